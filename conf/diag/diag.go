@@ -1,0 +1,61 @@
+// Package diag is how everything that reads files for people reports what is
+// wrong in them: a list of errors, each with file, line and column, printed as
+// compilers do so that editors can jump there.
+package diag
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Position is a place in a file. Line and Col count from 1, Col in bytes; 0 means
+// unknown.
+type Position struct {
+	File string
+	Line int
+	Col  int
+}
+
+// String prints "file:line:col" and leaves out what is unknown.
+func (p Position) String() string {
+	s := p.File
+	if p.Line > 0 {
+		s += fmt.Sprintf(":%d", p.Line)
+		if p.Col > 0 {
+			s += fmt.Sprintf(":%d", p.Col)
+		}
+	}
+	return s
+}
+
+// Error is one thing that is wrong, and where.
+type Error struct {
+	Position
+	Text string // what is wrong and what was expected
+}
+
+func (e Error) Error() string { return e.Position.String() + ": " + e.Text }
+
+// List is everything that is wrong with a file, in file order.
+type List []Error
+
+// Add appends an error.
+func (l *List) Add(p Position, format string, args ...any) {
+	*l = append(*l, Error{p, fmt.Sprintf(format, args...)})
+}
+
+// Err is the list as an error, nil when it is empty.
+func (l List) Err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	return l
+}
+
+func (l List) Error() string {
+	lines := make([]string, len(l))
+	for i, e := range l {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,3 @@
+module ibsm
+
+go 1.26

@@ -1,0 +1,54 @@
+// Package routing is what all routing engines share: what they are given, what
+// they return, and the passes over the switch graph that several of them need.
+// Engines are pure: the same input gives the same tables. Each has a folder of
+// its own below this one.
+package routing
+
+import (
+	"context"
+
+	"ibsm/mad"
+	"ibsm/sweep/topo"
+)
+
+// NoPath in a forwarding table drops the packet (IBA 14.2.5.12).
+const NoPath = 0xff
+
+// Engine computes forwarding tables. It must not keep or write In, and returns
+// ctx.Err() soon after ctx is done.
+type Engine func(ctx context.Context, in In) (*Tables, error)
+
+// In is a routing problem.
+type In struct {
+	Topo *topo.Topo
+	LIDs *topo.LIDs
+	// Prev are the tables in force, by the switches and LIDs of Topo and LIDs; nil
+	// when there are none. An engine keeps their entries where Keep says so.
+	Prev *Tables
+	Keep Keep
+}
+
+// Keep says which entries of the previous tables stay.
+type Keep uint8
+
+// What stays.
+const (
+	KeepNone    Keep = 0 // compute everything afresh
+	KeepMinimal Keep = 1 // entries that are as good as any the engine would choose
+	KeepWorking Keep = 2 // every entry that leads to its destination
+)
+
+// Tables are the forwarding tables of a subnet. They are immutable once returned;
+// rows may be shared between several Tables.
+type Tables struct {
+	// LFT is a row per SwitchIdx: the egress port of each LID, 0 for the switch's
+	// own, NoPath for none. All rows have the same length, whole blocks of 64.
+	LFT [][]uint8
+	Top mad.LID // highest LID routed, for SwitchInfo.LinearFDBTop
+}
+
+// BlockSize is the number of LIDs in one LinearForwardingTable block.
+const BlockSize = 64
+
+// RowLen is the length of the rows that hold LIDs up to top.
+func RowLen(top mad.LID) int { return (int(top)/BlockSize + 1) * BlockSize }

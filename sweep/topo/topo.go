@@ -1,0 +1,77 @@
+// Package topo is the subnet as the manager knows it: nodes, ports and links in
+// flat arrays, frozen at the end of a discovery and never written again. Indexes
+// are given in GUID order, so the same fabric gives the same arrays whatever
+// order the replies came in.
+package topo
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// NodeIdx is an index into Topo.Nodes.
+type NodeIdx int32
+
+// PortIdx is an index into Topo.Ports.
+type PortIdx int32
+
+// SwitchIdx is an index into Topo.Switches.
+type SwitchIdx int32
+
+// None stands for "no such node, port or switch" in every index type.
+const None = -1
+
+// Topo is a frozen subnet. It is safe for concurrent use: nobody writes it.
+type Topo struct {
+	Nodes    []Node    // ascending NodeGUID
+	Ports    []Port    // of each node together, ascending port number, see Node.First
+	Switches []NodeIdx // SwitchIdx to node, so ascending NodeGUID too
+	EndPorts []PortIdx // ports that own LIDs: of CAs and routers, and switch port 0; ascending port GUID
+	Self     PortIdx   // the manager's own port
+}
+
+// Node is a switch, channel adapter or router.
+type Node struct {
+	GUID        mad.GUID
+	Type        mad.NodeType
+	NumPorts    uint8     // physical ports, switch port 0 not counted
+	Aggregation bool      // SHARP aggregation node: an end port without weight in routing
+	Missed      uint8     // sweeps in a row that the node did not answer while its link was up; 0 it answered
+	Rebooted    bool      // since the previous Topo its ports fell back to INIT: what was known of its tables is void
+	First       PortIdx   // of port 0 (which CAs and routers leave unused); port n is First+n
+	Switch      SwitchIdx // None for CAs and routers
+	Route       mad.Route // directed route to the node from the manager's
+	Info        smp.NodeInfo
+	Desc        smp.NodeDescription
+	SwitchInfo  smp.SwitchInfo // switches
+}
+
+// Port is one port of a node.
+type Port struct {
+	Node NodeIdx
+	Num  uint8
+	Peer PortIdx  // other end of the link; None when there is none or nothing answers behind it
+	GUID mad.GUID // of end ports; switch external ports have their switch's port 0's
+	Seen bool     // PortInfo was read
+	Info smp.PortInfo
+}
+
+// Port is the port of a node by number, which must be 0..NumPorts.
+func (t *Topo) Port(n NodeIdx, num uint8) PortIdx { return t.Nodes[n].First + PortIdx(num) }
+
+// IsSwitchPort reports whether the port is an external port of a switch.
+func (t *Topo) IsSwitchPort(p PortIdx) bool {
+	return t.Ports[p].Num != 0 && t.Nodes[t.Ports[p].Node].Type == mad.Switch
+}
+
+// SwitchOf is the switch that the port belongs to, or for an end port of a CA or
+// router the one it hangs on; None when there is no switch.
+func (t *Topo) SwitchOf(p PortIdx) SwitchIdx {
+	if sw := t.Nodes[t.Ports[p].Node].Switch; sw != None {
+		return sw
+	}
+	if peer := t.Ports[p].Peer; peer != None {
+		return t.Nodes[t.Ports[peer].Node].Switch
+	}
+	return None
+}

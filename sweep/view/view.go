@@ -1,0 +1,37 @@
+// Package view is the published state of a subnet: one immutable value that
+// everything which answers questions loads once for each question.
+package view
+
+import (
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/sweep/topo"
+)
+
+// View is a consistent picture of the subnet after a sweep. It is never written
+// once published.
+type View struct {
+	Gen    uint64 // raised by one with each View published in a reign
+	Topo   *topo.Topo
+	LIDs   *topo.LIDs
+	Tables *routing.Tables
+	Subnet Subnet
+	SMs    []SM // this manager first, then others by port GUID
+}
+
+// Subnet holds the settings that answers repeat.
+type Subnet struct {
+	Prefix        mad.Prefix
+	SubnetTimeOut uint8 // 4.096 us x 2^n; PacketLifeTime of paths
+	SAKey         uint64
+	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
+}
+
+// SM is a subnet manager as its SMInfo describes it.
+type SM struct {
+	GUID     mad.GUID
+	LID      mad.LID
+	Priority uint8 // 0..15
+	State    uint8 // as SMInfo.SMState
+	ActCount uint32
+}
