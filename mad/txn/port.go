@@ -1,0 +1,16 @@
+package txn
+
+import "ibsm/mad"
+
+// Port moves the packets of one queue pair. One goroutine may send while another
+// receives.
+type Port interface {
+	// Send sends the datagrams in order and returns how many it took; fewer than
+	// all only with an error. It keeps no reference to ds.
+	Send(ds []mad.Datagram) (int, error)
+	// Recv blocks until something has come, and fills ds with up to len(ds) of
+	// what is there. An error is final: the port is closed or broken.
+	Recv(ds []mad.Datagram) (int, error)
+	// Close ends a blocked Recv. It may be called at any time, more than once.
+	Close() error
+}

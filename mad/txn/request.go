@@ -1,0 +1,100 @@
+package txn
+
+import (
+	"time"
+
+	"ibsm/mad"
+)
+
+// Request is one question to the fabric. There are three ways to fill it:
+//
+//   - a directed-route SMP: Route, Method, Attr, Mod, MKey, Data;
+//   - an SMP by LID or another MAD with its attribute at byte 64: Class and Addr
+//     instead of Route;
+//   - any MAD: Packet and Addr. Class to Data are then taken from Packet.
+type Request struct {
+	Class mad.Class // 0 means mad.ClassDirected
+	Route mad.Route // where to; of a directed route only
+	Addr  mad.Addr  // where to; of all but a directed route
+
+	Method mad.Method
+	Attr   mad.AttrID
+	Mod    uint32
+	MKey   mad.MKey // of subnet management only
+	Data   [mad.DataSize]byte
+
+	// Packet is the whole MAD but for its transaction ID. It is copied.
+	Packet *mad.Packet
+
+	// Node is whose agent answers, a dense index that the caller gives out. At
+	// most Config.PerNode requests of one node are on the wire; a negative Node
+	// has no such limit.
+	Node int32
+	// Tag is the caller's. It comes back in the Outcome.
+	Tag uint64
+}
+
+// datagram writes the request as it goes on the wire, without transaction ID.
+func (r *Request) datagram(d *mad.Datagram) {
+	d.Addr, d.TimedOut = r.Addr, false
+	switch {
+	case r.Packet != nil:
+		d.Packet = *r.Packet
+	case r.Class == 0 || r.Class == mad.ClassDirected:
+		d.Packet.SetDirected(&r.Route, r.Method, r.Attr, r.Mod)
+	default:
+		d.Packet.SetHeader(r.Class, r.Method, r.Attr, r.Mod)
+	}
+	class := d.Packet.MgmtClass()
+	if class == mad.ClassDirected {
+		d.Addr = mad.Addr{LID: mad.PermissiveLID}
+	}
+	if r.Packet != nil {
+		return
+	}
+	if class.IsSubnet() {
+		d.Packet.SetMKey(r.MKey)
+	}
+	*d.Packet.Data() = r.Data
+}
+
+// Result is how a request ended.
+type Result uint8
+
+// Results.
+const (
+	Replied   Result = 1 // Status and Data are valid
+	TimedOut  Result = 2 // every attempt stayed unanswered
+	Cancelled Result = 3 // by Table.Cancel
+)
+
+func (r Result) String() string {
+	switch r {
+	case Replied:
+		return "replied"
+	case TimedOut:
+		return "timed out"
+	case Cancelled:
+		return "cancelled"
+	}
+	return "no result"
+}
+
+// Outcome is the end of one request. Every request that was submitted has one.
+type Outcome struct {
+	Tag    uint64
+	Node   int32
+	Method mad.Method // of the request
+	Attr   mad.AttrID
+	Mod    uint32
+	Result Result
+	// Status is the reply's. Anything but mad.StatusOK is a refusal.
+	Status mad.Status
+	// Data is bytes 64..127 of the reply: the attribute in subnet management.
+	// Who needs more takes it from the datagram that was matched.
+	Data [mad.DataSize]byte
+	// RTT is the round trip of the attempt that was answered. It is 0 when that
+	// was not the last one, whose time alone is remembered.
+	RTT      time.Duration
+	Attempts int // how many packets were sent
+}

@@ -1,0 +1,123 @@
+package txn
+
+import (
+	"time"
+
+	"ibsm/mad"
+)
+
+// Transaction IDs. Linux and ibsim overwrite the upper 32 bits of a request's, so
+// those are zero and never looked at. The attempt counts from 1: no ID is 0, and
+// each attempt has its own, since the kernel refuses a second request whose ID
+// it still holds.
+//
+//	31    28 27         12 11      0
+//	attempt  generation    slot
+const (
+	slotBits       = 12
+	generationBits = 16
+	maxSlots       = 1 << slotBits // slot 0 is never used
+	maxAttempts    = 1<<(32-slotBits-generationBits) - 1
+)
+
+// rotateSlots is how many slots take turns at least. A slot's generation comes
+// round after rotateSlots<<generationBits requests: minutes at any speed, long
+// after the last late reply.
+const rotateSlots = 1024
+
+func makeTID(attempt uint8, generation uint16, slot int32) mad.TID {
+	return mad.TID(uint32(attempt)<<(slotBits+generationBits) | uint32(generation)<<slotBits | uint32(slot))
+}
+
+func splitTID(t mad.TID) (attempt uint8, generation uint16, slot int32) {
+	low := uint32(t)
+	return uint8(low >> (slotBits + generationBits)), uint16(low >> slotBits), int32(low & (maxSlots - 1))
+}
+
+// state says which list a slot is in.
+type state uint8
+
+const (
+	free   state = 0
+	parked state = 1 // its node has PerNode requests under way
+	ready  state = 2 // waits for the window
+	again  state = 3 // an attempt was lost; the next goes out with the next Output
+	sent   state = 4 // waits for a reply
+)
+
+// slot is one request and, while free, the memory of the last one.
+type slot struct {
+	d          mad.Datagram
+	tag        uint64
+	firstSent  time.Duration
+	lastSent   time.Duration
+	node       int32
+	next, prev int32
+	generation uint16
+	attempt    uint8 // the last that was sent, 0 before the first
+	state      state
+	busy       bool   // the last attempt was answered, with mad.StatusBusy
+	lost       bool   // an attempt ran out without any answer
+	ended      Result // how the generation before ended
+}
+
+// list is a queue of slots, linked through them; 0 ends it. A slot is in exactly
+// one list.
+type list struct{ head, tail, n int32 }
+
+func (t *Table) push(l *list, i int32, st state) {
+	s := &t.slots[i]
+	s.state, s.prev, s.next = st, l.tail, 0
+	if l.tail != 0 {
+		t.slots[l.tail].next = i
+	} else {
+		l.head = i
+	}
+	l.tail = i
+	l.n++
+}
+
+// unlink takes a slot out of its list, wherever in it it is.
+func (t *Table) unlink(i int32) {
+	s := &t.slots[i]
+	l := t.listOf(s)
+	if s.prev != 0 {
+		t.slots[s.prev].next = s.next
+	} else {
+		l.head = s.next
+	}
+	if s.next != 0 {
+		t.slots[s.next].prev = s.prev
+	} else {
+		l.tail = s.prev
+	}
+	l.n--
+}
+
+func (t *Table) listOf(s *slot) *list {
+	switch s.state {
+	case parked:
+		return &t.nodes[s.node].parked
+	case ready:
+		return &t.ready
+	case again:
+		return &t.again
+	case sent:
+		return &t.sent
+	}
+	return &t.free
+}
+
+// allocate gives a slot that is in no list, 0 when there is none.
+func (t *Table) allocate() int32 {
+	n := int32(len(t.slots))
+	if n < maxSlots && (n <= rotateSlots || t.free.n == 0) {
+		t.slots = append(t.slots, slot{})
+		return n
+	}
+	i := t.free.head
+	if i != 0 {
+		t.unlink(i)
+	}
+	return i
+}

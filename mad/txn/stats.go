@@ -1,0 +1,29 @@
+package txn
+
+// Stats counts what a Table has done since New, and shows where it stands.
+type Stats struct {
+	Requests  uint64 // submitted
+	Refused   uint64 // not taken by Submit: no slot left
+	Sent      uint64 // packets, retries included
+	Retries   uint64 // packets that were not the first of their request
+	Replied   uint64 // requests that ended so
+	TimedOut  uint64
+	Cancelled uint64
+
+	Expired uint64 // attempts that had no answer in time, bounces included
+	Bounced uint64 // attempts that the port gave up
+	Busy    uint64 // replies that asked for another attempt
+	Slow    uint64 // replies to an attempt after the next was due; they count as Replied
+
+	// Datagrams that Match dropped.
+	Duplicates uint64 // of a request that has had its reply
+	Late       uint64 // of a request that was given up or cancelled
+	Stale      uint64 // of a request long gone
+	Strangers  uint64 // no transaction of this table, or no reply at all
+	Mismatched uint64 // our transaction, but another class, attribute, modifier, method or path
+
+	Cuts   uint64 // how often the window was halved
+	Window int    // now
+	OnWire int    // requests that wait for a reply now
+	Parked int    // requests that wait for their node now
+}
