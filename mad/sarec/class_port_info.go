@@ -1,0 +1,122 @@
+package sarec
+
+import (
+	"encoding/binary"
+
+	"ibsm/mad"
+)
+
+// ClassPortInfo is attribute 0x0001: what the server of a class can do and where
+// it is (IBA 13.4.8.1).
+//
+//	 0 BaseVersion  ClassVersion  CapabilityMask
+//	 4 CapabilityMask2:27 RespTimeValue:5
+//	 8 RedirectGID
+//	24 RedirectTC  RedirectSL:4 RedirectFL:20
+//	28 RedirectLID  RedirectP_Key
+//	32 reserved  RedirectQP
+//	36 RedirectQ_Key
+//	40 TrapGID
+//	56 TrapTC  TrapSL:4 TrapFL:20
+//	60 TrapLID  TrapP_Key
+//	64 TrapHL  TrapQP
+//	68 TrapQ_Key
+type ClassPortInfo [72]byte
+
+// Bits of the CapabilityMask of subnet administration.
+const (
+	IsTrapSupported                 uint16 = 1 << 0
+	IsGetSetNoticeSupported         uint16 = 1 << 1
+	IsOptionalRecordsSupported      uint16 = 1 << 8
+	IsUDMulticastSupported          uint16 = 1 << 9
+	IsMultiPathSupported            uint16 = 1 << 10
+	IsPortInfoCapMaskMatchSupported uint16 = 1 << 13
+)
+
+// Bits of the CapabilityMask2 of subnet administration.
+const (
+	IsQoSSupported                    uint32 = 1 << 1
+	IsAdditionalGUIDSupported         uint32 = 1 << 5
+	IsFullPortInfoRecordSupported     uint32 = 1 << 6
+	IsExtendedSpeedsSupported         uint32 = 1 << 7
+	IsMulticastServiceRecordSupported uint32 = 1 << 8
+	IsPortInfoCapMask2MatchSupported  uint32 = 1 << 10
+	IsSendOnlyFullMemberSupported     uint32 = 1 << 12
+	IsLinkWidth2xSupported            uint32 = 1 << 13
+	IsLinkSpeedHDRSupported           uint32 = 1 << 15
+	IsLinkSpeedNDRSupported           uint32 = 1 << 17
+)
+
+// BaseVersion is 1.
+func (c *ClassPortInfo) BaseVersion() uint8 { return c[0] }
+
+// SetBaseVersion replaces BaseVersion.
+func (c *ClassPortInfo) SetBaseVersion(v uint8) { c[0] = v }
+
+// ClassVersion is 2 for subnet administration.
+func (c *ClassPortInfo) ClassVersion() uint8 { return c[1] }
+
+// SetClassVersion replaces ClassVersion.
+func (c *ClassPortInfo) SetClassVersion(v uint8) { c[1] = v }
+
+// CapabilityMask is the sum of the Is...Supported bits of 16 bits.
+func (c *ClassPortInfo) CapabilityMask() uint16 { return binary.BigEndian.Uint16(c[2:]) }
+
+// SetCapabilityMask replaces CapabilityMask.
+func (c *ClassPortInfo) SetCapabilityMask(m uint16) { binary.BigEndian.PutUint16(c[2:], m) }
+
+// CapabilityMask2 is the sum of the Is...Supported bits of 32 bits, of which 27
+// exist.
+func (c *ClassPortInfo) CapabilityMask2() uint32 { return binary.BigEndian.Uint32(c[4:]) >> 5 }
+
+// SetCapabilityMask2 replaces CapabilityMask2; bits above the lower 27 are dropped.
+func (c *ClassPortInfo) SetCapabilityMask2(m uint32) {
+	binary.BigEndian.PutUint32(c[4:], m<<5|uint32(c[7]&0x1f))
+}
+
+// RespTimeValue is the longest time to an answer, 4.096 us x 2^n.
+func (c *ClassPortInfo) RespTimeValue() uint8 { return c[7] & 0x1f }
+
+// SetRespTimeValue replaces RespTimeValue; bits above the lower five are dropped.
+func (c *ClassPortInfo) SetRespTimeValue(v uint8) { c[7] = c[7]&0xe0 | v&0x1f }
+
+// RedirectGID is where requests should go instead.
+func (c *ClassPortInfo) RedirectGID() mad.GID { return mad.GID(c[8:24]) }
+
+// RedirectLID is where requests should go instead; 0 for no redirection.
+func (c *ClassPortInfo) RedirectLID() mad.LID { return mad.LID(binary.BigEndian.Uint16(c[28:])) }
+
+// RedirectPKey goes with RedirectLID.
+func (c *ClassPortInfo) RedirectPKey() mad.PKey { return mad.PKey(binary.BigEndian.Uint16(c[30:])) }
+
+// RedirectQP is the queue pair that requests go to.
+func (c *ClassPortInfo) RedirectQP() uint32 { return binary.BigEndian.Uint32(c[32:]) & 0xffffff }
+
+// SetRedirectQP replaces RedirectQP; bits above the lower 24 are dropped.
+func (c *ClassPortInfo) SetRedirectQP(qp uint32) { putQP(c[32:], qp) }
+
+// RedirectQKey goes with RedirectQP.
+func (c *ClassPortInfo) RedirectQKey() uint32 { return binary.BigEndian.Uint32(c[36:]) }
+
+// SetRedirectQKey replaces RedirectQKey.
+func (c *ClassPortInfo) SetRedirectQKey(k uint32) { binary.BigEndian.PutUint32(c[36:], k) }
+
+// TrapGID is where traps of the class go; 0 for nowhere.
+func (c *ClassPortInfo) TrapGID() mad.GID { return mad.GID(c[40:56]) }
+
+// TrapLID goes with TrapGID.
+func (c *ClassPortInfo) TrapLID() mad.LID { return mad.LID(binary.BigEndian.Uint16(c[60:])) }
+
+// TrapQP goes with TrapGID.
+func (c *ClassPortInfo) TrapQP() uint32 { return binary.BigEndian.Uint32(c[64:]) & 0xffffff }
+
+// TrapQKey goes with TrapQP.
+func (c *ClassPortInfo) TrapQKey() uint32 { return binary.BigEndian.Uint32(c[68:]) }
+
+// SetTrapQKey replaces TrapQKey.
+func (c *ClassPortInfo) SetTrapQKey(k uint32) { binary.BigEndian.PutUint32(c[68:], k) }
+
+// putQP writes the lower 24 bits and keeps the byte before them.
+func putQP(b []byte, qp uint32) {
+	binary.BigEndian.PutUint32(b, uint32(b[0])<<24|qp&0xffffff)
+}
