@@ -57,15 +57,24 @@ func (d *BadMKeyDetails) DRPathTruncated() bool { return d[23]&0x40 != 0 }
 // SetDRPathTruncated sets DRPathTruncated.
 func (d *BadMKeyDetails) SetDRPathTruncated(v bool) { putBool(&d[23], 0x40, v) }
 
-// DRHopCount is the length of the path, 0..63: more than DRReturnPath holds
-// when it is truncated.
+// DRHopCount is the length of the path, 0..63. DRReturnPath bounds it.
 func (d *BadMKeyDetails) DRHopCount() uint8 { return get(d[23], 0x3f) }
 
 // SetDRHopCount sets DRHopCount.
 func (d *BadMKeyDetails) SetDRHopCount(v uint8) { put(&d[23], 0x3f, v) }
 
-// DRReturnPath is the ports on which the hops received the SMP, as a view.
-func (d *BadMKeyDetails) DRReturnPath() *[30]uint8 { return (*[30]uint8)(d[24:]) }
+// DRReturnPath is the ports on which the hops received the SMP, as far as they
+// fit: at most 30. It is a view.
+func (d *BadMKeyDetails) DRReturnPath() []uint8 { return d[24:][:min(d.DRHopCount(), 30)] }
+
+// SetDRReturnPath sets the path with its length and whether it was truncated.
+func (d *BadMKeyDetails) SetDRReturnPath(ports []uint8) {
+	room := d[24:]
+	clear(room)
+	n := copy(room, ports)
+	d.SetDRHopCount(uint8(n))
+	d.SetDRPathTruncated(n < len(ports))
+}
 
 // BadKeyDetails is the details of traps 257 and 258: a port received a packet
 // with a wrong P_Key or Q_Key.
