@@ -37,8 +37,7 @@ func (e *ExtendedPortInfo) StateChangeEnable() uint8 { return e[3] }
 // BandwidthUtilization is the port's load.
 func (e *ExtendedPortInfo) BandwidthUtilization() uint16 { return get16(e[4:]) }
 
-// UnhealthyReason is why the device holds the port for unhealthy; 0 it does
-// not.
+// UnhealthyReason is why the device holds the port unhealthy, in NVIDIA's numbers.
 func (e *ExtendedPortInfo) UnhealthyReason() uint8 { return e[6] }
 
 // LinkSpeedSupported is a mask: 1 FDR10.
@@ -65,8 +64,7 @@ func (e *ExtendedPortInfo) AdminState() uint8 { return get(e[17], 0x0e) }
 // CapabilityMask is what the port can do of this.
 func (e *ExtendedPortInfo) CapabilityMask() uint16 { return get16(e[18:]) }
 
-// SpecialPortType tells ports inside a chassis from those of cables; 0 a port
-// of a cable.
+// SpecialPortType is what else than an ordinary port it is, in NVIDIA's numbers.
 func (e *ExtendedPortInfo) SpecialPortType() uint8 { return e[47] }
 
 // AdaptiveTimeoutSLMask is the SLs with adaptive time-outs.
