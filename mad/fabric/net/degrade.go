@@ -1,0 +1,185 @@
+package net
+
+import (
+	"math/rand/v2"
+
+	"ibsm/mad"
+)
+
+// degrade takes away the switches and cables that a spec wants missing, chosen at
+// random but never so that the fabric falls apart.
+func (s *Spec) degrade(n *Net, rng *rand.Rand) error {
+	if v := s.values["missing-switches"]; v.n > 0 || v.share > 0 {
+		if err := s.dropSwitches(n, v, rng); err != nil {
+			return err
+		}
+	}
+	if v := s.values["missing-links"]; v.n > 0 || v.share > 0 {
+		return s.dropCables(n, v, rng)
+	}
+	return nil
+}
+
+// dropSwitches removes switches: those without hosts where the topology has such,
+// otherwise any, together with their hosts.
+func (s *Spec) dropSwitches(n *Net, amount value, rng *rand.Rand) error {
+	var bare, all []int32
+	for i := range n.Nodes {
+		if n.Nodes[i].Type != mad.Switch {
+			continue
+		}
+		all = append(all, int32(i))
+		if len(hostsOf(n, int32(i))) == 0 {
+			bare = append(bare, int32(i))
+		}
+	}
+	candidates := bare
+	if len(bare) == 0 {
+		candidates = all
+	}
+	want := amount.of(len(candidates))
+	rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+	gone := make([]bool, len(n.Nodes))
+	dropped := 0
+	for _, sw := range candidates {
+		if dropped == want {
+			break
+		}
+		gone[sw] = true
+		if gone[sw] = connectedWithout(n, all, gone); gone[sw] {
+			dropped++
+		}
+	}
+	if dropped < want {
+		return s.errorf("missing-switches: %d of %d wanted can be left out before the fabric falls apart", dropped, want)
+	}
+	for _, sw := range all {
+		if gone[sw] {
+			for _, host := range hostsOf(n, sw) {
+				gone[host] = true
+			}
+		}
+	}
+	remove(n, gone)
+	return nil
+}
+
+// hostsOf lists the nodes on a switch that are no switches.
+func hostsOf(n *Net, sw int32) (hosts []int32) {
+	for _, p := range n.Nodes[sw].Ports {
+		if p.Peer.Node >= 0 && n.Nodes[p.Peer.Node].Type != mad.Switch {
+			hosts = append(hosts, p.Peer.Node)
+		}
+	}
+	return hosts
+}
+
+// connectedWithout reports whether the switches that are not gone, one at least,
+// reach each other.
+func connectedWithout(n *Net, switches []int32, gone []bool) bool {
+	reached := make([]bool, len(n.Nodes))
+	var queue []int32
+	left := 0
+	for _, sw := range switches {
+		if gone[sw] {
+			continue
+		}
+		if left++; left == 1 {
+			reached[sw] = true
+			queue = append(queue, sw)
+		}
+	}
+	for i := 0; i < len(queue); i++ {
+		for _, p := range n.Nodes[queue[i]].Ports {
+			to := p.Peer.Node
+			if to >= 0 && n.Nodes[to].Type == mad.Switch && !gone[to] && !reached[to] {
+				reached[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	return left > 0 && len(queue) == left
+}
+
+// remove takes nodes out of a Net and gives the others their new indexes.
+func remove(n *Net, gone []bool) {
+	index := make([]int32, len(n.Nodes))
+	var kept []Node
+	for i := range n.Nodes {
+		index[i] = NoEnd.Node
+		if !gone[i] {
+			index[i] = int32(len(kept))
+			kept = append(kept, n.Nodes[i])
+		}
+	}
+	for i := range kept {
+		for j := range kept[i].Ports {
+			p := &kept[i].Ports[j]
+			if p.Peer.Node < 0 {
+				continue
+			}
+			if p.Peer.Node = index[p.Peer.Node]; p.Peer.Node < 0 {
+				p.unplug()
+			}
+		}
+	}
+	n.Nodes = kept
+}
+
+func (p *Port) unplug() { p.Peer, p.Width, p.Speed = NoEnd, 0, 0 }
+
+// dropCables removes cables between switches. A spanning tree, chosen at random,
+// stays.
+func (s *Spec) dropCables(n *Net, amount value, rng *rand.Rand) error {
+	var cables []End // one end of each
+	for i := range n.Nodes {
+		for num, p := range n.Nodes[i].Ports {
+			if p.Peer.Node > int32(i) && n.Nodes[i].Type == mad.Switch && n.Nodes[p.Peer.Node].Type == mad.Switch {
+				cables = append(cables, End{int32(i), uint8(num)})
+			}
+		}
+	}
+	rng.Shuffle(len(cables), func(i, j int) { cables[i], cables[j] = cables[j], cables[i] })
+	want := amount.of(len(cables))
+	parts := newParts(len(n.Nodes))
+	dropped := 0
+	for _, at := range cables {
+		port := &n.Nodes[at.Node].Ports[at.Port]
+		if parts.join(at.Node, port.Peer.Node) || dropped == want {
+			continue
+		}
+		n.Nodes[port.Peer.Node].Ports[port.Peer.Port].unplug()
+		port.unplug()
+		dropped++
+	}
+	if dropped < want {
+		return s.errorf("missing-links: %d of %d wanted can be left out before the fabric falls apart", dropped, want)
+	}
+	return nil
+}
+
+// parts is a union-find over nodes.
+type parts []int32
+
+func newParts(n int) parts {
+	p := make(parts, n)
+	for i := range p {
+		p[i] = int32(i)
+	}
+	return p
+}
+
+func (p parts) find(i int32) int32 {
+	for p[i] != i {
+		p[i] = p[p[i]]
+		i = p[i]
+	}
+	return i
+}
+
+// join unites two parts and reports whether they were two.
+func (p parts) join(a, b int32) bool {
+	a, b = p.find(a), p.find(b)
+	p[a] = b
+	return a != b
+}

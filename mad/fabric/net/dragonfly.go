@@ -1,0 +1,61 @@
+package net
+
+import "fmt"
+
+// dragonfly has groups of a switches, all cabled to each other within the group;
+// each switch has p hosts and h cables to other groups. With a*h+1 groups every
+// pair of groups shares one cable; with fewer, as many as there are ports for.
+var dragonfly = kind{
+	name:  "dragonfly",
+	about: "fully cabled groups of switches, each pair of groups joined",
+	keys: []key{
+		{"a", number(1, 254), "4", "switches of a group"},
+		{"p", number(1, 254), "2", "hosts on each switch"},
+		{"h", number(1, 254), "2", "cables of a switch to other groups"},
+		{"groups", number(2, 64517), "", "groups (default: a*h+1, the most there can be)"},
+	},
+	shape: shapeDragonfly,
+}
+
+func shapeDragonfly(s *Spec) (plan, error) {
+	a, p, h := s.int("a", 0), s.int("p", 0), s.int("h", 0)
+	groups := s.int("groups", a*h+1)
+	if groups > a*h+1 {
+		return plan{}, s.errorf("groups=%d: a=%d and h=%d can join %d", groups, a, h, a*h+1)
+	}
+	ports := p + a - 1 + h
+	if err := s.fits(ports); err != nil {
+		return plan{}, err
+	}
+	build := func(b *builder) {
+		b.addSwitches(groups*a, ports, p, func(sw int) string {
+			return fmt.Sprintf("group-%s switch-%s", numbered(sw/a, groups), numbered(sw%a, a))
+		})
+		for group := range groups {
+			for i := range a {
+				for j := i + 1; j < a; j++ {
+					b.cable(group*a+i, p+j, group*a+j, p+i+1)
+				}
+			}
+		}
+		joinGroups(b, groups, a, p, h)
+	}
+	return plan{groups * a, groups * a * p, build}, nil
+}
+
+// joinGroups cables the groups. A group numbers its global ports, h of each switch;
+// port d-1 of a round leads to the group d places further on, which it reaches by
+// its own port that leads as far round the other way.
+func joinGroups(b *builder, groups, a, p, h int) {
+	others := groups - 1
+	port := func(group, global int) (sw, num int) { return group*a + global/h, p + a + global%h }
+	for round := range a * h / others {
+		for group := range groups {
+			for d := 1; group+d < groups; d++ {
+				sw, num := port(group, round*others+d-1)
+				to, toNum := port(group+d, round*others+groups-d-1)
+				b.cable(sw, num, to, toNum)
+			}
+		}
+	}
+}
