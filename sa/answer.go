@@ -1,0 +1,126 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa/path"
+	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
+)
+
+// Answerer answers from one View. It is immutable and safe for concurrent use. The
+// nil Answerer is that of a manager that is not master, or not yet: it drops all.
+type Answerer struct {
+	view  *view.View
+	paths *path.Finder
+}
+
+// New makes the Answerer of a View, in time linear in its ports.
+func New(v *view.View) *Answerer { return &Answerer{view: v, paths: path.New(v)} }
+
+// View is what the answers come from.
+func (a *Answerer) View() *view.View { return a.view }
+
+// request is what a handler needs to know of a request that may be answered.
+type request struct {
+	comps   mad.ComponentMask
+	mod     uint32 // AttributeModifier
+	trusted bool   // shows the SA's key
+	data    *[mad.SADataSize]byte
+}
+
+// Answer writes the reply to in, with the address to send it to, and returns true;
+// or returns false when there must be none, and out is void. in and out must not
+// be the same datagram. What happened is counted in stats. It does not allocate.
+func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
+	reason := a.gate(in)
+	if reason != answered {
+		stats.drop(reason)
+		return false
+	}
+	p := &in.Packet
+	out.Addr = in.Addr
+	out.TimedOut = false
+	reply := &out.Packet
+	*reply = *p
+	reply.SetMethod(responseTo(p.Method()))
+	reply.ClearRMPP()
+	reply.SetSMKey(0)
+	reply.SetAttributeOffset(0)
+
+	r := request{comps: p.ComponentMask(), mod: p.AttrMod(), trusted: p.SMKey() != 0, data: p.SAData()}
+	res := result{data: reply.SAData()}
+	st := a.serve(p, &r, &res)
+	if st == mad.StatusOK {
+		clear(reply.SAData()[res.size:])
+		reply.SetAttributeOffset(uint16(res.size / 8))
+	}
+	reply.SetStatus(st)
+	stats.reply(p.AttrID(), st)
+	return true
+}
+
+// gate decides whether a request is answered at all. Silence makes clients try
+// again; Linux takes any status but success as final.
+func (a *Answerer) gate(in *mad.Datagram) Drop {
+	p := &in.Packet
+	switch {
+	case in.TimedOut || p.MgmtClass() != mad.ClassSA || responseTo(p.Method()) == 0:
+		return DropNoRequest
+	case a == nil:
+		return DropNotMaster
+	case p.SMKey() != 0 && p.SMKey() != a.view.Subnet.SAKey:
+		return DropBadKey
+	case a.view.LIDs.PortOf(in.LID) == topo.None:
+		return DropUnknownRequester
+	}
+	return answered
+}
+
+// responseTo is the method of the answer, 0 when the method asks for none.
+func responseTo(m mad.Method) mad.Method {
+	switch m {
+	case mad.MethodSet:
+		return mad.MethodGetResp
+	case mad.MethodGet, mad.MethodGetTable, mad.MethodGetTraceTable, mad.MethodGetMulti, mad.MethodDelete:
+		return m | 0x80
+	}
+	return 0
+}
+
+func (a *Answerer) serve(p *mad.Packet, r *request, res *result) mad.Status {
+	if p.BaseVersion() != 1 || p.ClassVersion() != mad.ClassSA.Version() {
+		return mad.StatusBadVersion
+	}
+	if p.Method() != mad.MethodGet {
+		return mad.StatusBadMethodAttr
+	}
+	switch p.AttrID() {
+	case sarec.AttrClassPortInfo:
+		a.classPortInfo(res)
+	case sarec.AttrNodeRecord:
+		a.nodeRecords(r, res)
+	case sarec.AttrPortInfoRecord:
+		a.portInfoRecords(r, res)
+	case sarec.AttrSMInfoRecord:
+		a.smInfoRecords(r, res)
+	case sarec.AttrLinkRecord:
+		a.linkRecords(r, res)
+	case sarec.AttrPathRecord:
+		return a.pathRecord(r, res)
+	default:
+		return mad.StatusBadMethodAttr
+	}
+	return res.status()
+}
+
+// pathRecord answers with one path, whatever number there is (IBA 15.2.5.16: a Get
+// implies NumbPath 1).
+func (a *Answerer) pathRecord(r *request, res *result) mad.Status {
+	var rec sarec.PathRecord
+	st := a.paths.Find((*sarec.PathRecord)(r.data[:64]), r.comps, &rec)
+	if st == mad.StatusOK {
+		res.add(rec[:])
+	}
+	return st
+}

@@ -1,0 +1,60 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/sweep/topo"
+)
+
+// span is a range of ports that a request may be about, the end excluded.
+type span struct{ from, to topo.PortIdx }
+
+var noPorts = span{}
+
+func (s span) len() int { return int(s.to - s.from) }
+
+func (s span) has(p topo.PortIdx) bool { return s.from <= p && p < s.to }
+
+func (a *Answerer) allPorts() span { return span{0, topo.PortIdx(len(a.view.Topo.Ports))} }
+
+func onePort(p topo.PortIdx) span {
+	if p == topo.None {
+		return noPorts
+	}
+	return span{p, p + 1}
+}
+
+// nodePorts are the ports of the node with the GUID.
+func (a *Answerer) nodePorts(g mad.GUID) span {
+	n := a.view.Topo.FindNode(g)
+	if n == topo.None {
+		return noPorts
+	}
+	return portsOf(&a.view.Topo.Nodes[n])
+}
+
+// devicePorts are the ports that a LID stands for in records of ports and links:
+// the one that owns it, and with it all others of a switch.
+func (a *Answerer) devicePorts(lid mad.LID) span {
+	t, p := a.view.Topo, a.view.LIDs.PortOf(lid)
+	if p == topo.None {
+		return noPorts
+	}
+	if node := &t.Nodes[t.Ports[p].Node]; node.Type == mad.Switch {
+		return portsOf(node)
+	}
+	return onePort(p)
+}
+
+func portsOf(n *topo.Node) span { return span{n.First, n.First + topo.PortIdx(n.NumPorts) + 1} }
+
+// endPort is the port that has LID and capabilities for the port: of a switch,
+// port 0, else the port itself.
+func (a *Answerer) endPort(p topo.PortIdx) topo.PortIdx {
+	if t := a.view.Topo; t.IsSwitchPort(p) {
+		return t.Nodes[t.Ports[p].Node].First
+	}
+	return p
+}
+
+// deviceLID is the base LID of the port's device, 0 when it has none.
+func (a *Answerer) deviceLID(p topo.PortIdx) mad.LID { return a.view.LIDs.Base[a.endPort(p)] }

@@ -1,0 +1,25 @@
+package sa
+
+import "ibsm/mad/sarec"
+
+// Requests go to QP1 with its well-known Q_Key (IBA 13.4.8.1).
+const (
+	generalServicesQP   = 1
+	generalServicesQKey = 0x80010000
+)
+
+// classPortInfo tells what this SA can do: no more than it does.
+func (a *Answerer) classPortInfo(res *result) {
+	var c sarec.ClassPortInfo
+	c.SetBaseVersion(1)
+	c.SetClassVersion(2)
+	c.SetCapabilityMask(sarec.IsPortInfoCapMaskMatchSupported)
+	c.SetCapabilityMask2(sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
+		sarec.IsPortInfoCapMask2MatchSupported | sarec.IsLinkWidth2xSupported |
+		sarec.IsLinkSpeedHDRSupported | sarec.IsLinkSpeedNDRSupported)
+	c.SetRespTimeValue(a.view.Subnet.RespTimeValue)
+	c.SetRedirectQP(generalServicesQP)
+	c.SetRedirectQKey(generalServicesQKey)
+	c.SetTrapQKey(generalServicesQKey)
+	res.add(c[:])
+}

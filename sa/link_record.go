@@ -1,0 +1,52 @@
+package sa
+
+import (
+	"ibsm/mad/sarec"
+	"ibsm/sweep/topo"
+)
+
+// linkRecords are two for each link, one from either end. The LIDs asked for may
+// be any of the ports'; the record has the base LIDs.
+func (a *Answerer) linkRecords(r *request, res *result) {
+	want := (*sarec.LinkRecord)(r.data[:8])
+	from, to := a.allPorts(), a.allPorts()
+	if r.comps.Has(sarec.LinkFromLID) {
+		from = a.devicePorts(want.FromLID())
+	}
+	if r.comps.Has(sarec.LinkToLID) {
+		to = a.devicePorts(want.ToLID())
+	}
+	mask := sarec.LinkMask(r.comps &^ (sarec.LinkFromLID | sarec.LinkToLID))
+	near := from
+	if to.len() < from.len() {
+		near = to
+	}
+	for p := near.from; p < near.to; p++ {
+		peer := a.view.Topo.Ports[p].Peer
+		if peer == topo.None {
+			continue
+		}
+		src, dst := p, peer
+		if near == to {
+			src, dst = peer, p
+		}
+		if !from.has(src) || !to.has(dst) {
+			continue
+		}
+		rec := a.linkRecord(src, dst)
+		if rec.FromLID() == 0 || rec.ToLID() == 0 || !sarec.Match(rec[:], want[:], mask[:]) {
+			continue
+		}
+		if !res.add(rec[:]) {
+			return
+		}
+	}
+}
+
+func (a *Answerer) linkRecord(src, dst topo.PortIdx) (rec sarec.LinkRecord) {
+	rec.SetFromLID(a.deviceLID(src))
+	rec.SetFromPort(a.view.Topo.Ports[src].Num)
+	rec.SetToPort(a.view.Topo.Ports[dst].Num)
+	rec.SetToLID(a.deviceLID(dst))
+	return rec
+}

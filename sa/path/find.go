@@ -1,0 +1,127 @@
+package path
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sweep/topo"
+)
+
+// maxWalks is how many pairs of LIDs one query tries before it is refused with
+// StatusNoResources: all of a full subnet from or to one LID. A query that names
+// neither end and asks for what no path has would otherwise take minutes.
+const maxWalks = 1 << 16
+
+// Preferences of the paths between two ports that own several LIDs.
+const (
+	preferSameOffset  = 0 // both LIDs at the same offset from their base
+	preferOtherOffset = 2
+)
+
+// Find answers a request with the first path that it allows, destinations in the
+// outer loop, each side in the order of GUIDs. out is written only when the status
+// is StatusOK. The components TClass, FlowLabel, HopLimit, QoSClass, ServiceID and
+// NumbPath do not narrow the choice, because clients give values there that no
+// path within the subnet has.
+func (f *Finder) Find(want *sarec.PathRecord, comps mad.ComponentMask, out *sarec.PathRecord) mad.Status {
+	q, st := f.query(want, comps)
+	if st != mad.StatusOK {
+		return st
+	}
+	all := f.view.Topo.EndPorts
+	srcs := q.src.ports(all)
+	for _, dst := range q.dst.ports(all) {
+		for _, src := range srcs {
+			if f.between(&q, src, dst, out) {
+				return mad.StatusOK
+			}
+			if q.walks <= 0 {
+				return mad.StatusNoResources
+			}
+		}
+	}
+	return mad.StatusNoRecords
+}
+
+// between tries the LIDs of two ports: pairs of the same offset, then the others,
+// destination fastest.
+func (f *Finder) between(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) bool {
+	slid, sn := f.lids(&q.src, src)
+	dlid, dn := f.lids(&q.dst, dst)
+	for i := range min(sn, dn) {
+		if f.try(q, src, dst, slid+i, dlid+i, out) {
+			out.SetPreference(preferSameOffset)
+			return true
+		}
+	}
+	for i := range sn {
+		for j := range dn {
+			if i != j && f.try(q, src, dst, slid+i, dlid+j, out) {
+				out.SetPreference(preferOtherOffset)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lids are the LIDs at which the port may be met: n from base on.
+func (f *Finder) lids(e *end, p topo.PortIdx) (base, n mad.LID) {
+	if e.lid != 0 {
+		return e.lid, 1
+	}
+	return f.view.LIDs.Base[p], mad.LID(f.view.LIDs.Count(p))
+}
+
+// try writes out and returns true when the tables lead from src to dst by these
+// LIDs in a way that the request allows.
+func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *sarec.PathRecord) bool {
+	if q.walks--; q.walks < 0 {
+		return false
+	}
+	have, ok := f.walk(src, dst, dlid)
+	if !ok {
+		return false
+	}
+	lifeTime := f.view.Subnet.SubnetTimeOut
+	if src == dst {
+		lifeTime = 0
+	}
+	rates := known[f.ports[src].caps] & known[f.ports[dst].caps]
+	there, ok := q.terms(have, rates, lifeTime)
+	if !ok {
+		return false
+	}
+	reversible := false
+	if have, ok = f.walk(dst, src, slid); ok {
+		_, reversible = q.terms(have, rates, lifeTime)
+	}
+	if q.comps.Has(sarec.PathReversible) && q.want.Reversible() && !reversible {
+		return false
+	}
+	f.fill(q, src, dst, out)
+	out.SetSLID(slid)
+	out.SetDLID(dlid)
+	out.SetReversible(reversible)
+	out.SetMTU(sarec.Exactly, there.mtu)
+	out.SetRate(sarec.Exactly, there.rate)
+	out.SetPacketLifeTime(sarec.Exactly, there.lifeTime)
+	return true
+}
+
+// fill writes what does not depend on the way: GIDs, P_Key, SL. The source is
+// repeated as it was asked for, so that a client that knows itself by the prefix
+// it powered up with finds its own GID.
+func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
+	t, prefix := f.view.Topo, f.view.Subnet.Prefix
+	*out = sarec.PathRecord{}
+	out.SetDGID(mad.MakeGID(prefix, t.Ports[dst].GUID))
+	out.SetSGID(mad.MakeGID(prefix, t.Ports[src].GUID))
+	if q.comps.Has(sarec.PathSGID) {
+		out.SetSGID(q.want.SGID())
+	}
+	out.SetRawTraffic(q.comps.Has(sarec.PathRawTraffic) && q.want.RawTraffic())
+	out.SetPKey(q.pkey)
+	if q.comps.Has(sarec.PathSL) {
+		out.SetSL(q.want.SL())
+	}
+}

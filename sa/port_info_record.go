@@ -1,0 +1,79 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
+	"ibsm/sweep/topo"
+)
+
+// matchSubset in the attribute modifier asks for ports that have all the
+// capabilities given, rather than just these.
+const matchSubset = 1 << 31
+
+// portInfoRecords are one for each port whose PortInfo was read, switch external
+// ports under the LID of their port 0. The M_Key is hidden from the untrusted
+// before the record is compared, so that they cannot guess it either.
+func (a *Answerer) portInfoRecords(r *request, res *result) {
+	want := (*sarec.PortInfoRecord)(r.data[:72])
+	ports := a.allPorts()
+	if r.comps.Has(sarec.PortInfoEndportLID) {
+		ports = a.devicePorts(want.EndportLID())
+	}
+	full := r.comps.Has(sarec.PortInfoOptions) && want.Options()&sarec.OptionFullPortInfo != 0
+	apart := sarec.PortInfoEndportLID | sarec.PortInfoOptions
+	if r.mod&matchSubset != 0 {
+		apart |= sarec.PortInfoCapabilityMask | sarec.PortInfoCapabilityMask2
+	}
+	mask := sarec.PortInfoMask(r.comps &^ apart)
+	for p := ports.from; p < ports.to; p++ {
+		port := &a.view.Topo.Ports[p]
+		if !port.Seen {
+			continue
+		}
+		var rec sarec.PortInfoRecord
+		info := rec.PortInfo()
+		*info = port.Info
+		if !r.trusted {
+			info.SetMKey(0)
+		}
+		rec.SetEndportLID(a.deviceLID(p))
+		rec.SetPortNum(port.Num)
+		if !sarec.Match(rec[:], want[:], mask[:]) || r.mod&matchSubset != 0 && !hasCapabilities(info, want.PortInfo(), r.comps) {
+			continue
+		}
+		if r.comps.Has(sarec.PortInfoOptions) {
+			rec.SetOptions(want.Options())
+		}
+		if !full {
+			a.pretendQDR(p, info)
+		}
+		if !res.add(rec[:]) {
+			return
+		}
+	}
+}
+
+// hasCapabilities reports whether the port has all the capabilities wanted, of
+// those masks that the request gives.
+func hasCapabilities(have, want *smp.PortInfo, comps mad.ComponentMask) bool {
+	if comps.Has(sarec.PortInfoCapabilityMask) && !have.CapabilityMask().Has(want.CapabilityMask()) {
+		return false
+	}
+	return !comps.Has(sarec.PortInfoCapabilityMask2) || have.CapabilityMask2().Has(want.CapabilityMask2())
+}
+
+// qdr is the bit of QDR in the classic speed fields.
+const qdr = 4
+
+// pretendQDR makes a port that runs at an extended speed look like QDR to askers
+// that know the classic speeds only.
+func (a *Answerer) pretendQDR(p topo.PortIdx, info *smp.PortInfo) {
+	caps := &a.view.Topo.Ports[a.endPort(p)].Info
+	if info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2()) < mad.FDR {
+		return
+	}
+	info.SetLinkSpeedSupported(info.LinkSpeedSupported() | qdr)
+	info.SetLinkSpeedActive(info.LinkSpeedActive() | qdr)
+	info.SetLinkSpeedEnabled(info.LinkSpeedEnabled() | qdr)
+}

@@ -1,0 +1,88 @@
+package sa
+
+import (
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+)
+
+// Stats counts answers and silences. Any number of goroutines may count and read
+// at once; a Stats for each worker keeps them out of each other's cache lines. The
+// zero value is ready.
+type Stats struct {
+	replies [len(attrs)][len(statuses)]atomic.Uint64
+	drops   [len(drops)]atomic.Uint64
+}
+
+// OtherAttr stands in Stats for every attribute that is not served.
+const OtherAttr mad.AttrID = 0
+
+// attrs are the attributes with counters of their own, the first for the others.
+var attrs = [...]mad.AttrID{
+	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSMInfoRecord,
+	sarec.AttrLinkRecord, sarec.AttrPathRecord,
+}
+
+// statuses are all that Answer gives.
+var statuses = [...]mad.Status{
+	mad.StatusOK, mad.StatusNoRecords, mad.StatusTooManyRecords, mad.StatusReqInvalid, mad.StatusReqInsufficient,
+	mad.StatusNoResources, mad.StatusBadMethodAttr, mad.StatusBadVersion,
+}
+
+// Drop is why a datagram got no answer.
+type Drop uint8
+
+// Reasons for silence.
+const (
+	DropNoRequest        Drop = 1 // not a request to subnet administration
+	DropNotMaster        Drop = 2 // this manager is not master, or its first sweep has not ended
+	DropBadKey           Drop = 3 // an SM_Key other than 0 and the SA's
+	DropUnknownRequester Drop = 4 // no port has the LID it came from
+
+	answered Drop = 0
+)
+
+var drops = [...]string{"answered", "no request", "not master", "bad SM_Key", "unknown requester"}
+
+// String is the reason in a few words.
+func (d Drop) String() string { return drops[d] }
+
+// Kind is a kind of answer.
+type Kind struct {
+	Attr   mad.AttrID // OtherAttr for those not served
+	Status mad.Status
+}
+
+// Replies are the numbers of answers of each kind, in a fixed order.
+func (s *Stats) Replies() iter.Seq2[Kind, uint64] {
+	return func(yield func(Kind, uint64) bool) {
+		for i, a := range attrs {
+			for j, st := range statuses {
+				if !yield(Kind{a, st}, s.replies[i][j].Load()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Drops are the numbers of datagrams without an answer, in a fixed order.
+func (s *Stats) Drops() iter.Seq2[Drop, uint64] {
+	return func(yield func(Drop, uint64) bool) {
+		for d := DropNoRequest; int(d) < len(drops); d++ {
+			if !yield(d, s.drops[d].Load()) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Stats) reply(a mad.AttrID, st mad.Status) {
+	i := max(0, slices.Index(attrs[:], a))
+	s.replies[i][slices.Index(statuses[:], st)].Add(1)
+}
+
+func (s *Stats) drop(d Drop) { s.drops[d].Add(1) }
