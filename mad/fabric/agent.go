@@ -1,0 +1,153 @@
+package fabric
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// atQP0 takes an SMP that came in by port at. What a manager answers goes to the
+// station there, the rest to the node's agent. dlid is the LID it was sent to.
+func (f *Fabric) atQP0(at int32, dlid mad.LID, d *mad.Datagram) {
+	p := &d.Packet
+	f.stats.count(p)
+	method := p.Method()
+	switch {
+	case method == mad.MethodTrapRepress && f.repress(f.mgmt(at), p):
+	case method.IsResponse() || method == mad.MethodTrap || p.AttrID() == smp.AttrSMInfo:
+		f.deliver(at, d)
+	case f.nodeOf(at).mute:
+		f.drop(DropMute)
+	case f.answer(at, p):
+		f.reply(at, dlid, d)
+	default:
+		f.drop(DropMKey)
+	}
+}
+
+// answer turns a request into the agent's answer; ok is false when there is none,
+// because the M_Key does not allow it.
+func (f *Fabric) answer(at int32, p *mad.Packet) (ok bool) {
+	status := mad.StatusOK
+	set := p.Method() == mad.MethodSet
+	switch {
+	case p.ClassVersion() != 1:
+		status = mad.StatusBadVersion
+	case !set && p.Method() != mad.MethodGet:
+		status = mad.StatusBadMethod
+	case !f.checkMKey(at, p):
+		return false
+	default:
+		asked := *p.Data()
+		status = f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data())
+		if set && f.cfg.OnSet != nil {
+			f.cfg.OnSet(Set{f.now, f.ports[at].node, f.ports[at].num, p.AttrID(), p.AttrMod(), asked, status})
+		}
+		if p.AttrID() == smp.AttrPortInfo {
+			f.hideMKey(at, p)
+		}
+	}
+	p.SetMethod(mad.MethodGetResp)
+	p.SetStatus(status)
+	return true
+}
+
+// reply sends an answer back the way its request came.
+func (f *Fabric) reply(at int32, dlid mad.LID, d *mad.Datagram) {
+	p := &d.Packet
+	var to int32
+	var why Drop
+	if p.MgmtClass() == mad.ClassDirected {
+		p.SetReturning()
+		to, why = f.walkBack(at, p)
+	} else {
+		t := flight{dlid: d.LID, vl15: true}
+		d.LID = dlid
+		to, why = f.route(f.mgmt(at), &t)
+	}
+	if why != Delivered {
+		f.drop(why)
+		return
+	}
+	f.onWire(evDeliver, to, d)
+}
+
+// attribute is the agent proper: it fills d with the attribute after having stored
+// what a Set asks for. at is the port that the request came in by.
+func (f *Fabric) attribute(at int32, set bool, attr mad.AttrID, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	n := f.nodeOf(at)
+	switch attr {
+	case smp.AttrNotice:
+		return f.loggedNotice(n, set, mod, d)
+	case smp.AttrNodeDescription:
+		return f.nodeDescription(at, set, mod, d)
+	case smp.AttrNodeInfo:
+		return f.nodeInfo(at, set, mod, d)
+	case smp.AttrGUIDInfo:
+		return f.guidInfo(f.mgmt(at), set, mod, d)
+	case smp.AttrPortInfo:
+		return f.portInfo(at, set, mod, d)
+	case smp.AttrPKeyTable:
+		return f.pkeyTable(at, set, mod, d)
+	case smp.AttrSLtoVLMappingTable:
+		return f.slToVLTable(at, set, mod, d)
+	case smp.AttrVLArbitrationTable:
+		return f.vlArbTable(at, set, mod, d)
+	case smp.AttrPortInfoExtended:
+		return f.portInfoExtended(at, set, mod, d)
+	}
+	if n.sw == nil {
+		return mad.StatusBadMethodAttr
+	}
+	switch attr {
+	case smp.AttrSwitchInfo:
+		return n.switchInfo(f.ports[n.first].info.CapabilityMask(), set, mod, d)
+	case smp.AttrLinearForwardingTable:
+		return n.sw.linearTable(set, mod, d)
+	case smp.AttrMulticastForwardingTable:
+		return n.sw.multicastTable(n.numPorts, set, mod, d)
+	case smp.AttrGeneralInfo, smp.AttrARInfo, smp.AttrExtendedPortInfo:
+		return f.vendor(n, set, attr, mod, d)
+	}
+	return mad.StatusBadMethodAttr
+}
+
+func (f *Fabric) nodeInfo(at int32, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	if set {
+		return mad.StatusBadMethodAttr
+	}
+	if mod != 0 {
+		return mad.StatusBadField
+	}
+	ni := (*smp.NodeInfo)(d)
+	*ni = f.nodeOf(at).info
+	ni.SetPortGUID(f.ports[f.mgmt(at)].guid)
+	ni.SetLocalPortNum(f.ports[at].num)
+	return mad.StatusOK
+}
+
+func (f *Fabric) nodeDescription(at int32, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	n := f.nodeOf(at)
+	if set && !n.caps.CapabilityMask2.Has(smp.IsSetNodeDescriptionSupported) {
+		return mad.StatusBadMethodAttr
+	}
+	if mod != 0 {
+		return mad.StatusBadField
+	}
+	if set {
+		n.desc = *d
+	}
+	*d = n.desc
+	return mad.StatusOK
+}
+
+func (n *node) switchInfo(mask smp.CapMask, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	if mod != 0 {
+		return mad.StatusBadField
+	}
+	status := mad.StatusOK
+	if set {
+		status = n.sw.setSwitchInfo((*smp.SwitchInfo)(d), mask.Has(smp.IsMulticastFDBTopSupported))
+	}
+	*d = n.sw.info
+	return status
+}

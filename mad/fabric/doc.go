@@ -1,0 +1,24 @@
+// Package fabric is an InfiniBand subnet inside the process: switches, channel
+// adapters and routers with their subnet-management agents, forwarding by the
+// tables programmed into them, and faults on command or at random from one seed.
+//
+// It is the judge of what a subnet manager does, so it refuses what the
+// architecture forbids and never imports the packages it judges.
+//
+//	f := fabric.New(n, fabric.Config{Seed: 1, Latency: 5 * time.Microsecond})
+//	st, err := f.Attach(net.End{Node: 0, Port: 1}) // where the manager sits
+//	st.Send(requests)                              // at f.Now()
+//	for at, ok := f.Next(); ok; at, ok = f.Next() {
+//		f.Advance(at) // agents answer, replies reach the inbox
+//		n := st.Recv(replies)
+//	}
+//
+// Time is virtual: it is what Advance was last told, and everything random comes
+// from Config.Seed, so the same calls give the same bytes. There is no goroutine
+// and no lock; the caller serialises all calls on a Fabric and its Stations.
+//
+// With Latency and Jitter zero a request is answered before Send returns.
+//
+// Not modelled: credits and congestion, partial directed routes (DrSLID or DrDLID
+// other than permissive), random forwarding tables and performance counters.
+package fabric

@@ -1,0 +1,58 @@
+package fabric
+
+import (
+	"time"
+
+	"ibsm/mad"
+)
+
+// Faults are what happens at random to each packet on each of its ways, request
+// and reply apart. Rates are probabilities, 0 to 1.
+type Faults struct {
+	Loss      float64
+	Duplicate float64
+	Reorder   float64       // takes ReorderBy longer than others
+	ReorderBy time.Duration // 0: ten times Latency
+	Jitter    time.Duration // up to so much longer than Latency
+}
+
+// SetFaults changes the random faults from now on.
+func (f *Fabric) SetFaults(x Faults) { f.cfg.Faults = x }
+
+func (f *Fabric) chance(rate float64) bool { return rate > 0 && f.random.Float64() < rate }
+
+// onWire lets a packet happen at port after its way over the fabric, or lose it.
+// d is used up.
+func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) {
+	x := &f.cfg.Faults
+	if f.chance(x.Loss) {
+		f.drop(DropLoss)
+		return
+	}
+	if f.chance(x.Duplicate) {
+		e := f.queue.push(f.now + f.delay())
+		e.kind, e.port, e.d = kind, port, *d
+	}
+	if delay := f.delay(); delay > 0 {
+		e := f.queue.push(f.now + delay)
+		e.kind, e.port, e.d = kind, port, *d
+		return
+	}
+	f.happen(kind, port, 0, d)
+}
+
+func (f *Fabric) delay() time.Duration {
+	x := &f.cfg.Faults
+	d := f.cfg.Latency
+	if x.Jitter > 0 {
+		d += time.Duration(f.random.Int64N(int64(x.Jitter)))
+	}
+	if f.chance(x.Reorder) {
+		by := x.ReorderBy
+		if by == 0 {
+			by = 10 * f.cfg.Latency
+		}
+		d += by
+	}
+	return d
+}

@@ -1,0 +1,249 @@
+package fabric
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// MaxSwitchHops is the number of switches after which a LID-routed packet counts
+// as looping and is dropped.
+const MaxSwitchHops = 64
+
+// Hop is one switch or end port that a data packet passed.
+type Hop struct {
+	Node int32
+	In   uint8 // port it came in by, 0 where it began
+	Out  uint8 // port it left by, 0 where it ended
+	VL   uint8 // of the link that it left by
+}
+
+// flight is a LID-routed packet on its way.
+type flight struct {
+	dlid  mad.LID
+	vl15  bool     // an SMP: passes Initialize, ignores partitions and lanes
+	pkey  mad.PKey // of data
+	sl    uint8
+	slid  mad.LID
+	trace bool
+	hops  []Hop // appended to with trace
+}
+
+// route carries a packet from the end port from by the forwarding tables to the
+// port that owns its LID, and returns the port by which it came in there.
+func (f *Fabric) route(from int32, t *flight) (at int32, why Drop) {
+	if !t.vl15 && f.ports[from].info.PortState() != smp.PortActive {
+		return from, DropNotActive
+	}
+	if f.owns(from, t.dlid) {
+		t.log(f, from, from, 0)
+		return from, Delivered
+	}
+	at = from
+	for hop := range MaxSwitchHops {
+		n := f.nodeOf(at)
+		out := at
+		switch {
+		case n.sw != nil:
+			if why := f.mayEnter(at, t); why != Delivered {
+				return at, why
+			}
+			o := n.sw.lookup(t.dlid)
+			if o > n.numPorts {
+				return at, DropNoRoute
+			}
+			if o == 0 {
+				return f.land(at, n.first, t)
+			}
+			out = n.first + int32(o)
+		case hop > 0:
+			return f.land(at, at, t)
+		}
+		vl, why := f.mayLeave(at, out, t)
+		if why != Delivered {
+			return at, why
+		}
+		t.log(f, at, out, vl)
+		next := f.across(out)
+		if next < 0 {
+			return at, DropLinkDown
+		}
+		if !t.vl15 && !f.takesData(next) {
+			return next, DropNotActive
+		}
+		at = next
+	}
+	return at, DropLoop
+}
+
+// land delivers at the end port to, which the packet reached by port at.
+func (f *Fabric) land(at, to int32, t *flight) (int32, Drop) {
+	if !f.owns(to, t.dlid) {
+		return at, DropWrongLID
+	}
+	if !t.vl15 {
+		if !f.takesData(to) {
+			return at, DropNotActive
+		}
+		if _, ok := f.ports[to].pkey(t.pkey); !ok {
+			f.badPKey(to, t)
+			return at, DropPKey
+		}
+	}
+	t.log(f, at, to, 0)
+	return at, Delivered
+}
+
+func (t *flight) log(f *Fabric, in, out int32, vl uint8) {
+	if !t.trace {
+		return
+	}
+	h := Hop{Node: f.ports[in].node, In: f.ports[in].num, Out: f.ports[out].num, VL: vl}
+	if f.nodes[h.Node].sw == nil { // an end port sends or receives, never both
+		if len(t.hops) == 0 {
+			h.In = 0
+		} else {
+			h.Out = 0
+		}
+	}
+	t.hops = append(t.hops, h)
+}
+
+// takesData lets a data packet into port i. A port that is Armed goes Active by it
+// (IBA 7.2.7).
+func (f *Fabric) takesData(i int32) bool {
+	pi := &f.ports[i].info
+	if pi.PortState() == smp.PortArmed {
+		pi.SetPortState(smp.PortActive)
+	}
+	return pi.PortState() == smp.PortActive
+}
+
+// mayEnter is the inbound partition enforcement of a switch port.
+func (f *Fabric) mayEnter(at int32, t *flight) Drop {
+	p := &f.ports[at]
+	if t.vl15 || p.num == 0 || !p.info.PartitionEnforcementInbound() {
+		return Delivered
+	}
+	if _, ok := p.pkey(t.pkey); !ok {
+		f.badSwitchPKey(at, t)
+		return DropPKey
+	}
+	return Delivered
+}
+
+// mayLeave says whether a packet that came in by port at may leave by port out, and
+// on which lane.
+func (f *Fabric) mayLeave(at, out int32, t *flight) (vl uint8, why Drop) {
+	if t.vl15 {
+		return 15, Delivered
+	}
+	p := &f.ports[out]
+	if p.info.PortPhysicalState() != smp.PhysLinkUp {
+		return 0, DropLinkDown
+	}
+	if p.info.PortState() != smp.PortActive {
+		return 0, DropNotActive
+	}
+	if f.nodes[p.node].sw != nil && p.info.PartitionEnforcementOutbound() {
+		if _, ok := p.pkey(t.pkey); !ok {
+			f.badSwitchPKey(out, t)
+			return 0, DropPKey
+		}
+	}
+	in := uint8(0)
+	if at != out {
+		in = f.ports[at].num
+	}
+	if vl = p.vl(in, t.sl); int(vl) >= smp.DataVLs(p.info.OperationalVLs()) {
+		return vl, DropVL
+	}
+	return vl, Delivered
+}
+
+// owns reports whether the end port holds the LID.
+func (f *Fabric) owns(i int32, l mad.LID) bool {
+	pi := &f.ports[i].info
+	base := pi.LID()
+	return base != 0 && l >= base && int(l) < int(base)+1<<pi.LMC()
+}
+
+// arrive is a packet sent by the end port from that has crossed the fabric: what
+// it meets is the fabric as it is now. Addr still says where it is to go.
+func (f *Fabric) arrive(from int32, d *mad.Datagram) {
+	if f.nodeOf(from).gone {
+		f.drop(DropNodeGone)
+		return
+	}
+	p := &d.Packet
+	var at int32
+	var why Drop
+	dlid := d.LID
+	switch class := p.MgmtClass(); {
+	case p.BaseVersion() != 1:
+		why = DropMalformed
+	case class == mad.ClassDirected && p.Returning():
+		at, why = f.walkBack(from, p)
+		d.LID = mad.PermissiveLID
+	case class == mad.ClassDirected:
+		at, why = f.walkOut(from, p)
+		d.LID = mad.PermissiveLID
+	default:
+		d.LID = f.sourceLID(from, d.PathBits)
+		at, why = f.carry(from, dlid, d)
+	}
+	switch {
+	case why != Delivered:
+		f.drop(why)
+	case f.nodeOf(at).gone:
+		f.drop(DropNodeGone)
+	case p.MgmtClass().IsSubnet():
+		f.atQP0(at, dlid, d)
+	default:
+		f.deliver(at, d)
+	}
+}
+
+// carry routes a packet by LID and makes d's address the sender's, as the receiver
+// will see it.
+func (f *Fabric) carry(from int32, dlid mad.LID, d *mad.Datagram) (at int32, why Drop) {
+	t := flight{dlid: dlid, slid: d.LID, sl: d.SL & 15}
+	switch {
+	case !dlid.IsUnicast():
+		return 0, DropNoRoute
+	case d.Packet.MgmtClass().IsSubnet():
+		t.vl15 = true
+	default:
+		t.pkey = f.ports[from].pkeyAt(int(d.PKeyIndex))
+		if !t.pkey.Valid() {
+			return 0, DropPKey
+		}
+	}
+	if at, why = f.route(from, &t); why != Delivered {
+		return at, why
+	}
+	to := &f.ports[f.mgmt(at)]
+	d.QPN, d.PathBits = uint32(d.QP()), uint8(dlid-to.info.LID())
+	if !t.vl15 {
+		i, _ := to.pkey(t.pkey)
+		d.PKeyIndex = uint16(i)
+	}
+	return at, Delivered
+}
+
+func (f *Fabric) sourceLID(from int32, pathBits uint8) mad.LID {
+	pi := &f.ports[from].info
+	return pi.LID() + mad.LID(pathBits&(1<<pi.LMC()-1))
+}
+
+// deliver hands a packet that came in by port at to the station there.
+func (f *Fabric) deliver(at int32, d *mad.Datagram) {
+	s := f.ports[f.mgmt(at)].station
+	switch {
+	case f.nodeOf(at).gone:
+		f.drop(DropNodeGone)
+	case s == nil:
+		f.drop(DropNoStation)
+	default:
+		s.put(d)
+	}
+}

@@ -1,0 +1,116 @@
+package fabric
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// vendor answers NVIDIA's attributes on a switch that has them.
+func (f *Fabric) vendor(n *node, set bool, attr mad.AttrID, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	switch {
+	case !n.caps.NVIDIA:
+		return mad.StatusBadMethodAttr
+	case attr == smp.AttrGeneralInfo:
+		return n.generalInfo(set, mod, d)
+	case attr == smp.AttrARInfo:
+		return n.arInfo(set, mod, d)
+	}
+	return f.extendedPortInfo(n, set, mod, d)
+}
+
+func (n *node) generalInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	if set {
+		return mad.StatusBadMethodAttr
+	}
+	if mod != smp.GeneralInfoCapabilities {
+		return mad.StatusBadField
+	}
+	var g smp.GeneralInfo
+	g.Set(smp.CapExtendedPortInfo, true)
+	g.Set(smp.CapAdaptiveRouting, n.caps.AR != ARUnsupported)
+	*d = g
+	return mad.StatusOK
+}
+
+func (n *node) arInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	if n.caps.AR == ARUnsupported {
+		return mad.StatusBadMethodAttr
+	}
+	if mod != 0 {
+		return mad.StatusBadField
+	}
+	if set {
+		n.sw.ar.SetEnabled((*smp.ARInfo)(d).Enabled())
+	}
+	*d = n.sw.ar
+	return mad.StatusOK
+}
+
+// extendedPortInfo tells FDR10 from QDR. Its speeds are a mask of which bit 0 is
+// FDR10.
+func (f *Fabric) extendedPortInfo(n *node, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	if mod > uint32(n.numPorts) {
+		return mad.StatusBadField
+	}
+	p := &f.ports[n.first+int32(mod)]
+	if set {
+		if want := (*smp.ExtendedPortInfo)(d); want.StateChangeEnable()&1 != 0 {
+			p.written().fdr10 = want.LinkSpeedEnabled() & 1
+		}
+	}
+	var e smp.ExtendedPortInfo
+	e.SetLinkSpeedSupported(1)
+	if p.tables != nil {
+		e.SetLinkSpeedEnabled(p.tables.fdr10)
+	}
+	if p.speed == mad.FDR10 && p.info.LinkSpeedActive() == 4 {
+		e.SetLinkSpeedActive(1)
+	}
+	*d = e
+	return mad.StatusOK
+}
+
+// The modes of PortInfoExtended's FEC fields: Firecode, RS and low-latency RS.
+const fecModes = 7
+
+// portInfoExtended answers for the FEC modes of a port.
+func (f *Fabric) portInfoExtended(at int32, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
+	n := f.nodeOf(at)
+	if !n.caps.CapabilityMask2.Has(smp.IsPortInfoExtendedSupported) {
+		return mad.StatusBadMethodAttr
+	}
+	if mod > uint32(n.numPorts) {
+		return mad.StatusBadField
+	}
+	i := n.first + int32(mod)
+	if n.sw == nil && mod == 0 {
+		i = at
+	}
+	p, want := &f.ports[i], (*smp.PortInfoExtended)(d)
+	if set {
+		e := &p.written().ext
+		e.SetFDRFECModeEnabled(want.FDRFECModeEnabled() & fecModes)
+		e.SetEDRFECModeEnabled(want.EDRFECModeEnabled() & fecModes)
+		e.SetHDRFECModeEnabled(want.HDRFECModeEnabled() & fecModes)
+		e.SetNDRFECModeEnabled(want.NDRFECModeEnabled() & fecModes)
+	}
+	var e smp.PortInfoExtended
+	if p.tables != nil {
+		e = p.tables.ext
+	}
+	e.SetCapabilityMask(1) // IsFECModeSupported
+	if n.speed >= mad.FDR {
+		e.SetFDRFECModeSupported(fecModes)
+	}
+	if n.speed >= mad.EDR {
+		e.SetEDRFECModeSupported(fecModes)
+	}
+	if n.speed >= mad.HDR {
+		e.SetHDRFECModeSupported(fecModes)
+	}
+	if n.speed >= mad.NDR {
+		e.SetNDRFECModeSupported(fecModes)
+	}
+	*d = e
+	return mad.StatusOK
+}
