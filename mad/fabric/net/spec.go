@@ -89,7 +89,7 @@ func (s *Spec) readParams(params string) error {
 		if field == "" && params == "" {
 			break
 		}
-		name, text, ok := strings.Cut(field, "=")
+		name, text, _ := strings.Cut(field, "=")
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
 		if i < 0 {
 			return unknown("key of "+s.kind.name, name, keyNames(keys))
@@ -98,7 +98,7 @@ func (s *Spec) readParams(params string) error {
 			return &SpecError{Text: fmt.Sprintf("%s: %s is given twice", s.kind.name, name)}
 		}
 		v, err := keys[i].read(text)
-		if err != nil || !ok {
+		if err != nil {
 			return &SpecError{Text: fmt.Sprintf("%s: %s=%q: %v", s.kind.name, name, text, err), Hint: name + ": " + keys[i].about}
 		}
 		v.set = true
