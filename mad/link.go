@@ -103,8 +103,8 @@ func ParseLinkSpeed(name string) (LinkSpeed, bool) {
 // in order of speed: compare with Gbps.
 type Rate uint8
 
-// rates[width][speed], widths by lanes: 1, 2, 4, 8, 12.
-var rates = map[int][10]Rate{
+// rates[lanes][speed]
+var rates = [13][10]Rate{
 	1:  {0, 2, 5, 3, 3, 11, 15, 20, 16, 17},
 	2:  {0, 5, 3, 6, 6, 19, 20, 16, 17, 21},
 	4:  {0, 3, 6, 7, 7, 12, 16, 17, 21, 23},
@@ -115,8 +115,8 @@ var rates = map[int][10]Rate{
 // LinkRate is the code of a link of that width and speed; 0 when either is
 // unknown.
 func LinkRate(w LinkWidth, s LinkSpeed) Rate {
-	row, ok := rates[w.Lanes()]
-	if !ok || int(s) >= len(row) {
+	row := &rates[w.Lanes()]
+	if int(s) >= len(row) {
 		return 0
 	}
 	return row[s]

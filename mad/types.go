@@ -13,12 +13,15 @@ type GUID uint64
 // String gives the form that every InfiniBand tool prints: 0x and 16 digits.
 func (g GUID) String() string { return fmt.Sprintf("0x%016x", uint64(g)) }
 
-// ParseGUID reads hexadecimal with or without 0x, of at most 16 digits.
+// ParseGUID reads 1 to 16 hexadecimal digits, with or without 0x.
 func ParseGUID(s string) (GUID, error) {
-	digits := strings.TrimPrefix(strings.TrimPrefix(s, "0x"), "0X")
+	digits, found := strings.CutPrefix(s, "0x")
+	if !found {
+		digits, _ = strings.CutPrefix(s, "0X")
+	}
 	v, err := strconv.ParseUint(digits, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("GUID %q: want up to 16 hexadecimal digits", s)
+	if err != nil || len(digits) > 16 {
+		return 0, fmt.Errorf("GUID %q: want 1 to 16 hexadecimal digits", s)
 	}
 	return GUID(v), nil
 }
