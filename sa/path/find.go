@@ -65,9 +65,9 @@ func (f *Finder) between(q *query, src, dst topo.PortIdx, out *sarec.PathRecord)
 }
 
 // lids are the LIDs at which the port may be met: n from base on.
-func (f *Finder) lids(e *end, p topo.PortIdx) (base, n mad.LID) {
-	if e.lid != 0 {
-		return e.lid, 1
+func (f *Finder) lids(s *side, p topo.PortIdx) (base, n mad.LID) {
+	if s.lid != 0 {
+		return s.lid, 1
 	}
 	return f.view.LIDs.Base[p], mad.LID(f.view.LIDs.Count(p))
 }
@@ -78,22 +78,22 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 	if q.walks--; q.walks < 0 {
 		return false
 	}
-	have, ok := f.walk(src, dst, dlid)
-	if !ok {
+	there, back := f.walkBoth(src, dst, slid, dlid)
+	if !there.ok {
 		return false
 	}
 	lifeTime := f.view.Subnet.SubnetTimeOut
 	if src == dst {
 		lifeTime = 0
 	}
-	rates := known[f.ports[src].caps] & known[f.ports[dst].caps]
-	there, ok := q.terms(have, rates, lifeTime)
+	rates := known[f.ends[src].caps] & known[f.ends[dst].caps]
+	terms, ok := q.terms(there.have, rates, lifeTime)
 	if !ok {
 		return false
 	}
 	reversible := false
-	if have, ok = f.walk(dst, src, slid); ok {
-		_, reversible = q.terms(have, rates, lifeTime)
+	if back.ok {
+		_, reversible = q.terms(back.have, rates, lifeTime)
 	}
 	if q.comps.Has(sarec.PathReversible) && q.want.Reversible() && !reversible {
 		return false
@@ -102,9 +102,9 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 	out.SetSLID(slid)
 	out.SetDLID(dlid)
 	out.SetReversible(reversible)
-	out.SetMTU(sarec.Exactly, there.mtu)
-	out.SetRate(sarec.Exactly, there.rate)
-	out.SetPacketLifeTime(sarec.Exactly, there.lifeTime)
+	out.SetMTU(sarec.Exactly, terms.mtu)
+	out.SetRate(sarec.Exactly, terms.rate)
+	out.SetPacketLifeTime(sarec.Exactly, terms.lifeTime)
 	return true
 }
 
@@ -112,10 +112,10 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 // repeated as it was asked for, so that a client that knows itself by the prefix
 // it powered up with finds its own GID.
 func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
-	t, prefix := f.view.Topo, f.view.Subnet.Prefix
+	prefix := f.view.Subnet.Prefix
 	*out = sarec.PathRecord{}
-	out.SetDGID(mad.MakeGID(prefix, t.Ports[dst].GUID))
-	out.SetSGID(mad.MakeGID(prefix, t.Ports[src].GUID))
+	out.SetDGID(mad.MakeGID(prefix, f.ends[dst].guid))
+	out.SetSGID(mad.MakeGID(prefix, f.ends[src].guid))
 	if q.comps.Has(sarec.PathSGID) {
 		out.SetSGID(q.want.SGID())
 	}

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"math"
 	"slices"
 
 	"ibsm/mad"
@@ -9,24 +10,39 @@ import (
 	"ibsm/sweep/view"
 )
 
-// Finder answers path queries from one View. It holds what a walk along the
-// tables reads in 16 bytes a port, because the Topo's own records would cost
-// several cache misses at each hop. It is immutable and safe for concurrent use.
+// Finder answers path queries from one View. It keeps what a walk along the tables
+// reads in a few bytes a port, because the Topo's own records would cost several
+// cache misses at each hop. It is immutable and safe for concurrent use.
 type Finder struct {
-	view  *view.View
-	guids []mad.GUID     // of Topo.EndPorts
-	ports []port         // by PortIdx
-	first []topo.PortIdx // port 0 of each switch
-	count []uint8        // external ports of each switch
+	view     *view.View
+	guids    []mad.GUID // of Topo.EndPorts
+	ends     []end      // by PortIdx
+	hops     []hop      // by PortIdx
+	switches []swtch    // by SwitchIdx
 }
 
-// port is a port as a walk sees it.
-type port struct {
-	peer  topo.PortIdx   // other end of the link, None without one
-	enter topo.SwitchIdx // switch that a packet sent out of the port comes to; for port 0 its own; None when it is no switch
-	own   limits
-	link  limits // of both ends
-	caps  rateCaps
+// end is a port as the end of a path.
+type end struct {
+	guid mad.GUID
+	own  limits
+	caps rateCaps
+}
+
+// hop is the link at a port.
+type hop struct {
+	to   int32  // where a packet sent out comes to: a SwitchIdx, toPort of an end port, or nowhere
+	link limits // of both ends
+}
+
+const nowhere = math.MinInt32
+
+func toPort(p topo.PortIdx) int32 { return ^int32(p) }
+
+// swtch is a switch on the way.
+type swtch struct {
+	lft   []uint8
+	first topo.PortIdx // port 0
+	ports uint8        // external ones
 }
 
 // limits are what a port, link or path can carry.
@@ -43,53 +59,61 @@ func (l limits) and(o limits) limits { return limits{min(l.mtu, o.mtu), min(l.ra
 func New(v *view.View) *Finder {
 	t := v.Topo
 	f := &Finder{
-		view:  v,
-		guids: make([]mad.GUID, len(t.EndPorts)),
-		ports: make([]port, len(t.Ports)),
-		first: make([]topo.PortIdx, len(t.Switches)),
-		count: make([]uint8, len(t.Switches)),
+		view:     v,
+		guids:    make([]mad.GUID, len(t.EndPorts)),
+		ends:     make([]end, len(t.Ports)),
+		hops:     make([]hop, len(t.Ports)),
+		switches: make([]swtch, len(t.Switches)),
 	}
 	for i, p := range t.EndPorts {
 		f.guids[i] = t.Ports[p].GUID
 	}
 	for i, n := range t.Switches {
-		f.first[i], f.count[i] = t.Nodes[n].First, t.Nodes[n].NumPorts
+		f.switches[i] = swtch{v.Tables.LFT[i], t.Nodes[n].First, t.Nodes[n].NumPorts}
 	}
 	for p := range t.Ports {
-		f.ports[p] = newPort(t, topo.PortIdx(p))
+		f.ends[p] = newEnd(t, topo.PortIdx(p))
 	}
-	for i := range f.ports {
-		p := &f.ports[i]
-		p.link = p.own
-		if p.peer != topo.None {
-			p.link = p.own.and(f.ports[p.peer].own)
-		}
+	for p := range t.Ports {
+		f.hops[p] = f.newHop(t, topo.PortIdx(p))
 	}
 	return f
 }
 
-func newPort(t *topo.Topo, i topo.PortIdx) port {
-	from := &t.Ports[i]
-	node := &t.Nodes[from.Node]
-	p := port{peer: from.Peer, enter: topo.None, own: limits{unlimited, unlimited}}
-	switch {
-	case from.Peer != topo.None:
-		p.enter = t.Nodes[t.Ports[from.Peer].Node].Switch
-	case from.Num == 0:
-		p.enter = node.Switch
+func newEnd(t *topo.Topo, p topo.PortIdx) end {
+	e := end{guid: t.Ports[p].GUID, own: limits{unlimited, unlimited}}
+	if !t.Ports[p].Seen {
+		return e
 	}
-	if !from.Seen {
-		return p
+	info := &t.Ports[p].Info
+	mask, mask2 := capabilities(t, p)
+	if mtu := info.MTUCap(); mtu.Bytes() != 0 {
+		e.own.mtu = uint8(mtu)
 	}
-	mask, mask2 := capabilities(t, i)
-	if mtu := from.Info.MTUCap(); mtu.Bytes() != 0 {
-		p.own.mtu = uint8(mtu)
+	if rank := info.Rate(mask, mask2).Rank(); rank != 0 {
+		e.own.rank = uint8(rank)
 	}
-	if rank := from.Info.Rate(mask, mask2).Rank(); rank != 0 {
-		p.own.rank = uint8(rank)
+	e.caps = makeRateCaps(mask, mask2)
+	return e
+}
+
+func (f *Finder) newHop(t *topo.Topo, p topo.PortIdx) hop {
+	h := hop{to: nowhere, link: f.ends[p].own}
+	peer := t.Ports[p].Peer
+	if peer == topo.None {
+		// What port 0 of a switch sends goes through the switch itself.
+		if node := &t.Nodes[t.Ports[p].Node]; t.Ports[p].Num == 0 && node.Switch != topo.None {
+			h.to = int32(node.Switch)
+		}
+		return h
 	}
-	p.caps = makeRateCaps(mask, mask2)
-	return p
+	h.link = h.link.and(f.ends[peer].own)
+	if sw := t.Nodes[t.Ports[peer].Node].Switch; sw != topo.None {
+		h.to = int32(sw)
+	} else {
+		h.to = toPort(peer)
+	}
+	return h
 }
 
 // capabilities are those that count for a port: of a switch, port 0's.

@@ -10,26 +10,26 @@ import (
 type query struct {
 	want     *sarec.PathRecord
 	comps    mad.ComponentMask
-	src, dst end
+	src, dst side
 	pkey     mad.PKey // of the answer
 	walks    int      // that may still be tried
 }
 
-// end is one side of a query: a port or all of them, and the LID at which the
+// side is one end of a query: a port or all of them, and the LID at which the
 // port must be met, 0 for any of its own.
-type end struct {
+type side struct {
 	port topo.PortIdx // None for all
 	lid  mad.LID
 	one  [1]topo.PortIdx
 }
 
 // ports are those that the side allows, a view of all or of one.
-func (e *end) ports(all []topo.PortIdx) []topo.PortIdx {
-	if e.port == topo.None {
+func (s *side) ports(all []topo.PortIdx) []topo.PortIdx {
+	if s.port == topo.None {
 		return all
 	}
-	e.one[0] = e.port
-	return e.one[:]
+	s.one[0] = s.port
+	return s.one[:]
 }
 
 const (
@@ -51,10 +51,10 @@ func (f *Finder) query(want *sarec.PathRecord, comps mad.ComponentMask) (q query
 	if id := comps & bothServiceID; id != 0 && id != bothServiceID {
 		return q, mad.StatusReqInsufficient
 	}
-	if q.src, st = f.end(comps.Has(sarec.PathSGID), want.SGID(), comps.Has(sarec.PathSLID), want.SLID()); st != mad.StatusOK {
+	if q.src, st = f.side(comps.Has(sarec.PathSGID), want.SGID(), comps.Has(sarec.PathSLID), want.SLID()); st != mad.StatusOK {
 		return q, st
 	}
-	if q.dst, st = f.end(comps.Has(sarec.PathDGID), want.DGID(), comps.Has(sarec.PathDLID), want.DLID()); st != mad.StatusOK {
+	if q.dst, st = f.side(comps.Has(sarec.PathDGID), want.DGID(), comps.Has(sarec.PathDLID), want.DLID()); st != mad.StatusOK {
 		return q, st
 	}
 	var shared bool
@@ -64,25 +64,25 @@ func (f *Finder) query(want *sarec.PathRecord, comps mad.ComponentMask) (q query
 	return q, mad.StatusOK
 }
 
-// end is the port that a GID and a LID of the request agree on.
-func (f *Finder) end(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID) (end, mad.Status) {
-	e := end{port: topo.None}
+// side is the port that a GID and a LID of the request agree on.
+func (f *Finder) side(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID) (side, mad.Status) {
+	s := side{port: topo.None}
 	if hasGID {
-		if e.port = f.portOfGID(gid); e.port == topo.None {
-			return e, mad.StatusNoRecords
+		if s.port = f.portOfGID(gid); s.port == topo.None {
+			return s, mad.StatusNoRecords
 		}
 	}
 	if hasLID {
 		owner := f.view.LIDs.PortOf(lid)
 		if owner == topo.None {
-			return e, mad.StatusNoRecords
+			return s, mad.StatusNoRecords
 		}
-		if hasGID && owner != e.port {
-			return e, mad.StatusReqInvalid
+		if hasGID && owner != s.port {
+			return s, mad.StatusReqInvalid
 		}
-		e.port, e.lid = owner, lid
+		s.port, s.lid = owner, lid
 	}
-	return e, mad.StatusOK
+	return s, mad.StatusOK
 }
 
 // choosePKey is the key of the answer. Every port is a full member of the default

@@ -8,35 +8,63 @@ import (
 // maxHops is the number of switches after which a walk is taken for a loop.
 const maxHops = 64
 
-// walk follows the forwarding tables from src towards dlid. ok is false when they
-// do not lead to dst.
-func (f *Finder) walk(src, dst topo.PortIdx, dlid mad.LID) (have limits, ok bool) {
-	p := &f.ports[src]
-	have = p.own
+// walk is a packet on its way along the forwarding tables.
+type walk struct {
+	dst  topo.PortIdx
+	dlid mad.LID
+	at   hop
+	have limits // of the way so far
+	done bool
+	ok   bool // it has arrived
+}
+
+// start puts a packet for dlid, one of dst's, on the wire at src.
+func (f *Finder) start(src, dst topo.PortIdx, dlid mad.LID) walk {
+	w := walk{dst: dst, dlid: dlid, at: f.hops[src], have: f.ends[src].own}
 	if src == dst {
-		return have, true
+		w.done, w.ok = true, true
 	}
+	return w
+}
+
+// step takes the packet over the link it is on and through the switch behind it.
+func (f *Finder) step(w *walk) {
+	w.have = w.have.and(w.at.link)
+	if w.at.to < 0 {
+		w.done, w.ok = true, w.at.to == toPort(w.dst)
+		return
+	}
+	sw := &f.switches[w.at.to]
+	if int(w.dlid) >= len(sw.lft) {
+		w.done = true
+		return
+	}
+	egress := sw.lft[w.dlid]
+	switch {
+	case egress == 0:
+		w.have = w.have.and(f.ends[w.dst].own)
+		w.done, w.ok = true, sw.first == w.dst
+	case egress > sw.ports:
+		w.done = true
+	default:
+		w.at = f.hops[sw.first+topo.PortIdx(egress)]
+	}
+}
+
+// walkBoth follows the tables from src to dst and back. The two go in step,
+// because each waits for memory at every hop, and so they wait together.
+func (f *Finder) walkBoth(src, dst topo.PortIdx, slid, dlid mad.LID) (there, back walk) {
+	there, back = f.start(src, dst, dlid), f.start(dst, src, slid)
 	for range maxHops {
-		have = have.and(p.link)
-		if p.peer == dst {
-			return have, true
+		if !there.done {
+			f.step(&there)
 		}
-		sw := p.enter
-		if sw == topo.None {
-			return have, false
+		if !back.done {
+			f.step(&back)
 		}
-		row := f.view.Tables.LFT[sw]
-		if int(dlid) >= len(row) {
-			return have, false
+		if there.done && back.done {
+			break
 		}
-		egress := row[dlid]
-		if egress == 0 {
-			return have.and(f.ports[dst].own), f.first[sw] == dst
-		}
-		if egress > f.count[sw] {
-			return have, false
-		}
-		p = &f.ports[f.first[sw]+topo.PortIdx(egress)]
 	}
-	return have, false
+	return there, back
 }
