@@ -29,6 +29,42 @@ import "ibsm/mad"
 // KeepStates, then change what is meant.
 type PortInfo [mad.DataSize]byte
 
+// KeepStates sets to "no change" all that a Set of PortInfo would otherwise do to
+// the link by writing back what was read: states and enabled widths and speeds.
+func (p *PortInfo) KeepStates() {
+	p.SetPortState(PortNoChange)
+	p.SetPortPhysicalState(PhysNoChange)
+	p.SetLinkDownDefaultState(PhysNoChange)
+	p.SetLinkWidthEnabled(0)
+	p.SetLinkSpeedEnabled(0)
+	p.SetLinkSpeedExtEnabled(0)
+	p.SetLinkSpeedExtEnabled2(0)
+}
+
+// DataVLs is the number of data VLs that a code of VLCap or OperationalVLs stands
+// for, 0 for a code that is not defined.
+func DataVLs(code uint8) int {
+	switch {
+	case code >= 1 && code <= 4:
+		return 1 << (code - 1)
+	case code == 5:
+		return 15
+	}
+	return 0
+}
+
+// PortInfoMod is the attribute modifier of PortInfo. extended says that the
+// sender understands extended link speeds; without it a port faster than QDR may
+// answer as to a manager that does not. Port 0 is the receiving port of a channel
+// adapter.
+func PortInfoMod(port uint8, extended bool) uint32 {
+	mod := uint32(port)
+	if extended {
+		mod |= 1 << 31
+	}
+	return mod
+}
+
 // MKey guards the port's attributes; 0 means no protection.
 func (p *PortInfo) MKey() mad.MKey { return mad.MKey(get64(p[0:])) }
 
