@@ -25,3 +25,48 @@ func (l *LIDs) PortOf(lid mad.LID) PortIdx {
 	}
 	return l.Owner[lid]
 }
+
+// NewLIDs is the assignment that gives each port (by PortIdx) its base LID and
+// LMC, 0 as base for none. It keeps both slices. Ranges must not overlap.
+func NewLIDs(base []mad.LID, lmc []uint8) *LIDs {
+	l := &LIDs{Base: base, LMC: lmc}
+	for p, b := range base {
+		if b != 0 {
+			l.Top = max(l.Top, b+mad.LID(l.Count(PortIdx(p)))-1)
+		}
+	}
+	l.Owner = make([]PortIdx, int(l.Top)+1)
+	for lid := range l.Owner {
+		l.Owner[lid] = None
+	}
+	for p, b := range base {
+		for i := range l.Count(PortIdx(p)) {
+			l.Owner[int(b)+i] = PortIdx(p)
+		}
+	}
+	return l
+}
+
+// SequentialLIDs gives the end ports LIDs from 1 on in the order of their GUIDs:
+// 2^lmc of them, aligned, to channel adapters, routers and enhanced port 0, one to
+// a base port 0. Ports that find the LID space full get none.
+func SequentialLIDs(t *Topo, lmc uint8) *LIDs {
+	base, lmcs := make([]mad.LID, len(t.Ports)), make([]uint8, len(t.Ports))
+	next := 1
+	for _, p := range t.EndPorts {
+		node, count := &t.Nodes[t.Ports[p].Node], 1
+		if node.Type != mad.Switch || node.SwitchInfo.EnhancedPort0() {
+			count = 1 << lmc
+		}
+		start := (next + count - 1) &^ (count - 1)
+		if start+count-1 > int(mad.MaxUnicastLID) {
+			continue
+		}
+		if count > 1 {
+			lmcs[p] = lmc
+		}
+		base[p] = mad.LID(start)
+		next = start + count
+	}
+	return NewLIDs(base, lmcs)
+}

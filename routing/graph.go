@@ -1,0 +1,87 @@
+package routing
+
+import (
+	"ibsm/mad"
+	"ibsm/sweep/topo"
+)
+
+// maxPort is the highest port that a table can name.
+const maxPort = NoPath - 1
+
+// Graph is how the switches of a subnet are cabled to each other, as flat lists.
+// Links of a switch to itself are left out: no route gains by them.
+type Graph struct {
+	start []int32 // edges of switch s are start[s] .. start[s+1]-1
+	peer  []topo.SwitchIdx
+	port  []uint8
+}
+
+// NewGraph is the graph of a subnet.
+func NewGraph(t *topo.Topo) *Graph {
+	g := &Graph{start: make([]int32, len(t.Switches)+1)}
+	for s, n := range t.Switches {
+		for num := 1; num <= ports(t, n); num++ {
+			peer := t.Ports[t.Port(n, uint8(num))].Peer
+			if peer == topo.None || t.Ports[peer].Node == n {
+				continue
+			}
+			if r := t.Nodes[t.Ports[peer].Node].Switch; r != topo.None {
+				g.peer = append(g.peer, r)
+				g.port = append(g.port, uint8(num))
+			}
+		}
+		g.start[s+1] = int32(len(g.peer))
+	}
+	return g
+}
+
+// ports is the number of ports of a switch that tables can name.
+func ports(t *topo.Topo, n topo.NodeIdx) int { return min(int(t.Nodes[n].NumPorts), maxPort) }
+
+// Len is the number of switches.
+func (g *Graph) Len() int { return len(g.start) - 1 }
+
+// Edges are the links from a switch to others in ascending order of the port they
+// leave by: neighbours and ports, as views that must not be written.
+func (g *Graph) Edges(s topo.SwitchIdx) (peers []topo.SwitchIdx, ports []uint8) {
+	from, to := g.start[s], g.start[s+1]
+	return g.peer[from:to], g.port[from:to]
+}
+
+// Components numbers the connected parts of the graph: two switches can reach each
+// other when their numbers are equal.
+func (g *Graph) Components() []int32 {
+	part := make([]int32, g.Len())
+	for s := range part {
+		part[s] = topo.None
+	}
+	var queue []topo.SwitchIdx
+	for s := range part {
+		if part[s] != topo.None {
+			continue
+		}
+		part[s] = int32(s)
+		for queue = append(queue[:0], topo.SwitchIdx(s)); len(queue) > 0; {
+			last := queue[len(queue)-1]
+			queue = queue[:len(queue)-1]
+			peers, _ := g.Edges(last)
+			for _, r := range peers {
+				if part[r] == topo.None {
+					part[r] = int32(s)
+					queue = append(queue, r)
+				}
+			}
+		}
+	}
+	return part
+}
+
+// Dest is a port that packets are routed to.
+type Dest struct {
+	Port   topo.PortIdx
+	Switch topo.SwitchIdx // the switch it belongs to or hangs on
+	Egress uint8          // the port of Switch that leads to it; 0 for switch port 0
+	Weighs bool           // paths to it are expected to carry load: not to switches and aggregation nodes
+	Base   mad.LID
+	LMC    uint8
+}

@@ -1,0 +1,81 @@
+package routing
+
+import (
+	"context"
+	"math/bits"
+
+	"ibsm/sweep/topo"
+)
+
+// Unreachable in a hop matrix: there is no way, or none of less than 255 links.
+const Unreachable = 0xff
+
+// Hops is the number of links between each two switches.
+type Hops struct {
+	n   int
+	row []uint8 // from * n + to
+}
+
+// From are the hops from a switch to each other, as a view that must not be
+// written.
+func (h *Hops) From(s topo.SwitchIdx) []uint8 { return h.row[int(s)*h.n:][:h.n] }
+
+// wave is a set of destinations: 512 of them are searched for at once, one bit
+// each, so that a step over an edge costs one cache line.
+type wave [8]uint64
+
+const waveSize = 64 * len(wave{})
+
+// NewHops counts hops by breadth-first search from all destinations together.
+func NewHops(ctx context.Context, g *Graph) (*Hops, error) {
+	h := &Hops{n: g.Len(), row: make([]uint8, g.Len()*g.Len())}
+	for i := range h.row {
+		h.row[i] = Unreachable
+	}
+	err := Parallel(ctx, (h.n+waveSize-1)/waveSize, func() func(int) {
+		front, next, seen := make([]wave, h.n), make([]wave, h.n), make([]wave, h.n)
+		return func(i int) { h.search(ctx, g, i*waveSize, front, next, seen) }
+	})
+	return h, err
+}
+
+// search fills in the hops to the destinations from first on.
+func (h *Hops) search(ctx context.Context, g *Graph, first int, front, next, seen []wave) {
+	clear(front)
+	clear(seen)
+	for d := first; d < min(first+waveSize, h.n); d++ {
+		i := d - first
+		front[d][i/64] |= 1 << (i % 64)
+		seen[d][i/64] |= 1 << (i % 64)
+		h.row[d*h.n+d] = 0
+	}
+	for hop := uint8(1); hop < Unreachable && ctx.Err() == nil; hop++ {
+		grown := false
+		for s := range next {
+			var reach wave
+			peers, _ := g.Edges(topo.SwitchIdx(s))
+			for _, r := range peers {
+				f := &front[r]
+				for w := range reach {
+					reach[w] |= f[w]
+				}
+			}
+			for w := range reach {
+				found := reach[w] &^ seen[s][w]
+				next[s][w] = found
+				if found == 0 {
+					continue
+				}
+				grown = true
+				seen[s][w] |= found
+				for row := h.row[s*h.n+first+64*w:]; found != 0; found &= found - 1 {
+					row[bits.TrailingZeros64(found)] = hop
+				}
+			}
+		}
+		if !grown {
+			return
+		}
+		front, next = next, front
+	}
+}

@@ -1,0 +1,109 @@
+package minhop
+
+import (
+	"math"
+
+	"ibsm/sweep/topo"
+)
+
+// memory knows, for one switch, through which neighbours the LIDs of each
+// destination go so far, so that the next one takes a neighbour of another system,
+// or at least another neighbour.
+type memory struct {
+	*problem
+	peer [256]topo.SwitchIdx // by port of the switch
+	used []neighbour         // 2^lmc slots of each destination, free ones last
+}
+
+type neighbour struct {
+	peer topo.SwitchIdx // None for a free slot
+	lids uint8          // that go through it
+}
+
+func newMemory(p *problem) *memory {
+	return &memory{problem: p, used: make([]neighbour, len(p.order)<<p.lmc)}
+}
+
+// begin turns to a switch.
+func (m *memory) begin(s topo.SwitchIdx) {
+	peers, ports := m.graph.Edges(s)
+	for e, r := range peers {
+		m.peer[ports[e]] = r
+	}
+	for i := range m.used {
+		m.used[i] = neighbour{peer: topo.None}
+	}
+}
+
+// remember notes that a LID of destination k goes through a port.
+func (m *memory) remember(k int, port uint8) {
+	slots := m.used[k<<m.lmc : (k+1)<<m.lmc]
+	for i := range slots {
+		if slots[i].peer == m.peer[port] || slots[i].peer == topo.None {
+			slots[i].peer = m.peer[port]
+			slots[i].lids++
+			return
+		}
+	}
+}
+
+// known says whether a LID of destination k goes through the system that a port
+// leads to, and through which slot if it is the very neighbour.
+func (m *memory) known(k int, port uint8) (system bool, through *neighbour) {
+	peer := m.peer[port]
+	for i := range m.used[k<<m.lmc : (k+1)<<m.lmc] {
+		u := &m.used[k<<m.lmc+i]
+		if u.peer == topo.None {
+			break
+		}
+		if u.peer == peer {
+			return true, u
+		}
+		system = system || m.system[u.peer] == m.system[peer]
+	}
+	return system, nil
+}
+
+// choose is OpenSM's choice for one of several LIDs of destination k. Candidates
+// are visited in ascending order from port start on, round the end.
+func (m *memory) choose(k int, ports []uint8, start uint8, count *[256]uint32) uint8 {
+	from := 0
+	for from < len(ports) && ports[from] < start {
+		from++
+	}
+	best := choice{count: math.MaxUint32}
+	otherSystem, otherNode := best, best
+	leastLIDs := uint8(math.MaxUint8)
+	for i := range ports {
+		port := ports[(from+i)%len(ports)]
+		c := choice{port, count[port]}
+		system, through := m.known(k, port)
+		switch {
+		case !system && c.count < otherSystem.count:
+			otherSystem, leastLIDs = c, 0
+		case system && through == nil && c.count < otherNode.count:
+			otherNode, leastLIDs = c, 0
+		}
+		if c.count < best.count {
+			best = c
+			if through != nil {
+				leastLIDs = min(leastLIDs, through.lids)
+			}
+		} else if through != nil && c.count == best.count && through.lids < leastLIDs {
+			best, leastLIDs = c, through.lids
+		}
+	}
+	switch {
+	case otherSystem.port != 0:
+		return otherSystem.port
+	case otherNode.port != 0:
+		return otherNode.port
+	}
+	return best.port
+}
+
+// choice is a port and its count; port 0 is none.
+type choice struct {
+	port  uint8
+	count uint32
+}

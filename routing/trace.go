@@ -1,0 +1,158 @@
+package routing
+
+import (
+	"math"
+
+	"ibsm/mad"
+	"ibsm/sweep/topo"
+)
+
+// Fate says what becomes of a packet that starts at a switch towards a LID.
+// Arrived+n is delivered after n links, n up to MaxTrace.
+type Fate uint8
+
+// Fates. The first two are of use only while a trace is under way.
+const (
+	Untraced Fate = 0
+	OnPath   Fate = 1
+	Loop     Fate = 2 // runs into a loop
+	DeadEnd  Fate = 3 // comes to a switch that has no port for it
+	Nowhere  Fate = 4 // comes to a port that leads to nobody
+	Astray   Fate = 5 // is delivered to a port that does not own the LID
+	TooFar   Fate = 6 // needs more than MaxTrace links
+	Arrived  Fate = 8
+)
+
+// MaxTrace is the number of links after which a packet counts as lost.
+const MaxTrace = math.MaxUint8 - int(Arrived)
+
+// Tracer follows forwarding tables. It is immutable, so safe for concurrent use.
+type Tracer struct {
+	// lead is where each port of each switch leads, by switch * 256 + port: a switch
+	// if it is not negative, leadNowhere, leadNone, or an end port p as leadEnd - p.
+	lead  []int32
+	owner []topo.PortIdx // by LID
+}
+
+const (
+	leadNowhere = -1
+	leadNone    = -2
+	leadEnd     = -3
+)
+
+// NewTracer prepares for a subnet.
+func NewTracer(t *topo.Topo, l *topo.LIDs) *Tracer {
+	tr := &Tracer{lead: make([]int32, 256*len(t.Switches)), owner: l.Owner}
+	for s, n := range t.Switches {
+		lead := tr.lead[256*s:][:256]
+		for num := range lead {
+			lead[num] = leadNowhere
+		}
+		lead[NoPath] = leadNone
+		lead[0] = leadEnd - int32(t.Port(n, 0))
+		for num := 1; num <= ports(t, n); num++ {
+			peer := t.Ports[t.Port(n, uint8(num))].Peer
+			if peer == topo.None {
+				continue
+			}
+			lead[num] = leadEnd - int32(peer)
+			if r := t.Nodes[t.Ports[peer].Node].Switch; r != topo.None {
+				lead[num] = int32(r)
+			}
+		}
+	}
+	return tr
+}
+
+// Next is the switch that a port of a switch leads to, None when it leads to an
+// end port or nowhere.
+func (tr *Tracer) Next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
+	return topo.SwitchIdx(max(tr.lead[int(s)<<8|int(port)], topo.None))
+}
+
+// Trace is the fates of a block of LIDs from every switch, and the scratch space
+// to find them, for one goroutine.
+type Trace struct {
+	fate []Fate // by LID % BlockSize * switches + switch
+	path []topo.SwitchIdx
+	n    int
+}
+
+// NewTrace is a Trace of n switches.
+func NewTrace(n int) *Trace {
+	return &Trace{fate: make([]Fate, n*BlockSize), path: make([]topo.SwitchIdx, 0, n), n: n}
+}
+
+// Fates are those of a LID in the block traced last, by SwitchIdx: all Untraced
+// when nobody owns it. The view is good until the next block.
+func (t *Trace) Fates(lid mad.LID) []Fate { return t.fate[int(lid)%BlockSize*t.n:][:t.n] }
+
+// Block finds the fates of all LIDs of a block by the tables in rows; a row that
+// is missing or ends before the block has no path. Each switch is passed once for
+// each LID, whatever number of routes lead through it.
+func (tr *Tracer) Block(rows [][]uint8, block int, into *Trace) {
+	clear(into.fate)
+	first := block * BlockSize
+	for lid := first; lid < min(first+BlockSize, len(tr.owner)); lid++ {
+		if tr.owner[lid] == topo.None {
+			continue
+		}
+		for s, fate := range into.Fates(mad.LID(lid)) {
+			if fate == Untraced {
+				tr.follow(rows, topo.SwitchIdx(s), mad.LID(lid), into)
+			}
+		}
+	}
+}
+
+// follow goes from a switch to the first one whose fate is known, or to the end,
+// and then back again with what it has learned.
+func (tr *Tracer) follow(rows [][]uint8, s topo.SwitchIdx, lid mad.LID, into *Trace) {
+	path, fates := into.path[:0], into.Fates(lid)
+	end := fates[s]
+	for end == Untraced {
+		fates[s] = OnPath
+		path = append(path, s)
+		next := tr.step(rows[s], s, lid)
+		if next < 0 {
+			end = fateAt(next, tr.owner[lid])
+			if end == Arrived && rows[s][lid] == 0 {
+				end-- // the switch itself is no link away
+			}
+			break
+		}
+		s = topo.SwitchIdx(next)
+		end = fates[s]
+	}
+	if end == OnPath {
+		end = Loop
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		if end >= Arrived-1 {
+			if end++; end == 0 {
+				end = TooFar
+			}
+		}
+		fates[path[i]] = end
+	}
+}
+
+func (tr *Tracer) step(row []uint8, s topo.SwitchIdx, lid mad.LID) int32 {
+	if int(lid) >= len(row) {
+		return leadNone
+	}
+	return tr.lead[int(s)<<8|int(row[lid])]
+}
+
+// fateAt is the fate of a packet that leaves the switches.
+func fateAt(lead int32, owner topo.PortIdx) Fate {
+	switch lead {
+	case leadNone:
+		return DeadEnd
+	case leadNowhere:
+		return Nowhere
+	case leadEnd - int32(owner):
+		return Arrived
+	}
+	return Astray
+}

@@ -1,0 +1,225 @@
+// Package verify proves forwarding tables before they are written: a packet for any
+// LID that is put in at any switch comes to the port that owns the LID. It knows
+// nothing of engines and their aims.
+package verify
+
+import (
+	"context"
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/sweep/topo"
+)
+
+// MaxHops is the number of links a route may have: those of the longest directed
+// route, and the one it is answered over.
+const MaxHops = mad.MaxHops + 1
+
+// MaxExamples is the number of findings of each kind that a Report names.
+const MaxExamples = 8
+
+// Kind says what is wrong with a route.
+type Kind uint8
+
+// Kinds of findings. Each but the last is counted in pairs of a switch to start at
+// and a LID to come to.
+const (
+	Cut        Kind = 0 // no cable leads there, and no table either: the tables are not to blame
+	Loop       Kind = 1 // packets go round in a circle
+	DeadEnd    Kind = 2 // comes to a switch without an entry, though cables lead to the owner
+	Nowhere    Kind = 3 // comes to a port that is not there or has nothing behind it
+	WrongOwner Kind = 4 // is delivered to a port that does not own the LID
+	TooLong    Kind = 5 // arrives after more than MaxHops links
+	Stray      Kind = 6 // an entry of a LID that nobody owns, in pairs of switch and LID
+	numKinds        = 7
+)
+
+var kindNames = [numKinds]string{"cut", "loop", "dead end", "port that leads nowhere", "wrong owner", "too long",
+	"entry of a LID nobody owns"}
+
+// String names the kind in a few words.
+func (k Kind) String() string {
+	if k < numKinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Finding is one route or entry that is not as it should be.
+type Finding struct {
+	Kind   Kind
+	Switch topo.SwitchIdx // the packet starts here; Stray: whose table it is
+	LID    mad.LID
+}
+
+// Report is what Check found. It is immutable.
+type Report struct {
+	Routes   int // pairs of a switch and an owned LID
+	Count    [numKinds]int
+	Examples []Finding // up to MaxExamples of each kind, in order of LID and switch
+	Longest  int       // links of the longest route that arrives
+	looping  []uint64  // a bit for each LID
+}
+
+// Bad is the number of routes and entries that the tables are to blame for.
+func (r *Report) Bad() (n int) {
+	for kind, count := range r.Count {
+		if Kind(kind) != Cut {
+			n += count
+		}
+	}
+	return n
+}
+
+// Unreached is the number of routes that do not arrive though cables lead there.
+func (r *Report) Unreached() int {
+	return r.Count[Loop] + r.Count[DeadEnd] + r.Count[Nowhere] + r.Count[WrongOwner]
+}
+
+// Loops reports whether any switch's route to the LID loops.
+func (r *Report) Loops(lid mad.LID) bool {
+	return int(lid)/64 < len(r.looping) && r.looping[lid/64]>>(lid%64)&1 != 0
+}
+
+// Check follows the tables from every switch to every LID. Entries above Top count
+// as missing, as they do in a switch. The error is that of ctx.
+func Check(ctx context.Context, t *topo.Topo, l *topo.LIDs, tables *routing.Tables) (*Report, error) {
+	c := newChecker(t, l, tables)
+	blocks := make([]blockReport, c.blocks())
+	err := routing.Parallel(ctx, len(blocks), func() func(int) {
+		trace := routing.NewTrace(len(c.rows))
+		return func(block int) { c.check(block, trace, &blocks[block]) }
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.sum(blocks), nil
+}
+
+// checker is what all blocks have in common.
+type checker struct {
+	lids   *topo.LIDs
+	rows   [][]uint8 // of each switch, up to Top
+	tracer *routing.Tracer
+	part   []int32          // by SwitchIdx: connected parts
+	home   []topo.SwitchIdx // by LID: the switch of the owner
+}
+
+func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
+	c := &checker{
+		lids: l, rows: make([][]uint8, len(t.Switches)), tracer: routing.NewTracer(t, l),
+		part: routing.NewGraph(t).Components(), home: make([]topo.SwitchIdx, len(l.Owner)),
+	}
+	for s, row := range tables.LFT {
+		c.rows[s] = row[:min(len(row), int(tables.Top)+1)]
+	}
+	for lid, p := range l.Owner {
+		c.home[lid] = topo.None
+		if p != topo.None {
+			c.home[lid] = t.SwitchOf(p)
+		}
+	}
+	return c
+}
+
+// blocks is how many there are, up to the last LID owned or routed.
+func (c *checker) blocks() int {
+	length := len(c.lids.Owner)
+	for _, row := range c.rows {
+		length = max(length, len(row))
+	}
+	return (length + routing.BlockSize - 1) / routing.BlockSize
+}
+
+// blockReport is the part of a Report that one block of LIDs makes.
+type blockReport struct {
+	routes   int
+	count    [numKinds]int
+	examples []Finding
+	longest  int
+	looping  uint64
+}
+
+func (b *blockReport) add(f Finding) {
+	if b.count[f.Kind]++; b.count[f.Kind] <= MaxExamples {
+		b.examples = append(b.examples, f)
+	}
+}
+
+func (c *checker) check(block int, trace *routing.Trace, into *blockReport) {
+	c.tracer.Block(c.rows, block, trace)
+	first := block * routing.BlockSize
+	for lid := first; lid < first+routing.BlockSize; lid++ {
+		if c.lids.PortOf(mad.LID(lid)) == topo.None {
+			c.findStrays(mad.LID(lid), into)
+			continue
+		}
+		into.routes += len(c.rows)
+		c.judge(mad.LID(lid), trace.Fates(mad.LID(lid)), into)
+	}
+}
+
+// judge adds what the fates of an owned LID amount to.
+func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
+	least, most := routing.Arrived, routing.Arrived
+	for _, fate := range fates {
+		least, most = min(least, fate), max(most, fate)
+	}
+	if least >= routing.Arrived && most <= routing.Arrived+MaxHops {
+		into.longest = max(into.longest, int(most-routing.Arrived))
+		return
+	}
+	for s, fate := range fates {
+		f := Finding{Switch: topo.SwitchIdx(s), LID: lid}
+		switch {
+		case fate >= routing.Arrived && fate <= routing.Arrived+MaxHops:
+			into.longest = max(into.longest, int(fate-routing.Arrived))
+			continue
+		case fate >= routing.Arrived, fate == routing.TooFar:
+			f.Kind = TooLong
+		case fate == routing.Loop:
+			f.Kind = Loop
+			into.looping |= 1 << (lid % 64)
+		case fate == routing.Nowhere:
+			f.Kind = Nowhere
+		case fate == routing.Astray:
+			f.Kind = WrongOwner
+		case c.connected(f.Switch, c.home[lid]):
+			f.Kind = DeadEnd
+		}
+		into.add(f)
+	}
+}
+
+func (c *checker) connected(a, b topo.SwitchIdx) bool {
+	return b != topo.None && c.part[a] == c.part[b]
+}
+
+func (c *checker) findStrays(lid mad.LID, into *blockReport) {
+	for s, row := range c.rows {
+		if int(lid) < len(row) && row[lid] != routing.NoPath {
+			into.add(Finding{Stray, topo.SwitchIdx(s), lid})
+		}
+	}
+}
+
+func (c *checker) sum(blocks []blockReport) *Report {
+	r := &Report{looping: make([]uint64, len(blocks))}
+	var shown [numKinds]int
+	for i := range blocks {
+		b := &blocks[i]
+		for _, f := range b.examples {
+			if shown[f.Kind]++; shown[f.Kind] <= MaxExamples {
+				r.Examples = append(r.Examples, f)
+			}
+		}
+		for kind := range r.Count {
+			r.Count[kind] += b.count[kind]
+		}
+		r.Routes += b.routes
+		r.Longest = max(r.Longest, b.longest)
+		r.looping[i] = b.looping
+	}
+	return r
+}
