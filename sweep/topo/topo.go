@@ -37,14 +37,27 @@ type Node struct {
 	NumPorts    uint8     // physical ports, switch port 0 not counted
 	Aggregation bool      // SHARP aggregation node: an end port without weight in routing
 	Missed      uint8     // sweeps in a row that the node did not answer while its link was up; 0 it answered
-	Rebooted    bool      // since the previous Topo its ports fell back to INIT: what was known of its tables is void
+	PlainSpeeds bool      // the device refuses PortInfo with the modifier's bit 31
+	AR          ARState   // NVIDIA switches
 	First       PortIdx   // of port 0 (which CAs and routers leave unused); port n is First+n
 	Switch      SwitchIdx // None for CAs and routers
 	Route       mad.Route // directed route to the node from the manager's
 	Info        smp.NodeInfo
 	Desc        smp.NodeDescription
 	SwitchInfo  smp.SwitchInfo // switches
+	ARInfo      smp.ARInfo     // switches whose AR is AROff or AROn
 }
+
+// ARState says what is known of NVIDIA's adaptive routing on a switch.
+type ARState uint8
+
+// Adaptive routing states.
+const (
+	ARUnknown ARState = iota // not asked, or no answer
+	ARAbsent                 // the switch does not know it
+	AROff
+	AROn // the switch forwards by AR groups, so linear tables alone do not tell its routes
+)
 
 // Port is one port of a node.
 type Port struct {

@@ -1,0 +1,55 @@
+package discover
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+)
+
+// Finding is something about the subnet that an operator should know.
+type Finding struct {
+	Kind   FindingKind
+	GUID   mad.GUID // of the node
+	Port   uint8    // of that node, where the kind speaks of one
+	Route  mad.Route
+	Other  mad.Route // of the second node, where the kind speaks of one
+	Status mad.Status
+}
+
+// FindingKind is the kind of a Finding.
+type FindingKind uint8
+
+// Kinds of findings.
+const (
+	Unresponsive      FindingKind = iota + 1 // link up, no answer
+	BadNodeInfo                              // an answer that no node can give
+	DuplicateNodeGUID                        // two nodes with one GUID
+	DuplicatePortGUID                        // two ports with one GUID; the later node is left out
+	Loopback                                 // a cable from a port to itself
+	TooFar                                   // beyond 63 hops
+	Refused                                  // a Get that was answered with an error
+	Incomplete                               // a node that answered, but not enough of it; left out
+)
+
+// String tells the finding in words.
+func (f Finding) String() string {
+	switch f.Kind {
+	case Unresponsive:
+		return fmt.Sprintf("no answer behind port %d of node %v (directed route %v), though the link is up", f.Port, f.GUID, f.Route)
+	case BadNodeInfo:
+		return fmt.Sprintf("impossible NodeInfo behind port %d of node %v (directed route %v): ignored", f.Port, f.GUID, f.Route)
+	case DuplicateNodeGUID:
+		return fmt.Sprintf("Found duplicated node GUID %v: at directed routes %v and %v; the second is left out", f.GUID, f.Route, f.Other)
+	case DuplicatePortGUID:
+		return fmt.Sprintf("Found duplicated port GUID %v: at directed routes %v and %v; the second is left out", f.GUID, f.Route, f.Other)
+	case Loopback:
+		return fmt.Sprintf("loopback plug: port %d of node %v is connected to itself", f.Port, f.GUID)
+	case TooFar:
+		return fmt.Sprintf("beyond %d hops: what is behind port %d of node %v is left out", mad.MaxHops, f.Port, f.GUID)
+	case Refused:
+		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to answer: %v", f.Port, f.GUID, f.Route, f.Status)
+	case Incomplete:
+		return fmt.Sprintf("node %v (directed route %v) left out: it did not answer all that is needed", f.GUID, f.Route)
+	}
+	return fmt.Sprintf("finding %d at node %v", f.Kind, f.GUID)
+}

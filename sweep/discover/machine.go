@@ -1,0 +1,246 @@
+// Package discover walks a subnet by directed route. The machine is pure: it
+// hands out requests one at a time, takes their outcomes in any order, and is
+// finished when nothing is left to ask. It writes nothing, but for clearing
+// PortStateChange where Config.Clear allows it.
+//
+// The order of a walk is breadth first, so that routes stay short. A node costs
+// a NodeInfo for each of its cables (one, when the cable's other end was asked
+// first), a NodeDescription when it is new, and for each port a PortInfo; a
+// switch also a SwitchInfo, and its forwarding table where Config.Top does not
+// know it and traffic may be flowing through it.
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/topo"
+)
+
+// Config says what the walk can leave out.
+type Config struct {
+	// Prev is the subnet as the previous walk found it; nil for none.
+	Prev *topo.Topo
+	// Plain holds the devices that refuse PortInfo with the modifier's bit 31. The
+	// machine adds to it; it outlives the walk.
+	Plain map[Device]bool
+	// Top tells the LinearFDBTop of a switch whose table is known; ok is false
+	// when it is not.
+	Top func(mad.GUID) (top mad.LID, ok bool)
+	// Clear lets the walk clear PortStateChange before it reads the ports of a
+	// switch: a change that comes later sets it again, so that none is lost. Only
+	// the master may.
+	Clear bool
+	// MKey is shown in every request.
+	MKey mad.MKey
+	// IgnoreOtherSM leaves other managers unasked.
+	IgnoreOtherSM bool
+}
+
+// Device names a product: quirks are remembered by it.
+type Device struct {
+	VendorID uint32
+	DeviceID uint16
+}
+
+// Machine is one walk. It is owned by one goroutine.
+type Machine struct {
+	cfg       Config
+	b         *topo.Builder
+	queue     fifo
+	open      int // requests handed out and not answered
+	switches  map[int32]*pendingSwitch
+	conflicts []conflict
+	res       Result
+}
+
+// Result is what a walk found. Builder is complete but not frozen.
+type Result struct {
+	Builder  *topo.Builder
+	SelfDown bool                // the manager's own port has no link, or did not answer
+	Tables   map[mad.GUID]*Table // of switches that were read, by node GUID
+	SMs      []SM                // other managers
+	Findings []Finding
+	Changed  bool // a switch had PortStateChange set, and it was not cleared before its ports were read
+	Moved    bool // links changed while the walk went on
+	TimedOut int  // requests that got no answer
+}
+
+// Table is a linear forwarding table as a switch holds it.
+type Table struct {
+	Top     mad.LID
+	Row     []uint8 // whole blocks; blocks that were not read are 0xFF
+	Missing []int   // blocks that were not read
+}
+
+// SM is another subnet manager.
+type SM struct {
+	Port mad.GUID // of the port it was found at
+	LID  mad.LID
+	Info smp.SMInfo
+}
+
+// pendingSwitch counts what is still to come of a switch before its forwarding
+// table can be judged.
+type pendingSwitch struct {
+	ports  int // PortInfos not answered yet
+	active bool
+}
+
+// New starts a walk at the manager's own node.
+func New(cfg Config) *Machine {
+	b := topo.NewBuilder()
+	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}}
+	m.res = Result{Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
+	m.queue.push(item{kind: kindSelf})
+	return m
+}
+
+// Nodes is the number of nodes found so far, for a progress display.
+func (m *Machine) Nodes() int { return m.b.Len() }
+
+// Next is the next request to make; ok is false when there is none now. Each
+// must be answered by Done.
+func (m *Machine) Next() (req txn.Request, ok bool) {
+	for {
+		it, ok := m.queue.pop()
+		if !ok {
+			return req, false
+		}
+		if req, ok = m.request(it); ok {
+			m.open++
+			return req, true
+		}
+	}
+}
+
+// Finished reports whether nothing is left to ask or to be answered.
+func (m *Machine) Finished() bool { return m.open == 0 && m.queue.empty() }
+
+// Result is what was found, once Finished. The machine must not be used any more.
+func (m *Machine) Result() *Result {
+	m.finish()
+	return &m.res
+}
+
+// Kinds of request.
+const (
+	kindSelf    = iota // NodeInfo of our own node
+	kindNode           // NodeInfo out of a port
+	kindRecheck        // NodeInfo once more, over a cable that two nodes claim
+	kindDesc
+	kindSwitch
+	kindClear
+	kindPort
+	kindLFT
+	kindSM
+	kindGeneral
+	kindAR
+)
+
+// item is a request to make, small because a switch queues one for each port.
+type item struct {
+	kind uint8
+	num  uint16 // port number or block
+	node int32  // by the Builder's index; of kindRecheck the conflict
+}
+
+func (it item) tag() uint64 {
+	return uint64(it.kind)<<48 | uint64(it.num)<<32 | uint64(uint32(it.node))
+}
+
+func itemOf(tag uint64) item { return item{uint8(tag >> 48), uint16(tag >> 32), int32(uint32(tag))} }
+
+func (it item) end() topo.End { return topo.End{Node: it.node, Port: uint8(it.num)} }
+
+// request makes the request of an item; ok is false when it has become needless
+// or cannot be sent.
+func (m *Machine) request(it item) (req txn.Request, ok bool) {
+	req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, MKey: m.cfg.MKey, Node: it.node, Tag: it.tag()}
+	switch it.kind {
+	case kindSelf:
+		req.Attr, req.Node = smp.AttrNodeInfo, -1
+		return req, true
+	case kindNode:
+		if m.b.Peer(it.end()) != topo.NoEnd {
+			return req, false // the other end was asked meanwhile
+		}
+		req.Attr = smp.AttrNodeInfo
+		req.Node = -1 // who answers is what we ask
+		req.Route, ok = m.routeOut(it.end())
+		if !ok {
+			m.report(Finding{Kind: TooFar, GUID: m.b.Node(it.node).GUID, Port: uint8(it.num)})
+		}
+		return req, ok
+	case kindRecheck:
+		return m.recheck(it, req)
+	case kindDesc:
+		req.Attr = smp.AttrNodeDescription
+	case kindSwitch:
+		req.Attr = smp.AttrSwitchInfo
+	case kindClear:
+		req.Method, req.Attr = mad.MethodSet, smp.AttrSwitchInfo
+		req.Data = m.b.Node(it.node).SwitchInfo
+	case kindPort:
+		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), !m.cfg.Plain[m.device(it.node)])
+	case kindLFT:
+		req.Attr, req.Mod = smp.AttrLinearForwardingTable, uint32(it.num)
+	case kindSM:
+		req.Attr = smp.AttrSMInfo
+	case kindGeneral:
+		req.Attr, req.Mod = smp.AttrGeneralInfo, smp.GeneralInfoCapabilities
+	case kindAR:
+		req.Attr = smp.AttrARInfo
+	}
+	req.Route, ok = m.routeTo(it.end(), it.kind)
+	return req, ok
+}
+
+// routeOut is the route to whatever is behind a port.
+func (m *Machine) routeOut(e topo.End) (mad.Route, bool) {
+	return m.b.Node(e.Node).Route.Then(e.Port)
+}
+
+// routeTo is the route to the agent of a port. The further ports of a CA answer
+// only for themselves, through their own cables.
+func (m *Machine) routeTo(e topo.End, kind uint8) (mad.Route, bool) {
+	node := m.b.Node(e.Node)
+	if (kind != kindPort && kind != kindSM) || node.Type == mad.Switch || e.Port == node.Info.LocalPortNum() {
+		return node.Route, true
+	}
+	peer := m.b.Peer(e)
+	if peer == topo.NoEnd {
+		return mad.Route{}, false
+	}
+	return m.routeOut(peer)
+}
+
+func (m *Machine) device(n int32) Device {
+	info := &m.b.Node(n).Info
+	return Device{info.VendorID(), info.DeviceID()}
+}
+
+func (m *Machine) report(f Finding) { m.res.Findings = append(m.res.Findings, f) }
+
+// fifo is a queue that gives its memory back as it drains.
+type fifo struct {
+	items []item
+	head  int
+}
+
+func (q *fifo) push(it item) { q.items = append(q.items, it) }
+
+func (q *fifo) pop() (item, bool) {
+	if q.empty() {
+		return item{}, false
+	}
+	it := q.items[q.head]
+	q.head++
+	if q.head > 1024 && q.head > len(q.items)/2 {
+		q.items = append(q.items[:0], q.items[q.head:]...)
+		q.head = 0
+	}
+	return it, true
+}
+
+func (q *fifo) empty() bool { return q.head == len(q.items) }

@@ -1,0 +1,356 @@
+package discover
+
+import (
+	"strings"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/topo"
+)
+
+// Done takes the outcome of a request that Next handed out.
+func (m *Machine) Done(o *txn.Outcome) {
+	m.open--
+	it := itemOf(o.Tag)
+	replied := o.Result == txn.Replied
+	if !replied {
+		m.res.TimedOut++
+	}
+	ok := replied && o.Status == mad.StatusOK
+	switch it.kind {
+	case kindSelf:
+		if ok {
+			m.self((*smp.NodeInfo)(&o.Data))
+		}
+	case kindNode:
+		m.nodeInfo(it.end(), (*smp.NodeInfo)(&o.Data), ok)
+	case kindRecheck:
+		m.rechecked(it, (*smp.NodeInfo)(&o.Data), ok)
+	case kindDesc:
+		if ok {
+			m.description(it.node, (*smp.NodeDescription)(&o.Data))
+		}
+	case kindSwitch:
+		m.switchInfo(it.node, (*smp.SwitchInfo)(&o.Data), ok)
+	case kindClear:
+		m.cleared(it.node, (*smp.SwitchInfo)(&o.Data), ok)
+	case kindPort:
+		m.portInfo(it.end(), o, ok)
+	case kindLFT:
+		m.lft(it, (*smp.LinearForwardingTable)(&o.Data), ok)
+	case kindSM:
+		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
+	case kindGeneral, kindAR:
+		m.adaptive(it, o)
+	}
+}
+
+// self begins the walk: our own node, and one hop out of it.
+func (m *Machine) self(info *smp.NodeInfo) {
+	if !possible(info) {
+		m.report(Finding{Kind: BadNodeInfo, GUID: info.NodeGUID()})
+		return
+	}
+	n := m.b.AddNode(info, mad.Route{})
+	port := info.LocalPortNum()
+	if info.NodeType() == mad.Switch {
+		port = 0
+	}
+	m.b.SetSelf(topo.End{Node: n, Port: port})
+	m.ask(n, port)
+}
+
+// ask queues what is to be known of a new node that was reached through port.
+func (m *Machine) ask(n int32, port uint8) {
+	m.recall(n)
+	node := m.b.Node(n)
+	if node.Desc == (smp.NodeDescription{}) {
+		m.queue.push(item{kind: kindDesc, node: n})
+	}
+	if node.Type == mad.Switch {
+		m.queue.push(item{kind: kindSwitch, node: n})
+		return
+	}
+	m.queue.push(item{kind: kindPort, num: uint16(port), node: n})
+}
+
+// recall takes over from the previous walk what a node is not asked again.
+func (m *Machine) recall(n int32) {
+	if m.cfg.Prev == nil {
+		return
+	}
+	node := m.b.Node(n)
+	old := m.cfg.Prev.FindNode(node.GUID)
+	if old == topo.None {
+		return
+	}
+	was := &m.cfg.Prev.Nodes[old]
+	if was.Missed == 0 {
+		node.Desc, node.AR, node.Aggregation = was.Desc, was.AR, was.Aggregation
+	}
+}
+
+// possible reports whether a node can have this NodeInfo.
+func possible(info *smp.NodeInfo) bool {
+	switch info.NodeType() {
+	case mad.Switch:
+	case mad.CA, mad.Router:
+		if info.LocalPortNum() == 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	return info.NodeGUID() != 0 && info.PortGUID() != 0 && info.NumPorts() != 0 && info.NumPorts() < 255 &&
+		info.LocalPortNum() <= info.NumPorts()
+}
+
+// nodeInfo takes the answer from behind a port.
+func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
+	route, _ := m.routeOut(from)
+	here := m.b.Node(from.Node)
+	if !ok {
+		m.report(Finding{Kind: Unresponsive, GUID: here.GUID, Port: from.Port, Route: route})
+		return
+	}
+	if !possible(info) {
+		m.report(Finding{Kind: BadNodeInfo, GUID: here.GUID, Port: from.Port, Route: route})
+		return
+	}
+	n, known := m.b.Find(info.NodeGUID())
+	if !known {
+		n, ok = m.newNode(info, route)
+		if ok {
+			m.join(from, topo.End{Node: n, Port: info.LocalPortNum()})
+			m.ask(n, info.LocalPortNum())
+		}
+		return
+	}
+	node := m.b.Node(n)
+	if node.Type != info.NodeType() || node.NumPorts != info.NumPorts() {
+		m.report(Finding{Kind: DuplicateNodeGUID, GUID: node.GUID, Route: node.Route, Other: route})
+		return
+	}
+	to := topo.End{Node: n, Port: info.LocalPortNum()}
+	if node.Type != mad.Switch && !m.furtherPort(to, info, route) {
+		return
+	}
+	m.join(from, to)
+	if node.Type != mad.Switch && m.b.Port(to) == nil && m.b.Peer(to) == from {
+		m.queue.push(item{kind: kindPort, num: uint16(to.Port), node: n})
+	}
+}
+
+// newNode adds a node unless another already owns its port GUID.
+func (m *Machine) newNode(info *smp.NodeInfo, route mad.Route) (int32, bool) {
+	if owner, taken := m.b.PortOwner(info.PortGUID()); taken {
+		m.report(Finding{Kind: DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
+		return 0, false
+	}
+	return m.b.AddNode(info, route), true
+}
+
+// furtherPort notes the GUID of another port of a known CA or router.
+func (m *Machine) furtherPort(e topo.End, info *smp.NodeInfo, route mad.Route) bool {
+	owner, taken := m.b.PortOwner(info.PortGUID())
+	if taken && owner != e {
+		m.report(Finding{Kind: DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
+		return false
+	}
+	if !taken {
+		m.b.SetPortGUID(e, info.PortGUID())
+	}
+	return true
+}
+
+func (m *Machine) description(n int32, desc *smp.NodeDescription) {
+	node := m.b.Node(n)
+	node.Desc = *desc
+	node.Aggregation = node.Type == mad.CA && isNVIDIA(&node.Info) && strings.Contains(desc.String(), "Aggregation Node")
+}
+
+// switchInfo asks for the ports of a switch. Without SwitchInfo it is of no use.
+func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
+	if !ok {
+		return // finish leaves it out
+	}
+	m.b.Node(n).SwitchInfo = *info
+	if info.PortStateChange() && m.cfg.Clear {
+		m.queue.push(item{kind: kindClear, node: n})
+		return
+	}
+	m.res.Changed = m.res.Changed || info.PortStateChange()
+	m.askPorts(n)
+}
+
+// cleared goes on to the ports, whether PortStateChange could be cleared or not:
+// what stays set is found by the next light sweep.
+func (m *Machine) cleared(n int32, info *smp.SwitchInfo, ok bool) {
+	if ok {
+		m.b.Node(n).SwitchInfo = *info
+	}
+	m.askPorts(n)
+}
+
+func (m *Machine) askPorts(n int32) {
+	node := m.b.Node(n)
+	m.switches[n] = &pendingSwitch{ports: int(node.NumPorts) + 1}
+	for num := range int(node.NumPorts) + 1 {
+		m.queue.push(item{kind: kindPort, num: uint16(num), node: n})
+	}
+	m.askAdaptive(n)
+}
+
+// portInfo stores what a port says and walks on through it.
+func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
+	if o.Result == txn.Replied && !ok && refusesExtended(o) {
+		m.cfg.Plain[m.device(e.Node)] = true
+		m.queue.push(item{kind: kindPort, num: uint16(e.Port), node: e.Node})
+		return
+	}
+	node := m.b.Node(e.Node)
+	if ok {
+		info := (*smp.PortInfo)(&o.Data)
+		m.b.SetPort(e, info)
+		m.port(e, info)
+	} else if o.Result == txn.Replied {
+		m.report(Finding{Kind: Refused, GUID: node.GUID, Port: e.Port, Route: node.Route, Status: o.Status})
+	}
+	if sw := m.switches[e.Node]; sw != nil {
+		sw.ports--
+		if sw.ports == 0 {
+			m.readTable(e.Node, sw)
+		}
+	}
+}
+
+// extendedSpeeds is the bit of PortInfo's modifier by which a manager says that
+// it understands speeds beyond QDR.
+const extendedSpeeds = 1 << 31
+
+// refusesExtended reports whether the device rejected bit 31 of the modifier
+// rather than the question.
+func refusesExtended(o *txn.Outcome) bool {
+	return o.Mod&extendedSpeeds != 0 && (o.Status == mad.StatusBadField || o.Status == mad.StatusBadMethodAttr)
+}
+
+// port acts upon the PortInfo of a port.
+func (m *Machine) port(e topo.End, info *smp.PortInfo) {
+	node := m.b.Node(e.Node)
+	isSelf := m.b.Self() == e
+	external := node.Type == mad.Switch && e.Port != 0
+	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
+		sw.active = true
+	}
+	if !external && !isSelf && info.CapabilityMask().Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {
+		m.queue.push(item{kind: kindSM, num: uint16(e.Port), node: e.Node})
+	}
+	if isSelf {
+		m.res.SelfDown = node.Type != mad.Switch && info.PortState() <= smp.PortDown
+	}
+	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd {
+		m.queue.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
+	}
+}
+
+// readTable asks for the forwarding table of a switch that may carry traffic,
+// when it is not known already.
+func (m *Machine) readTable(n int32, sw *pendingSwitch) {
+	node := m.b.Node(n)
+	top := node.SwitchInfo.LinearFDBTop()
+	if known, ok := m.cfg.Top(node.GUID); !sw.active || top > mad.MaxUnicastLID || ok && known == top {
+		return
+	}
+	blocks := int(top)/smp.LFTBlockSize + 1
+	t := &Table{Top: top, Row: make([]uint8, blocks*smp.LFTBlockSize)}
+	for i := range t.Row {
+		t.Row[i] = 0xff
+	}
+	m.res.Tables[node.GUID] = t
+	for block := range blocks {
+		m.queue.push(item{kind: kindLFT, num: uint16(block), node: n})
+	}
+}
+
+func (m *Machine) lft(it item, block *smp.LinearForwardingTable, ok bool) {
+	t := m.res.Tables[m.b.Node(it.node).GUID]
+	if !ok {
+		t.Missing = append(t.Missing, int(it.num))
+		return
+	}
+	copy(t.Row[int(it.num)*smp.LFTBlockSize:], block[:])
+}
+
+func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
+	if !ok {
+		return
+	}
+	port := m.b.Port(e)
+	guid := m.b.PortGUID(e)
+	if info.GUID() == guid {
+		m.res.SMs = append(m.res.SMs, SM{Port: guid, LID: port.LID(), Info: *info})
+	}
+}
+
+// finish judges what was not answered.
+func (m *Machine) finish() {
+	for n := range int32(m.b.Len()) {
+		node := m.b.Node(n)
+		node.PlainSpeeds = m.cfg.Plain[m.device(n)]
+		if m.complete(n, node) {
+			continue
+		}
+		m.report(Finding{Kind: Incomplete, GUID: node.GUID, Route: node.Route})
+		m.b.Drop(n)
+	}
+	m.recallPorts()
+	m.dropOneSided()
+}
+
+// complete reports whether enough of a node is known to manage it.
+func (m *Machine) complete(n int32, node *topo.Node) bool {
+	if node.Type == mad.Switch {
+		return m.switches[n] != nil && m.b.Port(topo.End{Node: n}) != nil
+	}
+	return m.b.Port(topo.End{Node: n, Port: node.Info.LocalPortNum()}) != nil
+}
+
+// recallPorts fills in, from the previous walk, ports whose PortInfo was lost
+// this time although their node answers.
+func (m *Machine) recallPorts() {
+	if m.cfg.Prev == nil {
+		return
+	}
+	for n := range int32(m.b.Len()) {
+		node := m.b.Node(n)
+		old := m.cfg.Prev.FindNode(node.GUID)
+		if old == topo.None || m.b.Dropped(n) || node.NumPorts != m.cfg.Prev.Nodes[old].NumPorts {
+			continue
+		}
+		for num := range int(node.NumPorts) + 1 {
+			e := topo.End{Node: n, Port: uint8(num)}
+			was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))]
+			if m.b.Port(e) == nil && was.Seen && (node.Type == mad.Switch || m.b.Peer(e) != topo.NoEnd) {
+				m.b.SetPort(e, &was.Info)
+			}
+		}
+	}
+}
+
+// dropOneSided takes away cables of which an end says that it is down, or was
+// not read: the link changed under the walk.
+func (m *Machine) dropOneSided() {
+	for n := range int32(m.b.Len()) {
+		for num := range int(m.b.Node(n).NumPorts) + 1 {
+			e := topo.End{Node: n, Port: uint8(num)}
+			if m.b.Peer(e) == topo.NoEnd {
+				continue
+			}
+			if info := m.b.Port(e); info == nil || info.PortState() <= smp.PortDown {
+				m.b.Unlink(e)
+				m.res.Moved = true
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package sweep
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/topo"
+)
+
+// light is the question whether anything has changed: one SwitchInfo for each
+// switch, a PortInfo of our own port and of what may have come to life behind
+// silent ports, a NodeDescription where it is missing, and the SMInfo of other
+// managers.
+type light struct {
+	t      *topo.Topo
+	memory *Memory
+	asks   []ask
+	open   int
+	reason string // why a heavy sweep is needed; "" while none is
+	sms    []SMReply
+}
+
+// SMReply is what another manager answered to a light sweep.
+type SMReply struct {
+	Port mad.GUID
+	Info smp.SMInfo
+	OK   bool
+}
+
+type ask struct {
+	attr mad.AttrID
+	port topo.PortIdx
+	out  bool // one hop beyond the port
+}
+
+func newLight(t *topo.Topo, m *Memory, sms []topo.PortIdx) *light {
+	l := &light{t: t, memory: m}
+	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
+	for _, n := range t.Switches {
+		if t.Nodes[n].Missed == 0 {
+			l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: t.Nodes[n].First})
+		}
+	}
+	for i := range t.Nodes {
+		node := &t.Nodes[i]
+		if node.Desc == (smp.NodeDescription{}) && node.Missed == 0 {
+			l.asks = append(l.asks, ask{attr: smp.AttrNodeDescription, port: node.First})
+		}
+	}
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if mute(t, p) {
+			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
+		}
+	}
+	for _, p := range sms {
+		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: p})
+	}
+	return l
+}
+
+// mute reports whether a port has a link and nobody answered behind it.
+func mute(t *topo.Topo, p *topo.Port) bool {
+	node := &t.Nodes[p.Node]
+	if node.Type != mad.Switch || p.Num == 0 || !p.Seen || node.Missed > 0 || p.Info.PortState() < smp.PortInit {
+		return false
+	}
+	return p.Peer == topo.None || t.Nodes[t.Ports[p.Peer].Node].Missed > 0
+}
+
+func (l *light) next() (req txn.Request, ok bool) {
+	for len(l.asks) > 0 {
+		a := l.asks[0]
+		l.asks = l.asks[1:]
+		port := &l.t.Ports[a.port]
+		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node)}
+		req.Tag = uint64(a.attr)<<32 | uint64(uint32(a.port))
+		switch {
+		case a.out:
+			req.Route, ok = l.t.Nodes[port.Node].Route.Then(port.Num)
+		case a.attr == smp.AttrPortInfo || a.attr == smp.AttrSMInfo:
+			req.Route, ok = l.t.RouteTo(a.port)
+		default:
+			req.Route, ok = l.t.Nodes[port.Node].Route, true
+		}
+		if a.attr == smp.AttrPortInfo {
+			req.Mod = smp.PortInfoMod(port.Num, !l.t.Nodes[port.Node].PlainSpeeds)
+		}
+		if ok {
+			l.open++
+			return req, true
+		}
+	}
+	return req, false
+}
+
+func (l *light) done(o *txn.Outcome) {
+	l.open--
+	port := &l.t.Ports[topo.PortIdx(uint32(o.Tag))]
+	node := &l.t.Nodes[port.Node]
+	ok := o.Result == txn.Replied && o.Status == mad.StatusOK
+	switch o.Attr {
+	case smp.AttrSwitchInfo:
+		info := (*smp.SwitchInfo)(&o.Data)
+		top, known := l.memory.top(node.GUID)
+		switch {
+		case !ok:
+			l.need("switch %v %q does not answer", node.GUID, node.Desc)
+		case info.PortStateChange():
+			l.need("switch %v %q reports a change of port state", node.GUID, node.Desc)
+		case known && top != info.LinearFDBTop():
+			l.need("switch %v %q has lost its forwarding table", node.GUID, node.Desc)
+		}
+	case smp.AttrNodeInfo:
+		if ok {
+			l.need("something answers behind port %d of switch %v %q", port.Num, node.GUID, node.Desc)
+		}
+	case smp.AttrNodeDescription:
+		if ok {
+			l.need("node %v has a description now", node.GUID)
+		}
+	case smp.AttrPortInfo:
+		if info := (*smp.PortInfo)(&o.Data); ok && info.PortState() != port.Info.PortState() {
+			l.need("our own port is %v", info.PortState())
+		}
+	case smp.AttrSMInfo:
+		l.sms = append(l.sms, SMReply{Port: port.GUID, Info: o.Data, OK: ok})
+	}
+}
+
+func (l *light) need(format string, args ...any) {
+	if l.reason == "" {
+		l.reason = fmt.Sprintf(format, args...)
+	}
+}

@@ -1,0 +1,135 @@
+package sweep
+
+import (
+	"ibsm/mad"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/plan"
+	"ibsm/sweep/topo"
+)
+
+// Memory is what lasts from sweep to sweep, by GUID because indexes change. While
+// a Job runs the Memory is the job's; otherwise it is the Sweeper's.
+type Memory struct {
+	lids     map[mad.GUID]mad.LID // base LID of each end port ever seen
+	switches map[mad.GUID]*switchMemory
+	silent   map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
+	refusals plan.Refusals
+	plain    map[discover.Device]bool
+	prev     *topo.Topo // as the last sweep left it
+	adopted  bool       // the routes are another manager's: mended, never improved unasked
+	swept    bool       // a sweep has been completed in this reign
+}
+
+// switchMemory is what is known of a switch's routes.
+type switchMemory struct {
+	held *plan.Held // what it holds; nil when nothing is known
+	row  []uint8    // what it was meant to hold; nil before it was routed first
+}
+
+// NewMemory knows nothing.
+func NewMemory() *Memory {
+	return &Memory{
+		lids: map[mad.GUID]mad.LID{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
+		refusals: plan.Refusals{}, plain: map[discover.Device]bool{},
+	}
+}
+
+// forgetReign drops what does not outlive mastership: another manager may have
+// written tables and ports since. LIDs and the quirks of devices stay.
+func (m *Memory) forgetReign() {
+	m.switches = map[mad.GUID]*switchMemory{}
+	m.silent = map[plan.Key]uint8{}
+	m.prev, m.adopted, m.swept = nil, false, false
+}
+
+// top is the LinearFDBTop of a switch whose table is certain.
+func (m *Memory) top(guid mad.GUID) (mad.LID, bool) {
+	if s := m.switches[guid]; s != nil && s.held.Certain() {
+		return s.held.Top, true
+	}
+	return 0, false
+}
+
+// learn takes over what a walk read, and forgets the tables of switches that have
+// rebooted: no port is past INIT any more, or LinearFDBTop is not what was written.
+func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
+	for _, n := range t.Switches {
+		node := &t.Nodes[n]
+		if node.Missed > 0 {
+			continue
+		}
+		s := m.switches[node.GUID]
+		if s == nil {
+			s = &switchMemory{}
+			m.switches[node.GUID] = s
+		}
+		if read := tables[node.GUID]; read != nil {
+			s.held = plan.NewHeld(read.Top, read.Row, read.Missing)
+			m.adopted = m.adopted || !m.swept
+		} else if s.held != nil && (s.held.Top != node.SwitchInfo.LinearFDBTop() || m.rebooted(t, node)) {
+			s.held = nil
+		}
+	}
+}
+
+// rebooted reports whether the ports of a switch that carried traffic are all back
+// in INIT.
+func (m *Memory) rebooted(t *topo.Topo, node *topo.Node) bool {
+	if m.prev == nil || switchInUse(t, node) {
+		return false
+	}
+	old := m.prev.FindNode(node.GUID)
+	return old != topo.None && switchInUse(m.prev, &m.prev.Nodes[old])
+}
+
+// hush counts how long each ACTIVE port has had nothing behind it, and returns
+// those that have been so too long. grace tells whether there is one that has not.
+func (m *Memory) hush(t *topo.Topo) (dead []topo.PortIdx, grace bool) {
+	counts := map[plan.Key]uint8{}
+	for i := range t.Ports {
+		if !silent(t, topo.PortIdx(i)) {
+			continue
+		}
+		k := plan.Key{Node: t.Nodes[t.Ports[i].Node].GUID, Port: t.Ports[i].Num}
+		counts[k] = m.silent[k] + 1
+		if m.missedBefore(k) {
+			counts[k] = topo.MaxMissed + 1 // the walk has waited for it already
+		}
+		if counts[k] > topo.MaxMissed {
+			dead = append(dead, topo.PortIdx(i))
+		} else {
+			grace = true
+		}
+	}
+	m.silent = counts
+	return dead, grace
+}
+
+// missedBefore reports whether a port led to a node in the previous topo.
+func (m *Memory) missedBefore(k plan.Key) bool {
+	if m.prev == nil {
+		return false
+	}
+	n := m.prev.FindNode(k.Node)
+	return n != topo.None && k.Port <= m.prev.Nodes[n].NumPorts && m.prev.Ports[m.prev.Port(n, k.Port)].Peer != topo.None
+}
+
+// grown reports whether t has a link between switches, in use, that prev had not.
+func grown(prev, t *topo.Topo) bool {
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if !t.IsSwitchPort(topo.PortIdx(i)) || p.Peer == topo.None || !t.IsSwitchPort(p.Peer) {
+			continue
+		}
+		old := prev.FindNode(t.Nodes[p.Node].GUID)
+		if old == topo.None || p.Num > prev.Nodes[old].NumPorts {
+			return true
+		}
+		was := prev.Ports[prev.Port(old, p.Num)].Peer
+		far := &t.Ports[p.Peer]
+		if was == topo.None || prev.Ports[was].Num != far.Num || prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"fmt"
+
+	"ibsm/mad/smp"
+)
+
+// changes are the managed fields in which a port differs from what is wanted, as
+// "name old -> new". An M_Key is never shown.
+func changes(is, w *smp.PortInfo) (out []string) {
+	field := func(name string, a, b any) {
+		if a != b {
+			out = append(out, fmt.Sprintf("%s %v -> %v", name, a, b))
+		}
+	}
+	field("LID", is.LID(), w.LID())
+	field("LMC", is.LMC(), w.LMC())
+	field("MasterSMLID", is.MasterSMLID(), w.MasterSMLID())
+	field("MasterSMSL", is.MasterSMSL(), w.MasterSMSL())
+	field("GidPrefix", is.GidPrefix(), w.GidPrefix())
+	field("SubnetTimeOut", is.SubnetTimeOut(), w.SubnetTimeOut())
+	field("M_KeyLeasePeriod", is.MKeyLeasePeriod(), w.MKeyLeasePeriod())
+	field("M_KeyProtectBits", is.MKeyProtectBits(), w.MKeyProtectBits())
+	field("NeighborMTU", is.NeighborMTU().Bytes(), w.NeighborMTU().Bytes())
+	field("OperationalVLs", is.OperationalVLs(), w.OperationalVLs())
+	field("HOQLife", is.HOQLife(), w.HOQLife())
+	field("VLStallCount", is.VLStallCount(), w.VLStallCount())
+	field("LocalPhyErrors", is.LocalPhyErrors(), w.LocalPhyErrors())
+	field("OverrunErrors", is.OverrunErrors(), w.OverrunErrors())
+	if is.MKey() != w.MKey() {
+		out = append(out, "M_Key")
+	}
+	return out
+}
+
+// Fields names the managed fields in which bits are set, for a message.
+func Fields(bits *smp.PortInfo) (names []string) {
+	var zero smp.PortInfo
+	for _, c := range changes(&zero, bits) {
+		for i := range c {
+			if c[i] == ' ' {
+				c = c[:i]
+				break
+			}
+		}
+		names = append(names, c)
+	}
+	return names
+}

@@ -1,0 +1,393 @@
+// Package plan is the difference between what the subnet should hold and what it
+// holds, as steps in an order that never lets data pass over a table that is not
+// programmed: tables first, then LIDs and link parameters together with ARMED,
+// then ACTIVE. Nothing is written that is already there.
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/routing"
+	"ibsm/sweep/topo"
+)
+
+// In is what a plan is made of. The Topo is the caller's to update with the
+// replies while the plan is carried out; nothing else of it changes.
+type In struct {
+	Topo   *topo.Topo
+	LIDs   *topo.LIDs
+	Tables *routing.Tables // nil: routes are left alone
+	Held   []*Held         // by SwitchIdx; nil for a switch of which nothing is known
+	Values Values
+	// Ports that are to be taken down, because nothing has answered behind them
+	// for long.
+	Dead      []topo.PortIdx
+	DisableAR bool
+	Refusals  Refusals
+}
+
+// Plan is a sequence of stages with a barrier between them. It is owned by one
+// goroutine.
+type Plan struct {
+	in     In
+	stages []stage
+	at     int // stage
+	next   int // step within it
+	block  int // within the tables stage, of the step
+}
+
+// stage is a list of steps; the tables stage is only a list of switches, whose
+// blocks are compared as it goes.
+type stage struct {
+	steps    []Step
+	switches []topo.SwitchIdx
+	blocks   int
+}
+
+// Op is what a step does.
+type Op uint8
+
+// Operations.
+const (
+	ClearChange Op = iota + 1 // SwitchInfo: clear PortStateChange
+	DisableAR                 // ARInfo: turn adaptive routing off
+	SetSwitch                 // SwitchInfo: LinearFDBTop and LifeTimeValue
+	SetLFT                    // one block of LinearForwardingTable
+	SetPort                   // PortInfo: LID and parameters, no change of state
+	Arm                       // PortInfo: the same, and INIT to ARMED
+	Activate                  // PortInfo: ARMED to ACTIVE
+	TakeDown                  // PortInfo: DOWN
+)
+
+// Step is one Set.
+type Step struct {
+	Op    Op
+	Block uint16 // SetLFT
+	Port  topo.PortIdx
+}
+
+// New compares and makes the plan.
+func New(in In) *Plan {
+	p := &Plan{in: in}
+	p.stages = []stage{
+		{steps: p.prepare()},
+		{steps: p.switchInfos()},
+		p.tables(),
+		{steps: p.own()},
+		{steps: p.ports()},
+		{steps: p.activations()},
+	}
+	return p
+}
+
+// port0 is the step of a switch as a whole.
+func (p *Plan) port0(op Op, s topo.SwitchIdx) Step {
+	return Step{Op: op, Port: p.in.Topo.Nodes[p.in.Topo.Switches[s]].First}
+}
+
+// answers reports whether a node can be written to: it answered in this sweep.
+func (p *Plan) answers(n topo.NodeIdx) bool { return p.in.Topo.Nodes[n].Missed == 0 }
+
+func (p *Plan) prepare() (steps []Step) {
+	for s, n := range p.in.Topo.Switches {
+		node := &p.in.Topo.Nodes[n]
+		if !p.answers(n) {
+			continue
+		}
+		if node.SwitchInfo.PortStateChange() {
+			steps = append(steps, p.port0(ClearChange, topo.SwitchIdx(s)))
+		}
+		if p.in.DisableAR && node.AR == topo.AROn {
+			steps = append(steps, p.port0(DisableAR, topo.SwitchIdx(s)))
+		}
+	}
+	return steps
+}
+
+func (p *Plan) switchInfos() (steps []Step) {
+	for s, n := range p.in.Topo.Switches {
+		info := &p.in.Topo.Nodes[n].SwitchInfo
+		if w := p.wantedSwitch(n); p.answers(n) && w != unchanging(info) {
+			steps = append(steps, p.port0(SetSwitch, topo.SwitchIdx(s)))
+		}
+	}
+	return steps
+}
+
+// unchanging is SwitchInfo without the bit that a Set must carry only on purpose.
+func unchanging(info *smp.SwitchInfo) smp.SwitchInfo {
+	w := *info
+	w.SetPortStateChange(false)
+	return w
+}
+
+func (p *Plan) wantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
+	w := unchanging(&p.in.Topo.Nodes[n].SwitchInfo)
+	w.SetLifeTimeValue(p.in.Values.LifeTimeValue)
+	if p.in.Tables != nil {
+		w.SetLinearFDBTop(p.in.Tables.Top)
+	}
+	return w
+}
+
+// tables lists the switches of which a block differs.
+func (p *Plan) tables() stage {
+	if p.in.Tables == nil {
+		return stage{}
+	}
+	st := stage{blocks: routing.RowLen(p.in.Tables.Top) / routing.BlockSize}
+	for s, n := range p.in.Topo.Switches {
+		if p.answers(n) && p.in.Held[s].differs(p.in.Tables.LFT[s]) {
+			st.switches = append(st.switches, topo.SwitchIdx(s))
+		}
+	}
+	return st
+}
+
+// own is our own port: it needs its LID before anything is sent by LID.
+func (p *Plan) own() []Step {
+	return p.portStep(nil, p.in.Topo.Self, false)
+}
+
+func (p *Plan) ports() (steps []Step) {
+	for i := range p.in.Topo.Ports {
+		steps = p.portStep(steps, topo.PortIdx(i), true)
+	}
+	for _, i := range p.in.Dead {
+		steps = append(steps, Step{Op: TakeDown, Port: i})
+	}
+	return steps
+}
+
+// portStep appends what a port needs short of ACTIVE. Without arm only LID and
+// parameters are set.
+func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
+	t := p.in.Topo
+	port := &t.Ports[i]
+	if !port.Seen || !p.answers(port.Node) || arm && i == t.Self && !p.arms(i) {
+		return steps
+	}
+	if arm && p.arms(i) {
+		return append(steps, Step{Op: Arm, Port: i})
+	}
+	if t.IsSwitchPort(i) && port.Peer == topo.None {
+		return steps
+	}
+	if t.IsSwitchPort(i) && port.Info.PortState() == smp.PortInit {
+		return steps // it cannot be armed now, and is told its parameters then
+	}
+	w := p.Wanted(i)
+	d, _ := differs(&port.Info, &w)
+	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed
+	key := Key{t.Nodes[port.Node].GUID, port.Num}
+	if p.in.Refusals.wants(key, &w, &d, up) || p.reregisters(i) {
+		steps = append(steps, Step{Op: SetPort, Port: i})
+	}
+	return steps
+}
+
+// arms reports whether a port is to go from INIT to ARMED: there are routes, and
+// its link has a node that answers at either end. Port 0 of a switch that is not always ACTIVE goes
+// through the same states without a link.
+func (p *Plan) arms(i topo.PortIdx) bool {
+	port := &p.in.Topo.Ports[i]
+	return p.in.Tables != nil && port.Info.PortState() == smp.PortInit && p.joined(i)
+}
+
+// joined reports whether the port may carry data: it has a live peer, or is the
+// enhanced port 0 of a switch.
+func (p *Plan) joined(i topo.PortIdx) bool {
+	t := p.in.Topo
+	port := &t.Ports[i]
+	if port.Num == 0 {
+		return t.Nodes[port.Node].SwitchInfo.EnhancedPort0()
+	}
+	return port.Peer != topo.None && p.answers(t.Ports[port.Peer].Node) && t.Ports[port.Peer].Info.PortState() >= smp.PortInit
+}
+
+// reregisters reports whether the clients of a port are to be asked to register
+// again: ours is not the manager they registered with.
+func (p *Plan) reregisters(i topo.PortIdx) bool {
+	v, info := &p.in.Values, &p.in.Topo.Ports[i].Info
+	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
+		return false
+	}
+	return v.ReregisterAll || info.MasterSMLID() != p.in.LIDs.Base[p.in.Topo.Self]
+}
+
+// activations lists the ports that are, or will be after the stage before, ARMED.
+func (p *Plan) activations() (steps []Step) {
+	t := p.in.Topo
+	for i := range t.Ports {
+		port := &t.Ports[i]
+		state := port.Info.PortState()
+		if p.in.Tables != nil && port.Seen && p.answers(port.Node) && p.joined(topo.PortIdx(i)) && (state == smp.PortInit || state == smp.PortArmed) {
+			steps = append(steps, Step{Op: Activate, Port: topo.PortIdx(i)})
+		}
+	}
+	return steps
+}
+
+// Next is the next step of the stage; ok is false when the stage has no more.
+func (p *Plan) Next() (step Step, ok bool) {
+	st := &p.stages[p.at]
+	if st.switches == nil {
+		if p.next == len(st.steps) {
+			return step, false
+		}
+		p.next++
+		return st.steps[p.next-1], true
+	}
+	for ; p.block < st.blocks; p.block, p.next = p.block+1, 0 {
+		for p.next < len(st.switches) {
+			s := st.switches[p.next]
+			p.next++
+			if p.in.Held[s].blockDiffers(p.in.Tables.LFT[s], p.block) {
+				step = p.port0(SetLFT, s)
+				step.Block = uint16(p.block)
+				return step, true
+			}
+		}
+	}
+	return step, false
+}
+
+// Becoming notes, before a stage of forwarding tables begins, what each switch of
+// it is about to hold, and passes it to keep.
+func (p *Plan) Becoming(keep func(topo.SwitchIdx, *Held)) {
+	for _, s := range p.stages[p.at].switches {
+		node := &p.in.Topo.Nodes[p.in.Topo.Switches[s]]
+		p.in.Held[s] = p.in.Held[s].Becoming(p.in.Tables.LFT[s], node.SwitchInfo.LinearFDBTop())
+		keep(s, p.in.Held[s])
+	}
+}
+
+// Advance goes on to the next stage, and reports whether there is one. It is to
+// be called when every step of the stage has its outcome.
+func (p *Plan) Advance() bool {
+	if p.at == len(p.stages)-1 {
+		return false
+	}
+	p.at, p.next, p.block = p.at+1, 0, 0
+	return true
+}
+
+// Rewind goes back to the first stage, for a plan that was only shown.
+func (p *Plan) Rewind() { p.at, p.next, p.block = 0, 0, 0 }
+
+// Empty reports whether nothing is to be written.
+func (p *Plan) Empty() bool {
+	return !slices.ContainsFunc(p.stages, func(st stage) bool { return len(st.steps) > 0 || len(st.switches) > 0 })
+}
+
+// Request is the Set of a step, with the port as the Topo has it now. ok is false
+// when the step has become pointless, or the port cannot be reached.
+func (p *Plan) Request(st Step) (req txn.Request, ok bool) {
+	t := p.in.Topo
+	port := &t.Ports[st.Port]
+	req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodSet, Node: int32(port.Node), MKey: p.mkey(st.Port)}
+	if req.Route, ok = t.RouteTo(st.Port); !ok {
+		return req, false
+	}
+	node := &t.Nodes[port.Node]
+	switch st.Op {
+	case ClearChange:
+		req.Attr = smp.AttrSwitchInfo
+		info := node.SwitchInfo
+		info.SetPortStateChange(true)
+		req.Data = info
+	case DisableAR:
+		req.Attr = smp.AttrARInfo
+		info := node.ARInfo
+		info.SetEnabled(false)
+		req.Data = info
+	case SetSwitch:
+		req.Attr, req.Data = smp.AttrSwitchInfo, p.wantedSwitch(port.Node)
+	case SetLFT:
+		req.Attr, req.Mod = smp.AttrLinearForwardingTable, uint32(st.Block)
+		copy(req.Data[:], p.in.Tables.LFT[node.Switch][int(st.Block)*routing.BlockSize:])
+	default:
+		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(port.Num, !node.PlainSpeeds)
+		req.Data, ok = p.portData(st)
+	}
+	return req, ok
+}
+
+// portData is the PortInfo of a step.
+func (p *Plan) portData(st Step) (data smp.PortInfo, ok bool) {
+	port := &p.in.Topo.Ports[st.Port]
+	data = p.Wanted(st.Port)
+	switch st.Op {
+	case SetPort:
+		data.SetClientReregister(p.reregisters(st.Port))
+	case Arm:
+		data.SetClientReregister(p.reregisters(st.Port))
+		data.SetPortState(smp.PortArmed)
+	case Activate:
+		peer := port.Peer
+		ready := port.Info.PortState() == smp.PortArmed && (peer == topo.None || p.in.Topo.Ports[peer].Info.PortState() >= smp.PortArmed)
+		data.SetPortState(smp.PortActive)
+		return data, ready
+	case TakeDown:
+		data.SetPortState(smp.PortDown)
+	}
+	return data, true
+}
+
+// mkey is the key that the agent of a port asks for: the one it was read with,
+// else the configured one.
+func (p *Plan) mkey(i topo.PortIdx) mad.MKey {
+	t := p.in.Topo
+	if node := &t.Nodes[t.Ports[i].Node]; node.Type == mad.Switch {
+		i = node.First
+	}
+	if key := t.Ports[i].Info.MKey(); key != 0 {
+		return key
+	}
+	return p.in.Values.MKey
+}
+
+// Tell is the step in words for a plan that is shown: what is written where, and
+// how it differs from what is there.
+func (p *Plan) Tell(st Step) string {
+	t := p.in.Topo
+	port := &t.Ports[st.Port]
+	node := &t.Nodes[port.Node]
+	where := fmt.Sprintf("%v %v %q", node.Type, node.GUID, node.Desc.String())
+	if port.Num != 0 {
+		where += fmt.Sprintf(" port %d", port.Num)
+	}
+	switch st.Op {
+	case ClearChange:
+		return where + ": clear PortStateChange"
+	case DisableAR:
+		return where + ": turn adaptive routing off"
+	case SetSwitch:
+		w := p.wantedSwitch(port.Node)
+		return fmt.Sprintf("%s: LinearFDBTop %d -> %d, LifeTimeValue %d -> %d", where, node.SwitchInfo.LinearFDBTop(), w.LinearFDBTop(),
+			node.SwitchInfo.LifeTimeValue(), w.LifeTimeValue())
+	case SetLFT:
+		return where + ": " + p.in.Held[node.Switch].tell(p.in.Tables.LFT[node.Switch], int(st.Block))
+	case TakeDown:
+		return where + ": take the link down, nothing answers behind it"
+	}
+	text := where + ":"
+	w := p.Wanted(st.Port)
+	for _, c := range changes(&port.Info, &w) {
+		text += " " + c
+	}
+	if p.reregisters(st.Port) && st.Op != Activate {
+		text += " ClientReregister"
+	}
+	switch st.Op {
+	case Arm:
+		text += " PortState -> Armed"
+	case Activate:
+		text = where + ": PortState -> Active"
+	}
+	return text
+}

@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/topo"
+)
+
+// Wanted is the PortInfo that a port is to hold, but for its PortState: what it
+// holds, with the fields changed that are ours. Fields in which a Set says "no
+// change" by 0 are 0.
+func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
+	t := p.in.Topo
+	port := &t.Ports[i]
+	node := &t.Nodes[port.Node]
+	w := port.Info
+	w.SetPortState(smp.PortNoChange)
+	w.SetPortPhysicalState(smp.PhysNoChange)
+	w.SetLinkDownDefaultState(smp.PhysNoChange)
+	w.SetLinkWidthEnabled(0)
+	w.SetLinkSpeedEnabled(0)
+	w.SetLinkSpeedExtEnabled(0)
+	w.SetLinkSpeedExtEnabled2(0)
+	w.SetClientReregister(false)
+	if p.in.LIDs.Base[i] != 0 || !t.IsSwitchPort(i) {
+		p.endPort(i, &w)
+	}
+	if node.Type == mad.Switch && port.Num == 0 {
+		return w
+	}
+	if port.Peer != topo.None {
+		p.link(i, &w)
+	}
+	return w
+}
+
+// endPort sets what only ports with a LID have.
+func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
+	v := &p.in.Values
+	w.SetLID(p.in.LIDs.Base[i])
+	w.SetLMC(p.in.LIDs.LMC[i])
+	w.SetMasterSMLID(p.in.LIDs.Base[p.in.Topo.Self])
+	w.SetMasterSMSL(v.SMSL)
+	w.SetGidPrefix(v.Prefix)
+	w.SetSubnetTimeOut(v.SubnetTimeOut)
+	if !v.KeepMKey {
+		w.SetMKey(v.MKey)
+		w.SetMKeyLeasePeriod(v.MKeyLease)
+		w.SetMKeyProtectBits(v.MKeyProtect)
+	}
+}
+
+// link sets what both ends of a link have to agree upon, and what depends on
+// where the link leads. A link that carries traffic keeps its VLs: a change would
+// need a reset of the link.
+func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
+	v, t := &p.in.Values, p.in.Topo
+	port := &t.Ports[i]
+	peer := &t.Ports[port.Peer]
+	w.SetNeighborMTU(max(min(port.Info.MTUCap(), peer.Info.MTUCap()), mad.MTU256))
+	if port.Info.PortState() <= smp.PortInit {
+		w.SetOperationalVLs(max(min(port.Info.VLCap(), peer.Info.VLCap(), v.MaxOpVLs), 1))
+	}
+	w.SetLocalPhyErrors(v.PhyErrors)
+	w.SetOverrunErrors(v.Overruns)
+	switch {
+	case t.Nodes[port.Node].Type == mad.CA:
+	case t.Nodes[port.Node].Type == mad.Router:
+		w.SetHOQLife(v.LeafHOQLife)
+	case t.Nodes[peer.Node].Type == mad.Switch:
+		w.SetHOQLife(v.HOQLife)
+		w.SetVLStallCount(v.VLStallCount)
+	default:
+		w.SetHOQLife(v.LeafHOQLife)
+		w.SetVLStallCount(v.LeafVLStall)
+	}
+}
+
+// managed has a one in every bit of PortInfo that wanted may change.
+var managed = func() (m smp.PortInfo) {
+	m.SetMKey(^mad.MKey(0))
+	m.SetGidPrefix(^mad.Prefix(0))
+	m.SetLID(0xffff)
+	m.SetMasterSMLID(0xffff)
+	m.SetMKeyLeasePeriod(0xffff)
+	m.SetMKeyProtectBits(0xff)
+	m.SetLMC(0xff)
+	m.SetMasterSMSL(0xff)
+	m.SetSubnetTimeOut(0xff)
+	m.SetNeighborMTU(0xff)
+	m.SetOperationalVLs(0xff)
+	m.SetLocalPhyErrors(0xff)
+	m.SetOverrunErrors(0xff)
+	m.SetHOQLife(0xff)
+	m.SetVLStallCount(0xff)
+	return m
+}()
+
+// insisted are the managed bits that are sent again however often a port loses
+// them.
+var insisted = func() (m smp.PortInfo) {
+	m.SetGidPrefix(^mad.Prefix(0))
+	m.SetLID(0xffff)
+	m.SetMasterSMLID(0xffff)
+	return m
+}()
+
+// differs are the managed bits in which two PortInfos differ.
+func differs(a, b *smp.PortInfo) (d smp.PortInfo, any bool) {
+	for i := range d {
+		d[i] = (a[i] ^ b[i]) & managed[i]
+		any = any || d[i] != 0
+	}
+	return d, any
+}

@@ -1,0 +1,25 @@
+package plan
+
+import "ibsm/mad"
+
+// Values are the settings in force that ports and switches are to hold.
+type Values struct {
+	Prefix        mad.Prefix
+	LMC           uint8 // of CAs and routers
+	SubnetTimeOut uint8 // 4.096 us x 2^n
+	LifeTimeValue uint8 // SwitchInfo, 4.096 us x 2^n
+	MaxOpVLs      uint8 // OperationalVLs code
+	HOQLife       uint8 // between switches
+	LeafHOQLife   uint8 // switch port towards a CA or router
+	VLStallCount  uint8 // between switches
+	LeafVLStall   uint8
+	PhyErrors     uint8
+	Overruns      uint8
+	MKey          mad.MKey
+	MKeyLease     uint16
+	MKeyProtect   uint8
+	KeepMKey      bool // ports keep the M_Key, lease and protection they have
+	SMSL          uint8
+	ReregisterAll bool // ask every client to register again, not only those of another manager
+	NoReregister  bool // ask none
+}

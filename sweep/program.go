@@ -1,0 +1,226 @@
+package sweep
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/plan"
+	"ibsm/sweep/topo"
+)
+
+// maxNodeTimeOuts is how many Sets a node may leave unanswered before it is
+// passed over for the rest of the sweep: every one costs all its retries.
+const maxNodeTimeOuts = 2
+
+// Failure is a Set that did not do what it should.
+type Failure struct {
+	Node   mad.GUID
+	Desc   string
+	Port   uint8
+	Op     plan.Op
+	Reason string
+}
+
+func (f Failure) String() string {
+	return fmt.Sprintf("node %v %q port %d: %v", f.Node, f.Desc, f.Port, f.Reason)
+}
+
+// program carries out a plan.
+type program struct {
+	c        *Computed
+	memory   *Memory
+	timeOuts map[topo.NodeIdx]int
+	again    []plan.Step // ports that refused a Set: what do they hold?
+	open     int
+	sets     map[mad.AttrID]int
+	failures []Failure
+	notHeld  []NotHeld
+}
+
+// NotHeld is a port that acknowledges fields without keeping them.
+type NotHeld struct {
+	Node   mad.GUID
+	Port   uint8
+	Fields []string
+}
+
+func newProgram(c *Computed, m *Memory) *program {
+	p := &program{c: c, memory: m, timeOuts: map[topo.NodeIdx]int{}, sets: map[mad.AttrID]int{}}
+	p.enter()
+	return p
+}
+
+// enter prepares a stage.
+func (p *program) enter() {
+	p.c.Plan.Becoming(func(s topo.SwitchIdx, h *plan.Held) {
+		p.memory.switches[p.c.Topo.Nodes[p.c.Topo.Switches[s]].GUID].held = h
+	})
+}
+
+// lookAgain marks the tag of a Get that follows a refused Set.
+const lookAgain = 1 << 56
+
+func stepTag(s plan.Step) uint64 {
+	return uint64(s.Op)<<48 | uint64(s.Block)<<32 | uint64(uint32(s.Port))
+}
+
+func stepOf(tag uint64) plan.Step {
+	return plan.Step{Op: plan.Op(tag >> 48), Block: uint16(tag >> 32), Port: topo.PortIdx(uint32(tag))}
+}
+
+// next is the next request, of this stage or of the following when this one has
+// been answered.
+func (p *program) next() (txn.Request, bool) {
+	for {
+		if n := len(p.again); n > 0 {
+			st := p.again[n-1]
+			p.again = p.again[:n-1]
+			if req, ok := p.c.Plan.Request(st); ok || st.Op == plan.Activate {
+				req.Method, req.Data, req.Tag = mad.MethodGet, [mad.DataSize]byte{}, stepTag(st)|lookAgain
+				p.open++
+				return req, true
+			}
+		}
+		st, ok := p.c.Plan.Next()
+		if !ok {
+			return txn.Request{}, false
+		}
+		if p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts || p.unready(st) {
+			continue
+		}
+		req, ok := p.c.Plan.Request(st)
+		if !ok {
+			continue
+		}
+		req.Tag = stepTag(st)
+		p.sets[req.Attr]++
+		p.open++
+		return req, true
+	}
+}
+
+// finished goes on to the next stage when this one has been answered, and reports
+// whether there is none.
+func (p *program) finished() bool {
+	if p.open > 0 || len(p.again) > 0 {
+		return false
+	}
+	if !p.c.Plan.Advance() {
+		return true
+	}
+	p.enter()
+	return false
+}
+
+// unready reports whether a step must not be taken because the switch it would let
+// data into has no complete table.
+func (p *program) unready(st plan.Step) bool {
+	if st.Op != plan.Arm && st.Op != plan.Activate {
+		return false
+	}
+	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
+	if node.Switch == topo.None || p.memory.switches[node.GUID].held.Certain() {
+		return false
+	}
+	if st.Op == plan.Arm {
+		p.fail(st, "left in INIT: the forwarding table of the switch is incomplete")
+	}
+	return true
+}
+
+func (p *program) fail(st plan.Step, reason string) {
+	port := &p.c.Topo.Ports[st.Port]
+	node := &p.c.Topo.Nodes[port.Node]
+	p.failures = append(p.failures, Failure{node.GUID, node.Desc.String(), port.Num, st.Op, reason})
+}
+
+// done takes an outcome.
+func (p *program) done(o *txn.Outcome) {
+	p.open--
+	st := stepOf(o.Tag)
+	if o.Result != txn.Replied {
+		p.timeOuts[p.c.Topo.Ports[st.Port].Node]++
+		p.fail(st, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
+		return
+	}
+	switch {
+	case o.Attr == smp.AttrPortInfo:
+		p.port(st, o)
+	case o.Status != mad.StatusOK:
+		p.fail(st, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
+	case o.Attr == smp.AttrSwitchInfo:
+		p.switchInfo(st, (*smp.SwitchInfo)(&o.Data))
+	case o.Attr == smp.AttrLinearForwardingTable:
+		p.lft(st, o)
+	case o.Attr == smp.AttrARInfo:
+		node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
+		if node.ARInfo = o.Data; node.ARInfo.Enabled() {
+			p.fail(st, "adaptive routing stays on though it was turned off")
+		} else {
+			node.AR = topo.AROff
+		}
+	}
+}
+
+func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
+	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
+	node.SwitchInfo = *info
+	if st.Op != plan.SetSwitch {
+		return
+	}
+	if held := p.memory.switches[node.GUID].held; held != nil {
+		held.Top = info.LinearFDBTop()
+	}
+	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top {
+		p.fail(st, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
+	}
+}
+
+func (p *program) lft(st plan.Step, o *txn.Outcome) {
+	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
+	held := p.memory.switches[node.GUID].held
+	from := int(st.Block) * smp.LFTBlockSize
+	if string(o.Data[:]) != string(held.Row[from:from+smp.LFTBlockSize]) {
+		p.fail(st, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
+		return
+	}
+	held.Acknowledge(int(st.Block))
+}
+
+// port takes the answer to a PortInfo Set, or to the Get that follows a refused
+// one. A refusal alone means little: the port may have been in the state that was
+// asked for, because an earlier attempt had done it or data had come.
+func (p *program) port(st plan.Step, o *txn.Outcome) {
+	if o.Status != mad.StatusOK {
+		if o.Tag&lookAgain != 0 {
+			p.fail(st, fmt.Sprintf("PortInfo refused: %v", o.Status))
+			return
+		}
+		p.again = append(p.again, st)
+		return
+	}
+	port := &p.c.Topo.Ports[st.Port]
+	info := (*smp.PortInfo)(&o.Data)
+	info.SetClientReregister(false)
+	if info.PortState() == smp.PortDown {
+		port.Info.SetPortState(smp.PortDown)
+		port.Info.SetPortPhysicalState(info.PortPhysicalState())
+		if st.Op != plan.TakeDown {
+			p.fail(st, "the link went down")
+		}
+		return
+	}
+	sent := p.c.Plan.Wanted(st.Port)
+	port.Info = *info
+	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
+	if bits, found := p.memory.refusals.Learn(key, &sent, info); found {
+		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})
+	}
+	if got := info.PortState(); st.Op == plan.Arm && got < smp.PortArmed || st.Op == plan.Activate && got < smp.PortActive {
+		p.fail(st, fmt.Sprintf("stays %v", got))
+	} else if o.Tag&lookAgain != 0 && (st.Op == plan.SetPort || st.Op == plan.Arm) && info.LID() != sent.LID() && sent.LID() != 0 {
+		p.fail(st, fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID()))
+	}
+}

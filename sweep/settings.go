@@ -1,0 +1,157 @@
+package sweep
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/plan"
+	"ibsm/sweep/topo"
+)
+
+// Option is a setting that the operator may have given. What was not given is
+// taken from the fabric as it stands, and only where nothing stands yet from the
+// default.
+type Option[T any] struct {
+	Value T
+	Given bool
+}
+
+// Given is an option with a value that the operator chose.
+func Given[T any](v T) Option[T] { return Option[T]{v, true} }
+
+// Settings are what an operator can say about the subnet. The zero value leaves
+// everything to the fabric and to OpenSM's defaults.
+type Settings struct {
+	SubnetPrefix   Option[mad.Prefix]
+	LMC            Option[uint8] // 0..7, of CAs and routers
+	SubnetTimeOut  Option[uint8] // 4.096 us x 2^n
+	PacketLifeTime Option[uint8] // SwitchInfo.LifeTimeValue, 4.096 us x 2^n
+	MaxOpVLs       Option[uint8] // OperationalVLs code 1..5
+	HOQLife        Option[uint8] // between switches
+	LeafHOQLife    Option[uint8] // switch port towards a CA or router
+	VLStallCount   Option[uint8]
+	LeafVLStall    Option[uint8]
+	PhyErrors      Option[uint8] // LocalPhyErrors threshold
+	Overruns       Option[uint8] // OverrunErrors threshold
+	MKey           Option[mad.MKey]
+	MKeyLease      Option[uint16] // seconds
+	MKeyProtect    Option[uint8]
+	SMSL           uint8 // MasterSMSL of every end port
+
+	ReassignLIDs bool // give all LIDs anew in the first sweep
+	NoReregister bool // never ask clients to register again
+	// DisableAR turns adaptive routing off where it is found on; otherwise no
+	// route is written while it is on anywhere.
+	DisableAR bool
+}
+
+// OpenSM's defaults.
+const (
+	defaultSubnetTimeOut = 18
+	defaultLifeTime      = 18
+	defaultMaxOpVLs      = 5
+	defaultHOQLife       = 18
+	defaultLeafHOQLife   = 16
+	defaultVLStallCount  = 7
+	defaultErrors        = 8
+)
+
+// resolve fills the settings up. In a subnet that is in use, the commonest value
+// on ACTIVE ports counts.
+func resolve(s *Settings, t *topo.Topo) plan.Values {
+	var prefix poll[mad.Prefix]
+	var lmc, timeOut, lifeTime, hoq, leafHOQ, stall, leafStall, phy, over poll[uint8]
+	opVLs := uint8(0)
+	cut := false // some link runs with fewer VLs than both ends can
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if !p.Seen || p.Info.PortState() < smp.PortActive || p.Num != 0 && p.Peer == topo.None {
+			continue
+		}
+		node := &t.Nodes[p.Node]
+		switch {
+		case p.Num == 0:
+			if switchInUse(t, node) {
+				lifeTime.add(node.SwitchInfo.LifeTimeValue())
+			}
+		case node.Type == mad.Switch:
+			if t.Nodes[t.Ports[p.Peer].Node].Type == mad.Switch {
+				hoq.add(p.Info.HOQLife())
+				stall.add(p.Info.VLStallCount())
+			} else {
+				leafHOQ.add(p.Info.HOQLife())
+				leafStall.add(p.Info.VLStallCount())
+			}
+			opVLs = max(opVLs, p.Info.OperationalVLs())
+			cut = cut || p.Info.OperationalVLs() < min(p.Info.VLCap(), t.Ports[p.Peer].Info.VLCap())
+		default:
+			prefix.add(p.Info.GidPrefix())
+			lmc.add(p.Info.LMC())
+			timeOut.add(p.Info.SubnetTimeOut())
+			phy.add(p.Info.LocalPhyErrors())
+			over.add(p.Info.OverrunErrors())
+		}
+	}
+	v := plan.Values{
+		Prefix:        choose(s.SubnetPrefix, prefix, mad.DefaultPrefix),
+		LMC:           choose(s.LMC, lmc, 0),
+		SubnetTimeOut: choose(s.SubnetTimeOut, timeOut, defaultSubnetTimeOut),
+		LifeTimeValue: choose(s.PacketLifeTime, lifeTime, defaultLifeTime),
+		HOQLife:       choose(s.HOQLife, hoq, defaultHOQLife),
+		LeafHOQLife:   choose(s.LeafHOQLife, leafHOQ, defaultLeafHOQLife),
+		VLStallCount:  choose(s.VLStallCount, stall, defaultVLStallCount),
+		LeafVLStall:   choose(s.LeafVLStall, leafStall, defaultVLStallCount),
+		PhyErrors:     choose(s.PhyErrors, phy, defaultErrors),
+		Overruns:      choose(s.Overruns, over, defaultErrors),
+		MKey:          s.MKey.Value,
+		KeepMKey:      !s.MKey.Given,
+		MKeyLease:     s.MKeyLease.Value,
+		MKeyProtect:   s.MKeyProtect.Value,
+		SMSL:          s.SMSL,
+		MaxOpVLs:      defaultMaxOpVLs,
+	}
+	switch {
+	case s.MaxOpVLs.Given:
+		v.MaxOpVLs = s.MaxOpVLs.Value
+	case cut:
+		v.MaxOpVLs = opVLs // somebody capped them
+	}
+	return v
+}
+
+// switchInUse reports whether data may be flowing through a switch.
+func switchInUse(t *topo.Topo, node *topo.Node) bool {
+	for num := 1; num <= int(node.NumPorts); num++ {
+		if p := &t.Ports[node.First+topo.PortIdx(num)]; p.Seen && p.Info.PortState() >= smp.PortArmed {
+			return true
+		}
+	}
+	return false
+}
+
+// poll counts values and knows the commonest.
+type poll[T comparable] struct{ votes map[T]int }
+
+func (p *poll[T]) add(v T) {
+	if p.votes == nil {
+		p.votes = map[T]int{}
+	}
+	p.votes[v]++
+}
+
+// choose is the value given, else the commonest in the fabric, else the default.
+// Of values equally common the default wins, so that the outcome is defined.
+func choose[T interface {
+	comparable
+	~uint8 | ~uint64
+}](o Option[T], p poll[T], def T) T {
+	if o.Given {
+		return o.Value
+	}
+	best, count := def, p.votes[def]
+	for v, n := range p.votes {
+		if n > count || n == count && best != def && v < best {
+			best, count = v, n
+		}
+	}
+	return best
+}

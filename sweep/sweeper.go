@@ -1,0 +1,269 @@
+// Package sweep is the subnet manager proper: what to ask a subnet, what it should
+// hold, and how to bring it there. A Sweeper is pure: it hands out requests, takes
+// their outcomes, and says what is to happen next; its owner does it.
+//
+// A heavy sweep walks the subnet, computes (in a Job, elsewhere) and programs. A
+// light sweep only asks whether a heavy one is needed.
+package sweep
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/routing"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/topo"
+)
+
+// Config of a Sweeper.
+type Config struct {
+	Settings      Settings
+	Engine        routing.Engine
+	EngineName    string
+	IgnoreOtherSM bool
+}
+
+// Phase is what a Sweeper is at.
+type Phase uint8
+
+// Phases.
+const (
+	Idle        Phase = iota
+	Walking           // asking
+	Walked            // the walk is done: Job or Drop is next
+	Computing         // a Job is out: Program, Drop or Abort is next
+	Programming       // writing
+	Programmed        // all is written: Finish is next
+	Looking           // a light sweep
+	Looked            // it is done: Verdict is next
+)
+
+func (p Phase) String() string {
+	return [...]string{"idle", "walking", "walked", "computing", "programming", "programmed", "looking", "looked"}[p]
+}
+
+// Sweeper is owned by one goroutine.
+type Sweeper struct {
+	cfg     Config
+	memory  *Memory
+	phase   Phase
+	walk    *discover.Machine
+	found   *discover.Result
+	program *program
+	light   *light
+	sms     []topo.PortIdx // other managers, in memory.prev
+	reroute bool
+}
+
+// New returns a Sweeper at rest that knows nothing.
+func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, memory: NewMemory()} }
+
+// Phase is what the Sweeper is at.
+func (s *Sweeper) Phase() Phase { return s.phase }
+
+// Nodes is how many nodes the walk under way has found.
+func (s *Sweeper) Nodes() int {
+	if s.walk == nil {
+		return 0
+	}
+	return s.walk.Nodes()
+}
+
+// Reroute makes the next heavy sweep compute all routes afresh.
+func (s *Sweeper) Reroute() { s.reroute = true }
+
+// Walk begins a heavy sweep. master allows what only the master of a subnet may do
+// before it has decided anything: clear PortStateChange.
+func (s *Sweeper) Walk(master bool) {
+	s.phase = Walking
+	s.walk = discover.New(discover.Config{
+		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Clear: master,
+		MKey: s.cfg.Settings.MKey.Value, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+	})
+}
+
+// Look begins a light sweep. There must have been a heavy one.
+func (s *Sweeper) Look() {
+	s.phase = Looking
+	s.light = newLight(s.memory.prev, s.memory, s.sms)
+}
+
+// Known reports whether there is a subnet to look at.
+func (s *Sweeper) Known() bool { return s.memory.prev != nil }
+
+// Waiting reports whether some node has not answered but keeps its routes for a
+// while yet: then only a heavy sweep tells.
+func (s *Sweeper) Waiting() bool {
+	if s.memory.prev == nil {
+		return false
+	}
+	for i := range s.memory.prev.Nodes {
+		if s.memory.prev.Nodes[i].Missed > 0 {
+			return true
+		}
+	}
+	return len(s.memory.silent) > 0
+}
+
+// Next is the next request to make; ok is false when there is none now. Each must
+// be answered by Done.
+func (s *Sweeper) Next() (req txn.Request, ok bool) {
+	switch s.phase {
+	case Walking:
+		return s.walk.Next()
+	case Programming:
+		return s.program.next()
+	case Looking:
+		return s.light.next()
+	}
+	return req, false
+}
+
+// Done takes the outcome of a request.
+func (s *Sweeper) Done(o *txn.Outcome) {
+	switch s.phase {
+	case Walking:
+		s.walk.Done(o)
+	case Programming:
+		s.program.done(o)
+	case Looking:
+		s.light.done(o)
+	}
+}
+
+// Settle goes on to the next phase if everything of this one has been answered. It
+// is to be called when Next has nothing. More reports that Next may have something
+// again.
+func (s *Sweeper) Settle() (more bool) {
+	switch {
+	case s.phase == Walking && s.walk.Finished():
+		s.found = s.walk.Result()
+		s.walk = nil
+		s.phase = Walked
+	case s.phase == Looking && s.light.open == 0:
+		s.phase = Looked
+	case s.phase == Programming && s.program.open == 0:
+		if !s.program.finished() {
+			return true
+		}
+		s.phase = Programmed
+	}
+	return false
+}
+
+// Found is what the walk found, until Finish or Drop.
+func (s *Sweeper) Found() *discover.Result { return s.found }
+
+// Job is the computation that follows a walk.
+func (s *Sweeper) Job() *Job {
+	s.phase = Computing
+	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory, reroute: s.reroute}
+	s.reroute = false
+	return j
+}
+
+// Program begins to write what a Job computed.
+func (s *Sweeper) Program(c *Computed) {
+	s.phase = Programming
+	s.program = newProgram(c, s.memory)
+}
+
+// Outcome is what a heavy sweep came to.
+type Outcome struct {
+	*Computed
+	Found    *discover.Result
+	Sets     map[mad.AttrID]int // sent, by attribute
+	Failures []Failure
+	NotHeld  []NotHeld
+}
+
+// Finish ends a heavy sweep. The Topo is as the replies left it, and is not written
+// any more.
+func (s *Sweeper) Finish() *Outcome {
+	p := s.program
+	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld}
+	s.memory.prev, s.memory.swept = p.c.Topo, true
+	s.sms = s.sms[:0]
+	for _, sm := range s.found.SMs {
+		if port := p.c.Topo.FindPort(sm.Port); port != topo.None {
+			s.sms = append(s.sms, port)
+		}
+	}
+	s.rest()
+	return out
+}
+
+// Verdict ends a light sweep: why a heavy one is needed, "" when it is not, and
+// what other managers said.
+func (s *Sweeper) Verdict() (reason string, sms []SMReply) {
+	reason, sms = s.light.reason, s.light.sms
+	s.rest()
+	return reason, sms
+}
+
+// Drop gives up whatever is under way. What was asked must have been cancelled, and
+// a Job that is out must have returned.
+func (s *Sweeper) Drop() { s.rest() }
+
+// Abdicate gives up what is under way and forgets what another manager may change.
+func (s *Sweeper) Abdicate() {
+	s.rest()
+	s.memory.forgetReign()
+	s.sms = nil
+}
+
+func (s *Sweeper) rest() {
+	s.phase, s.walk, s.found, s.program, s.light = Idle, nil, nil, nil, nil
+}
+
+// Stray takes a reply that answers nothing that is outstanding. When it tells that
+// a switch holds an older block of its table, put there by a packet that was long on
+// its way, the block is not trusted any more, and Stray reports true.
+func (s *Sweeper) Stray(p *mad.Packet) bool {
+	t := s.memory.prev
+	if s.phase == Computing || t == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp ||
+		p.AttrID() != smp.AttrLinearForwardingTable || p.Status() != mad.StatusOK {
+		return false
+	}
+	n := follow(t, p)
+	if n == topo.None {
+		return false
+	}
+	known := s.memory.switches[t.Nodes[n].GUID]
+	if known == nil || !known.held.Known(int(p.AttrMod())) {
+		return false
+	}
+	from := int(p.AttrMod()) * smp.LFTBlockSize
+	if string(known.held.Row[from:from+smp.LFTBlockSize]) == string(p.Data()[:]) {
+		return false
+	}
+	known.held.Doubt(int(p.AttrMod()))
+	return true
+}
+
+// follow is the node at the end of the directed route of a packet, or None.
+func follow(t *topo.Topo, p *mad.Packet) topo.NodeIdx {
+	n := t.Ports[t.Self].Node
+	for i := 1; i <= int(min(p.HopCount(), mad.MaxHops)); i++ {
+		out := p.InitialPath()[i]
+		if out > t.Nodes[n].NumPorts {
+			return topo.None
+		}
+		peer := t.Ports[t.Port(n, out)].Peer
+		if peer == topo.None {
+			return topo.None
+		}
+		n = t.Ports[peer].Node
+	}
+	return n
+}
+
+// Steps calls visit with each step of the plan in words, in order.
+func (c *Computed) Steps(visit func(string)) {
+	for more := true; more; more = c.Plan.Advance() {
+		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {
+			visit(c.Plan.Tell(st))
+		}
+	}
+	c.Plan.Rewind()
+}

@@ -1,0 +1,80 @@
+package topo
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// MaxMissed is the number of sweeps in a row that a node may leave unanswered
+// before it is given up while its link stays up.
+const MaxMissed = 5
+
+// KeepMissing puts back what did not answer this time but did before: a node
+// behind a cable whose near end has been ARMED or ACTIVE all along is still
+// there, forwards by its tables, and keeps its routes for MaxMissed sweeps. What
+// lies only behind such a switch is kept with it. It returns the GUIDs of nodes
+// that have been given up.
+func (b *Builder) KeepMissing(prev *Topo) (lost []NodeIdx) {
+	if prev == nil {
+		return nil
+	}
+	for n := int32(0); int(n) < len(b.nodes); n++ { // grows while kept nodes are added
+		node := &b.nodes[n]
+		if node.dropped {
+			continue
+		}
+		old := prev.FindNode(node.GUID)
+		if old == None {
+			continue
+		}
+		for num := range min(len(node.ports), int(prev.Nodes[old].NumPorts)+1) {
+			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num))); gone != None {
+				lost = append(lost, gone)
+			}
+			node = &b.nodes[n] // keepPeer may have moved the nodes
+		}
+	}
+	return lost
+}
+
+// keepPeer restores the cable at e to what prev knew behind it, if e is still up
+// and nothing answered there. It returns the node behind it when that has missed
+// too many sweeps.
+func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx) (gone NodeIdx) {
+	here, peer := b.port(e), prev.Ports[was].Peer
+	if here.peer != NoEnd || !here.seen || here.info.PortState() < smp.PortArmed || peer == None {
+		return None
+	}
+	far := &prev.Ports[peer]
+	n, known := b.Find(prev.Nodes[far.Node].GUID)
+	if !known {
+		missed := prev.Nodes[far.Node].Missed + 1
+		if missed > MaxMissed {
+			return far.Node
+		}
+		n = b.restore(prev, far.Node, missed)
+	}
+	if b.nodes[n].Missed == 0 && b.nodes[e.Node].Missed == 0 || int(far.Num) >= len(b.nodes[n].ports) {
+		return None // both ends answer, and neither found the other
+	}
+	if p := b.port(End{n, far.Num}); p.peer == NoEnd && p.seen && p.info.PortState() >= smp.PortArmed {
+		b.Link(e, End{n, far.Num})
+	}
+	return None
+}
+
+// restore adds a node as prev knew it.
+func (b *Builder) restore(prev *Topo, old NodeIdx, missed uint8) int32 {
+	node := &prev.Nodes[old]
+	n := b.AddNode(&node.Info, node.Route)
+	b.nodes[n].Node = *node
+	b.nodes[n].Missed = missed
+	for num := range int(node.NumPorts) + 1 {
+		p := &prev.Ports[node.First+PortIdx(num)]
+		b.nodes[n].ports[num].seen, b.nodes[n].ports[num].info = p.Seen, p.Info
+		if node.Type != mad.Switch && p.GUID != 0 {
+			b.SetPortGUID(End{n, uint8(num)}, p.GUID)
+		}
+	}
+	return n
+}
