@@ -6,7 +6,7 @@ import (
 )
 
 // A field narrower than a byte is the byte's offset and a mask; wider ones start
-// at a byte. All are big-endian. A setter cuts what does not fit in its field.
+// at a byte. All are big-endian.
 
 func get(b, mask byte) uint8 { return b & mask >> bits.TrailingZeros8(mask) }
 
