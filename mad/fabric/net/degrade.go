@@ -2,6 +2,7 @@ package net
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"ibsm/mad"
 )
@@ -39,17 +40,7 @@ func (s *Spec) dropSwitches(n *Net, amount value, rng *rand.Rand) error {
 	}
 	want := amount.of(len(candidates))
 	rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
-	gone := make([]bool, len(n.Nodes))
-	dropped := 0
-	for _, sw := range candidates {
-		if dropped == want {
-			break
-		}
-		gone[sw] = true
-		if gone[sw] = connectedWithout(n, all, gone); gone[sw] {
-			dropped++
-		}
-	}
+	gone, dropped := prune(n, candidates, want, len(all)-1)
 	if dropped < want {
 		return s.errorf("missing-switches: %d of %d wanted can be left out before the fabric falls apart", dropped, want)
 	}
@@ -64,6 +55,62 @@ func (s *Spec) dropSwitches(n *Net, amount value, rng *rand.Rand) error {
 	return nil
 }
 
+// prune picks switches to drop, in the order of the candidates, so that those that
+// stay reach each other. It builds the spanning tree that puts early candidates at
+// its tips, as far as they are not needed to hold the rest together, and takes off
+// tips.
+func prune(n *Net, candidates []int32, want, most int) (gone []bool, dropped int) {
+	rank := make([]int, len(n.Nodes))
+	for i := range rank {
+		rank[i] = len(candidates)
+	}
+	for i, sw := range candidates {
+		rank[sw] = i
+	}
+	cables := switchCables(n)
+	first := func(at End) int { return min(rank[at.Node], rank[n.Nodes[at.Node].Ports[at.Port].Peer.Node]) }
+	slices.SortStableFunc(cables, func(a, b End) int { return first(b) - first(a) })
+
+	degree := make([]int, len(n.Nodes))
+	others := make([]int32, len(n.Nodes)) // neighbours in the tree, exclusive or: at a tip, the only one
+	parts := newParts(len(n.Nodes))
+	for _, at := range cables {
+		a, z := at.Node, n.Nodes[at.Node].Ports[at.Port].Peer.Node
+		if parts.join(a, z) {
+			degree[a]++
+			degree[z]++
+			others[a] ^= z
+			others[z] ^= a
+		}
+	}
+	gone = make([]bool, len(n.Nodes))
+	for i, sw := range candidates {
+		// What held sw up may itself have been passed over before, as no tip.
+		for dropped < min(want, most) && rank[sw] <= i && degree[sw] == 1 {
+			gone[sw] = true
+			dropped++
+			up := others[sw]
+			degree[sw] = 0
+			degree[up]--
+			others[up] ^= sw
+			sw = up
+		}
+	}
+	return gone, dropped
+}
+
+// switchCables lists the cables between switches by one end of each.
+func switchCables(n *Net) (cables []End) {
+	for i := range n.Nodes {
+		for num, p := range n.Nodes[i].Ports {
+			if p.Peer.Node > int32(i) && n.Nodes[i].Type == mad.Switch && n.Nodes[p.Peer.Node].Type == mad.Switch {
+				cables = append(cables, End{int32(i), uint8(num)})
+			}
+		}
+	}
+	return cables
+}
+
 // hostsOf lists the nodes on a switch that are no switches.
 func hostsOf(n *Net, sw int32) (hosts []int32) {
 	for _, p := range n.Nodes[sw].Ports {
@@ -72,33 +119,6 @@ func hostsOf(n *Net, sw int32) (hosts []int32) {
 		}
 	}
 	return hosts
-}
-
-// connectedWithout reports whether the switches that are not gone, one at least,
-// reach each other.
-func connectedWithout(n *Net, switches []int32, gone []bool) bool {
-	reached := make([]bool, len(n.Nodes))
-	var queue []int32
-	left := 0
-	for _, sw := range switches {
-		if gone[sw] {
-			continue
-		}
-		if left++; left == 1 {
-			reached[sw] = true
-			queue = append(queue, sw)
-		}
-	}
-	for i := 0; i < len(queue); i++ {
-		for _, p := range n.Nodes[queue[i]].Ports {
-			to := p.Peer.Node
-			if to >= 0 && n.Nodes[to].Type == mad.Switch && !gone[to] && !reached[to] {
-				reached[to] = true
-				queue = append(queue, to)
-			}
-		}
-	}
-	return left > 0 && len(queue) == left
 }
 
 // remove takes nodes out of a Net and gives the others their new indexes.
@@ -131,14 +151,7 @@ func (p *Port) unplug() { p.Peer, p.Width, p.Speed = NoEnd, 0, 0 }
 // dropCables removes cables between switches. A spanning tree, chosen at random,
 // stays.
 func (s *Spec) dropCables(n *Net, amount value, rng *rand.Rand) error {
-	var cables []End // one end of each
-	for i := range n.Nodes {
-		for num, p := range n.Nodes[i].Ports {
-			if p.Peer.Node > int32(i) && n.Nodes[i].Type == mad.Switch && n.Nodes[p.Peer.Node].Type == mad.Switch {
-				cables = append(cables, End{int32(i), uint8(num)})
-			}
-		}
-	}
+	cables := switchCables(n)
 	rng.Shuffle(len(cables), func(i, j int) { cables[i], cables[j] = cables[j], cables[i] })
 	want := amount.of(len(cables))
 	parts := newParts(len(n.Nodes))

@@ -38,8 +38,12 @@ func (n *Net) Validate() error {
 }
 
 func (n *Net) validatePort(at End) error {
-	p := &n.Nodes[at.Node].Ports[at.Port]
+	node := &n.Nodes[at.Node]
+	p := &node.Ports[at.Port]
+	isEnd := (at.Port == 0) == (node.Type == mad.Switch)
 	switch {
+	case isEnd && p.GUID == 0:
+		return fmt.Errorf("no port GUID")
 	case p.Peer.Node < 0:
 		return nil
 	case at.Port == 0:
