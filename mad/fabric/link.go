@@ -210,6 +210,7 @@ func (f *Fabric) Plug(a, b net.End, w mad.LinkWidth, s mad.LinkSpeed) {
 // NodeDown takes the node's power away.
 func (f *Fabric) NodeDown(node int32) {
 	f.nodes[node].gone = true
+	f.nodes[node].traps = nil
 	f.settleNode(node)
 }
 

@@ -77,8 +77,11 @@ func (f *Fabric) sendTrap(m int32, serial uint64) {
 		n.traps = slices.Delete(n.traps, i, i+1)
 		return
 	}
-	t.sent = true
 	f.scheduleTrap(m, serial, f.now+p.trapInterval())
+	if n.mute {
+		return
+	}
+	t.sent = true
 	d := mad.Datagram{Addr: mad.Addr{LID: p.info.MasterSMLID(), SL: p.info.MasterSMSL()}}
 	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
 	d.Packet.SetTID(t.tid)
