@@ -1,0 +1,170 @@
+package ibsim
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/txn"
+)
+
+var _ txn.Port = (*Port)(nil)
+
+// smallNet: H1 - S1 - S2 - H3, and H2 at S1.
+const smallNet = `Switch	8 "S1"
+[1]	"H1"[1]
+[2]	"H2"[1]
+[3]	"S2"[1]
+
+Switch	8 "S2"
+[1]	"S1"[3]
+[2]	"H3"[1]
+
+Hca	1 "H1"
+[1]	"S1"[1]
+
+Hca	1 "H2"
+[1]	"S1"[2]
+
+Hca	1 "H3"
+[1]	"S2"[2]
+`
+
+// simulator is a running ibsim of Debian's ibsim-utils.
+type simulator struct {
+	Config
+	cmd     *exec.Cmd
+	console io.Writer
+	prompts *bufio.Reader
+}
+
+// startSimulator runs ibsim on a net until the test ends.
+func startSimulator(t testing.TB, topology string, args ...string) *simulator {
+	t.Helper()
+	path, err := exec.LookPath("ibsim")
+	if err != nil {
+		t.Fatal("this test needs ibsim: apt-get install ibsim-utils")
+	}
+	file := filepath.Join(t.TempDir(), "net")
+	if err := os.WriteFile(file, []byte(topology), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := &simulator{Config: Config{Node: "H1", SockName: fmt.Sprintf("ibsm-test-%d-%s", os.Getpid(), t.Name())}}
+	s.SockName = strings.ReplaceAll(s.SockName, "/", "-")
+	s.cmd = exec.Command(path, append(args, file)...)
+	s.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.SockName)
+	s.cmd.Stderr = io.Discard
+	s.console, err = s.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	s.prompts = bufio.NewReader(out)
+	s.waitFor(t, "sim (inactive)>")
+	// It reads the console once its sockets are there.
+	s.command(t, "Start")
+	return s
+}
+
+// command types a line and waits until it is obeyed.
+func (s *simulator) command(t testing.TB, line string) {
+	t.Helper()
+	fmt.Fprintln(s.console, line)
+	s.waitFor(t, "sim>")
+}
+
+func (s *simulator) waitFor(t testing.TB, prompt string) {
+	t.Helper()
+	var seen bytes.Buffer
+	for !strings.HasSuffix(seen.String(), prompt) {
+		b, err := s.prompts.ReadByte()
+		if err != nil {
+			t.Fatalf("ibsim ended before its prompt: %v\n%s", err, seen.String())
+		}
+		seen.WriteByte(b)
+	}
+}
+
+func (s *simulator) kill() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+}
+
+// dial attaches and runs an engine on the port until the test ends.
+func dial(t testing.TB, cfg Config) (*Port, *txn.Engine) {
+	t.Helper()
+	p, err := Dial(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := txn.NewEngine(p)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- e.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return p, e
+}
+
+func nodeInfo(ports ...uint8) txn.Request {
+	return txn.Request{Route: mad.MakeRoute(ports...), Method: mad.MethodGet, Attr: 0x11, Node: -1}
+}
+
+func BenchmarkNodeInfo(b *testing.B) {
+	for _, remote := range []bool{false, true} {
+		for _, window := range []int{1, 4, 8, 10, 11, 16, 64, 512} {
+			b.Run(fmt.Sprintf("remote=%v/window=%d", remote, window), func(b *testing.B) {
+				var args []string
+				if remote {
+					args = []string{"-r", "-l", "17070"}
+				}
+				s := startSimulator(b, smallNet, args...)
+				if remote {
+					s.Server, s.Port = "127.0.0.1", 17070
+				}
+				_, e := dial(b, s.Config)
+				requests := make([]txn.Request, 20000)
+				for i := range requests {
+					requests[i] = nodeInfo(1, 3, 2)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					os, err := e.Do(b.Context(), txn.Config{MaxWindow: window}, requests)
+					if err != nil {
+						b.Fatal(err)
+					}
+					again, failed := 0, 0
+					for _, o := range os {
+						again += o.Attempts - 1
+						if o.Result != txn.Replied {
+							failed++
+						}
+					}
+					b.ReportMetric(float64(again), "retries")
+					b.ReportMetric(float64(failed), "failed")
+				}
+				b.ReportMetric(float64(len(requests)*b.N)/b.Elapsed().Seconds(), "SMP/s")
+			})
+		}
+	}
+}
+
+var _ = net.IPv4len

@@ -1,0 +1,103 @@
+package ibsim
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"ibsm/mad"
+)
+
+// sender writes datagrams to the data socket, a batch in one visit of the
+// runtime's poller instead of one for each datagram.
+type sender struct {
+	raw   syscall.RawConn
+	step  func(fd uintptr) bool
+	ds    []mad.Datagram
+	n     int
+	err   error
+	frame [frameSize]byte
+}
+
+func (s *sender) init(raw syscall.RawConn) {
+	s.raw, s.step = raw, s.try
+}
+
+func (s *sender) send(ds []mad.Datagram) (int, error) {
+	s.ds, s.n, s.err = ds, 0, nil
+	err := s.raw.Write(s.step)
+	s.ds = nil
+	if err == nil {
+		err = s.err
+	}
+	return s.n, err
+}
+
+// try sends what the socket takes; false asks to be called when it takes more.
+func (s *sender) try(fd uintptr) bool {
+	for s.n < len(s.ds) {
+		encodeFrame(&s.frame, &s.ds[s.n])
+		_, err := syscall.Write(int(fd), s.frame[:])
+		switch err {
+		case nil:
+			s.n++
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return false
+		default:
+			s.err = os.NewSyscallError("write", err)
+			return true
+		}
+	}
+	return true
+}
+
+// receiver reads datagrams, as sender writes them.
+type receiver struct {
+	raw       syscall.RawConn
+	step      func(fd uintptr) bool
+	ds        []mad.Datagram
+	n         int
+	err       error
+	frame     [frameSize + 1]byte // one more shows a datagram that is too long
+	malformed atomic.Uint64
+}
+
+func (r *receiver) init(raw syscall.RawConn) {
+	r.raw, r.step = raw, r.try
+}
+
+func (r *receiver) recv(ds []mad.Datagram) (int, error) {
+	if len(ds) == 0 {
+		return 0, nil
+	}
+	r.ds, r.n, r.err = ds, 0, nil
+	err := r.raw.Read(r.step)
+	r.ds = nil
+	if err == nil {
+		err = r.err
+	}
+	return r.n, err
+}
+
+// try takes what is there; false asks to be called when something is.
+func (r *receiver) try(fd uintptr) bool {
+	for r.n < len(r.ds) {
+		n, err := syscall.Read(int(fd), r.frame[:])
+		switch err {
+		case nil:
+			if decodeFrame(&r.ds[r.n], r.frame[:n]) != nil {
+				r.malformed.Add(1)
+				continue
+			}
+			r.n++
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return r.n > 0
+		default:
+			r.err = os.NewSyscallError("read", err)
+			return true
+		}
+	}
+	return true
+}
