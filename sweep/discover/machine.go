@@ -75,9 +75,10 @@ type Table struct {
 
 // SM is another subnet manager.
 type SM struct {
-	Port mad.GUID // of the port it was found at
-	LID  mad.LID
-	Info smp.SMInfo
+	Port  mad.GUID // of the port it was found at
+	LID   mad.LID
+	Route mad.Route
+	Info  smp.SMInfo
 }
 
 // pendingSwitch counts what is still to come of a switch before its forwarding

@@ -286,10 +286,9 @@ func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
 	if !ok {
 		return
 	}
-	port := m.b.Port(e)
 	guid := m.b.PortGUID(e)
-	if info.GUID() == guid {
-		m.res.SMs = append(m.res.SMs, SM{Port: guid, LID: port.LID(), Info: *info})
+	if route, ok := m.routeTo(e, kindSM); ok && info.GUID() == guid {
+		m.res.SMs = append(m.res.SMs, SM{Port: guid, LID: m.b.Port(e).LID(), Route: route, Info: *info})
 	}
 }
 

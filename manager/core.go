@@ -1,0 +1,279 @@
+// Package manager is one subnet manager on one port. Core is its mind: a value
+// that takes events with their time and returns what is to be done, so that a run
+// can be repeated to the byte. Run is the thin shell that gives it a port, a clock
+// and a worker.
+package manager
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/elect"
+	"ibsm/sweep/view"
+)
+
+// Config of a manager. The zero value rules with OpenSM's defaults, but needs an
+// engine.
+type Config struct {
+	Sweep sweep.Config
+	Elect elect.Config
+	Txn   txn.Config
+	// SweepInterval is the time between light sweeps; 0 for none.
+	SweepInterval time.Duration
+	SAKey         uint64
+	// Once ends the run with the first sweep that is complete.
+	Once bool
+	// DryRun asks and computes, shows the plan, and ends without having written
+	// anything or taken part in an election.
+	DryRun bool
+}
+
+// portPoll is how often a manager whose own port is down looks at it again.
+const portPoll = time.Second
+
+// maxBackoff bounds the time between sweeps that try again what failed.
+const maxBackoff = 10 * time.Second
+
+// Core is the manager of one port. It is owned by one goroutine, has no clock and
+// no randomness, and does not compute for long: routing is handed out as a Job.
+type Core struct {
+	cfg     Config
+	table   *txn.Table
+	sweeper *sweep.Sweeper
+	elect   *elect.Machine
+
+	now     time.Duration
+	actions []Action
+	send    []mad.Datagram
+	ended   []txn.Outcome
+
+	told      smp.SMState // the state last told of; 0xff none
+	heavy     bool        // a heavy sweep is wanted
+	light     bool
+	why       string
+	started   time.Duration // of the sweep under way
+	nextSweep time.Duration // timer; 0 none
+	backoff   time.Duration
+	trouble   string // what went wrong in the last sweep, to see whether it is the same again
+	abdicate  bool   // mastership ended while a Job was out
+	portDown  bool   // it was told that our own port is down
+	upOnce    bool   // SUBNET UP has been told
+	confirmed bool   // the first sweep's changes have been looked at again
+	gen       uint64
+	reign     uint64
+	polledAt  mad.Route
+	own       ownPort
+	actCount  uint32
+	known     map[discover.Finding]bool // findings told already
+	stopped   bool
+}
+
+// ownPort is what our own port was read to hold.
+type ownPort struct {
+	guid    mad.GUID
+	mkey    mad.MKey
+	protect uint8
+}
+
+// NewCore returns a manager that begins with a heavy sweep at its first Step.
+func NewCore(cfg Config) *Core {
+	return &Core{
+		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
+		heavy: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
+	}
+}
+
+// Event is something that happened. Exactly one field is set; none means that time
+// has passed.
+type Event struct {
+	Received []mad.Datagram // only valid during Step
+	Computed *Computed      // a Job has returned
+	Sweep    Sweep          // somebody asks for a sweep
+}
+
+// Computed is the result of a Compute action.
+type Computed struct{ Result *sweep.Computed }
+
+// Sweep is a sweep that is asked for.
+type Sweep uint8
+
+// Sweeps.
+const (
+	NoSweep Sweep = iota
+	Light
+	Heavy
+	Reroute // heavy, with all routes computed afresh
+)
+
+// Action is something to be done: one of the types below.
+type Action interface{ action() }
+
+// Send sends datagrams. They are only valid until the next Step.
+type Send struct{ Datagrams []mad.Datagram }
+
+// Compute runs a Job and returns its result as an event. Only one is out at a time.
+type Compute struct{ Job *sweep.Job }
+
+// Cancel ends the Job that is out early; its result is still awaited.
+type Cancel struct{}
+
+// Publish makes a view the one that questions are answered from; nil for none.
+type Publish struct{ View *view.View }
+
+// Show is the plan of a dry run.
+type Show struct{ Computed *sweep.Computed }
+
+// Exit ends the run. A nil Err is success.
+type Exit struct{ Err error }
+
+func (Send) action()    {}
+func (Compute) action() {}
+func (Cancel) action()  {}
+func (Publish) action() {}
+func (Show) action()    {}
+func (Exit) action()    {}
+
+func (c *Core) do(a Action) { c.actions = append(c.actions, a) }
+
+// Step takes an event at a time, which must not run backwards, and returns what is
+// to be done in order. The slice is valid until the next Step.
+func (c *Core) Step(now time.Duration, ev Event) []Action {
+	c.now, c.actions, c.send = now, c.actions[:0], c.send[:0]
+	if c.stopped {
+		return nil
+	}
+	switch {
+	case ev.Received != nil:
+		for i := range ev.Received {
+			c.receive(&ev.Received[i])
+		}
+	case ev.Computed != nil:
+		c.computed(ev.Computed.Result)
+	case ev.Sweep != NoSweep:
+		c.ask(ev.Sweep)
+	}
+	c.tell()
+	c.timers()
+	c.pump()
+	c.tell()
+	c.send = c.table.Output(now, c.send)
+	c.actCount += uint32(len(c.send))
+	if len(c.send) > 0 {
+		c.do(Send{c.send})
+	}
+	return c.actions
+}
+
+// Deadline is when Step is to be called even if nothing happens; false for never.
+func (c *Core) Deadline() (at time.Duration, ok bool) {
+	if c.stopped {
+		return 0, false
+	}
+	earlier := func(t time.Duration, set bool) {
+		if set && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	earlier(c.table.Deadline())
+	earlier(c.elect.Due())
+	earlier(c.nextSweep, c.nextSweep > 0)
+	return at, ok
+}
+
+// receive takes one datagram.
+func (c *Core) receive(d *mad.Datagram) {
+	if !d.TimedOut && !d.Packet.IsResponse() {
+		c.request(d)
+		return
+	}
+	if o, ok := c.table.Match(c.now, d); ok {
+		c.outcome(&o)
+	} else if !d.TimedOut && c.sweeper.Stray(&d.Packet) {
+		c.want(true, "a switch took an old block of its forwarding table")
+	}
+}
+
+// timers does what is due.
+func (c *Core) timers() {
+	c.ended = c.table.Expire(c.now, c.ended[:0])
+	for i := range c.ended {
+		c.outcome(&c.ended[i])
+	}
+	if due, ok := c.elect.Due(); ok && due <= c.now {
+		if do := c.elect.Tick(c.now); do == elect.Nothing {
+			c.poll()
+		} else {
+			c.log(warn, "the other subnet manager does not answer any more", "guid", c.elect.Polled())
+			c.act(do)
+		}
+	}
+	if c.nextSweep > 0 && c.nextSweep <= c.now {
+		c.nextSweep = 0
+		c.periodic()
+	}
+}
+
+// pump keeps the window full, and goes from phase to phase.
+func (c *Core) pump() {
+	for !c.stopped {
+		for c.table.Room() > 0 {
+			req, ok := c.sweeper.Next()
+			if !ok {
+				break
+			}
+			if !c.table.Submit(&req) {
+				o := txn.Outcome{Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled}
+				c.sweeper.Done(&o)
+			}
+		}
+		if c.table.Room() == 0 {
+			return
+		}
+		before := c.sweeper.Phase()
+		more := c.sweeper.Settle()
+		switch c.sweeper.Phase() {
+		case sweep.Idle:
+			c.begin()
+		case sweep.Walked:
+			c.walked()
+		case sweep.Programmed:
+			c.finish()
+		case sweep.Looked:
+			c.looked()
+		}
+		if !more && c.sweeper.Phase() == before {
+			return
+		}
+	}
+}
+
+// Outcomes of requests that are the core's own have one of these tags.
+const (
+	tagPoll     = 1<<63 | iota
+	tagHandover
+)
+
+func (c *Core) outcome(o *txn.Outcome) {
+	ok := o.Result == txn.Replied && o.Status == mad.StatusOK
+	switch o.Tag {
+	case tagPoll:
+		if ok {
+			c.act(c.elect.Reply((*smp.SMInfo)(&o.Data)))
+		}
+	case tagHandover:
+		if !ok {
+			c.log(warn, "the subnet manager that ranks higher did not take the mastership", "status", o.Status)
+		}
+	default:
+		c.sweeper.Done(o)
+	}
+}
+
+// cancel drops everything that is outstanding: the reign it belongs to is over.
+func (c *Core) cancel() {
+	c.ended = c.table.Cancel(c.ended[:0])
+}

@@ -1,0 +1,183 @@
+package manager
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/routing/verify"
+	"ibsm/sweep"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/topo"
+)
+
+// Log is something to be told. Args are as slog's.
+type Log struct {
+	Level slog.Level
+	Msg   string
+	Args  []any
+}
+
+// Entered is a change of this manager's state.
+type Entered struct{ State smp.SMState }
+
+// Up is the end of a heavy sweep as master. First is set with the first of them
+// that left the subnet up.
+type Up struct {
+	Summary
+	First bool
+}
+
+func (Log) action()     {}
+func (Entered) action() {}
+func (Up) action()      {}
+
+// Summary is a heavy sweep in figures.
+type Summary struct {
+	Nodes, Switches, Links int
+	LIDs                   int
+	Active                 int // ports that carry traffic
+	Sets                   map[mad.AttrID]int
+	Took                   time.Duration
+	Longest                int // links of the longest route
+	Cut                    int // pairs of a switch and a LID with no cables between
+	Bad                    int // routes that do not arrive although cables lead there
+	Failures               int
+	Errors                 bool // the subnet as a whole did not come up
+}
+
+func (c *Core) log(level slog.Level, msg string, args ...any) { c.do(Log{level, msg, args}) }
+
+// tell reports a change of state.
+func (c *Core) tell() {
+	if s := c.elect.State(); s != c.told && !c.cfg.DryRun {
+		c.told = s
+		c.do(Entered{s})
+	}
+}
+
+// findings tells what a walk found out of order, each once as long as it lasts.
+func (c *Core) findings(found *discover.Result) {
+	now := map[discover.Finding]bool{}
+	for _, f := range found.Findings {
+		now[f] = true
+		if !c.known[f] {
+			c.log(warn, f.String())
+		}
+	}
+	for f := range c.known {
+		if !now[f] && f.Kind == discover.Unresponsive {
+			c.log(info, "no longer the case", "finding", f.String())
+		}
+	}
+	c.known = now
+}
+
+// report tells what a Job came to before anything is written.
+func (c *Core) report(r *sweep.Computed) {
+	for _, guid := range r.Lost {
+		c.log(warn, "node given up: it has not answered for several sweeps", "guid", guid)
+	}
+	for _, l := range r.Conflicts {
+		c.log(warn, "port gets another LID: the one it has is not free", "guid", l.Port, "lid", l.LID, "owner", l.Owner)
+	}
+	for _, guid := range r.Exhausted {
+		c.log(erro, "no LID is left for a port", "guid", guid)
+	}
+	if r.AR > 0 {
+		c.log(erro, "adaptive routing is on: no route is written; choose with --ar_mode=disable", "switches", r.AR)
+	}
+	if r.Err != nil {
+		c.log(erro, r.Err.Error())
+	}
+	if r.Mended != nil {
+		c.log(warn, "routes looped and were cut", "pairs", r.Mended.Count[verify.Loop])
+	}
+	if r.Report == nil {
+		return
+	}
+	if n := r.Report.Unreached(); n > 0 {
+		c.log(erro, "routes do not arrive although cables lead there", "pairs", n, "example", example(r, false))
+	}
+	if n := r.Report.Count[verify.Cut]; n > 0 {
+		c.log(warn, "the subnet is cut: no cables between some switches and LIDs", "pairs", n, "example", example(r, true))
+	}
+	c.log(info, c.cfg.Sweep.EngineName+" tables computed for all switches", "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
+}
+
+// example is one route that is cut, or does not arrive.
+func example(r *sweep.Computed, cut bool) string {
+	for _, f := range r.Report.Examples {
+		if (f.Kind == verify.Cut) == cut {
+			n := &r.Topo.Nodes[r.Topo.Switches[f.Switch]]
+			return fmt.Sprintf("%v from switch %v %q to LID %v", f.Kind, n.GUID, n.Desc.String(), f.LID)
+		}
+	}
+	return ""
+}
+
+// maxTold is how many failures of a kind are told one by one.
+const maxTold = 10
+
+// summarise tells how a heavy sweep ended, and returns what went wrong.
+func (c *Core) summarise(out *sweep.Outcome) (trouble string) {
+	for i, f := range out.Failures {
+		if i == maxTold {
+			c.log(warn, "further Sets failed", "count", len(out.Failures)-maxTold)
+			break
+		}
+		c.log(warn, f.String())
+	}
+	for i, f := range out.NotHeld {
+		if i == maxTold {
+			c.log(debug, "further ports do not hold what they acknowledge", "count", len(out.NotHeld)-maxTold)
+			break
+		}
+		c.log(debug, "port does not hold what it was told; it is not told again", "guid", f.Node, "port", f.Port, "fields", f.Fields)
+	}
+	up := Up{Summary: c.figures(out)}
+	up.First = !c.upOnce && !up.Errors
+	c.upOnce = c.upOnce || up.First
+	c.do(up)
+	return troubles(out)
+}
+
+func (c *Core) figures(out *sweep.Outcome) Summary {
+	t := out.Topo
+	s := Summary{
+		Nodes: len(t.Nodes), Switches: len(t.Switches), Sets: out.Sets, Took: c.now - c.started,
+		Failures: len(out.Failures),
+		Errors:   out.Err != nil || out.AR > 0 || out.LIDs.Base[t.Self] == 0,
+	}
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if out.LIDs.Base[i] != 0 {
+			s.LIDs += out.LIDs.Count(topo.PortIdx(i))
+		}
+		if p.Num != 0 && p.Info.PortState() >= smp.PortActive {
+			s.Active++
+		}
+		if p.Peer != topo.None && p.Peer >= topo.PortIdx(i) {
+			s.Links++
+		}
+	}
+	if out.Report != nil {
+		s.Longest, s.Cut, s.Bad = out.Report.Longest, out.Report.Count[verify.Cut], out.Report.Unreached()
+	}
+	return s
+}
+
+// Progress is where the manager stands, for a display.
+type Progress struct {
+	Phase sweep.Phase
+	Nodes int
+	Sent  uint32 // SMPs, since the start
+}
+
+// Progress tells where the manager stands.
+func (c *Core) Progress() Progress {
+	return Progress{c.sweeper.Phase(), c.sweeper.Nodes(), c.actCount}
+}

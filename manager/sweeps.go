@@ -1,0 +1,337 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sort"
+	"strings"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/elect"
+	"ibsm/sweep/view"
+)
+
+// Errors that end a run that was to sweep once.
+var (
+	ErrPortDown    = errors.New("our own port is down")
+	ErrOtherMaster = errors.New("another subnet manager is master")
+	ErrIncomplete  = errors.New("the subnet came up with errors")
+)
+
+// want asks for a sweep as soon as the one under way is done.
+func (c *Core) want(heavy bool, why string) {
+	if heavy && !c.heavy {
+		c.heavy, c.why = true, why
+	}
+	c.light = c.light || !heavy
+}
+
+// ask takes an operator's wish.
+func (c *Core) ask(s Sweep) {
+	if s == Reroute {
+		c.sweeper.Reroute()
+	}
+	c.want(s != Light, "asked for")
+}
+
+// periodic is the sweep that the clock asks for.
+func (c *Core) periodic() {
+	switch c.elect.State() {
+	case smp.Discovering:
+		c.want(true, "looking for a subnet")
+	case smp.Master:
+		c.want(c.trouble != "" || c.sweeper.Waiting() || !c.sweeper.Known(), "the last sweep was incomplete")
+		c.want(false, "")
+	}
+}
+
+// schedule sets the timer of the next sweep.
+func (c *Core) schedule(after time.Duration) {
+	if after > 0 {
+		c.nextSweep = c.now + after
+	}
+}
+
+// begin starts a sweep that is wanted, if this manager is in a state to.
+func (c *Core) begin() {
+	state := c.elect.State()
+	if state != smp.Master && state != smp.Discovering {
+		c.heavy, c.light = false, false
+		return
+	}
+	switch {
+	case c.heavy || c.light && !c.sweeper.Known():
+		c.log(debug, "heavy sweep", "reason", c.why)
+		c.heavy, c.light = false, false
+		c.nextSweep = 0
+		c.started = c.now
+		c.sweeper.Walk(state == smp.Master && !c.cfg.DryRun)
+	case c.light:
+		c.light = false
+		c.sweeper.Look()
+	}
+}
+
+// walked decides what comes of a walk.
+func (c *Core) walked() {
+	found := c.sweeper.Found()
+	if found.SelfDown {
+		c.ownPortDown()
+		return
+	}
+	if c.portDown {
+		c.portDown = false
+		c.log(info, "SM port is up")
+	}
+	c.findings(found)
+	c.readOwn(found)
+	if c.cfg.DryRun {
+		c.do(Compute{c.sweeper.Job()})
+		return
+	}
+	others := make([]smp.SMInfo, len(found.SMs))
+	for i := range found.SMs {
+		others[i] = found.SMs[i].Info
+	}
+	c.act(c.elect.Decide(c.now, others))
+}
+
+// ownPortDown waits for our own port.
+func (c *Core) ownPortDown() {
+	if c.cfg.Once || c.cfg.DryRun {
+		c.exit(ErrPortDown)
+		return
+	}
+	if !c.portDown {
+		c.portDown = true
+		c.log(warn, "SM port is down")
+		c.do(Publish{})
+	}
+	c.elect.PortDown()
+	c.sweeper.Drop()
+	c.schedule(portPoll)
+}
+
+func (c *Core) readOwn(found *discover.Result) {
+	b := found.Builder
+	self := b.Self()
+	c.own.guid = b.PortGUID(self)
+	if p := b.Port(self); p != nil {
+		c.own.mkey, c.own.protect = p.MKey(), p.MKeyProtectBits()
+	}
+	c.elect.SetGUID(c.own.guid)
+}
+
+// act does what the election wants.
+func (c *Core) act(do elect.Do) {
+	switch do {
+	case elect.Rule:
+		c.reignBegins()
+		c.do(Compute{c.sweeper.Job()})
+	case elect.StandBy:
+		c.standBy()
+	case elect.HandOver:
+		c.handOver()
+		c.standBy()
+	case elect.Wait:
+		c.rememberPolled()
+		c.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
+		c.sweeper.Drop()
+	case elect.Discover, elect.BeMaster:
+		c.abandon()
+		c.want(true, "the mastership is vacant")
+	case elect.Resweep:
+		c.want(true, "another subnet manager")
+	case elect.Rest:
+		c.abandon()
+	}
+}
+
+// reignBegins raises the reign when this manager has just become master.
+func (c *Core) reignBegins() {
+	if c.told != smp.Master {
+		c.reign++
+	}
+}
+
+// standBy stops sweeping: another manager is to rule.
+func (c *Core) standBy() {
+	c.rememberPolled()
+	if c.cfg.Once {
+		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
+		return
+	}
+	c.abandon()
+}
+
+// abandon drops what is under way and what another manager may change.
+func (c *Core) abandon() {
+	c.cancel()
+	c.heavy, c.light, c.nextSweep, c.trouble, c.backoff = false, false, 0, "", 0
+	c.confirmed = false
+	c.do(Publish{})
+	if c.sweeper.Phase() == sweep.Computing {
+		c.abdicate = true
+		c.do(Cancel{})
+		return
+	}
+	c.sweeper.Abdicate()
+}
+
+// rememberPolled keeps the way to the manager that is polled.
+func (c *Core) rememberPolled() {
+	if found := c.sweeper.Found(); found != nil {
+		for i := range found.SMs {
+			if found.SMs[i].Port == c.elect.Polled() {
+				c.polledAt = found.SMs[i].Route
+			}
+		}
+	}
+}
+
+// computed takes the result of a Job.
+func (c *Core) computed(r *sweep.Computed) {
+	switch {
+	case c.abdicate || r == nil:
+		c.abdicate = false
+		c.sweeper.Abdicate()
+	case c.cfg.DryRun:
+		c.do(Show{r})
+		c.exit(r.Err)
+	default:
+		c.report(r)
+		c.sweeper.Program(r)
+	}
+}
+
+// finish ends a heavy sweep.
+func (c *Core) finish() {
+	out := c.sweeper.Finish()
+	c.publish(out)
+	trouble := c.summarise(out)
+	switch {
+	case out.Found.Moved || trouble != "" && trouble != c.trouble:
+		c.backoff = 0
+		c.want(true, "links changed, or Sets failed, during the last sweep")
+	case trouble != "":
+		c.backoff = min(max(2*c.backoff, time.Second), maxBackoff)
+	case out.Found.Changed && !c.confirmed:
+		c.want(true, "what may have changed before it was listened to")
+	}
+	c.confirmed = true
+	c.trouble = trouble
+	if c.cfg.Once && !c.heavy {
+		c.finishOnce(trouble)
+		return
+	}
+	after := c.cfg.SweepInterval
+	if trouble != "" && c.backoff > 0 && (after == 0 || c.backoff < after) {
+		after = c.backoff
+	}
+	c.schedule(after)
+}
+
+// finishOnce ends a run of one sweep. What does not answer is told of, but is no
+// reason to fail.
+func (c *Core) finishOnce(trouble string) {
+	if trouble != "" {
+		c.exit(fmt.Errorf("%w: %s", ErrIncomplete, trouble))
+		return
+	}
+	c.exit(nil)
+}
+
+// publish makes the outcome what questions are answered from.
+func (c *Core) publish(out *sweep.Outcome) {
+	c.gen++
+	own := c.elect.Info()
+	self := view.SM{GUID: own.GUID(), LID: out.LIDs.Base[out.Topo.Self], Priority: own.Priority(), State: uint8(own.SMState()), ActCount: c.actCount}
+	v := &view.View{
+		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(),
+		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16},
+		SMs:    []view.SM{self},
+	}
+	for i := range out.Found.SMs {
+		o := &out.Found.SMs[i]
+		v.SMs = append(v.SMs, view.SM{GUID: o.Info.GUID(), LID: o.LID, Priority: o.Info.Priority(), State: uint8(o.Info.SMState()), ActCount: o.Info.ActCount()})
+	}
+	others := v.SMs[1:]
+	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
+	c.do(Publish{v})
+}
+
+// looked ends a light sweep.
+func (c *Core) looked() {
+	reason, sms := c.sweeper.Verdict()
+	for i := range sms {
+		switch {
+		case !sms[i].OK:
+			c.want(true, "a subnet manager has gone")
+		case c.elect.Seen(&sms[i].Info) == elect.Resweep:
+			c.want(true, "another subnet manager")
+		}
+	}
+	if reason != "" {
+		c.log(info, "something changed", "reason", reason)
+		c.want(true, reason)
+	}
+	c.schedule(c.cfg.SweepInterval)
+}
+
+func (c *Core) exit(err error) {
+	c.stopped = true
+	c.do(Exit{err})
+}
+
+// poll sends a question to the manager that is polled.
+func (c *Core) poll() {
+	req := smInfoRequest(c.polledAt, mad.MethodGet, 0, tagPoll)
+	c.table.Submit(&req)
+}
+
+// handOver tells the manager that ranks higher to take the mastership.
+func (c *Core) handOver() {
+	c.rememberPolled()
+	req := smInfoRequest(c.polledAt, mad.MethodSet, smp.ControlHandover, tagHandover)
+	own := c.elect.Info()
+	own.SetSMState(smp.Master)
+	own.SetActCount(c.actCount)
+	req.Data = own
+	c.cancel()
+	c.table.Submit(&req)
+	c.send = c.table.Output(c.now, c.send)
+	c.log(info, "handing the mastership over", "guid", c.elect.Polled())
+}
+
+// trouble is what went wrong in a sweep, in an order that makes two of them
+// comparable.
+func troubles(out *sweep.Outcome) string {
+	var all []string
+	for _, f := range out.Failures {
+		all = append(all, f.String())
+	}
+	if out.Found.TimedOut > 0 {
+		for _, f := range out.Found.Findings {
+			if f.Kind == discover.Unresponsive || f.Kind == discover.Incomplete {
+				all = append(all, f.String())
+			}
+		}
+	}
+	if out.Err != nil {
+		all = append(all, out.Err.Error())
+	}
+	sort.Strings(all)
+	return strings.Join(all, "; ")
+}
+
+const (
+	debug = slog.LevelDebug
+	info  = slog.LevelInfo
+	warn  = slog.LevelWarn
+	erro  = slog.LevelError
+)
