@@ -46,8 +46,10 @@ func Parse(name string, src []byte) (*Net, error) {
 	if len(p.net.Nodes) == 0 && len(p.errs) == 0 {
 		p.errs.Add(diag.Position{File: name}, "no node in the file: want lines such as `Switch 8 \"name\"` or `Ca 1 \"name\"`")
 	}
-	p.connect()
-	p.checkPortGUIDs()
+	if len(p.errs) == 0 { // else what is missing may stand in a line that was wrong
+		p.connect()
+		p.checkPortGUIDs()
+	}
 	if err := p.sortedErrors(); err != nil {
 		return nil, err
 	}
@@ -251,7 +253,7 @@ func (p *parser) port(e End) *Port { return &p.net.Nodes[e.Node].Ports[e.Port] }
 // endName prints a port as port lines do.
 func (p *parser) endName(e End) string { return fmt.Sprintf("%q[%d]", p.net.Nodes[e.Node].ID, e.Port) }
 
-// checkPortGUIDs reports end ports that share a GUID.
+// checkPortGUIDs reports end ports that have no GUID or share one.
 func (p *parser) checkPortGUIDs() {
 	seen := make(map[mad.GUID]End, len(p.net.Nodes))
 	for i := range p.net.Nodes {
@@ -261,6 +263,9 @@ func (p *parser) checkPortGUIDs() {
 			guid := n.Ports[num].GUID
 			if isEnd := (num == 0) == (n.Type == mad.Switch); !isEnd {
 				continue
+			}
+			if guid == 0 {
+				p.failAt(int(p.headers[i]), 1, "GUID 0 for port %s", p.endName(at))
 			}
 			if other, dup := seen[guid]; dup {
 				p.failAt(int(p.headers[i]), 1, "port GUID %s of %s is %s's already (line %d)", guid, p.endName(at),

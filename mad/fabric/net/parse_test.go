@@ -172,6 +172,7 @@ func TestParseErrors(t *testing.T) {
 		{"port GUID twice", "caguid=5\nCa 1 \"a\"\n\ncaguid=4\nCa 2 \"b\"\n",
 			"f:5:1: port GUID 0x0000000000000006 of \"b\"[2] is \"a\"[1]'s already (line 2)"},
 		{"GUID 0", "caguid=0\nCa 1 \"a\"\n", "f:2:1: GUID 0 for \"a\""},
+		{"port GUID 0", "caguid=0xffffffffffffffff\nCa 1 \"a\"\n", "f:2:1: GUID 0 for port \"a\"[1]"},
 		{"router", "Rt 1 \"a\"\n", "f:1:1: GUID 0 for \"a\": routers need a line rtguid=GUID before"},
 		{"no =", "vendid 5\nCa 1 \"a\"\n", "f:1:8: want vendid=NUMBER"},
 		{"no = or +", "caguid 5\nCa 1 \"a\"\n", "f:1:8: want caguid=GUID or caguid+NUMBER"},
@@ -220,8 +221,9 @@ func TestParseErrors(t *testing.T) {
 		{"no width", "Switch 2 \"a\"\n[1] \"a\"[2] w=1\n[2] \"a\"[1] w=2\n", "f:2:5: ports \"a\"[1] and \"a\"[2] have no link width in common"},
 		{"no speed", "Switch 2 \"a\"\n[1] \"a\"[2] s=1\n[2] \"a\"[1] s=4\n", "f:2:5: ports \"a\"[1] and \"a\"[2] have no link speed in common"},
 
-		{"two errors in order", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 1 \"a\"\n",
-			"f:2:5: unknown node \"b\": no header in the file has this name\nf:4:6: node \"a\" has a header already (line 1)"},
+		{"errors in order", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 2 \"b\"\n[2] \"c\"\n", // the second is found first
+			"f:2:5: port \"b\"[1] has no line that leads back to \"a\"[1]\nf:5:5: unknown node \"c\": no header in the file has this name"},
+		{"no errors of errors", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 0 \"b\"\n[1] \"a\"\n", "f:4:4: CA: want the number of its ports, 1 to 254"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
