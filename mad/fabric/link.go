@@ -64,10 +64,9 @@ func negotiate(a, b *port) (w mad.LinkWidth, s mad.LinkSpeed) {
 // settle brings the link at i into the state that its cable, power and ports ask
 // for.
 func (f *Fabric) settle(i int32) {
-	switch up, want := f.linkUp(i), f.canTrain(i); {
-	case up && !want:
+	if !f.canTrain(i) {
 		f.fall(i)
-	case !up && want && f.ports[i].training == 0:
+	} else if !f.linkUp(i) && f.ports[i].training == 0 {
 		f.train(i)
 	}
 }
