@@ -11,10 +11,10 @@ import (
 // Arrived+n is delivered after n links, n up to MaxTrace.
 type Fate uint8
 
-// Fates. The first two are of use only while a trace is under way.
+// Fates. Untraced is that of a LID nobody owns.
 const (
 	Untraced Fate = 0
-	OnPath   Fate = 1
+	onPath   Fate = 1
 	Loop     Fate = 2 // runs into a loop
 	DeadEnd  Fate = 3 // comes to a switch that has no port for it
 	Nowhere  Fate = 4 // comes to a port that leads to nobody
@@ -111,7 +111,7 @@ func (tr *Tracer) follow(rows [][]uint8, s topo.SwitchIdx, lid mad.LID, into *Tr
 	path, fates := into.path[:0], into.Fates(lid)
 	end := fates[s]
 	for end == Untraced {
-		fates[s] = OnPath
+		fates[s] = onPath
 		path = append(path, s)
 		next := tr.step(rows[s], s, lid)
 		if next < 0 {
@@ -124,7 +124,7 @@ func (tr *Tracer) follow(rows [][]uint8, s topo.SwitchIdx, lid mad.LID, into *Tr
 		s = topo.SwitchIdx(next)
 		end = fates[s]
 	}
-	if end == OnPath {
+	if end == onPath {
 		end = Loop
 	}
 	for i := len(path) - 1; i >= 0; i-- {
