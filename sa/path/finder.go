@@ -18,7 +18,7 @@ type Finder struct {
 	guids    []mad.GUID // of Topo.EndPorts
 	ends     []end      // by PortIdx
 	hops     []hop      // by PortIdx
-	switches []swtch    // by SwitchIdx
+	switches []transit  // by SwitchIdx
 }
 
 // end is a port as the end of a path.
@@ -38,8 +38,8 @@ const nowhere = math.MinInt32
 
 func toPort(p topo.PortIdx) int32 { return ^int32(p) }
 
-// swtch is a switch on the way.
-type swtch struct {
+// transit is a switch as a packet passes it.
+type transit struct {
 	lft   []uint8
 	first topo.PortIdx // port 0
 	ports uint8        // external ones
@@ -63,13 +63,13 @@ func New(v *view.View) *Finder {
 		guids:    make([]mad.GUID, len(t.EndPorts)),
 		ends:     make([]end, len(t.Ports)),
 		hops:     make([]hop, len(t.Ports)),
-		switches: make([]swtch, len(t.Switches)),
+		switches: make([]transit, len(t.Switches)),
 	}
 	for i, p := range t.EndPorts {
 		f.guids[i] = t.Ports[p].GUID
 	}
 	for i, n := range t.Switches {
-		f.switches[i] = swtch{v.Tables.LFT[i], t.Nodes[n].First, t.Nodes[n].NumPorts}
+		f.switches[i] = transit{v.Tables.LFT[i], t.Nodes[n].First, t.Nodes[n].NumPorts}
 	}
 	for p := range t.Ports {
 		f.ends[p] = newEnd(t, topo.PortIdx(p))
