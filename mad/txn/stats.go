@@ -13,7 +13,7 @@ type Stats struct {
 	Expired uint64 // attempts that had no answer in time, bounces included
 	Bounced uint64 // attempts that the port gave up
 	Busy    uint64 // replies that asked for another attempt
-	Slow    uint64 // replies to an attempt after the next was due; they count as Replied
+	Slow    uint64 // replies to another attempt than the last; they count as Replied too
 
 	// Datagrams that Match dropped.
 	Duplicates uint64 // of a request that has had its reply
