@@ -277,3 +277,6 @@ func (c *Core) outcome(o *txn.Outcome) {
 func (c *Core) cancel() {
 	c.ended = c.table.Cancel(c.ended[:0])
 }
+
+// TxnStats counts the requests of this manager.
+func (c *Core) TxnStats() txn.Stats { return c.table.Stats() }

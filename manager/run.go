@@ -1,0 +1,222 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sa"
+)
+
+// Shell is what a Core runs in: a port, a clock, and somebody to tell.
+//
+// Run starts, and waits for, these goroutines:
+//   - the receive loop, which also answers the SA's clients from the view that was
+//     published last; it ends when the port is closed;
+//   - a worker for each Job, of which there is one at a time; its context ends with
+//     Run.
+//
+// The core itself runs in the goroutine of Run.
+type Shell struct {
+	Config Config
+	Port   txn.Port // of both queue pairs; Run closes it
+	Logger *slog.Logger
+	// Asks are sweeps that are asked for; may be nil.
+	Asks <-chan Sweep
+	// Tell is given what is more than a line of the log: Entered, Up, Show. It may
+	// be nil, and must not block for long.
+	Tell func(Action)
+	// Moved is called after each step with where the manager stands; may be nil.
+	Moved func(Progress)
+
+	sa saPort
+}
+
+// SAStats counts what the SA has answered. It may be read at any time.
+func (s *Shell) SAStats() *sa.Stats { return &s.sa.stats }
+
+// Run is the manager, until ctx is done, the port breaks, or the work of a run of
+// one sweep is finished.
+func (s *Shell) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.sa.Port = s.Port
+	engine := txn.NewEngine(&s.sa)
+	var tasks sync.WaitGroup
+	tasks.Go(func() { engine.Run(ctx) })
+	defer tasks.Wait()
+	defer cancel()
+
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), start: time.Now()}
+	return loop.run(ctx)
+}
+
+// loop is what Run's goroutine owns.
+type loop struct {
+	shell   *Shell
+	core    *Core
+	engine  *txn.Engine
+	tasks   *sync.WaitGroup
+	results chan *Computed
+	endJob  context.CancelFunc
+	start   time.Time
+	done    bool
+	err     error
+}
+
+func (l *loop) run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var batch []mad.Datagram
+	l.step(ctx, Event{})
+	for !l.done {
+		if at, ok := l.core.Deadline(); ok {
+			timer.Reset(at - time.Since(l.start))
+		} else {
+			timer.Stop()
+		}
+		var ev Event
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		case <-l.engine.Ready():
+			var err error
+			if batch, err = l.engine.Receive(batch); err != nil {
+				return err
+			}
+			ev.Received = batch
+		case ev.Computed = <-l.results:
+		case ev.Sweep = <-l.shell.Asks:
+		}
+		l.step(ctx, ev)
+	}
+	return l.err
+}
+
+func (l *loop) step(ctx context.Context, ev Event) {
+	for _, a := range l.core.Step(time.Since(l.start), ev) {
+		l.act(ctx, a)
+	}
+	if l.shell.Moved != nil {
+		l.shell.Moved(l.core.Progress())
+	}
+}
+
+func (l *loop) act(ctx context.Context, a Action) {
+	switch a := a.(type) {
+	case Send:
+		if err := l.engine.Send(a.Datagrams); err != nil && ctx.Err() == nil {
+			l.done, l.err = true, err
+		}
+	case Compute:
+		ctx, cancel := context.WithCancel(ctx)
+		l.endJob = cancel
+		l.tasks.Go(func() {
+			defer cancel()
+			l.results <- &Computed{a.Job.Run(ctx)}
+		})
+	case Cancel:
+		l.endJob()
+	case Publish:
+		if a.View == nil {
+			l.shell.sa.answerer.Store(nil)
+		} else {
+			l.shell.sa.answerer.Store(sa.New(a.View))
+		}
+	case Exit:
+		l.done, l.err = true, a.Err
+	default:
+		l.record(a)
+	}
+}
+
+// record writes the log.
+func (l *loop) record(a Action) {
+	log := l.shell.Logger
+	switch a := a.(type) {
+	case Log:
+		log.Log(context.Background(), a.Level, a.Msg, a.Args...)
+		return
+	case Entered:
+		log.Info(fmt.Sprintf("Entering %v state", a.State))
+	case Up:
+		msg := "SUBNET UP"
+		if a.Errors {
+			msg = "Errors during initialization"
+		}
+		log.Info(msg, "nodes", a.Nodes, "switches", a.Switches, "links", a.Links, "lids", a.LIDs, "active", a.Active,
+			"sets", a.SetsText(), "longest", a.Longest, "failures", a.Failures, "took", a.Took.Round(time.Millisecond))
+	}
+	if l.shell.Tell != nil {
+		l.shell.Tell(a)
+	}
+}
+
+// SetsText is the Sets that were sent, by attribute: "none", or "PortInfo 66,
+// LinearForwardingTable 4".
+func (s *Summary) SetsText() string {
+	var parts []string
+	for _, attr := range []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrPortInfo, smp.AttrARInfo} {
+		if n := s.Sets[attr]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", smp.AttrName(attr), n))
+		}
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// saPort is a port that answers the SA's clients by itself, in the goroutine that
+// receives, so that they never wait for a sweep.
+type saPort struct {
+	txn.Port
+	mu       sync.Mutex // held while sending: the core and the receive loop both do
+	answerer atomic.Pointer[sa.Answerer]
+	stats    sa.Stats
+	replies  []mad.Datagram
+}
+
+// Send sends for either goroutine.
+func (p *saPort) Send(ds []mad.Datagram) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Port.Send(ds)
+}
+
+// Recv receives, answers what is for the SA and gives what is left.
+func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
+	for {
+		n, err := p.Port.Recv(ds)
+		left := 0
+		p.replies = p.replies[:0]
+		answerer := p.answerer.Load()
+		for i := range ds[:n] {
+			if ds[i].Packet.MgmtClass() != mad.ClassSA {
+				ds[left] = ds[i]
+				left++
+				continue
+			}
+			p.replies = append(p.replies, mad.Datagram{})
+			if !answerer.Answer(&ds[i], &p.replies[len(p.replies)-1], &p.stats) {
+				p.replies = p.replies[:len(p.replies)-1]
+			}
+		}
+		if len(p.replies) > 0 {
+			if _, sendErr := p.Send(p.replies); err == nil {
+				err = sendErr
+			}
+		}
+		if left > 0 || err != nil {
+			return left, err
+		}
+	}
+}

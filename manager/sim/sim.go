@@ -1,0 +1,131 @@
+// Package sim drives managers and a simulated fabric from one clock in one
+// goroutine: virtual time, no scheduling, so that the same seed gives the same
+// bytes.
+package sim
+
+import (
+	"context"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/manager"
+	"ibsm/sweep"
+	"ibsm/sweep/view"
+)
+
+// World is a fabric with managers on it.
+type World struct {
+	Fabric   *fabric.Fabric
+	Managers []*Manager
+	// ComputeTime is how long a Job takes in virtual time.
+	ComputeTime time.Duration
+}
+
+// Manager is one manager in a World.
+type Manager struct {
+	Core    *manager.Core
+	Station *fabric.Station
+	View    *view.View // published last
+	Exited  bool
+	Err     error
+	// Told, when set, is given every action as the core returned it.
+	Told func(now time.Duration, a manager.Action)
+
+	job  *sweep.Computed // result that is on its way
+	done time.Duration
+	out  bool // a job is out
+	buf  []mad.Datagram
+}
+
+// Add puts a manager at a port. It begins with the next Run.
+func (w *World) Add(at net.End, cfg manager.Config) (*Manager, error) {
+	st, err := w.Fabric.Attach(at)
+	if err != nil {
+		return nil, err
+	}
+	st.SetIsSM(!cfg.DryRun)
+	m := &Manager{Core: manager.NewCore(cfg), Station: st, buf: make([]mad.Datagram, 64)}
+	w.Managers = append(w.Managers, m)
+	w.step(m, manager.Event{})
+	return m, nil
+}
+
+// Ask asks a manager for a sweep.
+func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.Event{Sweep: s}) }
+
+// Run lets the world go on until stop returns true, or nothing is left to happen, or
+// the time has come. It reports whether stop ended it.
+func (w *World) Run(until time.Duration, stop func() bool) bool {
+	for {
+		if stop != nil && stop() {
+			return true
+		}
+		at, ok := w.next()
+		if !ok || at > until {
+			w.Fabric.Advance(until)
+			return false
+		}
+		w.Fabric.Advance(at)
+		for _, m := range w.Managers {
+			w.attend(m)
+		}
+	}
+}
+
+// next is the earliest thing to happen.
+func (w *World) next() (at time.Duration, ok bool) {
+	earlier := func(t time.Duration, set bool) {
+		if set && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	earlier(w.Fabric.Next())
+	for _, m := range w.Managers {
+		if m.Exited {
+			continue
+		}
+		earlier(m.Core.Deadline())
+		earlier(m.done, m.out)
+		earlier(0, m.Station.Pending() > 0)
+	}
+	return max(at, w.Fabric.Now()), ok
+}
+
+// attend gives a manager what has come for it.
+func (w *World) attend(m *Manager) {
+	for !m.Exited {
+		switch at, due := m.Core.Deadline(); {
+		case m.Station.Pending() > 0:
+			n := m.Station.Recv(m.buf)
+			w.step(m, manager.Event{Received: m.buf[:n]})
+		case m.out && m.done <= w.Fabric.Now():
+			m.out = false
+			w.step(m, manager.Event{Computed: &manager.Computed{Result: m.job}})
+		case due && at <= w.Fabric.Now():
+			w.step(m, manager.Event{})
+		default:
+			return
+		}
+	}
+}
+
+func (w *World) step(m *Manager, ev manager.Event) {
+	for _, a := range m.Core.Step(w.Fabric.Now(), ev) {
+		if m.Told != nil {
+			m.Told(w.Fabric.Now(), a)
+		}
+		switch a := a.(type) {
+		case manager.Send:
+			m.Station.Send(a.Datagrams)
+		case manager.Compute:
+			m.job, m.out, m.done = a.Job.Run(context.Background()), true, w.Fabric.Now()+w.ComputeTime
+		case manager.Publish:
+			m.View = a.View
+		case manager.Exit:
+			m.Exited, m.Err = true, a.Err
+			m.Station.Detach()
+		}
+	}
+}
