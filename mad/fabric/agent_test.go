@@ -244,3 +244,81 @@ func TestMute(t *testing.T) {
 	f.Mute(sw1, false)
 	c.get(smp.AttrNodeInfo, 0, 1)
 }
+
+func TestFDR10(t *testing.T) {
+	n := twoSwitches()
+	for i := range n.Nodes {
+		for j := range n.Nodes[i].Ports {
+			n.Nodes[i].Ports[j].Speed = mad.FDR10
+		}
+	}
+	f := New(n, Config{Caps: func(_ int32, _ *net.Node, c *Caps) { c.NVIDIA = true }})
+	c := newClient(t, f, h1)
+	if pi := smp.PortInfo(c.get(smp.AttrPortInfo, smp.PortInfoMod(7, true), 1)); pi.LinkSpeedActive() != 4 {
+		t.Errorf("PortInfo shows speed %d, want QDR", pi.LinkSpeedActive())
+	}
+	e := smp.ExtendedPortInfo(c.get(smp.AttrExtendedPortInfo, 7, 1))
+	if e.LinkSpeedActive() != 1 || e.LinkSpeedSupported() != 1 || e.LinkSpeedEnabled() != 0 {
+		t.Errorf("ExtendedPortInfo % x", e[:16])
+	}
+	e.SetLinkSpeedEnabled(1)
+	c.set(smp.AttrExtendedPortInfo, 7, e, 1)
+	if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedEnabled() != 0 {
+		t.Error("taken without StateChangeEnable")
+	}
+	e[3] = 1
+	e.SetLinkSpeedEnabled(1)
+	c.set(smp.AttrExtendedPortInfo, 7, e, 1)
+	if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedEnabled() != 1 {
+		t.Error("not taken with StateChangeEnable")
+	}
+	if p := c.request(mad.MethodGet, smp.AttrExtendedPortInfo, 9, [64]byte{}, 1); p == nil || p.Status() != mad.StatusBadField {
+		t.Errorf("port 9: %s", describe(p))
+	}
+}
+
+func TestPortInfoExtended(t *testing.T) {
+	c := newClient(t, New(twoSwitches(), Config{}), h1)
+	e := smp.PortInfoExtended(c.get(smp.AttrPortInfoExtended, 7, 1))
+	if e.HDRFECModeSupported() != 7 || e.NDRFECModeSupported() != 0 || e.HDRFECModeEnabled() != 0 {
+		t.Errorf("HDR port: % x", e[:24])
+	}
+	e.SetHDRFECModeEnabled(2)
+	e.SetHDRFECModeSupported(0)
+	c.set(smp.AttrPortInfoExtended, 7, e, 1)
+	if e = c.get(smp.AttrPortInfoExtended, 7, 1); e.HDRFECModeSupported() != 7 || e.HDRFECModeEnabled() != 2 {
+		t.Errorf("after the Set: % x", e[:24])
+	}
+}
+
+func TestSetNodeDescription(t *testing.T) {
+	f := New(twoSwitches(), Config{Caps: func(_ int32, _ *net.Node, c *Caps) {
+		c.CapabilityMask2 |= smp.IsSetNodeDescriptionSupported
+	}})
+	c := newClient(t, f, h1)
+	var d smp.NodeDescription
+	d.Set("spine 1")
+	if st := c.set(smp.AttrNodeDescription, 0, d, 1); st != mad.StatusOK {
+		t.Fatal(st)
+	}
+	if got := smp.NodeDescription(c.get(smp.AttrNodeDescription, 0, 1)); got != d {
+		t.Errorf("%q", got)
+	}
+}
+
+// The counters know arbitrary attributes, but only so many.
+func TestStatsAreBounded(t *testing.T) {
+	f := New(twoSwitches(), Config{})
+	c := newClient(t, f, h1)
+	for a := range mad.AttrID(2 * maxKinds) {
+		c.request(mad.MethodGet, 0x8000+a, 0, [64]byte{}, 1)
+	}
+	s := f.Stats()
+	if len(s.SMPs) != maxKinds+1 || s.SMPs[Kind{}] != maxKinds || s.SMPs[Kind{mad.MethodGet, 0x8000}] != 1 {
+		t.Errorf("%d kinds, %d under none", len(s.SMPs), s.SMPs[Kind{}])
+	}
+	f.ResetStats()
+	if len(f.Stats().SMPs) != 0 {
+		t.Error("counters survive a reset")
+	}
+}

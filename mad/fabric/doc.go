@@ -10,7 +10,7 @@
 //	st.Send(requests)                              // at f.Now()
 //	for at, ok := f.Next(); ok; at, ok = f.Next() {
 //		f.Advance(at) // agents answer, replies reach the inbox
-//		n := st.Recv(replies)
+//		got := replies[:st.Recv(replies)]
 //	}
 //
 // Time is virtual: it is what Advance was last told, and everything random comes

@@ -63,7 +63,9 @@ func (f *Fabric) EndPorts() iter.Seq[net.End] {
 // PortInfo is what the port holds, with all extended speed fields and the number of
 // the port itself as LocalPortNum.
 func (f *Fabric) PortInfo(at net.End) smp.PortInfo {
-	pi := f.ports[f.must(at)].info
+	i := f.must(at)
+	f.expireLease(i)
+	pi := f.ports[i].info
 	pi.SetLocalPortNum(at.Port)
 	return pi
 }
