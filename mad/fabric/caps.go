@@ -51,7 +51,8 @@ const (
 	AROn          AdaptiveRouting = 2
 )
 
-// node's fastest link and widest set of widths, as its ports support them.
+// supported is the fastest speed and all the widths that the ports of a node can
+// do: those of its links, and what goes with them.
 func supported(n *net.Node) (mad.LinkSpeed, mad.LinkWidth) {
 	speed, width := mad.SDR, mad.Width1x|mad.Width4x
 	for i := range n.Ports {
