@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ibsm/mad"
@@ -39,6 +39,9 @@ Hca	1 "H3"
 [1]	"S2"[2]
 `
 
+// simulators counts those of this process, for their names.
+var simulators atomic.Int32
+
 // simulator is a running ibsim of Debian's ibsim-utils.
 type simulator struct {
 	Config
@@ -50,6 +53,15 @@ type simulator struct {
 // startSimulator runs ibsim on a net until the test ends.
 func startSimulator(t testing.TB, topology string, args ...string) *simulator {
 	t.Helper()
+	s := launchSimulator(t, topology, args...)
+	// It reads the console once its sockets are there.
+	s.command(t, "Start")
+	return s
+}
+
+// launchSimulator runs ibsim but does not start its network.
+func launchSimulator(t testing.TB, topology string, args ...string) *simulator {
+	t.Helper()
 	path, err := exec.LookPath("ibsim")
 	if err != nil {
 		t.Fatal("this test needs ibsim: apt-get install ibsim-utils")
@@ -58,8 +70,7 @@ func startSimulator(t testing.TB, topology string, args ...string) *simulator {
 	if err := os.WriteFile(file, []byte(topology), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := &simulator{Config: Config{Node: "H1", SockName: fmt.Sprintf("ibsm-test-%d-%s", os.Getpid(), t.Name())}}
-	s.SockName = strings.ReplaceAll(s.SockName, "/", "-")
+	s := &simulator{Config: Config{Node: "H1", SockName: fmt.Sprintf("ibsm-test-%d-%d", os.Getpid(), simulators.Add(1))}}
 	s.cmd = exec.Command(path, append(args, file)...)
 	s.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.SockName)
 	s.cmd.Stderr = io.Discard
@@ -77,8 +88,6 @@ func startSimulator(t testing.TB, topology string, args ...string) *simulator {
 	t.Cleanup(s.kill)
 	s.prompts = bufio.NewReader(out)
 	s.waitFor(t, "sim (inactive)>")
-	// It reads the console once its sockets are there.
-	s.command(t, "Start")
 	return s
 }
 
@@ -127,44 +136,3 @@ func dial(t testing.TB, cfg Config) (*Port, *txn.Engine) {
 func nodeInfo(ports ...uint8) txn.Request {
 	return txn.Request{Route: mad.MakeRoute(ports...), Method: mad.MethodGet, Attr: 0x11, Node: -1}
 }
-
-func BenchmarkNodeInfo(b *testing.B) {
-	for _, remote := range []bool{false, true} {
-		for _, window := range []int{1, 4, 8, 10, 11, 16, 64, 512} {
-			b.Run(fmt.Sprintf("remote=%v/window=%d", remote, window), func(b *testing.B) {
-				var args []string
-				if remote {
-					args = []string{"-r", "-l", "17070"}
-				}
-				s := startSimulator(b, smallNet, args...)
-				if remote {
-					s.Server, s.Port = "127.0.0.1", 17070
-				}
-				_, e := dial(b, s.Config)
-				requests := make([]txn.Request, 20000)
-				for i := range requests {
-					requests[i] = nodeInfo(1, 3, 2)
-				}
-				b.ReportAllocs()
-				for b.Loop() {
-					os, err := e.Do(b.Context(), txn.Config{MaxWindow: window}, requests)
-					if err != nil {
-						b.Fatal(err)
-					}
-					again, failed := 0, 0
-					for _, o := range os {
-						again += o.Attempts - 1
-						if o.Result != txn.Replied {
-							failed++
-						}
-					}
-					b.ReportMetric(float64(again), "retries")
-					b.ReportMetric(float64(failed), "failed")
-				}
-				b.ReportMetric(float64(len(requests)*b.N)/b.Elapsed().Seconds(), "SMP/s")
-			})
-		}
-	}
-}
-
-var _ = net.IPv4len
