@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// daemonMark is set in the environment of the process that goes on in the
+// background.
+const daemonMark = "IBSM_DAEMON"
+
+// daemonize starts this program once more, in a session of its own and without a
+// terminal. In the first process parent is true: it is to end.
+func daemonize() (parent bool, err error) {
+	if os.Getenv(daemonMark) != "" {
+		return false, os.Unsetenv(daemonMark)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return true, err
+	}
+	defer null.Close()
+	exe, err := os.Executable()
+	if err != nil {
+		return true, fmt.Errorf("daemon: %w", err)
+	}
+	p, err := os.StartProcess(exe, os.Args, &os.ProcAttr{
+		Env:   append(os.Environ(), daemonMark+"=1"),
+		Files: []*os.File{null, null, null},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return true, fmt.Errorf("daemon: %w", err)
+	}
+	return true, p.Release()
+}

@@ -1,0 +1,172 @@
+// Command ibsm is an InfiniBand subnet manager and administrator.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"ibsm/mad/txn"
+	"ibsm/manager"
+)
+
+// version is that of this program; the other is the OpenSM whose interface it has.
+const (
+	version       = "0.1.0"
+	compatibility = "OpenSM 3.3.23 compatible"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program; it returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args)
+	if err == nil {
+		switch {
+		case o.help:
+			fmt.Fprint(stdout, usage)
+			return 2
+		case o.version:
+			fmt.Fprintf(stdout, "ibsm %s (%s)\n", version, compatibility)
+			return 0
+		}
+		err = serve(o, stdout, stderr)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "ibsm: error: "+strings.TrimPrefix(err.Error(), "ibsm: "))
+	var u *usageError
+	if errors.As(err, &u) {
+		if u.hint != "" {
+			fmt.Fprintln(stderr, "hint: "+u.hint)
+		}
+		return 2
+	}
+	return 1
+}
+
+// serve runs the manager where the options say.
+func serve(o *options, stdout, stderr io.Writer) error {
+	place, err := newPlace(o)
+	if err != nil {
+		return err
+	}
+	if o.daemon {
+		if parent, err := daemonize(); parent || err != nil {
+			return err
+		}
+	}
+	log, err := openLog(o, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level(o)}))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	asks := listen(ctx, log)
+
+	logger.Info("ibsm "+version, "compatible", compatibility, "port", place.String())
+	if _, unknown, _ := o.engine(); len(unknown) > 0 {
+		logger.Error("unknown routing engines are passed over", "names", unknown)
+		fmt.Fprintf(stderr, "ibsm: warning: there is no routing engine %s; minhop is used\n", strings.Join(unknown, ", "))
+	}
+	d := newDisplay(o, stdout, log.toStdout)
+	err = keepRunning(ctx, o, place, logger, asks, d)
+	d.end()
+	logger.Info("Exiting SM")
+	return err
+}
+
+// retryPort is how often a port that is not there is looked for.
+const retryPort = time.Second
+
+// keepRunning runs managers at the port one after the other: a port that is not there
+// yet, or goes away, is waited for.
+func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logger, asks <-chan manager.Sweep, d *display) error {
+	waiting := false
+	for {
+		port, err := place.open(ctx)
+		if err == nil {
+			waiting = false
+			err = runAt(ctx, o, port, logger, asks, d)
+			if err == nil || isResult(err) {
+				return err
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case o.once || o.dryRun:
+			return err
+		case !waiting:
+			waiting = true
+			logger.Warn("waiting for the port", "reason", err)
+			d.line(fmt.Sprintf("waiting for the port: %v", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retryPort):
+		}
+	}
+}
+
+// isResult reports whether an error is what a manager came to, not a port that broke.
+func isResult(err error) bool {
+	return errors.Is(err, manager.ErrPortDown) || errors.Is(err, manager.ErrOtherMaster) || errors.Is(err, manager.ErrIncomplete)
+}
+
+// runAt runs one manager until it ends or its port breaks.
+func runAt(ctx context.Context, o *options, port smPort, logger *slog.Logger, asks <-chan manager.Sweep, d *display) error {
+	if !o.dryRun {
+		if err := port.SetIsSM(ctx, true); err != nil {
+			port.Close()
+			return err
+		}
+	}
+	shell := &manager.Shell{Config: o.config(), Port: port, Logger: logger, Asks: asks, Tell: d.tell, Moved: d.moved}
+	return shell.Run(ctx)
+}
+
+// smPort is a port that can say that a subnet manager runs at it.
+type smPort interface {
+	txn.Port
+	SetIsSM(ctx context.Context, is bool) error
+}
+
+// listen turns SIGHUP into a heavy sweep and SIGUSR1 into a fresh log file.
+func listen(ctx context.Context, log *logFile) <-chan manager.Sweep {
+	asks := make(chan manager.Sweep)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
+	go func() {
+		defer signal.Stop(signals)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-signals:
+				if s == syscall.SIGUSR1 {
+					log.reopen()
+					continue
+				}
+				select {
+				case asks <- manager.Heavy:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}()
+	return asks
+}

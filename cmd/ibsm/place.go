@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/ibsim"
+)
+
+// place is where a manager can run.
+type place interface {
+	open(ctx context.Context) (smPort, error)
+	String() string
+}
+
+// newPlace makes what the options ask for. Nothing is opened yet; a topology that
+// cannot be read is a mistake of usage.
+func newPlace(o *options) (place, error) {
+	if o.ibsim {
+		cfg, err := ibsim.EnvConfig(os.Getenv)
+		if err != nil {
+			return nil, &usageError{err.Error(), ""}
+		}
+		return simulator{cfg}, nil
+	}
+	n, err := loadNet(o.fabric)
+	if err != nil {
+		return nil, err
+	}
+	f := fabric.New(n, fabric.Config{Seed: 1})
+	at, err := attachAt(f, mad.GUID(o.guid.value))
+	if err != nil {
+		return nil, err
+	}
+	return &embedded{f: f, at: at, spec: o.fabric, start: time.Now()}, nil
+}
+
+// loadNet reads a topology file or makes a topology.
+func loadNet(spec string) (*net.Net, error) {
+	if net.IsSpec(spec) {
+		n, err := net.Generate(spec)
+		if err != nil {
+			return nil, &usageError{err.Error(), "ibfabric gen --help describes the generators"}
+		}
+		return n, nil
+	}
+	src, err := readFile(spec)
+	if err != nil {
+		return nil, &usageError{err.Error(), "--fabric takes a topology file, or a generator such as fattree:k=8"}
+	}
+	n, err := net.Parse(spec, src)
+	if err != nil {
+		return nil, &usageError{err.Error(), ""}
+	}
+	return n, nil
+}
+
+// readFile reads a file of at most net.MaxFile bytes.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, net.MaxFile+1))
+	if err == nil && len(src) > net.MaxFile {
+		err = fmt.Errorf("%s: larger than %d bytes", name, net.MaxFile)
+	}
+	return src, err
+}
+
+// attachAt is the port with a GUID, or the first port of the first adapter.
+func attachAt(f *fabric.Fabric, guid mad.GUID) (net.End, error) {
+	if guid != 0 {
+		at, ok := f.Find(guid)
+		if !ok {
+			return at, fmt.Errorf("no port of the fabric has GUID %v", guid)
+		}
+		return at, nil
+	}
+	for at := range f.EndPorts() {
+		if f.NodeType(at.Node) == mad.CA && f.Peer(at).Node >= 0 {
+			return at, nil
+		}
+	}
+	return net.NoEnd, fmt.Errorf("the fabric has no channel adapter with a cable")
+}
+
+// simulator is a running ibsim.
+type simulator struct{ cfg ibsim.Config }
+
+func (s simulator) String() string { return "ibsim at " + s.cfg.String() }
+
+func (s simulator) open(ctx context.Context) (smPort, error) {
+	p, err := ibsim.Dial(ctx, s.cfg)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
