@@ -2,41 +2,28 @@ package sim_test
 
 import (
 	"testing"
-	"time"
 
-	"ibsm/mad"
 	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/manager"
-	"ibsm/manager/sim"
-	"ibsm/routing/minhop"
-	"ibsm/sweep"
 )
 
-// firstHost is a port of the first channel adapter.
-func firstHost(n *net.Net) net.End {
-	for i := range n.Nodes {
-		if n.Nodes[i].Type == mad.CA {
-			return net.End{Node: int32(i), Port: 1}
-		}
-	}
-	return net.NoEnd
-}
-
+// Every kind of fabric comes up, every link of it, and data passes between all its
+// ports by the tables that its switches hold.
 func TestBringUp(t *testing.T) {
-	n, err := net.Generate("fattree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &sim.World{Fabric: fabric.New(n, fabric.Config{Seed: 1})}
-	m, err := w.Add(firstHost(n), manager.Config{Sweep: sweep.Config{Engine: minhop.Route, EngineName: "minhop"}, Once: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !w.Run(time.Minute, func() bool { return m.Exited }) || m.Err != nil {
-		t.Fatal("no end, or", m.Err)
-	}
-	if at, bad := w.Fabric.FirstNotActive(); bad {
-		t.Errorf("port %v is not ACTIVE", at)
+	for _, spec := range []string{
+		"fattree:k=4", "fattree:k=8,levels=2,missing-links=2", "torus:dims=3x3", "mesh:dims=2x2x2", "hypercube:dim=3",
+		"dragonfly:a=2,p=1,h=1", "hyperx:dims=3x3", "random:switches=8,degree=3,hosts=2", "tree:depth=3,fanout=2", "fattree:k=8,levels=1",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			b := newBed(t, generate(t, spec), fabric.Config{Seed: 1})
+			m := b.comeUp(minhopConfig())
+			b.mustBeWhole(m)
+			if up := m.ups[0]; !up.First || up.Errors || up.Failures > 0 || up.Nodes != len(b.net.Nodes) {
+				t.Errorf("%+v", up)
+			}
+			if before := b.sets(); m.sweep(manager.Heavy).Failures > 0 || b.sets() != before {
+				t.Errorf("%d Sets in a sweep over an unchanged fabric", b.sets()-before)
+			}
+		})
 	}
 }

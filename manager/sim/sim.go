@@ -21,6 +21,9 @@ type World struct {
 	Managers []*Manager
 	// ComputeTime is how long a Job takes in virtual time.
 	ComputeTime time.Duration
+	// Steps counts what the managers were given, so that a run can be bounded
+	// even where time stands still.
+	Steps int
 }
 
 // Manager is one manager in a World.
@@ -32,11 +35,15 @@ type Manager struct {
 	Err     error
 	// Told, when set, is given every action as the core returned it.
 	Told func(now time.Duration, a manager.Action)
+	// Heard, when set, is shown what has been received before the core is, and may
+	// change it.
+	Heard func(received []mad.Datagram)
 
-	job  *sweep.Computed // result that is on its way
-	done time.Duration
-	out  bool // a job is out
-	buf  []mad.Datagram
+	begun bool
+	job   *sweep.Computed // result that is on its way
+	done  time.Duration
+	out   bool // a job is out
+	buf   []mad.Datagram
 }
 
 // Add puts a manager at a port. It begins with the next Run.
@@ -48,15 +55,25 @@ func (w *World) Add(at net.End, cfg manager.Config) (*Manager, error) {
 	st.SetIsSM(!cfg.DryRun)
 	m := &Manager{Core: manager.NewCore(cfg), Station: st, buf: make([]mad.Datagram, 64)}
 	w.Managers = append(w.Managers, m)
-	w.step(m, manager.Event{})
 	return m, nil
 }
 
 // Ask asks a manager for a sweep.
 func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.Event{Sweep: s}) }
 
-// Run lets the world go on until stop returns true, or nothing is left to happen, or
-// the time has come. It reports whether stop ended it.
+// Deliver gives a manager a datagram as if it had just come in.
+func (w *World) Deliver(m *Manager, d mad.Datagram) {
+	w.step(m, manager.Event{Received: []mad.Datagram{d}})
+}
+
+// Kill ends a manager without a word, as a crash does.
+func (w *World) Kill(m *Manager) {
+	m.Exited = true
+	m.Station.Detach()
+}
+
+// Run lets the world go on until stop, which may be nil, returns true, or nothing is
+// left to happen, or the time has come. It reports whether stop ended it.
 func (w *World) Run(until time.Duration, stop func() bool) bool {
 	for {
 		if stop != nil && stop() {
@@ -88,30 +105,36 @@ func (w *World) next() (at time.Duration, ok bool) {
 		}
 		earlier(m.Core.Deadline())
 		earlier(m.done, m.out)
-		earlier(0, m.Station.Pending() > 0)
+		earlier(0, !m.begun || m.Station.Pending() > 0)
 	}
 	return max(at, w.Fabric.Now()), ok
 }
 
-// attend gives a manager what has come for it.
+// attend gives a manager the next thing that is due for it, if anything is.
 func (w *World) attend(m *Manager) {
-	for !m.Exited {
-		switch at, due := m.Core.Deadline(); {
-		case m.Station.Pending() > 0:
-			n := m.Station.Recv(m.buf)
-			w.step(m, manager.Event{Received: m.buf[:n]})
-		case m.out && m.done <= w.Fabric.Now():
-			m.out = false
-			w.step(m, manager.Event{Computed: &manager.Computed{Result: m.job}})
-		case due && at <= w.Fabric.Now():
-			w.step(m, manager.Event{})
-		default:
-			return
+	if m.Exited {
+		return
+	}
+	switch at, due := m.Core.Deadline(); {
+	case !m.begun:
+		w.step(m, manager.Event{})
+	case m.Station.Pending() > 0:
+		received := m.buf[:m.Station.Recv(m.buf)]
+		if m.Heard != nil {
+			m.Heard(received)
 		}
+		w.step(m, manager.Event{Received: received})
+	case m.out && m.done <= w.Fabric.Now():
+		m.out = false
+		w.step(m, manager.Event{Computed: &manager.Computed{Result: m.job}})
+	case due && at <= w.Fabric.Now():
+		w.step(m, manager.Event{})
 	}
 }
 
 func (w *World) step(m *Manager, ev manager.Event) {
+	w.Steps++
+	m.begun = true
 	for _, a := range m.Core.Step(w.Fabric.Now(), ev) {
 		if m.Told != nil {
 			m.Told(w.Fabric.Now(), a)
@@ -121,6 +144,8 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.Station.Send(a.Datagrams)
 		case manager.Compute:
 			m.job, m.out, m.done = a.Job.Run(context.Background()), true, w.Fabric.Now()+w.ComputeTime
+		case manager.Cancel:
+			m.job, m.done = nil, w.Fabric.Now()
 		case manager.Publish:
 			m.View = a.View
 		case manager.Exit:
