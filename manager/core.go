@@ -22,6 +22,8 @@ type Config struct {
 	Sweep sweep.Config
 	Elect elect.Config
 	Txn   txn.Config
+	// GUID is the port that must be ours; 0 takes what is there.
+	GUID mad.GUID
 	// SweepInterval is the time between light sweeps; 0 for none.
 	SweepInterval time.Duration
 	SAKey         uint64

@@ -19,6 +19,7 @@ import (
 // Errors that end a run that was to sweep once.
 var (
 	ErrPortDown    = errors.New("our own port is down")
+	ErrWrongPort   = errors.New("the port has another GUID")
 	ErrOtherMaster = errors.New("another subnet manager is master")
 	ErrIncomplete  = errors.New("the subnet came up with errors")
 )
@@ -90,6 +91,10 @@ func (c *Core) walked() {
 	}
 	c.findings(found)
 	c.readOwn(found)
+	if c.cfg.GUID != 0 && c.cfg.GUID != c.own.guid {
+		c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, c.own.guid, c.cfg.GUID))
+		return
+	}
 	if c.cfg.DryRun {
 		c.do(Compute{c.sweeper.Job()})
 		return

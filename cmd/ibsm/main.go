@@ -124,7 +124,7 @@ func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logg
 
 // isResult reports whether an error is what a manager came to, not a port that broke.
 func isResult(err error) bool {
-	return errors.Is(err, manager.ErrPortDown) || errors.Is(err, manager.ErrOtherMaster) || errors.Is(err, manager.ErrIncomplete)
+	return errors.Is(err, manager.ErrPortDown) || errors.Is(err, manager.ErrWrongPort) || errors.Is(err, manager.ErrOtherMaster) || errors.Is(err, manager.ErrIncomplete)
 }
 
 // runAt runs one manager until it ends or its port breaks.

@@ -276,6 +276,7 @@ func (o *options) config() manager.Config {
 		Sweep:         sweep.Config{Engine: minhop.Route, EngineName: "minhop"},
 		SweepInterval: time.Duration(o.sweep) * time.Second,
 		SAKey:         1,
+		GUID:          mad.GUID(o.guid.value),
 		Once:          o.once,
 		DryRun:        o.dryRun,
 	}

@@ -12,26 +12,24 @@ const MaxMissed = 5
 // KeepMissing puts back what did not answer this time but did before: a node
 // behind a cable whose near end has been ARMED or ACTIVE all along is still
 // there, forwards by its tables, and keeps its routes for MaxMissed sweeps. What
-// lies only behind such a switch is kept with it. It returns the GUIDs of nodes
-// that have been given up.
+// lies only behind such a switch is kept with it. It returns the nodes of
+// prev that have been given up.
 func (b *Builder) KeepMissing(prev *Topo) (lost []NodeIdx) {
 	if prev == nil {
 		return nil
 	}
 	for n := int32(0); int(n) < len(b.nodes); n++ { // grows while kept nodes are added
-		node := &b.nodes[n]
-		if node.dropped {
+		if b.nodes[n].dropped {
 			continue
 		}
-		old := prev.FindNode(node.GUID)
+		old := prev.FindNode(b.nodes[n].GUID)
 		if old == None {
 			continue
 		}
-		for num := range min(len(node.ports), int(prev.Nodes[old].NumPorts)+1) {
+		for num := range min(len(b.nodes[n].ports), int(prev.Nodes[old].NumPorts)+1) {
 			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num))); gone != None {
 				lost = append(lost, gone)
 			}
-			node = &b.nodes[n] // keepPeer may have moved the nodes
 		}
 	}
 	return lost
