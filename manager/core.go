@@ -71,6 +71,9 @@ type Core struct {
 	own       ownPort
 	actCount  uint32
 	known     map[discover.Finding]bool // findings told already
+	traps     traps
+	renames   renames
+	view      *view.View // published last; nil when not master
 	stopped   bool
 }
 
@@ -86,6 +89,7 @@ func NewCore(cfg Config) *Core {
 	return &Core{
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
 		heavy: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
+		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(),
 	}
 }
 
@@ -183,6 +187,8 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.table.Deadline())
 	earlier(c.elect.Due())
 	earlier(c.nextSweep, c.nextSweep > 0)
+	earlier(c.trapDeadline())
+	earlier(c.renames.due, c.renames.due > 0)
 	return at, ok
 }
 
@@ -213,6 +219,8 @@ func (c *Core) timers() {
 			c.act(do)
 		}
 	}
+	c.trapsDue()
+	c.rename()
 	if c.nextSweep > 0 && c.nextSweep <= c.now {
 		c.nextSweep = 0
 		c.periodic()
@@ -255,8 +263,9 @@ func (c *Core) pump() {
 
 // Outcomes of requests that are the core's own have one of these tags.
 const (
-	tagPoll     = 1<<63 | iota
+	tagPoll = 1<<63 | iota
 	tagHandover
+	tagRename = 3 << 62 // and the node in the lower half
 )
 
 func (c *Core) outcome(o *txn.Outcome) {
@@ -271,6 +280,10 @@ func (c *Core) outcome(o *txn.Outcome) {
 			c.log(warn, "the subnet manager that ranks higher did not take the mastership", "status", o.Status)
 		}
 	default:
+		if o.Tag&tagRename == tagRename {
+			c.renamed(o)
+			return
+		}
 		c.sweeper.Done(o)
 	}
 }

@@ -93,6 +93,9 @@ func (c *Core) report(r *sweep.Computed) {
 	if r.Err != nil {
 		c.log(erro, r.Err.Error())
 	}
+	if r.Unavoidable > 0 {
+		c.log(warn, "unhealthy links are used all the same: without them the subnet would be cut", "links", r.Unavoidable)
+	}
 	if r.Mended != nil {
 		c.log(warn, "routes looped and were cut", "pairs", r.Mended.Count[verify.Loop])
 	}

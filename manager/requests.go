@@ -66,23 +66,3 @@ func response(d *mad.Datagram, m mad.Method) mad.Datagram {
 	}
 	return r
 }
-
-// trap takes a notice: it is repressed, and whatever may have changed is looked at.
-func (c *Core) trap(d *mad.Datagram) {
-	if c.elect.State() != smp.Master || d.Packet.MgmtClass() != mad.ClassLIDRouted {
-		return
-	}
-	c.send = append(c.send, response(d, mad.MethodTrapRepress))
-	n := (*smp.Notice)(d.Packet.Data())
-	number := n.TrapNumber()
-	switch {
-	case !n.IsGeneric():
-	case number == smp.TrapLinkState:
-		c.want(true, "trap 128: a link changed its state")
-	case number == smp.TrapLocalChange:
-		c.want(true, "trap 144: a port changed its capabilities")
-	default:
-		c.want(false, "")
-	}
-	c.log(debug, "trap", "number", uint16(number), "lid", n.IssuerLID())
-}

@@ -115,7 +115,7 @@ func (c *Core) ownPortDown() {
 	if !c.portDown {
 		c.portDown = true
 		c.log(warn, "SM port is down")
-		c.do(Publish{})
+		c.unpublish()
 	}
 	c.elect.PortDown()
 	c.sweeper.Drop()
@@ -179,7 +179,7 @@ func (c *Core) abandon() {
 	c.cancel()
 	c.heavy, c.light, c.nextSweep, c.trouble, c.backoff = false, false, 0, "", 0
 	c.confirmed = false
-	c.do(Publish{})
+	c.unpublish()
 	if c.sweeper.Phase() == sweep.Computing {
 		c.abdicate = true
 		c.do(Cancel{})
@@ -267,7 +267,15 @@ func (c *Core) publish(out *sweep.Outcome) {
 	}
 	others := v.SMs[1:]
 	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
+	c.view = v
 	c.do(Publish{v})
+}
+
+// unpublish ends the answers: this manager is not master any more.
+func (c *Core) unpublish() {
+	c.view = nil
+	c.renames = newRenames()
+	c.do(Publish{})
 }
 
 // looked ends a light sweep.

@@ -9,7 +9,8 @@ import (
 const maxPort = NoPath - 1
 
 // Graph is how the switches of a subnet are cabled to each other, as flat lists.
-// Links of a switch to itself are left out: no route gains by them.
+// Links of a switch to itself are left out, for no route gains by them, and so are
+// unhealthy ones.
 type Graph struct {
 	start []int32 // edges of switch s are start[s] .. start[s+1]-1
 	peer  []topo.SwitchIdx
@@ -21,8 +22,9 @@ func NewGraph(t *topo.Topo) *Graph {
 	g := &Graph{start: make([]int32, len(t.Switches)+1)}
 	for s, n := range t.Switches {
 		for num := 1; num <= ports(t, n); num++ {
-			peer := t.Ports[t.Port(n, uint8(num))].Peer
-			if peer == topo.None || t.Ports[peer].Node == n {
+			port := &t.Ports[t.Port(n, uint8(num))]
+			peer := port.Peer
+			if peer == topo.None || t.Ports[peer].Node == n || port.Unhealthy {
 				continue
 			}
 			if r := t.Nodes[t.Ports[peer].Node].Switch; r != topo.None {

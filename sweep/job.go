@@ -30,14 +30,15 @@ type Computed struct {
 	Values plan.Values
 	Plan   *plan.Plan
 
-	Lost      []mad.GUID // nodes given up after MaxMissed sweeps
-	Conflicts []LIDConflict
-	Exhausted []mad.GUID     // end ports for which no LID is left
-	Report    *verify.Report // of Tables as they are to be written
-	Mended    *verify.Report // of the engine's tables, when they looped and were cut
-	Keep      routing.Keep
-	AR        int   // switches on which adaptive routing is on and holds routes back
-	Err       error // the routing engine failed
+	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
+	Conflicts   []LIDConflict
+	Exhausted   []mad.GUID     // end ports for which no LID is left
+	Report      *verify.Report // of Tables as they are to be written
+	Mended      *verify.Report // of the engine's tables, when they looped and were cut
+	Keep        routing.Keep
+	Unavoidable int   // unhealthy links that are used all the same, because nothing else leads on
+	AR          int   // switches on which adaptive routing is on and holds routes back
+	Err         error // the routing engine failed
 
 	held []*plan.Held
 }
@@ -54,6 +55,8 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	out.Topo = t
 	m.learn(t, j.found.Tables)
 	dead, grace := m.hush(t)
+	var babblers []topo.PortIdx
+	out.Unavoidable, babblers = m.avoid(t)
 	out.Values = resolve(&j.settings, t)
 	out.Values.ReregisterAll, out.Values.NoReregister = !m.swept, j.settings.NoReregister
 
@@ -81,7 +84,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	}
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values,
-		Dead: dead, DisableAR: j.settings.DisableAR, Refusals: m.refusals,
+		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals,
 	})
 	return out
 }

@@ -1,7 +1,10 @@
 package sweep
 
 import (
+	"slices"
+
 	"ibsm/mad"
+	"ibsm/routing"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
@@ -10,14 +13,16 @@ import (
 // Memory is what lasts from sweep to sweep, by GUID because indexes change. While
 // a Job runs the Memory is the job's; otherwise it is the Sweeper's.
 type Memory struct {
-	lids     map[mad.GUID]mad.LID // base LID of each end port ever seen
-	switches map[mad.GUID]*switchMemory
-	silent   map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
-	refusals plan.Refusals
-	plain    map[discover.Device]bool
-	prev     *topo.Topo // as the last sweep left it
-	adopted  bool       // the routes are another manager's: mended, never improved unasked
-	swept    bool       // a sweep has been completed in this reign
+	lids      map[mad.GUID]mad.LID // base LID of each end port ever seen
+	switches  map[mad.GUID]*switchMemory
+	silent    map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
+	refusals  plan.Refusals
+	unhealthy map[plan.Key]bool // ports whose links are avoided
+	babblers  map[plan.Key]bool // ports to be disabled
+	plain     map[discover.Device]bool
+	prev      *topo.Topo // as the last sweep left it
+	adopted   bool       // the routes are another manager's: mended, never improved unasked
+	swept     bool       // a sweep has been completed in this reign
 }
 
 // switchMemory is what is known of a switch's routes.
@@ -30,7 +35,7 @@ type switchMemory struct {
 func NewMemory() *Memory {
 	return &Memory{
 		lids: map[mad.GUID]mad.LID{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
-		refusals: plan.Refusals{}, plain: map[discover.Device]bool{},
+		refusals: plan.Refusals{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
 	}
 }
 
@@ -70,6 +75,51 @@ func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 			s.held = nil
 		}
 	}
+}
+
+// avoid marks the links of unhealthy ports in t, unless that would cut the subnet. It
+// returns how many it could not avoid, and the ports that are to be disabled.
+func (m *Memory) avoid(t *topo.Topo) (needed int, babblers []topo.PortIdx) {
+	find := func(k plan.Key) topo.PortIdx {
+		n := t.FindNode(k.Node)
+		if n == topo.None || k.Port > t.Nodes[n].NumPorts {
+			return topo.None
+		}
+		return t.Port(n, k.Port)
+	}
+	var marked []topo.PortIdx
+	for k := range m.unhealthy {
+		if p := find(k); p != topo.None && t.Ports[p].Peer != topo.None {
+			marked = append(marked, p, t.Ports[p].Peer)
+		}
+	}
+	before := parts(t)
+	for _, p := range marked {
+		t.Ports[p].Unhealthy = true
+	}
+	if len(marked) > 0 && parts(t) > before {
+		for _, p := range marked {
+			t.Ports[p].Unhealthy = false
+		}
+		needed = len(marked) / 2
+	}
+	for k := range m.babblers {
+		if p := find(k); p != topo.None {
+			babblers = append(babblers, p)
+		}
+	}
+	slices.Sort(babblers)
+	m.babblers = map[plan.Key]bool{}
+	return needed, babblers
+}
+
+// parts is the number of pieces that the switches of a subnet fall into.
+func parts(t *topo.Topo) int {
+	n := int32(0)
+	for _, part := range routing.NewGraph(t).Components() {
+		n = max(n, part+1)
+	}
+	return int(n)
 }
 
 // rebooted reports whether the ports of a switch that carried traffic are all back

@@ -207,7 +207,7 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 	if info.PortState() == smp.PortDown {
 		port.Info.SetPortState(smp.PortDown)
 		port.Info.SetPortPhysicalState(info.PortPhysicalState())
-		if st.Op != plan.TakeDown {
+		if st.Op != plan.TakeDown && st.Op != plan.ShutOff {
 			p.fail(st, "the link went down")
 		}
 		return

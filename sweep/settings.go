@@ -39,6 +39,8 @@ type Settings struct {
 
 	ReassignLIDs bool // give all LIDs anew in the first sweep
 	NoReregister bool // never ask clients to register again
+	// DisableBabblers shuts ports off that never stop sending traps 129 to 131.
+	DisableBabblers bool
 	// DisableAR turns adaptive routing off where it is found on; otherwise no
 	// route is written while it is on anywhere.
 	DisableAR bool

@@ -26,6 +26,7 @@ type In struct {
 	// Ports that are to be taken down, because nothing has answered behind them
 	// for long.
 	Dead      []topo.PortIdx
+	Disable   []topo.PortIdx // ports to be shut off
 	DisableAR bool
 	Refusals  Refusals
 }
@@ -61,6 +62,7 @@ const (
 	Arm                       // PortInfo: the same, and INIT to ARMED
 	Activate                  // PortInfo: ARMED to ACTIVE
 	TakeDown                  // PortInfo: DOWN
+	ShutOff                   // PortInfo: DOWN and Disabled
 )
 
 // Step is one Set.
@@ -159,6 +161,9 @@ func (p *Plan) ports() (steps []Step) {
 	}
 	for _, i := range p.in.Dead {
 		steps = append(steps, Step{Op: TakeDown, Port: i})
+	}
+	for _, i := range p.in.Disable {
+		steps = append(steps, Step{Op: ShutOff, Port: i})
 	}
 	return steps
 }
@@ -334,6 +339,9 @@ func (p *Plan) portData(st Step) (data smp.PortInfo, ok bool) {
 		return data, ready
 	case TakeDown:
 		data.SetPortState(smp.PortDown)
+	case ShutOff:
+		data.SetPortState(smp.PortDown)
+		data.SetPortPhysicalState(smp.PhysDisabled)
 	}
 	return data, true
 }
@@ -374,6 +382,8 @@ func (p *Plan) Tell(st Step) string {
 		return where + ": " + p.in.Held[node.Switch].tell(p.in.Tables.LFT[node.Switch], int(st.Block))
 	case TakeDown:
 		return where + ": take the link down, nothing answers behind it"
+	case ShutOff:
+		return where + ": disable the port, it babbles"
 	}
 	text := where + ":"
 	w := p.Wanted(st.Port)

@@ -66,7 +66,9 @@ type Port struct {
 	Peer PortIdx  // other end of the link; None when there is none or nothing answers behind it
 	GUID mad.GUID // of end ports; switch external ports have their switch's port 0's
 	Seen bool     // PortInfo was read
-	Info smp.PortInfo
+	// Unhealthy says that no route between switches may use the link.
+	Unhealthy bool
+	Info      smp.PortInfo
 }
 
 // Port is the port of a node by number, which must be 0..NumPorts.

@@ -1,0 +1,230 @@
+package manager
+
+import (
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// Pace of what traps cause.
+const (
+	trapWindow   = 5 * time.Second       // equal traps within it count as one series
+	unhealthyFor = 60 * time.Second      // a noisy port is believed again after so long a silence
+	noisyCount   = 10                    // traps of one series that make a port unhealthy
+	babbleCount  = 250                   // and that make it a babbler
+	maxSeries    = 4096                  // series remembered
+	minHoldOff   = 50 * time.Millisecond // between sweeps in a storm; it doubles
+	maxHoldOff   = time.Second
+)
+
+// trapKey names a series of equal traps. Their transaction IDs may differ.
+type trapKey struct {
+	lid    mad.LID
+	port   uint8 // of traps 129 to 131
+	digest uint32
+}
+
+// trapSeries is one of them.
+type trapSeries struct {
+	last  time.Duration
+	count int
+}
+
+// noisyPort is a port that is held to be unhealthy until its traps have stopped for
+// long enough.
+type noisyPort struct {
+	lid   mad.LID
+	port  uint8
+	until time.Duration
+}
+
+// traps is what the manager knows of traps. The first of a storm starts a sweep at
+// once; later ones wait for the hold-off, which grows as long as they keep coming, so
+// that few sweeps do the work of many traps.
+type traps struct {
+	series   map[trapKey]*trapSeries
+	noisy    []noisyPort
+	due      time.Duration // of the sweep that traps have asked for; 0 none
+	why      string
+	last     time.Duration // when such a sweep was begun
+	holdOff  time.Duration
+	overflow uint64 // traps that were not counted, for want of room
+}
+
+// trap takes a notice (IBA 13.4.8): it is repressed, counted, and acted upon.
+func (c *Core) trap(d *mad.Datagram) {
+	if c.elect.State() != smp.Master || d.Packet.MgmtClass() != mad.ClassLIDRouted {
+		return
+	}
+	c.send = append(c.send, response(d, mad.MethodTrapRepress))
+	n := (*smp.Notice)(d.Packet.Data())
+	series := c.count(n)
+	if series.count <= noisyCount {
+		c.log(info, "trap", "text", describe(n), "lid", n.IssuerLID())
+	} else if series.count == noisyCount+1 {
+		c.log(warn, "a trap keeps coming and is not told of any more", "text", describe(n), "lid", n.IssuerLID())
+	}
+	if !n.IsGeneric() {
+		return
+	}
+	switch n.TrapNumber() {
+	case smp.TrapLinkState:
+		c.trapSweep("trap 128 of LID " + n.LinkState().LID().String() + ": a link changed its state")
+	case smp.TrapLocalChange:
+		c.localChange(n.LocalChange())
+	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
+		c.portTrouble(n, series)
+	}
+}
+
+// count finds the series of a trap and adds to it.
+func (c *Core) count(n *smp.Notice) *trapSeries {
+	key := trapKey{lid: n.IssuerLID(), digest: crc32.ChecksumIEEE(n[:])}
+	switch n.TrapNumber() {
+	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
+		key.port = n.PortError().PortNum()
+	}
+	s := c.traps.series[key]
+	if s == nil {
+		if len(c.traps.series) >= maxSeries {
+			c.forgetSeries()
+		}
+		s = &trapSeries{}
+		if len(c.traps.series) >= maxSeries {
+			c.traps.overflow++
+		} else {
+			c.traps.series[key] = s
+		}
+	}
+	if c.now-s.last > trapWindow {
+		s.count = 0
+	}
+	s.last = c.now
+	s.count++
+	return s
+}
+
+// forgetSeries drops the series that have ended.
+func (c *Core) forgetSeries() {
+	for k, s := range c.traps.series {
+		if c.now-s.last > trapWindow {
+			delete(c.traps.series, k)
+		}
+	}
+}
+
+// trapSweep asks for a heavy sweep, at once or when the storm allows.
+func (c *Core) trapSweep(why string) {
+	t := &c.traps
+	if t.due > 0 {
+		return
+	}
+	if c.now-t.last > trapWindow || t.last == 0 {
+		t.holdOff = 0
+	} else {
+		t.holdOff = min(max(2*t.holdOff, minHoldOff), maxHoldOff)
+	}
+	t.due, t.why = max(c.now, t.last+t.holdOff), why
+}
+
+// trapsDue begins what traps have asked for, when it is time.
+func (c *Core) trapsDue() {
+	c.heal()
+	t := &c.traps
+	if t.due > 0 && t.due <= c.now {
+		t.due, t.last = 0, c.now
+		c.want(true, t.why)
+	}
+}
+
+// localChange takes trap 144. A changed description is asked for by itself; anything
+// else can mean a new subnet manager.
+func (c *Core) localChange(d *smp.LocalChangeDetails) {
+	if d.OtherLocalChanges() && d.ChangeFlags() == smp.ChangedNodeDescription {
+		c.describeNode(d.LID())
+		return
+	}
+	c.trapSweep("trap 144 of LID " + d.LID().String() + ": a port changed its capabilities")
+}
+
+// portTrouble takes traps 129 to 131: errors at a port. One that does not stop makes
+// the port unhealthy, and its link is avoided where there is another way. A port is
+// shut off only where the operator has asked for that.
+func (c *Core) portTrouble(n *smp.Notice, s *trapSeries) {
+	e := n.PortError()
+	if s.count == babbleCount && c.sweeper.ShutOff(e.LID(), e.PortNum()) {
+		c.log(erro, "port babbles and is disabled, as babbling_port_policy asks", "lid", e.LID(), "port", e.PortNum())
+		c.trapSweep(fmt.Sprintf("port %d of LID %v babbles", e.PortNum(), e.LID()))
+	}
+	for i := range c.traps.noisy {
+		if p := &c.traps.noisy[i]; p.lid == e.LID() && p.port == e.PortNum() {
+			p.until = c.now + unhealthyFor
+			return
+		}
+	}
+	if s.count < noisyCount || !c.sweeper.SetUnhealthy(e.LID(), e.PortNum(), true) {
+		return
+	}
+	c.traps.noisy = append(c.traps.noisy, noisyPort{e.LID(), e.PortNum(), c.now + unhealthyFor})
+	c.log(warn, "port is unhealthy: its link is avoided", "lid", e.LID(), "port", e.PortNum(), "text", describe(n))
+	c.trapSweep(fmt.Sprintf("port %d of LID %v is unhealthy", e.PortNum(), e.LID()))
+}
+
+// heal believes in ports again whose traps have stopped.
+func (c *Core) heal() {
+	left := c.traps.noisy[:0]
+	for _, p := range c.traps.noisy {
+		if p.until > c.now {
+			left = append(left, p)
+			continue
+		}
+		c.sweeper.SetUnhealthy(p.lid, p.port, false)
+		c.log(info, "port is healthy again", "lid", p.lid, "port", p.port)
+		c.trapSweep("a port is healthy again")
+	}
+	c.traps.noisy = left
+}
+
+// trapDeadline is the next time that traps have something to be done; false for
+// never.
+func (c *Core) trapDeadline() (at time.Duration, ok bool) {
+	at, ok = c.traps.due, c.traps.due > 0
+	for _, p := range c.traps.noisy {
+		if !ok || p.until < at {
+			at, ok = p.until, true
+		}
+	}
+	return at, ok
+}
+
+// describe is a notice in a few words.
+func describe(n *smp.Notice) string {
+	if !n.IsGeneric() {
+		return fmt.Sprintf("vendor notice %d", uint16(n.TrapNumber()))
+	}
+	number := n.TrapNumber()
+	switch number {
+	case smp.TrapLinkState:
+		return fmt.Sprintf("128 link state change at switch LID %v", n.LinkState().LID())
+	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
+		e := n.PortError()
+		return fmt.Sprintf("%d errors at LID %v port %d", uint16(number), e.LID(), e.PortNum())
+	case smp.TrapLocalChange:
+		return fmt.Sprintf("144 local change at LID %v", n.LocalChange().LID())
+	case smp.TrapSystemImageGUID:
+		return fmt.Sprintf("145 SystemImageGUID of LID %v is %v", n.SystemImage().LID(), n.SystemImage().SystemImageGUID())
+	case smp.TrapBadMKey:
+		k := n.BadMKey()
+		return fmt.Sprintf("256 bad M_Key shown to LID %v: %v of attribute %v", k.LID(), k.Method(), k.AttributeID())
+	case smp.TrapBadPKey, smp.TrapBadQKey:
+		k := n.BadKey()
+		return fmt.Sprintf("%d bad key 0x%x from LID %v to LID %v", uint16(number), k.Key(), k.LID1(), k.LID2())
+	case smp.TrapSwitchBadPKey:
+		k := n.SwitchBadPKey()
+		return fmt.Sprintf("259 bad P_Key %v from LID %v to LID %v at switch LID %v port %d", k.PKey(), k.LID1(), k.LID2(), k.SwitchLID(), k.PortNum())
+	}
+	return fmt.Sprintf("%d", uint16(number))
+}
