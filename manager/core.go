@@ -55,6 +55,8 @@ type Core struct {
 
 	told      smp.SMState // the state last told of; 0xff none
 	heavy     bool        // a heavy sweep is wanted
+	full      bool        // and it must ask about everything
+	quick     bool        // the sweep under way does not
 	light     bool
 	why       string
 	started   time.Duration // of the sweep under way
@@ -88,7 +90,7 @@ type ownPort struct {
 func NewCore(cfg Config) *Core {
 	return &Core{
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
-		heavy: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
+		heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
 		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(),
 	}
 }

@@ -26,10 +26,19 @@ var (
 
 // want asks for a sweep as soon as the one under way is done.
 func (c *Core) want(heavy bool, why string) {
-	if heavy && !c.heavy {
-		c.heavy, c.why = true, why
+	if heavy {
+		c.full = true
+		c.wantQuick(why)
 	}
 	c.light = c.light || !heavy
+}
+
+// wantQuick asks for a heavy sweep that need only look where ports have changed their
+// state.
+func (c *Core) wantQuick(why string) {
+	if !c.heavy {
+		c.heavy, c.why = true, why
+	}
 }
 
 // ask takes an operator's wish.
@@ -67,11 +76,12 @@ func (c *Core) begin() {
 	}
 	switch {
 	case c.heavy || c.light && !c.sweeper.Known():
-		c.log(debug, "heavy sweep", "reason", c.why)
-		c.heavy, c.light = false, false
+		c.quick = !c.full && state == smp.Master && c.trouble == "" && c.sweeper.Known() && !c.sweeper.Waiting()
+		c.log(debug, "heavy sweep", "reason", c.why, "quick", c.quick)
+		c.heavy, c.light, c.full = false, false, false
 		c.nextSweep = 0
 		c.started = c.now
-		c.sweeper.Walk(state == smp.Master && !c.cfg.DryRun)
+		c.sweeper.Walk(state == smp.Master && !c.cfg.DryRun, c.quick)
 	case c.light:
 		c.light = false
 		c.sweeper.Look()
@@ -83,6 +93,11 @@ func (c *Core) walked() {
 	found := c.sweeper.Found()
 	if found.SelfDown {
 		c.ownPortDown()
+		return
+	}
+	if c.quick && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.known)) {
+		c.sweeper.Drop()
+		c.want(true, "a quick walk met more than it could tell")
 		return
 	}
 	if c.portDown {
@@ -177,7 +192,7 @@ func (c *Core) standBy() {
 // abandon drops what is under way and what another manager may change.
 func (c *Core) abandon() {
 	c.cancel()
-	c.heavy, c.light, c.nextSweep, c.trouble, c.backoff = false, false, 0, "", 0
+	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
 	c.confirmed = false
 	c.unpublish()
 	if c.sweeper.Phase() == sweep.Computing {
@@ -280,7 +295,7 @@ func (c *Core) unpublish() {
 
 // looked ends a light sweep.
 func (c *Core) looked() {
-	reason, sms := c.sweeper.Verdict()
+	reason, full, sms := c.sweeper.Verdict()
 	for i := range sms {
 		switch {
 		case !sms[i].OK:
@@ -291,7 +306,8 @@ func (c *Core) looked() {
 	}
 	if reason != "" {
 		c.log(info, "something changed", "reason", reason)
-		c.want(true, reason)
+		c.full = c.full || full
+		c.wantQuick(reason)
 	}
 	c.schedule(c.cfg.SweepInterval)
 }

@@ -49,6 +49,7 @@ type traps struct {
 	noisy    []noisyPort
 	due      time.Duration // of the sweep that traps have asked for; 0 none
 	why      string
+	full     bool
 	last     time.Duration // when such a sweep was begun
 	holdOff  time.Duration
 	overflow uint64 // traps that were not counted, for want of room
@@ -72,7 +73,7 @@ func (c *Core) trap(d *mad.Datagram) {
 	}
 	switch n.TrapNumber() {
 	case smp.TrapLinkState:
-		c.trapSweep("trap 128 of LID " + n.LinkState().LID().String() + ": a link changed its state")
+		c.trapSweep(false, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
 	case smp.TrapLocalChange:
 		c.localChange(n.LocalChange())
 	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
@@ -116,9 +117,11 @@ func (c *Core) forgetSeries() {
 	}
 }
 
-// trapSweep asks for a heavy sweep, at once or when the storm allows.
-func (c *Core) trapSweep(why string) {
+// trapSweep asks for a heavy sweep, at once or when the storm allows. full asks about
+// everything, not only where ports have changed their state.
+func (c *Core) trapSweep(full bool, why string) {
 	t := &c.traps
+	t.full = t.full || full
 	if t.due > 0 {
 		return
 	}
@@ -136,7 +139,9 @@ func (c *Core) trapsDue() {
 	t := &c.traps
 	if t.due > 0 && t.due <= c.now {
 		t.due, t.last = 0, c.now
-		c.want(true, t.why)
+		c.full = c.full || t.full
+		t.full = false
+		c.wantQuick(t.why)
 	}
 }
 
@@ -147,7 +152,7 @@ func (c *Core) localChange(d *smp.LocalChangeDetails) {
 		c.describeNode(d.LID())
 		return
 	}
-	c.trapSweep("trap 144 of LID " + d.LID().String() + ": a port changed its capabilities")
+	c.trapSweep(true, "trap 144 of LID "+d.LID().String()+": a port changed its capabilities")
 }
 
 // portTrouble takes traps 129 to 131: errors at a port. One that does not stop makes
@@ -157,7 +162,7 @@ func (c *Core) portTrouble(n *smp.Notice, s *trapSeries) {
 	e := n.PortError()
 	if s.count == babbleCount && c.sweeper.ShutOff(e.LID(), e.PortNum()) {
 		c.log(erro, "port babbles and is disabled, as babbling_port_policy asks", "lid", e.LID(), "port", e.PortNum())
-		c.trapSweep(fmt.Sprintf("port %d of LID %v babbles", e.PortNum(), e.LID()))
+		c.trapSweep(false, fmt.Sprintf("port %d of LID %v babbles", e.PortNum(), e.LID()))
 	}
 	for i := range c.traps.noisy {
 		if p := &c.traps.noisy[i]; p.lid == e.LID() && p.port == e.PortNum() {
@@ -170,7 +175,7 @@ func (c *Core) portTrouble(n *smp.Notice, s *trapSeries) {
 	}
 	c.traps.noisy = append(c.traps.noisy, noisyPort{e.LID(), e.PortNum(), c.now + unhealthyFor})
 	c.log(warn, "port is unhealthy: its link is avoided", "lid", e.LID(), "port", e.PortNum(), "text", describe(n))
-	c.trapSweep(fmt.Sprintf("port %d of LID %v is unhealthy", e.PortNum(), e.LID()))
+	c.trapSweep(false, fmt.Sprintf("port %d of LID %v is unhealthy", e.PortNum(), e.LID()))
 }
 
 // heal believes in ports again whose traps have stopped.
@@ -183,7 +188,7 @@ func (c *Core) heal() {
 		}
 		c.sweeper.SetUnhealthy(p.lid, p.port, false)
 		c.log(info, "port is healthy again", "lid", p.lid, "port", p.port)
-		c.trapSweep("a port is healthy again")
+		c.trapSweep(false, "a port is healthy again")
 	}
 	c.traps.noisy = left
 }

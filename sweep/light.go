@@ -19,6 +19,7 @@ type light struct {
 	asks   []ask
 	open   int
 	reason string // why a heavy sweep is needed; "" while none is
+	full   bool   // and that it must ask about everything
 	sms    []SMReply
 }
 
@@ -107,30 +108,31 @@ func (l *light) done(o *txn.Outcome) {
 		top, known := l.memory.top(node.GUID)
 		switch {
 		case !ok:
-			l.need("switch %v %q does not answer", node.GUID, node.Desc)
+			l.need(true, "switch %v %q does not answer", node.GUID, node.Desc)
 		case info.PortStateChange():
-			l.need("switch %v %q reports a change of port state", node.GUID, node.Desc)
+			l.need(false, "switch %v %q reports a change of port state", node.GUID, node.Desc)
 		case known && top != info.LinearFDBTop():
-			l.need("switch %v %q has lost its forwarding table", node.GUID, node.Desc)
+			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		}
 	case smp.AttrNodeInfo:
 		if ok {
-			l.need("something answers behind port %d of switch %v %q", port.Num, node.GUID, node.Desc)
+			l.need(false, "something answers behind port %d of switch %v %q", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeDescription:
 		if ok {
-			l.need("node %v has a description now", node.GUID)
+			l.need(false, "node %v has a description now", node.GUID)
 		}
 	case smp.AttrPortInfo:
 		if info := (*smp.PortInfo)(&o.Data); ok && info.PortState() != port.Info.PortState() {
-			l.need("our own port is %v", info.PortState())
+			l.need(true, "our own port is %v", info.PortState())
 		}
 	case smp.AttrSMInfo:
 		l.sms = append(l.sms, SMReply{Port: port.GUID, Info: o.Data, OK: ok})
 	}
 }
 
-func (l *light) need(format string, args ...any) {
+func (l *light) need(full bool, format string, args ...any) {
+	l.full = l.full || full
 	if l.reason == "" {
 		l.reason = fmt.Sprintf(format, args...)
 	}

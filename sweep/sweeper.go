@@ -76,11 +76,12 @@ func (s *Sweeper) Nodes() int {
 func (s *Sweeper) Reroute() { s.reroute = true }
 
 // Walk begins a heavy sweep. master allows what only the master of a subnet may do
-// before it has decided anything: clear PortStateChange.
-func (s *Sweeper) Walk(master bool) {
+// before it has decided anything: clear PortStateChange. quick believes the previous
+// walk about switches that report no change.
+func (s *Sweeper) Walk(master, quick bool) {
 	s.phase = Walking
 	s.walk = discover.New(discover.Config{
-		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Clear: master,
+		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Clear: master, Quick: quick,
 		MKey: s.cfg.Settings.MKey.Value, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
 	})
 }
@@ -196,12 +197,12 @@ func (s *Sweeper) Finish() *Outcome {
 	return out
 }
 
-// Verdict ends a light sweep: why a heavy one is needed, "" when it is not, and
-// what other managers said.
-func (s *Sweeper) Verdict() (reason string, sms []SMReply) {
-	reason, sms = s.light.reason, s.light.sms
+// Verdict ends a light sweep: why a heavy one is needed, "" when it is not, whether
+// that has to ask about everything, and what other managers said.
+func (s *Sweeper) Verdict() (reason string, full bool, sms []SMReply) {
+	reason, full, sms = s.light.reason, s.light.full, s.light.sms
 	s.rest()
-	return reason, sms
+	return reason, full, sms
 }
 
 // Drop gives up whatever is under way. What was asked must have been cancelled, and

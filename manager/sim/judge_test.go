@@ -49,12 +49,12 @@ func (b *bed) judge(v *view.View) (faults []string) {
 	if lid, shared := b.Fabric.FirstSharedLID(); shared {
 		fault("two ports hold LID %d", lid)
 	}
-	b.probe(fault)
 	if v == nil {
 		fault("no view is published")
 		return faults
 	}
 	b.compare(v, fault)
+	b.probe(fault)
 	return faults
 }
 

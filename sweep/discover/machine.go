@@ -27,6 +27,8 @@ type Config struct {
 	// Top tells the LinearFDBTop of a switch whose table is known; ok is false
 	// when it is not.
 	Top func(mad.GUID) (top mad.LID, ok bool)
+	// Quick believes Prev about every switch that reports no change.
+	Quick bool
 	// Clear lets the walk clear PortStateChange before it reads the ports of a
 	// switch: a change that comes later sets it again, so that none is lost. Only
 	// the master may.

@@ -181,7 +181,9 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 		return
 	}
 	m.res.Changed = m.res.Changed || info.PortStateChange()
-	m.askPorts(n)
+	if !m.unchanged(n, info) {
+		m.askPorts(n)
+	}
 }
 
 // cleared goes on to the ports, whether PortStateChange could be cleared or not:
@@ -249,7 +251,7 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	if isSelf {
 		m.res.SelfDown = node.Type != mad.Switch && info.PortState() <= smp.PortDown
 	}
-	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd {
+	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
 		m.queue.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
 	}
 }

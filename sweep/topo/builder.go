@@ -136,7 +136,11 @@ func (b *Builder) Unlink(a End) {
 // Drop takes a node out again, with its cables: too little of it could be read.
 func (b *Builder) Drop(n int32) {
 	for num := range b.nodes[n].ports {
-		b.Unlink(End{n, uint8(num)})
+		e := End{n, uint8(num)}
+		b.Unlink(e)
+		if guid := b.PortGUID(e); guid != 0 && b.portOwner[guid] == e {
+			delete(b.portOwner, guid)
+		}
 	}
 	delete(b.byGUID, b.nodes[n].GUID)
 	b.nodes[n].dropped = true
@@ -184,7 +188,7 @@ func (b *Builder) Freeze() *Topo {
 			}
 		}
 	}
-	if b.self != NoEnd {
+	if b.self != NoEnd && !b.nodes[b.self.Node].dropped {
 		t.Self = first[b.self.Node] + PortIdx(b.self.Port)
 	}
 	t.fillEndPorts()
@@ -220,6 +224,20 @@ func (t *Topo) RouteTo(p PortIdx) (route mad.Route, ok bool) {
 	}
 	peer := &t.Ports[port.Peer]
 	return t.Nodes[peer.Node].Route.Then(peer.Num)
+}
+
+// Answers reports whether the agent of a port has answered in this sweep. That of
+// a further port of a CA or router is reached through the switch it hangs on.
+func (t *Topo) Answers(p PortIdx) bool {
+	port := &t.Ports[p]
+	node := &t.Nodes[port.Node]
+	switch {
+	case node.Missed > 0:
+		return false
+	case node.Type == mad.Switch || port.Num == node.Info.LocalPortNum():
+		return true
+	}
+	return port.Peer != None && t.Nodes[t.Ports[port.Peer].Node].Missed == 0
 }
 
 // Remap tells for each node of old which node of t has its GUID, or None.

@@ -1,6 +1,8 @@
 package topo
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 )
@@ -27,7 +29,7 @@ func (b *Builder) KeepMissing(prev *Topo) (lost []NodeIdx) {
 			continue
 		}
 		for num := range min(len(b.nodes[n].ports), int(prev.Nodes[old].NumPorts)+1) {
-			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num))); gone != None {
+			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num))); gone != None && !slices.Contains(lost, gone) {
 				lost = append(lost, gone)
 			}
 		}
@@ -47,7 +49,7 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx) (gone NodeIdx) {
 	n, known := b.Find(prev.Nodes[far.Node].GUID)
 	if !known {
 		missed := prev.Nodes[far.Node].Missed + 1
-		if missed > MaxMissed {
+		if missed > MaxMissed || b.replaced(prev, far.Node) {
 			return far.Node
 		}
 		n = b.restore(prev, far.Node, missed)
@@ -55,10 +57,38 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx) (gone NodeIdx) {
 	if b.nodes[n].Missed == 0 && b.nodes[e.Node].Missed == 0 || int(far.Num) >= len(b.nodes[n].ports) {
 		return None // both ends answer, and neither found the other
 	}
-	if p := b.port(End{n, far.Num}); p.peer == NoEnd && p.seen && p.info.PortState() >= smp.PortArmed {
-		b.Link(e, End{n, far.Num})
+	to := End{n, far.Num}
+	b.restorePort(to, far)
+	if p := b.port(to); p.peer == NoEnd && p.seen && p.info.PortState() >= smp.PortArmed {
+		b.Link(e, to)
 	}
 	return None
+}
+
+// restorePort puts back a further port of a CA or router that answers at another
+// of its ports: this one lies behind a switch that does not answer.
+func (b *Builder) restorePort(e End, was *Port) {
+	if b.nodes[e.Node].Type == mad.Switch || b.port(e).seen || !was.Seen || was.GUID == 0 {
+		return
+	}
+	if owner, taken := b.PortOwner(was.GUID); taken && owner != e {
+		return
+	}
+	b.SetPortGUID(e, was.GUID)
+	b.SetPort(e, &was.Info)
+}
+
+// replaced reports whether a port GUID of a node that did not answer belongs to
+// another node now.
+func (b *Builder) replaced(prev *Topo, old NodeIdx) bool {
+	node := &prev.Nodes[old]
+	for num := range node.NumPorts + 1 {
+		p := &prev.Ports[prev.Port(old, num)]
+		if _, taken := b.PortOwner(p.GUID); taken && p.GUID != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // restore adds a node as prev knew it.

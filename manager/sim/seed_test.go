@@ -1,0 +1,298 @@
+package sim_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+)
+
+// One seed decides everything: the fabric, how it loses and delays, what breaks
+// and when. While things break the manager has to go on answering; when they have
+// been mended it has to bring the fabric into order within convergence.
+const (
+	defaultSeeds = 20
+	proofSeeds   = 200
+	convergence  = 90 * time.Second
+)
+
+// seeds are those to run: IBSM_SEED alone, or the first of them all.
+func seeds(t *testing.T) (list []uint64) {
+	if text := os.Getenv("IBSM_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			t.Fatal("IBSM_SEED:", err)
+		}
+		return []uint64{seed}
+	}
+	count := defaultSeeds
+	if os.Getenv("IBSM_PROOF") != "" {
+		count = proofSeeds
+	}
+	for seed := range count {
+		list = append(list, uint64(seed))
+	}
+	return list
+}
+
+// repeat says how one seed is run again.
+func repeat(t *testing.T, seed uint64) {
+	if t.Failed() {
+		t.Logf("to repeat: IBSM_SEED=%d go test ./manager/sim -run '%s'", seed, t.Name())
+	}
+}
+
+func TestSeeds(t *testing.T) {
+	for _, seed := range seeds(t) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			defer repeat(t, seed)
+			first := newOrdeal(t, seed)
+			first.run()
+			if t.Failed() {
+				return
+			}
+			second := newOrdeal(t, seed)
+			second.run()
+			if first.digest() != second.digest() {
+				t.Error("the same seed does not give the same bytes twice")
+			}
+		})
+	}
+}
+
+// ordeal is the run of one seed.
+type ordeal struct {
+	*bed
+	m    *watched
+	rng  *rand.Rand
+	sent hash.Hash // of every datagram that the manager sent, with its time
+	lids map[mad.GUID]mad.LID
+	asks mad.TID // SMInfo requests made so far
+	heal []func()
+	log  []string
+}
+
+func newOrdeal(t *testing.T, seed uint64) *ordeal {
+	rng := rand.New(rand.NewPCG(seed, 0x51b))
+	n := randomNet(t, rng)
+	o := &ordeal{rng: rng, sent: sha256.New(), lids: map[mad.GUID]mad.LID{}}
+	o.bed = newBed(t, n, fabric.Config{
+		Seed:      rng.Uint64(),
+		Latency:   pick(rng, 0, 2*time.Microsecond, 50*time.Microsecond, time.Millisecond),
+		TrainTime: pick(rng, 0, 30*time.Millisecond, time.Second),
+		Caps:      randomCaps(rng),
+	})
+	o.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)
+	o.m = o.add(firstHost(n), minhopConfig())
+	told := o.m.Told
+	o.m.Told = func(now time.Duration, a manager.Action) {
+		o.note(now, a)
+		told(now, a)
+	}
+	return o
+}
+
+func pick[T any](rng *rand.Rand, choices ...T) T { return choices[rng.IntN(len(choices))] }
+
+// note keeps what the manager sent, and holds its views against each other: a port
+// keeps its LID whatever happens to it.
+func (o *ordeal) note(now time.Duration, a manager.Action) {
+	switch a := a.(type) {
+	case manager.Send:
+		for i := range a.Datagrams {
+			binary.Write(o.sent, binary.BigEndian, int64(now))
+			o.sent.Write(a.Datagrams[i].Packet[:])
+		}
+	case manager.Publish:
+		if a.View == nil {
+			return
+		}
+		for _, p := range a.View.Topo.EndPorts {
+			guid, lid := a.View.Topo.Ports[p].GUID, a.View.LIDs.Base[p]
+			if was := o.lids[guid]; was != 0 && was != lid {
+				o.Errorf("at %v port %v was given LID %d, it had %d", now, guid, lid, was)
+			}
+			o.lids[guid] = lid
+		}
+	}
+}
+
+func (o *ordeal) digest() [sha256.Size]byte { return [sha256.Size]byte(o.sent.Sum(nil)) }
+
+// run is the whole ordeal: quiet or not it comes up, things break, all is mended,
+// and everything has to be in order.
+func (o *ordeal) run() {
+	o.Fabric.SetFaults(fabric.Faults{
+		Loss:      pick(o.rng, 0, 0.01, 0.1),
+		Duplicate: pick(o.rng, 0, 0.05),
+		Reorder:   pick(o.rng, 0, 0.05),
+		ReorderBy: pick(o.rng, time.Millisecond, 7*time.Millisecond),
+		Jitter:    pick(o.rng, 0, 20*time.Microsecond, 2*time.Millisecond),
+	})
+	o.pass(time.Duration(o.rng.Int64N(int64(20 * time.Second))))
+	end := o.Fabric.Now() + 2*time.Minute
+	for o.Fabric.Now() < end && !o.Failed() {
+		o.breakSomething()
+		o.pass(time.Duration(o.rng.ExpFloat64() * float64(pick(o.rng, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))))
+		o.askSMInfo()
+		o.mendSomething()
+	}
+	o.mendAll()
+	o.pass(convergence)
+	if o.Failed() {
+		o.fail()
+		return
+	}
+	o.verify()
+}
+
+// verify is what must hold at the end.
+func (o *ordeal) verify() {
+	o.mustBeWhole(o.m)
+	before := o.sets()
+	if up := o.m.sweep(manager.Heavy); up.Failures > 0 || o.sets() != before {
+		o.Errorf("%d Sets in a further sweep: %v", o.sets()-before, up)
+	}
+	if st := o.m.Core.TxnStats(); st.OnWire > 0 || st.Parked > 0 {
+		o.Errorf("requests are left over: %+v", st)
+	}
+	o.askSMInfo()
+	if o.Failed() {
+		o.fail()
+	}
+}
+
+func (o *ordeal) fail() {
+	o.m.dump()
+	for _, l := range o.log {
+		o.Log(l)
+	}
+}
+
+// askSMInfo asks what anybody may ask at any time, and expects the answer at once.
+func (o *ordeal) askSMInfo() {
+	o.asks++
+	var d mad.Datagram
+	d.Packet.SetDirected(&mad.Route{}, mad.MethodGet, smp.AttrSMInfo, 0)
+	d.Packet.SetTID(o.asks)
+	answered := false
+	told := o.m.Told
+	o.m.Told = func(now time.Duration, a manager.Action) {
+		if send, ok := a.(manager.Send); ok {
+			for i := range send.Datagrams {
+				p := &send.Datagrams[i].Packet
+				answered = answered || p.TID() == o.asks && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGetResp
+			}
+		}
+		told(now, a)
+	}
+	o.Deliver(o.m.Manager, d)
+	o.m.Told = told
+	if !answered {
+		o.Errorf("at %v SMInfo was not answered", o.Fabric.Now())
+	}
+}
+
+// breakSomething does one random harm. What undoes it is kept.
+func (o *ordeal) breakSomething() {
+	node := int32(o.rng.IntN(o.Fabric.NumNodes()))
+	own := o.m.Station.At()
+	harm := o.rng.IntN(12)
+	o.log = append(o.log, fmt.Sprintf("%v harm %d at node %d %q", o.Fabric.Now(), harm, node, o.net.Nodes[node].Desc))
+	switch harm {
+	case 0, 1, 2:
+		at := net.End{Node: node, Port: uint8(1 + o.rng.IntN(int(o.Fabric.NumPorts(node))))}
+		o.Fabric.LinkDown(at)
+		o.heal = append(o.heal, func() { o.Fabric.LinkUp(at) })
+	case 3, 4:
+		at := uplinkOf(o.Fabric, o.rng)
+		o.Fabric.LinkDown(at)
+		if o.rng.IntN(2) == 0 {
+			o.Fabric.LinkUp(at) // a flap
+			return
+		}
+		o.heal = append(o.heal, func() { o.Fabric.LinkUp(at) })
+	case 5, 6:
+		if node != own.Node {
+			o.Fabric.Reboot(node)
+		}
+	case 7:
+		if node != own.Node {
+			o.Fabric.NodeDown(node)
+			o.heal = append(o.heal, func() { o.Fabric.NodeUp(node) })
+		}
+	case 8:
+		if node != own.Node {
+			o.Fabric.Mute(node, true)
+			o.heal = append(o.heal, func() { o.Fabric.Mute(node, false) })
+		}
+	case 9:
+		o.Fabric.LinkDown(own)
+		o.heal = append(o.heal, func() { o.Fabric.LinkUp(own) })
+	case 10:
+		o.recable()
+	case 11:
+		o.Ask(o.m.Manager, pick(o.rng, manager.Light, manager.Heavy))
+	}
+}
+
+// uplinkOf is a random port of a random switch.
+func uplinkOf(f *fabric.Fabric, rng *rand.Rand) net.End {
+	for {
+		node := int32(rng.IntN(f.NumNodes()))
+		if f.NodeType(node) == mad.Switch {
+			return net.End{Node: node, Port: uint8(1 + rng.IntN(int(f.NumPorts(node))))}
+		}
+	}
+}
+
+// recable moves an end of a random cable to a free port of the same switch.
+func (o *ordeal) recable() {
+	from := uplinkOf(o.Fabric, o.rng)
+	peer := o.Fabric.Peer(from)
+	if peer == net.NoEnd {
+		return
+	}
+	for num := 1; num <= int(o.Fabric.NumPorts(from.Node)); num++ {
+		to := net.End{Node: from.Node, Port: uint8(num)}
+		if o.Fabric.Peer(to) == net.NoEnd {
+			pi := o.Fabric.PortInfo(from)
+			o.Fabric.Plug(to, peer, max(pi.LinkWidthActive(), mad.Width1x), mad.HDR)
+			return
+		}
+	}
+}
+
+// mendSomething undoes one harm, half of the time.
+func (o *ordeal) mendSomething() {
+	if len(o.heal) == 0 || o.rng.IntN(2) == 0 {
+		return
+	}
+	i := o.rng.IntN(len(o.heal))
+	o.heal[i]()
+	o.heal = append(o.heal[:i], o.heal[i+1:]...)
+}
+
+// mendAll undoes every harm, and nothing is lost on the way any more.
+func (o *ordeal) mendAll() {
+	for _, undo := range o.heal {
+		undo()
+	}
+	o.heal = nil
+	for at := range o.Fabric.Ports() {
+		o.Fabric.LinkUp(at)
+	}
+	o.Fabric.SetFaults(fabric.Faults{})
+	o.log = append(o.log, fmt.Sprintf("%v all is mended", o.Fabric.Now()))
+}

@@ -1,0 +1,96 @@
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/topo"
+)
+
+// A quick walk asks each switch whether a port of it has changed its state, and
+// believes the previous walk about everything else: a port that has been ARMED or
+// ACTIVE all along leads where it led. The routes are new ones, over links that have
+// just been found up. It costs one SMP a switch, and what has changed costs as in a
+// full walk.
+//
+// It does not see what changes without a link falling: that is told by traps, which
+// ask for a full walk.
+
+// unchanged reports whether a quick walk may believe the previous one about a switch,
+// and if so takes its ports over.
+func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
+	node := m.b.Node(n)
+	old := m.before(node.GUID)
+	if old == topo.None || info.PortStateChange() || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+		return false
+	}
+	if top, certain := m.cfg.Top(node.GUID); !certain || top != info.LinearFDBTop() {
+		return false
+	}
+	m.switches[n] = &pendingSwitch{}
+	for num := range int(node.NumPorts) + 1 {
+		was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))]
+		if !was.Seen {
+			continue
+		}
+		e := topo.End{Node: n, Port: uint8(num)}
+		m.b.SetPort(e, &was.Info)
+		m.port(e, &was.Info)
+	}
+	return true
+}
+
+// before is a node of the previous walk that a quick walk may believe in, or None.
+func (m *Machine) before(guid mad.GUID) topo.NodeIdx {
+	if !m.cfg.Quick || m.cfg.Prev == nil {
+		return topo.None
+	}
+	n := m.cfg.Prev.FindNode(guid)
+	if n != topo.None && m.cfg.Prev.Nodes[n].Missed > 0 {
+		return topo.None
+	}
+	return n
+}
+
+// assume follows a port that has been up all along to where it led before, and
+// reports whether it has.
+func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
+	prev := m.cfg.Prev
+	old := m.before(m.b.Node(e.Node).GUID)
+	if old == topo.None || e.Port > prev.Nodes[old].NumPorts || info.PortState() < smp.PortArmed {
+		return false
+	}
+	was := &prev.Ports[prev.Port(old, e.Port)]
+	if was.Info.PortState() < smp.PortArmed || was.Peer == topo.None {
+		return false
+	}
+	far := &prev.Ports[was.Peer]
+	farNode := &prev.Nodes[far.Node]
+	if farNode.Missed > 0 {
+		return false
+	}
+	route, ok := m.routeOut(e)
+	if !ok {
+		return false
+	}
+	n, known := m.b.Find(farNode.GUID)
+	if !known {
+		arrived := farNode.Info
+		arrived.SetLocalPortNum(far.Num)
+		arrived.SetPortGUID(far.GUID)
+		n = m.b.AddNode(&arrived, route)
+		m.recall(n)
+		if m.b.Node(n).Desc == (smp.NodeDescription{}) {
+			m.queue.push(item{kind: kindDesc, node: n})
+		}
+	}
+	end := topo.End{Node: n, Port: far.Num}
+	m.join(e, end)
+	if farNode.Type != mad.Switch {
+		m.b.SetPortGUID(end, far.GUID)
+		m.b.SetPort(end, &far.Info)
+		m.port(end, &far.Info)
+	} else if !known {
+		m.queue.push(item{kind: kindSwitch, node: n})
+	}
+	return true
+}
