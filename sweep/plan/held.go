@@ -62,28 +62,23 @@ func (h *Held) Certain() bool {
 	return true
 }
 
-// Becoming is what the switch will hold when row has been written: row, with a
-// doubt on each block that is still to be.
-func (h *Held) Becoming(row []uint8, top mad.LID) *Held {
-	to := &Held{Top: top, Row: row}
+// becoming is what the switch will hold when row has been written: row, with a doubt
+// on each block that is still to be. When nothing is, it is h itself, and certain.
+func (h *Held) becoming(row []uint8) *Held {
+	if h.Certain() && len(h.Row) == len(row) && (len(row) == 0 || &h.Row[0] == &row[0]) {
+		return h
+	}
+	to := &Held{Row: row}
 	for b := range len(row) / routing.BlockSize {
 		if h.blockDiffers(row, b) {
 			to.Doubt(b)
 		}
 	}
+	if to.Certain() {
+		h.Row = row // shared from now on
+		return h
+	}
 	return to
-}
-
-func (h *Held) differs(row []uint8) bool {
-	if h.Certain() && len(h.Row) == len(row) && (len(row) == 0 || &h.Row[0] == &row[0]) {
-		return false
-	}
-	for b := range len(row) / routing.BlockSize {
-		if h.blockDiffers(row, b) {
-			return true
-		}
-	}
-	return false
 }
 
 func (h *Held) blockDiffers(row []uint8, block int) bool {

@@ -46,6 +46,7 @@ type Plan struct {
 type stage struct {
 	steps    []Step
 	switches []topo.SwitchIdx
+	becoming []*Held // of each of switches, what it will hold
 	blocks   int
 }
 
@@ -143,8 +144,12 @@ func (p *Plan) tables() stage {
 	}
 	st := stage{blocks: routing.RowLen(p.in.Tables.Top) / routing.BlockSize}
 	for s, n := range p.in.Topo.Switches {
-		if p.answers(n) && p.in.Held[s].differs(p.in.Tables.LFT[s]) {
+		if !p.answers(n) {
+			continue
+		}
+		if to := p.in.Held[s].becoming(p.in.Tables.LFT[s]); !to.Certain() {
 			st.switches = append(st.switches, topo.SwitchIdx(s))
+			st.becoming = append(st.becoming, to)
 		}
 	}
 	return st
@@ -251,7 +256,7 @@ func (p *Plan) Next() (step Step, ok bool) {
 		for p.next < len(st.switches) {
 			s := st.switches[p.next]
 			p.next++
-			if p.in.Held[s].blockDiffers(p.in.Tables.LFT[s], p.block) {
+			if !st.becoming[p.next-1].Known(p.block) {
 				step = p.port0(SetLFT, s)
 				step.Block = uint16(p.block)
 				return step, true
@@ -261,13 +266,16 @@ func (p *Plan) Next() (step Step, ok bool) {
 	return step, false
 }
 
-// Becoming notes, before a stage of forwarding tables begins, what each switch of
-// it is about to hold, and passes it to keep.
+// Becoming passes to keep, before a stage of forwarding tables begins, what each
+// switch of it is about to hold: the new table, with a doubt on each block that has
+// not been acknowledged.
 func (p *Plan) Becoming(keep func(topo.SwitchIdx, *Held)) {
-	for _, s := range p.stages[p.at].switches {
-		node := &p.in.Topo.Nodes[p.in.Topo.Switches[s]]
-		p.in.Held[s] = p.in.Held[s].Becoming(p.in.Tables.LFT[s], node.SwitchInfo.LinearFDBTop())
-		keep(s, p.in.Held[s])
+	st := &p.stages[p.at]
+	for i, s := range st.switches {
+		to := st.becoming[i]
+		to.Top = p.in.Topo.Nodes[p.in.Topo.Switches[s]].SwitchInfo.LinearFDBTop()
+		p.in.Held[s] = to
+		keep(s, to)
 	}
 }
 
