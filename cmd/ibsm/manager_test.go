@@ -1,0 +1,87 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+)
+
+// manager is a subnet manager that the tests can start. The harness is written for
+// any: OpenSM is the one that is known to be right.
+type manager struct {
+	name string
+	// start starts it on a node of a simulator, with further options.
+	start func(s *simulator, host string, options ...string) *process
+	// excused are fabcheck's findings that are not the manager's yet.
+	excused []*regexp.Regexp
+}
+
+// opensm is Debian's OpenSM. It writes its log at once and sweeps on traps alone.
+var opensm = manager{
+	name: "opensm",
+	start: func(s *simulator, host string, options ...string) *process {
+		s.t.Helper()
+		conf := s.path("opensm.conf")
+		if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
+			s.t.Fatal(err)
+		}
+		return s.startManager(host, append([]string{"ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop"}, options...)...)
+	},
+}
+
+// ibsm is the manager under test.
+var ibsm = manager{
+	name: "ibsm",
+	start: func(s *simulator, host string, options ...string) *process {
+		s.t.Helper()
+		return s.startManager(host, append([]string{program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0"}, options...)...)
+	},
+	// Its SA answers questions for one record, and knows no multicast.
+	excused: []*regexp.Regexp{
+		regexp.MustCompile(`^FAIL 17: no NodeRecords \(status 0x\w{1,4}\)`),
+		regexp.MustCompile(`^FAIL 17: status 0x\w{1,4} to GetTable\(MCMemberRecord\)`),
+		regexp.MustCompile(`^FAIL 21: status 0x\w{1,4} to Get\(MCMemberRecord\) of the IPv4 broadcast group`),
+	},
+}
+
+// bringUp starts the manager and returns when it says that the subnet is up.
+func (m *manager) bringUp(s *simulator, options ...string) *process {
+	s.t.Helper()
+	p := m.start(s, s.net.managerHost(), options...)
+	p.await("SUBNET UP")
+	return p
+}
+
+// programs are the commands of this module, built once.
+var programs struct {
+	sync.Mutex
+	dir string
+}
+
+// program builds a command of this module and returns where it is.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	programs.Lock()
+	defer programs.Unlock()
+	path := filepath.Join(programs.dir, name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	if r := run(t, "", nil, "go", "build", "-o", path, "ibsm/cmd/"+name); r.status != 0 {
+		t.Fatalf("go build %s: %s", name, r.stderr)
+	}
+	return path
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "ibsm-test-")
+	if err != nil {
+		panic(err)
+	}
+	programs.dir = dir
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}

@@ -1,0 +1,198 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for one event. It is long because the machine
+// may be busy with other tests, and it costs nothing where the event comes.
+func patience() time.Duration {
+	if proof() {
+		return 10 * time.Minute
+	}
+	return time.Minute
+}
+
+// proof tells whether the tests run in their full sizes.
+func proof() bool { return os.Getenv("IBSM_PROOF") != "" }
+
+// process is a program that runs beside the test, with all that it wrote so far. It
+// dies with the test, however the test ends.
+type process struct {
+	t    *testing.T
+	name string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it ended
+	err  error         // of its end; read after done
+
+	mu      sync.Mutex
+	output  []byte
+	read    int           // what await has passed
+	written chan struct{} // closed and replaced with every write
+}
+
+// start runs argv in dir with the variables env on top of the test's own. A nil
+// stdin is empty.
+func start(t *testing.T, stdin *os.File, dir string, env []string, argv ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: argv[0], done: make(chan struct{}), written: make(chan struct{})}
+	if p.name == "ibsim-run" {
+		p.name = argv[1]
+	}
+	p.cmd = command(t.Context(), dir, env, argv...)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if stdin != nil {
+		p.cmd.Stdin = stdin
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", p.name, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s wrote:\n%s", p.name, tail(p.text()))
+		}
+	})
+	return p
+}
+
+// command is argv, ready to run; the kernel kills it when the test process ends.
+func command(ctx context.Context, dir string, env []string, argv ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// Write takes what the process prints.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.output = append(p.output, b...)
+	close(p.written)
+	p.written = make(chan struct{})
+	return len(b), nil
+}
+
+// text is all that the process has printed.
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.output)
+}
+
+// await returns what the process prints up to and with the next occurrence of want,
+// and goes on behind it the next time.
+func (p *process) await(want string) string {
+	p.t.Helper()
+	late := time.NewTimer(patience())
+	defer late.Stop()
+	for ended := false; ; {
+		text, written, ok := p.next(want)
+		if ok {
+			return text
+		}
+		if ended {
+			p.t.Fatalf("%s ended (%v) before it said %q", p.name, p.err, want)
+		}
+		select {
+		case <-written:
+		case <-p.done:
+			ended = true // what it wrote last is still to be looked at
+		case <-late.C:
+			p.t.Fatalf("%s has not said %q within %v", p.name, want, patience())
+		}
+	}
+}
+
+// next is one look for want; without it, written tells when to look again.
+func (p *process) next(want string) (text string, written <-chan struct{}, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := bytes.Index(p.output[p.read:], []byte(want))
+	if at < 0 {
+		return "", p.written, false
+	}
+	from := p.read
+	p.read += at + len(want)
+	return string(p.output[from:p.read]), nil, true
+}
+
+// skip forgets what has been printed so far: the next await looks at what follows.
+func (p *process) skip() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read = len(p.output)
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("signal %s: %v", p.name, err)
+	}
+}
+
+// stop ends the process as an operator would, with SIGTERM.
+func (p *process) stop() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(patience()):
+		p.t.Fatalf("%s does not end on SIGTERM", p.name)
+	}
+}
+
+// kill ends the process at once and waits for its end.
+func (p *process) kill() {
+	p.cmd.Process.Kill() // an error means that it has ended
+	<-p.done
+}
+
+// result is a program that has ended.
+type result struct {
+	stdout, stderr string
+	status         int // exit status, -1 when a signal ended it
+}
+
+// run runs argv to its end.
+func run(t *testing.T, dir string, env []string, argv ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience())
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := command(ctx, dir, env, argv...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("%s has not ended within %v; it wrote:\n%s%s", argv, patience(), tail(out.String()), tail(errs.String()))
+	}
+	if cmd.ProcessState == nil {
+		t.Fatalf("%s: %v", argv, err)
+	}
+	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+// tail is the end of a long text.
+func tail(text string) string {
+	const most = 4000
+	if len(text) <= most {
+		return text
+	}
+	text = text[len(text)-most:]
+	return "[...]" + text[strings.IndexByte(text, '\n')+1:]
+}
