@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/routing"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
@@ -29,6 +30,18 @@ type Memory struct {
 type switchMemory struct {
 	held *plan.Held // what it holds; nil when nothing is known
 	row  []uint8    // what it was meant to hold; nil before it was routed first
+	up   portSet    // ports that the last walk found ARMED or ACTIVE
+}
+
+// portSet has a bit for each port of a switch.
+type portSet [4]uint64
+
+func (s *portSet) add(num uint8) { s[num/64] |= 1 << (num % 64) }
+
+func (s *portSet) empty() bool { return *s == portSet{} }
+
+func (s *portSet) meets(o *portSet) bool {
+	return s[0]&o[0]|s[1]&o[1]|s[2]&o[2]|s[3]&o[3] != 0
 }
 
 // NewMemory knows nothing.
@@ -56,7 +69,9 @@ func (m *Memory) top(guid mad.GUID) (mad.LID, bool) {
 }
 
 // learn takes over what a walk read, and forgets the tables of switches that have
-// rebooted: no port is past INIT any more, or LinearFDBTop is not what was written.
+// rebooted: LinearFDBTop is not what was written, or of the ports that the last walk
+// found in use none is any more. Ports that were armed since do not count: a switch
+// may have rebooted after that walk, and been armed by what was planned from it.
 func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 	for _, n := range t.Switches {
 		node := &t.Nodes[n]
@@ -68,13 +83,25 @@ func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 			s = &switchMemory{}
 			m.switches[node.GUID] = s
 		}
+		up := portsUp(t, node)
 		if read := tables[node.GUID]; read != nil {
 			s.held = plan.NewHeld(read.Top, read.Row, read.Missing)
 			m.adopted = m.adopted || !m.swept
-		} else if s.held != nil && (s.held.Top != node.SwitchInfo.LinearFDBTop() || m.rebooted(t, node)) {
+		} else if s.held != nil && (s.held.Top != node.SwitchInfo.LinearFDBTop() || !s.up.empty() && !s.up.meets(&up)) {
 			s.held = nil
 		}
+		s.up = up
 	}
+}
+
+// portsUp are the external ports of a switch that are ARMED or ACTIVE.
+func portsUp(t *topo.Topo, node *topo.Node) (up portSet) {
+	for num := uint8(1); num <= node.NumPorts; num++ {
+		if p := &t.Ports[node.First+topo.PortIdx(num)]; p.Seen && p.Info.PortState() >= smp.PortArmed {
+			up.add(num)
+		}
+	}
+	return up
 }
 
 // avoid marks the links of unhealthy ports in t, unless that would cut the subnet. It
@@ -120,16 +147,6 @@ func parts(t *topo.Topo) int {
 		n = max(n, part+1)
 	}
 	return int(n)
-}
-
-// rebooted reports whether the ports of a switch that carried traffic are all back
-// in INIT.
-func (m *Memory) rebooted(t *topo.Topo, node *topo.Node) bool {
-	if m.prev == nil || switchInUse(t, node) {
-		return false
-	}
-	old := m.prev.FindNode(node.GUID)
-	return old != topo.None && switchInUse(m.prev, &m.prev.Nodes[old])
 }
 
 // hush counts how long each ACTIVE port has had nothing behind it, and returns

@@ -72,7 +72,7 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		node := &t.Nodes[p.Node]
 		switch {
 		case p.Num == 0:
-			if switchInUse(t, node) {
+			if up := portsUp(t, node); !up.empty() {
 				lifeTime.add(node.SwitchInfo.LifeTimeValue())
 			}
 		case node.Type == mad.Switch:
@@ -118,16 +118,6 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		v.MaxOpVLs = opVLs // somebody capped them
 	}
 	return v
-}
-
-// switchInUse reports whether data may be flowing through a switch.
-func switchInUse(t *topo.Topo, node *topo.Node) bool {
-	for num := 1; num <= int(node.NumPorts); num++ {
-		if p := &t.Ports[node.First+topo.PortIdx(num)]; p.Seen && p.Info.PortState() >= smp.PortArmed {
-			return true
-		}
-	}
-	return false
 }
 
 // poll counts values and knows the commonest.
