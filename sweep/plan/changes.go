@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
+	"ibsm/mad"
 	"ibsm/mad/smp"
 )
 
@@ -22,7 +24,7 @@ func changes(is, w *smp.PortInfo) (out []string) {
 	field("SubnetTimeOut", is.SubnetTimeOut(), w.SubnetTimeOut())
 	field("M_KeyLeasePeriod", is.MKeyLeasePeriod(), w.MKeyLeasePeriod())
 	field("M_KeyProtectBits", is.MKeyProtectBits(), w.MKeyProtectBits())
-	field("NeighborMTU", is.NeighborMTU().Bytes(), w.NeighborMTU().Bytes())
+	field("NeighborMTU", mtuText(is.NeighborMTU()), mtuText(w.NeighborMTU()))
 	field("OperationalVLs", is.OperationalVLs(), w.OperationalVLs())
 	field("HOQLife", is.HOQLife(), w.HOQLife())
 	field("VLStallCount", is.VLStallCount(), w.VLStallCount())
@@ -34,17 +36,19 @@ func changes(is, w *smp.PortInfo) (out []string) {
 	return out
 }
 
+func mtuText(m mad.MTU) string {
+	if m.Bytes() == 0 {
+		return fmt.Sprintf("code %d", uint8(m))
+	}
+	return fmt.Sprint(m.Bytes())
+}
+
 // Fields names the managed fields in which bits are set, for a message.
 func Fields(bits *smp.PortInfo) (names []string) {
 	var zero smp.PortInfo
 	for _, c := range changes(&zero, bits) {
-		for i := range c {
-			if c[i] == ' ' {
-				c = c[:i]
-				break
-			}
-		}
-		names = append(names, c)
+		name, _, _ := strings.Cut(c, " ")
+		names = append(names, name)
 	}
 	return names
 }

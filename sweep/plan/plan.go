@@ -178,7 +178,7 @@ func (p *Plan) ports() (steps []Step) {
 func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 	t := p.in.Topo
 	port := &t.Ports[i]
-	if !port.Seen || !p.answers(port.Node) || arm && i == t.Self && !p.arms(i) {
+	if !port.Seen || !t.Answers(i) || p.homeless(i) || arm && i == t.Self && !p.arms(i) {
 		return steps
 	}
 	if arm && p.arms(i) {
@@ -216,7 +216,13 @@ func (p *Plan) joined(i topo.PortIdx) bool {
 	if port.Num == 0 {
 		return t.Nodes[port.Node].SwitchInfo.EnhancedPort0()
 	}
-	return port.Peer != topo.None && p.answers(t.Ports[port.Peer].Node) && t.Ports[port.Peer].Info.PortState() >= smp.PortInit
+	return port.Peer != topo.None && t.Answers(port.Peer) && t.Ports[port.Peer].Info.PortState() >= smp.PortInit &&
+		!p.homeless(i) && !p.homeless(port.Peer)
+}
+
+// homeless reports whether no LID was left for an end port. It is not touched.
+func (p *Plan) homeless(i topo.PortIdx) bool {
+	return !p.in.Topo.IsSwitchPort(i) && p.in.LIDs.Base[i] == 0
 }
 
 // reregisters reports whether the clients of a port are to be asked to register
@@ -235,7 +241,7 @@ func (p *Plan) activations() (steps []Step) {
 	for i := range t.Ports {
 		port := &t.Ports[i]
 		state := port.Info.PortState()
-		if p.in.Tables != nil && port.Seen && p.answers(port.Node) && p.joined(topo.PortIdx(i)) && (state == smp.PortInit || state == smp.PortArmed) {
+		if p.in.Tables != nil && port.Seen && t.Answers(topo.PortIdx(i)) && p.joined(topo.PortIdx(i)) && (state == smp.PortInit || state == smp.PortArmed) {
 			steps = append(steps, Step{Op: Activate, Port: topo.PortIdx(i)})
 		}
 	}

@@ -34,20 +34,9 @@ func (r Refusals) Learn(k Key, sent, held *smp.PortInfo) (bits smp.PortInfo, fou
 	if !any && r[k] == nil {
 		return bits, false
 	}
-	return r.refuse(k, sent, &d)
-}
-
-// refuse notes the bits d of sent as refused.
-func (r Refusals) refuse(k Key, sent, d *smp.PortInfo) (bits smp.PortInfo, found bool) {
 	e := r.entry(k)
-	for i := range d {
-		refused := d[i] &^ insisted[i]
-		bits[i] = refused &^ e.Bits[i]
-		found = found || bits[i] != 0
-		e.Bits[i] = e.Bits[i]&^(sent[i]^e.Sent[i]) | refused
-	}
-	e.Sent = *sent
-	return bits, found
+	e.tell(sent)
+	return e.refuse(&d)
 }
 
 func (r Refusals) entry(k Key) *Refusal {
@@ -59,33 +48,55 @@ func (r Refusals) entry(k Key) *Refusal {
 	return e
 }
 
+// tell notes what the port is told. Where that is news, all is open again: by whole
+// bytes, since a field that is told another value may differ from it in other bits.
+func (e *Refusal) tell(w *smp.PortInfo) {
+	for i := range w {
+		if (w[i]^e.Sent[i])&managed[i] != 0 {
+			e.Bits[i], e.Asked = 0, 0
+		}
+	}
+	e.Sent = *w
+}
+
+// refuse notes the bits d of what was sent as refused, and returns those that were
+// not known to be.
+func (e *Refusal) refuse(d *smp.PortInfo) (bits smp.PortInfo, found bool) {
+	for i := range d {
+		refused := d[i] &^ insisted[i]
+		bits[i] = refused &^ e.Bits[i]
+		found = found || bits[i] != 0
+		e.Bits[i] |= refused
+	}
+	return bits, found
+}
+
 // wants takes from a difference the bits that the port is known to refuse, and
 // tells whether any is left to be sent. up says that the port is not in INIT, so
 // that what it was told before should have lasted.
 func (r Refusals) wants(k Key, w, d *smp.PortInfo, up bool) bool {
-	if known := r[k]; known != nil {
+	known := r[k]
+	if known != nil {
+		known.tell(w)
 		for i := range d {
-			d[i] &^= known.Bits[i] &^ (w[i] ^ known.Sent[i])
+			d[i] &^= known.Bits[i]
 		}
 	}
-	left, ours := false, false // anything, and anything that is not insisted upon
+	must, may := false, false // anything that is insisted upon, and anything else
 	for i := range d {
-		left = left || d[i] != 0
-		ours = ours || d[i]&^insisted[i] != 0
+		must = must || d[i]&insisted[i] != 0
+		may = may || d[i]&^insisted[i] != 0
 	}
-	if !up || !ours {
-		return left
-	}
-	e := r.entry(k)
-	if _, changed := differs(&e.Sent, w); changed {
-		e.Sent, e.Asked, e.Bits = *w, 0, smp.PortInfo{}
-	}
-	if e.Asked++; e.Asked > maxAsked {
-		r.refuse(k, w, d)
-		left = false
-		for i := range d {
-			left = left || d[i]&insisted[i] != 0
+	switch {
+	case may && up:
+		e := r.entry(k)
+		e.tell(w)
+		if e.Asked++; e.Asked > maxAsked {
+			e.refuse(d)
+			may = false
 		}
+	case known != nil:
+		known.Asked = 0
 	}
-	return left
+	return must || may
 }
