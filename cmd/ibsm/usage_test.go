@@ -30,8 +30,8 @@ func TestRefusals(t *testing.T) {
 		{"value out of range", "", "--fabric fattree:k=4 -l 8 -o", 2, `ibsm: error: .+`},
 		{"argument too many", "", "--fabric fattree:k=4 -o nonsense", 2, `ibsm: error: .*"nonsense".*`},
 		{"no fabric", "", "-o", 2, `ibsm: error: .+`},
-		{"no ibsim, once", "", "--ibsim -o", 1, `ibsm: error: .*ibsim.*`},
-		{"no ibsim, dry run", "", "--ibsim --dry-run", 1, `ibsm: error: .*ibsim.*`},
+		{"no ibsim, once", "", "--ibsim -f ibsm.log -o", 1, `ibsm: error: .*ibsim.*`},
+		{"no ibsim, dry run", "", "--ibsim -f ibsm.log --dry-run", 1, `ibsm: error: .*ibsim.*`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

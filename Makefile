@@ -1,0 +1,41 @@
+# See CONTRIBUTING.md for what each target is for.
+
+staticcheck = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+check_sources = ../shared/check
+
+build:
+	go build -o bin/ ./cmd/...
+
+# All tests in their small size.
+test: deps fabcheck
+	.ci/go-test -timeout 10m ./...
+
+# The same tests in the sizes that the project's claims are about.
+proof: deps fabcheck
+	IBSM_PROOF=1 .ci/go-test -timeout 3h ./...
+
+# What must hold before a commit.
+check: deps fabcheck
+	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
+	go vet ./...
+	go run $(staticcheck) ./...
+	.ci/go-test -timeout 30m -race ./...
+	$(MAKE) fuzz-short
+
+# Every fuzz target, a few seconds each.
+fuzz-short:
+	.ci/fuzz 5s
+
+bench:
+	go test -run '^$$' -bench . ./...
+
+deps:
+	@.ci/deps
+
+# The witness fabcheck lies beside the checkout where there is one; tests that need
+# it and do not find bin/fabcheck are skipped and named.
+fabcheck:
+	@if [ -d $(check_sources) ]; then mkdir -p bin && \
+	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
+
+.PHONY: build test proof check fuzz-short bench deps fabcheck
