@@ -66,7 +66,6 @@ type Core struct {
 	abdicate  bool   // mastership ended while a Job was out
 	portDown  bool   // it was told that our own port is down
 	upOnce    bool   // SUBNET UP has been told
-	confirmed bool   // the first sweep's changes have been looked at again
 	gen       uint64
 	reign     uint64
 	polledAt  mad.Route

@@ -193,7 +193,6 @@ func (c *Core) standBy() {
 func (c *Core) abandon() {
 	c.cancel()
 	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
-	c.confirmed = false
 	c.unpublish()
 	if c.sweeper.Phase() == sweep.Computing {
 		c.abdicate = true
@@ -240,10 +239,9 @@ func (c *Core) finish() {
 		c.want(true, "links changed, or Sets failed, during the last sweep")
 	case trouble != "":
 		c.backoff = min(max(2*c.backoff, time.Second), maxBackoff)
-	case out.Found.Changed && !c.confirmed:
+	case out.Found.Changed: // the plan cleared it, with whatever happened since the walk
 		c.want(true, "what may have changed before it was listened to")
 	}
-	c.confirmed = true
 	c.trouble = trouble
 	if c.cfg.Once && !c.heavy {
 		c.finishOnce(trouble)
