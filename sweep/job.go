@@ -66,11 +66,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	}
 	a := assignLIDs(t, out.Values.LMC, m.lids, reserved, j.settings.ReassignLIDs && !m.swept)
 	out.LIDs, out.Conflicts, out.Exhausted = a.lids, a.conflicts, a.exhausted
-	for _, p := range t.EndPorts {
-		if base := a.lids.Base[p]; base != 0 {
-			m.lids[t.Ports[p].GUID] = base
-		}
-	}
+	a.remember(m.lids)
 
 	out.held = make([]*plan.Held, len(t.Switches))
 	for s, n := range t.Switches {

@@ -51,11 +51,11 @@ func assignLIDs(t *topo.Topo, lmc uint8, remembered map[mad.GUID]mad.LID, reserv
 		}
 		for guid, lid := range remembered {
 			if t.FindPort(guid) == topo.None {
-				a.speakFor(lid)
+				a.speakFor(lid, 1<<lmc) // one is enough for a switch; which it was is not known
 			}
 		}
 		for _, lid := range reserved {
-			a.speakFor(lid)
+			a.speakFor(lid, 1)
 		}
 		for _, p := range order {
 			if a.lids.Base[p] == 0 {
@@ -68,8 +68,43 @@ func assignLIDs(t *topo.Topo, lmc uint8, remembered map[mad.GUID]mad.LID, reserv
 			a.allot(p)
 		}
 	}
+	if len(a.exhausted) > 0 && !anew {
+		if present := presentOnly(t, remembered); len(present) < len(remembered) {
+			return assignLIDs(t, lmc, present, reserved, false)
+		}
+	}
 	a.index()
 	return a
+}
+
+// presentOnly is remembered without ports that are absent: their LIDs are kept only
+// as long as there are others.
+func presentOnly(t *topo.Topo, remembered map[mad.GUID]mad.LID) map[mad.GUID]mad.LID {
+	present := map[mad.GUID]mad.LID{}
+	for guid, lid := range remembered {
+		if t.FindPort(guid) != topo.None {
+			present[guid] = lid
+		}
+	}
+	return present
+}
+
+// remember notes what was assigned, and forgets absent ports whose LIDs were given
+// away.
+func (a *assignment) remember(lids map[mad.GUID]mad.LID) {
+	for guid, lid := range lids {
+		for l := int(lid); l < int(lid)+1<<a.lmc; l++ {
+			if owner := a.lids.PortOf(mad.LID(l)); owner != topo.None && a.t.FindPort(guid) == topo.None {
+				delete(lids, guid)
+				break
+			}
+		}
+	}
+	for _, p := range a.t.EndPorts {
+		if base := a.lids.Base[p]; base != 0 {
+			lids[a.t.Ports[p].GUID] = base
+		}
+	}
 }
 
 // order is the end ports with our own first.
@@ -84,15 +119,27 @@ func (a *assignment) order() []topo.PortIdx {
 	return order
 }
 
-// lidLimit is the highest LID that fits the forwarding table of every switch.
+// lidLimit is the highest LID that fits the forwarding table of every switch. In a
+// subnet that is in use, a switch that is not in use yet does not count: were its
+// table too small, all others would have to move for it.
 func lidLimit(t *topo.Topo) int {
-	limit := int(mad.MaxUnicastLID)
+	all, used := int(mad.MaxUnicastLID), int(mad.MaxUnicastLID)
+	inUse := false
 	for _, n := range t.Switches {
-		if fdbCap := int(t.Nodes[n].SwitchInfo.LinearFDBCap()); fdbCap > 0 {
+		node := &t.Nodes[n]
+		limit := int(mad.MaxUnicastLID)
+		if fdbCap := int(node.SwitchInfo.LinearFDBCap()); fdbCap > 0 {
 			limit = min(limit, fdbCap-1)
 		}
+		all = min(all, limit)
+		if up := portsUp(t, node); !up.empty() {
+			used, inUse = min(used, limit), true
+		}
 	}
-	return limit
+	if inUse {
+		return used
+	}
+	return all
 }
 
 // lmcOf is the LMC of a port: switches have one LID.
@@ -117,10 +164,12 @@ func (a *assignment) fits(base mad.LID, lmc uint8) bool {
 	return true
 }
 
-// speakFor keeps a LID from being given out.
-func (a *assignment) speakFor(lid mad.LID) {
-	if lid.IsUnicast() && a.owner[lid] == topo.None {
-		a.owner[lid] = spoken
+// speakFor keeps LIDs from being given out.
+func (a *assignment) speakFor(base mad.LID, count int) {
+	for l := int(base); l < int(base)+count; l++ {
+		if mad.LID(l).IsUnicast() && a.owner[l] == topo.None {
+			a.owner[l] = spoken
+		}
 	}
 }
 

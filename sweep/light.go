@@ -16,6 +16,7 @@ import (
 type light struct {
 	t      *topo.Topo
 	memory *Memory
+	mkey   mad.MKey
 	asks   []ask
 	open   int
 	reason string // why a heavy sweep is needed; "" while none is
@@ -36,8 +37,8 @@ type ask struct {
 	out  bool // one hop beyond the port
 }
 
-func newLight(t *topo.Topo, m *Memory, sms []topo.PortIdx) *light {
-	l := &light{t: t, memory: m}
+func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []topo.PortIdx) *light {
+	l := &light{t: t, memory: m, mkey: key}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
 		if t.Nodes[n].Missed == 0 {
@@ -76,7 +77,7 @@ func (l *light) next() (req txn.Request, ok bool) {
 		a := l.asks[0]
 		l.asks = l.asks[1:]
 		port := &l.t.Ports[a.port]
-		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node)}
+		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node), MKey: l.mkey}
 		req.Tag = uint64(a.attr)<<32 | uint64(uint32(a.port))
 		switch {
 		case a.out:

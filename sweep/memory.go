@@ -53,8 +53,9 @@ func NewMemory() *Memory {
 }
 
 // forgetReign drops what does not outlive mastership: another manager may have
-// written tables and ports since. LIDs and the quirks of devices stay.
+// written tables and given LIDs since. The quirks of devices stay.
 func (m *Memory) forgetReign() {
+	m.lids = map[mad.GUID]mad.LID{}
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
 	m.prev, m.adopted, m.swept = nil, false, false
@@ -159,8 +160,8 @@ func (m *Memory) hush(t *topo.Topo) (dead []topo.PortIdx, grace bool) {
 		}
 		k := plan.Key{Node: t.Nodes[t.Ports[i].Node].GUID, Port: t.Ports[i].Num}
 		counts[k] = m.silent[k] + 1
-		if m.missedBefore(k) {
-			counts[k] = topo.MaxMissed + 1 // the walk has waited for it already
+		if m.waited(k) {
+			counts[k] = topo.MaxMissed + 1
 		}
 		if counts[k] > topo.MaxMissed {
 			dead = append(dead, topo.PortIdx(i))
@@ -172,13 +173,18 @@ func (m *Memory) hush(t *topo.Topo) (dead []topo.PortIdx, grace bool) {
 	return dead, grace
 }
 
-// missedBefore reports whether a port led to a node in the previous topo.
-func (m *Memory) missedBefore(k plan.Key) bool {
+// waited reports whether the node behind a port has been waited for already: it was
+// kept for as long as a node is.
+func (m *Memory) waited(k plan.Key) bool {
 	if m.prev == nil {
 		return false
 	}
 	n := m.prev.FindNode(k.Node)
-	return n != topo.None && k.Port <= m.prev.Nodes[n].NumPorts && m.prev.Ports[m.prev.Port(n, k.Port)].Peer != topo.None
+	if n == topo.None || k.Port > m.prev.Nodes[n].NumPorts {
+		return false
+	}
+	peer := m.prev.Ports[m.prev.Port(n, k.Port)].Peer
+	return peer != topo.None && m.prev.Nodes[m.prev.Ports[peer].Node].Missed >= topo.MaxMissed
 }
 
 // grown reports whether t has a link between switches, in use, that prev had not.

@@ -77,8 +77,9 @@ func (p *program) next() (txn.Request, bool) {
 		if n := len(p.again); n > 0 {
 			st := p.again[n-1]
 			p.again = p.again[:n-1]
-			if req, ok := p.c.Plan.Request(st); ok || st.Op == plan.Activate {
-				req.Method, req.Data, req.Tag = mad.MethodGet, [mad.DataSize]byte{}, stepTag(st)|lookAgain
+			if set, ok := p.c.Plan.Set(st); ok || st.Op == plan.Activate {
+				req := p.request(st, &set)
+				req.Method, req.Data, req.Tag = mad.MethodGet, [mad.DataSize]byte{}, req.Tag|lookAgain
 				p.open++
 				return req, true
 			}
@@ -90,14 +91,20 @@ func (p *program) next() (txn.Request, bool) {
 		if p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts || p.unready(st) {
 			continue
 		}
-		req, ok := p.c.Plan.Request(st)
+		set, ok := p.c.Plan.Set(st)
 		if !ok {
 			continue
 		}
-		req.Tag = stepTag(st)
-		p.sets[req.Attr]++
+		p.sets[set.Attr]++
 		p.open++
-		return req, true
+		return p.request(st, &set), true
+	}
+}
+
+func (p *program) request(st plan.Step, set *plan.Set) txn.Request {
+	return txn.Request{
+		Class: mad.ClassDirected, Route: set.Route, Method: mad.MethodSet, Attr: set.Attr, Mod: set.Mod, MKey: set.MKey,
+		Data: set.Data, Node: int32(p.c.Topo.Ports[st.Port].Node), Tag: stepTag(st),
 	}
 }
 
@@ -121,7 +128,7 @@ func (p *program) unready(st plan.Step) bool {
 		return false
 	}
 	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-	if node.Switch == topo.None || p.memory.switches[node.GUID].held.Certain() {
+	if node.Switch == topo.None || p.memory.switches[node.GUID].held.Certain() && node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top {
 		return false
 	}
 	if st.Op == plan.Arm {

@@ -66,8 +66,8 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 	cut := false // some link runs with fewer VLs than both ends can
 	for i := range t.Ports {
 		p := &t.Ports[i]
-		if !p.Seen || p.Info.PortState() < smp.PortActive || p.Num != 0 && p.Peer == topo.None {
-			continue
+		if !p.Seen || p.Num != 0 && (p.Info.PortState() < smp.PortActive || p.Peer == topo.None) {
+			continue // port 0 has no link, and a base one no state
 		}
 		node := &t.Nodes[p.Node]
 		switch {

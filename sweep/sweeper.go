@@ -89,7 +89,7 @@ func (s *Sweeper) Walk(master, quick bool) {
 // Look begins a light sweep. There must have been a heavy one.
 func (s *Sweeper) Look() {
 	s.phase = Looking
-	s.light = newLight(s.memory.prev, s.memory, s.sms)
+	s.light = newLight(s.memory.prev, s.memory, s.cfg.Settings.MKey.Value, s.sms)
 }
 
 // Known reports whether there is a subnet to look at.

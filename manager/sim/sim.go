@@ -11,7 +11,6 @@ import (
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/manager"
-	"ibsm/sweep"
 	"ibsm/sweep/view"
 )
 
@@ -21,6 +20,9 @@ type World struct {
 	Managers []*Manager
 	// ComputeTime is how long a Job takes in virtual time.
 	ComputeTime time.Duration
+	// StepTook, when set, is told how long a core computed for one event, in real
+	// time.
+	StepTook func(time.Duration)
 	// Steps counts what the managers were given, so that a run can be bounded
 	// even where time stands still.
 	Steps int
@@ -40,7 +42,7 @@ type Manager struct {
 	Heard func(received []mad.Datagram)
 
 	begun bool
-	job   *sweep.Computed // result that is on its way
+	job   *manager.Computed // result that is on its way
 	done  time.Duration
 	out   bool // a job is out
 	buf   []mad.Datagram
@@ -126,7 +128,7 @@ func (w *World) attend(m *Manager) {
 		w.step(m, manager.Event{Received: received})
 	case m.out && m.done <= w.Fabric.Now():
 		m.out = false
-		w.step(m, manager.Event{Computed: &manager.Computed{Result: m.job}})
+		w.step(m, manager.Event{Computed: m.job})
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.Event{})
 	}
@@ -135,7 +137,12 @@ func (w *World) attend(m *Manager) {
 func (w *World) step(m *Manager, ev manager.Event) {
 	w.Steps++
 	m.begun = true
-	for _, a := range m.Core.Step(w.Fabric.Now(), ev) {
+	began := time.Now()
+	actions := m.Core.Step(w.Fabric.Now(), ev)
+	if w.StepTook != nil {
+		w.StepTook(time.Since(began))
+	}
+	for _, a := range actions {
 		if m.Told != nil {
 			m.Told(w.Fabric.Now(), a)
 		}
@@ -143,9 +150,9 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		case manager.Send:
 			m.Station.Send(a.Datagrams)
 		case manager.Compute:
-			m.job, m.out, m.done = a.Job.Run(context.Background()), true, w.Fabric.Now()+w.ComputeTime
+			m.job, m.out, m.done = &manager.Computed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
 		case manager.Cancel:
-			m.job, m.done = nil, w.Fabric.Now()
+			m.job, m.done = &manager.Computed{}, w.Fabric.Now()
 		case manager.Publish:
 			m.View = a.View
 		case manager.Exit:

@@ -10,7 +10,6 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/mad/txn"
 	"ibsm/routing"
 	"ibsm/sweep/topo"
 )
@@ -303,37 +302,46 @@ func (p *Plan) Empty() bool {
 	return !slices.ContainsFunc(p.stages, func(st stage) bool { return len(st.steps) > 0 || len(st.switches) > 0 })
 }
 
-// Request is the Set of a step, with the port as the Topo has it now. ok is false
-// when the step has become pointless, or the port cannot be reached.
-func (p *Plan) Request(st Step) (req txn.Request, ok bool) {
+// Set is what a step writes.
+type Set struct {
+	Route mad.Route
+	MKey  mad.MKey // that the port asks for
+	Attr  mad.AttrID
+	Mod   uint32
+	Data  [mad.DataSize]byte
+}
+
+// Set is what a step writes, with the port as the Topo has it now. ok is false when
+// the step has become pointless, or the port cannot be reached.
+func (p *Plan) Set(st Step) (set Set, ok bool) {
 	t := p.in.Topo
 	port := &t.Ports[st.Port]
-	req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodSet, Node: int32(port.Node), MKey: p.mkey(st.Port)}
-	if req.Route, ok = t.RouteTo(st.Port); !ok {
-		return req, false
+	set.MKey = p.mkey(st.Port)
+	if set.Route, ok = t.RouteTo(st.Port); !ok {
+		return set, false
 	}
 	node := &t.Nodes[port.Node]
 	switch st.Op {
 	case ClearChange:
-		req.Attr = smp.AttrSwitchInfo
+		set.Attr = smp.AttrSwitchInfo
 		info := node.SwitchInfo
 		info.SetPortStateChange(true)
-		req.Data = info
+		set.Data = info
 	case DisableAR:
-		req.Attr = smp.AttrARInfo
+		set.Attr = smp.AttrARInfo
 		info := node.ARInfo
 		info.SetEnabled(false)
-		req.Data = info
+		set.Data = info
 	case SetSwitch:
-		req.Attr, req.Data = smp.AttrSwitchInfo, p.wantedSwitch(port.Node)
+		set.Attr, set.Data = smp.AttrSwitchInfo, p.wantedSwitch(port.Node)
 	case SetLFT:
-		req.Attr, req.Mod = smp.AttrLinearForwardingTable, uint32(st.Block)
-		copy(req.Data[:], p.in.Tables.LFT[node.Switch][int(st.Block)*routing.BlockSize:])
+		set.Attr, set.Mod = smp.AttrLinearForwardingTable, uint32(st.Block)
+		copy(set.Data[:], p.in.Tables.LFT[node.Switch][int(st.Block)*routing.BlockSize:])
 	default:
-		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(port.Num, !node.PlainSpeeds)
-		req.Data, ok = p.portData(st)
+		set.Attr, set.Mod = smp.AttrPortInfo, smp.PortInfoMod(port.Num, !node.PlainSpeeds)
+		set.Data, ok = p.portData(st)
 	}
-	return req, ok
+	return set, ok
 }
 
 // portData is the PortInfo of a step.

@@ -151,40 +151,40 @@ func TestRequests(t *testing.T) {
 	s.in.Values.ReregisterAll = true
 	p := New(s.in)
 	host := s.at(hostGUID, 1)
-	armed, _ := p.Request(Step{Op: Arm, Port: host})
+	armed, _ := p.Set(Step{Op: Arm, Port: host})
 	if data := (*smp.PortInfo)(&armed.Data); data.PortState() != smp.PortArmed || data.LID() != 4 || !data.ClientReregister() {
 		t.Errorf("arming sends %v, LID %v, reregister %v", data.PortState(), data.LID(), data.ClientReregister())
 	}
-	if _, ok := p.Request(Step{Op: Activate, Port: host}); ok {
+	if _, ok := p.Set(Step{Op: Activate, Port: host}); ok {
 		t.Error("a port in INIT is activated")
 	}
 	s.info(hostGUID, 1).SetPortState(smp.PortArmed)
-	if _, ok := p.Request(Step{Op: Activate, Port: host}); ok {
+	if _, ok := p.Set(Step{Op: Activate, Port: host}); ok {
 		t.Error("a port is activated before its peer is ARMED")
 	}
 	s.info(sw2GUID, 2).SetPortState(smp.PortArmed)
-	active, ok := p.Request(Step{Op: Activate, Port: host})
+	active, ok := p.Set(Step{Op: Activate, Port: host})
 	if data := (*smp.PortInfo)(&active.Data); !ok || data.PortState() != smp.PortActive || data.ClientReregister() {
 		t.Errorf("activating: %v, %v, reregister %v", ok, data.PortState(), data.ClientReregister())
 	}
-	off, _ := p.Request(Step{Op: ShutOff, Port: host})
+	off, _ := p.Set(Step{Op: ShutOff, Port: host})
 	if data := (*smp.PortInfo)(&off.Data); data.PortState() != smp.PortDown || data.PortPhysicalState() != smp.PhysDisabled {
 		t.Errorf("shutting off: %v %v", data.PortState(), data.PortPhysicalState())
 	}
 	s.Nodes[s.FindNode(hostGUID)].PlainSpeeds = true
-	if plain, _ := p.Request(Step{Op: SetPort, Port: host}); plain.Mod != 1 {
+	if plain, _ := p.Set(Step{Op: SetPort, Port: host}); plain.Mod != 1 {
 		t.Errorf("a device that knows no extended speeds is sent modifier %#x", plain.Mod)
 	}
 
 	sw := s.at(sw1GUID, 0)
 	s.Nodes[s.Switches[0]].SwitchInfo.SetPortStateChange(true)
-	clear, _ := p.Request(Step{Op: ClearChange, Port: sw})
-	set, _ := p.Request(Step{Op: SetSwitch, Port: sw})
+	clear, _ := p.Set(Step{Op: ClearChange, Port: sw})
+	set, _ := p.Set(Step{Op: SetSwitch, Port: sw})
 	if c, s := (*smp.SwitchInfo)(&clear.Data), (*smp.SwitchInfo)(&set.Data); !c.PortStateChange() || s.PortStateChange() ||
 		s.LinearFDBTop() != 5 || s.LifeTimeValue() != 16 {
 		t.Errorf("SwitchInfo: clearing %v, setting %v, top %d, life time %d", c.PortStateChange(), s.PortStateChange(), s.LinearFDBTop(), s.LifeTimeValue())
 	}
-	lft, _ := p.Request(Step{Op: SetLFT, Port: sw})
+	lft, _ := p.Set(Step{Op: SetLFT, Port: sw})
 	if string(lft.Data[:]) != string(s.in.Tables.LFT[0]) || lft.Attr != smp.AttrLinearForwardingTable || lft.Mod != 0 {
 		t.Errorf("block 0 is sent as %v %d", lft.Attr, lft.Mod)
 	}

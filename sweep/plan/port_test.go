@@ -140,7 +140,7 @@ func TestWantedKeepsMKey(t *testing.T) {
 			keeper = 0
 		}
 		s.info(c.node, keeper).SetMKey(c.port)
-		if req, _ := p.Request(Step{Op: SetPort, Port: s.at(c.node, c.num)}); req.MKey != c.want {
+		if req, _ := p.Set(Step{Op: SetPort, Port: s.at(c.node, c.num)}); req.MKey != c.want {
 			t.Errorf("node %v port %d is shown M_Key %#x, want %#x", c.node, c.num, uint64(req.MKey), uint64(c.want))
 		}
 	}

@@ -101,7 +101,7 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 		held := map[topo.SwitchIdx]*Held{}
 		p.Becoming(func(sw topo.SwitchIdx, h *Held) { held[sw] = h })
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
-			req, ok := p.Request(st)
+			req, ok := p.Set(st)
 			if !ok {
 				t.Fatalf("step %q cannot be taken", p.Tell(st))
 			}
