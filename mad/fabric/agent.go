@@ -12,15 +12,15 @@ func (f *Fabric) atQP0(at int32, dlid mad.LID, d *mad.Datagram) {
 	f.stats.count(p)
 	method := p.Method()
 	switch {
-	case method == mad.MethodTrapRepress && f.repress(f.mgmt(at), p):
+	case method == mad.MethodTrapRepress && f.repress(f.mgmt(at), d):
 	case method.IsResponse() || method == mad.MethodTrap || p.AttrID() == smp.AttrSMInfo:
 		f.deliver(at, d)
 	case f.nodeOf(at).mute:
-		f.drop(DropMute)
+		f.drop(DropMute, d)
 	case f.answer(at, p):
 		f.reply(at, dlid, d)
 	default:
-		f.drop(DropMKey)
+		f.drop(DropMKey, d)
 	}
 }
 
@@ -65,7 +65,7 @@ func (f *Fabric) reply(at int32, dlid mad.LID, d *mad.Datagram) {
 		to, why = f.route(f.mgmt(at), &t)
 	}
 	if why != Delivered {
-		f.drop(why)
+		f.drop(why, d)
 		return
 	}
 	f.onWire(evDeliver, to, d)

@@ -48,11 +48,12 @@ type Fabric struct {
 	byGUID map[mad.GUID]int32
 	stats  Stats
 	serial uint64 // of traps and trainings
-
+	onDrop func(d *mad.Datagram, why Drop)
 }
 
 // node is what belongs to a node as a whole.
 type node struct {
+	id       string
 	first    int32 // index of its port 0
 	typ      mad.NodeType
 	numPorts uint8
@@ -126,6 +127,7 @@ func (f *Fabric) addNode(i int32, n *net.Node) {
 		panic(fmt.Sprintf("fabric: node %s has %d ports, want 1 to 254", n.ID, len(n.Ports)-1))
 	}
 	d := &f.nodes[i]
+	d.id = n.ID
 	d.typ, d.numPorts, d.caps = n.Type, uint8(n.NumPorts()), defaultCaps(n)
 	if f.cfg.Caps != nil {
 		f.cfg.Caps(i, n, &d.caps)

@@ -19,6 +19,13 @@ type Faults struct {
 // SetFaults changes the random faults from now on.
 func (f *Fabric) SetFaults(x Faults) { f.cfg.Faults = x }
 
+// SetLatency changes the time from one end of a path to the other. What is on its
+// way keeps the old one.
+func (f *Fabric) SetLatency(d time.Duration) { f.cfg.Latency = d }
+
+// Faults are the random faults in force, and the latency.
+func (f *Fabric) Faults() (Faults, time.Duration) { return f.cfg.Faults, f.cfg.Latency }
+
 func (f *Fabric) chance(rate float64) bool { return rate > 0 && f.random.Float64() < rate }
 
 // onWire lets a packet happen at port after its way over the fabric, or lose it.
@@ -26,7 +33,7 @@ func (f *Fabric) chance(rate float64) bool { return rate > 0 && f.random.Float64
 func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) {
 	x := &f.cfg.Faults
 	if f.chance(x.Loss) {
-		f.drop(DropLoss)
+		f.drop(DropLoss, d)
 		return
 	}
 	if f.chance(x.Duplicate) {

@@ -171,7 +171,7 @@ func (f *Fabric) owns(i int32, l mad.LID) bool {
 // it meets is the fabric as it is now. Addr still says where it is to go.
 func (f *Fabric) arrive(from int32, d *mad.Datagram) {
 	if f.nodeOf(from).gone {
-		f.drop(DropNodeGone)
+		f.drop(DropNodeGone, d)
 		return
 	}
 	p := &d.Packet
@@ -193,9 +193,9 @@ func (f *Fabric) arrive(from int32, d *mad.Datagram) {
 	}
 	switch {
 	case why != Delivered:
-		f.drop(why)
+		f.drop(why, d)
 	case f.nodeOf(at).gone:
-		f.drop(DropNodeGone)
+		f.drop(DropNodeGone, d)
 	case p.MgmtClass().IsSubnet():
 		f.atQP0(at, dlid, d)
 	default:
@@ -240,9 +240,9 @@ func (f *Fabric) deliver(at int32, d *mad.Datagram) {
 	s := f.ports[f.mgmt(at)].station
 	switch {
 	case f.nodeOf(at).gone:
-		f.drop(DropNodeGone)
+		f.drop(DropNodeGone, d)
 	case s == nil:
-		f.drop(DropNoStation)
+		f.drop(DropNoStation, d)
 	default:
 		s.put(d)
 	}

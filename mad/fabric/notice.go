@@ -92,8 +92,8 @@ func (f *Fabric) sendTrap(m int32, serial uint64) {
 
 // repress ends the trap that a TrapRepress answers; ok is false when the agent sent
 // none such.
-func (f *Fabric) repress(m int32, p *mad.Packet) (ok bool) {
-	n := f.nodeOf(m)
+func (f *Fabric) repress(m int32, d *mad.Datagram) (ok bool) {
+	n, p := f.nodeOf(m), &d.Packet
 	number := (*smp.Notice)(p.Data()).TrapNumber()
 	i := slices.IndexFunc(n.traps, func(t trap) bool {
 		return t.port == m && t.sent && t.tid == p.TID() && t.notice.TrapNumber() == number
@@ -104,7 +104,7 @@ func (f *Fabric) repress(m int32, p *mad.Packet) (ok bool) {
 	if f.checkMKey(m, p) {
 		n.traps = slices.Delete(n.traps, i, i+1)
 	} else {
-		f.drop(DropMKey)
+		f.drop(DropMKey, d)
 	}
 	return true
 }

@@ -23,6 +23,35 @@ func (f *Fabric) NodeType(node int32) mad.NodeType { return f.nodes[node].typ }
 // Powered reports whether the node has power.
 func (f *Fabric) Powered(node int32) bool { return !f.nodes[node].gone }
 
+// NodeID is what the Net calls the node.
+func (f *Fabric) NodeID(node int32) string { return f.nodes[node].id }
+
+// FindNode returns the node with that ID, or else the first with that description,
+// by the port where a program on it sits: port 0 of a switch, port 1 otherwise.
+func (f *Fabric) FindNode(name string) (net.End, bool) {
+	found := int32(-1)
+	for i := range f.nodes {
+		if f.nodes[i].id == name {
+			found = int32(i)
+			break
+		}
+		if found < 0 && f.nodes[i].desc.String() == name {
+			found = int32(i)
+		}
+	}
+	if found < 0 {
+		return net.NoEnd, false
+	}
+	return f.end(f.mgmt(f.nodes[found].first)), true
+}
+
+// NodeInfo is what the node says of itself to an SMP that came in by that port.
+func (f *Fabric) NodeInfo(at net.End) smp.NodeInfo {
+	var d [mad.DataSize]byte
+	f.nodeInfo(f.must(at), false, 0, &d)
+	return d
+}
+
 // Find returns the end port or switch port 0 with that GUID; the first one where
 // several have it.
 func (f *Fabric) Find(port mad.GUID) (net.End, bool) {

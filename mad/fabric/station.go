@@ -79,7 +79,7 @@ func (s *Station) Pending() int { return len(s.inbox) - s.head }
 
 func (s *Station) put(d *mad.Datagram) {
 	if s.Pending() >= maxInbox {
-		s.f.drop(DropInboxFull)
+		s.f.drop(DropInboxFull, d)
 		return
 	}
 	if s.head > len(s.inbox)/2 {

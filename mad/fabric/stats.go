@@ -80,4 +80,14 @@ func (f *Fabric) Stats() Stats {
 // ResetStats sets all counters to zero.
 func (f *Fabric) ResetStats() { f.stats = Stats{SMPs: make(map[Kind]uint64)} }
 
-func (f *Fabric) drop(why Drop) { f.stats.Drops[why]++ }
+// SetOnDrop has fn told of each packet of a station or an agent that is lost, and
+// why: d is valid during the call. Probes are not reported.
+func (f *Fabric) SetOnDrop(fn func(d *mad.Datagram, why Drop)) { f.onDrop = fn }
+
+func (f *Fabric) drop(why Drop, d *mad.Datagram) {
+	f.stats.Drops[why]++
+	if f.onDrop != nil {
+		lost := *d // a copy, lest every packet be allocated for fn's sake
+		f.onDrop(&lost, why)
+	}
+}

@@ -38,7 +38,7 @@ func EnvConfig(getenv func(string) string) (Config, error) {
 }
 
 // maxServerPort leaves room for the data ports, which follow the control port.
-const maxServerPort = 65535 - maxClients
+const maxServerPort = 65535 - maxSlots
 
 // maxSockName is what fits into a socket address with the longest suffix and the
 // NULs around it.

@@ -31,16 +31,22 @@ const (
 type controlType uint32
 
 const (
-	controlError      controlType = 0 // a reply only
-	controlConnect    controlType = 1
-	controlDisconnect controlType = 2
-	controlGetPort    controlType = 3
-	controlGetGUID    controlType = 6
-	controlSetIsSM    controlType = 9
+	controlError       controlType = 0 // a reply only
+	controlConnect     controlType = 1
+	controlDisconnect  controlType = 2
+	controlGetPort     controlType = 3
+	controlGetVendor   controlType = 4
+	controlGetGID      controlType = 5
+	controlGetGUID     controlType = 6
+	controlGetNodeInfo controlType = 7
+	controlGetPortInfo controlType = 8
+	controlSetIsSM     controlType = 9
+	controlGetPKeys    controlType = 10
 )
 
-// maxClients is how many clients the simulator serves, each in a slot.
-const maxClients = 10
+// maxSlots bounds how many clients a simulator serves, each in a slot. ibsim serves
+// 10, Server more.
+const maxSlots = 1024
 
 // control is one message of the control socket.
 type control struct {
@@ -87,17 +93,22 @@ const (
 
 type clientInfo struct {
 	id   uint32
+	isSM bool
 	node string
 }
 
 func (i *clientInfo) encode(c *control) {
 	c.length = clientInfoSize
 	binary.NativeEndian.PutUint32(c.data[0:], i.id)
+	if i.isSM {
+		binary.NativeEndian.PutUint32(c.data[8:], 1)
+	}
 	copy(c.data[12:12+nodeIDSize-1], i.node)
 }
 
 func (i *clientInfo) decode(c *control) {
 	i.id = binary.NativeEndian.Uint32(c.data[0:])
+	i.isSM = binary.NativeEndian.Uint32(c.data[8:]) != 0
 	node, _, _ := bytes.Cut(c.data[12:12+nodeIDSize], []byte{0})
 	i.node = string(node)
 }

@@ -48,6 +48,34 @@ func encodeFrame(b *[frameSize]byte, d *mad.Datagram) {
 	copy(b[frameHeader:], d.Packet[:])
 }
 
+// encodeToClient writes a datagram as the simulator delivers it to a client whose
+// port has that LID: the address is the source's.
+func encodeToClient(b *[frameSize]byte, d *mad.Datagram, lid mad.LID) {
+	encodeFrame(b, d)
+	if d.LID == mad.PermissiveLID {
+		lid = mad.PermissiveLID
+	}
+	putLID(b[0:], lid)
+	putLID(b[4:], d.LID)
+	binary.BigEndian.PutUint32(b[8:], uint32(d.QP()))
+	binary.BigEndian.PutUint32(b[12:], d.QPN)
+}
+
+// decodeFromClient reads a datagram as the simulator receives it from a client: the
+// address is the destination's.
+func decodeFromClient(d *mad.Datagram, b []byte) error {
+	if err := decodeFrame(d, b); err != nil {
+		return err
+	}
+	source := getLID(b[4:])
+	d.Addr = mad.Addr{LID: getLID(b[0:]), QPN: binary.BigEndian.Uint32(b[8:]), PathBits: uint8(source)}
+	d.TimedOut = false
+	return nil
+}
+
+// putTimedOut makes a client's request one that comes back to it.
+func putTimedOut(b *[frameSize]byte) { binary.BigEndian.PutUint32(b[16:], statusTimedOut) }
+
 // decodeFrame reads a datagram as a client receives it: the address is the
 // source's. Any status means that the simulator gives a request back.
 func decodeFrame(d *mad.Datagram, b []byte) error {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -42,9 +43,11 @@ Hca	1 "H3"
 // simulators counts those of this process, for their names.
 var simulators atomic.Int32
 
-// simulator is a running ibsim of Debian's ibsim-utils.
+// simulator is a running ibsim of Debian's ibsim-utils, or a Server of ours.
 type simulator struct {
 	Config
+	kill    func()
+	server  *Server // ours
 	cmd     *exec.Cmd
 	console io.Writer
 	prompts *bufio.Reader
@@ -85,6 +88,10 @@ func launchSimulator(t testing.TB, topology string, args ...string) *simulator {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	s.kill = sync.OnceFunc(func() {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+	})
 	t.Cleanup(s.kill)
 	s.prompts = bufio.NewReader(out)
 	s.waitFor(t, "sim (inactive)>")
@@ -108,11 +115,6 @@ func (s *simulator) waitFor(t testing.TB, prompt string) {
 		}
 		seen.WriteByte(b)
 	}
-}
-
-func (s *simulator) kill() {
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
 }
 
 // dial attaches and runs an engine on the port until the test ends.

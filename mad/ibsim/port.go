@@ -73,10 +73,10 @@ func (p *Port) attach(ctx context.Context, cfg Config, id uint32) error {
 	info.encode(&c)
 	switch err := p.ask(ctx, &c); {
 	case errors.Is(err, errRefused) && cfg.Node != "":
-		return fmt.Errorf("simulator at %s: client refused: it has no node %q, or has %d clients already",
-			p.where, cfg.Node, maxClients)
+		return fmt.Errorf("simulator at %s: client refused: it has no node %q, or no room for another client",
+			p.where, cfg.Node)
 	case errors.Is(err, errRefused):
-		return fmt.Errorf("simulator at %s: client refused: it has %d clients already", p.where, maxClients)
+		return fmt.Errorf("simulator at %s: client refused: it has no room for another", p.where)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return missing(cfg)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -85,8 +85,8 @@ func (p *Port) attach(ctx context.Context, cfg Config, id uint32) error {
 		return fmt.Errorf("simulator at %s: %w", p.where, err)
 	}
 	info.decode(&c)
-	if info.id >= maxClients {
-		return fmt.Errorf("simulator at %s: gave client slot %d: want 0 to %d", p.where, info.id, maxClients-1)
+	if info.id >= maxSlots {
+		return fmt.Errorf("simulator at %s: gave client slot %d: want 0 to %d", p.where, info.id, maxSlots-1)
 	}
 	p.slot, p.node = info.id, info.node
 	c = control{kind: controlGetGUID, length: 8}

@@ -11,19 +11,25 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/fabric"
 	"ibsm/mad/txn"
 )
 
 // remotePort is a control port that little else uses, for ibsim's -r.
 const remotePort = 27070
 
-// modes runs a test over the local sockets and over UDP.
+// modes runs a test with ibsim and with our Server, over the local sockets and over
+// UDP.
 func modes(t *testing.T, test func(t *testing.T, s *simulator)) {
 	t.Run("local", func(t *testing.T) { test(t, startSimulator(t, smallNet)) })
 	t.Run("remote", func(t *testing.T) {
 		s := startSimulator(t, smallNet, "-r", "-l", fmt.Sprint(remotePort))
 		s.Server, s.Port = "localhost", remotePort
 		test(t, s)
+	})
+	t.Run("Server local", func(t *testing.T) { test(t, serve(t, smallNet, fabric.Config{}, ServerConfig{})) })
+	t.Run("Server remote", func(t *testing.T) {
+		test(t, serve(t, smallNet, fabric.Config{}, ServerConfig{Listen: fmt.Sprint("127.0.0.1:", remotePort)}))
 	})
 }
 
@@ -195,6 +201,9 @@ func TestDialFails(t *testing.T) {
 	}
 }
 
+// maxClients is how many ibsim serves.
+const maxClients = 10
+
 // Slots are given back: far more clients than the simulator serves at a time.
 func TestCloseFreesTheSlot(t *testing.T) {
 	s := startSimulator(t, smallNet)
@@ -214,7 +223,7 @@ func TestCloseFreesTheSlot(t *testing.T) {
 		}
 		open = append(open, p)
 	}
-	if _, err := Dial(t.Context(), s.Config); err == nil || !strings.Contains(err.Error(), "10 clients") {
+	if _, err := Dial(t.Context(), s.Config); err == nil || !strings.Contains(err.Error(), "no room for another") {
 		t.Errorf("client %d: %v", maxClients+1, err)
 	}
 	for _, p := range open {
@@ -229,7 +238,7 @@ func TestServerDies(t *testing.T) {
 		for i := range requests {
 			requests[i] = nodeInfo(1, 3, 2)
 		}
-		go s.cmd.Process.Kill()
+		go s.kill()
 		_, err := e.Do(t.Context(), txn.Config{}, requests)
 		if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "is gone") {
 			t.Errorf("%v: want that the simulator is gone", err)

@@ -1,0 +1,178 @@
+package ibsim
+
+import (
+	"syscall"
+
+	"ibsm/mad"
+)
+
+// client is one that is connected: a slot with a data socket, at a seat.
+type client struct {
+	slot int
+	id   uint32
+	from string // its control socket
+	fd   int    // data socket, connected to the client's
+	peer syscall.Sockaddr
+	seat *seat
+	isSM bool
+
+	asked   asked
+	queue   [][frameSize]byte // queue[head:] is for the client to read
+	head    int
+	paused  bool // its requests wait until it reads
+	waiting bool // to write the queue
+	dead    bool // and to be detached at the end of the turn
+}
+
+// A client that has pauseAt datagrams to read is not listened to until it has read
+// half of them: as long as it reads at all, no answer to it is lost. What others
+// send it is queued up to maxQueue and then lost.
+const (
+	pauseAt  = 1024
+	maxQueue = 16384
+)
+
+func (c *client) queued() int { return len(c.queue) - c.head }
+
+// heed says which readiness of the client's socket matters.
+func (s *Server) heed(c *client, paused, waiting bool) {
+	if c.paused != paused || c.waiting != waiting {
+		c.paused, c.waiting = paused, waiting
+		s.poll.set(c.fd, !paused, waiting)
+	}
+}
+
+// receive reads requests and answers of a client.
+func (s *Server) receive(c *client) {
+	for range batchSize {
+		if c.paused || c.dead {
+			return
+		}
+		n, err := syscall.Read(c.fd, s.frame[:])
+		switch {
+		case err == syscall.EINTR:
+		case err == syscall.EAGAIN:
+			return
+		case err != nil:
+			s.bury(c)
+			return
+		default:
+			s.take(c, s.frame[:n])
+		}
+	}
+}
+
+// take puts a client's datagram on the wire. The slot takes the place of the upper
+// 16 bits of a request's TID and leads its answer back.
+func (s *Server) take(c *client, b []byte) {
+	d := &s.batch[0]
+	if decodeFromClient(d, b) != nil {
+		s.stats.Malformed++
+		return
+	}
+	p := &d.Packet
+	switch method := p.Method(); {
+	case method == mad.MethodTrapRepress:
+		// umad2sim takes it for a request and puts an agent into the TID; of the
+		// fabric's own TIDs the lower half is all there is.
+		p.SetTID(p.TID() & 0xffffffff)
+	case method.IsResponse():
+		if p.MgmtClass() == mad.ClassDirected && p.HopPointer() == 0 {
+			p.SetHopPointer(p.HopCount() + 1)
+		}
+	default:
+		p.SetTID(mad.TID(c.slot)<<48 | p.TID()&(1<<48-1))
+		if method != mad.MethodTrap && method != mad.MethodSend {
+			copy(b[frameHeader:], p[:madHeader])
+			if !c.asked.add(p.TID(), (*[frameSize]byte)(b), s.now) {
+				s.sendBack(c, (*[frameSize]byte)(b))
+				return
+			}
+		}
+	}
+	c.seat.station.Send(s.batch[:1])
+	s.handOut()
+}
+
+// put gives a client a datagram, or queues it when it has others to read.
+func (s *Server) put(c *client, b *[frameSize]byte) {
+	if c.dead {
+		return
+	}
+	if c.queued() == 0 {
+		switch err := s.write(c, b); err {
+		case nil:
+			return
+		case syscall.EAGAIN:
+		default:
+			s.bury(c)
+			return
+		}
+	}
+	if c.queued() >= maxQueue {
+		s.stats.Dropped++
+		return
+	}
+	if c.head > len(c.queue)/2 {
+		c.queue = c.queue[:copy(c.queue, c.queue[c.head:])]
+		c.head = 0
+	}
+	c.queue = append(c.queue, *b)
+	s.heed(c, c.paused || c.queued() >= pauseAt, true)
+}
+
+// flush writes what waits as far as the client's socket takes it.
+func (s *Server) flush(c *client) {
+	for c.queued() > 0 {
+		switch err := s.write(c, &c.queue[c.head]); err {
+		case nil:
+			c.head++
+		case syscall.EAGAIN:
+			s.heed(c, c.paused && c.queued() > pauseAt/2, true)
+			return
+		default:
+			s.bury(c)
+			return
+		}
+	}
+	c.queue, c.head = c.queue[:0], 0
+	s.heed(c, false, false)
+}
+
+func (s *Server) write(c *client, b *[frameSize]byte) error {
+	for {
+		if _, err := syscall.Write(c.fd, b[:]); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+// bury marks a client that is gone. Its seat may be in use further up the stack:
+// the end of the turn takes it away.
+func (s *Server) bury(c *client) {
+	if !c.dead {
+		c.dead = true
+		s.stats.Died++
+		s.dead = append(s.dead, c)
+	}
+}
+
+// reap detaches the clients that died during the turn.
+func (s *Server) reap() {
+	for len(s.dead) > 0 {
+		c := s.dead[0]
+		s.dead = s.dead[1:]
+		s.detach(c)
+	}
+}
+
+// detach frees a client's slot and seat.
+func (s *Server) detach(c *client) {
+	c.dead = true
+	if s.clients[c.slot] == c {
+		s.clients[c.slot] = nil
+		delete(s.byFD, c.fd)
+		closeSocket(c.fd)
+		s.leave(c)
+	}
+}
