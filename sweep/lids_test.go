@@ -1,0 +1,272 @@
+package sweep
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/smp"
+	"ibsm/sweep/topo"
+)
+
+// star is a switch (GUID 0x1000) with hosts on it, whose port GUIDs are 0x11, 0x21, ...;
+// the first host is our own. All ports are as after power-up.
+func star(t testing.TB, hosts int) *topo.Topo {
+	t.Helper()
+	n := &net.Net{Nodes: []net.Node{{Type: mad.Switch, GUID: 0x1000, Ports: []net.Port{{GUID: 0x1000, Peer: net.NoEnd}}}}}
+	for i := range hosts {
+		guid := mad.GUID(i+1) << 4
+		n.Nodes[0].Ports = append(n.Nodes[0].Ports, net.Port{Peer: net.End{Node: int32(i + 1), Port: 1}})
+		n.Nodes = append(n.Nodes, net.Node{Type: mad.CA, GUID: guid, Ports: []net.Port{
+			{Peer: net.NoEnd}, {GUID: guid + 1, Peer: net.End{Node: 0, Port: uint8(i + 1)}},
+		}})
+	}
+	top, err := topo.FromNet(n, net.End{Node: 1, Port: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+func reports(t *topo.Topo, lids map[mad.GUID]mad.LID) {
+	for guid, lid := range lids {
+		t.Ports[t.FindPort(guid)].Info.SetLID(lid)
+	}
+}
+
+// active puts every port that has a link, and port 0, into a state.
+func active(t *topo.Topo, s smp.PortState) {
+	for i := range t.Ports {
+		if p := &t.Ports[i]; p.Peer != topo.None || p.Num == 0 {
+			p.Info.SetPortState(s)
+		}
+	}
+}
+
+func TestAssignLIDs(t *testing.T) {
+	type lids = map[mad.GUID]mad.LID
+	for _, c := range []struct {
+		name       string
+		lmc        uint8
+		fdbCap     uint16
+		remembered lids
+		reported   lids
+		reserved   []mad.LID
+		anew       bool
+		want       lids // 0x1000 is the switch
+		conflicts  []LIDConflict
+		exhausted  []mad.GUID
+	}{
+		{name: "cold: ours first, then by GUID", want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
+		{name: "what is reported stays", reported: lids{0x11: 7, 0x21: 3, 0x1000: 1}, want: lids{0x11: 7, 0x21: 3, 0x31: 2, 0x1000: 1}},
+		{name: "what is remembered goes before what is reported", remembered: lids{0x21: 9}, reported: lids{0x21: 5},
+			want: lids{0x11: 1, 0x21: 9, 0x31: 2, 0x1000: 3}},
+		{name: "even at another port", remembered: lids{0x31: 5}, reported: lids{0x21: 5},
+			want: lids{0x11: 1, 0x21: 2, 0x31: 5, 0x1000: 3}, conflicts: []LIDConflict{{0x21, 5, 0x31}}},
+		{name: "of two that report one the first keeps it", reported: lids{0x21: 5, 0x31: 5}, want: lids{0x11: 1, 0x21: 5, 0x31: 2, 0x1000: 3},
+			conflicts: []LIDConflict{{0x31, 5, 0x21}}},
+		{name: "ours keeps it against a lower GUID", reported: lids{0x11: 5, 0x21: 5}, want: lids{0x11: 5, 0x21: 1, 0x31: 2, 0x1000: 3},
+			conflicts: []LIDConflict{{0x21, 5, 0x11}}},
+		{name: "an absent port keeps its LID", remembered: lids{0x99: 1}, reported: lids{0x21: 1}, want: lids{0x11: 2, 0x21: 3, 0x31: 4, 0x1000: 5},
+			conflicts: []LIDConflict{{0x21, 1, 0}}},
+		{name: "a reserved LID is left alone", reserved: []mad.LID{1, 3}, reported: lids{0x21: 3}, want: lids{0x11: 2, 0x21: 4, 0x31: 5, 0x1000: 6},
+			conflicts: []LIDConflict{{0x21, 3, 0}}},
+		{name: "multicast and permissive LIDs are none", reported: lids{0x11: 0xc000, 0x21: 0xffff}, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
+		{name: "the highest LID", reported: lids{0x21: 0xbfff}, want: lids{0x11: 1, 0x21: 0xbfff, 0x31: 2, 0x1000: 3}},
+		{name: "anew", anew: true, remembered: lids{0x21: 9, 0x99: 1}, reported: lids{0x31: 7}, reserved: []mad.LID{2},
+			want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
+		{name: "LMC: aligned, and one for a switch", lmc: 2, want: lids{0x11: 4, 0x21: 8, 0x31: 12, 0x1000: 1}},
+		{name: "LMC: what is not aligned moves", lmc: 1, reported: lids{0x11: 4, 0x21: 7, 0x1000: 5}, want: lids{0x11: 4, 0x21: 2, 0x31: 6, 0x1000: 1},
+			conflicts: []LIDConflict{{0x21, 7, 0}, {0x1000, 5, 0x11}}},
+		{name: "LMC: the range of an absent port", lmc: 1, remembered: lids{0x99: 2}, reported: lids{0x1000: 3}, want: lids{0x11: 4, 0x21: 6, 0x31: 8, 0x1000: 1},
+			conflicts: []LIDConflict{{0x1000, 3, 0}}},
+		{name: "LMC: a range beyond the last LID", lmc: 3, fdbCap: 20, reported: lids{0x11: 16}, want: lids{0x11: 8, 0x21: 0, 0x31: 0, 0x1000: 1},
+			conflicts: []LIDConflict{{0x11, 16, 0}}, exhausted: []mad.GUID{0x21, 0x31}},
+		{name: "a small table", fdbCap: 4, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 0}, exhausted: []mad.GUID{0x1000}},
+		{name: "a LID beyond a small table", fdbCap: 8, reported: lids{0x21: 8, 0x31: 7}, want: lids{0x11: 1, 0x21: 2, 0x31: 7, 0x1000: 3},
+			conflicts: []LIDConflict{{0x21, 8, 0}}},
+		{name: "the absent give way when there are no others", fdbCap: 5, remembered: lids{0x99: 1, 0x31: 4}, want: lids{0x11: 1, 0x21: 2, 0x31: 4, 0x1000: 3}},
+		{name: "a switch that tells no capacity", fdbCap: 0xffff, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
+	} {
+		top := star(t, 3)
+		if c.fdbCap != 0 {
+			top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(c.fdbCap)
+		}
+		reports(top, c.reported)
+		a := assignLIDs(top, c.lmc, c.remembered, c.reserved, c.anew)
+		for guid, want := range c.want {
+			if got := a.lids.Base[top.FindPort(guid)]; got != want {
+				t.Errorf("%s: port %v has LID %v, want %v", c.name, guid, got, want)
+			}
+		}
+		if !slices.Equal(a.conflicts, c.conflicts) {
+			t.Errorf("%s: conflicts %v, want %v", c.name, a.conflicts, c.conflicts)
+		}
+		if !slices.Equal(a.exhausted, c.exhausted) {
+			t.Errorf("%s: without a LID %v, want %v", c.name, a.exhausted, c.exhausted)
+		}
+		checkLIDs(t, c.name, a)
+	}
+}
+
+// checkLIDs proves an assignment port by port and LID by LID.
+func checkLIDs(t *testing.T, name string, a *assignment) {
+	t.Helper()
+	owner := map[mad.LID]topo.PortIdx{}
+	top := mad.LID(0)
+	for i := range a.t.Ports {
+		base, lmc := a.lids.Base[i], a.lids.LMC[i]
+		if base == 0 {
+			continue
+		}
+		if !slices.Contains(a.t.EndPorts, topo.PortIdx(i)) {
+			t.Errorf("%s: port %d is no end port and has LID %v", name, i, base)
+		}
+		if want := a.lmcOf(topo.PortIdx(i)); lmc != want || base&(1<<lmc-1) != 0 {
+			t.Errorf("%s: LID %v with LMC %d, want %d", name, base, lmc, want)
+		}
+		for l := base; l < base+1<<lmc; l++ {
+			if other, taken := owner[l]; taken {
+				t.Errorf("%s: LID %v belongs to ports %d and %d", name, l, other, i)
+			}
+			if !l.IsUnicast() {
+				t.Errorf("%s: LID %v is given out", name, l)
+			}
+			owner[l] = topo.PortIdx(i)
+			top = max(top, l)
+		}
+	}
+	if a.lids.Top != top || len(a.lids.Owner) != int(top)+1 {
+		t.Errorf("%s: top %v of %d owners, want %v", name, a.lids.Top, len(a.lids.Owner), top)
+	}
+	for l := range mad.LID(1000) {
+		want, owned := owner[l]
+		if !owned {
+			want = topo.None
+		}
+		if got := a.lids.PortOf(l); got != want {
+			t.Errorf("%s: LID %v belongs to port %d, want %d", name, l, got, want)
+		}
+	}
+}
+
+// TestAssignLIDsRandom holds assignments of random subnets against the rules: no two
+// ports share a LID, no port moves without a reason, and a port without a LID means
+// that none is free.
+func TestAssignLIDsRandom(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		top := star(t, 1+r.IntN(30))
+		lmc := uint8(r.IntN(4))
+		limit := 8 + r.IntN(200)
+		top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(uint16(limit + 1))
+		lid := func() mad.LID { return mad.LID(r.IntN(limit+20)) &^ (1<<r.IntN(4) - 1) }
+		remembered := map[mad.GUID]mad.LID{}
+		var reserved []mad.LID
+		for _, p := range top.EndPorts {
+			if r.IntN(2) == 0 {
+				top.Ports[p].Info.SetLID(lid())
+			}
+		}
+		for range r.IntN(4) {
+			reserved = append(reserved, lid())
+		}
+		// What is remembered comes from an earlier assignment, so it never overlaps.
+		first := assignLIDs(top, lmc, nil, nil, true)
+		for _, p := range top.EndPorts {
+			if base := first.lids.Base[p]; base != 0 && r.IntN(3) == 0 {
+				remembered[top.Ports[p].GUID] = base
+			}
+		}
+		a := assignLIDs(top, lmc, remembered, reserved, false)
+		name := fmt.Sprintf("seed %d", seed)
+		checkLIDs(t, name, a)
+		for _, p := range top.EndPorts {
+			port := &top.Ports[p]
+			base := a.lids.Base[p]
+			if want, ok := remembered[port.GUID]; ok && base != want {
+				t.Errorf("%s: port %v is remembered by LID %v and has %v", name, port.GUID, want, base)
+			}
+			if base != 0 && int(base)+1<<a.lids.LMC[p]-1 > limit {
+				t.Errorf("%s: LID %v is beyond %d", name, base, limit)
+			}
+			if base == 0 && hasRoom(a, p, reserved) {
+				t.Errorf("%s: port %v has no LID though one is free", name, port.GUID)
+			}
+			if slices.Contains(reserved, base) && base != 0 && base != remembered[port.GUID] {
+				t.Errorf("%s: port %v has the reserved LID %v", name, port.GUID, base)
+			}
+		}
+		if again := assignLIDs(top, lmc, remembered, reserved, false); !slices.Equal(again.lids.Base, a.lids.Base) {
+			t.Errorf("%s: the same question has two answers", name)
+		}
+		settled := map[mad.GUID]mad.LID{}
+		a.remember(settled)
+		if again := assignLIDs(top, lmc, settled, nil, false); !slices.Equal(again.lids.Base, a.lids.Base) && len(a.exhausted) == 0 {
+			t.Errorf("%s: what was assigned does not last", name)
+		}
+	}
+}
+
+// hasRoom searches for free LIDs one by one.
+func hasRoom(a *assignment, p topo.PortIdx, reserved []mad.LID) bool {
+	size := 1 << a.lmcOf(p)
+	for base := size; base+size-1 <= a.limit; base += size {
+		free := true
+		for l := base; l < base+size; l++ {
+			free = free && a.lids.PortOf(mad.LID(l)) == topo.None && !slices.Contains(reserved, mad.LID(l))
+		}
+		if free {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSmallSwitchJoins: a switch with a table too small for a subnet in use does not
+// move the LIDs of others.
+func TestSmallSwitchJoins(t *testing.T) {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := topo.FromNet(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := &top.Nodes[top.Switches[3]]
+	small.SwitchInfo.SetLinearFDBCap(8)
+	if got := lidLimit(top); got != 7 {
+		t.Errorf("in a subnet that is not in use the limit is %d", got)
+	}
+	active(top, smp.PortActive)
+	for num := range small.NumPorts {
+		top.Ports[small.First+1+topo.PortIdx(num)].Info.SetPortState(smp.PortInit)
+	}
+	if got := lidLimit(top); got != int(mad.MaxUnicastLID) {
+		t.Errorf("a switch that joins sets the limit to %d", got)
+	}
+	top.Ports[small.First+1].Info.SetPortState(smp.PortArmed)
+	if got := lidLimit(top); got != 7 {
+		t.Errorf("a switch that is in use does not count: %d", got)
+	}
+}
+
+func TestRemember(t *testing.T) {
+	top := star(t, 3)
+	top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(5)
+	lids := map[mad.GUID]mad.LID{0x99: 1, 0x98: 40}
+	assignLIDs(top, 0, lids, nil, false).remember(lids)
+	want := map[mad.GUID]mad.LID{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4, 0x98: 40}
+	if len(lids) != len(want) {
+		t.Errorf("remembered %v, want %v", lids, want)
+	}
+	for guid, lid := range want {
+		if lids[guid] != lid {
+			t.Errorf("remembered %v, want %v", lids, want)
+		}
+	}
+}
