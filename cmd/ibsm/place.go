@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,7 +46,10 @@ func newPlace(o *options) (place, error) {
 func loadNet(spec string) (*net.Net, error) {
 	if net.IsSpec(spec) {
 		n, err := net.Generate(spec)
-		if err != nil {
+		var wrong *net.SpecError
+		if errors.As(err, &wrong) && wrong.Hint != "" {
+			return nil, &usageError{err.Error(), wrong.Hint}
+		} else if err != nil {
 			return nil, &usageError{err.Error(), "ibfabric gen --help describes the generators"}
 		}
 		return n, nil
