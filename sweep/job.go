@@ -57,7 +57,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	dead, grace := m.hush(t)
 	var babblers []topo.PortIdx
 	out.Unavoidable, babblers = m.avoid(t)
-	out.Values = resolve(&j.settings, t)
+	out.Values = m.resolve(&j.settings, t)
 	out.Values.ReregisterAll, out.Values.NoReregister = !m.swept, j.settings.NoReregister
 
 	var reserved []mad.LID

@@ -24,6 +24,8 @@ type Memory struct {
 	prev      *topo.Topo // as the last sweep left it
 	adopted   bool       // the routes are another manager's: mended, never improved unasked
 	swept     bool       // a sweep has been completed in this reign
+	settings  Settings   // that values were made of
+	values    plan.Values
 }
 
 // switchMemory is what is known of a switch's routes.
@@ -103,6 +105,15 @@ func portsUp(t *topo.Topo, node *topo.Node) (up portSet) {
 		}
 	}
 	return up
+}
+
+// resolve fills the settings up once in a reign. Later the fabric is no witness: it
+// holds what it was told, but for ports that do not hold it.
+func (m *Memory) resolve(s *Settings, t *topo.Topo) plan.Values {
+	if !m.swept || m.settings != *s {
+		m.settings, m.values = *s, resolve(s, t)
+	}
+	return m.values
 }
 
 // avoid marks the links of unhealthy ports in t, unless that would cut the subnet. It
