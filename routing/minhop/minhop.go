@@ -91,9 +91,14 @@ func (p *problem) hasPrev() bool {
 func (p *problem) routeAll(ctx context.Context, rows [][]uint8) error {
 	return routing.Parallel(ctx, len(rows), func() func(int) {
 		pl := newPlacer(p)
+		st := newStanding(p)
 		var row []uint8
 		return func(i int) {
 			s := topo.SwitchIdx(i)
+			if p.Keep == routing.KeepMinimal && st.stands(s) {
+				rows[s] = p.prev(s)
+				return
+			}
 			if row == nil {
 				row = make([]uint8, routing.RowLen(p.LIDs.Top))
 			}
