@@ -71,7 +71,7 @@ type Core struct {
 	polledAt  mad.Route
 	own       ownPort
 	actCount  uint32
-	known     map[discover.Finding]bool // findings told already
+	known     map[discover.Finding]bool // findings of the last walk; true when told
 	traps     traps
 	renames   renames
 	view      *view.View // published last; nil when not master

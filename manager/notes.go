@@ -59,14 +59,17 @@ func (c *Core) tell() {
 	}
 }
 
-// findings tells what a walk found out of order, each once as long as it lasts.
+// findings tells what a walk found out of order, each once as long as it lasts. What
+// may only be a link that has just changed is told when the next walk finds it too.
 func (c *Core) findings(found *discover.Result) {
 	now := map[discover.Finding]bool{}
 	for _, f := range found.Findings {
-		now[f] = true
-		if !c.known[f] {
+		told, before := c.known[f]
+		if !told && (before || f.Kind != discover.OneSided) {
 			c.log(warn, f.String())
+			told = true
 		}
+		now[f] = told
 	}
 	for f := range c.known {
 		if !now[f] && f.Kind == discover.Unresponsive {

@@ -234,9 +234,11 @@ func (c *Core) finish() {
 	c.publish(out)
 	trouble := c.summarise(out)
 	switch {
-	case out.Found.Moved || trouble != "" && trouble != c.trouble:
+	case trouble != "" && c.trouble == "":
 		c.backoff = 0
 		c.want(true, "links changed, or Sets failed, during the last sweep")
+	case trouble != "" && trouble != c.trouble:
+		c.backoff = time.Second
 	case trouble != "":
 		c.backoff = min(max(2*c.backoff, time.Second), maxBackoff)
 	case out.Found.Changed: // the plan cleared it, with whatever happened since the walk
@@ -348,6 +350,9 @@ func troubles(out *sweep.Outcome) string {
 				all = append(all, f.String())
 			}
 		}
+	}
+	if out.Found.Moved {
+		all = append(all, "links changed while they were walked")
 	}
 	if out.Err != nil {
 		all = append(all, out.Err.Error())

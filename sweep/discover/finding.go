@@ -29,6 +29,7 @@ const (
 	TooFar                                   // beyond 63 hops
 	Refused                                  // a Get that was answered with an error
 	Incomplete                               // a node that answered, but not enough of it; left out
+	OneSided                                 // a cable found from one end, while the port at the other says it has no link
 )
 
 // String tells the finding in words.
@@ -50,6 +51,9 @@ func (f Finding) String() string {
 		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to answer: %v", f.Port, f.GUID, f.Route, f.Status)
 	case Incomplete:
 		return fmt.Sprintf("node %v (directed route %v) left out: it did not answer all that is needed", f.GUID, f.Route)
+	case OneSided:
+		return fmt.Sprintf("Found duplicated node GUID %v: at directed routes %v, where port %d has no link, and %v, where it has one; the link is left out",
+			f.GUID, f.Route, f.Port, f.Other)
 	}
 	return fmt.Sprintf("finding %d at node %v", f.Kind, f.GUID)
 }

@@ -340,18 +340,24 @@ func (m *Machine) recallPorts() {
 }
 
 // dropOneSided takes away cables of which an end says that it is down, or was
-// not read: the link changed under the walk.
+// not read: the link changed under the walk. When every walk finds it so, there are
+// two nodes with one GUID.
 func (m *Machine) dropOneSided() {
 	for n := range int32(m.b.Len()) {
-		for num := range int(m.b.Node(n).NumPorts) + 1 {
+		node := m.b.Node(n)
+		for num := range int(node.NumPorts) + 1 {
 			e := topo.End{Node: n, Port: uint8(num)}
-			if m.b.Peer(e) == topo.NoEnd {
+			peer := m.b.Peer(e)
+			info := m.b.Port(e)
+			if peer == topo.NoEnd || info != nil && info.PortState() > smp.PortDown {
 				continue
 			}
-			if info := m.b.Port(e); info == nil || info.PortState() <= smp.PortDown {
-				m.b.Unlink(e)
-				m.res.Moved = true
+			if info != nil && m.passable(peer) {
+				route, _ := m.routeOut(peer)
+				m.report(Finding{Kind: OneSided, GUID: node.GUID, Port: e.Port, Route: node.Route, Other: route})
 			}
+			m.b.Unlink(e)
+			m.res.Moved = true
 		}
 	}
 }

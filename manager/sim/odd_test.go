@@ -1,0 +1,126 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+)
+
+// mustBeActive fails the test unless every link is ACTIVE, but for those of the nodes
+// that are left out.
+func (b *bed) mustBeActive(leftOut ...int32) {
+	b.Helper()
+	out := map[int32]bool{}
+	for _, node := range leftOut {
+		out[node] = true
+	}
+	for at := range b.Fabric.Ports() {
+		peer := b.Fabric.Peer(at)
+		pi := b.Fabric.PortInfo(at)
+		if peer != net.NoEnd && !out[at.Node] && !out[peer.Node] && pi.PortState() != smp.PortActive {
+			b.Errorf("port %v of %q is %v", at, b.net.Nodes[at.Node].Desc, pi.PortState())
+		}
+	}
+}
+
+// mustRest fails the test where heavy sweeps follow each other without an end.
+func (w *watched) mustRest() {
+	w.bed.Helper()
+	before := len(w.ups)
+	w.bed.pass(2 * time.Minute)
+	if n := len(w.ups) - before; n > 20 {
+		w.bed.Errorf("%d heavy sweeps in two minutes of quiet", n)
+	}
+}
+
+// Two adapters with the same GUIDs: it is told once, and the rest comes up.
+func TestDuplicateHost(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	twin := host(n, 7)
+	n.Nodes[twin.Node].GUID = n.Nodes[host(n, 4).Node].GUID
+	n.Nodes[twin.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	m.mustRest()
+	b.mustBeActive(host(n, 4).Node, twin.Node)
+	if told := m.says("Found duplicated node GUID"); told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}
+
+// Two adapters with one port GUID.
+func TestDuplicatePort(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	twin := host(n, 7)
+	n.Nodes[twin.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	m.mustRest()
+	b.mustBeActive(host(n, 4).Node, twin.Node)
+	if told := m.says("Found duplicated port GUID"); told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}
+
+// Two switches with one GUID, cabled alike and not.
+func TestDuplicateSwitch(t *testing.T) {
+	for name, count := range map[string]int{"same ports": 0, "other ports": 2} {
+		t.Run(name, func(t *testing.T) {
+			n := generate(t, "fattree:k=8,levels=2")
+			a := spine(n)
+			z := a + 1
+			n.Nodes[z].GUID, n.Nodes[z].Ports[0].GUID = n.Nodes[a].GUID, n.Nodes[a].Ports[0].GUID
+			b := newBed(t, n, fabric.Config{Seed: 1})
+			for num := 1; num <= count; num++ { // what the one has, the other lacks
+				b.Fabric.LinkDown(net.End{Node: a, Port: uint8(num)})
+				b.Fabric.LinkDown(net.End{Node: z, Port: uint8(8 - num + 1)})
+			}
+			m := b.comeUp(minhopConfig())
+			m.mustRest()
+			if m.says("Found duplicated node GUID") == 0 {
+				t.Error("it was not told")
+			}
+			for at := range b.Fabric.Ports() {
+				peer := b.Fabric.Peer(at)
+				if pi := b.Fabric.PortInfo(at); peer != net.NoEnd && n.Nodes[at.Node].Type == mad.CA && pi.PortState() != smp.PortActive {
+					t.Errorf("port %v is %v", at, pi.PortState())
+				}
+			}
+		})
+	}
+}
+
+// A loopback plug, and a cable from a switch to itself.
+func TestLoopback(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for range 3 {
+		n.Nodes[2].Ports = append(n.Nodes[2].Ports, net.Port{Peer: net.NoEnd})
+	}
+	for _, tt := range []struct {
+		name string
+		a, z uint8
+		told int
+	}{{"plug", 5, 5, 1}, {"cable", 6, 7, 0}} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBed(t, n, fabric.Config{Seed: 1})
+			b.Fabric.Plug(net.End{Node: 2, Port: tt.a}, net.End{Node: 2, Port: tt.z}, mad.Width4x, mad.HDR)
+			m := b.comeUp(minhopConfig())
+			m.mustRest()
+			m.sweep(manager.Heavy)
+			b.mustBeWhole(m)
+			if told := m.says("loopback plug"); told != tt.told {
+				t.Errorf("told %d times", told)
+			}
+			before := b.sets()
+			m.sweep(manager.Heavy)
+			if b.sets() != before {
+				t.Errorf("%d Sets in a sweep over an unchanged fabric", b.sets()-before)
+			}
+		})
+	}
+}
