@@ -19,6 +19,7 @@ type verb struct {
 
 var verbs = []verb{
 	{"gen", "write a generated topology", runGen},
+	{"serve", "offer a fabric to opensm, the diags and others that speak ibsim's protocol", runServe},
 }
 
 const usageHead = `ibfabric works with simulated InfiniBand fabrics.

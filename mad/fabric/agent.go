@@ -94,6 +94,8 @@ func (f *Fabric) attribute(at int32, set bool, attr mad.AttrID, mod uint32, d *[
 		return f.vlArbTable(at, set, mod, d)
 	case smp.AttrPortInfoExtended:
 		return f.portInfoExtended(at, set, mod, d)
+	case smp.AttrExtendedPortInfo:
+		return f.extendedPortInfo(n, set, mod, d)
 	}
 	if n.sw == nil {
 		return mad.StatusBadMethodAttr
@@ -105,8 +107,10 @@ func (f *Fabric) attribute(at int32, set bool, attr mad.AttrID, mod uint32, d *[
 		return n.sw.linearTable(set, mod, d)
 	case smp.AttrMulticastForwardingTable:
 		return n.sw.multicastTable(n.numPorts, set, mod, d)
-	case smp.AttrGeneralInfo, smp.AttrARInfo, smp.AttrExtendedPortInfo:
-		return f.vendor(n, set, attr, mod, d)
+	case smp.AttrGeneralInfo:
+		return n.generalInfo(set, mod, d)
+	case smp.AttrARInfo:
+		return n.arInfo(set, mod, d)
 	}
 	return mad.StatusBadMethodAttr
 }

@@ -20,13 +20,13 @@ type Caps struct {
 	SubnetTimeOut   uint8  // at power-up: 4.096 us * 2^v between two traps
 	RespTimeValue   uint8
 	Extended        Extended
+	NVIDIA          bool // answers ExtendedPortInfo, and a switch GeneralInfo
 
 	// Switches only.
 	LinearFDBCap            uint16
 	MulticastFDBCap         uint16
 	PartitionEnforcementCap uint16 // P_Keys of an external port; 0: enforces nothing
 	OptimizedSLtoVL         bool   // takes SLtoVL Sets for all ports at once
-	NVIDIA                  bool   // answers GeneralInfo and ExtendedPortInfo
 	AR                      AdaptiveRouting
 }
 

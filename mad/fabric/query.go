@@ -107,6 +107,13 @@ func (f *Fabric) Peer(at net.End) net.End {
 	return net.NoEnd
 }
 
+// CableGood reports whether a cable at that port joins two nodes with power and is
+// not cut.
+func (f *Fabric) CableGood(at net.End) bool {
+	p := &f.ports[f.must(at)]
+	return p.peer >= 0 && !p.cut && !f.nodes[p.node].gone && !f.nodeOf(p.peer).gone
+}
+
 // PortGUID is the GUID of an end port, 0 for external ports of switches.
 func (f *Fabric) PortGUID(at net.End) mad.GUID { return f.ports[f.must(at)].guid }
 

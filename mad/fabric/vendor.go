@@ -5,21 +5,10 @@ import (
 	"ibsm/mad/smp"
 )
 
-// vendor answers NVIDIA's attributes on a switch that has them.
-func (f *Fabric) vendor(n *node, set bool, attr mad.AttrID, mod uint32, d *[mad.DataSize]byte) mad.Status {
-	switch {
-	case !n.caps.NVIDIA:
-		return mad.StatusBadMethodAttr
-	case attr == smp.AttrGeneralInfo:
-		return n.generalInfo(set, mod, d)
-	case attr == smp.AttrARInfo:
-		return n.arInfo(set, mod, d)
-	}
-	return f.extendedPortInfo(n, set, mod, d)
-}
+// What follows are NVIDIA's own attributes.
 
 func (n *node) generalInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
-	if set {
+	if set || !n.caps.NVIDIA {
 		return mad.StatusBadMethodAttr
 	}
 	if mod != smp.GeneralInfoCapabilities {
@@ -33,7 +22,7 @@ func (n *node) generalInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Stat
 }
 
 func (n *node) arInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
-	if n.caps.AR == ARUnsupported {
+	if !n.caps.NVIDIA || n.caps.AR == ARUnsupported {
 		return mad.StatusBadMethodAttr
 	}
 	if mod != 0 {
@@ -49,7 +38,10 @@ func (n *node) arInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
 // extendedPortInfo tells FDR10 from QDR. Its speeds are a mask of which bit 0 is
 // FDR10.
 func (f *Fabric) extendedPortInfo(n *node, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
-	if mod > uint32(n.numPorts) {
+	if !n.caps.NVIDIA {
+		return mad.StatusBadMethodAttr
+	}
+	if mod > uint32(n.numPorts) || mod == 0 && n.sw == nil {
 		return mad.StatusBadField
 	}
 	p := &f.ports[n.first+int32(mod)]

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ibsm/mad/fabric"
+)
+
+// command is one command of the console.
+type command struct {
+	words string // its name and arguments, as help shows them
+	about string
+	run   func(c *console, args []string) (answer string, err error)
+}
+
+// act is what a command does with the fabric, between two datagrams.
+type act func(f *fabric.Fabric, args []string) (answer string, err error)
+
+func (a act) run(c *console, args []string) (answer string, err error) {
+	c.server.Do(func(f *fabric.Fabric) { answer, err = a(f, args) })
+	return answer, err
+}
+
+// commands in the order of help. A command's name is its lower-case words; those in
+// capitals are arguments, in brackets when they may be left out.
+var commands = []command{
+	{"link down NODE PORT", "the cable there passes nothing", onPort((*fabric.Fabric).LinkDown).run},
+	{"link up NODE PORT", "and does again; the link trains", onPort((*fabric.Fabric).LinkUp).run},
+	{"unplug NODE PORT", "take the cable out", onPort((*fabric.Fabric).Unplug).run},
+	{"recable NODE PORT NODE PORT", "plug a 4x cable between two ports, in place of theirs", act(recable).run},
+	{"node down NODE", "take its power", onNode((*fabric.Fabric).NodeDown).run},
+	{"node up NODE", "give it back: nothing is remembered", onNode((*fabric.Fabric).NodeUp).run},
+	{"reboot NODE", "both at once", onNode((*fabric.Fabric).Reboot).run},
+	{"mute NODE", "its agent answers no more; it still forwards", onNode(mute(true)).run},
+	{"unmute NODE", "and does again", onNode(mute(false)).run},
+	{"loss RATE", "share of packets lost from now on: 0.01 or 1%", act(setLoss).run},
+	{"latency TIME", "one way through the fabric: 5us", act(setLatency).run},
+	{"counters", "SMPs by method and attribute, packets lost by reason", act(showCounters).run},
+	{"reset counters", "set them to zero", act(resetCounters).run},
+	{"state", "are all links with a good cable up and Active?", act(showState).run},
+	{"show NODE", "its ports: LID, state, what they lead to", act(showNode).run},
+	{"probe N [SEED]", "send a data packet between N random pairs of end ports", act(probe).run},
+	{"clients", "programs that are attached, and what the server counted", showClients},
+	{"help", "list the commands", nil},
+	{"quit", "end the server", quit},
+}
+
+func commandHelp() string {
+	var b strings.Builder
+	b.WriteString("Commands:\n")
+	for _, c := range commands {
+		fmt.Fprintf(&b, "  %-28s %s\n", c.words, c.about)
+	}
+	b.WriteString("NODE is an ID, a description or a GUID (0x...), in quotes if it has blanks; PORT is its number.\n")
+	return b.String()
+}
+
+// command carries out a line. An empty one, or one that begins with #, does nothing.
+func (c *console) command(line string) (answer string, err error) {
+	words, err := split(line)
+	if err != nil || len(words) == 0 {
+		return "", err
+	}
+	k, args, err := find(words)
+	if err != nil {
+		return "", err
+	}
+	if k.run == nil {
+		return commandHelp(), nil
+	}
+	return k.run(c, args)
+}
+
+func quit(c *console, _ []string) (string, error) {
+	c.quit()
+	return "", nil
+}
+
+// showClients lists programs, not nodes.
+func showClients(c *console, _ []string) (string, error) {
+	var b strings.Builder
+	for _, k := range c.server.Clients() {
+		role := ""
+		if k.IsSM {
+			role = " IsSM"
+		}
+		fmt.Fprintf(&b, "client %d id %d at %q, %d unread%s\n", k.Slot, k.ID, k.Node, k.Queued, role)
+	}
+	s := c.server.Stats()
+	fmt.Fprintf(&b, "malformed %d, refused %d, given back %d, late %d, unwanted %d, dropped %d, died %d\n",
+		s.Malformed, s.Refused, s.GivenBack, s.Late, s.Unwanted, s.Dropped, s.Died)
+	return b.String(), nil
+}
+
+// split cuts a line into words; double quotes hold blanks together.
+func split(line string) (words []string, err error) {
+	for {
+		line = strings.TrimLeft(line, " \t\r")
+		switch {
+		case line == "" || line[0] == '#':
+			return words, nil
+		case line[0] == '"':
+			word, rest, ok := strings.Cut(line[1:], `"`)
+			if !ok {
+				return nil, errors.New(`a quote (") is not closed`)
+			}
+			words, line = append(words, word), rest
+		default:
+			end := strings.IndexAny(line, " \t\r")
+			if end < 0 {
+				end = len(line)
+			}
+			words, line = append(words, line[:end]), line[end:]
+		}
+	}
+}
+
+// find is the command that the words begin with.
+func find(words []string) (command, []string, error) {
+	var near []string
+	for _, c := range commands {
+		name, least, most := c.shape()
+		if len(words) < len(name) || !slices.Equal(words[:len(name)], name) {
+			if words[0] == name[0] {
+				near = append(near, c.words)
+			}
+			continue
+		}
+		args := words[len(name):]
+		if len(args) < least || len(args) > most {
+			return command{}, nil, fmt.Errorf("usage: %s", c.words)
+		}
+		return c, args, nil
+	}
+	if near != nil {
+		return command{}, nil, fmt.Errorf("usage: %s", strings.Join(near, " | "))
+	}
+	return command{}, nil, fmt.Errorf("unknown command %q; help lists them", words[0])
+}
+
+// shape is the name of a command and how many arguments it takes.
+func (c command) shape() (name []string, least, most int) {
+	for _, w := range strings.Fields(c.words) {
+		switch {
+		case strings.HasPrefix(w, "["):
+			most++
+		case strings.ToUpper(w) == w:
+			least++
+			most++
+		default:
+			name = append(name, w)
+		}
+	}
+	return name, least, most
+}

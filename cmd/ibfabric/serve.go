@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ibsm/mad/fabric"
+	"ibsm/mad/ibsim"
+)
+
+const serveUsage = `ibfabric serve offers a simulated fabric over ibsim's socket protocol. Programs that
+use libibumad run on it through ibsim-run: opensm, osmtest, infiniband-diags.
+
+Usage:
+  ibfabric serve SPEC|FILE [OPTION]...
+
+Options:
+      --sock NAME        base of the local socket names, as in IBSIM_SOCKNAME ("sim")
+      --udp [HOST:]PORT  serve UDP instead, as ibsim -r does; data ports follow PORT
+                         (HOST: 127.0.0.1; 0.0.0.0 lets the network in)
+      --latency TIME     one way through the fabric, such as 5us (0)
+      --loss RATE        share of packets that are lost, such as 0.01 or 1% (0)
+      --seed N           of everything random (1)
+      --control PATH     take commands on a unix socket as well; its mode is 0600
+      --clients N        at a time, at most 1024 (256)
+  -h, --help             print this help
+
+SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE is in the form
+of ibnetdiscover. A program attaches to the node named by SIM_HOST, by ID or
+description, or else to the first one of the fabric.
+
+It takes commands on standard input, one a line. Each answer ends with a line that is
+"ok", or "error: " and why; so a script that writes a line reads up to that. The end of
+standard input does not end the server; quit, SIGINT and SIGTERM do.
+
+`
+
+const serveExample = `
+Example:
+  ibfabric serve fattree:k=8 --sock mine --control /tmp/mine.ctl &
+  export IBSIM_SOCKNAME=mine
+  SIM_HOST='host-001 mlx5_0' ibsim-run opensm -f stdout
+  echo 'link down "leaf-01" 1' | nc -NU /tmp/mine.ctl
+`
+
+// runServe carries out "ibfabric serve".
+func runServe(args []string, stdout io.Writer) error {
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	sock := flags.String("sock", "", "")
+	udp := flags.String("udp", "", "")
+	latency := flags.Duration("latency", 0, "")
+	loss := flags.String("loss", "0", "")
+	seed := flags.Uint64("seed", 1, "")
+	control := flags.String("control", "", "")
+	clients := flags.Int("clients", 256, "")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := io.WriteString(stdout, serveUsage+commandHelp()+serveExample)
+		return err
+	case err != nil:
+		return &usageError{"serve: " + err.Error(), "ibfabric serve --help lists the options"}
+	case flags.NArg() != 1:
+		return &usageError{fmt.Sprintf("serve: want one SPEC or FILE, got %d arguments", flags.NArg()), "for example: ibfabric serve fattree:k=8"}
+	case *sock != "" && *udp != "":
+		return &usageError{"serve: --sock and --udp exclude each other", ""}
+	case *latency < 0:
+		return &usageError{fmt.Sprintf("serve: --latency %v: cannot be negative", *latency), ""}
+	}
+	rate, err := readRate(*loss)
+	if err != nil {
+		return &usageError{"serve: --loss " + err.Error(), ""}
+	}
+	n, err := loadNet(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	cfg := ibsim.ServerConfig{SockName: *sock, Listen: listenAddress(*udp), MaxClients: *clients}
+	cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: vendorCaps})
+	server, err := ibsim.Listen(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	return (&console{server: server, quit: stop}).run(ctx, *control, stdout, describe(flags.Arg(0), cfg))
+}
+
+// listenAddress completes the address of --udp.
+func listenAddress(udp string) string {
+	if udp == "" || strings.Contains(udp, ":") {
+		return udp
+	}
+	return "127.0.0.1:" + udp
+}
+
+// describe says what is served and how to get there.
+func describe(name string, cfg ibsim.ServerConfig) string {
+	how := "IBSIM_SOCKNAME=" + cfg.SockName
+	if host, port, err := net.SplitHostPort(cfg.Listen); err == nil {
+		how = "IBSIM_SERVER_NAME=" + host + " IBSIM_SERVER_PORT=" + port
+	} else if cfg.SockName == "" {
+		how = "IBSIM_SOCKNAME unset"
+	}
+	return fmt.Sprintf("serving %s: %d nodes; clients attach with %s", name, cfg.Fabric.NumNodes(), how)
+}
+
+// console serves a fabric and takes commands.
+type console struct {
+	server *ibsim.Server
+	quit   func()
+	mu     sync.Mutex // one command at a time
+}
+
+// run serves until the context ends. Readers of commands end with their input, the
+// one of standard input with the process.
+func (c *console) run(ctx context.Context, path string, stdout io.Writer, greeting string) error {
+	if path != "" {
+		l, err := listenCommands(path)
+		if err != nil {
+			c.server.Close()
+			return err
+		}
+		defer l.Close() // removes the file
+		go c.accept(l)
+	}
+	fmt.Fprintln(stdout, greeting)
+	go c.obey(os.Stdin, stdout)
+	return c.server.Run(ctx)
+}
+
+// listenCommands makes the socket for commands, that its owner alone can use.
+func listenCommands(path string) (net.Listener, error) {
+	if old, err := os.Lstat(path); err == nil && old.Mode().Type() == os.ModeSocket {
+		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			conn.Close()
+			return nil, fmt.Errorf("control socket %s: a server listens there", path)
+		}
+		os.Remove(path) // of a server that was killed
+	}
+	mask := syscall.Umask(0o177)
+	l, err := net.Listen("unix", path)
+	syscall.Umask(mask)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	return l, nil
+}
+
+func (c *console) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return // closed
+		}
+		go func() {
+			defer conn.Close()
+			c.obey(conn, conn)
+		}()
+	}
+}
+
+// maxLine bounds a command in bytes.
+const maxLine = 4096
+
+// obey reads commands and writes their answers.
+func (c *console) obey(in io.Reader, out io.Writer) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, maxLine), maxLine)
+	for lines.Scan() {
+		c.mu.Lock()
+		answer, err := c.command(lines.Text())
+		c.mu.Unlock()
+		end := "ok\n"
+		if err != nil {
+			end = "error: " + err.Error() + "\n"
+		}
+		if _, err := io.WriteString(out, answer+end); err != nil {
+			return
+		}
+	}
+	if lines.Err() == bufio.ErrTooLong {
+		fmt.Fprintf(out, "error: line longer than %d bytes\n", maxLine)
+	}
+}
