@@ -27,6 +27,7 @@ const (
 	DuplicatePortGUID                        // two ports with one GUID; the later node is left out
 	Loopback                                 // a cable from a port to itself
 	TooFar                                   // beyond 63 hops
+	TooMany                                  // more nodes or ports than a subnet can have
 	Refused                                  // a Get that was answered with an error
 	Incomplete                               // a node that answered, but not enough of it; left out
 	OneSided                                 // a cable found from one end, while the port at the other says it has no link
@@ -47,6 +48,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("loopback plug: port %d of node %v is connected to itself", f.Port, f.GUID)
 	case TooFar:
 		return fmt.Sprintf("beyond %d hops: what is behind port %d of node %v is left out", mad.MaxHops, f.Port, f.GUID)
+	case TooMany:
+		return fmt.Sprintf("more nodes or ports than a subnet can have: what is behind port %d of node %v (directed route %v) is left out", f.Port, f.GUID, f.Route)
 	case Refused:
 		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to answer: %v", f.Port, f.GUID, f.Route, f.Status)
 	case Incomplete:

@@ -22,10 +22,10 @@ type Config struct {
 	// Prev is the subnet as the previous walk found it; nil for none.
 	Prev *topo.Topo
 	// Plain holds the devices that refuse PortInfo with the modifier's bit 31. The
-	// machine adds to it; it outlives the walk.
+	// machine adds to it; it outlives the walk. Nil for one that does not.
 	Plain map[Device]bool
 	// Top tells the LinearFDBTop of a switch whose table is known; ok is false
-	// when it is not.
+	// when it is not. Nil for none known.
 	Top func(mad.GUID) (top mad.LID, ok bool)
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
@@ -53,8 +53,16 @@ type Machine struct {
 	open      int // requests handed out and not answered
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
+	limit     limit // what is left of it
 	res       Result
 }
+
+// limit bounds what a walk takes in, whatever the replies are made of.
+type limit struct{ nodes, ports int }
+
+// maxWalk is beyond every subnet: each node has a LID, and the largest has a third as
+// many ports.
+var maxWalk = limit{nodes: int(mad.MaxUnicastLID), ports: 1 << 20}
 
 // Result is what a walk found. Builder is complete but not frozen.
 type Result struct {
@@ -92,8 +100,14 @@ type pendingSwitch struct {
 
 // New starts a walk at the manager's own node.
 func New(cfg Config) *Machine {
+	if cfg.Plain == nil {
+		cfg.Plain = map[Device]bool{}
+	}
+	if cfg.Top == nil {
+		cfg.Top = func(mad.GUID) (mad.LID, bool) { return 0, false }
+	}
 	b := topo.NewBuilder()
-	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}}
+	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk}
 	m.res = Result{Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
 	m.queue.push(item{kind: kindSelf})
 	return m
@@ -135,6 +149,7 @@ const (
 	kindSwitch
 	kindClear
 	kindPort
+	kindPlain // PortInfo once more, without the modifier's bit 31
 	kindLFT
 	kindSM
 	kindGeneral
@@ -186,6 +201,8 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Data = m.b.Node(it.node).SwitchInfo
 	case kindPort:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), !m.cfg.Plain[m.device(it.node)])
+	case kindPlain:
+		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
 	case kindLFT:
 		req.Attr, req.Mod = smp.AttrLinearForwardingTable, uint32(it.num)
 	case kindSM:
@@ -195,8 +212,12 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 	case kindAR:
 		req.Attr = smp.AttrARInfo
 	}
-	req.Route, ok = m.routeTo(it.end(), it.kind)
-	return req, ok
+	if it.kind == kindPort || it.kind == kindPlain || it.kind == kindSM {
+		req.Route, ok = m.routeTo(it.end())
+		return req, ok
+	}
+	req.Route = m.b.Node(it.node).Route
+	return req, true
 }
 
 // routeOut is the route to whatever is behind a port.
@@ -206,9 +227,9 @@ func (m *Machine) routeOut(e topo.End) (mad.Route, bool) {
 
 // routeTo is the route to the agent of a port. The further ports of a CA answer
 // only for themselves, through their own cables.
-func (m *Machine) routeTo(e topo.End, kind uint8) (mad.Route, bool) {
+func (m *Machine) routeTo(e topo.End) (mad.Route, bool) {
 	node := m.b.Node(e.Node)
-	if (kind != kindPort && kind != kindSM) || node.Type == mad.Switch || e.Port == node.Info.LocalPortNum() {
+	if node.Type == mad.Switch || e.Port == node.Info.LocalPortNum() {
 		return node.Route, true
 	}
 	peer := m.b.Peer(e)

@@ -35,7 +35,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.switchInfo(it.node, (*smp.SwitchInfo)(&o.Data), ok)
 	case kindClear:
 		m.cleared(it.node, (*smp.SwitchInfo)(&o.Data), ok)
-	case kindPort:
+	case kindPort, kindPlain:
 		m.portInfo(it.end(), o, ok)
 	case kindLFT:
 		m.lft(it, (*smp.LinearForwardingTable)(&o.Data), ok)
@@ -52,7 +52,7 @@ func (m *Machine) self(info *smp.NodeInfo) {
 		m.report(Finding{Kind: BadNodeInfo, GUID: info.NodeGUID()})
 		return
 	}
-	n := m.b.AddNode(info, mad.Route{})
+	n := m.addNode(info, mad.Route{})
 	port := info.LocalPortNum()
 	if info.NodeType() == mad.Switch {
 		port = 0
@@ -87,7 +87,7 @@ func (m *Machine) recall(n int32) {
 	}
 	was := &m.cfg.Prev.Nodes[old]
 	if was.Missed == 0 {
-		node.Desc, node.AR, node.Aggregation = was.Desc, was.AR, was.Aggregation
+		node.Desc, node.AR, node.ARInfo, node.Aggregation = was.Desc, was.AR, was.ARInfo, was.Aggregation
 	}
 }
 
@@ -114,12 +114,16 @@ func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
 		m.report(Finding{Kind: Unresponsive, GUID: here.GUID, Port: from.Port, Route: route})
 		return
 	}
-	if !possible(info) {
+	if !possible(info) || info.LocalPortNum() == 0 { // no cable leads to port 0
 		m.report(Finding{Kind: BadNodeInfo, GUID: here.GUID, Port: from.Port, Route: route})
 		return
 	}
 	n, known := m.b.Find(info.NodeGUID())
 	if !known {
+		if m.limit.nodes < 1 || m.limit.ports <= int(info.NumPorts()) {
+			m.report(Finding{Kind: TooMany, GUID: here.GUID, Port: from.Port, Route: route})
+			return
+		}
 		n, ok = m.newNode(info, route)
 		if ok {
 			m.join(from, topo.End{Node: n, Port: info.LocalPortNum()})
@@ -128,7 +132,7 @@ func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
 		return
 	}
 	node := m.b.Node(n)
-	if node.Type != info.NodeType() || node.NumPorts != info.NumPorts() {
+	if !sameNode(&node.Info, info) {
 		m.report(Finding{Kind: DuplicateNodeGUID, GUID: node.GUID, Route: node.Route, Other: route})
 		return
 	}
@@ -142,17 +146,39 @@ func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
 	}
 }
 
+// sameNode reports whether two answers can be those of one node at two of its ports.
+func sameNode(a, b *smp.NodeInfo) bool {
+	x, y := *a, *b
+	x.SetLocalPortNum(y.LocalPortNum())
+	if x.NodeType() != mad.Switch {
+		x.SetPortGUID(y.PortGUID())
+	}
+	const used = 40 // what follows is reserved
+	return string(x[:used]) == string(y[:used])
+}
+
+func (m *Machine) addNode(info *smp.NodeInfo, route mad.Route) int32 {
+	m.limit.nodes--
+	m.limit.ports -= int(info.NumPorts()) + 1
+	return m.b.AddNode(info, route)
+}
+
 // newNode adds a node unless another already owns its port GUID.
 func (m *Machine) newNode(info *smp.NodeInfo, route mad.Route) (int32, bool) {
 	if owner, taken := m.b.PortOwner(info.PortGUID()); taken {
 		m.report(Finding{Kind: DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
 		return 0, false
 	}
-	return m.b.AddNode(info, route), true
+	return m.addNode(info, route), true
 }
 
 // furtherPort notes the GUID of another port of a known CA or router.
 func (m *Machine) furtherPort(e topo.End, info *smp.NodeInfo, route mad.Route) bool {
+	if guid := m.b.PortGUID(e); guid != 0 && guid != info.PortGUID() {
+		node := m.b.Node(e.Node)
+		m.report(Finding{Kind: DuplicateNodeGUID, GUID: node.GUID, Route: node.Route, Other: route})
+		return false
+	}
 	owner, taken := m.b.PortOwner(info.PortGUID())
 	if taken && owner != e {
 		m.report(Finding{Kind: DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
@@ -207,11 +233,13 @@ func (m *Machine) askPorts(n int32) {
 // portInfo stores what a port says and walks on through it.
 func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	if o.Result == txn.Replied && !ok && refusesExtended(o) {
-		m.cfg.Plain[m.device(e.Node)] = true
-		m.queue.push(item{kind: kindPort, num: uint16(e.Port), node: e.Node})
+		m.queue.push(item{kind: kindPlain, num: uint16(e.Port), node: e.Node})
 		return
 	}
 	node := m.b.Node(e.Node)
+	if ok && itemOf(o.Tag).kind == kindPlain {
+		m.cfg.Plain[m.device(e.Node)] = true // the bit was to blame, not the port
+	}
 	if ok {
 		info := (*smp.PortInfo)(&o.Data)
 		m.b.SetPort(e, info)
@@ -289,7 +317,7 @@ func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
 		return
 	}
 	guid := m.b.PortGUID(e)
-	if route, ok := m.routeTo(e, kindSM); ok && info.GUID() == guid {
+	if route, ok := m.routeTo(e); ok && info.GUID() == guid {
 		m.res.SMs = append(m.res.SMs, SM{Port: guid, LID: m.b.Port(e).LID(), Route: route, Info: *info})
 	}
 }
