@@ -17,16 +17,17 @@ func (f *Fabric) atQP0(at int32, dlid mad.LID, d *mad.Datagram) {
 		f.deliver(at, d)
 	case f.nodeOf(at).mute:
 		f.drop(DropMute, d)
-	case f.answer(at, p):
-		f.reply(at, dlid, d)
 	default:
-		f.drop(DropMKey, d)
+		if why := f.answer(at, p); why != Delivered {
+			f.drop(why, d)
+			return
+		}
+		f.reply(at, dlid, d)
 	}
 }
 
-// answer turns a request into the agent's answer; ok is false when there is none,
-// because the M_Key does not allow it.
-func (f *Fabric) answer(at int32, p *mad.Packet) (ok bool) {
+// answer turns a request into the agent's answer, or says why there is none.
+func (f *Fabric) answer(at int32, p *mad.Packet) Drop {
 	status := mad.StatusOK
 	set := p.Method() == mad.MethodSet
 	switch {
@@ -35,10 +36,12 @@ func (f *Fabric) answer(at int32, p *mad.Packet) (ok bool) {
 	case !set && p.Method() != mad.MethodGet:
 		status = mad.StatusBadMethod
 	case !f.checkMKey(at, p):
-		return false
+		return DropMKey
 	default:
-		asked := *p.Data()
-		status = f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data())
+		asked, answers := *p.Data(), true
+		if status, answers = f.obey(at, set, p); !answers {
+			return DropMute
+		}
 		if set && f.cfg.OnSet != nil {
 			f.cfg.OnSet(Set{f.now, f.ports[at].node, f.ports[at].num, p.AttrID(), p.AttrMod(), asked, status})
 		}
@@ -48,7 +51,15 @@ func (f *Fabric) answer(at int32, p *mad.Packet) (ok bool) {
 	}
 	p.SetMethod(mad.MethodGetResp)
 	p.SetStatus(status)
-	return true
+	return Delivered
+}
+
+// obey does what a request asks for, as far as the agent is sound.
+func (f *Fabric) obey(at int32, set bool, p *mad.Packet) (status mad.Status, answers bool) {
+	if defect := f.nodeOf(at).caps.Defect; defect != nil {
+		return defect(p, func() mad.Status { return f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data()) })
+	}
+	return f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data()), true
 }
 
 // reply sends an answer back the way its request came.

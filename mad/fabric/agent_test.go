@@ -322,3 +322,49 @@ func TestStatsAreBounded(t *testing.T) {
 		t.Error("counters survive a reset")
 	}
 }
+
+// A defective agent refuses, forgets or keeps silent as its Defect says.
+func TestDefect(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		defect  Defect
+		status  mad.Status
+		answers bool
+		held    uint8 // LifeTimeValue in the switch after a Set to 9
+		told    uint8 // and in the answer
+	}{
+		{"sound", func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return obey(), true }, mad.StatusOK, true, 9, 9},
+		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return mad.StatusBadField, true }, mad.StatusBadField, true, 0, 9},
+		{"silent", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }, 0, false, 0, 0},
+		{"forgets", func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			asked := *p.Data()
+			(*smp.SwitchInfo)(p.Data()).SetLifeTimeValue(0)
+			status := obey()
+			*p.Data() = asked
+			return status, true
+		}, mad.StatusOK, true, 0, 9},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := New(twoSwitches(), Config{Caps: func(_ int32, n *net.Node, c *Caps) {
+				if n.Type == mad.Switch {
+					c.Defect = tt.defect
+				}
+			}})
+			var info smp.SwitchInfo
+			info.SetLifeTimeValue(9)
+			p := newClient(t, f, h1).request(mad.MethodSet, smp.AttrSwitchInfo, 0, info, paths[sw1]...)
+			if (p != nil) != tt.answers {
+				t.Fatal("answer:", describe(p))
+			}
+			if held := f.SwitchInfo(sw1); held.LifeTimeValue() != tt.held {
+				t.Errorf("the switch holds %d, want %d", held.LifeTimeValue(), tt.held)
+			}
+			if p == nil {
+				return
+			}
+			if info = *p.Data(); p.Status() != tt.status || info.LifeTimeValue() != tt.told {
+				t.Errorf("told %v, %d", p.Status(), info.LifeTimeValue())
+			}
+		})
+	}
+}

@@ -20,7 +20,8 @@ type Caps struct {
 	SubnetTimeOut   uint8  // at power-up: 4.096 us * 2^v between two traps
 	RespTimeValue   uint8
 	Extended        Extended
-	NVIDIA          bool // answers ExtendedPortInfo, and a switch GeneralInfo
+	Defect          Defect // nil for a sound agent
+	NVIDIA          bool   // answers ExtendedPortInfo, and a switch GeneralInfo
 
 	// Switches only.
 	LinearFDBCap            uint16
@@ -29,6 +30,13 @@ type Caps struct {
 	OptimizedSLtoVL         bool   // takes SLtoVL Sets for all ports at once
 	AR                      AdaptiveRouting
 }
+
+// Defect makes an agent a faulty one. It is given each Get and Set in place of the
+// agent, and obey, which does with the request what a sound agent does: it stores what
+// is asked for, puts the attribute into the packet's data and returns the status. The
+// Defect may call it or not, and change the data before or after. When answers is false
+// there is no reply.
+type Defect func(p *mad.Packet, obey func() mad.Status) (status mad.Status, answers bool)
 
 // Extended is what a node makes of bit 31 of PortInfo's modifier, by which the
 // sender says that it understands extended link speeds.
