@@ -56,10 +56,14 @@ func (f *Fabric) answer(at int32, p *mad.Packet) Drop {
 
 // obey does what a request asks for, as far as the agent is sound.
 func (f *Fabric) obey(at int32, set bool, p *mad.Packet) (status mad.Status, answers bool) {
-	if defect := f.nodeOf(at).caps.Defect; defect != nil {
-		return defect(p, func() mad.Status { return f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data()) })
+	defect := f.nodeOf(at).caps.Defect
+	if defect == nil {
+		return f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data()), true
 	}
-	return f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data()), true
+	q := *p // lest every packet be allocated for the defect's sake
+	status, answers = defect(&q, func() mad.Status { return f.attribute(at, set, q.AttrID(), q.AttrMod(), q.Data()) })
+	*p.Data() = *q.Data()
+	return status, answers
 }
 
 // reply sends an answer back the way its request came.
