@@ -1,5 +1,8 @@
 module ibsm
 
-go 1.26
+go 1.26.0
 
-require github.com/spf13/pflag v1.0.10
+require (
+	github.com/spf13/pflag v1.0.10
+	golang.org/x/sys v0.49.0
+)

@@ -1,0 +1,68 @@
+package umad
+
+import (
+	"fmt"
+	"io/fs"
+
+	"ibsm/mad"
+)
+
+// Pair is where a subnet manager runs: the port of its QP0 and that of its QP1. They
+// are one and the same but on devices of several planes.
+type Pair struct{ SMI, GSI HostPort }
+
+// GUID is the GUID of the port.
+func (p *Pair) GUID() mad.GUID { return p.SMI.GUID }
+
+func (p *Pair) String() string {
+	if p.SMI == p.GSI {
+		return p.SMI.String()
+	}
+	return fmt.Sprintf("%v and %v", p.SMI, p.GSI)
+}
+
+// Find reads sysfs below the folder root, "/" but in tests, and chooses a port there.
+func Find(root string, guid mad.GUID) (Pair, error) {
+	ports, err := Ports(root)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Choose(ports, guid)
+}
+
+// Choose is the port with a GUID. For GUID 0 it is, as OpenSM has it, the first
+// InfiniBand port whose link is above DOWN, and without such the first one.
+func Choose(ports []HostPort, guid mad.GUID) (Pair, error) {
+	var best, other *HostPort
+	for i := range ports {
+		p := &ports[i]
+		switch {
+		case guid != 0 && p.GUID != guid || p.NoSMI:
+		case !p.IsInfiniBand():
+			other = p
+		case best == nil || best.State <= isDown && p.State > isDown:
+			best = p
+		}
+	}
+	switch {
+	case best != nil:
+		return Pair{*best, gsi(ports, best)}, nil
+	case guid == 0:
+		return Pair{}, fmt.Errorf("umad: no InfiniBand port: %w: none of %d ports with a user MAD device", fs.ErrNotExist, len(ports))
+	case other != nil:
+		return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: its link layer is %s; choose another port with -g", other, guid, ErrNotInfiniBand, other.LinkLayer)
+	}
+	return Pair{}, fmt.Errorf("umad: no port with GUID %v: %w: ibstat -p lists the ports of this host", guid, fs.ErrNotExist)
+}
+
+// gsi is the port of QP1 that belongs to a port of QP0. A device of several planes
+// has QP0 on a device of its own; the port with the same GUID that has none there
+// has QP1.
+func gsi(ports []HostPort, smi *HostPort) HostPort {
+	for i := range ports {
+		if p := &ports[i]; p.GUID == smi.GUID && p.NoSMI && p.IsInfiniBand() {
+			return *p
+		}
+	}
+	return *smi
+}

@@ -1,0 +1,165 @@
+package umad
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ibsm/mad"
+)
+
+// Device is a port that is open: its QP0, its QP1 and its IsSM bit. SetIsSM and
+// Close may be called from anywhere.
+type Device struct {
+	SMI *Port // subnet management, by directed route and by LID
+	GSI *Port // subnet administration
+
+	at     Pair
+	mu     sync.Mutex
+	issm   *os.File // guarded by mu; open while IsSM is set
+	closed bool     // guarded by mu
+}
+
+// What is asked of us unasked, by class.
+var (
+	smMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodTrap, mad.MethodTrapRepress}
+	saMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetMulti, mad.MethodDelete}
+)
+
+// Open opens a port. The error is one line that says what is in the way and what to
+// do about it.
+func Open(at Pair, cfg Config) (*Device, error) {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = time.Second
+	}
+	if !cfg.Serve {
+		return openDevice(at, cfg, nil, nil)
+	}
+	return openDevice(at, cfg, smMethods, saMethods)
+}
+
+func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
+	smi, err := openPort(at.SMI, 0, cfg.Timeout,
+		registration{mad.ClassDirected, sm}, registration{mad.ClassLIDRouted, sm})
+	if err != nil {
+		return nil, err
+	}
+	gsi, err := openPort(at.GSI, 1, cfg.Timeout, registration{mad.ClassSA, sa})
+	if err != nil {
+		smi.Close()
+		return nil, err
+	}
+	return &Device{SMI: smi, GSI: gsi, at: at}, nil
+}
+
+// registration is a class that a file takes part in.
+type registration struct {
+	class   mad.Class
+	methods []mad.Method
+}
+
+// openPort opens the file of a queue pair.
+func openPort(at HostPort, qp int, timeout time.Duration, registrations ...registration) (*Port, error) {
+	if !at.IsInfiniBand() {
+		return nil, fmt.Errorf("umad: %v: %w: its link layer is %s", at, ErrNotInfiniBand, at.LinkLayer)
+	}
+	path := at.devicePath(at.umad)
+	fd, err := open(path)
+	if err != nil {
+		return nil, fault(at, "open "+path, err)
+	}
+	var agents []agent
+	for _, r := range registrations {
+		id, err := registerAgent(fd, qp, r.class, r.methods)
+		if err != nil {
+			unix.Close(fd)
+			return nil, fault(at, fmt.Sprintf("register class %v at %s", r.class, path), err)
+		}
+		agents = append(agents, agent{r.class, id})
+	}
+	p, err := newPort(fd, fmt.Sprintf("%v (%s)", at, path), qp, agents, timeout)
+	if err != nil {
+		return nil, fault(at, path, err)
+	}
+	return p, nil
+}
+
+func (p *HostPort) devicePath(name string) string {
+	return filepath.Join(p.root, "dev/infiniband", name)
+}
+
+// open opens a device file without waiting.
+func open(path string) (fd int, err error) {
+	for {
+		fd, err = unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// fault is an errno in a sentence.
+func fault(at HostPort, doing string, err error) error {
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return fmt.Errorf("umad: %v: %s: %w", at, doing, err)
+	}
+	return fmt.Errorf("umad: %v: %s: %w (%s): %s", at, doing, err, unix.ErrnoName(errno), advice(errno))
+}
+
+// advice says what to do about an errno.
+func advice(errno unix.Errno) string {
+	switch errno {
+	case unix.EACCES, unix.EPERM:
+		return "run as root, or as a member of the device file's group (often rdma)"
+	case unix.ENOENT:
+		return "load the module ib_umad; udev makes the file when the device is there"
+	case unix.ENXIO, unix.ENODEV, unix.EPIPE, unix.EIO:
+		return "the device is gone; see the kernel's log"
+	case unix.EINVAL, unix.EAGAIN, unix.EBUSY:
+		return "another subnet manager runs at this port; stop it first"
+	case unix.EPROTONOSUPPORT, unix.EOPNOTSUPP:
+		return "this port does not take part in subnet management; choose another with -g"
+	}
+	return "see the kernel's log"
+}
+
+// SetIsSM sets or clears IsSM in the port's CapabilityMask. It is set for as long as
+// a file is open, so it does not outlive the process.
+func (d *Device) SetIsSM(is bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case is == (d.issm != nil):
+		return nil
+	case !is:
+		err := d.issm.Close()
+		d.issm = nil
+		return err
+	case d.closed:
+		return os.ErrClosed
+	}
+	at := d.at.SMI
+	path := at.devicePath(at.issm)
+	fd, err := open(path)
+	if err != nil {
+		return fault(at, "open "+path+" to set IsSM", err)
+	}
+	d.issm = os.NewFile(uintptr(fd), path)
+	return nil
+}
+
+// Close clears IsSM and closes both queue pairs; it ends a blocked Recv of either.
+func (d *Device) Close() error {
+	d.SetIsSM(false)
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.SMI.Close()
+	return d.GSI.Close()
+}

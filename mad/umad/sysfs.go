@@ -1,0 +1,177 @@
+package umad
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"ibsm/mad"
+)
+
+// HostPort is a port of this host as sysfs describes it.
+type HostPort struct {
+	Device    string // such as mlx5_0
+	Number    int    // from 1; 0 for a switch's own port
+	GUID      mad.GUID
+	LID       mad.LID
+	State     uint8 // PortState code: 1 down, 4 active
+	LinkLayer string
+	// NoSMI says that the port has no QP0: it belongs to a device of several planes
+	// whose subnet management goes through another device (IsSMdisabled).
+	NoSMI bool
+
+	root string
+	umad string // device file's name; empty when there is none
+	issm string
+}
+
+// isDown is where a port's state stops being of use.
+const isDown = 1
+
+// capSMDisabled is bit 10 of CapabilityMask (IBA 14.2.5.6).
+const capSMDisabled = 1 << 10
+
+func (p HostPort) String() string { return fmt.Sprintf("%s port %d", p.Device, p.Number) }
+
+// IsInfiniBand reports whether the port's link is InfiniBand. Kernels before 2.6.37
+// know no other and have no link_layer.
+func (p *HostPort) IsInfiniBand() bool { return p.LinkLayer == "InfiniBand" || p.LinkLayer == "" }
+
+// Ports are the ports of this host that have a user MAD device, those of Ethernet
+// included, by name of the device and number. root is the root folder, "/" but in
+// tests.
+func Ports(root string) ([]HostPort, error) {
+	if err := checkABI(root); err != nil {
+		return nil, err
+	}
+	devices, err := os.ReadDir(filepath.Join(root, "sys/class/infiniband"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("umad: %w", err)
+	}
+	names, err := deviceFiles(root)
+	if err != nil {
+		return nil, err
+	}
+	var ports []HostPort
+	for _, d := range devices {
+		numbers, err := os.ReadDir(filepath.Join(root, "sys/class/infiniband", d.Name(), "ports"))
+		if err != nil {
+			continue // it went away while we looked, or is none of ours
+		}
+		for _, n := range numbers {
+			number, err := strconv.Atoi(n.Name())
+			if err != nil {
+				continue
+			}
+			p := readPort(root, d.Name(), number)
+			p.umad, p.issm = names[file{"umad", p.Device, number}], names[file{"issm", p.Device, number}]
+			if p.umad != "" && p.GUID != 0 {
+				ports = append(ports, p)
+			}
+		}
+	}
+	sort.Slice(ports, func(i, j int) bool {
+		a, b := &ports[i], &ports[j]
+		if a.Device != b.Device {
+			return a.Device < b.Device
+		}
+		return a.Number < b.Number
+	})
+	return ports, nil
+}
+
+// readPort reads what is known of a port. What cannot be read stays zero: files
+// come and go with their device.
+func readPort(root, device string, number int) HostPort {
+	dir := filepath.Join(root, "sys/class/infiniband", device, "ports", strconv.Itoa(number))
+	state, _, _ := strings.Cut(read(dir, "state"), ":")
+	return HostPort{
+		Device: device, Number: number, root: root,
+		GUID:      portGUID(dir),
+		LID:       mad.LID(readUint(dir, "lid", 16)),
+		State:     uint8(parseUint(state, 8)),
+		LinkLayer: read(dir, "link_layer"),
+		NoSMI:     readUint(dir, "cap_mask", 32)&capSMDisabled != 0,
+	}
+}
+
+// portGUID is the lower half of the port's first GID, which has a file of its own
+// on some kernels.
+func portGUID(dir string) mad.GUID {
+	text := read(dir, "port_guid")
+	if text == "" {
+		text = read(dir, "gids/0")
+	}
+	digits := strings.ReplaceAll(text, ":", "")
+	return mad.GUID(parseUint("0x"+digits[max(0, len(digits)-16):], 64))
+}
+
+// file is what a device file is for.
+type file struct {
+	kind   string // umad or issm
+	device string
+	port   int
+}
+
+// deviceFiles are the names of the device files there are.
+func deviceFiles(root string) (map[file]string, error) {
+	dir := filepath.Join(root, "sys/class/infiniband_mad")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("umad: %w", err)
+	}
+	names := map[file]string{}
+	for _, e := range entries {
+		kind := strings.TrimRight(e.Name(), "0123456789")
+		port, err := strconv.Atoi(read(dir, e.Name()+"/port"))
+		if err == nil && kind != e.Name() {
+			names[file{kind, read(dir, e.Name()+"/ibdev"), port}] = e.Name()
+		}
+	}
+	return names, nil
+}
+
+// abiVersion is the version of the interface that this package speaks.
+const abiVersion = "5"
+
+func checkABI(root string) error {
+	version := read(filepath.Join(root, "sys/class/infiniband_mad"), "abi_version")
+	switch version {
+	case abiVersion:
+		return nil
+	case "":
+		return fmt.Errorf("umad: no user MAD devices: %w: load the module ib_umad (modprobe ib_umad) and the adapter's driver", fs.ErrNotExist)
+	}
+	return fmt.Errorf("umad: %w: %s, want %s", ErrABI, version, abiVersion)
+}
+
+// maxValue is more than any value that is read here has characters.
+const maxValue = 256
+
+// read is a value of sysfs without its newline, "" if there is none.
+func read(dir, name string) string {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	var b [maxValue]byte
+	n, _ := f.Read(b[:])
+	return strings.TrimSpace(string(b[:n]))
+}
+
+func readUint(dir, name string, bits int) uint64 { return parseUint(read(dir, name), bits) }
+
+// parseUint is 0 for what is no number.
+func parseUint(text string, bits int) uint64 {
+	v, err := strconv.ParseUint(strings.TrimSpace(text), 0, bits)
+	if err != nil {
+		return 0
+	}
+	return v
+}
