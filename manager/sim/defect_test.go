@@ -1,0 +1,165 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+)
+
+// defective gives one node a Defect.
+func defective(node int32, defect fabric.Defect) func(int32, *net.Node, *fabric.Caps) {
+	return func(i int32, _ *net.Node, c *fabric.Caps) {
+		if i == node {
+			c.Defect = defect
+		}
+	}
+}
+
+// refuses makes an agent refuse Sets of an attribute, or keep silent when it is asked
+// to.
+func refuses(attr mad.AttrID, silent bool) fabric.Defect {
+	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if p.Method() != mad.MethodSet || p.AttrID() != attr {
+			return obey(), true
+		}
+		return mad.StatusBadMethodAttr, !silent
+	}
+}
+
+// A switch that does not take its forwarding table, or its SwitchInfo, is named; its
+// links stay as they are and everybody else's come up.
+func TestSwitchWithoutTable(t *testing.T) {
+	for _, attr := range []mad.AttrID{smp.AttrLinearForwardingTable, smp.AttrSwitchInfo} {
+		for _, silent := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s silent %v", smp.AttrName(attr), silent), func(t *testing.T) {
+				n := generate(t, "fattree:k=8,levels=2")
+				sick := spine(n)
+				b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, refuses(attr, silent))})
+				m := b.comeUp(minhopConfig())
+				m.mustRest()
+				b.mustBeActive(sick)
+				for num := 1; num <= n.Nodes[sick].NumPorts(); num++ {
+					at := net.End{Node: sick, Port: uint8(num)}
+					if pi := b.Fabric.PortInfo(at); pi.PortState() > smp.PortInit {
+						t.Errorf("port %v of the switch is %v", at, pi.PortState())
+					}
+				}
+				if m.View == nil || m.ups[0].Errors {
+					t.Error("the rest was withheld")
+				}
+				if m.says(n.Nodes[sick].Desc, "WARN") == 0 {
+					t.Error("the switch was not named")
+				}
+			})
+		}
+	}
+}
+
+// A host that refuses its PortInfo is named, and the rest comes up.
+func TestHostRefusesPortInfo(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
+			n := generate(t, "fattree:k=4")
+			sick := host(n, 5)
+			b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, silent))})
+			m := b.comeUp(minhopConfig())
+			m.mustRest()
+			b.mustBeActive(sick.Node)
+			if m.says(n.Nodes[sick.Node].Desc, "WARN") == 0 {
+				t.Error("the host was not named")
+			}
+			if m.View == nil || m.ups[0].Errors {
+				t.Error("the rest was withheld")
+			}
+		})
+	}
+}
+
+// forgets makes an agent acknowledge a field that it does not keep. An honest one
+// shows so in its answer.
+func forgets(forget func(kept *smp.PortInfo), honest bool) fabric.Defect {
+	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if p.AttrID() != smp.AttrPortInfo || p.Method() != mad.MethodSet {
+			return obey(), true
+		}
+		asked := *p.Data()
+		forget((*smp.PortInfo)(p.Data()))
+		status := obey()
+		if !honest {
+			state := (*smp.PortInfo)(p.Data()).PortState()
+			*p.Data() = asked
+			(*smp.PortInfo)(p.Data()).SetPortState(state)
+		}
+		return status, true
+	}
+}
+
+// A field that a port does not hold is recorded and not sent again with each sweep.
+func TestFieldNotHeld(t *testing.T) {
+	fields := map[string]func(*smp.PortInfo){
+		"HOQLife":       func(i *smp.PortInfo) { i.SetHOQLife(3) },
+		"VLStallCount":  func(i *smp.PortInfo) { i.SetVLStallCount(0) },
+		"SubnetTimeOut": func(i *smp.PortInfo) { i.SetSubnetTimeOut(5) },
+		"PhyErrors":     func(i *smp.PortInfo) { i.SetLocalPhyErrors(1) },
+	}
+	for name, forget := range fields {
+		for _, honest := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s honest %v", name, honest), func(t *testing.T) {
+				n := generate(t, "fattree:k=4")
+				sick := int32(0)
+				if name == "SubnetTimeOut" {
+					sick = host(n, 3).Node
+				}
+				b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, forgets(forget, honest))})
+				m := b.comeUp(minhopConfig())
+				for range 3 {
+					m.sweep(manager.Heavy)
+				}
+				before := b.sets()
+				for range 3 {
+					m.sweep(manager.Heavy)
+				}
+				m.mustRest()
+				if b.sets() != before {
+					t.Errorf("%d Sets in later sweeps", b.sets()-before)
+				}
+				b.mustBeWhole(m)
+			})
+		}
+	}
+}
+
+// A device that refuses the modifier's bit 31 is asked without it, and asked so from
+// then on.
+func TestPlainSpeeds(t *testing.T) {
+	n := generate(t, "fattree:k=4,speed=NDR")
+	refused := 0
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+		c.Extended = fabric.ExtendedRefused
+		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			status := obey()
+			if status != mad.StatusOK {
+				refused++
+			}
+			return status, true
+		}
+	}})
+	m := b.comeUp(minhopConfig())
+	b.mustBeWhole(m)
+	if refused == 0 {
+		t.Error("nobody was asked with bit 31")
+	}
+	refused = 0
+	m.sweep(manager.Heavy)
+	b.Fabric.Reboot(1)
+	b.pass(settling)
+	if refused > 0 {
+		t.Errorf("asked with bit 31 %d times again", refused)
+	}
+	b.mustBeWhole(m)
+}
