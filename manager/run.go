@@ -18,15 +18,16 @@ import (
 // Shell is what a Core runs in: a port, a clock, and somebody to tell.
 //
 // Run starts, and waits for, these goroutines:
-//   - the receive loop, which also answers the SA's clients from the view that was
-//     published last; it ends when the port is closed;
+//   - the receive loop of each port, which also answers the SA's clients from the view
+//     that was published last; it ends when the port is closed;
 //   - a worker for each Job, of which there is one at a time; its context ends with
 //     Run.
 //
 // The core itself runs in the goroutine of Run.
 type Shell struct {
 	Config Config
-	Port   txn.Port // of both queue pairs; Run closes it
+	Port   txn.Port // of QP0, or of both queue pairs; Run closes it
+	GSI    txn.Port // of QP1 where it has a port of its own, else nil; Run closes it
 	Logger *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
 	Asks <-chan Sweep
@@ -36,7 +37,7 @@ type Shell struct {
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
 
-	sa saPort
+	sa saServer
 }
 
 // SAStats counts what the SA has answered. It may be read at any time.
@@ -47,28 +48,33 @@ func (s *Shell) SAStats() *sa.Stats { return &s.sa.stats }
 func (s *Shell) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.sa.Port = s.Port
-	engine := txn.NewEngine(&s.sa)
+	engine := txn.NewEngine(&saPort{Port: s.Port, sa: &s.sa})
 	var tasks sync.WaitGroup
 	tasks.Go(func() { engine.Run(ctx) })
 	defer tasks.Wait()
 	defer cancel()
 
 	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), start: time.Now()}
+	if s.GSI != nil {
+		ended := make(chan error, 1)
+		loop.gsiEnded = ended
+		tasks.Go(func() { ended <- (&saPort{Port: s.GSI, sa: &s.sa}).serve(ctx) })
+	}
 	return loop.run(ctx)
 }
 
 // loop is what Run's goroutine owns.
 type loop struct {
-	shell   *Shell
-	core    *Core
-	engine  *txn.Engine
-	tasks   *sync.WaitGroup
-	results chan *Computed
-	endJob  context.CancelFunc
-	start   time.Time
-	done    bool
-	err     error
+	shell    *Shell
+	core     *Core
+	engine   *txn.Engine
+	gsiEnded <-chan error // why the port of QP1 has ended; nil without one
+	tasks    *sync.WaitGroup
+	results  chan *Computed
+	endJob   context.CancelFunc
+	start    time.Time
+	done     bool
+	err      error
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -93,6 +99,8 @@ func (l *loop) run(ctx context.Context) error {
 				return err
 			}
 			ev.Received = batch
+		case err := <-l.gsiEnded:
+			return err
 		case ev.Computed = <-l.results:
 		case ev.Sweep = <-l.shell.Asks:
 		}
@@ -175,14 +183,19 @@ func (s *Summary) SetsText() string {
 	return strings.Join(parts, ", ")
 }
 
+// saServer is what all ports that answer the SA's clients share.
+type saServer struct {
+	answerer atomic.Pointer[sa.Answerer]
+	stats    sa.Stats
+}
+
 // saPort is a port that answers the SA's clients by itself, in the goroutine that
 // receives, so that they never wait for a sweep.
 type saPort struct {
 	txn.Port
-	mu       sync.Mutex // held while sending: the core and the receive loop both do
-	answerer atomic.Pointer[sa.Answerer]
-	stats    sa.Stats
-	replies  []mad.Datagram
+	sa      *saServer
+	mu      sync.Mutex // held while sending: the core and the receive loop both do
+	replies []mad.Datagram
 }
 
 // Send sends for either goroutine.
@@ -198,7 +211,7 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 		n, err := p.Port.Recv(ds)
 		left := 0
 		p.replies = p.replies[:0]
-		answerer := p.answerer.Load()
+		answerer := p.sa.answerer.Load()
 		for i := range ds[:n] {
 			if ds[i].Packet.MgmtClass() != mad.ClassSA {
 				ds[left] = ds[i]
@@ -206,7 +219,7 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 				continue
 			}
 			p.replies = append(p.replies, mad.Datagram{})
-			if !answerer.Answer(&ds[i], &p.replies[len(p.replies)-1], &p.stats) {
+			if !answerer.Answer(&ds[i], &p.replies[len(p.replies)-1], &p.sa.stats) {
 				p.replies = p.replies[:len(p.replies)-1]
 			}
 		}
@@ -217,6 +230,22 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 		}
 		if left > 0 || err != nil {
 			return left, err
+		}
+	}
+}
+
+// saBatch is how many questions are taken at a time from a port of QP1.
+const saBatch = 64
+
+// serve answers until ctx is done, when it closes the port, or the port breaks.
+// Nothing else comes on QP1: the manager asks nothing there.
+func (p *saPort) serve(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { p.Close() })()
+	batch := make([]mad.Datagram, saBatch)
+	for {
+		if _, err := p.Recv(batch); err != nil {
+			p.Close()
+			return err
 		}
 	}
 }

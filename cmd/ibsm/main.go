@@ -94,11 +94,12 @@ const retryPort = time.Second
 // keepRunning runs managers at the port one after the other: a port that is not there
 // yet, or goes away, is waited for.
 func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logger, asks <-chan manager.Sweep, d *display) error {
-	waiting := false
+	reason := "" // that was told
 	for {
 		port, err := place.open(ctx)
 		if err == nil {
-			waiting = false
+			reason = ""
+			logger.Info("port is open", "port", place.String())
 			err = runAt(ctx, o, port, logger, asks, d)
 			if err == nil || isResult(err) {
 				return err
@@ -107,10 +108,10 @@ func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logg
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case o.once || o.dryRun:
+		case o.once || o.dryRun || isHopeless(err):
 			return err
-		case !waiting:
-			waiting = true
+		case err.Error() != reason:
+			reason = err.Error()
 			logger.Warn("waiting for the port", "reason", err)
 			d.line(fmt.Sprintf("waiting for the port: %v", err))
 		}
@@ -136,6 +137,9 @@ func runAt(ctx context.Context, o *options, port smPort, logger *slog.Logger, as
 		}
 	}
 	shell := &manager.Shell{Config: o.config(), Port: port, Logger: logger, Asks: asks, Tell: d.tell, Moved: d.moved}
+	if p, ok := port.(interface{ GSI() txn.Port }); ok {
+		shell.GSI = p.GSI()
+	}
 	return shell.Run(ctx)
 }
 

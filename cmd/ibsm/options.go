@@ -51,6 +51,7 @@ const usage = `ibsm brings an InfiniBand subnet up and keeps it so: it finds eve
 LIDs, computes and proves routes, programs the switches and activates the links.
 
 Usage:
+  ibsm [options]                 on a port of this host (Linux)
   ibsm --fabric SPEC [options]   on a simulated fabric inside the process
   ibsm --ibsim [options]         on a running ibsim (IBSIM_SOCKNAME, SIM_HOST as its clients)
 
@@ -59,7 +60,8 @@ Where:
                            such as fattree:k=8, torus:dims=4x4 (see ibfabric gen --help)
       --ibsim              attach to ibsim: by IBSIM_SOCKNAME, or by IBSIM_SERVER_NAME over IP;
                            SIM_HOST names the node
-  -g, --guid GUID          port GUID to run at (default: the first port)
+  -g, --guid GUID          port GUID to run at (default: the first InfiniBand port with a link,
+                           else the first; with --fabric, of the fabric)
 
 What:
   -o, --once               sweep until the subnet is up, then leave
@@ -217,8 +219,6 @@ func (o *options) check() error {
 		return &usageError{fmt.Sprintf("unexpected argument %q", o.arguments[0]), "options begin with - or --"}
 	case o.fabric != "" && o.ibsim:
 		return &usageError{"--fabric and --ibsim exclude each other", ""}
-	case o.fabric == "" && !o.ibsim:
-		return &usageError{"nowhere to run", "give --fabric SPEC or --ibsim"}
 	case o.lmc > 7:
 		return &usageError{fmt.Sprintf("--lmc %d: want 0 to 7", o.lmc), ""}
 	case o.priority > 15:

@@ -30,6 +30,9 @@ func newPlace(o *options) (place, error) {
 		}
 		return simulator{cfg}, nil
 	}
+	if o.fabric == "" {
+		return newUserMAD(o), nil
+	}
 	n, err := loadNet(o.fabric)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown letter", "", "-Z", 2, `hint: .+`},
 		{"value out of range", "", "--fabric fattree:k=4 -l 8 -o", 2, `ibsm: error: .+`},
 		{"argument too many", "", "--fabric fattree:k=4 -o nonsense", 2, `ibsm: error: .*"nonsense".*`},
-		{"no fabric", "", "-o", 2, `ibsm: error: .+`},
+		{"no such port", "", "-g 0x1 -f ibsm.log -o", 1, `ibsm: error: umad: .+: .+`},
 		{"no ibsim, once", "", "--ibsim -f ibsm.log -o", 1, `ibsm: error: .*ibsim.*`},
 		{"no ibsim, dry run", "", "--ibsim -f ibsm.log --dry-run", 1, `ibsm: error: .*ibsim.*`},
 	} {

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/mad/umad"
+)
+
+// userMAD is a port of this host.
+type userMAD struct {
+	guid  mad.GUID // 0 until a port is chosen, which is then kept
+	where string
+	cfg   umad.Config
+}
+
+// newUserMAD is the port with a GUID, or the best one for GUID 0.
+func newUserMAD(o *options) *userMAD {
+	u := &userMAD{guid: mad.GUID(o.guid.value), where: "the best port of this host"}
+	if u.guid != 0 {
+		u.where = "GUID " + u.guid.String()
+	}
+	u.cfg.Serve = !o.dryRun
+	u.cfg.Timeout = patience(o)
+	return u
+}
+
+// patience is how long a request is worth an answer, whichever of its attempts the
+// answer is to, and a little more.
+func patience(o *options) time.Duration {
+	attempt := time.Duration(cmp.Or(o.timeout, 200)) * time.Millisecond
+	return attempt*time.Duration(min(o.retries, 14)+1) + 50*time.Millisecond
+}
+
+func (u *userMAD) String() string { return u.where }
+
+func (u *userMAD) open(context.Context) (smPort, error) {
+	pair, err := umad.Find("/", u.guid)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := umad.Open(pair, u.cfg)
+	if err != nil {
+		return nil, err
+	}
+	u.guid = pair.GUID()
+	u.where = pair.String() + ", GUID " + u.guid.String()
+	return &userMADPort{dev.SMI, dev}, nil
+}
+
+// userMADPort is a port that is open: QP0 itself, and what belongs to it.
+type userMADPort struct {
+	*umad.Port
+	dev *umad.Device
+}
+
+func (p *userMADPort) GSI() txn.Port                            { return p.dev.GSI }
+func (p *userMADPort) SetIsSM(_ context.Context, is bool) error { return p.dev.SetIsSM(is) }
+func (p *userMADPort) Close() error                             { return p.dev.Close() }
+
+// isHopeless reports whether waiting for a port is in vain.
+func isHopeless(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) ||
+		errors.Is(err, umad.ErrNotInfiniBand) || errors.Is(err, umad.ErrABI)
+}
