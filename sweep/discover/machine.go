@@ -11,6 +11,8 @@
 package discover
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -253,6 +255,15 @@ type fifo struct {
 }
 
 func (q *fifo) push(it item) { q.items = append(q.items, it) }
+
+func (q *fifo) pushFirst(it item) {
+	if q.head == 0 {
+		q.items = slices.Insert(q.items, 0, it)
+		return
+	}
+	q.head--
+	q.items[q.head] = it
+}
 
 func (q *fifo) pop() (item, bool) {
 	if q.empty() {

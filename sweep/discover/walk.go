@@ -233,7 +233,7 @@ func (m *Machine) askPorts(n int32) {
 // portInfo stores what a port says and walks on through it.
 func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	if o.Result == txn.Replied && !ok && refusesExtended(o) {
-		m.queue.push(item{kind: kindPlain, num: uint16(e.Port), node: e.Node})
+		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares others the refusal
 		return
 	}
 	node := m.b.Node(e.Node)
