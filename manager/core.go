@@ -75,6 +75,7 @@ type Core struct {
 	traps     traps
 	renames   renames
 	view      *view.View // published last; nil when not master
+	lost, cut string     // examples of routes that the last sweep told of
 	stopped   bool
 }
 

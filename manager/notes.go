@@ -105,12 +105,18 @@ func (c *Core) report(r *sweep.Computed) {
 	if r.Report == nil {
 		return
 	}
+	lost, cut := "", ""
 	if n := r.Report.Unreached(); n > 0 {
-		c.log(erro, "routes do not arrive although cables lead there", "pairs", n, "example", example(r, false))
+		if lost = example(r, false); lost != c.lost {
+			c.log(erro, "routes do not arrive although cables lead there", "pairs", n, "example", lost)
+		}
 	}
 	if n := r.Report.Count[verify.Cut]; n > 0 {
-		c.log(warn, "the subnet is cut: no cables between some switches and LIDs", "pairs", n, "example", example(r, true))
+		if cut = example(r, true); cut != c.cut {
+			c.log(warn, "the subnet is cut: no cables between some switches and LIDs", "pairs", n, "example", cut)
+		}
 	}
+	c.lost, c.cut = lost, cut
 	c.log(info, c.cfg.Sweep.EngineName+" tables computed for all switches", "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
 }
 
@@ -128,14 +134,20 @@ func example(r *sweep.Computed, cut bool) string {
 // maxTold is how many failures of a kind are told one by one.
 const maxTold = 10
 
-// summarise tells how a heavy sweep ended, and returns what went wrong.
+// summarise tells how a heavy sweep ended, and returns what went wrong. What went wrong
+// in the last one as well is not told aloud again.
 func (c *Core) summarise(out *sweep.Outcome) (trouble string) {
+	trouble = troubles(out)
+	level := warn
+	if trouble == c.trouble {
+		level = debug
+	}
 	for i, f := range out.Failures {
 		if i == maxTold {
-			c.log(warn, "further Sets failed", "count", len(out.Failures)-maxTold)
+			c.log(level, "further Sets failed", "count", len(out.Failures)-maxTold)
 			break
 		}
-		c.log(warn, f.String())
+		c.log(level, f.String())
 	}
 	for i, f := range out.NotHeld {
 		if i == maxTold {
@@ -148,7 +160,7 @@ func (c *Core) summarise(out *sweep.Outcome) (trouble string) {
 	up.First = !c.upOnce && !up.Errors
 	c.upOnce = c.upOnce || up.First
 	c.do(up)
-	return troubles(out)
+	return trouble
 }
 
 func (c *Core) figures(out *sweep.Outcome) Summary {

@@ -243,6 +243,8 @@ func (c *Core) finish() {
 		c.backoff = min(max(2*c.backoff, time.Second), maxBackoff)
 	case out.Found.Changed: // the plan cleared it, with whatever happened since the walk
 		c.want(true, "what may have changed before it was listened to")
+	case out.Healed:
+		c.want(true, "a switch takes its forwarding table again")
 	}
 	c.trouble = trouble
 	if c.cfg.Once && !c.heavy {

@@ -55,6 +55,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	out.Topo = t
 	m.learn(t, j.found.Tables)
 	dead, grace := m.hush(t)
+	m.bypass(t)
 	var babblers []topo.PortIdx
 	out.Unavoidable, babblers = m.avoid(t)
 	out.Values = m.resolve(&j.settings, t)

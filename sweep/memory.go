@@ -33,7 +33,13 @@ type switchMemory struct {
 	held *plan.Held // what it holds; nil when nothing is known
 	row  []uint8    // what it was meant to hold; nil before it was routed first
 	up   portSet    // ports that the last walk found ARMED or ACTIVE
+	// failed counts the sweeps in a row after which it did not hold row.
+	failed uint8
 }
+
+// maxFailed is how many sweeps in a row a switch may not take its table before the
+// routes of others no longer lead through it.
+const maxFailed = 2
 
 // portSet has a bit for each port of a switch.
 type portSet [4]uint64
@@ -114,6 +120,23 @@ func (m *Memory) resolve(s *Settings, t *topo.Topo) plan.Values {
 		m.settings, m.values = *s, resolve(s, t)
 	}
 	return m.values
+}
+
+// bypass marks the links of switches that do not take their tables, unless they carry
+// traffic all the same: such links are not armed, and a route over one leads nowhere.
+func (m *Memory) bypass(t *topo.Topo) {
+	for _, n := range t.Switches {
+		node := &t.Nodes[n]
+		if s := m.switches[node.GUID]; node.Missed > 0 || s.failed < maxFailed || !s.up.empty() {
+			continue
+		}
+		for num := range node.NumPorts {
+			port := &t.Ports[t.Port(n, num+1)]
+			if port.Peer != topo.None {
+				port.Unhealthy, t.Ports[port.Peer].Unhealthy = true, true
+			}
+		}
+	}
 }
 
 // avoid marks the links of unhealthy ports in t, unless that would cut the subnet. It
@@ -198,7 +221,8 @@ func (m *Memory) waited(k plan.Key) bool {
 	return peer != topo.None && m.prev.Nodes[m.prev.Ports[peer].Node].Missed >= topo.MaxMissed
 }
 
-// grown reports whether t has a link between switches, in use, that prev had not.
+// grown reports whether t has a link between switches that prev had not, or that could
+// not be used then.
 func grown(prev, t *topo.Topo) bool {
 	for i := range t.Ports {
 		p := &t.Ports[i]
@@ -209,9 +233,9 @@ func grown(prev, t *topo.Topo) bool {
 		if old == topo.None || p.Num > prev.Nodes[old].NumPorts {
 			return true
 		}
-		was := prev.Ports[prev.Port(old, p.Num)].Peer
-		far := &t.Ports[p.Peer]
-		if was == topo.None || prev.Ports[was].Num != far.Num || prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
+		before := &prev.Ports[prev.Port(old, p.Num)]
+		was, far := before.Peer, &t.Ports[p.Peer]
+		if was == topo.None || before.Unhealthy && !p.Unhealthy || prev.Ports[was].Num != far.Num || prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
 			return true
 		}
 	}

@@ -32,7 +32,8 @@ type program struct {
 	c        *Computed
 	memory   *Memory
 	timeOuts map[topo.NodeIdx]int
-	again    []plan.Step // ports that refused a Set: what do they hold?
+	left     map[topo.NodeIdx]bool // switches whose links are left in INIT
+	again    []plan.Step           // ports that refused a Set: what do they hold?
 	open     int
 	sets     map[mad.AttrID]int
 	failures []Failure
@@ -47,7 +48,7 @@ type NotHeld struct {
 }
 
 func newProgram(c *Computed, m *Memory) *program {
-	p := &program{c: c, memory: m, timeOuts: map[topo.NodeIdx]int{}, sets: map[mad.AttrID]int{}}
+	p := &program{c: c, memory: m, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }
@@ -122,19 +123,47 @@ func (p *program) finished() bool {
 }
 
 // unready reports whether a step must not be taken because the switch it would let
-// data into has no complete table.
+// data into does not hold its table.
 func (p *program) unready(st plan.Step) bool {
 	if st.Op != plan.Arm && st.Op != plan.Activate {
 		return false
 	}
-	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-	if node.Switch == topo.None || p.memory.switches[node.GUID].held.Certain() && node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top {
+	n := p.c.Topo.Ports[st.Port].Node
+	if p.c.Topo.Nodes[n].Switch == topo.None || p.routed(n) {
 		return false
 	}
-	if st.Op == plan.Arm {
-		p.fail(st, "left in INIT: the forwarding table of the switch is incomplete")
+	if st.Op == plan.Arm && !p.left[n] {
+		p.left[n] = true
+		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, "its links are left in INIT: its forwarding table is incomplete")
 	}
 	return true
+}
+
+// routed reports whether a switch holds the table it is to have.
+func (p *program) routed(n topo.NodeIdx) bool {
+	node := &p.c.Topo.Nodes[n]
+	return p.memory.switches[node.GUID].held.Certain() && node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top
+}
+
+// tally counts for each switch the sweeps in a row after which it did not hold its
+// table. It reports whether one that was bypassed for that holds it now.
+func (p *program) tally() (healed bool) {
+	if p.c.Tables == nil {
+		return false
+	}
+	for _, n := range p.c.Topo.Switches {
+		node := &p.c.Topo.Nodes[n]
+		s := p.memory.switches[node.GUID]
+		switch {
+		case node.Missed > 0:
+		case p.routed(n):
+			healed = healed || s.failed >= maxFailed
+			s.failed = 0
+		default:
+			s.failed = min(s.failed+1, maxFailed)
+		}
+	}
+	return healed
 }
 
 func (p *program) fail(st plan.Step, reason string) {

@@ -179,13 +179,14 @@ type Outcome struct {
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []Failure
 	NotHeld  []NotHeld
+	Healed   bool // a switch that was bypassed has taken its table: routes may lead through it again
 }
 
 // Finish ends a heavy sweep. The Topo is as the replies left it, and is not written
 // any more.
 func (s *Sweeper) Finish() *Outcome {
 	p := s.program
-	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld}
+	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
 	s.memory.prev, s.memory.swept = p.c.Topo, true
 	s.sms = s.sms[:0]
 	for _, sm := range s.found.SMs {

@@ -32,14 +32,20 @@ func refuses(attr mad.AttrID, silent bool) fabric.Defect {
 }
 
 // A switch that does not take its forwarding table, or its SwitchInfo, is named; its
-// links stay as they are and everybody else's come up.
+// links stay as they are, everybody else's come up, and no route leads through it. When
+// it has come to its senses it is used.
 func TestSwitchWithoutTable(t *testing.T) {
 	for _, attr := range []mad.AttrID{smp.AttrLinearForwardingTable, smp.AttrSwitchInfo} {
 		for _, silent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s silent %v", smp.AttrName(attr), silent), func(t *testing.T) {
 				n := generate(t, "fattree:k=8,levels=2")
-				sick := spine(n)
-				b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, refuses(attr, silent))})
+				sick, ill := spine(n), true
+				b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+					if ill {
+						return refuses(attr, silent)(p, obey)
+					}
+					return obey(), true
+				})})
 				m := b.comeUp(minhopConfig())
 				m.mustRest()
 				b.mustBeActive(sick)
@@ -52,12 +58,49 @@ func TestSwitchWithoutTable(t *testing.T) {
 				if m.View == nil || m.ups[0].Errors {
 					t.Error("the rest was withheld")
 				}
-				if m.says(n.Nodes[sick].Desc, "WARN") == 0 {
-					t.Error("the switch was not named")
+				if told := m.says(n.Nodes[sick].Desc, "WARN"); told == 0 || told > 10 {
+					t.Errorf("the switch was named %d times", told)
+				}
+				b.mustConnectHosts()
+				ill = false
+				b.pass(settling)
+				b.mustBeWhole(m)
+				if !b.leadsThrough(sick) {
+					t.Error("no route leads through the switch now that it is well")
 				}
 			})
 		}
 	}
+}
+
+// mustConnectHosts fails the test unless data passes between all adapters.
+func (b *bed) mustConnectHosts() {
+	b.Helper()
+	for _, from := range b.endPorts() {
+		for _, to := range b.endPorts() {
+			if b.Fabric.NodeType(from.Node) == mad.Switch || b.Fabric.NodeType(to.Node) == mad.Switch {
+				continue
+			}
+			info := b.Fabric.PortInfo(to)
+			if hops, end := b.Fabric.Probe(from, info.LID(), mad.DefaultPKey, 0, nil); end != fabric.Delivered {
+				b.Errorf("data from %v to %v: %v, by way of %v", from, to, end, hops)
+			}
+		}
+	}
+}
+
+// leadsThrough reports whether another switch sends anything to a switch that is not
+// for itself.
+func (b *bed) leadsThrough(sw int32) bool {
+	own := b.Fabric.PortInfo(net.End{Node: sw})
+	for node, row := range b.lfts() {
+		for lid, port := range row {
+			if node != sw && port != 0 && port != 255 && mad.LID(lid) != own.LID() && b.Fabric.Peer(net.End{Node: node, Port: port}).Node == sw {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // A host that refuses its PortInfo is named, and the rest comes up.
