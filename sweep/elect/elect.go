@@ -238,7 +238,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 	case mod == smp.ControlDisable && (m.state == smp.Standby || m.state == smp.Discovering):
 		m.become(smp.NotActive)
 		return Rest, mad.StatusOK
-	case mod == smp.ControlStandby && m.state == smp.NotActive:
+	case mod == smp.ControlStandby && m.state == smp.NotActive && from.GUID() != 0:
 		m.standBy(now, from.GUID())
 		return StandBy, mad.StatusOK
 	case mod == smp.ControlDiscover && m.state == smp.Standby:

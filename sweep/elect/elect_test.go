@@ -1,0 +1,261 @@
+package elect
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+var doNames = map[Do]string{Nothing: "nothing", Rule: "rule", StandBy: "stand by", HandOver: "hand over", Wait: "wait",
+	Discover: "discover", Resweep: "resweep", BeMaster: "be master", Rest: "rest"}
+
+var controls = map[string]uint32{"handover": smp.ControlHandover, "acknowledge": smp.ControlAcknowledge,
+	"disable": smp.ControlDisable, "standby": smp.ControlStandby, "discover": smp.ControlDiscover}
+
+var states = map[string]smp.SMState{"NOT-ACTIVE": smp.NotActive, "DISCOVERING": smp.Discovering, "STANDBY": smp.Standby, "MASTER": smp.Master}
+
+// play is one case of a transcript under way.
+type play struct {
+	m   *Machine
+	key uint64
+	now time.Duration
+}
+
+// newPlay reads the line that says who we are.
+func newPlay(line string) (*play, error) {
+	words := strings.Fields(line)[1:]
+	cfg := Config{SMKey: 1}
+	guid, priority, _ := strings.Cut(words[0], "/")
+	g, err := mad.ParseGUID(guid)
+	if err != nil {
+		return nil, err
+	}
+	p, err := strconv.ParseUint(priority, 10, 4)
+	if err != nil {
+		return nil, err
+	}
+	cfg.GUID, cfg.Priority = g, uint8(p)
+	for _, w := range words[1:] {
+		name, value, _ := strings.Cut(w, "=")
+		switch name {
+		case "key":
+			cfg.SMKey, err = strconv.ParseUint(value, 0, 64)
+		case "poll":
+			cfg.PollInterval, err = time.ParseDuration(value)
+		case "retries":
+			cfg.PollRetries, err = strconv.Atoi(value)
+		case "ignore":
+			cfg.IgnoreOthers = true
+		default:
+			err = fmt.Errorf("unknown option %q", w)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &play{m: New(cfg), key: cfg.SMKey, now: time.Hour}, nil
+}
+
+// manager reads GUID/priority/STATE with or without /key.
+func (p *play) manager(word string) (i smp.SMInfo, err error) {
+	part := strings.Split(word, "/")
+	if len(part) < 3 || len(part) > 4 {
+		return i, fmt.Errorf("manager %q", word)
+	}
+	guid, err := mad.ParseGUID(part[0])
+	if err != nil {
+		return i, err
+	}
+	priority, err := strconv.ParseUint(part[1], 10, 4)
+	if err != nil {
+		return i, err
+	}
+	state, ok := states[part[2]]
+	if !ok {
+		return i, fmt.Errorf("state %q", part[2])
+	}
+	key := p.key
+	if len(part) == 4 {
+		if key, err = strconv.ParseUint(part[3], 0, 64); err != nil {
+			return i, err
+		}
+	}
+	i.SetGUID(guid)
+	i.SetPriority(uint8(priority))
+	i.SetSMState(state)
+	i.SetSMKey(key)
+	return i, nil
+}
+
+// event lets something happen and tells what the machine made of it.
+func (p *play) event(line string) (string, error) {
+	words := strings.Fields(line)
+	var them []smp.SMInfo
+	if line != "port down" {
+		for _, w := range words[1:] {
+			i, err := p.manager(w)
+			if err != nil {
+				return "", err
+			}
+			them = append(them, i)
+		}
+	}
+	do := Nothing
+	switch words[0] {
+	case "walk":
+		do = p.m.Decide(p.now, them)
+	case "tick":
+		due, ok := p.m.Due()
+		if !ok {
+			return "", fmt.Errorf("nobody is polled")
+		}
+		p.now = max(p.now, due)
+		if do = p.m.Tick(p.now); do == Nothing {
+			return "poll, " + p.state(), nil
+		}
+	case "reply":
+		do = p.m.Reply(&them[0])
+	case "seen":
+		do = p.m.Seen(&them[0])
+	case "port":
+		p.m.PortDown()
+	default:
+		mod, ok := controls[words[0]]
+		if !ok {
+			return "", fmt.Errorf("unknown event %q", words[0])
+		}
+		var status mad.Status
+		if do, status = p.m.Control(p.now, mod, &them[0]); status != mad.StatusOK {
+			if status != 0x1c || do != Nothing {
+				return "", fmt.Errorf("status %#x, and %s", uint16(status), doNames[do])
+			}
+			return "refused, " + p.state(), nil
+		}
+	}
+	return doNames[do] + ", " + p.state(), nil
+}
+
+func (p *play) state() string {
+	polled := "-"
+	if g := p.m.Polled(); g != 0 {
+		polled = fmt.Sprintf("%#x", uint64(g))
+	}
+	return p.m.State().String() + ", " + polled
+}
+
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/elect/*.txt")
+	if err != nil || len(files) < 6 {
+		t.Fatal("transcripts are missing:", files, err)
+	}
+	played := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p *play
+		for n, line := range strings.Split(string(text), "\n") {
+			at := fmt.Sprintf("%s:%d", filepath.Base(file), n+1)
+			line = strings.TrimSpace(line)
+			event, want, isEvent := strings.Cut(line, " -> ")
+			switch {
+			case line == "":
+				p = nil
+			case strings.HasPrefix(line, "#"):
+			case strings.HasPrefix(line, "us "):
+				if p, err = newPlay(line); err != nil {
+					t.Fatalf("%s: %v", at, err)
+				}
+			case !isEvent || p == nil:
+				t.Fatalf("%s: %q is no event", at, line)
+			default:
+				got, err := p.event(event)
+				if err != nil {
+					t.Fatalf("%s: %s: %v", at, event, err)
+				}
+				if got != want {
+					t.Errorf("%s: %s -> %s, want %s", at, event, got, want)
+				}
+				played++
+			}
+		}
+	}
+	if played < 100 {
+		t.Errorf("only %d events", played)
+	}
+}
+
+// TestPollTimes: the first poll at once, the others an interval apart, and the death of
+// a master that answered last just now is known within six intervals.
+func TestPollTimes(t *testing.T) {
+	m := New(Config{GUID: 2})
+	var master smp.SMInfo
+	master.SetGUID(1)
+	master.SetSMState(smp.Master)
+	if _, ok := m.Due(); ok {
+		t.Error("a poll is due before anyone is known")
+	}
+	start := 5 * time.Minute
+	m.Decide(start, []smp.SMInfo{master})
+	for i := range time.Duration(6) {
+		due, ok := m.Due()
+		if !ok || due != start+i*10*time.Second {
+			t.Fatalf("poll %d is due at %v", i, due)
+		}
+		do := m.Tick(due)
+		if i == 0 {
+			m.Reply(&master)
+		}
+		if do != Nothing {
+			t.Fatalf("poll %d: %s", i, doNames[do])
+		}
+	}
+	due, _ := m.Due()
+	if dead := due - start; dead != time.Minute || m.Tick(due) != Discover {
+		t.Errorf("the master is dead after %v", dead)
+	}
+	if _, ok := m.Due(); ok {
+		t.Error("who is dead is polled")
+	}
+}
+
+func TestInfo(t *testing.T) {
+	m := New(Config{GUID: 1, Priority: 15, SMKey: 0x77})
+	m.SetGUID(0xfeed)
+	i := m.Info()
+	if i.GUID() != 0xfeed || i.Priority() != 15 || i.SMKey() != 0x77 || i.SMState() != smp.Discovering || i.ActCount() != 0 {
+		t.Errorf("SMInfo is %v %d %#x %v", i.GUID(), i.Priority(), i.SMKey(), i.SMState())
+	}
+}
+
+// TestOrder: outranks orders managers totally, and agrees with what we think of us.
+func TestOrder(t *testing.T) {
+	all := []struct {
+		priority uint8
+		guid     mad.GUID
+	}{{15, 9}, {5, 1}, {5, 1<<63 - 1}, {5, 1 << 63}, {5, 1<<64 - 1}, {0, 2}}
+	for i, a := range all {
+		for j, b := range all {
+			var x, y smp.SMInfo
+			x.SetPriority(a.priority)
+			x.SetGUID(a.guid)
+			y.SetPriority(b.priority)
+			y.SetGUID(b.guid)
+			if outranks(&x, &y) != (i < j) {
+				t.Errorf("%v outranks %v: %v", a, b, i >= j)
+			}
+			m := New(Config{GUID: b.guid, Priority: b.priority})
+			if m.higher(&x) != (i < j) {
+				t.Errorf("%v is higher than us, %v: %v", a, b, i >= j)
+			}
+		}
+	}
+}
