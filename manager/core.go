@@ -214,10 +214,11 @@ func (c *Core) timers() {
 		c.outcome(&c.ended[i])
 	}
 	if due, ok := c.elect.Due(); ok && due <= c.now {
+		polled := c.elect.Polled()
 		if do := c.elect.Tick(c.now); do == elect.Nothing {
 			c.poll()
 		} else {
-			c.log(warn, "the other subnet manager does not answer any more", "guid", c.elect.Polled())
+			c.log(warn, "the other subnet manager does not answer any more", "guid", polled)
 			c.act(do)
 		}
 	}
