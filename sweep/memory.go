@@ -77,10 +77,11 @@ func (m *Memory) top(guid mad.GUID) (mad.LID, bool) {
 	return 0, false
 }
 
-// learn takes over what a walk read, and forgets the tables of switches that have
-// rebooted: LinearFDBTop is not what was written, or of the ports that the last walk
-// found in use none is any more. Ports that were armed since do not count: a switch
-// may have rebooted after that walk, and been armed by what was planned from it.
+// learn takes over what a walk read, and forgets the tables of switches that have, or
+// may have, rebooted: LinearFDBTop is not what was written, or is 0 as after power-up
+// and never was written, or of the ports that the last walk found in use none is any
+// more. Ports that were armed since do not count: a switch may have rebooted after that
+// walk, and been armed by what was planned from it.
 func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 	for _, n := range t.Switches {
 		node := &t.Nodes[n]
@@ -96,7 +97,7 @@ func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 		if read := tables[node.GUID]; read != nil {
 			s.held = plan.NewHeld(read.Top, read.Row, read.Missing)
 			m.adopted = m.adopted || !m.swept
-		} else if s.held != nil && (s.held.Top != node.SwitchInfo.LinearFDBTop() || !s.up.empty() && !s.up.meets(&up)) {
+		} else if top := node.SwitchInfo.LinearFDBTop(); s.held != nil && (top == 0 || top != s.held.Top || !s.up.empty() && !s.up.meets(&up)) {
 			s.held = nil
 		}
 		s.up = up
