@@ -12,9 +12,13 @@ import (
 // nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches and adapters.
 const nvidia = 0x2c9
 
-// vendorCaps gives nodes the attributes of their vendor, which OpenSM asks for by
-// vendor and device ID.
-func vendorCaps(_ int32, n *net.Node, c *fabric.Caps) { c.NVIDIA = n.VendorID == nvidia }
+// deviceCaps makes nodes as most devices are, and as OpenSM and the diags expect
+// them: they show extended speeds to those who do not ask for them, and NVIDIA's
+// answer its own attributes, which OpenSM asks for by vendor and device ID.
+func deviceCaps(_ int32, n *net.Node, c *fabric.Caps) {
+	c.Extended = fabric.ExtendedAlways
+	c.NVIDIA = n.VendorID == nvidia
+}
 
 // loadNet makes the topology that a generator or a file describes.
 func loadNet(spec string) (*net.Net, error) {

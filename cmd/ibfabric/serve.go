@@ -88,7 +88,7 @@ func runServe(args []string, stdout io.Writer) error {
 		return err
 	}
 	cfg := ibsim.ServerConfig{SockName: *sock, Listen: listenAddress(*udp), MaxClients: *clients}
-	cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: vendorCaps})
+	cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps})
 	server, err := ibsim.Listen(cfg)
 	if err != nil {
 		return err

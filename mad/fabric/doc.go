@@ -20,5 +20,6 @@
 // With Latency and Jitter zero a request is answered before Send returns.
 //
 // Not modelled: credits and congestion, partial directed routes (DrSLID or DrDLID
-// other than permissive), random forwarding tables and performance counters.
+// other than permissive) and random forwarding tables. Performance counters are there
+// and read zero.
 package fabric

@@ -198,6 +198,8 @@ func (f *Fabric) arrive(from int32, d *mad.Datagram) {
 		f.drop(DropNodeGone, d)
 	case p.MgmtClass().IsSubnet():
 		f.atQP0(at, dlid, d)
+	case p.MgmtClass() == mad.ClassPerf && !p.IsResponse():
+		f.atPerf(at, dlid, d)
 	default:
 		f.deliver(at, d)
 	}

@@ -10,6 +10,9 @@ import "fmt"
 // significant). The most significant digit counts to 2m, except at the top, where
 // it is the one in which all cabled below may differ.
 //
+// With pods=p the most significant digit counts to p only, below the top: of every
+// top switch only p ports are used.
+//
 // With taper=t a leaf has t hosts for each cable up, so that the first digit of
 // every level above the leaves counts to k/(t+1) only.
 var fatTree = kind{
@@ -19,6 +22,7 @@ var fatTree = kind{
 		{"k", readRadix, "8", "ports of a switch, even"},
 		{"levels", number(1, 5), "3", "levels of switches"},
 		{"taper", number(1, 253), "1", "hosts of a leaf for each of its cables up: 2 is a 2:1 oversubscription"},
+		{"pods", number(1, 254), "", "subtrees below the top switches (default: k)"},
 		{"hosts", number(1, 254), "", "hosts on each leaf (default: all that k and taper leave room for)"},
 	},
 	shape: shapeFatTree,
@@ -37,12 +41,16 @@ type clos struct {
 	k, levels int
 	up        int // cables of a leaf to the level above
 	hosts     int // of a leaf
+	pods      int
 }
 
 func shapeFatTree(s *Spec) (plan, error) {
 	k, taper := s.int("k", 0), s.int("taper", 0)
-	c := clos{k: k, levels: s.int("levels", 0), up: k / (taper + 1)}
+	c := clos{k: k, levels: s.int("levels", 0), up: k / (taper + 1), pods: s.int("pods", k)}
 	room := taper * c.up
+	if c.pods > k {
+		return plan{}, s.errorf("pods=%d: a top switch of %d ports has room for %d", c.pods, k, k)
+	}
 	if c.levels == 1 {
 		c.up, room = 0, k
 	}
@@ -62,14 +70,13 @@ func shapeFatTree(s *Spec) (plan, error) {
 
 // radix is the number of values of a digit, from 1, of the switches of a level.
 func (c clos) radix(level, digit int) int {
-	m := c.k / 2
 	switch {
 	case digit < level && digit == 1:
 		return c.up
 	case digit == c.levels-1 && level < c.levels:
-		return 2 * m
+		return c.pods
 	}
-	return m
+	return c.k / 2
 }
 
 // size is the number of switches of a level.

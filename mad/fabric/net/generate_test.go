@@ -88,6 +88,7 @@ func TestShapes(t *testing.T) {
 		{"fattree:k=4,levels=4", shape{56, 32, 2, 4, 6}},
 		{"fattree:k=12,taper=2", shape{12*6 + 12*4 + 4*6, 12 * 6 * 8, 4, 12, 4}},
 		{"fattree:k=8,levels=2,taper=3", shape{8 + 2, 8 * 6, 2, 8, 2}},
+		{"fattree:k=36,pods=9", shape{9*18*2 + 18*18, 9 * 18 * 18, 9, 36, 4}},
 		{"fattree:k=8,levels=2,hosts=1", shape{12, 8, 4, 8, 2}},
 		{"torus:dims=4x4x4,hosts=2", shape{64, 128, 6, 6, 6}},
 		{"torus:dims=5x3", shape{15, 15, 4, 4, 3}},
