@@ -20,6 +20,7 @@ type verb struct {
 var verbs = []verb{
 	{"gen", "write a generated topology", runGen},
 	{"serve", "offer a fabric to opensm, the diags and others that speak ibsim's protocol", runServe},
+	{"bench", "measure OpenSM and ibsm side by side", runBench},
 }
 
 const usageHead = `ibfabric works with simulated InfiniBand fabrics.

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+const benchUsage = `ibfabric bench measures OpenSM and ibsm side by side. Each runs in a process of its
+own, as a client of one and the same server of a simulated fabric, and in turn.
+
+Usage:
+  ibfabric bench [SPEC]... [OPTION]...
+
+Options:
+      --runs N       paired runs of each SPEC (3, and 1 above 5,000 hosts)
+      --json FILE    write every run and the ratios to FILE
+      --ibsm PATH    the program (beside ibfabric, or as the shell finds it)
+      --opensm PATH  the other (as the shell finds it)
+      --keep DIR     keep the managers' logs in DIR
+  -h, --help         print this help
+
+SPEC is as for ibfabric serve; without one, a fat tree of 2,916 hosts and one of 11,664.
+
+A cold start is of a fabric that was just powered up. A takeover is of a fabric that
+OpenSM has brought up and that has no manager any more: both take over the same one.
+The clock, and the count of CPU time, memory and SMPs, stop when the server confirms
+that all links are Active and 10,000 data packets between random pairs arrive - in a
+takeover, where they did from the start, not before the manager says SUBNET UP.
+
+The ratio is ibsm's figure to OpenSM's: of each pair, and then the median. Absolute
+times wander on a machine that has other work to do; the ratio does less.
+`
+
+// defaultSpecs are measured when none is given: 2,916 hosts and 11,664.
+var defaultSpecs = []string{"fattree:k=36,pods=9", "fattree:k=36"}
+
+// bench is one benchmark.
+type bench struct {
+	runs   int // 0: as many as the size allows
+	ibsm   string
+	opensm string
+	keep   string
+	out    io.Writer
+	all    []measurement
+}
+
+// runBench carries out "ibfabric bench".
+func runBench(args []string, stdout io.Writer) error {
+	b := &bench{out: stdout}
+	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&b.runs, "runs", 0, "")
+	file := flags.String("json", "", "")
+	flags.StringVar(&b.ibsm, "ibsm", "", "")
+	flags.StringVar(&b.opensm, "opensm", "opensm", "")
+	flags.StringVar(&b.keep, "keep", "", "")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := io.WriteString(stdout, benchUsage)
+		return err
+	case err != nil:
+		return &usageError{"bench: " + err.Error(), "ibfabric bench --help lists the options"}
+	case b.runs < 0:
+		return &usageError{fmt.Sprintf("bench: --runs %d: want 1 or more", b.runs), ""}
+	}
+	specs := flags.Args()
+	if len(specs) == 0 {
+		specs = defaultSpecs
+	}
+	if err := b.findPrograms(); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	for _, spec := range specs {
+		if err := b.measure(ctx, spec); err != nil {
+			return fmt.Errorf("%s: %w", spec, err)
+		}
+		printComparison(stdout, spec, compare(b.all, spec))
+	}
+	if *file == "" {
+		return nil
+	}
+	return b.writeJSON(*file, specs)
+}
+
+// findPrograms looks for what is to be run.
+func (b *bench) findPrograms() error {
+	if b.ibsm == "" {
+		if own, err := os.Executable(); err == nil {
+			b.ibsm = filepath.Join(filepath.Dir(own), "ibsm")
+		}
+		if _, err := os.Stat(b.ibsm); err != nil {
+			b.ibsm = "ibsm"
+		}
+	}
+	for _, p := range []struct{ path, hint string }{
+		{b.ibsm, "build it beside ibfabric, or give --ibsm"},
+		{b.opensm, "Debian's package opensm has it, or give --opensm"},
+		{"ibsim-run", "Debian's package ibsim-utils has it"},
+	} {
+		if _, err := exec.LookPath(p.path); err != nil {
+			return &usageError{"bench: " + err.Error(), p.hint}
+		}
+	}
+	for _, path := range []*string{&b.ibsm, &b.opensm} { // they run in another folder
+		found, err := exec.LookPath(*path)
+		if err == nil {
+			found, err = filepath.Abs(found)
+		}
+		if err != nil {
+			return err
+		}
+		*path = found
+	}
+	return nil
+}
+
+// measure runs all pairs on one topology. In odd runs ibsm goes first.
+func (b *bench) measure(ctx context.Context, spec string) error {
+	n, err := loadNet(spec)
+	if err != nil {
+		return err
+	}
+	hosts := countHosts(n)
+	runs := cmp.Or(b.runs, 3)
+	if b.runs == 0 && hosts > 5000 {
+		runs = 1
+	}
+	fmt.Fprintf(b.out, "%s: %d hosts, %d switches, %d runs\n", spec, hosts, len(n.Nodes)-hosts, runs)
+	for run := range runs {
+		order := []manager{b.openSM(), b.ownSM()}
+		if run%2 == 1 {
+			order[0], order[1] = order[1], order[0]
+		}
+		for _, m := range order {
+			place, err := newBenchPlace(n)
+			if err != nil {
+				return err
+			}
+			err = b.one(ctx, place, m, "cold start", spec, run)
+			if m.name == openSM && err == nil {
+				for _, successor := range order {
+					if err = b.one(ctx, place, successor, "takeover", spec, run); err != nil {
+						break
+					}
+				}
+			}
+			place.close()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// one measures a manager once.
+func (b *bench) one(ctx context.Context, place *benchPlace, m manager, kind, spec string, run int) error {
+	r, err := place.run(ctx, m, kind, b.keep)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", kind, m.name, err)
+	}
+	r.Spec, r.Run = spec, run
+	b.all = append(b.all, r)
+	fmt.Fprintf(b.out, "  run %d: %-10s %-6s  wall %6.2f s  user %6.2f s  system %6.2f s  memory %4.0f MB  %7d SMPs\n",
+		run+1, kind, m.name, r.Wall, r.User, r.System, r.Memory, r.total())
+	return nil
+}
+
+// writeJSON writes all that was measured.
+func (b *bench) writeJSON(file string, specs []string) error {
+	type comparisons struct {
+		Spec    string
+		Figures []comparison
+	}
+	report := struct {
+		CPUs   int
+		Go     string
+		Ratios []comparisons
+		Runs   []measurement
+	}{runtime.NumCPU(), runtime.Version(), nil, b.all}
+	for _, spec := range specs {
+		report.Ratios = append(report.Ratios, comparisons{spec, compare(b.all, spec)})
+	}
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o666)
+}

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/ibsim"
+	"ibsm/mad/smp"
+)
+
+const openSM = "opensm"
+
+// manager is a program to be measured.
+type manager struct {
+	name string
+	argv func(log string) []string
+}
+
+func (b *bench) openSM() manager {
+	return manager{openSM, func(log string) []string {
+		return []string{"ibsim-run", b.opensm, "-f", log, "-s", "0", "-R", "minhop"}
+	}}
+}
+
+func (b *bench) ownSM() manager {
+	return manager{"ibsm", func(log string) []string { return []string{b.ibsm, "--ibsim", "-f", log, "-s", "0", "-R", "minhop"} }}
+}
+
+// measurement is what one run cost, up to the server's confirmation.
+type measurement struct {
+	Spec    string
+	Run     int
+	Manager string
+	Kind    string            // "cold start" or "takeover"
+	Wall    float64           // s
+	User    float64           // s of CPU
+	System  float64           // s of CPU
+	Memory  float64           // MB, the peak of what is resident
+	SMPs    map[string]uint64 // by method and attribute, as the fabric counted them
+	Phases  phases
+}
+
+// phases are how long parts of a run took, in seconds, as seen from the fabric.
+type phases struct {
+	Walk       float64 // from the start to the first Set
+	Routes     float64 // to the first Set of a forwarding table: LIDs, and routes calculated
+	Tables     float64 // to the last one
+	Activation float64 // to the confirmation
+}
+
+func (m *measurement) total() (n uint64) {
+	for _, k := range m.SMPs {
+		n += k
+	}
+	return n
+}
+
+// benchPlace is a fabric that managers are measured on, with its server.
+type benchPlace struct {
+	server *ibsim.Server
+	sock   string
+	host   string // node that managers attach to
+	cancel context.CancelFunc
+	ended  chan error
+
+	firstSet, firstTable, lastTable time.Duration // in the fabric's time, 0 none
+}
+
+// newBenchPlace powers up a fresh fabric.
+func newBenchPlace(n *net.Net) (*benchPlace, error) {
+	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), ended: make(chan error, 1)}
+	f := fabric.New(n, fabric.Config{Seed: 1, Caps: deviceCaps, OnSet: p.saw})
+	var err error
+	if p.server, err = ibsim.Listen(ibsim.ServerConfig{Fabric: f, SockName: p.sock}); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	go func() { p.ended <- p.server.Run(ctx) }()
+	return p, nil
+}
+
+// close ends the server, and gives its memory back before the next is measured.
+func (p *benchPlace) close() {
+	p.cancel()
+	<-p.ended
+	p.server = nil
+	debug.FreeOSMemory()
+}
+
+// saw notes when Sets come; the fabric calls it.
+func (p *benchPlace) saw(s fabric.Set) {
+	if p.firstSet == 0 {
+		p.firstSet = s.At
+	}
+	if s.Attr == smp.AttrLinearForwardingTable {
+		if p.firstTable == 0 {
+			p.firstTable = s.At
+		}
+		p.lastTable = s.At
+	}
+}
+
+// Bounds of a run.
+const (
+	lookInterval = 10 * time.Millisecond
+	benchTimeout = 15 * time.Minute
+	benchProbes  = 10_000
+)
+
+// run starts a manager, waits until its work is confirmed and kills it on the spot,
+// so that what it used is what the work took.
+func (p *benchPlace) run(ctx context.Context, m manager, kind, keep string) (measurement, error) {
+	r := measurement{Manager: m.name, Kind: kind}
+	dir, err := os.MkdirTemp("", "ibfabric-bench-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	log := filepath.Join(dir, "log")
+	if keep != "" {
+		if log, err = filepath.Abs(filepath.Join(keep, m.name+"-"+kind[:4]+".log")); err != nil {
+			return r, err
+		}
+		os.Remove(log)
+	}
+	argv := m.argv(log)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+p.sock, "SIM_HOST="+p.host, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var start time.Duration
+	p.server.Do(func(f *fabric.Fabric) {
+		f.ResetStats()
+		start = f.Now()
+	})
+	p.firstSet, p.firstTable, p.lastTable = 0, 0, 0
+	if err := cmd.Start(); err != nil {
+		return r, err
+	}
+	died := make(chan error, 1)
+	go func() { died <- cmd.Wait() }()
+	end, err := p.await(ctx, died, log, kind == "takeover", &r)
+	if err == nil {
+		r.Memory, err = peakMemory(cmd.Process.Pid)
+	}
+	cmd.Process.Kill()
+	if err != nil {
+		return r, err
+	}
+	<-died
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	r.User, r.System = seconds(time.Duration(usage.Utime.Nano())), seconds(time.Duration(usage.Stime.Nano()))
+	r.Wall = seconds(end - start)
+	r.Phases = p.phases(start, end)
+	return r, p.awaitFarewell(ctx)
+}
+
+// await looks at the fabric until the manager's work is done, and reads the counters
+// in the same moment.
+func (p *benchPlace) await(ctx context.Context, died <-chan error, log string, sayUp bool, r *measurement) (end time.Duration, err error) {
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
+	late := time.After(benchTimeout)
+	for {
+		select {
+		case <-ctx.Done():
+			return 0, errors.New("interrupted")
+		case err := <-died:
+			return 0, fmt.Errorf("it ended before its work was done: %v", err)
+		case <-late:
+			return 0, fmt.Errorf("its work is not done after %v", benchTimeout)
+		case <-look.C:
+		}
+		if sayUp && !saysUp(log) {
+			continue
+		}
+		done := false
+		p.server.Do(func(f *fabric.Fabric) {
+			if done = isUp(f); done {
+				end, r.SMPs = f.Now(), countSMPs(f.Stats())
+			}
+		})
+		if done {
+			return end, nil
+		}
+	}
+}
+
+// awaitFarewell waits until the server has noticed that the manager is gone.
+func (p *benchPlace) awaitFarewell(ctx context.Context) error {
+	for len(p.server.Clients()) > 0 {
+		select {
+		case <-ctx.Done():
+			return errors.New("interrupted")
+		case <-time.After(lookInterval):
+		}
+	}
+	return nil
+}
+
+// phases cuts the time of a run. A takeover may write nothing.
+func (p *benchPlace) phases(start, end time.Duration) (x phases) {
+	set, table, last := p.firstSet, p.firstTable, p.lastTable
+	if set == 0 {
+		set = end
+	}
+	if table == 0 {
+		table, last = end, end
+	}
+	return phases{seconds(set - start), seconds(table - set), seconds(last - table), seconds(end - last)}
+}
+
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// saysUp reports whether the manager's log says that the subnet is up.
+func saysUp(log string) bool {
+	text, _ := os.ReadFile(log) // it may not be there yet
+	return bytes.Contains(text, []byte("SUBNET UP"))
+}
+
+// isUp reports whether all links are Active and 10,000 probes arrive.
+func isUp(f *fabric.Fabric) bool {
+	if _, not := f.FirstNotActive(); not {
+		return false
+	}
+	if links, active, _ := linkState(f); links != active {
+		return false
+	}
+	if arrived, _ := probePairs(f, 100, 2); arrived < 100 {
+		return false
+	}
+	arrived, _ := probePairs(f, benchProbes, 1)
+	return arrived == benchProbes
+}
+
+func countSMPs(s fabric.Stats) map[string]uint64 {
+	byName := make(map[string]uint64, len(s.SMPs))
+	for k, n := range s.SMPs {
+		byName[fmt.Sprintf("%v %s", k.Method, smp.AttrName(k.Attr))] += n
+	}
+	return byName
+}
+
+var highWater = regexp.MustCompile(`(?m)^VmHWM:\s*(\d+) kB$`)
+
+// peakMemory is the most memory that a process had resident, in MB. The kernel's
+// account of a child that has ended counts what its parent had when it was born.
+func peakMemory(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	m := highWater.FindSubmatch(status)
+	if m == nil {
+		return 0, fmt.Errorf("process %d does not show its peak memory", pid)
+	}
+	kB, err := strconv.ParseFloat(string(m[1]), 64)
+	return kB / 1000, err
+}
+
+func firstHost(n *net.Net) string {
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.CA {
+			return n.Nodes[i].ID
+		}
+	}
+	return ""
+}
+
+func countHosts(n *net.Net) (hosts int) {
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.CA {
+			hosts++
+		}
+	}
+	return hosts
+}
