@@ -11,10 +11,11 @@ func smInfoRequest(r mad.Route, m mad.Method, mod uint32, tag uint64) txn.Reques
 }
 
 // request takes what others ask of us on QP0: SMInfo, and traps. Everything else is
-// the port's own agent's to answer.
+// the port's own agent's to answer. Before we know the GUID of our port, which is who
+// we are, there is nothing to say.
 func (c *Core) request(d *mad.Datagram) {
 	p := &d.Packet
-	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun {
+	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun || c.own.guid == 0 {
 		return
 	}
 	switch {

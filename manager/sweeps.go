@@ -13,6 +13,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
 
@@ -91,6 +92,7 @@ func (c *Core) begin() {
 // walked decides what comes of a walk.
 func (c *Core) walked() {
 	found := c.sweeper.Found()
+	c.readOwn(found)
 	if found.SelfDown {
 		c.ownPortDown()
 		return
@@ -105,7 +107,6 @@ func (c *Core) walked() {
 		c.log(info, "SM port is up")
 	}
 	c.findings(found)
-	c.readOwn(found)
 	if c.cfg.GUID != 0 && c.cfg.GUID != c.own.guid {
 		c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, c.own.guid, c.cfg.GUID))
 		return
@@ -137,9 +138,13 @@ func (c *Core) ownPortDown() {
 	c.schedule(portPoll)
 }
 
+// readOwn takes over what our own port is, if it was found.
 func (c *Core) readOwn(found *discover.Result) {
 	b := found.Builder
 	self := b.Self()
+	if self == topo.NoEnd {
+		return
+	}
 	c.own.guid = b.PortGUID(self)
 	if p := b.Port(self); p != nil {
 		c.own.mkey, c.own.protect = p.MKey(), p.MKeyProtectBits()
@@ -299,10 +304,11 @@ func (c *Core) unpublish() {
 func (c *Core) looked() {
 	reason, full, sms := c.sweeper.Verdict()
 	for i := range sms {
+		sm := &sms[i]
 		switch {
-		case !sms[i].OK:
+		case sm.Known && !sm.OK:
 			c.want(true, "a subnet manager has gone")
-		case c.elect.Seen(&sms[i].Info) == elect.Resweep:
+		case sm.OK && (!sm.Known || c.elect.Seen(&sm.Info) == elect.Resweep):
 			c.want(true, "another subnet manager")
 		}
 	}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -14,21 +15,23 @@ import (
 // silent ports, a NodeDescription where it is missing, and the SMInfo of other
 // managers.
 type light struct {
-	t      *topo.Topo
-	memory *Memory
-	mkey   mad.MKey
-	asks   []ask
-	open   int
-	reason string // why a heavy sweep is needed; "" while none is
-	full   bool   // and that it must ask about everything
-	sms    []SMReply
+	t        *topo.Topo
+	memory   *Memory
+	mkey     mad.MKey
+	asks     []ask
+	open     int
+	reason   string // why a heavy sweep is needed; "" while none is
+	full     bool   // and that it must ask about everything
+	sms      []SMReply
+	managers []smPort
 }
 
 // SMReply is what another manager answered to a light sweep.
 type SMReply struct {
-	Port mad.GUID
-	Info smp.SMInfo
-	OK   bool
+	Port  mad.GUID
+	Info  smp.SMInfo
+	OK    bool
+	Known bool // it answered to the last walk
 }
 
 type ask struct {
@@ -37,8 +40,14 @@ type ask struct {
 	out  bool // one hop beyond the port
 }
 
-func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []topo.PortIdx) *light {
-	l := &light{t: t, memory: m, mkey: key}
+// smPort is a port at which there is another manager.
+type smPort struct {
+	port     topo.PortIdx
+	answered bool // to the last walk
+}
+
+func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []smPort) *light {
+	l := &light{t: t, memory: m, mkey: key, managers: sms}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
 		if t.Nodes[n].Missed == 0 {
@@ -57,8 +66,8 @@ func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []topo.PortIdx) *light 
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
-	for _, p := range sms {
-		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: p})
+	for _, sm := range sms {
+		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: sm.port})
 	}
 	return l
 }
@@ -128,8 +137,16 @@ func (l *light) done(o *txn.Outcome) {
 			l.need(true, "our own port is %v", info.PortState())
 		}
 	case smp.AttrSMInfo:
-		l.sms = append(l.sms, SMReply{Port: port.GUID, Info: o.Data, OK: ok})
+		l.manager(topo.PortIdx(uint32(o.Tag)), o.Data, ok)
 	}
+}
+
+// manager takes the answer of another manager. It must say that it is at the port where
+// it was asked.
+func (l *light) manager(p topo.PortIdx, info smp.SMInfo, ok bool) {
+	guid := l.t.Ports[p].GUID
+	known := slices.Contains(l.managers, smPort{p, true})
+	l.sms = append(l.sms, SMReply{Port: guid, Info: info, OK: ok && info.GUID() == guid, Known: known})
 }
 
 func (l *light) need(full bool, format string, args ...any) {

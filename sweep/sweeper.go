@@ -54,7 +54,7 @@ type Sweeper struct {
 	found   *discover.Result
 	program *program
 	light   *light
-	sms     []topo.PortIdx // other managers, in memory.prev
+	sms     []smPort // other managers, in memory.prev
 	reroute bool
 }
 
@@ -188,14 +188,26 @@ func (s *Sweeper) Finish() *Outcome {
 	p := s.program
 	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
 	s.memory.prev, s.memory.swept = p.c.Topo, true
-	s.sms = s.sms[:0]
-	for _, sm := range s.found.SMs {
-		if port := p.c.Topo.FindPort(sm.Port); port != topo.None {
-			s.sms = append(s.sms, port)
-		}
-	}
+	s.sms = s.managers(p.c.Topo)
 	s.rest()
 	return out
+}
+
+// managers are the ports at which there is another subnet manager, also those that did
+// not say who they are: one that has just been started may not know yet.
+func (s *Sweeper) managers(t *topo.Topo) (ports []smPort) {
+	if s.cfg.IgnoreOtherSM {
+		return nil
+	}
+	for _, p := range t.EndPorts {
+		port := &t.Ports[p]
+		if p == t.Self || !port.Info.CapabilityMask().Has(smp.IsSM) || t.Nodes[port.Node].Missed > 0 {
+			continue
+		}
+		answered := slices.ContainsFunc(s.found.SMs, func(sm discover.SM) bool { return sm.Port == port.GUID })
+		ports = append(ports, smPort{p, answered})
+	}
+	return ports
 }
 
 // Verdict ends a light sweep: why a heavy one is needed, "" when it is not, whether
