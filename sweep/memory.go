@@ -225,12 +225,13 @@ func (m *Memory) waited(k plan.Key) bool {
 // grown reports whether t has a link between switches that prev had not, or that could
 // not be used then.
 func grown(prev, t *topo.Topo) bool {
+	before := prev.Remap(t)
 	for i := range t.Ports {
 		p := &t.Ports[i]
 		if !t.IsSwitchPort(topo.PortIdx(i)) || p.Peer == topo.None || !t.IsSwitchPort(p.Peer) {
 			continue
 		}
-		old := prev.FindNode(t.Nodes[p.Node].GUID)
+		old := before[p.Node]
 		if old == topo.None || p.Num > prev.Nodes[old].NumPorts {
 			return true
 		}

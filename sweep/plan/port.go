@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"encoding/binary"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/topo"
@@ -105,11 +107,15 @@ var insisted = func() (m smp.PortInfo) {
 	return m
 }()
 
-// differs are the managed bits in which two PortInfos differ.
+// differs are the managed bits in which two PortInfos differ. Every port of the subnet
+// comes by here in every sweep, so it goes by words.
 func differs(a, b *smp.PortInfo) (d smp.PortInfo, any bool) {
-	for i := range d {
-		d[i] = (a[i] ^ b[i]) & managed[i]
-		any = any || d[i] != 0
+	order := binary.NativeEndian
+	for i := 0; i < len(d); i += 8 {
+		if x := (order.Uint64(a[i:]) ^ order.Uint64(b[i:])) & order.Uint64(managed[i:]); x != 0 {
+			order.PutUint64(d[i:], x)
+			any = true
+		}
 	}
 	return d, any
 }

@@ -76,6 +76,9 @@ func (e *Refusal) refuse(d *smp.PortInfo) (bits smp.PortInfo, found bool) {
 // that what it was told before should have lasted.
 func (r Refusals) wants(k Key, w, d *smp.PortInfo, up bool) bool {
 	known := r[k]
+	if known == nil && *d == (smp.PortInfo{}) {
+		return false
+	}
 	if known != nil {
 		known.tell(w)
 		for i := range d {

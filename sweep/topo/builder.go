@@ -11,7 +11,7 @@ import (
 // Builder collects what a discovery learns, in the order it learns it, until
 // Freeze makes a Topo of it. It is owned by one goroutine.
 type Builder struct {
-	nodes     []buildNode
+	nodes     []*buildNode
 	byGUID    map[mad.GUID]int32
 	portOwner map[mad.GUID]End // end ports by port GUID
 	self      End
@@ -54,7 +54,7 @@ func (b *Builder) Find(guid mad.GUID) (int32, bool) {
 }
 
 // Node is a node by index, for reading and for filling in what later replies
-// say. The pointer is good until the next AddNode.
+// say.
 func (b *Builder) Node(n int32) *Node { return &b.nodes[n].Node }
 
 // AddNode adds the node that answered with info along route. The node GUID must
@@ -65,7 +65,7 @@ func (b *Builder) AddNode(info *smp.NodeInfo, route mad.Route) int32 {
 	for i := range ports {
 		ports[i].peer = NoEnd
 	}
-	b.nodes = append(b.nodes, buildNode{
+	b.nodes = append(b.nodes, &buildNode{
 		Node: Node{
 			GUID: info.NodeGUID(), Type: info.NodeType(), NumPorts: info.NumPorts(),
 			Switch: None, Route: route, Info: *info,
