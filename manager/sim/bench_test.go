@@ -40,6 +40,7 @@ func (m *meter) step(ev manager.Event) {
 	begin := time.Now()
 	actions := m.core.Step(m.fabric.Now(), ev)
 	m.mind += time.Since(begin)
+	var done *manager.Computed
 	for _, a := range actions {
 		begin := time.Now()
 		switch a := a.(type) {
@@ -48,12 +49,14 @@ func (m *meter) step(ev manager.Event) {
 			m.at.Send(a.Datagrams)
 			m.world += time.Since(begin)
 		case manager.Compute:
-			c := a.Job.Run(context.Background())
+			done = &manager.Computed{Result: a.Job.Run(context.Background())}
 			m.compute += time.Since(begin)
-			m.step(manager.Event{Computed: &manager.Computed{Result: c}})
 		case manager.Exit:
 			m.exited, m.err = true, a.Err
 		}
+	}
+	if done != nil {
+		m.step(manager.Event{Computed: done})
 	}
 }
 
