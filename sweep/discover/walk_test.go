@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"ibsm/mad"
@@ -49,6 +50,30 @@ func TestCounts(t *testing.T) {
 	if !reflect.DeepEqual(again, prev) {
 		t.Error("an unchanged fabric gives another Topo")
 	}
+
+	top := func(guid mad.GUID) (mad.LID, bool) {
+		return prev.Nodes[prev.FindNode(guid)].SwitchInfo.LinearFDBTop(), true
+	}
+	w.walk(New(Config{Prev: prev, Quick: true, Top: top, Clear: true}))
+	w.mustCount("quick, and no link is ARMED", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16})
+	inUse := *prev
+	inUse.Ports = slices.Clone(prev.Ports)
+	for i := range inUse.Ports {
+		if inUse.Ports[i].Peer != topo.None {
+			inUse.Ports[i].Info.SetPortState(smp.PortActive)
+		}
+	}
+	w.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if req.Attr == smp.AttrPortInfo {
+			(*smp.PortInfo)(&o.Data).SetPortState(smp.PortActive)
+		}
+	}
+	r = w.walk(New(Config{Prev: &inUse, Quick: true, Top: top, Clear: true}))
+	w.mustCount("quick", counts{smp.AttrNodeInfo: 1, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 1})
+	if !reflect.DeepEqual(r.Builder.Freeze(), &inUse) {
+		t.Error("a quick walk of an unchanged fabric gives another Topo")
+	}
+	w.meddle = nil
 
 	w.window = 64
 	for seed := range uint64(5) {

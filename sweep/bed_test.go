@@ -1,0 +1,149 @@
+package sweep
+
+import (
+	"context"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/txn"
+	"ibsm/routing/minhop"
+)
+
+// bed is a Sweeper on a fabric that answers at once.
+type bed struct {
+	*testing.T
+	*Sweeper
+	net    *net.Net
+	fabric *fabric.Fabric
+	at     *fabric.Station
+	sets   []fabric.Set // since the last sweep began
+	asked  map[mad.AttrID]int
+	// meddle, when set, sees each outcome before the Sweeper does.
+	meddle func(req *txn.Request, o *txn.Outcome)
+}
+
+func newBed(t *testing.T, spec string, cfg Config) *bed {
+	t.Helper()
+	n, err := net.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Engine = minhop.Route
+	b := &bed{T: t, Sweeper: New(cfg), net: n}
+	b.fabric = fabric.New(n, fabric.Config{OnSet: func(s fabric.Set) { b.sets = append(b.sets, s) }})
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.CA {
+			if b.at, err = b.fabric.Attach(net.End{Node: int32(i), Port: 1}); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+	}
+	t.Fatal("no host")
+	return nil
+}
+
+// heavy runs a heavy sweep to its end.
+func (b *bed) heavy() *Outcome {
+	b.Helper()
+	b.walk()
+	c := b.Job().Run(context.Background())
+	if c == nil || c.Err != nil {
+		b.Fatal("computing:", c)
+	}
+	b.Program(c)
+	b.until(Programmed)
+	return b.Finish()
+}
+
+func (b *bed) walk() {
+	b.Helper()
+	b.sets, b.asked = nil, map[mad.AttrID]int{}
+	b.Walk(true, false)
+	b.until(Walked)
+}
+
+// look runs a light sweep.
+func (b *bed) look() (reason string, full bool, sms []SMReply) {
+	b.Helper()
+	b.sets, b.asked = nil, map[mad.AttrID]int{}
+	b.Look()
+	b.until(Looked)
+	return b.Verdict()
+}
+
+func (b *bed) until(p Phase) {
+	b.Helper()
+	for range 1 << 20 {
+		if req, ok := b.Next(); ok {
+			b.asked[req.Attr]++
+			o := b.ask(&req)
+			if b.meddle != nil {
+				b.meddle(&req, &o)
+			}
+			b.Done(&o)
+			continue
+		}
+		b.Settle()
+		if b.Phase() == p {
+			return
+		}
+	}
+	b.Fatalf("the sweep has no end: %v", b.Phase())
+}
+
+func (b *bed) ask(req *txn.Request) txn.Outcome {
+	var d mad.Datagram
+	d.LID = mad.PermissiveLID
+	d.Packet.SetDirected(&req.Route, req.Method, req.Attr, req.Mod)
+	d.Packet.SetMKey(req.MKey)
+	*d.Packet.Data() = req.Data
+	b.at.Send([]mad.Datagram{d})
+	b.fabric.Advance(b.fabric.Now())
+	o := txn.Outcome{Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
+	var in [8]mad.Datagram
+	for b.at.Pending() > 0 {
+		for _, d := range in[:b.at.Recv(in[:])] {
+			if p := &d.Packet; p.Method() == mad.MethodGetResp && p.AttrID() == req.Attr && p.AttrMod() == req.Mod {
+				o.Result, o.Status, o.Data = txn.Replied, p.Status(), *p.Data()
+			}
+		}
+	}
+	return o
+}
+
+// node is the index in the Net of the nth switch (from the last one on, which are the
+// spines of a fat tree) or host.
+func (b *bed) node(typ mad.NodeType, n int) int32 {
+	b.Helper()
+	for i := range b.net.Nodes {
+		if b.net.Nodes[i].Type == typ {
+			if n == 0 {
+				return int32(i)
+			}
+			n--
+		}
+	}
+	b.Fatal("no such node")
+	return 0
+}
+
+// up is a bed after two sweeps, the second of which had nothing to do.
+func up(t *testing.T, spec string, cfg Config) *bed {
+	t.Helper()
+	b := newBed(t, spec, cfg)
+	first := b.heavy()
+	if len(first.Failures) != 0 || len(first.NotHeld) != 0 || first.Report.Bad() != 0 {
+		t.Fatalf("failures %v, not held %v, bad routes %d", first.Failures, first.NotHeld, first.Report.Bad())
+	}
+	if at, bad := b.fabric.FirstNotActive(); bad {
+		t.Fatalf("port %v is not ACTIVE", at)
+	}
+	b.heavy()
+	if len(b.sets) != 0 {
+		t.Fatalf("%d Sets in an unchanged fabric, the first %+v", len(b.sets), b.sets[0])
+	}
+	return b
+}

@@ -1,0 +1,457 @@
+package sweep
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/plan"
+	"ibsm/sweep/topo"
+)
+
+const small = "fattree:k=4,levels=2"
+
+// TestRefusedSet: what a port holds after it refused a Set is what counts, and a
+// refusal of what is there already is none.
+func TestRefusedSet(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		op       smp.PortState // of the Sets that are refused
+		taken    bool          // the port did it all the same
+		again    mad.Status    // of the Get that follows
+		failures bool
+	}{
+		{"arming, done before", smp.PortArmed, true, 0, false},
+		{"arming", smp.PortArmed, false, 0, true},
+		{"arming, and no answer that helps", smp.PortArmed, false, mad.StatusBadField, true},
+		{"activating, done before", smp.PortActive, true, 0, false},
+		{"activating", smp.PortActive, false, 0, true},
+	} {
+		b := newBed(t, small, Config{})
+		gets, refused := 0, 0
+		b.meddle = func(req *txn.Request, o *txn.Outcome) {
+			if req.Attr != smp.AttrPortInfo {
+				return
+			}
+			set := (*smp.PortInfo)(&req.Data)
+			switch {
+			case req.Method == mad.MethodSet && set.PortState() == c.op:
+				if refused++; !c.taken {
+					// Undo it: the simulated port has taken it.
+					state := smp.PortInit
+					if c.op == smp.PortActive {
+						state = smp.PortArmed
+					}
+					(*smp.PortInfo)(&o.Data).SetPortState(state)
+				}
+				o.Status = mad.StatusBadField
+			case req.Method == mad.MethodGet && b.Phase() == Programming:
+				gets++
+				o.Status = c.again
+				if !c.taken {
+					(*smp.PortInfo)(&o.Data).SetPortState(c.op - 1)
+				}
+			}
+		}
+		out := b.heavy()
+		if refused == 0 || gets != refused {
+			t.Errorf("%s: %d refusals, %d looks at what the ports hold", c.name, refused, gets)
+		}
+		if (len(out.Failures) > 0) != c.failures {
+			t.Errorf("%s: failures %v", c.name, out.Failures)
+		}
+	}
+}
+
+// TestSilentNode: a node that does not answer Sets is passed over, and the rest comes
+// up.
+func TestSilentNode(t *testing.T) {
+	b := newBed(t, small, Config{})
+	sick := mad.GUID(0)
+	sent := 0
+	b.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if b.Phase() != Programming || req.Route.Hops() != 1 { // our own switch
+			return
+		}
+		sent++
+		sick = b.net.Nodes[b.node(mad.Switch, 0)].GUID
+		*o = txn.Outcome{Tag: o.Tag, Node: o.Node, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
+	}
+	out := b.heavy()
+	if sent > maxNodeTimeOuts || len(out.Failures) == 0 || len(out.Failures) > maxNodeTimeOuts+1 {
+		t.Errorf("%d Sets to a node that does not answer, %d failures of %v: %v", sent, len(out.Failures), sick, out.Failures)
+	}
+	b.meddle = nil
+	if out = b.heavy(); len(out.Failures) != 0 {
+		t.Errorf("failures when it answers again: %v", out.Failures)
+	}
+	if at, bad := b.fabric.FirstNotActive(); bad {
+		t.Errorf("port %v is not ACTIVE", at)
+	}
+}
+
+// TestTableNotHeld: a switch that does not hold its table lets no data in.
+func TestTableNotHeld(t *testing.T) {
+	for name, spoil := range map[string]func(req *txn.Request, o *txn.Outcome){
+		"another block": func(req *txn.Request, o *txn.Outcome) {
+			if req.Attr == smp.AttrLinearForwardingTable && req.Method == mad.MethodSet {
+				o.Data[1] ^= 1
+			}
+		},
+		"block refused": func(req *txn.Request, o *txn.Outcome) {
+			if req.Attr == smp.AttrLinearForwardingTable && req.Method == mad.MethodSet {
+				o.Status = mad.StatusBadField
+			}
+		},
+		"another LinearFDBTop": func(req *txn.Request, o *txn.Outcome) {
+			if req.Attr == smp.AttrSwitchInfo && req.Method == mad.MethodSet {
+				(*smp.SwitchInfo)(&o.Data).SetLinearFDBTop(3)
+			}
+		},
+	} {
+		b := newBed(t, small, Config{})
+		armed := 0
+		b.meddle = func(req *txn.Request, o *txn.Outcome) {
+			if len(req.Route.Ports()) != 1 {
+				return
+			}
+			spoil(req, o)
+			if set := (*smp.PortInfo)(&req.Data); req.Attr == smp.AttrPortInfo && req.Method == mad.MethodSet && set.PortState() >= smp.PortArmed {
+				armed++
+			}
+		}
+		out := b.heavy()
+		if armed != 0 {
+			t.Errorf("%s: %d links armed at the switch", name, armed)
+		}
+		if !slices.ContainsFunc(out.Failures, func(f Failure) bool { return strings.Contains(f.Reason, "left in INIT") }) {
+			t.Errorf("%s: failures %v", name, out.Failures)
+		}
+		b.meddle = nil
+		b.heavy()
+		if out = b.heavy(); len(out.Failures) != 0 || len(b.sets) != 0 {
+			t.Errorf("%s: afterwards failures %v, %d Sets", name, out.Failures, len(b.sets))
+		}
+	}
+}
+
+// TestFieldNotHeld: it is told once, and not sent for ever.
+func TestFieldNotHeld(t *testing.T) {
+	b := newBed(t, small, Config{Settings: Settings{SubnetTimeOut: Given[uint8](9)}})
+	b.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if req.Attr == smp.AttrPortInfo {
+			(*smp.PortInfo)(&o.Data).SetSubnetTimeOut(31)
+		}
+	}
+	out := b.heavy()
+	hosts := 0
+	for _, h := range out.NotHeld {
+		if slices.Equal(h.Fields, []string{"SubnetTimeOut"}) {
+			hosts++
+		}
+	}
+	if hosts != len(out.NotHeld) || hosts != len(out.Topo.EndPorts) {
+		t.Errorf("%d end ports, not held: %v", len(out.Topo.EndPorts), out.NotHeld)
+	}
+	for range 2 {
+		if out = b.heavy(); len(out.NotHeld) != 0 || len(b.sets) != 0 {
+			t.Errorf("again: %d Sets, not held %v", len(b.sets), out.NotHeld)
+		}
+	}
+}
+
+func TestLightSweep(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		spoil  func(b *bed)
+		reason string // "" for none
+		full   bool
+	}{
+		{"nothing changed", func(*bed) {}, "", false},
+		{"a link falls", func(b *bed) { b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 1), Port: 1}) }, "change of port state", false},
+		{"a switch does not answer", func(b *bed) {
+			b.meddle = func(req *txn.Request, o *txn.Outcome) {
+				if req.Attr == smp.AttrSwitchInfo && req.Route.Hops() == 2 {
+					o.Result = txn.TimedOut
+				}
+			}
+		}, "does not answer", true},
+		{"a switch refuses", func(b *bed) {
+			b.meddle = func(req *txn.Request, o *txn.Outcome) {
+				if req.Attr == smp.AttrSwitchInfo {
+					o.Status = mad.StatusBadMethodAttr
+				}
+			}
+		}, "does not answer", true},
+		{"a table is lost", func(b *bed) {
+			b.meddle = func(req *txn.Request, o *txn.Outcome) {
+				if req.Attr == smp.AttrSwitchInfo {
+					(*smp.SwitchInfo)(&o.Data).SetLinearFDBTop(0)
+				}
+			}
+		}, "lost its forwarding table", false},
+		{"our own port", func(b *bed) {
+			b.meddle = func(req *txn.Request, o *txn.Outcome) {
+				if req.Attr == smp.AttrPortInfo {
+					(*smp.PortInfo)(&o.Data).SetPortState(smp.PortInit)
+				}
+			}
+		}, "our own port is Initialize", true},
+		{"our own port does not answer once", func(b *bed) {
+			b.meddle = func(req *txn.Request, o *txn.Outcome) {
+				if req.Attr == smp.AttrPortInfo {
+					o.Result, o.Data = txn.TimedOut, [mad.DataSize]byte{}
+				}
+			}
+		}, "", false},
+	} {
+		b := up(t, small, Config{})
+		c.spoil(b)
+		reason, full, sms := b.look()
+		if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) || full != c.full || len(sms) != 0 {
+			t.Errorf("%s: %q, full %v, managers %v", c.name, reason, full, sms)
+		}
+		if switches := b.asked[smp.AttrSwitchInfo]; len(b.sets) != 0 || switches != len(b.memory.prev.Switches) || b.asked[smp.AttrPortInfo] != 1 || len(b.asked) != 2 {
+			t.Errorf("%s: asked %v, %d Sets", c.name, b.asked, len(b.sets))
+		}
+	}
+}
+
+// TestLightSweepKey: the key is shown, or a protected fabric would not answer.
+func TestLightSweepKey(t *testing.T) {
+	b := up(t, small, Config{Settings: Settings{MKey: Given[mad.MKey](0x55), MKeyProtect: Given[uint8](2)}})
+	if reason, _, _ := b.look(); reason != "" {
+		t.Errorf("in a subnet with an M_Key: %q", reason)
+	}
+}
+
+// TestMute: what does not answer behind a port that is up is asked again.
+func TestMute(t *testing.T) {
+	b := up(t, small, Config{})
+	host := b.node(mad.CA, 3)
+	b.fabric.Mute(host, true)
+	out := b.heavy()
+	if n := out.Topo.FindNode(b.net.Nodes[host].GUID); n == topo.None || out.Topo.Nodes[n].Missed != 1 || !b.Waiting() || len(b.sets) != 0 {
+		t.Fatalf("node %d, waiting %v, %d Sets", n, b.Waiting(), len(b.sets))
+	}
+	if reason, _, _ := b.look(); reason != "" || b.asked[smp.AttrNodeInfo] != 1 {
+		t.Errorf("it is silent still: %q, asked %v", reason, b.asked)
+	}
+	b.fabric.Mute(host, false)
+	if reason, _, _ := b.look(); !strings.Contains(reason, "something answers") {
+		t.Errorf("it answers: %q", reason)
+	}
+}
+
+// TestWaitAndTakeDown: a host that stays silent keeps its routes for MaxMissed sweeps;
+// then its link is taken down.
+func TestWaitAndTakeDown(t *testing.T) {
+	b := up(t, small, Config{})
+	host := b.node(mad.CA, 3)
+	guid := b.net.Nodes[host].Ports[1].GUID
+	lid := b.memory.lids[guid]
+	b.fabric.Mute(host, true)
+	for i := range topo.MaxMissed {
+		if out := b.heavy(); len(b.sets) != 0 || len(out.Lost) != 0 || out.Tables.LFT[0][lid] == 0xff {
+			t.Fatalf("sweep %d: %d Sets, given up %v", i+1, len(b.sets), out.Lost)
+		}
+	}
+	out := b.heavy()
+	down := slices.ContainsFunc(b.sets, func(s fabric.Set) bool {
+		return s.Attr == smp.AttrPortInfo && (*smp.PortInfo)(&s.Data).PortState() == smp.PortDown
+	})
+	if len(out.Lost) != 1 || out.Lost[0] != b.net.Nodes[host].GUID || !down || out.Tables.LFT[0][lid] != 0xff {
+		t.Errorf("given up %v, taken down %v, route to %d", out.Lost, down, out.Tables.LFT[0][lid])
+	}
+	b.fabric.Mute(host, false)
+	for range 3 {
+		b.heavy()
+	}
+	if at, bad := b.fabric.FirstNotActive(); bad || b.memory.lids[guid] != lid {
+		t.Errorf("port %v is not ACTIVE, LID %v was %v", at, b.memory.lids[guid], lid)
+	}
+}
+
+// TestProbeLostOnce: a cable whose node answers elsewhere, and whose own probe was
+// lost, is not taken down at once.
+func TestProbeLostOnce(t *testing.T) {
+	b := up(t, small, Config{})
+	prev := b.memory.prev
+	host := prev.FindPort(b.net.Nodes[b.node(mad.CA, 3)].Ports[1].GUID)
+	key := plan.Key{Node: prev.Nodes[prev.Ports[prev.Ports[host].Peer].Node].GUID, Port: prev.Ports[prev.Ports[host].Peer].Num}
+	now := *prev
+	now.Ports = slices.Clone(prev.Ports)
+	now.Ports[prev.Ports[host].Peer].Peer = topo.None
+	now.Ports[host].Peer = topo.None
+	for i := range topo.MaxMissed {
+		if dead, grace := b.memory.hush(&now); len(dead) != 0 || !grace || b.memory.silent[key] != uint8(i+1) {
+			t.Fatalf("sweep %d: dead %v, grace %v", i+1, dead, grace)
+		}
+	}
+	if dead, grace := b.memory.hush(&now); len(dead) != 1 || grace {
+		t.Errorf("after %d sweeps: dead %v, grace %v", topo.MaxMissed, dead, grace)
+	}
+	b.memory.hush(prev)
+	if len(b.memory.silent) != 0 {
+		t.Error("a port is counted that is not silent")
+	}
+	// But a node that has been waited for as a node is not waited for again.
+	old := *prev
+	old.Nodes = slices.Clone(prev.Nodes)
+	old.Nodes[prev.Ports[host].Node].Missed = topo.MaxMissed
+	b.memory.prev = &old
+	if dead, _ := b.memory.hush(&now); len(dead) != 1 {
+		t.Errorf("a node that was given up: dead %v", dead)
+	}
+}
+
+// TestReserved: while something is silent whose LID is not known, entries of LIDs that
+// nobody owns stay.
+func TestReserved(t *testing.T) {
+	b := up(t, small, Config{})
+	host := b.node(mad.CA, 3)
+	guid := b.net.Nodes[host].Ports[1].GUID
+	lid := b.memory.lids[guid]
+	before := slices.Clone(b.fabric.LFT(b.node(mad.Switch, 0)))
+	fresh := New(Config{Engine: b.cfg.Engine}) // a manager that comes anew
+	b.Sweeper = fresh
+	b.fabric.Mute(host, true)
+	out := b.heavy()
+	if out.LIDs.PortOf(lid) != topo.None || slices.Contains(out.LIDs.Base, lid) {
+		t.Errorf("LID %v of a silent host is given out", lid)
+	}
+	if after := b.fabric.LFT(b.node(mad.Switch, 0)); after[lid] != before[lid] {
+		t.Errorf("its entry was %d and is %d", before[lid], after[lid])
+	}
+	for _, s := range b.sets {
+		if s.Attr == smp.AttrLinearForwardingTable {
+			t.Errorf("a block is written")
+		}
+	}
+}
+
+// TestForget: after another manager has ruled, the fabric as it stands counts.
+func TestForget(t *testing.T) {
+	b := up(t, small, Config{})
+	moved := b.node(mad.CA, 5)
+	guid := b.net.Nodes[moved].Ports[1].GUID
+	other := New(Config{Engine: b.cfg.Engine})
+	mine := b.Sweeper
+	b.Sweeper = other
+	other.memory.lids[guid] = 40 // it gives another LID
+	b.heavy()
+	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
+		t.Fatal("the other manager does not rule")
+	}
+	mine.Abdicate()
+	if mine.Known() || mine.Waiting() {
+		t.Error("a subnet is known after abdication")
+	}
+	b.Sweeper = mine
+	b.heavy()
+	for _, s := range b.sets {
+		if info := (*smp.PortInfo)(&s.Data); s.Attr != smp.AttrPortInfo || !info.ClientReregister() {
+			t.Errorf("Set of %v", smp.AttrName(s.Attr))
+		}
+	}
+	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
+		t.Errorf("LID 40 becomes %v", info.LID())
+	}
+}
+
+// TestStray: a late reply that tells of an older block makes the block doubtful.
+func TestStray(t *testing.T) {
+	b := up(t, small, Config{})
+	sw := b.memory.prev.Switches[0]
+	node := &b.memory.prev.Nodes[sw]
+	reply := func(change func(p *mad.Packet)) *mad.Packet {
+		var p mad.Packet
+		p.SetDirected(&node.Route, mad.MethodGetResp, smp.AttrLinearForwardingTable, 0)
+		copy(p.Data()[:], b.memory.switches[node.GUID].held.Row)
+		change(&p)
+		return &p
+	}
+	for _, c := range []struct {
+		name   string
+		change func(p *mad.Packet)
+		want   bool
+	}{
+		{"the block as it is", func(*mad.Packet) {}, false},
+		{"a refusal", func(p *mad.Packet) {
+			p.Data()[3] ^= 1
+			p.SetStatus(mad.StatusBadField)
+		}, false},
+		{"a block that is not held", func(p *mad.Packet) {
+			m := mad.MakeRoute(node.Route.Ports()...)
+			p.SetDirected(&m, mad.MethodGetResp, smp.AttrLinearForwardingTable, 1<<31)
+		}, false},
+		{"a route that leads nowhere", func(p *mad.Packet) {
+			p.Data()[3] ^= 1
+			p.InitialPath()[1] = 77
+		}, false},
+		{"another attribute", func(p *mad.Packet) {
+			p.SetDirected(&node.Route, mad.MethodGetResp, smp.AttrSwitchInfo, 0)
+		}, false},
+		{"an older block", func(p *mad.Packet) { p.Data()[3] ^= 1 }, true},
+		{"the same again", func(p *mad.Packet) { p.Data()[3] ^= 1 }, false},
+	} {
+		if got := b.Stray(reply(c.change)); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	b.heavy()
+	if b.asked[smp.AttrLinearForwardingTable] == 0 {
+		t.Error("the doubtful block is believed")
+	}
+	if New(Config{}).Stray(reply(func(p *mad.Packet) { p.Data()[3] ^= 1 })) {
+		t.Error("a stray of an unknown subnet")
+	}
+}
+
+// TestCancelled: a computation that is given up leaves a Sweeper that can go on.
+func TestCancelled(t *testing.T) {
+	b := up(t, small, Config{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	b.walk()
+	if c := b.Job().Run(ctx); c != nil {
+		t.Error("a cancelled computation has a result")
+	}
+	b.Drop()
+	if b.Phase() != Idle || !b.Known() {
+		t.Errorf("phase %v", b.Phase())
+	}
+	b.heavy()
+	if len(b.sets) != 0 {
+		t.Errorf("%d Sets afterwards", len(b.sets))
+	}
+}
+
+// TestSteps shows a plan without carrying it out, twice the same.
+func TestSteps(t *testing.T) {
+	b := newBed(t, small, Config{})
+	b.walk()
+	c := b.Job().Run(context.Background())
+	var shown [2][]string
+	for i := range shown {
+		c.Steps(func(s string) { shown[i] = append(shown[i], s) })
+	}
+	if len(shown[0]) < 50 || !slices.Equal(shown[0], shown[1]) {
+		t.Errorf("%d and %d steps", len(shown[0]), len(shown[1]))
+	}
+	b.Program(c)
+	b.until(Programmed)
+	out, sent := b.Finish(), 0
+	for _, n := range out.Sets {
+		sent += n
+	}
+	if sent != len(shown[0]) || len(out.Failures) != 0 {
+		t.Errorf("%d steps are shown, %d Sets sent, failures %v", len(shown[0]), sent, out.Failures)
+	}
+}
