@@ -27,8 +27,8 @@ func (m *Machine) join(from, to topo.End) {
 			return
 		}
 	}
-	if from == to {
-		m.report(Finding{Kind: Loopback, GUID: m.b.Node(from.Node).GUID, Port: from.Port})
+	if from.Node == to.Node {
+		m.report(Finding{Kind: Loopback, GUID: m.b.Node(from.Node).GUID, Port: min(from.Port, to.Port), Far: max(from.Port, to.Port)})
 	}
 	m.b.Link(from, to)
 }

@@ -11,6 +11,7 @@ type Finding struct {
 	Kind   FindingKind
 	GUID   mad.GUID // of the node
 	Port   uint8    // of that node, where the kind speaks of one
+	Far    uint8    // the other port of that node, where it speaks of two
 	Route  mad.Route
 	Other  mad.Route // of the second node, where the kind speaks of one
 	Status mad.Status
@@ -25,7 +26,7 @@ const (
 	BadNodeInfo                              // an answer that no node can give
 	DuplicateNodeGUID                        // two nodes with one GUID
 	DuplicatePortGUID                        // two ports with one GUID; the later node is left out
-	Loopback                                 // a cable from a port to itself
+	Loopback                                 // a cable from a node to itself: a plug when Far is Port
 	TooFar                                   // beyond 63 hops
 	TooMany                                  // more nodes or ports than a subnet can have
 	Refused                                  // a Get that was answered with an error
@@ -45,6 +46,9 @@ func (f Finding) String() string {
 	case DuplicatePortGUID:
 		return fmt.Sprintf("Found duplicated port GUID %v: at directed routes %v and %v; the second is left out", f.GUID, f.Route, f.Other)
 	case Loopback:
+		if f.Far != f.Port {
+			return fmt.Sprintf("ports %d and %d of node %v are connected to each other: no route uses them", f.Port, f.Far, f.GUID)
+		}
 		return fmt.Sprintf("loopback plug: port %d of node %v is connected to itself", f.Port, f.GUID)
 	case TooFar:
 		return fmt.Sprintf("beyond %d hops: what is behind port %d of node %v is left out", mad.MaxHops, f.Port, f.GUID)
