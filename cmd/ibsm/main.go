@@ -93,7 +93,7 @@ const retryPort = time.Second
 
 // keepRunning runs managers at the port one after the other: a port that is not there
 // yet, or goes away, is waited for.
-func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logger, asks <-chan manager.Sweep, d *display) error {
+func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logger, asks chan manager.Sweep, d *display) error {
 	reason := "" // that was told
 	for {
 		port, err := place.open(ctx)
@@ -129,7 +129,7 @@ func isResult(err error) bool {
 }
 
 // runAt runs one manager until it ends or its port breaks.
-func runAt(ctx context.Context, o *options, port smPort, logger *slog.Logger, asks <-chan manager.Sweep, d *display) error {
+func runAt(ctx context.Context, o *options, port smPort, logger *slog.Logger, asks chan manager.Sweep, d *display) error {
 	if !o.dryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.Close()
@@ -137,8 +137,11 @@ func runAt(ctx context.Context, o *options, port smPort, logger *slog.Logger, as
 		}
 	}
 	shell := &manager.Shell{Config: o.config(), Port: port, Logger: logger, Asks: asks, Tell: d.tell, Moved: d.moved}
-	if p, ok := port.(interface{ GSI() txn.Port }); ok {
-		shell.GSI = p.GSI()
+	if p, ok := port.(*userMADPort); ok {
+		shell.GSI = p.dev.GSI
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go p.watch(ctx, asks)
 	}
 	return shell.Run(ctx)
 }
@@ -150,7 +153,7 @@ type smPort interface {
 }
 
 // listen turns SIGHUP into a heavy sweep and SIGUSR1 into a fresh log file.
-func listen(ctx context.Context, log *logFile) <-chan manager.Sweep {
+func listen(ctx context.Context, log *logFile) chan manager.Sweep {
 	asks := make(chan manager.Sweep)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)

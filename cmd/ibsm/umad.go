@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/txn"
 	"ibsm/mad/umad"
+	"ibsm/manager"
 )
 
 // userMAD is a port of this host.
@@ -50,18 +50,43 @@ func (u *userMAD) open(context.Context) (smPort, error) {
 	}
 	u.guid = pair.GUID()
 	u.where = pair.String() + ", GUID " + u.guid.String()
-	return &userMADPort{dev.SMI, dev}, nil
+	return &userMADPort{dev.SMI, dev, pair.SMI}, nil
 }
 
 // userMADPort is a port that is open: QP0 itself, and what belongs to it.
 type userMADPort struct {
 	*umad.Port
-	dev *umad.Device
+	dev  *umad.Device
+	host umad.HostPort
 }
 
-func (p *userMADPort) GSI() txn.Port                            { return p.dev.GSI }
 func (p *userMADPort) SetIsSM(_ context.Context, is bool) error { return p.dev.SetIsSM(is) }
 func (p *userMADPort) Close() error                             { return p.dev.Close() }
+
+// watchPort is how often a port's own state is looked at.
+const watchPort = time.Second
+
+// watch asks for a sweep when the port's state has changed by itself. The switch it is
+// cabled to may have forgotten its routes, and then no trap gets through.
+func (p *userMADPort) watch(ctx context.Context, asks chan<- manager.Sweep) {
+	tick := time.NewTicker(watchPort)
+	defer tick.Stop()
+	for state := p.host.State; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		was := state
+		if state = p.host.CurrentState(); state == was {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case asks <- manager.Light:
+		}
+	}
+}
 
 // isHopeless reports whether waiting for a port is in vain.
 func isHopeless(err error) bool {

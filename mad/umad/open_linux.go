@@ -160,6 +160,7 @@ func (d *Device) Close() error {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
+	d.GSI.ended(d.SMI.ended(errClosed)) // what broke one has broken both
 	d.SMI.Close()
 	return d.GSI.Close()
 }

@@ -29,6 +29,7 @@ type Port struct {
 	out    sender
 	in     receiver
 	stats  counters
+	end    atomic.Pointer[error] // what ended the port, which every later call returns
 }
 
 // agent is one of the kernel's that acts for us.
@@ -56,8 +57,8 @@ func newPort(fd int, name string, qp int, agents []agent, timeout time.Duration)
 	}
 	p := &Port{name: name, qp: qp, file: f, raw: raw, agents: agents}
 	p.out.timeoutMS = uint32(min(max(timeout.Milliseconds(), 1), time.Hour.Milliseconds()))
-	p.out.port, p.out.step = p, p.out.try
-	p.in.port, p.in.step = p, p.in.try
+	p.out.port, p.out.step, p.out.write = p, p.out.try, unix.Write
+	p.in.port, p.in.step, p.in.read = p, p.in.try, unix.Read
 	return p, nil
 }
 
@@ -92,10 +93,17 @@ func (p *Port) Recv(ds []mad.Datagram) (int, error) {
 
 // Close ends a blocked Recv. The kernel drops what it still holds for us.
 func (p *Port) Close() error {
-	if err := p.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return err
-	}
+	p.ended(errClosed)
+	p.file.Close() // fails only when it is closed
 	return nil
+}
+
+var errClosed = fmt.Errorf("umad: %w", os.ErrClosed)
+
+// ended gives what ended the port, which is err if nothing did before.
+func (p *Port) ended(err error) error {
+	p.end.CompareAndSwap(nil, &err)
+	return *p.end.Load()
 }
 
 // Stats is a copy of the counters.
@@ -105,21 +113,22 @@ func (p *Port) Stats() Stats {
 		TimedOut: c.timedOut.Load(), Malformed: c.malformed.Load(), Oversized: c.oversized.Load()}
 }
 
-// explain makes a sentence of what ended the port. The poller's own error, without
-// an errno, means that the kernel reported nothing but an error for the file.
+// explain makes a sentence of what ends the port.
 func (p *Port) explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var errno unix.Errno
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, os.ErrClosed):
-		return fmt.Errorf("umad: %s: %w", p.name, os.ErrClosed)
 	case !errors.As(err, &errno):
-		return fmt.Errorf("umad: %s: %s: %w; the device is gone, or its driver was reset", p.name, doing, err)
+		// The poller's own: the kernel reported nothing but an error for the file.
+		err = fmt.Errorf("umad: %s: %s: %w", p.name, doing, err)
 	case isGone(errno):
-		return fmt.Errorf("umad: %s: %s: %w (%s): the device is gone, or its driver was reset", p.name, doing, err, unix.ErrnoName(errno))
+		err = fmt.Errorf("umad: %s: %s: %w (%s): the device is gone, or its driver was reset", p.name, doing, err, unix.ErrnoName(errno))
+	default:
+		err = fmt.Errorf("umad: %s: %s: %w (%s)", p.name, doing, err, unix.ErrnoName(errno))
 	}
-	return fmt.Errorf("umad: %s: %s: %w (%s)", p.name, doing, err, unix.ErrnoName(errno))
+	return p.ended(err)
 }
 
 // isGone reports whether an errno says that the device is there no more.
@@ -140,6 +149,7 @@ type sender struct {
 	n         int
 	err       error
 	refused   int // in a row
+	write     func(fd int, b []byte) (int, error)
 	frame     frame
 }
 
@@ -149,7 +159,7 @@ func (s *sender) try(fd uintptr) bool {
 		if s.err = s.encode(&s.ds[s.n]); s.err != nil {
 			return true
 		}
-		_, err := unix.Write(int(fd), s.frame.bytes())
+		_, err := s.write(int(fd), s.frame.bytes())
 		switch {
 		case err == nil:
 			s.refused = 0
@@ -211,13 +221,14 @@ type receiver struct {
 	ds    []mad.Datagram
 	n     int
 	err   error
+	read  func(fd int, b []byte) (int, error)
 	frame frame
 }
 
 // try takes what is there; false asks to be called when something is.
 func (r *receiver) try(fd uintptr) bool {
 	for r.n < len(r.ds) {
-		n, err := unix.Read(int(fd), r.frame.bytes())
+		n, err := r.read(int(fd), r.frame.bytes())
 		switch {
 		case err == nil && n == 0:
 			r.err = unix.EIO // the kernel never ends a file
@@ -292,7 +303,7 @@ func (r *receiver) drop(fd int) error {
 	if size <= frameSize || size > maxMessage {
 		return fmt.Errorf("%w: the kernel holds a message of %d bytes", unix.ENOSPC, size)
 	}
-	_, err := unix.Read(fd, make([]byte, size))
+	_, err := r.read(fd, make([]byte, size))
 	switch err {
 	case nil:
 		r.port.stats.oversized.Add(1)

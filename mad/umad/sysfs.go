@@ -88,16 +88,25 @@ func Ports(root string) ([]HostPort, error) {
 // readPort reads what is known of a port. What cannot be read stays zero: files
 // come and go with their device.
 func readPort(root, device string, number int) HostPort {
-	dir := filepath.Join(root, "sys/class/infiniband", device, "ports", strconv.Itoa(number))
-	state, _, _ := strings.Cut(read(dir, "state"), ":")
-	return HostPort{
-		Device: device, Number: number, root: root,
-		GUID:      portGUID(dir),
-		LID:       mad.LID(readUint(dir, "lid", 16)),
-		State:     uint8(parseUint(state, 8)),
-		LinkLayer: read(dir, "link_layer"),
-		NoSMI:     readUint(dir, "cap_mask", 32)&capSMDisabled != 0,
-	}
+	p := HostPort{Device: device, Number: number, root: root}
+	dir := p.dir()
+	p.GUID = portGUID(dir)
+	p.LID = mad.LID(readUint(dir, "lid", 16))
+	p.State = p.CurrentState()
+	p.LinkLayer = read(dir, "link_layer")
+	p.NoSMI = readUint(dir, "cap_mask", 32)&capSMDisabled != 0
+	return p
+}
+
+// dir is the port's folder in sysfs.
+func (p *HostPort) dir() string {
+	return filepath.Join(p.root, "sys/class/infiniband", p.Device, "ports", strconv.Itoa(p.Number))
+}
+
+// CurrentState reads the port's state anew; 0 when the port is gone.
+func (p *HostPort) CurrentState() uint8 {
+	state, _, _ := strings.Cut(read(p.dir(), "state"), ":")
+	return uint8(parseUint(state, 8))
 }
 
 // portGUID is the lower half of the port's first GID, which has a file of its own

@@ -1,0 +1,89 @@
+package umad
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestOpenErrors: each reason for which a port does not open is a line that names the
+// device and the errno and says what to do.
+func TestOpenErrors(t *testing.T) {
+	root := host(t, active, roce)
+	pair, err := Find(root, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "dev/infiniband/umad2")
+	const prefix = "umad: mlx5_1 port 1: "
+	check := func(name string, want string, is error) {
+		t.Helper()
+		if _, err := Open(pair, Config{}); err == nil || err.Error() != want || !errors.Is(err, is) {
+			t.Errorf("%s: %v\nwant %s", name, err, want)
+		}
+	}
+	check("no device file", prefix+"open "+path+": no such file or directory (ENOENT): load the module ib_umad; udev makes the file when the device is there", fs.ErrNotExist)
+	write(t, root, "dev/infiniband/umad2", "")
+	check("no device", prefix+"register class SubnDirected at "+path+": inappropriate ioctl for device (ENOTTY): see the kernel's log", unix.ENOTTY)
+	os.Remove(path)
+	if err := unix.Mkfifo(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() != 0 {
+		check("no permission", prefix+"open "+path+": permission denied (EACCES): run as root, or as a member of the device file's group (often rdma)", fs.ErrPermission)
+	}
+
+	ports, err := Ports(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Pair{ports[0], ports[0]}, Config{}); !errors.Is(err, ErrNotInfiniBand) {
+		t.Errorf("Ethernet: %v", err)
+	}
+}
+
+// TestFault: what the kernel's refusals mean.
+func TestFault(t *testing.T) {
+	at := HostPort{Device: "mlx5_1", Number: 2}
+	for errno, want := range map[unix.Errno]string{
+		unix.EINVAL:          "umad: mlx5_1 port 2: register: invalid argument (EINVAL): another subnet manager runs at this port; stop it first",
+		unix.EPERM:           "umad: mlx5_1 port 2: register: operation not permitted (EPERM): run as root, or as a member of the device file's group (often rdma)",
+		unix.ENXIO:           "umad: mlx5_1 port 2: register: no such device or address (ENXIO): the device is gone; see the kernel's log",
+		unix.EPROTONOSUPPORT: "umad: mlx5_1 port 2: register: protocol not supported (EPROTONOSUPPORT): this port does not take part in subnet management; choose another with -g",
+		unix.ENOMEM:          "umad: mlx5_1 port 2: register: cannot allocate memory (ENOMEM): see the kernel's log",
+	} {
+		if err := fault(at, "register", errno); err.Error() != want || !errors.Is(err, errno) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
+// TestIsSM: the bit is held by an open file, which is closed only once.
+func TestIsSM(t *testing.T) {
+	root := host(t, active)
+	pair, err := Find(root, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	smi, _ := socketPort(t, 0)
+	gsi, _ := socketPort(t, 1)
+	d := &Device{SMI: smi, GSI: gsi, at: pair}
+	if err := d.SetIsSM(true); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no device file: %v", err)
+	}
+	write(t, root, "dev/infiniband/issm2", "")
+	for _, is := range []bool{true, true, false, false, true} {
+		if err := d.SetIsSM(is); err != nil || is != (d.issm != nil) {
+			t.Errorf("SetIsSM(%v): %v, open %v", is, err, d.issm != nil)
+		}
+	}
+	d.Close()
+	if err := d.SetIsSM(true); d.issm != nil || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after Close: %v, open %v", err, d.issm != nil)
+	}
+	d.Close()
+}
