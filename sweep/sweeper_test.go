@@ -11,6 +11,7 @@ import (
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/routing"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
 )
@@ -412,6 +413,101 @@ func TestStray(t *testing.T) {
 	if New(Config{}).Stray(reply(func(p *mad.Packet) { p.Data()[3] ^= 1 })) {
 		t.Error("a stray of an unknown subnet")
 	}
+}
+
+// TestRebooted: the table of a switch that has, or may have, rebooted is written again.
+func TestRebooted(t *testing.T) {
+	for name, spoil := range map[string]func(b *bed, sw int32){
+		"rebooted": func(b *bed, sw int32) { b.fabric.Reboot(sw) },
+		"LinearFDBTop is another": func(b *bed, sw int32) {
+			b.memory.switches[b.net.Nodes[sw].GUID].held.Top++
+		},
+	} {
+		b := up(t, small, Config{})
+		sw := b.node(mad.Switch, 0)
+		spoil(b, sw)
+		b.heavy()
+		if b.asked[smp.AttrLinearForwardingTable] == 0 {
+			t.Errorf("%s: the table is neither read nor written", name)
+		}
+		b.heavy()
+		if at, bad := b.fabric.FirstNotActive(); bad || len(b.sets) != 0 {
+			t.Errorf("%s: port %v not ACTIVE: %v, %d Sets in the next sweep", name, at, bad, len(b.sets))
+		}
+	}
+}
+
+// TestLearn holds a table that was not read against what tells of a reboot.
+func TestLearn(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		top     mad.LID // that the switch says; it holds one up to 9
+		before  uint8   // port in use at the last walk; 0 none
+		now     uint8
+		believe bool
+	}{
+		{"nothing changed", 9, 1, 1, true},
+		{"another port", 9, 1, 2, false},
+		{"no port any more", 9, 1, 0, false},
+		{"no port before", 9, 0, 1, true},
+		{"another top", 8, 1, 1, false},
+		{"as after power-up", 0, 0, 0, false},
+	} {
+		m, top := NewMemory(), star(t, 3)
+		node := &top.Nodes[top.Switches[0]]
+		s := &switchMemory{held: plan.NewHeld(9, make([]uint8, 64), nil)}
+		if c.top == 0 {
+			s.held.Top = 0
+		}
+		if c.before > 0 {
+			s.up.add(c.before)
+		}
+		if c.now > 0 {
+			top.Ports[top.Port(top.Switches[0], c.now)].Info.SetPortState(smp.PortActive)
+		}
+		m.switches[node.GUID] = s
+		node.SwitchInfo.SetLinearFDBTop(c.top)
+		m.learn(top, nil)
+		if known := m.switches[node.GUID].held != nil; known != c.believe {
+			t.Errorf("%s: believed %v", c.name, known)
+		}
+	}
+}
+
+// TestKeep: routes are kept as far as they can be, unless there is more to use.
+func TestKeep(t *testing.T) {
+	b := newBed(t, small, Config{})
+	for _, c := range []struct {
+		name string
+		do   func()
+		want routing.Keep
+	}{
+		{"cold", func() {}, routing.KeepNone},
+		{"unchanged", func() {}, routing.KeepMinimal},
+		{"a link falls", func() { b.fabric.LinkDown(b.inner()) }, routing.KeepMinimal},
+		{"it returns", func() { b.fabric.LinkUp(b.inner()) }, routing.KeepNone},
+		{"asked for", func() { b.Reroute() }, routing.KeepNone},
+		{"another manager's", func() { b.Sweeper = New(b.cfg) }, routing.KeepWorking},
+		{"still", func() {}, routing.KeepWorking},
+		{"asked for again", func() { b.Reroute() }, routing.KeepNone},
+		{"ours from then on", func() {}, routing.KeepMinimal},
+	} {
+		c.do()
+		if out := b.heavy(); out.Keep != c.want || len(out.Failures) != 0 {
+			t.Errorf("%s: %d, want %d; failures %v", c.name, out.Keep, c.want, out.Failures)
+		}
+	}
+}
+
+// inner is a port of a link between switches.
+func (b *bed) inner() net.End {
+	for at := range b.fabric.Ports() {
+		if peer := b.fabric.Peer(at); peer != net.NoEnd && b.fabric.NodeType(at.Node) == mad.Switch && b.fabric.NodeType(peer.Node) == mad.Switch {
+			return at
+		}
+	}
+	b.Fatal("no link between switches")
+	return net.NoEnd
 }
 
 // TestCancelled: a computation that is given up leaves a Sweeper that can go on.

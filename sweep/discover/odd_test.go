@@ -175,7 +175,7 @@ func TestMoved(t *testing.T) {
 	stand := p.add(mad.CA, 0x40, 1) // what stands in for the cable's other place
 	p.cable(b, 3, stand, 1)
 	w := newWalker(t, &p.Net, self, fabric.Config{})
-	moved := false
+	moved, old := false, false
 	w.meddle = func(req *txn.Request, o *txn.Outcome) {
 		ports := req.Route.Ports()
 		switch {
@@ -187,19 +187,25 @@ func TestMoved(t *testing.T) {
 			info.SetNumPorts(4)
 			info.SetLocalPortNum(1)
 			moved = true
+		case moved && old && slices.Equal(ports, []uint8{1, 3}) && req.Attr == smp.AttrNodeInfo: // another port is there now
+			(*smp.NodeInfo)(&o.Data).SetLocalPortNum(4)
 		case moved && len(ports) >= 2 && ports[1] == 3: // the old place is empty
 			o.Result, o.Status, o.Data = txn.TimedOut, 0, [mad.DataSize]byte{}
 		}
 	}
-	r := w.walk(New(Config{}))
-	top := r.Builder.Freeze()
-	checkTopo(t, top)
-	n := top.FindNode(0x3000)
-	if !moved || n == topo.None || !r.Moved || kinds(r)[DuplicateNodeGUID] != 0 {
-		t.Fatalf("moved %v, node %d, findings %v", r.Moved, n, r.Findings)
-	}
-	if peer := top.Ports[top.Port(n, 1)].Peer; peer == topo.None || top.Nodes[top.Ports[peer].Node].GUID != 0x2000 {
-		t.Errorf("port 1 of the switch leads to port %d", peer)
+	for _, elsewhere := range []bool{false, true} {
+		old = elsewhere
+		moved = false
+		r := w.walk(New(Config{}))
+		top := r.Builder.Freeze()
+		checkTopo(t, top)
+		n := top.FindNode(0x3000)
+		if !moved || n == topo.None || !r.Moved || kinds(r)[DuplicateNodeGUID] != 0 {
+			t.Fatalf("moved %v, node %d, findings %v", r.Moved, n, r.Findings)
+		}
+		if peer := top.Ports[top.Port(n, 1)].Peer; peer == topo.None || top.Nodes[top.Ports[peer].Node].GUID != 0x2000 {
+			t.Errorf("port 1 of the switch leads to port %d", peer)
+		}
 	}
 }
 
@@ -360,6 +366,21 @@ func TestTables(t *testing.T) {
 				t.Fatalf("%s: LID %d leads to %d, want %d", c.name, i, port, want)
 			}
 		}
+	}
+}
+
+// TestTableLastPort: whether traffic may flow is known when the last port has answered.
+func TestTableLastPort(t *testing.T) {
+	p, self, a, _ := two()
+	p.cable(a, 6, p.add(mad.CA, 0x30, 1), 1)
+	w := newWalker(t, &p.Net, self, fabric.Config{})
+	w.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if req.Attr == smp.AttrPortInfo && req.Route.Hops() == 1 && uint8(req.Mod) == 6 {
+			(*smp.PortInfo)(&o.Data).SetPortState(smp.PortArmed)
+		}
+	}
+	if r := w.walk(New(Config{})); len(r.Tables) != 1 || r.Tables[0x1000] == nil {
+		t.Errorf("%d tables are read", len(r.Tables))
 	}
 }
 

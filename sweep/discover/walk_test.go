@@ -248,6 +248,9 @@ func TestRecall(t *testing.T) {
 	prev := w.walk(New(Config{})).Builder.Freeze()
 	lost := 0
 	w.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if req.Attr == smp.AttrPortInfo && req.Route.Hops() == 3 {
+			(*smp.PortInfo)(&o.Data).SetLID(77) // what is answered goes before what was
+		}
 		if num := uint8(req.Mod); req.Attr == smp.AttrPortInfo && req.Route.Hops() == 1 && num > 1 {
 			o.Result, o.Data = txn.TimedOut, [mad.DataSize]byte{}
 			lost++
@@ -262,6 +265,9 @@ func TestRecall(t *testing.T) {
 	for i := range now.Ports {
 		if now.Ports[i].Seen != prev.Ports[prev.Port(prev.FindNode(now.Nodes[now.Ports[i].Node].GUID), now.Ports[i].Num)].Seen {
 			t.Errorf("port %d of %v is not filled in", now.Ports[i].Num, now.Nodes[now.Ports[i].Node].GUID)
+		}
+		if node := &now.Nodes[now.Ports[i].Node]; node.Route.Hops() == 3 && now.Ports[i].Seen && now.Ports[i].Info.LID() != 77 {
+			t.Errorf("port %d of %v is as it was before", now.Ports[i].Num, node.GUID)
 		}
 	}
 }

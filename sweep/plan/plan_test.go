@@ -119,6 +119,7 @@ func TestDifferences(t *testing.T) {
 		{"the peer is down", func(s *subnet) {
 			s.info(hostGUID, 1).SetPortState(smp.PortDown)
 			s.info(sw2GUID, 2).SetPortState(smp.PortInit)
+			s.info(sw2GUID, 2).SetHOQLife(31) // told when it is armed
 		}, nil},
 		{"no LID is left", func(s *subnet) {
 			s.in.LIDs.Base[s.at(hostGUID, 1)] = 0
