@@ -7,11 +7,13 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
 	"ibsm/routing"
 	"ibsm/routing/verify"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
 )
 
 // Log is something to be told. Args are as slog's.
@@ -96,6 +98,9 @@ func (c *Core) report(r *sweep.Computed) {
 	if r.Err != nil {
 		c.log(erro, r.Err.Error())
 	}
+	if r.Unused {
+		c.log(warn, "links were added, but the routes are another manager's and stay as they are; ask for a reroute to use them")
+	}
 	if r.Unavoidable > 0 {
 		c.log(warn, "unhealthy links are used all the same: without them the subnet would be cut", "links", r.Unavoidable)
 	}
@@ -117,7 +122,34 @@ func (c *Core) report(r *sweep.Computed) {
 		}
 	}
 	c.lost, c.cut = lost, cut
-	c.log(info, c.cfg.Sweep.EngineName+" tables computed for all switches", "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
+	c.log(info, osmlog.TablesConfigured(c.cfg.Sweep.EngineName), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
+}
+
+// comings tells which end ports have come and gone between two views. Those of the
+// first view of a reign have all just come, and are not told of.
+func (c *Core) comings(old, now *view.View) {
+	if old == nil {
+		return
+	}
+	was, is := old.Topo.EndPorts, now.Topo.EndPorts
+	for len(was)+len(is) > 0 {
+		switch {
+		case len(is) == 0 || len(was) > 0 && old.Topo.Ports[was[0]].GUID < now.Topo.Ports[is[0]].GUID:
+			c.log(info, tellPort(osmlog.RemovedPort, old, was[0]))
+			was = was[1:]
+		case len(was) == 0 || now.Topo.Ports[is[0]].GUID < old.Topo.Ports[was[0]].GUID:
+			c.log(info, tellPort(osmlog.DiscoveredPort, now, is[0]))
+			is = is[1:]
+		default:
+			was, is = was[1:], is[1:]
+		}
+	}
+}
+
+// tellPort is a text about an end port.
+func tellPort(text func(mad.GUID, mad.LID, mad.LID, smp.NodeDescription) string, v *view.View, p topo.PortIdx) string {
+	port, first := &v.Topo.Ports[p], v.LIDs.Base[p]
+	return text(port.GUID, first, first+mad.LID(max(v.LIDs.Count(p), 1)-1), v.Topo.Nodes[port.Node].Desc)
 }
 
 // example is one route that is cut, or does not arrive.

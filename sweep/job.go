@@ -36,6 +36,7 @@ type Computed struct {
 	Report      *verify.Report // of Tables as they are to be written
 	Mended      *verify.Report // of the engine's tables, when they looped and were cut
 	Keep        routing.Keep
+	Unused      bool  // links were added that adopted routes do not use
 	Unavoidable int   // unhealthy links that are used all the same, because nothing else leads on
 	AR          int   // switches on which adaptive routing is on and holds routes back
 	Err         error // the routing engine failed
@@ -123,6 +124,7 @@ func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
 	}
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: j.previous(out), Keep: j.keep(t)}
 	out.Keep = in.Keep
+	out.Unused = in.Keep == routing.KeepWorking && m.prev != nil && grown(m.prev, t)
 	tables, err := j.engine(ctx, in)
 	if err != nil {
 		out.Err = fmt.Errorf("routing: %w", err)

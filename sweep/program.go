@@ -191,13 +191,21 @@ func (p *program) done(o *txn.Outcome) {
 	case o.Attr == smp.AttrLinearForwardingTable:
 		p.lft(st, o)
 	case o.Attr == smp.AttrARInfo:
-		node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-		if node.ARInfo = o.Data; node.ARInfo.Enabled() {
-			p.fail(st, "adaptive routing stays on though it was turned off")
-		} else {
-			node.AR = topo.AROff
-		}
+		p.arInfo(st, (*smp.ARInfo)(&o.Data))
 	}
+}
+
+// arInfo takes the answer of a switch whose adaptive routing was turned off. One that
+// keeps it on does not forward by its table, and is left alone.
+func (p *program) arInfo(st plan.Step, info *smp.ARInfo) {
+	n := p.c.Topo.Ports[st.Port].Node
+	node := &p.c.Topo.Nodes[n]
+	if node.ARInfo = *info; info.Enabled() {
+		p.timeOuts[n] = maxNodeTimeOuts
+		p.fail(st, "adaptive routing stays on though it was turned off")
+		return
+	}
+	node.AR = topo.AROff
 }
 
 func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
