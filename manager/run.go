@@ -12,7 +12,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	osmlog "ibsm/opensm/log"
 	"ibsm/sa"
+	"ibsm/sweep/view"
 )
 
 // Shell is what a Core runs in: a port, a clock, and somebody to tell.
@@ -34,6 +36,9 @@ type Shell struct {
 	// Tell is given what is more than a line of the log: Entered, Up, Show. It may
 	// be nil, and must not block for long.
 	Tell func(Action)
+	// Published is given each view that questions are answered from, nil when there is
+	// none any more. It may be nil, and must not block.
+	Published func(*view.View)
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
 
@@ -139,6 +144,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 		} else {
 			l.shell.sa.answerer.Store(sa.New(a.View))
 		}
+		if l.shell.Published != nil {
+			l.shell.Published(a.View)
+		}
 	case Exit:
 		l.done, l.err = true, a.Err
 	default:
@@ -154,13 +162,16 @@ func (l *loop) record(a Action) {
 		log.Log(context.Background(), a.Level, a.Msg, a.Args...)
 		return
 	case Entered:
-		log.Info(fmt.Sprintf("Entering %v state", a.State))
+		log.Log(context.Background(), sys, osmlog.Entering(a.State))
 	case Up:
-		msg := "SUBNET UP"
-		if a.Errors {
-			msg = "Errors during initialization"
+		level, msg := info, osmlog.SubnetUp
+		if a.First {
+			level = sys
 		}
-		log.Info(msg, "nodes", a.Nodes, "switches", a.Switches, "links", a.Links, "lids", a.LIDs, "active", a.Active,
+		if a.Errors {
+			level, msg = sys, osmlog.InitErrors
+		}
+		log.Log(context.Background(), level, msg, "nodes", a.Nodes, "switches", a.Switches, "links", a.Links, "lids", a.LIDs, "active", a.Active,
 			"sets", a.SetsText(), "longest", a.Longest, "failures", a.Failures, "took", a.Took.Round(time.Millisecond))
 	}
 	if l.shell.Tell != nil {

@@ -10,6 +10,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
@@ -78,7 +79,7 @@ func (c *Core) begin() {
 	switch {
 	case c.heavy || c.light && !c.sweeper.Known():
 		c.quick = !c.full && state == smp.Master && c.trouble == "" && c.sweeper.Known() && !c.sweeper.Waiting()
-		c.log(debug, "heavy sweep", "reason", c.why, "quick", c.quick)
+		c.log(debug, osmlog.HeavySweep, "reason", c.why, "quick", c.quick)
 		c.heavy, c.light, c.full = false, false, false
 		c.nextSweep = 0
 		c.started = c.now
@@ -104,7 +105,7 @@ func (c *Core) walked() {
 	}
 	if c.portDown {
 		c.portDown = false
-		c.log(info, "SM port is up")
+		c.log(sys, osmlog.PortIsUp)
 	}
 	c.findings(found)
 	if c.cfg.GUID != 0 && c.cfg.GUID != c.own.guid {
@@ -130,7 +131,7 @@ func (c *Core) ownPortDown() {
 	}
 	if !c.portDown {
 		c.portDown = true
-		c.log(warn, "SM port is down")
+		c.log(sys, osmlog.PortIsDown)
 		c.unpublish()
 	}
 	c.elect.PortDown()
@@ -289,6 +290,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 	}
 	others := v.SMs[1:]
 	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
+	c.comings(c.view, v)
 	c.view = v
 	c.do(Publish{v})
 }
@@ -374,4 +376,5 @@ const (
 	info  = slog.LevelInfo
 	warn  = slog.LevelWarn
 	erro  = slog.LevelError
+	sys   = osmlog.LevelSys
 )

@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
 )
 
 // Pace of what traps cause.
@@ -63,22 +64,46 @@ func (c *Core) trap(d *mad.Datagram) {
 	c.send = append(c.send, response(d, mad.MethodTrapRepress))
 	n := (*smp.Notice)(d.Packet.Data())
 	series := c.count(n)
-	if series.count <= noisyCount {
-		c.log(info, "trap", "text", describe(n), "lid", n.IssuerLID())
-	} else if series.count == noisyCount+1 {
-		c.log(warn, "a trap keeps coming and is not told of any more", "text", describe(n), "lid", n.IssuerLID())
-	}
+	c.tellTrap(d, series.count)
 	if !n.IsGeneric() {
 		return
 	}
 	switch n.TrapNumber() {
 	case smp.TrapLinkState:
+		c.log(debug, osmlog.TrapSweep(smp.TrapLinkState))
 		c.trapSweep(false, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
 	case smp.TrapLocalChange:
 		c.localChange(n.LocalChange())
 	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
 		c.portTrouble(n, series)
 	}
+}
+
+// tellTrap tells of a trap: of the first of a series each by itself, and then of their
+// number.
+func (c *Core) tellTrap(d *mad.Datagram, count int) {
+	n, from := (*smp.Notice)(d.Packet.Data()), d.LID
+	if from == 0 && c.view != nil {
+		from = c.view.SMs[0].LID // our own port's
+	}
+	if count > noisyCount {
+		if isRound(count) {
+			c.log(warn, osmlog.TrapRepeated(count), "lid", from, "text", describe(n))
+		}
+		return
+	}
+	c.log(warn, osmlog.Trap(n, from, d.Packet.TID()), "text", describe(n))
+	if number := n.TrapNumber(); n.IsGeneric() && (number == smp.TrapBadPKey || number == smp.TrapBadQKey) {
+		c.log(warn, osmlog.BadKey(n))
+	}
+}
+
+// isRound reports whether a number is 10, 20, 50, 100, 200 and so on.
+func isRound(n int) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1 || n == 2 || n == 5
 }
 
 // count finds the series of a trap and adds to it.
@@ -152,6 +177,7 @@ func (c *Core) localChange(d *smp.LocalChangeDetails) {
 		c.describeNode(d.LID())
 		return
 	}
+	c.log(debug, osmlog.TrapSweep(smp.TrapLocalChange))
 	c.trapSweep(true, "trap 144 of LID "+d.LID().String()+": a port changed its capabilities")
 }
 

@@ -1,0 +1,148 @@
+package log
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+)
+
+// Flags are OpenSM's log flags: which kinds of lines are written. Routing means
+// files rather than lines.
+type Flags uint8
+
+// Log flags.
+const (
+	Error   Flags = 0x01
+	Info    Flags = 0x02
+	Verbose Flags = 0x04
+	Debug   Flags = 0x08
+	Funcs   Flags = 0x10
+	Frames  Flags = 0x20
+	Routing Flags = 0x40
+	Sys     Flags = 0x80 // always written
+
+	DefaultFlags = Error | Info
+)
+
+// LevelSys is the level of what OpenSM logs as SYS: what state the manager is in. It
+// is written whatever the flags say.
+const LevelSys = slog.Level(12)
+
+// levelTrace is that of what only DEBUG shows.
+const levelTrace = slog.LevelDebug - 4
+
+// flag is what OpenSM calls a level. It has none for warnings, and logs as an error
+// all that should not be.
+func flag(l slog.Level) Flags {
+	switch {
+	case l >= LevelSys:
+		return Sys
+	case l >= slog.LevelWarn:
+		return Error
+	case l >= slog.LevelInfo:
+		return Info
+	case l > levelTrace:
+		return Verbose
+	}
+	return Debug
+}
+
+// Options of a Handler.
+type Options struct {
+	Flags  Flags
+	Prefix string // put before each text, as "Prefix: "
+	// Sys is given the text of SYS lines, which OpenSM prints on standard output as
+	// well; may be nil.
+	Sys func(text string)
+}
+
+// Handler writes records as OpenSM's lines, with our fields behind the text:
+//
+//	Nov 21 08:50:36 230589 [0000C076] 0x02 -> SUBNET UP nodes=6 switches=2
+//
+// It is safe for concurrent use.
+type Handler struct {
+	shared *shared
+	attrs  []byte // those of WithAttrs, ready to be written
+	group  string // of WithGroup, with its dot
+}
+
+// shared is what all Handlers made from one have in common.
+type shared struct {
+	opts  Options
+	flags atomic.Uint32
+	id    uint64 // what stands for OpenSM's thread: our process
+
+	mu   sync.Mutex // guards the following
+	w    io.Writer
+	line []byte
+}
+
+// NewHandler returns a Handler that writes each line with one call of w.Write.
+func NewHandler(w io.Writer, opts Options) *Handler {
+	if opts.Prefix != "" {
+		opts.Prefix += ": "
+	}
+	h := &Handler{shared: &shared{opts: opts, id: uint64(uint32(os.Getpid())), w: w}}
+	h.SetFlags(opts.Flags)
+	return h
+}
+
+// Flags are the flags in force.
+func (h *Handler) Flags() Flags { return Flags(h.shared.flags.Load()) }
+
+// SetFlags changes them for this Handler and all made from it.
+func (h *Handler) SetFlags(f Flags) { h.shared.flags.Store(uint32(f | Sys)) }
+
+// Enabled tells whether the flags let a level through.
+func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return h.Flags()&flag(l) != 0 }
+
+// Handle writes a record.
+func (h *Handler) Handle(_ context.Context, r slog.Record) error {
+	s := h.shared
+	level := flag(r.Level)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := appendTime(s.line[:0], r.Time)
+	b = append(b, " ["...)
+	b = appendHex(b, s.id, 8, upperDigits)
+	b = append(b, "] 0x"...)
+	b = appendHex(b, uint64(level), 2, lowerDigits)
+	b = append(b, " -> "...)
+	text := len(b)
+	b = appendText(append(b, s.opts.Prefix...), r.Message)
+	if level == Sys && s.opts.Sys != nil {
+		s.opts.Sys(string(b[text:]))
+	}
+	b = append(b, h.attrs...)
+	r.Attrs(func(a slog.Attr) bool {
+		b = appendAttr(b, h.group, a)
+		return true
+	})
+	s.line = append(b, '\n')
+	_, err := s.w.Write(s.line)
+	return err
+}
+
+// WithAttrs returns a Handler that adds fields to each line.
+func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	with.attrs = append([]byte(nil), h.attrs...)
+	for _, a := range attrs {
+		with.attrs = appendAttr(with.attrs, h.group, a)
+	}
+	return &with
+}
+
+// WithGroup returns a Handler that puts a name before those of fields to come.
+func (h *Handler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	with := *h
+	with.group += name + "."
+	return &with
+}

@@ -1,0 +1,133 @@
+package log
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// Texts of events whose words are OpenSM's, to the byte: scripts and alerts look for
+// them. The name of a function of OpenSM's that many begin with is a part of them.
+const (
+	SubnetUp   = "SUBNET UP"
+	InitErrors = "Errors during initialization"
+	PortIsDown = "SM port is down"
+	PortIsUp   = "SM port is up"
+	Exiting    = "Exiting SM"
+	HeavySweep = "INITIATING HEAVY SWEEP"
+)
+
+// Entering says that the manager has come to another state.
+func Entering(s smp.SMState) string {
+	if s == smp.NotActive {
+		return "Entering NOTACTIVE state"
+	}
+	return fmt.Sprintf("Entering %v state", s)
+}
+
+// TablesConfigured says that an engine has given all switches their tables.
+func TablesConfigured(engine string) string {
+	return "osm_ucast_mgr_process: " + engine + " tables configured on all switches"
+}
+
+// DiscoveredPort says that an end port has come since the last sweep.
+func DiscoveredPort(guid mad.GUID, first, last mad.LID, desc smp.NodeDescription) string {
+	return fmt.Sprintf("state_mgr_report_new_ports: Discovered new port with GUID:0x%016x LID range [%d,%d] of node: %v",
+		uint64(guid), first, last, desc)
+}
+
+// RemovedPort says that one has gone.
+func RemovedPort(guid mad.GUID, first, last mad.LID, desc smp.NodeDescription) string {
+	return fmt.Sprintf("drop_mgr_remove_port: Removed port with GUID:0x%016x LID range [%d, %d] of node:%v",
+		uint64(guid), first, last, desc)
+}
+
+// Trap tells of a notice that came as a trap from a LID.
+func Trap(n *smp.Notice, from mad.LID, tid mad.TID) string {
+	if !n.IsGeneric() {
+		return fmt.Sprintf("log_trap_info: Received Vendor Notice type:%d vend:0x%06X dev:%d from LID:%d TID:0x%016x",
+			uint8(n.Type()), n.VendorID(), uint16(n.TrapNumber()), from, uint64(tid))
+	}
+	port := ""
+	switch n.TrapNumber() {
+	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
+		port = fmt.Sprintf(" Port %d", n.PortError().PortNum())
+	}
+	return fmt.Sprintf("log_trap_info: Received Generic Notice type:%d num:%d (%s) Producer:%d (%s) from LID:%d%s TID:0x%016x",
+		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), uint32(n.ProducerType()), producerName(n.ProducerType()), from, port, uint64(tid))
+}
+
+// BadKey tells what trap 257 or 258 complains of.
+func BadKey(n *smp.Notice) string {
+	k, letter := n.BadKey(), "P"
+	if n.TrapNumber() == smp.TrapBadQKey {
+		letter = "Q"
+	}
+	return fmt.Sprintf("log_trap_info: Bad %s_Key:0x%x on SL:%d from LID1:%d QP1:0x%x to LID2:%d QP2:0x%x",
+		letter, k.Key(), k.SL(), k.LID1(), k.QP1(), k.LID2(), k.QP2())
+}
+
+// TrapRepeated says that the same trap keeps coming.
+func TrapRepeated(times int) string {
+	return fmt.Sprintf("trap_rcv_process_request: ERR 3804: Received trap %d times consecutively", times)
+}
+
+// TrapSweep says that a trap has asked for a heavy sweep.
+func TrapSweep(n smp.TrapNumber) string {
+	return fmt.Sprintf("trap_rcv_process_request: Forcing heavy sweep. Received trap:%d", uint16(n))
+}
+
+// trapName is OpenSM's name of a trap.
+func trapName(n smp.TrapNumber) string {
+	switch n {
+	case smp.TrapGIDInService:
+		return "GID in service"
+	case smp.TrapGIDOutOfService:
+		return "GID out of service"
+	case smp.TrapGroupCreated:
+		return "New mcast group created"
+	case smp.TrapGroupDeleted:
+		return "Mcast group deleted"
+	case smp.TrapUnpath:
+		return "UnPath, Path no longer valid"
+	case smp.TrapRepath:
+		return "RePath, Path recomputed"
+	case smp.TrapLinkState:
+		return "Link state change"
+	case smp.TrapLinkIntegrity:
+		return "Local Link integrity threshold reached"
+	case smp.TrapBufferOverrun:
+		return "Excessive Buffer Overrun Threshold reached"
+	case smp.TrapFlowControl:
+		return "Flow Control Update watchdog timer expired"
+	case smp.TrapLocalChange:
+		return "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed"
+	case smp.TrapSystemImageGUID:
+		return "System Image GUID changed"
+	case smp.TrapBadMKey:
+		return "Bad M_Key"
+	case smp.TrapBadPKey:
+		return "Bad P_Key"
+	case smp.TrapBadQKey:
+		return "Bad Q_Key"
+	case smp.TrapSwitchBadPKey:
+		return "Bad P_Key (switch external port)"
+	}
+	return "Unknown"
+}
+
+// producerName is OpenSM's name of what sends a notice.
+func producerName(p smp.ProducerType) string {
+	switch p {
+	case smp.ProducerCA:
+		return "Channel Adapter"
+	case smp.ProducerSwitch:
+		return "Switch"
+	case smp.ProducerRouter:
+		return "Router"
+	case smp.ProducerClassManager:
+		return "Class Manager"
+	}
+	return "UNKNOWN"
+}
