@@ -88,6 +88,41 @@ func (b *bed) age(m *watched) {
 	b.pass(settling)
 }
 
+// A host that does not answer while a fabric is taken over still uses its LID: nobody
+// else gets it, and its routes stay, as long as a missing node is waited for.
+func TestTakeoverWithMuteHost(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	newcomer, silent := host(n, 2), host(n, 9)
+	b.Fabric.NodeDown(newcomer.Node)
+	first := b.comeUp(minhopConfig())
+	first.retire()
+	b.Fabric.Mute(silent.Node, true)
+	b.Fabric.NodeUp(newcomer.Node)
+	before := b.Fabric.PortInfo(silent)
+	cfg := minhopConfig()
+	cfg.SweepInterval = 0
+	m := b.add(host(n, 0), cfg)
+	t.Cleanup(m.dump)
+	b.pass(5 * time.Second)
+	got := b.Fabric.PortInfo(newcomer)
+	if got.LID() == 0 || got.LID() == before.LID() {
+		t.Errorf("the newcomer has LID %d, the silent host LID %d", got.LID(), before.LID())
+	}
+	for _, from := range b.endPorts() {
+		if _, end := b.Fabric.Probe(from, before.LID(), mad.DefaultPKey, 0, nil); end != fabric.Delivered {
+			t.Errorf("data from %v to the silent host: %v", from, end)
+		}
+	}
+	b.Fabric.Mute(silent.Node, false)
+	m.sweep(manager.Heavy)
+	b.pass(5 * time.Second)
+	b.mustBeWhole(m)
+	if after := b.Fabric.PortInfo(silent); after.LID() != before.LID() {
+		t.Errorf("it had LID %d and has %d", before.LID(), after.LID())
+	}
+}
+
 // odd are settings that are nobody's default.
 func odd() sweep.Settings {
 	return sweep.Settings{
@@ -127,6 +162,33 @@ func TestTakeoverAdopts(t *testing.T) {
 	b.mustBeOdd(late, b.Fabric.Peer(late), newcomer, b.Fabric.Peer(newcomer))
 	if downs > 0 {
 		t.Errorf("%d links were reset", downs)
+	}
+}
+
+// A link that carries traffic keeps its lanes even where the operator wants others: to
+// change them it would have to be reset. New links get what is wanted.
+func TestActiveLinksKeepLanes(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	newcomer := host(n, 9)
+	b.Fabric.NodeDown(newcomer.Node)
+	b.comeUp(minhopConfig()).retire()
+	before := b.Fabric.PortInfo(host(n, 3))
+	cfg := minhopConfig()
+	cfg.Sweep.Settings.MaxOpVLs = sweep.Given[uint8](1)
+	m := b.add(host(n, 0), cfg)
+	t.Cleanup(m.dump)
+	b.pass(settling)
+	b.Fabric.NodeUp(newcomer.Node)
+	b.pass(settling)
+	b.mustBeWhole(m)
+	if after := b.Fabric.PortInfo(host(n, 3)); after.OperationalVLs() != before.OperationalVLs() || before.OperationalVLs() == 1 {
+		t.Errorf("an ACTIVE link had VLs %d and has %d", before.OperationalVLs(), after.OperationalVLs())
+	}
+	for _, at := range []net.End{newcomer, b.Fabric.Peer(newcomer)} {
+		if pi := b.Fabric.PortInfo(at); pi.OperationalVLs() != 1 {
+			t.Errorf("port %v of a new link has VLs %d", at, pi.OperationalVLs())
+		}
 	}
 }
 
