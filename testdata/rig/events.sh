@@ -1,0 +1,58 @@
+# Without timed sweeps, what happens is noticed by trap, and mended.
+. /etc/rig-lib.sh
+start_fabric 4
+start_sm -s 0
+within 20 whole || fail "the fabric did not come up"
+sleep 2
+before=$(lids)
+
+# seconds NAME FROM: from the first trap since line FROM of the log to the end of the
+# last sweep that wrote something.
+seconds() {
+	tail -n +$2 /tmp/sm.log | awk -v name="$1" '
+		{ split(substr($1, 17, 12), t, /[:Z]/); at = t[1] * 3600 + t[2] * 60 + t[3] }
+		/msg=trap / && !any { trapped = at; any = 1 }
+		any && /msg="SUBNET UP"/ && (!up || !/sets=none/) { up = at }
+		END {
+			if (!any || !up) exit 1
+			printf "%s: ACTIVE %.3f s after the trap\n", name, up - trapped
+			exit up - trapped > 2
+		}'
+}
+
+# event NAME COMMAND...: the fabric is hurt; it gets well.
+event() {
+	local name=$1 line=$(($(wc -l </tmp/sm.log) + 1)) from=$(now)
+	shift
+	fabric "$@"
+	within 10 noticed $line || fail "$name: no trap, or no sweep after it"
+	within 10 whole || fail "$name: not mended"
+	echo "$name: whole $(($(now) - from)) ms after it began"
+	sleep 2
+	whole || fail "$name: not mended for long"
+	seconds "$name" $line || fail "$name: too slow"
+	[ "$(lids)" = "$before" ] || fail "$name: LIDs moved: $before, then $(lids)"
+	sound
+}
+
+# noticed LINE: a trap came since that line of the log, and a sweep ended after it.
+noticed() { tail -n +$1 /tmp/sm.log | sed -n '/msg=trap /,$p' | grep -q 'SUBNET UP'; }
+
+event "link down" down sw1 7
+event "link up" up sw1 7
+event "host rebooted" reboot 3
+event "switch rebooted" reboot-switch sw2
+event "switch next to the manager rebooted" reboot-switch sw1
+fabric down sw1 1
+sleep 1
+event "our own link down and up" up sw1 1
+fabric down sw2 2
+within 10 paths 0 1 2 || fail "the others suffer from a host that is gone"
+event "host gone and back" up sw2 2
+fabcheck -n || fail "fabcheck"
+
+# A lossy fabric comes up too.
+fabric drop 10
+event "switch rebooted, one packet in ten lost" reboot-switch sw2
+fabric drop 0
+stop_sm

@@ -1,0 +1,80 @@
+# Helpers for the scripts here, which run in the rig's virtual machine beside the
+# rig's own vm-lib.sh. The manager's log is /tmp/sm.log, what it prints /tmp/sm.out.
+
+# start_sm [OPTION]...: ibsm in the background; its process is $sm.
+start_sm() {
+	ibsm -f /tmp/sm.log "$@" >>/tmp/sm.out 2>&1 &
+	sm=$!
+}
+
+# fail TEXT...: end the script with what is known.
+fail() {
+	echo "FAIL: $*"
+	tail -n 40 /tmp/sm.log
+	tail -n 20 /tmp/sm.out
+	tail -n 5 /tmp/fabricd.log
+	fabric ports
+	exit 1
+}
+
+# now: milliseconds since the machine started, in steps of ten.
+now() { awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime; }
+
+# within SECONDS COMMAND...: wait until the command succeeds.
+within() {
+	local end=$(($(now) + $1 * 1000))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $(now) -lt $end ] || return 1
+		sleep 0.02
+	done
+}
+
+# active N...: whether these adapters' ports are ACTIVE.
+active() {
+	local n
+	for n in "$@"; do
+		case $(port_state $n) in *ACTIVE*) ;; *) return 1 ;; esac
+	done
+}
+
+# paths N...: whether every one of these adapters reaches every other.
+paths() {
+	local a b
+	for a in "$@"; do
+		for b in "$@"; do
+			[ $a = $b ] || [ "$(fabric path $a $b)" = ok ] || return 1
+		done
+	done
+}
+
+# whole: whether all four adapters are ACTIVE and reach each other.
+whole() { active 0 1 2 3 && paths 0 1 2 3; }
+
+# port_guid N: adapter N's port GUID.
+port_guid() { echo 0x$(sed 's/^fe80:0000:0000:0000://; s/://g' /sys/class/infiniband/vhca$1/ports/1/gids/0); }
+
+# is_sm N: whether adapter N's port says that a subnet manager runs there.
+is_sm() { [ $(($(cat /sys/class/infiniband/vhca$1/ports/1/cap_mask) & 2)) != 0 ]; }
+
+# lids: the LIDs of all adapters.
+lids() { cat /sys/class/infiniband/vhca?/ports/1/lid | tr '\n' ' '; }
+
+# sound: the manager runs and has not panicked.
+sound() {
+	kill -0 $sm 2>/dev/null || fail "the manager has ended"
+	! grep -q '^panic\|^fatal error\|^goroutine ' /tmp/sm.out || fail "the manager panicked"
+}
+
+# stop_sm [SIGNAL]: the manager ends within a second, with status 0, and clears IsSM.
+stop_sm() {
+	local from=$(now) status took
+	kill -${1:-TERM} $sm
+	wait $sm
+	status=$?
+	took=$(($(now) - from))
+	[ $status = 0 ] || fail "the manager ended with status $status"
+	[ $took -le 1000 ] || fail "the manager took $took ms to end"
+	! is_sm ${at:-0} || fail "IsSM is still set"
+	echo "stopped in $took ms"
+}
