@@ -288,6 +288,10 @@ func (c *Core) outcome(o *txn.Outcome) {
 			return
 		}
 		c.sweeper.Done(o)
+		if c.own.guid == 0 {
+			c.own.guid = c.sweeper.Self() // so that others learn early who we are
+			c.elect.SetGUID(c.own.guid)
+		}
 	}
 }
 

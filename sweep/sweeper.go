@@ -72,6 +72,14 @@ func (s *Sweeper) Nodes() int {
 	return s.walk.Nodes()
 }
 
+// Self is the GUID of our own port as the walk under way has found it, 0 if it has not.
+func (s *Sweeper) Self() mad.GUID {
+	if s.walk == nil {
+		return 0
+	}
+	return s.walk.Self()
+}
+
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = true }
 

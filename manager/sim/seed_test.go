@@ -180,8 +180,14 @@ func (o *ordeal) fail() {
 	}
 }
 
+// introduction is how long a manager may need to learn which port it is at.
+const introduction = 3 * time.Second
+
 // askSMInfo asks what anybody may ask at any time, and expects the answer at once.
 func (o *ordeal) askSMInfo() {
+	if o.Fabric.Now() < introduction {
+		return
+	}
 	o.asks++
 	var d mad.Datagram
 	d.Packet.SetDirected(&mad.Route{}, mad.MethodGet, smp.AttrSMInfo, 0)

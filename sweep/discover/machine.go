@@ -118,6 +118,14 @@ func New(cfg Config) *Machine {
 // Nodes is the number of nodes found so far, for a progress display.
 func (m *Machine) Nodes() int { return m.b.Len() }
 
+// Self is the GUID of the manager's own port, 0 until it is known.
+func (m *Machine) Self() mad.GUID {
+	if self := m.b.Self(); self != topo.NoEnd {
+		return m.b.PortGUID(self)
+	}
+	return 0
+}
+
 // Next is the next request to make; ok is false when there is none now. Each
 // must be answered by Done.
 func (m *Machine) Next() (req txn.Request, ok bool) {
