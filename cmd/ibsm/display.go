@@ -9,13 +9,12 @@ import (
 	"ibsm/manager"
 )
 
-// display is what a person sees: the states and SUBNET UP on standard output, as
-// OpenSM prints them, and on a terminal the progress of a sweep and a summary.
+// display is what a person sees on standard output: the log's SYS lines, as OpenSM
+// prints them, and on a terminal the progress of a sweep and a summary.
 type display struct {
 	w        io.Writer
 	terminal bool
 	quiet    bool // the log itself goes to standard output
-	dryRun   bool
 	shown    bool // a progress line is on the screen
 	last     time.Time
 	steps    int
@@ -24,9 +23,9 @@ type display struct {
 // every is how often the progress line is renewed.
 const every = 100 * time.Millisecond
 
-func newDisplay(o *options, w io.Writer, logOnStdout bool) *display {
-	d := &display{w: w, quiet: logOnStdout, dryRun: o.dryRun}
-	if f, ok := w.(*os.File); ok && !logOnStdout {
+func newDisplay(o *options, w io.Writer) *display {
+	d := &display{w: w, quiet: o.logsToStdout()}
+	if f, ok := w.(*os.File); ok && !d.quiet {
 		info, err := f.Stat()
 		d.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	}
@@ -52,8 +51,6 @@ func (d *display) clear() {
 // tell takes what is more than a line of the log.
 func (d *display) tell(a manager.Action) {
 	switch a := a.(type) {
-	case manager.Entered:
-		d.line(fmt.Sprintf("Entering %v state", a.State))
 	case manager.Up:
 		d.up(a)
 	case manager.Show:
@@ -62,12 +59,6 @@ func (d *display) tell(a manager.Action) {
 }
 
 func (d *display) up(u manager.Up) {
-	switch {
-	case u.Errors:
-		d.line("Errors during initialization")
-	case u.First:
-		d.line("SUBNET UP")
-	}
 	if d.terminal && (u.First || len(u.Sets) > 0) {
 		d.line(fmt.Sprintf("  %d nodes (%d switches), %d links, %d ports active, %d LIDs, longest route %d links",
 			u.Nodes, u.Switches, u.Links, u.Active, u.LIDs, u.Longest))

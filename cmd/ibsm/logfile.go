@@ -4,117 +4,58 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"sync"
+
+	osmlog "ibsm/opensm/log"
 )
 
 // defaultLog is where OpenSM logs.
 const defaultLog = "/var/log/opensm.log"
 
-// logFile is where log lines go. It starts afresh when it has grown to its limit,
-// and when it is told to.
-type logFile struct {
-	toStdout bool
-	name     string // "" for a stream, or none
-	limit    int64  // bytes; 0 none
-	erase    bool
+// logsToStdout reports whether the log goes to standard output.
+func (o *options) logsToStdout() bool { return o.logFile == "-" || o.logFile == "stdout" }
 
-	mu   sync.Mutex // guards the following
-	w    io.Writer
-	file *os.File
-	size int64
+// logPath is the file that the log goes to, "" for a stream or nowhere.
+func (o *options) logPath() string {
+	switch {
+	case o.logsToStdout() || o.logFile == "stderr":
+		return ""
+	case o.logFile == "" && (o.fabric != "" || o.dryRun):
+		return ""
+	case o.logFile == "":
+		return defaultLog
+	}
+	return o.logFile
 }
 
-// openLog opens what the options say.
-func openLog(o *options, stdout, stderr io.Writer) (*logFile, error) {
-	l := &logFile{limit: o.logLimit << 20, erase: o.eraseLog}
-	switch o.logFile {
-	case "-", "stdout":
-		l.w, l.toStdout = stdout, true
-		return l, nil
-	case "stderr":
-		l.w = stderr
-		return l, nil
-	case "":
-		if o.fabric != "" || o.dryRun {
-			l.w = io.Discard
-			return l, nil
+// openLog makes the log that the options ask for. File is nil when it is a stream.
+func openLog(o *options, stdout, stderr io.Writer, d *display) (logger *slog.Logger, file *osmlog.File, err error) {
+	w := io.Discard
+	switch path := o.logPath(); {
+	case path != "":
+		file, err = osmlog.Open(osmlog.Config{Path: path, Erase: o.eraseLog, Limit: o.logLimit << 20, Alarm: stderr})
+		if err != nil {
+			return nil, nil, fmt.Errorf("log file: %w", err)
 		}
-		l.name = defaultLog
-	default:
-		l.name = o.logFile
+		w = file
+	case o.logsToStdout():
+		w = stdout
+	case o.logFile == "stderr":
+		w = stderr
 	}
-	if err := l.open(l.erase); err != nil {
-		return nil, fmt.Errorf("log file: %w", err)
+	opts := osmlog.Options{Prefix: o.logPrefix, Sys: d.line}
+	opts.Flags, _ = o.flags()
+	if o.dryRun {
+		opts.Sys = nil // standard output is the plan's
 	}
-	return l, nil
+	return slog.New(osmlog.NewHandler(w, opts)), file, nil
 }
 
-func (l *logFile) open(erase bool) error {
-	mode := os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	if erase {
-		mode |= os.O_TRUNC
-	}
-	f, err := os.OpenFile(l.name, mode, 0o644)
-	if err != nil {
-		return err
-	}
-	if l.file != nil {
-		l.file.Close()
-	}
-	l.file, l.w, l.size = f, f, 0
-	if info, err := f.Stat(); err == nil {
-		l.size = info.Size()
-	}
-	return nil
-}
-
-// Write writes a line.
-func (l *logFile) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.limit > 0 && l.file != nil && l.size+int64(len(b)) > l.limit {
-		if err := l.open(true); err != nil {
-			return 0, err
-		}
-	}
-	n, err := l.w.Write(b)
-	l.size += int64(n)
-	return n, err
-}
-
-// reopen opens the file again, after it was moved away. Where that fails the old one
-// goes on.
-func (l *logFile) reopen() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.name == "" {
+// reopen opens the log file again, after it was moved away.
+func reopen(file *osmlog.File, logger *slog.Logger) {
+	if file == nil {
 		return
 	}
-	if err := l.open(l.erase); err != nil {
-		fmt.Fprintf(l.w, "log file cannot be opened again: %v\n", err)
+	if err := file.Reopen(); err != nil {
+		logger.Error(err.Error())
 	}
-}
-
-// Close closes the file.
-func (l *logFile) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		return nil
-	}
-	return l.file.Close()
-}
-
-// level is the least level that OpenSM's log flags let through: errors and little
-// else, or what VERBOSE (0x04) and above would show.
-func level(o *options) slog.Level {
-	flags, _ := o.flags()
-	switch {
-	case flags&0x0c != 0:
-		return slog.LevelDebug
-	case flags&0x02 != 0:
-		return slog.LevelInfo
-	}
-	return slog.LevelError
 }

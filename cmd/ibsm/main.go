@@ -10,11 +10,15 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"ibsm/mad/txn"
 	"ibsm/manager"
+	"ibsm/opensm/dump"
+	osmlog "ibsm/opensm/log"
+	"ibsm/sweep/view"
 )
 
 // version is that of this program; the other is the OpenSM whose interface it has.
@@ -66,26 +70,57 @@ func serve(o *options, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	log, err := openLog(o, stdout, stderr)
+	d := newDisplay(o, stdout)
+	logger, log, err := openLog(o, stdout, stderr, d)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level(o)}))
+	if log != nil {
+		defer log.Close()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	asks := listen(ctx, log)
+	asks := listen(ctx, log, logger)
 
-	logger.Info("ibsm "+version, "compatible", compatibility, "port", place.String())
+	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String())
 	if _, unknown, _ := o.engine(); len(unknown) > 0 {
 		logger.Error("unknown routing engines are passed over", "names", unknown)
 		fmt.Fprintf(stderr, "ibsm: warning: there is no routing engine %s; minhop is used\n", strings.Join(unknown, ", "))
 	}
-	d := newDisplay(o, stdout, log.toStdout)
-	err = keepRunning(ctx, o, place, logger, asks, d)
+	m := &managers{o: o, logger: logger, asks: asks, display: d}
+	endDumps := m.keepDumps(ctx)
+	err = m.keepRunning(ctx, place)
+	endDumps()
 	d.end()
-	logger.Info("Exiting SM")
+	logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
 	return err
+}
+
+// managers are those that run at a port one after the other.
+type managers struct {
+	o         *options
+	logger    *slog.Logger
+	asks      chan manager.Sweep
+	display   *display
+	published func(*view.View) // nil for nobody
+}
+
+// keepDumps begins to write dump files where the options want them. End returns when
+// the last of them is written.
+func (m *managers) keepDumps(ctx context.Context) (end func()) {
+	dir := m.o.dumpDir()
+	if dir == "" {
+		return func() {}
+	}
+	flags, _ := m.o.flags()
+	keeper := dump.NewKeeper(dump.Dir{Path: dir, Routing: flags&osmlog.Routing != 0}, m.logger)
+	m.published = keeper.Put
+	var task sync.WaitGroup
+	task.Go(func() { keeper.Run(ctx) })
+	return func() {
+		keeper.Close()
+		task.Wait()
+	}
 }
 
 // retryPort is how often a port that is not there is looked for.
@@ -93,14 +128,14 @@ const retryPort = time.Second
 
 // keepRunning runs managers at the port one after the other: a port that is not there
 // yet, or goes away, is waited for.
-func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logger, asks chan manager.Sweep, d *display) error {
+func (m *managers) keepRunning(ctx context.Context, place place) error {
 	reason := "" // that was told
 	for {
 		port, err := place.open(ctx)
 		if err == nil {
 			reason = ""
-			logger.Info("port is open", "port", place.String())
-			err = runAt(ctx, o, port, logger, asks, d)
+			m.logger.Info("port is open", "port", place.String())
+			err = m.runAt(ctx, port)
 			if err == nil || isResult(err) {
 				return err
 			}
@@ -108,12 +143,12 @@ func keepRunning(ctx context.Context, o *options, place place, logger *slog.Logg
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case o.once || o.dryRun || isHopeless(err):
+		case m.o.once || m.o.dryRun || isHopeless(err):
 			return err
 		case err.Error() != reason:
 			reason = err.Error()
-			logger.Warn("waiting for the port", "reason", err)
-			d.line(fmt.Sprintf("waiting for the port: %v", err))
+			m.logger.Warn("waiting for the port", "reason", err)
+			m.display.line(fmt.Sprintf("waiting for the port: %v", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -129,19 +164,20 @@ func isResult(err error) bool {
 }
 
 // runAt runs one manager until it ends or its port breaks.
-func runAt(ctx context.Context, o *options, port smPort, logger *slog.Logger, asks chan manager.Sweep, d *display) error {
-	if !o.dryRun {
+func (m *managers) runAt(ctx context.Context, port smPort) error {
+	if !m.o.dryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.Close()
 			return err
 		}
 	}
-	shell := &manager.Shell{Config: o.config(), Port: port, Logger: logger, Asks: asks, Tell: d.tell, Moved: d.moved}
+	shell := &manager.Shell{Config: m.o.config(), Port: port, Logger: m.logger, Asks: m.asks,
+		Tell: m.display.tell, Published: m.published, Moved: m.display.moved}
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		go p.watch(ctx, asks)
+		go p.watch(ctx, m.asks)
 	}
 	return shell.Run(ctx)
 }
@@ -153,7 +189,7 @@ type smPort interface {
 }
 
 // listen turns SIGHUP into a heavy sweep and SIGUSR1 into a fresh log file.
-func listen(ctx context.Context, log *logFile) chan manager.Sweep {
+func listen(ctx context.Context, log *osmlog.File, logger *slog.Logger) chan manager.Sweep {
 	asks := make(chan manager.Sweep)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
@@ -165,7 +201,7 @@ func listen(ctx context.Context, log *logFile) chan manager.Sweep {
 				return
 			case s := <-signals:
 				if s == syscall.SIGUSR1 {
-					log.reopen()
+					reopen(log, logger)
 					continue
 				}
 				select {

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/manager"
+	osmlog "ibsm/opensm/log"
 	"ibsm/routing/minhop"
 	"ibsm/sweep"
 
@@ -40,6 +43,8 @@ type options struct {
 	verbose   int
 	allLogs   bool
 	logFlags  string
+	logPrefix string
+	dumpFiles string
 	engines   string
 	reassign  bool
 	arMode    string
@@ -88,7 +93,11 @@ Log and process:
   -L, --log_limit MB       start it afresh when it has grown so large (0: never)
   -v, --verbose            more; twice: everything
   -V                       everything
-  -D FLAGS                 OpenSM's log flags; 0x04 and up mean more
+  -D FLAGS                 OpenSM's log flags: 0x01 errors, 0x02 what happens (0x03), 0x04 and
+                           0x08 more, 0x40 the dump files about routes
+      --log_prefix TEXT    put before the text of each line
+      --dump_files_dir DIR where opensm-subnet.lst and the other dump files go (OSM_TMP_DIR, or
+                           /var/log; with --fabric none unless one of these is given)
   -B, --daemon             run in the background
       --version            print the version
   -h, --help               print this (exit status 2, as opensm's)
@@ -157,6 +166,8 @@ func parse(args []string) (*options, error) {
 	f.CountVarP(&o.verbose, "verbose", "v", "")
 	f.BoolVarP(&o.allLogs, "V", "V", false, "")
 	f.StringVarP(&o.logFlags, "D", "D", "0x03", "")
+	f.StringVar(&o.logPrefix, "log_prefix", "", "")
+	f.StringVar(&o.dumpFiles, "dump_files_dir", "", "")
 	f.StringVarP(&o.engines, "routing_engine", "R", "minhop", "")
 	f.BoolVarP(&o.reassign, "reassign_lids", "r", false, "")
 	f.StringVar(&o.arMode, "ar_mode", "hold", "")
@@ -256,7 +267,7 @@ func (o *options) engine() (name string, unknown []string, err error) {
 }
 
 // flags are OpenSM's log flags.
-func (o *options) flags() (uint64, error) {
+func (o *options) flags() (osmlog.Flags, error) {
 	flags, err := strconv.ParseUint(o.logFlags, 0, 16)
 	if err != nil {
 		return 0, &usageError{fmt.Sprintf("-D %s: want a number such as 0x03", o.logFlags), ""}
@@ -267,7 +278,16 @@ func (o *options) flags() (uint64, error) {
 	if o.allLogs {
 		flags = 0xff
 	}
-	return flags, nil
+	return osmlog.Flags(flags), nil
+}
+
+// dumpDir is where dump files go, "" for nowhere.
+func (o *options) dumpDir() string {
+	dir := cmp.Or(o.dumpFiles, os.Getenv("OSM_TMP_DIR"))
+	if dir == "" && o.fabric == "" {
+		dir = "/var/log"
+	}
+	return dir
 }
 
 // config is what the manager is told.

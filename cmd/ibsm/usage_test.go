@@ -19,19 +19,20 @@ func TestRefusals(t *testing.T) {
 		args   string
 		status int
 		says   string // a regular expression for a whole line
+		logs   bool   // it came far enough to log on standard output
 	}{
-		{"bracket left open", strings.Replace(good, "[1]\n", "[1\n", 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:2:9: .+`},
-		{"port that is not there", strings.Replace(good, `"S1"[1]`, `"S1"[9]`, 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:5:\d+: .+`},
-		{"node that is not there", strings.Replace(good, `"H1"[1]`, `"H2"[1]`, 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:2:\d+: .+`},
-		{"no such file", "", "--fabric none.net -o", 2, `ibsm: error: .*none\.net.*`},
-		{"bad generator", "", "--fabric fattree:k=banana -o", 2, `ibsm: error: .*"banana".*`},
-		{"unknown option", "", "--fabrik x", 2, `hint: .*--fabric\b.*`},
-		{"unknown letter", "", "-Z", 2, `hint: .+`},
-		{"value out of range", "", "--fabric fattree:k=4 -l 8 -o", 2, `ibsm: error: .+`},
-		{"argument too many", "", "--fabric fattree:k=4 -o nonsense", 2, `ibsm: error: .*"nonsense".*`},
-		{"no such port", "", "-g 0x1 -f ibsm.log -o", 1, `ibsm: error: umad: .+: .+`},
-		{"no ibsim, once", "", "--ibsim -f ibsm.log -o", 1, `ibsm: error: .*ibsim.*`},
-		{"no ibsim, dry run", "", "--ibsim -f ibsm.log --dry-run", 1, `ibsm: error: .*ibsim.*`},
+		{"bracket left open", strings.Replace(good, "[1]\n", "[1\n", 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:2:9: .+`, false},
+		{"port that is not there", strings.Replace(good, `"S1"[1]`, `"S1"[9]`, 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:5:\d+: .+`, false},
+		{"node that is not there", strings.Replace(good, `"H1"[1]`, `"H2"[1]`, 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:2:\d+: .+`, false},
+		{"no such file", "", "--fabric none.net -o", 2, `ibsm: error: .*none\.net.*`, false},
+		{"bad generator", "", "--fabric fattree:k=banana -o", 2, `ibsm: error: .*"banana".*`, false},
+		{"unknown option", "", "--fabrik x", 2, `hint: .*--fabric\b.*`, false},
+		{"unknown letter", "", "-Z", 2, `hint: .+`, false},
+		{"value out of range", "", "--fabric fattree:k=4 -l 8 -o", 2, `ibsm: error: .+`, false},
+		{"argument too many", "", "--fabric fattree:k=4 -o nonsense", 2, `ibsm: error: .*"nonsense".*`, false},
+		{"no such port", "", "-g 0x1 -f ibsm.log -o", 1, `ibsm: error: umad: .+: .+`, true},
+		{"no ibsim, once", "", "--ibsim -f ibsm.log -o", 1, `ibsm: error: .*ibsim.*`, true},
+		{"no ibsim, dry run", "", "--ibsim -f ibsm.log --dry-run", 1, `ibsm: error: .*ibsim.*`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -48,8 +49,11 @@ func TestRefusals(t *testing.T) {
 			if !regexp.MustCompile(`(?m)^` + c.says + `$`).MatchString(r.stderr) {
 				t.Errorf("no line like %s", c.says)
 			}
-			if r.stdout != "" || c.status == 1 && strings.Count(r.stderr, "\n") != 1 {
-				t.Errorf("standard output %q, want nothing", r.stdout)
+			if c.status == 1 && strings.Count(r.stderr, "\n") != 1 {
+				t.Error("more than one line on standard error")
+			}
+			if c.logs != strings.HasSuffix(r.stdout, "\nExiting SM\n") || !c.logs && r.stdout != "" {
+				t.Errorf("standard output %q", r.stdout)
 			}
 			if t.Failed() {
 				t.Logf("standard error:\n%s", r.stderr)

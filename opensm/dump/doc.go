@@ -1,0 +1,12 @@
+// Package dump writes what OpenSM leaves in its dump directory, in OpenSM's formats,
+// and reads the files that its routing engine "file" is fed with:
+//
+//	opensm-lfts.dump        forwarding tables          written and read
+//	opensm-lid-matrix.dump  hops by port               written and read
+//	opensm.fdbs             forwarding tables, judged  written
+//	opensm-subnet.lst       cables                     written
+//
+// OpenSM writes nodes in no order that anybody could rely on; here they come by
+// GUID. What is written is otherwise the same to the byte, odd as some of it is:
+// scripts, ibdmchk and ibtopodiff read it.
+package dump
