@@ -82,7 +82,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	}
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values,
-		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals,
+		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, LifeTimes: m.lifeTimes,
 	})
 	return out
 }

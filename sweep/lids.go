@@ -230,5 +230,5 @@ func (a *assignment) index() {
 // some node there may go on using its LID.
 func silent(t *topo.Topo, p topo.PortIdx) bool {
 	port := &t.Ports[p]
-	return t.IsSwitchPort(p) && port.Seen && port.Peer == topo.None && port.Info.PortState() >= smp.PortArmed
+	return t.IsSwitchPort(p) && port.Seen && port.Peer == topo.None && !port.Shunned && port.Info.PortState() >= smp.PortArmed
 }

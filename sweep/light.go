@@ -75,7 +75,7 @@ func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []smPort) *light {
 // mute reports whether a port has a link and nobody answered behind it.
 func mute(t *topo.Topo, p *topo.Port) bool {
 	node := &t.Nodes[p.Node]
-	if node.Type != mad.Switch || p.Num == 0 || !p.Seen || node.Missed > 0 || p.Info.PortState() < smp.PortInit {
+	if node.Type != mad.Switch || p.Num == 0 || !p.Seen || p.Shunned || node.Missed > 0 || p.Info.PortState() < smp.PortInit {
 		return false
 	}
 	return p.Peer == topo.None || t.Nodes[t.Ports[p.Peer].Node].Missed > 0

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"maps"
 	"slices"
 
 	"ibsm/mad"
@@ -18,8 +19,9 @@ type Memory struct {
 	switches  map[mad.GUID]*switchMemory
 	silent    map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
 	refusals  plan.Refusals
-	unhealthy map[plan.Key]bool // ports whose links are avoided
-	babblers  map[plan.Key]bool // ports to be disabled
+	lifeTimes map[mad.GUID]uint8 // by switch: the LifeTimeValue it was told and did not take
+	unhealthy map[plan.Key]bool  // ports whose links are avoided
+	babblers  map[plan.Key]bool  // ports to be disabled
 	plain     map[discover.Device]bool
 	prev      *topo.Topo // as the last sweep left it
 	adopted   bool       // the routes are another manager's: mended, never improved unasked
@@ -56,7 +58,7 @@ func (s *portSet) meets(o *portSet) bool {
 func NewMemory() *Memory {
 	return &Memory{
 		lids: map[mad.GUID]mad.LID{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
-		refusals: plan.Refusals{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
+		refusals: plan.Refusals{}, lifeTimes: map[mad.GUID]uint8{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
 	}
 }
 
@@ -67,6 +69,20 @@ func (m *Memory) forgetReign() {
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
 	m.prev, m.adopted, m.swept = nil, false, false
+}
+
+// aside is a copy for a Job that is only to be looked at: what it learns is forgotten
+// with it.
+func (m *Memory) aside() *Memory {
+	c := *m
+	c.lids, c.refusals = maps.Clone(m.lids), m.refusals.Clone()
+	c.switches = make(map[mad.GUID]*switchMemory, len(m.switches))
+	for guid, s := range m.switches {
+		copied := *s
+		copied.held = s.held.Clone()
+		c.switches[guid] = &copied
+	}
+	return &c
 }
 
 // top is the LinearFDBTop of a switch whose table is certain.

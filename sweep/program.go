@@ -217,6 +217,10 @@ func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 	if held := p.memory.switches[node.GUID].held; held != nil {
 		held.Top = info.LinearFDBTop()
 	}
+	if want := p.c.Values.LifeTimeValue; info.LifeTimeValue() != want && p.memory.lifeTimes[node.GUID] != want {
+		p.memory.lifeTimes[node.GUID] = want
+		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, []string{"LifeTimeValue"}})
+	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top {
 		p.fail(st, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
 	}

@@ -174,6 +174,13 @@ func (s *Sweeper) Job() *Job {
 	return j
 }
 
+// Preview is the Job of a sweep that is only to be looked at: its outcome is the
+// caller's alone, Drop is next, and nothing is remembered of it.
+func (s *Sweeper) Preview(reroute bool) *Job {
+	s.phase = Computing
+	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory.aside(), reroute: reroute || s.reroute}
+}
+
 // Program begins to write what a Job computed.
 func (s *Sweeper) Program(c *Computed) {
 	s.phase = Programming

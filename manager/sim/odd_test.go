@@ -31,9 +31,15 @@ func (b *bed) mustBeActive(leftOut ...int32) {
 // mustRest fails the test where heavy sweeps follow each other without an end.
 func (w *watched) mustRest() {
 	w.bed.Helper()
+	w.mustSweepAtMost(20)
+}
+
+// mustSweepAtMost fails the test where there are more heavy sweeps in two minutes.
+func (w *watched) mustSweepAtMost(limit int) {
+	w.bed.Helper()
 	before := len(w.ups)
 	w.bed.pass(2 * time.Minute)
-	if n := len(w.ups) - before; n > 20 {
+	if n := len(w.ups) - before; n > limit {
 		w.bed.Errorf("%d heavy sweeps in two minutes of quiet", n)
 	}
 }
@@ -46,7 +52,7 @@ func TestDuplicateHost(t *testing.T) {
 	n.Nodes[twin.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
 	b := newBed(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
-	m.mustRest()
+	m.mustSweepAtMost(2)
 	b.mustBeActive(host(n, 4).Node, twin.Node)
 	if told := m.says("Found duplicated node GUID"); told != 1 {
 		t.Errorf("told %d times", told)
@@ -60,7 +66,7 @@ func TestDuplicatePort(t *testing.T) {
 	n.Nodes[twin.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
 	b := newBed(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
-	m.mustRest()
+	m.mustSweepAtMost(2)
 	b.mustBeActive(host(n, 4).Node, twin.Node)
 	if told := m.says("Found duplicated port GUID"); told != 1 {
 		t.Errorf("told %d times", told)
@@ -81,7 +87,7 @@ func TestDuplicateSwitch(t *testing.T) {
 				b.Fabric.LinkDown(net.End{Node: z, Port: uint8(8 - num + 1)})
 			}
 			m := b.comeUp(minhopConfig())
-			m.mustRest()
+			m.mustSweepAtMost(2)
 			if m.says("Found duplicated node GUID") == 0 {
 				t.Error("it was not told")
 			}

@@ -114,6 +114,7 @@ func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
 		m.report(Finding{Kind: Unresponsive, GUID: here.GUID, Port: from.Port, Route: route})
 		return
 	}
+	m.b.SetAnswered(from)
 	if !possible(info) || info.LocalPortNum() == 0 { // no cable leads to port 0
 		m.report(Finding{Kind: BadNodeInfo, GUID: here.GUID, Port: from.Port, Route: route})
 		return

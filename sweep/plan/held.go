@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ibsm/mad"
@@ -24,6 +25,16 @@ func NewHeld(top mad.LID, row []uint8, missing []int) *Held {
 		h.Doubt(b)
 	}
 	return h
+}
+
+// Clone is a copy that does not follow what is written from now on.
+func (h *Held) Clone() *Held {
+	if h == nil {
+		return nil
+	}
+	c := *h
+	c.unknown = slices.Clone(h.unknown)
+	return &c
 }
 
 // Doubt notes that the content of a block is not certain any more.

@@ -28,6 +28,9 @@ type In struct {
 	Disable   []topo.PortIdx // ports to be shut off
 	DisableAR bool
 	Refusals  Refusals
+	// LifeTimes holds, by node GUID, the LifeTimeValue that a switch was told and did
+	// not take; it is not told again.
+	LifeTimes map[mad.GUID]uint8
 }
 
 // Plan is a sequence of stages with a barrier between them. It is owned by one
@@ -129,7 +132,9 @@ func unchanging(info *smp.SwitchInfo) smp.SwitchInfo {
 
 func (p *Plan) wantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 	w := unchanging(&p.in.Topo.Nodes[n].SwitchInfo)
-	w.SetLifeTimeValue(p.in.Values.LifeTimeValue)
+	if refused, ok := p.in.LifeTimes[p.in.Topo.Nodes[n].GUID]; !ok || refused != p.in.Values.LifeTimeValue {
+		w.SetLifeTimeValue(p.in.Values.LifeTimeValue)
+	}
 	if p.in.Tables != nil {
 		w.SetLinearFDBTop(p.in.Tables.Top)
 	}

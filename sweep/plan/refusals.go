@@ -27,6 +27,16 @@ type Refusal struct {
 // that the port acknowledges what it does not keep.
 const maxAsked = 2
 
+// Clone is a copy that a plan can be made from without being remembered.
+func (r Refusals) Clone() Refusals {
+	c := make(Refusals, len(r))
+	for k, e := range r {
+		copied := *e
+		c[k] = &copied
+	}
+	return c
+}
+
 // Learn compares what a port was told with what it answered to hold, and returns
 // the bits that it was not known to refuse.
 func (r Refusals) Learn(k Key, sent, held *smp.PortInfo) (bits smp.PortInfo, found bool) {

@@ -36,7 +36,9 @@ type buildPort struct {
 	peer End
 	guid mad.GUID
 	seen bool
-	info smp.PortInfo
+	// answered says that a NodeInfo came from behind the port, whatever became of it.
+	answered bool
+	info     smp.PortInfo
 }
 
 // NewBuilder returns an empty Builder.
@@ -106,6 +108,9 @@ func (b *Builder) Self() End { return b.self }
 // PortGUID is the GUID of an end port, 0 while it is not known.
 func (b *Builder) PortGUID(e End) mad.GUID { return b.port(e).guid }
 
+// SetAnswered notes that something answers behind a port.
+func (b *Builder) SetAnswered(e End) { b.port(e).answered = true }
+
 // SetPort stores the PortInfo of a port.
 func (b *Builder) SetPort(e End, info *smp.PortInfo) {
 	p := b.port(e)
@@ -137,6 +142,9 @@ func (b *Builder) Unlink(a End) {
 func (b *Builder) Drop(n int32) {
 	for num := range b.nodes[n].ports {
 		e := End{n, uint8(num)}
+		if peer := b.Peer(e); peer != NoEnd {
+			b.port(peer).answered = false // it is to be asked again
+		}
 		b.Unlink(e)
 		if guid := b.PortGUID(e); guid != 0 && b.portOwner[guid] == e {
 			delete(b.portOwner, guid)
@@ -185,6 +193,8 @@ func (b *Builder) Freeze() *Topo {
 			*p = Port{Node: NodeIdx(i), Num: uint8(num), Peer: None, GUID: bp.guid, Seen: bp.seen, Info: bp.info}
 			if bp.peer != NoEnd {
 				p.Peer = first[bp.peer.Node] + PortIdx(bp.peer.Port)
+			} else {
+				p.Shunned = bp.answered
 			}
 		}
 	}

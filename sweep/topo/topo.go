@@ -66,6 +66,9 @@ type Port struct {
 	Peer PortIdx  // other end of the link; None when there is none or nothing answers behind it
 	GUID mad.GUID // of end ports; switch external ports have their switch's port 0's
 	Seen bool     // PortInfo was read
+	// Shunned says that what answers behind the port has been left out, as a node
+	// with another's GUID is.
+	Shunned bool
 	// Unhealthy says that no route between switches may use the link.
 	Unhealthy bool
 	Info      smp.PortInfo
