@@ -75,7 +75,10 @@ type Core struct {
 	traps     traps
 	renames   renames
 	view      *view.View // published last; nil when not master
-	lost, cut string     // examples of routes that the last sweep told of
+	plan      planning
+	stats     Stats
+	phaseAt   time.Duration // when the phase in stats began
+	lost, cut string        // examples of routes that the last sweep told of
 	stopped   bool
 }
 
@@ -114,7 +117,9 @@ const (
 	NoSweep Sweep = iota
 	Light
 	Heavy
-	Reroute // heavy, with all routes computed afresh
+	Reroute     // heavy, with all routes computed afresh
+	Plan        // what a heavy sweep would write: Planned answers, and nothing is written
+	PlanReroute // the same for a reroute
 )
 
 // Action is something to be done: one of the types below.
@@ -168,6 +173,7 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	c.timers()
 	c.pump()
 	c.tell()
+	c.observe()
 	c.send = c.table.Output(now, c.send)
 	c.actCount += uint32(len(c.send))
 	if len(c.send) > 0 {
@@ -233,6 +239,7 @@ func (c *Core) timers() {
 // pump keeps the window full, and goes from phase to phase.
 func (c *Core) pump() {
 	for !c.stopped {
+		c.observe()
 		for c.table.Room() > 0 {
 			req, ok := c.sweeper.Next()
 			if !ok {

@@ -33,7 +33,7 @@ type Shell struct {
 	Logger *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
 	Asks <-chan Sweep
-	// Tell is given what is more than a line of the log: Entered, Up, Show. It may
+	// Tell is given what is more than a line of the log: Entered, Up, Show, Planned. It may
 	// be nil, and must not block for long.
 	Tell func(Action)
 	// Published is given each view that questions are answered from, nil when there is
@@ -42,7 +42,22 @@ type Shell struct {
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
 
-	sa saServer
+	sa    saServer
+	view  atomic.Pointer[view.View]
+	mu    sync.Mutex // guards stats
+	stats Stats
+}
+
+// View is the view that questions are answered from, nil while there is none. It may
+// be asked for at any time.
+func (s *Shell) View() *view.View { return s.view.Load() }
+
+// Stats counts what the manager has done. It may be asked for at any time; the core
+// waits for it no longer than a copy takes.
+func (s *Shell) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
 }
 
 // SAStats counts what the SA has answered. It may be read at any time.
@@ -118,6 +133,9 @@ func (l *loop) step(ctx context.Context, ev Event) {
 	for _, a := range l.core.Step(time.Since(l.start), ev) {
 		l.act(ctx, a)
 	}
+	l.shell.mu.Lock()
+	l.shell.stats = l.core.Stats()
+	l.shell.mu.Unlock()
 	if l.shell.Moved != nil {
 		l.shell.Moved(l.core.Progress())
 	}
@@ -139,6 +157,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Cancel:
 		l.endJob()
 	case Publish:
+		l.shell.view.Store(a.View)
 		if a.View == nil {
 			l.shell.sa.answerer.Store(nil)
 		} else {

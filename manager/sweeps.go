@@ -18,10 +18,11 @@ import (
 	"ibsm/sweep/view"
 )
 
-// Errors that end a run that was to sweep once.
+// Errors that end a run that was to sweep once, or a plan.
 var (
 	ErrPortDown    = errors.New("our own port is down")
 	ErrWrongPort   = errors.New("the port has another GUID")
+	ErrNotMaster   = errors.New("this subnet manager is not master")
 	ErrOtherMaster = errors.New("another subnet manager is master")
 	ErrIncomplete  = errors.New("the subnet came up with errors")
 )
@@ -45,7 +46,11 @@ func (c *Core) wantQuick(why string) {
 
 // ask takes an operator's wish.
 func (c *Core) ask(s Sweep) {
-	if s == Reroute {
+	switch s {
+	case Plan, PlanReroute:
+		c.plan.wanted, c.plan.reroute = true, s == PlanReroute
+		return
+	case Reroute:
 		c.sweeper.Reroute()
 	}
 	c.want(s != Light, "asked for")
@@ -74,6 +79,7 @@ func (c *Core) begin() {
 	state := c.elect.State()
 	if state != smp.Master && state != smp.Discovering {
 		c.heavy, c.light = false, false
+		c.refusePlan(ErrNotMaster)
 		return
 	}
 	switch {
@@ -84,8 +90,12 @@ func (c *Core) begin() {
 		c.nextSweep = 0
 		c.started = c.now
 		c.sweeper.Walk(state == smp.Master && !c.cfg.DryRun, c.quick)
+		c.countHeavy()
+	case c.plan.wanted:
+		c.beginPlan(state)
 	case c.light:
 		c.light = false
+		c.stats.Sweeps[LightSweep]++
 		c.sweeper.Look()
 	}
 }
@@ -93,6 +103,10 @@ func (c *Core) begin() {
 // walked decides what comes of a walk.
 func (c *Core) walked() {
 	found := c.sweeper.Found()
+	if c.plan.under {
+		c.planWalked(found.SelfDown)
+		return
+	}
 	c.readOwn(found)
 	if found.SelfDown {
 		c.ownPortDown()
@@ -200,6 +214,7 @@ func (c *Core) abandon() {
 	c.cancel()
 	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
 	c.unpublish()
+	c.refusePlan(ErrNotMaster)
 	if c.sweeper.Phase() == sweep.Computing {
 		c.abdicate = true
 		c.do(Cancel{})
@@ -225,6 +240,8 @@ func (c *Core) computed(r *sweep.Computed) {
 	case c.abdicate || r == nil:
 		c.abdicate = false
 		c.sweeper.Abdicate()
+	case c.plan.under:
+		c.planned(r)
 	case c.cfg.DryRun:
 		c.do(Show{r})
 		c.exit(r.Err)

@@ -63,7 +63,8 @@ func (c *Core) trap(d *mad.Datagram) {
 	}
 	c.send = append(c.send, response(d, mad.MethodTrapRepress))
 	n := (*smp.Notice)(d.Packet.Data())
-	series := c.count(n)
+	c.stats.trap(n)
+	series := c.series(n)
 	c.tellTrap(d, series.count)
 	if !n.IsGeneric() {
 		return
@@ -106,8 +107,8 @@ func isRound(n int) bool {
 	return n == 1 || n == 2 || n == 5
 }
 
-// count finds the series of a trap and adds to it.
-func (c *Core) count(n *smp.Notice) *trapSeries {
+// series finds the series of a trap and adds to it.
+func (c *Core) series(n *smp.Notice) *trapSeries {
 	key := trapKey{lid: n.IssuerLID(), digest: crc32.ChecksumIEEE(n[:])}
 	switch n.TrapNumber() {
 	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
