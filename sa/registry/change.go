@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"ibsm/mad"
+)
+
+// Change is one mutation of a Registry: a Put, which adds or replaces a registration
+// with all its values, or a Delete. Changes compare with ==.
+type Change interface {
+	// AppendTo appends the encoding of the Change: a byte for its Kind, then its
+	// fields, big-endian and at fixed places. It never changes; a Change that needs
+	// other fields gets another Kind.
+	AppendTo(b []byte) []byte
+	// Kind says which Change it is.
+	Kind() Kind
+
+	check() error
+	apply(*Registry) error
+}
+
+// Kind is the first byte of an encoded Change.
+type Kind uint8
+
+// Kinds of Changes.
+const (
+	KindPutGroup           Kind = 1
+	KindDeleteGroup        Kind = 2
+	KindPutMember          Kind = 3
+	KindDeleteMember       Kind = 4
+	KindPutService         Kind = 5
+	KindDeleteService      Kind = 6
+	KindPutSubscription    Kind = 7
+	KindDeleteSubscription Kind = 8
+	KindPutAlias           Kind = 9
+	KindDeleteAlias        Kind = 10
+)
+
+// Version is raised when Kinds are added: who speaks of a lower one would not
+// understand them.
+const Version = 1
+
+// codecs is the length of the fields of each Kind, and what reads them.
+var codecs = [...]struct {
+	size   int
+	decode func(*reader) Change
+}{
+	KindPutGroup:           {groupSize, func(r *reader) Change { return PutGroup{r.group()} }},
+	KindDeleteGroup:        {gidSize, func(r *reader) Change { return DeleteGroup{r.gid()} }},
+	KindPutMember:          {2*gidSize + 2, func(r *reader) Change { return PutMember{r.member()} }},
+	KindDeleteMember:       {2 * gidSize, func(r *reader) Change { return DeleteMember{MGID: r.gid(), Port: r.gid()} }},
+	KindPutService:         {serviceSize, func(r *reader) Change { return PutService{r.service()} }},
+	KindDeleteService:      {serviceKeySize, func(r *reader) Change { return DeleteService{r.serviceKey()} }},
+	KindPutSubscription:    {subscriptionKeySize + addrSize, func(r *reader) Change { return PutSubscription{r.subscription()} }},
+	KindDeleteSubscription: {subscriptionKeySize, func(r *reader) Change { return DeleteSubscription{r.subscriptionKey()} }},
+	KindPutAlias:           {slotSize + 8, func(r *reader) Change { return PutAlias{Alias{r.slot(), mad.GUID(r.u64())}} }},
+	KindDeleteAlias:        {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }},
+}
+
+// Errors of Decode.
+var (
+	ErrTruncated   = errors.New("registry: a change is cut off")
+	ErrUnknownKind = errors.New("registry: a change of a kind that this version does not know")
+)
+
+// Decode reads one Change and returns what follows it. What it returns can be applied,
+// as far as the Change alone tells.
+func Decode(b []byte) (c Change, rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, nil, ErrTruncated
+	}
+	kind := Kind(b[0])
+	if kind == 0 || int(kind) >= len(codecs) {
+		return nil, nil, fmt.Errorf("%w: %d", ErrUnknownKind, kind)
+	}
+	codec := &codecs[kind]
+	if len(b)-1 < codec.size {
+		return nil, nil, ErrTruncated
+	}
+	r := reader{b: b[1:][:codec.size]}
+	c = codec.decode(&r)
+	if r.bad {
+		return nil, nil, fmt.Errorf("registry: a change of kind %d has a flag that is neither 0 nor 1", kind)
+	}
+	if err := c.check(); err != nil {
+		return nil, nil, fmt.Errorf("registry: %w", err)
+	}
+	return c, b[1+codec.size:], nil
+}
+
+// reader takes fields off bytes of which there are enough.
+type reader struct {
+	b   []byte
+	bad bool // a flag was neither 0 nor 1
+}
+
+func (r *reader) take(n int) []byte {
+	field := r.b[:n]
+	r.b = r.b[n:]
+	return field
+}
+
+func (r *reader) u8() uint8    { return r.take(1)[0] }
+func (r *reader) u16() uint16  { return binary.BigEndian.Uint16(r.take(2)) }
+func (r *reader) u32() uint32  { return binary.BigEndian.Uint32(r.take(4)) }
+func (r *reader) u64() uint64  { return binary.BigEndian.Uint64(r.take(8)) }
+func (r *reader) gid() mad.GID { return mad.GID(r.take(gidSize)) }
+func (r *reader) flag() bool   { f := r.u8(); r.bad = r.bad || f > 1; return f == 1 }
+
+const gidSize = 16
+
+func appendFlag(b []byte, f bool) []byte {
+	if f {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}

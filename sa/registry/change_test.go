@@ -1,0 +1,151 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"ibsm/mad"
+)
+
+func mgid(n uint32) mad.GID {
+	return mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)}
+}
+
+func port(n int) mad.GID { return mad.MakeGID(mad.DefaultPrefix, mad.GUID(n)) }
+
+func exampleGroup() Group {
+	return Group{
+		MGID: mgid(0xffffffff), MLID: 0xc001, PKey: 0xffff, QKey: 0x0b1b, MTU: mad.MTU2048, Rate: 3,
+		PacketLifeTime: 18, SL: 5, FlowLabel: 0xabcde, TClass: 7, HopLimit: 9, Scope: 2, WellKnown: true,
+	}
+}
+
+func exampleService() Service {
+	return Service{
+		ServiceKey: ServiceKey{ID: 0x0102030405060708, GID: port(0x11), PKey: 0x8001}, Lease: 60, Expires: 0x6553f13c,
+		Key: [16]byte{1}, Name: [64]byte{0: 'a', 63: 'z'}, Data: [64]byte{0: 2, 63: 3},
+	}
+}
+
+func exampleSubscription() Subscription {
+	return Subscription{
+		SubscriptionKey{port(0x12), 0x123456, Filter{LIDBegin: AnyLID, Generic: true, Type: AnyType, Trap: 64, Producer: 4}},
+		mad.Addr{LID: 0x21, QPN: 0x123456, SL: 3, PathBits: 1, PKeyIndex: 0x0102},
+	}
+}
+
+// encodings are the layouts that files and peers rely on: they do not change any more.
+var encodings = []struct {
+	change Change
+	hex    string
+}{
+	{PutGroup{exampleGroup()}, "01" + "ff12401bffff000000000000ffffffff" + "c001" + "ffff" + "00000b1b" + "04" + "03" + "12" + "05" + "000abcde" + "07" + "09" + "02" + "01"},
+	{DeleteGroup{mgid(1)}, "02" + "ff12401bffff00000000000000000001"},
+	{PutMember{Member{mgid(1), port(0x13), FullMember | NonMember, true}}, "03" + "ff12401bffff00000000000000000001" + "fe800000000000000000000000000013" + "03" + "01"},
+	{DeleteMember{mgid(1), port(0x13)}, "04" + "ff12401bffff00000000000000000001" + "fe800000000000000000000000000013"},
+	{PutService{exampleService()}, "05" + "0102030405060708" + "fe800000000000000000000000000011" + "8001" + "0000003c" + "000000006553f13c" +
+		"01000000000000000000000000000000" + "61" + zeros(62) + "7a" + "02" + zeros(62) + "03"},
+	{DeleteService{exampleService().ServiceKey}, "06" + "0102030405060708" + "fe800000000000000000000000000011" + "8001"},
+	{PutSubscription{exampleSubscription()}, "07" + "fe800000000000000000000000000012" + "00123456" + zeros(16) + "ffff" + "0000" + "01" + "ffff" + "0040" + "00000004" +
+		"0021" + "03" + "01" + "0102"},
+	{DeleteSubscription{exampleSubscription().SubscriptionKey}, "08" + "fe800000000000000000000000000012" + "00123456" + zeros(16) + "ffff" + "0000" + "01" + "ffff" + "0040" + "00000004"},
+	{PutAlias{Alias{Slot{0x0a, 9}, 0x0b}}, "09" + "000000000000000a" + "09" + "000000000000000b"},
+	{DeleteAlias{Slot{0x0a, 9}}, "0a" + "000000000000000a" + "09"},
+}
+
+func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
+
+func TestEncodings(t *testing.T) {
+	for i, e := range encodings {
+		got := e.change.AppendTo(nil)
+		if hex.EncodeToString(got) != e.hex {
+			t.Errorf("%T is\n%x, want\n%s", e.change, got, e.hex)
+		}
+		if Kind(got[0]) != e.change.Kind() || int(e.change.Kind()) != i+1 {
+			t.Errorf("%T is of kind %d, encoded %d", e.change, e.change.Kind(), got[0])
+		}
+		decoded, rest, err := Decode(append(got, 0xee))
+		if err != nil || decoded != e.change || !bytes.Equal(rest, []byte{0xee}) {
+			t.Errorf("%T reads back as %+v, rest %x, %v", e.change, decoded, rest, err)
+		}
+		for n := range got {
+			if _, _, err := Decode(got[:n]); !errors.Is(err, ErrTruncated) {
+				t.Errorf("%T cut to %d bytes: %v", e.change, n, err)
+			}
+		}
+	}
+	if len(encodings) != len(codecs)-1 {
+		t.Errorf("%d encodings for %d kinds", len(encodings), len(codecs)-1)
+	}
+	for _, kind := range []byte{0, byte(len(codecs)), 255} {
+		if _, _, err := Decode(append([]byte{kind}, make([]byte, 300)...)); !errors.Is(err, ErrUnknownKind) {
+			t.Errorf("kind %d: %v", kind, err)
+		}
+	}
+}
+
+// Values that no registration can have are refused, encoded or not.
+func TestRefusedValues(t *testing.T) {
+	group := func(f func(*Group)) Change { g := exampleGroup(); f(&g); return PutGroup{g} }
+	member := func(f func(*Member)) Change {
+		m := Member{mgid(1), port(1), FullMember, false}
+		f(&m)
+		return PutMember{m}
+	}
+	subscription := func(f func(*Subscription)) Change { s := exampleSubscription(); f(&s); return PutSubscription{s} }
+	for name, c := range map[string]Change{
+		"unicast MGID":       group(func(g *Group) { g.MGID = port(1) }),
+		"unicast MLID":       group(func(g *Group) { g.MLID = 0xbfff }),
+		"permissive MLID":    group(func(g *Group) { g.MLID = 0xffff }),
+		"no P_Key":           group(func(g *Group) { g.PKey = 0x8000 }),
+		"no MTU":             group(func(g *Group) { g.MTU = 6 }),
+		"long rate":          group(func(g *Group) { g.Rate = 64 }),
+		"long lifetime":      group(func(g *Group) { g.PacketLifeTime = 64 }),
+		"long SL":            group(func(g *Group) { g.SL = 16 }),
+		"long flow label":    group(func(g *Group) { g.FlowLabel = 1 << 20 }),
+		"long scope":         group(func(g *Group) { g.Scope = 16 }),
+		"no JoinState":       member(func(m *Member) { m.JoinState = 0 }),
+		"long JoinState":     member(func(m *Member) { m.JoinState = 16 }),
+		"multicast member":   member(func(m *Member) { m.Port = mgid(3) }),
+		"member without GID": member(func(m *Member) { m.Port = mad.GID{} }),
+		"lease without end":  PutService{Service{Lease: 3}},
+		"end without lease":  PutService{Service{Lease: InfiniteLease, Expires: 3}},
+		"end before 1970":    PutService{Service{Lease: 3, Expires: -1}},
+		"nobody subscribes":  subscription(func(s *Subscription) { s.Subscriber = mad.GID{} }),
+		"no LID":             subscription(func(s *Subscription) { s.Addr.LID = 0 }),
+		"long path bits":     subscription(func(s *Subscription) { s.Addr.PathBits = 128 }),
+		"another QPN":        subscription(func(s *Subscription) { s.Addr.QPN++ }),
+		"long QPN":           subscription(func(s *Subscription) { s.QPN, s.Addr.QPN = 1<<24, 1<<24 }),
+		"long producer":      subscription(func(s *Subscription) { s.Producer = 1 << 24 }),
+		"own GUID":           PutAlias{Alias{Slot{1, 0}, 2}},
+		"no alias":           PutAlias{Alias{Slot{1, 1}, 0}},
+	} {
+		r := New()
+		if err := r.Apply(PutGroup{Group{MGID: mgid(1), MLID: 0xc000, PKey: 1, MTU: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Apply(c); err == nil || r.Seq() != 1 {
+			t.Errorf("%s: applied", name)
+		}
+		if got, _, err := Decode(c.AppendTo(nil)); err == nil && got == c {
+			t.Errorf("%s: decoded", name)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, e := range encodings {
+		f.Add(e.change.AppendTo(nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, rest, err := Decode(b)
+		if err != nil {
+			return
+		}
+		if again := c.AppendTo(nil); !bytes.Equal(again, b[:len(b)-len(rest)]) {
+			t.Errorf("%x reads as %+v and writes as %x", b, c, again)
+		}
+	})
+}

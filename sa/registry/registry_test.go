@@ -1,0 +1,316 @@
+package registry
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+)
+
+// fallible makes Changes what Restore reads.
+func fallible(changes iter.Seq[Change]) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		for c := range changes {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+func apply(t *testing.T, r *Registry, changes ...Change) {
+	t.Helper()
+	for _, c := range changes {
+		if err := r.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// twin is the registry as plain maps.
+type twin struct {
+	groups   map[mad.GID]Group
+	members  map[[2]mad.GID]Member
+	services map[ServiceKey]Service
+	subs     map[SubscriptionKey]Subscription
+	aliases  map[Slot]mad.GUID
+}
+
+func newTwin() *twin {
+	return &twin{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}}
+}
+
+// apply makes a Change and reports whether it can be made.
+func (w *twin) apply(c Change) bool {
+	switch c := c.(type) {
+	case PutGroup:
+		for _, g := range w.groups {
+			if g.MGID != c.MGID && g.MLID == c.MLID && (g.PKey != c.PKey || g.SL != c.SL || g.MTU != c.MTU || g.Rate != c.Rate) {
+				return false
+			}
+		}
+		w.groups[c.MGID] = c.Group
+	case DeleteGroup:
+		if _, was := w.groups[c.MGID]; !was {
+			return false
+		}
+		delete(w.groups, c.MGID)
+		for k := range w.members {
+			if k[0] == c.MGID {
+				delete(w.members, k)
+			}
+		}
+	case PutMember:
+		if _, was := w.groups[c.MGID]; !was {
+			return false
+		}
+		w.members[[2]mad.GID{c.MGID, c.Port}] = c.Member
+	case DeleteMember:
+		k := [2]mad.GID{c.MGID, c.Port}
+		_, was := w.members[k]
+		delete(w.members, k)
+		return was
+	case PutService:
+		w.services[c.ServiceKey] = c.Service
+	case DeleteService:
+		_, was := w.services[c.ServiceKey]
+		delete(w.services, c.ServiceKey)
+		return was
+	case PutSubscription:
+		w.subs[c.SubscriptionKey] = c.Subscription
+	case DeleteSubscription:
+		_, was := w.subs[c.SubscriptionKey]
+		delete(w.subs, c.SubscriptionKey)
+		return was
+	case PutAlias:
+		for at, guid := range w.aliases {
+			if guid == c.GUID && at != c.Slot {
+				return false
+			}
+		}
+		w.aliases[c.Slot] = c.GUID
+	case DeleteAlias:
+		_, was := w.aliases[c.Slot]
+		delete(w.aliases, c.Slot)
+		return was
+	}
+	return true
+}
+
+// randomChange is one of a small world, so that it often meets what is there.
+func randomChange(rng *rand.Rand) Change {
+	n := func(max int) int { return rng.IntN(max) }
+	group, member := mgid(uint32(n(20))), port(1+n(20))
+	key := ServiceKey{ID: uint64(n(5)), GID: port(1 + n(3)), PKey: mad.PKey(n(2))}
+	sub := SubscriptionKey{member, uint32(n(2)), Filter{Generic: n(2) == 0, Type: AnyType, Trap: uint16(64 + n(3)), Producer: uint32(n(2)), LIDBegin: AnyLID}}
+	slot := Slot{mad.GUID(1 + n(3)), uint8(1 + n(4))}
+	switch n(20) {
+	case 0, 1:
+		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048, Rate: 3, WellKnown: n(2) == 0}}
+	case 2:
+		return DeleteGroup{group}
+	case 3, 4, 5, 6, 7, 8:
+		return PutMember{Member{group, member, JoinState(1 + n(15)), n(2) == 0}}
+	case 9, 10:
+		return DeleteMember{group, member}
+	case 11, 12:
+		return PutService{Service{ServiceKey: key, Lease: 9, Expires: int64(1 + n(100))}}
+	case 13:
+		return DeleteService{key}
+	case 14, 15:
+		return PutSubscription{Subscription{sub, mad.Addr{LID: mad.LID(1 + n(9)), QPN: sub.QPN}}}
+	case 16:
+		return DeleteSubscription{sub}
+	case 17, 18:
+		return PutAlias{Alias{slot, mad.GUID(100 + n(15))}}
+	}
+	return DeleteAlias{slot}
+}
+
+// check compares every query with the twin.
+func (w *twin) check(t *testing.T, s *State) {
+	t.Helper()
+	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases)}); s.Counts() != want {
+		t.Fatalf("holds %+v, want %+v", s.Counts(), want)
+	}
+	joined := 0
+	for n := range 20 {
+		id := mgid(uint32(n))
+		if g, found := s.Group(id); g != w.groups[id] || found != (g != Group{}) {
+			t.Fatalf("group %s is %+v, want %+v", id, g, w.groups[id])
+		}
+		full := 0
+		for m := range s.Members(id) {
+			if want := w.members[[2]mad.GID{id, m.Port}]; m != want {
+				t.Fatalf("member %+v, want %+v", m, want)
+			}
+			if m.JoinState&9 != 0 {
+				full++
+			}
+		}
+		if s.FullMembers(id) != full {
+			t.Fatalf("group %s has %d full members, counted %d", id, full, s.FullMembers(id))
+		}
+		for m := range s.MembershipsOf(port(1 + n)) {
+			if want := w.members[[2]mad.GID{m.MGID, port(1 + n)}]; m != want {
+				t.Fatalf("membership %+v, want %+v", m, want)
+			}
+			joined++
+		}
+	}
+	if joined != len(w.members) {
+		t.Fatalf("%d memberships by port, want %d", joined, len(w.members))
+	}
+	for mlid := mad.LID(0xc000); mlid < 0xc00c; mlid++ {
+		for g := range s.OnMLID(mlid) {
+			if g != w.groups[g.MGID] || g.MLID != mlid {
+				t.Fatalf("on MLID 0x%x: %+v", uint16(mlid), g)
+			}
+		}
+	}
+	for v := range s.Services() {
+		if *v != w.services[v.ServiceKey] {
+			t.Fatalf("service %+v, want %+v", *v, w.services[v.ServiceKey])
+		}
+	}
+	for sub := range s.Subscriptions() {
+		if sub != w.subs[sub.SubscriptionKey] {
+			t.Fatalf("subscription %+v, want %+v", sub, w.subs[sub.SubscriptionKey])
+		}
+	}
+	for a := range s.Aliases() {
+		if at, found := s.Alias(a.GUID); a.GUID != w.aliases[a.Slot] || at != a.Slot || !found || s.AliasAt(at) != a.GUID {
+			t.Fatalf("alias %+v, found at %+v, want %s", a, at, w.aliases[a.Slot])
+		}
+	}
+}
+
+// Any Changes in any order do what they do to plain maps; frozen States stay; and what
+// a State says of itself makes it anew.
+func TestAgainstTwin(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		r, w := New(), newTwin()
+		seq := uint64(0)
+		frozen := map[*State]*twin{}
+		for step := range 3000 {
+			c := randomChange(rng)
+			err := r.Apply(c)
+			if done := w.apply(c); done != (err == nil) {
+				t.Fatalf("seed %d: %T %+v: %v", seed, c, c, err)
+			} else if done {
+				seq++
+			}
+			if r.Seq() != seq {
+				t.Fatalf("seed %d: number %d, want %d", seed, r.Seq(), seq)
+			}
+			if step%500 == 0 {
+				was := newTwin()
+				for c := range r.Changes() {
+					was.apply(c)
+				}
+				frozen[r.Freeze()] = was
+			}
+		}
+		w.check(t, &r.State)
+		for s, was := range frozen {
+			was.check(t, s)
+		}
+		again, err := Restore(seq, fallible(r.Changes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.check(t, &again.State)
+		if again.Seq() != seq || !slices.Equal(slices.Collect(again.Changes()), slices.Collect(r.Changes())) {
+			t.Errorf("seed %d: restored as another", seed)
+		}
+		// Nothing is left when all is deleted: no MLID, no index.
+		for c := range r.Freeze().Changes() {
+			switch c := c.(type) {
+			case PutGroup:
+				apply(t, r, DeleteGroup{c.MGID})
+			case PutService:
+				apply(t, r, DeleteService{c.ServiceKey})
+			case PutSubscription:
+				apply(t, r, DeleteSubscription{c.SubscriptionKey})
+			case PutAlias:
+				apply(t, r, DeleteAlias{c.Slot})
+			}
+		}
+		newTwin().check(t, &r.State)
+		if r.use.groups != New().use.groups || r.mlids.count != 0 || r.joined.count != 0 || r.slots.count != 0 {
+			t.Errorf("seed %d: an index or MLID is left behind", seed)
+		}
+	}
+}
+
+// large has the size of the largest subnets that are planned for.
+func large(groups, members int) *Registry {
+	r := New()
+	for i := range groups {
+		g := Group{MGID: mgid(uint32(i)), PKey: 0xffff, MTU: mad.MTU2048, Rate: 3}
+		g.MLID, _ = r.AllotMLID(&g, MLIDPolicy{})
+		if err := r.Apply(PutGroup{g}); err != nil {
+			panic(err)
+		}
+	}
+	for i := range members {
+		if err := r.Apply(PutMember{Member{mgid(uint32(i % groups)), port(1 + i*7919%members), FullMember, false}}); err != nil {
+			panic(err)
+		}
+	}
+	return r
+}
+
+func BenchmarkRestore(b *testing.B) {
+	r := large(10000, 100000)
+	var encoded []byte
+	for c := range r.Changes() {
+		encoded = c.AppendTo(encoded)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Restore(0, decodeAll(encoded)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(encoded)), "bytes")
+}
+
+func decodeAll(b []byte) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		for len(b) > 0 {
+			c, rest, err := Decode(b)
+			if !yield(c, err) || err != nil {
+				return
+			}
+			b = rest
+		}
+	}
+}
+
+// BenchmarkJoin is a member that comes and goes, with a State for each batch of joins.
+func BenchmarkJoin(b *testing.B) {
+	for _, batch := range []int{1, 100} {
+		b.Run(fmt.Sprintf("batch-%d", batch), func(b *testing.B) {
+			r := large(10000, 100000)
+			rng := rand.New(rand.NewPCG(1, 1))
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				if n++; n%batch == 0 {
+					r.Freeze()
+				}
+				m := Member{mgid(uint32(rng.IntN(10000))), port(200000), FullMember, false}
+				if c := r.Join(m); c == nil {
+					_ = r.Apply(DeleteMember{m.MGID, m.Port})
+				} else if err := r.Apply(c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
