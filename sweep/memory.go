@@ -75,7 +75,7 @@ func (m *Memory) forgetReign() {
 // with it.
 func (m *Memory) aside() *Memory {
 	c := *m
-	c.lids, c.refusals = maps.Clone(m.lids), m.refusals.Clone()
+	c.lids, c.lifeTimes, c.refusals = maps.Clone(m.lids), maps.Clone(m.lifeTimes), m.refusals.Clone()
 	c.switches = make(map[mad.GUID]*switchMemory, len(m.switches))
 	for guid, s := range m.switches {
 		copied := *s
