@@ -54,15 +54,30 @@ func repeat(t *testing.T, seed uint64) {
 }
 
 func TestSeeds(t *testing.T) {
+	runSeeds(t, newOrdeal)
+}
+
+// Two managers go through it together: in the end one rules and the other stands by.
+func TestSeedsOfTwo(t *testing.T) {
+	runSeeds(t, func(t *testing.T, seed uint64) *ordeal {
+		o := newOrdeal(t, seed)
+		cfg := minhopConfig()
+		cfg.Elect.Priority = uint8(o.rng.IntN(3))
+		o.other = o.addNoted(o.otherHost(), cfg)
+		return o
+	})
+}
+
+func runSeeds(t *testing.T, begin func(*testing.T, uint64) *ordeal) {
 	for _, seed := range seeds(t) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			defer repeat(t, seed)
-			first := newOrdeal(t, seed)
+			first := begin(t, seed)
 			first.run()
 			if t.Failed() {
 				return
 			}
-			second := newOrdeal(t, seed)
+			second := begin(t, seed)
 			second.run()
 			if first.digest() != second.digest() {
 				t.Error("the same seed does not give the same bytes twice")
@@ -74,13 +89,14 @@ func TestSeeds(t *testing.T) {
 // ordeal is the run of one seed.
 type ordeal struct {
 	*bed
-	m    *watched
-	rng  *rand.Rand
-	sent hash.Hash // of every datagram that the manager sent, with its time
-	lids map[mad.GUID]mad.LID
-	asks mad.TID // SMInfo requests made so far
-	heal []func()
-	log  []string
+	m     *watched
+	other *watched // nil where one manager is alone
+	rng   *rand.Rand
+	sent  hash.Hash // of every datagram that the manager sent, with its time
+	lids  map[mad.GUID]mad.LID
+	asks  mad.TID // SMInfo requests made so far
+	heal  []func()
+	log   []string
 }
 
 func newOrdeal(t *testing.T, seed uint64) *ordeal {
@@ -94,13 +110,19 @@ func newOrdeal(t *testing.T, seed uint64) *ordeal {
 		Caps:      randomCaps(rng),
 	})
 	o.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)
-	o.m = o.add(firstHost(n), minhopConfig())
-	told := o.m.Told
-	o.m.Told = func(now time.Duration, a manager.Action) {
+	o.m = o.addNoted(firstHost(n), minhopConfig())
+	return o
+}
+
+// addNoted adds a manager of which everything is noted.
+func (o *ordeal) addNoted(at net.End, cfg manager.Config) *watched {
+	m := o.add(at, cfg)
+	told := m.Told
+	m.Told = func(now time.Duration, a manager.Action) {
 		o.note(now, a)
 		told(now, a)
 	}
-	return o
+	return m
 }
 
 func pick[T any](rng *rand.Rand, choices ...T) T { return choices[rng.IntN(len(choices))] }
@@ -120,7 +142,7 @@ func (o *ordeal) note(now time.Duration, a manager.Action) {
 		}
 		for _, p := range a.View.Topo.EndPorts {
 			guid, lid := a.View.Topo.Ports[p].GUID, a.View.LIDs.Base[p]
-			if was := o.lids[guid]; was != 0 && was != lid {
+			if was := o.lids[guid]; was != 0 && was != lid && o.other == nil {
 				o.Errorf("at %v port %v was given LID %d, it had %d", now, guid, lid, was)
 			}
 			o.lids[guid] = lid
@@ -150,11 +172,40 @@ func (o *ordeal) run() {
 	}
 	o.mendAll()
 	o.pass(convergence)
+	if o.other != nil {
+		o.pass(agreement)
+		o.findMaster()
+	}
 	if o.Failed() {
 		o.fail()
 		return
 	}
 	o.verify()
+}
+
+// agreement is how much longer two managers may take, which poll each other every ten
+// seconds and give up after five polls.
+const agreement = 2 * time.Minute
+
+// findMaster makes sure that one of two managers rules, and makes it the one to look at.
+func (o *ordeal) findMaster() {
+	if o.other.last() == smp.Master {
+		o.m, o.other = o.other, o.m
+	}
+	if o.m.last() != smp.Master || o.other.last() != smp.Standby {
+		o.Errorf("one manager is %v, the other %v", o.m.last(), o.other.last())
+	}
+}
+
+// otherHost is a place for a second manager.
+func (o *ordeal) otherHost() net.End {
+	hosts := 0
+	for i := range o.net.Nodes {
+		if o.net.Nodes[i].Type == mad.CA {
+			hosts++
+		}
+	}
+	return host(o.net, 1+o.rng.IntN(hosts-1))
 }
 
 // verify is what must hold at the end.
@@ -175,6 +226,9 @@ func (o *ordeal) verify() {
 
 func (o *ordeal) fail() {
 	o.m.dump()
+	if o.other != nil {
+		o.other.dump()
+	}
 	for _, l := range o.log {
 		o.Log(l)
 	}
