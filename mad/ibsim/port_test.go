@@ -79,7 +79,7 @@ func Test100000Requests(t *testing.T) {
 		for i := range requests {
 			requests[i] = nodeInfo(1, 3, 2)
 		}
-		outcomes, err := e.Do(t.Context(), txn.Config{}, requests)
+		outcomes, err := e.Do(t.Context(), txn.Config{Retries: 20}, requests)
 		if err != nil {
 			t.Fatal(err)
 		}
