@@ -24,7 +24,7 @@ func showState(f *fabric.Fabric, _ []string) (string, error) {
 }
 
 // linkState counts the links that should be up, those that are Active at both ends,
-// and finds an end of one that is not.
+// and finds an end of the first that is not.
 func linkState(f *fabric.Fabric) (links, active int, first net.End) {
 	first = net.NoEnd
 	for at := range f.Ports() {
@@ -34,10 +34,14 @@ func linkState(f *fabric.Fabric) (links, active int, first net.End) {
 		}
 		links++
 		a, b := f.PortInfo(at), f.PortInfo(peer)
-		if a.PortState() == smp.PortActive && b.PortState() == smp.PortActive {
+		switch {
+		case a.PortState() == smp.PortActive && b.PortState() == smp.PortActive:
 			active++
-		} else if first = at; a.PortState() == smp.PortActive {
+		case first.Node >= 0:
+		case a.PortState() == smp.PortActive:
 			first = peer
+		default:
+			first = at
 		}
 	}
 	return links, active, first

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds each wait for another program.
+const patience = 10 * time.Minute
+
+// lookFor is how often one looks whether a program got somewhere.
+const lookFor = 20 * time.Millisecond
+
+// program prepares one that runs beside the test and ends with it.
+func program(t *testing.T, dir, sock, node string, argv ...string) *exec.Cmd {
+	t.Helper()
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		t.Fatalf("this test needs %s: apt-get install opensm ibsim-utils infiniband-diags", argv[0])
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "SIM_HOST="+node, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// startOpenSM brings the fabric up and leaves OpenSM running. At the end of the test
+// it is asked to go, as it would by an operator.
+func startOpenSM(t *testing.T, sock, node string) {
+	t.Helper()
+	dir := t.TempDir()
+	conf, log := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "log")
+	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, dir, sock, node, "ibsim-run", "opensm", "-F", conf, "-f", log, "-s", "0", "-R", "minhop")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Error("opensm does not end on SIGTERM")
+		}
+	})
+	look := time.NewTicker(lookFor)
+	defer look.Stop()
+	for !saysUp(log) {
+		select {
+		case err := <-ended:
+			text, _ := os.ReadFile(log)
+			t.Fatalf("opensm ended: %v\n%s", err, text)
+		case <-look.C:
+		}
+	}
+}
+
+// startIbsim runs Debian's ibsim on a topology file.
+func startIbsim(t *testing.T, file string) (sock string) {
+	t.Helper()
+	sock = newSocket()
+	cmd := program(t, t.TempDir(), sock, "", "ibsim", "-s", "-n", "-N", "60000", "-S", "5000", "-P", "500000", "-L", "49151", file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	var said bytes.Buffer
+	for !strings.Contains(said.String(), "MaxMcastCap") { // the last it says before it serves
+		if _, err := io.CopyN(&said, out, 1); err != nil {
+			t.Fatalf("ibsim: %v\n%s", err, said.String())
+		}
+	}
+	go io.Copy(io.Discard, out)
+	return sock
+}
+
+// output is what a client prints; it must succeed.
+func output(t *testing.T, sock, node string, argv ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := program(t, t.TempDir(), sock, node, append([]string{"ibsim-run"}, argv...)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v: %v\n%s", argv, err, errs.String())
+	}
+	return out.String()
+}
+
+// TestOpenSMTables: OpenSM programs the same tables on our fabric as on ibsim's, as
+// dump_fts reads them from the switches.
+func TestOpenSMTables(t *testing.T) {
+	specs := []string{"fattree:k=4", "fattree:k=8,missing-links=5%,seed=3", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=2",
+		"random:switches=20,degree=4,hosts=3,seed=5"}
+	if os.Getenv("IBSM_PROOF") != "" {
+		specs = append(specs, "torus:dims=6x6x6,hosts=4", "fattree:k=36")
+	}
+	for _, spec := range specs {
+		t.Run(spec, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "net")
+			if err := runGen([]string{spec, "-o", file}, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			n, err := loadNet(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			host := firstHost(n)
+			server, ours := startServer(t, file)
+			startOpenSM(t, ours, host)
+			got := output(t, ours, host, "dump_fts")
+			if answer, err := (&console{server: server}).command("probe 10000"); !strings.HasPrefix(answer, "arrived 10000 of") {
+				t.Errorf("%s %v", answer, err)
+			}
+			theirs := startIbsim(t, file)
+			startOpenSM(t, theirs, host)
+			want := output(t, theirs, host, "dump_fts")
+			if tables := strings.Count(want, "Unicast lids"); tables < 9 {
+				t.Fatalf("ibsim shows %d tables:\n%s", tables, want)
+			}
+			if got != want {
+				t.Errorf("tables differ, first in\n%s", firstDifference(got, want))
+			}
+		})
+	}
+}
+
+func firstDifference(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	table := ""
+	for i := range min(len(a), len(b)) {
+		if strings.HasPrefix(b[i], "Unicast") {
+			table = b[i]
+		}
+		if a[i] != b[i] {
+			return fmt.Sprintf("%s\ngot  %s\nwant %s", table, a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
+}
+
+// TestTenClients: OpenSM and ten diagnostic programs at a time, from hosts, a switch
+// and OpenSM's own port.
+func TestTenClients(t *testing.T) {
+	spec, nodes, cables := "fattree:k=6", 45+54, 2*162
+	if os.Getenv("IBSM_PROOF") != "" {
+		spec, nodes, cables = "fattree:k=36", 1620+11664, 2*34992
+	}
+	n, err := loadNet(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := firstHost(n)
+	server, sock := startServer(t, spec)
+	startOpenSM(t, sock, host)
+	found := regexp.MustCompile(`(?m)^(Switch|Ca)\t`)
+	programs := []struct {
+		argv []string
+		good func(out string) bool
+	}{
+		{[]string{"ibnetdiscover"}, func(out string) bool { return len(found.FindAllString(out, -1)) == nodes }},
+		{[]string{"iblinkinfo"}, func(out string) bool { return strings.Count(out, "Active/  LinkUp)") == cables }},
+		{[]string{"sminfo"}, func(out string) bool { return strings.Contains(out, "SMINFO_MASTER") }},
+		{[]string{"smpquery", "nodeinfo", "2"}, func(out string) bool { return strings.Contains(out, "NodeType:........................") }},
+		{[]string{"perfquery", "1", "1"}, func(out string) bool { return strings.Contains(out, "PortXmitData:") }},
+		{[]string{"saquery", "-p", "--src-to-dst", "1:3"}, func(out string) bool { return strings.Contains(out, "dlid....................3") }},
+		{[]string{"ibtracert", "1", "5"}, func(out string) bool { return strings.Contains(out, "\nTo ") }},
+		{[]string{"osmtest", "-f", "c", "-i", "inventory"}, func(out string) bool { return strings.Contains(out, `"Create Inventory" PASS`) }},
+		{[]string{"ibnetdiscover", "-p"}, func(out string) bool { return strings.Count(out, "\n") >= cables }},
+		{[]string{"smpquery", "-D", "portinfo", "0,1", "1"}, func(out string) bool { return strings.Contains(out, "LinkState:.......................Active") }},
+	}
+	var all sync.WaitGroup
+	for i, p := range programs {
+		node := []string{host, n.Nodes[0].ID, n.Nodes[len(n.Nodes)-1-i].ID}[i%3]
+		if p.argv[0] == "osmtest" {
+			node = n.Nodes[len(n.Nodes)-1].ID // it wants a port of an adapter
+		}
+		all.Go(func() {
+			if out := output(t, sock, node, p.argv...); !p.good(out) {
+				t.Errorf("%v at %s says:\n%s", p.argv, node, out[:min(len(out), 2000)])
+			}
+		})
+	}
+	all.Wait()
+	if s := server.Stats(); s.Malformed+s.Refused+s.Late+s.Dropped > 0 {
+		t.Errorf("%+v", s)
+	}
+}

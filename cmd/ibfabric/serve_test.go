@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ibsm/mad/fabric"
+	"ibsm/mad/ibsim"
+)
+
+var sockets atomic.Int32
+
+// newSocket is a base for socket names that no one else has.
+func newSocket() string { return fmt.Sprintf("ibfabric-test-%d-%d", os.Getpid(), sockets.Add(1)) }
+
+// startServer serves a fabric until the test ends.
+func startServer(t *testing.T, spec string) (s *ibsim.Server, sock string) {
+	t.Helper()
+	n, err := loadNet(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sock = newSocket()
+	s, err = ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, sock
+}
+
+// TestCommands goes through a session line by line: each is judged by what it says,
+// and by what the fabric then is.
+func TestCommands(t *testing.T) {
+	server, _ := startServer(t, "fattree:k=4")
+	quits := 0
+	c := &console{server: server, quit: func() { quits++ }}
+	for _, tt := range []struct {
+		line string
+		want string // whole answer, or its beginning when it ends with "..."
+		err  string // or the whole error
+	}{
+		{line: ""},
+		{line: "  # nothing"},
+		{line: "state", want: "not active 48 of 48 links, the first at \"S-b83fd20300400000\" port 1: Initialize, LinkUp\n"},
+		{line: "link down leaf-01 1"},
+		{line: "state", want: "not active 47 of 47 links, the first at \"S-b83fd20300400000\" port 2: Initialize, LinkUp\n"},
+		{line: "show \"host-01 mlx5_0\"", want: "node \"H-b83fd20300a00000\" CA 0xb83fd20300a00000\n" +
+			"port 1 lid 0 Down Polling to \"S-b83fd20300400000\" 1\n"},
+		{line: "link up 0xb83fd20300400000 1 # by GUID"},
+		{line: "node down leaf-01"},
+		{line: "state", want: "not active 44 of 44..."},
+		{line: "node up leaf-01"},
+		{line: "reboot leaf-02"},
+		{line: "state", want: "not active 48 of 48..."},
+		{line: "mute leaf-01"},
+		{line: "unmute leaf-01"},
+		{line: "recable leaf-01 1 leaf-02 1"},
+		{line: "show leaf-02", want: "node \"S-b83fd20300400040\" switch 0xb83fd20300400040\nport 0 lid 0 Initialize LinkUp\n" +
+			"port 1 lid 0 Initialize LinkUp to \"S-b83fd20300400000\" 1\n..."},
+		{line: "unplug leaf-02 1"},
+		{line: "unplug leaf-02 1", err: `node "leaf-02" port 1 has no cable`},
+		{line: "state", want: "not active 46 of 46..."},
+		{line: "probe 5 7", want: "arrived 0 of 5\nlost ..."},
+		{line: "loss 1%"},
+		{line: "latency 10us"},
+		{line: "counters", want: "smps 0\n"},
+		{line: "reset counters"},
+		{line: "clients", want: "malformed 0, refused 0, given back 0, late 0, unwanted 0, dropped 0, died 0\n"},
+		{line: "help", want: "Commands:\n  link down NODE PORT..."},
+		{line: "quit"},
+		{line: "loss 2", err: `"2": want a share such as 0.01 or 1%`},
+		{line: "loss NaN", err: `"NaN": want a share such as 0.01 or 1%`},
+		{line: "latency -1s", err: `"-1s": want a time such as 5us`},
+		{line: "probe 0", err: `"0": want a number from 1 to 1000000`},
+		{line: "probe 1 x", err: `seed "x": want a number of 64 bits`},
+		{line: "link down leaf-01", err: "usage: link down NODE PORT"},
+		{line: "link sideways leaf-01 1", err: "usage: link down NODE PORT | link up NODE PORT"},
+		{line: "link down leaf-01 5", err: `port "5" of node "leaf-01": want 1 to 4`},
+		{line: "link down leaf-01 0", err: `port "0" of node "leaf-01": want 1 to 4`},
+		{line: "link down leaf-99 1", err: `no node "leaf-99"`},
+		{line: "reboot 0x12", err: `no node "0x12"`},
+		{line: `show "leaf`, err: `a quote (") is not closed`},
+		{line: "dance", err: `unknown command "dance"; help lists them`},
+	} {
+		got, err := c.command(tt.line)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		begin, open := strings.CutSuffix(tt.want, "...")
+		if text != tt.err || got != tt.want && !(open && strings.HasPrefix(got, begin)) {
+			t.Errorf("%s: got %q, error %q\nwant %q, error %q", tt.line, got, text, tt.want, tt.err)
+		}
+	}
+	if quits != 1 {
+		t.Errorf("quit %d times", quits)
+	}
+	server.Do(func(f *fabric.Fabric) {
+		if faults, latency := f.Faults(); faults.Loss != 0.01 || latency.Microseconds() != 10 {
+			t.Errorf("loss %v, latency %v", faults.Loss, latency)
+		}
+	})
+}
+
+// TestControlSocket talks to a server as a script does.
+func TestControlSocket(t *testing.T) {
+	server, _ := startServer(t, "fattree:k=4")
+	path := filepath.Join(t.TempDir(), "control")
+	l, err := listenCommands(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v: want 0600", info.Mode(), err)
+	}
+	if _, err := listenCommands(path); err == nil || !strings.Contains(err.Error(), "a server listens there") {
+		t.Errorf("a second server at %s: %v", path, err)
+	}
+	c := &console{server: server}
+	go c.accept(l)
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	lines := bufio.NewReader(conn)
+	for _, tt := range []struct{ line, last string }{
+		{"show leaf-01", "ok\n"},
+		{"dance", "error: unknown command \"dance\"; help lists them\n"},
+		{"state", "ok\n"},
+		{strings.Repeat("x", 2*maxLine), fmt.Sprintf("error: line longer than %d bytes\n", maxLine)},
+	} {
+		if _, err := io.WriteString(conn, tt.line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for last != "ok\n" && !strings.HasPrefix(last, "error: ") {
+			if last, err = lines.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last != tt.last {
+			t.Errorf("%.20s: %q, want %q", tt.line, last, tt.last)
+		}
+	}
+}
+
+func FuzzCommand(f *testing.F) {
+	for _, line := range []string{"state", `show "host-01 mlx5_0"`, "link down leaf-01 1", "recable a 1 b 2", "probe 10", `"`, "#"} {
+		f.Add(line)
+	}
+	n, err := loadNet("fattree:k=4")
+	if err != nil {
+		f.Fatal(err)
+	}
+	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: newSocket(), Fabric: fabric.New(n, fabric.Config{})})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(server.Close)
+	c := &console{server: server, quit: func() {}}
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.Contains(line, "probe") {
+			return // a million of them take their time
+		}
+		if _, err := c.command(line); err != nil && strings.Contains(err.Error(), "\n") && !strings.Contains(line, "\n") {
+			t.Errorf("%q: the error is more than a line: %v", line, err)
+		}
+	})
+}
