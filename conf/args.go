@@ -1,0 +1,173 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+
+	"ibsm/conf/diag"
+)
+
+// Given is an option as it was given.
+type Given struct {
+	*Option
+	Value   string // its argument
+	Written string // as it stands on the command line, such as -s or --sweep
+}
+
+// commandLine is the place of findings about options.
+var commandLine = diag.Position{File: "command line"}
+
+// ParseArgs cuts a command line into options, as getopt_long_only does for OpenSM:
+// --name and -name, both to any beginning that is no other option's, --name=value,
+// short options one after the other behind one dash. Words that belong to no option
+// are given back. What is wrong is in the report, with exit status 2.
+func ParseArgs(args []string) (given []Given, stray []string, report Report) {
+	p := argParser{rest: args}
+	for len(p.rest) > 0 {
+		arg := p.next()
+		switch {
+		case arg == "--":
+			return p.given, append(p.stray, p.rest...), p.report
+		case len(arg) < 2 || arg[0] != '-':
+			p.stray = append(p.stray, arg)
+		case strings.HasPrefix(arg, "--"):
+			p.long(arg, arg[2:])
+		case len(arg) > 2 && p.isLong(arg[1:]):
+			p.long(arg, arg[1:])
+		default:
+			p.short(arg[1:])
+		}
+	}
+	return p.given, p.stray, p.report
+}
+
+type argParser struct {
+	rest   []string
+	given  []Given
+	stray  []string
+	report Report
+}
+
+func (p *argParser) next() string {
+	arg := p.rest[0]
+	p.rest = p.rest[1:]
+	return arg
+}
+
+func (p *argParser) wrong(format string, args ...any) {
+	p.report.add(Refusal, commandLine, "", format, args...)
+	p.report[len(p.report)-1].Status = 2
+}
+
+// isLong reports whether what stands behind one dash is meant as a long option. What
+// is none, but begins with a short one, is a group of these.
+func (p *argParser) isLong(text string) bool {
+	name, _, _ := strings.Cut(text, "=")
+	return len(findLong(name, false)) > 0 || findShort(text[0]) == nil
+}
+
+// findLong returns the options that a name may mean: the one that it is, or all
+// that begin with it.
+func findLong(name string, twoDashes bool) (found []*Option) {
+	for i := range options {
+		o := &options[i]
+		switch {
+		case o.Own && (!twoDashes || o.Long != name):
+		case o.Long == name:
+			return []*Option{o}
+		case strings.HasPrefix(o.Long, name):
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+func findShort(letter byte) *Option {
+	if letter == '?' {
+		letter = 'h'
+	}
+	for i := range options {
+		if options[i].Short == letter {
+			return &options[i]
+		}
+	}
+	return nil
+}
+
+// long takes a long option and its argument.
+func (p *argParser) long(written, text string) {
+	name, value, hasValue := strings.Cut(text, "=")
+	found := findLong(name, strings.HasPrefix(written, "--"))
+	dashes := written[:len(written)-len(text)]
+	switch {
+	case len(found) == 0:
+		p.wrong("unrecognized option %s%s", dashes+clean(name), didYouMean(name, optionNames()))
+		return
+	case len(found) > 1:
+		var could []string
+		for _, o := range found {
+			could = append(could, "--"+o.Long)
+		}
+		p.wrong("option %s is ambiguous: %s", dashes+clean(name), strings.Join(could, ", "))
+		return
+	}
+	o := found[0]
+	switch {
+	case o.Arg == "" && hasValue:
+		p.wrong("option --%s takes no argument", o.Long)
+		return
+	case o.Arg != "" && !hasValue:
+		if len(p.rest) == 0 {
+			p.wrong("option --%s needs an argument: %s", o.Long, o.Arg)
+			return
+		}
+		value = p.next()
+	}
+	p.given = append(p.given, Given{o, value, "--" + o.Long})
+}
+
+// short takes a group of short options; the last may have an argument, behind it or
+// in the next word.
+func (p *argParser) short(letters string) {
+	for i := range len(letters) {
+		o := findShort(letters[i])
+		written := "-" + clean(letters[i:i+1])
+		switch {
+		case o == nil:
+			p.wrong("unrecognized option %s in -%s; --help lists the options", written, clean(letters))
+			return
+		case o.Arg == "":
+			p.given = append(p.given, Given{o, "", written})
+		case i+1 < len(letters):
+			p.given = append(p.given, Given{o, letters[i+1:], written})
+			return
+		case len(p.rest) == 0:
+			p.wrong("option %s needs an argument: %s", written, o.Arg)
+			return
+		default:
+			p.given = append(p.given, Given{o, p.next(), written})
+			return
+		}
+	}
+}
+
+// clean makes a word of the command line fit for a message.
+func clean(text string) string {
+	q := shown(text)
+	return q[1 : len(q)-1]
+}
+
+func optionNames() (all []string) {
+	for _, o := range options {
+		all = append(all, o.Long)
+	}
+	return all
+}
+
+// String is the option as it was given.
+func (g Given) String() string {
+	if g.Arg == "" {
+		return g.Written
+	}
+	return fmt.Sprintf("%s %s", g.Written, clean(g.Value))
+}

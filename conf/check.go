@@ -1,0 +1,107 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// amend sets a setting to what it must be beside others.
+func (c *Config) amend(report *Report, s Severity, name string, v Value, why string) {
+	i := row(name)
+	k := &table[i]
+	if c.settings[i].Value == v {
+		return
+	}
+	report.add(s, c.settings[i].Position, name, "%s = %s: %s; using %s", name, k.Format(c.settings[i].Value), why, k.Format(v))
+	c.settings[i].Value = v
+}
+
+// reconcile amends settings that contradict one another as OpenSM does.
+func (c *Config) reconcile(report *Report) {
+	if timeout := c.Uint("transaction_timeout"); c.Uint("long_transaction_timeout") < timeout {
+		c.amend(report, Warning, "long_transaction_timeout", Value{Num: timeout}, "less than transaction_timeout")
+	}
+	if c.Uint("max_wire_smps") == 0 {
+		c.settings[row("max_wire_smps")].Value.Num = noBound
+	}
+	if c.Bool("no_partition_enforcement") && c.Text("part_enforce") != "off" {
+		c.amend(report, Note, "part_enforce", Value{Text: "off"}, "overruled by no_partition_enforcement")
+	}
+	if c.Bool("use_original_extended_sa_rates_only") && c.Uint("max_rate_enum") > 18 && c.Chosen("max_rate_enum") {
+		c.amend(report, Warning, "max_rate_enum", Value{Num: 18}, "limited by use_original_extended_sa_rates_only")
+	}
+	lease, sweep := c.Uint("m_key_lease_period"), c.Uint("sweep_interval")
+	if c.Uint("m_key_protection_level") == 0 || lease == 0 {
+		return
+	}
+	// Each sweep renews the lease.
+	switch {
+	case sweep == 0:
+		c.amend(report, Mistake, "sweep_interval", Value{Num: max(1, lease-1)}, "M_Keys with a lease need sweeps")
+	case sweep >= lease:
+		if sweep >= 0xffff {
+			c.amend(report, Mistake, "sweep_interval", Value{Num: 0xfffe}, "longer than any lease")
+			sweep = 0xfffe
+		}
+		c.amend(report, Mistake, "m_key_lease_period", Value{Num: sweep + 1}, "the lease ends before the next sweep")
+	}
+}
+
+// comment reports what is fine by itself but may not be what was meant.
+func (c *Config) comment(report *Report) {
+	for i := range table {
+		k, s := &table[i], &c.settings[i]
+		switch {
+		case k.Effect == NotYet && s.Source != FromDefault && s.Source != FromEnvironment && s.Value != k.standard():
+			report.add(Note, s.Position, k.Name, "%s has no effect in this version", k.Name)
+		case strings.HasSuffix(k.Name, "_sl2vl") && c.Bool("qos"):
+			c.checkSL2VL(k, s, report)
+		case strings.Contains(k.Name, "_vlarb_") && c.Bool("qos"):
+			c.checkVLArb(k, s, report)
+		}
+	}
+}
+
+func (c *Config) checkSL2VL(k *Key, s *Setting, report *Report) {
+	if s.Value.Unset {
+		return
+	}
+	list := c.List(k.Name)
+	for _, e := range list {
+		if _, err := within(e, 15); err != nil {
+			report.add(Mistake, s.Position, k.Name, "%s: VL %s: %v", k.Name, shown(e), err)
+		}
+	}
+	if len(list) != slCount {
+		report.add(Warning, s.Position, k.Name, "%s: %d VLs listed; want %d, one for each SL", k.Name, len(list), slCount)
+	}
+}
+
+// vlArbLength is how many entries a VL arbitration table has (IBA 7.6.9.1).
+const vlArbLength = 64
+
+func (c *Config) checkVLArb(k *Key, s *Setting, report *Report) {
+	list := c.List(k.Name)
+	for _, e := range list {
+		vl, weight, found := strings.Cut(e, ":")
+		_, err := within(vl, 14)
+		if err == nil {
+			_, err = within(weight, 255)
+		}
+		if !found || err != nil {
+			report.add(Mistake, s.Position, k.Name, "%s: %s: want vl:weight, 0 to 14 and 0 to 255", k.Name, shown(e))
+		}
+	}
+	if len(list) > vlArbLength {
+		report.add(Warning, s.Position, k.Name, "%s: %d pairs listed; more than %d are dropped", k.Name, len(list), vlArbLength)
+	}
+}
+
+// within reads a number from 0 to a highest one.
+func within(text string, highest uint64) (uint64, error) {
+	n, err := parseNumber(strings.Trim(text, blanks), 32)
+	if err == nil && n > highest {
+		err = fmt.Errorf("want 0 to %d", highest)
+	}
+	return n, err
+}

@@ -1,0 +1,89 @@
+package conf
+
+import (
+	"strings"
+
+	"ibsm/conf/diag"
+)
+
+// MaxFile is the largest file that is read.
+const MaxFile = 1 << 20
+
+// Source is where a value comes from; a larger one counts.
+type Source uint8
+
+const (
+	FromDefault     Source = 0
+	FromEnvironment Source = 1
+	FromOpenSMConf  Source = 2
+	FromTOML        Source = 3
+	FromOption      Source = 4
+)
+
+func (s Source) String() string {
+	switch s {
+	case FromEnvironment:
+		return "environment"
+	case FromOpenSMConf:
+		return "opensm.conf"
+	case FromTOML:
+		return "ibsm.toml"
+	case FromOption:
+		return "option"
+	}
+	return "default"
+}
+
+// Setting is a value and where it comes from.
+type Setting struct {
+	Value    Value
+	Source   Source
+	Position diag.Position
+	// Imposed is set for a value of opensm.conf that counts though it is OpenSM's
+	// default.
+	Imposed bool
+}
+
+// File is what a file sets. It does not change.
+type File struct {
+	Name     string
+	settings map[int]Setting // by row
+	Report   Report
+}
+
+// ReadFile reads ibsm.toml or opensm.conf; which of the two, the name's end says.
+func ReadFile(name string, src []byte) *File {
+	f := &File{Name: name, settings: map[int]Setting{}}
+	switch {
+	case len(src) > MaxFile:
+		f.Report.add(Refusal, diag.Position{File: name}, "", "file of %d bytes: at most %d are read", len(src), MaxFile)
+	case IsTOML(name):
+		readTOML(f, src)
+	default:
+		readOpenSM(f, src)
+	}
+	return f
+}
+
+// IsTOML reports whether a file of this name is in the form of ibsm.toml.
+func IsTOML(name string) bool { return strings.HasSuffix(name, ".toml") }
+
+// wrong reports a value that is not taken.
+func (f *File) wrong(k *Key, p diag.Position, text string, err error) {
+	severity := Mistake
+	if k.Serious {
+		severity = Refusal
+	}
+	f.Report.add(severity, p, k.Name, "%s %s: %v; want %s", k.Name, shown(text), err, k.Wanted())
+}
+
+// maxShown bounds what a message quotes.
+const maxShown = 80
+
+// shown quotes a text for a message.
+func shown(text string) string {
+	if len(text) > maxShown {
+		text = text[:maxShown] + "..."
+	}
+	return quoted(text)
+}

@@ -1,0 +1,157 @@
+package conf
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"ibsm/conf/diag"
+)
+
+// blanks are what OpenSM trims around keys and values.
+const blanks = " \t\r\n\v\f"
+
+// maxLine is how much of a line OpenSM reads at a time: it takes the rest for
+// another line.
+const maxLine = 1022
+
+// imposeKey names, in opensm.conf, keys whose value counts though it is OpenSM's
+// default. See Config.Chosen.
+const imposeKey = "impose"
+
+// quoted is a text in double quotes, fit for one line.
+func quoted(text string) string { return strconv.Quote(text) }
+
+// readOpenSM reads the form of opensm.conf: a key and its value a line, with # before
+// comments.
+func readOpenSM(f *File, src []byte) {
+	var impose []imposed
+	for i, line := range strings.Split(string(src), "\n") {
+		p := diag.Position{File: f.Name, Line: i + 1}
+		text, _, _ := strings.Cut(line, "#")
+		if len(line) > maxLine {
+			f.Report.add(Warning, p, "", "line of %d bytes: OpenSM reads %d and takes the rest for another line", len(line), maxLine)
+		}
+		start := len(text) - len(strings.TrimLeft(text, blanks))
+		text = strings.Trim(text, blanks)
+		if text == "" {
+			continue
+		}
+		p.Col = start + 1
+		name, value := text, ""
+		if end := strings.IndexAny(text, " \t"); end >= 0 {
+			name, value = text[:end], strings.Trim(text[end:], blanks)
+			p.Col += len(text) - len(value)
+		}
+		at := diag.Position{File: f.Name, Line: i + 1, Col: start + 1}
+		if name == imposeKey {
+			impose = append(impose, imposed{p, value})
+			continue
+		}
+		f.line(name, unquote(value), at, p)
+	}
+	for _, i := range impose {
+		f.impose(i)
+	}
+	f.Report.sort()
+}
+
+// unquote removes one pair of quotes around a value.
+func unquote(value string) string {
+	if value == "" || value[0] != '"' && value[0] != '\'' || value[len(value)-1] != value[0] {
+		return value
+	}
+	return value[1:max(1, len(value)-1)]
+}
+
+// line takes a key and its value; at and p are their places.
+func (f *File) line(name, value string, at, p diag.Position) {
+	i, ok := byName[name]
+	if !ok {
+		f.unknown(name, value, at)
+		return
+	}
+	k := &table[i]
+	switch {
+	case len(value) > maxLine-len(name)-1:
+		f.wrong(k, p, value, errors.New("OpenSM cuts a line so long"))
+		return
+	case strings.ContainsRune(value, 0):
+		f.wrong(k, p, value, errors.New("zero byte"))
+		return
+	}
+	if answer := forkValue(name, value); answer != "" {
+		f.Report.add(Warning, p, name, "%s %s: %s", name, value, answer)
+		return
+	}
+	v, err := k.parse(value, f.settings[i].Value)
+	if err != nil {
+		f.wrong(k, p, value, asMeant(k, value, err))
+		if k.Kind != Bool || k.Serious {
+			return
+		}
+	}
+	if k.Kind.numeric() && octal(value) {
+		f.Report.add(Warning, p, k.Name, "%s %s: a leading 0 makes it octal, %d", k.Name, value, v.Num)
+	}
+	f.settings[i] = Setting{Value: v, Source: FromOpenSMConf, Position: p}
+}
+
+// asMeant adds what is known about frequent mistakes.
+func asMeant(k *Key, value string, err error) error {
+	rest, equals := strings.CutPrefix(value, "=")
+	switch {
+	case equals:
+		return errors.New(err.Error() + ": opensm.conf has no =; write " + k.Name + " " + strings.Trim(rest, blanks))
+	case k.Kind == X64 && value != "" && strings.Trim(strings.ToLower(value), "0123456789abcdef") == "":
+		return errors.New(err.Error() + ": a hexadecimal number begins with 0x")
+	case k.Kind == Word:
+		return errors.New(err.Error() + didYouMean(value, k.Words))
+	}
+	return err
+}
+
+// unknown answers a key that the table does not have.
+func (f *File) unknown(name, value string, at diag.Position) {
+	if meaning := forkKey(name); meaning != "" {
+		f.Report.add(Note, at, "", "%s is a key of NVIDIA's manager: %s", name, meaning)
+		return
+	}
+	hint := didYouMean(name, names())
+	if key, _, found := strings.Cut(name, "="); found && Find(key) != nil {
+		hint = "; opensm.conf has no =: write " + key + " and its value"
+	}
+	f.Report.add(Warning, at, "", "Unrecognized token: %s: no key of OpenSM%s", shown(name), hint)
+}
+
+// names are all keys of opensm.conf.
+func names() []string {
+	all := []string{imposeKey}
+	for i := range table {
+		all = append(all, table[i].Name)
+	}
+	return all
+}
+
+// imposed is a line with imposeKey.
+type imposed struct {
+	diag.Position
+	list string
+}
+
+// impose marks the settings that a line names.
+func (f *File) impose(line imposed) {
+	for _, name := range strings.FieldsFunc(unquote(line.list), func(r rune) bool { return strings.ContainsRune(", \t", r) }) {
+		i, ok := byName[name]
+		s, set := f.settings[i]
+		switch {
+		case !ok:
+			f.Report.add(Refusal, line.Position, "", "%s %s: no key of OpenSM%s", imposeKey, shown(name), didYouMean(name, names()))
+		case !set:
+			f.Report.add(Refusal, line.Position, name, "%s %s: the file has no value for it", imposeKey, name)
+		default:
+			s.Imposed = true
+			f.settings[i] = s
+		}
+	}
+}

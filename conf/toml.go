@@ -1,0 +1,3 @@
+package conf
+
+func readTOML(f *File, src []byte) {}

@@ -1,0 +1,260 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Value is what a setting is set to. Values of one setting are equal when == says so.
+type Value struct {
+	// Num is the value of numbers, and 1 for TRUE. That of an I32 is in two's
+	// complement.
+	Num uint64
+	// Text is the value of the other kinds: that of a List has a comma between
+	// elements, that of a Mask 64 digits, that of SLs8 and SLs16 16 numbers with a
+	// blank between them.
+	Text string
+	// Unset is the value of a text that has none, "(null)".
+	Unset bool
+}
+
+// slCount is the number of service levels.
+const slCount = 16
+
+// maskDigits are those of a 256-bit mask.
+const maskDigits = 64
+
+var (
+	errNotNumeric = errors.New("expected numeric input")
+	errTooLarge   = errors.New("value out of range")
+)
+
+// parseNumber reads a number as C does for base 0: 0x1f, 017 or 31. Unlike C's it
+// takes no negative number for a large one.
+func parseNumber(text string, bits int) (uint64, error) {
+	digits, base := strings.TrimPrefix(text, "+"), 10
+	switch {
+	case len(digits) > 2 && (digits[:2] == "0x" || digits[:2] == "0X"):
+		digits, base = digits[2:], 16
+	case len(digits) > 1 && digits[0] == '0':
+		base = 8
+	}
+	v, err := strconv.ParseUint(digits, base, bits)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, errTooLarge
+	case err != nil && len(digits) > 1 && digits[0] == '-' && isDigits(digits[1:]):
+		return 0, errTooLarge
+	case err != nil:
+		return 0, errNotNumeric
+	}
+	return v, nil
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// octal reports whether a number is written in octal by a leading zero, which few
+// mean.
+func octal(text string) bool {
+	text = strings.TrimPrefix(text, "+")
+	return isDigits(text) && text[0] == '0' && len(strings.TrimLeft(text, "0")) > 1
+}
+
+// parse reads a value as opensm.conf has it, blanks and quotes removed. The value
+// before counts for kinds that are given in pieces.
+func (k *Key) parse(text string, before Value) (Value, error) {
+	switch k.Kind {
+	case Bool:
+		return parseBool(text)
+	case U8, U16, U32, X64:
+		n, err := parseNumber(text, k.Kind.bits())
+		if err == nil && !k.inRange(int64(n)) {
+			err = errTooLarge
+		}
+		return Value{Num: n}, err
+	case I32:
+		n, err := parseSigned(text)
+		if err == nil && !k.inRange(n) {
+			err = errTooLarge
+		}
+		return Value{Num: uint64(n)}, err
+	case SLs8, SLs16:
+		return k.parseSL(text, before)
+	}
+	if text == null && (k.Kind == String || k.Kind == List) {
+		return Value{Unset: true}, nil
+	}
+	return k.parseText(text)
+}
+
+// parseText reads the kinds that are kept as texts.
+func (k *Key) parseText(text string) (Value, error) {
+	switch k.Kind {
+	case Word:
+		if !slices.Contains(k.Words, text) {
+			return Value{}, errors.New("not a known word")
+		}
+	case List:
+		return k.parseList(text)
+	case Mask:
+		return parseMask(text)
+	case Pair:
+		p, err := parsePair(text)
+		return Value{Text: p}, err
+	}
+	return Value{Text: text}, nil
+}
+
+// errNotTRUE is what OpenSM does not say.
+var errNotTRUE = errors.New("OpenSM reads this as FALSE")
+
+// parseBool reads TRUE, and what plainly means FALSE. Anything else is FALSE for
+// OpenSM without a word; here it is FALSE with an error.
+func parseBool(text string) (Value, error) {
+	switch {
+	case text == "TRUE":
+		return Value{Num: 1}, nil
+	case slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(text)):
+		return Value{}, nil
+	}
+	return Value{}, errNotTRUE
+}
+
+func parseSigned(text string) (int64, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	n, err := parseNumber(digits, 31)
+	if err != nil {
+		return 0, err
+	}
+	if negative {
+		return -int64(n), nil
+	}
+	return int64(n), nil
+}
+
+// parseList reads elements between commas. Blanks separate names as well.
+func (k *Key) parseList(text string) (Value, error) {
+	separators := ","
+	if k.Words != nil || k.Name == "event_plugin_name" {
+		separators = ", \t\n"
+	}
+	var elements []string
+	for _, e := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		e = strings.Trim(e, blanks)
+		if k.Words != nil && !slices.Contains(k.Words, e) {
+			return Value{}, fmt.Errorf("%q is none of them%s", e, didYouMean(e, k.Words))
+		}
+		if k.Name == "cc_cct" {
+			pair, err := parsePair(e)
+			if err != nil {
+				return Value{}, err
+			}
+			e = pair
+		}
+		if e != "" {
+			elements = append(elements, e)
+		}
+	}
+	return Value{Text: strings.Join(elements, ",")}, nil
+}
+
+func parseMask(text string) (Value, error) {
+	digits := strings.ToLower(text)
+	digits = strings.TrimPrefix(digits, "0x")
+	switch {
+	case digits == "" || strings.Trim(digits, "0123456789abcdef") != "":
+		return Value{}, errors.New("invalid hex digit in bitmask")
+	case len(digits) > maskDigits:
+		return Value{}, errors.New("invalid length bitmask")
+	}
+	return Value{Text: strings.Repeat("0", maskDigits-len(digits)) + digits}, nil
+}
+
+// parsePair reads an entry of a congestion control table: a shift of 2 bits and a
+// multiplier of 14 (IBA A10.4.3.11).
+func parsePair(text string) (string, error) {
+	left, right, found := strings.Cut(text, ":")
+	if !found {
+		return "", errors.New("invalid CCT entry")
+	}
+	shift, err := parseNumber(strings.Trim(left, blanks), 2)
+	if err != nil {
+		return "", fmt.Errorf("shift: %w", err)
+	}
+	multiplier, err := parseNumber(strings.Trim(right, blanks), 14)
+	if err != nil {
+		return "", fmt.Errorf("multiplier: %w", err)
+	}
+	return fmt.Sprintf("%d:%d", shift, multiplier), nil
+}
+
+// parseSL reads an SL and its number, and puts it among those of the other SLs.
+func (k *Key) parseSL(text string, before Value) (Value, error) {
+	i := strings.IndexAny(text, " \t")
+	if i < 0 {
+		return Value{}, errors.New("value must be specified in addition to SL")
+	}
+	sl, err := parseNumber(text[:i], 8)
+	if err != nil || sl >= slCount {
+		return Value{}, errors.New("invalid SL specified")
+	}
+	n, err := parseNumber(strings.Trim(text[i:], blanks), k.Kind.bits())
+	if err != nil {
+		return Value{}, err
+	}
+	numbers := slNumbers(before)
+	numbers[sl] = n
+	return slValue(numbers), nil
+}
+
+// slNumbers are the numbers of a value for each SL.
+func slNumbers(v Value) (numbers [slCount]uint64) {
+	for i, f := range strings.Fields(v.Text) {
+		if i < slCount {
+			numbers[i], _ = strconv.ParseUint(f, 10, 64)
+		}
+	}
+	return numbers
+}
+
+func slValue(numbers [slCount]uint64) Value {
+	return Value{Text: strings.Trim(fmt.Sprint(numbers), "[]")}
+}
+
+// standard is the default of a setting.
+func (k *Key) standard() Value {
+	v, err := k.parse(k.Default, Value{})
+	if err != nil {
+		panic(fmt.Sprintf("conf: default of %s: %v", k.Name, err))
+	}
+	return v
+}
+
+// Format is a value as opensm.conf has it, without quotes.
+func (k *Key) Format(v Value) string {
+	switch k.Kind {
+	case Bool:
+		if v.Num != 0 {
+			return "TRUE"
+		}
+		return "FALSE"
+	case U8, U16, U32, X64:
+		if digits, hex := strings.CutPrefix(k.Default, "0x"); hex {
+			return fmt.Sprintf("0x%0*x", len(digits), v.Num)
+		}
+		return strconv.FormatUint(v.Num, 10)
+	case I32:
+		return strconv.FormatInt(int64(v.Num), 10)
+	case Mask:
+		return "0x" + v.Text
+	}
+	if v.Unset {
+		return null
+	}
+	return v.Text
+}
