@@ -1,0 +1,224 @@
+package ctl
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	if err := known(r); err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	s.reply(w, http.StatusOK, s.cfg.Source.Status())
+}
+
+// subnet is the subnet, or says that there is none.
+func (s *Server) subnet(w http.ResponseWriter) (sub Subnet, ok bool) {
+	if sub = s.cfg.Source.Subnet(); sub == nil {
+		s.fail(w, fmt.Errorf("%w: there is no subnet to be shown", ErrNotNow), "only a master that has swept knows the subnet; see status")
+		return nil, false
+	}
+	return sub, true
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) {
+	if err := known(r, "type", "node", "state"); err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	sub, ok := s.subnet(w)
+	if !ok {
+		return
+	}
+	query := r.URL.Query()
+	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state")})
+	if err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	out := newStream(w, string(l), fmt.Sprintf(`"generation":%d`, sub.Generation()))
+	for row := range rows {
+		if out.add(row) != nil {
+			return
+		}
+	}
+	out.end()
+}
+
+func (s *Server) path(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if err := known(r, "from", "to"); err != nil || query.Get("from") == "" || query.Get("to") == "" {
+		if err == nil {
+			err = fmt.Errorf("%w: want the parameters from and to", ErrBadRequest)
+		}
+		s.fail(w, err, "each is a LID, GUID, GID or NodeDescription")
+		return
+	}
+	sub, ok := s.subnet(w)
+	if !ok {
+		return
+	}
+	path, err := sub.Path(query.Get("from"), query.Get("to"))
+	if err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	s.reply(w, http.StatusOK, path)
+}
+
+func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
+	kind := r.PathValue("kind")
+	if err := known(r); err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	sub, ok := s.subnet(w)
+	if !ok {
+		return
+	}
+	if kinds := sub.Dumps(); !slices.Contains(kinds, kind) {
+		s.fail(w, fmt.Errorf("%w: there is no dump %q", ErrNotFound, kind), fmt.Sprintf("there are %v", kinds))
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	out := newBuffer(w)
+	err := sub.Dump(r.Context(), out, kind)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // so that nobody takes what was sent for the whole
+	}
+}
+
+func (s *Server) sweep(w http.ResponseWriter, r *http.Request) {
+	o := Order(r.URL.Query().Get("kind"))
+	switch o {
+	case "":
+		o = HeavySweep
+	case LightSweep, HeavySweep:
+	default:
+		s.fail(w, fmt.Errorf("%w: parameter kind=%q: want light or heavy", ErrBadRequest, o), "")
+		return
+	}
+	s.order(w, r, o)
+}
+
+// Accepted is the reply to an order. What comes of it are events after Events.
+type Accepted struct {
+	Order  Order  `json:"order"`
+	Events uint64 `json:"events"`
+}
+
+func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order) {
+	if err := known(r, "kind"); err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Patience)
+	defer cancel()
+	done := &Accepted{o, s.cfg.Events.Last()}
+	if err := s.cfg.Source.Order(ctx, o); err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	s.reply(w, http.StatusAccepted, done)
+}
+
+// plan makes one plan at a time: each is as large as a sweep.
+func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
+	err := known(r, "reroute")
+	reroute, wrong := flag(r, "reroute")
+	switch {
+	case err != nil:
+	case wrong != nil:
+		err = wrong
+	case s.cfg.Planner == nil:
+		err = fmt.Errorf("%w: no plans are made here", ErrNotFound)
+	}
+	if err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+	default:
+		s.fail(w, fmt.Errorf("%w: another plan is being made or read", ErrNotNow), "try again when it is done")
+		return
+	}
+	steps, err := s.cfg.Planner.Plan(r.Context(), reroute)
+	if err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	out := newStream(w, "steps", "")
+	for step := range steps {
+		if out.add(step) != nil {
+			return
+		}
+	}
+	out.end()
+}
+
+// LogFlags is what the log lets through.
+type LogFlags struct {
+	Flags uint8 `json:"flags"` // OpenSM's
+}
+
+func (s *Server) logLevel(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Log == nil {
+		s.fail(w, fmt.Errorf("%w: no log is kept", ErrNotFound), "")
+		return
+	}
+	s.reply(w, http.StatusOK, &LogFlags{s.cfg.Log.LogFlags()})
+}
+
+func (s *Server) setLogLevel(w http.ResponseWriter, r *http.Request) {
+	err := known(r, "flags")
+	flags, wrong := number(r, "flags", 8)
+	if err == nil {
+		err = wrong
+	}
+	if err == nil && r.URL.Query().Get("flags") == "" {
+		err = fmt.Errorf("%w: want the parameter flags", ErrBadRequest)
+	}
+	if err != nil {
+		s.fail(w, err, "OpenSM's log flags, 0x00 to 0xff")
+		return
+	}
+	if s.cfg.Log != nil {
+		before := s.cfg.Log.LogFlags()
+		s.cfg.Log.SetLogFlags(uint8(flags))
+		s.cfg.Logger.Info("log flags were changed over the control socket", "from", fmt.Sprintf("0x%02x", before), "to", fmt.Sprintf("0x%02x", flags))
+	}
+	s.logLevel(w, r)
+}
+
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	m := newMetrics(w)
+	s.cfg.Source.Metrics(m)
+	s.ownMetrics(m)
+	m.flush() // an error is the client's, and counted
+}
+
+func (s *Server) ownMetrics(m *Metrics) {
+	for _, c := range []struct {
+		name, help string
+		value      uint64
+	}{
+		{"ibsm_ctl_connections_total", "Connections accepted on the control socket and for metrics.", s.stats.Accepted.Load()},
+		{"ibsm_ctl_connections_refused_total", "Connections beyond the limit.", s.stats.Refused.Load()},
+		{"ibsm_ctl_requests_total", "Requests.", s.stats.Requests.Load()},
+		{"ibsm_ctl_errors_total", "Requests answered with an error.", s.stats.Errors.Load()},
+		{"ibsm_ctl_replies_cut_total", "Replies that were not taken to their end.", s.stats.Cut.Load()},
+		{"ibsm_events_total", "Events kept for followers.", s.cfg.Events.Last()},
+	} {
+		m.Family(c.name, Counter, c.help)
+		m.Uint(c.value)
+	}
+}

@@ -1,0 +1,160 @@
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Config of a Server.
+type Config struct {
+	Source  Source
+	Planner Planner  // nil: there are no plans
+	Log     LogLevel // nil: there is no log
+	Events  *Ring    // nil: an empty one
+	Logger  *slog.Logger
+
+	MaxConns int           // at a time, of all listeners together; 0 for 64
+	Patience time.Duration // for a request to come, and for each piece of a reply to be taken; 0 for 10 s
+}
+
+// maxHeader is the longest header of a request. Bodies are not taken at all.
+const maxHeader = 16 << 10
+
+// Server serves a manager.
+//
+// Serve starts, and waits for, a goroutine for each listener and each connection, which
+// ends with it, with a client that is not served any longer than Config.Patience, or
+// with Serve's context.
+type Server struct {
+	cfg   Config
+	stats Stats
+	busy  chan struct{} // has a token while a plan is made
+}
+
+// New returns a Server that serves nothing yet.
+func New(cfg Config) *Server {
+	if cfg.MaxConns == 0 {
+		cfg.MaxConns = 64
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = 10 * time.Second
+	}
+	if cfg.Events == nil {
+		cfg.Events = NewRing(1)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{cfg: cfg, busy: make(chan struct{}, 1)}
+}
+
+// Stats counts what was served.
+func (s *Server) Stats() *Stats { return &s.stats }
+
+// Serve serves everything on control, and metrics alone on each of metrics, until ctx is
+// done or a listener breaks. It closes them. control may be nil.
+func (s *Server) Serve(ctx context.Context, control net.Listener, metrics ...net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	ended := make(chan error, 1+len(metrics))
+	serve := func(l net.Listener, h http.Handler) {
+		srv := s.httpServer(ctx, h)
+		tasks.Go(func() {
+			defer context.AfterFunc(ctx, func() { srv.Close() })()
+			ended <- srv.Serve(&limited{Listener: l, limit: int64(s.cfg.MaxConns), stats: &s.stats})
+		})
+	}
+	if control != nil {
+		serve(control, s.routes())
+	}
+	for _, l := range metrics {
+		only := http.NewServeMux()
+		only.HandleFunc("GET /metrics", s.metrics)
+		serve(l, only)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-ended:
+		if ctx.Err() != nil || errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return err
+	}
+}
+
+func (s *Server) httpServer(ctx context.Context, h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           s.count(h),
+		ReadHeaderTimeout: s.cfg.Patience,
+		ReadTimeout:       s.cfg.Patience,
+		IdleTimeout:       s.cfg.Patience,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+}
+
+// count counts requests and bounds what they and their replies may take.
+func (s *Server) count(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.stats.Requests.Add(1)
+		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close")
+			s.fail(p, fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong into the query")
+		} else {
+			p.control.SetReadDeadline(time.Time{}) // it is all there, and the reply may take long
+			h.ServeHTTP(p, r)
+		}
+		if p.status >= http.StatusBadRequest {
+			s.stats.Errors.Add(1)
+		}
+		if p.failed {
+			s.stats.Cut.Add(1)
+		}
+	})
+}
+
+// patient is a reply, each piece of which must be taken in time.
+type patient struct {
+	http.ResponseWriter
+	server  *Server
+	control *http.ResponseController
+	status  int
+	failed  bool // it was not taken to its end
+}
+
+func (p *patient) WriteHeader(status int) {
+	p.status = status
+	p.extend()
+	p.ResponseWriter.WriteHeader(status)
+}
+
+func (p *patient) Write(b []byte) (int, error) {
+	p.extend()
+	n, err := p.ResponseWriter.Write(b)
+	p.failed = p.failed || err != nil
+	return n, err
+}
+
+// flush sends what has been written so far.
+func (p *patient) flush() error {
+	p.extend()
+	err := p.control.Flush()
+	p.failed = p.failed || err != nil
+	return err
+}
+
+func (p *patient) extend() { p.control.SetWriteDeadline(time.Now().Add(p.server.cfg.Patience)) }
+
+// Unwrap gives the connection's own writer to http.ResponseController.
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

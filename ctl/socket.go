@@ -1,0 +1,189 @@
+package ctl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrInUse says that another process serves the socket.
+var ErrInUse = errors.New("another process serves it")
+
+// maxSocketPath is the longest path of a unix socket on Linux, the end included.
+const maxSocketPath = 108
+
+// Socket is a unix socket that listens at a path. A lock file beside it says that it
+// lives: it falls with its process, however that ends, so that a stale socket is told
+// from a live one without asking it.
+type Socket struct {
+	net.Listener
+	path string
+	lock *os.File
+}
+
+// Listen makes a socket at an absolute path that its owner may use, and the members of
+// the group, if it is not "". The directory is made if need be, but not those above it. The socket
+// appears at the path with its final mode, in place of one that nobody serves any more.
+func Listen(path, group string) (*Socket, error) {
+	s, err := listen(path, group)
+	if err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func listen(path, group string) (_ *Socket, err error) {
+	if !filepath.IsAbs(path) {
+		return nil, errors.New("want an absolute path")
+	}
+	dir := filepath.Dir(path)
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	gid, err := groupID(group)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
+	if err := checkPlace(path); err != nil {
+		return nil, err
+	}
+	l, err := bind(dir, path, gid)
+	if err != nil {
+		return nil, err
+	}
+	return &Socket{Listener: l, path: path, lock: lock}, nil
+}
+
+// Close ends the socket and takes it away.
+func (s *Socket) Close() error {
+	err := s.Listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	os.Remove(s.path) // still ours: the lock is
+	return errors.Join(err, s.lock.Close())
+}
+
+// checkDir makes the directory where it is missing, and refuses one in which others
+// could put a socket in the place of ours.
+func checkDir(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no directory", dir)
+	}
+	mode, st := info.Mode(), info.Sys().(*syscall.Stat_t)
+	if mode.Perm()&0o022 != 0 && mode&fs.ModeSticky == 0 {
+		return fmt.Errorf("others may write to its directory (%v): take the right away with chmod go-w %s", mode, dir)
+	}
+	if uid := os.Geteuid(); int(st.Uid) != uid && st.Uid != 0 {
+		return fmt.Errorf("its directory belongs to user %d, not to us (%d) or root", st.Uid, uid)
+	}
+	return nil
+}
+
+// takeLock locks a file for as long as it is open. The file stays: were it removed, two
+// processes could each hold the lock of their own.
+func takeLock(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", name, err)
+		}
+		holder := make([]byte, 20)
+		n, _ := f.ReadAt(holder, 0)
+		if pid := strings.TrimSpace(string(holder[:n])); pid != "" {
+			return nil, fmt.Errorf("%w: process %q", ErrInUse, pid)
+		}
+		return nil, ErrInUse
+	}
+	pid := strconv.AppendInt(nil, int64(os.Getpid()), 10)
+	if _, err := f.WriteAt(append(pid, '\n'), 0); err == nil {
+		err = f.Truncate(int64(len(pid)) + 1)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkPlace refuses to replace what is not a socket, or is one that lives although
+// nobody holds its lock: another program's.
+func checkPlace(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return errors.New("there is something else than a socket")
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return ErrInUse
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the socket that is there may live: %w", err)
+	}
+	return nil
+}
+
+// bind makes the socket in a directory that nobody else can enter, gives it its mode and
+// owner there, and only then moves it to its path.
+func bind(dir, path string, gid int) (net.Listener, error) {
+	room, err := os.MkdirTemp(dir, ".")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(room)
+	name := filepath.Join(room, "s")
+	if len(name) >= maxSocketPath || len(path) >= maxSocketPath {
+		return nil, errors.New("the path is too long for a socket: choose one of less than 90 bytes")
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	mode := fs.FileMode(0o600)
+	if gid >= 0 {
+		mode = 0o660
+		err = os.Chown(name, -1, gid)
+	}
+	if err = errors.Join(err, os.Chmod(name, mode)); err == nil {
+		err = os.Rename(name, path)
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}

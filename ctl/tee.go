@@ -1,0 +1,97 @@
+package ctl
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Tee is a handler of log records that keeps those at Info and above as events too,
+// whatever the log itself lets through.
+func Tee(log slog.Handler, ring *Ring) slog.Handler { return &tee{log: log, ring: ring} }
+
+type tee struct {
+	log   slog.Handler
+	ring  *Ring
+	attrs []slog.Attr // with their group's name before theirs
+	group string      // with its dot
+}
+
+// eventLevel is the least level of an event.
+const eventLevel = slog.LevelInfo
+
+func (t *tee) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= eventLevel || t.log.Enabled(ctx, l)
+}
+
+func (t *tee) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= eventLevel {
+		t.ring.Add(t.event(&r))
+	}
+	if !t.log.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return t.log.Handle(ctx, r)
+}
+
+func (t *tee) event(r *slog.Record) Event {
+	e := Event{Time: r.Time, Level: levelName(r.Level), Text: r.Message}
+	if n := len(t.attrs) + r.NumAttrs(); n > 0 {
+		e.Attrs = make(map[string]any, n)
+	}
+	for _, a := range t.attrs {
+		e.Attrs[a.Key] = plain(a.Value)
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		e.Attrs[t.group+a.Key] = plain(a.Value)
+		return true
+	})
+	return e
+}
+
+// levelName has one name for what OpenSM logs whatever its flags, and for Info.
+func levelName(l slog.Level) string {
+	switch {
+	case l < slog.LevelInfo:
+		return "debug"
+	case l < slog.LevelWarn, l > slog.LevelError:
+		return "info"
+	case l < slog.LevelError:
+		return "warn"
+	}
+	return "error"
+}
+
+// plain is a value that JSON has and that nobody changes afterwards.
+func plain(v slog.Value) any {
+	v = v.Resolve()
+	switch v.Kind() {
+	case slog.KindBool, slog.KindInt64, slog.KindUint64:
+		return v.Any()
+	case slog.KindTime:
+		return v.Time().Format(time.RFC3339Nano)
+	}
+	return strings.ToValidUTF8(v.String(), "?")
+}
+
+func (t *tee) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *t
+	with.attrs = slices.Clone(t.attrs)
+	for _, a := range attrs {
+		a.Key = t.group + a.Key
+		with.attrs = append(with.attrs, a)
+	}
+	with.log = t.log.WithAttrs(attrs)
+	return &with
+}
+
+func (t *tee) WithGroup(name string) slog.Handler {
+	with := *t
+	if name != "" {
+		with.group += name + "."
+	}
+	with.log = t.log.WithGroup(name)
+	return &with
+}
