@@ -12,6 +12,9 @@ func (c *Config) amend(report *Report, s Severity, name string, v Value, why str
 	if c.settings[i].Value == v {
 		return
 	}
+	if c.settings[i].Source == FromDefault {
+		s = Note // nobody has asked for what it was
+	}
 	report.add(s, c.settings[i].Position, name, "%s = %s: %s; using %s", name, k.Format(c.settings[i].Value), why, k.Format(v))
 	c.settings[i].Value = v
 }

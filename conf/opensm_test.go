@@ -114,7 +114,7 @@ func rounds(small int) int {
 func TestSameAsOpenSM(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	clean := 0
-	for range rounds(150) {
+	for range rounds(100) {
 		src := randomFile(random)
 		c, report := FromFile("random.conf", src)
 		if report.Err(Reload) != nil {
@@ -137,7 +137,7 @@ func TestSameAsOpenSM(t *testing.T) {
 			}
 		}
 	}
-	if clean < rounds(150)/10 {
+	if clean < rounds(100)/10 {
 		t.Errorf("only %d files without a fault", clean)
 	}
 }

@@ -1,3 +1,315 @@
 package conf
 
-func readTOML(f *File, src []byte) {}
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ibsm/conf/diag"
+
+	"github.com/BurntSushi/toml"
+)
+
+// readTOML reads the form of ibsm.toml. Every value in it is chosen.
+func readTOML(f *File, src []byte) {
+	var top map[string]toml.Primitive
+	meta, err := toml.Decode(string(src), &top)
+	if err != nil {
+		p, text := placeOf(f.Name, err)
+		f.Report.add(Refusal, p, "", "%s", text)
+		return
+	}
+	t := tomlReader{f, &meta}
+	t.group("", top)
+	f.Report.sort()
+}
+
+// placeOf is where an error of the TOML package is.
+func placeOf(name string, err error) (diag.Position, string) {
+	var e toml.ParseError
+	if errors.As(err, &e) {
+		return diag.Position{File: name, Line: e.Position.Line, Col: e.Position.Col}, e.Message
+	}
+	return diag.Position{File: name}, err.Error()
+}
+
+type tomlReader struct {
+	*File
+	meta *toml.MetaData
+}
+
+// maxTOMLFindings bounds the work that a broken file can cause. It is more than there
+// are settings, so that a file with so many findings is refused.
+const maxTOMLFindings = 300
+
+// group reads a table of the file; path is its name.
+func (t *tomlReader) group(path string, table map[string]toml.Primitive) {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if len(t.Report) > maxTOMLFindings {
+			return
+		}
+		primitive := table[name]
+		full := strings.TrimPrefix(path+"."+name, ".")
+		p, value := t.locate(primitive)
+		i, known := byTOML[full]
+		if known {
+			t.value(i, p, value)
+			continue
+		}
+		var deeper map[string]toml.Primitive
+		if isGroup(full) && t.meta.PrimitiveDecode(primitive, &deeper) == nil {
+			t.group(full, deeper)
+			continue
+		}
+		t.unknownPath(full, p)
+	}
+}
+
+// located catches a value and fails, since the TOML package tells a place with an
+// error only.
+type located struct{ value any }
+
+var errLocated = errors.New("located")
+
+func (l *located) UnmarshalTOML(v any) error {
+	l.value = v
+	return errLocated
+}
+
+// locate is where the key of a value stands, and the value.
+func (t *tomlReader) locate(primitive toml.Primitive) (diag.Position, any) {
+	var l located
+	p, _ := placeOf(t.Name, t.meta.PrimitiveDecode(primitive, &l))
+	return p, l.value
+}
+
+// isGroup reports whether settings are below a path.
+func isGroup(path string) bool {
+	return slices.ContainsFunc(table, func(k Key) bool { return strings.HasPrefix(k.TOML, path+".") })
+}
+
+// unknownPath refuses a key that the table does not have.
+func (t *tomlReader) unknownPath(path string, p diag.Position) {
+	leaf := path[strings.LastIndexByte(path, '.')+1:]
+	if k := Find(leaf); k != nil {
+		t.Report.add(Refusal, p, "", "unknown key %s: what opensm.conf calls %s is %s here", shown(path), leaf, k.TOML)
+		return
+	}
+	var paths, same []string
+	for i := range table {
+		paths = append(paths, table[i].TOML)
+		if table[i].Leaf() == leaf {
+			same = append(same, table[i].TOML)
+		}
+	}
+	if same != nil {
+		t.Report.add(Refusal, p, "", "unknown key %s; did you mean %s?", shown(path), strings.Join(same, " or "))
+		return
+	}
+	t.Report.add(Refusal, p, "", "unknown key %s%s", shown(path), didYouMean(path, paths))
+}
+
+// value takes the value of a setting.
+func (t *tomlReader) value(i int, p diag.Position, value any) {
+	k := &table[i]
+	v, err := k.fromTOML(value)
+	if err != nil {
+		severity := Mistake
+		if k.Serious {
+			severity = Refusal
+		}
+		t.Report.add(severity, p, k.Name, "%s = %s: %v; want %s", k.TOML, shownTOML(value), err, k.wantedTOML())
+		return
+	}
+	t.settings[i] = Setting{Value: v, Source: FromTOML, Position: p}
+}
+
+func shownTOML(value any) string {
+	if s, ok := value.(string); ok {
+		return shown(s)
+	}
+	return strings.Trim(shown(fmt.Sprint(value)), `"`)
+}
+
+// errType says that a value is, say, a text where a number should be.
+var errType = errors.New("wrong type")
+
+// fromTOML is a value of a file as this package has it.
+func (k *Key) fromTOML(value any) (Value, error) {
+	switch k.Kind {
+	case Bool:
+		b, ok := value.(bool)
+		if !ok {
+			return Value{}, errType
+		}
+		if b {
+			return Value{Num: 1}, nil
+		}
+		return Value{}, nil
+	case U8, U16, U32, I32, X64:
+		return k.numberFromTOML(value)
+	case List:
+		if list, ok := value.([]any); ok {
+			return k.listFromTOML(list)
+		}
+		if value != null {
+			return Value{}, errType
+		}
+	case SLs8, SLs16:
+		return k.slsFromTOML(value)
+	}
+	text, ok := value.(string)
+	if !ok {
+		return Value{}, errType
+	}
+	if strings.ContainsRune(text, 0) {
+		return Value{}, errors.New("zero byte")
+	}
+	return k.parse(text, Value{})
+}
+
+// numberFromTOML reads an integer; a time or size if the setting is one; and 64 bits
+// as a text in hex, for they are more than an integer of TOML can be.
+func (k *Key) numberFromTOML(value any) (Value, error) {
+	text, isText := value.(string)
+	switch {
+	case k.Unit.duration() != 0 && isText:
+		n, err := parseTime(text, k.Unit.duration())
+		return k.number(n, err)
+	case k.Unit == Mebibytes && isText:
+		n, err := parseSize(text)
+		return k.number(n, err)
+	case k.Kind == X64 && isText:
+		if !strings.HasPrefix(strings.ToLower(text), "0x") {
+			return Value{}, errors.New("expected 0x")
+		}
+		return k.parse(text, Value{})
+	}
+	n, ok := value.(int64)
+	if !ok || k.Unit.duration() != 0 || k.Unit == Mebibytes {
+		return Value{}, errType
+	}
+	return k.number(n, nil)
+}
+
+// number checks the range of a number.
+func (k *Key) number(n int64, err error) (Value, error) {
+	switch {
+	case err != nil:
+		return Value{}, err
+	case k.Kind == I32 && (n < math.MinInt32 || n > math.MaxInt32),
+		k.Kind != I32 && n < 0, k.Kind < X64 && k.Kind != I32 && n>>k.Kind.bits() != 0, !k.inRange(n):
+		return Value{}, errTooLarge
+	}
+	return Value{Num: uint64(n)}, nil
+}
+
+// parseTime reads a time such as 10s or 1m30s as a number of units.
+func parseTime(text string, unit time.Duration) (int64, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, errors.New("no time")
+	case d%unit != 0:
+		return 0, fmt.Errorf("no multiple of %s", unit)
+	}
+	return int64(d / unit), nil
+}
+
+// sizeUnits are what sizes are written in, as numbers of MiB.
+var sizeUnits = []struct {
+	name string
+	size int64
+}{{"TiB", 1 << 20}, {"GiB", 1 << 10}, {"MiB", 1}}
+
+// parseSize reads a size such as 100MiB as a number of MiB.
+func parseSize(text string) (int64, error) {
+	for _, u := range sizeUnits {
+		digits, found := strings.CutSuffix(text, u.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.Trim(digits, blanks), 10, 64)
+		if err != nil || n < 0 || n > math.MaxInt64/u.size {
+			break
+		}
+		return n * u.size, nil
+	}
+	return 0, errors.New("no size")
+}
+
+func (k *Key) listFromTOML(list []any) (Value, error) {
+	var elements []string
+	for _, e := range list {
+		switch e := e.(type) {
+		case string:
+			if e == "" || strings.ContainsAny(e, ",\x00") || strings.Trim(e, blanks) != e {
+				return Value{}, fmt.Errorf("element %s is empty, or has a comma or blanks around it", shown(e))
+			}
+			elements = append(elements, e)
+		case int64:
+			elements = append(elements, strconv.FormatInt(e, 10))
+		default:
+			return Value{}, errType
+		}
+	}
+	v, err := k.parseList(strings.Join(elements, ","))
+	if err == nil && k.Words == nil && strings.Count(v.Text, ",")+1 != len(elements) && len(elements) > 0 {
+		err = errors.New("an element has blanks")
+	}
+	return v, err
+}
+
+func (k *Key) slsFromTOML(value any) (Value, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return Value{}, errType
+	}
+	if len(list) > slCount {
+		return Value{}, fmt.Errorf("%d numbers", len(list))
+	}
+	var numbers [slCount]uint64
+	for sl, e := range list {
+		n, ok := e.(int64)
+		if !ok {
+			return Value{}, errType
+		}
+		if n < 0 || n>>k.Kind.bits() != 0 {
+			return Value{}, errTooLarge
+		}
+		numbers[sl] = uint64(n)
+	}
+	return slValue(numbers), nil
+}
+
+// wantedTOML describes the values of a setting as ibsm.toml has them.
+func (k *Key) wantedTOML() string {
+	switch {
+	case k.Kind == Bool:
+		return "true or false"
+	case k.Unit.duration() != 0:
+		return fmt.Sprintf("a time such as %s, in whole %s", k.tomlText(k.example()), k.Unit)
+	case k.Unit == Mebibytes:
+		return `a size such as "100MiB"`
+	case k.Kind == X64:
+		return `up to 16 hexadecimal digits, as "0x0123"`
+	case k.Kind == List && k.Words == nil:
+		return "a list in brackets"
+	case k.Kind == SLs8, k.Kind == SLs16:
+		return fmt.Sprintf("up to 16 numbers in brackets, 0 to %d", 1<<k.Kind.bits()-1)
+	}
+	return k.Wanted()
+}
+
+// example is a value of a setting that is not zero.
+func (k *Key) example() Value {
+	if v := k.standard(); v.Num != 0 {
+		return v
+	}
+	return Value{Num: 10}
+}

@@ -88,12 +88,13 @@ func unwritable(line string) string {
 
 // comments are the lines above a setting in a file.
 func (k *Key) comments(toml bool) string {
-	notes := []string{strings.ToUpper(k.Help[:1]) + k.Help[1:]}
-	if k.Kind != Bool && k.Kind != String && k.Kind != Word || k.Kind == Word && !toml {
-		notes = append(notes, strings.ToUpper(k.Wanted()[:1])+k.Wanted()[1:])
+	wanted := k.Wanted()
+	if toml {
+		wanted = k.wantedTOML()
 	}
-	if k.Kind == Word && toml {
-		notes = append(notes, strings.ToUpper(k.Wanted()[:1])+k.Wanted()[1:])
+	notes := []string{capital(k.Help)}
+	if k.Kind != Bool && k.Kind != String && k.Kind != X64 {
+		notes = append(notes, capital(wanted))
 	}
 	if k.Unset != "" {
 		notes = append(notes, "Not chosen: "+k.Unset)
@@ -103,6 +104,9 @@ func (k *Key) comments(toml bool) string {
 	}
 	return wrap("# ", strings.Join(notes, ". ")+".", 100)
 }
+
+// capital begins a sentence.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // wrap breaks a text into lines behind a prefix.
 func wrap(prefix, text string, width int) string {
