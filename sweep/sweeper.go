@@ -349,12 +349,14 @@ func follow(t *topo.Topo, p *mad.Packet) topo.NodeIdx {
 	return n
 }
 
-// Steps calls visit with each step of the plan in words, in order.
-func (c *Computed) Steps(visit func(string)) {
+// Steps yields each step of the plan in words, in order.
+func (c *Computed) Steps(yield func(string) bool) {
+	defer c.Plan.Rewind()
 	for more := true; more; more = c.Plan.Advance() {
 		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {
-			visit(c.Plan.Tell(st))
+			if !yield(c.Plan.Tell(st)) {
+				return
+			}
 		}
 	}
-	c.Plan.Rewind()
 }

@@ -536,7 +536,9 @@ func TestSteps(t *testing.T) {
 	c := b.Job().Run(context.Background())
 	var shown [2][]string
 	for i := range shown {
-		c.Steps(func(s string) { shown[i] = append(shown[i], s) })
+		for s := range c.Steps {
+			shown[i] = append(shown[i], s)
+		}
 	}
 	if len(shown[0]) < 50 || !slices.Equal(shown[0], shown[1]) {
 		t.Errorf("%d and %d steps", len(shown[0]), len(shown[1]))

@@ -73,10 +73,10 @@ func (d *display) up(u manager.Up) {
 func (d *display) plan(s manager.Show) {
 	d.clear()
 	n := 0
-	s.Computed.Steps(func(step string) {
+	for step := range s.Computed.Steps {
 		fmt.Fprintln(d.w, step)
 		n++
-	})
+	}
 	fmt.Fprintf(d.w, "%d Sets would be sent; nothing was written\n", n)
 }
 

@@ -197,13 +197,13 @@ func TestDryRun(t *testing.T) {
 			t.Fatalf("exited %v, %v, %d plans", m.Exited, m.Err, len(m.shown))
 		}
 		announces, others := 0, 0
-		m.shown[0].Steps(func(step string) {
+		for step := range m.shown[0].Steps {
 			if _, what, _ := strings.Cut(step, ": "); strings.HasPrefix(what, "MasterSMLID") && !strings.Contains(step, "Armed") {
 				announces++
 			} else {
 				others++
 			}
-		})
+		}
 		if ruled && (announces != len(n.Nodes) || others > 0) || !ruled && others < len(n.Nodes) {
 			t.Errorf("ruled %v: %d steps tell who is master, %d do more", ruled, announces, others)
 		}

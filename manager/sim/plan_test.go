@@ -34,8 +34,7 @@ func (w *watched) plan(s manager.Sweep) (steps []string, err error) {
 	if answers[0].Err != nil {
 		return nil, answers[0].Err
 	}
-	answers[0].Computed.Steps(func(step string) { steps = append(steps, step) })
-	return steps, nil
+	return slices.Collect(answers[0].Computed.Steps), nil
 }
 
 // misinform has a port believe in another manager: no trap tells of that.
