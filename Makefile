@@ -26,7 +26,12 @@ check: deps fabcheck
 fuzz-short:
 	.ci/fuzz 5s
 
-bench:
+# OpenSM and ibsm side by side, some minutes.
+bench: build deps
+	bin/ibfabric bench
+
+# The benchmarks of the packages.
+microbench:
 	go test -run '^$$' -bench . ./...
 
 deps:
@@ -38,4 +43,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build test proof check fuzz-short bench deps fabcheck
+.PHONY: build test proof check fuzz-short bench microbench deps fabcheck

@@ -74,7 +74,8 @@ type benchPlace struct {
 	cancel context.CancelFunc
 	ended  chan error
 
-	firstSet, firstTable, lastTable time.Duration // in the fabric's time, 0 none
+	// Of the run, in the fabric's time, 0 for none. They belong to the server's turn.
+	start, firstSet, firstTable, lastTable time.Duration
 }
 
 // newBenchPlace powers up a fresh fabric.
@@ -141,19 +142,16 @@ func (p *benchPlace) run(ctx context.Context, m manager, kind, keep string) (mea
 	cmd := exec.Command(m.argv[0], append(m.argv[1:len(m.argv):len(m.argv)], "-f", log)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+p.sock, "SIM_HOST="+p.host, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var start time.Duration
 	p.server.Do(func(f *fabric.Fabric) {
 		f.ResetStats()
-		start = f.Now()
+		p.start, p.firstSet, p.firstTable, p.lastTable = f.Now(), 0, 0, 0
 	})
-	p.firstSet, p.firstTable, p.lastTable = 0, 0, 0
 	if err := cmd.Start(); err != nil {
 		return r, err
 	}
 	died := make(chan error, 1)
 	go func() { died <- cmd.Wait() }()
-	end, err := p.await(ctx, died, log, kind == "takeover", &r)
+	err = p.await(ctx, died, log, kind == "takeover", &r)
 	if err == nil {
 		r.Memory, err = peakMemory(cmd.Process.Pid)
 	}
@@ -164,25 +162,23 @@ func (p *benchPlace) run(ctx context.Context, m manager, kind, keep string) (mea
 	<-died
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	r.User, r.System = seconds(time.Duration(usage.Utime.Nano())), seconds(time.Duration(usage.Stime.Nano()))
-	r.Wall = seconds(end - start)
-	r.Phases = p.phases(start, end)
 	return r, p.awaitFarewell(ctx)
 }
 
-// await looks at the fabric until the manager's work is done, and reads the counters
-// in the same moment.
-func (p *benchPlace) await(ctx context.Context, died <-chan error, log string, sayUp bool, r *measurement) (end time.Duration, err error) {
+// await looks at the fabric until the manager's work is done, and reads clock and
+// counters in the same moment.
+func (p *benchPlace) await(ctx context.Context, died <-chan error, log string, sayUp bool, r *measurement) error {
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	late := time.After(benchTimeout)
 	for {
 		select {
 		case <-ctx.Done():
-			return 0, errors.New("interrupted")
+			return errors.New("interrupted")
 		case err := <-died:
-			return 0, fmt.Errorf("it ended before its work was done: %v", err)
+			return fmt.Errorf("it ended before its work was done: %v", err)
 		case <-late:
-			return 0, fmt.Errorf("its work is not done after %v", benchTimeout)
+			return fmt.Errorf("its work is not done after %v", benchTimeout)
 		case <-look.C:
 		}
 		if sayUp && !saysUp(log) {
@@ -191,11 +187,11 @@ func (p *benchPlace) await(ctx context.Context, died <-chan error, log string, s
 		done := false
 		p.server.Do(func(f *fabric.Fabric) {
 			if done = isUp(f); done {
-				end, r.SMPs = f.Now(), countSMPs(f.Stats())
+				r.Wall, r.Phases, r.SMPs = seconds(f.Now()-p.start), p.phases(f.Now()), countSMPs(f.Stats())
 			}
 		})
 		if done {
-			return end, nil
+			return nil
 		}
 	}
 }
@@ -213,7 +209,7 @@ func (p *benchPlace) awaitFarewell(ctx context.Context) error {
 }
 
 // phases cuts the time of a run. A takeover may write nothing.
-func (p *benchPlace) phases(start, end time.Duration) (x phases) {
+func (p *benchPlace) phases(end time.Duration) phases {
 	set, table, last := p.firstSet, p.firstTable, p.lastTable
 	if set == 0 {
 		set = end
@@ -221,7 +217,7 @@ func (p *benchPlace) phases(start, end time.Duration) (x phases) {
 	if table == 0 {
 		table, last = end, end
 	}
-	return phases{seconds(set - start), seconds(table - set), seconds(last - table), seconds(end - last)}
+	return phases{seconds(set - p.start), seconds(table - set), seconds(last - table), seconds(end - last)}
 }
 
 func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

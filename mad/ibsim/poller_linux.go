@@ -2,15 +2,16 @@ package ibsim
 
 import (
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// poller waits for sockets. Only wake may be called while another goroutine is in
-// wait.
+// poller waits for sockets. wake may be called from anywhere at any time.
 type poller struct {
 	fd     int
-	bell   [2]int // a pipe: what is written to it ends a wait
+	mu     sync.Mutex // guards the writing end of bell
+	bell   [2]int     // a pipe: what is written to it ends a wait; -1 when closed
 	events []syscall.EpollEvent
 	ready  []readiness
 }
@@ -94,12 +95,21 @@ func (p *poller) nap(d time.Duration) {
 	}
 }
 
-func (p *poller) wake() { syscall.Write(p.bell[1], []byte{0}) }
+func (p *poller) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bell[1] >= 0 {
+		syscall.Write(p.bell[1], []byte{0})
+	}
+}
 
 func (p *poller) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	syscall.Close(p.fd)
 	syscall.Close(p.bell[0])
 	syscall.Close(p.bell[1])
+	p.bell[1] = -1
 }
 
 func datagramSocket(family int) (int, error) {
