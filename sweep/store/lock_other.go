@@ -1,0 +1,10 @@
+//go:build !unix
+
+package store
+
+import (
+	"errors"
+	"os"
+)
+
+func flock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
