@@ -209,3 +209,54 @@ func TestTenClients(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestFaults: what the commands do reaches OpenSM by traps alone, for it sweeps at no
+// other time, and what it does about it carries packets again.
+func TestFaults(t *testing.T) {
+	n, err := loadNet("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, sock := startServer(t, "fattree:k=4")
+	startOpenSM(t, sock, firstHost(n))
+	c := &console{server: server}
+	await := func(line, want string) {
+		t.Helper()
+		look := time.NewTicker(lookFor)
+		defer look.Stop()
+		late := time.After(time.Minute)
+		for answer := ""; !strings.HasPrefix(answer, want); {
+			select {
+			case <-late:
+				t.Fatalf("%s: %s\nwant %s", line, answer, want)
+			case <-look.C:
+				answer, _ = c.command(line)
+			}
+		}
+	}
+	for _, fault := range []struct {
+		lines []string
+		links int // that are left
+	}{
+		{[]string{"link down leaf-02 3"}, 47},
+		{[]string{"link up leaf-02 3"}, 48},
+		{[]string{"reboot leaf-03"}, 48},
+		{[]string{`reboot "host-09 mlx5_0"`}, 48},
+		{[]string{"node down agg-02"}, 44},
+		{[]string{"node up agg-02"}, 48},
+		{[]string{"recable leaf-02 1 leaf-02 2"}, 47}, // a cable from a switch to itself, and two hosts without
+		{[]string{"recable leaf-02 1 H-b83fd20300a00020 1", "recable leaf-02 2 H-b83fd20300a00030 1"}, 48},
+	} {
+		for _, line := range fault.lines {
+			if _, err := c.command(line); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+		}
+		await("state", fmt.Sprintf("active %d of %d links", fault.links, fault.links))
+		await("probe 1000", "arrived 1000 of 1000")
+	}
+	counters, _ := c.command("counters")
+	if !strings.Contains(counters, "smp TrapRepress Notice") {
+		t.Errorf("no trap was answered:\n%s", counters)
+	}
+}

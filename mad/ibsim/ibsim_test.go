@@ -57,7 +57,6 @@ type simulator struct {
 func startSimulator(t testing.TB, topology string, args ...string) *simulator {
 	t.Helper()
 	s := launchSimulator(t, topology, args...)
-	// It reads the console once its sockets are there.
 	s.command(t, "Start")
 	return s
 }
@@ -94,6 +93,9 @@ func launchSimulator(t testing.TB, topology string, args ...string) *simulator {
 	})
 	t.Cleanup(s.kill)
 	s.prompts = bufio.NewReader(out)
+	s.waitFor(t, "sim (inactive)>")
+	// Its first prompt comes before its sockets; it obeys when they are there.
+	fmt.Fprintln(s.console, "Verbose 0")
 	s.waitFor(t, "sim (inactive)>")
 	return s
 }
