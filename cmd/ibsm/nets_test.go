@@ -81,6 +81,15 @@ func (n *netFile) hosts() []string {
 	return ids
 }
 
+// description is that of a node; named is the id of the one with a description.
+func (n *netFile) description(id string) string {
+	return n.nodes[slices.IndexFunc(n.nodes, func(node node) bool { return node.id == id })].desc
+}
+
+func (n *netFile) named(desc string) (id string) {
+	return n.nodes[slices.IndexFunc(n.nodes, func(node node) bool { return node.desc == desc })].id
+}
+
 // between are the ends of cables between switches.
 func (n *netFile) between() []cable {
 	hosts := n.hosts()
