@@ -63,7 +63,7 @@ func TestTakeover(t *testing.T) {
 			if at == 0 && len(m.ups) > 0 && m.ups[0].Sets[smp.AttrLinearForwardingTable]+m.ups[0].Sets[smp.AttrSwitchInfo] > 0 {
 				t.Error("Sets of a takeover:", m.ups[0].SetsText())
 			}
-			if b.sets(); m.sweep(manager.Heavy).Sets[smp.AttrPortInfo] > 0 {
+			if m.sweep(manager.Heavy).Sets[smp.AttrPortInfo] > 0 {
 				t.Error("a sweep after a takeover sets ports")
 			}
 		})
