@@ -1,0 +1,186 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/manager"
+	"ibsm/sweep/view"
+)
+
+// Config of a Desk.
+type Config struct {
+	Version string
+	Engine  string
+	Where   func() string // the port that the manager runs at
+	// Asks is where the manager takes orders from.
+	Asks chan<- manager.Sweep
+	// Events is what the manager's log is kept in; may be nil.
+	Events *ctl.Ring
+}
+
+// Desk is the ctl.Source and ctl.Planner of a manager, or of several that run one after
+// the other at a port. Tell, Serve and Wait are for who runs them, the other methods for
+// any number of goroutines.
+type Desk struct {
+	cfg     Config
+	started time.Time
+	shell   atomic.Pointer[manager.Shell] // nil while none runs
+	seen    atomic.Pointer[subnet]        // made of the view that was asked for last
+
+	mu      sync.Mutex // guards the following
+	waiting string     // why there is no port
+	sweep   *ctl.SweepStatus
+	planned chan manager.Planned // who waits for a plan; nil when nobody does
+}
+
+// New returns a Desk without a manager.
+func New(cfg Config) *Desk { return &Desk{cfg: cfg, started: time.Now()} }
+
+// Serve shows a manager that is about to run.
+func (d *Desk) Serve(s *manager.Shell) {
+	d.mu.Lock()
+	d.waiting = ""
+	d.mu.Unlock()
+	d.shell.Store(s)
+}
+
+// Wait shows that no manager runs, and why.
+func (d *Desk) Wait(reason string) {
+	d.shell.Store(nil)
+	d.seen.Store(nil)
+	d.mu.Lock()
+	d.waiting = reason
+	d.mu.Unlock()
+	d.Tell(manager.Planned{Err: errNoManager})
+}
+
+var errNoManager = errors.New("no manager runs now")
+
+// Tell takes what a manager tells. It does not block.
+func (d *Desk) Tell(a manager.Action) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch a := a.(type) {
+	case manager.Up:
+		d.sweep = &ctl.SweepStatus{
+			Ended: time.Now(), Seconds: a.Took.Seconds(), Up: !a.Errors, Sets: a.SetsText(),
+			Failures: a.Failures, Cut: a.Cut, Lost: a.Bad, Longest: a.Longest,
+		}
+	case manager.Planned:
+		if d.planned != nil {
+			d.planned <- a // it has room for one
+			d.planned = nil
+		}
+	}
+}
+
+// view is what the manager has published; nil for nothing.
+func (d *Desk) view() *view.View {
+	if s := d.shell.Load(); s != nil {
+		return s.View()
+	}
+	return nil
+}
+
+// subnet is the view, with what is made of it once.
+func (d *Desk) subnet() *subnet {
+	v := d.view()
+	if v == nil {
+		return nil
+	}
+	if s := d.seen.Load(); s != nil && s.view == v {
+		return s
+	}
+	s := newSubnet(v)
+	d.seen.Store(s)
+	return s
+}
+
+// Subnet is what was published last.
+func (d *Desk) Subnet() ctl.Subnet {
+	if s := d.subnet(); s != nil {
+		return s
+	}
+	return nil
+}
+
+// Status is the manager in short.
+func (d *Desk) Status() *ctl.Status {
+	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, Where: d.cfg.Where(), Engine: d.cfg.Engine, SMs: []ctl.SM{}}
+	if d.cfg.Events != nil {
+		st.Events = d.cfg.Events.Last()
+	}
+	d.mu.Lock()
+	st.Waiting, st.Sweep = d.waiting, d.sweep
+	d.mu.Unlock()
+	shell := d.shell.Load()
+	if shell == nil {
+		return st
+	}
+	stats := shell.Stats()
+	st.State, st.Phase, st.Reign = stats.State.String(), stats.Phase.String(), stats.Reign
+	if s := d.subnet(); s != nil {
+		st.Subnet, st.SMs = s.status, s.managers()
+	}
+	return st
+}
+
+// orders are the sweeps that carry them out.
+var orders = map[ctl.Order]manager.Sweep{ctl.LightSweep: manager.Light, ctl.HeavySweep: manager.Heavy, ctl.Reroute: manager.Reroute}
+
+// Order hands an order on.
+func (d *Desk) Order(ctx context.Context, o ctl.Order) error { return d.ask(ctx, orders[o]) }
+
+func (d *Desk) ask(ctx context.Context, s manager.Sweep) error {
+	if d.shell.Load() == nil {
+		return fmt.Errorf("%w: the manager waits for its port", ctl.ErrNotNow)
+	}
+	if v := d.view(); v == nil {
+		return fmt.Errorf("%w: the manager is not master, or its first sweep has not ended", ctl.ErrNotNow)
+	}
+	select {
+	case d.cfg.Asks <- s:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the manager does not take orders", ctl.ErrNotNow)
+	}
+}
+
+// Plan has the manager make a plan, and returns its steps.
+func (d *Desk) Plan(ctx context.Context, reroute bool) (iter.Seq[string], error) {
+	answer := make(chan manager.Planned, 1)
+	d.mu.Lock()
+	if d.planned != nil {
+		d.mu.Unlock()
+		return nil, fmt.Errorf("%w: another plan is being made", ctl.ErrNotNow)
+	}
+	d.planned = answer
+	d.mu.Unlock()
+	what := manager.Plan
+	if reroute {
+		what = manager.PlanReroute
+	}
+	if err := d.ask(ctx, what); err != nil {
+		d.mu.Lock()
+		d.planned = nil
+		d.mu.Unlock()
+		return nil, err
+	}
+	select {
+	case p := <-answer:
+		if p.Err != nil {
+			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
+		}
+		return p.Computed.Steps, nil
+	case <-ctx.Done(): // the answer still comes, and the next who asks is not to take it for his
+		return nil, ctx.Err()
+	}
+}
