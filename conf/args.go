@@ -101,7 +101,7 @@ func (p *argParser) long(written, text string) {
 	dashes := written[:len(written)-len(text)]
 	switch {
 	case len(found) == 0:
-		p.wrong("unrecognized option %s%s", dashes+clean(name), didYouMean(name, optionNames()))
+		p.wrong("unrecognized option %s%s", dashes+clean(name), didYouMean("--"+name, optionNames()))
 		return
 	case len(found) > 1:
 		var could []string
@@ -159,7 +159,7 @@ func clean(text string) string {
 
 func optionNames() (all []string) {
 	for _, o := range options {
-		all = append(all, o.Long)
+		all = append(all, "--"+o.Long)
 	}
 	return all
 }

@@ -146,7 +146,10 @@ func TestSameAsOpenSM(t *testing.T) {
 func written(conf, name string) Value {
 	_, after, _ := strings.Cut("\n"+conf, "\n"+name+" ")
 	text, _, _ := strings.Cut(after, "\n")
-	return Value{Text: strings.TrimSuffix(text, null), Unset: text == null}
+	if text == null {
+		return Value{Unset: true}
+	}
+	return Value{Text: text}
 }
 
 // randomFile is some lines, most of them good.

@@ -44,6 +44,9 @@ func (c *Config) set(g Given, report *Report) {
 		report.wrongOption(g, k, err)
 		return
 	}
+	if n, err := parseNumber(g.Value, 64); err == nil && n == v.Num && k.Kind.numeric() && octal(g.Value) {
+		report.add(Warning, commandLine, k.Name, "%s: a leading 0 makes it octal, %d", g, v.Num)
+	}
 	c.option(g.Key, v)
 }
 
@@ -54,13 +57,17 @@ func (c *Config) option(name string, v Value) {
 
 // debug sets what the old numbers of -d mean.
 func (c *Config) debug(g Given, report *Report) {
-	meanings := map[string]string{"0": "ignore_other_sm", "1": "single_thread", "2": "force_log_flush", "3": "disable_multicast"}
-	name, ok := meanings[g.Value]
-	if !ok {
-		report.add(Warning, commandLine, "", "%s: Unknown debug option ignored; known are 0, 1, 2 and 3", g)
-		return
+	meanings := []string{"ignore_other_sm", "single_thread", "force_log_flush", "disable_multicast"}
+	n, err := parseNumber(g.Value, 32)
+	switch {
+	case err != nil:
+		report.add(Refusal, commandLine, "", "%s: %v; want 0 to 3", g, err)
+		(*report)[len(*report)-1].Status = 2
+	case n >= uint64(len(meanings)):
+		report.add(Warning, commandLine, "", "%s: Unknown debug option %d ignored; known are 0 to 3", g, n)
+	default:
+		c.option(meanings[n], Value{Num: 1})
 	}
-	c.option(name, Value{Num: 1})
 }
 
 // fromOption is the value that an option gives to its setting.
@@ -83,11 +90,14 @@ func (k *Key) fromOption(g Given) (Value, error) {
 			n = noBound
 		}
 		return Value{Num: n}, err
-	case k.Kind == String:
-		if strings.ContainsRune(text, 0) {
-			return Value{}, errors.New("zero byte")
+	case g.Long == "max_reverse_hops", g.Long == "perfmgr_sweep_time_s": // in base 10 alone
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			return Value{}, errNotNumeric
 		}
-		return Value{Text: text, Unset: text == null}, nil
+		return k.number(int64(n), nil)
+	case strings.ContainsRune(text, 0):
+		return Value{}, errors.New("zero byte")
 	}
 	v, err := k.parse(text, Value{})
 	if err == nil && g.Long == "sweep" && v.Num > maxSweep {

@@ -1,0 +1,241 @@
+package conf
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// nowhere is an environment with these files.
+func nowhere(files map[string]string) Environment {
+	return Environment{
+		Getenv: func(string) string { return "" },
+		ReadFile: func(name string) ([]byte, error) {
+			src, ok := files[name]
+			if !ok {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(src), nil
+		},
+	}
+}
+
+func TestParseArgs(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		given string // options as given, joined by commas
+		stray string
+		wrong string // in the report
+	}{
+		{args: "-s 5 --sweep 6 --sweep=7 -sweep 8 -sweep=9 -s10", given: "-s 5,--sweep 6,--sweep 7,--sweep 8,--sweep 9,-s 10"},
+		{args: "-or", given: "-o,-r"},
+		{args: "-once", given: "--once"},
+		{args: "--rout updn", given: "--routing_engine updn"},
+		{args: "-rf x", given: "-r,-f x"},
+		{args: "-D0x43", given: "-D 0x43"},
+		{args: "-vvv -V", given: "-v,-v,-v,-V"},
+		{args: "-x -y", given: "-x,-y"},
+		{args: "-Rupdn,minhop", given: "-R updn,minhop"},
+		{args: "-J p -O q --dimn q", given: "-J p,-O q,--dimn_ports_file q"},
+		{args: "a -o b -- -r", given: "-o", stray: "a b -r"},
+		{args: "- -o", given: "-o", stray: "-"},
+		{args: "-s -1", given: "-s -1"},
+		{args: "--fabric fattree:k=8 --dry-run", given: "--fabric fattree:k=8,--dry-run"},
+		{args: "-fabric x", given: "-f abric", stray: "x"},
+		{args: "--fab x", wrong: "unrecognized option --fab", stray: "x"},
+		{args: "--ro x", wrong: "option --ro is ambiguous: --routing_engine, --root_guid_file", stray: "x"},
+		{args: "--sweeep 5", wrong: "unrecognized option --sweeep; did you mean --sweep?", stray: "5"},
+		{args: "--routing-engin x", wrong: "did you mean --routing_engine?", stray: "x"},
+		{args: "--once=1", wrong: "option --once takes no argument"},
+		{args: "-s", wrong: "option -s needs an argument: SECONDS"},
+		{args: "--lmc", wrong: "option --lmc needs an argument: N"},
+		{args: "-oj", given: "-o", wrong: "unrecognized option -j in -oj"},
+	} {
+		given, stray, report := ParseArgs(strings.Fields(c.args))
+		var got []string
+		for _, g := range given {
+			got = append(got, g.String())
+		}
+		if strings.Join(got, ",") != c.given || strings.Join(stray, " ") != c.stray {
+			t.Errorf("%s: options %q, stray %q; want %q and %q", c.args, got, stray, c.given, c.stray)
+		}
+		if err := report.Err(Start); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: %v; want %q", c.args, err, c.wrong)
+		}
+		if c.wrong != "" && report.Status(Start) != 2 {
+			t.Errorf("%s: exit status %d", c.args, report.Status(Start))
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		key    string
+		want   string
+		status int // of a refused start
+	}{
+		{"-g 2c9", "guid", "0x00000000000002c9", 0},
+		{"-g 0x2c9", "guid", "0x00000000000002c9", 0},
+		{"-g 2cg", "guid", "0x0000000000000000", 2},
+		{"-k 10", "sm_key", "0x0000000000000010", 0},
+		{"--cc_key 0x1", "cc_key", "0x0000000000000001", 0},
+		{"-l 8", "lmc", "0", 255},
+		{"-l x", "lmc", "0", 2},
+		{"-p 16", "sm_priority", "0", 255},
+		{"--sm_sl 16", "sm_sl", "0", 255},
+		{"--lash_start_vl 16", "lash_start_vl", "0", 255},
+		{"--nue_max_num_vls 16", "nue_max_num_vls", "1", 255},
+		{"-s 4294", "sweep_interval", "4294", 0},
+		{"-s 4295", "sweep_interval", "10", 0},
+		{"-s 10s", "sweep_interval", "10", 2},
+		{"-t 0", "transaction_timeout", "200", 0},
+		{"-n 0", "max_wire_smps", "2147483647", 0},
+		{"-e", "accum_log_file", "FALSE", 0},
+		{"-y", "exit_on_fatal", "FALSE", 0},
+		{"-v", "log_flags", "0x07", 0},
+		{"-v -v", "log_flags", "0x0f", 0},
+		{"-V", "force_log_flush", "TRUE", 0},
+		{"-d 0", "ignore_other_sm", "TRUE", 0},
+		{"-d 10", "ignore_other_sm", "FALSE", 0},
+		{"-N -Z in", "part_enforce", "off", 0},
+		{"-Z maybe", "part_enforce", "both", 2},
+		{"-q telnet", "console", "off", 0},
+		{"-R ftree,updn", "routing_engine", "ftree,updn", 0},
+		{"-R ftre", "routing_engine", null, 2},
+		{"-p 3 -p 4", "sm_priority", "4", 0},
+		{"--ar_mode disable", "ar_mode", "disable", 0},
+		{"--ar_mode enable", "ar_mode", "hold", 2},
+	} {
+		l := Load(strings.Fields(c.args), nowhere(nil))
+		if got := Find(c.key).Format(l.Setting(c.key).Value); got != c.want || l.Report.Status(Start) != c.status {
+			t.Errorf("%s: %s %s, exit status %d; want %s and %d", c.args, c.key, got, l.Report.Status(Start), c.want, c.status)
+		}
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	files := nowhere(map[string]string{
+		"a":                       "lmc 1\nsm_priority 1\ndump_files_dir /file",
+		"b":                       "lmc 2",
+		"/etc/opensm/opensm.conf": "sm_priority 9",
+		"/etc/rdma/opensm.conf":   "sm_priority 10",
+	})
+	files.Getenv = func(name string) string { return map[string]string{"OSM_TMP_DIR": "/env"}[name] }
+	for _, c := range []struct{ args, priority, lmc, dir string }{
+		{"-F b -p 3 --config a", "3", "1", "/file"}, // the last -F wins, wherever it stands
+		{"-F b", "0", "2", "/env"},
+		{"--dump_files_dir /option -F a", "1", "1", "/option"},
+		{"", "9", "0", "/env"},
+		{"-F missing", "0", "0", "/env"},
+	} {
+		l := Load(strings.Fields(c.args), files)
+		for key, want := range map[string]string{"sm_priority": c.priority, "lmc": c.lmc, "dump_files_dir": c.dir} {
+			if got := Find(key).Format(l.Setting(key).Value); got != want {
+				t.Errorf("%s: %s is %s, want %s", c.args, key, got, want)
+			}
+		}
+	}
+	if l := Load([]string{"-F", "missing"}, files); l.Report.Err(Strict) == nil || l.Report.Err(Start) != nil {
+		t.Error("a file that is named and missing must be told, and refused under strict alone")
+	}
+	files.ReadFile = func(string) ([]byte, error) { return nil, errors.New("no permission") }
+	if l := Load(nil, files); l.Report.Err(Start) == nil {
+		t.Error("a file that cannot be read is passed over")
+	}
+}
+
+// TestArgsSameAsOpenSM gives random command lines to both.
+func TestArgsSameAsOpenSM(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	empty := write(t, "empty.conf", nil)
+	clean, refused := 0, 0
+	for range rounds(100) {
+		args := randomArgs(random)
+		if strings.ContainsAny(strings.Join(args, ""), "\x00\n") {
+			continue // no program can be given the one, and OpenSM does not write the other
+		}
+		given, _, report := ParseArgs(args)
+		l := Load(append([]string{"-F", empty}, args...), nowhere(map[string]string{empty: ""}))
+		own := slices.ContainsFunc(given, func(g Given) bool {
+			return g.Own || g.Long == "help" || g.Long == "version" || g.Long == "config" || g.Long == "create-config" || g.Short == 'J'
+		})
+		if own || report.Err(Start) == nil && l.Report.Err(Reload) != nil || slices.Contains(args, "--") {
+			continue
+		}
+		said, theirs := opensm(t, append([]string{"-F", empty}, args...)...)
+		if report.Err(Start) != nil {
+			refused++
+			if theirs != "" && !strings.Contains(report.Err(Start).Error(), "-J") {
+				t.Fatalf("%q: refused (%v), and OpenSM takes it:\n%s", args, report.Err(Start), said)
+			}
+			continue
+		}
+		clean++
+		judge, _ := FromFile("theirs.conf", []byte(theirs))
+		for i := range table {
+			k := &table[i]
+			got, want := l.settings[i].Value, judge.settings[i].Value
+			if k.Kind == String {
+				want = written(theirs, k.Name)
+			}
+			if k.Name == "guid" && want.Num == 1<<64-1 {
+				want.Num = 0 // -g 0 asks which port, and OpenSM writes that so
+			}
+			// OpenSM turns the bytes of a CC_Key round, and makes 0 of numbers that fill 32 bits.
+			faulty := k.Name == "cc_key" || k.Name == "scatter_ports" && got.Num > 0x7fffffff
+			if got != want && !k.Own && !faulty {
+				t.Fatalf("%q: %s: %+v, OpenSM has %+v\nand said\n%s", args, k.Name, got, want, said)
+			}
+		}
+	}
+	if clean < rounds(100)/10 || refused < rounds(100)/20 {
+		t.Errorf("only %d command lines without a fault and %d with one", clean, refused)
+	}
+}
+
+func randomArgs(random *rand.Rand) (args []string) {
+	for range 1 + random.IntN(4) {
+		o := &options[random.IntN(len(options))]
+		if o.Own || o.Long == "help" || o.Long == "version" || o.Long == "config" || o.Long == "create-config" {
+			continue
+		}
+		value := "3"
+		if k := Find(o.Key); k != nil && o.Arg != "" {
+			if value = randomText(random, k); value == "" {
+				value = "x"
+			}
+		}
+		name := "--" + o.Long
+		switch random.IntN(6) {
+		case 0:
+			name = name[1:]
+		case 1:
+			name = name[:2+1+random.IntN(len(name)-2)]
+		case 2:
+			if o.Short != 0 {
+				name = "-" + string(o.Short)
+			}
+		case 3:
+			if o.Short != 0 && o.Arg == "" {
+				name = "-o" + string(o.Short)
+			}
+		}
+		switch {
+		case o.Arg == "":
+			args = append(args, name)
+		case random.IntN(3) == 0:
+			args = append(args, name+"="+value)
+		default:
+			args = append(args, name, value)
+		}
+		if random.IntN(10) == 0 {
+			last := len(args) - 1
+			args[last] = string(mutate(random, []byte(args[last])))
+		}
+	}
+	return args
+}
