@@ -54,9 +54,10 @@ func (c *Config) reconcile(report *Report) {
 func (c *Config) comment(report *Report) {
 	for i := range table {
 		k, s := &table[i], &c.settings[i]
-		switch {
-		case k.Effect == NotYet && s.Source != FromDefault && s.Source != FromEnvironment && s.Value != k.standard():
+		if k.Effect == NotYet && s.Source != FromDefault && s.Source != FromEnvironment && s.Value != k.standard() {
 			report.add(Note, s.Position, k.Name, "%s has no effect in this version", k.Name)
+		}
+		switch {
 		case strings.HasSuffix(k.Name, "_sl2vl") && c.Bool("qos"):
 			c.checkSL2VL(k, s, report)
 		case strings.Contains(k.Name, "_vlarb_") && c.Bool("qos"):

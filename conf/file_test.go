@@ -1,0 +1,198 @@
+package conf
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// finding is what a line or file leads to: severity and text of all findings.
+func findings(r Report) string {
+	var all []string
+	for _, f := range r {
+		all = append(all, f.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+// mistake is a file, and a part of each finding it must lead to.
+type mistake struct {
+	src  string
+	want []string
+}
+
+func (m mistake) test(t *testing.T, name string) {
+	t.Helper()
+	f := ReadFile(name, []byte(m.src))
+	if len(f.Report) != len(m.want) {
+		t.Errorf("%q: %d findings, want %d:\n%s", m.src, len(f.Report), len(m.want), findings(f.Report))
+		return
+	}
+	for i, w := range m.want {
+		if got := f.Report[i].String(); !strings.Contains(got, w) {
+			t.Errorf("%q: %s\nwant %s", m.src, got, w)
+		}
+	}
+}
+
+func TestMistakesOpenSM(t *testing.T) {
+	for _, m := range []mistake{
+		{"\n\t lmc  9", []string{"f.conf:2:8: error: lmc \"9\": value out of range; want a number, 0 to 7"}},
+		{"lmc 010", []string{"f.conf:1:5: error: lmc"}},
+		{"sm_priority 010", []string{"f.conf:1:13: warning: sm_priority 010: a leading 0 makes it octal, 8"}},
+		{"sm_priority 16", []string{"mistake: sm_priority \"16\": value out of range"}},
+		{"sm_priority x", []string{"mistake: sm_priority \"x\": expected numeric input"}},
+		{"guid 0002c9030000abcd", []string{"error: guid \"0002c9030000abcd\": expected numeric input: a hexadecimal number begins with 0x"}},
+		{"subnet_prefix -1", []string{"error: subnet_prefix"}},
+		{"m_key", []string{"f.conf:1:1: error: m_key \"\""}},
+		{"m_key_protection_level 4", []string{"error: m_key_protection_level"}},
+		{"sweep_interval = 5", []string{"mistake: sweep_interval \"= 5\": expected numeric input: opensm.conf has no =; write sweep_interval 5"}},
+		{"sweep_interval=5", []string{"warning: Unrecognized token: \"sweep_interval=5\": no key of OpenSM; opensm.conf has no =: write sweep_interval and its value"}},
+		{"sweep_intervall 5", []string{"f.conf:1:1: warning: Unrecognized token: \"sweep_intervall\": no key of OpenSM; did you mean sweep_interval?"}},
+		{"exit_on_fatal true", []string{"mistake: exit_on_fatal \"true\": OpenSM reads this as FALSE; want TRUE or FALSE"}},
+		{"qos 1", []string{"OpenSM reads this as FALSE"}},
+		{"qos yes", []string{"OpenSM reads this as FALSE"}},
+		{"qos", []string{"OpenSM reads this as FALSE"}},
+		{"qos no\nqos false\nqos 0", nil},
+		{"allow_both_pkeys true", []string{"error: allow_both_pkeys \"true\": OpenSM reads this as FALSE"}},
+		{"routing_engine ftre,minhop", []string{"error: routing_engine \"ftre,minhop\": \"ftre\" is none of them; did you mean ftree?"}},
+		{"part_enforce inn", []string{"error: part_enforce \"inn\": not a known word; did you mean in?"}},
+		{"console telnet", []string{"mistake: console \"telnet\": not a known word"}},
+		{"virt_enabled 2", []string{"note: virt_enabled is a key of NVIDIA's manager: virtual ports are left as they are found"}},
+		{"sharp_anything 2", []string{"note: sharp_anything is a key of NVIDIA's manager"}},
+		{"ar_mode 1", []string{"warning: ar_mode 1: a number is of NVIDIA's manager"}},
+		{"ar_mode disable", nil},
+		{"cc_ca_cong_setting_ccti_timer 16 1", []string{"invalid SL specified"}},
+		{"cc_ca_cong_setting_ccti_timer 3", []string{"value must be specified in addition to SL"}},
+		{"cc_sw_cong_setting_victim_mask 0xg", []string{"invalid hex digit in bitmask"}},
+		{"cc_sw_cong_setting_victim_mask " + strings.Repeat("f", 65), []string{"invalid length bitmask"}},
+		{"cc_cct 1", []string{"invalid CCT entry"}},
+		{"log_prefix a\x00b", []string{"mistake: log_prefix \"a\\x00b\": zero byte"}},
+		{"log_prefix " + strings.Repeat("a", maxLine), []string{"warning: line of", "OpenSM cuts a line so long"}},
+		{"qos TRUE # " + strings.Repeat("a", maxLine), []string{"warning: line of"}},
+		{"impose lmc", []string{"error: impose lmc: the file has no value for it"}},
+		{"impose lmcc", []string{"error: impose \"lmcc\": no key of OpenSM; did you mean lmc?"}},
+		{"impose lmc\nlmc 0", nil},
+		{"# lmc 9\n\n   \nlmc 1 # comment\nlmc \"2\"\nlmc '3'", nil},
+		{"x 1\ny 2", []string{"f.conf:1:1", "f.conf:2:1"}},
+	} {
+		m.test(t, "f.conf")
+	}
+}
+
+func TestMistakesTOML(t *testing.T) {
+	for _, m := range []mistake{
+		{"[subnet]\nlmc = 9", []string{"f.toml:2:7: error: subnet.lmc = 9: value out of range; want a number, 0 to 7"}},
+		{"[subnet]\nlmc = \"3\"", []string{"error: subnet.lmc = \"3\": wrong type"}},
+		{"[subnet]\nlmcc = 3", []string{"f.toml:2:8: error: unknown key \"subnet.lmcc\"; did you mean subnet.lmc?"}},
+		{"lmc = 3", []string{"f.toml:1:7: error: unknown key \"lmc\": what opensm.conf calls lmc is subnet.lmc here"}},
+		{"[subnets]\nlmc = 3", []string{"error: unknown key \"subnets\""}},
+		{"[sweep]\ninterval = 10", []string{"mistake: sweep.interval = 10: wrong type; want a time such as \"10s\", in whole seconds"}},
+		{"[sweep]\ninterval = \"1500ms\"", []string{"no multiple of 1s"}},
+		{"[sweep]\ninterval = \"-1s\"", []string{"value out of range"}},
+		{"[sweep]\ninterval = \"ten\"", []string{"no time"}},
+		{"[log]\nmax_size = \"100MB\"", []string{"no size; want a size such as \"100MiB\""}},
+		{"[port]\nguid = \"2c9\"", []string{"error: port.guid = \"2c9\": expected 0x"}},
+		{"[port]\nguid = -1", []string{"error: port.guid = -1: value out of range"}},
+		{"[routing]\nengines = [\"ftree\", \"updwn\"]", []string{"\"updwn\" is none of them; did you mean updn?"}},
+		{"[routing]\nengines = [\"ftree,updn\"]", []string{"error: routing.engines"}},
+		{"[routing]\nengines = \"ftree\"", []string{"wrong type"}},
+		{"[qos]\nenabled = \"TRUE\"", []string{"mistake: qos.enabled = \"TRUE\": wrong type; want true or false"}},
+		{"[qos.adapters]\nvlarb_high = [\"0:4\", 3]\nsl2vl = [0, 1]", nil},
+		{"[congestion.adapter]\nccti_min = [1, 256]", []string{"value out of range"}},
+		{"[subnet]\nlmc = 1979-05-27", []string{"wrong type"}},
+		{"[subnet\nlmc = 1", []string{"f.toml:2:8"}},
+		{"[subnet]\nlmc = 1\nlmc = 2", []string{"f.toml:3:"}},
+		{"[subnet]\nlmc = 1\n[sweep]\ninterval = \"1m30s\"\n[port]\nguid = 0x0002c903", nil},
+	} {
+		m.test(t, "f.toml")
+	}
+}
+
+func TestSeverities(t *testing.T) {
+	for _, c := range []struct {
+		src                   string
+		start, reload, strict bool // is it refused?
+	}{
+		{"lmc 9", true, true, true},
+		{"sm_priority 16", false, true, true},
+		{"nosuchkey 1", false, false, true},
+		{"virt_enabled 2", false, false, false},
+		{"perfmgr TRUE", false, false, false},
+	} {
+		_, r := FromFile("f.conf", []byte(c.src))
+		if start, reload, strict := r.Err(Start) != nil, r.Err(Reload) != nil, r.Err(Strict) != nil; start != c.start || reload != c.reload || strict != c.strict {
+			t.Errorf("%s: refused at start %v, reload %v, strict %v", c.src, start, reload, strict)
+		}
+		if len(r) == 0 {
+			t.Errorf("%s: nothing is said", c.src)
+		}
+	}
+}
+
+// TestChosen is the rule of Config.Chosen.
+func TestChosen(t *testing.T) {
+	for _, c := range []struct {
+		name, file, src, args string
+		want                  bool
+	}{
+		{"nothing", "f.conf", "", "", false},
+		{"OpenSM's default in opensm.conf", "f.conf", "lmc 0", "", false},
+		{"another value there", "f.conf", "lmc 1", "", true},
+		{"imposed", "f.conf", "lmc 0\nimpose lmc", "", true},
+		{"the default in ibsm.toml", "f.toml", "[subnet]\nlmc = 0", "", true},
+		{"the default as an option", "f.conf", "", "-l 0", true},
+	} {
+		l := Load(append([]string{"-F", c.file}, strings.Fields(c.args)...), nowhere(map[string]string{c.file: c.src}))
+		if got := l.Chosen("lmc"); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestAccessors(t *testing.T) {
+	c, r := FromFile("f.conf", []byte("sweep_interval 5\nlog_max_size 3\nrouting_engine ftree, updn\nqos_high_limit 7\nguid 0x2c9\n"+
+		"reassign_lids TRUE\nroot_guid_file (null)\ncc_ca_cong_setting_ccti_min 4 9\nmax_smps_timeout 7"))
+	if err := r.Err(Strict); err != nil {
+		t.Fatal(err)
+	}
+	if c.Duration("sweep_interval") != 5*time.Second || c.Duration("max_smps_timeout") != 7*time.Microsecond || c.Duration("transaction_timeout") != 200*time.Millisecond {
+		t.Error("durations")
+	}
+	if c.Size("log_max_size") != 3<<20 || c.Int("qos_high_limit") != 7 || c.Int("qos_ca_high_limit") != -1 || c.Uint("guid") != 0x2c9 || !c.Bool("reassign_lids") {
+		t.Error("numbers")
+	}
+	if l := c.List("routing_engine"); len(l) != 2 || l[1] != "updn" || c.List("qos_sl2vl") != nil || c.Text("root_guid_file") != "" || c.PerSL("cc_ca_cong_setting_ccti_min")[4] != 9 {
+		t.Error("texts and lists")
+	}
+}
+
+// TestReconcile has the cross checks whose results -c does not show.
+func TestReconcile(t *testing.T) {
+	for _, c := range []struct{ src, key, want, says string }{
+		{"m_key_protection_level 1\nm_key_lease_period 5", "m_key_lease_period", "11", "the lease ends before the next sweep"},
+		{"m_key_protection_level 1\nm_key_lease_period 60\nsweep_interval 0", "sweep_interval", "59", "need sweeps"},
+		{"m_key_protection_level 1\nm_key_lease_period 60", "m_key_lease_period", "60", ""},
+		{"transaction_timeout 900", "long_transaction_timeout", "900", "less than transaction_timeout"},
+		{"no_partition_enforcement TRUE\npart_enforce in", "part_enforce", "off", "overruled"},
+		{"max_wire_smps 0", "max_wire_smps", "2147483647", ""},
+		{"use_original_extended_sa_rates_only TRUE\nmax_rate_enum 20", "max_rate_enum", "18", "limited"},
+		{"qos TRUE\nqos_sl2vl 0,1", "qos", "TRUE", "2 VLs listed"},
+		{"qos TRUE\nqos_sl2vl 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,16", "qos", "TRUE", "want 0 to 15"},
+		{"qos TRUE\nqos_ca_vlarb_low 0:4,15:1", "qos", "TRUE", "want vl:weight"},
+		{"qos TRUE\nqos_ca_vlarb_low 0", "qos", "TRUE", "want vl:weight"},
+		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", ""},
+	} {
+		config, r := FromFile("f.conf", []byte(c.src))
+		if c.says == "" {
+			for _, f := range r {
+				if f.Severity > Note {
+					t.Errorf("%s: %v", c.src, f)
+				}
+			}
+		}
+		if got := Find(c.key).Format(config.Setting(c.key).Value); got != c.want || !strings.Contains(findings(r), c.says) {
+			t.Errorf("%s: %s is %s, want %s and %q\n%s", c.src, c.key, got, c.want, c.says, findings(r))
+		}
+	}
+}
