@@ -12,8 +12,9 @@ import (
 
 // light is the question whether anything has changed: one SwitchInfo for each
 // switch, a PortInfo of our own port and of what may have come to life behind
-// silent ports, a NodeDescription where it is missing, and the SMInfo of other
-// managers.
+// silent ports, a NodeDescription where it is missing, the SMInfo of other managers,
+// and the table blocks that were sent more than once: a copy that was long on its way
+// may have put an older one back.
 type light struct {
 	t        *topo.Topo
 	memory   *Memory
@@ -35,9 +36,10 @@ type SMReply struct {
 }
 
 type ask struct {
-	attr mad.AttrID
-	port topo.PortIdx
-	out  bool // one hop beyond the port
+	attr  mad.AttrID
+	port  topo.PortIdx
+	block uint16 // of a forwarding table
+	out   bool   // one hop beyond the port
 }
 
 // smPort is a port at which there is another manager.
@@ -54,6 +56,12 @@ func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []smPort) *light {
 			l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: t.Nodes[n].First})
 		}
 	}
+	for _, b := range m.resent {
+		if n := t.FindNode(b.node); n != topo.None && t.Nodes[n].Missed == 0 {
+			l.asks = append(l.asks, ask{attr: smp.AttrLinearForwardingTable, port: t.Nodes[n].First, block: b.block})
+		}
+	}
+	m.resent = nil
 	for i := range t.Nodes {
 		node := &t.Nodes[i]
 		if node.Desc == (smp.NodeDescription{}) && node.Missed == 0 {
@@ -88,6 +96,7 @@ func (l *light) next() (req txn.Request, ok bool) {
 		port := &l.t.Ports[a.port]
 		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node), MKey: l.mkey}
 		req.Tag = uint64(a.attr)<<32 | uint64(uint32(a.port))
+		req.Mod = uint32(a.block)
 		switch {
 		case a.out:
 			req.Route, ok = l.t.Nodes[port.Node].Route.Then(port.Num)
@@ -123,6 +132,10 @@ func (l *light) done(o *txn.Outcome) {
 			l.need(false, "switch %v %q reports a change of port state", node.GUID, node.Desc)
 		case known && top != info.LinearFDBTop():
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
+		}
+	case smp.AttrLinearForwardingTable:
+		if ok && l.memory.contradicts(node.GUID, int(o.Mod), o.Data[:]) {
+			l.need(false, "switch %v %q holds an old block of its forwarding table", node.GUID, node.Desc)
 		}
 	case smp.AttrNodeInfo:
 		if ok {

@@ -18,6 +18,7 @@ type Memory struct {
 	lids      map[mad.GUID]mad.LID // base LID of each end port ever seen
 	switches  map[mad.GUID]*switchMemory
 	silent    map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
+	resent    []tableBlock       // blocks that were sent more than once and not read since
 	refusals  plan.Refusals
 	lifeTimes map[mad.GUID]uint8 // by switch: the LifeTimeValue it was told and did not take
 	unhealthy map[plan.Key]bool  // ports whose links are avoided
@@ -68,7 +69,7 @@ func (m *Memory) forgetReign() {
 	m.lids = map[mad.GUID]mad.LID{}
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
-	m.prev, m.adopted, m.swept = nil, false, false
+	m.prev, m.adopted, m.swept, m.resent = nil, false, false, nil
 }
 
 // aside is a copy for a Job that is only to be looked at: what it learns is forgotten
@@ -83,6 +84,27 @@ func (m *Memory) aside() *Memory {
 		c.switches[guid] = &copied
 	}
 	return &c
+}
+
+// tableBlock is a block of a switch's forwarding table.
+type tableBlock struct {
+	node  mad.GUID
+	block uint16
+}
+
+// contradicts reports whether a switch that was believed to hold a block holds
+// something else, and does not believe it any more.
+func (m *Memory) contradicts(guid mad.GUID, block int, data []byte) bool {
+	s := m.switches[guid]
+	if s == nil || !s.held.Known(block) {
+		return false
+	}
+	from := block * smp.LFTBlockSize
+	if string(s.held.Row[from:from+smp.LFTBlockSize]) == string(data) {
+		return false
+	}
+	s.held.Doubt(block)
+	return true
 }
 
 // top is the LinearFDBTop of a switch whose table is certain.

@@ -14,6 +14,10 @@ import (
 // passed over for the rest of the sweep: every one costs all its retries.
 const maxNodeTimeOuts = 2
 
+// maxResent is how many blocks that were sent twice are remembered until the next
+// light sweep. Where more are lost, the fabric is in worse trouble than old blocks.
+const maxResent = 1 << 16
+
 // Failure is a Set that did not do what it should.
 type Failure struct {
 	Node   mad.GUID
@@ -235,6 +239,9 @@ func (p *program) lft(st plan.Step, o *txn.Outcome) {
 		return
 	}
 	held.Acknowledge(int(st.Block))
+	if o.Attempts > 1 && len(p.memory.resent) < maxResent {
+		p.memory.resent = append(p.memory.resent, tableBlock{node.GUID, st.Block})
+	}
 }
 
 // port takes the answer to a PortInfo Set, or to the Get that follows a refused

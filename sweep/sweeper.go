@@ -320,16 +320,7 @@ func (s *Sweeper) Stray(p *mad.Packet) bool {
 	if n == topo.None {
 		return false
 	}
-	known := s.memory.switches[t.Nodes[n].GUID]
-	if known == nil || !known.held.Known(int(p.AttrMod())) {
-		return false
-	}
-	from := int(p.AttrMod()) * smp.LFTBlockSize
-	if string(known.held.Row[from:from+smp.LFTBlockSize]) == string(p.Data()[:]) {
-		return false
-	}
-	known.held.Doubt(int(p.AttrMod()))
-	return true
+	return s.memory.contradicts(t.Nodes[n].GUID, int(p.AttrMod()), p.Data()[:])
 }
 
 // follow is the node at the end of the directed route of a packet, or None.
