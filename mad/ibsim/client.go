@@ -53,9 +53,11 @@ func (s *Server) receive(c *client) {
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:
 			return
-		case err != nil:
+		case isGone(err):
 			s.bury(c)
 			return
+		case err != nil:
+			s.stats.Malformed++
 		default:
 			s.take(c, s.frame[:n])
 		}
@@ -100,12 +102,7 @@ func (s *Server) put(c *client, b *[frameSize]byte) {
 		return
 	}
 	if c.queued() == 0 {
-		switch err := s.write(c, b); err {
-		case nil:
-			return
-		case syscall.EAGAIN:
-		default:
-			s.bury(c)
+		if wait := s.write(c, b); !wait {
 			return
 		}
 	}
@@ -124,27 +121,43 @@ func (s *Server) put(c *client, b *[frameSize]byte) {
 // flush writes what waits as far as the client's socket takes it.
 func (s *Server) flush(c *client) {
 	for c.queued() > 0 {
-		switch err := s.write(c, &c.queue[c.head]); err {
-		case nil:
-			c.head++
-		case syscall.EAGAIN:
+		if wait := s.write(c, &c.queue[c.head]); wait {
 			s.heed(c, c.paused && c.queued() > pauseAt/2, true)
 			return
-		default:
-			s.bury(c)
+		}
+		if c.dead {
 			return
 		}
+		c.head++
 	}
 	c.queue, c.head = c.queue[:0], 0
 	s.heed(c, false, false)
 }
 
-func (s *Server) write(c *client, b *[frameSize]byte) error {
+// write gives the socket a datagram, or says to wait until it takes one. What it
+// refuses for another reason is lost.
+func (s *Server) write(c *client, b *[frameSize]byte) (wait bool) {
 	for {
-		if _, err := syscall.Write(c.fd, b[:]); err != syscall.EINTR {
-			return err
+		_, err := syscall.Write(c.fd, b[:])
+		switch {
+		case err == nil:
+			return false
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			return true
+		case isGone(err):
+			s.bury(c)
+		default:
+			s.stats.Dropped++
 		}
+		return false
 	}
+}
+
+// isGone reports whether an error of a socket says that its other end is not there.
+func isGone(err error) bool {
+	return err == syscall.ECONNREFUSED || err == syscall.ENOTCONN || err == syscall.ECONNRESET
 }
 
 // bury marks a client that is gone. Its seat may be in use further up the stack:
