@@ -125,6 +125,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order) {
 		s.fail(w, err, "")
 		return
 	}
+	s.cfg.Logger.Info("a sweep was asked for over the control socket", "kind", string(o))
 	s.reply(w, http.StatusAccepted, done)
 }
 

@@ -13,6 +13,13 @@ import (
 	"time"
 )
 
+// Where a manager and who asks it meet unless they are told otherwise: the variable of
+// the environment that names the socket, and the path without it.
+const (
+	SocketEnv     = "IBSM_SOCKET"
+	DefaultSocket = "/run/ibsm/ibsm.sock"
+)
+
 // ErrInUse says that another process serves the socket.
 var ErrInUse = errors.New("another process serves it")
 

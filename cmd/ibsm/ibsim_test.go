@@ -86,7 +86,7 @@ func (s *simulator) startManager(host string, argv ...string) *process {
 // has.
 func caches(t *testing.T) []string {
 	dir := t.TempDir()
-	return []string{"OSM_CACHE_DIR=" + dir, "OSM_TMP_DIR=" + dir}
+	return []string{"OSM_CACHE_DIR=" + dir, "OSM_TMP_DIR=" + dir, "IBSM_SOCKET=none"}
 }
 
 // path is a file in the simulator's folder.

@@ -28,7 +28,7 @@ func (o *options) logPath() string {
 }
 
 // openLog makes the log that the options ask for. File is nil when it is a stream.
-func openLog(o *options, stdout, stderr io.Writer, d *display) (logger *slog.Logger, file *osmlog.File, err error) {
+func openLog(o *options, stdout, stderr io.Writer, d *display) (lines *osmlog.Handler, file *osmlog.File, err error) {
 	w := io.Discard
 	switch path := o.logPath(); {
 	case path != "":
@@ -47,7 +47,7 @@ func openLog(o *options, stdout, stderr io.Writer, d *display) (logger *slog.Log
 	if o.dryRun {
 		opts.Sys = nil // standard output is the plan's
 	}
-	return slog.New(osmlog.NewHandler(w, opts)), file, nil
+	return osmlog.NewHandler(w, opts), file, nil
 }
 
 // reopen opens the log file again, after it was moved away.

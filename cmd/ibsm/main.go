@@ -14,8 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	"ibsm/ctl"
 	"ibsm/mad/txn"
 	"ibsm/manager"
+	"ibsm/manager/control"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep/view"
@@ -71,7 +73,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 		}
 	}
 	d := newDisplay(o, stdout)
-	logger, log, err := openLog(o, stdout, stderr, d)
+	lines, log, err := openLog(o, stdout, stderr, d)
 	if err != nil {
 		return err
 	}
@@ -80,6 +82,8 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	events := ctl.NewRing(keptEvents)
+	logger := slog.New(ctl.Tee(lines, events))
 	asks := listen(ctx, log, logger)
 
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String())
@@ -88,6 +92,12 @@ func serve(o *options, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "ibsm: warning: there is no routing engine %s; minhop is used\n", strings.Join(unknown, ", "))
 	}
 	m := &managers{o: o, logger: logger, asks: asks, display: d}
+	m.desk = control.New(control.Config{Version: version, Engine: o.config().Sweep.EngineName, Where: place.String(), Asks: asks, Events: events})
+	endControl, err := m.serveControl(ctx, events, logFlags{lines})
+	if err != nil {
+		return err
+	}
+	defer endControl()
 	endDumps := m.keepDumps(ctx)
 	err = m.keepRunning(ctx, place)
 	endDumps()
@@ -103,6 +113,7 @@ type managers struct {
 	asks      chan manager.Sweep
 	display   *display
 	published func(*view.View) // nil for nobody
+	desk      *control.Desk
 }
 
 // keepDumps begins to write dump files where the options want them. End returns when
@@ -135,7 +146,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 		if err == nil {
 			reason = ""
 			m.logger.Info("port is open", "port", place.String())
-			err = m.runAt(ctx, port)
+			err = m.runAt(ctx, port, place.String())
 			if err == nil || isResult(err) {
 				return err
 			}
@@ -147,6 +158,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 			return err
 		case err.Error() != reason:
 			reason = err.Error()
+			m.desk.Wait(reason)
 			m.logger.Warn("waiting for the port", "reason", err)
 			m.display.line(fmt.Sprintf("waiting for the port: %v", err))
 		}
@@ -164,7 +176,7 @@ func isResult(err error) bool {
 }
 
 // runAt runs one manager until it ends or its port breaks.
-func (m *managers) runAt(ctx context.Context, port smPort) error {
+func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 	if !m.o.dryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.Close()
@@ -172,14 +184,21 @@ func (m *managers) runAt(ctx context.Context, port smPort) error {
 		}
 	}
 	shell := &manager.Shell{Config: m.o.config(), Port: port, Logger: m.logger, Asks: m.asks,
-		Tell: m.display.tell, Published: m.published, Moved: m.display.moved}
+		Tell: m.tell, Published: m.published, Moved: m.display.moved}
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go p.watch(ctx, m.asks)
 	}
+	m.desk.Serve(shell, where)
 	return shell.Run(ctx)
+}
+
+// tell passes on what a manager tells.
+func (m *managers) tell(a manager.Action) {
+	m.display.tell(a)
+	m.desk.Tell(a)
 }
 
 // smPort is a port that can say that a subnet manager runs at it.

@@ -45,6 +45,9 @@ type options struct {
 	logFlags  string
 	logPrefix string
 	dumpFiles string
+	ctlSocket string
+	ctlGroup  string
+	metrics   string
 	engines   string
 	reassign  bool
 	arMode    string
@@ -99,6 +102,11 @@ Log and process:
       --dump_files_dir DIR where opensm-subnet.lst and the other dump files go (OSM_TMP_DIR, or
                            /var/log; with --fabric none unless one of these is given)
   -B, --daemon             run in the background
+      --ctl_socket PATH    where ibsmctl reaches this manager, or none (IBSM_SOCKET, or
+                           /run/ibsm/ibsm.sock; with --once, --dry-run and --fabric none
+                           unless given here)
+      --ctl_group GROUP    whose members may use it too, not only the user that runs ibsm
+      --metrics_addr ADDR  serve metrics for Prometheus over TCP as well, at :9690 for instance
       --version            print the version
   -h, --help               print this (exit status 2, as opensm's)
 
@@ -168,6 +176,9 @@ func parse(args []string) (*options, error) {
 	f.StringVarP(&o.logFlags, "D", "D", "0x03", "")
 	f.StringVar(&o.logPrefix, "log_prefix", "", "")
 	f.StringVar(&o.dumpFiles, "dump_files_dir", "", "")
+	f.StringVar(&o.ctlSocket, "ctl_socket", "", "")
+	f.StringVar(&o.ctlGroup, "ctl_group", "", "")
+	f.StringVar(&o.metrics, "metrics_addr", "", "")
 	f.StringVarP(&o.engines, "routing_engine", "R", "minhop", "")
 	f.BoolVarP(&o.reassign, "reassign_lids", "r", false, "")
 	f.StringVar(&o.arMode, "ar_mode", "hold", "")

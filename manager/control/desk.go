@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Version string
 	Engine  string
-	Where   func() string // the port that the manager runs at
+	Where   string // what port it is to run at
 	// Asks is where the manager takes orders from.
 	Asks chan<- manager.Sweep
 	// Events is what the manager's log is kept in; may be nil.
@@ -36,18 +36,19 @@ type Desk struct {
 	seen    atomic.Pointer[subnet]        // made of the view that was asked for last
 
 	mu      sync.Mutex // guards the following
-	waiting string     // why there is no port
+	where   string     // the port
+	waiting string     // why there is none
 	sweep   *ctl.SweepStatus
 	planned chan manager.Planned // who waits for a plan; nil when nobody does
 }
 
 // New returns a Desk without a manager.
-func New(cfg Config) *Desk { return &Desk{cfg: cfg, started: time.Now()} }
+func New(cfg Config) *Desk { return &Desk{cfg: cfg, started: time.Now(), where: cfg.Where} }
 
-// Serve shows a manager that is about to run.
-func (d *Desk) Serve(s *manager.Shell) {
+// Serve shows a manager that is about to run, and the port that it runs at.
+func (d *Desk) Serve(s *manager.Shell, where string) {
 	d.mu.Lock()
-	d.waiting = ""
+	d.where, d.waiting = where, ""
 	d.mu.Unlock()
 	d.shell.Store(s)
 }
@@ -114,12 +115,12 @@ func (d *Desk) Subnet() ctl.Subnet {
 
 // Status is the manager in short.
 func (d *Desk) Status() *ctl.Status {
-	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, Where: d.cfg.Where(), Engine: d.cfg.Engine, SMs: []ctl.SM{}}
+	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, Engine: d.cfg.Engine, SMs: []ctl.SM{}}
 	if d.cfg.Events != nil {
 		st.Events = d.cfg.Events.Last()
 	}
 	d.mu.Lock()
-	st.Waiting, st.Sweep = d.waiting, d.sweep
+	st.Where, st.Waiting, st.Sweep = d.where, d.waiting, d.sweep
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"ibsm/ctl"
+	osmlog "ibsm/opensm/log"
+)
+
+// keptEvents is how many events ibsmctl can still be told of.
+const keptEvents = 4096
+
+// socket is where the control socket is to be, "" for nowhere. given says that it was
+// asked for by name.
+func (o *options) socket() (path string, given bool) {
+	path = cmp.Or(o.ctlSocket, os.Getenv(ctl.SocketEnv))
+	switch {
+	case o.ctlSocket == "" && (o.fabric != "" || o.once || o.dryRun):
+		path = "none"
+	case path == "":
+		return ctl.DefaultSocket, false
+	}
+	if path == "none" {
+		return "", false
+	}
+	return path, true
+}
+
+// serveControl serves the control socket and metrics where the options want them. A
+// manager that was not told where its socket is to be runs without one rather than not
+// at all. End returns when nobody is served any more.
+func (m *managers) serveControl(ctx context.Context, events *ctl.Ring, log ctl.LogLevel) (end func(), err error) {
+	var socket net.Listener
+	var metrics []net.Listener
+	if path, given := m.o.socket(); path != "" {
+		s, err := ctl.Listen(path, m.o.ctlGroup)
+		switch {
+		case err == nil:
+			socket = s
+		case given:
+			m.logger.Error(err.Error()) // in the background nobody reads what is returned
+			return nil, err
+		default:
+			m.logger.Warn("there is no control socket: ibsmctl cannot reach this manager", "reason", err)
+		}
+	}
+	if m.o.metrics != "" {
+		l, err := net.Listen("tcp", m.o.metrics)
+		if err != nil {
+			if socket != nil {
+				socket.Close()
+			}
+			return nil, fmt.Errorf("--metrics_addr: %w", err)
+		}
+		metrics = append(metrics, l)
+	}
+	if socket == nil && metrics == nil {
+		return func() {}, nil
+	}
+	server := ctl.New(ctl.Config{Source: m.desk, Planner: m.desk, Log: log, Events: events, Logger: m.logger})
+	ctx, cancel := context.WithCancel(ctx)
+	var task sync.WaitGroup
+	task.Go(func() {
+		if err := server.Serve(ctx, socket, metrics...); err != nil {
+			m.logger.Error("nobody is served on the control socket any more", "reason", err)
+		}
+	})
+	return func() {
+		cancel()
+		task.Wait()
+	}, nil
+}
+
+// logFlags are those of the log as it is written.
+type logFlags struct{ *osmlog.Handler }
+
+func (l logFlags) LogFlags() uint8         { return uint8(l.Flags()) }
+func (l logFlags) SetLogFlags(flags uint8) { l.SetFlags(osmlog.Flags(flags)) }
