@@ -87,7 +87,7 @@ func Open(cfg Config) (*Store, *Contents, error) {
 		return s, c, nil
 	}
 	if c.Damage != nil {
-		s.aside = fmt.Sprintf("%s.damaged-%s", cfg.Path, cfg.Now().UTC().Format("20060102T150405Z"))
+		s.aside = freeName(cfg.Path + ".damaged-" + cfg.Now().UTC().Format("20060102T150405Z"))
 	}
 	aside := s.aside
 	all := s.held.clone()
@@ -96,6 +96,17 @@ func Open(cfg Config) (*Store, *Contents, error) {
 		c.SetAside = aside
 	}
 	return s, c, nil
+}
+
+// freeName is name, or with a number if there is such a file.
+func freeName(name string) string {
+	free := name
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
 }
 
 // takeLock makes the directory and takes the lock.

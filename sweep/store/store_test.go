@@ -121,7 +121,9 @@ func TestReopen(t *testing.T) {
 			want.LIDs = []LID{want.LIDs[0], {Port: 2, Base: 9}}
 			return Batch{LIDs: want.LIDs, Forget: []mad.GUID{0xffffffffffffffff, 12345}}
 		},
-		func() Batch { return register(t, want.Registry, registry.DeleteMember{MGID: mgid(1), Port: portGID(6)}) },
+		func() Batch {
+			return register(t, want.Registry, registry.DeleteMember{MGID: mgid(1), Port: portGID(6)})
+		},
 		func() Batch {
 			for n := uint64(2); n < 100; n++ {
 				want.Reigns = append(want.Reigns, Reign{Number: n, Master: n%2 == 1, Began: 200})
