@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ibsm/mad/ibsim"
 )
 
 // patience bounds each wait for another program.
@@ -140,6 +142,9 @@ func TestOpenSMTables(t *testing.T) {
 			got := dumpTables(t, ours, host)
 			if answer, err := (&console{server: server}).command("probe 10000"); !strings.HasPrefix(answer, "arrived 10000 of") {
 				t.Errorf("%s %v", answer, err)
+			}
+			if stats := server.Stats(); stats != (ibsim.ServerStats{}) {
+				t.Errorf("the server had to do without: %+v", stats)
 			}
 			theirs := startIbsim(t, file)
 			startOpenSM(t, theirs, host)
