@@ -29,10 +29,13 @@ func NewClient(path string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "unix", path)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		if err == nil {
+			return c, nil
 		}
-		return c, nil
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			err = op.Err // without the path, which is told already
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return &Client{path: path, http: http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true, ReadBufferSize: 1 << 16}}}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // routes is what is served on the control socket.
@@ -39,14 +40,15 @@ func (f *Failure) Error() string { return f.Err }
 // fail answers with an error: the Source's own, or one of a request that makes no sense.
 func (s *Server) fail(w http.ResponseWriter, err error, hint string) {
 	status := http.StatusInternalServerError
+	text := err.Error()
 	for sentinel, code := range map[error]int{
 		ErrBadRequest: http.StatusBadRequest, ErrNotFound: http.StatusNotFound, ErrNotNow: http.StatusServiceUnavailable,
 	} {
 		if errors.Is(err, sentinel) {
-			status = code
+			status, text = code, strings.TrimPrefix(text, sentinel.Error()+": ")
 		}
 	}
-	s.reply(w, status, &Failure{err.Error(), hint})
+	s.reply(w, status, &Failure{text, hint})
 }
 
 // reply answers with a value as one line of JSON.

@@ -124,8 +124,8 @@ func takeLock(name string) (*os.File, error) {
 		}
 		holder := make([]byte, 20)
 		n, _ := f.ReadAt(holder, 0)
-		if pid := strings.TrimSpace(string(holder[:n])); pid != "" {
-			return nil, fmt.Errorf("%w: process %q", ErrInUse, pid)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(holder[:n]))); err == nil {
+			return nil, fmt.Errorf("%w: process %d", ErrInUse, pid)
 		}
 		return nil, ErrInUse
 	}

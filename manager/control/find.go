@@ -16,7 +16,7 @@ import (
 //	17, 0x11                    a LID: a decimal number, or 0x and up to 4 digits
 //	0x0002c90300000001          a GUID of a port or of a node: 0x and more digits
 //	fe80::2:c903:0:1            a GID
-//	anything else               a NodeDescription
+//	anything else               a NodeDescription, or its first word
 //
 // Of a node it is port 0, or of a CA or router the first port that has a LID.
 func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
@@ -75,7 +75,8 @@ func (s *subnet) guidOf(name string) (guid mad.GUID, ok bool, err error) {
 	return gid.GUID(), true, nil
 }
 
-// findNode is the node with a GUID or NodeDescription.
+// findNode is the node with a GUID or NodeDescription; where no node has it, the one whose
+// NodeDescription begins with that word: a host has its name before its adapter's.
 func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	t := s.view.Topo
 	if guid, ok, _ := s.guidOf(name); ok {
@@ -84,19 +85,23 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 		}
 		return topo.None, fmt.Errorf("%w: no node or port has GUID %v", ctl.ErrNotFound, guid)
 	}
-	found, count := topo.NodeIdx(topo.None), 0
+	var called, begin []topo.NodeIdx
 	for n := range t.Nodes {
-		if t.Nodes[n].Desc.String() == name {
-			if count++; count == 1 {
-				found = topo.NodeIdx(n)
-			}
+		desc := t.Nodes[n].Desc.String()
+		if first, _, _ := strings.Cut(desc, " "); desc == name {
+			called = append(called, topo.NodeIdx(n))
+		} else if first == name {
+			begin = append(begin, topo.NodeIdx(n))
 		}
 	}
-	switch count {
+	if called == nil {
+		called = begin
+	}
+	switch len(called) {
 	case 0:
 		return topo.None, fmt.Errorf("%w: no node is called %q", ctl.ErrNotFound, name)
 	case 1:
-		return found, nil
+		return called[0], nil
 	}
-	return topo.None, fmt.Errorf("%w: %d nodes are called %q: use a GUID, of which the first is %v", ctl.ErrBadRequest, count, name, t.Nodes[found].GUID)
+	return topo.None, fmt.Errorf("%w: %d nodes are called %q: use a GUID, of which the first is %v", ctl.ErrBadRequest, len(called), name, t.Nodes[called[0]].GUID)
 }

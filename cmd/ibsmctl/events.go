@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ibsm/ctl"
+)
+
+const eventsUsage = `Usage: ibsmctl events [OPTION]...
+
+Shows what happened since the manager was started, as far as it is still kept, whatever
+its log lets through.
+
+Options:
+  -F, --follow      go on with what happens, until interrupted
+      --since N     only events after number N; -1 for none but new ones
+ibsmctl --help describes the others.
+`
+
+func runEvents(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("events", eventsUsage)
+	follow := a.BoolP("follow", "F", false, "")
+	since := a.Int64("since", 0, "")
+	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+		return err
+	}
+	from, err := a.start(ctx, *since)
+	if err != nil {
+		return a.explain(err)
+	}
+	last := from
+	each := func(e *ctl.Event) error {
+		if last > 0 && e.Seq > last+1 && !a.json {
+			fmt.Fprintf(stdout, "... %d events are not kept any more\n", e.Seq-last-1)
+		}
+		last = e.Seq
+		if a.json {
+			return writeJSON(stdout, e)
+		}
+		_, err := fmt.Fprintln(stdout, eventLine(e))
+		return err
+	}
+	if !*follow {
+		return a.explain(a.Events(ctx, from, each))
+	}
+	err = a.Follow(ctx, from, each)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil:
+		return errors.New("the manager has ended")
+	}
+	return a.explain(err)
+}
+
+// start is the number of the event to begin after.
+func (a *asker) start(ctx context.Context, since int64) (uint64, error) {
+	if since >= 0 {
+		return uint64(since), nil
+	}
+	st := &ctl.Status{}
+	err := a.Get(ctx, "/v1/status", nil, st)
+	return st.Events, err
+}
+
+func eventLine(e *ctl.Event) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s %-5s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), e.Level, e.Text)
+	for _, key := range slices.Sorted(maps.Keys(e.Attrs)) {
+		value := fmt.Sprint(e.Attrs[key])
+		if strings.ContainsAny(value, " \"=") {
+			value = strconv.Quote(value)
+		}
+		fmt.Fprintf(&b, " %s=%s", key, value)
+	}
+	return printable(b.String())
+}

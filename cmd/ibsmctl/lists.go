@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+)
+
+const nodesUsage = `Usage: ibsmctl nodes [OPTION]...
+
+Lists the nodes of the subnet: GUID, type, LID, ports that are Active of those there
+are, and name. A node that does not answer but is kept for a while is marked.
+
+Options:
+      --type TYPE     CA, switch or router only
+      --node NODE     only this one: a GUID, or a name
+ibsmctl --help describes the others.
+`
+
+const portsUsage = `Usage: ibsmctl ports [OPTION]...
+
+Lists the ports of the subnet: node GUID and name, port number, LID, state, how the
+link runs (of a port that is down its physical state), and what it leads to.
+
+Options:
+      --type TYPE     ports of CAs, switches or routers only
+      --node NODE     of this node only: a GUID, or a name
+      --state STATE   Down, Initialize, Armed or Active only
+ibsmctl --help describes the others.
+`
+
+const linksUsage = `Usage: ibsmctl links [OPTION]...
+
+Lists the cables of the subnet, each once: both ends, the state of the end that is
+less far, width and speed. A link that routes avoid is marked.
+
+Options:
+      --type TYPE     only where the first end is a CA, switch or router
+      --node NODE     all of this node: a GUID, or a name
+      --state STATE   Down, Initialize, Armed or Active only
+ibsmctl --help describes the others.
+`
+
+// lister is the command line of a list.
+type lister struct {
+	*asker
+	typ, node, state string
+}
+
+func newLister(l ctl.List, usage string) *lister {
+	a := &lister{asker: newAsker(string(l), usage)}
+	a.StringVar(&a.typ, "type", "", "")
+	a.StringVar(&a.node, "node", "", "")
+	if l != ctl.Nodes {
+		a.StringVar(&a.state, "state", "", "")
+	}
+	return a
+}
+
+// filter is what the options ask for; they are not particular about case.
+func (a *lister) filter() url.Values {
+	typ := strings.ToLower(a.typ)
+	if typ == "ca" {
+		typ = "CA"
+	}
+	state := strings.ToLower(a.state)
+	if state != "" {
+		state = strings.ToUpper(state[:1]) + state[1:]
+	}
+	return query("type", typ, "node", a.names.resolve(a.node), "state", state)
+}
+
+// show asks for a list and prints it, as a table that row fills.
+func show[T any](ctx context.Context, a *lister, args []string, stdout io.Writer, t *table, row func(*T)) error {
+	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+		return err
+	}
+	path := "/v1/" + a.Name()
+	if a.json {
+		return a.copy(ctx, http.MethodGet, path, a.filter(), stdout)
+	}
+	err := ctl.All(ctx, a.Client, http.MethodGet, path, a.filter(), func(v *T) error {
+		row(v)
+		return nil
+	})
+	if err != nil {
+		return a.explain(err)
+	}
+	return t.print(stdout, terminalWidth(stdout))
+}
+
+func runNodes(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newLister(ctl.Nodes, nodesUsage)
+	t := &table{columns: []column{{head: "GUID"}, {head: "TYPE"}, {head: "LID", right: true}, {head: "UP", right: true}, {head: "NAME", yields: true}}}
+	return show(ctx, a, args, stdout, t, func(n *ctl.Node) {
+		name := printable(a.names.of(n.GUID, n.Desc))
+		if n.Missed > 0 {
+			name += fmt.Sprintf(" (no answer for %d sweeps)", n.Missed)
+		}
+		t.add(n.GUID, n.Type, lid(n.LID), fmt.Sprintf("%d/%d", n.Up, n.Ports), name)
+	})
+}
+
+func runPorts(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newLister(ctl.Ports, portsUsage)
+	t := &table{columns: []column{{head: "NODE GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
+		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}}}
+	return show(ctx, a, args, stdout, t, func(p *ctl.Port) {
+		link, peer := p.Physical, ""
+		if p.Width != "" {
+			link = p.Width + " " + p.Speed
+		}
+		if p.Num == 0 {
+			link = ""
+		}
+		if p.Peer != nil {
+			peer = fmt.Sprintf("%s %d", printable(a.names.of(p.Peer.Node, p.Peer.Desc)), p.Peer.Port)
+		}
+		t.add(p.Node, printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Num)), lid(p.LID), marked(p.State, p.Unhealthy), link, peer)
+	})
+}
+
+func runLinks(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newLister(ctl.Links, linksUsage)
+	t := &table{columns: []column{{head: "FROM", yields: true}, {head: "PORT", right: true}, {head: "TO", yields: true}, {head: "PORT", right: true},
+		{head: "STATE"}, {head: "LINK"}}}
+	return show(ctx, a, args, stdout, t, func(l *ctl.Link) {
+		t.add(printable(a.names.of(l.From.Node, l.From.Desc)), strconv.Itoa(int(l.From.Port)),
+			printable(a.names.of(l.To.Node, l.To.Desc)), strconv.Itoa(int(l.To.Port)), marked(l.State, l.Unhealthy), l.Width+" "+l.Speed)
+	})
+}
+
+// marked is a state, with a mark where routes avoid the link.
+func marked(state string, unhealthy bool) string {
+	if unhealthy {
+		return state + ", avoided"
+	}
+	return state
+}
+
+// lid is empty for none.
+func lid(l mad.LID) string {
+	if l == 0 {
+		return ""
+	}
+	return l.String()
+}

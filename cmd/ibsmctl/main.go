@@ -1,0 +1,118 @@
+// Command ibsmctl watches a running ibsm and tells it what to do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// verb is one thing that ibsmctl does.
+type verb struct {
+	name    string
+	summary string
+	run     func(ctx context.Context, args []string, stdout io.Writer) error
+}
+
+var verbs = []verb{
+	{"status", "the manager and its subnet in short", runStatus},
+	{"nodes", "switches, adapters and routers", runNodes},
+	{"ports", "ports, their state and what they lead to", runPorts},
+	{"links", "cables", runLinks},
+	{"path", "the way from one port to another, hop by hop", runPath},
+	{"sweep", "look for changes now", runSweep},
+	{"reroute", "compute all routes afresh", runReroute},
+	{"plan", "what a heavy sweep would write now", runPlan},
+	{"dump", "forwarding tables, LIDs and others, in OpenSM's formats", runDump},
+	{"log-level", "show or change what is logged", runLogLevel},
+	{"events", "what happened, and what happens", runEvents},
+}
+
+const usageHead = `ibsmctl watches a running ibsm and tells it what to do.
+
+Usage:
+  ibsmctl VERB [OPTION]... [ARGUMENT]...
+  ibsmctl VERB --help
+
+Verbs:
+`
+
+const usageTail = `
+Options of every verb that asks a manager:
+      --socket PATH          its control socket (IBSM_SOCKET, or /run/ibsm/ibsm.sock)
+      --json                 the manager's own reply; docs/ctl.md describes it
+      --node-name-map FILE   names for nodes, in OpenSM's format: lines of GUID "name"
+                             (IBSM_NODE_NAME_MAP)
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
+
+Examples:
+  ibsmctl status
+  ibsmctl ports --state down
+  ibsmctl path node1 0x0002c90300000001
+  ibsmctl events --follow
+`
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main without the process: 0 is success, 1 a failure, 2 wrong usage.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err := dispatch(ctx, args, stdout)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "ibsmctl: error: %v\n", err)
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", hint)
+	}
+	if errors.As(err, new(*usageError)) {
+		return 2
+	}
+	return 1
+}
+
+// usageError is a command line that cannot be carried out.
+type usageError struct {
+	text string
+	hint string // what to do about it, "" when there is nothing to say
+}
+
+func (e *usageError) Error() string { return e.text }
+
+func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
+	const list = "ibsmctl --help lists the verbs"
+	if len(args) == 0 {
+		return &usageError{"no verb", list}
+	}
+	if slices.Contains([]string{"-h", "--help", "help"}, args[0]) {
+		return printUsage(stdout)
+	}
+	for _, v := range verbs {
+		if v.name == args[0] {
+			return v.run(ctx, args[1:], stdout)
+		}
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[0]), list}
+	}
+	return &usageError{fmt.Sprintf("unknown verb %q", args[0]), list}
+}
+
+func printUsage(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(usageHead)
+	for _, v := range verbs {
+		fmt.Fprintf(&b, "  %-10s %s\n", v.name, v.summary)
+	}
+	b.WriteString(usageTail)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

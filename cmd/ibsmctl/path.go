@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"ibsm/ctl"
+)
+
+const pathUsage = `Usage: ibsmctl path [OPTION]... FROM TO
+
+Follows the forwarding tables from one port to another. Each is a LID (17 or 0x11), a
+GUID of a port or node (0x and more than four digits), a GID, or the name of a node.
+The exit status is 1 when the way does not lead there.
+ibsmctl --help describes the options.
+`
+
+func runPath(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("path", pathUsage)
+	if done, err := a.parse(args, 2, 2, stdout); done || err != nil {
+		return err
+	}
+	// With --json the reply is judged as well, so it is read first.
+	p := &ctl.Path{}
+	q := query("from", a.names.resolve(a.args[0]), "to", a.names.resolve(a.args[1]))
+	if err := a.Get(ctx, "/v1/path", q, p); err != nil {
+		return a.explain(err)
+	}
+	var err error
+	if a.json {
+		err = writeJSON(stdout, p)
+	} else {
+		err = a.printPath(p, stdout)
+	}
+	if err == nil && !p.Arrived {
+		err = fmt.Errorf("the packet %s", p.Fate)
+	}
+	return err
+}
+
+func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
+	t := &table{columns: []column{{head: "GUID"}, {head: "NODE", yields: true}, {head: "LID", right: true}, {head: "IN", right: true}, {head: "OUT", right: true}, {head: "LINK"}}}
+	port := func(n uint8) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(int(n))
+	}
+	for _, h := range p.Hops {
+		link := ""
+		if h.Width != "" {
+			link = h.Width + " " + h.Speed
+		}
+		t.add(h.Node, printable(a.names.of(h.Node, h.Desc)), lid(h.LID), port(h.In), port(h.Out), link)
+	}
+	if err := t.print(stdout, terminalWidth(stdout)); err != nil || !p.Arrived {
+		return err
+	}
+	_, err := fmt.Fprintf(stdout, "%d links to LID %d, %g Gb/s, MTU %d\n", p.Links, p.DLID, p.Gbps, p.MTU)
+	return err
+}

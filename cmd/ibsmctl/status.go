@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"time"
+
+	"ibsm/ctl"
+)
+
+const statusUsage = `Usage: ibsmctl status [OPTION]...
+
+Shows in what state the manager is, what its last sweep came to, the subnet in
+figures, and the subnet managers in it. ibsmctl --help describes the options.
+`
+
+func runStatus(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("status", statusUsage)
+	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+		return err
+	}
+	st := &ctl.Status{}
+	if shown, err := a.value(ctx, "/v1/status", nil, st, stdout); shown || err != nil {
+		return err
+	}
+	_, err := io.WriteString(stdout, statusText(st, time.Now()))
+	return err
+}
+
+func statusText(st *ctl.Status, now time.Time) string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) { fmt.Fprintf(&b, "%-9s %s\n", name, printable(fmt.Sprintf(format, args...))) }
+	line("manager", "ibsm %s, process %d, up for %v", st.Version, st.PID, now.Sub(st.Started).Round(time.Second))
+	line("port", "%s", st.Where)
+	if st.Waiting != "" {
+		line("waiting", "%s", st.Waiting)
+	}
+	if st.State != "" {
+		line("state", "%s; sweep: %s", st.State, st.Phase)
+	}
+	line("routing", "%s", st.Engine)
+	if s := st.Subnet; s != nil {
+		line("subnet", "prefix %s, SM LID %d, generation %d", s.Prefix, s.SMLID, s.Generation)
+		line("nodes", "%d switches, %d CAs, %d routers%s", s.Switches, s.CAs, s.Routers, missing(s.Missing))
+		line("ports", "%s; %d links, %d LIDs", states(s.Ports), s.Links, s.LIDs)
+	}
+	if s := st.Sweep; s != nil {
+		result := "SUBNET UP"
+		if !s.Up {
+			result = "errors during initialization"
+		}
+		line("sweep", "%s %v ago, took %.3f s, Sets: %s, longest route %d links", result, now.Sub(s.Ended).Round(time.Second), s.Seconds, s.Sets, s.Longest)
+		if s.Failures+s.Cut+s.Lost > 0 {
+			line("", "%d Sets failed, %d pairs are cut off, %d routes do not arrive: see ibsmctl events", s.Failures, s.Cut, s.Lost)
+		}
+	}
+	for i, m := range st.SMs {
+		name := "other SM"
+		if i == 0 {
+			name = "this SM"
+		}
+		line(name, "%s LID %d priority %d %s", m.GUID, m.LID, m.Priority, m.State)
+	}
+	return b.String()
+}
+
+func missing(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of them do not answer", n)
+}
+
+// states is the number of ports in each state, the most first.
+func states(ports map[string]int) string {
+	names := make([]string, 0, len(ports))
+	for name := range ports {
+		names = append(names, name)
+	}
+	sort.Slice(names, func(i, j int) bool {
+		a, b := names[i], names[j]
+		return ports[a] > ports[b] || ports[a] == ports[b] && a < b
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", ports[name], name)
+	}
+	return strings.Join(names, ", ")
+}
