@@ -1,0 +1,124 @@
+package rmpp
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"ibsm/mad"
+)
+
+// The RMPP header of a packet (IBA 13.6.2):
+//
+//	24 RMPPVersion  RMPPType  RRespTime:5 RMPPFlags:3  RMPPStatus
+//	28 SegmentNumber
+//	32 PayloadLength or NewWindowLast
+
+// Version is the one version of the protocol.
+const Version = 1
+
+// Type says what a packet is for.
+type Type uint8
+
+// Types of packet.
+const (
+	TypeData  Type = 1
+	TypeACK   Type = 2
+	TypeStop  Type = 3
+	TypeAbort Type = 4
+)
+
+// Flags of a packet.
+type Flags uint8
+
+// Flags.
+const (
+	FlagActive Flags = 1 // there is an RMPP header
+	FlagFirst  Flags = 2 // segment 1
+	FlagLast   Flags = 4
+)
+
+// Has reports whether all flags of o are set.
+func (f Flags) Has(o Flags) bool { return f&o == o }
+
+// Status is why a transfer ended (IBA 13.6.2.4).
+type Status uint8
+
+// Statuses. Ours are those up to Unspecified; a class or vendor may have more.
+const (
+	StatusNormal            Status = 0
+	StatusResourcesExceeded Status = 1 // with TypeStop, the others with TypeAbort
+	StatusTotalTime         Status = 118
+	StatusBadLast           Status = 119 // last segment and PayloadLength do not go together
+	StatusBadFirst          Status = 120 // FlagFirst and SegmentNumber do not go together
+	StatusBadType           Status = 121
+	StatusWindowTooSmall    Status = 122 // NewWindowLast is below the segment acknowledged
+	StatusSegmentTooBig     Status = 123 // SegmentNumber is beyond what may be or was sent
+	StatusBadStatus         Status = 124
+	StatusBadVersion        Status = 125
+	StatusTooManyRetries    Status = 126
+	StatusUnspecified       Status = 127
+)
+
+func (s Status) String() string {
+	switch s {
+	case StatusNormal:
+		return "normal"
+	case StatusResourcesExceeded:
+		return "resources exhausted"
+	case StatusTotalTime:
+		return "total time too long"
+	case StatusBadLast:
+		return "inconsistent last segment and PayloadLength"
+	case StatusBadFirst:
+		return "inconsistent first segment and SegmentNumber"
+	case StatusBadType:
+		return "bad RMPPType"
+	case StatusWindowTooSmall:
+		return "NewWindowLast too small"
+	case StatusSegmentTooBig:
+		return "SegmentNumber too big"
+	case StatusBadStatus:
+		return "illegal status"
+	case StatusBadVersion:
+		return "unsupported version"
+	case StatusTooManyRetries:
+		return "too many retries"
+	case StatusUnspecified:
+		return "unspecified"
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// isAbort reports whether the status may come with TypeAbort.
+func (s Status) isAbort() bool { return s >= StatusTotalTime }
+
+// IsActive reports whether the packet is a part of a transfer.
+func IsActive(p *mad.Packet) bool { return flagsOf(p).Has(FlagActive) }
+
+// TypeOf is what an active packet is for.
+func TypeOf(p *mad.Packet) Type { return Type(p[25]) }
+
+func flagsOf(p *mad.Packet) Flags    { return Flags(p[26] & 7) }
+func statusOf(p *mad.Packet) Status  { return Status(p[27]) }
+func segmentOf(p *mad.Packet) uint32 { return binary.BigEndian.Uint32(p[28:]) }
+func lengthOf(p *mad.Packet) uint32  { return binary.BigEndian.Uint32(p[32:]) } // or NewWindowLast
+
+// setHeader writes the RMPP header. RRespTime becomes 0, as Linux's clients have it.
+func setHeader(p *mad.Packet, t Type, f Flags, s Status, segment, length uint32) {
+	p[24], p[25], p[26], p[27] = Version, byte(t), byte(f|FlagActive), byte(s)
+	binary.BigEndian.PutUint32(p[28:], segment)
+	binary.BigEndian.PutUint32(p[32:], length)
+}
+
+// headerSize is how much of a packet every segment repeats, and extra the part of it
+// that PayloadLength counts in each segment: all behind the RMPP header.
+const (
+	headerSize = mad.PacketSize - mad.SADataSize
+	extra      = headerSize - 36
+)
+
+// segments is how many a message of so many bytes takes; an empty one takes one.
+func segments(size int) uint32 { return uint32(max(1, (size+mad.SADataSize-1)/mad.SADataSize)) }
+
+// payloadLength is what the first segment says of a whole message.
+func payloadLength(size int) uint32 { return uint32(size) + extra*segments(size) }
