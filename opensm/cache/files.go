@@ -1,0 +1,174 @@
+package cache
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+)
+
+// DefaultDir is where OpenSM has its files without OSM_CACHE_DIR.
+const DefaultDir = "/var/cache/opensm"
+
+// Names of the files.
+const (
+	guid2lid  = "guid2lid"
+	guid2mkey = "guid2mkey"
+	neighbors = "neighbors"
+)
+
+// maxSize is more than a file of the largest subnet has.
+const maxSize = 64 << 20
+
+// Files are the files of a directory. A Write does nothing when the file holds the same
+// already, as far as Read or Write told. It is for one goroutine.
+type Files struct {
+	Dir  string
+	Sync bool // each file is on disk before it takes the place of the old (fsync_high_avail_files)
+
+	lids  map[mad.GUID]LIDRange // what the file holds; nil when that is not known
+	mkeys map[mad.GUID]mad.MKey
+	links map[End]End
+}
+
+// ReadLIDs reads guid2lid, by port GUID, with ranges checked against the LMC in force.
+// A file that is not there holds nothing. The list is of records that were skipped;
+// an error is what OpenSM gives the file up for, after the records returned.
+func (f *Files) ReadLIDs(lmc uint8) (map[mad.GUID]LIDRange, diag.List, error) {
+	path, b, err := f.read(guid2lid)
+	if b == nil {
+		return nil, nil, err
+	}
+	lids, skipped, err := parseLIDs(path, b, min(lmc, 7))
+	f.lids = remember(lids, skipped, err)
+	return lids, skipped, err
+}
+
+// ReadMKeys reads guid2mkey, by port GUID, as ReadLIDs does.
+func (f *Files) ReadMKeys() (map[mad.GUID]mad.MKey, diag.List, error) {
+	path, b, err := f.read(guid2mkey)
+	if b == nil {
+		return nil, nil, err
+	}
+	keys, skipped, err := parseMKeys(path, b)
+	f.mkeys = remember(keys, skipped, err)
+	return keys, skipped, err
+}
+
+// ReadNeighbors reads neighbors, each link from both ends, as ReadLIDs does.
+func (f *Files) ReadNeighbors() (map[End]End, diag.List, error) {
+	path, b, err := f.read(neighbors)
+	if b == nil {
+		return nil, nil, err
+	}
+	links, skipped, err := parseNeighbors(path, b)
+	f.links = remember(links, skipped, err)
+	return links, skipped, err
+}
+
+// remember is what a file certainly holds: nothing that was skipped besides.
+func remember[K, V comparable](m map[K]V, skipped diag.List, err error) map[K]V {
+	if err != nil || len(skipped) > 0 {
+		return nil
+	}
+	return maps.Clone(m)
+}
+
+func (f *Files) read(name string) (path string, b []byte, err error) {
+	path = filepath.Join(f.Dir, name)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil, nil
+	}
+	if err != nil {
+		return path, nil, err
+	}
+	defer file.Close()
+	b, err = io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err == nil && len(b) > maxSize {
+		err = fmt.Errorf("%s: longer than %d bytes, so no file of OpenSM's", path, maxSize)
+	}
+	if err != nil {
+		return path, nil, err
+	}
+	return path, b, nil
+}
+
+// WriteLIDs writes guid2lid. OpenSM does not forget ports that are absent: neither
+// should who calls this.
+func (f *Files) WriteLIDs(lids map[mad.GUID]LIDRange) error {
+	return write(f, guid2lid, 0o644, lids, &f.lids, cmp.Compare[mad.GUID], LIDRange.String)
+}
+
+// WriteMKeys writes guid2mkey, which its owner alone can read.
+func (f *Files) WriteMKeys(keys map[mad.GUID]mad.MKey) error {
+	return write(f, guid2mkey, 0o600, keys, &f.mkeys, cmp.Compare[mad.GUID], func(k mad.MKey) string { return fmt.Sprintf("0x%016x", uint64(k)) })
+}
+
+// WriteNeighbors writes neighbors. links has each link from both ends.
+func (f *Files) WriteNeighbors(links map[End]End) error {
+	return write(f, neighbors, 0o644, links, &f.links, compareEnds, End.String)
+}
+
+func compareEnds(a, b End) int {
+	return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.Port, b.Port))
+}
+
+// write puts a new file in the place of the old, unless that holds the same.
+func write[K interface {
+	comparable
+	String() string
+}, V comparable](f *Files, name string, mode os.FileMode, m map[K]V, held *map[K]V, compare func(a, b K) int, print func(V) string) error {
+	if *held != nil && maps.Equal(*held, m) {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, k := range slices.SortedFunc(maps.Keys(m), compare) {
+		fmt.Fprintf(&b, "%s %s\n\n", k, print(m[k]))
+	}
+	*held = nil
+	if err := replace(filepath.Join(f.Dir, name), b.Bytes(), mode, f.Sync); err != nil {
+		return err
+	}
+	*held = maps.Clone(m)
+	if *held == nil {
+		*held = map[K]V{}
+	}
+	return nil
+}
+
+// replace writes a file beside the one at path and renames it. The directory is made
+// as OpenSM makes it.
+func replace(path string, b []byte, mode os.FileMode, sync bool) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	fresh := path + ".tmp"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(b)
+	if err == nil && sync {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err != nil {
+		_ = os.Remove(fresh)
+	}
+	return err
+}
