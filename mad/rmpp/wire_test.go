@@ -243,8 +243,9 @@ func FuzzReceive(f *testing.F) {
 		}
 		for at, ok := m.Deadline(); ok; at, ok = m.Deadline() {
 			m.Expire(at, nil)
-			out(m, at)
+			now = at
 		}
+		out(m, now)
 		if len(m.transfers) != 0 || len(m.peers) != 0 || m.Stats().Bytes != 0 || m.ready.len() != 0 {
 			t.Errorf("%d transfers, %d peers, %d bytes left", len(m.transfers), len(m.peers), m.Stats().Bytes)
 		}
