@@ -1,6 +1,8 @@
 package dump
 
 import (
+	"math/bits"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/topo"
@@ -13,10 +15,8 @@ const (
 
 // appendHex appends v in at least width digits.
 func appendHex(b []byte, v uint64, width int, digits string) []byte {
-	for n := 15; n >= 0; n-- {
-		if d := v >> (4 * n); d != 0 || n < width {
-			b = append(b, digits[d&15])
-		}
+	for n := max(width, (bits.Len64(v)+3)/4) - 1; n >= 0; n-- {
+		b = append(b, digits[v>>(4*n)&15])
 	}
 	return b
 }

@@ -1,0 +1,164 @@
+package dump
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+	"ibsm/routing"
+)
+
+// Limits of what is read.
+const (
+	maxLine   = 1 << 16 // bytes of a line
+	maxErrors = 20      // that are told of one file
+	maxCells  = 1 << 30 // table entries of one file
+)
+
+// reader goes through a dump file line by line and gathers what is wrong.
+type reader struct {
+	at    diag.Position // of the line
+	line  string
+	lines *bufio.Scanner
+	errs  diag.List
+	cells int
+	owner map[mad.LID]owner
+}
+
+// owner is the port that a file says has a LID.
+type owner struct {
+	guid mad.GUID
+	line int
+}
+
+func newReader(name string, r io.Reader) *reader {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	return &reader{at: diag.Position{File: name}, lines: lines, owner: map[mad.LID]owner{}}
+}
+
+// next goes to the next line that is neither empty nor a comment.
+func (r *reader) next() bool {
+	for len(r.errs) < maxErrors && r.lines.Scan() {
+		r.at.Line++
+		r.line = r.lines.Text()
+		if text := strings.TrimSpace(r.line); text != "" && text[0] != '#' {
+			return true
+		}
+	}
+	return false
+}
+
+// fail notes what is wrong with the line, at a part of it.
+func (r *reader) fail(part, format string, args ...any) {
+	at := r.at
+	if i := strings.Index(r.line, part); i >= 0 {
+		at.Col = i + 1
+	}
+	r.errs.Add(at, format, args...)
+}
+
+// err is everything that was wrong.
+func (r *reader) err() error {
+	switch err := r.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		r.errs.Add(diag.Position{File: r.at.File, Line: r.at.Line + 1}, "a line of more than %d bytes; this is no dump file", maxLine)
+	case err != nil:
+		return fmt.Errorf("%s: %w", r.at.File, err)
+	case len(r.errs) >= maxErrors:
+		r.errs.Add(diag.Position{File: r.at.File}, "what follows the first %d errors was not read", maxErrors)
+	}
+	return r.errs.Err()
+}
+
+// room notes that n more entries are kept, and reports whether they may be.
+func (r *reader) room(n int) bool {
+	if r.cells += n; r.cells > maxCells {
+		r.fail("", "more than %d table entries", maxCells)
+		return false
+	}
+	return true
+}
+
+// lid reads a LID that a switch can route to.
+func (r *reader) lid(text string) (mad.LID, bool) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 16)
+	lid := mad.LID(n)
+	if err != nil || !lid.IsUnicast() {
+		r.fail(text, "LID %q: want 0x0001 to 0xbfff", text)
+		return 0, false
+	}
+	return lid, true
+}
+
+// switchGUID reads the GUID that follows "guid" in the heading of a switch.
+func (r *reader) switchGUID() (mad.GUID, bool) {
+	_, rest, _ := strings.Cut(r.line, " guid ")
+	word, _, _ := strings.Cut(rest, " ")
+	guid, err := mad.ParseGUID(strings.TrimSpace(word))
+	if err != nil || guid == 0 {
+		r.fail(strings.TrimSpace(r.line), "no GUID of the switch: want guid 0x and 16 digits")
+		return 0, false
+	}
+	return guid, true
+}
+
+// portGUID reads whose the LID was, where the line tells.
+func (r *reader) portGUID(lid mad.LID) {
+	_, rest, ok := strings.Cut(r.line, "portguid ")
+	if !ok {
+		return
+	}
+	word := rest
+	if end := strings.IndexAny(rest, ": \t"); end >= 0 {
+		word = rest[:end]
+	}
+	guid, err := mad.ParseGUID(word)
+	if err != nil || guid == 0 {
+		r.fail("portguid "+word, "portguid %q: want 0x and 16 digits", word)
+		return
+	}
+	if was, ok := r.owner[lid]; !ok {
+		r.owner[lid] = owner{guid, r.at.Line}
+	} else if was.guid != guid {
+		r.fail("portguid "+word, "LID %v belongs to port %v here and to port %v in line %d", lid, guid, was.guid, was.line)
+	}
+}
+
+// owners are the ports that the file says have LIDs.
+func (r *reader) owners() map[mad.LID]mad.GUID {
+	owners := make(map[mad.LID]mad.GUID, len(r.owner))
+	for lid, o := range r.owner {
+		owners[lid] = o.guid
+	}
+	return owners
+}
+
+// heading takes the heading of a switch that must not have come before.
+func heading[T any](r *reader, known map[mad.GUID]int, all []T, make func(mad.GUID, diag.Position) T) []T {
+	guid, ok := r.switchGUID()
+	if !ok {
+		guid = 0 // what follows is still read for its mistakes
+	} else if line := known[guid]; line != 0 {
+		r.fail("guid", "switch %v comes again; it came in line %d", guid, line)
+	}
+	known[guid] = r.at.Line
+	return append(all, make(guid, r.at))
+}
+
+// grown is a row with room for a LID, in whole blocks.
+func (r *reader) grown(row []uint8, lid mad.LID) []uint8 {
+	size := routing.RowLen(lid)
+	if len(row) >= size || !r.room(size-len(row)) {
+		return row
+	}
+	for len(row) < size {
+		row = append(row, routing.NoPath)
+	}
+	return row
+}

@@ -1,0 +1,85 @@
+package dump
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+	"ibsm/routing"
+)
+
+// Tables are the forwarding tables of a file.
+type Tables struct {
+	Switches []Table // in the order of the file
+	// Owner is the GUID of the port that each LID belonged to, where the file tells:
+	// a port may have another LID by now, and its routes go with it.
+	Owner map[mad.LID]mad.GUID
+}
+
+// Table is the forwarding table of a switch.
+type Table struct {
+	GUID mad.GUID      // of the node
+	At   diag.Position // of its heading
+	// Port is the egress port of each LID, routing.NoPath for none, in whole blocks.
+	// Whether the switch has such a port is not known here.
+	Port []uint8
+}
+
+// ReadLFTs reads what LFTs and OpenSM write, and what dump_fts and ibroute print. A
+// file with a mistake is refused as a whole, with a diag.List.
+func ReadLFTs(name string, from io.Reader) (*Tables, error) {
+	r := newReader(name, from)
+	t := &Tables{}
+	known := map[mad.GUID]int{}
+	for r.next() {
+		switch text := strings.TrimSpace(r.line); {
+		case strings.HasPrefix(text, "Unicast lids"):
+			t.Switches = heading(r, known, t.Switches, func(g mad.GUID, at diag.Position) Table { return Table{GUID: g, At: at} })
+		case strings.HasPrefix(text, "Multicast mlids"):
+			r.fail(text, "multicast tables: only unicast routes can be given")
+		case strings.HasPrefix(text, "0x") && t.Switches == nil:
+			r.fail(text, "a route before the first line \"Unicast lids ... of switch ... guid ...\"")
+		case strings.HasPrefix(text, "0x"):
+			r.route(&t.Switches[len(t.Switches)-1], text)
+		case strings.HasSuffix(text, "lids dumped"), strings.HasPrefix(text, "Lid "), strings.HasPrefix(text, "Port "):
+			// The end of a table, and ibroute's headings of columns.
+		default:
+			r.fail(text, "want \"Unicast lids ... of switch ... guid ...\" or \"0xLID PORT\"")
+		}
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	t.Owner = r.owners()
+	return t, nil
+}
+
+// route reads "0x0003 007" and what may follow of its owner.
+func (r *reader) route(t *Table, text string) {
+	words := strings.Fields(text)
+	lid, ok := r.lid(words[0])
+	if !ok {
+		return
+	}
+	if len(words) < 2 {
+		r.fail(text, "LID %v has no port: want \"0xLID PORT\"", lid)
+		return
+	}
+	port, err := strconv.ParseUint(words[1], 10, 8)
+	if err != nil {
+		r.fail(words[1], "port %q: want 0 to 254, or 255 for none", words[1])
+		return
+	}
+	t.Port = r.grown(t.Port, lid)
+	if int(lid) >= len(t.Port) {
+		return
+	}
+	if was := t.Port[lid]; was != routing.NoPath && was != uint8(port) {
+		r.fail(words[1], "LID %v leaves by port %d here and by port %d above", lid, port, was)
+		return
+	}
+	t.Port[lid] = uint8(port)
+	r.portGUID(lid)
+}

@@ -1,0 +1,97 @@
+package dump
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+)
+
+// Matrix is the hops of a file.
+type Matrix struct {
+	Switches []HopTable // in the order of the file
+	// Owner is the GUID of the port that each LID belonged to, where the file tells.
+	Owner map[mad.LID]mad.GUID
+}
+
+// HopTable is how far destinations are from a switch by each of its ports.
+type HopTable struct {
+	GUID  mad.GUID      // of the node
+	At    diag.Position // of its heading
+	Ports int           // of the switch with port 0, which is the length of a row
+	LIDs  []mad.LID
+	hops  []uint8 // by place in LIDs, then port
+}
+
+// By are the links to a LID, given by its place in LIDs, by each port from 0 on, as a
+// view that must not be written: routing.Unreachable where a port does not lead there.
+func (h *HopTable) By(place int) []uint8 { return h.hops[place*h.Ports:][:h.Ports] }
+
+// ReadLIDMatrix reads what LIDMatrix and OpenSM write. A file with a mistake is
+// refused as a whole, with a diag.List.
+func ReadLIDMatrix(name string, from io.Reader) (*Matrix, error) {
+	r := newReader(name, from)
+	m := &Matrix{}
+	known := map[mad.GUID]int{}
+	seen := map[mad.LID]int{} // lines of the switch
+	for r.next() {
+		switch text := strings.TrimSpace(r.line); {
+		case strings.HasPrefix(text, "Switch:"):
+			m.Switches = heading(r, known, m.Switches, func(g mad.GUID, at diag.Position) HopTable { return HopTable{GUID: g, At: at} })
+			clear(seen)
+		case strings.HasPrefix(text, "0x") && m.Switches == nil:
+			r.fail(text, "hops before the first line \"Switch: guid ...\"")
+		case strings.HasPrefix(text, "0x"):
+			r.row(&m.Switches[len(m.Switches)-1], text, seen)
+		default:
+			r.fail(text, "want \"Switch: guid ...\" or \"0xLID: hops by port\"")
+		}
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	m.Owner = r.owners()
+	return m, nil
+}
+
+// row reads "0x0003: 01 ff 01" and what may follow of its owner.
+func (r *reader) row(h *HopTable, text string, seen map[mad.LID]int) {
+	text, _, _ = strings.Cut(text, "#")
+	head, tail, ok := strings.Cut(text, ":")
+	lid, good := r.lid(head)
+	if !good {
+		return
+	}
+	words := strings.Fields(tail)
+	switch line := seen[lid]; {
+	case !ok || len(words) == 0:
+		r.fail(text, "no hops: want \"0xLID: \" and a number of two digits for each port")
+		return
+	case line != 0:
+		r.fail(head, "LID %v comes again; it came in line %d", lid, line)
+		return
+	case len(h.LIDs) == 0:
+		h.Ports = len(words)
+	}
+	if len(words) != h.Ports || h.Ports > 256 {
+		r.fail(text, "hops of %d ports, %d before; a switch has at most 255 and port 0", len(words), h.Ports)
+		return
+	}
+	if !r.room(len(words)) {
+		return
+	}
+	for _, word := range words {
+		n, err := strconv.ParseUint(word, 16, 8)
+		if err != nil {
+			r.fail(word, "hops %q: want 00 to ff", word)
+			h.hops = h.hops[:len(h.LIDs)*h.Ports]
+			return
+		}
+		h.hops = append(h.hops, uint8(n))
+	}
+	seen[lid] = r.at.Line
+	h.LIDs = append(h.LIDs, lid)
+	r.portGUID(lid)
+}
