@@ -70,6 +70,9 @@ func Open(cfg Config) (*Store, *Contents, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if path, err := filepath.EvalSymlinks(cfg.Path); err == nil {
+		cfg.Path = path // one store has one lock, and is replaced where it is
+	}
 	s := &Store{cfg: cfg, pending: newDelta(), wake: make(chan struct{}, 1)}
 	if err := s.takeLock(); errors.Is(err, ErrInUse) {
 		return nil, nil, err
@@ -233,7 +236,7 @@ func (s *Store) count(add func(*Stats)) {
 	add(&s.stats)
 }
 
-// Close gives the store up. What was not flushed is lost.
+// Close gives the store up, after Run has ended. What was not flushed is lost.
 func (s *Store) Close() error {
 	var err error
 	if s.db != nil {

@@ -282,8 +282,20 @@ func TestLock(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+	link := testConfig(filepath.Join(t.TempDir(), "link"))
+	if err := os.Symlink(cfg.Path, link.Path); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(link); !errors.Is(err, ErrInUse) {
+		t.Errorf("by another name: %v", err)
+	}
 	_ = s.Close()
-	open(t, cfg)
+	s, _ = open(t, link)
+	s.settle(errors.New("a failure of the disk"))
+	flush(t, s)
+	if info, err := os.Lstat(link.Path); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is replaced: %v", err)
+	}
 }
 
 func TestMigrate(t *testing.T) {
