@@ -136,7 +136,8 @@ func writeUntilKilled(path string) {
 // A writer killed at any moment leaves a file that bbolt finds no fault with and that
 // holds everything that was acknowledged, and no batch in part.
 func TestKill(t *testing.T) {
-	rounds := 25
+	t.Parallel()
+	rounds := 20
 	if os.Getenv("IBSM_PROOF") != "" {
 		rounds = 3000
 	}
@@ -207,9 +208,10 @@ func runAndKill(t *testing.T, path string, lines int) []string {
 // meta page not or in part. The file then holds what it held before; or, when all of it
 // was there, what was being written.
 func TestCrashImages(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
 	image := testConfig(filepath.Join(t.TempDir(), "store.db"))
-	states, images := 25, 8
+	states, images := 16, 6
 	if os.Getenv("IBSM_PROOF") != "" {
 		states, images = 300, 40
 	}

@@ -51,6 +51,7 @@ func filled(t testing.TB, cfg Config) *Contents {
 // Whatever happens to the bytes of a file, opening it ends, and either finds what was
 // there or says that it is damaged, keeps the file and goes on with an empty one.
 func TestDamaged(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
 	want := filled(t, cfg)
 	whole, err := os.ReadFile(cfg.Path)
@@ -58,7 +59,7 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
-	rounds := 150
+	rounds := 100
 	if os.Getenv("IBSM_PROOF") != "" {
 		rounds = 20000
 	}

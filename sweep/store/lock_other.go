@@ -8,3 +8,5 @@ import (
 )
 
 func flock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+
+func unlock(f *os.File) error { return f.Close() }

@@ -21,3 +21,8 @@ func flock(f *os.File) (bool, error) {
 		return err == nil, err
 	}
 }
+
+// unlock gives the lock up even if a process that is just being started has f too.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}

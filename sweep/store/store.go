@@ -243,7 +243,7 @@ func (s *Store) Close() error {
 		err = s.db.Close()
 	}
 	if s.lock != nil {
-		err = errors.Join(err, s.lock.Close())
+		err = errors.Join(err, unlock(s.lock))
 	}
 	s.db, s.lock = nil, nil
 	return err

@@ -169,14 +169,15 @@ func TestReopen(t *testing.T) {
 
 // The log becomes a snapshot before it is longer than that, and the file stays small.
 func TestCompaction(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
 	s, c := open(t, cfg)
 	r := c.Registry
 	s.Put(register(t, r, putGroup(1)), nil)
 	n := 0
-	for s.Stats().Compactions < 3 {
+	for s.Stats().Compactions < 2 {
 		var changes []registry.Change
-		for range 500 {
+		for range 2000 {
 			changes = append(changes, putMember(1, 1+n%5000))
 			n++
 		}
