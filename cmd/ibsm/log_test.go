@@ -1,0 +1,95 @@
+package main_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// grepped are what operators and monitoring look for in OpenSM's log, with the shape
+// of the lines that it stands in.
+var grepped = regexp.MustCompile(`(?m)^[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \d{6} \[[0-9A-F]+\] (0x\w\w -> (?:` + strings.Join([]string{
+	`Entering \w+ state`, `SUBNET UP`, `Exiting SM`,
+	`osm_ucast_mgr_process: minhop tables configured on all switches`,
+	`log_trap_info: Received Generic Notice .* TID:0x\w{16}`,
+	`drop_mgr_remove_port: Removed port with .* of node:\w+`,
+	`state_mgr_report_new_ports: Discovered new port with .* of node: \w+`,
+}, "|") + `))`)
+
+// lines are what is looked for in a log, each where it comes first. The level of
+// SUBNET UP is left out: OpenSM's changes with the reign.
+func lines(log string) (found []string) {
+	for _, m := range grepped.FindAllStringSubmatch(log, -1) {
+		line := m[1]
+		if strings.HasSuffix(line, "SUBNET UP") {
+			line = "SUBNET UP"
+		}
+		if !slices.Contains(found, line) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// TestLogLines: a host goes and comes back, and both managers log it in the same
+// lines.
+func TestLogLines(t *testing.T) {
+	t.Parallel()
+	s := startIbsim(t, example("net.2sw2path4hca").file(t))
+	logOf := func(m *manager) string {
+		p := m.bringUp(s, "-D", "0x03")
+		s.console(`Unlink "Hca4"[1]`)
+		p.await("Removed port")
+		p.await("SUBNET UP")
+		s.console(`ReLink "Hca4"[1]`)
+		p.await("Discovered new port")
+		p.await("SUBNET UP")
+		p.stop()
+		return p.text()
+	}
+	want := lines(logOf(&opensm))
+	got := lines(logOf(&ibsm)) // which takes over OpenSM's LIDs
+	if len(want) < 8 {
+		t.Errorf("OpenSM's log has only %q", want)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nOpenSM:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestLogFile: a log that was moved away is begun again on SIGUSR1, and states go to
+// standard output as well.
+func TestLogFile(t *testing.T) {
+	t.Parallel()
+	s := startIbsim(t, example("net.1").file(t))
+	log, moved := s.path("sm.log"), s.path("sm.log.1")
+	p := ibsm.start(s, s.net.managerHost(), "-f", log, "--log_prefix", "mpi")
+	p.await("mpi: Entering MASTER state\n")
+	p.await("mpi: SUBNET UP\n")
+	if err := os.Rename(log, moved); err != nil {
+		t.Fatal(err)
+	}
+	p.signal(syscall.SIGUSR1)
+	await := func(path, want string) {
+		t.Helper()
+		for i := 0; ; i++ {
+			text, err := os.ReadFile(path)
+			if err == nil && strings.Contains(string(text), want) {
+				return
+			}
+			if i == 500 {
+				t.Fatalf("%s does not say %q, but %q (%v)", path, want, text, err)
+			}
+			s.run(s.net.witnessHost(), "sminfo") // which takes a moment
+		}
+	}
+	await(moved, "0x80 -> mpi: Entering MASTER state\n")
+	await(log, "") // it is there again
+	p.signal(syscall.SIGHUP)
+	await(log, "-> mpi: SUBNET UP ")
+	p.stop()
+	await(log, "0x80 -> mpi: Exiting SM\n")
+}
