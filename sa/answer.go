@@ -31,25 +31,15 @@ type request struct {
 
 // Answer writes the reply to in, with the address to send it to, and returns true;
 // or returns false when there must be none, and out is void. in and out must not
-// be the same datagram. What happened is counted in stats. It does not allocate.
+// be the same datagram, and IsTable(in) must be false. What happened is counted in
+// stats. It does not allocate.
 func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
-	reason := a.gate(in)
-	if reason != answered {
-		stats.drop(reason)
+	if !a.open(in, out, stats) {
 		return false
 	}
-	p := &in.Packet
-	out.Addr = in.Addr
-	out.TimedOut = false
-	reply := &out.Packet
-	*reply = *p
-	reply.SetMethod(responseTo(p.Method()))
-	reply.ClearRMPP()
-	reply.SetSMKey(0)
-	reply.SetAttributeOffset(0)
-
-	r := request{comps: p.ComponentMask(), mod: p.AttrMod(), trusted: p.SMKey() != 0, data: p.SAData()}
-	res := result{data: reply.SAData()}
+	p, reply := &in.Packet, &out.Packet
+	r := newRequest(p)
+	res := result{data: reply.SAData()[:]}
 	st := a.serve(p, &r, &res)
 	if st == mad.StatusOK {
 		clear(reply.SAData()[res.size:])
@@ -58,6 +48,28 @@ func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
 	reply.SetStatus(st)
 	stats.reply(p.AttrID(), st)
 	return true
+}
+
+// open decides whether a request is answered, and if so gives the reply the request's
+// header.
+func (a *Answerer) open(in, out *mad.Datagram, stats *Stats) bool {
+	if reason := a.gate(in); reason != answered {
+		stats.drop(reason)
+		return false
+	}
+	p, reply := &in.Packet, &out.Packet
+	out.Addr = in.Addr
+	out.TimedOut = false
+	*reply = *p
+	reply.SetMethod(responseTo(p.Method()))
+	reply.ClearRMPP()
+	reply.SetSMKey(0)
+	reply.SetAttributeOffset(0)
+	return true
+}
+
+func newRequest(p *mad.Packet) request {
+	return request{comps: p.ComponentMask(), mod: p.AttrMod(), trusted: p.SMKey() != 0, data: p.SAData()}
 }
 
 // gate decides whether a request is answered at all. Silence makes clients try
@@ -89,15 +101,30 @@ func responseTo(m mad.Method) mad.Method {
 }
 
 func (a *Answerer) serve(p *mad.Packet, r *request, res *result) mad.Status {
-	if p.BaseVersion() != 1 || p.ClassVersion() != mad.ClassSA.Version() {
+	switch {
+	case !isSpoken(p):
 		return mad.StatusBadVersion
-	}
-	if p.Method() != mad.MethodGet {
+	case p.Method() != mad.MethodGet:
+		return mad.StatusBadMethodAttr
+	case p.AttrID() == sarec.AttrClassPortInfo:
+		a.classPortInfo(res)
+	case p.AttrID() == sarec.AttrPathRecord:
+		return a.pathRecord(r, res)
+	case !a.records(p.AttrID(), r, res):
 		return mad.StatusBadMethodAttr
 	}
-	switch p.AttrID() {
-	case sarec.AttrClassPortInfo:
-		a.classPortInfo(res)
+	return res.status()
+}
+
+// isSpoken reports whether the versions are those that this package knows.
+func isSpoken(p *mad.Packet) bool {
+	return p.BaseVersion() == 1 && p.ClassVersion() == mad.ClassSA.Version()
+}
+
+// records gathers what matches of the attributes for which Get and GetTable differ in
+// nothing but the number of records; false for others.
+func (a *Answerer) records(attr mad.AttrID, r *request, res *result) bool {
+	switch attr {
 	case sarec.AttrNodeRecord:
 		a.nodeRecords(r, res)
 	case sarec.AttrPortInfoRecord:
@@ -106,12 +133,10 @@ func (a *Answerer) serve(p *mad.Packet, r *request, res *result) mad.Status {
 		a.smInfoRecords(r, res)
 	case sarec.AttrLinkRecord:
 		a.linkRecords(r, res)
-	case sarec.AttrPathRecord:
-		return a.pathRecord(r, res)
 	default:
-		return mad.StatusBadMethodAttr
+		return false
 	}
-	return res.status()
+	return true
 }
 
 // pathRecord answers with one path, whatever number there is (IBA 15.2.5.16: a Get

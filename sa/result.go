@@ -2,29 +2,51 @@ package sa
 
 import "ibsm/mad"
 
-// result takes the records that match a Get: it keeps the first and needs to know
-// of a second.
+// MaxTable is the most bytes of records that one answer has: what about 1,400 ports
+// need for the paths between all of them. What would be longer is refused with
+// StatusNoResources.
+const MaxTable = 128 << 20
+
+// result takes the records that match. For a Get it keeps the first and needs to know
+// of a second; for a GetTable it keeps all.
 type result struct {
-	data *[mad.SADataSize]byte // of the reply
-	size int                   // of a record in bytes
-	n    int
+	table bool
+	data  []byte // the reply's own for a Get; grows for a table
+	size  int    // of a record in bytes
+	n     int
 }
 
 // add returns false when further records cannot change the answer.
 func (res *result) add(rec []byte) (more bool) {
-	if res.n++; res.n > 1 {
+	res.n++
+	if res.table {
+		if len(res.data)+len(rec) > MaxTable {
+			res.data = nil
+			res.n = tooMany
+			return false
+		}
+		res.data = append(res.data, rec...)
+		res.size = len(rec)
+		return true
+	}
+	if res.n > 1 {
 		return false
 	}
-	res.size = copy(res.data[:], rec)
+	res.size = copy(res.data, rec)
 	return true
 }
 
+// tooMany stands for the number of records of a table that became too long.
+const tooMany = -1
+
 func (res *result) status() mad.Status {
-	switch res.n {
-	case 0:
-		return mad.StatusNoRecords
-	case 1:
+	switch {
+	case res.n == tooMany:
+		return mad.StatusNoResources
+	case res.n == 1 || res.table:
 		return mad.StatusOK
+	case res.n == 0:
+		return mad.StatusNoRecords
 	}
 	return mad.StatusTooManyRecords
 }

@@ -6,16 +6,10 @@ import (
 	"ibsm/sweep/topo"
 )
 
-// maxWalks is how many pairs of LIDs one query tries before it is refused with
+// maxWalks is how many pairs of LIDs one Find tries before it is refused with
 // StatusNoResources: all of a full subnet from or to one LID. A query that names
 // neither end and asks for what no path has would otherwise take minutes.
 const maxWalks = 1 << 16
-
-// Preferences of the paths between two ports that own several LIDs.
-const (
-	preferSameOffset  = 0 // both LIDs at the same offset from their base
-	preferOtherOffset = 2
-)
 
 // Find answers a request with the first path that it allows, destinations in the
 // outer loop, each side in the order of GUIDs. out is written only when the status
@@ -27,6 +21,7 @@ func (f *Finder) Find(want *sarec.PathRecord, comps mad.ComponentMask, out *sare
 	if st != mad.StatusOK {
 		return st
 	}
+	q.walks = maxWalks
 	all := f.view.Topo.EndPorts
 	srcs := q.src.ports(all)
 	for _, dst := range q.dst.ports(all) {
@@ -42,34 +37,15 @@ func (f *Finder) Find(want *sarec.PathRecord, comps mad.ComponentMask, out *sare
 	return mad.StatusNoRecords
 }
 
-// between tries the LIDs of two ports: pairs of the same offset, then the others,
-// destination fastest.
+// between finds the first path between two ports.
 func (f *Finder) between(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) bool {
-	slid, sn := f.lids(&q.src, src)
-	dlid, dn := f.lids(&q.dst, dst)
-	for i := range min(sn, dn) {
-		if f.try(q, src, dst, slid+i, dlid+i, out) {
-			out.SetPreference(preferSameOffset)
+	for p := f.lidPairs(q, src, dst); p.next(); {
+		if f.try(q, src, dst, p.slid, p.dlid, out) {
+			out.SetPreference(p.preference)
 			return true
 		}
 	}
-	for i := range sn {
-		for j := range dn {
-			if i != j && f.try(q, src, dst, slid+i, dlid+j, out) {
-				out.SetPreference(preferOtherOffset)
-				return true
-			}
-		}
-	}
 	return false
-}
-
-// lids are the LIDs at which the port may be met: n from base on.
-func (f *Finder) lids(s *side, p topo.PortIdx) (base, n mad.LID) {
-	if s.lid != 0 {
-		return s.lid, 1
-	}
-	return f.view.LIDs.Base[p], mad.LID(f.view.LIDs.Count(p))
 }
 
 // try writes out and returns true when the tables lead from src to dst by these

@@ -41,7 +41,7 @@ const (
 
 // query checks a request in the order in which OpenSM does.
 func (f *Finder) query(want *sarec.PathRecord, comps mad.ComponentMask) (q query, st mad.Status) {
-	q = query{want: want, comps: comps, walks: maxWalks}
+	q = query{want: want, comps: comps}
 	if _, rate := want.Rate(); comps.Has(bothRate) && rate.Rank() == 0 {
 		return q, mad.StatusReqInvalid
 	}

@@ -1,0 +1,63 @@
+package sa
+
+import (
+	"context"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+)
+
+// IsTable reports whether a request is one for Table rather than for Answer: a
+// GetTable of an attribute that comes in tables.
+func IsTable(p *mad.Packet) bool {
+	if p.Method() != mad.MethodGetTable || !isSpoken(p) {
+		return false
+	}
+	switch p.AttrID() {
+	case sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSMInfoRecord, sarec.AttrLinkRecord, sarec.AttrPathRecord:
+		return true
+	}
+	return false
+}
+
+// Table answers a GetTable: it writes the header of the reply to out, with the address
+// to send it to, and returns the records of the table, which are to follow by RMPP even
+// if there are none. A reply whose status is not StatusOK is no table but a packet to
+// be sent as it is. ok is false when there must be no answer, and out is void. in and
+// out must not be the same datagram, and IsTable(in) must be true. What happened is
+// counted in stats.
+//
+// Table takes time in proportion to the records, and to the pairs of ports for paths:
+// seconds at most, less when ctx ends.
+func (a *Answerer) Table(ctx context.Context, in, out *mad.Datagram, stats *Stats) (records []byte, ok bool) {
+	if !a.open(in, out, stats) {
+		return nil, false
+	}
+	p, reply := &in.Packet, &out.Packet
+	r := newRequest(p)
+	records, size, st := a.table(ctx, p.AttrID(), &r)
+	if st == mad.StatusOK {
+		clear(reply.SAData()[:])
+		if len(records) > 0 {
+			reply.SetAttributeOffset(uint16(size / 8))
+		}
+	}
+	reply.SetStatus(st)
+	stats.reply(p.AttrID(), st)
+	return records, true
+}
+
+// table gathers the records, of size bytes each.
+func (a *Answerer) table(ctx context.Context, attr mad.AttrID, r *request) (records []byte, size int, st mad.Status) {
+	if attr == sarec.AttrPathRecord {
+		want := (*sarec.PathRecord)(r.data[:64])
+		records, st = a.paths.Table(ctx, want, r.comps, MaxTable)
+		if st == mad.StatusNoRecords {
+			st = mad.StatusOK
+		}
+		return records, len(want), st
+	}
+	res := result{table: true}
+	a.records(attr, r, &res)
+	return res.data, res.size, res.status()
+}
