@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -26,8 +27,10 @@ type limited struct {
 }
 
 // busy is what a connection beyond the limit is told.
-const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n" +
-	"Content-Length: 69\r\n\r\n" + `{"error":"too many connections","hint":"end some, or try again later"}`
+var busy = func() []byte {
+	const text = `{"error":"too many connections","hint":"end some, or try again later"}`
+	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+}()
 
 func (l *limited) Accept() (net.Conn, error) {
 	for {
@@ -41,8 +44,8 @@ func (l *limited) Accept() (net.Conn, error) {
 		}
 		l.stats.Open.Add(-1)
 		l.stats.Refused.Add(1)
-		c.SetDeadline(time.Now().Add(time.Millisecond)) // it fits the socket's buffer, or is not worth waiting for
-		c.Write([]byte(busy))
+		c.SetDeadline(time.Now().Add(time.Second)) // of which it needs nothing: the buffer of a new socket takes it
+		c.Write(busy)
 		c.Close()
 	}
 }

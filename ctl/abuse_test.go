@@ -1,0 +1,170 @@
+package ctl_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ibsm/ctl"
+)
+
+// late is when a test gives up waiting for what should be soon.
+const late = 20 * time.Second
+
+func (b *bench) dial() net.Conn {
+	b.Helper()
+	c, err := net.Dial("unix", b.path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.SetDeadline(time.Now().Add(late))
+	return c
+}
+
+// Bytes of any kind are answered with an error or not at all, and leave nothing behind.
+func TestRandomBytes(t *testing.T) {
+	b := serve(t, &source{rows: counted(3)}, ctl.Config{Patience: 100 * time.Millisecond})
+	starts := []string{"", "GET /v1/", "GET /v1/nodes?", "POST /v1/sweep HTTP/1.1\r\n", "GET /v1/status HTTP/1.1\r\nHost: x\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}
+	var tasks sync.WaitGroup
+	for worker := range 8 {
+		tasks.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(worker)))
+			for range 50 {
+				c := b.dial()
+				junk := make([]byte, rng.IntN(2000))
+				for i := range junk {
+					junk[i] = byte(rng.Uint32())
+				}
+				io.WriteString(c, starts[rng.IntN(len(starts))])
+				c.Write(junk)
+				if rng.IntN(2) == 0 {
+					c.(*net.UnixConn).CloseWrite()
+					io.Copy(io.Discard, c)
+				}
+				c.Close()
+			}
+		})
+	}
+	tasks.Wait()
+	b.mustAnswer()
+}
+
+// connections is how many a crowd opens.
+func connections() int {
+	if os.Getenv("IBSM_PROOF") != "" {
+		return 10_000
+	}
+	return 1_000
+}
+
+// A crowd of connections is turned away beyond the limit, with an answer, and when it
+// leaves others are served as before.
+func TestCrowd(t *testing.T) {
+	const limit = 10
+	b := serve(t, &source{}, ctl.Config{MaxConns: limit, Patience: time.Minute})
+	var held []net.Conn
+	turned := 0
+	for range connections() {
+		c := b.dial()
+		if len(held) < limit {
+			fmt.Fprint(c, "GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n") // and stay
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, c)
+			continue
+		}
+		if reply, _ := io.ReadAll(c); strings.HasPrefix(string(reply), "HTTP/1.1 503 ") && strings.HasSuffix(string(reply), "}") {
+			turned++
+		}
+		c.Close()
+	}
+	st := b.server.Stats()
+	if want := connections() - limit; turned != want || st.Refused.Load() != uint64(want) || st.Open.Load() != limit {
+		t.Errorf("%d turned away, %d counted, %d open; want %d, and %d open", turned, st.Refused.Load(), st.Open.Load(), want, limit)
+	}
+	var f *ctl.Failure
+	if err := b.Get(t.Context(), "/v1/status", nil, nil); !errors.As(err, &f) || f.Err != "too many connections" || f.Hint == "" {
+		t.Errorf("a client beyond the limit: %v", err)
+	}
+	for _, c := range held {
+		c.Close()
+	}
+	for deadline := time.Now().Add(late); b.Get(t.Context(), "/v1/status", nil, nil) != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody is served after the crowd has left")
+		}
+	}
+}
+
+// Who takes nothing of a reply, or does not end a request, is let go after a while.
+func TestSlow(t *testing.T) {
+	ended := make(chan bool, 1)
+	s := &source{rows: func(ctl.List, ctl.Filter) (iter.Seq[any], error) {
+		return func(yield func(any) bool) {
+			for yield(&ctl.Node{Desc: strings.Repeat("x", 1000)}) { // for ever
+			}
+			ended <- true
+		}, nil
+	}}
+	b := serve(t, s, ctl.Config{Patience: 50 * time.Millisecond})
+
+	reader := b.dial()
+	defer reader.Close()
+	fmt.Fprint(reader, "GET /v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n")
+	select {
+	case <-ended:
+	case <-time.After(late):
+		t.Fatal("who takes nothing is served for ever")
+	}
+
+	writer := b.dial()
+	defer writer.Close()
+	fmt.Fprint(writer, "GET /v1/no")
+	if _, err := io.Copy(io.Discard, writer); err != nil {
+		t.Errorf("who does not end a request: %v", err)
+	}
+
+	follower := b.dial()
+	defer follower.Close()
+	fmt.Fprint(follower, "GET /v1/events?follow=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, err := follower.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(late); b.server.Stats().Cut.Load() < 2; { // the reader was the first
+		b.events.Add(ctl.Event{Text: strings.Repeat("x", 10_000)})
+		if time.Now().After(deadline) {
+			t.Fatal("a follower that takes nothing is served for ever")
+		}
+	}
+	b.mustAnswer()
+}
+
+// A follower who has nothing to be told of is not taken for a slow one.
+func TestPatientFollower(t *testing.T) {
+	b := serve(t, &source{}, ctl.Config{Patience: 20 * time.Millisecond})
+	c := b.dial()
+	defer c.Close()
+	fmt.Fprint(c, "GET /v1/events?follow=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	text := make([]byte, 4096)
+	if _, err := c.Read(text); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 { // each ends after the server's patience
+		idle := b.dial()
+		io.Copy(io.Discard, idle)
+		idle.Close()
+	}
+	b.events.Add(ctl.Event{Text: "at last"})
+	if n, err := c.Read(text); err != nil || !strings.Contains(string(text[:n]), "at last") {
+		t.Errorf("%q, %v", text[:n], err)
+	}
+}

@@ -1,0 +1,195 @@
+package ctl
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TCPClient is a Client of a server that a test has elsewhere.
+func TCPClient(addr string) *Client {
+	return &Client{http: http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}, DisableKeepAlives: true}}}
+}
+
+// The text is that of Prometheus' documentation of its format, in its spirit.
+func TestMetrics(t *testing.T) {
+	var b bytes.Buffer
+	m := newMetrics(&b)
+	m.Family("a_total", Counter, "Help.")
+	m.Uint(1<<53, "path", "C:\\DIR\n", "error", `said "no"`)
+	m.Uint(0)
+	m.Family("b", Gauge, "More help.")
+	m.Sample(math.Inf(-1), "name", "\xff\u00e4")
+	m.Sample(math.NaN())
+	m.Sample(0.25)
+	m.Family("c_seconds", Histogram, "Times.")
+	m.Histogram([]time.Duration{100 * time.Millisecond, time.Second}, []uint64{2, 0, 3}, 1500*time.Millisecond, "phase", "x")
+	m.flush()
+	const want = `# HELP a_total Help.
+# TYPE a_total counter
+a_total{path="C:\\DIR\n",error="said \"no\""} 9.007199254740992e+15
+a_total 0
+# HELP b More help.
+# TYPE b gauge
+b{name="` + "\ufffd\u00e4" + `"} -Inf
+b NaN
+b 0.25
+# HELP c_seconds Times.
+# TYPE c_seconds histogram
+c_seconds_bucket{phase="x",le="0.1"} 2
+c_seconds_bucket{phase="x",le="1"} 2
+c_seconds_bucket{phase="x",le="+Inf"} 5
+c_seconds_sum{phase="x"} 1.5
+c_seconds_count{phase="x"} 5
+`
+	if b.String() != want {
+		t.Errorf("wrote\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestRing(t *testing.T) {
+	r := NewRing(3)
+	for n := range 8 {
+		for since := range uint64(10) {
+			events, _ := r.Since(since, nil)
+			var want []uint64
+			for seq := max(since, uint64(max(n-3, 0))) + 1; seq <= uint64(n); seq++ {
+				want = append(want, seq)
+			}
+			var got []uint64
+			for _, e := range events {
+				got = append(got, e.Seq)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) || r.Last() != uint64(n) {
+				t.Errorf("of %d events after %d: %v, want %v", n, since, got, want)
+			}
+		}
+		_, added := r.Since(0, nil)
+		r.Add(Event{})
+		select {
+		case <-added:
+		default:
+			t.Error("nobody is told of a new event")
+		}
+	}
+}
+
+// The log is as it would be without events, and events are what is Info or above.
+func TestTee(t *testing.T) {
+	record := func(log *slog.Logger) {
+		log = log.With("guid", "0x1")
+		log.Debug("unseen", "x", 1)
+		log.Info("seen", "n", 1, "d", time.Second, "e", errors.New("bad"), "t", true)
+		log.WithGroup("g").With("a", 1).Warn("grouped", "b", uint8(2))
+		log.Log(context.Background(), slog.LevelError+4, "state")
+		log.Error("bad\xff", "v", "\xff")
+	}
+	options := &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	var plain, teed bytes.Buffer
+	ring := NewRing(10)
+	record(slog.New(slog.NewTextHandler(&plain, options)))
+	record(slog.New(Tee(slog.NewTextHandler(&teed, options), ring)))
+	if plain.String() != teed.String() {
+		t.Errorf("the log is\n%swithout events\n%s", teed.String(), plain.String())
+	}
+	events, _ := ring.Since(0, nil)
+	var got []string
+	for _, e := range events {
+		if e.Time.IsZero() {
+			t.Errorf("event %d has no time", e.Seq)
+		}
+		e.Time = time.Time{}
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Replace(string(line), `"time":"0001-01-01T00:00:00Z",`, "", 1))
+	}
+	want := []string{
+		`{"seq":1,"level":"info","text":"seen","attrs":{"d":"1s","e":"bad","guid":"0x1","n":1,"t":true}}`,
+		`{"seq":2,"level":"warn","text":"grouped","attrs":{"g.a":1,"g.b":2,"guid":"0x1"}}`,
+		`{"seq":3,"level":"info","text":"state","attrs":{"guid":"0x1"}}`,
+		`{"seq":4,"level":"error","text":"bad` + `\ufffd` + `","attrs":{"guid":"0x1","v":"?"}}`,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The answer to a connection too many is a whole one.
+func TestBusy(t *testing.T) {
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(busy)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	var f Failure
+	if err != nil || json.Unmarshal(body, &f) != nil || f.Err == "" || !bytes.HasSuffix(busy, body) || int(resp.ContentLength) != len(body) {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// plainSource has one of everything.
+type plainSource struct{}
+
+func (plainSource) Status() *Status                               { return &Status{} }
+func (plainSource) Subnet() Subnet                                { return plainSource{} }
+func (plainSource) Order(context.Context, Order) error            { return nil }
+func (plainSource) Metrics(*Metrics)                              {}
+func (plainSource) Generation() uint64                            { return 1 }
+func (plainSource) Path(from, to string) (*Path, error)           { return &Path{}, nil }
+func (plainSource) Dumps() []string                               { return []string{"lfts"} }
+func (plainSource) Dump(context.Context, io.Writer, string) error { return nil }
+func (plainSource) Rows(List, Filter) (iter.Seq[any], error)      { return func(func(any) bool) {}, nil }
+func (plainSource) Plan(context.Context, bool) (iter.Seq[string], error) {
+	return func(func(string) bool) {}, nil
+}
+
+// FuzzRequest: whatever is asked for, there is one answer, and it is JSON where it is
+// said to be.
+func FuzzRequest(f *testing.F) {
+	for _, path := range []string{"/v1/status", "/v1/nodes?type=CA", "/v1/path?from=1&to=2", "/v1/dump/lfts", "/v1/events?since=0x10",
+		"/v1/sweep?kind=light", "/v1/plan?reroute=1", "/v1/log-level?flags=3", "/metrics", "/v1/../x?%zz"} {
+		f.Add(true, path)
+		f.Add(false, path)
+	}
+	server := New(Config{Source: plainSource{}, Planner: plainSource{}})
+	routes := server.count(server.routes())
+	f.Fuzz(func(t *testing.T, isPost bool, target string) {
+		method := http.MethodGet
+		if isPost {
+			method = http.MethodPost
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // so that nobody follows for ever
+		req, err := http.NewRequestWithContext(ctx, method, target, nil)
+		if err != nil || !strings.HasPrefix(target, "/") {
+			t.Skip("no request that a client could make")
+		}
+		w := httptest.NewRecorder()
+		routes.ServeHTTP(w, req)
+		if kind := w.Header().Get("Content-Type"); kind == "application/json" && !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%s %s: %d %q", method, target, w.Code, w.Body)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package ctl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"ibsm/ctl"
+)
+
+// roles are what this program does when a test runs it as another process: it is told
+// by the variable of that name.
+var roles = map[string]func(path string) error{
+	"CTL_TEST_LISTEN": func(path string) error {
+		if _, err := ctl.Listen(path, ""); err != nil {
+			return err
+		}
+		fmt.Println("listening")
+		_, err := io.ReadAll(os.Stdin) // until killed
+		return err
+	},
+	"CTL_TEST_ASK": func(path string) error {
+		err := ctl.NewClient(path).Get(context.Background(), "/v1/status", nil, nil)
+		if errors.Is(err, ctl.ErrUnreachable) && errors.Is(err, fs.ErrPermission) {
+			fmt.Println("refused")
+			return nil
+		}
+		return err
+	},
+}
+
+func TestMain(m *testing.M) {
+	for name, play := range roles {
+		if path := os.Getenv(name); path != "" {
+			if err := play(path); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// source is a Source that a test fills.
+type source struct {
+	status  ctl.Status
+	none    bool // there is no subnet
+	rows    func(ctl.List, ctl.Filter) (iter.Seq[any], error)
+	plan    func(reroute bool) (iter.Seq[string], error)
+	dump    func(io.Writer) error
+	metrics func(*ctl.Metrics)
+
+	mu     sync.Mutex
+	orders []ctl.Order
+	flags  uint8
+}
+
+func (s *source) Status() *ctl.Status { return &s.status }
+
+func (s *source) Subnet() ctl.Subnet {
+	if s.none {
+		return nil
+	}
+	return s
+}
+
+func (s *source) Order(ctx context.Context, o ctl.Order) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orders = append(s.orders, o)
+	return nil
+}
+
+func (s *source) Metrics(m *ctl.Metrics) {
+	if s.metrics != nil {
+		s.metrics(m)
+	}
+}
+
+func (s *source) Generation() uint64 { return 7 }
+
+func (s *source) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) { return s.rows(l, f) }
+
+func (s *source) Path(from, to string) (*ctl.Path, error) {
+	if to == "nowhere" {
+		return nil, fmt.Errorf("%w: no node is called nowhere", ctl.ErrNotFound)
+	}
+	return &ctl.Path{Fate: from + " to " + to}, nil
+}
+
+func (s *source) Dumps() []string { return []string{"lfts"} }
+
+func (s *source) Dump(_ context.Context, w io.Writer, _ string) error { return s.dump(w) }
+
+func (s *source) Plan(_ context.Context, reroute bool) (iter.Seq[string], error) {
+	return s.plan(reroute)
+}
+
+func (s *source) LogFlags() uint8     { return s.flags }
+func (s *source) SetLogFlags(f uint8) { s.flags = f }
+
+// bench is a server over a socket.
+type bench struct {
+	*testing.T
+	*source
+	*ctl.Client
+	server *ctl.Server
+	events *ctl.Ring
+	path   string
+}
+
+// serve serves a source until the test ends.
+func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
+	t.Helper()
+	b := &bench{T: t, source: s, events: ctl.NewRing(8), path: filepath.Join(t.TempDir(), "s")}
+	l, err := ctl.Listen(b.path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Source, cfg.Planner, cfg.Log, cfg.Events = s, s, s, b.events
+	b.server = ctl.New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- b.server.Serve(ctx, l) }()
+	b.Client = ctl.NewClient(b.path)
+	t.Cleanup(func() {
+		b.Client.Close()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+		if _, err := os.Stat(b.path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the socket is left: %v", err)
+		}
+	})
+	return b
+}
+
+// mustAnswer asks for the status.
+func (b *bench) mustAnswer() {
+	b.Helper()
+	var st ctl.Status
+	if err := b.Get(b.Context(), "/v1/status", nil, &st); err != nil || st.Where != b.source.status.Where {
+		b.Fatalf("status %+v, %v", st, err)
+	}
+}
+
+// text is a reply as it comes.
+func (b *bench) text(method, path string) string {
+	b.Helper()
+	body, err := b.Open(b.Context(), method, path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer body.Close()
+	text, err := io.ReadAll(body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
+}
+
+const get, post = http.MethodGet, http.MethodPost

@@ -1,0 +1,248 @@
+package ctl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/ctl"
+)
+
+// counted are n rows.
+func counted(n int) func(ctl.List, ctl.Filter) (iter.Seq[any], error) {
+	return func(ctl.List, ctl.Filter) (iter.Seq[any], error) {
+		return func(yield func(any) bool) {
+			for i := range n {
+				if !yield(&ctl.Node{Desc: fmt.Sprint(i)}) {
+					return
+				}
+			}
+		}, nil
+	}
+}
+
+func TestReplies(t *testing.T) {
+	s := &source{flags: 3, dump: func(w io.Writer) error { _, err := io.WriteString(w, "text\n"); return err }}
+	s.status.Where = "here"
+	s.rows = func(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
+		if f.Node == "x" {
+			return nil, fmt.Errorf("%w: node x", ctl.ErrNotFound)
+		}
+		return slices.Values([]any{&ctl.End{Desc: string(l)}, &ctl.End{Desc: f.Type + f.Node + f.State, Port: 2}}), nil
+	}
+	s.plan = func(reroute bool) (iter.Seq[string], error) {
+		if reroute {
+			return nil, fmt.Errorf("%w: not master", ctl.ErrNotNow)
+		}
+		return slices.Values([]string{"one", "<two>"}), nil
+	}
+	b := serve(t, s, ctl.Config{})
+	b.events.Add(ctl.Event{Text: "first"})
+	b.mustAnswer()
+	for _, c := range []struct{ method, path, want string }{
+		{get, "/v1/links", `{"generation":7,"links":[` + "\n" + `{"node":"","desc":"links","type":"","port":0,"lid":0}` + "\n" +
+			`,{"node":"","desc":"","type":"","port":2,"lid":0}` + "\n]}\n"},
+		{post, "/v1/plan", "{\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
+		{get, "/v1/dump/lfts", "text\n"},
+		{get, "/v1/log-level", `{"flags":3}` + "\n"},
+		{get, "/v1/events", `{"seq":1,"time":"0001-01-01T00:00:00Z","level":"","text":"first"}` + "\n"},
+		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
+	} {
+		if got := b.text(c.method, c.path); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.method, c.path, got, c.want)
+		}
+	}
+	var path ctl.Path
+	if err := b.Get(t.Context(), "/v1/path", url.Values{"from": {"a b"}, "to": {"c&d"}}, &path); err != nil || path.Fate != "a b to c&d" {
+		t.Errorf("path: %q, %v", path.Fate, err)
+	}
+	var flags ctl.LogFlags
+	if err := b.Post(t.Context(), "/v1/log-level", url.Values{"flags": {"0x43"}}, &flags); err != nil || flags.Flags != 0x43 || s.flags != 0x43 {
+		t.Errorf("log level: %#x, %v", flags.Flags, err)
+	}
+	for kind, want := range map[string]ctl.Order{"light": ctl.LightSweep, "": ctl.HeavySweep} {
+		s.orders = nil
+		if err := b.Post(t.Context(), "/v1/sweep", url.Values{"kind": {kind}}, nil); err != nil || !slices.Equal(s.orders, []ctl.Order{want}) {
+			t.Errorf("sweep %q: %q, %v", kind, s.orders, err)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	s := &source{rows: counted(1)}
+	s.plan = func(bool) (iter.Seq[string], error) { return nil, fmt.Errorf("%w: not master", ctl.ErrNotNow) }
+	b := serve(t, s, ctl.Config{})
+	for _, c := range []struct {
+		method, path, body string
+		none               bool
+		status             int
+		says               string
+	}{
+		{method: get, path: "/", status: 404, says: `"hint":"docs/ctl.md`},
+		{method: get, path: "/v2/status", status: 404, says: "nothing is served"},
+		{method: post, path: "/v1/status", status: 404, says: "POST /v1/status"},
+		{method: get, path: "/v1/sweep", status: 404, says: "GET /v1/sweep"},
+		{method: get, path: "/v1/status?x=1", status: 400, says: "unknown parameter"},
+		{method: get, path: "/v1/nodes?type=CA&type=switch", status: 400, says: "more than once"},
+		{method: get, path: "/v1/nodes", none: true, status: 503, says: "no subnet"},
+		{method: get, path: "/v1/path?from=1", status: 400, says: "from and to"},
+		{method: get, path: "/v1/path?from=1&to=nowhere", status: 404, says: `"error":"no node is called nowhere"`},
+		{method: get, path: "/v1/dump/x", status: 404, says: "there are [lfts]"},
+		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
+		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "want 0 or 1"},
+		{method: post, path: "/v1/plan", status: 503, says: "not master"},
+		{method: post, path: "/v1/log-level", status: 400, says: "want the parameter"},
+		{method: post, path: "/v1/log-level?flags=256", status: 400, says: "8 bits"},
+		{method: get, path: "/v1/events?since=-1", status: 400, says: "since"},
+		{method: post, path: "/v1/sweep", body: "x", status: 400, says: "has a body"},
+	} {
+		s.none = c.none
+		status, text := b.raw(c.method, c.path, c.body)
+		if status != c.status || !strings.Contains(text, c.says) {
+			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
+		}
+	}
+	if n := b.server.Stats().Errors.Load(); n != 17 {
+		t.Errorf("%d errors counted", n)
+	}
+}
+
+// raw makes a request as others do.
+func (b *bench) raw(method, path, body string) (status int, text string) {
+	b.Helper()
+	c := b.dial()
+	defer c.Close()
+	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
+	reply, err := io.ReadAll(c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	head, text, _ := strings.Cut(string(reply), "\r\n\r\n")
+	fmt.Sscanf(head, "HTTP/1.1 %d", &status)
+	return status, text
+}
+
+// A list that ends early, because the server or what it shows broke, is not taken for
+// the whole.
+func TestCutReply(t *testing.T) {
+	s := &source{dump: func(w io.Writer) error {
+		io.WriteString(w, strings.Repeat("x", 1<<17))
+		return errors.New("broken")
+	}}
+	b := serve(t, s, ctl.Config{})
+	body, err := b.Open(t.Context(), get, "/v1/dump/lfts", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if n, err := io.Copy(io.Discard, body); err == nil {
+		t.Errorf("%d bytes and no error", n)
+	}
+
+	whole := `{"generation":1,"nodes":[` + "\n" + `{"desc":"0"}` + "\n" + `,{"desc":"1"}` + "\n]}\n"
+	for n := range len(whole) - 1 { // its last newline may be missing
+		cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, whole[:n]) }))
+		err := list(cut, nil)
+		cut.Close()
+		if err == nil {
+			t.Errorf("no error for %q", whole[:n])
+		}
+	}
+}
+
+func TestAll(t *testing.T) {
+	const rows = 5000
+	b := serve(t, &source{rows: counted(rows)}, ctl.Config{})
+	n := 0
+	err := ctl.All(t.Context(), b.Client, get, "/v1/nodes", nil, func(v *ctl.Node) error {
+		if v.Desc != fmt.Sprint(n) {
+			t.Fatalf("row %d is %q", n, v.Desc)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != rows {
+		t.Errorf("%d rows, %v", n, err)
+	}
+	enough := errors.New("enough")
+	if err := ctl.All(t.Context(), b.Client, get, "/v1/nodes", nil, func(*ctl.Node) error { return enough }); err != enough {
+		t.Errorf("the error of who reads: %v", err)
+	}
+}
+
+// One plan is made at a time.
+func TestOnePlan(t *testing.T) {
+	begun, end := make(chan bool), make(chan bool)
+	s := &source{plan: func(bool) (iter.Seq[string], error) {
+		begun <- true
+		<-end
+		return slices.Values([]string{"step"}), nil
+	}}
+	b := serve(t, s, ctl.Config{})
+	first := make(chan error)
+	go func() { first <- b.Post(context.Background(), "/v1/plan", nil, nil) }()
+	<-begun
+	var f *ctl.Failure
+	if err := b.Post(t.Context(), "/v1/plan", nil, nil); !errors.As(err, &f) || !strings.Contains(f.Err, "another plan") {
+		t.Errorf("a second plan: %v", err)
+	}
+	close(end)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	err := ctl.NewClient(t.TempDir()+"/none").Get(t.Context(), "/v1/status", nil, nil)
+	if !errors.Is(err, ctl.ErrUnreachable) || strings.Contains(err.Error(), "http://") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A follower is told of everything after the number it names, as it happens, and until
+// it leaves or the manager ends.
+func TestFollow(t *testing.T) {
+	b := serve(t, &source{}, ctl.Config{Patience: 50 * time.Millisecond})
+	for i := range 20 { // the ring has room for 8
+		b.events.Add(ctl.Event{Text: fmt.Sprint("event ", i+1)})
+	}
+	var seen []uint64
+	next := uint64(21)
+	err := b.Follow(t.Context(), 2, func(e *ctl.Event) error {
+		if e.Text != fmt.Sprint("event ", e.Seq) {
+			t.Errorf("event %d is %q", e.Seq, e.Text)
+		}
+		if seen = append(seen, e.Seq); e.Seq == 30 {
+			return io.ErrClosedPipe
+		}
+		if e.Seq >= 20 {
+			b.events.Add(ctl.Event{Text: fmt.Sprint("event ", next)})
+			next++
+		}
+		return nil
+	})
+	if want := []uint64{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}; err != io.ErrClosedPipe || !slices.Equal(seen, want) {
+		t.Errorf("saw %v, %v", seen, err)
+	}
+	count := 0
+	if err := b.Events(t.Context(), 28, func(*ctl.Event) error { count++; return nil }); err != nil || count != 2 {
+		t.Errorf("%d events after 28, %v", count, err)
+	}
+}
+
+// list reads nodes from a server.
+func list(srv *httptest.Server, each func(*ctl.Node) error) error {
+	if each == nil {
+		each = func(*ctl.Node) error { return nil }
+	}
+	return ctl.All(context.Background(), ctl.TCPClient(srv.Listener.Addr().String()), get, "/v1/nodes", nil, each)
+}
