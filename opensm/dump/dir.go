@@ -45,7 +45,8 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 // replace writes a file beside the one it replaces, then takes its place.
 func (d Dir) replace(ctx context.Context, name string, write writer, v *view.View) (err error) {
 	path := filepath.Join(d.Path, name)
-	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	os.Remove(path + ".tmp") // what a crash left, or a link that somebody put there
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
