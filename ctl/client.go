@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 )
 
 // Client asks the server of a socket. Any number of goroutines may use it.
@@ -90,6 +91,9 @@ func (c *Client) Open(ctx context.Context, method, path string, query url.Values
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err // without the URL, which is of no use to anybody
+		}
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+			err = &Failure{"the manager closed the connection", "it has too many of them, or is about to end: try again later"}
 		}
 		return nil, err
 	}
