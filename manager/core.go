@@ -64,6 +64,7 @@ type Core struct {
 	backoff   time.Duration
 	trouble   string // what went wrong in the last sweep, to see whether it is the same again
 	abdicate  bool   // mastership ended while a Job was out
+	silences  int    // walks of a run of one sweep in which our own port did not answer
 	portDown  bool   // it was told that our own port is down
 	upOnce    bool   // SUBNET UP has been told
 	gen       uint64
