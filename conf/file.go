@@ -6,8 +6,12 @@ import (
 	"ibsm/conf/diag"
 )
 
-// MaxFile is the largest file that is read.
-const MaxFile = 1 << 20
+// MaxFile is the largest file that is read. A complete one has 20 KiB. That of TOML is
+// smaller: its parser takes long over deep nesting.
+const (
+	MaxFile = 1 << 20
+	MaxTOML = 1 << 16
+)
 
 // Source is where a value comes from; a larger one counts.
 type Source uint8
@@ -54,9 +58,13 @@ type File struct {
 // ReadFile reads ibsm.toml or opensm.conf; which of the two, the name's end says.
 func ReadFile(name string, src []byte) *File {
 	f := &File{Name: name, settings: map[int]Setting{}}
+	largest := MaxFile
+	if IsTOML(name) {
+		largest = MaxTOML
+	}
 	switch {
-	case len(src) > MaxFile:
-		f.Report.add(Refusal, diag.Position{File: name}, "", "file of %d bytes: at most %d are read", len(src), MaxFile)
+	case len(src) > largest:
+		f.Report.add(Refusal, diag.Position{File: name}, "", "file of %d bytes: at most %d are read", len(src), largest)
 	case IsTOML(name):
 		readTOML(f, src)
 	default:

@@ -27,6 +27,9 @@ func quoted(text string) string { return strconv.Quote(text) }
 func readOpenSM(f *File, src []byte) {
 	var impose []imposed
 	for i, line := range strings.Split(string(src), "\n") {
+		if len(f.Report) > maxFindings {
+			break // and the last finding refuses the file
+		}
 		p := diag.Position{File: f.Name, Line: i + 1}
 		text, _, _ := strings.Cut(line, "#")
 		if len(line) > maxLine {
@@ -142,6 +145,9 @@ type imposed struct {
 // impose marks the settings that a line names.
 func (f *File) impose(line imposed) {
 	for _, name := range strings.FieldsFunc(unquote(line.list), func(r rune) bool { return strings.ContainsRune(", \t", r) }) {
+		if len(f.Report) > maxFindings {
+			return
+		}
 		i, ok := byName[name]
 		s, set := f.settings[i]
 		switch {

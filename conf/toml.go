@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,8 +16,34 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
+// The parser's time grows with the third power of how deep tables lie in one another.
+// No good file comes near these bounds.
+const (
+	maxBraces = 100
+	maxDots   = 100 // in a line
+)
+
+// tooDeep is where a file goes beyond these bounds, and how.
+func tooDeep(name string, src []byte) (diag.Position, string) {
+	if bytes.Count(src, []byte("{")) > maxBraces {
+		return diag.Position{File: name}, fmt.Sprintf("more than %d braces: write [group] instead of group = {...}", maxBraces)
+	}
+	line := 0
+	for text := range bytes.Lines(src) {
+		line++
+		if bytes.Count(text, []byte(".")) > maxDots {
+			return diag.Position{File: name, Line: line}, fmt.Sprintf("more than %d dots in a line", maxDots)
+		}
+	}
+	return diag.Position{}, ""
+}
+
 // readTOML reads the form of ibsm.toml. Every value in it is chosen.
 func readTOML(f *File, src []byte) {
+	if p, text := tooDeep(f.Name, src); text != "" {
+		f.Report.add(Refusal, p, "", "%s", text)
+		return
+	}
 	var top map[string]toml.Primitive
 	meta, err := toml.Decode(string(src), &top)
 	if err != nil {
