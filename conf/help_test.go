@@ -1,0 +1,91 @@
+package conf
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write docs/options.md anew")
+
+const referenceFile = "../docs/options.md"
+
+func TestReferenceIsCurrent(t *testing.T) {
+	if *rewrite {
+		if err := os.WriteFile(referenceFile, []byte(Reference()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(referenceFile)
+	if err != nil || string(got) != Reference() {
+		t.Errorf("%s is not made from this table (%v); go test ./conf -rewrite does it", referenceFile, err)
+	}
+}
+
+// TestUsage asks OpenSM which options it has.
+func TestUsage(t *testing.T) {
+	usage := Usage()
+	for line := range strings.Lines(usage) {
+		if len(line) > usageWidth+1 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	program, err := exec.LookPath("opensm")
+	if err != nil {
+		t.Skip("no opensm")
+	}
+	help, _ := exec.Command(program, "--help").Output()
+	lines := regexp.MustCompile(`(?m)^--(\w[\w-]*)(?:, -(\w))?`).FindAllStringSubmatch(string(help), -1)
+	if len(lines) < 60 {
+		t.Fatalf("OpenSM lists %d options", len(lines))
+	}
+	for _, m := range lines {
+		long, short := m[1], m[2]
+		found := findLong(long, true)
+		if len(found) != 1 || found[0].Long != long || short != "" && found[0].Short != short[0] {
+			t.Errorf("OpenSM has --%s -%s; here is %v", long, short, found)
+		}
+		if !strings.Contains(usage, "--"+long) && len(long) > 1 {
+			t.Errorf("--%s is not in the help", long)
+		}
+	}
+}
+
+// TestTable holds what the rows must have.
+func TestTable(t *testing.T) {
+	names, paths := map[string]bool{}, map[string]bool{}
+	for i := range table {
+		k := &table[i]
+		if names[k.Name] || paths[k.TOML] {
+			t.Errorf("%s or %s stands twice", k.Name, k.TOML)
+		}
+		names[k.Name], paths[k.TOML] = true, true
+		if paths[k.Group()] {
+			t.Errorf("%s is a group and a setting", k.Group())
+		}
+		if v := k.standard(); k.Format(v) != k.Default && k.Kind < SLs8 {
+			t.Errorf("%s: default %s is written as %s", k.Name, k.Default, k.Format(v))
+		}
+		if k.Help == "" || strings.HasSuffix(k.Help, ".") || k.Kind.numeric() && k.Wanted() == "" {
+			t.Errorf("%s: help %q", k.Name, k.Help)
+		}
+	}
+	for name := range sections {
+		if Find(name) == nil {
+			t.Errorf("section before %s, which does not exist", name)
+		}
+	}
+	longs := map[string]bool{}
+	for _, o := range options {
+		if longs[o.Long] {
+			t.Errorf("--%s stands twice", o.Long)
+		}
+		longs[o.Long] = true
+		if o.Key != "" && Find(o.Key) == nil {
+			t.Errorf("--%s sets %s, which does not exist", o.Long, o.Key)
+		}
+	}
+}
