@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/rmpp"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
@@ -22,6 +23,7 @@ import (
 // Run starts, and waits for, these goroutines:
 //   - the receive loop of each port, which also answers the SA's clients from the view
 //     that was published last; it ends when the port is closed;
+//   - those of tableServer, which end with the context of Run;
 //   - a worker for each Job, of which there is one at a time; its context ends with
 //     Run.
 //
@@ -63,22 +65,35 @@ func (s *Shell) Stats() Stats {
 // SAStats counts what the SA has answered. It may be read at any time.
 func (s *Shell) SAStats() *sa.Stats { return &s.sa.stats }
 
+// SATransfers counts the SA's answers that are longer than a packet. It may be asked for
+// at any time.
+func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
+
 // Run is the manager, until ctx is done, the port breaks, or the work of a run of
 // one sweep is finished.
 func (s *Shell) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	engine := txn.NewEngine(&saPort{Port: s.Port, sa: &s.sa})
 	var tasks sync.WaitGroup
-	tasks.Go(func() { engine.Run(ctx) })
 	defer tasks.Wait()
 	defer cancel()
+	port := s.Port // for the core
+	gsi := &saPort{Port: s.Port, sa: &s.sa}
+	if s.GSI != nil {
+		gsi.Port = s.GSI
+	} else {
+		port = gsi
+	}
+	gsi.tables = newTableServer(&s.sa, gsi.Send)
+	gsi.tables.start(ctx, &tasks)
+	engine := txn.NewEngine(port)
+	tasks.Go(func() { engine.Run(ctx) })
 
 	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), start: time.Now()}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended
-		tasks.Go(func() { ended <- (&saPort{Port: s.GSI, sa: &s.sa}).serve(ctx) })
+		tasks.Go(func() { ended <- gsi.serve(ctx) })
 	}
 	return loop.run(ctx)
 }
@@ -211,71 +226,4 @@ func (s *Summary) SetsText() string {
 		return "none"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// saServer is what all ports that answer the SA's clients share.
-type saServer struct {
-	answerer atomic.Pointer[sa.Answerer]
-	stats    sa.Stats
-}
-
-// saPort is a port that answers the SA's clients by itself, in the goroutine that
-// receives, so that they never wait for a sweep.
-type saPort struct {
-	txn.Port
-	sa      *saServer
-	mu      sync.Mutex // held while sending: the core and the receive loop both do
-	replies []mad.Datagram
-}
-
-// Send sends for either goroutine.
-func (p *saPort) Send(ds []mad.Datagram) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.Port.Send(ds)
-}
-
-// Recv receives, answers what is for the SA and gives what is left.
-func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
-	for {
-		n, err := p.Port.Recv(ds)
-		left := 0
-		p.replies = p.replies[:0]
-		answerer := p.sa.answerer.Load()
-		for i := range ds[:n] {
-			if ds[i].Packet.MgmtClass() != mad.ClassSA {
-				ds[left] = ds[i]
-				left++
-				continue
-			}
-			p.replies = append(p.replies, mad.Datagram{})
-			if !answerer.Answer(&ds[i], &p.replies[len(p.replies)-1], &p.sa.stats) {
-				p.replies = p.replies[:len(p.replies)-1]
-			}
-		}
-		if len(p.replies) > 0 {
-			if _, sendErr := p.Send(p.replies); err == nil {
-				err = sendErr
-			}
-		}
-		if left > 0 || err != nil {
-			return left, err
-		}
-	}
-}
-
-// saBatch is how many questions are taken at a time from a port of QP1.
-const saBatch = 64
-
-// serve answers until ctx is done, when it closes the port, or the port breaks.
-// Nothing else comes on QP1: the manager asks nothing there.
-func (p *saPort) serve(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { p.Close() })()
-	batch := make([]mad.Datagram, saBatch)
-	for {
-		if _, err := p.Recv(batch); err != nil {
-			p.Close()
-			return err
-		}
-	}
 }

@@ -54,7 +54,7 @@ func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
 // header.
 func (a *Answerer) open(in, out *mad.Datagram, stats *Stats) bool {
 	if reason := a.gate(in); reason != answered {
-		stats.drop(reason)
+		stats.Drop(reason)
 		return false
 	}
 	p, reply := &in.Packet, &out.Packet

@@ -41,11 +41,17 @@ const (
 	DropNotMaster        Drop = 2 // this manager is not master, or its first sweep has not ended
 	DropBadKey           Drop = 3 // an SM_Key other than 0 and the SA's
 	DropUnknownRequester Drop = 4 // no port has the LID it came from
+	DropNoRoom           Drop = 5 // too many requests wait, or answers are under way
+	DropClientFull       Drop = 6 // too many of this client's do
+	DropDuplicate        Drop = 7 // its answer is being made or under way
+	DropTooLate          Drop = 8 // it has waited so long that its client waits no more
 
 	answered Drop = 0
 )
 
-var drops = [...]string{"answered", "no request", "not master", "bad SM_Key", "unknown requester"}
+var drops = [...]string{
+	"answered", "no request", "not master", "bad SM_Key", "unknown requester", "no room", "client full", "duplicate", "too late",
+}
 
 // String is the reason in a few words.
 func (d Drop) String() string { return drops[d] }
@@ -85,4 +91,5 @@ func (s *Stats) reply(a mad.AttrID, st mad.Status) {
 	s.replies[i][slices.Index(statuses[:], st)].Add(1)
 }
 
-func (s *Stats) drop(d Drop) { s.drops[d].Add(1) }
+// Drop counts a datagram that gets no answer.
+func (s *Stats) Drop(d Drop) { s.drops[d].Add(1) }

@@ -1,0 +1,99 @@
+package manager
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"ibsm/mad"
+	"ibsm/mad/rmpp"
+	"ibsm/mad/txn"
+	"ibsm/sa"
+)
+
+// saServer is what all that answers the SA's clients shares.
+type saServer struct {
+	answerer atomic.Pointer[sa.Answerer]
+	stats    sa.Stats
+
+	mu        sync.Mutex // guards transfers
+	transfers rmpp.Stats
+}
+
+func (s *saServer) transferStats() rmpp.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.transfers
+}
+
+// saPort is a port that answers the SA's clients by itself, in the goroutine that
+// receives, so that they never wait for a sweep. Only what takes longer than a moment
+// is passed on to the table server.
+type saPort struct {
+	txn.Port
+	sa      *saServer
+	tables  *tableServer
+	mu      sync.Mutex // held while sending: the core, the receive loop and the table server do
+	replies []mad.Datagram
+}
+
+// Send sends for any goroutine.
+func (p *saPort) Send(ds []mad.Datagram) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Port.Send(ds)
+}
+
+// Recv receives, answers what is for the SA and gives what is left.
+func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
+	for {
+		n, err := p.Port.Recv(ds)
+		left := 0
+		p.replies = p.replies[:0]
+		answerer := p.sa.answerer.Load()
+		for i := range ds[:n] {
+			switch in := &ds[i]; {
+			case in.Packet.MgmtClass() != mad.ClassSA:
+				ds[left] = *in
+				left++
+			case rmpp.IsActive(&in.Packet) || sa.IsTable(&in.Packet):
+				p.tables.take(in)
+			default:
+				p.answer(answerer, in)
+			}
+		}
+		if len(p.replies) > 0 {
+			if _, sendErr := p.Send(p.replies); err == nil {
+				err = sendErr
+			}
+		}
+		if left > 0 || err != nil {
+			return left, err
+		}
+	}
+}
+
+// answer adds the answer to replies, if there is one.
+func (p *saPort) answer(a *sa.Answerer, in *mad.Datagram) {
+	p.replies = append(p.replies, mad.Datagram{})
+	last := len(p.replies) - 1
+	if !a.Answer(in, &p.replies[last], &p.sa.stats) {
+		p.replies = p.replies[:last]
+	}
+}
+
+// saBatch is how many packets are taken at a time from a port of QP1, and given.
+const saBatch = 64
+
+// serve answers until ctx is done, when it closes the port, or the port breaks.
+// Nothing else comes on QP1: the manager asks nothing there.
+func (p *saPort) serve(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { p.Close() })()
+	batch := make([]mad.Datagram, saBatch)
+	for {
+		if _, err := p.Recv(batch); err != nil {
+			p.Close()
+			return err
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/rmpp"
+	"ibsm/sa"
+)
+
+// Limits of a tableServer. What goes beyond them gets no answer and is counted:
+// silence makes clients try again.
+const (
+	tableWorkers    = 2
+	maxInbox        = 1024             // packets that wait for the clerk
+	maxTables       = 256              // requests that wait for a worker
+	maxClientTables = 8                // of one LID that wait or are worked on
+	maxTableWait    = 10 * time.Second // until a request is taken for given up
+	maxTransfers    = 4096             // answers under way
+	maxClientSends  = 16               // to one client
+	maxRequest      = 4 << 10          // bytes: a MultiPathRecord with all GIDs that it can count
+	// maxTableBytes bounds the answers under way. No table is begun unless there is
+	// room for the largest from every worker.
+	maxTableBytes = 2 * tableWorkers * sa.MaxTable
+)
+
+// tableServer answers requests for tables, which take long to make and many packets to
+// send.
+//
+// start starts these goroutines, which end with its context:
+//   - the clerk, which owns the requests that wait and the transfers of RMPP;
+//   - workers, which make one table each at a time, from the view that is published
+//     when they begin.
+type tableServer struct {
+	sa    *saServer
+	send  func([]mad.Datagram) (int, error)
+	inbox chan mad.Datagram // from the receive loop
+	work  chan *tableJob
+	made  chan *tableJob
+	began time.Time
+
+	// The clerk's.
+	transfers *rmpp.Machine
+	waiting   []*tableJob
+	asked     map[tableKey]bool // waiting or worked on
+	clients   map[mad.LID]int   // how many of asked each has
+	replies   []mad.Datagram    // of one packet, to send behind the ACK of their request
+	batch     []mad.Datagram
+	ended     []rmpp.Ended
+}
+
+// tableKey tells requests apart.
+type tableKey struct {
+	lid mad.LID
+	qpn uint32
+	tid mad.TID
+}
+
+func keyOfTable(d *mad.Datagram) tableKey { return tableKey{d.LID, d.QPN, d.Packet.TID()} }
+
+// tableJob is a request for a table, and its answer.
+type tableJob struct {
+	in      mad.Datagram
+	since   time.Duration
+	out     mad.Datagram
+	records []byte
+	ok      bool // there is an answer
+}
+
+func newTableServer(s *saServer, send func([]mad.Datagram) (int, error)) *tableServer {
+	return &tableServer{
+		sa: s, send: send, began: time.Now(),
+		inbox: make(chan mad.Datagram, maxInbox),
+		work:  make(chan *tableJob), made: make(chan *tableJob),
+		transfers: rmpp.New(rmpp.Config{
+			MaxTransfers: maxTransfers, MaxPerPeer: maxClientSends, MaxBytes: maxTableBytes, MaxMessage: maxRequest,
+		}),
+		asked: map[tableKey]bool{}, clients: map[mad.LID]int{},
+		batch: make([]mad.Datagram, saBatch),
+	}
+}
+
+func (t *tableServer) start(ctx context.Context, tasks *sync.WaitGroup) {
+	tasks.Go(func() { t.clerk(ctx) })
+	for range tableWorkers {
+		tasks.Go(func() { t.makeTables(ctx) })
+	}
+}
+
+// take is for the receive loop to hand over a request for a table or a packet of a
+// transfer. It does not wait.
+func (t *tableServer) take(in *mad.Datagram) {
+	select {
+	case t.inbox <- *in:
+	default:
+		t.sa.stats.Drop(sa.DropNoRoom)
+	}
+}
+
+// makeTables is a worker.
+func (t *tableServer) makeTables(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case job := <-t.work:
+			job.records, job.ok = t.sa.answerer.Load().Table(ctx, &job.in, &job.out, &t.sa.stats)
+			select {
+			case <-ctx.Done():
+				return
+			case t.made <- job:
+			}
+		}
+	}
+}
+
+// clerk takes requests, gives them to workers and sends what these have made, a batch
+// at a time so that what comes in never waits for long. It ends early when the port
+// breaks, which the receive loop reports.
+func (t *tableServer) clerk(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		n := t.transfers.Output(t.now(), t.batch)
+		if err := t.put(t.batch[:n]); err != nil {
+			return
+		}
+		if err := t.put(t.replies); err != nil {
+			return
+		}
+		t.replies = t.replies[:0]
+		t.sa.mu.Lock()
+		t.sa.transfers = t.transfers.Stats()
+		t.sa.mu.Unlock()
+		job := t.next()
+		var work chan<- *tableJob
+		if job != nil {
+			work = t.work
+		}
+		t.setTimer(timer, n > 0)
+		select {
+		case <-ctx.Done():
+			return
+		case in := <-t.inbox:
+			t.receive(&in)
+		case work <- job:
+			t.dequeue()
+		case job := <-t.made:
+			t.deliver(job)
+		case <-timer.C:
+			t.ended = t.transfers.Expire(t.now(), t.ended[:0])
+			clear(t.ended)
+		}
+	}
+}
+
+// put sends datagrams, if there are any.
+func (t *tableServer) put(ds []mad.Datagram) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	_, err := t.send(ds)
+	return err
+}
+
+func (t *tableServer) now() time.Duration { return time.Since(t.began) }
+
+// setTimer wakes the clerk when a transfer is due, at once when more may be sent.
+func (t *tableServer) setTimer(timer *time.Timer, more bool) {
+	switch due, waits := t.transfers.Deadline(); {
+	case more:
+		timer.Reset(0)
+	case waits:
+		timer.Reset(due - t.now())
+	default:
+		timer.Stop()
+	}
+}
+
+// next is the request to be worked on next, nil while there is none or no room for its
+// answer.
+func (t *tableServer) next() *tableJob {
+	t.dropLate()
+	if len(t.waiting) == 0 || t.transfers.Stats().Bytes > maxTableBytes-tableWorkers*sa.MaxTable {
+		return nil
+	}
+	return t.waiting[0]
+}
+
+// dropLate drops requests whose clients have waited so long that they wait no more.
+func (t *tableServer) dropLate() {
+	for len(t.waiting) > 0 && t.now()-t.waiting[0].since >= maxTableWait {
+		t.forget(t.waiting[0])
+		t.dequeue()
+		t.sa.stats.Drop(sa.DropTooLate)
+	}
+}
+
+// dequeue takes the first request from those that wait, and from their memory: it will
+// have a table.
+func (t *tableServer) dequeue() {
+	t.waiting[0] = nil
+	t.waiting = t.waiting[1:]
+}
+
+// receive takes a packet.
+func (t *tableServer) receive(in *mad.Datagram) {
+	switch p := &in.Packet; {
+	case !rmpp.IsActive(p):
+		t.ask(in)
+	case rmpp.TypeOf(p) == rmpp.TypeData && p.IsResponse():
+		t.sa.stats.Drop(sa.DropNoRequest) // we ask for no tables
+	default:
+		if e, ended := t.transfers.Receive(t.now(), in); ended && !e.Sent && e.Status == rmpp.StatusNormal {
+			t.received(&e)
+		}
+	}
+}
+
+// received takes a request that came by RMPP. All that are served fit into their first
+// packet.
+func (t *tableServer) received(e *rmpp.Ended) {
+	in := mad.Datagram{Addr: e.Addr, Packet: e.Head}
+	if sa.IsTable(&in.Packet) {
+		t.ask(&in)
+		return
+	}
+	var out mad.Datagram
+	if t.sa.answerer.Load().Answer(&in, &out, &t.sa.stats) {
+		t.replies = append(t.replies, out)
+	}
+}
+
+// ask has a request wait for a worker, if the limits allow.
+func (t *tableServer) ask(in *mad.Datagram) {
+	t.dropLate()
+	key := keyOfTable(in)
+	reply := response(in, mad.MethodGetTableResp)
+	switch {
+	case t.asked[key] || t.transfers.Sending(&reply):
+		t.sa.stats.Drop(sa.DropDuplicate)
+	case t.clients[in.LID] >= maxClientTables:
+		t.sa.stats.Drop(sa.DropClientFull)
+	case len(t.waiting) >= maxTables:
+		t.sa.stats.Drop(sa.DropNoRoom)
+	default:
+		t.asked[key] = true
+		t.clients[in.LID]++
+		t.waiting = append(t.waiting, &tableJob{in: *in, since: t.now()})
+	}
+}
+
+// forget makes room for another request of the client.
+func (t *tableServer) forget(job *tableJob) {
+	delete(t.asked, keyOfTable(&job.in))
+	if t.clients[job.in.LID]--; t.clients[job.in.LID] == 0 {
+		delete(t.clients, job.in.LID)
+	}
+}
+
+// deliver sends what a worker has made.
+func (t *tableServer) deliver(job *tableJob) {
+	t.forget(job)
+	if !job.ok {
+		return
+	}
+	if job.out.Packet.Status() != mad.StatusOK {
+		t.replies = append(t.replies, job.out)
+		return
+	}
+	switch err := t.transfers.Send(t.now(), &job.out, job.records); {
+	case errors.Is(err, rmpp.ErrPeerFull):
+		t.sa.stats.Drop(sa.DropClientFull)
+	case errors.Is(err, rmpp.ErrUnderWay):
+		t.sa.stats.Drop(sa.DropDuplicate)
+	case err != nil:
+		t.sa.stats.Drop(sa.DropNoRoom)
+	}
+}

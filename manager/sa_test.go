@@ -1,0 +1,296 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/rmpp"
+	"ibsm/mad/sarec"
+	"ibsm/routing"
+	"ibsm/routing/minhop"
+	"ibsm/sa"
+	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
+)
+
+// clients stand for all hosts: what they send is what the port receives.
+type clients struct {
+	t      *testing.T
+	v      *view.View
+	shell  *Shell // whose saServer is asked
+	toSA   chan mad.Datagram
+	fromSA chan mad.Datagram
+	closed chan struct{}
+	close  sync.Once
+}
+
+var errPortClosed = errors.New("port closed")
+
+func (c *clients) Send(ds []mad.Datagram) (int, error) {
+	for i := range ds {
+		select {
+		case c.fromSA <- ds[i]:
+		case <-c.closed:
+			return i, errPortClosed
+		}
+	}
+	return len(ds), nil
+}
+
+func (c *clients) Recv(ds []mad.Datagram) (int, error) {
+	select {
+	case ds[0] = <-c.toSA:
+		return 1, nil
+	case <-c.closed:
+		return 0, errPortClosed
+	}
+}
+
+func (c *clients) Close() error {
+	c.close.Do(func() { close(c.closed) })
+	return nil
+}
+
+// serve runs f in a bubble in which an SA serves a fat tree of 16 hosts and 20 switches.
+func serve(t *testing.T, f func(c *clients)) {
+	synctest.Test(t, func(t *testing.T) {
+		n, err := net.Generate("fattree:k=4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tp, err := topo.FromNet(n, net.NoEnd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lids := topo.SequentialLIDs(tp, 0)
+		tables, err := minhop.Route(t.Context(), routing.In{Topo: tp, LIDs: lids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<16), closed: make(chan struct{}),
+			v: &view.View{Topo: tp, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix, SubnetTimeOut: 18}}}
+		c.publish(c.v)
+		ctx, cancel := context.WithCancel(t.Context())
+		var tasks sync.WaitGroup
+		port := &saPort{Port: c, sa: &c.shell.sa}
+		port.tables = newTableServer(&c.shell.sa, port.Send)
+		port.tables.start(ctx, &tasks)
+		tasks.Go(func() { port.serve(ctx) })
+		f(c)
+		cancel()
+		tasks.Wait()
+	})
+}
+
+func (c *clients) publish(v *view.View) {
+	if v == nil {
+		c.shell.sa.answerer.Store(nil)
+	} else {
+		c.shell.sa.answerer.Store(sa.New(v))
+	}
+}
+
+// request is a GetTable from LID 1.
+func request(attr mad.AttrID, tid mad.TID) mad.Datagram {
+	d := mad.Datagram{Addr: mad.Addr{LID: 1, QPN: 1}}
+	d.Packet.SetHeader(mad.ClassSA, mad.MethodGetTable, attr, 0)
+	d.Packet.SetTID(tid)
+	return d
+}
+
+// ask sends, waits until nothing happens any more, and returns what has come back.
+func (c *clients) ask(ds ...mad.Datagram) (replies []mad.Datagram) {
+	for i := range ds {
+		c.toSA <- ds[i]
+	}
+	synctest.Wait()
+	for {
+		select {
+		case d := <-c.fromSA:
+			replies = append(replies, d)
+		default:
+			return replies
+		}
+	}
+}
+
+// table fetches a whole table with a receiver of our own, which opens the window.
+func (c *clients) table(d mad.Datagram) rmpp.Ended {
+	c.t.Helper()
+	m := rmpp.New(rmpp.Config{MaxMessage: 1 << 24})
+	out := make([]mad.Datagram, 16)
+	in := c.ask(d)
+	for len(in) > 0 {
+		for i := range in {
+			if e, ended := m.Receive(0, &in[i]); ended {
+				c.ask(out[:m.Output(0, out)]...)
+				return e
+			}
+		}
+		in = c.ask(out[:m.Output(0, out)]...)
+	}
+	c.t.Fatal("the table never ended")
+	return rmpp.Ended{}
+}
+
+func (c *clients) drops(d sa.Drop) uint64 {
+	for reason, n := range c.shell.SAStats().Drops() {
+		if reason == d {
+			return n
+		}
+	}
+	return 0
+}
+
+func TestTables(t *testing.T) {
+	serve(t, func(c *clients) {
+		for attr, count := range map[mad.AttrID]int{
+			sarec.AttrNodeRecord: 36, sarec.AttrPortInfoRecord: 16 + 20*5, sarec.AttrLinkRecord: 2 * (16 + 16 + 16), sarec.AttrSMInfoRecord: 0,
+			sarec.AttrPathRecord: 36 * 36,
+		} {
+			d := request(attr, mad.TID(attr))
+			e := c.table(d)
+			var out mad.Datagram
+			want, _ := sa.New(c.v).Table(t.Context(), &d, &out, new(sa.Stats))
+			size := int(e.Head.AttributeOffset()) * 8
+			if e.Status != rmpp.StatusNormal || !bytes.Equal(e.Data, want) || size*count != len(e.Data) {
+				t.Errorf("%s: %q, %d bytes in records of %d, want %d records", sarec.AttrName(attr), e.Status, len(e.Data), size, count)
+			}
+		}
+		if s := c.shell.SATransfers(); s.Sent != 5 || s.UnderWay != 0 || s.Bytes != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A refusal is one plain packet.
+func TestRefusedTable(t *testing.T) {
+	serve(t, func(c *clients) {
+		d := request(sarec.AttrPathRecord, 1)
+		d.Packet.SetComponentMask(sarec.PathServiceIDLow)
+		got := c.ask(d)
+		if len(got) != 1 || rmpp.IsActive(&got[0].Packet) || got[0].Packet.Status() != mad.StatusReqInsufficient || got[0].Packet.AttributeOffset() != 0 {
+			t.Errorf("%d packets: %v", len(got), got)
+		}
+	})
+}
+
+// A request that came by RMPP is answered as any other.
+func TestRequestByRMPP(t *testing.T) {
+	serve(t, func(c *clients) {
+		d := request(sarec.AttrMultiPathRecord, 1)
+		d.Packet.SetMethod(mad.MethodGetMulti)
+		client := rmpp.New(rmpp.Config{})
+		if err := client.Send(0, &d, make([]byte, 300)); err != nil {
+			t.Fatal(err)
+		}
+		out := make([]mad.Datagram, 4)
+		var last mad.Datagram
+		for n := client.Output(0, out); n > 0; n = client.Output(0, out) {
+			for _, in := range c.ask(out[:n]...) {
+				last = in
+				client.Receive(0, &in)
+			}
+		}
+		if last.Packet.Method() != mad.MethodGetMultiResp || rmpp.IsActive(&last.Packet) || last.Packet.Status() != mad.StatusBadMethodAttr {
+			t.Errorf("%v, %v", last.Packet.Method(), last.Packet.Status())
+		}
+		answer := request(sarec.AttrNodeRecord, 2)
+		answer.Packet.SetMethod(mad.MethodGetTableResp)
+		copy(answer.Packet[24:28], []byte{1, 1, 7, 0})
+		if got := c.ask(answer); got != nil || c.drops(sa.DropNoRequest) != 1 {
+			t.Errorf("a table that nobody asked for: %d packets, %d dropped", len(got), c.drops(sa.DropNoRequest))
+		}
+	})
+}
+
+// A client that never acknowledges is given up, and meanwhile cannot have any number of
+// answers under way, nor the same one twice; others are served.
+func TestGreedyClient(t *testing.T) {
+	serve(t, func(c *clients) {
+		for tid := range mad.TID(100) {
+			if got := c.ask(request(sarec.AttrPathRecord, tid)); len(got) != 1 != (tid >= maxClientSends) {
+				t.Fatalf("request %d: %d packets", tid, len(got))
+			}
+		}
+		if got := c.ask(request(sarec.AttrPathRecord, 3)); got != nil {
+			t.Errorf("%d packets to what is under way", len(got))
+		}
+		if full, twice := c.drops(sa.DropClientFull), c.drops(sa.DropDuplicate); full != 100-maxClientSends || twice != 1 {
+			t.Errorf("%d dropped for the client, %d duplicates", full, twice)
+		}
+		other := request(sarec.AttrNodeRecord, 1)
+		other.LID = 2
+		if e := c.table(other); e.Status != rmpp.StatusNormal {
+			t.Errorf("another client: %q", e.Status)
+		}
+		time.Sleep(time.Minute)
+		if s := c.shell.SATransfers(); s.UnderWay != 0 || s.Bytes != 0 || s.Failed[rmpp.StatusTooManyRetries] != maxClientSends {
+			t.Errorf("%+v", s)
+		}
+		c.ask()
+		if e := c.table(request(sarec.AttrNodeRecord, 200)); e.Status != rmpp.StatusNormal {
+			t.Errorf("the client itself, later: %q", e.Status)
+		}
+	})
+}
+
+// While no worker is free requests wait: so many of a client, so many in all, and not
+// for ever. Gets are answered meanwhile.
+func TestQueueOfTables(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<10), closed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		var tasks sync.WaitGroup
+		port := &saPort{Port: c, sa: &c.shell.sa}
+		port.tables = newTableServer(&c.shell.sa, port.Send)
+		tasks.Go(func() { port.tables.clerk(ctx) }) // without workers
+		tasks.Go(func() { port.serve(ctx) })
+		ask := func(lid mad.LID, tid mad.TID) {
+			d := request(sarec.AttrNodeRecord, tid)
+			d.LID = lid
+			c.ask(d)
+		}
+		for tid := range mad.TID(maxClientTables + 2) {
+			ask(1, tid)
+		}
+		ask(1, 0)
+		for lid := mad.LID(2); lid < 2+maxTables; lid++ {
+			ask(lid, 1)
+		}
+		if n := len(port.tables.waiting); n != maxTables {
+			t.Errorf("%d requests wait", n)
+		}
+		if full, twice, none := c.drops(sa.DropClientFull), c.drops(sa.DropDuplicate), c.drops(sa.DropNoRoom); full != 2 || twice != 1 || none != maxClientTables {
+			t.Errorf("dropped: %d of the client, %d duplicates, %d for want of room", full, twice, none)
+		}
+		time.Sleep(maxTableWait)
+		ask(1, 99)
+		if n, late := len(port.tables.waiting), c.drops(sa.DropTooLate); n != 1 || late != maxTables || len(port.tables.asked) != 1 || len(port.tables.clients) != 1 {
+			t.Errorf("%d requests wait, %d were too late, %d known of %d clients", n, late, len(port.tables.asked), len(port.tables.clients))
+		}
+		cancel()
+		tasks.Wait()
+	})
+}
+
+// When there is no view any more, requests that wait get no answer.
+func TestTablesOfNoMaster(t *testing.T) {
+	serve(t, func(c *clients) {
+		c.publish(nil)
+		if got := c.ask(request(sarec.AttrNodeRecord, 1)); got != nil || c.drops(sa.DropNotMaster) != 1 {
+			t.Errorf("%d packets, %d dropped", len(got), c.drops(sa.DropNotMaster))
+		}
+		c.publish(c.v)
+		if e := c.table(request(sarec.AttrNodeRecord, 1)); e.Status != rmpp.StatusNormal {
+			t.Errorf("%q", e.Status)
+		}
+	})
+}
