@@ -201,10 +201,7 @@ func (s *Server) setLogLevel(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	m := newMetrics(w)
-	s.cfg.Source.Metrics(m)
-	s.ownMetrics(m)
-	m.flush() // an error is the client's, and counted
+	WriteMetrics(w, s.cfg.Source.Metrics, s.ownMetrics) // an error is the client's, and counted
 }
 
 func (s *Server) ownMetrics(m *Metrics) {

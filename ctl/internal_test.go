@@ -29,17 +29,17 @@ func TCPClient(addr string) *Client {
 // The text is that of Prometheus' documentation of its format, in its spirit.
 func TestMetrics(t *testing.T) {
 	var b bytes.Buffer
-	m := newMetrics(&b)
-	m.Family("a_total", Counter, "Help.")
-	m.Uint(1<<53, "path", "C:\\DIR\n", "error", `said "no"`)
-	m.Uint(0)
-	m.Family("b", Gauge, "More help.")
-	m.Sample(math.Inf(-1), "name", "\xff\u00e4")
-	m.Sample(math.NaN())
-	m.Sample(0.25)
-	m.Family("c_seconds", Histogram, "Times.")
-	m.Histogram([]time.Duration{100 * time.Millisecond, time.Second}, []uint64{2, 0, 3}, 1500*time.Millisecond, "phase", "x")
-	m.flush()
+	WriteMetrics(&b, func(m *Metrics) {
+		m.Family("a_total", Counter, "Help.")
+		m.Uint(1<<53, "path", "C:\\DIR\n", "error", `said "no"`)
+		m.Uint(0)
+		m.Family("b", Gauge, "More help.")
+		m.Sample(math.Inf(-1), "name", "\xff\u00e4")
+		m.Sample(math.NaN())
+		m.Sample(0.25)
+		m.Family("c_seconds", Histogram, "Times.")
+		m.Histogram([]time.Duration{100 * time.Millisecond, time.Second}, []uint64{2, 0, 3}, 1500*time.Millisecond, "phase", "x")
+	})
 	const want = `# HELP a_total Help.
 # TYPE a_total counter
 a_total{path="C:\\DIR\n",error="said \"no\""} 9.007199254740992e+15

@@ -9,7 +9,7 @@ import (
 )
 
 // Metrics writes samples in Prometheus' text format, version 0.0.4. All samples of a
-// family follow its head. Errors of the writer are kept until the end.
+// family follow its head. WriteMetrics makes one.
 type Metrics struct {
 	w    *bufio.Writer
 	name string // of the family
@@ -26,8 +26,14 @@ const (
 	Histogram MetricType = "histogram"
 )
 
-// newMetrics writes to w, after flush.
-func newMetrics(w io.Writer) *Metrics { return &Metrics{w: bufio.NewWriterSize(w, 1<<16)} }
+// WriteMetrics writes to w what the calls of write are given to write.
+func WriteMetrics(w io.Writer, write ...func(*Metrics)) error {
+	m := &Metrics{w: bufio.NewWriterSize(w, 1<<16)}
+	for _, f := range write {
+		f(m)
+	}
+	return m.w.Flush()
+}
 
 // Family begins a family of samples.
 func (m *Metrics) Family(name string, t MetricType, help string) {
@@ -113,7 +119,5 @@ func formatFloat(v float64) string {
 
 func (m *Metrics) write(line []byte) {
 	m.b = line
-	m.w.Write(line) // an error stays with the writer until flush
+	m.w.Write(line) // an error stays with the writer until it is flushed
 }
-
-func (m *Metrics) flush() error { return m.w.Flush() }

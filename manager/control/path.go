@@ -48,14 +48,13 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 	t := w.view.Topo
 	at, in := t.Ports[src].Node, uint8(0)
 	for range maxHops {
-		if at == t.Ports[dst].Node && (t.Nodes[at].Type == mad.Switch || in == t.Ports[dst].Num || src == dst) {
-			w.hop(at, in, 0)
-			return arrived
-		}
 		out, fate := t.Ports[src].Num, ""
-		if t.Nodes[at].Type == mad.Switch {
-			out, fate = w.egress(at, w.path.DLID)
-		} else if len(w.path.Hops) > 0 {
+		switch {
+		case t.Nodes[at].Type == mad.Switch:
+			out, fate = w.egress(at, dst)
+		case at == t.Ports[dst].Node && in == t.Ports[dst].Num, src == dst:
+			fate = arrived
+		case len(w.path.Hops) > 0:
 			fate = "is delivered to a port that does not own the LID"
 		}
 		if fate != "" {
@@ -72,13 +71,15 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 	return "runs into a loop"
 }
 
-// egress is the port that a switch sends a LID's packets to.
-func (w *walk) egress(n topo.NodeIdx, lid mad.LID) (out uint8, fate string) {
-	node := &w.view.Topo.Nodes[n]
+// egress is the port that a switch sends the packet to, or what becomes of it there.
+func (w *walk) egress(n topo.NodeIdx, dst topo.PortIdx) (out uint8, fate string) {
+	node, lid := &w.view.Topo.Nodes[n], w.path.DLID
 	row := w.view.Tables.LFT[node.Switch]
 	switch {
 	case int(lid) >= len(row) || row[lid] == routing.NoPath:
 		return 0, "comes to a switch that has no port for it"
+	case row[lid] == 0 && dst == node.First:
+		return 0, arrived
 	case row[lid] == 0:
 		return 0, "is taken by a switch that does not own the LID"
 	case row[lid] > node.NumPorts:
