@@ -31,6 +31,7 @@ var verbs = []verb{
 	{"plan", "what a heavy sweep would write now", runPlan},
 	{"dump", "forwarding tables, LIDs and others, in OpenSM's formats", runDump},
 	{"log-level", "show or change what is logged", runLogLevel},
+	{"config", "check, show, compare and convert configuration files", runConfig},
 	{"events", "what happened, and what happens", runEvents},
 }
 

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestConfig(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{
+		"good.conf":    "lmc 2\nsm_priority 3\nmax_op_vls 5\n",
+		"same.toml":    "[subnet]\nlmc = 2\n[election]\npriority = 3\n",
+		"imposes.toml": "[subnet]\nlmc = 2\n[election]\npriority = 3\n[links]\nmax_operational_vls = 5\n",
+		"bad.conf":     "lmc 9\n",
+		"unsure.conf":  "nosuchkey 1\n",
+	}
+	for name, src := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string // in the output
+	}{
+		{"check D/good.conf", 0, ""},
+		{"check D/bad.conf", 1, "bad.conf:1:5: error: lmc \"9\": value out of range"},
+		{"check D/unsure.conf", 0, "unsure.conf:1:1: warning: Unrecognized token"},
+		{"check --strict D/unsure.conf", 1, "warning"},
+		{"check --json D/bad.conf", 1, `"severity": "error"`},
+		{"check D/missing.conf", 1, "no such file"},
+		{"show D/good.conf", 0, "lmc          2  "},
+		{"show --all D/good.conf", 0, "not chosen: as in the fabric"},
+		{"show D/bad.conf", 1, "value out of range"},
+		{"diff D/good.conf D/same.toml", 0, ""},
+		{"diff D/good.conf D/imposes.toml", 1, "max_op_vls  (as in the fabric)  5"},
+		{"diff D/good.conf", 2, "want 2 files, got 1"},
+		{"convert D/good.conf", 0, "[subnet]"},
+		{"convert D/imposes.toml", 0, "\nimpose max_op_vls\n"},
+		{"default", 0, "\nlmc 0\n"},
+		{"default --toml", 0, "\n# lmc = 0\n"},
+		{"default x", 2, "want 0 files"},
+		{"nosuchverb", 2, "unknown verb"},
+		{"check --nosuchoption x", 2, "unknown flag"},
+		{"", 2, "ibsmctl config --help"},
+		{"--help", 0, "Usage:"},
+	} {
+		var out bytes.Buffer
+		args := strings.Fields("config " + strings.ReplaceAll(c.args, "D/", dir+"/"))
+		if status := run(args, &out, &out); status != c.status || !strings.Contains(out.String(), c.want) {
+			t.Errorf("config %s: exit status %d, want %d and %q\n%s", c.args, status, c.status, c.want, out.String())
+		}
+	}
+	var out bytes.Buffer
+	run([]string{"config", "show", "--json", filepath.Join(dir, "good.conf")}, &out, &out)
+	var settings []setting
+	if err := json.Unmarshal(out.Bytes(), &settings); err != nil || len(settings) != 2 || settings[0].Key != "lmc" || settings[0].Value != "2" {
+		t.Errorf("show --json: %v %+v", err, settings)
+	}
+}
