@@ -32,7 +32,9 @@ func runStatus(ctx context.Context, args []string, stdout io.Writer) error {
 
 func statusText(st *ctl.Status, now time.Time) string {
 	var b strings.Builder
-	line := func(name, format string, args ...any) { fmt.Fprintf(&b, "%-9s %s\n", name, printable(fmt.Sprintf(format, args...))) }
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-9s %s\n", name, printable(fmt.Sprintf(format, args...)))
+	}
 	line("manager", "ibsm %s, process %d, up for %v", st.Version, st.PID, now.Sub(st.Started).Round(time.Second))
 	line("port", "%s", st.Where)
 	if st.Waiting != "" {

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"ibsm/ctl"
+)
+
+// ibsm is the manager, built once.
+var ibsm = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "ibsmctl-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "ibsm")
+	out, err := exec.Command("go", "build", "-o", path, "ibsm/cmd/ibsm").CombinedOutput()
+	if err != nil {
+		os.Stderr.Write(out)
+	}
+	return path, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := ibsm(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// patience is how long a test waits for one event.
+const patience = 5 * time.Minute
+
+// startManager starts a manager on a fabric inside its process, and returns its socket
+// when the subnet is up.
+func startManager(t *testing.T, fabric string, options ...string) (socket string, cmd *exec.Cmd) {
+	t.Helper()
+	path, err := ibsm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = filepath.Join(t.TempDir(), "s")
+	cmd = exec.Command(path, append([]string{"--fabric", fabric, "--ctl_socket", socket}, options...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if lines.Text() == "SUBNET UP" {
+			return socket, cmd
+		}
+	}
+	t.Fatal("the manager ended before the subnet was up")
+	return "", nil
+}
+
+// tell runs ibsmctl.
+func tell(t *testing.T, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(args, &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+func TestVerbs(t *testing.T) {
+	socket, cmd := startManager(t, "fattree:k=4")
+	t.Setenv(ctl.SocketEnv, socket)
+	file := filepath.Join(t.TempDir(), "names")
+	for _, c := range []struct {
+		args   string
+		want   string // a regular expression for the whole of standard output
+		status int
+		says   string // part of standard error
+	}{
+		{"status", `(?s)manager +ibsm .*state +MASTER.*nodes +20 switches, 16 CAs, 0 routers\n.*96 Active; 48 links, 36 LIDs.*this SM +0x\S+ LID 1 `, 0, ""},
+		{"nodes --type ca", `(GUID .*\n(0x[0-9a-f]{16}  CA +\d+  1/1  host-\d\d \S+\n){16})$`, 0, ""},
+		{"ports --node leaf-01", `NODE GUID .*\n(0x\S+  leaf-01 .*\n){5}$`, 0, ""},
+		{"ports --state down", `NODE GUID .*\n$`, 0, ""},
+		{"links", `FROM .*\n(.* Active +4x HDR\n){48}$`, 0, ""},
+		{"path host-01 host-16", `GUID .*\n(.*\n){7}6 links to LID \d+, 200 Gb/s, MTU 4096\n$`, 0, ""},
+		{"path 1 1", `GUID .*\n(.*\n)0 links to LID 1, 0 Gb/s, MTU 0\n$`, 0, ""},
+		{"path 1 nobody", `^$`, 1, `no node is called "nobody"`},
+		{"path 1", `^$`, 2, "hint: ibsmctl path --help"},
+		{"plan", `^0 Sets would be sent; nothing was written\n$`, 0, ""},
+		{"plan --json", `^{"steps":\[\n\]}\n$`, 0, ""},
+		{"sweep --light", `^asked for \(light\); .* --since \d+ `, 0, ""},
+		{"reroute", `^asked for \(reroute\); `, 0, ""},
+		{"dump guids", `^(0x[0-9a-f]{16} 0x\d{4} 0x\d{4}\n\n|0x\S+ 0x\S+ 0x\S+\n\n){36}$`, 0, ""},
+		{"dump nothing", `^$`, 1, "hint: there are [guids lfts"},
+		{"log-level", `^0x83 info\n$`, 0, ""},
+		{"log-level debug --json", `^{"flags":143}\n$`, 0, ""},
+		{"log-level x", `^$`, 2, "want error, info, verbose, debug"},
+		{"events", `(?s)^1 .*SUBNET UP .*log flags were changed .*from=0x83`, 0, ""},
+		{"ports --type bridge", `^$`, 1, "want CA, switch or router"},
+		{"nodes --state up", `^$`, 2, "unknown flag"},
+		{"status more", `^$`, 2, `unexpected argument "more"`},
+		{"frobnicate", `^$`, 2, "hint: ibsmctl --help lists the verbs"},
+		{"--socket x status", `^$`, 2, "before the verb"},
+		{"", `^$`, 2, "no verb"},
+		{"--help", `(?s)^ibsmctl watches.*  path .*Exit status`, 0, ""},
+		{"path --help", `^Usage: ibsmctl path `, 0, ""},
+		{"status --socket /nonexistent/s", `^$`, 1, "hint: start one with ibsm --ctl_socket /nonexistent/s"},
+		{"nodes --node-name-map " + file + " --node spine1", `^GUID.*\n0x\S+ +switch .* spine1\n$`, 0, ""},
+		{"nodes --node-name-map " + file + ".none", `^$`, 1, "no such file"},
+	} {
+		if c.args == "nodes --node-name-map "+file+" --node spine1" {
+			nodes, _, _ := tell(t, "nodes", "--node", "spine-01")
+			guid := regexp.MustCompile(`0x\S+`).FindString(nodes)
+			os.WriteFile(file, []byte(guid+" spine1\n"), 0o600)
+		}
+		out, errs, status := tell(t, strings.Fields(c.args)...)
+		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) || (errs == "") != (status == 0) {
+			t.Errorf("ibsmctl %s: status %d, it wrote\n%s%s", c.args, status, out, errs)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the manager ended with %v", err)
+	}
+	if _, errs, status := tell(t, "status"); status != 1 || !strings.Contains(errs, "no such file") {
+		t.Errorf("after the end of the manager: status %d, %s", status, errs)
+	}
+}
+
+// Every list is the same as JSON.
+func TestJSON(t *testing.T) {
+	socket, _ := startManager(t, "fattree:k=4,levels=2")
+	for verb, count := range map[string]int{"nodes": 14, "ports": 8 + 6*5, "links": 16} {
+		out, errs, status := tell(t, verb, "--json", "--socket", socket)
+		var reply map[string]json.RawMessage
+		var rows []map[string]any
+		if err := json.Unmarshal([]byte(out), &reply); status != 0 || err != nil {
+			t.Fatalf("%s: status %d, %v, %s", verb, status, err, errs)
+		}
+		if err := json.Unmarshal(reply[verb], &rows); err != nil || len(rows) != count || reply["generation"] == nil {
+			t.Errorf("%s: %d rows, %v", verb, len(rows), err)
+		}
+	}
+	var st ctl.Status
+	if out, _, _ := tell(t, "status", "--json", "--socket", socket); json.Unmarshal([]byte(out), &st) != nil || st.Subnet == nil || st.Subnet.CAs != 8 {
+		t.Errorf("status %s", out)
+	}
+}
+
+// Two managers do not share a socket: the second says who has it, and does not start.
+func TestTwoManagers(t *testing.T) {
+	socket, first := startManager(t, "fattree:k=4")
+	path, _ := ibsm()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--fabric", "fattree:k=4", "--ctl_socket", socket).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another process serves it: process ") {
+		t.Errorf("a second manager: %v, %s", err, out)
+	}
+	if _, errs, status := tell(t, "status", "--socket", socket); status != 0 {
+		t.Errorf("the first one: %s", errs)
+	}
+	first.Process.Kill() // its socket is left
+	first.Wait()
+	if _, err := os.Lstat(socket); err != nil {
+		t.Fatal(err)
+	}
+	next := exec.CommandContext(ctx, path, "--fabric", "fattree:k=4", "--ctl_socket", socket, "-o")
+	if out, err := next.CombinedOutput(); err != nil || !strings.Contains(string(out), "SUBNET UP") {
+		t.Errorf("the next one: %v, %s", err, out)
+	}
+}
+
+// Followers are told what happens, and of the end.
+func TestFollow(t *testing.T) {
+	socket, cmd := startManager(t, "fattree:k=4")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan int, 1)
+	go func() {
+		var errs bytes.Buffer
+		ended <- run([]string{"events", "--follow", "--socket", socket}, w, &errs)
+		w.Close()
+	}()
+	lines := bufio.NewScanner(r)
+	await := func(text string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), text) {
+				return
+			}
+		}
+		t.Fatalf("nothing is told of %q", text)
+	}
+	await("SUBNET UP")
+	if _, errs, status := tell(t, "sweep", "--socket", socket); status != 0 {
+		t.Fatal(errs)
+	}
+	await("a sweep was asked for")
+	await("SUBNET UP")
+	cmd.Process.Signal(syscall.SIGTERM)
+	for lines.Scan() { // to the end
+	}
+	if status := <-ended; status != 1 {
+		t.Errorf("status %d after the end of the manager", status)
+	}
+}
