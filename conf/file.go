@@ -53,6 +53,20 @@ type File struct {
 	Name     string
 	settings map[int]Setting // by row
 	Report   Report
+	full     bool // of findings
+}
+
+// maxFindings bounds what is told about one file.
+const maxFindings = 1000
+
+// enough reports whether so much is wrong with the file that the rest is not read;
+// then the file is refused.
+func (f *File) enough(p diag.Position) bool {
+	if !f.full && len(f.Report) >= maxFindings {
+		f.full = true
+		f.Report.add(Refusal, p, "", "too many mistakes")
+	}
+	return f.full
 }
 
 // ReadFile reads ibsm.toml or opensm.conf; which of the two, the name's end says.
@@ -78,11 +92,15 @@ func IsTOML(name string) bool { return strings.HasSuffix(name, ".toml") }
 
 // wrong reports a value that is not taken.
 func (f *File) wrong(k *Key, p diag.Position, text string, err error) {
-	severity := Mistake
+	f.Report.add(k.severity(), p, k.Name, "%s %s: %v; want %s", k.Name, shown(text), err, k.Wanted())
+}
+
+// severity is that of a value that is not taken.
+func (k *Key) severity() Severity {
 	if k.Serious {
-		severity = Refusal
+		return Refusal
 	}
-	f.Report.add(severity, p, k.Name, "%s %s: %v; want %s", k.Name, shown(text), err, k.Wanted())
+	return Mistake
 }
 
 // maxShown bounds what a message quotes.

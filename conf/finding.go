@@ -79,17 +79,8 @@ func (r Report) Status(from Severity) int {
 	return 0
 }
 
-// maxFindings bounds what is told about one file.
-const maxFindings = 1000
-
 func (r *Report) add(s Severity, p diag.Position, key, format string, args ...any) {
-	switch {
-	case len(*r) < maxFindings:
-		*r = append(*r, Finding{diag.Error{Position: p, Text: fmt.Sprintf(format, args...)}, s, key, 1})
-	case len(*r) == maxFindings:
-		// What is not told must not be overlooked.
-		*r = append(*r, Finding{diag.Error{Position: p, Text: "too many mistakes"}, Refusal, "", 1})
-	}
+	*r = append(*r, Finding{diag.Error{Position: p, Text: fmt.Sprintf(format, args...)}, s, key, 1})
 }
 
 // sort puts findings into the order of their places.

@@ -27,26 +27,25 @@ func quoted(text string) string { return strconv.Quote(text) }
 func readOpenSM(f *File, src []byte) {
 	var impose []imposed
 	for i, line := range strings.Split(string(src), "\n") {
-		if len(f.Report) > maxFindings {
-			break // and the last finding refuses the file
-		}
 		p := diag.Position{File: f.Name, Line: i + 1}
+		if f.enough(p) {
+			break
+		}
 		text, _, _ := strings.Cut(line, "#")
 		if len(line) > maxLine {
 			f.Report.add(Warning, p, "", "line of %d bytes: OpenSM reads %d and takes the rest for another line", len(line), maxLine)
 		}
-		start := len(text) - len(strings.TrimLeft(text, blanks))
+		indent := len(text) - len(strings.TrimLeft(text, blanks))
 		text = strings.Trim(text, blanks)
 		if text == "" {
 			continue
 		}
-		p.Col = start + 1
-		name, value := text, ""
+		p.Col = indent + 1
+		at, name, value := p, text, ""
 		if end := strings.IndexAny(text, " \t"); end >= 0 {
 			name, value = text[:end], strings.Trim(text[end:], blanks)
 			p.Col += len(text) - len(value)
 		}
-		at := diag.Position{File: f.Name, Line: i + 1, Col: start + 1}
 		if name == imposeKey {
 			impose = append(impose, imposed{p, value})
 			continue
@@ -145,7 +144,7 @@ type imposed struct {
 // impose marks the settings that a line names.
 func (f *File) impose(line imposed) {
 	for _, name := range strings.FieldsFunc(unquote(line.list), func(r rune) bool { return strings.ContainsRune(", \t", r) }) {
-		if len(f.Report) > maxFindings {
+		if f.enough(line.Position) {
 			return
 		}
 		i, ok := byName[name]

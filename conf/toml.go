@@ -70,14 +70,10 @@ type tomlReader struct {
 	meta *toml.MetaData
 }
 
-// maxTOMLFindings bounds the work that a broken file can cause. It is more than there
-// are settings, so that a file with so many findings is refused.
-const maxTOMLFindings = 300
-
 // group reads a table of the file; path is its name.
 func (t *tomlReader) group(path string, table map[string]toml.Primitive) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		if len(t.Report) > maxTOMLFindings {
+		if t.enough(diag.Position{File: t.Name}) {
 			return
 		}
 		primitive := table[name]
@@ -146,11 +142,7 @@ func (t *tomlReader) value(i int, p diag.Position, value any) {
 	k := &table[i]
 	v, err := k.fromTOML(value)
 	if err != nil {
-		severity := Mistake
-		if k.Serious {
-			severity = Refusal
-		}
-		t.Report.add(severity, p, k.Name, "%s = %s: %v; want %s", k.TOML, shownTOML(value), err, k.wantedTOML())
+		t.Report.add(k.severity(), p, k.Name, "%s = %s: %v; want %s", k.TOML, shownTOML(value), err, k.wantedTOML())
 		return
 	}
 	t.settings[i] = Setting{Value: v, Source: FromTOML, Position: p}
