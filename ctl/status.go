@@ -13,7 +13,7 @@ type Status struct {
 	Started time.Time `json:"started"`
 	Where   string    `json:"where"`             // the port it runs at
 	Waiting string    `json:"waiting,omitempty"` // why it has no port now
-	State   string    `json:"state"`             // MASTER, STANDBY, DISCOVERING, NOTACTIVE; "" without a port
+	State   string    `json:"state"`             // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
 	Phase   string    `json:"phase"`             // of the sweep under way; "idle"
 	Engine  string    `json:"engine"`
 	Reign   uint64    `json:"reign"` // masterships so far

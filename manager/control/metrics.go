@@ -26,7 +26,7 @@ func (d *Desk) Metrics(m *ctl.Metrics) {
 		smps(m, &st)
 		answers(m, shell.SAStats())
 	}
-	m.Family("ibsm_state", ctl.Gauge, "1 for the state that the subnet manager is in, 0 for the others; NOTACTIVE also while it has no port.")
+	m.Family("ibsm_state", ctl.Gauge, "1 for the state that the subnet manager is in, 0 for the others; NOT-ACTIVE also while it has no port.")
 	for s := smp.NotActive; s <= smp.Master; s++ {
 		m.Sample(truth(s == state), "state", s.String())
 	}
