@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/manager"
 	osmlog "ibsm/opensm/log"
@@ -200,38 +201,14 @@ func nearest(f *pflag.FlagSet, args []string) string {
 		if !strings.HasPrefix(a, "--") || f.Lookup(name) != nil {
 			continue
 		}
-		best, distance := "", 4
-		f.VisitAll(func(fl *pflag.Flag) {
-			if d := editDistance(name, fl.Name); d < distance || strings.HasPrefix(fl.Name, name) && d < 100 && best == "" {
-				best, distance = fl.Name, d
-			}
-		})
+		var names []string
+		f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
+		best := diag.Nearest(name, names)
 		if best != "" {
 			return "did you mean --" + best + "?"
 		}
 	}
 	return "ibsm --help lists the options"
-}
-
-// editDistance is Levenshtein's.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // check refuses values out of range, and combinations that make no sense.

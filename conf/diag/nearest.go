@@ -9,7 +9,7 @@ func Nearest(word string, candidates []string) string {
 	best, distance := "", maxWord
 	for _, c := range candidates {
 		n := normal(c)
-		if d := editDistance(word, n); d < distance && d <= min(len(word), len(n))/3 {
+		if d := editDistance(word, n); d < distance && d <= (min(len(word), len(n))+1)/3 {
 			best, distance = c, d
 		}
 	}

@@ -2,6 +2,7 @@ package net
 
 import (
 	"fmt"
+	"ibsm/conf/diag"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,36 +175,10 @@ func keyNames(keys []key) []string {
 // unknown is the error for a word that is none of the legal ones.
 func unknown(what, word string, legal []string) error {
 	e := &SpecError{Text: fmt.Sprintf("unknown %s %q: want one of %s", what, word, strings.Join(legal, ", "))}
-	nearest := slices.MinFunc(legal, func(a, b string) int { return distance(a, word) - distance(b, word) })
-	if distance(nearest, word) <= (len(nearest)+1)/2 {
+	if nearest := diag.Nearest(word, legal); nearest != "" {
 		e.Hint = "did you mean " + nearest + "?"
 	}
 	return e
-}
-
-// distance is the number of letters to insert, delete or replace between words.
-// A word longer than any that is legal is far from all.
-func distance(a, b string) int {
-	if len(b) > 32 {
-		return len(b)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // number makes a reader of integers within bounds.
