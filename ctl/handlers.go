@@ -95,16 +95,19 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) sweep(w http.ResponseWriter, r *http.Request) {
-	o := Order(r.URL.Query().Get("kind"))
+	o, err := Order(r.URL.Query().Get("kind")), known(r, "kind")
 	switch o {
 	case "":
 		o = HeavySweep
 	case LightSweep, HeavySweep:
 	default:
-		s.fail(w, fmt.Errorf("%w: parameter kind=%q: want light or heavy", ErrBadRequest, o), "")
-		return
+		err = fmt.Errorf("%w: parameter kind=%q: want light or heavy", ErrBadRequest, o)
 	}
-	s.order(w, r, o)
+	s.order(w, r, o, err)
+}
+
+func (s *Server) reroute(w http.ResponseWriter, r *http.Request) {
+	s.order(w, r, Reroute, known(r))
 }
 
 // Accepted is the reply to an order. What comes of it are events after Events.
@@ -113,8 +116,9 @@ type Accepted struct {
 	Events uint64 `json:"events"`
 }
 
-func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order) {
-	if err := known(r, "kind"); err != nil {
+// order hands an order on, unless err says that it makes no sense.
+func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err error) {
+	if err != nil {
 		s.fail(w, err, "")
 		return
 	}

@@ -20,7 +20,7 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("GET /v1/dump/{kind}", s.dump)
 	m.HandleFunc("GET /v1/events", s.events)
 	m.HandleFunc("POST /v1/sweep", s.sweep)
-	m.HandleFunc("POST /v1/reroute", func(w http.ResponseWriter, r *http.Request) { s.order(w, r, Reroute) })
+	m.HandleFunc("POST /v1/reroute", s.reroute)
 	m.HandleFunc("POST /v1/plan", s.plan)
 	m.HandleFunc("GET /v1/log-level", s.logLevel)
 	m.HandleFunc("POST /v1/log-level", s.setLogLevel)

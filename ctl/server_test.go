@@ -103,6 +103,7 @@ func TestFailures(t *testing.T) {
 		{method: post, path: "/v1/log-level", status: 400, says: "want the parameter"},
 		{method: post, path: "/v1/log-level?flags=256", status: 400, says: "8 bits"},
 		{method: get, path: "/v1/events?since=-1", status: 400, says: "since"},
+		{method: post, path: "/v1/reroute?kind=light", status: 400, says: "unknown parameter"},
 		{method: post, path: "/v1/sweep", body: "x", status: 400, says: "has a body"},
 	} {
 		s.none = c.none
@@ -111,7 +112,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 17 {
+	if n := b.server.Stats().Errors.Load(); n != 18 {
 		t.Errorf("%d errors counted", n)
 	}
 }

@@ -129,11 +129,9 @@ func takeLock(name string) (*os.File, error) {
 		}
 		return nil, ErrInUse
 	}
-	pid := strconv.AppendInt(nil, int64(os.Getpid()), 10)
-	if _, err := f.WriteAt(append(pid, '\n'), 0); err == nil {
-		err = f.Truncate(int64(len(pid)) + 1)
-	}
-	if err != nil {
+	pid := append(strconv.AppendInt(nil, int64(os.Getpid()), 10), '\n')
+	_, err = f.WriteAt(pid, 0)
+	if err = errors.Join(err, f.Truncate(int64(len(pid)))); err != nil {
 		f.Close()
 		return nil, err
 	}

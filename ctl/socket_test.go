@@ -133,15 +133,17 @@ func TestSocketRace(t *testing.T) {
 	}
 	tasks.Wait()
 	close(results)
-	won := 0
+	var won []*ctl.Socket
 	for s := range results {
 		if s != nil {
-			won++
-			defer s.Close()
+			won = append(won, s)
 		}
 	}
-	if won != 1 {
-		t.Errorf("%d managers have the socket", won)
+	if len(won) != 1 {
+		t.Errorf("%d managers have the socket", len(won))
+	}
+	for _, s := range won {
+		s.Close()
 	}
 }
 
