@@ -40,7 +40,6 @@ var ibsm = manager{
 	},
 	// Its SA answers questions for one record, and knows no multicast.
 	excused: []*regexp.Regexp{
-		regexp.MustCompile(`^FAIL 17: no NodeRecords \(status 0x\w{1,4}\)`),
 		regexp.MustCompile(`^FAIL 17: status 0x\w{1,4} to GetTable\(MCMemberRecord\)`),
 		regexp.MustCompile(`^FAIL 21: status 0x\w{1,4} to Get\(MCMemberRecord\) of the IPv4 broadcast group`),
 	},

@@ -25,6 +25,7 @@ var rigScripts = []struct {
 	{file: "unplug.sh"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
+	{file: "tables.sh", quick: true},
 }
 
 // rigLimit is how long one script may take, on a busy machine.
