@@ -96,15 +96,37 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 	if slices.Contains([]string{"-h", "--help", "help"}, args[0]) {
 		return printUsage(stdout)
 	}
+	lead := leading(args)
+	if lead == len(args) {
+		return &usageError{"no verb", list}
+	}
 	for _, v := range verbs {
-		if v.name == args[0] {
-			return v.run(ctx, args[1:], stdout)
+		if v.name == args[lead] {
+			return v.run(ctx, slices.Concat(args[:lead], args[lead+1:]), stdout)
 		}
 	}
-	if strings.HasPrefix(args[0], "-") {
-		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[0]), list}
+	if strings.HasPrefix(args[lead], "-") {
+		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[lead]), list}
 	}
-	return &usageError{fmt.Sprintf("unknown verb %q", args[0]), list}
+	return &usageError{fmt.Sprintf("unknown verb %q", args[lead]), list}
+}
+
+// leading counts the arguments before the verb: options that every verb has may stand
+// there as well.
+func leading(args []string) (n int) {
+	for n < len(args) {
+		switch name, _, whole := strings.Cut(args[n], "="); {
+		case name == "--json":
+			n++
+		case name == "--socket" || name == "--node-name-map":
+			if n++; !whole {
+				n = min(n+1, len(args))
+			}
+		default:
+			return n
+		}
+	}
+	return n
 }
 
 func printUsage(w io.Writer) error {
