@@ -120,6 +120,7 @@ func TestVerbs(t *testing.T) {
 		{"frobnicate", `^$`, 2, "hint: ibsmctl --help lists the verbs"},
 		{"--socket x", `^$`, 2, "no verb"},
 		{"--bogus status", `^$`, 2, "before the verb"},
+		{"--json status", `^{"version":`, 0, ""},
 		{"", `^$`, 2, "no verb"},
 		{"--help", `(?s)^ibsmctl watches.*  path .*Exit status`, 0, ""},
 		{"path --help", `^Usage: ibsmctl path `, 0, ""},
