@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"ibsm/ctl"
+	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -25,6 +26,7 @@ func (d *Desk) Metrics(m *ctl.Metrics) {
 		manage(m, &st)
 		smps(m, &st)
 		answers(m, shell.SAStats())
+		transfers(m, shell.SATransfers())
 	}
 	m.Family("ibsm_state", ctl.Gauge, "1 for the state that the subnet manager is in, 0 for the others; NOT-ACTIVE also while it has no port.")
 	for s := smp.NotActive; s <= smp.Master; s++ {
@@ -111,6 +113,24 @@ func answers(m *ctl.Metrics, st *sa.Stats) {
 	for reason, n := range st.Drops() {
 		m.Uint(n, "reason", reason.String())
 	}
+}
+
+// transfers writes what became of the SA's messages that take many packets. Ways to
+// fail that have not occurred are left out.
+func transfers(m *ctl.Metrics, st rmpp.Stats) {
+	m.Family("ibsm_sa_transfers_total", ctl.Counter, "Messages by RMPP, tables for the most part, by how they ended.")
+	m.Uint(st.Sent+st.Received, "end", rmpp.StatusNormal.String())
+	for s, n := range st.Failed {
+		if n > 0 {
+			m.Uint(n, "end", rmpp.Status(s).String())
+		}
+	}
+	m.Family("ibsm_sa_transfers_under_way", ctl.Gauge, "Messages by RMPP that have not ended.")
+	m.Sample(float64(st.UnderWay))
+	m.Family("ibsm_sa_transfers_repeated_total", ctl.Counter, "Times that packets of a message were sent again, because the client did not confirm them.")
+	m.Uint(st.Repeated)
+	m.Family("ibsm_sa_segments_sent_total", ctl.Counter, "Packets of messages by RMPP that were sent, repeated ones included.")
+	m.Uint(st.SegmentsSent)
 }
 
 // lastSweep writes how the last heavy sweep as master ended.
