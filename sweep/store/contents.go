@@ -112,6 +112,14 @@ type delta struct {
 	first   uint64  // number of the first of changes
 	whole   bool    // the registry was replaced
 	done    []func(error)
+	total   totals // when this is written
+}
+
+// totals is how much the file holds.
+type totals struct{ lids, reigns, texts, last uint64 }
+
+func (h *held) totals() totals {
+	return totals{uint64(len(h.lids)), uint64(len(h.reigns)), uint64(len(h.texts)), h.registry.Seq()}
 }
 
 func newDelta() delta { return delta{lids: map[mad.GUID]LID{}, texts: map[string][]byte{}} }
@@ -121,7 +129,9 @@ func (d *delta) empty() bool {
 }
 
 // all is the delta that makes everything but the registry of nothing.
-func (h *held) all() delta { return delta{lids: h.lids, texts: h.texts, reigns: h.reigns} }
+func (h *held) all() delta {
+	return delta{lids: h.lids, texts: h.texts, reigns: h.reigns, total: h.totals()}
+}
 
 // add takes a Batch in.
 func (h *held) add(b *Batch, d *delta) {

@@ -28,6 +28,9 @@ type identity struct {
 func identify(tx *bbolt.Tx, want identity) (schema int, err error) {
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil || string(meta.Get(metaFormat)) != format {
+		if tx.Bucket(bucketSnapshot) != nil || tx.Bucket(bucketChanges) != nil {
+			return 0, fmt.Errorf("%w: it has the parts of a store and does not say that it is one", errDamaged)
+		}
 		return 0, fmt.Errorf("%w: it is a database of something else; name another file or move it away", ErrNotStore)
 	}
 	version, err := getMeta(tx, metaSchema)

@@ -39,6 +39,13 @@ var (
 	metaPrefix   = []byte("prefix")
 	metaPort     = []byte("port")
 	metaSnapshot = []byte("snapshot") // the number of the State in the snapshot
+
+	// How much there is of each, for a page can lose records and be whole without them.
+	metaLIDs   = []byte("lids")
+	metaReigns = []byte("reigns")
+	metaTexts  = []byte("texts")
+	metaPieces = []byte("pieces") // of the snapshot
+	metaLast   = []byte("last")   // the number of the last Change
 )
 
 // format is the value of metaFormat.
@@ -87,6 +94,15 @@ func getMeta(tx *bbolt.Tx, name []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
+// expect compares how much was found of something with what meta says.
+func expect(tx *bbolt.Tx, name []byte, found uint64) error {
+	want, err := getMeta(tx, name)
+	if err == nil && found != want {
+		err = fmt.Errorf("%w: of %s it has %d and should have %d", errDamaged, name, found, want)
+	}
+	return err
+}
+
 // records iterates over the unsealed values of a bucket, which have a length of size
 // if that is not 0, and keys of keySize.
 func records(tx *bbolt.Tx, bucket []byte, keySize, size int) iter.Seq2[[2][]byte, error] {
@@ -131,10 +147,12 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 		}
 		c.Reigns = append(c.Reigns, Reign{binary.BigEndian.Uint64(r[0]), r[1][8] == 1, int64(binary.BigEndian.Uint64(r[1]))})
 	}
+	texts := uint64(0)
 	for r, err := range records(tx, bucketTexts, 0, 0) {
 		if err != nil {
 			return nil, err
 		}
+		texts++
 		switch string(r[0]) {
 		case textConfiguration:
 			c.Configuration = append([]byte{}, r[1]...)
@@ -142,7 +160,11 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Partitions = append([]byte{}, r[1]...)
 		}
 	}
-	return c, loadRegistry(tx, c)
+	if err := loadRegistry(tx, c); err != nil {
+		return nil, err
+	}
+	return c, errors.Join(expect(tx, metaLIDs, uint64(len(c.LIDs))), expect(tx, metaReigns, uint64(len(c.Reigns))),
+		expect(tx, metaTexts, texts), expect(tx, metaLast, c.Registry.Seq()))
 }
 
 const lidSize = 2 + 1 + 8
@@ -165,7 +187,7 @@ func loadRegistry(tx *bbolt.Tx, c *Contents) error {
 	if err != nil {
 		return err
 	}
-	c.Registry, err = registry.Restore(seq, decodeChanges(records(tx, bucketSnapshot, 4, 0), &c.snapshot))
+	c.Registry, err = registry.Restore(seq, decodeChanges(pieces(tx), &c.snapshot))
 	if err != nil {
 		return fmt.Errorf("%w: snapshot: %w", errDamaged, err)
 	}
@@ -186,6 +208,22 @@ func loadRegistry(tx *bbolt.Tx, c *Contents) error {
 		}
 	}
 	return nil
+}
+
+// pieces iterates over the snapshot, of which none is missing.
+func pieces(tx *bbolt.Tx) iter.Seq2[[2][]byte, error] {
+	return func(yield func([2][]byte, error) bool) {
+		n := uint64(0)
+		for record, err := range records(tx, bucketSnapshot, 4, 0) {
+			n++
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+		if err := expect(tx, metaPieces, n); err != nil {
+			yield([2][]byte{}, err)
+		}
+	}
 }
 
 func single(record [2][]byte) iter.Seq2[[2][]byte, error] {
@@ -230,6 +268,11 @@ func writeAll(tx *bbolt.Tx, h *held, id identity) (int, error) {
 
 // writeDelta writes what was put, but for the registry.
 func writeDelta(tx *bbolt.Tx, d *delta) error {
+	err := errors.Join(putMeta(tx, metaLIDs, d.total.lids), putMeta(tx, metaReigns, d.total.reigns),
+		putMeta(tx, metaTexts, d.total.texts), putMeta(tx, metaLast, d.total.last))
+	if err != nil {
+		return err
+	}
 	lids := tx.Bucket(bucketLIDs)
 	ports := make([]mad.GUID, 0, len(d.lids))
 	for port := range d.lids {
@@ -315,5 +358,5 @@ func writeSnapshot(tx *bbolt.Tx, state *registry.State) (size int, err error) {
 	if err := flush(); err != nil {
 		return 0, err
 	}
-	return size, putMeta(tx, metaSnapshot, state.Seq())
+	return size, errors.Join(putMeta(tx, metaSnapshot, state.Seq()), putMeta(tx, metaPieces, uint64(number)))
 }

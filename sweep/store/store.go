@@ -182,6 +182,7 @@ func (s *Store) take() (d delta, state *registry.State, all held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, s.pending = s.pending, newDelta()
+	d.total = s.held.totals()
 	if s.db == nil {
 		all = s.held.clone()
 	}
