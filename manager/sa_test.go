@@ -243,7 +243,7 @@ func TestGreedyClient(t *testing.T) {
 }
 
 // While no worker is free requests wait: so many of a client, so many in all, and not
-// for ever. Gets are answered meanwhile.
+// for ever.
 func TestQueueOfTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<10), closed: make(chan struct{})}

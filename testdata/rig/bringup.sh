@@ -27,7 +27,7 @@ saquery -c || fail "saquery ClassPortInfo"
 for n in 1 2 3; do
 	smpquery -G nodeinfo $(port_guid $n) | grep -q "NodeType.*Channel Adapter" || fail "smpquery by GUID, adapter $n"
 done
-fabcheck -n || fail "fabcheck"
+content || fail "fabcheck: $(cat /tmp/fabcheck.out)"
 
 # Another manager on the port is refused and waits; a dry run is not.
 ibsm -f /tmp/second.log >/tmp/second.out 2>&1 &

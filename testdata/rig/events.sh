@@ -54,7 +54,7 @@ event "our own link down and up" up sw1 1
 fabric down sw2 2
 within 10 paths 0 1 2 || fail "the others suffer from a host that is gone"
 event "host gone and back" up sw2 2
-fabcheck -n || fail "fabcheck"
+content || fail "fabcheck: $(cat /tmp/fabcheck.out)"
 
 # A fabric that loses one packet in ten is mended, too.
 fabric drop 10

@@ -51,5 +51,5 @@ done
 within 20 whole || fail "not mended after a storm of signals"
 sound
 sleep 3
-fabcheck -n || fail "fabcheck"
+content || fail "fabcheck: $(cat /tmp/fabcheck.out)"
 stop_sm

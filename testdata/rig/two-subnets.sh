@@ -16,4 +16,5 @@ fabric reboot 3
 within 20 active 3 || fail "the other subnet stands still"
 sminfo -C vhca3 | grep SMINFO_MASTER || fail "sminfo"
 saquery -C vhca3 -c || fail "saquery"
+[ "$(saquery -C vhca3 -N | grep -c NodeRecord)" = 3 ] || fail "saquery -N"
 sm=$second at=2 stop_sm
