@@ -188,13 +188,18 @@ func (l *loop) act(ctx context.Context, a Action) {
 	}
 }
 
-// record writes the log.
+// record writes the log. Tell comes first, so that who reads a line in the log finds
+// what it says to be so.
 func (l *loop) record(a Action) {
 	log := l.shell.Logger
-	switch a := a.(type) {
-	case Log:
-		log.Log(context.Background(), a.Level, a.Msg, a.Args...)
+	if line, ok := a.(Log); ok {
+		log.Log(context.Background(), line.Level, line.Msg, line.Args...)
 		return
+	}
+	if l.shell.Tell != nil {
+		l.shell.Tell(a)
+	}
+	switch a := a.(type) {
 	case Entered:
 		log.Log(context.Background(), sys, osmlog.Entering(a.State))
 	case Up:
@@ -207,9 +212,6 @@ func (l *loop) record(a Action) {
 		}
 		log.Log(context.Background(), level, msg, "nodes", a.Nodes, "switches", a.Switches, "links", a.Links, "lids", a.LIDs, "active", a.Active,
 			"sets", a.SetsText(), "longest", a.Longest, "failures", a.Failures, "took", a.Took.Round(time.Millisecond))
-	}
-	if l.shell.Tell != nil {
-		l.shell.Tell(a)
 	}
 }
 

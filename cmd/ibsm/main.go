@@ -197,8 +197,8 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 
 // tell passes on what a manager tells.
 func (m *managers) tell(a manager.Action) {
-	m.display.tell(a)
 	m.desk.Tell(a)
+	m.display.tell(a)
 }
 
 // smPort is a port that can say that a subnet manager runs at it.
