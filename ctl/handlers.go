@@ -125,11 +125,12 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Patience)
 	defer cancel()
 	done := &Accepted{o, s.cfg.Events.Last()}
+	// Told first: the sweep may be over before Order returns.
+	s.cfg.Logger.Info("a sweep was asked for over the control socket", "kind", string(o))
 	if err := s.cfg.Source.Order(ctx, o); err != nil {
 		s.fail(w, err, "")
 		return
 	}
-	s.cfg.Logger.Info("a sweep was asked for over the control socket", "kind", string(o))
 	s.reply(w, http.StatusAccepted, done)
 }
 
