@@ -22,7 +22,7 @@ func (c *Computed) InForce() *routing.Tables {
 		if h == nil {
 			t.LFT[s] = resized(nil, size)
 		} else {
-			t.LFT[s] = resized(h.Row, size)[:size]
+			t.LFT[s] = resized(h.Row, size)
 		}
 	}
 	return t

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -229,10 +230,7 @@ func fix(out *Computed, tables *routing.Tables, reserved []mad.LID) *routing.Tab
 
 // withReserved copies the entries of reserved LIDs from the held row.
 func withReserved(row, held []uint8, size int, reserved []mad.LID) []uint8 {
-	r := make([]uint8, size)
-	for i := copy(r, row); i < size; i++ {
-		r[i] = routing.NoPath
-	}
+	r := slices.Clone(resized(row, size))
 	for _, l := range reserved {
 		if int(l) < len(held) {
 			r[l] = held[l]
