@@ -1,0 +1,170 @@
+package partitions
+
+import (
+	"fmt"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+)
+
+// Policy is who may talk to whom: what a partitions.conf means, without its spelling. It
+// is not written after it has been made, so that many may read it.
+type Policy struct {
+	// Partitions come in the order in which they are first defined, no two with the
+	// same Key. The default partition is always among them and comes first.
+	Partitions []Partition
+}
+
+// Partition is everything that the definitions of one P_Key say together.
+type Partition struct {
+	Name     string // of the first definition, may be empty; several partitions may share it
+	Key      mad.PKey
+	Index0   bool  // the key goes to index 0 of its members' tables (indx0)
+	IPoIB    bool  // there is a broadcast group
+	SL       uint8 // of paths in the partition, 0..15; where QoS is off it is 0
+	Members  []Member
+	Groups   []Group
+	Position diag.Position // of the first definition; Line 0 where no file says it
+}
+
+// Member gives a port or a set of ports its membership. A later Member of a partition
+// overrules an earlier one for the ports that both name. A partition may name nobody.
+type Member struct {
+	Who        Who
+	Port       mad.GUID // where Who is OnePort
+	Membership Membership
+	Position   diag.Position
+}
+
+// Who is the ports that a Member names.
+type Who uint8
+
+// Sets of ports. Ports that own a LID are meant: those of adapters and routers, and port
+// 0 of switches.
+const (
+	OnePort     Who = 1 // the one with the GUID
+	All         Who = 2
+	AllCAs      Who = 3
+	AllSwitches Who = 4
+	AllRouters  Who = 5
+	AllVCAs     Who = 6 // virtual adapters, which only some devices have
+	Self        Who = 7 // the port that the manager runs at
+)
+
+// whoNames are the words of the file, in the order in which a beginning is looked up.
+var whoNames = []struct {
+	name string
+	who  Who
+}{
+	{"ALL", All}, {"ALL_CAS", AllCAs}, {"ALL_SWITCHES", AllSwitches}, {"ALL_ROUTERS", AllRouters},
+	{"ALL_VCAS", AllVCAs}, {"SELF", Self},
+}
+
+// String is the word of the file.
+func (w Who) String() string {
+	for _, n := range whoNames {
+		if n.who == w {
+			return n.name
+		}
+	}
+	return fmt.Sprintf("set %d", uint8(w))
+}
+
+// String is the member as the file writes it.
+func (m Member) String() string {
+	who := m.Who.String()
+	if m.Who == OnePort {
+		who = m.Port.String()
+	}
+	return who + "=" + m.Membership.String()
+}
+
+// Membership is what a port may do in a partition (IBA 10.9.1): limited members talk to
+// full members only.
+type Membership uint8
+
+// Memberships. Both is a full and a limited key side by side, which ports have where
+// allow_both_pkeys is set; elsewhere it is Full.
+const (
+	Limited Membership = 1
+	Full    Membership = 2
+	Both    Membership = 3
+)
+
+// String is the word of the file.
+func (m Membership) String() string {
+	switch m {
+	case Limited:
+		return "limited"
+	case Full:
+		return "full"
+	case Both:
+		return "both"
+	}
+	return fmt.Sprintf("membership %d", uint8(m))
+}
+
+// Group is a multicast group that exists as long as its partition does, with or without
+// members. The P_Key field and the scope of its MGID are filled in.
+type Group struct {
+	MGID      mad.GID
+	QKey      uint32
+	MTU       mad.MTU
+	Rate      mad.Rate
+	SL        uint8
+	TClass    uint8
+	FlowLabel uint32 // 20 bits
+	Position  diag.Position
+}
+
+// DefaultKey is the base of the default partition's key.
+const DefaultKey = mad.PKey(0x7fff)
+
+// Values of groups where the file gives none.
+const (
+	DefaultRate mad.Rate = 3 // 10 Gb/s
+	DefaultMTU           = mad.MTU2048
+	IPoIBQKey   uint32   = 0x0b1b
+)
+
+// Default is what holds without a file, as with OpenSM: every port is a full member of
+// the default partition, which has an IPoIB broadcast group.
+func Default() *Policy {
+	p := newPolicy(Member{Who: All, Membership: Full})
+	p.Partitions[0].IPoIB = true
+	p.Partitions[0].Groups = []Group{{
+		MGID: BroadcastGID(DefaultKey, linkLocal), QKey: IPoIBQKey, MTU: DefaultMTU, Rate: DefaultRate,
+	}}
+	return p
+}
+
+// Closed is what lies under every file, and what holds where the file cannot be
+// understood and no earlier policy is known: every port reaches the manager, and none
+// another.
+func Closed() *Policy {
+	return newPolicy(Member{Who: All, Membership: Limited}, Member{Who: Self, Membership: Full})
+}
+
+func newPolicy(members ...Member) *Policy {
+	return &Policy{Partitions: []Partition{{Name: "Default", Key: DefaultKey, Members: members}}}
+}
+
+// Find is the partition of a key, whichever membership the key has; nil if there is none.
+func (p *Policy) Find(key mad.PKey) *Partition {
+	for i := range p.Partitions {
+		if p.Partitions[i].Key == key.Base() {
+			return &p.Partitions[i]
+		}
+	}
+	return nil
+}
+
+// linkLocal is the scope of a group that stays in its subnet.
+const linkLocal = 2
+
+// BroadcastGID is the MGID of the IPv4 broadcast group of a partition (RFC 4391, section
+// 4), for a scope of 0..15.
+func BroadcastGID(key mad.PKey, scope uint8) mad.GID {
+	key |= mad.FullMember
+	return mad.GID{0xff, 0x10 | scope, 0x40, 0x1b, byte(key >> 8), byte(key), 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
+}

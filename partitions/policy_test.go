@@ -1,0 +1,38 @@
+package partitions
+
+import (
+	"testing"
+
+	"ibsm/mad"
+)
+
+// What OpenSM does without a file, and what it lays under a file.
+func TestBasePolicies(t *testing.T) {
+	open := Default()
+	if len(open.Partitions) != 1 || len(open.Partitions[0].Members) != 1 || open.Partitions[0].Members[0].String() != "ALL=full" {
+		t.Errorf("without a file: %+v", open)
+	}
+	g := open.Partitions[0].Groups
+	if len(g) != 1 || g[0].MGID.String() != "ff12:401b:ffff:0000:0000:0000:ffff:ffff" || g[0].MTU != 4 || g[0].Rate != 3 || g[0].QKey != 0x0b1b {
+		t.Errorf("groups without a file: %+v", g)
+	}
+	closed := Closed()
+	if len(closed.Partitions) != 1 || len(closed.Partitions[0].Groups) != 0 {
+		t.Errorf("under a file: %+v", closed)
+	}
+	if m := closed.Partitions[0].Members; len(m) != 2 || m[0].String() != "ALL=limited" || m[1].String() != "SELF=full" {
+		t.Errorf("members under a file: %v", m)
+	}
+}
+
+func TestFind(t *testing.T) {
+	p := Default()
+	for _, key := range []mad.PKey{0xffff, 0x7fff} {
+		if got := p.Find(key); got != &p.Partitions[0] {
+			t.Errorf("%s: %v", key, got)
+		}
+	}
+	if got := p.Find(0x8001); got != nil {
+		t.Errorf("0x8001: %v", got)
+	}
+}
