@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sa"
+	"ibsm/sweep/store"
 	"ibsm/sweep/view"
 )
 
@@ -43,6 +44,12 @@ type Shell struct {
 	Published func(*view.View)
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
+	// Store is where the manager keeps what must outlive it; nil where nothing is kept.
+	// Who opened it runs and closes it.
+	Store *store.Store
+	// Kept is what Store held when this manager began. It is the manager's alone; nil
+	// without a Store.
+	Kept *store.Contents
 
 	sa    saServer
 	view  atomic.Pointer[view.View]
