@@ -19,7 +19,6 @@ type Policy struct {
 type Partition struct {
 	Name     string // of the first definition, may be empty; several partitions may share it
 	Key      mad.PKey
-	Index0   bool  // the key goes to index 0 of its members' tables (indx0)
 	IPoIB    bool  // there is a broadcast group
 	SL       uint8 // of paths in the partition, 0..15; where QoS is off it is 0
 	Members  []Member
@@ -33,6 +32,7 @@ type Member struct {
 	Who        Who
 	Port       mad.GUID // where Who is OnePort
 	Membership Membership
+	Index0     bool // the key goes to index 0 of the port's table (indx0)
 	Position   diag.Position
 }
 
