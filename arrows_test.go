@@ -42,7 +42,7 @@ var arrows = []arrow{
 	{from: "routing/qos", to: "conf/diag"},
 	{from: "partitions", to: "mad sweep/topo conf/diag"},
 	{from: "sa/registry", to: "mad mad/sarec"},
-	{from: "sweep/view", to: "mad sweep/topo sa/registry routing routing/qos partitions"},
+	{from: "sweep/view", to: "mad sweep/topo sa/registry routing routing/mcast routing/qos partitions"},
 	{from: "sweep/discover sweep/elect", to: "mad mad/smp mad/txn sweep/topo"},
 	{from: "sweep/plan", to: "mad mad/smp sweep/topo sweep/view routing partitions"},
 	{from: "sweep/store", to: "mad sa/registry", modules: "go.etcd.io/bbolt"},

@@ -5,6 +5,7 @@ package view
 import (
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/mcast"
 	"ibsm/sweep/topo"
 )
 
@@ -15,6 +16,7 @@ type View struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
 	Tables *routing.Tables
+	MFTs   *mcast.MFTs // by the switches of Topo; nil while no multicast is forwarded
 	Subnet Subnet
 	SMs    []SM // this manager first, then others by port GUID
 }
