@@ -3,6 +3,8 @@ package conf
 import (
 	"fmt"
 	"strings"
+
+	"ibsm/conf/diag"
 )
 
 // amend sets a setting to what it must be beside others.
@@ -25,7 +27,7 @@ func (c *Config) reconcile(report *Report) {
 		c.amend(report, Warning, "long_transaction_timeout", Value{Num: timeout}, "less than transaction_timeout")
 	}
 	if c.Uint("max_wire_smps") == 0 {
-		c.settings[row("max_wire_smps")].Value.Num = noBound
+		c.settings[row("max_wire_smps")].Value.Num = NoBound
 	}
 	if c.Bool("no_partition_enforcement") && c.Text("part_enforce") != "off" {
 		c.amend(report, Note, "part_enforce", Value{Text: "off"}, "overruled by no_partition_enforcement")
@@ -52,17 +54,54 @@ func (c *Config) reconcile(report *Report) {
 
 // comment reports what is fine by itself but may not be what was meant.
 func (c *Config) comment(report *Report) {
+	c.checkEffects(report)
+	c.checkMost(report)
 	for i := range table {
 		k, s := &table[i], &c.settings[i]
-		if k.Effect == NotYet && s.Source != FromDefault && s.Source != FromEnvironment && s.Value != k.standard() {
-			report.add(Note, s.Position, k.Name, "%s has no effect in this version", k.Name)
-		}
 		switch {
 		case strings.HasSuffix(k.Name, "_sl2vl") && c.Bool("qos"):
 			c.checkSL2VL(k, s, report)
 		case strings.Contains(k.Name, "_vlarb_") && c.Bool("qos"):
 			c.checkVLArb(k, s, report)
 		}
+	}
+}
+
+// MostRetries and MostSMPs are the largest values that this manager acts upon.
+const (
+	MostRetries = 14
+	MostSMPs    = 2048
+)
+
+// checkMost tells of values beyond these.
+func (c *Config) checkMost(report *Report) {
+	for _, bound := range []struct {
+		name string
+		most uint64
+	}{{"transaction_retries", MostRetries}, {"max_wire_smps", MostSMPs}} {
+		if n := c.Uint(bound.name); n > bound.most && n != NoBound {
+			report.add(Warning, c.Setting(bound.name).Position, bound.name, "%s = %d: this manager takes it for %d, its most", bound.name, n, bound.most)
+		}
+	}
+}
+
+// checkEffects names in one line, at the place of the first, the settings that
+// somebody has set in vain.
+func (c *Config) checkEffects(report *Report) {
+	var at diag.Position
+	var idle []string
+	for i := range table {
+		k, s := &table[i], &c.settings[i]
+		if k.Effect != NotYet || s.Source <= FromEnvironment || s.Value == k.standard() {
+			continue
+		}
+		if idle == nil {
+			at = s.Position
+		}
+		idle = append(idle, k.Name)
+	}
+	if idle != nil {
+		report.add(Warning, at, "", "no effect in this version: %s", strings.Join(idle, ", "))
 	}
 }
 

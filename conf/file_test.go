@@ -118,7 +118,7 @@ func TestSeverities(t *testing.T) {
 		{"sm_priority 16", false, true, true},
 		{"nosuchkey 1", false, false, true},
 		{"virt_enabled 2", false, false, false},
-		{"perfmgr TRUE", false, false, false},
+		{"perfmgr TRUE\nperfmgr_redir FALSE", false, false, true},
 	} {
 		_, r := FromFile("f.conf", []byte(c.src))
 		if start, reload, strict := r.Err(Start) != nil, r.Err(Reload) != nil, r.Err(Strict) != nil; start != c.start || reload != c.reload || strict != c.strict {
@@ -153,7 +153,7 @@ func TestChosen(t *testing.T) {
 func TestAccessors(t *testing.T) {
 	c, r := FromFile("f.conf", []byte("sweep_interval 5\nlog_max_size 3\nrouting_engine ftree, updn\nqos_high_limit 7\nguid 0x2c9\n"+
 		"reassign_lids TRUE\nroot_guid_file (null)\ncc_ca_cong_setting_ccti_min 4 9\nmax_smps_timeout 7"))
-	if err := r.Err(Strict); err != nil {
+	if err := r.Err(Reload); err != nil {
 		t.Fatal(err)
 	}
 	if c.Duration("sweep_interval") != 5*time.Second || c.Duration("max_smps_timeout") != 7*time.Microsecond || c.Duration("transaction_timeout") != 200*time.Millisecond {
@@ -181,7 +181,8 @@ func TestReconcile(t *testing.T) {
 		{"qos TRUE\nqos_sl2vl 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,16", "qos", "TRUE", "want 0 to 15"},
 		{"qos TRUE\nqos_ca_vlarb_low 0:4,15:1", "qos", "TRUE", "want vl:weight"},
 		{"qos TRUE\nqos_ca_vlarb_low 0", "qos", "TRUE", "want vl:weight"},
-		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", ""},
+		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", "warning: no effect in this version: qos_ca_vlarb_low"},
+		{"perfmgr TRUE\nsm_priority 1\nfdr10 2", "perfmgr", "TRUE", "f.conf:3:7: warning: no effect in this version: fdr10, perfmgr"},
 	} {
 		config, r := FromFile("f.conf", []byte(c.src))
 		if c.says == "" {

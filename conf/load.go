@@ -47,6 +47,7 @@ func Load(args []string, env Environment) *Loaded {
 	l.Given, stray, l.Report = ParseArgs(args)
 	for _, word := range stray {
 		l.Report.add(Warning, commandLine, "", "%s belongs to no option and is passed over", clean(word))
+		l.Report[len(l.Report)-1].Status = 2
 	}
 	l.flags()
 	if l.Help || l.Version {

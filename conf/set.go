@@ -86,8 +86,8 @@ func (k *Key) fromOption(g Given) (Value, error) {
 		return Value{Num: n}, nil
 	case g.Long == "maxsmps":
 		n, err := parseNumber(text, 32)
-		if err == nil && (n == 0 || n > noBound) {
-			n = noBound
+		if err == nil && (n == 0 || n > NoBound) {
+			n = NoBound
 		}
 		return Value{Num: n}, err
 	case g.Long == "max_reverse_hops", g.Long == "perfmgr_sweep_time_s": // in base 10 alone
@@ -106,8 +106,8 @@ func (k *Key) fromOption(g Given) (Value, error) {
 	return v, err
 }
 
-// noBound is OpenSM's max_wire_smps without one.
-const noBound = 0x7fffffff
+// NoBound is the value of max_wire_smps without one.
+const NoBound = 0x7fffffff
 
 // wrongOption reports an argument that is not taken. Where OpenSM goes on with the
 // value before and no route, key or partition depends on it, so does this manager.

@@ -8,6 +8,7 @@ const (
 	asInFabric = "as in the fabric"
 	asItBears  = "as many as the fabric bears"
 	asQuick    = "as this manager thinks best"
+	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"
 )
 
 // engines are the names that OpenSM 3.3.23 knows.
@@ -173,7 +174,7 @@ var subnetKeys = []Key{
 		Help: "the manager with the highest becomes master"},
 	{Name: "ignore_other_sm", TOML: "election.ignore_others", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts,
 		Help: "act as if there were no other manager"},
-	{Name: "sminfo_polling_timeout", TOML: "election.poll_interval", Kind: U32, Unit: Milliseconds, Default: "10000", Reload: true, Effect: Acts, Unset: asQuick,
+	{Name: "sminfo_polling_timeout", TOML: "election.poll_interval", Kind: U32, Unit: Milliseconds, Range: "1-0xffffffff", Default: "10000", Reload: true, Effect: Acts, Unset: asQuick,
 		Help: "time between two looks at the master by a standby"},
 	{Name: "polling_retry_number", TOML: "election.poll_retries", Kind: U32, Default: "4", Reload: true, Effect: Acts, Unset: asQuick,
 		Help: "looks without an answer after which the master counts as dead"},

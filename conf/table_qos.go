@@ -22,10 +22,23 @@ var qosKeys = joined(
 			Help: "routers to other subnets"},
 		{Name: "consolidate_ipv6_snm_req", TOML: "sa.consolidate_ipv6_groups", Kind: Bool, Default: "FALSE", Reload: true, Long: "consolidate_ipv6_snm_req",
 			Help: "one MLID for all IPv6 solicited-node groups of a partition"},
-		{Name: "log_prefix", TOML: "log.prefix", Kind: String, Default: null, Reload: true, Long: "log_prefix", Arg: "TEXT",
+		{Name: "log_prefix", TOML: "log.prefix", Kind: String, Default: null, Reload: true, Effect: Acts, Long: "log_prefix", Arg: "TEXT",
 			Help: "text before each message"},
 	},
+	ownKeys,
 )
+
+// ownKeys are about this manager as a program and no keys of OpenSM.
+var ownKeys = []Key{
+	{Name: "ctl_socket", TOML: "daemon.ctl_socket", Kind: String, Default: null, Own: true, Effect: Acts, Unset: atSocket, Long: "ctl_socket", Arg: "PATH",
+		Help: "where ibsmctl reaches the manager, or none"},
+	{Name: "ctl_group", TOML: "daemon.ctl_group", Kind: String, Default: null, Own: true, Effect: Acts, Long: "ctl_group", Arg: "GROUP",
+		Help: "whose members may use the socket too, not only the user that runs ibsm"},
+	{Name: "metrics_addr", TOML: "daemon.metrics_addr", Kind: String, Default: null, Own: true, Effect: Acts, Long: "metrics_addr", Arg: "ADDR",
+		Help: "serve metrics for Prometheus over TCP as well, at :9690 for instance"},
+	{Name: "state_dir", TOML: "files.state_dir", Kind: String, Default: "/var/lib/ibsm", Own: true, Long: "state_dir", Arg: "DIR",
+		Help: "directory for what the manager remembers over a restart"},
+}
 
 func joined(parts ...[]Key) (all []Key) {
 	for _, p := range parts {

@@ -81,7 +81,7 @@ var serviceKeys = []Key{
 		Help: "go on with the log of the run before"},
 	{Name: "per_module_logging_file", TOML: "log.module_file", Kind: String, Default: "/etc/opensm/per-module-logging.conf",
 		Help: "log flags of single parts of OpenSM"},
-	{Name: "dump_files_dir", TOML: "files.dump_dir", Kind: String, Default: "/var/log/", Long: "dump_files_dir", Arg: "DIR",
+	{Name: "dump_files_dir", TOML: "files.dump_dir", Kind: String, Default: "/var/log/", Effect: Acts, Long: "dump_files_dir", Arg: "DIR",
 		Help: "directory for dump files; the environment's OSM_TMP_DIR changes the default"},
 
 	{Name: "enable_quirks", TOML: "quirks.enabled", Kind: Bool, Default: "FALSE", Reload: true, Effect: Foreign,

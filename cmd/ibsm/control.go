@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 
 	"ibsm/ctl"
@@ -15,30 +13,14 @@ import (
 // keptEvents is how many events ibsmctl can still be told of.
 const keptEvents = 4096
 
-// socket is where the control socket is to be, "" for nowhere. given says that it was
-// asked for by name.
-func (o *options) socket() (path string, given bool) {
-	path = cmp.Or(o.ctlSocket, os.Getenv(ctl.SocketEnv))
-	switch {
-	case o.ctlSocket == "" && (o.fabric != "" || o.once || o.dryRun):
-		path = "none"
-	case path == "":
-		return ctl.DefaultSocket, false
-	}
-	if path == "none" {
-		return "", false
-	}
-	return path, true
-}
-
 // serveControl serves the control socket and metrics where the options want them. A
 // manager that was not told where its socket is to be runs without one rather than not
 // at all. End returns when nobody is served any more.
 func (m *managers) serveControl(ctx context.Context, events *ctl.Ring, log ctl.LogLevel) (end func(), err error) {
 	var socket net.Listener
 	var metrics []net.Listener
-	if path, given := m.o.socket(); path != "" {
-		s, err := ctl.Listen(path, m.o.ctlGroup)
+	if path, given := controlSocket(m.conf); path != "" {
+		s, err := ctl.Listen(path, m.conf.Text("ctl_group"))
 		switch {
 		case err == nil:
 			socket = s
@@ -49,13 +31,13 @@ func (m *managers) serveControl(ctx context.Context, events *ctl.Ring, log ctl.L
 			m.logger.Warn("there is no control socket: ibsmctl cannot reach this manager", "reason", err)
 		}
 	}
-	if m.o.metrics != "" {
-		l, err := net.Listen("tcp", m.o.metrics)
+	if addr := m.conf.Text("metrics_addr"); addr != "" {
+		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			if socket != nil {
 				socket.Close()
 			}
-			return nil, fmt.Errorf("--metrics_addr: %w", err)
+			return nil, fmt.Errorf("metrics_addr: %w", err)
 		}
 		metrics = append(metrics, l)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 )
 
@@ -34,4 +37,24 @@ func daemonize() (parent bool, err error) {
 		return true, fmt.Errorf("daemon: %w", err)
 	}
 	return true, p.Release()
+}
+
+// writePID writes the number of this process to a file, if one is named, in the place
+// of what is there. Remove removes it.
+func writePID(path string) (remove func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("pidfile: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("pidfile: %w", err)
+	}
+	_, err = f.WriteString(strconv.Itoa(os.Getpid()) + "\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("pidfile: %w", err)
+	}
+	return func() { os.Remove(path) }, nil
 }

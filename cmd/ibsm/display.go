@@ -23,8 +23,9 @@ type display struct {
 // every is how often the progress line is renewed.
 const every = 100 * time.Millisecond
 
-func newDisplay(o *options, w io.Writer) *display {
-	d := &display{w: w, quiet: o.logsToStdout()}
+// newDisplay is quiet where the log itself goes to standard output.
+func newDisplay(w io.Writer, quiet bool) *display {
+	d := &display{w: w, quiet: quiet}
 	if f, ok := w.(*os.File); ok && !d.quiet {
 		info, err := f.Stat()
 		d.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"

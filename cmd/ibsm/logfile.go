@@ -5,46 +5,29 @@ import (
 	"io"
 	"log/slog"
 
+	"ibsm/conf"
 	osmlog "ibsm/opensm/log"
 )
 
-// defaultLog is where OpenSM logs.
-const defaultLog = "/var/log/opensm.log"
-
-// logsToStdout reports whether the log goes to standard output.
-func (o *options) logsToStdout() bool { return o.logFile == "-" || o.logFile == "stdout" }
-
-// logPath is the file that the log goes to, "" for a stream or nowhere.
-func (o *options) logPath() string {
-	switch {
-	case o.logsToStdout() || o.logFile == "stderr":
-		return ""
-	case o.logFile == "" && (o.fabric != "" || o.dryRun):
-		return ""
-	case o.logFile == "":
-		return defaultLog
-	}
-	return o.logFile
-}
-
-// openLog makes the log that the options ask for. File is nil when it is a stream.
-func openLog(o *options, stdout, stderr io.Writer, d *display) (lines *osmlog.Handler, file *osmlog.File, err error) {
+// openLog makes the log that the configuration asks for. File is nil when it is a
+// stream.
+func openLog(l *conf.Loaded, stdout, stderr io.Writer, d *display) (lines *osmlog.Handler, file *osmlog.File, err error) {
 	w := io.Discard
-	switch path := o.logPath(); {
+	switch path, toStdout, toStderr := logTarget(l); {
 	case path != "":
-		file, err = osmlog.Open(osmlog.Config{Path: path, Erase: o.eraseLog, Limit: o.logLimit << 20, Alarm: stderr})
+		limit, erase := logFile(l.Config)
+		file, err = osmlog.Open(osmlog.Config{Path: path, Erase: erase, Limit: limit, Alarm: stderr})
 		if err != nil {
 			return nil, nil, fmt.Errorf("log file: %w", err)
 		}
 		w = file
-	case o.logsToStdout():
+	case toStdout:
 		w = stdout
-	case o.logFile == "stderr":
+	case toStderr:
 		w = stderr
 	}
-	opts := osmlog.Options{Prefix: o.logPrefix, Sys: d.line}
-	opts.Flags, _ = o.flags()
-	if o.dryRun {
+	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: l.Text("log_prefix"), Sys: d.line}
+	if l.DryRun {
 		opts.Sys = nil // standard output is the plan's
 	}
 	return osmlog.NewHandler(w, opts), file, nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"ibsm/conf"
 	"ibsm/ctl"
 	"ibsm/mad/txn"
 	"ibsm/manager"
@@ -35,18 +36,22 @@ func main() {
 
 // run is the program; it returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args)
-	if err == nil {
-		switch {
-		case o.help:
-			fmt.Fprint(stdout, usage)
-			return 2
-		case o.version:
-			fmt.Fprintf(stdout, "ibsm %s (%s)\n", version, compatibility)
-			return 0
-		}
-		err = serve(o, stdout, stderr)
+	l := conf.Load(args, environment)
+	switch {
+	case l.Help:
+		fmt.Fprint(stdout, usageHead+conf.Usage()+usageTail)
+		return 2
+	case l.Version:
+		fmt.Fprintf(stdout, "ibsm %s (%s)\n", version, compatibility)
+		return 0
 	}
+	if status := judge(l, stderr); status != 0 {
+		return status
+	}
+	if l.CreateConfig != "" {
+		return createConfig(l, stderr)
+	}
+	err := serve(l, stdout, stderr)
 	if err == nil {
 		return 0
 	}
@@ -61,19 +66,36 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// serve runs the manager where the options say.
-func serve(o *options, stdout, stderr io.Writer) error {
-	place, err := newPlace(o)
+// usageError is something that was asked for and cannot be: exit status 2.
+type usageError struct {
+	text string
+	hint string
+}
+
+func (e *usageError) Error() string { return e.text }
+
+// serve runs the manager where the configuration says.
+func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
+	if _, _, err := chooseEngine(l.List("routing_engine")); err != nil {
+		return &usageError{err.Error(), "minhop is the engine that there is"}
+	}
+	place, err := newPlace(l)
 	if err != nil {
 		return err
 	}
-	if o.daemon {
+	if inBackground(l) {
 		if parent, err := daemonize(); parent || err != nil {
 			return err
 		}
+		removePID, err := writePID(l.PIDFile)
+		if err != nil {
+			return err
+		}
+		defer removePID()
 	}
-	d := newDisplay(o, stdout)
-	lines, log, err := openLog(o, stdout, stderr, d)
+	_, toStdout, _ := logTarget(l)
+	d := newDisplay(stdout, toStdout)
+	lines, log, err := openLog(l, stdout, stderr, d)
 	if err != nil {
 		return err
 	}
@@ -86,13 +108,11 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	logger := slog.New(ctl.Tee(lines, events))
 	asks := listen(ctx, log, logger)
 
-	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String())
-	if _, unknown, _ := o.engine(); len(unknown) > 0 {
-		logger.Error("unknown routing engines are passed over", "names", unknown)
-		fmt.Fprintf(stderr, "ibsm: warning: there is no routing engine %s; minhop is used\n", strings.Join(unknown, ", "))
-	}
-	m := &managers{o: o, logger: logger, asks: asks, display: d}
-	m.desk = control.New(control.Config{Version: version, Engine: o.config().Sweep.EngineName, Where: place.String(), Asks: asks, Events: events})
+	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
+	logReport(logger, l.Report)
+	warnOfEngines(l, logger, stderr)
+	m := &managers{conf: l, logger: logger, asks: asks, display: d}
+	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
 		return err
@@ -108,7 +128,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 
 // managers are those that run at a port one after the other.
 type managers struct {
-	o         *options
+	conf      *conf.Loaded
 	logger    *slog.Logger
 	asks      chan manager.Sweep
 	display   *display
@@ -119,12 +139,11 @@ type managers struct {
 // keepDumps begins to write dump files where the options want them. End returns when
 // the last of them is written.
 func (m *managers) keepDumps(ctx context.Context) (end func()) {
-	dir := m.o.dumpDir()
+	dir := dumpDir(m.conf)
 	if dir == "" {
 		return func() {}
 	}
-	flags, _ := m.o.flags()
-	keeper := dump.NewKeeper(dump.Dir{Path: dir, Routing: flags&osmlog.Routing != 0}, m.logger)
+	keeper := dump.NewKeeper(dump.Dir{Path: dir, Routing: logFlagsOf(m.conf.Config)&osmlog.Routing != 0}, m.logger)
 	m.published = keeper.Put
 	var task sync.WaitGroup
 	task.Go(func() { keeper.Run(ctx) })
@@ -154,7 +173,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case m.o.once || m.o.dryRun || isHopeless(err):
+		case m.conf.Once || m.conf.DryRun || isHopeless(err):
 			return err
 		case err.Error() != reason:
 			reason = err.Error()
@@ -177,13 +196,13 @@ func isResult(err error) bool {
 
 // runAt runs one manager until it ends or its port breaks.
 func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
-	if !m.o.dryRun {
+	if !m.conf.DryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.Close()
 			return err
 		}
 	}
-	shell := &manager.Shell{Config: m.o.config(), Port: port, Logger: m.logger, Asks: m.asks,
+	shell := &manager.Shell{Config: managerConfig(m.conf), Port: port, Logger: m.logger, Asks: m.asks,
 		Tell: m.tell, Published: m.published, Moved: m.display.moved}
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI

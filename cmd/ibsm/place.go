@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"ibsm/conf"
 	"ibsm/mad"
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
@@ -22,27 +23,33 @@ type place interface {
 
 // newPlace makes what the options ask for. Nothing is opened yet; a topology that
 // cannot be read is a mistake of usage.
-func newPlace(o *options) (place, error) {
-	if o.ibsim {
+func newPlace(l *conf.Loaded) (place, error) {
+	if err := checkPort(l.Config); err != nil {
+		return nil, &usageError{err.Error(), ""}
+	}
+	if l.Fabric != "" && l.IBSim {
+		return nil, &usageError{"--fabric and --ibsim exclude each other", ""}
+	}
+	if l.IBSim {
 		cfg, err := ibsim.EnvConfig(os.Getenv)
 		if err != nil {
 			return nil, &usageError{err.Error(), ""}
 		}
 		return simulator{cfg}, nil
 	}
-	if o.fabric == "" {
-		return newUserMAD(o), nil
+	if l.Fabric == "" {
+		return newUserMAD(l), nil
 	}
-	n, err := loadNet(o.fabric)
+	n, err := loadNet(l.Fabric)
 	if err != nil {
 		return nil, err
 	}
 	f := fabric.New(n, fabric.Config{Seed: 1})
-	at, err := attachAt(f, mad.GUID(o.guid.value))
+	at, err := attachAt(f, mad.GUID(l.Uint("guid")))
 	if err != nil {
 		return nil, err
 	}
-	return &embedded{f: f, at: at, spec: o.fabric, start: time.Now()}, nil
+	return &embedded{f: f, at: at, spec: l.Fabric, start: time.Now()}, nil
 }
 
 // loadNet reads a topology file or makes a topology.

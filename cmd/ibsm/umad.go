@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"time"
 
+	"ibsm/conf"
 	"ibsm/mad"
 	"ibsm/mad/umad"
 	"ibsm/manager"
@@ -20,21 +20,14 @@ type userMAD struct {
 }
 
 // newUserMAD is the port with a GUID, or the best one for GUID 0.
-func newUserMAD(o *options) *userMAD {
-	u := &userMAD{guid: mad.GUID(o.guid.value), where: "the best port of this host"}
+func newUserMAD(l *conf.Loaded) *userMAD {
+	u := &userMAD{guid: mad.GUID(l.Uint("guid")), where: "the best port of this host"}
 	if u.guid != 0 {
 		u.where = "GUID " + u.guid.String()
 	}
-	u.cfg.Serve = !o.dryRun
-	u.cfg.Timeout = patience(o)
+	u.cfg.Serve = !l.DryRun
+	u.cfg.Timeout = patience(l.Config)
 	return u
-}
-
-// patience is how long a request is worth an answer, whichever of its attempts the
-// answer is to, and a little more.
-func patience(o *options) time.Duration {
-	attempt := time.Duration(cmp.Or(o.timeout, 200)) * time.Millisecond
-	return attempt*time.Duration(min(o.retries, 14)+1) + 50*time.Millisecond
 }
 
 func (u *userMAD) String() string { return u.where }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"ibsm/conf"
+)
+
+// environment is the world that the configuration is loaded from.
+var environment = conf.Environment{
+	Getenv: os.Getenv,
+	ReadFile: func(name string) ([]byte, error) {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, conf.MaxFile+1))
+	},
+}
+
+// judge prints what is wrong with the configuration, and returns the exit status of a
+// start that is refused for it, 0 for one that is not.
+func judge(l *conf.Loaded, stderr io.Writer) (status int) {
+	refused := conf.Severity(conf.Start)
+	if l.Strict {
+		refused = conf.Strict
+	}
+	for _, f := range l.Report {
+		severity := f.Severity
+		if severity >= refused {
+			severity = conf.Refusal
+		}
+		if severity > conf.Note {
+			fmt.Fprintf(stderr, "ibsm: %v: %v\n", severity, f.Error)
+		}
+	}
+	return l.Report.Status(refused)
+}
+
+// logReport writes findings to the log.
+func logReport(logger *slog.Logger, report conf.Report) {
+	for _, f := range report {
+		switch {
+		case f.Severity > conf.Warning:
+			logger.Error(f.Error.Error(), "severity", f.Severity)
+		case f.Severity == conf.Warning:
+			logger.Warn(f.Error.Error())
+		default:
+			logger.Info(f.Error.Error())
+		}
+	}
+}
+
+// warnOfEngines tells of routing engines that this version does not have.
+func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
+	engine, missing, _ := chooseEngine(l.List("routing_engine"))
+	if missing != nil {
+		names := strings.Join(missing, ", ")
+		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", engine)
+		fmt.Fprintf(stderr, "ibsm: warning: this version has no routing engine %s; %s is used\n", names, engine)
+	}
+}
+
+// exitCannotWrite is OpenSM's status where --create-config fails.
+const exitCannotWrite = 255
+
+// createConfig writes the configuration to the file that --create-config names, in
+// the form that its name asks for.
+func createConfig(l *conf.Loaded, stderr io.Writer) (status int) {
+	form := l.WriteOpenSM
+	if conf.IsTOML(l.CreateConfig) {
+		form = l.WriteTOML
+	}
+	src, err := form()
+	if err == nil {
+		err = os.WriteFile(l.CreateConfig, src, 0o600) // there may be keys in it
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "ibsm: error: cannot create %s: %v\n", l.CreateConfig, err)
+		return exitCannotWrite
+	}
+	return 0
+}
+
+const usageHead = `ibsm brings an InfiniBand subnet up and keeps it so: it finds every node, gives
+LIDs, computes and proves routes, programs the switches and activates the links.
+
+Usage:
+  ibsm [options]                 on a port of this host (Linux)
+  ibsm --fabric SPEC [options]   on a simulated fabric inside the process
+  ibsm --ibsim [options]         on a running ibsim (IBSIM_SOCKNAME, SIM_HOST as its clients)
+
+`
+
+const usageTail = `
+Settings are read from the first of /etc/ibsm/ibsm.toml, /etc/opensm/opensm.conf and
+/etc/rdma/opensm.conf that exists, or the file of -F; options come over them. SIGHUP has the
+file read again. docs/options.md and -c FILE describe every setting.
+
+What nobody has chosen is taken from the fabric as it stands: a subnet that is in use keeps
+its LIDs, prefix, LMC, lifetimes and routes.
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 255 a number out of range or -c failed.
+
+Examples:
+  ibsm --fabric fattree:k=8 -o
+  ibsm --fabric dump.topo --dry-run
+  ibsm -F /etc/opensm/opensm.conf -c /etc/ibsm/ibsm.toml
+  IBSIM_SOCKNAME=mysim ibsm --ibsim -f stdout
+`

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/manager"
+	osmlog "ibsm/opensm/log"
+	"ibsm/routing"
+	"ibsm/routing/minhop"
+	"ibsm/sweep"
+	"ibsm/sweep/elect"
+)
+
+// What each part of the daemon is told, made of the configuration. Settings that no
+// line here names have no effect: the table in conf says so of them.
+
+// managerConfig is what the manager is told.
+func managerConfig(l *conf.Loaded) manager.Config {
+	engine, _, _ := chooseEngine(l.List("routing_engine"))
+	return manager.Config{
+		Sweep: sweep.Config{
+			Settings:      subnetSettings(l.Config),
+			Engine:        engines[engine],
+			EngineName:    engine,
+			IgnoreOtherSM: l.Bool("ignore_other_sm"),
+		},
+		Elect:         election(l.Config),
+		Txn:           pace(l.Config),
+		GUID:          mad.GUID(l.Uint("guid")),
+		SweepInterval: l.Duration("sweep_interval"),
+		SAKey:         l.Uint("sa_key"),
+		Once:          l.Once,
+		DryRun:        l.DryRun,
+	}
+}
+
+// subnetSettings is what the operator says about the subnet. What nobody has chosen
+// stays as it is in the fabric.
+func subnetSettings(c *conf.Config) sweep.Settings {
+	return sweep.Settings{
+		SubnetPrefix:   chosen[mad.Prefix](c, "subnet_prefix"),
+		LMC:            chosen[uint8](c, "lmc"),
+		SubnetTimeOut:  chosen[uint8](c, "subnet_timeout"),
+		PacketLifeTime: chosen[uint8](c, "packet_life_time"),
+		MaxOpVLs:       chosen[uint8](c, "max_op_vls"),
+		HOQLife:        chosen[uint8](c, "head_of_queue_lifetime"),
+		LeafHOQLife:    chosen[uint8](c, "leaf_head_of_queue_lifetime"),
+		VLStallCount:   chosen[uint8](c, "vl_stall_count"),
+		LeafVLStall:    chosen[uint8](c, "leaf_vl_stall_count"),
+		PhyErrors:      chosen[uint8](c, "local_phy_errors_threshold"),
+		Overruns:       chosen[uint8](c, "overrun_errors_threshold"),
+		MKey:           chosen[mad.MKey](c, "m_key"),
+		MKeyLease:      chosen[uint16](c, "m_key_lease_period"),
+		MKeyProtect:    chosen[uint8](c, "m_key_protection_level"),
+		SMSL:           uint8(c.Uint("sm_sl")),
+
+		ReassignLIDs:    c.Bool("reassign_lids"),
+		NoReregister:    c.Bool("no_clients_rereg"),
+		DisableBabblers: c.Bool("babbling_port_policy"),
+		DisableAR:       c.Text("ar_mode") == "disable",
+	}
+}
+
+// chosen is a number that counts only if somebody has chosen it.
+func chosen[T ~uint8 | ~uint16 | ~uint64](c *conf.Config, name string) (o sweep.Option[T]) {
+	if c.Chosen(name) {
+		o = sweep.Given(T(c.Uint(name)))
+	}
+	return o
+}
+
+// election is how the manager stands among others.
+func election(c *conf.Config) elect.Config {
+	e := elect.Config{
+		Priority:     uint8(c.Uint("sm_priority")),
+		SMKey:        c.Uint("sm_key"),
+		IgnoreOthers: c.Bool("ignore_other_sm"),
+	}
+	if c.Chosen("sminfo_polling_timeout") {
+		e.PollInterval = c.Duration("sminfo_polling_timeout")
+	}
+	if c.Chosen("polling_retry_number") {
+		e.PollRetries = times(c.Uint("polling_retry_number"))
+	}
+	return e
+}
+
+// pace is how requests are sent. Without a bound of the operator's, the window grows
+// as far as the fabric bears it.
+func pace(c *conf.Config) txn.Config {
+	t := txn.Config{
+		Timeout: c.Duration("transaction_timeout"),
+		Retries: times(c.Uint("transaction_retries")),
+	}
+	if n := c.Uint("max_wire_smps"); c.Chosen("max_wire_smps") && n < conf.NoBound {
+		t.MaxWindow = int(n)
+	}
+	return t
+}
+
+// times is a number of repetitions for those who take 0 for their default, and a
+// negative one for none.
+func times(n uint64) int {
+	if n == 0 {
+		return -1
+	}
+	return int(min(n, math.MaxInt32))
+}
+
+// patience is how long a request is worth an answer, whichever of its attempts the
+// answer is to, and a little more.
+func patience(c *conf.Config) time.Duration {
+	attempts := min(c.Uint("transaction_retries"), conf.MostRetries) + 1
+	return c.Duration("transaction_timeout")*time.Duration(attempts) + 50*time.Millisecond
+}
+
+// engines are the routing engines that there are.
+var engines = map[string]routing.Engine{"minhop": minhop.Route}
+
+// chooseEngine is the first routing engine of a list that there is. An engine that
+// OpenSM has and this manager has not is passed over, as OpenSM does with one that
+// fails; minhop is the last, unless the list forbids it.
+func chooseEngine(list []string) (name string, missing []string, err error) {
+	for _, name := range list {
+		if engines[name] != nil {
+			return name, missing, nil
+		}
+		if name != "no_fallback" {
+			missing = append(missing, name)
+		}
+	}
+	if slices.Contains(list, "no_fallback") {
+		return "", missing, fmt.Errorf("routing_engine %s: this version has none of these, and no_fallback forbids minhop", strings.Join(list, ","))
+	}
+	return "minhop", missing, nil
+}
+
+// askWhichPort is how OpenSM writes -g 0 into a file.
+const askWhichPort = math.MaxUint64
+
+// checkPort refuses the wish to be asked for a port.
+func checkPort(c *conf.Config) error {
+	guid := c.Setting("guid")
+	if guid.Value.Num == askWhichPort || guid.Value.Num == 0 && guid.Source == conf.FromOption {
+		return errors.New("-g 0 asks for a list of ports to choose from, which this version does not have: ibstat -p lists them; give one with -g, or leave -g out for the first with a link")
+	}
+	return nil
+}
+
+// inBackground reports whether the daemon leaves its terminal. A dry run has
+// something to show.
+func inBackground(l *conf.Loaded) bool { return l.Bool("daemon") && !l.DryRun }
+
+// logTarget is where the log goes: a file, or with path "" standard output, standard
+// error, or nowhere.
+func logTarget(l *conf.Loaded) (path string, stdout, stderr bool) {
+	switch path = l.Text("log_file"); {
+	case path == "-" || path == "stdout":
+		return "", true, false
+	case path == "stderr":
+		return "", false, true
+	case !l.Chosen("log_file") && (l.Fabric != "" || l.DryRun):
+		return "", false, false
+	}
+	return path, false, false
+}
+
+// logFile is how the file is kept.
+func logFile(c *conf.Config) (limit int64, erase bool) {
+	return c.Size("log_max_size"), !c.Bool("accum_log_file")
+}
+
+// logFlagsOf are OpenSM's.
+func logFlagsOf(c *conf.Config) osmlog.Flags { return osmlog.Flags(c.Uint("log_flags")) }
+
+// dumpDir is where dump files go, "" for nowhere.
+func dumpDir(l *conf.Loaded) string {
+	if l.Fabric != "" && !l.Chosen("dump_files_dir") {
+		return ""
+	}
+	return l.Text("dump_files_dir")
+}
+
+// controlSocket is where the control socket is to be, "" for nowhere. given says that
+// it was asked for by name.
+func controlSocket(l *conf.Loaded) (path string, given bool) {
+	path = cmp.Or(l.Text("ctl_socket"), os.Getenv(ctl.SocketEnv))
+	switch {
+	case !l.Chosen("ctl_socket") && (l.Fabric != "" || l.Once || l.DryRun):
+		path = "none"
+	case path == "":
+		return ctl.DefaultSocket, false
+	}
+	if path == "none" {
+		return "", false
+	}
+	return path, true
+}
