@@ -30,7 +30,7 @@ func TestQuickWalk(t *testing.T) {
 		{"a link between switches down", func() { b.Fabric.LinkDown(uplink(n, sw)) }, 30},
 		{"and up", func() { b.Fabric.LinkUp(uplink(n, sw)) }, 30},
 		{"a host's link down", func() { b.Fabric.LinkDown(host(n, 7)) }, 15},
-		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 15},
+		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 17}, // two for its P_Keys
 		{"a host reboots", func() { b.Fabric.Reboot(host(n, 9).Node) }, 30},
 		{"a switch reboots", func() { b.Fabric.Reboot(sw) }, 160},
 	}

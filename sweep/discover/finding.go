@@ -30,6 +30,7 @@ const (
 	TooFar                                   // beyond 63 hops
 	TooMany                                  // more nodes or ports than a subnet can have
 	Refused                                  // a Get that was answered with an error
+	RefusedPKeys                             // the same, of a partition table: it is left alone
 	Incomplete                               // a node that answered, but not enough of it; left out
 	OneSided                                 // a cable found from one end, while the port at the other says it has no link
 )
@@ -56,6 +57,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("more nodes or ports than a subnet can have: what is behind port %d of node %v (directed route %v) is left out", f.Port, f.GUID, f.Route)
 	case Refused:
 		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to answer: %v", f.Port, f.GUID, f.Route, f.Status)
+	case RefusedPKeys:
+		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to show its P_Key table: %v; it is left alone", f.Port, f.GUID, f.Route, f.Status)
 	case Incomplete:
 		return fmt.Sprintf("node %v (directed route %v) left out: it did not answer all that is needed", f.GUID, f.Route)
 	case OneSided:

@@ -7,7 +7,8 @@
 // a NodeInfo for each of its cables (one, when the cable's other end was asked
 // first), a NodeDescription when it is new, and for each port a PortInfo; a
 // switch also a SwitchInfo, and its forwarding table where Config.Top does not
-// know it and traffic may be flowing through it.
+// know it and traffic may be flowing through it. Partition tables cost one SMP for 32
+// P_Keys, of ports that have come up since the previous walk.
 package discover
 
 import (
@@ -39,6 +40,8 @@ type Config struct {
 	MKey mad.MKey
 	// IgnoreOtherSM leaves other managers unasked.
 	IgnoreOtherSM bool
+	// Enforced says that switches enforce partitions: their tables are read, too.
+	Enforced bool
 }
 
 // Device names a product: quirks are remembered by it.
@@ -57,6 +60,10 @@ type Machine struct {
 	conflicts []conflict
 	limit     limit // what is left of it
 	res       Result
+
+	pkeyReads  []pkeyRead
+	pkeysAsked map[topo.End]bool
+	tables     topo.PKeyTables
 }
 
 // limit bounds what a walk takes in, whatever the replies are made of.
@@ -109,7 +116,7 @@ func New(cfg Config) *Machine {
 		cfg.Top = func(mad.GUID) (mad.LID, bool) { return 0, false }
 	}
 	b := topo.NewBuilder()
-	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk}
+	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}}
 	m.res = Result{Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
 	m.queue.push(item{kind: kindSelf})
 	return m
@@ -164,13 +171,14 @@ const (
 	kindSM
 	kindGeneral
 	kindAR
+	kindPKeys
 )
 
 // item is a request to make, small because a switch queues one for each port.
 type item struct {
 	kind uint8
 	num  uint16 // port number or block
-	node int32  // by the Builder's index; of kindRecheck the conflict
+	node int32  // by the Builder's index; of kindRecheck the conflict, of kindPKeys the read
 }
 
 func (it item) tag() uint64 {
@@ -221,6 +229,14 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Mod = smp.AttrGeneralInfo, smp.GeneralInfoCapabilities
 	case kindAR:
 		req.Attr = smp.AttrARInfo
+	case kindPKeys:
+		at := m.pkeyReads[it.node].at
+		req.Attr, req.Node = smp.AttrPKeyTable, at.Node
+		if req.Mod = smp.PKeyTableMod(0, it.num); m.b.Node(at.Node).Type == mad.Switch {
+			req.Mod = smp.PKeyTableMod(at.Port, it.num)
+		}
+		req.Route, ok = m.routeTo(at)
+		return req, ok
 	}
 	if it.kind == kindPort || it.kind == kindPlain || it.kind == kindSM {
 		req.Route, ok = m.routeTo(it.end())

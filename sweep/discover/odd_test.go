@@ -217,7 +217,7 @@ func TestBackToBack(t *testing.T) {
 	r := w.walk(New(Config{}))
 	top := r.Builder.Freeze()
 	checkTopo(t, top)
-	w.mustCount("two adapters", counts{smp.AttrNodeInfo: 2, smp.AttrNodeDescription: 2, smp.AttrPortInfo: 2})
+	w.mustCount("two adapters", counts{smp.AttrNodeInfo: 2, smp.AttrNodeDescription: 2, smp.AttrPortInfo: 2, smp.AttrPKeyTable: 4})
 	if len(top.Nodes) != 2 || len(top.EndPorts) != 2 || top.Ports[top.Self].GUID != 0x12 || len(r.Findings) != 0 {
 		t.Errorf("%d nodes, self %v, findings %v", len(top.Nodes), top.Ports[top.Self].GUID, r.Findings)
 	}

@@ -41,6 +41,8 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.lft(it, (*smp.LinearForwardingTable)(&o.Data), ok)
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
+	case kindPKeys:
+		m.pkeys(it, o, ok)
 	case kindGeneral, kindAR:
 		m.adaptive(it, o)
 	}
@@ -274,6 +276,11 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
 		sw.active = true
 	}
+	if external {
+		m.askEnforced(e)
+	} else {
+		m.askPKeys(e)
+	}
 	if !external && !isSelf && info.CapabilityMask().Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {
 		m.queue.push(item{kind: kindSM, num: uint16(e.Port), node: e.Node})
 	}
@@ -363,6 +370,7 @@ func (m *Machine) recallPorts() {
 			was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))]
 			if m.b.Port(e) == nil && was.Seen && (node.Type == mad.Switch || m.b.Peer(e) != topo.NoEnd) {
 				m.b.SetPort(e, &was.Info)
+				m.b.SetPKeys(e, was.PKeys)
 			}
 		}
 	}

@@ -25,13 +25,14 @@ func (w *walker) mustCount(name string, want counts) {
 	}
 }
 
-// TestCounts: 16 hosts, 20 switches of 4 ports, 48 cables.
+// TestCounts: 16 hosts, 20 switches of 4 ports, 48 cables, 64 P_Keys for each that has a
+// LID.
 func TestCounts(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	w := newWalker(t, n, firstHost(n), fabric.Config{})
 	r := w.walk(New(Config{Clear: true}))
 	w.mustCount("cold", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 2 * 20, smp.AttrPortInfo: 16 + 20*5,
-		smp.AttrGeneralInfo: 20})
+		smp.AttrGeneralInfo: 20, smp.AttrPKeyTable: 2 * 36})
 	if len(r.Findings) != 0 || r.Changed || r.Moved || r.TimedOut != 0 || r.SelfDown {
 		t.Errorf("findings %v changed %v moved %v timed out %d down %v", r.Findings, r.Changed, r.Moved, r.TimedOut, r.SelfDown)
 	}
@@ -42,7 +43,7 @@ func TestCounts(t *testing.T) {
 	}
 
 	r = w.walk(New(Config{Prev: prev, Clear: true}))
-	w.mustCount("again", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16 + 20*5})
+	w.mustCount("again", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16 + 20*5, smp.AttrPKeyTable: 2 * 36})
 	again := r.Builder.Freeze()
 	for i := range prev.Nodes {
 		prev.Nodes[i].SwitchInfo.SetPortStateChange(false)
@@ -55,7 +56,7 @@ func TestCounts(t *testing.T) {
 		return prev.Nodes[prev.FindNode(guid)].SwitchInfo.LinearFDBTop(), true
 	}
 	w.walk(New(Config{Prev: prev, Quick: true, Top: top, Clear: true}))
-	w.mustCount("quick, and no link is ARMED", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16})
+	w.mustCount("quick, and no link is ARMED", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16, smp.AttrPKeyTable: 2 * 16})
 	inUse := *prev
 	inUse.Ports = slices.Clone(prev.Ports)
 	for i := range inUse.Ports {

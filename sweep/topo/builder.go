@@ -39,6 +39,7 @@ type buildPort struct {
 	// answered says that a NodeInfo came from behind the port, whatever became of it.
 	answered bool
 	info     smp.PortInfo
+	pkeys    *PKeyTable
 }
 
 // NewBuilder returns an empty Builder.
@@ -125,6 +126,12 @@ func (b *Builder) Port(e End) *smp.PortInfo {
 	return nil
 }
 
+// SetPKeys stores the partition table of a port.
+func (b *Builder) SetPKeys(e End, t *PKeyTable) { b.port(e).pkeys = t }
+
+// PKeys is the partition table of a port, nil when it was not read.
+func (b *Builder) PKeys(e End) *PKeyTable { return b.port(e).pkeys }
+
 // Link joins two ports by a cable. Both must be free; they may be the same one.
 func (b *Builder) Link(a, c End) {
 	b.port(a).peer = c
@@ -190,7 +197,7 @@ func (b *Builder) Freeze() *Topo {
 	for i, n := range order {
 		for num, bp := range b.nodes[n].ports {
 			p := &t.Ports[first[n]+PortIdx(num)]
-			*p = Port{Node: NodeIdx(i), Num: uint8(num), Peer: None, GUID: bp.guid, Seen: bp.seen, Info: bp.info}
+			*p = Port{Node: NodeIdx(i), Num: uint8(num), Peer: None, GUID: bp.guid, Seen: bp.seen, Info: bp.info, PKeys: bp.pkeys}
 			if bp.peer != NoEnd {
 				p.Peer = first[bp.peer.Node] + PortIdx(bp.peer.Port)
 			} else {

@@ -119,7 +119,11 @@ func (w *netWalk) follow(from net.End) error {
 func (w *netWalk) setPort(node *net.Node, n int32, num int) {
 	info := portInfo(node, num)
 	w.b.SetPort(End{n, uint8(num)}, &info)
+	w.b.SetPKeys(End{n, uint8(num)}, powerUpPKeys)
 }
+
+// powerUpPKeys is the partition table of every port at power-up (IBA 10.9.1).
+var powerUpPKeys = NewPKeyTable([]mad.PKey{mad.DefaultPKey})
 
 func nodeInfo(node *net.Node, local uint8) (info smp.NodeInfo) {
 	info.SetBaseVersion(1)

@@ -76,6 +76,7 @@ func (b *Builder) restorePort(e End, was *Port) {
 	}
 	b.SetPortGUID(e, was.GUID)
 	b.SetPort(e, &was.Info)
+	b.SetPKeys(e, was.PKeys)
 }
 
 // replaced reports whether a port GUID of a node that did not answer belongs to
@@ -99,7 +100,7 @@ func (b *Builder) restore(prev *Topo, old NodeIdx, missed uint8) int32 {
 	b.nodes[n].Missed = missed
 	for num := range int(node.NumPorts) + 1 {
 		p := &prev.Ports[node.First+PortIdx(num)]
-		b.nodes[n].ports[num].seen, b.nodes[n].ports[num].info = p.Seen, p.Info
+		b.nodes[n].ports[num].seen, b.nodes[n].ports[num].info, b.nodes[n].ports[num].pkeys = p.Seen, p.Info, p.PKeys
 		if node.Type != mad.Switch && p.GUID != 0 {
 			b.SetPortGUID(End{n, uint8(num)}, p.GUID)
 		}

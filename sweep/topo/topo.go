@@ -72,6 +72,7 @@ type Port struct {
 	// Unhealthy says that no route between switches may use the link.
 	Unhealthy bool
 	Info      smp.PortInfo
+	PKeys     *PKeyTable // nil when not known, as that of external ports mostly is
 }
 
 // Port is the port of a node by number, which must be 0..NumPorts.

@@ -1,0 +1,176 @@
+package topo
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// PKeyTable is a port's partition table (IBA 10.9.1). It is not written once made, and
+// ports whose tables are equal share one. The nil table is one that is not known.
+type PKeyTable struct {
+	keys   []mad.PKey // by index, up to the last valid one
+	sorted []mad.PKey // the valid ones, each once, by base, the full of a base first
+	full   mad.PKey   // the lowest full one; 0 for none
+}
+
+// NewPKeyTable is the table with these entries. It keeps the slice.
+func NewPKeyTable(keys []mad.PKey) *PKeyTable {
+	for len(keys) > 0 && !keys[len(keys)-1].Valid() {
+		keys = keys[:len(keys)-1]
+	}
+	t := &PKeyTable{keys: slices.Clip(keys)}
+	for _, k := range keys {
+		if k.Valid() {
+			t.sorted = append(t.sorted, k)
+		}
+	}
+	slices.SortFunc(t.sorted, byBase)
+	t.sorted = slices.Clip(slices.Compact(t.sorted))
+	if i := slices.IndexFunc(t.sorted, func(k mad.PKey) bool { return k&mad.FullMember != 0 }); i >= 0 {
+		t.full = t.sorted[i]
+	}
+	return t
+}
+
+// byBase orders keys by base, and of one base the full member's first.
+func byBase(a, b mad.PKey) int {
+	if c := cmp.Compare(a.Base(), b.Base()); c != 0 {
+		return c
+	}
+	return cmp.Compare(b, a)
+}
+
+// Keys are the entries by index up to the last valid one, to be read only. Those that
+// are not Valid hold no key.
+func (t *PKeyTable) Keys() []mad.PKey {
+	if t == nil {
+		return nil
+	}
+	return t.keys
+}
+
+// Key is the entry at an index, 0 beyond the last valid one.
+func (t *PKeyTable) Key(i int) mad.PKey {
+	if t == nil || i >= len(t.keys) {
+		return 0
+	}
+	return t.keys[i]
+}
+
+// Find is the entry that has the base of k, the full member's where there are both; ok
+// is false when the port is not in that partition.
+func (t *PKeyTable) Find(k mad.PKey) (entry mad.PKey, ok bool) {
+	if t == nil {
+		return 0, false
+	}
+	i, _ := slices.BinarySearchFunc(t.sorted, k.Base()|mad.FullMember, byBase)
+	if i == len(t.sorted) || t.sorted[i].Base() != k.Base() {
+		return 0, false
+	}
+	return t.sorted[i], true
+}
+
+// Has reports whether the table has exactly the entry k.
+func (t *PKeyTable) Has(k mad.PKey) bool {
+	if t == nil {
+		return false
+	}
+	_, found := slices.BinarySearchFunc(t.sorted, k, byBase)
+	return found
+}
+
+// Common is the entry by which a port with this table may talk to one with o (IBA
+// 10.9.3): of the lowest base that both have and at least one as a full member. Neither
+// may be nil.
+func (t *PKeyTable) Common(o *PKeyTable) (entry mad.PKey, ok bool) {
+	if t == o {
+		return t.full, t.full != 0
+	}
+	for i, j := 0, 0; i < len(t.sorted) && j < len(o.sorted); {
+		a, b := t.sorted[i], o.sorted[j]
+		switch {
+		case a.Matches(b):
+			return a, true
+		case a.Base() < b.Base():
+			i++
+		case a.Base() > b.Base():
+			j++
+		default: // both limited
+			i++
+			j++
+		}
+	}
+	return 0, false
+}
+
+// equal reports whether the table has the entries.
+func (t *PKeyTable) equal(keys []mad.PKey) bool { return t != nil && slices.Equal(t.keys, keys) }
+
+// PKeyTableSize is the number of entries of a port's partition table: PartitionCap of
+// the node for ports that own a LID, PartitionEnforcementCap for external ports of a
+// switch, which may be 0.
+func (n *Node) PKeyTableSize(num uint8) int {
+	if n.Type == mad.Switch && num != 0 {
+		return int(n.SwitchInfo.PartitionEnforcementCap())
+	}
+	return max(int(n.Info.PartitionCap()), 1)
+}
+
+// PKeyBlocks is the number of blocks in which a table of so many entries is read and
+// written.
+func PKeyBlocks(size int) int { return (size + smp.PKeysPerBlock - 1) / smp.PKeysPerBlock }
+
+// MayTalk reports whether two ports share a P_Key, at least one of them as a full member
+// (IBA 10.9.3). A port may talk to itself. For external ports of a switch its port 0
+// counts. A table that is not known hides nothing.
+func (t *Topo) MayTalk(a, b PortIdx) bool {
+	a, b = t.EndPort(a), t.EndPort(b)
+	x, y := t.Ports[a].PKeys, t.Ports[b].PKeys
+	if a == b || x == nil || y == nil {
+		return true
+	}
+	_, ok := x.Common(y)
+	return ok
+}
+
+// EndPort is the port that owns the LID for a port: of a switch port 0, else the port
+// itself.
+func (t *Topo) EndPort(p PortIdx) PortIdx {
+	if t.IsSwitchPort(p) {
+		return t.Nodes[t.Ports[p].Node].First
+	}
+	return p
+}
+
+// PKeyTables makes partition tables, the same one where they are equal. It is owned by
+// one goroutine.
+type PKeyTables struct {
+	made map[string]*PKeyTable
+	key  []byte
+}
+
+// Of is the table with the entries, was if that has them. It does not keep the slice.
+func (m *PKeyTables) Of(keys []mad.PKey, was *PKeyTable) *PKeyTable {
+	for len(keys) > 0 && !keys[len(keys)-1].Valid() {
+		keys = keys[:len(keys)-1]
+	}
+	if m.made == nil {
+		m.made = map[string]*PKeyTable{}
+	}
+	m.key = m.key[:0]
+	for _, k := range keys {
+		m.key = binary.BigEndian.AppendUint16(m.key, uint16(k))
+	}
+	t := m.made[string(m.key)]
+	if t == nil {
+		if t = was; !was.equal(keys) {
+			t = NewPKeyTable(slices.Clone(keys))
+		}
+		m.made[string(m.key)] = t
+	}
+	return t
+}
