@@ -25,7 +25,7 @@ type client struct {
 }
 
 // A client that has pauseAt datagrams to read is not listened to until it has read
-// half of them: as long as it reads at all, no answer to it is lost. What others
+// half of them, and no answer to it is lost: there are at most maxAsked. What others
 // send it is queued up to maxQueue and then lost.
 const (
 	pauseAt  = 1024
@@ -96,6 +96,15 @@ func (s *Server) take(c *client, b []byte) {
 	s.handOut()
 }
 
+// offer gives a client what another asks of it, unless it has too much to read.
+func (s *Server) offer(c *client, b *[frameSize]byte) {
+	if c.queued() >= maxQueue {
+		s.stats.Dropped++
+		return
+	}
+	s.put(c, b)
+}
+
 // put gives a client a datagram, or queues it when it has others to read.
 func (s *Server) put(c *client, b *[frameSize]byte) {
 	if c.dead {
@@ -105,10 +114,6 @@ func (s *Server) put(c *client, b *[frameSize]byte) {
 		if wait := s.write(c, b); !wait {
 			return
 		}
-	}
-	if c.queued() >= maxQueue {
-		s.stats.Dropped++
-		return
 	}
 	if c.head > len(c.queue)/2 {
 		c.queue = c.queue[:copy(c.queue, c.queue[c.head:])]

@@ -79,7 +79,7 @@ func (s *Server) handOut() {
 // hand gives a client what arrived at its seat: an answer to the one that asked, a
 // request to the one that has set IsSM.
 func (s *Server) hand(e *seat, d *mad.Datagram) {
-	p := &d.Packet
+	p, give := &d.Packet, s.put
 	var c *client
 	if p.Method().IsResponse() {
 		c = s.asker(p.TID())
@@ -95,6 +95,8 @@ func (s *Server) hand(e *seat, d *mad.Datagram) {
 		s.stats.Unwanted++
 		s.unanswered(p)
 		return
+	} else {
+		give = s.offer
 	}
 	if p.MgmtClass() == mad.ClassDirected {
 		p.SetHopPointer(0)
@@ -103,7 +105,7 @@ func (s *Server) hand(e *seat, d *mad.Datagram) {
 	at := e.station.At()
 	info := s.fabric.PortInfo(at)
 	encodeToClient(&b, d, info.LID())
-	s.put(c, &b)
+	give(c, &b)
 }
 
 // forManagers says which classes a subnet manager has registered for. A wrapped

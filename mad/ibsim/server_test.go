@@ -231,9 +231,10 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// A manager that hangs loses what others send it, and they get their requests back.
+// A manager that hangs loses what others send it, and they get their requests back:
+// every one, even all at once and more than maxQueue of them.
 func TestHungManager(t *testing.T) {
-	s := serve(t, smallNet, fabric.Config{}, ServerConfig{Timeout: time.Millisecond})
+	s := serve(t, smallNet, fabric.Config{}, ServerConfig{Timeout: time.Hour})
 	hung := open(t, s.Config, "H3")
 	if err := hung.SetIsSM(t.Context(), true); err != nil {
 		t.Fatal(err)
@@ -242,11 +243,17 @@ func TestHungManager(t *testing.T) {
 	ask := nodeInfo(1, 3, 2)
 	ask.Attr = 0x20 // SMInfo
 	const asks = maxQueue + 2000
-	go func() {
-		for i := range asks {
-			asker.conn.Write(frameTo(ask, mad.TID(i))[:])
+	for i := range asks {
+		if _, err := asker.conn.Write(frameTo(ask, mad.TID(i))[:]); err != nil {
+			t.Fatal(err)
 		}
-	}()
+	}
+	exchange(t, asker, frameTo(nodeInfo(1), asks)) // the server has read what was before it
+	s.server.mu.Lock()
+	s.server.cfg.Timeout = 0
+	s.server.now = time.Now()
+	s.server.visit()
+	s.server.mu.Unlock()
 	asker.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	for i := range asks {
 		var b [frameSize]byte
