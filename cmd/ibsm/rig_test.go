@@ -23,6 +23,7 @@ var rigScripts = []struct {
 	{file: "bringup.sh", quick: true},
 	{file: "events.sh"},
 	{file: "unplug.sh"},
+	{file: "modules.sh"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},

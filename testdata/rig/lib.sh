@@ -30,6 +30,32 @@ within() {
 	done
 }
 
+# unplug, plug: the adapters with the fabric behind them, by their driver. nodes makes the
+# device files as udev does.
+unplug() {
+	kill $(pidof fabricd)
+	within 5 sh -c '! pidof fabricd' || fail "fabricd does not end"
+	rmmod vhca || fail "rmmod vhca"
+}
+plug() {
+	insmod /mods/vhca.ko hcas=4
+	nodes
+	fabricd -net /etc/fabric.net >>/tmp/fabricd.log 2>&1 &
+	within 5 fabric ports || fail "fabricd does not answer"
+}
+nodes() {
+	local d n
+	within 5 test -e /sys/class/infiniband_mad/umad3/dev || fail "no devices"
+	for d in /sys/class/infiniband_mad/*/dev; do
+		n=$(basename "$(dirname "$d")")
+		rm -f /dev/infiniband/$n
+		mknod /dev/infiniband/$n c $(tr : ' ' <$d)
+	done
+}
+
+# waits REASON: the last thing that the manager printed is that it waits for its port.
+waits() { tail -n 1 /tmp/sm.out | grep -q "waiting for the port: umad: $1"; }
+
 # active N...: whether these adapters' ports are ACTIVE.
 active() {
 	local n

@@ -2,25 +2,6 @@
 # port is down, or not there yet, when it starts.
 . /etc/rig-lib.sh
 
-# plug, unplug: the adapters with the fabric behind them.
-unplug() {
-	kill $(pidof fabricd)
-	within 5 sh -c '! pidof fabricd' || fail "fabricd does not end"
-	rmmod vhca || fail "rmmod vhca"
-}
-plug() {
-	insmod /mods/vhca.ko hcas=4
-	within 5 test -e /sys/class/infiniband_mad/umad3/dev || fail "no devices"
-	for d in /sys/class/infiniband_mad/*/dev; do
-		n=$(basename "$(dirname "$d")")
-		rm -f /dev/infiniband/$n
-		mknod /dev/infiniband/$n c $(tr : ' ' <$d)
-	done
-	fabricd -net /etc/fabric.net >>/tmp/fabricd.log 2>&1 &
-	within 5 fabric ports || fail "fabricd does not answer"
-}
-waits() { tail -n 1 /tmp/sm.out | grep -q "waiting for the port: umad: $1"; }
-
 # Not there yet: no module, then no adapter.
 start_sm
 within 5 waits 'no user MAD devices' || fail "does not wait for the module"
