@@ -17,8 +17,9 @@ const (
 	noisyCount   = 10                    // traps of one series that make a port unhealthy
 	babbleCount  = 250                   // and that make it a babbler
 	maxSeries    = 4096                  // series remembered
-	minHoldOff   = 50 * time.Millisecond // between sweeps in a storm; it doubles
-	maxHoldOff   = time.Second
+	minHoldOff   = 50 * time.Millisecond // between sweeps that traps ask for
+	maxHoldOff   = time.Second           // and after calmSweeps of them, by doubling
+	calmSweeps   = 6                     // within a window are no storm yet: a node that reboots
 )
 
 // trapKey names a series of equal traps. Their transaction IDs may differ.
@@ -42,9 +43,9 @@ type noisyPort struct {
 	until time.Duration
 }
 
-// traps is what the manager knows of traps. The first of a storm starts a sweep at
-// once; later ones wait for the hold-off, which grows as long as they keep coming, so
-// that few sweeps do the work of many traps.
+// traps is what the manager knows of traps. The first starts a sweep at once; later ones
+// wait for the hold-off, which grows in a storm as long as they keep coming, so that few
+// sweeps do the work of many traps.
 type traps struct {
 	series   map[trapKey]*trapSeries
 	noisy    []noisyPort
@@ -52,6 +53,7 @@ type traps struct {
 	why      string
 	full     bool
 	last     time.Duration // when such a sweep was begun
+	sweeps   int           // such sweeps since the last quiet window
 	holdOff  time.Duration
 	overflow uint64 // traps that were not counted, for want of room
 }
@@ -151,10 +153,13 @@ func (c *Core) trapSweep(full bool, why string) {
 	if t.due > 0 {
 		return
 	}
-	if c.now-t.last > trapWindow || t.last == 0 {
-		t.holdOff = 0
-	} else {
-		t.holdOff = min(max(2*t.holdOff, minHoldOff), maxHoldOff)
+	switch t.sweeps++; {
+	case c.now-t.last > trapWindow || t.last == 0:
+		t.holdOff, t.sweeps = 0, 1
+	case t.sweeps <= calmSweeps:
+		t.holdOff = minHoldOff
+	default:
+		t.holdOff = min(2*t.holdOff, maxHoldOff)
 	}
 	t.due, t.why = max(c.now, t.last+t.holdOff), why
 }

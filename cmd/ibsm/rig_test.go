@@ -58,7 +58,7 @@ func TestRig(t *testing.T) {
 				t.Fatalf("%v\n%s", err, tail(string(out)))
 			}
 			for line := range strings.Lines(string(out)) {
-				if strings.Contains(line, "after the trap") || strings.HasPrefix(line, "stopped in") {
+				if strings.Contains(line, "after the trap") || strings.Contains(line, "after it began") || strings.HasPrefix(line, "stopped in") {
 					t.Log(strings.TrimSpace(line))
 				}
 			}

@@ -56,8 +56,9 @@ type userMADPort struct {
 func (p *userMADPort) SetIsSM(_ context.Context, is bool) error { return p.dev.SetIsSM(is) }
 func (p *userMADPort) Close() error                             { return p.dev.Close() }
 
-// watchPort is how often a port's own state is looked at.
-const watchPort = time.Second
+// watchPort is how often a port's own state is looked at, which costs the kernel one
+// question to its driver.
+const watchPort = 100 * time.Millisecond
 
 // watch asks for a sweep when the port's state has changed by itself. The switch it is
 // cabled to may have forgotten its routes, and then no trap gets through.
