@@ -19,15 +19,21 @@ type Graph struct {
 
 // NewGraph is the graph of a subnet.
 func NewGraph(t *topo.Topo) *Graph {
+	return NewGraphOf(t, func(p topo.PortIdx) bool { return !t.Ports[p].Unhealthy })
+}
+
+// NewGraphOf is the graph of the links that may be used: use is asked about each port
+// that leads to another switch, and must say the same of both ends of a link.
+func NewGraphOf(t *topo.Topo, use func(topo.PortIdx) bool) *Graph {
 	g := &Graph{start: make([]int32, len(t.Switches)+1)}
 	for s, n := range t.Switches {
 		for num := 1; num <= ports(t, n); num++ {
-			port := &t.Ports[t.Port(n, uint8(num))]
-			peer := port.Peer
-			if peer == topo.None || t.Ports[peer].Node == n || port.Unhealthy {
+			p := t.Port(n, uint8(num))
+			peer := t.Ports[p].Peer
+			if peer == topo.None || t.Ports[peer].Node == n {
 				continue
 			}
-			if r := t.Nodes[t.Ports[peer].Node].Switch; r != topo.None {
+			if r := t.Nodes[t.Ports[peer].Node].Switch; r != topo.None && use(p) {
 				g.peer = append(g.peer, r)
 				g.port = append(g.port, uint8(num))
 			}

@@ -1,0 +1,366 @@
+package mcast_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric/net"
+	"ibsm/routing/mcast"
+	"ibsm/sweep/topo"
+)
+
+// kinds are all kinds of generated fabrics.
+var kinds = []string{
+	"fattree:k=4", "fattree:k=8", "fattree:k=8,levels=2,missing-links=4", "fattree:k=16,levels=1", "torus:dims=4x4,hosts=2",
+	"torus:dims=3x3x3", "mesh:dims=5x4", "hypercube:dim=4,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2",
+	"random:switches=20,degree=4,hosts=2", "tree:depth=3,fanout=3",
+}
+
+func fabricOf(t testing.TB, spec string) *topo.Topo {
+	t.Helper()
+	n, err := net.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fabric, err := topo.FromNet(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fabric
+}
+
+// hosts are the end ports of channel adapters.
+func hosts(t *topo.Topo) (ports []topo.PortIdx) {
+	for _, p := range t.EndPorts {
+		if t.Nodes[t.Ports[p].Node].Type == mad.CA {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+func all(topo.PortIdx) mcast.Use { return mcast.Extend }
+
+// grow grows a tree that has to be proved and to reach everybody.
+func grow(t testing.TB, g *mcast.Grower, fabric *topo.Topo, mlid mad.LID, m mcast.Members, old *mcast.Tree) *mcast.Tree {
+	t.Helper()
+	tree, unreached := g.Grow(mlid, m, old)
+	if err := mcast.Check(fabric, tree, m, unreached); err != nil {
+		t.Fatal(err)
+	}
+	if len(unreached) > 0 {
+		t.Fatalf("MLID %v: %d members are not reached", mlid, len(unreached))
+	}
+	return tree
+}
+
+// moved is the number of switches whose ports differ between trees.
+func moved(fabric *topo.Topo, a, b *mcast.Tree) (count int) {
+	for s := range fabric.Switches {
+		if a.Ports(topo.SwitchIdx(s)) != b.Ports(topo.SwitchIdx(s)) {
+			count++
+		}
+	}
+	return count
+}
+
+// Trees on every kind of fabric are trees, whoever joins and leaves, and a join or leave
+// changes no more than one branch unless the tree has become bad.
+func TestGrowEverywhere(t *testing.T) {
+	for _, spec := range kinds {
+		t.Run(spec, func(t *testing.T) {
+			fabric := fabricOf(t, spec)
+			g := mcast.NewGrower(mcast.NewGround(fabric, all))
+			rng := rand.New(rand.NewPCG(1, 2))
+			ends := slices.Clone(fabric.EndPorts) // switches' own ports, too
+			for mlid := mad.LID(0xc000); mlid < 0xc008; mlid++ {
+				rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+				var m mcast.Members
+				var tree *mcast.Tree
+				kept, steps := 0, min(2*len(ends), 100)
+				for i := range steps {
+					switch p := ends[i%len(ends)]; {
+					case i >= steps*2/3 && len(m.Receivers) > 0:
+						m.Receivers = m.Receivers[1:]
+					case i%4 == 3:
+						m.Senders = append(m.Senders, p)
+					default:
+						m.Receivers = append(m.Receivers, p)
+					}
+					old := tree
+					tree = grow(t, g, fabric, mlid, m, old)
+					if again := grow(t, g, fabric, mlid, m, tree); again != tree {
+						t.Fatalf("a tree of the same members is another one")
+					}
+					if contains(tree, old) || contains(old, tree) {
+						kept++
+					}
+				}
+				if kept < steps*3/4 {
+					t.Errorf("MLID %v: only %d of %d joins and leaves left the rest of the tree as it was", mlid, kept, steps)
+				}
+			}
+		})
+	}
+}
+
+// contains reports whether a forwards all that b does.
+func contains(a, b *mcast.Tree) bool {
+	if b == nil {
+		return true
+	}
+	for _, x := range b.Branches {
+		if a.Ports(x.Switch).And(x.Ports) != x.Ports {
+			return false
+		}
+	}
+	return true
+}
+
+// A tree of all hosts of a fat tree has one core switch and one switch below it for each
+// pod; the cores take turns.
+func TestGrowShort(t *testing.T) {
+	fabric := fabricOf(t, "fattree:k=8")
+	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	m := mcast.Members{Receivers: hosts(fabric)}
+	roots := map[topo.SwitchIdx]int{}
+	for mlid := mad.LID(0xc000); mlid < 0xc020; mlid++ {
+		tree := grow(t, g, fabric, mlid, m, nil)
+		if len(tree.Branches) != 1+8+32 {
+			t.Fatalf("MLID %v: %d switches", mlid, len(tree.Branches))
+		}
+		for _, b := range tree.Branches {
+			if b.Ports.Len() == 8 && isCore(fabric, b.Switch) {
+				roots[b.Switch]++
+			}
+		}
+	}
+	if len(roots) != 16 {
+		t.Errorf("32 trees have %d roots of 16", len(roots))
+	}
+}
+
+func isCore(fabric *topo.Topo, s topo.SwitchIdx) bool {
+	n := fabric.Switches[s]
+	for num := uint8(1); num <= fabric.Nodes[n].NumPorts; num++ {
+		peer := fabric.Ports[fabric.Port(n, num)].Peer
+		if peer == topo.None {
+			continue
+		}
+		r := fabric.SwitchOf(peer)
+		if r == topo.None || !fabric.IsSwitchPort(peer) {
+			return false
+		}
+		for far := uint8(1); far <= fabric.Nodes[fabric.Switches[r]].NumPorts; far++ {
+			if end := fabric.Ports[fabric.Port(fabric.Switches[r], far)].Peer; end != topo.None && !fabric.IsSwitchPort(end) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func TestGrowFew(t *testing.T) {
+	fabric := fabricOf(t, "fattree:k=4")
+	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	h := hosts(fabric)
+	own := fabric.Nodes[fabric.Switches[3]].First
+	for _, c := range []struct {
+		name     string
+		m        mcast.Members
+		switches int
+		ports    int // that lead to members
+	}{
+		{"nobody", mcast.Members{}, 0, 0},
+		{"one receiver", mcast.Members{Receivers: h[:1]}, 0, 0},
+		{"one receiver twice", mcast.Members{Receivers: []topo.PortIdx{h[0], h[0]}}, 0, 0},
+		{"it sends, too", mcast.Members{Receivers: h[:1], Senders: h[:1]}, 0, 0},
+		{"only senders", mcast.Members{Senders: h}, 0, 0},
+		{"a receiver and a sender at one switch", mcast.Members{Receivers: h[:1], Senders: h[1:2]}, 1, 1},
+		{"two receivers at one switch", mcast.Members{Receivers: h[:2]}, 1, 2},
+		{"two in a pod", mcast.Members{Receivers: []topo.PortIdx{h[0], h[2]}}, 3, 2},
+		{"two in two pods", mcast.Members{Receivers: []topo.PortIdx{h[0], h[4]}}, 5, 2},
+		{"a sender far off", mcast.Members{Receivers: h[:2], Senders: h[15:]}, 5, 2},
+		{"a switch by itself", mcast.Members{Receivers: []topo.PortIdx{own, h[0]}}, 0, 2},
+	} {
+		tree := grow(t, g, fabric, 0xc000, c.m, nil)
+		ports := 0
+		for _, b := range tree.Branches {
+			for num := range b.Ports.Ports() {
+				if num == 0 || !fabric.IsSwitchPort(fabric.Ports[fabric.Port(fabric.Switches[b.Switch], num)].Peer) {
+					ports++
+				}
+			}
+		}
+		if c.switches > 0 && len(tree.Branches) != c.switches || ports != c.ports {
+			t.Errorf("%s: %d switches forward to %d members, want %d and %d", c.name, len(tree.Branches), ports, c.switches, c.ports)
+		}
+	}
+}
+
+// Links that are not to be used are not, unless a tree may keep them; switches whose
+// tables are too short are left out, and their hosts are named.
+func TestGrowAvoids(t *testing.T) {
+	fabric := fabricOf(t, "fattree:k=4")
+	m := mcast.Members{Receivers: hosts(fabric)}
+	before := grow(t, mcast.NewGrower(mcast.NewGround(fabric, all)), fabric, 0xc000, m, nil)
+	lost, use := uplinkOf(t, fabric, before), mcast.Shun
+	g := mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+		if p == lost {
+			return use
+		}
+		return mcast.Extend
+	})
+	after := grow(t, mcast.NewGrower(g), fabric, 0xc000, m, before)
+	if after.Ports(fabric.SwitchOf(lost)).Has(fabric.Ports[lost].Num) {
+		t.Error("a tree leads over a link that is shunned")
+	}
+	if n := moved(fabric, before, after); n > 4 {
+		t.Errorf("%d switches forward otherwise", n)
+	}
+	use = mcast.Keep
+	g = mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+		if p == lost {
+			return use
+		}
+		return mcast.Extend
+	})
+	if grow(t, mcast.NewGrower(g), fabric, 0xc000, m, before) != before {
+		t.Error("a tree that may stay does not")
+	}
+	if fresh := grow(t, mcast.NewGrower(g), fabric, 0xc000, m, nil); fresh.Ports(fabric.SwitchOf(lost)).Has(fabric.Ports[lost].Num) {
+		t.Error("a tree is grown over a link that is only to be kept")
+	}
+}
+
+func uplinkOf(t *testing.T, fabric *topo.Topo, tree *mcast.Tree) topo.PortIdx {
+	for _, b := range tree.Branches {
+		for num := range b.Ports.Ports() {
+			if p := fabric.Port(fabric.Switches[b.Switch], num); num > 0 && fabric.IsSwitchPort(fabric.Ports[p].Peer) {
+				return p
+			}
+		}
+	}
+	t.Fatal("no link between switches")
+	return topo.None
+}
+
+func TestGrowCaps(t *testing.T) {
+	fabric := fabricOf(t, "fattree:k=4")
+	for s, n := range fabric.Switches { // cores of 16, the first leaf of 8, all others of 32 and more
+		switch {
+		case isCore(fabric, topo.SwitchIdx(s)):
+			fabric.Nodes[n].SwitchInfo.SetMulticastFDBCap(16)
+		case n == fabric.Ports[fabric.Ports[hosts(fabric)[0]].Peer].Node:
+			fabric.Nodes[n].SwitchInfo.SetMulticastFDBCap(8)
+		default:
+			fabric.Nodes[n].SwitchInfo.SetMulticastFDBCap(uint16(32 + s))
+		}
+	}
+	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	m := mcast.Members{Receivers: hosts(fabric)}
+	for _, c := range []struct {
+		mlid      mad.LID
+		unreached int
+	}{{0xc007, 0}, {0xc008, 2}, {0xc00f, 2}, {0xc010, 12}, {0xc100, 16}} {
+		tree, unreached := g.Grow(c.mlid, m, nil)
+		if err := mcast.Check(fabric, tree, m, unreached); err != nil {
+			t.Error(err)
+		}
+		if len(unreached) != c.unreached {
+			t.Errorf("MLID %v: %d members are not reached, want %d", c.mlid, len(unreached), c.unreached)
+		}
+	}
+}
+
+// A proof fails where a tree is none.
+func TestCheckRefuses(t *testing.T) {
+	fabric := fabricOf(t, "fattree:k=4")
+	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	h := hosts(fabric)
+	m := mcast.Members{Receivers: h[:12], Senders: h[14:15]}
+	tree := grow(t, g, fabric, 0xc000, m, nil)
+	other := grow(t, g, fabric, 0xc001, m, nil)
+	refused := func(what string, spoil func(c *mcast.Tree)) {
+		c := &mcast.Tree{MLID: tree.MLID, Branches: slices.Clone(tree.Branches)}
+		spoil(c)
+		if mcast.Check(fabric, c, m, nil) == nil {
+			t.Error(what, "passes")
+		}
+	}
+	for i, b := range tree.Branches {
+		for num := range b.Ports.Ports() {
+			refused(fmt.Sprintf("without port %d of switch %d", num, b.Switch), func(c *mcast.Tree) { c.Branches[i].Ports.Remove(num) })
+		}
+		for num := range fabric.Nodes[fabric.Switches[b.Switch]].NumPorts + 3 {
+			if !b.Ports.Has(num) {
+				refused(fmt.Sprintf("with port %d of switch %d", num, b.Switch), func(c *mcast.Tree) { c.Branches[i].Ports.Add(num) })
+			}
+		}
+		refused(fmt.Sprint("without switch ", b.Switch), func(c *mcast.Tree) { c.Branches = slices.Delete(c.Branches, i, i+1) })
+	}
+	refused("none", func(c *mcast.Tree) { c.Branches = nil })
+	refused("the union of two", func(c *mcast.Tree) {
+		c.Branches = c.Branches[:0]
+		for s := range fabric.Switches {
+			if ports := tree.Ports(topo.SwitchIdx(s)).Or(other.Ports(topo.SwitchIdx(s))); !ports.Empty() {
+				c.Branches = append(c.Branches, mcast.Branch{Switch: topo.SwitchIdx(s), Ports: ports})
+			}
+		}
+	})
+	if mcast.Check(fabric, tree, mcast.Members{Receivers: h[:13], Senders: h[14:15]}, nil) == nil {
+		t.Error("a tree that misses a receiver passes")
+	}
+	if mcast.Check(fabric, tree, mcast.Members{Receivers: h[:11], Senders: h[14:15]}, nil) == nil {
+		t.Error("a tree that leads to one who does not receive passes")
+	}
+	if mcast.Check(fabric, tree, m, h[:1]) == nil {
+		t.Error("a member that is reached counts as unreached")
+	}
+}
+
+// BenchmarkBroadcast grows the tree of all hosts of a large fat tree.
+func BenchmarkBroadcast(b *testing.B) {
+	fabric := fabricOf(b, "fattree:k=36")
+	ground := mcast.NewGround(fabric, all)
+	g := mcast.NewGrower(ground)
+	m := mcast.Members{Receivers: hosts(fabric)}
+	tree := grow(b, g, fabric, 0xc000, m, nil)
+	b.Run("fresh", func(b *testing.B) {
+		for b.Loop() {
+			g.Grow(0xc000, m, nil)
+		}
+	})
+	b.Run("leave", func(b *testing.B) {
+		left := mcast.Members{Receivers: m.Receivers[1:]}
+		for b.Loop() {
+			g.Grow(0xc000, left, tree)
+		}
+	})
+	b.Run("check", func(b *testing.B) {
+		for b.Loop() {
+			mcast.Check(fabric, tree, m, nil)
+		}
+	})
+}
+
+// BenchmarkGroups grows the trees of 2,000 groups of 2 to 64 of 1,024 hosts.
+func BenchmarkGroups(b *testing.B) {
+	fabric := fabricOf(b, "fattree:k=16")
+	h := hosts(fabric)
+	rng := rand.New(rand.NewPCG(3, 4))
+	groups := make([]mcast.Members, 2000)
+	for i := range groups {
+		rng.Shuffle(len(h), func(i, j int) { h[i], h[j] = h[j], h[i] })
+		groups[i].Receivers = slices.Clone(h[:2+rng.IntN(63)])
+	}
+	for b.Loop() {
+		g := mcast.NewGrower(mcast.NewGround(fabric, all))
+		for i := range groups {
+			g.Grow(0xc000+mad.LID(i), groups[i], nil)
+		}
+	}
+}
