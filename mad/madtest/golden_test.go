@@ -45,7 +45,7 @@ func TestFiles(t *testing.T) {
 		if strings.HasPrefix(name, "umad-") {
 			limit += umadHeader
 		}
-		if n := len(Bytes(t, name)); n < 112 || n > limit {
+		if n := len(Bytes(t, name)); n < 92 || n > limit {
 			t.Errorf("%s: %d bytes", name, n)
 		}
 		p := Packet(t, name)

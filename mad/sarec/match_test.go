@@ -1,24 +1,12 @@
 package sarec
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
 	"ibsm/mad"
 )
-
-// records are those that requests match by component.
-var records = []struct {
-	name   string
-	size   int
-	fields []field
-	mask   func(mad.ComponentMask) []byte
-}{
-	{"NodeRecord", 112, nodeFields[:], func(c mad.ComponentMask) []byte { m := NodeMask(c); return m[:] }},
-	{"PortInfoRecord", 72, portInfoFields[:], func(c mad.ComponentMask) []byte { m := PortInfoMask(c); return m[:] }},
-	{"SMInfoRecord", 32, smInfoFields[:], func(c mad.ComponentMask) []byte { m := SMInfoMask(c); return m[:] }},
-	{"LinkRecord", 8, linkFields[:], func(c mad.ComponentMask) []byte { m := LinkMask(c); return m[:] }},
-}
 
 // Fields lie in their record one behind the other.
 func TestFieldsInOrder(t *testing.T) {
@@ -28,8 +16,8 @@ func TestFieldsInOrder(t *testing.T) {
 			if f.width == 0 {
 				continue
 			}
-			if f.bit < at || int(f.bit+f.width) > r.size*8 {
-				t.Errorf("%s: component %d at bit %d, the one before ends at %d", r.name, i, f.bit, at)
+			if f.bit < at || int(f.bit+f.width) > r.rec.Len()*8 {
+				t.Errorf("%s: component %d at bit %d, the one before ends at %d", r.rec.Name(), i, f.bit, at)
 			}
 			at = f.bit + f.width
 		}
@@ -40,15 +28,18 @@ func TestFieldsInOrder(t *testing.T) {
 func TestMatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, r := range records {
-		matched := 0
+		if r.mask == nil {
+			continue
+		}
+		size, matched := r.rec.Len(), 0
 		for range 2000 {
-			rec, want := make([]byte, r.size), make([]byte, r.size)
+			rec, want := make([]byte, size), make([]byte, size)
 			for i := range rec {
 				rec[i] = byte(rng.Uint32())
 			}
 			copy(want, rec)
 			for range rng.IntN(3) {
-				want[rng.IntN(r.size)] ^= 1 << rng.IntN(8)
+				want[rng.IntN(size)] ^= 1 << rng.IntN(8)
 			}
 			comps := mad.ComponentMask(rng.Uint64() & rng.Uint64())
 			same := true
@@ -58,27 +49,36 @@ func TestMatch(t *testing.T) {
 				}
 			}
 			if got := Match(rec, want, r.mask(comps)); got != same {
-				t.Fatalf("%s: Match %v, want %v\nrecord %x\nwanted %x\ncomponents %#x", r.name, got, same, rec, want, comps)
+				t.Fatalf("%s: Match %v, want %v\nrecord %x\nwanted %x\ncomponents %#x", r.rec.Name(), got, same, rec, want, comps)
 			}
 			if same {
 				matched++
 			}
 		}
 		if matched == 0 || matched == 2000 {
-			t.Errorf("%s: %d of 2000 matched, which proves nothing", r.name, matched)
+			t.Errorf("%s: %d of 2000 matched, which proves nothing", r.rec.Name(), matched)
 		}
 	}
 }
 
-// Names of components stand for the field that their accessor reads.
-func TestComponentNames(t *testing.T) {
-	var node NodeRecord
-	node.SetLID(0xffff)
-	node.SetPortGUID(^mad.GUID(0))
-	node.SetLocalPortNum(0xff)
-	if got := NodeMask(NodeLID | NodePortGUID | NodeLocalPortNum); got != node {
-		t.Errorf("NodeRecord: mask\n%x, fields\n%x", got, node)
+// The mask of a component is the field that its name stands for.
+func TestComponents(t *testing.T) {
+	for _, r := range records {
+		if r.mask == nil {
+			continue
+		}
+		for _, c := range r.components {
+			want := make([]byte, r.rec.Len())
+			fillMask(want, []field{{uint16(c.Bit), uint16(c.Width)}}, 1)
+			if got := r.mask(c.comp); c.comp != 0 && !bytes.Equal(got, want) {
+				t.Errorf("%s, component %#x:\n got %x\nwant %x", r.rec.Name(), c.comp, got, want)
+			}
+		}
 	}
+}
+
+// Components of PortInfo are the fields that the accessors of package smp read.
+func TestPortInfoComponents(t *testing.T) {
 	var port PortInfoRecord
 	info := port.PortInfo()
 	port.SetEndportLID(0xffff)
@@ -102,24 +102,6 @@ func TestComponentNames(t *testing.T) {
 		PortInfoOverrunErrors | PortInfoCapabilityMask2 | PortInfoLinkSpeedExtActive | PortInfoLinkSpeedExtEnabled
 	if got := PortInfoMask(comps); got != port {
 		t.Errorf("PortInfoRecord: mask\n%x, fields\n%x", got, port)
-	}
-	var sm SMInfoRecord
-	sm.SetLID(0xffff)
-	sm.SetGUID(^mad.GUID(0))
-	sm.SetSMKey(^uint64(0))
-	sm.SetActCount(^uint32(0))
-	sm.SetPriority(0xf)
-	sm.SetSMState(0xf)
-	if got := SMInfoMask(^mad.ComponentMask(0)); got != sm {
-		t.Errorf("SMInfoRecord: mask\n%x, fields\n%x", got, sm)
-	}
-	var link LinkRecord
-	link.SetFromLID(0xffff)
-	link.SetFromPort(0xff)
-	link.SetToPort(0xff)
-	link.SetToLID(0xffff)
-	if got := LinkMask(LinkFromLID | LinkFromPort | LinkToPort | LinkToLID); got != link {
-		t.Errorf("LinkRecord: mask\n%x, fields\n%x", got, link)
 	}
 }
 

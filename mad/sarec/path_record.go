@@ -84,9 +84,7 @@ func (r *PathRecord) SetRawTraffic(raw bool) { r[44] = r[44]&0x7f | bit7(raw) }
 func (r *PathRecord) FlowLabel() uint32 { return binary.BigEndian.Uint32(r[44:]) >> 8 & 0xfffff }
 
 // SetFlowLabel replaces FlowLabel; bits above the lower 20 are dropped.
-func (r *PathRecord) SetFlowLabel(l uint32) {
-	binary.BigEndian.PutUint32(r[44:], binary.BigEndian.Uint32(r[44:])&^0x0fffff00|l&0xfffff<<8)
-}
+func (r *PathRecord) SetFlowLabel(l uint32) { putFlowLabel(r[44:], l) }
 
 // HopLimit is 0 within the subnet; Linux puts a GRH on paths with more than 1.
 func (r *PathRecord) HopLimit() uint8 { return r[47] }
@@ -165,4 +163,10 @@ func bit7(set bool) byte {
 		return 0x80
 	}
 	return 0
+}
+
+// putFlowLabel writes the lower 20 bits behind the first nibble and keeps what is
+// around them.
+func putFlowLabel(b []byte, l uint32) {
+	binary.BigEndian.PutUint32(b, binary.BigEndian.Uint32(b)&^0x0fffff00|l&0xfffff<<8)
 }

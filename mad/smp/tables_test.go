@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/mad/madtest"
 )
 
 // Every entry of every table attribute: which bits it is, that no others change,
@@ -63,7 +64,7 @@ func TestTableEntries(t *testing.T) {
 					for j := range digits {
 						digits[j] = byte(v >> (56 - 8*j))
 					}
-					writeBits(want[:], tt.bit(i), tt.width, digits[:])
+					madtest.PutBits(want[:], tt.bit(i), tt.width, digits[:])
 					tt.set(&b, i+tt.n, v) // the same entry of the next block
 					if b != want {
 						t.Fatalf("entry %d set to %x:\n got %x\nwant %x", i, v, b, want)
