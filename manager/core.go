@@ -13,6 +13,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/store"
 	"ibsm/sweep/view"
 )
 
@@ -29,6 +30,14 @@ type Config struct {
 	SAKey         uint64
 	// Once ends the run with the first sweep that is complete.
 	Once bool
+	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.
+	Epoch int64
+	// LastReign is the last one before this manager's; the zero value for none. Resume
+	// sets it.
+	LastReign store.Reign
+	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
+	// of OpenSM's file, which then go before those that ports report.
+	HonorGUID2LID bool
 	// DryRun asks and computes, shows the plan, and ends without having written
 	// anything or taken part in an election.
 	DryRun bool
@@ -68,7 +77,8 @@ type Core struct {
 	portDown  bool   // it was told that our own port is down
 	upOnce    bool   // SUBNET UP has been told
 	gen       uint64
-	reign     uint64
+	reign     store.Reign // as it was told of last
+	stoodBy   bool        // since the last reign as master
 	polledAt  mad.Route
 	own       ownPort
 	actCount  uint32
@@ -94,7 +104,7 @@ type ownPort struct {
 func NewCore(cfg Config) *Core {
 	return &Core{
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
-		heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
+		reign: cfg.LastReign, heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
 		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(),
 	}
 }
@@ -130,7 +140,11 @@ type Action interface{ action() }
 type Send struct{ Datagrams []mad.Datagram }
 
 // Compute runs a Job and returns its result as an event. Only one is out at a time.
-type Compute struct{ Job *sweep.Job }
+// With Recall, the Job is first to Recall the LIDs of OpenSM's guid2lid.
+type Compute struct {
+	Job    *sweep.Job
+	Recall bool
+}
 
 // Cancel ends the Job that is out early; its result is still awaited.
 type Cancel struct{}

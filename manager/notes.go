@@ -92,6 +92,9 @@ func (c *Core) report(r *sweep.Computed) {
 	for _, guid := range r.Exhausted {
 		c.log(erro, "no LID is left for a port", "guid", guid)
 	}
+	for _, k := range r.Reclaimed {
+		c.log(info, "no LIDs are free: those of an absent port are given away", "guid", k.Port, "lid", k.Base)
+	}
 	if r.AR > 0 {
 		c.log(erro, "adaptive routing is on: no route is written; choose with --ar_mode=disable", "switches", r.AR)
 	}

@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sa"
+	"ibsm/sweep"
 	"ibsm/sweep/store"
 	"ibsm/sweep/view"
 )
@@ -36,8 +37,8 @@ type Shell struct {
 	Logger *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
 	Asks <-chan Sweep
-	// Tell is given what is more than a line of the log: Entered, Up, Show, Planned. It may
-	// be nil, and must not block for long.
+	// Tell is given what is more than a line of the log: Entered, Up, Show, Planned, Keep. It
+	// may be nil, and must not block for long.
 	Tell func(Action)
 	// Published is given each view that questions are answered from, nil when there is
 	// none any more. It may be nil, and must not block.
@@ -47,9 +48,12 @@ type Shell struct {
 	// Store is where the manager keeps what must outlive it; nil where nothing is kept.
 	// Who opened it runs and closes it.
 	Store *store.Store
-	// Kept is what Store held when this manager began. It is the manager's alone; nil
-	// without a Store.
+	// Kept is what Store held when this manager began, as Config.Resume was given it. It
+	// is the manager's alone; nil without a Store.
 	Kept *store.Contents
+	// Recall reads the LIDs of OpenSM's guid2lid for Config.HonorGUID2LID; may be nil.
+	// It is called by workers.
+	Recall func() []sweep.KeptLID
 
 	sa    saServer
 	view  atomic.Pointer[view.View]
@@ -96,7 +100,9 @@ func (s *Shell) Run(ctx context.Context) error {
 	engine := txn.NewEngine(port)
 	tasks.Go(func() { engine.Run(ctx) })
 
-	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), start: time.Now()}
+	start := time.Now()
+	s.Config.Epoch = start.Unix()
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended
@@ -174,6 +180,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.endJob = cancel
 		l.tasks.Go(func() {
 			defer cancel()
+			if a.Recall && l.shell.Recall != nil {
+				a.Job.Recall(l.shell.Recall())
+			}
 			l.results <- &Computed{a.Job.Run(ctx)}
 		})
 	case Cancel:
@@ -188,6 +197,11 @@ func (l *loop) act(ctx context.Context, a Action) {
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)
 		}
+	case Keep:
+		if l.shell.Store != nil {
+			l.shell.Store.Put(a.Batch(), nil)
+		}
+		l.record(a)
 	case Exit:
 		l.done, l.err = true, a.Err
 	default:

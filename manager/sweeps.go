@@ -127,7 +127,7 @@ func (c *Core) walked() {
 		return
 	}
 	if c.cfg.DryRun {
-		c.do(Compute{c.sweeper.Job()})
+		c.do(Compute{Job: c.sweeper.Job(c.timeOfDay())})
 		return
 	}
 	others := make([]smp.SMInfo, len(found.SMs))
@@ -181,8 +181,9 @@ func (c *Core) readOwn(found *discover.Result) {
 func (c *Core) act(do elect.Do) {
 	switch do {
 	case elect.Rule:
+		recall := c.cfg.HonorGUID2LID && c.stoodBy
 		c.reignBegins()
-		c.do(Compute{c.sweeper.Job()})
+		c.do(Compute{c.sweeper.Job(c.timeOfDay()), recall})
 	case elect.StandBy:
 		c.standBy()
 	case elect.HandOver:
@@ -202,15 +203,9 @@ func (c *Core) act(do elect.Do) {
 	}
 }
 
-// reignBegins raises the reign when this manager has just become master.
-func (c *Core) reignBegins() {
-	if c.told != smp.Master {
-		c.reign++
-	}
-}
-
 // standBy stops sweeping: another manager is to rule.
 func (c *Core) standBy() {
+	c.stoodBy = true
 	c.rememberPolled()
 	if c.cfg.Once {
 		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
@@ -221,6 +216,7 @@ func (c *Core) standBy() {
 
 // abandon drops what is under way and what another manager may change.
 func (c *Core) abandon() {
+	c.reignEnds()
 	c.cancel()
 	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
 	c.unpublish()
@@ -257,6 +253,7 @@ func (c *Core) computed(r *sweep.Computed) {
 		c.exit(r.Err)
 	default:
 		c.report(r)
+		c.keepLIDs()
 		c.sweeper.Program(r)
 	}
 }

@@ -49,7 +49,7 @@ func newBed(t *testing.T, spec string, cfg Config) *bed {
 func (b *bed) heavy() *Outcome {
 	b.Helper()
 	b.walk()
-	c := b.Job().Run(context.Background())
+	c := b.Job(1).Run(context.Background())
 	if c == nil || c.Err != nil {
 		b.Fatal("computing:", c)
 	}

@@ -21,6 +21,7 @@ type Job struct {
 	engine   routing.Engine
 	memory   *Memory
 	reroute  bool // compute all routes afresh
+	now      int64
 }
 
 // Computed is the outcome of a Job.
@@ -34,6 +35,7 @@ type Computed struct {
 	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
 	Conflicts   []LIDConflict
 	Exhausted   []mad.GUID     // end ports for which no LID is left
+	Reclaimed   []KeptLID      // LIDs of absent ports that were given to others
 	Report      *verify.Report // of Tables as they are to be written
 	Mended      *verify.Report // of the engine's tables, when they looped and were cut
 	Keep        routing.Keep
@@ -56,20 +58,23 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	t := b.Freeze()
 	out.Topo = t
 	m.learn(t, j.found.Tables)
+	m.forgetSwitches(t)
 	dead, grace := m.hush(t)
 	m.bypass(t)
 	var babblers []topo.PortIdx
 	out.Unavoidable, babblers = m.avoid(t)
 	out.Values = m.resolve(&j.settings, t)
-	out.Values.ReregisterAll, out.Values.NoReregister = !m.swept, j.settings.NoReregister
+	out.Values.ReregisterAll, out.Values.NoReregister = !m.swept && !m.registered, j.settings.NoReregister
 
 	var reserved []mad.LID
 	if grace {
 		reserved = m.unowned(t)
 	}
-	a := assignLIDs(t, out.Values.LMC, m.lids, reserved, j.settings.ReassignLIDs && !m.swept)
-	out.LIDs, out.Conflicts, out.Exhausted = a.lids, a.conflicts, a.exhausted
-	a.remember(m.lids)
+	a := assignLIDs(t, lidsIn{
+		lmc: out.Values.LMC, remembered: m.lids, stale: m.stale, reserved: reserved, anew: j.settings.ReassignLIDs && !m.swept,
+	})
+	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed = a.lids, a.conflicts, a.exhausted, a.reclaimed
+	m.remember(a, j.now)
 
 	out.held = make([]*plan.Held, len(t.Switches))
 	for s, n := range t.Switches {

@@ -1,6 +1,9 @@
 package sweep
 
 import (
+	"cmp"
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/topo"
@@ -21,21 +24,35 @@ type assignment struct {
 	lmc       uint8          // of CAs and routers
 	owner     []topo.PortIdx // by LID; topo.None is free
 	next      [8]int         // by LMC: where the search for a free range goes on
+	absent    []KeptLID      // LIDs kept for ports of which this topo has none, the longest absent last
+	reclaimed []KeptLID      // that were given away
 	conflicts []LIDConflict
 	exhausted []mad.GUID // ports that got none
 }
 
-// spoken is the owner of a LID that no port of this topo has, but that is kept
-// for an absent port or may be in use by a silent one.
-const spoken topo.PortIdx = -2
+// Owners of LIDs that no port of this topo has.
+const (
+	spoken topo.PortIdx = -2 - iota // may be in use by a silent port
+	kept                            // belongs to an absent port
+)
+
+// lidsIn is what an assignment is made of.
+type lidsIn struct {
+	lmc        uint8
+	remembered map[mad.GUID]KeptLID // also of ports that are absent
+	stale      bool                 // what ports report goes before what is remembered
+	reserved   []mad.LID            // further LIDs to avoid
+	anew       bool                 // neither remembered nor reported LIDs count
+}
 
 // assignLIDs gives every end port its LIDs: the ones it is remembered by, else
 // the ones it reports, if they are valid and nobody else's; else the lowest free
-// ones, our own port first and then in order of port GUID. remembered is by port
-// GUID and also holds ports that are absent; reserved are further LIDs to avoid.
-func assignLIDs(t *topo.Topo, lmc uint8, remembered map[mad.GUID]mad.LID, reserved []mad.LID, anew bool) *assignment {
+// ones, our own port first and then in order of port GUID. LIDs of absent ports are
+// kept for them, but not against a port that carries traffic with them, and only as
+// long as there are others: then the longest absent lose theirs first.
+func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
 	a := &assignment{
-		t: t, lmc: lmc, limit: lidLimit(t), owner: make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
+		t: t, lmc: in.lmc, limit: lidLimit(t), owner: make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
 		lids: &topo.LIDs{Base: make([]mad.LID, len(t.Ports)), LMC: make([]uint8, len(t.Ports))},
 	}
 	for l := range a.owner {
@@ -45,66 +62,80 @@ func assignLIDs(t *topo.Topo, lmc uint8, remembered map[mad.GUID]mad.LID, reserv
 		a.next[i] = 1 << i
 	}
 	order := a.order()
-	if !anew {
-		for _, p := range order {
-			a.keep(p, remembered[t.Ports[p].GUID])
-		}
-		for guid, lid := range remembered {
-			if t.FindPort(guid) == topo.None {
-				a.speakFor(lid, 1<<lmc) // one is enough for a switch; which it was is not known
-			}
-		}
-		for _, lid := range reserved {
-			a.speakFor(lid, 1)
-		}
-		for _, p := range order {
-			if a.lids.Base[p] == 0 {
-				a.adopt(p)
-			}
-		}
+	if !in.anew {
+		a.settle(order, &in)
 	}
 	for _, p := range order {
 		if a.lids.Base[p] == 0 {
 			a.allot(p)
 		}
 	}
-	if len(a.exhausted) > 0 && !anew {
-		if present := presentOnly(t, remembered); len(present) < len(remembered) {
-			return assignLIDs(t, lmc, present, reserved, false)
-		}
-	}
 	a.index()
 	return a
 }
 
-// presentOnly is remembered without ports that are absent: their LIDs are kept only
-// as long as there are others.
-func presentOnly(t *topo.Topo, remembered map[mad.GUID]mad.LID) map[mad.GUID]mad.LID {
-	present := map[mad.GUID]mad.LID{}
-	for guid, lid := range remembered {
-		if t.FindPort(guid) != topo.None {
-			present[guid] = lid
+// settle gives ports the LIDs that they have, or had.
+func (a *assignment) settle(order []topo.PortIdx, in *lidsIn) {
+	reported := func(p topo.PortIdx) mad.LID { return a.t.Ports[p].Info.LID() }
+	for _, p := range order {
+		if in.stale {
+			a.keep(p, reported(p))
 		}
 	}
-	return present
+	for _, p := range order {
+		a.keep(p, in.remembered[a.t.Ports[p].GUID].Base)
+	}
+	for _, p := range order {
+		if inUse(a.t, p) {
+			a.keep(p, reported(p))
+		}
+	}
+	for _, lid := range in.reserved {
+		if a.owner[lid] == topo.None {
+			a.owner[lid] = spoken
+		}
+	}
+	a.keepAbsent(in.remembered)
+	for _, p := range order {
+		if a.lids.Base[p] == 0 {
+			a.adopt(p)
+		}
+	}
 }
 
-// remember notes what was assigned, and forgets absent ports whose LIDs were given
-// away.
-func (a *assignment) remember(lids map[mad.GUID]mad.LID) {
-	for guid, lid := range lids {
-		for l := int(lid); l < int(lid)+1<<a.lmc; l++ {
-			if owner := a.lids.PortOf(mad.LID(l)); owner != topo.None && a.t.FindPort(guid) == topo.None {
-				delete(lids, guid)
-				break
+// inUse reports whether data can flow to an end port by the LID that it reports.
+func inUse(t *topo.Topo, p topo.PortIdx) bool {
+	port := &t.Ports[p]
+	if port.Num == 0 {
+		up := portsUp(t, &t.Nodes[port.Node])
+		return !up.empty()
+	}
+	return port.Info.PortState() == smp.PortActive
+}
+
+// keepAbsent keeps the LIDs of absent ports from being given out, unless somebody has
+// some of them.
+func (a *assignment) keepAbsent(remembered map[mad.GUID]KeptLID) {
+	for guid, k := range remembered {
+		if a.t.FindPort(guid) == topo.None && k.valid() {
+			a.absent = append(a.absent, k)
+		}
+	}
+	slices.SortFunc(a.absent, func(x, y KeptLID) int {
+		return cmp.Or(cmp.Compare(y.since(), x.since()), cmp.Compare(y.Port, x.Port))
+	})
+	a.absent = slices.DeleteFunc(a.absent, func(k KeptLID) bool {
+		owners := a.owner[k.Base : k.Last()+1]
+		if slices.ContainsFunc(owners, func(o topo.PortIdx) bool { return o != topo.None && o != spoken }) {
+			return true
+		}
+		for i := range owners {
+			if owners[i] == topo.None {
+				owners[i] = kept
 			}
 		}
-	}
-	for _, p := range a.t.EndPorts {
-		if base := a.lids.Base[p]; base != 0 {
-			lids[a.t.Ports[p].GUID] = base
-		}
-	}
+		return false
+	})
 }
 
 // order is the end ports with our own first.
@@ -164,15 +195,6 @@ func (a *assignment) fits(base mad.LID, lmc uint8) bool {
 	return true
 }
 
-// speakFor keeps LIDs from being given out.
-func (a *assignment) speakFor(base mad.LID, count int) {
-	for l := int(base); l < int(base)+count; l++ {
-		if mad.LID(l).IsUnicast() && a.owner[l] == topo.None {
-			a.owner[l] = spoken
-		}
-	}
-}
-
 func (a *assignment) give(p topo.PortIdx, base mad.LID) {
 	lmc := a.lmcOf(p)
 	a.lids.Base[p], a.lids.LMC[p] = base, lmc
@@ -182,8 +204,9 @@ func (a *assignment) give(p topo.PortIdx, base mad.LID) {
 	a.lids.Top = max(a.lids.Top, base+1<<lmc-1)
 }
 
+// keep gives a port that has none yet LIDs that it has a claim to.
 func (a *assignment) keep(p topo.PortIdx, base mad.LID) {
-	if a.fits(base, a.lmcOf(p)) {
+	if a.lids.Base[p] == 0 && a.fits(base, a.lmcOf(p)) {
 		a.give(p, base)
 	}
 }
@@ -202,7 +225,7 @@ func (a *assignment) adopt(p topo.PortIdx) {
 	}
 }
 
-// allot gives a port the lowest free LIDs.
+// allot gives a port the lowest free LIDs, else those of the longest absent.
 func (a *assignment) allot(p topo.PortIdx) {
 	lmc := a.lmcOf(p)
 	for base := a.next[lmc]; base+1<<lmc-1 <= a.limit; base += 1 << lmc {
@@ -213,14 +236,44 @@ func (a *assignment) allot(p topo.PortIdx) {
 		}
 	}
 	a.next[lmc] = a.limit + 1
+	for len(a.absent) > 0 {
+		if base := a.reclaim(lmc); base != 0 {
+			a.give(p, base)
+			return
+		}
+	}
 	a.exhausted = append(a.exhausted, a.t.Ports[p].GUID)
+}
+
+// reclaim takes the LIDs of the port that has been absent longest, and returns a base
+// LID that has become free, 0 if there is none.
+func (a *assignment) reclaim(lmc uint8) (free mad.LID) {
+	last := len(a.absent) - 1
+	k := a.absent[last]
+	a.absent, a.reclaimed = a.absent[:last], append(a.reclaimed, k)
+	for l := k.Base; l <= k.Last(); l++ {
+		if a.owner[l] == kept {
+			a.owner[l] = topo.None
+		}
+	}
+	if k.LMC != lmc { // then some may be left over
+		for i := range a.next {
+			a.next[i] = min(a.next[i], max(int(k.Base)>>i, 1)<<i)
+		}
+	}
+	for base := int(k.Base) >> lmc << lmc; base <= int(k.Last()); base += 1 << lmc {
+		if a.fits(mad.LID(base), lmc) {
+			return mad.LID(base)
+		}
+	}
+	return 0
 }
 
 // index fills Owner.
 func (a *assignment) index() {
 	a.lids.Owner = a.owner[:int(a.lids.Top)+1]
 	for l, p := range a.lids.Owner {
-		if p == spoken {
+		if p == spoken || p == kept {
 			a.lids.Owner[l] = topo.None
 		}
 	}

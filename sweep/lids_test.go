@@ -46,6 +46,22 @@ func active(t *topo.Topo, s smp.PortState) {
 	}
 }
 
+// rememberedLIDs are of ports that are there, or have been absent since as many seconds
+// as their GUID.
+func rememberedLIDs(t *topo.Topo, lmc uint8, lids map[mad.GUID]mad.LID) map[mad.GUID]KeptLID {
+	kept := map[mad.GUID]KeptLID{}
+	for guid, lid := range lids {
+		k := KeptLID{Port: guid, Base: lid, LMC: lmc}
+		if p := t.FindPort(guid); p == topo.None {
+			k.Absent = int64(guid)
+		} else if t.Nodes[t.Ports[p].Node].Type == mad.Switch {
+			k.LMC = 0
+		}
+		kept[guid] = k
+	}
+	return kept
+}
+
 func TestAssignLIDs(t *testing.T) {
 	type lids = map[mad.GUID]mad.LID
 	for _, c := range []struct {
@@ -56,7 +72,9 @@ func TestAssignLIDs(t *testing.T) {
 		reported   lids
 		reserved   []mad.LID
 		anew       bool
-		want       lids // 0x1000 is the switch
+		stale      bool
+		used       []mad.GUID // ports that carry traffic
+		want       lids       // 0x1000 is the switch
 		conflicts  []LIDConflict
 		exhausted  []mad.GUID
 	}{
@@ -72,6 +90,11 @@ func TestAssignLIDs(t *testing.T) {
 			conflicts: []LIDConflict{{0x21, 5, 0x11}}},
 		{name: "an absent port keeps its LID", remembered: lids{0x99: 1}, reported: lids{0x21: 1}, want: lids{0x11: 2, 0x21: 3, 0x31: 4, 0x1000: 5},
 			conflicts: []LIDConflict{{0x21, 1, 0}}},
+		{name: "but not against traffic", remembered: lids{0x99: 1}, reported: lids{0x21: 1}, used: []mad.GUID{0x21}, want: lids{0x11: 2, 0x21: 1, 0x31: 3, 0x1000: 4}},
+		{name: "traffic is no claim to what a present port is remembered by", remembered: lids{0x31: 5}, reported: lids{0x21: 5}, used: []mad.GUID{0x21},
+			want: lids{0x11: 1, 0x21: 2, 0x31: 5, 0x1000: 3}, conflicts: []LIDConflict{{0x21, 5, 0x31}}},
+		{name: "after another manager what is reported goes first", stale: true, remembered: lids{0x21: 9, 0x31: 5, 0x1000: 7, 0x99: 8}, reported: lids{0x21: 5, 0x11: 8},
+			want: lids{0x11: 8, 0x21: 5, 0x31: 1, 0x1000: 7}},
 		{name: "a reserved LID is left alone", reserved: []mad.LID{1, 3}, reported: lids{0x21: 3}, want: lids{0x11: 2, 0x21: 4, 0x31: 5, 0x1000: 6},
 			conflicts: []LIDConflict{{0x21, 3, 0}}},
 		{name: "multicast and permissive LIDs are none", reported: lids{0x11: 0xc000, 0x21: 0xffff}, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
@@ -88,7 +111,7 @@ func TestAssignLIDs(t *testing.T) {
 		{name: "a small table", fdbCap: 4, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 0}, exhausted: []mad.GUID{0x1000}},
 		{name: "a LID beyond a small table", fdbCap: 8, reported: lids{0x21: 8, 0x31: 7}, want: lids{0x11: 1, 0x21: 2, 0x31: 7, 0x1000: 3},
 			conflicts: []LIDConflict{{0x21, 8, 0}}},
-		{name: "the absent give way when there are no others", fdbCap: 5, remembered: lids{0x99: 1, 0x31: 4}, want: lids{0x11: 1, 0x21: 2, 0x31: 4, 0x1000: 3}},
+		{name: "the absent give way when there are no others", fdbCap: 5, remembered: lids{0x99: 1, 0x31: 4}, want: lids{0x11: 2, 0x21: 3, 0x31: 4, 0x1000: 1}},
 		{name: "a switch that tells no capacity", fdbCap: 0xffff, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
 	} {
 		top := star(t, 3)
@@ -96,7 +119,10 @@ func TestAssignLIDs(t *testing.T) {
 			top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(c.fdbCap)
 		}
 		reports(top, c.reported)
-		a := assignLIDs(top, c.lmc, c.remembered, c.reserved, c.anew)
+		for _, guid := range c.used {
+			top.Ports[top.FindPort(guid)].Info.SetPortState(smp.PortActive)
+		}
+		a := assignLIDs(top, lidsIn{lmc: c.lmc, remembered: rememberedLIDs(top, c.lmc, c.remembered), stale: c.stale, reserved: c.reserved, anew: c.anew})
 		for guid, want := range c.want {
 			if got := a.lids.Base[top.FindPort(guid)]; got != want {
 				t.Errorf("%s: port %v has LID %v, want %v", c.name, guid, got, want)
@@ -175,13 +201,14 @@ func TestAssignLIDsRandom(t *testing.T) {
 			reserved = append(reserved, lid())
 		}
 		// What is remembered comes from an earlier assignment, so it never overlaps.
-		first := assignLIDs(top, lmc, nil, nil, true)
+		first := assignLIDs(top, lidsIn{lmc: lmc, anew: true})
 		for _, p := range top.EndPorts {
 			if base := first.lids.Base[p]; base != 0 && r.IntN(3) == 0 {
 				remembered[top.Ports[p].GUID] = base
 			}
 		}
-		a := assignLIDs(top, lmc, remembered, reserved, false)
+		in := lidsIn{lmc: lmc, remembered: rememberedLIDs(top, lmc, remembered), reserved: reserved}
+		a := assignLIDs(top, in)
 		name := fmt.Sprintf("seed %d", seed)
 		checkLIDs(t, name, a)
 		for _, p := range top.EndPorts {
@@ -200,12 +227,12 @@ func TestAssignLIDsRandom(t *testing.T) {
 				t.Errorf("%s: port %v has the reserved LID %v", name, port.GUID, base)
 			}
 		}
-		if again := assignLIDs(top, lmc, remembered, reserved, false); !slices.Equal(again.lids.Base, a.lids.Base) {
+		if again := assignLIDs(top, in); !slices.Equal(again.lids.Base, a.lids.Base) {
 			t.Errorf("%s: the same question has two answers", name)
 		}
-		settled := map[mad.GUID]mad.LID{}
-		a.remember(settled)
-		if again := assignLIDs(top, lmc, settled, nil, false); !slices.Equal(again.lids.Base, a.lids.Base) && len(a.exhausted) == 0 {
+		settled := NewMemory()
+		settled.remember(a, 1)
+		if again := assignLIDs(top, lidsIn{lmc: lmc, remembered: settled.lids}); !slices.Equal(again.lids.Base, a.lids.Base) && len(a.exhausted) == 0 {
 			t.Errorf("%s: what was assigned does not last", name)
 		}
 	}
@@ -255,18 +282,57 @@ func TestSmallSwitchJoins(t *testing.T) {
 	}
 }
 
-func TestRemember(t *testing.T) {
-	top := star(t, 3)
-	top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(5)
-	lids := map[mad.GUID]mad.LID{0x99: 1, 0x98: 40}
-	assignLIDs(top, 0, lids, nil, false).remember(lids)
-	want := map[mad.GUID]mad.LID{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4, 0x98: 40}
-	if len(lids) != len(want) {
-		t.Errorf("remembered %v, want %v", lids, want)
+// What is kept is what was assigned and what absent ports had, and what changed of it is
+// told once.
+func TestChanges(t *testing.T) {
+	s := New(Config{Kept: Kept{LIDs: []KeptLID{{0x99, 1, 0, 50}, {0x98, 5, 0, 40}, {0x97, 6, 0, 0}, {0x21, 2, 0, 0}, {0x96, 0xbfff, 1, 0}}}})
+	sweep := func(hosts int, now int64, want []KeptLID, gone ...mad.GUID) {
+		t.Helper()
+		top := star(t, hosts)
+		top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(7)
+		s.memory.remember(assignLIDs(top, lidsIn{remembered: s.memory.lids}), now)
+		if lids, forgotten := s.Changes(); !slices.Equal(lids, want) || !slices.Equal(forgotten, gone) {
+			t.Errorf("at %d changed %v, forgotten %v; want %v and %v", now, lids, forgotten, want, gone)
+		}
 	}
-	for guid, lid := range want {
-		if lids[guid] != lid {
-			t.Errorf("remembered %v, want %v", lids, want)
+	sweep(3, 100, []KeptLID{{0x11, 3, 0, 0}, {0x31, 4, 0, 0}, {0x97, 6, 0, 100}, {0x1000, 5, 0, 0}}, 0x96, 0x98)
+	sweep(3, 200, nil)
+	sweep(2, 300, []KeptLID{{0x31, 4, 0, 300}})
+	sweep(2, 400, nil)
+	sweep(4, 500, []KeptLID{{0x31, 4, 0, 0}, {0x41, 1, 0, 0}}, 0x99)
+}
+
+// When the LIDs end, those of absent ports are given away in the order in which they
+// were missed, no more than are needed, whatever their LMC.
+func TestReclaim(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		lmc    uint8
+		fdbCap uint16
+		absent []KeptLID
+		lost   []mad.GUID // in order
+	}{
+		{"none is needed", 0, 12, []KeptLID{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, nil},
+		{"one", 0, 6, []KeptLID{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, []mad.GUID{0x92}},
+		{"of one age the lower GUID", 0, 6, []KeptLID{{0x92, 1, 0, 3}, {0x91, 2, 0, 3}}, []mad.GUID{0x91}},
+		{"who is only now missed is the last", 0, 6, []KeptLID{{0x91, 1, 0, 0}, {0x92, 2, 0, 9}}, []mad.GUID{0x92}},
+		{"a range serves several", 0, 6, []KeptLID{{0x91, 1, 0, 3}, {0x92, 2, 1, 1}, {0x93, 4, 1, 2}}, []mad.GUID{0x92, 0x93}},
+		{"a range of single LIDs", 1, 8, []KeptLID{{0x91, 2, 0, 1}, {0x92, 3, 0, 3}, {0x93, 1, 0, 2}}, []mad.GUID{0x91, 0x93, 0x92}},
+	} {
+		top := star(t, 3)
+		top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(c.fdbCap)
+		kept := map[mad.GUID]KeptLID{}
+		for _, k := range c.absent {
+			kept[k.Port] = k
+		}
+		a := assignLIDs(top, lidsIn{lmc: c.lmc, remembered: kept})
+		checkLIDs(t, c.name, a)
+		var lost []mad.GUID
+		for _, k := range a.reclaimed {
+			lost = append(lost, k.Port)
+		}
+		if !slices.Equal(lost, c.lost) || len(a.exhausted) > 0 {
+			t.Errorf("%s: %v lost their LIDs, want %v; %v got none", c.name, lost, c.lost, a.exhausted)
 		}
 	}
 }

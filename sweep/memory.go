@@ -15,20 +15,23 @@ import (
 // Memory is what lasts from sweep to sweep, by GUID because indexes change. While
 // a Job runs the Memory is the job's; otherwise it is the Sweeper's.
 type Memory struct {
-	lids      map[mad.GUID]mad.LID // base LID of each end port ever seen
-	switches  map[mad.GUID]*switchMemory
-	silent    map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
-	resent    []tableBlock       // blocks that were sent more than once and not read since
-	refusals  plan.Refusals
-	lifeTimes map[mad.GUID]uint8 // by switch: the LifeTimeValue it was told and did not take
-	unhealthy map[plan.Key]bool  // ports whose links are avoided
-	babblers  map[plan.Key]bool  // ports to be disabled
-	plain     map[discover.Device]bool
-	prev      *topo.Topo // as the last sweep left it
-	adopted   bool       // the routes are another manager's: mended, never improved unasked
-	swept     bool       // a sweep has been completed in this reign
-	settings  Settings   // that values were made of
-	values    plan.Values
+	lids       map[mad.GUID]KeptLID // of each end port ever seen; no two share a LID
+	changed    map[mad.GUID]bool    // ports whose LIDs Changes has not told of
+	stale      bool                 // what ports report goes before lids
+	registered bool                 // clients are registered here still, though this manager has just begun
+	switches   map[mad.GUID]*switchMemory
+	silent     map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
+	resent     []tableBlock       // blocks that were sent more than once and not read since
+	refusals   plan.Refusals
+	lifeTimes  map[mad.GUID]uint8 // by switch: the LifeTimeValue it was told and did not take
+	unhealthy  map[plan.Key]bool  // ports whose links are avoided
+	babblers   map[plan.Key]bool  // ports to be disabled
+	plain      map[discover.Device]bool
+	prev       *topo.Topo // as the last sweep left it
+	adopted    bool       // the routes are another manager's: mended, never improved unasked
+	swept      bool       // a sweep has been completed in this reign
+	settings   Settings   // that values were made of
+	values     plan.Values
 }
 
 // switchMemory is what is known of a switch's routes.
@@ -58,15 +61,16 @@ func (s *portSet) meets(o *portSet) bool {
 // NewMemory knows nothing.
 func NewMemory() *Memory {
 	return &Memory{
-		lids: map[mad.GUID]mad.LID{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
+		lids: map[mad.GUID]KeptLID{}, changed: map[mad.GUID]bool{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
 		refusals: plan.Refusals{}, lifeTimes: map[mad.GUID]uint8{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
 	}
 }
 
 // forgetReign drops what does not outlive mastership: another manager may have
-// written tables and given LIDs since. The quirks of devices stay.
+// written tables and given LIDs since. Those that ports report then count before those
+// that are remembered. The quirks of devices stay.
 func (m *Memory) forgetReign() {
-	m.lids = map[mad.GUID]mad.LID{}
+	m.stale, m.registered = true, false
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
 	m.prev, m.adopted, m.swept, m.resent = nil, false, false, nil
@@ -76,6 +80,7 @@ func (m *Memory) forgetReign() {
 // with it.
 func (m *Memory) aside() *Memory {
 	c := *m
+	c.changed = map[mad.GUID]bool{}
 	c.lids, c.lifeTimes, c.refusals = maps.Clone(m.lids), maps.Clone(m.lifeTimes), m.refusals.Clone()
 	c.switches = make(map[mad.GUID]*switchMemory, len(m.switches))
 	for guid, s := range m.switches {

@@ -24,6 +24,7 @@ type Config struct {
 	Engine        routing.Engine
 	EngineName    string
 	IgnoreOtherSM bool
+	Kept          Kept
 }
 
 // Phase is what a Sweeper is at.
@@ -58,8 +59,8 @@ type Sweeper struct {
 	reroute bool
 }
 
-// New returns a Sweeper at rest that knows nothing.
-func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, memory: NewMemory()} }
+// New returns a Sweeper at rest that knows what is kept from before.
+func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, memory: memoryOf(cfg.Kept)} }
 
 // Phase is what the Sweeper is at.
 func (s *Sweeper) Phase() Phase { return s.phase }
@@ -166,10 +167,10 @@ func (s *Sweeper) Settle() (more bool) {
 // Found is what the walk found, until Finish or Drop.
 func (s *Sweeper) Found() *discover.Result { return s.found }
 
-// Job is the computation that follows a walk.
-func (s *Sweeper) Job() *Job {
+// Job is the computation that follows a walk. now is in seconds since 1970.
+func (s *Sweeper) Job(now int64) *Job {
 	s.phase = Computing
-	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory, reroute: s.reroute}
+	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory, reroute: s.reroute, now: now}
 	s.reroute = false
 	return j
 }

@@ -256,7 +256,7 @@ func TestWaitAndTakeDown(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
 	guid := b.net.Nodes[host].Ports[1].GUID
-	lid := b.memory.lids[guid]
+	lid := b.memory.lids[guid].Base
 	b.fabric.Mute(host, true)
 	for i := range topo.MaxMissed {
 		if out := b.heavy(); len(b.sets) != 0 || len(out.Lost) != 0 || out.Tables.LFT[0][lid] == 0xff {
@@ -274,7 +274,7 @@ func TestWaitAndTakeDown(t *testing.T) {
 	for range 3 {
 		b.heavy()
 	}
-	if at, bad := b.fabric.FirstNotActive(); bad || b.memory.lids[guid] != lid {
+	if at, bad := b.fabric.FirstNotActive(); bad || b.memory.lids[guid].Base != lid {
 		t.Errorf("port %v is not ACTIVE, LID %v was %v", at, b.memory.lids[guid], lid)
 	}
 }
@@ -318,7 +318,7 @@ func TestReserved(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
 	guid := b.net.Nodes[host].Ports[1].GUID
-	lid := b.memory.lids[guid]
+	lid := b.memory.lids[guid].Base
 	before := slices.Clone(b.fabric.LFT(b.node(mad.Switch, 0)))
 	fresh := New(Config{Engine: b.cfg.Engine}) // a manager that comes anew
 	b.Sweeper = fresh
@@ -345,7 +345,7 @@ func TestForget(t *testing.T) {
 	other := New(Config{Engine: b.cfg.Engine})
 	mine := b.Sweeper
 	b.Sweeper = other
-	other.memory.lids[guid] = 40 // it gives another LID
+	other.memory.lids[guid] = KeptLID{Port: guid, Base: 40} // it gives another LID
 	b.heavy()
 	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
 		t.Fatal("the other manager does not rule")
@@ -516,7 +516,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	b.walk()
-	if c := b.Job().Run(ctx); c != nil {
+	if c := b.Job(1).Run(ctx); c != nil {
 		t.Error("a cancelled computation has a result")
 	}
 	b.Drop()
@@ -533,7 +533,7 @@ func TestCancelled(t *testing.T) {
 func TestSteps(t *testing.T) {
 	b := newBed(t, small, Config{})
 	b.walk()
-	c := b.Job().Run(context.Background())
+	c := b.Job(1).Run(context.Background())
 	var shown [2][]string
 	for i := range shown {
 		for s := range c.Steps {

@@ -63,7 +63,13 @@ func minhopConfig() manager.Config {
 // add puts a manager at a port.
 func (b *bed) add(at net.End, cfg manager.Config) *watched {
 	b.Helper()
-	m, err := b.Add(at, cfg)
+	return b.addKept(at, cfg, nil)
+}
+
+// addKept puts a manager at a port, with a disk.
+func (b *bed) addKept(at net.End, cfg manager.Config, disk *sim.Disk) *watched {
+	b.Helper()
+	m, err := b.Add(at, cfg, disk)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/manager/sim"
 )
 
 // One seed decides everything: the fabric, how it loses and delays, what breaks
@@ -63,7 +64,17 @@ func TestSeedsOfTwo(t *testing.T) {
 		o := newOrdeal(t, seed)
 		cfg := minhopConfig()
 		cfg.Elect.Priority = uint8(o.rng.IntN(3))
-		o.other = o.addNoted(o.otherHost(), cfg)
+		o.other = o.addNoted(o.otherHost(), cfg, nil)
+		return o
+	})
+}
+
+// A manager that is killed and started again goes on where it was: what was on its disk
+// does not change.
+func TestSeedsOfRestarts(t *testing.T) {
+	runSeeds(t, func(t *testing.T, seed uint64) *ordeal {
+		o := newOrdeal(t, seed)
+		o.restarts = true
 		return o
 	})
 }
@@ -97,6 +108,9 @@ type ordeal struct {
 	asks  mad.TID // SMInfo requests made so far
 	heal  []func()
 	log   []string
+
+	begun    time.Duration // when the manager began
+	restarts bool          // the manager is killed and started again, too
 }
 
 func newOrdeal(t *testing.T, seed uint64) *ordeal {
@@ -110,13 +124,13 @@ func newOrdeal(t *testing.T, seed uint64) *ordeal {
 		Caps:      randomCaps(rng),
 	})
 	o.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)
-	o.m = o.addNoted(firstHost(n), minhopConfig())
+	o.m = o.addNoted(firstHost(n), minhopConfig(), sim.NewDisk(pick(rng, 0, 10*time.Millisecond, time.Second)))
 	return o
 }
 
 // addNoted adds a manager of which everything is noted.
-func (o *ordeal) addNoted(at net.End, cfg manager.Config) *watched {
-	m := o.add(at, cfg)
+func (o *ordeal) addNoted(at net.End, cfg manager.Config, disk *sim.Disk) *watched {
+	m := o.addKept(at, cfg, disk)
 	told := m.Told
 	m.Told = func(now time.Duration, a manager.Action) {
 		o.note(now, a)
@@ -166,6 +180,9 @@ func (o *ordeal) run() {
 	end := o.Fabric.Now() + 2*time.Minute
 	for o.Fabric.Now() < end && !o.Failed() {
 		o.breakSomething()
+		if o.restarts && o.rng.IntN(8) == 0 {
+			o.restart()
+		}
 		o.pass(time.Duration(o.rng.ExpFloat64() * float64(pick(o.rng, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))))
 		o.askSMInfo()
 		o.mendSomething()
@@ -181,6 +198,27 @@ func (o *ordeal) run() {
 		return
 	}
 	o.verify()
+}
+
+// restart kills the manager, at any moment, and starts it again a while later. LIDs that
+// were on their way to the disk may be lost with it.
+func (o *ordeal) restart() {
+	disk := o.m.Disk
+	o.Kill(o.m.Manager)
+	o.log = append(o.log, fmt.Sprintf("%v killed", o.Fabric.Now()))
+	kept := map[mad.GUID]mad.LID{}
+	for _, l := range disk.Contents().LIDs {
+		kept[l.Port] = l.Base
+	}
+	for guid := range o.lids {
+		if kept[guid] == 0 {
+			delete(o.lids, guid)
+		}
+	}
+	o.pass(pick(o.rng, 0, time.Second, 2*time.Minute))
+	o.m = o.addNoted(o.m.Station.At(), minhopConfig(), disk)
+	o.begun = o.Fabric.Now()
+	o.pass(introduction)
 }
 
 // agreement is how much longer two managers may take, which poll each other every ten
@@ -239,7 +277,7 @@ const introduction = 3 * time.Second
 
 // askSMInfo asks what anybody may ask at any time, and expects the answer at once.
 func (o *ordeal) askSMInfo() {
-	if o.Fabric.Now() < introduction {
+	if o.Fabric.Now() < o.begun+introduction {
 		return
 	}
 	o.asks++

@@ -33,6 +33,7 @@ type Manager struct {
 	Core    *manager.Core
 	Station *fabric.Station
 	View    *view.View // published last
+	Disk    *Disk      // where it keeps what must outlive it; nil for nowhere
 	Exited  bool
 	Err     error
 	// Told, when set, is given every action as the core returned it.
@@ -48,14 +49,18 @@ type Manager struct {
 	buf   []mad.Datagram
 }
 
-// Add puts a manager at a port. It begins with the next Run.
-func (w *World) Add(at net.End, cfg manager.Config) (*Manager, error) {
+// Add puts a manager at a port. It begins with the next Run, from what is on the disk,
+// which is nil for a manager without one.
+func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error) {
 	st, err := w.Fabric.Attach(at)
 	if err != nil {
 		return nil, err
 	}
+	if disk != nil {
+		cfg.Resume(disk.Contents(), time.Unix(int64(w.Fabric.Now()/time.Second), 0))
+	}
 	st.SetIsSM(!cfg.DryRun)
-	m := &Manager{Core: manager.NewCore(cfg), Station: st, buf: make([]mad.Datagram, 64)}
+	m := &Manager{Core: manager.NewCore(cfg), Station: st, Disk: disk, buf: make([]mad.Datagram, 64)}
 	w.Managers = append(w.Managers, m)
 	return m, nil
 }
@@ -72,6 +77,9 @@ func (w *World) Deliver(m *Manager, d mad.Datagram) {
 func (w *World) Kill(m *Manager) {
 	m.Exited = true
 	m.Station.Detach()
+	if m.Disk != nil {
+		m.Disk.crash(w.Fabric.Now())
+	}
 }
 
 // Run lets the world go on until stop, which may be nil, returns true, or nothing is
@@ -155,6 +163,10 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.job, m.done = &manager.Computed{}, w.Fabric.Now()
 		case manager.Publish:
 			m.View = a.View
+		case manager.Keep:
+			if m.Disk != nil {
+				m.Disk.put(w.Fabric.Now(), a.Batch())
+			}
 		case manager.Exit:
 			m.Exited, m.Err = true, a.Err
 			m.Station.Detach()

@@ -2,8 +2,10 @@ package store
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/sa/registry"
@@ -17,14 +19,6 @@ type LID struct {
 	// Absent is when the port was missed first, in seconds since 1970; 0 while it is
 	// there. What is written at each change is thus nothing in a quiet subnet.
 	Absent int64
-}
-
-// LongestAbsent sorts the LIDs of ports that are absent into the order in which they
-// are to be given away when there are no others.
-func LongestAbsent(lids []LID) []LID {
-	absent := slices.DeleteFunc(slices.Clone(lids), func(l LID) bool { return l.Absent == 0 })
-	slices.SortFunc(absent, func(a, b LID) int { return cmp.Or(cmp.Compare(a.Absent, b.Absent), cmp.Compare(a.Port, b.Port)) })
-	return absent
 }
 
 // Reign is a time in which the manager was master, or was not.
@@ -52,9 +46,16 @@ type Contents struct {
 	Damage   error
 	SetAside string // "" while it could not be moved
 
+	// Interrupted is when the process that had the store before was last alive, if it
+	// did not close it; else the zero time.
+	Interrupted time.Time
+
 	found         bool // there was a file with contents
 	snapshot, log int  // bytes of the registry in the file
 }
+
+// NewContents is what a new store holds.
+func NewContents() *Contents { return &Contents{Registry: registry.New()} }
 
 // Batch is what one call of Put adds. Batches are written whole or not at all.
 type Batch struct {
@@ -96,6 +97,37 @@ func (c *Contents) hold() held {
 		}
 	}
 	return h
+}
+
+// contents is the inverse of hold.
+func (h *held) contents() *Contents {
+	c := &Contents{
+		LIDs:          slices.SortedFunc(maps.Values(h.lids), func(a, b LID) int { return cmp.Compare(a.Port, b.Port) }),
+		Reigns:        slices.Clone(h.reigns),
+		Configuration: slices.Clone(h.texts[textConfiguration]),
+		Partitions:    slices.Clone(h.texts[textPartitions]),
+	}
+	every := func(yield func(registry.Change, error) bool) {
+		for change := range h.registry.Changes() {
+			if !yield(change, nil) {
+				return
+			}
+		}
+	}
+	var err error
+	if c.Registry, err = registry.Restore(h.registry.Seq(), every); err != nil {
+		panic(fmt.Sprintf("store: a State does not make the Registry that it was made of: %v", err))
+	}
+	return c
+}
+
+// Add makes of c what a Store has after Put, without a file.
+func (c *Contents) Add(b Batch) {
+	h, d := c.hold(), newDelta()
+	h.add(&b, &d)
+	interrupted := c.Interrupted
+	*c = *h.contents()
+	c.Interrupted = interrupted
 }
 
 // clone shares nothing that changes.

@@ -48,7 +48,7 @@ func guard(f func() error) (err error) {
 
 // read returns what is in the file, after bringing it to the schema of this version.
 func (s *Store) read() (*Contents, error) {
-	empty := &Contents{Registry: registry.New()}
+	empty := NewContents()
 	info, err := os.Stat(s.cfg.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

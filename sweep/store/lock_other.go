@@ -9,4 +9,4 @@ import (
 
 func flock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
-func unlock(f *os.File) error { return f.Close() }
+func funlock(*os.File) error { return nil }

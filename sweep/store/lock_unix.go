@@ -22,7 +22,4 @@ func flock(f *os.File) (bool, error) {
 	}
 }
 
-// unlock gives the lock up even if a process that is just being started has f too.
-func unlock(f *os.File) error {
-	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
-}
+func funlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -55,6 +55,8 @@ type Store struct {
 	trouble  error
 	snapshot int // length of the snapshot in the file
 	log      int // and of the Changes behind it
+
+	interrupted time.Time // see Contents
 }
 
 // minLog is how many bytes of Changes are worth a snapshot.
@@ -82,7 +84,7 @@ func Open(cfg Config) (*Store, *Contents, error) {
 		s.Close()
 		return nil, nil, fmt.Errorf("store %s: %w", cfg.Path, err)
 	}
-	s.held = c.hold()
+	s.held, c.Interrupted = c.hold(), s.interrupted
 	if c.Damage == nil && c.found {
 		s.snapshot, s.log = c.snapshot, c.log
 		s.db, err = openBolt(cfg.Path, false)
@@ -117,7 +119,7 @@ func (s *Store) takeLock() (err error) {
 	if err := os.MkdirAll(filepath.Dir(s.cfg.Path), 0o700); err != nil {
 		return err
 	}
-	s.lock, err = lock(s.cfg.Path)
+	s.lock, s.interrupted, err = lock(s.cfg.Path)
 	return err
 }
 
@@ -138,6 +140,15 @@ func (s *Store) Put(b Batch, done func(error)) {
 	}
 }
 
+// Contents is what the Store holds now, as the next Open will find it. It is the
+// caller's alone.
+func (s *Store) Contents() *Contents {
+	s.mu.Lock()
+	all := s.held.clone()
+	s.mu.Unlock()
+	return all.contents()
+}
+
 // Stats returns the counters.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
@@ -151,10 +162,15 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
+// heartbeat is how often Run notes that the process is alive.
+const heartbeat = 10 * time.Second
+
 // Run writes what is put until the context ends, and what was put before that.
 func (s *Store) Run(ctx context.Context) error {
 	wait := firstRetry
 	retry := time.Now().Add(wait)
+	alive := time.NewTicker(heartbeat)
+	defer alive.Stop()
 	for ctx.Err() == nil {
 		var again <-chan time.Time
 		if s.trouble != nil {
@@ -163,6 +179,11 @@ func (s *Store) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-again:
+		case now := <-alive.C:
+			if s.lock != nil {
+				beat(s.lock, now)
+			}
+			continue
 		case <-s.wake:
 			if s.trouble != nil {
 				s.refuse()

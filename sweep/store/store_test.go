@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -412,15 +411,4 @@ func TestTrouble(t *testing.T) {
 	check(t, cfg.Path)
 	_, c = open(t, cfg)
 	same(t, c, &Contents{Registry: r, LIDs: []LID{{Port: 1, Base: 1}, {Port: 2, Base: 2}, {Port: 3, Base: 3}}})
-}
-
-func TestLongestAbsent(t *testing.T) {
-	lids := []LID{{Port: 1, Base: 1, Absent: 30}, {Port: 2, Base: 2}, {Port: 3, Base: 3, Absent: 10}, {Port: 4, Base: 4, Absent: 10}}
-	before := slices.Clone(lids)
-	if got := LongestAbsent(lids); !reflect.DeepEqual(got, []LID{lids[2], lids[3], lids[0]}) {
-		t.Errorf("%+v", got)
-	}
-	if !slices.Equal(lids, before) {
-		t.Error("sorts what it was given")
-	}
 }

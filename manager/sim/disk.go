@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"time"
+
+	"ibsm/sweep/store"
+)
+
+// Disk is a store without a file: what is put is safe after a while, and a crash loses
+// the rest.
+type Disk struct {
+	// WriteTime is how long a write takes.
+	WriteTime time.Duration
+
+	safe    *store.Contents
+	writing []write // oldest first
+}
+
+type write struct {
+	done  time.Duration
+	batch store.Batch
+}
+
+// NewDisk is empty.
+func NewDisk(writeTime time.Duration) *Disk {
+	return &Disk{WriteTime: writeTime, safe: store.NewContents()}
+}
+
+// Contents is what a manager that begins now finds.
+func (d *Disk) Contents() *store.Contents {
+	c := *d.safe
+	c.Add(store.Batch{}) // a copy that is the caller's alone
+	return &c
+}
+
+func (d *Disk) put(now time.Duration, b store.Batch) {
+	d.settle(now)
+	d.writing = append(d.writing, write{now + d.WriteTime, b})
+}
+
+// settle makes safe what has been written by now.
+func (d *Disk) settle(now time.Duration) {
+	for len(d.writing) > 0 && d.writing[0].done <= now {
+		d.safe.Add(d.writing[0].batch)
+		d.writing = d.writing[1:]
+	}
+}
+
+// crash loses what is not safe.
+func (d *Disk) crash(now time.Duration) {
+	d.settle(now)
+	d.writing = nil
+	d.safe.Interrupted = time.Unix(int64(now/time.Second), 0)
+}
