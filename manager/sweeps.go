@@ -159,7 +159,7 @@ func (c *Core) ownPortDown(silent bool) {
 		c.unpublish()
 	}
 	c.elect.PortDown()
-	c.sweeper.Drop()
+	c.sweeper.Isolate()
 	c.schedule(portPoll)
 }
 

@@ -245,6 +245,18 @@ func (s *Sweeper) Abdicate() {
 	s.sms = nil
 }
 
+// Isolate gives up what is under way when nothing can be reached any more, and forgets
+// what another manager may change until that is over. Whoever then rules tells the
+// ports so: clients of those that still name us are registered here.
+func (s *Sweeper) Isolate() {
+	if !s.memory.swept {
+		s.Drop()
+		return
+	}
+	s.Abdicate()
+	s.memory.registered = true
+}
+
 func (s *Sweeper) rest() {
 	s.phase, s.walk, s.found, s.program, s.light = Idle, nil, nil, nil, nil
 }

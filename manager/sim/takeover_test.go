@@ -123,6 +123,26 @@ func TestTakeoverWithMuteHost(t *testing.T) {
 	}
 }
 
+// While a master's own port has no link another one may rule: what it left in the
+// switches is read, not what was there before.
+func TestIsolatedMaster(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	first := b.comeUp(minhopConfig())
+	second := b.add(host(n, 9), minhopConfig())
+	b.pass(settling)
+	b.Fabric.LinkDown(firstHost(n))
+	b.pass(3 * settling)
+	if second.last() != smp.Master {
+		t.Fatal("the second manager is", second.last())
+	}
+	b.pass(settling) // its routes have none to the first
+	second.retire()
+	b.Fabric.LinkUp(firstHost(n))
+	b.pass(settling)
+	b.mustBeWhole(first)
+}
+
 // odd are settings that are nobody's default.
 func odd() sweep.Settings {
 	return sweep.Settings{
