@@ -192,7 +192,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 		if a.View == nil {
 			l.shell.sa.answerer.Store(nil)
 		} else {
-			l.shell.sa.answerer.Store(sa.New(a.View))
+			l.shell.sa.answerer.Store(sa.New(a.View, nil))
 		}
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)

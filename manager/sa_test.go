@@ -93,7 +93,7 @@ func (c *clients) publish(v *view.View) {
 	if v == nil {
 		c.shell.sa.answerer.Store(nil)
 	} else {
-		c.shell.sa.answerer.Store(sa.New(v))
+		c.shell.sa.answerer.Store(sa.New(v, nil))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestTables(t *testing.T) {
 			d := request(attr, mad.TID(attr))
 			e := c.table(d)
 			var out mad.Datagram
-			want, _ := sa.New(c.v).Table(t.Context(), &d, &out, new(sa.Stats))
+			want, _ := sa.New(c.v, nil).Table(t.Context(), &d, &out, new(sa.Stats))
 			size := int(e.Head.AttributeOffset()) * 8
 			if e.Status != rmpp.StatusNormal || !bytes.Equal(e.Data, want) || size*count != len(e.Data) {
 				t.Errorf("%s: %q, %d bytes in records of %d, want %d records", sarec.AttrName(attr), e.Status, len(e.Data), size, count)

@@ -4,22 +4,44 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/sa/path"
+	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
 
-// Answerer answers from one View. It is immutable and safe for concurrent use. The
-// nil Answerer is that of a manager that is not master, or not yet: it drops all.
+// Answerer answers from one View and from what is registered. It is immutable and safe
+// for concurrent use. The nil Answerer is that of a manager that is not master, or not
+// yet: it drops all.
 type Answerer struct {
 	view  *view.View
+	reg   *registry.State
 	paths *path.Finder
 }
 
-// New makes the Answerer of a View, in time linear in its ports.
-func New(v *view.View) *Answerer { return &Answerer{view: v, paths: path.New(v)} }
+// New makes the Answerer of a View and of what is registered, nil for nothing, in time
+// linear in the ports of the View.
+func New(v *view.View, reg *registry.State) *Answerer {
+	a := Answerer{view: v, paths: path.New(v)}
+	return a.WithRegistry(reg)
+}
 
-// View is what the answers come from.
+// nothing is what is registered where there is no registry.
+var nothing = registry.New().Freeze()
+
+// WithRegistry is the Answerer of the same View when something else is registered, nil
+// for nothing. It takes a short time, whatever the size of either.
+func (a *Answerer) WithRegistry(reg *registry.State) *Answerer {
+	if reg == nil {
+		reg = nothing
+	}
+	return &Answerer{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg)}
+}
+
+// View is where the answers come from, but for those from Registry.
 func (a *Answerer) View() *view.View { return a.view }
+
+// Registry is what is registered.
+func (a *Answerer) Registry() *registry.State { return a.reg }
 
 // request is what a handler needs to know of a request that may be answered.
 type request struct {

@@ -10,7 +10,7 @@ import (
 // A reply repeats the request's header, shows no key, is no part of RMPP, and goes
 // back where the request came from.
 func TestReplyHeader(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	var want sarec.PathRecord
 	want.SetSLID(1)
 	want.SetDLID(4)
@@ -46,7 +46,7 @@ func TestReplyHeader(t *testing.T) {
 
 // A refusal returns the request with the status.
 func TestRefusalHeader(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	var rec sarec.NodeRecord
 	rec.SetLID(99)
 	in := get(sarec.AttrNodeRecord, sarec.NodeLID, rec[:])
@@ -61,7 +61,7 @@ func TestRefusalHeader(t *testing.T) {
 }
 
 func TestMethodsAndAttributes(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	for _, c := range []struct {
 		method mad.Method
 		attr   mad.AttrID
@@ -102,7 +102,7 @@ func TestMethodsAndAttributes(t *testing.T) {
 }
 
 func TestBadVersion(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	for i, name := range map[int]string{0: "base", 2: "class"} {
 		in := get(sarec.AttrClassPortInfo, 0, nil)
 		in.Packet[i]++
@@ -114,7 +114,7 @@ func TestBadVersion(t *testing.T) {
 
 // What gets no answer is counted with its reason.
 func TestSilence(t *testing.T) {
-	serving := New(newView(t))
+	serving := New(newView(t), nil)
 	for _, c := range []struct {
 		name   string
 		a      *Answerer
@@ -154,7 +154,7 @@ func TestSilence(t *testing.T) {
 
 // Attributes that are not served share their counters.
 func TestStatsOfOtherAttributes(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	var stats Stats
 	var out mad.Datagram
 	for _, attr := range []mad.AttrID{sarec.AttrTraceRecord, 0x99} {
@@ -168,7 +168,7 @@ func TestStatsOfOtherAttributes(t *testing.T) {
 }
 
 func TestClassPortInfo(t *testing.T) {
-	p := ask(t, New(newView(t)), get(sarec.AttrClassPortInfo, 0, nil))
+	p := ask(t, New(newView(t), nil), get(sarec.AttrClassPortInfo, 0, nil))
 	// Of OpenSM's 0x2602 and 0xB5E8 without notices, multicast, multi-path, alias GUIDs and services; with NDR.
 	want := sarec.ClassPortInfo{0: 1, 1: 2, 2: 0x20, 35: 1, 36: 0x80, 37: 1, 68: 0x80, 69: 1}
 	want.SetCapabilityMask2(0x2a4c0)
@@ -181,7 +181,7 @@ func TestClassPortInfo(t *testing.T) {
 // Whatever 256 bytes come in, there is no panic and no allocation, and an answer
 // says something.
 func FuzzAnswer(f *testing.F) {
-	a := New(newView(f))
+	a := New(newView(f), nil)
 	for _, attr := range attrs {
 		f.Add(get(attr, 0, nil).Packet[:])
 		f.Add(get(attr, ^mad.ComponentMask(0), nil).Packet[:])

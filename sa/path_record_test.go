@@ -23,7 +23,7 @@ func TestPathRecordGolden(t *testing.T) {
 	}
 	query := madtest.Packet(t, "umad-path-record-get-table")
 	answer := madtest.Packet(t, "umad-path-record-get-table-resp")
-	p := ask(t, New(v), get(sarec.AttrPathRecord, query.ComponentMask(), query.SAData()[:64]))
+	p := ask(t, New(v, nil), get(sarec.AttrPathRecord, query.ComponentMask(), query.SAData()[:64]))
 	if got, want := [64]byte(p.SAData()[:64]), [64]byte(answer.SAData()[:64]); got != want {
 		t.Errorf("%v\n%x, want\n%x", p.Status(), got, want)
 	}
@@ -134,7 +134,7 @@ func TestPathRecord(t *testing.T) {
 		if c.answer != nil {
 			c.answer(&answer)
 		}
-		p := ask(t, New(newView(t)), get(sarec.AttrPathRecord, c.comps|sarec.PathSGID|sarec.PathDGID, want[:]))
+		p := ask(t, New(newView(t), nil), get(sarec.AttrPathRecord, c.comps|sarec.PathSGID|sarec.PathDGID, want[:]))
 		if p.Status() != c.status {
 			t.Errorf("%s: %v, want %v", c.name, p.Status(), c.status)
 			continue
@@ -147,7 +147,7 @@ func TestPathRecord(t *testing.T) {
 
 // With one end or none given there is one answer, the first by GUID.
 func TestPathRecordOfAny(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	for _, c := range []struct {
 		name       string
 		comps      mad.ComponentMask
@@ -176,7 +176,7 @@ func TestPathRecordPrefix(t *testing.T) {
 	const prefix mad.Prefix = 0xfec0000000000001
 	v := newView(t)
 	v.Subnet.Prefix = prefix
-	a := New(v)
+	a := New(v, nil)
 	for _, sp := range []mad.Prefix{prefix, mad.DefaultPrefix} {
 		for _, dp := range []mad.Prefix{prefix, mad.DefaultPrefix} {
 			var want sarec.PathRecord
@@ -199,7 +199,7 @@ func TestPathRecordPrefix(t *testing.T) {
 }
 
 func TestAnswerDoesNotAllocate(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	var out mad.Datagram
 	var stats Stats
 	var want sarec.PathRecord

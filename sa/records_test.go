@@ -13,7 +13,7 @@ func TestNodeRecord(t *testing.T) {
 	v := newView(t)
 	v.LIDs.LMC[v.Topo.FindPort(h4)] = 1 // LIDs 6 and 7
 	v.LIDs = topo.NewLIDs(v.LIDs.Base, v.LIDs.LMC)
-	a := New(v)
+	a := New(v, nil)
 	type rec = sarec.NodeRecord
 	for _, c := range []struct {
 		name   string
@@ -72,7 +72,7 @@ func TestNodeRecordContent(t *testing.T) {
 	node.Info.SetLocalPortNum(9)
 	var want sarec.NodeRecord
 	want.SetLID(5)
-	p := ask(t, New(v), get(sarec.AttrNodeRecord, sarec.NodeLID, want[:]))
+	p := ask(t, New(v, nil), get(sarec.AttrNodeRecord, sarec.NodeLID, want[:]))
 
 	info := node.Info
 	info.SetPortGUID(h3)
@@ -87,7 +87,7 @@ func TestNodeRecordContent(t *testing.T) {
 func TestPortInfoRecord(t *testing.T) {
 	v := newView(t)
 	v.Topo.Ports[v.Topo.FindPort(sw1)].Info.SetCapabilityMask(smp.IsTrapSupported | smp.IsNoticeSupported)
-	a := New(v)
+	a := New(v, nil)
 	type rec = sarec.PortInfoRecord
 	lid := func(l mad.LID) func(r *rec) { return func(r *rec) { r.SetEndportLID(l) } }
 	const lidAndPort = sarec.PortInfoEndportLID | sarec.PortInfoPortNum
@@ -153,7 +153,7 @@ func TestPortInfoRecordContent(t *testing.T) {
 		info.SetCapabilityMask(0)
 		v.Topo.Ports[v.Topo.FindPort(g)].Info.SetCapabilityMask(smp.IsExtendedSpeedsSupported)
 	}
-	a := New(v)
+	a := New(v, nil)
 	const comps = sarec.PortInfoEndportLID | sarec.PortInfoPortNum
 	for _, c := range []struct {
 		name    string
@@ -199,7 +199,7 @@ func TestPortInfoRecordContent(t *testing.T) {
 }
 
 func TestSMInfoRecord(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	type rec = sarec.SMInfoRecord
 	var ours, other rec
 	ours.SetLID(1)
@@ -246,7 +246,7 @@ func TestLinkRecord(t *testing.T) {
 	v := newView(t)
 	v.LIDs.LMC[v.Topo.FindPort(h4)] = 1 // LIDs 6 and 7
 	v.LIDs = topo.NewLIDs(v.LIDs.Base, v.LIDs.LMC)
-	a := New(v)
+	a := New(v, nil)
 	type rec = sarec.LinkRecord
 	link := func(from mad.LID, fromPort uint8, to mad.LID, toPort uint8) (r rec) {
 		r.SetFromLID(from)

@@ -52,7 +52,7 @@ func TestTableGolden(t *testing.T) {
 		info.SetLinkSpeedExtActive(4)
 	}
 	in := &mad.Datagram{Addr: mad.Addr{LID: 5, QPN: 1}, Packet: madtest.Packet(t, "umad-path-record-get-table")}
-	head, records := askTable(t, New(v), in)
+	head, records := askTable(t, New(v, nil), in)
 	want := madtest.Packet(t, "umad-path-record-get-table-resp")
 	want.ClearRMPP()
 	want.SetTID(in.Packet.TID()) // the kernel has put the number of the asker's agent there
@@ -64,7 +64,7 @@ func TestTableGolden(t *testing.T) {
 // Records come in the order of node GUIDs and ports, those of managers with our own in
 // front.
 func TestTableOrder(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	_, nodes := askTable(t, a, getTable(sarec.AttrNodeRecord, 0, nil))
 	var lids []mad.LID
 	for _, r := range nodes {
@@ -122,7 +122,7 @@ func TestTableOrder(t *testing.T) {
 
 // A table has what single Gets of its records give.
 func TestTableEqualsGets(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	for attr, key := range map[mad.AttrID]mad.ComponentMask{
 		sarec.AttrNodeRecord:     sarec.NodeLID,
 		sarec.AttrPortInfoRecord: sarec.PortInfoEndportLID | sarec.PortInfoPortNum,
@@ -145,7 +145,7 @@ func TestTableEqualsGets(t *testing.T) {
 
 // What matches nothing is a table without records; what is refused is no table.
 func TestTableStatuses(t *testing.T) {
-	a := New(newView(t))
+	a := New(newView(t), nil)
 	var node sarec.NodeRecord
 	node.SetLID(99)
 	var path, halfID, twoEnds sarec.PathRecord
@@ -206,7 +206,7 @@ func TestTableSilence(t *testing.T) {
 		t.Error("answered by nobody")
 	}
 	in.LID = 99
-	if _, ok := New(newView(t)).Table(t.Context(), in, &out, &stats); ok {
+	if _, ok := New(newView(t), nil).Table(t.Context(), in, &out, &stats); ok {
 		t.Error("answered to nobody")
 	}
 	for d, n := range stats.Drops() {
@@ -227,14 +227,14 @@ func TestTableIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out mad.Datagram
-	if records, _ := New(newView(t)).Table(ctx, getTable(sarec.AttrPathRecord, 0, nil), &out, new(Stats)); records != nil {
+	if records, _ := New(newView(t), nil).Table(ctx, getTable(sarec.AttrPathRecord, 0, nil), &out, new(Stats)); records != nil {
 		t.Error("a table that nobody waits for any more")
 	}
 }
 
 // Whatever 256 bytes ask for a table, there is no panic, and records are whole.
 func FuzzTable(f *testing.F) {
-	a := New(newView(f))
+	a := New(newView(f), nil)
 	for _, attr := range attrs {
 		f.Add(getTable(attr, 0, nil).Packet[:])
 		f.Add(getTable(attr, ^mad.ComponentMask(0), nil).Packet[:])

@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
@@ -15,6 +16,7 @@ import (
 // cache misses at each hop. It is immutable and safe for concurrent use.
 type Finder struct {
 	view     *view.View
+	reg      *registry.State
 	guids    []mad.GUID // of Topo.EndPorts
 	ends     []end      // by PortIdx
 	hops     []hop      // by PortIdx
@@ -127,6 +129,14 @@ func capabilities(t *topo.Topo, p topo.PortIdx) (smp.CapMask, smp.CapMask2) {
 		mask2 = 0
 	}
 	return mask, mask2
+}
+
+// WithRegistry is the Finder of the same View when something else is registered. It
+// shares everything with the other.
+func (f *Finder) WithRegistry(reg *registry.State) *Finder {
+	g := *f
+	g.reg = reg
+	return &g
 }
 
 // portOfGID is the end port with the GID, or None. It takes the subnet's prefix
