@@ -233,7 +233,7 @@ func BenchmarkPathRecord(b *testing.B) {
 				b.Fatal(err)
 			}
 			lids := topo.SequentialLIDs(tp, 0)
-			a := New(withTables(b, tp, lids))
+			a := New(withTables(b, tp, lids), nil)
 			benchmarkPathRecord(b, a, randomPaths(tp, lids))
 		})
 	}

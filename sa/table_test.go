@@ -270,7 +270,7 @@ func BenchmarkTableOfPaths(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := New(withTables(b, tp, topo.SequentialLIDs(tp, 0)))
+	a := New(withTables(b, tp, topo.SequentialLIDs(tp, 0)), nil)
 	in := getTable(sarec.AttrPathRecord, 0, nil)
 	var out mad.Datagram
 	var records []byte
