@@ -147,6 +147,19 @@ func (r Rate) Rank() int {
 	return 0
 }
 
+// MaxRank is the highest Rank.
+const MaxRank = 25
+
+// RateOfRank is the code with a Rank, 0 if there is none.
+func RateOfRank(rank int) Rate {
+	for r, n := range rateRank {
+		if n != 0 && int(n) == rank {
+			return Rate(r)
+		}
+	}
+	return 0
+}
+
 // MTU is the MTU code of PortInfo and of path records: 1..5 for 256..4096 bytes.
 type MTU uint8
 

@@ -116,7 +116,7 @@ func (c DeleteGroup) check() error { return nil }
 
 func (c PutGroup) apply(r *Registry) error {
 	for other := range r.OnMLID(c.MLID) {
-		if other.MGID != c.MGID && !other.agrees(&c.Group) {
+		if other.MGID != c.MGID && !other.Agrees(&c.Group) {
 			return fmt.Errorf("group %s: MLID 0x%x is that of group %s, which differs in P_Key, MTU, rate or SL",
 				c.MGID, uint16(c.MLID), other.MGID)
 		}

@@ -34,9 +34,9 @@ func (s *State) OnMLID(mlid mad.LID) iter.Seq[Group] {
 	}
 }
 
-// agrees reports whether two groups may share an MLID: one tree with one rate and SL
+// Agrees reports whether two groups may share an MLID: one tree with one rate and SL
 // serves both, and no port gets packets of a partition that it is not in.
-func (g *Group) agrees(o *Group) bool {
+func (g *Group) Agrees(o *Group) bool {
 	return g.PKey == o.PKey && g.MTU == o.MTU && g.Rate == o.Rate && g.SL == o.SL
 }
 
@@ -94,7 +94,7 @@ func (r *Registry) AllotMLID(g *Group, p MLIDPolicy) (mad.LID, bool) {
 		if i > last || best >= 0 && use.groups[i] >= use.groups[best] {
 			continue
 		}
-		if other, _ := r.groups.get(k.mgid); other.agrees(g) {
+		if other, _ := r.groups.get(k.mgid); other.Agrees(g) {
 			best = i
 		}
 	}
@@ -116,7 +116,7 @@ func (r *Registry) solicitedNodeMLID(g *Group) (mad.LID, bool) {
 		if !bytes.Equal(mgid[:snmPrefix], first[:snmPrefix]) {
 			break
 		}
-		if other.agrees(g) {
+		if other.Agrees(g) {
 			return other.MLID, true
 		}
 	}

@@ -91,6 +91,9 @@ func (f *Filter) numbers() (uint64, uint32) {
 	return uint64(f.LIDBegin)<<48 | uint64(f.LIDEnd)<<32 | uint64(f.Type)<<16 | uint64(f.Trap), producer
 }
 
+// Subscription returns where Reports of a subscription go.
+func (s *State) Subscription(k SubscriptionKey) (mad.Addr, bool) { return s.subscriptions.get(k) }
+
 // Subscriptions iterates over all subscriptions in order of subscriber.
 func (s *State) Subscriptions() iter.Seq[Subscription] {
 	return func(yield func(Subscription) bool) {

@@ -1,0 +1,192 @@
+package sa
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
+)
+
+// setView takes a view into use: ports that came and went are reported, and those that
+// have gone are given their grace.
+func (r *Registrar) setView(v *view.View) {
+	was := r.view
+	r.view, r.door = v, &Answerer{view: v}
+	if was != nil && was.Topo == v.Topo {
+		return
+	}
+	r.last = lastMLID(v.Topo)
+	if was == nil {
+		r.wellKnown()
+		r.missing()
+		return
+	}
+	old, now := was.Topo, v.Topo
+	for i, j := 0, 0; i < len(old.EndPorts) || j < len(now.EndPorts); {
+		switch compareEnds(old, i, now, j) {
+		case -1:
+			r.portEvent(smp.TrapGIDOutOfService, &old.Ports[old.EndPorts[i]])
+			r.absent.add(old.Ports[old.EndPorts[i]].GUID, r.now)
+			i++
+		case 1:
+			r.portEvent(smp.TrapGIDInService, &now.Ports[now.EndPorts[j]])
+			r.absent.remove(now.Ports[now.EndPorts[j]].GUID)
+			j++
+		default:
+			i++
+			j++
+		}
+	}
+}
+
+// compareEnds compares the GUIDs of two end ports by their place; the end is above all.
+func compareEnds(a *topo.Topo, i int, b *topo.Topo, j int) int {
+	switch {
+	case i == len(a.EndPorts):
+		return 1
+	case j == len(b.EndPorts):
+		return -1
+	}
+	return cmp.Compare(a.Ports[a.EndPorts[i]].GUID, b.Ports[b.EndPorts[j]].GUID)
+}
+
+// lastMLID is the highest that all switches forward which forward multicast at all,
+// below all MLIDs if none does.
+func lastMLID(t *topo.Topo) mad.LID {
+	last := mad.MinMulticastLID - 1
+	for i, n := range t.Switches {
+		size := min(int(t.Nodes[n].SwitchInfo.MulticastFDBCap()), int(mad.PermissiveLID-mad.MinMulticastLID))
+		if top := mad.MinMulticastLID - 1 + mad.LID(size); size > 0 && (i == 0 || last < mad.MinMulticastLID || top < last) {
+			last = top
+		}
+	}
+	if len(t.Switches) == 0 { // back to back
+		last = mad.PermissiveLID - 1
+	}
+	return last
+}
+
+// depose ends all that is under way. What is registered stays.
+func (r *Registrar) depose() {
+	r.view, r.door = nil, nil
+	r.pending.clear()
+	clear(r.writing)
+	r.reports.clear()
+	r.absent = newAbsences()
+}
+
+// missing gives all ports their grace that have something registered and are not there.
+func (r *Registrar) missing() {
+	check := func(gid mad.GID) {
+		if guid := gid.GUID(); r.onSubnet(gid) && r.portOf(guid) == topo.None {
+			if at, is := r.reg.Alias(guid); is {
+				guid = at.Port
+			}
+			r.absent.add(guid, r.now)
+		}
+	}
+	for g := range r.tally.members {
+		check(g)
+	}
+	for g := range r.tally.subscriptions {
+		check(g)
+	}
+	for g := range r.tally.services {
+		check(g)
+	}
+	for a := range r.reg.Aliases() {
+		check(mad.MakeGID(r.view.Subnet.Prefix, a.Port))
+	}
+	r.absent.sort()
+}
+
+// drop removes all that a port has registered: its memberships and subscriptions, the
+// services at it, and its aliases with theirs.
+func (r *Registrar) drop(port mad.GUID) {
+	if r.view == nil {
+		return
+	}
+	guids := []mad.GUID{port}
+	var aliases []registry.Change
+	for a := range r.reg.AliasesOf(port) {
+		guids = append(guids, a.GUID)
+		aliases = append(aliases, registry.DeleteAlias{Slot: a.Slot})
+	}
+	for _, guid := range guids {
+		gid := mad.MakeGID(r.view.Subnet.Prefix, guid)
+		if r.tally.members[gid] > 0 || r.tally.subscriptions[gid] > 0 {
+			r.apply(r.reg.LeaveAll(gid)...)
+		}
+		if r.tally.services[gid] > 0 {
+			r.apply(r.servicesAt(gid)...)
+		}
+	}
+	r.apply(aliases...)
+}
+
+// servicesAt are the changes that remove the services at a port.
+func (r *Registrar) servicesAt(gid mad.GID) (changes []registry.Change) {
+	for v := range r.reg.Services() {
+		if v.GID == gid {
+			changes = append(changes, registry.DeleteService{ServiceKey: v.ServiceKey})
+		}
+	}
+	return changes
+}
+
+// absences are the ports that are not there, in order of time: the grace is the same
+// for all.
+type absences struct {
+	since map[mad.GUID]time.Duration
+	queue []absence
+}
+
+type absence struct {
+	port  mad.GUID
+	since time.Duration
+}
+
+func newAbsences() absences { return absences{since: map[mad.GUID]time.Duration{}} }
+
+func (a *absences) add(port mad.GUID, now time.Duration) {
+	if _, is := a.since[port]; !is {
+		a.since[port] = now
+		a.queue = append(a.queue, absence{port, now})
+	}
+}
+
+func (a *absences) remove(port mad.GUID) { delete(a.since, port) }
+
+// sort orders ports that are absent since the same time, so that what follows does not
+// depend on the order in which they were found.
+func (a *absences) sort() {
+	slices.SortFunc(a.queue, func(x, y absence) int { return cmp.Or(cmp.Compare(x.since, y.since), cmp.Compare(x.port, y.port)) })
+}
+
+// first is since when the port is absent that is so longest.
+func (a *absences) first() (since time.Duration, ok bool) {
+	for len(a.queue) > 0 {
+		q := a.queue[0]
+		if at, is := a.since[q.port]; is && at == q.since {
+			return q.since, true
+		}
+		a.queue = a.queue[1:] // it has come back
+	}
+	return 0, false
+}
+
+// due takes out a port that is absent since a time or longer.
+func (a *absences) due(since time.Duration) (port mad.GUID, ok bool) {
+	if at, waits := a.first(); !waits || at > since {
+		return 0, false
+	}
+	port = a.queue[0].port
+	a.queue = a.queue[1:]
+	delete(a.since, port)
+	return port, true
+}

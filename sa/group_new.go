@@ -1,0 +1,205 @@
+package sa
+
+import (
+	"encoding/binary"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+)
+
+// newGroup is the group that a join asks for which does not exist. Nothing is changed
+// yet.
+func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx, g *registry.Group) mad.Status {
+	if !registry.JoinState(rec.JoinState()).KeepsAlive() {
+		return mad.StatusReqInvalid
+	}
+	if !q.comps.Has(createComps) {
+		return mad.StatusReqInsufficient
+	}
+	*g = registry.Group{
+		MGID: rec.MGID(), PKey: rec.PKey(), QKey: rec.QKey(), SL: rec.SL(), FlowLabel: rec.FlowLabel(), TClass: rec.TClass(),
+	}
+	if g.MGID == (mad.GID{}) {
+		if !r.makeMGID(q, rec, g) {
+			return r.full()
+		}
+	} else if !r.validMGID(q, rec, g) {
+		return mad.StatusReqInvalid
+	}
+	g.Scope = scopeOf(g.MGID)
+	if q.comps.Has(sarec.MCMemberScope) && rec.Scope() != g.Scope || !r.chooseTerms(q, rec, port, g) {
+		return mad.StatusReqInvalid
+	}
+	g.HopLimit = hopLimit(g.Scope)
+	if q.comps.Has(sarec.MCMemberHopLimit) {
+		g.HopLimit = rec.HopLimit()
+	}
+	if r.reg.Counts().Groups >= maxGroups || !r.allotMLID(g) {
+		return r.full()
+	}
+	return mad.StatusOK
+}
+
+// Scopes of MGIDs (IBA 4.1.1).
+const linkLocalScope = 2
+
+func scopeOf(mgid mad.GID) uint8 { return mgid[1] & 0x0f }
+
+// hopLimit is that of a group whose creator did not choose.
+func hopLimit(scope uint8) uint8 {
+	if scope == linkLocalScope {
+		return 0
+	}
+	return 0xff
+}
+
+// allotMLID gives a group its MLID. It is not taken before the group is put, so that
+// none is lost whatever comes between.
+func (r *Registrar) allotMLID(g *registry.Group) (ok bool) {
+	policy := r.cfg.MLIDs
+	if policy.Last == 0 || r.last < policy.Last {
+		policy.Last = r.last
+	}
+	if policy.Last < mad.MinMulticastLID {
+		return false
+	}
+	g.MLID, ok = r.reg.AllotMLID(g, policy)
+	return ok
+}
+
+// Signatures in octets 2 and 3 of an MGID.
+const (
+	signatureIPv4 = 0x401b
+	signatureIPv6 = 0x601b
+	signatureOwn  = 0xa01b // of MGIDs that the SA makes
+)
+
+func signatureOf(mgid mad.GID) uint16 { return binary.BigEndian.Uint16(mgid[2:]) }
+
+// validMGID reports whether a client may make a group with an MGID of its choice.
+func (r *Registrar) validMGID(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) bool {
+	switch sig := signatureOf(g.MGID); {
+	case !g.MGID.IsMulticast():
+		return false
+	case sig == signatureIPv4 || sig == signatureIPv6:
+		return r.likeBroadcast(q, rec, g)
+	case g.MGID[1]&0xe0 != 0:
+		return false
+	default:
+		return sig != signatureOwn || scopeOf(g.MGID) != linkLocalScope
+	}
+}
+
+// likeBroadcast reports whether a group of IP over InfiniBand agrees with the broadcast
+// group of its partition and scope (RFC 4391, 5), which may be made freely.
+func (r *Registrar) likeBroadcast(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) bool {
+	mgid := broadcastMGID(mad.PKey(binary.BigEndian.Uint16(g.MGID[4:])), scopeOf(g.MGID))
+	mgid[1] = g.MGID[1]
+	if g.MGID == mgid {
+		return true
+	}
+	broadcast, found := r.reg.Group(mgid)
+	if !found {
+		return false
+	}
+	given := *q
+	given.comps &= sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberSL |
+		sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit
+	return agrees(&given, rec, &broadcast) == mad.StatusOK
+}
+
+// broadcastMGID is the IPv4 broadcast group of a partition (RFC 4391, 4).
+func broadcastMGID(key mad.PKey, scope uint8) mad.GID {
+	key |= mad.FullMember
+	return mad.GID{0xff, 0x10 | scope, 0x40, 0x1b, byte(key >> 8), byte(key), 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
+}
+
+// maxMGIDTries bounds the search for an MGID that is free.
+const maxMGIDTries = 1000
+
+// makeMGID makes an MGID for a group whose creator has none.
+func (r *Registrar) makeMGID(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) bool {
+	scope := uint8(linkLocalScope)
+	if q.comps.Has(sarec.MCMemberScope) {
+		scope = rec.Scope()
+	}
+	g.MGID = mad.GID{0xff, 0x10 | scope, signatureOwn >> 8, signatureOwn & 0xff}
+	binary.BigEndian.PutUint64(g.MGID[4:], uint64(r.view.Subnet.Prefix))
+	for range maxMGIDTries {
+		binary.BigEndian.PutUint32(g.MGID[12:], r.nextMGID)
+		r.nextMGID++
+		if _, taken := r.reg.Group(g.MGID); !taken {
+			return true
+		}
+	}
+	return false
+}
+
+// DefaultGroups are those of a subnet without partitions: the IPv4 broadcast group, as
+// OpenSM makes it.
+func DefaultGroups() []registry.Group {
+	return []registry.Group{{
+		MGID: broadcastMGID(mad.DefaultPKey, linkLocalScope), PKey: mad.DefaultPKey, QKey: 0x0b1b,
+		MTU: mad.MTU2048, Rate: 3, Scope: linkLocalScope, WellKnown: true,
+	}}
+}
+
+// wellKnown makes the groups of configuration what they are to be, and those that are
+// none any more like all others.
+func (r *Registrar) wellKnown() {
+	if r.view == nil {
+		return
+	}
+	want := map[mad.GID]bool{}
+	for _, g := range r.cfg.Groups {
+		want[g.MGID] = true
+		r.putWellKnown(g)
+	}
+	var gone []registry.Group
+	for g := range r.reg.Groups() {
+		if g.WellKnown && !want[g.MGID] {
+			gone = append(gone, g)
+		}
+	}
+	for _, g := range gone {
+		if g.WellKnown = false; r.reg.FullMembers(g.MGID) == 0 {
+			r.apply(registry.DeleteGroup{MGID: g.MGID})
+		} else {
+			r.apply(registry.PutGroup{Group: g})
+		}
+	}
+}
+
+func (r *Registrar) putWellKnown(g registry.Group) {
+	g.WellKnown = true
+	if g.PacketLifeTime == 0 {
+		g.PacketLifeTime = r.view.Subnet.SubnetTimeOut
+	}
+	is, exists := r.reg.Group(g.MGID)
+	if g.MLID == 0 {
+		g.MLID = is.MLID
+	}
+	if is == g {
+		return
+	}
+	if exists && !r.clashes(&g) && r.apply(registry.PutGroup{Group: g}) {
+		return
+	}
+	if r.allotMLID(&g) {
+		r.apply(registry.PutGroup{Group: g})
+	} else {
+		r.count.Full++
+	}
+}
+
+// clashes reports whether a group is on an MLID with others that it does not agree with.
+func (r *Registrar) clashes(g *registry.Group) bool {
+	for other := range r.reg.OnMLID(g.MLID) {
+		if other.MGID != g.MGID && !other.Agrees(g) {
+			return true
+		}
+	}
+	return false
+}

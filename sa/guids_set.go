@@ -1,0 +1,129 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+)
+
+// blockKey names a block of a port's GUIDs.
+type blockKey struct {
+	port  mad.GUID
+	block uint8
+}
+
+// changeGUIDs gives a port alias GUIDs, or takes them away (IBA 15.2.5.18). The reply
+// leaves when the port has them. It shows the block as it is then, with 0 where another
+// port has what was asked for.
+func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
+	rec := (*sarec.GUIDInfoRecord)(q.data[:])
+	if !q.comps.Has(sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum) {
+		return mad.StatusReqInsufficient
+	}
+	t, port := r.view.Topo, r.view.LIDs.PortOf(rec.LID())
+	if port == topo.None || int(rec.BlockNum())*smp.GUIDsPerBlock >= int(t.Ports[port].Info.GUIDCap()) {
+		return mad.StatusNoRecords
+	}
+	if !q.trusted && t.Ports[q.from].Node != t.Ports[port].Node {
+		return mad.StatusReqDenied
+	}
+	slots := slotsOf(q, rec, t.Ports[port].GUID)
+	for _, s := range slots {
+		if s.Index == 0 || s.Index >= t.Ports[port].Info.GUIDCap() {
+			return mad.StatusReqInvalid
+		}
+		if old := r.reg.AliasAt(s.Slot); old != 0 && r.isMember(old) && !(set && (s.GUID == 0 || s.GUID == old)) {
+			return mad.StatusReqDenied
+		}
+	}
+	var declined []registry.Alias
+	for _, s := range slots {
+		if set && !r.putAlias(s) {
+			declined = append(declined, s)
+		} else if !set && r.reg.AliasAt(s.Slot) != 0 {
+			r.apply(registry.DeleteAlias{Slot: s.Slot})
+		}
+	}
+	q.key = blockKey{t.Ports[port].GUID, rec.BlockNum()}
+	*rec.GUIDInfo() = r.guidBlock(q.key)
+	r.effects.GUIDs = append(r.effects.GUIDs, GUIDBlock{q.key.port, q.key.block, *rec.GUIDInfo()})
+	for _, s := range declined {
+		rec.GUIDInfo().SetGUID(int(s.Index), 0)
+	}
+	q.size, q.wait = len(rec), waitsForPort
+	return mad.StatusOK
+}
+
+// slotsOf are the slots that a request gives, with the GUIDs in it.
+func slotsOf(q *writeRequest, rec *sarec.GUIDInfoRecord, port mad.GUID) (slots []registry.Alias) {
+	for i := range smp.GUIDsPerBlock {
+		if q.comps.Has(sarec.GUIDInfoGUID0 << i) {
+			at := registry.Slot{Port: port, Index: rec.BlockNum()*smp.GUIDsPerBlock + uint8(i)}
+			slots = append(slots, registry.Alias{Slot: at, GUID: rec.GUIDInfo().GUID(i)})
+		}
+	}
+	return slots
+}
+
+// isMember reports whether an alias is in a group.
+func (r *Registrar) isMember(alias mad.GUID) bool {
+	return r.tally.members[mad.MakeGID(r.view.Subnet.Prefix, alias)] > 0
+}
+
+// putAlias gives a slot the GUID asked for, or with 0 one of the SA's choice unless it
+// has one. It reports false when the GUID is another's.
+func (r *Registrar) putAlias(s registry.Alias) bool {
+	old := r.reg.AliasAt(s.Slot)
+	switch {
+	case s.GUID == old && old != 0 || s.GUID == 0 && old != 0:
+		return true
+	case s.GUID == 0:
+		s.GUID = r.makeGUID()
+	case r.portOf(s.GUID) != topo.None || r.view.Topo.FindNode(s.GUID) != topo.None:
+		return false
+	}
+	return r.apply(registry.PutAlias{Alias: s})
+}
+
+// makeGUID makes an alias GUID that nothing has: of OpenIB's number, as OpenSM's are.
+func (r *Registrar) makeGUID() mad.GUID {
+	for {
+		guid := mad.GUID(0x001405)<<40 | mad.GUID(r.cfg.AssignedGUID)<<32 | mad.GUID(r.nextGUID)
+		r.nextGUID++
+		if _, used := r.reg.Alias(guid); !used && r.view.Topo.FindPort(guid) == topo.None {
+			return guid
+		}
+	}
+}
+
+// guidBlock is a block of a port's GUIDs as it is to be.
+func (r *Registrar) guidBlock(k blockKey) (block smp.GUIDInfo) {
+	if k.block == 0 {
+		block.SetGUID(0, k.port)
+	}
+	for a := range r.reg.AliasesOf(k.port) {
+		if a.Index/smp.GUIDsPerBlock == k.block {
+			block.SetGUID(int(a.Index), a.GUID)
+		}
+	}
+	return block
+}
+
+// written sends the replies that waited for a port to take its GUIDs. One that did not
+// is asked again when the client tries again.
+func (r *Registrar) written(w *GUIDsWritten) {
+	key := blockKey{w.Port, w.Block}
+	for i := range r.writing[key] {
+		out := &r.writing[key][i]
+		r.pending.release(out)
+		if !w.OK {
+			out.Packet.SetStatus(mad.StatusNoResources)
+			out.Packet.SetAttributeOffset(0)
+			r.count.Unwritten++
+		}
+		r.pending.add(out, r.reg.Seq(), false, r.now+ReplyTimeout)
+	}
+	delete(r.writing, key)
+}

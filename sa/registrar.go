@@ -1,0 +1,296 @@
+package sa
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
+)
+
+// ReplyTimeout is how long the reply to a request that changed the registry waits for
+// the change to be on disk and in the switches' tables. Then it leaves all the same:
+// Linux gives a join three seconds.
+const ReplyTimeout = time.Second
+
+// Limits of a Registrar. What goes beyond them is refused with StatusNoResources, or
+// not answered, and counted.
+const (
+	maxPending       = 1 << 16 // replies that wait
+	maxClientPending = 1 << 10 // of one LID
+	maxGroups        = 1 << 17
+	maxMembers       = 1 << 20
+	maxPortMembers   = 1 << 14 // groups that one port GID is in
+	maxServices      = 1 << 16
+	maxPortServices  = 1 << 10 // of one ServiceGID
+	maxSubscriptions = 1 << 18
+	maxPortSubs      = 1 << 10 // of one subscriber
+	maxEvents        = 1 << 14 // notices that wait to be compared with subscriptions
+	maxReports       = 1 << 18 // Reports that wait
+	maxPortReports   = 1 << 8  // for one subscriber
+	matchesAStep     = 1 << 17 // subscriptions that one Step compares with notices
+)
+
+// RegistrarConfig of a Registrar. The zero value means the stated defaults.
+type RegistrarConfig struct {
+	// Groups are those that configuration makes, whoever joins. An MLID or a
+	// PacketLifeTime of 0 is filled in.
+	Groups []registry.Group
+	// MLIDs says how MLIDs are chosen. Last is lowered to what the switches can do.
+	MLIDs registry.MLIDPolicy
+	// Began is the wall time at time 0, in seconds since 1970.
+	Began int64
+	// Grace is how long a port may be absent before what it has registered is dropped;
+	// 5 minutes.
+	Grace time.Duration
+	// AssignedGUID are bits 39-32 of the alias GUIDs that the SA makes.
+	AssignedGUID uint8
+	// Reports is how Reports are sent again.
+	Reports txn.Config
+}
+
+// Registrar is the half of the SA that changes what is registered: it takes Set and
+// Delete of MCMemberRecord, ServiceRecord, InformInfo and GUIDInfoRecord, and sends
+// Reports to subscribers. It has no clock and does no I/O. It belongs to one
+// goroutine, and so does its Registry.
+type Registrar struct {
+	cfg   RegistrarConfig
+	reg   *registry.Registry
+	stats *Stats
+	count RegistrarStats
+
+	view *view.View // nil while this manager is not master
+	door *Answerer  // opens requests as the other half of the SA does
+	last mad.LID    // the highest MLID that all switches forward
+
+	now     time.Duration
+	effects Effects
+
+	pending  pending
+	writing  map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
+	reports  reports
+	absent   absences
+	tally    tally
+	expiry   int64  // when the next lease ends, in seconds since 1970; 0 none
+	nextMGID uint32 // where to look for the next MGID that the SA makes
+	nextGUID uint32 // and for the next alias GUID
+}
+
+// Event is something that happened. One field is set; none means that time has passed.
+type Event struct {
+	Received []mad.Datagram // requests, and answers to Reports; only valid during Step
+	View     *view.View     // published, by the manager as master
+	Deposed  bool           // this manager is not master any more
+	// Reset are ports that were found in INIT: what they had registered is not known to
+	// them any more. They are to be told of before they are made ACTIVE.
+	Reset     []mad.GUID
+	Trap      *smp.Notice // to be forwarded to subscribers
+	Durable   uint64      // changes up to this number are on disk
+	Forwarded uint64      // and in the switches' tables
+	Written   *GUIDsWritten
+	Groups    *[]registry.Group // configuration has other groups now
+}
+
+// Effects are what is to be done, in this order.
+type Effects struct {
+	// Changes are for the store, and State is the one after them; nil if there are
+	// none. Questions are answered from State before anything of Send leaves.
+	Changes []registry.Change
+	State   *registry.State
+	GUIDs   []GUIDBlock    // to be written to ports; Event.Written answers each
+	Send    []mad.Datagram // replies and Reports
+}
+
+// GUIDBlock is a block of a port's GUIDs as it is to be.
+type GUIDBlock struct {
+	Port  mad.GUID
+	Block uint8
+	GUIDs smp.GUIDInfo
+}
+
+// GUIDsWritten says whether a port took a GUIDBlock.
+type GUIDsWritten struct {
+	Port  mad.GUID
+	Block uint8
+	OK    bool
+}
+
+// NewRegistrar makes the owner of what is registered already, which may be nothing.
+// Requests are counted in stats, together with those of Answerers.
+func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
+	if cfg.Grace <= 0 {
+		cfg.Grace = 5 * time.Minute
+	}
+	r := &Registrar{
+		cfg: cfg, reg: reg, stats: stats,
+		pending: newPending(), writing: map[blockKey][]mad.Datagram{},
+		reports: newReports(cfg.Reports), absent: newAbsences(), tally: newTally(&reg.State),
+		nextMGID: 1, nextGUID: 1,
+	}
+	r.pending.durable, r.pending.forwarded = reg.Seq(), reg.Seq()
+	_, r.expiry = reg.Expired(0)
+	return r
+}
+
+// State is what is registered now.
+func (r *Registrar) State() *registry.State { return r.reg.Freeze() }
+
+// Step takes an event at a time, which must not run backwards. The Effects are valid
+// until the next Step.
+func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
+	r.now = now
+	r.effects = Effects{Changes: r.effects.Changes[:0], GUIDs: r.effects.GUIDs[:0], Send: r.effects.Send[:0]}
+	seq := r.reg.Seq()
+	switch {
+	case ev.Received != nil:
+		for i := range ev.Received {
+			r.receive(&ev.Received[i])
+		}
+	case ev.View != nil:
+		r.setView(ev.View)
+	case ev.Deposed:
+		r.depose()
+	case ev.Reset != nil:
+		for _, port := range ev.Reset {
+			r.drop(port)
+			r.count.Reset++
+		}
+	case ev.Trap != nil:
+		r.forward(ev.Trap)
+	case ev.Durable > 0:
+		r.pending.durable = max(r.pending.durable, ev.Durable)
+	case ev.Forwarded > 0:
+		r.pending.forwarded = max(r.pending.forwarded, ev.Forwarded)
+	case ev.Written != nil:
+		r.written(ev.Written)
+	case ev.Groups != nil:
+		r.cfg.Groups = *ev.Groups
+		r.wellKnown()
+	}
+	r.timers()
+	r.settle()
+	r.report()
+	if r.reg.Seq() != seq {
+		r.effects.State = r.reg.Freeze()
+	}
+	return &r.effects
+}
+
+// timers does what is due.
+func (r *Registrar) timers() {
+	if r.view == nil {
+		return
+	}
+	if r.expiry != 0 && r.expiry <= r.wall() {
+		var changes []registry.Change
+		changes, r.expiry = r.reg.Expired(r.wall())
+		r.count.Expired += uint64(len(changes))
+		r.apply(changes...)
+	}
+	for {
+		port, ok := r.absent.due(r.now - r.cfg.Grace)
+		if !ok {
+			break
+		}
+		r.drop(port)
+		r.count.Absent++
+	}
+}
+
+// Deadline is when Step is to be called even if nothing happens; false for never.
+func (r *Registrar) Deadline() (at time.Duration, ok bool) {
+	if r.view == nil {
+		return 0, false
+	}
+	earlier := func(t time.Duration, set bool) {
+		if set && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	earlier(time.Duration(r.expiry-r.cfg.Began)*time.Second, r.expiry != 0)
+	since, waits := r.absent.first()
+	earlier(since+r.cfg.Grace, waits)
+	earlier(r.pending.deadline())
+	earlier(r.reports.deadline(r.now))
+	return at, ok
+}
+
+// wall is the time in seconds since 1970.
+func (r *Registrar) wall() int64 { return r.cfg.Began + int64(r.now/time.Second) }
+
+// apply makes changes, and reports the groups that come and go by them. What the
+// registry refuses is not made: false.
+func (r *Registrar) apply(changes ...registry.Change) bool {
+	for _, c := range changes {
+		mgid, grouped := groupOf(c)
+		before := r.reg.FullMembers(mgid)
+		group, _ := r.reg.Group(mgid)
+		r.tally.count(&r.reg.State, c)
+		if err := r.reg.Apply(c); err != nil {
+			r.tally = newTally(&r.reg.State)
+			r.count.Refused++
+			return false
+		}
+		r.effects.Changes = append(r.effects.Changes, c)
+		if !grouped {
+			continue
+		}
+		switch after := r.reg.FullMembers(mgid); {
+		case before == 0 && after > 0:
+			group, _ = r.reg.Group(mgid)
+			r.groupEvent(smp.TrapGroupCreated, &group)
+		case before > 0 && after == 0:
+			r.groupEvent(smp.TrapGroupDeleted, &group)
+		}
+	}
+	return true
+}
+
+// groupOf is the group whose members a change can change.
+func groupOf(c registry.Change) (mgid mad.GID, ok bool) {
+	switch c := c.(type) {
+	case registry.DeleteGroup:
+		return c.MGID, true
+	case registry.PutMember:
+		return c.MGID, true
+	case registry.DeleteMember:
+		return c.MGID, true
+	}
+	return mgid, false
+}
+
+// portGID is the GID of a port.
+func (r *Registrar) portGID(p topo.PortIdx) mad.GID {
+	return mad.MakeGID(r.view.Subnet.Prefix, r.view.Topo.Ports[p].GUID)
+}
+
+// onSubnet reports whether a GID has the subnet's prefix, or the one that ports power
+// up with, which stands for it.
+func (r *Registrar) onSubnet(g mad.GID) bool {
+	return g.Prefix() == mad.DefaultPrefix || g.Prefix() == r.view.Subnet.Prefix
+}
+
+// portOf is the port with a GUID of its own or as an alias, topo.None if there is none.
+func (r *Registrar) portOf(guid mad.GUID) topo.PortIdx {
+	if p := r.view.Topo.FindPort(guid); p != topo.None {
+		return p
+	}
+	if at, found := r.reg.Alias(guid); found {
+		return r.view.Topo.FindPort(at.Port)
+	}
+	return topo.None
+}
+
+// holds reports whether a port is in the partition of a key. One whose table is not
+// known is in all.
+func (r *Registrar) holds(p topo.PortIdx, key mad.PKey) bool {
+	table := r.view.Topo.Ports[p].PKeys
+	if table == nil {
+		return true
+	}
+	_, found := table.Find(key)
+	return found
+}

@@ -1,0 +1,236 @@
+package sa
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+)
+
+// notice is something that subscribers may want to be told of.
+type notice struct {
+	sarec.Notice
+	event registry.Event
+
+	// Only who is in the partition may know, or else who shares a P_Key with the port.
+	group mad.PKey // 0 where it is about a port
+	port  mad.GUID
+	keys  *topo.PKeyTable
+}
+
+// reports are the Reports that wait or are under way. Each subscriber is sent one at a
+// time, in order, so that one that is dead holds up nobody else.
+type reports struct {
+	table   *txn.Table
+	notices []*notice               // to be compared with subscriptions
+	queues  map[mad.GID]*subscriber // that have something to be told
+	ready   []*subscriber           // those with nothing under way
+	flying  map[uint64]*subscriber  // the others, by tag
+	tag     uint64
+	waiting int // Reports in queues
+	ended   []txn.Outcome
+}
+
+// subscriber is a port that is to be told something.
+type subscriber struct {
+	gid   mad.GID
+	queue []report
+}
+
+type report struct {
+	*notice
+	addr mad.Addr
+}
+
+func newReports(cfg txn.Config) reports {
+	return reports{table: txn.New(cfg), queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}}
+}
+
+// clear drops all.
+func (p *reports) clear() {
+	p.ended = p.table.Cancel(p.ended[:0])
+	*p = reports{table: p.table, queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}, tag: p.tag, ended: p.ended}
+}
+
+// deadline is when there is something to be done.
+func (p *reports) deadline(now time.Duration) (time.Duration, bool) {
+	if len(p.notices) > 0 {
+		return now, true
+	}
+	return p.table.Deadline()
+}
+
+// groupEvent tells of a group that was created or deleted.
+func (r *Registrar) groupEvent(trap smp.TrapNumber, g *registry.Group) {
+	n := r.own(trap, g.MGID)
+	n.group = g.PKey
+	r.tell(n)
+}
+
+// portEvent tells of a port that came or went.
+func (r *Registrar) portEvent(trap smp.TrapNumber, p *topo.Port) {
+	n := r.own(trap, mad.MakeGID(r.view.Subnet.Prefix, p.GUID))
+	n.port, n.keys = p.GUID, p.PKeys
+	r.tell(n)
+}
+
+// own is a notice of the SA's own about an address.
+func (r *Registrar) own(trap smp.TrapNumber, about mad.GID) *notice {
+	n := &notice{}
+	s, self := n.Notice.Notice(), &r.view.SMs[0]
+	s.SetIsGeneric(true)
+	s.SetType(smp.NoticeSubnetManagement)
+	s.SetProducerType(smp.ProducerClassManager)
+	s.SetTrapNumber(trap)
+	s.SetIssuerLID(self.LID)
+	s.Address().SetGID(about)
+	n.SetIssuerGID(mad.MakeGID(r.view.Subnet.Prefix, self.GUID))
+	return n
+}
+
+// forward tells of a trap. Of one whose issuer is not known nobody may be told.
+func (r *Registrar) forward(trap *smp.Notice) {
+	if r.view == nil {
+		return
+	}
+	p := r.view.LIDs.PortOf(trap.IssuerLID())
+	if p == topo.None {
+		r.count.NoticesDropped++
+		return
+	}
+	port := &r.view.Topo.Ports[p]
+	n := &notice{port: port.GUID, keys: port.PKeys}
+	*n.Notice.Notice() = *trap
+	n.SetIssuerGID(r.portGID(p))
+	r.tell(n)
+}
+
+// tell has a notice compared with the subscriptions.
+func (r *Registrar) tell(n *notice) {
+	if len(r.reports.notices) >= maxEvents {
+		r.count.NoticesDropped++
+		return
+	}
+	r.count.Notices++
+	s := n.Notice.Notice()
+	n.event = registry.Event{
+		IssuerGID: n.IssuerGID(), IssuerLID: s.IssuerLID(), Generic: s.IsGeneric(), Type: uint8(s.Type()),
+		Trap: uint16(s.TrapNumber()), Producer: uint32(s.ProducerType()),
+	}
+	r.reports.notices = append(r.reports.notices, n)
+}
+
+// report compares notices with subscriptions and sends Reports, as many as one Step may.
+func (r *Registrar) report() {
+	p := &r.reports
+	if r.view == nil {
+		return
+	}
+	for done := 0; len(p.notices) > 0 && done < matchesAStep; done += 1 + r.reg.Counts().Subscriptions {
+		n := p.notices[0]
+		p.notices[0] = nil
+		p.notices = p.notices[1:]
+		for sub := range r.reg.Matching(&n.event) {
+			r.queue(n, &sub)
+		}
+	}
+	p.ended = p.table.Expire(r.now, p.ended[:0])
+	for i := range p.ended {
+		r.told(&p.ended[i])
+	}
+	for len(p.ready) > 0 && p.table.Room() > 0 {
+		s := p.ready[0]
+		p.ready[0] = nil
+		p.ready = p.ready[1:]
+		r.submit(s)
+	}
+	r.effects.Send = p.table.Output(r.now, r.effects.Send)
+}
+
+// queue has a subscriber told of a notice, if it is there and may know.
+func (r *Registrar) queue(n *notice, sub *registry.Subscription) {
+	port := r.portOf(sub.Subscriber.GUID())
+	if port == topo.None || !r.mayKnow(port, n) {
+		return
+	}
+	p := &r.reports
+	s := p.queues[sub.Subscriber]
+	if p.waiting >= maxReports || s != nil && len(s.queue) >= maxPortReports {
+		r.count.ReportsDropped++
+		return
+	}
+	if s == nil {
+		s = &subscriber{gid: sub.Subscriber}
+		p.queues[sub.Subscriber] = s
+		p.ready = append(p.ready, s)
+	}
+	addr := sub.Addr
+	if r.view.LIDs.PortOf(addr.LID) != port {
+		addr.LID = r.view.LIDs.Base[port]
+	}
+	s.queue = append(s.queue, report{n, addr})
+	p.waiting++
+}
+
+// mayKnow reports whether a port may be told of a notice.
+func (r *Registrar) mayKnow(p topo.PortIdx, n *notice) bool {
+	if n.group != 0 {
+		return r.holds(p, n.group)
+	}
+	port := &r.view.Topo.Ports[p]
+	if port.GUID == n.port || port.PKeys == nil || n.keys == nil {
+		return true
+	}
+	_, ok := port.PKeys.Common(n.keys)
+	return ok
+}
+
+// submit sends the next Report of a subscriber.
+func (r *Registrar) submit(s *subscriber) {
+	p := &r.reports
+	next := &s.queue[0]
+	var packet mad.Packet
+	packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrNotice, 0)
+	copy(packet.SAData()[:], next.Notice[:])
+	p.tag++
+	p.flying[p.tag] = s
+	if !p.table.Submit(&txn.Request{Packet: &packet, Addr: next.addr, Node: -1, Tag: p.tag}) {
+		delete(p.flying, p.tag)
+		p.ready = append(p.ready, s) // there was Room: no slot was free for once
+		return
+	}
+	r.count.Reports++
+}
+
+// reported takes the answer to a Report, or the Report if nobody took it.
+func (r *Registrar) reported(in *mad.Datagram) {
+	if o, ended := r.reports.table.Match(r.now, in); ended {
+		r.told(&o)
+	}
+}
+
+// told ends a Report. A subscriber that does not answer keeps its subscriptions, but
+// what waits for it is dropped.
+func (r *Registrar) told(o *txn.Outcome) {
+	p := &r.reports
+	s := p.flying[o.Tag]
+	if s == nil {
+		return
+	}
+	delete(p.flying, o.Tag)
+	n := 1
+	if o.Result == txn.TimedOut {
+		n = len(s.queue)
+		r.count.Unanswered += uint64(n)
+	}
+	p.waiting -= n
+	if s.queue = s.queue[n:]; len(s.queue) > 0 {
+		p.ready = append(p.ready, s)
+	} else {
+		delete(p.queues, s.gid)
+	}
+}

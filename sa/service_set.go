@@ -1,0 +1,107 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+)
+
+// setService registers a service, or renews it (IBA 15.2.5.14).
+func (r *Registrar) setService(q *writeRequest) mad.Status {
+	rec := (*sarec.ServiceRecord)(q.data[:])
+	if !q.comps.Has(sarec.ServiceServiceID|sarec.ServiceServiceGID) || !r.mayServe(q, rec) {
+		return mad.StatusReqInvalid
+	}
+	v := registry.Service{ServiceKey: serviceKey(rec), Lease: registry.InfiniteLease, Name: rec.ServiceName(), Data: rec.ServiceData()}
+	if q.comps.Has(sarec.ServiceServiceKey) {
+		v.Key = rec.ServiceKey()
+	}
+	if q.comps.Has(sarec.ServiceServiceLease) && rec.ServiceLease() != registry.InfiniteLease {
+		v.Lease = rec.ServiceLease()
+		v.Expires = max(r.wall()+int64(v.Lease), 1)
+	}
+	old, was := r.reg.Service(v.ServiceKey)
+	if was && !knowsKey(q, old, v.Key) {
+		return mad.StatusReqDenied
+	}
+	if !was && (r.reg.Counts().Services >= maxServices || r.tally.services[v.GID] >= maxPortServices) {
+		return r.full()
+	}
+	if !was || *old != v {
+		r.apply(registry.PutService{Service: v})
+	}
+	if v.Expires != 0 && (r.expiry == 0 || v.Expires < r.expiry) {
+		r.expiry = v.Expires
+	}
+	fillService(rec, &v, q.trusted)
+	if !q.comps.Has(sarec.ServiceServicePKey) {
+		rec.SetServicePKey(mad.DefaultPKey)
+	}
+	q.size, q.wait = len(rec), waitsForDisk
+	return mad.StatusOK
+}
+
+// deleteService removes a service.
+func (r *Registrar) deleteService(q *writeRequest) mad.Status {
+	rec := (*sarec.ServiceRecord)(q.data[:])
+	if !r.mayServe(q, rec) {
+		return mad.StatusReqInvalid
+	}
+	old, was := r.reg.Service(serviceKey(rec))
+	if !was {
+		return mad.StatusNoRecords
+	}
+	if !knowsKey(q, old, rec.ServiceKey()) {
+		return mad.StatusReqDenied
+	}
+	r.apply(registry.DeleteService{ServiceKey: old.ServiceKey})
+	fillService(rec, old, q.trusted)
+	q.size, q.wait = len(rec), waitsForDisk
+	return mad.StatusOK
+}
+
+// serviceKey is which service a record is about. Its P_Key counts whether the request
+// gives it or not.
+func serviceKey(rec *sarec.ServiceRecord) registry.ServiceKey {
+	return registry.ServiceKey{ID: rec.ServiceID(), GID: rec.ServiceGID(), PKey: rec.ServicePKey()}
+}
+
+// mayServe reports whether the requester, and the port that a service is at, are in the
+// service's partition, and share one.
+func (r *Registrar) mayServe(q *writeRequest, rec *sarec.ServiceRecord) bool {
+	gid, at := rec.ServiceGID(), topo.PortIdx(topo.None)
+	if !gid.IsMulticast() && r.onSubnet(gid) {
+		at = r.portOf(gid.GUID())
+	}
+	if at != topo.None && !r.view.Topo.MayTalk(q.from, at) {
+		return false
+	}
+	if !q.comps.Has(sarec.ServiceServicePKey) {
+		return true
+	}
+	key := rec.ServicePKey()
+	if !key.Valid() || !r.holds(q.from, key) {
+		return false
+	}
+	return gid.IsMulticast() || at != topo.None && r.holds(at, key)
+}
+
+// knowsKey reports whether a request shows the key that protects a service.
+func knowsKey(q *writeRequest, v *registry.Service, key [16]byte) bool {
+	return q.trusted || v.Key == [16]byte{} || v.Key == key
+}
+
+// fillService writes a service as replies show it.
+func fillService(rec *sarec.ServiceRecord, v *registry.Service, trusted bool) {
+	*rec = sarec.ServiceRecord{}
+	rec.SetServiceID(v.ID)
+	rec.SetServiceGID(v.GID)
+	rec.SetServicePKey(v.PKey)
+	rec.SetServiceLease(v.Lease)
+	rec.SetServiceName(v.Name)
+	rec.SetServiceData(v.Data)
+	if trusted {
+		rec.SetServiceKey(v.Key)
+	}
+}

@@ -1,0 +1,123 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sweep/topo"
+)
+
+// IsWrite reports whether a packet is for the Registrar rather than for an Answerer: a
+// request to change what is registered, or the answer to a Report.
+func IsWrite(p *mad.Packet) bool {
+	switch p.Method() {
+	case mad.MethodSet:
+		return p.AttrID() == sarec.AttrInformInfo || isRegistered(p.AttrID())
+	case mad.MethodDelete:
+		return isRegistered(p.AttrID())
+	case mad.MethodReportResp, mad.MethodReport: // which comes back when nobody answers it
+		return true
+	}
+	return false
+}
+
+// isRegistered reports whether clients set and delete records of an attribute.
+func isRegistered(a mad.AttrID) bool {
+	switch a {
+	case sarec.AttrMCMemberRecord, sarec.AttrServiceRecord, sarec.AttrGUIDInfoRecord:
+		return true
+	}
+	return false
+}
+
+// writeRequest is a request to change something. Its record becomes that of the reply.
+type writeRequest struct {
+	comps   mad.ComponentMask
+	trusted bool
+	addr    mad.Addr
+	from    topo.PortIdx // the requester
+	data    *[mad.SADataSize]byte
+
+	size int      // of the reply's record
+	wait waitsFor // of the reply
+	key  blockKey // with waitsForPort
+}
+
+// waitsFor is what must have happened before a reply may leave.
+type waitsFor uint8
+
+const (
+	waitsForNothing waitsFor = iota
+	waitsForDisk
+	waitsForTables // and the disk
+	waitsForPort   // and the disk
+)
+
+// receive takes a datagram.
+func (r *Registrar) receive(in *mad.Datagram) {
+	if in.TimedOut || in.Packet.Method() == mad.MethodReportResp {
+		r.reported(in)
+		return
+	}
+	var out mad.Datagram
+	if !r.door.open(in, &out, r.stats) {
+		return
+	}
+	if reason := r.pending.admit(in); reason != answered {
+		r.stats.Drop(reason)
+		return
+	}
+	p := &in.Packet
+	q := writeRequest{
+		comps: p.ComponentMask(), trusted: p.SMKey() != 0, addr: in.Addr, from: r.view.LIDs.PortOf(in.LID),
+		data: out.Packet.SAData(),
+	}
+	st := mad.StatusBadVersion
+	if isSpoken(p) {
+		st = r.serve(p, &q)
+	}
+	if st == mad.StatusOK {
+		clear(q.data[q.size:])
+		out.Packet.SetAttributeOffset(uint16(q.size / 8))
+	}
+	out.Packet.SetStatus(st)
+	r.stats.reply(p.AttrID(), st)
+	r.reply(&out, &q)
+}
+
+func (r *Registrar) serve(p *mad.Packet, q *writeRequest) mad.Status {
+	set := p.Method() == mad.MethodSet
+	switch attr := p.AttrID(); {
+	case !IsWrite(p):
+		return mad.StatusBadMethodAttr
+	case attr == sarec.AttrMCMemberRecord && set:
+		return r.setMember(q)
+	case attr == sarec.AttrMCMemberRecord:
+		return r.deleteMember(q)
+	case attr == sarec.AttrServiceRecord && set:
+		return r.setService(q)
+	case attr == sarec.AttrServiceRecord:
+		return r.deleteService(q)
+	case attr == sarec.AttrInformInfo:
+		return r.setInform(q)
+	default:
+		return r.changeGUIDs(q, set)
+	}
+}
+
+// reply sends a reply now or has it wait.
+func (r *Registrar) reply(out *mad.Datagram, q *writeRequest) {
+	switch q.wait {
+	case waitsForNothing:
+		r.effects.Send = append(r.effects.Send, *out)
+	case waitsForPort:
+		r.pending.hold(out)
+		r.writing[q.key] = append(r.writing[q.key], *out)
+	default:
+		r.pending.add(out, r.reg.Seq(), q.wait == waitsForTables, r.now+ReplyTimeout)
+	}
+}
+
+// settle sends the replies that need not wait any longer.
+func (r *Registrar) settle() {
+	r.effects.Send = r.pending.settle(r.now, r.effects.Send, &r.count)
+}
