@@ -1,9 +1,13 @@
-// Package sa answers requests to subnet administration (IBA 15) from a published
-// View. It does no I/O and holds no state: a worker receives a datagram, asks the
-// Answerer in force, and sends what comes back. What takes but a moment is Answer's;
-// tables, which may take longer and come in many packets, are Table's.
+// Package sa answers requests to subnet administration (IBA 15) and does no I/O.
 //
-// Served are ClassPortInfo, and single or in tables NodeRecord, PortInfoRecord,
-// SMInfoRecord, LinkRecord and PathRecord. Anything else that calls for an answer
-// gets the status that says so.
+// The Answerer reads: from a published View, and holds no state. A worker receives a
+// datagram, asks the Answerer in force, and sends what comes back. What takes but a
+// moment is Answer's; tables, which may take longer and come in many packets, are
+// Table's. Served are ClassPortInfo, and single or in tables NodeRecord,
+// PortInfoRecord, SMInfoRecord, LinkRecord and PathRecord. Anything else that calls
+// for an answer gets the status that says so.
+//
+// The Registrar writes: Set and Delete of MCMemberRecord, ServiceRecord, InformInfo and
+// GUIDInfoRecord change what is registered, and subscribers are sent Reports of what
+// happens. There is one, which has one owner.
 package sa

@@ -142,11 +142,9 @@ func (r *Registrar) report() {
 	for i := range p.ended {
 		r.told(&p.ended[i])
 	}
-	for len(p.ready) > 0 && p.table.Room() > 0 {
-		s := p.ready[0]
+	for len(p.ready) > 0 && p.table.Room() > 0 && r.submit(p.ready[0]) {
 		p.ready[0] = nil
 		p.ready = p.ready[1:]
-		r.submit(s)
 	}
 	r.effects.Send = p.table.Output(r.now, r.effects.Send)
 }
@@ -190,20 +188,19 @@ func (r *Registrar) mayKnow(p topo.PortIdx, n *notice) bool {
 }
 
 // submit sends the next Report of a subscriber.
-func (r *Registrar) submit(s *subscriber) {
+func (r *Registrar) submit(s *subscriber) bool {
 	p := &r.reports
 	next := &s.queue[0]
 	var packet mad.Packet
 	packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrNotice, 0)
 	copy(packet.SAData()[:], next.Notice[:])
 	p.tag++
-	p.flying[p.tag] = s
 	if !p.table.Submit(&txn.Request{Packet: &packet, Addr: next.addr, Node: -1, Tag: p.tag}) {
-		delete(p.flying, p.tag)
-		p.ready = append(p.ready, s) // there was Room: no slot was free for once
-		return
+		return false
 	}
+	p.flying[p.tag] = s
 	r.count.Reports++
+	return true
 }
 
 // reported takes the answer to a Report, or the Report if nobody took it.

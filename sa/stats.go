@@ -23,13 +23,15 @@ const OtherAttr mad.AttrID = 0
 // attrs are the attributes with counters of their own, the first for the others.
 var attrs = [...]mad.AttrID{
 	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSMInfoRecord,
-	sarec.AttrLinkRecord, sarec.AttrPathRecord,
+	sarec.AttrLinkRecord, sarec.AttrPathRecord, sarec.AttrMCMemberRecord, sarec.AttrServiceRecord, sarec.AttrInformInfo,
+	sarec.AttrGUIDInfoRecord,
 }
 
-// statuses are all that Answer gives.
+// statuses are all that answers have.
 var statuses = [...]mad.Status{
 	mad.StatusOK, mad.StatusNoRecords, mad.StatusTooManyRecords, mad.StatusReqInvalid, mad.StatusReqInsufficient,
-	mad.StatusNoResources, mad.StatusBadMethodAttr, mad.StatusBadVersion,
+	mad.StatusNoResources, mad.StatusBadMethodAttr, mad.StatusBadVersion, mad.StatusReqInvalidGID,
+	mad.StatusReqDenied,
 }
 
 // Drop is why a datagram got no answer.

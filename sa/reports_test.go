@@ -1,0 +1,254 @@
+package sa
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
+)
+
+// told takes the Reports that were sent, answers them, and names what they say.
+func (d *desk) told() (list []string) {
+	d.Helper()
+	for len(d.sent) > 0 {
+		sent := d.sent
+		d.sent = nil
+		for i := range sent {
+			out := &sent[i]
+			p := &out.Packet
+			if p.Method() != mad.MethodReport {
+				d.Fatalf("sent: %v", p.Method())
+			}
+			n := (*sarec.Notice)(p.SAData()[:])
+			s := n.Notice()
+			text := d.name(out.LID) + " " + trapText(s)
+			if s.TrapNumber() <= smp.TrapRepath {
+				text += " " + s.Address().GID().String()
+				if s.ProducerType() != smp.ProducerClassManager || s.Type() != smp.NoticeSubnetManagement || !s.IsGeneric() ||
+					s.IssuerLID() != 1 || n.IssuerGID() != mad.MakeGID(mad.DefaultPrefix, h1) {
+					d.Errorf("%s: %x", text, n)
+				}
+			}
+			list = append(list, text)
+			p.SetMethod(mad.MethodReportResp)
+			d.step(Event{Received: []mad.Datagram{*out}})
+		}
+	}
+	return list
+}
+
+func trapText(n *smp.Notice) string {
+	return map[smp.TrapNumber]string{64: "in", 65: "out", 66: "created", 67: "deleted", 128: "128", 257: "257", 129: "129"}[n.TrapNumber()]
+}
+
+func (d *desk) name(lid mad.LID) string {
+	for guid, at := range lidsOfOpenSM {
+		if at == lid {
+			return map[mad.GUID]string{h1: "h1", h2: "h2", h3: "h3", h4: "h4"}[guid]
+		}
+	}
+	return "?"
+}
+
+func (d *desk) expect(what string, want ...string) {
+	d.Helper()
+	got := d.told()
+	if len(got) != len(want) {
+		d.Errorf("%s: %q, want %q", what, got, want)
+		return
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			d.Errorf("%s: %q, want %q", what, got, want)
+			return
+		}
+	}
+}
+
+func (d *desk) subscribe(from mad.GUID) {
+	d.Helper()
+	if p := d.inform(from, everything(1), false); p.Status() != mad.StatusOK {
+		d.Fatalf("subscribe: %v", p.Status())
+	}
+}
+
+// Groups are told of to who is in their partition, when the first full member comes and
+// when the last goes.
+func TestGroupReports(t *testing.T) {
+	d := newDesk(t)
+	d.subscribe(h2)
+	d.subscribe(h4)
+	d.joined(h1, broadcast)
+	d.expect("first member", "h2 created "+broadcast.String(), "h4 created "+broadcast.String())
+	d.joined(h3, broadcast)
+	d.expect("second member")
+	j := newJoining(h3, ownGroup, 1)
+	j.rec.SetPKey(0x8001)
+	if _, st := d.member(mad.MethodSet, j); st != mad.StatusOK {
+		t.Fatal(st)
+	}
+	d.expect("group of partition 1", "h2 created "+ownGroup.String())
+	if _, st := d.member(mad.MethodDelete, j); st != mad.StatusOK {
+		t.Fatal(st)
+	}
+	d.expect("its end", "h2 deleted "+ownGroup.String())
+	d.step(Event{Reset: []mad.GUID{h1}})
+	d.expect("one member reset")
+	d.step(Event{Reset: []mad.GUID{h3}})
+	d.expect("the other reset", "h2 deleted "+broadcast.String(), "h4 deleted "+broadcast.String())
+	if _, is := d.State().Group(broadcast); !is {
+		t.Error("the well-known group has gone")
+	}
+}
+
+// without is the view without some ports.
+func without(v *view.View, gone ...mad.GUID) *view.View {
+	w, t := *v, *v.Topo
+	w.Topo = &t
+	t.EndPorts = nil
+	for _, p := range v.Topo.EndPorts {
+		keep := true
+		for _, g := range gone {
+			keep = keep && v.Topo.Ports[p].GUID != g
+		}
+		if keep {
+			t.EndPorts = append(t.EndPorts, p)
+		}
+	}
+	return &w
+}
+
+// Ports that go and come are told of to those they may talk to.
+func TestPortReports(t *testing.T) {
+	d := newDesk(t)
+	d.subscribe(h2)
+	d.subscribe(h3)
+	four := mad.MakeGID(mad.DefaultPrefix, h4).String()
+	d.step(Event{View: without(d.view, h4)})
+	d.expect("H4 goes", "h3 out "+four)
+	d.step(Event{View: d.view})
+	d.expect("H4 comes", "h3 in "+four)
+	again := *d.view
+	d.step(Event{View: &again})
+	d.expect("the same again")
+	d.step(Event{Deposed: true})
+	d.step(Event{View: without(d.view, h4)})
+	d.expect("another reign")
+}
+
+// A trap is told of to those who may talk to its issuer.
+func TestForwardedTraps(t *testing.T) {
+	d := newDesk(t)
+	d.subscribe(h2)
+	d.subscribe(h3)
+	trap := smp.Notice{}
+	trap.SetIsGeneric(true)
+	trap.SetProducerType(smp.ProducerSwitch)
+	trap.SetTrapNumber(smp.TrapLinkState)
+	trap.SetIssuerLID(2)
+	d.step(Event{Trap: &trap})
+	d.expect("128 of a switch", "h3 128")
+	trap.SetTrapNumber(smp.TrapLinkIntegrity)
+	trap.SetIssuerLID(4)
+	d.step(Event{Trap: &trap})
+	d.expect("129 of H2", "h2 129", "h3 129")
+	trap.SetIssuerLID(99)
+	d.step(Event{Trap: &trap})
+	d.expect("129 of nobody")
+	if st := d.Stats(); st.NoticesDropped != 1 || st.Notices != 2 || st.Reports != 3 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A subscriber that does not answer is tried four times; what waits for it then is
+// dropped, but not what it has asked for. Others do not wait for it.
+func TestDeadSubscriber(t *testing.T) {
+	d := newDesk(t)
+	d.subscribe(h2)
+	d.subscribe(h3)
+	one, three := gid("ff15000000000000000000000000000a"), gid("ff15000000000000000000000000000b")
+	d.joined(h3, one)
+	d.joined(h3, three)
+	count := map[mad.LID]int{}
+	for range 20 {
+		sent := d.sent
+		d.sent = nil
+		for _, out := range sent {
+			count[out.LID]++
+			if out.LID == 5 {
+				out.Packet.SetMethod(mad.MethodReportResp)
+				d.step(Event{Received: []mad.Datagram{out}})
+			}
+		}
+		d.wait(100 * time.Millisecond)
+	}
+	if count[4] != 4 || count[5] != 2 {
+		t.Errorf("%d packets to the dead one, %d to the other", count[4], count[5])
+	}
+	if st := d.Stats(); st.Unanswered != 2 || st.Waiting != 0 || d.State().Counts().Subscriptions != 2 {
+		t.Errorf("%+v, %+v", st, d.State().Counts())
+	}
+}
+
+// A Report goes where the subscriber is now.
+func TestMovedSubscriber(t *testing.T) {
+	d := newDesk(t)
+	d.subscribe(h2)
+	v := *d.view
+	base := append([]mad.LID{}, v.LIDs.Base...)
+	base[v.Topo.FindPort(h2)] = 40
+	v.LIDs = topo.NewLIDs(base, make([]uint8, len(base)))
+	d.step(Event{View: &v})
+	d.joined(h3, gid("ff15000000000000000000000000000a"))
+	if len(d.sent) != 1 || d.sent[0].LID != 40 || d.sent[0].QPN != 1 {
+		t.Errorf("sent %+v", d.sent)
+	}
+}
+
+// Ports that are gone have their grace; then what they had registered goes. What was
+// registered before this manager began has it, too.
+func TestAbsence(t *testing.T) {
+	d := newDesk(t)
+	d.subscribe(h2)
+	d.joined(h2, broadcast)
+	d.joined(h3, broadcast)
+	rec := service(7, mad.MakeGID(mad.DefaultPrefix, h2))
+	if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])); p.Status() != mad.StatusOK {
+		t.Fatal(p.Status())
+	}
+	d.told()
+	want := func(what string, members, subscriptions, services int) {
+		t.Helper()
+		if c := d.State().Counts(); c.Members != members || c.Subscriptions != subscriptions || c.Services != services {
+			t.Errorf("%s: %+v", what, c)
+		}
+	}
+	d.step(Event{View: without(d.view, h2)})
+	d.wait(4 * time.Minute)
+	d.step(Event{View: d.view})
+	d.wait(10 * time.Minute)
+	want("back in time", 2, 1, 1)
+	d.step(Event{View: without(d.view, h2)})
+	d.wait(5*time.Minute - 1)
+	want("almost too late", 2, 1, 1)
+	d.wait(1)
+	want("too late", 1, 0, 0)
+
+	reg := registry.New()
+	for c := range d.State().Changes() {
+		if err := reg.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Registrar = NewRegistrar(RegistrarConfig{Groups: d.cfg.Groups, Began: 1_000_000}, reg, new(Stats))
+	d.at = 0
+	d.step(Event{View: without(d.view, h3)})
+	want("begun again", 1, 0, 0)
+	d.wait(5 * time.Minute)
+	want("begun again, and never there", 0, 0, 0)
+}
