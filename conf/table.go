@@ -108,9 +108,9 @@ var subnetKeys = []Key{
 		Help: "time between light sweeps; 0 for none"},
 	{Name: "reassign_lids", TOML: "sweep.reassign_lids", Kind: Bool, Default: "FALSE", Reload: true, Serious: true, Effect: Acts, Long: "reassign_lids", Short: 'r',
 		Help: "give all LIDs anew in the first sweep"},
-	{Name: "force_heavy_sweep", TOML: "sweep.force_heavy", Kind: Bool, Default: "FALSE", Reload: true,
+	{Name: "force_heavy_sweep", TOML: "sweep.force_heavy", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts,
 		Help: "look at everything in every sweep"},
-	{Name: "sweep_on_trap", TOML: "sweep.on_trap", Kind: Bool, Default: "TRUE", Reload: true,
+	{Name: "sweep_on_trap", TOML: "sweep.on_trap", Kind: Bool, Default: "TRUE", Reload: true, Effect: Acts,
 		Help: "sweep when a trap 128 or 144 comes"},
 
 	{Name: "port_profile_switch_nodes", TOML: "routing.balance_switches", Kind: Bool, Default: "FALSE", Reload: true, Serious: true,

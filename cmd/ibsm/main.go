@@ -106,13 +106,14 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	defer stop()
 	events := ctl.NewRing(keptEvents)
 	logger := slog.New(ctl.Tee(lines, events))
-	asks := listen(ctx, log, logger)
+	current := newInForce(l, logger, lines, log)
+	listen(ctx, current)
 
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
-	m := &managers{conf: l, logger: logger, asks: asks, display: d}
-	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: asks, Events: events})
+	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d}
+	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
 		return err
@@ -128,7 +129,8 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 
 // managers are those that run at a port one after the other.
 type managers struct {
-	conf      *conf.Loaded
+	conf      *conf.Loaded // as it was at the start
+	current   *inForce
 	logger    *slog.Logger
 	asks      chan manager.Sweep
 	display   *display
@@ -143,7 +145,8 @@ func (m *managers) keepDumps(ctx context.Context) (end func()) {
 	if dir == "" {
 		return func() {}
 	}
-	keeper := dump.NewKeeper(dump.Dir{Path: dir, Routing: logFlagsOf(m.conf.Config)&osmlog.Routing != 0}, m.logger)
+	routing := func() bool { return m.current.lines.Flags()&osmlog.Routing != 0 }
+	keeper := dump.NewKeeper(dir, routing, m.logger)
 	m.published = keeper.Put
 	var task sync.WaitGroup
 	task.Go(func() { keeper.Run(ctx) })
@@ -202,7 +205,7 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 			return err
 		}
 	}
-	shell := &manager.Shell{Config: managerConfig(m.conf), Port: port, Logger: m.logger, Asks: m.asks,
+	shell := &manager.Shell{Config: m.current.manager(), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
 		Tell: m.tell, Published: m.published, Moved: m.display.moved}
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI
@@ -226,11 +229,12 @@ type smPort interface {
 	SetIsSM(ctx context.Context, is bool) error
 }
 
-// listen turns SIGHUP into a heavy sweep and SIGUSR1 into a fresh log file.
-func listen(ctx context.Context, log *osmlog.File, logger *slog.Logger) chan manager.Sweep {
-	asks := make(chan manager.Sweep)
+// listen has the configuration read again on SIGHUP, and the log file begun afresh on
+// SIGUSR1. SIGCONT counts as SIGHUP, as OpenSM has it: a manager that was stopped has
+// missed what happened.
+func listen(ctx context.Context, current *inForce) {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
 	go func() {
 		defer signal.Stop(signals)
 		for {
@@ -239,15 +243,11 @@ func listen(ctx context.Context, log *osmlog.File, logger *slog.Logger) chan man
 				return
 			case s := <-signals:
 				if s == syscall.SIGUSR1 {
-					reopen(log, logger)
-					continue
-				}
-				select {
-				case asks <- manager.Heavy:
-				case <-ctx.Done():
+					reopen(current.file, current.logger)
+				} else {
+					current.Reload()
 				}
 			}
 		}
 	}()
-	return asks
 }

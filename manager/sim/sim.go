@@ -68,6 +68,9 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 // Ask asks a manager for a sweep.
 func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.Event{Sweep: s}) }
 
+// Configure gives a manager a configuration that was read again.
+func (w *World) Configure(m *Manager, cfg manager.Config) { w.step(m, manager.Event{Config: &cfg}) }
+
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
 	w.step(m, manager.Event{Received: []mad.Datagram{d}})
