@@ -8,6 +8,7 @@ const (
 	asInFabric = "as in the fabric"
 	asItBears  = "as many as the fabric bears"
 	asQuick    = "as this manager thinks best"
+	atState    = "/var/lib/ibsm; none with --ibsim, --dry-run and --fabric"
 	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"
 )
 
@@ -178,6 +179,6 @@ var subnetKeys = []Key{
 		Help: "time between two looks at the master by a standby"},
 	{Name: "polling_retry_number", TOML: "election.poll_retries", Kind: U32, Default: "4", Reload: true, Effect: Acts, Unset: asQuick,
 		Help: "looks without an answer after which the master counts as dead"},
-	{Name: "honor_guid2lid_file", TOML: "election.honor_guid2lid", Kind: Bool, Default: "FALSE", Reload: true, Long: "honor_guid2lid", Short: 'x',
+	{Name: "honor_guid2lid_file", TOML: "election.honor_guid2lid", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Long: "honor_guid2lid", Short: 'x',
 		Help: "take LIDs from the file guid2lid when a standby becomes master"},
 }

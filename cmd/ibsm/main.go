@@ -16,6 +16,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/mad"
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	"ibsm/manager/control"
@@ -112,7 +113,7 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
-	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d}
+	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: newState(l, logger)}
 	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
@@ -122,6 +123,7 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	endDumps := m.keepDumps(ctx)
 	err = m.keepRunning(ctx, place)
 	endDumps()
+	m.state.close()
 	d.end()
 	logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
 	return err
@@ -136,6 +138,7 @@ type managers struct {
 	display   *display
 	published func(*view.View) // nil for nobody
 	desk      *control.Desk
+	state     *state
 }
 
 // keepDumps begins to write dump files where the options want them. End returns when
@@ -169,7 +172,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 			reason = ""
 			m.logger.Info("port is open", "port", place.String())
 			err = m.runAt(ctx, port, place.String())
-			if err == nil || isResult(err) {
+			if err == nil || isResult(err) || isRefusal(err) {
 				return err
 			}
 		}
@@ -199,6 +202,11 @@ func isResult(err error) bool {
 
 // runAt runs one manager until it ends or its port breaks.
 func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
+	if err := m.state.open(port.GUID()); err != nil {
+		port.Close()
+		m.logger.Error(err.Error()) // in the background nobody reads what is returned
+		return err
+	}
 	if !m.conf.DryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.Close()
@@ -206,7 +214,8 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 		}
 	}
 	shell := &manager.Shell{Config: m.current.manager(), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
-		Tell: m.tell, Published: m.published, Moved: m.display.moved}
+		Tell: m.tell, Published: m.publish, Moved: m.display.moved}
+	m.state.give(shell)
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI
 		ctx, cancel := context.WithCancel(ctx)
@@ -217,8 +226,17 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 	return shell.Run(ctx)
 }
 
+// publish passes on what questions are answered from.
+func (m *managers) publish(v *view.View) {
+	m.state.publish(v)
+	if m.published != nil {
+		m.published(v)
+	}
+}
+
 // tell passes on what a manager tells.
 func (m *managers) tell(a manager.Action) {
+	m.state.tell(a)
 	m.desk.Tell(a)
 	m.display.tell(a)
 }
@@ -227,6 +245,7 @@ func (m *managers) tell(a manager.Action) {
 type smPort interface {
 	txn.Port
 	SetIsSM(ctx context.Context, is bool) error
+	GUID() mad.GUID // of the port
 }
 
 // listen has the configuration read again on SIGHUP, and the log file begun afresh on

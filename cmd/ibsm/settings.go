@@ -44,6 +44,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		SAKey:         l.Uint("sa_key"),
 		Once:          l.Once,
 		DryRun:        l.DryRun,
+		HonorGUID2LID: l.Bool("honor_guid2lid_file"),
 	}
 }
 
