@@ -107,13 +107,14 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	defer stop()
 	events := ctl.NewRing(keptEvents)
 	logger := slog.New(ctl.Tee(lines, events))
-	current := newInForce(l, logger, lines, log)
+	kept := newState(l, logger)
+	current := newInForce(l, logger, lines, log, kept.keepConfiguration)
 	listen(ctx, current)
 
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
-	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: newState(l, logger)}
+	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept}
 	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {

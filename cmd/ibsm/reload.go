@@ -20,19 +20,21 @@ type inForce struct {
 	file   *osmlog.File // nil where the log is a stream
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs chan manager.Config
+	keep    func(*conf.Loaded) // is given each configuration that comes into force
 
 	mu  sync.Mutex // guards now, and is held while the file is read
 	now *conf.Loaded
 }
 
-func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File) *inForce {
-	return &inForce{logger: logger, lines: lines, file: file, configs: make(chan manager.Config, 1), now: l}
+func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, keep func(*conf.Loaded)) *inForce {
+	return &inForce{logger: logger, lines: lines, file: file, configs: make(chan manager.Config, 1), keep: keep, now: l}
 }
 
 // manager is what a manager that begins now is told.
 func (f *inForce) manager() manager.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.keep(f.now)
 	return managerConfig(f.now)
 }
 
@@ -50,6 +52,7 @@ func (f *inForce) Reload() *ctl.Reloaded {
 		f.logger.Info("there is no configuration file to be read again")
 	default:
 		f.now = next
+		f.keep(next)
 		f.keepLog(changed)
 		f.logger.Info("the configuration was read again", "file", next.ConfigFile, "changed", strings.Join(changed, ","))
 	}

@@ -63,10 +63,12 @@ type state struct {
 	port  mad.GUID        // that everything below is of; 0 while nothing is open
 	kept  *store.Contents // what the next manager begins with; nil to ask the store, where there is one
 	fresh bool            // OpenSM's file is newer than the store
-	store *store.Store    // nil without one
 	cache *cache.Keeper   // nil without one
 	tasks sync.WaitGroup
 	end   context.CancelFunc // of the store's Run
+
+	mu    sync.Mutex   // held to write store, and by others to read it
+	store *store.Store // nil without one
 }
 
 func newState(l *conf.Loaded, logger *slog.Logger) *state { return &state{conf: l, logger: logger} }
@@ -93,7 +95,6 @@ func (s *state) open(port mad.GUID) error {
 		s.close()
 		return refusal{err}
 	}
-	s.keepConfiguration(s.conf)
 	return nil
 }
 
@@ -112,10 +113,12 @@ func (s *state) openStore() (written time.Time, err error) {
 	if info, err := os.Stat(path); err == nil {
 		written = info.ModTime()
 	}
-	s.store, s.kept, err = store.Open(store.Config{Path: path, Prefix: prefix, Port: s.port, Trouble: s.trouble})
+	opened, kept, err := store.Open(store.Config{Path: path, Prefix: prefix, Port: s.port, Trouble: s.trouble})
 	if err != nil {
 		return written, err
 	}
+	s.setStore(opened)
+	s.kept = kept
 	if s.kept.Damage != nil {
 		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, clients are to register again",
 			"reason", s.kept.Damage, "set_aside", s.kept.SetAside)
@@ -123,7 +126,7 @@ func (s *state) openStore() (written time.Time, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.end = cancel
-	s.tasks.Go(func() { _ = s.store.Run(ctx) }) // what ends it is told by trouble
+	s.tasks.Go(func() { _ = opened.Run(ctx) }) // what ends it is told by trouble
 	return written, nil
 }
 
@@ -275,8 +278,10 @@ func (s *state) publish(v *view.View) {
 	}
 }
 
-// keepConfiguration keeps a configuration that is in force.
+// keepConfiguration keeps a configuration that is in force. Any goroutine may call it.
 func (s *state) keepConfiguration(l *conf.Loaded) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.store == nil {
 		return
 	}
@@ -285,19 +290,27 @@ func (s *state) keepConfiguration(l *conf.Loaded) {
 	}
 }
 
+func (s *state) setStore(opened *store.Store) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store = opened
+}
+
 // close writes what is left, and gives everything back.
 func (s *state) close() {
 	if s.cache != nil {
 		s.cache.Close()
 	}
-	if s.end != nil {
+	was := s.store
+	s.setStore(nil)
+	if was != nil {
 		s.end()
 	}
 	s.tasks.Wait()
-	if s.store != nil {
-		if err := s.store.Close(); err != nil {
+	if was != nil {
+		if err := was.Close(); err != nil {
 			s.logger.Error("the store did not end well", "reason", err)
 		}
 	}
-	*s = state{conf: s.conf, logger: s.logger}
+	s.port, s.kept, s.fresh, s.cache, s.end = 0, nil, false, nil, nil
 }
