@@ -53,7 +53,7 @@ var arrows = []arrow{
 	{from: "ctl", to: "mad conf/diag"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
 	{from: "manager/control", to: "manager ctl mad mad/smp mad/sarec mad/rmpp routing sa sweep/topo sweep/view opensm/dump"},
-	{from: "manager/sim", to: "manager mad mad/fabric mad/fabric/net sweep/store sweep/view"},
+	{from: "manager/sim", to: "manager mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},
 }
 

@@ -10,6 +10,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
@@ -27,11 +28,7 @@ type Config struct {
 	GUID mad.GUID
 	// SweepInterval is the time between light sweeps; 0 for none.
 	SweepInterval time.Duration
-	// ForceHeavy makes every sweep a heavy one.
-	ForceHeavy bool
-	// IgnoreTraps leaves changes that traps 128 and 144 tell of to the next sweep.
-	IgnoreTraps bool
-	SAKey       uint64
+	SAKey         uint64
 	// Once ends the run with the first sweep that is complete.
 	Once bool
 	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.
@@ -60,6 +57,10 @@ type Core struct {
 	table   *txn.Table
 	sweeper *sweep.Sweeper
 	elect   *elect.Machine
+	// multicast works beside the sweeper.
+	multicast        *sweep.Multicast
+	multicastTrouble string // as it was told of last
+	multicastMissed  int
 
 	now     time.Duration
 	actions []Action
@@ -108,7 +109,8 @@ type ownPort struct {
 func NewCore(cfg Config) *Core {
 	return &Core{
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
-		reign: cfg.LastReign, heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
+		multicast: sweep.NewMulticast(cfg.Sweep.Settings.MKey.Value),
+		reign:     cfg.LastReign, heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
 		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(),
 	}
 }
@@ -116,10 +118,11 @@ func NewCore(cfg Config) *Core {
 // Event is something that happened. Exactly one field is set; none means that time
 // has passed.
 type Event struct {
-	Received []mad.Datagram // only valid during Step
-	Computed *Computed      // a Job has returned
-	Sweep    Sweep          // somebody asks for a sweep
-	Config   *Config        // the configuration was read again
+	Received []mad.Datagram  // only valid during Step
+	Computed *Computed       // a Job has returned
+	Sweep    Sweep           // somebody asks for a sweep
+	Registry *registry.State // what is registered has changed
+	Grown    *sweep.Grown    // a GrowJob has returned
 }
 
 // Computed is the result of a Compute action.
@@ -188,8 +191,10 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.computed(ev.Computed.Result)
 	case ev.Sweep != NoSweep:
 		c.ask(ev.Sweep)
-	case ev.Config != nil:
-		c.reconfigure(ev.Config)
+	case ev.Registry != nil:
+		c.setRegistry(ev.Registry)
+	case ev.Grown != nil:
+		c.multicast.Grown(ev.Grown)
 	}
 	c.tell()
 	c.timers()
@@ -219,6 +224,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.nextSweep, c.nextSweep > 0)
 	earlier(c.trapDeadline())
 	earlier(c.renames.due, c.renames.due > 0)
+	earlier(c.multicast.Due(), c.multicast.Due() > 0)
 	return at, ok
 }
 
@@ -263,20 +269,24 @@ func (c *Core) pump() {
 	for !c.stopped {
 		c.observe()
 		for c.table.Room() > 0 {
-			req, ok := c.sweeper.Next()
+			req, ok := c.multicast.Next()
+			if !ok {
+				req, ok = c.sweeper.Next()
+			}
 			if !ok {
 				break
 			}
 			if !c.table.Submit(&req) {
 				o := txn.Outcome{Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled}
-				c.sweeper.Done(&o)
+				c.outcome(&o)
 			}
 		}
 		if c.table.Room() == 0 {
 			return
 		}
 		before := c.sweeper.Phase()
-		more := c.sweeper.Settle()
+		more := c.multicastOn()
+		more = c.sweeper.Settle() || more
 		switch c.sweeper.Phase() {
 		case sweep.Idle:
 			c.begin()
@@ -314,6 +324,10 @@ func (c *Core) outcome(o *txn.Outcome) {
 	default:
 		if o.Tag&tagRename == tagRename {
 			c.renamed(o)
+			return
+		}
+		if sweep.IsMulticast(o.Tag) {
+			c.multicast.Done(o)
 			return
 		}
 		c.sweeper.Done(o)

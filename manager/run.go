@@ -37,9 +37,6 @@ type Shell struct {
 	Logger *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
 	Asks <-chan Sweep
-	// Configs are configurations that were read again: of Config only what can change
-	// while a manager runs is taken. May be nil.
-	Configs <-chan Config
 	// Tell is given what is more than a line of the log: Entered, Up, Show, Planned, Keep. It
 	// may be nil, and must not block for long.
 	Tell func(Action)
@@ -105,7 +102,7 @@ func (s *Shell) Run(ctx context.Context) error {
 
 	start := time.Now()
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), grown: make(chan *sweep.Grown), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended
@@ -122,6 +119,7 @@ type loop struct {
 	gsiEnded <-chan error // why the port of QP1 has ended; nil without one
 	tasks    *sync.WaitGroup
 	results  chan *Computed
+	grown    chan *sweep.Grown
 	endJob   context.CancelFunc
 	start    time.Time
 	done     bool
@@ -154,8 +152,7 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		case ev.Computed = <-l.results:
 		case ev.Sweep = <-l.shell.Asks:
-		case cfg := <-l.shell.Configs:
-			ev.Config = &cfg
+		case ev.Grown = <-l.grown:
 		}
 		l.step(ctx, ev)
 	}
@@ -190,6 +187,15 @@ func (l *loop) act(ctx context.Context, a Action) {
 			}
 			l.results <- &Computed{a.Job.Run(ctx)}
 		})
+	case Grow:
+		l.tasks.Go(func() {
+			if g := a.Job.Run(ctx); g != nil {
+				select {
+				case l.grown <- g:
+				case <-ctx.Done():
+				}
+			}
+		})
 	case Cancel:
 		l.endJob()
 	case Publish:
@@ -197,7 +203,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 		if a.View == nil {
 			l.shell.sa.answerer.Store(nil)
 		} else {
-			l.shell.sa.answerer.Store(sa.New(a.View, nil))
+			l.shell.sa.answerer.Store(l.shell.sa.answerer.Load().WithView(a.View))
 		}
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)

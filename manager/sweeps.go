@@ -62,7 +62,6 @@ func (c *Core) periodic() {
 	case smp.Discovering:
 		c.want(true, "looking for a subnet")
 	case smp.Master:
-		c.want(c.cfg.ForceHeavy, "force_heavy_sweep asks for it")
 		c.want(c.trouble != "" || c.sweeper.Waiting() || !c.sweeper.Known(), "the last sweep was incomplete")
 		c.want(false, "")
 	}
@@ -161,6 +160,7 @@ func (c *Core) ownPortDown(silent bool) {
 	}
 	c.elect.PortDown()
 	c.sweeper.Isolate()
+	c.multicast.Abdicate()
 	c.schedule(portPoll)
 }
 
@@ -221,6 +221,7 @@ func (c *Core) abandon() {
 	c.cancel()
 	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
 	c.unpublish()
+	c.multicast.Abdicate()
 	c.refusePlan(ErrNotMaster)
 	if c.sweeper.Phase() == sweep.Computing {
 		c.abdicate = true
@@ -262,6 +263,7 @@ func (c *Core) computed(r *sweep.Computed) {
 // finish ends a heavy sweep.
 func (c *Core) finish() {
 	out := c.sweeper.Finish()
+	c.multicast.SetSubnet(out)
 	c.publish(out)
 	trouble := c.summarise(out)
 	switch {
@@ -305,7 +307,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 	own := c.elect.Info()
 	self := view.SM{GUID: own.GUID(), LID: out.LIDs.Base[out.Topo.Self], Priority: own.Priority(), State: uint8(own.SMState()), ActCount: c.actCount}
 	v := &view.View{
-		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(),
+		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), MFTs: c.multicast.MFTs(out.Topo),
 		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16},
 		SMs:    []view.SM{self},
 	}

@@ -37,6 +37,19 @@ func (a *Answerer) WithRegistry(reg *registry.State) *Answerer {
 	return &Answerer{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg)}
 }
 
+// WithView is the Answerer of another View, when the same is registered. It takes a short
+// time where the Views differ only in their multicast tables. The nil Answerer becomes
+// that of a View where nothing is registered.
+func (a *Answerer) WithView(v *view.View) *Answerer {
+	switch {
+	case a == nil:
+		return New(v, nil)
+	case a.view.Topo != v.Topo || a.view.LIDs != v.LIDs || a.view.Tables != v.Tables || a.view.Subnet != v.Subnet:
+		return New(v, a.reg)
+	}
+	return &Answerer{view: v, reg: a.reg, paths: a.paths}
+}
+
 // View is where the answers come from, but for those from Registry.
 func (a *Answerer) View() *view.View { return a.view }
 
@@ -45,7 +58,6 @@ func (a *Answerer) Registry() *registry.State { return a.reg }
 
 // request is what a handler needs to know of a request that may be answered.
 type request struct {
-	from    topo.PortIdx // of the requester
 	comps   mad.ComponentMask
 	mod     uint32 // AttributeModifier
 	trusted bool   // shows the SA's key
@@ -61,7 +73,7 @@ func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
 		return false
 	}
 	p, reply := &in.Packet, &out.Packet
-	r := a.request(in)
+	r := newRequest(p)
 	res := result{data: reply.SAData()[:]}
 	st := a.serve(p, &r, &res)
 	if st == mad.StatusOK {
@@ -91,24 +103,8 @@ func (a *Answerer) open(in, out *mad.Datagram, stats *Stats) bool {
 	return true
 }
 
-// request is a datagram that passed the gate.
-func (a *Answerer) request(in *mad.Datagram) request {
-	p := &in.Packet
-	return request{a.view.LIDs.PortOf(in.LID), p.ComponentMask(), p.AttrMod(), p.SMKey() != 0, p.SAData()}
-}
-
-// maySee reports whether the requester may know of a port: it shares a P_Key with it.
-func (a *Answerer) maySee(r *request, p topo.PortIdx) bool { return a.view.Topo.MayTalk(r.from, p) }
-
-// isIn reports whether the requester is in a partition, as member of either kind. A
-// port whose P_Keys are not known is in all.
-func (a *Answerer) isIn(r *request, k mad.PKey) bool {
-	keys := a.view.Topo.Ports[a.view.Topo.EndPort(r.from)].PKeys
-	if keys == nil {
-		return true
-	}
-	_, in := keys.Find(k)
-	return in
+func newRequest(p *mad.Packet) request {
+	return request{comps: p.ComponentMask(), mod: p.AttrMod(), trusted: p.SMKey() != 0, data: p.SAData()}
 }
 
 // gate decides whether a request is answered at all. Silence makes clients try
@@ -168,30 +164,10 @@ func (a *Answerer) records(attr mad.AttrID, r *request, res *result) bool {
 		a.nodeRecords(r, res)
 	case sarec.AttrPortInfoRecord:
 		a.portInfoRecords(r, res)
-	case sarec.AttrSLtoVLMappingTableRecord:
-		a.slToVLRecords(r, res)
-	case sarec.AttrSwitchInfoRecord:
-		a.switchInfoRecords(r, res)
-	case sarec.AttrLinearForwardingTableRecord:
-		a.lftRecords(r, res)
-	case sarec.AttrMulticastForwardingTableRecord:
-		a.mftRecords(r, res)
 	case sarec.AttrSMInfoRecord:
 		a.smInfoRecords(r, res)
 	case sarec.AttrLinkRecord:
 		a.linkRecords(r, res)
-	case sarec.AttrGUIDInfoRecord:
-		a.guidInfoRecords(r, res)
-	case sarec.AttrServiceRecord:
-		a.serviceRecords(r, res)
-	case sarec.AttrPKeyTableRecord:
-		a.pkeyTableRecords(r, res)
-	case sarec.AttrVLArbitrationTableRecord:
-		a.vlArbRecords(r, res)
-	case sarec.AttrMCMemberRecord:
-		a.mcMemberRecords(r, res)
-	case sarec.AttrInformInfoRecord:
-		a.informInfoRecords(r, res)
 	default:
 		return false
 	}

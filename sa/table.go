@@ -2,7 +2,6 @@ package sa
 
 import (
 	"context"
-	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
@@ -14,7 +13,11 @@ func IsTable(p *mad.Packet) bool {
 	if p.Method() != mad.MethodGetTable || !isSpoken(p) {
 		return false
 	}
-	return slices.Contains(tableAttrs, p.AttrID())
+	switch p.AttrID() {
+	case sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSMInfoRecord, sarec.AttrLinkRecord, sarec.AttrPathRecord:
+		return true
+	}
+	return false
 }
 
 // Table answers a GetTable: it writes the header of the reply to out, with the address
@@ -31,7 +34,7 @@ func (a *Answerer) Table(ctx context.Context, in, out *mad.Datagram, stats *Stat
 		return nil, false
 	}
 	p, reply := &in.Packet, &out.Packet
-	r := a.request(in)
+	r := newRequest(p)
 	records, size, st := a.table(ctx, p.AttrID(), &r)
 	if st == mad.StatusOK {
 		clear(reply.SAData()[:])

@@ -22,6 +22,8 @@ type Job struct {
 	memory   *Memory
 	reroute  bool // compute all routes afresh
 	now      int64
+
+	multicastTop mad.LID
 }
 
 // Computed is the outcome of a Job.
@@ -31,6 +33,8 @@ type Computed struct {
 	Tables *routing.Tables // nil when routing failed or is held back
 	Values plan.Values
 	Plan   *plan.Plan
+	// MulticastTop is the MulticastFDBTop that switches are to have; 0 as they have it.
+	MulticastTop mad.LID
 
 	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
 	Conflicts   []LIDConflict
@@ -51,7 +55,7 @@ type Computed struct {
 // gives nil.
 func (j *Job) Run(ctx context.Context) *Computed {
 	b, m := j.found.Builder, j.memory
-	out := &Computed{}
+	out := &Computed{MulticastTop: j.multicastTop}
 	for _, n := range b.KeepMissing(m.prev) {
 		out.Lost = append(out.Lost, m.prev.Nodes[n].GUID)
 	}
@@ -88,7 +92,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	}
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values,
-		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, LifeTimes: m.lifeTimes,
+		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, Told: m.told, MulticastTop: j.multicastTop,
 	})
 	return out
 }

@@ -23,9 +23,9 @@ type Memory struct {
 	silent     map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
 	resent     []tableBlock       // blocks that were sent more than once and not read since
 	refusals   plan.Refusals
-	lifeTimes  map[mad.GUID]uint8 // by switch: the LifeTimeValue it was told and did not take
-	unhealthy  map[plan.Key]bool  // ports whose links are avoided
-	babblers   map[plan.Key]bool  // ports to be disabled
+	told       map[mad.GUID]plan.Told // by switch, where it did not take its SwitchInfo whole
+	unhealthy  map[plan.Key]bool      // ports whose links are avoided
+	babblers   map[plan.Key]bool      // ports to be disabled
 	plain      map[discover.Device]bool
 	prev       *topo.Topo // as the last sweep left it
 	adopted    bool       // the routes are another manager's: mended, never improved unasked
@@ -40,8 +40,19 @@ type switchMemory struct {
 	row  []uint8    // what it was meant to hold; nil before it was routed first
 	up   portSet    // ports that the last walk found ARMED or ACTIVE
 	// failed counts the sweeps in a row after which it did not hold row.
-	failed uint8
+	failed   uint8
+	contents Contents // of its tables, since the last sweep that ended
 }
+
+// Contents says what became of the tables of a switch since the sweep before.
+type Contents uint8
+
+// Contents of tables.
+const (
+	Ours    Contents = 0 // nobody else has written them
+	Foreign Contents = 1 // another manager may have
+	Lost    Contents = 2 // the switch has been powered up
+)
 
 // maxFailed is how many sweeps in a row a switch may not take its table before the
 // routes of others no longer lead through it.
@@ -62,7 +73,7 @@ func (s *portSet) meets(o *portSet) bool {
 func NewMemory() *Memory {
 	return &Memory{
 		lids: map[mad.GUID]KeptLID{}, changed: map[mad.GUID]bool{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
-		refusals: plan.Refusals{}, lifeTimes: map[mad.GUID]uint8{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
+		refusals: plan.Refusals{}, told: map[mad.GUID]plan.Told{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
 	}
 }
 
@@ -81,7 +92,7 @@ func (m *Memory) forgetReign() {
 func (m *Memory) aside() *Memory {
 	c := *m
 	c.changed = map[mad.GUID]bool{}
-	c.lids, c.lifeTimes, c.refusals = maps.Clone(m.lids), maps.Clone(m.lifeTimes), m.refusals.Clone()
+	c.lids, c.told, c.refusals = maps.Clone(m.lids), maps.Clone(m.told), m.refusals.Clone()
 	c.switches = make(map[mad.GUID]*switchMemory, len(m.switches))
 	for guid, s := range m.switches {
 		copied := *s
@@ -131,20 +142,37 @@ func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 		if node.Missed > 0 {
 			continue
 		}
-		s := m.switches[node.GUID]
+		s, up := m.switches[node.GUID], portsUp(t, node)
+		lost := s == nil || !s.up.empty() && !s.up.meets(&up)
 		if s == nil {
 			s = &switchMemory{}
 			m.switches[node.GUID] = s
 		}
-		up := portsUp(t, node)
 		if read := tables[node.GUID]; read != nil {
 			s.held = plan.NewHeld(read.Top, read.Row, read.Missing)
 			m.adopted = m.adopted || !m.swept
-		} else if top := node.SwitchInfo.LinearFDBTop(); s.held != nil && (top == 0 || top != s.held.Top || !s.up.empty() && !s.up.meets(&up)) {
-			s.held = nil
+		} else if top := node.SwitchInfo.LinearFDBTop(); s.held != nil && (lost || top == 0 || top != s.held.Top) {
+			s.held, lost = nil, true
+		}
+		switch {
+		case lost && up.empty():
+			s.contents = Lost
+		case lost:
+			s.contents = Foreign
 		}
 		s.up = up
 	}
+}
+
+// contents tells once what became of the tables of each switch.
+func (m *Memory) contents(t *topo.Topo) []Contents {
+	all := make([]Contents, len(t.Switches))
+	for i, n := range t.Switches {
+		if s := m.switches[t.Nodes[n].GUID]; s != nil {
+			all[i], s.contents = s.contents, Ours
+		}
+	}
+	return all
 }
 
 // portsUp are the external ports of a switch that are ARMED or ACTIVE.

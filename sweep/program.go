@@ -214,6 +214,7 @@ func (p *program) arInfo(st plan.Step, info *smp.ARInfo) {
 
 func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
+	sent := p.c.Plan.SwitchSent(st)
 	node.SwitchInfo = *info
 	if st.Op != plan.SetSwitch {
 		return
@@ -221,9 +222,11 @@ func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 	if held := p.memory.switches[node.GUID].held; held != nil {
 		held.Top = info.LinearFDBTop()
 	}
-	if want := p.c.Values.LifeTimeValue; info.LifeTimeValue() != want && p.memory.lifeTimes[node.GUID] != want {
-		p.memory.lifeTimes[node.GUID] = want
-		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, []string{"LifeTimeValue"}})
+	told := plan.Told{Sent: sent, Held: *info}
+	if names := told.NotTaken(); names != nil {
+		told.After(p.memory.told[node.GUID])
+		p.memory.told[node.GUID] = told
+		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, names})
 	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top {
 		p.fail(st, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))

@@ -57,13 +57,12 @@ type Sweeper struct {
 	light   *light
 	sms     []smPort // other managers, in memory.prev
 	reroute bool
+	// multicastTop is the MulticastFDBTop that switches are to have; 0 leaves multicast alone.
+	multicastTop mad.LID
 }
 
 // New returns a Sweeper at rest that knows what is kept from before.
 func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, memory: memoryOf(cfg.Kept)} }
-
-// Configure takes another configuration, which counts from the next sweep on.
-func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
 
 // Phase is what the Sweeper is at.
 func (s *Sweeper) Phase() Phase { return s.phase }
@@ -83,6 +82,10 @@ func (s *Sweeper) Self() mad.GUID {
 	}
 	return s.walk.Self()
 }
+
+// SetMulticastTop gives all switches whose MulticastFDBTop counts another one with the next
+// heavy sweep; with 0 what they have of multicast is left alone.
+func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = true }
@@ -173,7 +176,8 @@ func (s *Sweeper) Found() *discover.Result { return s.found }
 // Job is the computation that follows a walk. now is in seconds since 1970.
 func (s *Sweeper) Job(now int64) *Job {
 	s.phase = Computing
-	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory, reroute: s.reroute, now: now}
+	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory, reroute: s.reroute, now: now,
+		multicastTop: s.multicastTop}
 	s.reroute = false
 	return j
 }
@@ -182,7 +186,8 @@ func (s *Sweeper) Job(now int64) *Job {
 // caller's alone, Drop is next, and nothing is remembered of it.
 func (s *Sweeper) Preview(reroute bool) *Job {
 	s.phase = Computing
-	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory.aside(), reroute: reroute || s.reroute}
+	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory.aside(), reroute: reroute || s.reroute,
+		multicastTop: s.multicastTop}
 }
 
 // Program begins to write what a Job computed.
@@ -198,7 +203,8 @@ type Outcome struct {
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []Failure
 	NotHeld  []NotHeld
-	Healed   bool // a switch that was bypassed has taken its table: routes may lead through it again
+	Healed   bool       // a switch that was bypassed has taken its table: routes may lead through it again
+	Contents []Contents // of switches' tables as they were found, by SwitchIdx
 }
 
 // Finish ends a heavy sweep. The Topo is as the replies left it, and is not written
@@ -206,6 +212,7 @@ type Outcome struct {
 func (s *Sweeper) Finish() *Outcome {
 	p := s.program
 	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
+	out.Contents = s.memory.contents(p.c.Topo)
 	s.memory.prev, s.memory.swept = p.c.Topo, true
 	s.sms = s.managers(p.c.Topo)
 	s.rest()

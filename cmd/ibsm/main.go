@@ -16,7 +16,6 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
-	"ibsm/mad"
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	"ibsm/manager/control"
@@ -107,15 +106,13 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	defer stop()
 	events := ctl.NewRing(keptEvents)
 	logger := slog.New(ctl.Tee(lines, events))
-	kept := newState(l, logger)
-	current := newInForce(l, logger, lines, log, kept.keepConfiguration)
-	listen(ctx, current)
+	asks := listen(ctx, log, logger)
 
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
-	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept}
-	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
+	m := &managers{conf: l, logger: logger, asks: asks, display: d}
+	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
 		return err
@@ -124,7 +121,6 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	endDumps := m.keepDumps(ctx)
 	err = m.keepRunning(ctx, place)
 	endDumps()
-	m.state.close()
 	d.end()
 	logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
 	return err
@@ -132,14 +128,12 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 
 // managers are those that run at a port one after the other.
 type managers struct {
-	conf      *conf.Loaded // as it was at the start
-	current   *inForce
+	conf      *conf.Loaded
 	logger    *slog.Logger
 	asks      chan manager.Sweep
 	display   *display
 	published func(*view.View) // nil for nobody
 	desk      *control.Desk
-	state     *state
 }
 
 // keepDumps begins to write dump files where the options want them. End returns when
@@ -149,8 +143,7 @@ func (m *managers) keepDumps(ctx context.Context) (end func()) {
 	if dir == "" {
 		return func() {}
 	}
-	routing := func() bool { return m.current.lines.Flags()&osmlog.Routing != 0 }
-	keeper := dump.NewKeeper(dir, routing, m.logger)
+	keeper := dump.NewKeeper(dump.Dir{Path: dir, Routing: logFlagsOf(m.conf.Config)&osmlog.Routing != 0}, m.logger)
 	m.published = keeper.Put
 	var task sync.WaitGroup
 	task.Go(func() { keeper.Run(ctx) })
@@ -173,7 +166,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 			reason = ""
 			m.logger.Info("port is open", "port", place.String())
 			err = m.runAt(ctx, port, place.String())
-			if err == nil || isResult(err) || isRefusal(err) {
+			if err == nil || isResult(err) {
 				return err
 			}
 		}
@@ -203,20 +196,14 @@ func isResult(err error) bool {
 
 // runAt runs one manager until it ends or its port breaks.
 func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
-	if err := m.state.open(port.GUID()); err != nil {
-		port.Close()
-		m.logger.Error(err.Error()) // in the background nobody reads what is returned
-		return err
-	}
 	if !m.conf.DryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.Close()
 			return err
 		}
 	}
-	shell := &manager.Shell{Config: m.current.manager(), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
-		Tell: m.tell, Published: m.publish, Moved: m.display.moved}
-	m.state.give(shell)
+	shell := &manager.Shell{Config: managerConfig(m.conf), Port: port, Logger: m.logger, Asks: m.asks,
+		Tell: m.tell, Published: m.published, Moved: m.display.moved}
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI
 		ctx, cancel := context.WithCancel(ctx)
@@ -227,17 +214,8 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 	return shell.Run(ctx)
 }
 
-// publish passes on what questions are answered from.
-func (m *managers) publish(v *view.View) {
-	m.state.publish(v)
-	if m.published != nil {
-		m.published(v)
-	}
-}
-
 // tell passes on what a manager tells.
 func (m *managers) tell(a manager.Action) {
-	m.state.tell(a)
 	m.desk.Tell(a)
 	m.display.tell(a)
 }
@@ -246,15 +224,13 @@ func (m *managers) tell(a manager.Action) {
 type smPort interface {
 	txn.Port
 	SetIsSM(ctx context.Context, is bool) error
-	GUID() mad.GUID // of the port
 }
 
-// listen has the configuration read again on SIGHUP, and the log file begun afresh on
-// SIGUSR1. SIGCONT counts as SIGHUP, as OpenSM has it: a manager that was stopped has
-// missed what happened.
-func listen(ctx context.Context, current *inForce) {
+// listen turns SIGHUP into a heavy sweep and SIGUSR1 into a fresh log file.
+func listen(ctx context.Context, log *osmlog.File, logger *slog.Logger) chan manager.Sweep {
+	asks := make(chan manager.Sweep)
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
 	go func() {
 		defer signal.Stop(signals)
 		for {
@@ -263,11 +239,15 @@ func listen(ctx context.Context, current *inForce) {
 				return
 			case s := <-signals:
 				if s == syscall.SIGUSR1 {
-					reopen(current.file, current.logger)
-				} else {
-					current.Reload()
+					reopen(log, logger)
+					continue
+				}
+				select {
+				case asks <- manager.Heavy:
+				case <-ctx.Done():
 				}
 			}
 		}
 	}()
+	return asks
 }

@@ -11,6 +11,8 @@ import (
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/manager"
+	"ibsm/sa/registry"
+	"ibsm/sweep"
 	"ibsm/sweep/view"
 )
 
@@ -42,11 +44,13 @@ type Manager struct {
 	// change it.
 	Heard func(received []mad.Datagram)
 
-	begun bool
-	job   *manager.Computed // result that is on its way
-	done  time.Duration
-	out   bool // a job is out
-	buf   []mad.Datagram
+	begun   bool
+	job     *manager.Computed // result that is on its way
+	done    time.Duration
+	out     bool         // a job is out
+	grown   *sweep.Grown // result of a GrowJob that is on its way
+	grownAt time.Duration
+	buf     []mad.Datagram
 }
 
 // Add puts a manager at a port. It begins with the next Run, from what is on the disk,
@@ -68,8 +72,8 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 // Ask asks a manager for a sweep.
 func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.Event{Sweep: s}) }
 
-// Configure gives a manager a configuration that was read again.
-func (w *World) Configure(m *Manager, cfg manager.Config) { w.step(m, manager.Event{Config: &cfg}) }
+// Register gives a manager another state of what is registered.
+func (w *World) Register(m *Manager, s *registry.State) { w.step(m, manager.Event{Registry: s}) }
 
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
@@ -118,6 +122,7 @@ func (w *World) next() (at time.Duration, ok bool) {
 		}
 		earlier(m.Core.Deadline())
 		earlier(m.done, m.out)
+		earlier(m.grownAt, m.grown != nil)
 		earlier(0, !m.begun || m.Station.Pending() > 0)
 	}
 	return max(at, w.Fabric.Now()), ok
@@ -140,6 +145,10 @@ func (w *World) attend(m *Manager) {
 	case m.out && m.done <= w.Fabric.Now():
 		m.out = false
 		w.step(m, manager.Event{Computed: m.job})
+	case m.grown != nil && m.grownAt <= w.Fabric.Now():
+		grown := m.grown
+		m.grown = nil
+		w.step(m, manager.Event{Grown: grown})
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.Event{})
 	}
@@ -164,6 +173,8 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.job, m.out, m.done = &manager.Computed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
 		case manager.Cancel:
 			m.job, m.done = &manager.Computed{}, w.Fabric.Now()
+		case manager.Grow:
+			m.grown, m.grownAt = a.Job.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.Publish:
 			m.View = a.View
 		case manager.Keep:

@@ -28,9 +28,10 @@ type In struct {
 	Disable   []topo.PortIdx // ports to be shut off
 	DisableAR bool
 	Refusals  Refusals
-	// LifeTimes holds, by node GUID, the LifeTimeValue that a switch was told and did
-	// not take; it is not told again.
-	LifeTimes map[mad.GUID]uint8
+	Told      map[mad.GUID]Told // by node GUID, where a switch did not take its SwitchInfo whole
+	// MulticastTop is the highest multicast LID that switches are to forward; 0 leaves to
+	// them what their SwitchInfo says of multicast.
+	MulticastTop mad.LID
 }
 
 // Plan is a sequence of stages with a barrier between them. It is owned by one
@@ -127,17 +128,6 @@ func (p *Plan) switchInfos() (steps []Step) {
 func unchanging(info *smp.SwitchInfo) smp.SwitchInfo {
 	w := *info
 	w.SetPortStateChange(false)
-	return w
-}
-
-func (p *Plan) wantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
-	w := unchanging(&p.in.Topo.Nodes[n].SwitchInfo)
-	if refused, ok := p.in.LifeTimes[p.in.Topo.Nodes[n].GUID]; !ok || refused != p.in.Values.LifeTimeValue {
-		w.SetLifeTimeValue(p.in.Values.LifeTimeValue)
-	}
-	if p.in.Tables != nil {
-		w.SetLinearFDBTop(p.in.Tables.Top)
-	}
 	return w
 }
 
@@ -402,9 +392,7 @@ func (p *Plan) Tell(st Step) string {
 	case DisableAR:
 		return where + ": turn adaptive routing off"
 	case SetSwitch:
-		w := p.wantedSwitch(port.Node)
-		return fmt.Sprintf("%s: LinearFDBTop %d -> %d, LifeTimeValue %d -> %d", where, node.SwitchInfo.LinearFDBTop(), w.LinearFDBTop(),
-			node.SwitchInfo.LifeTimeValue(), w.LifeTimeValue())
+		return where + ": " + p.tellSwitch(port.Node)
 	case SetLFT:
 		return where + ": " + p.in.Held[node.Switch].tell(p.in.Tables.LFT[node.Switch], int(st.Block))
 	case TakeDown:

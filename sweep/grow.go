@@ -1,0 +1,252 @@
+package sweep
+
+import (
+	"context"
+	"maps"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/routing/mcast"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+)
+
+// GrowJob is the part of multicast that computes: which trees change, and which blocks
+// have to be written for it. It runs outside the core, on values that nobody writes
+// meanwhile.
+type GrowJob struct {
+	topo   *topo.Topo
+	ground *mcast.Ground   // nil: to be made
+	state  *registry.State // to be grown from
+	old    *registry.State // that mfts were grown from; nil: every tree is looked at
+	mfts   *mcast.MFTs
+	held   []*mft // by SwitchIdx
+	blocks int    // of which all cells have to be known
+	left   []cellKey
+}
+
+// Grown is the outcome of a GrowJob.
+type Grown struct {
+	job       *GrowJob
+	mfts      *mcast.MFTs
+	cells     []cellKey    // that have to be written, or may have
+	moving    blockEntries // of which both old and new links might close a loop
+	unreached map[mad.LID]int
+	err       error // the proof of a tree failed
+}
+
+// Run grows the trees that changes touch. A cancelled context gives nil.
+func (j *GrowJob) Run(ctx context.Context) *Grown {
+	if j.ground == nil {
+		j.ground = mcast.NewGround(j.topo, j.use)
+	}
+	out := &Grown{job: j, unreached: map[mad.LID]int{}, moving: blockEntries{}}
+	grower := mcast.NewGrower(j.ground)
+	var changed, before []*mcast.Tree
+	for _, mlid := range j.touched() {
+		if ctx.Err() != nil {
+			return nil
+		}
+		old := j.mfts.Tree(mlid)
+		tree := j.grow(grower, mlid, old, out)
+		if tree != old && (old != nil || len(tree.Branches) > 0) {
+			changed, before = append(changed, tree), append(before, old)
+		}
+	}
+	out.mfts = j.mfts
+	if len(changed) > 0 {
+		out.mfts = j.mfts.With(changed...)
+	}
+	if j.old == nil {
+		out.cells = j.allCells(out.mfts)
+	} else {
+		out.cells = j.cellsOf(append(changed, before...))
+	}
+	j.findMoving(out)
+	return out
+}
+
+// touched are the multicast LIDs whose trees may have to change.
+func (j *GrowJob) touched() []mad.LID {
+	mlids := j.state.TouchedMLIDs(j.old)
+	if j.old != nil {
+		return mlids
+	}
+	has := map[mad.LID]bool{}
+	for _, mlid := range mlids {
+		has[mlid] = true
+	}
+	for t := range j.mfts.Trees() {
+		if !has[t.MLID] {
+			mlids = append(mlids, t.MLID)
+		}
+	}
+	return mlids
+}
+
+// use says what trees may do with the link at a port.
+func (j *GrowJob) use(p topo.PortIdx) mcast.Use {
+	port := &j.topo.Ports[p]
+	node := &j.topo.Nodes[port.Node]
+	switch {
+	case port.Unhealthy || port.Info.PortState() < smp.PortArmed || j.held[node.Switch].avoided():
+		return mcast.Shun
+	case node.Missed > 0: // it cannot be told anything, but forwards as it did
+		return mcast.Keep
+	}
+	return mcast.Extend
+}
+
+// grow grows one tree and proves it.
+func (j *GrowJob) grow(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *Grown) *mcast.Tree {
+	m := j.members(mlid)
+	tree, unreached := grower.Grow(mlid, m, old)
+	err := mcast.Check(j.topo, tree, m, unreached)
+	if err != nil {
+		tree, unreached = grower.Grow(mlid, m, nil)
+		if err = mcast.Check(j.topo, tree, m, unreached); err != nil {
+			tree, out.err = &mcast.Tree{MLID: mlid}, err
+		}
+	}
+	out.unreached[mlid] = len(unreached)
+	return tree
+}
+
+// members are the ports that use a multicast LID, of all groups that share it. Members
+// that are not in the subnet are passed over.
+func (j *GrowJob) members(mlid mad.LID) (m mcast.Members) {
+	for g := range j.state.OnMLID(mlid) {
+		for member := range j.state.Members(g.MGID) {
+			guid := member.Port.GUID()
+			p := j.topo.FindPort(guid)
+			if p == topo.None {
+				slot, found := j.state.Alias(guid)
+				if !found {
+					continue
+				}
+				if p = j.topo.FindPort(slot.Port); p == topo.None {
+					continue
+				}
+			}
+			if member.JoinState.Receives() {
+				m.Receivers = append(m.Receivers, p)
+			} else {
+				m.Senders = append(m.Senders, p)
+			}
+		}
+	}
+	return m
+}
+
+// writable reports whether a switch can be told anything.
+func (j *GrowJob) writable(s topo.SwitchIdx) bool {
+	return j.topo.Nodes[j.topo.Switches[s]].Missed == 0
+}
+
+// cellsOf are the cells in which trees have branches, and those that are left from
+// before.
+func (j *GrowJob) cellsOf(trees []*mcast.Tree) (cells []cellKey) {
+	cells = append(cells, j.left...)
+	for _, t := range trees {
+		if t == nil {
+			continue
+		}
+		for _, b := range t.Branches {
+			for position := range j.held[b.Switch].positions {
+				cells = append(cells, cellKey{b.Switch, mcast.BlockOf(t.MLID), position})
+			}
+		}
+	}
+	return sortCells(cells)
+}
+
+// allCells are all cells that do not hold what they are to hold.
+func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []cellKey) {
+	wanted := make([]map[uint16]bool, len(j.held)) // blocks with entries, by switch
+	for t := range mfts.Trees() {
+		for _, b := range t.Branches {
+			if wanted[b.Switch] == nil {
+				wanted[b.Switch] = map[uint16]bool{}
+			}
+			wanted[b.Switch][mcast.BlockOf(t.MLID)] = true
+		}
+	}
+	empty := [mad.DataSize]byte{}
+	for s, held := range j.held {
+		if !j.writable(topo.SwitchIdx(s)) {
+			continue
+		}
+		blocks := max(min(j.blocks, held.blocks), len(held.cells)/int(held.positions))
+		for block := range uint16(blocks) {
+			for position := range held.positions {
+				want := empty
+				if wanted[s][block] {
+					want = mfts.Block(topo.SwitchIdx(s), position, block)
+				}
+				if !held.at(block, position).holds(want) {
+					cells = append(cells, cellKey{topo.SwitchIdx(s), block, position})
+				}
+			}
+		}
+	}
+	return sortCells(cells)
+}
+
+// findMoving finds the multicast LIDs of which links go and others come, so that for a
+// moment, while some switches have been told and others not, a packet might go round in
+// a circle.
+func (j *GrowJob) findMoving(out *Grown) {
+	extra, missing := blockEntries{}, blockEntries{}
+	for _, c := range out.cells {
+		is, want := j.held[c.s].at(c.block, c.position).bytes(), out.mfts.Block(c.s, c.position, c.block)
+		more, less := compare(&is, &want)
+		extra[c.block] |= more
+		missing[c.block] |= less
+	}
+	masks := make([]mcast.PortMask, len(j.held))
+	for block := range maps.Keys(extra) {
+		both := extra[block] & missing[block]
+		for i := range mad.LID(mcast.BlockSize) {
+			mlid := mad.MinMulticastLID + mad.LID(block)*mcast.BlockSize + i
+			if both&(1<<i) != 0 && j.circular(mlid, out.mfts.Tree(mlid), masks) {
+				out.moving.add(mlid)
+			}
+		}
+	}
+}
+
+// circular reports whether the links that switches may hold now and those that they are
+// to hold close a circle together.
+func (j *GrowJob) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.PortMask) bool {
+	root := make([]topo.SwitchIdx, len(masks))
+	for s := range masks {
+		masks[s], root[s] = j.held[s].ports(mlid).Or(tree.Ports(topo.SwitchIdx(s))), topo.SwitchIdx(s)
+	}
+	find := func(s topo.SwitchIdx) topo.SwitchIdx {
+		for root[s] != s {
+			root[s] = root[root[s]]
+			s = root[s]
+		}
+		return s
+	}
+	for s, n := range j.topo.Switches {
+		for num := range masks[s].Ports() {
+			if num == 0 || num > j.topo.Nodes[n].NumPorts {
+				continue
+			}
+			peer := j.topo.Ports[j.topo.Port(n, num)].Peer
+			if peer == topo.None || !j.topo.IsSwitchPort(peer) {
+				continue
+			}
+			r := j.topo.SwitchOf(peer)
+			if int(r) < s && masks[r].Has(j.topo.Ports[peer].Num) {
+				continue // it was met at its other end
+			}
+			if find(topo.SwitchIdx(s)) == find(r) {
+				return true
+			}
+			root[find(topo.SwitchIdx(s))] = find(r)
+		}
+	}
+	return false
+}

@@ -1,0 +1,411 @@
+package sweep
+
+import (
+	"fmt"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/routing/mcast"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+)
+
+// Multicast brings the multicast forwarding tables of all switches to what the registry
+// asks for. It works beside the Sweeper, so that a join does not wait for a sweep: the
+// Sweeper's outcomes tell it of the subnet, and the registrar's States of the groups.
+//
+// It goes round by round. A round takes everything that has changed, grows the trees it
+// touches in a GrowJob, and writes the blocks that differ from what switches hold. Where
+// links of a tree go while others come, all that go are taken away first, on all
+// switches, and the others added then: so no packet ever meets a circle, in whatever
+// order switches are told. A switch of whose table nothing is known is read, or written
+// whole where it has just been powered up.
+//
+// A Multicast is pure and owned by one goroutine. While a GrowJob is out it is not
+// changed but for what is to be taken up when the job has returned.
+type Multicast struct {
+	mkey mad.MKey // for ports that ask for none
+	life uint16   // raised with each Abdicate: requests of another life are forgotten
+
+	subnet *subnet         // nil while this manager is not master
+	next   *subnet         // to be taken up when the round is over
+	state  *registry.State // nil: not known, and tables are left alone
+	tables map[mad.GUID]*mft
+	mfts   *mcast.MFTs     // in force, or to be; by the switches of subnet
+	grown  *registry.State // that mfts were grown from; nil: every tree is to be looked at
+	ground *mcast.Ground   // nil: to be made
+	missed map[mad.LID]int // members that trees do not reach
+
+	phase    multicastPhase
+	job      *GrowJob
+	round    *Grown
+	cells    []cellKey // to be read or written
+	at, open int
+	stuck    blockEntries // moving entries that some switch did not let go
+	trouble  map[topo.SwitchIdx]int
+	failures []Failure
+	left     []cellKey // that the last round did not bring to what they are to hold
+	backoff  time.Duration
+	retryAt  time.Duration // 0: no need
+	told     *Forwarding   // to be handed out
+	awaiting bool          // a sweep is to raise MulticastFDBTop
+}
+
+// subnet is the outcome of a sweep.
+type subnet struct {
+	topo *topo.Topo
+	held []*mft  // by SwitchIdx
+	top  mad.LID // the MulticastFDBTop that the sweep wrote; 0 none
+}
+
+type multicastPhase uint8
+
+const (
+	multicastRests multicastPhase = iota
+	multicastReads
+	multicastGrows
+	multicastRemoves
+	multicastAdds
+)
+
+// Forwarding says how far the tables of the switches have come.
+type Forwarding struct {
+	Seq      uint64    // Changes of the registry up to this one are in force
+	Failures []Failure // but for these switches
+	Missed   int       // members that no tree reaches
+	Err      error     // a tree could not be proved, and is not written
+}
+
+// maxMulticastBackoff bounds the time between rounds that try again what failed.
+const maxMulticastBackoff = 10 * time.Second
+
+// NewMulticast knows nothing. The M_Key is for ports that do not show theirs.
+func NewMulticast(mkey mad.MKey) *Multicast {
+	return &Multicast{mkey: mkey, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{}}
+}
+
+// SetRegistry says what is registered now.
+func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
+
+// SetSubnet says what a heavy sweep has left. Its indexes are the ones that count when
+// the round under way is over.
+func (m *Multicast) SetSubnet(out *Outcome) {
+	m.next = &subnet{topo: out.Topo, top: out.MulticastTop}
+	for s, n := range out.Topo.Switches {
+		node := &out.Topo.Nodes[n]
+		t := m.tables[node.GUID]
+		if t == nil || out.Contents[s] != Ours || t.positions != mcast.Positions(node.NumPorts) {
+			// A new value: the one that a job may be reading stays as it is.
+			t = newMFT(node)
+			t.forget(out.Contents[s] == Foreign)
+			m.tables[node.GUID] = t
+		}
+		m.next.held = append(m.next.held, t)
+	}
+}
+
+// Abdicate forgets all that another manager may change, and what is under way. A
+// GrowJob that is out is not waited for, nor is any request.
+func (m *Multicast) Abdicate() {
+	*m = Multicast{mkey: m.mkey, life: m.life + 1, state: m.state, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{}}
+}
+
+// MFTs are the tables in force, by the switches of a Topo that SetSubnet was told of.
+func (m *Multicast) MFTs(t *topo.Topo) *mcast.MFTs {
+	if m.subnet == nil {
+		return nil
+	}
+	return m.mfts.Remap(m.subnet.topo, t)
+}
+
+// Top is the MulticastFDBTop that switches need for the groups there are: the end of
+// twice as many blocks each time it grows, so that it seldom does. 0 while no registry is
+// known.
+func (m *Multicast) Top() mad.LID {
+	if m.state == nil {
+		return 0
+	}
+	blocks := 1
+	for top := m.state.TopMLID(); top != 0 && blocks <= int(mcast.BlockOf(top)); {
+		blocks *= 2
+	}
+	return mad.MinMulticastLID + mad.LID(blocks*mcast.BlockSize-1)
+}
+
+// Due is when a round is to be tried again; 0 for never.
+func (m *Multicast) Due() time.Duration {
+	if m.phase != multicastRests {
+		return 0
+	}
+	return m.retryAt
+}
+
+// Settle goes on as far as it can without an answer; it is to be called when Next has
+// nothing. It returns a job that is to be run, whose result Grown takes, and what has
+// come of a round that is over. More reports that Next may have something again.
+func (m *Multicast) Settle(now time.Duration) (job *GrowJob, told *Forwarding, more bool) {
+	if m.open > 0 || m.phase == multicastGrows || m.pending() {
+		return nil, nil, false
+	}
+	switch m.phase {
+	case multicastReads:
+		m.phase = multicastRests
+	case multicastRemoves:
+		m.phase, m.at = multicastAdds, 0
+		if m.next == nil {
+			return nil, nil, true
+		}
+		m.finish(now)
+	case multicastAdds:
+		m.finish(now)
+	}
+	told, m.told = m.told, nil
+	job, more = m.begin(now)
+	return job, told, more
+}
+
+// pending reports whether cells are still to be asked or told about. A round ends early
+// when the subnet has changed under it.
+func (m *Multicast) pending() bool {
+	return m.phase != multicastRests && m.next == nil && m.at < len(m.cells)
+}
+
+// begin starts a round if there is anything to be done.
+func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
+	if m.next != nil {
+		m.mfts = m.MFTs(m.next.topo)
+		m.subnet, m.next = m.next, nil
+		m.grown, m.ground, m.left = nil, nil, nil
+		m.awaiting = m.awaiting && m.subnet.top < m.Top()
+	}
+	if m.subnet == nil || m.state == nil {
+		return nil, false
+	}
+	retry := m.retryAt != 0 && m.retryAt <= now
+	if m.grown == m.state && !retry {
+		return nil, false
+	}
+	if m.read() {
+		return nil, true
+	}
+	m.retryAt = 0
+	m.job = &GrowJob{topo: m.subnet.topo, ground: m.ground, state: m.state, old: m.grown, mfts: m.mfts,
+		held: m.subnet.held, blocks: m.blocks(), left: m.left}
+	m.phase = multicastGrows
+	return m.job, false
+}
+
+// blocks is the number of blocks that are kept in order on every switch.
+func (m *Multicast) blocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
+
+// read begins to read the tables that somebody else may have written, if there are any.
+func (m *Multicast) read() bool {
+	m.cells, m.at = nil, 0
+	for s, t := range m.subnet.held {
+		if !t.foreign || m.subnet.topo.Nodes[m.subnet.topo.Switches[s]].Missed > 0 {
+			continue
+		}
+		t.foreign = false
+		for block := range uint16(min(m.blocks(), t.blocks)) {
+			for position := range t.positions {
+				m.cells = append(m.cells, cellKey{topo.SwitchIdx(s), block, position})
+			}
+		}
+	}
+	if len(m.cells) == 0 {
+		return false
+	}
+	m.phase, m.trouble = multicastReads, map[topo.SwitchIdx]int{}
+	sortCells(m.cells)
+	return true
+}
+
+// Grown takes the result of a GrowJob. That of a job which is not waited for any more is
+// of no account.
+func (m *Multicast) Grown(g *Grown) {
+	if g == nil || g.job != m.job || m.phase != multicastGrows {
+		return
+	}
+	m.ground, m.job = g.job.ground, nil
+	m.phase, m.at, m.cells = multicastRemoves, 0, g.cells
+	m.round, m.stuck, m.trouble, m.failures = g, blockEntries{}, map[topo.SwitchIdx]int{}, nil
+	if m.next == nil {
+		m.mfts, m.grown = g.mfts, g.job.state
+		for mlid, n := range g.unreached {
+			if m.missed[mlid] = n; n == 0 {
+				delete(m.missed, mlid)
+			}
+		}
+	}
+}
+
+// finish ends a round that wrote.
+func (m *Multicast) finish(now time.Duration) {
+	m.phase = multicastRests
+	if m.next != nil {
+		return // all is looked at again
+	}
+	m.left = nil
+	for _, c := range m.cells {
+		if !m.subnet.held[c.s].at(c.block, c.position).holds(m.mfts.Block(c.s, c.position, c.block)) && m.answers(c.s) {
+			m.left = append(m.left, c)
+		}
+	}
+	seq := m.grown.Seq()
+	m.judge()
+	if len(m.left) > 0 {
+		m.backoff = min(max(2*m.backoff, time.Second), maxMulticastBackoff)
+		m.retryAt = now + m.backoff
+	} else {
+		m.backoff = 0
+	}
+	if m.awaiting = m.awaiting || m.Short(); !m.awaiting {
+		m.told = &Forwarding{Seq: seq, Failures: m.failures, Err: m.round.err}
+		for _, n := range m.missed {
+			m.told.Missed += n
+		}
+	}
+	m.round, m.cells = nil, nil
+}
+
+// judge counts the rounds in which switches failed. When trees are to be grown around
+// one, or need not be any more, every tree is looked at again.
+func (m *Multicast) judge() {
+	wrote := map[topo.SwitchIdx]bool{}
+	for _, c := range m.cells {
+		wrote[c.s] = true
+	}
+	for s := range wrote {
+		t := m.subnet.held[s]
+		before := t.avoided()
+		if m.trouble[s] > 0 {
+			t.failed = min(t.failed+1, maxFailedMFT)
+		} else if m.answers(s) {
+			t.failed = 0
+		}
+		if t.avoided() != before {
+			m.ground, m.grown = nil, nil
+		}
+	}
+}
+
+// Short reports whether a sweep has yet to raise the MulticastFDBTop of some switch.
+func (m *Multicast) Short() bool {
+	if m.subnet == nil || m.subnet.top >= m.Top() {
+		return false
+	}
+	for _, n := range m.subnet.topo.Switches {
+		if hasMulticastTop(m.subnet.topo, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasMulticastTop reports whether a switch forwards only up to its MulticastFDBTop.
+func hasMulticastTop(t *topo.Topo, n topo.NodeIdx) bool {
+	return t.Ports[t.Nodes[n].First].Info.CapabilityMask().Has(smp.IsMulticastFDBTopSupported)
+}
+
+func (m *Multicast) answers(s topo.SwitchIdx) bool {
+	return m.subnet.topo.Nodes[m.subnet.topo.Switches[s]].Missed == 0
+}
+
+// Next is the next request to make; ok is false when there is none now. Each must be
+// answered by Done.
+func (m *Multicast) Next() (req txn.Request, ok bool) {
+	for m.phase != multicastGrows && m.pending() {
+		c := m.cells[m.at]
+		m.at++
+		if !m.answers(c.s) || m.trouble[c.s] >= maxNodeTimeOuts || m.phase == multicastAdds && m.trouble[c.s] > 0 {
+			continue
+		}
+		if req, ok = m.request(c); ok {
+			m.open++
+			return req, true
+		}
+	}
+	return req, false
+}
+
+// request asks or tells a switch about a cell; ok is false when it holds what it is to
+// hold.
+func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
+	n := m.subnet.topo.Switches[c.s]
+	node := &m.subnet.topo.Nodes[n]
+	req = txn.Request{
+		Class: mad.ClassDirected, Route: node.Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
+		Mod: smp.MFTMod(c.position, c.block), MKey: m.subnet.topo.Ports[node.First].Info.MKey(), Node: int32(n),
+		Tag: tagMulticast | uint64(m.life)<<32 | uint64(uint32(c.s)),
+	}
+	if req.MKey == 0 {
+		req.MKey = m.mkey
+	}
+	if m.phase == multicastReads {
+		return req, true
+	}
+	req.Method, req.Data = mad.MethodSet, m.value(c)
+	return req, !m.subnet.held[c.s].at(c.block, c.position).holds(req.Data)
+}
+
+// tagMulticast marks the requests of a Multicast.
+const tagMulticast = 1 << 62
+
+// IsMulticast reports whether the outcome of a request is a Multicast's.
+func IsMulticast(tag uint64) bool { return tag>>62 == tagMulticast>>62 }
+
+// value is what a cell is told in this phase. First a tree that moves loses the links that
+// go; it does not get those that come where some switch has not let go.
+func (m *Multicast) value(c cellKey) [mad.DataSize]byte {
+	want := m.mfts.Block(c.s, c.position, c.block)
+	kept := m.round.moving[c.block]
+	if m.phase == multicastAdds {
+		kept = m.stuck[c.block]
+	}
+	if kept == 0 {
+		return want
+	}
+	return blend(kept, common(m.subnet.held[c.s].at(c.block, c.position).bytes(), want), want)
+}
+
+// Done takes the outcome of a request.
+func (m *Multicast) Done(o *txn.Outcome) {
+	if uint16(o.Tag>>32) != m.life {
+		return
+	}
+	m.open--
+	c := cellKey{topo.SwitchIdx(uint32(o.Tag)), uint16(o.Mod & 0x1ff), uint8(o.Mod >> 28)}
+	held := m.subnet.held[c.s]
+	good := o.Result == txn.Replied && o.Status == mad.StatusOK
+	switch {
+	case m.phase == multicastReads && good:
+		held.set(c.block, c.position, o.Data, true)
+	case m.phase == multicastReads:
+		m.trouble[c.s]++
+	case good && o.Data == m.value(c):
+		held.set(c.block, c.position, o.Data, true)
+	case o.Result == txn.Replied && !good:
+		m.fail(c, fmt.Sprintf("refused: %v", o.Status))
+	case good:
+		m.fail(c, "not held as it was set")
+		held.doubt(c.block, c.position, o.Data)
+	default:
+		m.fail(c, "no answer")
+	}
+}
+
+// fail notes that a switch may not hold what it was told.
+func (m *Multicast) fail(c cellKey, reason string) {
+	held := m.subnet.held[c.s]
+	sent := m.value(c)
+	if m.phase == multicastRemoves {
+		m.stuck[c.block] |= m.round.moving[c.block]
+	}
+	held.doubt(c.block, c.position, sent)
+	m.trouble[c.s]++
+	node := &m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]]
+	m.failures = append(m.failures, Failure{Node: node.GUID, Desc: node.Desc.String(),
+		Reason: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})
+}
