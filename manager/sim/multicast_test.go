@@ -262,4 +262,3 @@ func TestMulticastEverywhere(t *testing.T) {
 		})
 	}
 }
-
