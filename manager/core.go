@@ -87,6 +87,7 @@ type Core struct {
 	polledAt  mad.Route
 	own       ownPort
 	actCount  uint32
+	overflows map[string]bool           // partition tables that are too small, as told
 	known     map[discover.Finding]bool // findings of the last walk; true when told
 	traps     traps
 	renames   renames
@@ -123,6 +124,8 @@ type Event struct {
 	Sweep    Sweep           // somebody asks for a sweep
 	Registry *registry.State // what is registered has changed
 	Grown    *sweep.Grown    // a GrowJob has returned
+	// Partitions is another policy, which is applied at once.
+	Partitions *sweep.Partitions
 }
 
 // Computed is the result of a Compute action.
@@ -189,6 +192,9 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		}
 	case ev.Computed != nil:
 		c.computed(ev.Computed.Result)
+	case ev.Partitions != nil:
+		c.sweeper.Partition(*ev.Partitions)
+		c.wantQuick("other partitions")
 	case ev.Sweep != NoSweep:
 		c.ask(ev.Sweep)
 	case ev.Registry != nil:

@@ -81,6 +81,19 @@ func (c *Core) findings(found *discover.Result) {
 	c.known = now
 }
 
+// tellOverflows tells of ports that cannot hold all their P_Keys, each once as long as it
+// lasts.
+func (c *Core) tellOverflows(r *sweep.Computed) {
+	now := map[string]bool{}
+	for _, o := range r.Partitions.Overflows {
+		text := r.Partitions.Tell(o, r.Topo)
+		if now[text] = true; !c.overflows[text] {
+			c.log(erro, text)
+		}
+	}
+	c.overflows = now
+}
+
 // report tells what a Job came to before anything is written.
 func (c *Core) report(r *sweep.Computed) {
 	for _, guid := range r.Lost {
@@ -101,6 +114,7 @@ func (c *Core) report(r *sweep.Computed) {
 	if r.Err != nil {
 		c.log(erro, r.Err.Error())
 	}
+	c.tellOverflows(r)
 	if r.Unused {
 		c.log(warn, "links were added, but the routes are another manager's and stay as they are; ask for a reroute to use them")
 	}

@@ -307,7 +307,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 	own := c.elect.Info()
 	self := view.SM{GUID: own.GUID(), LID: out.LIDs.Base[out.Topo.Self], Priority: own.Priority(), State: uint8(own.SMState()), ActCount: c.actCount}
 	v := &view.View{
-		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), MFTs: c.multicast.MFTs(out.Topo),
+		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, MFTs: c.multicast.MFTs(out.Topo),
 		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16},
 		SMs:    []view.SM{self},
 	}
@@ -383,7 +383,7 @@ func troubles(out *sweep.Outcome) string {
 	}
 	if out.Found.TimedOut > 0 {
 		for _, f := range out.Found.Findings {
-			if f.Kind == discover.Unresponsive || f.Kind == discover.Incomplete {
+			if f.Kind == discover.Unresponsive || f.Kind == discover.Incomplete || f.Kind == discover.UnreadPKeys {
 				all = append(all, f.String())
 			}
 		}

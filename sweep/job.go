@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/verify"
 	"ibsm/sweep/discover"
@@ -20,6 +21,7 @@ type Job struct {
 	settings Settings
 	engine   routing.Engine
 	memory   *Memory
+	parts    Partitions
 	reroute  bool // compute all routes afresh
 	now      int64
 
@@ -35,6 +37,8 @@ type Computed struct {
 	Plan   *plan.Plan
 	// MulticastTop is the MulticastFDBTop that switches are to have; 0 as they have it.
 	MulticastTop mad.LID
+	// Partitions are the partition tables that ports are to hold.
+	Partitions *partitions.Tables
 
 	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
 	Conflicts   []LIDConflict
@@ -86,12 +90,13 @@ func (j *Job) Run(ctx context.Context) *Computed {
 			out.held[s] = known.held
 		}
 	}
+	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, m.pkeys.indexes)
 	j.route(ctx, out, reserved)
 	if ctx.Err() != nil {
 		return nil
 	}
 	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values,
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values, Partitions: out.Partitions,
 		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, Told: m.told, MulticastTop: j.multicastTop,
 	})
 	return out

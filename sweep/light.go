@@ -13,7 +13,7 @@ import (
 // light is the question whether anything has changed: one SwitchInfo for each
 // switch, a PortInfo of our own port and of what may have come to life behind
 // silent ports, a NodeDescription where it is missing, the SMInfo of other managers,
-// and the table blocks that were sent more than once: a copy that was long on its way
+// and the blocks of forwarding and partition tables that were sent more than once: a copy that was long on its way
 // may have put an older one back.
 type light struct {
 	t        *topo.Topo
@@ -38,7 +38,7 @@ type SMReply struct {
 type ask struct {
 	attr  mad.AttrID
 	port  topo.PortIdx
-	block uint16 // of a forwarding table
+	block uint16 // of a table
 	out   bool   // one hop beyond the port
 }
 
@@ -61,7 +61,12 @@ func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []smPort) *light {
 			l.asks = append(l.asks, ask{attr: smp.AttrLinearForwardingTable, port: t.Nodes[n].First, block: b.block})
 		}
 	}
-	m.resent = nil
+	for _, b := range m.pkeys.resent {
+		if n := t.FindNode(b.port.Node); n != topo.None && b.port.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.port.Port)) {
+			l.asks = append(l.asks, ask{attr: smp.AttrPKeyTable, port: t.Port(n, b.port.Port), block: b.block})
+		}
+	}
+	m.resent, m.pkeys.resent = nil, nil
 	for i := range t.Nodes {
 		node := &t.Nodes[i]
 		if node.Desc == (smp.NodeDescription{}) && node.Missed == 0 {
@@ -100,10 +105,13 @@ func (l *light) next() (req txn.Request, ok bool) {
 		switch {
 		case a.out:
 			req.Route, ok = l.t.Nodes[port.Node].Route.Then(port.Num)
-		case a.attr == smp.AttrPortInfo || a.attr == smp.AttrSMInfo:
+		case a.attr == smp.AttrPortInfo || a.attr == smp.AttrSMInfo || a.attr == smp.AttrPKeyTable:
 			req.Route, ok = l.t.RouteTo(a.port)
 		default:
 			req.Route, ok = l.t.Nodes[port.Node].Route, true
+		}
+		if a.attr == smp.AttrPKeyTable && l.t.Nodes[port.Node].Type == mad.Switch {
+			req.Mod = smp.PKeyTableMod(port.Num, a.block)
 		}
 		if a.attr == smp.AttrPortInfo {
 			req.Mod = smp.PortInfoMod(port.Num, !l.t.Nodes[port.Node].PlainSpeeds)
@@ -136,6 +144,10 @@ func (l *light) done(o *txn.Outcome) {
 	case smp.AttrLinearForwardingTable:
 		if ok && l.memory.contradicts(node.GUID, int(o.Mod), o.Data[:]) {
 			l.need(false, "switch %v %q holds an old block of its forwarding table", node.GUID, node.Desc)
+		}
+	case smp.AttrPKeyTable:
+		if ok && l.memory.contradictsPKeys(topo.PortIdx(uint32(o.Tag)), o.Mod, (*smp.PKeyTable)(&o.Data)) {
+			l.need(false, "port %d of node %v %q holds an old block of its P_Key table", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeInfo:
 		if ok {

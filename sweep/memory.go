@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
@@ -26,6 +27,7 @@ type Memory struct {
 	told       map[mad.GUID]plan.Told // by switch, where it did not take its SwitchInfo whole
 	unhealthy  map[plan.Key]bool      // ports whose links are avoided
 	babblers   map[plan.Key]bool      // ports to be disabled
+	pkeys      pkeyMemory
 	plain      map[discover.Device]bool
 	prev       *topo.Topo // as the last sweep left it
 	adopted    bool       // the routes are another manager's: mended, never improved unasked
@@ -74,6 +76,7 @@ func NewMemory() *Memory {
 	return &Memory{
 		lids: map[mad.GUID]KeptLID{}, changed: map[mad.GUID]bool{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
 		refusals: plan.Refusals{}, told: map[mad.GUID]plan.Told{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
+		pkeys: pkeyMemory{indexes: partitions.Indexes{}, doubted: map[plan.Key]bool{}},
 	}
 }
 
@@ -85,6 +88,7 @@ func (m *Memory) forgetReign() {
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
 	m.prev, m.adopted, m.swept, m.resent = nil, false, false, nil
+	m.pkeys.forgetReign()
 }
 
 // aside is a copy for a Job that is only to be looked at: what it learns is forgotten
@@ -93,6 +97,7 @@ func (m *Memory) aside() *Memory {
 	c := *m
 	c.changed = map[mad.GUID]bool{}
 	c.lids, c.told, c.refusals = maps.Clone(m.lids), maps.Clone(m.told), m.refusals.Clone()
+	c.pkeys.indexes = maps.Clone(m.pkeys.indexes)
 	c.switches = make(map[mad.GUID]*switchMemory, len(m.switches))
 	for guid, s := range m.switches {
 		copied := *s

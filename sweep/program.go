@@ -42,6 +42,7 @@ type program struct {
 	sets     map[mad.AttrID]int
 	failures []Failure
 	notHeld  []NotHeld
+	held     bool // no P_Key is taken away in this sweep
 }
 
 // NotHeld is a port that acknowledges fields without keeping them.
@@ -59,6 +60,7 @@ func newProgram(c *Computed, m *Memory) *program {
 
 // enter prepares a stage.
 func (p *program) enter() {
+	p.holdRemovals()
 	p.c.Plan.Becoming(func(s topo.SwitchIdx, h *plan.Held) {
 		p.memory.switches[p.c.Topo.Nodes[p.c.Topo.Switches[s]].GUID].held = h
 	})
@@ -93,7 +95,11 @@ func (p *program) next() (txn.Request, bool) {
 		if !ok {
 			return txn.Request{}, false
 		}
-		if p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts || p.unready(st) {
+		if p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts {
+			p.skipPKeys(st)
+			continue
+		}
+		if p.unready(st) {
 			continue
 		}
 		set, ok := p.c.Plan.Set(st)
@@ -131,6 +137,12 @@ func (p *program) finished() bool {
 func (p *program) unready(st plan.Step) bool {
 	if st.Op != plan.Arm && st.Op != plan.Activate {
 		return false
+	}
+	if why := p.c.Plan.Excluded(st.Port); why != "" {
+		if st.Op == plan.Arm {
+			p.fail(st, "left in INIT: "+why)
+		}
+		return true
 	}
 	n := p.c.Topo.Ports[st.Port].Node
 	if p.c.Topo.Nodes[n].Switch == topo.None || p.routed(n) {
@@ -180,6 +192,9 @@ func (p *program) fail(st plan.Step, reason string) {
 func (p *program) done(o *txn.Outcome) {
 	p.open--
 	st := stepOf(o.Tag)
+	if o.Attr == smp.AttrPKeyTable && (o.Result != txn.Replied || o.Status != mad.StatusOK) {
+		p.c.Plan.PKeysFailed(st)
+	}
 	if o.Result != txn.Replied {
 		p.timeOuts[p.c.Topo.Ports[st.Port].Node]++
 		p.fail(st, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
@@ -194,6 +209,8 @@ func (p *program) done(o *txn.Outcome) {
 		p.switchInfo(st, (*smp.SwitchInfo)(&o.Data))
 	case o.Attr == smp.AttrLinearForwardingTable:
 		p.lft(st, o)
+	case o.Attr == smp.AttrPKeyTable:
+		p.pkeys(st, o)
 	case o.Attr == smp.AttrARInfo:
 		p.arInfo(st, (*smp.ARInfo)(&o.Data))
 	}

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
@@ -21,10 +22,18 @@ import (
 // Config of a Sweeper.
 type Config struct {
 	Settings      Settings
+	Partitions    Partitions
 	Engine        routing.Engine
 	EngineName    string
 	IgnoreOtherSM bool
 	Kept          Kept
+}
+
+// Partitions are who may talk to whom, and how that becomes tables. A nil Policy leaves
+// the fabric's partitions as they are.
+type Partitions struct {
+	Policy   *partitions.Policy
+	Settings partitions.Settings
 }
 
 // Phase is what a Sweeper is at.
@@ -90,6 +99,9 @@ func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = true }
 
+// Partition gives the next heavy sweep another policy.
+func (s *Sweeper) Partition(p Partitions) { s.cfg.Partitions = p }
+
 // Walk begins a heavy sweep. master allows what only the master of a subnet may do
 // before it has decided anything: clear PortStateChange. quick believes the previous
 // walk about switches that report no change.
@@ -98,6 +110,7 @@ func (s *Sweeper) Walk(master, quick bool) {
 	s.walk = discover.New(discover.Config{
 		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Clear: master, Quick: quick,
 		MKey: s.cfg.Settings.MKey.Value, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		Enforced: s.cfg.Partitions.enforced(), Doubted: s.memory.pkeys.doubts,
 	})
 }
 
@@ -176,7 +189,7 @@ func (s *Sweeper) Found() *discover.Result { return s.found }
 // Job is the computation that follows a walk. now is in seconds since 1970.
 func (s *Sweeper) Job(now int64) *Job {
 	s.phase = Computing
-	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory, reroute: s.reroute, now: now,
+	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, memory: s.memory, reroute: s.reroute, now: now,
 		multicastTop: s.multicastTop}
 	s.reroute = false
 	return j
@@ -186,7 +199,7 @@ func (s *Sweeper) Job(now int64) *Job {
 // caller's alone, Drop is next, and nothing is remembered of it.
 func (s *Sweeper) Preview(reroute bool) *Job {
 	s.phase = Computing
-	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, memory: s.memory.aside(), reroute: reroute || s.reroute,
+	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, memory: s.memory.aside(), reroute: reroute || s.reroute,
 		multicastTop: s.multicastTop}
 }
 
@@ -213,6 +226,7 @@ func (s *Sweeper) Finish() *Outcome {
 	p := s.program
 	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
 	out.Contents = s.memory.contents(p.c.Topo)
+	s.memory.pkeys.tally(p.held)
 	s.memory.prev, s.memory.swept = p.c.Topo, true
 	s.sms = s.managers(p.c.Topo)
 	s.rest()

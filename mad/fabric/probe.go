@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"math/bits"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/fabric/net"
@@ -10,7 +11,7 @@ import (
 // Probe sends one data packet from an end port to a LID, now and at once, as a
 // queue pair with that partition and service level would: through the forwarding
 // tables, port states, partition enforcement and lanes as they are. The P_Key goes
-// out with the membership that the sender's table has. It appends the hops that the
+// out with the membership that the sender's table has, the one asked for if it has both. It appends the hops that the
 // packet took to hops, and says how it ended; the last hop is the one that was left
 // when the packet was lost.
 //
@@ -31,8 +32,11 @@ func (f *Fabric) Probe(from net.End, dlid mad.LID, pkey mad.PKey, sl uint8, hops
 	return t.hops, why
 }
 
-// held is the entry of the port's partition table with k's base.
+// held is the entry k of the port's partition table, or else the first with k's base.
 func (p *port) held(k mad.PKey) (mad.PKey, bool) {
+	if p.tables != nil && slices.Contains(p.tables.pkeys, k) && k.Valid() {
+		return k, true
+	}
 	for i := 0; p.tables == nil && i == 0 || p.tables != nil && i < max(1, len(p.tables.pkeys)); i++ {
 		if e := p.pkeyAt(i); e.Valid() && e.Base() == k.Base() {
 			return e, true

@@ -75,6 +75,11 @@ func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.Event{Sweep
 // Register gives a manager another state of what is registered.
 func (w *World) Register(m *Manager, s *registry.State) { w.step(m, manager.Event{Registry: s}) }
 
+// Partition gives a manager another policy.
+func (w *World) Partition(m *Manager, p sweep.Partitions) {
+	w.step(m, manager.Event{Partitions: &p})
+}
+
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
 	w.step(m, manager.Event{Received: []mad.Datagram{d}})

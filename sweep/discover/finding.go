@@ -31,6 +31,7 @@ const (
 	TooMany                                  // more nodes or ports than a subnet can have
 	Refused                                  // a Get that was answered with an error
 	RefusedPKeys                             // the same, of a partition table: it is left alone
+	UnreadPKeys                              // a partition table of which a part did not come
 	Incomplete                               // a node that answered, but not enough of it; left out
 	OneSided                                 // a cable found from one end, while the port at the other says it has no link
 )
@@ -59,6 +60,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to answer: %v", f.Port, f.GUID, f.Route, f.Status)
 	case RefusedPKeys:
 		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to show its P_Key table: %v; it is left alone", f.Port, f.GUID, f.Route, f.Status)
+	case UnreadPKeys:
+		return fmt.Sprintf("port %d of node %v (directed route %v) did not show its whole P_Key table", f.Port, f.GUID, f.Route)
 	case Incomplete:
 		return fmt.Sprintf("node %v (directed route %v) left out: it did not answer all that is needed", f.GUID, f.Route)
 	case OneSided:

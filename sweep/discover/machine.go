@@ -42,6 +42,9 @@ type Config struct {
 	IgnoreOtherSM bool
 	// Enforced says that switches enforce partitions: their tables are read, too.
 	Enforced bool
+	// Doubted tells the ports, by node GUID and number, that may hold another
+	// partition table than Prev says. Nil for none.
+	Doubted func(node mad.GUID, port uint8) bool
 }
 
 // Device names a product: quirks are remembered by it.
@@ -114,6 +117,9 @@ func New(cfg Config) *Machine {
 	}
 	if cfg.Top == nil {
 		cfg.Top = func(mad.GUID) (mad.LID, bool) { return 0, false }
+	}
+	if cfg.Doubted == nil {
+		cfg.Doubted = func(mad.GUID, uint8) bool { return false }
 	}
 	b := topo.NewBuilder()
 	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}}

@@ -57,7 +57,7 @@ func (m *Machine) recallPKeys(e topo.End) bool {
 		return false
 	}
 	was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, e.Port)]
-	if was.PKeys == nil || m.cfg.Prev.Nodes[old].Missed > 0 {
+	if was.PKeys == nil || m.cfg.Prev.Nodes[old].Missed > 0 || m.cfg.Doubted(node.GUID, e.Port) {
 		return false
 	}
 	if node.Type == mad.Switch && e.Port == 0 {
@@ -67,7 +67,7 @@ func (m *Machine) recallPKeys(e topo.End) bool {
 	} else if info.PortState() < smp.PortArmed || was.Info.PortState() < smp.PortArmed {
 		return false
 	}
-	m.b.SetPKeys(e, was.PKeys)
+	m.b.SetPKeys(e, m.tables.Same(was.PKeys))
 	return true
 }
 
@@ -81,16 +81,19 @@ func (m *Machine) pkeys(it item, o *txn.Outcome, ok bool) {
 		}
 	} else if !r.failed {
 		r.failed = true
+		node := m.b.Node(r.at.Node)
+		f := Finding{Kind: UnreadPKeys, GUID: node.GUID, Port: r.at.Port, Route: node.Route}
 		if o.Result == txn.Replied {
-			node := m.b.Node(r.at.Node)
-			m.report(Finding{Kind: RefusedPKeys, GUID: node.GUID, Port: r.at.Port, Route: node.Route, Status: o.Status})
+			f.Kind, f.Status = RefusedPKeys, o.Status
 		}
+		m.report(f)
 	}
 	if r.left--; r.left > 0 {
 		return
 	}
 	if !r.failed {
-		m.b.SetPKeys(r.at, m.tables.Of(r.keys, m.pkeysBefore(r.at)))
+		size := m.b.Node(r.at.Node).PKeyTableSize(r.at.Port)
+		m.b.SetPKeys(r.at, m.tables.Of(r.keys[:size], m.pkeysBefore(r.at)))
 	}
 	r.keys = nil
 }

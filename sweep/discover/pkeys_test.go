@@ -127,7 +127,11 @@ func TestPKeysNotRead(t *testing.T) {
 			}
 		}
 		r := w.walk(New(Config{}))
-		if refused != (len(r.Findings) == 1 && r.Findings[0].Kind == RefusedPKeys) || (r.TimedOut == 1) == refused {
+		kind := UnreadPKeys
+		if refused {
+			kind = RefusedPKeys
+		}
+		if len(r.Findings) != 1 || r.Findings[0].Kind != kind || (r.TimedOut == 1) == refused {
 			t.Errorf("refused %v: findings %v, %d timed out", refused, r.Findings, r.TimedOut)
 		}
 		unknown := 0

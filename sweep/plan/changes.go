@@ -28,6 +28,8 @@ func changes(is, w *smp.PortInfo) (out []string) {
 	field("OperationalVLs", is.OperationalVLs(), w.OperationalVLs())
 	field("HOQLife", is.HOQLife(), w.HOQLife())
 	field("VLStallCount", is.VLStallCount(), w.VLStallCount())
+	field("PartitionEnforcementInbound", is.PartitionEnforcementInbound(), w.PartitionEnforcementInbound())
+	field("PartitionEnforcementOutbound", is.PartitionEnforcementOutbound(), w.PartitionEnforcementOutbound())
 	field("LocalPhyErrors", is.LocalPhyErrors(), w.LocalPhyErrors())
 	field("OverrunErrors", is.OverrunErrors(), w.OverrunErrors())
 	if is.MKey() != w.MKey() {

@@ -1,7 +1,7 @@
 // Package plan is the difference between what the subnet should hold and what it
 // holds, as steps in an order that never lets data pass over a table that is not
-// programmed: tables first, then LIDs and link parameters together with ARMED,
-// then ACTIVE. Nothing is written that is already there.
+// programmed: forwarding and partition tables first, then LIDs and link parameters
+// together with ARMED, then ACTIVE. Nothing is written that is already there.
 package plan
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/sweep/topo"
 )
@@ -22,6 +23,8 @@ type In struct {
 	Tables *routing.Tables // nil: routes are left alone
 	Held   []*Held         // by SwitchIdx; nil for a switch of which nothing is known
 	Values Values
+	// Partitions are the partition tables; nil leaves them alone.
+	Partitions *partitions.Tables
 	// Ports that are to be taken down, because nothing has answered behind them
 	// for long.
 	Dead      []topo.PortIdx
@@ -42,6 +45,7 @@ type Plan struct {
 	at     int // stage
 	next   int // step within it
 	block  int // within the tables stage, of the step
+	waves  pkeyWaves
 }
 
 // stage is a list of steps; the tables stage is only a list of switches, whose
@@ -62,6 +66,8 @@ const (
 	DisableAR                 // ARInfo: turn adaptive routing off
 	SetSwitch                 // SwitchInfo: LinearFDBTop and LifeTimeValue
 	SetLFT                    // one block of LinearForwardingTable
+	AddPKeys                  // one block of P_KeyTable: what is new, beside what is there
+	SetPKeys                  // the same block as it is to be
 	SetPort                   // PortInfo: LID and parameters, no change of state
 	Arm                       // PortInfo: the same, and INIT to ARMED
 	Activate                  // PortInfo: ARMED to ACTIVE
@@ -72,23 +78,39 @@ const (
 // Step is one Set.
 type Step struct {
 	Op    Op
-	Block uint16 // SetLFT
+	Block uint16 // SetLFT, AddPKeys, SetPKeys
 	Port  topo.PortIdx
 }
 
 // New compares and makes the plan.
 func New(in In) *Plan {
 	p := &Plan{in: in}
+	p.pkeys()
+	w := &p.waves
+	opens, ports := p.ports()
 	p.stages = []stage{
 		{steps: p.prepare()},
 		{steps: p.switchInfos()},
 		p.tables(),
+		opening: {steps: opens},
+		{steps: w.addSwitch},
+		{steps: w.addHost},
+		removing: {steps: w.removeSwitch},
+		{steps: w.removeHost},
+		{steps: w.lastSwitch},
+		{steps: w.lastHost},
 		{steps: p.own()},
-		{steps: p.ports()},
+		{steps: ports},
 		{steps: p.activations()},
 	}
 	return p
 }
+
+// Stages of partition tables: the first of all, and the first that takes keys away.
+const (
+	opening  = 3
+	removing = 6
+)
 
 // port0 is the step of a switch as a whole.
 func (p *Plan) port0(op Op, s topo.SwitchIdx) Step {
@@ -154,9 +176,15 @@ func (p *Plan) own() []Step {
 	return p.portStep(nil, p.in.Topo.Self, false)
 }
 
-func (p *Plan) ports() (steps []Step) {
+// ports are the steps of all ports but our own, and apart from them those that stop
+// checking P_Keys.
+func (p *Plan) ports() (opens, steps []Step) {
 	for i := range p.in.Topo.Ports {
-		steps = p.portStep(steps, topo.PortIdx(i), true)
+		if i := topo.PortIdx(i); p.opens(i) && !p.arms(i) {
+			opens = p.portStep(opens, i, true)
+		} else {
+			steps = p.portStep(steps, i, true)
+		}
 	}
 	for _, i := range p.in.Dead {
 		steps = append(steps, Step{Op: TakeDown, Port: i})
@@ -164,7 +192,7 @@ func (p *Plan) ports() (steps []Step) {
 	for _, i := range p.in.Disable {
 		steps = append(steps, Step{Op: ShutOff, Port: i})
 	}
-	return steps
+	return opens, steps
 }
 
 // portStep appends what a port needs short of ACTIVE. Without arm only LID and
@@ -332,6 +360,12 @@ func (p *Plan) Set(st Step) (set Set, ok bool) {
 	case SetLFT:
 		set.Attr, set.Mod = smp.AttrLinearForwardingTable, uint32(st.Block)
 		copy(set.Data[:], p.in.Tables.LFT[node.Switch][int(st.Block)*routing.BlockSize:])
+	case AddPKeys, SetPKeys:
+		set.Attr, set.Mod = smp.AttrPKeyTable, smp.PKeyTableMod(0, st.Block)
+		if node.Type == mad.Switch {
+			set.Mod = smp.PKeyTableMod(port.Num, st.Block)
+		}
+		set.Data, ok = p.pkeyData(st)
 	default:
 		set.Attr, set.Mod = smp.AttrPortInfo, smp.PortInfoMod(port.Num, !node.PlainSpeeds)
 		set.Data, ok = p.portData(st)
@@ -395,6 +429,8 @@ func (p *Plan) Tell(st Step) string {
 		return where + ": " + p.tellSwitch(port.Node)
 	case SetLFT:
 		return where + ": " + p.in.Held[node.Switch].tell(p.in.Tables.LFT[node.Switch], int(st.Block))
+	case AddPKeys, SetPKeys:
+		return where + ": " + p.tellPKeys(st)
 	case TakeDown:
 		return where + ": take the link down, nothing answers behind it"
 	case ShutOff:

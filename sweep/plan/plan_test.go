@@ -13,7 +13,7 @@ import (
 
 // ops is what is done where, in order: "Arm 0x30:2".
 func (s *subnet) ops(steps []Step) (out []string) {
-	names := map[Op]string{ClearChange: "clear", DisableAR: "noAR", SetSwitch: "switch", SetLFT: "lft", SetPort: "set",
+	names := map[Op]string{ClearChange: "clear", DisableAR: "noAR", SetSwitch: "switch", SetLFT: "lft", AddPKeys: "add", SetPKeys: "keys", SetPort: "set",
 		Arm: "arm", Activate: "activate", TakeDown: "down", ShutOff: "off"}
 	for _, st := range steps {
 		p := &s.Ports[st.Port]
@@ -22,14 +22,17 @@ func (s *subnet) ops(steps []Step) (out []string) {
 	return out
 }
 
-// all are the steps of a plan by stage, without carrying them out.
+// all are the steps of a plan by stage, without carrying them out. The stages of
+// partition tables are left out where the plan is of none.
 func (s *subnet) all(p *Plan) (out [][]string) {
 	for more := true; more; more = p.Advance() {
 		var steps []Step
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
 			steps = append(steps, st)
 		}
-		out = append(out, s.ops(steps))
+		if s.in.Partitions != nil || p.at < opening || p.at > opening+6 {
+			out = append(out, s.ops(steps))
+		}
 	}
 	p.Rewind()
 	return out

@@ -33,6 +33,9 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	if port.Peer != topo.None {
 		p.link(i, &w)
 	}
+	if node.Type == mad.Switch {
+		p.checks(i, &w)
+	}
 	return w
 }
 
@@ -95,6 +98,8 @@ var managed = func() (m smp.PortInfo) {
 	m.SetOverrunErrors(0xff)
 	m.SetHOQLife(0xff)
 	m.SetVLStallCount(0xff)
+	m.SetPartitionEnforcementInbound(true)
+	m.SetPartitionEnforcementOutbound(true)
 	return m
 }()
 

@@ -167,7 +167,7 @@ func TestManaged(t *testing.T) {
 		{"LinkWidthEnabled", false, func(p *smp.PortInfo) { p.SetLinkWidthEnabled(3) }},
 		{"MTUCap", false, func(p *smp.PortInfo) { p.SetMTUCap(5) }},
 		{"VLCap", false, func(p *smp.PortInfo) { p.SetVLCap(4) }},
-		{"enforcement", false, func(p *smp.PortInfo) { p.SetPartitionEnforcementInbound(true) }},
+		{"enforcement", true, func(p *smp.PortInfo) { p.SetPartitionEnforcementInbound(true) }},
 		{"VLHighLimit", false, func(p *smp.PortInfo) { p.SetVLHighLimit(1) }},
 		{"ClientReregister", false, func(p *smp.PortInfo) { p.SetClientReregister(true) }},
 		{"M_KeyViolations", false, func(p *smp.PortInfo) { p.SetMKeyViolations(1) }},

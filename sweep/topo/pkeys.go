@@ -107,8 +107,8 @@ func (t *PKeyTable) Common(o *PKeyTable) (entry mad.PKey, ok bool) {
 	return 0, false
 }
 
-// equal reports whether the table has the entries.
-func (t *PKeyTable) equal(keys []mad.PKey) bool { return t != nil && slices.Equal(t.keys, keys) }
+// Equal reports whether two tables have the same entries. Neither may be nil.
+func (t *PKeyTable) Equal(o *PKeyTable) bool { return t == o || slices.Equal(t.keys, o.keys) }
 
 // PKeyTableSize is the number of entries of a port's partition table: PartitionCap of
 // the node for ports that own a LID, PartitionEnforcementCap for external ports of a
@@ -150,7 +150,21 @@ func (t *Topo) EndPort(p PortIdx) PortIdx {
 // one goroutine.
 type PKeyTables struct {
 	made map[string]*PKeyTable
+	same map[*PKeyTable]*PKeyTable
 	key  []byte
+}
+
+// Same is the one table that is equal to was, which may be was itself.
+func (m *PKeyTables) Same(was *PKeyTable) *PKeyTable {
+	t := m.same[was]
+	if t == nil {
+		if m.same == nil {
+			m.same = map[*PKeyTable]*PKeyTable{}
+		}
+		t = m.Of(was.keys, was)
+		m.same[was] = t
+	}
+	return t
 }
 
 // Of is the table with the entries, was if that has them. It does not keep the slice.
@@ -167,7 +181,7 @@ func (m *PKeyTables) Of(keys []mad.PKey, was *PKeyTable) *PKeyTable {
 	}
 	t := m.made[string(m.key)]
 	if t == nil {
-		if t = was; !was.equal(keys) {
+		if t = was; was == nil || !slices.Equal(was.keys, keys) {
 			t = NewPKeyTable(slices.Clone(keys))
 		}
 		m.made[string(m.key)] = t

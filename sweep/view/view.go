@@ -4,6 +4,7 @@ package view
 
 import (
 	"ibsm/mad"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/mcast"
 	"ibsm/sweep/topo"
@@ -17,8 +18,11 @@ type View struct {
 	LIDs   *topo.LIDs
 	Tables *routing.Tables
 	MFTs   *mcast.MFTs // by the switches of Topo; nil while no multicast is forwarded
-	Subnet Subnet
-	SMs    []SM // this manager first, then others by port GUID
+	// Partitions are the partition tables that ports are to hold; what they do hold is
+	// in Topo.
+	Partitions *partitions.Tables
+	Subnet     Subnet
+	SMs        []SM // this manager first, then others by port GUID
 }
 
 // Subnet holds the settings that answers repeat.

@@ -1,0 +1,255 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/partitions"
+	"ibsm/sweep"
+)
+
+// tenants is a fabric whose partitions change, and what they are to be.
+type tenants struct {
+	*bed
+	rng      *rand.Rand
+	m        *watched
+	settings partitions.Settings
+	policy   *partitions.Policy
+	keys     map[net.End][]mad.PKey // what the policy means, by port; 0 is the first
+	before   map[net.End][]mad.PKey // the same of the policy before
+	watching bool                   // each Set is followed by probes
+	probes   int
+}
+
+// meaning is what a policy says of each end port that is there: its keys, the one for
+// index 0 first. It is another program than the manager's.
+func (b *tenants) meaning(p *partitions.Policy) map[net.End][]mad.PKey {
+	out := map[net.End][]mad.PKey{}
+	for at := range b.Fabric.EndPorts() {
+		typ := b.Fabric.NodeType(at.Node)
+		var first mad.PKey
+		for i := range p.Partitions {
+			part := &p.Partitions[i]
+			var last *partitions.Member
+			for j := range part.Members {
+				m := &part.Members[j]
+				if m.Who == partitions.All || m.Who == partitions.AllCAs && typ == mad.CA || m.Who == partitions.AllSwitches && typ == mad.Switch ||
+					m.Who == partitions.Self && at == b.m.Station.At() || m.Who == partitions.OnePort && m.Port == b.Fabric.PortGUID(at) {
+					last = m
+				}
+			}
+			if last == nil {
+				continue
+			}
+			key := part.Key
+			if last.Membership != partitions.Limited {
+				key |= mad.FullMember
+			}
+			out[at] = append(out[at], key)
+			if last.Membership == partitions.Both && b.settings.AllowBoth {
+				out[at] = append(out[at], part.Key)
+			}
+			if last.Index0 && first == 0 || part.Key == partitions.DefaultKey && first == 0 {
+				first = key
+			}
+		}
+		i := slices.Index(out[at], first)
+		out[at][0], out[at][i] = out[at][i], out[at][0]
+	}
+	return out
+}
+
+// share are the bases by which two ports may talk.
+func share(a, b []mad.PKey) (bases []mad.PKey) {
+	for _, k := range a {
+		for _, l := range b {
+			if k.Matches(l) {
+				bases = append(bases, k.Base())
+			}
+		}
+	}
+	return bases
+}
+
+// someone is a random policy: some partitions with random members.
+func (b *tenants) someone() *partitions.Policy {
+	p := partitions.Closed()
+	if b.rng.IntN(3) == 0 {
+		p = partitions.Default()
+	}
+	var guids []mad.GUID
+	for at := range b.Fabric.EndPorts() {
+		if b.Fabric.NodeType(at.Node) == mad.CA {
+			guids = append(guids, b.Fabric.PortGUID(at))
+		}
+	}
+	for range 1 + b.rng.IntN(3) {
+		key := mad.PKey(1 + b.rng.IntN(5)) // few, so that they come back
+		if p.Find(key) != nil {
+			continue
+		}
+		part := partitions.Partition{Key: key, Name: fmt.Sprintf("tenant %d", key)}
+		for _, g := range guids {
+			if b.rng.IntN(2) == 0 {
+				part.Members = append(part.Members, partitions.Member{Who: partitions.OnePort, Port: g,
+					Membership: pick(b.rng, partitions.Full, partitions.Full, partitions.Limited, partitions.Both)})
+			}
+		}
+		p.Partitions = append(p.Partitions, part)
+	}
+	return p
+}
+
+// newTenants brings a fabric up under a policy. caps are the entries of hosts' tables and
+// of switches' external ports.
+func newTenants(t *testing.T, seed uint64, spec string, settings partitions.Settings, host, external uint16) *tenants {
+	b := &tenants{rng: rand.New(rand.NewPCG(seed, 257)), settings: settings}
+	b.bed = newBed(t, generate(t, spec), fabric.Config{
+		Seed: seed, TrainTime: 5 * time.Millisecond,
+		Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+			if c.PartitionEnforcementCap = 0; n.Type == mad.Switch {
+				c.PartitionEnforcementCap = external
+			} else {
+				c.PartitionCap = host
+			}
+		},
+		OnSet: func(s fabric.Set) {
+			if b.watching && s.Attr != smp.AttrLinearForwardingTable && s.Attr != smp.AttrSwitchInfo {
+				b.talk()
+			}
+		},
+	})
+	b.m = b.add(firstHost(b.net), minhopConfig())
+	t.Cleanup(b.m.dump)
+	b.policy = b.someone()
+	b.Partition(b.m.Manager, sweep.Partitions{Policy: b.policy, Settings: settings})
+	b.pass(20 * time.Second)
+	b.keys = b.meaning(b.policy)
+	return b
+}
+
+// hosts are the ports of adapters whose links are up.
+func (b *tenants) hosts() (ports []net.End) {
+	for _, at := range b.endPorts() {
+		if b.Fabric.NodeType(at.Node) == mad.CA {
+			ports = append(ports, at)
+		}
+	}
+	return ports
+}
+
+// reaches sends a data packet with a key.
+func (b *tenants) reaches(from, to net.End, key mad.PKey) bool {
+	pi := b.Fabric.PortInfo(to)
+	_, end := b.Fabric.Probe(from, pi.LID(), key|mad.FullMember, 0, nil)
+	b.probes++
+	return end == fabric.Delivered
+}
+
+// talk tests that each pair that may talk by the policy before and by the one that comes
+// can do so now.
+func (b *tenants) talk() {
+	for _, from := range b.hosts() {
+		for _, to := range b.hosts() {
+			was, will := share(b.before[from], b.before[to]), share(b.keys[from], b.keys[to])
+			if from == to || len(was) == 0 || len(will) == 0 || b.Failed() {
+				continue
+			}
+			if !slices.ContainsFunc(append(was, will...), func(k mad.PKey) bool { return b.reaches(from, to, k) }) {
+				b.Errorf("%v and %v shared %v, are to share %v, and cannot talk now: they hold %v and %v", from, to, was, will, b.Fabric.PKeys(from), b.Fabric.PKeys(to))
+			}
+		}
+	}
+}
+
+// judgeTables holds every table against the policy, and against the one before it.
+func (b *tenants) judgeTables(held map[net.End][]mad.PKey) {
+	b.Helper()
+	for _, at := range b.endPorts() {
+		got, want := b.Fabric.PKeys(at), b.keys[at]
+		entries := slices.DeleteFunc(slices.Clone(got), func(k mad.PKey) bool { return k == 0 })
+		slices.Sort(entries)
+		sorted := slices.Sorted(slices.Values(want))
+		if !slices.Equal(entries, sorted) || got[0] != want[0] {
+			b.Errorf("%v holds %v, want %v with %v first", at, got, want, want[0])
+		}
+		for i, k := range held[at] {
+			if j := slices.Index(got, k); k.Valid() && j >= 0 && j != i && i != 0 && j != 0 {
+				b.Errorf("%v of %v moved from index %d to %d", k, at, i, j)
+			}
+		}
+	}
+}
+
+// judgePaths tests that a packet arrives where the ports share its key, and nowhere else.
+func (b *tenants) judgePaths() {
+	b.Helper()
+	for _, from := range b.hosts() {
+		for _, to := range b.hosts() {
+			may := share(b.keys[from], b.keys[to])
+			for base := mad.PKey(1); base <= 6 && from != to; base++ {
+				if base == 6 {
+					base = partitions.DefaultKey
+				}
+				if got := b.reaches(from, to, base); got != slices.Contains(may, base) {
+					b.Errorf("%v from %v to %v arrives: %v; they hold %v and %v", base, from, to, got, b.keys[from], b.keys[to])
+				}
+			}
+		}
+	}
+}
+
+// tables are those of all end ports.
+func (b *tenants) tables() map[net.End][]mad.PKey {
+	out := map[net.End][]mad.PKey{}
+	for at := range b.Fabric.EndPorts() {
+		out[at] = b.Fabric.PKeys(at)
+	}
+	return out
+}
+
+// TestPartitions changes policies at random, with probes after every single Set.
+func TestPartitions(t *testing.T) {
+	for _, seed := range seeds(t) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			defer repeat(t, seed)
+			settings := partitions.Settings{
+				Enforce:   partitions.Enforcement(seed % 4),
+				AllowBoth: seed%3 == 0, ForgetIndexes: seed%5 == 0,
+			}
+			b := newTenants(t, seed, "fattree:k=4,levels=2", settings, pick[uint16](rand.New(rand.NewPCG(seed, 1)), 16, 33, 64), []uint16{0, 12, 64}[seed%3])
+			b.judgeTables(nil)
+			for range 8 {
+				if b.judgePaths(); t.Failed() {
+					return
+				}
+				held := b.tables()
+				b.before, b.policy = b.keys, b.someone()
+				b.keys = b.meaning(b.policy)
+				b.watching = true
+				b.Partition(b.m.Manager, sweep.Partitions{Policy: b.policy, Settings: settings})
+				b.pass(5 * time.Second)
+				b.watching = false
+				b.judgeTables(held)
+				b.mustBeSettled()
+			}
+		})
+	}
+}
+
+// mustBeSettled: another sweep finds nothing to write.
+func (b *tenants) mustBeSettled() {
+	b.Helper()
+	before := b.sets()
+	if b.m.sweep(manager.Heavy); b.sets() != before {
+		b.Errorf("%d Sets in a further sweep", b.sets()-before)
+	}
+}

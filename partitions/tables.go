@@ -1,0 +1,324 @@
+package partitions
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ibsm/mad"
+	"ibsm/sweep/topo"
+)
+
+// Enforcement is where switches check the P_Keys of packets to and from adapters and
+// routers (part_enforce).
+type Enforcement uint8
+
+// The zero value is OpenSM's default.
+const (
+	EnforceBoth Enforcement = iota
+	EnforceIn
+	EnforceOut
+	EnforceOff
+)
+
+// String is the word of opensm.conf.
+func (e Enforcement) String() string {
+	switch e {
+	case EnforceBoth:
+		return "both"
+	case EnforceIn:
+		return "in"
+	case EnforceOut:
+		return "out"
+	}
+	return "off"
+}
+
+// Settings say how a Policy becomes tables.
+type Settings struct {
+	Enforce       Enforcement
+	AllowBoth     bool // Both means two keys rather than a full one (allow_both_pkeys)
+	ForgetIndexes bool // the index of a key that was removed is free for any other (keep_pkey_indexes FALSE)
+}
+
+// Port names an end port by its GUID, or an external port of a switch by the switch's
+// and its number.
+type Port struct {
+	GUID mad.GUID
+	Num  uint8 // of external ports
+}
+
+// Indexes remember, for ports that have lost keys, at which index each was. The caller
+// keeps them from one Compile to the next.
+type Indexes map[Port]*topo.PKeyTable
+
+// Checking is what an external port of a switch is to do about P_Keys.
+type Checking uint8
+
+// What a port does about P_Keys.
+const (
+	LeaveAsIs Checking = iota // as it does now
+	Unchecked
+	Checked // as Settings.Enforce says
+)
+
+// Tables are the partition tables that a subnet is to hold. They are not written once
+// made.
+type Tables struct {
+	Policy    *Policy // nil where nobody chose one
+	Settings  Settings
+	Want      []*topo.PKeyTable // by PortIdx; nil for a table that is left alone
+	Checking  []Checking        // by PortIdx, of external ports
+	Overflows []Overflow
+	Unknown   []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
+}
+
+// Overflow is a port that cannot hold all the keys it is to have.
+type Overflow struct {
+	Port topo.PortIdx
+	Size int        // entries that it has
+	Left []mad.PKey // keys that found no room; of an external port all, since nothing is cut there
+}
+
+// compiler is a Compile under way.
+type compiler struct {
+	*Tables
+	t       *topo.Topo
+	seen    Indexes
+	members [][]member // by PortIdx, of end ports
+	tables  topo.PKeyTables
+	scratch scratch
+}
+
+// member is a key that a port is to have.
+type member struct {
+	key    mad.PKey // with its membership
+	index0 bool
+}
+
+// Compile makes of a Policy the tables of a subnet, whose Topo has the tables as they
+// are. A key that stays keeps its index; one that comes goes where it was before, if it
+// was, else behind all that ever were, else into a hole. Index 0 belongs to the key that
+// asks for it, else to the default partition.
+//
+// A nil Policy leaves what stands: only a port without a single key becomes a full member
+// of the default partition. remembered is written to.
+func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes) *Tables {
+	c := &compiler{
+		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)), Checking: make([]Checking, len(t.Ports))},
+		t:      t, seen: remembered, members: make([][]member, len(t.Ports)),
+	}
+	if policy == nil {
+		c.fill()
+		return c.Tables
+	}
+	c.join()
+	for _, p := range t.EndPorts {
+		c.endPort(p)
+	}
+	for p := range t.Ports {
+		if t.IsSwitchPort(topo.PortIdx(p)) && t.Ports[p].Peer != topo.None {
+			c.external(topo.PortIdx(p))
+		}
+	}
+	return c.Tables
+}
+
+// fill gives ports that are in no partition the default one.
+func (c *compiler) fill() {
+	var full *topo.PKeyTable
+	for _, p := range c.t.EndPorts {
+		if held := c.t.Ports[p].PKeys; held != nil && len(held.Keys()) == 0 {
+			if full == nil {
+				full = topo.NewPKeyTable([]mad.PKey{mad.DefaultPKey})
+			}
+			c.Want[p] = full
+		}
+	}
+}
+
+// inTableOrder is the order in which OpenSM gives keys that are new their indexes: that
+// of the numbers with their octets swapped.
+func inTableOrder(a, b *Partition) int {
+	return cmp.Compare(a.Key<<8|a.Key>>8, b.Key<<8|b.Key>>8)
+}
+
+// join finds the members of each partition.
+func (c *compiler) join() {
+	order := make([]*Partition, len(c.Policy.Partitions))
+	for i := range order {
+		order[i] = &c.Policy.Partitions[i]
+	}
+	slices.SortStableFunc(order, inTableOrder)
+	last := make([]*Member, len(c.t.Ports)) // that names the port
+	var named []topo.PortIdx
+	for _, part := range order {
+		named = named[:0]
+		for i := range part.Members {
+			for _, p := range c.who(&part.Members[i]) {
+				if last[p] == nil {
+					named = append(named, p)
+				}
+				last[p] = &part.Members[i]
+			}
+		}
+		for _, p := range named {
+			c.enter(p, part.Key, last[p])
+			last[p] = nil
+		}
+	}
+}
+
+// who are the end ports that a Member names and that are there.
+func (c *compiler) who(m *Member) []topo.PortIdx {
+	s := &c.scratch
+	switch m.Who {
+	case OnePort:
+		s.one[0] = c.t.FindPort(m.Port)
+	case Self:
+		s.one[0] = c.t.Self
+	case All:
+		return c.t.EndPorts
+	case AllCAs:
+		return c.ofType(mad.CA)
+	case AllSwitches:
+		return c.ofType(mad.Switch)
+	case AllRouters:
+		return c.ofType(mad.Router)
+	default:
+		return nil
+	}
+	if s.one[0] == topo.None {
+		return nil
+	}
+	return s.one[:]
+}
+
+// ofType are the end ports of nodes of a type.
+func (c *compiler) ofType(typ mad.NodeType) []topo.PortIdx {
+	s := &c.scratch
+	if s.ofType == nil {
+		s.ofType = map[mad.NodeType][]topo.PortIdx{}
+		for _, p := range c.t.EndPorts {
+			node := &c.t.Nodes[c.t.Ports[p].Node]
+			s.ofType[node.Type] = append(s.ofType[node.Type], p)
+		}
+	}
+	return s.ofType[typ]
+}
+
+// enter notes a port's membership.
+func (c *compiler) enter(p topo.PortIdx, key mad.PKey, m *Member) {
+	if m.Membership != Limited {
+		c.members[p] = append(c.members[p], member{key | mad.FullMember, m.Index0})
+	}
+	if m.Membership == Limited || m.Membership == Both && c.Settings.AllowBoth {
+		c.members[p] = append(c.members[p], member{key, m.Index0 && m.Membership == Limited})
+	}
+}
+
+// endPort decides the table of a port that has a LID.
+func (c *compiler) endPort(p topo.PortIdx) {
+	port := &c.t.Ports[p]
+	if port.PKeys == nil {
+		c.Unknown = append(c.Unknown, p)
+		return
+	}
+	at := place{
+		port: Port{GUID: port.GUID}, held: port.PKeys, size: c.t.Nodes[port.Node].PKeyTableSize(port.Num), forget: c.Settings.ForgetIndexes,
+	}
+	for _, m := range c.members[p] {
+		at.want = append(at.want, m.key)
+		if m.index0 && at.first == 0 {
+			at.first = m.key
+		}
+	}
+	for _, m := range c.members[p] {
+		if at.first == 0 && m.key.Base() == DefaultKey {
+			at.first = m.key
+		}
+	}
+	c.settle(p, &at)
+}
+
+// external decides the table of a switch's port and whether it checks: it lets pass what
+// the adapter or router behind it may send or take, as that is to be. Its keys are those
+// of full members, unlike OpenSM's: a packet that a limited member sends carries the
+// limited key, which matches no other limited key (IBA 10.9.3), and would not come in.
+// Between switches nothing is checked.
+func (c *compiler) external(p topo.PortIdx) {
+	port := &c.t.Ports[p]
+	node := &c.t.Nodes[port.Node]
+	size := node.PKeyTableSize(port.Num)
+	switch {
+	case size == 0:
+		return
+	case c.t.IsSwitchPort(port.Peer) || c.Settings.Enforce == EnforceOff:
+		c.Checking[p] = Unchecked
+		return
+	case port.PKeys == nil:
+		return
+	}
+	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
+	for _, m := range c.members[port.Peer] {
+		if k := m.key | mad.FullMember; !slices.Contains(at.want, k) {
+			at.want = append(at.want, k)
+		}
+	}
+	if len(at.want) > size {
+		c.Overflows = append(c.Overflows, Overflow{p, size, at.want})
+		c.Checking[p] = Unchecked
+		return
+	}
+	c.Checking[p] = Checked
+	c.settle(p, &at)
+}
+
+// settle gives each key of a place its index.
+func (c *compiler) settle(p topo.PortIdx, at *place) {
+	at.ever = c.seen[at.port]
+	if at.settled() {
+		c.Want[p] = at.held
+		return
+	}
+	table, left := at.assign(&c.scratch)
+	c.Want[p] = c.tables.Of(table, at.held)
+	if len(left) > 0 {
+		c.Overflows = append(c.Overflows, Overflow{p, at.size, left})
+	}
+	if at.forget {
+		return
+	}
+	if ever := c.tables.Of(at.outlived(table), at.ever); ever != c.Want[p] {
+		c.seen[at.port] = ever
+	} else {
+		delete(c.seen, at.port)
+	}
+}
+
+// Name is the key with the name of its partition, for a message.
+func (p *Policy) Name(key mad.PKey) string {
+	if p != nil {
+		if part := p.Find(key); part != nil && part.Name != "" {
+			return fmt.Sprintf("%v (%s)", key, part.Name)
+		}
+	}
+	return key.String()
+}
+
+// Tell says what became of an Overflow, and what to do.
+func (t *Tables) Tell(o Overflow, subnet *topo.Topo) string {
+	port := &subnet.Ports[o.Port]
+	node := &subnet.Nodes[port.Node]
+	names := make([]string, len(o.Left))
+	for i, k := range o.Left {
+		names[i] = t.Policy.Name(k)
+	}
+	if subnet.IsSwitchPort(o.Port) {
+		return fmt.Sprintf("port %d of switch %v %q cannot check %d P_Keys, only %d: it checks none. Take the host behind it out of a partition",
+			port.Num, node.GUID, node.Desc.String(), len(o.Left), o.Size)
+	}
+	return fmt.Sprintf("port %v of %q holds %d P_Keys, and no room is left for %s: take it out of a partition",
+		port.GUID, node.Desc.String(), o.Size, strings.Join(names, ", "))
+}
