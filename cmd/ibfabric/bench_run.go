@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
@@ -34,6 +35,9 @@ type manager struct {
 func (b *bench) openSM() manager {
 	return manager{openSM, []string{"ibsim-run", b.opensm, "-F", "opensm.conf", "-s", "0", "-R", "minhop"}, "force_log_flush TRUE\n"}
 }
+
+// controlSocket is made in the folder that the manager runs in.
+const controlSocket = "control"
 
 func (b *bench) ownSM() manager {
 	return manager{"ibsm", []string{b.ibsm, "--ibsim", "-s", "0", "-R", "minhop"}, ""}
@@ -75,7 +79,7 @@ type benchPlace struct {
 	ended  chan error
 
 	// Of the run, in the fabric's time, 0 for none. They belong to the server's turn.
-	start, firstSet, firstTable, lastTable time.Duration
+	began, firstSet, firstTable, lastTable time.Duration
 }
 
 // newBenchPlace powers up a fresh fabric.
@@ -120,54 +124,73 @@ const (
 	benchProbes  = 10_000
 )
 
-// run starts a manager, waits until its work is confirmed and kills it on the spot,
-// so that what it used is what the work took.
-func (p *benchPlace) run(ctx context.Context, m manager, kind, keep string) (measurement, error) {
-	r := measurement{Manager: m.name, Kind: kind}
+// process is a manager that runs.
+type process struct {
+	cmd  *exec.Cmd
+	dir  string // that it runs in
+	log  string
+	died chan error
+}
+
+// start starts a manager in a folder of its own.
+func (p *benchPlace) start(m manager, kind, keep string) (*process, error) {
 	dir, err := os.MkdirTemp("", "ibfabric-bench-")
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	log := filepath.Join(dir, "log")
+	run := &process{dir: dir, log: filepath.Join(dir, "log"), died: make(chan error, 1)}
 	if keep != "" {
-		if log, err = filepath.Abs(filepath.Join(keep, m.name+"-"+kind[:4]+".log")); err != nil {
-			return r, err
+		if run.log, err = filepath.Abs(filepath.Join(keep, m.name+"-"+kind[:4]+".log")); err == nil {
+			os.Remove(run.log)
 		}
-		os.Remove(log)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "opensm.conf"), []byte(m.conf), 0o666); err != nil {
-		return r, err
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "opensm.conf"), []byte(m.conf), 0o666)
 	}
-	cmd := exec.Command(m.argv[0], append(m.argv[1:len(m.argv):len(m.argv)], "-f", log)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+p.sock, "SIM_HOST="+p.host, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
+	if err == nil {
+		run.cmd = exec.Command(m.argv[0], append(m.argv[1:len(m.argv):len(m.argv)], "-f", run.log)...)
+		run.cmd.Dir = dir
+		run.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+p.sock, "SIM_HOST="+p.host, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir, ctl.SocketEnv+"="+filepath.Join(dir, controlSocket))
+		err = run.cmd.Start()
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	go func() { run.died <- run.cmd.Wait() }()
+	return run, nil
+}
+
+// kill ends the manager on the spot, so that what it used is what its work took, and
+// adds what that was.
+func (run *process) kill(r *measurement) (err error) {
+	defer os.RemoveAll(run.dir)
+	r.Memory, err = peakMemory(run.cmd.Process.Pid)
+	run.cmd.Process.Kill()
+	<-run.died
+	usage := run.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	r.User, r.System = seconds(time.Duration(usage.Utime.Nano())), seconds(time.Duration(usage.Stime.Nano()))
+	return err
+}
+
+// run measures a manager until its work is confirmed.
+func (p *benchPlace) run(ctx context.Context, m manager, kind, keep string) (measurement, error) {
+	r := measurement{Manager: m.name, Kind: kind}
 	p.server.Do(func(f *fabric.Fabric) {
 		f.ResetStats()
-		p.start, p.firstSet, p.firstTable, p.lastTable = f.Now(), 0, 0, 0
+		p.began, p.firstSet, p.firstTable, p.lastTable = f.Now(), 0, 0, 0
 	})
-	if err := cmd.Start(); err != nil {
-		return r, err
-	}
-	died := make(chan error, 1)
-	go func() { died <- cmd.Wait() }()
-	err = p.await(ctx, died, log, kind == "takeover", &r)
-	if err == nil {
-		r.Memory, err = peakMemory(cmd.Process.Pid)
-	}
-	cmd.Process.Kill()
+	run, err := p.start(m, kind, keep)
 	if err != nil {
 		return r, err
 	}
-	<-died
-	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	r.User, r.System = seconds(time.Duration(usage.Utime.Nano())), seconds(time.Duration(usage.Stime.Nano()))
-	return r, p.awaitFarewell(ctx)
+	err = p.await(ctx, run, kind == "takeover", &r)
+	return r, errors.Join(err, run.kill(&r), p.awaitFarewell(ctx))
 }
 
 // await looks at the fabric until the manager's work is done, and reads clock and
 // counters in the same moment.
-func (p *benchPlace) await(ctx context.Context, died <-chan error, log string, sayUp bool, r *measurement) error {
+func (p *benchPlace) await(ctx context.Context, run *process, sayUp bool, r *measurement) error {
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	late := time.After(benchTimeout)
@@ -175,19 +198,20 @@ func (p *benchPlace) await(ctx context.Context, died <-chan error, log string, s
 		select {
 		case <-ctx.Done():
 			return errors.New("interrupted")
-		case err := <-died:
+		case err := <-run.died:
+			run.died <- err // for kill
 			return fmt.Errorf("it ended before its work was done: %v", err)
 		case <-late:
 			return fmt.Errorf("its work is not done after %v", benchTimeout)
 		case <-look.C:
 		}
-		if sayUp && !saysUp(log) {
+		if sayUp && !saysUp(run.log) {
 			continue
 		}
 		done := false
 		p.server.Do(func(f *fabric.Fabric) {
 			if done = isUp(f); done {
-				r.Wall, r.Phases, r.SMPs = seconds(f.Now()-p.start), p.phases(f.Now()), countSMPs(f.Stats())
+				r.Wall, r.Phases, r.SMPs = seconds(f.Now()-p.began), p.phases(f.Now()), countSMPs(f.Stats())
 			}
 		})
 		if done {
@@ -217,7 +241,7 @@ func (p *benchPlace) phases(end time.Duration) phases {
 	if table == 0 {
 		table, last = end, end
 	}
-	return phases{seconds(set - p.start), seconds(table - set), seconds(last - table), seconds(end - last)}
+	return phases{seconds(set - p.began), seconds(table - set), seconds(last - table), seconds(end - last)}
 }
 
 func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

@@ -21,6 +21,7 @@ var verbs = []verb{
 	{"gen", "write a generated topology", runGen},
 	{"serve", "offer a fabric to opensm, the diags and others that speak ibsim's protocol", runServe},
 	{"bench", "measure OpenSM and ibsm side by side", runBench},
+	{"bench-sa", "measure what hosts get from the SA of either", runBenchSA},
 }
 
 const usageHead = `ibfabric works with simulated InfiniBand fabrics.

@@ -17,7 +17,8 @@ const maxInbox = 1 << 15
 type Station struct {
 	f          *Fabric
 	port       int32
-	inbox      []mad.Datagram // inbox[head:] waits
+	onReceive  func(mad.Datagram) // nil: what arrives goes into the inbox
+	inbox      []mad.Datagram     // inbox[head:] waits
 	head       int
 	isSM       bool
 	reregister bool
@@ -74,10 +75,18 @@ func (s *Station) Recv(buf []mad.Datagram) int {
 	return n
 }
 
+// OnReceive has each datagram that arrives given to fn at that moment in place of the
+// inbox.
+func (s *Station) OnReceive(fn func(d mad.Datagram)) { s.onReceive = fn }
+
 // Pending is the number of datagrams that wait.
 func (s *Station) Pending() int { return len(s.inbox) - s.head }
 
 func (s *Station) put(d *mad.Datagram) {
+	if s.onReceive != nil {
+		s.onReceive(*d)
+		return
+	}
 	if s.Pending() >= maxInbox {
 		s.f.drop(DropInboxFull, d)
 		return

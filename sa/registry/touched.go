@@ -29,22 +29,15 @@ func (s *State) TopMLID() mad.LID {
 	return 0
 }
 
-// TouchedMLIDs are the multicast LIDs, in ascending order, whose groups or members may
-// differ between this State and an older one of the same Registry. It costs what has
-// changed, not what there is, and names a few neighbours of what has changed, too. Where
-// aliases have changed it names every multicast LID: any member may be one.
+// TouchedMLIDs are the multicast LIDs, in ascending order, whose groups or members differ
+// between this State and an older one of the same Registry; nil stands for an empty one.
+// It costs what has changed, not what there is. Where aliases have changed it names every
+// multicast LID: any member may be one.
 func (s *State) TouchedMLIDs(old *State) []mad.LID {
-	touched := map[mad.LID]bool{}
 	if old == nil {
 		return slices.Collect(s.MLIDs())
 	}
-	add := func(mgid mad.GID) {
-		for _, st := range []*State{old, s} {
-			if g, found := st.groups.get(mgid); found {
-				touched[g.MLID] = true
-			}
-		}
-	}
+	touched := map[mad.LID]bool{}
 	for range s.slots.unshared(&old.slots) {
 		for _, st := range []*State{old, s} {
 			for mlid := range st.MLIDs() {
@@ -54,15 +47,21 @@ func (s *State) TouchedMLIDs(old *State) []mad.LID {
 		break
 	}
 	for mgid := range s.groups.unshared(&old.groups) {
-		add(mgid)
-	}
-	last := mad.GID{}
-	for k := range s.members.unshared(&old.members) {
-		if k.first != last {
-			last = k.first
-			add(last)
+		before, was := old.groups.get(mgid)
+		after, is := s.groups.get(mgid)
+		if was != is || before.MLID != after.MLID {
+			touched[before.MLID], touched[after.MLID] = true, true
 		}
 	}
+	for k := range s.members.unshared(&old.members) {
+		before, was := old.members.get(k)
+		after, is := s.members.get(k)
+		if was != is || before.state != after.state {
+			g, _ := s.groups.get(k.first) // one that has gone is touched by that
+			touched[g.MLID] = true
+		}
+	}
+	delete(touched, 0) // of groups that there are not
 	mlids := make([]mad.LID, 0, len(touched))
 	for mlid := range touched {
 		mlids = append(mlids, mlid)

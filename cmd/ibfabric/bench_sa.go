@@ -1,0 +1,311 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/hosts"
+	"ibsm/mad/fabric/net"
+)
+
+const benchSAUsage = `ibfabric bench-sa measures the subnet administration of OpenSM and ibsm. Each runs in a
+process of its own, as a client of one and the same server of a simulated fabric, whose
+hosts ask it what Linux hosts ask, with the kernel's time-outs and retries.
+
+Usage:
+  ibfabric bench-sa [SPEC] [OPTION]...
+
+Options:
+      --over TIME      hosts boot at random moments of it (30s)
+      --paths N        each host asks for (64), one every --every
+      --every TIME     (200ms)
+      --loss RATE      share of packets that are lost in the morning (1%)
+      --open N         requests that are open at a time when the rate is measured (256)
+      --rate N         queries a second when the latency is measured (10000)
+      --for TIME       how long the rate and the latency are measured (10s)
+      --only NAME      only opensm, or only ibsm
+      --ibsm PATH      the program (beside ibfabric, or as the shell finds it)
+      --opensm PATH    the other (as the shell finds it)
+      --keep DIR       keep the managers' logs in DIR
+  -h, --help           print this help
+
+SPEC is as for ibfabric serve; without one, a fat tree of 11,664 hosts.
+
+Morning: all links come up; then every host asks for the IPoIB broadcast group, joins
+it, subscribes to four traps and asks for paths to others, whether or not it was
+answered. A request is given up after the kernel's number of retries.
+Rate: so many requests for paths are open at any time.
+Latency: requests for paths come at a steady rate while the manager sweeps and computes
+all routes again and again; the clock of a request runs from its first packet to its
+answer, on the fabric's side.
+`
+
+// benchSA is one benchmark of the SA.
+type benchSA struct {
+	bench
+	spec    string
+	morning hosts.Morning
+	loss    float64
+	open    int
+	rate    int
+	lasts   time.Duration
+}
+
+// runBenchSA carries out "ibfabric bench-sa".
+func runBenchSA(args []string, stdout io.Writer) error {
+	b := &benchSA{bench: bench{out: stdout}, spec: "fattree:k=36"}
+	flags := pflag.NewFlagSet("bench-sa", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.DurationVar(&b.morning.Over, "over", 30*time.Second, "")
+	flags.IntVar(&b.morning.Paths, "paths", 64, "")
+	flags.DurationVar(&b.morning.Every, "every", 200*time.Millisecond, "")
+	loss := flags.String("loss", "1%", "")
+	flags.IntVar(&b.open, "open", 256, "")
+	flags.IntVar(&b.rate, "rate", 10_000, "")
+	flags.DurationVar(&b.lasts, "for", 10*time.Second, "")
+	only := flags.String("only", "", "")
+	flags.StringVar(&b.ibsm, "ibsm", "", "")
+	flags.StringVar(&b.opensm, "opensm", "opensm", "")
+	flags.StringVar(&b.keep, "keep", "", "")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := io.WriteString(stdout, benchSAUsage)
+		return err
+	case err != nil:
+		return &usageError{"bench-sa: " + err.Error(), "ibfabric bench-sa --help lists the options"}
+	case flags.NArg() > 1:
+		return &usageError{fmt.Sprintf("bench-sa: want one SPEC, got %d", flags.NArg()), ""}
+	case b.open < 1 || b.rate < 1 || b.morning.Paths < 0 || b.lasts <= 0:
+		return &usageError{"bench-sa: --open, --rate, --for: want more than 0", ""}
+	}
+	if b.loss, err = readRate(*loss); err != nil {
+		return &usageError{"bench-sa: --loss " + err.Error(), ""}
+	}
+	if flags.NArg() == 1 {
+		b.spec = flags.Arg(0)
+	}
+	if err := b.findPrograms(); err != nil {
+		return err
+	}
+	n, err := loadNet(b.spec)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	for _, m := range []manager{b.openSM(), b.ownSM()} {
+		if *only != "" && *only != m.name {
+			continue
+		}
+		if err := b.one(ctx, n, m); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+// one measures a manager.
+func (b *benchSA) one(ctx context.Context, n *net.Net, m manager) error {
+	place, err := newBenchPlace(n)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+	var crowd *hosts.Crowd
+	place.server.Do(func(f *fabric.Fabric) { crowd, err = hosts.New(f, 1, otherHosts(f)) })
+	if err != nil {
+		return err
+	}
+	run, err := place.start(m, "SA, all of it", b.keep)
+	if err != nil {
+		return err
+	}
+	l := load{place: place, crowd: crowd, run: run}
+	r := measurement{}
+	err = place.await(ctx, run, true, &r)
+	if err == nil {
+		fmt.Fprintf(b.out, "%s: up after %.2f s\n", m.name, r.Wall)
+		err = b.measureLoad(ctx, &l, m)
+	}
+	err = errors.Join(err, run.kill(&r))
+	fmt.Fprintf(b.out, "  all of it: user %.2f s, system %.2f s, memory %.0f MB\n", r.User, r.System, r.Memory)
+	return err
+}
+
+// measureLoad goes through the three parts.
+func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
+	l.place.server.Do(func(f *fabric.Fabric) {
+		f.SetFaults(fabric.Faults{Loss: b.loss})
+		l.crowd.Begin(b.morning)
+	})
+	err := l.until(ctx, b.morning.Over+time.Duration(b.morning.Paths)*b.morning.Every+time.Minute, func() bool { return l.crowd.Begun() && l.crowd.Open() == 0 })
+	l.show(b.out, "morning")
+	if err != nil {
+		return err
+	}
+	l.place.server.Do(func(f *fabric.Fabric) {
+		f.SetFaults(fabric.Faults{})
+		l.crowd.KeepOpen(b.open)
+	})
+	if err := l.last(ctx, b.lasts, nil); err != nil {
+		return err
+	}
+	l.place.server.Do(func(*fabric.Fabric) { l.crowd.KeepOpen(0) })
+	l.show(b.out, fmt.Sprintf("rate, %d open", b.open))
+	if err := l.until(ctx, time.Minute, func() bool { return l.crowd.Open() == 0 }); err != nil {
+		return err
+	}
+	l.take()
+	reroutes := 0
+	asked := 0
+	began := time.Now()
+	err = l.last(ctx, b.lasts, func() {
+		for due := int(time.Since(began).Seconds() * float64(b.rate)); asked < due; asked++ {
+			l.crowd.Ask(1)
+		}
+		if time.Since(began) >= time.Duration(reroutes)*rerouteEvery {
+			reroutes++
+			go l.reroute(ctx, m)
+		}
+	})
+	l.show(b.out, fmt.Sprintf("latency at %d/s, %d full reroutes asked for", b.rate, reroutes))
+	return err
+}
+
+// rerouteEvery is how often the manager is asked for all routes anew.
+const rerouteEvery = time.Second
+
+// otherHosts are the ports of all hosts but the first, where the manager is.
+func otherHosts(f *fabric.Fabric) (ends []net.End) {
+	for at := range f.EndPorts() {
+		if f.NodeType(at.Node) == mad.CA {
+			ends = append(ends, at)
+		}
+	}
+	return ends[1:]
+}
+
+// load is a crowd that a manager serves.
+type load struct {
+	place *benchPlace
+	crowd *hosts.Crowd
+	run   *process
+	began time.Duration // what is shown next; the fabric's time
+	cpu   time.Duration // that the manager had used by then
+}
+
+// stepEvery is how often the crowd is asked what it has to send.
+const stepEvery = time.Millisecond
+
+// until has the crowd go on until something is so.
+func (l *load) until(ctx context.Context, atMost time.Duration, so func() bool) error {
+	return l.steps(ctx, atMost, nil, so)
+}
+
+// last has the crowd go on for a time, and does something in each step.
+func (l *load) last(ctx context.Context, d time.Duration, do func()) error {
+	end := time.Now().Add(d)
+	return l.steps(ctx, d+time.Minute, do, func() bool { return time.Now().After(end) })
+}
+
+// steps steps the crowd; do and so have the fabric to themselves.
+func (l *load) steps(ctx context.Context, atMost time.Duration, do func(), so func() bool) error {
+	tick := time.NewTicker(stepEvery)
+	defer tick.Stop()
+	l.place.server.Do(func(f *fabric.Fabric) { l.began = f.Now() })
+	l.cpu = cpuTime(l.run.cmd.Process.Pid)
+	for late := time.Now().Add(atMost); time.Now().Before(late); {
+		select {
+		case <-ctx.Done():
+			return errors.New("interrupted")
+		case err := <-l.run.died:
+			l.run.died <- err
+			return fmt.Errorf("it ended: %v", err)
+		case <-tick.C:
+		}
+		done := false
+		l.place.server.Do(func(*fabric.Fabric) {
+			if do != nil {
+				do()
+			}
+			l.crowd.Step()
+			done = so()
+		})
+		if done {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d requests are still open after %v", l.crowd.Open(), atMost)
+}
+
+// take is what became of the requests since the last time, and how long it took.
+func (l *load) take() (r hosts.Report, took time.Duration) {
+	l.place.server.Do(func(f *fabric.Fabric) { r, took = l.crowd.Report(), f.Now()-l.began })
+	return r, took
+}
+
+// show prints what became of the requests.
+func (l *load) show(w io.Writer, part string) {
+	r, took := l.take()
+	memory, _ := peakMemory(l.run.cmd.Process.Pid) // 0 if it has died
+	cpu := cpuTime(l.run.cmd.Process.Pid) - l.cpu
+	fmt.Fprintf(w, "  %s: %.1f s, CPU %.2f s, memory %.0f MB, %d reports, %d late answers\n", part, took.Seconds(), cpu.Seconds(), memory, r.Reports, r.Late)
+	for kind := range hosts.NumKinds {
+		o := &r.Kinds[kind]
+		if o.Asked == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "    %-15s %8d asked %9.0f/s  %8d granted %7d resent %6d given up  p50 %-9v p99 %-9v max %v\n", kind, o.Asked,
+			float64(len(o.Took))/took.Seconds(), len(o.Took), o.Resent, o.GivenUp, round(o.Quantile(0.5)), round(o.Quantile(0.99)), round(o.Quantile(1)))
+		for status, n := range o.Refused {
+			fmt.Fprintf(w, "    %15s %8d refused: %v\n", "", n, status)
+		}
+	}
+}
+
+// cpuTime is the CPU time that a process has used, 0 if it has ended.
+func cpuTime(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	var user, system int64 // in hundredths of a second: fields 14 and 15, the second of which fields ends with a bracket
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) > 12 {
+		user, _ = strconv.ParseInt(fields[11], 10, 64)
+		system, _ = strconv.ParseInt(fields[12], 10, 64)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+
+// reroute asks the manager for all routes anew: OpenSM computes them in each heavy
+// sweep.
+func (l *load) reroute(ctx context.Context, m manager) {
+	if m.name == openSM {
+		l.run.cmd.Process.Signal(syscall.SIGHUP) // of ibsim-run, which has become opensm
+		return
+	}
+	c := ctl.NewClient(filepath.Join(l.run.dir, controlSocket))
+	defer c.Close()
+	if err := c.Post(ctx, "/v1/reroute", nil, nil); err != nil {
+		fmt.Fprintln(os.Stderr, "reroute:", err)
+	}
+}
