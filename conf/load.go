@@ -56,7 +56,7 @@ func Load(args []string, env Environment) *Loaded {
 	if dir := env.Getenv("OSM_TMP_DIR"); dir != "" {
 		l.settings[row("dump_files_dir")] = Setting{Value: Value{Text: dir}, Source: FromEnvironment}
 	}
-	if f := l.read(env); f != nil {
+	if f := findFile(l.ConfigFile, env, &l.Report); f != nil {
 		l.ConfigFile = f.Name
 		l.Report = append(l.Report, f.Report...)
 		l.apply(f)
@@ -98,12 +98,12 @@ func (l *Loaded) flags() {
 	}
 }
 
-// read reads the file. One that is named and does not exist is passed over, as
-// OpenSM does, but told.
-func (l *Loaded) read(env Environment) *File {
+// findFile reads the file that is named, or the first of DefaultFiles. One that is
+// named and does not exist is passed over, as OpenSM does, but told.
+func findFile(named string, env Environment, report *Report) *File {
 	names := DefaultFiles
-	if l.ConfigFile != "" {
-		names = []string{l.ConfigFile}
+	if named != "" {
+		names = []string{named}
 	}
 	for _, name := range names {
 		src, err := env.ReadFile(name)
@@ -113,9 +113,9 @@ func (l *Loaded) read(env Environment) *File {
 		case err == nil:
 			return ReadFile(name, src)
 		case !errors.Is(err, fs.ErrNotExist):
-			l.Report.add(Refusal, p, "", "cannot be read: %v", err)
-		case l.ConfigFile != "":
-			l.Report.add(Warning, p, "", "there is no such file")
+			report.add(Refusal, p, "", "cannot be read: %v", err)
+		case named != "":
+			report.add(Warning, p, "", "there is no such file")
 		}
 	}
 	return nil

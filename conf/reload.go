@@ -33,6 +33,25 @@ func (c *Config) Reload(f *File) (next *Config, changed []string, report Report,
 	return next, changed, report, nil
 }
 
+// Reread reads the file again, or looks for one as Load did if there was none, and
+// does what Reload does. A file that is gone is an error.
+func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report Report, err error) {
+	f := findFile(l.ConfigFile, env, &report)
+	if f == nil {
+		return l, nil, report, report.Err(Warning)
+	}
+	config, changed, report, err := l.Reload(f)
+	if err == nil && l.Strict {
+		err = report.Err(Strict)
+	}
+	if err != nil {
+		return l, nil, report, err
+	}
+	again := *l
+	again.Config, again.ConfigFile = config, f.Name
+	return &again, changed, report, nil
+}
+
 // reloadKey takes a setting of a file if it differs from what the file had before.
 func (c *Config) reloadKey(i int, before, now *File, report *Report) {
 	k := &table[i]

@@ -43,3 +43,29 @@ func TestReload(t *testing.T) {
 		}
 	}
 }
+
+// TestReread: the file that was read, or where there was none the first that is there
+// now. Nothing changes for one that is gone or, under strict, has anything odd in it.
+func TestReread(t *testing.T) {
+	for _, c := range []struct {
+		name, args  string
+		before, now map[string]string
+		priority    uint64
+		file        string
+		err         bool
+	}{
+		{name: "none at all"},
+		{name: "a new one", now: map[string]string{DefaultFiles[1]: "sm_priority 2"}, priority: 2, file: DefaultFiles[1]},
+		{name: "the one that was read, not a better one", before: map[string]string{DefaultFiles[1]: "sm_priority 2"},
+			now: map[string]string{DefaultFiles[0]: "[election]\npriority = 3", DefaultFiles[1]: "sm_priority 4"}, priority: 4, file: DefaultFiles[1]},
+		{name: "gone", args: "-F f", before: map[string]string{"f": "sm_priority 2"}, priority: 2, file: "f", err: true},
+		{name: "odd", args: "-F f", before: map[string]string{"f": ""}, now: map[string]string{"f": "sm_priority 2\nnosuchkey 1"}, priority: 2, file: "f"},
+		{name: "odd under strict", args: "-F f --strict", before: map[string]string{"f": ""}, now: map[string]string{"f": "sm_priority 2\nnosuchkey 1"}, file: "f", err: true},
+	} {
+		l := Load(strings.Fields(c.args), nowhere(c.before))
+		next, _, report, err := l.Reread(nowhere(c.now))
+		if (err != nil) != c.err || next.Uint("sm_priority") != c.priority || next.ConfigFile != c.file {
+			t.Errorf("%s: priority %d of %q, %v\n%v", c.name, next.Uint("sm_priority"), next.ConfigFile, err, report)
+		}
+	}
+}

@@ -8,6 +8,7 @@ const (
 	asInFabric = "as in the fabric"
 	asItBears  = "as many as the fabric bears"
 	asQuick    = "as this manager thinks best"
+	atState    = "/var/lib/ibsm; none with --ibsim, --dry-run and --fabric"
 	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"
 )
 
@@ -108,9 +109,9 @@ var subnetKeys = []Key{
 		Help: "time between light sweeps; 0 for none"},
 	{Name: "reassign_lids", TOML: "sweep.reassign_lids", Kind: Bool, Default: "FALSE", Reload: true, Serious: true, Effect: Acts, Long: "reassign_lids", Short: 'r',
 		Help: "give all LIDs anew in the first sweep"},
-	{Name: "force_heavy_sweep", TOML: "sweep.force_heavy", Kind: Bool, Default: "FALSE", Reload: true,
+	{Name: "force_heavy_sweep", TOML: "sweep.force_heavy", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts,
 		Help: "look at everything in every sweep"},
-	{Name: "sweep_on_trap", TOML: "sweep.on_trap", Kind: Bool, Default: "TRUE", Reload: true,
+	{Name: "sweep_on_trap", TOML: "sweep.on_trap", Kind: Bool, Default: "TRUE", Reload: true, Effect: Acts,
 		Help: "sweep when a trap 128 or 144 comes"},
 
 	{Name: "port_profile_switch_nodes", TOML: "routing.balance_switches", Kind: Bool, Default: "FALSE", Reload: true, Serious: true,
@@ -178,6 +179,6 @@ var subnetKeys = []Key{
 		Help: "time between two looks at the master by a standby"},
 	{Name: "polling_retry_number", TOML: "election.poll_retries", Kind: U32, Default: "4", Reload: true, Effect: Acts, Unset: asQuick,
 		Help: "looks without an answer after which the master counts as dead"},
-	{Name: "honor_guid2lid_file", TOML: "election.honor_guid2lid", Kind: Bool, Default: "FALSE", Reload: true, Long: "honor_guid2lid", Short: 'x',
+	{Name: "honor_guid2lid_file", TOML: "election.honor_guid2lid", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Long: "honor_guid2lid", Short: 'x',
 		Help: "take LIDs from the file guid2lid when a standby becomes master"},
 }

@@ -36,8 +36,8 @@ var ownKeys = []Key{
 		Help: "whose members may use the socket too, not only the user that runs ibsm"},
 	{Name: "metrics_addr", TOML: "daemon.metrics_addr", Kind: String, Default: null, Own: true, Effect: Acts, Long: "metrics_addr", Arg: "ADDR",
 		Help: "serve metrics for Prometheus over TCP as well, at :9690 for instance"},
-	{Name: "state_dir", TOML: "files.state_dir", Kind: String, Default: "/var/lib/ibsm", Own: true, Long: "state_dir", Arg: "DIR",
-		Help: "directory for what the manager remembers over a restart"},
+	{Name: "state_dir", TOML: "files.state_dir", Kind: String, Default: null, Own: true, Effect: Acts, Unset: atState, Long: "state_dir", Arg: "DIR",
+		Help: "directory for what the manager remembers over a restart, in a folder for each port; none remembers nothing"},
 }
 
 func joined(parts ...[]Key) (all []Key) {

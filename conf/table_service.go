@@ -37,7 +37,7 @@ var serviceKeys = []Key{
 		Help: "highest rate code in answers; 63 for all"},
 	{Name: "use_optimized_slvl", TOML: "sa.optimized_sl2vl", Kind: Bool, Default: "FALSE", Reload: true, Effect: Foreign,
 		Help: "set SL2VL of many ports at once where a switch can"},
-	{Name: "fsync_high_avail_files", TOML: "daemon.fsync_caches", Kind: Bool, Default: "TRUE", Reload: true, Effect: Foreign,
+	{Name: "fsync_high_avail_files", TOML: "daemon.fsync_caches", Kind: Bool, Default: "TRUE", Reload: true, Effect: Acts,
 		Help: "force guid2lid, guid2mkey and neighbors to the disk"},
 
 	{Name: "perfmgr", TOML: "perfmgr.enabled", Kind: Bool, Default: "FALSE", Long: "perfmgr",
@@ -90,7 +90,7 @@ var serviceKeys = []Key{
 		Help: "never ask hosts to register with the SA again"},
 	{Name: "disable_multicast", TOML: "quirks.no_multicast", Kind: Bool, Default: "FALSE", Reload: true,
 		Help: "no multicast routes, no groups"},
-	{Name: "exit_on_fatal", TOML: "quirks.exit_on_fatal", Kind: Bool, Default: "TRUE", Reload: true,
+	{Name: "exit_on_fatal", TOML: "quirks.exit_on_fatal", Kind: Bool, Default: "TRUE", Reload: true, Effect: Acts,
 		Help: "leave when two nodes have one GUID, or a cache file is damaged"},
 	{Name: "console", TOML: "console.kind", Kind: Word, Words: []string{"off", "local", "loopback"}, Default: "off", Long: "console", Short: 'q', Arg: "KIND",
 		Help: "where commands are read"},

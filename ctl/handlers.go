@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"ibsm/conf/diag"
 )
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
@@ -168,6 +170,44 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	out.end()
+}
+
+// Reloaded is the reply to a reload.
+type Reloaded struct {
+	File string `json:"file"` // "" for none
+	// Refused says that the file has mistakes, and that nothing has changed.
+	Refused  bool      `json:"refused"`
+	Changed  []string  `json:"changed"` // settings, by OpenSM's names
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is something that a reader of the configuration should know.
+type Finding struct {
+	File     string `json:"file"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Severity string `json:"severity"` // note, warning, mistake, error
+	Key      string `json:"key,omitempty"`
+	Text     string `json:"text"`
+}
+
+// String is the finding as a line of a compiler's output.
+func (f Finding) String() string {
+	return fmt.Sprintf("%v: %s: %s", diag.Position{File: f.File, Line: f.Line, Col: f.Column}, f.Severity, f.Text)
+}
+
+// reload has the configuration read again.
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
+	err := known(r)
+	if err == nil && s.cfg.Reloader == nil {
+		err = fmt.Errorf("%w: there is no configuration to be read again", ErrNotFound)
+	}
+	if err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	s.cfg.Logger.Info("the configuration is read again, as asked for over the control socket")
+	s.reply(w, http.StatusOK, s.cfg.Reloader.Reload())
 }
 
 // LogFlags is what the log lets through.

@@ -105,6 +105,11 @@ func (s *source) Plan(_ context.Context, reroute bool) (iter.Seq[string], error)
 	return s.plan(reroute)
 }
 
+func (s *source) Reload() *ctl.Reloaded {
+	finding := ctl.Finding{File: "f", Line: 2, Column: 5, Severity: "note", Text: "text"}
+	return &ctl.Reloaded{File: "f", Changed: []string{"lmc"}, Findings: []ctl.Finding{finding}}
+}
+
 func (s *source) LogFlags() uint8     { return s.flags }
 func (s *source) SetLogFlags(f uint8) { s.flags = f }
 
@@ -126,7 +131,7 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Source, cfg.Planner, cfg.Log, cfg.Events = s, s, s, b.events
+	cfg.Source, cfg.Planner, cfg.Reloader, cfg.Log, cfg.Events = s, s, s, s, b.events
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

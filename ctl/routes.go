@@ -22,6 +22,7 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("POST /v1/sweep", s.sweep)
 	m.HandleFunc("POST /v1/reroute", s.reroute)
 	m.HandleFunc("POST /v1/plan", s.plan)
+	m.HandleFunc("POST /v1/reload", s.reload)
 	m.HandleFunc("GET /v1/log-level", s.logLevel)
 	m.HandleFunc("POST /v1/log-level", s.setLogLevel)
 	m.HandleFunc("GET /metrics", s.metrics)

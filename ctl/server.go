@@ -13,11 +13,12 @@ import (
 
 // Config of a Server.
 type Config struct {
-	Source  Source
-	Planner Planner  // nil: there are no plans
-	Log     LogLevel // nil: there is no log
-	Events  *Ring    // nil: an empty one
-	Logger  *slog.Logger
+	Source   Source
+	Planner  Planner  // nil: there are no plans
+	Log      LogLevel // nil: there is no log
+	Reloader Reloader // nil: there is no configuration
+	Events   *Ring    // nil: an empty one
+	Logger   *slog.Logger
 
 	MaxConns int           // at a time, of all listeners together; 0 for 64
 	Patience time.Duration // for a request to come, and for each piece of a reply to be taken; 0 for 10 s

@@ -55,6 +55,7 @@ func TestReplies(t *testing.T) {
 		{get, "/v1/dump/lfts", "text\n"},
 		{get, "/v1/log-level", `{"flags":3}` + "\n"},
 		{get, "/v1/events", `{"seq":1,"time":"0001-01-01T00:00:00Z","level":"","text":"first"}` + "\n"},
+		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
 	} {
 		if got := b.text(c.method, c.path); got != c.want {
@@ -104,6 +105,7 @@ func TestFailures(t *testing.T) {
 		{method: post, path: "/v1/log-level?flags=256", status: 400, says: "8 bits"},
 		{method: get, path: "/v1/events?since=-1", status: 400, says: "since"},
 		{method: post, path: "/v1/reroute?kind=light", status: 400, says: "unknown parameter"},
+		{method: post, path: "/v1/reload?file=x", status: 400, says: "unknown parameter"},
 		{method: post, path: "/v1/sweep", body: "x", status: 400, says: "has a body"},
 	} {
 		s.none = c.none
@@ -112,7 +114,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 18 {
+	if n := b.server.Stats().Errors.Load(); n != 19 {
 		t.Errorf("%d errors counted", n)
 	}
 }

@@ -29,6 +29,9 @@ type LogLevel interface {
 	SetLogFlags(flags uint8)
 }
 
+// Reloader has the configuration read again.
+type Reloader interface{ Reload() *Reloaded }
+
 // Order is something that a manager is told to do.
 type Order string
 

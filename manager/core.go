@@ -28,7 +28,11 @@ type Config struct {
 	GUID mad.GUID
 	// SweepInterval is the time between light sweeps; 0 for none.
 	SweepInterval time.Duration
-	SAKey         uint64
+	// ForceHeavy makes every sweep a heavy one.
+	ForceHeavy bool
+	// IgnoreTraps leaves changes that traps 128 and 144 tell of to the next sweep.
+	IgnoreTraps bool
+	SAKey       uint64
 	// Once ends the run with the first sweep that is complete.
 	Once bool
 	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.
@@ -126,6 +130,7 @@ type Event struct {
 	Grown    *sweep.Grown    // a GrowJob has returned
 	// Partitions is another policy, which is applied at once.
 	Partitions *sweep.Partitions
+	Config     *Config // the configuration was read again
 }
 
 // Computed is the result of a Compute action.
@@ -201,6 +206,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.setRegistry(ev.Registry)
 	case ev.Grown != nil:
 		c.multicast.Grown(ev.Grown)
+	case ev.Config != nil:
+		c.reconfigure(ev.Config)
 	}
 	c.tell()
 	c.timers()

@@ -37,6 +37,9 @@ type Shell struct {
 	Logger *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
 	Asks <-chan Sweep
+	// Configs are configurations that were read again: of Config only what can change
+	// while a manager runs is taken. May be nil.
+	Configs <-chan Config
 	// Tell is given what is more than a line of the log: Entered, Up, Show, Planned, Keep. It
 	// may be nil, and must not block for long.
 	Tell func(Action)
@@ -153,6 +156,8 @@ func (l *loop) run(ctx context.Context) error {
 		case ev.Computed = <-l.results:
 		case ev.Sweep = <-l.shell.Asks:
 		case ev.Grown = <-l.grown:
+		case cfg := <-l.shell.Configs:
+			ev.Config = &cfg
 		}
 		l.step(ctx, ev)
 	}

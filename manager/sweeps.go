@@ -62,6 +62,7 @@ func (c *Core) periodic() {
 	case smp.Discovering:
 		c.want(true, "looking for a subnet")
 	case smp.Master:
+		c.want(c.cfg.ForceHeavy, "force_heavy_sweep asks for it")
 		c.want(c.trouble != "" || c.sweeper.Waiting() || !c.sweeper.Known(), "the last sweep was incomplete")
 		c.want(false, "")
 	}

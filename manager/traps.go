@@ -71,13 +71,13 @@ func (c *Core) trap(d *mad.Datagram) {
 	if !n.IsGeneric() {
 		return
 	}
-	switch n.TrapNumber() {
-	case smp.TrapLinkState:
+	switch number := n.TrapNumber(); {
+	case number == smp.TrapLinkState && !c.cfg.IgnoreTraps:
 		c.log(debug, osmlog.TrapSweep(smp.TrapLinkState))
 		c.trapSweep(false, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
-	case smp.TrapLocalChange:
+	case number == smp.TrapLocalChange:
 		c.localChange(n.LocalChange())
-	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
+	case number == smp.TrapLinkIntegrity, number == smp.TrapBufferOverrun, number == smp.TrapFlowControl:
 		c.portTrouble(n, series)
 	}
 }
@@ -181,6 +181,9 @@ func (c *Core) trapsDue() {
 func (c *Core) localChange(d *smp.LocalChangeDetails) {
 	if d.OtherLocalChanges() && d.ChangeFlags() == smp.ChangedNodeDescription {
 		c.describeNode(d.LID())
+		return
+	}
+	if c.cfg.IgnoreTraps {
 		return
 	}
 	c.log(debug, osmlog.TrapSweep(smp.TrapLocalChange))

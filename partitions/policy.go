@@ -17,7 +17,7 @@ type Policy struct {
 
 // Partition is everything that the definitions of one P_Key say together.
 type Partition struct {
-	Name     string // of the first definition, may be empty; several partitions may share it
+	Name     string // of the first definition; several partitions may share it
 	Key      mad.PKey
 	IPoIB    bool  // there is a broadcast group
 	SL       uint8 // of paths in the partition, 0..15; where QoS is off it is 0

@@ -58,6 +58,7 @@ func (a *Answerer) Registry() *registry.State { return a.reg }
 
 // request is what a handler needs to know of a request that may be answered.
 type request struct {
+	from    topo.PortIdx // of the requester
 	comps   mad.ComponentMask
 	mod     uint32 // AttributeModifier
 	trusted bool   // shows the SA's key
@@ -73,7 +74,7 @@ func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
 		return false
 	}
 	p, reply := &in.Packet, &out.Packet
-	r := newRequest(p)
+	r := a.request(in)
 	res := result{data: reply.SAData()[:]}
 	st := a.serve(p, &r, &res)
 	if st == mad.StatusOK {
@@ -103,8 +104,24 @@ func (a *Answerer) open(in, out *mad.Datagram, stats *Stats) bool {
 	return true
 }
 
-func newRequest(p *mad.Packet) request {
-	return request{comps: p.ComponentMask(), mod: p.AttrMod(), trusted: p.SMKey() != 0, data: p.SAData()}
+// request is a datagram that passed the gate.
+func (a *Answerer) request(in *mad.Datagram) request {
+	p := &in.Packet
+	return request{a.view.LIDs.PortOf(in.LID), p.ComponentMask(), p.AttrMod(), p.SMKey() != 0, p.SAData()}
+}
+
+// maySee reports whether the requester may know of a port: it shares a P_Key with it.
+func (a *Answerer) maySee(r *request, p topo.PortIdx) bool { return a.view.Topo.MayTalk(r.from, p) }
+
+// isIn reports whether the requester is in a partition, as member of either kind. A
+// port whose P_Keys are not known is in all.
+func (a *Answerer) isIn(r *request, k mad.PKey) bool {
+	keys := a.view.Topo.Ports[a.view.Topo.EndPort(r.from)].PKeys
+	if keys == nil {
+		return true
+	}
+	_, in := keys.Find(k)
+	return in
 }
 
 // gate decides whether a request is answered at all. Silence makes clients try
@@ -164,10 +181,30 @@ func (a *Answerer) records(attr mad.AttrID, r *request, res *result) bool {
 		a.nodeRecords(r, res)
 	case sarec.AttrPortInfoRecord:
 		a.portInfoRecords(r, res)
+	case sarec.AttrSLtoVLMappingTableRecord:
+		a.slToVLRecords(r, res)
+	case sarec.AttrSwitchInfoRecord:
+		a.switchInfoRecords(r, res)
+	case sarec.AttrLinearForwardingTableRecord:
+		a.lftRecords(r, res)
+	case sarec.AttrMulticastForwardingTableRecord:
+		a.mftRecords(r, res)
 	case sarec.AttrSMInfoRecord:
 		a.smInfoRecords(r, res)
 	case sarec.AttrLinkRecord:
 		a.linkRecords(r, res)
+	case sarec.AttrGUIDInfoRecord:
+		a.guidInfoRecords(r, res)
+	case sarec.AttrServiceRecord:
+		a.serviceRecords(r, res)
+	case sarec.AttrPKeyTableRecord:
+		a.pkeyTableRecords(r, res)
+	case sarec.AttrVLArbitrationTableRecord:
+		a.vlArbRecords(r, res)
+	case sarec.AttrMCMemberRecord:
+		a.mcMemberRecords(r, res)
+	case sarec.AttrInformInfoRecord:
+		a.informInfoRecords(r, res)
 	default:
 		return false
 	}

@@ -47,14 +47,28 @@ func (a *Answerer) devicePorts(lid mad.LID) span {
 
 func portsOf(n *topo.Node) span { return span{n.First, n.First + topo.PortIdx(n.NumPorts) + 1} }
 
-// endPort is the port that has LID and capabilities for the port: of a switch,
-// port 0, else the port itself.
-func (a *Answerer) endPort(p topo.PortIdx) topo.PortIdx {
-	if t := a.view.Topo; t.IsSwitchPort(p) {
-		return t.Nodes[t.Ports[p].Node].First
-	}
-	return p
+// deviceLID is the base LID of the port's device, 0 when it has none.
+func (a *Answerer) deviceLID(p topo.PortIdx) mad.LID {
+	return a.view.LIDs.Base[a.view.Topo.EndPort(p)]
 }
 
-// deviceLID is the base LID of the port's device, 0 when it has none.
-func (a *Answerer) deviceLID(p topo.PortIdx) mad.LID { return a.view.LIDs.Base[a.endPort(p)] }
+// isVisible reports whether the device of a port has a LID and the requester may know of
+// it.
+func (a *Answerer) isVisible(r *request, p topo.PortIdx) bool {
+	return a.deviceLID(p) != 0 && a.maySee(r, p)
+}
+
+// switches are those from from to to, the end excluded, that a request may be about: all,
+// or with byLID the one that has the LID.
+func (a *Answerer) switches(byLID bool, lid mad.LID) (from, to topo.SwitchIdx) {
+	t := a.view.Topo
+	if !byLID {
+		return 0, topo.SwitchIdx(len(t.Switches))
+	}
+	p := a.view.LIDs.PortOf(lid)
+	if p == topo.None || t.Nodes[t.Ports[p].Node].Switch == topo.None {
+		return 0, 0
+	}
+	s := t.Nodes[t.Ports[p].Node].Switch
+	return s, s + 1
+}

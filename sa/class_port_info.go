@@ -13,10 +13,10 @@ func (a *Answerer) classPortInfo(res *result) {
 	var c sarec.ClassPortInfo
 	c.SetBaseVersion(1)
 	c.SetClassVersion(2)
-	c.SetCapabilityMask(sarec.IsPortInfoCapMaskMatchSupported)
-	c.SetCapabilityMask2(sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
-		sarec.IsPortInfoCapMask2MatchSupported | sarec.IsLinkWidth2xSupported |
-		sarec.IsLinkSpeedHDRSupported | sarec.IsLinkSpeedNDRSupported)
+	c.SetCapabilityMask(sarec.IsUDMulticastSupported | sarec.IsMultiPathSupported | sarec.IsPortInfoCapMaskMatchSupported)
+	c.SetCapabilityMask2(sarec.IsAdditionalGUIDSupported | sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
+		sarec.IsMulticastServiceRecordSupported | sarec.IsPortInfoCapMask2MatchSupported | sarec.IsSendOnlyFullMemberSupported |
+		sarec.IsLinkWidth2xSupported | sarec.IsLinkSpeedHDRSupported | sarec.IsLinkSpeedNDRSupported)
 	c.SetRespTimeValue(a.view.Subnet.RespTimeValue)
 	c.SetRedirectQP(generalServicesQP)
 	c.SetRedirectQKey(generalServicesQKey)

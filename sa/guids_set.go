@@ -47,7 +47,7 @@ func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
 		}
 	}
 	q.key = blockKey{t.Ports[port].GUID, rec.BlockNum()}
-	*rec.GUIDInfo() = r.guidBlock(q.key)
+	*rec.GUIDInfo() = guidBlock(&r.reg.State, q.key.port, q.key.block)
 	r.effects.GUIDs = append(r.effects.GUIDs, GUIDBlock{q.key.port, q.key.block, *rec.GUIDInfo()})
 	for _, s := range declined {
 		rec.GUIDInfo().SetGUID(int(s.Index), 0)
@@ -96,19 +96,6 @@ func (r *Registrar) makeGUID() mad.GUID {
 			return guid
 		}
 	}
-}
-
-// guidBlock is a block of a port's GUIDs as it is to be.
-func (r *Registrar) guidBlock(k blockKey) (block smp.GUIDInfo) {
-	if k.block == 0 {
-		block.SetGUID(0, k.port)
-	}
-	for a := range r.reg.AliasesOf(k.port) {
-		if a.Index/smp.GUIDsPerBlock == k.block {
-			block.SetGUID(int(a.Index), a.GUID)
-		}
-	}
-	return block
 }
 
 // written sends the replies that waited for a port to take its GUIDs. One that did not

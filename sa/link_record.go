@@ -30,7 +30,7 @@ func (a *Answerer) linkRecords(r *request, res *result) {
 		if near == to {
 			src, dst = peer, p
 		}
-		if !from.has(src) || !to.has(dst) {
+		if !from.has(src) || !to.has(dst) || !a.maySee(r, src) || !a.maySee(r, dst) || !a.view.Topo.MayTalk(src, dst) {
 			continue
 		}
 		rec := a.linkRecord(src, dst)

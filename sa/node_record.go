@@ -25,7 +25,7 @@ func (a *Answerer) nodeRecords(r *request, res *result) {
 	t := a.view.Topo
 	for p := ports.from; p < ports.to; p++ {
 		lid := a.view.LIDs.Base[p]
-		if lid == 0 {
+		if lid == 0 || !a.maySee(r, p) {
 			continue
 		}
 		node := &t.Nodes[t.Ports[p].Node]

@@ -28,7 +28,7 @@ func (a *Answerer) portInfoRecords(r *request, res *result) {
 	mask := sarec.PortInfoMask(r.comps &^ apart)
 	for p := ports.from; p < ports.to; p++ {
 		port := &a.view.Topo.Ports[p]
-		if !port.Seen {
+		if !port.Seen || !a.maySee(r, p) {
 			continue
 		}
 		var rec sarec.PortInfoRecord
@@ -69,7 +69,7 @@ const qdr = 4
 // pretendQDR makes a port that runs at an extended speed look like QDR to askers
 // that know the classic speeds only.
 func (a *Answerer) pretendQDR(p topo.PortIdx, info *smp.PortInfo) {
-	caps := &a.view.Topo.Ports[a.endPort(p)].Info
+	caps := &a.view.Topo.Ports[a.view.Topo.EndPort(p)].Info
 	if info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2()) < mad.FDR {
 		return
 	}

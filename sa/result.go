@@ -14,6 +14,8 @@ type result struct {
 	data  []byte // the reply's own for a Get; grows for a table
 	size  int    // of a record in bytes
 	n     int
+	// refused is why there is no answer in records, StatusOK otherwise.
+	refused mad.Status
 }
 
 // add returns false when further records cannot change the answer.
@@ -21,8 +23,7 @@ func (res *result) add(rec []byte) (more bool) {
 	res.n++
 	if res.table {
 		if len(res.data)+len(rec) > MaxTable {
-			res.data = nil
-			res.n = tooMany
+			res.data, res.refused = nil, mad.StatusNoResources
 			return false
 		}
 		res.data = append(res.data, rec...)
@@ -36,13 +37,10 @@ func (res *result) add(rec []byte) (more bool) {
 	return true
 }
 
-// tooMany stands for the number of records of a table that became too long.
-const tooMany = -1
-
 func (res *result) status() mad.Status {
 	switch {
-	case res.n == tooMany:
-		return mad.StatusNoResources
+	case res.refused != mad.StatusOK:
+		return res.refused
 	case res.n == 1 || res.table:
 		return mad.StatusOK
 	case res.n == 0:

@@ -20,12 +20,17 @@ type Stats struct {
 // OtherAttr stands in Stats for every attribute that is not served.
 const OtherAttr mad.AttrID = 0
 
-// attrs are the attributes with counters of their own, the first for the others.
+// attrs are the attributes with counters of their own, the first for the others. All but
+// the first three come in tables.
 var attrs = [...]mad.AttrID{
-	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSMInfoRecord,
-	sarec.AttrLinkRecord, sarec.AttrPathRecord, sarec.AttrMCMemberRecord, sarec.AttrServiceRecord, sarec.AttrInformInfo,
-	sarec.AttrGUIDInfoRecord,
+	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrInformInfo, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSLtoVLMappingTableRecord,
+	sarec.AttrSwitchInfoRecord, sarec.AttrLinearForwardingTableRecord, sarec.AttrMulticastForwardingTableRecord,
+	sarec.AttrSMInfoRecord, sarec.AttrLinkRecord, sarec.AttrGUIDInfoRecord, sarec.AttrServiceRecord,
+	sarec.AttrPKeyTableRecord, sarec.AttrPathRecord, sarec.AttrVLArbitrationTableRecord, sarec.AttrMCMemberRecord,
+	sarec.AttrInformInfoRecord,
 }
+
+var tableAttrs = attrs[3:]
 
 // statuses are all that answers have.
 var statuses = [...]mad.Status{

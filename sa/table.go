@@ -2,6 +2,7 @@ package sa
 
 import (
 	"context"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
@@ -13,11 +14,7 @@ func IsTable(p *mad.Packet) bool {
 	if p.Method() != mad.MethodGetTable || !isSpoken(p) {
 		return false
 	}
-	switch p.AttrID() {
-	case sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSMInfoRecord, sarec.AttrLinkRecord, sarec.AttrPathRecord:
-		return true
-	}
-	return false
+	return slices.Contains(tableAttrs, p.AttrID())
 }
 
 // Table answers a GetTable: it writes the header of the reply to out, with the address
@@ -34,7 +31,7 @@ func (a *Answerer) Table(ctx context.Context, in, out *mad.Datagram, stats *Stat
 		return nil, false
 	}
 	p, reply := &in.Packet, &out.Packet
-	r := newRequest(p)
+	r := a.request(in)
 	records, size, st := a.table(ctx, p.AttrID(), &r)
 	if st == mad.StatusOK {
 		clear(reply.SAData()[:])

@@ -73,6 +73,9 @@ type Sweeper struct {
 // New returns a Sweeper at rest that knows what is kept from before.
 func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, memory: memoryOf(cfg.Kept)} }
 
+// Configure takes another configuration, which counts from the next sweep on.
+func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
+
 // Phase is what the Sweeper is at.
 func (s *Sweeper) Phase() Phase { return s.phase }
 

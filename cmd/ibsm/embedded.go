@@ -43,6 +43,8 @@ type embeddedPort struct {
 	closed chan struct{}
 }
 
+func (p *embeddedPort) GUID() mad.GUID { return p.e.f.PortGUID(p.e.at) }
+
 var errClosed = errors.New("embedded fabric: the port is closed")
 
 func (p *embeddedPort) SetIsSM(_ context.Context, is bool) error {

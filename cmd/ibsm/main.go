@@ -16,6 +16,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/mad"
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	"ibsm/manager/control"
@@ -106,13 +107,15 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	defer stop()
 	events := ctl.NewRing(keptEvents)
 	logger := slog.New(ctl.Tee(lines, events))
-	asks := listen(ctx, log, logger)
+	kept := newState(l, logger)
+	current := newInForce(l, logger, lines, log, kept.keepConfiguration)
+	listen(ctx, current)
 
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
-	m := &managers{conf: l, logger: logger, asks: asks, display: d}
-	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: asks, Events: events})
+	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept}
+	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
 		return err
@@ -121,6 +124,7 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	endDumps := m.keepDumps(ctx)
 	err = m.keepRunning(ctx, place)
 	endDumps()
+	m.state.close()
 	d.end()
 	logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
 	return err
@@ -128,12 +132,14 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 
 // managers are those that run at a port one after the other.
 type managers struct {
-	conf      *conf.Loaded
+	conf      *conf.Loaded // as it was at the start
+	current   *inForce
 	logger    *slog.Logger
 	asks      chan manager.Sweep
 	display   *display
 	published func(*view.View) // nil for nobody
 	desk      *control.Desk
+	state     *state
 }
 
 // keepDumps begins to write dump files where the options want them. End returns when
@@ -143,7 +149,8 @@ func (m *managers) keepDumps(ctx context.Context) (end func()) {
 	if dir == "" {
 		return func() {}
 	}
-	keeper := dump.NewKeeper(dump.Dir{Path: dir, Routing: logFlagsOf(m.conf.Config)&osmlog.Routing != 0}, m.logger)
+	routing := func() bool { return m.current.lines.Flags()&osmlog.Routing != 0 }
+	keeper := dump.NewKeeper(dir, routing, m.logger)
 	m.published = keeper.Put
 	var task sync.WaitGroup
 	task.Go(func() { keeper.Run(ctx) })
@@ -166,7 +173,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 			reason = ""
 			m.logger.Info("port is open", "port", place.String())
 			err = m.runAt(ctx, port, place.String())
-			if err == nil || isResult(err) {
+			if err == nil || isResult(err) || isRefusal(err) {
 				return err
 			}
 		}
@@ -196,14 +203,20 @@ func isResult(err error) bool {
 
 // runAt runs one manager until it ends or its port breaks.
 func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
+	if err := m.state.open(port.GUID()); err != nil {
+		port.Close()
+		m.logger.Error(err.Error()) // in the background nobody reads what is returned
+		return err
+	}
 	if !m.conf.DryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.Close()
 			return err
 		}
 	}
-	shell := &manager.Shell{Config: managerConfig(m.conf), Port: port, Logger: m.logger, Asks: m.asks,
-		Tell: m.tell, Published: m.published, Moved: m.display.moved}
+	shell := &manager.Shell{Config: m.current.manager(), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
+		Tell: m.tell, Published: m.publish, Moved: m.display.moved}
+	m.state.give(shell)
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI
 		ctx, cancel := context.WithCancel(ctx)
@@ -214,8 +227,17 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 	return shell.Run(ctx)
 }
 
+// publish passes on what questions are answered from.
+func (m *managers) publish(v *view.View) {
+	m.state.publish(v)
+	if m.published != nil {
+		m.published(v)
+	}
+}
+
 // tell passes on what a manager tells.
 func (m *managers) tell(a manager.Action) {
+	m.state.tell(a)
 	m.desk.Tell(a)
 	m.display.tell(a)
 }
@@ -224,13 +246,15 @@ func (m *managers) tell(a manager.Action) {
 type smPort interface {
 	txn.Port
 	SetIsSM(ctx context.Context, is bool) error
+	GUID() mad.GUID // of the port
 }
 
-// listen turns SIGHUP into a heavy sweep and SIGUSR1 into a fresh log file.
-func listen(ctx context.Context, log *osmlog.File, logger *slog.Logger) chan manager.Sweep {
-	asks := make(chan manager.Sweep)
+// listen has the configuration read again on SIGHUP, and the log file begun afresh on
+// SIGUSR1. SIGCONT counts as SIGHUP, as OpenSM has it: a manager that was stopped has
+// missed what happened.
+func listen(ctx context.Context, current *inForce) {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
 	go func() {
 		defer signal.Stop(signals)
 		for {
@@ -239,15 +263,11 @@ func listen(ctx context.Context, log *osmlog.File, logger *slog.Logger) chan man
 				return
 			case s := <-signals:
 				if s == syscall.SIGUSR1 {
-					reopen(log, logger)
-					continue
-				}
-				select {
-				case asks <- manager.Heavy:
-				case <-ctx.Done():
+					reopen(current.file, current.logger)
+				} else {
+					current.Reload()
 				}
 			}
 		}
 	}()
-	return asks
 }

@@ -116,5 +116,11 @@ func (s simulator) open(ctx context.Context) (smPort, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return simulatorPort{p}, nil
 }
+
+// simulatorPort is a port of ibsim.
+type simulatorPort struct{ *ibsim.Port }
+
+// GUID is the node's: ibsim does not tell that of a port.
+func (p simulatorPort) GUID() mad.GUID { return p.NodeGUID() }

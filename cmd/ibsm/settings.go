@@ -39,9 +39,12 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		Txn:           pace(l.Config),
 		GUID:          mad.GUID(l.Uint("guid")),
 		SweepInterval: l.Duration("sweep_interval"),
+		ForceHeavy:    l.Bool("force_heavy_sweep"),
+		IgnoreTraps:   !l.Bool("sweep_on_trap"),
 		SAKey:         l.Uint("sa_key"),
 		Once:          l.Once,
 		DryRun:        l.DryRun,
+		HonorGUID2LID: l.Bool("honor_guid2lid_file"),
 	}
 }
 

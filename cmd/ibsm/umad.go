@@ -54,6 +54,7 @@ type userMADPort struct {
 }
 
 func (p *userMADPort) SetIsSM(_ context.Context, is bool) error { return p.dev.SetIsSM(is) }
+func (p *userMADPort) GUID() mad.GUID                           { return p.host.GUID }
 func (p *userMADPort) Close() error                             { return p.dev.Close() }
 
 // watchPort is how often a port's own state is looked at, which costs the kernel one

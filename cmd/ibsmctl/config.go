@@ -8,15 +8,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"ibsm/conf"
+	"ibsm/ctl"
 
 	"github.com/spf13/pflag"
 )
 
 const configUsage = `ibsmctl config works with configuration files, of either form: a name that ends in
-.toml is read as ibsm.toml, any other as opensm.conf. It asks no manager.
+.toml is read as ibsm.toml, any other as opensm.conf. But for reload it asks no manager.
 
 Usage:
   ibsmctl config check FILE     what is wrong with it
@@ -24,13 +26,16 @@ Usage:
   ibsmctl config diff A B       the settings in which two files differ
   ibsmctl config convert FILE   the same settings in the other form
   ibsmctl config default        all settings with comments
+  ibsmctl config reload         have the manager read its file again; one with a mistake
+                                changes nothing
 
 Options:
       --strict       check: every warning counts
       --all          show: all settings
       --toml         default: in the form of ibsm.toml
   -o, --output FILE  convert, default: write to FILE instead of standard output
-      --json         check, show, diff: for programs
+      --json         check, show, diff, reload: for programs
+      --socket PATH  reload: the manager's control socket
   -h, --help         print this help
 
 Exit status: 0 fine, 1 a manager would not start with it or the files differ, 2 wrong usage.
@@ -48,7 +53,10 @@ type configCommand struct {
 }
 
 // runConfig carries out "ibsmctl config".
-func runConfig(_ context.Context, args []string, stdout io.Writer) error {
+func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
+	if i := leading(args); i < len(args) && args[i] == "reload" {
+		return runReload(ctx, slices.Concat(args[:i], args[i+1:]), stdout)
+	}
 	c := &configCommand{stdout: stdout}
 	flags := pflag.NewFlagSet("config", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -113,24 +121,14 @@ func goodConfig(name string) (*conf.Config, error) {
 	return config, err
 }
 
-// finding is a line of check for programs.
-type finding struct {
-	File     string `json:"file"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Severity string `json:"severity"`
-	Key      string `json:"key,omitempty"`
-	Text     string `json:"text"`
-}
-
 func (c *configCommand) check(name string) error {
 	_, report, err := readConfig(name)
 	if err != nil {
 		return err
 	}
-	findings := []finding{}
+	findings := []ctl.Finding{}
 	for _, f := range report {
-		findings = append(findings, finding{f.File, f.Line, f.Col, f.Severity.String(), f.Key, f.Text})
+		findings = append(findings, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key, Text: f.Text})
 	}
 	var text bytes.Buffer
 	for _, f := range report {

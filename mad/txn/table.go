@@ -78,6 +78,12 @@ func New(cfg Config) *Table {
 	return &Table{cfg: cfg, slots: make([]slot, 1, 64), window: newWindow(cfg.MaxWindow)}
 }
 
+// SetMaxWindow changes Config.MaxWindow. What is on the wire beyond it is awaited.
+func (t *Table) SetMaxWindow(limit int) {
+	t.cfg.MaxWindow = Config{MaxWindow: limit}.withDefaults().MaxWindow
+	t.window.setLimit(t.cfg.MaxWindow)
+}
+
 // Room is how many more requests can be submitted now without exceeding a limit.
 func (t *Table) Room() int {
 	room := t.window.size - t.first - int(t.ready.n)

@@ -29,6 +29,14 @@ func newWindow(limit int) window {
 	return window{size: min(startWindow, limit), max: limit, threshold: limit, lastCut: -1}
 }
 
+// setLimit changes what the window may grow to.
+func (w *window) setLimit(limit int) {
+	if w.cuts == 0 {
+		w.threshold = limit
+	}
+	w.max, w.size = limit, min(w.size, limit)
+}
+
 // grow is told of each reply to a request that lost nothing. A window that nobody fills says
 // nothing about a larger one.
 func (w *window) grow() {

@@ -118,3 +118,18 @@ func TestDeadNodesLeaveTheWindow(t *testing.T) {
 		t.Fatalf("window %d after %d cuts, %d sent: want %d", s.Window, s.Cuts, n, before)
 	}
 }
+
+// A cap that falls counts at once, and one that rises is grown into.
+func TestSetMaxWindow(t *testing.T) {
+	var now time.Duration
+	tab := New(Config{})
+	for range 3 {
+		load(tab, &now, anyNode, nothing)
+	}
+	for _, c := range []struct{ limit, sent, window int }{{5, 5, 5}, {64, 5, 10}, {64, 10, 20}, {24, 20, 24}, {0, 24, 48}} {
+		tab.SetMaxWindow(c.limit)
+		if n := load(tab, &now, anyNode, nothing); n != c.sent || tab.Stats().Window != c.window {
+			t.Errorf("with a cap of %d: %d sent, a window of %d; want %d and %d", c.limit, n, tab.Stats().Window, c.sent, c.window)
+		}
+	}
+}

@@ -80,6 +80,9 @@ func (w *World) Partition(m *Manager, p sweep.Partitions) {
 	w.step(m, manager.Event{Partitions: &p})
 }
 
+// Configure gives a manager a configuration that was read again.
+func (w *World) Configure(m *Manager, cfg manager.Config) { w.step(m, manager.Event{Config: &cfg}) }
+
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
 	w.step(m, manager.Event{Received: []mad.Datagram{d}})

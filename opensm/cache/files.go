@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
@@ -82,6 +83,18 @@ func remember[K, V comparable](m map[K]V, skipped diag.List, err error) map[K]V 
 	}
 	return maps.Clone(m)
 }
+
+// ModTime is when guid2lid was written last, the zero time if it is not there.
+func (f *Files) ModTime() time.Time {
+	info, err := os.Stat(filepath.Join(f.Dir, guid2lid))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// forget has the next Writes write, whatever the files held.
+func (f *Files) forget() { f.lids, f.mkeys, f.links = nil, nil, nil }
 
 func (f *Files) read(name string) (path string, b []byte, err error) {
 	path = filepath.Join(f.Dir, name)

@@ -279,9 +279,10 @@ func TestInterrupted(t *testing.T) {
 // TestKeeper: the last view is written before Run ends, and the same error is told
 // once.
 func TestKeeper(t *testing.T) {
+	none := func() bool { return false }
 	first, last := newView(t, "fattree:k=4,levels=2"), newView(t, "fattree:k=4")
 	dir := t.TempDir()
-	k := NewKeeper(Dir{Path: dir}, slog.New(slog.DiscardHandler))
+	k := NewKeeper(dir, none, slog.New(slog.DiscardHandler))
 	k.Put(nil)
 	k.Put(first)
 	k.Put(last) // nobody has taken the first
@@ -294,9 +295,16 @@ func TestKeeper(t *testing.T) {
 	if want := write(t, Subnet, last); string(got) != want {
 		t.Errorf("got %d bytes, the last view has %d", len(got), len(want))
 	}
+	if files := names(t, dir); len(files) != 1 {
+		t.Errorf("files about routes that were not asked for: %v", files)
+	}
+	NewKeeper(dir, func() bool { return true }, nil).write(t.Context(), last)
+	if files := names(t, dir); len(files) != 4 {
+		t.Errorf("not all files: %v", files)
+	}
 
 	var told bytes.Buffer
-	k = NewKeeper(Dir{Path: filepath.Join(dir, "none")}, slog.New(slog.NewTextHandler(&told, nil)))
+	k = NewKeeper(filepath.Join(dir, "none"), none, slog.New(slog.NewTextHandler(&told, nil)))
 	for range 3 {
 		k.write(t.Context(), first)
 	}

@@ -11,16 +11,18 @@ import (
 // that nobody waits for a disk. Of views that come faster than they can be written
 // only the last is.
 type Keeper struct {
-	dir    Dir
-	logger *slog.Logger
-	views  chan *view.View // the one that is waiting
-	told   string          // the error told last; owned by Run
+	dir     string
+	routing func() bool
+	logger  *slog.Logger
+	views   chan *view.View // the one that is waiting
+	told    string          // the error told last; owned by Run
 }
 
 // NewKeeper returns a Keeper of a directory, which tells the logger what cannot be
-// written.
-func NewKeeper(dir Dir, logger *slog.Logger) *Keeper {
-	return &Keeper{dir: dir, logger: logger, views: make(chan *view.View, 1)}
+// written. Routing, asked for each view, says whether it asks for the files about
+// routes too.
+func NewKeeper(dir string, routing func() bool, logger *slog.Logger) *Keeper {
+	return &Keeper{dir: dir, routing: routing, logger: logger, views: make(chan *view.View, 1)}
 }
 
 // Put has a view written, soon. A nil view changes nothing. Put does not block; it is
@@ -58,11 +60,11 @@ func (k *Keeper) Run(ctx context.Context) {
 // write tells of an error once as long as it stays the same.
 func (k *Keeper) write(ctx context.Context, v *view.View) {
 	text := ""
-	if err := k.dir.Write(ctx, v); err != nil && ctx.Err() == nil {
+	if err := (Dir{Path: k.dir, Routing: k.routing()}).Write(ctx, v); err != nil && ctx.Err() == nil {
 		text = err.Error()
 	}
 	if text != "" && text != k.told {
-		k.logger.Error("cannot write dump files", "dir", k.dir.Path, "reason", text)
+		k.logger.Error("cannot write dump files", "dir", k.dir, "reason", text)
 	}
 	k.told = text
 }

@@ -91,6 +91,14 @@ func (f *File) truncate() {
 	}
 }
 
+// SetLimits changes Config.Limit and Config.Erase, from the next line and the next
+// Reopen on.
+func (f *File) SetLimits(limit int64, erase bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cfg.Limit, f.cfg.Erase = limit, erase
+}
+
 // Reopen opens the file by its name again, after it was moved away. Where that fails
 // the old one goes on.
 func (f *File) Reopen() error {

@@ -72,22 +72,21 @@ type Handler struct {
 
 // shared is what all Handlers made from one have in common.
 type shared struct {
-	opts  Options
+	sys   func(text string)
 	flags atomic.Uint32
 	id    uint64 // what stands for OpenSM's thread: our process
 
-	mu   sync.Mutex // guards the following
-	w    io.Writer
-	line []byte
+	mu     sync.Mutex // guards the following
+	w      io.Writer
+	prefix string
+	line   []byte
 }
 
 // NewHandler returns a Handler that writes each line with one call of w.Write.
 func NewHandler(w io.Writer, opts Options) *Handler {
-	if opts.Prefix != "" {
-		opts.Prefix += ": "
-	}
-	h := &Handler{shared: &shared{opts: opts, id: uint64(uint32(os.Getpid())), w: w}}
+	h := &Handler{shared: &shared{sys: opts.Sys, id: uint64(uint32(os.Getpid())), w: w}}
 	h.SetFlags(opts.Flags)
+	h.SetPrefix(opts.Prefix)
 	return h
 }
 
@@ -96,6 +95,16 @@ func (h *Handler) Flags() Flags { return Flags(h.shared.flags.Load()) }
 
 // SetFlags changes them for this Handler and all made from it.
 func (h *Handler) SetFlags(f Flags) { h.shared.flags.Store(uint32(f | Sys)) }
+
+// SetPrefix changes Options.Prefix for this Handler and all made from it.
+func (h *Handler) SetPrefix(prefix string) {
+	if prefix != "" {
+		prefix += ": "
+	}
+	h.shared.mu.Lock()
+	h.shared.prefix = prefix
+	h.shared.mu.Unlock()
+}
 
 // Enabled tells whether the flags let a level through.
 func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return h.Flags()&flag(l) != 0 }
@@ -113,9 +122,9 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 	b = appendHex(b, uint64(level), 2, lowerDigits)
 	b = append(b, " -> "...)
 	text := len(b)
-	b = appendText(append(b, s.opts.Prefix...), r.Message)
-	if level == Sys && s.opts.Sys != nil {
-		s.opts.Sys(string(b[text:]))
+	b = appendText(append(b, s.prefix...), r.Message)
+	if level == Sys && s.sys != nil {
+		s.sys(string(b[text:]))
 	}
 	b = append(b, h.attrs...)
 	r.Attrs(func(a slog.Attr) bool {

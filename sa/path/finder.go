@@ -57,11 +57,15 @@ const unlimited = 0xff
 
 func (l limits) and(o limits) limits { return limits{min(l.mtu, o.mtu), min(l.rank, o.rank)} }
 
-// New makes a Finder in time linear in the ports of the View.
+var nothing = registry.New().Freeze()
+
+// New makes a Finder for when nothing is registered, in time linear in the ports of the
+// View.
 func New(v *view.View) *Finder {
 	t := v.Topo
 	f := &Finder{
 		view:     v,
+		reg:      nothing,
 		guids:    make([]mad.GUID, len(t.EndPorts)),
 		ends:     make([]end, len(t.Ports)),
 		hops:     make([]hop, len(t.Ports)),

@@ -35,13 +35,25 @@ type Machine struct {
 
 // New returns a machine that is DISCOVERING.
 func New(cfg Config) *Machine {
-	if cfg.PollInterval <= 0 {
-		cfg.PollInterval = 10 * time.Second
+	return &Machine{cfg: cfg.withDefaults(), state: smp.Discovering}
+}
+
+func (c Config) withDefaults() Config {
+	if c.PollInterval <= 0 {
+		c.PollInterval = 10 * time.Second
 	}
-	if cfg.PollRetries == 0 {
-		cfg.PollRetries = 4
+	if c.PollRetries == 0 {
+		c.PollRetries = 4
 	}
-	return &Machine{cfg: cfg, state: smp.Discovering}
+	return c
+}
+
+// Configure takes another configuration for the same port. A poll that it makes due
+// earlier is not waited for longer.
+func (m *Machine) Configure(now time.Duration, cfg Config) {
+	cfg.GUID = m.cfg.GUID
+	m.cfg = cfg.withDefaults()
+	m.due = min(m.due, now+m.cfg.PollInterval)
 }
 
 // State is the state that our SMInfo shows.

@@ -259,3 +259,26 @@ func TestOrder(t *testing.T) {
 		}
 	}
 }
+
+// A shorter time between polls counts for the poll that is due, and our port stays ours.
+func TestConfigure(t *testing.T) {
+	m := New(Config{GUID: 7, Priority: 1})
+	var master smp.SMInfo
+	master.SetGUID(3)
+	master.SetPriority(5)
+	master.SetSMState(smp.Master)
+	m.Decide(0, []smp.SMInfo{master})
+	m.Tick(0)
+	if due, ok := m.Due(); !ok || due != 10*time.Second {
+		t.Fatalf("polls at %v, %v", due, ok)
+	}
+	m.Configure(time.Second, Config{Priority: 9, SMKey: 4, PollInterval: 2 * time.Second})
+	info := m.Info()
+	if due, _ := m.Due(); due != 3*time.Second || info.GUID() != 7 || info.Priority() != 9 || info.SMKey() != 4 || m.State() != smp.Standby {
+		t.Errorf("polls at %v, %+v", due, info)
+	}
+	m.Configure(time.Second, Config{PollInterval: time.Hour})
+	if due, _ := m.Due(); due != 3*time.Second {
+		t.Errorf("a poll was put off to %v", due)
+	}
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/conf/diag"
+	"ibsm/mad"
+	"ibsm/manager"
+	"ibsm/opensm/cache"
+	"ibsm/sweep"
+	"ibsm/sweep/store"
+	"ibsm/sweep/view"
+)
+
+// Where the store of a port is, below state_dir and the port's GUID.
+const (
+	defaultStateDir = "/var/lib/ibsm"
+	storeFile       = "state.db"
+)
+
+// stateDir is where stores are, "" for nowhere: what is simulated is gone with the
+// simulation, unless somebody wants it kept. A dry run keeps nothing.
+func stateDir(l *conf.Loaded) string {
+	switch dir := l.Text("state_dir"); {
+	case l.DryRun || dir == "none":
+		return ""
+	case l.Chosen("state_dir"):
+		return dir
+	case l.Fabric != "" || l.IBSim:
+		return ""
+	}
+	return defaultStateDir
+}
+
+// cacheDir is where OpenSM's caches are, "" for nowhere, which simulations have unless
+// the environment names it.
+func cacheDir(l *conf.Loaded) string {
+	dir := os.Getenv("OSM_CACHE_DIR")
+	if dir == "" && l.Fabric == "" && !l.IBSim {
+		dir = cache.DefaultDir
+	}
+	return dir
+}
+
+// state is what managers start from and keep current: the store, and the files that
+// OpenSM has in its cache directory. It opens them for a port and keeps them from one
+// manager at that port to the next.
+type state struct {
+	conf   *conf.Loaded
+	logger *slog.Logger
+
+	port  mad.GUID        // that everything below is of; 0 while nothing is open
+	kept  *store.Contents // what the next manager begins with; nil to ask the store, where there is one
+	fresh bool            // OpenSM's file is newer than the store
+	cache *cache.Keeper   // nil without one
+	tasks sync.WaitGroup
+	end   context.CancelFunc // of the store's Run
+
+	mu    sync.Mutex   // held to write store, and by others to read it
+	store *store.Store // nil without one
+}
+
+func newState(l *conf.Loaded, logger *slog.Logger) *state { return &state{conf: l, logger: logger} }
+
+// refusal is a reason not to start that waiting does not mend.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+func isRefusal(err error) bool { return errors.As(err, new(refusal)) }
+
+// open opens what is kept for a port, unless it is open.
+func (s *state) open(port mad.GUID) error {
+	if s.port == port {
+		return nil
+	}
+	s.close()
+	s.port = port
+	written, err := s.openStore()
+	if err == nil {
+		err = s.openCaches(written)
+	}
+	if err != nil {
+		s.close()
+		return refusal{err}
+	}
+	return nil
+}
+
+// openStore opens the store, and returns when it was written last.
+func (s *state) openStore() (written time.Time, err error) {
+	s.kept = store.NewContents()
+	dir := stateDir(s.conf)
+	if dir == "" {
+		return written, nil
+	}
+	prefix := mad.DefaultPrefix
+	if p := chosen[mad.Prefix](s.conf.Config, "subnet_prefix"); p.Given {
+		prefix = p.Value
+	}
+	path := filepath.Join(dir, s.port.String(), storeFile)
+	if info, err := os.Stat(path); err == nil {
+		written = info.ModTime()
+	}
+	opened, kept, err := store.Open(store.Config{Path: path, Prefix: prefix, Port: s.port, Trouble: s.trouble})
+	if err != nil {
+		return written, err
+	}
+	s.setStore(opened)
+	s.kept = kept
+	if s.kept.Damage != nil {
+		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, clients are to register again",
+			"reason", s.kept.Damage, "set_aside", s.kept.SetAside)
+		written = time.Time{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.end = cancel
+	s.tasks.Go(func() { _ = opened.Run(ctx) }) // what ends it is told by trouble
+	return written, nil
+}
+
+// trouble tells that the store cannot be written, and that it can again.
+func (s *state) trouble(err error) {
+	if err != nil {
+		s.logger.Error("the store cannot be written; the manager runs on and tries again: make room, or the file writable", "reason", err)
+	} else {
+		s.logger.Warn("the store is written again, with all that was missing")
+	}
+}
+
+// openCaches reads what OpenSM would start from, and puts it together with what the
+// store knows. The store counts first, unless guid2lid was written after it: OpenSM has
+// ruled since, or somebody has put a file there.
+func (s *state) openCaches(written time.Time) error {
+	dir := cacheDir(s.conf)
+	if dir == "" {
+		return nil
+	}
+	files := &cache.Files{Dir: dir, Sync: s.conf.Bool("fsync_high_avail_files")}
+	s.fresh = files.ModTime().After(written)
+	lids, err := s.readLIDs(files)
+	if err != nil && s.conf.Bool("exit_on_fatal") && len(s.kept.LIDs) == 0 {
+		return fmt.Errorf("guid2lid is damaged and nothing else knows the LIDs: mend the file or move it away, or go on without it (--stay_on_fatal): %w", err)
+	}
+	first, second := s.storedLIDs(), lids
+	if s.fresh {
+		first, second = second, first
+	}
+	merged := sweep.MergeLIDs(first, second)
+	if s.fresh && !slices.Equal(merged, s.storedLIDs()) {
+		s.kept.Interrupted = time.Time{} // clients are registered with whoever wrote it
+	}
+	s.putLIDs(merged)
+	if s.conf.DryRun {
+		return nil
+	}
+	mkeys, skipped, err := files.ReadMKeys()
+	s.warn(skipped, err)
+	_, skipped, err = files.ReadNeighbors()
+	s.warn(skipped, err)
+	s.cache = cache.NewKeeper(files, ranges(merged), mkeys, s.logger)
+	s.tasks.Go(s.cache.Run)
+	return nil
+}
+
+// readLIDs reads guid2lid.
+func (s *state) readLIDs(files *cache.Files) (lids []sweep.KeptLID, err error) {
+	file, skipped, err := files.ReadLIDs(chosen[uint8](s.conf.Config, "lmc").Value)
+	s.warn(skipped, err)
+	for _, port := range slices.Sorted(maps.Keys(file)) {
+		r := file[port]
+		lids = append(lids, sweep.KeptLID{Port: port, Base: r.Min, LMC: min(uint8(bits.Len16(uint16(r.Max-r.Min)+1)-1), 7)})
+	}
+	return sweep.MergeLIDs(lids, nil), err
+}
+
+// warn tells what is wrong with a file.
+func (s *state) warn(skipped diag.List, err error) {
+	for _, d := range skipped {
+		s.logger.Warn("a record is passed over, as OpenSM does", "reason", d)
+	}
+	if err != nil {
+		s.logger.Error("the rest of the file is passed over", "reason", err)
+	}
+}
+
+func (s *state) storedLIDs() (lids []sweep.KeptLID) {
+	for _, l := range s.kept.LIDs {
+		lids = append(lids, sweep.KeptLID(l))
+	}
+	return lids
+}
+
+// putLIDs makes what is kept hold these LIDs and no others.
+func (s *state) putLIDs(lids []sweep.KeptLID) {
+	known := make(map[mad.GUID]bool, len(lids))
+	for _, l := range lids {
+		known[l.Port] = true
+	}
+	var forgotten []mad.GUID
+	for _, l := range s.kept.LIDs {
+		if !known[l.Port] {
+			forgotten = append(forgotten, l.Port)
+		}
+	}
+	batch := (&manager.Keep{LIDs: lids, Forgotten: forgotten}).Batch()
+	s.kept.LIDs = batch.LIDs
+	if s.store != nil {
+		s.store.Put(batch, nil)
+	}
+}
+
+// ranges are LIDs as OpenSM writes them.
+func ranges(lids []sweep.KeptLID) map[mad.GUID]cache.LIDRange {
+	m := make(map[mad.GUID]cache.LIDRange, len(lids))
+	for _, l := range lids {
+		m[l.Port] = cache.LIDRange{Min: l.Base, Max: l.Last()}
+	}
+	return m
+}
+
+// give has a manager begin with what is kept.
+func (s *state) give(shell *manager.Shell) {
+	kept := s.kept
+	if kept == nil {
+		kept = s.store.Contents()
+	}
+	shell.Config.Resume(kept, time.Now())
+	if s.fresh {
+		shell.Config.Sweep.Kept.Stale = false
+	}
+	if s.store != nil {
+		shell.Store, shell.Kept = s.store, kept
+		s.kept, s.fresh = nil, false
+	}
+	if dir := cacheDir(s.conf); dir != "" {
+		shell.Recall = func() []sweep.KeptLID {
+			lids, _ := s.readLIDs(&cache.Files{Dir: dir})
+			return lids
+		}
+	}
+}
+
+// tell takes what a manager wants kept.
+func (s *state) tell(a manager.Action) {
+	k, ok := a.(manager.Keep)
+	if ok && s.store == nil {
+		s.kept.Add(k.Batch())
+	}
+	if !ok || s.cache == nil {
+		return
+	}
+	if k.Reign != nil && k.Reign.Master {
+		s.cache.Doubt()
+	}
+	changed := ranges(k.LIDs)
+	for _, port := range k.Forgotten {
+		changed[port] = cache.LIDRange{}
+	}
+	s.cache.PutLIDs(changed)
+}
+
+// publish takes a view whose ports and links are to be kept.
+func (s *state) publish(v *view.View) {
+	if s.cache != nil {
+		s.cache.PutView(v)
+	}
+}
+
+// keepConfiguration keeps a configuration that is in force. Any goroutine may call it.
+func (s *state) keepConfiguration(l *conf.Loaded) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store == nil {
+		return
+	}
+	if text, err := l.WriteTOML(); err == nil { // one that no file can hold is not kept
+		s.store.Put(store.Batch{Configuration: text}, nil)
+	}
+}
+
+func (s *state) setStore(opened *store.Store) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store = opened
+}
+
+// close writes what is left, and gives everything back.
+func (s *state) close() {
+	if s.cache != nil {
+		s.cache.Close()
+	}
+	was := s.store
+	s.setStore(nil)
+	if was != nil {
+		s.end()
+	}
+	s.tasks.Wait()
+	if was != nil {
+		if err := was.Close(); err != nil {
+			s.logger.Error("the store did not end well", "reason", err)
+		}
+	}
+	s.port, s.kept, s.fresh, s.cache, s.end = 0, nil, false, nil, nil
+}

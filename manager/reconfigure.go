@@ -1,0 +1,14 @@
+package manager
+
+// reconfigure takes what can change while a manager runs from a configuration that was
+// read again, and has a heavy sweep bring it into force.
+func (c *Core) reconfigure(cfg *Config) {
+	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
+	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
+	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID
+	c.cfg.Elect = cfg.Elect
+	c.sweeper.Configure(c.cfg.Sweep)
+	c.elect.Configure(c.now, cfg.Elect)
+	c.table.SetMaxWindow(cfg.Txn.MaxWindow)
+	c.want(true, "the configuration was read again")
+}

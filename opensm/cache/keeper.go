@@ -1,0 +1,145 @@
+package cache
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+
+	"ibsm/mad"
+	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
+)
+
+// Keeper keeps the files of a directory current in a goroutine of its own, that of Run,
+// so that nobody waits for a disk. What comes faster than it can be written is written
+// once. Put, Forget and Close are for one goroutine at a time.
+type Keeper struct {
+	logger *slog.Logger
+	wake   chan struct{} // has room for one; closed by Close
+
+	mu    sync.Mutex // guards the next three
+	lids  map[mad.GUID]LIDRange
+	view  *view.View // not written yet
+	doubt bool       // somebody else may have written the files
+
+	// What follows is Run's.
+	files *Files
+	mkeys map[mad.GUID]mad.MKey
+	told  string // the error told last
+}
+
+// NewKeeper returns a Keeper of files, which holds the LIDs and M_Keys that are known
+// already and tells the logger what cannot be written. All of it is the Keeper's from
+// now on.
+func NewKeeper(files *Files, lids map[mad.GUID]LIDRange, mkeys map[mad.GUID]mad.MKey, logger *slog.Logger) *Keeper {
+	k := &Keeper{files: files, lids: lids, mkeys: mkeys, logger: logger, wake: make(chan struct{}, 1)}
+	if k.lids == nil {
+		k.lids = map[mad.GUID]LIDRange{}
+	}
+	if k.mkeys == nil {
+		k.mkeys = map[mad.GUID]mad.MKey{}
+	}
+	return k
+}
+
+// PutLIDs has LIDs that have changed written, soon. A Min of 0 forgets a port.
+func (k *Keeper) PutLIDs(changed map[mad.GUID]LIDRange) {
+	k.put(func() {
+		for port, r := range changed {
+			if r.Min == 0 {
+				delete(k.lids, port)
+			} else {
+				k.lids[port] = r
+			}
+		}
+	})
+}
+
+// PutView has the M_Keys and links of a view written, soon. A nil view changes nothing.
+func (k *Keeper) PutView(v *view.View) {
+	if v != nil {
+		k.put(func() { k.view = v })
+	}
+}
+
+// Doubt has all files written again: another manager may have written them since.
+func (k *Keeper) Doubt() { k.put(func() { k.doubt = true }) }
+
+func (k *Keeper) put(change func()) {
+	k.mu.Lock()
+	change()
+	k.mu.Unlock()
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends Run once everything is written.
+func (k *Keeper) Close() { close(k.wake) }
+
+// Run writes until Close.
+func (k *Keeper) Run() {
+	for range k.wake {
+		k.write()
+	}
+}
+
+// write tells of an error once as long as it stays the same.
+func (k *Keeper) write() {
+	k.mu.Lock()
+	lids, v, doubt := maps.Clone(k.lids), k.view, k.doubt
+	k.view, k.doubt = nil, false
+	k.mu.Unlock()
+	if doubt {
+		k.files.forget()
+	}
+	err := k.files.WriteLIDs(lids)
+	if v != nil {
+		k.learnMKeys(v, lids)
+		err = errors.Join(err, k.files.WriteMKeys(k.mkeys), k.files.WriteNeighbors(links(v.Topo)))
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != k.told {
+		if text != "" {
+			k.logger.Error("cannot write what OpenSM would start from", "dir", k.files.Dir, "reason", text)
+		} else {
+			k.logger.Info("what OpenSM would start from is written again", "dir", k.files.Dir)
+		}
+	}
+	k.told = text
+}
+
+// learnMKeys takes over the M_Keys that ports show, and forgets those of ports that have
+// no LIDs any more.
+func (k *Keeper) learnMKeys(v *view.View, lids map[mad.GUID]LIDRange) {
+	maps.DeleteFunc(k.mkeys, func(port mad.GUID, _ mad.MKey) bool { _, known := lids[port]; return !known })
+	for _, p := range v.Topo.EndPorts {
+		port := &v.Topo.Ports[p]
+		if hidden := port.Info.MKey() == 0 && port.Info.MKeyProtectBits() != 0; !hidden {
+			k.mkeys[port.GUID] = port.Info.MKey()
+		}
+	}
+}
+
+// links are those of a subnet, each from both ends.
+func links(t *topo.Topo) map[End]End {
+	m := map[End]End{}
+	end := func(p topo.PortIdx) End {
+		port := &t.Ports[p]
+		if node := &t.Nodes[port.Node]; node.Switch != topo.None {
+			return End{node.GUID, port.Num}
+		}
+		return End{port.GUID, port.Num}
+	}
+	for i := range t.Ports {
+		if peer := t.Ports[i].Peer; peer != topo.None {
+			m[end(topo.PortIdx(i))] = end(peer)
+		}
+	}
+	return m
+}

@@ -1,0 +1,322 @@
+package partitions
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/ibsim"
+)
+
+// witnessNet is four hosts, the first of which runs the manager, a router and two
+// switches.
+const witnessNet = `switchguid=0x200000
+Switch 6 "S1"
+[1] "H1"[1]
+[2] "H2"[1]
+[5] "S2"[5]
+
+switchguid=0x200010
+Switch 6 "S2"
+[1] "H3"[1]
+[2] "H4"[1]
+[3] "R1"[1]
+[5] "S1"[5]
+
+caguid=0x100000
+Hca 1 "H1"
+[1] "S1"[1]
+
+caguid=0x100002
+Hca 1 "H2"
+[1] "S1"[2]
+
+caguid=0x100004
+Hca 1 "H3"
+[1] "S2"[1]
+
+caguid=0x100006
+Hca 1 "H4"
+[1] "S2"[2]
+
+rtguid=0x300000
+Rt 1 "R1"
+[1] "S2"[3]
+`
+
+// witnessPorts are its end ports.
+var witnessPorts = []struct {
+	guid mad.GUID
+	typ  mad.NodeType
+}{
+	{0x100001, mad.CA}, {0x100003, mad.CA}, {0x100005, mad.CA}, {0x100007, mad.CA},
+	{0x200000, mad.Switch}, {0x200010, mad.Switch}, {0x300001, mad.Router},
+}
+
+// compile is what a policy comes to on the witness fabric, in the plainest way.
+func compile(p *Policy, both, qos bool) outcome {
+	o := outcome{tables: map[mad.GUID][]mad.PKey{}, groups: map[mad.GID]Group{}}
+	for i := range p.Partitions {
+		one, inhabited := &p.Partitions[i], false
+		for _, port := range witnessPorts {
+			var last Member
+			for _, m := range one.Members {
+				if m.Who == All || m.Who == Self && port.guid == 0x100001 || m.Who == OnePort && m.Port == port.guid ||
+					m.Who == AllCAs && port.typ == mad.CA || m.Who == AllSwitches && port.typ == mad.Switch || m.Who == AllRouters && port.typ == mad.Router {
+					last = m
+				}
+			}
+			if last.Membership == Full || last.Membership == Both {
+				o.tables[port.guid] = append(o.tables[port.guid], one.Key|mad.FullMember)
+			}
+			if last.Membership == Limited || last.Membership == Both && both {
+				o.tables[port.guid] = append(o.tables[port.guid], one.Key)
+			}
+			inhabited = inhabited || last.Membership != 0
+		}
+		for _, g := range one.Groups {
+			g.Position = diag.Position{}
+			if !qos {
+				g.SL = 0
+			}
+			if inhabited {
+				o.groups[g.MGID] = g
+			}
+		}
+	}
+	return o
+}
+
+// unlike says where two outcomes differ, "" where they do not. In which order a port has
+// its keys does not count.
+func (o outcome) unlike(theirs outcome) string {
+	var b strings.Builder
+	for _, port := range witnessPorts {
+		a, z := slices.Sorted(slices.Values(o.tables[port.guid])), slices.Sorted(slices.Values(theirs.tables[port.guid]))
+		if !slices.Equal(a, z) {
+			fmt.Fprintf(&b, "port %s: %v, OpenSM %v\n", port.guid, a, z)
+		}
+	}
+	for gid, g := range o.groups {
+		if t, ok := theirs.groups[gid]; !ok {
+			fmt.Fprintf(&b, "group %s: OpenSM has it not\n", gid)
+		} else if t != g {
+			fmt.Fprintf(&b, "group %s: %+v, OpenSM %+v\n", gid, g, t)
+		}
+	}
+	for gid := range theirs.groups {
+		if _, ok := o.groups[gid]; !ok {
+			fmt.Fprintf(&b, "group %s: only OpenSM has it\n", gid)
+		}
+	}
+	return b.String()
+}
+
+// outcome is what a manager made of a file: the valid keys of every end port, in order
+// of index, and the groups that stay without members, without their MLIDs.
+type outcome struct {
+	tables  map[mad.GUID][]mad.PKey
+	groups  map[mad.GID]Group
+	log     string
+	crashed bool
+}
+
+var sockets atomic.Int32
+
+// runOpenSM lets OpenSM read a partitions.conf on a fabric that was just powered up.
+func runOpenSM(t testing.TB, file string, options ...string) outcome {
+	t.Helper()
+	for _, needed := range []string{"opensm", "ibsim-run"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			t.Skipf("this test needs %s: apt-get install opensm ibsim-utils", needed)
+		}
+	}
+	n, err := net.Parse("witness.net", []byte(witnessNet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sock := fmt.Sprintf("partitions-%d-%d", os.Getpid(), sockets.Add(1))
+	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, MaxClients: 8, Fabric: fabric.New(n, fabric.Config{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	served := make(chan error, 1)
+	go func() { served <- server.Run(ctx) }()
+	defer func() { cancel(); <-served }()
+
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	args := []string{"opensm", "-o", "-F", write("opensm.conf", "sa_db_dump TRUE\nforce_log_flush TRUE\n"),
+		"-P", write("partitions.conf", file), "-f", filepath.Join(dir, "log"), "-R", "minhop"}
+	cmd := exec.CommandContext(ctx, "ibsim-run", append(args, options...)...)
+	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "SIM_HOST=H1", "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return outcome{crashed: true, log: string(out)}
+	}
+	var o outcome
+	server.Do(func(f *fabric.Fabric) { o.tables = tablesOf(f) })
+	dump, err := os.ReadFile(filepath.Join(dir, "opensm-sa.dump"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	o.groups = readGroups(t, string(dump))
+	log, _ := os.ReadFile(filepath.Join(dir, "log"))
+	o.log = string(log)
+	return o
+}
+
+// tablesOf reads the keys that end ports hold.
+func tablesOf(f *fabric.Fabric) map[mad.GUID][]mad.PKey {
+	tables := map[mad.GUID][]mad.PKey{}
+	for at := range f.EndPorts() {
+		tables[f.PortGUID(at)] = slices.DeleteFunc(f.PKeys(at), func(k mad.PKey) bool { return !k.Valid() })
+	}
+	return tables
+}
+
+var groupLine = regexp.MustCompile(`(?m)^MC Group 0x\w+ (.*): mgid=0x(\w+):0x(\w+) port_gid=\S+ qkey=(\w+) mlid=\w+ mtu=(\w+) tclass=(\w+) pkey=(\w+) rate=(\w+) pkt_life=\w+ sl_flow_hop=(\w+)`)
+
+// readGroups reads the well-known groups of OpenSM's SA dump.
+func readGroups(t testing.TB, dump string) map[mad.GID]Group {
+	groups := map[mad.GID]Group{}
+	for _, m := range groupLine.FindAllStringSubmatch(dump, -1) {
+		if !strings.Contains(m[1], "well known") {
+			continue
+		}
+		gid, err := hex.DecodeString(m[2] + m[3])
+		if err != nil || len(gid) != 16 {
+			t.Fatalf("MGID %s %s", m[2], m[3])
+		}
+		number := func(s string) uint32 {
+			v, err := strconv.ParseUint(s, 0, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return uint32(v)
+		}
+		flow := number(m[9])
+		groups[mad.GID(gid)] = Group{MGID: mad.GID(gid), QKey: number(m[4]), MTU: mad.MTU(number(m[5]) & 63), Rate: mad.Rate(number(m[8]) & 63),
+			SL: uint8(flow >> 28), TClass: uint8(number(m[6])), FlowLabel: flow >> 8 & 0xfffff}
+	}
+	return groups
+}
+
+// differs compares what a file means with what OpenSM makes of it, "" for the same.
+func differs(t testing.TB, file string, both bool) (difference string, warnings diag.List) {
+	t.Helper()
+	options := []string{"-Q"}
+	if both {
+		options = append(options, "-W")
+	}
+	theirs := runOpenSM(t, file, options...)
+	policy, errors, warnings := Parse("partitions.conf", []byte(file)).Policy()
+	refused := strings.Contains(theirs.log, "retrying with default config")
+	switch {
+	case theirs.crashed:
+		return "OpenSM crashed\n", warnings
+	case policy == nil && !refused:
+		return fmt.Sprintf("refused, by OpenSM not\n%v\n", errors), warnings
+	case policy == nil:
+		return "", warnings
+	case refused:
+		return "refused by OpenSM alone\n", warnings
+	}
+	return compile(policy, both, true).unlike(theirs), warnings
+}
+
+// reasons are the beginnings of what is warned of where OpenSM reads a file that is right
+// in another way, and why this package does not follow it.
+var reasons = []struct{ text, why string }{
+	{"a ';' that begins a line", "OpenSM reads what an earlier line left in its buffer"},
+	{"a ';' that ends nothing", "OpenSM takes an empty statement for a broken one"},
+	{"line ends of another system", "to OpenSM the CR belongs to the word"},
+	{"line of", "OpenSM cuts lines"},
+	{"OpenSM takes", "OpenSM reads a comment as flags of the group before it"},
+	{"OpenSM may read on behind", "OpenSM steps over the end of a group without flags, or of one that it gives up"},
+	{"OpenSM makes no broadcast group of scope", "OpenSM ignores scope= there"},
+	{"OpenSM makes no group of scope", "OpenSM looks for the group of the address as written, not as scoped"},
+	{"OpenSM may crash here", "OpenSM makes a group that is there already"},
+	{"rate", "OpenSM 3.3.23 does not know rates from 800 Gb/s on, and takes two upper bits of a rate for a selector"},
+	{"ALL_VCAS", "the word of another OpenSM"},
+	{"\"", "OpenSM reads 400Gbps as 400"},
+}
+
+// reasonFor finds the one that explains a difference, if any warning does.
+func reasonFor(warnings diag.List) string {
+	for _, r := range reasons {
+		for _, w := range warnings {
+			if strings.HasPrefix(w.Text, r.text) && strings.Contains(w.Text, "OpenSM") || r.text == "rate" && strings.HasPrefix(w.Text, "rate") {
+				return r.text
+			}
+		}
+	}
+	return ""
+}
+
+// TestExamplesAsOpenSM: the corpus means what OpenSM makes of it, or a warning tells why
+// not.
+func TestExamplesAsOpenSM(t *testing.T) {
+	for _, e := range examples {
+		for _, both := range []bool{false, true} {
+			difference, warnings := differs(t, e.file, both)
+			reason := ""
+			if difference != "" {
+				reason = reasonFor(warnings)
+			}
+			if reason != e.reason || difference != "" && reason == "" {
+				t.Errorf("%s\nallow_both_pkeys %t, reason %q, want %q\n%s%v", e.file, both, reason, e.reason, difference, warnings)
+			}
+		}
+	}
+}
+
+// TestGeneratedAsOpenSM: files that a generator writes mean what OpenSM makes of them, or
+// a warning tells why not.
+func TestGeneratedAsOpenSM(t *testing.T) {
+	count, seed := 60, uint64(0)
+	if os.Getenv("IBSM_PROOF") != "" {
+		count = 4000
+	}
+	same, explained := 0, map[string]int{}
+	for ; count > 0; count-- {
+		seed++
+		file := generateFile(seed, seed%4 == 0)
+		difference, warnings := differs(t, file, seed%3 == 0)
+		switch reason := reasonFor(warnings); {
+		case difference == "":
+			same++
+		case reason != "":
+			explained[reason]++
+		default:
+			t.Errorf("seed %d\n%s\n%s%v", seed, file, difference, warnings)
+		}
+	}
+	t.Logf("%d files mean the same to OpenSM", same)
+	for _, r := range reasons {
+		if explained[r.text] > 0 {
+			t.Logf("%d do not, as %s", explained[r.text], r.why)
+		}
+	}
+}

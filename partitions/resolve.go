@@ -1,0 +1,275 @@
+package partitions
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+)
+
+// Policy is the meaning of the file: its definitions, laid upon Closed. What is wrong
+// with it is added to what was wrong with its syntax; the policy of a file with errors is
+// nil, as half a policy is another policy.
+func (f *File) Policy() (policy *Policy, errors, warnings diag.List) {
+	r := resolver{
+		File: f, policy: Closed(), byKey: map[mad.PKey]int{DefaultKey: 0}, groups: map[mad.GID]diag.Position{},
+		errors: slices.Clone(f.Errors), warnings: slices.Clone(f.Warnings),
+	}
+	for i := range f.Definitions {
+		if len(r.errors) >= maxFindings {
+			break
+		}
+		r.define(&f.Definitions[i])
+	}
+	r.review()
+	sortByPlace(r.errors)
+	sortByPlace(r.warnings)
+	if len(r.warnings) > maxFindings {
+		rest := len(r.warnings) - maxFindings
+		r.warnings = r.warnings[:maxFindings]
+		r.warnings.Add(diag.Position{File: f.Name}, "%d more warnings", rest)
+	}
+	if len(r.errors) > 0 {
+		return nil, r.errors, r.warnings
+	}
+	return r.policy, nil, r.warnings
+}
+
+// sortByPlace puts findings into the order of the file.
+func sortByPlace(l diag.List) {
+	slices.SortStableFunc(l, func(a, b diag.Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+}
+
+// resolver makes a Policy, definition by definition.
+type resolver struct {
+	*File
+	policy   *Policy
+	byKey    map[mad.PKey]int          // index in policy.Partitions
+	groups   map[mad.GID]diag.Position // which exist
+	lastFree mad.PKey                  // given to a definition without a key
+	given    map[mad.PKey]bool
+	errors   diag.List
+	warnings diag.List
+}
+
+func (r *resolver) fail(w Word, format string, args ...any) {
+	r.errors.Add(r.at(w), format, args...)
+}
+
+func (r *resolver) warn(w Word, format string, args ...any) {
+	if len(r.warnings) <= maxFindings*100 {
+		r.warnings.Add(r.at(w), format, args...)
+	}
+}
+
+// define lays one definition upon what is there.
+func (r *resolver) define(d *Definition) {
+	key, ok := r.key(d)
+	if !ok {
+		r.members(nil, d, flags{}) // for their mistakes
+		return
+	}
+	i, there := r.byKey[key]
+	if !there {
+		i = len(r.policy.Partitions)
+		r.byKey[key] = i
+		r.policy.Partitions = append(r.policy.Partitions, Partition{Name: nameOf(d, key), Key: key, Position: r.at(d.Head.Name)})
+	}
+	p := &r.policy.Partitions[i]
+	if !there && key != DefaultKey {
+		p.Position = r.at(d.Head.Name)
+	}
+	if name := d.Head.Name; there && name.Text != "" && name.Text != p.Name && name != keyWord(d) {
+		r.warn(name, "%s has the key %s of %s%s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), since(p), shown(p.Name))
+	}
+	f := r.flags(d)
+	p.SL = f.group.SL
+	if f.ipoib {
+		p.IPoIB = true
+		r.broadcast(p, d, &f)
+	}
+	r.members(p, d, f)
+}
+
+// nameOf is the name of a new partition: that of its definition, or as with OpenSM four
+// digits of its key.
+func nameOf(d *Definition, key mad.PKey) string {
+	if name := d.Head.Name; name.Text != "" && keyWord(d) != name {
+		return name.Text
+	}
+	return fmt.Sprintf("%04x", uint16(key))
+}
+
+// since says where a partition is first defined.
+func since(p *Partition) string {
+	if p.Position.Line == 0 {
+		return ", the default partition"
+	}
+	return fmt.Sprintf(" of line %d", p.Position.Line)
+}
+
+// keyWord is the word that gives a definition its key: what is assigned to its name, or a
+// name that is a number; an empty one where there is none.
+func keyWord(d *Definition) Word {
+	switch name := d.Head.Name.Text; {
+	case d.Head.Assigned:
+		return d.Head.Value
+	case name != "" && name[0] >= '0' && name[0] <= '9':
+		return d.Head.Name
+	}
+	return Word{}
+}
+
+// key is the base of the key that a definition is about.
+func (r *resolver) key(d *Definition) (key mad.PKey, ok bool) {
+	if w := keyWord(d); w.Text != "" || d.Head.Assigned {
+		n, junk, wide := number(w.Text)
+		if junk {
+			r.fail(w, "P_Key %s: want a number of 0x1 to 0x7fff%s", shown(w.Text), hexMeant(w.Text))
+			return 0, false
+		}
+		key = mad.PKey(n).Base()
+		if wide || n > 0xffff {
+			r.warn(w, "P_Key %s has more than 16 bits; %s is taken", shown(w.Text), key)
+		}
+	}
+	if key == 0 {
+		return r.keyByName(d)
+	}
+	if r.given[key] {
+		delete(r.given, key)
+		p := r.policy.Find(key)
+		r.warn(d.Head.Name, "key %s was given to %s of line %d, which has none of its own; both are one partition now: write a key there", key, shown(p.Name), p.Position.Line)
+	}
+	return key, true
+}
+
+// keyByName is the key of a definition that gives none: that of the partition of its
+// name, or the next free one. Where several have the name it is the one that OpenSM
+// finds first, which has its keys in the order of their bytes on other than the wire.
+func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
+	name, found := d.Head.Name.Text, 0
+	for i := range r.policy.Partitions {
+		p := &r.policy.Partitions[i]
+		if p.Name != name {
+			continue
+		}
+		if found++; found == 1 || bits.ReverseBytes16(uint16(p.Key)) < bits.ReverseBytes16(uint16(key)) {
+			key = p.Key
+		}
+	}
+	if found > 1 {
+		r.warn(d.Head.Name, "%d partitions are named %s; this is about that of key %s: write the key", found, shown(name), key)
+	}
+	if found > 0 {
+		return key, true
+	}
+	for r.lastFree++; r.lastFree < DefaultKey; r.lastFree++ {
+		if _, used := r.byKey[r.lastFree]; !used {
+			if r.given == nil {
+				r.given = map[mad.PKey]bool{}
+			}
+			r.given[r.lastFree] = true
+			return r.lastFree, true
+		}
+	}
+	r.fail(d.Head.Name, "no key is left for %s", shown(name))
+	return 0, false
+}
+
+// members adds the items of a definition to its partition. It is nil where the
+// definition has no good key, and then only mistakes are looked for.
+func (r *resolver) members(p *Partition, d *Definition, f flags) {
+	if p != nil && len(p.Members)+len(d.Items) > cap(p.Members) {
+		p.Members = slices.Grow(p.Members, len(d.Items))
+	}
+	for i := range d.Items {
+		item := &d.Items[i]
+		switch {
+		case len(r.errors) >= maxFindings:
+			return
+		case item.IsGroup():
+			if p != nil {
+				r.group(p, item, &f)
+			}
+		case item.Name.Text == groupWord:
+			r.fail(item.Name, "mgid without an address; want mgid=ADDRESS, as in mgid=ff12:401b::1")
+		default:
+			if m, ok := r.member(item, &f); ok && p != nil {
+				p.Members = append(p.Members, m)
+			}
+		}
+	}
+}
+
+// member reads one; not ok is a mistake, or nobody.
+func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
+	m = Member{Membership: f.membership, Index0: f.index0, Position: r.at(item.Name)}
+	name := item.Name.Text
+	if strings.HasPrefix("NONE", name) {
+		return m, false
+	}
+	for _, w := range whoNames {
+		if strings.HasPrefix(w.name, name) {
+			m.Who = w.who
+			break
+		}
+	}
+	if m.Who == AllVCAs {
+		r.warn(item.Name, "ALL_VCAS: OpenSM does not know it, and makes every port a full member of the default partition when it reads it")
+	}
+	if m.Who == 0 {
+		n, junk, wide := number(name)
+		if junk || n == 0 {
+			r.fail(item.Name, "%s is neither a port GUID nor a set of ports; want 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE%s",
+				shown(name), portMeant(name))
+			return m, false
+		}
+		m.Who, m.Port = OnePort, mad.GUID(n)
+		r.doubtGUID(item.Name, m.Port, wide)
+	}
+	if item.Assigned {
+		m.Membership = Limited
+		if got, known := membership(item.Value.Text); known {
+			m.Membership = got
+		} else {
+			r.warn(item.Value, "%s is no membership; limited is taken; want full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
+		}
+		if item.Value.Text == "" {
+			r.warn(item.Name, "nothing behind '=': full is taken")
+		}
+	}
+	return m, true
+}
+
+// doubtGUID warns of numbers that are hardly a port's GUID.
+func (r *resolver) doubtGUID(w Word, port mad.GUID, wide bool) {
+	switch {
+	case wide:
+		r.warn(w, "%s has more than 64 bits; %s is taken", shown(w.Text), port)
+	case !strings.HasPrefix(w.Text, "0x") && !strings.HasPrefix(w.Text, "0X"):
+		base := "decimal"
+		if w.Text[0] == '0' {
+			base = "octal"
+		}
+		r.warn(w, "%s is read as a %s number, port %s; write 0x before hexadecimal digits", shown(w.Text), base, port)
+	}
+}
+
+var memberships = []string{"full", "limited", "both"}
+
+// membership finds one by a beginning of its name, as OpenSM does; nothing is full.
+func membership(word string) (Membership, bool) {
+	for _, m := range []Membership{Full, Limited, Both} {
+		if strings.HasPrefix(m.String(), word) {
+			return m, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,115 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa/registry"
+)
+
+// Components of an MCMemberRecord that are compared as they are. Those of a member are
+// compared with what the requester may know of it; those of MTU and rate are bounds;
+// PacketLifeTime is not compared.
+const (
+	groupComps = sarec.MCMemberMGID | sarec.MCMemberQKey | sarec.MCMemberMLID | sarec.MCMemberTClass | sarec.MCMemberPKey |
+		sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit | sarec.MCMemberScope
+	memberOnlyComps = sarec.MCMemberJoinState | sarec.MCMemberProxyJoin
+)
+
+// mcMemberRecords are for the trusted one for each member of each group; for others one
+// for each group, without members. PortGID asks for one member, or for the groups that
+// have it. Groups of other partitions than the requester's are hidden.
+func (a *Answerer) mcMemberRecords(r *request, res *result) {
+	want := (*sarec.MCMemberRecord)(r.data[:56])
+	if r.comps.Has(sarec.MCMemberMGID) {
+		if g, found := a.reg.Group(want.MGID()); found {
+			a.groupRecords(r, want, &g, res)
+		}
+		return
+	}
+	if r.comps.Has(sarec.MCMemberMLID) {
+		for g := range a.reg.OnMLID(want.MLID()) {
+			if !a.groupRecords(r, want, &g, res) {
+				return
+			}
+		}
+		return
+	}
+	for g := range a.reg.Groups() {
+		if !a.groupRecords(r, want, &g, res) {
+			return
+		}
+	}
+}
+
+// groupRecords are those of one group; false when further ones cannot change the answer.
+func (a *Answerer) groupRecords(r *request, want *sarec.MCMemberRecord, g *registry.Group, res *result) bool {
+	var rec sarec.MCMemberRecord
+	fillMember(&rec, g, &registry.Member{}, r.trusted)
+	mask := sarec.MCMemberMask(r.comps & groupComps)
+	if !a.isIn(r, g.PKey) || !sarec.Match(rec[:], want[:], mask[:]) || !withinBounds(want, r.comps, g) {
+		return true
+	}
+	byPort, port := r.comps.Has(sarec.MCMemberPortGID), a.ownGID(want.PortGID())
+	if !r.trusted {
+		if byPort {
+			if _, isMember := a.reg.Member(g.MGID, port); !isMember {
+				return true
+			}
+		}
+		return res.add(rec[:])
+	}
+	mask = sarec.MCMemberMask(r.comps & memberOnlyComps)
+	add := func(m *registry.Member) bool {
+		rec.SetPortGID(m.Port)
+		fillMember(&rec, g, m, true)
+		return !sarec.Match(rec[:], want[:], mask[:]) || res.add(rec[:])
+	}
+	if byPort {
+		m, isMember := a.reg.Member(g.MGID, port)
+		return !isMember || add(&m)
+	}
+	for m := range a.reg.Members(g.MGID) {
+		if !add(&m) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownGID is the GID of a port under the prefix by which members are known, if it was
+// given under the one that ports power up with.
+func (a *Answerer) ownGID(g mad.GID) mad.GID {
+	if g.Prefix() == mad.DefaultPrefix {
+		return mad.MakeGID(a.view.Subnet.Prefix, g.GUID())
+	}
+	return g
+}
+
+// withinBounds reports whether the MTU and rate of a group are within those of the
+// request.
+func withinBounds(want *sarec.MCMemberRecord, comps mad.ComponentMask, g *registry.Group) bool {
+	if comps.Has(sarec.MCMemberMTUSelector) {
+		if s, mtu := want.MTU(); !binds(s, int(g.MTU), int(mtu)) {
+			return false
+		}
+	}
+	if comps.Has(sarec.MCMemberRateSelector) {
+		if s, rate := want.Rate(); !binds(s, int(g.Rate.Rank()), int(rate.Rank())) {
+			return false
+		}
+	}
+	return true
+}
+
+// binds reports whether a value is what a selector asks for.
+func binds(s sarec.Selector, have, asked int) bool {
+	switch s {
+	case sarec.GreaterThan:
+		return have > asked
+	case sarec.LessThan:
+		return have < asked
+	case sarec.Exactly:
+		return have == asked
+	}
+	return true
+}

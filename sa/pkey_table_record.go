@@ -1,0 +1,42 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
+	"ibsm/sweep/topo"
+)
+
+// pkeyTableRecords are one for each block of the partition table of each port whose
+// table is known. They are for the trusted.
+func (a *Answerer) pkeyTableRecords(r *request, res *result) {
+	if !r.trusted {
+		res.refused = mad.StatusReqInvalid
+		return
+	}
+	want := (*sarec.PKeyTableRecord)(r.data[:72])
+	mask := sarec.PKeyTableMask(r.comps &^ sarec.PKeyTableLID)
+	ports := a.allPorts()
+	if r.comps.Has(sarec.PKeyTableLID) {
+		ports = a.devicePorts(want.LID())
+	}
+	t := a.view.Topo
+	for p := ports.from; p < ports.to; p++ {
+		port := &t.Ports[p]
+		if port.PKeys == nil || !a.isVisible(r, p) {
+			continue
+		}
+		var rec sarec.PKeyTableRecord
+		rec.SetLID(a.deviceLID(p))
+		rec.SetPortNum(port.Num)
+		for block := range topo.PKeyBlocks(t.Nodes[port.Node].PKeyTableSize(port.Num)) {
+			rec.SetBlockNum(uint16(block))
+			for i := range smp.PKeysPerBlock {
+				rec.PKeyTable().SetPKey(i, port.PKeys.Key(block*smp.PKeysPerBlock+i))
+			}
+			if sarec.Match(rec[:], want[:], mask[:]) && !res.add(rec[:]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package sa
+
+import (
+	"ibsm/mad/sarec"
+	"ibsm/sa/registry"
+)
+
+// serviceRecords are the services of the requester's partitions and those of none. Who
+// gives the key of a service knows it; but it is shown to the trusted only.
+func (a *Answerer) serviceRecords(r *request, res *result) {
+	want := (*sarec.ServiceRecord)(r.data[:176])
+	mask := sarec.ServiceMask(r.comps)
+	if r.comps.Has(sarec.ServiceServiceID) {
+		for v := range a.reg.ServicesWithID(want.ServiceID()) {
+			if !a.serviceRecord(r, want, &mask, v, res) {
+				return
+			}
+		}
+		return
+	}
+	for v := range a.reg.Services() {
+		if !a.serviceRecord(r, want, &mask, v, res) {
+			return
+		}
+	}
+}
+
+// serviceRecord adds a service if it matches; false when further ones cannot change the
+// answer.
+func (a *Answerer) serviceRecord(r *request, want, mask *sarec.ServiceRecord, v *registry.Service, res *result) bool {
+	if v.PKey != 0 && !a.isIn(r, v.PKey) {
+		return true
+	}
+	var rec sarec.ServiceRecord
+	fillService(&rec, v, true)
+	if !sarec.Match(rec[:], want[:], mask[:]) {
+		return true
+	}
+	fillService(&rec, v, r.trusted)
+	return res.add(rec[:])
+}

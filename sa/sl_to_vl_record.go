@@ -1,0 +1,37 @@
+package sa
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+)
+
+// slToVLRecords are one for each adapter port and one for each pair of ports of a
+// switch, port 0 included. All traffic is on VL 0, so that is what the tables say.
+func (a *Answerer) slToVLRecords(r *request, res *result) {
+	want := (*sarec.SLtoVLMappingTableRecord)(r.data[:16])
+	mask := sarec.SLtoVLMask(r.comps &^ sarec.SLtoVLLID)
+	ports := a.allPorts()
+	if r.comps.Has(sarec.SLtoVLLID) {
+		ports = a.devicePorts(want.LID())
+	}
+	t := a.view.Topo
+	for p := ports.from; p < ports.to; p++ {
+		if !a.isVisible(r, p) {
+			continue
+		}
+		node := &t.Nodes[t.Ports[p].Node]
+		var rec sarec.SLtoVLMappingTableRecord
+		rec.SetLID(a.deviceLID(p))
+		ins := uint8(0)
+		if node.Type == mad.Switch {
+			rec.SetOutputPortNum(t.Ports[p].Num)
+			ins = node.NumPorts
+		}
+		for in := range int(ins) + 1 {
+			rec.SetInputPortNum(uint8(in))
+			if sarec.Match(rec[:], want[:], mask[:]) && !res.add(rec[:]) {
+				return
+			}
+		}
+	}
+}
