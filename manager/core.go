@@ -249,7 +249,13 @@ func (c *Core) receive(d *mad.Datagram) {
 	}
 	if o, ok := c.table.Match(c.now, d); ok {
 		c.outcome(&o)
-	} else if !d.TimedOut && c.sweeper.Stray(&d.Packet) {
+		return
+	}
+	if d.TimedOut {
+		return
+	}
+	c.multicast.Stray(c.now, &d.Packet)
+	if c.sweeper.Stray(&d.Packet) {
 		c.want(true, "a switch took an old block of its forwarding table")
 	}
 }
@@ -295,6 +301,7 @@ func (c *Core) pump() {
 			}
 		}
 		if c.table.Room() == 0 {
+			c.multicastOn()
 			return
 		}
 		before := c.sweeper.Phase()

@@ -49,6 +49,8 @@ type Multicast struct {
 	left     []cellKey // that the last round did not bring to what they are to hold
 	backoff  time.Duration
 	retryAt  time.Duration // 0: no need
+	suspects map[suspect]bool
+	checkAt  time.Duration // when they are read; 0 never
 	told     *Forwarding   // to be handed out
 	awaiting bool          // a sweep is to raise MulticastFDBTop
 }
@@ -83,7 +85,9 @@ const maxMulticastBackoff = 10 * time.Second
 
 // NewMulticast knows nothing. The M_Key is for ports that do not show theirs.
 func NewMulticast(mkey mad.MKey) *Multicast {
-	return &Multicast{mkey: mkey, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{}}
+	m := &Multicast{mkey: mkey}
+	m.Abdicate()
+	return m
 }
 
 // SetRegistry says what is registered now.
@@ -109,7 +113,8 @@ func (m *Multicast) SetSubnet(out *Outcome) {
 // Abdicate forgets all that another manager may change, and what is under way. A
 // GrowJob that is out is not waited for, nor is any request.
 func (m *Multicast) Abdicate() {
-	*m = Multicast{mkey: m.mkey, life: m.life + 1, state: m.state, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{}}
+	*m = Multicast{mkey: m.mkey, life: m.life + 1, state: m.state, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{},
+		suspects: map[suspect]bool{}}
 }
 
 // MFTs are the tables in force, by the switches of a Topo that SetSubnet was told of.
@@ -136,8 +141,11 @@ func (m *Multicast) Top() mad.LID {
 
 // Due is when a round is to be tried again; 0 for never.
 func (m *Multicast) Due() time.Duration {
-	if m.phase != multicastRests {
+	if m.phase != multicastRests || m.subnet == nil {
 		return 0
+	}
+	if m.checkAt != 0 && (m.retryAt == 0 || m.checkAt < m.retryAt) {
+		return m.checkAt
 	}
 	return m.retryAt
 }
@@ -151,7 +159,7 @@ func (m *Multicast) Settle(now time.Duration) (job *GrowJob, told *Forwarding, m
 	}
 	switch m.phase {
 	case multicastReads:
-		m.phase = multicastRests
+		m.phase, m.retryAt = multicastRests, now
 	case multicastRemoves:
 		m.phase, m.at = multicastAdds, 0
 		if m.next == nil {
@@ -183,12 +191,12 @@ func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
 	if m.subnet == nil || m.state == nil {
 		return nil, false
 	}
+	if m.read(now) {
+		return nil, true
+	}
 	retry := m.retryAt != 0 && m.retryAt <= now
 	if m.grown == m.state && !retry {
 		return nil, false
-	}
-	if m.read() {
-		return nil, true
 	}
 	m.retryAt = 0
 	m.job = &GrowJob{topo: m.subnet.topo, ground: m.ground, state: m.state, old: m.grown, mfts: m.mfts,
@@ -200,8 +208,9 @@ func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
 // blocks is the number of blocks that are kept in order on every switch.
 func (m *Multicast) blocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
-// read begins to read the tables that somebody else may have written, if there are any.
-func (m *Multicast) read() bool {
+// read begins to read the tables that somebody else may have written, and the blocks that
+// are suspect, if there are any.
+func (m *Multicast) read(now time.Duration) bool {
 	m.cells, m.at = nil, 0
 	for s, t := range m.subnet.held {
 		if !t.foreign || m.subnet.topo.Nodes[m.subnet.topo.Switches[s]].Missed > 0 {
@@ -214,11 +223,11 @@ func (m *Multicast) read() bool {
 			}
 		}
 	}
-	if len(m.cells) == 0 {
+	if len(m.cells) == 0 && !m.check(now) {
 		return false
 	}
 	m.phase, m.trouble = multicastReads, map[topo.SwitchIdx]int{}
-	sortCells(m.cells)
+	m.cells = sortCells(m.cells)
 	return true
 }
 
@@ -248,6 +257,7 @@ func (m *Multicast) finish(now time.Duration) {
 		return // all is looked at again
 	}
 	m.left = nil
+	m.checkSuspects(now)
 	for _, c := range m.cells {
 		if !m.subnet.held[c.s].at(c.block, c.position).holds(m.mfts.Block(c.s, c.position, c.block)) && m.answers(c.s) {
 			m.left = append(m.left, c)
@@ -273,16 +283,15 @@ func (m *Multicast) finish(now time.Duration) {
 // judge counts the rounds in which switches failed. When trees are to be grown around
 // one, or need not be any more, every tree is looked at again.
 func (m *Multicast) judge() {
-	wrote := map[topo.SwitchIdx]bool{}
-	for _, c := range m.cells {
-		wrote[c.s] = true
+	wrong := map[topo.SwitchIdx]bool{}
+	for _, c := range m.left {
+		wrong[c.s] = true
 	}
-	for s := range wrote {
-		t := m.subnet.held[s]
-		before := t.avoided()
+	for i, t := range m.subnet.held {
+		s, before := topo.SwitchIdx(i), t.avoided()
 		if m.trouble[s] > 0 {
 			t.failed = min(t.failed+1, maxFailedMFT)
-		} else if m.answers(s) {
+		} else if m.answers(s) && !wrong[s] {
 			t.failed = 0
 		}
 		if t.avoided() != before {
@@ -380,12 +389,13 @@ func (m *Multicast) Done(o *txn.Outcome) {
 	held := m.subnet.held[c.s]
 	good := o.Result == txn.Replied && o.Status == mad.StatusOK
 	switch {
-	case m.phase == multicastReads && good:
-		held.set(c.block, c.position, o.Data, true)
 	case m.phase == multicastReads:
-		m.trouble[c.s]++
+		m.wasRead(c, o)
 	case good && o.Data == m.value(c):
 		held.set(c.block, c.position, o.Data, true)
+		if o.Attempts > 1 {
+			m.suspect(c)
+		}
 	case o.Result == txn.Replied && !good:
 		m.fail(c, fmt.Sprintf("refused: %v", o.Status))
 	case good:

@@ -7,6 +7,7 @@ import (
 	"hash"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/manager/sim"
+	"ibsm/sa/registry"
 )
 
 // One seed decides everything: the fabric, how it loses and delays, what breaks
@@ -79,6 +81,50 @@ func TestSeedsOfRestarts(t *testing.T) {
 	})
 }
 
+// Ports join and leave multicast groups all the while. In the end each member gets one
+// copy and nobody else any.
+func TestSeedsOfGroups(t *testing.T) {
+	runSeeds(t, func(t *testing.T, seed uint64) *ordeal {
+		o := newOrdeal(t, seed)
+		o.restarts = seed%3 == 1
+		if seed%3 == 2 {
+			o.other = o.addNoted(o.otherHost(), minhopConfig(), nil)
+		}
+		o.choir = &choir{bed: o.bed, reg: registry.New()}
+		for i := range ordealGroups {
+			o.choir.group(i, 0)
+		}
+		return o
+	})
+}
+
+// ordealGroups is more than one block of multicast LIDs.
+const ordealGroups = 40
+
+// regroup makes some ports join and leave.
+func (o *ordeal) regroup() {
+	if o.choir == nil {
+		return
+	}
+	ports := slices.Collect(o.Fabric.EndPorts())
+	for range o.rng.IntN(20) {
+		o.choir.randomChange(o.rng, ordealGroups, ports)
+	}
+	o.register()
+}
+
+// register gives all managers what is registered.
+func (o *ordeal) register() {
+	if o.choir == nil {
+		return
+	}
+	for _, m := range []*watched{o.m, o.other} {
+		if m != nil {
+			o.Register(m.Manager, o.choir.reg.Freeze())
+		}
+	}
+}
+
 func runSeeds(t *testing.T, begin func(*testing.T, uint64) *ordeal) {
 	for _, seed := range seeds(t) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -111,6 +157,7 @@ type ordeal struct {
 
 	begun    time.Duration // when the manager began
 	restarts bool          // the manager is killed and started again, too
+	choir    *choir        // nil where there are no groups
 }
 
 func newOrdeal(t *testing.T, seed uint64) *ordeal {
@@ -180,6 +227,7 @@ func (o *ordeal) run() {
 	end := o.Fabric.Now() + 2*time.Minute
 	for o.Fabric.Now() < end && !o.Failed() {
 		o.breakSomething()
+		o.regroup()
 		if o.restarts && o.rng.IntN(8) == 0 {
 			o.restart()
 		}
@@ -218,6 +266,7 @@ func (o *ordeal) restart() {
 	o.pass(pick(o.rng, 0, time.Second, 2*time.Minute))
 	o.m = o.addNoted(o.m.Station.At(), minhopConfig(), disk)
 	o.begun = o.Fabric.Now()
+	o.register()
 	o.pass(introduction)
 }
 
@@ -249,6 +298,10 @@ func (o *ordeal) otherHost() net.End {
 // verify is what must hold at the end.
 func (o *ordeal) verify() {
 	o.mustBeWhole(o.m)
+	if o.choir != nil {
+		o.choir.m = o.m
+		o.choir.judgeMulticast()
+	}
 	before := o.sets()
 	if up := o.m.sweep(manager.Heavy); up.Failures > 0 || o.sets() != before {
 		o.Errorf("%d Sets in a further sweep: %v", o.sets()-before, up)

@@ -165,8 +165,7 @@ const (
 // heartbeat is how often Run notes that the process is alive.
 const heartbeat = 10 * time.Second
 
-// Run writes what is put until the context ends, and what was put before that. It
-// returns what kept it from that.
+// Run writes what is put until the context ends, and what was put before that.
 func (s *Store) Run(ctx context.Context) error {
 	wait := firstRetry
 	retry := time.Now().Add(wait)
@@ -179,7 +178,6 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			continue
 		case <-again:
 		case now := <-alive.C:
 			if s.lock != nil {
@@ -197,7 +195,7 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		retry = time.Now().Add(wait)
 	}
-	return s.Flush()
+	return nil
 }
 
 // take is what there is to write.
