@@ -63,6 +63,9 @@ func (p *Packet) AttrMod() uint32 { return binary.BigEndian.Uint32(p[20:]) }
 // SetAttrMod replaces the attribute modifier.
 func (p *Packet) SetAttrMod(m uint32) { binary.BigEndian.PutUint32(p[20:], m) }
 
+// SetAttrID replaces the AttributeID.
+func (p *Packet) SetAttrID(a AttrID) { binary.BigEndian.PutUint16(p[16:], uint16(a)) }
+
 // SetHeader clears the packet and writes the common header of a request.
 func (p *Packet) SetHeader(c Class, m Method, a AttrID, mod uint32) {
 	*p = Packet{}

@@ -37,6 +37,9 @@ func (p *Packet) SetComponentMask(m ComponentMask) { binary.BigEndian.PutUint64(
 // SAData is the room for records, as a view.
 func (p *Packet) SAData() *[SADataSize]byte { return (*[SADataSize]byte)(p[56:256]) }
 
+// IsRMPP reports whether the packet is part of a transfer by RMPP (IBA 13.6.2).
+func (p *Packet) IsRMPP() bool { return p[26]&1 != 0 }
+
 // ClearRMPP makes the packet one that RMPP has no part in.
 func (p *Packet) ClearRMPP() { clear(p[24:36]) }
 

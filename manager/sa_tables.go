@@ -52,6 +52,10 @@ type tableServer struct {
 	ended     []rmpp.Ended
 }
 
+// responseBit is what the method of the answer to a Get of several records has besides
+// the request's.
+const responseBit = 0x80
+
 // tableKey tells requests apart.
 type tableKey struct {
 	lid mad.LID
@@ -238,7 +242,7 @@ func (t *tableServer) received(e *rmpp.Ended) {
 func (t *tableServer) ask(in *mad.Datagram) {
 	t.dropLate()
 	key := keyOfTable(in)
-	reply := response(in, mad.MethodGetTableResp)
+	reply := response(in, in.Packet.Method()|responseBit)
 	switch {
 	case t.asked[key] || t.transfers.Sending(&reply):
 		t.sa.stats.Drop(sa.DropDuplicate)

@@ -199,7 +199,7 @@ func TestRequestByRMPP(t *testing.T) {
 				client.Receive(0, &in)
 			}
 		}
-		if last.Packet.Method() != mad.MethodGetMultiResp || rmpp.IsActive(&last.Packet) || last.Packet.Status() != mad.StatusBadMethodAttr {
+		if last.Packet.Method() != mad.MethodGetMultiResp || rmpp.IsActive(&last.Packet) || last.Packet.Status() != mad.StatusReqInsufficient {
 			t.Errorf("%v, %v", last.Packet.Method(), last.Packet.Status())
 		}
 		answer := request(sarec.AttrNodeRecord, 2)
@@ -207,6 +207,43 @@ func TestRequestByRMPP(t *testing.T) {
 		copy(answer.Packet[24:28], []byte{1, 1, 7, 0})
 		if got := c.ask(answer); got != nil || c.drops(sa.DropNoRequest) != 1 {
 			t.Errorf("a table that nobody asked for: %d packets, %d dropped", len(got), c.drops(sa.DropNoRequest))
+		}
+	})
+}
+
+// A request for paths between several ports comes by RMPP, and so does its answer.
+func TestMultiPath(t *testing.T) {
+	serve(t, func(c *clients) {
+		var want sarec.MultiPathRecord
+		hosts := c.v.Topo.EndPorts[:3]
+		want.SetSGIDCount(1)
+		want.SetDGIDCount(2)
+		for i, p := range hosts {
+			want.SetGID(i, mad.MakeGID(mad.DefaultPrefix, c.v.Topo.Ports[p].GUID))
+		}
+		d := request(sarec.AttrMultiPathRecord, 1)
+		d.Packet.SetMethod(mad.MethodGetMulti)
+		d.Packet.SetComponentMask(sarec.MultiPathSGIDCount | sarec.MultiPathDGIDCount)
+		client := rmpp.New(rmpp.Config{MaxMessage: 1 << 12})
+		if err := client.Send(0, &d, want[:24+3*16]); err != nil {
+			t.Fatal(err)
+		}
+		out := make([]mad.Datagram, 4)
+		var answer rmpp.Ended
+		for n := client.Output(0, out); n > 0; n = client.Output(0, out) {
+			for _, in := range c.ask(out[:n]...) {
+				if e, ended := client.Receive(0, &in); ended && !e.Sent {
+					answer = e
+				}
+			}
+		}
+		if answer.Status != rmpp.StatusNormal || answer.Head.Method() != mad.MethodGetMultiResp || answer.Head.AttrID() != sarec.AttrPathRecord || len(answer.Data) != 2*64 {
+			t.Fatalf("%q, %d bytes of %s", answer.Status, len(answer.Data), sarec.AttrName(answer.Head.AttrID()))
+		}
+		for i, p := range hosts[1:] {
+			if got := (*sarec.PathRecord)(answer.Data[i*64:]).DLID(); got != c.v.LIDs.Base[p] {
+				t.Errorf("path %d is to LID %d", i, got)
+			}
 		}
 	})
 }

@@ -156,6 +156,8 @@ func (a *Answerer) serve(p *mad.Packet, r *request, res *result) mad.Status {
 	switch {
 	case !isSpoken(p):
 		return mad.StatusBadVersion
+	case p.AttrID() == sarec.AttrMultiPathRecord && (p.Method() == mad.MethodGet || p.Method() == mad.MethodGetMulti):
+		return mad.StatusReqInvalid // it is for Table, and comes by RMPP
 	case p.Method() != mad.MethodGet:
 		return mad.StatusBadMethodAttr
 	case p.AttrID() == sarec.AttrClassPortInfo:
@@ -215,7 +217,7 @@ func (a *Answerer) records(attr mad.AttrID, r *request, res *result) bool {
 // implies NumbPath 1).
 func (a *Answerer) pathRecord(r *request, res *result) mad.Status {
 	var rec sarec.PathRecord
-	st := a.paths.Find((*sarec.PathRecord)(r.data[:64]), r.comps, &rec)
+	st := a.paths.Find(r.from, (*sarec.PathRecord)(r.data[:64]), r.comps, &rec)
 	if st == mad.StatusOK {
 		res.add(rec[:])
 	}

@@ -21,16 +21,16 @@ type Stats struct {
 const OtherAttr mad.AttrID = 0
 
 // attrs are the attributes with counters of their own, the first for the others. All but
-// the first three come in tables.
+// the first four come in tables.
 var attrs = [...]mad.AttrID{
-	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrInformInfo, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSLtoVLMappingTableRecord,
+	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrInformInfo, sarec.AttrMultiPathRecord, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSLtoVLMappingTableRecord,
 	sarec.AttrSwitchInfoRecord, sarec.AttrLinearForwardingTableRecord, sarec.AttrMulticastForwardingTableRecord,
 	sarec.AttrSMInfoRecord, sarec.AttrLinkRecord, sarec.AttrGUIDInfoRecord, sarec.AttrServiceRecord,
 	sarec.AttrPKeyTableRecord, sarec.AttrPathRecord, sarec.AttrVLArbitrationTableRecord, sarec.AttrMCMemberRecord,
 	sarec.AttrInformInfoRecord,
 }
 
-var tableAttrs = attrs[3:]
+var tableAttrs = attrs[4:]
 
 // statuses are all that answers have.
 var statuses = [...]mad.Status{

@@ -9,15 +9,18 @@ import (
 )
 
 // IsTable reports whether a request is one for Table rather than for Answer: a
-// GetTable of an attribute that comes in tables.
+// GetTable of an attribute that comes in tables, or a GetMulti that came by RMPP.
 func IsTable(p *mad.Packet) bool {
-	if p.Method() != mad.MethodGetTable || !isSpoken(p) {
+	switch {
+	case !isSpoken(p):
 		return false
+	case p.Method() == mad.MethodGetTable:
+		return slices.Contains(tableAttrs, p.AttrID())
 	}
-	return slices.Contains(tableAttrs, p.AttrID())
+	return p.Method() == mad.MethodGetMulti && p.AttrID() == sarec.AttrMultiPathRecord && p.IsRMPP()
 }
 
-// Table answers a GetTable: it writes the header of the reply to out, with the address
+// Table answers a GetTable or GetMulti: it writes the header of the reply to out, with the address
 // to send it to, and returns the records of the table, which are to follow by RMPP even
 // if there are none. A reply whose status is not StatusOK is no table but a packet to
 // be sent as it is. ok is false when there must be no answer, and out is void. in and
@@ -34,6 +37,9 @@ func (a *Answerer) Table(ctx context.Context, in, out *mad.Datagram, stats *Stat
 	r := a.request(in)
 	records, size, st := a.table(ctx, p.AttrID(), &r)
 	if st == mad.StatusOK {
+		if p.AttrID() == sarec.AttrMultiPathRecord {
+			reply.SetAttrID(sarec.AttrPathRecord)
+		}
 		clear(reply.SAData()[:])
 		if len(records) > 0 {
 			reply.SetAttributeOffset(uint16(size / 8))
@@ -46,9 +52,13 @@ func (a *Answerer) Table(ctx context.Context, in, out *mad.Datagram, stats *Stat
 
 // table gathers the records, of size bytes each.
 func (a *Answerer) table(ctx context.Context, attr mad.AttrID, r *request) (records []byte, size int, st mad.Status) {
-	if attr == sarec.AttrPathRecord {
+	switch attr {
+	case sarec.AttrMultiPathRecord:
+		records, st = a.paths.Multi(ctx, r.from, (*sarec.MultiPathRecord)(r.data), r.comps)
+		return records, len(sarec.PathRecord{}), st
+	case sarec.AttrPathRecord:
 		want := (*sarec.PathRecord)(r.data[:64])
-		records, st = a.paths.Table(ctx, want, r.comps, MaxTable)
+		records, st = a.paths.Table(ctx, r.from, want, r.comps, MaxTable)
 		if st == mad.StatusNoRecords {
 			st = mad.StatusOK
 		}

@@ -93,7 +93,7 @@ func (s Status) String() string {
 func (s Status) isAbort() bool { return s >= StatusTotalTime }
 
 // IsActive reports whether the packet is a part of a transfer.
-func IsActive(p *mad.Packet) bool { return flagsOf(p).Has(FlagActive) }
+func IsActive(p *mad.Packet) bool { return p.IsRMPP() }
 
 // TypeOf is what an active packet is for.
 func TypeOf(p *mad.Packet) Type { return Type(p[25]) }

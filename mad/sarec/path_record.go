@@ -44,6 +44,18 @@ const (
 	PathPreference             mad.ComponentMask = 1 << 22
 )
 
+var pathFields = [...]field{
+	0: {0, 32}, 1: {32, 32}, 2: {64, 128}, 3: {192, 128}, 4: {320, 16}, 5: {336, 16}, 6: {352, 1}, 7: {}, 8: {356, 20},
+	9: {376, 8}, 10: {384, 8}, 11: {392, 1}, 12: {393, 7}, 13: {400, 16}, 14: {416, 12}, 15: {428, 4}, 16: {432, 2},
+	17: {434, 6}, 18: {440, 2}, 19: {442, 6}, 20: {448, 2}, 21: {450, 6}, 22: {456, 8},
+}
+
+// PathMask has ones in the fields whose components are given, for Match.
+func PathMask(comps mad.ComponentMask) (mask PathRecord) {
+	fillMask(mask[:], pathFields[:], comps)
+	return mask
+}
+
 // ServiceID is what the path is for; quality of service may depend on it.
 func (r *PathRecord) ServiceID() uint64 { return binary.BigEndian.Uint64(r[0:]) }
 

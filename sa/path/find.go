@@ -15,9 +15,12 @@ const maxWalks = 1 << 16
 // outer loop, each side in the order of GUIDs. out is written only when the status
 // is StatusOK. The components TClass, FlowLabel, HopLimit, QoSClass, ServiceID and
 // NumbPath do not narrow the choice, because clients give values there that no
-// path within the subnet has.
-func (f *Finder) Find(want *sarec.PathRecord, comps mad.ComponentMask, out *sarec.PathRecord) mad.Status {
-	q, st := f.query(want, comps)
+// path within the subnet has. A DGID or DLID of multicast asks for the path to a group.
+func (f *Finder) Find(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, out *sarec.PathRecord) mad.Status {
+	if isMulticast(want, comps) {
+		return f.findGroup(from, want, comps, out)
+	}
+	q, st := f.query(from, want, comps)
 	if st != mad.StatusOK {
 		return st
 	}
@@ -37,8 +40,15 @@ func (f *Finder) Find(want *sarec.PathRecord, comps mad.ComponentMask, out *sare
 	return mad.StatusNoRecords
 }
 
+// beyondHopLimit is the HopLimit of paths to other subnets.
+const beyondHopLimit = 0xff
+
 // between finds the first path between two ports.
 func (f *Finder) between(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) bool {
+	if !f.admit(q, src, dst) {
+		q.walks--
+		return false
+	}
 	for p := f.lidPairs(q, src, dst); p.next(); {
 		if f.try(q, src, dst, p.slid, p.dlid, out) {
 			out.SetPreference(p.preference)
@@ -74,6 +84,7 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 	if q.comps.Has(sarec.PathReversible) && q.want.Reversible() && !reversible {
 		return false
 	}
+	q.hops = int(there.hops)
 	f.fill(q, src, dst, out)
 	out.SetSLID(slid)
 	out.SetDLID(dlid)
@@ -90,7 +101,15 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
 	prefix := f.view.Subnet.Prefix
 	*out = sarec.PathRecord{}
-	out.SetDGID(mad.MakeGID(prefix, f.ends[dst].guid))
+	switch {
+	case q.dst.beyond:
+		out.SetDGID(q.want.DGID())
+		out.SetHopLimit(beyondHopLimit)
+	case q.dst.guid != 0:
+		out.SetDGID(mad.MakeGID(prefix, q.dst.guid))
+	default:
+		out.SetDGID(mad.MakeGID(prefix, f.ends[dst].guid))
+	}
 	out.SetSGID(mad.MakeGID(prefix, f.ends[src].guid))
 	if q.comps.Has(sarec.PathSGID) {
 		out.SetSGID(q.want.SGID())

@@ -26,6 +26,7 @@ type Finder struct {
 // end is a port as the end of a path.
 type end struct {
 	guid mad.GUID
+	keys *topo.PKeyTable
 	own  limits
 	caps rateCaps
 }
@@ -87,7 +88,7 @@ func New(v *view.View) *Finder {
 }
 
 func newEnd(t *topo.Topo, p topo.PortIdx) end {
-	e := end{guid: t.Ports[p].GUID, own: limits{unlimited, unlimited}}
+	e := end{guid: t.Ports[p].GUID, keys: t.Ports[p].PKeys, own: limits{unlimited, unlimited}}
 	if !t.Ports[p].Seen {
 		return e
 	}
@@ -143,15 +144,38 @@ func (f *Finder) WithRegistry(reg *registry.State) *Finder {
 	return &g
 }
 
-// portOfGID is the end port with the GID, or None. It takes the subnet's prefix
-// and the one that ports power up with.
+// portOfGID is the end port with the GID, which may be of an alias, or None. It takes
+// the subnet's prefix and the one that ports power up with.
 func (f *Finder) portOfGID(g mad.GID) topo.PortIdx {
-	if p := g.Prefix(); p != mad.DefaultPrefix && p != f.view.Subnet.Prefix {
+	if !f.onSubnet(g) {
 		return topo.None
 	}
-	i, found := slices.BinarySearch(f.guids, g.GUID())
-	if !found {
-		return topo.None
+	if i, found := slices.BinarySearch(f.guids, g.GUID()); found {
+		return f.view.Topo.EndPorts[i]
 	}
-	return f.view.Topo.EndPorts[i]
+	if at, found := f.reg.Alias(g.GUID()); found {
+		return f.view.Topo.FindPort(at.Port)
+	}
+	return topo.None
+}
+
+func (f *Finder) onSubnet(g mad.GID) bool {
+	return g.Prefix() == mad.DefaultPrefix || g.Prefix() == f.view.Subnet.Prefix
+}
+
+// routerTo is the port of the router to which packets for another subnet go: that of the
+// first prefix route that holds and whose router is there, None without one.
+func (f *Finder) routerTo(g mad.GID) topo.PortIdx {
+	t := f.view.Topo
+	for _, r := range f.view.Subnet.PrefixRoutes {
+		if !r.AnyPrefix && r.Prefix != g.Prefix() {
+			continue
+		}
+		for _, p := range t.EndPorts {
+			if t.Nodes[t.Ports[p].Node].Type == mad.Router && (r.Router == 0 || r.Router == t.Ports[p].GUID) {
+				return p
+			}
+		}
+	}
+	return topo.None
 }

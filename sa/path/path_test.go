@@ -56,6 +56,9 @@ const (
 	sw2 mad.GUID = 0x200010
 )
 
+// asker is the port of H1, where a test does not say who asks.
+const asker topo.PortIdx = 1
+
 // subnet is a View that a test may change before it makes a Finder.
 type subnet struct {
 	*testing.T
@@ -122,7 +125,7 @@ func (s *subnet) find(src, dst mad.GUID) (sarec.PathRecord, mad.Status) {
 	var want, out sarec.PathRecord
 	want.SetSGID(mad.MakeGID(mad.DefaultPrefix, src))
 	want.SetDGID(mad.MakeGID(mad.DefaultPrefix, dst))
-	st := New(&s.View).Find(&want, sarec.PathSGID|sarec.PathDGID, &out)
+	st := New(&s.View).Find(asker, &want, sarec.PathSGID|sarec.PathDGID, &out)
 	return out, st
 }
 
@@ -205,7 +208,7 @@ func TestWalkFails(t *testing.T) {
 	want.SetDGID(mad.MakeGID(mad.DefaultPrefix, h1))
 	want.SetReversible(true)
 	comps := sarec.PathSGID | sarec.PathDGID | sarec.PathReversible
-	if st := New(&s.View).Find(&want, comps, &out); st != mad.StatusNoRecords {
+	if st := New(&s.View).Find(asker, &want, comps, &out); st != mad.StatusNoRecords {
 		t.Errorf("a reversible path from there: %v, want no records", st)
 	}
 }
@@ -269,7 +272,7 @@ func TestOrderOfLIDs(t *testing.T) {
 		want.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
 		want.SetDGID(mad.MakeGID(mad.DefaultPrefix, h4))
 		var out sarec.PathRecord
-		st := New(&s.View).Find(&want, comps|sarec.PathSGID|sarec.PathDGID, &out)
+		st := New(&s.View).Find(asker, &want, comps|sarec.PathSGID|sarec.PathDGID, &out)
 		if st != mad.StatusOK || out.SLID() != slid || out.DLID() != dlid || out.Preference() != preference {
 			t.Errorf("%s: %v, LIDs %d to %d, preference %d; want %d to %d, %d",
 				name, st, out.SLID(), out.DLID(), out.Preference(), slid, dlid, preference)
@@ -298,11 +301,11 @@ func TestSearchIsBounded(t *testing.T) {
 	want.SetMTU(sarec.GreaterThan, mad.MTU4096)
 	comps := sarec.PathMTUSelector | sarec.PathMTU
 	f := New(&s.View)
-	if st := f.Find(&want, comps, &out); st != mad.StatusNoResources {
+	if st := f.Find(asker, &want, comps, &out); st != mad.StatusNoResources {
 		t.Errorf("all to all: %v, want no resources", st)
 	}
 	want.SetSLID(1)
-	if st := f.Find(&want, comps|sarec.PathSLID, &out); st != mad.StatusNoRecords {
+	if st := f.Find(asker, &want, comps|sarec.PathSLID, &out); st != mad.StatusNoRecords {
 		t.Errorf("one LID to all: %v, want no records", st)
 	}
 }
@@ -317,7 +320,7 @@ func TestFindDoesNotAllocate(t *testing.T) {
 		"pair": sarec.PathSGID | sarec.PathDGID, "from one": sarec.PathSGID, "any": 0,
 	} {
 		if n := testing.AllocsPerRun(100, func() {
-			if st := f.Find(&want, comps, &out); st != mad.StatusOK {
+			if st := f.Find(asker, &want, comps, &out); st != mad.StatusOK {
 				t.Fatal(st)
 			}
 		}); n != 0 {

@@ -8,19 +8,24 @@ import (
 
 // query is a request whose parts have been checked.
 type query struct {
+	from     topo.PortIdx // of the requester
 	want     *sarec.PathRecord
 	comps    mad.ComponentMask
 	src, dst side
 	pkey     mad.PKey // of the answer
+	hops     int      // of the path found
 	walks    int      // that may still be tried
+	limit    int      // of a table in bytes
 }
 
-// side is one end of a query: a port or all of them, and the LID at which the
-// port must be met, 0 for any of its own.
+// side is one end of a query: a port or all of them, the LID at which the port must be
+// met, 0 for any of its own, and the GUID by which it is known, 0 for all that it has.
 type side struct {
-	port topo.PortIdx // None for all
-	lid  mad.LID
-	one  [1]topo.PortIdx
+	port   topo.PortIdx // None for all
+	lid    mad.LID
+	guid   mad.GUID
+	beyond bool // the destination is behind the port, a router's
+	one    [1]topo.PortIdx
 }
 
 // ports are those that the side allows, a view of all or of one.
@@ -40,8 +45,8 @@ const (
 )
 
 // query checks a request in the order in which OpenSM does.
-func (f *Finder) query(want *sarec.PathRecord, comps mad.ComponentMask) (q query, st mad.Status) {
-	q = query{want: want, comps: comps}
+func (f *Finder) query(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask) (q query, st mad.Status) {
+	q = query{from: from, want: want, comps: comps}
 	if _, rate := want.Rate(); comps.Has(bothRate) && rate.Rank() == 0 {
 		return q, mad.StatusReqInvalid
 	}
@@ -51,24 +56,23 @@ func (f *Finder) query(want *sarec.PathRecord, comps mad.ComponentMask) (q query
 	if id := comps & bothServiceID; id != 0 && id != bothServiceID {
 		return q, mad.StatusReqInsufficient
 	}
-	if q.src, st = f.side(comps.Has(sarec.PathSGID), want.SGID(), comps.Has(sarec.PathSLID), want.SLID()); st != mad.StatusOK {
+	if q.src, st = f.side(comps.Has(sarec.PathSGID), want.SGID(), comps.Has(sarec.PathSLID), want.SLID(), false); st != mad.StatusOK {
 		return q, st
 	}
-	if q.dst, st = f.side(comps.Has(sarec.PathDGID), want.DGID(), comps.Has(sarec.PathDLID), want.DLID()); st != mad.StatusOK {
-		return q, st
-	}
-	var shared bool
-	if q.pkey, shared = choosePKey(want, comps); !shared {
-		return q, mad.StatusNoRecords
-	}
-	return q, mad.StatusOK
+	q.dst, st = f.side(comps.Has(sarec.PathDGID), want.DGID(), comps.Has(sarec.PathDLID), want.DLID(), true)
+	return q, st
 }
 
-// side is the port that a GID and a LID of the request agree on.
-func (f *Finder) side(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID) (side, mad.Status) {
+// side is the port that a GID and a LID of the request agree on. A destination may be on
+// another subnet.
+func (f *Finder) side(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID, isDest bool) (side, mad.Status) {
 	s := side{port: topo.None}
 	if hasGID {
-		if s.port = f.portOfGID(gid); s.port == topo.None {
+		s.port, s.guid = f.portOfGID(gid), gid.GUID()
+		if isDest && !f.onSubnet(gid) {
+			s.port, s.beyond = f.routerTo(gid), true
+		}
+		if s.port == topo.None {
 			return s, mad.StatusNoRecords
 		}
 	}
@@ -85,16 +89,64 @@ func (f *Finder) side(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID) (side,
 	return s, mad.StatusOK
 }
 
-// choosePKey is the key of the answer. Every port is a full member of the default
-// partition and of no other.
-func choosePKey(want *sarec.PathRecord, comps mad.ComponentMask) (k mad.PKey, shared bool) {
-	if comps.Has(sarec.PathRawTraffic) && want.RawTraffic() {
-		return 0, true
+// admit decides whether the requester may know of a path between two ports, and by which
+// P_Key they may talk (IBA 10.9.3): all three share one in pairs.
+func (f *Finder) admit(q *query, src, dst topo.PortIdx) bool {
+	if !f.mayTalk(q.from, src) || !f.mayTalk(q.from, dst) || !f.mayTalk(src, dst) {
+		return false
 	}
-	if comps.Has(sarec.PathPKey) {
-		return want.PKey(), want.PKey().Base() == mad.DefaultPKey.Base()
+	var ok bool
+	switch {
+	case q.comps.Has(sarec.PathRawTraffic) && q.want.RawTraffic():
+		q.pkey, ok = 0, true
+	case q.comps.Has(sarec.PathPKey):
+		q.pkey, ok = q.want.PKey(), f.share(src, dst, q.want.PKey())
+	default:
+		q.pkey, ok = f.common(src, dst)
 	}
-	return mad.DefaultPKey, true
+	return ok
+}
+
+// mayTalk is Topo.MayTalk of two end ports.
+func (f *Finder) mayTalk(a, b topo.PortIdx) bool {
+	x, y := f.ends[a].keys, f.ends[b].keys
+	if a == b || x == nil || y == nil {
+		return true
+	}
+	_, ok := x.Common(y)
+	return ok
+}
+
+// unknownKeys stand for a table that is not known.
+var unknownKeys = topo.NewPKeyTable([]mad.PKey{mad.DefaultPKey})
+
+func (f *Finder) keys(p topo.PortIdx) *topo.PKeyTable {
+	if k := f.ends[p].keys; k != nil {
+		return k
+	}
+	return unknownKeys
+}
+
+// share reports whether two ports may talk in the partition of k.
+func (f *Finder) share(src, dst topo.PortIdx, k mad.PKey) bool {
+	a, inA := f.keys(src).Find(k)
+	b, inB := f.keys(dst).Find(k)
+	return inA && inB && (src == dst || a.Matches(b))
+}
+
+// common is the source's entry of the lowest partition in which two ports may talk. To
+// itself a port may talk in any of its own.
+func (f *Finder) common(src, dst topo.PortIdx) (mad.PKey, bool) {
+	a, b := f.keys(src), f.keys(dst)
+	if k, ok := a.Common(b); ok || src != dst {
+		return k, ok
+	}
+	for _, k := range a.Keys() {
+		if k.Valid() {
+			return k, true
+		}
+	}
+	return 0, false
 }
 
 // terms are what an answer promises.

@@ -34,7 +34,7 @@ func TestTableByLIDs(t *testing.T) {
 				wanted = append(wanted, s.pathsBetween(f, s.Topo.Ports[src].GUID, s.Topo.Ports[dst].GUID, most)...)
 			}
 		}
-		table, st := f.Table(t.Context(), &want, comps, room)
+		table, st := f.Table(t.Context(), asker, &want, comps, room)
 		if st != mad.StatusOK || !bytes.Equal(table, wanted) {
 			t.Errorf("NumbPath %d: %v, %d records, want %d", numb, st, len(table)/64, len(wanted)/64)
 		}
@@ -71,7 +71,7 @@ func (s *subnet) pathsBetween(f *Finder, src, dst mad.GUID, most int) (all []byt
 		var want, out sarec.PathRecord
 		want.SetSLID(p.slid)
 		want.SetDLID(p.dlid)
-		if st := f.Find(&want, sarec.PathSLID|sarec.PathDLID, &out); st != mad.StatusOK {
+		if st := f.Find(asker, &want, sarec.PathSLID|sarec.PathDLID, &out); st != mad.StatusOK {
 			s.Fatalf("LID %d to %d: %v", p.slid, p.dlid, st)
 		}
 		out.SetPreference(p.preference)
@@ -84,7 +84,7 @@ func (s *subnet) pathsBetween(f *Finder, src, dst mad.GUID, most int) (all []byt
 func TestTableOfOneEnd(t *testing.T) {
 	s := newSubnet(t, 1)
 	f := New(&s.View)
-	whole, _ := f.Table(t.Context(), new(sarec.PathRecord), 0, room)
+	whole, _ := f.Table(t.Context(), asker, new(sarec.PathRecord), 0, room)
 	for _, c := range []struct {
 		name string
 		comp mad.ComponentMask
@@ -104,13 +104,13 @@ func TestTableOfOneEnd(t *testing.T) {
 				part = append(part, rec...)
 			}
 		}
-		if table, st := f.Table(t.Context(), &want, c.comp, room); st != mad.StatusOK || len(part) == 0 || !bytes.Equal(table, part) {
+		if table, st := f.Table(t.Context(), asker, &want, c.comp, room); st != mad.StatusOK || len(part) == 0 || !bytes.Equal(table, part) {
 			t.Errorf("%s: %v, %d records, want %d", c.name, st, len(table)/64, len(part)/64)
 		}
 	}
 	var want sarec.PathRecord
 	want.SetSLID(s.lid(h1) + 1)
-	table, st := f.Table(t.Context(), &want, sarec.PathSLID, room)
+	table, st := f.Table(t.Context(), asker, &want, sarec.PathSLID, room)
 	for rec := range slices.Chunk(table, 64) {
 		if (*sarec.PathRecord)(rec).SLID() != want.SLID() {
 			t.Errorf("SLID %d in a table of %d", (*sarec.PathRecord)(rec).SLID(), want.SLID())
@@ -125,15 +125,15 @@ func TestTableLimits(t *testing.T) {
 	s := newSubnet(t, 0)
 	f := New(&s.View)
 	const whole = 6 * 6 * 64
-	if table, st := f.Table(t.Context(), new(sarec.PathRecord), 0, whole); st != mad.StatusOK || len(table) != whole {
+	if table, st := f.Table(t.Context(), asker, new(sarec.PathRecord), 0, whole); st != mad.StatusOK || len(table) != whole {
 		t.Errorf("as long as allowed: %v, %d bytes", st, len(table))
 	}
-	if table, st := f.Table(t.Context(), new(sarec.PathRecord), 0, whole-1); st != mad.StatusNoResources || table != nil {
+	if table, st := f.Table(t.Context(), asker, new(sarec.PathRecord), 0, whole-1); st != mad.StatusNoResources || table != nil {
 		t.Errorf("longer than allowed: %v, %d bytes", st, len(table))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, st := f.Table(ctx, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources {
+	if _, st := f.Table(ctx, asker, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources {
 		t.Errorf("after the end of the context: %v", st)
 	}
 	n, err := net.Generate("fattree:k=20") // 2,000 hosts and 500 switches
@@ -141,7 +141,7 @@ func TestTableLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	big := routed(t, n, 0)
-	if _, st := New(&big.View).Table(t.Context(), new(sarec.PathRecord), 0, room); st != mad.StatusNoResources {
+	if _, st := New(&big.View).Table(t.Context(), asker, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources {
 		t.Errorf("too many pairs: %v", st)
 	}
 }

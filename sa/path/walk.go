@@ -14,6 +14,7 @@ type walk struct {
 	dlid mad.LID
 	at   hop
 	have limits // of the way so far
+	hops uint8
 	done bool
 	ok   bool // it has arrived
 }
@@ -30,6 +31,7 @@ func (f *Finder) start(src, dst topo.PortIdx, dlid mad.LID) walk {
 // step takes the packet over the link it is on and through the switch behind it.
 func (f *Finder) step(w *walk) {
 	w.have = w.have.and(w.at.link)
+	w.hops++
 	if w.at.to < 0 {
 		w.done, w.ok = true, w.at.to == toPort(w.dst)
 		return

@@ -31,6 +31,15 @@ type Subnet struct {
 	SubnetTimeOut uint8 // 4.096 us x 2^n; PacketLifeTime of paths
 	SAKey         uint64
 	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
+	PrefixRoutes  []PrefixRoute
+}
+
+// PrefixRoute says by which router packets for other subnets leave; the first of a list
+// that holds does.
+type PrefixRoute struct {
+	Prefix    mad.Prefix // of the destination
+	AnyPrefix bool       // of any destination, Prefix does not count
+	Router    mad.GUID   // of the router's port; 0 for the first router there is
 }
 
 // SM is a subnet manager as its SMInfo describes it.
