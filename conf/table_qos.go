@@ -18,7 +18,7 @@ var qosKeys = joined(
 	qosFamily("qos_rtr_", "qos.routers", "routers"),
 	congestionKeys,
 	[]Key{
-		{Name: "prefix_routes_file", TOML: "sa.prefix_routes_file", Kind: String, Default: "/etc/opensm/prefix-routes.conf", Long: "prefix_routes_file", Arg: "FILE",
+		{Name: "prefix_routes_file", TOML: "sa.prefix_routes_file", Kind: String, Default: "/etc/opensm/prefix-routes.conf", Reload: true, Effect: Acts, Long: "prefix_routes_file", Arg: "FILE",
 			Help: "routers to other subnets"},
 		{Name: "consolidate_ipv6_snm_req", TOML: "sa.consolidate_ipv6_groups", Kind: Bool, Default: "FALSE", Reload: true, Long: "consolidate_ipv6_snm_req",
 			Help: "one MLID for all IPv6 solicited-node groups of a partition"},

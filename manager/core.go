@@ -33,6 +33,8 @@ type Config struct {
 	// IgnoreTraps leaves changes that traps 128 and 144 tell of to the next sweep.
 	IgnoreTraps bool
 	SAKey       uint64
+	// PrefixRoutes are the routers to other subnets, for path queries.
+	PrefixRoutes []view.PrefixRoute
 	// Once ends the run with the first sweep that is complete.
 	Once bool
 	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.

@@ -5,7 +5,7 @@ package manager
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
-	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID
+	c.cfg.SAKey, c.cfg.PrefixRoutes, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.PrefixRoutes, cfg.HonorGUID2LID
 	c.cfg.Elect = cfg.Elect
 	c.sweeper.Configure(c.cfg.Sweep)
 	c.elect.Configure(c.now, cfg.Elect)

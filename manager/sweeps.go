@@ -309,8 +309,9 @@ func (c *Core) publish(out *sweep.Outcome) {
 	self := view.SM{GUID: own.GUID(), LID: out.LIDs.Base[out.Topo.Self], Priority: own.Priority(), State: uint8(own.SMState()), ActCount: c.actCount}
 	v := &view.View{
 		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, MFTs: c.multicast.MFTs(out.Topo),
-		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16},
-		SMs:    []view.SM{self},
+		Subnet:       view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16},
+		SMs:          []view.SM{self},
+		PrefixRoutes: c.cfg.PrefixRoutes,
 	}
 	for i := range out.Found.SMs {
 		o := &out.Found.SMs[i]

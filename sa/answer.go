@@ -1,6 +1,8 @@
 package sa
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/sa/path"
@@ -44,7 +46,8 @@ func (a *Answerer) WithView(v *view.View) *Answerer {
 	switch {
 	case a == nil:
 		return New(v, nil)
-	case a.view.Topo != v.Topo || a.view.LIDs != v.LIDs || a.view.Tables != v.Tables || a.view.Subnet != v.Subnet:
+	case a.view.Topo != v.Topo || a.view.LIDs != v.LIDs || a.view.Tables != v.Tables || a.view.Subnet != v.Subnet,
+		!slices.Equal(a.view.PrefixRoutes, v.PrefixRoutes):
 		return New(v, a.reg)
 	}
 	return &Answerer{view: v, reg: a.reg, paths: a.paths}

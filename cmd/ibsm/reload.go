@@ -35,7 +35,7 @@ func (f *inForce) manager() manager.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keep(f.now)
-	return managerConfig(f.now)
+	return f.managerConfig()
 }
 
 // Reload reads the file again. One with a mistake changes nothing. In either case a
@@ -60,8 +60,15 @@ func (f *inForce) Reload() *ctl.Reloaded {
 	case <-f.configs:
 	default:
 	}
-	f.configs <- managerConfig(f.now)
+	f.configs <- f.managerConfig()
 	return &ctl.Reloaded{File: next.ConfigFile, Refused: err != nil, Changed: append([]string{}, changed...), Findings: findings(report)}
+}
+
+// managerConfig is what a manager is told now, with what other files say.
+func (f *inForce) managerConfig() manager.Config {
+	cfg := managerConfig(f.now)
+	cfg.PrefixRoutes = readPrefixRoutes(f.now.Text("prefix_routes_file"), f.logger)
+	return cfg
 }
 
 // keepLog has the log kept as the configuration now says. Log flags that ibsmctl has

@@ -167,7 +167,7 @@ func (f *Finder) onSubnet(g mad.GID) bool {
 // first prefix route that holds and whose router is there, None without one.
 func (f *Finder) routerTo(g mad.GID) topo.PortIdx {
 	t := f.view.Topo
-	for _, r := range f.view.Subnet.PrefixRoutes {
+	for _, r := range f.view.PrefixRoutes {
 		if !r.AnyPrefix && r.Prefix != g.Prefix() {
 			continue
 		}

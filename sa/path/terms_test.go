@@ -240,7 +240,7 @@ func TestOffSubnet(t *testing.T) {
 		{"by what is no router", []view.PrefixRoute{{Prefix: far, Router: h2}}, far, 0},
 	} {
 		s := routed(t, n, 0)
-		s.Subnet.PrefixRoutes = c.routes
+		s.PrefixRoutes = c.routes
 		var want, out sarec.PathRecord
 		want.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
 		want.SetDGID(mad.MakeGID(c.prefix, 0x1234))

@@ -22,7 +22,9 @@ type View struct {
 	// in Topo.
 	Partitions *partitions.Tables
 	Subnet     Subnet
-	SMs        []SM // this manager first, then others by port GUID
+	// PrefixRoutes are the routers to other subnets, the first that holds first.
+	PrefixRoutes []PrefixRoute
+	SMs          []SM // this manager first, then others by port GUID
 }
 
 // Subnet holds the settings that answers repeat.
@@ -31,7 +33,6 @@ type Subnet struct {
 	SubnetTimeOut uint8 // 4.096 us x 2^n; PacketLifeTime of paths
 	SAKey         uint64
 	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
-	PrefixRoutes  []PrefixRoute
 }
 
 // PrefixRoute says by which router packets for other subnets leave; the first of a list
