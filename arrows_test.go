@@ -41,7 +41,7 @@ var arrows = []arrow{
 	{from: "sweep/topo", to: "mad mad/smp mad/fabric/net"},
 	{from: "routing routing/*", to: "mad routing sweep/topo"},
 	{from: "routing/qos", to: "conf/diag"},
-	{from: "partitions", to: "mad sweep/topo conf/diag"},
+	{from: "partitions", to: "mad sweep/topo conf/diag sa/registry"},
 	{from: "sa/registry", to: "mad mad/sarec"},
 	{from: "sweep/view", to: "mad sweep/topo sa/registry routing routing/mcast routing/qos partitions"},
 	{from: "sweep/discover sweep/elect", to: "mad mad/smp mad/txn sweep/topo"},

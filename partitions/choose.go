@@ -1,0 +1,111 @@
+package partitions
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"ibsm/conf/diag"
+)
+
+// Source says where a policy comes from.
+type Source uint8
+
+// Sources.
+const (
+	FromFile     Source = 1
+	FromNothing  Source = 2 // there is no file and never was: Default
+	FromLastGood Source = 3 // the file as it was when it last had no errors
+	FromCaution  Source = 4 // the file has errors, and no earlier one is known: Closed
+	FromFallback Source = 5 // the same, and the operator wants what OpenSM does then: Default
+)
+
+func (s Source) String() string {
+	switch s {
+	case FromFile:
+		return "file"
+	case FromNothing:
+		return "no file"
+	case FromLastGood:
+		return "last good file"
+	case FromCaution:
+		return "caution"
+	case FromFallback:
+		return "fallback"
+	}
+	return fmt.Sprintf("source %d", uint8(s))
+}
+
+// Chosen is the policy that holds, and what there is to say about its file.
+type Chosen struct {
+	Policy *Policy
+	Source Source
+	// Text is the file that the policy is made of, to be kept as the last good one; nil
+	// where it is made of none.
+	Text []byte
+	// Errors are why the policy is not that of the file as it is now; none from FromFile
+	// and FromNothing.
+	Errors   diag.List
+	Warnings diag.List
+}
+
+// Reading is an attempt to read the file.
+type Reading struct {
+	Name string
+	Text []byte
+	Err  error // nil, or why there is no Text; fs.ErrNotExist where there is no file
+}
+
+// parse is the policy of what was read, or the errors.
+func (r Reading) parse() Chosen {
+	if r.Err != nil {
+		var errors diag.List
+		errors.Add(diag.Position{File: r.Name}, "%v", r.Err)
+		return Chosen{Errors: errors}
+	}
+	policy, errors, warnings := Parse(r.Name, r.Text).Policy()
+	return Chosen{Policy: policy, Source: FromFile, Text: r.Text, Errors: errors, Warnings: warnings}
+}
+
+// Begin chooses the policy of a manager that starts. lastGood is the file that was in
+// force last, nil if none is known. Errors never open a fabric that was divided: without
+// a last good file every port reaches the manager alone. open is what OpenSM does
+// instead, and only for who asks for it: every port is a full member of the default
+// partition.
+func Begin(r Reading, lastGood []byte, open bool) Chosen {
+	c := r.parse()
+	if c.Policy != nil {
+		return c
+	}
+	if lastGood != nil {
+		old, errors, _ := Parse(r.Name, lastGood).Policy()
+		if len(errors) == 0 {
+			return Chosen{Policy: old, Source: FromLastGood, Text: lastGood, Errors: c.Errors, Warnings: c.Warnings}
+		}
+	}
+	switch {
+	case errors.Is(r.Err, fs.ErrNotExist):
+		return Chosen{Policy: Default(), Source: FromNothing}
+	case open:
+		c.Policy, c.Source = Default(), FromFallback
+	default:
+		c.Policy, c.Source = Closed(), FromCaution
+	}
+	c.Text = nil
+	return c
+}
+
+// Again chooses the policy of a manager that runs and has its file read again: that of
+// the file, or the one that holds, with the reason in Errors. That there is still no file
+// is no error.
+func (c Chosen) Again(r Reading) Chosen {
+	next := r.parse()
+	switch {
+	case next.Policy != nil:
+		return next
+	case c.Source == FromNothing && errors.Is(r.Err, fs.ErrNotExist):
+		return c
+	}
+	c.Errors, c.Warnings = next.Errors, next.Warnings
+	return c
+}

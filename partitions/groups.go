@@ -1,0 +1,42 @@
+package partitions
+
+import (
+	"cmp"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/sa/registry"
+)
+
+// WellKnown are the groups of all partitions as the SA registers them, in the order of
+// the file, which is that of their MLIDs. MLIDs and packet lifetimes are the SA's to
+// give. Without QoS there is no SL but 0.
+func (p *Policy) WellKnown(qos bool) []registry.Group {
+	type placed struct {
+		key mad.PKey
+		*Group
+	}
+	var all []placed
+	for i := range p.Partitions {
+		for j := range p.Partitions[i].Groups {
+			all = append(all, placed{p.Partitions[i].Key, &p.Partitions[i].Groups[j]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Col, b.Position.Col))
+	})
+	groups := make([]registry.Group, len(all))
+	for i, g := range all {
+		groups[i] = registry.Group{
+			MGID: g.MGID, PKey: g.key | mad.FullMember, QKey: g.QKey, MTU: g.MTU, Rate: g.Rate,
+			FlowLabel: g.FlowLabel, TClass: g.TClass, HopLimit: 0xff, Scope: g.MGID[1] & 15, WellKnown: true,
+		}
+		if qos {
+			groups[i].SL = g.SL
+		}
+		if groups[i].Scope == linkLocal {
+			groups[i].HopLimit = 0
+		}
+	}
+	return groups
+}
