@@ -200,7 +200,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	case ev.Computed != nil:
 		c.computed(ev.Computed.Result)
 	case ev.Partitions != nil:
-		c.sweeper.Partition(*ev.Partitions)
+		c.cfg.Sweep.Partitions = *ev.Partitions
+		c.sweeper.Configure(c.cfg.Sweep)
 		c.wantQuick("other partitions")
 	case ev.Sweep != NoSweep:
 		c.ask(ev.Sweep)

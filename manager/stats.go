@@ -21,7 +21,8 @@ type Stats struct {
 	Txn    txn.Stats
 	Progress
 
-	traps [len(trapNumbers) + 2]uint64 // of each number, other generic ones, vendors'
+	traps     [len(trapNumbers) + 2]uint64 // of each number, other generic ones, vendors'
+	offenders offenders
 }
 
 // SweepKind is an index into Stats.Sweeps.

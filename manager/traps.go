@@ -67,7 +67,7 @@ func (c *Core) trap(d *mad.Datagram) {
 	n := (*smp.Notice)(d.Packet.Data())
 	c.stats.trap(n)
 	series := c.series(n)
-	c.tellTrap(d, series.count)
+	c.tellTrap(d, series.count, c.badKey(n))
 	if !n.IsGeneric() {
 		return
 	}
@@ -83,19 +83,23 @@ func (c *Core) trap(d *mad.Datagram) {
 }
 
 // tellTrap tells of a trap: of the first of a series each by itself, and then of their
-// number.
-func (c *Core) tellTrap(d *mad.Datagram, count int) {
+// number. badKey says between whom it is about a wrong key, if it is.
+func (c *Core) tellTrap(d *mad.Datagram, count int, badKey string) {
 	n, from := (*smp.Notice)(d.Packet.Data()), d.LID
+	text := describe(n)
+	if badKey != "" {
+		text += ", " + badKey
+	}
 	if from == 0 && c.view != nil {
 		from = c.view.SMs[0].LID // our own port's
 	}
 	if count > noisyCount {
 		if isRound(count) {
-			c.log(warn, osmlog.TrapRepeated(count), "lid", from, "text", describe(n))
+			c.log(warn, osmlog.TrapRepeated(count), "lid", from, "text", text)
 		}
 		return
 	}
-	c.log(warn, osmlog.Trap(n, from, d.Packet.TID()), "text", describe(n))
+	c.log(warn, osmlog.Trap(n, from, d.Packet.TID()), "text", text)
 	if number := n.TrapNumber(); n.IsGeneric() && (number == smp.TrapBadPKey || number == smp.TrapBadQKey) {
 		c.log(warn, osmlog.BadKey(n))
 	}

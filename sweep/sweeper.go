@@ -102,9 +102,6 @@ func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = true }
 
-// Partition gives the next heavy sweep another policy.
-func (s *Sweeper) Partition(p Partitions) { s.cfg.Partitions = p }
-
 // Walk begins a heavy sweep. master allows what only the master of a subnet may do
 // before it has decided anything: clear PortStateChange. quick believes the previous
 // walk about switches that report no change.

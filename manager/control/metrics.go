@@ -69,6 +69,14 @@ func manage(m *ctl.Metrics, st *manager.Stats) {
 		}
 		m.Uint(n, "trap", name)
 	}
+	m.Family("ibsm_bad_keys_total", ctl.Counter, "Traps 257 to 259, of wrong P_Keys and Q_Keys, by the port that sent the packet; 32 ports are told apart.")
+	for o := range st.Offenders() {
+		port := "other"
+		if o.Port != 0 {
+			port = o.Port.String()
+		}
+		m.Uint(o.Count, "trap", strconv.Itoa(int(o.Trap)), "port_guid", port)
+	}
 }
 
 // smps writes how the requests of the manager fared.
