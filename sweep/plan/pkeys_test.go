@@ -1,0 +1,228 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/partitions"
+	"ibsm/sweep/topo"
+)
+
+// withKeys is a subnet in use in which the tables of the manager, the host and the router
+// are these, by base: switch 2 checks nothing yet.
+func withKeys(t *testing.T, policy *partitions.Policy, s partitions.Settings) *subnet {
+	sub := newSubnet(t)
+	sub.up(t)
+	sub.in.Partitions = partitions.Compile(policy, s, sub.Topo, partitions.Indexes{})
+	return sub
+}
+
+// tenants is a policy in which host and router are together.
+func tenants(key mad.PKey, m partitions.Membership) *partitions.Policy {
+	p := partitions.Closed()
+	p.Partitions = append(p.Partitions, partitions.Partition{Name: "tenant", Key: key, Members: []partitions.Member{
+		{Who: partitions.OnePort, Port: hostGUID + 1, Membership: m}, {Who: partitions.AllRouters, Membership: partitions.Full},
+	}})
+	return p
+}
+
+// Stages in the order of New.
+const (
+	addSwitch, addHost       = opening + 1, opening + 2
+	removeSwitch, removeHost = removing, removing + 1
+	lastHost                 = removing + 3
+	checking                 = lastHost + 2
+)
+
+func TestWaves(t *testing.T) {
+	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
+	// All ports hold 0xffff, as from power-up: they become limited members of the default
+	// partition last.
+	s.expect(t, "two get a key", [][]string{addSwitch: []string{"add 30:2", "add 30:3"}, addHost: []string{"add 40:1", "add 50:1"},
+		removeHost: []string{"keys 20:0", "keys 30:0", "keys 40:1", "keys 50:1"},
+		checking:   []string{"set 20:1", "set 30:2", "set 30:3"}}...)
+}
+
+// write carries out the steps of partition tables, but for those that fail, and returns
+// what was written in order. Where not all can be added, nothing is taken away.
+func (s *subnet) write(p *Plan, fails func(Step) bool) (written []string) {
+	for more := true; more; more = p.Advance() {
+		if p.Removing() && len(p.NotAdded()) > 0 {
+			p.HoldRemovals()
+		}
+		for st, ok := p.Next(); ok; st, ok = p.Next() {
+			set, ok := p.Set(st)
+			switch {
+			case !ok || set.Attr != smp.AttrPKeyTable:
+			case fails(st):
+				p.PKeysFailed(st)
+			default:
+				written = append(written, s.ops([]Step{st})...)
+				if !p.PKeysWritten(st, (*smp.PKeyTable)(&set.Data)) {
+					written = append(written, "not held")
+				}
+			}
+		}
+	}
+	return written
+}
+
+func never(Step) bool { return false }
+
+// TestWavesInOrder: after the first wave both ports hold what they held and what they are
+// to hold, and in the end only that.
+func TestWavesInOrder(t *testing.T) {
+	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
+	first := New(s.in)
+	for _, st := range first.stages[addHost].steps {
+		set, _ := first.Set(st)
+		block := smp.PKeyTable(set.Data)
+		if block.PKey(0) != 0xffff || block.PKey(1) != 0x8005 || set.Mod != 0 {
+			t.Errorf("added: %v, %v, modifier %#x", block.PKey(0), block.PKey(1), set.Mod)
+		}
+	}
+	if set, _ := first.Set(first.stages[addSwitch].steps[0]); set.Mod != smp.PKeyTableMod(2, 0) {
+		t.Errorf("modifier of a switch's port: %#x", set.Mod)
+	}
+	s.write(first, never)
+	for i, want := range s.in.Partitions.Want {
+		if want != nil && s.Ports[i].PKeys != want {
+			t.Errorf("port %d holds %v, want %v", i, s.Ports[i].PKeys.Keys(), want.Keys())
+		}
+	}
+	if got := s.write(New(s.in), never); got != nil {
+		t.Errorf("again: %q", got)
+	}
+}
+
+// TestAddingFails: nothing is taken from anybody, and the switch's port that did not take
+// its keys does not begin to check.
+func TestAddingFails(t *testing.T) {
+	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
+	sw := s.at(sw2GUID, 2)
+	p := New(s.in)
+	got := s.write(p, func(st Step) bool { return st.Port == sw })
+	if want := []string{"add 30:3", "add 40:1", "add 50:1"}; !slices.Equal(got, want) {
+		t.Errorf("written %q, want %q", got, want)
+	}
+	if ports := p.NotAdded(); !slices.Equal(ports, []topo.PortIdx{sw}) {
+		t.Errorf("not added: %v", ports)
+	}
+	for num, checks := range map[uint8]bool{2: false, 3: true} {
+		if w := p.Wanted(s.at(sw2GUID, num)); w.PartitionEnforcementInbound() != checks || w.PartitionEnforcementOutbound() != checks {
+			t.Errorf("port %d checks", num)
+		}
+	}
+	if p.Excluded(sw) == "" || p.Excluded(s.at(hostGUID, 1)) == "" || p.Excluded(s.at(sw2GUID, 3)) != "" {
+		t.Error("who may carry data")
+	}
+}
+
+// TestAQuietPort: what carries no data gets its table at once.
+func TestAQuietPort(t *testing.T) {
+	s := withKeys(t, tenants(5, partitions.Limited), partitions.Settings{})
+	host := s.at(hostGUID, 1)
+	s.Ports[host].Info.SetPortState(smp.PortInit)
+	p := New(s.in)
+	for i, st := range p.stages {
+		for _, step := range st.steps {
+			if step.Port != host || step.Op != AddPKeys && step.Op != SetPKeys {
+				continue
+			}
+			set, _ := p.Set(step)
+			if block := smp.PKeyTable(set.Data); i != addHost || block.PKey(0) != 0x7fff || block.PKey(1) != 0x0005 {
+				t.Errorf("stage %d writes %v, %v", i, block.PKey(0), block.PKey(1))
+			}
+		}
+	}
+	s.Ports[host].PKeys = nil
+	if New(s.in).Excluded(host) == "" {
+		t.Error("a table that could not be read is let in")
+	}
+}
+
+// TestCheckingEnds before keys are added that would not pass.
+func TestCheckingEnds(t *testing.T) {
+	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{Enforce: partitions.EnforceOff})
+	for _, num := range []uint8{1, 2} { // one between switches, one to the host
+		s.info(sw2GUID, num).SetPartitionEnforcementInbound(true)
+	}
+	steps := New(s.in).stages
+	if got, want := s.ops(steps[opening].steps), []string{"set 30:1", "set 30:2"}; !slices.Equal(got, want) {
+		t.Errorf("first of all: %q, want %q", got, want)
+	}
+	if got := s.ops(steps[checking].steps); got != nil {
+		t.Errorf("in the end: %q", got)
+	}
+}
+
+// TestInAndOut: each way of checking sets the bits it names.
+func TestInAndOut(t *testing.T) {
+	for enforce, want := range map[partitions.Enforcement][2]bool{
+		partitions.EnforceBoth: {true, true}, partitions.EnforceIn: {true, false}, partitions.EnforceOut: {false, true}, partitions.EnforceOff: {},
+	} {
+		s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{Enforce: enforce})
+		p := New(s.in)
+		if w := p.Wanted(s.at(sw2GUID, 2)); [2]bool{w.PartitionEnforcementInbound(), w.PartitionEnforcementOutbound()} != want {
+			t.Errorf("%v: in %v, out %v", enforce, w.PartitionEnforcementInbound(), w.PartitionEnforcementOutbound())
+		}
+		if w := p.Wanted(s.at(sw2GUID, 1)); w.PartitionEnforcementInbound() || w.PartitionEnforcementOutbound() {
+			t.Errorf("%v: checks between switches", enforce)
+		}
+	}
+}
+
+// TestAcrossBlocks: a key that moves to another block is there before it leaves the first.
+func TestAcrossBlocks(t *testing.T) {
+	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
+	host := s.at(hostGUID, 1)
+	held, want := make([]mad.PKey, 64), make([]mad.PKey, 64)
+	for i := range held {
+		held[i] = mad.PKey(0x100+i) | mad.FullMember
+		want[i] = held[i]
+	}
+	want[0], want[1], want[40] = held[40], 0, 0 // it moves to index 0; 0 and 1 leave
+	s.Ports[host].PKeys, s.in.Partitions.Want[host] = topo.NewPKeyTable(held), topo.NewPKeyTable(want)
+	p := New(s.in)
+	for more := true; more; more = p.Advance() {
+		for st, ok := p.Next(); ok; st, ok = p.Next() {
+			set, ok := p.Set(st)
+			if !ok || st.Port != host || set.Attr != smp.AttrPKeyTable {
+				continue
+			}
+			p.PKeysWritten(st, (*smp.PKeyTable)(&set.Data))
+			for _, k := range want {
+				if k != 0 && !s.Ports[host].PKeys.Has(k) {
+					t.Errorf("after %s block %d: without %v", s.ops([]Step{st})[0], st.Block, k)
+				}
+			}
+		}
+	}
+	if s.Ports[host].PKeys != s.in.Partitions.Want[host] {
+		t.Errorf("in the end: %v", s.Ports[host].PKeys.Keys())
+	}
+}
+
+func TestTellPKeys(t *testing.T) {
+	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
+	p := New(s.in)
+	var told []string
+	for more := true; more; more = p.Advance() {
+		for st, ok := p.Next(); ok; st, ok = p.Next() {
+			told = append(told, p.Tell(st))
+		}
+	}
+	for _, want := range []string{
+		`switch 0x0000000000000030 "0x0000000000000030" port 2: P_Keys: add 0x8005 (tenant) at index 1`,
+		`0x0000000000000040" port 1: P_Keys: add 0x8005 (tenant) at index 1`,
+		`0x0000000000000040" port 1: P_Keys: 0xffff (Default) -> 0x7fff (Default) at index 0`,
+		`port 2: PartitionEnforcementInbound false -> true PartitionEnforcementOutbound false -> true`,
+	} {
+		if !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("no %q in\n%s", want, strings.Join(told, "\n"))
+		}
+	}
+}
