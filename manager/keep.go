@@ -62,6 +62,7 @@ func (c *Core) keepLIDs() {
 func (c *Core) reignBegins() {
 	c.stoodBy = false
 	if c.told != smp.Master {
+		c.stats.Reign++
 		c.nextReign(true)
 	}
 }

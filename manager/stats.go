@@ -14,7 +14,7 @@ import (
 // value: copies do not change.
 type Stats struct {
 	State  smp.SMState
-	Reign  uint64 // raised each time the manager becomes master or ceases to be; 0 not yet
+	Reign  uint64 // mastership counted from 1; 0 not yet
 	Gen    uint64 // of the view published last
 	Sweeps [4]uint64
 	Phases [len(timedPhases)]PhaseTimes
@@ -130,7 +130,7 @@ func (s *Stats) trap(n *smp.Notice) {
 // Stats tells where the manager stands and what it has done.
 func (c *Core) Stats() Stats {
 	s := c.stats
-	s.State, s.Reign, s.Gen = c.elect.State(), c.reign.Number, c.gen
+	s.State, s.Gen = c.elect.State(), c.gen
 	s.Txn, s.Progress = c.table.Stats(), c.Progress()
 	return s
 }

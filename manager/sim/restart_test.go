@@ -85,7 +85,7 @@ func TestRestartAfterAWhile(t *testing.T) {
 	b.pass(2 * time.Minute)
 	before, sets := b.snapshot(), b.sets()
 	asked = 0
-	m = m.again()
+	m.again()
 	b.mustBeAsBefore(before)
 	if n := b.sets() - sets; asked == 0 || n != uint64(asked) {
 		t.Errorf("%d Sets, of which %d ask to register again", n, asked)
