@@ -51,9 +51,10 @@ var arrows = []arrow{
 	{from: "sa sa/path sa/client sa/mirror", to: "mad mad/smp mad/sarec mad/txn sweep/topo sweep/view sa/registry routing/qos"},
 	{from: "sa", to: "sa/* routing routing/mcast"}, // how long the rows of LFT and MFT records are
 	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing partitions conf/diag"},
+	{from: "opensm/dump", to: "opensm/names"},
 	{from: "ctl", to: "mad conf/diag"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
-	{from: "manager/control", to: "manager ctl mad mad/smp mad/sarec mad/rmpp routing sa sweep/topo sweep/view opensm/dump"},
+	{from: "manager/control", to: "manager ctl mad mad/smp mad/sarec mad/rmpp routing sa sweep/topo sweep/view opensm/dump opensm/names"},
 	{from: "manager/sim", to: "manager mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},
 }

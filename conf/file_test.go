@@ -102,6 +102,7 @@ func TestMistakesTOML(t *testing.T) {
 		{"[congestion.adapter]\nccti_min = [1, 256]", []string{"value out of range"}},
 		{"[subnet]\nlmc = 1979-05-27", []string{"wrong type"}},
 		{"[subnet\nlmc = 1", []string{"f.toml:2:8"}},
+		{"x = 0b\n\x01", []string{"f.toml:1:5: error: not a binary number: '0b '"}},
 		{"[subnet]\nlmc = 1\nlmc = 2", []string{"f.toml:3:"}},
 		{"[subnet]\nlmc = 1\n[sweep]\ninterval = \"1m30s\"\n[port]\nguid = 0x0002c903", nil},
 	} {

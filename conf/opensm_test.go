@@ -132,7 +132,7 @@ func TestSameAsOpenSM(t *testing.T) {
 			if k.Name == "force_link_speed_ext" && got.Num >= 8 && got.Num < 16 {
 				continue // NDR, which Debian's does not know yet
 			}
-			if got != want && !k.Own {
+			if got != want && !k.Own && !unwritten(k, got) {
 				t.Fatalf("%s: %+v, OpenSM has %+v\n%s\nwhich said:\n%s", k.Name, got, want, src, said)
 			}
 		}
@@ -141,6 +141,10 @@ func TestSameAsOpenSM(t *testing.T) {
 		t.Errorf("only %d files without a fault", clean)
 	}
 }
+
+// unwritten reports whether a value is one that OpenSM has but does not write down: 0
+// stands for a seed of 32 bits.
+func unwritten(k *Key, v Value) bool { return k.Name == "scatter_ports" && v.Num > 0x7fffffff }
 
 // written is a text that OpenSM writes: it puts no quotes around texts that need them.
 func written(conf, name string) Value {

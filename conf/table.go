@@ -9,6 +9,7 @@ const (
 	asItBears  = "as many as the fabric bears"
 	asQuick    = "as this manager thinks best"
 	atState    = "/var/lib/ibsm; none with --ibsim, --dry-run and --fabric"
+	atNames    = "/etc/opensm/ib-node-name-map if it exists"
 	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"
 )
 

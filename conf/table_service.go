@@ -67,8 +67,8 @@ var serviceKeys = []Key{
 	{Name: "event_plugin_options", TOML: "plugins.options", Kind: String, Default: null,
 		Help: "text for them"},
 
-	{Name: "node_name_map_name", TOML: "files.node_name_map", Kind: String, Default: null,
-		Help: "names of nodes"},
+	{Name: "node_name_map_name", TOML: "files.node_name_map", Kind: String, Default: null, Effect: Acts, Unset: atNames,
+		Help: "file of names that the log and dump files call nodes by"},
 	{Name: "log_flags", TOML: "log.flags", Kind: U8, Default: "0x03", Reload: true, Effect: Acts, Long: "D", Short: 'D', Arg: "FLAGS",
 		Help: "what is logged: errors 1, info 2, and with 4 and up more and more"},
 	{Name: "force_log_flush", TOML: "log.flush", Kind: Bool, Default: "FALSE", Reload: true, Effect: Foreign,

@@ -60,9 +60,20 @@ func readTOML(f *File, src []byte) {
 func placeOf(name string, err error) (diag.Position, string) {
 	var e toml.ParseError
 	if errors.As(err, &e) {
-		return diag.Position{File: name, Line: e.Position.Line, Col: e.Position.Col}, e.Message
+		return diag.Position{File: name, Line: e.Position.Line, Col: e.Position.Col}, printable(e.Message)
 	}
-	return diag.Position{File: name}, err.Error()
+	return diag.Position{File: name}, printable(err.Error())
+}
+
+// printable is a message with a blank for each control character, which the TOML
+// package quotes from the file as they are.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 type tomlReader struct {

@@ -10,6 +10,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/opensm/names"
 	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
@@ -35,6 +36,8 @@ type Config struct {
 	SAKey       uint64
 	// PrefixRoutes are the routers to other subnets, for path queries.
 	PrefixRoutes []view.PrefixRoute
+	// Names are those that the log calls nodes by; the others by their descriptions.
+	Names names.Map
 	// Once ends the run with the first sweep that is complete.
 	Once bool
 	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.

@@ -129,12 +129,12 @@ func (c *Core) report(r *sweep.Computed) {
 	}
 	lost, cut := "", ""
 	if n := r.Report.Unreached(); n > 0 {
-		if lost = example(r, false); lost != c.lost {
+		if lost = c.example(r, false); lost != c.lost {
 			c.log(erro, "routes do not arrive although cables lead there", "pairs", n, "example", lost)
 		}
 	}
 	if n := r.Report.Count[verify.Cut]; n > 0 {
-		if cut = example(r, true); cut != c.cut {
+		if cut = c.example(r, true); cut != c.cut {
 			c.log(warn, "the subnet is cut: no cables between some switches and LIDs", "pairs", n, "example", cut)
 		}
 	}
@@ -152,10 +152,10 @@ func (c *Core) comings(old, now *view.View) {
 	for len(was)+len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && old.Topo.Ports[was[0]].GUID < now.Topo.Ports[is[0]].GUID:
-			c.log(info, tellPort(osmlog.RemovedPort, old, was[0]))
+			c.log(info, c.tellPort(osmlog.RemovedPort, old, was[0]))
 			was = was[1:]
 		case len(was) == 0 || now.Topo.Ports[is[0]].GUID < old.Topo.Ports[was[0]].GUID:
-			c.log(info, tellPort(osmlog.DiscoveredPort, now, is[0]))
+			c.log(info, c.tellPort(osmlog.DiscoveredPort, now, is[0]))
 			is = is[1:]
 		default:
 			was, is = was[1:], is[1:]
@@ -164,17 +164,20 @@ func (c *Core) comings(old, now *view.View) {
 }
 
 // tellPort is a text about an end port.
-func tellPort(text func(mad.GUID, mad.LID, mad.LID, smp.NodeDescription) string, v *view.View, p topo.PortIdx) string {
+func (c *Core) tellPort(text func(guid mad.GUID, first, last mad.LID, name string) string, v *view.View, p topo.PortIdx) string {
 	port, first := &v.Topo.Ports[p], v.LIDs.Base[p]
-	return text(port.GUID, first, first+mad.LID(max(v.LIDs.Count(p), 1)-1), v.Topo.Nodes[port.Node].Desc)
+	return text(port.GUID, first, first+mad.LID(max(v.LIDs.Count(p), 1)-1), c.name(&v.Topo.Nodes[port.Node]))
 }
 
+// name is what the log calls a node.
+func (c *Core) name(n *topo.Node) string { return c.cfg.Names.Of(n.GUID, n.Desc.String()) }
+
 // example is one route that is cut, or does not arrive.
-func example(r *sweep.Computed, cut bool) string {
+func (c *Core) example(r *sweep.Computed, cut bool) string {
 	for _, f := range r.Report.Examples {
 		if (f.Kind == verify.Cut) == cut {
 			n := &r.Topo.Nodes[r.Topo.Switches[f.Switch]]
-			return fmt.Sprintf("%v from switch %v %q to LID %v", f.Kind, n.GUID, n.Desc.String(), f.LID)
+			return fmt.Sprintf("%v from switch %v %q to LID %v", f.Kind, n.GUID, c.name(n), f.LID)
 		}
 	}
 	return ""

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
 
 	"ibsm/conf"
+	"ibsm/opensm/names"
 )
 
 // environment is the world that the configuration is loaded from.
@@ -64,6 +67,25 @@ func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", engine)
 		fmt.Fprintf(stderr, "ibsm: warning: this version has no routing engine %s; %s is used\n", names, engine)
 	}
+}
+
+// readNames reads the names of nodes. As with OpenSM, what is wrong with the file is
+// told, and the names before it are used.
+func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
+	path, given := nameMap(l.Config)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !given {
+		return nil
+	}
+	var m names.Map
+	if err == nil {
+		defer f.Close()
+		m, err = names.Read(path, f)
+	}
+	if err != nil {
+		logger.Error("not all names of nodes can be read", "reason", err)
+	}
+	return m
 }
 
 // exitCannotWrite is OpenSM's status where --create-config fails.

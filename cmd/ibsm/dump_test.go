@@ -41,6 +41,20 @@ func TestDumps(t *testing.T) {
 	}
 }
 
+// conf is what managers of a net are configured with: those of oddities have names for
+// nodes, one of them longer than a description can be.
+func (f source) conf(t *testing.T) string {
+	if f.name != oddities.name {
+		return ""
+	}
+	file := filepath.Join(t.TempDir(), "names")
+	text := "# switches\n0x201 \"spine (1)\" # the first\n0x0000000000001000 host 1\n0x3000 \"" + strings.Repeat("long ", 20) + "\"\n0x201 \"again\"\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return "node_name_map_name " + file + "\n"
+}
+
 // oddities is a net with what others have not: devices of several makers, a name that
 // looks like the format around it, a cable from a switch to itself, one host on two
 // switches.
@@ -90,6 +104,7 @@ Hca 1 "h3"
 
 func compareDumps(t *testing.T, f source, lmc string) {
 	theirs := startIbsim(t, f.file(t))
+	theirs.conf = f.conf(t)
 	host := theirs.net.managerHost()
 	want := dumpsOf(t, theirs, host, &opensm, lmc)
 	withLIDs, err := theirs.topology()
@@ -101,6 +116,7 @@ func compareDumps(t *testing.T, f source, lmc string) {
 		t.Fatal(err)
 	}
 	ours := startIbsim(t, file)
+	ours.conf = theirs.conf
 	got := dumpsOf(t, ours, ours.net.named(theirs.net.description(host)), &ibsm, lmc)
 	for name, heading := range dumpFiles {
 		if f.name == realCluster.name && (name == "opensm-lfts.dump" || name == "opensm.fdbs") {

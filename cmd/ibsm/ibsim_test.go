@@ -18,6 +18,7 @@ type simulator struct {
 	t      *testing.T
 	dir    string // where its clients run: they leave files
 	socket string
+	conf   string // lines of opensm.conf for managers that are started
 	net    *netFile
 	proc   *process
 	stdin  io.Writer

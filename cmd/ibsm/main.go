@@ -150,7 +150,7 @@ func (m *managers) keepDumps(ctx context.Context) (end func()) {
 		return func() {}
 	}
 	routing := func() bool { return m.current.lines.Flags()&osmlog.Routing != 0 }
-	keeper := dump.NewKeeper(dir, routing, m.logger)
+	keeper := dump.NewKeeper(dir, m.current.names, routing, m.logger)
 	m.published = keeper.Put
 	var task sync.WaitGroup
 	task.Go(func() { keeper.Run(ctx) })

@@ -24,7 +24,7 @@ var opensm = manager{
 	start: func(s *simulator, host string, options ...string) *process {
 		s.t.Helper()
 		conf := s.path("opensm.conf")
-		if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
+		if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+s.conf), 0o666); err != nil {
 			s.t.Fatal(err)
 		}
 		return s.startManager(host, append([]string{"ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop"}, options...)...)
@@ -36,7 +36,15 @@ var ibsm = manager{
 	name: "ibsm",
 	start: func(s *simulator, host string, options ...string) *process {
 		s.t.Helper()
-		return s.startManager(host, append([]string{program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0"}, options...)...)
+		argv := []string{program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0"}
+		if s.conf != "" {
+			conf := s.path("ibsm.conf")
+			if err := os.WriteFile(conf, []byte(s.conf), 0o666); err != nil {
+				s.t.Fatal(err)
+			}
+			argv = append(argv, "-F", conf)
+		}
+		return s.startManager(host, append(argv, options...)...)
 	},
 	// Its SA answers questions for one record, and knows no multicast.
 	excused: []*regexp.Regexp{

@@ -10,6 +10,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/manager"
 	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/names"
 )
 
 // inForce is the configuration in force, which changes when its file is read again. It
@@ -18,6 +19,7 @@ type inForce struct {
 	logger *slog.Logger
 	lines  *osmlog.Handler
 	file   *osmlog.File // nil where the log is a stream
+	names  names.Map    // of nodes
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs chan manager.Config
 	keep    func(*conf.Loaded) // is given each configuration that comes into force
@@ -27,7 +29,7 @@ type inForce struct {
 }
 
 func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, keep func(*conf.Loaded)) *inForce {
-	return &inForce{logger: logger, lines: lines, file: file, configs: make(chan manager.Config, 1), keep: keep, now: l}
+	return &inForce{logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1), keep: keep, now: l}
 }
 
 // manager is what a manager that begins now is told.
@@ -67,6 +69,7 @@ func (f *inForce) Reload() *ctl.Reloaded {
 // managerConfig is what a manager is told now, with what other files say.
 func (f *inForce) managerConfig() manager.Config {
 	cfg := managerConfig(f.now)
+	cfg.Names = f.names
 	cfg.PrefixRoutes = readPrefixRoutes(f.now.Text("prefix_routes_file"), f.logger)
 	return cfg
 }

@@ -16,6 +16,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
 	"ibsm/sweep"
@@ -193,6 +194,12 @@ func dumpDir(l *conf.Loaded) string {
 		return ""
 	}
 	return l.Text("dump_files_dir")
+}
+
+// nameMap is the file of node names. Only one that was chosen has to be there.
+func nameMap(c *conf.Config) (path string, given bool) {
+	path = c.Text("node_name_map_name")
+	return cmp.Or(path, names.DefaultFile), path != ""
 }
 
 // controlSocket is where the control socket is to be, "" for nowhere. given says that

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/dump"
+	"ibsm/opensm/names"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
@@ -80,7 +81,7 @@ func (s *subnet) managers() []ctl.SM {
 }
 
 // dumps are the files that can be written.
-var dumps = map[string]func(context.Context, io.Writer, *view.View) error{
+var dumps = map[string]func(context.Context, io.Writer, *view.View, names.Map) error{
 	"lfts": dump.LFTs, "lid-matrix": dump.LIDMatrix, "routes": dump.Routes, "subnet": dump.Subnet, "guids": guids,
 }
 
@@ -89,11 +90,11 @@ func (s *subnet) Dumps() []string { return slices.Sorted(maps.Keys(dumps)) }
 
 // Dump writes one of them, in OpenSM's format where it has one.
 func (s *subnet) Dump(ctx context.Context, w io.Writer, kind string) error {
-	return dumps[kind](ctx, w, s.view)
+	return dumps[kind](ctx, w, s.view, nil)
 }
 
 // guids writes what OpenSM keeps in guid2lid: port GUID, lowest and highest LID.
-func guids(_ context.Context, w io.Writer, v *view.View) error {
+func guids(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
 	for _, p := range v.Topo.EndPorts {
 		base := v.LIDs.Base[p]
 		if base == 0 {

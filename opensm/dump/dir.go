@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"ibsm/opensm/names"
 	"ibsm/sweep/view"
 )
 
@@ -17,10 +18,11 @@ type Dir struct {
 	// Routing asks for the files about routes too. The one about cables is always
 	// written.
 	Routing bool
+	Names   names.Map // that nodes were given
 }
 
-// writer writes one kind of file.
-type writer func(ctx context.Context, w io.Writer, v *view.View) error
+// writer writes one kind of file, with the names that nodes were given.
+type writer func(ctx context.Context, w io.Writer, v *view.View, given names.Map) error
 
 // Write replaces the files of the directory with what the view says. A reader finds
 // either the old file or the new one, whole. A file that cannot be written does not
@@ -56,7 +58,7 @@ func (d Dir) replace(ctx context.Context, name string, write writer, v *view.Vie
 		}
 	}()
 	w := bufio.NewWriterSize(f, 1<<16)
-	err = errors.Join(write(ctx, w, v), w.Flush(), f.Close())
+	err = errors.Join(write(ctx, w, v, d.Names), w.Flush(), f.Close())
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
+	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
 	"ibsm/sweep/topo"
@@ -47,7 +48,7 @@ func newView(t testing.TB, spec string) *view.View {
 func write(t *testing.T, w writer, v *view.View) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := w(t.Context(), &text, v); err != nil {
+	if err := w(t.Context(), &text, v, nil); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -146,10 +147,13 @@ func TestDescription(t *testing.T) {
 		{"tab\there \x1b[31m\x7f\xff", "tab here  [31m  "},
 		{strings.Repeat("x", 64), strings.Repeat("x", 63)},
 	} {
-		var d smp.NodeDescription
-		copy(d[:], c.desc)
-		if got := string(appendDesc(nil, &d)); got != c.want {
+		node := topo.Node{GUID: 7}
+		copy(node.Desc[:], c.desc)
+		if got := string(appendName(nil, names.Map{8: "other"}, &node)); got != c.want {
 			t.Errorf("%q: %q, want %q", c.desc, got, c.want)
+		}
+		if got := string(appendName(nil, names.Map{7: "given"}, &node)); got != "given" {
+			t.Errorf("%q: %q though it was given a name", c.desc, got)
 		}
 	}
 }
@@ -214,8 +218,8 @@ func TestNumbers(t *testing.T) {
 
 var allFiles = []string{"opensm-lfts.dump", "opensm-lid-matrix.dump", "opensm-subnet.lst", "opensm.fdbs"}
 
-// names are the files in a folder.
-func names(t *testing.T, dir string) (all []string) {
+// files are the files in a folder.
+func files(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -234,7 +238,7 @@ func TestDir(t *testing.T) {
 	if err := (Dir{Path: dir}).Write(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{"opensm-subnet.lst"}) {
+	if got := files(t, dir); !slices.Equal(got, []string{"opensm-subnet.lst"}) {
 		t.Errorf("without routing: %v", got)
 	}
 	if err := os.Remove(filepath.Join(dir, "opensm-subnet.lst")); err != nil {
@@ -246,7 +250,7 @@ func TestDir(t *testing.T) {
 	if err := (Dir{Path: dir, Routing: true}).Write(t.Context(), v); err == nil || strings.Contains(err.Error(), "lfts") {
 		t.Errorf("a folder in the way of opensm-subnet.lst: %v", err)
 	}
-	if got := names(t, dir); !slices.Equal(got, allFiles) {
+	if got := files(t, dir); !slices.Equal(got, allFiles) {
 		t.Errorf("with routing: %v", got)
 	}
 }
@@ -260,10 +264,10 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	stop := func(ctx context.Context, w io.Writer, v *view.View) error {
+	stop := func(ctx context.Context, w io.Writer, v *view.View, given names.Map) error {
 		io.WriteString(w, "half a ")
 		cancel()
-		return LFTs(ctx, w, v)
+		return LFTs(ctx, w, v, given)
 	}
 	if err := (Dir{Path: dir}).replace(ctx, "opensm-lfts.dump", stop, v); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -271,7 +275,7 @@ func TestInterrupted(t *testing.T) {
 	if text, err := os.ReadFile(old); err != nil || string(text) != "old" {
 		t.Errorf("the old file says %q (%v)", text, err)
 	}
-	if got := names(t, dir); len(got) != 1 {
+	if got := files(t, dir); len(got) != 1 {
 		t.Errorf("left behind: %v", got)
 	}
 }
@@ -282,7 +286,7 @@ func TestKeeper(t *testing.T) {
 	none := func() bool { return false }
 	first, last := newView(t, "fattree:k=4,levels=2"), newView(t, "fattree:k=4")
 	dir := t.TempDir()
-	k := NewKeeper(dir, none, slog.New(slog.DiscardHandler))
+	k := NewKeeper(dir, nil, none, slog.New(slog.DiscardHandler))
 	k.Put(nil)
 	k.Put(first)
 	k.Put(last) // nobody has taken the first
@@ -295,16 +299,16 @@ func TestKeeper(t *testing.T) {
 	if want := write(t, Subnet, last); string(got) != want {
 		t.Errorf("got %d bytes, the last view has %d", len(got), len(want))
 	}
-	if files := names(t, dir); len(files) != 1 {
-		t.Errorf("files about routes that were not asked for: %v", files)
+	if left := files(t, dir); len(left) != 1 {
+		t.Errorf("files about routes that were not asked for: %v", left)
 	}
-	NewKeeper(dir, func() bool { return true }, nil).write(t.Context(), last)
-	if files := names(t, dir); len(files) != 4 {
-		t.Errorf("not all files: %v", files)
+	NewKeeper(dir, nil, func() bool { return true }, nil).write(t.Context(), last)
+	if left := files(t, dir); len(left) != 4 {
+		t.Errorf("not all files: %v", left)
 	}
 
 	var told bytes.Buffer
-	k = NewKeeper(filepath.Join(dir, "none"), none, slog.New(slog.NewTextHandler(&told, nil)))
+	k = NewKeeper(filepath.Join(dir, "none"), nil, none, slog.New(slog.NewTextHandler(&told, nil)))
 	for range 3 {
 		k.write(t.Context(), first)
 	}
@@ -320,7 +324,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.ReportAllocs()
 			var size countWriter
 			for b.Loop() {
-				if err := w(b.Context(), &size, v); err != nil {
+				if err := w(b.Context(), &size, v, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

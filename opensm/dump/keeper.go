@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"ibsm/opensm/names"
 	"ibsm/sweep/view"
 )
 
@@ -12,17 +13,18 @@ import (
 // only the last is.
 type Keeper struct {
 	dir     string
+	names   names.Map
 	routing func() bool
 	logger  *slog.Logger
 	views   chan *view.View // the one that is waiting
 	told    string          // the error told last; owned by Run
 }
 
-// NewKeeper returns a Keeper of a directory, which tells the logger what cannot be
-// written. Routing, asked for each view, says whether it asks for the files about
+// NewKeeper returns a Keeper of a directory, which calls nodes by the names given, and
+// tells the logger what cannot be written. Routing, asked for each view, says whether it asks for the files about
 // routes too.
-func NewKeeper(dir string, routing func() bool, logger *slog.Logger) *Keeper {
-	return &Keeper{dir: dir, routing: routing, logger: logger, views: make(chan *view.View, 1)}
+func NewKeeper(dir string, given names.Map, routing func() bool, logger *slog.Logger) *Keeper {
+	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1)}
 }
 
 // Put has a view written, soon. A nil view changes nothing. Put does not block; it is
@@ -60,7 +62,7 @@ func (k *Keeper) Run(ctx context.Context) {
 // write tells of an error once as long as it stays the same.
 func (k *Keeper) write(ctx context.Context, v *view.View) {
 	text := ""
-	if err := (Dir{Path: k.dir, Routing: k.routing()}).Write(ctx, v); err != nil && ctx.Err() == nil {
+	if err := (Dir{Path: k.dir, Routing: k.routing(), Names: k.names}).Write(ctx, v); err != nil && ctx.Err() == nil {
 		text = err.Error()
 	}
 	if text != "" && text != k.told {

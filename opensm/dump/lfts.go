@@ -5,16 +5,17 @@ import (
 	"io"
 
 	"ibsm/mad"
+	"ibsm/opensm/names"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
 
 // LFTs writes opensm-lfts.dump: the forwarding tables, in the form that OpenSM's
 // routing engine "file" reads, and ReadLFTs.
-func LFTs(ctx context.Context, w io.Writer, v *view.View) error {
+func LFTs(ctx context.Context, w io.Writer, v *view.View, given names.Map) error {
 	t := v.Topo
 	top := max(v.Tables.Top, v.LIDs.Top)
-	tails := lftTails(v, top)
+	tails := lftTails(v, given, top)
 	var b []byte
 	for s, n := range t.Switches {
 		if err := ctx.Err(); err != nil {
@@ -26,7 +27,7 @@ func LFTs(ctx context.Context, w io.Writer, v *view.View) error {
 		b = append(b, "] of switch Lid "...)
 		b = appendDecimal(b, int(v.LIDs.Base[t.Port(n, 0)]), 1)
 		b = appendGUID(append(b, " guid "...), node.GUID)
-		b = appendDesc(append(b, " ('"...), &node.Desc)
+		b = appendName(append(b, " ('"...), given, node)
 		b = append(b, "'):\n"...)
 		for lid, port := range v.Tables.LFT[s][:min(len(v.Tables.LFT[s]), int(top)+1)] {
 			if lid == 0 || port > node.NumPorts {
@@ -46,7 +47,7 @@ func LFTs(ctx context.Context, w io.Writer, v *view.View) error {
 }
 
 // lftTails are the ends of the lines of each LID, which are the same for all switches.
-func lftTails(v *view.View, top mad.LID) [][]byte {
+func lftTails(v *view.View, given names.Map, top mad.LID) [][]byte {
 	tails := make([][]byte, int(top)+1)
 	for lid := range tails {
 		p := v.LIDs.PortOf(mad.LID(lid))
@@ -58,7 +59,7 @@ func lftTails(v *view.View, top mad.LID) [][]byte {
 		node := &v.Topo.Nodes[port.Node]
 		b := append([]byte(" # "), typeName(node.Type)...)
 		b = appendGUID(append(b, " portguid "...), port.GUID)
-		b = appendDesc(append(b, ": '"...), &node.Desc)
+		b = appendName(append(b, ": '"...), given, node)
 		tails[lid] = append(b, "'\n"...)
 	}
 	return tails

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"ibsm/mad"
+	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
@@ -13,7 +14,7 @@ import (
 // LIDMatrix writes opensm-lid-matrix.dump: for each switch the links to every other
 // by each of its ports, in the form that OpenSM's lid_matrix_dump_file has. Hops are
 // those of a min-hop engine.
-func LIDMatrix(ctx context.Context, w io.Writer, v *view.View) error {
+func LIDMatrix(ctx context.Context, w io.Writer, v *view.View, _ names.Map) error {
 	t := v.Topo
 	h, err := newHops(ctx, v)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"ibsm/mad"
+	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
@@ -13,7 +14,7 @@ import (
 // Routes writes opensm.fdbs: the forwarding tables with the links to each
 // destination by the port that is taken, and whether another port is nearer. It is
 // what ibdmchk reads.
-func Routes(ctx context.Context, w io.Writer, v *view.View) error {
+func Routes(ctx context.Context, w io.Writer, v *view.View, _ names.Map) error {
 	t := v.Topo
 	h, err := newHops(ctx, v)
 	if err != nil {

@@ -6,13 +6,14 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/opensm/names"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
 
 // Subnet writes opensm-subnet.lst: a line for each end of each cable, with what is
 // at both ends. It is what ibdmchk and ibtopodiff read.
-func Subnet(ctx context.Context, w io.Writer, v *view.View) error {
+func Subnet(ctx context.Context, w io.Writer, v *view.View, given names.Map) error {
 	t := v.Topo
 	var b []byte
 	for n := range t.Nodes {
@@ -26,10 +27,10 @@ func Subnet(ctx context.Context, w io.Writer, v *view.View) error {
 			if peer == topo.None {
 				continue
 			}
-			b = appendEnd(b, v, p, 6, uint64(t.Nodes[n].Info.DeviceID()))
+			b = appendEnd(b, v, given, p, 6, uint64(t.Nodes[n].Info.DeviceID()))
 			// OpenSM prints the DeviceID of the far end as a number of 32 bits whose
 			// upper half it is.
-			b = appendEnd(b, v, peer, 8, uint64(t.Nodes[t.Ports[peer].Node].Info.DeviceID())<<16)
+			b = appendEnd(b, v, given, peer, 8, uint64(t.Nodes[t.Ports[peer].Node].Info.DeviceID())<<16)
 			b = appendLink(b, t, p)
 		}
 		if _, err := w.Write(b); err != nil {
@@ -40,7 +41,7 @@ func Subnet(ctx context.Context, w io.Writer, v *view.View) error {
 }
 
 // appendEnd appends one end of a cable. Vendor is the number of digits of VenID.
-func appendEnd(b []byte, v *view.View, p topo.PortIdx, vendor int, device uint64) []byte {
+func appendEnd(b []byte, v *view.View, given names.Map, p topo.PortIdx, vendor int, device uint64) []byte {
 	t := v.Topo
 	node, owner := &t.Nodes[t.Ports[p].Node], endPort(t, p)
 	b = append(b, "{ "...)
@@ -64,7 +65,7 @@ func appendEnd(b []byte, v *view.View, p topo.PortIdx, vendor int, device uint64
 	b = appendHex(append(b, " VenID:"...), uint64(node.Info.VendorID()), vendor, upperDigits)
 	b = appendHex(append(b, " DevID:"...), device, 4, upperDigits)
 	b = appendHex(append(b, " Rev:"...), uint64(node.Info.Revision()), 8, upperDigits)
-	b = appendDesc(append(b, " {"...), &node.Desc)
+	b = appendName(append(b, " {"...), given, node)
 	b = appendHex(append(b, "} LID:"...), uint64(v.LIDs.Base[owner]), 4, upperDigits)
 	b = appendHex(append(b, " PN:"...), uint64(t.Ports[p].Num), 2, upperDigits)
 	return append(b, " } "...)

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
+	"ibsm/opensm/names"
 	"ibsm/sweep/topo"
 )
 
@@ -41,9 +41,13 @@ func appendGUID(b []byte, g mad.GUID) []byte {
 // maxDesc is how much of a description OpenSM keeps: it ends it with a zero byte.
 const maxDesc = 63
 
-// appendDesc appends a node's description as OpenSM prints it: a blank stands for
-// each byte that is not printable ASCII.
-func appendDesc(b []byte, d *smp.NodeDescription) []byte {
+// appendName appends the name that a node was given, or else its description as OpenSM
+// prints it: a blank stands for each byte that is not printable ASCII.
+func appendName(b []byte, given names.Map, node *topo.Node) []byte {
+	if name, ok := given[node.GUID]; ok {
+		return append(b, name...)
+	}
+	d := &node.Desc
 	if d[0] == 0 {
 		return append(b, "<unknown>"...)
 	}

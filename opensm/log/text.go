@@ -32,15 +32,15 @@ func TablesConfigured(engine string) string {
 }
 
 // DiscoveredPort says that an end port has come since the last sweep.
-func DiscoveredPort(guid mad.GUID, first, last mad.LID, desc smp.NodeDescription) string {
+func DiscoveredPort(guid mad.GUID, first, last mad.LID, name string) string {
 	return fmt.Sprintf("state_mgr_report_new_ports: Discovered new port with GUID:0x%016x LID range [%d,%d] of node: %v",
-		uint64(guid), first, last, desc)
+		uint64(guid), first, last, name)
 }
 
 // RemovedPort says that one has gone.
-func RemovedPort(guid mad.GUID, first, last mad.LID, desc smp.NodeDescription) string {
+func RemovedPort(guid mad.GUID, first, last mad.LID, name string) string {
 	return fmt.Sprintf("drop_mgr_remove_port: Removed port with GUID:0x%016x LID range [%d, %d] of node:%v",
-		uint64(guid), first, last, desc)
+		uint64(guid), first, last, name)
 }
 
 // Trap tells of a notice that came as a trap from a LID.

@@ -1,0 +1,103 @@
+// Package names is the names that an operator gives to nodes: node-name-maps, as OpenSM
+// and infiniband-diags read them.
+package names
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+)
+
+// DefaultFile is where Debian's OpenSM looks for a map if none is named.
+const DefaultFile = "/etc/opensm/ib-node-name-map"
+
+// Map is names by node GUID. A nil one has none. It may be read by many at once.
+type Map map[mad.GUID]string
+
+// Bounds of a map.
+const (
+	maxLine  = 256
+	maxNames = 1 << 17
+)
+
+// Read reads lines
+//
+//	0x0002c902004c1e20 "spine 1"   # comment
+//
+// in which the quotes may be left out. Of two names for a GUID the first counts. The
+// first line that is wrong ends it with a diag.Error; the map then has the names
+// before it, which OpenSM goes on with.
+func Read(file string, r io.Reader) (Map, error) {
+	m := Map{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, maxLine), maxLine)
+	line := 1
+	for ; lines.Scan(); line++ {
+		guid, name, err := parse(lines.Text())
+		if err == nil && len(m) == maxNames {
+			err = errors.New("more names than a subnet has nodes")
+		}
+		if err != nil {
+			return m, diag.Error{Position: diag.Position{File: file, Line: line}, Text: err.Error()}
+		}
+		if _, twice := m[guid]; name != "" && !twice {
+			m[guid] = name
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return m, diag.Error{Position: diag.Position{File: file, Line: line}, Text: err.Error()}
+	}
+	return m, nil
+}
+
+// parse reads one line; name is "" when it says nothing.
+func parse(line string) (guid mad.GUID, name string, err error) {
+	line = strings.TrimLeft(line, " \t")
+	if line == "" || line[0] == '#' {
+		return 0, "", nil
+	}
+	word, rest := line, ""
+	if i := strings.IndexAny(line, " \t#"); i >= 0 {
+		word, rest = line[:i], line[i:]
+	}
+	v, err := strconv.ParseUint(word, 0, 64)
+	if err != nil {
+		return 0, "", errors.New("want a GUID, with 0x before its digits, and a name")
+	}
+	if _, quoted, ok := strings.Cut(rest, `"`); ok {
+		name, _, ok = strings.Cut(quoted, `"`)
+		if !ok {
+			return 0, "", errors.New(`the name's second quote (") is missing`)
+		}
+	} else {
+		name, _, _ = strings.Cut(rest, "#")
+		name = strings.TrimSpace(name)
+	}
+	if name == "" {
+		return 0, "", errors.New("the name is missing")
+	}
+	return mad.GUID(v), name, nil
+}
+
+// Of is the name of a node, its description where it has none.
+func (m Map) Of(guid mad.GUID, desc string) string {
+	if name, ok := m[guid]; ok {
+		return name
+	}
+	return desc
+}
+
+// Find is the node that was given a name, of several the one with the lowest GUID.
+func (m Map) Find(name string) (guid mad.GUID, ok bool) {
+	for g, given := range m {
+		if given == name && (!ok || g < guid) {
+			guid, ok = g, true
+		}
+	}
+	return guid, ok
+}

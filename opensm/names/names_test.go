@@ -1,0 +1,55 @@
+package names
+
+import (
+	"maps"
+	"strings"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       Map
+		err        string
+	}{
+		{"quoted", `0x0002c902004c1e20 "spine 1"`, Map{0x2c902004c1e20: "spine 1"}, ""},
+		{"bare", "\t 0x100000 host1 \n", Map{0x100000: "host1"}, ""},
+		{"comments", "# all of them\n\n0x1 a # the first\n0x2 \"b # c\" d", Map{0x1: "a", 0x2: "b # c"}, ""},
+		{"decimal", "16 a", Map{0x10: "a"}, ""},
+		{"twice", "0x1 a\n0x1 b", Map{0x1: "a"}, ""},
+		{"empty", "", Map{}, ""},
+		{"no number", "0x1 a\nspine 0x2", Map{1: "a"}, ":2: want a GUID"},
+		{"hexadecimal without 0x", "0002c902004c1e20 a", Map{}, "with 0x"},
+		{"no name", "0x1", Map{}, ":1: the name is missing"},
+		{"quote left open", `0x1 "a`, Map{}, "second quote"},
+		{"long line", "0x1 " + strings.Repeat("x", 300), Map{}, ":1: "},
+	} {
+		got, err := Read("file", strings.NewReader(c.text))
+		if (err != nil) != (c.err != "") || err != nil && (!strings.Contains(err.Error(), c.err) || !strings.HasPrefix(err.Error(), "file:")) || !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v; want %v, %q", c.name, got, err, c.want, c.err)
+		}
+	}
+	m := Map{1: "a", 5: "b", 3: "b"}
+	guid, ok := m.Find("b")
+	_, none := m.Find("c")
+	if m.Of(1, "x") != "a" || m.Of(2, "x") != "x" || Map(nil).Of(1, "x") != "x" || guid != 3 || !ok || none {
+		t.Error("names are not found")
+	}
+}
+
+// FuzzNames: what is read from a line can be written as one and read again.
+func FuzzNames(f *testing.F) {
+	for _, line := range []string{`0x0002c902004c1e20 "spine 1"`, "0x1 a # b", "# x", "", "1e5 x", `0x1 "`} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		guid, name, err := parse(line)
+		if err != nil || name == "" || strings.Contains(name, `"`) {
+			return
+		}
+		guid2, name2, err := parse(guid.String() + ` "` + name + `"`)
+		if err != nil || guid2 != guid || name2 != name {
+			t.Errorf("%q: %v %q, then %v %q, %v", line, guid, name, guid2, name2, err)
+		}
+	})
+}
