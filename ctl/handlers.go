@@ -26,8 +26,16 @@ func (s *Server) subnet(w http.ResponseWriter) (sub Subnet, ok bool) {
 	return sub, true
 }
 
-func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) {
-	if err := known(r, "type", "node", "state"); err != nil {
+func (s *Server) saStats(w http.ResponseWriter, r *http.Request) {
+	if err := known(r); err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	s.reply(w, http.StatusOK, s.cfg.Source.SAStats())
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []string) {
+	if err := known(r, filter...); err != nil {
 		s.fail(w, err, "")
 		return
 	}
@@ -36,7 +44,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List) {
 		return
 	}
 	query := r.URL.Query()
-	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state")})
+	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group")})
 	if err != nil {
 		s.fail(w, err, "")
 		return

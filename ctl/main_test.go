@@ -86,6 +86,10 @@ func (s *source) Metrics(m *ctl.Metrics) {
 	}
 }
 
+func (s *source) SAStats() *ctl.SAStats {
+	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}}, Dropped: []ctl.SADrops{}}
+}
+
 func (s *source) Generation() uint64 { return 7 }
 
 func (s *source) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) { return s.rows(l, f) }

@@ -13,9 +13,12 @@ import (
 func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /v1/status", s.status)
-	for _, l := range []List{Nodes, Ports, Links} {
-		m.HandleFunc("GET /v1/"+string(l), func(w http.ResponseWriter, r *http.Request) { s.list(w, r, l) })
+	for l, filter := range map[List][]string{
+		Nodes: byNode, Ports: byNode, Links: byNode, Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil,
+	} {
+		m.HandleFunc("GET /v1/"+string(l), func(w http.ResponseWriter, r *http.Request) { s.list(w, r, l, filter) })
 	}
+	m.HandleFunc("GET /v1/sa-stats", s.saStats)
 	m.HandleFunc("GET /v1/path", s.path)
 	m.HandleFunc("GET /v1/dump/{kind}", s.dump)
 	m.HandleFunc("GET /v1/events", s.events)
@@ -29,6 +32,9 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("/", s.unknown)
 	return m
 }
+
+// byNode are the parameters of lists of nodes and of what belongs to them.
+var byNode = []string{"type", "node", "state"}
 
 // Failure is the reply to a request that could not be answered.
 type Failure struct {

@@ -15,6 +15,8 @@ type Source interface {
 	// Order hands an order on to the manager, and does not wait until it is carried out.
 	Order(ctx context.Context, o Order) error
 	Metrics(m *Metrics)
+	// SAStats is what subnet administration has answered so far.
+	SAStats() *SAStats
 }
 
 // Planner tells what a heavy sweep would write now, step by step, in words. The steps

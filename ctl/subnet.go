@@ -39,6 +39,7 @@ type Filter struct {
 	Type  string // node type
 	Node  string // node GUID or NodeDescription
 	State string // port state
+	Group string // MGID, of Members
 }
 
 // Node is a switch, channel adapter or router.

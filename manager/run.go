@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sa"
+	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/store"
 	"ibsm/sweep/view"
@@ -74,6 +75,14 @@ func (s *Shell) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stats
+}
+
+// Registry is what clients have registered; nil while this manager is not master.
+func (s *Shell) Registry() *registry.State {
+	if a := s.sa.answerer.Load(); a != nil {
+		return a.Registry()
+	}
+	return nil
 }
 
 // SAStats counts what the SA has answered. It may be read at any time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -82,18 +81,7 @@ func show[T any](ctx context.Context, a *lister, args []string, stdout io.Writer
 	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
 		return err
 	}
-	path := "/v1/" + a.Name()
-	if a.json {
-		return a.copy(ctx, http.MethodGet, path, a.filter(), stdout)
-	}
-	err := ctl.All(ctx, a.Client, http.MethodGet, path, a.filter(), func(v *T) error {
-		row(v)
-		return nil
-	})
-	if err != nil {
-		return a.explain(err)
-	}
-	return t.print(stdout, terminalWidth(stdout))
+	return rows(ctx, a.asker, "/v1/"+a.Name(), a.filter(), stdout, t, row)
 }
 
 func runNodes(ctx context.Context, args []string, stdout io.Writer) error {

@@ -93,14 +93,23 @@ func (d *Desk) view() *view.View {
 
 // subnet is the view, with what is made of it once.
 func (d *Desk) subnet() *subnet {
-	v := d.view()
+	shell := d.shell.Load()
+	if shell == nil {
+		return nil
+	}
+	v, reg := shell.View(), shell.Registry()
 	if v == nil {
 		return nil
 	}
-	if s := d.seen.Load(); s != nil && s.view == v {
+	s := d.seen.Load()
+	switch {
+	case s == nil || s.view != v:
+		s = newSubnet(v, reg)
+	case s.registered != reg:
+		s = s.with(reg)
+	default:
 		return s
 	}
-	s := newSubnet(v)
 	d.seen.Store(s)
 	return s
 }

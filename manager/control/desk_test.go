@@ -70,6 +70,7 @@ func exposition(t *testing.T, s *subnet) string {
 		d.Metrics(m)
 		s.metrics(m)
 		s.portMetrics(m)
+		registeredMetrics(m, s.registered)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestPromtool(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	check := exec.CommandContext(ctx, path, "check", "metrics")
-	check.Stdin = strings.NewReader(exposition(t, newSubnet(newView(t, "fattree:k=4"))))
+	check.Stdin = strings.NewReader(exposition(t, newSubnet(newView(t, "fattree:k=4"), nil)))
 	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
@@ -99,7 +100,7 @@ func TestPortMetrics(t *testing.T) {
 	leaf, host := v.Topo.Switches[0], v.Topo.Ports[v.Topo.Port(v.Topo.Switches[0], 1)].Peer
 	v.Topo.Nodes[leaf].Desc.Set("ib-i1l1s01")
 	v.Topo.Nodes[v.Topo.Ports[host].Node].Desc.Set("o0002 HCA-1")
-	text := exposition(t, newSubnet(v))
+	text := exposition(t, newSubnet(v, nil))
 	guid := func(s string, g mad.GUID) string { return strings.ReplaceAll(s, "GUID", g.String()) }
 	lid := v.LIDs.Base[host].String()
 	leafLID := v.LIDs.Base[v.Topo.Port(leaf, 0)].String()

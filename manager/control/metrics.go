@@ -5,7 +5,6 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad/rmpp"
-	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sa"
@@ -36,6 +35,7 @@ func (d *Desk) Metrics(m *ctl.Metrics) {
 	if s := d.subnet(); s != nil {
 		s.metrics(m)
 		s.portMetrics(m)
+		registeredMetrics(m, s.registered)
 	}
 }
 
@@ -111,11 +111,7 @@ func answers(m *ctl.Metrics, st *sa.Stats) {
 		if n == 0 {
 			continue
 		}
-		attr := "other"
-		if kind.Attr != sa.OtherAttr {
-			attr = sarec.AttrName(kind.Attr)
-		}
-		m.Uint(n, "attribute", attr, "status", kind.Status.String())
+		m.Uint(n, "attribute", attrLabel(kind.Attr), "status", kind.Status.String())
 	}
 	m.Family("ibsm_sa_dropped_total", ctl.Counter, "Datagrams to subnet administration without an answer, by reason.")
 	for reason, n := range st.Drops() {

@@ -13,21 +13,26 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/opensm/dump"
 	"ibsm/opensm/names"
+	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
 
-// subnet is a published view as a ctl.Subnet. It does not change.
+// subnet is a published view and what is registered, as a ctl.Subnet. It does not change.
 type subnet struct {
-	view   *view.View
-	status *ctl.SubnetStatus
+	view       *view.View
+	registered *registry.State // nil for nothing
+	status     *ctl.SubnetStatus
 }
 
-func newSubnet(v *view.View) *subnet {
-	s := &subnet{view: v}
+func newSubnet(v *view.View, reg *registry.State) *subnet {
+	s := &subnet{view: v, registered: reg}
 	s.status = s.count()
 	return s
 }
+
+// with is the subnet when something else is registered.
+func (s *subnet) with(reg *registry.State) *subnet { return &subnet{s.view, reg, s.status} }
 
 // Generation is raised with each view.
 func (s *subnet) Generation() uint64 { return s.view.Gen }
@@ -110,6 +115,9 @@ func guids(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
 
 // Rows are those of a list.
 func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
+	if rows := s.registeredRows(l); rows != nil {
+		return rows(&f)
+	}
 	only := topo.NodeIdx(topo.None)
 	if f.Node != "" {
 		n, err := s.findNode(f.Node)

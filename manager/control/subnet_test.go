@@ -62,7 +62,7 @@ func rows[T any](t *testing.T, s *subnet, l ctl.List, f ctl.Filter) (all []T) {
 
 // A fat tree of k=4 has 16 hosts, 20 switches of 4 ports, and 48 cables.
 func TestRows(t *testing.T) {
-	s := newSubnet(newView(t, "fattree:k=4"))
+	s := newSubnet(newView(t, "fattree:k=4"), nil)
 	nodes := rows[ctl.Node](t, s, ctl.Nodes, ctl.Filter{})
 	if len(nodes) != 36 || len(rows[ctl.Node](t, s, ctl.Nodes, ctl.Filter{Type: "CA"})) != 16 {
 		t.Errorf("%d nodes", len(nodes))
@@ -105,7 +105,7 @@ func TestRows(t *testing.T) {
 }
 
 func TestRowsRefusals(t *testing.T) {
-	s := newSubnet(newView(t, "fattree:k=4"))
+	s := newSubnet(newView(t, "fattree:k=4"), nil)
 	for _, c := range []struct {
 		f    ctl.Filter
 		want error
@@ -118,7 +118,7 @@ func TestRowsRefusals(t *testing.T) {
 
 func TestFindPort(t *testing.T) {
 	v := newView(t, "fattree:k=4")
-	s := newSubnet(v)
+	s := newSubnet(v, nil)
 	host := v.Topo.EndPorts[slices.IndexFunc(v.Topo.EndPorts, func(p topo.PortIdx) bool { return v.Topo.Nodes[v.Topo.Ports[p].Node].Type == mad.CA })]
 	port := &v.Topo.Ports[host]
 	node := &v.Topo.Nodes[port.Node]
@@ -168,7 +168,7 @@ func TestFindPort(t *testing.T) {
 // FuzzFindPort: a port that is found has the LID that it is said to be reached by.
 func FuzzFindPort(f *testing.F) {
 	v := newView(f, "fattree:k=4")
-	s := newSubnet(v)
+	s := newSubnet(v, nil)
 	for _, name := range []string{"1", "0x2", "fe80::1", "leaf-01", "0xb83fd20300400000", "::ffff:1.2.3.4", "fe80::1%eth0"} {
 		f.Add(name)
 	}
@@ -191,7 +191,7 @@ func TestPath(t *testing.T) {
 				}
 			}
 		}
-		s := newSubnet(v)
+		s := newSubnet(v, nil)
 		tracer := routing.NewTracer(v.Topo, v.LIDs)
 		trace := routing.NewTrace(len(v.Topo.Switches))
 		arrived := 0
@@ -226,7 +226,7 @@ func TestPath(t *testing.T) {
 // A path between hosts begins and ends with them, and its hops join.
 func TestPathOfHosts(t *testing.T) {
 	v := newView(t, "fattree:k=4")
-	s := newSubnet(v)
+	s := newSubnet(v, nil)
 	var hosts []topo.PortIdx
 	for _, p := range v.Topo.EndPorts {
 		if v.Topo.Nodes[v.Topo.Ports[p].Node].Type == mad.CA {
@@ -256,7 +256,7 @@ func TestPathOfHosts(t *testing.T) {
 
 func TestDumps(t *testing.T) {
 	v := newView(t, "fattree:k=4")
-	s := newSubnet(v)
+	s := newSubnet(v, nil)
 	for _, kind := range s.Dumps() {
 		var b bytes.Buffer
 		if err := s.Dump(context.Background(), &b, kind); err != nil || b.Len() == 0 {

@@ -1,0 +1,90 @@
+package ctl
+
+import "ibsm/mad"
+
+// Lists of what clients have registered with subnet administration. They take no Filter.
+const (
+	Groups        List = "groups"        // of Group, by MGID
+	Members       List = "members"       // of Member, by MGID and port GID
+	Services      List = "services"      // of Service, by ID, GID and P_Key
+	Subscriptions List = "subscriptions" // of Subscription, by subscriber
+)
+
+// Group is a multicast group.
+type Group struct {
+	MGID      string  `json:"mgid"`
+	MLID      mad.LID `json:"mlid"`
+	PKey      string  `json:"pkey"`
+	QKey      string  `json:"qkey"`
+	MTU       int     `json:"mtu"`  // bytes
+	Rate      float64 `json:"rate"` // Gb/s
+	SL        uint8   `json:"sl"`
+	Members   int     `json:"members"`
+	Full      int     `json:"full"`       // members that keep the group alive
+	WellKnown bool    `json:"well_known"` // made by configuration: it stays without members
+}
+
+// Member is a port in a group.
+type Member struct {
+	MGID  string   `json:"mgid"`
+	Port  string   `json:"port"` // GID
+	Node  string   `json:"node"` // GUID; "" where the port is not there
+	Desc  string   `json:"desc"`
+	State []string `json:"state"`
+	Proxy bool     `json:"proxy"` // another port made it a member
+}
+
+// Service is a service that a port offers.
+type Service struct {
+	ID    string `json:"id"`
+	GID   string `json:"gid"`
+	Node  string `json:"node"` // GUID of the port's node; "" where the port is not there
+	Desc  string `json:"desc"`
+	PKey  string `json:"pkey"`
+	Name  string `json:"name"`
+	Lease uint32 `json:"lease"` // seconds, as asked for; 4294967295 for ever
+	Ends  int64  `json:"ends"`  // seconds since 1970; 0 never
+}
+
+// Subscription is a port's wish to be told of events.
+type Subscription struct {
+	Subscriber string  `json:"subscriber"` // GID
+	Node       string  `json:"node"`       // GUID; "" where the port is not there
+	Desc       string  `json:"desc"`
+	LID        mad.LID `json:"lid"` // that Reports go to
+	QPN        uint32  `json:"qpn"`
+	Trap       string  `json:"trap"`     // number, "all", or of a vendor's a DeviceID
+	Generic    bool    `json:"generic"`  // of the architecture, not of a vendor
+	Type       string  `json:"type"`     // number or "all"
+	Producer   string  `json:"producer"` // number, "all", or of a vendor's the VendorID
+	Issuers    string  `json:"issuers"`  // GID, range of LIDs, or "all"
+}
+
+// SAStats is what subnet administration has answered. What has not occurred is left out.
+type SAStats struct {
+	Replies   []SAReplies `json:"replies"`
+	Dropped   []SADrops   `json:"dropped"`
+	Transfers SATransfers `json:"transfers"`
+}
+
+// SAReplies counts answers of one kind.
+type SAReplies struct {
+	Attribute string `json:"attribute"`
+	Status    string `json:"status"`
+	Count     uint64 `json:"count"`
+}
+
+// SADrops counts datagrams without an answer.
+type SADrops struct {
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+}
+
+// SATransfers counts messages by RMPP.
+type SATransfers struct {
+	Sent     uint64 `json:"sent"`
+	Received uint64 `json:"received"`
+	Failed   uint64 `json:"failed"`
+	UnderWay int    `json:"under_way"`
+	Repeated uint64 `json:"repeated"` // times that packets were sent again
+}
