@@ -87,7 +87,7 @@ func (s *subnet) managers() []ctl.SM {
 
 // dumps are the files that can be written.
 var dumps = map[string]func(context.Context, io.Writer, *view.View, names.Map) error{
-	"lfts": dump.LFTs, "lid-matrix": dump.LIDMatrix, "routes": dump.Routes, "subnet": dump.Subnet, "guids": guids,
+	"lfts": dump.LFTs, "lid-matrix": dump.LIDMatrix, "routes": dump.Routes, "multicast": dump.MulticastFDBs, "subnet": dump.Subnet, "guids": guids,
 }
 
 // Dumps are the names of the files that Dump writes.

@@ -40,6 +40,7 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		replace("opensm-lfts.dump", LFTs)
 		replace("opensm-lid-matrix.dump", LIDMatrix)
 		replace("opensm.fdbs", Routes)
+		replace("opensm.mcfdbs", MulticastFDBs)
 	}
 	return errors.Join(errs...)
 }

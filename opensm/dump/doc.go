@@ -4,6 +4,7 @@
 //	opensm-lfts.dump        forwarding tables          written and read
 //	opensm-lid-matrix.dump  hops by port               written and read
 //	opensm.fdbs             forwarding tables, judged  written
+//	opensm.mcfdbs           multicast tables           written
 //	opensm-subnet.lst       cables                     written
 //
 // OpenSM writes nodes in no order that anybody could rely on; here they come by

@@ -216,7 +216,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-var allFiles = []string{"opensm-lfts.dump", "opensm-lid-matrix.dump", "opensm-subnet.lst", "opensm.fdbs"}
+var allFiles = []string{"opensm-lfts.dump", "opensm-lid-matrix.dump", "opensm-subnet.lst", "opensm.fdbs", "opensm.mcfdbs"}
 
 // files are the files in a folder.
 func files(t *testing.T, dir string) (all []string) {
@@ -303,7 +303,7 @@ func TestKeeper(t *testing.T) {
 		t.Errorf("files about routes that were not asked for: %v", left)
 	}
 	NewKeeper(dir, nil, func() bool { return true }, nil).write(t.Context(), last)
-	if left := files(t, dir); len(left) != 4 {
+	if left := files(t, dir); len(left) != len(allFiles) {
 		t.Errorf("not all files: %v", left)
 	}
 
