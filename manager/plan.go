@@ -41,7 +41,7 @@ func (c *Core) planWalked(selfDown bool) {
 		c.sweeper.Drop()
 		return
 	}
-	c.do(Compute{Job: c.sweeper.Preview(c.plan.reroute)})
+	c.do(Compute{Job: c.sweeper.Preview(c.plan.reroute).WithMulticast(c.multicast)})
 }
 
 // planned ends it.

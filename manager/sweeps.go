@@ -128,7 +128,7 @@ func (c *Core) walked() {
 		return
 	}
 	if c.cfg.DryRun {
-		c.do(Compute{Job: c.sweeper.Job(c.timeOfDay())})
+		c.do(Compute{Job: c.sweeper.Job(c.timeOfDay()).WithMulticast(c.multicast)})
 		return
 	}
 	others := make([]smp.SMInfo, len(found.SMs))

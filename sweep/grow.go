@@ -23,6 +23,7 @@ type GrowJob struct {
 	held   []*mft // by SwitchIdx
 	blocks int    // of which all cells have to be known
 	left   []cellKey
+	soon   bool // links that are still to be activated count
 }
 
 // Grown is the outcome of a GrowJob.
@@ -88,8 +89,12 @@ func (j *GrowJob) touched() []mad.LID {
 func (j *GrowJob) use(p topo.PortIdx) mcast.Use {
 	port := &j.topo.Ports[p]
 	node := &j.topo.Nodes[port.Node]
+	least := smp.PortArmed
+	if j.soon {
+		least = smp.PortInit
+	}
 	switch {
-	case port.Unhealthy || port.Info.PortState() < smp.PortArmed || j.held[node.Switch].avoided():
+	case port.Unhealthy || port.Info.PortState() < least || j.held[node.Switch].avoided():
 		return mcast.Shun
 	case node.Missed > 0: // it cannot be told anything, but forwards as it did
 		return mcast.Keep

@@ -26,6 +26,7 @@ type Job struct {
 	now      int64
 
 	multicastTop mad.LID
+	multicast    *multicastPlan // nil: the plan does not show it
 }
 
 // Computed is the outcome of a Job.
@@ -52,7 +53,8 @@ type Computed struct {
 	AR          int   // switches on which adaptive routing is on and holds routes back
 	Err         error // the routing engine failed
 
-	held []*plan.Held
+	held      []*plan.Held
+	multicast *Grown // of a plan that is only to be looked at; may be nil
 }
 
 // Run computes. The only error in Computed is the engine's; a cancelled context
@@ -99,6 +101,9 @@ func (j *Job) Run(ctx context.Context) *Computed {
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values, Partitions: out.Partitions,
 		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, Told: m.told, MulticastTop: j.multicastTop,
 	})
+	if j.multicast != nil {
+		out.multicast = j.multicast.run(ctx, t)
+	}
 	return out
 }
 

@@ -136,7 +136,7 @@ func (m *Multicast) Top() mad.LID {
 	for top := m.state.TopMLID(); top != 0 && blocks <= int(mcast.BlockOf(top)); {
 		blocks *= 2
 	}
-	return mad.MinMulticastLID + mad.LID(blocks*mcast.BlockSize-1)
+	return min(mad.MinMulticastLID+mad.LID(blocks*mcast.BlockSize-1), mad.PermissiveLID-1)
 }
 
 // Due is when a round is to be tried again; 0 for never.

@@ -387,4 +387,7 @@ func (c *Computed) Steps(yield func(string) bool) {
 			}
 		}
 	}
+	if c.multicast != nil {
+		c.multicast.steps(yield)
+	}
 }

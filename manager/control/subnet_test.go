@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/routing"
+	"ibsm/routing/mcast"
 	"ibsm/routing/minhop"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
@@ -256,6 +257,7 @@ func TestPathOfHosts(t *testing.T) {
 
 func TestDumps(t *testing.T) {
 	v := newView(t, "fattree:k=4")
+	v.MFTs = v.MFTs.With(&mcast.Tree{MLID: 0xc000, Branches: []mcast.Branch{{Switch: 0, Ports: mcast.PortMask{6}}}})
 	s := newSubnet(v, nil)
 	for _, kind := range s.Dumps() {
 		var b bytes.Buffer

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,4 +152,41 @@ func TestStats(t *testing.T) {
 			t.Errorf("trap %d: %d", number, count)
 		}
 	}
+}
+
+// A plan shows what would be written of multicast tables: nothing where they are in force,
+// and every block where nothing is known of them.
+func TestPlanShowsMulticast(t *testing.T) {
+	c, _ := filled(t, "fattree:k=4", 5, fabric.Config{Seed: 1})
+	const words = "multicast forwarding table block 0, position 0: "
+	count := func(steps []string) (n int) {
+		for _, s := range steps {
+			if strings.Contains(s, words) {
+				n++
+			}
+		}
+		return n
+	}
+	if steps, err := c.m.plan(manager.Plan); err != nil || len(steps) > 0 {
+		t.Errorf("at rest: %v, %q", err, steps)
+	}
+	c.Fabric.SetFaults(fabric.Faults{Loss: 1}) // no trap tells of what comes
+	c.Fabric.NodeDown(uplinkPeer(c.net))
+	c.pass(time.Millisecond)
+	c.Fabric.SetFaults(fabric.Faults{})
+	steps, err := c.m.plan(manager.Plan)
+	if err != nil || count(steps) == 0 || !strings.Contains(strings.Join(steps, "\n"), words+"MLID 0xc00") {
+		t.Errorf("without a switch: %v, %q", err, steps)
+	}
+	cfg := minhopConfig()
+	cfg.DryRun = true
+	dry := c.add(host(c.net, 1), cfg)
+	c.Register(dry.Manager, c.reg.Freeze())
+	before := c.mfts()
+	c.Run(c.Fabric.Now()+settling, func() bool { return dry.Exited })
+	if len(dry.shown) != 1 || count(slices.Collect(dry.shown[0].Steps)) != 19 || c.mfts() != before {
+		t.Errorf("a dry run shows %d plans", len(dry.shown))
+	}
+	c.pass(settling)
+	c.judgeMulticast()
 }
