@@ -103,7 +103,7 @@ var subnetKeys = []Key{
 		Help: "a port may be a full and a limited member of one partition"},
 	{Name: "keep_pkey_indexes", TOML: "partitions.keep_pkey_indexes", Kind: Bool, Default: "TRUE", Reload: true, Serious: true,
 		Help: "a P_Key keeps its place in the table of a port"},
-	{Name: "sm_assigned_guid", TOML: "partitions.sm_assigned_guid", Kind: U8, Default: "0x00", Reload: true,
+	{Name: "sm_assigned_guid", TOML: "partitions.sm_assigned_guid", Kind: U8, Default: "0x00", Reload: true, Effect: Acts,
 		Help: "fourth byte of alias GUIDs that the manager makes"},
 
 	{Name: "sweep_interval", TOML: "sweep.interval", Kind: U32, Unit: Seconds, Default: "10", Reload: true, Effect: Acts, Long: "sweep", Short: 's', Arg: "SECONDS",

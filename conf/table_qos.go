@@ -20,7 +20,7 @@ var qosKeys = joined(
 	[]Key{
 		{Name: "prefix_routes_file", TOML: "sa.prefix_routes_file", Kind: String, Default: "/etc/opensm/prefix-routes.conf", Reload: true, Effect: Acts, Long: "prefix_routes_file", Arg: "FILE",
 			Help: "routers to other subnets"},
-		{Name: "consolidate_ipv6_snm_req", TOML: "sa.consolidate_ipv6_groups", Kind: Bool, Default: "FALSE", Reload: true, Long: "consolidate_ipv6_snm_req",
+		{Name: "consolidate_ipv6_snm_req", TOML: "sa.consolidate_ipv6_groups", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Long: "consolidate_ipv6_snm_req",
 			Help: "one MLID for all IPv6 solicited-node groups of a partition"},
 		{Name: "log_prefix", TOML: "log.prefix", Kind: String, Default: null, Reload: true, Effect: Acts, Long: "log_prefix", Arg: "TEXT",
 			Help: "text before each message"},

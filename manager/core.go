@@ -11,6 +11,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
+	"ibsm/sa"
 	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
@@ -48,6 +49,8 @@ type Config struct {
 	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
 	// of OpenSM's file, which then go before those that ports report.
 	HonorGUID2LID bool
+	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
+	Registrar sa.RegistrarConfig
 	// DryRun asks and computes, shows the plan, and ends without having written
 	// anything or taken part in an election.
 	DryRun bool
@@ -100,6 +103,7 @@ type Core struct {
 	known     map[discover.Finding]bool // findings of the last walk; true when told
 	traps     traps
 	renames   renames
+	guids     guidWrites
 	view      *view.View // published last; nil when not master
 	plan      planning
 	stats     Stats
@@ -121,7 +125,7 @@ func NewCore(cfg Config) *Core {
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
 		multicast: sweep.NewMulticast(cfg.Sweep.Settings.MKey.Value),
 		reign:     cfg.LastReign, heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
-		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(),
+		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(), guids: guidWrites{out: map[uint32]sa.GUIDBlock{}},
 	}
 }
 
@@ -136,6 +140,9 @@ type Event struct {
 	// Partitions is another policy, which is applied at once.
 	Partitions *sweep.Partitions
 	Config     *Config // the configuration was read again
+	// WriteGUIDs is a block of GUIDs that a port is to have. GUIDsWritten answers, unless
+	// this manager ceases to be master.
+	WriteGUIDs *sa.GUIDBlock
 }
 
 // Computed is the result of a Compute action.
@@ -214,6 +221,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.multicast.Grown(ev.Grown)
 	case ev.Config != nil:
 		c.reconfigure(ev.Config)
+	case ev.WriteGUIDs != nil:
+		c.writeGUIDs(ev.WriteGUIDs)
 	}
 	c.tell()
 	c.timers()
@@ -334,6 +343,7 @@ const (
 	tagPoll = 1<<63 | iota
 	tagHandover
 	tagRename = 3 << 62 // and the node in the lower half
+	tagGUIDs  = 5 << 61 // and a number in the lower half
 )
 
 func (c *Core) outcome(o *txn.Outcome) {
@@ -356,6 +366,10 @@ func (c *Core) outcome(o *txn.Outcome) {
 			c.multicast.Done(o)
 			return
 		}
+		if o.Tag>>61 == tagGUIDs>>61 {
+			c.wroteGUIDs(o)
+			return
+		}
 		c.sweeper.Done(o)
 		if c.own.guid == 0 {
 			c.own.guid = c.sweeper.Self() // so that others learn early who we are
@@ -367,6 +381,7 @@ func (c *Core) outcome(o *txn.Outcome) {
 // cancel drops everything that is outstanding: the reign it belongs to is over.
 func (c *Core) cancel() {
 	c.ended = c.table.Cancel(c.ended[:0])
+	clear(c.guids.out)
 }
 
 // TxnStats counts the requests of this manager.

@@ -26,7 +26,7 @@ import (
 // Run starts, and waits for, these goroutines:
 //   - the receive loop of each port, which also answers the SA's clients from the view
 //     that was published last; it ends when the port is closed;
-//   - those of tableServer, which end with the context of Run;
+//   - those of tableServer and registrar, which end with the context of Run;
 //   - a worker for each Job, of which there is one at a time; its context ends with
 //     Run.
 //
@@ -59,10 +59,11 @@ type Shell struct {
 	// It is called by workers.
 	Recall func() []sweep.KeptLID
 
-	sa    saServer
-	view  atomic.Pointer[view.View]
-	mu    sync.Mutex // guards stats
-	stats Stats
+	sa        saServer
+	registrar atomic.Pointer[registrar]
+	view      atomic.Pointer[view.View]
+	mu        sync.Mutex // guards stats
+	stats     Stats
 }
 
 // View is the view that questions are answered from, nil while there is none. It may
@@ -88,6 +89,15 @@ func (s *Shell) Registry() *registry.State {
 // SAStats counts what the SA has answered. It may be read at any time.
 func (s *Shell) SAStats() *sa.Stats { return &s.sa.stats }
 
+// SARegistrations counts what the SA did about what clients have registered. It may be
+// asked for at any time.
+func (s *Shell) SARegistrations() sa.RegistrarStats {
+	if r := s.registrar.Load(); r != nil {
+		return r.Stats()
+	}
+	return sa.RegistrarStats{}
+}
+
 // SATransfers counts the SA's answers that are longer than a packet. It may be asked for
 // at any time.
 func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
@@ -109,12 +119,16 @@ func (s *Shell) Run(ctx context.Context) error {
 	}
 	gsi.tables = newTableServer(&s.sa, gsi.Send)
 	gsi.tables.start(ctx, &tasks)
+	start := time.Now()
+	registrar := newRegistrar(s, gsi.Send, start)
+	gsi.writes = registrar.inbox
+	s.registrar.Store(registrar)
+	tasks.Go(func() { registrar.run(ctx) })
 	engine := txn.NewEngine(port)
 	tasks.Go(func() { engine.Run(ctx) })
 
-	start := time.Now()
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, tasks: &tasks, results: make(chan *Computed, 1), grown: make(chan *sweep.Grown), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, tasks: &tasks, results: make(chan *Computed, 1), grown: make(chan *sweep.Grown), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended
@@ -125,17 +139,18 @@ func (s *Shell) Run(ctx context.Context) error {
 
 // loop is what Run's goroutine owns.
 type loop struct {
-	shell    *Shell
-	core     *Core
-	engine   *txn.Engine
-	gsiEnded <-chan error // why the port of QP1 has ended; nil without one
-	tasks    *sync.WaitGroup
-	results  chan *Computed
-	grown    chan *sweep.Grown
-	endJob   context.CancelFunc
-	start    time.Time
-	done     bool
-	err      error
+	shell     *Shell
+	core      *Core
+	engine    *txn.Engine
+	registrar *registrar
+	gsiEnded  <-chan error // why the port of QP1 has ended; nil without one
+	tasks     *sync.WaitGroup
+	results   chan *Computed
+	grown     chan *sweep.Grown
+	endJob    context.CancelFunc
+	start     time.Time
+	done      bool
+	err       error
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -167,6 +182,11 @@ func (l *loop) run(ctx context.Context) error {
 		case ev.Grown = <-l.grown:
 		case cfg := <-l.shell.Configs:
 			ev.Config = &cfg
+			l.registrar.tell(sa.Event{Config: &cfg.Registrar})
+		case <-l.registrar.changed:
+			ev.Registry = l.registrar.state.Load()
+		case b := <-l.registrar.guids:
+			ev.WriteGUIDs = &b
 		}
 		l.step(ctx, ev)
 	}
@@ -214,14 +234,19 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.endJob()
 	case Publish:
 		l.shell.view.Store(a.View)
-		if a.View == nil {
-			l.shell.sa.answerer.Store(nil)
-		} else {
-			l.shell.sa.answerer.Store(l.shell.sa.answerer.Load().WithView(a.View))
-		}
+		l.shell.sa.setView(a.View)
+		l.registrar.tell(sa.Event{View: a.View, Deposed: a.View == nil})
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)
 		}
+	case Reset:
+		l.registrar.tell(sa.Event{Reset: a.Ports})
+	case Notice:
+		l.registrar.tell(sa.Event{Trap: &a.Notice})
+	case Forwarded:
+		l.registrar.tell(sa.Event{Forwarded: a.Seq})
+	case GUIDsWritten:
+		l.registrar.tell(sa.Event{Written: &a.GUIDsWritten})
 	case Keep:
 		if l.shell.Store != nil {
 			l.shell.Store.Put(a.Batch(), nil)

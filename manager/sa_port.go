@@ -9,6 +9,8 @@ import (
 	"ibsm/mad/rmpp"
 	"ibsm/mad/txn"
 	"ibsm/sa"
+	"ibsm/sa/registry"
+	"ibsm/sweep/view"
 )
 
 // saServer is what all that answers the SA's clients shares.
@@ -16,8 +18,34 @@ type saServer struct {
 	answerer atomic.Pointer[sa.Answerer]
 	stats    sa.Stats
 
-	mu        sync.Mutex // guards transfers
-	transfers rmpp.Stats
+	mu         sync.Mutex // guards the rest, and writing answerer
+	transfers  rmpp.Stats
+	registered *registry.State
+}
+
+// setView makes a view the one that questions are answered from; nil for none. It is
+// for one goroutine.
+func (s *saServer) setView(v *view.View) {
+	var a *sa.Answerer
+	if v != nil {
+		a = s.answerer.Load().WithView(v)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a != nil {
+		a = a.WithRegistry(s.registered)
+	}
+	s.answerer.Store(a)
+}
+
+// setRegistry makes a state the one that questions are answered from.
+func (s *saServer) setRegistry(state *registry.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.registered = state
+	if a := s.answerer.Load(); a != nil {
+		s.answerer.Store(a.WithRegistry(state))
+	}
 }
 
 func (s *saServer) transferStats() rmpp.Stats {
@@ -27,12 +55,13 @@ func (s *saServer) transferStats() rmpp.Stats {
 }
 
 // saPort is a port that answers the SA's clients by itself, in the goroutine that
-// receives, so that they never wait for a sweep. Only what takes longer than a moment
-// is passed on to the table server.
+// receives, so that they never wait for a sweep. What takes longer than a moment is
+// passed on to the table server, and what changes something to the registrar.
 type saPort struct {
 	txn.Port
 	sa      *saServer
 	tables  *tableServer
+	writes  *inbox
 	mu      sync.Mutex // held while sending: the core, the receive loop and the table server do
 	replies []mad.Datagram
 }
@@ -58,6 +87,8 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 				left++
 			case rmpp.IsActive(&in.Packet) || sa.IsTable(&in.Packet):
 				p.tables.take(in)
+			case sa.IsWrite(&in.Packet):
+				p.writes.receive(in)
 			default:
 				p.answer(answerer, in)
 			}

@@ -257,6 +257,7 @@ func (c *Core) computed(r *sweep.Computed) {
 	default:
 		c.report(r)
 		c.keepLIDs()
+		c.resets(r)
 		c.sweeper.Program(r)
 	}
 }

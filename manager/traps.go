@@ -68,6 +68,9 @@ func (c *Core) trap(d *mad.Datagram) {
 	c.stats.trap(n)
 	series := c.series(n)
 	c.tellTrap(d, series.count, c.badKey(n))
+	if series.count <= noisyCount {
+		c.do(Notice{*n})
+	}
 	if !n.IsGeneric() {
 		return
 	}

@@ -84,7 +84,7 @@ func (r *Registrar) validMGID(q *writeRequest, rec *sarec.MCMemberRecord, g *reg
 	case !g.MGID.IsMulticast():
 		return false
 	case sig == signatureIPv4 || sig == signatureIPv6:
-		return r.likeBroadcast(q, rec, g)
+		return r.cfg.AnyIPoIB || r.likeBroadcast(q, rec, g)
 	case g.MGID[1]&0xe0 != 0:
 		return false
 	default:

@@ -25,7 +25,9 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 		return mad.StatusReqInvalid
 	}
 	group, exists := r.reg.Group(m.MGID)
-	if exists {
+	if exists && r.cfg.AnyJoin {
+		st = mad.StatusOK
+	} else if exists {
 		st = agrees(q, rec, &group)
 	} else {
 		st = r.newGroup(q, rec, port, &group)

@@ -46,10 +46,21 @@ type RegistrarConfig struct {
 	// Grace is how long a port may be absent before what it has registered is dropped;
 	// 5 minutes.
 	Grace time.Duration
+	// AnyJoin lets ports join whose requests do not agree with the group, and AnyIPoIB
+	// lets them make groups of IP over InfiniBand that do not with the broadcast group.
+	AnyJoin, AnyIPoIB bool
 	// AssignedGUID are bits 39-32 of the alias GUIDs that the SA makes.
 	AssignedGUID uint8
 	// Reports is how Reports are sent again.
 	Reports txn.Config
+}
+
+func (c RegistrarConfig) withDefaults(began int64) RegistrarConfig {
+	c.Began = began
+	if c.Grace <= 0 {
+		c.Grace = 5 * time.Minute
+	}
+	return c
 }
 
 // Registrar is the half of the SA that changes what is registered: it takes Set and
@@ -91,7 +102,7 @@ type Event struct {
 	Durable   uint64      // changes up to this number are on disk
 	Forwarded uint64      // and in the switches' tables
 	Written   *GUIDsWritten
-	Groups    *[]registry.Group // configuration has other groups now
+	Config    *RegistrarConfig // what Groups, MLIDs, AssignedGUID and the validations are now
 }
 
 // Effects are what is to be done, in this order.
@@ -121,11 +132,8 @@ type GUIDsWritten struct {
 // NewRegistrar makes the owner of what is registered already, which may be nothing.
 // Requests are counted in stats, together with those of Answerers.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
-	if cfg.Grace <= 0 {
-		cfg.Grace = 5 * time.Minute
-	}
 	r := &Registrar{
-		cfg: cfg, reg: reg, stats: stats,
+		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats,
 		pending: newPending(), writing: map[blockKey][]mad.Datagram{},
 		reports: newReports(cfg.Reports), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
@@ -166,8 +174,8 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		r.pending.forwarded = max(r.pending.forwarded, ev.Forwarded)
 	case ev.Written != nil:
 		r.written(ev.Written)
-	case ev.Groups != nil:
-		r.cfg.Groups = *ev.Groups
+	case ev.Config != nil:
+		r.cfg = ev.Config.withDefaults(r.cfg.Began)
 		r.wellKnown()
 	}
 	r.timers()

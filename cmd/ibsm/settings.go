@@ -19,6 +19,8 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
+	"ibsm/sa"
+	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
 )
@@ -43,6 +45,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		ForceHeavy:    l.Bool("force_heavy_sweep"),
 		IgnoreTraps:   !l.Bool("sweep_on_trap"),
 		SAKey:         l.Uint("sa_key"),
+		Registrar:     registrations(l.Config),
 		Once:          l.Once,
 		DryRun:        l.DryRun,
 		HonorGUID2LID: l.Bool("honor_guid2lid_file"),
@@ -82,6 +85,17 @@ func chosen[T ~uint8 | ~uint16 | ~uint64](c *conf.Config, name string) (o sweep.
 		o = sweep.Given(T(c.Uint(name)))
 	}
 	return o
+}
+
+// registrations is what clients may register with the SA.
+func registrations(c *conf.Config) sa.RegistrarConfig {
+	return sa.RegistrarConfig{
+		Groups:       sa.DefaultGroups(),
+		MLIDs:        registry.MLIDPolicy{ShareSolicitedNode: c.Bool("consolidate_ipv6_snm_req")},
+		AnyJoin:      !c.Bool("mcgroup_join_validation"),
+		AnyIPoIB:     !c.Bool("ipoib_mcgroup_creation_validation"),
+		AssignedGUID: uint8(c.Uint("sm_assigned_guid")),
+	}
 }
 
 // election is how the manager stands among others.

@@ -14,6 +14,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/txn"
 	"ibsm/manager"
+	"ibsm/sa"
+	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
 )
@@ -65,6 +67,10 @@ sweep_interval 17
 force_heavy_sweep TRUE
 sweep_on_trap FALSE
 sa_key 0x1004
+sm_assigned_guid 0x14
+mcgroup_join_validation FALSE
+ipoib_mcgroup_creation_validation FALSE
+consolidate_ipv6_snm_req TRUE
 `
 
 func TestManagerConfig(t *testing.T) {
@@ -85,6 +91,10 @@ func TestManagerConfig(t *testing.T) {
 			Elect: elect.Config{Priority: 10, SMKey: 0x1003, IgnoreOthers: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004,
+			Registrar: sa.RegistrarConfig{
+				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
+				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14,
+			},
 		}},
 		{"nothing", "", "", defaults(func(*manager.Config) {})},
 		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
@@ -120,6 +130,7 @@ func defaults(change func(*manager.Config)) manager.Config {
 		Elect: elect.Config{SMKey: 1},
 		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		SAKey: 1, SweepInterval: 10 * time.Second,
+		Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups()},
 	}
 	change(&c)
 	return c

@@ -248,13 +248,14 @@ func (p *Plan) homeless(i topo.PortIdx) bool {
 }
 
 // reregisters reports whether the clients of a port are to be asked to register
-// again: ours is not the manager they registered with.
+// again: ours is not the manager they registered with, or what they registered is
+// forgotten because the port was down.
 func (p *Plan) reregisters(i topo.PortIdx) bool {
 	v, info := &p.in.Values, &p.in.Topo.Ports[i].Info
 	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
 		return false
 	}
-	return v.ReregisterAll || info.MasterSMLID() != p.in.LIDs.Base[p.in.Topo.Self]
+	return v.ReregisterAll || info.PortState() == smp.PortInit || info.MasterSMLID() != p.in.LIDs.Base[p.in.Topo.Self]
 }
 
 // activations lists the ports that are, or will be after the stage before, ARMED.

@@ -1,0 +1,131 @@
+package manager
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/sa"
+	"ibsm/sa/registry"
+	"ibsm/sweep/store"
+)
+
+// registrar is the goroutine that owns what is registered, and alone changes it: run,
+// which ends with its context. Others speak to it through its inbox.
+//
+// What changes goes first to the answerer, then to the store and the core; replies leave
+// when both have it.
+type registrar struct {
+	*inbox
+	sa    *saServer
+	send  func([]mad.Datagram) (int, error)
+	store *store.Store // nil: nothing is kept
+	core  *sa.Registrar
+	start time.Time
+
+	state   atomic.Pointer[registry.State] // for the core
+	changed chan struct{}                  // has room for one: state is new
+	guids   chan sa.GUIDBlock              // for the core, to be written
+
+	mu    sync.Mutex // guards stats
+	stats sa.RegistrarStats
+}
+
+// maxGUIDWrites is how many blocks may wait for the core.
+const maxGUIDWrites = 64
+
+func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.Time) *registrar {
+	reg := registry.New()
+	if s.Kept != nil {
+		reg = s.Kept.Registry
+	}
+	cfg := s.Config.Registrar
+	cfg.Began = start.Unix()
+	r := &registrar{
+		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
+		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites),
+	}
+	r.announce(r.core.State())
+	return r
+}
+
+// announce makes a state the one that questions are answered from and that the core
+// brings to the switches.
+func (r *registrar) announce(s *registry.State) {
+	r.sa.setRegistry(s)
+	r.state.Store(s)
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Stats is a copy of the counters. It may be asked for by any goroutine.
+func (r *registrar) Stats() sa.RegistrarStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stats
+}
+
+func (r *registrar) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	batch := make([]mad.Datagram, 0, max(maxWriteBatch, maxAnswers))
+	for {
+		for ctx.Err() == nil {
+			ev, ok := r.next(batch[:0])
+			if !ok {
+				break
+			}
+			r.step(ctx, ev)
+		}
+		if at, ok := r.core.Deadline(); ok {
+			timer.Reset(at - time.Since(r.start))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		case <-timer.C:
+			r.step(ctx, sa.Event{})
+		}
+	}
+}
+
+func (r *registrar) step(ctx context.Context, ev sa.Event) {
+	do := r.core.Step(time.Since(r.start), ev)
+	if do.State != nil {
+		r.announce(do.State)
+		r.keep(do)
+	}
+	for _, g := range do.GUIDs {
+		select {
+		case <-ctx.Done():
+		case r.guids <- g:
+		}
+	}
+	if len(do.Send) > 0 {
+		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
+	}
+	r.mu.Lock()
+	r.stats = r.core.Stats()
+	r.mu.Unlock()
+}
+
+// keep puts changes into the store. Without one, they are as durable as they get.
+func (r *registrar) keep(do *sa.Effects) {
+	seq := do.State.Seq()
+	if r.store == nil {
+		r.isDurable(seq)
+		return
+	}
+	r.store.Put(store.Batch{Changes: do.Changes, Registry: do.State}, func(err error) {
+		if err == nil {
+			r.isDurable(seq)
+		}
+	})
+}
