@@ -71,8 +71,8 @@ func serviceKey(rec *sarec.ServiceRecord) registry.ServiceKey {
 // service's partition, and share one.
 func (r *Registrar) mayServe(q *writeRequest, rec *sarec.ServiceRecord) bool {
 	gid, at := rec.ServiceGID(), topo.PortIdx(topo.None)
-	if !gid.IsMulticast() && r.onSubnet(gid) {
-		at = r.portOf(gid.GUID())
+	if !gid.IsMulticast() {
+		at = r.portOf(gid.GUID()) // whatever the prefix: osmtest gives none
 	}
 	if at != topo.None && !r.view.Topo.MayTalk(q.from, at) {
 		return false
