@@ -271,7 +271,7 @@ func (c *Core) receive(d *mad.Datagram) {
 	}
 	c.multicast.Stray(c.now, &d.Packet)
 	if c.sweeper.Stray(&d.Packet) {
-		c.want(true, "a switch took an old block of its forwarding table")
+		c.want(true, "an old block of a table has been taken")
 	}
 }
 

@@ -146,7 +146,7 @@ func (l *light) done(o *txn.Outcome) {
 			l.need(false, "switch %v %q holds an old block of its forwarding table", node.GUID, node.Desc)
 		}
 	case smp.AttrPKeyTable:
-		if ok && l.memory.contradictsPKeys(topo.PortIdx(uint32(o.Tag)), o.Mod, (*smp.PKeyTable)(&o.Data)) {
+		if ok && l.memory.contradictsPKeys(l.t, topo.PortIdx(uint32(o.Tag)), o.Mod, (*smp.PKeyTable)(&o.Data)) {
 			l.need(false, "port %d of node %v %q holds an old block of its P_Key table", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeInfo:

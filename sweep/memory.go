@@ -76,7 +76,7 @@ func NewMemory() *Memory {
 	return &Memory{
 		lids: map[mad.GUID]KeptLID{}, changed: map[mad.GUID]bool{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
 		refusals: plan.Refusals{}, told: map[mad.GUID]plan.Told{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
-		pkeys: pkeyMemory{indexes: partitions.Indexes{}, doubted: map[plan.Key]bool{}},
+		pkeys: pkeyMemory{indexes: partitions.Indexes{}, doubted: map[plan.Key]int{}},
 	}
 }
 
@@ -178,6 +178,13 @@ func (m *Memory) contents(t *topo.Topo) []Contents {
 		}
 	}
 	return all
+}
+
+// kept reports whether a switch, of which these ports are ARMED or ACTIVE, holds its table
+// for certain and has been in use since the last walk, as far as can be seen.
+func (m *Memory) kept(guid mad.GUID, top mad.LID, up [4]uint64) bool {
+	s := m.switches[guid]
+	return s != nil && s.held.Certain() && top != 0 && top == s.held.Top && (s.up.empty() || s.up.meets((*portSet)(&up)))
 }
 
 // portsUp are the external ports of a switch that are ARMED or ACTIVE.

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"maps"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -15,8 +16,9 @@ import (
 type pkeyMemory struct {
 	indexes partitions.Indexes // of keys that were removed
 	resent  []pkeyBlock        // blocks that were sent more than once and not read since
-	doubted map[plan.Key]bool  // ports that may hold another table than prev says
-	waited  uint8              // sweeps in a row in which no key was taken away, because one could not be added
+	doubted map[plan.Key]int   // ports that may hold another table than is known, and the walk during or after which that was found
+	walks   int
+	waited  uint8 // sweeps in a row in which no key was taken away, because one could not be added
 }
 
 // maxWaited is how many sweeps in a row leave P_Keys where they are because others could
@@ -37,21 +39,22 @@ func (p *Partitions) enforced() bool {
 // forgetReign drops what another manager may change. Where keys were is worth knowing
 // still.
 func (m *pkeyMemory) forgetReign() {
-	m.resent, m.doubted, m.waited = nil, map[plan.Key]bool{}, 0
+	m.resent, m.doubted, m.waited = nil, map[plan.Key]int{}, 0
 }
 
 // doubts reports whether a port may hold another partition table than is known.
 func (m *pkeyMemory) doubts(node mad.GUID, num uint8) bool {
-	return m.doubted[plan.Key{Node: node, Port: num}]
+	_, doubted := m.doubted[plan.Key{Node: node, Port: num}]
+	return doubted
 }
 
-// tally ends a sweep, whose walk has read the tables that were doubted. held says that
-// it took no key away.
+// tally ends a sweep, whose walk has read the tables that were doubted before it. held
+// says that it took no key away.
 func (m *pkeyMemory) tally(held bool) {
 	if m.waited++; !held {
 		m.waited = 0
 	}
-	clear(m.doubted)
+	maps.DeleteFunc(m.doubted, func(_ plan.Key, walk int) bool { return walk < m.walks })
 }
 
 // pkeys takes the answer to a step of a partition table: what the port holds now.
@@ -88,15 +91,34 @@ func (p *program) holdRemovals() {
 	}
 }
 
+// strayPKeys takes an answer about a partition table that nobody waits for, from a node
+// that it reached by a port of prev.
+func (s *Sweeper) strayPKeys(prev *topo.Topo, at topo.PortIdx, p *mad.Packet) bool {
+	now := prev
+	if s.phase == Programming {
+		now = s.program.c.Topo
+	}
+	node := &prev.Nodes[prev.Ports[at].Node]
+	num := prev.Ports[at].Num
+	if node.Type == mad.Switch {
+		num = uint8(p.AttrMod() >> 16)
+	}
+	n := now.FindNode(node.GUID)
+	if n == topo.None || num > now.Nodes[n].NumPorts {
+		return false
+	}
+	return s.memory.contradictsPKeys(now, now.Port(n, num), p.AttrMod(), (*smp.PKeyTable)(p.Data()))
+}
+
 // contradictsPKeys reports whether a port that was believed to hold a block of its
 // partition table holds something else, and does not believe it any more.
-func (m *Memory) contradictsPKeys(p topo.PortIdx, mod uint32, data *smp.PKeyTable) bool {
-	port := &m.prev.Ports[p]
-	node := &m.prev.Nodes[port.Node]
+func (m *Memory) contradictsPKeys(t *topo.Topo, p topo.PortIdx, mod uint32, data *smp.PKeyTable) bool {
+	port := &t.Ports[p]
+	node := &t.Nodes[port.Node]
 	from := int(uint16(mod)) * smp.PKeysPerBlock
 	for i := range min(smp.PKeysPerBlock, node.PKeyTableSize(port.Num)-from) {
 		if port.PKeys != nil && port.PKeys.Key(from+i) != data.PKey(i) {
-			m.pkeys.doubted[plan.Key{Node: node.GUID, Port: port.Num}] = true
+			m.pkeys.doubted[plan.Key{Node: node.GUID, Port: port.Num}] = m.pkeys.walks
 			return true
 		}
 	}

@@ -23,9 +23,9 @@ type tenants struct {
 	m        *watched
 	settings partitions.Settings
 	policy   *partitions.Policy
-	keys     map[net.End][]mad.PKey // what the policy means, by port; 0 is the first
-	before   map[net.End][]mad.PKey // the same of the policy before
-	watching bool                   // each Set is followed by probes
+	keys     map[net.End][]mad.PKey   // what the policy means, by port; 0 is the first
+	before   []map[net.End][]mad.PKey // the same of the policies since the fabric was last at rest
+	watching bool                     // each Set is followed by probes
 	probes   int
 }
 
@@ -136,38 +136,52 @@ func newTenants(t *testing.T, seed uint64, spec string, settings partitions.Sett
 	return b
 }
 
-// hosts are the ports of adapters whose links are up.
+// hosts are the ports of adapters that carry data.
 func (b *tenants) hosts() (ports []net.End) {
 	for _, at := range b.endPorts() {
-		if b.Fabric.NodeType(at.Node) == mad.CA {
+		if pi := b.Fabric.PortInfo(at); b.Fabric.NodeType(at.Node) == mad.CA && pi.PortState() == smp.PortActive {
 			ports = append(ports, at)
 		}
 	}
 	return ports
 }
 
-// reaches sends a data packet with a key.
-func (b *tenants) reaches(from, to net.End, key mad.PKey) bool {
+// send sends a data packet with a key.
+func (b *tenants) send(from, to net.End, key mad.PKey) fabric.Drop {
 	pi := b.Fabric.PortInfo(to)
 	_, end := b.Fabric.Probe(from, pi.LID(), key|mad.FullMember, 0, nil)
 	b.probes++
-	return end == fabric.Delivered
+	return end
 }
 
-// talk tests that each pair that may talk by the policy before and by the one that comes
-// can do so now.
+// talk tests that no pair that may talk by all the policies since the last rest and by the
+// one that comes lacks a key to do so now. Packets may be lost for other reasons.
 func (b *tenants) talk() {
 	for _, from := range b.hosts() {
 		for _, to := range b.hosts() {
-			was, will := share(b.before[from], b.before[to]), share(b.keys[from], b.keys[to])
-			if from == to || len(was) == 0 || len(will) == 0 || b.Failed() {
+			if from == to || b.Failed() {
 				continue
 			}
-			if !slices.ContainsFunc(append(was, will...), func(k mad.PKey) bool { return b.reaches(from, to, k) }) {
-				b.Errorf("%v and %v shared %v, are to share %v, and cannot talk now: they hold %v and %v", from, to, was, will, b.Fabric.PKeys(from), b.Fabric.PKeys(to))
+			may := share(b.keys[from], b.keys[to])
+			always := len(may) > 0
+			for _, keys := range b.before {
+				was := share(keys[from], keys[to])
+				always = always && len(was) > 0
+				may = append(may, was...)
+			}
+			if always && !slices.ContainsFunc(may, func(k mad.PKey) bool { return b.send(from, to, k) != fabric.DropPKey }) {
+				b.Errorf("at %v %v and %v may talk by one of %v all the time, and cannot now: they hold %v and %v", b.Fabric.Now(), from, to, may, b.Fabric.PKeys(from), b.Fabric.PKeys(to))
 			}
 		}
 	}
+}
+
+// change gives the manager another policy.
+func (b *tenants) change() {
+	b.before = append(b.before, b.keys)
+	b.policy = b.someone()
+	b.keys = b.meaning(b.policy)
+	b.Partition(b.m.Manager, sweep.Partitions{Policy: b.policy, Settings: b.settings})
 }
 
 // judgeTables holds every table against the policy, and against the one before it.
@@ -199,7 +213,7 @@ func (b *tenants) judgePaths() {
 				if base == 6 {
 					base = partitions.DefaultKey
 				}
-				if got := b.reaches(from, to, base); got != slices.Contains(may, base) {
+				if got := b.send(from, to, base) == fabric.Delivered; got != slices.Contains(may, base) {
 					b.Errorf("%v from %v to %v arrives: %v; they hold %v and %v", base, from, to, got, b.keys[from], b.keys[to])
 				}
 			}
@@ -232,10 +246,8 @@ func TestPartitions(t *testing.T) {
 					return
 				}
 				held := b.tables()
-				b.before, b.policy = b.keys, b.someone()
-				b.keys = b.meaning(b.policy)
-				b.watching = true
-				b.Partition(b.m.Manager, sweep.Partitions{Policy: b.policy, Settings: settings})
+				b.before, b.watching = nil, true
+				b.change()
 				b.pass(5 * time.Second)
 				b.watching = false
 				b.judgeTables(held)
@@ -252,4 +264,63 @@ func (b *tenants) mustBeSettled() {
 	if b.m.sweep(manager.Heavy); b.sets() != before {
 		b.Errorf("%d Sets in a further sweep", b.sets()-before)
 	}
+}
+
+// TestPartitionsUnderFire changes policies while packets are lost, doubled and late, links
+// fail and nodes reboot. Nobody loses a key that it keeps, and in the end every table is
+// as the last policy says.
+func TestPartitionsUnderFire(t *testing.T) {
+	for _, seed := range seeds(t) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			defer repeat(t, seed)
+			settings := partitions.Settings{Enforce: partitions.Enforcement(seed % 2 * 3), AllowBoth: seed%3 == 0}
+			b := newTenants(t, seed, "fattree:k=4,levels=2", settings, 64, 64)
+			for range 4 {
+				b.Fabric.SetFaults(fabric.Faults{
+					Loss: pick(b.rng, 0, 0.01, 0.03), Duplicate: pick(b.rng, 0, 0.05),
+					Reorder: pick(b.rng, 0, 0.05), ReorderBy: 7 * time.Millisecond, Jitter: pick(b.rng, 0, 20*time.Microsecond),
+				})
+				b.before, b.watching = nil, true
+				for range 6 {
+					if b.rng.IntN(2) == 0 {
+						b.change()
+					}
+					mend := b.harm()
+					b.pass(time.Duration(b.rng.ExpFloat64() * float64(pick(b.rng, time.Millisecond, 50*time.Millisecond, 2*time.Second))))
+					mend()
+				}
+				b.Fabric.SetFaults(fabric.Faults{})
+				b.pass(convergence)
+				if b.watching = false; t.Failed() {
+					return
+				}
+				b.judgeTables(nil)
+				b.judgePaths()
+				b.mustBeSettled()
+			}
+		})
+	}
+}
+
+// harm does some, and returns what mends it.
+func (b *tenants) harm() (mend func()) {
+	hosts := b.hosts()
+	at := hosts[b.rng.IntN(len(hosts))]
+	if at == b.m.Station.At() {
+		return func() {}
+	}
+	switch b.rng.IntN(5) {
+	case 0, 1:
+		at = uplinkOf(b.Fabric, b.rng)
+		b.Fabric.LinkDown(at)
+		return func() { b.Fabric.LinkUp(at) }
+	case 2:
+		b.Fabric.LinkDown(at)
+		return func() { b.Fabric.LinkUp(at) }
+	case 3:
+		b.Fabric.Reboot(at.Node)
+	case 4:
+		b.Fabric.Reboot(b.Fabric.Peer(at).Node)
+	}
+	return func() {}
 }

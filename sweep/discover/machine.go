@@ -30,6 +30,9 @@ type Config struct {
 	// Top tells the LinearFDBTop of a switch whose table is known; ok is false
 	// when it is not. Nil for none known.
 	Top func(mad.GUID) (top mad.LID, ok bool)
+	// Kept reports whether a switch, of which these ports are ARMED or ACTIVE, can have
+	// been in use since the previous walk. Nil for none.
+	Kept func(node mad.GUID, top mad.LID, up [4]uint64) bool
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
 	// Clear lets the walk clear PortStateChange before it reads the ports of a
@@ -108,6 +111,7 @@ type SM struct {
 type pendingSwitch struct {
 	ports  int // PortInfos not answered yet
 	active bool
+	up     [4]uint64 // a bit for each port that is ARMED or ACTIVE
 }
 
 // New starts a walk at the manager's own node.
@@ -117,6 +121,9 @@ func New(cfg Config) *Machine {
 	}
 	if cfg.Top == nil {
 		cfg.Top = func(mad.GUID) (mad.LID, bool) { return 0, false }
+	}
+	if cfg.Kept == nil {
+		cfg.Kept = func(mad.GUID, mad.LID, [4]uint64) bool { return false }
 	}
 	if cfg.Doubted == nil {
 		cfg.Doubted = func(mad.GUID, uint8) bool { return false }

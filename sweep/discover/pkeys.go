@@ -46,7 +46,7 @@ func (m *Machine) askEnforced(e topo.End) {
 }
 
 // recallPKeys takes over the table of a port that has been up all along. Port 0 of a
-// switch is always up: there the switch must have kept its forwarding table.
+// switch is always up: there the switch must have been in use.
 func (m *Machine) recallPKeys(e topo.End) bool {
 	if m.cfg.Prev == nil {
 		return false
@@ -61,7 +61,7 @@ func (m *Machine) recallPKeys(e topo.End) bool {
 		return false
 	}
 	if node.Type == mad.Switch && e.Port == 0 {
-		if top, known := m.cfg.Top(node.GUID); !known || top != node.SwitchInfo.LinearFDBTop() {
+		if sw := m.switches[e.Node]; sw == nil || !m.cfg.Kept(node.GUID, node.SwitchInfo.LinearFDBTop(), sw.up) {
 			return false
 		}
 	} else if info.PortState() < smp.PortArmed || was.Info.PortState() < smp.PortArmed {

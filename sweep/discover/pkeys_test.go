@@ -92,8 +92,11 @@ func TestPKeys(t *testing.T) {
 	top := func(guid mad.GUID) (mad.LID, bool) {
 		return r.Nodes[r.FindNode(guid)].SwitchInfo.LinearFDBTop(), guid != r.Nodes[r.Ports[leaf].Node].GUID
 	}
+	kept := func(guid mad.GUID, _ mad.LID, up [4]uint64) bool {
+		return guid != r.Nodes[r.Ports[leaf].Node].GUID && up[0] != 0
+	}
 	for _, quick := range []bool{false, true} {
-		again := w.walk(New(Config{Prev: r, Quick: quick, Enforced: true, Top: top}))
+		again := w.walk(New(Config{Prev: r, Quick: quick, Enforced: true, Top: top, Kept: kept}))
 		if got := w.count[smp.AttrPKeyTable]; got != 2 {
 			t.Errorf("quick %v: %d P_Key blocks asked, want those of the switch whose tables are not certain", quick, got)
 		}
@@ -105,7 +108,7 @@ func TestPKeys(t *testing.T) {
 		}
 	}
 	r.Ports[host].Info.SetPortState(smp.PortInit)
-	w.walk(New(Config{Prev: r, Enforced: true, Top: top}))
+	w.walk(New(Config{Prev: r, Enforced: true, Top: top, Kept: kept}))
 	if got := w.count[smp.AttrPKeyTable]; got != 4 {
 		t.Errorf("%d P_Key blocks asked, want those of a switch and of the host that has come up", got)
 	}

@@ -254,6 +254,7 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 		sw.ports--
 		if sw.ports == 0 {
 			m.readTable(e.Node, sw)
+			m.askPKeys(topo.End{Node: e.Node})
 		}
 	}
 }
@@ -275,10 +276,11 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	external := node.Type == mad.Switch && e.Port != 0
 	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
 		sw.active = true
+		sw.up[e.Port/64] |= 1 << (e.Port % 64)
 	}
 	if external {
 		m.askEnforced(e)
-	} else {
+	} else if node.Type != mad.Switch {
 		m.askPKeys(e)
 	}
 	if !external && !isSelf && info.CapabilityMask().Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {
