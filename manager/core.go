@@ -97,7 +97,10 @@ type Core struct {
 	reign     store.Reign // as it was told of last
 	stoodBy   bool        // since the last reign as master
 	polledAt  mad.Route
+	polledLID mad.LID
+	asked     bool // every other manager has been asked in this reign, and since we last stood still
 	own       ownPort
+	early     []mad.Datagram // requests that came before we knew who we are
 	actCount  uint32
 	overflows map[string]bool           // partition tables that are too small, as told
 	known     map[discover.Finding]bool // findings of the last walk; true when told
@@ -198,9 +201,13 @@ func (c *Core) do(a Action) { c.actions = append(c.actions, a) }
 // Step takes an event at a time, which must not run backwards, and returns what is
 // to be done in order. The slice is valid until the next Step.
 func (c *Core) Step(now time.Duration, ev Event) []Action {
+	slept := now - c.now
 	c.now, c.actions, c.send = now, c.actions[:0], c.send[:0]
 	if c.stopped {
 		return nil
+	}
+	if slept > c.stall() && slept < now { // not the first step
+		c.woken(slept)
 	}
 	switch {
 	case ev.Received != nil:
@@ -249,6 +256,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	}
 	earlier(c.table.Deadline())
 	earlier(c.elect.Due())
+	earlier(c.now+c.stall()/2, true)
 	earlier(c.nextSweep, c.nextSweep > 0)
 	earlier(c.trapDeadline())
 	earlier(c.renames.due, c.renames.due > 0)
@@ -281,15 +289,7 @@ func (c *Core) timers() {
 	for i := range c.ended {
 		c.outcome(&c.ended[i])
 	}
-	if due, ok := c.elect.Due(); ok && due <= c.now {
-		polled := c.elect.Polled()
-		if do := c.elect.Tick(c.now); do == elect.Nothing {
-			c.poll()
-		} else {
-			c.log(warn, "the other subnet manager does not answer any more", "guid", polled)
-			c.act(do)
-		}
-	}
+	c.watch()
 	c.trapsDue()
 	c.rename()
 	if c.nextSweep > 0 && c.nextSweep <= c.now {
@@ -342,40 +342,33 @@ func (c *Core) pump() {
 const (
 	tagPoll = 1<<63 | iota
 	tagHandover
+	tagAcknowledge
+	tagPort
+	tagPeer
+	tagOwn
+	tagPetition
 	tagRename = 3 << 62 // and the node in the lower half
 	tagGUIDs  = 5 << 61 // and a number in the lower half
 )
 
 func (c *Core) outcome(o *txn.Outcome) {
-	ok := o.Result == txn.Replied && o.Status == mad.StatusOK
-	switch o.Tag {
-	case tagPoll:
-		if ok {
-			c.act(c.elect.Reply((*smp.SMInfo)(&o.Data)))
-		}
-	case tagHandover:
-		if !ok {
-			c.log(warn, "the subnet manager that ranks higher did not take the mastership", "status", o.Status)
-		}
-	default:
-		if o.Tag&tagRename == tagRename {
-			c.renamed(o)
-			return
-		}
-		if sweep.IsMulticast(o.Tag) {
-			c.multicast.Done(o)
-			return
-		}
-		if o.Tag>>61 == tagGUIDs>>61 {
-			c.wroteGUIDs(o)
-			return
-		}
-		c.sweeper.Done(o)
-		if c.own.guid == 0 {
-			c.own.guid = c.sweeper.Self() // so that others learn early who we are
-			c.elect.SetGUID(c.own.guid)
-		}
+	if c.heardOf(o) {
+		return
 	}
+	if o.Tag&tagRename == tagRename {
+		c.renamed(o)
+		return
+	}
+	if sweep.IsMulticast(o.Tag) {
+		c.multicast.Done(o)
+		return
+	}
+	if o.Tag>>61 == tagGUIDs>>61 {
+		c.wroteGUIDs(o)
+		return
+	}
+	c.sweeper.Done(o)
+	c.introduce()
 }
 
 // cancel drops everything that is outstanding: the reign it belongs to is over.

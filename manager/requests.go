@@ -3,25 +3,31 @@ package manager
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/mad/txn"
+	"ibsm/sweep/elect"
 )
 
-func smInfoRequest(r mad.Route, m mad.Method, mod uint32, tag uint64) txn.Request {
-	return txn.Request{Class: mad.ClassDirected, Route: r, Method: m, Attr: smp.AttrSMInfo, Mod: mod, Node: -1, Tag: tag}
-}
+// maxEarly is how many requests wait for us to know who we are.
+const maxEarly = 16
 
 // request takes what others ask of us on QP0: SMInfo, and traps. Everything else is
 // the port's own agent's to answer. Before we know the GUID of our port, which is who
-// we are, there is nothing to say.
+// we are, there is nothing to say: who asks waits for the moment that it takes.
 func (c *Core) request(d *mad.Datagram) {
 	p := &d.Packet
-	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun || c.own.guid == 0 {
+	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun {
+		return
+	}
+	if c.own.guid == 0 {
+		if len(c.early) < maxEarly {
+			c.early = append(c.early, *d)
+		}
 		return
 	}
 	switch {
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		if c.mayRead(p.MKey()) {
 			c.answerSMInfo(d, mad.StatusOK)
+			c.act(c.elect.Asked((*smp.SMInfo)(p.Data())))
 		}
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet:
 		if c.own.mkey == 0 || p.MKey() == c.own.mkey {
@@ -32,6 +38,21 @@ func (c *Core) request(d *mad.Datagram) {
 	}
 }
 
+// introduce learns who we are, and answers who has asked for it.
+func (c *Core) introduce() {
+	if c.own.guid != 0 {
+		return
+	}
+	if c.own.guid = c.sweeper.Self(); c.own.guid == 0 {
+		return
+	}
+	c.elect.SetGUID(c.own.guid)
+	for i := range c.early {
+		c.request(&c.early[i])
+	}
+	c.early = nil
+}
+
 // mayRead applies the protection of our own port's M_Key to a Get (IBA 14.2.4).
 func (c *Core) mayRead(key mad.MKey) bool {
 	return c.own.mkey == 0 || key == c.own.mkey || c.own.protect < 2
@@ -39,16 +60,21 @@ func (c *Core) mayRead(key mad.MKey) bool {
 
 // control takes a Set(SMInfo).
 func (c *Core) control(d *mad.Datagram) {
-	do, status := c.elect.Control(c.now, d.Packet.AttrMod(), (*smp.SMInfo)(d.Packet.Data()))
+	from := (*smp.SMInfo)(d.Packet.Data())
+	wasPolled := from.GUID() == c.elect.Polled()
+	do, status := c.elect.Control(c.now, d.Packet.AttrMod(), from)
 	c.answerSMInfo(d, status)
 	c.act(do)
+	if do == elect.BeMaster && wasPolled {
+		c.acknowledge()
+	}
 }
 
 // answerSMInfo sends our SMInfo back the way the request came. The SM_Key is shown
 // only to who knows the M_Key.
 func (c *Core) answerSMInfo(d *mad.Datagram, status mad.Status) {
 	reply := response(d, mad.MethodGetResp)
-	own := c.elect.Info()
+	own := c.elect.Answer((*smp.SMInfo)(d.Packet.Data()))
 	own.SetActCount(c.actCount)
 	if c.own.protect > 0 && d.Packet.MKey() != c.own.mkey {
 		own.SetSMKey(0)

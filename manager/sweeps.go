@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"ibsm/mad"
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep"
@@ -85,12 +84,12 @@ func (c *Core) begin() {
 	}
 	switch {
 	case c.heavy || c.light && !c.sweeper.Known():
-		c.quick = !c.full && state == smp.Master && c.trouble == "" && c.sweeper.Known() && !c.sweeper.Waiting()
+		c.quick = !c.full && c.mayWrite() && c.trouble == "" && c.sweeper.Known() && !c.sweeper.Waiting()
 		c.log(debug, osmlog.HeavySweep, "reason", c.why, "quick", c.quick)
 		c.heavy, c.light, c.full = false, false, false
 		c.nextSweep = 0
 		c.started = c.now
-		c.sweeper.Walk(state == smp.Master && !c.cfg.DryRun, c.quick)
+		c.sweeper.Walk(c.mayWrite(), c.quick)
 		c.countHeavy()
 	case c.plan.wanted:
 		c.beginPlan(state)
@@ -160,6 +159,7 @@ func (c *Core) ownPortDown(silent bool) {
 		c.unpublish()
 	}
 	c.elect.PortDown()
+	c.asked = false
 	c.sweeper.Isolate()
 	c.multicast.Abdicate()
 	c.schedule(portPoll)
@@ -183,6 +183,7 @@ func (c *Core) readOwn(found *discover.Result) {
 func (c *Core) act(do elect.Do) {
 	switch do {
 	case elect.Rule:
+		c.asked = true
 		recall := c.cfg.HonorGUID2LID && c.stoodBy
 		c.reignBegins()
 		c.do(Compute{c.sweeper.Job(c.timeOfDay()), recall})
@@ -194,7 +195,7 @@ func (c *Core) act(do elect.Do) {
 	case elect.Wait:
 		c.rememberPolled()
 		c.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
-		c.sweeper.Drop()
+		c.halt()
 	case elect.Discover, elect.BeMaster:
 		c.abandon()
 		c.want(true, "the mastership is vacant")
@@ -202,6 +203,12 @@ func (c *Core) act(do elect.Do) {
 		c.want(true, "another subnet manager")
 	case elect.Rest:
 		c.abandon()
+	case elect.Poll:
+		c.poll()
+	case elect.Look:
+		c.look()
+	case elect.Petition:
+		c.petition()
 	}
 }
 
@@ -219,28 +226,24 @@ func (c *Core) standBy() {
 // abandon drops what is under way and what another manager may change.
 func (c *Core) abandon() {
 	c.reignEnds()
-	c.cancel()
+	c.halt()
 	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
 	c.unpublish()
-	c.multicast.Abdicate()
 	c.refusePlan(ErrNotMaster)
+}
+
+// halt drops what is under way: nothing is written until every other manager has been
+// asked.
+func (c *Core) halt() {
+	c.asked = false
+	c.cancel()
+	c.multicast.Abdicate()
 	if c.sweeper.Phase() == sweep.Computing {
 		c.abdicate = true
 		c.do(Cancel{})
 		return
 	}
 	c.sweeper.Abdicate()
-}
-
-// rememberPolled keeps the way to the manager that is polled.
-func (c *Core) rememberPolled() {
-	if found := c.sweeper.Found(); found != nil {
-		for i := range found.SMs {
-			if found.SMs[i].Port == c.elect.Polled() {
-				c.polledAt = found.SMs[i].Route
-			}
-		}
-	}
 }
 
 // computed takes the result of a Job.
@@ -355,26 +358,6 @@ func (c *Core) looked() {
 func (c *Core) exit(err error) {
 	c.stopped = true
 	c.do(Exit{err})
-}
-
-// poll sends a question to the manager that is polled.
-func (c *Core) poll() {
-	req := smInfoRequest(c.polledAt, mad.MethodGet, 0, tagPoll)
-	c.table.Submit(&req)
-}
-
-// handOver tells the manager that ranks higher to take the mastership.
-func (c *Core) handOver() {
-	c.rememberPolled()
-	req := smInfoRequest(c.polledAt, mad.MethodSet, smp.ControlHandover, tagHandover)
-	own := c.elect.Info()
-	own.SetSMState(smp.Master)
-	own.SetActCount(c.actCount)
-	req.Data = own
-	c.cancel()
-	c.table.Submit(&req)
-	c.send = c.table.Output(c.now, c.send)
-	c.log(info, "handing the mastership over", "guid", c.elect.Polled())
 }
 
 // trouble is what went wrong in a sweep, in an order that makes two of them

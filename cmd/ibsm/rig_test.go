@@ -24,6 +24,7 @@ var rigScripts = []struct {
 	{file: "events.sh"},
 	{file: "unplug.sh"},
 	{file: "modules.sh"},
+	{file: "two-managers.sh"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},
@@ -58,7 +59,7 @@ func TestRig(t *testing.T) {
 				t.Fatalf("%v\n%s", err, tail(string(out)))
 			}
 			for line := range strings.Lines(string(out)) {
-				if strings.Contains(line, "after the trap") || strings.Contains(line, "after it began") || strings.HasPrefix(line, "stopped in") {
+				if strings.Contains(line, "after the trap") || strings.Contains(line, "after it began") || strings.HasPrefix(line, "stopped in") || strings.Contains(line, "is master after") {
 					t.Log(strings.TrimSpace(line))
 				}
 			}

@@ -43,6 +43,9 @@ type Manager struct {
 	// Heard, when set, is shown what has been received before the core is, and may
 	// change it.
 	Heard func(received []mad.Datagram)
+	// Asleep is until when it does not run, as a process that is stopped: what comes
+	// in waits.
+	Asleep time.Duration
 
 	begun   bool
 	job     *manager.Computed // result that is on its way
@@ -128,17 +131,18 @@ func (w *World) next() (at time.Duration, ok bool) {
 		if m.Exited {
 			continue
 		}
-		earlier(m.Core.Deadline())
-		earlier(m.done, m.out)
-		earlier(m.grownAt, m.grown != nil)
-		earlier(0, !m.begun || m.Station.Pending() > 0)
+		at, set := m.Core.Deadline()
+		earlier(max(at, m.Asleep), set)
+		earlier(max(m.done, m.Asleep), m.out)
+		earlier(max(m.grownAt, m.Asleep), m.grown != nil)
+		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
 	}
 	return max(at, w.Fabric.Now()), ok
 }
 
 // attend gives a manager the next thing that is due for it, if anything is.
 func (w *World) attend(m *Manager) {
-	if m.Exited {
+	if m.Exited || m.Asleep > w.Fabric.Now() {
 		return
 	}
 	switch at, due := m.Core.Deadline(); {

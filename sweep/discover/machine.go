@@ -37,7 +37,7 @@ type Config struct {
 	Quick bool
 	// Clear lets the walk clear PortStateChange before it reads the ports of a
 	// switch: a change that comes later sets it again, so that none is lost. Only
-	// the master may.
+	// the master may, and of switches that Prev lacks only where they have no table.
 	Clear bool
 	// MKey is shown in every request.
 	MKey mad.MKey

@@ -205,7 +205,7 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 		return // finish leaves it out
 	}
 	m.b.Node(n).SwitchInfo = *info
-	if info.PortStateChange() && m.cfg.Clear {
+	if info.PortStateChange() && m.mayClear(n, info) {
 		m.queue.push(item{kind: kindClear, node: n})
 		return
 	}
@@ -213,6 +213,17 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 	if !m.unchanged(n, info) {
 		m.askPorts(n)
 	}
+}
+
+// mayClear reports whether PortStateChange of a switch may be cleared. One that has just
+// come in sight with a forwarding table may have another master, which is to learn from
+// it that the subnets have grown together.
+func (m *Machine) mayClear(n int32, info *smp.SwitchInfo) bool {
+	if !m.cfg.Clear || m.cfg.Prev == nil || info.LinearFDBTop() == 0 {
+		return m.cfg.Clear
+	}
+	was := m.cfg.Prev.FindNode(m.b.Node(n).GUID)
+	return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0
 }
 
 // cleared goes on to the ports, whether PortStateChange could be cleared or not:

@@ -4,6 +4,7 @@
 package elect
 
 import (
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -14,8 +15,15 @@ import (
 type Config struct {
 	GUID     mad.GUID // of our port
 	Priority uint8    // 0..15
-	SMKey    uint64
-	// PollInterval is the time between polls of the master by a standby; 10 s.
+	// MasterPriority is shown instead of Priority while we are MASTER, if it is
+	// higher: a manager that comes back then does not take the mastership back.
+	MasterPriority uint8
+	SMKey          uint64
+	// Allowed are the managers that the mastership may be handed to, and whose
+	// control packets count; all that have our SM_Key when it is empty.
+	Allowed []mad.GUID
+	// PollInterval is the time between polls of the master by a standby; 10 s. One
+	// of our own kind is polled every two seconds, if that is less.
 	PollInterval time.Duration
 	// PollRetries is how many polls may go unanswered in a row: one more, and the
 	// master is dead; 4, negative for none.
@@ -24,6 +32,15 @@ type Config struct {
 	IgnoreOthers bool
 }
 
+// One of our own kind always answers at once. It is dead after five seconds without an
+// answer, while its port's agent answers: kinPatience, and what the walk that follows
+// waits for it once more.
+const (
+	kinInterval  = 2 * time.Second // between polls of it
+	kinPatience  = 4200 * time.Millisecond
+	lookInterval = 250 * time.Millisecond // between looks at the port of whom we poll
+)
+
 // Machine is the state of one manager. It is owned by one goroutine.
 type Machine struct {
 	cfg    Config
@@ -31,6 +48,16 @@ type Machine struct {
 	polled mad.GUID // whom we poll: the master, or the one expected to become it
 	misses int
 	due    time.Duration // of the next poll
+	watch  watch
+}
+
+// watch is what is known of the port of the manager that is polled.
+type watch struct {
+	due   time.Duration // of the next look
+	isSM  bool          // IsSM was set
+	kin   bool          // it is one of our own kind
+	heard time.Duration // when it last said what it should
+	agent time.Duration // when its port's agent last answered
 }
 
 // New returns a machine that is DISCOVERING.
@@ -69,9 +96,16 @@ func (m *Machine) Polled() mad.GUID { return m.polled }
 func (m *Machine) Info() (i smp.SMInfo) {
 	i.SetGUID(m.cfg.GUID)
 	i.SetSMKey(m.cfg.SMKey)
-	i.SetPriority(m.cfg.Priority)
+	i.SetPriority(m.priority())
 	i.SetSMState(m.state)
 	return i
+}
+
+func (m *Machine) priority() uint8 {
+	if m.state == smp.Master {
+		return max(m.cfg.Priority, m.cfg.MasterPriority)
+	}
+	return m.cfg.Priority
 }
 
 // Do is what the machine wants done.
@@ -88,15 +122,28 @@ const (
 	Resweep     // MASTER: walk again
 	BeMaster    // the mastership was handed to us: walk as MASTER
 	Rest        // NOT-ACTIVE: nothing runs
+	Poll        // send Question to Polled
+	Look        // ask for the PortInfo of Polled's port, and of the port it is cabled to
+	Petition    // tell Polled, which is MASTER, that we rank higher: trap 144
 )
 
 // higher reports whether another manager outranks us: by priority, then by the
 // lower GUID.
 func (m *Machine) higher(o *smp.SMInfo) bool {
-	if o.Priority() != m.cfg.Priority {
-		return o.Priority() > m.cfg.Priority
+	if o.Priority() != m.priority() {
+		return o.Priority() > m.priority()
 	}
 	return o.GUID() < m.cfg.GUID
+}
+
+// mayRule reports whether the mastership may be handed to a manager: it has our SM_Key,
+// or does not show it, and is allowed.
+func (m *Machine) mayRule(o *smp.SMInfo) bool {
+	return (o.SMKey() == 0 || o.SMKey() == m.cfg.SMKey) && m.allows(o)
+}
+
+func (m *Machine) allows(o *smp.SMInfo) bool {
+	return len(m.cfg.Allowed) == 0 || slices.Contains(m.cfg.Allowed, o.GUID())
 }
 
 // Decide takes the managers that a walk found and decides who rules.
@@ -108,13 +155,12 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 	var master, above *smp.SMInfo
 	for i := range others {
 		o := &others[i]
-		foreign := o.SMKey() != 0 && o.SMKey() != m.cfg.SMKey
 		switch {
 		case o.SMState() == smp.Master:
 			if master == nil || outranks(o, master) {
 				master = o
 			}
-		case foreign || o.SMState() == smp.NotActive:
+		case !m.mayRule(o) || o.SMState() == smp.NotActive:
 			continue // it may not rule here, or does not want to
 		}
 		if m.higher(o) && (above == nil || outranks(o, above)) {
@@ -133,6 +179,7 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 		m.become(smp.Master)
 		return Rule
 	}
+	m.watch.isSM = true // or it would not have been asked
 	return StandBy
 }
 
@@ -140,9 +187,14 @@ func (m *Machine) decideAsMaster(now time.Duration, master, above *smp.SMInfo) D
 	switch {
 	case above != nil:
 		m.standBy(now, above.GUID())
+		m.watch.isSM = true
+		if !m.mayRule(above) {
+			return StandBy // it rules all the same: two would be worse
+		}
 		return HandOver
 	case master != nil:
 		m.poll(now, master.GUID())
+		m.watch.isSM = true
 		return Wait
 	}
 	m.become(smp.Master)
@@ -164,21 +216,42 @@ func (m *Machine) standBy(now time.Duration, whom mad.GUID) {
 func (m *Machine) poll(now time.Duration, whom mad.GUID) {
 	if m.polled != whom {
 		m.polled, m.misses, m.due = whom, 0, now
+		m.watch = watch{due: now, heard: now}
 	}
 }
 
-// Due is when the next poll is to be sent; false when nobody is polled.
-func (m *Machine) Due() (time.Duration, bool) { return m.due, m.polled != 0 }
+// Due is when Tick is to be called next; false when nobody is polled.
+func (m *Machine) Due() (time.Duration, bool) { return min(m.due, m.watch.due), m.polled != 0 }
 
-// Tick counts a poll that is due as sent. It reports Nothing when it is to be sent,
-// or what is to be done because the last ones have not been answered.
+// Tick says what is to be done at a time: Poll, Look, what follows from the death of
+// the one that is polled, or Nothing until Due.
 func (m *Machine) Tick(now time.Duration) Do {
-	if m.misses > max(m.cfg.PollRetries, 0) {
-		return m.orphaned()
+	w := &m.watch
+	switch {
+	case m.polled == 0:
+		return Nothing
+	case m.due <= now:
+		if m.misses > max(m.cfg.PollRetries, 0) {
+			return m.orphaned()
+		}
+		m.misses++
+		m.due = now + m.interval()
+		return Poll
+	case w.due <= now:
+		if w.kin && now-w.heard > kinPatience && now-w.agent < time.Second {
+			return m.orphaned()
+		}
+		w.due = now + lookInterval
+		return Look
 	}
-	m.misses++
-	m.due = now + m.cfg.PollInterval
 	return Nothing
+}
+
+func (m *Machine) interval() time.Duration {
+	if m.watch.kin {
+		return min(m.cfg.PollInterval, kinInterval)
+	}
+	return m.cfg.PollInterval
 }
 
 // orphaned is the end of the one that was polled.
@@ -192,32 +265,70 @@ func (m *Machine) orphaned() Do {
 }
 
 // Reply takes the answer to a poll.
-func (m *Machine) Reply(info *smp.SMInfo) Do {
+func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
 	if info.GUID() != m.polled {
 		return Nothing
 	}
-	switch {
-	case m.state == smp.Standby && info.SMState() == smp.Master,
-		m.state == smp.Standby && info.SMState() == smp.Standby && m.higher(info):
-		m.misses = 0
-	case m.state == smp.Master && info.SMState() == smp.Master:
-		m.misses = 0
-		if m.higher(info) {
+	if isKin(info) && !m.watch.kin {
+		m.watch.kin = true
+		m.due = min(m.due, now+m.interval())
+	}
+	if info.SMState() == smp.Master {
+		m.misses, m.watch.heard = 0, now
+		switch {
+		case m.higher(info) && m.state == smp.Master:
 			return Resweep // which hands over
+		case !m.higher(info) && m.mayRule(info):
+			return Petition
 		}
-	case m.state == smp.Master:
-		return m.orphaned() // it has given way
+		return Nothing
+	}
+	waits := m.higher(info) && m.mayRule(info)
+	switch {
+	case m.state == smp.Standby && waits && info.SMState() == smp.Standby:
+		m.misses, m.watch.heard = 0, now
+	case m.state == smp.Standby && waits && info.SMState() == smp.Discovering:
+		m.watch.heard = now // but counted: it may never get further
+	default:
+		return m.orphaned() // it has given way, and we need not wait for it
 	}
 	return Nothing
 }
 
-// Seen takes what a manager said to the MASTER in a light sweep.
+// Port takes the answer to a Look, of the port where the manager runs that is polled.
+// What has been set and is not any more says that it has ended.
+func (m *Machine) Port(now time.Duration, isSM bool) Do {
+	if m.polled == 0 {
+		return Nothing
+	}
+	m.watch.agent = now
+	if m.watch.isSM && !isSM {
+		return m.orphaned()
+	}
+	m.watch.isSM = isSM
+	return Nothing
+}
+
+// Unplugged says that the port has lost its link.
+func (m *Machine) Unplugged() Do {
+	if m.polled == 0 {
+		return Nothing
+	}
+	return m.orphaned()
+}
+
+// Woken says that for a while we did not run: nobody's silence counts.
+func (m *Machine) Woken(now time.Duration) {
+	m.misses, m.watch.heard, m.watch.agent = 0, now, now
+}
+
+// Seen takes what a manager said to the MASTER in a light sweep, or what one says of
+// itself in a Question.
 func (m *Machine) Seen(info *smp.SMInfo) Do {
-	foreign := info.SMKey() != 0 && info.SMKey() != m.cfg.SMKey
 	if m.state != smp.Master || m.cfg.IgnoreOthers {
 		return Nothing
 	}
-	if info.SMState() == smp.Master || !foreign && info.SMState() != smp.NotActive && m.higher(info) {
+	if info.SMState() == smp.Master || m.mayRule(info) && info.SMState() != smp.NotActive && m.higher(info) {
 		return Resweep
 	}
 	return Nothing
@@ -233,7 +344,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 	if mod == smp.ControlAcknowledge {
 		sender = smp.Standby
 	}
-	if from.SMState() != sender || from.SMKey() != m.cfg.SMKey {
+	if from.SMState() != sender || from.SMKey() != m.cfg.SMKey || !m.allows(from) {
 		return Nothing, mad.StatusBadField
 	}
 	switch {

@@ -1,9 +1,11 @@
 package elect
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +16,8 @@ import (
 )
 
 var doNames = map[Do]string{Nothing: "nothing", Rule: "rule", StandBy: "stand by", HandOver: "hand over", Wait: "wait",
-	Discover: "discover", Resweep: "resweep", BeMaster: "be master", Rest: "rest"}
+	Discover: "discover", Resweep: "resweep", BeMaster: "be master", Rest: "rest",
+	Poll: "poll", Look: "look", Petition: "petition"}
 
 var controls = map[string]uint32{"handover": smp.ControlHandover, "acknowledge": smp.ControlAcknowledge,
 	"disable": smp.ControlDisable, "standby": smp.ControlStandby, "discover": smp.ControlDiscover}
@@ -53,6 +56,13 @@ func newPlay(line string) (*play, error) {
 			cfg.PollRetries, err = strconv.Atoi(value)
 		case "ignore":
 			cfg.IgnoreOthers = true
+		case "master":
+			p, err = strconv.ParseUint(value, 10, 4)
+			cfg.MasterPriority = uint8(p)
+		case "allow":
+			var g mad.GUID
+			g, err = mad.ParseGUID(value)
+			cfg.Allowed = append(cfg.Allowed, g)
 		default:
 			err = fmt.Errorf("unknown option %q", w)
 		}
@@ -97,31 +107,59 @@ func (p *play) manager(word string) (i smp.SMInfo, err error) {
 // event lets something happen and tells what the machine made of it.
 func (p *play) event(line string) (string, error) {
 	words := strings.Fields(line)
+	kin := words[len(words)-1] == "kin"
+	if kin {
+		words = words[:len(words)-1]
+	}
 	var them []smp.SMInfo
-	if line != "port down" {
-		for _, w := range words[1:] {
-			i, err := p.manager(w)
-			if err != nil {
-				return "", err
-			}
-			them = append(them, i)
+	for _, w := range words[1:] {
+		if !strings.Contains(w, "/") {
+			break
 		}
+		i, err := p.manager(w)
+		if err != nil {
+			return "", err
+		}
+		if kin {
+			binary.BigEndian.PutUint64(i[markAt:], answered)
+		}
+		them = append(them, i)
+	}
+	if want, ok := eventSizes[words[0]]; ok && len(them) != want {
+		return "", fmt.Errorf("%d managers, want %d", len(them), want)
 	}
 	do := Nothing
 	switch words[0] {
 	case "walk":
 		do = p.m.Decide(p.now, them)
 	case "tick":
-		due, ok := p.m.Due()
-		if !ok {
+		if do = p.tick(); do == Nothing {
 			return "", fmt.Errorf("nobody is polled")
 		}
-		p.now = max(p.now, due)
-		if do = p.m.Tick(p.now); do == Nothing {
-			return "poll, " + p.state(), nil
+	case "silence":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			return "", err
 		}
+		for end := p.now + d; do == Nothing || do == Poll; do = p.next() {
+			if due, ok := p.m.Due(); !ok || due > end {
+				do, p.now = Nothing, end
+				break
+			}
+		}
+	case "cleared":
+		do = p.m.Port(p.now, false)
+	case "unplugged":
+		do = p.m.Unplugged()
+	case "woken":
+		p.m.Woken(p.now)
+	case "asked":
+		q := New(Config{GUID: them[0].GUID(), Priority: them[0].Priority()})
+		q.state = them[0].SMState()
+		question := q.Question()
+		do = p.m.Asked(&question)
 	case "reply":
-		do = p.m.Reply(&them[0])
+		do = p.m.Reply(p.now, &them[0])
 	case "seen":
 		do = p.m.Seen(&them[0])
 	case "port":
@@ -140,6 +178,33 @@ func (p *play) event(line string) (string, error) {
 		}
 	}
 	return doNames[do] + ", " + p.state(), nil
+}
+
+// eventSizes is how many managers an event is about, where there must be so many.
+var eventSizes = map[string]int{"reply": 1, "seen": 1, "asked": 1, "handover": 1, "acknowledge": 1, "disable": 1, "standby": 1, "discover": 1}
+
+// tick lets time go on to the next poll, or to what comes instead.
+func (p *play) tick() Do {
+	for {
+		if _, ok := p.m.Due(); !ok {
+			return Nothing
+		}
+		if do := p.next(); do != Nothing {
+			return do
+		}
+	}
+}
+
+// next lets time go on to what is due next. A look at the port finds its agent well and
+// IsSM set: then there is nothing to do.
+func (p *play) next() Do {
+	due, _ := p.m.Due()
+	p.now = max(p.now, due)
+	do := p.m.Tick(p.now)
+	if do == Look {
+		return p.m.Port(p.now, true)
+	}
+	return do
 }
 
 func (p *play) state() string {
@@ -194,7 +259,8 @@ func TestTranscripts(t *testing.T) {
 }
 
 // TestPollTimes: the first poll at once, the others an interval apart, and the death of
-// a master that answered last just now is known within six intervals.
+// a master that answered last just now is known within six intervals. Its port is looked
+// at four times a second.
 func TestPollTimes(t *testing.T) {
 	m := New(Config{GUID: 2})
 	var master smp.SMInfo
@@ -205,22 +271,32 @@ func TestPollTimes(t *testing.T) {
 	}
 	start := 5 * time.Minute
 	m.Decide(start, []smp.SMInfo{master})
-	for i := range time.Duration(6) {
-		due, ok := m.Due()
-		if !ok || due != start+i*10*time.Second {
-			t.Fatalf("poll %d is due at %v", i, due)
+	var polls []time.Duration
+	looks := 0
+	for now := start; ; now, _ = m.Due() {
+		do := m.Tick(now)
+		if do == Discover {
+			if now-start != time.Minute || looks != 4*60 {
+				t.Errorf("the master is dead after %v, and %d looks at its port", now-start, looks)
+			}
+			break
 		}
-		do := m.Tick(due)
-		if i == 0 {
-			m.Reply(&master)
-		}
-		if do != Nothing {
-			t.Fatalf("poll %d: %s", i, doNames[do])
+		switch do {
+		case Look:
+			looks++
+		case Poll:
+			if polls = append(polls, now-start); len(polls) == 1 {
+				m.Reply(now, &master)
+			}
+		case Nothing:
+			if due, _ := m.Due(); due <= now {
+				t.Fatal("due, but nothing to do")
+			}
 		}
 	}
-	due, _ := m.Due()
-	if dead := due - start; dead != time.Minute || m.Tick(due) != Discover {
-		t.Errorf("the master is dead after %v", dead)
+	want := []time.Duration{0, 10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second, 50 * time.Second}
+	if !slices.Equal(polls, want) {
+		t.Errorf("polls at %v, want %v", polls, want)
 	}
 	if _, ok := m.Due(); ok {
 		t.Error("who is dead is polled")
@@ -269,16 +345,16 @@ func TestConfigure(t *testing.T) {
 	master.SetSMState(smp.Master)
 	m.Decide(0, []smp.SMInfo{master})
 	m.Tick(0)
-	if due, ok := m.Due(); !ok || due != 10*time.Second {
-		t.Fatalf("polls at %v, %v", due, ok)
+	if m.due != 10*time.Second {
+		t.Fatalf("polls at %v", m.due)
 	}
 	m.Configure(time.Second, Config{Priority: 9, SMKey: 4, PollInterval: 2 * time.Second})
 	info := m.Info()
-	if due, _ := m.Due(); due != 3*time.Second || info.GUID() != 7 || info.Priority() != 9 || info.SMKey() != 4 || m.State() != smp.Standby {
-		t.Errorf("polls at %v, %+v", due, info)
+	if m.due != 3*time.Second || info.GUID() != 7 || info.Priority() != 9 || info.SMKey() != 4 || m.State() != smp.Standby {
+		t.Errorf("polls at %v, %+v", m.due, info)
 	}
 	m.Configure(time.Second, Config{PollInterval: time.Hour})
-	if due, _ := m.Due(); due != 3*time.Second {
-		t.Errorf("a poll was put off to %v", due)
+	if m.due != 3*time.Second {
+		t.Errorf("a poll was put off to %v", m.due)
 	}
 }

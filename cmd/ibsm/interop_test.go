@@ -1,0 +1,108 @@
+package main_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+// polling makes a standby of either kind see the death of its master within seconds.
+const polling = "force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 1\n"
+
+// pair is two managers on one fabric, the second of which starts when the first has
+// brought it up.
+type pair struct {
+	name          string
+	first, second *manager
+	priorities    [2]string
+	lower         int  // the one at the port with the lower GUID
+	hands         bool // the second is to rule
+}
+
+var pairs = []pair{
+	{name: "OpenSM rules", first: &opensm, second: &ibsm, priorities: [2]string{"5", "3"}},
+	{name: "ibsm rules", first: &ibsm, second: &opensm, priorities: [2]string{"5", "3"}},
+	{name: "OpenSM hands over", first: &opensm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
+	{name: "ibsm hands over", first: &ibsm, second: &opensm, priorities: [2]string{"3", "5"}, hands: true},
+	{name: "OpenSM hands over to the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
+	{name: "ibsm hands over to the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
+	{name: "OpenSM has the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"}},
+	{name: "ibsm has the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}},
+	{name: "two of ibsm", first: &ibsm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
+}
+
+// TestInterop: of two managers the right one rules; when the standby is killed the master
+// goes on, and when the master is killed the standby takes over. No LID and no route moves.
+func TestInterop(t *testing.T) {
+	needFabcheck(t)
+	t.Parallel()
+	for _, p := range pairs {
+		t.Run(p.name, func(t *testing.T) {
+			s := startIbsim(t, generated("fattree:k=4").file(t))
+			conf := s.path("polling.conf")
+			if err := os.WriteFile(conf, []byte(polling), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			// The hosts of a generated net have rising GUIDs.
+			hosts := s.net.hosts()[:2]
+			if p.lower == 1 {
+				slices.Reverse(hosts)
+			}
+			first := p.first.start(s, hosts[0], "-F", conf, "-p", p.priorities[0])
+			first.await("SUBNET UP")
+			s.snapshot("first")
+			second := p.second.start(s, hosts[1], "-F", conf, "-p", p.priorities[1])
+			master, standby, m := first, second, p.second
+			if p.hands {
+				second.await("Entering MASTER state")
+				if p.second != &opensm { // ibsim drops the TrapRepress on which OpenSM then waits
+					second.await("SUBNET UP")
+				}
+				first.await("Entering STANDBY state")
+				master, standby, m = second, first, p.first
+			} else {
+				second.await("Entering STANDBY state")
+			}
+			keeps := func(when string) {
+				t.Helper()
+				if changes := s.changes("first", "node", "link", "lid", "lft"); changes != nil {
+					t.Errorf("%s the fabric is different: %q", when, changes)
+				}
+			}
+			keeps("with both")
+			standby.skip()
+			master.kill()
+			standby.await("Entering MASTER state")
+			standby.await("SUBNET UP")
+			keeps("after the death of the master")
+			examine(t, s, m)
+		})
+	}
+}
+
+// TestStandbyDies: the master does not mind.
+func TestStandbyDies(t *testing.T) {
+	needFabcheck(t)
+	t.Parallel()
+	for _, p := range pairs[:2] {
+		t.Run(p.name, func(t *testing.T) {
+			s := startIbsim(t, generated("fattree:k=4").file(t))
+			hosts := s.net.hosts()
+			master := p.first.start(s, hosts[0], "-p", "5")
+			master.await("SUBNET UP")
+			standby := p.second.start(s, hosts[1], "-p", "3")
+			standby.await("Entering STANDBY state")
+			s.snapshot("both")
+			master.skip()
+			standby.kill()
+			s.console("Unlink %q", hosts[2])
+			master.await("SUBNET UP")
+			s.console("ReLink %q", hosts[2])
+			master.await("SUBNET UP")
+			examine(t, s, p.first)
+			if changes := s.changes("both", "node", "lid"); changes != nil {
+				t.Errorf("the fabric is different: %q", changes)
+			}
+		})
+	}
+}

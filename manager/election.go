@@ -1,0 +1,188 @@
+package manager
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/elect"
+)
+
+// stall is for how long this manager may stand still before another one may have taken
+// its place: one poll.
+func (c *Core) stall() time.Duration {
+	if i := c.cfg.Elect.PollInterval; i > 0 {
+		return min(i, maxStall)
+	}
+	return maxStall
+}
+
+// maxStall is how often one of our own kind is polled.
+const maxStall = 2 * time.Second
+
+var errStoodStill = errors.New("this manager stood still; ask again")
+
+// woken asks every other manager again after this one has stood still, before anything
+// is written.
+func (c *Core) woken(slept time.Duration) {
+	c.elect.Woken(c.now)
+	if state := c.elect.State(); state != smp.Master && state != smp.Discovering {
+		return
+	}
+	c.log(warn, "this manager stood still: others are asked before anything is written", "for", slept.Round(time.Millisecond))
+	c.refusePlan(errStoodStill)
+	c.halt()
+	c.want(true, "this manager stood still")
+}
+
+// mayWrite reports whether this manager is MASTER and knows of no other.
+func (c *Core) mayWrite() bool { return c.elect.State() == smp.Master && c.asked }
+
+// watch does what the election wants done by now.
+func (c *Core) watch() {
+	for {
+		due, ok := c.elect.Due()
+		if !ok || due > c.now {
+			return
+		}
+		polled := c.elect.Polled()
+		do := c.elect.Tick(c.now)
+		if do != elect.Poll && do != elect.Look {
+			c.log(warn, "the other subnet manager does not answer any more", "guid", polled)
+		}
+		c.act(do)
+	}
+}
+
+// heardOf takes an outcome that is the election's.
+func (c *Core) heardOf(o *txn.Outcome) bool {
+	ok := o.Result == txn.Replied && o.Status == mad.StatusOK
+	port := (*smp.PortInfo)(&o.Data)
+	polled := c.elect.Polled()
+	switch o.Tag {
+	case tagPoll:
+		if ok {
+			c.act(c.elect.Reply(c.now, (*smp.SMInfo)(&o.Data)))
+		}
+	case tagPort:
+		if !ok {
+			break
+		}
+		if do := c.elect.Port(c.now, port.CapabilityMask().Has(smp.IsSM)); do != elect.Nothing {
+			c.log(warn, "the other subnet manager has ended: IsSM is cleared", "guid", polled)
+			c.act(do)
+		}
+	case tagPeer:
+		if !ok || port.PortState() != smp.PortDown {
+			break
+		}
+		if do := c.elect.Unplugged(); do != elect.Nothing {
+			c.log(warn, "the port of the other subnet manager has no link any more", "guid", polled)
+			c.act(do)
+		}
+	case tagOwn:
+		if ok {
+			c.sendPetition(port)
+		}
+	case tagHandover:
+		if !ok {
+			c.log(warn, "the subnet manager that ranks higher did not take the mastership", "status", o.Status)
+		}
+	case tagAcknowledge, tagPetition:
+	default:
+		return false
+	}
+	return true
+}
+
+// directed is a request of the election's along a route.
+func (c *Core) directed(r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, tag uint64) txn.Request {
+	return txn.Request{Route: r, Method: m, Attr: attr, Mod: mod, MKey: c.cfg.Sweep.Settings.MKey.Value, Node: -1, Tag: tag}
+}
+
+// poll sends a question to the manager that is polled.
+func (c *Core) poll() {
+	req := c.directed(c.polledAt, mad.MethodGet, smp.AttrSMInfo, 0, tagPoll)
+	req.Data = c.elect.Question()
+	c.table.Submit(&req)
+}
+
+// look asks whether its port still says that a manager runs there, and the port at the
+// other end of its cable whether there is a link.
+func (c *Core) look() {
+	req := c.directed(c.polledAt, mad.MethodGet, smp.AttrPortInfo, 0, tagPort)
+	c.table.Submit(&req)
+	ports := c.polledAt.Ports()
+	if n := len(ports); n > 0 {
+		req = c.directed(mad.MakeRoute(ports[:n-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[n-1]), tagPeer)
+		c.table.Submit(&req)
+	}
+}
+
+// petition tells the master that is polled that this manager ranks higher, as soon as our
+// own port has said what LIDs there are.
+func (c *Core) petition() {
+	req := c.directed(mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, tagOwn)
+	c.table.Submit(&req)
+}
+
+// sendPetition sends trap 144, the flag of a changed priority set (IBA 14.2.5.1). It goes
+// to where the walk met the master: our port may still have another one, even ourselves.
+func (c *Core) sendPetition(own *smp.PortInfo) {
+	to := cmp.Or(c.polledLID, own.MasterSMLID())
+	if own.LID() == 0 || to == 0 || c.elect.Polled() == 0 {
+		return // the master has not seen our port yet
+	}
+	var n smp.Notice
+	n.SetIsGeneric(true)
+	n.SetType(smp.NoticeInformational)
+	n.SetProducerType(smp.ProducerCA)
+	n.SetTrapNumber(smp.TrapLocalChange)
+	n.SetIssuerLID(own.LID())
+	d := n.LocalChange()
+	d.SetLID(own.LID())
+	d.SetCapabilityMask(own.CapabilityMask())
+	d.SetOtherLocalChanges(true)
+	d.SetChangeFlags(smp.ChangedSMPriority)
+	req := txn.Request{Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to}, Method: mad.MethodTrap, Attr: smp.AttrNotice,
+		MKey: c.own.mkey, Data: n, Node: -1, Tag: tagPetition}
+	c.table.Submit(&req)
+}
+
+// handOver tells the manager that ranks higher to take the mastership. The packet leaves
+// before what is under way is dropped.
+func (c *Core) handOver() {
+	c.rememberPolled()
+	c.cancel()
+	c.order(smp.ControlHandover, smp.Master, tagHandover)
+	c.send = c.table.Output(c.now, c.send)
+	c.log(info, "handing the mastership over", "guid", c.elect.Polled())
+}
+
+// acknowledge tells the manager that handed the mastership over that it is taken.
+func (c *Core) acknowledge() { c.order(smp.ControlAcknowledge, smp.Standby, tagAcknowledge) }
+
+// order sends Set(SMInfo) to the manager that is, or was, polled. state is the one that
+// entitles the sender.
+func (c *Core) order(mod uint32, state smp.SMState, tag uint64) {
+	req := c.directed(c.polledAt, mad.MethodSet, smp.AttrSMInfo, mod, tag)
+	own := c.elect.Info()
+	own.SetSMState(state)
+	own.SetActCount(c.actCount)
+	req.Data = own
+	c.table.Submit(&req)
+}
+
+// rememberPolled keeps the way to the manager that is polled.
+func (c *Core) rememberPolled() {
+	if found := c.sweeper.Found(); found != nil {
+		for i := range found.SMs {
+			if found.SMs[i].Port == c.elect.Polled() {
+				c.polledAt, c.polledLID = found.SMs[i].Route, found.SMs[i].LID
+			}
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package elect
+
+import (
+	"encoding/binary"
+
+	"ibsm/mad/smp"
+)
+
+// Managers of our own kind know each other by a mark in the bytes of SMInfo that are
+// reserved, which others send as 0 and do not read (IBA 14.2.5.13). A Question to
+// anybody has one, and says who asks; only the answer to a Question has the other.
+const (
+	markAt     = 56 // in SMInfo
+	questioned = 0x6962736d2d61736b
+	answered   = 0x6962736d2d796573
+)
+
+// Question is the data of a poll. It says who asks, but does not show our SM_Key.
+func (m *Machine) Question() smp.SMInfo {
+	i := m.Info()
+	i.SetSMKey(0)
+	binary.BigEndian.PutUint64(i[markAt:], questioned)
+	return i
+}
+
+// Asked takes the data of a Get(SMInfo): a Question names a manager that a MASTER has
+// to see to.
+func (m *Machine) Asked(data *smp.SMInfo) Do {
+	if !isQuestion(data) || data.GUID() == m.cfg.GUID {
+		return Nothing
+	}
+	return m.Seen(data)
+}
+
+// Answer is our SMInfo, but for ActCount, for one who sent data.
+func (m *Machine) Answer(data *smp.SMInfo) smp.SMInfo {
+	i := m.Info()
+	if isQuestion(data) {
+		binary.BigEndian.PutUint64(i[markAt:], answered)
+	}
+	return i
+}
+
+func isQuestion(i *smp.SMInfo) bool { return binary.BigEndian.Uint64(i[markAt:]) == questioned }
+func isKin(i *smp.SMInfo) bool      { return binary.BigEndian.Uint64(i[markAt:]) == answered }
