@@ -34,7 +34,7 @@ func (c *Core) woken(slept time.Duration) {
 	}
 	c.log(warn, "this manager stood still: others are asked before anything is written", "for", slept.Round(time.Millisecond))
 	c.refusePlan(errStoodStill)
-	c.halt()
+	c.pause()
 	c.want(true, "this manager stood still")
 }
 

@@ -1,6 +1,9 @@
 package manager
 
 import (
+	"maps"
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -54,7 +57,7 @@ func (c *Core) writeGUIDs(b *sa.GUIDBlock) {
 	}
 	t := c.view.Topo
 	p := t.FindPort(b.Port)
-	if p == topo.None {
+	if p == topo.None || !c.mayWrite() {
 		c.guidsWritten(b, false)
 		return
 	}
@@ -79,6 +82,14 @@ func (c *Core) wroteGUIDs(o *txn.Outcome) {
 	if b, is := c.guids.out[n]; is {
 		delete(c.guids.out, n)
 		c.guidsWritten(&b, o.Result == txn.Replied && o.Status == mad.StatusOK)
+	}
+}
+
+// refuseGUIDs answers for what is being written: it will not be waited for.
+func (c *Core) refuseGUIDs() {
+	for _, n := range slices.Sorted(maps.Keys(c.guids.out)) {
+		b := c.guids.out[n]
+		c.guidsWritten(&b, false)
 	}
 }
 

@@ -195,7 +195,7 @@ func (c *Core) act(do elect.Do) {
 	case elect.Wait:
 		c.rememberPolled()
 		c.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
-		c.halt()
+		c.pause()
 	case elect.Discover, elect.BeMaster:
 		c.abandon()
 		c.want(true, "the mastership is vacant")
@@ -230,6 +230,12 @@ func (c *Core) abandon() {
 	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
 	c.unpublish()
 	c.refusePlan(ErrNotMaster)
+}
+
+// pause writes nothing for now, but still answers from what was published.
+func (c *Core) pause() {
+	c.refuseGUIDs()
+	c.halt()
 }
 
 // halt drops what is under way: nothing is written until every other manager has been
