@@ -21,6 +21,7 @@ import (
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/ibsim"
 	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
 )
 
 // witnessNet is four hosts, the first of which runs the manager, a router and two
@@ -59,57 +60,47 @@ Rt 1 "R1"
 [1] "S2"[3]
 `
 
-// witnessPorts are its end ports.
-var witnessPorts = []struct {
-	guid mad.GUID
-	typ  mad.NodeType
-}{
-	{0x100001, mad.CA}, {0x100003, mad.CA}, {0x100005, mad.CA}, {0x100007, mad.CA},
-	{0x200000, mad.Switch}, {0x200010, mad.Switch}, {0x300001, mad.Router},
-}
-
-// compile is what a policy comes to on the witness fabric, in the plainest way.
-func compile(p *Policy, both, qos bool) outcome {
+// compile is what a policy comes to on the witness fabric.
+func compile(t testing.TB, p *Policy, both, qos bool) outcome {
+	n, err := net.Parse("witness", []byte(witnessNet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnet, err := topo.FromNet(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := outcome{tables: map[mad.GUID][]mad.PKey{}, groups: map[mad.GID]registry.Group{}}
-	uninhabited := map[mad.PKey]bool{} // they do not exist
-	for i := range p.Partitions {
-		one, inhabited := &p.Partitions[i], false
-		for _, port := range witnessPorts {
-			var last Member
-			for _, m := range one.Members {
-				if m.Who == All || m.Who == Self && port.guid == 0x100001 || m.Who == OnePort && m.Port == port.guid ||
-					m.Who == AllCAs && port.typ == mad.CA || m.Who == AllSwitches && port.typ == mad.Switch || m.Who == AllRouters && port.typ == mad.Router {
-					last = m
-				}
-			}
-			if last.Membership == Full || last.Membership == Both {
-				o.tables[port.guid] = append(o.tables[port.guid], one.Key|mad.FullMember)
-			}
-			if last.Membership == Limited || last.Membership == Both && both {
-				o.tables[port.guid] = append(o.tables[port.guid], one.Key)
-			}
-			inhabited = inhabited || last.Membership != 0
-		}
-		if !inhabited {
-			uninhabited[one.Key|mad.FullMember] = true
+	tables := Compile(p, Settings{AllowBoth: both}, subnet, Indexes{})
+	inhabited := map[mad.PKey]bool{}
+	for _, port := range subnet.EndPorts {
+		keys := tables.Want[port].Keys()
+		o.tables[subnet.Ports[port].GUID] = keys
+		for _, k := range keys {
+			inhabited[k|mad.FullMember] = true
 		}
 	}
 	for _, g := range p.WellKnown(qos) {
-		if !uninhabited[g.PKey] {
+		if inhabited[g.PKey] { // a partition without members does not exist
 			o.groups[g.MGID] = g
 		}
 	}
 	return o
 }
 
-// unlike says where two outcomes differ, "" where they do not. In which order a port has
-// its keys does not count.
-func (o outcome) unlike(theirs outcome) string {
+// unlike says where two outcomes differ, "" where they do not. Where a port may have both
+// keys of a partition, OpenSM leaves index 0 of limited members of the default partition
+// empty: then the order does not count.
+func (o outcome) unlike(theirs outcome, both bool) string {
 	var b strings.Builder
-	for _, port := range witnessPorts {
-		a, z := slices.Sorted(slices.Values(o.tables[port.guid])), slices.Sorted(slices.Values(theirs.tables[port.guid]))
-		if !slices.Equal(a, z) {
-			fmt.Fprintf(&b, "port %s: %v, OpenSM %v\n", port.guid, a, z)
+	sorted := func(keys []mad.PKey) []mad.PKey {
+		keys = slices.DeleteFunc(slices.Clone(keys), func(k mad.PKey) bool { return !k.Valid() })
+		slices.Sort(keys)
+		return keys
+	}
+	for guid, keys := range o.tables {
+		if !slices.Equal(keys, theirs.tables[guid]) && !(both && slices.Equal(sorted(keys), sorted(theirs.tables[guid]))) {
+			fmt.Fprintf(&b, "port %s: %v, OpenSM %v\n", guid, keys, theirs.tables[guid])
 		}
 	}
 	for gid, g := range o.groups {
@@ -127,8 +118,7 @@ func (o outcome) unlike(theirs outcome) string {
 	return b.String()
 }
 
-// outcome is what a manager made of a file: the valid keys of every end port, in order
-// of index, and the groups that stay without members, without their MLIDs.
+// outcome is what a manager made of a file: the keys of every end port by index, and the groups that stay without members, without their MLIDs.
 type outcome struct {
 	tables  map[mad.GUID][]mad.PKey
 	groups  map[mad.GID]registry.Group
@@ -192,7 +182,7 @@ func runOpenSM(t testing.TB, file string, options ...string) outcome {
 func tablesOf(f *fabric.Fabric) map[mad.GUID][]mad.PKey {
 	tables := map[mad.GUID][]mad.PKey{}
 	for at := range f.EndPorts() {
-		tables[f.PortGUID(at)] = slices.DeleteFunc(f.PKeys(at), func(k mad.PKey) bool { return !k.Valid() })
+		tables[f.PortGUID(at)] = f.PKeys(at)
 	}
 	return tables
 }
@@ -246,7 +236,7 @@ func differs(t testing.TB, file string, both bool) (difference string, warnings 
 	case refused:
 		return "refused by OpenSM alone\n", warnings
 	}
-	return compile(policy, both, true).unlike(theirs), warnings
+	return compile(t, policy, both, true).unlike(theirs, both), warnings
 }
 
 // reasons are the beginnings of what is warned of where OpenSM reads a file that is right
