@@ -49,6 +49,15 @@ type Chosen struct {
 	Warnings diag.List
 }
 
+// ForTables is the policy by which ports are given their keys: nil where nobody has chosen
+// one, so that a manager that is started without a file leaves the keys that it finds.
+func (c Chosen) ForTables() *Policy {
+	if c.Source == FromNothing {
+		return nil
+	}
+	return c.Policy
+}
+
 // Reading is an attempt to read the file.
 type Reading struct {
 	Name string

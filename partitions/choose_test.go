@@ -8,6 +8,15 @@ import (
 )
 
 // What holds at a start and after a reload, whatever becomes of the file.
+// TestForTables: only who chose a policy has the keys of ports changed.
+func TestForTables(t *testing.T) {
+	for source := FromFile; source <= FromFallback; source++ {
+		if c := (Chosen{Policy: Closed(), Source: source}); (c.ForTables() == nil) != (source == FromNothing) {
+			t.Errorf("%v: %v", source, c.ForTables())
+		}
+	}
+}
+
 func TestChoose(t *testing.T) {
 	const good, other, bad = "A=1 : ALL=full;\n", "B=2 : ALL=full;\n", "A=1 ALL=full;\n"
 	file := func(text string) Reading { return Reading{Name: "p", Text: []byte(text)} }

@@ -26,7 +26,7 @@ type tenants struct {
 	keys     map[net.End][]mad.PKey   // what the policy means, by port; 0 is the first
 	before   []map[net.End][]mad.PKey // the same of the policies since the fabric was last at rest
 	watching bool                     // each Set is followed by probes
-	probes   int
+	watch    func(fabric.Set)
 }
 
 // meaning is what a policy says of each end port that is there: its keys, the one for
@@ -122,6 +122,9 @@ func newTenants(t *testing.T, seed uint64, spec string, settings partitions.Sett
 			}
 		},
 		OnSet: func(s fabric.Set) {
+			if b.watch != nil {
+				b.watch(s)
+			}
 			if b.watching && s.Attr != smp.AttrLinearForwardingTable && s.Attr != smp.AttrSwitchInfo {
 				b.talk()
 			}
@@ -150,7 +153,6 @@ func (b *tenants) hosts() (ports []net.End) {
 func (b *tenants) send(from, to net.End, key mad.PKey) fabric.Drop {
 	pi := b.Fabric.PortInfo(to)
 	_, end := b.Fabric.Probe(from, pi.LID(), key|mad.FullMember, 0, nil)
-	b.probes++
 	return end
 }
 
@@ -323,4 +325,103 @@ func (b *tenants) harm() (mend func()) {
 		b.Fabric.Reboot(b.Fabric.Peer(at).Node)
 	}
 	return func() {}
+}
+
+// TestPartitionsTakenOver: a manager that comes after another moves no key, whether it has
+// the same policy or none.
+func TestPartitionsTakenOver(t *testing.T) {
+	for name, same := range map[string]bool{"the same policy": true, "no policy": false} {
+		t.Run(name, func(t *testing.T) {
+			settings := partitions.Settings{}
+			b := newTenants(t, 5, "fattree:k=4,levels=2", settings, 64, 64)
+			b.change()
+			b.pass(5 * time.Second)
+			held, at := b.tables(), b.m.Station.At()
+			b.Kill(b.m.Manager)
+			written := 0
+			b.watch = func(s fabric.Set) {
+				if s.Attr == smp.AttrPKeyTable {
+					written++
+				}
+			}
+			cfg := minhopConfig()
+			if same {
+				cfg.Sweep.Partitions = sweep.Partitions{Policy: b.policy, Settings: settings}
+			}
+			b.m = b.add(at, cfg)
+			b.pass(20 * time.Second)
+			if written != 0 || len(b.m.ups) == 0 {
+				t.Errorf("%d P_Key blocks written, %d sweeps", written, len(b.m.ups))
+			}
+			for at, keys := range b.tables() {
+				if !slices.Equal(keys, held[at]) {
+					t.Errorf("%v held %v, holds %v", at, held[at], keys)
+				}
+			}
+			b.judgePaths()
+			if !same {
+				return
+			}
+			// A host that has lost its table gets it again, at the same indexes.
+			b.Fabric.Reboot(b.hosts()[2].Node)
+			b.pass(20 * time.Second)
+			b.judgeTables(nil)
+			b.judgePaths()
+		})
+	}
+}
+
+// TestPartitionsFull: where a table has no room for old and new keys together, they are
+// exchanged in the wave that takes away, and one port too full for its keys is told of.
+func TestPartitionsFull(t *testing.T) {
+	b := newTenants(t, 1, "fattree:k=4,levels=2", partitions.Settings{}, 3, 64)
+	everyone := func(keys ...mad.PKey) *partitions.Policy {
+		p := partitions.Closed()
+		for _, k := range keys {
+			p.Partitions = append(p.Partitions, partitions.Partition{Key: k, Members: []partitions.Member{{Who: partitions.AllCAs, Membership: partitions.Full}}})
+		}
+		return p
+	}
+	for _, keys := range [][]mad.PKey{{1, 2}, {3, 4}, {4, 5}} {
+		b.policy = everyone(keys...)
+		b.keys = b.meaning(b.policy)
+		b.Partition(b.m.Manager, sweep.Partitions{Policy: b.policy})
+		b.pass(5 * time.Second)
+		b.judgeTables(nil)
+		b.judgePaths()
+		b.mustBeSettled()
+	}
+	b.Partition(b.m.Manager, sweep.Partitions{Policy: everyone(4, 5, 6)})
+	b.pass(5 * time.Second)
+	if n := b.m.says("ERROR", "holds 3 P_Keys, and no room is left for 0x8006"); n != 8 {
+		t.Errorf("%d ports are told of, want each of 8 once", n)
+	}
+	b.judgePaths()
+	b.mustBeSettled()
+}
+
+// TestBadKeys: traps 257 and 259 are told of by GUID, and counted by who sent the packet.
+func TestBadKeys(t *testing.T) {
+	for trap, enforce := range map[smp.TrapNumber]partitions.Enforcement{smp.TrapBadPKey: partitions.EnforceOff, smp.TrapSwitchBadPKey: partitions.EnforceBoth} {
+		b := newTenants(t, 1, "fattree:k=4,levels=2", partitions.Settings{Enforce: enforce}, 64, 64)
+		from, to := host(b.net, 2), host(b.net, 5)
+		p := partitions.Closed()
+		p.Partitions = append(p.Partitions, partitions.Partition{Key: 1, Members: []partitions.Member{
+			{Who: partitions.OnePort, Port: b.Fabric.PortGUID(from), Membership: partitions.Full},
+		}})
+		b.Partition(b.m.Manager, sweep.Partitions{Policy: p, Settings: b.settings})
+		b.pass(5 * time.Second)
+		if end := b.send(from, to, 1); end != fabric.DropPKey {
+			t.Fatalf("to one that is no member: %v", end)
+		}
+		b.pass(2 * time.Second)
+		stats := b.m.Core.Stats()
+		offenders := slices.Collect(stats.Offenders())
+		if len(offenders) != 1 || offenders[0].Port != b.Fabric.PortGUID(from) || offenders[0].Trap != trap || offenders[0].Count == 0 {
+			t.Errorf("%v: %+v", trap, offenders)
+		}
+		if b.m.says("from port "+b.Fabric.PortGUID(from).String(), "to port "+b.Fabric.PortGUID(to).String()) == 0 {
+			t.Errorf("%v: the ports are not told of", trap)
+		}
+	}
 }
