@@ -8,6 +8,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.SAKey, c.cfg.PrefixRoutes, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.PrefixRoutes, cfg.HonorGUID2LID
 	c.cfg.Elect = cfg.Elect
 	c.sweeper.Configure(c.cfg.Sweep)
+	c.multicast.SetMKey(cfg.Sweep.Settings.MKey.Value)
 	c.elect.Configure(c.now, cfg.Elect)
 	c.table.SetMaxWindow(cfg.Txn.MaxWindow)
 	c.want(true, "the configuration was read again")

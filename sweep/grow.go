@@ -30,7 +30,8 @@ type GrowJob struct {
 type Grown struct {
 	job       *GrowJob
 	mfts      *mcast.MFTs
-	cells     []cellKey    // that have to be written, or may have
+	removes   []cellKey    // to be written first
+	adds      []cellKey    // and then
 	moving    blockEntries // of which both old and new links might close a loop
 	unreached map[mad.LID]int
 	err       error // the proof of a tree failed
@@ -58,13 +59,33 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 	if len(changed) > 0 {
 		out.mfts = j.mfts.With(changed...)
 	}
+	var cells []cellKey
 	if j.old == nil {
-		out.cells = j.allCells(out.mfts)
+		cells = j.allCells(out.mfts)
 	} else {
-		out.cells = j.cellsOf(append(changed, before...))
+		cells = j.cellsOf(append(changed, before...))
 	}
-	j.findMoving(out)
+	j.findMoving(out, cells)
+	for _, c := range cells {
+		held, want := j.held[c.s].at(c.block, c.position), out.mfts.Block(c.s, c.position, c.block)
+		first := out.lessened(c, held, want)
+		if !held.holds(first) {
+			out.removes = append(out.removes, c)
+		}
+		if first != want {
+			out.adds = append(out.adds, c)
+		}
+	}
 	return out
+}
+
+// lessened is what a cell is told first: what it is to hold, without the links that come
+// where others go.
+func (g *Grown) lessened(c cellKey, held cell, want [mad.DataSize]byte) [mad.DataSize]byte {
+	if moving := g.moving[c.block]; moving != 0 {
+		return blend(moving, common(held.bytes(), want), want)
+	}
+	return want
 }
 
 // touched are the multicast LIDs whose trees may have to change.
@@ -200,9 +221,9 @@ func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []cellKey) {
 // findMoving finds the multicast LIDs of which links go and others come, so that for a
 // moment, while some switches have been told and others not, a packet might go round in
 // a circle.
-func (j *GrowJob) findMoving(out *Grown) {
+func (j *GrowJob) findMoving(out *Grown, cells []cellKey) {
 	extra, missing := blockEntries{}, blockEntries{}
-	for _, c := range out.cells {
+	for _, c := range cells {
 		is, want := j.held[c.s].at(c.block, c.position).bytes(), out.mfts.Block(c.s, c.position, c.block)
 		more, less := compare(&is, &want)
 		extra[c.block] |= more

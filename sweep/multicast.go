@@ -1,12 +1,10 @@
 package sweep
 
 import (
-	"fmt"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/mad/txn"
 	"ibsm/routing/mcast"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
@@ -26,7 +24,7 @@ import (
 // A Multicast is pure and owned by one goroutine. While a GrowJob is out it is not
 // changed but for what is to be taken up when the job has returned.
 type Multicast struct {
-	mkey mad.MKey // for ports that ask for none
+	mkey mad.MKey // for switches that show none
 	life uint16   // raised with each Abdicate: requests of another life are forgotten
 
 	subnet *subnet         // nil while this manager is not master
@@ -83,12 +81,15 @@ type Forwarding struct {
 // maxMulticastBackoff bounds the time between rounds that try again what failed.
 const maxMulticastBackoff = 10 * time.Second
 
-// NewMulticast knows nothing. The M_Key is for ports that do not show theirs.
+// NewMulticast knows nothing. The M_Key is for switches that do not show theirs.
 func NewMulticast(mkey mad.MKey) *Multicast {
 	m := &Multicast{mkey: mkey}
 	m.Abdicate()
 	return m
 }
+
+// SetMKey changes the M_Key for switches that do not show theirs.
+func (m *Multicast) SetMKey(mkey mad.MKey) { m.mkey = mkey }
 
 // SetRegistry says what is registered now.
 func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
@@ -161,7 +162,7 @@ func (m *Multicast) Settle(now time.Duration) (job *GrowJob, told *Forwarding, m
 	case multicastReads:
 		m.phase, m.retryAt = multicastRests, now
 	case multicastRemoves:
-		m.phase, m.at = multicastAdds, 0
+		m.phase, m.cells, m.at = multicastAdds, m.round.adds, 0
 		if m.next == nil {
 			return nil, nil, true
 		}
@@ -208,29 +209,6 @@ func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
 // blocks is the number of blocks that are kept in order on every switch.
 func (m *Multicast) blocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
-// read begins to read the tables that somebody else may have written, and the blocks that
-// are suspect, if there are any.
-func (m *Multicast) read(now time.Duration) bool {
-	m.cells, m.at = nil, 0
-	for s, t := range m.subnet.held {
-		if !t.foreign || m.subnet.topo.Nodes[m.subnet.topo.Switches[s]].Missed > 0 {
-			continue
-		}
-		t.foreign = false
-		for block := range uint16(min(m.blocks(), t.blocks)) {
-			for position := range t.positions {
-				m.cells = append(m.cells, cellKey{topo.SwitchIdx(s), block, position})
-			}
-		}
-	}
-	if len(m.cells) == 0 && !m.check(now) {
-		return false
-	}
-	m.phase, m.trouble = multicastReads, map[topo.SwitchIdx]int{}
-	m.cells = sortCells(m.cells)
-	return true
-}
-
 // Grown takes the result of a GrowJob. That of a job which is not waited for any more is
 // of no account.
 func (m *Multicast) Grown(g *Grown) {
@@ -238,7 +216,7 @@ func (m *Multicast) Grown(g *Grown) {
 		return
 	}
 	m.ground, m.job = g.job.ground, nil
-	m.phase, m.at, m.cells = multicastRemoves, 0, g.cells
+	m.phase, m.cells, m.at = multicastRemoves, g.removes, 0
 	m.round, m.stuck, m.trouble, m.failures = g, blockEntries{}, map[topo.SwitchIdx]int{}, nil
 	if m.next == nil {
 		m.mfts, m.grown = g.mfts, g.job.state
@@ -258,8 +236,9 @@ func (m *Multicast) finish(now time.Duration) {
 	}
 	m.left = nil
 	m.checkSuspects(now)
-	for _, c := range m.cells {
-		if !m.subnet.held[c.s].at(c.block, c.position).holds(m.mfts.Block(c.s, c.position, c.block)) && m.answers(c.s) {
+	for _, c := range append(m.round.removes, m.round.adds...) {
+		if (m.trouble[c.s] > 0 || m.stuck[c.block] != 0) && m.answers(c.s) &&
+			!m.subnet.held[c.s].at(c.block, c.position).holds(m.mfts.Block(c.s, c.position, c.block)) {
 			m.left = append(m.left, c)
 		}
 	}
@@ -316,106 +295,4 @@ func (m *Multicast) Short() bool {
 // hasMulticastTop reports whether a switch forwards only up to its MulticastFDBTop.
 func hasMulticastTop(t *topo.Topo, n topo.NodeIdx) bool {
 	return t.Ports[t.Nodes[n].First].Info.CapabilityMask().Has(smp.IsMulticastFDBTopSupported)
-}
-
-func (m *Multicast) answers(s topo.SwitchIdx) bool {
-	return m.subnet.topo.Nodes[m.subnet.topo.Switches[s]].Missed == 0
-}
-
-// Next is the next request to make; ok is false when there is none now. Each must be
-// answered by Done.
-func (m *Multicast) Next() (req txn.Request, ok bool) {
-	for m.phase != multicastGrows && m.pending() {
-		c := m.cells[m.at]
-		m.at++
-		if !m.answers(c.s) || m.trouble[c.s] >= maxNodeTimeOuts || m.phase == multicastAdds && m.trouble[c.s] > 0 {
-			continue
-		}
-		if req, ok = m.request(c); ok {
-			m.open++
-			return req, true
-		}
-	}
-	return req, false
-}
-
-// request asks or tells a switch about a cell; ok is false when it holds what it is to
-// hold.
-func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
-	n := m.subnet.topo.Switches[c.s]
-	node := &m.subnet.topo.Nodes[n]
-	req = txn.Request{
-		Class: mad.ClassDirected, Route: node.Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
-		Mod: smp.MFTMod(c.position, c.block), MKey: m.subnet.topo.Ports[node.First].Info.MKey(), Node: int32(n),
-		Tag: tagMulticast | uint64(m.life)<<32 | uint64(uint32(c.s)),
-	}
-	if req.MKey == 0 {
-		req.MKey = m.mkey
-	}
-	if m.phase == multicastReads {
-		return req, true
-	}
-	req.Method, req.Data = mad.MethodSet, m.value(c)
-	return req, !m.subnet.held[c.s].at(c.block, c.position).holds(req.Data)
-}
-
-// tagMulticast marks the requests of a Multicast.
-const tagMulticast = 1 << 62
-
-// IsMulticast reports whether the outcome of a request is a Multicast's.
-func IsMulticast(tag uint64) bool { return tag>>62 == tagMulticast>>62 }
-
-// value is what a cell is told in this phase. First a tree that moves loses the links that
-// go; it does not get those that come where some switch has not let go.
-func (m *Multicast) value(c cellKey) [mad.DataSize]byte {
-	want := m.mfts.Block(c.s, c.position, c.block)
-	kept := m.round.moving[c.block]
-	if m.phase == multicastAdds {
-		kept = m.stuck[c.block]
-	}
-	if kept == 0 {
-		return want
-	}
-	return blend(kept, common(m.subnet.held[c.s].at(c.block, c.position).bytes(), want), want)
-}
-
-// Done takes the outcome of a request.
-func (m *Multicast) Done(o *txn.Outcome) {
-	if uint16(o.Tag>>32) != m.life {
-		return
-	}
-	m.open--
-	c := cellKey{topo.SwitchIdx(uint32(o.Tag)), uint16(o.Mod & 0x1ff), uint8(o.Mod >> 28)}
-	held := m.subnet.held[c.s]
-	good := o.Result == txn.Replied && o.Status == mad.StatusOK
-	switch {
-	case m.phase == multicastReads:
-		m.wasRead(c, o)
-	case good && o.Data == m.value(c):
-		held.set(c.block, c.position, o.Data, true)
-		if o.Attempts > 1 {
-			m.suspect(c)
-		}
-	case o.Result == txn.Replied && !good:
-		m.fail(c, fmt.Sprintf("refused: %v", o.Status))
-	case good:
-		m.fail(c, "not held as it was set")
-		held.doubt(c.block, c.position, o.Data)
-	default:
-		m.fail(c, "no answer")
-	}
-}
-
-// fail notes that a switch may not hold what it was told.
-func (m *Multicast) fail(c cellKey, reason string) {
-	held := m.subnet.held[c.s]
-	sent := m.value(c)
-	if m.phase == multicastRemoves {
-		m.stuck[c.block] |= m.round.moving[c.block]
-	}
-	held.doubt(c.block, c.position, sent)
-	m.trouble[c.s]++
-	node := &m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]]
-	m.failures = append(m.failures, Failure{Node: node.GUID, Desc: node.Desc.String(),
-		Reason: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})
 }

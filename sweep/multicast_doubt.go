@@ -61,6 +61,34 @@ func (m *Multicast) Stray(now time.Duration, p *mad.Packet) {
 	}
 }
 
+// read begins to read the tables that somebody else may have written, and the blocks that
+// are suspect, if there are any.
+func (m *Multicast) read(now time.Duration) bool {
+	m.cells, m.at = nil, 0
+	var foreign []topo.SwitchIdx
+	positions := uint8(0)
+	for s, t := range m.subnet.held {
+		if t.foreign && m.answers(topo.SwitchIdx(s)) {
+			t.foreign = false
+			foreign, positions = append(foreign, topo.SwitchIdx(s)), max(positions, t.positions)
+		}
+	}
+	for block := range uint16(m.blocks()) { // in the order of sortCells
+		for position := range positions {
+			for _, s := range foreign {
+				if t := m.subnet.held[s]; int(block) < t.blocks && position < t.positions {
+					m.cells = append(m.cells, cellKey{s, block, position})
+				}
+			}
+		}
+	}
+	if len(m.cells) == 0 && !m.check(now) {
+		return false
+	}
+	m.phase, m.trouble = multicastReads, map[topo.SwitchIdx]int{}
+	return true
+}
+
 // check begins to read the suspects when it is time.
 func (m *Multicast) check(now time.Duration) bool {
 	if m.checkAt == 0 || m.checkAt > now {

@@ -58,7 +58,8 @@ func (p *multicastPlan) run(ctx context.Context, t *topo.Topo) *Grown {
 
 // steps yields what would be written in words.
 func (g *Grown) steps(yield func(string) bool) {
-	for _, c := range g.cells {
+	all := sortCells(slices.Concat(g.removes, g.adds))
+	for _, c := range all {
 		node := &g.job.topo.Nodes[g.job.topo.Switches[c.s]]
 		text := fmt.Sprintf("%v %v %q: multicast forwarding table block %d, position %d: %s",
 			node.Type, node.GUID, node.Desc.String(), c.block, c.position, g.tell(c))

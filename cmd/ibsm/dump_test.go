@@ -217,9 +217,9 @@ func (r *dumpReader) says(t *testing.T, dir string) string {
 		t.Skipf("%s is not installed: Debian's package ibutils has it", r.argv[0])
 	}
 	for name, text := range map[string]string{
-		"cables.topo":   "SW2 s1\n P1 -> CA1 h1 P1\n",
-		"SW2.ibnl":      "TOPSYSTEM SW2\nNODE SW 2 SW2 U1\n1 -> P1\n2 -> P2\n",
-		"CA1.ibnl":      "TOPSYSTEM CA1\nNODE CA 1 CA1 U1\n1 -> P1\n",
+		"cables.topo": "SW2 s1\n P1 -> CA1 h1 P1\n",
+		"SW2.ibnl":    "TOPSYSTEM SW2\nNODE SW 2 SW2 U1\n1 -> P1\n2 -> P2\n",
+		"CA1.ibnl":    "TOPSYSTEM CA1\nNODE CA 1 CA1 U1\n1 -> P1\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)

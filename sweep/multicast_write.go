@@ -1,0 +1,108 @@
+package sweep
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/topo"
+)
+
+func (m *Multicast) answers(s topo.SwitchIdx) bool {
+	return m.subnet.topo.Nodes[m.subnet.topo.Switches[s]].Missed == 0
+}
+
+// Next is the next request to make; ok is false when there is none now. Each must be
+// answered by Done.
+func (m *Multicast) Next() (req txn.Request, ok bool) {
+	for m.phase != multicastGrows && m.pending() {
+		c := m.cells[m.at]
+		m.at++
+		if !m.answers(c.s) || m.trouble[c.s] >= maxNodeTimeOuts || m.phase == multicastAdds && m.trouble[c.s] > 0 {
+			continue
+		}
+		if req, ok = m.request(c); ok {
+			m.open++
+			return req, true
+		}
+	}
+	return req, false
+}
+
+// request asks or tells a switch about a cell; ok is false when it holds what it is to
+// hold.
+func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
+	n := m.subnet.topo.Switches[c.s]
+	node := &m.subnet.topo.Nodes[n]
+	req = txn.Request{
+		Class: mad.ClassDirected, Route: node.Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
+		Mod: smp.MFTMod(c.position, c.block), MKey: m.subnet.topo.Ports[node.First].Info.MKey(), Node: int32(n),
+		Tag: tagMulticast | uint64(m.life)<<32 | uint64(uint32(c.s)),
+	}
+	if req.MKey == 0 {
+		req.MKey = m.mkey
+	}
+	if m.phase == multicastReads {
+		return req, true
+	}
+	req.Method, req.Data = mad.MethodSet, m.value(c)
+	return req, !m.subnet.held[c.s].at(c.block, c.position).holds(req.Data)
+}
+
+// tagMulticast marks the requests of a Multicast.
+const tagMulticast = 1 << 62
+
+// IsMulticast reports whether the outcome of a request is a Multicast's.
+func IsMulticast(tag uint64) bool { return tag>>62 == tagMulticast>>62 }
+
+// value is what a cell is told in this phase. First a tree that moves loses the links that
+// go; it does not get those that come where some switch has not let go.
+func (m *Multicast) value(c cellKey) [mad.DataSize]byte {
+	held, want := m.subnet.held[c.s].at(c.block, c.position), m.mfts.Block(c.s, c.position, c.block)
+	if m.phase == multicastRemoves {
+		return m.round.lessened(c, held, want)
+	}
+	return blend(m.stuck[c.block], common(held.bytes(), want), want)
+}
+
+// Done takes the outcome of a request.
+func (m *Multicast) Done(o *txn.Outcome) {
+	if uint16(o.Tag>>32) != m.life {
+		return
+	}
+	m.open--
+	c := cellKey{topo.SwitchIdx(uint32(o.Tag)), uint16(o.Mod & 0x1ff), uint8(o.Mod >> 28)}
+	held := m.subnet.held[c.s]
+	good := o.Result == txn.Replied && o.Status == mad.StatusOK
+	switch {
+	case m.phase == multicastReads:
+		m.wasRead(c, o)
+	case good && o.Data == m.value(c):
+		held.set(c.block, c.position, o.Data, true)
+		if o.Attempts > 1 {
+			m.suspect(c)
+		}
+	case o.Result == txn.Replied && !good:
+		m.fail(c, fmt.Sprintf("refused: %v", o.Status))
+	case good:
+		m.fail(c, "not held as it was set")
+		held.doubt(c.block, c.position, o.Data)
+	default:
+		m.fail(c, "no answer")
+	}
+}
+
+// fail notes that a switch may not hold what it was told.
+func (m *Multicast) fail(c cellKey, reason string) {
+	held := m.subnet.held[c.s]
+	sent := m.value(c)
+	if m.phase == multicastRemoves {
+		m.stuck[c.block] |= m.round.moving[c.block]
+	}
+	held.doubt(c.block, c.position, sent)
+	m.trouble[c.s]++
+	node := &m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]]
+	m.failures = append(m.failures, Failure{Node: node.GUID, Desc: node.Desc.String(),
+		Reason: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})
+}
