@@ -202,7 +202,8 @@ func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []cellKey) {
 		if !j.writable(topo.SwitchIdx(s)) {
 			continue
 		}
-		blocks := max(min(j.blocks, held.blocks), len(held.cells)/int(held.positions))
+		known := (len(held.cells) + int(held.positions) - 1) / int(held.positions)
+		blocks := max(min(j.blocks, held.blocks), known)
 		for block := range uint16(blocks) {
 			for position := range held.positions {
 				want := empty

@@ -126,10 +126,11 @@ func (g *Grower) clear() {
 	g.fresh.clear()
 }
 
-// worthKeeping reports whether the tree that was kept is nearly as good as a fresh one.
+// worthKeeping reports whether the tree that was kept is nearly as good as a fresh one, or
+// leads where nothing can be grown to any more.
 func (g *Grower) worthKeeping() bool {
-	if g.kept.homes < g.fresh.homes {
-		return false
+	if g.kept.homes != g.fresh.homes {
+		return g.kept.homes > g.fresh.homes
 	}
 	links, least := len(g.kept.switches)-1, len(g.fresh.switches)-1
 	return links <= least+least/4+2 && g.longest(&g.kept) <= g.longest(&g.fresh)+2

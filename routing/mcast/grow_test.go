@@ -236,6 +236,30 @@ func TestGrowAvoids(t *testing.T) {
 	}
 }
 
+// Hosts behind a switch that trees are only to be kept at stay members, whoever else comes
+// and goes.
+func TestGrowKeepsSilent(t *testing.T) {
+	fabric := fabricOf(t, "fattree:k=4")
+	h := hosts(fabric)
+	tree := grow(t, mcast.NewGrower(mcast.NewGround(fabric, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]}, nil)
+	silent := fabric.SwitchOf(h[0])
+	g := mcast.NewGrower(mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+		if fabric.SwitchOf(p) == silent {
+			return mcast.Keep
+		}
+		return mcast.Extend
+	}))
+	for _, receivers := range [][]topo.PortIdx{h, h[:12], h[:4]} {
+		before := tree.Ports(silent)
+		if tree = grow(t, g, fabric, 0xc000, mcast.Members{Receivers: receivers}, tree); tree.Ports(silent) != before {
+			t.Errorf("%d members: the silent switch would have to be told", len(receivers))
+		}
+	}
+	if _, unreached := g.Grow(0xc000, mcast.Members{Receivers: h}, nil); !slices.Equal(unreached, h[:2]) {
+		t.Errorf("a tree that is grown afresh does not reach %v", unreached)
+	}
+}
+
 func uplinkOf(t *testing.T, fabric *topo.Topo, tree *mcast.Tree) topo.PortIdx {
 	for _, b := range tree.Branches {
 		for num := range b.Ports.Ports() {
