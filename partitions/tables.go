@@ -100,7 +100,7 @@ type member struct {
 // Compile makes of a Policy the tables of a subnet, whose Topo has the tables as they
 // are. A key that stays keeps its index; one that comes goes where it was before, if it
 // was, else behind all that ever were, else into a hole. Index 0 belongs to the key that
-// asks for it, else to the default partition.
+// asks for it, the last of several in OpenSM's order, else to the default partition.
 //
 // A nil Policy leaves what stands: only a port without a single key becomes a full member
 // of the default partition. remembered is written to.
@@ -230,7 +230,7 @@ func (c *compiler) endPort(p topo.PortIdx) {
 	}
 	for _, m := range c.members[p] {
 		at.want = append(at.want, m.key)
-		if m.index0 && at.first == 0 {
+		if m.index0 { // the last of several, as with OpenSM
 			at.first = m.key
 		}
 	}

@@ -91,25 +91,6 @@ func (p *program) holdRemovals() {
 	}
 }
 
-// strayPKeys takes an answer about a partition table that nobody waits for, from a node
-// that it reached by a port of prev.
-func (s *Sweeper) strayPKeys(prev *topo.Topo, at topo.PortIdx, p *mad.Packet) bool {
-	now := prev
-	if s.phase == Programming {
-		now = s.program.c.Topo
-	}
-	node := &prev.Nodes[prev.Ports[at].Node]
-	num := prev.Ports[at].Num
-	if node.Type == mad.Switch {
-		num = uint8(p.AttrMod() >> 16)
-	}
-	n := now.FindNode(node.GUID)
-	if n == topo.None || num > now.Nodes[n].NumPorts {
-		return false
-	}
-	return s.memory.contradictsPKeys(now, now.Port(n, num), p.AttrMod(), (*smp.PKeyTable)(p.Data()))
-}
-
 // contradictsPKeys reports whether a port that was believed to hold a block of its
 // partition table holds something else, and does not believe it any more.
 func (m *Memory) contradictsPKeys(t *topo.Topo, p topo.PortIdx, mod uint32, data *smp.PKeyTable) bool {

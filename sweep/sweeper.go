@@ -345,54 +345,6 @@ func (s *Sweeper) ShutOff(lid mad.LID, num uint8) bool {
 	return true
 }
 
-// Stray takes a reply that answers nothing that is outstanding. When it tells that
-// a switch holds an older block of its table, or a port one of its partition table, put
-// there by a packet that was long on its way, the block is not trusted any more, and Stray
-// reports true.
-func (s *Sweeper) Stray(p *mad.Packet) bool {
-	t := s.memory.prev
-	if s.phase == Computing || t == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp || p.Status() != mad.StatusOK {
-		return false
-	}
-	at := arrival(t, p)
-	if at == topo.None {
-		return false
-	}
-	node := &t.Nodes[t.Ports[at].Node]
-	switch p.AttrID() {
-	case smp.AttrLinearForwardingTable:
-		return s.memory.contradicts(node.GUID, int(p.AttrMod()), p.Data()[:])
-	case smp.AttrPKeyTable:
-		return s.strayPKeys(t, at, p)
-	}
-	return false
-}
-
-// follow is the node at the end of the directed route of a packet, or None.
-func follow(t *topo.Topo, p *mad.Packet) topo.NodeIdx {
-	at := arrival(t, p)
-	if at == topo.None {
-		return topo.None
-	}
-	return t.Ports[at].Node
-}
-
-// arrival is the port at which a packet comes in at the end of its directed route, or None.
-func arrival(t *topo.Topo, p *mad.Packet) topo.PortIdx {
-	at := t.Self
-	for i := 1; i <= int(min(p.HopCount(), mad.MaxHops)); i++ {
-		out := p.InitialPath()[i]
-		n := t.Ports[at].Node
-		if out > t.Nodes[n].NumPorts {
-			return topo.None
-		}
-		if at = t.Ports[t.Port(n, out)].Peer; at == topo.None {
-			return topo.None
-		}
-	}
-	return at
-}
-
 // Steps yields each step of the plan in words, in order.
 func (c *Computed) Steps(yield func(string) bool) {
 	defer c.Plan.Rewind()

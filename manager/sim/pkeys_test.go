@@ -425,3 +425,59 @@ func TestBadKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestLatePKeys: a Set of the first wave that arrives when the second is over puts a key
+// back that was taken away. A late answer tells, and where it is lost, too, the next light
+// sweep, if the block had to be sent twice.
+func TestLatePKeys(t *testing.T) {
+	for _, lost := range []bool{false, true} { // the answers to the late Sets
+		b := newTenants(t, 1, "fattree:k=4,levels=2", partitions.Settings{Enforce: partitions.EnforceOff}, 64, 64)
+		policy := func(key mad.PKey) {
+			b.policy = partitions.Closed()
+			b.policy.Partitions = append(b.policy.Partitions, partitions.Partition{Key: key,
+				Members: []partitions.Member{{Who: partitions.AllCAs, Membership: partitions.Full}}})
+			b.keys = b.meaning(b.policy)
+			b.Partition(b.m.Manager, sweep.Partitions{Policy: b.policy, Settings: b.settings})
+		}
+		policy(1)
+		b.pass(5 * time.Second)
+		var late []mad.Datagram // what the hosts were sent in the first wave
+		told := b.m.Told
+		b.m.Told = func(now time.Duration, a manager.Action) {
+			if send, ok := a.(manager.Send); ok {
+				for _, d := range send.Datagrams {
+					if d.Packet.AttrID() == smp.AttrPKeyTable && d.Packet.Method() == mad.MethodSet && d.Packet.AttrMod() == 0 && len(late) < 8 {
+						late = append(late, d)
+					}
+				}
+			}
+			told(now, a)
+		}
+		deaf := false
+		b.m.Heard = func(received []mad.Datagram) {
+			for i := range received {
+				if deaf && received[i].Packet.AttrID() == smp.AttrPKeyTable {
+					received[i].Packet.SetTID(0)
+					received[i].Packet.SetMethod(mad.MethodSend)
+				}
+			}
+		}
+		deaf = lost // the first answers are lost, so that all is sent again
+		policy(2)
+		b.pass(100 * time.Millisecond)
+		deaf = false
+		b.pass(3 * time.Second)
+		b.judgeTables(nil)
+		whole := b.tables()
+		deaf = lost
+		b.m.Station.Send(late)
+		b.pass(time.Millisecond)
+		deaf = false
+		if slices.EqualFunc(b.hosts(), b.hosts(), func(at, _ net.End) bool { return slices.Equal(whole[at], b.Fabric.PKeys(at)) }) {
+			t.Fatal("the late Sets change nothing: no test")
+		}
+		b.pass(settling)
+		b.judgeTables(nil)
+		b.judgePaths()
+	}
+}
