@@ -84,11 +84,11 @@ type Overflow struct {
 // compiler is a Compile under way.
 type compiler struct {
 	*Tables
-	t       *topo.Topo
-	seen    Indexes
-	members [][]member // by PortIdx, of end ports
-	tables  topo.PKeyTables
-	scratch scratch
+	t          *topo.Topo
+	remembered Indexes
+	members    [][]member // by PortIdx, of end ports
+	tables     topo.PKeyTables
+	scratch    scratch
 }
 
 // member is a key that a port is to have.
@@ -103,11 +103,11 @@ type member struct {
 // asks for it, the last of several in OpenSM's order, else to the default partition.
 //
 // A nil Policy leaves what stands: only a port without a single key becomes a full member
-// of the default partition. remembered is written to.
+// of the default partition. remembered is written to, and must not be nil.
 func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes) *Tables {
 	c := &compiler{
 		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)), Checking: make([]Checking, len(t.Ports))},
-		t:      t, seen: remembered, members: make([][]member, len(t.Ports)),
+		t:      t, remembered: remembered, members: make([][]member, len(t.Ports)),
 	}
 	if policy == nil {
 		c.fill()
@@ -257,7 +257,7 @@ func (c *compiler) external(p topo.PortIdx) {
 	case c.t.IsSwitchPort(port.Peer) || c.Settings.Enforce == EnforceOff:
 		c.Checking[p] = Unchecked
 		return
-	case port.PKeys == nil:
+	case port.PKeys == nil || !c.t.Ports[port.Peer].Seen: // or whose keys they are is not known
 		return
 	}
 	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
@@ -277,7 +277,7 @@ func (c *compiler) external(p topo.PortIdx) {
 
 // settle gives each key of a place its index.
 func (c *compiler) settle(p topo.PortIdx, at *place) {
-	at.ever = c.seen[at.port]
+	at.ever = c.remembered[at.port]
 	if at.settled() {
 		c.Want[p] = at.held
 		return
@@ -291,9 +291,9 @@ func (c *compiler) settle(p topo.PortIdx, at *place) {
 		return
 	}
 	if ever := c.tables.Of(at.outlived(table), at.ever); ever != c.Want[p] {
-		c.seen[at.port] = ever
+		c.remembered[at.port] = ever
 	} else {
-		delete(c.seen, at.port)
+		delete(c.remembered, at.port)
 	}
 }
 

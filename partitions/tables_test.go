@@ -209,6 +209,18 @@ func TestExternalPorts(t *testing.T) {
 	}
 }
 
+// TestUnseenPeer: a port keeps its table while it is not known what is behind it.
+func TestUnseenPeer(t *testing.T) {
+	l := newLab(t)
+	peer := l.port(h2)
+	peer.Seen = false
+	l.EndPorts = slices.DeleteFunc(l.EndPorts, func(p topo.PortIdx) bool { return l.Ports[p].GUID == h2 })
+	out := Compile(Default(), Settings{}, l.Topo, l.seen)
+	if out.Checking[peer.Peer] != LeaveAsIs || out.Want[peer.Peer] != nil {
+		t.Errorf("%v, %v", out.Checking[peer.Peer], out.Want[peer.Peer])
+	}
+}
+
 // TestNoPolicy: what stands stays.
 func TestNoPolicy(t *testing.T) {
 	l := newLab(t)
