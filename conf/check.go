@@ -2,6 +2,7 @@ package conf
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -56,6 +57,7 @@ func (c *Config) reconcile(report *Report) {
 func (c *Config) comment(report *Report) {
 	c.checkEffects(report)
 	c.checkMost(report)
+	c.checkAllowed(report)
 	for i := range table {
 		k, s := &table[i], &c.settings[i]
 		switch {
@@ -81,6 +83,16 @@ func (c *Config) checkMost(report *Report) {
 	}{{"transaction_retries", MostRetries}, {"max_wire_smps", MostSMPs}} {
 		if n := c.Uint(bound.name); n > bound.most && n != NoBound {
 			report.add(Warning, c.Setting(bound.name).Position, bound.name, "%s = %d: this manager takes it for %d, its most", bound.name, n, bound.most)
+		}
+	}
+}
+
+// checkAllowed refuses a list of managers that would be taken for another.
+func (c *Config) checkAllowed(report *Report) {
+	const name = "allowed_sm_guids"
+	for _, g := range c.List(name) {
+		if n, err := strconv.ParseUint(g, 0, 64); err != nil || n == 0 {
+			report.add(Refusal, c.Setting(name).Position, name, "%s: %q is no port GUID; want such as 0x0002c90300000001", name, g)
 		}
 	}
 }

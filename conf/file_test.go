@@ -182,6 +182,9 @@ func TestReconcile(t *testing.T) {
 		{"qos TRUE\nqos_sl2vl 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,16", "qos", "TRUE", "want 0 to 15"},
 		{"qos TRUE\nqos_ca_vlarb_low 0:4,15:1", "qos", "TRUE", "want vl:weight"},
 		{"qos TRUE\nqos_ca_vlarb_low 0", "qos", "TRUE", "want vl:weight"},
+		{"allowed_sm_guids 0x10,spine", "allowed_sm_guids", "0x10,spine", "f.conf:1:18: error: allowed_sm_guids: \"spine\" is no port GUID"},
+		{"allowed_sm_guids 0", "allowed_sm_guids", "0", "error: allowed_sm_guids: \"0\" is no port GUID"},
+		{"allowed_sm_guids 0x10,0x0002c90300000001\nmaster_sm_priority 14", "master_sm_priority", "14", ""},
 		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", "warning: no effect in this version: qos_ca_vlarb_low"},
 		{"perfmgr TRUE\nsm_priority 1\nfdr10 2", "perfmgr", "TRUE", "f.conf:3:7: warning: no effect in this version: fdr10, perfmgr"},
 	} {

@@ -16,7 +16,6 @@ var forkKeys = map[string]string{
 	"m_key_per_port":                  "all ports have one M_Key, m_key",
 	"key_mgr_seed":                    "all ports have one M_Key, m_key",
 	"periodic_key_update":             "m_key changes when the file does",
-	"allowed_sm_guids":                "every manager with sm_key may take part",
 	"sa_enhanced_trust_model":         "sa_key alone makes a query trusted",
 	"sa_check_sgid_spoofing":          "SGIDs of queries are not checked",
 	"sa_rate_threshold":               "queries are not counted by source",

@@ -174,6 +174,10 @@ var subnetKeys = []Key{
 
 	{Name: "sm_priority", TOML: "election.priority", Kind: U8, Range: "0-15", Default: "0", Reload: true, Effect: Acts, Long: "priority", Short: 'p', Arg: "N",
 		Help: "the manager with the highest becomes master"},
+	{Name: "master_sm_priority", TOML: "election.master_priority", Kind: U8, Range: "0-15", Default: "0", Own: true, Reload: true, Effect: Acts,
+		Help: "priority while master, if it is above sm_priority: a manager that comes back does not take over again"},
+	{Name: "allowed_sm_guids", TOML: "election.allowed", Kind: List, Default: null, Own: true, Reload: true, Effect: Acts,
+		Help: "port GUIDs of the managers that may take part; all that have sm_key if there is none"},
 	{Name: "ignore_other_sm", TOML: "election.ignore_others", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts,
 		Help: "act as if there were no other manager"},
 	{Name: "sminfo_polling_timeout", TOML: "election.poll_interval", Kind: U32, Unit: Milliseconds, Range: "1-0xffffffff", Default: "10000", Reload: true, Effect: Acts, Unset: asQuick,

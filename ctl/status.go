@@ -57,4 +57,5 @@ type SM struct {
 	Priority uint8   `json:"priority"`
 	State    string  `json:"state"`
 	ActCount uint32  `json:"act_count"`
+	Heir     bool    `json:"heir"` // rules when the master dies
 }

@@ -98,7 +98,8 @@ type Core struct {
 	stoodBy   bool        // since the last reign as master
 	polledAt  mad.Route
 	polledLID mad.LID
-	asked     bool // every other manager has been asked in this reign, and since we last stood still
+	rivals    []view.SM // as in Stats
+	asked     bool      // every other manager has been asked in this reign, and since we last stood still
 	own       ownPort
 	early     []mad.Datagram // requests that came before we knew who we are
 	actCount  uint32
@@ -118,6 +119,7 @@ type Core struct {
 // ownPort is what our own port was read to hold.
 type ownPort struct {
 	guid    mad.GUID
+	lid     mad.LID
 	mkey    mad.MKey
 	protect uint8
 }

@@ -3,12 +3,15 @@ package manager
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/view"
 )
 
 // stall is for how long this manager may stand still before another one may have taken
@@ -65,6 +68,7 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 	switch o.Tag {
 	case tagPoll:
 		if ok {
+			c.heard((*smp.SMInfo)(&o.Data))
 			c.act(c.elect.Reply(c.now, (*smp.SMInfo)(&o.Data)))
 		}
 	case tagPort:
@@ -185,4 +189,29 @@ func (c *Core) rememberPolled() {
 			}
 		}
 	}
+}
+
+// met notes the managers that a walk found.
+func (c *Core) met(sms []discover.SM) {
+	c.rivals = make([]view.SM, len(sms))
+	for i := range sms {
+		c.rivals[i] = rival(&sms[i].Info, sms[i].LID)
+	}
+	slices.SortFunc(c.rivals, func(a, b view.SM) int { return cmp.Compare(a.GUID, b.GUID) })
+}
+
+// heard notes what one of them says of itself.
+func (c *Core) heard(info *smp.SMInfo) {
+	for i := range c.rivals {
+		if r := &c.rivals[i]; r.GUID == info.GUID() {
+			if now := rival(info, r.LID); now != *r {
+				c.rivals = slices.Clone(c.rivals)
+				c.rivals[i] = now
+			}
+		}
+	}
+}
+
+func rival(info *smp.SMInfo, lid mad.LID) view.SM {
+	return view.SM{GUID: info.GUID(), LID: lid, Priority: info.Priority(), State: uint8(info.SMState()), ActCount: info.ActCount()}
 }

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep"
+	"ibsm/sweep/view"
 )
 
 // Stats is where a manager stands, and what it has done since its start. It is a plain
@@ -19,6 +20,8 @@ type Stats struct {
 	Sweeps [4]uint64
 	Phases [len(timedPhases)]PhaseTimes
 	Txn    txn.Stats
+	Self   view.SM
+	Rivals []view.SM // other managers, by GUID, as they were heard last; never written again
 	Progress
 
 	traps     [len(trapNumbers) + 2]uint64 // of each number, other generic ones, vendors'
@@ -132,5 +135,8 @@ func (c *Core) Stats() Stats {
 	s := c.stats
 	s.State, s.Gen = c.elect.State(), c.gen
 	s.Txn, s.Progress = c.table.Stats(), c.Progress()
+	own := c.elect.Info()
+	s.Self = view.SM{GUID: own.GUID(), LID: c.own.lid, Priority: own.Priority(), State: uint8(own.SMState()), ActCount: c.actCount}
+	s.Rivals = c.rivals
 	return s
 }

@@ -134,6 +134,7 @@ func (c *Core) walked() {
 	for i := range found.SMs {
 		others[i] = found.SMs[i].Info
 	}
+	c.met(found.SMs)
 	c.act(c.elect.Decide(c.now, others))
 }
 
@@ -174,7 +175,7 @@ func (c *Core) readOwn(found *discover.Result) {
 	}
 	c.own.guid = b.PortGUID(self)
 	if p := b.Port(self); p != nil {
-		c.own.mkey, c.own.protect = p.MKey(), p.MKeyProtectBits()
+		c.own.lid, c.own.mkey, c.own.protect = p.LID(), p.MKey(), p.MKeyProtectBits()
 	}
 	c.elect.SetGUID(c.own.guid)
 }
@@ -325,7 +326,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 	}
 	for i := range out.Found.SMs {
 		o := &out.Found.SMs[i]
-		v.SMs = append(v.SMs, view.SM{GUID: o.Info.GUID(), LID: o.LID, Priority: o.Info.Priority(), State: uint8(o.Info.SMState()), ActCount: o.Info.ActCount()})
+		v.SMs = append(v.SMs, rival(&o.Info, o.LID))
 	}
 	others := v.SMs[1:]
 	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
@@ -346,6 +347,9 @@ func (c *Core) looked() {
 	reason, full, sms := c.sweeper.Verdict()
 	for i := range sms {
 		sm := &sms[i]
+		if sm.OK {
+			c.heard(&sm.Info)
+		}
 		switch {
 		case sm.Known && !sm.OK:
 			c.want(true, "a subnet manager has gone")

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,9 +102,15 @@ func registrations(c *conf.Config) sa.RegistrarConfig {
 // election is how the manager stands among others.
 func election(c *conf.Config) elect.Config {
 	e := elect.Config{
-		Priority:     uint8(c.Uint("sm_priority")),
-		SMKey:        c.Uint("sm_key"),
-		IgnoreOthers: c.Bool("ignore_other_sm"),
+		Priority:       uint8(c.Uint("sm_priority")),
+		MasterPriority: uint8(c.Uint("master_sm_priority")),
+		SMKey:          c.Uint("sm_key"),
+		IgnoreOthers:   c.Bool("ignore_other_sm"),
+	}
+	for _, g := range c.List("allowed_sm_guids") {
+		if n, err := strconv.ParseUint(g, 0, 64); err == nil { // or conf has refused it
+			e.Allowed = append(e.Allowed, mad.GUID(n))
+		}
 	}
 	if c.Chosen("sminfo_polling_timeout") {
 		e.PollInterval = c.Duration("sminfo_polling_timeout")

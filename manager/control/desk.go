@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sweep/view"
 )
@@ -138,9 +139,32 @@ func (d *Desk) Status() *ctl.Status {
 	stats := shell.Stats()
 	st.State, st.Phase, st.Reign = stats.State.String(), stats.Phase.String(), stats.Reign
 	if s := d.subnet(); s != nil {
-		st.Subnet, st.SMs = s.status, s.managers()
+		stats.Self.LID = s.view.SMs[0].LID // which may have been published since
+		st.Subnet = s.status
 	}
+	st.SMs = managers(&stats)
 	return st
+}
+
+// managers are those of the subnet, this one first.
+func managers(st *manager.Stats) []ctl.SM {
+	all := append([]view.SM{st.Self}, st.Rivals...)
+	sms := make([]ctl.SM, len(all))
+	heir := -1
+	for i, m := range all {
+		state := smp.SMState(m.State)
+		sms[i] = ctl.SM{GUID: m.GUID.String(), LID: m.LID, Priority: m.Priority, State: state.String(), ActCount: m.ActCount}
+		if state == smp.Master || state == smp.NotActive {
+			continue
+		}
+		if heir < 0 || m.Priority > all[heir].Priority || m.Priority == all[heir].Priority && m.GUID < all[heir].GUID {
+			heir = i
+		}
+	}
+	if heir >= 0 {
+		sms[heir].Heir = true
+	}
+	return sms
 }
 
 // orders are the sweeps that carry them out.

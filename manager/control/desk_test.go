@@ -10,7 +10,9 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/sweep/view"
 )
 
 var (
@@ -90,6 +92,35 @@ func TestPromtool(t *testing.T) {
 	check.Stdin = strings.NewReader(exposition(t, newSubnet(newView(t, "fattree:k=4"), nil)))
 	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
+
+// TestHeir: the highest but the master and those that are not active rules next.
+func TestHeir(t *testing.T) {
+	sm := func(guid mad.GUID, priority uint8, state smp.SMState) view.SM {
+		return view.SM{GUID: guid, Priority: priority, State: uint8(state)}
+	}
+	for _, tt := range []struct {
+		self   view.SM
+		rivals []view.SM
+		heir   int // -1 nobody
+	}{
+		{sm(1, 5, smp.Master), nil, -1},
+		{sm(1, 5, smp.Standby), []view.SM{sm(2, 0, smp.Master)}, 0},
+		{sm(1, 5, smp.Master), []view.SM{sm(2, 3, smp.Standby), sm(3, 4, smp.Standby)}, 2},
+		{sm(9, 5, smp.Standby), []view.SM{sm(2, 5, smp.Standby), sm(3, 9, smp.Master)}, 1},
+		{sm(9, 5, smp.Standby), []view.SM{sm(2, 15, smp.NotActive), sm(3, 9, smp.Master)}, 0},
+		{sm(9, 5, smp.Master), []view.SM{sm(2, 15, smp.NotActive)}, -1},
+	} {
+		heir := -1
+		for i, m := range managers(&manager.Stats{Self: tt.self, Rivals: tt.rivals}) {
+			if m.Heir {
+				heir = i
+			}
+		}
+		if heir != tt.heir {
+			t.Errorf("of %v and %v number %d rules next, want %d", tt.self, tt.rivals, heir, tt.heir)
+		}
 	}
 }
 

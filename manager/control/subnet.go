@@ -76,15 +76,6 @@ func (s *subnet) count() *ctl.SubnetStatus {
 	return st
 }
 
-// managers are the subnet managers, ours first.
-func (s *subnet) managers() []ctl.SM {
-	sms := make([]ctl.SM, len(s.view.SMs))
-	for i, m := range s.view.SMs {
-		sms[i] = ctl.SM{GUID: m.GUID.String(), LID: m.LID, Priority: m.Priority, State: smp.SMState(m.State).String(), ActCount: m.ActCount}
-	}
-	return sms
-}
-
 // dumps are the files that can be written.
 var dumps = map[string]func(context.Context, io.Writer, *view.View, names.Map) error{
 	"lfts": dump.LFTs, "lid-matrix": dump.LIDMatrix, "routes": dump.Routes, "multicast": dump.MulticastFDBs, "subnet": dump.Subnet, "guids": guids,

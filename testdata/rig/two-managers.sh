@@ -64,7 +64,6 @@ sleep 1
 # it writes, and is handed the mastership by the other.
 sign 0 STOP
 takes 1 6500 "stands still"
-writes=$(grep -c 'SUBNET UP' /tmp/sm0.log)
 sign 0 CONT
 within 5 grep -q 'stood still: others are asked before anything is written' /tmp/sm0.log || fail "does not notice that it stood still"
 within 5 grep -q 'two masters: waiting for the lower one' /tmp/sm0.log || fail "goes on as if there were no other"
@@ -109,7 +108,6 @@ rm -f /tmp/sm1.log /tmp/pid1
 opensm_at 1 5
 takes 1 30000 "OpenSM ranks higher"
 within 5 in_state 0 STANDBY || fail "ibsm does not give way"
-within 20 grep -q 'SUBNET UP' /tmp/sm1.log || fail "OpenSM does not finish its sweep"
 sign 0 TERM
 sleep 1
 rm -f /tmp/sm0.log
