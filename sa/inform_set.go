@@ -74,7 +74,7 @@ func (r *Registrar) mayHear(from topo.PortIdx, f *registry.Filter) bool {
 	if f.LIDBegin == registry.AnyLID {
 		return true
 	}
-	if f.LIDBegin == 0 || f.LIDBegin > r.view.LIDs.Top {
+	if f.LIDBegin > r.view.LIDs.Top {
 		return false
 	}
 	last := min(max(f.LIDBegin, f.LIDEnd), r.view.LIDs.Top)

@@ -90,7 +90,6 @@ func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.S
 		differs(sarec.MCMemberSL, rec.SL() == g.SL) ||
 		differs(sarec.MCMemberFlowLabel, rec.FlowLabel() == g.FlowLabel) ||
 		differs(sarec.MCMemberHopLimit, rec.HopLimit() == g.HopLimit) ||
-		differs(sarec.MCMemberScope, rec.Scope() == g.Scope) ||
 		!termsFit(q, rec, g) {
 		return mad.StatusReqInvalid
 	}

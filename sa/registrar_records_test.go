@@ -52,11 +52,11 @@ func TestServices(t *testing.T) {
 		{"GID of nobody", mad.MethodSet, h3, serviceComps, service(3, nobody), mad.StatusOK},
 		{"of a group", mad.MethodSet, h3, pkeyComps, with(service(4, broadcast), key(0xffff)), mad.StatusOK},
 		{"of a port out of reach", mad.MethodSet, h2, serviceComps, service(5, mad.MakeGID(mad.DefaultPrefix, h4)), mad.StatusReqInvalid},
-		{"another key", mad.MethodSet, h3, serviceComps, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{2}) }), mad.StatusReqDenied},
+		{"another key, not its port", mad.MethodSet, h1, serviceComps, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{2}) }), mad.StatusReqDenied},
 		{"another name", mad.MethodSet, h3, serviceComps, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceName([64]byte{'b'}) }), mad.StatusOK},
 		{"delete by GID 0", mad.MethodDelete, h3, 0, service(1, mad.GID{}), mad.StatusNoRecords},
-		{"delete without the key", mad.MethodDelete, h3, 0, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{}) }), mad.StatusReqDenied},
-		{"delete", mad.MethodDelete, h3, 0, service(1, own), mad.StatusOK},
+		{"delete without the key, not its port", mad.MethodDelete, h1, 0, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{}) }), mad.StatusReqDenied},
+		{"delete without the key", mad.MethodDelete, h3, 0, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{}) }), mad.StatusOK},
 		{"delete again", mad.MethodDelete, h3, 0, service(1, own), mad.StatusNoRecords},
 	} {
 		p := d.ask(d.request(c.from, c.method, sarec.AttrServiceRecord, c.comps, c.rec[:]))

@@ -22,7 +22,7 @@ func (r *Registrar) setService(q *writeRequest) mad.Status {
 		v.Expires = max(r.wall()+int64(v.Lease), 1)
 	}
 	old, was := r.reg.Service(v.ServiceKey)
-	if was && !knowsKey(q, old, v.Key) {
+	if was && !r.owns(q, old, v.Key) {
 		return mad.StatusReqDenied
 	}
 	if !was && (r.reg.Counts().Services >= maxServices || r.tally.services[v.GID] >= maxPortServices) {
@@ -52,7 +52,7 @@ func (r *Registrar) deleteService(q *writeRequest) mad.Status {
 	if !was {
 		return mad.StatusNoRecords
 	}
-	if !knowsKey(q, old, rec.ServiceKey()) {
+	if !r.owns(q, old, rec.ServiceKey()) {
 		return mad.StatusReqDenied
 	}
 	r.apply(registry.DeleteService{ServiceKey: old.ServiceKey})
@@ -87,9 +87,10 @@ func (r *Registrar) mayServe(q *writeRequest, rec *sarec.ServiceRecord) bool {
 	return gid.IsMulticast() || at != topo.None && r.holds(at, key)
 }
 
-// knowsKey reports whether a request shows the key that protects a service.
-func knowsKey(q *writeRequest, v *registry.Service, key [16]byte) bool {
-	return q.trusted || v.Key == [16]byte{} || v.Key == key
+// owns reports whether a request may change a service: it comes from the port that the
+// service is at, or shows the key that protects it.
+func (r *Registrar) owns(q *writeRequest, v *registry.Service, key [16]byte) bool {
+	return q.trusted || v.Key == [16]byte{} || v.Key == key || r.portOf(v.GID.GUID()) == q.from
 }
 
 // fillService writes a service as replies show it.

@@ -54,6 +54,7 @@ type Manager struct {
 	grown   *sweep.Grown // result of a GrowJob that is on its way
 	grownAt time.Duration
 	buf     []mad.Datagram
+	desk    *desk // nil without a Registrar
 }
 
 // Add puts a manager at a port. It begins with the next Run, from what is on the disk,
@@ -63,11 +64,17 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 	if err != nil {
 		return nil, err
 	}
+	var kept *registry.Registry
 	if disk != nil {
-		cfg.Resume(disk.Contents(), time.Unix(int64(w.Fabric.Now()/time.Second), 0))
+		contents := disk.Contents()
+		kept = contents.Registry
+		cfg.Resume(contents, time.Unix(int64(w.Fabric.Now()/time.Second), 0))
 	}
 	st.SetIsSM(!cfg.DryRun)
 	m := &Manager{Core: manager.NewCore(cfg), Station: st, Disk: disk, buf: make([]mad.Datagram, 64)}
+	if cfg.Registrar.Groups != nil {
+		m.desk = newDesk(cfg.Registrar, kept)
+	}
 	w.Managers = append(w.Managers, m)
 	return m, nil
 }
@@ -133,6 +140,10 @@ func (w *World) next() (at time.Duration, ok bool) {
 		}
 		at, set := m.Core.Deadline()
 		earlier(max(at, m.Asleep), set)
+		if m.desk != nil {
+			at, set = m.desk.due()
+			earlier(max(at, m.Asleep), set)
+		}
 		earlier(max(m.done, m.Asleep), m.out)
 		earlier(max(m.grownAt, m.Asleep), m.grown != nil)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
@@ -153,7 +164,12 @@ func (w *World) attend(m *Manager) {
 		if m.Heard != nil {
 			m.Heard(received)
 		}
-		w.step(m, manager.Event{Received: received})
+		if m.desk != nil {
+			received = w.take(m, received)
+		}
+		if len(received) > 0 {
+			w.step(m, manager.Event{Received: received})
+		}
 	case m.out && m.done <= w.Fabric.Now():
 		m.out = false
 		w.step(m, manager.Event{Computed: m.job})
@@ -163,6 +179,10 @@ func (w *World) attend(m *Manager) {
 		w.step(m, manager.Event{Grown: grown})
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.Event{})
+	case m.desk != nil:
+		if at, due := m.desk.due(); due && at <= w.Fabric.Now() {
+			w.serve(m)
+		}
 	}
 }
 
@@ -177,6 +197,9 @@ func (w *World) step(m *Manager, ev manager.Event) {
 	for _, a := range actions {
 		if m.Told != nil {
 			m.Told(w.Fabric.Now(), a)
+		}
+		if m.desk != nil {
+			m.desk.tell(a)
 		}
 		switch a := a.(type) {
 		case manager.Send:
