@@ -6,14 +6,18 @@ import (
 )
 
 // vlArbRecords are one for each block of the arbitration of each port. All traffic is
-// on VL 0, which has no other to share with: the lists are empty.
+// on VL 0, which has no other to share with: the lists are empty. A LID says which port
+// of an adapter is meant, whatever OutputPortNum is: osmtest asks for port 0.
 func (a *Answerer) vlArbRecords(r *request, res *result) {
 	want := (*sarec.VLArbitrationTableRecord)(r.data[:72])
-	mask := sarec.VLArbMask(r.comps &^ sarec.VLArbLID)
-	ports := a.allPorts()
+	comps, ports := r.comps&^sarec.VLArbLID, a.allPorts()
 	if r.comps.Has(sarec.VLArbLID) {
 		ports = a.devicePorts(want.LID())
+		if ports.len() == 1 {
+			comps &^= sarec.VLArbOutputPortNum
+		}
 	}
+	mask := sarec.VLArbMask(comps)
 	for p := ports.from; p < ports.to; p++ {
 		if !a.isVisible(r, p) {
 			continue
