@@ -38,6 +38,8 @@ var ownKeys = []Key{
 		Help: "serve metrics for Prometheus over TCP as well, at :9690 for instance"},
 	{Name: "state_dir", TOML: "files.state_dir", Kind: String, Default: null, Own: true, Effect: Acts, Unset: atState, Long: "state_dir", Arg: "DIR",
 		Help: "directory for what the manager remembers over a restart, in a folder for each port; none remembers nothing"},
+	{Name: "partition_fallback", TOML: "partitions.fallback", Kind: Word, Words: []string{"closed", "open"}, Default: "closed", Own: true, Serious: true, Effect: Acts, Long: "partition_fallback", Arg: "HOW",
+		Help: "at a start with a broken partition file, and none known that was good: closed lets every port reach the manager alone, open lets all talk to all, as OpenSM does"},
 }
 
 func joined(parts ...[]Key) (all []Key) {

@@ -108,7 +108,7 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	events := ctl.NewRing(keptEvents)
 	logger := slog.New(ctl.Tee(lines, events))
 	kept := newState(l, logger)
-	current := newInForce(l, logger, lines, log, kept.keepConfiguration)
+	current := newInForce(l, logger, lines, log, kept)
 	listen(ctx, current)
 
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
@@ -214,7 +214,7 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 			return err
 		}
 	}
-	shell := &manager.Shell{Config: m.current.manager(), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
+	shell := &manager.Shell{Config: m.current.manager(m.state.lastPartitions()), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
 		Tell: m.tell, Published: m.publish, Moved: m.display.moved}
 	m.state.give(shell)
 	if p, ok := port.(*userMADPort); ok {

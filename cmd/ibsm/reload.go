@@ -24,24 +24,30 @@ type inForce struct {
 	configs chan manager.Config
 	keep    func(*conf.Loaded) // is given each configuration that comes into force
 
-	mu  sync.Mutex // guards now, and is held while the file is read
-	now *conf.Loaded
+	mu     sync.Mutex // guards what follows, and is held while files are read
+	now    *conf.Loaded
+	policy policy
 }
 
-func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, keep func(*conf.Loaded)) *inForce {
-	return &inForce{logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1), keep: keep, now: l}
+func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state) *inForce {
+	return &inForce{
+		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1), keep: kept.keepConfiguration,
+		now: l, policy: policy{logger: logger, keep: kept.keepPartitions},
+	}
 }
 
-// manager is what a manager that begins now is told.
-func (f *inForce) manager() manager.Config {
+// manager is what a manager that begins now is told, where the partition file that was
+// in force last is known.
+func (f *inForce) manager(lastPartitions []byte) manager.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keep(f.now)
+	f.policy.begin(f.now, lastPartitions)
 	return f.managerConfig()
 }
 
-// Reload reads the file again. One with a mistake changes nothing. In either case a
-// heavy sweep follows: who sends OpenSM a SIGHUP may want no more than that.
+// Reload reads the configuration and the partition file again. One with a mistake changes
+// nothing of what it is about. In either case a heavy sweep follows: who sends OpenSM a SIGHUP may want no more than that.
 func (f *inForce) Reload() *ctl.Reloaded {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,18 +64,20 @@ func (f *inForce) Reload() *ctl.Reloaded {
 		f.keepLog(changed)
 		f.logger.Info("the configuration was read again", "file", next.ConfigFile, "changed", strings.Join(changed, ","))
 	}
+	found := append(findings(report), f.policy.reread(f.now)...)
 	select {
 	case <-f.configs:
 	default:
 	}
 	f.configs <- f.managerConfig()
-	return &ctl.Reloaded{File: next.ConfigFile, Refused: err != nil, Changed: append([]string{}, changed...), Findings: findings(report)}
+	return &ctl.Reloaded{File: next.ConfigFile, Refused: err != nil, Changed: append([]string{}, changed...), Findings: found}
 }
 
 // managerConfig is what a manager is told now, with what other files say.
 func (f *inForce) managerConfig() manager.Config {
 	cfg := managerConfig(f.now)
 	cfg.Names = f.names
+	cfg.Sweep.Partitions = f.policy.sweep(f.now.Config)
 	cfg.PrefixRoutes = readPrefixRoutes(f.now.Text("prefix_routes_file"), f.logger)
 	return cfg
 }

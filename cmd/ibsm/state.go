@@ -290,6 +290,23 @@ func (s *state) keepConfiguration(l *conf.Loaded) {
 	}
 }
 
+// keepPartitions keeps the partition file that is in force. Any goroutine may call it.
+func (s *state) keepPartitions(text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store != nil {
+		s.store.Put(store.Batch{Partitions: text}, nil)
+	}
+}
+
+// lastPartitions is the partition file that was in force last, nil where none is known.
+func (s *state) lastPartitions() []byte {
+	if s.kept == nil {
+		return nil
+	}
+	return s.kept.Partitions
+}
+
 func (s *state) setStore(opened *store.Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"log/slog"
+
+	"ibsm/conf"
+	"ibsm/conf/diag"
+	"ibsm/ctl"
+	"ibsm/partitions"
+	"ibsm/sweep"
+)
+
+// policy is who may talk to whom, as partitions.conf says: the policy in force, which
+// stays when the file is broken or goes away.
+type policy struct {
+	logger *slog.Logger
+	keep   func(text []byte) // is given each file that comes into force
+	chosen *partitions.Chosen
+}
+
+// begin chooses the policy that a first manager starts with; later ones go on with it.
+func (p *policy) begin(l *conf.Loaded, lastGood []byte) {
+	if p.chosen == nil {
+		c := partitions.Begin(readPartitions(l), lastGood, l.Text("partition_fallback") == "open")
+		p.chosen = &c
+		p.tell(l)
+	}
+	p.keepText()
+}
+
+// reread reads the file again and returns what is wrong with it.
+func (p *policy) reread(l *conf.Loaded) []ctl.Finding {
+	if p.chosen == nil {
+		return nil
+	}
+	c := p.chosen.Again(readPartitions(l))
+	p.chosen = &c
+	p.tell(l)
+	p.keepText()
+	var found []ctl.Finding
+	for _, list := range []struct {
+		severity conf.Severity
+		list     diag.List
+	}{{conf.Refusal, c.Errors}, {conf.Warning, c.Warnings}} {
+		for _, e := range list.list {
+			found = append(found, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity.String(), Key: "partition_config_file", Text: e.Text})
+		}
+	}
+	return found
+}
+
+// keepText keeps the file in force for a start at which there is no good one.
+func (p *policy) keepText() {
+	if p.chosen.Text != nil {
+		p.keep(p.chosen.Text)
+	}
+}
+
+// sweep is what the manager is told.
+func (p *policy) sweep(c *conf.Config) sweep.Partitions {
+	if p.chosen == nil {
+		return sweep.Partitions{}
+	}
+	settings := partitions.Settings{AllowBoth: c.Bool("allow_both_pkeys"), ForgetIndexes: !c.Bool("keep_pkey_indexes")}
+	switch c.Text("part_enforce") {
+	case "in":
+		settings.Enforce = partitions.EnforceIn
+	case "out":
+		settings.Enforce = partitions.EnforceOut
+	case "off":
+		settings.Enforce = partitions.EnforceOff
+	}
+	return sweep.Partitions{Policy: p.chosen.Policy, Settings: settings}
+}
+
+// tell writes to the log what is wrong with the file, and what holds for that reason.
+func (p *policy) tell(l *conf.Loaded) {
+	for _, w := range p.chosen.Warnings {
+		p.logger.Warn(w.Error())
+	}
+	for _, e := range p.chosen.Errors {
+		p.logger.Error(e.Error())
+	}
+	file := l.Text("partition_config_file")
+	switch {
+	case len(p.chosen.Errors) == 0 && p.chosen.Source == partitions.FromNothing:
+		p.logger.Info("there is no partition file: every port is a full member of the default partition", "file", file)
+	case len(p.chosen.Errors) == 0:
+		p.logger.Info("partitions are as the file says", "file", file, "partitions", len(p.chosen.Policy.Partitions))
+	case p.chosen.Source == partitions.FromCaution:
+		p.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier one is known, so that every port reaches the manager alone; mend the file and send SIGHUP", "file", file)
+	case p.chosen.Source == partitions.FromFallback:
+		p.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, and as partition_fallback asks every port is a full member of the default partition", "file", file)
+	default:
+		p.logger.Error("partitions stay as the partition file last had them without an error; mend the file and send SIGHUP", "file", file)
+	}
+}
+
+// readPartitions reads the file that the configuration names.
+func readPartitions(l *conf.Loaded) partitions.Reading {
+	name := l.Text("partition_config_file")
+	text, err := readUpTo(name, partitions.MaxFile+1)
+	return partitions.Reading{Name: name, Text: text, Err: err}
+}
