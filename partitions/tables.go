@@ -243,10 +243,11 @@ func (c *compiler) endPort(p topo.PortIdx) {
 }
 
 // external decides the table of a switch's port and whether it checks: it lets pass what
-// the adapter or router behind it may send or take, as that is to be. Its keys are those
-// of full members, unlike OpenSM's: a packet that a limited member sends carries the
-// limited key, which matches no other limited key (IBA 10.9.3), and would not come in.
-// Between switches nothing is checked.
+// the adapter or router behind it may send or take, as that is to be. It gets the keys of
+// full members, unlike from OpenSM: a packet that a limited member sends carries the
+// limited key, which matches no other limited key (IBA 10.9.3), and would not come in. The
+// limited key of a limited member stays where it stands, since devices that go by the base
+// alone have worked with it. Between switches nothing is checked.
 func (c *compiler) external(p topo.PortIdx) {
 	port := &c.t.Ports[p]
 	node := &c.t.Nodes[port.Node]
@@ -262,8 +263,13 @@ func (c *compiler) external(p topo.PortIdx) {
 	}
 	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
 	for _, m := range c.members[port.Peer] {
-		if k := m.key | mad.FullMember; !slices.Contains(at.want, k) {
-			at.want = append(at.want, k)
+		if slices.ContainsFunc(at.want, func(k mad.PKey) bool { return k.Base() == m.key.Base() }) {
+			continue
+		}
+		if full := m.key | mad.FullMember; port.PKeys.Has(full) || !port.PKeys.Has(m.key) {
+			at.want = append(at.want, full)
+		} else {
+			at.want = append(at.want, m.key)
 		}
 	}
 	if len(at.want) > size {

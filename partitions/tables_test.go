@@ -209,6 +209,20 @@ func TestExternalPorts(t *testing.T) {
 	}
 }
 
+// TestStandingKeys: what OpenSM wrote towards a limited member stays, until the member
+// becomes a full one.
+func TestStandingKeys(t *testing.T) {
+	for member, want := range map[string][]mad.PKey{"limited": {0x7fff, 0x0010}, "full": {0x7fff, 0x8010}} {
+		l := newLab(t)
+		sw := l.port(h2).Peer
+		l.Ports[sw].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff, 0x0010})
+		out := l.apply(l.parse("S=0x10: SELF=full, 0x100003="+member+";"), Settings{})
+		if got := out.Want[sw].Keys(); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", member, got, want)
+		}
+	}
+}
+
 // TestUnseenPeer: a port keeps its table while it is not known what is behind it.
 func TestUnseenPeer(t *testing.T) {
 	l := newLab(t)
