@@ -88,9 +88,6 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 	return m
 }
 
-// exitCannotWrite is OpenSM's status where --create-config fails.
-const exitCannotWrite = 255
-
 // createConfig writes the configuration to the file that --create-config names, in
 // the form that its name asks for.
 func createConfig(l *conf.Loaded, stderr io.Writer) (status int) {
@@ -104,7 +101,7 @@ func createConfig(l *conf.Loaded, stderr io.Writer) (status int) {
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "ibsm: error: cannot create %s: %v\n", l.CreateConfig, err)
-		return exitCannotWrite
+		return exitRefused
 	}
 	return 0
 }
@@ -127,7 +124,8 @@ file read again. docs/options.md and -c FILE describe every setting.
 What nobody has chosen is taken from the fabric as it stands: a subnet that is in use keeps
 its LIDs, prefix, LMC, lifetimes and routes.
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 255 a number out of range or -c failed.
+Exit status: 0 done, 1 failed, 2 wrong usage, 255 a number out of range or -c failed; with -o
+3 while another subnet manager is master, 4 when the subnet came up with errors.
 
 Examples:
   ibsm --fabric fattree:k=8 -o

@@ -28,20 +28,34 @@ import (
 // version is that of this program; the other is the OpenSM whose interface it has.
 const (
 	version       = "0.1.0"
-	compatibility = "OpenSM 3.3.23 compatible"
+	compatibility = peerVersion + " compatible"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 
-// run is the program; it returns the exit status.
+// Exit statuses. That of --create-config and of numbers out of range is OpenSM's.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitOtherMaster = 3 // with --once: another manager rules the subnet
+	exitIncomplete  = 4 // with --once: the subnet came up with errors
+	exitRefused     = 255
+)
+
+// run is the program with its name; it returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
+	asOpenSM := calledOpenSM(args[0])
+	args = args[1:]
 	l := conf.Load(args, environment)
 	switch {
 	case l.Help:
 		fmt.Fprint(stdout, usageHead+conf.Usage()+usageTail)
-		return 2
+		return exitUsage
+	case l.Version && asOpenSM:
+		bannerHead(stdout, "")
+		return 0
 	case l.Version:
 		fmt.Fprintf(stdout, "ibsm %s (%s)\n", version, compatibility)
 		return 0
@@ -49,22 +63,45 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if status := judge(l, stderr); status != 0 {
 		return status
 	}
+	if asOpenSM {
+		banner(stdout, l)
+	}
 	if l.CreateConfig != "" {
 		return createConfig(l, stderr)
 	}
-	err := serve(l, stdout, stderr)
-	if err == nil {
+	if wantsMenu(l) {
+		if inBackground(l) {
+			fmt.Fprintln(stderr, "ibsm: error: -g 0 asks for a port, and a daemon has nobody to ask; ibstat -p lists the ports")
+			return exitRefused
+		}
+		chosen, err := askForPort(l, args, stdout)
+		if err != nil {
+			return exitStatus(err, stderr)
+		}
+		l = chosen
+	}
+	return exitStatus(serve(l, stdout, stderr), stderr)
+}
+
+// exitStatus tells of an error and returns the status that says it.
+func exitStatus(err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, errLeft) {
 		return 0
 	}
 	fmt.Fprintln(stderr, "ibsm: error: "+strings.TrimPrefix(err.Error(), "ibsm: "))
 	var u *usageError
-	if errors.As(err, &u) {
+	switch {
+	case errors.As(err, &u):
 		if u.hint != "" {
 			fmt.Fprintln(stderr, "hint: "+u.hint)
 		}
-		return 2
+		return exitUsage
+	case errors.Is(err, manager.ErrOtherMaster):
+		return exitOtherMaster
+	case errors.Is(err, manager.ErrIncomplete):
+		return exitIncomplete
 	}
-	return 1
+	return exitFailed
 }
 
 // usageError is something that was asked for and cannot be: exit status 2.
@@ -105,6 +142,7 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	events := ctl.NewRing(keptEvents)
 	logger := slog.New(ctl.Tee(lines, events))
 	kept := newState(l, logger)

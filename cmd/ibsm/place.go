@@ -24,9 +24,6 @@ type place interface {
 // newPlace makes what the options ask for. Nothing is opened yet; a topology that
 // cannot be read is a mistake of usage.
 func newPlace(l *conf.Loaded) (place, error) {
-	if err := checkPort(l.Config); err != nil {
-		return nil, &usageError{err.Error(), ""}
-	}
 	if l.Fabric != "" && l.IBSim {
 		return nil, &usageError{"--fabric and --ibsim exclude each other", ""}
 	}
@@ -45,7 +42,7 @@ func newPlace(l *conf.Loaded) (place, error) {
 		return nil, err
 	}
 	f := fabric.New(n, fabric.Config{Seed: 1})
-	at, err := attachAt(f, mad.GUID(l.Uint("guid")))
+	at, err := attachAt(f, portGUID(l.Config))
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -41,7 +40,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		},
 		Elect:         election(l.Config),
 		Txn:           pace(l.Config),
-		GUID:          mad.GUID(l.Uint("guid")),
+		GUID:          portGUID(l.Config),
 		SweepInterval: l.Duration("sweep_interval"),
 		ForceHeavy:    l.Bool("force_heavy_sweep"),
 		IgnoreTraps:   !l.Bool("sweep_on_trap"),
@@ -171,16 +170,12 @@ func chooseEngine(list []string) (name string, missing []string, err error) {
 	return "minhop", missing, nil
 }
 
-// askWhichPort is how OpenSM writes -g 0 into a file.
-const askWhichPort = math.MaxUint64
-
-// checkPort refuses the wish to be asked for a port.
-func checkPort(c *conf.Config) error {
-	guid := c.Setting("guid")
-	if guid.Value.Num == askWhichPort || guid.Value.Num == 0 && guid.Source == conf.FromOption {
-		return errors.New("-g 0 asks for a list of ports to choose from, which this version does not have: ibstat -p lists them; give one with -g, or leave -g out for the first with a link")
+// portGUID is the port to run at, 0 for the best.
+func portGUID(c *conf.Config) mad.GUID {
+	if guid := c.Uint("guid"); guid != askWhichPort {
+		return mad.GUID(guid)
 	}
-	return nil
+	return 0
 }
 
 // inBackground reports whether the daemon leaves its terminal. A dry run has

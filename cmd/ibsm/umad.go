@@ -21,7 +21,7 @@ type userMAD struct {
 
 // newUserMAD is the port with a GUID, or the best one for GUID 0.
 func newUserMAD(l *conf.Loaded) *userMAD {
-	u := &userMAD{guid: mad.GUID(l.Uint("guid")), where: "the best port of this host"}
+	u := &userMAD{guid: portGUID(l.Config), where: "the best port of this host"}
 	if u.guid != 0 {
 		u.where = "GUID " + u.guid.String()
 	}
