@@ -15,16 +15,15 @@ import (
 )
 
 // stall is for how long this manager may stand still before another one may have taken
-// its place: one poll.
+// its place: one poll. One of our own kind is polled every two seconds; less than half a
+// second is what a busy machine may take, and no death is declared after one poll.
 func (c *Core) stall() time.Duration {
+	const least, most = 500 * time.Millisecond, 2 * time.Second
 	if i := c.cfg.Elect.PollInterval; i > 0 {
-		return min(i, maxStall)
+		return max(least, min(i, most))
 	}
-	return maxStall
+	return most
 }
-
-// maxStall is how often one of our own kind is polled.
-const maxStall = 2 * time.Second
 
 var errStoodStill = errors.New("this manager stood still; ask again")
 
