@@ -170,9 +170,9 @@ func TestStatsOfOtherAttributes(t *testing.T) {
 
 func TestClassPortInfo(t *testing.T) {
 	p := ask(t, New(newView(t), nil), get(sarec.AttrClassPortInfo, 0, nil))
-	// Of OpenSM's 0x2602 and 0xB5E8 without notices and MulticastFDBTop; with NDR.
+	// Of OpenSM's 0x2602 and 0xB5E8 without notices; with NDR.
 	want := sarec.ClassPortInfo{0: 1, 1: 2, 2: 0x26, 35: 1, 36: 0x80, 37: 1, 68: 0x80, 69: 1}
-	want.SetCapabilityMask2(0x2b5e0)
+	want.SetCapabilityMask2(0x2b5e8)
 	want.SetRespTimeValue(16)
 	if got := sarec.ClassPortInfo(p.SAData()[:72]); got != want || p.AttributeOffset() != 9 || p.Status() != mad.StatusOK {
 		t.Errorf("%v, offset %d\n%x, want\n%x", p.Status(), p.AttributeOffset(), got, want)

@@ -14,7 +14,7 @@ func (a *Answerer) classPortInfo(res *result) {
 	c.SetBaseVersion(1)
 	c.SetClassVersion(2)
 	c.SetCapabilityMask(sarec.IsUDMulticastSupported | sarec.IsMultiPathSupported | sarec.IsPortInfoCapMaskMatchSupported)
-	c.SetCapabilityMask2(sarec.IsAdditionalGUIDSupported | sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
+	c.SetCapabilityMask2(sarec.IsMulticastTopSupported | sarec.IsAdditionalGUIDSupported | sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
 		sarec.IsMulticastServiceRecordSupported | sarec.IsPortInfoCapMask2MatchSupported | sarec.IsSendOnlyFullMemberSupported |
 		sarec.IsLinkWidth2xSupported | sarec.IsLinkSpeedHDRSupported | sarec.IsLinkSpeedNDRSupported)
 	c.SetRespTimeValue(a.view.Subnet.RespTimeValue)

@@ -36,6 +36,7 @@ const (
 // Bits of the CapabilityMask2 of subnet administration.
 const (
 	IsQoSSupported                    uint32 = 1 << 1
+	IsMulticastTopSupported           uint32 = 1 << 3
 	IsAdditionalGUIDSupported         uint32 = 1 << 5
 	IsFullPortInfoRecordSupported     uint32 = 1 << 6
 	IsExtendedSpeedsSupported         uint32 = 1 << 7
