@@ -15,10 +15,8 @@ import (
 // with it is added to what was wrong with its syntax; the policy of a file with errors is
 // nil, as half a policy is another policy.
 func (f *File) Policy() (policy *Policy, errors, warnings diag.List) {
-	r := resolver{
-		File: f, policy: Closed(), byKey: map[mad.PKey]int{DefaultKey: 0}, groups: map[mad.GID]diag.Position{},
-		errors: slices.Clone(f.Errors), warnings: slices.Clone(f.Warnings),
-	}
+	r := newResolver(f)
+	r.errors, r.warnings = slices.Clone(f.Errors), slices.Clone(f.Warnings)
 	for i := range f.Definitions {
 		if len(r.errors) >= maxFindings {
 			break
@@ -53,9 +51,15 @@ type resolver struct {
 	byKey    map[mad.PKey]int          // index in policy.Partitions
 	groups   map[mad.GID]diag.Position // which exist
 	lastFree mad.PKey                  // given to a definition without a key
-	given    map[mad.PKey]bool
+	given    map[mad.PKey]bool         // keys that definitions without one have got
 	errors   diag.List
 	warnings diag.List
+}
+
+func newResolver(f *File) *resolver {
+	return &resolver{
+		File: f, policy: Closed(), byKey: map[mad.PKey]int{DefaultKey: 0}, groups: map[mad.GID]diag.Position{}, given: map[mad.PKey]bool{},
+	}
 }
 
 func (r *resolver) fail(w Word, format string, args ...any) {
@@ -68,12 +72,13 @@ func (r *resolver) warn(w Word, format string, args ...any) {
 	}
 }
 
-// define lays one definition upon what is there.
-func (r *resolver) define(d *Definition) {
+// define lays one definition upon what is there, and returns the key that it is about, 0
+// if it has none that is good.
+func (r *resolver) define(d *Definition) mad.PKey {
 	key, ok := r.key(d)
 	if !ok {
 		r.members(nil, d, flags{}) // for their mistakes
-		return
+		return 0
 	}
 	i, there := r.byKey[key]
 	if !there {
@@ -82,9 +87,6 @@ func (r *resolver) define(d *Definition) {
 		r.policy.Partitions = append(r.policy.Partitions, Partition{Name: nameOf(d, key), Key: key, Position: r.at(d.Head.Name)})
 	}
 	p := &r.policy.Partitions[i]
-	if !there && key != DefaultKey {
-		p.Position = r.at(d.Head.Name)
-	}
 	if name := d.Head.Name; there && name.Text != "" && name.Text != p.Name && name != keyWord(d) {
 		r.warn(name, "%s has the key %s of %s%s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), since(p), shown(p.Name))
 	}
@@ -95,6 +97,7 @@ func (r *resolver) define(d *Definition) {
 		r.broadcast(p, d, &f)
 	}
 	r.members(p, d, f)
+	return key
 }
 
 // nameOf is the name of a new partition: that of its definition, or as with OpenSM four
@@ -172,9 +175,6 @@ func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
 	}
 	for r.lastFree++; r.lastFree < DefaultKey; r.lastFree++ {
 		if _, used := r.byKey[r.lastFree]; !used {
-			if r.given == nil {
-				r.given = map[mad.PKey]bool{}
-			}
 			r.given[r.lastFree] = true
 			return r.lastFree, true
 		}

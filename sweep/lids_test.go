@@ -302,6 +302,38 @@ func TestChanges(t *testing.T) {
 	sweep(4, 500, []KeptLID{{0x31, 4, 0, 0}, {0x41, 1, 0, 0}}, 0x99)
 }
 
+func TestMergeLIDs(t *testing.T) {
+	first := []KeptLID{{5, 5, 0, 0}, {4, 8, 2, 0}, {3, 9, 0, 0}, {2, 0xc000, 0, 0}, {5, 6, 0, 0}, {1, 1, 0, 7}}
+	second := []KeptLID{{1, 2, 0, 0}, {2, 2, 0, 0}, {5, 5, 0, 70}, {6, 12, 3, 80}, {7, 11, 0, 0}, {8, 3, 9, 0}}
+	want := []KeptLID{{1, 1, 0, 7}, {2, 2, 0, 0}, {4, 8, 2, 0}, {5, 5, 0, 70}, {6, 12, 3, 80}}
+	if got := MergeLIDs(first, second); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A Job that recalls the LIDs of a file goes by them, whatever ports report, and what
+// they displace is forgotten.
+func TestRecall(t *testing.T) {
+	b := up(t, small, Config{})
+	guid := b.net.Nodes[b.node(mad.CA, 5)].Ports[1].GUID
+	other := b.net.Nodes[b.node(mad.CA, 6)].Ports[1].GUID
+	was, theirs := b.memory.lids[guid].Base, b.memory.lids[other].Base
+	b.Changes()
+	b.Abdicate()
+	j := &Job{memory: b.memory}
+	j.Recall([]KeptLID{{guid, 77, 0, 0}, {0x99, theirs, 0, 0}})
+	if got := b.memory.lids[guid].Base; got != 77 || b.memory.stale {
+		t.Errorf("LID %v becomes %v", was, got)
+	}
+	if _, kept := b.memory.lids[other]; kept {
+		t.Error("a LID belongs to two")
+	}
+	lids, forgotten := b.Changes()
+	if len(lids) != len(b.memory.lids) || !slices.Equal(forgotten, []mad.GUID{other}) {
+		t.Errorf("changed %v, forgotten %v", lids, forgotten)
+	}
+}
+
 // When the LIDs end, those of absent ports are given away in the order in which they
 // were missed, no more than are needed, whatever their LMC.
 func TestReclaim(t *testing.T) {

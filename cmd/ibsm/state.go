@@ -126,7 +126,11 @@ func (s *state) openStore() (written time.Time, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.end = cancel
-	s.tasks.Go(func() { _ = opened.Run(ctx) }) // what ends it is told by trouble
+	s.tasks.Go(func() {
+		if err := opened.Run(ctx); err != nil {
+			s.logger.Error("what changed last is not in the store", "reason", err)
+		}
+	})
 	return written, nil
 }
 
@@ -154,6 +158,10 @@ func (s *state) openCaches(written time.Time) error {
 		return fmt.Errorf("guid2lid is damaged and nothing else knows the LIDs: mend the file or move it away, or go on without it (--stay_on_fatal): %w", err)
 	}
 	first, second := s.storedLIDs(), lids
+	if len(first) > 0 && len(second) > 0 && disjoint(first, second) {
+		s.logger.Warn("guid2lid is of another subnet and passed over: give each manager of this host an OSM_CACHE_DIR of its own", "dir", dir)
+		second, s.fresh = nil, false
+	}
 	if s.fresh {
 		first, second = second, first
 	}
@@ -183,6 +191,15 @@ func (s *state) readLIDs(files *cache.Files) (lids []sweep.KeptLID, err error) {
 		lids = append(lids, sweep.KeptLID{Port: port, Base: r.Min, LMC: min(uint8(bits.Len16(uint16(r.Max-r.Min)+1)-1), 7)})
 	}
 	return sweep.MergeLIDs(lids, nil), err
+}
+
+// disjoint reports whether no port is in both lists.
+func disjoint(a, b []sweep.KeptLID) bool {
+	known := make(map[mad.GUID]bool, len(a))
+	for _, l := range a {
+		known[l.Port] = true
+	}
+	return !slices.ContainsFunc(b, func(l sweep.KeptLID) bool { return known[l.Port] })
 }
 
 // warn tells what is wrong with a file.

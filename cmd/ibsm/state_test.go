@@ -351,3 +351,20 @@ func TestStoreDamaged(t *testing.T) {
 		t.Errorf("which is to be passed over: status %d: %s", r.status, r.stderr)
 	}
 }
+
+// TestForeignCaches: a guid2lid of another subnet, as managers leave there that share a
+// folder, moves no LID.
+func TestForeignCaches(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.embedded()
+	lids := h.cache("guid2lid")
+	foreign := "0x0000000000000001 0x0001 0x0001\n\n0x0000000000000002 0x0002 0x0030\n\n"
+	if err := os.WriteFile(filepath.Join(h.caches, "guid2lid"), []byte(foreign), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := h.embedded()
+	if r.status != 0 || h.cache("guid2lid") != lids || !strings.Contains(r.stdout, "guid2lid is of another subnet") {
+		t.Errorf("status %d, LIDs\n%s\n%s", r.status, h.cache("guid2lid"), tail(r.stdout))
+	}
+}

@@ -165,7 +165,8 @@ const (
 // heartbeat is how often Run notes that the process is alive.
 const heartbeat = 10 * time.Second
 
-// Run writes what is put until the context ends, and what was put before that.
+// Run writes what is put until the context ends, and what was put before that. It
+// returns what kept it from that.
 func (s *Store) Run(ctx context.Context) error {
 	wait := firstRetry
 	retry := time.Now().Add(wait)
@@ -178,6 +179,7 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			continue
 		case <-again:
 		case now := <-alive.C:
 			if s.lock != nil {
@@ -195,7 +197,7 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		retry = time.Now().Add(wait)
 	}
-	return nil
+	return s.Flush()
 }
 
 // take is what there is to write.

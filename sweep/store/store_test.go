@@ -412,3 +412,72 @@ func TestTrouble(t *testing.T) {
 	_, c = open(t, cfg)
 	same(t, c, &Contents{Registry: r, LIDs: []LID{{Port: 1, Base: 1}, {Port: 2, Base: 2}, {Port: 3, Base: 3}}})
 }
+
+// Contents is at any time what the next Open finds, and Add makes the same of a Batch
+// without a file.
+func TestContents(t *testing.T) {
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	s, c := open(t, cfg)
+	model := NewContents()
+	r := c.Registry
+	for _, b := range []Batch{
+		{LIDs: []LID{{Port: 2, Base: 2}, {Port: 1, Base: 1, LMC: 3, Absent: 9}}, Reign: &Reign{Number: 1, Master: true, Began: 5}},
+		register(t, r, putGroup(1), putMember(1, 1)),
+		{Forget: []mad.GUID{2}, Configuration: []byte("a"), Partitions: []byte("b")},
+	} {
+		model.Add(b)
+		s.Put(b, nil)
+		same(t, s.Contents(), model)
+	}
+	flush(t, s)
+	_ = s.Close()
+	_, c = open(t, cfg)
+	same(t, c, model)
+}
+
+// A store that was not closed says when its process was alive last; one that was closed
+// does not.
+func TestInterrupted(t *testing.T) {
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	s, c := open(t, cfg)
+	if !c.Interrupted.IsZero() {
+		t.Error("a new store was interrupted at", c.Interrupted)
+	}
+	_ = s.Close()
+	s, c = open(t, cfg)
+	if !c.Interrupted.IsZero() {
+		t.Error("a closed store was interrupted at", c.Interrupted)
+	}
+	_ = s.Close()
+	at := time.Unix(1234567890, 0)
+	if err := os.WriteFile(cfg.Path+".lock", []byte("process 1 (gone)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(cfg.Path+".lock", at, at); err != nil {
+		t.Fatal(err)
+	}
+	s, c = open(t, cfg)
+	if !c.Interrupted.Equal(at) {
+		t.Errorf("interrupted at %v, want %v", c.Interrupted, at)
+	}
+	beat(s.lock, at.Add(time.Hour))
+	if info, err := os.Stat(cfg.Path + ".lock"); err != nil || !info.ModTime().Equal(at.Add(time.Hour)) {
+		t.Error("the heartbeat is not noted", err)
+	}
+}
+
+// What was put before the context ended is written, whatever Run was at.
+func TestRunWritesAll(t *testing.T) {
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	s, _ := open(t, cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.Put(Batch{LIDs: []LID{{Port: 1, Base: 1}}}, nil)
+	cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	_ = s.Close()
+	if _, c := open(t, cfg); len(c.LIDs) != 1 {
+		t.Error("what was put last is not there")
+	}
+}
