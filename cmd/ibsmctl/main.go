@@ -37,6 +37,7 @@ var verbs = []verb{
 	{"dump", "forwarding tables, LIDs and others, in OpenSM's formats", runDump},
 	{"log-level", "show or change what is logged", runLogLevel},
 	{"config", "check, show, compare and convert configuration files", runConfig},
+	{"partitions", "check, show, format and change partitions.conf", runPartitions},
 	{"events", "what happened, and what happens", runEvents},
 }
 
