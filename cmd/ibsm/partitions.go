@@ -70,7 +70,7 @@ func (p *policy) sweep(c *conf.Config) sweep.Partitions {
 	case "off":
 		settings.Enforce = partitions.EnforceOff
 	}
-	return sweep.Partitions{Policy: p.chosen.Policy, Settings: settings}
+	return sweep.Partitions{Policy: p.chosen.ForTables(), Settings: settings}
 }
 
 // tell writes to the log what is wrong with the file, and what holds for that reason.
@@ -84,7 +84,7 @@ func (p *policy) tell(l *conf.Loaded) {
 	file := l.Text("partition_config_file")
 	switch {
 	case len(p.chosen.Errors) == 0 && p.chosen.Source == partitions.FromNothing:
-		p.logger.Info("there is no partition file: every port is a full member of the default partition", "file", file)
+		p.logger.Info("there is no partition file: ports keep the P_Keys that they have, which is those of the default partition where no manager has been", "file", file)
 	case len(p.chosen.Errors) == 0:
 		p.logger.Info("partitions are as the file says", "file", file, "partitions", len(p.chosen.Policy.Partitions))
 	case p.chosen.Source == partitions.FromCaution:

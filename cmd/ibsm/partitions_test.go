@@ -30,7 +30,8 @@ func (s *simulator) keys(host string) (keys []string) {
 
 // TestPartitionFile: ports hold the keys that the file gives them, as OpenSM has them
 // too. A file that breaks changes nothing, neither while the manager runs nor at its next
-// start; at a first start it divides the fabric instead of opening it.
+// start; at a first start it divides the fabric instead of opening it. Without a file ports
+// keep what they have.
 func TestPartitionFile(t *testing.T) {
 	t.Parallel()
 	const good, other, broken = "tenant=0x10 : ALL=limited, SELF=full;\n", "tenant=0x11 : ALL=full;\n", "tenant=0x12 ALL=full;\n"
@@ -90,6 +91,9 @@ func TestPartitionFile(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	startOn(s)
-	holds(s, "0xffff", "0xffff")
+	p = startOn(s)
+	if said := p.text(); !strings.Contains(said, "there is no partition file: ports keep the P_Keys that they have") {
+		t.Errorf("it said\n%s", tail(said))
+	}
+	holds(s, "0xffff", "0x7fff")
 }
