@@ -130,9 +130,9 @@ const (
 // joining is what a test's client asks for; what it does not change is as the broadcast
 // group has it.
 type joining struct {
-	from, port mad.GUID // port is from where it is 0
-	comps      mad.ComponentMask
-	rec        sarec.MCMemberRecord
+	from  mad.GUID
+	comps mad.ComponentMask
+	rec   sarec.MCMemberRecord
 }
 
 func newJoining(from mad.GUID, mgid mad.GID, state uint8) *joining {

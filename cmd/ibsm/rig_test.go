@@ -19,6 +19,7 @@ var rigScripts = []struct {
 	file  string
 	net   string // of the rig's; "" for its default
 	quick bool   // tried in the small size, too
+	rigs  bool   // one of the rig's own, which is told what the manager is
 }{
 	{file: "bringup.sh", quick: true},
 	{file: "events.sh"},
@@ -28,6 +29,8 @@ var rigScripts = []struct {
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},
+	{file: "ipoib.sh", rigs: true},
+	{file: "osmtest.sh", rigs: true},
 }
 
 // rigLimit is how long one script may take, on a busy machine.
@@ -50,7 +53,11 @@ func TestRig(t *testing.T) {
 			if s.net != "" {
 				args = append(args, "-n", abs(t, filepath.Join(rigDir, "nets", s.net)))
 			}
-			args = append(args, filepath.Join(scripts, s.file))
+			if s.rigs {
+				args = append(args, "-e", "SM=ibsm -B -f /tmp/sm.log", abs(t, filepath.Join(rigDir, "scripts", s.file)))
+			} else {
+				args = append(args, filepath.Join(scripts, s.file))
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), rigLimit)
 			defer cancel()
 			cmd := command(ctx, t.TempDir(), nil, append([]string{abs(t, filepath.Join(rigDir, "run-vm"))}, args...)...)

@@ -1,0 +1,101 @@
+package manager
+
+import (
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa"
+)
+
+// write is a request of a client.
+func write(lid mad.LID, tid mad.TID) *mad.Datagram {
+	d := &mad.Datagram{Addr: mad.Addr{LID: lid, QPN: 1}}
+	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
+	d.Packet.SetTID(tid)
+	return d
+}
+
+func drops(s *sa.Stats) map[sa.Drop]uint64 {
+	counts := map[sa.Drop]uint64{}
+	for d, n := range s.Drops() {
+		if n > 0 {
+			counts[d] = n
+		}
+	}
+	return counts
+}
+
+// A noisy client fills its own share, and the others have their turn all the same.
+func TestInboxTurns(t *testing.T) {
+	stats := &sa.Stats{}
+	b := newInbox(stats)
+	for tid := range mad.TID(1000) {
+		b.receive(write(7, tid))
+	}
+	b.receive(write(7, 3)) // a duplicate, though there is no room either
+	b.receive(write(8, 1))
+	b.receive(write(9, 1))
+	b.receive(write(9, 2))
+	if got := drops(stats); got[sa.DropClientFull] != 1000-maxClientWrites || got[sa.DropDuplicate] != 1 || len(got) != 2 {
+		t.Errorf("dropped %v", got)
+	}
+	ev, ok := b.next(nil)
+	if !ok || len(ev.Received) != maxWriteBatch {
+		t.Fatalf("%d at a time, want %d", len(ev.Received), maxWriteBatch)
+	}
+	for i, want := range []mad.LID{7, 8, 9, 7, 9, 7, 7} {
+		if ev.Received[i].LID != want {
+			t.Errorf("number %d is of LID %v, want %v", i, ev.Received[i].LID, want)
+		}
+	}
+	left := 0
+	for ev, ok = b.next(nil); ok; ev, ok = b.next(nil) {
+		left += len(ev.Received)
+	}
+	if left != maxClientWrites+3-maxWriteBatch || len(b.clients) != 0 || b.waiting != 0 {
+		t.Errorf("%d were left, then %d clients and %d waiting", left, len(b.clients), b.waiting)
+	}
+}
+
+// All clients together have their limit, too.
+func TestInboxLimit(t *testing.T) {
+	stats := &sa.Stats{}
+	b := newInbox(stats)
+	for lid := range mad.LID(200) {
+		for tid := range mad.TID(maxClientWrites) {
+			b.receive(write(1+lid, tid))
+		}
+	}
+	if got := drops(stats); b.waiting != maxWrites || got[sa.DropNoRoom] != 200*maxClientWrites-maxWrites {
+		t.Errorf("%d wait, dropped %v", b.waiting, got)
+	}
+}
+
+// What the manager says comes before what clients ask for, in its order.
+func TestInboxOrder(t *testing.T) {
+	b := newInbox(&sa.Stats{})
+	b.receive(write(7, 1))
+	answer := write(8, 1)
+	answer.Packet.SetMethod(mad.MethodReportResp)
+	b.receive(answer)
+	b.isDurable(5)
+	b.isDurable(4)
+	b.tell(sa.Event{Reset: []mad.GUID{1}})
+	b.tell(sa.Event{Forwarded: 6})
+	want := []func(sa.Event) bool{
+		func(ev sa.Event) bool { return ev.Reset != nil },
+		func(ev sa.Event) bool { return ev.Forwarded == 6 },
+		func(ev sa.Event) bool { return ev.Durable == 5 },
+		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 8 },
+		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 7 },
+	}
+	for i, is := range want {
+		if ev, ok := b.next(nil); !ok || !is(ev) {
+			t.Errorf("number %d is %+v", i, ev)
+		}
+	}
+	if ev, ok := b.next(nil); ok {
+		t.Errorf("then %+v", ev)
+	}
+}

@@ -1,0 +1,238 @@
+package sa
+
+import (
+	"encoding/binary"
+	"os"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa/registry"
+)
+
+// Whatever a request holds, it gets one reply with a status that is known, or none and
+// is counted; and the registry takes every change that comes of it.
+func FuzzRegistrar(f *testing.F) {
+	seed := func(attr mad.AttrID, m mad.Method, comps mad.ComponentMask, rec []byte) {
+		f.Add(uint16(attr), uint8(m), uint64(comps), false, rec)
+		f.Add(uint16(attr), uint8(m), ^uint64(0), true, rec)
+	}
+	for _, m := range []mad.Method{mad.MethodSet, mad.MethodDelete} {
+		for _, mgid := range []mad.GID{broadcast, ipv4Group, ownGroup, {}} {
+			j := newJoining(h3, mgid, 1)
+			seed(sarec.AttrMCMemberRecord, m, fullJoin, j.rec[:])
+		}
+		rec := service(1, mad.MakeGID(mad.DefaultPrefix, h3))
+		seed(sarec.AttrServiceRecord, m, serviceComps, rec[:])
+		guids := sarec.GUIDInfoRecord{1: 5, 16: 1}
+		seed(sarec.AttrGUIDInfoRecord, m, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, guids[:])
+		info := everything(1)
+		seed(sarec.AttrInformInfo, m, 0, info[:])
+	}
+	f.Fuzz(func(t *testing.T, attr uint16, method uint8, comps uint64, trusted bool, rec []byte) {
+		d := newDesk(t)
+		d.joined(h3, broadcast)
+		in := d.request(h3, mad.Method(method), mad.AttrID(attr), mad.ComponentMask(comps), rec)
+		if trusted {
+			in.Packet.SetSMKey(saKey)
+		}
+		d.sent = nil
+		d.step(Event{Received: []mad.Datagram{in}})
+		replies := 0
+		for i := range d.sent {
+			if p := &d.sent[i].Packet; p.Method().IsResponse() {
+				replies++
+				if p.TID() != in.Packet.TID() || p.SMKey() != 0 {
+					t.Errorf("reply with TID %x, SM_Key %x", p.TID(), p.SMKey())
+				}
+			}
+		}
+		if wants := responseTo(in.Packet.Method()) != 0; (replies == 1) != wants || replies > 1 {
+			t.Errorf("%d replies to method 0x%02x", replies, method)
+		}
+		if st := d.Stats(); st.Refused > 0 || st.Pending > 0 {
+			t.Errorf("%+v", st)
+		}
+		for g := range d.State().Groups() {
+			if !g.WellKnown && d.State().FullMembers(g.MGID) == 0 {
+				t.Errorf("group %v is there for nobody", g.MGID)
+			}
+		}
+	})
+}
+
+// A flood of subscriptions, a million in the full size, does not get beyond the limits,
+// and others still can subscribe.
+func TestSubscriptionFlood(t *testing.T) {
+	n := 20 * maxPortSubs
+	if os.Getenv("IBSM_PROOF") != "" {
+		n = 1_000_000
+	}
+	d := newDesk(t)
+	info := everything(1)
+	refused := 0
+	for i := range n {
+		info.SetTrapNumber(uint16(i))
+		info.SetType(uint16(i >> 16))
+		if p := d.inform(h3, info, true); p.Status() == mad.StatusNoResources {
+			refused++
+		} else if p.Status() != mad.StatusOK {
+			t.Fatal(p.Status())
+		}
+	}
+	if c := d.State().Counts().Subscriptions; c != maxPortSubs || refused != n-maxPortSubs || d.Stats().Full != uint64(refused) {
+		t.Errorf("%d subscriptions, %d refused, %+v", c, refused, d.Stats())
+	}
+	d.subscribe(h2)
+}
+
+// MLIDs are all given back, however groups end; and when there are none, a create is
+// refused and leaves nothing behind.
+func TestMLIDsComeBack(t *testing.T) {
+	d := newDesk(t)
+	switches := int(d.last-mad.MinMulticastLID) + 1
+	if switches != 1024 {
+		t.Fatalf("%d MLIDs", switches)
+	}
+	for round := range 3 {
+		made, refused := 0, 0
+		for i := range 1100 {
+			mgid := ownGroup
+			binary.BigEndian.PutUint32(mgid[12:], uint32(i))
+			j := newJoining(h3, mgid, 9)
+			j.rec.SetSL(uint8(i % 16)) // so that none shares an MLID before all are taken
+			switch _, st := d.member(mad.MethodSet, j); st {
+			case mad.StatusOK:
+				made++
+			case mad.StatusNoResources:
+				refused++
+			default:
+				t.Fatal(st)
+			}
+		}
+		if made != 1100 {
+			t.Errorf("round %d: %d groups made, %d refused: the others can share", round, made, refused)
+		}
+		if round == 1 {
+			d.step(Event{Reset: []mad.GUID{h3}})
+		} else {
+			for i := range 1100 {
+				mgid := ownGroup
+				binary.BigEndian.PutUint32(mgid[12:], uint32(i))
+				for _, state := range []uint8{1, 8} {
+					if _, st := d.member(mad.MethodDelete, newJoining(h3, mgid, state)); st != mad.StatusOK {
+						t.Fatal(st)
+					}
+				}
+			}
+		}
+		if c := d.State().Counts(); c.Groups != 2 || c.Members != 0 {
+			t.Fatalf("round %d: %+v", round, c)
+		}
+	}
+	if rec := d.joined(h3, ownGroup); rec.MLID() != 0xc002 {
+		t.Errorf("MLID 0x%x, want the lowest", uint16(rec.MLID()))
+	}
+}
+
+// Members that rejoin and leave in every order of JoinStates end as the states say.
+func TestEveryOrderOfJoinStates(t *testing.T) {
+	for first := uint8(1); first < 16; first++ {
+		for second := uint8(1); second < 16; second++ {
+			for leave := uint8(1); leave < 16; leave++ {
+				d := newDesk(t)
+				d.slow = true
+				held := uint8(0)
+				for _, state := range []uint8{first, second} {
+					want := mad.StatusOK
+					if held == 0 && state&9 == 0 {
+						want = mad.StatusReqInvalid
+					} else {
+						held |= state
+					}
+					d.is(mad.MethodSet, state, want)
+				}
+				want := mad.StatusOK
+				if leave&^held != 0 {
+					want = mad.StatusReqInvalid
+				} else if held &^= leave; held&9 == 0 {
+					held = 0
+				}
+				d.is(mad.MethodDelete, leave, want)
+				m, _ := d.reg.Member(ownGroup, mad.MakeGID(mad.DefaultPrefix, h3))
+				_, alive := d.reg.Group(ownGroup)
+				if uint8(m.JoinState) != held || alive != (held != 0) {
+					t.Fatalf("%x, %x, left %x: JoinState %x, want %x; group there: %t", first, second, leave, m.JoinState, held, alive)
+				}
+			}
+		}
+	}
+}
+
+// is asks and lets the reply leave.
+func (d *desk) is(m mad.Method, state uint8, want mad.Status) {
+	d.Helper()
+	j := newJoining(h3, ownGroup, state)
+	in := d.request(h3, m, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
+	d.sent = nil
+	d.step(Event{Received: []mad.Datagram{in}})
+	d.step(Event{Durable: d.reg.Seq()})
+	d.step(Event{Forwarded: d.reg.Seq()})
+	if len(d.sent) != 1 || d.sent[0].Packet.Status() != want {
+		d.Fatalf("%v of JoinState %x: %d replies, want %v", m, state, len(d.sent), want)
+	}
+}
+
+// A reply waits for the disk and the tables, or for a second; what is asked again
+// meanwhile is dropped.
+func TestReplyWaits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then []Event
+		late uint64
+	}{
+		{"disk, then tables", []Event{{Durable: 100}, {Forwarded: 100}}, 0},
+		{"tables, then disk", []Event{{Forwarded: 100}, {Durable: 100}}, 0},
+		{"disk alone", []Event{{Durable: 100}}, 1},
+		{"nothing", nil, 1},
+	} {
+		d := newDesk(t)
+		d.slow = true
+		j := newJoining(h3, broadcast, 1)
+		in := d.request(h3, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
+		d.step(Event{Received: []mad.Datagram{in, in}})
+		for i, ev := range c.then {
+			if len(d.sent) != 0 {
+				t.Errorf("%s: replied before event %d", c.name, i)
+			}
+			d.step(ev)
+		}
+		if c.late > 0 {
+			d.wait(ReplyTimeout - 1)
+			if len(d.sent) != 0 {
+				t.Errorf("%s: replied too early", c.name)
+			}
+			d.wait(time.Nanosecond)
+		}
+		if len(d.sent) != 1 || d.sent[0].Packet.Status() != mad.StatusOK || d.Stats().Late != c.late {
+			t.Errorf("%s: %d replies, %+v", c.name, len(d.sent), d.Stats())
+		}
+		if drops := d.stats.drops[DropDuplicate].Load(); drops != 1 {
+			t.Errorf("%s: %d duplicates dropped", c.name, drops)
+		}
+	}
+}
+
+// Where no switch forwards multicast no group can be made, and that is said.
+func TestNoMulticast(t *testing.T) {
+	v := newView(t)
+	for _, n := range v.Topo.Switches {
+		v.Topo.Nodes[n].SwitchInfo.SetMulticastFDBCap(0)
+	}
+	d := &desk{TB: t, view: v, Registrar: NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))}
+	d.step(Event{View: v})
+	if _, st := d.member(mad.MethodSet, newJoining(h3, ownGroup, 1)); st != mad.StatusNoResources {
+		t.Errorf("a group where nothing forwards: %v", st)
+	}
+}
