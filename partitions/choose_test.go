@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// What holds at a start and after a reload, whatever becomes of the file.
 // TestForTables: only who chose a policy has the keys of ports changed.
 func TestForTables(t *testing.T) {
 	for source := FromFile; source <= FromFallback; source++ {
@@ -17,6 +16,7 @@ func TestForTables(t *testing.T) {
 	}
 }
 
+// What holds at a start and after a reload, whatever becomes of the file.
 func TestChoose(t *testing.T) {
 	const good, other, bad = "A=1 : ALL=full;\n", "B=2 : ALL=full;\n", "A=1 ALL=full;\n"
 	file := func(text string) Reading { return Reading{Name: "p", Text: []byte(text)} }
