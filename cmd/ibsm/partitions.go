@@ -7,6 +7,8 @@ import (
 	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/partitions"
+	"ibsm/sa"
+	"ibsm/sa/registry"
 	"ibsm/sweep"
 )
 
@@ -71,6 +73,14 @@ func (p *policy) sweep(c *conf.Config) sweep.Partitions {
 		settings.Enforce = partitions.EnforceOff
 	}
 	return sweep.Partitions{Policy: p.chosen.ForTables(), Settings: settings}
+}
+
+// groups are those that the SA makes for the partitions.
+func (p *policy) groups(c *conf.Config) []registry.Group {
+	if p.chosen == nil {
+		return sa.DefaultGroups()
+	}
+	return p.chosen.Policy.WellKnown(c.Bool("qos"))
 }
 
 // tell writes to the log what is wrong with the file, and what holds for that reason.

@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +34,33 @@ func TestRegistered(t *testing.T) {
 	}
 	// Through ibsim, what fills the packet behind the last record looks like more records.
 	if !strings.HasPrefix(groups["ibsm"], groups["opensm"]) || !strings.Contains(groups["ibsm"], "ff12:401b:ffff::ffff:ffff") {
+		t.Errorf("ibsm's groups:\n%s\nOpenSM's:\n%s", groups["ibsm"], groups["opensm"])
+	}
+}
+
+// TestPartitionGroups: the groups of a partitions.conf are those that OpenSM makes of it.
+func TestPartitionGroups(t *testing.T) {
+	t.Parallel()
+	const file = "Default=0x7fff, ipoib, defmember=full : ALL=full;\n" +
+		"storage=0x8001, ipoib, rate=3, mtu=3, sl=2, Q_Key=0x99 : ALL=full;\n" +
+		"plain=0x8002 : ALL=full;\n"
+	groups := map[string][]string{}
+	for _, m := range []*manager{&opensm, &ibsm} {
+		s := startIbsim(t, example("net.2sw2path4hca").file(t))
+		path := filepath.Join(t.TempDir(), "partitions.conf")
+		if err := os.WriteFile(path, []byte(file), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		m.bringUp(s, "-P", path)
+		r := s.run(s.net.witnessHost(), "saquery", "MCMR")
+		for _, dump := range strings.Split(r.stdout, "MCMember Record dump:")[1:] {
+			if strings.Contains(dump, "MGID....................ff12") { // what fills the packet is not
+				groups[m.name] = append(groups[m.name], dump)
+			}
+		}
+		slices.Sort(groups[m.name])
+	}
+	if len(groups["opensm"]) != 2 || !slices.Equal(groups["ibsm"], groups["opensm"]) {
 		t.Errorf("ibsm's groups:\n%s\nOpenSM's:\n%s", groups["ibsm"], groups["opensm"])
 	}
 }

@@ -78,6 +78,7 @@ func (f *inForce) managerConfig() manager.Config {
 	cfg := managerConfig(f.now)
 	cfg.Names = f.names
 	cfg.Sweep.Partitions = f.policy.sweep(f.now.Config)
+	cfg.Registrar.Groups = f.policy.groups(f.now.Config)
 	cfg.PrefixRoutes = readPrefixRoutes(f.now.Text("prefix_routes_file"), f.logger)
 	return cfg
 }
