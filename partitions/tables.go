@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/sweep/topo"
 )
@@ -95,6 +96,7 @@ type compiler struct {
 type member struct {
 	key    mad.PKey // with its membership
 	index0 bool
+	place  diag.Position // of the Member that says so
 }
 
 // Compile makes of a Policy the tables of a subnet, whose Topo has the tables as they
@@ -211,11 +213,16 @@ func (c *compiler) ofType(typ mad.NodeType) []topo.PortIdx {
 // enter notes a port's membership.
 func (c *compiler) enter(p topo.PortIdx, key mad.PKey, m *Member) {
 	if m.Membership != Limited {
-		c.members[p] = append(c.members[p], member{key | mad.FullMember, m.Index0})
+		c.members[p] = append(c.members[p], member{key | mad.FullMember, m.Index0, m.Position})
 	}
 	if m.Membership == Limited || m.Membership == Both && c.Settings.AllowBoth {
-		c.members[p] = append(c.members[p], member{key, m.Index0 && m.Membership == Limited})
+		c.members[p] = append(c.members[p], member{key, m.Index0 && m.Membership == Limited, m.Position})
 	}
+}
+
+// later reports whether a place is not before another one of the file.
+func later(a, b diag.Position) bool {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) >= 0
 }
 
 // endPort decides the table of a port that has a LID.
@@ -228,10 +235,11 @@ func (c *compiler) endPort(p topo.PortIdx) {
 	at := place{
 		port: Port{GUID: port.GUID}, held: port.PKeys, size: c.t.Nodes[port.Node].PKeyTableSize(port.Num), forget: c.Settings.ForgetIndexes,
 	}
+	var asked diag.Position
 	for _, m := range c.members[p] {
 		at.want = append(at.want, m.key)
-		if m.index0 { // the last of several, as with OpenSM
-			at.first = m.key
+		if m.index0 && (at.first == 0 || later(m.place, asked)) { // the last in the file, as with OpenSM
+			at.first, asked = m.key, m.place
 		}
 	}
 	for _, m := range c.members[p] {
