@@ -23,6 +23,9 @@ type CommandLine struct {
 	PIDFile      string
 	Fabric       string
 	IBSim        bool
+	AllPorts     bool   // a manager at each port
+	Launch       bool   // the managers that OpenSM's packages would run
+	Instance     string // the one of these with this name, "" for none
 	Once         bool
 	DryRun       bool
 	Strict       bool
@@ -84,6 +87,12 @@ func (l *Loaded) flags() {
 			l.Fabric = g.Value
 		case "ibsim":
 			l.IBSim = true
+		case "all-ports":
+			l.AllPorts = true
+		case "launch":
+			l.Launch = true
+		case "instance":
+			l.Instance = g.Value
 		case "once":
 			l.Once = true
 		case "dry-run":

@@ -31,6 +31,9 @@ var groups = []string{groupWhere, groupWhat, groupRouting, groupServices, groupP
 var otherOptions = []Option{
 	{Long: "fabric", Arg: "SPEC", Own: true, Group: groupWhere, Help: "run on a simulated fabric: a topology file, or a generator such as fattree:k=8"},
 	{Long: "ibsim", Own: true, Group: groupWhere, Help: "run on a running ibsim (IBSIM_SOCKNAME, IBSIM_SERVER_NAME, SIM_HOST)"},
+	{Long: "all-ports", Own: true, Group: groupWhere, Help: "run a manager at each InfiniBand port of this host"},
+	{Long: "launch", Own: true, Group: groupWhere, Help: "run what opensm.conf.1 and on, /etc/sysconfig/opensm or /etc/default/opensm ask for"},
+	{Long: "instance", Arg: "NAME", Own: true, Group: groupWhere, Help: "run one of these: its number, or the GUID of its port"},
 	{Long: "once", Short: 'o', Group: groupWhat, Help: "sweep until the subnet is up, then leave"},
 	{Long: "dry-run", Own: true, Group: groupWhat, Help: "show what would be written, and write nothing"},
 	{Long: "dimn_ports_file", Short: 'O', Arg: "FILE", Key: "port_search_ordering_file", Group: groupRouting, Help: "old name of --port_search_ordering_file"},

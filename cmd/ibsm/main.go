@@ -46,8 +46,8 @@ const (
 
 // run is the program with its name; it returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	asOpenSM := calledOpenSM(args[0])
-	args = args[1:]
+	program, args := args[0], args[1:]
+	asOpenSM := calledOpenSM(program)
 	l := conf.Load(args, environment)
 	switch {
 	case l.Help:
@@ -59,6 +59,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case l.Version:
 		fmt.Fprintf(stdout, "ibsm %s (%s)\n", version, compatibility)
 		return 0
+	}
+	if l.AllPorts || l.Launch || l.Instance != "" {
+		self, err := os.Executable()
+		if err != nil {
+			return exitStatus(err, stderr)
+		}
+		la := launcher{root: "/", program: self, given: l, stdout: stdout, stderr: stderr}
+		return la.launch(func(options []string) int { return run(append([]string{program}, options...), stdout, stderr) })
 	}
 	if status := judge(l, stderr); status != 0 {
 		return status

@@ -139,6 +139,13 @@ func (p *process) skip() {
 	p.read = len(p.output)
 }
 
+// rewind has the next await look at all that was printed.
+func (p *process) rewind() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read = 0
+}
+
 func (p *process) signal(s os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {

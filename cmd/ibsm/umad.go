@@ -86,5 +86,5 @@ func (p *userMADPort) watch(ctx context.Context, asks chan<- manager.Sweep) {
 // isHopeless reports whether waiting for a port is in vain.
 func isHopeless(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) ||
-		errors.Is(err, umad.ErrNotInfiniBand) || errors.Is(err, umad.ErrABI)
+		errors.Is(err, umad.ErrNotInfiniBand) || errors.Is(err, umad.ErrInUse) || errors.Is(err, umad.ErrABI)
 }

@@ -33,6 +33,8 @@ type Config struct {
 var (
 	// ErrNotInfiniBand is returned for a port of another link layer.
 	ErrNotInfiniBand = errors.New("not an InfiniBand port")
+	// ErrInUse is returned where another subnet manager runs at the port.
+	ErrInUse = errors.New("umad: the port is in use")
 	// ErrABI is returned when the kernel speaks another version of the interface.
 	ErrABI = errors.New("unknown version of the user MAD interface")
 )

@@ -78,7 +78,7 @@ func openPort(at HostPort, qp int, timeout time.Duration, registrations ...regis
 		id, err := registerAgent(fd, qp, r.class, r.methods)
 		if err != nil {
 			unix.Close(fd)
-			return nil, fault(at, fmt.Sprintf("register class %v at %s", r.class, path), err)
+			return nil, inUse(at, fmt.Sprintf("register class %v at %s", r.class, path), err)
 		}
 		agents = append(agents, agent{r.class, id})
 	}

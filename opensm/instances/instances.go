@@ -173,7 +173,7 @@ func (p *Plan) listed(list setting, options []string) bool {
 	}
 	words := strings.Fields(list.value)
 	for _, word := range words {
-		guid, err := parseGUID(word)
+		guid, err := ParseGUID(word)
 		same := func(i Instance) bool { return i.GUID == guid }
 		switch {
 		case err != nil:
@@ -190,8 +190,8 @@ func (p *Plan) listed(list setting, options []string) bool {
 	return len(words) > 0
 }
 
-// parseGUID reads the GUID of a port, with or without 0x before its digits.
-func parseGUID(word string) (mad.GUID, error) {
+// ParseGUID reads the GUID of a port, with or without 0x before its digits.
+func ParseGUID(word string) (mad.GUID, error) {
 	digits := strings.TrimPrefix(strings.ToLower(word), "0x")
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil || n == 0 {

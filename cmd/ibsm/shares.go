@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"ibsm/conf"
+)
+
+// shares keeps the managers of one host apart: each has its own log, dump files, caches,
+// control socket and metrics. A store belongs to a port in any case.
+type shares struct {
+	owner map[[2]string]string // of a kind of thing and its name
+}
+
+func newShares() shares { return shares{map[[2]string]string{}} }
+
+// of gives a thing to an instance, unless it has an owner, and returns its owner.
+func (s shares) of(kind, thing, instance string) (owner string) {
+	key := [2]string{kind, thing}
+	if s.owner[key] == "" {
+		s.owner[key] = instance
+	}
+	return s.owner[key]
+}
+
+// own is what an instance has to be given besides its configuration: what that leaves to
+// a default, or shares with an instance before.
+func (s shares) own(l *conf.Loaded, name string) (options, env []string, err error) {
+	give := func(option, value string) { options = append(options, "--"+option+"="+value) }
+	// spare reports whether the instance needs another than it would have.
+	spare := func(kind, thing string, chosen bool) bool { return !chosen || s.of(kind, thing, name) != name }
+
+	if path, _, _ := logTarget(l); path != "" && spare("log", path, l.Chosen("log_file")) {
+		dir, base := filepath.Split(path)
+		ext := filepath.Ext(base)
+		give("log_file", dir+base[:len(base)-len(ext)]+"."+name+ext)
+	}
+	if dir := dumpDir(l); dir != "" && spare("dump", dir, l.Chosen("dump_files_dir")) {
+		dir = filepath.Join(dir, "opensm."+name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, nil, fmt.Errorf("dump_files_dir: %w", err)
+		}
+		give("dump_files_dir", dir)
+	}
+	path, given := controlSocket(l)
+	if path != "" && spare("socket", path, given) {
+		give("ctl_socket", filepath.Join(filepath.Dir(path), name+".sock"))
+	}
+	addr := l.Text("metrics_addr")
+	for was := addr; addr != "" && s.of("metrics", addr, name) != name; {
+		if addr, err = nextAddr(addr); err != nil {
+			return nil, nil, fmt.Errorf("metrics_addr %s: %w", was, err)
+		}
+		give("metrics_addr", addr)
+	}
+	if dir := cacheDir(l); dir != "" {
+		env = append(env, "OSM_CACHE_DIR="+filepath.Join(dir, name))
+	}
+	if l.PIDFile != "" {
+		give("pidfile", "") // that is the number of the process that starts them
+	}
+	return options, env, nil
+}
+
+// nextAddr is an address with the next port.
+func nextAddr(addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	n, notNumber := strconv.ParseUint(port, 10, 16)
+	if err != nil || notNumber != nil || n == 0 || n == 0xffff {
+		return "", errors.New("another instance has it, and there is no port behind it")
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10)), nil
+}
