@@ -216,7 +216,9 @@ func TestSupervise(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := &output{written: make(chan struct{}, 1)}
-			s := &supervisor{program: "/bin/sh", soonest: time.Millisecond, once: c.once, out: out, running: map[string]*os.Process{}}
+			heard := newNotices(&notifier{})
+			defer heard.close()
+			s := &supervisor{notices: heard, program: "/bin/sh", soonest: time.Millisecond, once: c.once, out: out, running: map[string]*os.Process{}}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			hurry, ended := make(chan os.Signal, 1), make(chan int, 1)

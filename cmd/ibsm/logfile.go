@@ -10,8 +10,8 @@ import (
 )
 
 // openLog makes the log that the configuration asks for. File is nil when it is a
-// stream.
-func openLog(l *conf.Loaded, stdout, stderr io.Writer, d *display) (lines *osmlog.Handler, file *osmlog.File, err error) {
+// stream. State is given the lines that say what state the manager is in.
+func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string)) (lines *osmlog.Handler, file *osmlog.File, err error) {
 	w := io.Discard
 	switch path, toStdout, toStderr := logTarget(l); {
 	case path != "":
@@ -26,7 +26,7 @@ func openLog(l *conf.Loaded, stdout, stderr io.Writer, d *display) (lines *osmlo
 	case toStderr:
 		w = stderr
 	}
-	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: l.Text("log_prefix"), Sys: d.line}
+	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: l.Text("log_prefix"), Sys: state}
 	if l.DryRun {
 		opts.Sys = nil // standard output is the plan's
 	}

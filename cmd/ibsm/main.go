@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -140,8 +141,12 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 		defer removePID()
 	}
 	_, toStdout, _ := logTarget(l)
+	notify := newNotifier()
 	d := newDisplay(stdout, toStdout)
-	lines, log, err := openLog(l, stdout, stderr, d)
+	lines, log, err := openLog(l, stdout, stderr, func(text string) {
+		d.line(text)
+		notify.status(text)
+	})
 	if err != nil {
 		return err
 	}
@@ -160,7 +165,7 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
-	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept}
+	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept, notify: notify}
 	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
@@ -168,7 +173,9 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	}
 	defer endControl()
 	endDumps := m.keepDumps(ctx)
+	go notify.watchdog(ctx, &m.running, m.asks)
 	err = m.keepRunning(ctx, place)
+	notify.say("STOPPING=1")
 	endDumps()
 	m.state.close()
 	d.end()
@@ -186,6 +193,8 @@ type managers struct {
 	published func(*view.View) // nil for nobody
 	desk      *control.Desk
 	state     *state
+	notify    *notifier
+	running   atomic.Bool // a manager is at the port
 }
 
 // keepDumps begins to write dump files where the options want them. End returns when
@@ -218,6 +227,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 		if err == nil {
 			reason = ""
 			m.logger.Info("port is open", "port", place.String())
+			m.notify.ready(place.String() + " is open")
 			err = m.runAt(ctx, port, place.String())
 			if err == nil || isResult(err) || isRefusal(err) {
 				return err
@@ -231,6 +241,7 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 		case err.Error() != reason:
 			reason = err.Error()
 			m.desk.Wait(reason)
+			m.notify.ready("waiting for the port: " + reason)
 			m.logger.Warn("waiting for the port", "reason", err)
 			m.display.line(fmt.Sprintf("waiting for the port: %v", err))
 		}
@@ -270,6 +281,8 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 		go p.watch(ctx, m.asks)
 	}
 	m.desk.Serve(shell, where)
+	m.running.Store(true)
+	defer m.running.Store(false)
 	return shell.Run(ctx)
 }
 

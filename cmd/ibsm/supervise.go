@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +35,7 @@ type supervisor struct {
 	program string        // path of this program
 	soonest time.Duration // after a failure, before it is started again
 	once    bool          // a child that fails is not started again
+	notices *notices
 	out     io.Writer
 
 	mu      sync.Mutex // guards the following, and out
@@ -57,7 +59,10 @@ func (la *launcher) supervise(find func() []child) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s := &supervisor{program: la.program, soonest: restartSoonest, once: l.Once || l.DryRun, out: la.stdout, running: map[string]*os.Process{}}
+	up := newNotifier()
+	heard := newNotices(up)
+	defer heard.close()
+	s := &supervisor{notices: heard, program: la.program, soonest: restartSoonest, once: l.Once || l.DryRun, out: la.stdout, running: map[string]*os.Process{}}
 	hurry := make(chan os.Signal, 1)
 	context.AfterFunc(ctx, func() { signal.Notify(hurry, syscall.SIGINT, syscall.SIGTERM) })
 	return s.run(ctx, find, hurry)
@@ -70,6 +75,8 @@ func (s *supervisor) run(ctx context.Context, find func() []child, hurry <-chan 
 	defer signal.Stop(passed)
 	look := time.NewTicker(lookForPorts)
 	defer look.Stop()
+	alive := time.NewTicker(s.notices.up.interval())
+	defer alive.Stop()
 	var all sync.WaitGroup
 	known, left := map[string]bool{}, 0
 	ended := make(chan struct{})
@@ -87,6 +94,9 @@ func (s *supervisor) run(ctx context.Context, find func() []child, hurry <-chan 
 		}
 	}
 	start()
+	if left == 0 {
+		s.notices.up.ready("waiting for a port")
+	}
 	var killed <-chan time.Time
 	done := ctx.Done()
 	for left > 0 || done != nil && len(known) == 0 {
@@ -94,13 +104,17 @@ func (s *supervisor) run(ctx context.Context, find func() []child, hurry <-chan 
 		case <-ended:
 			left--
 		case <-look.C:
+			s.endHung(s.notices.hung(time.Now()))
 			if done != nil {
 				start()
 			}
+		case <-alive.C:
+			s.notices.up.say("WATCHDOG=1")
 		case sig := <-passed:
 			s.signal(sig)
 		case <-done:
 			done, killed = nil, time.After(stopPatience)
+			s.notices.up.say("STOPPING=1")
 			s.signal(syscall.SIGTERM)
 		case <-hurry:
 			s.signal(syscall.SIGKILL)
@@ -150,7 +164,9 @@ func (s *supervisor) keep(ctx context.Context, c child) {
 // runOnce runs a child to its end.
 func (s *supervisor) runOnce(ctx context.Context, c child) error {
 	cmd := exec.Command(s.program, c.args...)
-	cmd.Env = append(append(os.Environ(), daemonMark+"=1"), c.env...) // it stays in the foreground
+	env, end := s.notices.expect(c.name)
+	defer end()
+	cmd.Env = slices.Concat(os.Environ(), []string{daemonMark + "=1"}, c.env, env) // it stays in the foreground
 	out, errs := &lineWriter{s: s, name: c.name}, &lineWriter{s: s, name: c.name}
 	cmd.Stdout, cmd.Stderr = out, errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for us, who pass it on
@@ -175,6 +191,18 @@ func (s *supervisor) runOnce(ctx context.Context, c child) error {
 	out.flush()
 	errs.flush()
 	return err
+}
+
+// endHung kills children that do not answer; they are started again.
+func (s *supervisor) endHung(names []string) {
+	for _, name := range names {
+		s.say("instance %s has not said that it is alive for %v: it is killed", name, childAlive)
+		s.mu.Lock()
+		if p := s.running[name]; p != nil {
+			_ = p.Kill() // an error means that it has ended
+		}
+		s.mu.Unlock()
+	}
 }
 
 // signal passes a signal on to all that run.

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// childAlive is how often a supervised manager has to say that it is alive.
+const childAlive = 30 * time.Second
+
+// notices are what the children of a supervisor say of themselves, each at a socket of
+// its own, and what of that is passed on.
+type notices struct {
+	up  *notifier
+	dir string // of the sockets; "" when there are none
+
+	mu   sync.Mutex // guards what follows
+	said map[string]*notice
+}
+
+// notice is the newest that a child has said.
+type notice struct {
+	ready  bool
+	status string
+	alive  time.Time // it said so; zero while it has not
+}
+
+// newNotices makes the folder of the sockets. Without one the children are not heard.
+func newNotices(up *notifier) *notices {
+	dir, _ := os.MkdirTemp("", "ibsm-")
+	return &notices{up: up, dir: dir, said: map[string]*notice{}}
+}
+
+// close removes the sockets.
+func (n *notices) close() {
+	if n.dir != "" {
+		os.RemoveAll(n.dir)
+	}
+}
+
+// expect adds a child, and returns its environment. Its socket is read until end is
+// called.
+func (n *notices) expect(name string) (env []string, end func()) {
+	n.mu.Lock()
+	first := n.said[name] == nil
+	if first {
+		n.said[name] = &notice{status: "starts"}
+	}
+	n.said[name].alive = time.Time{}
+	n.mu.Unlock()
+	path := filepath.Join(n.dir, name)
+	os.Remove(path)
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if n.dir == "" || err != nil {
+		return nil, func() {}
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		var b [4096]byte
+		for {
+			size, err := conn.Read(b[:])
+			if err != nil {
+				return
+			}
+			n.hear(name, string(b[:size]))
+		}
+	})
+	env = []string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=" + strconv.FormatInt(childAlive.Microseconds(), 10), "WATCHDOG_PID="}
+	return env, func() {
+		conn.Close()
+		reader.Wait()
+		n.hear(name, "STATUS=has ended")
+	}
+}
+
+// hear takes what a child says, and passes on what it means for all.
+func (n *notices) hear(name, text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.said[name]
+	was := *c
+	for _, s := range strings.Split(text, "\n") {
+		key, value, _ := strings.Cut(s, "=")
+		switch key {
+		case "READY":
+			c.ready, c.alive = true, time.Now()
+		case "STATUS":
+			c.status = value
+		case "WATCHDOG":
+			c.alive = time.Now()
+		}
+	}
+	if c.ready == was.ready && c.status == was.status {
+		return
+	}
+	ready, names, statuses := true, []string{}, []string{}
+	for name, c := range n.said {
+		names = append(names, name)
+		ready = ready && c.ready
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		statuses = append(statuses, name+": "+n.said[name].status)
+	}
+	statements := []string{"STATUS=" + strings.Join(statuses, "; ")}
+	if ready && !was.ready {
+		statements = append(statements, "READY=1")
+	}
+	n.up.say(statements...)
+}
+
+// hung are the children that were alive once and have not been for too long.
+func (n *notices) hung(now time.Time) (names []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, c := range n.said {
+		if !c.alive.IsZero() && now.Sub(c.alive) > childAlive {
+			names = append(names, name)
+			c.alive = time.Time{}
+		}
+	}
+	return names
+}
