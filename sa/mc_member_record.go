@@ -20,6 +20,10 @@ const (
 // have it. Groups of other partitions than the requester's are hidden.
 func (a *Answerer) mcMemberRecords(r *request, res *result) {
 	want := (*sarec.MCMemberRecord)(r.data[:56])
+	if !validTerms(r.comps, want) {
+		res.refused = mad.StatusReqInvalid
+		return
+	}
 	if r.comps.Has(sarec.MCMemberMGID) {
 		if g, found := a.reg.Group(want.MGID()); found {
 			a.groupRecords(r, want, &g, res)
@@ -46,7 +50,7 @@ func (a *Answerer) groupRecords(r *request, want *sarec.MCMemberRecord, g *regis
 	var rec sarec.MCMemberRecord
 	fillMember(&rec, g, &registry.Member{}, r.trusted)
 	mask := sarec.MCMemberMask(r.comps & groupComps)
-	if !a.isIn(r, g.PKey) || !sarec.Match(rec[:], want[:], mask[:]) || !withinBounds(want, r.comps, g) {
+	if !a.isIn(r, g.PKey) || !sarec.Match(rec[:], want[:], mask[:]) || !mtuTerm(r.comps, want).fits(int(g.MTU)) || !rateTerm(r.comps, want).fits(g.Rate.Rank()) {
 		return true
 	}
 	byPort, port := r.comps.Has(sarec.MCMemberPortGID), a.ownGID(want.PortGID())
@@ -83,33 +87,4 @@ func (a *Answerer) ownGID(g mad.GID) mad.GID {
 		return mad.MakeGID(a.view.Subnet.Prefix, g.GUID())
 	}
 	return g
-}
-
-// withinBounds reports whether the MTU and rate of a group are within those of the
-// request.
-func withinBounds(want *sarec.MCMemberRecord, comps mad.ComponentMask, g *registry.Group) bool {
-	if comps.Has(sarec.MCMemberMTUSelector) {
-		if s, mtu := want.MTU(); !binds(s, int(g.MTU), int(mtu)) {
-			return false
-		}
-	}
-	if comps.Has(sarec.MCMemberRateSelector) {
-		if s, rate := want.Rate(); !binds(s, int(g.Rate.Rank()), int(rate.Rank())) {
-			return false
-		}
-	}
-	return true
-}
-
-// binds reports whether a value is what a selector asks for.
-func binds(s sarec.Selector, have, asked int) bool {
-	switch s {
-	case sarec.GreaterThan:
-		return have > asked
-	case sarec.LessThan:
-		return have < asked
-	case sarec.Exactly:
-		return have == asked
-	}
-	return true
 }

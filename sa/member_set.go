@@ -21,7 +21,7 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	if st != mad.StatusOK {
 		return st
 	}
-	if !validTerms(q, rec) || q.comps.Has(sarec.MCMemberPKey) && !rec.PKey().Valid() {
+	if !validTerms(q.comps, rec) || q.comps.Has(sarec.MCMemberPKey) && !rec.PKey().Valid() {
 		return mad.StatusReqInvalid
 	}
 	group, exists := r.reg.Group(m.MGID)

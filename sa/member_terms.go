@@ -23,19 +23,19 @@ const (
 	lowestLifeTime = 0
 )
 
-func mtuTerm(q *writeRequest, rec *sarec.MCMemberRecord) term {
+func mtuTerm(comps mad.ComponentMask, rec *sarec.MCMemberRecord) term {
 	sel, v := rec.MTU()
-	return term{q.comps.Has(sarec.MCMemberMTUSelector | sarec.MCMemberMTU), sel, int(v)}
+	return term{comps.Has(sarec.MCMemberMTUSelector | sarec.MCMemberMTU), sel, int(v)}
 }
 
-func rateTerm(q *writeRequest, rec *sarec.MCMemberRecord) term {
+func rateTerm(comps mad.ComponentMask, rec *sarec.MCMemberRecord) term {
 	sel, v := rec.Rate()
-	return term{q.comps.Has(sarec.MCMemberRateSelector | sarec.MCMemberRate), sel, v.Rank()}
+	return term{comps.Has(sarec.MCMemberRateSelector | sarec.MCMemberRate), sel, v.Rank()}
 }
 
-func lifeTimeTerm(q *writeRequest, rec *sarec.MCMemberRecord) term {
+func lifeTimeTerm(comps mad.ComponentMask, rec *sarec.MCMemberRecord) term {
 	sel, v := rec.PacketLifeTime()
-	return term{q.comps.Has(sarec.MCMemberPacketLifeTimeSelector | sarec.MCMemberPacketLifeTime), sel, int(v)}
+	return term{comps.Has(sarec.MCMemberPacketLifeTimeSelector | sarec.MCMemberPacketLifeTime), sel, int(v)}
 }
 
 // counts reports whether the value of the term does.
@@ -87,24 +87,24 @@ func (t term) chooseLifeTime(usual int) (v int, ok bool) {
 }
 
 // validTerms reports whether the MTU and the rate of a request are ones that there are.
-func validTerms(q *writeRequest, rec *sarec.MCMemberRecord) bool {
+func validTerms(comps mad.ComponentMask, rec *sarec.MCMemberRecord) bool {
 	_, code := rec.MTU()
-	mtu, rate := mtuTerm(q, rec), rateTerm(q, rec)
+	mtu, rate := mtuTerm(comps, rec), rateTerm(comps, rec)
 	return (!mtu.counts() || code.Bytes() != 0) && (!rate.counts() || rate.value != 0)
 }
 
 // termsFit compares the terms of a request with a group.
 func termsFit(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) bool {
-	return mtuTerm(q, rec).fits(int(g.MTU)) && rateTerm(q, rec).fits(g.Rate.Rank()) &&
-		lifeTimeTerm(q, rec).fits(int(g.PacketLifeTime))
+	return mtuTerm(q.comps, rec).fits(int(g.MTU)) && rateTerm(q.comps, rec).fits(g.Rate.Rank()) &&
+		lifeTimeTerm(q.comps, rec).fits(int(g.PacketLifeTime))
 }
 
 // chooseTerms gives a new group the values of a request, as far as it has them.
 func (r *Registrar) chooseTerms(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx, g *registry.Group) bool {
 	can := r.portLimits(port)
-	mtu, ok1 := mtuTerm(q, rec).choose(min(can.mtu, int(mad.MTU4096)), lowestMTU)
-	rank, ok2 := rateTerm(q, rec).choose(min(can.rank, mad.MaxRank), lowestRank)
-	life, ok3 := lifeTimeTerm(q, rec).chooseLifeTime(int(r.view.Subnet.SubnetTimeOut))
+	mtu, ok1 := mtuTerm(q.comps, rec).choose(min(can.mtu, int(mad.MTU4096)), lowestMTU)
+	rank, ok2 := rateTerm(q.comps, rec).choose(min(can.rank, mad.MaxRank), lowestRank)
+	life, ok3 := lifeTimeTerm(q.comps, rec).chooseLifeTime(int(r.view.Subnet.SubnetTimeOut))
 	g.MTU, g.Rate, g.PacketLifeTime = mad.MTU(mtu), mad.RateOfRank(rank), uint8(life)
 	return ok1 && ok2 && ok3
 }

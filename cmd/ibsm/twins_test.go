@@ -1,0 +1,252 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/ibsim"
+	"ibsm/mad/sarec"
+)
+
+// twin is one of two equal fabrics, each with a manager at its first host, and a client
+// of the SA at each other host.
+type twin struct {
+	t       *testing.T
+	server  *ibsim.Server
+	socket  string
+	host    string // where the manager is
+	manager *process
+	clients []*fabric.Station
+	ends    []net.End
+	tid     mad.TID // used last
+	marker  mad.TID // of the request that shows that all before it have been served
+	waiting map[mad.TID]int
+	answers []*mad.Packet    // of the questions under way, nil for none
+	marked  chan *mad.Packet // the answer to the marker
+}
+
+// newTwin serves a fabric. Its ports start with the LIDs that the Net says.
+func newTwin(t *testing.T, n *net.Net) *twin {
+	w := &twin{t: t, socket: newSocket(), waiting: map[mad.TID]int{}, marked: make(chan *mad.Packet, 1)}
+	f := fabric.New(n, fabric.Config{Seed: 1, KeepLIDs: true, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.Extended = fabric.ExtendedAlways }})
+	for at := range f.EndPorts() {
+		if f.NodeType(at.Node) != mad.CA {
+			continue
+		}
+		if w.host == "" {
+			w.host = n.Nodes[at.Node].ID
+			continue
+		}
+		s, err := f.Attach(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.OnReceive(w.received)
+		w.clients, w.ends = append(w.clients, s), append(w.ends, at)
+	}
+	var err error
+	if w.server, err = ibsim.Listen(ibsim.ServerConfig{Fabric: f, SockName: w.socket}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.server.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// bringUp starts a manager and waits for it.
+func (w *twin) bringUp(argv ...string) {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.host}
+	p := start(w.t, nil, dir, append(env, caches(w.t)...), argv...)
+	w.manager = p
+	w.t.Cleanup(p.kill) // before the server ends
+	p.await("SUBNET UP")
+}
+
+// twins are OpenSM and ibsm on the same fabric with the same LIDs, OpenSM's.
+func twins(t *testing.T, spec string) (theirs, ours *twin) {
+	t.Helper()
+	generate := func() *net.Net {
+		n, err := net.Generate(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := generate()
+	theirs = newTwin(t, n)
+	conf := filepath.Join(t.TempDir(), "opensm.conf")
+	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	theirs.bringUp("ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")
+	withLIDs := generate()
+	theirs.server.Do(func(f *fabric.Fabric) {
+		for at := range f.EndPorts() {
+			info := f.PortInfo(at)
+			withLIDs.Nodes[at.Node].Ports[at.Port].LID = info.LID()
+		}
+	})
+	ours = newTwin(t, withLIDs)
+	ours.bringUp(program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-R", "minhop")
+	for i, end := range theirs.ends {
+		a, b := theirs.lid(end), ours.lid(end)
+		if a != b {
+			t.Fatalf("host %d has LID %d under OpenSM, %d under ibsm", i, a, b)
+		}
+	}
+	return theirs, ours
+}
+
+func (w *twin) lid(at net.End) (lid mad.LID) {
+	w.server.Do(func(f *fabric.Fabric) {
+		info := f.PortInfo(at)
+		lid = info.LID()
+	})
+	return lid
+}
+
+// question is a request to the SA from a host.
+type question struct {
+	from   int // index of the client
+	packet mad.Packet
+}
+
+// ask sends the questions and returns the answers, nil where there is none. OpenSM is
+// silent where it refuses some Gets: one that has no answer when two later markers have
+// is asked once more, alone.
+func (w *twin) ask(questions []question) []*mad.Packet {
+	w.t.Helper()
+	all := make([]int, len(questions))
+	for i := range all {
+		all[i] = i
+	}
+	w.answers = make([]*mad.Packet, len(questions))
+	w.send(questions, all)
+	for i := range questions {
+		if w.answers[i] == nil {
+			w.send(questions, []int{i})
+		}
+	}
+	return w.answers
+}
+
+// register sends a Set and returns its answer, which is waited for: it comes when what
+// was registered is in force.
+func (w *twin) register(q question) *mad.Packet {
+	w.t.Helper()
+	w.server.Do(func(f *fabric.Fabric) { w.marker = w.post(f, q.from, &q.packet) })
+	return w.await()
+}
+
+// send asks some of the questions and returns when two markers have been answered.
+func (w *twin) send(questions []question, which []int) {
+	w.t.Helper()
+	w.server.Do(func(f *fabric.Fabric) {
+		clear(w.waiting)
+		for _, i := range which {
+			q := &questions[i]
+			w.waiting[w.post(f, q.from, &q.packet)] = i
+		}
+	})
+	for range 2 {
+		p := request(mad.MethodGet, sarec.AttrClassPortInfo, 0)
+		w.server.Do(func(f *fabric.Fabric) { w.marker = w.post(f, 0, &p) })
+		w.await()
+	}
+}
+
+// await waits for the answer to the marker, which nothing loses.
+func (w *twin) await() *mad.Packet {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
+	defer cancel()
+	select {
+	case p := <-w.marked:
+		return p
+	case <-ctx.Done():
+		w.t.Fatalf("%s does not answer", w.manager.name)
+		return nil
+	}
+}
+
+// post sends a request with a TID of its own.
+func (w *twin) post(f *fabric.Fabric, from int, p *mad.Packet) mad.TID {
+	info := f.PortInfo(w.ends[from])
+	d := mad.Datagram{Addr: mad.Addr{LID: info.MasterSMLID(), QPN: 1}, Packet: *p}
+	w.tid++
+	d.Packet.SetTID(w.tid)
+	w.clients[from].Send([]mad.Datagram{d})
+	return w.tid
+}
+
+// received takes what comes for a client; the server calls it.
+func (w *twin) received(d mad.Datagram) {
+	tid := d.Packet.TID()
+	if tid == w.marker {
+		w.marker = 0
+		select {
+		case w.marked <- &d.Packet:
+		default:
+		}
+		return
+	}
+	if i, is := w.waiting[tid]; is && d.Packet.MgmtClass() == mad.ClassSA && d.Packet.IsResponse() {
+		w.answers[i] = &d.Packet
+		delete(w.waiting, tid)
+	}
+}
+
+// request is a packet to the SA.
+func request(method mad.Method, attr mad.AttrID, comps mad.ComponentMask) (p mad.Packet) {
+	p.SetHeader(mad.ClassSA, method, attr, 0)
+	p.SetComponentMask(comps)
+	return p
+}
+
+// addresses are the LIDs and GIDs of all end ports.
+func (w *twin) addresses() (lids []mad.LID, gids []mad.GID) {
+	w.server.Do(func(f *fabric.Fabric) {
+		for at := range f.EndPorts() {
+			info := f.PortInfo(at)
+			lids = append(lids, info.LID())
+			gids = append(gids, mad.MakeGID(mad.DefaultPrefix, f.PortGUID(at)))
+		}
+	})
+	return slices.Clip(lids), slices.Clip(gids)
+}
+
+// clientGIDs are those of the hosts that ask.
+func (w *twin) clientGIDs() (gids []mad.GID) {
+	w.server.Do(func(f *fabric.Fabric) {
+		for _, at := range w.ends {
+			gids = append(gids, mad.MakeGID(mad.DefaultPrefix, f.PortGUID(at)))
+		}
+	})
+	return gids
+}
+
+// tell is a packet in words.
+func tell(p *mad.Packet) string {
+	if p == nil {
+		return "no answer"
+	}
+	return fmt.Sprintf("%v %s status %v offset %d modifier %#x components %#x data % x", p.Method(), sarec.AttrName(p.AttrID()), p.Status(),
+		p.AttributeOffset(), p.AttrMod(), uint64(p.ComponentMask()), bytes.TrimRight(p.SAData()[:], "\x00"))
+}
