@@ -6,6 +6,11 @@ check_sources = ../shared/check
 build:
 	go build -o bin/ ./cmd/...
 
+# Debian packages, in bin/.
+deb:
+	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/static/ ./cmd/...
+	dist/deb bin/static $$(bin/static/ibsm --version | cut -d' ' -f2) bin
+
 # All tests in their small size.
 test: deps fabcheck
 	.ci/go-test -timeout 10m ./...
@@ -43,4 +48,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build test proof check fuzz-short bench microbench deps fabcheck
+.PHONY: build deb test proof check fuzz-short bench microbench deps fabcheck

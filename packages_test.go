@@ -1,0 +1,229 @@
+package ibsm_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// packages builds the Debian packages. The programs in them are scripts, but in the full
+// sizes.
+func packages(t *testing.T, version string) (plain, inPlace string) {
+	t.Helper()
+	for _, p := range []string{"dpkg", "dpkg-deb"} {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skip("needs " + p)
+		}
+	}
+	programs, out := t.TempDir(), t.TempDir()
+	if os.Getenv("IBSM_PROOF") == "1" {
+		output(t, "go", "build", "-o", programs, "./cmd/...")
+	}
+	for _, name := range []string{"ibsm", "ibsmctl", "ibfabric"} {
+		path := filepath.Join(programs, name)
+		if _, err := os.Stat(path); err != nil {
+			put(t, path, "#!/bin/sh\necho "+version+"\n", 0o755)
+		}
+	}
+	output(t, "dist/deb", programs, version, out)
+	found, err := filepath.Glob(filepath.Join(out, "*.deb"))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("built %q, %v", found, err)
+	}
+	return found[1], found[0]
+}
+
+// output runs a program that must succeed, and returns what it prints.
+func output(t *testing.T, argv ...string) string {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s%s", argv, err, out, errs.String())
+	}
+	return string(out)
+}
+
+func put(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPackages: the packages say what they are, and hold what they should: one beside
+// OpenSM, and one in its place.
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	plain, inPlace := packages(t, "1.2.3")
+	for _, c := range []struct {
+		file   string
+		fields string // of the control file, name and value
+		files  string // paths that dpkg-deb lists
+	}{
+		{plain, "Package ibsm;Version 1.2.3;Conflicts ;Provides ;Depends ", "./usr/sbin/ibsm;./usr/bin/ibsmctl;./usr/bin/ibfabric;./usr/lib/systemd/system/ibsm.service;" +
+			"./usr/lib/systemd/system/ibsm@.service;./etc/logrotate.d/ibsm;./etc/default/ibsm;./etc/ibsm/;./var/lib/ibsm/;./var/cache/opensm/;./usr/share/doc/ibsm/options.md;./usr/share/doc/ibsm/copyright"},
+		{inPlace, "Package ibsm-opensm;Architecture all;Provides opensm;Conflicts opensm;Replaces opensm;Depends ibsm (>= 1.2.3)",
+			"./usr/sbin/opensm -> ibsm;./usr/lib/systemd/system/opensm.service -> ibsm.service;./usr/lib/systemd/system/opensm@.service -> ibsm@.service"},
+	} {
+		for _, field := range strings.Split(c.fields, ";") {
+			name, want, _ := strings.Cut(field, " ")
+			if got := strings.TrimSpace(output(t, "dpkg-deb", "-f", c.file, name)); got != want {
+				t.Errorf("%s: %s is %q, want %q", filepath.Base(c.file), name, got, want)
+			}
+		}
+		list := output(t, "dpkg-deb", "-c", c.file)
+		for _, path := range strings.Split(c.files, ";") {
+			if !strings.Contains(list, " "+path+"\n") {
+				t.Errorf("%s has no %s:\n%s", filepath.Base(c.file), path, list)
+			}
+		}
+		for line := range strings.Lines(list) {
+			if !strings.Contains(line, " root/root ") {
+				t.Errorf("%s: not root's: %s", filepath.Base(c.file), line)
+			}
+		}
+	}
+}
+
+// TestPackageLife: installed on a root of its own, upgraded, removed and purged. An
+// upgrade keeps configuration and store, removal leaves nothing but them.
+func TestPackageLife(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root: dpkg changes owners")
+	}
+	first, firstInPlace := packages(t, "1.0")
+	second, _ := packages(t, "1.1")
+	root := t.TempDir()
+	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, filepath.Join(root, "var/lib/dpkg/status"), "", 0o644)
+	dpkg := func(args ...string) {
+		t.Helper()
+		output(t, append([]string{"dpkg", "--root=" + root, "--force-script-chrootless", "--force-confdef", "--force-confold", "--log=" + filepath.Join(root, "log")}, args...)...)
+	}
+	kept := map[string]string{
+		"etc/default/ibsm": "IBSM_OPTIONS='-p 9'\n", "etc/ibsm/ibsm.toml": "[log]\n", "etc/opensm/opensm.conf": "guid 0x1\n",
+		"var/lib/ibsm/0x1/state.db": "LIDs", "var/cache/opensm/guid2lid": "LIDs",
+	}
+	check := func(when, version string, gone ...string) {
+		t.Helper()
+		for name, want := range kept {
+			text, err := os.ReadFile(filepath.Join(root, name))
+			if slices.Contains(gone, name) {
+				if err == nil {
+					t.Errorf("%s: %s is still there", when, name)
+				}
+			} else if string(text) != want {
+				t.Errorf("%s: %s has %q, %v", when, name, text, err)
+			}
+		}
+		program, err := os.Stat(filepath.Join(root, "usr/sbin/ibsm"))
+		if (err == nil) != (version != "") {
+			t.Errorf("%s: ibsm is %v, %v", when, program, err)
+		}
+		if version != "" && os.Getenv("IBSM_PROOF") != "1" {
+			if got := output(t, filepath.Join(root, "usr/sbin/ibsm")); got != version+"\n" {
+				t.Errorf("%s: version %q", when, got)
+			}
+		}
+	}
+	dpkg("-i", first, firstInPlace)
+	for name, text := range kept {
+		put(t, filepath.Join(root, name), text, 0o644)
+	}
+	check("installed", "1.0")
+	dpkg("-i", second)
+	check("upgraded", "1.1")
+	if target, err := os.Readlink(filepath.Join(root, "usr/sbin/opensm")); err != nil || target != "ibsm" {
+		t.Errorf("opensm is %q, %v", target, err)
+	}
+	dpkg("-r", "ibsm-opensm", "ibsm")
+	check("removed", "")
+	for _, dir := range []string{"usr", "lib", "run"} {
+		left, _ := filepath.Glob(filepath.Join(root, dir, "*/*"))
+		if len(left) > 0 {
+			t.Errorf("removal leaves %q", left)
+		}
+	}
+	dpkg("-P", "ibsm")
+	check("purged", "", "etc/default/ibsm", "var/lib/ibsm/0x1/state.db")
+}
+
+// TestUnits: systemd finds no fault with the units, and the template is the other unit
+// but for the instance.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	plain, _ := packages(t, "1.0")
+	root := t.TempDir()
+	output(t, "dpkg-deb", "-x", plain, root)
+	units := filepath.Join(root, "usr/lib/systemd/system")
+	one, err := os.ReadFile(filepath.Join(units, "ibsm.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := os.ReadFile(filepath.Join(units, "ibsm@.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer("Description=InfiniBand subnet manager\n", "Description=InfiniBand subnet manager, instance %i\n", "--launch", "--instance %i").Replace(string(one))
+	if string(template) != want {
+		t.Error("ibsm@.service is not ibsm.service with another start")
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("needs systemd-analyze")
+	}
+	output(t, "sh", "-c", "cp -a -n /usr/lib/systemd/system/. "+units)
+	put(t, filepath.Join(root, "bin/kill"), "", 0o755)
+	cmd := exec.Command("systemd-analyze", "verify", "--man=no", "--root="+root, "ibsm.service", "ibsm@1.service")
+	out, err := cmd.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "ibsm") {
+			t.Errorf("verify: %s", line)
+		}
+	}
+	if err != nil {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+	output(t, "systemd-analyze", "security", "--offline=true", "--threshold=30", "--root="+root, "ibsm.service")
+}
+
+// TestLogrotate: logs are rotated once, also beside the rules of OpenSM's package.
+func TestLogrotate(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("logrotate"); err != nil {
+		t.Skip("needs logrotate")
+	}
+	dir := t.TempDir()
+	rules := "include " + dir + "/rules\n"
+	put(t, filepath.Join(dir, "logrotate.conf"), rules, 0o644)
+	for name, path := range map[string]string{"ibsm": "dist/ibsm.logrotate", "opensm": "/etc/logrotate.d/opensm"} {
+		text, err := os.ReadFile(path)
+		if err != nil && name == "ibsm" {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(dir, "rules", name), strings.ReplaceAll(string(text), "/var/log/", dir+"/"), 0o644)
+	}
+	log := filepath.Join(dir, "opensm.0x1.log")
+	put(t, log, "SUBNET UP\n", 0o644)
+	cmd := exec.Command("logrotate", "--force", "--state", filepath.Join(dir, "state"), filepath.Join(dir, "logrotate.conf"))
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "error") {
+		t.Errorf("logrotate: %v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(log + ".1"); err != nil || string(text) != "SUBNET UP\n" {
+		t.Errorf("the log was not moved away: %q, %v", text, err)
+	}
+}
