@@ -13,10 +13,15 @@ import (
 // stream. State is given the lines that say what state the manager is in.
 func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string)) (lines *osmlog.Handler, file *osmlog.File, err error) {
 	w := io.Discard
+	copied := func(osmlog.Severity, string) {}
+	if toSyslog(l) {
+		copied = osmlog.NewSyslog(osmlog.SyslogSocket).Send
+	}
 	switch path, toStdout, toStderr := logTarget(l); {
 	case path != "":
 		limit, erase := logFile(l.Config)
-		file, err = osmlog.Open(osmlog.Config{Path: path, Erase: erase, Limit: limit, Alarm: stderr})
+		file, err = osmlog.Open(osmlog.Config{Path: path, Erase: erase, Limit: limit, Alarm: stderr,
+			Opened: func() { copied(osmlog.SyslogNotice, path+" log file opened") }})
 		if err != nil {
 			return nil, nil, fmt.Errorf("log file: %w", err)
 		}
@@ -26,7 +31,10 @@ func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string)) 
 	case toStderr:
 		w = stderr
 	}
-	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: l.Text("log_prefix"), Sys: state}
+	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: l.Text("log_prefix"), JSON: l.Text("log_format") == "json", Sys: func(text string) {
+		state(text)
+		copied(osmlog.SyslogInfo, text)
+	}}
 	if l.DryRun {
 		opts.Sys = nil // standard output is the plan's
 	}

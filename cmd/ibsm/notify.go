@@ -42,6 +42,9 @@ func newNotifier() *notifier {
 	return n
 }
 
+// notifyPatience is how long a service manager that does not read is waited for.
+const notifyPatience = 100 * time.Millisecond
+
 // say sends what is so now. A line feed would begin another statement.
 func (n *notifier) say(statements ...string) {
 	if n.conn == nil {
@@ -50,6 +53,7 @@ func (n *notifier) say(statements ...string) {
 	for i, s := range statements {
 		statements[i] = strings.ReplaceAll(s, "\n", " ")
 	}
+	_ = n.conn.SetWriteDeadline(time.Now().Add(notifyPatience)) // a socket takes any
 	_, _ = n.conn.Write([]byte(strings.Join(statements, "\n"))) // nobody is there to be told of an error
 }
 

@@ -196,6 +196,12 @@ func logTarget(l *conf.Loaded) (path string, stdout, stderr bool) {
 	return path, false, false
 }
 
+// toSyslog reports whether states are copied to the system's log. What is simulated is
+// no business of the system's.
+func toSyslog(l *conf.Loaded) bool {
+	return l.Bool("syslog") && (l.Fabric == "" && !l.IBSim || l.Chosen("syslog")) && !l.DryRun
+}
+
 // logFile is how the file is kept.
 func logFile(c *conf.Config) (limit int64, erase bool) {
 	return c.Size("log_max_size"), !c.Bool("accum_log_file")

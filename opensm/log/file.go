@@ -15,6 +15,8 @@ type Config struct {
 	// Alarm is told what cannot be written to the log: usually standard error. Nil
 	// discards it.
 	Alarm io.Writer
+	// Opened is called each time the file is opened; may be nil.
+	Opened func()
 }
 
 // maxAlarms is how many lines that could not be written are told of.
@@ -59,6 +61,9 @@ func (f *File) open() error {
 	f.file, f.size = file, 0
 	if info, err := file.Stat(); err == nil {
 		f.size = info.Size()
+	}
+	if f.cfg.Opened != nil {
+		f.cfg.Opened()
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func flag(l slog.Level) Flags {
 // Options of a Handler.
 type Options struct {
 	Flags  Flags
-	Prefix string // put before each text, as "Prefix: "
+	Prefix string // put before each text, as "Prefix: "; not in JSON
+	JSON   bool   // objects in place of OpenSM's lines
 	// Sys is given the text of SYS lines, which OpenSM prints on standard output as
 	// well; may be nil.
 	Sys func(text string)
@@ -66,8 +67,9 @@ type Options struct {
 // It is safe for concurrent use.
 type Handler struct {
 	shared *shared
-	attrs  []byte // those of WithAttrs, ready to be written
-	group  string // of WithGroup, with its dot
+	attrs  []byte       // those of WithAttrs, ready to be written
+	group  string       // of WithGroup, with its dot
+	json   slog.Handler // that writes in the place of this one; nil for OpenSM's lines
 }
 
 // shared is what all Handlers made from one have in common.
@@ -85,6 +87,9 @@ type shared struct {
 // NewHandler returns a Handler that writes each line with one call of w.Write.
 func NewHandler(w io.Writer, opts Options) *Handler {
 	h := &Handler{shared: &shared{sys: opts.Sys, id: uint64(uint32(os.Getpid())), w: w}}
+	if opts.JSON {
+		h.json = newJSON(w)
+	}
 	h.SetFlags(opts.Flags)
 	h.SetPrefix(opts.Prefix)
 	return h
@@ -110,7 +115,10 @@ func (h *Handler) SetPrefix(prefix string) {
 func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return h.Flags()&flag(l) != 0 }
 
 // Handle writes a record.
-func (h *Handler) Handle(_ context.Context, r slog.Record) error {
+func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
+	if h.json != nil {
+		return h.handleJSON(ctx, r)
+	}
 	s := h.shared
 	level := flag(r.Level)
 	s.mu.Lock()
@@ -139,6 +147,10 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 // WithAttrs returns a Handler that adds fields to each line.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *h
+	if h.json != nil {
+		with.json = h.json.WithAttrs(attrs)
+		return &with
+	}
 	with.attrs = append([]byte(nil), h.attrs...)
 	for _, a := range attrs {
 		with.attrs = appendAttr(with.attrs, h.group, a)
@@ -152,6 +164,9 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 		return h
 	}
 	with := *h
+	if h.json != nil {
+		with.json = h.json.WithGroup(name)
+	}
 	with.group += name + "."
 	return &with
 }
