@@ -35,7 +35,7 @@ var arrows = []arrow{
 	{from: "mad/fabric/net", to: "mad conf/diag"},
 	{from: "mad/fabric", to: "mad mad/smp mad/sarec mad/pma mad/rmpp mad/fabric/net"},
 	{from: "mad/fabric/hosts", to: "mad mad/smp mad/sarec mad/fabric mad/fabric/net"}, // clients of the SA, as Linux hosts are: for tests and benchmarks
-	{from: "mad/ibsim", to: "mad mad/fabric"},
+	{from: "mad/ibsim", to: "mad mad/fabric mad/rmpp"},
 	{from: "conf/diag"},
 	{from: "conf", to: "conf/diag", modules: "github.com/BurntSushi/toml"},
 	{from: "sweep/topo", to: "mad mad/smp mad/fabric/net"},

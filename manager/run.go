@@ -35,7 +35,10 @@ type Shell struct {
 	Config Config
 	Port   txn.Port // of QP0, or of both queue pairs; Run closes it
 	GSI    txn.Port // of QP1 where it has a port of its own, else nil; Run closes it
-	Logger *slog.Logger
+	// PlainPeers is set where clients of the SA may know no RMPP, as ibsim's: such a one
+	// gets the first packet of a table, once.
+	PlainPeers bool
+	Logger     *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
 	Asks <-chan Sweep
 	// Configs are configurations that were read again: of Config only what can change
@@ -117,7 +120,7 @@ func (s *Shell) Run(ctx context.Context) error {
 	} else {
 		port = gsi
 	}
-	gsi.tables = newTableServer(&s.sa, gsi.Send)
+	gsi.tables = newTableServer(&s.sa, gsi.Send, s.PlainPeers)
 	gsi.tables.start(ctx, &tasks)
 	start := time.Now()
 	registrar := newRegistrar(s, gsi.Send, start)

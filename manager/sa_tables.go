@@ -74,13 +74,14 @@ type tableJob struct {
 	ok      bool // there is an answer
 }
 
-func newTableServer(s *saServer, send func([]mad.Datagram) (int, error)) *tableServer {
+// newTableServer returns a server; plainPeers is rmpp.Config's.
+func newTableServer(s *saServer, send func([]mad.Datagram) (int, error), plainPeers bool) *tableServer {
 	return &tableServer{
 		sa: s, send: send, began: time.Now(),
 		inbox: make(chan mad.Datagram, maxInbox),
 		work:  make(chan *tableJob), made: make(chan *tableJob),
 		transfers: rmpp.New(rmpp.Config{
-			MaxTransfers: maxTransfers, MaxPerPeer: maxClientSends, MaxBytes: maxTableBytes, MaxMessage: maxRequest,
+			MaxTransfers: maxTransfers, MaxPerPeer: maxClientSends, MaxBytes: maxTableBytes, MaxMessage: maxRequest, PlainPeers: plainPeers,
 		}),
 		asked: map[tableKey]bool{}, clients: map[mad.LID]int{},
 		batch: make([]mad.Datagram, saBatch),

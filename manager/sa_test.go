@@ -80,7 +80,7 @@ func serve(t *testing.T, f func(c *clients)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
 		port := &saPort{Port: c, sa: &c.shell.sa}
-		port.tables = newTableServer(&c.shell.sa, port.Send)
+		port.tables = newTableServer(&c.shell.sa, port.Send, false)
 		port.tables.start(ctx, &tasks)
 		tasks.Go(func() { port.serve(ctx) })
 		f(c)
@@ -287,7 +287,7 @@ func TestQueueOfTables(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
 		port := &saPort{Port: c, sa: &c.shell.sa}
-		port.tables = newTableServer(&c.shell.sa, port.Send)
+		port.tables = newTableServer(&c.shell.sa, port.Send, false)
 		tasks.Go(func() { port.tables.clerk(ctx) }) // without workers
 		tasks.Go(func() { port.serve(ctx) })
 		ask := func(lid mad.LID, tid mad.TID) {

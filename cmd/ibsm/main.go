@@ -273,6 +273,7 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 	}
 	shell := &manager.Shell{Config: m.current.manager(m.state.lastPartitions()), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
 		Tell: m.tell, Published: m.publish, Moved: m.display.moved}
+	_, shell.PlainPeers = port.(simulatorPort)
 	m.state.give(shell)
 	if p, ok := port.(*userMADPort); ok {
 		shell.GSI = p.dev.GSI

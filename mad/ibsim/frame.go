@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ibsm/mad"
+	"ibsm/mad/rmpp"
 )
 
 // A datagram of the data socket. The LIDs are 32-bit integers of the host whose
@@ -44,7 +45,11 @@ func encodeFrame(b *[frameSize]byte, d *mad.Datagram) {
 	if d.TimedOut {
 		binary.BigEndian.PutUint32(b[16:], statusTimedOut)
 	}
-	binary.BigEndian.PutUint64(b[24:], mad.PacketSize)
+	length := mad.PacketSize
+	if d.Packet.MgmtClass() == mad.ClassSA {
+		length = rmpp.Size(&d.Packet) // how else would a client without RMPP know where a table ends
+	}
+	binary.BigEndian.PutUint64(b[24:], uint64(length))
 	copy(b[frameHeader:], d.Packet[:])
 }
 

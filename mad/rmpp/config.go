@@ -15,6 +15,9 @@ type Config struct {
 	// Retries is how often in a row it goes back before it gives up: 5; negative for
 	// never.
 	Retries int
+	// PlainPeers is where peers may know no RMPP: who has not acknowledged the first
+	// segment in time is not sent it again, nor told that the transfer is over.
+	PlainPeers bool
 	// TotalTime is how long a transfer may take; 40 s, Linux's.
 	TotalTime time.Duration
 	// Linger is how long a transfer that is over is known, to acknowledge again what

@@ -117,6 +117,15 @@ const (
 	extra      = headerSize - 36
 )
 
+// Size is how many bytes of a packet of subnet administration are in use: those behind
+// the payload of a last segment are not.
+func Size(p *mad.Packet) int {
+	if !IsActive(p) || TypeOf(p) != TypeData || !flagsOf(p).Has(FlagLast) || lengthOf(p) < extra || lengthOf(p) > mad.PacketSize-36 {
+		return mad.PacketSize
+	}
+	return 36 + int(lengthOf(p))
+}
+
 // segments is how many a message of so many bytes takes; an empty one takes one.
 func segments(size int) uint32 { return uint32(max(1, (size+mad.SADataSize-1)/mad.SADataSize)) }
 

@@ -137,6 +137,8 @@ func (m *Machine) Expire(now time.Duration, buf []Ended) []Ended {
 	for len(m.timers) > 0 && m.timers[0].due <= now {
 		t := m.timers[0]
 		switch {
+		case m.cfg.PlainPeers && t.key.sending && t.have == 0:
+			buf = append(buf, m.end(now, t, StatusTooManyRetries))
 		case now >= t.ends:
 			m.abort(t, StatusTotalTime)
 			buf = append(buf, m.end(now, t, StatusTotalTime))

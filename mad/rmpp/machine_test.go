@@ -161,6 +161,9 @@ func TestSegmentLengths(t *testing.T) {
 		if lengthOf(first) != c.first || lengthOf(last) != c.last || !flagsOf(first).Has(FlagFirst) || !flagsOf(last).Has(FlagLast) {
 			t.Errorf("%d bytes: PayloadLength %d and %d, flags %d and %d", c.size, lengthOf(first), lengthOf(last), flagsOf(first), flagsOf(last))
 		}
+		if used := Size(last); used != 36+int(c.last) {
+			t.Errorf("%d bytes: %d of the last segment are in use", c.size, used)
+		}
 		if rest := last.SAData()[c.size-(c.segments-1)*200:]; !bytes.Equal(rest, make([]byte, len(rest))) {
 			t.Errorf("%d bytes: behind them % x", c.size, rest)
 		}
@@ -214,6 +217,30 @@ func TestSenderWindowAndRetries(t *testing.T) {
 	}
 	if s := m.Stats(); s.Failed[StatusTooManyRetries] != 1 || s.Repeated != 4 || s.Bytes != 0 || s.UnderWay != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A peer that may know no RMPP gets the first segment once, as OpenSM's clients at ibsim
+// do; one that has acknowledged it is sent the rest as any other.
+func TestPlainPeers(t *testing.T) {
+	m := New(Config{ACKTimeout: time.Second, PlainPeers: true})
+	silent, speaks := message(mad.MethodGetTableResp, attrNodeRecord, 1), message(mad.MethodGetTableResp, attrNodeRecord, 2)
+	for _, d := range []*mad.Datagram{silent, speaks} {
+		if err := m.Send(0, d, payload(2000)); err != nil {
+			t.Fatal(err)
+		}
+		wantSegments(t, out(m, 0), 1, 1)
+	}
+	m.Receive(0, ack(speaks, 1, 2))
+	wantSegments(t, out(m, 0), 2, 2)
+	ended := m.Expire(time.Second, nil)
+	if len(ended) != 1 || ended[0].Head.TID() != silent.Packet.TID() || ended[0].Status != StatusTooManyRetries {
+		t.Errorf("%+v", ended)
+	}
+	got := out(m, time.Second)
+	wantSegments(t, got, 2, 2)
+	if got[0].Packet.TID() != speaks.Packet.TID() {
+		t.Error("who is silent is sent more")
 	}
 }
 
