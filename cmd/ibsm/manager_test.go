@@ -3,7 +3,6 @@ package main_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"testing"
 )
@@ -14,8 +13,6 @@ type manager struct {
 	name string
 	// start starts it on a node of a simulator, with further options.
 	start func(s *simulator, host string, options ...string) *process
-	// excused are fabcheck's findings that are not the manager's yet.
-	excused []*regexp.Regexp
 }
 
 // opensm is Debian's OpenSM. It writes its log at once and sweeps on traps alone.
@@ -45,11 +42,6 @@ var ibsm = manager{
 			argv = append(argv, "-F", conf)
 		}
 		return s.startManager(host, append(argv, options...)...)
-	},
-	// Its SA answers questions for one record, and knows no multicast.
-	excused: []*regexp.Regexp{
-		regexp.MustCompile(`^FAIL 17: status 0x\w{1,4} to GetTable\(MCMemberRecord\)`),
-		regexp.MustCompile(`^FAIL 21: status 0x\w{1,4} to Get\(MCMemberRecord\) of the IPv4 broadcast group`),
 	},
 }
 

@@ -16,12 +16,12 @@ func TestWitnesses(t *testing.T) {
 		if w.name == "fabcheck" && fabcheckPath() == "" {
 			continue // examine says so
 		}
-		if w.judge(s, &opensm) == nil {
+		if w.judge(s) == nil {
 			t.Errorf("%s is content with a fabric that has no manager", w.name)
 		}
 	}
 	opensm.bringUp(s)
-	examine(t, s, &opensm)
+	examine(t, s)
 }
 
 // TestSnapshots shows that a snapshot tells a changed fabric from one that is the
@@ -49,7 +49,7 @@ func TestBringUp(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			s := startIbsim(t, f.file(t))
 			p := ibsm.bringUp(s)
-			examine(t, s, &ibsm)
+			examine(t, s)
 			p.stop()
 			if p.err != nil {
 				t.Errorf("ibsm ended on SIGTERM with %v", p.err)
@@ -110,5 +110,5 @@ func TestDryRun(t *testing.T) {
 	dryRun(t)
 	opensm.bringUp(s)
 	dryRun(t)
-	examine(t, s, &opensm)
+	examine(t, s)
 }

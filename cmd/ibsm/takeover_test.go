@@ -16,7 +16,7 @@ func takeOver(t *testing.T, m *manager, from source) (changes []string) {
 	s := startIbsim(t, from.file(t))
 	old := opensm.bringUp(s)
 	age(s, old)
-	if err := judgeFabric(s, &opensm); err != nil {
+	if err := judgeFabric(s); err != nil {
 		t.Fatalf("OpenSM leaves an aged fabric that is not clean: %v", err)
 	}
 	old.stop()
@@ -24,7 +24,7 @@ func takeOver(t *testing.T, m *manager, from source) (changes []string) {
 	s.snapshot("aged")
 	m.bringUp(s)
 	changes = s.changes("aged", "node", "link", "lid", "lft", "pkey")
-	examine(t, s, m)
+	examine(t, s)
 	return changes
 }
 
