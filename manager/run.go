@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -26,7 +27,7 @@ import (
 // Run starts, and waits for, these goroutines:
 //   - the receive loop of each port, which also answers the SA's clients from the view
 //     that was published last; it ends when the port is closed;
-//   - those of tableServer and registrar, which end with the context of Run;
+//   - those of replies, tableServer and registrar, which end with the context of Run;
 //   - a worker for each Job, of which there is one at a time; its context ends with
 //     Run.
 //
@@ -114,14 +115,11 @@ func (s *Shell) Run(ctx context.Context) error {
 	defer tasks.Wait()
 	defer cancel()
 	port := s.Port // for the core
-	gsi := &saPort{Port: s.Port, sa: &s.sa}
-	if s.GSI != nil {
-		gsi.Port = s.GSI
-	} else {
+	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, s.PlainPeers)
+	if s.GSI == nil {
 		port = gsi
 	}
-	gsi.tables = newTableServer(&s.sa, gsi.Send, s.PlainPeers)
-	gsi.tables.start(ctx, &tasks)
+	gsi.start(ctx, &tasks)
 	start := time.Now()
 	registrar := newRegistrar(s, gsi.Send, start)
 	gsi.writes = registrar.inbox

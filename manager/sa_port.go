@@ -62,11 +62,25 @@ type saPort struct {
 	sa      *saServer
 	tables  *tableServer
 	writes  *inbox
-	mu      sync.Mutex // held while sending: the core, the receive loop and the table server do
-	replies []mad.Datagram
+	out     *replies
+	mu      sync.Mutex // held while sending: the core, the table server, the registrar and out do
+	answers []mad.Datagram
 }
 
-// Send sends for any goroutine.
+// newSAPort returns a port of an SA; plainPeers is rmpp.Config's.
+func newSAPort(port txn.Port, s *saServer, plainPeers bool) *saPort {
+	p := &saPort{Port: port, sa: s, out: newReplies()}
+	p.tables = newTableServer(s, p.Send, plainPeers)
+	return p
+}
+
+// start starts what sends answers and makes tables, until ctx is done.
+func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
+	tasks.Go(func() { p.out.run(ctx, p.Send) })
+	p.tables.start(ctx, tasks)
+}
+
+// Send sends for any goroutine but that of the receive loop, which must not wait.
 func (p *saPort) Send(ds []mad.Datagram) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +92,7 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 	for {
 		n, err := p.Port.Recv(ds)
 		left := 0
-		p.replies = p.replies[:0]
+		p.answers = p.answers[:0]
 		answerer := p.sa.answerer.Load()
 		for i := range ds[:n] {
 			switch in := &ds[i]; {
@@ -93,9 +107,9 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 				p.answer(answerer, in)
 			}
 		}
-		if len(p.replies) > 0 {
-			if _, sendErr := p.Send(p.replies); err == nil {
-				err = sendErr
+		if len(p.answers) > 0 {
+			for range p.out.put(p.answers) {
+				p.sa.stats.Drop(sa.DropNoRoom)
 			}
 		}
 		if left > 0 || err != nil {
@@ -104,12 +118,12 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 	}
 }
 
-// answer adds the answer to replies, if there is one.
+// answer adds the answer to answers, if there is one.
 func (p *saPort) answer(a *sa.Answerer, in *mad.Datagram) {
-	p.replies = append(p.replies, mad.Datagram{})
-	last := len(p.replies) - 1
-	if !a.Answer(in, &p.replies[last], &p.sa.stats) {
-		p.replies = p.replies[:last]
+	p.answers = append(p.answers, mad.Datagram{})
+	last := len(p.answers) - 1
+	if !a.Answer(in, &p.answers[last], &p.sa.stats) {
+		p.answers = p.answers[:last]
 	}
 }
 

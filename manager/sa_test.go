@@ -79,9 +79,8 @@ func serve(t *testing.T, f func(c *clients)) {
 		c.publish(c.v)
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
-		port := &saPort{Port: c, sa: &c.shell.sa}
-		port.tables = newTableServer(&c.shell.sa, port.Send, false)
-		port.tables.start(ctx, &tasks)
+		port := newSAPort(c, &c.shell.sa, false)
+		port.start(ctx, &tasks)
 		tasks.Go(func() { port.serve(ctx) })
 		f(c)
 		cancel()
@@ -279,6 +278,25 @@ func TestGreedyClient(t *testing.T) {
 	})
 }
 
+// A port that takes no answer, as what is at its other end waits to be rid of requests
+// first, goes on to be read; answers beyond the limit are dropped.
+func TestPortThatTakesNothing(t *testing.T) {
+	serve(t, func(c *clients) {
+		c.fromSA = nil // nobody ever receives from it
+		d := request(sarec.AttrClassPortInfo, 1)
+		d.Packet.SetMethod(mad.MethodGet)
+		const asked = 3 * maxReplies
+		for range asked {
+			c.toSA <- d
+		}
+		synctest.Wait()
+		// One is being sent, with those that came while it was not yet.
+		if dropped := c.drops(sa.DropNoRoom); dropped < asked-2*maxReplies || dropped > asked-maxReplies {
+			t.Errorf("%d of %d answers were dropped", dropped, asked)
+		}
+	})
+}
+
 // While no worker is free requests wait: so many of a client, so many in all, and not
 // for ever.
 func TestQueueOfTables(t *testing.T) {
@@ -286,8 +304,7 @@ func TestQueueOfTables(t *testing.T) {
 		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<10), closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
-		port := &saPort{Port: c, sa: &c.shell.sa}
-		port.tables = newTableServer(&c.shell.sa, port.Send, false)
+		port := newSAPort(c, &c.shell.sa, false)
 		tasks.Go(func() { port.tables.clerk(ctx) }) // without workers
 		tasks.Go(func() { port.serve(ctx) })
 		ask := func(lid mad.LID, tid mad.TID) {

@@ -1,0 +1,56 @@
+package manager
+
+import (
+	"context"
+	"sync"
+
+	"ibsm/mad"
+)
+
+// maxReplies bounds the answers that wait to be sent. Further ones are dropped: their
+// clients ask again.
+const maxReplies = 4096
+
+// replies are the answers of the receive loop, which a goroutine of their own sends: who
+// receives must not wait for a port that takes nothing, as what is at its other end may
+// take nothing for as long as it is not rid of what it has.
+type replies struct {
+	wake chan struct{} // has room for one
+
+	mu      sync.Mutex
+	waiting []mad.Datagram
+}
+
+func newReplies() *replies { return &replies{wake: make(chan struct{}, 1)} }
+
+// put takes answers, as far as there is room, and returns how many there was none for.
+func (r *replies) put(ds []mad.Datagram) (dropped int) {
+	r.mu.Lock()
+	n := min(len(ds), maxReplies-len(r.waiting))
+	r.waiting = append(r.waiting, ds[:n]...)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return len(ds) - n
+}
+
+// run sends what is put until ctx is done or the port breaks, which the receive loop
+// reports.
+func (r *replies) run(ctx context.Context, send func([]mad.Datagram) (int, error)) {
+	var batch []mad.Datagram
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		}
+		r.mu.Lock()
+		batch, r.waiting = r.waiting, batch[:0]
+		r.mu.Unlock()
+		if _, err := send(batch); err != nil {
+			return
+		}
+	}
+}
