@@ -17,6 +17,7 @@ import (
 type Keeper struct {
 	logger *slog.Logger
 	wake   chan struct{} // has room for one; closed by Close
+	topo   *topo.Topo    // of the view put last
 
 	mu    sync.Mutex // guards the next three
 	lids  map[mad.GUID]LIDRange
@@ -56,11 +57,14 @@ func (k *Keeper) PutLIDs(changed map[mad.GUID]LIDRange) {
 	})
 }
 
-// PutView has the M_Keys and links of a view written, soon. A nil view changes nothing.
+// PutView has the M_Keys and links of a view written, soon. A nil view changes nothing,
+// nor does one with the same Topo as the last.
 func (k *Keeper) PutView(v *view.View) {
-	if v != nil {
-		k.put(func() { k.view = v })
+	if v == nil || v.Topo == k.topo {
+		return
 	}
+	k.topo = v.Topo
+	k.put(func() { k.view = v })
 }
 
 // Doubt has all files written again: another manager may have written them since.

@@ -17,6 +17,7 @@ type Keeper struct {
 	routing func() bool
 	logger  *slog.Logger
 	views   chan *view.View // the one that is waiting
+	last    *view.View      // owned by who calls Put
 	told    string          // the error told last; owned by Run
 }
 
@@ -27,10 +28,17 @@ func NewKeeper(dir string, given names.Map, routing func() bool, logger *slog.Lo
 	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1)}
 }
 
-// Put has a view written, soon. A nil view changes nothing. Put does not block; it is
-// called by one goroutine at a time, and not after Close.
+// Put has a view written, soon. A nil view changes nothing, nor does one that differs
+// from the last in what no file shows: joins change the multicast tables many times a
+// second. Put does not block; it is called by one goroutine at a time, and not after
+// Close.
 func (k *Keeper) Put(v *view.View) {
 	if v == nil {
+		return
+	}
+	last := k.last
+	k.last = v
+	if last != nil && v.Topo == last.Topo && v.LIDs == last.LIDs && v.Tables == last.Tables && !k.routing() {
 		return
 	}
 	select {
