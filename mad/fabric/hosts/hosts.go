@@ -45,7 +45,7 @@ var patience = [NumKinds]struct {
 }{
 	BroadcastGroup: {300 * time.Millisecond, 11},
 	Join:           {300 * time.Millisecond, 11},
-	Subscribe:      {time.Second, 3},
+	Subscribe:      {time.Second, 4},
 	Path:           {100 * time.Millisecond, 11},
 }
 
