@@ -17,11 +17,11 @@ import (
 type Keeper struct {
 	logger *slog.Logger
 	wake   chan struct{} // has room for one; closed by Close
-	topo   *topo.Topo    // of the view put last
 
-	mu    sync.Mutex // guards the next three
+	mu    sync.Mutex // guards the next four
 	lids  map[mad.GUID]LIDRange
 	view  *view.View // not written yet
+	topo  *topo.Topo // of the view put last; nil when it could not be written
 	doubt bool       // somebody else may have written the files
 
 	// What follows is Run's.
@@ -58,13 +58,17 @@ func (k *Keeper) PutLIDs(changed map[mad.GUID]LIDRange) {
 }
 
 // PutView has the M_Keys and links of a view written, soon. A nil view changes nothing,
-// nor does one with the same Topo as the last.
+// nor does one with the same Topo as the last, if that could be written.
 func (k *Keeper) PutView(v *view.View) {
-	if v == nil || v.Topo == k.topo {
+	if v == nil {
 		return
 	}
-	k.topo = v.Topo
-	k.put(func() { k.view = v })
+	k.mu.Lock()
+	same := v.Topo == k.topo
+	k.mu.Unlock()
+	if !same {
+		k.put(func() { k.view, k.topo = v, v.Topo })
+	}
 }
 
 // Doubt has all files written again: another manager may have written them since.
@@ -107,6 +111,9 @@ func (k *Keeper) write() {
 	text := ""
 	if err != nil {
 		text = err.Error()
+		k.mu.Lock()
+		k.topo = nil
+		k.mu.Unlock()
 	}
 	if text != k.told {
 		if text != "" {
