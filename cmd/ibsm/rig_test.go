@@ -28,6 +28,7 @@ var rigScripts = []struct {
 	{file: "two-managers.sh"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
+	{file: "service.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},
 	{file: "ipoib.sh", rigs: true},
 	{file: "osmtest.sh", rigs: true},
