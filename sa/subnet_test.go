@@ -2,6 +2,7 @@ package sa
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"ibsm/mad"
@@ -13,36 +14,8 @@ import (
 	"ibsm/sweep/view"
 )
 
-// fabric is the one that the packets of testdata/mad were captured on.
-const fabric = `
-switchguid=0x200000
-Switch 8 "SW1"
-[1] "H1"[1]
-[2] "H2"[1]
-[7] "SW2"[7]
-
-switchguid=0x200010
-Switch 8 "SW2"
-[1] "H3"[1]
-[2] "H4"[1]
-[7] "SW1"[7]
-
-caguid=0x100000
-Ca 1 "H1"
-[1] "SW1"[1]
-
-caguid=0x100010
-Ca 1 "H2"
-[1] "SW1"[2]
-
-caguid=0x100020
-Ca 1 "H3"
-[1] "SW2"[1]
-
-caguid=0x100030
-Ca 1 "H4"
-[1] "SW2"[2]
-`
+// fabric is the file of the one that the packets of testdata/mad were captured on.
+const fabric = "../testdata/fabrics/captured.net"
 
 // Port GUIDs of fabric.
 const (
@@ -64,7 +37,11 @@ var lidsOfOpenSM = map[mad.GUID]mad.LID{h1: 1, sw1: 2, sw2: 3, h2: 4, h3: 5, h4:
 // seen on.
 func newView(t testing.TB) *view.View {
 	t.Helper()
-	n, err := net.Parse("fabric", []byte(fabric))
+	src, err := os.ReadFile(fabric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := net.Parse(fabric, src)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package path
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"ibsm/mad"
@@ -14,37 +15,18 @@ import (
 	"ibsm/sweep/view"
 )
 
-// fabric is two switches with two hosts each, on the default rates of ibsim: 4x
-// SDR, and MTUs of 2048.
-const fabric = `
-switchguid=0x200000
-Switch 8 "SW1"
-[1] "H1"[1]
-[2] "H2"[1]
-[7] "SW2"[7]
+// fabric is the file of two switches with two hosts each; here they have the default
+// rates of ibsim: 4x SDR, and MTUs of 2048.
+const fabric = "../../testdata/fabrics/captured.net"
 
-switchguid=0x200010
-Switch 8 "SW2"
-[1] "H3"[1]
-[2] "H4"[1]
-[7] "SW1"[7]
-
-caguid=0x100000
-Ca 1 "H1"
-[1] "SW1"[1]
-
-caguid=0x100010
-Ca 1 "H2"
-[1] "SW1"[2]
-
-caguid=0x100020
-Ca 1 "H3"
-[1] "SW2"[1]
-
-caguid=0x100030
-Ca 1 "H4"
-[1] "SW2"[2]
-`
+func readFabric(t *testing.T) string {
+	t.Helper()
+	src, err := os.ReadFile(fabric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src)
+}
 
 // Port GUIDs of fabric.
 const (
@@ -67,7 +49,7 @@ type subnet struct {
 
 func newSubnet(t *testing.T, lmc uint8) *subnet {
 	t.Helper()
-	n, err := net.Parse("fabric", []byte(fabric))
+	n, err := net.Parse(fabric, []byte(readFabric(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,8 +207,10 @@ func TestPathToGroupContent(t *testing.T) {
 	}
 }
 
-// withRouters is fabric with a router at each switch.
-var withRouters = strings.NewReplacer("[2] \"H2\"[1]\n", "[2] \"H2\"[1]\n[3] \"R1\"[1]\n", "[2] \"H4\"[1]\n", "[2] \"H4\"[1]\n[3] \"R2\"[1]\n").Replace(fabric) + `
+// atSwitches puts a router at each switch of fabric, with routers behind it.
+var atSwitches = strings.NewReplacer("[2] \"H2\"[1]\n", "[2] \"H2\"[1]\n[3] \"R1\"[1]\n", "[2] \"H4\"[1]\n", "[2] \"H4\"[1]\n[3] \"R2\"[1]\n")
+
+const routers = `
 rtguid=0x300000
 Rt 1 "R1"
 [1] "SW1"[3]
@@ -219,7 +221,7 @@ Rt 1 "R2"
 `
 
 func TestOffSubnet(t *testing.T) {
-	n, err := net.Parse("routed", []byte(withRouters))
+	n, err := net.Parse("routed", []byte(atSwitches.Replace(readFabric(t))+routers))
 	if err != nil {
 		t.Fatal(err)
 	}
