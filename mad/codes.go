@@ -13,7 +13,11 @@ const (
 	ClassDirected   Class = 0x81 // subnet management by directed route
 	ClassVendor     Class = 0x0a // NVIDIA vendor specific
 	ClassCongestion Class = 0x21 // congestion control
+	ClassMirror     Class = 0x4d // what subnet managers of our kind tell each other; vendor specific, with an OUI
 )
+
+// MirrorOUI stands in packets of ClassMirror; it is a locally administered one.
+const MirrorOUI = 0x62736d
 
 // Version is the class version that goes with the class.
 func (c Class) Version() uint8 {
@@ -40,6 +44,8 @@ func (c Class) String() string {
 		return "Vendor"
 	case ClassCongestion:
 		return "CongestionControl"
+	case ClassMirror:
+		return "Mirror"
 	}
 	return fmt.Sprintf("0x%02x", uint8(c))
 }

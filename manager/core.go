@@ -108,6 +108,7 @@ type Core struct {
 	traps     traps
 	renames   renames
 	guids     guidWrites
+	following following
 	view      *view.View // published last; nil when not master
 	plan      planning
 	stats     Stats
@@ -148,6 +149,8 @@ type Event struct {
 	// WriteGUIDs is a block of GUIDs that a port is to have. GUIDsWritten answers, unless
 	// this manager ceases to be master.
 	WriteGUIDs *sa.GUIDBlock
+	// Heard is what a standby's Registrar heard from the master that is followed.
+	Heard *sa.Heard
 }
 
 // Computed is the result of a Compute action.
@@ -232,11 +235,14 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.reconfigure(ev.Config)
 	case ev.WriteGUIDs != nil:
 		c.writeGUIDs(ev.WriteGUIDs)
+	case ev.Heard != nil:
+		c.mirrored(ev.Heard)
 	}
 	c.tell()
 	c.timers()
 	c.pump()
 	c.tell()
+	c.follow()
 	c.observe()
 	c.send = c.table.Output(now, c.send)
 	c.actCount += uint32(len(c.send))

@@ -67,12 +67,16 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 	switch o.Tag {
 	case tagPoll:
 		if ok {
+			c.following.alive = c.now
 			c.heard((*smp.SMInfo)(&o.Data))
 			c.act(c.elect.Reply(c.now, (*smp.SMInfo)(&o.Data)))
 		}
 	case tagPort:
 		if !ok {
 			break
+		}
+		if lid := port.LID(); lid != 0 {
+			c.polledLID = lid // it may have had none, or another, when it was met
 		}
 		if do := c.elect.Port(c.now, port.CapabilityMask().Has(smp.IsSM)); do != elect.Nothing {
 			c.log(warn, "the other subnet manager has ended: IsSM is cleared", "guid", polled)

@@ -12,7 +12,7 @@ import (
 const (
 	maxWrites       = 1 << 15 // requests that wait for the registrar
 	maxClientWrites = 256     // of one LID
-	maxAnswers      = 1 << 12 // answers to Reports
+	maxAnswers      = 1 << 12 // answers to Reports, and packets of other managers
 	maxNotices      = 1 << 10 // traps
 	maxWriteBatch   = 64      // requests that are taken at a time
 )
@@ -28,7 +28,7 @@ type inbox struct {
 	told    []sa.Event
 	notices int // of told
 	durable uint64
-	answers []mad.Datagram // to Reports
+	answers []mad.Datagram // to Reports, and packets of other managers
 	clients map[mad.LID]*clientWrites
 	turn    []*clientWrites // those with something, the next first
 	waiting int
@@ -75,11 +75,12 @@ func (b *inbox) isDurable(seq uint64) {
 	b.ring()
 }
 
-// receive adds a request, or an answer to a Report. It does not wait.
+// receive adds a request, an answer to a Report, or a packet of another manager. It does
+// not wait.
 func (b *inbox) receive(d *mad.Datagram) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if d.TimedOut || d.Packet.IsResponse() {
+	if d.TimedOut || d.Packet.IsResponse() || d.Packet.MgmtClass() == mad.ClassMirror {
 		if len(b.answers) >= maxAnswers {
 			b.stats.Drop(sa.DropNoRoom)
 			return

@@ -28,13 +28,18 @@ type registrar struct {
 	state   atomic.Pointer[registry.State] // for the core
 	changed chan struct{}                  // has room for one: state is new
 	guids   chan sa.GUIDBlock              // for the core, to be written
+	heard   chan sa.Heard                  // for the core
 
 	mu    sync.Mutex // guards stats
 	stats sa.RegistrarStats
+	ends  sa.MirrorStats
 }
 
 // maxGUIDWrites is how many blocks may wait for the core.
 const maxGUIDWrites = 64
+
+// maxHeard is how much of what the master said may wait for the core.
+const maxHeard = 16
 
 func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.Time) *registrar {
 	reg := registry.New()
@@ -45,7 +50,7 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	cfg.Began = start.Unix()
 	r := &registrar{
 		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
-		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites),
+		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan sa.Heard, maxHeard),
 	}
 	r.announce(r.core.State())
 	return r
@@ -67,6 +72,14 @@ func (r *registrar) Stats() sa.RegistrarStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
+}
+
+// MirrorStats is a copy of the counters of the exchange between managers. It may be asked
+// for by any goroutine.
+func (r *registrar) MirrorStats() sa.MirrorStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ends
 }
 
 func (r *registrar) run(ctx context.Context) {
@@ -111,8 +124,14 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 	if len(do.Send) > 0 {
 		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
 	}
+	if do.Heard.Master != 0 {
+		select {
+		case <-ctx.Done():
+		case r.heard <- do.Heard:
+		}
+	}
 	r.mu.Lock()
-	r.stats = r.core.Stats()
+	r.stats, r.ends = r.core.Stats(), r.core.MirrorStats()
 	r.mu.Unlock()
 }
 

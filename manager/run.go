@@ -188,6 +188,8 @@ func (l *loop) run(ctx context.Context) error {
 			ev.Registry = l.registrar.state.Load()
 		case b := <-l.registrar.guids:
 			ev.WriteGUIDs = &b
+		case h := <-l.registrar.heard:
+			ev.Heard = &h
 		}
 		l.step(ctx, ev)
 	}
@@ -246,6 +248,8 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.registrar.tell(sa.Event{Trap: &a.Notice})
 	case Forwarded:
 		l.registrar.tell(sa.Event{Forwarded: a.Seq})
+	case Follow:
+		l.registrar.tell(sa.Event{Follow: &a.Master})
 	case GUIDsWritten:
 		l.registrar.tell(sa.Event{Written: &a.GUIDsWritten})
 	case Keep:

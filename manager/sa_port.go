@@ -56,7 +56,8 @@ func (s *saServer) transferStats() rmpp.Stats {
 
 // saPort is a port that answers the SA's clients by itself, in the goroutine that
 // receives, so that they never wait for a sweep. What takes longer than a moment is
-// passed on to the table server, and what changes something to the registrar.
+// passed on to the table server, and what changes something, or comes from another
+// manager's registrar, to the registrar.
 type saPort struct {
 	txn.Port
 	sa      *saServer
@@ -96,6 +97,8 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 		answerer := p.sa.answerer.Load()
 		for i := range ds[:n] {
 			switch in := &ds[i]; {
+			case in.Packet.MgmtClass() == mad.ClassMirror:
+				p.writes.receive(in)
 			case in.Packet.MgmtClass() != mad.ClassSA:
 				ds[left] = *in
 				left++

@@ -160,6 +160,7 @@ func (c *Core) ownPortDown(silent bool) {
 		c.unpublish()
 	}
 	c.elect.PortDown()
+	c.following.inherited = 0 // the master may go on without us
 	c.asked = false
 	c.sweeper.Isolate()
 	c.multicast.Abdicate()
@@ -187,6 +188,7 @@ func (c *Core) act(do elect.Do) {
 		c.asked = true
 		recall := c.cfg.HonorGUID2LID && c.stoodBy
 		c.reignBegins()
+		c.inherit()
 		c.do(Compute{c.sweeper.Job(c.timeOfDay()), recall})
 	case elect.StandBy:
 		c.standBy()

@@ -22,6 +22,7 @@ func (r *Registrar) setView(v *view.View) {
 	}
 	r.last = lastMLID(v.Topo)
 	if was == nil {
+		r.rule()
 		r.wellKnown()
 		r.missing()
 		return
@@ -74,6 +75,7 @@ func lastMLID(t *topo.Topo) mad.LID {
 // depose ends all that is under way. What is registered stays.
 func (r *Registrar) depose() {
 	r.view, r.door = nil, nil
+	r.mirrored.source.Stop()
 	r.pending.clear()
 	clear(r.writing)
 	r.reports.clear()

@@ -6,6 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sa/mirror"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
@@ -53,6 +54,8 @@ type RegistrarConfig struct {
 	AssignedGUID uint8
 	// Reports is how Reports are sent again.
 	Reports txn.Config
+	// Mirror is of the exchange between managers.
+	Mirror mirror.Config
 }
 
 func (c RegistrarConfig) withDefaults(began int64) RegistrarConfig {
@@ -80,6 +83,7 @@ type Registrar struct {
 	now     time.Duration
 	effects Effects
 
+	mirrored mirrored
 	pending  pending
 	writing  map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
 	reports  reports
@@ -92,7 +96,7 @@ type Registrar struct {
 
 // Event is something that happened. One field is set; none means that time has passed.
 type Event struct {
-	Received []mad.Datagram // requests, and answers to Reports; only valid during Step
+	Received []mad.Datagram // requests, answers to Reports, and of other managers; only valid during Step
 	View     *view.View     // published, by the manager as master
 	Deposed  bool           // this manager is not master any more
 	// Reset are ports that were found in INIT: what they had registered is not known to
@@ -102,17 +106,20 @@ type Event struct {
 	Durable   uint64      // changes up to this number are on disk
 	Forwarded uint64      // and in the switches' tables
 	Written   *GUIDsWritten
-	Config    *RegistrarConfig // what Groups, MLIDs, AssignedGUID and the validations are now
+	Config    *RegistrarConfig // what Groups, MLIDs, AssignedGUID, the validations and Mirror are now
+	Follow    *mirror.Master   // another manager is master and is to be followed, or none any more
 }
 
 // Effects are what is to be done, in this order.
 type Effects struct {
 	// Changes are for the store, and State is the one after them; nil if there are
-	// none. Questions are answered from State before anything of Send leaves.
+	// none. Without Changes, State replaces the one before. Questions are answered from
+	// State before anything of Send leaves.
 	Changes []registry.Change
 	State   *registry.State
 	GUIDs   []GUIDBlock    // to be written to ports; Event.Written answers each
-	Send    []mad.Datagram // replies and Reports
+	Send    []mad.Datagram // replies, Reports, and to other managers
+	Heard   Heard          // with a Master, when the one that is followed has spoken
 }
 
 // GUIDBlock is a block of a port's GUIDs as it is to be.
@@ -133,7 +140,7 @@ type GUIDsWritten struct {
 // Requests are counted in stats, together with those of Answerers.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
-		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats,
+		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: newMirrored(cfg.Mirror),
 		pending: newPending(), writing: map[blockKey][]mad.Datagram{},
 		reports: newReports(cfg.Reports), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
@@ -176,7 +183,10 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		r.written(ev.Written)
 	case ev.Config != nil:
 		r.cfg = ev.Config.withDefaults(r.cfg.Began)
+		r.mirrored.configure(r.cfg.Mirror)
 		r.wellKnown()
+	case ev.Follow != nil && r.view == nil:
+		r.mirrored.follower.Follow(now, *ev.Follow)
 	}
 	r.timers()
 	r.settle()
@@ -184,6 +194,7 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 	if r.reg.Seq() != seq {
 		r.effects.State = r.reg.Freeze()
 	}
+	r.mirrorOut()
 	return &r.effects
 }
 
@@ -211,7 +222,7 @@ func (r *Registrar) timers() {
 // Deadline is when Step is to be called even if nothing happens; false for never.
 func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	if r.view == nil {
-		return 0, false
+		return r.mirrored.deadline()
 	}
 	earlier := func(t time.Duration, set bool) {
 		if set && (!ok || t < at) {
@@ -223,6 +234,7 @@ func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	earlier(since+r.cfg.Grace, waits)
 	earlier(r.pending.deadline())
 	earlier(r.reports.deadline(r.now))
+	earlier(r.mirrored.deadline())
 	return at, ok
 }
 

@@ -54,6 +54,10 @@ const (
 
 // receive takes a datagram.
 func (r *Registrar) receive(in *mad.Datagram) {
+	if in.Packet.MgmtClass() == mad.ClassMirror {
+		r.exchange(in)
+		return
+	}
 	if in.TimedOut || in.Packet.Method() == mad.MethodReportResp {
 		r.reported(in)
 		return

@@ -75,6 +75,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	out.Unavoidable, babblers = m.avoid(t)
 	out.Values = m.resolve(&j.settings, t)
 	out.Values.ReregisterAll, out.Values.NoReregister = !m.swept && !m.registered, j.settings.NoReregister
+	out.Values.Inherited = m.inherited
 
 	var reserved []mad.LID
 	if grace {

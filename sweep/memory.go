@@ -20,6 +20,7 @@ type Memory struct {
 	changed    map[mad.GUID]bool    // ports whose LIDs Changes has not told of
 	stale      bool                 // what ports report goes before lids
 	registered bool                 // clients are registered here still, though this manager has just begun
+	inherited  mad.LID              // of the master before, if what its clients registered is known here
 	switches   map[mad.GUID]*switchMemory
 	silent     map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
 	resent     []tableBlock       // blocks that were sent more than once and not read since
@@ -84,7 +85,7 @@ func NewMemory() *Memory {
 // written tables and given LIDs since. Those that ports report then count before those
 // that are remembered. The quirks of devices stay.
 func (m *Memory) forgetReign() {
-	m.stale, m.registered = true, false
+	m.stale, m.registered, m.inherited = true, false, 0
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
 	m.prev, m.adopted, m.swept, m.resent = nil, false, false, nil

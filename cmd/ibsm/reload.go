@@ -79,6 +79,7 @@ func (f *inForce) managerConfig() manager.Config {
 	cfg.Names = f.names
 	cfg.Sweep.Partitions = f.policy.sweep(f.now.Config)
 	cfg.Registrar.Groups = f.policy.groups(f.now.Config)
+	cfg.Registrar.Mirror = mirroring(&cfg)
 	cfg.PrefixRoutes = readPrefixRoutes(f.now.Text("prefix_routes_file"), f.logger)
 	return cfg
 }

@@ -109,8 +109,11 @@ func (s *Server) hand(e *seat, d *mad.Datagram) {
 }
 
 // forManagers says which classes a subnet manager has registered for. A wrapped
-// program does not survive a class that it has not.
-func forManagers(class mad.Class) bool { return class.IsSubnet() || class == mad.ClassSA }
+// program does not survive a class that it has not; of the mirror's, managers send
+// packets only to those who have it.
+func forManagers(class mad.Class) bool {
+	return class.IsSubnet() || class == mad.ClassSA || class == mad.ClassMirror
+}
 
 // asker is the client in the slot that a TID names.
 func (s *Server) asker(tid mad.TID) *client {

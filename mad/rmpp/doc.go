@@ -4,6 +4,6 @@
 // in, packets and what came of transfers are taken out.
 //
 // The packets are those of subnet administration, whose header of 56 bytes each
-// segment repeats. Where the architecture leaves a choice, the machine does as Linux
+// segment repeats, or of a class that is laid out alike. Where the architecture leaves a choice, the machine does as Linux
 // does, because that is who is at the other end.
 package rmpp

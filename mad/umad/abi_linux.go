@@ -109,8 +109,11 @@ func methodMask(methods []mad.Method) (mask [2]uint64) {
 func registerAgent(fd int, qp int, class mad.Class, methods []mad.Method) (uint32, error) {
 	mask := methodMask(methods)
 	r2 := agentRequest2{qpn: uint32(qp), class: uint8(class), version: class.Version(), methods: mask}
-	if class == mad.ClassSA {
+	if class == mad.ClassSA || class == mad.ClassMirror {
 		r2.rmppVersion, r2.flags = 1, userRMPP
+	}
+	if class == mad.ClassMirror {
+		r2.oui = mad.MirrorOUI
 	}
 	err := ioctl(fd, ioctlRegisterAgent2, unsafe.Pointer(&r2))
 	if err != unix.ENOTTY && err != unix.ENOSYS {
@@ -121,6 +124,7 @@ func registerAgent(fd int, qp int, class mad.Class, methods []mad.Method) (uint3
 		return 0, err
 	}
 	r := agentRequest{qpn: uint8(qp), class: uint8(class), version: class.Version()}
+	r.oui = [3]byte{byte(r2.oui >> 16), byte(r2.oui >> 8), byte(r2.oui)}
 	binary.NativeEndian.PutUint64(r.methods[:8], mask[0])
 	binary.NativeEndian.PutUint64(r.methods[8:], mask[1])
 	err = ioctl(fd, ioctlRegisterAgent, unsafe.Pointer(&r))

@@ -29,6 +29,8 @@ type Device struct {
 var (
 	smMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodTrap, mad.MethodTrapRepress}
 	saMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetMulti, mad.MethodDelete}
+	// Of other managers: questions, and acknowledgements of what answers them.
+	mirrorMethods = []mad.Method{mad.MethodGetTable}
 )
 
 // Open opens a port. The error is one line that says what is in the way and what to
@@ -49,7 +51,11 @@ func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	gsi, err := openPort(at.GSI, 1, cfg.Timeout, registration{mad.ClassSA, sa})
+	classes := []registration{{mad.ClassSA, sa}}
+	if cfg.Serve {
+		classes = append(classes, registration{mad.ClassMirror, mirrorMethods})
+	}
+	gsi, err := openPort(at.GSI, 1, cfg.Timeout, classes...)
 	if err != nil {
 		smi.Close()
 		return nil, err

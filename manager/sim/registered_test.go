@@ -32,6 +32,7 @@ const (
 // acknowledged.
 type client struct {
 	*fabric.Station
+	now    func() time.Duration
 	lid    mad.LID // of the manager
 	gid    mad.GID
 	rng    *rand.Rand
@@ -44,6 +45,18 @@ type client struct {
 	// What was asked for last and never answered may be so or not.
 	doubt map[any]bool
 	asks  int
+
+	lastAsked map[any]time.Duration
+	history   []acknowledgement
+}
+
+// acknowledgement is what a client was told, and when: the JoinState in a group, or
+// whether it is subscribed to a trap.
+type acknowledgement struct {
+	at         time.Duration
+	what       any
+	joined     registry.JoinState
+	subscribed bool
 }
 
 // clientGroups are those that clients join besides the broadcast group.
@@ -69,6 +82,8 @@ func (c *client) act(now time.Duration) {
 	}
 	c.tries++
 	c.due = now + clientRetry
+	c.asked.LID = c.lid
+	c.lastAsked[c.what()] = now
 	c.Send([]mad.Datagram{c.asked})
 }
 
@@ -150,10 +165,12 @@ func (c *client) acknowledged(p *mad.Packet) {
 	if p.AttrID() == sarec.AttrInformInfo {
 		info := (*sarec.InformInfo)(p.SAData()[:])
 		c.told[info.TrapNumber()] = info.Subscribe() == 1
+		c.history = append(c.history, acknowledgement{at: c.now(), what: what, subscribed: info.Subscribe() == 1})
 		return
 	}
 	rec := (*sarec.MCMemberRecord)(p.SAData()[:])
 	c.joined[rec.MGID()] = registry.JoinState(rec.JoinState())
+	c.history = append(c.history, acknowledgement{at: c.now(), what: what, joined: c.joined[rec.MGID()]})
 }
 
 // What is acknowledged stays, whatever packets are lost and however often the manager is
@@ -175,20 +192,7 @@ func registrations(t *testing.T, seed uint64) {
 	m := b.addKept(host(n, 0), registrarConfig(), disk)
 	t.Cleanup(m.dump)
 	b.pass(settling)
-	var clients []*client
-	for i := 1; i < 8; i++ {
-		st, err := b.Fabric.Attach(host(n, i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pi := b.Fabric.PortInfo(st.At())
-		c := &client{
-			Station: st, lid: pi.MasterSMLID(), gid: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())), rng: rng,
-			joined: map[mad.GID]registry.JoinState{}, told: map[uint16]bool{}, doubt: map[any]bool{},
-		}
-		st.OnReceive(c.receive)
-		clients = append(clients, c)
-	}
+	clients := b.clients(rng, 1, 2, 3, 4, 5, 6, 7)
 	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.02, 0.1), Duplicate: pick(rng, 0, 0.05), Reorder: 0.05, ReorderBy: time.Millisecond})
 	for range 3 {
 		b.ask(clients, b.Fabric.Now()+time.Duration(rng.Int64N(int64(5*time.Second))), true)
@@ -202,6 +206,24 @@ func registrations(t *testing.T, seed uint64) {
 	b.mustHold(m, clients)
 }
 
+// clients are hosts that ask the SA.
+func (b *bed) clients(rng *rand.Rand, hosts ...int) (clients []*client) {
+	b.Helper()
+	for _, i := range hosts {
+		st, err := b.Fabric.Attach(host(b.net, i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := &client{
+			Station: st, now: b.Fabric.Now, gid: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())), rng: rng,
+			joined: map[mad.GID]registry.JoinState{}, told: map[uint16]bool{}, doubt: map[any]bool{}, lastAsked: map[any]time.Duration{},
+		}
+		st.OnReceive(c.receive)
+		clients = append(clients, c)
+	}
+	return clients
+}
+
 // ask lets clients ask until a time; without more they only end what they have begun.
 func (b *bed) ask(clients []*client, until time.Duration, more bool) {
 	for b.Fabric.Now() < until {
@@ -209,6 +231,8 @@ func (b *bed) ask(clients []*client, until time.Duration, more bool) {
 			if c.tries == 0 && !more || c.due > b.Fabric.Now() && c.tries > 0 {
 				continue
 			}
+			pi := b.Fabric.PortInfo(c.At())
+			c.lid = pi.MasterSMLID()
 			c.act(b.Fabric.Now())
 		}
 		b.Run(b.Fabric.Now()+20*time.Millisecond, nil)

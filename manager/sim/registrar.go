@@ -67,6 +67,8 @@ func (d *desk) tell(a manager.Action) {
 		d.told = append(d.told, sa.Event{Trap: &a.Notice})
 	case manager.Forwarded:
 		d.told = append(d.told, sa.Event{Forwarded: a.Seq})
+	case manager.Follow:
+		d.told = append(d.told, sa.Event{Follow: &a.Master})
 	case manager.GUIDsWritten:
 		d.told = append(d.told, sa.Event{Written: &a.GUIDsWritten})
 	}
@@ -90,6 +92,8 @@ func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) 
 	for i := range received {
 		d := received[i]
 		switch {
+		case d.Packet.MgmtClass() == mad.ClassMirror:
+			writes = append(writes, d)
 		case d.Packet.MgmtClass() != mad.ClassSA:
 			rest = append(rest, d)
 		case sa.IsWrite(&d.Packet):
@@ -144,6 +148,10 @@ func (w *World) register(m *Manager, ev sa.Event) {
 	}
 	for _, g := range do.GUIDs {
 		d.asked = append(d.asked, manager.Event{WriteGUIDs: &g})
+	}
+	if do.Heard.Master != 0 {
+		heard := do.Heard
+		d.asked = append(d.asked, manager.Event{Heard: &heard})
 	}
 	m.Station.Send(do.Send)
 }

@@ -92,6 +92,9 @@ func (m *Machine) SetGUID(g mad.GUID) { m.cfg.GUID = g }
 // Polled is the manager that is polled; 0 when none is.
 func (m *Machine) Polled() mad.GUID { return m.polled }
 
+// Kin reports whether the manager that is polled is of our own kind.
+func (m *Machine) Kin() bool { return m.polled != 0 && m.watch.kin }
+
 // Info is our SMInfo, but for ActCount.
 func (m *Machine) Info() (i smp.SMInfo) {
 	i.SetGUID(m.cfg.GUID)

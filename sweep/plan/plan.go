@@ -255,7 +255,8 @@ func (p *Plan) reregisters(i topo.PortIdx) bool {
 	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
 		return false
 	}
-	return v.ReregisterAll || info.PortState() == smp.PortInit || info.MasterSMLID() != p.in.LIDs.Base[p.in.Topo.Self]
+	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 && info.MasterSMLID() == v.Inherited
+	return v.ReregisterAll || info.PortState() == smp.PortInit || !ours
 }
 
 // activations lists the ports that are, or will be after the stage before, ARMED.

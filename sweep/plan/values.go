@@ -22,4 +22,7 @@ type Values struct {
 	SMSL          uint8
 	ReregisterAll bool // ask every client to register again, not only those of another manager
 	NoReregister  bool // ask none
+	// Inherited is the LID of the master before, whose clients need not register again; 0 for
+	// none.
+	Inherited mad.LID
 }

@@ -1,0 +1,333 @@
+package mirror_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/sa/mirror"
+	"ibsm/sa/registry"
+)
+
+const (
+	masterGUID, masterLID   = mad.GUID(0xa), mad.LID(1)
+	standbyGUID, standbyLID = mad.GUID(0xb), mad.LID(2)
+)
+
+var keys = mirror.Config{SMKey: 0x5117, MKey: 0x3347, Settings: mirror.Settings{Partitions: 7, Routing: 9}}
+
+// pair is a master and a standby with a wire between them.
+type pair struct {
+	testing.TB
+	now      time.Duration
+	step     time.Duration // that a packet takes
+	rng      *rand.Rand
+	loss     float64
+	source   *mirror.Source
+	follower *mirror.Follower
+	master   *registry.Registry
+	copy     *registry.Registry
+	updates  []mirror.Update
+	packets  int
+}
+
+func newPair(t testing.TB, seed uint64) *pair {
+	p := &pair{
+		TB: t, step: time.Millisecond, rng: rand.New(rand.NewPCG(seed, 1)), source: mirror.NewSource(keys), follower: mirror.NewFollower(keys),
+		master: registry.New(), copy: registry.New(),
+	}
+	p.put(1)
+	p.rule(1)
+	p.follower.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	return p
+}
+
+func (p *pair) rule(began uint64) {
+	p.source.Rule(mirror.Reign{Manager: masterGUID, Began: began << 20}, p.master.Freeze())
+}
+
+// put makes a group with a member at the master.
+func (p *pair) put(i int) {
+	p.Helper()
+	mgid := mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
+	changes := []registry.Change{
+		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: mad.MinMulticastLID + mad.LID(i%1000), PKey: 0xffff, QKey: 0xb1b, MTU: 4, Rate: 3}},
+		registry.PutMember{Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, mad.GUID(i)), JoinState: registry.FullMember}},
+	}
+	for _, c := range changes {
+		if err := p.master.Apply(c); err != nil {
+			p.Fatal(err)
+		}
+	}
+	p.source.Changed(changes, p.master.Freeze())
+}
+
+// pass lets time pass, a step at a time.
+func (p *pair) pass(d time.Duration) {
+	p.Helper()
+	for end := p.now + d; p.now < end; p.now += p.step {
+		down, up := p.source.Output(p.now, nil), p.follower.Output(p.now, nil)
+		p.packets += len(down) + len(up)
+		for i := range down {
+			if down[i].LID != standbyLID {
+				p.Fatalf("the master sends to LID %d", down[i].LID)
+			}
+			if down[i].Addr = (mad.Addr{LID: masterLID, QPN: 1}); p.rng.Float64() < p.loss {
+				continue
+			}
+			if u, ok := p.follower.Receive(p.now, &down[i]); ok {
+				p.take(u)
+			}
+		}
+		for i := range up {
+			if up[i].Addr = (mad.Addr{LID: standbyLID, QPN: 1}); p.rng.Float64() >= p.loss {
+				p.source.Receive(p.now, &up[i])
+			}
+		}
+	}
+}
+
+func (p *pair) take(u mirror.Update) {
+	p.Helper()
+	p.updates = append(p.updates, u)
+	if u.Whole != nil {
+		p.copy = u.Whole
+	}
+	for _, c := range u.Changes {
+		if err := p.copy.Apply(c); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+func (p *pair) mustAgree() {
+	p.Helper()
+	a, b := p.master.Freeze(), p.copy.Freeze()
+	if a.Seq() != b.Seq() || !slices.Equal(slices.Collect(a.Changes()), slices.Collect(b.Changes())) {
+		p.Fatalf("the master has %d %+v, the standby %d %+v", a.Seq(), a.Counts(), b.Seq(), b.Counts())
+	}
+}
+
+// A standby is sent everything once, then what changes, and in the end nothing but one
+// word a second.
+func TestFollow(t *testing.T) {
+	p := newPair(t, 1)
+	p.pass(10 * time.Millisecond)
+	p.mustAgree()
+	if st := p.follower.Stats(); st.Whole != 1 || st.Answers != 1 || p.updates[0].Settings != keys.Settings || p.updates[0].Master != masterGUID {
+		t.Errorf("%+v, %+v", st, p.updates)
+	}
+	for i := range 200 {
+		p.put(2 + i)
+		p.pass(3 * time.Millisecond)
+	}
+	p.pass(20 * time.Millisecond)
+	p.mustAgree()
+	st := p.follower.Stats()
+	if st.Whole != 1 || st.Changes != 400 || st.Answers > 1+62+1 {
+		t.Errorf("400 changes in 600 ms: %+v", st)
+	}
+	p.packets = 0
+	p.pass(time.Minute)
+	if p.packets < 3*59 || p.packets > 3*61 {
+		t.Errorf("%d packets in a quiet minute, want 3 a second", p.packets)
+	}
+	if st := p.follower.Stats(); p.now-st.Heard > mirror.AskInterval+time.Millisecond || st.Whole != 1 {
+		t.Errorf("%v: %+v", p.now, st)
+	}
+}
+
+// With packets lost, a standby is 100 ms behind at most.
+func TestLag(t *testing.T) {
+	worst := time.Duration(0)
+	for seed := range uint64(20) {
+		p := newPair(t, seed)
+		p.loss = 0.05
+		p.pass(2 * time.Second)
+		for i := range 100 {
+			p.put(2 + i)
+			seq, began := p.master.Seq(), p.now
+			for p.copy.Seq() < seq {
+				p.pass(time.Millisecond)
+				if p.now-began > time.Second {
+					t.Fatalf("change %d of seed %d does not come", i, seed)
+				}
+			}
+			worst = max(worst, p.now-began)
+		}
+		p.mustAgree()
+		if st := p.source.Stats(); st.Whole > 1 || st.Failed > 0 {
+			t.Errorf("seed %d: %+v", seed, st)
+		}
+	}
+	if worst > 100*time.Millisecond {
+		t.Errorf("%v behind", worst)
+	}
+}
+
+// Everything is sent again when a reign begins, and to one that is too far behind.
+func TestWhole(t *testing.T) {
+	p := newPair(t, 1)
+	p.pass(10 * time.Millisecond)
+	other, err := registry.Restore(3, func(yield func(registry.Change, error) bool) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.master = other
+	p.rule(2)
+	p.pass(2 * time.Second)
+	p.mustAgree()
+	if st := p.follower.Stats(); st.Whole != 2 {
+		t.Errorf("another reign: %+v", st)
+	}
+
+	p.loss = 1
+	for i := range 20_000 { // more than is remembered
+		p.put(10 + i)
+	}
+	p.pass(10 * time.Second)
+	p.loss = 0
+	if st := p.source.Stats(); st.Standbys != 0 {
+		t.Errorf("a standby that asks no more is not forgotten: %+v", st)
+	}
+	p.pass(5 * time.Second)
+	p.mustAgree()
+	if st := p.follower.Stats(); st.Whole != 3 {
+		t.Errorf("far behind: %+v", st)
+	}
+
+	p.follower.Forget()
+	p.pass(2 * time.Second)
+	p.mustAgree()
+	if st := p.follower.Stats(); st.Whole != 4 {
+		t.Errorf("forgotten: %+v", st)
+	}
+}
+
+// Who does not show the keys, and a packet from elsewhere, is not listened to.
+func TestKeys(t *testing.T) {
+	for name, change := range map[string]func(*mirror.Config){
+		"none":   func(*mirror.Config) {},
+		"SM_Key": func(c *mirror.Config) { c.SMKey++ },
+		"M_Key":  func(c *mirror.Config) { c.MKey++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, 1)
+			other := keys
+			change(&other)
+			p.follower.Configure(other)
+			p.pass(time.Second)
+			s := p.source.Stats()
+			if wrong := name != "none"; (s.Untrusted > 0) != wrong || (s.Answers == 0) != wrong {
+				t.Errorf("the master: %+v", s)
+			}
+			p = newPair(t, 1)
+			p.pass(time.Second)
+			p.source.Configure(other)
+			p.updates = nil
+			p.put(2)
+			p.pass(20 * time.Millisecond)
+			f := p.follower.Stats()
+			if wrong := name != "none"; (f.Untrusted > 0) != wrong || (len(p.updates) == 0) != wrong {
+				t.Errorf("the standby: %+v", f)
+			}
+		})
+	}
+	p := newPair(t, 1)
+	p.follower.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID + 5})
+	p.pass(time.Second)
+	if st := p.follower.Stats(); st.Answers > 0 || st.Untrusted == 0 {
+		t.Errorf("what another LID says: %+v", st)
+	}
+	p = newPair(t, 1)
+	p.follower.Follow(0, mirror.Master{GUID: masterGUID + 1, LID: masterLID})
+	p.pass(time.Second)
+	if st := p.follower.Stats(); st.Answers > 0 || st.Garbage == 0 {
+		t.Errorf("what another manager says: %+v", st)
+	}
+}
+
+// There are as many standbys as there is room for.
+func TestStandbys(t *testing.T) {
+	p := newPair(t, 1)
+	asked := p.follower.Output(p.now, nil)
+	for lid := range mad.LID(20) {
+		d := asked[0]
+		d.LID = 100 + lid
+		p.source.Receive(p.now, &d)
+	}
+	if st := p.source.Stats(); st.Standbys != 8 || st.Full != 12 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// FuzzExchange feeds both ends with packets that show the right keys and are wrong in
+// other ways; whatever they are, nothing breaks, and the truth gets through after them.
+func FuzzExchange(f *testing.F) {
+	p := newPair(f, 1)
+	for _, d := range append(p.follower.Output(0, nil), questionAnswered(p)...) {
+		f.Add(d.Packet[:])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p := newPair(t, 1)
+		p.pass(10 * time.Millisecond)
+		for ; len(b) > 0; b = b[min(len(b), mad.PacketSize):] {
+			var d mad.Datagram
+			copy(d.Packet[:], b)
+			d.Packet[1] = byte(mad.ClassMirror)
+			binary.BigEndian.PutUint32(d.Packet[36:], mad.MirrorOUI)
+			binary.BigEndian.PutUint64(d.Packet[40:], keys.SMKey)
+			binary.BigEndian.PutUint64(d.Packet[48:], uint64(keys.MKey))
+			d.Addr = mad.Addr{LID: standbyLID, QPN: 1}
+			p.source.Receive(p.now, &d)
+			d.Addr = mad.Addr{LID: masterLID, QPN: 1}
+			if u, ok := p.follower.Receive(p.now, &d); ok {
+				if u.Whole != nil {
+					p.copy = u.Whole
+				}
+				for _, c := range u.Changes {
+					if p.copy.Apply(c) != nil {
+						p.follower.Forget()
+						break
+					}
+				}
+			}
+		}
+		p.follower.Forget() // what was made up may have the right numbers
+		p.step = 20 * time.Millisecond
+		p.pass(time.Minute) // beyond the time that a message may take
+		p.mustAgree()
+	})
+}
+
+// questionAnswered are the packets of the master's first answer.
+func questionAnswered(p *pair) []mad.Datagram {
+	asked := p.follower.Output(p.now+time.Second, nil)
+	asked[0].Addr = mad.Addr{LID: standbyLID, QPN: 1}
+	p.source.Receive(p.now, &asked[0])
+	return p.source.Output(p.now, nil)
+}
+
+// BenchmarkCatchUp is a standby that knows nothing, and 100,000 members.
+func BenchmarkCatchUp(b *testing.B) {
+	p := newPair(b, 1)
+	for i := range 50_000 {
+		p.put(2 + i)
+	}
+	p.packets = 0
+	catchUps := 0
+	for b.Loop() {
+		p.rule(uint64(2 + catchUps))
+		catchUps++
+		for whole := p.follower.Stats().Whole; p.follower.Stats().Whole == whole; {
+			p.pass(time.Millisecond)
+		}
+	}
+	b.ReportMetric(float64(p.packets)/float64(catchUps), "packets/op")
+	b.ReportMetric(float64(p.now.Milliseconds())/float64(catchUps), "virtual-ms/op")
+	b.Log(fmt.Sprintf("%+v", p.master.Counts()))
+}

@@ -1,0 +1,280 @@
+package mirror
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/rmpp"
+	"ibsm/sa/registry"
+)
+
+// Limits of a Source.
+const (
+	maxStandbys = 8
+	maxLog      = 1 << 20 // bytes of Changes that are remembered
+	maxBytes    = 256 << 20
+)
+
+// Times of a Source.
+const (
+	pace       = 10 * time.Millisecond // between batches to one standby, and to send again
+	lease      = 5 * time.Second       // for which a standby that asks no more is sent what changes
+	maxRepeats = 100                   // of an answer that is not acknowledged, one each pace
+)
+
+// Source is the master's end. It belongs to one goroutine; times never run backwards.
+type Source struct {
+	cfg       Config
+	reign     Reign // zero while this manager is not master
+	state     *registry.State
+	log       changeLog
+	transfers *rmpp.Machine
+	standbys  map[mad.LID]*standby
+	tid       uint32 // of the last answer
+	stats     SourceStats
+}
+
+// SourceStats counts what a Source has done.
+type SourceStats struct {
+	Standbys  int    // now
+	Questions uint64 // taken
+	Answers   uint64 // begun
+	Whole     uint64 // of them, those with everything
+	Failed    uint64 // answers that were not acknowledged
+	Untrusted uint64 // packets that did not show our keys
+	Foreign   uint64 // questions of another version
+	Full      uint64 // questions beyond maxStandbys, and answers there was no room for
+}
+
+// standby is a manager that is sent what changes.
+type standby struct {
+	addr    mad.Addr
+	high    uint32   // upper half of its transaction IDs, by which its kernel knows it
+	has     position // as far as we know
+	heard   time.Duration
+	owed    bool // it has asked and was not answered yet
+	began   time.Duration
+	sending bool
+	tid     mad.TID  // of what is being sent
+	will    position // when that is there
+}
+
+// NewSource returns the end of a manager that is not master.
+func NewSource(cfg Config) *Source {
+	s := &Source{cfg: cfg}
+	s.Stop()
+	return s
+}
+
+// Configure takes another configuration.
+func (s *Source) Configure(cfg Config) { s.cfg = cfg }
+
+// Rule begins a reign with what is registered.
+func (s *Source) Rule(reign Reign, state *registry.State) {
+	s.Stop()
+	s.reign, s.state = reign, state
+	s.log = changeLog{last: state.Seq()}
+	s.tid = uint32(reign.Began >> 10) // so that a manager that was restarted repeats none
+}
+
+// Stop ends the reign.
+func (s *Source) Stop() {
+	s.reign, s.state, s.log = Reign{}, nil, changeLog{}
+	s.standbys = map[mad.LID]*standby{}
+	s.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxTransfers: maxStandbys, MaxPerPeer: 1, MaxBytes: maxBytes, MaxMessage: 1})
+}
+
+// Changed takes the Changes that have led to a State.
+func (s *Source) Changed(changes []registry.Change, state *registry.State) {
+	if s.reign == (Reign{}) {
+		return
+	}
+	s.state = state
+	for _, c := range changes {
+		s.log.add(c)
+	}
+	if s.log.last != state.Seq() {
+		s.log = changeLog{last: state.Seq()}
+	}
+}
+
+// Receive takes a packet of the exchange.
+func (s *Source) Receive(now time.Duration, d *mad.Datagram) {
+	switch {
+	case s.reign == (Reign{}) || d.TimedOut || d.Packet.IsResponse():
+	case !s.cfg.trusts(&d.Packet):
+		s.stats.Untrusted++
+	case rmpp.IsActive(&d.Packet):
+		if rmpp.TypeOf(&d.Packet) == rmpp.TypeData {
+			break // nobody sends us messages
+		}
+		if e, ended := s.transfers.Receive(now, d); ended {
+			s.ended(now, &e)
+		}
+	default:
+		s.asked(now, d)
+	}
+}
+
+// asked takes a question.
+func (s *Source) asked(now time.Duration, d *mad.Datagram) {
+	q, err := readQuestion(&d.Packet)
+	if err != nil {
+		s.stats.Foreign++
+		return
+	}
+	p := s.standbys[d.LID]
+	if p == nil {
+		if len(s.standbys) >= maxStandbys {
+			s.stats.Full++
+			return
+		}
+		p = &standby{}
+		s.standbys[d.LID] = p
+	}
+	s.stats.Questions++
+	p.heard, p.owed = now, true
+	if !p.sending {
+		p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
+	}
+}
+
+// ended takes the end of an answer.
+func (s *Source) ended(now time.Duration, e *rmpp.Ended) {
+	p := s.standbys[e.LID]
+	if p == nil || !p.sending || p.tid != e.Head.TID() {
+		return
+	}
+	p.sending, p.began = false, now
+	if e.Status != rmpp.StatusNormal {
+		s.stats.Failed++
+		return
+	}
+	p.has = p.will
+}
+
+// Output does what is due and appends the packets to send.
+func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
+	if s.reign == (Reign{}) {
+		return out
+	}
+	for _, e := range s.transfers.Expire(now, nil) {
+		s.ended(now, &e)
+	}
+	for _, lid := range slices.Sorted(maps.Keys(s.standbys)) {
+		p := s.standbys[lid]
+		if !p.sending && p.heard+lease <= now {
+			delete(s.standbys, lid)
+			continue
+		}
+		if at, due := s.due(p); due && at <= now {
+			s.answer(now, p)
+		}
+	}
+	return drain(s.transfers, now, out)
+}
+
+// due is when a standby is to be sent something; false if there is nothing.
+func (s *Source) due(p *standby) (time.Duration, bool) {
+	switch behind := p.has.reign != s.reign || p.has.seq != s.state.Seq(); {
+	case p.sending || !behind && !p.owed:
+		return 0, false
+	case p.owed:
+		return 0, true
+	}
+	return p.began + pace, true
+}
+
+// Deadline is when Output is to be called even if nothing happens; false for never.
+func (s *Source) Deadline() (at time.Duration, ok bool) {
+	if s.reign == (Reign{}) {
+		return 0, false
+	}
+	at, ok = s.transfers.Deadline()
+	for _, p := range s.standbys {
+		due := p.heard + lease
+		if t, is := s.due(p); is {
+			due = min(due, t)
+		}
+		if !p.sending && (!ok || due < at) {
+			at, ok = due, true
+		}
+	}
+	return at, ok
+}
+
+// answer begins to send a standby what it does not have.
+func (s *Source) answer(now time.Duration, p *standby) {
+	a := answer{kind: kindChanges, before: position{s.reign, p.has.seq}, last: s.state.Seq(), settings: s.cfg.Settings}
+	known := p.has.reign == s.reign
+	if known {
+		a.changes, known = s.log.since(p.has.seq)
+	}
+	if !known {
+		a.kind, a.before.seq = kindWhole, 0
+		s.stats.Whole++
+		for c := range s.state.Changes() {
+			a.changes = c.AppendTo(a.changes)
+		}
+	}
+	s.tid++
+	p.tid = mad.TID(p.high)<<32 | mad.TID(s.tid)
+	p.will, p.began, p.owed = position{s.reign, a.last}, now, false
+	d := mad.Datagram{Addr: p.addr}
+	s.cfg.header(&d.Packet, mad.MethodGetTableResp, p.tid)
+	if err := s.transfers.Send(now, &d, a.append(nil)); err != nil {
+		s.stats.Full++
+		return // it is tried again after pace, or when it asks
+	}
+	s.stats.Answers++
+	p.sending = true
+}
+
+// Stats is a copy of the counters.
+func (s *Source) Stats() SourceStats {
+	st := s.stats
+	st.Standbys = len(s.standbys)
+	return st
+}
+
+// drain appends all packets that a machine has to send.
+func drain(m *rmpp.Machine, now time.Duration, out []mad.Datagram) []mad.Datagram {
+	for {
+		from := len(out)
+		out = slices.Grow(out, 1)
+		n := m.Output(now, out[from:cap(out)])
+		if n == 0 {
+			return out
+		}
+		out = out[:from+n]
+	}
+}
+
+// changeLog are the last Changes, encoded.
+type changeLog struct {
+	last  uint64 // number of the last
+	items [][]byte
+	bytes int
+}
+
+func (l *changeLog) add(c registry.Change) {
+	b := c.AppendTo(nil)
+	l.items = append(l.items, b)
+	l.bytes += len(b)
+	l.last++
+	for l.bytes > maxLog {
+		l.bytes -= len(l.items[0])
+		l.items[0] = nil
+		l.items = l.items[1:]
+	}
+}
+
+// since are the Changes behind a number; false if not all are remembered.
+func (l *changeLog) since(seq uint64) ([]byte, bool) {
+	if seq > l.last || l.last-seq > uint64(len(l.items)) {
+		return nil, false
+	}
+	return slices.Concat(l.items[len(l.items)-int(l.last-seq):]...), true
+}
