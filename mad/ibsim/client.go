@@ -17,16 +17,24 @@ type client struct {
 	isSM bool
 
 	asked   asked
-	queue   [][frameSize]byte // queue[head:] is for the client to read
+	queue   []queuedFrame // queue[head:] is for the client to read
 	head    int
+	answers int  // of them
 	paused  bool // its requests wait until it reads
 	waiting bool // to write the queue
 	dead    bool // and to be detached at the end of the turn
 }
 
-// A client that has pauseAt datagrams to read is not listened to until it has read
-// half of them, and no answer to it is lost: there are at most maxAsked. What others
-// send it is queued up to maxQueue and then lost.
+// queuedFrame is a datagram for a client.
+type queuedFrame struct {
+	frame  [frameSize]byte
+	answer bool // to what it asked itself
+}
+
+// A client that has pauseAt answers to read is not listened to until it has read half
+// of them, and none is lost: there are at most maxAsked. What others send it is queued
+// up to maxQueue and then lost; it does not make the client wait, as it may be busy
+// with sending answers of its own.
 const (
 	pauseAt  = 1024
 	maxQueue = 16384
@@ -96,18 +104,14 @@ func (s *Server) take(c *client, b []byte) {
 	s.handOut()
 }
 
-// offer gives a client what another asks of it, unless it has too much to read.
-func (s *Server) offer(c *client, b *[frameSize]byte) {
-	if c.queued() >= maxQueue {
-		s.stats.Dropped++
+// put gives a client a datagram, or queues it when it has others to read. What is no
+// answer to it is lost when it has too much.
+func (s *Server) put(c *client, b *[frameSize]byte, answer bool) {
+	switch {
+	case c.dead:
 		return
-	}
-	s.put(c, b)
-}
-
-// put gives a client a datagram, or queues it when it has others to read.
-func (s *Server) put(c *client, b *[frameSize]byte) {
-	if c.dead {
+	case !answer && c.queued() >= maxQueue:
+		s.stats.Dropped++
 		return
 	}
 	if c.queued() == 0 {
@@ -119,19 +123,25 @@ func (s *Server) put(c *client, b *[frameSize]byte) {
 		c.queue = c.queue[:copy(c.queue, c.queue[c.head:])]
 		c.head = 0
 	}
-	c.queue = append(c.queue, *b)
-	s.heed(c, c.paused || c.queued() >= pauseAt, true)
+	c.queue = append(c.queue, queuedFrame{*b, answer})
+	if answer {
+		c.answers++
+	}
+	s.heed(c, c.paused || c.answers >= pauseAt, true)
 }
 
 // flush writes what waits as far as the client's socket takes it.
 func (s *Server) flush(c *client) {
 	for c.queued() > 0 {
-		if wait := s.write(c, &c.queue[c.head]); wait {
-			s.heed(c, c.paused && c.queued() > pauseAt/2, true)
+		if wait := s.write(c, &c.queue[c.head].frame); wait {
+			s.heed(c, c.paused && c.answers > pauseAt/2, true)
 			return
 		}
 		if c.dead {
 			return
+		}
+		if c.queue[c.head].answer {
+			c.answers--
 		}
 		c.head++
 	}

@@ -79,7 +79,7 @@ func (s *Server) handOut() {
 // hand gives a client what arrived at its seat: an answer to the one that asked, a
 // request to the one that has set IsSM.
 func (s *Server) hand(e *seat, d *mad.Datagram) {
-	p, give := &d.Packet, s.put
+	p := &d.Packet
 	var c *client
 	if p.Method().IsResponse() {
 		c = s.asker(p.TID())
@@ -95,8 +95,6 @@ func (s *Server) hand(e *seat, d *mad.Datagram) {
 		s.stats.Unwanted++
 		s.unanswered(p)
 		return
-	} else {
-		give = s.offer
 	}
 	if p.MgmtClass() == mad.ClassDirected {
 		p.SetHopPointer(0)
@@ -105,7 +103,7 @@ func (s *Server) hand(e *seat, d *mad.Datagram) {
 	at := e.station.At()
 	info := s.fabric.PortInfo(at)
 	encodeToClient(&b, d, info.LID())
-	give(c, &b)
+	s.put(c, &b, p.Method().IsResponse())
 }
 
 // forManagers says which classes a subnet manager has registered for. A wrapped
@@ -150,5 +148,5 @@ func (s *Server) giveBack(c *client, frame *[frameSize]byte) {
 func (s *Server) sendBack(c *client, b *[frameSize]byte) {
 	s.stats.GivenBack++
 	putTimedOut(b)
-	s.put(c, b)
+	s.put(c, b, true)
 }

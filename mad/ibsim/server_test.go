@@ -474,7 +474,7 @@ func FuzzServer(f *testing.F) {
 		defer s.server.mu.Unlock()
 		c := s.server.clients[p.slot]
 		s.server.take(c, b)
-		c.queue, c.head = c.queue[:0], 0
+		c.queue, c.head, c.answers = c.queue[:0], 0, 0
 		var m control
 		if m.decode(b) == nil {
 			m.kind %= controlGetPKeys + 2
