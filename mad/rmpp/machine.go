@@ -137,7 +137,7 @@ func (m *Machine) Expire(now time.Duration, buf []Ended) []Ended {
 	for len(m.timers) > 0 && m.timers[0].due <= now {
 		t := m.timers[0]
 		switch {
-		case m.cfg.PlainPeers && t.key.sending && t.have == 0:
+		case m.maybePlain(t):
 			buf = append(buf, m.end(now, t, StatusTooManyRetries))
 		case now >= t.ends:
 			m.abort(t, StatusTotalTime)
@@ -164,7 +164,7 @@ func (m *Machine) begin(now time.Duration, k key, d *mad.Datagram) (*transfer, e
 	case len(m.timers) >= m.cfg.MaxTransfers:
 		m.stats.OverCount++
 		return nil, ErrFull
-	case m.peers[k.peer] >= m.cfg.MaxPerPeer:
+	case m.peers[k.peer] >= m.cfg.MaxPerPeer && !m.makeRoom(now, k.peer):
 		m.stats.OverPeer++
 		return nil, ErrPeerFull
 	}

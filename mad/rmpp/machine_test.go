@@ -242,6 +242,26 @@ func TestPlainPeers(t *testing.T) {
 	if got[0].Packet.TID() != speaks.Packet.TID() {
 		t.Error("who is silent is sent more")
 	}
+	// Who asks again with the same TID gets an answer again, unless he has begun to take it.
+	for range 2 {
+		if err := m.Send(time.Second, silent, payload(100)); err != nil || m.Sending(silent) {
+			t.Fatal(err)
+		}
+		wantSegments(t, out(m, time.Second), 1, 1)
+	}
+	if err := m.Send(time.Second, speaks, payload(100)); err != ErrUnderWay || !m.Sending(speaks) {
+		t.Errorf("once more to who speaks: %v", err)
+	}
+	// Nor do such messages fill what a peer may have under way.
+	for tid := range mad.TID(1000) {
+		if err := m.Send(time.Second, message(mad.MethodGetTableResp, attrNodeRecord, 10+tid), payload(100)); err != nil {
+			t.Fatalf("message %d: %v", tid, err)
+		}
+		wantSegments(t, out(m, time.Second), 1, 1)
+	}
+	if !m.Sending(speaks) || m.Stats().UnderWay != m.cfg.MaxPerPeer {
+		t.Errorf("%+v", m.Stats())
+	}
 }
 
 // Whatever breaks a rule gets the status for it.

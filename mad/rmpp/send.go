@@ -14,7 +14,9 @@ const burst = 16
 // one that another transfer answers, so its receiver is given the turn at its end.
 func (m *Machine) Send(now time.Duration, d *mad.Datagram, data []byte) error {
 	k := keyOf(&d.Addr, &d.Packet, true)
-	if m.transfers[k] != nil {
+	if old := m.transfers[k]; old != nil && m.maybePlain(old) {
+		m.end(now, old, StatusTooManyRetries)
+	} else if old != nil {
 		return ErrUnderWay
 	}
 	if segments(len(data)) > maxSegments {
@@ -37,10 +39,30 @@ func (m *Machine) Send(now time.Duration, d *mad.Datagram, data []byte) error {
 }
 
 // Sending reports whether a message with the header of d's packet is on its way to d's
-// address.
+// address, and Send would not take another.
 func (m *Machine) Sending(d *mad.Datagram) bool {
 	t := m.transfers[keyOf(&d.Addr, &d.Packet, true)]
-	return t != nil && t.state == active
+	return t != nil && t.state == active && !m.maybePlain(t)
+}
+
+// makeRoom ends a transfer to a peer that may know no RMPP and has been sent all that it
+// will take; false if there is none.
+func (m *Machine) makeRoom(now time.Duration, p peer) bool {
+	if !m.cfg.PlainPeers {
+		return false
+	}
+	for _, t := range m.timers {
+		if t.key.peer == p && !t.queued && m.maybePlain(t) {
+			m.end(now, t, StatusTooManyRetries)
+			return true
+		}
+	}
+	return false
+}
+
+// maybePlain reports whether the receiver of t may be one that knows no RMPP.
+func (m *Machine) maybePlain(t *transfer) bool {
+	return m.cfg.PlainPeers && t.key.sending && t.state == active && t.have == 0
 }
 
 // push has a sender wait for its turn; while it does, no ACK is waited for.
