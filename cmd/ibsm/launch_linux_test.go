@@ -10,27 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 )
-
-// hostPorts are the GUIDs of two adapters of a fabric.
-func hostPorts(t *testing.T, spec string) (guids []string) {
-	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := fabric.New(n, fabric.Config{})
-	for at := range f.EndPorts() {
-		if f.NodeType(at.Node) == mad.CA {
-			guids = append(guids, f.PortGUID(at).String())
-		}
-	}
-	return guids[:2]
-}
 
 // TestLaunch: what the Red Hat guide writes starts two managers, each with what is its
 // own. One that is killed is started again, one that is stopped stays so, and both end

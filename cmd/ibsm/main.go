@@ -93,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		l = chosen
 	}
-	return exitStatus(serve(l, stdout, stderr), stderr)
+	return exitStatus(serve(l, asOpenSM, stdout, stderr), stderr)
 }
 
 // exitStatus tells of an error and returns the status that says it.
@@ -126,7 +126,7 @@ type usageError struct {
 func (e *usageError) Error() string { return e.text }
 
 // serve runs the manager where the configuration says.
-func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
+func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
 	if _, _, err := chooseEngine(l.List("routing_engine")); err != nil {
 		return &usageError{err.Error(), "minhop is the engine that there is"}
 	}
@@ -169,7 +169,7 @@ func serve(l *conf.Loaded, stdout, stderr io.Writer) error {
 	logger.Log(ctx, osmlog.LevelSys, "ibsm "+version+" ("+compatibility+")", "port", place.String(), "config", l.ConfigFile)
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
-	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept, notify: notify}
+	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept, notify: notify, asOpenSM: asOpenSM}
 	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
@@ -198,6 +198,7 @@ type managers struct {
 	desk      *control.Desk
 	state     *state
 	notify    *notifier
+	asOpenSM  bool        // prints what OpenSM does
 	running   atomic.Bool // a manager is at the port
 }
 
@@ -232,6 +233,9 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 			reason = ""
 			m.logger.Info("port is open", "port", place.String())
 			m.notify.ready(place.String() + " is open")
+			if m.asOpenSM && portGUID(m.conf.Config) == 0 {
+				m.display.line(fmt.Sprintf("Using default GUID 0x%x", uint64(port.GUID())))
+			}
 			err = m.runAt(ctx, port, place.String())
 			if err == nil || isResult(err) || isRefusal(err) {
 				return err

@@ -54,7 +54,7 @@ func TestNotify(t *testing.T) {
 	t.Parallel()
 	m := newServiceManager(t)
 	env := append(caches(t), "NOTIFY_SOCKET="+m.path, "WATCHDOG_USEC=300000")
-	p := start(t, nil, t.TempDir(), env, program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "sm.log", "-s", "0")
+	p := start(t, nil, t.TempDir(), env, program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "sm.log", "-s", "0", "-B") // not in the background, though
 	m.await("READY=1")
 	m.await("STATUS=Entering MASTER state")
 	m.await("STATUS=SUBNET UP")

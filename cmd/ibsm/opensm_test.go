@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
 )
 
 // asOpenSM is ibsm under the other's name.
@@ -65,14 +69,32 @@ func TestOnceStatus(t *testing.T) {
 // their order.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	r := run(t, t.TempDir(), caches(t), asOpenSM(t), "--fabric", "fattree:k=4,levels=2", "-o", "-f", "sm.log")
+	const spec = "fattree:k=4,levels=2"
+	guid := "0x" + strings.TrimLeft(strings.TrimPrefix(hostPorts(t, spec)[0], "0x"), "0")
+	r := run(t, t.TempDir(), caches(t), asOpenSM(t), "--fabric", spec, "-o", "-f", "sm.log")
 	var states []string
 	for line := range strings.Lines(r.stdout) {
-		if strings.HasPrefix(line, "E") || strings.HasPrefix(line, "SUBNET") || strings.HasPrefix(line, " Run") || strings.HasPrefix(line, "OpenSM") {
+		if strings.HasPrefix(line, "E") || strings.HasPrefix(line, "SUBNET") || strings.HasPrefix(line, " Run") || strings.HasPrefix(line, "OpenSM") || strings.HasPrefix(line, "Using") {
 			states = append(states, strings.TrimSpace(line))
 		}
 	}
-	if want := []string{"OpenSM 3.3.23", "Run Once", "Entering DISCOVERING state", "Entering MASTER state", "SUBNET UP", "Exiting SM"}; !slices.Equal(states, want) {
+	if want := []string{"OpenSM 3.3.23", "Run Once", "Using default GUID " + guid, "Entering DISCOVERING state", "Entering MASTER state", "SUBNET UP", "Exiting SM"}; !slices.Equal(states, want) {
 		t.Errorf("status %d, states %q, want %q\n%s%s", r.status, states, want, r.stdout, r.stderr)
 	}
+}
+
+// hostPorts are the GUIDs of two adapters of a fabric.
+func hostPorts(t *testing.T, spec string) (guids []string) {
+	t.Helper()
+	n, err := net.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fabric.New(n, fabric.Config{})
+	for at := range f.EndPorts() {
+		if f.NodeType(at.Node) == mad.CA {
+			guids = append(guids, f.PortGUID(at).String())
+		}
+	}
+	return guids[:2]
 }

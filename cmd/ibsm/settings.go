@@ -179,8 +179,10 @@ func portGUID(c *conf.Config) mad.GUID {
 }
 
 // inBackground reports whether the daemon leaves its terminal. A dry run has
-// something to show.
-func inBackground(l *conf.Loaded) bool { return l.Bool("daemon") && !l.DryRun }
+// something to show, and a service manager wants to keep what it started.
+func inBackground(l *conf.Loaded) bool {
+	return l.Bool("daemon") && !l.DryRun && os.Getenv("NOTIFY_SOCKET") == ""
+}
 
 // logTarget is where the log goes: a file, or with path "" standard output, standard
 // error, or nowhere.
