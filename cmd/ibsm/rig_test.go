@@ -26,6 +26,7 @@ var rigScripts = []struct {
 	{file: "unplug.sh"},
 	{file: "modules.sh"},
 	{file: "two-managers.sh"},
+	{file: "standby.sh"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "service.sh", net: "two-subnets.net"},
@@ -67,7 +68,7 @@ func TestRig(t *testing.T) {
 				t.Fatalf("%v\n%s", err, tail(string(out)))
 			}
 			for line := range strings.Lines(string(out)) {
-				if strings.Contains(line, "after the trap") || strings.Contains(line, "after it began") || strings.HasPrefix(line, "stopped in") || strings.Contains(line, "is master after") {
+				if strings.Contains(line, "after the trap") || strings.Contains(line, "after it began") || strings.HasPrefix(line, "stopped in") || strings.Contains(line, "is master after") || strings.Contains(line, "packet loss") {
 					t.Log(strings.TrimSpace(line))
 				}
 			}
