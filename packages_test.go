@@ -95,6 +95,17 @@ func TestPackages(t *testing.T) {
 	}
 }
 
+// peerPackage is one that has files where OpenSM's has them.
+func peerPackage(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "tree/DEBIAN/control"), "Package: opensm\nVersion: 3.3.23\nArchitecture: all\nMaintainer: x <x@x.invalid>\nDescription: x\n", 0o644)
+	put(t, filepath.Join(dir, "tree/usr/sbin/opensm"), "OpenSM", 0o755)
+	put(t, filepath.Join(dir, "tree/usr/lib/systemd/system/opensm.service"), "", 0o644)
+	output(t, "dpkg-deb", "--root-owner-group", "--build", filepath.Join(dir, "tree"), filepath.Join(dir, "opensm.deb"))
+	return filepath.Join(dir, "opensm.deb")
+}
+
 // TestPackageLife: installed on a root of its own, upgraded, removed and purged. An
 // upgrade keeps configuration and store, removal leaves nothing but them.
 func TestPackageLife(t *testing.T) {
@@ -141,7 +152,8 @@ func TestPackageLife(t *testing.T) {
 			}
 		}
 	}
-	dpkg("-i", first, firstInPlace)
+	dpkg("-i", peerPackage(t))
+	dpkg("-i", first, firstInPlace) // which takes the place of that
 	for name, text := range kept {
 		put(t, filepath.Join(root, name), text, 0o644)
 	}
@@ -151,7 +163,13 @@ func TestPackageLife(t *testing.T) {
 	if target, err := os.Readlink(filepath.Join(root, "usr/sbin/opensm")); err != nil || target != "ibsm" {
 		t.Errorf("opensm is %q, %v", target, err)
 	}
-	dpkg("-r", "ibsm-opensm", "ibsm")
+	dpkg("-r", "ibsm-opensm")
+	dpkg("-i", peerPackage(t)) // and back
+	check("beside opensm", "1.1")
+	if text, err := os.ReadFile(filepath.Join(root, "usr/sbin/opensm")); string(text) != "OpenSM" {
+		t.Errorf("opensm is %q, %v", text, err)
+	}
+	dpkg("-r", "opensm", "ibsm")
 	check("removed", "")
 	for _, dir := range []string{"usr", "lib", "run"} {
 		left, _ := filepath.Glob(filepath.Join(root, dir, "*/*"))
