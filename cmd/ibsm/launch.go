@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,17 +18,20 @@ import (
 type launcher struct {
 	root           string       // the root folder, "/" but in tests
 	program        string       // path of this program
-	given          *conf.Loaded // the command line
+	given          *conf.Loaded // the command line, without any file
 	stdout, stderr io.Writer
 	told           map[string]bool // what was said of ports and files
 	shares         shares
 }
 
-// noFiles is a world of command lines alone: what is wrong with a file is wrong with the
-// instances that read it.
-var noFiles = conf.Environment{
-	Getenv:   func(string) string { return "" },
-	ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist },
+// newLauncher is one for a command line. What is wrong with a file is for the instances
+// that read it.
+func newLauncher(program, root string, args []string, stdout, stderr io.Writer) *launcher {
+	empty := conf.Environment{
+		Getenv:   func(string) string { return "" },
+		ReadFile: func(string) ([]byte, error) { return nil, nil },
+	}
+	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr, told: map[string]bool{}, shares: newShares()}
 }
 
 // launch runs the managers until they end, and returns the exit status. A single one
@@ -40,10 +42,9 @@ func (la *launcher) launch(here func(options []string) int) int {
 		la.complain("error: --all-ports, --launch and --instance exclude each other")
 		return exitUsage
 	}
-	if status := judge(conf.Load(la.options(instances.Instance{}), noFiles), la.stderr); status != 0 {
+	if status := judge(l, la.stderr); status != 0 {
 		return status
 	}
-	la.told, la.shares = map[string]bool{}, newShares()
 	if l.AllPorts {
 		return la.supervise(la.allPorts)
 	}
@@ -171,6 +172,7 @@ func (la *launcher) options(i instances.Instance) []string {
 	for _, g := range la.given.Given {
 		switch {
 		case g.Long == "launch" || g.Long == "all-ports" || g.Long == "instance":
+		case g.Long == "config" && i.Config != "": // a numbered file stands alone
 		case g.Arg == "":
 			options = append(options, "--"+g.Long)
 		default:

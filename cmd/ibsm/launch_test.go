@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/conf"
 	"ibsm/opensm/instances"
 )
 
@@ -31,7 +30,7 @@ func hostWith(t *testing.T, args string, files map[string]string) (la *launcher,
 	}
 	said = &bytes.Buffer{}
 	args += " --dump_files_dir " + filepath.Join(root, "dump")
-	la = &launcher{root: root, given: conf.Load(strings.Fields(args), noFiles), stdout: said, stderr: said, told: map[string]bool{}, shares: newShares()}
+	la = newLauncher("", root, strings.Fields(args), said, said)
 	t.Setenv("OSM_CACHE_DIR", "/cache")
 	t.Setenv("IBSM_SOCKET", "")
 	return la, said
@@ -51,7 +50,7 @@ func option(args []string, name string) (value string) {
 // what it has chosen for itself it keeps.
 func TestChildren(t *testing.T) {
 	const metrics = "metrics_addr 127.0.0.1:9300\n"
-	la, said := hostWith(t, "--launch -p 5", map[string]string{
+	la, said := hostWith(t, "--launch -p 5 -F /etc/other.conf", map[string]string{
 		"etc/rdma/opensm.conf.1": "guid 0x11\nlog_file /var/log/a.log\n" + metrics,
 		"etc/rdma/opensm.conf.2": "guid 0x12\nlog_file /var/log/a.log\n" + metrics,
 		"etc/rdma/opensm.conf.3": "guid 0x13\nctl_socket /run/c.sock\n" + metrics,
@@ -82,6 +81,30 @@ func TestChildren(t *testing.T) {
 		}
 		if cache := fmt.Sprintf("OSM_CACHE_DIR=/cache/%d", i+1); !slices.Equal(c.env, []string{cache}) {
 			t.Errorf("instance %s: environment %q, want %s", c.name, c.env, cache)
+		}
+	}
+}
+
+// TestLaunchWrong: a command line that is wrong starts nothing.
+func TestLaunchWrong(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"--launch --all-ports", exitUsage, "exclude each other"},
+		{"--launch --instance 1", exitUsage, "exclude each other"},
+		{"--launch --nonsense", exitUsage, "unrecognized option --nonsense"},
+		{"--all-ports -l 9", exitRefused, "LMC must be 7 or less"},
+		{"--instance 3", exitUsage, `no instance "3"; there are 1`},
+	} {
+		la, said := hostWith(t, c.args, map[string]string{"etc/opensm/opensm.conf.1": "guid 0x11\n"})
+		status := la.launch(func([]string) int {
+			t.Errorf("%s: a manager is run", c.args)
+			return 0
+		})
+		if status != c.status || !strings.Contains(said.String(), c.says) {
+			t.Errorf("%s: status %d, %s; want %d and %s", c.args, status, said, c.status, c.says)
 		}
 	}
 }

@@ -70,8 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		if err != nil {
 			return exitStatus(err, stderr)
 		}
-		la := launcher{root: "/", program: self, given: l, stdout: stdout, stderr: stderr}
-		return la.launch(func(options []string) int { return run(append([]string{program}, options...), stdout, stderr) })
+		return newLauncher(self, "/", args, stdout, stderr).launch(func(options []string) int { return run(append([]string{program}, options...), stdout, stderr) })
 	}
 	if status := judge(l, stderr); status != 0 {
 		return status

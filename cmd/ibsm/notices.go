@@ -26,7 +26,7 @@ type notices struct {
 
 // notice is the newest that a child has said.
 type notice struct {
-	ready  bool
+	ready  bool // or it has ended: no reason to wait for it
 	status string
 	alive  time.Time // it said so; zero while it has not
 }
@@ -48,17 +48,16 @@ func (n *notices) close() {
 // called.
 func (n *notices) expect(name string) (env []string, end func()) {
 	n.mu.Lock()
-	first := n.said[name] == nil
-	if first {
+	if n.said[name] == nil {
 		n.said[name] = &notice{status: "starts"}
 	}
-	n.said[name].alive = time.Time{}
 	n.mu.Unlock()
 	path := filepath.Join(n.dir, name)
 	os.Remove(path)
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if n.dir == "" || err != nil {
-		return nil, func() {}
+		n.settle(name, "runs")
+		return nil, func() { n.settle(name, "has ended") }
 	}
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -75,7 +74,7 @@ func (n *notices) expect(name string) (env []string, end func()) {
 	return env, func() {
 		conn.Close()
 		reader.Wait()
-		n.hear(name, "STATUS=has ended")
+		n.settle(name, "has ended")
 	}
 }
 
@@ -96,7 +95,21 @@ func (n *notices) hear(name, text string) {
 			c.alive = time.Now()
 		}
 	}
-	if c.ready == was.ready && c.status == was.status {
+	n.pass(!was.ready && c.ready, c.status != was.status)
+}
+
+// settle has a child be one that nothing is to be waited for of.
+func (n *notices) settle(name, status string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was := *n.said[name]
+	*n.said[name] = notice{ready: true, status: status}
+	n.pass(!was.ready, was.status != status)
+}
+
+// pass tells the service manager what the children say, taken together. n.mu is held.
+func (n *notices) pass(oneMore, changed bool) {
+	if !oneMore && !changed {
 		return
 	}
 	ready, names, statuses := true, []string{}, []string{}
@@ -109,7 +122,7 @@ func (n *notices) hear(name, text string) {
 		statuses = append(statuses, name+": "+n.said[name].status)
 	}
 	statements := []string{"STATUS=" + strings.Join(statuses, "; ")}
-	if ready && !was.ready {
+	if ready && oneMore {
 		statements = append(statements, "READY=1")
 	}
 	n.up.say(statements...)

@@ -74,7 +74,8 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// TestNotifyAll: a supervisor is ready when all its managers are, and says how they are.
+// TestNotifyAll: a supervisor is ready when all its managers are, but for one that cannot
+// start, and says how they are.
 func TestNotifyAll(t *testing.T) {
 	t.Parallel()
 	const spec = "fattree:k=4,levels=2"
@@ -83,12 +84,12 @@ func TestNotifyAll(t *testing.T) {
 		t.Skip("this system gives no mount namespace: " + r.stderr)
 	}
 	m, dir := newServiceManager(t), t.TempDir()
-	inside := "mount -t tmpfs none /etc; mkdir /etc/default; echo 'PORTS=\"" + strings.Join(guids, " ") + "\"' >/etc/default/opensm; exec " +
+	inside := "mount -t tmpfs none /etc; mkdir /etc/default; echo 'PORTS=\"0x1 " + strings.Join(guids, " ") + "\"' >/etc/default/opensm; exec " +
 		program(t, "ibsm") + " --launch --fabric " + spec + " -f " + dir + "/sm.log --dump_files_dir " + dir
 	env := append(caches(t), "NOTIFY_SOCKET="+m.path, "WATCHDOG_USEC=300000")
 	p := start(t, nil, dir, env, "unshare", "-Urm", "sh", "-c", inside)
 	m.await("READY=1")
-	m.await("STATUS=" + guids[0] + ": SUBNET UP; " + guids[1] + ": SUBNET UP")
+	m.await("STATUS=0x0000000000000001: has ended; " + guids[0] + ": SUBNET UP; " + guids[1] + ": SUBNET UP")
 	m.await("WATCHDOG=1")
 	p.signal(syscall.SIGTERM)
 	m.await("STOPPING=1")
