@@ -43,7 +43,7 @@ var sections = map[string]string{
 // subnetKeys are about the subnet itself: ports, partitions, sweeps, routes, managers.
 var subnetKeys = []Key{
 	{Name: "guid", TOML: "port.guid", Kind: X64, Default: "0x0000000000000000", Serious: true, Effect: Acts, Long: "guid", Short: 'g', Arg: "GUID",
-		Help: "GUID of the port to run at; 0 takes the first with a link"},
+		Help: "GUID of the port to run at; 0 in a file takes the first with a link, -g 0 asks for one"},
 	{Name: "m_key", TOML: "keys.m_key", Kind: X64, Default: "0x0000000000000000", Reload: true, Serious: true, Effect: Acts, Unset: asInFabric,
 		Help: "M_Key that every port gets and every Set carries"},
 	{Name: "m_key_lease_period", TOML: "keys.m_key_lease", Kind: U16, Unit: Seconds, Default: "0", Reload: true, Serious: true, Effect: Acts, Unset: asInFabric,
