@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
+	"ibsm/routing"
 	"ibsm/sa"
 	"ibsm/sa/registry"
 	"ibsm/sweep"
@@ -219,6 +220,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.endJob = cancel
 		l.tasks.Go(func() {
 			defer cancel()
+			routing.GiveWay()
 			if a.Recall && l.shell.Recall != nil {
 				a.Job.Recall(l.shell.Recall())
 			}

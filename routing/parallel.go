@@ -19,7 +19,7 @@ func Parallel(ctx context.Context, n int, worker func() func(item int)) error {
 	var group sync.WaitGroup
 	for range min(max(runtime.GOMAXPROCS(0)-1, 1), n) {
 		group.Go(func() {
-			yield()
+			GiveWay()
 			do := worker()
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
