@@ -62,9 +62,10 @@ type Subscription struct {
 
 // SAStats is what subnet administration has answered. What has not occurred is left out.
 type SAStats struct {
-	Replies   []SAReplies `json:"replies"`
-	Dropped   []SADrops   `json:"dropped"`
-	Transfers SATransfers `json:"transfers"`
+	Replies       []SAReplies     `json:"replies"`
+	Dropped       []SADrops       `json:"dropped"`
+	Transfers     SATransfers     `json:"transfers"`
+	Registrations SARegistrations `json:"registrations"`
 }
 
 // SAReplies counts answers of one kind.
@@ -87,4 +88,26 @@ type SATransfers struct {
 	Failed   uint64 `json:"failed"`
 	UnderWay int    `json:"under_way"`
 	Repeated uint64 `json:"repeated"` // times that packets were sent again
+	Refused  uint64 `json:"refused"`  // for want of room, or too long
+}
+
+// SARegistrations counts what happened to what clients register and to the events that
+// they are told of, and what waits now.
+type SARegistrations struct {
+	Full      uint64 `json:"full"`      // requests refused because a limit was reached
+	Late      uint64 `json:"late"`      // replies sent before the change was on disk and in the tables
+	Expired   uint64 `json:"expired"`   // services whose leases ended
+	Reset     uint64 `json:"reset"`     // ports found in INIT, whose registrations ended
+	Absent    uint64 `json:"absent"`    // ports absent too long, likewise
+	Unwritten uint64 `json:"unwritten"` // replies about GUIDs that a port did not take
+	Defects   uint64 `json:"defects"`   // changes that contradict what is registered
+
+	Notices        uint64 `json:"notices"` // that subscribers may want to know of
+	NoticesDropped uint64 `json:"notices_dropped"`
+	Reports        uint64 `json:"reports"` // sent, each counted once
+	ReportsDropped uint64 `json:"reports_dropped"`
+	Unanswered     uint64 `json:"unanswered"` // Reports that their subscriber did not confirm
+
+	RepliesWaiting int `json:"replies_waiting"`
+	ReportsWaiting int `json:"reports_waiting"`
 }

@@ -34,7 +34,8 @@ and its type, what issues it, and from where. ibsmctl --help describes the optio
 const saStatsUsage = `Usage: ibsmctl sa-stats [OPTION]...
 
 Shows what subnet administration has answered, by attribute and status, and what it has
-not. ibsmctl --help describes the options.
+not; which limits were reached, and what became of registrations and events. ibsmctl
+--help describes the options.
 `
 
 func runGroups(ctx context.Context, args []string, stdout io.Writer) error {
@@ -129,8 +130,17 @@ func runSAStats(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
 		return err
 	}
-	x := &st.Transfers
-	_, err := fmt.Fprintf(stdout, "\ntransfers by RMPP: %d sent, %d received, %d failed, %d under way; %d times sent again\n",
-		x.Sent, x.Received, x.Failed, x.UnderWay, x.Repeated)
+	x, r := &st.Transfers, &st.Registrations
+	_, err := fmt.Fprintf(stdout, `
+transfers by RMPP: %d sent, %d received, %d failed, %d refused, %d under way; %d times sent again
+registrations: %d refused at a limit, %d leases ended, %d ports in INIT, %d absent too long; replies: %d late, %d without GUIDs, %d wait
+events: %d, %d dropped; reports: %d sent, %d unanswered, %d dropped, %d wait
+`,
+		x.Sent, x.Received, x.Failed, x.Refused, x.UnderWay, x.Repeated,
+		r.Full, r.Expired, r.Reset, r.Absent, r.Late, r.Unwritten, r.RepliesWaiting,
+		r.Notices, r.NoticesDropped, r.Reports, r.Unanswered, r.ReportsDropped, r.ReportsWaiting)
+	if err == nil && r.Defects > 0 {
+		_, err = fmt.Fprintf(stdout, "%d changes contradict what is registered: this is a defect, please report it\n", r.Defects)
+	}
 	return err
 }

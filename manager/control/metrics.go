@@ -26,6 +26,7 @@ func (d *Desk) Metrics(m *ctl.Metrics) {
 		smps(m, &st)
 		answers(m, shell.SAStats())
 		transfers(m, shell.SATransfers())
+		registrations(m, shell.SARegistrations())
 	}
 	m.Family("ibsm_state", ctl.Gauge, "1 for the state that the subnet manager is in, 0 for the others; NOT-ACTIVE also while it has no port.")
 	for s := smp.NotActive; s <= smp.Master; s++ {
@@ -129,12 +130,46 @@ func transfers(m *ctl.Metrics, st rmpp.Stats) {
 			m.Uint(n, "end", rmpp.Status(s).String())
 		}
 	}
+	m.Family("ibsm_sa_transfers_refused_total", ctl.Counter, "Messages by RMPP that were not begun, by the limit that was reached: all, client, bytes, size.")
+	m.Uint(st.OverCount, "limit", "all")
+	m.Uint(st.OverPeer, "limit", "client")
+	m.Uint(st.OverBytes, "limit", "bytes")
+	m.Uint(st.TooBig, "limit", "size")
+	m.Family("ibsm_sa_strays_total", ctl.Counter, "Packets of messages by RMPP that are not known.")
+	m.Uint(st.Strays)
 	m.Family("ibsm_sa_transfers_under_way", ctl.Gauge, "Messages by RMPP that have not ended.")
 	m.Sample(float64(st.UnderWay))
 	m.Family("ibsm_sa_transfers_repeated_total", ctl.Counter, "Times that packets of a message were sent again, because the client did not confirm them.")
 	m.Uint(st.Repeated)
 	m.Family("ibsm_sa_segments_sent_total", ctl.Counter, "Packets of messages by RMPP that were sent, repeated ones included.")
 	m.Uint(st.SegmentsSent)
+}
+
+// registrations writes what happened to what clients register, and to the events that
+// they are told of.
+func registrations(m *ctl.Metrics, st sa.RegistrarStats) {
+	m.Family("ibsm_sa_registrations_full_total", ctl.Counter, "Requests to register that were refused because a limit was reached.")
+	m.Uint(st.Full)
+	m.Family("ibsm_sa_registrations_ended_total", ctl.Counter, "Services whose lease ended (lease); ports whose registrations were dropped since they were found in INIT (reset) or absent too long (absent).")
+	m.Uint(st.Expired, "reason", "lease")
+	m.Uint(st.Reset, "reason", "reset")
+	m.Uint(st.Absent, "reason", "absent")
+	m.Family("ibsm_sa_replies_late_total", ctl.Counter, "Replies that left before their change was on disk and in the switches' tables.")
+	m.Uint(st.Late)
+	m.Family("ibsm_sa_guids_unwritten_total", ctl.Counter, "Replies about GUIDs that a port did not take.")
+	m.Uint(st.Unwritten)
+	m.Family("ibsm_sa_defects_total", ctl.Counter, "Changes that contradict what is registered: a defect of this program.")
+	m.Uint(st.Refused)
+	m.Family("ibsm_sa_notices_total", ctl.Counter, "Events that subscribers may want to know of, and those dropped for want of room.")
+	m.Uint(st.Notices, "result", "taken")
+	m.Uint(st.NoticesDropped, "result", "dropped")
+	m.Family("ibsm_sa_reports_total", ctl.Counter, "Reports to subscribers: sent, each counted once; dropped for want of room; unanswered among those sent, and those behind them.")
+	m.Uint(st.Reports, "result", "sent")
+	m.Uint(st.ReportsDropped, "result", "dropped")
+	m.Uint(st.Unanswered, "result", "unanswered")
+	m.Family("ibsm_sa_waiting", ctl.Gauge, "Replies that wait for the disk and the switches, and Reports that wait for their turn.")
+	m.Sample(float64(st.Pending), "what", "replies")
+	m.Sample(float64(st.Waiting), "what", "reports")
 }
 
 // lastSweep writes how the last heavy sweep as master ended.

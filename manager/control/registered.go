@@ -219,9 +219,18 @@ func (d *Desk) SAStats() *ctl.SAStats {
 		}
 	}
 	t := shell.SATransfers()
-	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated, Failed: failed(&t)}
+	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated, Failed: failed(&t), Refused: refused(&t)}
+	r := shell.SARegistrations()
+	out.Registrations = ctl.SARegistrations{
+		Full: r.Full, Late: r.Late, Expired: r.Expired, Reset: r.Reset, Absent: r.Absent, Unwritten: r.Unwritten, Defects: r.Refused,
+		Notices: r.Notices, NoticesDropped: r.NoticesDropped, Reports: r.Reports, ReportsDropped: r.ReportsDropped, Unanswered: r.Unanswered,
+		RepliesWaiting: r.Pending, ReportsWaiting: r.Waiting,
+	}
 	return out
 }
+
+// refused are the messages by RMPP for which there was no room.
+func refused(t *rmpp.Stats) uint64 { return t.OverCount + t.OverPeer + t.OverBytes + t.TooBig }
 
 func failed(t *rmpp.Stats) (n uint64) {
 	for _, f := range t.Failed {
