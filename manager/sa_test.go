@@ -25,6 +25,7 @@ type clients struct {
 	t      *testing.T
 	v      *view.View
 	shell  *Shell // whose saServer is asked
+	port   *saPort
 	toSA   chan mad.Datagram
 	fromSA chan mad.Datagram
 	closed chan struct{}
@@ -61,40 +62,59 @@ func (c *clients) Close() error {
 // serve runs f in a bubble in which an SA serves a fat tree of 16 hosts and 20 switches.
 func serve(t *testing.T, f func(c *clients)) {
 	synctest.Test(t, func(t *testing.T) {
-		n, err := net.Generate("fattree:k=4")
-		if err != nil {
-			t.Fatal(err)
-		}
-		tp, err := topo.FromNet(n, net.NoEnd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lids := topo.SequentialLIDs(tp, 0)
-		tables, err := minhop.Route(t.Context(), routing.In{Topo: tp, LIDs: lids})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<16), closed: make(chan struct{}),
-			v: &view.View{Topo: tp, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix, SubnetTimeOut: 18}}}
+		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<12), closed: make(chan struct{}), v: servedView()}
 		c.publish(c.v)
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
-		port := newSAPort(c, &c.shell.sa, false)
-		port.start(ctx, &tasks)
-		tasks.Go(func() { port.serve(ctx) })
+		c.port = newSAPort(c, &c.shell.sa, false)
+		r := newRegistrar(c.shell, c.port.Send, time.Now())
+		c.port.writes = r.inbox
+		c.port.start(ctx, &tasks)
+		tasks.Go(func() { c.port.serve(ctx) })
+		c.shell.registrar.Store(r)
+		r.tell(sa.Event{View: c.v})
+		tasks.Go(func() { r.run(ctx) })
+		tasks.Go(func() { carryOut(ctx, r) })
 		f(c)
 		cancel()
 		tasks.Wait()
 	})
 }
 
-func (c *clients) publish(v *view.View) {
-	if v == nil {
-		c.shell.sa.answerer.Store(nil)
-	} else {
-		c.shell.sa.answerer.Store(sa.New(v, nil))
+// servedView is of a fat tree of 16 hosts and 20 switches.
+var servedView = sync.OnceValue(func() *view.View {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		panic(err)
+	}
+	tp, err := topo.FromNet(n, net.NoEnd)
+	if err != nil {
+		panic(err)
+	}
+	lids := topo.SequentialLIDs(tp, 0)
+	tables, err := minhop.Route(context.Background(), routing.In{Topo: tp, LIDs: lids})
+	if err != nil {
+		panic(err)
+	}
+	return &view.View{Topo: tp, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix, SubnetTimeOut: 18}}
+})
+
+// carryOut does at once what the registrar asks of the core.
+func carryOut(ctx context.Context, r *registrar) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.changed:
+			r.tell(sa.Event{Forwarded: r.state.Load().Seq()})
+		case g := <-r.guids:
+			r.tell(sa.Event{Written: &sa.GUIDsWritten{Port: g.Port, Block: g.Block, OK: true}})
+		case <-r.heard:
+		}
 	}
 }
+
+func (c *clients) publish(v *view.View) { c.shell.sa.setView(v) }
 
 // request is a GetTable from LID 1.
 func request(attr mad.AttrID, tid mad.TID) mad.Datagram {

@@ -28,7 +28,7 @@ type Config struct {
 	// MaxTransfers bounds the transfers under way: 4096. As many again may linger,
 	// the oldest of which gives way to a new one.
 	MaxTransfers int
-	// MaxPerPeer bounds those with one queue pair of one LID: 64.
+	// MaxPerPeer bounds those with one LID: 64.
 	MaxPerPeer int
 	// MaxBytes bounds the payload of all transfers under way: 256 MiB.
 	MaxBytes int

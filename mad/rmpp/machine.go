@@ -16,7 +16,7 @@ import (
 type Machine struct {
 	cfg       Config
 	transfers map[key]*transfer
-	peers     map[peer]int        // transfers under way with each
+	peers     map[mad.LID]int     // transfers under way with each
 	timers    heap                // active transfers
 	ready     queue[*transfer]    // senders that have segments to send
 	lingering queue[*transfer]    // by due: one time for all
@@ -28,7 +28,7 @@ type Machine struct {
 
 // New returns a machine without transfers.
 func New(cfg Config) *Machine {
-	return &Machine{cfg: cfg.withDefaults(), transfers: map[key]*transfer{}, peers: map[peer]int{}}
+	return &Machine{cfg: cfg.withDefaults(), transfers: map[key]*transfer{}, peers: map[mad.LID]int{}}
 }
 
 // Stats tells what was done and where the machine stands.
@@ -164,7 +164,7 @@ func (m *Machine) begin(now time.Duration, k key, d *mad.Datagram) (*transfer, e
 	case len(m.timers) >= m.cfg.MaxTransfers:
 		m.stats.OverCount++
 		return nil, ErrFull
-	case m.peers[k.peer] >= m.cfg.MaxPerPeer && !m.makeRoom(now, k.peer):
+	case m.peers[k.peer.lid] >= m.cfg.MaxPerPeer && !m.makeRoom(now, k.peer.lid):
 		m.stats.OverPeer++
 		return nil, ErrPeerFull
 	}
@@ -176,7 +176,7 @@ func (m *Machine) begin(now time.Duration, k key, d *mad.Datagram) (*transfer, e
 	}
 	*t = transfer{key: k, addr: d.Addr, head: d.Packet, state: active, ends: now + m.cfg.TotalTime}
 	m.transfers[k] = t
-	m.peers[k.peer]++
+	m.peers[k.peer.lid]++
 	m.timers.add(t, t.ends)
 	return t, nil
 }
@@ -196,8 +196,8 @@ func (m *Machine) end(now time.Duration, t *transfer, s Status) Ended {
 	m.timers.remove(t)
 	m.bytes -= len(t.data)
 	t.data = nil
-	if m.peers[t.key.peer]--; m.peers[t.key.peer] == 0 {
-		delete(m.peers, t.key.peer)
+	if m.peers[t.key.peer.lid]--; m.peers[t.key.peer.lid] == 0 {
+		delete(m.peers, t.key.peer.lid)
 	}
 	if s == StatusNormal && t.hasLastWord() {
 		if m.lingering.len() >= m.cfg.MaxTransfers {

@@ -481,7 +481,7 @@ func TestLimits(t *testing.T) {
 	m := New(Config{MaxTransfers: 4, MaxPerPeer: 2, MaxBytes: 3000, MaxMessage: 1000})
 	send := func(lid mad.LID, tid mad.TID, size int) error {
 		d := message(mad.MethodGetTableResp, attrNodeRecord, tid)
-		d.LID = lid
+		d.LID, d.QPN = lid, uint32(tid) // who has many queue pairs may not have more
 		return m.Send(0, d, payload(size))
 	}
 	receive := func(lid mad.LID, tid mad.TID, length uint32) int {

@@ -47,12 +47,12 @@ func (m *Machine) Sending(d *mad.Datagram) bool {
 
 // makeRoom ends a transfer to a peer that may know no RMPP and has been sent all that it
 // will take; false if there is none.
-func (m *Machine) makeRoom(now time.Duration, p peer) bool {
+func (m *Machine) makeRoom(now time.Duration, lid mad.LID) bool {
 	if !m.cfg.PlainPeers {
 		return false
 	}
 	for _, t := range m.timers {
-		if t.key.peer == p && !t.queued && m.maybePlain(t) {
+		if t.key.peer.lid == lid && !t.queued && m.maybePlain(t) {
 			m.end(now, t, StatusTooManyRetries)
 			return true
 		}
