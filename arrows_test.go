@@ -55,7 +55,7 @@ var arrows = []arrow{
 	{from: "opensm/dump", to: "opensm/names"},
 	{from: "ctl", to: "mad conf/diag"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
-	{from: "manager/control", to: "manager ctl mad mad/smp mad/sarec mad/rmpp routing sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
+	{from: "manager/control", to: "manager ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
 	{from: "manager/sim", to: "manager sa mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},
 }

@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,8 +82,13 @@ func (c *Client) value(ctx context.Context, method, path string, query url.Value
 
 // Open asks, and returns the reply to be read by the caller, who closes it.
 func (c *Client) Open(ctx context.Context, method, path string, query url.Values) (io.ReadCloser, error) {
+	return c.send(ctx, method, path, query, nil)
+}
+
+// send is Open with a body.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, text []byte) (io.ReadCloser, error) {
 	u := url.URL{Scheme: "http", Host: "ibsm", Path: path, RawQuery: query.Encode()}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +121,27 @@ func All[T any](ctx context.Context, c *Client, method, path string, query url.V
 	if err != nil {
 		return err
 	}
+	return list(body, path, each)
+}
+
+// PlanPartitions has a manager read the text of a partition file, or of "" its own file,
+// and passes each row of what it would do. Nothing changes. ApplyPartitions has it bring
+// its own file into force.
+func (c *Client) PlanPartitions(ctx context.Context, text []byte, each func(*PartitionRow) error) error {
+	body, err := c.send(ctx, http.MethodPost, partitionPlan, nil, text)
+	if err != nil {
+		return err
+	}
+	return list(body, partitionPlan, each)
+}
+
+// ApplyPartitions is as PlanPartitions.
+func (c *Client) ApplyPartitions(ctx context.Context, each func(*PartitionRow) error) error {
+	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", nil, each)
+}
+
+// list reads the elements of a reply, which it closes.
+func list[T any](body io.ReadCloser, path string, each func(*T) error) error {
 	defer body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(body, 1<<16))
 	for { // the list is the value of the last member

@@ -94,6 +94,10 @@ func (s *source) Generation() uint64 { return 7 }
 
 func (s *source) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) { return s.rows(l, f) }
 
+func (s *source) Why(port string, pkey uint16) (*ctl.Why, error) {
+	return &ctl.Why{Port: port, PKey: fmt.Sprintf("0x%04x", pkey)}, nil
+}
+
 func (s *source) Path(from, to string) (*ctl.Path, error) {
 	if to == "nowhere" {
 		return nil, fmt.Errorf("%w: no node is called nowhere", ctl.ErrNotFound)

@@ -14,7 +14,7 @@ func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /v1/status", s.status)
 	for l, filter := range map[List][]string{
-		Nodes: byNode, Ports: byNode, Links: byNode, Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil,
+		Nodes: byNode, Ports: byNode, Links: byNode, PKeys: byNode[1:2], Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil,
 	} {
 		m.HandleFunc("GET /v1/"+string(l), func(w http.ResponseWriter, r *http.Request) { s.list(w, r, l, filter) })
 	}
@@ -26,12 +26,18 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("POST /v1/reroute", s.reroute)
 	m.HandleFunc("POST /v1/plan", s.plan)
 	m.HandleFunc("POST /v1/reload", s.reload)
+	m.HandleFunc("GET /v1/partitions/why", s.why)
+	m.HandleFunc("POST "+partitionPlan, s.planPartitions)
+	m.HandleFunc("POST /v1/partitions/apply", s.applyPartitions)
 	m.HandleFunc("GET /v1/log-level", s.logLevel)
 	m.HandleFunc("POST /v1/log-level", s.setLogLevel)
 	m.HandleFunc("GET /metrics", s.metrics)
 	m.HandleFunc("/", s.unknown)
 	return m
 }
+
+// partitionPlan is where a request may have a body.
+const partitionPlan = "/v1/partitions/plan"
 
 // byNode are the parameters of lists of nodes and of what belongs to them.
 var byNode = []string{"type", "node", "state"}

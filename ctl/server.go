@@ -13,18 +13,20 @@ import (
 
 // Config of a Server.
 type Config struct {
-	Source   Source
-	Planner  Planner  // nil: there are no plans
-	Log      LogLevel // nil: there is no log
-	Reloader Reloader // nil: there is no configuration
-	Events   *Ring    // nil: an empty one
-	Logger   *slog.Logger
+	Source     Source
+	Planner    Planner     // nil: there are no plans
+	Log        LogLevel    // nil: there is no log
+	Reloader   Reloader    // nil: there is no configuration
+	Partitions Partitioner // nil: there are none
+	Events     *Ring       // nil: an empty one
+	Logger     *slog.Logger
 
 	MaxConns int           // at a time, of all listeners together; 0 for 64
 	Patience time.Duration // for a request to come, and for each piece of a reply to be taken; 0 for 10 s
 }
 
-// maxHeader is the longest header of a request. Bodies are not taken at all.
+// maxHeader is the longest header of a request. Bodies are taken where a file is
+// to be planned, and nowhere else.
 const maxHeader = 16 << 10
 
 // Server serves a manager.
@@ -109,11 +111,13 @@ func (s *Server) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.stats.Requests.Add(1)
 		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
-		if r.ContentLength != 0 {
+		if r.ContentLength != 0 && r.URL.Path != partitionPlan {
 			w.Header().Set("Connection", "close")
 			s.fail(p, fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong into the query")
 		} else {
-			p.control.SetReadDeadline(time.Time{}) // it is all there, and the reply may take long
+			if r.ContentLength == 0 {
+				p.control.SetReadDeadline(time.Time{}) // it is all there, and the reply may take long
+			}
 			h.ServeHTTP(p, r)
 		}
 		if p.status >= http.StatusBadRequest {

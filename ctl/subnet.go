@@ -17,6 +17,9 @@ type Subnet interface {
 	// Path follows the forwarding tables between two ports, each named by LID, GUID, GID
 	// or NodeDescription.
 	Path(from, to string) (*Path, error)
+	// Why tells which line of the partition file decides whether a port, named as for Path,
+	// is in the partition of a key.
+	Why(port string, pkey uint16) (*Why, error)
 	// Dumps are the kinds of file that Dump writes.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error

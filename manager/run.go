@@ -297,7 +297,7 @@ func (l *loop) record(a Action) {
 // LinearForwardingTable 4".
 func (s *Summary) SetsText() string {
 	var parts []string
-	for _, attr := range []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrPortInfo, smp.AttrARInfo} {
+	for _, attr := range []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrARInfo} {
 		if n := s.Sets[attr]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", smp.AttrName(attr), n))
 		}

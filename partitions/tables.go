@@ -3,6 +3,7 @@ package partitions
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,6 +73,7 @@ type Tables struct {
 	Want      []*topo.PKeyTable // by PortIdx; nil for a table that is left alone
 	Checking  []Checking        // by PortIdx, of external ports
 	Overflows []Overflow
+	Remember  Indexes        // as the next Compile begins with them
 	Unknown   []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
 }
 
@@ -124,6 +126,7 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 			c.external(topo.PortIdx(p))
 		}
 	}
+	c.Remember = maps.Clone(remembered)
 	return c.Tables
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
+	"ibsm/manager/control"
 	"ibsm/partitions"
 	"ibsm/sa"
 	"ibsm/sa/registry"
@@ -63,6 +65,11 @@ func (p *policy) sweep(c *conf.Config) sweep.Partitions {
 	if p.chosen == nil {
 		return sweep.Partitions{}
 	}
+	return sweep.Partitions{Policy: p.chosen.ForTables(), Settings: partitionSettings(c)}
+}
+
+// partitionSettings are those of the configuration that are about partitions.
+func partitionSettings(c *conf.Config) partitions.Settings {
 	settings := partitions.Settings{AllowBoth: c.Bool("allow_both_pkeys"), ForgetIndexes: !c.Bool("keep_pkey_indexes")}
 	switch c.Text("part_enforce") {
 	case "in":
@@ -72,7 +79,7 @@ func (p *policy) sweep(c *conf.Config) sweep.Partitions {
 	case "off":
 		settings.Enforce = partitions.EnforceOff
 	}
-	return sweep.Partitions{Policy: p.chosen.ForTables(), Settings: settings}
+	return settings
 }
 
 // groups are those that the SA makes for the partitions.
@@ -105,6 +112,45 @@ func (p *policy) tell(l *conf.Loaded) {
 		p.logger.Error("partitions stay as the partition file last had them without an error; mend the file and send SIGHUP", "file", file)
 	}
 }
+
+// partitioner is the ctl.Partitioner of a manager.
+type partitioner struct {
+	*inForce
+	desk *control.Desk
+}
+
+// PlanPartitions reads a file and brings nothing into force. Where it is the file in
+// force, it is known as such.
+func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.policy.chosen == nil {
+		return nil, errNoPartitions
+	}
+	r := partitions.Reading{Name: "the file", Text: text}
+	if text == nil {
+		r = readPartitions(p.now)
+	}
+	c := p.policy.chosen.Again(r)
+	if c.Source == partitions.FromFile && string(c.Text) == string(p.policy.chosen.Text) {
+		c.Policy = p.policy.chosen.Policy
+	}
+	return p.desk.PartitionRows(r.Name, &c, partitionSettings(p.now.Config)), nil
+}
+
+// ApplyPartitions reads the manager's file again, and no other setting.
+func (p partitioner) ApplyPartitions() ([]ctl.PartitionRow, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.policy.chosen == nil {
+		return nil, errNoPartitions
+	}
+	p.policy.reread(p.now)
+	p.send()
+	return p.desk.PartitionRows(p.now.Text("partition_config_file"), p.policy.chosen, partitionSettings(p.now.Config)), nil
+}
+
+var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has not read its partition file yet", ctl.ErrNotNow)
 
 // readPartitions reads the file that the configuration names.
 func readPartitions(l *conf.Loaded) partitions.Reading {

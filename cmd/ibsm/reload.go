@@ -65,12 +65,17 @@ func (f *inForce) Reload() *ctl.Reloaded {
 		f.logger.Info("the configuration was read again", "file", next.ConfigFile, "changed", strings.Join(changed, ","))
 	}
 	found := append(findings(report), f.policy.reread(f.now)...)
+	f.send()
+	return &ctl.Reloaded{File: next.ConfigFile, Refused: err != nil, Changed: append([]string{}, changed...), Findings: found}
+}
+
+// send has the manager go on as is in force now. What it has not taken yet is replaced.
+func (f *inForce) send() {
 	select {
 	case <-f.configs:
 	default:
 	}
 	f.configs <- f.managerConfig()
-	return &ctl.Reloaded{File: next.ConfigFile, Refused: err != nil, Changed: append([]string{}, changed...), Findings: found}
 }
 
 // managerConfig is what a manager is told now, with what other files say.

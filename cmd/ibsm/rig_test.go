@@ -31,6 +31,8 @@ var rigScripts = []struct {
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "service.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},
+	{file: "partition-groups.sh"},
+	{file: "tenants.sh"},
 	{file: "ipoib.sh", rigs: true},
 	{file: "osmtest.sh", rigs: true},
 }
@@ -50,7 +52,9 @@ func TestRig(t *testing.T) {
 			scripts := abs(t, "../../testdata/rig")
 			args := []string{"-t", "570",
 				"-f", program(t, "ibsm") + "=bin/ibsm",
+				"-f", program(t, "ibsmctl") + "=bin/ibsmctl",
 				"-f", fabcheckPath() + "=bin/fabcheck",
+				"-f", abs(t, "../../../shared/data/partitions-redhat.conf") + "=etc/partitions-redhat.conf",
 				"-f", filepath.Join(scripts, "lib.sh") + "=etc/rig-lib.sh"}
 			if s.net != "" {
 				args = append(args, "-n", abs(t, filepath.Join(rigDir, "nets", s.net)))

@@ -41,11 +41,9 @@ func (h *home) start(s *simulator, argv ...string) (p *process, up string) {
 	return p, p.await("\n")
 }
 
-// ibsm starts ours. Ibsim forgets that a port is to check P_Keys, so that it would be
-// told again.
 func (h *home) ibsm(s *simulator) (*process, string) {
 	h.t.Helper()
-	return h.start(s, program(h.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-Z", "off", "--state_dir", h.state)
+	return h.start(s, program(h.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "--state_dir", h.state)
 }
 
 func (h *home) opensm(s *simulator, options ...string) (*process, string) {

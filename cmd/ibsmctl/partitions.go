@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -19,11 +20,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const partitionsUsage = `ibsmctl partitions works with partitions.conf. All but apply ask no manager.
+const partitionsUsage = `ibsmctl partitions works with partitions.conf and with what a running manager makes of it.
 
 Usage:
-  ibsmctl partitions check [FILE]                 what is wrong with it
-  ibsmctl partitions show [FILE]                  partitions, members and groups
+  ibsmctl partitions check [FILE]                 what is wrong with it, and where a
+                                                  manager runs, what the subnet cannot do
+  ibsmctl partitions show FILE                    partitions, members and groups
   ibsmctl partitions fmt [FILE]                   the file in one style, to standard output
   ibsmctl partitions create NAME [MEMBER]...      a new partition, with --key and --flag
   ibsmctl partitions delete NAME                  a partition, with all its definitions
@@ -33,20 +35,26 @@ Usage:
   ibsmctl partitions set NAME FLAG...             such as ipoib, rate=7, defmember=full
   ibsmctl partitions unset NAME FLAG...
   ibsmctl partitions undo                         the file as it was before the last change
-  ibsmctl partitions apply                        have the manager read the file again
+
+  ibsmctl partitions show [--node NODE]           the P_Keys that ports hold, by index
+  ibsmctl partitions diff [FILE]                  what a file would change, or the manager's
+  ibsmctl partitions apply [--wait TIME]          bring the manager's file into force, and
+                                                  wait until ports hold it (1m)
+  ibsmctl partitions why PORT PKEY                which line decides a port's membership
 
 NAME may be a P_Key too. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
 SELF, with =full, =limited or =both.
 
 Options:
   -f, --file FILE   the file to work with (/etc/opensm/partitions.conf)
-  -n, --dry-run     print the changed file instead of writing it
+  -n, --dry-run     print the changed file instead of writing it; apply: show the plan
       --key KEY     create: its P_Key, else the lowest that is free
       --flag FLAG   create: one of its flags; may be repeated
   -w, --write       fmt: write the file
       --strict      check: every warning counts
-      --json        check, show: for programs
+      --json        check, show, diff, apply, why: for programs
   -h, --help        print this help
+ibsmctl --help describes --socket and --node-name-map, for what asks a manager.
 
 Exit status: 0 fine, 1 the file has errors or the change is refused, 2 wrong usage.
 
@@ -61,14 +69,15 @@ type partitionsCommand struct {
 	file, key                   string
 	flags                       []string
 	dryRun, write, strict, json bool
+	socket                      string
 	stdout                      io.Writer
 }
 
 // runPartitions carries out "ibsmctl partitions".
 func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	const hint = "ibsmctl partitions --help"
-	if len(args) > 0 && args[0] == "apply" {
-		return runReload(ctx, args[1:], stdout)
+	if done, err := askedPartitions(ctx, args, stdout); done {
+		return err
 	}
 	c := &partitionsCommand{stdout: stdout}
 	flags := pflag.NewFlagSet("partitions", pflag.ContinueOnError)
@@ -80,6 +89,10 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.BoolVarP(&c.write, "write", "w", false, "")
 	flags.BoolVar(&c.strict, "strict", false, "")
 	flags.BoolVar(&c.json, "json", false, "")
+	flags.StringVar(&c.socket, "socket", "", "")
+	for _, name := range []string{"node", "node-name-map"} { // of show without a file
+		flags.String(name, "", "")
+	}
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		_, err := io.WriteString(stdout, partitionsUsage)
@@ -100,12 +113,16 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	case len(rest) < bounds[0] || len(rest) > bounds[1]:
 		return &usageError{fmt.Sprintf("partitions %s: wrong number of arguments, %d", what, len(rest)), hint}
 	}
+	if what == "show" && len(rest) == 0 && !flags.Changed("file") {
+		i := slices.Index(args, what)
+		return showRunning(ctx, slices.Concat(args[:i], args[i+1:]), stdout)
+	}
 	if bounds[1] == 1 && what != "delete" && len(rest) == 1 {
 		c.file = rest[0]
 	}
 	switch what {
 	case "check":
-		return c.check()
+		return c.check(ctx)
 	case "show":
 		return c.show()
 	case "fmt":
@@ -114,6 +131,24 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 		return undo(c.file)
 	}
 	return c.edit(what, rest)
+}
+
+// askedPartitions carries out what asks a manager; done is false for the rest.
+func askedPartitions(ctx context.Context, args []string, stdout io.Writer) (done bool, err error) {
+	i := leading(args)
+	if i == len(args) {
+		return false, nil
+	}
+	rest := slices.Concat(args[:i], args[i+1:])
+	switch args[i] {
+	case "apply":
+		return true, applyPartitions(ctx, rest, stdout)
+	case "diff":
+		return true, diffPartitions(ctx, rest, stdout)
+	case "why":
+		return true, whyPartitions(ctx, rest, stdout)
+	}
+	return false, nil
 }
 
 // readPartitions reads a file; that there is none is told by the error.
@@ -131,7 +166,7 @@ func readPartitions(name string) (*partitions.File, error) {
 }
 
 // check prints what is wrong, each with its line.
-func (c *partitionsCommand) check() error {
+func (c *partitionsCommand) check(ctx context.Context) error {
 	f, err := readPartitions(c.file)
 	if err != nil {
 		return err
@@ -146,10 +181,13 @@ func (c *partitionsCommand) check() error {
 	}{{"error", errs}, {"warning", warnings}} {
 		for _, e := range list.list {
 			findings = append(findings, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity, Text: e.Text})
-			fmt.Fprintf(&text, "%v: %s: %s\n", e.Position, list.severity, e.Text)
-			if e.Line > 0 && e.Line <= len(lines) && len(lines[e.Line-1]) > 0 {
-				fmt.Fprintf(&text, "    %s\n", cut(printable(strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")), 120))
-			}
+		}
+	}
+	findings = append(findings, fabricFindings(ctx, c.socket, f, findings)...)
+	for _, e := range findings {
+		fmt.Fprintln(&text, e)
+		if e.Line > 0 && e.Line <= len(lines) && len(lines[e.Line-1]) > 0 {
+			fmt.Fprintf(&text, "    %s\n", cut(printable(strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")), 120))
 		}
 	}
 	if err := c.print(findings, &text); err != nil {
@@ -158,8 +196,8 @@ func (c *partitionsCommand) check() error {
 	switch {
 	case len(errs) > 0:
 		return fmt.Errorf("%s has %d errors: it would not come into force", c.file, len(errs))
-	case c.strict && len(warnings) > 0:
-		return fmt.Errorf("%s has %d warnings", c.file, len(warnings))
+	case c.strict && len(findings) > 0:
+		return fmt.Errorf("%s has %d warnings", c.file, len(findings))
 	}
 	return nil
 }

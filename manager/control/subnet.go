@@ -123,7 +123,7 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 	if !slices.Contains(states, f.State) {
 		return nil, fmt.Errorf("%w: port state %q: want one of %v", ctl.ErrBadRequest, f.State, states[1:])
 	}
-	rows := map[ctl.List]func(topo.NodeIdx, *ctl.Filter, func(any) bool) bool{ctl.Nodes: s.node, ctl.Ports: s.ports, ctl.Links: s.links}[l]
+	rows := map[ctl.List]func(topo.NodeIdx, *ctl.Filter, func(any) bool) bool{ctl.Nodes: s.node, ctl.Ports: s.ports, ctl.Links: s.links, ctl.PKeys: s.pkeys}[l]
 	return func(yield func(any) bool) {
 		for i := range s.view.Topo.Nodes {
 			n := topo.NodeIdx(i)

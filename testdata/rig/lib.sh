@@ -107,3 +107,35 @@ stop_sm() {
 	! is_sm ${at:-0} || fail "IsSM is still set"
 	echo "stopped in $took ms"
 }
+
+# host N: adapter N's IPoIB interface in a namespace of its own, with address 10.0.0.N+1.
+host() { ipoib $1 10.0.0.$(($1 + 1)); }
+
+# child N KEY ADDRESS: an interface of a partition beside host N's first one.
+child() {
+	ip -n ns$1 link add link ib$1 name ib$1.$2 type ipoib pkey 0x$2 || fail "child interface of P_Key 0x$2 at host $1"
+	ip -n ns$1 addr add $3/24 dev ib$1.$2
+	ip -n ns$1 link set ib$1.$2 up
+}
+
+# from N ADDRESS [INTERFACE]: whether host N is answered from the address.
+from() { ip netns exec ns$1 ping -c 1 -W 1 ${3:+-I $3} $2; }
+
+# mute N ADDRESS [INTERFACE]: whether none of some attempts is answered.
+mute() { ! ip netns exec ns$1 ping -c 4 -i 0.3 -W 1 ${3:+-I $3} $2 >/dev/null 2>&1; }
+
+# mtu_of N INTERFACE: of the interface's link.
+mtu_of() { ip -n ns$1 link show $2 | sed -n 's/.* mtu \([0-9]*\) .*/\1/p'; }
+
+# group MGID: the group's record as saquery prints it, in one line; what IPv4's broadcast
+# groups are called begins with ff12:401b.
+group() { saquery -C vhca3 -g | awk -v want="$1" '/^MCMemberRecord/ { if (r ~ want) print r; r = "" } { gsub(/[ \t]+|[.][.]+/, " "); r = r " " $0 } END { if (r ~ want) print r }'; }
+
+# of_group MGID TEXT...: each text is in the group's record.
+of_group() {
+	local record=$(group $1) text
+	shift
+	for text in "$@"; do
+		case $record in *"$text"*) ;; *) fail "no $text in $record" ;; esac
+	done
+}

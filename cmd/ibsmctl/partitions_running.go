@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/partitions"
+)
+
+// applyPoll is how often apply asks whether the file is in force.
+const applyPoll = 100 * time.Millisecond
+
+// applyPartitions shows what the manager's partition file changes, has it brought into
+// force, and waits until the ports hold it.
+func applyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("partitions", partitionsUsage)
+	dry := a.BoolP("dry-run", "n", false, "")
+	wait := a.Duration("wait", time.Minute, "")
+	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+		return err
+	}
+	plan := &partitionRows{}
+	err := a.PlanPartitions(ctx, nil, plan.add)
+	if err == nil && !*dry && !plan.file.Refused {
+		again := &partitionRows{}
+		if err = a.ApplyPartitions(ctx, again.add); again.file.Refused {
+			plan = again // it was changed meanwhile
+		}
+	}
+	if err != nil {
+		return a.explain(err)
+	}
+	if err := plan.print(stdout, a); err != nil || plan.file.Refused || *dry {
+		return err
+	}
+	from := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, *wait)
+	defer cancel()
+	tick := time.NewTicker(applyPoll)
+	defer tick.Stop()
+	for {
+		left := &partitionRows{}
+		err := a.PlanPartitions(ctx, nil, left.add)
+		switch failed := (*ctl.Failure)(nil); {
+		case err != nil && ctx.Err() == nil && !errors.As(err, &failed): // another one may be planning
+			return a.explain(err)
+		case err == nil && left.file.InForce:
+			if !a.json {
+				_, err = fmt.Fprintf(stdout, "in force after %v\n", time.Since(from).Round(time.Millisecond))
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not in force after %v, %d entries are not as they are to be: ibsmctl status and the manager's log say why", *wait, len(left.changes))
+		case <-tick.C:
+		}
+	}
+}
+
+// diffPartitions shows what a file would change.
+func diffPartitions(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("partitions", partitionsUsage)
+	file := a.StringP("file", "f", "", "")
+	if done, err := a.parse(args, 0, 1, stdout); done || err != nil {
+		return err
+	}
+	if len(a.args) == 1 {
+		*file = a.args[0]
+	}
+	var text []byte
+	if *file != "" {
+		f, err := readPartitions(*file)
+		if err != nil {
+			return err
+		}
+		text = []byte(f.Src)
+		if len(text) == 0 {
+			text = []byte("\n") // as none is the manager's own file
+		}
+	}
+	rows := &partitionRows{named: *file}
+	if err := a.PlanPartitions(ctx, text, rows.add); err != nil {
+		return a.explain(err)
+	}
+	return rows.print(stdout, a)
+}
+
+// partitionRows are what a manager says to a partition file.
+type partitionRows struct {
+	named    string // the file, where it is not the manager's
+	file     ctl.PartitionFile
+	findings []ctl.Finding
+	changes  []ctl.PKeyChange
+}
+
+func (r *partitionRows) add(row *ctl.PartitionRow) error {
+	switch {
+	case row.File != nil:
+		r.file = *row.File
+	case row.Finding != nil:
+		f := *row.Finding
+		f.File = cmp.Or(r.named, f.File)
+		r.findings = append(r.findings, f)
+	case row.Change != nil:
+		r.changes = append(r.changes, *row.Change)
+	}
+	return nil
+}
+
+// print prints them; the error says that the file has errors.
+func (r *partitionRows) print(stdout io.Writer, a *asker) error {
+	name := cmp.Or(r.named, r.file.Name)
+	if a.json {
+		out := struct {
+			File     ctl.PartitionFile `json:"file"`
+			Findings []ctl.Finding     `json:"findings"`
+			Changes  []ctl.PKeyChange  `json:"changes"`
+		}{r.file, append([]ctl.Finding{}, r.findings...), append([]ctl.PKeyChange{}, r.changes...)}
+		out.File.Name = name
+		if err := writeJSON(stdout, out); err != nil {
+			return err
+		}
+	} else {
+		var text bytes.Buffer
+		for _, f := range r.findings {
+			fmt.Fprintln(&text, printable(f.String()))
+		}
+		if len(r.changes) > 0 {
+			t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true}, {head: "FROM"}, {head: "TO"}, {head: "NODE", yields: true}}}
+			for _, c := range r.changes {
+				t.add(c.GUID, fmt.Sprint(c.Num), fmt.Sprint(c.Index), cmp.Or(c.From, "-"), cmp.Or(c.To, "-"), printable(c.Desc))
+			}
+			if err := t.print(&text, terminalWidth(stdout)); err != nil {
+				return err
+			}
+		}
+		if !r.file.Refused {
+			fmt.Fprintf(&text, "%d entries of partition tables change\n", len(r.changes))
+		}
+		if _, err := stdout.Write(text.Bytes()); err != nil {
+			return err
+		}
+	}
+	if r.file.Refused {
+		return fmt.Errorf("%s has errors: the partitions in force stay", name)
+	}
+	return nil
+}
+
+// whyPartitions tells which line puts a port into a partition.
+func whyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("partitions", partitionsUsage)
+	if done, err := a.parse(args, 2, 2, stdout); done || err != nil {
+		return err
+	}
+	w := &ctl.Why{}
+	shown, err := a.value(ctx, "/v1/partitions/why", query("port", a.names.resolve(a.args[0]), "pkey", a.args[1]), w, stdout)
+	if shown || err != nil {
+		return err
+	}
+	verdict := "is not in " + w.PKey + ": no line names it"
+	switch {
+	case w.Partition == "":
+		verdict = "is not in " + w.PKey + ": no partition has this key"
+	case w.Member != "":
+		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) + cmp.Or(w.Place, "which holds unless the file says otherwise")
+	}
+	held := "it holds " + w.Held
+	if w.Held == "" {
+		held = "it holds no such key"
+	}
+	_, err = fmt.Fprintf(stdout, "%s %s %s; %s\n", w.Port, printable(a.names.of(w.Port, w.Desc)), printable(verdict), held)
+	return err
+}
+
+// showRunning prints what ports hold.
+func showRunning(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("partitions", partitionsUsage)
+	node := a.String("node", "", "")
+	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+		return err
+	}
+	q := query("node", a.names.resolve(*node))
+	if a.json {
+		return a.copy(ctx, "GET", "/v1/pkeys", q, stdout)
+	}
+	t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true}, {head: "P_KEY"}, {head: "MEMBER"}, {head: "CHECKED"}, {head: "PARTITION", yields: true}, {head: "NODE", yields: true}}}
+	err := ctl.All(ctx, a.Client, "GET", "/v1/pkeys", q, func(k *ctl.PKey) error {
+		t.add(k.Port, fmt.Sprint(k.Num), fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked, printable(cmp.Or(k.Partition, "-")), printable(a.names.of(k.Port, k.Desc)))
+		return nil
+	})
+	if err != nil {
+		return a.explain(err)
+	}
+	return t.print(stdout, terminalWidth(stdout))
+}
+
+// fabricFindings are what a manager, if one answers, adds to those about the file alone.
+func fabricFindings(ctx context.Context, socket string, f *partitions.File, known []ctl.Finding) (found []ctl.Finding) {
+	client := ctl.NewClient(cmp.Or(socket, os.Getenv(ctl.SocketEnv), ctl.DefaultSocket))
+	defer client.Close()
+	rows := &partitionRows{named: f.Name}
+	if f.Src == "" || client.PlanPartitions(ctx, []byte(f.Src), rows.add) != nil {
+		return nil
+	}
+	said := map[ctl.Finding]bool{}
+	for _, k := range known {
+		said[k] = true
+	}
+	for _, r := range rows.findings {
+		if !said[r] {
+			found = append(found, r)
+		}
+	}
+	return found
+}

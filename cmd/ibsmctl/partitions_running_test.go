@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPartitionsRunning: what a file would change is told before it does, entry by entry;
+// apply returns when it holds, and an error in the file ends it with nothing changed.
+func TestPartitionsRunning(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "partitions.conf")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("Default=0x7fff : ALL=full;\nred=0x11 : ALL_CAS=full;\n")
+	socket, _ := startManager(t, "fattree:k=4", "-P", file, "--state_dir", "none")
+	ask := func(status int, says string, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if got := run(append([]string{"--socket", socket, "partitions"}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
+		}
+		return out.String()
+	}
+	shown := ask(0, `1  0x8011  full    both     red`, "show")
+	if n := strings.Count(shown, " 0x8011 "); n != 16 {
+		t.Errorf("%d of 16 hosts are in red\n%s", n, shown)
+	}
+	port := regexp.MustCompile(`(?m)^(\S+) .* 0x8011 `).FindStringSubmatch(shown)[1]
+	ask(0, ` is a full member of 0x0011 \(red\) by ALL_CAS=full, .*partitions.conf:2:12; it holds 0x8011\n`, "why", port, "0x8011")
+	ask(0, ` is not in 0x0012: no partition has this key; it holds no such key\n`, "why", port, "0x12")
+	ask(0, "^0 entries of partition tables change\n", "diff")
+
+	write("Default=0x7fff : ALL=full;\nred=0x11 : ALL_CAS=full, " + port + "=limited;\nfast=0x12, ipoib, rate=21 : " + port + "=full, 0xdead=full;\n")
+	ask(0, `partitions.conf:3:1: warning: 400 Gb/s of a group of "fast" are more than port `+port+` of "`, "check", file)
+	ask(0, `partitions.conf:3:\d+: warning: no port of the subnet has GUID 0x000000000000dead`, "check", file)
+	plan := ask(0, `0x8011  0x0011 `, "diff", file)
+	for _, args := range [][]string{{"diff"}, {"apply", "-n"}} {
+		if got := ask(0, "change", args...); got != plan {
+			t.Errorf("%v:\n%s, of the file\n%s", args, got, plan)
+		}
+	}
+	if applied := ask(0, `in force after \d+`, "apply"); !strings.HasPrefix(applied, plan) {
+		t.Errorf("applied:\n%s, planned\n%s", applied, plan)
+	}
+	ask(0, ` is a limited member of 0x0011 \(red\) by `+port+`=limited, .*partitions.conf:2:\d+; it holds 0x0011\n`, "why", port, "0x11")
+	ask(0, "\n0 entries of partition tables change\n", "diff")
+
+	write("Default=0x7fff : ALL=full;\nred=0x11 ALL_CAS=full;\n")
+	ask(1, `partitions.conf:2:1: error: .*: no ':' in it`, "apply")
+	ask(1, `partitions.conf:2:1: error: .*: no ':' in it`, "diff", file)
+	ask(0, `1  0x0011  limited  both     red`, "show")
+	ask(1, "no node or port has GUID 0x0000beef00000000", "why", "0xbeef00000000", "0x11")
+}
