@@ -49,7 +49,7 @@ var arrows = []arrow{
 	{from: "sweep/store", to: "mad sa/registry", modules: "go.etcd.io/bbolt"},
 	{from: "sweep", to: "mad mad/smp mad/txn sweep/* routing routing/verify routing/mcast routing/qos partitions sa/registry", but: "sweep/store"},
 	{from: "sa sa/path sa/client sa/mirror", to: "mad mad/smp mad/sarec mad/txn sweep/topo sweep/view sa/registry routing/qos"},
-	{from: "sa/mirror", to: "mad/rmpp"}, // its messages are longer than a packet
+	{from: "sa/mirror", to: "mad/rmpp"},            // its messages are longer than a packet
 	{from: "sa", to: "sa/* routing routing/mcast"}, // how long the rows of LFT and MFT records are
 	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing routing/mcast partitions conf/diag"},
 	{from: "opensm/dump", to: "opensm/names"},
