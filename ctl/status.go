@@ -57,5 +57,7 @@ type SM struct {
 	Priority uint8   `json:"priority"`
 	State    string  `json:"state"`
 	ActCount uint32  `json:"act_count"`
-	Heir     bool    `json:"heir"` // rules when the master dies
+	Heir     bool    `json:"heir"`    // rules when the master dies
+	Mirrors  bool    `json:"mirrors"` // what is registered with the master
+	Lag      float64 `json:"lag"`     // seconds for which the mirror has lacked something; 0 where it lacks nothing
 }

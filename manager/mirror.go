@@ -84,3 +84,34 @@ func (c *Core) mirrored(h *sa.Heard) {
 		c.log(erro, "the routing settings are not those of the master: if it dies, routes may change; make them the same", "guid", h.Master)
 	}
 }
+
+// Mirror is how far a standby has what clients have registered with the master.
+type Mirror struct {
+	Standby mad.GUID
+	Lag     time.Duration // for how long it has lacked something; 0 where it lacks nothing
+}
+
+// Mirrors are those that are known: as master of all standbys that ask, as standby of this
+// one. It may be asked for at any time.
+func (s *Shell) Mirrors() (all []Mirror) {
+	r := s.registrar.Load()
+	if r == nil {
+		return nil
+	}
+	ends, now := r.MirrorStats(), time.Since(r.start)
+	for _, p := range ends.Standbys {
+		m := Mirror{Standby: p.GUID}
+		if p.Lacks {
+			m.Lag = now - p.Since
+		}
+		all = append(all, m)
+	}
+	if f := &ends.Follower; f.Master != 0 && f.Heard != 0 {
+		m := Mirror{Standby: s.Stats().Self.GUID}
+		if silent := now - f.Heard; silent > mirrorSlack {
+			m.Lag = silent
+		}
+		all = append(all, m)
+	}
+	return all
+}

@@ -20,6 +20,7 @@ type mirrored struct {
 // MirrorStats are the two ends of the exchange.
 type MirrorStats struct {
 	Source   mirror.SourceStats
+	Standbys []mirror.Standby // of the Source
 	Follower mirror.FollowerStats
 }
 
@@ -125,5 +126,5 @@ func (m *mirrored) deadline() (time.Duration, bool) {
 
 // MirrorStats is a copy of the counters.
 func (r *Registrar) MirrorStats() MirrorStats {
-	return MirrorStats{r.mirrored.source.Stats(), r.mirrored.follower.Stats()}
+	return MirrorStats{r.mirrored.source.Stats(), r.mirrored.source.Standbys(), r.mirrored.follower.Stats()}
 }

@@ -38,6 +38,7 @@ var verbs = []verb{
 	{"log-level", "show or change what is logged", runLogLevel},
 	{"config", "check, show, compare and convert configuration files", runConfig},
 	{"partitions", "check, show, format and change partitions.conf", runPartitions},
+	{"state", "show, export and check what a manager keeps in its store", runState},
 	{"events", "what happened, and what happens", runEvents},
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"ibsm/ctl"
 )
@@ -11,8 +13,9 @@ import (
 const smsUsage = `Usage: ibsmctl sms [OPTION]...
 
 Lists the subnet managers as this one heard them last, itself first: GUID of the port,
-LID, priority, state, and who rules when the master dies. Of equal priorities the lower
-GUID wins. ibsmctl --help describes the options.
+LID, priority, state, who rules when the master dies, and who mirrors what clients have
+registered with the master, how far behind. Of equal priorities the lower GUID wins. A
+standby knows only of its own mirror. ibsmctl --help describes the options.
 `
 
 func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
@@ -31,22 +34,31 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true}, {head: "STATE"}, {head: "", yields: true}}}
 	alone := true
 	for i, m := range st.SMs {
-		note := ""
-		if i == 0 {
-			note = "this one"
-		}
-		if m.Heir {
-			alone = false
-			if note != "" {
-				note += ", "
-			}
-			note += "rules when the master dies"
-		}
-		t.add(m.GUID, lid(m.LID), fmt.Sprint(m.Priority), m.State, note)
+		alone = alone && !m.Heir
+		t.add(m.GUID, lid(m.LID), fmt.Sprint(m.Priority), m.State, noteOn(&m, i == 0))
 	}
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil || !alone {
 		return err
 	}
 	_, err := io.WriteString(stdout, "When the master dies nobody rules.\n")
 	return err
+}
+
+// noteOn is what there is to say about a manager.
+func noteOn(m *ctl.SM, isThis bool) string {
+	var notes []string
+	if isThis {
+		notes = append(notes, "this one")
+	}
+	if m.Heir {
+		notes = append(notes, "rules when the master dies")
+	}
+	if m.Mirrors {
+		note := "mirrors what is registered"
+		if m.Lag > 0 {
+			note += fmt.Sprintf(", %v behind", time.Duration(m.Lag*float64(time.Second)).Round(time.Millisecond))
+		}
+		notes = append(notes, note)
+	}
+	return strings.Join(notes, ", ")
 }

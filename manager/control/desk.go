@@ -143,6 +143,13 @@ func (d *Desk) Status() *ctl.Status {
 		st.Subnet = s.status
 	}
 	st.SMs = managers(&stats)
+	for _, m := range shell.Mirrors() {
+		for i := range st.SMs {
+			if sm := &st.SMs[i]; sm.GUID == m.Standby.String() {
+				sm.Mirrors, sm.Lag = true, m.Lag.Seconds()
+			}
+		}
+	}
 	return st
 }
 

@@ -46,14 +46,14 @@ type Follower struct {
 
 // FollowerStats counts what a Follower has done.
 type FollowerStats struct {
-	Master    mad.GUID // that is followed now; 0 for nobody
-	Questions uint64   // sent
-	Answers   uint64   // of use
-	Whole     uint64   // of them, those with everything
-	Changes   uint64   // taken
-	Untrusted uint64   // packets that did not show our keys, or came from somebody else
-	Garbage   uint64   // answers that nobody can follow
-	Heard     time.Duration
+	Master    mad.GUID      // that is followed now; 0 for nobody
+	Questions uint64        // sent
+	Answers   uint64        // of use
+	Whole     uint64        // of them, those with everything
+	Changes   uint64        // taken
+	Untrusted uint64        // packets that did not show our keys, or came from somebody else
+	Garbage   uint64        // answers that nobody can follow
+	Heard     time.Duration // when the master that is followed last said something; 0 never
 }
 
 // Update is what a master has said. Whole, if not nil, replaces everything; Changes come
@@ -86,6 +86,7 @@ func (f *Follower) Follow(now time.Duration, m Master) {
 	}
 	f.reset()
 	f.master = m
+	f.stats.Heard = 0
 	f.due, f.wait = now, askSoonest
 }
 

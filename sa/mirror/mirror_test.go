@@ -131,6 +131,9 @@ func TestFollow(t *testing.T) {
 	if st.Whole != 1 || st.Changes != 400 || st.Answers > 1+62+1 {
 		t.Errorf("400 changes in 600 ms: %+v", st)
 	}
+	if all := p.source.Standbys(); len(all) != 1 || all[0].GUID != standbyGUID || all[0].Lacks {
+		t.Errorf("standbys: %+v", all)
+	}
 	p.packets = 0
 	p.pass(time.Minute)
 	if p.packets < 3*59 || p.packets > 3*61 {
@@ -186,6 +189,12 @@ func TestWhole(t *testing.T) {
 	}
 
 	p.loss = 1
+	p.put(9)
+	cut := p.now
+	p.pass(50 * time.Millisecond)
+	if all := p.source.Standbys(); len(all) != 1 || !all[0].Lacks || all[0].Since != cut {
+		t.Errorf("%v without word of a change: %+v", p.now-cut, all)
+	}
 	for i := range 20_000 { // more than is remembered
 		p.put(10 + i)
 	}

@@ -50,6 +50,7 @@ type SourceStats struct {
 
 // standby is a manager that is sent what changes.
 type standby struct {
+	guid    mad.GUID
 	addr    mad.Addr
 	high    uint32   // upper half of its transaction IDs, by which its kernel knows it
 	has     position // as far as we know
@@ -59,6 +60,15 @@ type standby struct {
 	sending bool
 	tid     mad.TID  // of what is being sent
 	will    position // when that is there
+	lacks   bool     // something
+	since   time.Duration
+}
+
+// Standby is how far a standby has come.
+type Standby struct {
+	GUID  mad.GUID
+	Lacks bool          // something, as far as the master knows
+	Since time.Duration // when it began to
 }
 
 // NewSource returns the end of a manager that is not master.
@@ -135,7 +145,7 @@ func (s *Source) asked(now time.Duration, d *mad.Datagram) {
 		s.standbys[d.LID] = p
 	}
 	s.stats.Questions++
-	p.heard, p.owed = now, true
+	p.guid, p.heard, p.owed = q.from, now, true
 	if !p.sending {
 		p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
 	}
@@ -169,6 +179,9 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 			delete(s.standbys, lid)
 			continue
 		}
+		if lacks := s.lacks(p); lacks != p.lacks {
+			p.lacks, p.since = lacks, now
+		}
 		if at, due := s.due(p); due && at <= now {
 			s.answer(now, p)
 		}
@@ -176,10 +189,13 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	return drain(s.transfers, now, out)
 }
 
+// lacks reports whether a standby does not have everything, as far as we know.
+func (s *Source) lacks(p *standby) bool { return p.has != position{s.reign, s.state.Seq()} }
+
 // due is when a standby is to be sent something; false if there is nothing.
 func (s *Source) due(p *standby) (time.Duration, bool) {
-	switch behind := p.has.reign != s.reign || p.has.seq != s.state.Seq(); {
-	case p.sending || !behind && !p.owed:
+	switch {
+	case p.sending || !p.owed && !s.lacks(p):
 		return 0, false
 	case p.owed:
 		return 0, true
@@ -237,6 +253,15 @@ func (s *Source) Stats() SourceStats {
 	st := s.stats
 	st.Standbys = len(s.standbys)
 	return st
+}
+
+// Standbys are those that are sent what changes, in order of LID.
+func (s *Source) Standbys() (all []Standby) {
+	for _, lid := range slices.Sorted(maps.Keys(s.standbys)) {
+		p := s.standbys[lid]
+		all = append(all, Standby{p.guid, p.lacks, p.since})
+	}
+	return all
 }
 
 // drain appends all packets that a machine has to send.

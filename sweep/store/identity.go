@@ -26,37 +26,46 @@ type identity struct {
 
 // identify reads what a file says of itself and returns its schema.
 func identify(tx *bbolt.Tx, want identity) (schema int, err error) {
+	schema, is, err := introduce(tx)
+	if err == nil && is != want {
+		err = fmt.Errorf("%w: it belongs to subnet prefix %s and port %s, not to %s and %s; name another file for this one, "+
+			"or move the file away if the prefix or the adapter was changed on purpose", ErrForeign, is.prefix, is.port, want.prefix, want.port)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return schema, nil
+}
+
+// introduce reads the schema of a file and whose it is.
+func introduce(tx *bbolt.Tx) (schema int, is identity, err error) {
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil || string(meta.Get(metaFormat)) != format {
 		if tx.Bucket(bucketSnapshot) != nil || tx.Bucket(bucketChanges) != nil {
-			return 0, fmt.Errorf("%w: it has the parts of a store and does not say that it is one", errDamaged)
+			return 0, is, fmt.Errorf("%w: it has the parts of a store and does not say that it is one", errDamaged)
 		}
-		return 0, fmt.Errorf("%w: it is a database of something else; name another file or move it away", ErrNotStore)
+		return 0, is, fmt.Errorf("%w: it is a database of something else; name another file or move it away", ErrNotStore)
 	}
 	version, err := getMeta(tx, metaSchema)
 	if err != nil {
-		return 0, err
+		return 0, is, err
 	}
 	if version > Schema {
-		return 0, fmt.Errorf("%w: its schema is %d and this version knows %d; run the newer version, or move the file away and lose what is in it",
+		return 0, is, fmt.Errorf("%w: its schema is %d and this version knows %d; run the newer version, or move the file away and lose what is in it",
 			ErrNewer, version, Schema)
 	}
 	if version == 0 {
-		return 0, fmt.Errorf("%w: it says that its schema is 0", errDamaged)
+		return 0, is, fmt.Errorf("%w: it says that its schema is 0", errDamaged)
 	}
 	prefix, err := getMeta(tx, metaPrefix)
 	if err != nil {
-		return 0, err
+		return 0, is, err
 	}
 	port, err := getMeta(tx, metaPort)
 	if err != nil {
-		return 0, err
+		return 0, is, err
 	}
-	if is := (identity{mad.Prefix(prefix), mad.GUID(port)}); is != want {
-		return 0, fmt.Errorf("%w: it belongs to subnet prefix %s and port %s, not to %s and %s; name another file for this one, "+
-			"or move the file away if the prefix or the adapter was changed on purpose", ErrForeign, is.prefix, is.port, want.prefix, want.port)
-	}
-	return int(version), nil
+	return int(version), identity{mad.Prefix(prefix), mad.GUID(port)}, nil
 }
 
 // migrate brings a file to the schema of this version, in the transaction it is given.

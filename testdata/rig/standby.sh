@@ -4,9 +4,10 @@
 . /etc/rig-lib.sh
 start_fabric 4
 
-# run N PRIORITY: ibsm at adapter N. Its log is /tmp/smN.log, its process in /tmp/pidN.
+# run N PRIORITY: ibsm at adapter N. Its log is /tmp/smN.log, its process in /tmp/pidN, its
+# control socket /tmp/ctlN.
 run() {
-	ibsm -g $(port_guid $1) -p $2 -s 0 -f /tmp/sm$1.log >>/tmp/sm.out 2>&1 &
+	ibsm --ctl_socket /tmp/ctl$1 -g $(port_guid $1) -p $2 -s 0 -f /tmp/sm$1.log >>/tmp/sm.out 2>&1 &
 	echo $! >/tmp/pid$1
 }
 
@@ -24,6 +25,8 @@ groups() {
 survives() {
 	groups >/tmp/groups.before
 	[ -s /tmp/groups.before ] || fail "no groups"
+	ibsmctl state export /var/lib/ibsm/$(port_guid $2)/state.db | grep -c '"mgid"' >/tmp/kept
+	[ $(cat /tmp/kept) = $(grep -c MGID /tmp/groups.before) ] || fail "the standby keeps $(cat /tmp/kept) groups"
 	ip netns exec ns2 ping -q -i 0.01 -c 400 -W 2 10.0.0.4 >/tmp/ping.out 2>&1 &
 	pinging=$!
 	sleep 1
@@ -51,6 +54,10 @@ ipoib 2 10.0.0.3
 ipoib 3 10.0.0.4
 within 20 ip netns exec ns2 ping -c 1 -W 1 10.0.0.4 || fail "the hosts do not talk"
 sleep 3
+for n in 0 1; do
+	ibsmctl --socket /tmp/ctl$n sms >/tmp/sms.out
+	grep 'rules when the master dies, mirrors what is registered *$' /tmp/sms.out || fail "ibsmctl sms at adapter $n: $(cat /tmp/sms.out)"
+done
 survives 0 1
 rm -f /tmp/sm0.log
 run 0 2

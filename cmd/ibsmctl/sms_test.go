@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"ibsm/ctl"
+)
+
+func TestNoteOn(t *testing.T) {
+	for _, c := range []struct {
+		sm   ctl.SM
+		this bool
+		want string
+	}{
+		{ctl.SM{}, false, ""},
+		{ctl.SM{Lag: 3}, true, "this one"},
+		{ctl.SM{Heir: true, Mirrors: true}, false, "rules when the master dies, mirrors what is registered"},
+		{ctl.SM{Heir: true, Mirrors: true, Lag: 0.0123}, true, "this one, rules when the master dies, mirrors what is registered, 12ms behind"},
+		{ctl.SM{Mirrors: true, Lag: 75}, false, "mirrors what is registered, 1m15s behind"},
+	} {
+		if got := noteOn(&c.sm, c.this); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.sm, got, c.want)
+		}
+	}
+}

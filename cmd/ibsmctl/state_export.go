@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"ibsm/mad"
+	"ibsm/sa/registry"
+)
+
+// exported is a store as JSON. Numbers that operators write in hexadecimal are texts.
+type exported struct {
+	Prefix        string           `json:"prefix"`
+	Port          string           `json:"port"`
+	Reigns        []exportedReign  `json:"reigns"`
+	LIDs          []exportedLID    `json:"lids"`
+	Change        uint64           `json:"change"`
+	Groups        []exportedGroup  `json:"groups"`
+	Services      []exportedServ   `json:"services"`
+	Subscriptions []exportedSubscr `json:"subscriptions"`
+	Aliases       []exportedAlias  `json:"aliases"`
+}
+
+type exportedReign struct {
+	Number uint64 `json:"number"`
+	Master bool   `json:"master"`
+	Began  int64  `json:"began"` // seconds since 1970
+}
+
+type exportedLID struct {
+	Port   string  `json:"port"`
+	LID    mad.LID `json:"lid"`
+	LMC    uint8   `json:"lmc"`
+	Absent int64   `json:"absent"` // since, in seconds since 1970; 0 while it is there
+}
+
+type exportedGroup struct {
+	MGID           string           `json:"mgid"`
+	MLID           string           `json:"mlid"`
+	PKey           string           `json:"pkey"`
+	QKey           string           `json:"qkey"`
+	MTU            int              `json:"mtu"`  // bytes
+	Rate           float64          `json:"rate"` // Gb/s
+	PacketLifeTime uint8            `json:"packet_life_time"`
+	SL             uint8            `json:"sl"`
+	FlowLabel      uint32           `json:"flow_label"`
+	TClass         uint8            `json:"tclass"`
+	HopLimit       uint8            `json:"hop_limit"`
+	Scope          uint8            `json:"scope"`
+	WellKnown      bool             `json:"well_known"`
+	Members        []exportedMember `json:"members"`
+}
+
+type exportedMember struct {
+	Port      string `json:"port"`
+	JoinState uint8  `json:"join_state"`
+	Proxy     bool   `json:"proxy"`
+}
+
+type exportedServ struct {
+	ID    string `json:"id"`
+	GID   string `json:"gid"`
+	PKey  string `json:"pkey"`
+	Lease uint32 `json:"lease"`
+	Ends  int64  `json:"ends"` // seconds since 1970; 0 never
+	Key   string `json:"key"`
+	Name  string `json:"name"`
+	Data  string `json:"data"`
+}
+
+type exportedSubscr struct {
+	Subscriber string  `json:"subscriber"`
+	QPN        uint32  `json:"qpn"`
+	LID        mad.LID `json:"lid"`
+	GID        string  `json:"gid"` // of the issuer, or ::
+	LIDBegin   mad.LID `json:"lid_begin"`
+	LIDEnd     mad.LID `json:"lid_end"`
+	Generic    bool    `json:"generic"`
+	Type       uint16  `json:"type"`
+	Trap       uint16  `json:"trap"`
+	Producer   uint32  `json:"producer"`
+}
+
+type exportedAlias struct {
+	Port  string `json:"port"`
+	Index uint8  `json:"index"`
+	GUID  string `json:"guid"`
+}
+
+func (k *keptState) export() *exported {
+	e := &exported{
+		Prefix: k.prefix.String(), Port: k.port.String(), Change: k.Registry.Seq(), Reigns: []exportedReign{}, LIDs: []exportedLID{},
+		Groups: []exportedGroup{}, Services: []exportedServ{}, Subscriptions: []exportedSubscr{}, Aliases: []exportedAlias{},
+	}
+	for _, r := range k.Reigns {
+		e.Reigns = append(e.Reigns, exportedReign(r))
+	}
+	for _, l := range k.LIDs {
+		e.LIDs = append(e.LIDs, exportedLID{l.Port.String(), l.Base, l.LMC, l.Absent})
+	}
+	s := k.Registry.Freeze()
+	for g := range s.Groups() {
+		e.Groups = append(e.Groups, exportGroup(s, &g))
+	}
+	for v := range s.Services() {
+		name, _, _ := strings.Cut(string(v.Name[:]), "\x00")
+		e.Services = append(e.Services, exportedServ{
+			ID: fmt.Sprintf("0x%016x", v.ID), GID: v.GID.String(), PKey: v.PKey.String(), Lease: v.Lease, Ends: v.Expires,
+			Key: hex.EncodeToString(v.Key[:]), Name: strings.ToValidUTF8(name, "?"), Data: hex.EncodeToString(v.Data[:]),
+		})
+	}
+	for v := range s.Subscriptions() {
+		f := &v.Filter
+		e.Subscriptions = append(e.Subscriptions, exportedSubscr{
+			v.Subscriber.String(), v.QPN, v.Addr.LID, f.GID.String(), f.LIDBegin, f.LIDEnd, f.Generic, f.Type, f.Trap, f.Producer,
+		})
+	}
+	for a := range s.Aliases() {
+		e.Aliases = append(e.Aliases, exportedAlias{a.Port.String(), a.Index, a.GUID.String()})
+	}
+	return e
+}
+
+func exportGroup(s *registry.State, g *registry.Group) exportedGroup {
+	x := exportedGroup{
+		MGID: g.MGID.String(), MLID: fmt.Sprintf("0x%04x", uint16(g.MLID)), PKey: g.PKey.String(), QKey: fmt.Sprintf("0x%08x", g.QKey),
+		MTU: g.MTU.Bytes(), Rate: g.Rate.Gbps(), PacketLifeTime: g.PacketLifeTime, SL: g.SL, FlowLabel: g.FlowLabel, TClass: g.TClass,
+		HopLimit: g.HopLimit, Scope: g.Scope, WellKnown: g.WellKnown, Members: []exportedMember{},
+	}
+	for m := range s.Members(g.MGID) {
+		x.Members = append(x.Members, exportedMember{m.Port.String(), uint8(m.JoinState), m.Proxy})
+	}
+	return x
+}
