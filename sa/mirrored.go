@@ -15,6 +15,7 @@ type mirrored struct {
 	source   *mirror.Source
 	follower *mirror.Follower
 	differs  mirror.Settings // sums of the master's that were found to differ from ours
+	adopted  bool            // in this Step
 }
 
 // MirrorStats are the two ends of the exchange.
@@ -90,8 +91,7 @@ func differs(master, ours uint64, before *uint64) bool {
 func (r *Registrar) adopt(reg *registry.Registry) {
 	r.reg = reg
 	r.tally = newTally(&reg.State)
-	r.effects.Changes = r.effects.Changes[:0]
-	r.effects.State = reg.Freeze()
+	r.mirrored.adopted = true
 }
 
 // rule begins a reign at the Source.

@@ -191,7 +191,10 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 	r.timers()
 	r.settle()
 	r.report()
-	if r.reg.Seq() != seq {
+	switch {
+	case r.mirrored.adopted: // Changes do not lead here from the State before
+		r.mirrored.adopted, r.effects.Changes, r.effects.State = false, r.effects.Changes[:0], r.reg.Freeze()
+	case r.reg.Seq() != seq:
 		r.effects.State = r.reg.Freeze()
 	}
 	r.mirrorOut()

@@ -2,7 +2,6 @@ package mirror_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -338,5 +337,5 @@ func BenchmarkCatchUp(b *testing.B) {
 	}
 	b.ReportMetric(float64(p.packets)/float64(catchUps), "packets/op")
 	b.ReportMetric(float64(p.now.Milliseconds())/float64(catchUps), "virtual-ms/op")
-	b.Log(fmt.Sprintf("%+v", p.master.Counts()))
+	b.Logf("%+v", p.master.Counts())
 }

@@ -20,6 +20,7 @@ const (
 // Times of a Source.
 const (
 	pace       = 10 * time.Millisecond // between batches to one standby, and to send again
+	setback    = time.Second           // after an answer that did not get through, or found no room
 	lease      = 5 * time.Second       // for which a standby that asks no more is sent what changes
 	maxRepeats = 100                   // of an answer that is not acknowledged, one each pace
 )
@@ -55,8 +56,8 @@ type standby struct {
 	high    uint32   // upper half of its transaction IDs, by which its kernel knows it
 	has     position // as far as we know
 	heard   time.Duration
-	owed    bool // it has asked and was not answered yet
-	began   time.Duration
+	owed    bool          // it has asked and was not answered yet
+	next    time.Duration // when it may be sent something unasked
 	sending bool
 	tid     mad.TID  // of what is being sent
 	will    position // when that is there
@@ -157,12 +158,13 @@ func (s *Source) ended(now time.Duration, e *rmpp.Ended) {
 	if p == nil || !p.sending || p.tid != e.Head.TID() {
 		return
 	}
-	p.sending, p.began = false, now
+	p.sending = false
 	if e.Status != rmpp.StatusNormal {
 		s.stats.Failed++
+		p.next = now + setback
 		return
 	}
-	p.has = p.will
+	p.has, p.next = p.will, now+pace
 }
 
 // Output does what is due and appends the packets to send.
@@ -200,7 +202,7 @@ func (s *Source) due(p *standby) (time.Duration, bool) {
 	case p.owed:
 		return 0, true
 	}
-	return p.began + pace, true
+	return p.next, true
 }
 
 // Deadline is when Output is to be called even if nothing happens; false for never.
@@ -237,12 +239,13 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	}
 	s.tid++
 	p.tid = mad.TID(p.high)<<32 | mad.TID(s.tid)
-	p.will, p.began, p.owed = position{s.reign, a.last}, now, false
+	p.will, p.owed = position{s.reign, a.last}, false
 	d := mad.Datagram{Addr: p.addr}
 	s.cfg.header(&d.Packet, mad.MethodGetTableResp, p.tid)
 	if err := s.transfers.Send(now, &d, a.append(nil)); err != nil {
 		s.stats.Full++
-		return // it is tried again after pace, or when it asks
+		p.next = now + setback
+		return
 	}
 	s.stats.Answers++
 	p.sending = true
