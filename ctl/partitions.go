@@ -72,7 +72,7 @@ type Partitioner interface {
 }
 
 // MaxPartitionFile is the longest text that is taken to be planned, in bytes.
-const MaxPartitionFile = 32 << 20
+const MaxPartitionFile = 64 << 20
 
 // planPartitions takes the text of a file as the body of the request.
 func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) {

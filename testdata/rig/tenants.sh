@@ -35,16 +35,18 @@ child 1 8012 10.1.0.5
 mute 1 10.1.0.3 ib1.8012 || fail "a host is in a partition by its own will"
 
 # Host 1 is taken out of red, while others ping every 10 ms.
-ip netns exec ns2 ping -q -i 0.01 -w 12 10.1.0.4 >/tmp/blue.ping &
+ip netns exec ns2 ping -q -i 0.01 -c 800 10.1.0.4 >/tmp/blue.ping &
 blue=$!
-ip netns exec ns2 ping -q -i 0.01 -w 12 10.13.0.1 >/tmp/storage.ping &
+ip netns exec ns2 ping -q -i 0.01 -c 800 10.13.0.1 >/tmp/storage.ping &
 storage=$!
 sleep 1
-from 0 10.1.0.2 >/dev/null || fail "red: 0 and 1, before the change"
+within 5 from 0 10.1.0.2 || fail "red: 0 and 1, before the change"
 ibsmctl partitions remove -f /tmp/partitions.conf red $(port_guid 1) || fail "remove"
 from=$(now)
 ibsmctl partitions apply || fail "apply"
 took=$(($(now) - from))
+sleep 0.5
+kill -0 $blue && kill -0 $storage || fail "the others did not ping all the time"
 mute 0 10.1.0.2 || fail "red: 1 is reached after the apply"
 mute 1 10.1.0.1 ib1.8011 || fail "red: 1 still reaches 0"
 echo "host 1 was out $took ms after it began"
@@ -52,7 +54,6 @@ wait $blue $storage
 for who in blue storage; do
 	grep transmitted /tmp/$who.ping
 	grep -q ' 0% packet loss' /tmp/$who.ping || fail "$who lost packets"
-	[ "$(awk '/transmitted/ { print $1 }' /tmp/$who.ping)" -gt 300 ] || fail "$who hardly pinged"
 done
 within 5 from 1 10.13.0.1 || fail "storage: 1 is out of it as well"
 
@@ -66,7 +67,7 @@ echo "host 1 was back $(($(now) - from)) ms after it began"
 echo 'green=0x14 ALL=full;' >>/tmp/partitions.conf
 ! ibsmctl partitions apply >/tmp/refused 2>&1 || fail "a broken file is applied"
 grep -q "partitions.conf:4:1: " /tmp/refused || fail "the place of the mistake: $(cat /tmp/refused)"
-from 0 10.1.0.2 >/dev/null || fail "a broken file has cut red"
+within 5 from 0 10.1.0.2 || fail "a broken file has cut red"
 mute 0 10.1.0.3 || fail "a broken file has opened the walls"
 sound
 stop_sm
