@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"syscall"
 )
 
 // Client asks the server of a socket. Any number of goroutines may use it.
@@ -98,7 +97,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		if errors.As(err, &u) {
 			err = u.Err // without the URL, which is of no use to anybody
 		}
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		// Of a connection that is refused with a reply before there is a request, net/http
+		// tells by an error of no type.
+		if !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
 			err = &Failure{"the manager closed the connection", "it has too many of them, or is about to end: try again later"}
 		}
 		return nil, err
