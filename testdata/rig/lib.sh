@@ -129,7 +129,7 @@ mtu_of() { ip -n ns$1 link show $2 | sed -n 's/.* mtu \([0-9]*\) .*/\1/p'; }
 
 # group MGID: the group's record as saquery prints it, in one line; what IPv4's broadcast
 # groups are called begins with ff12:401b.
-group() { saquery -C vhca3 -g | awk -v want="$1" '/^MCMemberRecord/ { if (r ~ want) print r; r = "" } { gsub(/[ \t]+|[.][.]+/, " "); r = r " " $0 } END { if (r ~ want) print r }'; }
+group() { saquery -C vhca3 -g | awk -v want="$1" '/^MCMemberRecord/ { if (r ~ want " ") print r; r = "" } { gsub(/[ \t]+|[.][.]+/, " "); r = r " " $0 } END { if (r ~ want " ") print r }'; }
 
 # of_group MGID TEXT...: each text is in the group's record.
 of_group() {
