@@ -17,6 +17,9 @@ import (
 // applyPoll is how often apply asks whether the file is in force.
 const applyPoll = 100 * time.Millisecond
 
+// checkPatience is how long check waits for a manager, which it can do without.
+const checkPatience = 10 * time.Second
+
 // applyPartitions shows what the manager's partition file changes, has it brought into
 // force, and waits until the ports hold it.
 func applyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
@@ -207,6 +210,8 @@ func showRunning(ctx context.Context, args []string, stdout io.Writer) error {
 func fabricFindings(ctx context.Context, socket string, f *partitions.File, known []ctl.Finding) (found []ctl.Finding) {
 	client := ctl.NewClient(cmp.Or(socket, os.Getenv(ctl.SocketEnv), ctl.DefaultSocket))
 	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
 	rows := &partitionRows{named: f.Name}
 	if f.Src == "" || client.PlanPartitions(ctx, []byte(f.Src), rows.add) != nil {
 		return nil
