@@ -6,9 +6,10 @@ import "time"
 const (
 	minWindow   = 4
 	startWindow = 16
-	// DefaultMaxWindow is as many replies as Linux has receive buffers for on
-	// QP0: more at once would be lost on arrival.
-	DefaultMaxWindow = 512
+	// DefaultMaxWindow is a quarter of the replies that Linux has receive buffers for
+	// on QP0. More would only wait in queues, before what hosts ask the SA: 512 brought
+	// a fabric up no sooner, and doubled the latency of queries meanwhile.
+	DefaultMaxWindow = 128
 	maxMaxWindow     = 2048
 )
 
