@@ -144,7 +144,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 	s.reply(w, http.StatusAccepted, done)
 }
 
-// plan makes one plan at a time: each is as large as a sweep.
+// plan makes one plan at a time.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	err := known(r, "reroute")
 	reroute, wrong := flag(r, "reroute")
@@ -159,13 +159,10 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err, "")
 		return
 	}
-	select {
-	case s.busy <- struct{}{}:
-		defer func() { <-s.busy }()
-	default:
-		s.fail(w, fmt.Errorf("%w: another plan is being made or read", ErrNotNow), "try again when it is done")
+	if !s.begin(w) {
 		return
 	}
+	defer s.end()
 	steps, err := s.cfg.Planner.Plan(r.Context(), reroute)
 	if err != nil {
 		s.fail(w, err, "")
@@ -179,6 +176,21 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	}
 	out.end()
 }
+
+// begin takes the one place for plans, each of which is as large as a sweep, or tells
+// the client that it is taken.
+func (s *Server) begin(w http.ResponseWriter) bool {
+	select {
+	case s.busy <- struct{}{}:
+		return true
+	default:
+		s.fail(w, fmt.Errorf("%w: another plan is being made or read", ErrNotNow), "try again when it is done")
+		return false
+	}
+}
+
+// end gives it back.
+func (s *Server) end() { <-s.busy }
 
 // Reloaded is the reply to a reload.
 type Reloaded struct {

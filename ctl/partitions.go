@@ -105,13 +105,10 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, rows func(Pa
 		s.fail(w, err, "")
 		return
 	}
-	select {
-	case s.busy <- struct{}{}:
-		defer func() { <-s.busy }()
-	default:
-		s.fail(w, fmt.Errorf("%w: another plan is being made or read", ErrNotNow), "try again when it is done")
+	if !s.begin(w) {
 		return
 	}
+	defer s.end()
 	list, err := rows(s.cfg.Partitions)
 	if err != nil {
 		s.fail(w, err, "")
