@@ -16,6 +16,20 @@ import (
 	"ibsm/ctl"
 )
 
+// parse reads the command line of a verb that works on files. done tells that nothing is
+// left to do: help was given, or the line is wrong.
+func parse(flags *pflag.FlagSet, args []string, stdout io.Writer, usage string) (done bool, err error) {
+	flags.SetOutput(io.Discard)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := io.WriteString(stdout, usage)
+		return true, err
+	case err != nil:
+		return true, &usageError{flags.Name() + ": " + err.Error(), "ibsmctl " + flags.Name() + " --help"}
+	}
+	return false, nil
+}
+
 // asker is the command line of a verb that asks a manager.
 type asker struct {
 	*pflag.FlagSet

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -59,20 +58,16 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	c := &configCommand{stdout: stdout}
 	flags := pflag.NewFlagSet("config", pflag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.BoolVar(&c.strict, "strict", false, "")
 	flags.BoolVar(&c.all, "all", false, "")
 	flags.BoolVar(&c.toml, "toml", false, "")
 	flags.BoolVar(&c.json, "json", false, "")
 	flags.StringVarP(&c.output, "output", "o", "", "")
 	const hint = "ibsmctl config --help"
-	switch err := flags.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(stdout, configUsage)
+	if done, err := parse(flags, args, stdout, configUsage); done {
 		return err
-	case err != nil:
-		return &usageError{"config: " + err.Error(), hint}
-	case flags.NArg() == 0:
+	}
+	if flags.NArg() == 0 {
 		return &usageError{"config: what about it?", hint}
 	}
 	what, files := flags.Arg(0), flags.Args()[1:]

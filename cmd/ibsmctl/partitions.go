@@ -81,7 +81,6 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	c := &partitionsCommand{stdout: stdout}
 	flags := pflag.NewFlagSet("partitions", pflag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVarP(&c.file, "file", "f", "/etc/opensm/partitions.conf", "")
 	flags.StringVar(&c.key, "key", "0", "")
 	flags.StringArrayVar(&c.flags, "flag", nil, "")
@@ -93,13 +92,10 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	for _, name := range []string{"node", "node-name-map"} { // of show without a file
 		flags.String(name, "", "")
 	}
-	switch err := flags.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(stdout, partitionsUsage)
+	if done, err := parse(flags, args, stdout, partitionsUsage); done {
 		return err
-	case err != nil:
-		return &usageError{"partitions: " + err.Error(), hint}
-	case flags.NArg() == 0:
+	}
+	if flags.NArg() == 0 {
 		return &usageError{"partitions: what about them?", hint}
 	}
 	what, rest := flags.Arg(0), flags.Args()[1:]

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -39,14 +38,11 @@ const storePattern = "/var/lib/ibsm/*/state.db"
 func runState(_ context.Context, args []string, stdout io.Writer) error {
 	const hint = "ibsmctl state --help"
 	flags := pflag.NewFlagSet("state", pflag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	asJSON := flags.Bool("json", false, "")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(stdout, stateUsage)
+	if done, err := parse(flags, args, stdout, stateUsage); done {
 		return err
-	case err != nil:
-		return &usageError{"state: " + err.Error(), hint}
+	}
+	switch {
 	case flags.NArg() == 0:
 		return &usageError{"state: show, export or check?", hint}
 	case flags.NArg() > 2:
