@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"ibsm/mad"
+	"ibsm/sa/registry"
 )
 
 // Signatures of MGIDs, their third and fourth byte.
@@ -34,7 +35,7 @@ func (r *resolver) broadcast(p *Partition, d *Definition, f *flags) {
 		if scope != linkLocal {
 			r.warn(d.Head.Name, "OpenSM makes no broadcast group of scope %d", scope)
 		}
-		g.MGID = BroadcastGID(p.Key, scope)
+		g.MGID = registry.BroadcastMGID(p.Key, scope)
 		r.add(p, g, d.Head.Name)
 	}
 }
@@ -157,7 +158,7 @@ func (r *resolver) addScoped(p *Partition, g Group, scope uint8, item *Item, wri
 		r.warn(item.Value, "no group %s: such addresses of scope %d are the SA's to give", text, linkLocal)
 		return
 	}
-	if broadcast := BroadcastGID(p.Key, scope); isIP(g.MGID) && g.MGID != broadcast {
+	if broadcast := registry.BroadcastMGID(p.Key, scope); isIP(g.MGID) && g.MGID != broadcast {
 		if _, exists := r.groups[broadcast]; !exists {
 			r.warn(item.Value, "no group %s: the partition has no broadcast group of scope %d; write ipoib before the colon", text, scope)
 			return

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
+	"ibsm/sa/registry"
 )
 
 // Policy is who may talk to whom: what a partitions.conf means, without its spelling. It
@@ -133,7 +134,7 @@ func Default() *Policy {
 	p := newPolicy(Member{Who: All, Membership: Full})
 	p.Partitions[0].IPoIB = true
 	p.Partitions[0].Groups = []Group{{
-		MGID: BroadcastGID(DefaultKey, linkLocal), QKey: IPoIBQKey, MTU: DefaultMTU, Rate: DefaultRate,
+		MGID: registry.BroadcastMGID(DefaultKey, linkLocal), QKey: IPoIBQKey, MTU: DefaultMTU, Rate: DefaultRate,
 	}}
 	return p
 }
@@ -161,10 +162,3 @@ func (p *Policy) Find(key mad.PKey) *Partition {
 
 // linkLocal is the scope of a group that stays in its subnet.
 const linkLocal = 2
-
-// BroadcastGID is the MGID of the IPv4 broadcast group of a partition (RFC 4391, section
-// 4), for a scope of 0..15.
-func BroadcastGID(key mad.PKey, scope uint8) mad.GID {
-	key |= mad.FullMember
-	return mad.GID{0xff, 0x10 | scope, 0x40, 0x1b, byte(key >> 8), byte(key), 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
-}

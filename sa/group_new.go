@@ -95,7 +95,7 @@ func (r *Registrar) validMGID(q *writeRequest, rec *sarec.MCMemberRecord, g *reg
 // likeBroadcast reports whether a group of IP over InfiniBand agrees with the broadcast
 // group of its partition and scope (RFC 4391, 5), which may be made freely.
 func (r *Registrar) likeBroadcast(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) bool {
-	mgid := broadcastMGID(mad.PKey(binary.BigEndian.Uint16(g.MGID[4:])), scopeOf(g.MGID))
+	mgid := registry.BroadcastMGID(mad.PKey(binary.BigEndian.Uint16(g.MGID[4:])), scopeOf(g.MGID))
 	mgid[1] = g.MGID[1]
 	if g.MGID == mgid {
 		return true
@@ -108,12 +108,6 @@ func (r *Registrar) likeBroadcast(q *writeRequest, rec *sarec.MCMemberRecord, g 
 	given.comps &= sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberSL |
 		sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit
 	return agrees(&given, rec, &broadcast) == mad.StatusOK
-}
-
-// broadcastMGID is the IPv4 broadcast group of a partition (RFC 4391, 4).
-func broadcastMGID(key mad.PKey, scope uint8) mad.GID {
-	key |= mad.FullMember
-	return mad.GID{0xff, 0x10 | scope, 0x40, 0x1b, byte(key >> 8), byte(key), 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
 }
 
 // maxMGIDTries bounds the search for an MGID that is free.
@@ -141,7 +135,7 @@ func (r *Registrar) makeMGID(q *writeRequest, rec *sarec.MCMemberRecord, g *regi
 // OpenSM makes it.
 func DefaultGroups() []registry.Group {
 	return []registry.Group{{
-		MGID: broadcastMGID(mad.DefaultPKey, linkLocalScope), PKey: mad.DefaultPKey, QKey: 0x0b1b,
+		MGID: registry.BroadcastMGID(mad.DefaultPKey, linkLocalScope), PKey: mad.DefaultPKey, QKey: 0x0b1b,
 		MTU: mad.MTU2048, Rate: 3, Scope: linkLocalScope, WellKnown: true,
 	}}
 }

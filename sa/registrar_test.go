@@ -44,7 +44,7 @@ func newDesk(t testing.TB) *desk {
 	}
 	d := &desk{TB: t, view: v}
 	partition := DefaultGroups()[0]
-	partition.MGID, partition.PKey = broadcastMGID(1, 2), 0x8001
+	partition.MGID, partition.PKey = registry.BroadcastMGID(1, 2), 0x8001
 	d.Registrar = NewRegistrar(RegistrarConfig{Groups: append(DefaultGroups(), partition), Began: 1_000_000}, registry.New(), new(Stats))
 	d.step(Event{View: v})
 	return d

@@ -26,6 +26,13 @@ type Group struct {
 	WellKnown      bool  // made by configuration: it stays without members
 }
 
+// BroadcastMGID is the IPv4 broadcast group of a partition (RFC 4391, 4), for a scope of
+// 0..15.
+func BroadcastMGID(key mad.PKey, scope uint8) mad.GID {
+	key |= mad.FullMember
+	return mad.GID{0xff, 0x10 | scope, 0x40, 0x1b, byte(key >> 8), byte(key), 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
+}
+
 // group is a Group with its counts.
 type group struct {
 	Group
