@@ -218,3 +218,11 @@ func (c *Core) heard(info *smp.SMInfo) {
 func rival(info *smp.SMInfo, lid mad.LID) view.SM {
 	return view.SM{GUID: info.GUID(), LID: lid, Priority: info.Priority(), State: uint8(info.SMState()), ActCount: info.ActCount()}
 }
+
+// self is this manager, with the LID of its port.
+func (c *Core) self(lid mad.LID) view.SM {
+	own := c.elect.Info()
+	sm := rival(&own, lid)
+	sm.ActCount = c.actCount
+	return sm
+}

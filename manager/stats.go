@@ -135,8 +135,7 @@ func (c *Core) Stats() Stats {
 	s := c.stats
 	s.State, s.Gen = c.elect.State(), c.gen
 	s.Txn, s.Progress = c.table.Stats(), c.Progress()
-	own := c.elect.Info()
-	s.Self = view.SM{GUID: own.GUID(), LID: c.own.lid, Priority: own.Priority(), State: uint8(own.SMState()), ActCount: c.actCount}
+	s.Self = c.self(c.own.lid)
 	s.Rivals = c.rivals
 	return s
 }

@@ -318,12 +318,10 @@ func (c *Core) finishOnce(trouble string) {
 // publish makes the outcome what questions are answered from.
 func (c *Core) publish(out *sweep.Outcome) {
 	c.gen++
-	own := c.elect.Info()
-	self := view.SM{GUID: own.GUID(), LID: out.LIDs.Base[out.Topo.Self], Priority: own.Priority(), State: uint8(own.SMState()), ActCount: c.actCount}
 	v := &view.View{
 		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, MFTs: c.multicast.MFTs(out.Topo),
 		Subnet:       view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16},
-		SMs:          []view.SM{self},
+		SMs:          []view.SM{c.self(out.LIDs.Base[out.Topo.Self])},
 		PrefixRoutes: c.cfg.PrefixRoutes,
 	}
 	for i := range out.Found.SMs {
