@@ -5,21 +5,19 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/ibsim"
+	"ibsm/mad/madtest"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 )
@@ -126,26 +124,19 @@ type outcome struct {
 	crashed bool
 }
 
-var sockets atomic.Int32
-
 // runOpenSM lets OpenSM read a partitions.conf on a fabric that was just powered up.
 func runOpenSM(t testing.TB, file string, options ...string) outcome {
 	t.Helper()
-	for _, needed := range []string{"opensm", "ibsim-run"} {
-		if _, err := exec.LookPath(needed); err != nil {
-			t.Skipf("this test needs %s: apt-get install opensm ibsim-utils", needed)
-		}
-	}
 	n, err := net.Parse("witness.net", []byte(witnessNet))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sock := fmt.Sprintf("partitions-%d-%d", os.Getpid(), sockets.Add(1))
+	sock := madtest.NewSocket()
 	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, MaxClients: 8, Fabric: fabric.New(n, fabric.Config{})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- server.Run(ctx) }()
 	defer func() { cancel(); <-served }()
@@ -160,9 +151,7 @@ func runOpenSM(t testing.TB, file string, options ...string) outcome {
 	}
 	args := []string{"opensm", "-o", "-F", write("opensm.conf", "sa_db_dump TRUE\nforce_log_flush TRUE\n"),
 		"-P", write("partitions.conf", file), "-f", filepath.Join(dir, "log"), "-R", "minhop"}
-	cmd := exec.CommandContext(ctx, "ibsim-run", append(args, options...)...)
-	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "SIM_HOST=H1", "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
-	cmd.Dir = dir
+	cmd := madtest.Peer(t, dir, sock, "H1", append(args, options...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return outcome{crashed: true, log: string(out)}
 	}

@@ -3,13 +3,11 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"hash/crc64"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"ibsm/mad/ibsim"
+	"ibsm/mad/madtest"
 )
 
 // patience bounds each wait for another program.
@@ -26,21 +25,6 @@ const patience = 10 * time.Minute
 
 // lookFor is how often one looks whether a program got somewhere.
 const lookFor = 20 * time.Millisecond
-
-// program prepares one that runs beside the test and ends with it.
-func program(t *testing.T, dir, sock, node string, argv ...string) *exec.Cmd {
-	t.Helper()
-	if _, err := exec.LookPath(argv[0]); err != nil {
-		t.Skipf("this test needs %s: apt-get install opensm ibsim-utils infiniband-diags", argv[0])
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "SIM_HOST="+node, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
-	cmd.WaitDelay = time.Second
-	return cmd
-}
 
 // startOpenSM brings the fabric up and leaves OpenSM running. At the end of the test
 // it is asked to go, as it would by an operator.
@@ -51,7 +35,7 @@ func startOpenSM(t *testing.T, sock, node string) {
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := program(t, dir, sock, node, "ibsim-run", "opensm", "-F", conf, "-f", log, "-s", "0", "-R", "minhop")
+	cmd := madtest.Peer(t, dir, sock, node, "opensm", "-F", conf, "-f", log, "-s", "0", "-R", "minhop")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,37 +65,11 @@ func startOpenSM(t *testing.T, sock, node string) {
 	}
 }
 
-// startIbsim runs Debian's ibsim on a topology file.
-func startIbsim(t *testing.T, file string) (sock string) {
-	t.Helper()
-	sock = newSocket()
-	cmd := program(t, t.TempDir(), sock, "", "ibsim", "-s", "-n", "-N", "60000", "-S", "5000", "-P", "500000", "-L", "49151", file)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	var said bytes.Buffer
-	for !strings.Contains(said.String(), "MaxMcastCap") { // the last it says before it serves
-		if _, err := io.CopyN(&said, out, 1); err != nil {
-			t.Fatalf("ibsim: %v\n%s", err, said.String())
-		}
-	}
-	go io.Copy(io.Discard, out)
-	return sock
-}
-
 // output is what a client prints; it must succeed.
 func output(t *testing.T, sock, node string, argv ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := program(t, t.TempDir(), sock, node, append([]string{"ibsim-run"}, argv...)...)
+	cmd := madtest.Peer(t, t.TempDir(), sock, node, argv...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		t.Errorf("%v: %v\n%s", argv, err, errs.String())
@@ -147,7 +105,7 @@ func TestOpenSMTables(t *testing.T) {
 			if stats := server.Stats(); stats != (ibsim.ServerStats{}) {
 				t.Errorf("the server had to do without: %+v", stats)
 			}
-			theirs := startIbsim(t, file)
+			theirs := madtest.StartIbsim(t, file)
 			startOpenSM(t, theirs, host)
 			want := dumpTables(t, theirs, host)
 			if len(want) < 9 || len(got) != len(want) {
@@ -175,7 +133,7 @@ func TestOpenSMTables(t *testing.T) {
 // sum: those of the largest fabric are more than a gigabyte of text.
 func dumpTables(t *testing.T, sock, node string) map[string]string {
 	t.Helper()
-	cmd := program(t, t.TempDir(), sock, node, "ibsim-run", "dump_fts", "-n")
+	cmd := madtest.Peer(t, t.TempDir(), sock, node, "dump_fts", "-n")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

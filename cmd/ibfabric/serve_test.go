@@ -9,17 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"ibsm/mad/fabric"
 	"ibsm/mad/ibsim"
+	"ibsm/mad/madtest"
 )
-
-var sockets atomic.Int32
-
-// newSocket is a base for socket names that no one else has.
-func newSocket() string { return fmt.Sprintf("ibfabric-test-%d-%d", os.Getpid(), sockets.Add(1)) }
 
 // startServer serves a fabric until the test ends.
 func startServer(t *testing.T, spec string) (s *ibsim.Server, sock string) {
@@ -28,7 +23,7 @@ func startServer(t *testing.T, spec string) (s *ibsim.Server, sock string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sock = newSocket()
+	sock = madtest.NewSocket()
 	s, err = ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps})})
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +166,7 @@ func FuzzCommand(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: newSocket(), Fabric: fabric.New(n, fabric.Config{})})
+	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: madtest.NewSocket(), Fabric: fabric.New(n, fabric.Config{})})
 	if err != nil {
 		f.Fatal(err)
 	}

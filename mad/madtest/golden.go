@@ -1,5 +1,6 @@
-// Package madtest reads the captured packets of testdata/mad for tests. Its README
-// there says how the files are written.
+// Package madtest is what tests of several packages share: the captured packets of
+// testdata/mad, whose README says how they are written, the architecture's tables of
+// fields, and the programs of others that are their witnesses.
 package madtest
 
 import (

@@ -2,16 +2,14 @@ package cache
 
 import (
 	"bufio"
-	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/madtest"
 )
 
 const example = "/usr/share/doc/ibsim-utils/net-examples/net.2sw2path4hca"
@@ -19,14 +17,9 @@ const example = "/usr/share/doc/ibsim-utils/net-examples/net.2sw2path4hca"
 // opensm runs OpenSM once over a fresh ibsim, with this cache directory.
 func opensm(t *testing.T, dir string) {
 	t.Helper()
-	for _, needed := range []string{"ibsim", "ibsim-run", "opensm"} {
-		if _, err := exec.LookPath(needed); err != nil {
-			t.Skipf("%s is not installed", needed)
-		}
-	}
 	file, err := os.Open(example)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer file.Close()
 	host := ""
@@ -35,32 +28,7 @@ func opensm(t *testing.T, dir string) {
 			host = strings.Split(lines.Text(), `"`)[1]
 		}
 	}
-	env := append(os.Environ(), fmt.Sprintf("IBSIM_SOCKNAME=cache-%d-%d", os.Getpid(), time.Now().UnixNano()),
-		"OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+t.TempDir(), "SIM_HOST="+host)
-	sim := exec.Command("ibsim", "-s", example)
-	sim.Env = env
-	stdin, err := sim.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
-	stdout, err := sim.StdoutPipe()
-	if err == nil {
-		err = sim.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = sim.Process.Kill(); _ = sim.Wait() }()
-	for in, said := bufio.NewReader(stdout), ""; !strings.HasSuffix(said, "sim> "); {
-		b, err := in.ReadByte()
-		if err != nil {
-			t.Fatalf("ibsim ended: %s", said)
-		}
-		said += string(b)
-	}
-	cmd := exec.Command("ibsim-run", "opensm", "-o", "-f", filepath.Join(t.TempDir(), "log"))
-	cmd.Env = env
+	cmd := madtest.Peer(t, dir, madtest.StartIbsim(t, example), host, "opensm", "-o", "-f", filepath.Join(t.TempDir(), "log"))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "MASTER") {
 		t.Fatalf("opensm: %v\n%s", err, out)

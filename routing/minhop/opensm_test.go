@@ -1,23 +1,19 @@
 package minhop
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"math/bits"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/fabric/net"
+	"ibsm/mad/madtest"
 	"ibsm/routing"
 	"ibsm/sweep/topo"
 )
@@ -59,7 +55,7 @@ func TestOpenSM(t *testing.T) {
 			if c.proof && !proof() {
 				t.Skip("runs when IBSM_PROOF is set")
 			}
-			needPeers(t)
+			madtest.Need(t, "opensm", "ibsim")
 			fabric, err := net.Generate(c.spec)
 			if err != nil {
 				t.Fatal(err)
@@ -131,7 +127,7 @@ Hca 1 "h5"
 
 // TestOpenSMFiles does the same for the fabrics that come with ibsim, and an odd one.
 func TestOpenSMFiles(t *testing.T) {
-	needPeers(t)
+	madtest.Need(t, "opensm", "ibsim")
 	files, err := filepath.Glob("/usr/share/doc/ibsim-utils/net-examples/net*")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no net-examples of Debian's package ibsim-utils", err)
@@ -149,27 +145,6 @@ func TestOpenSMFiles(t *testing.T) {
 	}
 }
 
-// needPeers fails the test on a machine without the programs it compares with.
-func needPeers(t *testing.T) {
-	t.Helper()
-	for program, pkg := range map[string]string{"opensm": "opensm", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils"} {
-		if _, err := findProgram(program); err != nil {
-			if os.Getenv("IBSM_NO_PEERS") == "1" {
-				t.Skipf("%s is not installed", program)
-			}
-			t.Fatalf("%s is not installed: install Debian's package %s, or set IBSM_NO_PEERS=1", program, pkg)
-		}
-	}
-}
-
-// findProgram looks where Debian puts programs for administrators, too.
-func findProgram(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	return exec.LookPath("/usr/sbin/" + name)
-}
-
 func compareWithOpenSM(t *testing.T, file string, lmc int) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -179,7 +154,7 @@ func compareWithOpenSM(t *testing.T, file string, lmc int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dump := readDump(t, runOpenSM(t, file, fabric, lmc))
+	dump := readDump(t, runOpenSM(t, file, lmc))
 	top, err := topo.FromNet(fabric, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
@@ -213,26 +188,15 @@ func compareWithOpenSM(t *testing.T, file string, lmc int) {
 
 // runOpenSM lets OpenSM bring up the fabric of a file on ibsim and returns the dump
 // of its forwarding tables.
-func runOpenSM(t *testing.T, file string, fabric *net.Net, lmc int) []byte {
+func runOpenSM(t *testing.T, file string, lmc int) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	env := append(os.Environ(), "IBSIM_SOCKNAME=minhop-"+strconv.Itoa(os.Getpid()), "OSM_TMP_DIR="+dir, "OSM_CACHE_DIR="+dir)
-	stop := startIbsim(ctx, t, env, file, fabric)
-	defer stop()
-
 	conf := filepath.Join(dir, "opensm.conf")
 	if err := os.WriteFile(conf, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	opensm, err := findProgram("opensm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(ctx, "ibsim-run", opensm, "-o", "-D", "0x43", "-F", conf, "-P", filepath.Join(dir, "none"),
+	cmd := madtest.Peer(t, dir, madtest.StartIbsim(t, file), "", "opensm", "-o", "-D", "0x43", "-F", conf, "-P", filepath.Join(dir, "none"),
 		"-f", filepath.Join(dir, "opensm.log"), "-R", "minhop", "-l", strconv.Itoa(lmc))
-	cmd.Env = env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("opensm: %v\n%s", err, out)
 	}
@@ -241,44 +205,6 @@ func runOpenSM(t *testing.T, file string, fabric *net.Net, lmc int) []byte {
 		t.Fatal(err)
 	}
 	return dump
-}
-
-// startIbsim returns when ibsim serves the fabric. It ends with its standard input.
-func startIbsim(ctx context.Context, t *testing.T, env []string, file string, fabric *net.Net) (stop func()) {
-	t.Helper()
-	nodes, ports := len(fabric.Nodes), 0
-	for i := range fabric.Nodes {
-		ports += len(fabric.Nodes[i].Ports)
-	}
-	size := func(n int) string { return strconv.Itoa(n + 64) }
-	cmd := exec.CommandContext(ctx, "ibsim", "-s", "-n", "-N", size(nodes), "-S", size(nodes), "-P", size(2*ports),
-		"-L", "49152", file)
-	cmd.Env = env
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	ready := false
-	for !ready && lines.Scan() {
-		ready = strings.Contains(lines.Text(), "Network simulator ready")
-	}
-	if !ready {
-		t.Fatalf("ibsim does not start on %s: %v", file, cmd.Wait())
-	}
-	go io.Copy(io.Discard, out)
-	return func() {
-		stdin.Close()
-		cmd.Process.Kill()
-		cmd.Wait()
-	}
 }
 
 // dump is what OpenSM says in opensm-lfts.dump.

@@ -1,24 +1,21 @@
 package net
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/mad/madtest"
 )
 
 // TestAgreesWithIbsim loads files into ibsim, lets ibnetdiscover walk what ibsim
 // makes of them and compares it with what Parse makes of them.
 func TestAgreesWithIbsim(t *testing.T) {
-	needIbsim(t)
+	madtest.Need(t, "ibsim", "ibnetdiscover")
 	files, _ := filepath.Glob("/usr/share/doc/ibsim-utils/net-examples/net*")
 	if len(files) == 0 {
 		t.Log("ibsim's example nets are not installed; the others are compared")
@@ -44,7 +41,7 @@ func TestAgreesWithIbsim(t *testing.T) {
 
 // TestIbsimLoadsWritten shows that ibsim reads what Write writes.
 func TestIbsimLoadsWritten(t *testing.T) {
-	needIbsim(t)
+	madtest.Need(t, "ibsim", "ibnetdiscover")
 	t.Run("discovered.net", func(t *testing.T) {
 		src, err := os.ReadFile("../../../testdata/fabrics/discovered.net")
 		if err != nil {
@@ -87,19 +84,6 @@ func sharedData(name string) string {
 		return ""
 	}
 	return path
-}
-
-func needIbsim(t *testing.T) {
-	t.Helper()
-	for program, pkg := range map[string]string{"ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils", "ibnetdiscover": "infiniband-diags"} {
-		if _, err := exec.LookPath(program); err == nil {
-			continue
-		}
-		if os.Getenv("IBSM_NO_PEERS") == "1" {
-			t.Skipf("%s is not installed and IBSM_NO_PEERS=1", program)
-		}
-		t.Fatalf("%s is not installed: install the package %s, or set IBSM_NO_PEERS=1 to go without it", program, pkg)
-	}
 }
 
 // compareWithIbsim compares what the walk shows: the nodes that reach the first
@@ -164,54 +148,12 @@ func walkIbsim(t *testing.T, src []byte) []byte {
 	if err := os.WriteFile(file, src, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), fmt.Sprintf("IBSIM_SOCKNAME=net-test-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(dir))))
-	sim := exec.Command("ibsim", "-s", file)
-	sim.Env = env
-	stdin, err := sim.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := sim.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sim.Stderr = sim.Stdout
-	if err := sim.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_, _ = io.WriteString(stdin, "quit\n")
-		_ = stdin.Close()
-		_ = sim.Process.Kill()
-		_ = sim.Wait()
-	}()
-	if err := awaitPrompt(stdout); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _, _ = io.Copy(io.Discard, stdout) }()
-	discover := exec.Command("ibsim-run", "ibnetdiscover")
-	discover.Env, discover.Dir = env, dir
+	discover := madtest.Peer(t, dir, madtest.StartIbsim(t, file), "", "ibnetdiscover")
+	var errs strings.Builder
+	discover.Stderr = &errs
 	out, err := discover.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			t.Fatalf("ibnetdiscover: %v\n%s", err, exit.Stderr)
-		}
-		t.Fatalf("ibnetdiscover: %v", err)
+		t.Fatalf("ibnetdiscover: %v\n%s", err, errs.String())
 	}
 	return out
-}
-
-// awaitPrompt reads what ibsim says until it serves.
-func awaitPrompt(r io.Reader) error {
-	var said strings.Builder
-	in := bufio.NewReader(r)
-	for !strings.HasSuffix(said.String(), "sim> ") {
-		c, err := in.ReadByte()
-		if err != nil {
-			return fmt.Errorf("ibsim ended before it served:\n%s", said.String())
-		}
-		said.WriteByte(c)
-	}
-	return nil
 }

@@ -1,0 +1,107 @@
+package madtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// peerLimit bounds how long a peer runs, so that one that hangs fails a test.
+const peerLimit = 10 * time.Minute
+
+// packages are Debian's for the programs that tests take as witnesses.
+var packages = map[string]string{
+	"opensm": "opensm", "osmtest": "opensm", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils",
+	"ibnetdiscover": "infiniband-diags", "dump_fts": "infiniband-diags",
+}
+
+// Need fails a test on a machine without a program that it compares with. With
+// IBSM_NO_PEERS=1 in the environment it passes the test over.
+func Need(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		switch _, err := findProgram(program); {
+		case err == nil:
+		case os.Getenv("IBSM_NO_PEERS") == "1":
+			t.Skipf("%s is not installed, and IBSM_NO_PEERS=1", program)
+		default:
+			t.Fatalf("%s is not installed: install Debian's package %s, or set IBSM_NO_PEERS=1", program, packages[program])
+		}
+	}
+}
+
+// findProgram looks where Debian puts programs for administrators, too.
+func findProgram(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	return exec.LookPath("/usr/sbin/" + name)
+}
+
+// Peer prepares a program that uses libibumad, as if on a node of the fabric that
+// is simulated behind the socket; "" is the fabric's first. What it leaves behind is in dir. It ends with the
+// test, or after ten minutes.
+func Peer(t testing.TB, dir, sock, node string, argv ...string) *exec.Cmd {
+	t.Helper()
+	Need(t, "ibsim-run", argv[0])
+	path, _ := findProgram(argv[0])
+	cmd := command(t, "ibsim-run", append([]string{path}, argv[1:]...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
+	if node != "" {
+		cmd.Env = append(cmd.Env, "SIM_HOST="+node)
+	}
+	return cmd
+}
+
+// command is one that ends with the test, or after peerLimit.
+func command(t testing.TB, name string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), peerLimit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+var sockets atomic.Int32
+
+// NewSocket is a base for names of ibsim's sockets that no other test has.
+func NewSocket() string { return fmt.Sprintf("ibsm-peer-%d-%d", os.Getpid(), sockets.Add(1)) }
+
+// StartIbsim runs Debian's ibsim on a topology file, of up to 60,000 nodes, until the
+// test ends. It returns when clients can attach.
+func StartIbsim(t testing.TB, file string) (sock string) {
+	t.Helper()
+	Need(t, "ibsim")
+	sock = NewSocket()
+	path, _ := findProgram("ibsim")
+	cmd := command(t, path, "-s", "-n", "-N", "60000", "-S", "5000", "-P", "500000", "-L", "49151", file)
+	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		cmd.Stderr = cmd.Stdout
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	var said bytes.Buffer
+	for !strings.Contains(said.String(), "MaxMcastCap") { // the last it says before it serves
+		if _, err := io.CopyN(&said, out, 1); err != nil {
+			t.Fatalf("ibsim ended: %v\n%s", err, said.String())
+		}
+	}
+	go io.Copy(io.Discard, out)
+	return sock
+}
