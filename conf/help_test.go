@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write docs/options.md anew")
@@ -33,10 +35,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
-	program, err := exec.LookPath("opensm")
-	if err != nil {
-		t.Skip("no opensm")
-	}
+	program := madtest.Need(t, "opensm")
 	help, _ := exec.Command(program, "--help").Output()
 	lines := regexp.MustCompile(`(?m)^--(\w[\w-]*)(?:, -(\w))?`).FindAllStringSubmatch(string(help), -1)
 	if len(lines) < 60 {

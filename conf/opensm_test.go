@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 // These tests ask Debian's OpenSM: with -c it writes what it has understood.
@@ -15,10 +17,7 @@ import (
 // opensm runs OpenSM and returns what it says and the configuration that it writes.
 func opensm(t *testing.T, args ...string) (said, written string) {
 	t.Helper()
-	program, err := exec.LookPath("opensm")
-	if err != nil {
-		t.Skip("no opensm")
-	}
+	program := madtest.Need(t, "opensm")
 	file := filepath.Join(t.TempDir(), "written.conf")
 	said = func() string {
 		cmd := exec.Command(program, append(args, "-c", file)...)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 // peerOption is a heading of OpenSM's own help: its names, and what its argument is.
@@ -13,10 +15,7 @@ var peerOption = regexp.MustCompile(`(?m)^--(\w[\w-]*)((?:, -[\w?])*)(?: ([<\[][
 // TestPeerHelp: each option that OpenSM lists is taken here, with an argument where
 // OpenSM takes one and without where it does not, by every name and in every way.
 func TestPeerHelp(t *testing.T) {
-	program, err := exec.LookPath("opensm")
-	if err != nil {
-		t.Skip("no opensm")
-	}
+	program := madtest.Need(t, "opensm")
 	help, _ := exec.Command(program, "--help").Output() // its exit status is 2
 	found := peerOption.FindAllStringSubmatch(string(help), -1)
 	if len(found) < 60 {

@@ -3,13 +3,14 @@ package main_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"ibsm/mad/madtest"
 )
 
 // dumpFiles are the dump files of both managers, with the line that begins what is
@@ -213,9 +214,7 @@ func dumpReaders(lmc string) []dumpReader {
 // says is what the program says of the files in a folder.
 func (r *dumpReader) says(t *testing.T, dir string) string {
 	t.Helper()
-	if _, err := exec.LookPath(r.argv[0]); err != nil {
-		t.Skipf("%s is not installed: Debian's package ibutils has it", r.argv[0])
-	}
+	madtest.Need(t, r.argv[0])
 	for name, text := range map[string]string{
 		"cables.topo": "SW2 s1\n P1 -> CA1 h1 P1\n",
 		"SW2.ibnl":    "TOPSYSTEM SW2\nNODE SW 2 SW2 U1\n1 -> P1\n2 -> P2\n",

@@ -3,13 +3,14 @@ package main_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 // TestLaunch: what the Red Hat guide writes starts two managers, each with what is its
@@ -110,9 +111,7 @@ func kill(t *testing.T, pid int, s syscall.Signal) {
 // has, and names its process.
 func TestInstance(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("unshare"); err != nil {
-		t.Skip("needs unshare")
-	}
+	madtest.Need(t, "unshare")
 	const spec = "fattree:k=4,levels=2"
 	guid, dir := hostPorts(t, spec)[0], t.TempDir()
 	args := []string{program(t, "ibsm"), "--instance", guid, "--fabric", spec, "-f", filepath.Join(dir, "sm.log"), "--state_dir", dir}

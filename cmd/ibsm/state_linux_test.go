@@ -8,17 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 // TestStoreDisk: on a disk that is full, or read-only, the manager runs and says so; when
 // that is over it has lost nothing.
 func TestStoreDisk(t *testing.T) {
 	t.Parallel()
-	for _, p := range []string{"unshare", "nsenter"} {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skip("needs " + p)
-		}
-	}
+	madtest.Need(t, "unshare")
+	madtest.Need(t, "nsenter")
 	if r := run(t, "", nil, "unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/mnt"); r.status != 0 {
 		t.Skip("this system gives no mount namespace: " + r.stderr)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/mad/madtest"
 	"ibsm/mad/txn"
 )
 
@@ -64,10 +65,7 @@ func startSimulator(t testing.TB, topology string, args ...string) *simulator {
 // launchSimulator runs ibsim but does not start its network.
 func launchSimulator(t testing.TB, topology string, args ...string) *simulator {
 	t.Helper()
-	path, err := exec.LookPath("ibsim")
-	if err != nil {
-		t.Fatal("this test needs ibsim: apt-get install ibsim-utils")
-	}
+	path := madtest.Need(t, "ibsim")
 	file := filepath.Join(t.TempDir(), "net")
 	if err := os.WriteFile(file, []byte(topology), 0o644); err != nil {
 		t.Fatal(err)
@@ -76,6 +74,7 @@ func launchSimulator(t testing.TB, topology string, args ...string) *simulator {
 	s.cmd = exec.Command(path, append(args, file)...)
 	s.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.SockName)
 	s.cmd.Stderr = io.Discard
+	var err error
 	s.console, err = s.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

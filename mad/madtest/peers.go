@@ -18,31 +18,21 @@ const peerLimit = 10 * time.Minute
 
 // packages are Debian's for the programs that tests take as witnesses.
 var packages = map[string]string{
-	"opensm": "opensm", "osmtest": "opensm", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils",
-	"ibnetdiscover": "infiniband-diags", "dump_fts": "infiniband-diags",
+	"dump_fts": "infiniband-diags", "ibdmchk": "ibutils", "ibnetdiscover": "infiniband-diags", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils", "ibtopodiff": "ibutils",
+	"nsenter": "util-linux", "opensm": "opensm", "promtool": "prometheus", "unshare": "util-linux",
 }
 
-// Need fails a test on a machine without a program that it compares with. With
-// IBSM_NO_PEERS=1 in the environment it passes the test over.
-func Need(t testing.TB, programs ...string) {
+// Need is the path of a program that the test takes as a witness. Without it the test
+// is passed over; make test installs what is missing first.
+func Need(t testing.TB, program string) (path string) {
 	t.Helper()
-	for _, program := range programs {
-		switch _, err := findProgram(program); {
-		case err == nil:
-		case os.Getenv("IBSM_NO_PEERS") == "1":
-			t.Skipf("%s is not installed, and IBSM_NO_PEERS=1", program)
-		default:
-			t.Fatalf("%s is not installed: install Debian's package %s, or set IBSM_NO_PEERS=1", program, packages[program])
+	for _, path := range []string{program, "/usr/sbin/" + program} { // where Debian puts some, off the path of most users
+		if path, err := exec.LookPath(path); err == nil {
+			return path
 		}
 	}
-}
-
-// findProgram looks where Debian puts programs for administrators, too.
-func findProgram(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	return exec.LookPath("/usr/sbin/" + name)
+	t.Skipf("%s is not installed: Debian's package %s has it", program, packages[program])
+	return ""
 }
 
 // Peer prepares a program that uses libibumad, as if on a node of the fabric that
@@ -50,9 +40,7 @@ func findProgram(name string) (string, error) {
 // test, or after ten minutes.
 func Peer(t testing.TB, dir, sock, node string, argv ...string) *exec.Cmd {
 	t.Helper()
-	Need(t, "ibsim-run", argv[0])
-	path, _ := findProgram(argv[0])
-	cmd := command(t, "ibsim-run", append([]string{path}, argv[1:]...)...)
+	cmd := command(t, Need(t, "ibsim-run"), append([]string{Need(t, argv[0])}, argv[1:]...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
 	if node != "" {
@@ -79,10 +67,8 @@ func NewSocket() string { return fmt.Sprintf("ibsm-peer-%d-%d", os.Getpid(), soc
 // test ends. It returns when clients can attach.
 func StartIbsim(t testing.TB, file string) (sock string) {
 	t.Helper()
-	Need(t, "ibsim")
 	sock = NewSocket()
-	path, _ := findProgram("ibsim")
-	cmd := command(t, path, "-s", "-n", "-N", "60000", "-S", "5000", "-P", "500000", "-L", "49151", file)
+	cmd := command(t, Need(t, "ibsim"), "-s", "-n", "-N", "60000", "-S", "5000", "-P", "500000", "-L", "49151", file)
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock)
 	out, err := cmd.StdoutPipe()
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/madtest"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sweep/view"
@@ -82,10 +83,7 @@ func exposition(t *testing.T, s *subnet) string {
 
 // Prometheus' own checker has nothing to say.
 func TestPromtool(t *testing.T) {
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("there is no promtool; Debian's package prometheus has it")
-	}
+	path := madtest.Need(t, "promtool")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	check := exec.CommandContext(ctx, path, "check", "metrics")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/madtest"
 	"ibsm/routing/mcast"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
@@ -62,9 +63,7 @@ func TestMulticastFDBs(t *testing.T) {
 // TestTreesByIbdmchk: a program that others wrote finds the trees to be trees, and one that
 // is spoilt not.
 func TestTreesByIbdmchk(t *testing.T) {
-	if _, err := exec.LookPath("ibdmchk"); err != nil {
-		t.Skip("ibdmchk is not installed: Debian's package ibutils has it")
-	}
+	madtest.Need(t, "ibdmchk")
 	for _, spec := range []string{"fattree:k=8", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=1", "random:switches=12,degree=4,hosts=2"} {
 		v := grown(t, spec, 5)
 		var want []string

@@ -55,7 +55,7 @@ func TestOpenSM(t *testing.T) {
 			if c.proof && !proof() {
 				t.Skip("runs when IBSM_PROOF is set")
 			}
-			madtest.Need(t, "opensm", "ibsim")
+			madtest.Need(t, "opensm")
 			fabric, err := net.Generate(c.spec)
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ Hca 1 "h5"
 
 // TestOpenSMFiles does the same for the fabrics that come with ibsim, and an odd one.
 func TestOpenSMFiles(t *testing.T) {
-	madtest.Need(t, "opensm", "ibsim")
+	madtest.Need(t, "opensm")
 	files, err := filepath.Glob("/usr/share/doc/ibsim-utils/net-examples/net*")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no net-examples of Debian's package ibsim-utils", err)

@@ -15,7 +15,7 @@ import (
 // TestAgreesWithIbsim loads files into ibsim, lets ibnetdiscover walk what ibsim
 // makes of them and compares it with what Parse makes of them.
 func TestAgreesWithIbsim(t *testing.T) {
-	madtest.Need(t, "ibsim", "ibnetdiscover")
+	madtest.Need(t, "ibnetdiscover")
 	files, _ := filepath.Glob("/usr/share/doc/ibsim-utils/net-examples/net*")
 	if len(files) == 0 {
 		t.Log("ibsim's example nets are not installed; the others are compared")
@@ -41,7 +41,7 @@ func TestAgreesWithIbsim(t *testing.T) {
 
 // TestIbsimLoadsWritten shows that ibsim reads what Write writes.
 func TestIbsimLoadsWritten(t *testing.T) {
-	madtest.Need(t, "ibsim", "ibnetdiscover")
+	madtest.Need(t, "ibnetdiscover")
 	t.Run("discovered.net", func(t *testing.T) {
 		src, err := os.ReadFile("../../../testdata/fabrics/discovered.net")
 		if err != nil {
