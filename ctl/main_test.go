@@ -98,6 +98,15 @@ func (s *source) Why(port string, pkey uint16) (*ctl.Why, error) {
 	return &ctl.Why{Port: port, PKey: fmt.Sprintf("0x%04x", pkey)}, nil
 }
 
+func (s *source) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) {
+	if port == "nobody" {
+		return nil, fmt.Errorf("%w: no node is called nobody", ctl.ErrNotFound)
+	}
+	return func(yield func(*ctl.Diagnosis) bool) {
+		yield(&ctl.Diagnosis{Port: ctl.End{Desc: port + other}, State: "Down", Reasons: []ctl.Reason{}})
+	}, nil
+}
+
 func (s *source) Path(from, to string) (*ctl.Path, error) {
 	if to == "nowhere" {
 		return nil, fmt.Errorf("%w: no node is called nowhere", ctl.ErrNotFound)

@@ -51,6 +51,8 @@ func TestReplies(t *testing.T) {
 	for _, c := range []struct{ method, path, want string }{
 		{get, "/v1/links", `{"generation":7,"links":[` + "\n" + `{"node":"","desc":"links","type":"","port":0,"lid":0}` + "\n" +
 			`,{"node":"","desc":"","type":"","port":2,"lid":0}` + "\n]}\n"},
+		{get, "/v1/why", `{"generation":7,"diagnoses":[` + "\n" +
+			`{"port":{"node":"","desc":"","type":"","port":0,"lid":0},"state":"Down","works":false,"reasons":[]}` + "\n]}\n"},
 		{post, "/v1/plan", "{\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{get, "/v1/dump/lfts", "text\n"},
 		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
@@ -98,6 +100,10 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/nodes", none: true, status: 503, says: "no subnet"},
 		{method: get, path: "/v1/path?from=1", status: 400, says: "from and to"},
 		{method: get, path: "/v1/path?from=1&to=nowhere", status: 404, says: `"error":"no node is called nowhere"`},
+		{method: get, path: "/v1/why?port=nobody", status: 404, says: `"error":"no node is called nobody"`},
+		{method: get, path: "/v1/why?other=x", status: 400, says: "needs port"},
+		{method: get, path: "/v1/why?node=x", status: 400, says: "unknown parameter"},
+		{method: get, path: "/v1/why", none: true, status: 503, says: "no subnet"},
 		{method: get, path: "/v1/dump/x", status: 404, says: "there are [lfts]"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
 		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "want 0 or 1"},
@@ -115,7 +121,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 19 {
+	if n := b.server.Stats().Errors.Load(); n != 23 {
 		t.Errorf("%d errors counted", n)
 	}
 }

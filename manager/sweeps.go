@@ -324,6 +324,10 @@ func (c *Core) publish(out *sweep.Outcome) {
 		SMs:          []view.SM{c.self(out.LIDs.Base[out.Topo.Self])},
 		PrefixRoutes: c.cfg.PrefixRoutes,
 	}
+	v.Faults, v.FaultsMore = faults(out)
+	for _, k := range out.Absent {
+		v.Absent = append(v.Absent, view.Absent{Port: k.Port, Base: k.Base, LMC: k.LMC, Since: k.Absent})
+	}
 	for i := range out.Found.SMs {
 		o := &out.Found.SMs[i]
 		v.SMs = append(v.SMs, rival(&o.Info, o.LID))

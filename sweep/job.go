@@ -45,6 +45,7 @@ type Computed struct {
 	Conflicts   []LIDConflict
 	Exhausted   []mad.GUID     // end ports for which no LID is left
 	Reclaimed   []KeptLID      // LIDs of absent ports that were given to others
+	Absent      []KeptLID      // LIDs that are kept for ports that are not there
 	Report      *verify.Report // of Tables as they are to be written
 	Mended      *verify.Report // of the engine's tables, when they looped and were cut
 	Keep        routing.Keep
@@ -86,6 +87,9 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	})
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed = a.lids, a.conflicts, a.exhausted, a.reclaimed
 	m.remember(a, j.now)
+	for _, k := range a.absent {
+		out.Absent = append(out.Absent, m.lids[k.Port])
+	}
 
 	out.held = make([]*plan.Held, len(t.Switches))
 	for s, n := range t.Switches {

@@ -10,6 +10,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
 )
 
 // pkeyMemory is what lasts of partition tables from sweep to sweep.
@@ -61,7 +62,7 @@ func (m *pkeyMemory) tally(held bool) {
 func (p *program) pkeys(st plan.Step, o *txn.Outcome) {
 	if !p.c.Plan.PKeysWritten(st, (*smp.PKeyTable)(&o.Data)) {
 		p.c.Plan.PKeysFailed(st)
-		p.fail(st, fmt.Sprintf("P_Key block %d is not held as it was set", st.Block))
+		p.fail(st, view.Refused, fmt.Sprintf("P_Key block %d is not held as it was set", st.Block))
 		return
 	}
 	if m := &p.memory.pkeys; o.Attempts > 1 && len(m.resent) < maxResent {
@@ -87,7 +88,7 @@ func (p *program) holdRemovals() {
 	if ports := p.c.Plan.NotAdded(); len(ports) > 0 {
 		p.held = true
 		p.c.Plan.HoldRemovals()
-		p.fail(plan.Step{Op: plan.SetPKeys, Port: ports[0]}, fmt.Sprintf("P_Keys are not taken from any port yet: %d ports did not get theirs", len(ports)))
+		p.fail(plan.Step{Op: plan.SetPKeys, Port: ports[0]}, view.Refused, fmt.Sprintf("P_Keys are not taken from any port yet: %d ports did not get theirs", len(ports)))
 	}
 }
 

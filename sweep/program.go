@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
 )
 
 // maxNodeTimeOuts is how many Sets a node may leave unanswered before it is
@@ -24,6 +25,7 @@ type Failure struct {
 	Desc   string
 	Port   uint8
 	Op     plan.Op
+	Kind   view.FaultKind
 	Reason string
 }
 
@@ -140,7 +142,7 @@ func (p *program) unready(st plan.Step) bool {
 	}
 	if why := p.c.Plan.Excluded(st.Port); why != "" {
 		if st.Op == plan.Arm {
-			p.fail(st, "left in INIT: "+why)
+			p.fail(st, view.Excluded, "left in INIT: "+why)
 		}
 		return true
 	}
@@ -150,7 +152,7 @@ func (p *program) unready(st plan.Step) bool {
 	}
 	if st.Op == plan.Arm && !p.left[n] {
 		p.left[n] = true
-		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, "its links are left in INIT: its forwarding table is incomplete")
+		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, view.Unrouted, "its links are left in INIT: its forwarding table is incomplete")
 	}
 	return true
 }
@@ -182,10 +184,10 @@ func (p *program) tally() (healed bool) {
 	return healed
 }
 
-func (p *program) fail(st plan.Step, reason string) {
+func (p *program) fail(st plan.Step, kind view.FaultKind, reason string) {
 	port := &p.c.Topo.Ports[st.Port]
 	node := &p.c.Topo.Nodes[port.Node]
-	p.failures = append(p.failures, Failure{node.GUID, node.Desc.String(), port.Num, st.Op, reason})
+	p.failures = append(p.failures, Failure{node.GUID, node.Desc.String(), port.Num, st.Op, kind, reason})
 }
 
 // done takes an outcome.
@@ -197,14 +199,14 @@ func (p *program) done(o *txn.Outcome) {
 	}
 	if o.Result != txn.Replied {
 		p.timeOuts[p.c.Topo.Ports[st.Port].Node]++
-		p.fail(st, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
+		p.fail(st, view.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
 		return
 	}
 	switch {
 	case o.Attr == smp.AttrPortInfo:
 		p.port(st, o)
 	case o.Status != mad.StatusOK:
-		p.fail(st, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
+		p.fail(st, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
 	case o.Attr == smp.AttrSwitchInfo:
 		p.switchInfo(st, (*smp.SwitchInfo)(&o.Data))
 	case o.Attr == smp.AttrLinearForwardingTable:
@@ -223,7 +225,7 @@ func (p *program) arInfo(st plan.Step, info *smp.ARInfo) {
 	node := &p.c.Topo.Nodes[n]
 	if node.ARInfo = *info; info.Enabled() {
 		p.timeOuts[n] = maxNodeTimeOuts
-		p.fail(st, "adaptive routing stays on though it was turned off")
+		p.fail(st, view.Refused, "adaptive routing stays on though it was turned off")
 		return
 	}
 	node.AR = topo.AROff
@@ -246,7 +248,7 @@ func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, names})
 	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top {
-		p.fail(st, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
+		p.fail(st, view.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
 	}
 }
 
@@ -255,7 +257,7 @@ func (p *program) lft(st plan.Step, o *txn.Outcome) {
 	held := p.memory.switches[node.GUID].held
 	from := int(st.Block) * smp.LFTBlockSize
 	if string(o.Data[:]) != string(held.Row[from:from+smp.LFTBlockSize]) {
-		p.fail(st, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
+		p.fail(st, view.Refused, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
 		return
 	}
 	held.Acknowledge(int(st.Block))
@@ -270,7 +272,7 @@ func (p *program) lft(st plan.Step, o *txn.Outcome) {
 func (p *program) port(st plan.Step, o *txn.Outcome) {
 	if o.Status != mad.StatusOK {
 		if o.Tag&lookAgain != 0 {
-			p.fail(st, fmt.Sprintf("PortInfo refused: %v", o.Status))
+			p.fail(st, view.Refused, fmt.Sprintf("PortInfo refused: %v", o.Status))
 			return
 		}
 		p.again = append(p.again, st)
@@ -283,7 +285,7 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		port.Info.SetPortState(smp.PortDown)
 		port.Info.SetPortPhysicalState(info.PortPhysicalState())
 		if st.Op != plan.TakeDown && st.Op != plan.ShutOff {
-			p.fail(st, "the link went down")
+			p.fail(st, view.WentDown, "the link went down")
 		}
 		return
 	}
@@ -294,8 +296,8 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})
 	}
 	if got := info.PortState(); st.Op == plan.Arm && got < smp.PortArmed || st.Op == plan.Activate && got < smp.PortActive {
-		p.fail(st, fmt.Sprintf("stays %v", got))
+		p.fail(st, view.Refused, fmt.Sprintf("stays %v", got))
 	} else if o.Tag&lookAgain != 0 && (st.Op == plan.SetPort || st.Op == plan.Arm) && info.LID() != sent.LID() && sent.LID() != 0 {
-		p.fail(st, fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID()))
+		p.fail(st, view.Refused, fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID()))
 	}
 }

@@ -40,18 +40,7 @@ func follow(t *topo.Topo, p *mad.Packet) topo.NodeIdx {
 
 // arrival is the port at which a packet comes in at the end of its directed route, or None.
 func arrival(t *topo.Topo, p *mad.Packet) topo.PortIdx {
-	at := t.Self
-	for i := 1; i <= int(min(p.HopCount(), mad.MaxHops)); i++ {
-		out := p.InitialPath()[i]
-		n := t.Ports[at].Node
-		if out > t.Nodes[n].NumPorts {
-			return topo.None
-		}
-		if at = t.Ports[t.Port(n, out)].Peer; at == topo.None {
-			return topo.None
-		}
-	}
-	return at
+	return t.Along(p.InitialPath()[1 : min(p.HopCount(), mad.MaxHops)+1])
 }
 
 // strayPKeys takes an answer about a partition table that nobody waits for, from a node

@@ -26,6 +26,7 @@ var verbs = []verb{
 	{"nodes", "switches, adapters and routers", runNodes},
 	{"ports", "ports, their state and what they lead to", runPorts},
 	{"links", "cables", runLinks},
+	{"why", "why a port is not Active, or does not reach another", runWhy},
 	{"path", "the way from one port to another, hop by hop", runPath},
 	{"groups", "multicast groups and their members", runGroups},
 	{"services", "services that ports have registered", runServices},

@@ -21,7 +21,8 @@ import (
 // Of a node it is port 0, or of a CA or router the first port that has a LID.
 func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
 	t := s.view.Topo
-	if lid, err := strconv.ParseUint(name, 0, 16); err == nil && (len(name) <= len("0xffff") || name[0] != '0') {
+	if isLID(name) {
+		lid, _ := strconv.ParseUint(name, 0, 16)
 		p := s.view.LIDs.PortOf(mad.LID(lid))
 		if p == topo.None {
 			return p, 0, fmt.Errorf("%w: no port has LID %d", ctl.ErrNotFound, lid)

@@ -30,6 +30,11 @@ func (s *subnet) Path(from, to string) (*ctl.Path, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &s.walk(src, dst, dlid).path, nil
+}
+
+// walk follows the forwarding tables from a port to one of the LIDs of another.
+func (s *subnet) walk(src, dst topo.PortIdx, dlid mad.LID) *walk {
 	w := &walk{subnet: s, path: ctl.Path{From: s.end(src), To: s.end(dst), DLID: dlid}, mtu: math.MaxInt}
 	w.path.Fate = w.follow(src, dst)
 	w.path.Arrived = w.path.Fate == arrived
@@ -37,7 +42,7 @@ func (s *subnet) Path(from, to string) (*ctl.Path, error) {
 	if w.path.Links > 0 {
 		w.path.MTU = w.mtu
 	}
-	return &w.path, nil
+	return w
 }
 
 // arrived is the fate of a packet that is delivered.

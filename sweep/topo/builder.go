@@ -243,6 +243,22 @@ func (t *Topo) RouteTo(p PortIdx) (route mad.Route, ok bool) {
 	return t.Nodes[peer.Node].Route.Then(peer.Num)
 }
 
+// Along is the port at which a packet comes in that leaves by these ports, the first one
+// our own; None where they lead nowhere.
+func (t *Topo) Along(out []uint8) PortIdx {
+	at := t.Self
+	for _, num := range out {
+		n := t.Ports[at].Node
+		if num > t.Nodes[n].NumPorts {
+			return None
+		}
+		if at = t.Ports[t.Port(n, num)].Peer; at == None {
+			return None
+		}
+	}
+	return at
+}
+
 // Answers reports whether the agent of a port has answered in this sweep. That of
 // a further port of a CA or router is reached through the switch it hangs on.
 func (t *Topo) Answers(p PortIdx) bool {

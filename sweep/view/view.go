@@ -25,7 +25,14 @@ type View struct {
 	// PrefixRoutes are the routers to other subnets, the first that holds first.
 	PrefixRoutes []PrefixRoute
 	SMs          []SM // this manager first, then others by port GUID
+
+	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most
+	FaultsMore int     // that found no room
+	Absent     []Absent
 }
+
+// MaxFaults is how many Faults a View holds.
+const MaxFaults = 4096
 
 // Subnet holds the settings that answers repeat.
 type Subnet struct {

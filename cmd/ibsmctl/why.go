@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"ibsm/ctl"
+)
+
+const whyUsage = `Usage: ibsmctl why [OPTION]... [PORT [OTHER]]
+
+Tells in words why a port is not Active, or with two ports why the first does not reach
+the other, and what to do about it. Without arguments: each port that is not Active, by
+reason.
+
+PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a
+GID, the name of a node, which stands for all its ports, or NODE:PORT.
+ibsmctl --help describes the options.
+`
+
+func runWhy(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("why", whyUsage)
+	if done, err := a.parse(args, 0, 2, stdout); done || err != nil {
+		return err
+	}
+	named := append(a.args, "", "")
+	q := query("port", a.names.resolvePort(named[0]), "other", a.names.resolvePort(named[1]))
+	if a.json {
+		return a.copy(ctx, http.MethodGet, "/v1/why", q, stdout)
+	}
+	var all []*ctl.Diagnosis
+	err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/why", q, func(d *ctl.Diagnosis) error {
+		all = append(all, d)
+		return nil
+	})
+	if err != nil {
+		return a.explain(err)
+	}
+	out := bufio.NewWriter(stdout)
+	if named[0] == "" {
+		a.printCauses(out, all)
+	} else {
+		a.printDiagnoses(out, all)
+	}
+	return out.Flush()
+}
+
+// resolvePort is resolve for a name that may have a port behind it.
+func (n names) resolvePort(name string) string {
+	if node, port, ok := strings.Cut(name, ":"); ok {
+		if guid := n.resolve(node); guid != node {
+			return guid + ":" + port
+		}
+	}
+	return n.resolve(name)
+}
+
+// portText is the end of a link in words.
+func (a *asker) portText(e *ctl.End) string {
+	text := printable(a.names.of(e.Node, e.Desc))
+	if text == "" {
+		text = e.Node
+	}
+	if e.Port != 0 {
+		text += fmt.Sprintf(" port %d", e.Port)
+	}
+	return text
+}
+
+// printDiagnoses tells all about a port, or in short about those of a node.
+func (a *asker) printDiagnoses(w io.Writer, all []*ctl.Diagnosis) {
+	if len(all) == 1 {
+		a.printDiagnosis(w, all[0])
+		return
+	}
+	total := len(all)
+	all = slices.DeleteFunc(all, func(d *ctl.Diagnosis) bool { return d.Works && len(d.Reasons) == 0 })
+	if len(all) > 0 {
+		a.printCauses(w, all)
+	}
+	if quiet := total - len(all); quiet > 0 {
+		fmt.Fprintf(w, "%s: nothing is wrong\n", count(quiet, "port", "ports"))
+	}
+}
+
+func (a *asker) printDiagnosis(w io.Writer, d *ctl.Diagnosis) {
+	switch {
+	case d.To != nil && d.Works:
+		fmt.Fprintf(w, "%s reaches %s\n", a.portText(&d.Port), a.portText(d.To))
+	case d.To != nil:
+		fmt.Fprintf(w, "%s does not reach %s\n", a.portText(&d.Port), a.portText(d.To))
+	default:
+		state := d.State
+		if d.Physical != "" {
+			state += ", " + d.Physical
+		}
+		fmt.Fprintf(w, "%s (%s) is %s\n", a.portText(&d.Port), d.Port.Node, state)
+	}
+	for _, r := range d.Reasons {
+		fmt.Fprintf(w, "  %s: %s\n", r.Kind, printable(r.Text))
+		if r.Do != "" {
+			fmt.Fprintf(w, "    what to do: %s\n", printable(r.Do))
+		}
+	}
+	if len(d.Reasons) == 0 {
+		fmt.Fprintln(w, "  nothing is wrong")
+	}
+}
+
+// cause is a kind of reason and the ports that it keeps down.
+type cause struct {
+	kind, text, do string
+	varies         bool // the text is not the same for all
+	ports          []*ctl.Diagnosis
+}
+
+// causesOf are the ports by what weighs most, the rarest cause first: what is wrong with
+// few ports is more often news than what is wrong with many.
+func causesOf(all []*ctl.Diagnosis) []*cause {
+	var causes []*cause
+	for _, d := range all {
+		r := append(d.Reasons, ctl.Reason{Kind: "unknown"})[0]
+		i := slices.IndexFunc(causes, func(g *cause) bool { return g.kind == r.Kind })
+		if i < 0 {
+			i = len(causes)
+			causes = append(causes, &cause{kind: r.Kind, text: r.Text, do: r.Do})
+		}
+		g := causes[i]
+		g.varies = g.varies || g.text != r.Text
+		g.ports = append(g.ports, d)
+	}
+	slices.SortStableFunc(causes, func(x, y *cause) int { return len(x.ports) - len(y.ports) })
+	return causes
+}
+
+// printCauses lists ports by reason, those of a node together.
+func (a *asker) printCauses(w io.Writer, all []*ctl.Diagnosis) {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "all ports are Active")
+		return
+	}
+	for i, g := range causesOf(all) {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n", g.kind, count(len(g.ports), "port", "ports"))
+		if !g.varies {
+			fmt.Fprintf(w, "  %s\n", printable(g.text))
+		}
+		fmt.Fprintf(w, "  what to do: %s\n", printable(g.do))
+		a.printPorts(w, g)
+	}
+}
+
+// printPorts lists the ports of a cause: of one text by node, else each with its own.
+func (a *asker) printPorts(w io.Writer, g *cause) {
+	for i := 0; i < len(g.ports); {
+		d := g.ports[i]
+		if g.varies {
+			fmt.Fprintf(w, "    %s: %s\n", a.portText(&d.Port), printable(d.Reasons[0].Text))
+			i++
+			continue
+		}
+		nums := []uint8{}
+		for ; i < len(g.ports) && g.ports[i].Port.Node == d.Port.Node; i++ {
+			nums = append(nums, g.ports[i].Port.Port)
+		}
+		word := "port"
+		if len(nums) > 1 {
+			word = "ports"
+		}
+		fmt.Fprintf(w, "    %s %s %s\n", printable(a.names.of(d.Port.Node, d.Port.Desc)), word, ranges(nums))
+	}
+}
+
+// ranges is ascending numbers in short, such as 1, 3-5.
+func ranges(nums []uint8) string {
+	var b strings.Builder
+	for i := 0; i < len(nums); {
+		last := i
+		for last+1 < len(nums) && nums[last+1] == nums[last]+1 {
+			last++
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, nums[i])
+		if last > i {
+			fmt.Fprintf(&b, "-%d", nums[last])
+		}
+		i = last + 1
+	}
+	return b.String()
+}
+
+// count is a number of things.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

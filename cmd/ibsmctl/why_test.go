@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"ibsm/ctl"
+)
+
+func TestRanges(t *testing.T) {
+	for _, c := range []struct {
+		nums []uint8
+		want string
+	}{{[]uint8{7}, "7"}, {[]uint8{1, 2}, "1-2"}, {[]uint8{1, 3, 4, 5, 9}, "1, 3-5, 9"}, {[]uint8{253, 254, 255}, "253-255"}} {
+		if got := ranges(c.nums); got != c.want {
+			t.Errorf("%v: %q, want %q", c.nums, got, c.want)
+		}
+	}
+}
+
+// Ports are listed by cause, the rarest first, and where the text is the same in short.
+func TestPrintCauses(t *testing.T) {
+	down := func(desc string, port uint8, kind, text string) *ctl.Diagnosis {
+		return &ctl.Diagnosis{Port: ctl.End{Node: desc, Desc: desc, Port: port}, State: "Down", Reasons: []ctl.Reason{{Kind: kind, Text: text, Do: "look"}}}
+	}
+	var b bytes.Buffer
+	newAsker("why", "").printCauses(&b, []*ctl.Diagnosis{
+		down("sw1", 1, "no signal", "no cable"), down("sw1", 2, "no signal", "no cable"), down("sw1", 5, "no signal", "no cable"),
+		down("sw2", 3, "refused", "one\x1b"), down("sw2", 4, "no signal", "no cable"), down("sw3", 1, "refused", "two"),
+	})
+	const want = `refused: 2 ports
+  what to do: look
+    sw2 port 3: one?
+    sw3 port 1: two
+
+no signal: 4 ports
+  no cable
+  what to do: look
+    sw1 ports 1-2, 5
+    sw2 port 4
+`
+	if b.String() != want {
+		t.Errorf("%s, want\n%s", b.String(), want)
+	}
+}

@@ -1,0 +1,83 @@
+package manager
+
+import (
+	"strings"
+
+	"ibsm/mad"
+	"ibsm/sweep"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/topo"
+	"ibsm/sweep/view"
+)
+
+// faults are what a heavy sweep found to be wrong or could not bring about, as the view
+// shows it, and how many more there are.
+func faults(out *sweep.Outcome) (all []view.Fault, more int) {
+	add := func(f view.Fault) {
+		if len(all) == view.MaxFaults {
+			more++
+			return
+		}
+		all = append(all, f)
+	}
+	if out.AR > 0 {
+		add(view.Fault{Kind: view.NoRoutes, Text: "adaptive routing is on at some switch"})
+	}
+	if out.Err != nil {
+		add(view.Fault{Kind: view.NoRoutes, Text: out.Err.Error()})
+	}
+	for _, guid := range out.Exhausted {
+		if p := out.Topo.FindPort(guid); p != topo.None {
+			port := &out.Topo.Ports[p]
+			add(view.Fault{Kind: view.NoLID, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: "no LID is left"})
+		}
+	}
+	for _, f := range out.Failures {
+		add(view.Fault{Kind: f.Kind, Node: f.Node, Port: f.Port, Text: f.Reason})
+	}
+	for _, f := range out.Found.Findings {
+		if fault, ok := faultOf(out.Topo, f); ok {
+			add(fault)
+		}
+	}
+	for _, f := range out.NotHeld {
+		add(view.Fault{Kind: view.NotKept, Node: f.Node, Port: f.Port, Text: "does not keep " + strings.Join(f.Fields, ", ")})
+	}
+	return all, more
+}
+
+// faultKinds are the kinds of findings that keep a port from being used.
+var faultKinds = map[discover.FindingKind]view.FaultKind{
+	discover.Unresponsive: view.Mute, discover.BadNodeInfo: view.LeftOut, discover.DuplicateNodeGUID: view.Duplicate,
+	discover.DuplicatePortGUID: view.Duplicate, discover.Loopback: view.Looped, discover.TooFar: view.LeftOut, discover.TooMany: view.LeftOut,
+	discover.Refused: view.Refused, discover.RefusedPKeys: view.Excluded, discover.UnreadPKeys: view.Excluded,
+	discover.Incomplete: view.LeftOut, discover.OneSided: view.OneSided,
+}
+
+// faultOf is the fault of the port that leads to what a finding is about; ok is false
+// where none does.
+func faultOf(t *topo.Topo, f discover.Finding) (fault view.Fault, ok bool) {
+	fault = view.Fault{Kind: faultKinds[f.Kind], Node: f.GUID, Port: f.Port, Text: f.String()}
+	switch f.Kind {
+	case discover.DuplicateNodeGUID, discover.DuplicatePortGUID, discover.OneSided:
+		fault.Node, fault.Port, ok = lastHop(t, f.Other)
+	case discover.Incomplete:
+		fault.Node, fault.Port, ok = lastHop(t, f.Route)
+	default:
+		ok = true
+	}
+	return fault, ok
+}
+
+// lastHop is the port by which a directed route leaves the last node before its end.
+func lastHop(t *topo.Topo, route mad.Route) (node mad.GUID, port uint8, ok bool) {
+	out := route.Ports()
+	if len(out) == 0 {
+		return 0, 0, false
+	}
+	at := t.Along(out[:len(out)-1])
+	if at == topo.None {
+		return 0, 0, false
+	}
+	return t.Nodes[t.Ports[at].Node].GUID, out[len(out)-1], true
+}

@@ -1,0 +1,58 @@
+package view
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+)
+
+// Fault is something that the last heavy sweep found to be wrong, or could not bring
+// about. It belongs to a port, or with port 0 to a node as a whole.
+type Fault struct {
+	Kind FaultKind
+	Node mad.GUID // 0 for the subnet as a whole
+	Port uint8
+	Text string // what happened, for a person
+}
+
+// FaultKind says what kind of thing is wrong.
+type FaultKind uint8
+
+// Kinds of faults.
+const (
+	NoAnswer  FaultKind = 1  // a Set was not answered
+	Refused   FaultKind = 2  // a request was answered with an error, or a Set changed nothing
+	NotKept   FaultKind = 3  // values are acknowledged but not kept
+	Unrouted  FaultKind = 4  // a switch lacks part of its forwarding table: its links stay in INIT
+	Excluded  FaultKind = 5  // a partition table is not as it should be: the port stays in INIT
+	WentDown  FaultKind = 6  // the link went down while it was programmed
+	Mute      FaultKind = 7  // nothing answers behind the port, though the link is up
+	LeftOut   FaultKind = 8  // what is behind the port cannot be part of the subnet
+	Duplicate FaultKind = 9  // what is behind the port has the GUID of something else
+	Looped    FaultKind = 10 // a cable leads back to the same node
+	OneSided  FaultKind = 11 // the port has a link, but the port at its other end says it has none
+	NoLID     FaultKind = 12 // no LID is left for the port
+	NoRoutes  FaultKind = 13 // no routes are written: the text says why
+)
+
+var faultNames = [...]string{
+	NoAnswer: "no answer", Refused: "refused", NotKept: "not kept", Unrouted: "table incomplete", Excluded: "P_Keys not written",
+	WentDown: "went down", Mute: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
+	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes",
+}
+
+// String names the kind in a few words.
+func (k FaultKind) String() string {
+	if int(k) < len(faultNames) && faultNames[k] != "" {
+		return faultNames[k]
+	}
+	return fmt.Sprintf("fault %d", uint8(k))
+}
+
+// Absent is an end port that is not there, and for which its LIDs are kept.
+type Absent struct {
+	Port  mad.GUID
+	Base  mad.LID
+	LMC   uint8
+	Since int64 // when it was missed first, in seconds since 1970
+}
