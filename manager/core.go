@@ -109,6 +109,7 @@ type Core struct {
 	renames   renames
 	guids     guidWrites
 	following following
+	heir      mad.GUID   // of Yield
 	view      *view.View // published last; nil when not master
 	plan      planning
 	stats     Stats
@@ -151,6 +152,8 @@ type Event struct {
 	WriteGUIDs *sa.GUIDBlock
 	// Heard is what a standby's Registrar heard from the master that is followed.
 	Heard *sa.Heard
+	// Complete is a standby that has everything which is registered with this master.
+	Complete mad.GUID
 }
 
 // Computed is the result of a Compute action.
@@ -237,12 +240,15 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.writeGUIDs(ev.WriteGUIDs)
 	case ev.Heard != nil:
 		c.mirrored(ev.Heard)
+	case ev.Complete != 0:
+		c.act(c.elect.Complete(c.now, ev.Complete))
 	}
 	c.tell()
 	c.timers()
 	c.pump()
 	c.tell()
 	c.follow()
+	c.yield()
 	c.observe()
 	c.send = c.table.Output(now, c.send)
 	c.actCount += uint32(len(c.send))

@@ -52,7 +52,11 @@ func (c *Core) watch() {
 		}
 		polled := c.elect.Polled()
 		do := c.elect.Tick(c.now)
-		if do != elect.Poll && do != elect.Look {
+		switch {
+		case do == elect.Poll || do == elect.Look:
+		case c.elect.Overdue() == polled:
+			c.log(warn, "the subnet manager that ranks higher is handed the mastership without a mirror of what clients have registered", "guid", polled)
+		default:
 			c.log(warn, "the other subnet manager does not answer any more", "guid", polled)
 		}
 		c.act(do)
@@ -66,10 +70,12 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 	polled := c.elect.Polled()
 	switch o.Tag {
 	case tagPoll:
-		if ok {
-			c.following.alive = c.now
-			c.heard((*smp.SMInfo)(&o.Data))
-			c.act(c.elect.Reply(c.now, (*smp.SMInfo)(&o.Data)))
+		if info := (*smp.SMInfo)(&o.Data); ok {
+			if info.SMState() == smp.Master {
+				c.following.alive = c.now
+			}
+			c.heard(info)
+			c.act(c.elect.Reply(c.now, info))
 		}
 	case tagPort:
 		if !ok {
@@ -163,6 +169,9 @@ func (c *Core) sendPetition(own *smp.PortInfo) {
 // before what is under way is dropped.
 func (c *Core) handOver() {
 	c.rememberPolled()
+	if c.view != nil {
+		c.following.ruled = c.now
+	}
 	c.cancel()
 	c.order(smp.ControlHandover, smp.Master, tagHandover)
 	c.send = c.table.Output(c.now, c.send)

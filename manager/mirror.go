@@ -19,14 +19,19 @@ func (Follow) action() {}
 // mirror has failed before the master has.
 const mirrorSlack = mirror.AskInterval + mirror.AskInterval/2
 
+// Yield says which standby is to be master next, and gets everything first; with To 0
+// none.
+type Yield struct{ To mad.GUID }
+
+func (Yield) action() {}
+
 // following is what is known of the mirror of a master's registrations.
 type following struct {
 	told  mirror.Master // of Follow
-	heard time.Duration // when the mirror was last all there was
-	alive time.Duration // when the master last answered a poll
-	// inherited is the LID of the master whose registrations this manager took over
-	// whole; 0 when it did not.
-	inherited mad.LID
+	from  mirror.Master // who was followed last, since this manager last stood by
+	heard time.Duration // when the mirror was last all there was; 0 never
+	alive time.Duration // when the master last answered a poll, as such
+	ruled time.Duration // when this manager handed over, if it has mirrored nobody since; else 0
 }
 
 // follow says whom to follow when that has changed: the master that is polled, if it is
@@ -37,46 +42,50 @@ func (c *Core) follow() {
 	if standby && c.elect.Kin() && c.polledLID != 0 {
 		m = mirror.Master{GUID: c.elect.Polled(), LID: c.polledLID, Self: c.own.guid}
 	}
-	if standby {
-		f.inherited = 0
+	if standby && m != f.from {
+		f.from, f.heard = m, 0
 	}
-	if m == f.told {
+	if m != f.told {
+		f.told = m
+		c.do(Follow{m})
+	}
+}
+
+// yield says who is to have everything before it is handed the mastership, when that has
+// changed.
+func (c *Core) yield() {
+	to := c.elect.Heir()
+	if to == c.heir {
 		return
 	}
-	if m.GUID == 0 && !standby && !c.portDown {
-		f.inherited = c.inheritance()
+	if c.heir = to; to != 0 {
+		c.log(info, "a subnet manager that ranks higher is sent what clients have registered, then the mastership is handed over", "guid", to)
 	}
-	f.told, f.heard = m, 0
-	c.do(Follow{m})
+	c.do(Yield{to})
 }
 
-// inheritance is the LID of the master that was followed, if the mirror was all there
-// was when it was last seen alive; else 0.
-func (c *Core) inheritance() mad.LID {
-	f := &c.following
-	if f.heard == 0 || f.heard+mirrorSlack < f.alive {
-		return 0
-	}
-	return f.told.LID
-}
-
-// inherit has clients not asked to register again whose registrations are mirrored.
+// inherit has clients not asked to register again whose registrations are known: they are
+// mirrored, and the mirror was all there was when the master was last seen alive; or they
+// are our own from just before, and the ports do not know of another master.
 func (c *Core) inherit() {
-	if from := c.following.inherited; from != 0 {
-		c.sweeper.Inherit(from)
+	switch f := &c.following; {
+	case f.heard > 0 && f.heard+mirrorSlack >= f.alive:
+		c.sweeper.Inherit(f.from.LID)
+	case f.ruled > 0 && c.now-f.ruled < quickRestart:
+		c.sweeper.Inherit(0)
 	}
 }
 
 // mirrored takes that the master which is followed has spoken.
 func (c *Core) mirrored(h *sa.Heard) {
 	f := &c.following
-	if h.Master == 0 || h.Master != f.told.GUID {
-		return
+	if h.Master == 0 || h.Master != f.from.GUID {
+		return // what was said last may come when the mastership has been handed to us
 	}
 	if f.heard == 0 {
 		c.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
 	}
-	f.heard = c.now
+	f.heard, f.ruled = c.now, 0
 	if h.Partitions {
 		c.log(erro, "partitions.conf is not that of the master: if it dies, ports get other P_Keys; make the files the same", "guid", h.Master)
 	}

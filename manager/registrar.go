@@ -28,7 +28,7 @@ type registrar struct {
 	state   atomic.Pointer[registry.State] // for the core
 	changed chan struct{}                  // has room for one: state is new
 	guids   chan sa.GUIDBlock              // for the core, to be written
-	heard   chan sa.Heard                  // for the core
+	heard   chan Event                     // for the core: of other managers
 
 	mu    sync.Mutex // guards stats
 	stats sa.RegistrarStats
@@ -38,7 +38,7 @@ type registrar struct {
 // maxGUIDWrites is how many blocks may wait for the core.
 const maxGUIDWrites = 64
 
-// maxHeard is how much of what the master said may wait for the core.
+// maxHeard is how much of what other managers said may wait for the core.
 const maxHeard = 16
 
 func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.Time) *registrar {
@@ -50,7 +50,7 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	cfg.Began = start.Unix()
 	r := &registrar{
 		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
-		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan sa.Heard, maxHeard),
+		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
 	}
 	r.announce(r.core.State())
 	return r
@@ -124,15 +124,25 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 	if len(do.Send) > 0 {
 		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
 	}
-	if do.Heard.Master != 0 {
+	if do.Heard.Master != 0 || do.Complete != 0 {
 		select {
 		case <-ctx.Done():
-		case r.heard <- do.Heard:
+		case r.heard <- fromOthers(do):
 		}
 	}
 	r.mu.Lock()
 	r.stats, r.ends = r.core.Stats(), r.core.MirrorStats()
 	r.mu.Unlock()
+}
+
+// fromOthers is what the exchange between managers has come to, for the core: a standby
+// hears, a master completes.
+func fromOthers(do *sa.Effects) Event {
+	if do.Complete != 0 {
+		return Event{Complete: do.Complete}
+	}
+	heard := do.Heard
+	return Event{Heard: &heard}
 }
 
 // keep puts changes into the store. Without one, they are as durable as they get.

@@ -189,8 +189,7 @@ func (l *loop) run(ctx context.Context) error {
 			ev.Registry = l.registrar.state.Load()
 		case b := <-l.registrar.guids:
 			ev.WriteGUIDs = &b
-		case h := <-l.registrar.heard:
-			ev.Heard = &h
+		case ev = <-l.registrar.heard:
 		}
 		l.step(ctx, ev)
 	}
@@ -252,6 +251,8 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.registrar.tell(sa.Event{Forwarded: a.Seq})
 	case Follow:
 		l.registrar.tell(sa.Event{Follow: &a.Master})
+	case Yield:
+		l.registrar.tell(sa.Event{Yield: &a.To})
 	case GUIDsWritten:
 		l.registrar.tell(sa.Event{Written: &a.GUIDsWritten})
 	case Keep:

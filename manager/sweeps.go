@@ -10,6 +10,7 @@ import (
 
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
@@ -160,7 +161,7 @@ func (c *Core) ownPortDown(silent bool) {
 		c.unpublish()
 	}
 	c.elect.PortDown()
-	c.following.inherited = 0 // the master may go on without us
+	c.following.from, c.following.heard = mirror.Master{}, 0 // the master may go on without us
 	c.asked = false
 	c.sweeper.Isolate()
 	c.multicast.Abdicate()
@@ -184,8 +185,11 @@ func (c *Core) readOwn(found *discover.Result) {
 // act does what the election wants.
 func (c *Core) act(do elect.Do) {
 	switch do {
-	case elect.Rule:
+	case elect.Rule, elect.Yield:
 		c.asked = true
+		if do == elect.Yield {
+			c.rememberPolled()
+		}
 		recall := c.cfg.HonorGUID2LID && c.stoodBy
 		c.reignBegins()
 		c.inherit()

@@ -75,6 +75,7 @@ func lastMLID(t *topo.Topo) mad.LID {
 // depose ends all that is under way. What is registered stays.
 func (r *Registrar) depose() {
 	r.view, r.door = nil, nil
+	r.heir = heir{}
 	r.mirrored.source.Stop()
 	r.pending.clear()
 	clear(r.writing)

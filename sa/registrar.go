@@ -84,6 +84,7 @@ type Registrar struct {
 	effects Effects
 
 	mirrored mirrored
+	heir     heir
 	pending  pending
 	writing  map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
 	reports  reports
@@ -108,6 +109,7 @@ type Event struct {
 	Written   *GUIDsWritten
 	Config    *RegistrarConfig // what Groups, MLIDs, AssignedGUID, the validations and Mirror are now
 	Follow    *mirror.Master   // another manager is master and is to be followed, or none any more
+	Yield     *mad.GUID        // a standby is to be master next, and to get everything first; 0 for none
 }
 
 // Effects are what is to be done, in this order.
@@ -120,6 +122,9 @@ type Effects struct {
 	GUIDs   []GUIDBlock    // to be written to ports; Event.Written answers each
 	Send    []mad.Datagram // replies, Reports, and to other managers
 	Heard   Heard          // with a Master, when the one that is followed has spoken
+	// Complete is the manager of Event.Yield when it has everything. From then on no
+	// client is listened to, until Event.Yield says otherwise.
+	Complete mad.GUID
 }
 
 // GUIDBlock is a block of a port's GUIDs as it is to be.
@@ -187,6 +192,8 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		r.wellKnown()
 	case ev.Follow != nil && r.view == nil:
 		r.mirrored.follower.Follow(now, *ev.Follow)
+	case ev.Yield != nil:
+		r.heir = heir{guid: *ev.Yield}
 	}
 	r.timers()
 	r.settle()
@@ -198,6 +205,7 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		r.effects.State = r.reg.Freeze()
 	}
 	r.mirrorOut()
+	r.bequeath()
 	return &r.effects
 }
 
@@ -238,6 +246,7 @@ func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	earlier(r.pending.deadline())
 	earlier(r.reports.deadline(r.now))
 	earlier(r.mirrored.deadline())
+	earlier(r.heir.until, r.heir.deaf && !r.heir.done)
 	return at, ok
 }
 

@@ -52,12 +52,13 @@ const (
 	DropClientFull       Drop = 6 // too many of this client's do
 	DropDuplicate        Drop = 7 // its answer is being made or under way
 	DropTooLate          Drop = 8 // it has waited so long that its client waits no more
+	DropHandingOver      Drop = 9 // who is to be master next is sent what has changed last
 
 	answered Drop = 0
 )
 
 var drops = [...]string{
-	"answered", "no request", "not master", "bad SM_Key", "unknown requester", "no room", "client full", "duplicate", "too late",
+	"answered", "no request", "not master", "bad SM_Key", "unknown requester", "no room", "client full", "duplicate", "too late", "handing over",
 }
 
 // String is the reason in a few words.

@@ -63,6 +63,10 @@ func (r *Registrar) receive(in *mad.Datagram) {
 		return
 	}
 	var out mad.Datagram
+	if r.heir.deaf {
+		r.stats.Drop(DropHandingOver)
+		return
+	}
 	if !r.door.open(in, &out, r.stats) {
 		return
 	}

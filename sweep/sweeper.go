@@ -282,8 +282,9 @@ func (s *Sweeper) Isolate() {
 	s.memory.registered = true
 }
 
-// Inherit says that what clients have registered with the master at a LID is known here:
-// they are not asked to register again. It lasts until this manager abdicates.
+// Inherit says that what clients have registered is known here, of those whose ports name us
+// or the master at a LID: they are not asked to register again. It lasts until this manager
+// abdicates.
 func (s *Sweeper) Inherit(from mad.LID) { s.memory.registered, s.memory.inherited = true, from }
 
 func (s *Sweeper) rest() {

@@ -69,6 +69,8 @@ func (d *desk) tell(a manager.Action) {
 		d.told = append(d.told, sa.Event{Forwarded: a.Seq})
 	case manager.Follow:
 		d.told = append(d.told, sa.Event{Follow: &a.Master})
+	case manager.Yield:
+		d.told = append(d.told, sa.Event{Yield: &a.To})
 	case manager.GUIDsWritten:
 		d.told = append(d.told, sa.Event{Written: &a.GUIDsWritten})
 	}
@@ -152,6 +154,9 @@ func (w *World) register(m *Manager, ev sa.Event) {
 	if do.Heard.Master != 0 {
 		heard := do.Heard
 		d.asked = append(d.asked, manager.Event{Heard: &heard})
+	}
+	if do.Complete != 0 {
+		d.asked = append(d.asked, manager.Event{Complete: do.Complete})
 	}
 	m.Station.Send(do.Send)
 }

@@ -194,6 +194,18 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 // lacks reports whether a standby does not have everything, as far as we know.
 func (s *Source) lacks(p *standby) bool { return p.has != position{s.reign, s.state.Seq()} }
 
+// Standing is how far a standby has come: whether it has everything, and whether it lacks
+// no more than some Changes that are remembered.
+func (s *Source) Standing(guid mad.GUID) (all, nearly bool) {
+	for _, p := range s.standbys {
+		if p.guid == guid && p.has.reign == s.reign && s.reign != (Reign{}) {
+			_, near := s.log.since(p.has.seq)
+			return !s.lacks(p), near
+		}
+	}
+	return false, false
+}
+
 // due is when a standby is to be sent something; false if there is nothing.
 func (s *Source) due(p *standby) (time.Duration, bool) {
 	switch {

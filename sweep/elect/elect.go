@@ -49,6 +49,7 @@ type Machine struct {
 	misses int
 	due    time.Duration // of the next poll
 	watch  watch
+	heir   heir
 }
 
 // watch is what is known of the port of the manager that is polled.
@@ -76,11 +77,16 @@ func (c Config) withDefaults() Config {
 }
 
 // Configure takes another configuration for the same port. A poll that it makes due
-// earlier is not waited for longer.
+// earlier is not waited for longer; of a standby that ranks higher now than it did it is
+// due at once, for from it the master learns that.
 func (m *Machine) Configure(now time.Duration, cfg Config) {
+	raised := cfg.Priority > m.cfg.Priority
 	cfg.GUID = m.cfg.GUID
 	m.cfg = cfg.withDefaults()
 	m.due = min(m.due, now+m.cfg.PollInterval)
+	if raised && m.state == smp.Standby {
+		m.due = now
+	}
 }
 
 // State is the state that our SMInfo shows.
@@ -120,6 +126,7 @@ const (
 	Rule        // go on as MASTER: compute and program
 	StandBy     // stop sweeping; poll
 	HandOver    // send HANDOVER to Polled, then stand by
+	Yield       // Rule, until Polled, which ranks higher, is handed the mastership
 	Wait        // MASTER, but another, lower one has to hand over first: poll it
 	Discover    // walk the subnet again, as DISCOVERING
 	Resweep     // MASTER: walk again
@@ -188,6 +195,8 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 
 func (m *Machine) decideAsMaster(now time.Duration, master, above *smp.SMInfo) Do {
 	switch {
+	case above != nil && master == nil && m.mayRule(above) && above.GUID() != m.heir.overdue:
+		return m.yield(now, above.GUID())
 	case above != nil:
 		m.standBy(now, above.GUID())
 		m.watch.isSM = true
@@ -196,6 +205,7 @@ func (m *Machine) decideAsMaster(now time.Duration, master, above *smp.SMInfo) D
 		}
 		return HandOver
 	case master != nil:
+		m.heir = heir{}
 		m.poll(now, master.GUID())
 		m.watch.isSM = true
 		return Wait
@@ -208,7 +218,7 @@ func outranks(a, b *smp.SMInfo) bool {
 	return a.Priority() > b.Priority() || a.Priority() == b.Priority() && a.GUID() < b.GUID()
 }
 
-func (m *Machine) become(s smp.SMState) { m.state, m.polled, m.misses = s, 0, 0 }
+func (m *Machine) become(s smp.SMState) { m.state, m.polled, m.misses, m.heir = s, 0, 0, heir{} }
 
 func (m *Machine) standBy(now time.Duration, whom mad.GUID) {
 	m.become(smp.Standby)
@@ -224,7 +234,13 @@ func (m *Machine) poll(now time.Duration, whom mad.GUID) {
 }
 
 // Due is when Tick is to be called next; false when nobody is polled.
-func (m *Machine) Due() (time.Duration, bool) { return min(m.due, m.watch.due), m.polled != 0 }
+func (m *Machine) Due() (time.Duration, bool) {
+	due := min(m.due, m.watch.due)
+	if m.heir.guid != 0 {
+		due = min(due, m.heir.until)
+	}
+	return due, m.polled != 0
+}
 
 // Tick says what is to be done at a time: Poll, Look, what follows from the death of
 // the one that is polled, or Nothing until Due.
@@ -233,6 +249,8 @@ func (m *Machine) Tick(now time.Duration) Do {
 	switch {
 	case m.polled == 0:
 		return Nothing
+	case m.heir.guid != 0 && m.heir.until <= now:
+		return m.overdue()
 	case m.due <= now:
 		if m.misses > max(m.cfg.PollRetries, 0) {
 			return m.orphaned()
@@ -276,13 +294,16 @@ func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
 		m.watch.kin = true
 		m.due = min(m.due, now+m.interval())
 	}
+	if m.heir.guid != 0 {
+		return m.heard(now, info)
+	}
 	if info.SMState() == smp.Master {
 		m.misses, m.watch.heard = 0, now
 		switch {
 		case m.higher(info) && m.state == smp.Master:
 			return Resweep // which hands over
-		case !m.higher(info) && m.mayRule(info):
-			return Petition
+		case !m.higher(info) && m.mayRule(info) && !m.watch.kin:
+			return Petition // our poll has told one of our own kind
 		}
 		return Nothing
 	}
@@ -328,7 +349,7 @@ func (m *Machine) Woken(now time.Duration) {
 // Seen takes what a manager said to the MASTER in a light sweep, or what one says of
 // itself in a Question.
 func (m *Machine) Seen(info *smp.SMInfo) Do {
-	if m.state != smp.Master || m.cfg.IgnoreOthers {
+	if m.state != smp.Master || m.cfg.IgnoreOthers || info.GUID() == m.heir.guid && info.SMState() != smp.Master {
 		return Nothing
 	}
 	if info.SMState() == smp.Master || m.mayRule(info) && info.SMState() != smp.NotActive && m.higher(info) {

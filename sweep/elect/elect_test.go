@@ -15,7 +15,7 @@ import (
 	"ibsm/mad/smp"
 )
 
-var doNames = map[Do]string{Nothing: "nothing", Rule: "rule", StandBy: "stand by", HandOver: "hand over", Wait: "wait",
+var doNames = map[Do]string{Nothing: "nothing", Rule: "rule", StandBy: "stand by", HandOver: "hand over", Yield: "yield", Wait: "wait",
 	Discover: "discover", Resweep: "resweep", BeMaster: "be master", Rest: "rest",
 	Poll: "poll", Look: "look", Petition: "petition"}
 
@@ -147,6 +147,8 @@ func (p *play) event(line string) (string, error) {
 				break
 			}
 		}
+	case "complete":
+		do = p.m.Complete(p.now, them[0].GUID())
 	case "cleared":
 		do = p.m.Port(p.now, false)
 	case "unplugged":
@@ -181,7 +183,7 @@ func (p *play) event(line string) (string, error) {
 }
 
 // eventSizes is how many managers an event is about, where there must be so many.
-var eventSizes = map[string]int{"reply": 1, "seen": 1, "asked": 1, "handover": 1, "acknowledge": 1, "disable": 1, "standby": 1, "discover": 1}
+var eventSizes = map[string]int{"reply": 1, "seen": 1, "asked": 1, "complete": 1, "handover": 1, "acknowledge": 1, "disable": 1, "standby": 1, "discover": 1}
 
 // tick lets time go on to the next poll, or to what comes instead.
 func (p *play) tick() Do {
@@ -337,6 +339,7 @@ func TestOrder(t *testing.T) {
 }
 
 // A shorter time between polls counts for the poll that is due, and our port stays ours.
+// A standby that is raised polls at once, so that the master learns of it.
 func TestConfigure(t *testing.T) {
 	m := New(Config{GUID: 7, Priority: 1})
 	var master smp.SMInfo
@@ -348,13 +351,20 @@ func TestConfigure(t *testing.T) {
 	if m.due != 10*time.Second {
 		t.Fatalf("polls at %v", m.due)
 	}
-	m.Configure(time.Second, Config{Priority: 9, SMKey: 4, PollInterval: 2 * time.Second})
+	m.Configure(time.Second, Config{Priority: 1, SMKey: 4, PollInterval: 2 * time.Second})
 	info := m.Info()
-	if m.due != 3*time.Second || info.GUID() != 7 || info.Priority() != 9 || info.SMKey() != 4 || m.State() != smp.Standby {
+	if m.due != 3*time.Second || info.GUID() != 7 || info.Priority() != 1 || info.SMKey() != 4 || m.State() != smp.Standby {
 		t.Errorf("polls at %v, %+v", m.due, info)
 	}
 	m.Configure(time.Second, Config{PollInterval: time.Hour})
 	if m.due != 3*time.Second {
 		t.Errorf("a poll was put off to %v", m.due)
+	}
+	m.Configure(time.Second, Config{Priority: 9})
+	if do := m.Tick(time.Second); do != Poll {
+		t.Errorf("raised, the standby does %v", do)
+	}
+	if do := m.Reply(time.Second, &master); do != Petition {
+		t.Errorf("raised above the master, it does %v", do)
 	}
 }

@@ -1,0 +1,129 @@
+package sa
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa/mirror"
+)
+
+// succession is a master's desk, and the standby at h2 that is to rule next.
+type succession struct {
+	*desk
+	follower *mirror.Follower
+	mute     bool // nothing comes from the standby
+	complete int  // how often it was told that the standby has everything
+}
+
+func newSuccession(t *testing.T) *succession {
+	s := &succession{desk: newDesk(t), follower: mirror.NewFollower(mirror.Config{})}
+	s.follower.Follow(0, mirror.Master{GUID: s.view.SMs[0].GUID, LID: s.view.SMs[0].LID, Self: h2})
+	return s
+}
+
+// do takes an event, and keeps what it does for others.
+func (s *succession) do(ev Event) {
+	s.Helper()
+	e := s.Step(s.at, ev)
+	if e.Complete != 0 {
+		s.complete++
+		if e.Complete != h2 {
+			s.Errorf("%v has everything", e.Complete)
+		}
+	}
+	s.sent = append(s.sent, e.Send...)
+}
+
+// pass lets time pass and the exchange go on.
+func (s *succession) pass(t time.Duration) {
+	s.Helper()
+	for end := s.at + t; s.at < end; s.at += time.Millisecond {
+		sent := s.sent
+		s.sent = nil
+		for i := range sent {
+			if sent[i].Packet.MgmtClass() == mad.ClassMirror {
+				sent[i].LID = s.view.SMs[0].LID
+				s.follower.Receive(s.at, &sent[i])
+			}
+		}
+		for _, d := range s.follower.Output(s.at, nil) {
+			if d.LID = lidsOfOpenSM[h2]; !s.mute {
+				s.do(Event{Received: []mad.Datagram{d}})
+			}
+		}
+		s.do(Event{})
+	}
+}
+
+// joins has a port join a group of its own, and reports whether that is answered.
+func (s *succession) joins(group byte) bool {
+	s.Helper()
+	before := s.reg.Seq()
+	j := newJoining(h1, mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: group}, 1)
+	s.do(Event{Received: []mad.Datagram{s.request(j.from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])}})
+	return s.reg.Seq() > before
+}
+
+// yield says who is to rule next; 0 for nobody.
+func (s *succession) yield(to mad.GUID) { s.do(Event{Yield: &to}) }
+
+// The heir has everything when it has acknowledged the last change; from then on clients
+// are not listened to, unless it does not come to a handover.
+func TestHeir(t *testing.T) {
+	s := newSuccession(t)
+	s.yield(h2)
+	if s.complete > 0 || !s.joins(1) {
+		t.Error("a standby that was never heard of has everything")
+	}
+	s.pass(100 * time.Millisecond)
+	if s.complete != 1 || s.follower.Stats().Whole != 1 {
+		t.Fatalf("told %d times, %+v", s.complete, s.follower.Stats())
+	}
+	dropped := s.stats.drops[DropHandingOver].Load()
+	if s.joins(2) || s.stats.drops[DropHandingOver].Load() != dropped+1 {
+		t.Error("a client is listened to while the mastership is handed over")
+	}
+	s.yield(0)
+	if !s.joins(2) {
+		t.Error("no client is listened to although there is no heir any more")
+	}
+}
+
+// Changes that are under way have to get there; no others come behind them.
+func TestHeirLacksLittle(t *testing.T) {
+	s := newSuccession(t)
+	s.pass(100 * time.Millisecond)
+	s.mute = true
+	if !s.joins(1) {
+		t.Fatal("no join")
+	}
+	s.yield(h2)
+	if s.complete > 0 || s.joins(2) {
+		t.Error("a change is under way, and the heir has everything, or clients are listened to")
+	}
+	s.mute = false
+	s.pass(100 * time.Millisecond)
+	if s.complete != 1 {
+		t.Errorf("told %d times that it has everything", s.complete)
+	}
+}
+
+// An heir that does not acknowledge keeps clients from being heard for a second, not
+// longer.
+func TestHeirFallsSilent(t *testing.T) {
+	s := newSuccession(t)
+	s.pass(100 * time.Millisecond)
+	s.mute = true
+	s.joins(1)
+	s.yield(h2)
+	s.pass(900 * time.Millisecond)
+	if s.joins(2) {
+		t.Error("a client is listened to")
+	}
+	s.pass(200 * time.Millisecond)
+	if !s.joins(2) || s.complete > 0 {
+		t.Errorf("no client is listened to any more; told %d times that it has everything", s.complete)
+	}
+}
