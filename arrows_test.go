@@ -52,7 +52,7 @@ var arrows = []arrow{
 	{from: "sa/mirror", to: "mad/rmpp"},            // its messages are longer than a packet
 	{from: "sa", to: "sa/* routing routing/mcast"}, // how long the rows of LFT and MFT records are
 	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing routing/mcast partitions conf/diag"},
-	{from: "opensm/dump", to: "opensm/names"},
+	{from: "opensm/dump", to: "opensm/names opensm/sadb"},
 	{from: "ctl", to: "mad conf/diag"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
 	{from: "manager/control", to: "manager ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},

@@ -96,6 +96,7 @@ type Core struct {
 	gen       uint64
 	reign     store.Reign // as it was told of last
 	stoodBy   bool        // since the last reign as master
+	ruled     bool        // this manager has been master
 	polledAt  mad.Route
 	polledLID mad.LID
 	rivals    []view.SM // as in Stats
@@ -179,10 +180,12 @@ type Action interface{ action() }
 type Send struct{ Datagrams []mad.Datagram }
 
 // Compute runs a Job and returns its result as an event. Only one is out at a time.
-// With Recall, the Job is first to Recall the LIDs of OpenSM's guid2lid.
+// With Recall, the Job is first to Recall the LIDs of OpenSM's guid2lid. With Restore,
+// what clients had registered before is to be restored first.
 type Compute struct {
-	Job    *sweep.Job
-	Recall bool
+	Job     *sweep.Job
+	Recall  bool
+	Restore bool
 }
 
 // Cancel ends the Job that is out early; its result is still awaited.

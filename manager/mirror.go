@@ -30,6 +30,7 @@ type following struct {
 	told  mirror.Master // of Follow
 	from  mirror.Master // who was followed last, since this manager last stood by
 	heard time.Duration // when the mirror was last all there was; 0 never
+	ever  bool          // something has been mirrored
 	alive time.Duration // when the master last answered a poll, as such
 	ruled time.Duration // when this manager handed over, if it has mirrored nobody since; else 0
 }
@@ -85,7 +86,7 @@ func (c *Core) mirrored(h *sa.Heard) {
 	if f.heard == 0 {
 		c.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
 	}
-	f.heard, f.ruled = c.now, 0
+	f.heard, f.ever, f.ruled = c.now, true, 0
 	if h.Partitions {
 		c.log(erro, "partitions.conf is not that of the master: if it dies, ports get other P_Keys; make the files the same", "guid", h.Master)
 	}

@@ -33,9 +33,13 @@ type Up struct {
 	First bool
 }
 
+// Swept is the end of a light sweep.
+type Swept struct{}
+
 func (Log) action()     {}
 func (Entered) action() {}
 func (Up) action()      {}
+func (Swept) action()   {}
 
 // Summary is a heavy sweep in figures.
 type Summary struct {

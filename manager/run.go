@@ -46,8 +46,8 @@ type Shell struct {
 	// Configs are configurations that were read again: of Config only what can change
 	// while a manager runs is taken. May be nil.
 	Configs <-chan Config
-	// Tell is given what is more than a line of the log: Entered, Up, Show, Planned, Keep. It
-	// may be nil, and must not block for long.
+	// Tell is given what is more than a line of the log: Entered, Up, Swept, Show, Planned,
+	// Keep. It may be nil, and must not block for long.
 	Tell func(Action)
 	// Published is given each view that questions are answered from, nil when there is
 	// none any more. It may be nil, and must not block.
@@ -63,6 +63,11 @@ type Shell struct {
 	// Recall reads the LIDs of OpenSM's guid2lid for Config.HonorGUID2LID; may be nil.
 	// It is called by workers.
 	Recall func() []sweep.KeptLID
+	// Restore reads what clients had registered with a manager before; nil for nothing but
+	// Kept. Unless it is whole, clients are asked to register again whatever the
+	// configuration says. It is called by a worker when this manager first becomes master,
+	// if it has mirrored nothing. It may be nil.
+	Restore func() (reg *registry.Registry, whole bool)
 
 	sa        saServer
 	registrar atomic.Pointer[registrar]
@@ -223,6 +228,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 			if a.Recall && l.shell.Recall != nil {
 				a.Job.Recall(l.shell.Recall())
 			}
+			if a.Restore && l.shell.Restore != nil {
+				l.restore(a.Job)
+			}
 			l.results <- &Computed{a.Job.Run(ctx)}
 		})
 	case Grow:
@@ -264,6 +272,18 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.done, l.err = true, a.Err
 	default:
 		l.record(a)
+	}
+}
+
+// restore has the registrar begin with what was registered before. It does not return
+// before that is in the inbox, so that the view of the Job comes behind it.
+func (l *loop) restore(j *sweep.Job) {
+	reg, whole := l.shell.Restore()
+	if reg != nil {
+		l.registrar.tell(sa.Event{Restored: reg})
+	}
+	if !whole {
+		j.Reregister()
 	}
 }
 

@@ -193,7 +193,9 @@ func (c *Core) act(do elect.Do) {
 		recall := c.cfg.HonorGUID2LID && c.stoodBy
 		c.reignBegins()
 		c.inherit()
-		c.do(Compute{c.sweeper.Job(c.timeOfDay()), recall})
+		restore := !c.ruled && !c.following.ever
+		c.ruled = true
+		c.do(Compute{c.sweeper.Job(c.timeOfDay()), recall, restore})
 	case elect.StandBy:
 		c.standBy()
 	case elect.HandOver:
@@ -370,6 +372,7 @@ func (c *Core) looked() {
 		c.full = c.full || full
 		c.wantQuick(reason)
 	}
+	c.do(Swept{})
 	c.schedule(c.cfg.SweepInterval)
 }
 

@@ -110,6 +110,9 @@ type Event struct {
 	Config    *RegistrarConfig // what Groups, MLIDs, AssignedGUID, the validations and Mirror are now
 	Follow    *mirror.Master   // another manager is master and is to be followed, or none any more
 	Yield     *mad.GUID        // a standby is to be master next, and to get everything first; 0 for none
+	// Restored is what is registered from now on, if this manager is not master yet. It
+	// becomes the Registrar's.
+	Restored *registry.Registry
 }
 
 // Effects are what is to be done, in this order.
@@ -190,6 +193,8 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		r.cfg = ev.Config.withDefaults(r.cfg.Began)
 		r.mirrored.configure(r.cfg.Mirror)
 		r.wellKnown()
+	case ev.Restored != nil && r.view == nil:
+		r.adopt(ev.Restored)
 	case ev.Follow != nil && r.view == nil:
 		r.mirrored.follower.Follow(now, *ev.Follow)
 	case ev.Yield != nil:

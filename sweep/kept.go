@@ -137,6 +137,10 @@ func (j *Job) Recall(lids []KeptLID) {
 	}
 }
 
+// Reregister has clients asked to register again whatever the settings say. It is called
+// before the Job is run.
+func (j *Job) Reregister() { j.settings.NoReregister = false }
+
 // Changes returns the LIDs that have changed since it was asked last, and the ports that
 // have none any more, both in order of GUID. No Job may be out.
 func (s *Sweeper) Changes() (lids []KeptLID, forgotten []mad.GUID) {

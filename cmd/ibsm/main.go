@@ -188,17 +188,18 @@ func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
 
 // managers are those that run at a port one after the other.
 type managers struct {
-	conf      *conf.Loaded // as it was at the start
-	current   *inForce
-	logger    *slog.Logger
-	asks      chan manager.Sweep
-	display   *display
-	published func(*view.View) // nil for nobody
-	desk      *control.Desk
-	state     *state
-	notify    *notifier
-	asOpenSM  bool        // prints what OpenSM does
-	running   atomic.Bool // a manager is at the port
+	conf     *conf.Loaded // as it was at the start
+	current  *inForce
+	logger   *slog.Logger
+	asks     chan manager.Sweep
+	display  *display
+	dumps    *dump.Keeper   // nil where there are none
+	shell    *manager.Shell // of the manager that runs, or ran last
+	desk     *control.Desk
+	state    *state
+	notify   *notifier
+	asOpenSM bool        // prints what OpenSM does
+	running  atomic.Bool // a manager is at the port
 }
 
 // keepDumps begins to write dump files where the options want them. End returns when
@@ -209,14 +210,24 @@ func (m *managers) keepDumps(ctx context.Context) (end func()) {
 		return func() {}
 	}
 	routing := func() bool { return m.current.lines.Flags()&osmlog.Routing != 0 }
-	keeper := dump.NewKeeper(dir, m.current.names, routing, m.logger)
-	m.published = keeper.Put
+	m.dumps = dump.NewKeeper(dir, m.current.names, routing, m.logger)
 	var task sync.WaitGroup
-	task.Go(func() { keeper.Run(ctx) })
+	task.Go(func() { m.dumps.Run(ctx) })
 	return func() {
-		keeper.Close()
+		m.dumpSA(false)
+		m.dumps.Close()
 		task.Wait()
+		m.dumps.WriteRest()
 	}
+}
+
+// dumpSA has what clients have registered written, where the options want it: OpenSM does
+// with a verbose log, too, but then only after heavy sweeps.
+func (m *managers) dumpSA(heavy bool) {
+	if m.dumps == nil || m.shell == nil || !m.current.saDump.Load() && !(heavy && m.current.lines.Flags()&osmlog.Verbose != 0) {
+		return
+	}
+	m.dumps.PutSA(dump.Registered{State: m.shell.Registry(), View: m.shell.View(), Now: time.Now().Unix(), Sync: m.conf.Bool("fsync_high_avail_files")})
 }
 
 // retryPort is how often a port that is not there is looked for.
@@ -288,6 +299,7 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 		defer cancel()
 		go p.watch(ctx, m.asks)
 	}
+	m.shell = shell
 	m.desk.Serve(shell, where)
 	m.running.Store(true)
 	defer m.running.Store(false)
@@ -297,8 +309,8 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 // publish passes on what questions are answered from.
 func (m *managers) publish(v *view.View) {
 	m.state.publish(v)
-	if m.published != nil {
-		m.published(v)
+	if m.dumps != nil {
+		m.dumps.Put(v)
 	}
 }
 
@@ -307,6 +319,12 @@ func (m *managers) tell(a manager.Action) {
 	m.state.tell(a)
 	m.desk.Tell(a)
 	m.display.tell(a)
+	switch a.(type) {
+	case manager.Up:
+		m.dumpSA(true)
+	case manager.Swept:
+		m.dumpSA(false)
+	}
 }
 
 // smPort is a port that can say that a subnet manager runs at it.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"ibsm/conf"
 	"ibsm/ctl"
@@ -23,6 +24,7 @@ type inForce struct {
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs chan manager.Config
 	keep    func(*conf.Loaded) // is given each configuration that comes into force
+	saDump  atomic.Bool        // sa_db_dump
 
 	mu     sync.Mutex // guards what follows, and is held while files are read
 	now    *conf.Loaded
@@ -30,10 +32,12 @@ type inForce struct {
 }
 
 func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state) *inForce {
-	return &inForce{
+	f := &inForce{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1), keep: kept.keepConfiguration,
 		now: l, policy: policy{logger: logger, keep: kept.keepPartitions},
 	}
+	f.saDump.Store(l.Bool("sa_db_dump"))
+	return f
 }
 
 // manager is what a manager that begins now is told, where the partition file that was
@@ -61,6 +65,7 @@ func (f *inForce) Reload() *ctl.Reloaded {
 	default:
 		f.now = next
 		f.keep(next)
+		f.saDump.Store(next.Bool("sa_db_dump"))
 		f.keepLog(changed)
 		f.logger.Info("the configuration was read again", "file", next.ConfigFile, "changed", strings.Join(changed, ","))
 	}

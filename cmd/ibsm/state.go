@@ -18,6 +18,7 @@ import (
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/opensm/cache"
+	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/store"
 	"ibsm/sweep/view"
@@ -63,6 +64,7 @@ type state struct {
 	port  mad.GUID        // that everything below is of; 0 while nothing is open
 	kept  *store.Contents // what the next manager begins with; nil to ask the store, where there is one
 	fresh bool            // OpenSM's file is newer than the store
+	wrote time.Time       // when the store was written last, before it was opened
 	cache *cache.Keeper   // nil without one
 	tasks sync.WaitGroup
 	end   context.CancelFunc // of the store's Run
@@ -88,6 +90,7 @@ func (s *state) open(port mad.GUID) error {
 	s.close()
 	s.port = port
 	written, err := s.openStore()
+	s.wrote = written
 	if err == nil {
 		err = s.openCaches(written)
 	}
@@ -260,6 +263,13 @@ func (s *state) give(shell *manager.Shell) {
 	if s.store != nil {
 		shell.Store, shell.Kept = s.store, kept
 		s.kept, s.fresh = nil, false
+	}
+	if file := s.conf.Text("sa_db_file"); file != "" {
+		older := s.wrote
+		if kept.Registry.Counts() == (registry.Counts{}) {
+			older = time.Time{}
+		}
+		shell.Restore = func() (*registry.Registry, bool) { return readSADB(file, older, s.logger) }
 	}
 	if dir := cacheDir(s.conf); dir != "" {
 		shell.Recall = func() []sweep.KeptLID {

@@ -122,6 +122,16 @@ func (w *twin) lid(at net.End) (lid mad.LID) {
 	return lid
 }
 
+// reregister reports whether clients were asked to register again since it was last called.
+func (w *twin) reregister() (asked bool) {
+	w.server.Do(func(*fabric.Fabric) {
+		for _, c := range w.clients {
+			asked = c.TakeReregister() || asked
+		}
+	})
+	return asked
+}
+
 // question is a request to the SA from a host.
 type question struct {
 	from   int // index of the client

@@ -8,7 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"ibsm/mad"
 	"ibsm/opensm/names"
+	"ibsm/opensm/sadb"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
 
@@ -32,7 +36,7 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 	var errs []error
 	replace := func(name string, write writer) {
 		if ctx.Err() == nil {
-			errs = append(errs, d.replace(ctx, name, write, v))
+			errs = append(errs, d.replace(name, 0o644, false, func(w io.Writer) error { return write(ctx, w, v, d.Names) }))
 		}
 	}
 	replace("opensm-subnet.lst", Subnet)
@@ -45,11 +49,31 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 	return errors.Join(errs...)
 }
 
+// Registered is what clients have registered, with the subnet in which they have.
+type Registered struct {
+	State *registry.State
+	View  *view.View
+	Now   int64 // seconds since 1970
+	Sync  bool  // it is to be on the disk, not only with the system
+}
+
+// WriteSA replaces opensm-sa.dump, which its owner alone can read: it shows the keys of
+// services.
+func (d Dir) WriteSA(r Registered) error {
+	lidOf := func(port mad.GUID) mad.LID {
+		if p := r.View.Topo.FindPort(port); p != topo.None {
+			return r.View.LIDs.Base[p]
+		}
+		return 0
+	}
+	return d.replace("opensm-sa.dump", 0o600, r.Sync, func(w io.Writer) error { return sadb.Write(w, r.State, lidOf, r.Now) })
+}
+
 // replace writes a file beside the one it replaces, then takes its place.
-func (d Dir) replace(ctx context.Context, name string, write writer, v *view.View) (err error) {
+func (d Dir) replace(name string, mode os.FileMode, sync bool, write func(io.Writer) error) (err error) {
 	path := filepath.Join(d.Path, name)
 	os.Remove(path + ".tmp") // what a crash left, or a link that somebody put there
-	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -59,7 +83,11 @@ func (d Dir) replace(ctx context.Context, name string, write writer, v *view.Vie
 		}
 	}()
 	w := bufio.NewWriterSize(f, 1<<16)
-	err = errors.Join(write(ctx, w, v, d.Names), w.Flush(), f.Close())
+	err = errors.Join(write(w), w.Flush())
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@
 //	opensm.fdbs             forwarding tables, judged  written
 //	opensm.mcfdbs           multicast tables           written
 //	opensm-subnet.lst       cables                     written
+//	opensm-sa.dump          what is registered         written
 //
 // OpenSM writes nodes in no order that anybody could rely on; here they come by
 // GUID. What is written is otherwise the same to the byte, odd as some of it is:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
+	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
@@ -269,7 +271,8 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 		return LFTs(ctx, w, v, given)
 	}
-	if err := (Dir{Path: dir}).replace(ctx, "opensm-lfts.dump", stop, v); !errors.Is(err, context.Canceled) {
+	err := Dir{Path: dir}.replace("opensm-lfts.dump", 0o644, false, func(w io.Writer) error { return stop(ctx, w, v, nil) })
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if text, err := os.ReadFile(old); err != nil || string(text) != "old" {
@@ -277,6 +280,42 @@ func TestInterrupted(t *testing.T) {
 	}
 	if got := files(t, dir); len(got) != 1 {
 		t.Errorf("left behind: %v", got)
+	}
+}
+
+// TestRegistered: what is registered is written when it has changed, for its owner alone,
+// and what is put last is not lost.
+func TestRegistered(t *testing.T) {
+	v := newView(t, "fattree:k=4,levels=2")
+	dir := t.TempDir()
+	k := NewKeeper(dir, nil, func() bool { return false }, slog.New(slog.DiscardHandler))
+	reg := registry.New()
+	port := v.Topo.Ports[v.Topo.EndPorts[3]].GUID
+	if err := reg.Apply(registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: port, Index: 1}, GUID: 0x77}}); err != nil {
+		t.Fatal(err)
+	}
+	first := reg.Freeze()
+	k.PutSA(Registered{State: first, View: v, Now: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	k.Run(ctx)
+	k.WriteRest()
+	path := filepath.Join(dir, "opensm-sa.dump")
+	text, err := os.ReadFile(path)
+	if want := fmt.Sprintf("GUIDInfo Record: base_guid=%v lid=0x%04x block_num=0x0 guid0=%v guid1=0x0000000000000077 ", port, uint16(v.LIDs.Base[v.Topo.EndPorts[3]]), port); err != nil || !strings.HasPrefix(string(text), want) {
+		t.Errorf("%v: %s, want %s", err, text, want)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	k.PutSA(Registered{State: first, View: v, Now: 2})
+	k.PutSA(Registered{View: v, Now: 2})
+	k.WriteRest()
+	if got := files(t, dir); len(got) != 0 {
+		t.Errorf("what has not changed is written: %v", got)
 	}
 }
 

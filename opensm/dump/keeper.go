@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"ibsm/opensm/names"
+	"ibsm/sa/registry"
 	"ibsm/sweep/view"
 )
 
@@ -17,15 +18,18 @@ type Keeper struct {
 	routing func() bool
 	logger  *slog.Logger
 	views   chan *view.View // the one that is waiting
+	sa      chan Registered // the one that is waiting
 	last    *view.View      // owned by who calls Put
+	lastSA  *registry.State // the same
 	told    string          // the error told last; owned by Run
+	toldSA  string          // the same of what is registered
 }
 
 // NewKeeper returns a Keeper of a directory, which calls nodes by the names given, and
 // tells the logger what cannot be written. Routing, asked for each view, says whether it asks for the files about
 // routes too.
 func NewKeeper(dir string, given names.Map, routing func() bool, logger *slog.Logger) *Keeper {
-	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1)}
+	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1), sa: make(chan Registered, 1)}
 }
 
 // Put has a view written, soon. A nil view changes nothing, nor does one that differs
@@ -48,33 +52,63 @@ func (k *Keeper) Put(v *view.View) {
 	k.views <- v
 }
 
+// PutSA has what is registered written, soon, unless it was put before. It is otherwise as
+// Put.
+func (k *Keeper) PutSA(r Registered) {
+	if r.State == nil || r.View == nil || r.State == k.lastSA {
+		return
+	}
+	k.lastSA = r.State
+	select {
+	case <-k.sa:
+	default:
+	}
+	k.sa <- r
+}
+
 // Close ends Run once the last view is written.
 func (k *Keeper) Close() { close(k.views) }
 
-// Run writes views until Close, or until ctx is done, which ends it in the middle of
-// a file.
+// Run writes until Close, or until ctx is done, which ends it in the middle of a file
+// about routes.
 func (k *Keeper) Run(ctx context.Context) {
-	for {
+	for open := true; open && ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
-			return
+		case r := <-k.sa:
+			k.tell(&k.toldSA, Dir{Path: k.dir}.WriteSA(r))
 		case v, ok := <-k.views:
-			if !ok {
-				return
+			if open = ok; ok {
+				k.write(ctx, v)
 			}
-			k.write(ctx, v)
 		}
 	}
 }
 
-// write tells of an error once as long as it stays the same.
+// WriteRest writes what is registered and was not written yet, after Run has ended.
+func (k *Keeper) WriteRest() {
+	select {
+	case r := <-k.sa:
+		k.tell(&k.toldSA, Dir{Path: k.dir}.WriteSA(r))
+	default:
+	}
+}
+
 func (k *Keeper) write(ctx context.Context, v *view.View) {
+	err := Dir{Path: k.dir, Routing: k.routing(), Names: k.names}.Write(ctx, v)
+	if ctx.Err() == nil {
+		k.tell(&k.told, err)
+	}
+}
+
+// tell tells of an error once as long as it stays the same.
+func (k *Keeper) tell(told *string, err error) {
 	text := ""
-	if err := (Dir{Path: k.dir, Routing: k.routing(), Names: k.names}).Write(ctx, v); err != nil && ctx.Err() == nil {
+	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != k.told {
+	if text != "" && text != *told {
 		k.logger.Error("cannot write dump files", "dir", k.dir, "reason", text)
 	}
-	k.told = text
+	*told = text
 }
