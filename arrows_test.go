@@ -54,8 +54,11 @@ var arrows = []arrow{
 	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing routing/mcast partitions conf/diag"},
 	{from: "opensm/dump", to: "opensm/names opensm/sadb"},
 	{from: "ctl", to: "mad conf/diag"},
+	{from: "ctl/shape", to: "ctl"},
+	{from: "ctl/ctltest", to: "ctl mad mad/fabric/net"}, // rows of generated fabrics, for tests
+	{from: "ctl/draw ctl/slurm", to: "mad ctl ctl/shape"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
-	{from: "manager/control", to: "manager ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
+	{from: "manager/control", to: "manager ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing routing/quality sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
 	{from: "manager/sim", to: "manager sa mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},
 }

@@ -3,6 +3,7 @@ package ctl
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 
@@ -44,7 +45,11 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []s
 		return
 	}
 	query := r.URL.Query()
-	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group")})
+	routes, err := flag(r, "routes")
+	var rows iter.Seq[any]
+	if err == nil {
+		rows, err = sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group"), Routes: routes})
+	}
 	if err != nil {
 		s.fail(w, err, "")
 		return

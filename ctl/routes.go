@@ -14,7 +14,7 @@ func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /v1/status", s.status)
 	for l, filter := range map[List][]string{
-		Nodes: byNode, Ports: byNode, Links: byNode, PKeys: byNode[1:2], Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil,
+		Nodes: byNode, Ports: byNode, Links: append(byNode[:3:3], "routes"), PKeys: byNode[1:2], Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil,
 	} {
 		m.HandleFunc("GET /v1/"+string(l), func(w http.ResponseWriter, r *http.Request) { s.list(w, r, l, filter) })
 	}

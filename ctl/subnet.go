@@ -47,6 +47,8 @@ type Filter struct {
 	Node  string // node GUID or NodeDescription
 	State string // port state
 	Group string // MGID, of Members
+	// Routes asks for Link.Routes, which take a second in a large subnet.
+	Routes bool
 }
 
 // Node is a switch, channel adapter or router.
@@ -62,6 +64,8 @@ type Node struct {
 	DeviceID   uint16  `json:"device_id"`
 	Revision   uint32  `json:"revision"`
 	Missed     int     `json:"missed"` // sweeps in a row without an answer
+	// Aggregation says that it is a switch's own node for SHARP, and no host.
+	Aggregation bool `json:"aggregation,omitempty"`
 }
 
 // Port is a physical port, or port 0 of a switch.
@@ -99,6 +103,15 @@ type Link struct {
 	Width     string `json:"width,omitempty"`
 	Speed     string `json:"speed,omitempty"`
 	Unhealthy bool   `json:"unhealthy,omitempty"`
+	// Routes is there if the filter asked for it.
+	Routes *Routes `json:"routes,omitempty"`
+}
+
+// Routes is how many routes lead through a link: one from each port of a host to each LID
+// of another.
+type Routes struct {
+	Out uint32 `json:"out"` // from From to To
+	In  uint32 `json:"in"`  // and back
 }
 
 // Path is the way of a packet from one port to another by the forwarding tables.

@@ -35,6 +35,7 @@ var verbs = []verb{
 	{"sweep", "look for changes now", runSweep},
 	{"reroute", "compute all routes afresh", runReroute},
 	{"plan", "what a heavy sweep would write now", runPlan},
+	{"draw", "a picture of the subnet, as SVG", runDraw},
 	{"dump", "forwarding tables, LIDs and others, in OpenSM's formats", runDump},
 	{"log-level", "show or change what is logged", runLogLevel},
 	{"config", "check, show, compare and convert configuration files", runConfig},

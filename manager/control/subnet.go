@@ -7,12 +7,14 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/dump"
 	"ibsm/opensm/names"
+	"ibsm/routing/quality"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
@@ -23,16 +25,24 @@ type subnet struct {
 	view       *view.View
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
+	loads      func() []uint32 // quality.Loads, counted when they are first asked for
 }
+
+// Show is a view that no manager has published as a ctl.Subnet: what a manager would show.
+func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
 
 func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s := &subnet{view: v, registered: reg}
+	s.loads = sync.OnceValue(func() []uint32 {
+		loads, _ := quality.Loads(context.Background(), v.Topo, v.LIDs, v.Tables.LFT) // the only error is the context's
+		return loads
+	})
 	s.status = s.count()
 	return s
 }
 
 // with is the subnet when something else is registered.
-func (s *subnet) with(reg *registry.State) *subnet { return &subnet{s.view, reg, s.status} }
+func (s *subnet) with(reg *registry.State) *subnet { return &subnet{s.view, reg, s.status, s.loads} }
 
 // Generation is raised with each view.
 func (s *subnet) Generation() uint64 { return s.view.Gen }
@@ -146,6 +156,7 @@ func (s *subnet) node(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool 
 	row := ctl.Node{
 		GUID: node.GUID.String(), Type: node.Type.String(), Desc: node.Desc.String(), Ports: int(node.NumPorts), Missed: int(node.Missed),
 		SystemGUID: node.Info.SystemImageGUID().String(), VendorID: node.Info.VendorID(), DeviceID: node.Info.DeviceID(), Revision: node.Info.Revision(),
+		Aggregation: node.Aggregation,
 	}
 	for num := range int(node.NumPorts) + 1 {
 		p := t.Port(n, uint8(num))
@@ -193,6 +204,10 @@ func (s *subnet) ports(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 // links are the rows of the cables whose first end is a node's.
 func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool {
 	t := s.view.Topo
+	var loads []uint32
+	if f.Routes {
+		loads = s.loads()
+	}
 	for num := 1; num <= int(t.Nodes[n].NumPorts); num++ {
 		p := t.Port(n, uint8(num))
 		port := &t.Ports[p]
@@ -206,6 +221,9 @@ func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 		row := ctl.Link{
 			From: s.end(p), To: s.end(port.Peer), State: state, Width: port.Info.LinkWidthActive().String(),
 			Speed: s.speed(p).String(), Unhealthy: port.Unhealthy || t.Ports[port.Peer].Unhealthy,
+		}
+		if loads != nil {
+			row.Routes = &ctl.Routes{Out: loads[p], In: loads[port.Peer]}
 		}
 		if !yield(&row) {
 			return false

@@ -72,6 +72,11 @@ func TestRows(t *testing.T) {
 	if want := 16 + 20*5; len(ports) != want {
 		t.Errorf("%d ports, want %d", len(ports), want)
 	}
+	for _, l := range rows[ctl.Link](t, s, ctl.Links, ctl.Filter{Routes: true}) {
+		if l.Routes == nil || l.To.Type == "CA" && *l.Routes != (ctl.Routes{Out: 15 * 2, In: 15 * 2}) { // 15 others, two LIDs each
+			t.Errorf("%v %v: routes %v", l.From, l.To, l.Routes)
+		}
+	}
 	ends := map[ctl.End]ctl.End{}
 	for _, p := range ports {
 		if p.Peer != nil {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ibsm/ctl"
+)
+
+// What works on a topology needs no manager. (Nor may one run as a child of this process:
+// threads that compute routes end when they are done, and one of them may be the thread
+// whose end is the child's.)
+func TestDescribed(t *testing.T) {
+	t.Setenv(ctl.SocketEnv, "/nonexistent")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "torus.svg")
+	for _, c := range []struct {
+		args   string
+		want   string // a regular expression for the whole of standard output
+		status int
+		says   string // part of standard error
+	}{
+		{"draw --fabric torus:dims=3x3", `(?s)^<svg .*9 switches, 9 adapters, 27 links.*torus:dims=3x3;.*</svg>\n$`, 0, ""},
+		{"draw --fabric torus:dims=3x3 --colour load -o " + file, `^$`, 0, ""},
+		{"draw --fabric torus:dims=3x0", `^$`, 2, "want up to 6 sizes"},
+		{"draw --fabric " + file + ".none", `^$`, 1, "no such file"},
+		{"draw --fabric " + file, `^$`, 1, "no node in the file"},
+	} {
+		out, errs, status := tell(t, strings.Fields(c.args)...)
+		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) || (errs == "") != (status == 0) {
+			t.Errorf("ibsmctl %s: status %d, it wrote\n%s%s", c.args, status, out, errs)
+		}
+	}
+	if picture, err := os.ReadFile(file); err != nil || !strings.Contains(string(picture), "mean ") {
+		t.Errorf("%v, %.100s", err, picture)
+	}
+}
+
+// The LIDs of a file are shown, unless some are missing or used twice.
+func TestLIDsOfFile(t *testing.T) {
+	topology, _, _ := tell(t, "draw", "--fabric", "../../../shared/data/ndr-582.topo")
+	if topology == "" {
+		t.Skip("the real cluster's file is not there")
+	}
+	if want := "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1\nGUID 0x2c5eab0300b87b40, LID 73\n"; !strings.Contains(topology, want) {
+		t.Errorf("there is no %q", want)
+	}
+}

@@ -1,0 +1,229 @@
+package draw
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ibsm/ctl"
+)
+
+// svg writes elements. Errors are the writer's, who keeps them.
+type svg struct{ *bufio.Writer }
+
+func (w svg) escaped(s string) { xml.EscapeText(w, []byte(s)) }
+
+// number prints a length as short as a tenth of a pixel allows.
+func number(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64) }
+
+func (w svg) title(s string) {
+	w.WriteString("<title>")
+	// Line breaks stay as they are: programs show a title in lines.
+	for i, line := range strings.Split(s, "\n") {
+		if i > 0 {
+			w.WriteByte('\n')
+		}
+		w.escaped(line)
+	}
+	w.WriteString("</title>")
+}
+
+func (w svg) text(x, y float64, class, s string) {
+	fmt.Fprintf(w, `<text x="%s" y="%s" class="%s">`, number(x), number(y), class)
+	w.escaped(s)
+	w.WriteString("</text>\n")
+}
+
+// turned writes text turned by an angle in degrees.
+func (w svg) turned(x, y, angle float64, class, s string) {
+	fmt.Fprintf(w, `<text transform="translate(%s %s) rotate(%s)" class="%s">`, number(x), number(y), number(angle), class)
+	w.escaped(s)
+	w.WriteString("</text>\n")
+}
+
+func (w svg) cell(x, y, size float64, class, transform, title string) {
+	if transform != "" {
+		transform = fmt.Sprintf(` transform="%s"`, transform)
+	}
+	fmt.Fprintf(w, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"%s>`, number(x), number(y), number(size), number(size), class, transform)
+	w.title(title)
+	w.WriteString("</rect>\n")
+}
+
+const styleSheet = `text{font:10px sans-serif;fill:#222}.t{font-size:9px;fill:#444}.m{text-anchor:middle}.e{text-anchor:end}` +
+	`.h{font-size:16px;font-weight:bold}.c{font-size:11px;fill:#555}path{fill:none}` +
+	`.k{stroke:#55606c;stroke-width:1}.v1{fill:#eaf3ea}.v2{fill:#e7eef8}.v3{fill:#f3ebf6}.v4,.v5,.v6,.v7{fill:#f7f1e4}.x{fill:#f9c9c4;stroke:#d62020}` +
+	`path:hover{stroke:#000;stroke-opacity:1;stroke-width:4}rect:hover,circle:hover{stroke:#000;stroke-width:2}`
+
+// write writes the picture: edges, the worst or busiest last so that they are in front,
+// then boxes, then what explains it.
+func (p *picture) write(out *bufio.Writer) {
+	w := &svg{out}
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`+"\n", number(p.w), number(p.h))
+	w.WriteString("<style>" + styleSheet + p.paint.style() + "</style>\n")
+	fmt.Fprintf(w, `<rect width="%s" height="%s" fill="#fff" stroke="none" pointer-events="none"/>`+"\n", number(p.w), number(p.h))
+	opacity := 0.85
+	if len(p.edges) > manyEdges {
+		opacity = 0.6
+	}
+	fmt.Fprintf(w, `<g stroke-opacity="%v">`+"\n", opacity)
+	p.writeEdges(w)
+	w.WriteString("</g>\n")
+	for i := range p.knots {
+		p.writeKnot(w, &p.knots[i])
+	}
+	p.writeHead(w)
+	w.WriteString("</svg>\n")
+}
+
+// manyEdges is how many edges make a picture so full that they are drawn fainter.
+const manyEdges = 300
+
+func (p *picture) writeEdges(w *svg) {
+	thickening := 0.8
+	if len(p.edges) > manyEdges {
+		thickening = 0.25
+	}
+	order := make([]*edge, len(p.edges))
+	for i := range p.edges {
+		order[i] = &p.edges[i]
+	}
+	front := func(e *edge) int {
+		_, n := p.paint.edge(e.links)
+		return n
+	}
+	slices.SortStableFunc(order, func(a, b *edge) int { return cmp.Compare(front(a), front(b)) })
+	for _, e := range order {
+		class, _ := p.paint.edge(e.links)
+		way := fmt.Sprintf("L%s %s", number(e.x2), number(e.y2))
+		if e.bend {
+			way = fmt.Sprintf("Q%s %s %s %s", number(e.cx), number(e.cy), number(e.x2), number(e.y2))
+		}
+		fmt.Fprintf(w, `<path d="M%s %s%s" class="%s" stroke-width="%s">`, number(e.x1), number(e.y1), way, class, number(1.2+thickening*math.Log2(float64(len(e.links)))))
+		w.title(p.edgeTitle(e))
+		w.WriteString("</path>\n")
+	}
+}
+
+// titleLinks is how many links the title of an edge names.
+const titleLinks = 4
+
+// edgeTitle describes an edge.
+func (p *picture) edgeTitle(e *edge) string {
+	a, b := &p.knots[e.a], &p.knots[e.b]
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s - %s: ", p.knotName(a), p.knotName(b))
+	if len(e.links) == 1 {
+		t.WriteString("1 link")
+	} else {
+		fmt.Fprintf(&t, "%d links", len(e.links))
+	}
+	if n := busiest(e.links); p.paint.byLoad {
+		fmt.Fprintf(&t, ", up to %d routes", n)
+	}
+	links := slices.Clone(e.links)
+	slices.SortStableFunc(links, func(x, y *ctl.Link) int { return p.paint.state(y) - p.paint.state(x) }) // what is wrong first
+	for i, l := range links {
+		if i == titleLinks && len(links) > titleLinks+1 {
+			fmt.Fprintf(&t, "\nand %d more", len(links)-i)
+			break
+		}
+		t.WriteString("\n" + p.linkTitle(l))
+	}
+	return t.String()
+}
+
+// linkTitle describes a link.
+func (p *picture) linkTitle(l *ctl.Link) string {
+	text := fmt.Sprintf("%s port %d - %s port %d: %s %s %s", l.From.Desc, l.From.Port, l.To.Desc, l.To.Port, l.Width, l.Speed, l.State)
+	if l.Unhealthy {
+		text += ", avoided by routes"
+	}
+	if l.Routes != nil {
+		text += fmt.Sprintf(", routes %d and back %d", l.Routes.Out, l.Routes.In)
+	}
+	return text
+}
+
+func (p *picture) knotName(k *knot) string {
+	first := p.fabric.Switches[k.members[0]].Name
+	if n := len(k.members); n > 1 {
+		return fmt.Sprintf("%s to %s", first, p.fabric.Switches[k.members[n-1]].Name)
+	}
+	return first
+}
+
+// switchTitle describes a switch.
+func (p *picture) switchTitle(s int) string {
+	sw := &p.fabric.Switches[s]
+	text := fmt.Sprintf("%s\nGUID %s, LID %d\n%d of %d ports Active, %s", sw.Desc, sw.GUID, sw.LID, sw.Up, sw.Ports, hostCount(len(sw.Hosts)))
+	if sw.Missed > 0 {
+		text += fmt.Sprintf("\nhas not answered for %d sweeps", sw.Missed)
+	}
+	return text
+}
+
+// switchClass is the class of a switch: its level, or that it does not answer.
+func (p *picture) switchClass(s int) string {
+	if p.fabric.Switches[s].Missed > 0 {
+		return "k x"
+	}
+	return fmt.Sprintf("k v%d", min(p.fabric.Switches[s].Level, 7))
+}
+
+func (p *picture) writeKnot(w *svg, k *knot) {
+	left, top := k.x-k.w/2, k.y-k.h/2
+	first := k.members[0]
+	switch k.shape {
+	case spoke:
+		p.writeSpoke(w, k)
+		return
+	case crate:
+		fmt.Fprintf(w, `<rect x="%s" y="%s" width="%s" height="%s" rx="3" class="k" fill="#fff"/>`+"\n", number(left), number(top), number(k.w), number(k.h))
+		w.text(k.x, top+lineHeight, "m", k.label)
+		columns := crateColumns(len(k.members))
+		indent := (k.w - float64(columns)*cellPitch + cellPitch - cellSize) / 2
+		for i, s := range k.members {
+			w.cell(left+indent+float64(i%columns)*cellPitch, top+lineHeight+5+float64(i/columns)*cellPitch, cellSize, p.switchClass(s), "", p.switchTitle(s))
+		}
+	default:
+		fmt.Fprintf(w, `<g><rect x="%s" y="%s" width="%s" height="%s" rx="3" class="%s"/>`, number(left), number(top), number(k.w), number(k.h), p.switchClass(first))
+		w.title(p.switchTitle(first))
+		if k.shape == tall {
+			w.turned(k.x+3.5, k.y+k.h/2-5, -90, "", k.label)
+		} else {
+			w.text(k.x, k.y+3.5, "m", k.label)
+		}
+		w.WriteString("</g>\n")
+	}
+	p.writeHosts(w, k)
+}
+
+// writeSpoke draws a switch of a circle: a dot, squares for its hosts, its name. On the
+// left half the name is turned once more, so that it is not upside down.
+func (p *picture) writeSpoke(w *svg, k *knot) {
+	s := k.members[0]
+	fmt.Fprintf(w, `<circle cx="%s" cy="%s" r="%d" class="%s">`, number(k.x), number(k.y), dotRadius, p.switchClass(s))
+	w.title(p.switchTitle(s))
+	w.WriteString("</circle>\n")
+	ray := fmt.Sprintf("translate(%s %s) rotate(%s)", number(k.x), number(k.y), number(k.angle))
+	out := float64(dotRadius + 4)
+	if room := p.spokeHosts(s); room > 0 {
+		for i, h := range p.fabric.Switches[s].Hosts {
+			p.writeHost(w, h, out+float64(i)*cellPitch, -cellSize/2, ray)
+		}
+		out += room
+	}
+	turn := k.angle * math.Pi / 180
+	x, y := k.x+(out+2)*math.Cos(turn), k.y+(out+2)*math.Sin(turn)
+	if math.Cos(turn) < -1e-9 {
+		w.turned(x+3*math.Sin(turn), y-3*math.Cos(turn), k.angle+180, "e", k.label)
+	} else {
+		w.turned(x-3*math.Sin(turn), y+3*math.Cos(turn), k.angle, "", k.label)
+	}
+}

@@ -1,0 +1,103 @@
+package quality
+
+import (
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/fabric/net"
+	"ibsm/routing"
+	"ibsm/routing/minhop"
+	"ibsm/sweep/topo"
+)
+
+// routed is a fabric with LIDs and tables.
+func routed(tb testing.TB, spec string, lmc uint8) (*topo.Topo, *topo.LIDs, *routing.Tables) {
+	tb.Helper()
+	n, err := net.Generate(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t, err := topo.FromNet(n, net.NoEnd)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l := topo.SequentialLIDs(t, lmc)
+	tables, err := minhop.Route(tb.Context(), routing.In{Topo: t, LIDs: l})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t, l, tables
+}
+
+// walked counts as Loads does, by walking each route by itself.
+func walked(t *topo.Topo, l *topo.LIDs, rows [][]uint8) []uint32 {
+	load := make([]uint32, len(t.Ports))
+	isHost := func(p topo.PortIdx) bool { return t.Nodes[t.Ports[p].Node].Type != mad.Switch }
+	for _, from := range t.EndPorts {
+		for lid := mad.LID(1); lid <= l.Top; lid++ {
+			to := l.PortOf(lid)
+			if to == topo.None || to == from || !isHost(from) || !isHost(to) {
+				continue
+			}
+			way := []topo.PortIdx{from}
+			at := t.Ports[from].Peer
+			for at != topo.None && !isHost(at) && len(way) < len(t.Nodes) {
+				n := t.Ports[at].Node
+				egress := rows[t.Nodes[n].Switch][lid]
+				if egress == routing.NoPath {
+					break
+				}
+				way = append(way, t.Port(n, egress))
+				at = t.Ports[t.Port(n, egress)].Peer
+			}
+			if at == to {
+				for _, p := range way {
+					load[p]++
+				}
+			}
+		}
+	}
+	return load
+}
+
+func TestLoads(t *testing.T) {
+	for _, c := range []struct {
+		spec string
+		lmc  uint8
+		hurt bool
+	}{
+		{"fattree:k=4", 0, false}, {"fattree:k=4", 2, false}, {"torus:dims=3x3,hosts=2", 0, false},
+		{"random:switches=12,degree=4,missing-links=10%", 1, false}, {"fattree:k=4", 0, true},
+	} {
+		subnet, lids, tables := routed(t, c.spec, c.lmc)
+		if c.hurt { // some routes end nowhere, some go in circles
+			for s, row := range tables.LFT {
+				for lid := range row {
+					if (s+lid)%7 == 0 {
+						row[lid] = routing.NoPath
+					} else if (s+lid)%5 == 0 {
+						row[lid] = uint8(1 + lid%4)
+					}
+				}
+			}
+		}
+		got, err := Loads(t.Context(), subnet, lids, tables.LFT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, want := range walked(subnet, lids, tables.LFT) {
+			if got[p] != want {
+				t.Fatalf("%+v: port %d of node %d: %d, walked %d", c, subnet.Ports[p].Num, subnet.Ports[p].Node, got[p], want)
+			}
+		}
+	}
+}
+
+func BenchmarkLoads(b *testing.B) {
+	t, l, tables := routed(b, "fattree:k=36", 0)
+	for b.Loop() {
+		if _, err := Loads(b.Context(), t, l, tables.LFT); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
