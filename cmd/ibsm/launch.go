@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,6 +21,9 @@ type launcher struct {
 	stdout, stderr io.Writer
 	told           map[string]bool // what was said of ports and files
 	shares         shares
+	plan           instances.Plan
+	seen           []instances.Instance // the ports of --all-ports: one that goes away comes back
+	wanted         []child              // as found last
 }
 
 // newLauncher is one for a command line. What is wrong with a file is for the instances
@@ -45,18 +47,11 @@ func (la *launcher) launch(here func(options []string) int) int {
 	if status := judge(l, la.stderr); status != 0 {
 		return status
 	}
-	if l.AllPorts {
-		return la.supervise(la.allPorts)
+	if la.read(); l.Instance != "" {
+		return la.one(here)
 	}
-	plan := instances.Read(os.DirFS(la.root))
-	for _, w := range plan.Wrong {
-		la.complain(w.Error())
-	}
-	switch {
-	case l.Instance != "":
-		return la.one(plan, here)
+	switch plan := la.plan; {
 	case plan.All:
-		return la.supervise(la.allPorts)
 	case len(plan.Instances) == 1 && plan.Instances[0].Name == "":
 		return here(la.options(plan.Instances[0]))
 	case len(plan.Instances) == 0 && len(plan.Wrong) > 0:
@@ -64,17 +59,27 @@ func (la *launcher) launch(here func(options []string) int) int {
 	case len(plan.Instances) == 0:
 		fmt.Fprintln(la.stdout, "ibsm: the files say that no manager is to run at this host")
 		return 0
-	}
-	children := la.children(plan.Instances)
-	if len(children) == 0 {
+	case len(la.find(false)) == 0:
 		return exitFailed
 	}
-	return la.supervise(func() []child { return children })
+	return la.supervise()
+}
+
+// read finds out which managers this host is to run, and tells what is wrong.
+func (la *launcher) read() {
+	if la.given.AllPorts {
+		la.plan.All = true
+		return
+	}
+	la.plan = instances.Read(os.DirFS(la.root))
+	for _, w := range la.plan.Wrong {
+		la.complain(w.Error())
+	}
 }
 
 // one runs the instance that is asked for by name. The GUID of a port is a name as well.
-func (la *launcher) one(plan instances.Plan, here func([]string) int) int {
-	name := la.given.Instance
+func (la *launcher) one(here func([]string) int) int {
+	name, plan := la.given.Instance, la.plan
 	at := slices.IndexFunc(plan.Instances, func(i instances.Instance) bool { return i.Name == name })
 	var instance instances.Instance
 	if guid, err := instances.ParseGUID(name); at >= 0 {
@@ -100,70 +105,25 @@ func (la *launcher) one(plan instances.Plan, here func([]string) int) int {
 	return here(children[0].args)
 }
 
-// allPorts are the managers of all InfiniBand ports that there are now.
-func (la *launcher) allPorts() []child {
+// allPorts are the instances of all InfiniBand ports that there have been.
+func (la *launcher) allPorts() []instances.Instance {
 	ports, err := umad.Ports(la.root)
 	if err != nil {
 		la.complain(err.Error())
-		return nil
 	}
-	var list []instances.Instance
 	for _, p := range ports {
+		known := slices.ContainsFunc(la.seen, func(i instances.Instance) bool { return i.GUID == p.GUID })
 		switch {
 		case !p.IsInfiniBand():
 			la.tell(fmt.Sprintf("%v (GUID %v) is passed over: its link layer is %s", p, p.GUID, p.LinkLayer))
-		case !p.NoSMI:
-			list = append(list, instances.Instance{Name: p.GUID.String(), GUID: p.GUID})
+		case !p.NoSMI && !known:
+			la.seen = append(la.seen, instances.Instance{Name: p.GUID.String(), GUID: p.GUID})
 		}
 	}
-	if len(list) == 0 {
+	if len(la.seen) == 0 && err == nil {
 		la.complain("waiting for a port: this host has none that is InfiniBand")
 	}
-	return la.children(list)
-}
-
-// children are the processes of instances. One whose configuration is wrong, or that
-// contradicts one before it, is told and left out.
-func (la *launcher) children(list []instances.Instance) (children []child) {
-	for _, i := range list {
-		c, err := la.child(i, len(list) > 1)
-		if err != nil {
-			la.complain(fmt.Sprintf("instance %s is not started: %v", i.Name, err))
-			continue
-		}
-		children = append(children, c)
-	}
-	return children
-}
-
-// files are those below the root.
-func (la *launcher) files() conf.Environment {
-	env := environment
-	env.ReadFile = func(name string) ([]byte, error) {
-		if filepath.IsAbs(name) {
-			name = filepath.Join(la.root, name)
-		}
-		return environment.ReadFile(name)
-	}
-	return env
-}
-
-// child is the process of an instance, with what it needs for itself.
-func (la *launcher) child(i instances.Instance, several bool) (child, error) {
-	options := la.options(i)
-	l := conf.Load(options, la.files())
-	if err := l.Report.Err(conf.Start); err != nil {
-		return child{}, err
-	}
-	guid := portGUID(l.Config)
-	if owner := la.shares.of("port", guid.String(), i.Name); owner != i.Name && guid != 0 {
-		return child{}, fmt.Errorf("port %v is that of instance %s", guid, owner)
-	}
-	if guid == 0 && several {
-		la.complain(fmt.Sprintf("instance %s names no port: it takes the first with a link, which may be that of another instance; give it a guid", i.Name))
-	}
-	own, env, err := la.shares.own(l, i.Name)
-	return child{name: i.Name, args: append(options, own...), env: env}, err
+	return la.seen
 }
 
 // options are those of an instance and over them those of the command line.

@@ -78,14 +78,49 @@ func TestLaunch(t *testing.T) {
 			if status := ctl("x.sock"); !strings.Contains(status, guids[0]) {
 				t.Errorf("the other one does not go on:\n%s", status)
 			}
+			exits := 2
+			if c.name == "numbered" {
+				change(t, p, filepath.Join(etc, "rdma/opensm.conf."), guids)
+				exits++
+			}
 			p.stop()
 			if p.err != nil {
 				t.Errorf("it ended with %v", p.err)
 			}
-			if text := p.text(); strings.Count(text, "Exiting SM") != 2 {
+			if text := p.text(); strings.Count(text, "Exiting SM") != exits {
 				t.Errorf("not both have ended well:\n%s", tail(text))
 			}
 		})
+	}
+}
+
+// change has a launcher with the instances 1 and 2, of which the second was stopped, read its
+// numbered files again.
+func change(t *testing.T, p *process, files string, guids []string) {
+	t.Helper()
+	old := pidOf(t, p, "2")
+	p.skip()
+	for _, step := range []struct{ remove, write, text, says string }{
+		{"2", "3", "guid " + guids[1] + "\n", "3: SUBNET UP"},
+		{"", "1", "lmc 9\n", "instance 1 goes on as it is: /etc/rdma/opensm.conf.1:1:5: lmc"},
+		{"3", "", "", "instance 3 is told to end: no file names it any more"},
+	} {
+		if step.remove != "" {
+			if err := os.Remove(files + step.remove); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if step.write != "" {
+			if err := os.WriteFile(files+step.write, []byte(step.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.signal(syscall.SIGHUP)
+		p.await(step.says)
+	}
+	p.await("Exiting SM")
+	if pidOf(t, p, "2") != old {
+		t.Error("an instance that was stopped is started again")
 	}
 }
 

@@ -3,15 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"ibsm/mad"
 	"ibsm/opensm/instances"
 )
 
@@ -137,6 +140,67 @@ func TestChildrenWrong(t *testing.T) {
 	}
 }
 
+// TestReadAgain: what the files say when they are read again. A mistake in them ends no manager
+// that runs.
+func TestReadAgain(t *testing.T) {
+	const dir = "etc/opensm/opensm.conf."
+	file := func(port, more string) string { return "guid " + port + "\nmetrics_addr 127.0.0.1:9300\n" + more }
+	for _, c := range []struct {
+		name   string
+		change map[string]string // "" for removed
+		want   string            // names, ports and metrics
+		says   string
+	}{
+		{"nothing", nil, "1 0x11 , 2 0x12 127.0.0.1:9301", ""},
+		{"one more", map[string]string{dir + "3": file("0x13", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301, 3 0x13 127.0.0.1:9302", ""},
+		{"one less", map[string]string{dir + "1": ""}, "2 0x12 127.0.0.1:9301", ""},
+		{"another in its place", map[string]string{dir + "1": "", dir + "3": file("0x11", "")}, "2 0x12 127.0.0.1:9301, 3 0x11 ", ""},
+		{"another port", map[string]string{dir + "2": file("0x22", "")}, "1 0x11 , 2 0x22 127.0.0.1:9301", ""},
+		{"ports exchanged", map[string]string{dir + "1": file("0x12", ""), dir + "2": file("0x11", "")}, "1 0x12 , 2 0x11 127.0.0.1:9301", ""},
+		{"a setting", map[string]string{dir + "2": file("0x12", "sweep_interval 3\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", ""},
+		{"a mistake", map[string]string{dir + "2": file("0x22", "lmc 9\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on as it is: /etc/opensm/opensm.conf.2:3:5: lmc"},
+		{"the port of another", map[string]string{dir + "2": file("0x11", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on as it is: port 0x0000000000000011 is that of instance 1"},
+		{"a new one with a mistake", map[string]string{dir + "3": "lmc 9\n"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 3 is not started"},
+		{"a folder in its place", map[string]string{dir + "2": "", dir + "2/x": "x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on, though no file names it"},
+		{"none", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=NONE"}, "", ""},
+		{"nothing that can be understood", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=$x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "nothing is expanded here"},
+		{"the usual one", map[string]string{dir + "1": "", dir + "2": ""}, "usual 0x0 ", ""},
+		{"GUIDS", map[string]string{dir + "1": "", dir + "2": "", "etc/sysconfig/opensm": "GUIDS=0x12"}, "0x0000000000000012 0x12 ", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			la, said := hostWith(t, "--launch", map[string]string{dir + "1": file("0x11", ""), dir + "2": file("0x12", "")})
+			la.read()
+			la.find(false)
+			for name, text := range c.change {
+				if path := filepath.Join(la.root, name); text == "" {
+					if err := os.Remove(path); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for name, text := range c.change {
+				if path := filepath.Join(la.root, name); text != "" {
+					if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for range 2 {
+				var got []string
+				for _, c := range la.find(true) {
+					got = append(got, fmt.Sprintf("%s 0x%x %s", c.name, uint64(c.port), option(c.args, "metrics_addr")))
+				}
+				if got := strings.Join(got, ", "); got != c.want {
+					t.Errorf("got %s, want %s", got, c.want)
+				}
+			}
+			if !strings.Contains(said.String(), c.says) || c.says == "" && said.String() != "" {
+				t.Errorf("said %q, want %q", said, c.says)
+			}
+		})
+	}
+}
+
 // TestAllPorts: a manager for each InfiniBand port, also for one that comes later; those
 // of Ethernet are passed over in a line.
 func TestAllPorts(t *testing.T) {
@@ -150,12 +214,13 @@ func TestAllPorts(t *testing.T) {
 	}
 	names := func(la *launcher) string {
 		var names []string
-		for _, c := range la.allPorts() {
+		for _, c := range la.find(false) {
 			names = append(names, c.name+" at "+option(c.args, "guid"))
 		}
 		return strings.Join(names, ", ")
 	}
 	la, said := hostWith(t, "--all-ports", files)
+	la.read()
 	if got := names(la); got != "" || !strings.Contains(said.String(), "waiting for a port") {
 		t.Errorf("no port: %q, said %q", got, said)
 	}
@@ -163,6 +228,7 @@ func TestAllPorts(t *testing.T) {
 	port("mlx5_1", "0002", "Ethernet", 1)
 	port("mlx5_2", "0003", "InfiniBand", 2)
 	la, said = hostWith(t, "--all-ports", files)
+	la.read()
 	want := "0x0002c90300000001 at 0x0002c90300000001, 0x0002c90300000003 at 0x0002c90300000003"
 	for range 2 {
 		if got := names(la); got != want {
@@ -223,6 +289,7 @@ func TestSupervise(t *testing.T) {
 	fails := script("fails", `echo "try $(cat $MARK 2>/dev/null)"; echo -n x >> $MARK; [ $(cat $MARK) = xxx ] || exit 3; printf unfinished`)
 	stays := script("stays", "trap 'echo hung up; >$MARK' HUP\ntrap 'echo told to end; exit 0' TERM\necho ready\nwhile :; do sleep 0.01; done")
 	stubborn := script("stubborn", "trap 'echo never' TERM\necho ready\nwhile :; do sleep 0.01; done")
+	find := func(children []child) func(bool) []child { return func(bool) []child { return children } }
 	for _, c := range []struct {
 		name     string
 		children []child
@@ -241,11 +308,12 @@ func TestSupervise(t *testing.T) {
 			out := &output{written: make(chan struct{}, 1)}
 			heard := newNotices(&notifier{})
 			defer heard.close()
-			s := &supervisor{notices: heard, program: "/bin/sh", soonest: time.Millisecond, once: c.once, out: out, running: map[string]*os.Process{}}
+			s := newSupervisor("/bin/sh", find(c.children), heard, out)
+			s.soonest, s.once = time.Millisecond, c.once
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			hurry, ended := make(chan os.Signal, 1), make(chan int, 1)
-			go func() { ended <- s.run(ctx, func() []child { return c.children }, hurry) }()
+			go func() { ended <- s.run(ctx, nil, hurry) }()
 			for _, want := range c.await {
 				out.await(t, want)
 			}
@@ -263,5 +331,63 @@ func TestSupervise(t *testing.T) {
 				t.Errorf("status %d, want %d; it said\n%s", status, c.status, out.text)
 			}
 		})
+	}
+}
+
+// TestSuperviseReload: with the files read again, who is wanted no more ends, who is another
+// one is started again, the others go on, and hear of it; one that was stopped stays so.
+func TestSuperviseReload(t *testing.T) {
+	const loop = "; echo ready; while :; do sleep 0.01; done"
+	script := func(name, text string, port mad.GUID) child {
+		return child{name: name, args: []string{"-c", text}, asked: []string{text}, port: port}
+	}
+	stays := script("stays", "trap 'echo hung up' HUP; trap 'echo told to end; exit 0' TERM"+loop, 1)
+	goes := script("goes", "trap 'echo told to end; exit 0' TERM"+loop, 2)
+	stubborn := script("stubborn", "trap 'echo never' TERM"+loop, 3)
+	moves := script("moves", "trap 'echo left; exit 0' TERM"+loop, 4)
+	moved := moves
+	moved.port = 5
+	quick := script("quick", "exit 0", 6)
+	fails := script("fails", "echo a try; exit 3", 7)
+	fresh := script("fresh", "trap 'exit 0' TERM"+loop, 2)
+	out := &output{written: make(chan struct{}, 1)}
+	heard := newNotices(&notifier{})
+	defer heard.close()
+	wanted := [][]child{{stays, goes, stubborn, moves, quick, fails}, {stays, moved, quick, fails, fresh}, {}, {goes}}
+	s := newSupervisor("/bin/sh", func(again bool) []child {
+		if again {
+			wanted = wanted[1:]
+		}
+		return wanted[0]
+	}, heard, out)
+	s.soonest, s.patience = time.Hour, 50*time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	passed, ended := make(chan os.Signal), make(chan int, 1)
+	go func() { ended <- s.run(ctx, passed, nil) }()
+	for _, name := range []string{"stays: ready", "goes: ready", "stubborn: ready", "moves: ready", "quick has ended with status 0", "fails has ended"} {
+		out.await(t, name)
+	}
+	for n, want := range [][]string{
+		{"stays: hung up", "goes: told to end", "stubborn: never", "stubborn has ended: signal: killed", "moves: left\n", "moves: ready", "fails: a try", "fresh: ready"},
+		{"stays: told to end", "moves: left\n"},
+		{"goes: ready"},
+	} {
+		out.mu.Lock()
+		out.text = ""
+		out.mu.Unlock()
+		passed <- syscall.SIGHUP
+		for _, w := range want {
+			out.await(t, w)
+		}
+		out.mu.Lock()
+		if strings.Contains(out.text, "quick") || n == 0 && strings.Contains(out.text, "stays: told to end") {
+			t.Errorf("who was stopped is started again, or who is wanted ends:\n%s", out.text)
+		}
+		out.mu.Unlock()
+	}
+	cancel()
+	if status := <-ended; status != exitFailed { // that of who had to be killed
+		t.Errorf("status %d", status)
 	}
 }

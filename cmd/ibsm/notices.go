@@ -107,6 +107,16 @@ func (n *notices) settle(name, status string) {
 	n.pass(!was.ready, was.status != status)
 }
 
+// forget takes a child out of what is said.
+func (n *notices) forget(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.said, name)
+	if len(n.said) > 0 {
+		n.pass(false, true)
+	}
+}
+
 // pass tells the service manager what the children say, taken together. n.mu is held.
 func (n *notices) pass(oneMore, changed bool) {
 	if !oneMore && !changed {

@@ -91,6 +91,6 @@ func TestNotifyAll(t *testing.T) {
 	m.await("READY=1")
 	m.await("STATUS=0x0000000000000001: has ended; " + guids[0] + ": SUBNET UP; " + guids[1] + ": SUBNET UP")
 	m.await("WATCHDOG=1")
-	p.signal(syscall.SIGTERM)
+	p.stop()
 	m.await("STOPPING=1")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -26,6 +27,11 @@ func (s shares) of(kind, thing, instance string) (owner string) {
 		s.owner[key] = instance
 	}
 	return s.owner[key]
+}
+
+// keep takes what they have from all instances but these.
+func (s shares) keep(instances map[string]bool) {
+	maps.DeleteFunc(s.owner, func(_ [2]string, owner string) bool { return !instances[owner] })
 }
 
 // own is what an instance has to be given besides its configuration: what that leaves to
