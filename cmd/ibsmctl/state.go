@@ -13,22 +13,32 @@ import (
 	"github.com/spf13/pflag"
 
 	"ibsm/mad"
+	"ibsm/opensm/sadb"
 	"ibsm/sweep/store"
 )
 
-const stateUsage = `ibsmctl state reads what a manager keeps in its store, whether or not one is running.
+const stateUsage = `ibsmctl state shows what a manager keeps in its store, and brings it to another one.
 
 Usage:
-  ibsmctl state show [FILE]     whose it is, and how much there is of what
-  ibsmctl state export [FILE]   everything, as JSON
-  ibsmctl state check [FILE]    whether it is whole: exit status 1 if it is not
+  ibsmctl state show [STORE]          whose it is, and how much there is of what
+  ibsmctl state export [STORE]        everything, as JSON
+  ibsmctl state check [STORE]         whether it is whole: exit status 1 if it is not
+  ibsmctl state import FILE [STORE]   what clients have registered, from an export or from
+                                      OpenSM's SA database (opensm-sa.dump)
 
-FILE is by default the store below /var/lib/ibsm, if there is only one. What a manager
-wrote in the last moment may not be there yet. export shows the keys of services.
+STORE is a file, by default the one below /var/lib/ibsm, if there is only one. It may be
+read while a manager runs; what that wrote in the last moment may not be there yet. export
+shows the keys of services.
+
+import replaces all that is registered, or with any mistake in FILE nothing. An export
+brings its LIDs as well. No manager may be running on STORE. One that does not exist is
+made if its folder is named after the port's GUID.
 
 Options:
-      --json   show: for programs
-  -h, --help   print this help
+      --dry-run         import: only say what it would do
+      --format FORMAT   export: json, or opensm for OpenSM's SA database (sa_db_file)
+      --json            show: for programs
+  -h, --help            print this help
 `
 
 // storePattern is where stores are by default.
@@ -39,18 +49,28 @@ func runState(_ context.Context, args []string, stdout io.Writer) error {
 	const hint = "ibsmctl state --help"
 	flags := pflag.NewFlagSet("state", pflag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "")
+	dryRun := flags.Bool("dry-run", false, "")
+	format := flags.String("format", "json", "")
 	if done, err := parse(flags, args, stdout, stateUsage); done {
 		return err
 	}
+	act, most := flags.Arg(0), 2
+	if act == "import" {
+		most = 3
+	}
 	switch {
 	case flags.NArg() == 0:
-		return &usageError{"state: show, export or check?", hint}
-	case flags.NArg() > 2:
-		return &usageError{fmt.Sprintf("state: unexpected argument %q", flags.Arg(2)), hint}
-	}
-	act := flags.Arg(0)
-	if !slices.Contains([]string{"show", "export", "check"}, act) {
+		return &usageError{"state: show, export, check or import?", hint}
+	case !slices.Contains([]string{"show", "export", "check", "import"}, act):
 		return &usageError{fmt.Sprintf("state: unknown action %q", act), hint}
+	case flags.NArg() > most:
+		return &usageError{fmt.Sprintf("state: unexpected argument %q", flags.Arg(most)), hint}
+	case act == "import" && flags.NArg() == 1:
+		return &usageError{"state import: which file?", hint}
+	case *format != "json" && *format != "opensm":
+		return &usageError{fmt.Sprintf("state export: unknown format %q", *format), hint}
+	case act == "import":
+		return importState(flags.Arg(1), flags.Arg(2), *dryRun, stdout)
 	}
 	k, err := lookAt(flags.Arg(1), storePattern)
 	if err != nil {
@@ -59,6 +79,8 @@ func runState(_ context.Context, args []string, stdout io.Writer) error {
 	switch {
 	case act == "check":
 		return k.check(stdout)
+	case act == "export" && *format == "opensm":
+		return sadb.Write(stdout, k.Registry.Freeze(), k.lidOf(), time.Now().Unix())
 	case act == "export":
 		return printJSON(stdout, k.export())
 	case *asJSON:
@@ -81,18 +103,26 @@ type keptState struct {
 	port   mad.GUID
 }
 
+// theStore is the only file that a pattern matches.
+func theStore(pattern string) (string, error) {
+	switch found, err := filepath.Glob(pattern); {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", fmt.Errorf("there is no store at %s; name its file", pattern)
+	case len(found) > 1:
+		return "", fmt.Errorf("there are several stores; name one of %s", strings.Join(found, ", "))
+	default:
+		return found[0], nil
+	}
+}
+
 // lookAt reads a store; "" is the only one that a pattern matches.
 func lookAt(file, pattern string) (*keptState, error) {
 	if file == "" {
-		switch found, err := filepath.Glob(pattern); {
-		case err != nil:
+		var err error
+		if file, err = theStore(pattern); err != nil {
 			return nil, err
-		case len(found) == 0:
-			return nil, fmt.Errorf("there is no store at %s; name its file", pattern)
-		case len(found) > 1:
-			return nil, fmt.Errorf("there are several stores; name one of %s", strings.Join(found, ", "))
-		default:
-			file = found[0]
 		}
 	}
 	c, prefix, port, err := store.Look(file)
@@ -160,18 +190,35 @@ last change    %d
 // check tells what is wrong with what is in a store that could be read: that its records
 // are what was written, and its registrations keep their rules, is known by then.
 func (k *keptState) check(w io.Writer) error {
+	if err := checkLIDs(k.LIDs); err != nil {
+		return fmt.Errorf("%s: %w", k.file, err)
+	}
+	_, err := fmt.Fprintf(w, "%s is whole\n", k.file)
+	return err
+}
+
+// checkLIDs tells of a LID that no port can have, or that two have.
+func checkLIDs(lids []store.LID) error {
 	owner := map[mad.LID]mad.GUID{}
-	for _, l := range k.LIDs {
+	for _, l := range lids {
 		if l.Base == 0 || l.LMC > 7 || int(l.Base)+1<<l.LMC-1 > int(mad.MaxUnicastLID) {
-			return fmt.Errorf("%s: port %v has LID %d with LMC %d, which no port can have", k.file, l.Port, l.Base, l.LMC)
+			return fmt.Errorf("port %v has LID %d with LMC %d, which no port can have", l.Port, l.Base, l.LMC)
 		}
 		for i := range mad.LID(1) << l.LMC {
 			if other, taken := owner[l.Base+i]; taken {
-				return fmt.Errorf("%s: LID %d is kept for both %v and %v", k.file, l.Base+i, other, l.Port)
+				return fmt.Errorf("LID %d is kept for both %v and %v", l.Base+i, other, l.Port)
 			}
 			owner[l.Base+i] = l.Port
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s is whole\n", k.file)
-	return err
+	return nil
+}
+
+// lidOf finds the LIDs that are kept.
+func (k *keptState) lidOf() func(mad.GUID) mad.LID {
+	lids := make(map[mad.GUID]mad.LID, len(k.LIDs))
+	for _, l := range k.LIDs {
+		lids[l.Port] = l.Base
+	}
+	return func(port mad.GUID) mad.LID { return lids[port] }
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"ibsm/mad"
@@ -65,7 +66,7 @@ type exportedServ struct {
 	Lease uint32 `json:"lease"`
 	Ends  int64  `json:"ends"` // seconds since 1970; 0 never
 	Key   string `json:"key"`
-	Name  string `json:"name"`
+	Name  string `json:"name"` // bytes that are no printable text as \xNN, and so on
 	Data  string `json:"data"`
 }
 
@@ -73,6 +74,9 @@ type exportedSubscr struct {
 	Subscriber string  `json:"subscriber"`
 	QPN        uint32  `json:"qpn"`
 	LID        mad.LID `json:"lid"`
+	SL         uint8   `json:"sl"`
+	PathBits   uint8   `json:"path_bits"`
+	PKeyIndex  uint16  `json:"pkey_index"`
 	GID        string  `json:"gid"` // of the issuer, or ::
 	LIDBegin   mad.LID `json:"lid_begin"`
 	LIDEnd     mad.LID `json:"lid_end"`
@@ -104,22 +108,28 @@ func (k *keptState) export() *exported {
 		e.Groups = append(e.Groups, exportGroup(s, &g))
 	}
 	for v := range s.Services() {
-		name, _, _ := strings.Cut(string(v.Name[:]), "\x00")
 		e.Services = append(e.Services, exportedServ{
 			ID: fmt.Sprintf("0x%016x", v.ID), GID: v.GID.String(), PKey: v.PKey.String(), Lease: v.Lease, Ends: v.Expires,
-			Key: hex.EncodeToString(v.Key[:]), Name: strings.ToValidUTF8(name, "?"), Data: hex.EncodeToString(v.Data[:]),
+			Key: hex.EncodeToString(v.Key[:]), Name: quoted(v.Name[:]), Data: hex.EncodeToString(v.Data[:]),
 		})
 	}
 	for v := range s.Subscriptions() {
 		f := &v.Filter
 		e.Subscriptions = append(e.Subscriptions, exportedSubscr{
-			v.Subscriber.String(), v.QPN, v.Addr.LID, f.GID.String(), f.LIDBegin, f.LIDEnd, f.Generic, f.Type, f.Trap, f.Producer,
+			v.Subscriber.String(), v.QPN, v.Addr.LID, v.Addr.SL, v.Addr.PathBits, v.Addr.PKeyIndex, f.GID.String(), f.LIDBegin, f.LIDEnd, f.Generic, f.Type, f.Trap, f.Producer,
 		})
 	}
 	for a := range s.Aliases() {
 		e.Aliases = append(e.Aliases, exportedAlias{a.Port.String(), a.Index, a.GUID.String()})
 	}
 	return e
+}
+
+// quoted is a name without the zeros that fill it up, with what is no printable text as in
+// Go's strings.
+func quoted(name []byte) string {
+	text := strconv.Quote(strings.TrimRight(string(name), "\x00"))
+	return strings.ReplaceAll(text[1:len(text)-1], `\"`, `"`)
 }
 
 func exportGroup(s *registry.State, g *registry.Group) exportedGroup {

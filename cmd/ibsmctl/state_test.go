@@ -91,7 +91,6 @@ func TestState(t *testing.T) {
 	}
 	ask(1, "show", filepath.Join(t.TempDir(), "none.db"))
 	ask(2, "state")
-	ask(2, "import", file)
 }
 
 func TestOnlyStore(t *testing.T) {
