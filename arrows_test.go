@@ -53,12 +53,14 @@ var arrows = []arrow{
 	{from: "sa", to: "sa/* routing routing/mcast"}, // how long the rows of LFT and MFT records are
 	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing routing/mcast partitions conf/diag"},
 	{from: "opensm/dump", to: "opensm/names opensm/sadb"},
+	{from: "opensm/console", to: "opensm/names"},
 	{from: "ctl", to: "mad conf/diag"},
 	{from: "ctl/shape", to: "ctl"},
 	{from: "ctl/ctltest", to: "ctl mad mad/fabric/net"}, // rows of generated fabrics, for tests
 	{from: "ctl/draw ctl/slurm", to: "mad ctl ctl/shape"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
 	{from: "manager/control", to: "manager ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing routing/quality sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
+	{from: "manager/control", to: "opensm/console"}, // the status that it shows
 	{from: "manager/sim", to: "manager sa mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},
 }

@@ -55,6 +55,7 @@ func (c *Config) reconcile(report *Report) {
 
 // comment reports what is fine by itself but may not be what was meant.
 func (c *Config) comment(report *Report) {
+	c.checkConsole(report)
 	c.checkEffects(report)
 	c.checkMost(report)
 	c.checkAllowed(report)
@@ -84,6 +85,14 @@ func (c *Config) checkMost(report *Report) {
 		if n := c.Uint(bound.name); n > bound.most && n != NoBound {
 			report.add(Warning, c.Setting(bound.name).Position, bound.name, "%s = %d: this manager takes it for %d, its most", bound.name, n, bound.most)
 		}
+	}
+}
+
+// checkConsole takes an open console for none unless it is asked for twice.
+func (c *Config) checkConsole(report *Report) {
+	if c.Text("console") == "socket" && !c.Bool("console_open") {
+		c.amend(report, Mistake, "console", Value{Text: "off"},
+			"commands would be taken from every address, without a password: choose loopback, or confirm it with console_open TRUE (--console-open)")
 	}
 }
 

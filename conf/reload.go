@@ -33,6 +33,16 @@ func (c *Config) Reload(f *File) (next *Config, changed []string, report Report,
 	return next, changed, report, nil
 }
 
+// WithUint is the configuration with another value of a number, as one who steers the
+// running manager chooses it. It stays until the line of the file changes. The value
+// must be one that the setting may have.
+func (l *Loaded) WithUint(name string, n uint64) *Loaded {
+	next := *l
+	next.Config = l.clone()
+	next.option(name, Value{Num: n})
+	return &next
+}
+
 // Reread reads the file again, or looks for one as Load did if there was none, and
 // does what Reload does. A file that is gone is an error.
 func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report Report, err error) {

@@ -30,6 +30,8 @@ type Config struct {
 	GUID mad.GUID
 	// SweepInterval is the time between light sweeps; 0 for none.
 	SweepInterval time.Duration
+	// Resting holds all sweeps back until a configuration without it.
+	Resting bool
 	// ForceHeavy makes every sweep a heavy one.
 	ForceHeavy bool
 	// IgnoreTraps leaves changes that traps 128 and 144 tell of to the next sweep.
@@ -171,6 +173,7 @@ const (
 	Reroute     // heavy, with all routes computed afresh
 	Plan        // what a heavy sweep would write: Planned answers, and nothing is written
 	PlanReroute // the same for a reroute
+	Describe    // no sweep: every node is asked for its NodeDescription
 )
 
 // Action is something to be done: one of the types below.
@@ -283,6 +286,9 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 
 // receive takes one datagram.
 func (c *Core) receive(d *mad.Datagram) {
+	if !d.TimedOut {
+		c.stats.Received++
+	}
 	if !d.TimedOut && !d.Packet.IsResponse() {
 		c.request(d)
 		return

@@ -60,11 +60,12 @@ func (c *Core) keepLIDs() {
 
 // reignBegins raises the reign when this manager has just become master.
 func (c *Core) reignBegins() {
-	c.stoodBy = false
 	if c.told != smp.Master {
+		c.stats.FromStandby = c.stoodBy
 		c.stats.Reign++
 		c.nextReign(true)
 	}
+	c.stoodBy = false
 }
 
 // reignEnds raises the reign when this manager is master no more, or was when it ended

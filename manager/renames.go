@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"math"
 	"time"
 
 	"ibsm/mad"
@@ -18,13 +19,14 @@ type renames struct {
 	asked map[mad.GUID]bool // answers that are awaited
 	descs map[mad.GUID]smp.NodeDescription
 	due   time.Duration // when a view with descs is to be published; 0 none
+	next  int           // of every node, the one to be asked next; beyond them none
 }
 
 func newRenames() renames {
-	return renames{asked: map[mad.GUID]bool{}, descs: map[mad.GUID]smp.NodeDescription{}}
+	return renames{asked: map[mad.GUID]bool{}, descs: map[mad.GUID]smp.NodeDescription{}, next: math.MaxInt}
 }
 
-// describeNode asks a node for its description.
+// describeNode asks the node of a LID for its description.
 func (c *Core) describeNode(lid mad.LID) {
 	if c.view == nil {
 		return
@@ -33,13 +35,27 @@ func (c *Core) describeNode(lid mad.LID) {
 	if p == topo.None {
 		return
 	}
-	t := c.view.Topo
-	n := t.Ports[p].Node
-	route, ok := t.RouteTo(p)
-	if !ok || c.renames.asked[t.Nodes[n].GUID] || c.table.Room() == 0 {
+	if route, ok := c.view.Topo.RouteTo(p); ok && c.table.Room() > 0 {
+		c.describe(c.view.Topo.Ports[p].Node, route)
+	}
+}
+
+// describeAll asks every node for its description, as there is room.
+func (c *Core) describeAll() { c.renames.next = 0 }
+
+func (c *Core) describeMore() {
+	for ; c.view != nil && c.renames.next < len(c.view.Topo.Nodes) && c.table.Room() > 0; c.renames.next++ {
+		c.describe(topo.NodeIdx(c.renames.next), c.view.Topo.Nodes[c.renames.next].Route)
+	}
+}
+
+// describe asks a node along a route.
+func (c *Core) describe(n topo.NodeIdx, route mad.Route) {
+	guid := c.view.Topo.Nodes[n].GUID
+	if c.renames.asked[guid] {
 		return
 	}
-	c.renames.asked[t.Nodes[n].GUID] = true
+	c.renames.asked[guid] = true
 	req := txn.Request{Class: mad.ClassDirected, Route: route, Method: mad.MethodGet, Attr: smp.AttrNodeDescription,
 		Node: -1, Tag: tagRename | uint64(uint32(n))}
 	c.table.Submit(&req)
@@ -68,6 +84,7 @@ func (c *Core) renamed(o *txn.Outcome) {
 
 // rename publishes the descriptions gathered, between sweeps.
 func (c *Core) rename() {
+	c.describeMore()
 	if c.renames.due == 0 || c.renames.due > c.now {
 		return
 	}
@@ -76,7 +93,7 @@ func (c *Core) rename() {
 		c.renames.due = c.now + renameDelay // a sweep is under way
 		return
 	}
-	c.renames = newRenames()
+	c.renames.descs, c.renames.due = map[mad.GUID]smp.NodeDescription{}, 0
 	if c.view != nil {
 		v := *c.view
 		c.gen++

@@ -21,7 +21,11 @@ type Stats struct {
 	Phases [len(timedPhases)]PhaseTimes
 	Txn    txn.Stats
 	Self   view.SM
-	Rivals []view.SM // other managers, by GUID, as they were heard last; never written again
+	// Received counts the packets that came to QP0.
+	Received uint64
+	// FromStandby says that the reign that is, or was last, began in STANDBY.
+	FromStandby bool
+	Rivals      []view.SM // other managers, by GUID, as they were heard last; never written again
 	Progress
 
 	traps     [len(trapNumbers) + 2]uint64 // of each number, other generic ones, vendors'

@@ -50,6 +50,9 @@ func (c *Core) ask(s Sweep) {
 	case Plan, PlanReroute:
 		c.plan.wanted, c.plan.reroute = true, s == PlanReroute
 		return
+	case Describe:
+		c.describeAll()
+		return
 	case Reroute:
 		c.sweeper.Reroute()
 	}
@@ -83,8 +86,9 @@ func (c *Core) begin() {
 		c.refusePlan(ErrNotMaster)
 		return
 	}
+	rest := c.cfg.Resting
 	switch {
-	case c.heavy || c.light && !c.sweeper.Known():
+	case !rest && (c.heavy || c.light && !c.sweeper.Known()):
 		c.quick = !c.full && c.mayWrite() && c.trouble == "" && c.sweeper.Known() && !c.sweeper.Waiting()
 		c.log(debug, osmlog.HeavySweep, "reason", c.why, "quick", c.quick)
 		c.heavy, c.light, c.full = false, false, false
@@ -94,7 +98,7 @@ func (c *Core) begin() {
 		c.countHeavy()
 	case c.plan.wanted:
 		c.beginPlan(state)
-	case c.light:
+	case c.light && !rest:
 		c.light = false
 		c.stats.Sweeps[LightSweep]++
 		c.sweeper.Look()

@@ -23,10 +23,11 @@ type display struct {
 // every is how often the progress line is renewed.
 const every = 100 * time.Millisecond
 
-// newDisplay is quiet where the log itself goes to standard output.
-func newDisplay(w io.Writer, quiet bool) *display {
+// newDisplay is quiet where the log itself goes to standard output, and shows no
+// progress where commands are typed.
+func newDisplay(w io.Writer, quiet, commands bool) *display {
 	d := &display{w: w, quiet: quiet}
-	if f, ok := w.(*os.File); ok && !d.quiet {
+	if f, ok := w.(*os.File); ok && !d.quiet && !commands {
 		info, err := f.Stat()
 		d.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	}

@@ -22,6 +22,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	"ibsm/manager/control"
+	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep/view"
@@ -145,7 +146,7 @@ func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
 	}
 	_, toStdout, _ := logTarget(l)
 	notify := newNotifier()
-	d := newDisplay(stdout, toStdout)
+	d := newDisplay(stdout, toStdout, consoleOf(l) == "local")
 	lines, log, err := openLog(l, stdout, stderr, func(text string) {
 		d.line(text)
 		notify.status(text)
@@ -169,16 +170,19 @@ func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
 	logReport(logger, l.Report)
 	warnOfEngines(l, logger, stderr)
 	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept, notify: notify, asOpenSM: asOpenSM}
-	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events})
+	var clients console.Counters
+	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events, Console: &clients})
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
 		return err
 	}
 	defer endControl()
+	endConsole := m.serveConsole(ctx, &clients)
 	endDumps := m.keepDumps(ctx)
 	go notify.watchdog(ctx, &m.running, m.asks)
 	err = m.keepRunning(ctx, place)
 	notify.say("STOPPING=1")
+	endConsole()
 	endDumps()
 	m.state.close()
 	d.end()

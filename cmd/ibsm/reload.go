@@ -10,6 +10,7 @@ import (
 	"ibsm/conf"
 	"ibsm/ctl"
 	"ibsm/manager"
+	"ibsm/opensm/console"
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
 )
@@ -29,6 +30,8 @@ type inForce struct {
 	mu     sync.Mutex // guards what follows, and is held while files are read
 	now    *conf.Loaded
 	policy policy
+	// resting holds sweeps back: the console said so.
+	resting bool
 }
 
 func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state) *inForce {
@@ -86,6 +89,7 @@ func (f *inForce) send() {
 // managerConfig is what a manager is told now, with what other files say.
 func (f *inForce) managerConfig() manager.Config {
 	cfg := managerConfig(f.now)
+	cfg.Resting = f.resting
 	cfg.Names = f.names
 	cfg.Sweep.Partitions = f.policy.sweep(f.now.Config)
 	cfg.Registrar.Groups = f.policy.groups(f.now.Config)
@@ -104,6 +108,37 @@ func (f *inForce) keepLog(changed []string) {
 	if f.file != nil {
 		f.file.SetLimits(logFile(f.now.Config))
 	}
+}
+
+// loaded is the configuration in force.
+func (f *inForce) loaded() *conf.Loaded {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+// describe adds what the configuration says to the status that the console shows.
+func (f *inForce) describe(st *console.Status) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st.Priority, st.SweepInterval, st.Sweeping = uint8(f.now.Uint("sm_priority")), f.now.Duration("sweep_interval"), !f.resting
+}
+
+// setPriority puts another priority among subnet managers into force. It stays until
+// the file's changes.
+func (f *inForce) setPriority(priority uint8) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.WithUint("sm_priority", uint64(priority))
+	f.send()
+}
+
+// setSweeping holds sweeps back, or lets them go on with a heavy one.
+func (f *inForce) setSweeping(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resting = !on
+	f.send()
 }
 
 // findings are those of a report for the control socket.

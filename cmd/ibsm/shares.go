@@ -64,6 +64,13 @@ func (s shares) own(l *conf.Loaded, name string) (options, env []string, err err
 		}
 		give("metrics_addr", addr)
 	}
+	kind := consoleOf(l)
+	for port := l.Uint("console_port"); (kind == "loopback" || kind == "socket") && port > 0 && s.of("console", fmt.Sprint(port), name) != name; {
+		if port++; port > 0xffff {
+			return nil, nil, errors.New("console_port: another instance has it, and there is no port behind it")
+		}
+		give("console-port", fmt.Sprint(port))
+	}
 	if dir := cacheDir(l); dir != "" {
 		env = append(env, "OSM_CACHE_DIR="+filepath.Join(dir, name))
 	}

@@ -13,6 +13,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/opensm/console"
 	"ibsm/sweep/view"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	Asks chan<- manager.Sweep
 	// Events is what the manager's log is kept in; may be nil.
 	Events *ctl.Ring
+	// Console is what became of the clients of OpenSM's console; nil without one.
+	Console *console.Counters
 }
 
 // Desk is the ctl.Source and ctl.Planner of a manager, or of several that run one after
@@ -82,14 +85,6 @@ func (d *Desk) Tell(a manager.Action) {
 			d.planned = nil
 		}
 	}
-}
-
-// view is what the manager has published; nil for nothing.
-func (d *Desk) view() *view.View {
-	if s := d.shell.Load(); s != nil {
-		return s.View()
-	}
-	return nil
 }
 
 // subnet is the view, with what is made of it once.
@@ -184,7 +179,7 @@ func (d *Desk) ask(ctx context.Context, s manager.Sweep) error {
 	if d.shell.Load() == nil {
 		return fmt.Errorf("%w: the manager waits for its port", ctl.ErrNotNow)
 	}
-	if v := d.view(); v == nil {
+	if d.View() == nil {
 		return fmt.Errorf("%w: the manager is not master, or its first sweep has not ended", ctl.ErrNotNow)
 	}
 	select {

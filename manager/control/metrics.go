@@ -33,6 +33,9 @@ func (d *Desk) Metrics(m *ctl.Metrics) {
 		m.Sample(truth(s == state), "state", s.String())
 	}
 	d.lastSweep(m)
+	if d.cfg.Console != nil {
+		consoleMetrics(m, d.cfg.Console)
+	}
 	if s := d.subnet(); s != nil {
 		s.metrics(m)
 		s.portMetrics(m)

@@ -101,7 +101,7 @@ func (d *Desk) PartitionRows(file string, c *partitions.Chosen, settings partiti
 	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0}
 	rows := appendFindings([]ctl.PartitionRow{{File: head}}, c.Errors, "error")
 	rows = appendFindings(rows, c.Warnings, "warning")
-	v := d.view()
+	v := d.View()
 	if v == nil || v.Partitions == nil || head.Refused {
 		return rows
 	}

@@ -57,7 +57,7 @@ func lftTails(v *view.View, given names.Map, top mad.LID) [][]byte {
 		}
 		port := &v.Topo.Ports[p]
 		node := &v.Topo.Nodes[port.Node]
-		b := append([]byte(" # "), typeName(node.Type)...)
+		b := append([]byte(" # "), names.Type(node.Type)...)
 		b = appendGUID(append(b, " portguid "...), port.GUID)
 		b = appendName(append(b, ": '"...), given, node)
 		tails[lid] = append(b, "'\n"...)

@@ -38,42 +38,9 @@ func appendGUID(b []byte, g mad.GUID) []byte {
 	return appendHex(append(b, "0x"...), uint64(g), 16, lowerDigits)
 }
 
-// maxDesc is how much of a description OpenSM keeps: it ends it with a zero byte.
-const maxDesc = 63
-
-// appendName appends the name that a node was given, or else its description as OpenSM
-// prints it: a blank stands for each byte that is not printable ASCII.
+// appendName appends what OpenSM prints for a node.
 func appendName(b []byte, given names.Map, node *topo.Node) []byte {
-	if name, ok := given[node.GUID]; ok {
-		return append(b, name...)
-	}
-	d := &node.Desc
-	if d[0] == 0 {
-		return append(b, "<unknown>"...)
-	}
-	for _, c := range d[:maxDesc] {
-		if c == 0 {
-			break
-		}
-		if c < ' ' || c > '~' {
-			c = ' '
-		}
-		b = append(b, c)
-	}
-	return b
-}
-
-// typeName is OpenSM's word for a node type.
-func typeName(t mad.NodeType) string {
-	switch t {
-	case mad.CA:
-		return "Channel Adapter"
-	case mad.Switch:
-		return "Switch"
-	case mad.Router:
-		return "Router"
-	}
-	return "UNKNOWN"
+	return given.AppendPrinted(b, node.GUID, &node.Desc)
 }
 
 // endPort is the port that has the LID of a port: of a switch it is port 0.

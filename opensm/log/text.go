@@ -16,6 +16,8 @@ const (
 	PortIsUp   = "SM port is up"
 	Exiting    = "Exiting SM"
 	HeavySweep = "INITIATING HEAVY SWEEP"
+
+	ConsoleClosed = "osm_console_exit: Closing console socket"
 )
 
 // Entering says that the manager has come to another state.
@@ -29,6 +31,16 @@ func Entering(s smp.SMState) string {
 // TablesConfigured says that an engine has given all switches their tables.
 func TablesConfigured(engine string) string {
 	return "osm_ucast_mgr_process: " + engine + " tables configured on all switches"
+}
+
+// ConsoleListening says that the console takes clients.
+func ConsoleListening(port int) string {
+	return fmt.Sprintf("osm_console_init: Console listening on port %d", port)
+}
+
+// ConsoleFailed says that it cannot.
+func ConsoleFailed(err error) string {
+	return fmt.Sprintf("osm_console_init: ERR 4B02: Failed to bind console socket: %v", err)
 }
 
 // DiscoveredPort says that an end port has come since the last sweep.

@@ -11,6 +11,7 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
+	"ibsm/mad/smp"
 )
 
 // DefaultFile is where Debian's OpenSM looks for a map if none is named.
@@ -100,4 +101,46 @@ func (m Map) Find(name string) (guid mad.GUID, ok bool) {
 		}
 	}
 	return guid, ok
+}
+
+// maxDesc is how much of a description OpenSM keeps: it ends it with a zero byte.
+const maxDesc = 63
+
+// Printed is what OpenSM prints for a node: the name that it was given, or else its
+// description, with a blank for each byte that is not printable ASCII.
+func (m Map) Printed(guid mad.GUID, desc *smp.NodeDescription) string {
+	return string(m.AppendPrinted(nil, guid, desc))
+}
+
+// AppendPrinted appends it.
+func (m Map) AppendPrinted(b []byte, guid mad.GUID, desc *smp.NodeDescription) []byte {
+	if name, ok := m[guid]; ok {
+		return append(b, name...)
+	}
+	if desc[0] == 0 {
+		return append(b, "<unknown>"...)
+	}
+	for _, c := range desc[:maxDesc] {
+		if c == 0 {
+			break
+		}
+		if c < ' ' || c > '~' {
+			c = ' '
+		}
+		b = append(b, c)
+	}
+	return b
+}
+
+// Type is OpenSM's word for a type of node.
+func Type(t mad.NodeType) string {
+	switch t {
+	case mad.CA:
+		return "Channel Adapter"
+	case mad.Switch:
+		return "Switch"
+	case mad.Router:
+		return "Router"
+	}
+	return "UNKNOWN"
 }

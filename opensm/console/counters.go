@@ -1,0 +1,18 @@
+package console
+
+import "sync/atomic"
+
+// Limits of those who serve clients.
+const (
+	MaxClients = 8 // at a time; who comes beyond is told so and left
+)
+
+// Counters is what became of clients. Any number of goroutines may use it.
+type Counters struct {
+	Open     atomic.Int64  // clients now
+	Accepted atomic.Uint64 // clients
+	Refused  atomic.Uint64 // clients beyond MaxClients
+	Lines    atomic.Uint64 // command lines
+	TooLong  atomic.Uint64 // lines beyond MaxLine
+	Cut      atomic.Uint64 // clients that said nothing for too long, or did not take answers in time
+}
