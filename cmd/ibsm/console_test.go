@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -147,6 +148,68 @@ func TestConsole(t *testing.T) {
 			t.Errorf("none of the fabrics has OpenSM say %q", what)
 		}
 	}
+}
+
+// TestConsoleActs: what a client has done is in force, and in the log.
+func TestConsoleActs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-s", "0", "-q", "loopback", "-C", "0",
+		"-D", "0x07", "--dump_files_dir", dir)
+	p.await("SUBNET UP")
+	c := dialConsole(t, p)
+	p.skip()
+	for _, act := range []struct{ line, says string }{
+		{"resweep light", ""}, {"resweep heavy", "SUBNET UP"}, {"reroute", "SUBNET UP"},
+		{"sweep off", ""}, {"resweep heavy", ""}, {"sweep on", "SUBNET UP"}, {"priority 5", "SUBNET UP"}, {"update_desc", ""},
+		{"dump_portguid file guids .*", ""}, {"loglevel 1", ""},
+	} {
+		c.say(act.line)
+		if act.line == "sweep off" && !strings.Contains(c.say("status"), "Sweeping enabled               : 0\n") {
+			t.Error("the status says that sweeps go on")
+		}
+		p.await(act.line)
+		p.await(act.says)
+	}
+	c.say("loglevel 3")
+	for command, want := range map[string]string{"status": "SM Priority          : 5\n", "dump_conf": "\nsm_priority 5\n", "loglevel": "0x83"} {
+		if got := c.say(command); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", command, tail(got), want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "guids")); err != nil || strings.Count(string(text), "0x") < 8 {
+		t.Errorf("port GUIDs in a file: %q, %v", text, err)
+	}
+	if _, err := io.WriteString(c.conn, "quit\n"); err != nil {
+		t.Error(err)
+	}
+	if rest, err := io.ReadAll(c.conn); len(rest) > 0 || err != nil {
+		t.Errorf("after quit: %q, %v", rest, err)
+	}
+	p.stop()
+}
+
+// TestConsoleLocal: commands come from standard input, and when that ends the manager
+// goes on.
+func TestConsoleLocal(t *testing.T) {
+	t.Parallel()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, in, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-q", "local")
+	in.Close()
+	p.await("SUBNET UP")
+	p.rewind()
+	p.await(consolePrompt)
+	fmt.Fprintln(w, "quit")
+	fmt.Fprintln(w, "version")
+	p.await("OpenSM 3.3.23 (ibsm")
+	p.await(consolePrompt)
+	w.Close()
+	p.signal(syscall.SIGHUP)
+	p.await("SUBNET UP")
+	p.stop()
 }
 
 // narrow is a net with links that are less than they could be.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/sweep/topo"
@@ -14,6 +15,13 @@ type portGUID struct {
 	guid mad.GUID
 	node topo.NodeIdx
 }
+
+// Bounds of what expressions of a client may cost: their length in bytes, and the time
+// that they may be tried for.
+const (
+	maxExpression = 256
+	matchPatience = 5 * time.Second
+)
 
 func (s *Session) dumpPortGUID(args []string) {
 	expressions, file := s.expressions(args)
@@ -26,12 +34,12 @@ func (s *Session) dumpPortGUID(args []string) {
 		s.printf("Subnet is not ready yet. Try again later\n")
 		return
 	}
-	var text []byte
-	matches := map[topo.NodeIdx]bool{}
-	for n := range v.Topo.Nodes {
-		name := s.name(&v.Topo.Nodes[n])
-		matches[topo.NodeIdx(n)] = slices.ContainsFunc(expressions, func(e *regexp.Regexp) bool { return e.MatchString(name) })
+	matches, ok := s.matches(v.Topo, expressions)
+	if !ok {
+		s.printf("The expressions take too long to be tried. Aborting\n")
+		return
 	}
+	var text []byte
 	for _, g := range s.portGUIDs(v.Topo) {
 		if matches[g.node] {
 			text = fmt.Appendf(text, "0x%x\n", uint64(g.guid))
@@ -42,6 +50,25 @@ func (s *Session) dumpPortGUID(args []string) {
 	} else if err := s.daemon.WriteFile(file, text); err != nil {
 		s.printf("Could not open file %s: %v\n", printable(file), err)
 	}
+}
+
+// matches are the nodes, by index, whose name one of the expressions matches. It gives up
+// after matchPatience.
+func (s *Session) matches(t *topo.Topo, expressions []*regexp.Regexp) (matches []bool, ok bool) {
+	matches = make([]bool, len(t.Nodes))
+	began := s.daemon.Now()
+	for n := range t.Nodes {
+		name := s.name(&t.Nodes[n])
+		for _, e := range expressions {
+			if s.daemon.Now().Sub(began) > matchPatience {
+				return nil, false
+			}
+			if matches[n] = e.MatchString(name); matches[n] {
+				break
+			}
+		}
+	}
+	return matches, true
 }
 
 // expressions reads the words of dump_portguid: regular expressions of POSIX, and the
@@ -57,7 +84,7 @@ func (s *Session) expressions(args []string) (all []*regexp.Regexp, file string)
 			continue
 		}
 		e, err := regexp.CompilePOSIX(args[i])
-		if err != nil {
+		if err != nil || len(args[i]) > maxExpression {
 			s.printf("Cannot parse regular expression '%s'. Skipping\n", printable(args[i]))
 			continue
 		}
