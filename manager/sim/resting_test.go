@@ -49,7 +49,9 @@ func TestDescribe(t *testing.T) {
 	cfg := minhopConfig()
 	cfg.SweepInterval, cfg.Txn.MaxWindow = time.Hour, 3
 	m := b.comeUp(cfg)
-	asked := func() uint64 { return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodGet, Attr: smp.AttrNodeDescription}] }
+	asked := func() uint64 {
+		return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodGet, Attr: smp.AttrNodeDescription}]
+	}
 	gen, sweeps, before := m.View.Gen, m.Core.Stats().Sweeps, asked()
 	b.Ask(m.Manager, manager.Describe)
 	b.pass(settling)
