@@ -62,14 +62,20 @@ var programs struct {
 // program builds a command of this module and returns where it is.
 func program(t *testing.T, name string) string {
 	t.Helper()
+	return built(t, "cmd/"+name)
+}
+
+// built builds the program in a folder of this module and returns where it is.
+func built(t *testing.T, folder string) string {
+	t.Helper()
 	programs.Lock()
 	defer programs.Unlock()
-	path := filepath.Join(programs.dir, name)
+	path := filepath.Join(programs.dir, filepath.Base(folder))
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	if r := run(t, "", nil, "go", "build", "-o", path, "ibsm/cmd/"+name); r.status != 0 {
-		t.Fatalf("go build %s: %s", name, r.stderr)
+	if r := run(t, "", nil, "go", "build", "-o", path, "ibsm/"+folder); r.status != 0 {
+		t.Fatalf("go build %s: %s", folder, r.stderr)
 	}
 	return path
 }

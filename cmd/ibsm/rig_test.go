@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,67 +19,89 @@ const rigDir = "../../../shared/rig"
 // rigScripts are what is tried in it; each is a boot of its own.
 var rigScripts = []struct {
 	file  string
-	net   string // of the rig's; "" for its default
+	net   string // beside the script, or of the rig's; "" for its default
 	quick bool   // tried in the small size, too
 	rigs  bool   // one of the rig's own, which is told what the manager is
+	env   string // a variable that the script is given
 }{
 	{file: "bringup.sh", quick: true},
 	{file: "events.sh"},
 	{file: "unplug.sh"},
 	{file: "modules.sh"},
 	{file: "two-managers.sh"},
-	{file: "standby.sh"},
+	{file: "failover.sh", net: "failover.net", env: "MANAGER=ibsm"},
+	{file: "failover.sh", net: "failover.net", env: "MANAGER=opensm"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "service.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
-	{file: "ipoib.sh", rigs: true},
-	{file: "osmtest.sh", rigs: true},
+	{file: "ipoib.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
+	{file: "osmtest.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
 }
 
 // rigLimit is how long one script may take, on a busy machine.
-const rigLimit = 10 * time.Minute
+const rigLimit = 15 * time.Minute
 
 // TestRig: ibsm on real umad devices.
 func TestRig(t *testing.T) {
 	needRig(t)
 	needFabcheck(t)
 	for _, s := range rigScripts {
-		t.Run(strings.TrimSuffix(s.file, ".sh"), func(t *testing.T) {
+		name := strings.TrimSuffix(s.file, ".sh")
+		if _, manager, ok := strings.Cut(s.env, "MANAGER="); ok {
+			name += "-" + manager
+		}
+		t.Run(name, func(t *testing.T) {
 			if !s.quick && !proof() {
 				t.Skip("full sizes only (IBSM_PROOF=1)")
 			}
 			scripts := abs(t, "../../testdata/rig")
-			args := []string{"-t", "570",
+			script := filepath.Join(scripts, s.file)
+			if s.rigs {
+				script = abs(t, filepath.Join(rigDir, "scripts", s.file))
+			}
+			args := []string{"-t", fmt.Sprint(int(rigLimit/time.Second) - 30),
 				"-f", program(t, "ibsm") + "=bin/ibsm",
 				"-f", program(t, "ibsmctl") + "=bin/ibsmctl",
+				"-f", built(t, "testdata/rig/saclient") + "=bin/saclient",
 				"-f", fabcheckPath() + "=bin/fabcheck",
 				"-f", abs(t, "../../../shared/data/partitions-redhat.conf") + "=etc/partitions-redhat.conf",
 				"-f", filepath.Join(scripts, "lib.sh") + "=etc/rig-lib.sh"}
 			if s.net != "" {
-				args = append(args, "-n", abs(t, filepath.Join(rigDir, "nets", s.net)))
+				args = append(args, "-n", netOf(t, s.net))
 			}
-			if s.rigs {
-				args = append(args, "-e", "SM=ibsm -B -f /tmp/sm.log", abs(t, filepath.Join(rigDir, "scripts", s.file)))
-			} else {
-				args = append(args, filepath.Join(scripts, s.file))
+			if s.env != "" {
+				args = append(args, "-e", s.env)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), rigLimit)
 			defer cancel()
-			cmd := command(ctx, t.TempDir(), nil, append([]string{abs(t, filepath.Join(rigDir, "run-vm"))}, args...)...)
+			cmd := command(ctx, t.TempDir(), nil, append([]string{abs(t, filepath.Join(rigDir, "run-vm"))}, append(args, script)...)...)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, tail(string(out)))
 			}
 			for line := range strings.Lines(string(out)) {
-				if strings.Contains(line, "after the trap") || strings.Contains(line, "after it began") || strings.HasPrefix(line, "stopped in") || strings.Contains(line, "is master after") || strings.Contains(line, "packet loss") {
+				if figure.MatchString(line) {
 					t.Log(strings.TrimSpace(line))
 				}
 			}
 		})
 	}
+}
+
+// figure matches what scripts have measured.
+var figure = regexp.MustCompile(`after the trap|after it began|^stopped in|is master after|^(ibsm|opensm): `)
+
+// netOf is a net beside the scripts, or one of the rig's.
+func netOf(t *testing.T, name string) string {
+	t.Helper()
+	own := abs(t, filepath.Join("../../testdata/rig", name))
+	if _, err := os.Stat(own); err == nil {
+		return own
+	}
+	return abs(t, filepath.Join(rigDir, "nets", name))
 }
 
 // needRig skips the test where the rig or what it needs is not there.

@@ -139,3 +139,13 @@ of_group() {
 		case $record in *"$text"*) ;; *) fail "no $text in $record" ;; esac
 	done
 }
+
+# in_state N STATE: what the manager at adapter N, or OpenSM, entered last, by its log
+# /tmp/smN.log.
+in_state() { grep -h 'Entering .* state' /tmp/sm$1.log | tail -n 1 | grep -q "$2"; }
+
+# records QUERY: what saquery prints for the query, one record a line.
+records() {
+	saquery -C vhca3 --smkey 1 $1 >/tmp/table || return 1
+	awk '/dump:/ && !/Info dump:/ { if (r) print r; r = $1 " " $2; next } { gsub(/[ \t]+/, " "); r = r " |" $0 } END { if (r) print r }' /tmp/table
+}

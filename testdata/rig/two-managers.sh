@@ -11,9 +11,6 @@ run() {
 }
 sign() { kill -$2 $(cat /tmp/pid$1); }
 
-# in_state N STATE: what the manager at adapter N, or OpenSM, entered last.
-in_state() { grep -h 'Entering .* state' /tmp/sm$1.log | tail -n 1 | grep -q "$2"; }
-
 # rules N: the manager there is master, says so itself, and all ports know it.
 rules() {
 	local p

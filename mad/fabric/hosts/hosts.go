@@ -29,11 +29,13 @@ const (
 	Join                       // Set(MCMemberRecord): full member of it
 	Subscribe                  // Set(InformInfo)
 	Path                       // Get(PathRecord) between two GIDs
+	OwnGroup                   // Set(MCMemberRecord): the host's own group, which it makes
+	Offer                      // Set(ServiceRecord)
 	NumKinds
 )
 
 func (k Kind) String() string {
-	return [...]string{"broadcast group", "join", "subscription", "path"}[k]
+	return [...]string{"broadcast group", "join", "subscription", "path", "own group", "service"}[k]
 }
 
 // patience is how often and how long a request is tried. Linux's ib_sa divides the time
@@ -47,13 +49,12 @@ var patience = [NumKinds]struct {
 	Join:           {300 * time.Millisecond, 11},
 	Subscribe:      {time.Second, 4},
 	Path:           {100 * time.Millisecond, 11},
+	OwnGroup:       {300 * time.Millisecond, 11},
+	Offer:          {time.Second, 4},
 }
 
 // traps are what each host subscribes to: ports and groups that come and go.
 var traps = [...]uint16{64, 65, 66, 67}
-
-// broadcast is the IPoIB broadcast group of the default partition (RFC 4391, 4).
-var broadcast = mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
 
 // Crowd is the hosts. It is owned by whoever owns the fabric.
 type Crowd struct {
@@ -117,6 +118,7 @@ type Morning struct {
 	Over  time.Duration // hosts boot at random moments of it
 	Paths int           // each host asks for, to others at random
 	Every time.Duration // between two of them
+	Own   bool          // each host joins a group of its own, and offers a service
 }
 
 // Begin begins a morning.
@@ -171,6 +173,10 @@ func (c *Crowd) plan(i uint32) {
 	c.schedule(request{host: i, kind: Join, due: at + 10*time.Millisecond})
 	for n, trap := range traps {
 		c.schedule(request{host: i, kind: Subscribe, trap: trap, due: at + time.Duration(20+n)*time.Millisecond})
+	}
+	if c.morning.Own {
+		c.schedule(request{host: i, kind: OwnGroup, due: at + 30*time.Millisecond})
+		c.schedule(request{host: i, kind: Offer, due: at + 40*time.Millisecond})
 	}
 	for n := range c.morning.Paths {
 		c.schedule(request{host: i, to: c.other(i), kind: Path, due: at + 50*time.Millisecond + time.Duration(n)*c.morning.Every})
@@ -257,37 +263,10 @@ func (c *Crowd) send(n uint32, r *request) {
 	h.gid = mad.MakeGID(info.GidPrefix(), c.f.PortGUID(h.at))
 	d := mad.Datagram{Addr: mad.Addr{LID: info.MasterSMLID(), QPN: 1, SL: info.MasterSMSL()}}
 	p := &d.Packet
-	switch r.kind {
-	case BroadcastGroup:
-		p.SetHeader(mad.ClassSA, mad.MethodGet, sarec.AttrMCMemberRecord, 0)
-		(*sarec.MCMemberRecord)(p.SAData()[:56]).SetMGID(broadcast)
-		p.SetComponentMask(sarec.MCMemberMGID)
-	case Join:
-		p.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
-		rec := (*sarec.MCMemberRecord)(p.SAData()[:56])
-		rec.SetMGID(broadcast)
-		rec.SetPortGID(h.gid)
-		rec.SetPKey(mad.DefaultPKey)
-		rec.SetJoinState(1)
-		p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberPKey | sarec.MCMemberJoinState)
-	case Subscribe:
-		p.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrInformInfo, 0)
-		rec := (*sarec.InformInfo)(p.SAData()[:36])
-		rec.SetLIDRangeBegin(0xffff)
-		rec.SetIsGeneric(1)
-		rec.SetSubscribe(1)
-		rec.SetType(0xffff)
-		rec.SetTrapNumber(r.trap)
-		rec.SetQPN(1)
-		rec.SetProducerType(4)
-	case Path:
-		p.SetHeader(mad.ClassSA, mad.MethodGet, sarec.AttrPathRecord, 0)
+	r.write(h.gid, p)
+	if r.kind == Path {
 		rec := (*sarec.PathRecord)(p.SAData()[:64])
-		rec.SetSGID(h.gid)
 		rec.SetDGID(mad.MakeGID(info.GidPrefix(), c.f.PortGUID(c.hosts[r.to].at)))
-		rec.SetPKey(mad.DefaultPKey)
-		rec.SetNumbPath(1)
-		p.SetComponentMask(sarec.PathDGID | sarec.PathSGID | sarec.PathNumbPath | sarec.PathTClass | sarec.PathPKey)
 	}
 	p.SetTID(tid(n, r.round))
 	h.station.Send([]mad.Datagram{d})

@@ -117,7 +117,7 @@ func grant(_, _ *mad.Packet) bool { return true }
 func TestMorning(t *testing.T) {
 	b := newBed(t)
 	seen := map[mad.AttrID]int{}
-	b.crowd.Begin(Morning{Over: 50 * time.Millisecond, Paths: 5, Every: time.Millisecond})
+	b.crowd.Begin(Morning{Over: 50 * time.Millisecond, Paths: 5, Every: time.Millisecond, Own: true})
 	b.run(200*time.Millisecond, func(in, _ *mad.Packet) bool {
 		seen[in.AttrID()]++
 		if in.AttrID() == sarec.AttrPathRecord {
@@ -128,11 +128,11 @@ func TestMorning(t *testing.T) {
 		}
 		return true
 	})
-	if seen[sarec.AttrMCMemberRecord] != 2*bedHosts || seen[sarec.AttrInformInfo] != 4*bedHosts || seen[sarec.AttrPathRecord] != 5*bedHosts {
+	if seen[sarec.AttrMCMemberRecord] != 3*bedHosts || seen[sarec.AttrServiceRecord] != bedHosts || seen[sarec.AttrInformInfo] != 4*bedHosts || seen[sarec.AttrPathRecord] != 5*bedHosts {
 		t.Errorf("the SA was asked %v", seen)
 	}
 	r := b.crowd.Report()
-	for kind, want := range [NumKinds]int{bedHosts, bedHosts, 4 * bedHosts, 5 * bedHosts} {
+	for kind, want := range [NumKinds]int{bedHosts, bedHosts, 4 * bedHosts, 5 * bedHosts, bedHosts, bedHosts} {
 		if o := &r.Kinds[kind]; len(o.Took) != want || o.Asked != uint64(want) || o.Resent != 0 || o.GivenUp != 0 {
 			t.Errorf("%v: %+v, want %d granted", Kind(kind), o, want)
 		}
