@@ -59,7 +59,8 @@ var arrows = []arrow{
 	{from: "ctl/ctltest", to: "ctl mad mad/fabric/net"}, // rows of generated fabrics, for tests
 	{from: "ctl/draw ctl/slurm", to: "mad ctl ctl/shape"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
-	{from: "manager/control", to: "manager ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing routing/quality sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
+	{from: "manager/history", to: "mad mad/smp routing sa/registry sweep/topo sweep/view"}, // pure but for its Keeper; knows views, not managers
+	{from: "manager/control", to: "manager manager/history ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing routing/quality sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
 	{from: "manager/control", to: "opensm/console"}, // the status that it shows
 	{from: "manager/sim", to: "manager sa mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},

@@ -107,6 +107,17 @@ func (s *source) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) 
 	}, nil
 }
 
+func (s *source) Generations() []ctl.Generation {
+	return []ctl.Generation{{Generation: 3, Last: 4, Counts: map[string]int{"node": 1}}}
+}
+
+func (s *source) Diff(from, to uint64) (*ctl.Diff, error) {
+	if to > 4 {
+		return nil, fmt.Errorf("%w: no such generation", ctl.ErrNotFound)
+	}
+	return &ctl.Diff{Span: ctl.Span{From: from, To: 4}, Changes: []ctl.Change{{What: "node", Name: "a", To: "CA"}}}, nil
+}
+
 func (s *source) Path(from, to string) (*ctl.Path, error) {
 	if to == "nowhere" {
 		return nil, fmt.Errorf("%w: no node is called nowhere", ctl.ErrNotFound)
@@ -148,7 +159,7 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Source, cfg.Planner, cfg.Reloader, cfg.Log, cfg.Events = s, s, s, s, b.events
+	cfg.Source, cfg.Planner, cfg.Reloader, cfg.Log, cfg.History, cfg.Events = s, s, s, s, s, b.events
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

@@ -21,6 +21,8 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("GET /v1/sa-stats", s.saStats)
 	m.HandleFunc("GET /v1/path", s.path)
 	m.HandleFunc("GET /v1/why", s.diagnose)
+	m.HandleFunc("GET /v1/generations", s.generations)
+	m.HandleFunc("GET /v1/diff", s.diff)
 	m.HandleFunc("GET /v1/dump/{kind}", s.dump)
 	m.HandleFunc("GET /v1/events", s.events)
 	m.HandleFunc("POST /v1/sweep", s.sweep)

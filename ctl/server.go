@@ -18,6 +18,7 @@ type Config struct {
 	Log        LogLevel    // nil: there is no log
 	Reloader   Reloader    // nil: there is no configuration
 	Partitions Partitioner // nil: there are none
+	History    Historian   // nil: none is kept
 	Events     *Ring       // nil: an empty one
 	Logger     *slog.Logger
 

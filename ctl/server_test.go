@@ -53,6 +53,10 @@ func TestReplies(t *testing.T) {
 			`,{"node":"","desc":"","type":"","port":2,"lid":0}` + "\n]}\n"},
 		{get, "/v1/why", `{"generation":7,"diagnoses":[` + "\n" +
 			`{"port":{"node":"","desc":"","type":"","port":0,"lid":0},"state":"Down","works":false,"reasons":[]}` + "\n]}\n"},
+		{get, "/v1/generations", `{"generations":[` + "\n" +
+			`{"generation":3,"last":4,"time":"0001-01-01T00:00:00Z","counts":{"node":1},"entries":0}` + "\n]}\n"},
+		{get, "/v1/diff", `{"rows":[` + "\n" + `{"span":{"from":0,"to":4,"time":"0001-01-01T00:00:00Z","entries":0}}` + "\n" +
+			`,{"change":{"what":"node","name":"a","to":"CA"}}` + "\n]}\n"},
 		{post, "/v1/plan", "{\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{get, "/v1/dump/lfts", "text\n"},
 		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
@@ -104,6 +108,9 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/why?other=x", status: 400, says: "needs port"},
 		{method: get, path: "/v1/why?node=x", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/why", none: true, status: 503, says: "no subnet"},
+		{method: get, path: "/v1/diff?from=1&to=5", status: 404, says: "no such generation"},
+		{method: get, path: "/v1/diff?from=x", status: 400, says: "want a number"},
+		{method: get, path: "/v1/generations?from=1", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/dump/x", status: 404, says: "there are [lfts]"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
 		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "want 0 or 1"},
@@ -121,7 +128,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 23 {
+	if n := b.server.Stats().Errors.Load(); n != 26 {
 		t.Errorf("%d errors counted", n)
 	}
 }

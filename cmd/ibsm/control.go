@@ -44,7 +44,7 @@ func (m *managers) serveControl(ctx context.Context, events *ctl.Ring, log ctl.L
 	if socket == nil && metrics == nil {
 		return func() {}, nil
 	}
-	server := ctl.New(ctl.Config{Source: m.desk, Planner: m.desk, Log: log, Reloader: m.current, Partitions: partitioner{m.current, m.desk}, Events: events, Logger: m.logger})
+	server := ctl.New(ctl.Config{Source: m.desk, Planner: m.desk, Log: log, Reloader: m.current, Partitions: partitioner{m.current, m.desk}, History: m.desk, Events: events, Logger: m.logger})
 	ctx, cancel := context.WithCancel(ctx)
 	var task sync.WaitGroup
 	task.Go(func() {

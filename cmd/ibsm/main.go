@@ -177,6 +177,7 @@ func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer endControl()
+	go m.desk.Run(ctx)
 	endConsole := m.serveConsole(ctx, &clients)
 	endDumps := m.keepDumps(ctx)
 	go notify.watchdog(ctx, &m.running, m.asks)
@@ -313,6 +314,7 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 // publish passes on what questions are answered from.
 func (m *managers) publish(v *view.View) {
 	m.state.publish(v)
+	m.desk.Published(v)
 	if m.dumps != nil {
 		m.dumps.Put(v)
 	}

@@ -28,6 +28,8 @@ var verbs = []verb{
 	{"links", "cables", runLinks},
 	{"why", "why a port is not Active, or does not reach another", runWhy},
 	{"path", "the way from one port to another, hop by hop", runPath},
+	{"diff", "what changed between two generations of the subnet", runDiff},
+	{"generations", "the generations that diff knows", runGenerations},
 	{"groups", "multicast groups and their members", runGroups},
 	{"services", "services that ports have registered", runServices},
 	{"subscriptions", "who wants to be told of what", runSubscriptions},

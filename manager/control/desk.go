@@ -13,6 +13,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/manager/history"
 	"ibsm/opensm/console"
 	"ibsm/sweep/view"
 )
@@ -30,14 +31,16 @@ type Config struct {
 	Console *console.Counters
 }
 
-// Desk is the ctl.Source and ctl.Planner of a manager, or of several that run one after
-// the other at a port. Tell, Serve and Wait are for who runs them, the other methods for
-// any number of goroutines.
+// Desk is the ctl.Source, ctl.Planner and ctl.Historian of a manager, or of several that
+// run one after the other at a port. Tell, Published, Serve and Wait are for who runs them,
+// the other methods for any number of goroutines. Run is a goroutine of its own, which
+// compares what is published; without it there is no history.
 type Desk struct {
 	cfg     Config
 	started time.Time
 	shell   atomic.Pointer[manager.Shell] // nil while none runs
 	seen    atomic.Pointer[subnet]        // made of the view that was asked for last
+	past    *history.Keeper
 
 	mu      sync.Mutex // guards the following
 	where   string     // the port
@@ -47,7 +50,9 @@ type Desk struct {
 }
 
 // New returns a Desk without a manager.
-func New(cfg Config) *Desk { return &Desk{cfg: cfg, started: time.Now(), where: cfg.Where} }
+func New(cfg Config) *Desk {
+	return &Desk{cfg: cfg, started: time.Now(), where: cfg.Where, past: history.NewKeeper()}
+}
 
 // Serve shows a manager that is about to run, and the port that it runs at.
 func (d *Desk) Serve(s *manager.Shell, where string) {
@@ -101,6 +106,7 @@ func (d *Desk) subnet() *subnet {
 	switch {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
+		s.past = d.past
 	case s.registered != reg:
 		s = s.with(reg)
 	default:

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
-	"time"
 
 	"ibsm/ctl"
 	"ibsm/mad"
@@ -98,28 +96,6 @@ func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
 		Port: d.end(p), State: port.Info.PortState().String(), Physical: port.Info.PortPhysicalState().String(),
 		Works: d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0, Reasons: d.reasons(p),
 	}
-}
-
-// absent is what there is to say about a port that is not there, nil where it was never
-// known. It is named by its GUID or by a LID that is kept for it.
-func (d *doctor) absent(name string) *ctl.Diagnosis {
-	lid, _ := strconv.ParseUint(name, 0, 16)
-	guid, _, _ := d.guidOf(name)
-	for _, a := range d.view.Absent {
-		first := uint64(a.Base)
-		if guid != a.Port && (!isLID(name) || lid < first || lid >= first+1<<a.LMC) {
-			continue
-		}
-		return &ctl.Diagnosis{
-			Port: ctl.End{Node: a.Port.String(), LID: a.Base}, State: "absent",
-			Reasons: []ctl.Reason{{
-				Kind: "absent",
-				Text: fmt.Sprintf("port %v has been missing since %s; LID %d is kept for it", a.Port, time.Unix(a.Since, 0).Format(time.DateTime), a.Base),
-				Do:   "see whether the host runs and what its switch port says; when it comes back it gets the same LID",
-			}},
-		}
-	}
-	return nil
 }
 
 // at are the faults of a port.

@@ -3,10 +3,12 @@ package control
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/manager/history"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
@@ -66,6 +68,14 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 		why = because("under test", "the port is in a physical test", "end the test, or reset the port with ibportstate")
 	default:
 		why = because("down", fmt.Sprintf("the port has no link, physical state %v", phys), "reset it with ibportstate LID PORT reset")
+	}
+	port := &d.view.Topo.Ports[p]
+	here := history.End{Node: d.view.Topo.Nodes[port.Node].GUID, Port: port.Num}
+	if d.past != nil {
+		if name, since, lost := d.past.Link(here); lost {
+			why.Kind = "link lost"
+			why.Text = fmt.Sprintf("it was linked to %s until %s; now: %s", name, since.Format(time.DateTime), why.Text)
+		}
 	}
 	return append([]ctl.Reason{why}, d.told(p, d.at(p))...)
 }

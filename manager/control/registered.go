@@ -43,10 +43,8 @@ func (s *subnet) groups(*ctl.Filter) (iter.Seq[any], error) {
 		for g := range s.registered.Groups() {
 			row := ctl.Group{
 				MGID: g.MGID.String(), MLID: g.MLID, PKey: g.PKey.String(), QKey: fmt.Sprintf("0x%08x", g.QKey),
-				MTU: g.MTU.Bytes(), Rate: g.Rate.Gbps(), SL: g.SL, Full: s.registered.FullMembers(g.MGID), WellKnown: g.WellKnown,
-			}
-			for range s.registered.Members(g.MGID) {
-				row.Members++
+				MTU: g.MTU.Bytes(), Rate: g.Rate.Gbps(), SL: g.SL, Members: s.registered.CountMembers(g.MGID),
+				Full: s.registered.FullMembers(g.MGID), WellKnown: g.WellKnown,
 			}
 			if !yield(&row) {
 				return

@@ -12,6 +12,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/manager/history"
 	"ibsm/opensm/dump"
 	"ibsm/opensm/names"
 	"ibsm/routing/quality"
@@ -26,6 +27,7 @@ type subnet struct {
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
 	loads      func() []uint32 // quality.Loads, counted when they are first asked for
+	past       *history.Keeper // nil where none is kept
 }
 
 // Show is a view that no manager has published as a ctl.Subnet: what a manager would show.
@@ -42,7 +44,11 @@ func newSubnet(v *view.View, reg *registry.State) *subnet {
 }
 
 // with is the subnet when something else is registered.
-func (s *subnet) with(reg *registry.State) *subnet { return &subnet{s.view, reg, s.status, s.loads} }
+func (s *subnet) with(reg *registry.State) *subnet {
+	next := *s
+	next.registered = reg
+	return &next
+}
 
 // Generation is raised with each view.
 func (s *subnet) Generation() uint64 { return s.view.Gen }

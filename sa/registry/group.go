@@ -64,6 +64,12 @@ func (s *State) FullMembers(mgid mad.GID) int {
 	return int(g.full)
 }
 
+// CountMembers is the number of members of a group, of whatever state.
+func (s *State) CountMembers(mgid mad.GID) int {
+	g, _ := s.groups.get(mgid)
+	return int(g.members)
+}
+
 // PutGroup creates a group or gives it other values. Its members stay.
 type PutGroup struct{ Group }
 

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ibsm/ctl"
+)
+
+const diffUsage = `Usage: ibsmctl diff [OPTION]... [GENERATION [GENERATION]]
+
+Shows what the last change of the subnet was; with a generation all that has changed since
+then, with two what changed from the first to the second: nodes and links that came and
+went, LIDs, port states, P_Keys, groups, settings, subnet managers, and how many entries of
+which forwarding tables. What came and went again in between is no change.
+ibsmctl generations lists what can be compared.
+
+Options:
+      --all   list all switches whose tables changed, not only those with most changes
+ibsmctl --help describes the others.
+`
+
+const generationsUsage = `Usage: ibsmctl generations [OPTION]...
+
+Lists the generations of the subnet that brought changes, as far back as they are kept: when
+they were published, and how much changed. A generation is a picture of the subnet, and what
+is asked of the manager is answered from one of them.
+ibsmctl --help describes the options.
+`
+
+func runDiff(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("diff", diffUsage)
+	whole := a.Bool("all", false, "")
+	if done, err := a.parse(args, 0, 2, stdout); done || err != nil {
+		return err
+	}
+	for _, g := range a.args {
+		if n, err := strconv.ParseUint(g, 10, 64); err != nil || n == 0 {
+			return &usageError{fmt.Sprintf("%q is no generation: want a number", g), "ibsmctl generations lists them"}
+		}
+	}
+	named := append(a.args, "", "")
+	q := query("from", named[0], "to", named[1])
+	if a.json {
+		return a.copy(ctx, http.MethodGet, "/v1/diff", q, stdout)
+	}
+	span, changes, tables := &ctl.Span{}, []*ctl.Change{}, []*ctl.Change{}
+	t := &table{columns: []column{{head: "WHAT"}, {head: "NAME", yields: true}, {head: "PORT", right: true}, {head: "BEFORE", yields: true}, {head: "NOW", yields: true}}}
+	err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/diff", q, func(r *ctl.DiffRow) error {
+		switch {
+		case r.Span != nil:
+			span = r.Span
+		case r.Change != nil && r.Change.What == "routes":
+			tables = append(tables, r.Change)
+		case r.Change != nil:
+			changes = append(changes, r.Change)
+		}
+		return nil
+	})
+	if err != nil {
+		return a.explain(err)
+	}
+	if _, err := io.WriteString(stdout, spanText(span, len(changes)+len(tables))); err != nil || len(changes)+len(tables) == 0 {
+		return err
+	}
+	slices.SortStableFunc(tables, func(x, y *ctl.Change) int { return y.Count - x.Count })
+	shown := len(tables)
+	if !*whole && shown > fewTables {
+		shown = fewTables
+	}
+	for _, c := range slices.Concat(changes, tables[:shown]) {
+		a.addChange(t, c)
+	}
+	if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", count(len(tables)-shown, "other switch", "other switches"))
+	return err
+}
+
+// fewTables is how many forwarding tables are listed, those with most changes first.
+const fewTables = 10
+
+// spanText is what the changes are about.
+func spanText(s *ctl.Span, changes int) string {
+	text := fmt.Sprintf("generation %d to %d: %s", s.From, s.To, count(changes, "change", "changes"))
+	if !s.Time.IsZero() {
+		text += ", the last at " + s.Time.Local().Format(time.DateTime)
+	}
+	if s.Entries > 0 {
+		text += fmt.Sprintf("; %s of forwarding tables", count(s.Entries, "entry", "entries"))
+	}
+	if s.Missing > 0 {
+		text += fmt.Sprintf("; %d more are not kept", s.Missing)
+	}
+	return text + "\n"
+}
+
+func (a *asker) addChange(t *table, c *ctl.Change) {
+	port, from, to := "", c.From, c.To
+	if c.Port > 0 {
+		port = strconv.Itoa(int(c.Port))
+	}
+	switch {
+	case c.What == "routes":
+		to = count(c.Count, "entry", "entries")
+	case to == "":
+		to = "-"
+	case from == "":
+		from = "-"
+	}
+	t.add(c.What, printable(a.names.of(c.Node, c.Name)), port, printable(from), printable(to))
+}
+
+func runGenerations(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("generations", generationsUsage)
+	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+		return err
+	}
+	t := &table{columns: []column{{head: "GENERATION", right: true}, {head: "TIME"}, {head: "CHANGES", yields: true}}}
+	return rows(ctx, a, "/v1/generations", nil, stdout, t, func(g *ctl.Generation) {
+		t.add(strconv.FormatUint(g.Generation, 10), g.Time.Local().Format(time.DateTime), countsText(g))
+	})
+}
+
+// countsText is how much changed.
+func countsText(g *ctl.Generation) string {
+	var parts []string
+	for _, what := range slices.Sorted(maps.Keys(g.Counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", what, g.Counts[what]))
+	}
+	if g.First {
+		parts = append(parts, "the first as master")
+	}
+	if g.Entries > 0 {
+		parts = append(parts, count(g.Entries, "entry", "entries")+" of forwarding tables")
+	}
+	return strings.Join(parts, ", ")
+}
