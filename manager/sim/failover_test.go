@@ -57,7 +57,8 @@ func TestFailover(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			f := newFailover(t)
-			f.morning(20 * time.Second)
+			f.morning(hosts.Morning{Over: 10 * time.Second, Own: true})
+			f.morning(hosts.Morning{Over: 10 * time.Second})
 			before := f.first.Registrar().State()
 			f.mustBeRegistered(before)
 			lids := f.lids()
@@ -67,7 +68,8 @@ func TestFailover(t *testing.T) {
 			back := way.goes(f.bed, f.first)
 			f.mustRule(from, way.limit)
 			f.mustHave(before)
-			f.morning(5 * time.Second)
+			f.morning(hosts.Morning{Over: 2 * time.Second, Own: true})
+			f.morning(hosts.Morning{Over: 2 * time.Second})
 			f.watching = false
 			f.Logf("Sets: %v", f.sets)
 			f.mustNeedSets()
@@ -211,26 +213,22 @@ func (f *failover) watch(lost bool) {
 	f.watching = true
 }
 
-// morning lets all hosts ask for everything, some time long, and for the answers.
-func (f *failover) morning(over time.Duration) {
+// morning lets all hosts ask, and get the answers.
+func (f *failover) morning(m hosts.Morning) {
 	f.Helper()
-	f.crowd.Begin(hosts.Morning{Over: over, Own: true})
-	for end := f.Fabric.Now() + over + 10*time.Second; f.Fabric.Now() < end; {
+	f.crowd.Begin(m)
+	for end := f.Fabric.Now() + m.Over + 5*time.Second; f.Fabric.Now() < end; {
 		f.crowd.Step()
 		f.Run(f.Fabric.Now()+5*time.Millisecond, nil)
 	}
+	want := [hosts.NumKinds]int{hosts.BroadcastGroup: f.hosts, hosts.Join: f.hosts, hosts.Subscribe: 4 * f.hosts}
+	if m.Own {
+		want = [hosts.NumKinds]int{hosts.OwnGroup: f.hosts, hosts.Offer: f.hosts}
+	}
 	r := f.crowd.Report()
 	for kind := range hosts.NumKinds {
-		o := &r.Kinds[kind]
-		want := f.hosts
-		switch kind {
-		case hosts.Subscribe:
-			want *= 4
-		case hosts.Path:
-			want = 0
-		}
-		if len(o.Took) != want || o.GivenUp > 0 || len(o.Refused) > 0 {
-			f.Errorf("%v: %d of %d granted, %d given up, refused %v", kind, len(o.Took), want, o.GivenUp, o.Refused)
+		if o := &r.Kinds[kind]; len(o.Took) != want[kind] || o.GivenUp > 0 || len(o.Refused) > 0 {
+			f.Errorf("%v: %d of %d granted, %d given up, refused %v", kind, len(o.Took), want[kind], o.GivenUp, o.Refused)
 		}
 	}
 }

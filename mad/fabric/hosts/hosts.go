@@ -118,7 +118,9 @@ type Morning struct {
 	Over  time.Duration // hosts boot at random moments of it
 	Paths int           // each host asks for, to others at random
 	Every time.Duration // between two of them
-	Own   bool          // each host joins a group of its own, and offers a service
+	// Own has each host join a group of its own and offer a service instead. It is a
+	// morning apart, since each host that has subscribed is told of each group that is made.
+	Own bool
 }
 
 // Begin begins a morning.
@@ -169,14 +171,15 @@ func (c *Crowd) boot() {
 // plan schedules the morning of one host.
 func (c *Crowd) plan(i uint32) {
 	at := c.f.Now()
+	if c.morning.Own {
+		c.schedule(request{host: i, kind: OwnGroup, due: at})
+		c.schedule(request{host: i, kind: Offer, due: at + 10*time.Millisecond})
+		return
+	}
 	c.schedule(request{host: i, kind: BroadcastGroup, due: at})
 	c.schedule(request{host: i, kind: Join, due: at + 10*time.Millisecond})
 	for n, trap := range traps {
 		c.schedule(request{host: i, kind: Subscribe, trap: trap, due: at + time.Duration(20+n)*time.Millisecond})
-	}
-	if c.morning.Own {
-		c.schedule(request{host: i, kind: OwnGroup, due: at + 30*time.Millisecond})
-		c.schedule(request{host: i, kind: Offer, due: at + 40*time.Millisecond})
 	}
 	for n := range c.morning.Paths {
 		c.schedule(request{host: i, to: c.other(i), kind: Path, due: at + 50*time.Millisecond + time.Duration(n)*c.morning.Every})

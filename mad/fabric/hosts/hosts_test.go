@@ -117,8 +117,8 @@ func grant(_, _ *mad.Packet) bool { return true }
 func TestMorning(t *testing.T) {
 	b := newBed(t)
 	seen := map[mad.AttrID]int{}
-	b.crowd.Begin(Morning{Over: 50 * time.Millisecond, Paths: 5, Every: time.Millisecond, Own: true})
-	b.run(200*time.Millisecond, func(in, _ *mad.Packet) bool {
+	b.crowd.Begin(Morning{Over: 50 * time.Millisecond, Paths: 5, Every: time.Millisecond})
+	answer := func(in, _ *mad.Packet) bool {
 		seen[in.AttrID()]++
 		if in.AttrID() == sarec.AttrPathRecord {
 			rec := (*sarec.PathRecord)(in.SAData()[:64])
@@ -127,7 +127,10 @@ func TestMorning(t *testing.T) {
 			}
 		}
 		return true
-	})
+	}
+	b.run(200*time.Millisecond, answer)
+	b.crowd.Begin(Morning{Own: true})
+	b.run(200*time.Millisecond, answer)
 	if seen[sarec.AttrMCMemberRecord] != 3*bedHosts || seen[sarec.AttrServiceRecord] != bedHosts || seen[sarec.AttrInformInfo] != 4*bedHosts || seen[sarec.AttrPathRecord] != 5*bedHosts {
 		t.Errorf("the SA was asked %v", seen)
 	}
