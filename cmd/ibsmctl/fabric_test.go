@@ -25,6 +25,11 @@ func TestDescribed(t *testing.T) {
 	}{
 		{"draw --fabric torus:dims=3x3", `(?s)^<svg .*9 switches, 9 adapters, 27 links.*torus:dims=3x3;.*</svg>\n$`, 0, ""},
 		{"draw --fabric torus:dims=3x3 --colour load -o " + file, `^$`, 0, ""},
+		{"dump --format=slurm --fabric fattree:k=4,levels=2", `^# 8 hosts.*\n(SwitchName=leaf-0\d Nodes=host-\[.*\]\n){4}SwitchName=fabric Switches=leaf-\[01-04\]\n$`, 0, ""},
+		{"dump --format=slurm lfts", `^$`, 2, "both a kind (lfts) and a format (slurm)"},
+		{"dump --format=pbs", `^$`, 2, "want one of [slurm slurm-block slurm-yaml]"},
+		{"dump lfts --fabric fattree:k=4", `^$`, 2, "--fabric is for --format alone"},
+		{"dump", `^$`, 2, "an argument is missing"},
 		{"draw --fabric torus:dims=3x0", `^$`, 2, "want up to 6 sizes"},
 		{"draw --fabric " + file + ".none", `^$`, 1, "no such file"},
 		{"draw --fabric " + file, `^$`, 1, "no node in the file"},
