@@ -34,9 +34,25 @@ func (part *Partition) doubtMembers(t *topo.Topo, doubts *diag.List) {
 	for i := range part.Members {
 		m := &part.Members[i]
 		if m.Who == OnePort && t.FindPort(m.Port) == topo.None {
-			doubts.Add(m.Position, "no port of the subnet has GUID %v", m.Port)
+			doubts.Add(m.Position, "no port of the subnet has GUID %v%s", m.Port, nodeHint(t, m.Port))
 		}
 	}
+}
+
+// nodeHint tells of a GUID that is a node's: the ports' own are beside it, and are what
+// is meant.
+func nodeHint(t *topo.Topo, guid mad.GUID) string {
+	n := t.FindNode(guid)
+	if n == topo.None {
+		return ""
+	}
+	node := &t.Nodes[n]
+	for num := range int(node.NumPorts) {
+		if p := &t.Ports[t.Port(n, uint8(num+1))]; p.GUID != 0 {
+			return fmt.Sprintf("; it is that of the node %q, whose port %d has %v", node.Desc.String(), p.Num, p.GUID)
+		}
+	}
+	return ""
 }
 
 // doubtGroups warns of members that are too slow for the partition's groups, or carry

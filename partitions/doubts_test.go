@@ -38,6 +38,7 @@ func TestDoubts(t *testing.T) {
 			fmt.Sprintf(`f:2:1: 400 Gb/s of a group of "A" are more than port 0x0000000000100003 of "H2" (and 1 more) has, %g Gb/s: its join is refused`, has),
 		}},
 		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0xdead=full;", []string{"f:2:17: no port of the subnet has GUID 0x000000000000dead"}},
+		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0x100002=full;", []string{`f:2:17: no port of the subnet has GUID 0x0000000000100002; it is that of the node "H2", whose port 1 has 0x0000000000100003`}},
 		{"A=1 : 0x100001=full, 0x100003=full, 0x300001=full;", []string{`port 0x0000000000100005 of "H3" (and 1 more) reaches the manager alone`}},
 		{"Default=0x7fff : ALL, 0x100003=full, SELF=limited; A=1 : ALL=full;", []string{`the manager's own port 0x0000000000100001 of "H1" is no full member of the default partition`}},
 		{"Default=0x7fff : ALL, 0x100003=full, 0x100001=both; A=1 : ALL=full;", nil},

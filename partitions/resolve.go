@@ -90,6 +90,9 @@ func (r *resolver) define(d *Definition) mad.PKey {
 	if name := d.Head.Name; there && name.Text != "" && name.Text != p.Name && name != keyWord(d) {
 		r.warn(name, "%s has the key %s of %s%s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), since(p), shown(p.Name))
 	}
+	if p.Position.Line == 0 { // the default partition, which is there without a line
+		p.Position = r.at(d.Head.Name)
+	}
 	f := r.flags(d)
 	p.SL = f.group.SL
 	if f.ipoib {

@@ -233,8 +233,12 @@ func (c *partitionsCommand) show() error {
 		if p.Position.Line > 0 {
 			one.Place = p.Position.String()
 		}
+		shown := map[string]bool{} // a file may say again what holds without it
 		for _, m := range p.Members {
-			one.Members = append(one.Members, m.String())
+			if text := m.String(); !shown[text] {
+				shown[text] = true
+				one.Members = append(one.Members, text)
+			}
 		}
 		for _, g := range p.Groups {
 			one.Groups = append(one.Groups, group{g.MGID.String(), g.MTU.Bytes(), g.Rate.Gbps(), g.SL})

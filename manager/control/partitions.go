@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -99,24 +100,24 @@ func (s *subnet) Why(name string, key uint16) (*ctl.Why, error) {
 // about its file. Without a subnet they are about the file alone.
 func (d *Desk) PartitionRows(file string, c *partitions.Chosen, settings partitions.Settings) []ctl.PartitionRow {
 	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0}
-	rows := appendFindings([]ctl.PartitionRow{{File: head}}, c.Errors, "error")
-	rows = appendFindings(rows, c.Warnings, "warning")
+	rows := appendFindings([]ctl.PartitionRow{{File: head}}, file, c.Errors, "error")
+	rows = appendFindings(rows, file, c.Warnings, "warning")
 	v := d.View()
 	if v == nil || v.Partitions == nil || head.Refused {
 		return rows
 	}
 	t := v.Topo
 	if policy := c.ForTables(); policy != nil {
-		rows = appendFindings(rows, policy.Doubts(t), "warning")
+		rows = appendFindings(rows, file, policy.Doubts(t), "warning")
 	}
 	remembered := partitions.Indexes{}
 	maps.Copy(remembered, v.Partitions.Remember)
 	wanted := partitions.Compile(c.ForTables(), settings, t, remembered)
 	var unable diag.List
 	for _, o := range wanted.Overflows {
-		unable.Add(diag.Position{File: file}, "%s", wanted.Tell(o, t))
+		unable.Add(diag.Position{}, "%s", wanted.Tell(o, t))
 	}
-	rows = appendFindings(rows, unable, "warning")
+	rows = appendFindings(rows, file, unable, "warning")
 	before := len(rows)
 	for p := range t.Ports {
 		rows = appendChanges(rows, t, topo.PortIdx(p), wanted.Want[p])
@@ -125,9 +126,10 @@ func (d *Desk) PartitionRows(file string, c *partitions.Chosen, settings partiti
 	return rows
 }
 
-func appendFindings(rows []ctl.PartitionRow, list diag.List, severity string) []ctl.PartitionRow {
+// appendFindings adds what is found about a file, of which some is about no line.
+func appendFindings(rows []ctl.PartitionRow, file string, list diag.List, severity string) []ctl.PartitionRow {
 	for _, e := range list {
-		rows = append(rows, ctl.PartitionRow{Finding: &ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: severity, Text: e.Text}})
+		rows = append(rows, ctl.PartitionRow{Finding: &ctl.Finding{File: cmp.Or(e.File, file), Line: e.Line, Column: e.Col, Severity: severity, Text: e.Text}})
 	}
 	return rows
 }
