@@ -76,6 +76,8 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 			}
 			c.heard(info)
 			c.act(c.elect.Reply(c.now, info))
+		} else if o.Result == txn.TimedOut {
+			c.unanswered(smp.AttrSMInfo, c.polledAt)
 		}
 	case tagPort:
 		if !ok {

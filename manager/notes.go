@@ -68,11 +68,15 @@ func (c *Core) tell() {
 // findings tells what a walk found out of order, each once as long as it lasts. What
 // may only be a link that has just changed is told when the next walk finds it too.
 func (c *Core) findings(found *discover.Result) {
-	now := map[discover.Finding]bool{}
+	now, silent := map[discover.Finding]bool{}, 0
 	for _, f := range found.Findings {
 		told, before := c.known[f]
 		if !told && (before || f.Kind != discover.OneSided) {
 			c.log(warn, f.String())
+			if silent < maxTold && f.Kind == discover.Unresponsive {
+				silent++
+				c.unanswered(smp.AttrNodeInfo, f.Route)
+			}
 			told = true
 		}
 		now[f] = told
@@ -83,6 +87,13 @@ func (c *Core) findings(found *discover.Result) {
 		}
 	}
 	c.known = now
+}
+
+// unanswered tells in OpenSM's words of a Get that nobody has answered.
+func (c *Core) unanswered(attr mad.AttrID, route mad.Route) {
+	for _, text := range osmlog.Unanswered(attr, 0, route) {
+		c.log(erro, text)
+	}
 }
 
 // tellOverflows tells of ports that cannot hold all their P_Keys, each once as long as it
@@ -156,9 +167,11 @@ func (c *Core) comings(old, now *view.View) {
 	for len(was)+len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && old.Topo.Ports[was[0]].GUID < now.Topo.Ports[is[0]].GUID:
+			c.log(info, osmlog.ReportingGID(smp.TrapGIDOutOfService, old.Subnet.Prefix, old.Topo.Ports[was[0]].GUID))
 			c.log(info, c.tellPort(osmlog.RemovedPort, old, was[0]))
 			was = was[1:]
 		case len(was) == 0 || now.Topo.Ports[is[0]].GUID < old.Topo.Ports[was[0]].GUID:
+			c.log(info, osmlog.ReportingGID(smp.TrapGIDInService, now.Subnet.Prefix, now.Topo.Ports[is[0]].GUID))
 			c.log(info, c.tellPort(osmlog.DiscoveredPort, now, is[0]))
 			is = is[1:]
 		default:

@@ -3,6 +3,7 @@ package manager
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
 	"ibsm/sweep/elect"
 )
 
@@ -47,6 +48,11 @@ func (c *Core) introduce() {
 		return
 	}
 	c.elect.SetGUID(c.own.guid)
+	if !c.cfg.DryRun {
+		c.log(info, osmlog.Binding(mad.ClassDirected, c.own.guid))
+		c.log(info, osmlog.Binding(mad.ClassSA, c.own.guid))
+		c.log(info, osmlog.SettingIsSM(c.own.guid))
+	}
 	for i := range c.early {
 		c.request(&c.early[i])
 	}

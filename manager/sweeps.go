@@ -101,6 +101,7 @@ func (c *Core) begin() {
 	case c.light && !rest:
 		c.light = false
 		c.stats.Sweeps[LightSweep]++
+		c.log(debug, osmlog.LightSweep)
 		c.sweeper.Look()
 	}
 }
@@ -127,6 +128,7 @@ func (c *Core) walked() {
 		c.log(sys, osmlog.PortIsUp)
 	}
 	c.findings(found)
+	c.log(debug, osmlog.HeavySweepDone)
 	if c.cfg.GUID != 0 && c.cfg.GUID != c.own.guid {
 		c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, c.own.guid, c.cfg.GUID))
 		return
@@ -228,6 +230,7 @@ func (c *Core) act(do elect.Do) {
 // standBy stops sweeping: another manager is to rule.
 func (c *Core) standBy() {
 	c.stoodBy = true
+	c.log(debug, osmlog.StandingBy)
 	c.rememberPolled()
 	if c.cfg.Once {
 		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
@@ -277,6 +280,7 @@ func (c *Core) computed(r *sweep.Computed) {
 		c.do(Show{r})
 		c.exit(r.Err)
 	default:
+		c.log(debug, osmlog.LIDsAssigned)
 		c.report(r)
 		c.keepLIDs()
 		c.resets(r)
@@ -359,6 +363,7 @@ func (c *Core) unpublish() {
 // looked ends a light sweep.
 func (c *Core) looked() {
 	reason, full, sms := c.sweeper.Verdict()
+	c.log(debug, osmlog.LightSweepDone)
 	for i := range sms {
 		sm := &sms[i]
 		if sm.OK {

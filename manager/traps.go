@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sweep/topo"
 )
 
 // Pace of what traps cause.
@@ -106,6 +107,22 @@ func (c *Core) tellTrap(d *mad.Datagram, count int, badKey string) {
 	if number := n.TrapNumber(); n.IsGeneric() && (number == smp.TrapBadPKey || number == smp.TrapBadQKey) {
 		c.log(warn, osmlog.BadKey(n))
 	}
+	c.tellSender(n, from)
+}
+
+// tellSender tells where a trap came from, and that it is reported.
+func (c *Core) tellSender(n *smp.Notice, from mad.LID) {
+	if c.view == nil {
+		return
+	}
+	p := c.view.LIDs.PortOf(from)
+	if p == topo.None {
+		return
+	}
+	if route, ok := c.view.Topo.RouteTo(p); ok && n.IsGeneric() {
+		c.log(info, osmlog.TrapPath(n.TrapNumber(), route))
+	}
+	c.log(info, osmlog.Reporting(n, c.view.Topo.Ports[p].GUID))
 }
 
 // isRound reports whether a number is 10, 20, 50, 100, 200 and so on.

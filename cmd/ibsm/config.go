@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ibsm/conf"
+	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
 )
 
@@ -63,6 +64,9 @@ func logReport(logger *slog.Logger, report conf.Report) {
 func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 	engine, missing, _ := chooseEngine(l.List("routing_engine"))
 	if missing != nil {
+		for _, name := range missing {
+			logger.Error(osmlog.EngineFailed(name))
+		}
 		names := strings.Join(missing, ", ")
 		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", engine)
 		fmt.Fprintf(stderr, "ibsm: warning: this version has no routing engine %s; %s is used\n", names, engine)

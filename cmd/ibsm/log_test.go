@@ -17,6 +17,15 @@ var grepped = regexp.MustCompile(`(?m)^[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \d{6} \
 	`log_trap_info: Received Generic Notice .* TID:0x\w{16}`,
 	`drop_mgr_remove_port: Removed port with .* of node:[\w ]+`,
 	`state_mgr_report_new_ports: Discovered new port with .* of node: [\w ]+`,
+	`osm_vendor_bind: Mgmt class 0x(?:81|03) binding to port GUID \w+`,
+	`osm_opensm_bind: Setting IS_SM on port \w+`,
+	`SM class trap \d+: Directed Path Dump of \d+ hop path: Path = [\d,]+`,
+	`log_notice: Reporting \w+ Notice "[^"]+"(?: from switch LID \d+, GUID \w+|, GID:[\w:]+)`,
+	`log_send_error: ERR 5411: DR SMP Send completed with error \(IB_TIMEOUT\) -- dropping\n\t+Method 0x1, Attr 0x\w+`,
+	`Received SMP on a \d+ hop path: Initial path = [\d,]+, Return path  = [0,]+`,
+	`sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error \(IB_TIMEOUT\): SubnGet\(\w+\), attr_mod \w+`,
+	`sm_mad_ctrl_send_err_cb: ERR 3120: Timeout while getting attribute .*; Possible mis-set mkey\?`,
+	`osm_prtn_make_partitions: Partition configuration in error`,
 }, "|") + `))`)
 
 // lines are what is looked for in a log, each where it comes first. The level of
@@ -57,6 +66,35 @@ func TestLogLines(t *testing.T) {
 		t.Errorf("OpenSM's log has only %q", want)
 	}
 	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nOpenSM:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestLogTrouble: a node that is silent and a partition file with a mistake are told of
+// as OpenSM does.
+func TestLogTrouble(t *testing.T) {
+	t.Parallel()
+	s := startIbsim(t, example("net.2sw2path4hca").file(t))
+	partitions := s.path("partitions.conf")
+	if err := os.WriteFile(partitions, []byte("Default=0x7fff:ALL=full\nx=y=z;;\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	silent := s.net.hosts()[1]
+	s.console(`Error "%s" 100`, silent)
+	logOf := func(m *manager) (found []string) {
+		p := m.bringUp(s, "-D", "0x03", "-P", partitions)
+		p.stop()
+		for _, line := range lines(p.text()) {
+			if strings.HasPrefix(line, "0x01") {
+				found = append(found, line)
+			}
+		}
+		slices.Sort(found)
+		return found
+	}
+	want := logOf(&opensm)
+	got := logOf(&ibsm)
+	if len(want) < 5 || !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nOpenSM:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

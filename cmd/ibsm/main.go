@@ -244,6 +244,9 @@ func (m *managers) keepRunning(ctx context.Context, place place) error {
 	reason := "" // that was told
 	for {
 		port, err := place.open(ctx)
+		if err != nil && err.Error() != reason && ctx.Err() == nil {
+			m.logger.Error(osmlog.BindFailed, "reason", err)
+		}
 		if err == nil {
 			reason = ""
 			m.logger.Info("port is open", "port", place.String())

@@ -8,6 +8,7 @@ import (
 	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/manager/control"
+	osmlog "ibsm/opensm/log"
 	"ibsm/partitions"
 	"ibsm/sa"
 	"ibsm/sa/registry"
@@ -97,6 +98,9 @@ func (p *policy) tell(l *conf.Loaded) {
 	}
 	for _, e := range p.chosen.Errors {
 		p.logger.Error(e.Error())
+	}
+	if len(p.chosen.Errors) > 0 {
+		p.logger.Error(osmlog.PartitionsInError)
 	}
 	file := l.Text("partition_config_file")
 	switch {

@@ -110,6 +110,11 @@ func TestTexts(t *testing.T) {
 	link := notice(smp.TrapLinkState, smp.NoticeUrgent, smp.ProducerSwitch)
 	integrity := notice(smp.TrapLinkIntegrity, smp.NoticeUrgent, smp.ProducerSwitch)
 	integrity.PortError().SetPortNum(7)
+	link.SetIssuerLID(3)
+	integrity.SetIssuerLID(3)
+	local := notice(smp.TrapLocalChange, smp.NoticeInformational, smp.ProducerCA)
+	local.SetIssuerLID(5)
+	local.LocalChange().SetCapabilityMask(0x0050c04a)
 	vendor := notice(1144, smp.NoticeInformational, 0)
 	vendor.SetIsGeneric(false)
 	vendor.SetVendorID(0x2c9)
@@ -126,6 +131,20 @@ func TestTexts(t *testing.T) {
 		{Entering(smp.NotActive), "Entering NOTACTIVE state"},
 		{TablesConfigured("minhop"), "osm_ucast_mgr_process: minhop tables configured on all switches"},
 		{DiscoveredPort(0x100003, 4, 7, "H2"), "state_mgr_report_new_ports: Discovered new port with GUID:0x0000000000100003 LID range [4,7] of node: H2"},
+		{Binding(mad.ClassDirected, 0x100001), "osm_vendor_bind: Mgmt class 0x81 binding to port GUID 0x100001"},
+		{SettingIsSM(0x100001), "osm_opensm_bind: Setting IS_SM on port 0x0000000000100001"},
+		{EngineFailed("bogus"), "setup_routing_engines: Failed to setup routing engine 'bogus'"},
+		{ConsoleListening(10771), "osm_console_init: Console listening on port 10771"},
+		{TrapPath(smp.TrapLinkState, mad.MakeRoute(1, 3)), "SM class trap 128: Directed Path Dump of 2 hop path: Path = 0,1,3"},
+		{Reporting(link, 0x200001), `log_notice: Reporting Urgent Notice "Link state change" from switch LID 3, GUID 0x0000000000200001`},
+		{Reporting(integrity, 0x100001), `log_notice: Reporting Urgent Notice "Local Link integrity threshold reached" from LID 3, GUID 0x0000000000100001, port 7`},
+		{Reporting(local, 0x100007), `log_notice: Reporting Informational Notice "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed" from LID 5, GUID 0x0000000000100007, new CapabilityMask 0x0050c04a`},
+		{ReportingGID(smp.TrapGIDOutOfService, mad.DefaultPrefix, 0x100004), `log_notice: Reporting Informational Notice "GID out of service", GID:fe80::10:4`},
+		{strings.Join(Unanswered(smp.AttrNodeInfo, 0, mad.MakeRoute(1, 3, 2)), "|"),
+			"log_send_error: ERR 5411: DR SMP Send completed with error (IB_TIMEOUT) -- dropping\n\t\tMethod 0x1, Attr 0x11|" +
+				"Received SMP on a 3 hop path: Initial path = 0,1,3,2, Return path  = 0,0,0,0|" +
+				"sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error (IB_TIMEOUT): SubnGet(NodeInfo), attr_mod 0x0|" +
+				"sm_mad_ctrl_send_err_cb: ERR 3120: Timeout while getting attribute 0x11 (NodeInfo); Possible mis-set mkey?"},
 		{RemovedPort(0x100003, 4, 4, "H2"), "drop_mgr_remove_port: Removed port with GUID:0x0000000000100003 LID range [4, 4] of node:H2"},
 		{Trap(link, 2, 0), "log_trap_info: Received Generic Notice type:1 num:128 (Link state change) Producer:2 (Switch) from LID:2 TID:0x0000000000000000"},
 		{Trap(integrity, 2, 0x1f), "log_trap_info: Received Generic Notice type:1 num:129 (Local Link integrity threshold reached) Producer:2 (Switch) from LID:2 Port 7 TID:0x000000000000001f"},

@@ -15,7 +15,16 @@ const (
 	PortIsDown = "SM port is down"
 	PortIsUp   = "SM port is up"
 	Exiting    = "Exiting SM"
-	HeavySweep = "INITIATING HEAVY SWEEP"
+
+	LightSweep     = "INITIATING LIGHT SWEEP"
+	LightSweepDone = "LIGHT SWEEP COMPLETE"
+	HeavySweep     = "INITIATING HEAVY SWEEP"
+	HeavySweepDone = "HEAVY SWEEP COMPLETE"
+	LIDsAssigned   = "LID ASSIGNMENT COMPLETE - STARTING SWITCH TABLE CONFIG"
+	StandingBy     = "ENTERING STANDBY STATE"
+
+	PartitionsInError = "osm_prtn_make_partitions: Partition configuration in error"
+	BindFailed        = "osm_sm_bind: ERR 2E10: SM MAD Controller bind failed (IB_ERROR)"
 
 	ConsoleClosed = "osm_console_exit: Closing console socket"
 )
@@ -26,6 +35,21 @@ func Entering(s smp.SMState) string {
 		return "Entering NOTACTIVE state"
 	}
 	return fmt.Sprintf("Entering %v state", s)
+}
+
+// Binding says that packets of a management class are taken at a port.
+func Binding(class mad.Class, port mad.GUID) string {
+	return fmt.Sprintf("osm_vendor_bind: Mgmt class 0x%02x binding to port GUID 0x%x", uint8(class), uint64(port))
+}
+
+// SettingIsSM says that a port is to show that a subnet manager runs there.
+func SettingIsSM(port mad.GUID) string {
+	return fmt.Sprintf("osm_opensm_bind: Setting IS_SM on port 0x%016x", uint64(port))
+}
+
+// EngineFailed says that a routing engine cannot be used.
+func EngineFailed(engine string) string {
+	return "setup_routing_engines: Failed to setup routing engine '" + engine + "'"
 }
 
 // TablesConfigured says that an engine has given all switches their tables.
