@@ -350,12 +350,14 @@ func (c *Core) publish(out *sweep.Outcome) {
 	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
 	c.comings(c.view, v)
 	c.view = v
+	c.table.SetYields(true) // from now on hosts ask for paths
 	c.do(Publish{v})
 }
 
 // unpublish ends the answers: this manager is not master any more.
 func (c *Core) unpublish() {
 	c.view = nil
+	c.table.SetYields(false)
 	c.renames = newRenames()
 	c.do(Publish{})
 }

@@ -84,9 +84,14 @@ func (t *Table) SetMaxWindow(limit int) {
 	t.window.setLimit(t.cfg.MaxWindow)
 }
 
+// SetYields tells whether others send by the same way who must not wait: the window then
+// grows no larger than it need be where all wait in one queue. Else it grows as far as
+// nothing is lost, which may be a little faster there.
+func (t *Table) SetYields(is bool) { t.window.setYields(is) }
+
 // Room is how many more requests can be submitted now without exceeding a limit.
 func (t *Table) Room() int {
-	room := t.window.size - t.first - int(t.ready.n)
+	room := t.window.open() - t.first - int(t.ready.n)
 	room = min(room, t.cfg.MaxWindow-int(t.sent.n+t.again.n+t.ready.n), maxParked-t.parked)
 	return max(room, 0)
 }
@@ -127,12 +132,13 @@ func (t *Table) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 		out = t.send(now, t.again.head, out)
 		t.stats.Retries++
 	}
-	for t.ready.n > 0 && t.first < t.window.size && int(t.sent.n) < t.cfg.MaxWindow {
+	for t.ready.n > 0 && t.first < t.window.open() && int(t.sent.n) < t.cfg.MaxWindow {
 		t.first++
-		t.slots[t.ready.head].firstSent = now
+		s := &t.slots[t.ready.head]
+		s.firstSent, s.measured = now, t.window.queueing.measure(t.first)
 		out = t.send(now, t.ready.head, out)
 	}
-	t.window.full = t.first >= t.window.size
+	t.window.full = t.first >= t.window.open()
 	return out
 }
 
@@ -176,6 +182,9 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 		t.window.cut(now, s.firstSent)
 	} else {
 		t.window.grow()
+	}
+	if s.attempt == 1 {
+		t.window.answered(now, s.firstSent, s.measured)
 	}
 	o := s.outcome(Replied)
 	o.Status, o.Data = d.Packet.Status(), *d.Packet.Data()
@@ -280,6 +289,7 @@ func (t *Table) expire(i int32) (Outcome, bool) {
 		t.stats.Expired++
 		s.lost = true
 	}
+	t.window.queueing.giveUp()
 	if int(s.attempt) > t.cfg.Retries {
 		o := s.outcome(TimedOut)
 		t.release(i, TimedOut)
@@ -305,6 +315,7 @@ func (t *Table) Deadline() (time.Duration, bool) {
 // Cancel ends all requests and appends their outcomes. Replies to them that come
 // later are dropped: this is how a reign ends.
 func (t *Table) Cancel(out []Outcome) []Outcome {
+	t.window.queueing.giveUp()
 	for i := range t.slots {
 		// From parked to free, never to ready: nothing may leave any more.
 		if s := &t.slots[i]; s.state == parked {

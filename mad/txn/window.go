@@ -7,27 +7,29 @@ const (
 	minWindow   = 4
 	startWindow = 16
 	// DefaultMaxWindow is a quarter of the replies that Linux has receive buffers for
-	// on QP0. More would only wait in queues, before what hosts ask the SA: 512 brought
-	// a fabric up no sooner, and doubled the latency of queries meanwhile.
+	// on QP0. 512 brought a fabric up no sooner.
 	DefaultMaxWindow = 128
 	maxMaxWindow     = 2048
 )
 
 // window is how many requests may wait for the answer to their first attempt. It
-// doubles each round trip until the first loss, then grows by one each round
-// trip, and is halved by a loss.
+// doubles each round trip until it is found to be too large, then grows by one each round
+// trip. A loss halves it, and of what waits in queues it lets go.
 type window struct {
 	size      int
 	max       int
-	threshold int // below it the window doubles
+	threshold int // below it the window doubles: half of what met a loss
+	fits      int // the same: what keeps queues short
 	replies   int // since it grew by one
 	full      bool
 	cuts      uint64
 	lastCut   time.Duration
+	yields    bool // to others, by minding queues
+	queueing  queueing
 }
 
 func newWindow(limit int) window {
-	return window{size: min(startWindow, limit), max: limit, threshold: limit, lastCut: -1}
+	return window{size: min(startWindow, limit), max: limit, threshold: limit, fits: limit, lastCut: -1}
 }
 
 // setLimit changes what the window may grow to.
@@ -35,7 +37,23 @@ func (w *window) setLimit(limit int) {
 	if w.cuts == 0 {
 		w.threshold = limit
 	}
-	w.max, w.size = limit, min(w.size, limit)
+	w.max, w.size, w.fits = limit, min(w.size, limit), limit
+}
+
+// setYields has the window mind queues, or not.
+func (w *window) setYields(is bool) {
+	if !is {
+		w.fits = w.max
+	}
+	w.yields = is
+}
+
+// open is how many requests may wait now.
+func (w *window) open() int {
+	if w.yields && w.queueing.measuring() {
+		return min(w.size, fewRequests)
+	}
+	return w.size
 }
 
 // grow is told of each reply to a request that lost nothing. A window that nobody fills says
@@ -44,7 +62,7 @@ func (w *window) grow() {
 	if !w.full || w.size >= w.max {
 		return
 	}
-	if w.size < w.threshold {
+	if w.size < min(w.threshold, w.fits) {
 		w.size++
 		return
 	}
@@ -63,4 +81,17 @@ func (w *window) cut(now, firstSent time.Duration) {
 	w.size = max(w.size/2, min(minWindow, w.max))
 	w.threshold, w.replies, w.lastCut = w.size, 0, now
 	w.cuts++
+}
+
+// answered is told when the answer to a first attempt came and when that was sent, as part
+// of a measurement or not.
+func (w *window) answered(now, sent time.Duration, measured bool) {
+	fits := max(w.queueing.answered(now, sent, measured, w.size), startWindow)
+	switch {
+	case !w.full || !w.yields:
+	case fits < w.size:
+		w.size, w.fits, w.replies = fits, fits, 0
+	case w.queueing.fresh():
+		w.fits = fits
+	}
 }
