@@ -17,6 +17,7 @@ type client struct {
 	isSM bool
 
 	asked   asked
+	smps    int           // of it in the Server's queue
 	queue   []queuedFrame // queue[head:] is for the client to read
 	head    int
 	answers int  // of them
@@ -50,10 +51,11 @@ func (s *Server) heed(c *client, paused, waiting bool) {
 	}
 }
 
-// receive reads requests and answers of a client.
+// receive reads requests and answers of a client. Its SMPs must wait for their turn, what
+// else it sends need not wait for them.
 func (s *Server) receive(c *client) {
 	for range batchSize {
-		if c.paused || c.dead {
+		if c.paused || c.dead || c.smps >= maxSMPs {
 			return
 		}
 		n, err := syscall.Read(c.fd, s.frame[:])
@@ -66,6 +68,8 @@ func (s *Server) receive(c *client) {
 			return
 		case err != nil:
 			s.stats.Malformed++
+		case n == frameSize && (*mad.Packet)(s.frame[frameHeader:]).MgmtClass().IsSubnet():
+			s.smps.push(c, (*[frameSize]byte)(s.frame[:]))
 		default:
 			s.take(c, s.frame[:n])
 		}

@@ -60,6 +60,7 @@ type Server struct {
 	clients []*client // by slot, nil where free
 	byFD    map[int]*client
 	seats   []*seat
+	smps    smps
 	dead    []*client // to be detached at the end of the turn
 	stats   ServerStats
 	started time.Time // when the fabric's time was zero
@@ -73,6 +74,7 @@ type Server struct {
 const (
 	batchSize    = 64
 	controlBatch = 16
+	smpBatch     = 16
 )
 
 // visitInterval is how often dead clients are looked for and unanswered requests
@@ -145,6 +147,9 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.smps.waiting() > 0 {
+		return 0
+	}
 	d := visitInterval - time.Since(s.visited)
 	if at, ok := s.fabric.Next(); ok {
 		d = min(d, at-time.Since(s.started))
@@ -171,6 +176,11 @@ func (s *Server) turn(ready []readiness) {
 			if r.read {
 				s.receive(c)
 			}
+		}
+	}
+	for range min(smpBatch, s.smps.waiting()) {
+		if c, frame := s.smps.pop(); !c.dead {
+			s.take(c, frame)
 		}
 	}
 	if s.now.Sub(s.visited) >= visitInterval {

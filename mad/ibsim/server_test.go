@@ -185,6 +185,37 @@ func TestForeignBytes(t *testing.T) {
 	}
 }
 
+// What goes to queue pair 1 does not wait for the SMPs that its client sent before it,
+// which keep their order.
+func TestQueuePairs(t *testing.T) {
+	s := serve(t, smallNet, fabric.Config{}, ServerConfig{})
+	p := open(t, s.Config, "H2")
+	const requests, query = 3 * smpBatch, 1000
+	s.server.Do(func(*fabric.Fabric) { // it finds all of them afterwards
+		for tid := range mad.TID(requests) {
+			p.conn.Write(frameTo(nodeInfo(), tid+1)[:])
+		}
+		d := mad.Datagram{Addr: mad.Addr{LID: 77, QPN: 1}} // nobody's, so that it comes back
+		d.Packet.SetHeader(mad.ClassSA, mad.MethodGet, 1, 0)
+		d.Packet.SetTID(query)
+		var b [frameSize]byte
+		encodeFrame(&b, &d)
+		p.conn.Write(b[:])
+	})
+	p.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	var order []mad.TID
+	for range requests + 1 {
+		var b [frameSize]byte
+		if _, err := p.conn.Read(b[:]); err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, tidOf(&b)&0xffffffff)
+	}
+	if order[0] != query || !slices.IsSorted(order[1:]) {
+		t.Errorf("answers came in the order of %v", order)
+	}
+}
+
 // A client that sends and does not read is no longer listened to; it loses nothing,
 // and nobody waits for it.
 func TestSlowReader(t *testing.T) {
