@@ -64,8 +64,10 @@ type saPort struct {
 	tables  *tableServer
 	writes  *inbox
 	out     *replies
-	mu      sync.Mutex // held while sending: the core, the table server, the registrar and out do
-	answers []mad.Datagram
+	answers []mad.Datagram // of one call of Recv
+
+	mu      sync.Mutex     // held while sending: the core, the table server, the registrar and out do
+	leaving []mad.Datagram // answers; guarded by mu
 }
 
 // newSAPort returns a port of an SA; plainPeers is rmpp.Config's.
@@ -77,15 +79,41 @@ func newSAPort(port txn.Port, s *saServer, plainPeers bool) *saPort {
 
 // start starts what sends answers and makes tables, until ctx is done.
 func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
-	tasks.Go(func() { p.out.run(ctx, p.Send) })
+	tasks.Go(func() { p.out.run(ctx, p.sendReplies) })
 	p.tables.start(ctx, tasks)
 }
 
-// Send sends for any goroutine but that of the receive loop, which must not wait.
-func (p *saPort) Send(ds []mad.Datagram) (int, error) {
+// sendBatch is how many packets go out before replies that wait do.
+const sendBatch = 8
+
+// Send sends for any goroutine but that of the receive loop, which must not wait. Replies
+// of that go before.
+func (p *saPort) Send(ds []mad.Datagram) (sent int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.Port.Send(ds)
+	for sent < len(ds) && err == nil {
+		if err = p.flush(); err == nil {
+			var n int
+			n, err = p.Port.Send(ds[sent:min(sent+sendBatch, len(ds))])
+			sent += n
+		}
+	}
+	return sent, err
+}
+
+// sendReplies sends what replies there are.
+func (p *saPort) sendReplies() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.flush()
+}
+
+// flush is sendReplies with mu held.
+func (p *saPort) flush() (err error) {
+	if p.leaving = p.out.take(p.leaving); len(p.leaving) > 0 {
+		_, err = p.Port.Send(p.leaving)
+	}
+	return err
 }
 
 // Recv receives, answers what is for the SA and gives what is left.

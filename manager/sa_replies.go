@@ -11,9 +11,9 @@ import (
 // clients ask again.
 const maxReplies = 4096
 
-// replies are the answers of the receive loop, which a goroutine of their own sends: who
-// receives must not wait for a port that takes nothing, as what is at its other end may
-// take nothing for as long as it is not rid of what it has.
+// replies are the answers of the receive loop, which others send, a goroutine of their own
+// if there is nobody else: who receives must not wait for a port that takes nothing, as what
+// is at its other end may take nothing for as long as it is not rid of what it has.
 type replies struct {
 	wake chan struct{} // has room for one
 
@@ -36,20 +36,26 @@ func (r *replies) put(ds []mad.Datagram) (dropped int) {
 	return len(ds) - n
 }
 
-// run sends what is put until ctx is done or the port breaks, which the receive loop
+// take takes out all that wait. The caller owns the result; buf, usually the result of the
+// call before, is theirs from now on.
+func (r *replies) take(buf []mad.Datagram) []mad.Datagram {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.waiting
+	r.waiting = buf[:0]
+	return all
+}
+
+// run has what is put sent until ctx is done or the port breaks, which the receive loop
 // reports.
-func (r *replies) run(ctx context.Context, send func([]mad.Datagram) (int, error)) {
-	var batch []mad.Datagram
+func (r *replies) run(ctx context.Context, send func() error) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.wake:
 		}
-		r.mu.Lock()
-		batch, r.waiting = r.waiting, batch[:0]
-		r.mu.Unlock()
-		if _, err := send(batch); err != nil {
+		if send() != nil {
 			return
 		}
 	}
