@@ -64,6 +64,7 @@ var arrows = []arrow{
 	{from: "manager/control", to: "opensm/console"}, // the status that it shows
 	{from: "manager/sim", to: "manager sa mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},
+	{from: "cmd/ibsmctl", modules: "golang.org/x/term"},
 }
 
 // unsafeRoom is the one package that may know the kernel's memory layout.

@@ -152,7 +152,8 @@ func TestBusy(t *testing.T) {
 // plainSource has one of everything.
 type plainSource struct{}
 
-func (plainSource) SAStats() *SAStats { return &SAStats{} }
+func (plainSource) SAStats() *SAStats   { return &SAStats{} }
+func (plainSource) Activity() *Activity { return &Activity{} }
 
 func (plainSource) Status() *Status                               { return &Status{} }
 func (plainSource) Subnet() Subnet                                { return plainSource{} }

@@ -90,6 +90,10 @@ func (s *source) SAStats() *ctl.SAStats {
 	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}}, Dropped: []ctl.SADrops{}}
 }
 
+func (s *source) Activity() *ctl.Activity {
+	return &ctl.Activity{Status: &s.status, Sweeps: map[string]uint64{"light": 2}}
+}
+
 func (s *source) Generation() uint64 { return 7 }
 
 func (s *source) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) { return s.rows(l, f) }

@@ -19,6 +19,7 @@ func (s *Server) routes() http.Handler {
 		m.HandleFunc("GET /v1/"+string(l), func(w http.ResponseWriter, r *http.Request) { s.list(w, r, l, filter) })
 	}
 	m.HandleFunc("GET /v1/sa-stats", s.saStats)
+	m.HandleFunc("GET /v1/activity", s.activity)
 	m.HandleFunc("GET /v1/path", s.path)
 	m.HandleFunc("GET /v1/why", s.diagnose)
 	m.HandleFunc("GET /v1/generations", s.generations)

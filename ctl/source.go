@@ -17,6 +17,8 @@ type Source interface {
 	Metrics(m *Metrics)
 	// SAStats is what subnet administration has answered so far.
 	SAStats() *SAStats
+	// Activity is what the manager has done so far.
+	Activity() *Activity
 }
 
 // Planner tells what a heavy sweep would write now, step by step, in words. The steps

@@ -17,6 +17,7 @@ import (
 type saServer struct {
 	answerer atomic.Pointer[sa.Answerer]
 	stats    sa.Stats
+	clients  clientCounts
 
 	mu         sync.Mutex // guards the rest, and writing answerer
 	transfers  rmpp.Stats
@@ -124,7 +125,11 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 		p.answers = p.answers[:0]
 		answerer := p.sa.answerer.Load()
 		for i := range ds[:n] {
-			switch in := &ds[i]; {
+			in := &ds[i]
+			if in.Packet.MgmtClass() == mad.ClassSA {
+				p.sa.clients.add(in.LID)
+			}
+			switch {
 			case in.Packet.MgmtClass() == mad.ClassMirror:
 				p.writes.receive(in)
 			case in.Packet.MgmtClass() != mad.ClassSA:

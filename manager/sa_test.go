@@ -368,3 +368,23 @@ func TestTablesOfNoMaster(t *testing.T) {
 		}
 	})
 }
+
+// Packets are counted by the LID that they come from, whatever becomes of them; a LID that
+// no port can have counts for nobody.
+func TestClientCounts(t *testing.T) {
+	serve(t, func(c *clients) {
+		from := func(lid mad.LID, tid mad.TID) mad.Datagram {
+			d := request(sarec.AttrPathRecord, tid)
+			d.LID = lid
+			d.Packet.SetComponentMask(sarec.PathServiceIDLow)
+			return d
+		}
+		other := from(5, 9)
+		other.Packet.SetHeader(mad.ClassMirror, mad.MethodGet, 1, 0)
+		c.ask(from(5, 1), from(5, 2), from(7, 3), from(mad.PermissiveLID, 4), from(0xc001, 5), other)
+		counts := c.shell.SAClients(nil)
+		if counts[5] != 2 || counts[7] != 1 || counts[0] != 0 || len(counts) != int(mad.MinMulticastLID) {
+			t.Errorf("%d from LID 5, %d from LID 7 of %d", counts[5], counts[7], len(counts))
+		}
+	})
+}

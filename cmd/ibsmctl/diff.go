@@ -81,7 +81,7 @@ func runDiff(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", count(len(tables)-shown, "other switch", "other switches"))
+	_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", counted(len(tables)-shown, "other switch", "other switches"))
 	return err
 }
 
@@ -90,12 +90,12 @@ const fewTables = 10
 
 // spanText is what the changes are about.
 func spanText(s *ctl.Span, changes int) string {
-	text := fmt.Sprintf("generation %d to %d: %s", s.From, s.To, count(changes, "change", "changes"))
+	text := fmt.Sprintf("generation %d to %d: %s", s.From, s.To, counted(changes, "change", "changes"))
 	if !s.Time.IsZero() {
 		text += ", the last at " + s.Time.Local().Format(time.DateTime)
 	}
 	if s.Entries > 0 {
-		text += fmt.Sprintf("; %s of forwarding tables", count(s.Entries, "entry", "entries"))
+		text += fmt.Sprintf("; %s of forwarding tables", counted(s.Entries, "entry", "entries"))
 	}
 	if s.Missing > 0 {
 		text += fmt.Sprintf("; %d more are not kept", s.Missing)
@@ -110,7 +110,7 @@ func (a *asker) addChange(t *table, c *ctl.Change) {
 	}
 	switch {
 	case c.What == "routes":
-		to = count(c.Count, "entry", "entries")
+		to = counted(c.Count, "entry", "entries")
 	case to == "":
 		to = "-"
 	case from == "":
@@ -140,7 +140,7 @@ func countsText(g *ctl.Generation) string {
 		parts = append(parts, "the first as master")
 	}
 	if g.Entries > 0 {
-		parts = append(parts, count(g.Entries, "entry", "entries")+" of forwarding tables")
+		parts = append(parts, counted(g.Entries, "entry", "entries")+" of forwarding tables")
 	}
 	return strings.Join(parts, ", ")
 }

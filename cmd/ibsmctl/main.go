@@ -22,6 +22,7 @@ type verb struct {
 
 var verbs = []verb{
 	{"status", "the manager and its subnet in short", runStatus},
+	{"top", "a running manager as it goes, on the whole screen", runTop},
 	{"sms", "subnet managers, and who rules when the master dies", runSMs},
 	{"nodes", "switches, adapters and routers", runNodes},
 	{"ports", "ports, their state and what they lead to", runPorts},

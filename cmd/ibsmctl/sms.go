@@ -53,12 +53,19 @@ func noteOn(m *ctl.SM, isThis bool) string {
 	if m.Heir {
 		notes = append(notes, "rules when the master dies")
 	}
-	if m.Mirrors {
-		note := "mirrors what is registered"
-		if m.Lag > 0 {
-			note += fmt.Sprintf(", %v behind", time.Duration(m.Lag*float64(time.Second)).Round(time.Millisecond))
-		}
+	if note := mirrorNote(m); note != "" {
 		notes = append(notes, note)
 	}
 	return strings.Join(notes, ", ")
+}
+
+// mirrorNote tells whether a manager mirrors what clients have registered with the master.
+func mirrorNote(m *ctl.SM) string {
+	switch {
+	case !m.Mirrors:
+		return ""
+	case m.Lag > 0:
+		return fmt.Sprintf("mirrors what is registered, %v behind", time.Duration(m.Lag*float64(time.Second)).Round(time.Millisecond))
+	}
+	return "mirrors what is registered"
 }

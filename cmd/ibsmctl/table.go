@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -125,28 +122,4 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// terminalWidth is the width that w has for lines, 0 where it is no terminal.
-func terminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return 0
-	}
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return n
-	}
-	size := exec.Command("stty", "size")
-	size.Stdin = f
-	out, err := size.Output()
-	if words := strings.Fields(string(out)); err == nil && len(words) == 2 {
-		if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
-			return n
-		}
-	}
-	return 80
 }

@@ -84,7 +84,7 @@ func (a *asker) printDiagnoses(w io.Writer, all []*ctl.Diagnosis) {
 		a.printCauses(w, all)
 	}
 	if quiet := total - len(all); quiet > 0 {
-		fmt.Fprintf(w, "%s: nothing is wrong\n", count(quiet, "port", "ports"))
+		fmt.Fprintf(w, "%s: nothing is wrong\n", counted(quiet, "port", "ports"))
 	}
 }
 
@@ -148,7 +148,7 @@ func (a *asker) printCauses(w io.Writer, all []*ctl.Diagnosis) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n", g.kind, count(len(g.ports), "port", "ports"))
+		fmt.Fprintf(w, "%s: %s\n", g.kind, counted(len(g.ports), "port", "ports"))
 		if !g.varies {
 			fmt.Fprintf(w, "  %s\n", printable(g.text))
 		}
@@ -198,8 +198,8 @@ func ranges(nums []uint8) string {
 	return b.String()
 }
 
-// count is a number of things.
-func count(n int, one, many string) string {
+// counted is a number of things.
+func counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -41,6 +41,7 @@ type Desk struct {
 	shell   atomic.Pointer[manager.Shell] // nil while none runs
 	seen    atomic.Pointer[subnet]        // made of the view that was asked for last
 	past    *history.Keeper
+	clients clientRates
 
 	mu      sync.Mutex // guards the following
 	where   string     // the port
@@ -66,6 +67,7 @@ func (d *Desk) Serve(s *manager.Shell, where string) {
 func (d *Desk) Wait(reason string) {
 	d.shell.Store(nil)
 	d.seen.Store(nil)
+	d.past.Put(nil, nil)
 	d.mu.Lock()
 	d.waiting = reason
 	d.mu.Unlock()

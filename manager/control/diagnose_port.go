@@ -69,20 +69,31 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	default:
 		why = because("down", fmt.Sprintf("the port has no link, physical state %v", phys), "reset it with ibportstate LID PORT reset")
 	}
-	port := &d.view.Topo.Ports[p]
-	here := history.End{Node: d.view.Topo.Nodes[port.Node].GUID, Port: port.Num}
-	if d.past != nil {
-		if name, since, lost := d.past.Link(here); lost {
-			why.Kind = "link lost"
-			why.Text = fmt.Sprintf("it was linked to %s until %s; now: %s", name, since.Format(time.DateTime), why.Text)
-		}
+	if was := d.before(p); was != "" {
+		why.Kind, why.Text = "link lost", was+"; now: "+why.Text
 	}
 	return append([]ctl.Reason{why}, d.told(p, d.at(p))...)
+}
+
+// before is what a port was linked to, "" where that is not known.
+func (d *doctor) before(p topo.PortIdx) string {
+	if d.past == nil {
+		return ""
+	}
+	port := &d.view.Topo.Ports[p]
+	name, since, lost := d.past.Link(history.End{Node: d.view.Topo.Nodes[port.Node].GUID, Port: port.Num})
+	if !lost {
+		return ""
+	}
+	return fmt.Sprintf("it was linked to %s until %s", name, since.Format(time.DateTime))
 }
 
 // alone are the reasons of a port with a link behind which no node is known.
 func (d *doctor) alone(p topo.PortIdx) []ctl.Reason {
 	if why := d.told(p, d.at(p)); why != nil {
+		if was := d.before(p); was != "" {
+			why[0].Text += "; " + was
+		}
 		return why
 	}
 	if d.view.Topo.Ports[p].Shunned {

@@ -64,14 +64,7 @@ func manage(m *ctl.Metrics, st *manager.Stats) {
 	}
 	m.Family("ibsm_traps_total", ctl.Counter, "Traps taken as master, by number; other, and vendor for those that are a vendor's.")
 	for number, n := range st.Traps() {
-		name := strconv.Itoa(int(number))
-		switch number {
-		case manager.OtherTraps:
-			name = "other"
-		case manager.VendorTraps:
-			name = "vendor"
-		}
-		m.Uint(n, "trap", name)
+		m.Uint(n, "trap", trapLabel(number))
 	}
 	m.Family("ibsm_bad_keys_total", ctl.Counter, "Traps 257 to 259, of wrong P_Keys and Q_Keys, by the port that sent the packet; 32 ports are told apart.")
 	for o := range st.Offenders() {

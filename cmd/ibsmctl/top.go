@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"ibsm/ctl"
+)
+
+const topUsage = `Usage: ibsmctl top [OPTION]...
+
+Shows a running manager as it goes: its state, its sweeps and how long their phases take, its
+requests, what subnet administration answers and to whom, changes of the subnet, warnings,
+and who takes over when the master dies.
+
+Keys: q quits; p or the space bar pauses; s sorts lists by rate, total or name; 1 to 6 and Tab
+choose the page.
+
+Without a terminal, or on a dumb one, it prints its first page again and again.
+
+Options:
+      --interval TIME   between two looks (2s); 500ms at least
+      --once            one look, over one interval, printed
+      --batch           print as without a terminal
+ibsmctl --help describes the others. --json prints the manager's own reply at each look.
+`
+
+// leastInterval is the shortest time between two looks.
+const leastInterval = 500 * time.Millisecond
+
+func runTop(ctx context.Context, args []string, stdout io.Writer) error {
+	a := newAsker("top", topUsage)
+	interval := a.Duration("interval", 2*time.Second, "")
+	once, batch := a.Bool("once", false, ""), a.Bool("batch", false, "")
+	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+		return err
+	}
+	if *interval < leastInterval {
+		return &usageError{fmt.Sprintf("--interval %v is too short", *interval), fmt.Sprintf("%v is the shortest", leastInterval)}
+	}
+	w := &watcher{asker: a, view: topView{names: a.names}, interval: *interval, out: stdout}
+	if err := w.look(ctx); err != nil {
+		return a.explain(err)
+	}
+	if out, is := stdout.(*os.File); is && !*once && !*batch && !a.json {
+		if t := openTerminal(os.Stdin, out); t != nil {
+			defer t.close()
+			return w.onScreen(ctx, t)
+		}
+	}
+	return a.explain(w.inLines(ctx, *once))
+}
+
+// watcher looks at a manager again and again.
+type watcher struct {
+	*asker
+	view     topView
+	interval time.Duration
+	out      io.Writer
+	raw      []byte // the manager's reply, where that is to be printed
+}
+
+// look asks the manager.
+func (w *watcher) look(ctx context.Context) error {
+	if w.json {
+		body, err := w.Open(ctx, http.MethodGet, "/v1/activity", nil)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		w.raw, err = io.ReadAll(body)
+		return err
+	}
+	now := &ctl.Activity{}
+	if err := w.Get(ctx, "/v1/activity", nil, now); err != nil {
+		return err
+	}
+	var generations []ctl.Generation
+	err := ctl.All(ctx, w.Client, http.MethodGet, "/v1/generations", nil, func(g *ctl.Generation) error {
+		generations = append(generations, *g)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	since := w.view.since()
+	if since > now.Status.Events {
+		since = 0 // another process
+	}
+	var events []ctl.Event
+	err = w.Events(ctx, since, func(e *ctl.Event) error {
+		events = append(events, *e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.view.take(now, generations, events)
+	return nil
+}
+
+// inLines prints what it sees, once or until ctx is done or the manager ends.
+func (w *watcher) inLines(ctx context.Context, once bool) error {
+	for first := true; ; first = false {
+		if first && w.json || !first {
+			if err := w.print(); err != nil {
+				return err
+			}
+			if once {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(w.interval):
+		}
+		if err := w.look(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+func (w *watcher) print() error {
+	if w.json {
+		_, err := w.out.Write(w.raw)
+		return err
+	}
+	width := terminalWidth(w.out)
+	if width == 0 {
+		width = 132
+	}
+	var b strings.Builder
+	for _, l := range render(&w.view, width, 0) {
+		b.WriteString(strings.TrimRight(l.text, " ") + "\n")
+	}
+	_, err := io.WriteString(w.out, b.String()+"\n")
+	return err
+}
+
+// resizes is how often it is seen whether the terminal has another size.
+const resizes = 250 * time.Millisecond
+
+// onScreen shows what it sees on a terminal, until a key ends it. A manager that does not
+// answer is asked again.
+func (w *watcher) onScreen(ctx context.Context, t *terminal) error {
+	looks, sizes := time.NewTicker(w.interval), time.NewTicker(resizes)
+	defer looks.Stop()
+	defer sizes.Stop()
+	width, height := t.size()
+	for changed := true; ; {
+		if changed {
+			if err := t.show(render(&w.view, width, height)); err != nil {
+				return err
+			}
+		}
+		changed = true
+		select {
+		case <-ctx.Done():
+			return nil
+		case key, open := <-t.keys:
+			if !open || w.view.press(key) {
+				return nil
+			}
+		case <-looks.C:
+			if changed = !w.view.paused; changed {
+				w.lookAgain(ctx)
+			}
+		case <-sizes.C:
+			x, y := t.size()
+			changed = x != width || y != height
+			width, height = x, y
+		}
+	}
+}
+
+// lookAgain is look for who goes on when the manager does not answer.
+func (w *watcher) lookAgain(ctx context.Context) {
+	if err := w.look(ctx); err != nil {
+		w.view.trouble = err.Error()
+	}
+}
