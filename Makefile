@@ -6,6 +6,11 @@ check_sources = ../shared/check
 build:
 	go build -o bin/ ./cmd/...
 
+# The programs, man pages and completion for shells, below PREFIX.
+PREFIX = /usr/local
+install: build
+	dist/install bin "$(DESTDIR)" "$(PREFIX)"
+
 # Debian packages, in bin/.
 deb:
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/static/ ./cmd/...
@@ -48,4 +53,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build deb test proof check fuzz-short bench microbench deps fabcheck
+.PHONY: build install deb test proof check fuzz-short bench microbench deps fabcheck

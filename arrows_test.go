@@ -37,7 +37,8 @@ var arrows = []arrow{
 	{from: "mad/fabric/hosts", to: "mad mad/smp mad/sarec mad/fabric mad/fabric/net"}, // clients of the SA, as Linux hosts are: for tests and benchmarks
 	{from: "mad/ibsim", to: "mad mad/fabric mad/rmpp"},
 	{from: "conf/diag"},
-	{from: "conf", to: "conf/diag", modules: "github.com/BurntSushi/toml"},
+	{from: "conf/manual"},
+	{from: "conf", to: "conf/diag conf/manual", modules: "github.com/BurntSushi/toml"},
 	{from: "sweep/topo", to: "mad mad/smp mad/fabric/net"},
 	{from: "routing routing/*", to: "mad routing sweep/topo"},
 	{from: "routing/qos", to: "conf/diag"},

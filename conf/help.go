@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// Usage is the list of options, made from the table, in groups and as wide as a
-// terminal.
+// Usage is what ibsm prints for --help: its list of options is made from the table, in
+// groups and as wide as a terminal.
 func Usage() string {
 	var b strings.Builder
+	b.WriteString(usageHead)
 	for _, group := range groups {
 		fmt.Fprintf(&b, "%s:\n", group)
 		for i := range options {
@@ -18,8 +19,36 @@ func Usage() string {
 		}
 		b.WriteByte('\n')
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(b.String(), "\n") + usageTail
 }
+
+const usageHead = `ibsm brings an InfiniBand subnet up and keeps it so: it finds every node, gives
+LIDs, computes and proves routes, programs the switches and activates the links.
+
+Usage:
+  ibsm [options]                 on a port of this host (Linux)
+  ibsm --fabric SPEC [options]   on a simulated fabric inside the process
+  ibsm --ibsim [options]         on a running ibsim (IBSIM_SOCKNAME, SIM_HOST as its clients)
+
+`
+
+const usageTail = `
+Settings are read from the first of /etc/ibsm/ibsm.toml, /etc/opensm/opensm.conf and
+/etc/rdma/opensm.conf that exists, or the file of -F; options come over them. SIGHUP has the
+file read again. docs/options.md and -c FILE describe every setting.
+
+What nobody has chosen is taken from the fabric as it stands: a subnet that is in use keeps
+its LIDs, prefix, LMC, lifetimes and routes.
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 255 a number out of range or -c failed; with -o
+3 while another subnet manager is master, 4 when the subnet came up with errors.
+
+Examples:
+  ibsm --fabric fattree:k=8 -o
+  ibsm --fabric dump.topo --dry-run
+  ibsm -F /etc/opensm/opensm.conf -c /etc/ibsm/ibsm.toml
+  IBSIM_SOCKNAME=mysim ibsm --ibsim -f stdout
+`
 
 // Columns of the help.
 const (

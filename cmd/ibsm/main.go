@@ -57,7 +57,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	l := conf.Load(args, environment)
 	switch {
 	case l.Help:
-		fmt.Fprint(stdout, usageHead+conf.Usage()+usageTail)
+		fmt.Fprint(stdout, conf.Usage())
 		return exitUsage
 	case l.Version && asOpenSM:
 		bannerHead(stdout, "")

@@ -12,14 +12,16 @@ import (
 
 const logLevelUsage = `Usage: ibsmctl log-level [OPTION]... [LEVEL]
 
-Shows what the manager logs, or changes it until it ends. LEVEL is a word, or OpenSM's
+Shows what the manager logs, or changes it. LEVEL is a word, or OpenSM's
 log flags as a number, the sum of those that are wanted:
 
-  error     0x01   errors
-  info      0x03   and what happens
-  verbose   0x07   and details
-  debug     0x0f   and everything
-            0x40   also write the dump files about routes
+  error     errors (0x01)
+  info      and what happens (0x03)
+  verbose   and details (0x07)
+  debug     and everything (0x0f)
+
+With 0x40 in the sum the dump files about routes are written too: 0x43 is what is used most.
+Changed levels last until the manager ends; log_flags in its configuration lasts longer.
 
 ibsmctl --help describes the options.
 `

@@ -145,7 +145,7 @@ func printUsage(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(usageHead)
 	for _, v := range verbs {
-		fmt.Fprintf(&b, "  %-10s %s\n", v.name, v.summary)
+		fmt.Fprintf(&b, "  %-13s  %s\n", v.name, v.summary)
 	}
 	b.WriteString(usageTail)
 	_, err := io.WriteString(w, b.String())

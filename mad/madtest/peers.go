@@ -18,8 +18,8 @@ const peerLimit = 10 * time.Minute
 
 // packages are Debian's for the programs that tests take as witnesses.
 var packages = map[string]string{
-	"dump_fts": "infiniband-diags", "ibdmchk": "ibutils", "ibnetdiscover": "infiniband-diags", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils", "ibtopodiff": "ibutils",
-	"nsenter": "util-linux", "opensm": "opensm", "munged": "munge", "promtool": "prometheus", "scontrol": "slurm-client", "slurmctld": "slurmctld", "unshare": "util-linux",
+	"bash": "bash", "dump_fts": "infiniband-diags", "fish": "fish", "ibdmchk": "ibutils", "ibnetdiscover": "infiniband-diags", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils", "ibtopodiff": "ibutils",
+	"nsenter": "util-linux", "opensm": "opensm", "man": "man-db", "mandoc": "mandoc", "munged": "munge", "promtool": "prometheus", "scontrol": "slurm-client", "slurmctld": "slurmctld", "unshare": "util-linux", "zsh": "zsh",
 }
 
 // Need is the path of a program that the test takes as a witness. Without it the test

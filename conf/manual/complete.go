@@ -1,0 +1,96 @@
+package manual
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Command is a program, or a verb of one, as completion sees it.
+type Command struct {
+	Name    string
+	Summary string
+	Options []Option
+	Actions []Word // verbs of its own, the first argument
+	Words   []string
+	Files   bool      // arguments may be files
+	Verbs   []Command // of a program
+}
+
+// Word is a word that may be typed, and what it means.
+type Word struct{ Name, Text string }
+
+// Shells are those that there is completion for.
+var Shells = []string{"bash", "zsh", "fish"}
+
+// NewCommand is the program or verb that a help text describes.
+func NewCommand(name, summary, help string) Command {
+	blocks := parse(help)
+	c := Command{Name: name, Summary: summary, Options: options(blocks)}
+	if !slices.ContainsFunc(c.Options, func(o Option) bool { return o.Long == "help" }) {
+		c.Options = append(c.Options, Option{Long: "help", Short: "h", Text: "print the help"})
+	}
+	for _, u := range usage(blocks) {
+		c.Files = c.Files || files.MatchString(u.term)
+		words := strings.Fields(u.term)
+		if i := slices.Index(words, name); i >= 0 && i+1 < len(words) && action.MatchString(words[i+1]) {
+			if !slices.ContainsFunc(c.Actions, func(w Word) bool { return w.Name == words[i+1] }) {
+				c.Actions = append(c.Actions, Word{words[i+1], u.text})
+			}
+		}
+	}
+	return c
+}
+
+var (
+	files  = regexp.MustCompile(`(^|[ [|])(FILE|STORE|A B)\b`)
+	action = regexp.MustCompile(`^[a-z][a-z-]*$`)
+)
+
+// isFile reports whether an argument is a file.
+func (o *Option) isFile() bool {
+	return slices.ContainsFunc([]string{"FILE", "PATH", "DIR", "SPEC"}, func(w string) bool { return strings.HasPrefix(o.Arg, w) })
+}
+
+// names are the ways to write an option.
+func (o *Option) names() (names []string) {
+	if o.Long != "" {
+		names = append(names, "--"+o.Long)
+	}
+	if o.Short != "" {
+		names = append(names, "-"+o.Short)
+	}
+	return names
+}
+
+// Completion is the script that completes a program's command line in a shell, one of
+// Shells.
+func (c *Command) Completion(shell string) (string, error) {
+	switch shell {
+	case "bash":
+		return c.bash(), nil
+	case "zsh":
+		return c.zsh(), nil
+	case "fish":
+		return c.fish(), nil
+	}
+	return "", fmt.Errorf("no completion for %q: want one of %s", shell, strings.Join(Shells, ", "))
+}
+
+// function is a name for a shell's function.
+func (c *Command) function() string { return "_" + strings.ReplaceAll(c.Name, "-", "_") }
+
+// allWords are what the first argument may be, and if there are no actions, any.
+func (c *Command) allWords() (names []string) {
+	for _, v := range c.Verbs {
+		names = append(names, v.Name)
+	}
+	for _, a := range c.Actions {
+		names = append(names, a.Name)
+	}
+	return append(names, c.Words...)
+}
+
+// single puts text between single quotes.
+func single(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,116 @@
+// Package manual makes man pages and completion for shells out of what programs print for
+// --help, so that there is one source of all three. It is pure.
+//
+// Help is plain text: paragraphs; lists of terms and what they mean, in two columns that
+// two blanks or more part, each under a heading that ends with a colon or under none; and
+// examples, under a heading of that name. Usage lines are a list, or follow "Usage: ".
+package manual
+
+import "strings"
+
+// block is a part of a help text.
+type block struct {
+	heading string // without its colon, "" for none
+	text    string // a paragraph
+	entries []entry
+	lines   []string // of examples, as they stand
+}
+
+// entry is a term and what it means.
+type entry struct{ term, text string }
+
+// continued is how far a line that goes on with an entry is indented, at least.
+const continued = 12
+
+// parse divides a help text into its blocks.
+func parse(help string) (blocks []block) {
+	var b *block
+	begin := func(heading string) {
+		blocks = append(blocks, block{heading: heading})
+		b = &blocks[len(blocks)-1]
+	}
+	blank := true
+	for line := range strings.Lines(help) {
+		line = strings.TrimRight(line, " \n")
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		trimmed := line[indent:]
+		usage, isUsage := strings.CutPrefix(line, "Usage: ")
+		switch {
+		case line == "":
+			if b != nil && b.lines != nil {
+				b.lines = append(b.lines, "")
+			}
+		case isUsage:
+			begin("Usage")
+			b.entries = append(b.entries, entry{term: usage})
+		case indent == 0 && strings.HasSuffix(line, ":") && len(line) < 60 && (blank || b == nil || b.entries != nil):
+			begin(strings.TrimSuffix(line, ":"))
+		case indent == 0:
+			if b == nil || blank || b.text == "" {
+				begin("")
+			}
+			b.text = strings.TrimSpace(b.text + " " + trimmed)
+		case b != nil && strings.HasPrefix(b.heading, "Example"):
+			b.lines = append(b.lines, strings.TrimPrefix(line, "  "))
+		case b != nil && indent >= continued && b.entries != nil:
+			last := &b.entries[len(b.entries)-1]
+			last.text = strings.TrimSpace(last.text + " " + trimmed)
+		default:
+			if b == nil || b.text != "" {
+				begin("")
+			}
+			term, text := cutColumns(trimmed)
+			b.entries = append(b.entries, entry{term, text})
+		}
+		blank = line == ""
+	}
+	return blocks
+}
+
+// cutColumns parts a line at the first two blanks.
+func cutColumns(line string) (term, text string) {
+	term, text, _ = strings.Cut(line, "  ")
+	return term, strings.TrimSpace(text)
+}
+
+// usage are the lines that say how a program is called.
+func usage(blocks []block) (lines []entry) {
+	for i := range blocks {
+		if blocks[i].heading == "Usage" {
+			lines = append(lines, blocks[i].entries...)
+		}
+	}
+	return lines
+}
+
+// Option is an option of a command line.
+type Option struct {
+	Long  string // without its dashes; "" for none
+	Short string
+	Arg   string // what its argument is; "" if it has none
+	Text  string
+	Words []string // that the argument may be, if it is one of some words
+}
+
+// options are those that a help text describes.
+func options(blocks []block) (all []Option) {
+	for i := range blocks {
+		for _, e := range blocks[i].entries {
+			if !strings.HasPrefix(e.term, "-") || blocks[i].heading == "Usage" {
+				continue
+			}
+			o := Option{Text: e.text}
+			for _, word := range strings.Fields(strings.ReplaceAll(e.term, ",", " ")) {
+				if long, ok := strings.CutPrefix(word, "--"); ok {
+					o.Long = long
+				} else if short, ok := strings.CutPrefix(word, "-"); ok {
+					o.Short = short
+				} else {
+					o.Arg = strings.TrimSpace(o.Arg + " " + word)
+				}
+			}
+			all = append(all, o)
+		}
+	}
+	return all
+}
