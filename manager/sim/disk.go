@@ -14,6 +14,7 @@ type Disk struct {
 
 	safe    *store.Contents
 	writing []write // oldest first
+	now     time.Duration
 }
 
 type write struct {
@@ -26,29 +27,34 @@ func NewDisk(writeTime time.Duration) *Disk {
 	return &Disk{WriteTime: writeTime, safe: store.NewContents()}
 }
 
-// Contents is what a manager that begins now finds.
+// Contents is what a manager that begins now finds. What was under way when something was
+// put last is not there yet.
 func (d *Disk) Contents() *store.Contents {
+	d.settle()
 	c := *d.safe
-	c.Add(store.Batch{}) // a copy that is the caller's alone
+	c.Add() // a copy that is the caller's alone
 	return &c
 }
 
 func (d *Disk) put(now time.Duration, b store.Batch) {
-	d.settle(now)
+	d.now = now
 	d.writing = append(d.writing, write{now + d.WriteTime, b})
 }
 
 // settle makes safe what has been written by now.
-func (d *Disk) settle(now time.Duration) {
-	for len(d.writing) > 0 && d.writing[0].done <= now {
-		d.safe.Add(d.writing[0].batch)
+func (d *Disk) settle() {
+	var done []store.Batch
+	for len(d.writing) > 0 && d.writing[0].done <= d.now {
+		done = append(done, d.writing[0].batch)
 		d.writing = d.writing[1:]
 	}
+	d.safe.Add(done...)
 }
 
 // crash loses what is not safe.
 func (d *Disk) crash(now time.Duration) {
-	d.settle(now)
+	d.now = now
+	d.settle()
 	d.writing = nil
 	d.safe.Interrupted = time.Unix(int64(now/time.Second), 0)
 }

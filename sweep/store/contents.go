@@ -121,10 +121,13 @@ func (h *held) contents() *Contents {
 	return c
 }
 
-// Add makes of c what a Store has after Put, without a file.
-func (c *Contents) Add(b Batch) {
+// Add makes of c what a Store has after each batch was Put, without a file. It costs as
+// much as all that c holds, however many batches there are.
+func (c *Contents) Add(batches ...Batch) {
 	h, d := c.hold(), newDelta()
-	h.add(&b, &d)
+	for i := range batches {
+		h.add(&batches[i], &d)
+	}
 	interrupted := c.Interrupted
 	*c = *h.contents()
 	c.Interrupted = interrupted
