@@ -28,7 +28,10 @@ var pairs = []pair{
 	{name: "ibsm hands over to the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
 	{name: "OpenSM has the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"}},
 	{name: "ibsm has the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}},
-	{name: "two of ibsm", first: &ibsm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
+	{name: "two of ibsm, the higher rules", first: &ibsm, second: &ibsm, priorities: [2]string{"5", "3"}},
+	{name: "two of ibsm, the lower hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
+	{name: "two of ibsm, the lower GUID rules", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}},
+	{name: "two of ibsm, the higher GUID hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
 }
 
 // TestInterop: of two managers the right one rules; when the standby is killed the master

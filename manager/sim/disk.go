@@ -36,6 +36,9 @@ func (d *Disk) Contents() *store.Contents {
 	return &c
 }
 
+// Load puts there what no manager has written.
+func (d *Disk) Load(b store.Batch) { d.safe.Add(b) }
+
 func (d *Disk) put(now time.Duration, b store.Batch) {
 	d.now = now
 	d.writing = append(d.writing, write{now + d.WriteTime, b})

@@ -138,7 +138,9 @@ func (w *World) serve(m *Manager) {
 func (w *World) register(m *Manager, ev sa.Event) {
 	w.Steps++
 	d, now := m.desk, w.Fabric.Now()
+	ends := w.time(m)
 	do := d.Step(now, ev)
+	ends()
 	if do.State != nil {
 		d.changed(do.State)
 		at := now

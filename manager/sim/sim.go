@@ -25,6 +25,8 @@ type World struct {
 	// StepTook, when set, is told how long a core computed for one event, in real
 	// time.
 	StepTook func(time.Duration)
+	// Clock, when set, is that by which Manager.Busy is counted: CPU time, say.
+	Clock func() time.Duration
 	// Steps counts what the managers were given, so that a run can be bounded
 	// even where time stands still.
 	Steps int
@@ -46,6 +48,8 @@ type Manager struct {
 	// Asleep is until when it does not run, as a process that is stopped: what comes
 	// in waits.
 	Asleep time.Duration
+	// Busy is how long it has computed, by World.Clock: its core, its SA, its Jobs.
+	Busy time.Duration
 
 	begun   bool
 	job     *manager.Computed // result that is on its way
@@ -190,7 +194,9 @@ func (w *World) step(m *Manager, ev manager.Event) {
 	w.Steps++
 	m.begun = true
 	began := time.Now()
+	ends := w.time(m)
 	actions := m.Core.Step(w.Fabric.Now(), ev)
+	ends()
 	if w.StepTook != nil {
 		w.StepTook(time.Since(began))
 	}
@@ -205,7 +211,9 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		case manager.Send:
 			m.Station.Send(a.Datagrams)
 		case manager.Compute:
+			ends := w.time(m)
 			m.job, m.out, m.done = &manager.Computed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
+			ends()
 		case manager.Cancel:
 			m.job, m.done = &manager.Computed{}, w.Fabric.Now()
 		case manager.Grow:
@@ -221,4 +229,13 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.Station.Detach()
 		}
 	}
+}
+
+// time counts as Busy what happens until the end.
+func (w *World) time(m *Manager) (end func()) {
+	if w.Clock == nil {
+		return func() {}
+	}
+	from := w.Clock()
+	return func() { m.Busy += w.Clock() - from }
 }
