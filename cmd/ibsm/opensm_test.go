@@ -65,6 +65,23 @@ func TestOnceStatus(t *testing.T) {
 	p.stop()
 }
 
+// TestOnceIncomplete: a device that has a link up and does not answer is told of, with a
+// status of its own.
+func TestOnceIncomplete(t *testing.T) {
+	t.Parallel()
+	n, err := net.Generate("fattree:k=4,levels=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newTwin(t, n)
+	w.server.Do(func(f *fabric.Fabric) { f.Mute(w.ends[2].Node, true) })
+	env := append(caches(t), "IBSIM_SOCKNAME="+w.socket, "SIM_HOST="+w.host)
+	r := run(t, t.TempDir(), env, program(t, "ibsm"), "--ibsim", "-o", "-f", "sm.log", "-t", "20", "--retries", "1")
+	if r.status != 4 || !strings.Contains(r.stderr, "ibsm: error: the subnet came up with errors: ") || !strings.Contains(r.stdout, "SUBNET UP") {
+		t.Errorf("status %d, %s%s", r.status, r.stdout, r.stderr)
+	}
+}
+
 // TestStates: under the name opensm the states on standard output are OpenSM's, in
 // their order.
 func TestStates(t *testing.T) {
