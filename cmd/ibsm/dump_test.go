@@ -20,7 +20,14 @@ var dumpFiles = map[string]string{
 	"opensm-lfts.dump":       "Unicast lids ",
 	"opensm-lid-matrix.dump": "Switch: ",
 	"opensm.fdbs":            "dump_ucast_routes: ",
+	portTable:                "",
 }
+
+// portTable is where the table of ports is kept that a manager prints.
+const portTable = "printed"
+
+// tableLine is a line of that.
+var tableLine = regexp.MustCompile(`(?m)^(\w+ +: \w\w : .*|[=-]{100,})$`)
 
 // TestDumps: on a fresh fabric with the LIDs that OpenSM gives, ibsm's dump files are
 // OpenSM's to the byte, but for the order of nodes. The programs that read OpenSM's
@@ -142,12 +149,17 @@ func compareDumps(t *testing.T, f source, lmc string) {
 func dumpsOf(t *testing.T, s *simulator, host string, m *manager, lmc string) string {
 	t.Helper()
 	dir := t.TempDir()
-	p := m.start(s, host, "-o", "-s", "1", "-l", lmc, "-D", "0x43", "--dump_files_dir", dir)
+	p := m.start(s, host, "-o", "-s", "1", "-l", lmc, "-D", "0x47", "--dump_files_dir", dir)
 	p.await("SUBNET UP")
 	select {
 	case <-p.done:
 	case <-time.After(patience()):
 		t.Fatalf("%s does not end", m.name)
+	}
+	text := p.text()
+	table := tableLine.FindAllString(text[max(0, strings.LastIndex(text, "\nVendor ")):], -1)
+	if err := os.WriteFile(filepath.Join(dir, portTable), []byte(strings.Join(table, "\n")), 0o666); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

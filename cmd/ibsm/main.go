@@ -216,6 +216,7 @@ func (m *managers) keepDumps(ctx context.Context) (end func()) {
 	}
 	routing := func() bool { return m.current.lines.Flags()&osmlog.Routing != 0 }
 	m.dumps = dump.NewKeeper(dir, m.current.names, routing, m.logger)
+	m.dumps.PrintPorts(m.display.w, func() bool { return m.current.lines.Flags()&osmlog.Verbose != 0 })
 	var task sync.WaitGroup
 	task.Go(func() { m.dumps.Run(ctx) })
 	return func() {

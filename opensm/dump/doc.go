@@ -8,6 +8,8 @@
 //	opensm-subnet.lst       cables                     written
 //	opensm-sa.dump          what is registered         written
 //
+// The table of ports that OpenSM prints with VERBOSE is here, too.
+//
 // OpenSM writes nodes in no order that anybody could rely on; here they come by
 // GUID. What is written is otherwise the same to the byte, odd as some of it is:
 // scripts, ibdmchk and ibtopodiff read it.

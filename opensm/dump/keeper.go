@@ -1,7 +1,9 @@
 package dump
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
 
 	"ibsm/opensm/names"
@@ -16,6 +18,8 @@ type Keeper struct {
 	dir     string
 	names   names.Map
 	routing func() bool
+	print   io.Writer   // takes the table of ports
+	printed func() bool // nil for never
 	logger  *slog.Logger
 	views   chan *view.View // the one that is waiting
 	sa      chan Registered // the one that is waiting
@@ -31,6 +35,10 @@ type Keeper struct {
 func NewKeeper(dir string, given names.Map, routing func() bool, logger *slog.Logger) *Keeper {
 	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1), sa: make(chan Registered, 1)}
 }
+
+// PrintPorts has the table of ports printed for each view, if it is wanted then. It is
+// called before Run.
+func (k *Keeper) PrintPorts(w io.Writer, wanted func() bool) { k.print, k.printed = w, wanted }
 
 // Put has a view written, soon. A nil view changes nothing, nor does one that differs
 // from the last in what no file shows: joins change the multicast tables many times a
@@ -95,6 +103,11 @@ func (k *Keeper) WriteRest() {
 }
 
 func (k *Keeper) write(ctx context.Context, v *view.View) {
+	if k.printed != nil && k.printed() {
+		var table bytes.Buffer
+		_ = Ports(ctx, &table, v, k.names)  // the end of ctx
+		_, _ = k.print.Write(table.Bytes()) // nobody is there to be told of an error
+	}
 	err := Dir{Path: k.dir, Routing: k.routing(), Names: k.names}.Write(ctx, v)
 	if ctx.Err() == nil {
 		k.tell(&k.told, err)

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 	"ibsm/opensm/names"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
@@ -74,29 +73,19 @@ func appendEnd(b []byte, v *view.View, given names.Map, p topo.PortIdx, vendor i
 // appendLink appends how the cable at a port runs.
 func appendLink(b []byte, t *topo.Topo, p topo.PortIdx) []byte {
 	info := &t.Ports[p].Info
-	b = append(b, "PHY="...)
-	if lanes := info.LinkWidthActive().Lanes(); lanes > 0 {
-		b = append(appendDecimal(b, lanes, 1), 'x')
-	} else {
-		b = append(b, "??"...)
-	}
-	switch info.PortState() {
-	case smp.PortActive:
-		b = append(b, " LOG=ACT SPD="...)
-	case smp.PortArmed:
-		b = append(b, " LOG=ARM SPD="...)
-	case smp.PortInit:
-		b = append(b, " LOG=INI SPD="...)
-	default:
-		b = append(b, " LOG=DWN SPD="...)
-	}
+	b = append(append(b, "PHY="...), width(info.LinkWidthActive())...)
+	b = append(append(b, " LOG="...), stateName(info.PortState())...)
+	b = append(b, " SPD="...)
 	return append(append(b, speed(t, p)...), '\n')
 }
 
 // speed is the speed of a lane in Gb/s. As OpenSM does, it looks for faster ones than
-// QDR where the port at the far end has them.
+// QDR where the port at the far end has them, if there is one.
 func speed(t *topo.Topo, p topo.PortIdx) string {
-	far := &t.Ports[endPort(t, t.Ports[p].Peer)].Info
+	far := &t.Ports[endPort(t, p)].Info
+	if peer := t.Ports[p].Peer; peer != topo.None {
+		far = &t.Ports[endPort(t, peer)].Info
+	}
 	switch t.Ports[p].Info.LinkSpeed(far.CapabilityMask(), 0) {
 	case mad.SDR:
 		return "2.5"
