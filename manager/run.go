@@ -220,6 +220,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 			l.done, l.err = true, err
 		}
 	case Compute:
+		if l.shell.View() != nil {
+			ctx = routing.LeaveProcessor(ctx)
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		l.endJob = cancel
 		l.tasks.Go(func() {

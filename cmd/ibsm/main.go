@@ -35,8 +35,8 @@ const (
 )
 
 func main() {
-	// One more than there are processors: routing leaves one of Go's alone, and the
-	// system sees to it that who answers goes before who computes.
+	// One more than there are processors: routing leaves one of Go's alone, and one of the
+	// machine's too once there is somebody to be answered.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
