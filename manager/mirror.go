@@ -25,6 +25,11 @@ type Yield struct{ To mad.GUID }
 
 func (Yield) action() {}
 
+// Stranger is a master that is followed and tells nothing: it is of another kind.
+type Stranger struct{ GUID mad.GUID }
+
+func (Stranger) action() {}
+
 // following is what is known of the mirror of a master's registrations.
 type following struct {
 	told  mirror.Master // of Follow
@@ -33,6 +38,8 @@ type following struct {
 	ever  bool          // something has been mirrored
 	alive time.Duration // when the master last answered a poll, as such
 	ruled time.Duration // when this manager handed over, if it has mirrored nobody since; else 0
+	// stranger is the master of another kind that was told of, 0 since one of our own was heard.
+	stranger mad.GUID
 }
 
 // follow says whom to follow when that has changed: the master that is polled, if it is
@@ -86,13 +93,17 @@ func (c *Core) mirrored(h *sa.Heard) {
 	if f.heard == 0 {
 		c.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
 	}
-	f.heard, f.ever, f.ruled = c.now, true, 0
-	if h.Partitions {
-		c.log(erro, "partitions.conf is not that of the master: if it dies, ports get other P_Keys; make the files the same", "guid", h.Master)
+	f.heard, f.ever, f.ruled, f.stranger = c.now, true, 0, 0
+}
+
+// stranger tells once that the master is of another kind.
+func (c *Core) stranger() {
+	f, guid := &c.following, c.elect.Polled()
+	if c.elect.Kin() || c.elect.State() != smp.Standby || f.stranger == guid {
+		return
 	}
-	if h.Routing {
-		c.log(erro, "the routing settings are not those of the master: if it dies, routes may change; make them the same", "guid", h.Master)
-	}
+	f.stranger = guid
+	c.do(Stranger{guid})
 }
 
 // Mirror is how far a standby has what clients have registered with the master.

@@ -61,6 +61,7 @@ func (c *Core) log(level slog.Level, msg string, args ...any) { c.do(Log{level, 
 func (c *Core) tell() {
 	if s := c.elect.State(); s != c.told && !c.cfg.DryRun {
 		c.told = s
+		c.reigns = c.reigns && s == smp.Master
 		c.do(Entered{s})
 	}
 }

@@ -21,7 +21,8 @@ type registrar struct {
 	*inbox
 	sa    *saServer
 	send  func([]mad.Datagram) (int, error)
-	store *store.Store // nil: nothing is kept
+	store *store.Store                         // nil: nothing is kept
+	told  func(master mad.GUID, policy []byte) // Shell.Mirrored
 	core  *sa.Registrar
 	start time.Time
 
@@ -49,7 +50,7 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	cfg := s.Config.Registrar
 	cfg.Began = start.Unix()
 	r := &registrar{
-		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
+		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, told: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
 		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
 	}
 	r.announce(r.core.State())
@@ -121,14 +122,17 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		case r.guids <- g:
 		}
 	}
-	if len(do.Send) > 0 {
-		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
+	if do.Heard.Policy != nil && r.told != nil {
+		r.told(do.Heard.Master, do.Heard.Policy)
 	}
 	if do.Heard.Master != 0 || do.Complete != 0 {
 		select {
 		case <-ctx.Done():
 		case r.heard <- fromOthers(do):
 		}
+	}
+	if len(do.Send) > 0 { // behind what it acknowledges
+		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
 	}
 	r.mu.Lock()
 	r.stats, r.ends = r.core.Stats(), r.core.MirrorStats()

@@ -14,8 +14,7 @@ import (
 type mirrored struct {
 	source   *mirror.Source
 	follower *mirror.Follower
-	differs  mirror.Settings // sums of the master's that were found to differ from ours
-	adopted  bool            // in this Step
+	adopted  bool // in this Step
 }
 
 // MirrorStats are the two ends of the exchange.
@@ -28,9 +27,9 @@ type MirrorStats struct {
 // Heard is what a standby was told by the master: all that it does not know is younger.
 type Heard struct {
 	Master mad.GUID
-	// Partitions and Routing are set when the master's are found to differ from ours;
-	// once, until they differ in another way.
-	Partitions, Routing bool
+	// Policy is what the master rules by, when that is new, else nil; empty if it does not
+	// tell.
+	Policy []byte
 }
 
 func newMirrored(cfg mirror.Config) mirrored {
@@ -40,7 +39,6 @@ func newMirrored(cfg mirror.Config) mirrored {
 func (m *mirrored) configure(cfg mirror.Config) {
 	m.source.Configure(cfg)
 	m.follower.Configure(cfg)
-	m.differs = mirror.Settings{}
 }
 
 // exchange takes a packet from another manager.
@@ -69,22 +67,7 @@ func (r *Registrar) follow(u *mirror.Update) {
 		}
 		r.effects.Changes = append(r.effects.Changes, c)
 	}
-	r.effects.Heard = Heard{Master: u.Master}
-	ours, was := &r.cfg.Mirror.Settings, &r.mirrored.differs
-	r.effects.Heard.Partitions = differs(u.Settings.Partitions, ours.Partitions, &was.Partitions)
-	r.effects.Heard.Routing = differs(u.Settings.Routing, ours.Routing, &was.Routing)
-}
-
-// differs reports whether a sum of the master's is known, not ours, and not the one that
-// was found before.
-func differs(master, ours uint64, before *uint64) bool {
-	if master == 0 || ours == 0 || master == ours {
-		*before = 0
-		return false
-	}
-	isNew := *before != master
-	*before = master
-	return isNew
+	r.effects.Heard = Heard{Master: u.Master, Policy: u.Policy}
 }
 
 // adopt makes another registry the Registrar's own.

@@ -37,10 +37,17 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 		alone = alone && !m.Heir
 		t.add(m.GUID, lid(m.LID), fmt.Sprint(m.Priority), m.State, noteOn(&m, i == 0))
 	}
-	if err := t.print(stdout, terminalWidth(stdout)); err != nil || !alone {
+	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
 		return err
 	}
-	_, err := io.WriteString(stdout, "When the master dies nobody rules.\n")
+	var last string
+	if alone {
+		last = "When the master dies nobody rules.\n"
+	}
+	if text := rulingText(st); text != "" {
+		last += "This one: " + printable(text) + ".\n"
+	}
+	_, err := io.WriteString(stdout, last)
 	return err
 }
 

@@ -23,3 +23,22 @@ func TestNoteOn(t *testing.T) {
 		}
 	}
 }
+
+func TestRulingText(t *testing.T) {
+	const guid = "0x0002c90300000001"
+	for _, c := range []struct {
+		st   ctl.Status
+		want string
+	}{
+		{ctl.Status{State: "MASTER"}, ""},
+		{ctl.Status{State: "STANDBY", Ruling: &ctl.Ruling{Of: guid}}, "takes over with the partitions and settings of " + guid + ", as in its own files"},
+		{ctl.Status{State: "STANDBY", Ruling: &ctl.Ruling{Of: guid, Differ: []string{"lmc", "ar_mode"}}},
+			"takes over with the partitions and settings of " + guid + ", not with its own files, which differ in lmc, ar_mode"},
+		{ctl.Status{State: "MASTER", Ruling: &ctl.Ruling{Of: guid, Differ: []string{"lmc"}}},
+			"by the partitions and settings of " + guid + ", not with its own files, which differ in lmc; ibsmctl config reload brings its own into force"},
+	} {
+		if got := rulingText(&c.st); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.st, got, c.want)
+		}
+	}
+}

@@ -150,6 +150,9 @@ func (w *World) register(m *Manager, ev sa.Event) {
 		}
 		d.written = append(d.written, written{at, do.State.Seq()})
 	}
+	if do.Heard.Policy != nil && m.Mirrored != nil {
+		m.Mirrored(do.Heard.Policy)
+	}
 	for _, g := range do.GUIDs {
 		d.asked = append(d.asked, manager.Event{WriteGUIDs: &g})
 	}
