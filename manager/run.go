@@ -321,7 +321,11 @@ func (l *loop) restore(j *sweep.Job) {
 func (l *loop) record(a Action) {
 	log := l.shell.Logger
 	if line, ok := a.(Log); ok {
-		log.Log(context.Background(), line.Level, line.Msg, line.Args...)
+		if log.Enabled(context.Background(), line.Level) {
+			r := slog.NewRecord(time.Now(), line.Level, line.Msg, line.PC)
+			r.Add(line.Args...)
+			_ = log.Handler().Handle(context.Background(), r) // which tells of a failure itself
+		}
 		return
 	}
 	if l.shell.Tell != nil {

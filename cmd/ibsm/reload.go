@@ -52,6 +52,7 @@ func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file
 		now: l, policy: policy{logger: logger, keep: kept.keepPartitions},
 	}
 	f.saDump.Store(l.Bool("sa_db_dump"))
+	f.keepModules()
 	return f
 }
 
@@ -98,6 +99,7 @@ func (f *inForce) reload(own bool) *ctl.Reloaded {
 		f.keepLog(changed)
 		f.logger.Info("the configuration was read again", "file", next.ConfigFile, "changed", strings.Join(changed, ","))
 	}
+	f.keepModules()
 	found := append(findings(report), f.policy.reread(f.now)...)
 	if own && err == nil {
 		f.ownAgain()
