@@ -86,7 +86,11 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Logf("%v: the names are not compared with OpenSM's", err)
 	}
+	page := text(t, "../../docs/console.md")
 	for module, files := range parts {
+		if !strings.Contains(page, "`"+module+"`") {
+			t.Errorf("%s is not on the page about the console", module)
+		}
 		if opensm != nil && !bytes.Contains(opensm, []byte("\x00"+module+"\x00")) {
 			t.Errorf("OpenSM has no module %s", module)
 		}
