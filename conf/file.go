@@ -22,7 +22,6 @@ const (
 	FromOpenSMConf  Source = 2
 	FromTOML        Source = 3
 	FromOption      Source = 4
-	FromMaster      Source = 5 // the subnet's, as this manager stood by
 )
 
 func (s Source) String() string {
@@ -35,8 +34,6 @@ func (s Source) String() string {
 		return "ibsm.toml"
 	case FromOption:
 		return "option"
-	case FromMaster:
-		return "master"
 	}
 	return "default"
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/sweep"
 	"ibsm/sweep/store"
 )
@@ -59,8 +60,7 @@ func (c *Core) keepLIDs() {
 
 // reignBegins raises the reign when this manager has just become master.
 func (c *Core) reignBegins() {
-	if !c.reigns {
-		c.reigns = true
+	if c.told != smp.Master {
 		c.stats.FromStandby = c.stoodBy
 		c.stats.Reign++
 		c.nextReign(true)

@@ -1,7 +1,10 @@
 package control
 
 import (
+	"cmp"
 	"context"
+	"math/bits"
+	"slices"
 	"time"
 
 	"ibsm/ctl"
@@ -45,7 +48,11 @@ func (d *Desk) ConsoleStatus() (st console.Status) {
 	} else {
 		st.FirstSweep, st.FromStandby = true, stats.FromStandby
 	}
-	st.SMs = append([]view.SM{stats.Self}, stats.Rivals...)
+	rivals := slices.Clone(stats.Rivals)
+	slices.SortFunc(rivals, func(a, b view.SM) int { // as OpenSM's maps do
+		return cmp.Compare(bits.ReverseBytes64(uint64(a.GUID)), bits.ReverseBytes64(uint64(b.GUID)))
+	})
+	st.SMs = append([]view.SM{stats.Self}, rivals...)
 	st.SMPs = consoleSMPs(&stats)
 	st.SA = consoleSA(shell.SAStats())
 	st.SA.Outstanding = shell.SATransfers().UnderWay

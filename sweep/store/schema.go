@@ -16,12 +16,10 @@ import (
 
 // Schema is the version of the layout of the file. It is raised with every change of
 // the layout below, and when registry.Version is.
-const Schema = 2
+const Schema = 1
 
 // migrations[i] turns a file of schema i+1 into one of schema i+2.
-var migrations = []func(*bbolt.Tx) error{
-	func(*bbolt.Tx) error { return nil }, // 2 may have a policy, which 1 took for damage
-}
+var migrations = []func(*bbolt.Tx) error{}
 
 // Buckets, and what is in them. Numbers are big-endian. Every value but that of
 // metaFormat begins with a checksum; see seal.
@@ -160,8 +158,6 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Configuration = append([]byte{}, r[1]...)
 		case textPartitions:
 			c.Partitions = append([]byte{}, r[1]...)
-		case textPolicy:
-			c.Policy = append([]byte{}, r[1]...)
 		}
 	}
 	if err := loadRegistry(tx, c); err != nil {
