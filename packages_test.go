@@ -220,6 +220,31 @@ func TestUnits(t *testing.T) {
 	output(t, "systemd-analyze", "security", "--offline=true", "--threshold=30", "--root="+root, "ibsm.service")
 }
 
+// rig is a virtual machine with the real Linux stack, beside the checkout.
+const rig = "../shared/rig"
+
+// TestSystemd: the packages and units on a Debian with a live systemd, where the ports are
+// those of the rig.
+func TestSystemd(t *testing.T) {
+	if os.Getenv("IBSM_PROOF") != "1" {
+		t.Skip("full sizes only (IBSM_PROOF=1): it boots a machine")
+	}
+	for _, p := range []string{"qemu-system-x86_64", "mmdebstrap", "cpio", "depmod", rig + "/run-vm"} {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skip("needs " + p)
+		}
+	}
+	first, inPlace := packages(t, "1.0")
+	second, _ := packages(t, "1.1")
+	args := []string{"testdata/rig/run-debian", rig, "-t", "1700", "-n", rig + "/nets/two-subnets.net", "-f", "testdata/rig/lib.sh=etc/rig-lib.sh"}
+	for _, file := range []string{first, second, inPlace} {
+		args = append(args, "-f", file+"=debs/"+filepath.Base(file))
+	}
+	for line := range strings.Lines(output(t, append(args, "testdata/rig/systemd.sh")...)) {
+		t.Log(strings.TrimSpace(line))
+	}
+}
+
 // TestLogrotate: logs are rotated once, also beside the rules of OpenSM's package.
 func TestLogrotate(t *testing.T) {
 	t.Parallel()

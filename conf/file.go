@@ -22,6 +22,7 @@ const (
 	FromOpenSMConf  Source = 2
 	FromTOML        Source = 3
 	FromOption      Source = 4
+	FromMaster      Source = 5 // the subnet's, as this manager stood by
 )
 
 func (s Source) String() string {
@@ -34,6 +35,8 @@ func (s Source) String() string {
 		return "ibsm.toml"
 	case FromOption:
 		return "option"
+	case FromMaster:
+		return "master"
 	}
 	return "default"
 }

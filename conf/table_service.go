@@ -79,8 +79,8 @@ var serviceKeys = []Key{
 		Help: "start the log afresh when it has grown so large; 0 for never"},
 	{Name: "accum_log_file", TOML: "log.append", Kind: Bool, Default: "TRUE", Reload: true, Effect: Acts,
 		Help: "go on with the log of the run before"},
-	{Name: "per_module_logging_file", TOML: "log.module_file", Kind: String, Default: "/etc/opensm/per-module-logging.conf",
-		Help: "log flags of single parts of OpenSM"},
+	{Name: "per_module_logging_file", TOML: "log.module_file", Kind: String, Default: "/etc/opensm/per-module-logging.conf", Effect: Acts,
+		Help: "file of log flags for single parts, by the names of OpenSM's source files; read again with the configuration"},
 	{Name: "dump_files_dir", TOML: "files.dump_dir", Kind: String, Default: "/var/log/", Effect: Acts, Long: "dump_files_dir", Arg: "DIR",
 		Help: "directory for dump files; the environment's OSM_TMP_DIR changes the default"},
 

@@ -235,6 +235,23 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.cfg.Reloader.Reload())
 }
 
+// Configuration is the reply to a question for it.
+type Configuration struct {
+	Settings []Setting `json:"settings"`
+}
+
+func (s *Server) config(w http.ResponseWriter, r *http.Request) {
+	err := known(r)
+	if err == nil && s.cfg.Reloader == nil {
+		err = fmt.Errorf("%w: there is no configuration", ErrNotFound)
+	}
+	if err != nil {
+		s.fail(w, err, "")
+		return
+	}
+	s.reply(w, http.StatusOK, &Configuration{s.cfg.Reloader.Settings()})
+}
+
 // LogFlags is what the log lets through.
 type LogFlags struct {
 	Flags uint8 `json:"flags"` // OpenSM's

@@ -142,6 +142,10 @@ func (s *source) Reload() *ctl.Reloaded {
 	return &ctl.Reloaded{File: "f", Changed: []string{"lmc"}, Findings: []ctl.Finding{finding}}
 }
 
+func (s *source) Settings() []ctl.Setting {
+	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Place: "settings of 0x1.toml"}, {Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}
+}
+
 func (s *source) LogFlags() uint8     { return s.flags }
 func (s *source) SetLogFlags(f uint8) { s.flags = f }
 

@@ -29,6 +29,7 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("POST /v1/sweep", s.sweep)
 	m.HandleFunc("POST /v1/reroute", s.reroute)
 	m.HandleFunc("POST /v1/plan", s.plan)
+	m.HandleFunc("GET /v1/config", s.config)
 	m.HandleFunc("POST /v1/reload", s.reload)
 	m.HandleFunc("GET /v1/partitions/why", s.why)
 	m.HandleFunc("POST "+partitionPlan, s.planPartitions)

@@ -33,8 +33,22 @@ type LogLevel interface {
 	SetLogFlags(flags uint8)
 }
 
-// Reloader has the configuration read again.
-type Reloader interface{ Reload() *Reloaded }
+// Reloader has the configuration read again, and shows what is in force.
+type Reloader interface {
+	Reload() *Reloaded
+	Settings() []Setting
+}
+
+// Setting is one of the configuration in force. Values are as in opensm.conf; those of keys
+// are not shown.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Chosen bool   `json:"chosen"` // by somebody
+	Source string `json:"source"` // default, environment, opensm.conf, ibsm.toml, option, master
+	Place  string `json:"place,omitempty"`
+	Note   string `json:"note,omitempty"` // what holds in place of the value
+}
 
 // Order is something that a manager is told to do.
 type Order string

@@ -16,12 +16,20 @@ type Status struct {
 	State   string    `json:"state"`             // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
 	Phase   string    `json:"phase"`             // of the sweep under way; "idle"
 	Engine  string    `json:"engine"`
-	Reign   uint64    `json:"reign"` // masterships so far
+	Ruling  *Ruling   `json:"ruling,omitempty"` // what counts here instead of its own files
+	Reign   uint64    `json:"reign"`            // masterships so far
 	Events  uint64    `json:"events"`
 
 	Subnet *SubnetStatus `json:"subnet,omitempty"` // only of a master that has swept
 	Sweep  *SweepStatus  `json:"sweep,omitempty"`  // the last heavy one as master
 	SMs    []SM          `json:"sms"`              // this manager first
+}
+
+// Ruling are the partitions and settings that a manager has from the master that it stands
+// by, or has taken over from.
+type Ruling struct {
+	Of     string   `json:"of"`     // port GUID of the manager whose files say so
+	Differ []string `json:"differ"` // settings of this manager's own files that are others
 }
 
 // SubnetStatus is the subnet in figures.
@@ -60,8 +68,4 @@ type SM struct {
 	Heir     bool    `json:"heir"`    // rules when the master dies
 	Mirrors  bool    `json:"mirrors"` // what is registered with the master
 	Lag      float64 `json:"lag"`     // seconds for which the mirror has lacked something; 0 where it lacks nothing
-	// Reads is set where it mirrors by asking the SA of a master of another kind. Lag is
-	// then the age of the last reading, and Doubt why that may not be all there was.
-	Reads bool   `json:"reads,omitempty"`
-	Doubt string `json:"doubt,omitempty"`
 }

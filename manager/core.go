@@ -98,6 +98,7 @@ type Core struct {
 	gen       uint64
 	reign     store.Reign // as it was told of last
 	stoodBy   bool        // since the last reign as master
+	reigns    bool        // reign has been raised since this manager became master
 	ruled     bool        // this manager has been master
 	polledAt  mad.Route
 	polledLID mad.LID

@@ -76,6 +76,9 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 			}
 			c.heard(info)
 			c.act(c.elect.Reply(c.now, info))
+			if info.SMState() == smp.Master {
+				c.stranger()
+			}
 		} else if o.Result == txn.TimedOut {
 			c.unanswered(smp.AttrSMInfo, c.polledAt)
 		}

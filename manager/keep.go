@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 	"ibsm/sweep"
 	"ibsm/sweep/store"
 )
@@ -60,7 +59,8 @@ func (c *Core) keepLIDs() {
 
 // reignBegins raises the reign when this manager has just become master.
 func (c *Core) reignBegins() {
-	if c.told != smp.Master {
+	if !c.reigns {
+		c.reigns = true
 		c.stats.FromStandby = c.stoodBy
 		c.stats.Reign++
 		c.nextReign(true)

@@ -25,6 +25,11 @@ type Yield struct{ To mad.GUID }
 
 func (Yield) action() {}
 
+// Stranger is a master that is followed and tells nothing: it is of another kind.
+type Stranger struct{ GUID mad.GUID }
+
+func (Stranger) action() {}
+
 // following is what is known of the mirror of a master's registrations.
 type following struct {
 	told  mirror.Master // of Follow
@@ -33,19 +38,20 @@ type following struct {
 	ever  bool          // something has been mirrored
 	alive time.Duration // when the master last answered a poll, as such
 	ruled time.Duration // when this manager handed over, if it has mirrored nobody since; else 0
-	doubt string        // of the last reading of a master of another kind
-	said  string        // the doubt that was told of last, "" for none
+	// stranger is the master of another kind that was told of, 0 since one of our own was heard.
+	stranger mad.GUID
 }
 
-// follow says whom to follow when that has changed: the master that is polled.
+// follow says whom to follow when that has changed: the master that is polled, if it is
+// of our own kind.
 func (c *Core) follow() {
 	var m mirror.Master
 	f, standby := &c.following, c.elect.State() == smp.Standby
-	if standby && c.polledLID != 0 && (c.elect.Kin() || c.elect.Foreign()) {
-		m = mirror.Master{GUID: c.elect.Polled(), LID: c.polledLID, Self: c.own.guid, Foreign: !c.elect.Kin()}
+	if standby && c.elect.Kin() && c.polledLID != 0 {
+		m = mirror.Master{GUID: c.elect.Polled(), LID: c.polledLID, Self: c.own.guid}
 	}
 	if standby && m != f.from {
-		f.from, f.heard, f.doubt, f.said = m, 0, "", unsaid
+		f.from, f.heard = m, 0
 	}
 	if m != f.told {
 		f.told = m
@@ -71,22 +77,11 @@ func (c *Core) yield() {
 // are our own from just before, and the ports do not know of another master.
 func (c *Core) inherit() {
 	switch f := &c.following; {
-	case f.heard > 0 && f.heard+f.slack() >= f.alive:
+	case f.heard > 0 && f.heard+mirrorSlack >= f.alive:
 		c.sweeper.Inherit(f.from.LID)
 	case f.ruled > 0 && c.now-f.ruled < quickRestart:
 		c.sweeper.Inherit(0)
 	}
-}
-
-// unsaid is nothing that a doubt could be.
-const unsaid = "\x00"
-
-// slack is how much older than the master's last sign of life the mirror may be.
-func (f *following) slack() time.Duration {
-	if f.from.Foreign {
-		return mirror.ReadSlack
-	}
-	return mirrorSlack
 }
 
 // mirrored takes that the master which is followed has spoken.
@@ -95,45 +90,26 @@ func (c *Core) mirrored(h *sa.Heard) {
 	if h.Master == 0 || h.Master != f.from.GUID {
 		return // what was said last may come when the mastership has been handed to us
 	}
-	if f.from.Foreign {
-		c.tellReading(h)
-	} else if f.heard == 0 {
+	if f.heard == 0 {
 		c.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
 	}
-	f.heard, f.ever, f.ruled = h.Known, f.ever || h.Some, 0
-	if h.Partitions {
-		c.log(erro, "partitions.conf is not that of the master: if it dies, ports get other P_Keys; make the files the same", "guid", h.Master)
-	}
-	if h.Routing {
-		c.log(erro, "the routing settings are not those of the master: if it dies, routes may change; make them the same", "guid", h.Master)
-	}
+	f.heard, f.ever, f.ruled, f.stranger = c.now, true, 0, 0
 }
 
-// tellReading tells whether what is read at a master of another kind is all there is, when
-// that has changed: a doubt that is gone the next time is none.
-func (c *Core) tellReading(h *sa.Heard) {
-	f := &c.following
-	lasts := h.Doubt == f.doubt
-	if f.doubt = h.Doubt; h.Doubt == f.said || h.Doubt != "" && !lasts || h.Doubt == "" && h.Known == 0 {
+// stranger tells once that the master is of another kind.
+func (c *Core) stranger() {
+	f, guid := &c.following, c.elect.Polled()
+	if c.elect.Kin() || c.elect.State() != smp.Standby || f.stranger == guid {
 		return
 	}
-	if f.said = h.Doubt; h.Doubt != "" {
-		c.log(warn, "what clients register with the master is mirrored here, but perhaps not all: if it dies they are asked to register again",
-			"guid", h.Master, "reason", h.Doubt)
-		return
-	}
-	c.log(info, "what clients register with the master is mirrored here, by SA queries", "guid", h.Master)
+	f.stranger = guid
+	c.do(Stranger{guid})
 }
 
 // Mirror is how far a standby has what clients have registered with the master.
 type Mirror struct {
 	Standby mad.GUID
 	Lag     time.Duration // for how long it has lacked something; 0 where it lacks nothing
-	// Reads is set where the master is of another kind: its tables are read again and
-	// again. Lag is then since the last reading that was all there was, or that the
-	// manager looks for one.
-	Reads bool
-	Doubt string // why the last reading may not be all there was; "" if it is
 }
 
 // Mirrors are those that are known: as master of all standbys that ask, as standby of this
@@ -157,9 +133,6 @@ func (s *Shell) Mirrors() (all []Mirror) {
 			m.Lag = silent
 		}
 		all = append(all, m)
-	}
-	if d := &ends.Reader; d.Master != 0 && d.Readings > 0 {
-		all = append(all, Mirror{Standby: s.Stats().Self.GUID, Lag: now - d.Began, Reads: true, Doubt: d.Doubt})
 	}
 	return all
 }

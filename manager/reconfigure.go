@@ -5,6 +5,10 @@ package manager
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
 	c.cfg.Sweep.Partitions = cfg.Sweep.Partitions
+	if cfg.Sweep.EngineName != c.cfg.Sweep.EngineName {
+		c.cfg.Sweep.Engine, c.cfg.Sweep.EngineName = cfg.Sweep.Engine, cfg.Sweep.EngineName
+		c.sweeper.Reroute()
+	}
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.PrefixRoutes, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.PrefixRoutes, cfg.HonorGUID2LID

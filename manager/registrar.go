@@ -21,7 +21,8 @@ type registrar struct {
 	*inbox
 	sa    *saServer
 	send  func([]mad.Datagram) (int, error)
-	store *store.Store // nil: nothing is kept
+	store *store.Store                         // nil: nothing is kept
+	told  func(master mad.GUID, policy []byte) // Shell.Mirrored
 	core  *sa.Registrar
 	start time.Time
 
@@ -29,7 +30,6 @@ type registrar struct {
 	changed chan struct{}                  // has room for one: state is new
 	guids   chan sa.GUIDBlock              // for the core, to be written
 	heard   chan Event                     // for the core: of other managers
-	left    chan struct{}                  // closed when sa.Event.Leave has been obeyed
 
 	mu    sync.Mutex // guards stats
 	stats sa.RegistrarStats
@@ -50,9 +50,8 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	cfg := s.Config.Registrar
 	cfg.Began = start.Unix()
 	r := &registrar{
-		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
+		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, told: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
 		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
-		left: make(chan struct{}),
 	}
 	r.announce(r.core.State())
 	return r
@@ -123,8 +122,8 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		case r.guids <- g:
 		}
 	}
-	if len(do.Send) > 0 {
-		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
+	if do.Heard.Policy != nil && r.told != nil {
+		r.told(do.Heard.Master, do.Heard.Policy)
 	}
 	if do.Heard.Master != 0 || do.Complete != 0 {
 		select {
@@ -132,27 +131,12 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		case r.heard <- fromOthers(do):
 		}
 	}
+	if len(do.Send) > 0 { // behind what it acknowledges
+		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
+	}
 	r.mu.Lock()
 	r.stats, r.ends = r.core.Stats(), r.core.MirrorStats()
 	r.mu.Unlock()
-	if ev.Leave {
-		close(r.left)
-	}
-}
-
-// leavePatience is how long the end of a manager waits for its registrar to say good-bye.
-const leavePatience = 200 * time.Millisecond
-
-// leave ends the subscriptions with a master of another kind. It is called once.
-func (r *registrar) leave() {
-	if r.MirrorStats().Reader.Master == 0 {
-		return
-	}
-	r.tell(sa.Event{Leave: true})
-	select {
-	case <-r.left:
-	case <-time.After(leavePatience):
-	}
 }
 
 // fromOthers is what the exchange between managers has come to, for the core: a standby

@@ -47,8 +47,12 @@ type Shell struct {
 	// while a manager runs is taken. May be nil.
 	Configs <-chan Config
 	// Tell is given what is more than a line of the log: Entered, Up, Swept, Show, Planned,
-	// Keep. It may be nil, and must not block for long.
+	// Keep, Stranger. It may be nil, and must not block for long.
 	Tell func(Action)
+	// Mirrored is given the policy by which the master rules, as its RegistrarConfig has it;
+	// empty if it tells none. What it sends on Configs comes into force before this manager
+	// can be handed the mastership. It may be nil, and is called by one goroutine.
+	Mirrored func(master mad.GUID, policy []byte)
 	// Published is given each view that questions are answered from, nil when there is
 	// none any more. It may be nil, and must not block.
 	Published func(*view.View)
@@ -112,10 +116,10 @@ func (s *Shell) SARegistrations() sa.RegistrarStats {
 // at any time.
 func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
 
-// Run is the manager, until its context is done, the port breaks, or the work of a run of
+// Run is the manager, until ctx is done, the port breaks, or the work of a run of
 // one sweep is finished.
-func (s *Shell) Run(until context.Context) error {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(until)) // the port outlives until by what is said last
+func (s *Shell) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -141,9 +145,7 @@ func (s *Shell) Run(until context.Context) error {
 		loop.gsiEnded = ended
 		tasks.Go(func() { ended <- gsi.serve(ctx) })
 	}
-	err := loop.run(until)
-	registrar.leave()
-	return err
+	return loop.run(ctx)
 }
 
 // loop is what Run's goroutine owns.
@@ -183,6 +185,7 @@ func (l *loop) run(ctx context.Context) error {
 			if batch, err = l.engine.Receive(batch); err != nil {
 				return err
 			}
+			l.catchUp(ctx)
 			ev.Received = batch
 		case err := <-l.gsiEnded:
 			return err
@@ -190,8 +193,7 @@ func (l *loop) run(ctx context.Context) error {
 		case ev.Sweep = <-l.shell.Asks:
 		case ev.Grown = <-l.grown:
 		case cfg := <-l.shell.Configs:
-			ev.Config = &cfg
-			l.registrar.tell(sa.Event{Config: &cfg.Registrar})
+			l.configure(&ev, &cfg)
 		case <-l.registrar.changed:
 			ev.Registry = l.registrar.state.Load()
 		case b := <-l.registrar.guids:
@@ -201,6 +203,28 @@ func (l *loop) run(ctx context.Context) error {
 		l.step(ctx, ev)
 	}
 	return l.err
+}
+
+// configure takes a configuration that was read again.
+func (l *loop) configure(ev *Event, cfg *Config) {
+	ev.Config = cfg
+	l.registrar.tell(sa.Event{Config: &cfg.Registrar})
+}
+
+// catchUp takes what was mirrored before what has come in: that may be the mastership,
+// which is handed over when everything is mirrored.
+func (l *loop) catchUp(ctx context.Context) {
+	for {
+		var ev Event
+		select {
+		case cfg := <-l.shell.Configs:
+			l.configure(&ev, &cfg)
+		case ev = <-l.registrar.heard:
+		default:
+			return
+		}
+		l.step(ctx, ev)
+	}
 }
 
 func (l *loop) step(ctx context.Context, ev Event) {
@@ -222,6 +246,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 			l.done, l.err = true, err
 		}
 	case Compute:
+		if l.shell.View() != nil {
+			ctx = routing.LeaveProcessor(ctx)
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		l.endJob = cancel
 		l.tasks.Go(func() {
@@ -294,7 +321,11 @@ func (l *loop) restore(j *sweep.Job) {
 func (l *loop) record(a Action) {
 	log := l.shell.Logger
 	if line, ok := a.(Log); ok {
-		log.Log(context.Background(), line.Level, line.Msg, line.Args...)
+		if log.Enabled(context.Background(), line.Level) {
+			r := slog.NewRecord(time.Now(), line.Level, line.Msg, line.PC)
+			r.Add(line.Args...)
+			_ = log.Handler().Handle(context.Background(), r) // which tells of a failure itself
+		}
 		return
 	}
 	if l.shell.Tell != nil {

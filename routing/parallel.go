@@ -7,8 +7,18 @@ import (
 	"sync/atomic"
 )
 
+// answering is the key of what LeaveProcessor says.
+type answering struct{}
+
+// LeaveProcessor returns a context in which Parallel has one worker less, if it can. A lower
+// priority alone does not help who answers questions: where a worker runs on each processor,
+// Linux has them wait for some milliseconds now and then.
+func LeaveProcessor(ctx context.Context) context.Context {
+	return context.WithValue(ctx, answering{}, true)
+}
+
 // Parallel does items 0 .. n-1 of a pass on as many workers as GOMAXPROCS, but for one
-// that is left to those who answer questions; for their sake the workers have a lower
+// that is left to those who receive; for their sake the workers have a lower
 // priority too, where the system knows such a thing. Each worker calls worker once, to
 // allocate its scratch space, and then what that returned for one item after the other.
 // Items must not depend on each other, and then the outcome does not depend on the
@@ -17,7 +27,11 @@ import (
 func Parallel(ctx context.Context, n int, worker func() func(item int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(max(runtime.GOMAXPROCS(0)-1, 1), n) {
+	workers := runtime.GOMAXPROCS(0) - 1
+	if ctx.Value(answering{}) != nil {
+		workers--
+	}
+	for range min(max(workers, 1), n) {
 		group.Go(func() {
 			GiveWay()
 			do := worker()

@@ -12,11 +12,19 @@ import (
 
 func TestParallel(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for procs, workers := range map[int]int{1: 1, 2: 1, 7: 6} {
-		runtime.GOMAXPROCS(procs)
+	answering := routing.LeaveProcessor(t.Context())
+	for _, c := range []struct {
+		ctx            context.Context
+		procs, workers int
+	}{
+		{t.Context(), 1, 1}, {t.Context(), 2, 1}, {t.Context(), 7, 6},
+		{answering, 1, 1}, {answering, 2, 1}, {answering, 3, 1}, {answering, 7, 5},
+	} {
+		workers := c.workers
+		runtime.GOMAXPROCS(c.procs)
 		done := make([]atomic.Int32, 100)
 		var started atomic.Int32
-		err := routing.Parallel(t.Context(), len(done), func() func(int) {
+		err := routing.Parallel(c.ctx, len(done), func() func(int) {
 			started.Add(1)
 			return func(i int) { done[i].Add(1) }
 		})

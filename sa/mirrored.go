@@ -9,46 +9,36 @@ import (
 )
 
 // mirrored is a Registrar's part in the exchange between managers. As master it is the
-// Source of what it does; else what the Follower hears, or the Reader reads, becomes its
-// registry, so that it can go on at once when it becomes master.
+// Source of what it does; else what the Follower hears becomes its registry, so that it
+// can go on at once when it becomes master.
 type mirrored struct {
 	source   *mirror.Source
 	follower *mirror.Follower
-	reader   *mirror.Reader
-	// subscribers are those that the Reader read, whose addresses only a subnet tells.
-	subscribers []registry.SubscriptionKey
-	differs     mirror.Settings // sums of the master's that were found to differ from ours
-	adopted     bool            // in this Step
+	adopted  bool // in this Step
 }
 
-// MirrorStats are the ends of the exchange.
+// MirrorStats are the two ends of the exchange.
 type MirrorStats struct {
 	Source   mirror.SourceStats
 	Standbys []mirror.Standby // of the Source
 	Follower mirror.FollowerStats
-	Reader   mirror.ReaderStats
 }
 
-// Heard is what a standby knows of what is registered with the master.
+// Heard is what a standby was told by the master: all that it does not know is younger.
 type Heard struct {
 	Master mad.GUID
-	Known  time.Duration // all that is not known is younger; 0 where that is not certain
-	Doubt  string        // why it is not certain, where the master is of another kind
-	Some   bool          // something of it is known
-	// Partitions and Routing are set when the master's are found to differ from ours;
-	// once, until they differ in another way.
-	Partitions, Routing bool
+	// Policy is what the master rules by, when that is new, else nil; empty if it does not
+	// tell.
+	Policy []byte
 }
 
 func newMirrored(cfg mirror.Config) mirrored {
-	return mirrored{source: mirror.NewSource(cfg), follower: mirror.NewFollower(cfg), reader: mirror.NewReader(cfg)}
+	return mirrored{source: mirror.NewSource(cfg), follower: mirror.NewFollower(cfg)}
 }
 
 func (m *mirrored) configure(cfg mirror.Config) {
 	m.source.Configure(cfg)
 	m.follower.Configure(cfg)
-	m.reader.Configure(cfg)
-	m.differs = mirror.Settings{}
 }
 
 // exchange takes a packet from another manager.
@@ -67,41 +57,17 @@ func (r *Registrar) follow(u *mirror.Update) {
 	if u.Whole != nil {
 		r.adopt(u.Whole)
 	}
-	if !r.imitate(u.Changes) {
-		r.mirrored.follower.Forget()
-		return
-	}
-	r.mirrored.subscribers = nil
-	r.effects.Heard = Heard{Master: u.Master, Known: r.now, Some: true}
-	ours, was := &r.cfg.Mirror.Settings, &r.mirrored.differs
-	r.effects.Heard.Partitions = differs(u.Settings.Partitions, ours.Partitions, &was.Partitions)
-	r.effects.Heard.Routing = differs(u.Settings.Routing, ours.Routing, &was.Routing)
-}
-
-// imitate makes changes that were made elsewhere, without telling subscribers.
-func (r *Registrar) imitate(changes []registry.Change) bool {
-	for _, c := range changes {
+	for _, c := range u.Changes {
 		r.tally.count(&r.reg.State, c)
 		if err := r.reg.Apply(c); err != nil {
 			r.count.Refused++
 			r.tally = newTally(&r.reg.State)
-			return false
+			r.mirrored.follower.Forget()
+			return
 		}
 		r.effects.Changes = append(r.effects.Changes, c)
 	}
-	return true
-}
-
-// differs reports whether a sum of the master's is known, not ours, and not the one that
-// was found before.
-func differs(master, ours uint64, before *uint64) bool {
-	if master == 0 || ours == 0 || master == ours {
-		*before = 0
-		return false
-	}
-	isNew := *before != master
-	*before = master
-	return isNew
+	r.effects.Heard = Heard{Master: u.Master, Policy: u.Policy}
 }
 
 // adopt makes another registry the Registrar's own.
@@ -115,7 +81,7 @@ func (r *Registrar) adopt(reg *registry.Registry) {
 func (r *Registrar) rule() {
 	r.pending.durable, r.pending.forwarded = r.reg.Seq(), r.reg.Seq()
 	_, r.expiry = r.reg.Expired(0)
-	r.mirrored.follow(r.now, mirror.Master{})
+	r.mirrored.follower.Follow(r.now, mirror.Master{})
 	r.mirrored.follower.Forget()
 	reign := mirror.Reign{Began: uint64(time.Duration(r.cfg.Began)*time.Second + r.now)}
 	if len(r.view.SMs) > 0 {
@@ -131,17 +97,6 @@ func (r *Registrar) mirrorOut() {
 	}
 	r.effects.Send = r.mirrored.source.Output(r.now, r.effects.Send)
 	r.effects.Send = r.mirrored.follower.Output(r.now, r.effects.Send)
-	r.effects.Send = r.mirrored.reader.Output(r.now, r.effects.Send)
-}
-
-// follow has the end follow a master that is for its kind.
-func (m *mirrored) follow(now time.Duration, master mirror.Master) {
-	kin, foreign := master, mirror.Master{}
-	if master.Foreign {
-		kin, foreign = foreign, kin
-	}
-	m.follower.Follow(now, kin)
-	m.reader.Follow(now, foreign)
 }
 
 // deadline is that of the end that works.
@@ -149,13 +104,10 @@ func (m *mirrored) deadline() (time.Duration, bool) {
 	if at, ok := m.source.Deadline(); ok {
 		return at, true
 	}
-	if at, ok := m.reader.Deadline(); ok {
-		return at, true
-	}
 	return m.follower.Deadline()
 }
 
 // MirrorStats is a copy of the counters.
 func (r *Registrar) MirrorStats() MirrorStats {
-	return MirrorStats{r.mirrored.source.Stats(), r.mirrored.source.Standbys(), r.mirrored.follower.Stats(), r.mirrored.reader.Stats()}
+	return MirrorStats{r.mirrored.source.Stats(), r.mirrored.source.Standbys(), r.mirrored.follower.Stats()}
 }

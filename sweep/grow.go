@@ -1,7 +1,9 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"maps"
 
 	"ibsm/mad"
@@ -19,9 +21,9 @@ type GrowJob struct {
 	ground *mcast.Ground   // nil: to be made
 	state  *registry.State // to be grown from
 	old    *registry.State // that mfts were grown from; nil: every tree is looked at
-	mfts   *mcast.MFTs
-	held   []*mft // by SwitchIdx
-	blocks int    // of which all cells have to be known
+	mfts   *mcast.MFTs     // nil when this manager has just become master
+	held   []*mft          // by SwitchIdx
+	blocks int             // of which all cells have to be known
 	left   []cellKey
 	soon   bool // links that are still to be activated count
 }
@@ -44,13 +46,17 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 	}
 	out := &Grown{job: j, unreached: map[mad.LID]int{}, moving: blockEntries{}}
 	grower := mcast.NewGrower(j.ground)
+	var inherited map[mad.LID]*mcast.Tree
+	if j.mfts == nil {
+		inherited = j.inherited()
+	}
 	var changed, before []*mcast.Tree
 	for _, mlid := range j.touched() {
 		if ctx.Err() != nil {
 			return nil
 		}
 		old := j.mfts.Tree(mlid)
-		tree := j.grow(grower, mlid, old, out)
+		tree := j.grow(grower, mlid, cmp.Or(old, inherited[mlid]), out)
 		if tree != old && (old != nil || len(tree.Branches) > 0) {
 			changed, before = append(changed, tree), append(before, old)
 		}
@@ -77,6 +83,37 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 		}
 	}
 	return out
+}
+
+// inherited are the trees of who ruled before, as the switches hold them: where they still
+// serve, they stay. They need not be trees.
+func (j *GrowJob) inherited() map[mad.LID]*mcast.Tree {
+	trees := map[mad.LID]*mcast.Tree{}
+	for s, held := range j.held {
+		for i, c := range held.cells {
+			if c.data == nil {
+				continue
+			}
+			block, position := i/int(held.positions), i%int(held.positions)
+			for k := range mcast.BlockSize {
+				ports := binary.BigEndian.Uint16(c.data[2*k:])
+				if ports == 0 {
+					continue
+				}
+				mlid := mad.MinMulticastLID + mad.LID(block*mcast.BlockSize+k)
+				t := trees[mlid]
+				if t == nil {
+					t = &mcast.Tree{MLID: mlid}
+					trees[mlid] = t
+				}
+				if n := len(t.Branches); n == 0 || t.Branches[n-1].Switch != topo.SwitchIdx(s) {
+					t.Branches = append(t.Branches, mcast.Branch{Switch: topo.SwitchIdx(s)})
+				}
+				t.Branches[len(t.Branches)-1].Ports.SetPosition(uint8(position), ports)
+			}
+		}
+	}
+	return trees
 }
 
 // lessened is what a cell is told first: what it is to hold, without the links that come

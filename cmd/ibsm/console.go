@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -102,24 +101,4 @@ func writeBelow(dir, name string, text []byte) error {
 		return errors.New("at a socket, files are written to dump_files_dir alone: " + dir)
 	}
 	return root.WriteFile(name, text, 0o666)
-}
-
-// maxModuleLog is the largest file of log flags for modules.
-const maxModuleLog = 1 << 20
-
-// readModuleLog reads that file.
-func readModuleLog(l *conf.Loaded) (path string, text []byte, err error) {
-	path = l.Text("per_module_logging_file")
-	if path == "" {
-		return "", nil, fs.ErrNotExist
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return path, nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxModuleLog {
-		return path, nil, errors.New("want a plain file of 1 MiB at most")
-	}
-	text, err = os.ReadFile(path)
-	return path, text, err
 }

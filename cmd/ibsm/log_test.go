@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,6 +97,38 @@ func TestLogTrouble(t *testing.T) {
 	got := logOf(&ibsm)
 	if len(want) < 5 || !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nOpenSM:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestLogOfModules: a part logs what the file says of its module, and after SIGHUP what
+// it then says.
+func TestLogOfModules(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	modules := write("modules", "# sweeps\nosm_state_mgr.c=0x07\nosm_perfmgr.c 1\n")
+	conf := write("sm.conf", "per_module_logging_file "+modules+"\n")
+	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-F", conf, "-D", "0x01", "-s", "0")
+	p.await(`modules:3: insert_per_module_debug: Module name "osm_perfmgr.c" not found`)
+	p.await("0x04 -> INITIATING HEAVY SWEEP")
+	p.await("0x80 -> SUBNET UP")
+	p.signal(syscall.SIGHUP)
+	p.await("0x02 -> SUBNET UP")
+	if strings.Contains(p.text(), "tables configured") {
+		t.Error("what the log leaves out is logged of another part")
+	}
+	write("modules", "osm_ucast_mgr.c 0x02\n")
+	p.signal(syscall.SIGHUP)
+	p.await("0x02 -> osm_ucast_mgr_process: minhop tables configured")
+	p.stop()
+	if _, after, _ := strings.Cut(p.text(), "tables configured"); strings.Contains(after, "0x02 -> SUBNET UP") {
+		t.Error("a part that is no longer in the file logs as it did")
 	}
 }
 

@@ -35,8 +35,8 @@ const (
 )
 
 func main() {
-	// One more than there are processors: routing leaves one of Go's alone, and the
-	// system sees to it that who answers goes before who computes.
+	// One more than there are processors: routing leaves one of Go's alone, and one of the
+	// machine's too once there is somebody to be answered.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
@@ -172,6 +172,7 @@ func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
 	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept, notify: notify, asOpenSM: asOpenSM}
 	var clients console.Counters
 	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events, Console: &clients})
+	current.show = m.desk.Rules
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
 		return err
@@ -298,8 +299,8 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 			return err
 		}
 	}
-	shell := &manager.Shell{Config: m.current.manager(m.state.lastPartitions()), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
-		Tell: m.tell, Published: m.publish, Moved: m.display.moved}
+	shell := &manager.Shell{Config: m.current.manager(port.GUID(), m.state.lastPartitions(), m.state.lastRuling()), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
+		Tell: m.tell, Mirrored: m.current.mirrored, Published: m.publish, Moved: m.display.moved}
 	_, shell.PlainPeers = port.(simulatorPort)
 	m.state.give(shell)
 	if p, ok := port.(*userMADPort); ok {
@@ -329,7 +330,11 @@ func (m *managers) tell(a manager.Action) {
 	m.state.tell(a)
 	m.desk.Tell(a)
 	m.display.tell(a)
-	switch a.(type) {
+	switch a := a.(type) {
+	case manager.Entered:
+		m.current.entered(a.State)
+	case manager.Stranger:
+		m.current.forget(a.GUID)
 	case manager.Up:
 		m.dumpSA(true)
 	case manager.Swept:
@@ -360,7 +365,7 @@ func listen(ctx context.Context, current *inForce) {
 				if s == syscall.SIGUSR1 {
 					reopen(current.file, current.logger)
 				} else {
-					current.Reload()
+					current.reload(s == syscall.SIGHUP)
 				}
 			}
 		}

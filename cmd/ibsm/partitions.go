@@ -61,12 +61,12 @@ func (p *policy) keepText() {
 	}
 }
 
-// sweep is what the manager is told.
-func (p *policy) sweep(c *conf.Config) sweep.Partitions {
-	if p.chosen == nil {
+// sweepPartitions is what the manager is told.
+func sweepPartitions(chosen *partitions.Chosen, c *conf.Config) sweep.Partitions {
+	if chosen == nil {
 		return sweep.Partitions{}
 	}
-	return sweep.Partitions{Policy: p.chosen.ForTables(), Settings: partitionSettings(c)}
+	return sweep.Partitions{Policy: chosen.ForTables(), Settings: partitionSettings(c)}
 }
 
 // partitionSettings are those of the configuration that are about partitions.
@@ -84,11 +84,11 @@ func partitionSettings(c *conf.Config) partitions.Settings {
 }
 
 // groups are those that the SA makes for the partitions.
-func (p *policy) groups(c *conf.Config) []registry.Group {
-	if p.chosen == nil {
+func groups(chosen *partitions.Chosen, c *conf.Config) []registry.Group {
+	if chosen == nil {
 		return sa.DefaultGroups()
 	}
-	return p.chosen.Policy.WellKnown(c.Bool("qos"))
+	return chosen.Policy.WellKnown(c.Bool("qos"))
 }
 
 // tell writes to the log what is wrong with the file, and what holds for that reason.
@@ -135,23 +135,35 @@ func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
 	if text == nil {
 		r = readPartitions(p.now)
 	}
-	c := p.policy.chosen.Again(r)
-	if c.Source == partitions.FromFile && string(c.Text) == string(p.policy.chosen.Text) {
-		c.Policy = p.policy.chosen.Policy
+	l, chosen := p.rules()
+	c := chosen.Again(r)
+	if c.Source == partitions.FromFile && string(c.Text) == string(chosen.Text) {
+		c.Policy = chosen.Policy
 	}
-	return p.desk.PartitionRows(r.Name, &c, partitionSettings(p.now.Config)), nil
+	return p.desk.PartitionRows(r.Name, &c, partitionSettings(l.Config)), nil
 }
 
-// ApplyPartitions reads the manager's file again, and no other setting.
+// ApplyPartitions reads the manager's file again, and no other setting. A file without a
+// mistake goes before what a master has inherited.
 func (p partitioner) ApplyPartitions() ([]ctl.PartitionRow, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.policy.chosen == nil {
 		return nil, errNoPartitions
 	}
-	p.policy.reread(p.now)
-	p.send()
-	return p.desk.PartitionRows(p.now.Text("partition_config_file"), p.policy.chosen, partitionSettings(p.now.Config)), nil
+	p.applyOwnPartitions()
+	l, chosen := p.rules()
+	return p.desk.PartitionRows(p.now.Text("partition_config_file"), chosen, partitionSettings(l.Config)), nil
+}
+
+// applyOwnPartitions brings the partition file into force.
+func (f *inForce) applyOwnPartitions() {
+	f.policy.reread(f.now)
+	if f.from != nil && f.master.Load() && len(f.policy.chosen.Errors) == 0 {
+		f.from.chosen = nil
+	}
+	f.compare()
+	f.send()
 }
 
 var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has not read its partition file yet", ctl.ErrNotNow)

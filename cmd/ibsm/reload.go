@@ -9,6 +9,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/opensm/console"
 	osmlog "ibsm/opensm/log"
@@ -26,10 +27,20 @@ type inForce struct {
 	configs chan manager.Config
 	keep    func(*conf.Loaded) // is given each configuration that comes into force
 	saDump  atomic.Bool        // sa_db_dump
+	// keepRuling is given what this manager inherits, empty for nothing, and show what it
+	// rules by.
+	keepRuling func(text []byte)
+	show       func(engine string, r *ctl.Ruling)
+	ruling     atomic.Pointer[ctl.Ruling] // as it was shown
+	master     atomic.Bool                // this manager is
 
-	mu     sync.Mutex // guards what follows, and is held while files are read
-	now    *conf.Loaded
-	policy policy
+	mu      sync.Mutex   // guards what follows, and is held while files are read
+	now     *conf.Loaded // as this manager's own files say
+	policy  policy       // the same
+	own     mad.GUID     // of the port
+	from    *inherited   // goes before now and policy; nil for nothing
+	differs []string     // settings of now that are not those of from, as told; nil if nothing was told
+	tooLong bool         // what it rules by is not told to standbys
 	// resting holds sweeps back: the console said so.
 	resting bool
 }
@@ -37,25 +48,41 @@ type inForce struct {
 func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state) *inForce {
 	f := &inForce{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1), keep: kept.keepConfiguration,
+		keepRuling: kept.keepRuling, show: func(string, *ctl.Ruling) {},
 		now: l, policy: policy{logger: logger, keep: kept.keepPartitions},
 	}
 	f.saDump.Store(l.Bool("sa_db_dump"))
+	f.keepModules()
 	return f
 }
 
-// manager is what a manager that begins now is told, where the partition file that was
-// in force last is known.
-func (f *inForce) manager(lastPartitions []byte) manager.Config {
+// manager is what a manager that begins now at a port is told, with what is known of the
+// one before: the partition file that was in force last, and what it had inherited.
+func (f *inForce) manager(port mad.GUID, lastPartitions, lastRuling []byte) manager.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.own = port
 	f.keep(f.now)
 	f.policy.begin(f.now, lastPartitions)
+	if len(lastRuling) > 0 {
+		from, err := newInherited(lastRuling)
+		if err != nil {
+			f.logger.Error("what the master ruled by cannot be read: this manager rules by its own files", "reason", err)
+		}
+		f.inherit(from)
+	}
 	return f.managerConfig()
 }
 
 // Reload reads the configuration and the partition file again. One with a mistake changes
-// nothing of what it is about. In either case a heavy sweep follows: who sends OpenSM a SIGHUP may want no more than that.
-func (f *inForce) Reload() *ctl.Reloaded {
+// nothing of what it is about. In either case a heavy sweep follows: who sends OpenSM a
+// SIGHUP may want no more than that. A master that ruled by what it inherited rules by its
+// own files again.
+func (f *inForce) Reload() *ctl.Reloaded { return f.reload(true) }
+
+// reload is Reload; own says whether this manager's own files are to go before what it
+// inherited.
+func (f *inForce) reload(own bool) *ctl.Reloaded {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next, changed, report, err := f.now.Reread(environment)
@@ -72,7 +99,12 @@ func (f *inForce) Reload() *ctl.Reloaded {
 		f.keepLog(changed)
 		f.logger.Info("the configuration was read again", "file", next.ConfigFile, "changed", strings.Join(changed, ","))
 	}
+	f.keepModules()
 	found := append(findings(report), f.policy.reread(f.now)...)
+	if own && err == nil {
+		f.ownAgain()
+	}
+	f.compare()
 	f.send()
 	return &ctl.Reloaded{File: next.ConfigFile, Refused: err != nil, Changed: append([]string{}, changed...), Findings: found}
 }
@@ -88,12 +120,15 @@ func (f *inForce) send() {
 
 // managerConfig is what a manager is told now, with what other files say.
 func (f *inForce) managerConfig() manager.Config {
-	cfg := managerConfig(f.now)
+	l, chosen := f.rules()
+	cfg := managerConfig(l)
 	cfg.Resting = f.resting
 	cfg.Names = f.names
-	cfg.Sweep.Partitions = f.policy.sweep(f.now.Config)
-	cfg.Registrar.Groups = f.policy.groups(f.now.Config)
-	cfg.Registrar.Mirror = mirroring(&cfg)
+	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
+	cfg.Registrar.Groups = groups(chosen, l.Config)
+	cfg.Registrar.Mirror = f.mirroring(&cfg, l, chosen)
+	f.ruling.Store(f.shown())
+	f.show(cfg.Sweep.EngineName, f.shown())
 	cfg.PrefixRoutes = readPrefixRoutes(f.now.Text("prefix_routes_file"), f.logger)
 	return cfg
 }

@@ -334,6 +334,28 @@ func (s *state) lastPartitions() []byte {
 	return s.kept.Partitions
 }
 
+// keepRuling keeps what this manager inherits. Any goroutine may call it.
+func (s *state) keepRuling(text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store != nil {
+		s.store.Put(store.Batch{Policy: text}, nil)
+	}
+}
+
+// lastRuling is what a manager that was killed had inherited, nil where nothing is known. One
+// that ended as it should has had its last word: who starts it again wants its own files.
+func (s *state) lastRuling() []byte {
+	switch {
+	case s.kept == nil || len(s.kept.Policy) == 0:
+		return nil
+	case s.kept.Interrupted.IsZero():
+		s.keepRuling([]byte{})
+		return nil
+	}
+	return s.kept.Policy
+}
+
 func (s *state) setStore(opened *store.Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ type twin struct {
 	t       *testing.T
 	server  *ibsim.Server
 	socket  string
-	host    string // where the manager is
+	hosts   []string // where managers can be
 	manager *process
 	clients []*fabric.Station
 	ends    []net.End
@@ -34,15 +34,18 @@ type twin struct {
 }
 
 // newTwin serves a fabric. Its ports start with the LIDs that the Net says.
-func newTwin(t *testing.T, n *net.Net) *twin {
+func newTwin(t *testing.T, n *net.Net) *twin { return newTwinOf(t, n, 1) }
+
+// newTwinOf leaves the first hosts to managers.
+func newTwinOf(t *testing.T, n *net.Net, managers int) *twin {
 	w := &twin{t: t, socket: newSocket(), waiting: map[mad.TID]int{}, marked: make(chan *mad.Packet, 1)}
 	f := fabric.New(n, fabric.Config{Seed: 1, KeepLIDs: true, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.Extended = fabric.ExtendedAlways }})
 	for at := range f.EndPorts() {
 		if f.NodeType(at.Node) != mad.CA {
 			continue
 		}
-		if w.host == "" {
-			w.host = n.Nodes[at.Node].ID
+		if len(w.hosts) < managers {
+			w.hosts = append(w.hosts, n.Nodes[at.Node].ID)
 			continue
 		}
 		s, err := f.Attach(at)
@@ -71,12 +74,17 @@ func newTwin(t *testing.T, n *net.Net) *twin {
 // bringUp starts a manager and waits for it.
 func (w *twin) bringUp(argv ...string) {
 	w.t.Helper()
-	dir := w.t.TempDir()
-	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.host}
-	p := start(w.t, nil, dir, append(env, caches(w.t)...), argv...)
-	w.manager = p
+	w.manager = w.start(w.hosts[0], argv...)
+	w.manager.await("SUBNET UP")
+}
+
+// start starts a manager at a host.
+func (w *twin) start(host string, argv ...string) *process {
+	w.t.Helper()
+	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + host}
+	p := start(w.t, nil, w.t.TempDir(), append(env, caches(w.t)...), argv...)
 	w.t.Cleanup(p.kill) // before the server ends
-	p.await("SUBNET UP")
+	return p
 }
 
 // twins are OpenSM and ibsm on the same fabric with the same LIDs, OpenSM's.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"ibsm/conf"
@@ -17,11 +18,13 @@ import (
 )
 
 const configUsage = `ibsmctl config works with configuration files, of either form: a name that ends in
-.toml is read as ibsm.toml, any other as opensm.conf. But for reload it asks no manager.
+.toml is read as ibsm.toml, any other as opensm.conf. reload, and show without a file, ask the
+manager.
 
 Usage:
   ibsmctl config check FILE     what is wrong with it
-  ibsmctl config show FILE      the settings that differ from the defaults, or that it chooses
+  ibsmctl config show [FILE]    the settings that differ from the defaults, or that it chooses;
+                                without FILE those in force at the manager
   ibsmctl config diff A B       the settings in which two files differ
   ibsmctl config convert FILE   the same settings in the other form
   ibsmctl config default        all settings with comments
@@ -34,7 +37,7 @@ Options:
       --toml         default: in the form of ibsm.toml
   -o, --output FILE  convert, default: write to FILE instead of standard output
       --json         check, show, diff, reload: for programs
-      --socket PATH  reload: the manager's control socket
+      --socket PATH  show, reload: the manager's control socket
   -h, --help         print this help
 
 Exit status: 0 fine, 1 a manager would not start with it or the files differ, 2 wrong usage.
@@ -48,6 +51,7 @@ Examples:
 type configCommand struct {
 	strict, all, toml, json bool
 	output                  string
+	socket                  []string // options that name the manager's
 	stdout                  io.Writer
 }
 
@@ -63,6 +67,7 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.BoolVar(&c.toml, "toml", false, "")
 	flags.BoolVar(&c.json, "json", false, "")
 	flags.StringVarP(&c.output, "output", "o", "", "")
+	socket := flags.String("socket", "", "")
 	const hint = "ibsmctl config --help"
 	if done, err := parse(flags, args, stdout, configUsage); done {
 		return err
@@ -73,9 +78,14 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 	what, files := flags.Arg(0), flags.Args()[1:]
 	wanted := map[string]int{"check": 1, "show": 1, "diff": 2, "convert": 1, "default": 0}
 	n, known := wanted[what]
+	if *socket != "" {
+		c.socket = []string{"--socket", *socket}
+	}
 	switch {
 	case !known:
 		return &usageError{fmt.Sprintf("config: unknown verb %q", what), hint}
+	case what == "show" && len(files) == 0:
+		return c.showManager(ctx)
 	case len(files) != n:
 		return &usageError{fmt.Sprintf("config %s: want %d files, got %d", what, n, len(files)), hint}
 	}
@@ -175,6 +185,29 @@ func (c *configCommand) show(name string) error {
 		}
 		settings = append(settings, shown)
 		fmt.Fprintf(w, "%s\t%s\t%s\n", shown.Key, shown.Value, remark)
+	}
+	w.Flush()
+	return c.print(settings, &text)
+}
+
+// showManager shows what is in force at a manager.
+func (c *configCommand) showManager(ctx context.Context) error {
+	a := newAsker("config show", configUsage)
+	if _, err := a.parse(c.socket, 0, 0, c.stdout); err != nil {
+		return err
+	}
+	all := &ctl.Configuration{}
+	if err := a.explain(a.Get(ctx, "/v1/config", nil, all)); err != nil {
+		return err
+	}
+	settings := []ctl.Setting{}
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, s := range all.Settings {
+		if c.all || s.Chosen {
+			settings = append(settings, s)
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, printable(s.Value), printable(strings.TrimSpace(s.Place+" "+s.Note)))
+		}
 	}
 	w.Flush()
 	return c.print(settings, &text)

@@ -32,6 +32,9 @@ func TestLarge(t *testing.T) {
 		{"ports --json", 2 + ports, time.Second},
 		{"links", 0, time.Second},
 		{"nodes", 0, time.Second},
+		{"why", 1, time.Second},
+		{"why 1 100", 2, 50 * time.Millisecond},
+		{"diff 1", 0, 100 * time.Millisecond},
 	} {
 		var times []time.Duration
 		for range 5 {

@@ -68,6 +68,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 Examples:
   ibsmctl status
   ibsmctl ports --state down
+  ibsmctl why leaf-01:7
   ibsmctl path node1 0x0002c90300000001
   ibsmctl events --follow
 `

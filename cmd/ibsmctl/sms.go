@@ -37,10 +37,17 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 		alone = alone && !m.Heir
 		t.add(m.GUID, lid(m.LID), fmt.Sprint(m.Priority), m.State, noteOn(&m, i == 0))
 	}
-	if err := t.print(stdout, terminalWidth(stdout)); err != nil || !alone {
+	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
 		return err
 	}
-	_, err := io.WriteString(stdout, "When the master dies nobody rules.\n")
+	var last string
+	if alone {
+		last = "When the master dies nobody rules.\n"
+	}
+	if text := rulingText(st); text != "" {
+		last += "This one: " + printable(text) + ".\n"
+	}
+	_, err := io.WriteString(stdout, last)
 	return err
 }
 
@@ -61,16 +68,11 @@ func noteOn(m *ctl.SM, isThis bool) string {
 
 // mirrorNote tells whether a manager mirrors what clients have registered with the master.
 func mirrorNote(m *ctl.SM) string {
-	lag := time.Duration(m.Lag * float64(time.Second)).Round(time.Millisecond)
 	switch {
 	case !m.Mirrors:
 		return ""
-	case m.Doubt != "":
-		return "mirrors what is registered by SA queries, perhaps not all: " + printable(m.Doubt)
-	case m.Reads:
-		return fmt.Sprintf("mirrors what is registered by SA queries, read %v ago", lag)
 	case m.Lag > 0:
-		return fmt.Sprintf("mirrors what is registered, %v behind", lag)
+		return fmt.Sprintf("mirrors what is registered, %v behind", time.Duration(m.Lag*float64(time.Second)).Round(time.Millisecond))
 	}
 	return "mirrors what is registered"
 }

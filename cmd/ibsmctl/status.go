@@ -44,6 +44,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line("state", "%s; sweep: %s", st.State, st.Phase)
 	}
 	line("routing", "%s", st.Engine)
+	if text := rulingText(st); text != "" {
+		line("ruling", "%s", text)
+	}
 	if s := st.Subnet; s != nil {
 		line("subnet", "prefix %s, SM LID %d, generation %d", s.Prefix, s.SMLID, s.Generation)
 		line("nodes", "%d switches, %d CAs, %d routers%s", s.Switches, s.CAs, s.Routers, missing(s.Missing))
@@ -67,6 +70,26 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line(name, "%s LID %d priority %d %s", m.GUID, m.LID, m.Priority, m.State)
 	}
 	return b.String()
+}
+
+// rulingText says whose partitions and settings count, if not the manager's own.
+func rulingText(st *ctl.Status) string {
+	r := st.Ruling
+	if r == nil {
+		return ""
+	}
+	text := "takes over with the partitions and settings of " + r.Of
+	if st.State == "MASTER" {
+		text = "by the partitions and settings of " + r.Of
+	}
+	if len(r.Differ) == 0 {
+		return text + ", as in its own files"
+	}
+	text += ", not with its own files, which differ in " + strings.Join(r.Differ, ", ")
+	if st.State == "MASTER" {
+		text += "; ibsmctl config reload brings its own into force"
+	}
+	return text
 }
 
 func missing(n int) string {

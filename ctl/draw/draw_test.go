@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,7 +139,7 @@ func TestStates(t *testing.T) {
 	nodes[0].Desc = `a "name" <with> all & sundry`
 	text, titles := drawn(t, shape.New(nodes, links), Options{Colour: ByState, Note: "<here>"})
 	for _, want := range []string{
-		"links Down: 1", "links Initialize or Armed: 1", "links avoided by routes: 1", "links Active, slower than most: 1", "links Active: 12", "switch that does not answer",
+		"links Down: 1", "links Initialize or Armed: 1", "links avoided by routes: 1", "links Active, slower than most: 1", "links Active: 12", "switches that do not answer: 1",
 		`class="s4"`, `class="s3"`, `class="s2"`, `class="s1"`, `class="k x"`, "&lt;here&gt;", "&lt;with&gt; all &amp; sundry",
 	} {
 		if !strings.Contains(text, want) {
@@ -149,6 +150,51 @@ func TestStates(t *testing.T) {
 	for _, want := range []string{"has not answered for 3 sweeps", "1x HDR Active", ", avoided by routes", `a "name" <with> all & sundry`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no title has %q in %.300s", want, all)
+		}
+	}
+}
+
+// A cable that is out is seen at both its ends; a mesh has fewer at its edges by design.
+func TestFewerCables(t *testing.T) {
+	nodes, links := ctltest.Rows(t, "fattree:k=6")
+	for i, l := range links {
+		if l.From.Desc == "leaf-05" && l.To.Desc == "agg-06" {
+			links = slices.Delete(links, i, i+1)
+			break
+		}
+	}
+	text, titles := drawn(t, shape.New(nodes, links), Options{Colour: ByState})
+	if !strings.Contains(text, "switches with fewer cables to others than most on their level: 2<") {
+		t.Error("the heading does not tell of it")
+	}
+	for _, title := range titles {
+		name, _, _ := strings.Cut(title, "\n")
+		if strings.Contains(title, "fewer cables") != (name == "leaf-05" || name == "agg-06") {
+			t.Error(title)
+		}
+	}
+	if text, _ := drawn(t, shape.New(ctltest.Rows(t, "mesh:dims=4x4")), Options{Colour: ByState}); strings.Contains(text, "fewer") {
+		t.Error("a mesh lacks cables")
+	}
+}
+
+// Pods stay together, and everything in the order of its names, in a fabric in which
+// another order has fewer crossings.
+func TestPodsStayTogether(t *testing.T) {
+	nodes, links := ctltest.Rows(t, "fattree:k=6")
+	lost := func(l *ctl.Link) bool {
+		return l.From.Desc == "leaf-10" || l.From.Desc == "leaf-03" && l.To.Desc == "agg-01"
+	}
+	p := lay(shape.New(nodes, slices.DeleteFunc(links, lost)), Options{})
+	for _, kind := range []string{"leaf", "agg"} {
+		last, at := "", 0.0
+		for i := range p.knots {
+			if k := &p.knots[i]; strings.HasPrefix(k.label, kind) {
+				if shape.Natural(k.label, last) <= 0 || k.x <= at {
+					t.Errorf("%s at %.0f comes after %s at %.0f", k.label, k.x, last, at)
+				}
+				last, at = k.label, k.x
+			}
 		}
 	}
 }

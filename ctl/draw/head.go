@@ -28,11 +28,20 @@ func (p *picture) writeHead(w *svg) {
 			used[p.paint.state(l)]++
 		}
 	}
-	for i := range f.Switches {
-		if f.Switches[i].Missed > 0 {
-			x = legend(w, x, "k x", "switch that does not answer")
-			break
+	missed, fewer := 0, 0
+	for s := range f.Switches {
+		switch p.switchClass(s) {
+		case "k x":
+			missed++
+		case "k y":
+			fewer++
 		}
+	}
+	if missed > 0 {
+		x = legend(w, x, "k x", fmt.Sprintf("switches that do not answer: %d", missed))
+	}
+	if fewer > 0 {
+		x = legend(w, x, "k y", fmt.Sprintf("switches with fewer cables to others than most on their level: %d", fewer))
 	}
 	for class, n := range used {
 		if n == 0 {

@@ -7,20 +7,21 @@ import (
 
 // order brings the rows of a picture in levels into an order in which few edges cross:
 // each row is sorted by where what it is cabled to stands, upwards and downwards in turn,
-// and the best of all that is kept. The order by name, which rows come in, stays where no
-// other is better by a tenth.
+// and the best of all that is kept. Pods stay together, in the order of their names, and
+// the order by name, which rows come in, stays where no other is better by a tenth.
 func (p *picture) order(rows [][]int) {
 	const rounds = 4
 	best, fewest := cloned(rows), p.crossings(rows)*9/10
+	pod := p.pods(rows[0])
 	for range rounds {
 		for level := 1; level < len(rows); level++ {
-			p.sortBy(rows[level], rows[level-1])
+			p.sortBy(rows[level], rows[level-1], pod)
 		}
 		if c := p.crossings(rows); c < fewest {
 			best, fewest = cloned(rows), c
 		}
 		for level := len(rows) - 2; level >= 0; level-- {
-			p.sortBy(rows[level], rows[level+1])
+			p.sortBy(rows[level], rows[level+1], pod)
 		}
 		if c := p.crossings(rows); c < fewest {
 			best, fewest = cloned(rows), c
@@ -51,8 +52,26 @@ func (p *picture) places(row []int) []int {
 	return at
 }
 
-// sortBy sorts a row by the mean place in another row of what each is cabled to there.
-func (p *picture) sortBy(row, other []int) {
+// pods numbers what the subnet without its top level falls into, in the order of the
+// leafs: by knot, 0 for those of the top level.
+func (p *picture) pods(leafs []int) []int {
+	part := p.fabric.Components(1, max(p.fabric.Levels-1, 1))
+	number := map[int]int{}
+	for _, n := range leafs {
+		if c := part[p.knots[n].members[0]]; number[c] == 0 {
+			number[c] = len(number) + 1
+		}
+	}
+	pod := make([]int, len(p.knots))
+	for n := range p.knots {
+		pod[n] = number[part[p.knots[n].members[0]]]
+	}
+	return pod
+}
+
+// sortBy sorts a row by pod, and within one by the mean place in another row of what each
+// is cabled to there.
+func (p *picture) sortBy(row, other, pod []int) {
 	at := p.places(other)
 	sum, count := make([]float64, len(p.knots)), make([]float64, len(p.knots))
 	note := func(n, o int) {
@@ -72,7 +91,7 @@ func (p *picture) sortBy(row, other []int) {
 		}
 		return sum[n] / count[n]
 	}
-	slices.SortStableFunc(row, func(a, b int) int { return cmp.Compare(mean(a), mean(b)) })
+	slices.SortStableFunc(row, func(a, b int) int { return cmp.Or(pod[a]-pod[b], cmp.Compare(mean(a), mean(b))) })
 }
 
 // crossings counts the pairs of edges between neighbouring rows that cross.

@@ -40,6 +40,7 @@ type painter struct {
 	most   uint32               // of any of these
 	usual  map[string]int       // rank of most links of a kind
 	kinds  map[*ctl.Link]string // of every link
+	fewer  []bool               // by switch: it has fewer cables to others than most on its level
 }
 
 func newPainter(f *shape.Fabric, c Colour) *painter {
@@ -77,7 +78,37 @@ func newPainter(f *shape.Fabric, c Colour) *painter {
 	if directions > 0 {
 		p.mean = routes / float64(directions)
 	}
+	p.fewer = fewerCables(f)
 	return p
+}
+
+// fewerCables finds the switches that have fewer cables to others than two thirds of their
+// level have: a cable that is out or dead is in no list of links.
+func fewerCables(f *shape.Fabric) []bool {
+	cables := make([]int, len(f.Switches))
+	for i := range f.Trunks {
+		t := &f.Trunks[i]
+		cables[t.A] += len(t.Links)
+		cables[t.B] += len(t.Links)
+	}
+	fewer := make([]bool, len(f.Switches))
+	for level := 1; level <= f.Levels; level++ {
+		count, all := map[int]int{}, 0
+		for s, n := range cables {
+			if f.Switches[s].Level == level {
+				count[n]++
+				all++
+			}
+		}
+		for s, n := range cables {
+			for usual, times := range count {
+				if f.Switches[s].Level == level && n < usual && 3*times >= 2*all {
+					fewer[s] = true
+				}
+			}
+		}
+	}
+	return fewer
 }
 
 // rank orders links by what gets through, 0 where that is not told.

@@ -57,7 +57,7 @@ func (w svg) cell(x, y, size float64, class, transform, title string) {
 
 const styleSheet = `text{font:10px sans-serif;fill:#222}.t{font-size:9px;fill:#444}.m{text-anchor:middle}.e{text-anchor:end}` +
 	`.h{font-size:16px;font-weight:bold}.c{font-size:11px;fill:#555}path{fill:none}` +
-	`.k{stroke:#55606c;stroke-width:1}.v1{fill:#eaf3ea}.v2{fill:#e7eef8}.v3{fill:#f3ebf6}.v4,.v5,.v6,.v7{fill:#f7f1e4}.x{fill:#f9c9c4;stroke:#d62020}` +
+	`.k{stroke:#55606c;stroke-width:1}.v1{fill:#eaf3ea}.v2{fill:#e7eef8}.v3{fill:#f3ebf6}.v4,.v5,.v6,.v7{fill:#f7f1e4}.x{fill:#f9c9c4;stroke:#d62020}.y{fill:#fff0b8;stroke:#b08600}` +
 	`path:hover{stroke:#000;stroke-opacity:1;stroke-width:4}rect:hover,circle:hover{stroke:#000;stroke-width:2}`
 
 // write writes the picture: edges, the worst or busiest last so that they are in front,
@@ -82,7 +82,7 @@ func (p *picture) write(out *bufio.Writer) {
 }
 
 // manyEdges is how many edges make a picture so full that they are drawn fainter.
-const manyEdges = 300
+const manyEdges = 150
 
 func (p *picture) writeEdges(w *svg) {
 	thickening := 0.8
@@ -165,13 +165,20 @@ func (p *picture) switchTitle(s int) string {
 	if sw.Missed > 0 {
 		text += fmt.Sprintf("\nhas not answered for %d sweeps", sw.Missed)
 	}
+	if p.paint.fewer[s] {
+		text += "\nhas fewer cables to switches than most on its level"
+	}
 	return text
 }
 
-// switchClass is the class of a switch: its level, or that it does not answer.
+// switchClass is the class of a switch: its level, that it does not answer, or that it
+// lacks cables.
 func (p *picture) switchClass(s int) string {
-	if p.fabric.Switches[s].Missed > 0 {
+	switch {
+	case p.fabric.Switches[s].Missed > 0:
 		return "k x"
+	case p.paint.fewer[s]:
+		return "k y"
 	}
 	return fmt.Sprintf("k v%d", min(p.fabric.Switches[s].Level, 7))
 }

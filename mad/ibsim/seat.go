@@ -77,11 +77,12 @@ func (s *Server) handOut() {
 }
 
 // hand gives a client what arrived at its seat: an answer to the one that asked, a
-// request to the one that has set IsSM.
+// request to the one that has set IsSM. Of the exchange between managers everything is for
+// the latter: an answer there has as many packets as it takes.
 func (s *Server) hand(e *seat, d *mad.Datagram) {
 	p := &d.Packet
 	var c *client
-	if p.Method().IsResponse() {
+	if p.Method().IsResponse() && p.MgmtClass() != mad.ClassMirror {
 		c = s.asker(p.TID())
 		if c == nil || c.seat != e {
 			s.stats.Late++

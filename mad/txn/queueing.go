@@ -30,7 +30,7 @@ const (
 	// maxQueueing is how long a request may wait for others of ours. Where one server has
 	// to do with all of them, this keeps it at work while we are not. On a fabric, where
 	// each agent has its own few to answer, however slowly, none waits so long.
-	maxQueueing = 250 * time.Microsecond
+	maxQueueing = 150 * time.Microsecond
 	// measureEvery is how many round trips pass between measurements, each of which takes
 	// two.
 	measureEvery = 64

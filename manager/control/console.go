@@ -1,10 +1,7 @@
 package control
 
 import (
-	"cmp"
 	"context"
-	"math/bits"
-	"slices"
 	"time"
 
 	"ibsm/ctl"
@@ -48,11 +45,7 @@ func (d *Desk) ConsoleStatus() (st console.Status) {
 	} else {
 		st.FirstSweep, st.FromStandby = true, stats.FromStandby
 	}
-	rivals := slices.Clone(stats.Rivals)
-	slices.SortFunc(rivals, func(a, b view.SM) int { // as OpenSM's maps do
-		return cmp.Compare(bits.ReverseBytes64(uint64(a.GUID)), bits.ReverseBytes64(uint64(b.GUID)))
-	})
-	st.SMs = append([]view.SM{stats.Self}, rivals...)
+	st.SMs = append([]view.SM{stats.Self}, stats.Rivals...)
 	st.SMPs = consoleSMPs(&stats)
 	st.SA = consoleSA(shell.SAStats())
 	st.SA.Outstanding = shell.SATransfers().UnderWay

@@ -45,14 +45,16 @@ type Desk struct {
 
 	mu      sync.Mutex // guards the following
 	where   string     // the port
-	waiting string     // why there is none
+	engine  string
+	ruling  *ctl.Ruling
+	waiting string // why there is none
 	sweep   *ctl.SweepStatus
 	planned chan manager.Planned // who waits for a plan; nil when nobody does
 }
 
 // New returns a Desk without a manager.
 func New(cfg Config) *Desk {
-	return &Desk{cfg: cfg, started: time.Now(), where: cfg.Where, past: history.NewKeeper()}
+	return &Desk{cfg: cfg, started: time.Now(), where: cfg.Where, engine: cfg.Engine, past: history.NewKeeper()}
 }
 
 // Serve shows a manager that is about to run, and the port that it runs at.
@@ -61,6 +63,14 @@ func (d *Desk) Serve(s *manager.Shell, where string) {
 	d.where, d.waiting = where, ""
 	d.mu.Unlock()
 	d.shell.Store(s)
+}
+
+// Rules shows the routing engine, and what the manager rules by if not by its own files; that
+// must not be changed any more.
+func (d *Desk) Rules(engine string, r *ctl.Ruling) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.engine, d.ruling = engine, r
 }
 
 // Wait shows that no manager runs, and why.
@@ -128,12 +138,12 @@ func (d *Desk) Subnet() ctl.Subnet {
 
 // Status is the manager in short.
 func (d *Desk) Status() *ctl.Status {
-	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, Engine: d.cfg.Engine, SMs: []ctl.SM{}}
+	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, SMs: []ctl.SM{}}
 	if d.cfg.Events != nil {
 		st.Events = d.cfg.Events.Last()
 	}
 	d.mu.Lock()
-	st.Where, st.Waiting, st.Sweep = d.where, d.waiting, d.sweep
+	st.Where, st.Waiting, st.Sweep, st.Engine, st.Ruling = d.where, d.waiting, d.sweep, d.engine, d.ruling
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {
@@ -149,7 +159,7 @@ func (d *Desk) Status() *ctl.Status {
 	for _, m := range shell.Mirrors() {
 		for i := range st.SMs {
 			if sm := &st.SMs[i]; sm.GUID == m.Standby.String() {
-				sm.Mirrors, sm.Lag, sm.Reads, sm.Doubt = true, m.Lag.Seconds(), m.Reads, m.Doubt
+				sm.Mirrors, sm.Lag = true, m.Lag.Seconds()
 			}
 		}
 	}

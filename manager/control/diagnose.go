@@ -40,12 +40,9 @@ func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) 
 	if port == "" {
 		return d.all, nil
 	}
-	ports, err := s.findPorts(port)
-	if gone := d.absent(port); gone != nil && errors.Is(err, ctl.ErrNotFound) {
-		return one(gone), nil
-	}
-	if err != nil {
-		return nil, err
+	ports, gone, err := d.find(port)
+	if err != nil || gone != nil {
+		return one(gone), err
 	}
 	if other == "" {
 		return func(yield func(*ctl.Diagnosis) bool) {
@@ -56,12 +53,9 @@ func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) 
 			}
 		}, nil
 	}
-	others, err := s.findPorts(other)
-	if gone := d.absent(other); gone != nil && errors.Is(err, ctl.ErrNotFound) {
-		return one(gone), nil
-	}
-	if err != nil {
-		return nil, err
+	others, gone, err := d.find(other)
+	if err != nil || gone != nil {
+		return one(gone), err
 	}
 	from, ok := s.speaker(ports)
 	to, okay := s.speaker(others)
@@ -69,6 +63,17 @@ func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) 
 		return nil, fmt.Errorf("%w: the node has no port that is known", ctl.ErrNotFound)
 	}
 	return one(d.pair(from, to)), nil
+}
+
+// find is findPorts, or what there is to say about what is not there any more.
+func (d *doctor) find(name string) (ports []topo.PortIdx, gone *ctl.Diagnosis, err error) {
+	ports, err = d.findPorts(name)
+	if errors.Is(err, ctl.ErrNotFound) {
+		if gone = d.absent(name); gone != nil {
+			return nil, gone, nil
+		}
+	}
+	return ports, nil, err
 }
 
 func one(d *ctl.Diagnosis) iter.Seq[*ctl.Diagnosis] {
@@ -94,7 +99,7 @@ func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
 	port := &d.view.Topo.Ports[p]
 	return &ctl.Diagnosis{
 		Port: d.end(p), State: port.Info.PortState().String(), Physical: port.Info.PortPhysicalState().String(),
-		Works: d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0, Reasons: d.reasons(p),
+		Works: d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0, Reasons: append([]ctl.Reason{}, d.reasons(p)...),
 	}
 }
 

@@ -34,7 +34,7 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 	}
 	out.Reasons = unique(out.Reasons)
 	if out.Works = len(out.Reasons) == 0; out.Works {
-		out.Reasons = d.slow(from, to)
+		out.Reasons = append([]ctl.Reason{}, d.slow(from, to)...)
 	}
 	return out
 }

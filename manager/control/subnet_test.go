@@ -185,6 +185,27 @@ func FuzzFindPort(f *testing.F) {
 	})
 }
 
+// FuzzDiagnose: whatever is named, there is a diagnosis of something or an error, and what
+// does not work has a reason.
+func FuzzDiagnose(f *testing.F) {
+	s := newSubnet(newView(f, "fattree:k=4"), nil)
+	for _, name := range []string{"1", "leaf-01", "leaf-01:2", "0xb83fd20300400000:9", "fe80::1", "::", ":", "host-01", "x:999"} {
+		f.Add(name, "")
+		f.Add("1", name)
+	}
+	f.Fuzz(func(t *testing.T, port, other string) {
+		rows, err := s.Diagnose(port, other)
+		if err != nil {
+			return
+		}
+		for d := range rows {
+			if !d.Works && len(d.Reasons) == 0 {
+				t.Errorf("%q, %q: %+v", port, other, d)
+			}
+		}
+	})
+}
+
 // Paths are as long as the tracer, which proves tables, finds them, and end as it says.
 func TestPath(t *testing.T) {
 	for _, damage := range []float64{0, 0.02} {

@@ -59,7 +59,7 @@ func TestTwoManagers(t *testing.T) {
 	}
 }
 
-// A higher manager that comes later is handed the mastership.
+// A higher manager that comes later is handed the mastership, and knows that it reigns.
 func TestHandover(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	b := newBed(t, n, fabric.Config{Seed: 1})
@@ -74,6 +74,9 @@ func TestHandover(t *testing.T) {
 	}
 	b.mustBeWhole(second)
 	b.mustBeAsBefore(before)
+	if first.Core.Stats().Reign != 1 || second.Core.Stats().Reign != 1 {
+		t.Errorf("reigns: %d of the lower, %d of the higher", first.Core.Stats().Reign, second.Core.Stats().Reign)
+	}
 }
 
 // Two masters that grew up apart find each other, and one is left.

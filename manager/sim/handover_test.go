@@ -16,10 +16,10 @@ import (
 type fate int
 
 const (
-	fateless   fate = iota
-	oldDies         // at a random moment
-	newDies         // at a random moment
-	orderLost       // HANDOVER does not come
+	fateless  fate = iota
+	oldDies        // at a random moment
+	newDies        // at a random moment
+	orderLost      // HANDOVER does not come
 	numOfFates
 )
 

@@ -1,12 +1,10 @@
 package sim
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/rmpp"
 	"ibsm/manager"
 	"ibsm/sa"
 	"ibsm/sa/registry"
@@ -19,7 +17,6 @@ type desk struct {
 	*sa.Registrar
 	state    *registry.State
 	answerer *sa.Answerer
-	tables   *rmpp.Machine // that are sent
 	stats    sa.Stats
 
 	told    []sa.Event      // for the Registrar
@@ -38,7 +35,7 @@ func newDesk(cfg sa.RegistrarConfig, reg *registry.Registry) *desk {
 	if reg == nil {
 		reg = registry.New()
 	}
-	d := &desk{tables: rmpp.New(rmpp.Config{})}
+	d := &desk{}
 	d.Registrar = sa.NewRegistrar(cfg, reg, &d.stats)
 	d.changed(d.State())
 	return d
@@ -86,22 +83,9 @@ func (d *desk) due() (at time.Duration, ok bool) {
 	}
 	at, ok = d.Deadline()
 	if len(d.written) > 0 && (!ok || d.written[0].at < at) {
-		at, ok = d.written[0].at, true
-	}
-	if due, waits := d.tables.Deadline(); waits && (!ok || due < at) {
-		at, ok = due, true
+		return d.written[0].at, true
 	}
 	return at, ok
-}
-
-// table answers a request for a table.
-func (d *desk) table(now time.Duration, in *mad.Datagram) (out mad.Datagram, ok bool) {
-	records, ok := d.answerer.Table(context.Background(), in, &out, &d.stats)
-	if !ok || out.Packet.Status() != mad.StatusOK {
-		return out, ok
-	}
-	_ = d.tables.Send(now, &out, records) // who asks for the same again is sent it already
-	return out, false
 }
 
 // take takes the datagrams that are for the SA out of received.
@@ -114,22 +98,15 @@ func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) 
 			writes = append(writes, d)
 		case d.Packet.MgmtClass() != mad.ClassSA:
 			rest = append(rest, d)
-		case sa.IsWrite(&d.Packet) || d.TimedOut || d.Packet.IsResponse():
+		case sa.IsWrite(&d.Packet):
 			writes = append(writes, d)
-		case rmpp.IsActive(&d.Packet):
-			m.desk.tables.Receive(w.Fabric.Now(), &d)
-		case sa.IsTable(&d.Packet):
-			if out, ok := m.desk.table(w.Fabric.Now(), &d); ok {
-				m.Station.Send([]mad.Datagram{out})
-			}
-		default:
+		case !sa.IsTable(&d.Packet):
 			var out mad.Datagram
 			if m.desk.answerer.Answer(&d, &out, &m.desk.stats) {
 				m.Station.Send([]mad.Datagram{out})
 			}
 		}
 	}
-	m.Station.Send(m.desk.tables.Drain(w.Fabric.Now(), nil))
 	if len(writes) > 0 {
 		w.register(m, sa.Event{Received: writes})
 	}
@@ -153,8 +130,6 @@ func (w *World) serve(m *Manager) {
 		d.written = d.written[1:]
 		w.register(m, sa.Event{Durable: seq})
 	default:
-		d.tables.Expire(now, nil)
-		m.Station.Send(d.tables.Drain(now, nil))
 		w.register(m, sa.Event{})
 	}
 }
@@ -174,6 +149,9 @@ func (w *World) register(m *Manager, ev sa.Event) {
 			at += m.Disk.WriteTime
 		}
 		d.written = append(d.written, written{at, do.State.Seq()})
+	}
+	if do.Heard.Policy != nil && m.Mirrored != nil {
+		m.Mirrored(do.Heard.Policy)
 	}
 	for _, g := range do.GUIDs {
 		d.asked = append(d.asked, manager.Event{WriteGUIDs: &g})

@@ -45,6 +45,8 @@ type Manager struct {
 	// Heard, when set, is shown what has been received before the core is, and may
 	// change it.
 	Heard func(received []mad.Datagram)
+	// Mirrored, when set, is given the policy of the master that is followed.
+	Mirrored func(policy []byte)
 	// Asleep is until when it does not run, as a process that is stopped: what comes
 	// in waits.
 	Asleep time.Duration

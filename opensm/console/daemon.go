@@ -61,7 +61,7 @@ type Status struct {
 	InitErrors    bool          // the last heavy sweep left the subnet with errors
 	FirstSweep    bool          // as master is still to end
 	FromStandby   bool          // that sweep is of a manager that was standby
-	SMs           []view.SM     // this manager first
+	SMs           []view.SM     // this manager first, the others in any order
 }
 
 // SMPs counts subnet management packets.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -22,6 +23,8 @@ const (
 	maxExpression = 256
 	matchPatience = 5 * time.Second
 )
+
+var errTooLong = errors.New("expression too long")
 
 func (s *Session) dumpPortGUID(args []string) {
 	expressions, file := s.expressions(args)
@@ -83,8 +86,12 @@ func (s *Session) expressions(args []string) (all []*regexp.Regexp, file string)
 			file = args[i]
 			continue
 		}
-		e, err := regexp.CompilePOSIX(args[i])
-		if err != nil || len(args[i]) > maxExpression {
+		var e *regexp.Regexp
+		err := errTooLong
+		if len(args[i]) <= maxExpression {
+			e, err = regexp.CompilePOSIX(args[i])
+		}
+		if err != nil {
 			s.printf("Cannot parse regular expression '%s'. Skipping\n", printable(args[i]))
 			continue
 		}

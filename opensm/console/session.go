@@ -32,10 +32,7 @@ func New(d *Daemon, w io.Writer, local bool) *Session {
 }
 
 // Greet writes the first prompt.
-func (s *Session) Greet() error {
-	s.out.WriteString(Prompt)
-	return s.out.Flush()
-}
+func (s *Session) Greet() error { return s.prompt() }
 
 // Line takes a command line and writes the answer. It returns false when the client is
 // to be left.
@@ -50,16 +47,20 @@ func (s *Session) Line(line string) (more bool, err error) {
 	if s.left {
 		return false, s.out.Flush()
 	}
-	if !s.looping {
-		s.out.WriteString(Prompt)
-	}
-	return true, s.out.Flush()
+	return true, s.prompt()
 }
 
 // TooLong answers a command line that was longer than MaxLine.
 func (s *Session) TooLong() error {
 	s.printf("Command line too long: more than %d bytes\n", MaxLine)
-	s.out.WriteString(Prompt)
+	return s.prompt()
+}
+
+// prompt ends an answer.
+func (s *Session) prompt() error {
+	if !s.looping {
+		s.out.WriteString(Prompt)
+	}
 	return s.out.Flush()
 }
 

@@ -2,8 +2,10 @@ package console
 
 import (
 	"cmp"
+	"slices"
 
 	"ibsm/mad/smp"
+	"ibsm/sweep/view"
 )
 
 func (s *Session) status(args []string) {
@@ -59,10 +61,20 @@ func (s *Session) printStatus() {
 	s.printf("   Coming out of standby          : %d\n", truth(st.FromStandby))
 	s.printf("\n   Known SMs\n   ---------\n")
 	s.printf("   Port GUID       SM State    Priority\n   ---------       --------    --------\n")
-	for i, sm := range st.SMs {
+	for i, sm := range smsInOrder(st.SMs) {
 		s.printf("   0x%x %s %d%s\n", uint64(sm.GUID), stateName(smp.SMState(sm.State)), sm.Priority, pick(i == 0, "        SELF", ""))
 	}
 	s.printf("\n")
+}
+
+// smsInOrder are this manager, which is the first, and the others in the order of
+// OpenSM's lists.
+func smsInOrder(sms []view.SM) []view.SM {
+	sms = slices.Clone(sms)
+	if len(sms) > 1 {
+		slices.SortFunc(sms[1:], func(a, b view.SM) int { return compareGUIDs(a.GUID, b.GUID) })
+	}
+	return sms
 }
 
 // stateName is OpenSM's word for a state, as wide as the longest.

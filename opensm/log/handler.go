@@ -76,7 +76,8 @@ type Handler struct {
 type shared struct {
 	sys   func(text string)
 	flags atomic.Uint32
-	id    uint64 // what stands for OpenSM's thread: our process
+	parts atomic.Pointer[Modules] // nil for none
+	id    uint64                  // what stands for OpenSM's thread: our process
 
 	mu     sync.Mutex // guards the following
 	w      io.Writer
@@ -111,11 +112,24 @@ func (h *Handler) SetPrefix(prefix string) {
 	h.shared.mu.Unlock()
 }
 
-// Enabled tells whether the flags let a level through.
-func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return h.Flags()&flag(l) != 0 }
+// SetModules gives parts of the program log flags of their own, for this Handler and all
+// made from it; nil gives them those of the log again.
+func (h *Handler) SetModules(m *Modules) { h.shared.parts.Store(m) }
+
+// Enabled tells whether the flags let a level through, of the log or of any part.
+func (h *Handler) Enabled(_ context.Context, l slog.Level) bool {
+	flags := h.Flags()
+	if m := h.shared.parts.Load(); m != nil {
+		flags |= m.all
+	}
+	return flags&flag(l) != 0
+}
 
 // Handle writes a record.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
+	if m := h.shared.parts.Load(); m != nil && !m.lets(r.PC, r.Level, h.Flags()) {
+		return nil
+	}
 	if h.json != nil {
 		return h.handleJSON(ctx, r)
 	}

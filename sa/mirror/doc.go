@@ -10,6 +10,9 @@
 // lost. In a quiet subnet these are three packets a second: question, answer, and
 // acknowledgement.
 //
+// With them goes the policy by which the master rules, when the standby does not have it:
+// what that is, is not this package's.
+//
 // Changes are numbered within a Reign, the time of one manager as master. A standby that
 // has those of another reign, or has fallen behind farther than the master remembers,
 // is sent everything.

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,8 +18,9 @@ const (
 	askLatest   = 2 * time.Second
 )
 
-// maxMessage bounds everything that is registered, encoded: what the limits of sa allow.
-const maxMessage = 128 << 20
+// maxMessage bounds everything that is registered, encoded: what the limits of sa allow,
+// and a policy.
+const maxMessage = 128<<20 + MaxPolicy
 
 // maxLingering is how many answers are known to have come already, so that a segment that
 // comes late is not taken for a new one: those of ten seconds.
@@ -29,8 +31,6 @@ type Master struct {
 	GUID mad.GUID // 0 for nobody
 	LID  mad.LID
 	Self mad.GUID
-	// Foreign is set where it is of another kind, and read by a Reader.
-	Foreign bool
 }
 
 // Follower is a standby's end. It belongs to one goroutine; times never run backwards.
@@ -61,10 +61,12 @@ type FollowerStats struct {
 // Update is what a master has said. Whole, if not nil, replaces everything; Changes come
 // behind what there is. Both may be missing: then nothing has changed.
 type Update struct {
-	Master   mad.GUID
-	Whole    *registry.Registry
-	Changes  []registry.Change
-	Settings Settings
+	Master  mad.GUID
+	Whole   *registry.Registry
+	Changes []registry.Change
+	// Policy is what the master rules by, if that is not what it said last; else nil. It
+	// is empty if the master tells none.
+	Policy []byte
 }
 
 // NewFollower returns an end that follows nobody.
@@ -126,39 +128,54 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 // take reads an answer.
 func (f *Follower) take(b []byte) (Update, error) {
 	a, err := readAnswer(b)
-	u := Update{Master: f.master.GUID, Settings: a.settings}
+	u := Update{Master: f.master.GUID}
 	switch {
 	case err != nil:
 		return u, err
-	case a.before.reign.Manager != f.master.GUID:
-		return u, fmt.Errorf("mirror: the answer is %v's", a.before.reign.Manager)
-	case a.before.reign == f.has.reign && a.last < f.has.seq:
+	case a.now.reign.Manager != f.master.GUID:
+		return u, fmt.Errorf("mirror: the answer is %v's", a.now.reign.Manager)
+	case a.now.reign == f.has.reign && a.now.seq < f.has.seq:
 		return u, nil // it was overtaken
 	case a.kind == kindWhole:
-		if u.Whole, err = registry.Restore(a.last, decoded(a.changes)); err != nil {
+		if u.Whole, err = registry.Restore(a.now.seq, decoded(a.changes)); err != nil {
 			return u, err
 		}
+	case a.now.reign != f.has.reign || a.before > f.has.seq:
+		return u, fmt.Errorf("mirror: changes since %d do not follow %d", a.before, f.has.seq)
+	default:
+		if u.Changes, err = a.since(f.has.seq); err != nil {
+			return u, err
+		}
+	}
+	switch {
+	case len(a.policy) > 0 || a.now.policy == 0 && (f.has.policy != 0 || u.Whole != nil):
+		u.Policy = append([]byte{}, a.policy...)
+	case a.now.policy != f.has.policy:
+		return u, errors.New("mirror: the policy is not that which is known")
+	}
+	if u.Whole != nil {
 		f.stats.Whole++
-		f.has = position{a.before.reign, a.last}
-		return u, nil
-	case a.before.reign != f.has.reign || a.before.seq > f.has.seq:
-		return u, fmt.Errorf("mirror: changes since %d do not follow %d", a.before.seq, f.has.seq)
 	}
-	seq := a.before.seq
-	for c, err := range decoded(a.changes) {
-		if err != nil {
-			return u, err
-		}
-		if seq++; seq > f.has.seq {
-			u.Changes = append(u.Changes, c)
-		}
-	}
-	if seq != a.last {
-		return u, fmt.Errorf("mirror: %d changes lead from %d to %d", seq-a.before.seq, a.before.seq, a.last)
-	}
-	f.has.seq = max(f.has.seq, seq)
+	f.has = a.now
 	f.stats.Changes += uint64(len(u.Changes))
 	return u, nil
+}
+
+// since are those of the Changes that are behind a number.
+func (a *answer) since(seq uint64) (changes []registry.Change, err error) {
+	at := a.before
+	for c, err := range decoded(a.changes) {
+		if err != nil {
+			return nil, err
+		}
+		if at++; at > seq {
+			changes = append(changes, c)
+		}
+	}
+	if at != a.now.seq {
+		return nil, fmt.Errorf("mirror: %d changes lead from %d to %d", at-a.before, a.before, a.now.seq)
+	}
+	return changes, nil
 }
 
 // Output does what is due and appends the packets to send.
@@ -167,7 +184,7 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 		return out
 	}
 	f.transfers.Expire(now, nil)
-	out = f.transfers.Drain(now, out)
+	out = drain(f.transfers, now, out)
 	if f.due > now {
 		return out
 	}

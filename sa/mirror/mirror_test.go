@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
@@ -17,7 +18,7 @@ const (
 	standbyGUID, standbyLID = mad.GUID(0xb), mad.LID(2)
 )
 
-var keys = mirror.Config{SMKey: 0x5117, MKey: 0x3347, Settings: mirror.Settings{Partitions: 7, Routing: 9}}
+var keys = mirror.Config{SMKey: 0x5117, MKey: 0x3347, Policy: []byte("storage=0x8001: ALL;\n")}
 
 // pair is a master and a standby with a wire between them.
 type pair struct {
@@ -31,6 +32,8 @@ type pair struct {
 	master   *registry.Registry
 	copy     *registry.Registry
 	updates  []mirror.Update
+	policy   []byte // as the standby was told last
+	told     int    // how often it was
 	packets  int
 }
 
@@ -101,6 +104,10 @@ func (p *pair) take(u mirror.Update) {
 			p.Fatal(err)
 		}
 	}
+	if u.Policy != nil {
+		p.policy = u.Policy
+		p.told++
+	}
 }
 
 func (p *pair) mustAgree() {
@@ -117,7 +124,7 @@ func TestFollow(t *testing.T) {
 	p := newPair(t, 1)
 	p.pass(10 * time.Millisecond)
 	p.mustAgree()
-	if st := p.follower.Stats(); st.Whole != 1 || st.Answers != 1 || p.updates[0].Settings != keys.Settings || p.updates[0].Master != masterGUID {
+	if st := p.follower.Stats(); st.Whole != 1 || st.Answers != 1 || p.updates[0].Master != masterGUID {
 		t.Errorf("%+v, %+v", st, p.updates)
 	}
 	for i := range 200 {
@@ -214,6 +221,56 @@ func TestWhole(t *testing.T) {
 	if st := p.follower.Stats(); st.Whole != 4 {
 		t.Errorf("forgotten: %+v", st)
 	}
+}
+
+// The policy comes with the first answer, and when it is another one; one that is too long
+// does not, and is counted.
+func TestPolicy(t *testing.T) {
+	p := newPair(t, 1)
+	must := func(when string, want []byte, told int) {
+		t.Helper()
+		if string(p.policy) != string(want) || p.told != told {
+			t.Errorf("%s: the standby was told %d times, last %.30q; want %d, %.30q", when, p.told, p.policy, told, want)
+		}
+		if all, _ := p.source.Standing(standbyGUID); !all {
+			t.Errorf("%s: the standby does not have everything", when)
+		}
+		p.mustAgree()
+	}
+	p.pass(10 * time.Millisecond)
+	must("at first", keys.Policy, 1)
+	p.put(2)
+	p.pass(3 * time.Second)
+	must("later", keys.Policy, 1)
+
+	p.loss = 0.05
+	other := keys
+	other.Policy = bytes.Repeat([]byte("another=0x8002: ALL;\n"), 5000)
+	p.source.Configure(other)
+	if all, nearly := p.source.Standing(standbyGUID); all || nearly {
+		t.Error("the standby is said to have the new policy")
+	}
+	p.put(3)
+	p.pass(time.Second)
+	must("another", other.Policy, 2)
+	p.loss = 0
+
+	p.follower.Follow(p.now, mirror.Master{})
+	p.follower.Forget()
+	p.follower.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	p.pass(2 * time.Second)
+	must("forgotten", other.Policy, 3)
+
+	other.Policy = make([]byte, mirror.MaxPolicy+1)
+	p.source.Configure(other)
+	p.pass(time.Second)
+	must("too long", nil, 4)
+	if st := p.source.Stats(); st.TooLong != 1 {
+		t.Errorf("%+v", st)
+	}
+	p.rule(2)
+	p.pass(2 * time.Second)
+	must("none from the start", nil, 5)
 }
 
 // Who does not show the keys, and a packet from elsewhere, is not listened to.

@@ -28,7 +28,8 @@ const (
 // Source is the master's end. It belongs to one goroutine; times never run backwards.
 type Source struct {
 	cfg       Config
-	reign     Reign // zero while this manager is not master
+	policy    uint64 // sum of Config.Policy
+	reign     Reign  // zero while this manager is not master
 	state     *registry.State
 	log       changeLog
 	transfers *rmpp.Machine
@@ -47,6 +48,7 @@ type SourceStats struct {
 	Untrusted uint64 // packets that did not show our keys
 	Foreign   uint64 // questions of another version
 	Full      uint64 // questions beyond maxStandbys, and answers there was no room for
+	TooLong   uint64 // policies beyond MaxPolicy
 }
 
 // standby is a manager that is sent what changes.
@@ -74,13 +76,20 @@ type Standby struct {
 
 // NewSource returns the end of a manager that is not master.
 func NewSource(cfg Config) *Source {
-	s := &Source{cfg: cfg}
+	s := &Source{}
+	s.Configure(cfg)
 	s.Stop()
 	return s
 }
 
 // Configure takes another configuration.
-func (s *Source) Configure(cfg Config) { s.cfg = cfg }
+func (s *Source) Configure(cfg Config) {
+	if len(cfg.Policy) > MaxPolicy {
+		cfg.Policy = nil
+		s.stats.TooLong++
+	}
+	s.cfg, s.policy = cfg, sumOf(cfg.Policy)
+}
 
 // Rule begins a reign with what is registered.
 func (s *Source) Rule(reign Reign, state *registry.State) {
@@ -188,17 +197,20 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 			s.answer(now, p)
 		}
 	}
-	return s.transfers.Drain(now, out)
+	return drain(s.transfers, now, out)
 }
 
 // lacks reports whether a standby does not have everything, as far as we know.
-func (s *Source) lacks(p *standby) bool { return p.has != position{s.reign, s.state.Seq()} }
+func (s *Source) lacks(p *standby) bool { return p.has != s.position() }
+
+// position is what a standby has that lacks nothing.
+func (s *Source) position() position { return position{s.reign, s.state.Seq(), s.policy} }
 
 // Standing is how far a standby has come: whether it has everything, and whether it lacks
 // no more than some Changes that are remembered.
 func (s *Source) Standing(guid mad.GUID) (all, nearly bool) {
 	for _, p := range s.standbys {
-		if p.guid == guid && p.has.reign == s.reign && s.reign != (Reign{}) {
+		if p.guid == guid && p.has.reign == s.reign && p.has.policy == s.policy {
 			_, near := s.log.since(p.has.seq)
 			return !s.lacks(p), near
 		}
@@ -237,13 +249,16 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 
 // answer begins to send a standby what it does not have.
 func (s *Source) answer(now time.Duration, p *standby) {
-	a := answer{kind: kindChanges, before: position{s.reign, p.has.seq}, last: s.state.Seq(), settings: s.cfg.Settings}
+	a := answer{kind: kindChanges, before: p.has.seq, now: s.position()}
+	if p.has.policy != s.policy {
+		a.policy = s.cfg.Policy
+	}
 	known := p.has.reign == s.reign
 	if known {
 		a.changes, known = s.log.since(p.has.seq)
 	}
 	if !known {
-		a.kind, a.before.seq = kindWhole, 0
+		a.kind, a.before = kindWhole, 0
 		s.stats.Whole++
 		for c := range s.state.Changes() {
 			a.changes = c.AppendTo(a.changes)
@@ -251,7 +266,7 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	}
 	s.tid++
 	p.tid = mad.TID(p.high)<<32 | mad.TID(s.tid)
-	p.will, p.owed = position{s.reign, a.last}, false
+	p.will, p.owed = a.now, false
 	d := mad.Datagram{Addr: p.addr}
 	s.cfg.header(&d.Packet, mad.MethodGetTableResp, p.tid)
 	if err := s.transfers.Send(now, &d, a.append(nil)); err != nil {
@@ -277,6 +292,19 @@ func (s *Source) Standbys() (all []Standby) {
 		all = append(all, Standby{p.guid, p.lacks, p.since})
 	}
 	return all
+}
+
+// drain appends all packets that a machine has to send.
+func drain(m *rmpp.Machine, now time.Duration, out []mad.Datagram) []mad.Datagram {
+	for {
+		from := len(out)
+		out = slices.Grow(out, 1)
+		n := m.Output(now, out[from:cap(out)])
+		if n == 0 {
+			return out
+		}
+		out = out[:from+n]
+	}
 }
 
 // changeLog are the last Changes, encoded.

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ const (
 )
 
 // version of the data, raised with each change of its layout.
-const version = 1
+const version = 2
 
 // Both begin with version, kind and registry.Version, a byte each, and 5 reserved ones.
 //
@@ -35,13 +36,17 @@ const version = 1
 //	16 Reign.Manager            16 Reign.Began
 //	24 Reign.Began              24 number of the Change before the first
 //	32 number of the last       32 number of the last
-//	                            40 Settings.Partitions
-//	                            48 Settings.Routing
-//	                            56 Changes
+//	40 sum of the policy        40 sum of the policy
+//	                            48 length of the policy, 0 if it is known
+//	                            56 policy, then Changes
 const (
-	questionSize = 40
+	questionSize = 48
 	answerSize   = 56
 )
+
+// MaxPolicy is the longest policy that is sent, in bytes. A longer one is not: standbys are
+// told that there is none, and it is counted.
+const MaxPolicy = 16 << 20
 
 // kind is what a message is.
 type kind uint8
@@ -59,22 +64,22 @@ type Reign struct {
 	Began   uint64   // nanoseconds since 1970
 }
 
-// Settings are sums over parts of the configuration, by which two managers tell whether
-// theirs are the same; 0 where none is known.
-type Settings struct {
-	Partitions uint64
-	Routing    uint64
-}
-
 // Config is what both ends need to know.
 type Config struct {
-	SMKey    uint64
-	MKey     mad.MKey
-	Settings Settings
+	SMKey uint64
+	MKey  mad.MKey
+	// Policy is what the master rules by, in a form that is the caller's own; nil for
+	// none. It is not changed.
+	Policy []byte
+}
 
-	// What follows is of a Reader.
-	SAKey uint64     // that the master's SA trusts
-	Keys  []mad.PKey // the partitions that there are, as our configuration says
+// sumOf is by which two policies are told apart; 0 for none.
+func sumOf(policy []byte) uint64 {
+	if len(policy) == 0 {
+		return 0
+	}
+	sum := sha256.Sum256(policy)
+	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
 // header writes the header of a packet.
@@ -95,18 +100,17 @@ func (c *Config) trusts(p *mad.Packet) bool {
 
 // position is how much of what somebody has.
 type position struct {
-	reign Reign
-	seq   uint64
+	reign  Reign
+	seq    uint64
+	policy uint64 // its sum; 0 for none
 }
 
-func (o *position) append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(o.reign.Manager))
-	b = binary.BigEndian.AppendUint64(b, o.reign.Began)
-	return binary.BigEndian.AppendUint64(b, o.seq)
+func (r *Reign) append(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(r.Manager)), r.Began)
 }
 
-func readPosition(b []byte) position {
-	return position{Reign{mad.GUID(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:])}, binary.BigEndian.Uint64(b[16:])}
+func readReign(b []byte) Reign {
+	return Reign{mad.GUID(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:])}
 }
 
 func appendKind(b []byte, k kind) []byte {
@@ -131,7 +135,9 @@ type question struct {
 
 func (q *question) write(p *mad.Packet) {
 	b := binary.BigEndian.AppendUint64(appendKind(p.SAData()[:0], kindQuestion), uint64(q.from))
-	q.has.append(b)
+	b = q.has.reign.append(b)
+	b = binary.BigEndian.AppendUint64(b, q.has.seq)
+	binary.BigEndian.AppendUint64(b, q.has.policy)
 }
 
 func readQuestion(p *mad.Packet) (q question, err error) {
@@ -139,24 +145,25 @@ func readQuestion(p *mad.Packet) (q question, err error) {
 	if k, err := readKind(b); err != nil || k != kindQuestion {
 		return q, errForeign
 	}
-	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), readPosition(b[16:])}, nil
+	has := position{readReign(b[16:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
+	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), has}, nil
 }
 
 // answer is what the master says.
 type answer struct {
-	kind     kind
-	before   position // from which Changes lead on
-	last     uint64
-	settings Settings
-	changes  []byte
+	kind    kind
+	before  uint64 // from which Changes lead on
+	now     position
+	policy  []byte // of now; empty if who asked has it, or there is none
+	changes []byte
 }
 
 func (a *answer) append(b []byte) []byte {
-	b = a.before.append(appendKind(b, a.kind))
-	b = binary.BigEndian.AppendUint64(b, a.last)
-	b = binary.BigEndian.AppendUint64(b, a.settings.Partitions)
-	b = binary.BigEndian.AppendUint64(b, a.settings.Routing)
-	return append(b, a.changes...)
+	b = a.now.reign.append(appendKind(b, a.kind))
+	for _, n := range []uint64{a.before, a.now.seq, a.now.policy, uint64(len(a.policy))} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return append(append(b, a.policy...), a.changes...)
 }
 
 func readAnswer(b []byte) (a answer, err error) {
@@ -167,10 +174,19 @@ func readAnswer(b []byte) (a answer, err error) {
 	case len(b) < answerSize || k != kindChanges && k != kindWhole:
 		return a, errForeign
 	}
-	a = answer{kind: k, before: readPosition(b[8:]), last: binary.BigEndian.Uint64(b[32:]), changes: b[answerSize:]}
-	a.settings = Settings{binary.BigEndian.Uint64(b[40:]), binary.BigEndian.Uint64(b[48:])}
-	if a.last < a.before.seq {
-		return a, fmt.Errorf("mirror: change %d is said to follow %d", a.last, a.before.seq)
+	a = answer{kind: k, before: binary.BigEndian.Uint64(b[24:])}
+	a.now = position{readReign(b[8:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
+	n := binary.BigEndian.Uint64(b[48:])
+	b = b[answerSize:]
+	switch {
+	case a.now.seq < a.before:
+		return a, fmt.Errorf("mirror: change %d is said to follow %d", a.now.seq, a.before)
+	case n > uint64(min(len(b), MaxPolicy)):
+		return a, fmt.Errorf("mirror: a policy of %d bytes in %d", n, len(b))
+	}
+	a.policy, a.changes = b[:n], b[n:]
+	if n > 0 && sumOf(a.policy) != a.now.policy {
+		return a, errors.New("mirror: the policy has another sum than is said")
 	}
 	return a, nil
 }

@@ -16,10 +16,12 @@ import (
 
 // Schema is the version of the layout of the file. It is raised with every change of
 // the layout below, and when registry.Version is.
-const Schema = 1
+const Schema = 2
 
 // migrations[i] turns a file of schema i+1 into one of schema i+2.
-var migrations = []func(*bbolt.Tx) error{}
+var migrations = []func(*bbolt.Tx) error{
+	func(*bbolt.Tx) error { return nil }, // 2 may have a policy, which 1 took for damage
+}
 
 // Buckets, and what is in them. Numbers are big-endian. Every value but that of
 // metaFormat begins with a checksum; see seal.
@@ -158,6 +160,8 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Configuration = append([]byte{}, r[1]...)
 		case textPartitions:
 			c.Partitions = append([]byte{}, r[1]...)
+		case textPolicy:
+			c.Policy = append([]byte{}, r[1]...)
 		}
 	}
 	if err := loadRegistry(tx, c); err != nil {

@@ -77,7 +77,7 @@ func same(t testing.TB, got, want *Contents) {
 		t.Errorf("reigns %+v, want %+v", got.Reigns, want.Reigns)
 	}
 	if !bytes.Equal(got.Configuration, want.Configuration) || !bytes.Equal(got.Partitions, want.Partitions) ||
-		(got.Partitions == nil) != (want.Partitions == nil) {
+		(got.Partitions == nil) != (want.Partitions == nil) || !bytes.Equal(got.Policy, want.Policy) {
 		t.Errorf("texts %q and %q, want %q and %q", got.Configuration, got.Partitions, want.Configuration, want.Partitions)
 	}
 }
@@ -112,9 +112,9 @@ func TestReopen(t *testing.T) {
 		},
 		func() Batch { return register(t, want.Registry, putGroup(1), putMember(1, 5), putMember(1, 6)) },
 		func() Batch {
-			want.Configuration, want.Partitions = []byte("sweep_interval 10\n"), []byte{}
+			want.Configuration, want.Partitions, want.Policy = []byte("sweep_interval 10\n"), []byte{}, []byte("policy")
 			want.Reigns = []Reign{{Number: 1, Master: true, Began: 100}}
-			return Batch{Configuration: want.Configuration, Partitions: want.Partitions, Reign: &want.Reigns[0]}
+			return Batch{Configuration: want.Configuration, Partitions: want.Partitions, Policy: want.Policy, Reign: &want.Reigns[0]}
 		},
 		func() Batch {
 			want.LIDs = []LID{want.LIDs[0], {Port: 2, Base: 9}}
@@ -321,7 +321,7 @@ func TestMigrate(t *testing.T) {
 	err = db.Update(func(tx *bbolt.Tx) error {
 		return migrate(tx, 1, []func(*bbolt.Tx) error{step(1, nil), step(2, errors.New("no"))})
 	})
-	if err == nil || !strings.Contains(err.Error(), "from schema 2 to 3") || schema() != 1 {
+	if err == nil || !strings.Contains(err.Error(), "from schema 2 to 3") || schema() != Schema {
 		t.Errorf("%v, left with schema %d", err, schema())
 	}
 	ran = nil

@@ -46,6 +46,10 @@ launch --launch
 for hca in vhca0 vhca2; do
 	sminfo -C $hca | grep 'priority 15' || fail "sminfo -C $hca"
 done
+for n in 0 1 2 3; do # as the guide looks at ports
+	ibstat vhca$n >/tmp/ibstat
+	grep -q 'State: Active' /tmp/ibstat && grep -q "Port GUID: $(port_guid $n)" /tmp/ibstat && grep -q 'SM lid: [1-9]' /tmp/ibstat || fail "ibstat: $(cat /tmp/ibstat)"
+done
 ls /var/lib/ibsm/$first/state.db /var/lib/ibsm/$second/state.db /var/log/opensm.$first.log /run/ibsm/$second.sock || fail "not all is kept apart"
 
 # A port that is in use, without a store that could say so.
@@ -62,6 +66,16 @@ printf 'guid 0x1\n' | tee /etc/rdma/opensm.conf /etc/rdma/opensm.conf.rpmnew >/e
 launch --launch
 sminfo -C vhca0 | grep 'priority 3' && sminfo -C vhca2 | grep 'priority 4' || fail "sminfo"
 one_of_two 1 2
+
+# Read again: the second file gives way to a third, of the same port; the first goes on.
+old=$(pid_of 1)
+rm /etc/rdma/opensm.conf.2
+printf 'guid %s\nsm_priority 5\n' $second >/etc/rdma/opensm.conf.3
+printf 'guid %s\nsm_priority 6\n' $first >/etc/rdma/opensm.conf.1
+kill -HUP $sm
+within 30 sh -c 'sminfo -C vhca2 | grep -q "priority 5"' || fail "the new file has no manager"
+within 30 sh -c 'sminfo -C vhca0 | grep -q "priority 6"' || fail "the first file was not read again"
+[ "$(pid_of 1)" = "$old" ] || fail "instance 1 was started again"
 stop
 
 # A manager at every port.

@@ -1,0 +1,167 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
+	"ibsm/mad/sarec"
+	"ibsm/sweep/store"
+)
+
+// succession is a fabric with two managers, whose files differ, and hosts that have
+// joined a group.
+type succession struct {
+	*twin
+	dir     string
+	files   [2]string
+	sockets [2]string
+	keys    []string // P_Keys of all end ports under the first manager
+}
+
+// newSuccession starts the first manager, and has hosts join.
+func newSuccession(t *testing.T) *succession {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &succession{twin: newTwinOf(t, n, 2), dir: t.TempDir()}
+	for i := range 2 {
+		s.files[i] = filepath.Join(s.dir, fmt.Sprint("partitions", i))
+		s.sockets[i] = filepath.Join(s.dir, fmt.Sprint("s", i))
+		s.write(i, fmt.Sprintf("Default=0x7fff : ALL=full;\nown%d=%d : ALL=full;\n", i, i+1))
+	}
+	s.manager = s.manage(0, 3)
+	s.manager.await("SUBNET UP")
+	for i := range s.clients {
+		join := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState|
+			sarec.MCMemberQKey|sarec.MCMemberPKey|sarec.MCMemberTClass|sarec.MCMemberSL|sarec.MCMemberFlowLabel)
+		rec := (*sarec.MCMemberRecord)(join.SAData()[:])
+		rec.SetMGID(mad.GID{0xff, 0x15, 0xa0, 0x1b, 15: 7})
+		rec.SetQKey(0x0b1b)
+		rec.SetPKey(0x8001)
+		rec.SetPortGID(s.clientGIDs()[i])
+		rec.SetJoinState(1)
+		if p := s.register(question{from: i, packet: join}); p.Status() != mad.StatusOK {
+			t.Fatalf("join: status %#x", uint16(p.Status()))
+		}
+	}
+	s.reregister()
+	s.keys = s.pkeys()
+	return s
+}
+
+func (s *succession) write(manager int, partitions string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.files[manager], []byte(partitions), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// manage starts a manager. Each has its store, which outlives it.
+func (s *succession) manage(manager, priority int) *process {
+	s.t.Helper()
+	return s.start(s.hosts[manager], program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-p", fmt.Sprint(priority), "-P", s.files[manager],
+		"--ctl_socket", s.sockets[manager], "--state_dir", filepath.Join(s.dir, fmt.Sprint("state", manager)))
+}
+
+func (s *succession) pkeys() (keys []string) {
+	s.server.Do(func(f *fabric.Fabric) {
+		for at := range f.EndPorts() {
+			keys = append(keys, fmt.Sprint(at, f.PKeys(at)))
+		}
+	})
+	return keys
+}
+
+// mustGoOn holds that a new master has changed nothing and asked nobody.
+func (s *succession) mustGoOn(when string, manager int) {
+	s.t.Helper()
+	if now := s.pkeys(); !slices.Equal(now, s.keys) {
+		s.t.Errorf("%s: ports had %q and have %q", when, s.keys, now)
+	}
+	if s.reregister() {
+		s.t.Errorf("%s: clients were asked to register again", when)
+	}
+	client := ctl.NewClient(s.sockets[manager])
+	defer client.Close()
+	var list struct{ Members []any }
+	if err := client.Get(s.t.Context(), "/v1/members", nil, &list); err != nil || len(list.Members) != len(s.clients) {
+		s.t.Errorf("%s: %d members, %v", when, len(list.Members), err)
+	}
+}
+
+// keptMaster reports whether the store of the second manager says that it is master, by
+// what it has inherited.
+func (s *succession) keptMaster() bool {
+	paths, _ := filepath.Glob(filepath.Join(s.dir, "state1", "*", "state.db"))
+	if len(paths) != 1 {
+		return false
+	}
+	kept, _, _, err := store.Look(paths[0])
+	return err == nil && len(kept.Policy) > 0 && len(kept.Reigns) > 0 && kept.Reigns[len(kept.Reigns)-1].Master
+}
+
+// ruling is what a manager shows that it rules by.
+func (s *succession) ruling(manager int) string {
+	s.t.Helper()
+	client := ctl.NewClient(s.sockets[manager])
+	defer client.Close()
+	var st ctl.Status
+	if err := client.Get(s.t.Context(), "/v1/status", nil, &st); err != nil {
+		s.t.Fatal(err)
+	}
+	if st.Ruling == nil {
+		return ""
+	}
+	return strings.Join(st.Ruling.Differ, ",")
+}
+
+// TestHandover: a manager that ranks higher is handed the mastership with all that is
+// registered and the partitions of the one before. That takes over again when it is
+// killed. The partitions change when the operator has a manager read its own file.
+func TestHandover(t *testing.T) {
+	t.Parallel()
+	s := newSuccession(t)
+	first, second := s.manager, s.manage(1, 9)
+	second.await("own files are not the master's")
+	second.await("Entering MASTER state")
+	second.await("SUBNET UP")
+	first.await("Entering STANDBY state")
+	first.await("own files say what the master's do")
+	s.mustGoOn("handed over", 1)
+	if differ := s.ruling(1); differ != "partition_config_file" {
+		t.Errorf("shown to differ: %q", differ)
+	}
+	first.skip()
+	second.kill()
+	first.await("Entering MASTER state")
+	first.await("SUBNET UP")
+	s.mustGoOn("taken over", 0)
+
+	// One that was killed as master goes on with what it had inherited; one that was
+	// stopped has its own files.
+	third := s.manage(1, 9)
+	third.await("Entering MASTER state")
+	third.await("SUBNET UP")
+	eventually(t, "the store knows who rules", s.keptMaster)
+	first.kill()
+	third.kill()
+	third = s.manage(1, 9)
+	third.await("SUBNET UP")
+	s.mustGoOn("killed and started", 1)
+	third.signal(syscall.SIGHUP)
+	third.await("rules by its own files from now on")
+	third.await("SUBNET UP")
+	if slices.Equal(s.pkeys(), s.keys) || s.ruling(1) != "" {
+		t.Errorf("its own file is not in force: %q", s.ruling(1))
+	}
+}

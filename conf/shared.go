@@ -1,0 +1,81 @@
+package conf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sharedGroups are those whose settings are about what the fabric is given.
+var sharedGroups = []string{"subnet", "links", "routing", "partitions", "qos"}
+
+// Shared reports whether a setting is about what the fabric is given, so that it ought to
+// be the same at all managers of a subnet: a standby takes over with its master's. Keys are
+// not, which the master would have to tell, nor the names of files.
+func (k *Key) Shared() bool {
+	switch k.Name {
+	case "m_key_lease_period", "m_key_protection_level":
+		return true
+	case "partition_fallback":
+		return false // about the manager's own file
+	}
+	group, _, _ := strings.Cut(k.TOML, ".")
+	return k.Kind != String && slices.Contains(sharedGroups, group)
+}
+
+// WriteShared writes the shared settings that somebody has chosen, in the form of
+// ibsm.toml.
+func (c *Config) WriteShared() []byte {
+	var b strings.Builder
+	for _, group := range tomlGroups() {
+		head := fmt.Sprintf("[%s]\n", group)
+		for i := range table {
+			k, s := &table[i], c.settings[i]
+			if k.Group() == group && k.Shared() && s.chosen(k) {
+				fmt.Fprintf(&b, "%s%s = %s\n", head, k.Leaf(), k.tomlText(s.Value))
+				head = ""
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+// WithShared is a copy with the shared settings of another manager, which WriteShared
+// wrote; those that it has not chosen have their defaults. name, which ends in .toml,
+// stands for the text in Setting.Position. The error is a diag.List.
+func (c *Config) WithShared(name string, text []byte) (*Config, error) {
+	f := ReadFile(name, text)
+	if err := f.Report.Err(Start); err != nil {
+		return nil, err
+	}
+	next := c.clone()
+	for i := range table {
+		if !table[i].Shared() {
+			continue
+		}
+		s, has := f.settings[i]
+		if !has {
+			s = Setting{Value: table[i].standard()}
+		}
+		if has {
+			s.Source = FromMaster
+		}
+		next.settings[i] = s
+	}
+	var amended Report
+	next.reconcile(&amended)
+	return next, nil
+}
+
+// SharedDifferences are the names of the shared settings that two configurations do not
+// have alike.
+func (c *Config) SharedDifferences(o *Config) (names []string) {
+	for i := range table {
+		k := &table[i]
+		mine, theirs := c.settings[i], o.settings[i]
+		if chosen := mine.chosen(k); k.Shared() && (chosen != theirs.chosen(k) || chosen && mine.Value != theirs.Value) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
