@@ -36,6 +36,10 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 		add(view.Fault{Kind: f.Kind, Node: f.Node, Port: f.Port, Text: f.Reason})
 	}
 	for _, f := range out.Found.Findings {
+		if len(all) == view.MaxFaults {
+			more++ // without making its text
+			continue
+		}
 		if fault, ok := faultOf(out.Topo, f); ok {
 			add(fault)
 		}

@@ -339,6 +339,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 		PrefixRoutes: c.cfg.PrefixRoutes,
 	}
 	v.Faults, v.FaultsMore = faults(out)
+	v.Absent = make([]view.Absent, 0, len(out.Absent))
 	for _, k := range out.Absent {
 		v.Absent = append(v.Absent, view.Absent{Port: k.Port, Base: k.Base, LMC: k.LMC, Since: k.Absent})
 	}

@@ -42,12 +42,34 @@ func runWhy(ctx context.Context, args []string, stdout io.Writer) error {
 		return a.explain(err)
 	}
 	out := bufio.NewWriter(stdout)
-	if named[0] == "" {
-		a.printCauses(out, all)
-	} else {
+	if named[0] != "" {
 		a.printDiagnoses(out, all)
+		return out.Flush()
 	}
+	a.printCauses(out, all)
+	st := &ctl.Status{}
+	if err := a.Get(ctx, "/v1/status", nil, st); err != nil {
+		return a.explain(err)
+	}
+	io.WriteString(out, routesText(st.Sweep))
 	return out.Flush()
+}
+
+// routesText tells of routes that lead nowhere, "" where there are none.
+func routesText(s *ctl.SweepStatus) (text string) {
+	if s == nil {
+		return ""
+	}
+	if s.Cut > 0 {
+		text += fmt.Sprintf("\nroutes: no cables between %s of switch and LID\n", counted(s.Cut, "pair", "pairs"))
+	}
+	if s.Lost > 0 {
+		text += fmt.Sprintf("\nroutes: %s of switch and LID without a route that arrives, though cables lead there\n", counted(s.Lost, "pair", "pairs"))
+	}
+	if text != "" {
+		text += "  ibsmctl events names one; ibsmctl why PORT OTHER tells of two ports\n"
+	}
+	return text
 }
 
 // resolvePort is resolve for a name that may have a port behind it.

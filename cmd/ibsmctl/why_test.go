@@ -43,3 +43,18 @@ no signal: 4 ports
 		t.Errorf("%s, want\n%s", b.String(), want)
 	}
 }
+
+func TestRoutesText(t *testing.T) {
+	for want, s := range map[string]*ctl.SweepStatus{
+		"": nil,
+		"\nroutes: no cables between 1 pair of switch and LID\n  ibsmctl events names one; ibsmctl why PORT OTHER tells of two ports\n":                                       {Cut: 1},
+		"\nroutes: 3 pairs of switch and LID without a route that arrives, though cables lead there\n  ibsmctl events names one; ibsmctl why PORT OTHER tells of two ports\n": {Lost: 3},
+	} {
+		if got := routesText(s); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+	}
+	if got := routesText(&ctl.SweepStatus{Up: true}); got != "" {
+		t.Errorf("in good order: %q", got)
+	}
+}
