@@ -39,7 +39,7 @@ var verbs = []verb{
 	{"reroute", "compute all routes afresh", runReroute},
 	{"plan", "what a heavy sweep would write now", runPlan},
 	{"draw", "a picture of the subnet, as SVG", runDraw},
-	{"dump", "forwarding tables, LIDs and others, in OpenSM's formats", runDump},
+	{"dump", "forwarding tables, LIDs and others in OpenSM's formats, or the topology in Slurm's", runDump},
 	{"log-level", "show or change what is logged", runLogLevel},
 	{"config", "check, show, compare and convert configuration files", runConfig},
 	{"partitions", "check, show, format and change partitions.conf", runPartitions},
