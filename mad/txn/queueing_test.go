@@ -85,15 +85,15 @@ func TestQueueing(t *testing.T) {
 		last  [2]int  // window
 		waits time.Duration
 	}{
-		{"one server", site{9 * us, wires(40 * us), idle}, 450 * ms, 1.01, [2]int{28, 38}, 300 * us},
-		{"a slow server", site{30 * us, wires(40 * us), idle}, 1500 * ms, 1.01, [2]int{16, 26}, 750 * us},
-		{"a quick server", site{3 * us, wires(40 * us), idle}, 150 * ms, 1.01, [2]int{30, 75}, 200 * us},
-		{"a server and a slow node", site{9 * us, wires(40 * us), agents(500, 3*ms, 0)}, 450 * ms, 1.01, [2]int{16, 80}, 500 * us},
+		{"one server", site{9 * us, wires(40 * us), idle}, 450 * ms, 1.01, [2]int{8, 20}, 120 * us},
+		{"a slow server", site{30 * us, wires(40 * us), idle}, 1500 * ms, 1.01, [2]int{8, 16}, 450 * us},
+		{"a quick server", site{3 * us, wires(40 * us), idle}, 150 * ms, 1.05, [2]int{16, 40}, 80 * us},
+		{"a server and a slow node", site{9 * us, wires(40 * us), agents(500, 3*ms, 0)}, 450 * ms, 1.01, [2]int{8, 30}, 150 * us},
 		{"a server far away", site{9 * us, wires(2 * ms), idle}, 789 * ms, 1.05, [2]int{128, 128}, 10 * us},
 		{"many hops and few", site{us / 2, near, agents(1, 20*us, 0)}, 32 * ms, 1.1, [2]int{128, 128}, 10 * us},
 		{"more and more hops", site{us / 2, farther, agents(1, 20*us, 0)}, 406 * ms, 1.15, [2]int{100, 128}, 10 * us},
 		{"slow agents", site{us / 2, wires(20 * us), agents(1, ms, 0)}, 398 * ms, 1.05, [2]int{128, 128}, 10 * us},
-		{"a third of them slow", site{us / 2, wires(20 * us), agents(3, 800*us, 20*us)}, 117 * ms, 1.1, [2]int{80, 128}, 10 * us},
+		{"a third of them slow", site{us / 2, wires(20 * us), agents(3, 800*us, 20*us)}, 117 * ms, 1.1, [2]int{100, 128}, 10 * us},
 		{"one of them very slow", site{us / 2, wires(20 * us), agents(500, 10*ms, 20*us)}, 1000 * ms, 1.01, [2]int{100, 128}, 30 * us},
 	} {
 		took, last, waits := c.site.ask(requests)
@@ -136,7 +136,7 @@ func TestMeasurementEnds(t *testing.T) {
 		tab.SetYields(true)
 		var now time.Duration
 		var wire []mad.Datagram
-		for !tab.window.queueing.measuring() {
+		for !tab.window.queueing.measuring {
 			for tab.Room() > 0 {
 				tab.Submit(toAnyNode())
 			}
@@ -158,8 +158,8 @@ func TestMeasurementEnds(t *testing.T) {
 			tab.Submit(toAnyNode())
 		}
 		c.end(tab, now, tab.Output(now, nil))
-		if room := tab.Room(); room != window {
-			t.Errorf("%s: room for %d after the measurement, want %d", c.name, room, window)
+		if room := tab.Room(); room < window-fewRequests {
+			t.Errorf("%s: room for %d after the measurement, the window is %d", c.name, room, window)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (t *Table) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	for t.ready.n > 0 && t.first < t.window.open() && int(t.sent.n) < t.cfg.MaxWindow {
 		t.first++
 		s := &t.slots[t.ready.head]
-		s.firstSent, s.measured = now, t.window.queueing.measure(t.first)
+		s.firstSent, s.measured = now, t.window.queueing.measure()
 		out = t.send(now, t.ready.head, out)
 	}
 	t.window.full = t.first >= t.window.open()

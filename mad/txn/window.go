@@ -42,15 +42,14 @@ func (w *window) setLimit(limit int) {
 
 // setYields has the window mind queues, or not.
 func (w *window) setYields(is bool) {
-	if !is {
-		w.fits = w.max
+	if w.yields != is {
+		w.yields, w.fits, w.queueing = is, w.max, queueing{}
 	}
-	w.yields = is
 }
 
 // open is how many requests may wait now.
 func (w *window) open() int {
-	if w.yields && w.queueing.measuring() {
+	if w.queueing.measuring {
 		return min(w.size, fewRequests)
 	}
 	return w.size
@@ -86,12 +85,11 @@ func (w *window) cut(now, firstSent time.Duration) {
 // answered is told when the answer to a first attempt came and when that was sent, as part
 // of a measurement or not.
 func (w *window) answered(now, sent time.Duration, measured bool) {
-	fits := max(w.queueing.answered(now, sent, measured, w.size), startWindow)
-	switch {
-	case !w.full || !w.yields:
-	case fits < w.size:
-		w.size, w.fits, w.replies = fits, fits, 0
-	case w.queueing.fresh():
-		w.fits = fits
+	if !w.yields {
+		return
+	}
+	fits := max(w.queueing.answered(now, sent, measured, w.size), fewRequests)
+	if fits != w.size && w.full {
+		w.size, w.fits = min(w.size, fits), fits
 	}
 }
