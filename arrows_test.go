@@ -50,7 +50,8 @@ var arrows = []arrow{
 	{from: "sweep/store", to: "mad sa/registry", modules: "go.etcd.io/bbolt"},
 	{from: "sweep", to: "mad mad/smp mad/txn sweep/* routing routing/verify routing/mcast routing/qos partitions sa/registry", but: "sweep/store"},
 	{from: "sa sa/path sa/client sa/mirror", to: "mad mad/smp mad/sarec mad/txn sweep/topo sweep/view sa/registry routing/qos"},
-	{from: "sa/mirror", to: "mad/rmpp"},            // its messages are longer than a packet
+	{from: "sa/mirror sa/client", to: "mad/rmpp"},  // their messages are longer than a packet
+	{from: "sa/mirror", to: "sa/client"},           // of a master of another kind everything is asked for
 	{from: "sa", to: "sa/* routing routing/mcast"}, // how long the rows of LFT and MFT records are
 	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing routing/mcast partitions conf/diag"},
 	{from: "opensm/dump", to: "opensm/names opensm/sadb"},
@@ -63,7 +64,7 @@ var arrows = []arrow{
 	{from: "manager/history", to: "mad mad/smp routing sa/registry sweep/topo sweep/view"}, // pure but for its Keeper; knows views, not managers
 	{from: "manager/control", to: "manager manager/history ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing routing/quality sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
 	{from: "manager/control", to: "opensm/console"}, // the status that it shows
-	{from: "manager/sim", to: "manager sa mad mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
+	{from: "manager/sim", to: "manager sa mad mad/rmpp mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},
 	{from: "cmd/*", to: "*", but: "cmd/*", modules: "github.com/spf13/pflag"},
 	{from: "cmd/ibsmctl", modules: "golang.org/x/term"},
 }

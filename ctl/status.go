@@ -68,4 +68,8 @@ type SM struct {
 	Heir     bool    `json:"heir"`    // rules when the master dies
 	Mirrors  bool    `json:"mirrors"` // what is registered with the master
 	Lag      float64 `json:"lag"`     // seconds for which the mirror has lacked something; 0 where it lacks nothing
+	// Reads is set where it mirrors by asking the SA of a master of another kind. Lag is
+	// then the age of the last reading, and Doubt why that may not be all there was.
+	Reads bool   `json:"reads,omitempty"`
+	Doubt string `json:"doubt,omitempty"`
 }

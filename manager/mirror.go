@@ -40,18 +40,19 @@ type following struct {
 	ruled time.Duration // when this manager handed over, if it has mirrored nobody since; else 0
 	// stranger is the master of another kind that was told of, 0 since one of our own was heard.
 	stranger mad.GUID
+	doubt    string // of the last reading of a master of another kind
+	said     string // the doubt that was told of last, "" for none
 }
 
-// follow says whom to follow when that has changed: the master that is polled, if it is
-// of our own kind.
+// follow says whom to follow when that has changed: the master that is polled.
 func (c *Core) follow() {
 	var m mirror.Master
 	f, standby := &c.following, c.elect.State() == smp.Standby
-	if standby && c.elect.Kin() && c.polledLID != 0 {
-		m = mirror.Master{GUID: c.elect.Polled(), LID: c.polledLID, Self: c.own.guid}
+	if standby && c.polledLID != 0 && (c.elect.Kin() || c.elect.Foreign()) {
+		m = mirror.Master{GUID: c.elect.Polled(), LID: c.polledLID, Self: c.own.guid, Foreign: !c.elect.Kin()}
 	}
 	if standby && m != f.from {
-		f.from, f.heard = m, 0
+		f.from, f.heard, f.doubt, f.said = m, 0, "", unsaid
 	}
 	if m != f.told {
 		f.told = m
@@ -77,11 +78,22 @@ func (c *Core) yield() {
 // are our own from just before, and the ports do not know of another master.
 func (c *Core) inherit() {
 	switch f := &c.following; {
-	case f.heard > 0 && f.heard+mirrorSlack >= f.alive:
+	case f.heard > 0 && f.heard+f.slack() >= f.alive:
 		c.sweeper.Inherit(f.from.LID)
 	case f.ruled > 0 && c.now-f.ruled < quickRestart:
 		c.sweeper.Inherit(0)
 	}
+}
+
+// unsaid is nothing that a doubt could be.
+const unsaid = "\x00"
+
+// slack is how much older than the master's last sign of life the mirror may be.
+func (f *following) slack() time.Duration {
+	if f.from.Foreign {
+		return mirror.ReadSlack
+	}
+	return mirrorSlack
 }
 
 // mirrored takes that the master which is followed has spoken.
@@ -90,10 +102,18 @@ func (c *Core) mirrored(h *sa.Heard) {
 	if h.Master == 0 || h.Master != f.from.GUID {
 		return // what was said last may come when the mastership has been handed to us
 	}
-	if f.heard == 0 {
+	if f.from.Foreign {
+		c.tellReading(h)
+	} else if f.heard == 0 {
 		c.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
 	}
-	f.heard, f.ever, f.ruled, f.stranger = c.now, true, 0, 0
+	f.heard = h.Known
+	if h.Some {
+		f.ever, f.ruled = true, 0
+	}
+	if !f.from.Foreign {
+		f.stranger = 0
+	}
 }
 
 // stranger tells once that the master is of another kind.
@@ -106,10 +126,31 @@ func (c *Core) stranger() {
 	c.do(Stranger{guid})
 }
 
+// tellReading tells whether what is read at a master of another kind is all there is, when
+// that has changed: a doubt that is gone the next time is none.
+func (c *Core) tellReading(h *sa.Heard) {
+	f := &c.following
+	lasts := h.Doubt == f.doubt
+	if f.doubt = h.Doubt; h.Doubt == f.said || h.Doubt != "" && !lasts || h.Doubt == "" && h.Known == 0 {
+		return
+	}
+	if f.said = h.Doubt; h.Doubt != "" {
+		c.log(warn, "what clients register with the master is mirrored here, but perhaps not all: if it dies they are asked to register again",
+			"guid", h.Master, "reason", h.Doubt)
+		return
+	}
+	c.log(info, "what clients register with the master is mirrored here, by SA queries", "guid", h.Master)
+}
+
 // Mirror is how far a standby has what clients have registered with the master.
 type Mirror struct {
 	Standby mad.GUID
 	Lag     time.Duration // for how long it has lacked something; 0 where it lacks nothing
+	// Reads is set where the master is of another kind: its tables are read again and
+	// again. Lag is then since the last reading that was all there was, or that the
+	// manager looks for one.
+	Reads bool
+	Doubt string // why the last reading may not be all there was; "" if it is
 }
 
 // Mirrors are those that are known: as master of all standbys that ask, as standby of this
@@ -133,6 +174,9 @@ func (s *Shell) Mirrors() (all []Mirror) {
 			m.Lag = silent
 		}
 		all = append(all, m)
+	}
+	if d := &ends.Reader; d.Master != 0 && d.Readings > 0 {
+		all = append(all, Mirror{Standby: s.Stats().Self.GUID, Lag: now - d.Began, Reads: true, Doubt: d.Doubt})
 	}
 	return all
 }

@@ -30,6 +30,7 @@ type registrar struct {
 	changed chan struct{}                  // has room for one: state is new
 	guids   chan sa.GUIDBlock              // for the core, to be written
 	heard   chan Event                     // for the core: of other managers
+	left    chan struct{}                  // closed when sa.Event.Leave has been obeyed
 
 	mu    sync.Mutex // guards stats
 	stats sa.RegistrarStats
@@ -52,6 +53,7 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	r := &registrar{
 		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, told: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
 		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
+		left: make(chan struct{}),
 	}
 	r.announce(r.core.State())
 	return r
@@ -137,6 +139,24 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 	r.mu.Lock()
 	r.stats, r.ends = r.core.Stats(), r.core.MirrorStats()
 	r.mu.Unlock()
+	if ev.Leave {
+		close(r.left)
+	}
+}
+
+// leavePatience is how long the end of a manager waits for its registrar to say good-bye.
+const leavePatience = 200 * time.Millisecond
+
+// leave ends the subscriptions with a master of another kind. It is called once.
+func (r *registrar) leave() {
+	if r.MirrorStats().Reader.Master == 0 {
+		return
+	}
+	r.tell(sa.Event{Leave: true})
+	select {
+	case <-r.left:
+	case <-time.After(leavePatience):
+	}
 }
 
 // fromOthers is what the exchange between managers has come to, for the core: a standby

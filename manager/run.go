@@ -116,10 +116,10 @@ func (s *Shell) SARegistrations() sa.RegistrarStats {
 // at any time.
 func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
 
-// Run is the manager, until ctx is done, the port breaks, or the work of a run of
+// Run is the manager, until its context is done, the port breaks, or the work of a run of
 // one sweep is finished.
-func (s *Shell) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *Shell) Run(until context.Context) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(until)) // the port outlives until by what is said last
 	defer cancel()
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -145,7 +145,9 @@ func (s *Shell) Run(ctx context.Context) error {
 		loop.gsiEnded = ended
 		tasks.Go(func() { ended <- gsi.serve(ctx) })
 	}
-	return loop.run(ctx)
+	err := loop.run(until)
+	registrar.leave()
+	return err
 }
 
 // loop is what Run's goroutine owns.

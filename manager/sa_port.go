@@ -135,6 +135,8 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 			case in.Packet.MgmtClass() != mad.ClassSA:
 				ds[left] = *in
 				left++
+			case in.TimedOut || in.Packet.IsResponse(): // to what the registrar asked
+				p.writes.receive(in)
 			case rmpp.IsActive(&in.Packet) || sa.IsTable(&in.Packet):
 				p.tables.take(in)
 			case sa.IsWrite(&in.Packet):

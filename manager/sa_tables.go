@@ -216,8 +216,6 @@ func (t *tableServer) receive(in *mad.Datagram) {
 	switch p := &in.Packet; {
 	case !rmpp.IsActive(p):
 		t.ask(in)
-	case rmpp.TypeOf(p) == rmpp.TypeData && p.IsResponse():
-		t.sa.stats.Drop(sa.DropNoRequest) // we ask for no tables
 	default:
 		if e, ended := t.transfers.Receive(t.now(), in); ended && !e.Sent && e.Status == rmpp.StatusNormal {
 			t.received(&e)

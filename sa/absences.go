@@ -23,6 +23,7 @@ func (r *Registrar) setView(v *view.View) {
 	r.last = lastMLID(v.Topo)
 	if was == nil {
 		r.rule()
+		r.address()
 		r.wellKnown()
 		r.missing()
 		return

@@ -110,6 +110,7 @@ type Event struct {
 	Config    *RegistrarConfig // what Groups, MLIDs, AssignedGUID, the validations and Mirror are now
 	Follow    *mirror.Master   // another manager is master and is to be followed, or none any more
 	Yield     *mad.GUID        // a standby is to be master next, and to get everything first; 0 for none
+	Leave     bool             // this manager is about to end
 	// Restored is what is registered from now on, if this manager is not master yet. It
 	// becomes the Registrar's.
 	Restored *registry.Registry
@@ -196,7 +197,9 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 	case ev.Restored != nil && r.view == nil:
 		r.adopt(ev.Restored)
 	case ev.Follow != nil && r.view == nil:
-		r.mirrored.follower.Follow(now, *ev.Follow)
+		r.mirrored.follow(now, *ev.Follow)
+	case ev.Leave:
+		r.effects.Send = r.mirrored.reader.Leave(now, r.effects.Send)
 	case ev.Yield != nil:
 		r.heir = heir{guid: *ev.Yield}
 	}
@@ -217,6 +220,9 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 // timers does what is due.
 func (r *Registrar) timers() {
 	if r.view == nil {
+		if x, ended := r.mirrored.reader.Expire(r.now); ended {
+			r.read(x)
+		}
 		return
 	}
 	if r.expiry != 0 && r.expiry <= r.wall() {

@@ -58,8 +58,15 @@ func (r *Registrar) receive(in *mad.Datagram) {
 		r.exchange(in)
 		return
 	}
-	if in.TimedOut || in.Packet.Method() == mad.MethodReportResp {
+	switch m := in.Packet.Method(); {
+	case r.view == nil && (in.TimedOut || in.Packet.IsResponse() || m == mad.MethodReport):
+		r.asClient(in)
+		return
+	case in.TimedOut || m == mad.MethodReportResp:
 		r.reported(in)
+		return
+	case in.Packet.IsResponse(): // to what we asked before we became master
+		r.stats.Drop(DropNoRequest)
 		return
 	}
 	var out mad.Datagram

@@ -28,9 +28,12 @@ func (f *inForce) rules() (*conf.Loaded, *partitions.Chosen) {
 }
 
 // mirroring is what managers tell each other: the keys by which they know each other, and
-// what this one rules by.
+// what this one rules by; and what a standby of a manager of another kind needs to know.
 func (f *inForce) mirroring(cfg *manager.Config, l *conf.Loaded, chosen *partitions.Chosen) mirror.Config {
-	m := mirror.Config{SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value}
+	m := mirror.Config{
+		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
+		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
+	}
 	switch {
 	case chosen == nil:
 		return m
@@ -46,6 +49,17 @@ func (f *inForce) mirroring(cfg *manager.Config, l *conf.Loaded, chosen *partiti
 	}
 	f.tooLong = tooLong
 	return m
+}
+
+// partitionKeys are those of the partitions that there are.
+func partitionKeys(p *partitions.Policy) []mad.PKey {
+	keys := []mad.PKey{mad.DefaultPKey}
+	if p != nil {
+		for i := range p.Partitions {
+			keys = append(keys, p.Partitions[i].Key)
+		}
+	}
+	return keys
 }
 
 // mirrored takes what the master rules by; empty where it does not tell. The manager is

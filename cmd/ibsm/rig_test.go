@@ -31,6 +31,7 @@ var rigScripts = []struct {
 	{file: "two-managers.sh"},
 	{file: "failover.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "failover.sh", net: "failover.net", env: "MANAGER=opensm"},
+	{file: "opensm-master.sh", net: "failover.net"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "service.sh", net: "two-subnets.net"},

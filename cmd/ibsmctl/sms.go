@@ -68,11 +68,16 @@ func noteOn(m *ctl.SM, isThis bool) string {
 
 // mirrorNote tells whether a manager mirrors what clients have registered with the master.
 func mirrorNote(m *ctl.SM) string {
+	lag := time.Duration(m.Lag * float64(time.Second)).Round(time.Millisecond)
 	switch {
 	case !m.Mirrors:
 		return ""
+	case m.Doubt != "":
+		return "mirrors what is registered by SA queries, perhaps not all: " + printable(m.Doubt)
+	case m.Reads:
+		return fmt.Sprintf("mirrors what is registered by SA queries, read %v ago", lag)
 	case m.Lag > 0:
-		return fmt.Sprintf("mirrors what is registered, %v behind", time.Duration(m.Lag*float64(time.Second)).Round(time.Millisecond))
+		return fmt.Sprintf("mirrors what is registered, %v behind", lag)
 	}
 	return "mirrors what is registered"
 }

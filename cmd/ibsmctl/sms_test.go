@@ -17,6 +17,8 @@ func TestNoteOn(t *testing.T) {
 		{ctl.SM{Heir: true, Mirrors: true}, false, "rules when the master dies, mirrors what is registered"},
 		{ctl.SM{Heir: true, Mirrors: true, Lag: 0.0123}, true, "this one, rules when the master dies, mirrors what is registered, 12ms behind"},
 		{ctl.SM{Mirrors: true, Lag: 75}, false, "mirrors what is registered, 1m15s behind"},
+		{ctl.SM{Mirrors: true, Lag: 0.5, Reads: true}, true, "this one, mirrors what is registered by SA queries, read 500ms ago"},
+		{ctl.SM{Mirrors: true, Reads: true, Doubt: "no answer"}, false, "mirrors what is registered by SA queries, perhaps not all: no answer"},
 	} {
 		if got := noteOn(&c.sm, c.this); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.sm, got, c.want)

@@ -1,6 +1,7 @@
 package rmpp
 
 import (
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -115,6 +116,19 @@ func (m *Machine) Output(now time.Duration, ds []mad.Datagram) int {
 		m.release(t)
 	}
 	return n
+}
+
+// Drain appends all packets that there are to send now.
+func (m *Machine) Drain(now time.Duration, out []mad.Datagram) []mad.Datagram {
+	for {
+		from := len(out)
+		out = slices.Grow(out, 1)
+		n := m.Output(now, out[from:cap(out)])
+		if n == 0 {
+			return out
+		}
+		out = out[:from+n]
+	}
 }
 
 // Deadline is when Expire has something to do; false when there is nothing to wait for.

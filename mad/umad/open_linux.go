@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,9 @@ type Device struct {
 var (
 	smMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodTrap, mad.MethodTrapRepress}
 	saMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetMulti, mad.MethodDelete}
+	// Of a manager of another kind, as whose client a standby is told what comes and goes.
+	// It does without where somebody else on this host takes them.
+	reports = []mad.Method{mad.MethodReport}
 	// Of other managers: questions, and acknowledgements of what answers them.
 	mirrorMethods = []mad.Method{mad.MethodGetTable}
 )
@@ -47,13 +51,14 @@ func Open(at Pair, cfg Config) (*Device, error) {
 
 func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
 	smi, err := openPort(at.SMI, 0, cfg.Timeout,
-		registration{mad.ClassDirected, sm}, registration{mad.ClassLIDRouted, sm})
+		registration{class: mad.ClassDirected, methods: sm}, registration{class: mad.ClassLIDRouted, methods: sm})
 	if err != nil {
 		return nil, err
 	}
-	classes := []registration{{mad.ClassSA, sa}}
+	classes := []registration{{class: mad.ClassSA, methods: sa}}
 	if cfg.Serve {
-		classes = append(classes, registration{mad.ClassMirror, mirrorMethods})
+		classes[0].may = reports
+		classes = append(classes, registration{class: mad.ClassMirror, methods: mirrorMethods})
 	}
 	gsi, err := openPort(at.GSI, 1, cfg.Timeout, classes...)
 	if err != nil {
@@ -67,6 +72,7 @@ func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
 type registration struct {
 	class   mad.Class
 	methods []mad.Method
+	may     []mad.Method // besides, if nobody else has them
 }
 
 // openPort opens the file of a queue pair.
@@ -81,7 +87,10 @@ func openPort(at HostPort, qp int, timeout time.Duration, registrations ...regis
 	}
 	var agents []agent
 	for _, r := range registrations {
-		id, err := registerAgent(fd, qp, r.class, r.methods)
+		id, err := registerAgent(fd, qp, r.class, slices.Concat(r.methods, r.may))
+		if err != nil && r.may != nil {
+			id, err = registerAgent(fd, qp, r.class, r.methods)
+		}
 		if err != nil {
 			unix.Close(fd)
 			return nil, inUse(at, fmt.Sprintf("register class %v at %s", r.class, path), err)

@@ -159,7 +159,7 @@ func (d *Desk) Status() *ctl.Status {
 	for _, m := range shell.Mirrors() {
 		for i := range st.SMs {
 			if sm := &st.SMs[i]; sm.GUID == m.Standby.String() {
-				sm.Mirrors, sm.Lag = true, m.Lag.Seconds()
+				sm.Mirrors, sm.Lag, sm.Reads, sm.Doubt = true, m.Lag.Seconds(), m.Reads, m.Doubt
 			}
 		}
 	}

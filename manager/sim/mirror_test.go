@@ -75,6 +75,12 @@ func standbyTakesOver(t *testing.T, seed uint64) {
 // the old one, and its MLIDs against the old one's.
 func (b *bed) mustHaveInherited(s, before *registry.State, killed time.Duration, clients []*client) {
 	b.Helper()
+	b.mustHaveInheritedSince(mirrorLag, s, before, killed, clients)
+}
+
+// mustHaveInheritedSince is mustHaveInherited for a mirror that may be farther behind.
+func (b *bed) mustHaveInheritedSince(lag time.Duration, s, before *registry.State, killed time.Duration, clients []*client) {
+	b.Helper()
 	checked := 0
 	for i, c := range clients {
 		last := map[any]acknowledgement{}
@@ -82,7 +88,7 @@ func (b *bed) mustHaveInherited(s, before *registry.State, killed time.Duration,
 			last[a.what] = a
 		}
 		for what, a := range last {
-			if a.at > killed-mirrorLag || c.lastAsked[what] > a.at || c.doubt[what] {
+			if a.at > killed-lag || c.lastAsked[what] > a.at || c.doubt[what] {
 				continue
 			}
 			checked++

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/rmpp"
 	"ibsm/manager"
 	"ibsm/sa"
 	"ibsm/sa/registry"
@@ -17,6 +19,7 @@ type desk struct {
 	*sa.Registrar
 	state    *registry.State
 	answerer *sa.Answerer
+	tables   *rmpp.Machine // that are sent
 	stats    sa.Stats
 
 	told    []sa.Event      // for the Registrar
@@ -35,7 +38,7 @@ func newDesk(cfg sa.RegistrarConfig, reg *registry.Registry) *desk {
 	if reg == nil {
 		reg = registry.New()
 	}
-	d := &desk{}
+	d := &desk{tables: rmpp.New(rmpp.Config{})}
 	d.Registrar = sa.NewRegistrar(cfg, reg, &d.stats)
 	d.changed(d.State())
 	return d
@@ -83,9 +86,22 @@ func (d *desk) due() (at time.Duration, ok bool) {
 	}
 	at, ok = d.Deadline()
 	if len(d.written) > 0 && (!ok || d.written[0].at < at) {
-		return d.written[0].at, true
+		at, ok = d.written[0].at, true
+	}
+	if due, waits := d.tables.Deadline(); waits && (!ok || due < at) {
+		at, ok = due, true
 	}
 	return at, ok
+}
+
+// table answers a request for a table.
+func (d *desk) table(now time.Duration, in *mad.Datagram) (out mad.Datagram, ok bool) {
+	records, ok := d.answerer.Table(context.Background(), in, &out, &d.stats)
+	if !ok || out.Packet.Status() != mad.StatusOK {
+		return out, ok
+	}
+	_ = d.tables.Send(now, &out, records) // who asks for the same again is sent it already
+	return out, false
 }
 
 // take takes the datagrams that are for the SA out of received.
@@ -98,15 +114,22 @@ func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) 
 			writes = append(writes, d)
 		case d.Packet.MgmtClass() != mad.ClassSA:
 			rest = append(rest, d)
-		case sa.IsWrite(&d.Packet):
+		case sa.IsWrite(&d.Packet) || d.TimedOut || d.Packet.IsResponse():
 			writes = append(writes, d)
-		case !sa.IsTable(&d.Packet):
+		case rmpp.IsActive(&d.Packet):
+			m.desk.tables.Receive(w.Fabric.Now(), &d)
+		case sa.IsTable(&d.Packet):
+			if out, ok := m.desk.table(w.Fabric.Now(), &d); ok {
+				m.Station.Send([]mad.Datagram{out})
+			}
+		default:
 			var out mad.Datagram
 			if m.desk.answerer.Answer(&d, &out, &m.desk.stats) {
 				m.Station.Send([]mad.Datagram{out})
 			}
 		}
 	}
+	m.Station.Send(m.desk.tables.Drain(w.Fabric.Now(), nil))
 	if len(writes) > 0 {
 		w.register(m, sa.Event{Received: writes})
 	}
@@ -130,6 +153,8 @@ func (w *World) serve(m *Manager) {
 		d.written = d.written[1:]
 		w.register(m, sa.Event{Durable: seq})
 	default:
+		d.tables.Expire(now, nil)
+		m.Station.Send(d.tables.Drain(now, nil))
 		w.register(m, sa.Event{})
 	}
 }

@@ -31,6 +31,8 @@ type Master struct {
 	GUID mad.GUID // 0 for nobody
 	LID  mad.LID
 	Self mad.GUID
+	// Foreign is set where it is of another kind, and read by a Reader.
+	Foreign bool
 }
 
 // Follower is a standby's end. It belongs to one goroutine; times never run backwards.
@@ -184,7 +186,7 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 		return out
 	}
 	f.transfers.Expire(now, nil)
-	out = drain(f.transfers, now, out)
+	out = f.transfers.Drain(now, out)
 	if f.due > now {
 		return out
 	}

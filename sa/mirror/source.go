@@ -197,7 +197,7 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 			s.answer(now, p)
 		}
 	}
-	return drain(s.transfers, now, out)
+	return s.transfers.Drain(now, out)
 }
 
 // lacks reports whether a standby does not have everything, as far as we know.
@@ -292,19 +292,6 @@ func (s *Source) Standbys() (all []Standby) {
 		all = append(all, Standby{p.guid, p.lacks, p.since})
 	}
 	return all
-}
-
-// drain appends all packets that a machine has to send.
-func drain(m *rmpp.Machine, now time.Duration, out []mad.Datagram) []mad.Datagram {
-	for {
-		from := len(out)
-		out = slices.Grow(out, 1)
-		n := m.Output(now, out[from:cap(out)])
-		if n == 0 {
-			return out
-		}
-		out = out[:from+n]
-	}
 }
 
 // changeLog are the last Changes, encoded.

@@ -71,6 +71,10 @@ type Config struct {
 	// Policy is what the master rules by, in a form that is the caller's own; nil for
 	// none. It is not changed.
 	Policy []byte
+
+	// What follows is of a Reader.
+	SAKey uint64     // that the master's SA trusts
+	Keys  []mad.PKey // the partitions that there are, as our configuration says
 }
 
 // sumOf is by which two policies are told apart; 0 for none.

@@ -57,6 +57,7 @@ type watch struct {
 	due   time.Duration // of the next look
 	isSM  bool          // IsSM was set
 	kin   bool          // it is one of our own kind
+	rules bool          // it has said that it is MASTER
 	heard time.Duration // when it last said what it should
 	agent time.Duration // when its port's agent last answered
 }
@@ -100,6 +101,9 @@ func (m *Machine) Polled() mad.GUID { return m.polled }
 
 // Kin reports whether the manager that is polled is of our own kind.
 func (m *Machine) Kin() bool { return m.polled != 0 && m.watch.kin }
+
+// Foreign reports whether the manager that is polled is MASTER and of another kind.
+func (m *Machine) Foreign() bool { return m.polled != 0 && m.watch.rules && !m.watch.kin }
 
 // Info is our SMInfo, but for ActCount.
 func (m *Machine) Info() (i smp.SMInfo) {
@@ -298,7 +302,7 @@ func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
 		return m.heard(now, info)
 	}
 	if info.SMState() == smp.Master {
-		m.misses, m.watch.heard = 0, now
+		m.misses, m.watch.heard, m.watch.rules = 0, now, true
 		switch {
 		case m.higher(info) && m.state == smp.Master:
 			return Resweep // which hands over

@@ -1,0 +1,65 @@
+package mirror_test
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/rmpp"
+	"ibsm/mad/sarec"
+	"ibsm/sa/mirror"
+	"ibsm/sa/registry"
+)
+
+// FuzzReader answers a Reader's questions with anything; it always comes to an end of the
+// reading, and what it makes of it is a registry. What a Reader does against an SA is
+// tested in package sa.
+func FuzzReader(f *testing.F) {
+	f.Add([]byte{1, 2, 3}, uint8(7))
+	f.Add(make([]byte, 1000), uint8(22))
+	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
+		r := mirror.NewReader(mirror.Config{SAKey: 1, Keys: []mad.PKey{0x8001}})
+		r.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID, Foreign: true})
+		tables := rmpp.New(rmpp.Config{})
+		was := registry.New().Freeze()
+		readings := 0
+		for now := time.Duration(0); now < 90*time.Second && readings < 3; now += 10 * time.Millisecond {
+			tables.Expire(now, nil)
+			for _, d := range append(r.Output(now, nil), mad.Datagram{}) {
+				p := &d.Packet
+				switch {
+				case d.LID == 0:
+				case rmpp.IsActive(p):
+					tables.Receive(now, &d)
+				case p.AttrID() == sarec.AttrNodeRecord && len(data) > 0 && data[0]%8 > 0:
+					p.SetMethod(mad.MethodGetResp)
+					p.SAData()[1] = 9
+					if x, ok := r.Receive(now, &d); ok {
+						t.Fatalf("%+v", x)
+					}
+				case p.Method() == mad.MethodGetTable:
+					p.SetMethod(mad.MethodGetTableResp)
+					p.SetAttributeOffset(uint16(size))
+					_ = tables.Send(now, &d, data)
+				}
+			}
+			for _, d := range tables.Drain(now, nil) {
+				if x, ok := r.Receive(now, &d); ok {
+					readings++
+					was = x.Registry(was, 1000).Freeze()
+				}
+			}
+			if x, ok := r.Expire(now); ok {
+				readings++
+				was = x.Registry(was, 1000).Freeze()
+			}
+			notice := mad.Datagram{Addr: mad.Addr{LID: masterLID, QPN: 1}}
+			notice.Packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrNotice, 0)
+			copy(notice.Packet.SAData()[:], data)
+			r.Report(now, &notice)
+		}
+		if readings == 0 {
+			t.Fatal("no reading has come to an end")
+		}
+	})
+}

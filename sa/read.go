@@ -1,0 +1,60 @@
+package sa
+
+import (
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/sa/mirror"
+	"ibsm/sa/registry"
+	"ibsm/sweep/topo"
+)
+
+// asClient takes what the SA of a master of another kind sends us, its client.
+func (r *Registrar) asClient(d *mad.Datagram) {
+	m := &r.mirrored
+	if d.TimedOut || d.Packet.IsResponse() {
+		if x, ended := m.reader.Receive(r.now, d); ended {
+			r.read(x)
+		}
+		return
+	}
+	ack, known, ok := m.reader.Report(r.now, d)
+	if !ok {
+		r.stats.Drop(DropNotMaster)
+		return
+	}
+	r.effects.Send = append(r.effects.Send, ack)
+	if !known {
+		r.effects.Heard = Heard{Master: m.reader.Stats().Master}
+	}
+}
+
+// read does as the master has done that was read.
+func (r *Registrar) read(x *mirror.Reading) {
+	was := r.reg.Freeze()
+	reg := x.Registry(was, r.wall())
+	if !r.imitate(was.ChangesTo(&reg.State)) {
+		return
+	}
+	r.mirrored.subscribers = x.Subscribers
+	r.effects.Heard = Heard{Master: x.Master, Doubt: x.Doubt, Some: x.Some()}
+	if x.Doubt == "" && !x.Overtaken {
+		r.effects.Heard.Known = x.Began
+	}
+}
+
+// address registers the subscribers that were read: where they are is known now.
+func (r *Registrar) address() {
+	keys := r.view.Topo.Ports[r.view.Topo.Self].PKeys.Keys()
+	index := max(0, slices.IndexFunc(keys, func(k mad.PKey) bool { return k.Base() == mad.DefaultPKey.Base() }))
+	for _, key := range r.mirrored.subscribers {
+		p := r.portOf(key.Subscriber.GUID())
+		if p == topo.None || !r.onSubnet(key.Subscriber) {
+			continue
+		}
+		r.apply(registry.PutSubscription{Subscription: registry.Subscription{
+			SubscriptionKey: key, Addr: mad.Addr{LID: r.view.LIDs.Base[p], QPN: key.QPN, PKeyIndex: uint16(index)},
+		}})
+	}
+	r.mirrored.subscribers = nil
+}

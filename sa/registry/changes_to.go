@@ -1,0 +1,66 @@
+package registry
+
+import "ibsm/mad"
+
+// ChangesTo returns the Changes that make s what to is, but for its number: what is the
+// same stays. A group that gets another MLID, or what groups on one MLID must have in
+// common, is deleted first and made again with its members, so that no order of Changes is
+// in the way of another.
+func (s *State) ChangesTo(to *State) (changes []Change) {
+	do := func(c Change) { changes = append(changes, c) }
+	for a := range s.Aliases() {
+		if to.AliasAt(a.Slot) != a.GUID {
+			do(DeleteAlias{a.Slot})
+		}
+	}
+	for v := range s.Subscriptions() {
+		if _, stays := to.Subscription(v.SubscriptionKey); !stays {
+			do(DeleteSubscription{v.SubscriptionKey})
+		}
+	}
+	for v := range s.Services() {
+		if _, stays := to.Service(v.ServiceKey); !stays {
+			do(DeleteService{v.ServiceKey})
+		}
+	}
+	again := map[mad.GID]bool{}
+	for g := range s.Groups() {
+		t, stays := to.Group(g.MGID)
+		if !stays || t.MLID != g.MLID || !t.Agrees(&g) {
+			do(DeleteGroup{g.MGID})
+			again[g.MGID] = true
+			continue
+		}
+		for m := range s.Members(g.MGID) {
+			if _, stays := to.Member(m.MGID, m.Port); !stays {
+				do(DeleteMember{m.MGID, m.Port})
+			}
+		}
+	}
+	for g := range to.Groups() {
+		if was, is := s.Group(g.MGID); !is || again[g.MGID] || was != g {
+			do(PutGroup{g})
+		}
+		for m := range to.Members(g.MGID) {
+			if was, is := s.Member(m.MGID, m.Port); !is || again[g.MGID] || was != m {
+				do(PutMember{m})
+			}
+		}
+	}
+	for v := range to.Services() {
+		if was, is := s.Service(v.ServiceKey); !is || *was != *v {
+			do(PutService{*v})
+		}
+	}
+	for v := range to.Subscriptions() {
+		if was, is := s.Subscription(v.SubscriptionKey); !is || was != v.Addr {
+			do(PutSubscription{v})
+		}
+	}
+	for a := range to.Aliases() {
+		if s.AliasAt(a.Slot) != a.GUID {
+			do(PutAlias{a})
+		}
+	}
+	return changes
+}
