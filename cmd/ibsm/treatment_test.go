@@ -59,7 +59,7 @@ var treatments = []treatment{
 	{input: "perfmgr", conf: "perfmgr TRUE\n", says: `0x01 -> .*no effect in this version: perfmgr`},
 	{input: "congestion control", conf: "congestion_control TRUE\n", says: `0x01 -> .*no effect in this version: congestion_control`},
 	{input: "engine of the list that is not built", args: "-R updn,minhop", says: `0x01 -> .*missing=updn used=minhop`},
-	{input: "log flags of single modules", conf: "per_module_logging_file x\n", says: `no effect in this version: per_module_logging_file`},
+	{input: "log flags of single modules, without the file", conf: "per_module_logging_file x\n", silent: true},
 	{input: "keys of an engine that does not run", conf: "torus_config x\nlash_start_vl 1\n", says: `SUBNET UP`},
 	{input: "OSM_TMP_DIR", env: "OSM_TMP_DIR=elsewhere", setting: "dump_files_dir elsewhere", silent: true},
 	{input: "OSM_CACHE_DIR", env: "OSM_CACHE_DIR=kept", silent: true, file: "kept/guid2lid"},
