@@ -107,7 +107,9 @@ func (c *Core) mirrored(h *sa.Heard) {
 	} else if f.heard == 0 {
 		c.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
 	}
-	f.heard = h.Known
+	if h.Known > 0 || h.Less {
+		f.heard = h.Known
+	}
 	if h.Some {
 		f.ever, f.ruled = true, 0
 	}

@@ -32,6 +32,7 @@ type MirrorStats struct {
 type Heard struct {
 	Master mad.GUID
 	Known  time.Duration // all that is not known is younger; 0 where that is not certain
+	Less   bool          // nor is it certain any more that all was known before
 	Doubt  string        // why it is not certain, where the master is of another kind
 	Some   bool          // something of it is known
 	// Policy is what the master rules by, when that is new, else nil; empty if it does not

@@ -25,7 +25,7 @@ func (r *Registrar) asClient(d *mad.Datagram) {
 	}
 	r.effects.Send = append(r.effects.Send, ack)
 	if !known {
-		r.effects.Heard = Heard{Master: m.reader.Stats().Master}
+		r.effects.Heard = Heard{Master: m.reader.Stats().Master, Less: true}
 	}
 }
 
@@ -36,11 +36,14 @@ func (r *Registrar) read(x *mirror.Reading) {
 	if !r.imitate(was.ChangesTo(&reg.State)) {
 		return
 	}
-	r.mirrored.subscribers = x.Subscribers
-	r.effects.Heard = Heard{Master: x.Master, Doubt: x.Doubt, Some: x.Some()}
-	if x.Doubt == "" && !x.Overtaken {
-		r.effects.Heard.Known = x.Began
+	if x.HasSubscribers() {
+		r.mirrored.subscribers = x.Subscribers
 	}
+	h := Heard{Master: x.Master, Doubt: x.Doubt, Some: x.Some(), Less: !x.Unanswered}
+	if x.Doubt == "" && !x.Overtaken {
+		h.Known = x.Began
+	}
+	r.effects.Heard = h
 }
 
 // address registers the subscribers that were read: where they are is known now.

@@ -81,6 +81,39 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 	}
 }
 
+// A master of another kind that dies so that only its polls tell of it: the questions that
+// have no answer meanwhile are no reason to doubt what was read before.
+func TestStandbyOfTheSilent(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	high, low := registrarConfig(), registrarConfig()
+	high.Elect.Priority, low.Elect.Priority = 9, 3
+	high.SAKey, low.Registrar.Mirror.SAKey = 1, 1
+	low.Elect.PollInterval, low.Elect.PollRetries = 2*time.Second, 8
+	first := b.add(host(n, 0), high)
+	first.Heard = foreign
+	second := b.add(host(n, 6), low)
+	t.Cleanup(second.dump)
+	b.pass(settling)
+	clients := b.clients(rand.New(rand.NewPCG(1, 1)), 1, 2, 3)
+	b.ask(clients, b.Fabric.Now()+10*time.Second, true)
+	b.ask(clients, b.Fabric.Now()+5*time.Second, false)
+	for _, c := range clients {
+		c.TakeReregister()
+	}
+	before, stopped := first.Registrar().State(), b.Fabric.Now()
+	first.Asleep = stopped + time.Hour
+	if !b.Run(stopped+5*time.Minute, func() bool { return second.View != nil }) {
+		t.Fatal("the second manager does not take over")
+	}
+	if took := b.Fabric.Now() - stopped; took < 10*time.Second {
+		t.Errorf("it took over after %v, too soon for a question to be given up", took)
+	}
+	b.Run(b.Fabric.Now()+time.Millisecond, nil)
+	b.mustHaveInheritedSince(mirror.ReadSlack, second.Registrar().State(), before, stopped, clients)
+	b.mustAskNobody(clients)
+}
+
 // A standby whose port is not shown everything says so, and has clients register again.
 func TestStandbyInDoubt(t *testing.T) {
 	n := generate(t, "fattree:k=4")

@@ -37,6 +37,9 @@ type Reading struct {
 	Overtaken bool
 	// Doubt says why it may not be all there was when it began; "" if it is.
 	Doubt string
+	// Unanswered is set when a question had no answer: that the master has died is no
+	// reason to doubt what was read before.
+	Unanswered bool
 	// Subscribers are all but us. Where they are is not told.
 	Subscribers []registry.SubscriptionKey
 
@@ -87,6 +90,7 @@ func (x *Reading) take(p part, a *client.Answer) bool {
 	switch {
 	case a.Err != nil:
 		x.wrong[p] = a.Err.Error()
+		x.Unanswered = true
 	case a.Status != mad.StatusOK:
 		x.wrong[p] = a.Status.String()
 	case p == partSelf:
@@ -146,6 +150,9 @@ func (x *Reading) takeInforms() {
 		}
 	}
 }
+
+// HasSubscribers reports whether Subscribers are known.
+func (x *Reading) HasSubscribers() bool { return x.has[partInforms] }
 
 // Some reports whether a table of what is registered has come.
 func (x *Reading) Some() bool { return slices.Contains(x.has[partGroups:], true) }
