@@ -95,6 +95,7 @@ type Core struct {
 	silences  int    // walks of a run of one sweep in which our own port did not answer
 	portDown  bool   // it was told that our own port is down
 	upOnce    bool   // SUBNET UP has been told
+	twinTold  bool   // it was told that another manager has our GUID
 	gen       uint64
 	reign     store.Reign // as it was told of last
 	stoodBy   bool        // since the last reign as master
@@ -156,6 +157,8 @@ type Event struct {
 	WriteGUIDs *sa.GUIDBlock
 	// Heard is what a standby's Registrar heard from the master that is followed.
 	Heard *sa.Heard
+	// Slept is for how long the host has slept, which the times of Step do not show.
+	Slept time.Duration
 	// Complete is a standby that has everything which is registered with this master.
 	Complete mad.GUID
 }
@@ -247,6 +250,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.writeGUIDs(ev.WriteGUIDs)
 	case ev.Heard != nil:
 		c.mirrored(ev.Heard)
+	case ev.Slept > c.stall():
+		c.woken(ev.Slept)
 	case ev.Complete != 0:
 		c.act(c.elect.Complete(c.now, ev.Complete))
 	}

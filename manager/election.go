@@ -36,6 +36,7 @@ func (c *Core) woken(slept time.Duration) {
 	}
 	c.log(warn, "this manager stood still: others are asked before anything is written", "for", slept.Round(time.Millisecond))
 	c.refusePlan(errStoodStill)
+	c.hasRuled()
 	c.pause()
 	c.want(true, "this manager stood still")
 }
@@ -174,9 +175,7 @@ func (c *Core) sendPetition(own *smp.PortInfo) {
 // before what is under way is dropped.
 func (c *Core) handOver() {
 	c.rememberPolled()
-	if c.view != nil {
-		c.following.ruled = c.now
-	}
+	c.hasRuled()
 	c.cancel()
 	c.order(smp.ControlHandover, smp.Master, tagHandover)
 	c.send = c.table.Output(c.now, c.send)

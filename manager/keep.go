@@ -42,7 +42,8 @@ func (c *Config) Resume(kept *store.Contents, now time.Time) {
 	if n := len(kept.Reigns); n > 0 {
 		c.LastReign = kept.Reigns[n-1]
 		k.Stale = !c.LastReign.Master
-		k.Registered = c.LastReign.Master && now.Sub(kept.Interrupted) < quickRestart
+		gone := now.Sub(kept.Interrupted) // below 0 where the clock was set back meanwhile
+		k.Registered = c.LastReign.Master && gone >= 0 && gone < quickRestart
 	}
 	c.Sweep.Kept = k
 }

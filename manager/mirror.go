@@ -37,7 +37,7 @@ type following struct {
 	heard time.Duration // when the mirror was last all there was; 0 never
 	ever  bool          // something has been mirrored
 	alive time.Duration // when the master last answered a poll, as such
-	ruled time.Duration // when this manager handed over, if it has mirrored nobody since; else 0
+	ruled time.Duration // of hasRuled, if nobody has been mirrored since; else 0
 	// stranger is the master of another kind that was told of, 0 since one of our own was heard.
 	stranger mad.GUID
 	doubt    string // of the last reading of a master of another kind
@@ -71,6 +71,13 @@ func (c *Core) yield() {
 		c.log(info, "a subnet manager that ranks higher is sent what clients have registered, then the mastership is handed over", "guid", to)
 	}
 	c.do(Yield{to})
+}
+
+// hasRuled notes that what clients have registered up to now is known here.
+func (c *Core) hasRuled() {
+	if c.view != nil {
+		c.following.ruled = c.now
+	}
 }
 
 // inherit has clients not asked to register again whose registrations are known: they are

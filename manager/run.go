@@ -162,6 +162,7 @@ type loop struct {
 	grown     chan *sweep.Grown
 	endJob    context.CancelFunc
 	start     time.Time
+	ahead     time.Duration // of slept
 	done      bool
 	err       error
 }
@@ -229,7 +230,30 @@ func (l *loop) catchUp(ctx context.Context) {
 	}
 }
 
+// slept is how much farther the time of day has come, since it was asked last, than the
+// clock that stands still while the host sleeps. A time of day that is set forward looks the
+// same, and does no harm.
+func (l *loop) slept(timeOfDay, clock time.Duration) time.Duration {
+	ahead := timeOfDay - clock
+	slept := ahead - l.ahead
+	l.ahead = ahead
+	return slept
+}
+
 func (l *loop) step(ctx context.Context, ev Event) {
+	now := time.Now()
+	if d := l.slept(now.Round(0).Sub(l.start.Round(0)), now.Sub(l.start)); d > minSleep {
+		l.give(ctx, Event{Slept: d})
+	}
+	l.give(ctx, ev)
+}
+
+// minSleep is the least that is told of: the time of day is not set by more at a time when it
+// is kept in step.
+const minSleep = 500 * time.Millisecond
+
+// give gives the core an event and does what it wants.
+func (l *loop) give(ctx context.Context, ev Event) {
 	for _, a := range l.core.Step(time.Since(l.start), ev) {
 		l.act(ctx, a)
 	}

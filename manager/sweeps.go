@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -142,7 +143,33 @@ func (c *Core) walked() {
 		others[i] = found.SMs[i].Info
 	}
 	c.met(found.SMs)
+	if c.twin(found.Twin, others) {
+		return
+	}
 	c.act(c.elect.Decide(c.now, others))
+}
+
+// twin reports whether this manager must not rule, as another one has its GUID: neither can
+// tell from the other's SMInfo which of them ranks higher. Who rules already goes on.
+func (c *Core) twin(is bool, others []smp.SMInfo) bool {
+	if c.twinTold = c.twinTold && is; !is {
+		return false
+	}
+	ruled := c.elect.State() == smp.Master || slices.ContainsFunc(others, func(o smp.SMInfo) bool { return o.SMState() == smp.Master })
+	if !c.twinTold {
+		c.twinTold = true
+		c.log(erro, "another subnet manager has this one's GUID: while it is there, the one that came later does not rule; end one of them, and give each port a GUID of its own", "guid", c.own.guid)
+	}
+	if ruled {
+		return false
+	}
+	if c.cfg.Once {
+		c.exit(fmt.Errorf("%w: it has GUID %v, as this one", ErrOtherMaster, c.own.guid))
+		return true
+	}
+	c.sweeper.Drop()
+	c.schedule(portPoll)
+	return true
 }
 
 // maxSilences is how often a run of one sweep lets its own agent leave a question

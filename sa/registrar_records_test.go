@@ -79,6 +79,35 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// A lease that another manager has given ends by the clock of the one that goes on with it:
+// earlier by as much as that is ahead.
+func TestLeasesByOtherClocks(t *testing.T) {
+	for ahead, want := range map[int64]int{-3600: 1, 0: 1, 3600: 0} {
+		d := newDesk(t)
+		rec := service(1, mad.MakeGID(mad.DefaultPrefix, h3))
+		rec.SetServiceLease(100)
+		if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease, rec[:])); p.Status() != mad.StatusOK {
+			t.Fatal(p.Status())
+		}
+		reg, err := registry.Restore(d.State().Seq(), func(yield func(registry.Change, error) bool) {
+			for c := range d.State().Changes() {
+				if !yield(c, nil) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRegistrar(RegistrarConfig{Groups: DefaultGroups(), Began: 1_000_000 + ahead}, reg, new(Stats))
+		r.Step(0, Event{View: d.view})
+		r.Step(time.Second, Event{})
+		if n := r.State().Counts().Services; n != want {
+			t.Errorf("%d s ahead: %d services, want %d", ahead, n, want)
+		}
+	}
+}
+
 // A lease ends to the second, and a further Set renews it.
 func TestLeases(t *testing.T) {
 	d := newDesk(t)

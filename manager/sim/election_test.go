@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -118,6 +119,8 @@ func (c *contest) start(r *rival) {
 			if a.State == smp.Master {
 				c.changes++
 			}
+		case manager.Up:
+			r.woke = r.woke && c.company(r) // it has looked, and there is nobody to be asked
 		}
 	}
 	r.m.Heard = func(received []mad.Datagram) {
@@ -160,6 +163,12 @@ func (c *contest) sent(r *rival, now time.Duration, p *mad.Packet) {
 		}
 	}
 	r.woke, r.wrote = false, now
+}
+
+// company reports whether a manager can see another one.
+func (c *contest) company(r *rival) bool {
+	sees := c.reachable(r.at.Node)
+	return slices.ContainsFunc(c.rivals, func(o *rival) bool { return o != r && c.isAwake(o) && sees[o.at.Node] })
 }
 
 func (c *contest) isAwake(r *rival) bool { return !r.m.Exited && r.m.Asleep <= c.Fabric.Now() }

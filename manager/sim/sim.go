@@ -99,6 +99,9 @@ func (w *World) Partition(m *Manager, p sweep.Partitions) {
 // Configure gives a manager a configuration that was read again.
 func (w *World) Configure(m *Manager, cfg manager.Config) { w.step(m, manager.Event{Config: &cfg}) }
 
+// Sleep tells a manager that its host has slept.
+func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Event{Slept: d}) }
+
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
 	w.step(m, manager.Event{Received: []mad.Datagram{d}})

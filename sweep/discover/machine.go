@@ -85,6 +85,7 @@ type Result struct {
 	SelfDown bool                // the manager's own port has no link, or did not answer
 	Tables   map[mad.GUID]*Table // of switches that were read, by node GUID
 	SMs      []SM                // other managers
+	Twin     bool                // a manager answers at another port with a GUID of our own node
 	Findings []Finding
 	Changed  bool // a switch had PortStateChange set, and it was not cleared before its ports were read
 	Moved    bool // links changed while the walk went on
@@ -185,13 +186,14 @@ const (
 	kindGeneral
 	kindAR
 	kindPKeys
+	kindTwin // SMInfo where a GUID of our own node was found again
 )
 
 // item is a request to make, small because a switch queues one for each port.
 type item struct {
 	kind uint8
 	num  uint16 // port number or block
-	node int32  // by the Builder's index; of kindRecheck the conflict, of kindPKeys the read
+	node int32  // by the Builder's index; of kindRecheck the conflict, of kindPKeys the read, of kindTwin the finding
 }
 
 func (it item) tag() uint64 {
@@ -236,6 +238,9 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
 	case kindLFT:
 		req.Attr, req.Mod = smp.AttrLinearForwardingTable, uint32(it.num)
+	case kindTwin:
+		req.Attr, req.Node, req.Route = smp.AttrSMInfo, -1, m.res.Findings[it.node].Other
+		return req, true
 	case kindSM:
 		req.Attr = smp.AttrSMInfo
 	case kindGeneral:
@@ -283,7 +288,14 @@ func (m *Machine) device(n int32) Device {
 	return Device{info.VendorID(), info.DeviceID()}
 }
 
-func (m *Machine) report(f Finding) { m.res.Findings = append(m.res.Findings, f) }
+// report adds a finding. A GUID of our own node that was found again may be that of another
+// manager, which is asked.
+func (m *Machine) report(f Finding) {
+	m.res.Findings = append(m.res.Findings, f)
+	if self := m.b.Self(); self != topo.NoEnd && (f.Kind == DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID || f.Kind == DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
+		m.queue.push(item{kind: kindTwin, node: int32(len(m.res.Findings) - 1)})
+	}
+}
 
 // fifo is a queue that gives its memory back as it drains.
 type fifo struct {

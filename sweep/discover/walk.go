@@ -14,7 +14,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	it := itemOf(o.Tag)
 	replied := o.Result == txn.Replied
-	if !replied {
+	if !replied && it.kind != kindTwin { // most likely nobody is there
 		m.res.TimedOut++
 	}
 	ok := replied && o.Status == mad.StatusOK
@@ -41,6 +41,8 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.lft(it, (*smp.LinearForwardingTable)(&o.Data), ok)
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
+	case kindTwin:
+		m.res.Twin = m.res.Twin || ok
 	case kindPKeys:
 		m.pkeys(it, o, ok)
 	case kindGeneral, kindAR:

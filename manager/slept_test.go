@@ -1,0 +1,36 @@
+package manager
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/sa/registry"
+	"ibsm/sweep/store"
+)
+
+// TestSlept: what the time of day has come farther than the other clock is told once; one
+// that is set back is no sleep.
+func TestSlept(t *testing.T) {
+	l := &loop{}
+	for _, c := range []struct{ timeOfDay, clock, want time.Duration }{
+		{0, 0, 0}, {time.Second, time.Second, 0}, {time.Hour, 2 * time.Second, time.Hour - 2*time.Second},
+		{time.Hour + time.Second, 3 * time.Second, 0}, {0, 4 * time.Second, -time.Hour - 2*time.Second}, {time.Second, 5 * time.Second, 0},
+	} {
+		if got := l.slept(c.timeOfDay, c.clock); got != c.want {
+			t.Errorf("time of day %v, clock %v: slept %v, want %v", c.timeOfDay, c.clock, got, c.want)
+		}
+	}
+}
+
+// TestResumeClock: a manager that was killed goes on without asking clients to register
+// again within a minute, by a clock that has not been set back.
+func TestResumeClock(t *testing.T) {
+	killed := time.Unix(1_700_000_000, 0)
+	for gone, want := range map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false, time.Hour: false, -time.Second: false, -time.Hour: false} {
+		var cfg Config
+		cfg.Resume(&store.Contents{Registry: registry.New(), Interrupted: killed, Reigns: []store.Reign{{Number: 1, Master: true}}}, killed.Add(gone))
+		if cfg.Sweep.Kept.Registered != want {
+			t.Errorf("%v after it was killed: registered %t", gone, cfg.Sweep.Kept.Registered)
+		}
+	}
+}
