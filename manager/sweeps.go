@@ -16,7 +16,6 @@ import (
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
 	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
 )
 
 // Errors that end a run that was to sweep once, or a plan.
@@ -311,6 +310,7 @@ func (c *Core) computed(r *sweep.Computed) {
 		c.report(r)
 		c.keepLIDs()
 		c.resets(r)
+		c.serveSoon(r)
 		c.sweeper.Program(r)
 	}
 }
@@ -354,40 +354,6 @@ func (c *Core) finishOnce(trouble string) {
 		return
 	}
 	c.exit(nil)
-}
-
-// publish makes the outcome what questions are answered from.
-func (c *Core) publish(out *sweep.Outcome) {
-	c.gen++
-	v := &view.View{
-		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, MFTs: c.multicast.MFTs(out.Topo),
-		Subnet:       view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16},
-		SMs:          []view.SM{c.self(out.LIDs.Base[out.Topo.Self])},
-		PrefixRoutes: c.cfg.PrefixRoutes,
-	}
-	v.Faults, v.FaultsMore = faults(out)
-	v.Absent = make([]view.Absent, 0, len(out.Absent))
-	for _, k := range out.Absent {
-		v.Absent = append(v.Absent, view.Absent{Port: k.Port, Base: k.Base, LMC: k.LMC, Since: k.Absent})
-	}
-	for i := range out.Found.SMs {
-		o := &out.Found.SMs[i]
-		v.SMs = append(v.SMs, rival(&o.Info, o.LID))
-	}
-	others := v.SMs[1:]
-	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
-	c.comings(c.view, v)
-	c.view = v
-	c.table.SetYields(true) // from now on hosts ask for paths
-	c.do(Publish{v})
-}
-
-// unpublish ends the answers: this manager is not master any more.
-func (c *Core) unpublish() {
-	c.view = nil
-	c.table.SetYields(false)
-	c.renames = newRenames()
-	c.do(Publish{})
 }
 
 // looked ends a light sweep.

@@ -112,6 +112,7 @@ type failover struct {
 	announced   map[told]bool      // that there is another master
 	useless     []fabric.Set       // that say nothing new
 	reregisters int
+	early       int // written before the SA answered
 	late        int // Sets of the first manager after it stood still
 }
 
@@ -167,6 +168,9 @@ func (f *failover) set(s fabric.Set) {
 		return
 	}
 	f.sets[s.Attr]++
+	if f.second.View == nil {
+		f.early++
+	}
 	info := (*smp.PortInfo)(&s.Data)
 	if s.Attr == smp.AttrPortInfo && info.ClientReregister() {
 		f.reregisters++
@@ -284,6 +288,9 @@ func (f *failover) mustNeedSets() {
 	}
 	if all := len(f.net.Nodes); len(f.announced) < all-1 || len(f.announced) > all {
 		f.Errorf("%d of %d nodes were told who is master", len(f.announced), all)
+	}
+	if f.early > 0 {
+		f.Errorf("%d Sets before the SA answers: hosts that ask for their paths anew are not answered", f.early)
 	}
 	if f.late > 0 {
 		f.Errorf("the old master has sent %d Sets", f.late)
