@@ -32,6 +32,7 @@ var rigScripts = []struct {
 	{file: "failover.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "failover.sh", net: "failover.net", env: "MANAGER=opensm"},
 	{file: "opensm-master.sh", net: "failover.net"},
+	{file: "migrate.sh", net: "failover.net"},
 	{file: "signals.sh"},
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "service.sh", net: "two-subnets.net"},
@@ -69,7 +70,9 @@ func TestRig(t *testing.T) {
 				"-f", built(t, "testdata/rig/saclient") + "=bin/saclient",
 				"-f", fabcheckPath() + "=bin/fabcheck",
 				"-f", abs(t, "../../../shared/data/partitions-redhat.conf") + "=etc/partitions-redhat.conf",
-				"-f", filepath.Join(scripts, "lib.sh") + "=etc/rig-lib.sh"}
+				"-f", filepath.Join(scripts, "lib.sh") + "=etc/rig-lib.sh",
+				"-f", readmeScript(t, "coming") + "=etc/coming",
+				"-f", readmeScript(t, "going back") + "=etc/back"}
 			if s.net != "" {
 				args = append(args, "-n", netOf(t, s.net))
 			}
@@ -93,7 +96,26 @@ func TestRig(t *testing.T) {
 }
 
 // figure matches what scripts have measured.
-var figure = regexp.MustCompile(`after the trap|after it began|^stopped in|is master after|^(ibsm|opensm): `)
+var figure = regexp.MustCompile(`after the trap|after it began|^stopped in|is master after|^(ibsm|opensm|migration): `)
+
+// readmeScript is a file with the lines of the README's script that begins with a comment.
+func readmeScript(t *testing.T, comment string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, ok := strings.Cut(string(text), "\n    # "+comment)
+	if !ok {
+		t.Fatalf("the README has no script %q", comment)
+	}
+	script, _, _ = strings.Cut("#"+script, "\n\n")
+	path := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(path, []byte(script+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // netOf is a net beside the scripts, or one of the rig's.
 func netOf(t *testing.T, name string) string {

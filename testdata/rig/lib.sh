@@ -149,3 +149,25 @@ records() {
 	saquery -C vhca3 --smkey 1 $1 >/tmp/table || return 1
 	awk '/dump:/ && !/Info dump:/ { if (r) print r; r = $1 " " $2; next } { gsub(/[ \t]+/, " "); r = r " |" $0 } END { if (r) print r }' /tmp/table
 }
+
+# registered: all that the SA says is registered, a record a line, but for groups that
+# hosts only send to, which come and go.
+registered() {
+	for query in -g -m -S -I; do
+		records $query || return 1
+	done | grep -v 'ffff::16 \|ffff::2 ' | sort
+}
+settled() { registered >/tmp/settled.1 && sleep 1 && registered >/tmp/settled.2 && cmp /tmp/settled.1 /tmp/settled.2; }
+
+# ping_on: host 2 asks 10.0.0.5 every 10 ms. ping_off ends that; then $lost says how many
+# packets were lost, of those up to the last that came: what is under way is not lost.
+ping_on() {
+	/opt/ip netns exec ns2 /opt/ping -i 0.01 10.0.0.5 >/tmp/ping.out 2>&1 & # a process of its own, which a signal reaches
+	pinging=$!
+}
+ping_off() {
+	kill -INT $pinging
+	wait $pinging
+	lost=$(sed -n 's/.* bytes from .*icmp_seq=\([0-9]*\) .*/\1/p' /tmp/ping.out |
+		awk '!seen[$1]++ { n++ } $1 > last { last = $1 } END { print last - n " of " last + 0 }')
+}

@@ -5,11 +5,6 @@
 start_fabric 6
 hosts="2 3 4 5"
 up() { active 0 1 $hosts && paths 0 1 $hosts; }
-registered() {
-	for query in -g -m -S -I; do
-		records $query || return 1
-	done | grep -v 'ffff::16 \|ffff::2 ' | sort
-}
 settled() { registered >/tmp/settled.1 && sleep 1 && registered >/tmp/settled.2 && cmp /tmp/settled.1 /tmp/settled.2; }
 answers() { saquery -C vhca2 -c; }
 # of_ours: how many subscriptions adapter 0 has, whose GUID ends so.
