@@ -239,3 +239,49 @@ func TestSADBReregister(t *testing.T) {
 		})
 	}
 }
+
+// TestSADBAtTakeover: on ibsim a standby of OpenSM can read none of its tables, and says so;
+// when OpenSM dies it goes on with what is in OpenSM's SA database then, and asks clients to
+// register again.
+func TestSADBAtTakeover(t *testing.T) {
+	t.Parallel()
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newTwinOf(t, n, 2)
+	theirs, ours := newDumper(t), newDumper(t)
+	w.bringUp("ibsim-run", "opensm", "-F", theirs.conf, "-f", "stdout", "-s", "0", "-R", "minhop", "-p", "9")
+	conf, err := os.OpenFile(ours.conf, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conf, polling)
+	if err := conf.Close(); err != nil {
+		t.Fatal(err)
+	}
+	standby := w.start(w.hosts[1], program(t, "ibsm"), "--ibsim", "-F", ours.conf, "-f", "stdout", "-s", "0", "-R", "minhop", "-S", theirs.file())
+	standby.await("Entering STANDBY state")
+	questions := registerWithOpenSM(w)
+	answers := answersTo(w, questions)
+	standby.await("perhaps not all")
+	if line := standby.await("\n"); !strings.Contains(line, "the answer is no RMPP, as on ibsim") {
+		t.Errorf("told %s", line)
+	}
+	resweep(w.manager) // which writes the file at its end
+	resweep(w.manager)
+	want := theirs.records(t)
+	w.reregister()
+	w.manager.kill()
+	standby.await("SUBNET UP")
+	if !w.reregister() {
+		t.Error("clients were not asked to register again")
+	}
+	if got := answersTo(w, questions); got != answers {
+		t.Errorf("ibsm answers\n%s\nOpenSM\n%s", got, answers)
+	}
+	standby.stop()
+	if got := ours.records(t); !slices.Equal(got, want) {
+		t.Errorf("ibsm has not what OpenSM had: %s", onlyInOne(got, want))
+	}
+}

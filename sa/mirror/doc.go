@@ -1,6 +1,7 @@
 // Package mirror carries what clients have registered from the master to the subnet
 // managers that stand by, so that any of them can go on with it. Source is the master's
-// end and Follower the other; both are pure values.
+// end and Follower the other, and Reader is the other where the master is of another kind;
+// they are pure values.
 //
 // A standby asks once a second for what changed since the Change that it has last, and
 // the master answers at once. From then on, for as long as it is asked, the master also
@@ -19,4 +20,8 @@
 //
 // The packets are of a vendor's management class. Each shows the subnet's SM_Key and
 // M_Key, and what does not show those of our own configuration is not listened to.
+//
+// Of a master of another kind, as OpenSM, a Reader asks the SA for tables, as any client
+// that it trusts. It has what was registered when its last Reading began, if that was not
+// in Doubt.
 package mirror

@@ -11,8 +11,8 @@ import (
 
 // Pace of a Reader.
 const (
-	// ReadInterval is the time between two readings of a master's tables, where they are
-	// not so long that a Reader were sent more than ReadRate packets a second by that.
+	// ReadInterval is the time from the end of one reading of a master's tables to the next;
+	// more, where a Reader would be sent more than ReadRate packets a second.
 	ReadInterval = time.Second
 	// ReadRate is how many packets a second a Reader has itself sent on average.
 	ReadRate = 2000
