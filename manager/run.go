@@ -168,6 +168,8 @@ type loop struct {
 }
 
 func (l *loop) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx) // what it began ends with it: a run of one sweep ends by itself
+	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var batch []mad.Datagram

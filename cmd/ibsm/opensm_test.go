@@ -82,6 +82,18 @@ func TestOnceIncomplete(t *testing.T) {
 	}
 }
 
+// TestOnceEnds: a run of one sweep ends whatever is under way when the subnet is up, such as
+// a tree that grows; that differs from run to run.
+func TestOnceEnds(t *testing.T) {
+	t.Parallel()
+	for range 12 {
+		dir := t.TempDir()
+		if r := run(t, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4", "-o", "-f", "sm.log", "--state_dir", dir); r.status != 0 {
+			t.Errorf("status %d, %s%s", r.status, r.stdout, r.stderr)
+		}
+	}
+}
+
 // TestStates: under the name opensm the states on standard output are OpenSM's, in
 // their order.
 func TestStates(t *testing.T) {
