@@ -183,5 +183,5 @@ remove remove ibsm
 [ -e /etc/default/ibsm ] && [ -e /var/lib/ibsm/$first/state.db ] || fail "too much is gone"
 remove purge ibsm
 everything >/tmp/after
-LC_ALL=C comm -13 /tmp/before /tmp/after | grep -v '^/etc/opensm\|^/var/cache/opensm\|^/var/log/opensm\|^/var/cache/apt\|^/var/lib/apt\|^/var/log/apt\|^/var/log/dpkg\|^/var/cache/ldconfig' >/tmp/left
+LC_ALL=C comm -13 /tmp/before /tmp/after | grep -v '^/etc/opensm\|^/var/cache/opensm\|^/var/log/opensm\|^/var/cache/apt\|^/var/lib/apt\|^/var/log/apt\|^/var/log/dpkg\|^/var/cache/ldconfig\|^/var/tmp/systemd-private-' >/tmp/left
 [ ! -s /tmp/left ] || fail "purging leaves $(cat /tmp/left)"
