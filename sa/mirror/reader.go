@@ -15,7 +15,7 @@ const (
 	// more, where a Reader would be sent more than ReadRate packets a second.
 	ReadInterval = time.Second
 	// ReadRate is how many packets a second a Reader has itself sent on average.
-	ReadRate = 2000
+	ReadRate = 10_000
 	// ReadSlack is how much older than a master's last sign of life a reading may be and
 	// still be taken for all there was.
 	ReadSlack = 3 * time.Second
