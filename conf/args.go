@@ -101,7 +101,7 @@ func (p *argParser) long(written, text string) {
 	dashes := written[:len(written)-len(text)]
 	switch {
 	case len(found) == 0:
-		p.wrong("unrecognized option %s%s", dashes+clean(name), didYouMean("--"+name, optionNames()))
+		p.wrong("unrecognized option %s%s", dashes+clean(name), meantOption(name))
 		return
 	case len(found) > 1:
 		var could []string
@@ -162,6 +162,28 @@ func optionNames() (all []string) {
 		all = append(all, "--"+o.Long)
 	}
 	return all
+}
+
+// meantOption is the end of a message about an unknown long option: another one, or the
+// setting that was named in place of its option.
+func meantOption(name string) string {
+	if text := didYouMean("--"+name, optionNames()); text != "" {
+		return text
+	}
+	keys := make([]string, len(table))
+	for i := range table {
+		keys[i] = table[i].Name
+	}
+	key := diag.Nearest(name, keys)
+	for _, o := range options {
+		if key != "" && o.Key == key {
+			return fmt.Sprintf("; did you mean --%s, which sets %s?", o.Long, key)
+		}
+	}
+	if key != "" {
+		return fmt.Sprintf("; %s is a setting of the configuration file, and has no option", key)
+	}
+	return "; --help lists the options"
 }
 
 // String is the option as it was given.

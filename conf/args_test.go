@@ -47,6 +47,8 @@ func TestParseArgs(t *testing.T) {
 		{args: "-fabric x", given: "-f abric", stray: "x"},
 		{args: "--fab x", wrong: "unrecognized option --fab", stray: "x"},
 		{args: "--ro x", wrong: "option --ro is ambiguous: --routing_engine, --root_guid_file", stray: "x"},
+		{args: "--swep_interval 5", wrong: "unrecognized option --swep_interval; did you mean --sweep, which sets sweep_interval?", stray: "5"},
+		{args: "--babbling_port_policy", wrong: "unrecognized option --babbling_port_policy; babbling_port_policy is a setting of the configuration file"},
 		{args: "--sweeep 5", wrong: "unrecognized option --sweeep; did you mean --sweep?", stray: "5"},
 		{args: "--routing-engin x", wrong: "did you mean --routing_engine?", stray: "x"},
 		{args: "--once=1", wrong: "option --once takes no argument"},

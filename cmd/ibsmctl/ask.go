@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -109,10 +113,31 @@ func (a *asker) explain(err error) error {
 		return err
 	}
 	hint := "start one with ibsm --ctl_socket " + a.Path() + ", or name another socket with --socket or " + ctl.SocketEnv
+	if others := sockets(filepath.Dir(a.Path())); len(others) > 0 {
+		hint = "there are other managers' sockets: --socket " + strings.Join(others, ", ")
+	} else if a.Path() == ctl.DefaultSocket {
+		hint = "start one with systemctl start ibsm, or name another socket with --socket or " + ctl.SocketEnv
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		hint = "the socket is for " + owner(a.Path()) + "; become one of them, or have ibsm started with --ctl_group"
 	}
 	return &hinted{fmt.Errorf("%s: %w", a.Path(), err), hint}
+}
+
+// sockets are those of managers in a directory that somebody listens at, eight at most.
+func sockets(dir string) (paths []string) {
+	names, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is well-formed
+	for _, name := range names {
+		conn, err := net.DialTimeout("unix", name, time.Second)
+		if err != nil {
+			continue
+		}
+		conn.Close()
+		if paths = append(paths, name); len(paths) == 8 {
+			break
+		}
+	}
+	return paths
 }
 
 // owner is whom a file belongs to.

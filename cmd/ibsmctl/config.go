@@ -17,6 +17,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// configVerbs are what ibsmctl config does.
+var configVerbs = []string{"check", "show", "diff", "convert", "default", "reload"}
+
 const configUsage = `ibsmctl config works with configuration files, of either form: a name that ends in
 .toml is read as ibsm.toml, any other as opensm.conf. reload, and show without a file, ask the
 manager.
@@ -73,7 +76,7 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if flags.NArg() == 0 {
-		return &usageError{"config: what about it?", hint}
+		return &usageError{"config: want a verb: " + strings.Join(configVerbs, ", "), hint}
 	}
 	what, files := flags.Arg(0), flags.Args()[1:]
 	wanted := map[string]int{"check": 1, "show": 1, "diff": 2, "convert": 1, "default": 0}
@@ -83,11 +86,11 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	switch {
 	case !known:
-		return &usageError{fmt.Sprintf("config: unknown verb %q", what), hint}
+		return &usageError{fmt.Sprintf("config: unknown verb %q", what) + meant(what, configVerbs), hint}
 	case what == "show" && len(files) == 0:
 		return c.showManager(ctx)
 	case len(files) != n:
-		return &usageError{fmt.Sprintf("config %s: want %d files, got %d", what, n, len(files)), hint}
+		return &usageError{fmt.Sprintf("config %s: want %s, got %d", what, several(n, "file"), len(files)), hint}
 	}
 	switch what {
 	case "check":

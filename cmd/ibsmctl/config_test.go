@@ -46,6 +46,8 @@ func TestConfig(t *testing.T) {
 		{"default --toml", 0, "\n# lmc = 0\n"},
 		{"default x", 2, "want 0 files"},
 		{"nosuchverb", 2, "unknown verb"},
+		{"chekc", 2, "did you mean check?"},
+		{"diff a", 2, "want 2 files, got 1"},
 		{"check --nosuchoption x", 2, "unknown flag"},
 		{"", 2, "ibsmctl config --help"},
 		{"--help", 0, "Usage:"},

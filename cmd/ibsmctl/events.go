@@ -80,5 +80,5 @@ func eventLine(e *ctl.Event) string {
 		}
 		fmt.Fprintf(&b, " %s=%s", key, value)
 	}
-	return printable(b.String())
+	return printable(strings.NewReplacer("\n", " ", "\t", "").Replace(b.String()))
 }

@@ -25,8 +25,9 @@ ibsmctl --help describes the others.
 
 const portsUsage = `Usage: ibsmctl ports [OPTION]...
 
-Lists the ports of the subnet: node GUID and name, port number, LID, state, how the
-link runs (of a port that is down its physical state), and what it leads to.
+Lists the ports of the subnet: port GUID (all ports of a switch have one), name of the
+node, port number, LID, state, how the link runs (of a port that is down its physical
+state), and what it leads to.
 
 Options:
       --type TYPE     ports of CAs, switches or routers only
@@ -38,7 +39,8 @@ ibsmctl --help describes the others.
 const linksUsage = `Usage: ibsmctl links [OPTION]...
 
 Lists the cables of the subnet, each once: both ends, the state of the end that is
-less far, width and speed. A link that routes avoid is marked.
+less far, width and speed. A link that routes avoid is marked. What a port that is Down
+was linked to is not among them: ibsmctl why tells it.
 
 Options:
       --type TYPE     only where the first end is a CA, switch or router
@@ -98,7 +100,7 @@ func runNodes(ctx context.Context, args []string, stdout io.Writer) error {
 
 func runPorts(ctx context.Context, args []string, stdout io.Writer) error {
 	a := newLister(ctl.Ports, portsUsage)
-	t := &table{columns: []column{{head: "NODE GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
+	t := &table{columns: []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
 		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}}}
 	return show(ctx, a, args, stdout, t, func(p *ctl.Port) {
 		link, peer := p.Physical, ""
@@ -111,7 +113,7 @@ func runPorts(ctx context.Context, args []string, stdout io.Writer) error {
 		if p.Peer != nil {
 			peer = fmt.Sprintf("%s %d", printable(a.names.of(p.Peer.Node, p.Peer.Desc)), p.Peer.Port)
 		}
-		t.add(p.Node, printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Num)), lid(p.LID), marked(p.State, p.Unhealthy), link, peer)
+		t.add(p.GUID, printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Num)), lid(p.LID), marked(p.State, p.Unhealthy), link, peer)
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"ibsm/conf/diag"
 )
 
 // verb is one thing that ibsmctl does.
@@ -121,7 +123,19 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 	if strings.HasPrefix(args[lead], "-") {
 		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[lead]), list}
 	}
-	return &usageError{fmt.Sprintf("unknown verb %q", args[lead]), list}
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.name
+	}
+	return &usageError{fmt.Sprintf("unknown verb %q", args[lead]) + meant(args[lead], names), list}
+}
+
+// meant is the end of a message about a word that is none of those known.
+func meant(word string, known []string) string {
+	if n := diag.Nearest(word, known); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return ""
 }
 
 // leading counts the arguments before the verb: options that every verb has may stand

@@ -46,7 +46,8 @@ NAME may be a P_Key too. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, 
 SELF, with =full, =limited or =both.
 
 Options:
-  -f, --file FILE   the file to work with (/etc/opensm/partitions.conf)
+  -f, --file FILE   the file to work with (the manager's; where none runs,
+                    /etc/opensm/partitions.conf)
   -n, --dry-run     print the changed file instead of writing it; apply: show the plan
       --key KEY     create: its P_Key, else the lowest that is free
       --flag FLAG   create: one of its flags; may be repeated
@@ -73,6 +74,9 @@ type partitionsCommand struct {
 	stdout                      io.Writer
 }
 
+// partitionVerbs are what ibsmctl partitions does.
+var partitionVerbs = []string{"check", "show", "fmt", "create", "delete", "rename", "add", "remove", "set", "unset", "undo", "diff", "apply", "why"}
+
 // runPartitions carries out "ibsmctl partitions".
 func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	const hint = "ibsmctl partitions --help"
@@ -81,7 +85,7 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	c := &partitionsCommand{stdout: stdout}
 	flags := pflag.NewFlagSet("partitions", pflag.ContinueOnError)
-	flags.StringVarP(&c.file, "file", "f", "/etc/opensm/partitions.conf", "")
+	flags.StringVarP(&c.file, "file", "f", "", "")
 	flags.StringVar(&c.key, "key", "0", "")
 	flags.StringArrayVar(&c.flags, "flag", nil, "")
 	flags.BoolVarP(&c.dryRun, "dry-run", "n", false, "")
@@ -96,7 +100,7 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if flags.NArg() == 0 {
-		return &usageError{"partitions: what about them?", hint}
+		return &usageError{"partitions: want a verb: " + strings.Join(partitionVerbs, ", "), hint}
 	}
 	what, rest := flags.Arg(0), flags.Args()[1:]
 	bounds, known := map[string][2]int{
@@ -105,7 +109,7 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	}[what]
 	switch {
 	case !known:
-		return &usageError{fmt.Sprintf("partitions: unknown verb %q", what), hint}
+		return &usageError{fmt.Sprintf("partitions: unknown verb %q", what) + meant(what, partitionVerbs), hint}
 	case len(rest) < bounds[0] || len(rest) > bounds[1]:
 		return &usageError{fmt.Sprintf("partitions %s: wrong number of arguments, %d", what, len(rest)), hint}
 	}
@@ -116,6 +120,12 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	if bounds[1] == 1 && what != "delete" && len(rest) == 1 {
 		c.file = rest[0]
 	}
+	if c.file == "" {
+		var err error
+		if c.file, err = partitionFile(ctx, c.socket); err != nil {
+			return err
+		}
+	}
 	switch what {
 	case "check":
 		return c.check(ctx)
@@ -124,7 +134,10 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	case "fmt":
 		return c.format()
 	case "undo":
-		return undo(c.file)
+		if err := undo(c.file); err != nil {
+			return err
+		}
+		return c.tell(fileChanged)
 	}
 	return c.edit(what, rest)
 }
@@ -191,9 +204,9 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	}
 	switch {
 	case len(errs) > 0:
-		return fmt.Errorf("%s has %d errors: it would not come into force", c.file, len(errs))
+		return fmt.Errorf("%s has %s: it would not come into force", c.file, several(len(errs), "error"))
 	case c.strict && len(findings) > 0:
-		return fmt.Errorf("%s has %d warnings", c.file, len(findings))
+		return fmt.Errorf("%s has %s", c.file, several(len(findings), "warning"))
 	}
 	return nil
 }
@@ -262,7 +275,11 @@ func (c *partitionsCommand) format() error {
 		return errs
 	}
 	if c.write {
-		return change(c.file, func(f *partitions.File) ([]byte, error) { return f.Format(), nil })
+		done, err := change(c.file, func(f *partitions.File) ([]byte, error) { return f.Format(), nil })
+		if err != nil {
+			return err
+		}
+		return c.tell(done)
 	}
 	_, err = c.stdout.Write(f.Format())
 	return err
@@ -278,7 +295,11 @@ func (c *partitionsCommand) edit(what string, args []string) error {
 		return []byte(edited.Src), nil
 	}
 	if !c.dryRun {
-		return change(c.file, how)
+		done, err := change(c.file, how)
+		if err != nil {
+			return err
+		}
+		return c.tell(done)
 	}
 	f, err := readPartitions(c.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -291,6 +312,17 @@ func (c *partitionsCommand) edit(what string, args []string) error {
 	if err == nil {
 		_, err = c.stdout.Write(text)
 	}
+	return err
+}
+
+// tell says what has become of the file: which one it is, and that it does not act yet.
+func (c *partitionsCommand) tell(done changed) error {
+	text := map[changed]string{
+		fileKept:    "%s is as it was\n",
+		fileChanged: "%s is changed; ibsmctl partitions apply brings it into force\n",
+		fileMade:    "%s is new: ports that it does not name are limited members of the default partition alone; ibsmctl partitions diff shows what apply would change\n",
+	}[done]
+	_, err := fmt.Fprintf(c.stdout, text, c.file)
 	return err
 }
 

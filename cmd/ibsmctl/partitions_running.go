@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"ibsm/ctl"
@@ -19,6 +20,30 @@ const applyPoll = 100 * time.Millisecond
 
 // checkPatience is how long check waits for a manager, which it can do without.
 const checkPatience = 10 * time.Second
+
+// partitionFile is the file to work with where none is named: that of a running manager,
+// so that what is edited is what apply brings into force.
+func partitionFile(ctx context.Context, socket string) (string, error) {
+	const usual, key = "/etc/opensm/partitions.conf", "partition_config_file"
+	named := cmp.Or(socket, os.Getenv(ctl.SocketEnv))
+	client := ctl.NewClient(cmp.Or(named, ctl.DefaultSocket))
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	all := &ctl.Configuration{}
+	if err := client.Get(ctx, "/v1/config", nil, all); err != nil {
+		if named == "" && errors.Is(err, ctl.ErrUnreachable) {
+			return usual, nil
+		}
+		return "", &hinted{fmt.Errorf("which partition file the manager has is not known: %s: %w", client.Path(), err), "name it with --file"}
+	}
+	for _, s := range all.Settings {
+		if s.Key == key && filepath.IsAbs(s.Value) {
+			return s.Value, nil
+		}
+	}
+	return "", &hinted{errors.New("the manager does not tell where its partition file is"), "name it with --file"}
+}
 
 // applyPartitions shows what the manager's partition file changes, has it brought into
 // force, and waits until the ports hold it.
@@ -146,7 +171,7 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 			}
 		}
 		if !r.file.Refused {
-			fmt.Fprintf(&text, "%d entries of partition tables change\n", len(r.changes))
+			fmt.Fprintln(&text, severally(len(r.changes), "entry of partition tables changes", "entries of partition tables change"))
 		}
 		if _, err := stdout.Write(text.Bytes()); err != nil {
 			return err

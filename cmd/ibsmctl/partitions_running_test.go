@@ -29,9 +29,26 @@ func TestPartitionsRunning(t *testing.T) {
 		}
 		return out.String()
 	}
+	ask(0, regexp.QuoteMeta(file)+" is changed; ibsmctl partitions apply", "add", "red", "0xbeef")
+	ask(0, "0x000000000000beef", "check")
+	ask(0, regexp.QuoteMeta(file)+" is changed; ibsmctl partitions apply", "undo")
+	ask(1, "no earlier version of "+regexp.QuoteMeta(file), "undo")
 	shown := ask(0, `1  0x8011  full    both     red`, "show")
 	if n := strings.Count(shown, " 0x8011 "); n != 16 {
 		t.Errorf("%d of 16 hosts are in red\n%s", n, shown)
+	}
+	var out bytes.Buffer
+	absent := filepath.Join(filepath.Dir(socket), "absent.sock")
+	if got := run([]string{"--socket", absent, "partitions", "add", "red", "0xbeef"}, &out, &out); got != 1 || !strings.Contains(out.String(), "name it with --file") {
+		t.Errorf("of a manager that is not there: exit status %d\n%s", got, out.String())
+	}
+	out.Reset()
+	other := filepath.Join(filepath.Dir(socket), "2.sock")
+	if err := os.Symlink(socket, other); err != nil {
+		t.Fatal(err)
+	}
+	if got := run([]string{"--socket", absent, "status"}, &out, &out); got != 1 || !strings.Contains(out.String(), "other managers' sockets: --socket "+other) {
+		t.Errorf("beside another manager: exit status %d\n%s", got, out.String())
 	}
 	port := regexp.MustCompile(`(?m)^(\S+) .* 0x8011 `).FindStringSubmatch(shown)[1]
 	ask(0, ` is a full member of 0x0011 \(red\) by ALL_CAS=full, .*partitions.conf:2:12; it holds 0x8011\n`, "why", port, "0x8011")

@@ -96,7 +96,7 @@ func missing(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d of them do not answer", n)
+	return "; " + severally(n, "of them does not answer", "of them do not answer")
 }
 
 // states is the number of ports in each state, the most first.

@@ -31,10 +31,19 @@ func locked(file string, do func() error) error {
 	return do()
 }
 
+// changed is what has become of a file.
+type changed uint8
+
+const (
+	fileKept changed = iota
+	fileChanged
+	fileMade // there was none before
+)
+
 // change gives a file another text, and keeps the one before as a version. Readers see
 // the one or the other.
-func change(file string, how func(*partitions.File) ([]byte, error)) error {
-	return locked(file, func() error {
+func change(file string, how func(*partitions.File) ([]byte, error)) (done changed, err error) {
+	err = locked(file, func() error {
 		f, err := readPartitions(file)
 		missing := errors.Is(err, fs.ErrNotExist)
 		if missing {
@@ -57,8 +66,12 @@ func change(file string, how func(*partitions.File) ([]byte, error)) error {
 				return err
 			}
 		}
+		if done = fileMade; !missing {
+			done = fileChanged
+		}
 		return replace(file, file, text)
 	})
+	return done, err
 }
 
 // undo puts the newest version in the place of the file.
@@ -66,7 +79,7 @@ func undo(file string) error {
 	return locked(file, func() error {
 		err := os.Rename(version(file, 1), file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("no earlier version of %s is kept", file)
+			return fmt.Errorf("no earlier version of %s is kept: there is one for each change by ibsmctl, and none for those by an editor", file)
 		}
 		for n := 2; n <= keptVersions && err == nil; n++ {
 			if err = os.Rename(version(file, n), version(file, n-1)); errors.Is(err, fs.ErrNotExist) {

@@ -2,7 +2,6 @@ package umad
 
 import (
 	"fmt"
-	"io/fs"
 
 	"ibsm/mad"
 )
@@ -48,11 +47,11 @@ func Choose(ports []HostPort, guid mad.GUID) (Pair, error) {
 	case best != nil:
 		return Pair{*best, gsi(ports, best)}, nil
 	case guid == 0:
-		return Pair{}, fmt.Errorf("umad: no InfiniBand port: %w: none of %d ports with a user MAD device", fs.ErrNotExist, len(ports))
+		return Pair{}, missing(fmt.Sprintf("no InfiniBand port: none of %d ports with a user MAD device", len(ports)))
 	case other != nil:
 		return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: its link layer is %s; choose another port with -g", other, guid, ErrNotInfiniBand, other.LinkLayer)
 	}
-	return Pair{}, fmt.Errorf("umad: no port with GUID %v: %w: ibstat -p lists the ports of this host", guid, fs.ErrNotExist)
+	return Pair{}, missing(fmt.Sprintf("no port with GUID %v: ibstat -p lists the ports of this host", guid))
 }
 
 // gsi is the port of QP1 that belongs to a port of QP0. A device of several planes

@@ -154,10 +154,17 @@ func checkABI(root string) error {
 	case abiVersion:
 		return nil
 	case "":
-		return fmt.Errorf("umad: no user MAD devices: %w: load the module ib_umad (modprobe ib_umad) and the adapter's driver", fs.ErrNotExist)
+		return missing("no user MAD devices: load the module ib_umad (modprobe ib_umad) and the adapter's driver")
 	}
 	return fmt.Errorf("umad: %w: %s, want %s", ErrABI, version, abiVersion)
 }
+
+// missing is what is not there, and what to do about it; it is fs.ErrNotExist.
+type missing string
+
+func (m missing) Error() string { return "umad: " + string(m) }
+
+func (missing) Is(target error) bool { return target == fs.ErrNotExist }
 
 // maxValue is more than any value that is read here has characters.
 const maxValue = 256

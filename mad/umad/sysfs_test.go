@@ -97,9 +97,9 @@ func TestFind(t *testing.T) {
 		{"planes by GUID", []hostPort{planeGSI, plane1, plane2}, 0x0002c90300100007, "smi1 port 2 and mlx5_0 port 1", nil, ""},
 		{"Ethernet by GUID", []hostPort{roce, active}, 0x0202c9fffe100004, "", ErrNotInfiniBand,
 			"umad: mlx4_0 port 1 (GUID 0x0202c9fffe100004): not an InfiniBand port: its link layer is Ethernet; choose another port with -g"},
-		{"Ethernet only", []hostPort{roce}, 0, "", fs.ErrNotExist, "umad: no InfiniBand port: file does not exist: none of 1 ports with a user MAD device"},
-		{"other GUID", []hostPort{active}, 0x1, "", fs.ErrNotExist, "umad: no port with GUID 0x0000000000000001: file does not exist: ibstat -p lists the ports of this host"},
-		{"no port", nil, 0, "", fs.ErrNotExist, "umad: no InfiniBand port: file does not exist: none of 0 ports with a user MAD device"},
+		{"Ethernet only", []hostPort{roce}, 0, "", fs.ErrNotExist, "umad: no InfiniBand port: none of 1 ports with a user MAD device"},
+		{"other GUID", []hostPort{active}, 0x1, "", fs.ErrNotExist, "umad: no port with GUID 0x0000000000000001: ibstat -p lists the ports of this host"},
+		{"no port", nil, 0, "", fs.ErrNotExist, "umad: no InfiniBand port: none of 0 ports with a user MAD device"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pair, err := Find(host(t, c.ports...), c.guid)

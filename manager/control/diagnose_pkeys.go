@@ -34,7 +34,7 @@ func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
 		if other, in := y.Find(k); k.Valid() && in {
 			why = append(why, because("both limited", fmt.Sprintf("limited members do not talk to each other, and both are no more than that in %s: %s%s and %s%s",
 				d.partitionName(other), d.called(a), d.line(a, k), d.called(b), d.line(b, k)),
-				fmt.Sprintf("make one a full member: ibsmctl partitions add %q %v=full, then apply", d.partitionWord(k), t.Ports[a].GUID)))
+				d.join(a, k)))
 		}
 	}
 	if len(why) == min(len(x.Keys()), len(y.Keys())) && why != nil {
@@ -42,6 +42,15 @@ func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
 	}
 	return append(why, because("no common P_Key", fmt.Sprintf("they share no partition in which one is a full member: %s; %s", d.memberships(a), d.memberships(b)),
 		"put both into one partition, at least one as a full member: ibsmctl partitions add, then apply"))
+}
+
+// join is what to do about two limited members. A full member of the default partition
+// talks to all, which is more than is asked for.
+func (d *doctor) join(p topo.PortIdx, k mad.PKey) string {
+	if k.Base() == mad.DefaultPKey.Base() {
+		return "put both into another partition, at least one as a full member: ibsmctl partitions create or add, then apply; a full member of the default one would talk to all its members"
+	}
+	return fmt.Sprintf("make one a full member: ibsmctl partitions add %q %v=full, then apply", d.partitionWord(k), d.view.Topo.Ports[p].GUID)
 }
 
 // pending reports whether two ports are to share a P_Key that they do not hold yet.

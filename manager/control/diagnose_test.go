@@ -301,6 +301,18 @@ func TestDiagnosePartitions(t *testing.T) {
 			}
 		}
 	}
+	for _, r := range append(diagnose(t, newSubnet(v, nil), guid(3), guid(4)).Reasons, diagnose(t, newSubnet(v, nil), guid(1), guid(2)).Reasons...) {
+		if r.Kind != "both limited" {
+			continue
+		}
+		want := "another partition"
+		if strings.Contains(r.Text, "red") {
+			want = `partitions add "red" ` + guid(1) + "=full"
+		}
+		if !strings.Contains(r.Do, want) {
+			t.Errorf("%s: told to %s, want %q", r.Text, r.Do, want)
+		}
+	}
 	none := topo.NewPKeyTable([]mad.PKey{0x8009})
 	v.Topo.Ports[cas[3]].PKeys = none
 	if d := diagnose(t, newSubnet(v, nil), guid(3), guid(1)); !has(d, "P_Keys not written", "does not hold") {

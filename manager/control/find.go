@@ -100,7 +100,7 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	}
 	switch len(called) {
 	case 0:
-		return topo.None, fmt.Errorf("%w: no node is called %q", ctl.ErrNotFound, name)
+		return topo.None, fmt.Errorf("%w: no node is called %q; ibsmctl nodes lists them", ctl.ErrNotFound, name)
 	case 1:
 		return called[0], nil
 	}
