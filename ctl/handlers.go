@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 
 	"ibsm/conf/diag"
 )
@@ -95,7 +96,7 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if kinds := sub.Dumps(); !slices.Contains(kinds, kind) {
-		s.fail(w, fmt.Errorf("%w: there is no dump %q", ErrNotFound, kind), fmt.Sprintf("there are %v", kinds))
+		s.fail(w, fmt.Errorf("%w: there is no dump %q", ErrNotFound, kind), "there are "+strings.Join(kinds, ", "))
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

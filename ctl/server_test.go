@@ -113,7 +113,7 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/diff?from=1&to=5", status: 404, says: "no such generation"},
 		{method: get, path: "/v1/diff?from=x", status: 400, says: "want a number"},
 		{method: get, path: "/v1/generations?from=1", status: 400, says: "unknown parameter"},
-		{method: get, path: "/v1/dump/x", status: 404, says: "there are [lfts]"},
+		{method: get, path: "/v1/dump/x", status: 404, says: "there are lfts"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
 		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "want 0 or 1"},
 		{method: post, path: "/v1/plan", status: 503, says: "not master"},

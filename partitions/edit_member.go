@@ -8,13 +8,16 @@ import (
 )
 
 // ParseMember reads a member as the file has it, such as "SELF" or "0x5=full". Without a
-// membership it is limited.
+// membership it has none of its own, 0: that is for the partition to say.
 func ParseMember(text string) (Member, error) {
 	f := Parse("", []byte("x=1 : "+text+";"))
 	policy, errors, warnings := f.Policy()
 	if len(errors) == 0 && len(f.Definitions[0].Items) == 1 && len(policy.Partitions) == 2 && len(policy.Partitions[1].Members) == 1 {
 		m := policy.Partitions[1].Members[0]
 		m.Position.Line, m.Position.Col = 0, 0
+		if !f.Definitions[0].Items[0].Assigned {
+			m.Membership = 0
+		}
 		for _, w := range warnings {
 			if w.Col > len("x=1 : ") {
 				return m, fmt.Errorf("%s", w.Text)
@@ -70,6 +73,17 @@ func (f *File) add(partition string, m Member) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	last := found[len(found)-1]
+	for _, d := range found {
+		for i := range d.Items {
+			if !d.Items[i].IsGroup() {
+				last = d
+			}
+		}
+	}
+	if m.Membership == 0 {
+		m.Membership = f.usual(last)
+	}
 	if all := mentions(found, m); len(all) > 0 {
 		item := all[len(all)-1].item()
 		change := patch{item.Value.Start, item.Value.end(), m.Membership.String()}
@@ -81,15 +95,21 @@ func (f *File) add(partition string, m Member) (*File, error) {
 			return edited, err
 		}
 	}
-	last := found[len(found)-1]
-	for _, d := range found {
-		for i := range d.Items {
-			if !d.Items[i].IsGroup() {
-				last = d
+	return f.editOnly(partition, f.insertion(last, m.String()))
+}
+
+// usual is the membership of those members of a definition that have none of their own:
+// what its defmember says, or limited.
+func (f *File) usual(d *Definition) Membership {
+	policy, _, _ := Parse("", []byte(f.Src[d.Start:d.Colon]+": 0x1;")).Policy()
+	for i := range policy.Partitions {
+		for _, m := range policy.Partitions[i].Members {
+			if m.Who == OnePort {
+				return m.Membership
 			}
 		}
 	}
-	return f.editOnly(partition, f.insertion(last, m.String()))
+	return Limited
 }
 
 // editOnly makes one change to a partition.

@@ -52,6 +52,11 @@ func TestEdits(t *testing.T) {
 		{"A=1,ipoib :\n mgid=ff12::1\n;\n", "add A SELF", "A=1,ipoib : SELF=limited,\n mgid=ff12::1\n;\n"},
 		{"A=1 : 0x5 ,0x6=limited;\n", "add A 0x6=full", "A=1 : 0x5 ,0x6=full;\n"},
 		{"A=1 : 0x5 ,ALL;\n", "add A 0x5=full", "A=1 : 0x5 ,ALL, 0x0000000000000005=full;\n"},
+		{"A=1, defmember=full : 0x6;\n", "add A 0x5", "A=1, defmember=full : 0x6, 0x0000000000000005=full;\n"},
+		{"A=1, defmember=full : 0x6;\n", "add A 0x5=limited", "A=1, defmember=full : 0x6, 0x0000000000000005=limited;\n"},
+		{"A=1, defmember=full : 0x5=limited;\n", "add A 0x5", "A=1, defmember=full : 0x5=full;\n"},
+		{"Default=0x7fff, defmember=full : ALL;\n", "add Default 0x5", "Default=0x7fff, defmember=full : ALL, 0x0000000000000005=full;\n"},
+		{"", "create A 0x5 defmember=full", "A=0x0001, defmember=full : 0x0000000000000005;\n"},
 		{"A=1 : ALL; A=1: SELF;\n", "add A 0x5", "A=1 : ALL; A=1: SELF, 0x0000000000000005=limited;\n"},
 		{"A=1 : 0x5, 0x6, 0x7;\n", "remove A 0x6", "A=1 : 0x5, 0x7;\n"},
 		{"A=1 : 0x5, 0x6, 0x7;\n", "remove A 0x5", "A=1 : 0x6, 0x7;\n"},
@@ -62,8 +67,8 @@ func TestEdits(t *testing.T) {
 		{"# one\nA=1 : ALL; # a\n\n# two\nB=2 : ALL;\n", "delete A", "# one\n\n# two\nB=2 : ALL;\n"},
 		{"A=1 : ALL; B=2 : ALL;\n", "delete B", "A=1 : ALL; \n"},
 		{"A=1 : ALL;\n", "create B SELF=full ipoib rate=7", "A=1 : ALL;\nB=0x0002, ipoib, rate=7 : SELF=full;\n"},
-		{"A=1 : ALL", "create B SELF", "A=1 : ALL;\nB=0x0002 : SELF=limited;\n"},
-		{"", "create B SELF", "B=0x0001 : SELF=limited;\n"},
+		{"A=1 : ALL", "create B SELF", "A=1 : ALL;\nB=0x0002 : SELF;\n"},
+		{"", "create B SELF", "B=0x0001 : SELF;\n"},
 		{"A=1 : ALL;\nA : SELF;\n5 : ALL;\n", "rename A C", "C=1 : ALL;\nC : SELF;\n5 : ALL;\n"},
 		{"5 : ALL;\n", "rename 5 C", "C=5 : ALL;\n"},
 		{"A=1, ipo, rate = 3 : ALL;\nA=1 : SELF;\n", "set A rate=7", "A=1, ipo, rate=7 : ALL;\nA=1, rate=7 : SELF;\n"},
@@ -105,7 +110,7 @@ func TestRefusedEdits(t *testing.T) {
 
 func TestParseMember(t *testing.T) {
 	for text, want := range map[string]string{
-		"0x5=full": "0x0000000000000005=full", "SELF": "SELF=limited", "ALL_CAS=both": "ALL_CAS=both",
+		"0x5=full": "0x0000000000000005=full", "SELF": "SELF", "ALL_CAS=both": "ALL_CAS=both",
 		"0x5=fool": "error", "x": "error", "5": "error", "": "error", "NONE": "error", "0x5,0x6": "error", "0x5;y=2:0x6": "error", "mgid=ff12::1": "error",
 	} {
 		m, err := ParseMember(text)

@@ -77,6 +77,9 @@ func (m Member) String() string {
 	if m.Who == OnePort {
 		who = m.Port.String()
 	}
+	if m.Membership == 0 {
+		return who
+	}
 	return who + "=" + m.Membership.String()
 }
 

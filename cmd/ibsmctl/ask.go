@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -76,7 +74,7 @@ func (a *asker) parse(args []string, least, most int, stdout io.Writer) (done bo
 	case len(a.args) > most:
 		return false, &usageError{fmt.Sprintf("unexpected argument %q", a.args[most]), hint}
 	}
-	a.Client = ctl.NewClient(cmp.Or(a.socket, os.Getenv(ctl.SocketEnv), ctl.DefaultSocket))
+	a.Client = ctl.NewClient(socketOf(a.socket))
 	if file := cmp.Or(a.mapped, os.Getenv("IBSM_NODE_NAME_MAP")); file != "" {
 		if a.names, err = readNames(file); err != nil {
 			return false, err
@@ -114,7 +112,7 @@ func (a *asker) explain(err error) error {
 	}
 	hint := "start one with ibsm --ctl_socket " + a.Path() + ", or name another socket with --socket or " + ctl.SocketEnv
 	if others := sockets(filepath.Dir(a.Path())); len(others) > 0 {
-		hint = "there are other managers' sockets: --socket " + strings.Join(others, ", ")
+		hint = "name one of the managers that run here: --socket " + strings.Join(others, ", --socket ")
 	} else if a.Path() == ctl.DefaultSocket {
 		hint = "start one with systemctl start ibsm, or name another socket with --socket or " + ctl.SocketEnv
 	}
@@ -122,22 +120,6 @@ func (a *asker) explain(err error) error {
 		hint = "the socket is for " + owner(a.Path()) + "; become one of them, or have ibsm started with --ctl_group"
 	}
 	return &hinted{fmt.Errorf("%s: %w", a.Path(), err), hint}
-}
-
-// sockets are those of managers in a directory that somebody listens at, eight at most.
-func sockets(dir string) (paths []string) {
-	names, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is well-formed
-	for _, name := range names {
-		conn, err := net.DialTimeout("unix", name, time.Second)
-		if err != nil {
-			continue
-		}
-		conn.Close()
-		if paths = append(paths, name); len(paths) == 8 {
-			break
-		}
-	}
-	return paths
 }
 
 // owner is whom a file belongs to.

@@ -60,7 +60,8 @@ Verbs:
 
 const usageTail = `
 Options of every verb that asks a manager:
-      --socket PATH          its control socket (IBSM_SOCKET, or /run/ibsm/ibsm.sock)
+      --socket PATH          its control socket (IBSM_SOCKET, or /run/ibsm/ibsm.sock; where
+                             instances run, the only one in /run/ibsm, or the master's)
       --json                 the manager's own reply; docs/ctl.md describes it
       --node-name-map FILE   names for nodes, in OpenSM's format: lines of GUID "name"
                              (IBSM_NODE_NAME_MAP)

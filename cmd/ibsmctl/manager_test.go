@@ -134,7 +134,7 @@ func TestVerbs(t *testing.T) {
 		{"reroute", `^asked for \(reroute\); `, 0, ""},
 		{"dump guids", `^(0x[0-9a-f]{16} 0x\d{4} 0x\d{4}\n\n|0x\S+ 0x\S+ 0x\S+\n\n){36}$`, 0, ""},
 		{"dump --format=slurm", `^# 16 hosts.*\n(SwitchName=.*\n){13}$`, 0, ""},
-		{"dump nothing", `^$`, 1, "hint: there are [guids lfts"},
+		{"dump nothing", `^$`, 1, "hint: there are guids, lfts"},
 		{"draw --colour load", `(?s)^<svg .*leaf-01 port .* routes \d+ and back \d+.*20 switches on 3 levels, 16 adapters, 48 links.*, generation \d+.*mean 13<.*</svg>\n$`, 0, ""},
 		{"draw --colour red", `^$`, 2, "want state or load"},
 		{"log-level", `^0x83 info\n$`, 0, ""},

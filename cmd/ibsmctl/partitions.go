@@ -43,7 +43,7 @@ Usage:
   ibsmctl partitions why PORT PKEY                which line decides a port's membership
 
 NAME may be a P_Key too. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
-SELF, with =full, =limited or =both.
+SELF, with =full, =limited or =both; without, what the partition's defmember says.
 
 Options:
   -f, --file FILE   the file to work with (the manager's; where none runs,

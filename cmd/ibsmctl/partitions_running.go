@@ -26,13 +26,13 @@ const checkPatience = 10 * time.Second
 func partitionFile(ctx context.Context, socket string) (string, error) {
 	const usual, key = "/etc/opensm/partitions.conf", "partition_config_file"
 	named := cmp.Or(socket, os.Getenv(ctl.SocketEnv))
-	client := ctl.NewClient(cmp.Or(named, ctl.DefaultSocket))
+	client := ctl.NewClient(socketOf(socket))
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
 	all := &ctl.Configuration{}
 	if err := client.Get(ctx, "/v1/config", nil, all); err != nil {
-		if named == "" && errors.Is(err, ctl.ErrUnreachable) {
+		if named == "" && errors.Is(err, ctl.ErrUnreachable) && len(sockets(filepath.Dir(ctl.DefaultSocket))) == 0 {
 			return usual, nil
 		}
 		return "", &hinted{fmt.Errorf("which partition file the manager has is not known: %s: %w", client.Path(), err), "name it with --file"}
@@ -233,7 +233,7 @@ func showRunning(ctx context.Context, args []string, stdout io.Writer) error {
 
 // fabricFindings are what a manager, if one answers, adds to those about the file alone.
 func fabricFindings(ctx context.Context, socket string, f *partitions.File, known []ctl.Finding) (found []ctl.Finding) {
-	client := ctl.NewClient(cmp.Or(socket, os.Getenv(ctl.SocketEnv), ctl.DefaultSocket))
+	client := ctl.NewClient(socketOf(socket))
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()

@@ -47,7 +47,7 @@ func TestPartitionsRunning(t *testing.T) {
 	if err := os.Symlink(socket, other); err != nil {
 		t.Fatal(err)
 	}
-	if got := run([]string{"--socket", absent, "status"}, &out, &out); got != 1 || !strings.Contains(out.String(), "other managers' sockets: --socket "+other) {
+	if got := run([]string{"--socket", absent, "status"}, &out, &out); got != 1 || !strings.Contains(out.String(), "managers that run here: --socket "+other) {
 		t.Errorf("beside another manager: exit status %d\n%s", got, out.String())
 	}
 	port := regexp.MustCompile(`(?m)^(\S+) .* 0x8011 `).FindStringSubmatch(shown)[1]
