@@ -343,7 +343,6 @@ func TestSuperviseReload(t *testing.T) {
 	}
 	stays := script("stays", "trap 'echo hung up' HUP; trap 'echo told to end; exit 0' TERM"+loop, 1)
 	goes := script("goes", "trap 'echo told to end; exit 0' TERM"+loop, 2)
-	stubborn := script("stubborn", "trap 'echo never' TERM"+loop, 3)
 	moves := script("moves", "trap 'echo left; exit 0' TERM"+loop, 4)
 	moved := moves
 	moved.port = 5
@@ -353,23 +352,23 @@ func TestSuperviseReload(t *testing.T) {
 	out := &output{written: make(chan struct{}, 1)}
 	heard := newNotices(&notifier{})
 	defer heard.close()
-	wanted := [][]child{{stays, goes, stubborn, moves, quick, fails}, {stays, moved, quick, fails, fresh}, {}, {goes}}
+	wanted := [][]child{{stays, goes, moves, quick, fails}, {stays, moved, quick, fails, fresh}, {}, {goes}}
 	s := newSupervisor("/bin/sh", func(again bool) []child {
 		if again {
 			wanted = wanted[1:]
 		}
 		return wanted[0]
 	}, heard, out)
-	s.soonest, s.patience = time.Hour, 50*time.Millisecond
+	s.soonest = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	passed, ended := make(chan os.Signal), make(chan int, 1)
 	go func() { ended <- s.run(ctx, passed, nil) }()
-	for _, name := range []string{"stays: ready", "goes: ready", "stubborn: ready", "moves: ready", "quick has ended with status 0", "fails has ended"} {
+	for _, name := range []string{"stays: ready", "goes: ready", "moves: ready", "quick has ended with status 0", "fails has ended"} {
 		out.await(t, name)
 	}
 	for n, want := range [][]string{
-		{"stays: hung up", "goes: told to end", "stubborn: never", "stubborn has ended: signal: killed", "moves: left\n", "moves: ready", "fails: a try", "fresh: ready"},
+		{"stays: hung up", "goes: told to end", "moves: left\n", "moves: ready", "fails: a try", "fresh: ready"},
 		{"stays: told to end", "moves: left\n"},
 		{"goes: ready"},
 	} {
@@ -387,7 +386,35 @@ func TestSuperviseReload(t *testing.T) {
 		out.mu.Unlock()
 	}
 	cancel()
-	if status := <-ended; status != exitFailed { // that of who had to be killed
+	if status := <-ended; status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestSuperviseStubborn: a manager that no file names any more and that does not end when
+// it is told to is killed.
+func TestSuperviseStubborn(t *testing.T) {
+	const text = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
+	wanted := []child{{name: "stubborn", args: []string{"-c", text}, asked: []string{text}, port: 1}}
+	out := &output{written: make(chan struct{}, 1)}
+	heard := newNotices(&notifier{})
+	defer heard.close()
+	s := newSupervisor("/bin/sh", func(again bool) []child {
+		if again {
+			wanted = nil
+		}
+		return wanted
+	}, heard, out)
+	s.patience = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	passed, ended := make(chan os.Signal), make(chan int, 1)
+	go func() { ended <- s.run(ctx, passed, nil) }()
+	out.await(t, "stubborn: ready")
+	passed <- syscall.SIGHUP
+	out.await(t, "stubborn has ended: signal: killed")
+	cancel()
+	if status := <-ended; status != exitFailed {
 		t.Errorf("status %d", status)
 	}
 }
