@@ -25,7 +25,8 @@ import (
 //   - who has stood still asks before it writes;
 //   - nobody else writes;
 //
-// and when all is mended one master remains, the fabric is whole, and the others stand by.
+// and when all is mended one master remains, the fabric is whole, and the others stand by;
+// when it hangs with its host, another one rules, until it is there again.
 const (
 	defaultElections = 30
 	proofElections   = 1000
@@ -190,7 +191,10 @@ func (c *contest) run() {
 	c.mend()
 	c.quiet = c.Fabric.Now() + 2*time.Second
 	c.pass(3 * time.Minute)
-	c.verify()
+	if master := c.verify(); master != nil {
+		c.hang(master)
+		c.verify()
+	}
 	if c.Failed() {
 		for _, l := range c.log {
 			c.Log(l)
@@ -275,9 +279,24 @@ func (c *contest) mend() {
 	c.log = append(c.log, fmt.Sprintf("%v all is mended", c.Fabric.Now()))
 }
 
-// verify is what must hold at the end.
-func (c *contest) verify() {
-	var master *rival
+// hang has a master's host answer nothing any more, though its link stays up. Nothing but
+// its silence tells of it: the polls of the others must come to an end.
+func (c *contest) hang(r *rival) {
+	r.dozed = c.Fabric.Now()
+	r.m.Asleep, r.woke, r.asked = r.dozed+2*time.Minute, true, 0
+	c.quiet = r.m.Asleep + 2*time.Second
+	c.log = append(c.log, fmt.Sprintf("%v the host at %v hangs", r.dozed, r.at))
+	c.Fabric.Mute(r.at.Node, true)
+	c.pass(2*time.Minute - time.Millisecond)
+	c.Fabric.Mute(r.at.Node, false)
+	if !slices.ContainsFunc(c.rivals, func(o *rival) bool { return o != r && o.m.last() == smp.Master }) {
+		c.Errorf("at %v nobody rules, though %v has hung since %v", c.Fabric.Now(), r.at, r.dozed)
+	}
+	c.pass(3 * time.Minute)
+}
+
+// verify is what must hold at the end. It returns the master.
+func (c *contest) verify() (master *rival) {
 	for _, r := range c.rivals {
 		switch state := r.m.last(); {
 		case state == smp.Master && master == nil:
@@ -288,7 +307,7 @@ func (c *contest) verify() {
 	}
 	if master == nil {
 		c.Error("in the end there is no master")
-		return
+		return nil
 	}
 	if master.cfg.Elect.MasterPriority == 0 {
 		for _, r := range c.rivals {
@@ -303,4 +322,5 @@ func (c *contest) verify() {
 	if c.pass(time.Minute); c.sets() != before {
 		c.Errorf("%d Sets at rest", c.sets()-before)
 	}
+	return master
 }

@@ -15,7 +15,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"a master that was found is not stood by", "sweep/elect/elect.go", "case master != nil:\n\t\tm.standBy(now, master.GUID())", "case master != nil && false:\n\t\tm.standBy(now, master.GUID())"},
 	{"the higher GUID wins", "sweep/elect/elect.go", "return o.GUID() < m.cfg.GUID", "return o.GUID() > m.cfg.GUID"},
 	{"polls are never given up", "sweep/elect/elect.go", "if m.misses > max(m.cfg.PollRetries, 0) {", "if false {"},
-	{"an heir is waited for for ever", "sweep/elect/elect.go", "case m.heir.guid != 0 && m.heir.until <= now:", "case false:"},
+	{"an heir is waited for for ever", "sweep/elect/heir.go", "now+heirPatience)", "now+1000*heirPatience)"},
 	{"an heir that is overdue is waited for again", "sweep/elect/elect.go", " && above.GUID() != m.heir.overdue:", ":"},
 	{"HANDOVER is not taken", "sweep/elect/elect.go", "case mod == smp.ControlHandover && m.state != smp.NotActive:", "case mod == smp.ControlHandover && false:"},
 	{"who stood still asks nobody", "manager/core.go", "if slept > c.stall() && slept < now {", "if false {"},
