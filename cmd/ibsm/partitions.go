@@ -105,7 +105,7 @@ func (p *policy) tell(l *conf.Loaded) {
 	file := l.Text("partition_config_file")
 	switch {
 	case len(p.chosen.Errors) == 0 && p.chosen.Source == partitions.FromNothing:
-		p.logger.Info("there is no partition file: ports keep the P_Keys that they have, which is those of the default partition where no manager has been", "file", file)
+		p.logger.Info("there is no partition file: ports keep the P_Keys that they have, which are those of the default partition where no manager has been", "file", file)
 	case len(p.chosen.Errors) == 0:
 		p.logger.Info("partitions are as the file says", "file", file, "partitions", len(p.chosen.Policy.Partitions))
 	case p.chosen.Source == partitions.FromCaution:

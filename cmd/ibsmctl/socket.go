@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -34,7 +36,10 @@ func chooseSocket(usual string) string {
 		return usual
 	}
 	others := sockets(filepath.Dir(usual))
-	if len(others) == 1 {
+	switch len(others) {
+	case 0:
+		return closed(usual)
+	case 1:
 		return others[0]
 	}
 	master := ""
@@ -51,6 +56,20 @@ func chooseSocket(usual string) string {
 		return usual
 	}
 	return master
+}
+
+// closed is the first socket in the folder of the usual one that is there for others than
+// this user, so that the error says so; else the usual one.
+func closed(usual string) string {
+	names, _ := filepath.Glob(filepath.Join(filepath.Dir(usual), "*.sock"))
+	for _, name := range names[:min(len(names), maxSockets)] {
+		if conn, err := net.DialTimeout("unix", name, socketPatience); err == nil {
+			conn.Close()
+		} else if errors.Is(err, fs.ErrPermission) {
+			return name
+		}
+	}
+	return usual
 }
 
 func isMaster(path string) bool {
