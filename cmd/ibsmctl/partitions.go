@@ -320,7 +320,9 @@ func (c *partitionsCommand) tell(done changed) error {
 	text := map[changed]string{
 		fileKept:    "%s is as it was\n",
 		fileChanged: "%s is changed; ibsmctl partitions apply brings it into force\n",
-		fileMade:    "%s is new: ports that it does not name are limited members of the default partition alone; ibsmctl partitions diff shows what apply would change\n",
+		fileMade: "%s is new; ibsmctl partitions diff shows what apply would change.\n" +
+			"Ports that it does not name reach the manager alone, unless it has this as well:\n" +
+			"  ibsmctl partitions create Default --key 0x7fff --flag ipoib ALL=full\n",
 	}[done]
 	_, err := fmt.Fprintf(c.stdout, text, c.file)
 	return err

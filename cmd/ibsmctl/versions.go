@@ -79,7 +79,7 @@ func undo(file string) error {
 	return locked(file, func() error {
 		err := os.Rename(version(file, 1), file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("no earlier version of %s is kept: there is one for each change by ibsmctl, and none for those by an editor", file)
+			return fmt.Errorf("no earlier version of %s is kept: there is one for each change by ibsmctl of a file that was there, and none for those by an editor", file)
 		}
 		for n := 2; n <= keptVersions && err == nil; n++ {
 			if err = os.Rename(version(file, n), version(file, n-1)); errors.Is(err, fs.ErrNotExist) {
