@@ -52,7 +52,7 @@ Example:
   ibfabric serve fattree:k=8 --sock mine --control /tmp/mine.ctl &
   export IBSIM_SOCKNAME=mine
   SIM_HOST='host-001 mlx5_0' ibsim-run opensm -f stdout
-  echo 'link down "leaf-01" 1' | nc -NU /tmp/mine.ctl
+  echo 'link down "leaf-01" 1' | nc -NU /tmp/mine.ctl  # netcat-openbsd's
 `
 
 // runServe carries out "ibfabric serve".
