@@ -111,7 +111,7 @@ func (a *asker) explain(err error) error {
 		return err
 	}
 	hint := "start one with ibsm --ctl_socket " + a.Path() + ", or name another socket with --socket or " + ctl.SocketEnv
-	if others := sockets(filepath.Dir(a.Path())); len(others) > 0 {
+	if others, _ := sockets(filepath.Dir(a.Path())); len(others) > 0 {
 		hint = "name one of the managers that run here: --socket " + strings.Join(others, ", --socket ")
 	} else if a.Path() == ctl.DefaultSocket {
 		hint = "start one with systemctl start ibsm, or name another socket with --socket or " + ctl.SocketEnv

@@ -32,7 +32,7 @@ func partitionFile(ctx context.Context, socket string) (string, error) {
 	defer cancel()
 	all := &ctl.Configuration{}
 	if err := client.Get(ctx, "/v1/config", nil, all); err != nil {
-		if named == "" && errors.Is(err, ctl.ErrUnreachable) && len(sockets(filepath.Dir(ctl.DefaultSocket))) == 0 {
+		if others, _ := sockets(filepath.Dir(ctl.DefaultSocket)); named == "" && errors.Is(err, ctl.ErrUnreachable) && others == nil {
 			return usual, nil
 		}
 		return "", &hinted{fmt.Errorf("which partition file the manager has is not known: %s: %w", client.Path(), err), "name it with --file"}

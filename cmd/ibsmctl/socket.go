@@ -32,15 +32,15 @@ func socketOf(named string) string {
 // to be preferred if several are: then it is the usual one, and the error names the
 // others.
 func chooseSocket(usual string) string {
-	if listens(usual) {
+	if dial(usual) == nil {
 		return usual
 	}
-	others := sockets(filepath.Dir(usual))
-	switch len(others) {
-	case 0:
-		return closed(usual)
-	case 1:
+	others, forbidden := sockets(filepath.Dir(usual))
+	switch {
+	case len(others) == 1:
 		return others[0]
+	case others == nil && forbidden != "":
+		return forbidden // so that the error says whose it is
 	}
 	master := ""
 	for _, path := range others {
@@ -58,20 +58,6 @@ func chooseSocket(usual string) string {
 	return master
 }
 
-// closed is the first socket in the folder of the usual one that is there for others than
-// this user, so that the error says so; else the usual one.
-func closed(usual string) string {
-	names, _ := filepath.Glob(filepath.Join(filepath.Dir(usual), "*.sock"))
-	for _, name := range names[:min(len(names), maxSockets)] {
-		if conn, err := net.DialTimeout("unix", name, socketPatience); err == nil {
-			conn.Close()
-		} else if errors.Is(err, fs.ErrPermission) {
-			return name
-		}
-	}
-	return usual
-}
-
 func isMaster(path string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), socketPatience)
 	defer cancel()
@@ -84,22 +70,26 @@ func isMaster(path string) bool {
 // maxSockets bounds how many sockets are looked at.
 const maxSockets = 64
 
-// sockets are those in a directory at which a manager listens.
-func sockets(dir string) (paths []string) {
+// sockets are those in a directory at which a manager listens, and one that this user may
+// not use, if there is one.
+func sockets(dir string) (paths []string, forbidden string) {
 	names, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is well-formed
 	for _, name := range names[:min(len(names), maxSockets)] {
-		if listens(name) {
+		switch err := dial(name); {
+		case err == nil:
 			paths = append(paths, name)
+		case errors.Is(err, fs.ErrPermission):
+			forbidden = name
 		}
 	}
-	return paths
+	return paths, forbidden
 }
 
-func listens(path string) bool {
+// dial reports why nobody can be asked at a socket.
+func dial(path string) error {
 	conn, err := net.DialTimeout("unix", path, socketPatience)
 	if err != nil {
-		return false
+		return err
 	}
-	conn.Close()
-	return true
+	return conn.Close()
 }
