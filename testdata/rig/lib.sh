@@ -14,6 +14,7 @@ fail() {
 	tail -n 20 /tmp/sm.out
 	tail -n 5 /tmp/fabricd.log
 	fabric ports
+	echo "FAIL: $*" # again: of a long text a test shows the end
 	exit 1
 }
 
