@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"os"
-
+	"errors"
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
+	"io/fs"
 )
 
 // nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches and adapters.
@@ -22,24 +20,13 @@ func deviceCaps(_ int32, n *net.Node, c *fabric.Caps) {
 
 // loadNet makes the topology that a generator or a file describes.
 func loadNet(spec string) (*net.Net, error) {
-	if net.IsSpec(spec) {
-		n, err := net.Generate(spec)
-		if err != nil {
-			return nil, specUsage(err)
-		}
-		return n, nil
-	}
-	f, err := os.Open(spec)
-	if err != nil {
+	n, err := net.Load(spec)
+	var unread *fs.PathError
+	switch {
+	case err != nil && net.IsSpec(spec):
+		return nil, specUsage(err)
+	case errors.As(err, &unread):
 		return nil, &usageError{err.Error(), "want a topology file, or a generator such as fattree:k=8"}
 	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, net.MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(src) > net.MaxFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", spec, net.MaxFile)
-	}
-	return net.Parse(spec, src)
+	return n, err
 }

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -49,41 +50,21 @@ func newPlace(l *conf.Loaded) (place, error) {
 	return &embedded{f: f, at: at, spec: l.Fabric, start: time.Now()}, nil
 }
 
-// loadNet reads a topology file or makes a topology.
+// loadNet reads a topology file or makes a topology. What it cannot is a mistake of usage.
 func loadNet(spec string) (*net.Net, error) {
-	if net.IsSpec(spec) {
-		n, err := net.Generate(spec)
-		var wrong *net.SpecError
-		if errors.As(err, &wrong) && wrong.Hint != "" {
-			return nil, &usageError{err.Error(), wrong.Hint}
-		} else if err != nil {
-			return nil, &usageError{err.Error(), "ibfabric gen --help describes the generators"}
-		}
+	n, err := net.Load(spec)
+	var wrong *net.SpecError
+	var unread *fs.PathError
+	hint := ""
+	switch {
+	case err == nil:
 		return n, nil
+	case errors.As(err, &wrong):
+		hint = cmp.Or(wrong.Hint, "ibfabric gen --help describes the generators")
+	case errors.As(err, &unread):
+		hint = "--fabric takes a topology file, or a generator such as fattree:k=8"
 	}
-	src, err := readFile(spec)
-	if err != nil {
-		return nil, &usageError{err.Error(), "--fabric takes a topology file, or a generator such as fattree:k=8"}
-	}
-	n, err := net.Parse(spec, src)
-	if err != nil {
-		return nil, &usageError{err.Error(), ""}
-	}
-	return n, nil
-}
-
-// readFile reads a file of at most net.MaxFile bytes.
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, net.MaxFile+1))
-	if err == nil && len(src) > net.MaxFile {
-		err = fmt.Errorf("%s: larger than %d bytes", name, net.MaxFile)
-	}
-	return src, err
+	return nil, &usageError{err.Error(), hint}
 }
 
 // attachAt is the port with a GUID, or the first port of the first adapter.

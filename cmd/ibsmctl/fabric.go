@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"strings"
 
 	"ibsm/ctl"
@@ -130,25 +127,10 @@ func lidsOf(t *topo.Topo) *topo.LIDs {
 
 // loadNet is the topology that a file or a generator describes.
 func loadNet(spec string) (*net.Net, error) {
-	if net.IsSpec(spec) {
-		n, err := net.Generate(spec)
-		var wrong *net.SpecError
-		if errors.As(err, &wrong) {
-			return nil, &usageError{wrong.Text, cmp.Or(wrong.Hint, "ibfabric gen --help describes every kind and key")}
-		}
-		return n, err
+	n, err := net.Load(spec)
+	var wrong *net.SpecError
+	if errors.As(err, &wrong) {
+		return nil, &usageError{wrong.Text, cmp.Or(wrong.Hint, "ibfabric gen --help describes every kind and key")}
 	}
-	f, err := os.Open(spec)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, net.MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(src) > net.MaxFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", spec, net.MaxFile)
-	}
-	return net.Parse(spec, src)
+	return n, err
 }
