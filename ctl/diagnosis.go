@@ -47,11 +47,5 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err, "")
 		return
 	}
-	out := newStream(w, string(Diagnoses), fmt.Sprintf(`"generation":%d`, sub.Generation()))
-	for row := range rows {
-		if out.add(row) != nil {
-			return
-		}
-	}
-	out.end()
+	sendList(w, string(Diagnoses), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
 }

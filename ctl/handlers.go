@@ -55,13 +55,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []s
 		s.fail(w, err, "")
 		return
 	}
-	out := newStream(w, string(l), fmt.Sprintf(`"generation":%d`, sub.Generation()))
-	for row := range rows {
-		if out.add(row) != nil {
-			return
-		}
-	}
-	out.end()
+	sendList(w, string(l), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
 }
 
 func (s *Server) path(w http.ResponseWriter, r *http.Request) {
@@ -174,13 +168,7 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err, "")
 		return
 	}
-	out := newStream(w, "steps", "")
-	for step := range steps {
-		if out.add(step) != nil {
-			return
-		}
-	}
-	out.end()
+	sendList(w, "steps", "", steps)
 }
 
 // begin takes the one place for plans, each of which is as large as a sweep, or tells

@@ -3,6 +3,7 @@ package ctl
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -68,13 +69,7 @@ func (s *Server) generations(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err, "")
 		return
 	}
-	out := newStream(w, "generations", "")
-	for _, g := range s.cfg.History.Generations() {
-		if out.add(&g) != nil {
-			return
-		}
-	}
-	out.end()
+	sendList(w, "generations", "", slices.Values(s.cfg.History.Generations()))
 }
 
 func (s *Server) hasHistory() error {
@@ -102,14 +97,14 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err, "ibsmctl generations lists those that are known")
 		return
 	}
-	out := newStream(w, "rows", "")
-	if out.add(&DiffRow{Span: &d.Span}) != nil {
-		return
-	}
-	for i := range d.Changes {
-		if out.add(&DiffRow{Change: &d.Changes[i]}) != nil {
+	sendList(w, "rows", "", func(yield func(*DiffRow) bool) {
+		if !yield(&DiffRow{Span: &d.Span}) {
 			return
 		}
-	}
-	out.end()
+		for i := range d.Changes {
+			if !yield(&DiffRow{Change: &d.Changes[i]}) {
+				return
+			}
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 )
 
 // PKeys is the list of the entries of end ports' partition tables, of PKey, by node GUID,
@@ -114,13 +115,7 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, rows func(Pa
 		s.fail(w, err, "")
 		return
 	}
-	out := newStream(w, "rows", "")
-	for i := range list {
-		if out.add(&list[i]) != nil {
-			return
-		}
-	}
-	out.end()
+	sendList(w, "rows", "", slices.Values(list))
 }
 
 // why answers about one port and one key.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 )
 
@@ -13,42 +14,33 @@ const piece = 64 << 10
 
 func newBuffer(w http.ResponseWriter) *bufio.Writer { return bufio.NewWriterSize(w, piece) }
 
-// stream is a reply that holds a list, written as it is made: an object with the list
-// as its last member, one element a line.
-type stream struct {
-	w     *bufio.Writer
-	json  *json.Encoder // ends each element with a newline
-	comma bool
-	err   error
-}
-
-// newStream begins the reply. fields are members that come before the list, or "".
-func newStream(w http.ResponseWriter, list, fields string) *stream {
+// sendList replies with a list, written as it is made: an object with the list as its
+// last member, one element a line. fields are members that come before it, or "". To a
+// client that does not take it, no more is made.
+func sendList[T any](w http.ResponseWriter, list, fields string, rows iter.Seq[T]) {
 	w.Header().Set("Content-Type", "application/json")
-	s := &stream{w: newBuffer(w)}
-	s.json = json.NewEncoder(s.w)
-	s.json.SetEscapeHTML(false)
+	out := newBuffer(w)
+	enc := json.NewEncoder(out) // ends each element with a newline
+	enc.SetEscapeHTML(false)
 	if fields != "" {
 		fields += ","
 	}
-	_, s.err = fmt.Fprintf(s.w, "{%s%q:[\n", fields, list)
-	return s
-}
-
-func (s *stream) add(v any) error {
-	if s.comma {
-		s.w.WriteByte(',')
+	_, err := fmt.Fprintf(out, "{%s%q:[\n", fields, list)
+	comma := false
+	for row := range rows {
+		if comma {
+			out.WriteByte(',')
+		}
+		comma = true
+		if err == nil {
+			err = enc.Encode(row)
+		}
+		if err != nil {
+			return
+		}
 	}
-	s.comma = true
-	if s.err == nil {
-		s.err = s.json.Encode(v)
-	}
-	return s.err
-}
-
-func (s *stream) end() {
-	s.w.WriteString("]}\n")
-	s.w.Flush()
+	out.WriteString("]}\n")
+	out.Flush()
 }
 
 // events writes the ring's events, one a line, and new ones as they come if they are to
