@@ -45,6 +45,7 @@ var arrows = []arrow{
 	{from: "partitions", to: "mad sweep/topo conf/diag sa/registry"},
 	{from: "sa/registry", to: "mad mad/sarec"},
 	{from: "sweep/view", to: "mad sweep/topo sa/registry routing routing/mcast routing/qos partitions"},
+	{from: "sweep/view/viewtest", to: "mad/fabric/net routing routing/minhop sweep/topo sweep/view"}, // for tests
 	{from: "sweep/discover sweep/elect", to: "mad mad/smp mad/txn sweep/topo"},
 	{from: "sweep/plan", to: "mad mad/smp sweep/topo sweep/view routing partitions"},
 	{from: "sweep/store", to: "mad sa/registry", modules: "go.etcd.io/bbolt"},

@@ -12,35 +12,23 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/routing"
 	"ibsm/routing/mcast"
-	"ibsm/routing/minhop"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
+	"ibsm/sweep/view/viewtest"
 )
 
 // newView is a generated subnet, routed, with links of MTU 4096.
 func newView(t testing.TB, spec string) *view.View {
 	t.Helper()
-	fabric, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
+	v := viewtest.New(t, spec, 1)
+	for i := range v.Topo.Ports {
+		v.Topo.Ports[i].Info.SetNeighborMTU(mad.MTU4096)
 	}
-	subnet, err := topo.FromNet(fabric, net.NoEnd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range subnet.Ports {
-		subnet.Ports[i].Info.SetNeighborMTU(mad.MTU4096)
-	}
-	lids := topo.SequentialLIDs(subnet, 1)
-	tables, err := minhop.Route(t.Context(), routing.In{Topo: subnet, LIDs: lids})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &view.View{Gen: 3, Topo: subnet, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}
+	v.Gen, v.Subnet.Prefix = 3, mad.DefaultPrefix
+	return v
 }
 
 // rows are those of a list.

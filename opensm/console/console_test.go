@@ -13,36 +13,14 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
-	"ibsm/routing"
-	"ibsm/routing/minhop"
 	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
+	"ibsm/sweep/view/viewtest"
 )
 
 // Answers are compared with OpenSM's in cmd/ibsm. The tests here are of what a healthy
 // subnet on ibsim does not show.
-
-// newView is a subnet with its routes.
-func newView(t testing.TB, spec string) *view.View {
-	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := topo.FromNet(n, net.NoEnd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lids := topo.SequentialLIDs(top, 2)
-	tables, err := minhop.Route(t.Context(), routing.In{Topo: top, LIDs: lids})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &view.View{Topo: top, LIDs: lids, Tables: tables}
-}
 
 // recorder is a Daemon that notes what it is told.
 type recorder struct {
@@ -83,7 +61,7 @@ func newRecorder(v *view.View) *recorder {
 
 // TestActs: commands that change something are noted, then done.
 func TestActs(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 2)
 	for _, c := range []struct {
 		line, told, answer string
 	}{
@@ -183,7 +161,7 @@ func TestQuit(t *testing.T) {
 
 // TestSlowExpressions: expressions that are made to be slow are given up.
 func TestSlowExpressions(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 2)
 	for i := range v.Topo.Nodes {
 		v.Topo.Nodes[i].Desc.Set(strings.Repeat("ab", 31))
 	}
@@ -204,7 +182,7 @@ func TestSlowExpressions(t *testing.T) {
 
 // TestGone: a client that takes nothing more ends the session, whatever is to be said.
 func TestGone(t *testing.T) {
-	v := newView(t, "fattree:k=4")
+	v := viewtest.New(t, "fattree:k=4", 2)
 	for _, line := range []string{"help", "status", "portstatus", "switchbalance verbose", "lidbalance", "dump_portguid ."} {
 		s := New(&newRecorder(v).Daemon, closed{}, false)
 		if _, err := s.Line(line); !errors.Is(err, io.ErrClosedPipe) {
@@ -325,7 +303,7 @@ func FuzzSession(f *testing.F) {
 	}
 	f.Add([]byte("status loop\nq\n\x00\xff\r\n"))
 	f.Add([]byte("switchbalance verbose 0x20\nlidbalance -1\nquerylid 99999999999999999999\ndump_portguid (((a{1,1000}){1,1000})) [[:x:]] \\1"))
-	v := newView(f, "fattree:k=4,levels=2")
+	v := viewtest.New(f, "fattree:k=4,levels=2", 2)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var out bytes.Buffer
 		s := New(&newRecorder(v).Daemon, &out, false)

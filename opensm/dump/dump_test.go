@@ -15,37 +15,17 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
 	"ibsm/routing"
-	"ibsm/routing/minhop"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
+	"ibsm/sweep/view/viewtest"
 )
 
 // The comparison with OpenSM itself is in cmd/ibsm. The tests here are of what a
 // healthy subnet does not show.
-
-// newView is a subnet with its routes.
-func newView(t testing.TB, spec string) *view.View {
-	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := topo.FromNet(n, net.NoEnd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lids := topo.SequentialLIDs(top, 0)
-	tables, err := minhop.Route(t.Context(), routing.In{Topo: top, LIDs: lids})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &view.View{Topo: top, LIDs: lids, Tables: tables}
-}
 
 func write(t *testing.T, w writer, v *view.View) string {
 	t.Helper()
@@ -58,7 +38,7 @@ func write(t *testing.T, w writer, v *view.View) string {
 
 // TestReadBack: what is written is what is read.
 func TestReadBack(t *testing.T) {
-	v := newView(t, "fattree:k=4")
+	v := viewtest.New(t, "fattree:k=4", 0)
 	tables, err := ReadLFTs("lfts", strings.NewReader(write(t, LFTs, v)))
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +67,7 @@ func TestReadBack(t *testing.T) {
 
 // TestBadRoutes: opensm.fdbs says what is wrong with a route.
 func TestBadRoutes(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2") // switches of four ports: two leaves are two links apart
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0) // switches of four ports: two leaves are two links apart
 	leaf := v.Topo.Nodes[v.Topo.Switches[0]].Switch
 	_, uplinks := routing.NewGraph(v.Topo).Edges(leaf)
 	for _, c := range []struct {
@@ -127,7 +107,7 @@ func TestBadRoutes(t *testing.T) {
 // TestHoles: LIDs without an owner, entries of such LIDs, and hosts that no cable
 // connects to a switch.
 func TestHoles(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	base := slices.Clone(v.LIDs.Base)
 	host := v.Topo.EndPorts[len(v.Topo.EndPorts)-1]
 	gone := base[host]
@@ -162,7 +142,7 @@ func TestDescription(t *testing.T) {
 
 // TestLinks: width, state and speed of a cable.
 func TestLinks(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	p := v.Topo.EndPorts[0]
 	for i := range v.Topo.EndPorts {
 		if v.Topo.Nodes[v.Topo.Ports[v.Topo.EndPorts[i]].Node].Type == mad.CA {
@@ -235,7 +215,7 @@ func files(t *testing.T, dir string) (all []string) {
 
 // TestDir: which files are written, and that others stay when one cannot be.
 func TestDir(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	dir := t.TempDir()
 	if err := (Dir{Path: dir}).Write(t.Context(), v); err != nil {
 		t.Fatal(err)
@@ -259,7 +239,7 @@ func TestDir(t *testing.T) {
 
 // TestInterrupted: a file that is not finished leaves the old one as it was.
 func TestInterrupted(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	dir := t.TempDir()
 	old := filepath.Join(dir, "opensm-lfts.dump")
 	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
@@ -286,7 +266,7 @@ func TestInterrupted(t *testing.T) {
 // TestRegistered: what is registered is written when it has changed, for its owner alone,
 // and what is put last is not lost.
 func TestRegistered(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	dir := t.TempDir()
 	k := NewKeeper(dir, nil, func() bool { return false }, slog.New(slog.DiscardHandler))
 	reg := registry.New()
@@ -323,7 +303,7 @@ func TestRegistered(t *testing.T) {
 // once.
 func TestKeeper(t *testing.T) {
 	none := func() bool { return false }
-	first, last := newView(t, "fattree:k=4,levels=2"), newView(t, "fattree:k=4")
+	first, last := viewtest.New(t, "fattree:k=4,levels=2", 0), viewtest.New(t, "fattree:k=4", 0)
 	dir := t.TempDir()
 	k := NewKeeper(dir, nil, none, slog.New(slog.DiscardHandler))
 	k.Put(nil)
@@ -357,7 +337,7 @@ func TestKeeper(t *testing.T) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	v := newView(b, "fattree:k=16") // 1024 hosts, 320 switches
+	v := viewtest.New(b, "fattree:k=16", 0) // 1024 hosts, 320 switches
 	for name, w := range map[string]writer{"subnet": Subnet, "lfts": LFTs, "matrix": LIDMatrix, "fdbs": Routes} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

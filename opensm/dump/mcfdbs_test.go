@@ -15,12 +15,13 @@ import (
 	"ibsm/routing/mcast"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
+	"ibsm/sweep/view/viewtest"
 )
 
 // grown is a subnet in which hosts, each other one and so on, have multicast groups, with
 // ports in the state in which ibdmchk looks at them.
 func grown(t *testing.T, spec string, groups int) *view.View {
-	v := newView(t, spec)
+	v := viewtest.New(t, spec, 0)
 	for i := range v.Topo.Ports {
 		if p := &v.Topo.Ports[i]; p.Peer != topo.None {
 			p.Info.SetPortState(4)
@@ -41,7 +42,7 @@ func grown(t *testing.T, spec string, groups int) *view.View {
 }
 
 func TestMulticastFDBs(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	if text := write(t, MulticastFDBs, v); text != "" {
 		t.Errorf("without groups: %q", text)
 	}
