@@ -2,6 +2,9 @@
 package ctltest
 
 import (
+	"errors"
+	"io/fs"
+	"strings"
 	"testing"
 
 	"ibsm/ctl"
@@ -17,6 +20,25 @@ func Rows(tb testing.TB, spec string) (nodes []*ctl.Node, links []*ctl.Link) {
 		tb.Fatal(err)
 	}
 	return Of(fabric)
+}
+
+// RealCluster are the rows of a real cluster's topology, which is kept beside the
+// checkout; where it is not there, the test is passed over.
+func RealCluster(tb testing.TB) (nodes []*ctl.Node, links []*ctl.Link) {
+	tb.Helper()
+	const file = "../../../shared/data/ndr-582.topo"
+	fabric, err := net.Load(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		tb.Skip("the real cluster's file is not there")
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	nodes, links = Of(fabric)
+	for _, n := range nodes {
+		n.Aggregation = strings.Contains(n.Desc, "Aggregation Node")
+	}
+	return nodes, links
 }
 
 // Of are the rows of any fabric.

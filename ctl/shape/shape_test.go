@@ -2,7 +2,6 @@ package shape_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"ibsm/ctl"
 	"ibsm/ctl/ctltest"
 	"ibsm/ctl/shape"
-	"ibsm/mad/fabric/net"
 )
 
 // The names that the generator gives say on which level a switch is.
@@ -99,19 +97,7 @@ func TestOddHosts(t *testing.T) {
 
 // The real cluster has 31 leafs, 9 spines, and an aggregation node on every switch.
 func TestRealCluster(t *testing.T) {
-	const file = "../../../shared/data/ndr-582.topo"
-	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Skip(err)
-	}
-	fabric, err := net.Parse(file, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, links := ctltest.Of(fabric)
-	for _, n := range nodes {
-		n.Aggregation = strings.Contains(n.Desc, "Aggregation Node")
-	}
+	nodes, links := ctltest.RealCluster(t)
 	f := shape.New(nodes, links)
 	if len(f.Switches) != 40 || len(f.Hosts) != 542 || f.Levels != 2 {
 		t.Errorf("%d switches on %d levels, %d hosts", len(f.Switches), f.Levels, len(f.Hosts))

@@ -3,7 +3,6 @@ package slurm
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"ibsm/ctl"
 	"ibsm/ctl/ctltest"
 	"ibsm/ctl/shape"
-	"ibsm/mad/fabric/net"
 )
 
 // written is the file of a subnet, without its first line.
@@ -155,19 +153,7 @@ func TestNames(t *testing.T) {
 
 // The real cluster has units of four leafs each, which hosts are on with four adapters.
 func TestRealCluster(t *testing.T) {
-	const file = "../../../shared/data/ndr-582.topo"
-	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Skip(err)
-	}
-	fabric, err := net.Parse(file, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, links := ctltest.Of(fabric)
-	for _, n := range nodes {
-		n.Aggregation = strings.Contains(n.Desc, "Aggregation Node")
-	}
+	nodes, links := ctltest.RealCluster(t)
 	top := Of(shape.New(nodes, links))
 	if len(top.Leafs) != 8 || len(top.Uppers) != 1 || len(top.LeftOut) != 4 {
 		t.Errorf("%d leafs, %d above them, left out: %q", len(top.Leafs), len(top.Uppers), top.LeftOut)
