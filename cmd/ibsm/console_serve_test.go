@@ -32,6 +32,30 @@ func newConsole() *consoleServer {
 	}
 }
 
+// served has a console take clients, for a minute each, until end is called.
+func served(t *testing.T, server *consoleServer) (dial func() net.Conn, end func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var task sync.WaitGroup
+	task.Go(func() { server.serve(ctx, l) })
+	dial = func() net.Conn {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(time.Minute))
+		return conn
+	}
+	return dial, func() {
+		cancel()
+		task.Wait()
+	}
+}
+
 // TestConsolePatience: a client that says nothing, or takes nothing, is cut off in time;
 // one that watches the status is not.
 func TestConsolePatience(t *testing.T) {
@@ -77,21 +101,7 @@ func TestConsolePatience(t *testing.T) {
 // it was.
 func TestConsoleCrowd(t *testing.T) {
 	server := newConsole()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var task sync.WaitGroup
-	task.Go(func() { server.serve(ctx, l) })
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn.SetDeadline(time.Now().Add(time.Minute))
-		return conn
-	}
+	dial, end := served(t, server)
 	const clients, at = 3000, 25
 	var crowd sync.WaitGroup
 	for i := range at {
@@ -125,8 +135,7 @@ func TestConsoleCrowd(t *testing.T) {
 		}
 		break
 	}
-	cancel()
-	task.Wait()
+	end()
 	c := server.counters
 	if sum := c.Accepted.Load() + c.Refused.Load(); sum < clients+1 || c.Open.Load() != 0 || c.TooLong.Load() == 0 || c.Accepted.Load() == 0 {
 		t.Errorf("%d clients: %d taken, %d refused, %d open, %d lines too long", clients, c.Accepted.Load(), c.Refused.Load(), c.Open.Load(), c.TooLong.Load())
@@ -137,20 +146,10 @@ func TestConsoleCrowd(t *testing.T) {
 // TestConsoleBusy: there are so many clients and no more, and the next is told so.
 func TestConsoleBusy(t *testing.T) {
 	server := newConsole()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var task sync.WaitGroup
-	task.Go(func() { server.serve(ctx, l) })
+	dial, end := served(t, server)
 	hear := func(want string) net.Conn {
 		t.Helper()
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn.SetDeadline(time.Now().Add(time.Minute))
+		conn := dial()
 		got := make([]byte, len(want))
 		if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
 			t.Errorf("%q, %v", got[:n], err)
@@ -164,8 +163,7 @@ func TestConsoleBusy(t *testing.T) {
 	if n := server.counters.Refused.Load(); n != 1 {
 		t.Errorf("%d refused", n)
 	}
-	cancel()
-	task.Wait() // though none of them has left
+	end() // though none of them has left
 }
 
 // TestWriteBelow: a client at a socket writes to the folder for dump files alone.
