@@ -160,6 +160,17 @@ registered() {
 }
 settled() { registered >/tmp/settled.1 && sleep 1 && registered >/tmp/settled.2 && cmp /tmp/settled.1 /tmp/settled.2; }
 
+# register: the hosts talk, two of them have services and subscriptions, too, and all that
+# is registered is in /tmp/settled.1.
+register() {
+	within 60 ip netns exec ns2 ping -c 1 -W 1 10.0.0.5 || fail "the hosts do not talk"
+	local n
+	for n in 2 5; do
+		saclient $(port_guid $n) || fail "host $n cannot register"
+	done
+	within 60 settled || fail "the hosts do not come to rest"
+}
+
 # ping_on: host 2 asks 10.0.0.5 every 10 ms. ping_off ends that; then $lost says how many
 # packets were lost, of those up to the last that came: what is under way is not lost.
 ping_on() {
