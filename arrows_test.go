@@ -27,6 +27,7 @@ type arrow struct {
 // package belongs is decided before it is written.
 var arrows = []arrow{
 	{from: "mad"},
+	{from: "priority"},
 	{from: "mad/smp mad/rmpp mad/umad", to: "mad"},
 	{from: "mad/umad", modules: "golang.org/x/sys"},
 	{from: "mad/sarec mad/pma", to: "mad mad/smp"},
@@ -40,7 +41,7 @@ var arrows = []arrow{
 	{from: "conf/manual"},
 	{from: "conf", to: "conf/diag conf/manual", modules: "github.com/BurntSushi/toml"},
 	{from: "sweep/topo", to: "mad mad/smp mad/fabric/net"},
-	{from: "routing routing/*", to: "mad routing sweep/topo"},
+	{from: "routing routing/*", to: "mad routing sweep/topo priority"},
 	{from: "routing/qos", to: "conf/diag"},
 	{from: "partitions", to: "mad sweep/topo conf/diag sa/registry"},
 	{from: "sa/registry", to: "mad mad/sarec"},
@@ -54,7 +55,7 @@ var arrows = []arrow{
 	{from: "sa/mirror sa/client", to: "mad/rmpp"},  // their messages are longer than a packet
 	{from: "sa/mirror", to: "sa/client"},           // of a master of another kind everything is asked for
 	{from: "sa", to: "sa/* routing routing/mcast"}, // how long the rows of LFT and MFT records are
-	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing routing/mcast partitions conf/diag"},
+	{from: "opensm opensm/*", to: "mad mad/smp sweep/topo sweep/view sa/registry routing routing/mcast partitions conf/diag priority"},
 	{from: "opensm/dump", to: "opensm/names opensm/sadb"},
 	{from: "opensm/console", to: "opensm/names"},
 	{from: "ctl", to: "mad conf/diag"},
@@ -62,7 +63,7 @@ var arrows = []arrow{
 	{from: "ctl/ctltest", to: "ctl mad mad/fabric/net"}, // rows of generated fabrics, for tests
 	{from: "ctl/draw ctl/slurm", to: "mad ctl ctl/shape"},
 	{from: "manager", to: "*", but: "cmd/* mad/fabric mad/umad mad/ibsim"},
-	{from: "manager/history", to: "mad mad/smp routing sa/registry sweep/topo sweep/view"}, // pure but for its Keeper; knows views, not managers
+	{from: "manager/history", to: "mad mad/smp priority routing sa/registry sweep/topo sweep/view"}, // pure but for its Keeper; knows views, not managers
 	{from: "manager/control", to: "manager manager/history ctl conf/diag partitions mad mad/smp mad/sarec mad/rmpp routing routing/quality sa sa/registry sweep/topo sweep/view opensm/dump opensm/names"},
 	{from: "manager/control", to: "opensm/console"}, // the status that it shows
 	{from: "manager/sim", to: "manager sa mad mad/rmpp mad/fabric mad/fabric/net sa/registry sweep sweep/store sweep/view"},

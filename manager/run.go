@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
+	"ibsm/priority"
 	"ibsm/routing"
 	"ibsm/sa"
 	"ibsm/sa/registry"
@@ -186,6 +187,9 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		case <-l.engine.Ready():
+			if l.shell.View() != nil {
+				priority.Yield() // to those who answer
+			}
 			var err error
 			if batch, err = l.engine.Receive(batch); err != nil {
 				return err
@@ -281,7 +285,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.endJob = cancel
 		l.tasks.Go(func() {
 			defer cancel()
-			routing.GiveWay()
+			priority.GiveWay()
 			if a.Recall && l.shell.Recall != nil {
 				a.Job.Recall(l.shell.Recall())
 			}
@@ -292,6 +296,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 		})
 	case Grow:
 		l.tasks.Go(func() {
+			priority.GiveWay()
 			if g := a.Job.Run(ctx); g != nil {
 				select {
 				case l.grown <- g:

@@ -2,9 +2,10 @@ package routing
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"ibsm/priority"
 )
 
 // answering is the key of what LeaveProcessor says.
@@ -17,23 +18,23 @@ func LeaveProcessor(ctx context.Context) context.Context {
 	return context.WithValue(ctx, answering{}, true)
 }
 
-// Parallel does items 0 .. n-1 of a pass on as many workers as GOMAXPROCS, but for one
-// that is left to those who receive; for their sake the workers have a lower
-// priority too, where the system knows such a thing. Each worker calls worker once, to
-// allocate its scratch space, and then what that returned for one item after the other.
+// Parallel does items 0 .. n-1 of a pass on as many workers as there are processors. For
+// the sake of those who answer, the workers have a lower priority, where the system knows
+// such a thing, and let others go first between two items. Each worker calls worker once,
+// to allocate its scratch space, and then what that returned for one item after the other.
 // Items must not depend on each other, and then the outcome does not depend on the
 // number of workers. Parallel returns when all workers have ended; after ctx is done no
 // item is begun and the error is that of ctx.
 func Parallel(ctx context.Context, n int, worker func() func(item int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0) - 1
+	workers := priority.Processors()
 	if ctx.Value(answering{}) != nil {
 		workers--
 	}
 	for range min(max(workers, 1), n) {
 		group.Go(func() {
-			GiveWay()
+			priority.GiveWay()
 			do := worker()
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
@@ -41,6 +42,7 @@ func Parallel(ctx context.Context, n int, worker func() func(item int)) error {
 					return
 				}
 				do(i)
+				priority.Yield()
 			}
 		})
 	}

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +24,7 @@ import (
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
+	"ibsm/priority"
 	"ibsm/sweep/view"
 )
 
@@ -35,9 +35,7 @@ const (
 )
 
 func main() {
-	// One more than there are processors: routing leaves one of Go's alone, and one of the
-	// machine's too once there is somebody to be answered.
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	priority.AnswerFirst()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"ibsm/routing"
+	"ibsm/priority"
 	"ibsm/sa/registry"
 	"ibsm/sweep/view"
 )
@@ -41,7 +41,7 @@ func (k *Keeper) Put(v *view.View, reg *registry.State) {
 
 // Run compares what is put until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
-	routing.GiveWay()
+	priority.GiveWay()
 	var last Moment
 	for {
 		select {

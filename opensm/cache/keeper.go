@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"ibsm/mad"
+	"ibsm/priority"
 	"ibsm/sweep/topo"
 	"ibsm/sweep/view"
 )
@@ -89,6 +90,7 @@ func (k *Keeper) Close() { close(k.wake) }
 
 // Run writes until Close.
 func (k *Keeper) Run() {
+	priority.GiveWay()
 	for range k.wake {
 		k.write()
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"ibsm/opensm/names"
+	"ibsm/priority"
 	"ibsm/sa/registry"
 	"ibsm/sweep/view"
 )
@@ -80,6 +81,7 @@ func (k *Keeper) Close() { close(k.views) }
 // Run writes until Close, or until ctx is done, which ends it in the middle of a file
 // about routes.
 func (k *Keeper) Run(ctx context.Context) {
+	priority.GiveWay()
 	for open := true; open && ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
