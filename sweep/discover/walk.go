@@ -376,19 +376,35 @@ func (m *Machine) recallPorts() {
 	}
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
-		old := m.cfg.Prev.FindNode(node.GUID)
-		if old == topo.None || m.b.Dropped(n) || node.NumPorts != m.cfg.Prev.Nodes[old].NumPorts {
+		if m.b.Dropped(n) {
 			continue
 		}
 		for num := range int(node.NumPorts) + 1 {
 			e := topo.End{Node: n, Port: uint8(num)}
-			was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))]
-			if m.b.Port(e) == nil && was.Seen && (node.Type == mad.Switch || m.b.Peer(e) != topo.NoEnd) {
+			if m.b.Port(e) != nil || node.Type != mad.Switch && m.b.Peer(e) == topo.NoEnd {
+				continue
+			}
+			if was := m.previous(e); was != nil {
 				m.b.SetPort(e, &was.Info)
 				m.b.SetPKeys(e, was.PKeys)
 			}
 		}
 	}
+}
+
+// previous is a port as the previous walk read it; nil where it did not, or where the node
+// has become another.
+func (m *Machine) previous(e topo.End) *topo.Port {
+	prev, node := m.cfg.Prev, m.b.Node(e.Node)
+	old := prev.FindNode(node.GUID)
+	if old == topo.None || node.NumPorts != prev.Nodes[old].NumPorts {
+		return nil
+	}
+	was := &prev.Ports[prev.Port(old, e.Port)]
+	if !was.Seen {
+		return nil
+	}
+	return was
 }
 
 // dropOneSided takes away cables of which an end says that it is down, or was
