@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"bytes"
 	"slices"
 	"sort"
 
@@ -40,12 +41,26 @@ func (c *Core) publish(out *sweep.Outcome) {
 		o := &out.Found.SMs[i]
 		v.SMs = append(v.SMs, rival(&o.Info, o.LID))
 	}
+	if c.view != nil && v.Topo == c.view.Topo {
+		keepSame(v, c.view)
+	}
 	others := v.SMs[1:]
 	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
 	c.comings(c.view, v)
 	c.view = v
 	c.table.SetYields(true) // from now on hosts ask for paths
 	c.do(Publish{v})
+}
+
+// keepSame has a view share what is the same in the last one, of the same Topo: who works
+// from views need not look any closer then.
+func keepSame(v, last *view.View) {
+	if v.LIDs != last.LIDs && slices.Equal(v.LIDs.Base, last.LIDs.Base) && slices.Equal(v.LIDs.LMC, last.LIDs.LMC) {
+		v.LIDs = last.LIDs
+	}
+	if v.Tables != last.Tables && v.Tables.Top == last.Tables.Top && slices.EqualFunc(v.Tables.LFT, last.Tables.LFT, bytes.Equal) {
+		v.Tables = last.Tables
+	}
 }
 
 // unpublish ends the answers: this manager is not master any more.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -54,6 +55,7 @@ type Computed struct {
 	AR          int   // switches on which adaptive routing is on and holds routes back
 	Err         error // the routing engine failed
 
+	same      bool // Topo is as the last sweep left it
 	held      []*plan.Held
 	multicast *Grown // of a plan that is only to be looked at; may be nil
 }
@@ -106,6 +108,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values, Partitions: out.Partitions,
 		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, Told: m.told, MulticastTop: j.multicastTop,
 	})
+	out.same = m.prev != nil && t.Equal(m.prev)
 	if j.multicast != nil {
 		out.multicast = j.multicast.run(ctx, t)
 	}
@@ -169,9 +172,14 @@ func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
 	}
 	out.Report, out.Tables = report, tables
 	for s, n := range t.Switches {
-		if known := m.switches[t.Nodes[n].GUID]; known != nil && t.Nodes[n].Missed == 0 {
-			known.row = tables.LFT[s]
+		known := m.switches[t.Nodes[n].GUID]
+		if known == nil || t.Nodes[n].Missed > 0 {
+			continue
 		}
+		if bytes.Equal(tables.LFT[s], known.row) {
+			tables.LFT[s] = known.row // so that others see at once that it has not changed
+		}
+		known.row = tables.LFT[s]
 	}
 }
 

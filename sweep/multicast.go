@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -44,6 +46,7 @@ type Multicast struct {
 	stuck    blockEntries // moving entries that some switch did not let go
 	trouble  map[topo.SwitchIdx]int
 	failures []Failure
+	unread   bool      // some table may be foreign
 	left     []cellKey // that the last round did not bring to what they are to hold
 	backoff  time.Duration
 	retryAt  time.Duration // 0: no need
@@ -97,7 +100,7 @@ func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
 // SetSubnet says what a heavy sweep has left. Its indexes are the ones that count when
 // the round under way is over.
 func (m *Multicast) SetSubnet(out *Outcome) {
-	m.next = &subnet{topo: out.Topo, top: out.MulticastTop}
+	next := &subnet{topo: out.Topo, top: out.MulticastTop}
 	for s, n := range out.Topo.Switches {
 		node := &out.Topo.Nodes[n]
 		t := m.tables[node.GUID]
@@ -107,7 +110,10 @@ func (m *Multicast) SetSubnet(out *Outcome) {
 			t.forget(out.Contents[s] == Foreign)
 			m.tables[node.GUID] = t
 		}
-		m.next.held = append(m.next.held, t)
+		next.held = append(next.held, t)
+	}
+	if last := cmp.Or(m.next, m.subnet); last == nil || last.topo != next.topo || last.top != next.top || !slices.Equal(last.held, next.held) {
+		m.next = next
 	}
 }
 
@@ -186,7 +192,7 @@ func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
 	if m.next != nil {
 		m.mfts = m.MFTs(m.next.topo)
 		m.subnet, m.next = m.next, nil
-		m.grown, m.ground, m.left = nil, nil, nil
+		m.grown, m.ground, m.left, m.unread = nil, nil, nil, true
 		m.awaiting = m.awaiting && m.subnet.top < m.Top()
 	}
 	if m.subnet == nil || m.state == nil {

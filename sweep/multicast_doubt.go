@@ -67,10 +67,13 @@ func (m *Multicast) read(now time.Duration) bool {
 	m.cells, m.at = nil, 0
 	var foreign []topo.SwitchIdx
 	positions := uint8(0)
-	for s, t := range m.subnet.held {
-		if t.foreign && m.answers(topo.SwitchIdx(s)) {
-			t.foreign = false
-			foreign, positions = append(foreign, topo.SwitchIdx(s)), max(positions, t.positions)
+	if m.unread {
+		m.unread = false
+		for s, t := range m.subnet.held {
+			if t.foreign && m.answers(topo.SwitchIdx(s)) {
+				t.foreign = false
+				foreign, positions = append(foreign, topo.SwitchIdx(s)), max(positions, t.positions)
+			}
 		}
 	}
 	for block := range uint16(m.blocks()) { // in the order of sortCells

@@ -222,9 +222,12 @@ type Outcome struct {
 }
 
 // Finish ends a heavy sweep. The Topo is as the replies left it, and is not written
-// any more.
+// any more. It is the one of the last sweep where nothing is different.
 func (s *Sweeper) Finish() *Outcome {
 	p := s.program
+	if p.c.same && len(p.sets) == 0 {
+		p.c.Topo = s.memory.prev
+	}
 	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
 	out.Contents = s.memory.contents(p.c.Topo)
 	s.memory.pkeys.tally(p.held)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 )
 
@@ -279,6 +280,40 @@ func TestAnswers(t *testing.T) {
 	} {
 		if got := top.Answers(c.port); got != c.want {
 			t.Errorf("port %v answers: %v", top.Ports[c.port].GUID, got)
+		}
+	}
+}
+
+// What was read twice is equal, whether partition tables are shared or not, and anything
+// that is different is seen.
+func TestEqual(t *testing.T) {
+	read := func(change func(*Topo)) *Topo {
+		got, err := FromNet(twoSwitches(false), net.End{Node: 3, Port: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Ports[got.Self].PKeys = NewPKeyTable([]mad.PKey{0xffff, 0x8001})
+		change(got)
+		return got
+	}
+	first := read(func(*Topo) {})
+	if !first.Equal(first) || !first.Equal(read(func(*Topo) {})) {
+		t.Error("what was read twice is not equal")
+	}
+	for what, change := range map[string]func(*Topo){
+		"own port":        func(o *Topo) { o.Self-- },
+		"node's name":     func(o *Topo) { o.Nodes[1].Desc[0]++ },
+		"route":           func(o *Topo) { o.Nodes[1].Route = mad.MakeRoute(1, 7) },
+		"a node less":     func(o *Topo) { o.Nodes = o.Nodes[1:] },
+		"a port less":     func(o *Topo) { o.Ports = o.Ports[1:] },
+		"PortInfo":        func(o *Topo) { o.Ports[o.Self].Info[5]++ },
+		"link":            func(o *Topo) { o.Ports[o.Self].Peer = None },
+		"P_Key":           func(o *Topo) { o.Ports[o.Self].PKeys = NewPKeyTable([]mad.PKey{0xffff, 0x8002}) },
+		"P_Keys unread":   func(o *Topo) { o.Ports[o.Self].PKeys = nil },
+		"P_Key, PortInfo": func(o *Topo) { o.Ports[o.Self].PKeys = NewPKeyTable(nil); o.Ports[o.Self].Info[5]++ },
+	} {
+		if o := read(change); first.Equal(o) || o.Equal(first) {
+			t.Errorf("%s: not seen", what)
 		}
 	}
 }

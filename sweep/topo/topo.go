@@ -5,6 +5,8 @@
 package topo
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 )
@@ -73,6 +75,33 @@ type Port struct {
 	Unhealthy bool
 	Info      smp.PortInfo
 	PKeys     *PKeyTable // nil when not known, as that of external ports mostly is
+}
+
+// Equal reports whether two Topos are the same in all that was read, the routes along which
+// that was included.
+func (t *Topo) Equal(o *Topo) bool {
+	if t.Self != o.Self || !slices.Equal(t.Nodes, o.Nodes) || len(t.Ports) != len(o.Ports) {
+		return false
+	}
+	for i := range t.Ports {
+		if !t.Ports[i].equal(&o.Ports[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// equal looks into the partition tables only where they are not one and the same.
+func (p *Port) equal(o *Port) bool {
+	if *p == *o {
+		return true
+	}
+	if p.PKeys == nil || o.PKeys == nil || !p.PKeys.Equal(o.PKeys) {
+		return false
+	}
+	same := *p
+	same.PKeys = o.PKeys
+	return same == *o
 }
 
 // Port is the port of a node by number, which must be 0..NumPorts.
