@@ -211,7 +211,7 @@ type load struct {
 }
 
 // stepEvery is how often the crowd is asked what it has to send.
-const stepEvery = time.Millisecond
+const stepEvery = 200 * time.Microsecond
 
 // until has the crowd go on until something is so.
 func (l *load) until(ctx context.Context, atMost time.Duration, so func() bool) error {
@@ -226,19 +226,19 @@ func (l *load) last(ctx context.Context, d time.Duration, do func()) error {
 
 // steps steps the crowd; do and so have the fabric to themselves.
 func (l *load) steps(ctx context.Context, atMost time.Duration, do func(), so func() bool) error {
-	tick := time.NewTicker(stepEvery)
-	defer tick.Stop()
 	l.place.server.Do(func(f *fabric.Fabric) { l.began = f.Now() })
 	l.cpu = cpuTime(l.run.cmd.Process.Pid)
-	for late := time.Now().Add(atMost); time.Now().Before(late); {
+	late := time.Now().Add(atMost)
+	for next := time.Now(); next.Before(late); {
 		select {
 		case <-ctx.Done():
 			return errors.New("interrupted")
 		case err := <-l.run.died:
 			l.run.died <- err
 			return fmt.Errorf("it ended: %v", err)
-		case <-tick.C:
+		default:
 		}
+		next = l.pause(next)
 		done := false
 		l.place.server.Do(func(*fabric.Fabric) {
 			if do != nil {
@@ -252,6 +252,18 @@ func (l *load) steps(ctx context.Context, atMost time.Duration, do func(), so fu
 		}
 	}
 	return fmt.Errorf("%d requests are still open after %v", l.crowd.Open(), atMost)
+}
+
+// pause waits until the next step is due, and returns when that was. Go's own timers are due
+// to the millisecond when nothing else happens, by which time many requests would go out at once.
+func (l *load) pause(last time.Time) time.Time {
+	next := last.Add(stepEvery)
+	if wait := time.Until(next); wait > 0 {
+		ts := syscall.NsecToTimespec(wait.Nanoseconds())
+		_ = syscall.Nanosleep(&ts, nil) // cut short by a signal, a step is early
+		return next
+	}
+	return time.Now()
 }
 
 // take is what became of the requests since the last time, and how long it took.
