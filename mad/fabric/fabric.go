@@ -54,7 +54,8 @@ type Fabric struct {
 // node is what belongs to a node as a whole.
 type node struct {
 	id       string
-	first    int32 // index of its port 0
+	sw       *switchState // nil for end nodes
+	first    int32        // index of its port 0
 	typ      mad.NodeType
 	numPorts uint8
 	speed    mad.LinkSpeed // the fastest it supports
@@ -64,25 +65,28 @@ type node struct {
 	info     smp.NodeInfo
 	desc     smp.NodeDescription
 	caps     Caps
-	sw       *switchState // nil for end nodes
 	traps    []trap
 	nextTrap time.Duration // no trap before
 }
 
-// port is one port. Switch port 0 has no cable; port 0 of an end node is unused.
+// port is one port. Switch port 0 has no cable; port 0 of an end node is unused. Its size is
+// that of two cache lines, the second of which is all that a packet needs that passes: a
+// large fabric is carried by what the cache holds of it.
 type port struct {
-	info     smp.PortInfo
 	guid     mad.GUID
-	node     int32
-	peer     int32 // across the cable, -1 without one
-	num      uint8
-	cut      bool          // the cable is there and passes nothing
-	width    mad.LinkWidth // that the cable allows
-	speed    mad.LinkSpeed
 	training uint64        // serial of the training under way, 0 for none
 	leaseEnd time.Duration // when protection by M_Key falls, 0: not running
 	station  *Station
-	tables   *portTables // nil as long as none was written
+	width    mad.LinkWidth // that the cable allows
+	speed    mad.LinkSpeed
+	cut      bool // the cable is there and passes nothing
+	_        [5]byte
+	info     smp.PortInfo // of which the last 40 bytes are in the second line
+	tables   *portTables  // nil as long as none was written
+	node     int32
+	peer     int32 // across the cable, -1 without one
+	num      uint8
+	_        [7]byte
 }
 
 // New builds the fabric that n describes, all nodes freshly powered up and all

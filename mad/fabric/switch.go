@@ -12,8 +12,8 @@ const noPort = 255
 
 // switchState is what only a switch has. Tables reach as far as they were written.
 type switchState struct {
+	lft      []uint8 // by LID; beyond it is noPort
 	info     smp.SwitchInfo
-	lft      []uint8  // by LID; beyond it is noPort
 	mft      []uint16 // by MLID and position; beyond it is empty
 	ar       smp.ARInfo
 	enhanced bool // port 0

@@ -61,7 +61,8 @@ type Crowd struct {
 	f       *fabric.Fabric
 	random  *rand.Rand
 	hosts   []host
-	timers  timers
+	timers  timers         // of what is to be sent first
+	retries [NumKinds]fifo // and again: each kind is as patient as every other of it
 	morning *Morning
 	booted  int // hosts whose morning has begun
 	asked   []request
@@ -74,6 +75,7 @@ type Crowd struct {
 type host struct {
 	at      net.End
 	station *fabric.Station
+	guid    mad.GUID
 	gid     mad.GID
 	boots   time.Duration // not before
 	begun   bool
@@ -99,7 +101,7 @@ func New(f *fabric.Fabric, seed uint64, at []net.End) (*Crowd, error) {
 		if err != nil {
 			return nil, fmt.Errorf("host %d: %w", i, err)
 		}
-		c.hosts[i] = host{at: end, station: station}
+		c.hosts[i] = host{at: end, station: station, guid: f.PortGUID(end)}
 		station.OnReceive(func(d mad.Datagram) { c.received(uint32(i), &d) })
 	}
 	return c, nil
@@ -142,10 +144,19 @@ func (c *Crowd) Open() int { return c.open }
 func (c *Crowd) Step() {
 	c.boot()
 	for len(c.timers) > 0 && c.timers[0].at <= c.f.Now() {
-		t := heap.Pop(&c.timers).(timer)
-		if r := &c.asked[t.request]; r.round == t.round && r.due == t.at {
-			c.due(t.request)
+		c.rings(heap.Pop(&c.timers).(timer))
+	}
+	for kind := range c.retries {
+		for t, ok := c.retries[kind].pop(c.f.Now()); ok; t, ok = c.retries[kind].pop(c.f.Now()) {
+			c.rings(t)
 		}
+	}
+}
+
+// rings does what a timer is for, unless the request has ended.
+func (c *Crowd) rings(t timer) {
+	if r := &c.asked[t.request]; r.round == t.round && r.due == t.at {
+		c.due(t.request)
 	}
 }
 
@@ -198,7 +209,7 @@ func (c *Crowd) other(i uint32) uint32 {
 func (c *Crowd) Ask(n int) {
 	for range n {
 		i := uint32(c.random.IntN(len(c.hosts)))
-		c.due(c.schedule(request{host: i, to: c.other(i), kind: Path, due: c.f.Now()}))
+		c.due(c.place(request{host: i, to: c.other(i), kind: Path, due: c.f.Now()}))
 	}
 }
 
@@ -209,8 +220,14 @@ func (c *Crowd) KeepOpen(n int) {
 	c.keep = n
 }
 
-// schedule gives a request a place and a time.
-func (c *Crowd) schedule(r request) (n uint32) {
+// schedule has a request sent when it is due.
+func (c *Crowd) schedule(r request) {
+	n := c.place(r)
+	heap.Push(&c.timers, timer{r.due, n, c.asked[n].round})
+}
+
+// place gives a request a place.
+func (c *Crowd) place(r request) (n uint32) {
 	if last := len(c.free) - 1; last >= 0 {
 		n, c.free = c.free[last], c.free[:last]
 		r.round = c.asked[n].round + 1
@@ -220,7 +237,6 @@ func (c *Crowd) schedule(r request) (n uint32) {
 		c.asked = append(c.asked, r)
 	}
 	c.open++
-	heap.Push(&c.timers, timer{r.due, n, r.round})
 	return n
 }
 
@@ -242,7 +258,7 @@ func (c *Crowd) due(n uint32) {
 	}
 	r.tries++
 	r.due = c.f.Now() + p.timeOut
-	heap.Push(&c.timers, timer{r.due, n, r.round})
+	c.retries[r.kind].push(timer{r.due, n, r.round})
 	c.send(n, r)
 }
 
@@ -263,13 +279,13 @@ func tid(n uint32, round uint16) mad.TID { return mad.TID(round)<<32 | mad.TID(n
 func (c *Crowd) send(n uint32, r *request) {
 	h := &c.hosts[r.host]
 	info := c.f.PortInfo(h.at)
-	h.gid = mad.MakeGID(info.GidPrefix(), c.f.PortGUID(h.at))
+	h.gid = mad.MakeGID(info.GidPrefix(), h.guid)
 	d := mad.Datagram{Addr: mad.Addr{LID: info.MasterSMLID(), QPN: 1, SL: info.MasterSMSL()}}
 	p := &d.Packet
 	r.write(h.gid, p)
 	if r.kind == Path {
 		rec := (*sarec.PathRecord)(p.SAData()[:64])
-		rec.SetDGID(mad.MakeGID(info.GidPrefix(), c.f.PortGUID(c.hosts[r.to].at)))
+		rec.SetDGID(mad.MakeGID(info.GidPrefix(), c.hosts[r.to].guid))
 	}
 	p.SetTID(tid(n, r.round))
 	h.station.Send([]mad.Datagram{d})
@@ -328,4 +344,26 @@ func (t *timers) Pop() any {
 	x := (*t)[last]
 	*t = (*t)[:last]
 	return x
+}
+
+// fifo is timers in the order in which they were pushed, which is that of their times.
+type fifo struct {
+	timers []timer
+	head   int
+}
+
+func (q *fifo) push(t timer) {
+	if q.head > len(q.timers)/2 {
+		q.timers, q.head = q.timers[:copy(q.timers, q.timers[q.head:])], 0
+	}
+	q.timers = append(q.timers, t)
+}
+
+// pop is the first timer if it is due.
+func (q *fifo) pop(now time.Duration) (timer, bool) {
+	if q.head == len(q.timers) || q.timers[q.head].at > now {
+		return timer{}, false
+	}
+	q.head++
+	return q.timers[q.head-1], true
 }
