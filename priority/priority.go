@@ -10,7 +10,7 @@ var processors = runtime.GOMAXPROCS(0)
 // Processors is how many there are to compute on.
 func Processors() int { return processors }
 
-// spare is how many goroutines there are, at most, beside those that compute on each
+// spare is how many goroutines there are, at most, beside those that route on each
 // processor: the core, those that receive and send, and those that compute on their own, as
 // one that grows multicast trees, writes files or compares views.
 const spare = 6

@@ -61,8 +61,8 @@ type Crowd struct {
 	f       *fabric.Fabric
 	random  *rand.Rand
 	hosts   []host
-	timers  timers         // of what is to be sent first
-	retries [NumKinds]fifo // and again: each kind is as patient as every other of it
+	timers  timers         // of what is to be sent for the first time
+	retries [NumKinds]fifo // of what is to be sent again: all of a kind are equally patient
 	morning *Morning
 	booted  int // hosts whose morning has begun
 	asked   []request
