@@ -24,6 +24,12 @@ func (Forwarded) action() {}
 func (c *Core) setRegistry(s *registry.State) {
 	c.multicast.SetRegistry(s)
 	c.sweeper.SetMulticastTop(c.multicast.Top())
+	c.raise()
+}
+
+// raise asks for a sweep that raises MulticastFDBTop where it is too low: also after one for
+// which the groups came too late that need it.
+func (c *Core) raise() {
 	if c.view != nil && c.multicast.Short() {
 		c.wantQuick("switches are to forward more multicast LIDs")
 	}

@@ -320,6 +320,7 @@ func (c *Core) finish() {
 	out := c.sweeper.Finish()
 	c.multicast.SetSubnet(out)
 	c.publish(out)
+	c.raise()
 	trouble := c.summarise(out)
 	switch {
 	case trouble != "" && c.trouble == "":

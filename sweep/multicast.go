@@ -53,7 +53,6 @@ type Multicast struct {
 	suspects map[suspect]bool
 	checkAt  time.Duration // when they are read; 0 never
 	told     *Forwarding   // to be handed out
-	awaiting bool          // a sweep is to raise MulticastFDBTop
 }
 
 // subnet is the outcome of a sweep.
@@ -112,10 +111,13 @@ func (m *Multicast) SetSubnet(out *Outcome) {
 		}
 		next.held = append(next.held, t)
 	}
-	if last := cmp.Or(m.next, m.subnet); last == nil || last.topo != next.topo || last.top != next.top || !slices.Equal(last.held, next.held) {
+	if last := m.latest(); last == nil || last.topo != next.topo || last.top != next.top || !slices.Equal(last.held, next.held) {
 		m.next = next
 	}
 }
+
+// latest is the subnet as the last sweep has left it, nil before there was one.
+func (m *Multicast) latest() *subnet { return cmp.Or(m.next, m.subnet) }
 
 // Abdicate forgets all that another manager may change, and what is under way. A
 // GrowJob that is out is not waited for, nor is any request.
@@ -193,7 +195,6 @@ func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
 		m.mfts = m.MFTs(m.next.topo)
 		m.subnet, m.next = m.next, nil
 		m.grown, m.ground, m.left, m.unread = nil, nil, nil, true
-		m.awaiting = m.awaiting && m.subnet.top < m.Top()
 	}
 	if m.subnet == nil || m.state == nil {
 		return nil, false
@@ -256,7 +257,7 @@ func (m *Multicast) finish(now time.Duration) {
 	} else {
 		m.backoff = 0
 	}
-	if m.awaiting = m.awaiting || m.Short(); !m.awaiting {
+	if !m.Short() {
 		m.told = &Forwarding{Seq: seq, Failures: m.failures, Err: m.round.err}
 		for _, n := range m.missed {
 			m.told.Missed += n
@@ -287,11 +288,12 @@ func (m *Multicast) judge() {
 
 // Short reports whether a sweep has yet to raise the MulticastFDBTop of some switch.
 func (m *Multicast) Short() bool {
-	if m.subnet == nil || m.subnet.top >= m.Top() {
+	s := m.latest()
+	if s == nil || s.top >= m.Top() {
 		return false
 	}
-	for _, n := range m.subnet.topo.Switches {
-		if hasMulticastTop(m.subnet.topo, n) {
+	for _, n := range s.topo.Switches {
+		if hasMulticastTop(s.topo, n) {
 			return true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/routing/mcast"
 	"ibsm/sa/registry"
 )
 
@@ -322,5 +323,42 @@ func TestMulticastManyGroups(t *testing.T) {
 			ch.pass(settling)
 			ch.judgeMulticast()
 		})
+	}
+}
+
+// A group that comes and goes while a sweep is under way, so that none has to raise
+// MulticastFDBTop for it, holds nobody up.
+func TestMulticastGroupThatWent(t *testing.T) {
+	c, _ := filled(t, "fattree:k=4", mcast.BlockSize, fabric.Config{Seed: 1})
+	c.Ask(c.m.Manager, manager.Heavy)
+	c.pass(2 * time.Millisecond)
+	c.group(mcast.BlockSize, 0)
+	c.Register(c.m.Manager, c.reg.Freeze())
+	c.pass(2 * time.Millisecond)
+	c.apply(registry.DeleteGroup{MGID: mgid(mcast.BlockSize)})
+	c.sing()
+}
+
+// A group that calls for a higher MulticastFDBTop is forwarded when it comes while the first
+// sweep of a standby that takes over computes, too.
+func TestMulticastGroupOfFirstSweep(t *testing.T) {
+	high := minhopConfig()
+	high.Elect.Priority = 9
+	c := newChoir(newBed(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1}), high)
+	master := c.m
+	c.m = c.add(host(c.net, 1), minhopConfig())
+	c.listen(c.m)
+	t.Cleanup(c.m.dump)
+	c.Register(c.m.Manager, c.reg.Freeze())
+	c.pass(settling)
+	c.Kill(master.Manager)
+	if !c.Run(c.Fabric.Now()+settling, func() bool { return c.m.last() == smp.Master }) || c.m.View != nil {
+		t.Fatal("the standby is not in its first sweep")
+	}
+	for i := range mcast.BlockSize + 1 {
+		c.group(i, 0)
+	}
+	if took := c.sing(); took > 100*time.Millisecond {
+		t.Errorf("it took %v: only a sweep for another reason has raised it", took)
 	}
 }
