@@ -148,8 +148,8 @@ func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 		if node.Missed > 0 {
 			continue
 		}
-		s, up := m.switches[node.GUID], portsUp(t, node)
-		lost := s == nil || !s.up.empty() && !s.up.meets(&up)
+		s, up, top := m.switches[node.GUID], portsUp(t, node), node.SwitchInfo.LinearFDBTop()
+		lost := s == nil || !s.up.empty() && !s.up.meets(&up) || s.held != nil && (top == 0 || top != s.held.Top)
 		if s == nil {
 			s = &switchMemory{}
 			m.switches[node.GUID] = s
@@ -157,8 +157,8 @@ func (m *Memory) learn(t *topo.Topo, tables map[mad.GUID]*discover.Table) {
 		if read := tables[node.GUID]; read != nil {
 			s.held = plan.NewHeld(read.Top, read.Row, read.Missing)
 			m.adopted = m.adopted || !m.swept
-		} else if top := node.SwitchInfo.LinearFDBTop(); s.held != nil && (lost || top == 0 || top != s.held.Top) {
-			s.held, lost = nil, true
+		} else if lost {
+			s.held = nil
 		}
 		switch {
 		case lost && up.empty():

@@ -553,3 +553,24 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%d steps are shown, %d Sets sent, failures %v", len(shown[0]), sent, out.Failures)
 	}
 }
+
+// A switch on which another manager has written LinearFDBTop may have other multicast
+// tables, too.
+func TestForeignTables(t *testing.T) {
+	b := up(t, "fattree:k=4", Config{})
+	prev := b.memory.prev
+	for s, n := range prev.Switches {
+		node := prev.Nodes[n]
+		info := node.SwitchInfo
+		info.SetLinearFDBTop(info.LinearFDBTop() + 1)
+		o := b.ask(&txn.Request{Route: node.Route, Method: mad.MethodSet, Attr: smp.AttrSwitchInfo, Data: info})
+		if o.Result != txn.Replied || o.Status != mad.StatusOK {
+			t.Fatalf("%+v", o)
+		}
+		for at, c := range b.heavy().Contents {
+			if want := at == s; (c == Foreign) != want {
+				t.Errorf("switch %d has another LinearFDBTop: contents of switch %d are %v", s, at, c)
+			}
+		}
+	}
+}
