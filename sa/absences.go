@@ -25,6 +25,7 @@ func (r *Registrar) setView(v *view.View) {
 		r.rule()
 		r.address()
 		r.wellKnown()
+		r.dropReset()
 		r.missing()
 		return
 	}
@@ -80,6 +81,7 @@ func (r *Registrar) depose() {
 	r.mirrored.source.Stop()
 	r.pending.clear()
 	clear(r.writing)
+	r.reset = nil
 	r.reports.clear()
 	r.absent = newAbsences()
 }
@@ -109,12 +111,25 @@ func (r *Registrar) missing() {
 	r.absent.sort()
 }
 
-// drop removes all that a port has registered: its memberships and subscriptions, the
-// services at it, and its aliases with theirs.
-func (r *Registrar) drop(port mad.GUID) {
+// dropReset drops the ports that were found in INIT. The first of a reign are told of
+// before there is a View, and wait for it.
+func (r *Registrar) dropReset() {
+	slices.Sort(r.reset)
+	r.reset = slices.Compact(r.reset)
 	if r.view == nil {
 		return
 	}
+	for _, port := range r.reset {
+		r.drop(port)
+		r.count.Reset++
+	}
+	r.reset = nil
+}
+
+// drop removes all that a port has registered: its memberships and subscriptions, the
+// services at it, and its aliases with theirs. Services are known by the GID that their
+// clients gave, of either prefix.
+func (r *Registrar) drop(port mad.GUID) {
 	guids := []mad.GUID{port}
 	var aliases []registry.Change
 	for a := range r.reg.AliasesOf(port) {
@@ -126,8 +141,10 @@ func (r *Registrar) drop(port mad.GUID) {
 		if r.tally.members[gid] > 0 || r.tally.subscriptions[gid] > 0 {
 			r.apply(r.reg.LeaveAll(gid)...)
 		}
-		if r.tally.services[gid] > 0 {
-			r.apply(r.servicesAt(gid)...)
+		for _, at := range [...]mad.GID{gid, mad.MakeGID(mad.DefaultPrefix, guid)} {
+			if r.tally.services[at] > 0 {
+				r.apply(r.servicesAt(at)...)
+			}
 		}
 	}
 	r.apply(aliases...)

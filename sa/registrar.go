@@ -88,6 +88,7 @@ type Registrar struct {
 	pending  pending
 	writing  map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
 	reports  reports
+	reset    []mad.GUID // ports found in INIT, without a View yet
 	absent   absences
 	tally    tally
 	expiry   int64  // when the next lease ends, in seconds since 1970; 0 none
@@ -178,10 +179,8 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 	case ev.Deposed:
 		r.depose()
 	case ev.Reset != nil:
-		for _, port := range ev.Reset {
-			r.drop(port)
-			r.count.Reset++
-		}
+		r.reset = append(r.reset, ev.Reset...)
+		r.dropReset()
 	case ev.Trap != nil:
 		r.forward(ev.Trap)
 	case ev.Durable > 0:

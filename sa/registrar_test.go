@@ -50,6 +50,20 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
+// sitePrefix is one that an operator may choose.
+const sitePrefix mad.Prefix = 0xfec0000000000001
+
+// newSiteDesk is newDesk where the subnet has a prefix of its own.
+func newSiteDesk(t testing.TB) *desk {
+	d := newDesk(t)
+	v := *d.view
+	v.Subnet.Prefix = sitePrefix
+	d.view = &v
+	d.Registrar = NewRegistrar(RegistrarConfig{Groups: d.cfg.Groups, Began: 1_000_000}, registry.New(), new(Stats))
+	d.step(Event{View: &v})
+	return d
+}
+
 // step takes an event, and writes what is to be written, at once unless slow.
 func (d *desk) step(ev Event) {
 	d.Helper()

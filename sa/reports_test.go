@@ -252,3 +252,43 @@ func TestAbsence(t *testing.T) {
 	d.wait(5 * time.Minute)
 	want("begun again, and never there", 0, 0, 0)
 }
+
+// Ports that are found in INIT before there is a View lose what they had registered when
+// there is one, if this manager still is to be master then.
+func TestResetBeforeView(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		events  []Event
+		members int
+	}{
+		{"as master", []Event{{Reset: []mad.GUID{h2}}, {Reset: []mad.GUID{h2}}}, 1},
+		{"deposed again", []Event{{Reset: []mad.GUID{h2}}, {Deposed: true}}, 2},
+	} {
+		d := newDesk(t)
+		d.joined(h2, broadcast)
+		d.joined(h3, broadcast)
+		d.step(Event{Deposed: true})
+		for _, ev := range c.events {
+			d.step(ev)
+		}
+		d.step(Event{View: d.view})
+		if n := d.State().Counts().Members; n != c.members {
+			t.Errorf("%s: %d members, want %d", c.name, n, c.members)
+		}
+	}
+}
+
+// A service goes with its port, whichever of the subnet's prefixes its GID has.
+func TestResetOfServices(t *testing.T) {
+	for _, prefix := range []mad.Prefix{mad.DefaultPrefix, sitePrefix} {
+		d := newSiteDesk(t)
+		rec := service(7, mad.MakeGID(prefix, h2))
+		if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])); p.Status() != mad.StatusOK {
+			t.Fatal(p.Status())
+		}
+		d.step(Event{Reset: []mad.GUID{h2}})
+		if n := d.State().Counts().Services; n != 0 {
+			t.Errorf("prefix 0x%x: %d services are left", uint64(prefix), n)
+		}
+	}
+}
