@@ -22,11 +22,11 @@ func (r *Registrar) setInform(q *writeRequest) mad.Status {
 }
 
 func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
-	key := registry.SubscriptionKey{Subscriber: r.portGID(q.from), QPN: q.addr.QPN, Filter: registry.Filter{
+	key := registry.SubscriptionKey{Subscriber: r.portGID(q.from), QPN: q.addr.QPN, Filter: r.filter(registry.Filter{
 		GID: info.GID(), LIDBegin: info.LIDRangeBegin(), LIDEnd: info.LIDRangeEnd(), Generic: info.IsGeneric() != 0,
 		Type: info.Type(), Trap: info.TrapNumber(), Producer: info.ProducerType(),
-	}}
-	if info.Subscribe() > 1 || info.IsGeneric() > 1 || isSecurity(&key.Filter) && !q.trusted {
+	})}
+	if info.Subscribe() > 1 || info.IsGeneric() > 1 || isSecurity(key.Generic, key.Trap) && !q.trusted {
 		return mad.StatusReqInvalid
 	}
 	if info.Subscribe() == 0 {
@@ -54,10 +54,19 @@ func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
 	return mad.StatusOK
 }
 
-// isSecurity reports whether a filter names one of the traps about keys, which are told
-// of in confidence.
-func isSecurity(f *registry.Filter) bool {
-	return f.Generic && f.Trap >= uint16(smp.TrapBadMKey) && f.Trap <= uint16(smp.TrapSwitchBadPKey)
+// filter is what a client's filter asks for: its GID as Notices have it, and without the
+// LIDs, which do not count beside a GID.
+func (r *Registrar) filter(f registry.Filter) registry.Filter {
+	if f.GID != (mad.GID{}) {
+		f.GID, f.LIDBegin, f.LIDEnd = r.door.ownGID(f.GID), 0, 0
+	}
+	return f
+}
+
+// isSecurity reports whether a trap is one of those about keys, which are told of in
+// confidence.
+func isSecurity(generic bool, trap uint16) bool {
+	return generic && trap >= uint16(smp.TrapBadMKey) && trap <= uint16(smp.TrapSwitchBadPKey)
 }
 
 // mayHear reports whether a port may be told of what the filter names: of ports that it

@@ -51,6 +51,7 @@ func (r *Registrar) address() {
 	keys := r.view.Topo.Ports[r.view.Topo.Self].PKeys.Keys()
 	index := max(0, slices.IndexFunc(keys, func(k mad.PKey) bool { return k.Base() == mad.DefaultPKey.Base() }))
 	for _, key := range r.mirrored.subscribers {
+		key.Filter = r.filter(key.Filter)
 		p := r.portOf(key.Subscriber.GUID())
 		if p == topo.None || !r.onSubnet(key.Subscriber) {
 			continue

@@ -149,10 +149,11 @@ func (r *Registrar) report() {
 	r.effects.Send = p.table.Output(r.now, r.effects.Send)
 }
 
-// queue has a subscriber told of a notice, if it is there and may know.
+// queue has a subscriber told of a notice, if it is there and may know. Of traps about
+// keys only those may who asked for them by number, for which they had to be trusted.
 func (r *Registrar) queue(n *notice, sub *registry.Subscription) {
 	port := r.portOf(sub.Subscriber.GUID())
-	if port == topo.None || !r.mayKnow(port, n) {
+	if port == topo.None || !r.mayKnow(port, n) || sub.Trap == registry.AnyTrap && isSecurity(n.event.Generic, n.event.Trap) {
 		return
 	}
 	p := &r.reports

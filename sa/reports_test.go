@@ -292,3 +292,46 @@ func TestResetOfServices(t *testing.T) {
 		}
 	}
 }
+
+// A filter that names an issuer by the prefix that ports power up with is about it also
+// where the subnet has another. Beside a GID, LIDs do not count.
+func TestReportsByGID(t *testing.T) {
+	d := newSiteDesk(t)
+	info := everything(1)
+	info.SetGID(mad.MakeGID(mad.DefaultPrefix, h2))
+	if p := d.inform(h3, info, false); p.Status() != mad.StatusOK {
+		t.Fatal(p.Status())
+	}
+	trap := smp.Notice{}
+	trap.SetIsGeneric(true)
+	trap.SetTrapNumber(smp.TrapLinkIntegrity)
+	for lid := range mad.LID(6) {
+		trap.SetIssuerLID(lid + 1)
+		d.step(Event{Trap: &trap})
+	}
+	d.expect("129 of all", "h3 129")
+	info.SetSubscribe(0)
+	info.SetQPN(1)
+	info.SetLIDRangeBegin(1)
+	info.SetGID(mad.MakeGID(sitePrefix, h2))
+	if p := d.inform(h3, info, false); p.Status() != mad.StatusOK {
+		t.Errorf("end: %v", p.Status())
+	}
+}
+
+// Who asks for all traps is not told of those about keys: that takes trust.
+func TestSecurityTraps(t *testing.T) {
+	d := newDesk(t)
+	d.subscribe(h3)
+	info := everything(1)
+	info.SetTrapNumber(257)
+	if p := d.inform(h1, info, true); p.Status() != mad.StatusOK {
+		t.Fatal(p.Status())
+	}
+	trap := smp.Notice{}
+	trap.SetIsGeneric(true)
+	trap.SetTrapNumber(smp.TrapBadPKey)
+	trap.SetIssuerLID(4)
+	d.step(Event{Trap: &trap})
+	d.expect("257 of H2", "h1 257")
+}
