@@ -81,7 +81,7 @@ func (r *Registrar) putAlias(s registry.Alias) bool {
 		return true
 	case s.GUID == 0:
 		s.GUID = r.makeGUID()
-	case r.portOf(s.GUID) != topo.None || r.view.Topo.FindNode(s.GUID) != topo.None:
+	case r.isTaken(s.GUID):
 		return false
 	}
 	return r.apply(registry.PutAlias{Alias: s})
@@ -92,10 +92,17 @@ func (r *Registrar) makeGUID() mad.GUID {
 	for {
 		guid := mad.GUID(0x001405)<<40 | mad.GUID(r.cfg.AssignedGUID)<<32 | mad.GUID(r.nextGUID)
 		r.nextGUID++
-		if _, used := r.reg.Alias(guid); !used && r.view.Topo.FindPort(guid) == topo.None {
+		if !r.isTaken(guid) {
 			return guid
 		}
 	}
+}
+
+// isTaken reports whether something has a GUID: a port or node, or a port as an alias,
+// which it keeps for a while when it is not there.
+func (r *Registrar) isTaken(guid mad.GUID) bool {
+	_, isAlias := r.reg.Alias(guid)
+	return isAlias || r.view.Topo.FindPort(guid) != topo.None || r.view.Topo.FindNode(guid) != topo.None
 }
 
 // written sends the replies that waited for a port to take its GUIDs. One that did not

@@ -283,6 +283,20 @@ func TestAliasGUIDs(t *testing.T) {
 	}
 }
 
+// A port that is not there keeps its aliases as long as it may come back.
+func TestAliasOfAbsent(t *testing.T) {
+	d := newDesk(t)
+	const both = sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum
+	if _, st := d.aliases(h2, mad.MethodSet, 4, 0, both, map[int]mad.GUID{1: 0x1234}); st != mad.StatusOK {
+		t.Fatal(st)
+	}
+	d.step(Event{View: without(d.view, h2)})
+	got, st := d.aliases(h3, mad.MethodSet, 5, 0, both, map[int]mad.GUID{1: 0x1234})
+	if st != mad.StatusOK || got.GUID(1) != 0 || d.Stats().Refused != 0 {
+		t.Errorf("%v, GUID %v, %+v", st, got.GUID(1), d.Stats())
+	}
+}
+
 // An alias joins groups as its port's, stays while it is in one, and goes with the port.
 func TestAliasJoins(t *testing.T) {
 	d := newDesk(t)
