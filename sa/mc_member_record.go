@@ -50,7 +50,7 @@ func (a *Answerer) groupRecords(r *request, want *sarec.MCMemberRecord, g *regis
 	var rec sarec.MCMemberRecord
 	fillMember(&rec, g, &registry.Member{}, r.trusted)
 	mask := sarec.MCMemberMask(r.comps & groupComps)
-	if !a.isIn(r, g.PKey) || !sarec.Match(rec[:], want[:], mask[:]) || !mtuTerm(r.comps, want).fits(int(g.MTU)) || !rateTerm(r.comps, want).fits(g.Rate.Rank()) {
+	if !a.isIn(r, g.PKey) || !sarec.Match(rec[:], want[:], mask[:]) || !termsFit(r.comps, want, g) {
 		return true
 	}
 	byPort, port := r.comps.Has(sarec.MCMemberPortGID), a.ownGID(want.PortGID())

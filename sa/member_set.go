@@ -90,7 +90,7 @@ func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.S
 		differs(sarec.MCMemberSL, rec.SL() == g.SL) ||
 		differs(sarec.MCMemberFlowLabel, rec.FlowLabel() == g.FlowLabel) ||
 		differs(sarec.MCMemberHopLimit, rec.HopLimit() == g.HopLimit) ||
-		!termsFit(q, rec, g) {
+		!termsFit(q.comps, rec, g) {
 		return mad.StatusReqInvalid
 	}
 	return mad.StatusOK

@@ -93,10 +93,10 @@ func validTerms(comps mad.ComponentMask, rec *sarec.MCMemberRecord) bool {
 	return (!mtu.counts() || code.Bytes() != 0) && (!rate.counts() || rate.value != 0)
 }
 
-// termsFit compares the terms of a request with a group.
-func termsFit(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) bool {
-	return mtuTerm(q.comps, rec).fits(int(g.MTU)) && rateTerm(q.comps, rec).fits(g.Rate.Rank()) &&
-		lifeTimeTerm(q.comps, rec).fits(int(g.PacketLifeTime))
+// termsFit compares the MTU and rate of a request with a group. The lifetime is the group's,
+// whatever a joiner says: OpenSM lets it in, too.
+func termsFit(comps mad.ComponentMask, rec *sarec.MCMemberRecord, g *registry.Group) bool {
+	return mtuTerm(comps, rec).fits(int(g.MTU)) && rateTerm(comps, rec).fits(g.Rate.Rank())
 }
 
 // chooseTerms gives a new group the values of a request, as far as it has them.

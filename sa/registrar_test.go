@@ -263,6 +263,10 @@ func TestMembersAsOpenSM(t *testing.T) {
 		{"another SL", mad.MethodSet, join(broadcast, 1, func(j *joining) { j.rec.SetSL(1) }), invalid, 0, nil},
 		{"another P_Key", mad.MethodSet, join(broadcast, 1, key(0x8001)), invalid, 0, nil},
 		{"limited P_Key", mad.MethodSet, join(broadcast, 1, key(0x7fff)), ok, 0x21, nil},
+		{"another lifetime", mad.MethodSet, join(broadcast, 1, func(j *joining) {
+			j.comps |= sarec.MCMemberPacketLifeTimeSelector | sarec.MCMemberPacketLifeTime
+			j.rec.SetPacketLifeTime(sarec.Exactly, 17)
+		}), ok, 0x21, func(r *sarec.MCMemberRecord) bool { return r[43] == 0x92 }},
 		{"MGID of the SA", mad.MethodSet, join(mad.GID{}, 1), ok, 0x21, func(r *sarec.MCMemberRecord) bool {
 			return r.MGID() == gid("ff12a01bfe8000000000000000000001")
 		}},
