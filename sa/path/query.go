@@ -127,9 +127,13 @@ func (f *Finder) keys(p topo.PortIdx) *topo.PKeyTable {
 	return unknownKeys
 }
 
-// share reports whether two ports may talk in the partition of k.
+// share reports whether two ports may talk in the partition of k. A source that is a
+// member of both kinds does so as the one that k is.
 func (f *Finder) share(src, dst topo.PortIdx, k mad.PKey) bool {
 	a, inA := f.keys(src).Find(k)
+	if k&mad.FullMember == 0 && f.keys(src).Has(k) {
+		a = k
+	}
 	b, inB := f.keys(dst).Find(k)
 	return inA && inB && (src == dst || a.Matches(b))
 }

@@ -75,6 +75,34 @@ func TestPKeysAsOpenSM(t *testing.T) {
 	}
 }
 
+// A member of both kinds talks as the one that is asked for.
+func TestPKeysOfBothKinds(t *testing.T) {
+	s := newSubnet(t, 0)
+	s.withKeys(map[mad.GUID][]mad.PKey{h1: {0x7fff, 0xffff}, h2: {0xffff, 0x7fff}, h3: {0x7fff}, h4: {0xffff}})
+	f := New(&s.View)
+	for _, c := range []struct {
+		src, dst mad.GUID
+		pkey     mad.PKey
+		status   mad.Status
+	}{
+		{h1, h3, 0xffff, mad.StatusOK},
+		{h1, h3, 0x7fff, mad.StatusNoRecords},
+		{h1, h4, 0x7fff, mad.StatusOK},
+		{h1, h2, 0x7fff, mad.StatusOK},
+		{h3, h1, 0x7fff, mad.StatusOK},
+		{h4, h1, 0xffff, mad.StatusOK},
+		{h1, h1, 0x7fff, mad.StatusOK},
+	} {
+		var want, out sarec.PathRecord
+		want.SetSGID(mad.MakeGID(mad.DefaultPrefix, c.src))
+		want.SetDGID(mad.MakeGID(mad.DefaultPrefix, c.dst))
+		want.SetPKey(c.pkey)
+		if st := f.Find(s.port(h1), &want, bySGID|sarec.PathPKey, &out); st != c.status {
+			t.Errorf("%v to %v by %v: %v, want %v", c.src, c.dst, c.pkey, st, c.status)
+		}
+	}
+}
+
 // register makes a Finder that knows of an alias of H2, and of the broadcast group with
 // H1 in it.
 func (s *subnet) register(scope byte) *Finder {
