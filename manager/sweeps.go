@@ -227,6 +227,7 @@ func (c *Core) act(do elect.Do) {
 		c.inherit()
 		restore := !c.ruled && !c.following.ever
 		c.ruled = true
+		c.multicast.Lower()
 		c.do(Compute{c.sweeper.Job(c.timeOfDay()), recall, restore})
 	case elect.StandBy:
 		c.standBy()

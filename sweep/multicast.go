@@ -59,7 +59,7 @@ type Multicast struct {
 type subnet struct {
 	topo *topo.Topo
 	held []*mft  // by SwitchIdx
-	top  mad.LID // the MulticastFDBTop that the sweep wrote; 0 none
+	top  mad.LID // the MulticastFDBTop that the sweep wrote, or a lower one that the next writes; 0 none
 }
 
 type multicastPhase uint8
@@ -118,6 +118,14 @@ func (m *Multicast) SetSubnet(out *Outcome) {
 
 // latest is the subnet as the last sweep has left it, nil before there was one.
 func (m *Multicast) latest() *subnet { return cmp.Or(m.next, m.subnet) }
+
+// Lower says that a sweep is to give switches the MulticastFDBTop of now: where it is lower
+// than the last one's it counts already, as it is written before the sweep is over.
+func (m *Multicast) Lower() {
+	if s := m.latest(); s != nil {
+		s.top = min(s.top, m.Top())
+	}
+}
 
 // Abdicate forgets all that another manager may change, and what is under way. A
 // GrowJob that is out is not waited for, nor is any request.

@@ -362,3 +362,20 @@ func TestMulticastGroupOfFirstSweep(t *testing.T) {
 		t.Errorf("it took %v: only a sweep for another reason has raised it", took)
 	}
 }
+
+// While a sweep lowers MulticastFDBTop again, no group above it passes for forwarded.
+func TestMulticastTopLowered(t *testing.T) {
+	c, _ := filled(t, "fattree:k=4", mcast.BlockSize+1, fabric.Config{Seed: 1})
+	c.apply(registry.DeleteGroup{MGID: mgid(mcast.BlockSize)})
+	c.sing()
+	c.Ask(c.m.Manager, manager.Heavy)
+	c.pass(2 * time.Millisecond)
+	c.group(mcast.BlockSize, 0)
+	c.join(mcast.BlockSize, host(c.net, 0), registry.FullMember)
+	c.join(mcast.BlockSize, host(c.net, 5), registry.FullMember)
+	c.sing()
+	for range 50 {
+		c.judgeMulticast()
+		c.pass(time.Millisecond)
+	}
+}
