@@ -17,6 +17,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
@@ -333,6 +334,28 @@ func TestKeeper(t *testing.T) {
 	}
 	if strings.Count(told.String(), "\n") != 1 || !strings.Contains(told.String(), "no such file") {
 		t.Errorf("told: %s", &told)
+	}
+}
+
+// TestSweepWrites: the files are written after each heavy sweep, as OpenSM does, also where
+// it has found nothing changed: somebody may have taken them away. A join writes none.
+func TestSweepWrites(t *testing.T) {
+	swept := *viewtest.New(t, "fattree:k=4,levels=2", 0)
+	swept.Partitions = new(partitions.Tables)
+	joined, again := swept, swept
+	joined.Gen, again.Gen = 1, 2
+	again.Partitions = new(partitions.Tables)
+	k := NewKeeper(t.TempDir(), nil, func() bool { return false }, slog.New(slog.DiscardHandler))
+	for _, c := range []struct {
+		v     *view.View
+		waits int
+	}{{&swept, 1}, {&joined, 0}, {&again, 1}} {
+		if k.Put(c.v); len(k.views) != c.waits {
+			t.Fatalf("generation %d: %d views are to be written, want %d", c.v.Gen, len(k.views), c.waits)
+		}
+		for len(k.views) > 0 {
+			<-k.views
+		}
 	}
 }
 

@@ -41,17 +41,18 @@ func NewKeeper(dir string, given names.Map, routing func() bool, logger *slog.Lo
 // called before Run.
 func (k *Keeper) PrintPorts(w io.Writer, wanted func() bool) { k.print, k.printed = w, wanted }
 
-// Put has a view written, soon. A nil view changes nothing, nor does one that differs
-// from the last in what no file shows: joins change the multicast tables many times a
-// second. Put does not block; it is called by one goroutine at a time, and not after
-// Close.
+// Put has a view written, soon. What a heavy sweep leaves is written changed or not: a file
+// may have been taken away, or not have been written. Between sweeps, as long as the
+// partition tables are the same value, a view changes nothing that differs in what no file
+// shows: joins change the multicast tables many times a second. Nor does a nil view. Put
+// does not block; it is called by one goroutine at a time, and not after Close.
 func (k *Keeper) Put(v *view.View) {
 	if v == nil {
 		return
 	}
 	last := k.last
 	k.last = v
-	if last != nil && v.Topo == last.Topo && v.LIDs == last.LIDs && v.Tables == last.Tables && !k.routing() {
+	if last != nil && v.Partitions == last.Partitions && v.Topo == last.Topo && v.LIDs == last.LIDs && v.Tables == last.Tables && !k.routing() {
 		return
 	}
 	select {
