@@ -238,7 +238,7 @@ func (l *load) steps(ctx context.Context, atMost time.Duration, do func(), so fu
 			return fmt.Errorf("it ended: %v", err)
 		default:
 		}
-		next = l.pause(next)
+		next = pause(next)
 		done := false
 		l.place.server.Do(func(*fabric.Fabric) {
 			if do != nil {
@@ -256,7 +256,7 @@ func (l *load) steps(ctx context.Context, atMost time.Duration, do func(), so fu
 
 // pause waits until the next step is due, and returns when that was. Go's own timers are due
 // to the millisecond when nothing else happens, by which time many requests would go out at once.
-func (l *load) pause(last time.Time) time.Time {
+func pause(last time.Time) time.Time {
 	next := last.Add(stepEvery)
 	if wait := time.Until(next); wait > 0 {
 		ts := syscall.NsecToTimespec(wait.Nanoseconds())

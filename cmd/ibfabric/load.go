@@ -2,9 +2,10 @@ package main
 
 import (
 	"errors"
+	"io/fs"
+
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
-	"io/fs"
 )
 
 // nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches and adapters.

@@ -4,29 +4,16 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/routing"
-	"ibsm/routing/minhop"
 	"ibsm/sweep/topo"
+	"ibsm/sweep/view/viewtest"
 )
 
 // routed is a fabric with LIDs and tables.
 func routed(tb testing.TB, spec string, lmc uint8) (*topo.Topo, *topo.LIDs, *routing.Tables) {
 	tb.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	t, err := topo.FromNet(n, net.NoEnd)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	l := topo.SequentialLIDs(t, lmc)
-	tables, err := minhop.Route(tb.Context(), routing.In{Topo: t, LIDs: l})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t, l, tables
+	v := viewtest.New(tb, spec, lmc)
+	return v.Topo, v.LIDs, v.Tables
 }
 
 // walked counts as Loads does, by walking each route by itself.
