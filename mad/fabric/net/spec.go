@@ -2,11 +2,11 @@ package net
 
 import (
 	"fmt"
-	"ibsm/conf/diag"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ibsm/conf/diag"
 	"ibsm/mad"
 )
 
