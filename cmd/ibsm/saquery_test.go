@@ -66,6 +66,7 @@ type saDifference struct {
 var saDifferences = []saDifference{
 	{regexp.MustCompile(`^(CPI|-c)$`), regexp.MustCompile(`^Capability mask`), "OpenSM claims Get and Set of Notice, which it does not answer, and does not claim NDR, whose rates it answers"},
 	{regexp.MustCompile(`^PKTR .*/99`), regexp.MustCompile(`.`), "OpenSM answers with zeros for a block that is not there"},
+	{regexp.MustCompile(`^PIR \$S`), regexp.MustCompile(`^LocalPort:`), "a switch names the port that the manager's packet came in by; of two cables side by side either may be the one"},
 	{regexp.MustCompile(`^SMIR`), regexp.MustCompile(`^ActCount`), "each manager counts what it does"},
 }
 
