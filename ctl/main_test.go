@@ -87,7 +87,7 @@ func (s *source) Metrics(m *ctl.Metrics) {
 }
 
 func (s *source) SAStats() *ctl.SAStats {
-	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}}, Dropped: []ctl.SADrops{}}
+	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}}, Dropped: []ctl.SADrops{}, Times: []ctl.SATimes{}}
 }
 
 func (s *source) Activity() *ctl.Activity {

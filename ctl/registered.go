@@ -64,6 +64,7 @@ type Subscription struct {
 type SAStats struct {
 	Replies       []SAReplies     `json:"replies"`
 	Dropped       []SADrops       `json:"dropped"`
+	Times         []SATimes       `json:"times"`
 	Transfers     SATransfers     `json:"transfers"`
 	Registrations SARegistrations `json:"registrations"`
 }

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"sync"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/sa"
@@ -23,6 +24,7 @@ const (
 type inbox struct {
 	wake  chan struct{} // has room for one
 	stats *sa.Stats
+	start time.Time // of the registrar's time
 
 	mu      sync.Mutex // guards the rest
 	told    []sa.Event
@@ -32,16 +34,23 @@ type inbox struct {
 	clients map[mad.LID]*clientWrites
 	turn    []*clientWrites // those with something, the next first
 	waiting int
+	came    []time.Duration // of the requests that were taken last
 }
 
 // clientWrites are the requests of one client that wait, oldest first.
 type clientWrites struct {
 	lid   mad.LID
-	queue []mad.Datagram
+	queue []clientWrite
 }
 
-func newInbox(stats *sa.Stats) *inbox {
-	return &inbox{wake: make(chan struct{}, 1), stats: stats, clients: map[mad.LID]*clientWrites{}}
+// clientWrite is a request and when it came.
+type clientWrite struct {
+	mad.Datagram
+	came time.Duration
+}
+
+func newInbox(stats *sa.Stats, start time.Time) *inbox {
+	return &inbox{wake: make(chan struct{}, 1), stats: stats, start: start, clients: map[mad.LID]*clientWrites{}}
 }
 
 // ring wakes the registrar.
@@ -114,7 +123,7 @@ func (b *inbox) queue(d *mad.Datagram) sa.Drop {
 		b.clients[d.LID] = c
 		b.turn = append(b.turn, c)
 	}
-	c.queue = append(c.queue, *d)
+	c.queue = append(c.queue, clientWrite{*d, time.Since(b.start)})
 	b.waiting++
 	return 0
 }
@@ -140,7 +149,7 @@ func (b *inbox) next(batch []mad.Datagram) (ev sa.Event, ok bool) {
 		ev.Received = append(batch, b.answers...)
 		b.answers = b.answers[:0]
 	case len(b.turn) > 0:
-		ev.Received = b.takeTurns(batch)
+		ev.Received, ev.Came = b.takeTurns(batch)
 	default:
 		return ev, false
 	}
@@ -148,12 +157,13 @@ func (b *inbox) next(batch []mad.Datagram) (ev sa.Event, ok bool) {
 }
 
 // takeTurns takes one request of each client in turn.
-func (b *inbox) takeTurns(batch []mad.Datagram) []mad.Datagram {
+func (b *inbox) takeTurns(batch []mad.Datagram) ([]mad.Datagram, []time.Duration) {
+	b.came = b.came[:0]
 	for len(b.turn) > 0 && len(batch) < maxWriteBatch {
 		c := b.turn[0]
 		b.turn[0] = nil
 		b.turn = b.turn[1:]
-		batch = append(batch, c.queue[0])
+		batch, b.came = append(batch, c.queue[0].Datagram), append(b.came, c.queue[0].came)
 		b.waiting--
 		if c.queue = c.queue[1:]; len(c.queue) > 0 {
 			b.turn = append(b.turn, c)
@@ -161,5 +171,5 @@ func (b *inbox) takeTurns(batch []mad.Datagram) []mad.Datagram {
 			delete(b.clients, c.lid)
 		}
 	}
-	return batch
+	return batch, b.came
 }

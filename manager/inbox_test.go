@@ -2,6 +2,7 @@ package manager
 
 import (
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
@@ -29,7 +30,7 @@ func drops(s *sa.Stats) map[sa.Drop]uint64 {
 // A noisy client fills its own share, and the others have their turn all the same.
 func TestInboxTurns(t *testing.T) {
 	stats := &sa.Stats{}
-	b := newInbox(stats)
+	b := newInbox(stats, time.Now())
 	for tid := range mad.TID(1000) {
 		b.receive(write(7, tid))
 	}
@@ -61,7 +62,7 @@ func TestInboxTurns(t *testing.T) {
 // All clients together have their limit, too.
 func TestInboxLimit(t *testing.T) {
 	stats := &sa.Stats{}
-	b := newInbox(stats)
+	b := newInbox(stats, time.Now())
 	for lid := range mad.LID(200) {
 		for tid := range mad.TID(maxClientWrites) {
 			b.receive(write(1+lid, tid))
@@ -74,7 +75,7 @@ func TestInboxLimit(t *testing.T) {
 
 // What the manager says comes before what clients ask for, in its order.
 func TestInboxOrder(t *testing.T) {
-	b := newInbox(&sa.Stats{})
+	b := newInbox(&sa.Stats{}, time.Now())
 	b.receive(write(7, 1))
 	answer := write(8, 1)
 	answer.Packet.SetMethod(mad.MethodReportResp)

@@ -51,7 +51,7 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	cfg := s.Config.Registrar
 	cfg.Began = start.Unix()
 	r := &registrar{
-		inbox: newInbox(&s.sa.stats), sa: &s.sa, send: send, store: s.Store, told: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
+		inbox: newInbox(&s.sa.stats, start), sa: &s.sa, send: send, store: s.Store, told: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
 		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
 		left: make(chan struct{}),
 	}

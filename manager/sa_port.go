@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
@@ -62,6 +63,7 @@ func (s *saServer) transferStats() rmpp.Stats {
 type saPort struct {
 	txn.Port
 	sa      *saServer
+	opened  time.Time
 	tables  *tableServer
 	writes  *inbox
 	out     *replies
@@ -69,11 +71,12 @@ type saPort struct {
 
 	mu      sync.Mutex     // held while sending: the core, the table server, the registrar and out do
 	leaving []mad.Datagram // answers; guarded by mu
+	came    []arrival      // of what they answer; guarded by mu
 }
 
 // newSAPort returns a port of an SA; plainPeers is rmpp.Config's.
 func newSAPort(port txn.Port, s *saServer, plainPeers bool) *saPort {
-	p := &saPort{Port: port, sa: s, out: newReplies()}
+	p := &saPort{Port: port, sa: s, opened: time.Now(), out: newReplies()}
 	p.tables = newTableServer(s, p.Send, plainPeers)
 	return p
 }
@@ -111,8 +114,12 @@ func (p *saPort) sendReplies() error {
 
 // flush is sendReplies with mu held.
 func (p *saPort) flush() (err error) {
-	if p.leaving = p.out.take(p.leaving); len(p.leaving) > 0 {
+	if p.leaving, p.came = p.out.take(p.leaving, p.came); len(p.leaving) > 0 {
 		_, err = p.Port.Send(p.leaving)
+		now := time.Since(p.opened)
+		for _, a := range p.came {
+			p.sa.stats.Took(sa.AtOnce, now-a.at, a.n)
+		}
 	}
 	return err
 }
@@ -121,6 +128,7 @@ func (p *saPort) flush() (err error) {
 func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 	for {
 		n, err := p.Port.Recv(ds)
+		came := time.Since(p.opened) // one look at the clock for all of them
 		left := 0
 		p.answers = p.answers[:0]
 		answerer := p.sa.answerer.Load()
@@ -146,7 +154,7 @@ func (p *saPort) Recv(ds []mad.Datagram) (int, error) {
 			}
 		}
 		if len(p.answers) > 0 {
-			for range p.out.put(p.answers) {
+			for range p.out.put(p.answers, came) {
 				p.sa.stats.Drop(sa.DropNoRoom)
 			}
 		}

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"sync"
+	"time"
 
 	"ibsm/mad"
 )
@@ -19,15 +20,26 @@ type replies struct {
 
 	mu      sync.Mutex
 	waiting []mad.Datagram
+	came    []arrival // of the requests that they answer, in their order
+}
+
+// arrival is when requests came together.
+type arrival struct {
+	n  int
+	at time.Duration
 }
 
 func newReplies() *replies { return &replies{wake: make(chan struct{}, 1)} }
 
-// put takes answers, as far as there is room, and returns how many there was none for.
-func (r *replies) put(ds []mad.Datagram) (dropped int) {
+// put takes answers to requests that came at a time, as far as there is room, and returns
+// how many there was none for.
+func (r *replies) put(ds []mad.Datagram, came time.Duration) (dropped int) {
 	r.mu.Lock()
 	n := min(len(ds), maxReplies-len(r.waiting))
 	r.waiting = append(r.waiting, ds[:n]...)
+	if n > 0 {
+		r.came = append(r.came, arrival{n, came})
+	}
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -36,14 +48,14 @@ func (r *replies) put(ds []mad.Datagram) (dropped int) {
 	return len(ds) - n
 }
 
-// take takes out all that wait. The caller owns the result; buf, usually the result of the
-// call before, is theirs from now on.
-func (r *replies) take(buf []mad.Datagram) []mad.Datagram {
+// take takes out all that wait. The caller owns the results; buf and came, usually the
+// results of the call before, are theirs from now on.
+func (r *replies) take(buf []mad.Datagram, came []arrival) ([]mad.Datagram, []arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.waiting
-	r.waiting = buf[:0]
-	return all
+	all, times := r.waiting, r.came
+	r.waiting, r.came = buf[:0], came[:0]
+	return all, times
 }
 
 // run has what is put sent until ctx is done or the port breaks, which the receive loop

@@ -270,6 +270,7 @@ func (t *tableServer) deliver(job *tableJob) {
 	if !job.ok {
 		return
 	}
+	t.sa.stats.Took(sa.AsTable, t.now()-job.since, 1)
 	if job.out.Packet.Status() != mad.StatusOK {
 		t.replies = append(t.replies, job.out)
 		return

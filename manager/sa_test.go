@@ -317,6 +317,34 @@ func TestPortThatTakesNothing(t *testing.T) {
 	})
 }
 
+// How long an answer took is counted when the port has taken it.
+func TestAnswerTimes(t *testing.T) {
+	serve(t, func(c *clients) {
+		const wait, asked = 3 * time.Millisecond, 5
+		c.fromSA = make(chan mad.Datagram) // takes what is taken from it
+		for tid := range mad.TID(asked) {
+			d := request(sarec.AttrClassPortInfo, tid)
+			d.Packet.SetMethod(mad.MethodGet)
+			c.toSA <- d
+			time.Sleep(wait)
+			<-c.fromSA
+			synctest.Wait()
+		}
+		c.fromSA = make(chan mad.Datagram, 1<<10)
+		c.table(request(sarec.AttrNodeRecord, 99))
+		for way, times := range c.shell.SAStats().Times() {
+			n := uint64(0)
+			for _, count := range times.Counts {
+				n += count
+			}
+			want := map[sa.Way]uint64{sa.AtOnce: asked, sa.AsTable: 1}[way]
+			if n != want || way == sa.AtOnce && times.Sum != asked*wait {
+				t.Errorf("%v: %d answers in %v, want %d", way, n, times.Sum, want)
+			}
+		}
+	})
+}
+
 // While no worker is free requests wait: so many of a client, so many in all, and not
 // for ever.
 func TestQueueOfTables(t *testing.T) {

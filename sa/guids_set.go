@@ -111,13 +111,13 @@ func (r *Registrar) written(w *GUIDsWritten) {
 	key := blockKey{w.Port, w.Block}
 	for i := range r.writing[key] {
 		out := &r.writing[key][i]
-		r.pending.release(out)
+		came := r.pending.release(out)
 		if !w.OK {
 			out.Packet.SetStatus(mad.StatusNoResources)
 			out.Packet.SetAttributeOffset(0)
 			r.count.Unwritten++
 		}
-		r.pending.add(out, r.reg.Seq(), false, r.now+ReplyTimeout)
+		r.pending.add(out, r.reg.Seq(), false, came, r.now+ReplyTimeout)
 	}
 	delete(r.writing, key)
 }

@@ -11,8 +11,8 @@ import (
 type pending struct {
 	durable, forwarded uint64 // numbers of changes that have got there
 	disk, tables       []pendingReply
-	asked              map[transaction]bool
-	clients            map[mad.LID]int // how many of asked each has
+	asked              map[transaction]time.Duration // when each came
+	clients            map[mad.LID]int               // how many of asked each has
 }
 
 // transaction tells requests apart.
@@ -33,13 +33,13 @@ type pendingReply struct {
 }
 
 func newPending() pending {
-	return pending{asked: map[transaction]bool{}, clients: map[mad.LID]int{}}
+	return pending{asked: map[transaction]time.Duration{}, clients: map[mad.LID]int{}}
 }
 
 // admit decides whether a request may be served, whose reply may have to wait.
 func (p *pending) admit(in *mad.Datagram) Drop {
-	switch {
-	case p.asked[transactionOf(in)]:
+	switch _, asked := p.asked[transactionOf(in)]; {
+	case asked:
 		return DropDuplicate
 	case len(p.asked) >= maxPending:
 		return DropNoRoom
@@ -49,23 +49,25 @@ func (p *pending) admit(in *mad.Datagram) Drop {
 	return answered
 }
 
-// hold remembers that a reply waits.
-func (p *pending) hold(out *mad.Datagram) {
-	p.asked[transactionOf(out)] = true
+// hold remembers that a reply waits, to a request that came at a time.
+func (p *pending) hold(out *mad.Datagram, came time.Duration) {
+	p.asked[transactionOf(out)] = came
 	p.clients[out.LID]++
 }
 
 // release forgets it.
-func (p *pending) release(out *mad.Datagram) {
+func (p *pending) release(out *mad.Datagram) (came time.Duration) {
+	came = p.asked[transactionOf(out)]
 	delete(p.asked, transactionOf(out))
 	if p.clients[out.LID]--; p.clients[out.LID] == 0 {
 		delete(p.clients, out.LID)
 	}
+	return came
 }
 
 // add has a reply wait for a change.
-func (p *pending) add(out *mad.Datagram, seq uint64, tables bool, due time.Duration) {
-	p.hold(out)
+func (p *pending) add(out *mad.Datagram, seq uint64, tables bool, came, due time.Duration) {
+	p.hold(out, came)
 	queue := &p.disk
 	if tables {
 		queue = &p.tables
@@ -74,7 +76,7 @@ func (p *pending) add(out *mad.Datagram, seq uint64, tables bool, due time.Durat
 }
 
 // settle appends to send the replies that need not wait any longer.
-func (p *pending) settle(now time.Duration, send []mad.Datagram, count *RegistrarStats) []mad.Datagram {
+func (p *pending) settle(now time.Duration, send []mad.Datagram, count *RegistrarStats, stats *Stats) []mad.Datagram {
 	for i, queue := range []*[]pendingReply{&p.disk, &p.tables} {
 		there := p.durable
 		if i == 1 {
@@ -89,7 +91,7 @@ func (p *pending) settle(now time.Duration, send []mad.Datagram, count *Registra
 				}
 				count.Late++
 			}
-			p.release(&reply.out)
+			stats.Took(Recording, now-p.release(&reply.out), 1)
 			send = append(send, reply.out)
 		}
 		if *queue = (*queue)[n:]; len(*queue) == 0 {

@@ -98,9 +98,10 @@ type Registrar struct {
 
 // Event is something that happened. One field is set; none means that time has passed.
 type Event struct {
-	Received []mad.Datagram // requests, answers to Reports, and of other managers; only valid during Step
-	View     *view.View     // published, by the manager as master
-	Deposed  bool           // this manager is not master any more
+	Received []mad.Datagram  // requests, answers to Reports, and of other managers; only valid during Step
+	Came     []time.Duration // when each of Received did; nil for now
+	View     *view.View      // published, by the manager as master
+	Deposed  bool            // this manager is not master any more
 	// Reset are ports that were found in INIT: what they had registered is not known to
 	// them any more. They are to be told of before they are made ACTIVE.
 	Reset     []mad.GUID
@@ -172,7 +173,11 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 	switch {
 	case ev.Received != nil:
 		for i := range ev.Received {
-			r.receive(&ev.Received[i])
+			came := now
+			if ev.Came != nil {
+				came = ev.Came[i]
+			}
+			r.receive(&ev.Received[i], came)
 		}
 	case ev.View != nil:
 		r.setView(ev.View)

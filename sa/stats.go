@@ -9,12 +9,13 @@ import (
 	"ibsm/mad/sarec"
 )
 
-// Stats counts answers and silences. Any number of goroutines may count and read
+// Stats counts answers, silences, and how long answers took. Any number of goroutines may count and read
 // at once; a Stats for each worker keeps them out of each other's cache lines. The
 // zero value is ready.
 type Stats struct {
 	replies [len(attrs)][len(statuses)]atomic.Uint64
 	drops   [len(drops)]atomic.Uint64
+	times   [len(ways)]times
 }
 
 // OtherAttr stands in Stats for every attribute that is not served.

@@ -1,6 +1,8 @@
 package sa
 
 import (
+	"time"
+
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/sweep/topo"
@@ -35,6 +37,7 @@ type writeRequest struct {
 	trusted bool
 	addr    mad.Addr
 	from    topo.PortIdx // the requester
+	came    time.Duration
 	data    *[mad.SADataSize]byte
 
 	size int      // of the reply's record
@@ -52,8 +55,8 @@ const (
 	waitsForPort   // and the disk
 )
 
-// receive takes a datagram.
-func (r *Registrar) receive(in *mad.Datagram) {
+// receive takes a datagram that came at a time.
+func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 	if in.Packet.MgmtClass() == mad.ClassMirror {
 		r.exchange(in)
 		return
@@ -83,7 +86,7 @@ func (r *Registrar) receive(in *mad.Datagram) {
 	}
 	p := &in.Packet
 	q := writeRequest{
-		comps: p.ComponentMask(), trusted: p.SMKey() != 0, addr: in.Addr, from: r.view.LIDs.PortOf(in.LID),
+		comps: p.ComponentMask(), trusted: p.SMKey() != 0, addr: in.Addr, from: r.view.LIDs.PortOf(in.LID), came: came,
 		data: out.Packet.SAData(),
 	}
 	st := mad.StatusBadVersion
@@ -123,16 +126,17 @@ func (r *Registrar) serve(p *mad.Packet, q *writeRequest) mad.Status {
 func (r *Registrar) reply(out *mad.Datagram, q *writeRequest) {
 	switch q.wait {
 	case waitsForNothing:
+		r.stats.Took(Recording, r.now-q.came, 1)
 		r.effects.Send = append(r.effects.Send, *out)
 	case waitsForPort:
-		r.pending.hold(out)
+		r.pending.hold(out, q.came)
 		r.writing[q.key] = append(r.writing[q.key], *out)
 	default:
-		r.pending.add(out, r.reg.Seq(), q.wait == waitsForTables, r.now+ReplyTimeout)
+		r.pending.add(out, r.reg.Seq(), q.wait == waitsForTables, q.came, r.now+ReplyTimeout)
 	}
 }
 
 // settle sends the replies that need not wait any longer.
 func (r *Registrar) settle() {
-	r.effects.Send = r.pending.settle(r.now, r.effects.Send, &r.count)
+	r.effects.Send = r.pending.settle(r.now, r.effects.Send, &r.count, r.stats)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -173,6 +174,7 @@ func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 	}
 	l.take()
 	reroutes := 0
+	var orders sync.WaitGroup // the manager lives until it has taken the last
 	asked := 0
 	began := time.Now()
 	err = l.last(ctx, b.lasts, func() {
@@ -181,15 +183,19 @@ func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 		}
 		if time.Since(began) >= time.Duration(reroutes)*rerouteEvery {
 			reroutes++
-			go l.reroute(ctx, m)
+			orders.Go(func() { l.reroute(ctx, m) })
 		}
 	})
+	orders.Wait()
 	l.show(b.out, fmt.Sprintf("latency at %d/s, %d full reroutes asked for", b.rate, reroutes))
 	return err
 }
 
 // rerouteEvery is how often the manager is asked for all routes anew.
 const rerouteEvery = time.Second
+
+// orderPatience is how long it has to take the order.
+const orderPatience = 10 * time.Second
 
 // otherHosts are the ports of all hosts but the first, where the manager is.
 func otherHosts(f *fabric.Fabric) (ends []net.End) {
@@ -315,6 +321,8 @@ func (l *load) reroute(ctx context.Context, m manager) {
 		l.run.cmd.Process.Signal(syscall.SIGHUP) // of ibsim-run, which has become opensm
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, orderPatience)
+	defer cancel()
 	c := ctl.NewClient(filepath.Join(l.run.dir, controlSocket))
 	defer c.Close()
 	if err := c.Post(ctx, "/v1/reroute", nil, nil); err != nil {

@@ -34,8 +34,11 @@ and its type, what issues it, and from where. ibsmctl --help describes the optio
 const saStatsUsage = `Usage: ibsmctl sa-stats [OPTION]...
 
 Shows what subnet administration has answered, by attribute and status, and what it has
-not; which limits were reached, and what became of registrations and events. ibsmctl
---help describes the options.
+not; how long half of the answers took at most, and 99 in 100; which limits were reached,
+and what became of registrations and events. The time of an answer begins when the request
+has been received. It ends for a get when the answer is sent, for a table when it is made,
+and for what is to be registered when disk, forwarding tables and ports have it.
+ibsmctl --help describes the options.
 `
 
 func runGroups(ctx context.Context, args []string, stdout io.Writer) error {
@@ -129,6 +132,16 @@ func runSAStats(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
 		return err
+	}
+	if len(st.Times) > 0 {
+		times := &table{columns: []column{{head: "ANSWERS TO"}, {head: "COUNT", right: true}, {head: "P50", right: true}, {head: "P99", right: true}}}
+		for _, w := range st.Times {
+			times.add(w.Way, strconv.FormatUint(w.Count, 10), shortTime(w.P50), shortTime(w.P99))
+		}
+		fmt.Fprintln(stdout) // an error comes again
+		if err := times.print(stdout, terminalWidth(stdout)); err != nil {
+			return err
+		}
 	}
 	x, r := &st.Transfers, &st.Registrations
 	_, err := fmt.Fprintf(stdout, `

@@ -15,8 +15,9 @@ import (
 const topUsage = `Usage: ibsmctl top [OPTION]...
 
 Shows a running manager as it goes: its state, its sweeps and how long their phases take, its
-requests, what subnet administration answers and to whom, changes of the subnet, warnings,
-and who takes over when the master dies.
+requests, what subnet administration answers, to whom and how fast (half of the answers, and
+99 in 100, in this time at most), changes of the subnet, warnings, and who takes over when
+the master dies.
 
 Keys: q quits; p or the space bar pauses; s sorts lists by rate, total or name; 1 to 6 and Tab
 choose the page.

@@ -13,12 +13,16 @@ import (
 	"ibsm/ctl"
 )
 
-// render is the screen of a width and height in lines; height 0 is without bounds.
+// tallScreen is how many lines are filled where there is no screen.
+const tallScreen = 60
+
+// render is the screen of a width and height in lines; with height 0 it ends where there is
+// nothing more to say, tallScreen lines or so down.
 func render(v *topView, width, height int) []line {
 	lines := append(v.head(), line{v.tabs(width), faint})
 	room := height - len(lines) - 1 // the last line is the help
 	if height == 0 {
-		room = 1 << 10
+		room = tallScreen
 	}
 	if room > 0 {
 		body := v.body(width, room)
@@ -73,7 +77,11 @@ func (v *topView) head() []line {
 		v.perSecond(refusals), v.perSecond(func(a *ctl.Activity) uint64 { return drops(a, "") }))
 	text += numbers("; wait: ", count{v.now.SA.Transfers.UnderWay, "tables"}, count{v.now.SA.Registrations.RepliesWaiting, "replies"},
 		count{v.now.SA.Registrations.ReportsWaiting, "reports"})
-	return append(lines, line{text, plain}, line{"standby  " + v.standby(), plain})
+	lines = append(lines, line{text, plain})
+	if times := v.timesText(); times != "" {
+		lines = append(lines, line{times, plain})
+	}
+	return append(lines, line{"standby  " + v.standby(), plain})
 }
 
 // count is a number of things.
@@ -202,7 +210,8 @@ func (v *topView) help() string {
 func (v *topView) body(width, room int) []line {
 	switch v.page {
 	case pageSA:
-		return v.saTable(width, room)
+		times := v.timesTable(width)
+		return append(times, v.saTable(width, room-len(times))...)
 	case pageClients:
 		return v.clientTable(width)
 	case pageChanges:

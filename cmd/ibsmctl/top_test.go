@@ -23,7 +23,9 @@ func looked() *topView {
 			Phases: []ctl.Phase{{Phase: "walking", Count: 4, Seconds: 0.2}, {Phase: "looking"}},
 			SMPs:   ctl.SMPs{Sent: 1000 * times, Window: 128, OnWire: 3},
 			SA: &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "NodeRecord", Status: "ok", Count: 500}, {Attribute: "PathRecord", Status: "ok", Count: 400 * times}, {Attribute: "PathRecord", Status: "no records", Count: 2 * times}},
-				Dropped: []ctl.SADrops{{Reason: "no room", Count: 30 * times}}, Transfers: ctl.SATransfers{UnderWay: 7}},
+				Dropped: []ctl.SADrops{{Reason: "no room", Count: 30 * times}}, Transfers: ctl.SATransfers{UnderWay: 7}, Times: []ctl.SATimes{
+					{Way: "get", Count: 100 * times, Buckets: []ctl.TimeBucket{{Over: 0.0001, To: 0.0002, Count: 90 * times}, {Over: 0.002, To: 0.004, Count: 10 * times}}},
+					{Way: "register", Count: 4, Buckets: []ctl.TimeBucket{{Over: 0.01, To: 0.02, Count: 4}}}}},
 			BadKeys: []ctl.BadKey{{Port: "0x0000000000000007", Trap: 257, Count: 3}, {Trap: 258, Count: 1}},
 			Clients: ctl.SAClients{Seconds: 2, Asked: 100, Active: 2, Most: []ctl.SAClient{{LID: 5, Node: "0x5", Desc: "zeta", Count: 75}, {LID: 6, Node: "0x6", Desc: "alpha\x1b[2J", Count: 25}}},
 		}
@@ -52,6 +54,7 @@ on mean  walking 50ms
 last     SUBNET UP 42s ago in 42ms; Sets: PortInfo 3
 SMPs     500/s sent, 0/s again, 0/s unanswered; 3 of 128 on the wire; 0.5/s tra~
 SA       200/s answered, 1.0/s refused, 15/s dropped; wait: 7 tables
+p50 p99  get 156us 3.8ms
 standby  0x0000000000000002 STANDBY priority 3, mirrors what is registered, 250~
 [1 overview]  2 SA   3 clients   4 changes   5 events   6 managers -------------
 SUBNET ADMINISTRATION  ANSWER      PER SECOND  TOTAL
@@ -63,7 +66,6 @@ CHANGES OF THE SUBNET
 03:04:05  generation 11: the first as master
 WARNINGS
 03:04:05  bad a=b lid=4
-
 
 
 
@@ -80,7 +82,7 @@ func TestRenderPages(t *testing.T) {
 		keys string
 		want []string // in this order
 	}{
-		{"2", []string{"[2 SA]", "PathRecord", "(dropped)", "no records", "NodeRecord"}},
+		{"2", []string{"[2 SA]", "ANSWERS TO", "get", "50", "156us", "3.8ms", "200", "156us", "3.8ms", "register", "0", "-", "-", "4", "15ms", "20ms", "PathRecord", "(dropped)", "no records", "NodeRecord"}},
 		{"2s", []string{"sort (total)"}},
 		{"2s", []string{"PathRecord", "NodeRecord", "(dropped)", "no records"}},
 		{"2ss", []string{"(dropped)", "NodeRecord", "no records", "ok"}},

@@ -114,6 +114,10 @@ func answers(m *ctl.Metrics, st *sa.Stats) {
 	for reason, n := range st.Drops() {
 		m.Uint(n, "reason", reason.String())
 	}
+	m.Family("ibsm_sa_answer_seconds", ctl.Histogram, "How long answers take from when the request was received: get, until one is sent; table, until it is made; register, until what is registered is on disk and in the switches.")
+	for way, times := range st.Times() {
+		m.Histogram(sa.TimeBounds[:], times.Counts[:], times.Sum, "way", way.String())
+	}
 }
 
 // transfers writes what became of the SA's messages that take many packets. Ways to

@@ -201,7 +201,7 @@ func registeredMetrics(m *ctl.Metrics, reg *registry.State) {
 
 // SAStats is what the SA has answered; nothing while there is no port.
 func (d *Desk) SAStats() *ctl.SAStats {
-	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}}
+	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}, Times: []ctl.SATimes{}}
 	shell := d.shell.Load()
 	if shell == nil {
 		return out
@@ -216,6 +216,11 @@ func (d *Desk) SAStats() *ctl.SAStats {
 			out.Dropped = append(out.Dropped, ctl.SADrops{Reason: reason.String(), Count: n})
 		}
 	}
+	for way, times := range shell.SAStats().Times() {
+		if row := timesRow(way, times); row.Count > 0 {
+			out.Times = append(out.Times, row)
+		}
+	}
 	t := shell.SATransfers()
 	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated, Failed: failed(&t), Refused: refused(&t)}
 	r := shell.SARegistrations()
@@ -225,6 +230,25 @@ func (d *Desk) SAStats() *ctl.SAStats {
 		RepliesWaiting: r.Pending, ReportsWaiting: r.Waiting,
 	}
 	return out
+}
+
+// timesRow shows how long answers took.
+func timesRow(way sa.Way, times *sa.AnswerTimes) ctl.SATimes {
+	row := ctl.SATimes{Way: way.String(), Seconds: times.Sum.Seconds()}
+	over := 0.0
+	for i, n := range times.Counts {
+		to := 0.0
+		if i < len(sa.TimeBounds) {
+			to = sa.TimeBounds[i].Seconds()
+		}
+		if n > 0 {
+			row.Buckets = append(row.Buckets, ctl.TimeBucket{Over: over, To: to, Count: n})
+		}
+		row.Count += n
+		over = to
+	}
+	row.P50, row.P99 = ctl.Quantile(row.Buckets, 0.5), ctl.Quantile(row.Buckets, 0.99)
+	return row
 }
 
 // refused are the messages by RMPP for which there was no room.

@@ -1,0 +1,74 @@
+package sa
+
+import (
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Way is a way to an answer. How long one takes depends on it more than on anything else.
+type Way uint8
+
+// Ways, each with what the time ends with. It begins when the request has been received.
+const (
+	AtOnce    Way = 0 // from the View, by an Answerer: it has been given to the port
+	AsTable   Way = 1 // by RMPP: it has been made
+	Recording Way = 2 // of what is to be registered: disk, tables and port have it, or are not waited for any more
+)
+
+var ways = [...]string{"get", "table", "register"}
+
+// String is the way in a word: what clients do who are answered so.
+func (w Way) String() string { return ways[w] }
+
+// TimeBounds are the upper bounds of AnswerTimes' counts, 1 us to 10 s: so close together
+// that what is read between two of them is true within a fifth.
+var TimeBounds = timeBounds()
+
+func timeBounds() (bounds [43]time.Duration) {
+	i := 0
+	for decade := time.Microsecond; decade < 10*time.Second; decade *= 10 {
+		for _, tenths := range [...]time.Duration{10, 15, 20, 30, 50, 70} {
+			bounds[i] = decade * tenths / 10
+			i++
+		}
+	}
+	bounds[i] = 10 * time.Second
+	return bounds
+}
+
+// times counts how long answers of one way took.
+type times struct {
+	counts [len(TimeBounds) + 1]atomic.Uint64
+	sum    atomic.Int64
+}
+
+// AnswerTimes is how long answers took.
+type AnswerTimes struct {
+	Counts [len(TimeBounds) + 1]uint64 // up to each bound but above the one before, and above all
+	Sum    time.Duration
+}
+
+// Took counts answers that took a time each. It does not allocate.
+func (s *Stats) Took(w Way, each time.Duration, answers int) {
+	t := &s.times[w]
+	slot, _ := slices.BinarySearch(TimeBounds[:], each)
+	t.counts[slot].Add(uint64(answers))
+	t.sum.Add(int64(each) * int64(answers))
+}
+
+// Times is how long answers took, by the way to them, in a fixed order.
+func (s *Stats) Times() iter.Seq2[Way, *AnswerTimes] {
+	return func(yield func(Way, *AnswerTimes) bool) {
+		for w := range s.times {
+			now := AnswerTimes{Sum: time.Duration(s.times[w].sum.Load())}
+			for i := range now.Counts {
+				now.Counts[i] = s.times[w].counts[i].Load()
+			}
+			if !yield(Way(w), &now) {
+				return
+			}
+		}
+	}
+}
