@@ -127,7 +127,7 @@ func TestVerbs(t *testing.T) {
 		{"groups 5", `^$`, 1, `"5" is no MGID`},
 		{"groups 5 6", `^$`, 2, `unexpected argument "6"`},
 		{"sa-stats", `^ATTRIBUTE .*\n\ntransfers by RMPP: 0 sent, .*\nregistrations: 0 refused .*\nevents: \d+, 0 dropped; .*\n$`, 0, ""},
-		{"sa-stats --json", `^{"replies":\[\],"dropped":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
+		{"sa-stats --json", `^{"replies":\[\],"dropped":\[\],"times":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
 		{"plan", `^0 Sets would be sent; nothing was written\n$`, 0, ""},
 		{"plan --json", `^{"steps":\[\n\]}\n$`, 0, ""},
 		{"sweep --light", `^asked for \(light\); .* --since \d+ `, 0, ""},
