@@ -21,8 +21,8 @@ var serviceKeys = []Key{
 
 	{Name: "daemon", TOML: "daemon.background", Kind: Bool, Default: "FALSE", Effect: Acts, Long: "daemon", Short: 'B',
 		Help: "run in the background"},
-	{Name: "sm_inactive", TOML: "daemon.inactive", Kind: Bool, Default: "FALSE", Reload: true, Long: "inactive", Short: 'I',
-		Help: "start as NOT-ACTIVE and do nothing until told"},
+	{Name: "sm_inactive", TOML: "daemon.inactive", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Long: "inactive", Short: 'I',
+		Help: "start as NOT-ACTIVE and do nothing until a master's SMInfo or a reload with FALSE says so"},
 	{Name: "babbling_port_policy", TOML: "daemon.disable_babblers", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts,
 		Help: "shut ports off that send trap 129, 130 or 131 without end"},
 	{Name: "drop_event_subscriptions", TOML: "sa.drop_subscriptions", Kind: Bool, Default: "FALSE", Reload: true,

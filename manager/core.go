@@ -133,6 +133,7 @@ type ownPort struct {
 
 // NewCore returns a manager that begins with a heavy sweep at its first Step.
 func NewCore(cfg Config) *Core {
+	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
 	return &Core{
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
 		multicast: sweep.NewMulticast(cfg.Sweep.Settings.MKey.Value),
@@ -376,6 +377,7 @@ const (
 	tagPeer
 	tagOwn
 	tagPetition
+	tagSelf
 	tagRename = 3 << 62 // and the node in the lower half
 	tagGUIDs  = 5 << 61 // and a number in the lower half
 )

@@ -110,6 +110,8 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 		if !ok {
 			c.log(warn, "the subnet manager that ranks higher did not take the mastership", "status", o.Status)
 		}
+	case tagSelf:
+		c.knowSelf(o, ok)
 	case tagAcknowledge, tagPetition:
 	default:
 		return false
@@ -196,15 +198,18 @@ func (c *Core) order(mod uint32, state smp.SMState, tag uint64) {
 	c.table.Submit(&req)
 }
 
-// rememberPolled keeps the way to the manager that is polled.
-func (c *Core) rememberPolled() {
+// rememberPolled keeps the way to the manager that is polled, and reports whether the last
+// walk found one.
+func (c *Core) rememberPolled() (known bool) {
 	if found := c.sweeper.Found(); found != nil {
 		for i := range found.SMs {
 			if found.SMs[i].Port == c.elect.Polled() {
 				c.polledAt, c.polledLID = found.SMs[i].Route, found.SMs[i].LID
+				known = true
 			}
 		}
 	}
+	return known
 }
 
 // met notes the managers that a walk found.

@@ -44,9 +44,14 @@ func (c *Core) introduce() {
 	if c.own.guid != 0 {
 		return
 	}
-	if c.own.guid = c.sweeper.Self(); c.own.guid == 0 {
-		return
+	if guid := c.sweeper.Self(); guid != 0 {
+		c.introduced(guid)
 	}
+}
+
+// introduced takes the GUID of our port.
+func (c *Core) introduced(guid mad.GUID) {
+	c.own.guid = guid
 	c.elect.SetGUID(c.own.guid)
 	if !c.cfg.DryRun {
 		c.log(info, osmlog.Binding(mad.ClassDirected, c.own.guid))
@@ -71,8 +76,11 @@ func (c *Core) control(d *mad.Datagram) {
 	do, status := c.elect.Control(c.now, d.Packet.AttrMod(), from)
 	c.answerSMInfo(d, status)
 	c.act(do)
-	if do == elect.BeMaster && wasPolled {
+	switch {
+	case do == elect.BeMaster && wasPolled:
 		c.acknowledge()
+	case do == elect.StandBy && !c.rememberPolled():
+		c.act(c.elect.Astray())
 	}
 }
 

@@ -84,6 +84,9 @@ func (c *Core) begin() {
 	if state != smp.Master && state != smp.Discovering {
 		c.heavy, c.light = false, false
 		c.refusePlan(ErrNotMaster)
+		if state == smp.NotActive {
+			c.rest()
+		}
 		return
 	}
 	rest := c.cfg.Resting

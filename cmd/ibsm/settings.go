@@ -105,6 +105,7 @@ func election(c *conf.Config) elect.Config {
 		MasterPriority: uint8(c.Uint("master_sm_priority")),
 		SMKey:          c.Uint("sm_key"),
 		IgnoreOthers:   c.Bool("ignore_other_sm"),
+		Inactive:       c.Bool("sm_inactive"),
 	}
 	for _, g := range c.List("allowed_sm_guids") {
 		if n, err := strconv.ParseUint(g, 0, 64); err == nil { // or conf has refused it

@@ -58,6 +58,7 @@ ar_mode disable
 sm_priority 10
 sm_key 0x1003
 ignore_other_sm TRUE
+sm_inactive TRUE
 master_sm_priority 14
 allowed_sm_guids 0x21,0x22
 sminfo_polling_timeout 11
@@ -90,7 +91,7 @@ func TestManagerConfig(t *testing.T) {
 				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60), MKeyProtect: sweep.Given[uint8](1),
 				SMSL: 9, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, DisableAR: true,
 			}},
-			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
+			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004,
 			Registrar: sa.RegistrarConfig{

@@ -30,6 +30,9 @@ type Config struct {
 	PollRetries int
 	// IgnoreOthers makes this manager act as if it were alone.
 	IgnoreOthers bool
+	// Inactive makes it begin NOT-ACTIVE, until a MASTER's STANDBY or a configuration
+	// without it.
+	Inactive bool
 }
 
 // One of our own kind always answers at once. It is dead after five seconds without an
@@ -62,9 +65,13 @@ type watch struct {
 	agent time.Duration // when its port's agent last answered
 }
 
-// New returns a machine that is DISCOVERING.
+// New returns a machine that is DISCOVERING, or NOT-ACTIVE.
 func New(cfg Config) *Machine {
-	return &Machine{cfg: cfg.withDefaults(), state: smp.Discovering}
+	m := &Machine{cfg: cfg.withDefaults(), state: smp.Discovering}
+	if cfg.Inactive {
+		m.state = smp.NotActive
+	}
+	return m
 }
 
 func (c Config) withDefaults() Config {
@@ -79,9 +86,13 @@ func (c Config) withDefaults() Config {
 
 // Configure takes another configuration for the same port. A poll that it makes due
 // earlier is not waited for longer; of a standby that ranks higher now than it did it is
-// due at once, for from it the master learns that.
+// due at once, for from it the master learns that. Who was NOT-ACTIVE by configuration and
+// is not any more goes on DISCOVERING.
 func (m *Machine) Configure(now time.Duration, cfg Config) {
 	raised := cfg.Priority > m.cfg.Priority
+	if m.cfg.Inactive && !cfg.Inactive && m.state == smp.NotActive {
+		m.become(smp.Discovering)
+	}
 	cfg.GUID = m.cfg.GUID
 	m.cfg = cfg.withDefaults()
 	m.due = min(m.due, now+m.cfg.PollInterval)
@@ -343,6 +354,12 @@ func (m *Machine) Unplugged() Do {
 		return Nothing
 	}
 	return m.orphaned()
+}
+
+// Astray says that the way to the one that is polled is not known: a walk finds it.
+func (m *Machine) Astray() Do {
+	m.become(smp.Discovering)
+	return Discover
 }
 
 // Woken says that for a while we did not run: nobody's silence counts.

@@ -56,6 +56,8 @@ func newPlay(line string) (*play, error) {
 			cfg.PollRetries, err = strconv.Atoi(value)
 		case "ignore":
 			cfg.IgnoreOthers = true
+		case "inactive":
+			cfg.Inactive = true
 		case "master":
 			p, err = strconv.ParseUint(value, 10, 4)
 			cfg.MasterPriority = uint8(p)
@@ -153,6 +155,10 @@ func (p *play) event(line string) (string, error) {
 		do = p.m.Port(p.now, false)
 	case "unplugged":
 		do = p.m.Unplugged()
+	case "astray":
+		do = p.m.Astray()
+	case "configured":
+		p.m.Configure(p.now, Config{Priority: p.m.cfg.Priority, SMKey: p.m.cfg.SMKey})
 	case "woken":
 		p.m.Woken(p.now)
 	case "asked":
