@@ -37,6 +37,7 @@ type Config struct {
 	// IgnoreTraps leaves changes that traps 128 and 144 tell of to the next sweep.
 	IgnoreTraps bool
 	SAKey       uint64
+	MaxRate     mad.Rate // view.Subnet.MaxRate
 	// PrefixRoutes are the routers to other subnets, for path queries.
 	PrefixRoutes []view.PrefixRoute
 	// Names are those that the log calls nodes by; the others by their descriptions.

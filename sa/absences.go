@@ -17,6 +17,9 @@ import (
 func (r *Registrar) setView(v *view.View) {
 	was := r.view
 	r.view, r.door = v, &Answerer{view: v}
+	if was != nil && was.Subnet != v.Subnet {
+		r.wellKnown()
+	}
 	if was != nil && was.Topo == v.Topo {
 		return
 	}

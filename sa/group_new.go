@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/sa/path"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 )
@@ -171,6 +172,7 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	if g.PacketLifeTime == 0 {
 		g.PacketLifeTime = r.view.Subnet.SubnetTimeOut
 	}
+	g.Rate = path.LimitRate(g.Rate, r.view.Subnet.MaxRate)
 	is, exists := r.reg.Group(g.MGID)
 	if g.MLID == 0 {
 		g.MLID = is.MLID

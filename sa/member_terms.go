@@ -4,6 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	"ibsm/sa/path"
 	"ibsm/sa/registry"
 	"ibsm/sweep/topo"
 )
@@ -103,10 +104,14 @@ func termsFit(comps mad.ComponentMask, rec *sarec.MCMemberRecord, g *registry.Gr
 func (r *Registrar) chooseTerms(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx, g *registry.Group) bool {
 	can := r.portLimits(port)
 	mtu, ok1 := mtuTerm(q.comps, rec).choose(min(can.mtu, int(mad.MTU4096)), lowestMTU)
-	rank, ok2 := rateTerm(q.comps, rec).choose(min(can.rank, mad.MaxRank), lowestRank)
+	wanted := rateTerm(q.comps, rec)
+	if can.rank == noLimit { // a port 0 without a link that says: whoever joins can send so fast
+		can.rank = lowestRank
+	}
+	rank, ok2 := wanted.choose(can.rank, lowestRank)
 	life, ok3 := lifeTimeTerm(q.comps, rec).chooseLifeTime(int(r.view.Subnet.SubnetTimeOut))
-	g.MTU, g.Rate, g.PacketLifeTime = mad.MTU(mtu), mad.RateOfRank(rank), uint8(life)
-	return ok1 && ok2 && ok3
+	g.MTU, g.Rate, g.PacketLifeTime = mad.MTU(mtu), path.LimitRate(mad.RateOfRank(rank), r.view.Subnet.MaxRate), uint8(life)
+	return ok1 && ok2 && ok3 && wanted.fits(g.Rate.Rank())
 }
 
 // portCan is what a port can carry, beyond all values where that is not known.
@@ -126,7 +131,7 @@ func (r *Registrar) portLimits(p topo.PortIdx) portCan {
 			can.mtu = min(can.mtu, int(mtu))
 		}
 	}
-	if info := &t.Ports[p].Info; t.Ports[p].Num != 0 && t.Ports[p].Seen {
+	if info := &t.Ports[p].Info; t.Ports[p].Seen {
 		if rank := info.Rate(capMasks(info)).Rank(); rank != 0 {
 			can.rank = rank
 		}

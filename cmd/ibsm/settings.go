@@ -45,6 +45,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		ForceHeavy:    l.Bool("force_heavy_sweep"),
 		IgnoreTraps:   !l.Bool("sweep_on_trap"),
 		SAKey:         l.Uint("sa_key"),
+		MaxRate:       maxRate(l.Config),
 		Registrar:     registrations(l.Config),
 		Once:          l.Once,
 		DryRun:        l.DryRun,
@@ -96,6 +97,20 @@ func registrations(c *conf.Config) sa.RegistrarConfig {
 		AnyIPoIB:     !c.Bool("ipoib_mcgroup_creation_validation"),
 		AssignedGUID: uint8(c.Uint("sm_assigned_guid")),
 	}
+}
+
+// maxRate is the highest rate code of the SA, 0 for all: 18 where only the first codes of
+// the extended speeds are to be used.
+func maxRate(c *conf.Config) mad.Rate {
+	const all, original = 63, 18
+	most := c.Uint("max_rate_enum")
+	if c.Bool("use_original_extended_sa_rates_only") {
+		most = min(most, original)
+	}
+	if most == all {
+		return 0
+	}
+	return mad.Rate(most)
 }
 
 // election is how the manager stands among others.

@@ -74,6 +74,7 @@ sm_assigned_guid 0x14
 mcgroup_join_validation FALSE
 ipoib_mcgroup_creation_validation FALSE
 consolidate_ipv6_snm_req TRUE
+max_rate_enum 20
 `
 
 func TestManagerConfig(t *testing.T) {
@@ -93,13 +94,16 @@ func TestManagerConfig(t *testing.T) {
 			}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
-			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004,
+			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004, MaxRate: 20,
 			Registrar: sa.RegistrarConfig{
 				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
 				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14,
 			},
 		}},
 		{"nothing", "", "", defaults(func(*manager.Config) {})},
+		{"rates up to 200 Gb/s", "max_rate_enum 17\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
+		{"old rates, and fewer", "max_rate_enum 17\nuse_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
+		{"old rates", "use_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 18 })},
 		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
 		{"defaults that are chosen", "lmc 0\nimpose lmc\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
 			c.Sweep.Settings.LMC = sweep.Given[uint8](0)

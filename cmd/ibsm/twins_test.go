@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"ibsm/mad"
@@ -87,8 +88,9 @@ func (w *twin) start(host string, argv ...string) *process {
 	return p
 }
 
-// twins are OpenSM and ibsm on the same fabric with the same LIDs, OpenSM's.
-func twins(t *testing.T, spec string) (theirs, ours *twin) {
+// twins are OpenSM and ibsm on the same fabric with the same LIDs, OpenSM's, and the same
+// lines in their opensm.conf.
+func twins(t *testing.T, spec string, lines ...string) (theirs, ours *twin) {
 	t.Helper()
 	generate := func() *net.Net {
 		n, err := net.Generate(spec)
@@ -100,7 +102,7 @@ func twins(t *testing.T, spec string) (theirs, ours *twin) {
 	n := generate()
 	theirs = newTwin(t, n)
 	conf := filepath.Join(t.TempDir(), "opensm.conf")
-	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
+	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	theirs.bringUp("ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")
@@ -112,7 +114,7 @@ func twins(t *testing.T, spec string) (theirs, ours *twin) {
 		}
 	})
 	ours = newTwin(t, withLIDs)
-	ours.bringUp(program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-R", "minhop")
+	ours.bringUp(program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")
 	for i, end := range theirs.ends {
 		a, b := theirs.lid(end), ours.lid(end)
 		if a != b {

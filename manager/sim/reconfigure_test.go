@@ -27,6 +27,7 @@ func TestReconfigure(t *testing.T) {
 	cfg.Sweep.Settings.SubnetTimeOut = sweep.Given[uint8](15)
 	cfg.Sweep.Settings.SMSL = 3
 	cfg.SAKey = 0xabc
+	cfg.MaxRate = 18
 	cfg.SweepInterval = time.Hour
 	cfg.Txn.MaxWindow = 7
 	b.Configure(m.Manager, cfg)
@@ -36,8 +37,8 @@ func TestReconfigure(t *testing.T) {
 			t.Errorf("port %v has SubnetTimeOut %d and MasterSMSL %d", at, pi.SubnetTimeOut(), pi.MasterSMSL())
 		}
 	}
-	if m.View.Subnet.SAKey != 0xabc || m.Core.TxnStats().Window > 7 {
-		t.Errorf("SA_Key 0x%x, a window of %d", m.View.Subnet.SAKey, m.Core.TxnStats().Window)
+	if m.View.Subnet.SAKey != 0xabc || m.View.Subnet.MaxRate != 18 || m.Core.TxnStats().Window > 7 {
+		t.Errorf("SA_Key 0x%x, rates up to %d, a window of %d", m.View.Subnet.SAKey, m.View.Subnet.MaxRate, m.Core.TxnStats().Window)
 	}
 	b.mustBeWhole(m)
 	if last := m.ups[len(m.ups)-1]; len(last.Sets) != 1 || last.Sets[smp.AttrPortInfo] == 0 {

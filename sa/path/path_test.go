@@ -208,7 +208,8 @@ func TestWalkWithoutSwitch(t *testing.T) {
 	}
 }
 
-// A rate that an end does not know is lowered to one that both know.
+// A rate that an end does not know, or that the operator forbids, is lowered to one that
+// both know.
 func TestRateThatBothEndsKnow(t *testing.T) {
 	hdr1x := func(s *subnet, g mad.GUID, num uint8) { // 50 Gb/s
 		info := s.info(g, num)
@@ -219,14 +220,19 @@ func TestRateThatBothEndsKnow(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		src, dst smp.CapMask2
+		most     mad.Rate
 		want     mad.Rate
 	}{
-		{"both", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 20},
-		{"one by width, one by speed", smp.IsLinkWidth2xSupported, smp.IsLinkSpeedHDRSupported, 20},
-		{"only the source", smp.IsLinkSpeedHDRSupported, 0, 7},
-		{"only the destination", 0, smp.IsLinkSpeedHDRSupported, 7},
+		{"both", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 0, 20},
+		{"one by width, one by speed", smp.IsLinkWidth2xSupported, smp.IsLinkSpeedHDRSupported, 0, 20},
+		{"only the source", smp.IsLinkSpeedHDRSupported, 0, 0, 7},
+		{"only the destination", 0, smp.IsLinkSpeedHDRSupported, 0, 7},
+		{"the operator to the last of the classic codes", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 18, 7},
+		{"the operator to 20 Gb/s", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 6, 6},
+		{"the operator to this very rate", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 20, 20},
 	} {
 		s := newSubnet(t, 0)
+		s.Subnet.MaxRate = c.most
 		for i := range s.Topo.Ports {
 			caps := &s.Topo.Ports[i].Info
 			caps.SetCapabilityMask(smp.IsExtendedSpeedsSupported | smp.IsCapabilityMask2Supported)

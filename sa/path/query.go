@@ -16,6 +16,7 @@ type query struct {
 	hops     int      // of the path found
 	walks    int      // that may still be tried
 	limit    int      // of a table in bytes
+	most     mad.Rate // view.Subnet.MaxRate
 }
 
 // side is one end of a query: a port or all of them, the LID at which the port must be
@@ -46,7 +47,7 @@ const (
 
 // query checks a request in the order in which OpenSM does.
 func (f *Finder) query(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask) (q query, st mad.Status) {
-	q = query{from: from, want: want, comps: comps}
+	q = query{from: from, want: want, comps: comps, most: f.view.Subnet.MaxRate}
 	if _, rate := want.Rate(); comps.Has(bothRate) && rate.Rank() == 0 {
 		return q, mad.StatusReqInvalid
 	}
@@ -164,11 +165,12 @@ type terms struct {
 // known rates; ok is false when the request wants others.
 func (q *query) terms(have limits, known uint32, lifeTime uint8) (t terms, ok bool) {
 	t = terms{mad.MTU256, minRate, lifeTime}
+	known &= upTo(q.most)
 	if have.mtu != unlimited {
 		t.mtu = mad.MTU(have.mtu)
 	}
 	if have.rank != unlimited {
-		t.rate = highest(known, rateOfRank[have.rank], false)
+		t.rate = highest(known, LimitRate(rateOfRank[have.rank], q.most), false)
 	}
 	if q.comps.Has(bothMTU) {
 		s, asked := q.want.MTU()

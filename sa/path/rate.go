@@ -78,6 +78,28 @@ var known, rateOfRank = func() (known [rateCapsEnd]uint32, byRank [maxRate]mad.R
 	return known, byRank
 }()
 
+// upTo has the bits of the codes up to one, of all for 0.
+func upTo(most mad.Rate) uint32 {
+	if most == 0 {
+		return ^uint32(0)
+	}
+	return 1<<(most+1) - 1
+}
+
+// LimitRate is what the SA answers instead of a rate whose code is above the most that it
+// may answer, 0 for any: the fastest of a lower code that promises no more, and no more
+// than the most does. Hosts with old drivers refuse codes by number, so that a faster rate
+// of a lower code stays.
+func LimitRate(r, most mad.Rate) mad.Rate {
+	switch {
+	case most == 0 || r <= most:
+		return r
+	case r.Gbps() > most.Gbps():
+		return most
+	}
+	return highest(upTo(most), r, true)
+}
+
 // highest is the fastest of the known codes that promises no more than r, in name
 // and in real throughput: 60 Gb/s of 12x DDR carries less than 50 of 2x EDR, but a
 // driver that reads 60 would not know. With below it is slower than r. 0 when

@@ -42,6 +42,29 @@ func TestHighestBelow(t *testing.T) {
 	}
 }
 
+// What OpenSM's max_rate_enum makes of rates (3.3.24), and with 18
+// use_original_extended_sa_rates_only (3.3.23).
+func TestLimitRate(t *testing.T) {
+	for _, c := range []struct {
+		most mad.Rate
+		want map[float64]float64 // Gb/s
+	}{
+		{0, map[float64]float64{2.5: 2.5, 28: 28, 2400: 2400}},
+		{22, map[float64]float64{50: 50, 400: 400, 800: 600, 1200: 600}},
+		{20, map[float64]float64{28: 28, 50: 50, 300: 300, 400: 50, 600: 50, 1200: 50}},
+		{18, map[float64]float64{2.5: 2.5, 25: 25, 28: 25, 50: 40, 100: 100, 300: 300, 400: 300, 600: 300, 800: 300, 1200: 300}},
+		{16, map[float64]float64{100: 100, 168: 168, 200: 100, 300: 100, 28: 25, 50: 40}},
+		{10, map[float64]float64{120: 120, 14: 10, 25: 20, 56: 40, 100: 80, 112: 80, 168: 120, 200: 120, 400: 120}},
+		{2, map[float64]float64{2.5: 2.5, 10: 2.5, 1200: 2.5}},
+	} {
+		for rate, want := range c.want {
+			if got := LimitRate(code(t, rate), c.most).Gbps(); got != want {
+				t.Errorf("up to code %d: %v Gb/s becomes %v, want %v", c.most, rate, got, want)
+			}
+		}
+	}
+}
+
 func code(t *testing.T, gbps float64) mad.Rate {
 	for r := minRate; r <= maxRate; r++ {
 		if r.Gbps() == gbps {

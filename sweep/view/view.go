@@ -40,6 +40,8 @@ type Subnet struct {
 	SubnetTimeOut uint8 // 4.096 us x 2^n; PacketLifeTime of paths
 	SAKey         uint64
 	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
+	// MaxRate is the highest rate code that the SA chooses; 0 for all. See path.LimitRate.
+	MaxRate mad.Rate
 }
 
 // PrefixRoute says by which router packets for other subnets leave; the first of a list
