@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
 )
 
@@ -41,6 +42,7 @@ type trapSeries struct {
 type noisyPort struct {
 	lid   mad.LID
 	port  uint8
+	key   plan.Key // which stays when the LID changes
 	until time.Duration
 }
 
@@ -219,7 +221,7 @@ func (c *Core) localChange(d *smp.LocalChangeDetails) {
 // shut off only where the operator has asked for that.
 func (c *Core) portTrouble(n *smp.Notice, s *trapSeries) {
 	e := n.PortError()
-	if s.count == babbleCount && c.sweeper.ShutOff(e.LID(), e.PortNum()) {
+	if s.count >= babbleCount && c.sweeper.ShutOff(e.LID(), e.PortNum()) {
 		c.log(erro, "port babbles and is disabled, as babbling_port_policy asks", "lid", e.LID(), "port", e.PortNum())
 		c.trapSweep(false, fmt.Sprintf("port %d of LID %v babbles", e.PortNum(), e.LID()))
 	}
@@ -229,10 +231,14 @@ func (c *Core) portTrouble(n *smp.Notice, s *trapSeries) {
 			return
 		}
 	}
-	if s.count < noisyCount || !c.sweeper.SetUnhealthy(e.LID(), e.PortNum(), true) {
+	if s.count < noisyCount {
 		return
 	}
-	c.traps.noisy = append(c.traps.noisy, noisyPort{e.LID(), e.PortNum(), c.now + unhealthyFor})
+	key, news := c.sweeper.Avoid(e.LID(), e.PortNum())
+	if !news {
+		return
+	}
+	c.traps.noisy = append(c.traps.noisy, noisyPort{e.LID(), e.PortNum(), key, c.now + unhealthyFor})
 	c.log(warn, "port is unhealthy: its link is avoided", "lid", e.LID(), "port", e.PortNum(), "text", describe(n))
 	c.trapSweep(false, fmt.Sprintf("port %d of LID %v is unhealthy", e.PortNum(), e.LID()))
 }
@@ -245,7 +251,11 @@ func (c *Core) heal() {
 			left = append(left, p)
 			continue
 		}
-		c.sweeper.SetUnhealthy(p.lid, p.port, false)
+		if !c.sweeper.Heal(p.key) {
+			p.until = c.now + minHoldOff
+			left = append(left, p)
+			continue
+		}
 		c.log(info, "port is healthy again", "lid", p.lid, "port", p.port)
 		c.trapSweep(false, "a port is healthy again")
 	}

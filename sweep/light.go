@@ -154,7 +154,7 @@ func (l *light) done(o *txn.Outcome) {
 			l.need(false, "something answers behind port %d of switch %v %q", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeDescription:
-		if ok {
+		if ok && o.Data != (smp.NodeDescription{}) {
 			l.need(false, "node %v has a description now", node.GUID)
 		}
 	case smp.AttrPortInfo:

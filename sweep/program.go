@@ -197,6 +197,10 @@ func (p *program) done(o *txn.Outcome) {
 	if o.Attr == smp.AttrPKeyTable && (o.Result != txn.Replied || o.Status != mad.StatusOK) {
 		p.c.Plan.PKeysFailed(st)
 	}
+	if st.Op == plan.DisableAR {
+		p.arInfo(st, o)
+		return
+	}
 	if o.Result != txn.Replied {
 		p.timeOuts[p.c.Topo.Ports[st.Port].Node]++
 		p.fail(st, view.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
@@ -213,22 +217,25 @@ func (p *program) done(o *txn.Outcome) {
 		p.lft(st, o)
 	case o.Attr == smp.AttrPKeyTable:
 		p.pkeys(st, o)
-	case o.Attr == smp.AttrARInfo:
-		p.arInfo(st, (*smp.ARInfo)(&o.Data))
 	}
 }
 
-// arInfo takes the answer of a switch whose adaptive routing was turned off. One that
-// keeps it on does not forward by its table, and is left alone.
-func (p *program) arInfo(st plan.Step, info *smp.ARInfo) {
+// arInfo takes what came of turning the adaptive routing of a switch off. One that may
+// have it on still does not forward by its table, and is left alone.
+func (p *program) arInfo(st plan.Step, o *txn.Outcome) {
 	n := p.c.Topo.Ports[st.Port].Node
 	node := &p.c.Topo.Nodes[n]
-	if node.ARInfo = *info; info.Enabled() {
-		p.timeOuts[n] = maxNodeTimeOuts
-		p.fail(st, view.Refused, "adaptive routing stays on though it was turned off")
+	info := (*smp.ARInfo)(&o.Data)
+	switch {
+	case o.Result != txn.Replied:
+		p.fail(st, view.NoAnswer, "no answer to who turned adaptive routing off")
+	case o.Status != mad.StatusOK || info.Enabled():
+		p.fail(st, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
+	default:
+		node.AR, node.ARInfo = topo.AROff, *info
 		return
 	}
-	node.AR = topo.AROff
+	p.timeOuts[n] = maxNodeTimeOuts
 }
 
 func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
@@ -281,7 +288,7 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 	port := &p.c.Topo.Ports[st.Port]
 	info := (*smp.PortInfo)(&o.Data)
 	info.SetClientReregister(false)
-	if info.PortState() == smp.PortDown {
+	if info.PortState() == smp.PortDown && port.Num != 0 {
 		port.Info.SetPortState(smp.PortDown)
 		port.Info.SetPortPhysicalState(info.PortPhysicalState())
 		if st.Op != plan.TakeDown && st.Op != plan.ShutOff {

@@ -15,7 +15,6 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/sweep/discover"
-	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
 )
 
@@ -309,48 +308,6 @@ func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
 	}
 	s.memory.prev = &t
 	return &t
-}
-
-// port finds a port by its node's LID, where it carries a link to another switch.
-func (s *Sweeper) port(lid mad.LID, num uint8) (plan.Key, bool) {
-	t := s.memory.prev
-	if t == nil || !lid.IsUnicast() {
-		return plan.Key{}, false
-	}
-	for _, p := range t.EndPorts {
-		if t.Ports[p].Info.LID() != lid {
-			continue
-		}
-		node := &t.Nodes[t.Ports[p].Node]
-		return plan.Key{Node: node.GUID, Port: num}, num >= 1 && num <= node.NumPorts
-	}
-	return plan.Key{}, false
-}
-
-// SetUnhealthy notes whether the link at a port is to be avoided, and reports
-// whether that is news. LID is the node's.
-func (s *Sweeper) SetUnhealthy(lid mad.LID, num uint8, unhealthy bool) bool {
-	key, ok := s.port(lid, num)
-	if !ok || s.memory.unhealthy[key] == unhealthy || s.phase == Computing {
-		return false
-	}
-	if unhealthy {
-		s.memory.unhealthy[key] = true
-	} else {
-		delete(s.memory.unhealthy, key)
-	}
-	return true
-}
-
-// ShutOff has the next heavy sweep disable a port, if Settings.DisableBabblers allows
-// it.
-func (s *Sweeper) ShutOff(lid mad.LID, num uint8) bool {
-	key, ok := s.port(lid, num)
-	if !ok || !s.cfg.Settings.DisableBabblers || s.phase == Computing {
-		return false
-	}
-	s.memory.babblers[key] = true
-	return true
 }
 
 // Steps yields each step of the plan in words, in order.

@@ -70,6 +70,29 @@ func TestAdaptiveRoutingIsTurnedOff(t *testing.T) {
 	}
 }
 
+// A switch that refuses to turn it off, or does not answer, does not forward by its linear
+// table: that is left alone.
+func TestAdaptiveRoutingStaysOn(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		n := generate(t, "fattree:k=4")
+		const sick = 2
+		var sets setLog
+		b := newBed(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
+			adaptive(sick)(i, n, c)
+			defective(sick, refuses(smp.AttrARInfo, silent))(i, n, c)
+		}})
+		cfg := minhopConfig()
+		cfg.Sweep.Settings.DisableAR = true
+		m := b.comeUp(cfg)
+		m.mustRest()
+		for _, s := range sets {
+			if s.Node == sick && s.Attr != smp.AttrARInfo {
+				t.Fatalf("silent %v: routes are set: %+v", silent, s)
+			}
+		}
+	}
+}
+
 // Attributes of NVIDIA's go to no one else.
 func TestVendorAttributes(t *testing.T) {
 	n := generate(t, "fattree:k=4")

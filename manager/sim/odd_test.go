@@ -130,3 +130,34 @@ func TestLoopback(t *testing.T) {
 		})
 	}
 }
+
+// A base port 0 has no link and no state: what its PortInfo says there does not count.
+func TestBasePort0(t *testing.T) {
+	for _, state := range []smp.PortState{smp.PortNoChange, smp.PortDown, smp.PortInit, smp.PortArmed} {
+		t.Run(state.String(), func(t *testing.T) {
+			n := generate(t, "fattree:k=4")
+			for i := range n.Nodes {
+				n.Nodes[i].EnhancedPort0 = false
+			}
+			b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+				c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+					status := obey()
+					if n.Type == mad.Switch && p.AttrID() == smp.AttrPortInfo && uint8(p.AttrMod()) == 0 {
+						(*smp.PortInfo)(p.Data()).SetPortState(state)
+					}
+					return status, true
+				}
+			}})
+			m := b.comeUp(minhopConfig())
+			if first := m.ups[0]; first.Errors || first.Failures > 0 {
+				t.Errorf("%d failures in the first sweep", first.Failures)
+			}
+			before := b.sets()
+			m.sweep(manager.Heavy)
+			if b.sets() != before {
+				t.Errorf("%d Sets in a sweep over an unchanged fabric", b.sets()-before)
+			}
+			b.mustConnectHosts()
+		})
+	}
+}

@@ -86,7 +86,7 @@ func (h *Held) becoming(row []uint8) *Held {
 		}
 	}
 	if to.Certain() {
-		h.Row = row // shared from now on
+		h.Row, h.unknown = row, nil // shared from now on; what was in doubt lies behind its end
 		return h
 	}
 	return to

@@ -51,6 +51,7 @@ func TestBecoming(t *testing.T) {
 		{"one block differs", NewHeld(0, row(3, 1), nil), []int{2}},
 		{"shorter", NewHeld(0, row(2, 1), nil), []int{2}},
 		{"longer", NewHeld(0, append(slices.Clone(want), row(1, 5)...), nil), nil},
+		{"longer, and not certain there", NewHeld(0, append(slices.Clone(want), row(1, 5)...), []int{3}), nil},
 	} {
 		to := c.held.becoming(want)
 		var write []int

@@ -87,7 +87,7 @@ func New(in In) *Plan {
 	p := &Plan{in: in}
 	p.pkeys()
 	w := &p.waves
-	opens, ports := p.ports()
+	opens, first, ports := p.ports()
 	p.stages = []stage{
 		{steps: p.prepare()},
 		{steps: p.switchInfos()},
@@ -99,7 +99,7 @@ func New(in In) *Plan {
 		{steps: w.removeHost},
 		{steps: w.lastSwitch},
 		{steps: w.lastHost},
-		{steps: p.own()},
+		{steps: first},
 		{steps: ports},
 		{steps: p.activations()},
 	}
@@ -171,18 +171,19 @@ func (p *Plan) tables() stage {
 	return st
 }
 
-// own is our own port: it needs its LID before anything is sent by LID.
-func (p *Plan) own() []Step {
-	return p.portStep(nil, p.in.Topo.Self, false)
-}
-
-// ports are the steps of all ports but our own, and apart from them those that stop
-// checking P_Keys.
-func (p *Plan) ports() (opens, steps []Step) {
+// ports are the steps of all ports, and apart from them, to be taken before, those that
+// stop checking P_Keys, and the first ones: of our own port, which needs its LID before
+// anything is sent by LID, and of switches whose M_Key changes, since their other ports are
+// shown the new one from then on.
+func (p *Plan) ports() (opens, first, steps []Step) {
+	first = p.portStep(first, p.in.Topo.Self, false)
 	for i := range p.in.Topo.Ports {
-		if i := topo.PortIdx(i); p.opens(i) && !p.arms(i) {
+		switch i := topo.PortIdx(i); {
+		case p.opens(i) && !p.arms(i):
 			opens = p.portStep(opens, i, true)
-		} else {
+		case p.rekeys(i):
+			first = p.portStep(first, i, true)
+		default:
 			steps = p.portStep(steps, i, true)
 		}
 	}
@@ -192,7 +193,16 @@ func (p *Plan) ports() (opens, steps []Step) {
 	for _, i := range p.in.Disable {
 		steps = append(steps, Step{Op: ShutOff, Port: i})
 	}
-	return opens, steps
+	return opens, first, steps
+}
+
+// rekeys reports whether a port is the port 0 of a switch that has another M_Key than it is
+// to have. Where it has none every key is good.
+func (p *Plan) rekeys(i topo.PortIdx) bool {
+	t := p.in.Topo
+	port := &t.Ports[i]
+	held := port.Info.MKey()
+	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && held != p.in.Values.MKey && !p.in.Values.KeepMKey
 }
 
 // portStep appends what a port needs short of ACTIVE. Without arm only LID and
@@ -256,7 +266,15 @@ func (p *Plan) reregisters(i topo.PortIdx) bool {
 		return false
 	}
 	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 && info.MasterSMLID() == v.Inherited
-	return v.ReregisterAll || info.PortState() == smp.PortInit || !ours
+	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.stateless(i) || !ours
+}
+
+// stateless reports whether a port is the base port 0 of a switch: it has no link, and
+// whatever it says of its state does not count.
+func (p *Plan) stateless(i topo.PortIdx) bool {
+	t := p.in.Topo
+	node := &t.Nodes[t.Ports[i].Node]
+	return node.Type == mad.Switch && t.Ports[i].Num == 0 && !node.SwitchInfo.EnhancedPort0()
 }
 
 // activations lists the ports that are, or will be after the stage before, ARMED.
