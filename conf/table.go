@@ -60,7 +60,7 @@ var subnetKeys = []Key{
 		Help: "upper half of every GID"},
 	{Name: "lmc", TOML: "subnet.lmc", Kind: U8, Range: "0-7", Default: "0", Serious: true, Effect: Acts, Unset: asInFabric, Long: "lmc", Short: 'l', Arg: "N",
 		Help: "each port of an adapter or router gets 2^lmc LIDs"},
-	{Name: "lmc_esp0", TOML: "subnet.lmc_switches", Kind: Bool, Default: "FALSE", Serious: true,
+	{Name: "lmc_esp0", TOML: "subnet.lmc_switches", Kind: Bool, Default: "FALSE", Serious: true, Effect: Acts, Unset: asInFabric,
 		Help: "switches with an enhanced port 0 get 2^lmc LIDs too"},
 	{Name: "sm_sl", TOML: "subnet.sm_sl", Kind: U8, Range: "0-15", Default: "0", Reload: true, Effect: Acts, Long: "sm_sl", Arg: "SL",
 		Help: "SL for traffic with the manager (MasterSMSL)"},

@@ -85,7 +85,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 		reserved = m.unowned(t)
 	}
 	a := assignLIDs(t, lidsIn{
-		lmc: out.Values.LMC, remembered: m.lids, stale: m.stale, reserved: reserved, anew: j.settings.ReassignLIDs && !m.swept,
+		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: m.lids, stale: m.stale, reserved: reserved, anew: j.settings.ReassignLIDs && !m.swept,
 	})
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed = a.lids, a.conflicts, a.exhausted, a.reclaimed
 	m.remember(a, j.now)

@@ -21,7 +21,7 @@ type assignment struct {
 	t         *topo.Topo
 	lids      *topo.LIDs
 	limit     int            // highest LID that every switch can forward
-	lmc       uint8          // of CAs and routers
+	lmc, lmc0 uint8          // of CAs and routers; of enhanced switch ports 0
 	owner     []topo.PortIdx // by LID; topo.None is free
 	next      [8]int         // by LMC: where the search for a free range goes on
 	absent    []KeptLID      // LIDs kept for ports of which this topo has none, the longest absent last
@@ -38,7 +38,7 @@ const (
 
 // lidsIn is what an assignment is made of.
 type lidsIn struct {
-	lmc        uint8
+	lmc, lmc0  uint8                // as in assignment
 	remembered map[mad.GUID]KeptLID // also of ports that are absent
 	stale      bool                 // what ports report goes before what is remembered
 	reserved   []mad.LID            // further LIDs to avoid
@@ -52,7 +52,7 @@ type lidsIn struct {
 // long as there are others: then the longest absent lose theirs first.
 func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
 	a := &assignment{
-		t: t, lmc: in.lmc, limit: lidLimit(t), owner: make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
+		t: t, lmc: in.lmc, lmc0: in.lmc0, limit: lidLimit(t), owner: make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
 		lids: &topo.LIDs{Base: make([]mad.LID, len(t.Ports)), LMC: make([]uint8, len(t.Ports))},
 	}
 	for l := range a.owner {
@@ -173,12 +173,15 @@ func lidLimit(t *topo.Topo) int {
 	return all
 }
 
-// lmcOf is the LMC of a port: switches have one LID.
+// lmcOf is the LMC of a port: a switch with a base port 0 has one LID.
 func (a *assignment) lmcOf(p topo.PortIdx) uint8 {
-	if a.t.Nodes[a.t.Ports[p].Node].Type == mad.Switch {
-		return 0
+	switch node := &a.t.Nodes[a.t.Ports[p].Node]; {
+	case node.Type != mad.Switch:
+		return a.lmc
+	case node.SwitchInfo.EnhancedPort0():
+		return a.lmc0
 	}
-	return a.lmc
+	return 0
 }
 
 // fits reports whether a port can have base as its base LID.

@@ -67,6 +67,7 @@ func TestAssignLIDs(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		lmc        uint8
+		lmc0       uint8 // of an enhanced switch port 0, which the switch has
 		fdbCap     uint16
 		remembered lids
 		reported   lids
@@ -102,6 +103,8 @@ func TestAssignLIDs(t *testing.T) {
 		{name: "anew", anew: true, remembered: lids{0x21: 9, 0x99: 1}, reported: lids{0x31: 7}, reserved: []mad.LID{2},
 			want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
 		{name: "LMC: aligned, and one for a switch", lmc: 2, want: lids{0x11: 4, 0x21: 8, 0x31: 12, 0x1000: 1}},
+		{name: "LMC: aligned, and for an enhanced port 0 as well", lmc: 2, lmc0: 2, reported: lids{0x1000: 1}, want: lids{0x11: 4, 0x21: 8, 0x31: 12, 0x1000: 16},
+			conflicts: []LIDConflict{{0x1000, 1, 0}}},
 		{name: "LMC: what is not aligned moves", lmc: 1, reported: lids{0x11: 4, 0x21: 7, 0x1000: 5}, want: lids{0x11: 4, 0x21: 2, 0x31: 6, 0x1000: 1},
 			conflicts: []LIDConflict{{0x21, 7, 0}, {0x1000, 5, 0x11}}},
 		{name: "LMC: the range of an absent port", lmc: 1, remembered: lids{0x99: 2}, reported: lids{0x1000: 3}, want: lids{0x11: 4, 0x21: 6, 0x31: 8, 0x1000: 1},
@@ -118,11 +121,12 @@ func TestAssignLIDs(t *testing.T) {
 		if c.fdbCap != 0 {
 			top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(c.fdbCap)
 		}
+		top.Nodes[top.Switches[0]].SwitchInfo.SetEnhancedPort0(c.lmc0 > 0)
 		reports(top, c.reported)
 		for _, guid := range c.used {
 			top.Ports[top.FindPort(guid)].Info.SetPortState(smp.PortActive)
 		}
-		a := assignLIDs(top, lidsIn{lmc: c.lmc, remembered: rememberedLIDs(top, c.lmc, c.remembered), stale: c.stale, reserved: c.reserved, anew: c.anew})
+		a := assignLIDs(top, lidsIn{lmc: c.lmc, lmc0: c.lmc0, remembered: rememberedLIDs(top, c.lmc, c.remembered), stale: c.stale, reserved: c.reserved, anew: c.anew})
 		for guid, want := range c.want {
 			if got := a.lids.Base[top.FindPort(guid)]; got != want {
 				t.Errorf("%s: port %v has LID %v, want %v", c.name, guid, got, want)

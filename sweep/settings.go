@@ -23,6 +23,7 @@ func Given[T any](v T) Option[T] { return Option[T]{v, true} }
 type Settings struct {
 	SubnetPrefix   Option[mad.Prefix]
 	LMC            Option[uint8] // 0..7, of CAs and routers
+	LMCPort0       Option[bool]  // enhanced switch ports 0 have it too
 	SubnetTimeOut  Option[uint8] // 4.096 us x 2^n
 	PacketLifeTime Option[uint8] // SwitchInfo.LifeTimeValue, 4.096 us x 2^n
 	MaxOpVLs       Option[uint8] // OperationalVLs code 1..5
@@ -61,7 +62,7 @@ const (
 // on ACTIVE ports counts.
 func resolve(s *Settings, t *topo.Topo) plan.Values {
 	var prefix poll[mad.Prefix]
-	var lmc, timeOut, lifeTime, hoq, leafHOQ, stall, leafStall, phy, over poll[uint8]
+	var lmc, lmc0, timeOut, lifeTime, hoq, leafHOQ, stall, leafStall, phy, over poll[uint8]
 	opVLs := uint8(0)
 	cut := false // some link runs with fewer VLs than both ends can
 	for i := range t.Ports {
@@ -74,6 +75,9 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		case p.Num == 0:
 			if up := portsUp(t, node); !up.empty() {
 				lifeTime.add(node.SwitchInfo.LifeTimeValue())
+				if node.SwitchInfo.EnhancedPort0() {
+					lmc0.add(p.Info.LMC())
+				}
 			}
 		case node.Type == mad.Switch:
 			if t.Nodes[t.Ports[p.Peer].Node].Type == mad.Switch {
@@ -110,6 +114,9 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		MKeyProtect:   s.MKeyProtect.Value,
 		SMSL:          s.SMSL,
 		MaxOpVLs:      defaultMaxOpVLs,
+	}
+	if s.LMCPort0.Value || !s.LMCPort0.Given && choose(Option[uint8]{}, lmc0, 0) > 0 {
+		v.LMCPort0 = v.LMC
 	}
 	switch {
 	case s.MaxOpVLs.Given:

@@ -110,6 +110,16 @@ func with(v plan.Values, change func(*plan.Values)) plan.Values {
 	return v
 }
 
+// enhanced makes ports 0 enhanced ones, with an LMC.
+func enhanced(lmc uint8) func(t *topo.Topo) {
+	return func(t *topo.Topo) {
+		for _, n := range t.Switches {
+			t.Nodes[n].SwitchInfo.SetEnhancedPort0(true)
+		}
+		ports(t, "port0", func(_ int, p *smp.PortInfo) { p.SetLMC(lmc) })
+	}
+}
+
 func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -125,6 +135,10 @@ func TestResolve(t *testing.T) {
 		{"given, though nothing is in use", given, func(t *topo.Topo) { active(t, smp.PortInit) }, asGiven},
 		{"given as 0", Settings{LMC: Given[uint8](0), MKey: Given[mad.MKey](0)}, func(*topo.Topo) {},
 			with(adopted, func(v *plan.Values) { v.LMC, v.KeepMKey = 0, false })},
+		{"ports 0 as other ports", Settings{LMCPort0: Given(true)}, enhanced(0), with(adopted, func(v *plan.Values) { v.LMCPort0 = 1 })},
+		{"ports 0 of a subnet in use", Settings{}, enhanced(1), with(adopted, func(v *plan.Values) { v.LMCPort0 = 1 })},
+		{"ports 0 with another LMC", Settings{LMC: Given[uint8](3)}, enhanced(1), with(adopted, func(v *plan.Values) { v.LMC, v.LMCPort0 = 3, 3 })},
+		{"ports 0 with one LID", Settings{LMCPort0: Given(false)}, enhanced(1), adopted},
 		{"the majority counts", Settings{}, func(t *topo.Topo) {
 			ports(t, "host", func(i int, p *smp.PortInfo) {
 				if i < 2 {

@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"ibsm/mad"
@@ -18,6 +20,58 @@ var bothManagers = []struct {
 }{
 	{"opensm", func(*testing.T) []string { return []string{"ibsim-run", "opensm"} }},
 	{"ibsm", func(t *testing.T) []string { return []string{program(t, "ibsm"), "--ibsim"} }},
+}
+
+// settled brings equal fabrics up by OpenSM and by ibsm with one configuration, and returns
+// what all ports hold then. ibsm finds the LIDs that OpenSM has given, for each gives them
+// out in an order of its own.
+func settled(t *testing.T, n *net.Net, src string) (theirs, ours map[net.End]smp.PortInfo) {
+	t.Helper()
+	conf := filepath.Join(t.TempDir(), "opensm.conf")
+	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+src), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var held [2]map[net.End]smp.PortInfo
+	for i, m := range bothManagers {
+		w := newTwin(t, n)
+		w.bringUp(append(m.argv(t), "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")...)
+		held[i] = map[net.End]smp.PortInfo{}
+		w.server.Do(func(f *fabric.Fabric) {
+			for at := range f.Ports() {
+				held[i][at] = f.PortInfo(at)
+			}
+		})
+		for at, info := range held[0] {
+			n.Nodes[at.Node].Ports[at.Port].LID = info.LID()
+		}
+	}
+	return held[0], held[1]
+}
+
+// Enhanced switch ports 0 get the LMC of hosts, base ones do not.
+func TestLMCOfPort0Alike(t *testing.T) {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n.Nodes {
+		n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
+	}
+	for _, esp0 := range []string{"FALSE", "TRUE"} {
+		theirs, ours := settled(t, n, "lmc 2\nlmc_esp0 "+esp0+"\n")
+		more := 0
+		for at, info := range theirs {
+			if mine := ours[at]; mine.LMC() != info.LMC() || mine.LID() != info.LID() || mine.PortState() != info.PortState() {
+				t.Errorf("port %v has LID %d, LMC %d, %v; under OpenSM %d, %d, %v", at, mine.LID(), mine.LMC(), mine.PortState(), info.LID(), info.LMC(), info.PortState())
+			}
+			if n.Nodes[at.Node].Type == mad.Switch && info.LMC() > 0 {
+				more++
+			}
+		}
+		if (more > 0) != (esp0 == "TRUE") {
+			t.Errorf("lmc_esp0 %s: OpenSM gives %d switches more than one LID", esp0, more)
+		}
+	}
 }
 
 // smInfo asks the port where managers can be for its SMInfo, from the first client, which

@@ -59,6 +59,7 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 	return sweep.Settings{
 		SubnetPrefix:   chosen[mad.Prefix](c, "subnet_prefix"),
 		LMC:            chosen[uint8](c, "lmc"),
+		LMCPort0:       sweep.Option[bool]{Value: c.Bool("lmc_esp0"), Given: c.Chosen("lmc_esp0")},
 		SubnetTimeOut:  chosen[uint8](c, "subnet_timeout"),
 		PacketLifeTime: chosen[uint8](c, "packet_life_time"),
 		MaxOpVLs:       chosen[uint8](c, "max_op_vls"),

@@ -38,6 +38,7 @@ const everything = `
 guid 0x1001
 subnet_prefix 0xfec0000000000002
 lmc 3
+lmc_esp0 TRUE
 subnet_timeout 14
 packet_life_time 15
 max_op_vls 4
@@ -84,7 +85,7 @@ func TestManagerConfig(t *testing.T) {
 	}{
 		{"everything", everything, "", manager.Config{
 			Sweep: sweep.Config{EngineName: "minhop", IgnoreOtherSM: true, Settings: sweep.Settings{
-				SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000002)), LMC: sweep.Given[uint8](3),
+				SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000002)), LMC: sweep.Given[uint8](3), LMCPort0: sweep.Given(true),
 				SubnetTimeOut: sweep.Given[uint8](14), PacketLifeTime: sweep.Given[uint8](15), MaxOpVLs: sweep.Given[uint8](4),
 				HOQLife: sweep.Given[uint8](0x11), LeafHOQLife: sweep.Given[uint8](0x12),
 				VLStallCount: sweep.Given[uint8](1), LeafVLStall: sweep.Given[uint8](2),

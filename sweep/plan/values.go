@@ -6,6 +6,7 @@ import "ibsm/mad"
 type Values struct {
 	Prefix        mad.Prefix
 	LMC           uint8 // of CAs and routers
+	LMCPort0      uint8 // of enhanced switch ports 0; LMC or 0
 	SubnetTimeOut uint8 // 4.096 us x 2^n
 	LifeTimeValue uint8 // SwitchInfo, 4.096 us x 2^n
 	MaxOpVLs      uint8 // OperationalVLs code
