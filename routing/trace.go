@@ -2,6 +2,7 @@ package routing
 
 import (
 	"math"
+	"math/bits"
 
 	"ibsm/mad"
 	"ibsm/sweep/topo"
@@ -64,6 +65,17 @@ func NewTracer(t *topo.Topo, l *topo.LIDs) *Tracer {
 	return tr
 }
 
+// Turns calls do for each port of a switch by which packets come to another switch than
+// by the same port in the other Tracer, or to none. Both are of as many switches.
+func (tr *Tracer) Turns(other *Tracer, s topo.SwitchIdx, do func(port uint8)) {
+	is, was := tr.lead[256*int(s):][:256], other.lead[256*int(s):][:256]
+	for port := range is {
+		if is[port] != was[port] && (is[port] >= 0 || was[port] >= 0) {
+			do(uint8(port))
+		}
+	}
+}
+
 // Next is the switch that a port of a switch leads to, None when it leads to an
 // end port or nowhere.
 func (tr *Tracer) Next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
@@ -87,17 +99,23 @@ func NewTrace(n int) *Trace {
 // when nobody owns it. The view is good until the next block.
 func (t *Trace) Fates(lid mad.LID) []Fate { return t.fate[int(lid)%BlockSize*t.n:][:t.n] }
 
-// Block finds the fates of all LIDs of a block by the tables in rows; a row that
-// is missing or ends before the block has no path. Each switch is passed once for
-// each LID, whatever number of routes lead through it.
-func (tr *Tracer) Block(rows [][]uint8, block int, into *Trace) {
-	clear(into.fate)
+// WholeBlock is all LIDs of a block.
+const WholeBlock = ^uint64(0)
+
+// Block finds the fates of the LIDs of a block that have a bit in of, by the tables in
+// rows; a row that is missing or ends before the block has no path. Each switch is passed
+// once for each LID, whatever number of routes lead through it. The fates of other LIDs
+// mean nothing.
+func (tr *Tracer) Block(rows [][]uint8, block int, of uint64, into *Trace) {
 	first := block * BlockSize
-	for lid := first; lid < min(first+BlockSize, len(tr.owner)); lid++ {
-		if tr.owner[lid] == topo.None {
+	for ; of != 0; of &= of - 1 {
+		lid := first + bits.TrailingZeros64(of)
+		fates := into.Fates(mad.LID(lid))
+		clear(fates)
+		if lid >= len(tr.owner) || tr.owner[lid] == topo.None {
 			continue
 		}
-		for s, fate := range into.Fates(mad.LID(lid)) {
+		for s, fate := range fates {
 			if fate == Untraced {
 				tr.follow(rows, topo.SwitchIdx(s), mad.LID(lid), into)
 			}

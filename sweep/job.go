@@ -159,18 +159,18 @@ func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
 		return
 	}
 	tables = fix(out, tables, reserved)
-	report, err := verify.Check(ctx, t, out.LIDs, tables)
+	report, err := verify.Check(ctx, t, out.LIDs, tables, m.report)
 	if err != nil {
 		return
 	}
 	if report.Count[verify.Loop] > 0 {
 		out.Mended = report
 		tables = fix(out, verify.CutLoops(t, out.LIDs, tables, report), nil)
-		if report, err = verify.Check(ctx, t, out.LIDs, tables); err != nil {
+		if report, err = verify.Check(ctx, t, out.LIDs, tables, report); err != nil {
 			return
 		}
 	}
-	out.Report, out.Tables = report, tables
+	out.Report, out.Tables, m.report = report, tables, report
 	for s, n := range t.Switches {
 		known := m.switches[t.Nodes[n].GUID]
 		if known == nil || t.Nodes[n].Missed > 0 {

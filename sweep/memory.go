@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/routing"
+	"ibsm/routing/verify"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
@@ -30,10 +31,11 @@ type Memory struct {
 	babblers   map[plan.Key]bool      // ports to be disabled
 	pkeys      pkeyMemory
 	plain      map[discover.Device]bool
-	prev       *topo.Topo // as the last sweep left it
-	adopted    bool       // the routes are another manager's: mended, never improved unasked
-	swept      bool       // a sweep has been completed in this reign
-	settings   Settings   // that values were made of
+	prev       *topo.Topo     // as the last sweep left it
+	report     *verify.Report // of the tables computed last; nil without any
+	adopted    bool           // the routes are another manager's: mended, never improved unasked
+	swept      bool           // a sweep has been completed in this reign
+	settings   Settings       // that values were made of
 	values     plan.Values
 }
 

@@ -86,7 +86,7 @@ func (m *mending) takeOver(s topo.SwitchIdx) []uint8 {
 
 // findBroken notes where packets to the LIDs of a block do not arrive.
 func (m *mending) findBroken(block int, trace *routing.Trace) {
-	m.tracer.Block(m.rows, block, trace)
+	m.tracer.Block(m.rows, block, routing.WholeBlock, trace)
 	n := len(m.rows)
 	broken := m.broken[block*n:][:n]
 	for i := range routing.BlockSize {

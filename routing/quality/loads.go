@@ -66,7 +66,7 @@ func (p *pass) newCount() *count {
 
 // block counts the routes to a block of LIDs.
 func (p *pass) block(block int, c *count) {
-	p.tracer.Block(p.rows, block, c.trace)
+	p.tracer.Block(p.rows, block, routing.WholeBlock, c.trace)
 	first := mad.LID(block * routing.BlockSize)
 	for lid := first; lid < first+routing.BlockSize; lid++ {
 		if owner := p.lids.PortOf(lid); owner != topo.None && p.isHost(owner) {

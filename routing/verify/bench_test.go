@@ -3,10 +3,7 @@ package verify
 import (
 	"testing"
 
-	"ibsm/mad/fabric/net"
 	"ibsm/routing"
-	"ibsm/routing/minhop"
-	"ibsm/sweep/topo"
 )
 
 func BenchmarkVerify(b *testing.B) {
@@ -15,24 +12,24 @@ func BenchmarkVerify(b *testing.B) {
 		{"ftree-3l-11664", "fattree:k=36"},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			fabric, err := net.Generate(bench.spec)
-			if err != nil {
-				b.Fatal(err)
-			}
-			t, err := topo.FromNet(fabric, net.NoEnd)
-			if err != nil {
-				b.Fatal(err)
-			}
-			l := topo.SequentialLIDs(t, 0)
-			tables, err := minhop.Route(b.Context(), routing.In{Topo: t, LIDs: l})
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if r, err := Check(b.Context(), t, l, tables); err != nil || r.Bad() != 0 {
-					b.Fatal(r, err)
-				}
+			f := newFixture(b, bench.spec, 0)
+			before := f.check(b)
+			cut := f.next()
+			cut.unlink(cut.links()[0])
+			cut.tables = mustRoute(b, routing.In{Topo: cut.topo, LIDs: cut.lids, Prev: f.tables, Keep: routing.KeepMinimal})
+			for _, run := range []struct {
+				name  string
+				of    *fixture
+				since *Report
+			}{{"all", f, nil}, {"same", f, before}, {"link-lost", cut, before}} {
+				b.Run(run.name, func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						if r, err := Check(b.Context(), run.of.topo, run.of.lids, run.of.tables, run.since); err != nil || r.Bad() != 0 {
+							b.Fatal(r, err)
+						}
+					}
+				})
 			}
 		})
 	}

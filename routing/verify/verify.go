@@ -60,6 +60,7 @@ type Report struct {
 	Examples []Finding // up to MaxExamples of each kind, in order of LID and switch
 	Longest  int       // links of the longest route that arrives
 	looping  []uint64  // a bit for each LID
+	checker  *checker  // that found it
 }
 
 // Bad is the number of routes and entries that the tables are to blame for.
@@ -83,13 +84,16 @@ func (r *Report) Loops(lid mad.LID) bool {
 }
 
 // Check follows the tables from every switch to every LID. Entries above Top count
-// as missing, as they do in a switch. The error is that of ctx.
-func Check(ctx context.Context, t *topo.Topo, l *topo.LIDs, tables *routing.Tables) (*Report, error) {
+// as missing, as they do in a switch. Of a LID whose routes since has found good nothing
+// is followed, unless they may have changed; since may be nil, or of another subnet. The
+// rows of both Reports' tables must not be written any more. The error is that of ctx.
+func Check(ctx context.Context, t *topo.Topo, l *topo.LIDs, tables *routing.Tables, since *Report) (*Report, error) {
 	c := newChecker(t, l, tables)
-	blocks := make([]blockReport, c.blocks())
+	follow := c.changed(since)
+	blocks := make([]blockReport, len(follow))
 	err := routing.Parallel(ctx, len(blocks), func() func(int) {
 		trace := routing.NewTrace(len(c.rows))
-		return func(block int) { c.check(block, trace, &blocks[block]) }
+		return func(block int) { c.check(block, follow[block], trace, &blocks[block]) }
 	})
 	if err != nil {
 		return nil, err
@@ -102,25 +106,44 @@ type checker struct {
 	lids   *topo.LIDs
 	rows   [][]uint8 // of each switch, up to Top
 	tracer *routing.Tracer
-	part   []int32          // by SwitchIdx: connected parts
-	home   []topo.SwitchIdx // by LID: the switch of the owner
+	part   []int32 // by SwitchIdx: connected parts
+	home   []home  // by LID
+	// longest is, by LID, 1 + the links of its longest route, and 0 where any of its routes
+	// or entries is not good.
+	longest []uint8
+}
+
+// home is where packets to a LID leave the switches.
+type home struct {
+	owned bool           // by anybody
+	at    topo.SwitchIdx // None without a switch
+	port  uint8          // of it; 0 for the switch itself
 }
 
 func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
 	c := &checker{
 		lids: l, rows: make([][]uint8, len(t.Switches)), tracer: routing.NewTracer(t, l),
-		part: routing.NewGraph(t).Components(), home: make([]topo.SwitchIdx, len(l.Owner)),
+		part: routing.NewGraph(t).Components(), home: make([]home, len(l.Owner)),
 	}
 	for s, row := range tables.LFT {
 		c.rows[s] = row[:min(len(row), int(tables.Top)+1)]
 	}
 	for lid, p := range l.Owner {
-		c.home[lid] = topo.None
-		if p != topo.None {
-			c.home[lid] = t.SwitchOf(p)
-		}
+		c.home[lid] = homeOf(t, p)
 	}
+	c.longest = make([]uint8, c.blocks()*routing.BlockSize)
 	return c
+}
+
+func homeOf(t *topo.Topo, p topo.PortIdx) home {
+	if p == topo.None {
+		return home{at: topo.None}
+	}
+	h := home{owned: true, at: t.SwitchOf(p)}
+	if peer := t.Ports[p].Peer; h.at != topo.None && t.Nodes[t.Ports[p].Node].Switch == topo.None {
+		h.port = t.Ports[peer].Num
+	}
+	return h
 }
 
 // blocks is how many there are, up to the last LID owned or routed.
@@ -147,16 +170,23 @@ func (b *blockReport) add(f Finding) {
 	}
 }
 
-func (c *checker) check(block int, trace *routing.Trace, into *blockReport) {
-	c.tracer.Block(c.rows, block, trace)
+// check looks at the LIDs of a block; those that have no bit in follow are good.
+func (c *checker) check(block int, follow uint64, trace *routing.Trace, into *blockReport) {
+	c.tracer.Block(c.rows, block, follow, trace)
 	first := block * routing.BlockSize
 	for lid := first; lid < first+routing.BlockSize; lid++ {
-		if c.lids.PortOf(mad.LID(lid)) == topo.None {
-			c.findStrays(mad.LID(lid), into)
-			continue
+		owned := c.lids.PortOf(mad.LID(lid)) != topo.None
+		if owned {
+			into.routes += len(c.rows)
 		}
-		into.routes += len(c.rows)
-		c.judge(mad.LID(lid), trace.Fates(mad.LID(lid)), into)
+		switch {
+		case follow>>(lid-first)&1 == 0:
+			into.longest = max(into.longest, int(c.longest[lid])-1)
+		case owned:
+			c.judge(mad.LID(lid), trace.Fates(mad.LID(lid)), into)
+		default:
+			c.findStrays(mad.LID(lid), into)
+		}
 	}
 }
 
@@ -167,7 +197,9 @@ func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
 		least, most = min(least, fate), max(most, fate)
 	}
 	if least >= routing.Arrived && most <= routing.Arrived+MaxHops {
-		into.longest = max(into.longest, int(most-routing.Arrived))
+		links := int(most - routing.Arrived)
+		c.longest[lid] = uint8(1 + links)
+		into.longest = max(into.longest, links)
 		return
 	}
 	for s, fate := range fates {
@@ -185,7 +217,7 @@ func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
 			f.Kind = Nowhere
 		case fate == routing.Astray:
 			f.Kind = WrongOwner
-		case c.connected(f.Switch, c.home[lid]):
+		case c.connected(f.Switch, c.home[lid].at):
 			f.Kind = DeadEnd
 		}
 		into.add(f)
@@ -197,15 +229,17 @@ func (c *checker) connected(a, b topo.SwitchIdx) bool {
 }
 
 func (c *checker) findStrays(lid mad.LID, into *blockReport) {
+	c.longest[lid] = 1
 	for s, row := range c.rows {
 		if int(lid) < len(row) && row[lid] != routing.NoPath {
+			c.longest[lid] = 0
 			into.add(Finding{Stray, topo.SwitchIdx(s), lid})
 		}
 	}
 }
 
 func (c *checker) sum(blocks []blockReport) *Report {
-	r := &Report{looping: make([]uint64, len(blocks))}
+	r := &Report{looping: make([]uint64, len(blocks)), checker: c}
 	var shown [numKinds]int
 	for i := range blocks {
 		b := &blocks[i]

@@ -39,15 +39,21 @@ func newFixture(tb testing.TB, spec string, lmc uint8) *fixture {
 
 func (f *fixture) route(tb testing.TB) {
 	tb.Helper()
-	var err error
-	if f.tables, err = minhop.Route(tb.Context(), routing.In{Topo: f.topo, LIDs: f.lids}); err != nil {
+	f.tables = mustRoute(tb, routing.In{Topo: f.topo, LIDs: f.lids})
+}
+
+func mustRoute(tb testing.TB, in routing.In) *routing.Tables {
+	tb.Helper()
+	tables, err := minhop.Route(tb.Context(), in)
+	if err != nil {
 		tb.Fatal(err)
 	}
+	return tables
 }
 
 func (f *fixture) check(tb testing.TB) *Report {
 	tb.Helper()
-	r, err := Check(tb.Context(), f.topo, f.lids, f.tables)
+	r, err := Check(tb.Context(), f.topo, f.lids, f.tables, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -315,7 +321,7 @@ func TestCancelled(t *testing.T) {
 	f := newFixture(t, "tree", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Check(ctx, f.topo, f.lids, f.tables); !errors.Is(err, context.Canceled) || r != nil {
+	if r, err := Check(ctx, f.topo, f.lids, f.tables, nil); !errors.Is(err, context.Canceled) || r != nil {
 		t.Errorf("report %v, error %v", r, err)
 	}
 }
