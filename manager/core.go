@@ -86,9 +86,12 @@ type Core struct {
 	heavy     bool        // a heavy sweep is wanted
 	full      bool        // and it must ask about everything
 	quick     bool        // the sweep under way does not
+	distrust  bool        // what the last sweep left is no ground for a quick one
 	light     bool
+	urgent    bool // a link has changed its state: a quick sweep goes before others
 	why       string
 	started   time.Duration // of the sweep under way
+	slowSince time.Duration // when a sweep that may be put off for urgent ones was begun first; 0 none
 	nextSweep time.Duration // timer; 0 none
 	backoff   time.Duration
 	trouble   string // what went wrong in the last sweep, to see whether it is the same again
@@ -401,6 +404,11 @@ func (c *Core) outcome(o *txn.Outcome) {
 	}
 	c.sweeper.Done(o)
 	c.introduce()
+}
+
+// cancelSweep drops what the sweeper has outstanding, and nothing else.
+func (c *Core) cancelSweep() {
+	c.ended = c.table.CancelIf(sweep.IsSweep, c.ended[:0])
 }
 
 // cancel drops everything that is outstanding: the reign it belongs to is over.

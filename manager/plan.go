@@ -29,6 +29,7 @@ func (c *Core) beginPlan(state smp.SMState) {
 		c.refusePlan(ErrNotMaster)
 		return
 	}
+	c.beginSlow()
 	c.plan.wanted, c.plan.under = false, true
 	c.stats.Sweeps[PlanSweep]++
 	c.sweeper.Walk(false, false)

@@ -92,16 +92,11 @@ func (c *Core) begin() {
 	rest := c.cfg.Resting
 	switch {
 	case !rest && (c.heavy || c.light && !c.sweeper.Known()):
-		c.quick = !c.full && c.mayWrite() && c.trouble == "" && c.sweeper.Known() && !c.sweeper.Waiting()
-		c.log(debug, osmlog.HeavySweep, "reason", c.why, "quick", c.quick)
-		c.heavy, c.light, c.full = false, false, false
-		c.nextSweep = 0
-		c.started = c.now
-		c.sweeper.Walk(c.mayWrite(), c.quick)
-		c.countHeavy()
+		c.beginHeavy()
 	case c.plan.wanted:
 		c.beginPlan(state)
 	case c.light && !rest:
+		c.beginSlow()
 		c.light = false
 		c.stats.Sweeps[LightSweep]++
 		c.log(debug, osmlog.LightSweep)
@@ -111,6 +106,9 @@ func (c *Core) begin() {
 
 // walked decides what comes of a walk.
 func (c *Core) walked() {
+	if !c.quick || c.plan.under {
+		c.slowSince = 0
+	}
 	found := c.sweeper.Found()
 	if c.plan.under {
 		c.planWalked(found.SelfDown)
@@ -123,6 +121,7 @@ func (c *Core) walked() {
 	}
 	if c.quick && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.known)) {
 		c.sweeper.Drop()
+		c.distrust = true
 		c.want(true, "a quick walk met more than it could tell")
 		return
 	}
@@ -273,7 +272,7 @@ func (c *Core) standBy() {
 func (c *Core) abandon() {
 	c.reignEnds()
 	c.halt()
-	c.heavy, c.full, c.light, c.nextSweep, c.trouble, c.backoff = false, false, false, 0, "", 0
+	c.heavy, c.full, c.light, c.urgent, c.distrust, c.nextSweep, c.slowSince, c.trouble, c.backoff = false, false, false, false, false, 0, 0, "", 0
 	c.unpublish()
 	c.refusePlan(ErrNotMaster)
 }
@@ -326,6 +325,7 @@ func (c *Core) finish() {
 	c.publish(out)
 	c.raise()
 	trouble := c.summarise(out)
+	c.distrust = out.Found.Changed // the plan cleared it, with whatever happened since the walk
 	switch {
 	case trouble != "" && c.trouble == "":
 		c.backoff = 0
@@ -334,7 +334,7 @@ func (c *Core) finish() {
 		c.backoff = time.Second
 	case trouble != "":
 		c.backoff = min(max(2*c.backoff, time.Second), maxBackoff)
-	case out.Found.Changed: // the plan cleared it, with whatever happened since the walk
+	case c.distrust:
 		c.want(true, "what may have changed before it was listened to")
 	case out.Healed:
 		c.want(true, "a switch takes its forwarding table again")
@@ -363,6 +363,7 @@ func (c *Core) finishOnce(trouble string) {
 
 // looked ends a light sweep.
 func (c *Core) looked() {
+	c.slowSince = 0
 	reason, full, sms := c.sweeper.Verdict()
 	c.log(debug, osmlog.LightSweepDone)
 	for i := range sms {
@@ -379,7 +380,7 @@ func (c *Core) looked() {
 	}
 	if reason != "" {
 		c.log(info, "something changed", "reason", reason)
-		c.full = c.full || full
+		c.full, c.distrust = c.full || full, c.distrust || full
 		c.wantQuick(reason)
 	}
 	c.do(Swept{})

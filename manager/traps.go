@@ -197,8 +197,11 @@ func (c *Core) trapsDue() {
 	if t.due > 0 && t.due <= c.now {
 		t.due, t.last = 0, c.now
 		c.full = c.full || t.full
-		t.full = false
 		c.wantQuick(t.why)
+		if !t.full {
+			c.hurry()
+		}
+		t.full = false
 	}
 }
 

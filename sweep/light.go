@@ -66,7 +66,6 @@ func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []smPort) *light {
 			l.asks = append(l.asks, ask{attr: smp.AttrPKeyTable, port: t.Port(n, b.port.Port), block: b.block})
 		}
 	}
-	m.resent, m.pkeys.resent = nil, nil
 	for i := range t.Nodes {
 		node := &t.Nodes[i]
 		if node.Desc == (smp.NodeDescription{}) && node.Missed == 0 {

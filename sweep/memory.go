@@ -31,11 +31,12 @@ type Memory struct {
 	babblers   map[plan.Key]bool      // ports to be disabled
 	pkeys      pkeyMemory
 	plain      map[discover.Device]bool
-	prev       *topo.Topo     // as the last sweep left it
-	report     *verify.Report // of the tables computed last; nil without any
-	adopted    bool           // the routes are another manager's: mended, never improved unasked
-	swept      bool           // a sweep has been completed in this reign
-	settings   Settings       // that values were made of
+	prev       *topo.Topo        // as the last sweep left it
+	unread     map[mad.GUID]bool // switches that have told of a change since prev
+	report     *verify.Report    // of the tables computed last; nil without any
+	adopted    bool              // the routes are another manager's: mended, never improved unasked
+	swept      bool              // a sweep has been completed in this reign
+	settings   Settings          // that values were made of
 	values     plan.Values
 }
 
@@ -78,7 +79,7 @@ func (s *portSet) meets(o *portSet) bool {
 func NewMemory() *Memory {
 	return &Memory{
 		lids: map[mad.GUID]KeptLID{}, changed: map[mad.GUID]bool{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
-		refusals: plan.Refusals{}, told: map[mad.GUID]plan.Told{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
+		unread: map[mad.GUID]bool{}, refusals: plan.Refusals{}, told: map[mad.GUID]plan.Told{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
 		pkeys: pkeyMemory{indexes: partitions.Indexes{}, doubted: map[plan.Key]int{}},
 	}
 }
@@ -91,6 +92,7 @@ func (m *Memory) forgetReign() {
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
 	m.prev, m.adopted, m.swept, m.resent = nil, false, false, nil
+	clear(m.unread)
 	m.pkeys.forgetReign()
 }
 

@@ -56,6 +56,9 @@ const tagMulticast = 1 << 62
 // IsMulticast reports whether the outcome of a request is a Multicast's.
 func IsMulticast(tag uint64) bool { return tag>>62 == tagMulticast>>62 }
 
+// IsSweep reports whether the outcome of a request is a Sweeper's.
+func IsSweep(tag uint64) bool { return tag < tagMulticast }
+
 // value is what a cell is told in this phase. First a tree that moves loses the links that
 // go; it does not get those that come where some switch has not let go.
 func (m *Multicast) value(c cellKey) [mad.DataSize]byte {

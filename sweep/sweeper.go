@@ -109,7 +109,8 @@ func (s *Sweeper) Walk(master, quick bool) {
 	s.memory.pkeys.walks++
 	s.walk = discover.New(discover.Config{
 		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Kept: s.memory.kept, Clear: master, Quick: quick,
-		MKey: s.cfg.Settings.MKey.Value, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		Unread: func(node mad.GUID) bool { return s.memory.unread[node] },
+		MKey:   s.cfg.Settings.MKey.Value, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
 		Enforced: s.cfg.Partitions.enforced(), Doubted: s.memory.pkeys.doubts,
 	})
 }
@@ -231,6 +232,7 @@ func (s *Sweeper) Finish() *Outcome {
 	out.Contents = s.memory.contents(p.c.Topo)
 	s.memory.pkeys.tally(p.held)
 	s.memory.prev, s.memory.swept = p.c.Topo, true
+	clear(s.memory.unread)
 	s.sms = s.managers(p.c.Topo)
 	s.rest()
 	return out
@@ -257,13 +259,26 @@ func (s *Sweeper) managers(t *topo.Topo) (ports []smPort) {
 // that has to ask about everything, and what other managers said.
 func (s *Sweeper) Verdict() (reason string, full bool, sms []SMReply) {
 	reason, full, sms = s.light.reason, s.light.full, s.light.sms
+	s.memory.resent, s.memory.pkeys.resent = nil, nil // they have been read
 	s.rest()
 	return reason, full, sms
 }
 
 // Drop gives up whatever is under way. What was asked must have been cancelled, and
 // a Job that is out must have returned.
-func (s *Sweeper) Drop() { s.rest() }
+func (s *Sweeper) Drop() {
+	var cleared []mad.GUID
+	switch {
+	case s.walk != nil:
+		cleared = s.walk.Cleared()
+	case s.found != nil:
+		cleared = s.found.Cleared
+	}
+	for _, node := range cleared {
+		s.memory.unread[node] = true
+	}
+	s.rest()
+}
 
 // Abdicate gives up what is under way and forgets what another manager may change.
 func (s *Sweeper) Abdicate() {

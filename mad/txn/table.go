@@ -315,16 +315,21 @@ func (t *Table) Deadline() (time.Duration, bool) {
 // Cancel ends all requests and appends their outcomes. Replies to them that come
 // later are dropped: this is how a reign ends.
 func (t *Table) Cancel(out []Outcome) []Outcome {
+	return t.CancelIf(func(uint64) bool { return true }, out)
+}
+
+// CancelIf is Cancel for the requests whose tags are as asked for.
+func (t *Table) CancelIf(is func(tag uint64) bool, out []Outcome) []Outcome {
 	t.window.queueing.giveUp()
 	for i := range t.slots {
 		// From parked to free, never to ready: nothing may leave any more.
-		if s := &t.slots[i]; s.state == parked {
+		if s := &t.slots[i]; s.state == parked && is(s.tag) {
 			out = append(out, s.outcome(Cancelled))
 			t.release(int32(i), Cancelled)
 		}
 	}
 	for i := range t.slots {
-		if s := &t.slots[i]; s.state != free {
+		if s := &t.slots[i]; s.state != free && is(s.tag) {
 			out = append(out, s.outcome(Cancelled))
 			t.release(int32(i), Cancelled)
 		}

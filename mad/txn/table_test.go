@@ -271,6 +271,27 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// Only the requests that are asked for end, and those of others that waited for their node
+// behind them go on.
+func TestCancelIf(t *testing.T) {
+	tab := New(Config{PerNode: 1})
+	mine, others := *request(1), *request(1)
+	mine.Tag, others.Tag = 7, 8
+	submit(t, tab, 0, &mine, &mine, &others)
+	ended := tab.CancelIf(func(tag uint64) bool { return tag == mine.Tag }, nil)
+	if len(ended) != 2 || ended[0].Tag != mine.Tag || ended[1].Tag != mine.Tag || tab.Outstanding() != 1 {
+		t.Fatalf("ended %v, outstanding %d", ended, tab.Outstanding())
+	}
+	out := tab.Output(ms, nil)
+	if len(out) != 1 {
+		t.Fatalf("%d requests left for the node", len(out))
+	}
+	r := reply(out[0])
+	if o, ok := tab.Match(ms, &r); !ok || o.Tag != others.Tag {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
 func TestPerNode(t *testing.T) {
 	tab := New(Config{PerNode: 2})
 	out := submit(t, tab, 0, request(1), request(1), request(1), request(2))

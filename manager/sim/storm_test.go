@@ -99,6 +99,20 @@ func stormSpec(small, large string) string {
 	return small
 }
 
+// trapOf is a trap that tells of port 1 of the node with a LID, or of the node.
+func trapOf(number smp.TrapNumber, lid mad.LID, tid int) (d mad.Datagram) {
+	d.LID = lid
+	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
+	d.Packet.SetTID(mad.TID(tid))
+	notice := (*smp.Notice)(d.Packet.Data())
+	notice.SetIsGeneric(true)
+	notice.SetTrapNumber(number)
+	notice.SetIssuerLID(lid)
+	notice.PortError().SetLID(lid)
+	notice.PortError().SetPortNum(1)
+	return d
+}
+
 // A thousand traps a second from one port are repressed and joined.
 func TestTrapStorm(t *testing.T) {
 	n := generate(t, stormSpec("fattree:k=4", "fattree:k=16"))
@@ -108,17 +122,7 @@ func TestTrapStorm(t *testing.T) {
 	lid := b.Fabric.PortInfo(noisy)
 	numbers := []smp.TrapNumber{smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapLocalChange, smp.TrapBadPKey, smp.TrapLinkState}
 	b.storm(m, host(n, 2), 10*time.Second, time.Millisecond, func(i int) {
-		var d mad.Datagram
-		d.LID = lid.LID()
-		d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
-		d.Packet.SetTID(mad.TID(i + 1))
-		notice := (*smp.Notice)(d.Packet.Data())
-		notice.SetIsGeneric(true)
-		notice.SetTrapNumber(numbers[i%len(numbers)])
-		notice.SetIssuerLID(lid.LID())
-		notice.PortError().SetLID(lid.LID())
-		notice.PortError().SetPortNum(1)
-		b.Deliver(m.Manager, d)
+		b.Deliver(m.Manager, trapOf(numbers[i%len(numbers)], lid.LID(), i+1))
 	}, func() {})
 }
 

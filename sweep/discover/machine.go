@@ -35,6 +35,9 @@ type Config struct {
 	Kept func(node mad.GUID, top mad.LID, up [4]uint64) bool
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
+	// Unread reports whether a switch may have changed since Prev although it reports no
+	// change. Nil for none.
+	Unread func(node mad.GUID) bool
 	// Clear lets the walk clear PortStateChange before it reads the ports of a
 	// switch: a change that comes later sets it again, so that none is lost. Only
 	// the master may, and of switches that Prev lacks only where they have no table.
@@ -87,9 +90,10 @@ type Result struct {
 	SMs      []SM                // other managers
 	Twin     bool                // a manager answers at another port with a GUID of our own node
 	Findings []Finding
-	Changed  bool // a switch had PortStateChange set, and it was not cleared before its ports were read
-	Moved    bool // links changed while the walk went on
-	TimedOut int  // requests that got no answer
+	Changed  bool       // a switch had PortStateChange set, and it was not cleared before its ports were read
+	Cleared  []mad.GUID // switches whose PortStateChange was cleared
+	Moved    bool       // links changed while the walk went on
+	TimedOut int        // requests that got no answer
 }
 
 // Table is a linear forwarding table as a switch holds it.
@@ -126,6 +130,9 @@ func New(cfg Config) *Machine {
 	if cfg.Kept == nil {
 		cfg.Kept = func(mad.GUID, mad.LID, [4]uint64) bool { return false }
 	}
+	if cfg.Unread == nil {
+		cfg.Unread = func(mad.GUID) bool { return false }
+	}
 	if cfg.Doubted == nil {
 		cfg.Doubted = func(mad.GUID, uint8) bool { return false }
 	}
@@ -146,6 +153,10 @@ func (m *Machine) Self() mad.GUID {
 	}
 	return 0
 }
+
+// Cleared are the switches so far whose PortStateChange was, or is being, cleared. Who gives
+// up the walk must remember that they have changed.
+func (m *Machine) Cleared() []mad.GUID { return m.res.Cleared }
 
 // Next is the next request to make; ok is false when there is none now. Each
 // must be answered by Done.

@@ -20,7 +20,7 @@ import (
 func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	node := m.b.Node(n)
 	old := m.before(node.GUID)
-	if old == topo.None || info.PortStateChange() || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+	if old == topo.None || info.PortStateChange() || m.cfg.Unread(node.GUID) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
 		return false
 	}
 	if top, certain := m.cfg.Top(node.GUID); !certain || top != info.LinearFDBTop() {

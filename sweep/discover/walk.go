@@ -208,6 +208,7 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 	}
 	m.b.Node(n).SwitchInfo = *info
 	if info.PortStateChange() && m.mayClear(n, info) {
+		m.res.Cleared = append(m.res.Cleared, m.b.Node(n).GUID)
 		m.queue.push(item{kind: kindClear, node: n})
 		return
 	}
