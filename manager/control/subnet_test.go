@@ -220,7 +220,7 @@ func TestPath(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tracer.Block(v.Tables.LFT, int(lid)/routing.BlockSize, trace)
+			tracer.Block(v.Tables.LFT, int(lid)/routing.BlockSize, routing.WholeBlock, trace)
 			fate := trace.Fates(lid)[v.Topo.Nodes[from].Switch]
 			if p.Arrived != (fate >= routing.Arrived) || p.Arrived && p.Links != int(fate-routing.Arrived) {
 				t.Fatalf("from %v to LID %v: %d links, %s; the tracer says %d", from, lid, p.Links, p.Fate, fate)
