@@ -162,6 +162,8 @@ type Event struct {
 	WriteGUIDs *sa.GUIDBlock
 	// Heard is what a standby's Registrar heard from the master that is followed.
 	Heard *sa.Heard
+	// Reregister are ports whose clients are to be asked to register again.
+	Reregister []mad.GUID
 	// Slept is for how long the host has slept, which the times of Step do not show.
 	Slept time.Duration
 	// Complete is a standby that has everything which is registered with this master.
@@ -255,6 +257,9 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.writeGUIDs(ev.WriteGUIDs)
 	case ev.Heard != nil:
 		c.mirrored(ev.Heard)
+	case ev.Reregister != nil:
+		c.sweeper.Reregister(ev.Reregister)
+		c.wantQuick("members of groups that have changed are to join again")
 	case ev.Slept > c.stall():
 		c.woken(ev.Slept)
 	case ev.Complete != 0:

@@ -29,7 +29,7 @@ type registrar struct {
 	state   atomic.Pointer[registry.State] // for the core
 	changed chan struct{}                  // has room for one: state is new
 	guids   chan sa.GUIDBlock              // for the core, to be written
-	heard   chan Event                     // for the core: of other managers
+	heard   chan Event                     // for the core: of other managers, and of ports to be asked to register again
 	left    chan struct{}                  // closed when sa.Event.Leave has been obeyed
 
 	mu    sync.Mutex // guards stats
@@ -131,6 +131,12 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		select {
 		case <-ctx.Done():
 		case r.heard <- fromOthers(do):
+		}
+	}
+	if do.Reregister != nil {
+		select {
+		case <-ctx.Done():
+		case r.heard <- Event{Reregister: do.Reregister}:
 		}
 	}
 	if len(do.Send) > 0 { // behind what it acknowledges

@@ -84,6 +84,7 @@ func (r *Registrar) depose() {
 	r.mirrored.source.Stop()
 	r.pending.clear()
 	clear(r.writing)
+	r.regrouped = newRegrouped()
 	r.reset = nil
 	r.reports.clear()
 	r.absent = newAbsences()

@@ -180,13 +180,15 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	if is == g {
 		return
 	}
-	if exists && !r.clashes(&g) && r.apply(registry.PutGroup{Group: g}) {
+	if exists {
+		r.dropFollowers(&is, &g)
+	}
+	if (!exists || r.clashes(&g)) && !r.allotMLID(&g) {
+		r.count.Full++
 		return
 	}
-	if r.allotMLID(&g) {
-		r.apply(registry.PutGroup{Group: g})
-	} else {
-		r.count.Full++
+	if r.apply(registry.PutGroup{Group: g}) && exists {
+		r.regroup(&is, &g)
 	}
 }
 

@@ -99,11 +99,16 @@ func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.S
 // mayJoin reports whether the port can take the group's packets, and both it and who
 // asks for it are in the group's partition.
 func (r *Registrar) mayJoin(q *writeRequest, port topo.PortIdx, g *registry.Group) mad.Status {
-	can := r.portLimits(port)
-	if can.mtu < int(g.MTU) || can.rank < g.Rate.Rank() || !r.holds(port, g.PKey) || !r.holds(q.from, g.PKey) {
+	if !r.fits(port, g) || !r.holds(q.from, g.PKey) {
 		return mad.StatusReqInvalid
 	}
 	return mad.StatusOK
+}
+
+// fits reports whether the port can take the group's packets, and is in its partition.
+func (r *Registrar) fits(port topo.PortIdx, g *registry.Group) bool {
+	can := r.portLimits(port)
+	return can.mtu >= int(g.MTU) && can.rank >= g.Rate.Rank() && r.holds(port, g.PKey)
 }
 
 // mayChange reports whether the requester may change a member: the port itself where it

@@ -83,17 +83,18 @@ type Registrar struct {
 	now     time.Duration
 	effects Effects
 
-	mirrored mirrored
-	heir     heir
-	pending  pending
-	writing  map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
-	reports  reports
-	reset    []mad.GUID // ports found in INIT, without a View yet
-	absent   absences
-	tally    tally
-	expiry   int64  // when the next lease ends, in seconds since 1970; 0 none
-	nextMGID uint32 // where to look for the next MGID that the SA makes
-	nextGUID uint32 // and for the next alias GUID
+	mirrored  mirrored
+	heir      heir
+	pending   pending
+	writing   map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
+	regrouped regrouped
+	reports   reports
+	reset     []mad.GUID // ports found in INIT, without a View yet
+	absent    absences
+	tally     tally
+	expiry    int64  // when the next lease ends, in seconds since 1970; 0 none
+	nextMGID  uint32 // where to look for the next MGID that the SA makes
+	nextGUID  uint32 // and for the next alias GUID
 }
 
 // Event is something that happened. One field is set; none means that time has passed.
@@ -127,7 +128,9 @@ type Effects struct {
 	State   *registry.State
 	GUIDs   []GUIDBlock    // to be written to ports; Event.Written answers each
 	Send    []mad.Datagram // replies, Reports, and to other managers
-	Heard   Heard          // with a Master, when the one that is followed has spoken
+	// Reregister are ports whose clients are to be asked to register again.
+	Reregister []mad.GUID
+	Heard      Heard // with a Master, when the one that is followed has spoken
 	// Complete is the manager of Event.Yield when it has everything. From then on no
 	// client is listened to, until Event.Yield says otherwise.
 	Complete mad.GUID
@@ -152,7 +155,7 @@ type GUIDsWritten struct {
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
 		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: newMirrored(cfg.Mirror),
-		pending: newPending(), writing: map[blockKey][]mad.Datagram{},
+		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
 		reports: newReports(cfg.Reports), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
 	}
@@ -181,6 +184,7 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		}
 	case ev.View != nil:
 		r.setView(ev.View)
+		r.recall()
 	case ev.Deposed:
 		r.depose()
 	case ev.Reset != nil:

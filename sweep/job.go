@@ -27,7 +27,8 @@ type Job struct {
 	now      int64
 
 	multicastTop mad.LID
-	multicast    *multicastPlan // nil: the plan does not show it
+	reregister   map[mad.GUID]bool // In.Reregister of the plan
+	multicast    *multicastPlan    // nil: the plan does not show it
 }
 
 // Computed is the outcome of a Job.
@@ -107,6 +108,7 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values, Partitions: out.Partitions,
 		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, Told: m.told, MulticastTop: j.multicastTop,
+		Reregister: j.reregister,
 	})
 	out.same = m.prev != nil && t.Equal(m.prev)
 	if j.multicast != nil {

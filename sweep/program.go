@@ -35,16 +35,17 @@ func (f Failure) String() string {
 
 // program carries out a plan.
 type program struct {
-	c        *Computed
-	memory   *Memory
-	timeOuts map[topo.NodeIdx]int
-	left     map[topo.NodeIdx]bool // switches whose links are left in INIT
-	again    []plan.Step           // ports that refused a Set: what do they hold?
-	open     int
-	sets     map[mad.AttrID]int
-	failures []Failure
-	notHeld  []NotHeld
-	held     bool // no P_Key is taken away in this sweep
+	c          *Computed
+	memory     *Memory
+	timeOuts   map[topo.NodeIdx]int
+	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
+	again      []plan.Step           // ports that refused a Set: what do they hold?
+	open       int
+	sets       map[mad.AttrID]int
+	failures   []Failure
+	notHeld    []NotHeld
+	held       bool              // no P_Key is taken away in this sweep
+	reregister map[mad.GUID]bool // ports that are still to be asked to register again
 }
 
 // NotHeld is a port that acknowledges fields without keeping them.
@@ -54,8 +55,8 @@ type NotHeld struct {
 	Fields []string
 }
 
-func newProgram(c *Computed, m *Memory) *program {
-	p := &program{c: c, memory: m, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, sets: map[mad.AttrID]int{}}
+func newProgram(c *Computed, m *Memory, reregister map[mad.GUID]bool) *program {
+	p := &program{c: c, memory: m, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }
@@ -298,6 +299,9 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 	}
 	sent := p.c.Plan.Wanted(st.Port)
 	port.Info = *info
+	if (st.Op == plan.SetPort || st.Op == plan.Arm) && o.Tag&lookAgain == 0 {
+		delete(p.reregister, port.GUID)
+	}
 	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
 	if bits, found := p.memory.refusals.Learn(key, &sent, info); found {
 		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})

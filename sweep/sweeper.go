@@ -66,7 +66,8 @@ type Sweeper struct {
 	sms     []smPort // other managers, in memory.prev
 	reroute bool
 	// multicastTop is the MulticastFDBTop that switches are to have; 0 leaves multicast alone.
-	multicastTop mad.LID
+	multicastTop    mad.LID
+	reregistrations reregistrations
 }
 
 // New returns a Sweeper at rest that knows what is kept from before.
@@ -193,6 +194,7 @@ func (s *Sweeper) Job(now int64) *Job {
 	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, memory: s.memory, reroute: s.reroute, now: now,
 		multicastTop: s.multicastTop}
 	s.reroute = false
+	j.reregister = s.reregistrations.take()
 	return j
 }
 
@@ -207,7 +209,7 @@ func (s *Sweeper) Preview(reroute bool) *Job {
 // Program begins to write what a Job computed.
 func (s *Sweeper) Program(c *Computed) {
 	s.phase = Programming
-	s.program = newProgram(c, s.memory)
+	s.program = newProgram(c, s.memory, s.reregistrations.out)
 }
 
 // Outcome is what a heavy sweep came to.
@@ -231,6 +233,7 @@ func (s *Sweeper) Finish() *Outcome {
 	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
 	out.Contents = s.memory.contents(p.c.Topo)
 	s.memory.pkeys.tally(p.held)
+	s.reregistrations.told(p.c)
 	s.memory.prev, s.memory.swept = p.c.Topo, true
 	clear(s.memory.unread)
 	s.sms = s.managers(p.c.Topo)
@@ -306,6 +309,7 @@ func (s *Sweeper) Inherit(from mad.LID) { s.memory.registered, s.memory.inherite
 
 func (s *Sweeper) rest() {
 	s.phase, s.walk, s.found, s.program, s.light = Idle, nil, nil, nil, nil
+	s.reregistrations.putBack()
 }
 
 // Rename gives nodes other descriptions, in a copy of the subnet that becomes the one

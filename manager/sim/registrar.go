@@ -185,6 +185,9 @@ func (w *World) register(m *Manager, ev sa.Event) {
 		heard := do.Heard
 		d.asked = append(d.asked, manager.Event{Heard: &heard})
 	}
+	if do.Reregister != nil {
+		d.asked = append(d.asked, manager.Event{Reregister: do.Reregister})
+	}
 	if do.Complete != 0 {
 		d.asked = append(d.asked, manager.Event{Complete: do.Complete})
 	}

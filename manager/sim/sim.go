@@ -11,6 +11,7 @@ import (
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/manager"
+	"ibsm/sa"
 	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/view"
@@ -97,7 +98,12 @@ func (w *World) Partition(m *Manager, p sweep.Partitions) {
 }
 
 // Configure gives a manager a configuration that was read again.
-func (w *World) Configure(m *Manager, cfg manager.Config) { w.step(m, manager.Event{Config: &cfg}) }
+func (w *World) Configure(m *Manager, cfg manager.Config) {
+	if m.desk != nil {
+		w.register(m, sa.Event{Config: &cfg.Registrar})
+	}
+	w.step(m, manager.Event{Config: &cfg})
+}
 
 // Sleep tells a manager that its host has slept.
 func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Event{Slept: d}) }

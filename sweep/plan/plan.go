@@ -35,6 +35,8 @@ type In struct {
 	// MulticastTop is the highest multicast LID that switches are to forward; 0 leaves to
 	// them what their SwitchInfo says of multicast.
 	MulticastTop mad.LID
+	// Reregister are ports whose clients are to register again.
+	Reregister map[mad.GUID]bool
 }
 
 // Plan is a sequence of stages with a barrier between them. It is owned by one
@@ -226,7 +228,7 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 	d, _ := differs(&port.Info, &w)
 	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed
 	key := Key{t.Nodes[port.Node].GUID, port.Num}
-	if p.in.Refusals.wants(key, &w, &d, up) || p.reregisters(i) {
+	if p.in.Refusals.wants(key, &w, &d, up) || p.Reregisters(i) {
 		steps = append(steps, Step{Op: SetPort, Port: i})
 	}
 	return steps
@@ -257,16 +259,16 @@ func (p *Plan) homeless(i topo.PortIdx) bool {
 	return !p.in.Topo.IsSwitchPort(i) && p.in.LIDs.Base[i] == 0
 }
 
-// reregisters reports whether the clients of a port are to be asked to register
+// Reregisters reports whether the clients of a port are to be asked to register
 // again: ours is not the manager they registered with, or what they registered is
-// forgotten because the port was down.
-func (p *Plan) reregisters(i topo.PortIdx) bool {
+// forgotten because the port was down, or not what they believe.
+func (p *Plan) Reregisters(i topo.PortIdx) bool {
 	v, info := &p.in.Values, &p.in.Topo.Ports[i].Info
 	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
 		return false
 	}
 	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 && info.MasterSMLID() == v.Inherited
-	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.stateless(i) || !ours
+	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.stateless(i) || !ours || p.in.Reregister[p.in.Topo.Ports[i].GUID]
 }
 
 // stateless reports whether a port is the base port 0 of a switch: it has no link, and
@@ -399,9 +401,9 @@ func (p *Plan) portData(st Step) (data smp.PortInfo, ok bool) {
 	data = p.Wanted(st.Port)
 	switch st.Op {
 	case SetPort:
-		data.SetClientReregister(p.reregisters(st.Port))
+		data.SetClientReregister(p.Reregisters(st.Port))
 	case Arm:
-		data.SetClientReregister(p.reregisters(st.Port))
+		data.SetClientReregister(p.Reregisters(st.Port))
 		data.SetPortState(smp.PortArmed)
 	case Activate:
 		peer := port.Peer
@@ -461,7 +463,7 @@ func (p *Plan) Tell(st Step) string {
 	for _, c := range changes(&port.Info, &w) {
 		text += " " + c
 	}
-	if p.reregisters(st.Port) && st.Op != Activate {
+	if p.Reregisters(st.Port) && st.Op != Activate {
 		text += " ClientReregister"
 	}
 	switch st.Op {
