@@ -160,7 +160,7 @@ func (plainSource) Subnet() Subnet                                { return plain
 func (plainSource) Order(context.Context, Order) error            { return nil }
 func (plainSource) Metrics(*Metrics)                              {}
 func (plainSource) Generation() uint64                            { return 1 }
-func (plainSource) Why(string, uint16) (*Why, error)              { return &Why{}, nil }
+func (plainSource) Why(string, string) (*Why, error)              { return &Why{}, nil }
 func (plainSource) Path(from, to string) (*Path, error)           { return &Path{}, nil }
 func (plainSource) Dumps() []string                               { return []string{"lfts"} }
 func (plainSource) Dump(context.Context, io.Writer, string) error { return nil }

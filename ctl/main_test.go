@@ -98,8 +98,8 @@ func (s *source) Generation() uint64 { return 7 }
 
 func (s *source) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) { return s.rows(l, f) }
 
-func (s *source) Why(port string, pkey uint16) (*ctl.Why, error) {
-	return &ctl.Why{Port: port, PKey: fmt.Sprintf("0x%04x", pkey)}, nil
+func (s *source) Why(port, partition string) (*ctl.Why, error) {
+	return &ctl.Why{Port: port, Partition: partition}, nil
 }
 
 func (s *source) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) {

@@ -118,25 +118,22 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, rows func(Pa
 	sendList(w, "rows", "", slices.Values(list))
 }
 
-// why answers about one port and one key.
+// why answers about one port and one partition.
 func (s *Server) why(w http.ResponseWriter, r *http.Request) {
 	err := known(r, "port", "pkey")
-	key, wrong := number(r, "pkey", 16)
-	if err == nil {
-		err = wrong
-	}
-	if err == nil && (r.URL.Query().Get("port") == "" || key&0x7fff == 0) {
+	port, partition := r.URL.Query().Get("port"), r.URL.Query().Get("pkey")
+	if err == nil && (port == "" || partition == "") {
 		err = fmt.Errorf("%w: want the parameters port and pkey", ErrBadRequest)
 	}
 	if err != nil {
-		s.fail(w, err, "port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001")
+		s.fail(w, err, "port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001 or the name of a partition")
 		return
 	}
 	sub, ok := s.subnet(w)
 	if !ok {
 		return
 	}
-	why, err := sub.Why(r.URL.Query().Get("port"), uint16(key))
+	why, err := sub.Why(port, partition)
 	if err != nil {
 		s.fail(w, err, "")
 		return

@@ -19,7 +19,7 @@ type Subnet interface {
 	Path(from, to string) (*Path, error)
 	// Why tells which line of the partition file decides whether a port, named as for Path,
 	// is in the partition of a key.
-	Why(port string, pkey uint16) (*Why, error)
+	Why(port, partition string) (*Why, error)
 	// Diagnose tells why a port, or each of a node, is not Active; of two, why the first does
 	// not reach the other; of none, all ports that are not Active. A port is named as for
 	// Path, or as NODE:PORT, and need not have a LID.

@@ -40,7 +40,7 @@ Usage:
   ibsmctl partitions diff [FILE]                  what a file would change, or the manager's
   ibsmctl partitions apply [--wait TIME]          bring the manager's file into force, and
                                                   wait until ports hold it (1m)
-  ibsmctl partitions why PORT PKEY                which line decides a port's membership
+  ibsmctl partitions why PORT NAME                which line decides a port's membership
 
 NAME may be a P_Key too. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
 SELF, with =full, =limited or =both; without, what the partition's defmember says.

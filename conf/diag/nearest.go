@@ -1,33 +1,68 @@
 package diag
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Nearest is the candidate that was probably meant by a word that is none of them, ""
 // if none is near.
 func Nearest(word string, candidates []string) string {
-	word = normal(word)
-	best, distance := "", maxWord
-	for _, c := range candidates {
-		n := normal(c)
-		if d := editDistance(word, n); d < distance && d <= (min(len(word), len(n))+1)/3 {
-			best, distance = c, d
-		}
-	}
-	if best != "" || len(word) < 3 {
-		return best
-	}
-	for _, c := range candidates {
-		if strings.HasPrefix(normal(c), word) {
-			return c
-		}
+	if near := nearest(word, candidates, 1); len(near) > 0 {
+		return near[0]
 	}
 	return ""
 }
 
-// normal removes what is often written otherwise.
-func normal(s string) string {
-	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(s))
+// Meant is the end of a message about a word that is none of the candidates: those that
+// were probably meant, "" if none is near.
+func Meant(word string, candidates []string) string {
+	near := nearest(word, candidates, 3)
+	if len(near) == 0 {
+		return ""
+	}
+	last := len(near) - 1
+	if last == 0 {
+		return "; did you mean " + near[0] + "?"
+	}
+	return "; did you mean " + strings.Join(near[:last], ", ") + " or " + near[last] + "?"
 }
+
+// nearest are the candidates that differ least from a word, the nearest first, and then
+// those that begin with it. A candidate that occurs twice counts once.
+func nearest(word string, candidates []string, most int) []string {
+	word = normal(word)
+	type near struct {
+		name     string
+		distance int
+	}
+	var found []near
+	for _, c := range candidates {
+		n := normal(c)
+		if d := editDistance(word, n); d < maxWord && d <= (min(len(word), len(n))+1)/3 {
+			found = append(found, near{c, d})
+		} else if len(word) >= 3 && strings.HasPrefix(n, word) {
+			found = append(found, near{c, maxWord})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
+	var names []string
+	for _, f := range found {
+		if len(names) == most {
+			break
+		}
+		if !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// normal removes what is often written otherwise.
+func normal(s string) string { return separators.Replace(strings.ToLower(s)) }
+
+var separators = strings.NewReplacer("-", "_", " ", "_")
 
 // maxWord bounds the work that a word in a broken file can cause.
 const maxWord = 64

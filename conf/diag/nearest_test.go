@@ -5,6 +5,17 @@ import (
 	"testing"
 )
 
+func TestMeant(t *testing.T) {
+	verbs := []string{"status", "state", "sweep", "dump", "dump"}
+	for word, want := range map[string]string{
+		"dumpp": "; did you mean dump?", "stat": "; did you mean state or status?", "swep": "; did you mean sweep?", "xyz": "", "": "", "sta": "; did you mean status or state?",
+	} {
+		if got := Meant(word, verbs); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	legal := []string{"fattree", "torus", "sweep_interval", "sm_priority"}
 	for _, c := range []struct{ word, want string }{

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/sweep/topo"
@@ -100,9 +101,23 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	}
 	switch len(called) {
 	case 0:
-		return topo.None, fmt.Errorf("%w: no node is called %q; ibsmctl nodes lists them", ctl.ErrNotFound, name)
+		return topo.None, fmt.Errorf("%w: no node is called %q%s; ibsmctl nodes lists them", ctl.ErrNotFound, name, diag.Meant(name, s.nodeNames()))
 	case 1:
 		return called[0], nil
 	}
 	return topo.None, fmt.Errorf("%w: %d nodes are called %q: use a GUID, of which the first is %v", ctl.ErrBadRequest, len(called), name, t.Nodes[called[0]].GUID)
+}
+
+// nodeNames are what nodes are called for short: by their NodeDescription, a host by its
+// first word.
+func (s *subnet) nodeNames() []string {
+	names := make([]string, len(s.view.Topo.Nodes))
+	for n := range names {
+		node := &s.view.Topo.Nodes[n]
+		names[n] = node.Desc.String()
+		if node.Type == mad.CA {
+			names[n], _, _ = strings.Cut(names[n], " ")
+		}
+	}
+	return names
 }

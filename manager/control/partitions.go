@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 
 	"ibsm/conf/diag"
 	"ibsm/ctl"
@@ -67,8 +69,8 @@ func (s *subnet) checked(p topo.PortIdx) string {
 	return "off"
 }
 
-// Why tells which line decides whether a port is in a partition.
-func (s *subnet) Why(name string, key uint16) (*ctl.Why, error) {
+// Why tells which line decides whether a port is in a partition, named by its P_Key or name.
+func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
 	p, _, err := s.findPort(name)
 	if err != nil {
 		return nil, err
@@ -76,24 +78,62 @@ func (s *subnet) Why(name string, key uint16) (*ctl.Why, error) {
 	if s.view.Partitions == nil || s.view.Partitions.Policy == nil {
 		return nil, fmt.Errorf("%w: no partition file is in force: ports keep the P_Keys that they have", ctl.ErrNotFound)
 	}
+	key, err := findKey(s.view.Partitions.Policy, partition)
+	if err != nil {
+		return nil, err
+	}
 	t := s.view.Topo
 	port := &t.Ports[p]
-	why := &ctl.Why{Port: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), PKey: mad.PKey(key).Base().String()}
-	if held, ok := port.PKeys.Find(mad.PKey(key)); ok {
+	why := &ctl.Why{Port: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), PKey: key.Base().String()}
+	if held, ok := port.PKeys.Find(key); ok {
 		why.Held = held.String()
 	}
-	part := s.partition(mad.PKey(key))
+	part := s.partition(key)
 	if part == nil {
 		return why, nil
 	}
 	why.Partition = part.Name
-	if m := s.view.Partitions.Policy.Why(t, p, mad.PKey(key)); m != nil {
+	if m := s.view.Partitions.Policy.Why(t, p, key); m != nil {
 		why.Member, why.Rule = m.Membership.String(), m.String()
 		if m.Position.Line > 0 {
 			why.Place = m.Position.String()
 		}
 	}
 	return why, nil
+}
+
+// maxNamed is how many names an error lists.
+const maxNamed = 8
+
+// findKey is the P_Key that a text is, or that of the partition which has the text for its
+// name.
+func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
+	if n, err := strconv.ParseUint(text, 0, 16); err == nil {
+		if key := mad.PKey(n); key.Valid() {
+			return key, nil
+		}
+		return 0, fmt.Errorf("%w: %s is no P_Key: its lower 15 bits are 0", ctl.ErrBadRequest, text)
+	}
+	var names, keys []string
+	key := mad.PKey(0)
+	for i := range policy.Partitions {
+		part := &policy.Partitions[i]
+		names = append(names, part.Name)
+		if part.Name == text {
+			key, keys = part.Key, append(keys, part.Key.String())
+		}
+	}
+	switch len(keys) {
+	case 1:
+		return key, nil
+	case 0:
+		all := strings.Join(names[:min(len(names), maxNamed)], ", ")
+		if more := len(names) - maxNamed; more > 0 {
+			all = fmt.Sprintf("%s and %d more", all, more)
+		}
+		return 0, fmt.Errorf("%w: no partition is called %q%s; there are %s", ctl.ErrNotFound, text, diag.Meant(text, names), all)
+	}
+	return 0, fmt.Errorf("%w: %d partitions are called %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text, strings.Join(keys, ", "))
 }
 
 // PartitionRows are what a choice of partitions would change, and what there is to say
