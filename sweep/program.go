@@ -40,6 +40,8 @@ type program struct {
 	timeOuts   map[topo.NodeIdx]int
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
 	again      []plan.Step           // ports that refused a Set: what do they hold?
+	apart      map[topo.PortIdx]apart
+	more       []plan.Step // for ports in apart
 	open       int
 	sets       map[mad.AttrID]int
 	failures   []Failure
@@ -56,7 +58,7 @@ type NotHeld struct {
 }
 
 func newProgram(c *Computed, m *Memory, reregister map[mad.GUID]bool) *program {
-	p := &program{c: c, memory: m, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, sets: map[mad.AttrID]int{}}
+	p := &program{c: c, memory: m, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, apart: map[topo.PortIdx]apart{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }
@@ -94,7 +96,7 @@ func (p *program) next() (txn.Request, bool) {
 				return req, true
 			}
 		}
-		st, ok := p.c.Plan.Next()
+		st, ok := p.step()
 		if !ok {
 			return txn.Request{}, false
 		}
@@ -115,6 +117,16 @@ func (p *program) next() (txn.Request, bool) {
 	}
 }
 
+// step is the next of the plan, or one that has become needed beside it.
+func (p *program) step() (plan.Step, bool) {
+	if n := len(p.more); n > 0 {
+		st := p.more[n-1]
+		p.more = p.more[:n-1]
+		return st, true
+	}
+	return p.c.Plan.Next()
+}
+
 func (p *program) request(st plan.Step, set *plan.Set) txn.Request {
 	return txn.Request{
 		Class: mad.ClassDirected, Route: set.Route, Method: mad.MethodSet, Attr: set.Attr, Mod: set.Mod, MKey: set.MKey,
@@ -125,7 +137,7 @@ func (p *program) request(st plan.Step, set *plan.Set) txn.Request {
 // finished goes on to the next stage when this one has been answered, and reports
 // whether there is none.
 func (p *program) finished() bool {
-	if p.open > 0 || len(p.again) > 0 {
+	if p.open > 0 || len(p.again)+len(p.more) > 0 {
 		return false
 	}
 	if !p.c.Plan.Advance() {
@@ -271,44 +283,5 @@ func (p *program) lft(st plan.Step, o *txn.Outcome) {
 	held.Acknowledge(int(st.Block))
 	if o.Attempts > 1 && len(p.memory.resent) < maxResent {
 		p.memory.resent = append(p.memory.resent, tableBlock{node.GUID, st.Block})
-	}
-}
-
-// port takes the answer to a PortInfo Set, or to the Get that follows a refused
-// one. A refusal alone means little: the port may have been in the state that was
-// asked for, because an earlier attempt had done it or data had come.
-func (p *program) port(st plan.Step, o *txn.Outcome) {
-	if o.Status != mad.StatusOK {
-		if o.Tag&lookAgain != 0 {
-			p.fail(st, view.Refused, fmt.Sprintf("PortInfo refused: %v", o.Status))
-			return
-		}
-		p.again = append(p.again, st)
-		return
-	}
-	port := &p.c.Topo.Ports[st.Port]
-	info := (*smp.PortInfo)(&o.Data)
-	info.SetClientReregister(false)
-	if info.PortState() == smp.PortDown && port.Num != 0 {
-		port.Info.SetPortState(smp.PortDown)
-		port.Info.SetPortPhysicalState(info.PortPhysicalState())
-		if st.Op != plan.TakeDown && st.Op != plan.ShutOff {
-			p.fail(st, view.WentDown, "the link went down")
-		}
-		return
-	}
-	sent := p.c.Plan.Wanted(st.Port)
-	port.Info = *info
-	if (st.Op == plan.SetPort || st.Op == plan.Arm) && o.Tag&lookAgain == 0 {
-		delete(p.reregister, port.GUID)
-	}
-	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
-	if bits, found := p.memory.refusals.Learn(key, &sent, info); found {
-		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})
-	}
-	if got := info.PortState(); st.Op == plan.Arm && got < smp.PortArmed || st.Op == plan.Activate && got < smp.PortActive {
-		p.fail(st, view.Refused, fmt.Sprintf("stays %v", got))
-	} else if o.Tag&lookAgain != 0 && (st.Op == plan.SetPort || st.Op == plan.Arm) && info.LID() != sent.LID() && sent.LID() != 0 {
-		p.fail(st, view.Refused, fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID()))
 	}
 }

@@ -3,12 +3,14 @@ package sim_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/sweep"
 )
 
 // defective gives one node a Defect.
@@ -121,6 +123,67 @@ func TestHostRefusesPortInfo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A port that refuses a Set for one field of it is told the rest as it holds it: it comes
+// up, as it does where a manager sets parameters and states apart, and is left alone then.
+func TestRefusedField(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	const leaf = 0
+	sick := map[string]int32{"switch": leaf, "host": host(n, 5).Node}
+	for name, node := range sick {
+		t.Run(name, func(t *testing.T) {
+			refused := 0
+			b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && info.OverrunErrors() == 8 {
+					refused++
+					return mad.StatusBadField, true
+				}
+				return obey(), true
+			})})
+			m := b.comeUp(minhopConfig())
+			b.mustBeActive()
+			b.mustConnectHosts()
+			if m.says("does not hold what it was told", n.Nodes[node].GUID.String()) == 0 {
+				t.Error("it was not told")
+			}
+			refused = 0
+			m.sweep(manager.Heavy)
+			if refused > 0 {
+				t.Errorf("%d Sets are refused in a sweep over an unchanged fabric", refused)
+			}
+			b.Fabric.LinkDown(host(n, 5))
+			b.pass(time.Second)
+			b.Fabric.LinkUp(host(n, 5))
+			b.pass(settling)
+			b.mustBeActive()
+			m.mustRest()
+		})
+	}
+}
+
+// A port that refuses its state once, as one whose link was just training, comes up in the
+// same sweep with everything that it is to hold.
+func TestRefusedOnce(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	sick, refused := host(n, 5), 0
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && info.PortState() == smp.PortArmed && refused == 0 {
+			refused++
+			return mad.StatusBadField, true
+		}
+		return obey(), true
+	})})
+	cfg := minhopConfig()
+	cfg.Sweep.Settings.Overruns = sweep.Given[uint8](3)
+	m := b.comeUp(cfg)
+	if m.ups[0].Failures > 0 || m.says("does not hold") > 0 || refused == 0 {
+		t.Errorf("%d failures, %d Sets refused", m.ups[0].Failures, refused)
+	}
+	if pi := b.Fabric.PortInfo(sick); pi.PortState() != smp.PortActive || pi.OverrunErrors() != 3 {
+		t.Errorf("the port is %v and holds %d for OverrunErrors", pi.PortState(), pi.OverrunErrors())
+	}
+	b.mustBeWhole(m)
 }
 
 // forgets makes an agent acknowledge a field that it does not keep. An honest one

@@ -48,6 +48,7 @@ type Plan struct {
 	next   int // step within it
 	block  int // within the tables stage, of the step
 	waves  pkeyWaves
+	bare   map[topo.PortIdx]bool // ports that are told what they need, and else what they hold
 }
 
 // stage is a list of steps; the tables stage is only a list of switches, whose
@@ -399,6 +400,9 @@ func (p *Plan) Set(st Step) (set Set, ok bool) {
 func (p *Plan) portData(st Step) (data smp.PortInfo, ok bool) {
 	port := &p.in.Topo.Ports[st.Port]
 	data = p.Wanted(st.Port)
+	if p.bare[st.Port] {
+		data = p.needed(st.Port, &data)
+	}
 	switch st.Op {
 	case SetPort:
 		data.SetClientReregister(p.Reregisters(st.Port))
@@ -417,6 +421,14 @@ func (p *Plan) portData(st Step) (data smp.PortInfo, ok bool) {
 		data.SetPortPhysicalState(smp.PhysDisabled)
 	}
 	return data, true
+}
+
+// Simplify has a port told no more than it needs from now on: it refuses the rest.
+func (p *Plan) Simplify(i topo.PortIdx) {
+	if p.bare == nil {
+		p.bare = map[topo.PortIdx]bool{}
+	}
+	p.bare[i] = true
 }
 
 // mkey is the key that the agent of a port asks for: the one it was read with,

@@ -39,6 +39,19 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	return w
 }
 
+// needed is what a port holds, with what it cannot do without of what is wanted.
+func (p *Plan) needed(i topo.PortIdx, wanted *smp.PortInfo) smp.PortInfo {
+	w := *wanted
+	for b := range w {
+		w[b] = w[b]&^managed[b] | p.in.Topo.Ports[i].Info[b]&managed[b]
+	}
+	w.SetLID(wanted.LID())
+	w.SetLMC(wanted.LMC())
+	w.SetMasterSMLID(wanted.MasterSMLID())
+	w.SetGidPrefix(wanted.GidPrefix())
+	return w
+}
+
 // endPort sets what only ports with a LID have.
 func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	v := &p.in.Values
