@@ -159,6 +159,9 @@ func (l *light) done(o *txn.Outcome) {
 	case smp.AttrPortInfo:
 		if info := (*smp.PortInfo)(&o.Data); ok && info.PortState() != port.Info.PortState() {
 			l.need(true, "our own port is %v", info.PortState())
+			if info.PortState() == smp.PortDown && l.t.Nodes[port.Node].Type != mad.Switch {
+				l.asks = nil // nobody would hear
+			}
 		}
 	case smp.AttrSMInfo:
 		l.manager(topo.PortIdx(uint32(o.Tag)), o.Data, ok)

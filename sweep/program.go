@@ -15,6 +15,10 @@ import (
 // passed over for the rest of the sweep: every one costs all its retries.
 const maxNodeTimeOuts = 2
 
+// maxSilence is how many Sets in a row nobody may answer before the rest is left to the next
+// sweep: most likely our own port has lost its link.
+const maxSilence = 256
+
 // maxResent is how many blocks that were sent twice are remembered until the next
 // light sweep. Where more are lost, the fabric is in worse trouble than old blocks.
 const maxResent = 1 << 16
@@ -43,6 +47,7 @@ type program struct {
 	apart      map[topo.PortIdx]apart
 	more       []plan.Step // for ports in apart
 	open       int
+	silence    int // Sets since the last answer
 	sets       map[mad.AttrID]int
 	failures   []Failure
 	notHeld    []NotHeld
@@ -100,7 +105,7 @@ func (p *program) next() (txn.Request, bool) {
 		if !ok {
 			return txn.Request{}, false
 		}
-		if p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts {
+		if p.silence >= maxSilence || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts {
 			p.skipPKeys(st)
 			continue
 		}
@@ -206,6 +211,9 @@ func (p *program) fail(st plan.Step, kind view.FaultKind, reason string) {
 // done takes an outcome.
 func (p *program) done(o *txn.Outcome) {
 	p.open--
+	if p.silence++; o.Result == txn.Replied {
+		p.silence = 0
+	}
 	st := stepOf(o.Tag)
 	if o.Attr == smp.AttrPKeyTable && (o.Result != txn.Replied || o.Status != mad.StatusOK) {
 		p.c.Plan.PKeysFailed(st)

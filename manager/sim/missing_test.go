@@ -318,3 +318,29 @@ func TestLIDsAreKept(t *testing.T) {
 		t.Errorf("LIDs were %v, are %v", before, after)
 	}
 }
+
+// When our own port loses its link while switches are told, or between sweeps, that is known
+// as soon as some questions are unanswered, not after one of each node has been waited for.
+func TestOwnLinkLost(t *testing.T) {
+	n := generate(t, "fattree:k=16")
+	for name, at := range map[string]time.Duration{"while told": 10200 * time.Microsecond, "between sweeps": 15 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, n, fabric.Config{Seed: 1})
+			m := b.add(firstHost(n), minhopConfig())
+			t.Cleanup(m.dump)
+			b.pass(at)
+			before := m.Core.TxnStats().TimedOut
+			b.Fabric.LinkDown(firstHost(n))
+			b.pass(settling)
+			if m.says("SM port is down") != 1 {
+				t.Error("it was not told")
+			}
+			if lost := m.Core.TxnStats().TimedOut - before; lost > 300 {
+				t.Errorf("%d requests timed out", lost)
+			}
+			b.Fabric.LinkUp(firstHost(n))
+			b.pass(settling)
+			b.mustBeActive()
+		})
+	}
+}
