@@ -107,8 +107,10 @@ type Core struct {
 	ruled     bool        // this manager has been master
 	polledAt  mad.Route
 	polledLID mad.LID
-	rivals    []view.SM // as in Stats
-	asked     bool      // every other manager has been asked in this reign, and since we last stood still
+	rivals    []view.SM     // as in Stats
+	others    []discover.SM // the same, with the ways to them
+	leaving   leaving
+	asked     bool // every other manager has been asked in this reign, and since we last stood still
 	own       ownPort
 	early     []mad.Datagram // requests that came before we knew who we are
 	actCount  uint32
@@ -168,6 +170,8 @@ type Event struct {
 	Slept time.Duration
 	// Complete is a standby that has everything which is registered with this master.
 	Complete mad.GUID
+	// Leave has this manager end: Exit follows, after elect.LeavePatience at the latest.
+	Leave bool
 }
 
 // Computed is the result of a Compute action.
@@ -264,6 +268,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.woken(ev.Slept)
 	case ev.Complete != 0:
 		c.act(c.elect.Complete(c.now, ev.Complete))
+	case ev.Leave && c.leaving.by == 0:
+		c.leave()
 	}
 	c.tell()
 	c.timers()
@@ -294,6 +300,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.elect.Due())
 	earlier(c.now+c.stall()/2, true)
 	earlier(c.nextSweep, c.nextSweep > 0)
+	earlier(c.leaving.by, c.leaving.by > 0)
 	earlier(c.trapDeadline())
 	earlier(c.renames.due, c.renames.due > 0)
 	earlier(c.multicast.Due(), c.multicast.Due() > 0)
@@ -329,6 +336,9 @@ func (c *Core) timers() {
 		c.outcome(&c.ended[i])
 	}
 	c.watch()
+	if c.leaving.by > 0 && c.leaving.by <= c.now && !c.stopped {
+		c.exit(nil)
+	}
 	c.trapsDue()
 	c.rename()
 	if c.nextSweep > 0 && c.nextSweep <= c.now {

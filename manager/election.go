@@ -55,8 +55,8 @@ func (c *Core) watch() {
 		do := c.elect.Tick(c.now)
 		switch {
 		case do == elect.Poll || do == elect.Look:
-		case c.elect.Overdue() == polled:
-			c.log(warn, "the subnet manager that ranks higher is handed the mastership without a mirror of what clients have registered", "guid", polled)
+		case do == elect.HandOver || c.elect.Overdue() == polled:
+			c.log(warn, "another subnet manager is handed the mastership without a mirror of what clients have registered", "guid", polled)
 		default:
 			c.log(warn, "the other subnet manager does not answer any more", "guid", polled)
 		}
@@ -98,7 +98,7 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 		if !ok || port.PortState() != smp.PortDown {
 			break
 		}
-		if do := c.elect.Unplugged(); do != elect.Nothing {
+		if do := c.elect.Unplugged(c.now); do != elect.Nothing {
 			c.log(warn, "the port of the other subnet manager has no link any more", "guid", polled)
 			c.act(do)
 		}
@@ -108,8 +108,9 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 		}
 	case tagHandover:
 		if !ok {
-			c.log(warn, "the subnet manager that ranks higher did not take the mastership", "status", o.Status)
+			c.log(warn, "the other subnet manager did not take the mastership", "status", o.Status)
 		}
+		c.departed()
 	case tagSelf:
 		c.knowSelf(o, ok)
 	case tagAcknowledge, tagPetition:
@@ -214,6 +215,7 @@ func (c *Core) rememberPolled() (known bool) {
 
 // met notes the managers that a walk found.
 func (c *Core) met(sms []discover.SM) {
+	c.others = slices.Clone(sms)
 	c.rivals = make([]view.SM, len(sms))
 	for i := range sms {
 		c.rivals[i] = rival(&sms[i].Info, sms[i].LID)
@@ -223,6 +225,11 @@ func (c *Core) met(sms []discover.SM) {
 
 // heard notes what one of them says of itself.
 func (c *Core) heard(info *smp.SMInfo) {
+	for i := range c.others {
+		if o := &c.others[i]; o.Info.GUID() == info.GUID() {
+			o.Info = *info
+		}
+	}
 	for i := range c.rivals {
 		if r := &c.rivals[i]; r.GUID == info.GUID() {
 			if now := rival(info, r.LID); now != *r {

@@ -67,7 +67,10 @@ func (c *Core) yield() {
 	if to == c.heir {
 		return
 	}
-	if c.heir = to; to != 0 {
+	switch c.heir = to; {
+	case to != 0 && c.leaving.by > 0:
+		c.log(info, "ending: a standby is sent what clients have registered, then the mastership is handed over", "guid", to)
+	case to != 0:
 		c.log(info, "a subnet manager that ranks higher is sent what clients have registered, then the mastership is handed over", "guid", to)
 	}
 	c.do(Yield{to})

@@ -48,7 +48,7 @@ type Shell struct {
 	// while a manager runs is taken. May be nil.
 	Configs <-chan Config
 	// Tell is given what is more than a line of the log: Entered, Up, Swept, Show, Planned,
-	// Keep, Stranger. It may be nil, and must not block for long.
+	// Keep, Stranger, Unlist. It may be nil, and must not block for long.
 	Tell func(Action)
 	// Mirrored is given the policy by which the master rules, as its RegistrarConfig has it;
 	// empty if it tells none. What it sends on Configs comes into force before this manager
@@ -118,7 +118,8 @@ func (s *Shell) SARegistrations() sa.RegistrarStats {
 func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
 
 // Run is the manager, until its context is done, the port breaks, or the work of a run of
-// one sweep is finished.
+// one sweep is finished. When the context is done and this manager is master, it first hands
+// the mastership over, if it can, and returns after elect.LeavePatience at the latest.
 func (s *Shell) Run(until context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(until)) // the port outlives until by what is said last
 	defer cancel()
@@ -174,6 +175,7 @@ func (l *loop) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var batch []mad.Datagram
+	leave := ctx.Done()
 	l.step(ctx, Event{})
 	for !l.done {
 		if at, ok := l.core.Deadline(); ok {
@@ -183,8 +185,8 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		var ev Event
 		select {
-		case <-ctx.Done():
-			return nil
+		case <-leave:
+			leave, ev.Leave = nil, true
 		case <-timer.C:
 		case <-l.engine.Ready():
 			if l.shell.View() != nil {

@@ -81,7 +81,7 @@ func (c *Core) schedule(after time.Duration) {
 // begin starts a sweep that is wanted, if this manager is in a state to.
 func (c *Core) begin() {
 	state := c.elect.State()
-	if state != smp.Master && state != smp.Discovering {
+	if state != smp.Master && state != smp.Discovering || c.leaving.by > 0 {
 		c.heavy, c.light = false, false
 		c.refusePlan(ErrNotMaster)
 		if state == smp.NotActive {
@@ -234,8 +234,16 @@ func (c *Core) act(do elect.Do) {
 	case elect.StandBy:
 		c.standBy()
 	case elect.HandOver:
+		if c.leaving.by > 0 {
+			c.depart()
+			break
+		}
 		c.handOver()
 		c.standBy()
+	case elect.Offer:
+		c.offer()
+	case elect.End:
+		c.exit(nil)
 	case elect.Wait:
 		c.rememberPolled()
 		c.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())

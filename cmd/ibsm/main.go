@@ -298,7 +298,7 @@ func (m *managers) runAt(ctx context.Context, port smPort, where string) error {
 		}
 	}
 	shell := &manager.Shell{Config: m.current.manager(port.GUID(), m.state.lastPartitions(), m.state.lastRuling()), Port: port, Logger: m.logger, Asks: m.asks, Configs: m.current.configs,
-		Tell: m.tell, Mirrored: m.current.mirrored, Published: m.publish, Moved: m.display.moved}
+		Tell: m.tellOf(port), Mirrored: m.current.mirrored, Published: m.publish, Moved: m.display.moved}
 	_, shell.PlainPeers = port.(simulatorPort)
 	m.state.give(shell)
 	if p, ok := port.(*userMADPort); ok {
@@ -320,6 +320,23 @@ func (m *managers) publish(v *view.View) {
 	m.desk.Published(v)
 	if m.dumps != nil {
 		m.dumps.Put(v)
+	}
+}
+
+// maxUnlist is how long IsSM may take to be cleared; simulators answer, or do not.
+const maxUnlist = 200 * time.Millisecond
+
+// tellOf is tell, for the manager at a port. It clears IsSM when that says so.
+func (m *managers) tellOf(port smPort) func(manager.Action) {
+	return func(a manager.Action) {
+		if _, is := a.(manager.Unlist); is {
+			ctx, cancel := context.WithTimeout(context.Background(), maxUnlist)
+			defer cancel()
+			if err := port.SetIsSM(ctx, false); err != nil {
+				m.logger.Warn("IsSM stays set until this manager has ended", "reason", err)
+			}
+		}
+		m.tell(a)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 // One seed decides where three managers are, how they rank, and what happens to them:
-// packets are lost, the fabric falls apart and grows together, managers stand still, die
-// and come back. At any time
+// packets are lost, the fabric falls apart and grows together, managers stand still, die,
+// are told to end, and come back. At any time
 //
 //   - of two masters that have been able to see each other for one polling interval only
 //     one writes;
@@ -79,10 +79,11 @@ type rival struct {
 	plain bool // no better than OpenSM: it polls by the default alone and knows no kin
 	m     *watched
 
-	wrote time.Duration // last Set
-	dozed time.Duration // when it began to stand still
-	woke  bool          // it has stood still for long, and not written since
-	asked int           // SMInfo asked since then
+	leaves bool          // it was told to end
+	wrote  time.Duration // last Set
+	dozed  time.Duration // when it began to stand still
+	woke   bool          // it has stood still for long, and not written since
+	asked  int           // SMInfo asked since then
 }
 
 func newContest(t *testing.T, seed uint64) *contest {
@@ -107,7 +108,7 @@ func newContest(t *testing.T, seed uint64) *contest {
 
 // start puts a manager in its place.
 func (c *contest) start(r *rival) {
-	r.m = c.add(r.at, r.cfg)
+	r.m, r.leaves, r.woke = c.add(r.at, r.cfg), false, false
 	told := r.m.Told
 	r.m.Told = func(now time.Duration, a manager.Action) {
 		told(now, a)
@@ -209,7 +210,7 @@ func (c *contest) run() {
 // harm does something to a manager or to the fabric.
 func (c *contest) harm() {
 	r := c.rivals[c.rng.IntN(len(c.rivals))]
-	what := c.rng.IntN(8)
+	what := c.rng.IntN(9)
 	c.log = append(c.log, fmt.Sprintf("%v harm %d to %v", c.Fabric.Now(), what, r.at))
 	switch what {
 	case 0, 1: // it dies, and comes back with the next harm
@@ -237,6 +238,11 @@ func (c *contest) harm() {
 		c.Fabric.LinkDown(r.at)
 		c.pass(time.Duration(c.rng.Int64N(int64(15 * time.Second))))
 		c.Fabric.LinkUp(r.at)
+	case 8:
+		if c.isAwake(r) {
+			c.Leave(r.m.Manager) // it comes back as one that has died does
+			r.leaves = true
+		}
 	}
 }
 
@@ -271,6 +277,9 @@ func (c *contest) mend() {
 	for _, r := range c.rivals {
 		if now := c.Fabric.Now(); r.m.Asleep > now {
 			r.m.Asleep, r.woke = now, now-r.dozed > longSleep
+		}
+		if r.leaves && !r.m.Exited {
+			c.Kill(r.m.Manager)
 		}
 		if r.m.Exited {
 			c.start(r)

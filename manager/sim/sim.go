@@ -113,6 +113,9 @@ func (w *World) Deliver(m *Manager, d mad.Datagram) {
 	w.step(m, manager.Event{Received: []mad.Datagram{d}})
 }
 
+// Leave tells a manager to end.
+func (w *World) Leave(m *Manager) { w.step(m, manager.Event{Leave: true}) }
+
 // Kill ends a manager without a word, as a crash does.
 func (w *World) Kill(m *Manager) {
 	m.Exited = true
@@ -235,6 +238,8 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			if m.Disk != nil {
 				m.Disk.put(w.Fabric.Now(), a.Batch())
 			}
+		case manager.Unlist:
+			m.Station.SetIsSM(false)
 		case manager.Exit:
 			m.Exited, m.Err = true, a.Err
 			m.Station.Detach()

@@ -53,6 +53,10 @@ type Machine struct {
 	due    time.Duration // of the next poll
 	watch  watch
 	heir   heir
+	// leaving is set once this manager is about to end; heirs are those that it may still
+	// turn to.
+	leaving bool
+	heirs   []smp.SMInfo
 }
 
 // watch is what is known of the port of the manager that is polled.
@@ -140,7 +144,7 @@ const (
 	Nothing  Do = iota
 	Rule        // go on as MASTER: compute and program
 	StandBy     // stop sweeping; poll
-	HandOver    // send HANDOVER to Polled, then stand by
+	HandOver    // send HANDOVER to Polled, then stand by; after Leave, to who was offered it last, then end
 	Yield       // Rule, until Polled, which ranks higher, is handed the mastership
 	Wait        // MASTER, but another, lower one has to hand over first: poll it
 	Discover    // walk the subnet again, as DISCOVERING
@@ -150,6 +154,8 @@ const (
 	Poll        // send Question to Polled
 	Look        // ask for the PortInfo of Polled's port, and of the port it is cabled to
 	Petition    // tell Polled, which is MASTER, that we rank higher: trap 144
+	Offer       // after Leave: poll Polled, which is to be handed the mastership
+	End         // after Leave: there is nobody to be handed the mastership
 )
 
 // higher reports whether another manager outranks us: by priority, then by the
@@ -265,17 +271,17 @@ func (m *Machine) Tick(now time.Duration) Do {
 	case m.polled == 0:
 		return Nothing
 	case m.heir.guid != 0 && m.heir.until <= now:
-		return m.overdue()
+		return m.overdue(now)
 	case m.due <= now:
 		if m.misses > max(m.cfg.PollRetries, 0) {
-			return m.orphaned()
+			return m.orphaned(now)
 		}
 		m.misses++
 		m.due = now + m.interval()
 		return Poll
 	case w.due <= now:
 		if w.kin && now-w.heard > kinPatience && now-w.agent < time.Second {
-			return m.orphaned()
+			return m.orphaned(now)
 		}
 		w.due = now + lookInterval
 		return Look
@@ -291,7 +297,10 @@ func (m *Machine) interval() time.Duration {
 }
 
 // orphaned is the end of the one that was polled.
-func (m *Machine) orphaned() Do {
+func (m *Machine) orphaned(now time.Duration) Do {
+	if m.leaving {
+		return m.offer(now)
+	}
 	if m.state == smp.Master {
 		m.become(smp.Master)
 		return Resweep
@@ -329,7 +338,7 @@ func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
 	case m.state == smp.Standby && waits && info.SMState() == smp.Discovering:
 		m.watch.heard = now // but counted: it may never get further
 	default:
-		return m.orphaned() // it has given way, and we need not wait for it
+		return m.orphaned(now) // it has given way, and we need not wait for it
 	}
 	return Nothing
 }
@@ -342,18 +351,18 @@ func (m *Machine) Port(now time.Duration, isSM bool) Do {
 	}
 	m.watch.agent = now
 	if m.watch.isSM && !isSM {
-		return m.orphaned()
+		return m.orphaned(now)
 	}
 	m.watch.isSM = isSM
 	return Nothing
 }
 
 // Unplugged says that the port has lost its link.
-func (m *Machine) Unplugged() Do {
+func (m *Machine) Unplugged(now time.Duration) Do {
 	if m.polled == 0 {
 		return Nothing
 	}
-	return m.orphaned()
+	return m.orphaned(now)
 }
 
 // Astray says that the way to the one that is polled is not known: a walk finds it.
@@ -385,6 +394,9 @@ func (m *Machine) PortDown() { m.become(smp.Discovering) }
 // Control takes a Set(SMInfo) from another manager, and answers with the status
 // of the reply.
 func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, mad.Status) {
+	if m.leaving && mod != smp.ControlAcknowledge {
+		return Nothing, mad.StatusBadField // too late
+	}
 	sender := smp.Master
 	if mod == smp.ControlAcknowledge {
 		sender = smp.Standby
@@ -401,7 +413,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 			m.become(smp.Master)
 		}
 		return do, mad.StatusOK
-	case mod == smp.ControlAcknowledge && m.state == smp.Standby:
+	case mod == smp.ControlAcknowledge && (m.state == smp.Standby || m.leaving):
 		return Nothing, mad.StatusOK
 	case mod == smp.ControlDisable && (m.state == smp.Standby || m.state == smp.Discovering):
 		m.become(smp.NotActive)

@@ -17,7 +17,7 @@ import (
 
 var doNames = map[Do]string{Nothing: "nothing", Rule: "rule", StandBy: "stand by", HandOver: "hand over", Yield: "yield", Wait: "wait",
 	Discover: "discover", Resweep: "resweep", BeMaster: "be master", Rest: "rest",
-	Poll: "poll", Look: "look", Petition: "petition"}
+	Poll: "poll", Look: "look", Petition: "petition", Offer: "offer", End: "end"}
 
 var controls = map[string]uint32{"handover": smp.ControlHandover, "acknowledge": smp.ControlAcknowledge,
 	"disable": smp.ControlDisable, "standby": smp.ControlStandby, "discover": smp.ControlDiscover}
@@ -154,7 +154,7 @@ func (p *play) event(line string) (string, error) {
 	case "cleared":
 		do = p.m.Port(p.now, false)
 	case "unplugged":
-		do = p.m.Unplugged()
+		do = p.m.Unplugged(p.now)
 	case "astray":
 		do = p.m.Astray()
 	case "configured":
@@ -166,6 +166,8 @@ func (p *play) event(line string) (string, error) {
 		q.state = them[0].SMState()
 		question := q.Question()
 		do = p.m.Asked(&question)
+	case "leave":
+		do = p.m.Leave(p.now, them)
 	case "reply":
 		do = p.m.Reply(p.now, &them[0])
 	case "seen":

@@ -43,6 +43,9 @@ func (m *Machine) yield(now time.Duration, to mad.GUID) Do {
 
 // heard takes the heir's answer to a poll. If it is no heir any more, a walk decides anew.
 func (m *Machine) heard(now time.Duration, info *smp.SMInfo) Do {
+	if m.leaving {
+		return m.answered(now, info)
+	}
 	switch state := info.SMState(); {
 	case state == smp.Master || state == smp.NotActive || !m.higher(info) || !m.mayRule(info):
 		m.become(smp.Master)
@@ -64,14 +67,25 @@ func (m *Machine) Complete(now time.Duration, has mad.GUID) Do {
 
 // bequeath hands over to the heir, of whom is known what it is.
 func (m *Machine) bequeath(now time.Duration) Do {
+	if m.leaving {
+		m.become(smp.NotActive) // so that nobody hands it back
+		return HandOver
+	}
 	known := m.watch
 	m.standBy(now, m.heir.guid)
 	m.watch.isSM, m.watch.kin = known.isSM, known.kin
 	return HandOver
 }
 
-// overdue ends the waiting. The walk that follows hands over.
-func (m *Machine) overdue() Do {
+// overdue ends the waiting. The walk that follows hands over. Who leaves has no time for
+// one, and turns to the next if this one has not answered.
+func (m *Machine) overdue(now time.Duration) Do {
+	switch {
+	case m.leaving && m.watch.kin:
+		return m.bequeath(now)
+	case m.leaving:
+		return m.offer(now)
+	}
 	m.heir, m.polled = heir{overdue: m.heir.guid}, 0
 	return Resweep
 }
