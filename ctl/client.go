@@ -122,7 +122,7 @@ func All[T any](ctx context.Context, c *Client, method, path string, query url.V
 	if err != nil {
 		return err
 	}
-	return list(body, path, each)
+	return Elements(body, path, each)
 }
 
 // PlanPartitions has a manager read the text of a partition file, or of "" its own file,
@@ -133,7 +133,7 @@ func (c *Client) PlanPartitions(ctx context.Context, text []byte, each func(*Par
 	if err != nil {
 		return err
 	}
-	return list(body, partitionPlan, each)
+	return Elements(body, partitionPlan, each)
 }
 
 // ApplyPartitions is as PlanPartitions.
@@ -141,8 +141,9 @@ func (c *Client) ApplyPartitions(ctx context.Context, each func(*PartitionRow) e
 	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", nil, each)
 }
 
-// list reads the elements of a reply, which it closes.
-func list[T any](body io.ReadCloser, path string, each func(*T) error) error {
+// Elements reads the list that is the body of a reply, of elements of type T, as All does, and
+// closes it.
+func Elements[T any](body io.ReadCloser, path string, each func(*T) error) error {
 	defer body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(body, 1<<16))
 	for { // the list is the value of the last member

@@ -82,9 +82,41 @@ var completions = map[string]string{
 	"ibsmctl partitions --key 0x10 crea": "create",
 	"ibsmctl completion ":                "bash fish zsh",
 	"ibsmctl status ":                    "",
+	"ibsmctl why ":                       "host-01 leaf-01",
+	"ibsmctl why ho":                     "host-01",
+	"ibsmctl path host-01 le":            "leaf-01",
+	"ibsmctl ports --node ":              "leaf-01",
+	"ibsmctl --json links --node le":     "leaf-01",
+	"ibsmctl partitions why le":          "leaf-01",
+	"ibsmctl partitions check ":          "FILES",
 	"ibsm --dry":                         "--dry-run",
 	"ibsm -F ":                           "FILES",
 	"ibsm --part_enforce ":               "both in off out",
+}
+
+// askable is the environment with an ibsmctl that knows two nodes: one behind --node, none
+// behind partitions check.
+func askable(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	const text = `#!/bin/sh
+[ "$1 $2" = "completion nodes" ] || exit
+word=$3
+for last; do :; done
+case "$4 $5 $last" in
+*" --node") set leaf-01 ;;
+"partitions check "*) exit ;;
+*) set host-01 leaf-01 "odd name" ;;
+esac
+[ -n "$word" ] || [ $# -eq 1 ] || set host-01 leaf-01
+for name; do
+	case $name in "$word"*) echo "$name" ;; esac
+done
+`
+	if err := os.WriteFile(filepath.Join(dir, "ibsmctl"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 }
 
 // script is the completion for a shell, in a file beside another one.
@@ -102,8 +134,10 @@ func script(t *testing.T, shell string, program ...string) (path string) {
 }
 
 func TestBashCompletion(t *testing.T) {
-	file := script(t, "bash")
+	file, env := script(t, "bash"), askable(t)
 	lines := maps.Clone(completions)
+	lines["ibsmctl why od"] = `name odd\`
+	lines["ibsmctl links --node = le"] = "leaf-01"
 	lines["ibsmctl dump --format = slurm-"] = "slurm-block slurm-yaml" // as bash cuts --format=slurm-
 	lines["ibsmctl draw --colour = load -"] = "--colour --fabric --help --json --node-name-map --output --socket -h -o"
 	for line, want := range lines {
@@ -115,6 +149,7 @@ func TestBashCompletion(t *testing.T) {
 			$(complete -p "$1" | sed 's/complete -F \([^ ]*\) .*/\1/')
 			printf '%s\n' "${COMPREPLY[@]}"`, file)
 		ask.Args = append(ask.Args, words...)
+		ask.Env = env
 		out, err := ask.CombinedOutput()
 		if got := sorted(string(out)); err != nil || got != want {
 			t.Errorf("%q: %v, %q, want %q", line, err, got, want)
@@ -130,11 +165,11 @@ func sorted(lines string) string {
 
 func TestFishCompletion(t *testing.T) {
 	fish, file := madtest.Need(t, "fish"), script(t, "fish")
-	dir := filepath.Dir(file)
+	dir, env := filepath.Dir(file), askable(t)
 	for line, want := range completions {
 		ask := exec.Command(fish, "--no-config", "-c", `source "$argv[1]"; complete -C "$argv[2]"`, file, line)
 		ask.Dir = dir
-		ask.Env = append(os.Environ(), "HOME="+dir)
+		ask.Env = append(env, "HOME="+dir)
 		out, err := ask.CombinedOutput()
 		var words []string
 		for candidate := range strings.Lines(string(out)) {
@@ -170,6 +205,7 @@ func TestZshCompletion(t *testing.T) {
 			print -r -- $seen END OF LINE
 		done
 		zpty -d terminal`, "zsh", script(t, "zsh", "ibsmctl"), script(t, "zsh", "ibsm"))
+	ask.Env = askable(t)
 	var lines []string
 	for line, want := range completions {
 		if len(strings.Fields(want)) == 1 && want != "FILES" { // lists are shown in columns and colours

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-const bashHead = `	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= options= files= n=0 i
+const bashHead = `	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= options= files= ask= n=0 i
 	COMPREPLY=()
 	# bash takes --name=value for three words.
 	if [ "$cur" = = ]; then
@@ -24,8 +24,15 @@ const bashHead = `	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CW
 const bashTail = `		esac
 	esac
 	case $cur in
-	-*) words=$options files= ;;
+	-*) words=$options files= ask= ;;
 	esac
+	if [ -n "$ask" ]; then
+		mapfile -t COMPREPLY < <($ask "$cur" "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+		for i in "${!COMPREPLY[@]}"; do
+			printf -v "COMPREPLY[i]" %q "${COMPREPLY[i]}"
+		done
+		[ ${#COMPREPLY[@]} -eq 0 ] || return
+	fi
 	COMPREPLY=($(compgen -W "$words" -- "$cur"))
 	if [ -n "$files" ] && [ ${#COMPREPLY[@]} -eq 0 ]; then
 		compopt -o default # file names, as bash completes them
@@ -57,6 +64,8 @@ func (c *Command) bash() string {
 		case o.Arg == "":
 		case o.Words != nil:
 			fmt.Fprintf(&b, "	\"%s %s\") words=%s ;;\n", verb, name, single(strings.Join(o.Words, " ")))
+		case o.Ask != "":
+			fmt.Fprintf(&b, "	\"%s %s\") ask=%s ;;\n", verb, name, single(o.Ask))
 		case o.isFile():
 			fmt.Fprintf(&b, "	\"%s %s\") files=1 ;;\n", verb, name)
 		default:
@@ -83,6 +92,9 @@ func (c *Command) bashWords(b *strings.Builder, verb string) {
 	words := c.allWords()
 	if words != nil {
 		fmt.Fprintf(b, "			[ $n -gt 0 ] || words=%s\n", single(strings.Join(words, " ")))
+	}
+	if c.Ask != "" {
+		fmt.Fprintf(b, "			[ $n -lt %d ] || ask=%s\n", min(len(c.Actions), 1), single(c.Ask))
 	}
 	if c.Files {
 		fmt.Fprintf(b, "			[ $n -lt %d ] || files=1\n", min(len(c.Actions), 1))

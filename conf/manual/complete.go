@@ -15,6 +15,7 @@ type Command struct {
 	Actions []Word // verbs of its own, the first argument
 	Words   []string
 	Files   bool      // arguments may be files
+	Ask     string    // what prints the words that arguments may be; see Option.Ask
 	Verbs   []Command // of a program
 }
 
@@ -90,6 +91,12 @@ func (c *Command) allWords() (names []string) {
 		names = append(names, a.Name)
 	}
 	return append(names, c.Words...)
+}
+
+// asks reports whether a command is asked for words anywhere on the command line.
+func (c *Command) asks() bool {
+	return c.Ask != "" || slices.ContainsFunc(c.Options, func(o Option) bool { return o.Ask != "" }) ||
+		slices.ContainsFunc(c.Verbs, func(v Command) bool { return v.asks() })
 }
 
 // single puts text between single quotes.

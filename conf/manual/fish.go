@@ -85,10 +85,13 @@ func (c *Command) fishWords(b *strings.Builder, program, at string) {
 	if c.Words != nil {
 		fmt.Fprintf(b, "complete -c %s -n %s -a %s\n", program, fishQuote(at+" first"), fishQuote(strings.Join(c.Words, " ")))
 	}
+	if c.Actions != nil {
+		at += " later"
+	}
+	if c.Ask != "" {
+		fmt.Fprintf(b, "complete -c %s -n %s -a %s\n", program, fishQuote(at), fishQuote(fishAsk(c.Ask)))
+	}
 	if c.Files && at != "" {
-		if c.Actions != nil {
-			at += " later"
-		}
 		fmt.Fprintf(b, "complete -c %s -n %s -F\n", program, fishQuote(at))
 	}
 }
@@ -109,6 +112,8 @@ func (o *Option) fish(b *strings.Builder, program, at string) {
 	case o.Arg == "":
 	case o.Words != nil:
 		fmt.Fprintf(b, " -x -a %s", fishQuote(strings.Join(o.Words, " ")))
+	case o.Ask != "":
+		fmt.Fprintf(b, " -x -a %s", fishQuote(fishAsk(o.Ask)))
 	case o.isFile():
 		b.WriteString(" -r -F")
 	default:
@@ -116,6 +121,9 @@ func (o *Option) fish(b *strings.Builder, program, at string) {
 	}
 	fmt.Fprintf(b, " -d %s\n", fishQuote(o.Text))
 }
+
+// fishAsk has a command print what may stand at the cursor.
+func fishAsk(ask string) string { return "(" + ask + " (commandline -ct) (commandline -opc)[2..-1])" }
 
 // fishQuote puts text between fish's single quotes, in which a backslash protects.
 func fishQuote(s string) string {

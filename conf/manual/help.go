@@ -90,6 +90,9 @@ type Option struct {
 	Arg   string // what its argument is; "" if it has none
 	Text  string
 	Words []string // that the argument may be, if it is one of some words
+	// Ask is a command that prints the words that the argument may be, one a line, given
+	// the one that is being typed and those of the line before it; "" for none.
+	Ask string
 }
 
 // options are those that a help text describes.

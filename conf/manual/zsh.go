@@ -29,6 +29,9 @@ func (c *Command) zsh() string {
 		}
 		b.WriteString("		esac\n		;;\n	esac\n}\n")
 	}
+	if c.asks() {
+		b.WriteString(zshAskFunction)
+	}
 	// The file is a function of its own when zsh loads it, and a script when it is sourced.
 	fmt.Fprintf(&b, "if [ \"$funcstack[1]\" = %s ]; then\n	%[1]s \"$@\"\nelse\n	compdef %[1]s %s\nfi\n", c.function(), c.Name)
 	return b.String()
@@ -49,7 +52,9 @@ func (c *Command) zshArguments(b *strings.Builder, indent string) {
 	} else if c.Words != nil {
 		fmt.Fprintf(b, " \\\n%s\t%s", indent, single("1:argument:("+strings.Join(c.Words, " ")+")"))
 	}
-	if c.Files {
+	if c.Ask != "" {
+		fmt.Fprintf(b, " \\\n%s\t%s", indent, single("*:argument:"+zshAsk(c.Ask, c.Files)))
+	} else if c.Files {
 		fmt.Fprintf(b, " \\\n%s\t'*:file:_files'", indent)
 	}
 	b.WriteString("\n")
@@ -68,6 +73,8 @@ func (o *Option) zsh(b *strings.Builder, indent string) {
 			switch {
 			case o.Words != nil:
 				arg += ":(" + strings.Join(o.Words, " ") + ")"
+			case o.Ask != "":
+				arg += ":" + zshAsk(o.Ask, false)
 			case o.isFile():
 				arg += ":_files"
 			default:
@@ -79,6 +86,28 @@ func (o *Option) zsh(b *strings.Builder, indent string) {
 		}
 		fmt.Fprintf(b, " \\\n%s%s", indent, single(spec))
 	}
+}
+
+// zshAskFunction adds what a command prints for the word at the cursor, and if that is
+// nothing and it is told so, names of files.
+const zshAskFunction = `_ibsm_ask() {
+	local -a all
+	all=(${(f)"$($=1 "$PREFIX" $words[1,CURRENT-1] 2>/dev/null)"})
+	if (( $#all )); then
+		compadd -a all
+	elif [ "$2" = files ]; then
+		_files
+	fi
+}
+`
+
+// zshAsk is the call of it.
+func zshAsk(ask string, files bool) string {
+	call := ` _ibsm_ask "` + ask + `"`
+	if files {
+		call += " files"
+	}
+	return call
 }
 
 // zshQuote makes one word of a text, within a list in an argument.
