@@ -142,7 +142,7 @@ func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
 	return &Core{
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
-		multicast: sweep.NewMulticast(cfg.Sweep.Settings.MKey.Value),
+		multicast: sweep.NewMulticast(&cfg.Sweep.Settings),
 		reign:     cfg.LastReign, heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
 		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(), guids: guidWrites{out: map[uint32]sa.GUIDBlock{}},
 	}

@@ -15,7 +15,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.MaxRate = cfg.MaxRate
 	c.cfg.Elect = cfg.Elect
 	c.sweeper.Configure(c.cfg.Sweep)
-	c.multicast.SetMKey(cfg.Sweep.Settings.MKey.Value)
+	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.Configure(c.now, cfg.Elect)
 	c.table.SetMaxWindow(cfg.Txn.MaxWindow)
 	c.want(true, "the configuration was read again")

@@ -68,7 +68,7 @@ func (c *Core) writeGUIDs(b *sa.GUIDBlock) {
 	}
 	w.last++
 	req := txn.Request{Class: mad.ClassDirected, Route: route, Method: mad.MethodSet, Attr: smp.AttrGUIDInfo, Mod: uint32(b.Block),
-		MKey: t.Ports[p].Info.MKey(), Data: b.GUIDs, Node: -1, Tag: tagGUIDs | uint64(w.last)}
+		MKey: c.cfg.Sweep.Settings.MKeyFor(t, p), Data: b.GUIDs, Node: -1, Tag: tagGUIDs | uint64(w.last)}
 	if !c.table.Submit(&req) {
 		c.guidsWritten(b, false)
 		return

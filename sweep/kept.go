@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/sweep/plan"
 	"ibsm/sweep/topo"
 )
 
@@ -45,6 +46,11 @@ type Kept struct {
 	// Registered says that clients are known to be registered here: they are not asked
 	// to register again unless they follow another manager.
 	Registered bool
+	// MKeys are of the agents of ports, by port GUID, and Behind tells by which port GUID
+	// a port's link was answered last. OpenSM's guid2mkey and neighbors have them.
+	MKeys  map[mad.GUID]mad.MKey
+	Behind map[plan.Key]mad.GUID
+	Port   mad.GUID // our own; 0 when it is not known
 }
 
 // MergeLIDs is what two sources know, in order of GUID. Where they know different LIDs of

@@ -18,7 +18,7 @@ import (
 type light struct {
 	t        *topo.Topo
 	memory   *Memory
-	mkey     mad.MKey
+	settings Settings
 	asks     []ask
 	open     int
 	reason   string // why a heavy sweep is needed; "" while none is
@@ -48,8 +48,8 @@ type smPort struct {
 	answered bool // to the last walk
 }
 
-func newLight(t *topo.Topo, m *Memory, key mad.MKey, sms []smPort) *light {
-	l := &light{t: t, memory: m, mkey: key, managers: sms}
+func newLight(t *topo.Topo, m *Memory, s *Settings, sms []smPort) *light {
+	l := &light{t: t, memory: m, settings: *s, managers: sms}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
 		if t.Nodes[n].Missed == 0 {
@@ -98,7 +98,7 @@ func (l *light) next() (req txn.Request, ok bool) {
 		a := l.asks[0]
 		l.asks = l.asks[1:]
 		port := &l.t.Ports[a.port]
-		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node), MKey: l.mkey}
+		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node), MKey: l.key(a)}
 		req.Tag = uint64(a.attr)<<32 | uint64(uint32(a.port))
 		req.Mod = uint32(a.block)
 		switch {
@@ -121,6 +121,17 @@ func (l *light) next() (req txn.Request, ok bool) {
 		}
 	}
 	return req, false
+}
+
+// key is the M_Key that a question shows.
+func (l *light) key(a ask) mad.MKey {
+	p := a.port
+	if a.out {
+		if p = l.t.Ports[p].Peer; p == topo.None {
+			return l.settings.MKey.Value
+		}
+	}
+	return l.settings.MKeyFor(l.t, p)
 }
 
 func (l *light) done(o *txn.Outcome) {

@@ -26,8 +26,8 @@ import (
 // A Multicast is pure and owned by one goroutine. While a GrowJob is out it is not
 // changed but for what is to be taken up when the job has returned.
 type Multicast struct {
-	mkey mad.MKey // for switches that show none
-	life uint16   // raised with each Abdicate: requests of another life are forgotten
+	settings Settings // of which the M_Key counts
+	life     uint16   // raised with each Abdicate: requests of another life are forgotten
 
 	subnet *subnet         // nil while this manager is not master
 	next   *subnet         // to be taken up when the round is over
@@ -84,14 +84,14 @@ type Forwarding struct {
 const maxMulticastBackoff = 10 * time.Second
 
 // NewMulticast knows nothing. The M_Key is for switches that do not show theirs.
-func NewMulticast(mkey mad.MKey) *Multicast {
-	m := &Multicast{mkey: mkey}
+func NewMulticast(s *Settings) *Multicast {
+	m := &Multicast{settings: *s}
 	m.Abdicate()
 	return m
 }
 
-// SetMKey changes the M_Key for switches that do not show theirs.
-func (m *Multicast) SetMKey(mkey mad.MKey) { m.mkey = mkey }
+// Configure takes other settings, of which the M_Key counts.
+func (m *Multicast) Configure(s *Settings) { m.settings = *s }
 
 // SetRegistry says what is registered now.
 func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
@@ -130,7 +130,7 @@ func (m *Multicast) Lower() {
 // Abdicate forgets all that another manager may change, and what is under way. A
 // GrowJob that is out is not waited for, nor is any request.
 func (m *Multicast) Abdicate() {
-	*m = Multicast{mkey: m.mkey, life: m.life + 1, state: m.state, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{},
+	*m = Multicast{settings: m.settings, life: m.life + 1, state: m.state, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{},
 		suspects: map[suspect]bool{}}
 }
 

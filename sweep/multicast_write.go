@@ -37,11 +37,8 @@ func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
 	node := &m.subnet.topo.Nodes[n]
 	req = txn.Request{
 		Class: mad.ClassDirected, Route: node.Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
-		Mod: smp.MFTMod(c.position, c.block), MKey: m.subnet.topo.Ports[node.First].Info.MKey(), Node: int32(n),
+		Mod: smp.MFTMod(c.position, c.block), MKey: m.settings.MKeyFor(m.subnet.topo, node.First), Node: int32(n),
 		Tag: tagMulticast | uint64(m.life)<<32 | uint64(uint32(c.s)),
-	}
-	if req.MKey == 0 {
-		req.MKey = m.mkey
 	}
 	if m.phase == multicastReads {
 		return req, true

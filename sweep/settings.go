@@ -36,6 +36,7 @@ type Settings struct {
 	MKey           Option[mad.MKey]
 	MKeyLease      Option[uint16] // seconds
 	MKeyProtect    Option[uint8]
+	NoMKeyLookup   bool  // every request shows MKey, not the key that the port is known to have
 	SMSL           uint8 // MasterSMSL of every end port
 
 	ReassignLIDs bool // give all LIDs anew in the first sweep
@@ -112,6 +113,7 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		KeepMKey:      !s.MKey.Given,
 		MKeyLease:     s.MKeyLease.Value,
 		MKeyProtect:   s.MKeyProtect.Value,
+		NoMKeyLookup:  s.NoMKeyLookup,
 		SMSL:          s.SMSL,
 		MaxOpVLs:      defaultMaxOpVLs,
 	}

@@ -111,7 +111,7 @@ func (s *Sweeper) Walk(master, quick bool) {
 	s.walk = discover.New(discover.Config{
 		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Kept: s.memory.kept, Clear: master, Quick: quick,
 		Unread: func(node mad.GUID) bool { return s.memory.unread[node] },
-		MKey:   s.cfg.Settings.MKey.Value, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		MKey:   s.cfg.Settings.MKey.Value, Keys: s.keys(), IgnoreOtherSM: s.cfg.IgnoreOtherSM,
 		Enforced: s.cfg.Partitions.enforced(), Doubted: s.memory.pkeys.doubts,
 	})
 }
@@ -119,7 +119,7 @@ func (s *Sweeper) Walk(master, quick bool) {
 // Look begins a light sweep. There must have been a heavy one.
 func (s *Sweeper) Look() {
 	s.phase = Looking
-	s.light = newLight(s.memory.prev, s.memory, s.cfg.Settings.MKey.Value, s.sms)
+	s.light = newLight(s.memory.prev, s.memory, &s.cfg.Settings, s.sms)
 }
 
 // Known reports whether there is a subnet to look at.

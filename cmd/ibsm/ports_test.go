@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"ibsm/mad"
@@ -117,3 +118,47 @@ func TestInactiveAlike(t *testing.T) {
 		})
 	}
 }
+
+// Ports with another M_Key than the configured one, and with protection, are found by
+// guid2mkey and neighbors, which OpenSM has written, unless m_key_lookup is FALSE.
+func TestMKeyLookupAlike(t *testing.T) {
+	for _, lookup := range []string{"TRUE", "FALSE"} {
+		for _, m := range bothManagers {
+			n, err := net.Generate("fattree:k=4")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, cache := newTwin(t, n), "OSM_CACHE_DIR="+t.TempDir()
+			run := func(argv []string, keys, says string) *process {
+				conf := filepath.Join(t.TempDir(), "opensm.conf")
+				if err := os.WriteFile(conf, []byte("force_log_flush TRUE\nm_key_protection_level 2\n"+keys), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				w.manager = w.start(w.hosts[0], append(append([]string{"env", cache}, argv...), "-F", conf, "-f", "stdout", "-s", "1", "-R", "minhop")...)
+				w.manager.await(says)
+				return w.manager
+			}
+			first := run(bothManagers[0].argv(t), "m_key 0x77\n", "SUBNET UP")
+			first.signal(syscall.SIGHUP) // it writes its files after it has told that the subnet is up
+			first.await("SUBNET UP")
+			first.kill()
+			want := mad.MKey(0x78)
+			if lookup == "TRUE" {
+				run(m.argv(t), "m_key 0x78\n", "SUBNET UP")
+			} else {
+				want = 0x77
+				run(m.argv(t), "m_key 0x78\nm_key_lookup FALSE\n", lost[m.name])
+			}
+			w.server.Do(func(f *fabric.Fabric) {
+				for at := range f.EndPorts() {
+					if info := f.PortInfo(at); info.MKey() != want {
+						t.Errorf("%s, m_key_lookup %s: port %v has M_Key %v, want %v", m.name, lookup, at, info.MKey(), want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// lost is what a manager says that does not reach its own port.
+var lost = map[string]string{"opensm": "ERR 3113", "ibsm": "SM port is down"}

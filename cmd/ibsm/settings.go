@@ -72,6 +72,7 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		MKey:           chosen[mad.MKey](c, "m_key"),
 		MKeyLease:      chosen[uint16](c, "m_key_lease_period"),
 		MKeyProtect:    chosen[uint8](c, "m_key_protection_level"),
+		NoMKeyLookup:   !c.Bool("m_key_lookup"),
 		SMSL:           uint8(c.Uint("sm_sl")),
 
 		ReassignLIDs:    c.Bool("reassign_lids"),

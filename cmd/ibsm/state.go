@@ -20,6 +20,7 @@ import (
 	"ibsm/opensm/cache"
 	"ibsm/sa/registry"
 	"ibsm/sweep"
+	"ibsm/sweep/plan"
 	"ibsm/sweep/store"
 	"ibsm/sweep/view"
 )
@@ -66,8 +67,11 @@ type state struct {
 	fresh bool            // OpenSM's file is newer than the store
 	wrote time.Time       // when the store was written last, before it was opened
 	cache *cache.Keeper   // nil without one
-	tasks sync.WaitGroup
-	end   context.CancelFunc // of the store's Run
+	// What OpenSM's guid2mkey and neighbors say, as in sweep.Kept.
+	mkeys  map[mad.GUID]mad.MKey
+	behind map[plan.Key]mad.GUID
+	tasks  sync.WaitGroup
+	end    context.CancelFunc // of the store's Run
 
 	mu    sync.Mutex   // held to write store, and by others to read it
 	store *store.Store // nil without one
@@ -173,13 +177,17 @@ func (s *state) openCaches(written time.Time) error {
 		s.kept.Interrupted = time.Time{} // clients are registered with whoever wrote it
 	}
 	s.putLIDs(merged)
+	mkeys, skipped, err := files.ReadMKeys()
+	s.warn(skipped, err)
+	neighbors, skipped, err := files.ReadNeighbors()
+	s.warn(skipped, err)
+	s.mkeys, s.behind = maps.Clone(mkeys), map[plan.Key]mad.GUID{}
+	for from, to := range neighbors {
+		s.behind[plan.Key{Node: from.GUID, Port: from.Port}] = to.GUID
+	}
 	if s.conf.DryRun {
 		return nil
 	}
-	mkeys, skipped, err := files.ReadMKeys()
-	s.warn(skipped, err)
-	_, skipped, err = files.ReadNeighbors()
-	s.warn(skipped, err)
 	s.cache = cache.NewKeeper(files, ranges(merged), mkeys, s.logger)
 	s.tasks.Go(s.cache.Run)
 	return nil
@@ -257,8 +265,10 @@ func (s *state) give(shell *manager.Shell) {
 		kept = s.store.Contents()
 	}
 	shell.Config.Resume(kept, time.Now())
+	known := &shell.Config.Sweep.Kept
+	known.Port, known.MKeys, known.Behind = s.port, s.mkeys, s.behind
 	if s.fresh {
-		shell.Config.Sweep.Kept.Stale = false
+		known.Stale = false
 	}
 	if s.store != nil {
 		shell.Store, shell.Kept = s.store, kept

@@ -5,15 +5,17 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/fabric"
+	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/sweep"
+	"ibsm/sweep/plan"
 )
 
 // When the M_Key is changed no port is shown a wrong one, whatever else changes with it:
 // the ports of a switch have one key (IBA 14.2.4), and it becomes another in the middle.
 func TestOtherMKey(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	for _, protect := range []uint8{0} {
+	for _, protect := range []uint8{0, 1, 2, 3} {
 		b := newBed(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
 		cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
@@ -36,4 +38,72 @@ func TestOtherMKey(t *testing.T) {
 			b.mustBeWhole(m)
 		}
 	}
+}
+
+// A manager that begins with another m_key than the ports have finds them by what OpenSM's
+// files know, whatever their protection; and where the files are wrong, by m_key.
+func TestMKeyFromFiles(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for _, c := range []struct {
+		name           string
+		ports, m, file mad.MKey // what ports have, m_key, and what guid2mkey says
+		alone, up      bool     // whether m_key_lookup is off, and the subnet is found
+	}{
+		{"another m_key", 0x77, 0x78, 0x77, false, true},
+		{"an old file", 0x78, 0x78, 0x77, false, true},
+		{"no file", 0x77, 0x78, 0, false, false},
+		{"no lookup", 0x77, 0x78, 0x77, true, false},
+		{"no lookup, an old file", 0x78, 0x78, 0x77, true, true},
+	} {
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		cfg := minhopConfig()
+		cfg.Sweep.Settings.MKey = sweep.Given(c.ports)
+		cfg.Sweep.Settings.MKeyProtect = sweep.Given(uint8(2))
+		first := b.comeUp(cfg)
+		b.Kill(first.Manager)
+		cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.NoMKeyLookup = sweep.Given(c.m), c.alone
+		if c.file != 0 {
+			cfg.Sweep.Kept = b.keptKeys(c.file)
+		}
+		before := b.Fabric.Stats().Drops[fabric.DropMKey]
+		m := b.add(firstHost(n), cfg)
+		b.pass(settling)
+		if up := len(m.ups) > 0; up != c.up {
+			t.Errorf("%s: up is %v", c.name, up)
+			continue
+		}
+		if !c.up {
+			continue
+		}
+		if refused := b.Fabric.Stats().Drops[fabric.DropMKey] - before; refused > 0 && c.ports == c.file {
+			t.Errorf("%s: %d SMPs refused", c.name, refused)
+		}
+		for _, at := range b.endPorts() {
+			if pi := b.Fabric.PortInfo(at); pi.MKey() != c.m {
+				t.Errorf("%s: port %v has M_Key %v", c.name, at, pi.MKey())
+			}
+		}
+		b.mustBeWhole(m)
+	}
+}
+
+// keptKeys are guid2mkey, with one key for all, and neighbors of the fabric.
+func (b *bed) keptKeys(key mad.MKey) (k sweep.Kept) {
+	k.MKeys, k.Behind = map[mad.GUID]mad.MKey{}, map[plan.Key]mad.GUID{}
+	agent := func(at net.End) mad.GUID {
+		if b.net.Nodes[at.Node].Type == mad.Switch {
+			at.Port = 0
+		}
+		return b.Fabric.PortGUID(at)
+	}
+	for at := range b.Fabric.EndPorts() {
+		k.MKeys[b.Fabric.PortGUID(at)] = key
+	}
+	for at := range b.Fabric.Ports() {
+		if peer := b.Fabric.Peer(at); peer != net.NoEnd {
+			k.Behind[plan.Key{Node: agent(at), Port: at.Port}] = agent(peer)
+		}
+	}
+	k.Port = b.Fabric.PortGUID(firstHost(b.net))
+	return k
 }

@@ -42,8 +42,9 @@ type Config struct {
 	// switch: a change that comes later sets it again, so that none is lost. Only
 	// the master may, and of switches that Prev lacks only where they have no table.
 	Clear bool
-	// MKey is shown in every request.
+	// MKey is shown in every request to whom Key knows no other one.
 	MKey mad.MKey
+	Keys Keys
 	// IgnoreOtherSM leaves other managers unasked.
 	IgnoreOtherSM bool
 	// Enforced says that switches enforce partitions: their tables are read, too.
@@ -67,7 +68,8 @@ type Machine struct {
 	open      int // requests handed out and not answered
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
-	limit     limit // what is left of it
+	plainKey  map[int32]bool // nodes that answered to Config.MKey and not to the key that was known
+	limit     limit          // what is left of it
 	res       Result
 
 	pkeyReads  []pkeyRead
@@ -137,7 +139,7 @@ func New(cfg Config) *Machine {
 		cfg.Doubted = func(mad.GUID, uint8) bool { return false }
 	}
 	b := topo.NewBuilder()
-	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}}
+	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}, plainKey: map[int32]bool{}}
 	m.res = Result{Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
 	m.queue.push(item{kind: kindSelf})
 	return m
@@ -218,7 +220,7 @@ func (it item) end() topo.End { return topo.End{Node: it.node, Port: uint8(it.nu
 // request makes the request of an item; ok is false when it has become needless
 // or cannot be sent.
 func (m *Machine) request(it item) (req txn.Request, ok bool) {
-	req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, MKey: m.cfg.MKey, Node: it.node, Tag: it.tag()}
+	req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, MKey: m.mkey(it), Node: it.node, Tag: it.tag()}
 	switch it.kind {
 	case kindSelf:
 		req.Attr, req.Node = smp.AttrNodeInfo, -1

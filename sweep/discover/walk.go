@@ -14,6 +14,9 @@ func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	it := itemOf(o.Tag)
 	replied := o.Result == txn.Replied
+	if o.Result == txn.TimedOut && (it.kind == kindNode || it.kind == kindSelf) && m.askWithMKey(it) {
+		return
+	}
 	if !replied && it.kind != kindTwin { // most likely nobody is there
 		m.res.TimedOut++
 	}
@@ -22,9 +25,14 @@ func (m *Machine) Done(o *txn.Outcome) {
 	case kindSelf:
 		if ok {
 			m.self((*smp.NodeInfo)(&o.Data))
+			m.plainKey[0] = it.num&withMKey != 0
 		}
 	case kindNode:
+		known := m.b.Len()
 		m.nodeInfo(it.end(), (*smp.NodeInfo)(&o.Data), ok)
+		if it.num&withMKey != 0 && m.b.Len() > known {
+			m.plainKey[int32(known)] = true
+		}
 	case kindRecheck:
 		m.rechecked(it, (*smp.NodeInfo)(&o.Data), ok)
 	case kindDesc:

@@ -5,6 +5,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -434,14 +435,10 @@ func (p *Plan) Simplify(i topo.PortIdx) {
 // mkey is the key that the agent of a port asks for: the one it was read with,
 // else the configured one.
 func (p *Plan) mkey(i topo.PortIdx) mad.MKey {
-	t := p.in.Topo
-	if node := &t.Nodes[t.Ports[i].Node]; node.Type == mad.Switch {
-		i = node.First
+	if p.in.Values.NoMKeyLookup {
+		return p.in.Values.MKey
 	}
-	if key := t.Ports[i].Info.MKey(); key != 0 {
-		return key
-	}
-	return p.in.Values.MKey
+	return cmp.Or(p.in.Topo.MKey(i), p.in.Values.MKey)
 }
 
 // Tell is the step in words for a plan that is shown: what is written where, and

@@ -20,6 +20,7 @@ type Values struct {
 	MKeyLease     uint16
 	MKeyProtect   uint8
 	KeepMKey      bool // ports keep the M_Key, lease and protection they have
+	NoMKeyLookup  bool // every request shows MKey, whatever the port has
 	SMSL          uint8
 	ReregisterAll bool // ask every client to register again, not only those of another manager
 	NoReregister  bool // ask none

@@ -123,3 +123,12 @@ func (t *Topo) SwitchOf(p PortIdx) SwitchIdx {
 	}
 	return None
 }
+
+// MKey is the M_Key that the agent of a port showed when it was read; 0 for none. The ports
+// of a switch have that of its port 0 (IBA 14.2.4).
+func (t *Topo) MKey(i PortIdx) mad.MKey {
+	if node := &t.Nodes[t.Ports[i].Node]; node.Type == mad.Switch {
+		i = node.First
+	}
+	return t.Ports[i].Info.MKey()
+}

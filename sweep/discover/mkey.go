@@ -1,0 +1,82 @@
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/sweep/topo"
+)
+
+// Keys tells what M_Keys agents are known to have, so that those with protection answer
+// (IBA 14.2.4). The zero value knows none.
+type Keys struct {
+	// Of is the key of a port's agent, by port GUID: of a switch its port 0's.
+	Of func(port mad.GUID) (key mad.MKey, known bool)
+	// Behind is the port GUID of the agent that was behind a port last, 0 for nobody: a port
+	// of the switch with that node GUID, or our own with that port GUID. Only called where
+	// Of is set.
+	Behind func(guid mad.GUID, num uint8) mad.GUID
+	Self   mad.MKey // of our own port, before it has told its GUID
+}
+
+// withMKey marks, in an item's number, a NodeInfo that is asked for with Config.MKey: to
+// the key that was known nobody has answered.
+const withMKey = 1 << 8
+
+// mkey is the M_Key that a request shows.
+func (m *Machine) mkey(it item) mad.MKey {
+	if m.cfg.Keys.Of == nil || it.num&withMKey != 0 && (it.kind == kindNode || it.kind == kindSelf) {
+		return m.cfg.MKey
+	}
+	switch it.kind {
+	case kindSelf:
+		return m.cfg.Keys.Self
+	case kindNode:
+		guid := m.b.Node(it.node).GUID
+		if m.b.Node(it.node).Type != mad.Switch {
+			guid = m.b.PortGUID(it.end())
+		}
+		return m.keyOf(m.cfg.Keys.Behind(guid, uint8(it.num)))
+	case kindRecheck:
+		c := &m.conflicts[it.node]
+		return m.agentKey(c.port)
+	case kindTwin:
+		return m.cfg.MKey
+	case kindPKeys:
+		return m.agentKey(m.pkeyReads[it.node].at)
+	case kindPort, kindPlain, kindSM:
+		return m.agentKey(it.end())
+	}
+	return m.agentKey(topo.End{Node: it.node, Port: m.b.Node(it.node).Info.LocalPortNum()})
+}
+
+// agentKey is the M_Key of the agent of a port: the one that it has shown in this walk,
+// else the one that it was known to have.
+func (m *Machine) agentKey(e topo.End) mad.MKey {
+	if m.b.Node(e.Node).Type == mad.Switch {
+		e.Port = 0
+	}
+	if m.plainKey[e.Node] {
+		return m.cfg.MKey
+	}
+	if info := m.b.Port(e); info != nil && info.MKey() != 0 {
+		return info.MKey()
+	}
+	return m.keyOf(m.b.PortGUID(e))
+}
+
+func (m *Machine) keyOf(port mad.GUID) mad.MKey {
+	if key, known := m.cfg.Keys.Of(port); known {
+		return key
+	}
+	return m.cfg.MKey
+}
+
+// askWithMKey asks for a NodeInfo once more, with Config.MKey, and reports whether that is
+// another one than was shown.
+func (m *Machine) askWithMKey(it item) bool {
+	if it.num&withMKey != 0 || m.mkey(it) == m.cfg.MKey {
+		return false
+	}
+	it.num |= withMKey
+	m.queue.push(it)
+	return true
+}

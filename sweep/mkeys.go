@@ -1,0 +1,116 @@
+package sweep
+
+import (
+	"cmp"
+
+	"ibsm/mad"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/plan"
+	"ibsm/sweep/topo"
+)
+
+// MKeyFor is the M_Key that a request to the agent of a port shows: the one it was read
+// with, else the configured one.
+func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
+	if s.NoMKeyLookup {
+		return s.MKey.Value
+	}
+	return cmp.Or(t.MKey(p), s.MKey.Value)
+}
+
+// keys are the M_Keys that a walk is to show; none where all that is known are the
+// configured one, as almost always.
+func (s *Sweeper) keys() (k discover.Keys) {
+	if s.cfg.Settings.NoMKeyLookup || !s.otherKeys() {
+		return k
+	}
+	prev, kept := s.memory.prev, &s.cfg.Kept
+	k.Of = func(port mad.GUID) (key mad.MKey, known bool) {
+		if prev != nil {
+			if p := prev.FindPort(port); p != topo.None && !hidden(prev, p) {
+				return prev.MKey(p), true
+			}
+		}
+		key, known = kept.MKeys[port]
+		return key, known
+	}
+	k.Self = s.selfKey(k.Of)
+	k.Behind = func(guid mad.GUID, num uint8) mad.GUID {
+		if prev != nil {
+			if agent := behind(prev, guid, num); agent != 0 {
+				return agent
+			}
+		}
+		return kept.Behind[plan.Key{Node: guid, Port: num}]
+	}
+	return k
+}
+
+// otherKeys reports whether some agent is known to have another M_Key than the configured
+// one.
+func (s *Sweeper) otherKeys() bool {
+	own := s.cfg.Settings.MKey.Value
+	if prev := s.memory.prev; prev != nil {
+		for _, p := range prev.EndPorts {
+			if prev.MKey(p) != own {
+				return true
+			}
+		}
+	}
+	for _, key := range s.cfg.Kept.MKeys {
+		if key != own {
+			return true
+		}
+	}
+	return false
+}
+
+// selfKey is the M_Key of our own port. What is kept may not know it by the GUID of the
+// port, for simulators do not tell that; then it has what all others have.
+func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
+	self := s.cfg.Kept.Port
+	if prev := s.memory.prev; prev != nil {
+		self = prev.Ports[prev.Self].GUID
+	}
+	if key, known := of(self); known {
+		return key
+	}
+	own, first := s.cfg.Settings.MKey.Value, true
+	key := own
+	for _, k := range s.cfg.Kept.MKeys {
+		if !first && k != key {
+			return own
+		}
+		key, first = k, false
+	}
+	return key
+}
+
+// hidden reports whether the agent of a port has an M_Key that it does not show.
+func hidden(t *topo.Topo, p topo.PortIdx) bool {
+	return t.MKey(p) == 0 && t.Ports[p].Info.MKeyProtectBits() != 0
+}
+
+// behind is the port GUID of the agent that a port's link leads to, 0 for nobody. guid is
+// of a node, or of a port of it.
+func behind(t *topo.Topo, guid mad.GUID, num uint8) mad.GUID {
+	n := t.FindNode(guid)
+	if n == topo.None {
+		p := t.FindPort(guid)
+		if p == topo.None {
+			return 0
+		}
+		n = t.Ports[p].Node
+	}
+	if num > t.Nodes[n].NumPorts {
+		return 0
+	}
+	peer := t.Ports[t.Port(n, num)].Peer
+	if peer == topo.None {
+		return 0
+	}
+	if far := &t.Nodes[t.Ports[peer].Node]; far.Type == mad.Switch {
+		peer = far.First
+	}
+	return t.Ports[peer].GUID
+}
