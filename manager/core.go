@@ -38,6 +38,7 @@ type Config struct {
 	IgnoreTraps bool
 	SAKey       uint64
 	MaxRate     mad.Rate // view.Subnet.MaxRate
+	NoMulticast bool     // view.Subnet.NoMulticast
 	// PrefixRoutes are the routers to other subnets, for path queries.
 	PrefixRoutes []view.PrefixRoute
 	// Names are those that the log calls nodes by; the others by their descriptions.

@@ -25,6 +25,11 @@ type Yield struct{ To mad.GUID }
 
 func (Yield) action() {}
 
+// Forget has the Registrar forget subscriptions and services, of which clients tell anew.
+type Forget struct{}
+
+func (Forget) action() {}
+
 // Stranger is a master that is followed and tells nothing: it is of another kind.
 type Stranger struct{ GUID mad.GUID }
 
@@ -85,9 +90,12 @@ func (c *Core) hasRuled() {
 
 // inherit has clients not asked to register again whose registrations are known: they are
 // mirrored, and the mirror was all there was when the master was last seen alive; or they
-// are our own from just before, and the ports do not know of another master.
-func (c *Core) inherit() {
+// are our own from just before, and the ports do not know of another master. Where
+// subscriptions are not to outlive a master, all are asked.
+func (c *Core) inherit(stoodBy bool) {
 	switch f := &c.following; {
+	case stoodBy && c.cfg.Registrar.DropSubscriptions:
+		c.do(Forget{})
 	case f.heard > 0 && f.heard+f.slack() >= f.alive:
 		c.sweeper.Inherit(f.from.LID)
 	case f.ruled > 0 && c.now-f.ruled < quickRestart:

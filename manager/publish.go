@@ -28,7 +28,8 @@ func (c *Core) publish(out *sweep.Outcome) {
 	c.gen++
 	v := &view.View{
 		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, MFTs: c.multicast.MFTs(out.Topo),
-		Subnet:       view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16, MaxRate: c.cfg.MaxRate},
+		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16,
+			MaxRate: c.cfg.MaxRate, NoMulticast: c.cfg.NoMulticast},
 		SMs:          []view.SM{c.self(out.LIDs.Base[out.Topo.Self])},
 		PrefixRoutes: c.cfg.PrefixRoutes,
 	}

@@ -12,7 +12,8 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.PrefixRoutes, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.PrefixRoutes, cfg.HonorGUID2LID
-	c.cfg.MaxRate = cfg.MaxRate
+	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
+	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect
 	c.sweeper.Configure(c.cfg.Sweep)
 	c.multicast.Configure(&cfg.Sweep.Settings)

@@ -323,6 +323,8 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.registrar.tell(sa.Event{Forwarded: a.Seq})
 	case Follow:
 		l.registrar.tell(sa.Event{Follow: &a.Master})
+	case Forget:
+		l.registrar.tell(sa.Event{Forget: true})
 	case Yield:
 		l.registrar.tell(sa.Event{Yield: &a.To})
 	case GUIDsWritten:

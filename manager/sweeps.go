@@ -224,9 +224,10 @@ func (c *Core) act(do elect.Do) {
 		if do == elect.Yield {
 			c.rememberPolled()
 		}
-		recall := c.cfg.HonorGUID2LID && c.stoodBy
+		stoodBy := c.stoodBy
+		recall := c.cfg.HonorGUID2LID && stoodBy
 		c.reignBegins()
-		c.inherit()
+		c.inherit(stoodBy)
 		restore := !c.ruled && !c.following.ever
 		c.ruled = true
 		c.multicast.Lower()

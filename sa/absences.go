@@ -38,6 +38,9 @@ func (r *Registrar) setView(v *view.View) {
 		case -1:
 			r.portEvent(smp.TrapGIDOutOfService, &old.Ports[old.EndPorts[i]])
 			r.absent.add(old.Ports[old.EndPorts[i]].GUID, r.now)
+			if r.cfg.DropSubscriptions {
+				r.unsubscribe(old.Ports[old.EndPorts[i]].GUID)
+			}
 			i++
 		case 1:
 			r.portEvent(smp.TrapGIDInService, &now.Ports[now.EndPorts[j]])
@@ -152,6 +155,25 @@ func (r *Registrar) drop(port mad.GUID) {
 		}
 	}
 	r.apply(aliases...)
+}
+
+// unsubscribe removes the subscriptions of a port.
+func (r *Registrar) unsubscribe(port mad.GUID) {
+	gid := mad.MakeGID(r.view.Subnet.Prefix, port)
+	for _, sub := range slices.Collect(r.reg.SubscriptionsOf(gid)) {
+		r.apply(registry.DeleteSubscription{SubscriptionKey: sub.SubscriptionKey})
+	}
+}
+
+// forget removes what was registered with the master before, but for groups and aliases.
+func (r *Registrar) forget() {
+	r.mirrored.subscribers = nil
+	for _, sub := range slices.Collect(r.reg.Subscriptions()) {
+		r.apply(registry.DeleteSubscription{SubscriptionKey: sub.SubscriptionKey})
+	}
+	for _, v := range slices.Collect(r.reg.Services()) {
+		r.apply(registry.DeleteService{ServiceKey: v.ServiceKey})
+	}
 }
 
 // servicesAt are the changes that remove the services at a port.

@@ -207,6 +207,9 @@ func (a *Answerer) records(attr mad.AttrID, r *request, res *result) bool {
 	case sarec.AttrVLArbitrationTableRecord:
 		a.vlArbRecords(r, res)
 	case sarec.AttrMCMemberRecord:
+		if a.view.Subnet.NoMulticast {
+			return false
+		}
 		a.mcMemberRecords(r, res)
 	case sarec.AttrInformInfoRecord:
 		a.informInfoRecords(r, res)

@@ -13,7 +13,11 @@ func (a *Answerer) classPortInfo(res *result) {
 	var c sarec.ClassPortInfo
 	c.SetBaseVersion(1)
 	c.SetClassVersion(2)
-	c.SetCapabilityMask(sarec.IsUDMulticastSupported | sarec.IsMultiPathSupported | sarec.IsPortInfoCapMaskMatchSupported)
+	can := sarec.IsMultiPathSupported | sarec.IsPortInfoCapMaskMatchSupported
+	if !a.view.Subnet.NoMulticast {
+		can |= sarec.IsUDMulticastSupported
+	}
+	c.SetCapabilityMask(can)
 	c.SetCapabilityMask2(sarec.IsMulticastTopSupported | sarec.IsAdditionalGUIDSupported | sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
 		sarec.IsMulticastServiceRecordSupported | sarec.IsPortInfoCapMask2MatchSupported | sarec.IsSendOnlyFullMemberSupported |
 		sarec.IsLinkWidth2xSupported | sarec.IsLinkSpeedHDRSupported | sarec.IsLinkSpeedNDRSupported)

@@ -147,6 +147,10 @@ func (r *Registrar) wellKnown() {
 	if r.view == nil {
 		return
 	}
+	if r.view.Subnet.NoMulticast {
+		r.dropGroups()
+		return
+	}
 	want := map[mad.GID]bool{}
 	for _, g := range r.cfg.Groups {
 		want[g.MGID] = true
@@ -183,7 +187,7 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	if exists {
 		r.dropFollowers(&is, &g)
 	}
-	if (!exists || r.clashes(&g)) && !r.allotMLID(&g) {
+	if (g.MLID == 0 || r.clashes(&g)) && !r.allotMLID(&g) {
 		r.count.Full++
 		return
 	}

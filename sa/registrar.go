@@ -50,6 +50,8 @@ type RegistrarConfig struct {
 	// AnyJoin lets ports join whose requests do not agree with the group, and AnyIPoIB
 	// lets them make groups of IP over InfiniBand that do not with the broadcast group.
 	AnyJoin, AnyIPoIB bool
+	// DropSubscriptions takes the subscriptions of a port away as soon as it is absent.
+	DropSubscriptions bool
 	// AssignedGUID are bits 39-32 of the alias GUIDs that the SA makes.
 	AssignedGUID uint8
 	// Reports is how Reports are sent again.
@@ -110,9 +112,10 @@ type Event struct {
 	Durable   uint64      // changes up to this number are on disk
 	Forwarded uint64      // and in the switches' tables
 	Written   *GUIDsWritten
-	Config    *RegistrarConfig // what Groups, MLIDs, AssignedGUID, the validations and Mirror are now
+	Config    *RegistrarConfig // what it is now, but for Began and Reports
 	Follow    *mirror.Master   // another manager is master and is to be followed, or none any more
 	Yield     *mad.GUID        // a standby is to be master next, and to get everything first; 0 for none
+	Forget    bool             // all subscriptions and services, if this manager is not master yet
 	Leave     bool             // this manager is about to end
 	// Restored is what is registered from now on, if this manager is not master yet. It
 	// becomes the Registrar's.
@@ -204,6 +207,8 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		r.wellKnown()
 	case ev.Restored != nil && r.view == nil:
 		r.adopt(ev.Restored)
+	case ev.Forget && r.view == nil:
+		r.forget()
 	case ev.Follow != nil && r.view == nil:
 		r.mirrored.follow(now, *ev.Follow)
 	case ev.Leave:

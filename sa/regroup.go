@@ -59,6 +59,14 @@ func (r *Registrar) dropFollowers(old, now *registry.Group) {
 	}
 }
 
+// dropGroups removes all groups. Who is in one learns of it when it joins again.
+func (r *Registrar) dropGroups() {
+	for _, g := range slices.Collect(r.reg.Groups()) {
+		r.callBack(g.MGID)
+		r.apply(registry.DeleteGroup{MGID: g.MGID})
+	}
+}
+
 // callBack notes the ports of a group's members.
 func (r *Registrar) callBack(mgid mad.GID) {
 	for m := range r.reg.Members(mgid) {

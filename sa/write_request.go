@@ -105,7 +105,7 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 func (r *Registrar) serve(p *mad.Packet, q *writeRequest) mad.Status {
 	set := p.Method() == mad.MethodSet
 	switch attr := p.AttrID(); {
-	case !IsWrite(p):
+	case !IsWrite(p), attr == sarec.AttrMCMemberRecord && r.view.Subnet.NoMulticast:
 		return mad.StatusBadMethodAttr
 	case attr == sarec.AttrMCMemberRecord && set:
 		return r.setMember(q)

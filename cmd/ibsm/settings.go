@@ -46,6 +46,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		IgnoreTraps:   !l.Bool("sweep_on_trap"),
 		SAKey:         l.Uint("sa_key"),
 		MaxRate:       maxRate(l.Config),
+		NoMulticast:   l.Bool("disable_multicast"),
 		Registrar:     registrations(l.Config),
 		Once:          l.Once,
 		DryRun:        l.DryRun,
@@ -98,6 +99,8 @@ func registrations(c *conf.Config) sa.RegistrarConfig {
 		AnyJoin:      !c.Bool("mcgroup_join_validation"),
 		AnyIPoIB:     !c.Bool("ipoib_mcgroup_creation_validation"),
 		AssignedGUID: uint8(c.Uint("sm_assigned_guid")),
+
+		DropSubscriptions: c.Bool("drop_event_subscriptions"),
 	}
 }
 

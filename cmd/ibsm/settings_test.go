@@ -105,6 +105,9 @@ func TestManagerConfig(t *testing.T) {
 		{"nothing", "", "", defaults(func(*manager.Config) {})},
 		{"rates up to 200 Gb/s", "max_rate_enum 17\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
 		{"old rates, and fewer", "max_rate_enum 17\nuse_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
+		{"no multicast", "disable_multicast TRUE\n", "", defaults(func(c *manager.Config) { c.NoMulticast = true })},
+		{"no multicast, by number", "", "-d 3", defaults(func(c *manager.Config) { c.NoMulticast = true })},
+		{"subscriptions are dropped", "drop_event_subscriptions TRUE\n", "", defaults(func(c *manager.Config) { c.Registrar.DropSubscriptions = true })},
 		{"old rates", "use_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 18 })},
 		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
 		{"defaults that are chosen", "lmc 0\nimpose lmc\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {

@@ -70,6 +70,8 @@ func (d *desk) tell(a manager.Action) {
 		d.told = append(d.told, sa.Event{Trap: &a.Notice})
 	case manager.Forwarded:
 		d.told = append(d.told, sa.Event{Forwarded: a.Seq})
+	case manager.Forget:
+		d.told = append(d.told, sa.Event{Forget: true})
 	case manager.Follow:
 		d.told = append(d.told, sa.Event{Follow: &a.Master})
 	case manager.Yield:

@@ -80,12 +80,11 @@ func (h *ipoibHost) receive(d mad.Datagram) {
 
 // When the configuration gives the broadcast group another MLID, Q_Key, rate or SL, exactly
 // its members are asked to register again, once, and then what one sends by what it was told
-// reaches the others.
+// reaches the others. So they are when multicast is switched off, which ends all groups.
 func TestMembersFollowTheirGroup(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	b := newBed(t, n, fabric.Config{Seed: 1})
 	cfg := registrarConfig()
-	cfg.Sweep.Settings.SubnetTimeOut.Given, cfg.Sweep.Settings.SubnetTimeOut.Value = true, 18
 	m := b.comeUp(cfg)
 	t.Cleanup(m.dump)
 	var hosts []*ipoibHost
@@ -110,7 +109,7 @@ func TestMembersFollowTheirGroup(t *testing.T) {
 		h.TakeReregister()
 	}
 	live()
-	judgeIPoIB(t, b, m, in, cfg.Registrar.Groups[0])
+	judgeIPoIB(t, b, in, cfg.Registrar.Groups[0])
 	for i, change := range []func(g *registry.Group){
 		func(g *registry.Group) { g.MLID = 0xc0a5 },
 		func(g *registry.Group) { g.QKey = 0x1234 },
@@ -133,13 +132,29 @@ func TestMembersFollowTheirGroup(t *testing.T) {
 			}
 			h.asked = 0
 		}
-		judgeIPoIB(t, b, m, in, cfg.Registrar.Groups[0])
+		judgeIPoIB(t, b, in, cfg.Registrar.Groups[0])
 	}
+	last := in[0].held[ipoibGroups[0]]
+	cfg.NoMulticast = true
+	b.Configure(m.Manager, cfg)
+	live()
+	for _, h := range in {
+		if h.asked != 1 || len(h.held) > 0 {
+			t.Errorf("without multicast %v was asked %d times to register again, and is in %d groups", h.At(), h.asked, len(h.held))
+		}
+	}
+	if spread := b.Fabric.ProbeMulticast(in[0].At(), last.MLID(), mad.DefaultPKey, last.SL()); len(spread.Delivered) > 0 {
+		t.Errorf("without multicast a packet reaches %v", spread.Delivered)
+	}
+	cfg.NoMulticast = false
+	b.Configure(m.Manager, cfg)
+	live()
+	judgeIPoIB(t, b, in, cfg.Registrar.Groups[0])
 }
 
 // judgeIPoIB holds what hosts know of their groups against the group as it is configured, and
 // sends by it.
-func judgeIPoIB(t *testing.T, b *bed, m *watched, in []*ipoibHost, want registry.Group) {
+func judgeIPoIB(t *testing.T, b *bed, in []*ipoibHost, want registry.Group) {
 	t.Helper()
 	var ends []net.End
 	for _, h := range in {

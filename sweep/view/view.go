@@ -42,6 +42,8 @@ type Subnet struct {
 	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
 	// MaxRate is the highest rate code that the SA chooses; 0 for all. See path.LimitRate.
 	MaxRate mad.Rate
+	// NoMulticast says that there are no groups, and so no multicast routes.
+	NoMulticast bool
 }
 
 // PrefixRoute says by which router packets for other subnets leave; the first of a list
