@@ -10,7 +10,7 @@ for signal in TERM INT KILL; do
 		within 5 test -s /tmp/sm.log || fail "it does not begin"
 		sleep $(awk -v i=$i 'BEGIN { print i * 0.015 }')
 		if [ $signal != KILL ]; then
-			stop_sm $signal >/dev/null
+			stop_sm $signal
 			continue
 		fi
 		kill -KILL $sm
