@@ -24,7 +24,9 @@ func (c *Core) beginHeavy() {
 	if !c.quick {
 		c.beginSlow()
 	}
-	c.nextSweep = 0
+	if !c.quick || c.trouble == "" {
+		c.nextSweep = 0
+	}
 	c.started = c.now
 	c.sweeper.Walk(c.mayWrite(), c.quick)
 	c.countHeavy()
@@ -32,7 +34,7 @@ func (c *Core) beginHeavy() {
 
 // mayQuick reports whether what is known of the subnet is enough for a quick sweep.
 func (c *Core) mayQuick() bool {
-	return c.mayWrite() && !c.distrust && c.trouble == "" && c.sweeper.Known() && !c.sweeper.Waiting()
+	return c.mayWrite() && !c.distrust && c.sweeper.Known()
 }
 
 // beginSlow notes that a sweep begins that links which change their state do not wait for.

@@ -105,8 +105,8 @@ const maxTold = 10
 
 // summarise tells how a heavy sweep ended, and returns what went wrong. What went wrong
 // in the last one as well is not told aloud again.
-func (c *Core) summarise(out *sweep.Outcome) (trouble string) {
-	trouble = troubles(out)
+func (c *Core) summarise(out *sweep.Outcome) (trouble string, grave bool) {
+	trouble, grave = troubles(out)
 	level := warn
 	if trouble == c.trouble {
 		level = debug
@@ -129,7 +129,7 @@ func (c *Core) summarise(out *sweep.Outcome) (trouble string) {
 	up.First = !c.upOnce && !up.Errors
 	c.upOnce = c.upOnce || up.First
 	c.do(up)
-	return trouble
+	return trouble, grave
 }
 
 func (c *Core) figures(out *sweep.Outcome) Summary {

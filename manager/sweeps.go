@@ -66,7 +66,7 @@ func (c *Core) periodic() {
 		c.want(true, "looking for a subnet")
 	case smp.Master:
 		c.want(c.cfg.ForceHeavy, "force_heavy_sweep asks for it")
-		c.want(c.trouble != "" || c.sweeper.Waiting() || !c.sweeper.Known(), "the last sweep was incomplete")
+		c.want(c.distrust || c.sweeper.Waiting() || !c.sweeper.Known(), "the last sweep was incomplete")
 		c.want(false, "")
 	}
 }
@@ -77,6 +77,18 @@ func (c *Core) schedule(after time.Duration) {
 		c.nextSweep = c.now + after
 	}
 }
+
+// scheduleNext sets it for when it is time, or what went wrong is to be tried again.
+func (c *Core) scheduleNext() {
+	after := c.cfg.SweepInterval
+	if c.trouble != "" && c.backoff > 0 && (after == 0 || c.backoff < after) {
+		after = c.backoff
+	}
+	c.schedule(after)
+}
+
+// backOff makes the time longer until what went wrong is tried again.
+func (c *Core) backOff() { c.backoff = min(max(2*c.backoff, time.Second), maxBackoff) }
 
 // begin starts a sweep that is wanted, if this manager is in a state to.
 func (c *Core) begin() {
@@ -333,35 +345,34 @@ func (c *Core) finish() {
 	c.multicast.SetSubnet(out)
 	c.publish(out)
 	c.raise()
-	trouble := c.summarise(out)
-	c.distrust = out.Found.Changed // the plan cleared it, with whatever happened since the walk
+	trouble, grave := c.summarise(out)
+	c.distrust = grave || out.Found.Changed // the plan cleared it, with whatever happened since the walk
 	switch {
 	case trouble != "" && c.trouble == "":
 		c.backoff = 0
 		c.want(true, "links changed, or Sets failed, during the last sweep")
 	case trouble != "" && trouble != c.trouble:
 		c.backoff = time.Second
-	case trouble != "":
-		c.backoff = min(max(2*c.backoff, time.Second), maxBackoff)
+	case trouble != "" && !c.quick:
+		c.backOff()
 	case c.distrust:
 		c.want(true, "what may have changed before it was listened to")
 	case out.Healed:
 		c.want(true, "a switch takes its forwarding table again")
 	}
+	goesOn := c.quick && trouble == c.trouble && c.nextSweep > 0 // the timer
 	c.trouble = trouble
 	if c.cfg.Once && !c.heavy {
 		c.finishOnce(trouble)
 		return
 	}
-	after := c.cfg.SweepInterval
-	if trouble != "" && c.backoff > 0 && (after == 0 || c.backoff < after) {
-		after = c.backoff
+	c.light = c.light || out.Found.Stirred
+	if !goesOn {
+		c.scheduleNext()
 	}
-	c.schedule(after)
 }
 
-// finishOnce ends a run of one sweep. What does not answer is told of, but is no
-// reason to fail.
+// finishOnce ends a run of one sweep.
 func (c *Core) finishOnce(trouble string) {
 	if trouble != "" {
 		c.exit(fmt.Errorf("%w: %s", ErrIncomplete, trouble))
@@ -393,7 +404,8 @@ func (c *Core) looked() {
 		c.wantQuick(reason)
 	}
 	c.do(Swept{})
-	c.schedule(c.cfg.SweepInterval)
+	c.backOff()
+	c.scheduleNext()
 }
 
 func (c *Core) exit(err error) {
@@ -401,18 +413,21 @@ func (c *Core) exit(err error) {
 	c.do(Exit{err})
 }
 
-// trouble is what went wrong in a sweep, in an order that makes two of them
-// comparable.
-func troubles(out *sweep.Outcome) string {
+// troubles is what went wrong in a sweep, in an order that makes two of them comparable.
+// grave says that only a full walk tells whether it has passed; for the rest, light sweeps ask.
+func troubles(out *sweep.Outcome) (text string, grave bool) {
 	var all []string
 	for _, f := range out.Failures {
 		all = append(all, f.String())
 	}
-	if out.Found.TimedOut > 0 {
-		for _, f := range out.Found.Findings {
-			if f.Kind == discover.Unresponsive || f.Kind == discover.Incomplete || f.Kind == discover.UnreadPKeys {
-				all = append(all, f.String())
-			}
+	grave = len(all) > 0 || out.Found.Moved || out.Err != nil
+	for _, f := range out.Found.Findings {
+		switch f.Kind {
+		case discover.UnreadPKeys:
+			grave = true
+			fallthrough
+		case discover.Unresponsive, discover.Incomplete:
+			all = append(all, f.String())
 		}
 	}
 	if out.Found.Moved {
@@ -422,7 +437,7 @@ func troubles(out *sweep.Outcome) string {
 		all = append(all, out.Err.Error())
 	}
 	sort.Strings(all)
-	return strings.Join(all, "; ")
+	return strings.Join(all, "; "), grave
 }
 
 const (

@@ -66,14 +66,14 @@ type Computed struct {
 func (j *Job) Run(ctx context.Context) *Computed {
 	b, m := j.found.Builder, j.memory
 	out := &Computed{MulticastTop: j.multicastTop}
-	for _, n := range b.KeepMissing(m.prev) {
+	for _, n := range b.KeepMissing(m.prev, !j.found.Quick) {
 		out.Lost = append(out.Lost, m.prev.Nodes[n].GUID)
 	}
 	t := b.Freeze()
 	out.Topo = t
 	m.learn(t, j.found.Tables)
 	m.forgetSwitches(t)
-	dead, grace := m.hush(t)
+	dead, grace := m.hush(t, !j.found.Quick)
 	m.bypass(t)
 	var babblers []topo.PortIdx
 	out.Unavoidable, babblers = m.avoid(t)

@@ -73,8 +73,7 @@ func newLight(t *topo.Topo, m *Memory, s *Settings, sms []smPort) *light {
 		}
 	}
 	for i := range t.Ports {
-		p := &t.Ports[i]
-		if mute(t, p) {
+		if mute(t, topo.PortIdx(i)) {
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
@@ -84,10 +83,11 @@ func newLight(t *topo.Topo, m *Memory, s *Settings, sms []smPort) *light {
 	return l
 }
 
-// mute reports whether a port has a link and nobody answered behind it.
-func mute(t *topo.Topo, p *topo.Port) bool {
+// mute reports whether a switch's port, or our own, has a link and nobody answered behind it.
+func mute(t *topo.Topo, idx topo.PortIdx) bool {
+	p := &t.Ports[idx]
 	node := &t.Nodes[p.Node]
-	if node.Type != mad.Switch || p.Num == 0 || !p.Seen || p.Shunned || node.Missed > 0 || p.Info.PortState() < smp.PortInit {
+	if node.Type != mad.Switch && idx != t.Self || p.Num == 0 || !p.Seen || p.Shunned || node.Missed > 0 || p.Info.PortState() < smp.PortInit {
 		return false
 	}
 	return p.Peer == topo.None || t.Nodes[t.Ports[p.Peer].Node].Missed > 0
@@ -161,7 +161,7 @@ func (l *light) done(o *txn.Outcome) {
 		}
 	case smp.AttrNodeInfo:
 		if ok {
-			l.need(false, "something answers behind port %d of switch %v %q", port.Num, node.GUID, node.Desc)
+			l.need(true, "something answers behind port %d of node %v %q", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeDescription:
 		if ok && o.Data != (smp.NodeDescription{}) {

@@ -31,12 +31,13 @@ type Memory struct {
 	babblers   map[plan.Key]bool      // ports to be disabled
 	pkeys      pkeyMemory
 	plain      map[discover.Device]bool
-	prev       *topo.Topo        // as the last sweep left it
-	unread     map[mad.GUID]bool // switches that have told of a change since prev
-	report     *verify.Report    // of the tables computed last; nil without any
-	adopted    bool              // the routes are another manager's: mended, never improved unasked
-	swept      bool              // a sweep has been completed in this reign
-	settings   Settings          // that values were made of
+	prev       *topo.Topo         // as the last sweep left it
+	unread     map[mad.GUID]bool  // switches that have told of a change since prev
+	findings   []discover.Finding // of the walk that prev is from
+	report     *verify.Report     // of the tables computed last; nil without any
+	adopted    bool               // the routes are another manager's: mended, never improved unasked
+	swept      bool               // a sweep has been completed in this reign
+	settings   Settings           // that values were made of
 	values     plan.Values
 }
 
@@ -92,6 +93,7 @@ func (m *Memory) forgetReign() {
 	m.switches = map[mad.GUID]*switchMemory{}
 	m.silent = map[plan.Key]uint8{}
 	m.prev, m.adopted, m.swept, m.resent = nil, false, false, nil
+	m.findings = nil
 	clear(m.unread)
 	m.pkeys.forgetReign()
 }
@@ -273,16 +275,19 @@ func parts(t *topo.Topo) int {
 	return int(n)
 }
 
-// hush counts how long each ACTIVE port has had nothing behind it, and returns
-// those that have been so too long. grace tells whether there is one that has not.
-func (m *Memory) hush(t *topo.Topo) (dead []topo.PortIdx, grace bool) {
+// hush counts how long each ACTIVE port has had nothing behind it, if the walk has asked
+// there, and returns those that have been so too long. grace tells whether there is one that
+// has not.
+func (m *Memory) hush(t *topo.Topo, asked bool) (dead []topo.PortIdx, grace bool) {
 	counts := map[plan.Key]uint8{}
 	for i := range t.Ports {
 		if !silent(t, topo.PortIdx(i)) {
 			continue
 		}
 		k := plan.Key{Node: t.Nodes[t.Ports[i].Node].GUID, Port: t.Ports[i].Num}
-		counts[k] = m.silent[k] + 1
+		if counts[k] = m.silent[k]; asked || counts[k] == 0 {
+			counts[k]++
+		}
 		if m.waited(k) {
 			counts[k] = topo.MaxMissed + 1
 		}

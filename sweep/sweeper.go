@@ -110,8 +110,9 @@ func (s *Sweeper) Walk(master, quick bool) {
 	s.memory.pkeys.walks++
 	s.walk = discover.New(discover.Config{
 		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Kept: s.memory.kept, Clear: master, Quick: quick,
-		Unread: func(node mad.GUID) bool { return s.memory.unread[node] },
-		MKey:   s.cfg.Settings.MKey.Value, Keys: s.keys(), IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		Findings: s.memory.findings,
+		Unread:   func(node mad.GUID) bool { return s.memory.unread[node] },
+		MKey:     s.cfg.Settings.MKey.Value, Keys: s.keys(), IgnoreOtherSM: s.cfg.IgnoreOtherSM,
 		Enforced: s.cfg.Partitions.enforced(), Doubted: s.memory.pkeys.doubts,
 	})
 }
@@ -235,6 +236,7 @@ func (s *Sweeper) Finish() *Outcome {
 	s.memory.pkeys.tally(p.held)
 	s.reregistrations.told(p.c)
 	s.memory.prev, s.memory.swept = p.c.Topo, true
+	s.memory.findings = s.found.Findings
 	clear(s.memory.unread)
 	s.sms = s.managers(p.c.Topo)
 	s.rest()

@@ -291,14 +291,14 @@ func TestProbeLostOnce(t *testing.T) {
 	now.Ports[prev.Ports[host].Peer].Peer = topo.None
 	now.Ports[host].Peer = topo.None
 	for i := range topo.MaxMissed {
-		if dead, grace := b.memory.hush(&now); len(dead) != 0 || !grace || b.memory.silent[key] != uint8(i+1) {
+		if dead, grace := b.memory.hush(&now, true); len(dead) != 0 || !grace || b.memory.silent[key] != uint8(i+1) {
 			t.Fatalf("sweep %d: dead %v, grace %v", i+1, dead, grace)
 		}
 	}
-	if dead, grace := b.memory.hush(&now); len(dead) != 1 || grace {
+	if dead, grace := b.memory.hush(&now, true); len(dead) != 1 || grace {
 		t.Errorf("after %d sweeps: dead %v, grace %v", topo.MaxMissed, dead, grace)
 	}
-	b.memory.hush(prev)
+	b.memory.hush(prev, true)
 	if len(b.memory.silent) != 0 {
 		t.Error("a port is counted that is not silent")
 	}
@@ -307,7 +307,7 @@ func TestProbeLostOnce(t *testing.T) {
 	old.Nodes = slices.Clone(prev.Nodes)
 	old.Nodes[prev.Ports[host].Node].Missed = topo.MaxMissed
 	b.memory.prev = &old
-	if dead, _ := b.memory.hush(&now); len(dead) != 1 {
+	if dead, _ := b.memory.hush(&now, true); len(dead) != 1 {
 		t.Errorf("a node that was given up: dead %v", dead)
 	}
 }

@@ -35,6 +35,9 @@ type Config struct {
 	Kept func(node mad.GUID, top mad.LID, up [4]uint64) bool
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
+	// Findings are what the walk that Prev is from found out of order. A quick walk tells
+	// again of those that it has not asked about.
+	Findings []Finding
 	// Unread reports whether a switch may have changed since Prev although it reports no
 	// change. Nil for none.
 	Unread func(node mad.GUID) bool
@@ -71,6 +74,7 @@ type Machine struct {
 	plainKey  map[int32]bool // nodes that answered to Config.MKey and not to the key that was known
 	limit     limit          // what is left of it
 	res       Result
+	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were silent before
 
 	pkeyReads  []pkeyRead
 	pkeysAsked map[topo.End]bool
@@ -87,6 +91,8 @@ var maxWalk = limit{nodes: int(mad.MaxUnicastLID), ports: 1 << 20}
 // Result is what a walk found. Builder is complete but not frozen.
 type Result struct {
 	Builder  *topo.Builder
+	Quick    bool                // what was silent before has not been asked
+	Stirred  bool                // something may have come to life there all the same
 	SelfDown bool                // the manager's own port has no link, or did not answer
 	Tables   map[mad.GUID]*Table // of switches that were read, by node GUID
 	SMs      []SM                // other managers
@@ -139,8 +145,11 @@ func New(cfg Config) *Machine {
 		cfg.Doubted = func(mad.GUID, uint8) bool { return false }
 	}
 	b := topo.NewBuilder()
-	m := &Machine{cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}, plainKey: map[int32]bool{}}
-	m.res = Result{Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
+	m := &Machine{
+		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}, plainKey: map[int32]bool{},
+		unasked: map[topo.End]bool{},
+	}
+	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
 	m.queue.push(item{kind: kindSelf})
 	return m
 }

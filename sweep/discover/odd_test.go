@@ -551,7 +551,7 @@ func walkGarbage(t *testing.T, seed uint64, window int) {
 		for _, f := range res.Findings {
 			_ = f.String()
 		}
-		res.Builder.KeepMissing(prev)
+		res.Builder.KeepMissing(prev, true)
 		prev = res.Builder.Freeze()
 		checkTopo(t, prev)
 	}

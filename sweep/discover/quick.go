@@ -13,7 +13,8 @@ import (
 // full walk.
 //
 // It does not see what changes without a link falling: that is told by traps, which
-// ask for a full walk.
+// ask for a full walk. Nor does it ask again where nobody answered, which takes as long as
+// the last retry: a light sweep does.
 
 // unchanged reports whether a quick walk may believe the previous one about a switch,
 // and if so takes its ports over.
@@ -52,16 +53,54 @@ func (m *Machine) before(guid mad.GUID) topo.NodeIdx {
 	return n
 }
 
+// mute reports whether a switch's port has the link that it had when nobody answered behind
+// it. A link that came up again since and has not been armed cannot be told from that one.
+func (m *Machine) mute(e topo.End, info *smp.PortInfo, was *topo.Port) bool {
+	prev := m.cfg.Prev
+	answered := was.Peer != topo.None && prev.Nodes[prev.Ports[was.Peer].Node].Missed == 0
+	if m.b.Node(e.Node).Type != mad.Switch || !was.Seen || was.Shunned || answered || was.Info.PortState() < smp.PortInit {
+		return false
+	}
+	armed := info.PortState() >= smp.PortArmed
+	if armed != (was.Info.PortState() >= smp.PortArmed) {
+		return false
+	}
+	m.res.Stirred = m.res.Stirred || !armed && m.switches[e.Node].ports > 0
+	return true
+}
+
+// tellAgain adds what the previous walk found where this one has not asked.
+func (m *Machine) tellAgain() {
+	for _, f := range m.cfg.Findings {
+		n, known := m.b.Find(f.GUID)
+		switch f.Kind {
+		case Unresponsive:
+			e := topo.End{Node: n, Port: f.Port}
+			if known && m.unasked[e] && m.b.Peer(e) == topo.NoEnd {
+				m.report(f)
+			}
+		case Incomplete:
+			if !known && len(m.unasked) > 0 {
+				m.report(f)
+			}
+		}
+	}
+}
+
 // assume follows a port that has been up all along to where it led before, and
-// reports whether it has.
+// reports whether it has, or need not.
 func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	prev := m.cfg.Prev
 	old := m.before(m.b.Node(e.Node).GUID)
-	if old == topo.None || e.Port > prev.Nodes[old].NumPorts || info.PortState() < smp.PortArmed {
+	if old == topo.None || e.Port > prev.Nodes[old].NumPorts {
 		return false
 	}
 	was := &prev.Ports[prev.Port(old, e.Port)]
-	if was.Info.PortState() < smp.PortArmed || was.Peer == topo.None {
+	if m.mute(e, info, was) {
+		m.unasked[e] = true
+		return true
+	}
+	if info.PortState() < smp.PortArmed || was.Info.PortState() < smp.PortArmed || was.Peer == topo.None {
 		return false
 	}
 	far := &prev.Ports[was.Peer]

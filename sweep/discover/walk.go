@@ -365,6 +365,9 @@ func (m *Machine) finish() {
 		m.report(Finding{Kind: Incomplete, GUID: node.GUID, Route: node.Route})
 		m.b.Drop(n)
 	}
+	if m.cfg.Quick {
+		m.tellAgain()
+	}
 	m.recallPorts()
 	m.dropOneSided()
 }

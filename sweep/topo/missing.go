@@ -15,8 +15,9 @@ const MaxMissed = 5
 // behind a cable whose near end has been ARMED or ACTIVE all along is still
 // there, forwards by its tables, and keeps its routes for MaxMissed sweeps. What
 // lies only behind such a switch is kept with it. It returns the nodes of
-// prev that have been given up.
-func (b *Builder) KeepMissing(prev *Topo) (lost []NodeIdx) {
+// prev that have been given up. Where asked is false, as after a walk that has left out what
+// was silent before, nothing is counted.
+func (b *Builder) KeepMissing(prev *Topo, asked bool) (lost []NodeIdx) {
 	if prev == nil {
 		return nil
 	}
@@ -29,7 +30,7 @@ func (b *Builder) KeepMissing(prev *Topo) (lost []NodeIdx) {
 			continue
 		}
 		for num := range min(len(b.nodes[n].ports), int(prev.Nodes[old].NumPorts)+1) {
-			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num))); gone != None && !slices.Contains(lost, gone) {
+			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num)), asked); gone != None && !slices.Contains(lost, gone) {
 				lost = append(lost, gone)
 			}
 		}
@@ -40,7 +41,7 @@ func (b *Builder) KeepMissing(prev *Topo) (lost []NodeIdx) {
 // keepPeer restores the cable at e to what prev knew behind it, if e is still up
 // and nothing answered there. It returns the node behind it when that has missed
 // too many sweeps.
-func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx) (gone NodeIdx) {
+func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, asked bool) (gone NodeIdx) {
 	here, peer := b.port(e), prev.Ports[was].Peer
 	if here.peer != NoEnd || !here.seen || here.info.PortState() < smp.PortArmed || peer == None {
 		return None
@@ -48,7 +49,10 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx) (gone NodeIdx) {
 	far := &prev.Ports[peer]
 	n, known := b.Find(prev.Nodes[far.Node].GUID)
 	if !known {
-		missed := prev.Nodes[far.Node].Missed + 1
+		missed := prev.Nodes[far.Node].Missed
+		if asked || missed == 0 {
+			missed++
+		}
 		if missed > MaxMissed || b.replaced(prev, far.Node) {
 			return far.Node
 		}
