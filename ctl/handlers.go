@@ -22,7 +22,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 // subnet is the subnet, or says that there is none.
 func (s *Server) subnet(w http.ResponseWriter) (sub Subnet, ok bool) {
 	if sub = s.cfg.Source.Subnet(); sub == nil {
-		s.fail(w, fmt.Errorf("%w: there is no subnet to be shown", ErrNotNow), "only a master that has swept knows the subnet; see status")
+		s.fail(w, fmt.Errorf("%w: there is no subnet to be shown", ErrNotNow), "only a master that has swept knows the subnet; ibsmctl status shows where this one stands")
 		return nil, false
 	}
 	return sub, true

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
+
+	"ibsm/conf"
+	"ibsm/conf/diag"
 )
 
 // verb is one thing that ibfabric does.
@@ -29,6 +31,7 @@ const usageHead = `ibfabric works with simulated InfiniBand fabrics.
 Usage:
   ibfabric VERB [OPTION]... [ARGUMENT]...
   ibfabric VERB --help
+  ibfabric --version
 
 Verbs:
 `
@@ -64,7 +67,16 @@ func dispatch(args []string, stdout io.Writer) error {
 	if len(args) == 0 {
 		return &usageError{"no verb", "ibfabric --help lists the verbs"}
 	}
-	if slices.Contains([]string{"-h", "--help", "help"}, args[0]) {
+	switch args[0] {
+	case "--version", "version":
+		_, err := fmt.Fprintln(stdout, "ibfabric", conf.Version)
+		return err
+	case "help":
+		if len(args) > 1 {
+			return dispatch([]string{args[1], "--help"}, stdout)
+		}
+		return printUsage(stdout)
+	case "-h", "--help":
 		return printUsage(stdout)
 	}
 	for _, v := range verbs {
@@ -75,7 +87,11 @@ func dispatch(args []string, stdout io.Writer) error {
 	if strings.HasPrefix(args[0], "-") {
 		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[0]), "ibfabric --help lists the verbs"}
 	}
-	return &usageError{fmt.Sprintf("unknown verb %q", args[0]), "ibfabric --help lists the verbs"}
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.name
+	}
+	return &usageError{fmt.Sprintf("unknown verb %q", args[0]) + diag.Meant(args[0], names), "ibfabric --help lists the verbs"}
 }
 
 func printUsage(w io.Writer) error {

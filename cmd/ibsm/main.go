@@ -30,7 +30,7 @@ import (
 
 // version is that of this program; the other is the OpenSM whose interface it has.
 const (
-	version       = "0.1.0"
+	version       = conf.Version
 	compatibility = peerVersion + " compatible"
 )
 

@@ -27,7 +27,7 @@ func parse(flags *pflag.FlagSet, args []string, stdout io.Writer, usage string) 
 		_, err := io.WriteString(stdout, usage)
 		return true, err
 	case err != nil:
-		return true, &usageError{flags.Name() + ": " + err.Error(), "ibsmctl " + flags.Name() + " --help"}
+		return true, flagError(flags, err)
 	}
 	return false, nil
 }
@@ -60,9 +60,9 @@ func newAsker(verb, usage string) *asker {
 // parse reads the command line, on which there are least to most arguments. done tells
 // that help was asked for, and given.
 func (a *asker) parse(args []string, least, most int, stdout io.Writer) (done bool, err error) {
-	hint := "ibsmctl " + a.Name() + " --help describes it"
+	hint := describes(a.Name())
 	if err := a.FlagSet.Parse(args); err != nil {
-		return false, &usageError{err.Error(), hint}
+		return false, flagError(a.FlagSet, err)
 	}
 	if a.help {
 		_, err := io.WriteString(stdout, a.usage)
@@ -77,7 +77,7 @@ func (a *asker) parse(args []string, least, most int, stdout io.Writer) (done bo
 	a.Client = ctl.NewClient(socketOf(a.socket))
 	if file := cmp.Or(a.mapped, os.Getenv("IBSM_NODE_NAME_MAP")); file != "" {
 		if a.names, err = readNames(file); err != nil {
-			return false, err
+			return false, fmt.Errorf("node-name-map: %w", err)
 		}
 	}
 	return false, nil
@@ -117,6 +117,7 @@ func (a *asker) explain(err error) error {
 		hint = "start one with systemctl start ibsm, or name another socket with --socket or " + ctl.SocketEnv
 	}
 	if errors.Is(err, fs.ErrPermission) {
+		err = fs.ErrPermission // whether a manager answers is not known
 		hint = "the socket is for " + owner(a.Path()) + "; become one of them, or have ibsm started with --ctl_group"
 	}
 	return &hinted{fmt.Errorf("%s: %w", a.Path(), err), hint}

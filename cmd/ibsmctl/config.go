@@ -71,7 +71,7 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.BoolVar(&c.json, "json", false, "")
 	flags.StringVarP(&c.output, "output", "o", "", "")
 	socket := flags.String("socket", "", "")
-	const hint = "ibsmctl config --help"
+	hint := describes("config")
 	if done, err := parse(flags, args, stdout, configUsage); done {
 		return err
 	}
@@ -86,7 +86,7 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	switch {
 	case !known:
-		return &usageError{fmt.Sprintf("config: unknown verb %q", what) + meant(what, configVerbs), hint}
+		return unknown("verb of config", what, configVerbs, hint)
 	case what == "show" && len(files) == 0:
 		return c.showManager(ctx)
 	case len(files) != n:

@@ -48,7 +48,7 @@ func TestConfig(t *testing.T) {
 		{"nosuchverb", 2, "unknown verb"},
 		{"chekc", 2, "did you mean check?"},
 		{"diff a", 2, "want 2 files, got 1"},
-		{"check --nosuchoption x", 2, "unknown flag"},
+		{"check --nosuchoption x", 2, "unknown option"},
 		{"", 2, "ibsmctl config --help"},
 		{"--help", 0, "Usage:"},
 	} {

@@ -116,7 +116,7 @@ func (a *asker) addChange(t *table, c *ctl.Change) {
 	case from == "":
 		from = "-"
 	}
-	t.add(c.What, printable(a.names.of(c.Node, c.Name)), port, printable(from), printable(to))
+	t.add(c.What, printable(shortGID(a.names.of(c.Node, c.Name))), port, printable(from), printable(to))
 }
 
 func runGenerations(ctx context.Context, args []string, stdout io.Writer) error {

@@ -42,10 +42,11 @@ func runDraw(ctx context.Context, args []string, stdout io.Writer) error {
 	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
 		return err
 	}
-	c := draw.Colour(*colour)
-	if c != draw.ByState && c != draw.ByLoad {
-		return &usageError{fmt.Sprintf("colour %q: want state or load", *colour), ""}
+	word, err := oneOf("--colour", *colour, values["draw --colour"])
+	if err != nil {
+		return err
 	}
+	c := draw.Colour(word)
 	f, err := a.shape(ctx, *spec, c == draw.ByLoad)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 
 	"ibsm/ctl/slurm"
 )
@@ -58,15 +57,21 @@ func runDump(ctx context.Context, args []string, stdout io.Writer) error {
 	case *format == "" && *spec != "":
 		return &usageError{"--fabric is for --format alone", hint}
 	case *format == "":
-		return a.copy(ctx, http.MethodGet, "/v1/dump/"+a.args[0], nil, stdout)
+		kind, err := oneOf("kind of dump", a.args[0], arguments["dump"])
+		if err != nil {
+			return err
+		}
+		return a.copy(ctx, http.MethodGet, "/v1/dump/"+kind, nil, stdout)
 	case len(a.args) > 0:
 		return &usageError{fmt.Sprintf("both a kind (%s) and a format (%s)", a.args[0], *format), hint}
-	case !slices.Contains(slurm.Forms, slurm.Form(*format)):
-		return &usageError{fmt.Sprintf("format %q: want one of %v", *format, slurm.Forms), ""}
+	}
+	form, err := oneOf("--format", *format, values["dump --format"])
+	if err != nil {
+		return err
 	}
 	f, err := a.shape(ctx, *spec, false)
 	if err != nil {
 		return err
 	}
-	return slurm.Of(f).Write(stdout, slurm.Form(*format))
+	return slurm.Of(f).Write(stdout, slurm.Form(form))
 }

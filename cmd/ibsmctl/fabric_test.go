@@ -27,7 +27,7 @@ func TestDescribed(t *testing.T) {
 		{"draw --fabric torus:dims=3x3 --colour load -o " + file, `^$`, 0, ""},
 		{"dump --format=slurm --fabric fattree:k=4,levels=2", `^# 8 hosts.*\n(SwitchName=leaf-0\d Nodes=host-\[.*\]\n){4}SwitchName=fabric Switches=leaf-\[01-04\]\n$`, 0, ""},
 		{"dump --format=slurm lfts", `^$`, 2, "both a kind (lfts) and a format (slurm)"},
-		{"dump --format=pbs", `^$`, 2, "want one of [slurm slurm-block slurm-yaml]"},
+		{"dump --format=pbs", `^$`, 2, "want slurm, slurm-block or slurm-yaml"},
 		{"dump lfts --fabric fattree:k=4", `^$`, 2, "--fabric is for --format alone"},
 		{"dump", `^$`, 2, "an argument is missing"},
 		{"draw --fabric torus:dims=3x0", `^$`, 2, "want up to 6 sizes"},

@@ -65,17 +65,27 @@ func newLister(l ctl.List, usage string) *lister {
 	return a
 }
 
-// filter is what the options ask for; they are not particular about case.
-func (a *lister) filter() url.Values {
-	typ := strings.ToLower(a.typ)
-	if typ == "ca" {
-		typ = "CA"
+// What nodes and ports may be asked for by.
+var (
+	nodeTypes  = []string{"CA", "switch", "router"}
+	portStates = []string{"Down", "Initialize", "Armed", "Active"}
+)
+
+// filter is what the options ask for.
+func (a *lister) filter() (url.Values, error) {
+	var err error
+	typ, state := a.typ, a.state
+	if typ != "" {
+		if typ, err = oneOf("--type", typ, nodeTypes); err != nil {
+			return nil, err
+		}
 	}
-	state := strings.ToLower(a.state)
-	if state != "" {
-		state = strings.ToUpper(state[:1]) + state[1:]
+	if state != "" && !strings.EqualFold(state, "ActiveDefer") {
+		if state, err = oneOf("--state", state, portStates); err != nil {
+			return nil, err
+		}
 	}
-	return query("type", typ, "node", a.names.resolve(a.node), "state", state)
+	return query("type", typ, "node", a.names.resolve(a.node), "state", state), nil
 }
 
 // show asks for a list and prints it, as a table that row fills.
@@ -83,7 +93,11 @@ func show[T any](ctx context.Context, a *lister, args []string, stdout io.Writer
 	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
 		return err
 	}
-	return rows(ctx, a.asker, "/v1/"+a.Name(), a.filter(), stdout, t, row)
+	filter, err := a.filter()
+	if err != nil {
+		return err
+	}
+	return rows(ctx, a.asker, "/v1/"+a.Name(), filter, stdout, t, row)
 }
 
 func runNodes(ctx context.Context, args []string, stdout io.Writer) error {
@@ -101,9 +115,9 @@ func runNodes(ctx context.Context, args []string, stdout io.Writer) error {
 func runPorts(ctx context.Context, args []string, stdout io.Writer) error {
 	a := newLister(ctl.Ports, portsUsage)
 	t := &table{columns: []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
-		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}}}
+		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}, {head: "PORT", right: true}}}
 	return show(ctx, a, args, stdout, t, func(p *ctl.Port) {
-		link, peer := p.Physical, ""
+		link, peer, peerPort := p.Physical, "", ""
 		if p.Width != "" {
 			link = p.Width + " " + p.Speed
 		}
@@ -111,9 +125,9 @@ func runPorts(ctx context.Context, args []string, stdout io.Writer) error {
 			link = ""
 		}
 		if p.Peer != nil {
-			peer = fmt.Sprintf("%s %d", printable(a.names.of(p.Peer.Node, p.Peer.Desc)), p.Peer.Port)
+			peer, peerPort = printable(a.names.of(p.Peer.Node, p.Peer.Desc)), strconv.Itoa(int(p.Peer.Port))
 		}
-		t.add(p.GUID, printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Num)), lid(p.LID), marked(p.State, p.Unhealthy), link, peer)
+		t.add(p.GUID, printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Num)), lid(p.LID), marked(p.State, p.Unhealthy), link, peer, peerPort)
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"ibsm/conf/diag"
+	"ibsm/conf"
 )
 
 // verb is one thing that ibsmctl does.
@@ -54,6 +54,7 @@ const usageHead = `ibsmctl watches a running ibsm and tells it what to do.
 Usage:
   ibsmctl VERB [OPTION]... [ARGUMENT]...
   ibsmctl VERB --help
+  ibsmctl --version
 
 Verbs:
 `
@@ -109,7 +110,16 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(args) == 0 {
 		return &usageError{"no verb", list}
 	}
-	if slices.Contains([]string{"-h", "--help", "help"}, args[0]) {
+	switch args[0] {
+	case "--version", "version":
+		_, err := fmt.Fprintln(stdout, "ibsmctl", conf.Version)
+		return err
+	case "help":
+		if len(args) > 1 {
+			return dispatch(ctx, []string{args[1], "--help"}, stdout)
+		}
+		return printUsage(stdout)
+	case "-h", "--help":
 		return printUsage(stdout)
 	}
 	lead := leading(args)
@@ -128,15 +138,20 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 	for i, v := range verbs {
 		names[i] = v.name
 	}
-	return &usageError{fmt.Sprintf("unknown verb %q", args[lead]) + meant(args[lead], names), list}
+	if other, is := elsewhere[args[lead]]; is {
+		return &usageError{fmt.Sprintf("unknown verb %q; did you mean %s?", args[lead], other), list}
+	}
+	return unknown("verb", args[lead], names, list)
 }
 
-// meant is the end of a message about a word that is none of those known.
-func meant(word string, known []string) string {
-	if n := diag.Nearest(word, known); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	return ""
+// elsewhere are words that other tools have for what is done here, and that are not near
+// in letters.
+var elsewhere = map[string]string{
+	"reload": "config reload", "rehash": "config reload", "resweep": "sweep", "portstatus": "why",
+	"hosts": "nodes --type CA", "switches": "nodes --type switch", "routers": "nodes --type router", "hcas": "nodes --type CA",
+	"ibtracert": "path", "tracert": "path", "route": "path", "trace": "path", "cables": "links", "routes": "dump routes",
+	"pkeys": "partitions show", "log": "events", "logs": "events", "sminfo": "sms", "metrics": "top", "stats": "top",
+	"multicast": "groups", "mcast": "groups", "topology": "links",
 }
 
 // leading counts the arguments before the verb: options that every verb has may stand

@@ -40,8 +40,8 @@ func init() {
 
 // values are the words that arguments of options may be, of one verb or of all.
 var values = map[string][]string{
-	"--type":         {"CA", "switch", "router"},
-	"--state":        {"Down", "Initialize", "Armed", "Active"},
+	"--type":         nodeTypes,
+	"--state":        portStates,
 	"draw --colour":  {"state", "load"},
 	"dump --format":  {string(slurm.Tree), string(slurm.Blocks), string(slurm.YAML)},
 	"state --format": {"json", "opensm"},
@@ -125,7 +125,7 @@ func runCompletion(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	args = flags.Args()
 	if len(args) == 0 || len(args) > 2 || !slices.Contains(manual.Shells, args[0]) || len(args) == 2 && args[1] != "ibsm" && args[1] != "ibsmctl" {
-		return &usageError{"completion: want one of " + strings.Join(manual.Shells, ", ") + ", and perhaps ibsm or ibsmctl", "ibsmctl completion --help"}
+		return &usageError{"completion: want one of " + strings.Join(manual.Shells, ", ") + ", and perhaps ibsm or ibsmctl", describes("completion")}
 	}
 	own, err := commandLine(ctx)
 	if err != nil {
@@ -163,7 +163,7 @@ func runManual(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	pages["ibsmctl.8"] = own
 	if len(args) < 1 || len(args) > 2 || pages[args[0]] == "" {
-		return &usageError{"manual: want one of " + strings.Join(slices.Sorted(maps.Keys(pages)), ", "), "ibsmctl manual --help"}
+		return &usageError{"manual: want one of " + strings.Join(slices.Sorted(maps.Keys(pages)), ", "), describes("manual")}
 	}
 	_, err = io.WriteString(stdout, pages[args[0]])
 	return err

@@ -79,7 +79,7 @@ var partitionVerbs = []string{"check", "show", "fmt", "create", "delete", "renam
 
 // runPartitions carries out "ibsmctl partitions".
 func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
-	const hint = "ibsmctl partitions --help"
+	hint := describes("partitions")
 	if done, err := askedPartitions(ctx, args, stdout); done {
 		return err
 	}
@@ -109,7 +109,7 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	}[what]
 	switch {
 	case !known:
-		return &usageError{fmt.Sprintf("partitions: unknown verb %q", what) + meant(what, partitionVerbs), hint}
+		return unknown("verb of partitions", what, partitionVerbs, hint)
 	case len(rest) < bounds[0] || len(rest) > bounds[1]:
 		return &usageError{fmt.Sprintf("partitions %s: wrong number of arguments, %d", what, len(rest)), hint}
 	}

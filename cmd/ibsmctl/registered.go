@@ -53,17 +53,17 @@ func runGroups(ctx context.Context, args []string, stdout io.Writer) error {
 			if m.Proxy {
 				state += ", by proxy"
 			}
-			t.add(m.Port, state, printable(a.names.of(m.Node, m.Desc)))
+			t.add(shortGID(m.Port), state, printable(a.names.of(m.Node, m.Desc)))
 		})
 	}
 	t := &table{columns: []column{{head: "MGID"}, {head: "MLID"}, {head: "P_KEY"}, {head: "Q_KEY"}, {head: "MTU", right: true},
-		{head: "GB/S", right: true}, {head: "SL", right: true}, {head: "MEMBERS", right: true}, {head: ""}}}
+		{head: "GBIT/S", right: true}, {head: "SL", right: true}, {head: "MEMBERS", right: true}, {head: ""}}}
 	return rows(ctx, a, "/v1/groups", nil, stdout, t, func(g *ctl.Group) {
 		kept := ""
 		if g.WellKnown {
 			kept = "configured"
 		}
-		t.add(g.MGID, fmt.Sprintf("0x%04x", uint16(g.MLID)), g.PKey, g.QKey, strconv.Itoa(g.MTU), strconv.FormatFloat(g.Rate, 'f', -1, 64),
+		t.add(shortGID(g.MGID), fmt.Sprintf("0x%04x", uint16(g.MLID)), g.PKey, g.QKey, strconv.Itoa(g.MTU), strconv.FormatFloat(g.Rate, 'f', -1, 64),
 			strconv.Itoa(int(g.SL)), fmt.Sprintf("%d/%d", g.Full, g.Members), kept)
 	})
 }
@@ -79,7 +79,7 @@ func runServices(ctx context.Context, args []string, stdout io.Writer) error {
 		if s.Ends != 0 {
 			ends = time.Unix(s.Ends, 0).Format(time.DateTime)
 		}
-		t.add(s.ID, s.GID, printable(a.names.of(s.Node, s.Desc)), s.PKey, ends, printable(s.Name))
+		t.add(s.ID, shortGID(s.GID), printable(a.names.of(s.Node, s.Desc)), s.PKey, ends, printable(s.Name))
 	})
 }
 
@@ -95,7 +95,7 @@ func runSubscriptions(ctx context.Context, args []string, stdout io.Writer) erro
 		if !s.Generic {
 			trap = "vendor's " + trap
 		}
-		t.add(s.Subscriber, printable(a.names.of(s.Node, s.Desc)), lid(s.LID), strconv.FormatUint(uint64(s.QPN), 10), trap, s.Type, s.Producer, s.Issuers)
+		t.add(shortGID(s.Subscriber), printable(a.names.of(s.Node, s.Desc)), lid(s.LID), strconv.FormatUint(uint64(s.QPN), 10), trap, s.Type, s.Producer, shortGID(s.Issuers))
 	})
 }
 

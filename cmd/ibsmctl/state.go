@@ -44,9 +44,12 @@ Options:
 // storePattern is where stores are by default.
 const storePattern = "/var/lib/ibsm/*/state.db"
 
+// stateVerbs are what ibsmctl state does.
+var stateVerbs = []string{"show", "export", "check", "import"}
+
 // runState carries out "ibsmctl state".
 func runState(_ context.Context, args []string, stdout io.Writer) error {
-	const hint = "ibsmctl state --help"
+	hint := describes("state")
 	flags := pflag.NewFlagSet("state", pflag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "")
 	dryRun := flags.Bool("dry-run", false, "")
@@ -60,9 +63,9 @@ func runState(_ context.Context, args []string, stdout io.Writer) error {
 	}
 	switch {
 	case flags.NArg() == 0:
-		return &usageError{"state: show, export, check or import?", hint}
-	case !slices.Contains([]string{"show", "export", "check", "import"}, act):
-		return &usageError{fmt.Sprintf("state: unknown action %q", act), hint}
+		return &usageError{"state: want a verb: " + strings.Join(stateVerbs, ", "), hint}
+	case !slices.Contains(stateVerbs, act):
+		return unknown("verb of state", act, stateVerbs, hint)
 	case flags.NArg() > most:
 		return &usageError{fmt.Sprintf("state: unexpected argument %q", flags.Arg(most)), hint}
 	case act == "import" && flags.NArg() == 1:

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -101,7 +102,7 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	}
 	switch len(called) {
 	case 0:
-		return topo.None, fmt.Errorf("%w: no node is called %q%s; ibsmctl nodes lists them", ctl.ErrNotFound, name, diag.Meant(name, s.nodeNames()))
+		return topo.None, fmt.Errorf("%w: no node is called %q%s ibsmctl nodes lists them", ctl.ErrNotFound, name, cmp.Or(diag.Meant(name, s.nodeNames()), ";"))
 	case 1:
 		return called[0], nil
 	}

@@ -131,7 +131,7 @@ func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
 		if more := len(names) - maxNamed; more > 0 {
 			all = fmt.Sprintf("%s and %d more", all, more)
 		}
-		return 0, fmt.Errorf("%w: no partition is called %q%s; there are %s", ctl.ErrNotFound, text, diag.Meant(text, names), all)
+		return 0, fmt.Errorf("%w: no partition is called %q%s there are %s", ctl.ErrNotFound, text, cmp.Or(diag.Meant(text, names), ";"), all)
 	}
 	return 0, fmt.Errorf("%w: %d partitions are called %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text, strings.Join(keys, ", "))
 }
