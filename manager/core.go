@@ -145,7 +145,7 @@ func NewCore(cfg Config) *Core {
 		cfg: cfg, table: txn.New(cfg.Txn), sweeper: sweep.New(cfg.Sweep), elect: elect.New(cfg.Elect),
 		multicast: sweep.NewMulticast(&cfg.Sweep.Settings),
 		reign:     cfg.LastReign, heavy: true, full: true, why: "start", told: 0xff, known: map[discover.Finding]bool{},
-		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(), guids: guidWrites{out: map[uint32]sa.GUIDBlock{}},
+		traps: traps{series: map[trapKey]*trapSeries{}}, renames: newRenames(0), guids: guidWrites{out: map[uint32]sa.GUIDBlock{}},
 	}
 }
 
@@ -398,7 +398,7 @@ const (
 	tagOwn
 	tagPetition
 	tagSelf
-	tagRename = 3 << 62 // and the node in the lower half
+	tagRename = 3 << 62 // and a number in the lower half
 	tagGUIDs  = 5 << 61 // and a number in the lower half
 )
 
@@ -431,6 +431,7 @@ func (c *Core) cancelSweep() {
 func (c *Core) cancel() {
 	c.ended = c.table.Cancel(c.ended[:0])
 	clear(c.guids.out)
+	c.renames.cancelled()
 }
 
 // TxnStats counts the requests of this manager.

@@ -68,6 +68,6 @@ func keepSame(v, last *view.View) {
 func (c *Core) unpublish() {
 	c.view = nil
 	c.table.SetYields(false)
-	c.renames = newRenames()
+	c.renames = newRenames(c.renames.last)
 	c.do(Publish{})
 }

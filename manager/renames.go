@@ -1,7 +1,8 @@
 package manager
 
 import (
-	"math"
+	"maps"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -16,69 +17,108 @@ const renameDelay = 250 * time.Millisecond
 
 // renames are the NodeDescriptions that changed since the last sweep.
 type renames struct {
-	asked map[mad.GUID]bool // answers that are awaited
+	nodes map[mad.GUID]renaming
+	queue []mad.GUID          // of nodes that are queued
+	asked map[uint32]mad.GUID // nodes that are awaited, by the lower half of their requests' tags
+	last  uint32              // of those
 	descs map[mad.GUID]smp.NodeDescription
 	due   time.Duration // when a view with descs is to be published; 0 none
-	next  int           // of every node, the one to be asked next; beyond them none
 }
 
-func newRenames() renames {
-	return renames{asked: map[mad.GUID]bool{}, descs: map[mad.GUID]smp.NodeDescription{}, next: math.MaxInt}
+// renaming is how far a node is.
+type renaming uint8
+
+const (
+	queued  renaming = iota + 1 // to be asked, when there is room
+	awaited                     // it was asked
+	again                       // it was, and has changed its description since
+)
+
+// newRenames has none. last is that of the ones before.
+func newRenames(last uint32) renames {
+	return renames{nodes: map[mad.GUID]renaming{}, asked: map[uint32]mad.GUID{}, last: last, descs: map[mad.GUID]smp.NodeDescription{}}
 }
 
-// describeNode asks the node of a LID for its description.
+// want has a node asked. It tells only once that its description has changed.
+func (r *renames) want(guid mad.GUID) {
+	switch r.nodes[guid] {
+	case 0:
+		r.nodes[guid] = queued
+		r.queue = append(r.queue, guid)
+	case awaited:
+		r.nodes[guid] = again
+	}
+}
+
+// cancelled has every node asked again whose answer will not come.
+func (r *renames) cancelled() {
+	for _, number := range slices.Sorted(maps.Keys(r.asked)) {
+		guid := r.asked[number]
+		delete(r.nodes, guid)
+		r.want(guid)
+	}
+	clear(r.asked)
+}
+
+// describeNode has the node of a LID asked for its description.
 func (c *Core) describeNode(lid mad.LID) {
 	if c.view == nil {
 		return
 	}
-	p := c.view.LIDs.PortOf(lid)
-	if p == topo.None {
-		return
-	}
-	if route, ok := c.view.Topo.RouteTo(p); ok && c.table.Room() > 0 {
-		c.describe(c.view.Topo.Ports[p].Node, route)
+	if p := c.view.LIDs.PortOf(lid); p != topo.None {
+		c.renames.want(c.view.Topo.Nodes[c.view.Topo.Ports[p].Node].GUID)
 	}
 }
 
-// describeAll asks every node for its description, as there is room.
-func (c *Core) describeAll() { c.renames.next = 0 }
+// describeAll has every node asked for its description.
+func (c *Core) describeAll() {
+	if c.view == nil {
+		return
+	}
+	for i := range c.view.Topo.Nodes {
+		c.renames.want(c.view.Topo.Nodes[i].GUID)
+	}
+}
 
+// describeMore asks as many nodes as there is room for. One that has not answered the last
+// walk is asked by the next.
 func (c *Core) describeMore() {
-	for ; c.view != nil && c.renames.next < len(c.view.Topo.Nodes) && c.table.Room() > 0; c.renames.next++ {
-		c.describe(topo.NodeIdx(c.renames.next), c.view.Topo.Nodes[c.renames.next].Route)
+	r := &c.renames
+	for c.view != nil && len(r.queue) > 0 && c.table.Room() > 0 {
+		guid := r.queue[0]
+		if r.queue = r.queue[1:]; len(r.queue) == 0 {
+			r.queue = nil // and its memory with it
+		}
+		n := c.view.Topo.FindNode(guid)
+		if n == topo.None || c.view.Topo.Nodes[n].Missed > 0 {
+			delete(r.nodes, guid)
+			continue
+		}
+		r.last++
+		r.nodes[guid], r.asked[r.last] = awaited, guid
+		req := c.directed(c.view.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, tagRename|uint64(r.last))
+		c.table.Submit(&req)
 	}
 }
 
-// describe asks a node along a route.
-func (c *Core) describe(n topo.NodeIdx, route mad.Route) {
-	guid := c.view.Topo.Nodes[n].GUID
-	if c.renames.asked[guid] {
-		return
-	}
-	c.renames.asked[guid] = true
-	req := txn.Request{Class: mad.ClassDirected, Route: route, Method: mad.MethodGet, Attr: smp.AttrNodeDescription,
-		Node: -1, Tag: tagRename | uint64(uint32(n))}
-	c.table.Submit(&req)
-}
-
-// renamed takes the answer. Indexes may have changed since, so the tag is believed
-// only for a node that was asked.
+// renamed takes the answer.
 func (c *Core) renamed(o *txn.Outcome) {
-	n := int(uint32(o.Tag))
-	if c.view == nil || n >= len(c.view.Topo.Nodes) {
+	r := &c.renames
+	guid, ok := r.asked[uint32(o.Tag)]
+	if !ok {
 		return
 	}
-	guid := c.view.Topo.Nodes[n].GUID
-	if !c.renames.asked[guid] {
-		return
+	delete(r.asked, uint32(o.Tag))
+	before := r.nodes[guid]
+	if delete(r.nodes, guid); before == again {
+		r.want(guid)
 	}
-	delete(c.renames.asked, guid)
 	if o.Result != txn.Replied || o.Status != mad.StatusOK {
 		return
 	}
-	c.renames.descs[guid] = o.Data
-	if c.renames.due == 0 {
-		c.renames.due = c.now + renameDelay
+	r.descs[guid] = o.Data
+	if r.due == 0 {
+		r.due = c.now + renameDelay
 	}
 }
 
