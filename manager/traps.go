@@ -205,12 +205,14 @@ func (c *Core) trapsDue() {
 	}
 }
 
-// localChange takes trap 144. A changed description is asked for by itself; anything
-// else can mean a new subnet manager.
+// localChange takes trap 144. A changed description is asked for by itself, since no walk
+// asks for one that it knows; anything else can mean a new subnet manager.
 func (c *Core) localChange(d *smp.LocalChangeDetails) {
-	if d.OtherLocalChanges() && d.ChangeFlags() == smp.ChangedNodeDescription {
+	if d.OtherLocalChanges() && d.ChangeFlags()&smp.ChangedNodeDescription != 0 {
 		c.describeNode(d.LID())
-		return
+		if d.ChangeFlags() == smp.ChangedNodeDescription {
+			return
+		}
 	}
 	if c.cfg.IgnoreTraps {
 		return

@@ -109,19 +109,15 @@ func TestMemory(t *testing.T) {
 func TestNoDescription(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	nameless := host(n, 3).Node
-	n.Nodes[nameless].Desc = ""
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	name := ""
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(nameless, named(&name))})
 	m := b.comeUp(minhopConfig())
 	before := len(m.ups)
 	b.pass(2 * time.Minute)
 	if n := len(m.ups) - before; n > 0 {
 		t.Errorf("%d heavy sweeps in two minutes of quiet", n)
 	}
-	b.Fabric.Mute(nameless, true) // so that its trap does not tell
-	b.Fabric.SetNodeDescription(nameless, "named")
-	b.Fabric.Mute(nameless, false)
+	name = "named"
 	b.pass(settling)
-	if p := m.View.Topo.FindNode(n.Nodes[nameless].GUID); m.View.Topo.Nodes[p].Desc.String() != "named" {
-		t.Error("its description is not known")
-	}
+	m.mustKnowName(nameless, name)
 }

@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/fabric"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sweep"
 )
@@ -61,5 +62,46 @@ func TestRenamed(t *testing.T) {
 				m.mustKnowName(host(n, 10).Node+i, fmt.Sprintf("renamed %d", i))
 			}
 		})
+	}
+}
+
+// named makes an agent answer with a description that may change without a trap.
+func named(name *string) fabric.Defect {
+	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		status := obey()
+		if p.AttrID() == smp.AttrNodeDescription {
+			(*smp.NodeDescription)(p.Data()).Set(*name)
+		}
+		return status, true
+	}
+}
+
+// A node whose description has changed with something else is asked for it, too.
+func TestRenamedAndMore(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	at, name := host(n, 5), "old"
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, named(&name))})
+	m := b.comeUp(minhopConfig())
+	m.mustKnowName(at.Node, "old")
+	name = "new"
+	info := b.Fabric.PortInfo(at)
+	var d mad.Datagram
+	d.LID = info.LID()
+	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
+	d.Packet.SetTID(1)
+	notice := (*smp.Notice)(d.Packet.Data())
+	notice.SetIsGeneric(true)
+	notice.SetTrapNumber(smp.TrapLocalChange)
+	notice.SetIssuerLID(info.LID())
+	change := notice.LocalChange()
+	change.SetLID(info.LID())
+	change.SetOtherLocalChanges(true)
+	change.SetChangeFlags(smp.ChangedNodeDescription | smp.ChangedSMPriority)
+	b.Deliver(m.Manager, d)
+	sweeps := len(m.ups)
+	b.pass(settling)
+	m.mustKnowName(at.Node, "new")
+	if len(m.ups) == sweeps {
+		t.Error("nothing was asked about what else has changed")
 	}
 }
