@@ -71,7 +71,10 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		p.apart[st.Port] = bare
 		p.c.Plan.Simplify(st.Port)
 		p.more = append(p.more, plan.Step{Op: plan.Arm, Port: st.Port})
-	case refusal != "":
+	case refusal == "":
+	case port.Num == 0 && st.Op != plan.SetPort && info.LID() == sent.LID(): // it forwards in any state
+		p.notHeld = append(p.notHeld, NotHeld{key.Node, 0, []string{"PortState"}})
+	default:
 		p.fail(st, view.Refused, refusal)
 	}
 }

@@ -131,6 +131,39 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
+// An enhanced port 0 goes through the states of a port, but where it does not the switch is
+// as good as any other: no sweep follows another for it.
+func TestPort0StaysInInit(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for _, honest := range []bool{false, true} {
+		b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				info := (*smp.PortInfo)(p.Data())
+				if n.Type != mad.Switch || p.AttrID() != smp.AttrPortInfo || uint8(p.AttrMod()) != 0 {
+					return obey(), true
+				}
+				state := info.PortState()
+				if honest && p.Method() == mad.MethodSet && state != smp.PortNoChange {
+					return mad.StatusBadField, true
+				}
+				info.SetPortState(smp.PortNoChange)
+				return obey(), true
+			}
+		}})
+		m := b.comeUp(minhopConfig())
+		for i, up := range m.ups {
+			if up.Failures > 0 {
+				t.Errorf("honest %v: %d failures in sweep %d", honest, up.Failures, i)
+			}
+		}
+		m.mustSweepAtMost(0)
+		b.mustConnectHosts()
+		if len(m.View.Faults) == 0 {
+			t.Error("nothing was said")
+		}
+	}
+}
+
 // A base port 0 has no link and no state: what its PortInfo says there does not count.
 func TestBasePort0(t *testing.T) {
 	for _, state := range []smp.PortState{smp.PortNoChange, smp.PortDown, smp.PortInit, smp.PortArmed} {
