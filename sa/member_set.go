@@ -43,7 +43,7 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	if was && !r.mayChange(q, port, &old, &group) {
 		return mad.StatusReqInvalid
 	}
-	if !was && (r.reg.Counts().Members >= maxMembers || r.tally.members[m.Port] >= maxPortMembers) {
+	if !was && (r.reg.Counts().Members >= maxMembers || !r.hasRoom(q, &m)) {
 		return r.full()
 	}
 	if !exists && !r.apply(registry.PutGroup{Group: group}) {
@@ -52,10 +52,22 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	if c := r.reg.Join(m); c != nil {
 		r.apply(c)
 	}
+	if m.Proxy && !was {
+		r.tally.proxies.add(memberKey{m.MGID, m.Port}, r.view.Topo.Ports[q.from].GUID)
+	}
 	now, _ := r.reg.Member(m.MGID, m.Port)
 	fillMember(rec, &group, &now, q.trusted)
 	q.size, q.wait = len(rec), waitsForTables
 	return mad.StatusOK
+}
+
+// hasRoom reports whether who asks may enter one more member: a port itself, or any other by
+// proxy.
+func (r *Registrar) hasRoom(q *writeRequest, m *registry.Member) bool {
+	if m.Proxy {
+		return r.tally.proxies.hasRoom(memberKey{m.MGID, m.Port}, r.view.Topo.Ports[q.from].GUID, maxPortMembers)
+	}
+	return r.tally.own[m.Port] < maxPortMembers
 }
 
 // member reads who is to be a member of what, and checks who asks.

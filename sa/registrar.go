@@ -24,9 +24,9 @@ const (
 	maxClientPending = 1 << 10 // of one LID
 	maxGroups        = 1 << 17
 	maxMembers       = 1 << 20
-	maxPortMembers   = 1 << 14 // groups that one port GID is in
+	maxPortMembers   = 1 << 14 // groups that one port GID has joined, and that a port has joined others to
 	maxServices      = 1 << 16
-	maxPortServices  = 1 << 10 // of one ServiceGID
+	maxPortServices  = 1 << 10 // that one port has registered, wherever they are
 	maxSubscriptions = 1 << 18
 	maxPortSubs      = 1 << 10 // of one subscriber
 	maxEvents        = 1 << 14 // notices that wait to be compared with subscriptions

@@ -25,12 +25,14 @@ func (r *Registrar) setService(q *writeRequest) mad.Status {
 	if was && !r.owns(q, old, v.Key) {
 		return mad.StatusReqDenied
 	}
-	if !was && (r.reg.Counts().Services >= maxServices || r.tally.services[v.GID] >= maxPortServices) {
+	from := r.view.Topo.Ports[q.from].GUID
+	if !was && r.reg.Counts().Services >= maxServices || !r.tally.registrars.hasRoom(v.ServiceKey, from, maxPortServices) {
 		return r.full()
 	}
 	if !was || *old != v {
 		r.apply(registry.PutService{Service: v})
 	}
+	r.tally.registrars.add(v.ServiceKey, from)
 	if v.Expires != 0 && (r.expiry == 0 || v.Expires < r.expiry) {
 		r.expiry = v.Expires
 	}

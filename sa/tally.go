@@ -5,16 +5,29 @@ import (
 	"ibsm/sa/registry"
 )
 
-// tally counts what each port GID has registered, for the limits.
+// tally counts what there is for each port GID, and what each port has asked for on behalf
+// of others, for the limits.
 type tally struct {
-	members, services, subscriptions map[mad.GID]int
+	members       map[mad.GID]int
+	own           map[mad.GID]int // of members, without those that another port entered
+	services      map[mad.GID]int // by ServiceGID
+	subscriptions map[mad.GID]int
+
+	proxies    shares[memberKey]
+	registrars shares[registry.ServiceKey] // of services, wherever they are
 }
 
+// memberKey is a member of a group.
+type memberKey struct{ mgid, port mad.GID }
+
 func newTally(s *registry.State) tally {
-	t := tally{map[mad.GID]int{}, map[mad.GID]int{}, map[mad.GID]int{}}
+	t := tally{
+		members: map[mad.GID]int{}, own: map[mad.GID]int{}, services: map[mad.GID]int{}, subscriptions: map[mad.GID]int{},
+		proxies: newShares[memberKey](), registrars: newShares[registry.ServiceKey](),
+	}
 	for g := range s.Groups() {
 		for m := range s.Members(g.MGID) {
-			t.members[m.Port]++
+			t.enter(&m)
 		}
 	}
 	for v := range s.Services() {
@@ -30,14 +43,19 @@ func newTally(s *registry.State) tally {
 func (t *tally) count(s *registry.State, c registry.Change) {
 	switch c := c.(type) {
 	case registry.PutMember:
-		if _, was := s.Member(c.MGID, c.Port); !was {
-			t.members[c.Port]++
+		if old, was := s.Member(c.MGID, c.Port); was {
+			t.leave(&old)
 		}
+		t.enter(&c.Member)
 	case registry.DeleteMember:
-		take(t.members, c.Port)
+		if old, was := s.Member(c.MGID, c.Port); was {
+			t.leave(&old)
+			t.proxies.remove(memberKey{c.MGID, c.Port})
+		}
 	case registry.DeleteGroup:
 		for m := range s.Members(c.MGID) {
-			take(t.members, m.Port)
+			t.leave(&m)
+			t.proxies.remove(memberKey{c.MGID, m.Port})
 		}
 	case registry.PutService:
 		if _, was := s.Service(c.ServiceKey); !was {
@@ -45,6 +63,7 @@ func (t *tally) count(s *registry.State, c registry.Change) {
 		}
 	case registry.DeleteService:
 		take(t.services, c.GID)
+		t.registrars.remove(c.ServiceKey)
 	case registry.PutSubscription:
 		if _, was := s.Subscription(c.SubscriptionKey); !was {
 			t.subscriptions[c.Subscriber]++
@@ -54,8 +73,53 @@ func (t *tally) count(s *registry.State, c registry.Change) {
 	}
 }
 
-func take(m map[mad.GID]int, gid mad.GID) {
-	if m[gid]--; m[gid] <= 0 {
-		delete(m, gid)
+func (t *tally) enter(m *registry.Member) {
+	t.members[m.Port]++
+	if !m.Proxy {
+		t.own[m.Port]++
+	}
+}
+
+func (t *tally) leave(m *registry.Member) {
+	take(t.members, m.Port)
+	if !m.Proxy {
+		take(t.own, m.Port)
+	}
+}
+
+func take[K comparable](m map[K]int, k K) {
+	if m[k]--; m[k] <= 0 {
+		delete(m, k)
+	}
+}
+
+// shares are what ports have asked for on behalf of whomever. A port that asks much fills its
+// own share, and not that of who it says it is for. Who asked is not kept with what is
+// registered: what comes from a store or another manager is in nobody's share until it is
+// asked for again.
+type shares[K comparable] struct {
+	by    map[K]mad.GUID // the port that asked last
+	count map[mad.GUID]int
+}
+
+func newShares[K comparable]() shares[K] {
+	return shares[K]{map[K]mad.GUID{}, map[mad.GUID]int{}}
+}
+
+// hasRoom reports whether a port may ask for something when it may have so many.
+func (s *shares[K]) hasRoom(k K, port mad.GUID, most int) bool {
+	return s.by[k] == port || s.count[port] < most
+}
+
+func (s *shares[K]) add(k K, port mad.GUID) {
+	s.remove(k)
+	s.by[k] = port
+	s.count[port]++
+}
+
+func (s *shares[K]) remove(k K) {
+	if port, is := s.by[k]; is {
+		delete(s.by, k)
+		take(s.count, port)
 	}
 }
