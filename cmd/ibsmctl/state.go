@@ -31,8 +31,9 @@ read while a manager runs; what that wrote in the last moment may not be there y
 shows the keys of services.
 
 import replaces all that is registered, or with any mistake in FILE nothing. An export
-brings its LIDs as well. No manager may be running on STORE. One that does not exist is
-made if its folder is named after the port's GUID.
+brings its LIDs as well. No manager may be running on STORE; and where another one is
+master, what that has counts. A STORE that does not exist is made if its folder is named
+after the port's GUID.
 
 Options:
       --dry-run         import: only say what it would do

@@ -165,11 +165,11 @@ readlink -f /usr/sbin/opensm | grep -q ibsm || fail "opensm is not ibsm"
 within 60 is_sm 0 || broken "no manager"
 
 step "and back"
-systemctl disable -q --now ibsm
 install /debs/opensm_*.deb ibsm-opensm-
 ! readlink -f /usr/sbin/opensm | grep -q ibsm || fail "opensm is still ibsm"
 dpkg -s ibsm-opensm 2>/dev/null | grep -q '^Status: install' && fail "ibsm-opensm is still there"
-systemctl start opensm
+[ "$(systemctl is-enabled opensm)" = enabled ] && [ "$(systemctl is-enabled ibsm)" = disabled ] && [ "$(systemctl is-active ibsm)" = inactive ] ||
+	broken "opensm is $(systemctl is-enabled opensm), ibsm $(systemctl is-enabled ibsm) and $(systemctl is-active ibsm)"
 within 90 sh -c 'pidof opensm' || broken "OpenSM does not start: $(journalctl --no-pager -n 20)"
 within 90 up || fail "OpenSM's subnet is not up"
 set -- $before # OpenSM's managers share one guid2lid: those of the second subnet may differ
