@@ -115,6 +115,7 @@ type Core struct {
 	own       ownPort
 	early     []mad.Datagram // requests that came before we knew who we are
 	actCount  uint32
+	unforced  string                    // links whose width and speed cannot be forced, as told
 	overflows map[string]bool           // partition tables that are too small, as told
 	known     map[discover.Finding]bool // findings of the last walk; true when told
 	traps     traps

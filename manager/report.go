@@ -22,6 +22,22 @@ func (c *Core) tellOverflows(r *sweep.Computed) {
 	c.overflows = now
 }
 
+// tellUnforced tells of links whose width and speed cannot be forced, when they are others
+// than it told of last.
+func (c *Core) tellUnforced(r *sweep.Computed) {
+	links := r.Plan.Unforced()
+	text := ""
+	if len(links) > 0 {
+		p := &r.Topo.Ports[links[0]]
+		text = fmt.Sprintf("links that would not come up again with force_link_width, force_link_speed and force_link_speed_ext keep what they have: %d, as port %d of %q",
+			len(links), p.Num, c.name(&r.Topo.Nodes[p.Node]))
+	}
+	if text != c.unforced && text != "" {
+		c.log(warn, text)
+	}
+	c.unforced = text
+}
+
 // report tells what a Job came to before anything is written.
 func (c *Core) report(r *sweep.Computed) {
 	for _, guid := range r.Lost {
@@ -43,6 +59,7 @@ func (c *Core) report(r *sweep.Computed) {
 		c.log(erro, r.Err.Error())
 	}
 	c.tellOverflows(r)
+	c.tellUnforced(r)
 	if r.Unused {
 		c.log(warn, "links were added, but the routes are another manager's and stay as they are; ask for a reroute to use them")
 	}

@@ -36,8 +36,12 @@ type Settings struct {
 	MKey           Option[mad.MKey]
 	MKeyLease      Option[uint16] // seconds
 	MKeyProtect    Option[uint8]
-	NoMKeyLookup   bool  // every request shows MKey, not the key that the port is known to have
-	SMSL           uint8 // MasterSMSL of every end port
+	NoMKeyLookup   bool // every request shows MKey, not the key that the port is known to have
+	// What ports enable of their links' abilities, as in plan.Values; 0 leaves it.
+	LinkWidth    mad.LinkWidth
+	LinkSpeed    uint8
+	LinkSpeedExt uint8
+	SMSL         uint8 // MasterSMSL of every end port
 
 	ReassignLIDs bool // give all LIDs anew in the first sweep
 	NoReregister bool // never ask clients to register again
@@ -114,8 +118,9 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		MKeyLease:     s.MKeyLease.Value,
 		MKeyProtect:   s.MKeyProtect.Value,
 		NoMKeyLookup:  s.NoMKeyLookup,
-		SMSL:          s.SMSL,
-		MaxOpVLs:      defaultMaxOpVLs,
+		LinkWidth:     s.LinkWidth, LinkSpeed: s.LinkSpeed, LinkSpeedExt: s.LinkSpeedExt,
+		SMSL:     s.SMSL,
+		MaxOpVLs: defaultMaxOpVLs,
 	}
 	if s.LMCPort0.Value || !s.LMCPort0.Given && choose(Option[uint8]{}, lmc0, 0) > 0 {
 		v.LMCPort0 = v.LMC

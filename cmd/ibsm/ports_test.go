@@ -162,3 +162,35 @@ func TestMKeyLookupAlike(t *testing.T) {
 
 // lost is what a manager says that does not reach its own port.
 var lost = map[string]string{"opensm": "ERR 3113", "ibsm": "SM port is down"}
+
+// Ports enable the same widths and speeds.
+func TestForcedLinksAlike(t *testing.T) {
+	type masks struct {
+		width      mad.LinkWidth
+		speed, ext uint8
+	}
+	of := func(info smp.PortInfo) masks {
+		return masks{info.LinkWidthEnabled(), info.LinkSpeedEnabled(), info.LinkSpeedExtEnabled()}
+	}
+	for _, src := range []string{
+		"force_link_speed 1\nforce_link_speed_ext 1\nforce_link_width 1\n",
+		"force_link_speed 3\nforce_link_speed_ext 30\nforce_link_width 3\n",
+		"force_link_speed 5\nforce_link_speed_ext 3\nforce_link_width 2\n",
+		"force_link_speed 0\nforce_link_speed_ext 0\nforce_link_width 0\n",
+	} {
+		n, err := net.Generate("fattree:k=4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n.Nodes {
+			n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
+		}
+		theirs, ours := settled(t, n, src)
+		for at, info := range theirs {
+			mine := ours[at]
+			if of(mine) != of(info) || mine.PortState() != info.PortState() {
+				t.Errorf("%q: port %v has %v enabled and is %v; under OpenSM %v, %v", src, at, of(mine), mine.PortState(), of(info), info.PortState())
+			}
+		}
+	}
+}

@@ -74,6 +74,9 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		MKeyLease:      chosen[uint16](c, "m_key_lease_period"),
 		MKeyProtect:    chosen[uint8](c, "m_key_protection_level"),
 		NoMKeyLookup:   !c.Bool("m_key_lookup"),
+		LinkWidth:      chosen[mad.LinkWidth](c, "force_link_width").Value,
+		LinkSpeed:      chosen[uint8](c, "force_link_speed").Value,
+		LinkSpeedExt:   chosen[uint8](c, "force_link_speed_ext").Value,
 		SMSL:           uint8(c.Uint("sm_sl")),
 
 		ReassignLIDs:    c.Bool("reassign_lids"),

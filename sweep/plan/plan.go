@@ -404,6 +404,7 @@ func (p *Plan) portData(st Step) (data smp.PortInfo, ok bool) {
 	if p.bare[st.Port] {
 		data = p.needed(st.Port, &data)
 	}
+	keepEnabled(&data, &port.Info)
 	switch st.Op {
 	case SetPort:
 		data.SetClientReregister(p.Reregisters(st.Port))

@@ -9,8 +9,8 @@ import (
 )
 
 // Wanted is the PortInfo that a port is to hold, but for its PortState: what it
-// holds, with the fields changed that are ours. Fields in which a Set says "no
-// change" by 0 are 0.
+// holds, with the fields changed that are ours. States, in which a Set says "no
+// change" by 0, are 0.
 func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	t := p.in.Topo
 	port := &t.Ports[i]
@@ -19,15 +19,18 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	w.SetPortState(smp.PortNoChange)
 	w.SetPortPhysicalState(smp.PhysNoChange)
 	w.SetLinkDownDefaultState(smp.PhysNoChange)
-	w.SetLinkWidthEnabled(0)
-	w.SetLinkSpeedEnabled(0)
-	w.SetLinkSpeedExtEnabled(0)
 	w.SetLinkSpeedExtEnabled2(0)
 	w.SetClientReregister(false)
 	if p.in.LIDs.Base[i] != 0 || !t.IsSwitchPort(i) {
 		p.endPort(i, &w)
 	}
-	if node.Type == mad.Switch && port.Num == 0 {
+	if node.Type == mad.Switch && port.Num == 0 && !node.SwitchInfo.EnhancedPort0() {
+		return w
+	}
+	if p.in.Values.forces() {
+		p.enabled(i).put(&w)
+	}
+	if port.Num == 0 && node.Type == mad.Switch {
 		return w
 	}
 	if port.Peer != topo.None {
@@ -109,6 +112,9 @@ var managed = func() (m smp.PortInfo) {
 	m.SetOperationalVLs(0xff)
 	m.SetLocalPhyErrors(0xff)
 	m.SetOverrunErrors(0xff)
+	m.SetLinkWidthEnabled(0xff)
+	m.SetLinkSpeedEnabled(0xff)
+	m.SetLinkSpeedExtEnabled(0xff)
 	m.SetHOQLife(0xff)
 	m.SetVLStallCount(0xff)
 	m.SetPartitionEnforcementInbound(true)

@@ -61,7 +61,10 @@ func TestWanted(t *testing.T) {
 			s.Ports[peer].Info.SetMTUCap(mad.MTU2048)
 		}
 		want := *is
-		want.KeepStates()
+		want.SetPortState(smp.PortNoChange)
+		want.SetPortPhysicalState(smp.PhysNoChange)
+		want.SetLinkDownDefaultState(smp.PhysNoChange)
+		want.SetLinkSpeedExtEnabled2(0)
 		want.SetClientReregister(false)
 		for _, set := range c.want {
 			set(&want)
@@ -164,7 +167,7 @@ func TestManaged(t *testing.T) {
 		{"PortPhysicalState", false, func(p *smp.PortInfo) { p.SetPortPhysicalState(5) }},
 		{"CapabilityMask", false, func(p *smp.PortInfo) { p.SetCapabilityMask(2) }},
 		{"LinkSpeedActive", false, func(p *smp.PortInfo) { p.SetLinkSpeedActive(4) }},
-		{"LinkWidthEnabled", false, func(p *smp.PortInfo) { p.SetLinkWidthEnabled(3) }},
+		{"LinkWidthEnabled", true, func(p *smp.PortInfo) { p.SetLinkWidthEnabled(3) }},
 		{"MTUCap", false, func(p *smp.PortInfo) { p.SetMTUCap(5) }},
 		{"VLCap", false, func(p *smp.PortInfo) { p.SetVLCap(4) }},
 		{"enforcement", true, func(p *smp.PortInfo) { p.SetPartitionEnforcementInbound(true) }},

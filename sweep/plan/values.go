@@ -21,6 +21,11 @@ type Values struct {
 	MKeyProtect   uint8
 	KeepMKey      bool // ports keep the M_Key, lease and protection they have
 	NoMKeyLookup  bool // every request shows MKey, whatever the port has
+	// What ports enable of the links' abilities; 0 leaves it, and smp's All is what they
+	// support.
+	LinkWidth     mad.LinkWidth
+	LinkSpeed     uint8
+	LinkSpeedExt  uint8 // smp.LinkSpeedExtNone for none
 	SMSL          uint8
 	ReregisterAll bool // ask every client to register again, not only those of another manager
 	NoReregister  bool // ask none
