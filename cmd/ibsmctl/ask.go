@@ -118,7 +118,7 @@ func (a *asker) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		err = fs.ErrPermission // whether a manager answers is not known
-		hint = "the socket is for " + owner(a.Path()) + "; become one of them, or have ibsm started with --ctl_group"
+		hint = "the socket is for " + owner(a.Path()) + ": use sudo, or have ibsm started with --ctl_group"
 	}
 	return &hinted{fmt.Errorf("%s: %w", a.Path(), err), hint}
 }

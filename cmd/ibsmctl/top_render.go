@@ -261,7 +261,11 @@ func (v *topView) saTable(width, room int) []line {
 	for _, r := range rows[:min(len(rows), max(room-1, 0))] {
 		t.add(r.attribute, r.answer, rateText(r.rate), strconv.FormatUint(r.total, 10))
 	}
-	return tableLines(t, width)
+	lines := tableLines(t, width)
+	if len(rows) == 0 {
+		lines = append(lines, line{"nobody has asked", plain})
+	}
+	return lines
 }
 
 // clientTable is who asks most, and who sends with wrong keys.

@@ -20,6 +20,7 @@ reason.
 
 PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a
 GID, the name of a node, which stands for all its ports, or NODE:PORT.
+The exit status is 0 whatever it finds.
 ibsmctl --help describes the options.
 `
 
