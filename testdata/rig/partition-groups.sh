@@ -46,6 +46,19 @@ mute 0 10.4.0.4 || fail "ports of 100 Gb/s joined a group of 300 Gb/s"
 dmesg | grep -q 'ib[03].8004: multicast join failed for ff12:401b:8004:0000:0000:0000:ffff:ffff, status -22' || fail "the join was not refused: $(dmesg | tail -n 5)"
 sound
 
+# Other values for a partition in use: hosts are told, and are on by them.
+has_mtu() { [ "$(mtu_of $1 $2)" = $3 ]; }
+sed -i 's/^large=0x0003, ipoib, rate=7, mtu=5/large=0x0003, ipoib, rate=3, mtu=4, Q_Key=0x1234/' /tmp/partitions.conf
+dmesg -C
+ibsmctl partitions apply || fail "apply of other values"
+within 20 has_mtu 0 ib0.8003 2044 || fail "ib0.8003 has MTU $(mtu_of 0 ib0.8003)"
+within 20 has_mtu 3 ib3.8003 2044 || fail "ib3.8003 has MTU $(mtu_of 3 ib3.8003)"
+of_group ff12:401b:8003::ffff:ffff 'Mtu 0x84' 'Rate 0x83'
+within 20 from 0 10.3.0.4 || fail "ib0.8003 does not ping by its new values"
+within 20 from 0 10.2.0.4 || fail "ib0.8002 does not ping"
+dmesg | grep 'ib[03].8003: multicast join failed' && fail "a join was refused"
+sound
+
 # The manager killed and started again finds all as it left it, what switches check
 # included, and writes nothing.
 kill -KILL $sm
