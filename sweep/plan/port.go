@@ -30,7 +30,8 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	if p.in.Values.forces() {
 		p.enabled(i).put(&w)
 	}
-	if port.Num == 0 && node.Type == mad.Switch {
+	if port.Num == 0 && node.Type == mad.Switch { // it sends as an adapter does, and has no neighbour
+		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
 		return w
 	}
 	if port.Peer != topo.None {

@@ -44,7 +44,7 @@ func TestWanted(t *testing.T) {
 		{"adapter", hostGUID, 1, []func(*smp.PortInfo){end(4), link}},
 		{"router", routerGUID, 1, []func(*smp.PortInfo){end(5), link, func(w *smp.PortInfo) { w.SetHOQLife(12) }}},
 		{"base port 0", sw1GUID, 0, []func(*smp.PortInfo){end(2)}},
-		{"enhanced port 0", sw2GUID, 0, []func(*smp.PortInfo){end(3)}},
+		{"enhanced port 0", sw2GUID, 0, []func(*smp.PortInfo){end(3), func(w *smp.PortInfo) { w.SetNeighborMTU(mad.MTU4096) }}},
 		{"between switches", sw1GUID, 2, []func(*smp.PortInfo){link, life(14, 5)}},
 		{"towards an adapter", sw2GUID, 2, []func(*smp.PortInfo){link, life(12, 6)}},
 		{"towards a router", sw2GUID, 3, []func(*smp.PortInfo){link, life(12, 6)}},
