@@ -139,6 +139,11 @@ type ownPort struct {
 	protect uint8
 }
 
+// holds takes over what the port was read, or set, to hold.
+func (o *ownPort) holds(p *smp.PortInfo) {
+	o.lid, o.mkey, o.protect = p.LID(), p.MKey(), p.MKeyProtectBits()
+}
+
 // NewCore returns a manager that begins with a heavy sweep at its first Step.
 func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks

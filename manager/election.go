@@ -104,6 +104,7 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 		}
 	case tagOwn:
 		if ok {
+			c.own.holds(port)
 			c.sendPetition(port)
 		}
 	case tagHandover:

@@ -32,8 +32,7 @@ func (c *Core) knowSelf(o *txn.Outcome, ok bool) {
 	switch {
 	case !ok || c.own.guid != 0:
 	case o.Attr == smp.AttrPortInfo:
-		p := (*smp.PortInfo)(&o.Data)
-		c.own.lid, c.own.mkey, c.own.protect = p.LID(), p.MKey(), p.MKeyProtectBits()
+		c.own.holds((*smp.PortInfo)(&o.Data))
 		c.askSelf(smp.AttrNodeInfo)
 	default:
 		guid := (*smp.NodeInfo)(&o.Data).PortGUID()

@@ -223,7 +223,7 @@ func (c *Core) readOwn(found *discover.Result) {
 	}
 	c.own.guid = b.PortGUID(self)
 	if p := b.Port(self); p != nil {
-		c.own.lid, c.own.mkey, c.own.protect = p.LID(), p.MKey(), p.MKeyProtectBits()
+		c.own.holds(p)
 	}
 	c.elect.SetGUID(c.own.guid)
 }
@@ -342,6 +342,7 @@ func (c *Core) computed(r *sweep.Computed) {
 // finish ends a heavy sweep.
 func (c *Core) finish() {
 	out := c.sweeper.Finish()
+	c.own.holds(&out.Topo.Ports[out.Topo.Self].Info)
 	c.multicast.SetSubnet(out)
 	c.publish(out)
 	c.raise()

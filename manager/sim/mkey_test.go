@@ -2,11 +2,13 @@ package sim_test
 
 import (
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/sweep"
 	"ibsm/sweep/plan"
 )
@@ -106,4 +108,39 @@ func (b *bed) keptKeys(key mad.MKey) (k sweep.Kept) {
 	}
 	k.Port = b.Fabric.PortGUID(firstHost(b.net))
 	return k
+}
+
+// Control packets are taken from who shows the M_Key that our own port has now, not the one
+// it had when it was walked.
+func TestControlByMKey(t *testing.T) {
+	b := newBed(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	m := b.comeUp(cfg)
+	answered := false
+	m.Told = func(now time.Duration, a manager.Action) {
+		m.told(now, a)
+		if s, is := a.(manager.Send); is {
+			for i := range s.Datagrams {
+				p := &s.Datagrams[i].Packet
+				answered = answered || p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGetResp
+			}
+		}
+	}
+	show := func(key mad.MKey) bool {
+		var d mad.Datagram
+		d.LID = 9
+		d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodSet, smp.AttrSMInfo, smp.ControlDisable)
+		d.Packet.SetMKey(key)
+		answered = false
+		b.Deliver(m.Manager, d)
+		return answered
+	}
+	for _, key := range []mad.MKey{0x77, 0x78} {
+		cfg.Sweep.Settings.MKey = sweep.Given(key)
+		b.Configure(m.Manager, cfg)
+		b.pass(settling)
+		if !show(key) || show(key-1) || show(0) {
+			t.Errorf("with M_Key %v: answers %v, to another one %v, to none %v", key, show(key), show(key-1), show(0))
+		}
+	}
 }
