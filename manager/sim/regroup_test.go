@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
 	"ibsm/sa"
 	"ibsm/sa/registry"
 )
@@ -179,5 +180,58 @@ func judgeIPoIB(t *testing.T, b *bed, in []*ipoibHost, want registry.Group) {
 				t.Errorf("what %v sends to %v reaches %v, and %d copies", h.At(), mgid, spread.Delivered, spread.Duplicates)
 			}
 		}
+	}
+}
+
+// A member that does not take what it is told is told again until it does; one that cannot
+// be told is left alone.
+func TestMembersAreToldUntilTheyKnow(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	deaf, told := false, 0
+	old := host(n, 5).Node
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(node int32, _ *net.Node, c *fabric.Caps) {
+		if node == old {
+			c.CapabilityMask &^= smp.IsClientReregistrationSupported
+		}
+		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			if p.Method() == mad.MethodSet && p.AttrID() == smp.AttrPortInfo && (*smp.PortInfo)(p.Data()[:]).ClientReregister() {
+				if told++; deaf {
+					return 0, false
+				}
+			}
+			return obey(), true
+		}
+	}})
+	cfg := registrarConfig()
+	m := b.comeUp(cfg)
+	t.Cleanup(m.dump)
+	in := []*ipoibHost{newIPoIBHost(b, m, host(n, 3)), newIPoIBHost(b, m, host(n, 5))}
+	live := func(d time.Duration) {
+		b.Run(b.Fabric.Now()+d, func() bool {
+			for _, h := range in {
+				h.act()
+			}
+			return false
+		})
+	}
+	live(settling)
+	in[0].asked, told, deaf = 0, 0, true
+	cfg.Registrar.Groups = slices.Clone(cfg.Registrar.Groups)
+	cfg.Registrar.Groups[0].QKey = 0x1234
+	b.Configure(m.Manager, cfg)
+	live(settling)
+	if told < 5 || in[0].asked != 0 {
+		t.Errorf("a deaf member was told %d times, and heard it %d times", told, in[0].asked)
+	}
+	deaf = false
+	live(settling)
+	if in[0].asked != 1 || in[1].asked != 0 {
+		t.Errorf("asked to register again: the member that was deaf %d times, the one that cannot be told %d times", in[0].asked, in[1].asked)
+	}
+	judgeIPoIB(t, b, in[:1], cfg.Registrar.Groups[0])
+	sweeps, before := len(m.ups), told
+	live(settling)
+	if len(m.ups) != sweeps || told != before {
+		t.Errorf("%d sweeps and %d packets about it when all is done", len(m.ups)-sweeps, told-before)
 	}
 }
