@@ -427,7 +427,7 @@ func troubles(out *sweep.Outcome) (text string, grave bool) {
 		case discover.UnreadPKeys:
 			grave = true
 			fallthrough
-		case discover.Unresponsive, discover.Incomplete:
+		case discover.Unresponsive, discover.Incomplete, discover.Refused, discover.RefusedPKeys:
 			all = append(all, f.String())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/topo"
 )
 
@@ -77,11 +78,20 @@ func newLight(t *topo.Topo, m *Memory, s *Settings, sms []smPort) *light {
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
+	for _, f := range m.findings {
+		attr := refused[f.Kind]
+		if n := t.FindNode(f.GUID); attr != 0 && n != topo.None && f.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, f.Port)) {
+			l.asks = append(l.asks, ask{attr: attr, port: t.Port(n, f.Port)})
+		}
+	}
 	for _, sm := range sms {
 		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: sm.port})
 	}
 	return l
 }
+
+// refused are the attributes that ports refused to show, by what the walk found.
+var refused = map[discover.FindingKind]mad.AttrID{discover.Refused: smp.AttrPortInfo, discover.RefusedPKeys: smp.AttrPKeyTable}
 
 // mute reports whether a switch's port, or our own, has a link and nobody answered behind it.
 func mute(t *topo.Topo, idx topo.PortIdx) bool {
@@ -159,6 +169,9 @@ func (l *light) done(o *txn.Outcome) {
 		if ok && l.memory.contradictsPKeys(l.t, topo.PortIdx(uint32(o.Tag)), o.Mod, (*smp.PKeyTable)(&o.Data)) {
 			l.need(false, "port %d of node %v %q holds an old block of its P_Key table", port.Num, node.GUID, node.Desc)
 		}
+		if ok && port.PKeys == nil {
+			l.need(false, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
+		}
 	case smp.AttrNodeInfo:
 		if ok {
 			l.need(true, "something answers behind port %d of node %v %q", port.Num, node.GUID, node.Desc)
@@ -168,6 +181,12 @@ func (l *light) done(o *txn.Outcome) {
 			l.need(false, "node %v has a description now", node.GUID)
 		}
 	case smp.AttrPortInfo:
+		if topo.PortIdx(uint32(o.Tag)) != l.t.Self {
+			if ok {
+				l.need(true, "port %d of node %v %q does not refuse to answer any more", port.Num, node.GUID, node.Desc)
+			}
+			break
+		}
 		if info := (*smp.PortInfo)(&o.Data); ok && info.PortState() != port.Info.PortState() {
 			l.need(true, "our own port is %v", info.PortState())
 			if info.PortState() == smp.PortDown && l.t.Nodes[port.Node].Type != mad.Switch {

@@ -33,7 +33,8 @@ func (m *Machine) askAdaptive(n int32) {
 }
 
 // adaptive takes the answers. A switch that does not know the attribute has no
-// adaptive routing; one that does not answer is asked again by the next walk.
+// adaptive routing; one that does not answer, or refuses to for the moment, is asked again
+// by the next walk.
 func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	node := m.b.Node(it.node)
 	if o.Result != txn.Replied {
@@ -42,8 +43,12 @@ func (m *Machine) adaptive(it item, o *txn.Outcome) {
 		}
 		return
 	}
-	if o.Status != mad.StatusOK {
+	switch o.Status {
+	case mad.StatusOK:
+	case mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttr, mad.StatusBadField:
 		node.AR = topo.ARAbsent
+		return
+	default:
 		return
 	}
 	if it.kind == kindGeneral {

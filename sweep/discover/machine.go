@@ -75,6 +75,7 @@ type Machine struct {
 	limit     limit          // what is left of it
 	res       Result
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were silent before
+	believed  map[int32]bool    // nodes whose ports a quick walk has taken over
 
 	pkeyReads  []pkeyRead
 	pkeysAsked map[topo.End]bool
@@ -147,7 +148,7 @@ func New(cfg Config) *Machine {
 	b := topo.NewBuilder()
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}, plainKey: map[int32]bool{},
-		unasked: map[topo.End]bool{},
+		unasked: map[topo.End]bool{}, believed: map[int32]bool{},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
 	m.queue.push(item{kind: kindSelf})

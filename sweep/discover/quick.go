@@ -27,7 +27,7 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	if top, certain := m.cfg.Top(node.GUID); !certain || top != info.LinearFDBTop() {
 		return false
 	}
-	m.switches[n] = &pendingSwitch{}
+	m.switches[n], m.believed[n] = &pendingSwitch{}, true
 	for num := range int(node.NumPorts) + 1 {
 		was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))]
 		if !was.Seen {
@@ -79,6 +79,10 @@ func (m *Machine) tellAgain() {
 			if known && m.unasked[e] && m.b.Peer(e) == topo.NoEnd {
 				m.report(f)
 			}
+		case Refused:
+			if known && m.believed[n] {
+				m.report(f)
+			}
 		case Incomplete:
 			if !known && len(m.unasked) > 0 {
 				m.report(f)
@@ -127,6 +131,7 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	m.join(e, end)
 	if farNode.Type != mad.Switch {
 		m.b.SetPortGUID(end, far.GUID)
+		m.believed[n] = true
 		m.b.SetPort(end, &far.Info)
 		m.port(end, &far.Info)
 	} else if !known {

@@ -40,6 +40,10 @@ func (m *Machine) Done(o *txn.Outcome) {
 			m.description(it.node, (*smp.NodeDescription)(&o.Data))
 		}
 	case kindSwitch:
+		if replied && !ok {
+			m.refusedSwitchInfo(it.node, o.Status)
+			return
+		}
 		m.switchInfo(it.node, (*smp.SwitchInfo)(&o.Data), ok)
 	case kindClear:
 		m.cleared(it.node, (*smp.SwitchInfo)(&o.Data), ok)
@@ -271,6 +275,7 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 		m.port(e, info)
 	} else if o.Result == txn.Replied {
 		m.report(Finding{Kind: Refused, GUID: node.GUID, Port: e.Port, Route: node.Route, Status: o.Status})
+		m.takeBefore(e)
 	}
 	if sw := m.switches[e.Node]; sw != nil {
 		sw.ports--
@@ -408,6 +413,9 @@ func (m *Machine) recallPorts() {
 // has become another.
 func (m *Machine) previous(e topo.End) *topo.Port {
 	prev, node := m.cfg.Prev, m.b.Node(e.Node)
+	if prev == nil {
+		return nil
+	}
 	old := prev.FindNode(node.GUID)
 	if old == topo.None || node.NumPorts != prev.Nodes[old].NumPorts {
 		return nil

@@ -1,0 +1,51 @@
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/topo"
+)
+
+// A node that refuses to answer a question is there, and its agent lives: it is not busy
+// dying. So what it does not tell is taken to be as it was, and the walk goes on through it;
+// nobody behind it loses anything. It is reported, and asked again soon. Where nothing is
+// known from before, or the link in front has been down since, there is nothing to take.
+
+// takeBefore has a port that refuses its PortInfo be what it was.
+func (m *Machine) takeBefore(e topo.End) {
+	was := m.previous(e)
+	node := m.b.Node(e.Node)
+	if was == nil || m.cfg.Prev.Nodes[was.Node].Missed > 0 {
+		return
+	}
+	if node.Type != mad.Switch && m.b.Self() != e && !m.up(m.b.Peer(e)) {
+		return
+	}
+	m.b.SetPort(e, &was.Info)
+	m.port(e, &was.Info)
+}
+
+// up reports whether a port has been read and is ARMED or ACTIVE.
+func (m *Machine) up(e topo.End) bool {
+	if e == topo.NoEnd {
+		return false
+	}
+	info := m.b.Port(e)
+	return info != nil && info.PortState() >= smp.PortArmed
+}
+
+// refusedSwitchInfo goes on with the SwitchInfo that a switch had. Whether a port has changed
+// its state is not known, so all of them are asked.
+func (m *Machine) refusedSwitchInfo(n int32, status mad.Status) {
+	node := m.b.Node(n)
+	m.report(Finding{Kind: Refused, GUID: node.GUID, Route: node.Route, Status: status})
+	if m.cfg.Prev == nil {
+		return
+	}
+	old := m.cfg.Prev.FindNode(node.GUID)
+	if old == topo.None || m.cfg.Prev.Nodes[old].Missed > 0 || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+		return
+	}
+	node.SwitchInfo = m.cfg.Prev.Nodes[old].SwitchInfo
+	m.askPorts(n)
+}
