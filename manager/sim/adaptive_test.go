@@ -7,6 +7,7 @@ import (
 	"ibsm/mad/fabric"
 	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 )
 
 // adaptive makes switches of NVIDIA's make, one of them with adaptive routing on.
@@ -48,6 +49,26 @@ func TestAdaptiveRoutingIsLeftAlone(t *testing.T) {
 	}
 	if m.says("adaptive routing is on") == 0 || !m.ups[0].Errors {
 		t.Error("nothing was said")
+	}
+}
+
+// A switch that refuses for a while to say whether it is on is taken to have it on still.
+func TestAdaptiveRoutingIsNotTold(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	status := mad.StatusOK
+	var sets setLog
+	b := newBed(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
+		if adaptive(2)(i, node, c); i == 2 {
+			c.Defect = moods(smp.AttrARInfo, 0, &status)
+		}
+	}})
+	m := b.comeUp(minhopConfig())
+	status = inNoMood
+	m.sweep(manager.Heavy)
+	status = mad.StatusOK
+	m.sweep(manager.Heavy)
+	if len(sets) > 0 {
+		t.Errorf("%d Sets of routes, the first %+v", len(sets), sets[0])
 	}
 }
 

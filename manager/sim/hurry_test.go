@@ -18,36 +18,36 @@ import (
 const slowly = 10 * time.Millisecond
 
 // knows reports whether the view shows a cable at a port.
-func (m *watched) knows(at net.End) bool {
-	p := m.View.Topo.FindNode(m.bed.net.Nodes[at.Node].GUID)
-	return p != topo.None && m.View.Topo.Ports[m.View.Topo.Port(p, at.Port)].Peer != topo.None
+func (w *watched) knows(at net.End) bool {
+	p := w.View.Topo.FindNode(w.bed.net.Nodes[at.Node].GUID)
+	return p != topo.None && w.View.Topo.Ports[w.View.Topo.Port(p, at.Port)].Peer != topo.None
 }
 
 // lose takes a link down and tells how long it is until the view shows it.
-func (m *watched) lose(at net.End) time.Duration {
-	m.bed.Helper()
-	if !m.knows(at) {
-		m.bed.Fatal("the link is not there to begin with")
+func (w *watched) lose(at net.End) time.Duration {
+	w.bed.Helper()
+	if !w.knows(at) {
+		w.bed.Fatal("the link is not there to begin with")
 	}
-	begun := m.bed.Fabric.Now()
-	m.bed.Fabric.LinkDown(at)
-	if !m.bed.Run(begun+settling, func() bool { return !m.knows(at) }) {
-		m.bed.Fatal("the lost link was never missed")
+	begun := w.bed.Fabric.Now()
+	w.bed.Fabric.LinkDown(at)
+	if !w.bed.Run(begun+settling, func() bool { return !w.knows(at) }) {
+		w.bed.Fatal("the lost link was never missed")
 	}
-	return m.bed.Fabric.Now() - begun
+	return w.bed.Fabric.Now() - begun
 }
 
 // lostLinks tells how long it takes to see that a link is lost in a quiet fabric, and
 // while something else goes on that disturb begins.
-func (m *watched) lostLinks(at net.End, disturb func()) (quiet, disturbed time.Duration) {
-	m.bed.Helper()
-	quiet = m.lose(at)
-	m.bed.Fabric.LinkUp(at)
-	m.bed.pass(settling)
+func (w *watched) lostLinks(at net.End, disturb func()) (quiet, disturbed time.Duration) {
+	w.bed.Helper()
+	quiet = w.lose(at)
+	w.bed.Fabric.LinkUp(at)
+	w.bed.pass(settling)
 	disturb()
-	disturbed = m.lose(at)
-	m.bed.Fabric.LinkUp(at)
-	m.bed.pass(settling)
+	disturbed = w.lose(at)
+	w.bed.Fabric.LinkUp(at)
+	w.bed.pass(settling)
 	return quiet, disturbed
 }
 
