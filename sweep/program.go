@@ -230,6 +230,8 @@ func (p *program) done(o *txn.Outcome) {
 	switch {
 	case o.Attr == smp.AttrPortInfo:
 		p.port(st, o)
+	case o.Attr == smp.AttrExtendedPortInfo:
+		p.extended(st, o)
 	case o.Status != mad.StatusOK:
 		p.fail(st, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
 	case o.Attr == smp.AttrSwitchInfo:

@@ -88,3 +88,17 @@ func (p *program) setApart(i topo.PortIdx, arms bool) {
 	}
 	p.more = append(p.more, plan.Step{Op: plan.SetPort, Port: i})
 }
+
+// extended takes what came of enabling FDR10 or not. What a port does not take is told of
+// once, and is no fault of the subnet.
+func (p *program) extended(st plan.Step, o *txn.Outcome) {
+	port := &p.c.Topo.Ports[st.Port]
+	was := port.FDR10
+	if o.Status == mad.StatusOK {
+		p.c.Topo.SetExtended(st.Port, (*smp.ExtendedPortInfo)(&o.Data))
+	}
+	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
+	if r := p.memory.refusals[key]; port.FDR10 == was && r != nil && r.FDR10 == 1 {
+		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, []string{"FDR10"}})
+	}
+}

@@ -41,6 +41,7 @@ type Settings struct {
 	LinkWidth    mad.LinkWidth
 	LinkSpeed    uint8
 	LinkSpeedExt uint8
+	FDR10        plan.FDR10
 	SMSL         uint8 // MasterSMSL of every end port
 
 	ReassignLIDs bool // give all LIDs anew in the first sweep
@@ -118,7 +119,7 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		MKeyLease:     s.MKeyLease.Value,
 		MKeyProtect:   s.MKeyProtect.Value,
 		NoMKeyLookup:  s.NoMKeyLookup,
-		LinkWidth:     s.LinkWidth, LinkSpeed: s.LinkSpeed, LinkSpeedExt: s.LinkSpeedExt,
+		LinkWidth:     s.LinkWidth, LinkSpeed: s.LinkSpeed, LinkSpeedExt: s.LinkSpeedExt, FDR10: s.FDR10,
 		SMSL:     s.SMSL,
 		MaxOpVLs: defaultMaxOpVLs,
 	}

@@ -112,7 +112,7 @@ func (s *Sweeper) Walk(master, quick bool) {
 		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Kept: s.memory.kept, Clear: master, Quick: quick,
 		Findings: s.memory.findings,
 		Unread:   func(node mad.GUID) bool { return s.memory.unread[node] },
-		MKey:     s.cfg.Settings.MKey.Value, Keys: s.keys(), IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		MKey:     s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
 		Enforced: s.cfg.Partitions.enforced(), Doubted: s.memory.pkeys.doubts,
 	})
 }

@@ -25,8 +25,8 @@ var bothManagers = []struct {
 
 // settled brings equal fabrics up by OpenSM and by ibsm with one configuration, and returns
 // what all ports hold then. ibsm finds the LIDs that OpenSM has given, for each gives them
-// out in an order of its own.
-func settled(t *testing.T, n *net.Net, src string) (theirs, ours map[net.End]smp.PortInfo) {
+// out in an order of its own. look is shown each port besides.
+func settled(t *testing.T, n *net.Net, src string, look func(manager int, f *fabric.Fabric, at net.End)) (theirs, ours map[net.End]smp.PortInfo) {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+src), 0o666); err != nil {
@@ -40,6 +40,7 @@ func settled(t *testing.T, n *net.Net, src string) (theirs, ours map[net.End]smp
 		w.server.Do(func(f *fabric.Fabric) {
 			for at := range f.Ports() {
 				held[i][at] = f.PortInfo(at)
+				look(i, f, at)
 			}
 		})
 		for at, info := range held[0] {
@@ -48,6 +49,8 @@ func settled(t *testing.T, n *net.Net, src string) (theirs, ours map[net.End]smp
 	}
 	return held[0], held[1]
 }
+
+func nothingElse(int, *fabric.Fabric, net.End) {}
 
 // Enhanced switch ports 0 get the LMC of hosts, base ones do not.
 func TestLMCOfPort0Alike(t *testing.T) {
@@ -59,7 +62,7 @@ func TestLMCOfPort0Alike(t *testing.T) {
 		n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
 	}
 	for _, esp0 := range []string{"FALSE", "TRUE"} {
-		theirs, ours := settled(t, n, "lmc 2\nlmc_esp0 "+esp0+"\n")
+		theirs, ours := settled(t, n, "lmc 2\nlmc_esp0 "+esp0+"\n", nothingElse)
 		more := 0
 		for at, info := range theirs {
 			if mine := ours[at]; mine.LMC() != info.LMC() || mine.LID() != info.LID() || mine.PortState() != info.PortState() {
@@ -185,12 +188,52 @@ func TestForcedLinksAlike(t *testing.T) {
 		for i := range n.Nodes {
 			n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
 		}
-		theirs, ours := settled(t, n, src)
+		theirs, ours := settled(t, n, src, nothingElse)
 		for at, info := range theirs {
 			mine := ours[at]
 			if of(mine) != of(info) || mine.PortState() != info.PortState() {
 				t.Errorf("%q: port %v has %v enabled and is %v; under OpenSM %v, %v", src, at, of(mine), mine.PortState(), of(info), info.PortState())
 			}
+		}
+	}
+}
+
+// FDR10 is turned off and on at the same ports. OpenSM's default turns it on.
+func TestFDR10Alike(t *testing.T) {
+	for _, c := range []struct {
+		src string
+		was bool // all ports but 0 have it enabled at first
+	}{{"fdr10 2\n", true}, {"impose fdr10\nfdr10 1\n", false}, {"fdr10 0\n", true}} {
+		n, err := net.Generate("fattree:k=4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n.Nodes {
+			n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
+			for j := range n.Nodes[i].Ports {
+				if n.Nodes[i].Ports[j].Speed = mad.FDR10; !c.was {
+					n.Nodes[i].Ports[j].Speed = mad.QDR
+				}
+			}
+		}
+		var on [2]map[net.End]bool
+		settled(t, n, c.src, func(i int, f *fabric.Fabric, at net.End) {
+			if on[i] == nil {
+				on[i] = map[net.End]bool{}
+			}
+			on[i][at] = f.FDR10Enabled(at)
+		})
+		changed := 0
+		for at, theirs := range on[0] {
+			if on[1][at] != theirs {
+				t.Errorf("%q: port %v has FDR10 enabled: %v; under OpenSM %v", c.src, at, on[1][at], theirs)
+			}
+			if at.Port > 0 && theirs != c.was {
+				changed++
+			}
+		}
+		if (changed > 0) != (c.src != "fdr10 0\n") {
+			t.Errorf("%q: OpenSM changes %d ports", c.src, changed)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"ibsm/sa/registry"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/plan"
 )
 
 // What each part of the daemon is told, made of the configuration. Settings that no
@@ -77,6 +78,7 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		LinkWidth:      chosen[mad.LinkWidth](c, "force_link_width").Value,
 		LinkSpeed:      chosen[uint8](c, "force_link_speed").Value,
 		LinkSpeedExt:   chosen[uint8](c, "force_link_speed_ext").Value,
+		FDR10:          chosen[plan.FDR10](c, "fdr10").Value,
 		SMSL:           uint8(c.Uint("sm_sl")),
 
 		ReassignLIDs:    c.Bool("reassign_lids"),

@@ -40,7 +40,7 @@ func newTwin(t *testing.T, n *net.Net) *twin { return newTwinOf(t, n, 1) }
 // newTwinOf leaves the first hosts to managers.
 func newTwinOf(t *testing.T, n *net.Net, managers int) *twin {
 	w := &twin{t: t, socket: newSocket(), waiting: map[mad.TID]int{}, marked: make(chan *mad.Packet, 1)}
-	f := fabric.New(n, fabric.Config{Seed: 1, KeepLIDs: true, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.Extended = fabric.ExtendedAlways }})
+	f := fabric.New(n, fabric.Config{Seed: 1, KeepLIDs: true, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.Extended, c.NVIDIA = fabric.ExtendedAlways, true }})
 	for at := range f.EndPorts() {
 		if f.NodeType(at.Node) != mad.CA {
 			continue

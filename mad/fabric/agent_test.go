@@ -258,19 +258,26 @@ func TestFDR10(t *testing.T) {
 		t.Errorf("PortInfo shows speed %d, want QDR", pi.LinkSpeedActive())
 	}
 	e := smp.ExtendedPortInfo(c.get(smp.AttrExtendedPortInfo, 7, 1))
-	if e.LinkSpeedActive() != 1 || e.LinkSpeedSupported() != 1 || e.LinkSpeedEnabled() != 0 {
+	if e.LinkSpeedActive() != 1 || e.LinkSpeedSupported() != 1 || e.LinkSpeedEnabled() != 1 {
 		t.Errorf("ExtendedPortInfo % x", e[:16])
 	}
-	e.SetLinkSpeedEnabled(1)
-	c.set(smp.AttrExtendedPortInfo, 7, e, 1)
-	if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedEnabled() != 0 {
-		t.Error("taken without StateChangeEnable")
-	}
-	e[3] = 1
-	e.SetLinkSpeedEnabled(1)
+	e.SetLinkSpeedEnabled(0)
 	c.set(smp.AttrExtendedPortInfo, 7, e, 1)
 	if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedEnabled() != 1 {
-		t.Error("not taken with StateChangeEnable")
+		t.Error("taken without StateChangeEnable")
+	}
+	for enable := range uint8(2) {
+		e.SetStateChangeEnable(smp.StateChangeSpeed)
+		e.SetLinkSpeedEnabled(enable)
+		c.set(smp.AttrExtendedPortInfo, 7, e, 1)
+		if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedEnabled() != enable || e.LinkSpeedActive() != 1-enable {
+			t.Errorf("enabled %d with StateChangeEnable: % x", enable, e[:16])
+		}
+		f.LinkDown(net.End{Node: sw1, Port: 7})
+		f.LinkUp(net.End{Node: sw1, Port: 7})
+		if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedActive() != enable {
+			t.Errorf("enabled %d and trained: % x", enable, e[:16])
+		}
 	}
 	if p := c.request(mad.MethodGet, smp.AttrExtendedPortInfo, 9, [64]byte{}, 1); p == nil || p.Status() != mad.StatusBadField {
 		t.Errorf("port 9: %s", describe(p))

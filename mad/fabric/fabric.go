@@ -80,13 +80,15 @@ type port struct {
 	width    mad.LinkWidth // that the cable allows
 	speed    mad.LinkSpeed
 	cut      bool // the cable is there and passes nothing
-	_        [5]byte
-	info     smp.PortInfo // of which the last 40 bytes are in the second line
-	tables   *portTables  // nil as long as none was written
-	node     int32
-	peer     int32 // across the cable, -1 without one
-	num      uint8
-	_        [7]byte
+	// runsFDR10 says that the link has trained to FDR10, which PortInfo calls QDR.
+	runsFDR10 bool
+	_         [4]byte
+	info      smp.PortInfo // of which the last 40 bytes are in the second line
+	tables    *portTables  // nil as long as none was written
+	node      int32
+	peer      int32 // across the cable, -1 without one
+	num       uint8
+	_         [7]byte
 }
 
 // New builds the fabric that n describes, all nodes freshly powered up and all

@@ -50,7 +50,7 @@ func negotiate(a, b *port) (w mad.LinkWidth, s mad.LinkSpeed) {
 	}
 	top := min(a.speed, b.speed)
 	for c := top; c >= mad.SDR; c-- {
-		if c == mad.FDR10 && top != mad.FDR10 {
+		if c == mad.FDR10 && (top != mad.FDR10 || !a.fdr10() || !b.fdr10()) {
 			continue // only a link that is said to be FDR10 trains to it
 		}
 		if enabled(&a.info, c) && enabled(&b.info, c) {
@@ -126,6 +126,7 @@ func (f *Fabric) riseEnd(i int32, w mad.LinkWidth, s mad.LinkSpeed) {
 	p.training = 0
 	p.info.SetLinkWidthActive(w)
 	setActive(&p.info, s)
+	p.runsFDR10 = s == mad.FDR10
 	p.info.SetPortState(smp.PortInit)
 	p.info.SetPortPhysicalState(smp.PhysLinkUp)
 	f.linkStateChanged(i)

@@ -99,6 +99,15 @@ func (f *Fabric) PortInfo(at net.End) smp.PortInfo {
 	return pi
 }
 
+// RunsFDR10 reports whether the port's link has trained to FDR10, which PortInfo calls QDR.
+func (f *Fabric) RunsFDR10(at net.End) bool {
+	i := f.must(at)
+	return f.linkUp(i) && f.ports[i].runsFDR10
+}
+
+// FDR10Enabled reports whether the port may train to FDR10.
+func (f *Fabric) FDR10Enabled(at net.End) bool { return f.ports[f.must(at)].fdr10() }
+
 // Peer is the other end of the cable at that port, net.NoEnd without one.
 func (f *Fabric) Peer(at net.End) net.End {
 	if peer := f.ports[f.must(at)].peer; peer >= 0 {

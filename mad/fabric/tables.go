@@ -13,7 +13,7 @@ type portTables struct {
 	vlarb [4][mad.DataSize]byte // by block - 1
 	guids []mad.GUID            // by index, in whole blocks
 	ext   smp.PortInfoExtended  // enabled FEC modes
-	fdr10 uint8                 // ExtendedPortInfo.LinkSpeedEnabled
+	fdr10 uint8                 // ExtendedPortInfo.LinkSpeedEnabled, and one; 0 as at power-up
 }
 
 func (p *port) written() *portTables {

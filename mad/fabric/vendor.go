@@ -47,19 +47,28 @@ func (f *Fabric) extendedPortInfo(n *node, set bool, mod uint32, d *[mad.DataSiz
 	p := &f.ports[n.first+int32(mod)]
 	if set {
 		if want := (*smp.ExtendedPortInfo)(d); want.StateChangeEnable()&1 != 0 {
-			p.written().fdr10 = want.LinkSpeedEnabled() & 1
+			p.written().fdr10 = want.LinkSpeedEnabled()&smp.SpeedFDR10 + 1
 		}
 	}
 	var e smp.ExtendedPortInfo
 	e.SetLinkSpeedSupported(1)
-	if p.tables != nil {
-		e.SetLinkSpeedEnabled(p.tables.fdr10)
+	if p.fdr10() {
+		e.SetLinkSpeedEnabled(smp.SpeedFDR10)
 	}
-	if p.speed == mad.FDR10 && p.info.LinkSpeedActive() == 4 {
+	if p.runsFDR10 && p.info.LinkSpeedActive() == 4 {
 		e.SetLinkSpeedActive(1)
 	}
 	*d = e
 	return mad.StatusOK
+}
+
+// fdr10 reports whether the port may train to FDR10. At power-up it is enabled where a link
+// is said to have that speed.
+func (p *port) fdr10() bool {
+	if p.tables == nil || p.tables.fdr10 == 0 {
+		return p.speed == mad.FDR10
+	}
+	return p.tables.fdr10 > 1
 }
 
 // The modes of PortInfoExtended's FEC fields: Firecode, RS and low-latency RS.

@@ -16,8 +16,18 @@ import "ibsm/mad"
 //	47 SpecialPortType
 //	52 AdaptiveTimeoutSLMask 16  OutOfOrderSLMask 16
 //
-// A manager reads it; only what a simulated device must answer can be set.
+// A manager reads it and sets LinkSpeedEnabled; else only what a simulated device must
+// answer can be set.
 type ExtendedPortInfo [mad.DataSize]byte
+
+// SpeedFDR10 is FDR10 in the masks of speeds.
+const SpeedFDR10 = 1
+
+// SetStateChangeEnable sets StateChangeEnable.
+func (e *ExtendedPortInfo) SetStateChangeEnable(v uint8) { e[3] = v }
+
+// StateChangeSpeed in StateChangeEnable has a Set take LinkSpeedEnabled.
+const StateChangeSpeed = 1
 
 // AMESupported says that the port has advanced retransmission and FEC modes.
 func (e *ExtendedPortInfo) AMESupported() bool { return e[0]&0x80 != 0 }

@@ -200,7 +200,7 @@ var fieldTables = []struct {
 		SHARPEnabled 1 1 ro
 		RouterLIDEnabled 2 1 ro
 		PortRecovered 3 1 ro
-		StateChangeEnable 24 8 ro
+		StateChangeEnable 24 8
 		BandwidthUtilization 32 16 ro
 		UnhealthyReason 48 8 ro
 		LinkSpeedSupported 56 8

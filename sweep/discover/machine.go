@@ -50,6 +50,8 @@ type Config struct {
 	Keys Keys
 	// IgnoreOtherSM leaves other managers unasked.
 	IgnoreOtherSM bool
+	// FDR10 asks NVIDIA devices for their ports' ExtendedPortInfo.
+	FDR10 bool
 	// Enforced says that switches enforce partitions: their tables are read, too.
 	Enforced bool
 	// Doubted tells the ports, by node GUID and number, that may hold another
@@ -208,6 +210,7 @@ const (
 	kindSM
 	kindGeneral
 	kindAR
+	kindExtended
 	kindPKeys
 	kindTwin // SMInfo where a GUID of our own node was found again
 )
@@ -270,6 +273,10 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Mod = smp.AttrGeneralInfo, smp.GeneralInfoCapabilities
 	case kindAR:
 		req.Attr = smp.AttrARInfo
+	case kindExtended:
+		req.Attr, req.Mod = smp.AttrExtendedPortInfo, uint32(it.num)
+		req.Route, ok = m.routeTo(it.end())
+		return req, ok
 	case kindPKeys:
 		at := m.pkeyReads[it.node].at
 		req.Attr, req.Node = smp.AttrPKeyTable, at.Node

@@ -42,7 +42,7 @@ func (m *Machine) mkey(it item) mad.MKey {
 		return m.cfg.MKey
 	case kindPKeys:
 		return m.agentKey(m.pkeyReads[it.node].at)
-	case kindPort, kindPlain, kindSM:
+	case kindPort, kindPlain, kindSM, kindExtended:
 		return m.agentKey(it.end())
 	}
 	return m.agentKey(topo.End{Node: it.node, Port: m.b.Node(it.node).Info.LocalPortNum()})

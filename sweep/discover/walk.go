@@ -57,6 +57,8 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.res.Twin = m.res.Twin || ok
 	case kindPKeys:
 		m.pkeys(it, o, ok)
+	case kindExtended:
+		m.extended(it, o)
 	case kindGeneral, kindAR:
 		m.adaptive(it, o)
 	}
@@ -305,6 +307,7 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 		sw.active = true
 		sw.up[e.Port/64] |= 1 << (e.Port % 64)
 	}
+	m.askFDR10(e, info)
 	if external {
 		m.askEnforced(e)
 	} else if node.Type != mad.Switch {

@@ -77,6 +77,7 @@ const (
 	Activate                  // PortInfo: ARMED to ACTIVE
 	TakeDown                  // PortInfo: DOWN
 	ShutOff                   // PortInfo: DOWN and Disabled
+	SetFDR10                  // ExtendedPortInfo: whether FDR10 is enabled
 )
 
 // Step is one Set.
@@ -93,7 +94,7 @@ func New(in In) *Plan {
 	w := &p.waves
 	opens, first, ports := p.ports()
 	p.stages = []stage{
-		{steps: p.prepare()},
+		{steps: append(p.prepare(), p.fdr10()...)},
 		{steps: p.switchInfos()},
 		p.tables(),
 		opening: {steps: opens},
@@ -390,6 +391,8 @@ func (p *Plan) Set(st Step) (set Set, ok bool) {
 			set.Mod = smp.PKeyTableMod(port.Num, st.Block)
 		}
 		set.Data, ok = p.pkeyData(st)
+	case SetFDR10:
+		set.Attr, set.Mod, set.Data = smp.AttrExtendedPortInfo, uint32(port.Num), p.extended(st.Port)
 	default:
 		set.Attr, set.Mod = smp.AttrPortInfo, smp.PortInfoMod(port.Num, !node.PlainSpeeds)
 		set.Data, ok = p.portData(st)
@@ -465,6 +468,11 @@ func (p *Plan) Tell(st Step) string {
 		return where + ": " + p.tellPKeys(st)
 	case TakeDown:
 		return where + ": take the link down, nothing answers behind it"
+	case SetFDR10:
+		if p.in.Values.FDR10 == EnableFDR10 {
+			return where + ": enable FDR10"
+		}
+		return where + ": disable FDR10"
 	case ShutOff:
 		return where + ": disable the port, it babbles"
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/topo"
 )
 
 // Key names a port across sweeps.
@@ -21,6 +22,9 @@ type Refusal struct {
 	Bits  smp.PortInfo // ones where the port does not hold Sent
 	Sent  smp.PortInfo // what it was told last
 	Asked uint8        // plans in a row that wanted Sent of a port that is up
+
+	FDR10     uint8 // plans in a row that told the port FDR10Sent
+	FDR10Sent topo.FDR10
 }
 
 // maxAsked is how many sweeps tell an ACTIVE port the same before it is believed

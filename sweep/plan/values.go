@@ -26,6 +26,7 @@ type Values struct {
 	LinkWidth     mad.LinkWidth
 	LinkSpeed     uint8
 	LinkSpeedExt  uint8 // smp.LinkSpeedExtNone for none
+	FDR10         FDR10
 	SMSL          uint8
 	ReregisterAll bool // ask every client to register again, not only those of another manager
 	NoReregister  bool // ask none

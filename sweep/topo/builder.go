@@ -40,6 +40,7 @@ type buildPort struct {
 	answered bool
 	info     smp.PortInfo
 	pkeys    *PKeyTable
+	extended *smp.ExtendedPortInfo
 }
 
 // NewBuilder returns an empty Builder.
@@ -132,6 +133,9 @@ func (b *Builder) SetPKeys(e End, t *PKeyTable) { b.port(e).pkeys = t }
 // PKeys is the partition table of a port, nil when it was not read.
 func (b *Builder) PKeys(e End) *PKeyTable { return b.port(e).pkeys }
 
+// SetExtended stores the ExtendedPortInfo of a port.
+func (b *Builder) SetExtended(e End, info *smp.ExtendedPortInfo) { b.port(e).extended = info }
+
 // Link joins two ports by a cable. Both must be free; they may be the same one.
 func (b *Builder) Link(a, c End) {
 	b.port(a).peer = c
@@ -198,6 +202,9 @@ func (b *Builder) Freeze() *Topo {
 		for num, bp := range b.nodes[n].ports {
 			p := &t.Ports[first[n]+PortIdx(num)]
 			*p = Port{Node: NodeIdx(i), Num: uint8(num), Peer: None, GUID: bp.guid, Seen: bp.seen, Info: bp.info, PKeys: bp.pkeys}
+			if bp.extended != nil {
+				t.SetExtended(first[n]+PortIdx(num), bp.extended)
+			}
 			if bp.peer != NoEnd {
 				p.Peer = first[bp.peer.Node] + PortIdx(bp.peer.Port)
 			} else {

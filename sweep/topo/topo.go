@@ -30,6 +30,17 @@ type Topo struct {
 	Switches []NodeIdx // SwitchIdx to node, so ascending NodeGUID too
 	EndPorts []PortIdx // ports that own LIDs: of CAs and routers, and switch port 0; ascending port GUID
 	Self     PortIdx   // the manager's own port
+
+	// Extended is the ExtendedPortInfo of ports that were asked for it.
+	Extended map[PortIdx]smp.ExtendedPortInfo
+}
+
+// SetExtended stores the ExtendedPortInfo of a port, and what it says of FDR10.
+func (t *Topo) SetExtended(p PortIdx, info *smp.ExtendedPortInfo) {
+	if t.Extended == nil {
+		t.Extended = map[PortIdx]smp.ExtendedPortInfo{}
+	}
+	t.Extended[p], t.Ports[p].FDR10 = *info, FDR10Of(info)
 }
 
 // Node is a switch, channel adapter or router.
@@ -73,8 +84,31 @@ type Port struct {
 	Shunned bool
 	// Unhealthy says that no route between switches may use the link.
 	Unhealthy bool
+	FDR10     FDR10
 	Info      smp.PortInfo
 	PKeys     *PKeyTable // nil when not known, as that of external ports mostly is
+}
+
+// FDR10 is what is known of a port's FDR10, a speed of NVIDIA's own.
+type FDR10 uint8
+
+// What is known of it.
+const (
+	FDR10Unknown FDR10 = 0 // was not asked for
+	FDR10Absent  FDR10 = 1 // the port has none
+	FDR10Off     FDR10 = 2
+	FDR10On      FDR10 = 3
+)
+
+// FDR10Of is what an ExtendedPortInfo says.
+func FDR10Of(e *smp.ExtendedPortInfo) FDR10 {
+	switch {
+	case e.LinkSpeedSupported()&smp.SpeedFDR10 == 0:
+		return FDR10Absent
+	case e.LinkSpeedEnabled()&smp.SpeedFDR10 == 0:
+		return FDR10Off
+	}
+	return FDR10On
 }
 
 // Equal reports whether two Topos are the same in all that was read, the routes along which

@@ -1,0 +1,38 @@
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/topo"
+)
+
+// askFDR10 asks an NVIDIA device whether a port that is up has FDR10, and has it enabled.
+// A quick walk believes the previous one about ports that have been up all along.
+func (m *Machine) askFDR10(e topo.End, info *smp.PortInfo) {
+	node := m.b.Node(e.Node)
+	switch port0 := node.Type == mad.Switch && e.Port == 0; {
+	case !m.cfg.FDR10 || !isNVIDIA(&node.Info):
+		return
+	case port0 && !node.SwitchInfo.EnhancedPort0(), !port0 && info.PortState() <= smp.PortDown:
+		return
+	}
+	if old := m.before(node.GUID); old != topo.None && info.PortState() >= smp.PortArmed {
+		at := m.cfg.Prev.Port(old, e.Port)
+		if was, known := m.cfg.Prev.Extended[at]; known && m.cfg.Prev.Ports[at].Info.PortState() >= smp.PortArmed {
+			m.b.SetExtended(e, &was)
+			return
+		}
+	}
+	m.queue.push(item{kind: kindExtended, num: uint16(e.Port), node: e.Node})
+}
+
+// extended takes the answer. Who does not know the attribute, or is silent, has no FDR10.
+func (m *Machine) extended(it item, o *txn.Outcome) {
+	switch {
+	case o.Result != txn.Replied:
+		m.res.TimedOut-- // as adaptive
+	case o.Status == mad.StatusOK:
+		m.b.SetExtended(it.end(), (*smp.ExtendedPortInfo)(&o.Data))
+	}
+}
