@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	"ibsm/mad/fabric"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/sa/mirror"
+	"ibsm/sweep"
 	"ibsm/sweep/elect"
 )
 
@@ -45,12 +48,24 @@ func leaveUnderLoad(t *testing.T, seed uint64) {
 	for _, c := range clients {
 		c.TakeReregister()
 	}
+	for _, c := range clients {
+		if c.tries == 0 {
+			c.act(b.Fabric.Now())
+		}
+	}
+	b.Run(b.Fabric.Now()+20*time.Millisecond, func() bool { // the standby lacks something
+		return slices.ContainsFunc(first.Registrar().MirrorStats().Standbys, func(s mirror.Standby) bool { return s.Lacks })
+	})
 	began := b.Fabric.Now()
 	b.Leave(first.Manager)
 	if !b.Run(began+elect.LeavePatience, func() bool { return second.last() == smp.Master }) {
 		t.Fatalf("the standby is %v", second.last())
 	}
 	took := b.Fabric.Now() - began
+	had, has := first.Registrar().State(), second.Registrar().State()
+	if first.says("without a mirror") == 0 && !slices.Equal(slices.Collect(has.Changes()), slices.Collect(had.Changes())) {
+		t.Errorf("the old master has %+v, the new one begins with %+v", had.Counts(), has.Counts())
+	}
 	t.Logf("loss %v: master after %v", loss, took)
 	if loss == 0 && took > 50*time.Millisecond {
 		t.Errorf("the standby is master only after %v", took)
@@ -101,6 +116,9 @@ func TestLeaveToOthers(t *testing.T) {
 	if took := b.Fabric.Now() - began; took > 5*time.Millisecond {
 		t.Errorf("it is master only after %v", took)
 	}
+	if own := b.Fabric.PortInfo(host(n, 0)); own.CapabilityMask().Has(smp.IsSM) {
+		t.Error("IsSM is still set at the port of the one that leaves")
+	}
 	b.pass(settling)
 	if plain.m.last() != smp.Master || !first.Exited {
 		t.Errorf("in the end it is %v, and the other has ended: %v", plain.m.last(), first.Exited)
@@ -134,6 +152,10 @@ func TestLeaveAlone(t *testing.T) {
 				b.add(host(n, i+1), registrarConfig())
 			}
 			b.pass(settling)
+			b.Fabric.LinkDown(uplink(n, n.Nodes[host(n, 1).Node].Ports[1].Peer.Node))
+			if !b.Run(b.Fabric.Now()+settling, func() bool { return m.Core.Stats().Phase == sweep.Computing }) {
+				t.Fatal("no sweep is under way")
+			}
 			for _, o := range b.Managers[1:] {
 				o.Asleep = b.Fabric.Now() + time.Hour
 			}
@@ -145,6 +167,9 @@ func TestLeaveAlone(t *testing.T) {
 			}
 			if b.sets() != sets {
 				t.Errorf("%d Sets", b.sets()-sets)
+			}
+			if c.silent != (b.Fabric.Now() > began) {
+				t.Errorf("silent standbys were waited for: %v", !c.silent)
 			}
 		})
 	}
