@@ -47,7 +47,7 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		}
 		return
 	}
-	sent := p.c.Plan.Wanted(st.Port)
+	sent := p.c.Plan.Sent(st.Port, info)
 	port.Info = *info
 	if (st.Op == plan.SetPort || st.Op == plan.Arm) && !looked {
 		delete(p.reregister, port.GUID)

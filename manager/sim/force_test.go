@@ -117,3 +117,26 @@ func TestForcedLinksRefused(t *testing.T) {
 	}
 	b.mustBeWhole(m)
 }
+
+// A port that answers 0 for what it was told not to change is no port that refuses.
+func TestEchoedNoChange(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			asked := smp.PortInfo(*p.Data())
+			status := obey()
+			if p.Method() == mad.MethodSet && p.AttrID() == smp.AttrPortInfo {
+				answer := (*smp.PortInfo)(p.Data())
+				answer.SetLinkWidthEnabled(asked.LinkWidthEnabled())
+				answer.SetLinkSpeedEnabled(asked.LinkSpeedEnabled())
+				answer.SetLinkSpeedExtEnabled(asked.LinkSpeedExtEnabled())
+			}
+			return status, true
+		}
+	}})
+	m := b.comeUp(minhopConfig())
+	if told := m.says("LinkWidthEnabled") + m.says("LinkSpeedEnabled"); told > 0 {
+		t.Errorf("told of %d times", told)
+	}
+	b.mustBeWhole(m)
+}

@@ -121,6 +121,24 @@ func keepEnabled(data, is *smp.PortInfo) {
 	}
 }
 
+// Sent is what a port was told that answers to hold what held says: Wanted, but for what it
+// was told not to change of what is enabled. Some answer 0 to that, too.
+func (p *Plan) Sent(i topo.PortIdx, held *smp.PortInfo) smp.PortInfo {
+	w := p.Wanted(i)
+	wire := w
+	keepEnabled(&wire, &p.in.Topo.Ports[i].Info)
+	if wire.LinkWidthEnabled() == 0 {
+		w.SetLinkWidthEnabled(held.LinkWidthEnabled())
+	}
+	if wire.LinkSpeedEnabled() == 0 {
+		w.SetLinkSpeedEnabled(held.LinkSpeedEnabled())
+	}
+	if wire.LinkSpeedExtEnabled() == 0 {
+		w.SetLinkSpeedExtEnabled(held.LinkSpeedExtEnabled())
+	}
+	return w
+}
+
 // forces reports whether settings say anything about what ports enable.
 func (v *Values) forces() bool { return v.LinkWidth != 0 || v.LinkSpeed != 0 || v.LinkSpeedExt != 0 }
 
