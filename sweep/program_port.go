@@ -66,6 +66,9 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 	if bits, found := p.memory.refusals.Learn(key, &sent, info); found {
 		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})
 	}
+	if st.Op == plan.SetPort && !looked {
+		p.memory.refusals.Acknowledged(key)
+	}
 	switch {
 	case p.apart[st.Port] == parameters:
 		p.apart[st.Port] = bare

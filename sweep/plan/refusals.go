@@ -21,7 +21,7 @@ type Refusals map[Key]*Refusal
 type Refusal struct {
 	Bits  smp.PortInfo // ones where the port does not hold Sent
 	Sent  smp.PortInfo // what it was told last
-	Asked uint8        // plans in a row that wanted Sent of a port that is up
+	Asked uint8        // times in a row that a port which is up has acknowledged Sent
 
 	FDR10     uint8 // plans in a row that told the port FDR10Sent
 	FDR10Sent topo.FDR10
@@ -51,6 +51,14 @@ func (r Refusals) Learn(k Key, sent, held *smp.PortInfo) (bits smp.PortInfo, fou
 	e := r.entry(k)
 	e.tell(sent)
 	return e.refuse(&d)
+}
+
+// Acknowledged notes that a port which is up has taken what it was told: what it lacks
+// afterwards it does not keep.
+func (r Refusals) Acknowledged(k Key) {
+	if e := r[k]; e != nil && e.Asked < maxAsked {
+		e.Asked++
+	}
 }
 
 func (r Refusals) entry(k Key) *Refusal {
@@ -108,7 +116,7 @@ func (r Refusals) wants(k Key, w, d *smp.PortInfo, up bool) bool {
 	case may && up:
 		e := r.entry(k)
 		e.tell(w)
-		if e.Asked++; e.Asked > maxAsked {
+		if e.Asked >= maxAsked {
 			e.refuse(d)
 			may = false
 		}

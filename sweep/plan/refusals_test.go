@@ -81,6 +81,7 @@ func TestAskTwice(t *testing.T) {
 			t.Fatalf("not asked the %dth time", i+1)
 		}
 		r.Learn(key, &want, &want) // it says that it holds it
+		r.Acknowledged(key)
 	}
 	for range 3 {
 		if asks(r, is, want) {
@@ -96,6 +97,17 @@ func TestAskTwice(t *testing.T) {
 	}
 }
 
+// TestAskUnanswered: a port that was not reached refuses nothing.
+func TestAskUnanswered(t *testing.T) {
+	r := Refusals{}
+	want, is := portWith(18, 7, 5), portWith(18, 3, 5)
+	for i := range 10 {
+		if !asks(r, is, want) {
+			t.Fatalf("given up after %d times", i)
+		}
+	}
+}
+
 // TestAskAfterHeld: only what is wanted many times in a row is given up.
 func TestAskAfterHeld(t *testing.T) {
 	r := Refusals{}
@@ -104,6 +116,7 @@ func TestAskAfterHeld(t *testing.T) {
 		if !asks(r, is, want) {
 			t.Fatalf("given up after %d times, though the port held it in between", i)
 		}
+		r.Acknowledged(Key{1, 1})
 		asks(r, want, want)
 	}
 }
