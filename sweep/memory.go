@@ -30,6 +30,7 @@ type Memory struct {
 	unhealthy  map[plan.Key]bool      // ports whose links are avoided
 	babblers   map[plan.Key]bool      // ports to be disabled
 	pkeys      pkeyMemory
+	mkeys      map[mad.GUID]mad.MKey // by port GUID, where there is one
 	plain      map[discover.Device]bool
 	prev       *topo.Topo         // as the last sweep left it
 	unread     map[mad.GUID]bool  // switches that have told of a change since prev
@@ -81,7 +82,7 @@ func NewMemory() *Memory {
 	return &Memory{
 		lids: map[mad.GUID]KeptLID{}, changed: map[mad.GUID]bool{}, switches: map[mad.GUID]*switchMemory{}, silent: map[plan.Key]uint8{},
 		unread: map[mad.GUID]bool{}, refusals: plan.Refusals{}, told: map[mad.GUID]plan.Told{}, unhealthy: map[plan.Key]bool{}, babblers: map[plan.Key]bool{}, plain: map[discover.Device]bool{},
-		pkeys: pkeyMemory{indexes: partitions.Indexes{}, doubted: map[plan.Key]int{}},
+		mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyMemory{indexes: partitions.Indexes{}, doubted: map[plan.Key]int{}},
 	}
 }
 

@@ -24,14 +24,16 @@ func (s *Sweeper) keys() (k discover.Keys) {
 	if s.cfg.Settings.NoMKeyLookup || !s.otherKeys() {
 		return k
 	}
-	prev, kept := s.memory.prev, &s.cfg.Kept
+	prev, shown, kept := s.memory.prev, s.memory.mkeys, &s.cfg.Kept
 	k.Of = func(port mad.GUID) (key mad.MKey, known bool) {
 		if prev != nil {
 			if p := prev.FindPort(port); p != topo.None && !hidden(prev, p) {
 				return prev.MKey(p), true
 			}
 		}
-		key, known = kept.MKeys[port]
+		if key, known = shown[port]; !known {
+			key, known = kept.MKeys[port]
+		}
 		return key, known
 	}
 	k.Self = s.selfKey(k.Of)
@@ -57,12 +59,26 @@ func (s *Sweeper) otherKeys() bool {
 			}
 		}
 	}
-	for _, key := range s.cfg.Kept.MKeys {
-		if key != own {
-			return true
+	for _, keys := range []map[mad.GUID]mad.MKey{s.memory.mkeys, s.cfg.Kept.MKeys} {
+		for _, key := range keys {
+			if key != own {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// rememberKeys keeps the M_Keys that ports have shown, for when one is left out of a walk or
+// is shown another key: then it hides its own.
+func (m *Memory) rememberKeys(t *topo.Topo) {
+	for _, p := range t.EndPorts {
+		if key := t.MKey(p); key != 0 {
+			m.mkeys[t.Ports[p].GUID] = key
+		} else if !hidden(t, p) {
+			delete(m.mkeys, t.Ports[p].GUID)
+		}
+	}
 }
 
 // selfKey is the M_Key of our own port. What is kept may not know it by the GUID of the

@@ -236,6 +236,7 @@ func (s *Sweeper) Finish() *Outcome {
 	s.memory.pkeys.tally(p.held)
 	s.reregistrations.told(p.c)
 	s.memory.prev, s.memory.swept = p.c.Topo, true
+	s.memory.rememberKeys(p.c.Topo)
 	s.memory.findings = s.found.Findings
 	clear(s.memory.unread)
 	s.sms = s.managers(p.c.Topo)

@@ -144,3 +144,34 @@ func TestControlByMKey(t *testing.T) {
 		}
 	}
 }
+
+// Where answers are lost while the M_Key is changed, and nodes are left out of walks because
+// of it, every port gets the new one in the end.
+func TestOtherMKeyUnderLoss(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for seed := uint64(1); seed <= 6; seed++ {
+		for _, protect := range []uint8{0, 1, 2} {
+			b := newBed(t, n, fabric.Config{Seed: seed})
+			cfg := minhopConfig()
+			cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
+			cfg.Sweep.Settings.MKeyProtect = sweep.Given(protect)
+			m := b.comeUp(cfg)
+			b.Fabric.SetFaults(fabric.Faults{Loss: 0.2})
+			cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x78))
+			cfg.Sweep.Settings.HOQLife = sweep.Given(uint8(9))
+			b.Configure(m.Manager, cfg)
+			b.pass(20 * time.Second)
+			b.Fabric.Reboot(3)
+			b.Fabric.Reboot(host(n, 4).Node)
+			b.pass(20 * time.Second)
+			b.Fabric.SetFaults(fabric.Faults{})
+			b.pass(2 * time.Minute)
+			for _, at := range b.endPorts() {
+				if pi := b.Fabric.PortInfo(at); pi.MKey() != 0x78 {
+					t.Errorf("seed %d, protection %d: port %v has M_Key %v", seed, protect, at, pi.MKey())
+				}
+			}
+			b.mustBeWhole(m)
+		}
+	}
+}
