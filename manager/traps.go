@@ -226,9 +226,11 @@ func (c *Core) localChange(d *smp.LocalChangeDetails) {
 // shut off only where the operator has asked for that.
 func (c *Core) portTrouble(n *smp.Notice, s *trapSeries) {
 	e := n.PortError()
-	if s.count >= babbleCount && c.sweeper.ShutOff(e.LID(), e.PortNum()) {
-		c.log(erro, "port babbles and is disabled, as babbling_port_policy asks", "lid", e.LID(), "port", e.PortNum())
-		c.trapSweep(false, fmt.Sprintf("port %d of LID %v babbles", e.PortNum(), e.LID()))
+	if s.count >= babbleCount {
+		if off, ok := c.sweeper.ShutOff(e.LID(), e.PortNum()); ok {
+			c.log(erro, "port babbles and is disabled, as babbling_port_policy asks", "lid", e.LID(), "port", e.PortNum(), "disabled_guid", off.Node, "disabled_port", off.Port)
+			c.trapSweep(false, fmt.Sprintf("port %d of LID %v babbles", e.PortNum(), e.LID()))
+		}
 	}
 	for i := range c.traps.noisy {
 		if p := &c.traps.noisy[i]; p.lid == e.LID() && p.port == e.PortNum() {

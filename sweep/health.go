@@ -57,23 +57,23 @@ func (s *Sweeper) Heal(key plan.Key) bool {
 
 // ShutOff has the next heavy sweep disable the link at a port, if Settings.DisableBabblers
 // allows it, at the end which is nearer: there the answer still comes back, and it can be
-// enabled again. Our own link is never disabled. It reports whether that is news.
-func (s *Sweeper) ShutOff(lid mad.LID, num uint8) bool {
+// enabled again. Our own link is never disabled. key is the end; ok is false where that is no news.
+func (s *Sweeper) ShutOff(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	p := s.port(lid, num)
 	if p == topo.None || !s.cfg.Settings.DisableBabblers || s.phase == Computing {
-		return false
+		return key, false
 	}
 	t := s.memory.prev
 	peer := t.Ports[p].Peer
 	if peer != topo.None && distance(t, peer) < distance(t, p) {
 		p, peer = peer, p
 	}
-	key := s.keyOf(p)
+	key = s.keyOf(p)
 	if p == t.Self || peer == t.Self || t.Ports[p].Info.PortState() <= smp.PortDown || s.memory.babblers[key] {
-		return false
+		return key, false
 	}
 	s.memory.babblers[key] = true
-	return true
+	return key, true
 }
 
 // distance is the number of links to the agent of a port.
