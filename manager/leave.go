@@ -1,10 +1,12 @@
 package manager
 
 import (
+	"slices"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
 )
 
@@ -33,6 +35,23 @@ func (c *Core) leave() {
 		others[i] = c.others[i].Info
 	}
 	c.act(c.elect.Leave(c.now, others))
+}
+
+// maxMet bounds the managers that this one knows by their questions.
+const maxMet = 16
+
+// meet notes a standby of our own kind that asks, and the way back to it, if the last walk
+// has not met it: it may not have answered then.
+func (c *Core) meet(p *mad.Packet) {
+	info := (*smp.SMInfo)(p.Data())
+	known := func(o discover.SM) bool { return o.Info.GUID() == info.GUID() }
+	if !elect.IsQuestion(info) || info.GUID() == c.own.guid || p.MgmtClass() != mad.ClassDirected || slices.ContainsFunc(c.others, known) || len(c.others) >= maxMet {
+		return
+	}
+	hops := min(p.HopCount(), mad.MaxHops)
+	back := slices.Clone(p.ReturnPath()[1 : 1+hops])
+	slices.Reverse(back)
+	c.others = append(c.others, discover.SM{Port: info.GUID(), Route: mad.MakeRoute(back...), Info: *info})
 }
 
 // offer begins to ask a standby what it is.

@@ -28,6 +28,7 @@ func (c *Core) request(d *mad.Datagram) {
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		if c.mayRead(p.MKey()) {
 			c.answerSMInfo(d, mad.StatusOK)
+			c.meet(p)
 			c.act(c.elect.Asked((*smp.SMInfo)(p.Data())))
 		}
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet:

@@ -175,6 +175,34 @@ func TestLeaveAlone(t *testing.T) {
 	}
 }
 
+// A standby that did not answer the last walk is known by its questions.
+func TestLeaveToUnmet(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	high, low := registrarConfig(), registrarConfig()
+	high.Elect.Priority, low.Elect.Priority, high.SweepInterval = 9, 3, 0
+	first, second := b.add(host(n, 0), high), b.add(host(n, 6), low)
+	deaf := true
+	second.Heard = func(received []mad.Datagram) {
+		for i := range received {
+			if p := &received[i].Packet; deaf && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet {
+				received[i] = mad.Datagram{}
+			}
+		}
+	}
+	t.Cleanup(first.dump)
+	b.pass(settling)
+	if others := first.Core.Stats().Rivals; len(others) > 0 {
+		t.Fatalf("a walk has met %+v", others)
+	}
+	deaf = false
+	b.Leave(first.Manager)
+	b.Run(b.Fabric.Now()+elect.LeavePatience, func() bool { return first.Exited })
+	if first.says("handing the mastership over") != 1 || second.last() != smp.Master {
+		t.Errorf("the standby is %v", second.last())
+	}
+}
+
 // A standby that is told to end does so at once, and the master does not mind.
 func TestLeaveAsStandby(t *testing.T) {
 	n := generate(t, "fattree:k=4")

@@ -26,7 +26,7 @@ func (m *Machine) Question() smp.SMInfo {
 // Asked takes the data of a Get(SMInfo): a Question names a manager that a MASTER has
 // to see to.
 func (m *Machine) Asked(data *smp.SMInfo) Do {
-	if !isQuestion(data) || data.GUID() == m.cfg.GUID {
+	if !IsQuestion(data) || data.GUID() == m.cfg.GUID {
 		return Nothing
 	}
 	return m.Seen(data)
@@ -35,11 +35,12 @@ func (m *Machine) Asked(data *smp.SMInfo) Do {
 // Answer is our SMInfo, but for ActCount, for one who sent data.
 func (m *Machine) Answer(data *smp.SMInfo) smp.SMInfo {
 	i := m.Info()
-	if isQuestion(data) {
+	if IsQuestion(data) {
 		binary.BigEndian.PutUint64(i[markAt:], answered)
 	}
 	return i
 }
 
-func isQuestion(i *smp.SMInfo) bool { return binary.BigEndian.Uint64(i[markAt:]) == questioned }
+// IsQuestion reports whether the data of a Get(SMInfo) is a Question.
+func IsQuestion(i *smp.SMInfo) bool { return binary.BigEndian.Uint64(i[markAt:]) == questioned }
 func isKin(i *smp.SMInfo) bool      { return binary.BigEndian.Uint64(i[markAt:]) == answered }
