@@ -47,7 +47,7 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		}
 		return
 	}
-	sent := p.c.Plan.Sent(st.Port, info)
+	sent, judged := p.c.Plan.Wanted(st.Port), p.c.Plan.Judged(st.Port, *info)
 	port.Info = *info
 	if (st.Op == plan.SetPort || st.Op == plan.Arm) && !looked {
 		delete(p.reregister, port.GUID)
@@ -63,7 +63,7 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		return
 	}
 	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
-	if bits, found := p.memory.refusals.Learn(key, &sent, info); found {
+	if bits, found := p.memory.refusals.Learn(key, &sent, &judged); found {
 		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})
 	}
 	if st.Op == plan.SetPort && !looked {

@@ -121,22 +121,23 @@ func keepEnabled(data, is *smp.PortInfo) {
 	}
 }
 
-// Sent is what a port was told that answers to hold what held says: Wanted, but for what it
-// was told not to change of what is enabled. Some answer 0 to that, too.
-func (p *Plan) Sent(i topo.PortIdx, held *smp.PortInfo) smp.PortInfo {
+// Judged is an answer of a port, to be compared with Wanted: what of it says what is
+// enabled counts only where the port was told to change that. Some answer 0 to the rest,
+// as they were told.
+func (p *Plan) Judged(i topo.PortIdx, held smp.PortInfo) smp.PortInfo {
 	w := p.Wanted(i)
 	wire := w
 	keepEnabled(&wire, &p.in.Topo.Ports[i].Info)
 	if wire.LinkWidthEnabled() == 0 {
-		w.SetLinkWidthEnabled(held.LinkWidthEnabled())
+		held.SetLinkWidthEnabled(w.LinkWidthEnabled())
 	}
 	if wire.LinkSpeedEnabled() == 0 {
-		w.SetLinkSpeedEnabled(held.LinkSpeedEnabled())
+		held.SetLinkSpeedEnabled(w.LinkSpeedEnabled())
 	}
 	if wire.LinkSpeedExtEnabled() == 0 {
-		w.SetLinkSpeedExtEnabled(held.LinkSpeedExtEnabled())
+		held.SetLinkSpeedExtEnabled(w.LinkSpeedExtEnabled())
 	}
-	return w
+	return held
 }
 
 // forces reports whether settings say anything about what ports enable.
