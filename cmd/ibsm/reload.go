@@ -157,6 +157,9 @@ func (f *inForce) describe(st *console.Status) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st.Priority, st.SweepInterval, st.Sweeping = uint8(f.now.Uint("sm_priority")), f.now.Duration("sweep_interval"), !f.resting
+	if len(st.SMs) > 0 {
+		st.SMs[0].Priority = st.Priority // a new one is in force before the manager has come to say so
+	}
 }
 
 // setPriority puts another priority among subnet managers into force. It stays until

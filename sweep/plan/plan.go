@@ -229,6 +229,9 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 	}
 	w := p.Wanted(i)
 	d, _ := differs(&port.Info, &w)
+	if port.Num == 0 {
+		d.SetNeighborMTU(0) // no reason to write to a subnet in use, and ibsim does not keep it
+	}
 	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed
 	key := Key{t.Nodes[port.Node].GUID, port.Num}
 	if p.in.Refusals.wants(key, &w, &d, up) || p.Reregisters(i) {
