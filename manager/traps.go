@@ -79,7 +79,9 @@ func (c *Core) trap(d *mad.Datagram) {
 	}
 	switch number := n.TrapNumber(); {
 	case number == smp.TrapLinkState && !c.cfg.IgnoreTraps:
-		c.log(debug, osmlog.TrapSweep(smp.TrapLinkState))
+		if series.count <= noisyCount {
+			c.log(debug, osmlog.TrapSweep(smp.TrapLinkState))
+		}
 		c.trapSweep(false, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
 	case number == smp.TrapLocalChange:
 		c.localChange(n.LocalChange())
