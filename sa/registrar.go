@@ -102,7 +102,7 @@ type Registrar struct {
 // Event is something that happened. One field is set; none means that time has passed.
 type Event struct {
 	Received []mad.Datagram  // requests, answers to Reports, and of other managers; only valid during Step
-	Came     []time.Duration // when each of Received did; nil for now
+	Came     []time.Duration // when each of Received did; nil where that is just now
 	View     *view.View      // published, by the manager as master
 	Deposed  bool            // this manager is not master any more
 	// Reset are ports that were found in INIT: what they had registered is not known to

@@ -47,7 +47,8 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		}
 		return
 	}
-	sent, judged := p.c.Plan.Wanted(st.Port), p.c.Plan.Judged(st.Port, *info)
+	sent := p.c.Plan.Wanted(st.Port)
+	judged := p.c.Plan.Judged(st.Port, &sent, *info)
 	port.Info = *info
 	if (st.Op == plan.SetPort || st.Op == plan.Arm) && !looked {
 		delete(p.reregister, port.GUID)

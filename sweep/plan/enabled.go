@@ -121,12 +121,11 @@ func keepEnabled(data, is *smp.PortInfo) {
 	}
 }
 
-// Judged is an answer of a port, to be compared with Wanted: what of it says what is
+// Judged is an answer of a port, to be compared with w, its Wanted: what of it says what is
 // enabled counts only where the port was told to change that. Some answer 0 to the rest,
 // as they were told.
-func (p *Plan) Judged(i topo.PortIdx, held smp.PortInfo) smp.PortInfo {
-	w := p.Wanted(i)
-	wire := w
+func (p *Plan) Judged(i topo.PortIdx, w *smp.PortInfo, held smp.PortInfo) smp.PortInfo {
+	wire := *w
 	keepEnabled(&wire, &p.in.Topo.Ports[i].Info)
 	if wire.LinkWidthEnabled() == 0 {
 		held.SetLinkWidthEnabled(w.LinkWidthEnabled())
