@@ -4,8 +4,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // comings tells which end ports have come and gone between two views. Those of the

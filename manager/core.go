@@ -11,13 +11,13 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
+	"ibsm/registry"
 	"ibsm/sa"
-	"ibsm/sa/registry"
+	"ibsm/store"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
-	"ibsm/sweep/store"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // Config of a manager. The zero value rules with OpenSM's defaults, but needs an

@@ -11,7 +11,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // stall is for how long this manager may stand still before another one may have taken

@@ -6,8 +6,8 @@ import (
 	"ibsm/mad"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // faults are what a heavy sweep found to be wrong or could not bring about, as the view

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/store"
 	"ibsm/sweep"
-	"ibsm/sweep/store"
 )
 
 // Keep is what has changed of that which must outlive the manager. LIDs come before they

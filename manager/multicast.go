@@ -3,7 +3,7 @@ package manager
 import (
 	"fmt"
 
-	"ibsm/sa/registry"
+	"ibsm/registry"
 	"ibsm/sweep"
 )
 

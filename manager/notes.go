@@ -11,7 +11,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Log is something to be told. Args are as slog's, and PC is the line of code that tells.

@@ -6,7 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // maxOffenders is how many senders of packets with wrong keys are counted one by one.

@@ -7,7 +7,7 @@ import (
 
 	"ibsm/mad/smp"
 	"ibsm/sweep"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // serveSoon answers the hosts of a subnet in use before they are told that this manager is

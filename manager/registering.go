@@ -9,7 +9,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sa"
 	"ibsm/sweep"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // What the Core does for the registrar, beside the multicast tables.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/registry"
 	"ibsm/sa"
-	"ibsm/sa/registry"
-	"ibsm/sweep/store"
+	"ibsm/store"
 )
 
 // registrar is the goroutine that owns what is registered, and alone changes it: run,

@@ -8,7 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // renameDelay is how long changed NodeDescriptions are gathered before a view with

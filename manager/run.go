@@ -16,12 +16,12 @@ import (
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/priority"
+	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/sa"
-	"ibsm/sa/registry"
+	"ibsm/store"
 	"ibsm/sweep"
-	"ibsm/sweep/store"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // Shell is what a Core runs in: a port, a clock, and somebody to tell.

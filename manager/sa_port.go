@@ -9,9 +9,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/txn"
+	"ibsm/registry"
 	"ibsm/sa"
-	"ibsm/sa/registry"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // saServer is what all that answers the SA's clients shares.

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
 	"ibsm/sa"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+	"ibsm/view"
 )
 
 // clients stand for all hosts: what they send is what the port receives.
@@ -87,7 +88,7 @@ var servedView = sync.OnceValue(func() *view.View {
 	if err != nil {
 		panic(err)
 	}
-	tp, err := topo.FromNet(n, net.NoEnd)
+	tp, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		panic(err)
 	}

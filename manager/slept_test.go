@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/sa/registry"
-	"ibsm/sweep/store"
+	"ibsm/registry"
+	"ibsm/store"
 )
 
 // TestSlept: what the time of day has come farther than the other clock is told once; one

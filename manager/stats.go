@@ -8,7 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // Stats is where a manager stands, and what it has done since its start. It is a plain

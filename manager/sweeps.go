@@ -15,7 +15,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Errors that end a run that was to sweep once, or a plan.

@@ -9,7 +9,7 @@ import (
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Pace of what traps cause.

@@ -5,7 +5,7 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Doubts are what a policy says and a subnet cannot do, or hardly is meant to: members

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // witnessTopo is the witness fabric, whose manager is at H1.
@@ -17,7 +18,7 @@ func witnessTopo(t *testing.T) *topo.Topo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	subnet, err := topo.FromNet(n, net.NoEnd)
+	subnet, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Signatures of MGIDs, their third and fourth byte.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // WellKnown are the groups of all partitions as the SA registers them, in the order of

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/mad/fabric/net"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // BenchmarkLargest is a file of the largest subnet, from its text to the tables of all
@@ -23,7 +24,7 @@ func BenchmarkLargest(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		t, err := topo.FromNet(n, net.NoEnd)
+		t, err := netwalk.Topo(n, net.NoEnd)
 		if err != nil {
 			b.Fatal(err)
 		}

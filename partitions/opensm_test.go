@@ -14,12 +14,12 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
-	"ibsm/mad/ibsim"
 	"ibsm/mad/madtest"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/sim/fabric"
+	"ibsm/sim/ibsim"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // witnessNet is four hosts, the first of which runs the manager, a router and two
@@ -64,7 +64,7 @@ func compile(t testing.TB, p *Policy, both, qos bool) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	subnet, err := topo.FromNet(n, net.NoEnd)
+	subnet, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // place is one table to be laid out.

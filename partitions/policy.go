@@ -5,7 +5,7 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Policy is who may talk to whom: what a partitions.conf means, without its spelling. It

@@ -9,7 +9,7 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Enforcement is where switches check the P_Keys of packets to and from adapters and

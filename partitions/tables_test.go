@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // lab is the fabric of the examples: two switches, four hosts, the manager on H1.
@@ -62,7 +63,7 @@ func newLab(t *testing.T) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tp, err := topo.FromNet(n, net.NoEnd)
+	tp, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +308,7 @@ func BenchmarkCompile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t, err := topo.FromNet(n, net.NoEnd)
+	t, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		b.Fatal(err)
 	}

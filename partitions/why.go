@@ -2,7 +2,7 @@ package partitions
 
 import (
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Why returns the Member that decides whether an end port is in the partition of a key:

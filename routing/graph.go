@@ -2,7 +2,7 @@ package routing
 
 import (
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // maxPort is the highest port that a table can name.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math/bits"
 
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Unreachable in a hop matrix: there is no way, or none of less than 255 links.

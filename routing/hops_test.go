@@ -5,9 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"ibsm/mad/fabric/net"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 func fromSpec(tb testing.TB, spec string) *topo.Topo {
@@ -21,7 +22,7 @@ func fromSpec(tb testing.TB, spec string) *topo.Topo {
 
 func fromNet(tb testing.TB, fabric *net.Net) *topo.Topo {
 	tb.Helper()
-	t, err := topo.FromNet(fabric, net.NoEnd)
+	t, err := netwalk.Topo(fabric, net.NoEnd)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Order lists the ports to route to in the order in which OpenSM's balancing

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
 )
 
 // cable joins two ports of a Net by number of the node.

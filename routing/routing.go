@@ -8,7 +8,7 @@ import (
 	"context"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // NoPath in a forwarding table drops the packet (IBA 14.2.5.12).

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Fate says what becomes of a packet that starts at a switch towards a LID.

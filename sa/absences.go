@@ -7,9 +7,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // setView takes a view into use: ports that came and went are reported, and those that

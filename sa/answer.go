@@ -5,10 +5,10 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/sa/path"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Answerer answers from one View and from what is registered. It is immutable and safe

@@ -2,7 +2,7 @@ package sa
 
 import (
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // span is a range of ports that a request may be about, the end excluded.

@@ -5,9 +5,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/sa/path"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // newGroup is the group that a join asks for which does not exist. Nothing is changed

@@ -4,7 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // guidInfoRecords are one for each block of the GUIDs of each port that has a LID.

@@ -4,8 +4,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 // blockKey names a block of a port's GUIDs.

@@ -2,8 +2,8 @@ package sa
 
 import (
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 // informInfoRecords are the subscriptions of ports that the requester may know of. The

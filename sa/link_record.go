@@ -2,7 +2,7 @@ package sa
 
 import (
 	"ibsm/mad/sarec"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // linkRecords are two for each link, one from either end. The LIDs asked for may

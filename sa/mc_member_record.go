@@ -3,7 +3,7 @@ package sa
 import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Components of an MCMemberRecord that are compared as they are. Those of a member are

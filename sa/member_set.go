@@ -3,8 +3,8 @@ package sa
 import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 // Components that requests about members must give.

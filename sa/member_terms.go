@@ -4,9 +4,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	"ibsm/registry"
 	"ibsm/sa/path"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // terms are the three values that a request may bound by a selector: as numbers that

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/registry"
 	"ibsm/sa/mirror"
-	"ibsm/sa/registry"
 )
 
 // mirrored is a Registrar's part in the exchange between managers. As master it is the

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/madtest"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // On the fabric of the capture, our answer is OpenSM's byte for byte.
@@ -228,7 +229,7 @@ func BenchmarkPathRecord(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			tp, err := topo.FromNet(fabric, net.NoEnd)
+			tp, err := netwalk.Topo(fabric, net.NoEnd)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/registry"
 	"ibsm/sa/mirror"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // asClient takes what the SA of a master of another kind sends us, its client.

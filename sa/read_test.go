@@ -12,8 +12,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/sa/mirror"
-	"ibsm/sa/registry"
 )
 
 // readers is the desk of a master that is taken for another kind, at H1, and a standby that

@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 func TestNodeRecord(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"ibsm/mad/madtest"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 var (

@@ -6,10 +6,10 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/registry"
 	"ibsm/sa/mirror"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // ReplyTimeout is how long the reply to a request that changed the registry waits for

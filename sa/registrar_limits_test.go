@@ -8,7 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Whatever a request holds, it gets one reply with a status that is known, or none and

@@ -7,7 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // service is a ServiceRecord of H3 that a test's client sends.

@@ -7,9 +7,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // desk is a Registrar with what it has done.

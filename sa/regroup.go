@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 // regrouped is what is left to do for groups that the configuration has given other values.

@@ -6,7 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // reconfigure gives the broadcast group other values, and returns the ports that are asked

@@ -7,8 +7,8 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 // notice is something that subscribers may want to be told of.

@@ -7,9 +7,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // told takes the Reports that were sent, answers them, and names what they say.

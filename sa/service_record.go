@@ -2,7 +2,7 @@ package sa
 
 import (
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // serviceRecords are the services of the requester's partitions and those of none. Who

@@ -3,8 +3,8 @@ package sa
 import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 // setService registers a service, or renews it (IBA 15.2.5.14).

@@ -7,7 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // With disable_multicast there are no groups, and who asks about one is told that this SA has

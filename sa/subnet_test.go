@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/sarec"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+	"ibsm/view"
 )
 
 // fabric is the file of the one that the packets of testdata/mad were captured on.
@@ -45,7 +46,7 @@ func newView(t testing.TB) *view.View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tp, err := topo.FromNet(n, net.NoEnd)
+	tp, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/madtest"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // getTable is a GetTable of H3.
@@ -266,7 +267,7 @@ func BenchmarkTableOfPaths(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tp, err := topo.FromNet(fabric, net.NoEnd)
+	tp, err := netwalk.Topo(fabric, net.NoEnd)
 	if err != nil {
 		b.Fatal(err)
 	}

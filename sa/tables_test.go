@@ -9,7 +9,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/routing/mcast"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // asCaptured is newView as it was when the tables of OpenSM were captured: H2 and H3 in

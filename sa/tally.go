@@ -2,7 +2,7 @@ package sa
 
 import (
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // tally counts what there is for each port GID, and what each port has asked for on behalf

@@ -5,7 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // IsWrite reports whether a packet is for the Registrar rather than for an Answerer: a

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/txn"
 	"ibsm/routing/minhop"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 )
 
 // bed is a Sweeper on a fabric that answers at once.

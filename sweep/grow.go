@@ -8,9 +8,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/registry"
 	"ibsm/routing/mcast"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // GrowJob is the part of multicast that computes: which trees change, and which blocks

@@ -4,7 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // port is the port that a trap names by its node's LID, None if the last sweep found none.

@@ -12,7 +12,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Job is the part of a sweep that computes: from what a walk found to a plan. It

@@ -8,7 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // KeptLID is what an end port was given, whether it is there or not.

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // star is a switch (GUID 0x1000) with hosts on it, whose port GUIDs are 0x11, 0x21, ...;
@@ -24,7 +25,7 @@ func star(t testing.TB, hosts int) *topo.Topo {
 			{Peer: net.NoEnd}, {GUID: guid + 1, Peer: net.End{Node: 0, Port: uint8(i + 1)}},
 		}})
 	}
-	top, err := topo.FromNet(n, net.End{Node: 1, Port: 1})
+	top, err := netwalk.Topo(n, net.End{Node: 1, Port: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestSmallSwitchJoins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	top, err := topo.FromNet(n, net.NoEnd)
+	top, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

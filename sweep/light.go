@@ -8,7 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/discover"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // light is the question whether anything has changed: one SwitchInfo for each

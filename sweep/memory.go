@@ -11,7 +11,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Memory is what lasts from sweep to sweep, by GUID because indexes change. While

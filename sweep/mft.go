@@ -7,7 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing/mcast"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // mft is what one switch holds of its multicast forwarding table, as far as it is known.

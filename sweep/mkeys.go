@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // MKeyFor is the M_Key that a request to the agent of a port shows: the one it was read

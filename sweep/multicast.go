@@ -7,9 +7,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/registry"
 	"ibsm/routing/mcast"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Multicast brings the multicast forwarding tables of all switches to what the registry

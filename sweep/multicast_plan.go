@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"ibsm/mad"
+	"ibsm/registry"
 	"ibsm/routing/mcast"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // multicastPlan is what a plan that is only to be looked at needs to know of multicast, on

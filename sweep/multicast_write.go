@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 func (m *Multicast) answers(s topo.SwitchIdx) bool {

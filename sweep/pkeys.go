@@ -9,8 +9,8 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/partitions"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // pkeyMemory is what lasts of partition tables from sweep to sweep.

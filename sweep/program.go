@@ -7,8 +7,8 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // maxNodeTimeOuts is how many Sets a node may leave unanswered before it is

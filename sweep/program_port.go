@@ -7,8 +7,8 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // A Set of PortInfo that changes parameters and state is refused whole where a port does

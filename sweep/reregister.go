@@ -4,7 +4,7 @@ import (
 	"maps"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // reregistrations are the ports whose clients are to be asked to register again, by GUID: what the

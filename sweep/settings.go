@@ -4,7 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Option is a setting that the operator may have given. What was not given is

@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // twoStars is a subnet with links of every kind: a switch above two with three hosts
@@ -18,7 +19,7 @@ func twoStars(t testing.TB) *topo.Topo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	top, err := topo.FromNet(n, net.NoEnd)
+	top, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

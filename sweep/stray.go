@@ -3,7 +3,7 @@ package sweep
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Stray takes a reply that answers nothing that is outstanding. When it tells that

@@ -15,7 +15,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/sweep/discover"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Config of a Sweeper.

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/routing"
+	"ibsm/sim/fabric"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
 )
 
 const small = "fattree:k=4,levels=2"

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 )
 
 func onPort(do func(*fabric.Fabric, net.End)) act {

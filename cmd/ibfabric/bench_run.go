@@ -16,10 +16,10 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
-	"ibsm/mad/ibsim"
 	"ibsm/mad/smp"
+	"ibsm/sim/fabric"
+	"ibsm/sim/ibsim"
+	"ibsm/topo/net"
 )
 
 const openSM = "opensm"

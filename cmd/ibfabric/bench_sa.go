@@ -18,9 +18,9 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/hosts"
-	"ibsm/mad/fabric/net"
+	"ibsm/sim/fabric"
+	"ibsm/sim/hosts"
+	"ibsm/topo/net"
 )
 
 const benchSAUsage = `ibfabric bench-sa measures the subnet administration of OpenSM and ibsm. Each runs in a

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ibsm/mad/fabric"
+	"ibsm/sim/fabric"
 )
 
 // command is one command of the console.

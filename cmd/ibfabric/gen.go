@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ibsm/mad/fabric/net"
+	"ibsm/topo/net"
 )
 
 const genUsage = `ibfabric gen writes a generated topology in the form of ibnetdiscover. ibsim loads

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 )
 
 // nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches and adapters.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/mad/fabric/net"
+	"ibsm/topo/net"
 )
 
 func TestUsage(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/mad/ibsim"
 	"ibsm/mad/madtest"
+	"ibsm/sim/ibsim"
 )
 
 // patience bounds each wait for another program.

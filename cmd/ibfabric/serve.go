@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ibsm/mad/fabric"
-	"ibsm/mad/ibsim"
+	"ibsm/sim/fabric"
+	"ibsm/sim/ibsim"
 )
 
 const serveUsage = `ibfabric serve offers a simulated fabric over ibsim's socket protocol. Programs that

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/mad/fabric"
-	"ibsm/mad/ibsim"
 	"ibsm/mad/madtest"
+	"ibsm/sim/fabric"
+	"ibsm/sim/ibsim"
 )
 
 // startServer serves a fabric until the test ends.

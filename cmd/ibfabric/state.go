@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 )
 
 // showState counts the links with power at both ends and a cable that is not cut.

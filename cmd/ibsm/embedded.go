@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 )
 
 // embedded is a simulated fabric inside the process, in real time. It answers at

@@ -11,10 +11,10 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/sarec"
-	"ibsm/sweep/store"
+	"ibsm/sim/fabric"
+	"ibsm/store"
+	"ibsm/topo/net"
 )
 
 // succession is a fabric with two managers, whose files differ, and hosts that have

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ibsm/ctl"
-	"ibsm/mad/fabric/net"
+	"ibsm/topo/net"
 )
 
 // endPatience is more than a manager takes that is told to end.

@@ -17,15 +17,15 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/mad/txn"
 	"ibsm/manager"
-	"ibsm/manager/control"
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
 	"ibsm/priority"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // version is that of this program; the other is the OpenSM whose interface it has.
@@ -169,7 +169,7 @@ func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
 	warnOfEngines(l, logger, stderr)
 	m := &managers{conf: l, current: current, logger: logger, asks: make(chan manager.Sweep), display: d, state: kept, notify: notify, asOpenSM: asOpenSM}
 	var clients console.Counters
-	m.desk = control.New(control.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events, Console: &clients})
+	m.desk = server.New(server.Config{Version: version, Engine: managerConfig(l).Sweep.EngineName, Where: place.String(), Asks: m.asks, Events: events, Console: &clients})
 	current.show = m.desk.Rules
 	endControl, err := m.serveControl(ctx, events, logFlags{lines})
 	if err != nil {
@@ -199,7 +199,7 @@ type managers struct {
 	display  *display
 	dumps    *dump.Keeper   // nil where there are none
 	shell    *manager.Shell // of the manager that runs, or ran last
-	desk     *control.Desk
+	desk     *server.Desk
 	state    *state
 	notify   *notifier
 	asOpenSM bool        // prints what OpenSM does

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 )
 
 // asOpenSM is ibsm under the other's name.

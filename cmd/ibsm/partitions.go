@@ -7,11 +7,11 @@ import (
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
-	"ibsm/manager/control"
+	"ibsm/ctl/server"
 	osmlog "ibsm/opensm/log"
 	"ibsm/partitions"
+	"ibsm/registry"
 	"ibsm/sa"
-	"ibsm/sa/registry"
 	"ibsm/sweep"
 )
 
@@ -120,7 +120,7 @@ func (p *policy) tell(l *conf.Loaded) {
 // partitioner is the ctl.Partitioner of a manager.
 type partitioner struct {
 	*inForce
-	desk *control.Desk
+	desk *server.Desk
 }
 
 // PlanPartitions reads a file and brings nothing into force. Where it is the file in

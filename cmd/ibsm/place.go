@@ -11,9 +11,9 @@ import (
 
 	"ibsm/conf"
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
-	"ibsm/mad/ibsim"
+	"ibsm/sim/fabric"
+	"ibsm/sim/ibsim"
+	"ibsm/topo/net"
 )
 
 // place is where a manager can run.

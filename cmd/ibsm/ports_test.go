@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 )
 
 // What settings make of ports is the same under OpenSM and under ibsm.

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"ibsm/opensm/prefixroutes"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // maxPrefixRoutesFile bounds the file of prefix routes in bytes.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
 	"ibsm/mad/sarec"
+	"ibsm/sim/fabric"
 )
 
 // TestRatesAsOpenSM: what paths and new groups may carry on links of two lanes of EDR, for

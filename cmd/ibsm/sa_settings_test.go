@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
 	"ibsm/mad/sarec"
+	"ibsm/sim/fabric"
 )
 
 // TestSubscriptionsOfAbsentPorts: of a port that has gone both managers keep subscriptions, and

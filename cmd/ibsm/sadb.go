@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ibsm/opensm/sadb"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // maxSADB bounds OpenSM's SA database in bytes: ten times the largest that the limits of

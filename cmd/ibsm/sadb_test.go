@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
+	"ibsm/registry"
+	"ibsm/topo/net"
 )
 
 // dumper is a directory for a manager's dump files, with a configuration that has it

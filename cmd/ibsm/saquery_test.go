@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/ibsim"
 	"ibsm/mad/sarec"
+	"ibsm/sim/ibsim"
 )
 
 // saqueries are saquery's kinds of record with each of their options, where the answer

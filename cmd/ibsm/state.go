@@ -18,11 +18,11 @@ import (
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/opensm/cache"
-	"ibsm/sa/registry"
+	"ibsm/registry"
+	"ibsm/store"
 	"ibsm/sweep"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/store"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // Where the store of a port is, below state_dir and the port's GUID.

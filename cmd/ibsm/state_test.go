@@ -16,7 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"ibsm/mad"
-	"ibsm/sweep/store"
+	"ibsm/store"
 )
 
 // home is where managers that run one after the other, each on a fabric that may have

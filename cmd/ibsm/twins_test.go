@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
-	"ibsm/mad/ibsim"
 	"ibsm/mad/sarec"
+	"ibsm/sim/fabric"
+	"ibsm/sim/ibsim"
+	"ibsm/topo/net"
 )
 
 // twin is one of two equal fabrics, each with a manager at its first host, and a client

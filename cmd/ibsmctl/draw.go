@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 
+	"ibsm/cmd/ibsmctl/draw"
 	"ibsm/ctl"
-	"ibsm/ctl/draw"
 )
 
 const drawUsage = `Usage: ibsmctl draw [OPTION]... [-o FILE.svg]

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"ibsm/ctl/slurm"
+	"ibsm/cmd/ibsmctl/slurm"
 )
 
 const dumpUsage = `Usage: ibsmctl dump [OPTION]... KIND

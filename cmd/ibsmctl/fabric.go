@@ -7,16 +7,17 @@ import (
 	"net/http"
 	"strings"
 
+	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
-	"ibsm/ctl/shape"
+	"ibsm/ctl/server"
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
-	"ibsm/manager/control"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+	"ibsm/view"
 )
 
 // shape is the shape of the manager's subnet, or of the one that spec describes if that
@@ -85,7 +86,7 @@ func described(ctx context.Context, spec string) (ctl.Subnet, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := topo.FromNet(fabric, net.NoEnd)
+	t, err := netwalk.Topo(fabric, net.NoEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func described(ctx context.Context, spec string) (ctl.Subnet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return control.Show(&view.View{Gen: 1, Topo: t, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}), nil
+	return server.Show(&view.View{Gen: 1, Topo: t, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}), nil
 }
 
 // lidsOf are the LIDs that end ports say they have, or LIDs from 1 on unless each has its

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ibsm/cmd/ibsmctl/slurm"
 	"ibsm/conf"
 	"ibsm/conf/manual"
-	"ibsm/ctl/slurm"
 )
 
 const completionUsage = `Usage: ibsmctl completion SHELL [PROGRAM]

@@ -14,7 +14,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/opensm/sadb"
-	"ibsm/sweep/store"
+	"ibsm/store"
 )
 
 const stateUsage = `ibsmctl state shows what a manager keeps in its store, and brings it to another one.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // exported is a store as JSON. Numbers that operators write in hexadecimal are texts.

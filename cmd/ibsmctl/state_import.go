@@ -14,8 +14,8 @@ import (
 
 	"ibsm/mad"
 	"ibsm/opensm/sadb"
-	"ibsm/sa/registry"
-	"ibsm/sweep/store"
+	"ibsm/registry"
+	"ibsm/store"
 )
 
 // maxImport bounds a file that is imported, in bytes.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
-	"ibsm/sweep/store"
+	"ibsm/registry"
+	"ibsm/store"
 )
 
 const openSMDump = "../../opensm/sadb/testdata/opensm-sa.dump"

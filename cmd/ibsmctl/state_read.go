@@ -15,8 +15,8 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
-	"ibsm/sa/registry"
-	"ibsm/sweep/store"
+	"ibsm/registry"
+	"ibsm/store"
 )
 
 // readExport reads what state export wrote. The reigns that it tells of are the other

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
-	"ibsm/sweep/store"
+	"ibsm/registry"
+	"ibsm/store"
 )
 
 // TestState: what was put is shown, exported and checked, while its owner has it open.

@@ -9,7 +9,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
+	"ibsm/topo/net"
 )
 
 // Rows are the nodes and the links of a generated fabric, all Active, with LIDs from 1 on.

@@ -8,8 +8,8 @@ import (
 
 	"ibsm/mad"
 	"ibsm/priority"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Keeper keeps the files of a directory current in a goroutine of its own, that of Run,

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+	"ibsm/view"
 )
 
 // pair is a switch (GUID 0x1000) with two hosts (port GUIDs 0x11 and 0x21).
@@ -26,7 +26,7 @@ func pair(t *testing.T) *view.View {
 			{Peer: net.NoEnd}, {GUID: guid + 1, Peer: net.End{Node: 0, Port: uint8(i + 1)}},
 		}})
 	}
-	top, err := topo.FromNet(n, net.End{Node: 1, Port: 1})
+	top, err := netwalk.Topo(n, net.End{Node: 1, Port: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

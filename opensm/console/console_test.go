@@ -14,9 +14,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
-	"ibsm/sweep/view"
-	"ibsm/sweep/view/viewtest"
+	"ibsm/registry"
+	"ibsm/view"
+	"ibsm/view/viewtest"
 )
 
 // Answers are compared with OpenSM's in cmd/ibsm. The tests here are of what a healthy

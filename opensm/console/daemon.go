@@ -5,8 +5,8 @@ import (
 
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
-	"ibsm/sa/registry"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/view"
 )
 
 // Daemon is what Sessions know of a manager, and what they can have done. All fields

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // compareGUIDs compares as OpenSM's maps do: GUIDs as they are on the wire, read as

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // portGUID is a GUID that belongs to a port of a node: the port's own, or an alias.

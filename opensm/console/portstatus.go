@@ -4,7 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Widths and speeds in the order and words of portstatus.

@@ -3,7 +3,7 @@ package console
 import (
 	"ibsm/mad"
 	"ibsm/opensm/names"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 func (s *Session) queryLID(args []string) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"ibsm/mad/smp"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 func (s *Session) status(args []string) {

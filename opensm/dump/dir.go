@@ -11,9 +11,9 @@ import (
 	"ibsm/mad"
 	"ibsm/opensm/names"
 	"ibsm/opensm/sadb"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Dir is a dump directory.

@@ -18,11 +18,11 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
 	"ibsm/partitions"
+	"ibsm/registry"
 	"ibsm/routing"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
-	"ibsm/sweep/view/viewtest"
+	"ibsm/topo"
+	"ibsm/view"
+	"ibsm/view/viewtest"
 )
 
 // The comparison with OpenSM itself is in cmd/ibsm. The tests here are of what a

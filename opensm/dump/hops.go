@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"ibsm/routing"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // hops are the links from a switch to another by each port it can leave by, as a

@@ -8,8 +8,8 @@ import (
 
 	"ibsm/opensm/names"
 	"ibsm/priority"
-	"ibsm/sa/registry"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/view"
 )
 
 // Keeper keeps a dump directory current in a goroutine of its own, that of Run, so

@@ -6,8 +6,8 @@ import (
 
 	"ibsm/mad"
 	"ibsm/opensm/names"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // LFTs writes opensm-lfts.dump: the forwarding tables, in the form that OpenSM's

@@ -7,8 +7,8 @@ import (
 	"ibsm/mad"
 	"ibsm/opensm/names"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // LIDMatrix writes opensm-lid-matrix.dump: for each switch the links to every other

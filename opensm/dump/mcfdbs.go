@@ -7,7 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/opensm/names"
 	"ibsm/routing/mcast"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // MulticastFDBs writes opensm.mcfdbs: the multicast forwarding tables, without switches

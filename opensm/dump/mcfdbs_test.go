@@ -13,9 +13,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/madtest"
 	"ibsm/routing/mcast"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
-	"ibsm/sweep/view/viewtest"
+	"ibsm/topo"
+	"ibsm/view"
+	"ibsm/view/viewtest"
 )
 
 // grown is a subnet in which hosts, each other one and so on, have multicast groups, with

@@ -8,8 +8,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // makers are OpenSM's names for who made a port, by the first 24 bits of its GUID, as far

@@ -7,8 +7,8 @@ import (
 	"ibsm/mad"
 	"ibsm/opensm/names"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Routes writes opensm.fdbs: the forwarding tables with the links to each

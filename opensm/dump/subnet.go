@@ -6,8 +6,8 @@ import (
 
 	"ibsm/mad"
 	"ibsm/opensm/names"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Subnet writes opensm-subnet.lst: a line for each end of each cable, with what is

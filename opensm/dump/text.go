@@ -5,7 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/opensm/names"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 const (

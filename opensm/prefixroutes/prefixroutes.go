@@ -8,7 +8,7 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 // Bounds of a file. What is beyond them is left out, with a warning that says so.

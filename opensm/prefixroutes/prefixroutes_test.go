@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/sweep/view"
+	"ibsm/view"
 )
 
 func TestParse(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // maxFindings is how many lines of a file are told of: one of another kind has none that

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Beginnings of records.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // golden is what OpenSM 3.3.23 wrote after hosts had registered with it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Fixed parts of what is written.

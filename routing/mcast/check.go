@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Check proves that a tree delivers: all its switches can forward the multicast LID and

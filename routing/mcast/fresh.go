@@ -1,6 +1,6 @@
 package mcast
 
-import "ibsm/sweep/topo"
+import "ibsm/topo"
 
 // growFresh grows a tree from a root in the middle of the homes: every home is as near to
 // it as can be.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Members are the end ports that use a multicast LID, in any order; one that is named

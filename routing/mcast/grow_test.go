@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/routing/mcast"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // kinds are all kinds of generated fabrics.
@@ -25,7 +26,7 @@ func fabricOf(t testing.TB, spec string) *topo.Topo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fabric, err := topo.FromNet(n, net.NoEnd)
+	fabric, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

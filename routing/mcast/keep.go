@@ -2,7 +2,7 @@ package mcast
 
 import (
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // keep takes over what is left of a tree, prunes it, and joins the homes that have come.

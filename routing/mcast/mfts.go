@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // BlockSize is the number of multicast LIDs in one block of a multicast forwarding

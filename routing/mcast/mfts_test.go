@@ -7,7 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing/mcast"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 func maskOf(ports ...uint8) (m mcast.PortMask) {

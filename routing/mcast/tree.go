@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Tree is what switches forward on one multicast LID. It is immutable once grown.

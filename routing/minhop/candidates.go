@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // candidates are the ports of one switch that lie on a shortest way, for each

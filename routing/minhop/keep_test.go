@@ -8,7 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // wander is tables that lead everywhere, but hardly ever the shortest way: for each

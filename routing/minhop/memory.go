@@ -3,7 +3,7 @@ package minhop
 import (
 	"math"
 
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // memory knows, for one switch, through which neighbours the LIDs of each

@@ -12,7 +12,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Route is a routing.Engine. It works on as many switches at a time as there are

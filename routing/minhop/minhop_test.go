@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/routing"
 	"ibsm/routing/verify"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 var _ routing.Engine = Route
@@ -26,7 +27,7 @@ func generate(tb testing.TB, spec string, lmc uint8) (*topo.Topo, *topo.LIDs) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	t, err := topo.FromNet(fabric, net.NoEnd)
+	t, err := netwalk.Topo(fabric, net.NoEnd)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestNoSwitches(t *testing.T) {
 		{Type: mad.CA, GUID: 1, Ports: []net.Port{{Peer: net.NoEnd}, {GUID: 2, Peer: net.End{Node: 1, Port: 1}}}},
 		{Type: mad.CA, GUID: 3, Ports: []net.Port{{Peer: net.NoEnd}, {GUID: 4, Peer: net.End{Node: 0, Port: 1}}}},
 	}}
-	top, err := topo.FromNet(fabric, net.NoEnd)
+	top, err := netwalk.Topo(fabric, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/madtest"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // TestOpenSM routes what OpenSM has routed, with the LIDs it gave, and wants no
@@ -155,7 +156,7 @@ func compareWithOpenSM(t *testing.T, file string, lmc int) {
 		t.Fatal(err)
 	}
 	dump := readDump(t, runOpenSM(t, file, lmc))
-	top, err := topo.FromNet(fabric, net.NoEnd)
+	top, err := netwalk.Topo(fabric, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package minhop
 import (
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // placer fills the rows of one switch after the other. It belongs to one goroutine.

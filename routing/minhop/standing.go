@@ -2,7 +2,7 @@ package minhop
 
 import (
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // standing tells whether a previous row can stay as it is, in one pass over it: most

@@ -7,7 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // mending is a routing problem under KeepWorking. Per LID, the entries by which

@@ -7,7 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Loads counts the routes that leave by each port, by PortIdx: one from each port of a

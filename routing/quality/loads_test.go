@@ -5,8 +5,8 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view/viewtest"
+	"ibsm/topo"
+	"ibsm/view/viewtest"
 )
 
 // routed is a fabric with LIDs and tables.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // changed tells which LIDs are to be followed, a word for each block, and takes over what

@@ -11,7 +11,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // next is a copy of the fixture that shares all rows.

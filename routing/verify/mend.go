@@ -5,7 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // CutLoops is the tables without the loops that the report on them shows: for each

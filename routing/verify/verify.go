@@ -9,7 +9,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // MaxHops is the number of links a route may have: those of the longest directed

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // fixture is a fabric with good tables, which a test may spoil.
@@ -29,7 +30,7 @@ func newFixture(tb testing.TB, spec string, lmc uint8) *fixture {
 	}
 	f := &fixture{}
 	middle := int32(slices.IndexFunc(fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch }) / 2)
-	if f.topo, err = topo.FromNet(fabric, net.End{Node: middle}); err != nil { // sees the farthest
+	if f.topo, err = netwalk.Topo(fabric, net.End{Node: middle}); err != nil { // sees the farthest
 		tb.Fatal(err)
 	}
 	f.lids = topo.SequentialLIDs(f.topo, lmc)

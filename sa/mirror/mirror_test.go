@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/registry"
 	"ibsm/sa/mirror"
-	"ibsm/sa/registry"
 )
 
 const (

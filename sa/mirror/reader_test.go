@@ -7,8 +7,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/sa/mirror"
-	"ibsm/sa/registry"
 )
 
 // FuzzReader answers a Reader's questions with anything; it always comes to an end of the

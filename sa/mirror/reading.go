@@ -9,8 +9,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	"ibsm/registry"
 	"ibsm/sa/client"
-	"ibsm/sa/registry"
 )
 
 // part is one of the questions of a reading, in their order.

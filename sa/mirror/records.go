@@ -4,7 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Registry is what was read. Parts that are missing are as they were. A service's lease,

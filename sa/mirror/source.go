@@ -7,7 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // Limits of a Source.

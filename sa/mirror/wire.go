@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"ibsm/mad"
-	"ibsm/sa/registry"
+	"ibsm/registry"
 )
 
 // A packet has the header of a vendor's class with an OUI (IBA 16.5), and behind it the

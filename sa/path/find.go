@@ -3,7 +3,7 @@ package path
 import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // maxWalks is how many pairs of LIDs one Find tries before it is refused with

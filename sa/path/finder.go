@@ -6,9 +6,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Finder answers path queries from one View. It keeps what a walk along the tables

@@ -5,8 +5,8 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
 // isMulticast reports whether a request is about paths to groups.

@@ -2,7 +2,7 @@ package path
 
 import (
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Preferences of the paths between two ports that own several LIDs.

@@ -5,7 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // mostMultiPaths is how many paths an answer has when the request does not say.

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+	"ibsm/view"
 )
 
 // fabric is the file of two switches with two hosts each; here they have the default
@@ -58,7 +59,7 @@ func newSubnet(t *testing.T, lmc uint8) *subnet {
 
 func routed(t *testing.T, n *net.Net, lmc uint8) *subnet {
 	t.Helper()
-	tp, err := topo.FromNet(n, net.NoEnd)
+	tp, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package path
 import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // query is a request whose parts have been checked.

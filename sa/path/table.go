@@ -6,7 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // maxTableWalks is how many pairs of ports or LIDs one Table tries, which takes some

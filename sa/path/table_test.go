@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/sarec"
+	"ibsm/topo/net"
 )
 
 // room is more than any table here has.

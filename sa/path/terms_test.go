@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/sarec"
-	"ibsm/sa/registry"
-	"ibsm/sweep/topo"
-	"ibsm/sweep/view"
+	"ibsm/registry"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/view"
 )
 
 const (

@@ -2,7 +2,7 @@ package path
 
 import (
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // maxHops is the number of switches after which a walk is taken for a loop.

@@ -4,7 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // isNVIDIA reports whether a device may be asked NVIDIA's own attributes. No one

@@ -4,7 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // askFDR10 asks an NVIDIA device whether a port that is up has FDR10, and has it enabled.

@@ -17,7 +17,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Config says what the walk can leave out.

@@ -2,7 +2,7 @@ package discover
 
 import (
 	"ibsm/mad"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Keys tells what M_Keys agents are known to have, so that those with protection answer

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
+	"ibsm/topo/net"
 )
 
 // two is a subnet of two switches with one cable, our host on the first and another on

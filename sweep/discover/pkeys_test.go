@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
 )
 
 // write puts keys into a port's table as a manager would.

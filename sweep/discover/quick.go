@@ -3,7 +3,7 @@ package discover
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // A quick walk asks each switch whether a port of it has changed its state, and

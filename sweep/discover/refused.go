@@ -3,7 +3,7 @@ package discover
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // A node that refuses to answer a question is there, and its agent lives: it is not busy

@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Done takes the outcome of a request that Next handed out.

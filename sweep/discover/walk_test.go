@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
+	"ibsm/topo/net"
 )
 
 type counts = map[mad.AttrID]int

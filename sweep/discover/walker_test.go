@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/topo"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
+	"ibsm/topo/net"
 )
 
 // walker carries a Machine's requests over a fabric.

@@ -5,7 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // enabled is what a port may train its link to: LinkWidthEnabled, LinkSpeedEnabled and

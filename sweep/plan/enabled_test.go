@@ -6,7 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // TestEnabled compares what the two ends of a link are to enable with what OpenSM's

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // FDR10 is what ports that have FDR10 are to do with it, in OpenSM's numbers. It counts from

@@ -8,7 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Partition tables change in waves, so that two ports that share a P_Key before and

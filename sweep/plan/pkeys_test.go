@@ -8,7 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // withKeys is a subnet in use in which the tables of the manager, the host and the router

@@ -13,7 +13,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // In is what a plan is made of. The Topo is the caller's to update with the

@@ -8,7 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // ops is what is done where, in order: "Arm 0x30:2".

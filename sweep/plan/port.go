@@ -5,7 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Wanted is the PortInfo that a port is to hold, but for its PortState: what it

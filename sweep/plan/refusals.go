@@ -3,7 +3,7 @@ package plan
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Key names a port across sweeps.

@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/mad/fabric/net"
 	"ibsm/mad/smp"
 	"ibsm/routing"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // A subnet of every kind of port: our own adapter and switch 1, which has a base port
@@ -52,7 +53,7 @@ func newSubnet(t *testing.T) *subnet {
 	} {
 		n.Nodes[c[0].Node].Ports[c[0].Port].Peer, n.Nodes[c[1].Node].Ports[c[1].Port].Peer = c[1], c[0]
 	}
-	top, err := topo.FromNet(n, net.NoEnd)
+	top, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/topo"
+	"ibsm/topo"
 )
 
 // Told is the SwitchInfo that a switch was told, and the one it answered with. What it did

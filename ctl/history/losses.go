@@ -1,0 +1,144 @@
+package history
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// End is a port of a node.
+type End struct {
+	Node mad.GUID
+	Port uint8
+}
+
+func endOf(t *topo.Topo, p topo.PortIdx) End {
+	return End{t.Nodes[t.Ports[p].Node].GUID, t.Ports[p].Num}
+}
+
+// Losses are the nodes and links that went and came between two views.
+type Losses struct {
+	Gone   []GoneNode
+	Back   []mad.GUID
+	Links  []LostLink // each from every end that is still there
+	Linked []End
+}
+
+// GoneNode is a node that is not there any more.
+type GoneNode struct {
+	GUID  mad.GUID
+	Type  mad.NodeType
+	Name  string
+	Ports []GonePort // that had LIDs or links
+	Since time.Time
+}
+
+// GonePort is a port of it.
+type GonePort struct {
+	GUID mad.GUID
+	Num  uint8
+	LID  mad.LID // base LID; 0 none
+	Last string  // what it was linked to; "" nothing
+}
+
+// LostLink is a link that is not there any more, as one of its ends knew it.
+type LostLink struct {
+	Here, Far End
+	Name      string // of the far end
+}
+
+func goneNode(v *view.View, n topo.NodeIdx) GoneNode {
+	node := &v.Topo.Nodes[n]
+	g := GoneNode{GUID: node.GUID, Type: node.Type, Name: node.Desc.String()}
+	for num := range int(node.NumPorts) + 1 {
+		p := v.Topo.Port(n, uint8(num))
+		port := GonePort{GUID: v.Topo.Ports[p].GUID, Num: uint8(num), LID: v.LIDs.Base[p]}
+		if peer := v.Topo.Ports[p].Peer; peer != topo.None && node.Type != mad.Switch {
+			port.Last = endText(v.Topo, peer)
+		}
+		if port.LID != 0 || port.Last != "" {
+			g.Ports = append(g.Ports, port)
+		}
+	}
+	return g
+}
+
+// Limits of a Past. What is lost beyond them is counted.
+const (
+	MaxGone = 1 << 14
+	MaxLost = 1 << 15
+)
+
+// Past remembers what was lost and has not come back. It is owned by one goroutine.
+type Past struct {
+	nodes map[mad.GUID]GoneNode
+	links map[End]lost
+	More  uint64 // losses for which there was no room
+}
+
+type lost struct {
+	name  string
+	since time.Time
+}
+
+// NewPast remembers nothing.
+func NewPast() *Past { return &Past{nodes: map[mad.GUID]GoneNode{}, links: map[End]lost{}} }
+
+// Take adds what was lost at a time, and forgets what came back.
+func (p *Past) Take(l *Losses, at time.Time) {
+	for _, guid := range l.Back {
+		delete(p.nodes, guid)
+	}
+	for _, g := range l.Gone {
+		if len(p.nodes) >= MaxGone {
+			p.More++
+			continue
+		}
+		g.Since = at
+		p.nodes[g.GUID] = g
+	}
+	for _, l := range l.Links {
+		if len(p.links) >= MaxLost {
+			p.More++
+			continue
+		}
+		p.links[l.Here] = lost{l.Name, at}
+	}
+	for _, here := range l.Linked { // after the links that were lost: another may be there instead
+		delete(p.links, here)
+	}
+}
+
+// Settle forgets what is there in a view, which need not follow the one before.
+func (p *Past) Settle(t *topo.Topo) {
+	for guid := range p.nodes {
+		if t.FindNode(guid) != topo.None {
+			delete(p.nodes, guid)
+		}
+	}
+	for here := range p.links {
+		n := t.FindNode(here.Node)
+		if n == topo.None || here.Port > t.Nodes[n].NumPorts || t.Ports[t.Port(n, here.Port)].Peer != topo.None {
+			delete(p.links, here)
+		}
+	}
+}
+
+// Link is what a port was linked to last, and since when it is not any more.
+func (p *Past) Link(here End) (name string, since time.Time, ok bool) {
+	l, ok := p.links[here]
+	return l.name, l.since, ok
+}
+
+// Gone is the node that is not there any more for which match holds, the one with the
+// lowest GUID.
+func (p *Past) Gone(match func(*GoneNode) bool) (found GoneNode, ok bool) {
+	for _, g := range p.nodes {
+		if (!ok || g.GUID < found.GUID) && match(&g) {
+			found, ok = g, true
+		}
+	}
+	return found, ok
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/manager"
+	"ibsm/opensm/console"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/view"
+)
+
+// View is what the manager has published; nil for nothing.
+func (d *Desk) View() *view.View {
+	if s := d.shell.Load(); s != nil {
+		return s.View()
+	}
+	return nil
+}
+
+// Registry is what clients have registered; nil for nothing.
+func (d *Desk) Registry() *registry.State {
+	if s := d.shell.Load(); s != nil {
+		return s.Registry()
+	}
+	return nil
+}
+
+// ConsoleStatus is the manager as the status of OpenSM's console has it, but for what
+// the configuration says.
+func (d *Desk) ConsoleStatus() (st console.Status) {
+	d.mu.Lock()
+	st.InitErrors = d.sweep != nil && !d.sweep.Up
+	d.mu.Unlock()
+	shell := d.shell.Load()
+	if shell == nil {
+		return st
+	}
+	stats := shell.Stats()
+	st.State = stats.State
+	if shell.View() != nil {
+		st.Ready, st.Engine = true, d.cfg.Engine
+	} else {
+		st.FirstSweep, st.FromStandby = true, stats.FromStandby
+	}
+	st.SMs = append([]view.SM{stats.Self}, stats.Rivals...)
+	st.SMPs = consoleSMPs(&stats)
+	st.SA = consoleSA(shell.SAStats())
+	st.SA.Outstanding = shell.SATransfers().UnderWay
+	return st
+}
+
+func consoleSMPs(stats *manager.Stats) console.SMPs {
+	t := &stats.Txn
+	return console.SMPs{
+		Outstanding: t.OnWire + t.Parked, OnWire: t.OnWire, Received: stats.Received,
+		Sent: uint64(stats.Sent), Unicast: uint64(stats.Sent) - min(t.Sent, uint64(stats.Sent)),
+		Unknown: t.Stale + t.Strangers + t.Mismatched,
+	}
+}
+
+func consoleSA(stats *sa.Stats) (c console.SA) {
+	for _, n := range stats.Replies() {
+		c.Sent += n
+	}
+	c.Received = c.Sent
+	for reason, n := range stats.Drops() {
+		c.Received += n
+		if reason == sa.DropNoRequest {
+			c.Unknown += n
+		} else {
+			c.Ignored += n
+		}
+	}
+	return c
+}
+
+// consoleOrders are what carries out the orders of a console.
+var consoleOrders = map[console.Order]manager.Sweep{
+	console.LightSweep: manager.Light, console.HeavySweep: manager.Heavy, console.Reroute: manager.Reroute, console.ReadNames: manager.Describe,
+}
+
+// orderPatience is how long the order of a console may wait to be taken.
+const orderPatience = 5 * time.Second
+
+// ConsoleOrder hands an order of a console on.
+func (d *Desk) ConsoleOrder(o console.Order) error {
+	ctx, cancel := context.WithTimeout(context.Background(), orderPatience)
+	defer cancel()
+	return d.ask(ctx, consoleOrders[o])
+}
+
+// consoleMetrics writes what became of the console's clients.
+func consoleMetrics(m *ctl.Metrics, c *console.Counters) {
+	m.Family("ibsm_console_clients", ctl.Gauge, "Clients of OpenSM's console.")
+	m.Sample(float64(c.Open.Load()))
+	m.Family("ibsm_console_clients_total", ctl.Counter, "Clients that came to it: taken, refused because there were too many, and cut off because they were silent or slow.")
+	m.Uint(c.Accepted.Load(), "fate", "taken")
+	m.Uint(c.Refused.Load(), "fate", "refused")
+	m.Uint(c.Cut.Load(), "fate", "cut")
+	m.Family("ibsm_console_lines_total", ctl.Counter, "Command lines that it read, and those that were too long for it.")
+	m.Uint(c.Lines.Load(), "fate", "read")
+	m.Uint(c.TooLong.Load(), "fate", "too_long")
+}

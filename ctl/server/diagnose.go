@@ -1,0 +1,122 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// doctor tells what is wrong with the ports of one subnet.
+type doctor struct {
+	*subnet
+	faults map[end][]*view.Fault
+}
+
+// end names a port of a node.
+type end struct {
+	node mad.GUID
+	port uint8
+}
+
+func (s *subnet) doctor() *doctor {
+	d := &doctor{s, map[end][]*view.Fault{}}
+	for i := range s.view.Faults {
+		f := &s.view.Faults[i]
+		at := end{f.Node, f.Port}
+		d.faults[at] = append(d.faults[at], f)
+	}
+	return d
+}
+
+// Diagnose tells why ports are not Active, or why one does not reach another.
+func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) {
+	d := s.doctor()
+	if port == "" {
+		return d.all, nil
+	}
+	ports, gone, err := d.find(port)
+	if err != nil || gone != nil {
+		return one(gone), err
+	}
+	if other == "" {
+		return func(yield func(*ctl.Diagnosis) bool) {
+			for _, p := range ports {
+				if !yield(d.diagnosis(p)) {
+					return
+				}
+			}
+		}, nil
+	}
+	others, gone, err := d.find(other)
+	if err != nil || gone != nil {
+		return one(gone), err
+	}
+	from, ok := s.speaker(ports)
+	to, okay := s.speaker(others)
+	if !ok || !okay {
+		return nil, fmt.Errorf("%w: the node has no port that is known", ctl.ErrNotFound)
+	}
+	return one(d.pair(from, to)), nil
+}
+
+// find is findPorts, or what there is to say about what is not there any more.
+func (d *doctor) find(name string) (ports []topo.PortIdx, gone *ctl.Diagnosis, err error) {
+	ports, err = d.findPorts(name)
+	if errors.Is(err, ctl.ErrNotFound) {
+		if gone = d.absent(name); gone != nil {
+			return nil, gone, nil
+		}
+	}
+	return ports, nil, err
+}
+
+func one(d *ctl.Diagnosis) iter.Seq[*ctl.Diagnosis] {
+	return func(yield func(*ctl.Diagnosis) bool) { yield(d) }
+}
+
+// all are the ports that are not Active, and those of nodes that do not answer.
+func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
+	t := d.view.Topo
+	for i := range t.Ports {
+		port := &t.Ports[i]
+		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 {
+			continue
+		}
+		if !yield(d.diagnosis(topo.PortIdx(i))) {
+			return
+		}
+	}
+}
+
+// diagnosis is what there is to say about a port.
+func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
+	port := &d.view.Topo.Ports[p]
+	return &ctl.Diagnosis{
+		Port: d.end(p), State: port.Info.PortState().String(), Physical: port.Info.PortPhysicalState().String(),
+		Works: d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0, Reasons: append([]ctl.Reason{}, d.reasons(p)...),
+	}
+}
+
+// at are the faults of a port.
+func (d *doctor) at(p topo.PortIdx) []*view.Fault {
+	port := &d.view.Topo.Ports[p]
+	return d.faults[end{d.view.Topo.Nodes[port.Node].GUID, port.Num}]
+}
+
+// ofNode are the faults of a port's node as a whole, where that is not the port itself.
+func (d *doctor) ofNode(p topo.PortIdx) []*view.Fault {
+	port := &d.view.Topo.Ports[p]
+	if port.Num == 0 {
+		return nil
+	}
+	return d.faults[end{d.view.Topo.Nodes[port.Node].GUID, 0}]
+}
+
+// because makes a reason.
+func because(kind, text, do string) ctl.Reason { return ctl.Reason{Kind: kind, Text: text, Do: do} }

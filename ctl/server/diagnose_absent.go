@@ -1,0 +1,80 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/ctl/history"
+	"ibsm/mad"
+	"ibsm/view"
+)
+
+// absent is what there is to say about a node or port that is not there, nil where it was
+// never known. What it was linked to is known of what went since the manager started, the
+// LIDs that are kept for it and since when it is missing for longer.
+func (d *doctor) absent(name string) *ctl.Diagnosis {
+	lid := mad.LID(0)
+	if isLID(name) {
+		n, _ := strconv.ParseUint(name, 0, 16)
+		lid = mad.LID(n)
+	}
+	guid, _, _ := d.guidOf(name)
+	if d.past != nil {
+		if g, ok := d.past.Gone(func(g *history.GoneNode) bool { return named(g, name, guid, lid) }); ok {
+			return d.gone(&g)
+		}
+	}
+	for i := range d.view.Absent {
+		a := &d.view.Absent[i]
+		if guid == a.Port && guid != 0 || lid >= a.Base && lid-a.Base < 1<<a.LMC {
+			return missing(ctl.End{Node: a.Port.String(), LID: a.Base},
+				fmt.Sprintf("port %v has been missing since %s; %s; its last link is not known any more", a.Port, since(a), kept(a)))
+		}
+	}
+	return nil
+}
+
+// named reports whether a node that is gone is the one that was asked for.
+func named(g *history.GoneNode, name string, guid mad.GUID, lid mad.LID) bool {
+	if first, _, _ := strings.Cut(g.Name, " "); g.Name == name || first == name || guid != 0 && g.GUID == guid {
+		return true
+	}
+	return slices.ContainsFunc(g.Ports, func(p history.GonePort) bool { return lid != 0 && p.LID == lid || guid != 0 && p.GUID == guid })
+}
+
+// gone is what there is to say about a node that went since the manager started.
+func (d *doctor) gone(g *history.GoneNode) *ctl.Diagnosis {
+	text := fmt.Sprintf("%q has been missing since %s", g.Name, g.Since.Format(time.DateTime))
+	end := ctl.End{Node: g.GUID.String(), Desc: g.Name, Type: g.Type.String()}
+	for _, p := range g.Ports {
+		if p.Last != "" {
+			text += fmt.Sprintf("; port %d was linked to %s last", p.Num, p.Last)
+		}
+		for i := range d.view.Absent {
+			if a := &d.view.Absent[i]; a.Port == p.GUID && p.LID != 0 {
+				end.LID = a.Base
+				text += "; " + kept(a)
+			}
+		}
+	}
+	return missing(end, text)
+}
+
+func missing(end ctl.End, text string) *ctl.Diagnosis {
+	const do = "see whether it runs, and what the port that it was linked to says: ibsmctl why NODE:PORT; when it comes back it gets the same LID"
+	return &ctl.Diagnosis{Port: end, State: "absent", Reasons: []ctl.Reason{because("absent", text, do)}}
+}
+
+func since(a *view.Absent) string { return time.Unix(a.Since, 0).Format(time.DateTime) }
+
+// kept are the LIDs of a port that is not there.
+func kept(a *view.Absent) string {
+	if a.LMC > 0 {
+		return fmt.Sprintf("LIDs %d to %d are kept for it", a.Base, a.Base+1<<a.LMC-1)
+	}
+	return fmt.Sprintf("LID %d is kept for it", a.Base)
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/topo"
+)
+
+// pair tells why one port does not reach another: both must be up, share a partition, and
+// have routes to each other.
+func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
+	far := d.end(to)
+	out := d.diagnosis(from)
+	out.To, out.Reasons = &far, []ctl.Reason{}
+	for _, p := range []topo.PortIdx{from, to} {
+		node := d.view.Topo.Ports[p].Node
+		switch {
+		case !d.active(p) || d.view.Topo.Nodes[node].Missed > 0:
+			for _, r := range d.reasons(p) {
+				r.Text = d.called(p) + ": " + strings.TrimPrefix(r.Text, d.called(p)+": ")
+				out.Reasons = append(out.Reasons, r)
+			}
+		case d.view.LIDs.Base[p] == 0:
+			out.Reasons = append(out.Reasons, because("no LID", d.called(p)+" has no LID", "ibsmctl sweep; ibsmctl events tells whether LIDs are used up"))
+		}
+	}
+	if from != to {
+		out.Reasons = append(out.Reasons, d.apart(from, to)...)
+		out.Reasons = append(out.Reasons, d.unreached(from, to)...)
+		out.Reasons = append(out.Reasons, d.unreached(to, from)...)
+	}
+	out.Reasons = unique(out.Reasons)
+	if out.Works = len(out.Reasons) == 0; out.Works {
+		out.Reasons = append([]ctl.Reason{}, d.slow(from, to)...)
+	}
+	return out
+}
+
+// unreached is the reason where the tables do not lead to some LIDs of a port.
+func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
+	base, count := d.view.LIDs.Base[to], d.view.LIDs.Count(to)
+	if base == 0 || d.view.LIDs.Base[from] == 0 {
+		return nil // told already
+	}
+	lost := 0
+	var first *ctl.Path
+	for lid := base; lid < base+mad.LID(count); lid++ {
+		if w := d.walk(from, to, lid); !w.path.Arrived {
+			if lost++; first == nil {
+				first = &w.path
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	last := first.Hops[len(first.Hops)-1]
+	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.DLID, first.Fate, last.Desc)
+	if count > 1 {
+		text += fmt.Sprintf("; so it is with %d of its %d LIDs", lost, count)
+	}
+	for _, f := range d.faults[end{}] {
+		text += "; " + f.Text
+	}
+	return []ctl.Reason{because("no route", text,
+		fmt.Sprintf("ibsmctl path shows the way; ibsmctl links --node %q which cables are there; ibsmctl sweep --help", last.Desc))}
+}
+
+// slow are remarks about the way between two ports that reach each other.
+func (d *doctor) slow(from, to topo.PortIdx) (why []ctl.Reason) {
+	for _, way := range [][2]topo.PortIdx{{from, to}, {to, from}} {
+		w := d.walk(way[0], way[1], d.view.LIDs.Base[way[1]])
+		if w.path.Links < 2 {
+			continue // the ends' own link is all there is
+		}
+		a, b := d.view.Topo.EndPort(way[0]), d.view.Topo.EndPort(way[1])
+		mtu, rate := mad.MTU(0), mad.Rate(0)
+		for _, p := range []topo.PortIdx{a, b} {
+			port := &d.view.Topo.Ports[p]
+			if port.Num == 0 {
+				return nil // a switch has no link of its own
+			}
+			if m := port.Info.NeighborMTU(); mtu == 0 || m < mtu {
+				mtu = m
+			}
+			if r := mad.LinkRate(port.Info.LinkWidthActive(), d.speed(p)); rate == 0 || r.Rank() < rate.Rank() {
+				rate = r
+			}
+		}
+		between := fmt.Sprintf("from %s to %s", d.called(way[0]), d.called(way[1]))
+		if w.mtu < mtu.Bytes() {
+			why = append(why, because("lower MTU", fmt.Sprintf("the way %s carries an MTU of %d, though both ends carry %d", between, w.mtu, mtu.Bytes()),
+				"ibsmctl path and ibsmctl ports show which link it is"))
+		}
+		if w.rate.Rank() < rate.Rank() {
+			why = append(why, because("lower rate", fmt.Sprintf("the way %s carries %g Gb/s, though both ends carry %g", between, w.rate.Gbps(), rate.Gbps()),
+				"ibsmctl path shows the slowest link: reseat or replace its cable"))
+		}
+	}
+	return why
+}

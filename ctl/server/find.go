@@ -1,0 +1,124 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"ibsm/conf/diag"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/topo"
+)
+
+// findPort is the end port that a text names, and the LID that it is to be reached by:
+//
+//	17, 0x11                    a LID: a decimal number, or 0x and up to 4 digits
+//	0x0002c90300000001          a GUID of a port or of a node: 0x and more digits
+//	fe80::2:c903:0:1            a GID
+//	anything else               a NodeDescription, or its first word
+//
+// Of a node it is port 0, or of a CA or router the first port that has a LID.
+func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
+	t := s.view.Topo
+	if isLID(name) {
+		lid, _ := strconv.ParseUint(name, 0, 16)
+		p := s.view.LIDs.PortOf(mad.LID(lid))
+		if p == topo.None {
+			return p, 0, fmt.Errorf("%w: no port has LID %d", ctl.ErrNotFound, lid)
+		}
+		return p, mad.LID(lid), nil
+	}
+	guid, isGUID, err := s.guidOf(name)
+	if err != nil {
+		return topo.None, 0, err
+	}
+	if isGUID {
+		if p := t.FindPort(guid); p != topo.None {
+			return s.reached(p)
+		}
+	}
+	n, err := s.findNode(name)
+	if err != nil {
+		return topo.None, 0, err
+	}
+	for num := range int(t.Nodes[n].NumPorts) + 1 {
+		if p := t.Port(n, uint8(num)); s.view.LIDs.Base[p] != 0 {
+			return s.reached(p)
+		}
+	}
+	return topo.None, 0, fmt.Errorf("%w: no port of %q has a LID", ctl.ErrNotFound, name)
+}
+
+// reached is a port and its base LID.
+func (s *subnet) reached(p topo.PortIdx) (topo.PortIdx, mad.LID, error) {
+	lid := s.view.LIDs.Base[p]
+	if lid == 0 {
+		return p, 0, fmt.Errorf("%w: port %v has no LID", ctl.ErrNotFound, s.view.Topo.Ports[p].GUID)
+	}
+	return p, lid, nil
+}
+
+// guidOf is the GUID in a text, if it has the form of one or of a GID.
+func (s *subnet) guidOf(name string) (guid mad.GUID, ok bool, err error) {
+	if strings.HasPrefix(name, "0x") || strings.HasPrefix(name, "0X") {
+		guid, err = mad.ParseGUID(name)
+		return guid, err == nil, nil
+	}
+	addr, err := netip.ParseAddr(name)
+	if err != nil || !addr.Is6() || addr.Zone() != "" {
+		return 0, false, nil
+	}
+	gid := mad.GID(addr.As16())
+	if p := gid.Prefix(); p != s.view.Subnet.Prefix && p != mad.DefaultPrefix {
+		return 0, false, fmt.Errorf("%w: GID %v is not of this subnet, whose prefix is %v", ctl.ErrNotFound, gid, s.view.Subnet.Prefix)
+	}
+	return gid.GUID(), true, nil
+}
+
+// findNode is the node with a GUID or NodeDescription; where no node has it, the one whose
+// NodeDescription begins with that word: a host has its name before its adapter's.
+func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
+	t := s.view.Topo
+	if guid, ok, _ := s.guidOf(name); ok {
+		if n := t.FindNode(guid); n != topo.None {
+			return n, nil
+		}
+		return topo.None, fmt.Errorf("%w: no node or port has GUID %v", ctl.ErrNotFound, guid)
+	}
+	var called, begin []topo.NodeIdx
+	for n := range t.Nodes {
+		desc := t.Nodes[n].Desc.String()
+		if first, _, _ := strings.Cut(desc, " "); desc == name {
+			called = append(called, topo.NodeIdx(n))
+		} else if first == name {
+			begin = append(begin, topo.NodeIdx(n))
+		}
+	}
+	if called == nil {
+		called = begin
+	}
+	switch len(called) {
+	case 0:
+		return topo.None, fmt.Errorf("%w: no node is called %q%s ibsmctl nodes lists them", ctl.ErrNotFound, name, cmp.Or(diag.Meant(name, s.nodeNames()), ";"))
+	case 1:
+		return called[0], nil
+	}
+	return topo.None, fmt.Errorf("%w: %d nodes are called %q: use a GUID, of which the first is %v", ctl.ErrBadRequest, len(called), name, t.Nodes[called[0]].GUID)
+}
+
+// nodeNames are what nodes are called for short: by their NodeDescription, a host by its
+// first word.
+func (s *subnet) nodeNames() []string {
+	names := make([]string, len(s.view.Topo.Nodes))
+	for n := range names {
+		node := &s.view.Topo.Nodes[n]
+		names[n] = node.Desc.String()
+		if node.Type == mad.CA {
+			names[n], _, _ = strings.Cut(names[n], " ")
+		}
+	}
+	return names
+}

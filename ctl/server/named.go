@@ -1,0 +1,104 @@
+package server
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+)
+
+// findPorts are the ports that a text names, whether they have LIDs or not: what findPort
+// takes, or NODE:PORT. A node stands for all its physical ports that are known.
+func (s *subnet) findPorts(name string) ([]topo.PortIdx, error) {
+	t := s.view.Topo
+	if isLID(name) {
+		p, _, err := s.findPort(name)
+		return []topo.PortIdx{p}, err
+	}
+	if guid, ok, err := s.guidOf(name); err != nil {
+		return nil, err
+	} else if ok {
+		if p := t.FindPort(guid); p != topo.None && t.Ports[p].Num != 0 {
+			return []topo.PortIdx{p}, nil
+		}
+	}
+	n, err := s.findNode(name)
+	if err == nil {
+		return s.portsOf(n), nil
+	}
+	node, num, ok := cutPort(name)
+	if !ok {
+		return nil, err
+	}
+	if n, err = s.findNode(node); err != nil {
+		return nil, err
+	}
+	if num > t.Nodes[n].NumPorts {
+		return nil, fmt.Errorf("%w: %q has %d ports", ctl.ErrNotFound, node, t.Nodes[n].NumPorts)
+	}
+	return []topo.PortIdx{t.Port(n, num)}, nil
+}
+
+// isLID reports whether a name has the form of a LID.
+func isLID(name string) bool {
+	_, err := strconv.ParseUint(name, 0, 16)
+	return err == nil && (len(name) <= len("0xffff") || name[0] != '0')
+}
+
+// cutPort cuts NODE:PORT in two.
+func cutPort(name string) (node string, num uint8, ok bool) {
+	i := strings.LastIndexByte(name, ':')
+	if _, err := netip.ParseAddr(name); i < 0 || err == nil {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(name[i+1:], 10, 8)
+	return name[:i], uint8(n), err == nil
+}
+
+// portsOf are the physical ports of a node that are known.
+func (s *subnet) portsOf(n topo.NodeIdx) (ports []topo.PortIdx) {
+	for num := uint8(1); num <= s.view.Topo.Nodes[n].NumPorts && num != 0; num++ {
+		if p := s.view.Topo.Port(n, num); s.view.Topo.Ports[p].Seen {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// speaker is the port at which a node that was named, or one of its ports, talks with
+// others: port 0 of a switch, else the first of the ports that has a LID.
+func (s *subnet) speaker(ports []topo.PortIdx) (topo.PortIdx, bool) {
+	for _, p := range ports {
+		if e := s.view.Topo.EndPort(p); s.view.LIDs.Base[e] != 0 {
+			return e, true
+		}
+	}
+	if len(ports) == 0 {
+		return topo.None, false
+	}
+	return s.view.Topo.EndPort(ports[0]), true
+}
+
+// called is a port as texts name it.
+func (s *subnet) called(p topo.PortIdx) string {
+	port := &s.view.Topo.Ports[p]
+	desc := s.view.Topo.Nodes[port.Node].Desc.String()
+	if port.Num == 0 {
+		return strconv.Quote(desc)
+	}
+	return fmt.Sprintf("%q port %d", desc, port.Num)
+}
+
+// active reports whether data may pass a port. Port 0 of a switch has no link.
+func (s *subnet) active(p topo.PortIdx) bool {
+	port := &s.view.Topo.Ports[p]
+	if port.Num == 0 && s.view.Topo.Nodes[port.Node].Type == mad.Switch {
+		return true
+	}
+	return port.Info.PortState() >= smp.PortActive
+}

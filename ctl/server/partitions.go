@@ -1,0 +1,198 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"ibsm/conf/diag"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/partitions"
+	"ibsm/topo"
+)
+
+// pkeys are the rows of a node's partition tables.
+func (s *subnet) pkeys(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool {
+	t := s.view.Topo
+	node := &t.Nodes[n]
+	for num := range int(node.NumPorts) + 1 {
+		p := t.Port(n, uint8(num))
+		if t.EndPort(p) != p || !t.Ports[p].Seen {
+			continue
+		}
+		port := &t.Ports[p]
+		row := ctl.PKey{Port: port.GUID.String(), Desc: node.Desc.String(), Num: port.Num, Checked: s.checked(p)}
+		for i, k := range port.PKeys.Keys() {
+			if !k.Valid() {
+				continue
+			}
+			row.Index, row.PKey, row.Member, row.Partition = i, k.String(), "limited", ""
+			if k&mad.FullMember != 0 {
+				row.Member = "full"
+			}
+			if part := s.partition(k); part != nil {
+				row.Partition = part.Name
+			}
+			if !yield(&row) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// partition is the one of a key by the policy in force, nil for none.
+func (s *subnet) partition(k mad.PKey) *partitions.Partition {
+	if parts := s.view.Partitions; parts != nil && parts.Policy != nil {
+		return parts.Policy.Find(k)
+	}
+	return nil
+}
+
+// checked is what the switch's port before an end port checks.
+func (s *subnet) checked(p topo.PortIdx) string {
+	peer := s.view.Topo.Ports[p].Peer
+	if peer == topo.None || !s.view.Topo.IsSwitchPort(peer) {
+		return "off"
+	}
+	switch info := &s.view.Topo.Ports[peer].Info; {
+	case info.PartitionEnforcementInbound() && info.PartitionEnforcementOutbound():
+		return "both"
+	case info.PartitionEnforcementInbound():
+		return "in"
+	case info.PartitionEnforcementOutbound():
+		return "out"
+	}
+	return "off"
+}
+
+// Why tells which line decides whether a port is in a partition, named by its P_Key or name.
+func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
+	p, _, err := s.findPort(name)
+	if err != nil {
+		return nil, err
+	}
+	if s.view.Partitions == nil || s.view.Partitions.Policy == nil {
+		return nil, fmt.Errorf("%w: no partition file is in force: ports keep the P_Keys that they have", ctl.ErrNotFound)
+	}
+	key, err := findKey(s.view.Partitions.Policy, partition)
+	if err != nil {
+		return nil, err
+	}
+	t := s.view.Topo
+	port := &t.Ports[p]
+	why := &ctl.Why{Port: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), PKey: key.Base().String()}
+	if held, ok := port.PKeys.Find(key); ok {
+		why.Held = held.String()
+	}
+	part := s.partition(key)
+	if part == nil {
+		return why, nil
+	}
+	why.Partition = part.Name
+	if m := s.view.Partitions.Policy.Why(t, p, key); m != nil {
+		why.Member, why.Rule = m.Membership.String(), m.String()
+		if m.Position.Line > 0 {
+			why.Place = m.Position.String()
+		}
+	}
+	return why, nil
+}
+
+// maxNamed is how many names an error lists.
+const maxNamed = 8
+
+// findKey is the P_Key that a text is, or that of the partition which has the text for its
+// name.
+func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
+	if n, err := strconv.ParseUint(text, 0, 16); err == nil {
+		if key := mad.PKey(n); key.Valid() {
+			return key, nil
+		}
+		return 0, fmt.Errorf("%w: %s is no P_Key: its lower 15 bits are 0", ctl.ErrBadRequest, text)
+	}
+	var names, keys []string
+	key := mad.PKey(0)
+	for i := range policy.Partitions {
+		part := &policy.Partitions[i]
+		names = append(names, part.Name)
+		if part.Name == text {
+			key, keys = part.Key, append(keys, part.Key.String())
+		}
+	}
+	switch len(keys) {
+	case 1:
+		return key, nil
+	case 0:
+		all := strings.Join(names[:min(len(names), maxNamed)], ", ")
+		if more := len(names) - maxNamed; more > 0 {
+			all = fmt.Sprintf("%s and %d more", all, more)
+		}
+		return 0, fmt.Errorf("%w: no partition is called %q%s there are %s", ctl.ErrNotFound, text, cmp.Or(diag.Meant(text, names), ";"), all)
+	}
+	return 0, fmt.Errorf("%w: %d partitions are called %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text, strings.Join(keys, ", "))
+}
+
+// PartitionRows are what a choice of partitions would change, and what there is to say
+// about its file. Without a subnet they are about the file alone.
+func (d *Desk) PartitionRows(file string, c *partitions.Chosen, settings partitions.Settings) []ctl.PartitionRow {
+	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0}
+	rows := appendFindings([]ctl.PartitionRow{{File: head}}, file, c.Errors, "error")
+	rows = appendFindings(rows, file, c.Warnings, "warning")
+	v := d.View()
+	if v == nil || v.Partitions == nil || head.Refused {
+		return rows
+	}
+	t := v.Topo
+	if policy := c.ForTables(); policy != nil {
+		rows = appendFindings(rows, file, policy.Doubts(t), "warning")
+	}
+	remembered := partitions.Indexes{}
+	maps.Copy(remembered, v.Partitions.Remember)
+	wanted := partitions.Compile(c.ForTables(), settings, t, remembered)
+	var unable diag.List
+	for _, o := range wanted.Overflows {
+		unable.Add(diag.Position{}, "%s", wanted.Tell(o, t))
+	}
+	rows = appendFindings(rows, file, unable, "warning")
+	before := len(rows)
+	for p := range t.Ports {
+		rows = appendChanges(rows, t, topo.PortIdx(p), wanted.Want[p])
+	}
+	head.InForce = len(rows) == before && v.Partitions.Policy == c.ForTables() && v.Partitions.Settings == settings
+	return rows
+}
+
+// appendFindings adds what is found about a file, of which some is about no line.
+func appendFindings(rows []ctl.PartitionRow, file string, list diag.List, severity string) []ctl.PartitionRow {
+	for _, e := range list {
+		rows = append(rows, ctl.PartitionRow{Finding: &ctl.Finding{File: cmp.Or(e.File, file), Line: e.Line, Column: e.Col, Severity: severity, Text: e.Text}})
+	}
+	return rows
+}
+
+// appendChanges adds the entries in which a port's table differs from the one wanted.
+func appendChanges(rows []ctl.PartitionRow, t *topo.Topo, p topo.PortIdx, want *topo.PKeyTable) []ctl.PartitionRow {
+	port := &t.Ports[p]
+	held := port.PKeys
+	if want == nil || held == nil || held.Equal(want) {
+		return rows
+	}
+	text := func(k mad.PKey) string {
+		if !k.Valid() {
+			return ""
+		}
+		return k.String()
+	}
+	for i := range max(len(held.Keys()), len(want.Keys())) {
+		if a, b := text(held.Key(i)), text(want.Key(i)); a != b {
+			rows = append(rows, ctl.PartitionRow{Change: &ctl.PKeyChange{
+				GUID: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), Num: port.Num, Index: i, From: a, To: b,
+			}})
+		}
+	}
+	return rows
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"math"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// maxHops is more than any path that arrives has.
+const maxHops = routing.MaxTrace
+
+// walk is a packet on its way by the forwarding tables.
+type walk struct {
+	*subnet
+	path ctl.Path
+	rate mad.Rate // of the slowest link so far; 0 before the first
+	mtu  int
+}
+
+// Path follows the forwarding tables.
+func (s *subnet) Path(from, to string) (*ctl.Path, error) {
+	src, _, err := s.findPort(from)
+	if err != nil {
+		return nil, err
+	}
+	dst, dlid, err := s.findPort(to)
+	if err != nil {
+		return nil, err
+	}
+	return &s.walk(src, dst, dlid).path, nil
+}
+
+// walk follows the forwarding tables from a port to one of the LIDs of another.
+func (s *subnet) walk(src, dst topo.PortIdx, dlid mad.LID) *walk {
+	w := &walk{subnet: s, path: ctl.Path{From: s.end(src), To: s.end(dst), DLID: dlid}, mtu: math.MaxInt}
+	w.path.Fate = w.follow(src, dst)
+	w.path.Arrived = w.path.Fate == arrived
+	w.path.Links, w.path.Gbps = len(w.path.Hops)-1, w.rate.Gbps()
+	if w.path.Links > 0 {
+		w.path.MTU = w.mtu
+	}
+	return w
+}
+
+// arrived is the fate of a packet that is delivered.
+const arrived = "arrived"
+
+// follow goes from src on, and says what becomes of the packet.
+func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
+	t := w.view.Topo
+	at, in := t.Ports[src].Node, uint8(0)
+	for range maxHops {
+		out, fate := t.Ports[src].Num, ""
+		switch {
+		case t.Nodes[at].Type == mad.Switch:
+			out, fate = w.egress(at, dst)
+		case at == t.Ports[dst].Node && in == t.Ports[dst].Num, src == dst:
+			fate = arrived
+		case len(w.path.Hops) > 0:
+			fate = "is delivered to a port that does not own the LID"
+		}
+		if fate != "" {
+			w.hop(at, in, 0)
+			return fate
+		}
+		w.hop(at, in, out)
+		peer := t.Ports[t.Port(at, out)].Peer
+		if peer == topo.None {
+			return "is sent to a port without a cable"
+		}
+		at, in = t.Ports[peer].Node, t.Ports[peer].Num
+	}
+	return "runs into a loop"
+}
+
+// egress is the port that a switch sends the packet to, or what becomes of it there.
+func (w *walk) egress(n topo.NodeIdx, dst topo.PortIdx) (out uint8, fate string) {
+	node, lid := &w.view.Topo.Nodes[n], w.path.DLID
+	row := w.view.Tables.LFT[node.Switch]
+	switch {
+	case int(lid) >= len(row) || row[lid] == routing.NoPath:
+		return 0, "comes to a switch that has no port for it"
+	case row[lid] == 0 && dst == node.First:
+		return 0, arrived
+	case row[lid] == 0:
+		return 0, "is taken by a switch that does not own the LID"
+	case row[lid] > node.NumPorts:
+		return 0, "is sent to a port that is not there"
+	}
+	return row[lid], ""
+}
+
+// hop notes a node that is passed, and the link at out, if that is not 0.
+func (w *walk) hop(n topo.NodeIdx, in, out uint8) {
+	t := w.view.Topo
+	node := &t.Nodes[n]
+	h := ctl.Hop{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), In: in, Out: out}
+	p := t.Port(n, max(in, out))
+	h.LID = w.view.LIDs.Base[w.owner(p)]
+	if out != 0 {
+		p = t.Port(n, out)
+		width, speed := t.Ports[p].Info.LinkWidthActive(), w.speed(p)
+		h.Width, h.Speed = width.String(), speed.String()
+		if r := mad.LinkRate(width, speed); r != 0 && (w.rate == 0 || r.Rank() < w.rate.Rank()) {
+			w.rate = r
+		}
+		w.mtu = min(w.mtu, t.Ports[p].Info.NeighborMTU().Bytes())
+	}
+	w.path.Hops = append(w.path.Hops, h)
+}

@@ -1,0 +1,261 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"ibsm/ctl"
+	"ibsm/ctl/history"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/opensm/dump"
+	"ibsm/opensm/names"
+	"ibsm/registry"
+	"ibsm/routing/quality"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// subnet is a published view and what is registered, as a ctl.Subnet. It does not change.
+type subnet struct {
+	view       *view.View
+	registered *registry.State // nil for nothing
+	status     *ctl.SubnetStatus
+	loads      func() []uint32 // quality.Loads, counted when they are first asked for
+	past       *history.Keeper // nil where none is kept
+}
+
+// Show is a view that no manager has published as a ctl.Subnet: what a manager would show.
+func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
+
+func newSubnet(v *view.View, reg *registry.State) *subnet {
+	s := &subnet{view: v, registered: reg}
+	s.loads = sync.OnceValue(func() []uint32 {
+		loads, _ := quality.Loads(context.Background(), v.Topo, v.LIDs, v.Tables.LFT) // the only error is the context's
+		return loads
+	})
+	s.status = s.count()
+	return s
+}
+
+// with is the subnet when something else is registered.
+func (s *subnet) with(reg *registry.State) *subnet {
+	next := *s
+	next.registered = reg
+	return &next
+}
+
+// Generation is raised with each view.
+func (s *subnet) Generation() uint64 { return s.view.Gen }
+
+// count puts the subnet into figures.
+func (s *subnet) count() *ctl.SubnetStatus {
+	t, st := s.view.Topo, &ctl.SubnetStatus{
+		Generation: s.view.Gen, Prefix: s.view.Subnet.Prefix.String(), SMLID: s.view.LIDs.Base[s.view.Topo.Self], Ports: map[string]int{},
+	}
+	for i := range t.Nodes {
+		switch t.Nodes[i].Type {
+		case mad.Switch:
+			st.Switches++
+		case mad.Router:
+			st.Routers++
+		default:
+			st.CAs++
+		}
+		if t.Nodes[i].Missed > 0 {
+			st.Missing++
+		}
+	}
+	var states [16]int
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if p.Num != 0 && p.Seen {
+			states[p.Info.PortState()]++
+		}
+		if p.Peer != topo.None && p.Peer >= topo.PortIdx(i) {
+			st.Links++
+		}
+		if s.view.LIDs.Base[i] != 0 {
+			st.LIDs += s.view.LIDs.Count(topo.PortIdx(i))
+		}
+	}
+	for state, n := range states {
+		if n > 0 {
+			st.Ports[smp.PortState(state).String()] = n
+		}
+	}
+	return st
+}
+
+// dumps are the files that can be written.
+var dumps = map[string]func(context.Context, io.Writer, *view.View, names.Map) error{
+	"lfts": dump.LFTs, "lid-matrix": dump.LIDMatrix, "routes": dump.Routes, "multicast": dump.MulticastFDBs, "subnet": dump.Subnet, "guids": guids,
+}
+
+// Dumps are the names of the files that Dump writes.
+func (s *subnet) Dumps() []string { return slices.Sorted(maps.Keys(dumps)) }
+
+// Dump writes one of them, in OpenSM's format where it has one.
+func (s *subnet) Dump(ctx context.Context, w io.Writer, kind string) error {
+	return dumps[kind](ctx, w, s.view, nil)
+}
+
+// guids writes what OpenSM keeps in guid2lid: port GUID, lowest and highest LID.
+func guids(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
+	for _, p := range v.Topo.EndPorts {
+		base := v.LIDs.Base[p]
+		if base == 0 {
+			continue
+		}
+		top := base + mad.LID(v.LIDs.Count(p)) - 1
+		if _, err := fmt.Fprintf(w, "%v 0x%04x 0x%04x\n\n", v.Topo.Ports[p].GUID, uint16(base), uint16(top)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rows are those of a list.
+func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
+	if rows := s.registeredRows(l); rows != nil {
+		return rows(&f)
+	}
+	only := topo.NodeIdx(topo.None)
+	if f.Node != "" {
+		n, err := s.findNode(f.Node)
+		if err != nil {
+			return nil, err
+		}
+		only = n
+	}
+	if !slices.Contains([]string{"", "CA", "switch", "router"}, f.Type) {
+		return nil, fmt.Errorf("%w: node type %q: want CA, switch or router", ctl.ErrBadRequest, f.Type)
+	}
+	if !slices.Contains(states, f.State) {
+		return nil, fmt.Errorf("%w: port state %q: want one of %v", ctl.ErrBadRequest, f.State, states[1:])
+	}
+	rows := map[ctl.List]func(topo.NodeIdx, *ctl.Filter, func(any) bool) bool{ctl.Nodes: s.node, ctl.Ports: s.ports, ctl.Links: s.links, ctl.PKeys: s.pkeys}[l]
+	return func(yield func(any) bool) {
+		for i := range s.view.Topo.Nodes {
+			n := topo.NodeIdx(i)
+			if only != topo.None && only != n || f.Type != "" && f.Type != s.view.Topo.Nodes[n].Type.String() {
+				continue
+			}
+			if !rows(n, &f, yield) {
+				return
+			}
+		}
+	}, nil
+}
+
+var states = []string{"", smp.PortDown.String(), smp.PortInit.String(), smp.PortArmed.String(), smp.PortActive.String(), smp.PortActiveDefer.String()}
+
+// node is the row of a node.
+func (s *subnet) node(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool {
+	t := s.view.Topo
+	node := &t.Nodes[n]
+	row := ctl.Node{
+		GUID: node.GUID.String(), Type: node.Type.String(), Desc: node.Desc.String(), Ports: int(node.NumPorts), Missed: int(node.Missed),
+		SystemGUID: node.Info.SystemImageGUID().String(), VendorID: node.Info.VendorID(), DeviceID: node.Info.DeviceID(), Revision: node.Info.Revision(),
+		Aggregation: node.Aggregation,
+	}
+	for num := range int(node.NumPorts) + 1 {
+		p := t.Port(n, uint8(num))
+		if row.LID == 0 {
+			row.LID = s.view.LIDs.Base[p]
+		}
+		if num > 0 && t.Ports[p].Seen && t.Ports[p].Info.PortState() == smp.PortActive {
+			row.Up++
+		}
+	}
+	return yield(&row)
+}
+
+// ports are the rows of a node's ports.
+func (s *subnet) ports(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool {
+	t := s.view.Topo
+	node := &t.Nodes[n]
+	guid, desc := node.GUID.String(), node.Desc.String()
+	row, peer := ctl.Port{}, ctl.End{}
+	for num := range int(node.NumPorts) + 1 {
+		p := t.Port(n, uint8(num))
+		port := &t.Ports[p]
+		state := port.Info.PortState().String()
+		if num == 0 && node.Type != mad.Switch || !port.Seen || f.State != "" && f.State != state {
+			continue
+		}
+		row = ctl.Port{
+			GUID: port.GUID.String(), Node: guid, Desc: desc, Type: node.Type.String(), Num: port.Num, LID: s.view.LIDs.Base[p], LMC: s.view.LIDs.LMC[p],
+			State: state, Physical: port.Info.PortPhysicalState().String(), Unhealthy: port.Unhealthy,
+		}
+		if port.Num != 0 && port.Info.PortState() != smp.PortDown {
+			row.Width, row.Speed, row.MTU = port.Info.LinkWidthActive().String(), s.speed(p).String(), port.Info.NeighborMTU().Bytes()
+		}
+		if port.Peer != topo.None {
+			peer = s.end(port.Peer)
+			row.Peer = &peer
+		}
+		if !yield(&row) {
+			return false
+		}
+	}
+	return true
+}
+
+// links are the rows of the cables whose first end is a node's.
+func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool {
+	t := s.view.Topo
+	var loads []uint32
+	if f.Routes {
+		loads = s.loads()
+	}
+	for num := 1; num <= int(t.Nodes[n].NumPorts); num++ {
+		p := t.Port(n, uint8(num))
+		port := &t.Ports[p]
+		if port.Peer == topo.None || port.Peer < p && f.Node == "" {
+			continue
+		}
+		state := min(port.Info.PortState(), t.Ports[port.Peer].Info.PortState()).String()
+		if f.State != "" && f.State != state {
+			continue
+		}
+		row := ctl.Link{
+			From: s.end(p), To: s.end(port.Peer), State: state, Width: port.Info.LinkWidthActive().String(),
+			Speed: s.speed(p).String(), Unhealthy: port.Unhealthy || t.Ports[port.Peer].Unhealthy,
+		}
+		if loads != nil {
+			row.Routes = &ctl.Routes{Out: loads[p], In: loads[port.Peer]}
+		}
+		if !yield(&row) {
+			return false
+		}
+	}
+	return true
+}
+
+// end describes a port as the end of something.
+func (s *subnet) end(p topo.PortIdx) ctl.End {
+	port := &s.view.Topo.Ports[p]
+	node := &s.view.Topo.Nodes[port.Node]
+	return ctl.End{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), Port: port.Num, LID: s.view.LIDs.Base[s.owner(p)]}
+}
+
+// owner is the port whose LIDs a port is reached by: itself, but of an external port of a
+// switch port 0.
+func (s *subnet) owner(p topo.PortIdx) topo.PortIdx {
+	if s.view.Topo.IsSwitchPort(p) {
+		return s.view.Topo.Port(s.view.Topo.Ports[p].Node, 0)
+	}
+	return p
+}
+
+// speed is that of the lanes of a link that is up.
+func (s *subnet) speed(p topo.PortIdx) mad.LinkSpeed {
+	caps := &s.view.Topo.Ports[s.owner(p)].Info
+	return s.view.Topo.Ports[p].Info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2())
+}

@@ -1,0 +1,210 @@
+package ibsm_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "ibsm/"
+
+// floor is a row of the house. A package imports only packages of the floors below its
+// own, never of the same one. "a/*" stands for every folder below a.
+type floor struct {
+	packages string
+	modules  string // modules of others that these packages may import
+}
+
+// floors are the rows of the house, the lowest first. A package without a row is an
+// error, and so is a row that names no package. Test files may import anything.
+var floors = []floor{
+	{packages: "mad conf/diag conf/manual priority"},
+	{packages: "mad/smp mad/rmpp mad/umad mad/madtest mad/txn"},
+	{packages: "mad/sarec"},
+	{packages: "conf", modules: "github.com/BurntSushi/toml"},
+	{packages: "topo topo/net registry"},
+	{packages: "topo/netwalk routing partitions"},
+	{packages: "routing/*"},
+	{packages: "view"},
+	{packages: "view/viewtest store opensm/log opensm/names", modules: "go.etcd.io/bbolt"},
+	{packages: "sweep/*"},
+	{packages: "sweep"},
+	{packages: "sa/path sa/client"},
+	{packages: "sa/mirror"},
+	{packages: "sa"},
+	{packages: "manager"},
+	{packages: "opensm/cache opensm/console opensm/instances opensm/prefixroutes opensm/sadb"},
+	{packages: "opensm/dump"},
+	{packages: "ctl"},
+	{packages: "ctl/history ctl/ctltest"},
+	{packages: "ctl/server"},
+	{packages: "sim/fabric"},
+	{packages: "sim sim/hosts sim/ibsim"},
+	{packages: "cmd/ibsmctl/shape"},
+	{packages: "cmd/ibsmctl/draw cmd/ibsmctl/slurm"},
+	{packages: "cmd/ibsm cmd/ibsmctl cmd/ibfabric", modules: "github.com/spf13/pflag golang.org/x/term"},
+}
+
+// narrow packages import less of the module than what is below them: what is listed, and nothing else.
+var narrow = map[string]string{
+	// The simulated fabric does not import what it judges.
+	"sim/fabric": "mad mad/* topo/net",
+	"sim/hosts":  "mad mad/* topo/net sim/fabric",
+	"sim/ibsim":  "mad mad/* sim/fabric",
+	// Only tests and programs import simulations.
+	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
+	"routing": "mad topo priority",
+}
+
+// unsafePackage is the one package that may know the kernel's memory layout.
+const unsafePackage = "mad/umad"
+
+// matches reports whether a package is among patterns.
+func matches(pkg, patterns string) bool {
+	return slices.ContainsFunc(strings.Fields(patterns), func(p string) bool {
+		below, all := strings.CutSuffix(p, "*")
+		return p == pkg || all && strings.HasPrefix(pkg, below)
+	})
+}
+
+// floorOf is the index of a package's floor, -1 if it has none.
+func floorOf(pkg string) int {
+	return slices.IndexFunc(floors, func(f floor) bool { return matches(pkg, f.packages) })
+}
+
+// judge says what is wrong with pkg importing imported, "" if nothing.
+func judge(pkg, imported string) string {
+	switch {
+	case imported == "unsafe", imported == "C", path.Dir(imported) == "golang.org/x/sys":
+		if pkg != unsafePackage {
+			return "is for " + unsafePackage + " alone"
+		}
+		if imported == "C" {
+			return "is cgo, which the module does without"
+		}
+		return ""
+	case !strings.Contains(imported, ".") && !strings.HasPrefix(imported, module):
+		return "" // the standard library
+	}
+	at := floorOf(pkg)
+	if at < 0 {
+		return "comes from a package that has no floor"
+	}
+	inside, ours := strings.CutPrefix(imported, module)
+	if !ours {
+		if slices.ContainsFunc(strings.Fields(floors[at].modules), func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }) {
+			return ""
+		}
+		return "is a module that this floor does not use"
+	}
+	below := floorOf(inside)
+	if below < 0 || below >= at {
+		return "is not on a floor below"
+	}
+	if only, is := narrow[pkg]; is && !matches(inside, only) {
+		return "is not among the few that this package may import"
+	}
+	if strings.HasPrefix(inside, "sim") && !strings.HasPrefix(pkg, "sim") && !strings.HasPrefix(pkg, "cmd/") {
+		return "is a simulation, which only tests and programs import"
+	}
+	return ""
+}
+
+func TestFloors(t *testing.T) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles", "./...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := map[string]bool{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+			GoFiles    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		pkg := strings.TrimSuffix(strings.TrimPrefix(p.ImportPath+"/", module), "/")
+		if len(p.GoFiles) == 0 {
+			continue
+		}
+		seen[pkg] = true
+		if floorOf(pkg) < 0 {
+			t.Errorf("%s has no floor", pkg)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if wrong := judge(pkg, imported); wrong != "" {
+				t.Errorf("%s -> %s: %s", pkg, imported, wrong)
+			}
+		}
+	}
+	for _, f := range floors {
+		for _, pattern := range strings.Fields(f.packages) {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(pkg string) bool { return matches(pkg, pattern) }) {
+				t.Errorf("a floor names %s, which does not exist", pattern)
+			}
+		}
+	}
+	for pkg := range narrow {
+		if !seen[pkg] {
+			t.Errorf("narrow names %s, which does not exist", pkg)
+		}
+	}
+}
+
+// TestJudge shows that the table forbids and allows.
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		pkg, imported string
+		allowed       bool
+	}{
+		{"mad", "encoding/binary", true},
+		{"mad", "ibsm/mad/smp", false},
+		{"mad", "unsafe", false},
+		{"mad/umad", "unsafe", true},
+		{"mad/umad", "golang.org/x/sys/unix", true},
+		{"mad/umad", "C", false},
+		{"sim/ibsim", "golang.org/x/sys/unix", false},
+		{"sim/fabric", "ibsm/topo/net", true},
+		{"sim/fabric", "ibsm/topo", false},
+		{"sim/fabric", "ibsm/routing", false},
+		{"routing/minhop", "ibsm/routing", true},
+		{"routing/minhop", "ibsm/routing/verify", false},
+		{"routing", "ibsm/conf/diag", false},
+		{"topo", "ibsm/topo/net", false},
+		{"sweep", "ibsm/sweep/plan", true},
+		{"sweep/plan", "ibsm/sweep/discover", false},
+		{"sweep", "ibsm/store", true},
+		{"store", "go.etcd.io/bbolt", true},
+		{"sweep", "go.etcd.io/bbolt", false},
+		{"sa", "ibsm/sa/path", true},
+		{"sa/path", "ibsm/sa/client", false},
+		{"manager", "ibsm/store", true},
+		{"manager", "ibsm/opensm/dump", false},
+		{"manager", "ibsm/ctl", false},
+		{"manager", "ibsm/cmd/ibsm", false},
+		{"ctl/server", "ibsm/sim", false},
+		{"sim", "ibsm/sim/fabric", true},
+		{"cmd/ibsm", "ibsm/sim/ibsim", true},
+		{"cmd/ibsm", "github.com/spf13/pflag", true},
+		{"cmd/ibsm", "github.com/prometheus/prometheus", false},
+		{"cmd/ibsm", "ibsm/cmd/ibfabric", false},
+		{"manager", "github.com/spf13/pflag", false},
+		{"helpers", "ibsm/mad", false},
+	} {
+		if wrong := judge(c.pkg, c.imported); (wrong == "") != c.allowed {
+			t.Errorf("%s -> %s: %q, want allowed %t", c.pkg, c.imported, wrong, c.allowed)
+		}
+	}
+}

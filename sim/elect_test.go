@@ -1,0 +1,214 @@
+package sim_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+)
+
+// last is the state that a manager told last.
+func (w *watched) last() smp.SMState {
+	if len(w.states) == 0 {
+		return 0xff
+	}
+	return w.states[len(w.states)-1]
+}
+
+// Of two managers the higher rules and the other stands by; when the first is killed
+// the second takes over, and moves nothing.
+func TestTwoManagers(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	high, low := minhopConfig(), minhopConfig()
+	high.Elect.Priority, low.Elect.Priority = 9, 3
+	second := b.add(host(n, 6), low)
+	first := b.add(host(n, 0), high)
+	t.Cleanup(first.dump)
+	b.pass(settling)
+	if first.last() != smp.Master || second.last() != smp.Standby {
+		t.Fatalf("the higher is %v, the lower %v", first.last(), second.last())
+	}
+	b.mustBeWhole(first)
+	if second.View != nil {
+		t.Error("the standby answers")
+	}
+	before := b.snapshot()
+	sets := b.sets()
+	b.pass(settling)
+	if b.sets() != sets {
+		t.Errorf("%d Sets while both are at rest", b.sets()-sets)
+	}
+	first.retire()
+	b.pass(2 * time.Minute)
+	if second.last() != smp.Master {
+		t.Fatalf("the second manager is %v", second.last())
+	}
+	b.mustBeWhole(second)
+	b.mustBeAsBefore(before)
+	own := b.Fabric.PortInfo(second.Station.At())
+	for _, at := range b.endPorts() {
+		if pi := b.Fabric.PortInfo(at); pi.MasterSMLID() != own.LID() {
+			t.Errorf("port %v knows LID %d as its master", at, pi.MasterSMLID())
+		}
+	}
+}
+
+// A higher manager that comes later is handed the mastership, and knows that it reigns.
+func TestHandover(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	high, low := minhopConfig(), minhopConfig()
+	high.Elect.Priority, low.Elect.Priority = 9, 3
+	first := b.comeUp(low)
+	before := b.snapshot()
+	second := b.add(host(n, 6), high)
+	b.pass(2 * time.Minute)
+	if first.last() != smp.Standby || second.last() != smp.Master {
+		t.Fatalf("the lower is %v, the higher %v", first.last(), second.last())
+	}
+	b.mustBeWhole(second)
+	b.mustBeAsBefore(before)
+	if first.Core.Stats().Reign != 1 || second.Core.Stats().Reign != 1 {
+		t.Errorf("reigns: %d of the lower, %d of the higher", first.Core.Stats().Reign, second.Core.Stats().Reign)
+	}
+}
+
+// Two masters that grew up apart find each other, and one is left.
+func TestTwoMasters(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	island := host(n, 6)
+	b.Fabric.LinkDown(island)
+	first := b.comeUp(minhopConfig())
+	cfg := minhopConfig()
+	cfg.Elect.Priority = 5
+	cfg.Sweep.IgnoreOtherSM = false
+	second := b.add(island, cfg)
+	b.pass(settling)
+	if second.last() != smp.Discovering {
+		t.Errorf("without a link it is %v", second.last())
+	}
+	b.Fabric.LinkUp(island)
+	b.pass(2 * time.Minute)
+	if first.last() != smp.Standby || second.last() != smp.Master {
+		t.Fatalf("the lower is %v, the higher %v", first.last(), second.last())
+	}
+	b.mustBeWhole(second)
+}
+
+// A manager whose own port is down says so once, waits, and begins when it is up.
+func TestOwnPortDown(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	b.Fabric.LinkDown(firstHost(n))
+	m := b.add(firstHost(n), minhopConfig())
+	t.Cleanup(m.dump)
+	b.pass(settling)
+	if told := m.says("SM port is down"); told != 1 || len(m.ups) > 0 || m.Exited {
+		t.Errorf("told %d times, %d sweeps, exited %v", told, len(m.ups), m.Exited)
+	}
+	b.Fabric.LinkUp(firstHost(n))
+	b.pass(5 * time.Second)
+	b.mustBeWhole(m)
+	b.Fabric.LinkDown(firstHost(n))
+	b.pass(settling)
+	if m.View != nil {
+		t.Error("it answers though its port is down")
+	}
+	b.Fabric.LinkUp(firstHost(n))
+	b.pass(5 * time.Second)
+	b.mustBeWhole(m)
+	if told := m.says("SM port is down"); told != 2 {
+		t.Errorf("told %d times", told)
+	}
+}
+
+// A run of one sweep ends: well, with an error when its port is down, and with an
+// error when another manager rules.
+func TestOnce(t *testing.T) {
+	once := minhopConfig()
+	once.Once = true
+	t.Run("port down", func(t *testing.T) {
+		n := generate(t, "fattree:k=4")
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		b.Fabric.LinkDown(firstHost(n))
+		m := b.add(firstHost(n), once)
+		b.pass(5 * time.Second)
+		if !m.Exited || !errors.Is(m.Err, manager.ErrPortDown) {
+			t.Error("exited", m.Exited, m.Err)
+		}
+	})
+	t.Run("other master", func(t *testing.T) {
+		n := generate(t, "fattree:k=4")
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		b.comeUp(minhopConfig())
+		sets := b.sets()
+		m := b.add(host(n, 3), once)
+		b.pass(5 * time.Second)
+		if !m.Exited || !errors.Is(m.Err, manager.ErrOtherMaster) {
+			t.Error("exited", m.Exited, m.Err)
+		}
+		if b.sets() != sets {
+			t.Error("it has set something")
+		}
+	})
+	t.Run("done", func(t *testing.T) {
+		n := generate(t, "fattree:k=4")
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		m := b.add(firstHost(n), once)
+		b.pass(5 * time.Second)
+		if !m.Exited || m.Err != nil {
+			t.Error("exited", m.Exited, m.Err)
+		}
+		b.mustBeWhole(m)
+	})
+}
+
+// A dry run writes nothing, answers nobody and shows what it would do: on a bare fabric
+// everything, and beside a master only to tell the ports who their master is.
+func TestDryRun(t *testing.T) {
+	dry := minhopConfig()
+	dry.DryRun = true
+	for _, ruled := range []bool{false, true} {
+		n := generate(t, "fattree:k=4")
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		if ruled {
+			b.comeUp(minhopConfig())
+		}
+		b.Fabric.ResetStats()
+		m := b.add(host(n, 3), dry)
+		var d mad.Datagram
+		d.Packet.SetDirected(&mad.Route{}, mad.MethodGet, smp.AttrSMInfo, 0)
+		b.Deliver(m.Manager, d)
+		if got := b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodGetResp, Attr: smp.AttrSMInfo}]; got > 0 {
+			t.Error("it answers SMInfo")
+		}
+		b.pass(5 * time.Second)
+		if b.sets() > 0 {
+			t.Errorf("%d Sets", b.sets())
+		}
+		if pi := b.Fabric.PortInfo(host(n, 3)); pi.CapabilityMask().Has(smp.IsSM) {
+			t.Error("IsSM is set")
+		}
+		if !m.Exited || m.Err != nil || len(m.shown) != 1 {
+			t.Fatalf("exited %v, %v, %d plans", m.Exited, m.Err, len(m.shown))
+		}
+		announces, others := 0, 0
+		for step := range m.shown[0].Steps {
+			if _, what, _ := strings.Cut(step, ": "); strings.HasPrefix(what, "MasterSMLID") && !strings.Contains(step, "Armed") {
+				announces++
+			} else {
+				others++
+			}
+		}
+		if ruled && (announces != len(n.Nodes) || others > 0) || !ruled && others < len(n.Nodes) {
+			t.Errorf("ruled %v: %d steps tell who is master, %d do more", ruled, announces, others)
+		}
+	}
+}

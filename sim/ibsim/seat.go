@@ -1,0 +1,153 @@
+package ibsim
+
+import (
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/sim/fabric"
+)
+
+// seat is a port of the fabric with the clients that are attached to it.
+type seat struct {
+	node    int32
+	station *fabric.Station
+	clients []*client
+}
+
+// sit attaches a client to the node's port.
+func (s *Server) sit(c *client, node string) bool {
+	at, ok := s.fabric.FindNode(node)
+	if !ok && node == "" {
+		at, ok = s.fabric.FindNode(s.fabric.NodeID(0))
+	}
+	if !ok {
+		return false
+	}
+	i := slices.IndexFunc(s.seats, func(e *seat) bool { return e.node == at.Node })
+	if i < 0 {
+		station, err := s.fabric.Attach(at)
+		if err != nil {
+			return false // somebody beside the Server sits there
+		}
+		i = len(s.seats)
+		s.seats = append(s.seats, &seat{node: at.Node, station: station})
+	}
+	c.seat = s.seats[i]
+	c.seat.clients = append(c.seat.clients, c)
+	return true
+}
+
+// leave takes a client from its seat.
+func (s *Server) leave(c *client) {
+	e := c.seat
+	e.clients = slices.DeleteFunc(e.clients, func(o *client) bool { return o == c })
+	s.setIsSM(c, false)
+	if len(e.clients) == 0 {
+		e.station.Detach()
+		s.seats = slices.DeleteFunc(s.seats, func(o *seat) bool { return o == e })
+	}
+}
+
+// setIsSM makes the client the one that answers for its port, or not. The port is
+// one of a subnet manager as long as a client of it is.
+func (s *Server) setIsSM(c *client, is bool) {
+	c.isSM = is
+	c.seat.station.SetIsSM(c.seat.manager() != nil)
+}
+
+// manager is the client that requests for the port are for, nil for none.
+func (e *seat) manager() *client {
+	for _, c := range e.clients {
+		if c.isSM {
+			return c
+		}
+	}
+	return nil
+}
+
+// handOut brings what has arrived at the seats to their clients.
+func (s *Server) handOut() {
+	for _, e := range s.seats {
+		for e.station.Pending() > 0 {
+			for j := range s.batch[:e.station.Recv(s.batch)] {
+				s.hand(e, &s.batch[j])
+			}
+		}
+	}
+}
+
+// hand gives a client what arrived at its seat: an answer to the one that asked, a
+// request to the one that has set IsSM. Of the exchange between managers everything is for
+// the latter: an answer there has as many packets as it takes.
+func (s *Server) hand(e *seat, d *mad.Datagram) {
+	p := &d.Packet
+	var c *client
+	if p.Method().IsResponse() && p.MgmtClass() != mad.ClassMirror {
+		c = s.asker(p.TID())
+		if c == nil || c.seat != e {
+			s.stats.Late++
+			return
+		}
+		if _, ok := c.asked.take(p.TID()); !ok {
+			s.stats.Late++
+			return
+		}
+	} else if c = e.manager(); c == nil || !forManagers(p.MgmtClass()) {
+		s.stats.Unwanted++
+		s.unanswered(p)
+		return
+	}
+	if p.MgmtClass() == mad.ClassDirected {
+		p.SetHopPointer(0)
+	}
+	var b [frameSize]byte
+	at := e.station.At()
+	info := s.fabric.PortInfo(at)
+	encodeToClient(&b, d, info.LID())
+	s.put(c, &b, p.Method().IsResponse())
+}
+
+// forManagers says which classes a subnet manager has registered for. A wrapped
+// program does not survive a class that it has not; of the mirror's, managers send
+// packets only to those who have it.
+func forManagers(class mad.Class) bool {
+	return class.IsSubnet() || class == mad.ClassSA || class == mad.ClassMirror
+}
+
+// asker is the client in the slot that a TID names.
+func (s *Server) asker(tid mad.TID) *client {
+	if slot := int(tid >> 48); slot < len(s.clients) {
+		return s.clients[slot]
+	}
+	return nil
+}
+
+// lost is told of each packet that the fabric loses.
+func (s *Server) lost(d *mad.Datagram, _ fabric.Drop) {
+	if d.Packet.Method() != mad.MethodTrap {
+		s.unanswered(&d.Packet)
+	}
+}
+
+// unanswered gives back the request that p is, or the answer to it.
+func (s *Server) unanswered(p *mad.Packet) {
+	c := s.asker(p.TID())
+	if c == nil {
+		return
+	}
+	if frame, ok := c.asked.take(p.TID()); ok {
+		s.giveBack(c, frame)
+	}
+}
+
+// giveBack returns a request to the client that made it, timed out.
+func (s *Server) giveBack(c *client, frame *[frameSize]byte) {
+	b := *frame
+	s.sendBack(c, &b)
+}
+
+func (s *Server) sendBack(c *client, b *[frameSize]byte) {
+	s.stats.GivenBack++
+	putTimedOut(b)
+	s.put(c, b, true)
+}

@@ -1,0 +1,192 @@
+package sim_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/topo/net"
+)
+
+// plan asks for a plan and returns its steps.
+func (w *watched) plan(s manager.Sweep) (steps []string, err error) {
+	w.bed.Helper()
+	told := w.Told
+	defer func() { w.Told = told }()
+	var answers []manager.Planned
+	w.Told = func(now time.Duration, a manager.Action) {
+		if p, ok := a.(manager.Planned); ok {
+			answers = append(answers, p)
+		}
+		told(now, a)
+	}
+	w.bed.Ask(w.Manager, s)
+	w.bed.Run(w.bed.Fabric.Now()+settling, func() bool { return len(answers) > 0 })
+	if len(answers) != 1 {
+		w.bed.Fatalf("%d answers to one question for a plan", len(answers))
+	}
+	if answers[0].Err != nil {
+		return nil, answers[0].Err
+	}
+	return slices.Collect(answers[0].Computed.Steps), nil
+}
+
+// misinform has a port believe in another manager: no trap tells of that.
+func (b *bed) misinform(at net.End) {
+	b.Helper()
+	st, err := b.Fabric.Attach(at)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Detach()
+	info := b.Fabric.PortInfo(at)
+	info.SetMasterSMLID(info.MasterSMLID() + 1)
+	info.KeepStates()
+	var d mad.Datagram
+	d.Packet.SetDirected(&mad.Route{}, mad.MethodSet, smp.AttrPortInfo, uint32(at.Port))
+	*d.Packet.Data() = info
+	st.Send([]mad.Datagram{d})
+	b.pass(time.Millisecond)
+	if got := b.Fabric.PortInfo(at); got.MasterSMLID() != info.MasterSMLID() {
+		b.Fatal("the port does not take it")
+	}
+}
+
+// A plan of a subnet that is as it should be is empty. One after a change is what the
+// next sweep writes, and changes neither the fabric nor what that sweep does.
+func TestPlan(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	run := func(planned bool) (written int, steps []string) {
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		m := b.comeUp(minhopConfig())
+		if steps, err := m.plan(manager.Plan); err != nil || len(steps) > 0 {
+			t.Errorf("the plan for a subnet that is well: %v, %q", err, steps)
+		}
+		b.misinform(host(n, 5))
+		b.Fabric.ResetStats()
+		if planned {
+			var err error
+			if steps, err = m.plan(manager.Plan); err != nil {
+				t.Fatal(err)
+			}
+			if again, _ := m.plan(manager.Plan); !slices.Equal(again, steps) {
+				t.Errorf("planned twice: %q, then %q", steps, again)
+			}
+			if b.sets() > 0 {
+				t.Errorf("a plan wrote: %d Sets", b.sets())
+			}
+		}
+		up := m.sweep(manager.Heavy)
+		for _, count := range up.Sets {
+			written += count
+		}
+		b.mustBeWhole(m)
+		return written, steps
+	}
+	without, _ := run(false)
+	with, steps := run(true)
+	if with == 0 || with != without || len(steps) != with {
+		t.Errorf("a sweep writes %d times, %d times after a plan of %d steps: %q", without, with, len(steps), steps)
+	}
+}
+
+// Who is not master has no plan.
+func TestPlanOfStandby(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	b.comeUp(minhopConfig())
+	m := b.add(host(n, 3), minhopConfig())
+	b.pass(settling)
+	if _, err := m.plan(manager.Plan); !errors.Is(err, manager.ErrNotMaster) {
+		t.Errorf("the plan of a standby: %v", err)
+	}
+}
+
+// What a manager did is counted.
+func TestStats(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	before := m.Core.Stats()
+	m.sweep(manager.Light)
+	m.sweep(manager.Heavy)
+	m.plan(manager.Plan)
+	at := uplink(n, 0)
+	b.Fabric.LinkDown(at)
+	b.pass(settling)
+	s := m.Core.Stats()
+	for kind, least := range map[manager.SweepKind]uint64{manager.LightSweep: 1, manager.HeavySweep: 1, manager.PlanSweep: 1, manager.QuickSweep: 1} {
+		if s.Sweeps[kind]-before.Sweeps[kind] < least {
+			t.Errorf("%v sweeps: %d, then %d", kind, before.Sweeps[kind], s.Sweeps[kind])
+		}
+	}
+	heavy := s.Sweeps[manager.HeavySweep] + s.Sweeps[manager.QuickSweep]
+	for phase, times := range s.ByPhase() {
+		count := uint64(0)
+		for _, n := range times.Buckets {
+			count += n
+		}
+		want := heavy
+		switch phase {
+		case sweep.Looking:
+			want = s.Sweeps[manager.LightSweep]
+		case sweep.Walking, sweep.Computing:
+			want += s.Sweeps[manager.PlanSweep]
+		}
+		if count != want {
+			t.Errorf("%v was timed %d times, want %d", phase, count, want)
+		}
+		if phase == sweep.Walking && times.Sum == 0 {
+			t.Error("walks took no time")
+		}
+	}
+	for number, count := range s.Traps() {
+		if got := count > 0; got != (number == smp.TrapLinkState) {
+			t.Errorf("trap %d: %d", number, count)
+		}
+	}
+}
+
+// A plan shows what would be written of multicast tables: nothing where they are in force,
+// and every block where nothing is known of them.
+func TestPlanShowsMulticast(t *testing.T) {
+	c, _ := filled(t, "fattree:k=4", 5, fabric.Config{Seed: 1})
+	const words = "multicast forwarding table block 0, position 0: "
+	count := func(steps []string) (n int) {
+		for _, s := range steps {
+			if strings.Contains(s, words) {
+				n++
+			}
+		}
+		return n
+	}
+	if steps, err := c.m.plan(manager.Plan); err != nil || len(steps) > 0 {
+		t.Errorf("at rest: %v, %q", err, steps)
+	}
+	c.Fabric.SetFaults(fabric.Faults{Loss: 1}) // no trap tells of what comes
+	c.Fabric.NodeDown(uplinkPeer(c.net))
+	c.pass(time.Millisecond)
+	c.Fabric.SetFaults(fabric.Faults{})
+	steps, err := c.m.plan(manager.Plan)
+	if err != nil || count(steps) == 0 || !strings.Contains(strings.Join(steps, "\n"), words+"MLID 0xc00") {
+		t.Errorf("without a switch: %v, %q", err, steps)
+	}
+	cfg := minhopConfig()
+	cfg.DryRun = true
+	dry := c.add(host(c.net, 1), cfg)
+	c.Register(dry.Manager, c.reg.Freeze())
+	before := c.mfts()
+	c.Run(c.Fabric.Now()+settling, func() bool { return dry.Exited })
+	if len(dry.shown) != 1 || count(slices.Collect(dry.shown[0].Steps)) != 19 || c.mfts() != before {
+		t.Errorf("a dry run shows %d plans", len(dry.shown))
+	}
+	c.pass(settling)
+	c.judgeMulticast()
+}

@@ -1,0 +1,123 @@
+package sim_test
+
+import (
+	"fmt"
+	"runtime"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+)
+
+// Over an unchanged fabric no sweep sets anything, a light one asks little, and a view
+// shares with the one before what it tells of the fabric, so that nobody looks for changes.
+func TestUnchanged(t *testing.T) {
+	for _, spec := range []string{"fattree:k=8", "torus:dims=4x4", "fattree:k=8,levels=2"} {
+		t.Run(spec, func(t *testing.T) {
+			b := newBed(t, generate(t, spec), fabric.Config{Seed: 1})
+			m := b.comeUp(minhopConfig())
+			switches := 0
+			for i := range b.net.Nodes {
+				if b.net.Nodes[i].Type == mad.Switch {
+					switches++
+				}
+			}
+			b.Fabric.ResetStats()
+			m.sweep(manager.Light)
+			t.Log("light sweep:", asked(b.Fabric))
+			if got := total(b.Fabric); got > switches+1 {
+				t.Errorf("a light sweep of %d switches sends %d SMPs", switches, got)
+			}
+			for _, kind := range []manager.Sweep{manager.Heavy, manager.Reroute} {
+				b.Fabric.ResetStats()
+				before := m.View
+				m.sweep(kind)
+				t.Log("heavy sweep:", asked(b.Fabric))
+				if n := b.sets(); n > 0 {
+					t.Errorf("sweep %d sends %d Sets", kind, n)
+				}
+				if v := m.View; v.Gen == before.Gen || v.Topo != before.Topo || v.LIDs != before.LIDs || v.Tables != before.Tables || v.MFTs != before.MFTs {
+					t.Errorf("sweep %d leaves generation %d for %d; Topo, LIDs, Tables, MFTs the same: %v, %v, %v, %v", kind, v.Gen, before.Gen,
+						v.Topo == before.Topo, v.LIDs == before.LIDs, v.Tables == before.Tables, v.MFTs == before.MFTs)
+				}
+			}
+			b.Fabric.ResetStats()
+			b.pass(time.Minute)
+			if n := b.sets(); n > 0 {
+				t.Errorf("%d Sets in a minute of quiet", n)
+			}
+		})
+	}
+}
+
+// asked is what agents have been asked, in words.
+func asked(f *fabric.Fabric) string {
+	var parts []string
+	for k, n := range f.Stats().SMPs {
+		if !k.Method.IsResponse() {
+			parts = append(parts, fmt.Sprintf("%v(%s) %d", k.Method, smp.AttrName(k.Attr), n))
+		}
+	}
+	sort.Strings(parts)
+	return fmt.Sprintf("%d SMPs: %s", total(f), strings.Join(parts, ", "))
+}
+
+func total(f *fabric.Fabric) (count int) {
+	for k, n := range f.Stats().SMPs {
+		if !k.Method.IsResponse() {
+			count += int(n)
+		}
+	}
+	return count
+}
+
+// However often links fall and come back, the manager keeps no more than it needs.
+func TestMemory(t *testing.T) {
+	b := newBed(t, generate(t, "fattree:k=8,levels=2"), fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	flaps := func(count int) uint64 {
+		for i := range count {
+			at := host(b.net, 1+i%20)
+			b.Fabric.LinkDown(at)
+			b.pass(500 * time.Millisecond)
+			b.Fabric.LinkUp(at)
+			b.pass(500 * time.Millisecond)
+			m.log, m.ups = nil, nil
+		}
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := flaps(40)
+	after := flaps(200)
+	t.Logf("heap in use: %d KiB, later %d KiB", before>>10, after>>10)
+	if after > before+256<<10 {
+		t.Errorf("the heap grows from %d to %d bytes", before, after)
+	}
+	b.pass(settling)
+	b.mustBeWhole(m)
+}
+
+// A node without a description is asked for one in each light sweep, and no more comes of
+// that while it has none.
+func TestNoDescription(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	nameless := host(n, 3).Node
+	name := ""
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(nameless, named(&name))})
+	m := b.comeUp(minhopConfig())
+	before := len(m.ups)
+	b.pass(2 * time.Minute)
+	if n := len(m.ups) - before; n > 0 {
+		t.Errorf("%d heavy sweeps in two minutes of quiet", n)
+	}
+	name = "named"
+	b.pass(settling)
+	m.mustKnowName(nameless, name)
+}

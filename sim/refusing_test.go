@@ -1,0 +1,129 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
+	"ibsm/topo/net"
+)
+
+// moods makes an agent refuse Gets of an attribute for as long as status is not 0: all of
+// them, or with a port other than 0 those of its PortInfo.
+func moods(attr mad.AttrID, port uint8, status *mad.Status) fabric.Defect {
+	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if p.Method() == mad.MethodGet && p.AttrID() == attr && (port == 0 || uint8(p.AttrMod()) == port) && *status != mad.StatusOK {
+			return *status, true
+		}
+		return obey(), true
+	}
+}
+
+// inNoMood is a status that no agent has a reason for.
+const inNoMood = mad.Status(0x7700)
+
+// A node that refuses to answer a question for a while keeps what it had, and so does what is
+// behind it: nobody counts as missed, no route moves, and a link that is lost elsewhere is
+// seen as soon as ever. Full walks do not go on for ever because of it.
+func TestRefusingNode(t *testing.T) {
+	n := generate(t, "fattree:k=8,levels=2")
+	leaf := n.Nodes[host(n, 9).Node].Ports[1].Peer.Node
+	for name, node := range map[string]int32{"leaf": leaf, "spine": spine(n), "host": host(n, 9).Node} {
+		for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrPKeyTable} {
+			for _, mood := range []mad.Status{inNoMood, mad.StatusBadField} {
+				if attr == smp.AttrSwitchInfo && n.Nodes[node].Type != mad.Switch {
+					continue
+				}
+				t.Run(fmt.Sprint(name, " ", smp.AttrName(attr), " ", mood), func(t *testing.T) {
+					status := mad.StatusOK
+					b := newBed(t, n, fabric.Config{Seed: 1, Latency: slowly, Caps: defective(node, moods(attr, 0, &status))})
+					m := b.comeUp(minhopConfig())
+					before, view := b.lfts(), m.View
+					status = mood
+					for range 8 { // more than a silent node is waited for
+						m.sweep(manager.Heavy)
+					}
+					b.mustHaveKept(m, view.Topo)
+					if diff := changed(before, b.lfts()); len(diff) > 0 {
+						t.Errorf("routes changed, by switch: %v", diff)
+					}
+					b.pass(time.Minute)
+					walks := m.Core.Stats().Sweeps[manager.HeavySweep]
+					b.pass(5 * time.Minute)
+					if now := m.Core.Stats().Sweeps[manager.HeavySweep] - walks; now > 0 && attr != smp.AttrSwitchInfo {
+						t.Errorf("%d full walks in five minutes", now)
+					}
+					b.mustHaveKept(m, view.Topo)
+					if took := m.lose(b.Fabric.Peer(host(n, 20))); took > 22*slowly && attr != smp.AttrSwitchInfo {
+						t.Errorf("a lost link is seen after %v", took)
+					}
+					status = mad.StatusOK
+					b.Fabric.LinkUp(host(n, 20))
+					b.pass(15 * time.Second)
+					b.mustBeWhole(m)
+					if found := m.View.Faults; len(found) > 0 {
+						t.Errorf("what is well again is still told of: %v", found)
+					}
+				})
+			}
+		}
+	}
+}
+
+// mustHaveKept fails the test unless the view has all ports of another one with their cables,
+// and no node is being waited for.
+func (b *bed) mustHaveKept(m *watched, before *topo.Topo) {
+	b.Helper()
+	now := m.View.Topo
+	if len(now.Ports) != len(before.Ports) {
+		b.Fatalf("%d ports, there were %d", len(now.Ports), len(before.Ports))
+	}
+	for i := range now.Nodes {
+		if now.Nodes[i].Missed > 0 {
+			b.Errorf("node %v counts as missed", now.Nodes[i].GUID)
+		}
+	}
+	for i := range now.Ports {
+		if now.Ports[i].Peer != before.Ports[i].Peer {
+			b.Errorf("port %d of %v has lost its cable", now.Ports[i].Num, now.Nodes[now.Ports[i].Node].GUID)
+		}
+	}
+}
+
+// Where a node refuses to answer from the beginning, so that nobody knows what is behind it, it
+// is asked again soon, and everything comes up within seconds of its change of mind.
+func TestRefusingNewNode(t *testing.T) {
+	n := generate(t, "fattree:k=8,levels=2")
+	port := n.Nodes[host(n, 9).Node].Ports[1].Peer
+	for name, at := range map[string]net.End{
+		"leaf": {Node: port.Node}, "port of a leaf": port, "spine": {Node: spine(n)}, "host": {Node: host(n, 9).Node},
+	} {
+		for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrPKeyTable} {
+			if attr == smp.AttrSwitchInfo && n.Nodes[at.Node].Type != mad.Switch || attr != smp.AttrPortInfo && at.Port != 0 {
+				continue
+			}
+			for _, interval := range []time.Duration{0, 10 * time.Second} {
+				t.Run(fmt.Sprint(name, " ", smp.AttrName(attr), " ", interval), func(t *testing.T) {
+					status := inNoMood
+					b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, moods(attr, at.Port, &status))})
+					cfg := minhopConfig()
+					cfg.SweepInterval = interval
+					m := b.add(firstHost(n), cfg)
+					t.Cleanup(m.dump)
+					b.pass(2 * time.Second)
+					status = mad.StatusOK
+					b.pass(4 * time.Second)
+					b.mustBeWhole(m)
+					if found := m.View.Faults; len(found) > 0 {
+						t.Errorf("what is well is still told of: %v", found)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+)
+
+// mustKnowName fails the test unless a node is known by a description.
+func (w *watched) mustKnowName(node int32, name string) {
+	w.bed.Helper()
+	t := w.View.Topo
+	if got := t.Nodes[t.FindNode(w.bed.net.Nodes[node].GUID)].Desc.String(); got != name {
+		w.bed.Errorf("node %d is known as %q, not %q", node, got, name)
+	}
+}
+
+// A node that says that its description has changed is asked for it, whatever the manager is
+// at: it says so once.
+func TestRenamed(t *testing.T) {
+	n := generate(t, "fattree:k=8")
+	for name, tt := range map[string]struct {
+		protect uint8
+		at      func(b *bed, m *watched) // when nodes are renamed
+	}{
+		"at rest":             {0, func(*bed, *watched) {}},
+		"protected by M_Keys": {2, func(*bed, *watched) {}},
+		"during a walk": {0, func(b *bed, m *watched) {
+			b.Ask(m.Manager, manager.Heavy)
+			b.pass(100 * time.Microsecond)
+		}},
+		"before the manager stands still": {0, func(b *bed, m *watched) {
+			for i := range int32(40) {
+				b.Fabric.SetNodeDescription(host(n, 10).Node+i, "passing")
+			}
+			b.pass(2 * latency)
+			b.Sleep(m.Manager, 3*time.Second)
+			b.pass(settling)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, n, fabric.Config{Seed: 1})
+			cfg := minhopConfig()
+			cfg.Txn.MaxWindow = 8
+			if tt.protect > 0 {
+				cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
+				cfg.Sweep.Settings.MKeyProtect = sweep.Given(tt.protect)
+			}
+			m := b.comeUp(cfg)
+			tt.at(b, m)
+			for i := range int32(40) {
+				b.Fabric.SetNodeDescription(host(n, 10).Node+i, fmt.Sprintf("renamed %d", i))
+			}
+			b.pass(settling)
+			for i := range int32(40) {
+				m.mustKnowName(host(n, 10).Node+i, fmt.Sprintf("renamed %d", i))
+			}
+		})
+	}
+}
+
+// named makes an agent answer with a description that may change without a trap.
+func named(name *string) fabric.Defect {
+	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		status := obey()
+		if p.AttrID() == smp.AttrNodeDescription {
+			(*smp.NodeDescription)(p.Data()).Set(*name)
+		}
+		return status, true
+	}
+}
+
+// A node whose description has changed with something else is asked for it, too.
+func TestRenamedAndMore(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	at, name := host(n, 5), "old"
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, named(&name))})
+	m := b.comeUp(minhopConfig())
+	m.mustKnowName(at.Node, "old")
+	name = "new"
+	info := b.Fabric.PortInfo(at)
+	var d mad.Datagram
+	d.LID = info.LID()
+	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
+	d.Packet.SetTID(1)
+	notice := (*smp.Notice)(d.Packet.Data())
+	notice.SetIsGeneric(true)
+	notice.SetTrapNumber(smp.TrapLocalChange)
+	notice.SetIssuerLID(info.LID())
+	change := notice.LocalChange()
+	change.SetLID(info.LID())
+	change.SetOtherLocalChanges(true)
+	change.SetChangeFlags(smp.ChangedNodeDescription | smp.ChangedSMPriority)
+	b.Deliver(m.Manager, d)
+	sweeps := len(m.ups)
+	b.pass(settling)
+	m.mustKnowName(at.Node, "new")
+	if len(m.ups) == sweeps {
+		t.Error("nothing was asked about what else has changed")
+	}
+}

@@ -1,0 +1,115 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
+	"ibsm/topo/net"
+)
+
+// Where one node is silent though its link is up, a link that is lost elsewhere is seen as soon
+// as in a fabric that is whole: whether the node was known and keeps what it had, has been
+// given up, or never answered; whether it is a host or a switch; and also where a light sweep
+// is waiting for its answer at that moment. When the node is not waited for any more,
+// that needs no full walk.
+func TestLinkLostBesideSilence(t *testing.T) {
+	n := generate(t, "fattree:k=8,levels=2")
+	for _, tt := range []struct {
+		name   string
+		silent int32
+		first  bool          // it is silent from the beginning
+		sweeps int           // heavy ones that are asked for when it has fallen silent
+		later  time.Duration // and then
+		look   bool          // a light sweep is under way
+	}{
+		{name: "a host, missed", silent: host(n, 9).Node, sweeps: 1},
+		{name: "a host, missed, during a light sweep", silent: host(n, 9).Node, sweeps: 1, look: true},
+		{name: "a host, given up", silent: host(n, 9).Node, sweeps: 1, later: 3 * time.Minute},
+		{name: "a host, never there", silent: host(n, 9).Node, first: true, later: 3 * time.Minute},
+		{name: "a host, never there, during a light sweep", silent: host(n, 9).Node, first: true, later: 3 * time.Minute, look: true},
+		{name: "a switch, missed", silent: spine(n), sweeps: 1},
+		{name: "a switch, given up", silent: spine(n), sweeps: 1, later: 3 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBed(t, n, fabric.Config{Seed: 1, Latency: slowly})
+			b.Fabric.Mute(tt.silent, tt.first)
+			m := b.comeUp(minhopConfig())
+			at := b.Fabric.Peer(host(n, 20))
+			near := b.Fabric.Peer(host(n, 8)) // of a host at the same switch as the silent one
+			var times []time.Duration
+			quiet := 22 * slowly // what TestLinkLostDuringFullWalk finds
+			b.Fabric.Mute(tt.silent, true)
+			for range tt.sweeps {
+				m.sweep(manager.Heavy)
+				b.pass(300 * time.Millisecond)
+			}
+			b.pass(tt.later)
+			walks := m.Core.Stats().Sweeps[manager.HeavySweep]
+			for _, lost := range []net.End{at, near} {
+				if tt.look {
+					b.Ask(m.Manager, manager.Light)
+					b.pass(100 * time.Millisecond)
+				}
+				times = append(times, m.lose(lost))
+			}
+			t.Log("lost links are seen after ", times)
+			for _, took := range times {
+				if took > quiet {
+					t.Errorf("a lost link is seen after %v, want at most %v", took, quiet)
+				}
+			}
+			if now := m.Core.Stats().Sweeps[manager.HeavySweep]; now != walks && tt.later > 0 {
+				t.Errorf("%d full walks were begun for it", now-walks)
+			}
+			b.Fabric.Mute(tt.silent, false)
+			b.Fabric.LinkUp(at)
+			b.Fabric.LinkUp(near)
+			b.pass(settling)
+			b.mustBeWhole(m)
+		})
+	}
+}
+
+// Quick sweeps do not count what is silent: however many there are, a node keeps what it had
+// for as long as it would without them. A port that stays silent causes no full walks for
+// ever, and a node that answers again is found.
+func TestSilenceAndQuickSweeps(t *testing.T) {
+	n := generate(t, "fattree:k=8,levels=2")
+	victim, flaps := host(n, 9), host(n, 20)
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	b.Fabric.Mute(victim.Node, true)
+	m.sweep(manager.Heavy)
+	b.pass(time.Second)
+	quick := m.Core.Stats().Sweeps[manager.QuickSweep]
+	for range 20 {
+		b.Fabric.LinkDown(flaps)
+		b.pass(150 * time.Millisecond)
+		b.Fabric.LinkUp(flaps)
+		b.pass(150 * time.Millisecond)
+	}
+	if ran := m.Core.Stats().Sweeps[manager.QuickSweep] - quick; ran < 5 {
+		t.Fatalf("no test: %d quick sweeps", ran)
+	}
+	if m.View.Topo.FindPort(b.Fabric.PortGUID(victim)) == topo.None {
+		t.Error("quick sweeps have given up a node that was silent for a few seconds")
+	}
+	b.pass(5 * time.Minute)
+	if m.View.Topo.FindPort(b.Fabric.PortGUID(victim)) != topo.None {
+		t.Error("it is never given up")
+	}
+	walks := m.Core.Stats().Sweeps[manager.HeavySweep]
+	b.pass(5 * time.Minute)
+	if now := m.Core.Stats().Sweeps[manager.HeavySweep]; now != walks {
+		t.Errorf("%d full walks in five minutes for one port that stays silent", now-walks)
+	}
+	if told := m.says("no answer behind"); told > 4 {
+		t.Errorf("it was told %d times", told)
+	}
+	b.Fabric.Mute(victim.Node, false)
+	b.pass(30 * time.Second)
+	b.mustBeWhole(m)
+}

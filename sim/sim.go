@@ -1,0 +1,257 @@
+// Package sim drives managers and a simulated fabric from one clock in one
+// goroutine: virtual time, no scheduling, so that the same seed gives the same
+// bytes.
+package sim
+
+import (
+	"context"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/manager"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/topo/net"
+	"ibsm/view"
+)
+
+// World is a fabric with managers on it.
+type World struct {
+	Fabric   *fabric.Fabric
+	Managers []*Manager
+	// ComputeTime is how long a Job takes in virtual time.
+	ComputeTime time.Duration
+	// StepTook, when set, is told how long a core computed for one event, in real
+	// time.
+	StepTook func(time.Duration)
+	// Clock, when set, is that by which Manager.Busy is counted: CPU time, say.
+	Clock func() time.Duration
+	// Steps counts what the managers were given, so that a run can be bounded
+	// even where time stands still.
+	Steps int
+}
+
+// Manager is one manager in a World.
+type Manager struct {
+	Core    *manager.Core
+	Station *fabric.Station
+	View    *view.View // published last
+	Disk    *Disk      // where it keeps what must outlive it; nil for nowhere
+	Exited  bool
+	Err     error
+	// Told, when set, is given every action as the core returned it.
+	Told func(now time.Duration, a manager.Action)
+	// Heard, when set, is shown what has been received before the core is, and may
+	// change it.
+	Heard func(received []mad.Datagram)
+	// Mirrored, when set, is given the policy of the master that is followed.
+	Mirrored func(policy []byte)
+	// Asleep is until when it does not run, as a process that is stopped: what comes
+	// in waits.
+	Asleep time.Duration
+	// Busy is how long it has computed, by World.Clock: its core, its SA, its Jobs.
+	Busy time.Duration
+
+	begun   bool
+	job     *manager.Computed // result that is on its way
+	done    time.Duration
+	out     bool         // a job is out
+	grown   *sweep.Grown // result of a GrowJob that is on its way
+	grownAt time.Duration
+	buf     []mad.Datagram
+	desk    *desk // nil without a Registrar
+}
+
+// Add puts a manager at a port. It begins with the next Run, from what is on the disk,
+// which is nil for a manager without one.
+func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error) {
+	st, err := w.Fabric.Attach(at)
+	if err != nil {
+		return nil, err
+	}
+	var kept *registry.Registry
+	if disk != nil {
+		contents := disk.Contents()
+		kept = contents.Registry
+		cfg.Resume(contents, time.Unix(int64(w.Fabric.Now()/time.Second), 0))
+	}
+	st.SetIsSM(!cfg.DryRun)
+	m := &Manager{Core: manager.NewCore(cfg), Station: st, Disk: disk, buf: make([]mad.Datagram, 64)}
+	if cfg.Registrar.Groups != nil {
+		m.desk = newDesk(cfg.Registrar, kept)
+	}
+	w.Managers = append(w.Managers, m)
+	return m, nil
+}
+
+// Ask asks a manager for a sweep.
+func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.Event{Sweep: s}) }
+
+// Register gives a manager another state of what is registered.
+func (w *World) Register(m *Manager, s *registry.State) { w.step(m, manager.Event{Registry: s}) }
+
+// Partition gives a manager another policy.
+func (w *World) Partition(m *Manager, p sweep.Partitions) {
+	w.step(m, manager.Event{Partitions: &p})
+}
+
+// Configure gives a manager a configuration that was read again.
+func (w *World) Configure(m *Manager, cfg manager.Config) {
+	if m.desk != nil {
+		w.register(m, sa.Event{Config: &cfg.Registrar})
+	}
+	w.step(m, manager.Event{Config: &cfg})
+}
+
+// Sleep tells a manager that its host has slept.
+func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Event{Slept: d}) }
+
+// Deliver gives a manager a datagram as if it had just come in.
+func (w *World) Deliver(m *Manager, d mad.Datagram) {
+	w.step(m, manager.Event{Received: []mad.Datagram{d}})
+}
+
+// Leave tells a manager to end.
+func (w *World) Leave(m *Manager) { w.step(m, manager.Event{Leave: true}) }
+
+// Kill ends a manager without a word, as a crash does.
+func (w *World) Kill(m *Manager) {
+	m.Exited = true
+	m.Station.Detach()
+	if m.Disk != nil {
+		m.Disk.crash(w.Fabric.Now())
+	}
+}
+
+// Run lets the world go on until stop, which may be nil, returns true, or nothing is
+// left to happen, or the time has come. It reports whether stop ended it.
+func (w *World) Run(until time.Duration, stop func() bool) bool {
+	for {
+		if stop != nil && stop() {
+			return true
+		}
+		at, ok := w.next()
+		if !ok || at > until {
+			w.Fabric.Advance(until)
+			return false
+		}
+		w.Fabric.Advance(at)
+		for _, m := range w.Managers {
+			w.attend(m)
+		}
+	}
+}
+
+// next is the earliest thing to happen.
+func (w *World) next() (at time.Duration, ok bool) {
+	earlier := func(t time.Duration, set bool) {
+		if set && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	earlier(w.Fabric.Next())
+	for _, m := range w.Managers {
+		if m.Exited {
+			continue
+		}
+		at, set := m.Core.Deadline()
+		earlier(max(at, m.Asleep), set)
+		if m.desk != nil {
+			at, set = m.desk.due()
+			earlier(max(at, m.Asleep), set)
+		}
+		earlier(max(m.done, m.Asleep), m.out)
+		earlier(max(m.grownAt, m.Asleep), m.grown != nil)
+		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
+	}
+	return max(at, w.Fabric.Now()), ok
+}
+
+// attend gives a manager the next thing that is due for it, if anything is.
+func (w *World) attend(m *Manager) {
+	if m.Exited || m.Asleep > w.Fabric.Now() {
+		return
+	}
+	switch at, due := m.Core.Deadline(); {
+	case !m.begun:
+		w.step(m, manager.Event{})
+	case m.Station.Pending() > 0:
+		received := m.buf[:m.Station.Recv(m.buf)]
+		if m.Heard != nil {
+			m.Heard(received)
+		}
+		if m.desk != nil {
+			received = w.take(m, received)
+		}
+		if len(received) > 0 {
+			w.step(m, manager.Event{Received: received})
+		}
+	case m.out && m.done <= w.Fabric.Now():
+		m.out = false
+		w.step(m, manager.Event{Computed: m.job})
+	case m.grown != nil && m.grownAt <= w.Fabric.Now():
+		grown := m.grown
+		m.grown = nil
+		w.step(m, manager.Event{Grown: grown})
+	case due && at <= w.Fabric.Now():
+		w.step(m, manager.Event{})
+	case m.desk != nil:
+		if at, due := m.desk.due(); due && at <= w.Fabric.Now() {
+			w.serve(m)
+		}
+	}
+}
+
+func (w *World) step(m *Manager, ev manager.Event) {
+	w.Steps++
+	m.begun = true
+	began := time.Now()
+	ends := w.time(m)
+	actions := m.Core.Step(w.Fabric.Now(), ev)
+	ends()
+	if w.StepTook != nil {
+		w.StepTook(time.Since(began))
+	}
+	for _, a := range actions {
+		if m.Told != nil {
+			m.Told(w.Fabric.Now(), a)
+		}
+		if m.desk != nil {
+			m.desk.tell(a)
+		}
+		switch a := a.(type) {
+		case manager.Send:
+			m.Station.Send(a.Datagrams)
+		case manager.Compute:
+			ends := w.time(m)
+			m.job, m.out, m.done = &manager.Computed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
+			ends()
+		case manager.Cancel:
+			m.job, m.done = &manager.Computed{}, w.Fabric.Now()
+		case manager.Grow:
+			m.grown, m.grownAt = a.Job.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
+		case manager.Publish:
+			m.View = a.View
+		case manager.Keep:
+			if m.Disk != nil {
+				m.Disk.put(w.Fabric.Now(), a.Batch())
+			}
+		case manager.Unlist:
+			m.Station.SetIsSM(false)
+		case manager.Exit:
+			m.Exited, m.Err = true, a.Err
+			m.Station.Detach()
+		}
+	}
+}
+
+// time counts as Busy what happens until the end.
+func (w *World) time(m *Manager) (end func()) {
+	if w.Clock == nil {
+		return func() {}
+	}
+	from := w.Clock()
+	return func() { m.Busy += w.Clock() - from }
+}

@@ -1,0 +1,129 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
+)
+
+// complain delivers traps 129 of a port, all alike, as its node sends them.
+func (w *watched) complain(at net.End, count int) {
+	w.bed.Helper()
+	owner := at
+	if w.bed.Fabric.NodeType(at.Node) == mad.Switch {
+		owner.Port = 0
+	}
+	info := w.bed.Fabric.PortInfo(owner)
+	for range count {
+		var d mad.Datagram
+		d.LID = info.LID()
+		d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
+		d.Packet.SetTID(1)
+		n := (*smp.Notice)(d.Packet.Data())
+		n.SetIsGeneric(true)
+		n.SetTrapNumber(smp.TrapLinkIntegrity)
+		n.SetIssuerLID(info.LID())
+		n.PortError().SetLID(info.LID())
+		n.PortError().SetPortNum(at.Port)
+		w.bed.Deliver(w.Manager, d)
+	}
+}
+
+// usesLink reports whether any route of the manager's view leads out of a port.
+func (w *watched) usesLink(at net.End) bool {
+	for lid, port := range w.bed.lfts()[at.Node] {
+		if lid > 0 && port == at.Port {
+			return true
+		}
+	}
+	return false
+}
+
+// The link at a port that does not stop to complain is avoided until it has been silent
+// for a while, whatever the manager is at when that is over.
+func TestUnhealthyPort(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for name, meanwhile := range map[string]func(*bed, *watched){
+		"nothing": func(*bed, *watched) {},
+		"a sweep computes": func(b *bed, m *watched) {
+			b.ComputeTime = 3 * time.Second
+			b.pass(57 * time.Second)
+			b.Fabric.LinkDown(host(n, 9))
+		},
+		"the node is gone": func(b *bed, m *watched) {
+			sw := firstSwitch(b)
+			b.Fabric.NodeDown(sw)
+			b.pass(2 * settling)
+			b.Fabric.NodeUp(sw)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, n, fabric.Config{Seed: 1})
+			cfg := minhopConfig()
+			m := b.add(host(n, 9), cfg)
+			if name == "a sweep computes" {
+				m = b.add(host(n, 8), cfg)
+			}
+			t.Cleanup(m.dump)
+			b.pass(settling)
+			at := uplink(n, firstSwitch(b))
+			if !m.usesLink(at) {
+				t.Fatal("no route uses the link from the beginning")
+			}
+			m.complain(at, 10)
+			b.pass(2 * time.Second)
+			if m.usesLink(at) {
+				t.Error("the link of an unhealthy port is used")
+			}
+			meanwhile(b, m)
+			b.pass(3 * settling)
+			if !m.usesLink(at) {
+				t.Error("the link is avoided for ever")
+			}
+		})
+	}
+}
+
+// A babbler is disabled at that end of its link which is nearer, where the answer still
+// comes back and from where it can be enabled again; and never our own port.
+func TestBabbler(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for _, tt := range []struct {
+		name     string
+		count    int
+		at       net.End
+		disabled bool
+	}{
+		{"a host", 250, host(n, 9), true},
+		{"a switch towards a host", 250, n.Nodes[host(n, 9).Node].Ports[1].Peer, true},
+		{"our own", 400, firstHost(n), false},
+		{"what leads to us", 400, n.Nodes[firstHost(n).Node].Ports[1].Peer, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBed(t, n, fabric.Config{Seed: 1})
+			cfg := minhopConfig()
+			cfg.Sweep.Settings.DisableBabblers = true
+			m := b.comeUp(cfg)
+			m.complain(tt.at, tt.count)
+			b.pass(settling)
+			near := tt.at
+			if n.Nodes[near.Node].Type == mad.CA {
+				near = n.Nodes[near.Node].Ports[1].Peer
+			}
+			info, far := b.Fabric.PortInfo(near), b.Fabric.PortInfo(n.Nodes[near.Node].Ports[near.Port].Peer)
+			if (info.PortPhysicalState() == smp.PhysDisabled) != tt.disabled || far.PortPhysicalState() == smp.PhysDisabled {
+				t.Errorf("the near end is %v, the far one %v", info.PortPhysicalState(), far.PortPhysicalState())
+			}
+			if told := m.says("babbles and is disabled"); (told == 1) != tt.disabled || told > 1 {
+				t.Errorf("told %d times that it is disabled", told)
+			}
+			if m.says("no answer") > 0 {
+				t.Error("the answer was cut off")
+			}
+		})
+	}
+}

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/registry"
+)
+
+// LID is what an end port was given.
+type LID struct {
+	Port mad.GUID
+	Base mad.LID
+	LMC  uint8
+	// Absent is when the port was missed first, in seconds since 1970; 0 while it is
+	// there. What is written at each change is thus nothing in a quiet subnet.
+	Absent int64
+}
+
+// Reign is a time in which the manager was master, or was not.
+type Reign struct {
+	Number uint64 // raised with each
+	Master bool
+	Began  int64 // seconds since 1970
+}
+
+// maxReigns is how many reigns are kept; older ones are forgotten.
+const maxReigns = 64
+
+// Contents is what Open found.
+type Contents struct {
+	LIDs     []LID // in order of GUID
+	Registry *registry.Registry
+	Reigns   []Reign // the last ones, oldest first
+
+	// The last good configuration and partitions; nil if none were kept.
+	Configuration []byte
+	Partitions    []byte
+	// Policy is what a master ruled by that this manager stood by; empty for none.
+	Policy []byte
+
+	// Damage says what was wrong with the file that was there, and SetAside where it
+	// is now. Then everything else is empty.
+	Damage   error
+	SetAside string // "" while it could not be moved
+
+	// Interrupted is when the process that had the store before was last alive, if it
+	// did not close it; else the zero time.
+	Interrupted time.Time
+
+	found         bool // there was a file with contents
+	snapshot, log int  // bytes of the registry in the file
+}
+
+// NewContents is what a new store holds.
+func NewContents() *Contents { return &Contents{Registry: registry.New()} }
+
+// Batch is what one call of Put adds. Batches are written whole or not at all.
+type Batch struct {
+	LIDs   []LID // new or changed; with a Base
+	Forget []mad.GUID
+
+	// Registry is the State after Changes. Without Changes, or when they do not lead
+	// from the State before to this one, it replaces the registry.
+	Changes  []registry.Change
+	Registry *registry.State
+
+	Reign         *Reign
+	Configuration []byte // nil to leave it
+	Partitions    []byte // nil to leave it
+	Policy        []byte // nil to leave it
+}
+
+// held is everything that belongs in the file.
+type held struct {
+	lids     map[mad.GUID]LID
+	registry *registry.State
+	reigns   []Reign
+	texts    map[string][]byte
+}
+
+// Names of texts.
+const (
+	textConfiguration = "configuration"
+	textPartitions    = "partitions"
+	textPolicy        = "policy"
+)
+
+func (c *Contents) hold() held {
+	h := held{lids: make(map[mad.GUID]LID, len(c.LIDs)), registry: c.Registry.Freeze(), reigns: c.Reigns, texts: map[string][]byte{}}
+	for _, l := range c.LIDs {
+		h.lids[l.Port] = l
+	}
+	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textPolicy: c.Policy} {
+		if text != nil {
+			h.texts[name] = text
+		}
+	}
+	return h
+}
+
+// contents is the inverse of hold.
+func (h *held) contents() *Contents {
+	c := &Contents{
+		LIDs:          slices.SortedFunc(maps.Values(h.lids), func(a, b LID) int { return cmp.Compare(a.Port, b.Port) }),
+		Reigns:        slices.Clone(h.reigns),
+		Configuration: slices.Clone(h.texts[textConfiguration]),
+		Partitions:    slices.Clone(h.texts[textPartitions]),
+		Policy:        slices.Clone(h.texts[textPolicy]),
+	}
+	every := func(yield func(registry.Change, error) bool) {
+		for change := range h.registry.Changes() {
+			if !yield(change, nil) {
+				return
+			}
+		}
+	}
+	var err error
+	if c.Registry, err = registry.Restore(h.registry.Seq(), every); err != nil {
+		panic(fmt.Sprintf("store: a State does not make the Registry that it was made of: %v", err))
+	}
+	return c
+}
+
+// Add makes of c what a Store has after each batch was Put, without a file. It costs as
+// much as all that c holds, however many batches there are.
+func (c *Contents) Add(batches ...Batch) {
+	h, d := c.hold(), newDelta()
+	for i := range batches {
+		h.add(&batches[i], &d)
+	}
+	interrupted := c.Interrupted
+	*c = *h.contents()
+	c.Interrupted = interrupted
+}
+
+// clone shares nothing that changes.
+func (h *held) clone() held {
+	return held{maps.Clone(h.lids), h.registry, h.reigns, maps.Clone(h.texts)}
+}
+
+// delta is what was put and not written yet.
+type delta struct {
+	lids    map[mad.GUID]LID // Base is 0 in those that are forgotten
+	texts   map[string][]byte
+	reigns  []Reign // all, nil if there is no new one
+	changes []byte  // encoded
+	first   uint64  // number of the first of changes
+	whole   bool    // the registry was replaced
+	done    []func(error)
+	total   totals // when this is written
+}
+
+// totals is how much the file holds.
+type totals struct{ lids, reigns, texts, last uint64 }
+
+func (h *held) totals() totals {
+	return totals{uint64(len(h.lids)), uint64(len(h.reigns)), uint64(len(h.texts)), h.registry.Seq()}
+}
+
+func newDelta() delta { return delta{lids: map[mad.GUID]LID{}, texts: map[string][]byte{}} }
+
+func (d *delta) empty() bool {
+	return len(d.lids) == 0 && len(d.texts) == 0 && d.reigns == nil && len(d.changes) == 0 && !d.whole
+}
+
+// all is the delta that makes everything but the registry of nothing.
+func (h *held) all() delta {
+	return delta{lids: h.lids, texts: h.texts, reigns: h.reigns, total: h.totals()}
+}
+
+// add takes a Batch in.
+func (h *held) add(b *Batch, d *delta) {
+	for _, l := range b.LIDs {
+		if h.lids[l.Port] != l {
+			h.lids[l.Port], d.lids[l.Port] = l, l
+		}
+	}
+	for _, port := range b.Forget {
+		if _, had := h.lids[port]; had {
+			delete(h.lids, port)
+			d.lids[port] = LID{Port: port}
+		}
+	}
+	if b.Registry != nil {
+		if n := uint64(len(b.Changes)); n == 0 || b.Registry.Seq() != h.registry.Seq()+n {
+			d.whole = true
+		}
+		if len(d.changes) == 0 {
+			d.first = h.registry.Seq() + 1
+		}
+		for _, c := range b.Changes {
+			d.changes = c.AppendTo(d.changes)
+		}
+		h.registry = b.Registry
+	}
+	if b.Reign != nil {
+		h.reigns = append(slices.Clone(h.reigns), *b.Reign)
+		h.reigns = h.reigns[max(0, len(h.reigns)-maxReigns):]
+		d.reigns = h.reigns
+	}
+	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textPolicy: b.Policy} {
+		if text != nil {
+			text = append([]byte{}, text...)
+			h.texts[name], d.texts[name] = text, text
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/registry"
+)
+
+// filled is a store of some hundred pages: LIDs, a snapshot in pieces, a log, texts.
+func filled(t testing.TB, cfg Config) *Contents {
+	s, c := open(t, cfg)
+	r := c.Registry
+	var changes []registry.Change
+	for n := range 50 {
+		changes = append(changes, putGroup(n))
+		for m := range 40 {
+			changes = append(changes, putMember(n, m+1))
+		}
+	}
+	register(t, r, changes...)
+	b := Batch{Registry: r.Freeze(), Configuration: bytes.Repeat([]byte("key value\n"), 1000), Partitions: []byte("Default=0x7fff, ipoib: ALL=full;\n")}
+	for n := range 2000 {
+		b.LIDs = append(b.LIDs, LID{Port: mad.GUID(n + 1), Base: mad.LID(n + 1)})
+	}
+	s.Put(b, nil)
+	flush(t, s)
+	for n := range 30 {
+		b := register(t, r, putMember(n, 1000))
+		b.Reign = &Reign{Number: uint64(n + 1), Began: 5}
+		s.Put(b, nil)
+		flush(t, s)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, c = open(t, cfg)
+	_ = s.Close()
+	if c.Damage != nil || c.Registry.Counts().Members != 2030 {
+		t.Fatalf("%v, %+v", c.Damage, c.Registry.Counts())
+	}
+	return c
+}
+
+// Whatever happens to the bytes of a file, opening it ends, and either finds what was
+// there or says that it is damaged, keeps the file and goes on with an empty one.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	want := filled(t, cfg)
+	whole, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := transaction(whole)
+	rng := rand.New(rand.NewPCG(7, 7))
+	rounds := 100
+	if os.Getenv("IBSM_PROOF") != "" {
+		rounds = 20000
+	}
+	damaged := map[string]int{}
+	for range rounds {
+		b := slices.Clone(whole)
+		kind := []string{"bits", "page header", "page", "zeros", "cut", "swapped"}[rng.IntN(6)]
+		page := b[pageSize*rng.IntN(len(b)/pageSize):][:pageSize]
+		switch kind {
+		case "bits":
+			for range 1 + rng.IntN(20) {
+				page[rng.IntN(pageSize)] ^= 1 << rng.IntN(8)
+			}
+		case "page header":
+			page[rng.IntN(64)] = byte(rng.Uint32())
+		case "page":
+			for i := range page {
+				page[i] = byte(rng.Uint32())
+			}
+		case "zeros":
+			clear(b[rng.IntN(len(b)):])
+		case "cut":
+			b = b[:rng.IntN(len(b))]
+		case "swapped":
+			other := b[pageSize*rng.IntN(len(b)/pageSize):][:pageSize]
+			for i := range page {
+				page[i], other[i] = other[i], page[i]
+			}
+		}
+		if len(b) == 0 {
+			continue
+		}
+		if reopen(t, cfg, b, want, last, kind) {
+			damaged[kind]++
+		}
+		if t.Failed() {
+			t.Fatalf("by %s", kind)
+		}
+	}
+	for _, kind := range []string{"bits", "page header", "page", "zeros", "cut", "swapped"} {
+		if damaged[kind] == 0 {
+			t.Errorf("no damage by %s in %d rounds: %v", kind, rounds, damaged)
+		}
+	}
+}
+
+// transaction is the number of the newest whole one, 0 if there is none.
+func transaction(b []byte) uint64 {
+	if meta := newestMeta(b); meta != nil {
+		return host.Uint64(meta[64:])
+	}
+	return 0
+}
+
+// reopen opens a file of these bytes and reports whether it was found damaged.
+func reopen(t *testing.T, cfg Config, b []byte, want *Contents, last uint64, kind string) bool {
+	t.Helper()
+	if err := os.WriteFile(cfg.Path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, c, err := Open(cfg)
+	if err != nil {
+		if !strings.Contains(err.Error(), ErrNotStore.Error()) || newestMeta(b) != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		return true
+	}
+	defer s.Close()
+	if c.Damage == nil && transaction(b) != last {
+		// As after a meta page that was torn: the transaction before is what counts.
+		if c.Registry.Seq() != want.Registry.Seq()-1 {
+			t.Errorf("change %d without the last transaction, want %d", c.Registry.Seq(), want.Registry.Seq()-1)
+		}
+		return false
+	}
+	if c.Damage == nil {
+		same(t, c, want)
+		return false
+	}
+	same(t, c, &Contents{Registry: registry.New()})
+	if kept, err := os.ReadFile(c.SetAside); err != nil || !bytes.Equal(kept, b) || !strings.HasPrefix(c.SetAside, cfg.Path+".damaged-20231114T221320Z") {
+		t.Errorf("set aside as %s: %v", c.SetAside, err)
+	}
+	_ = os.Remove(c.SetAside)
+	s.Put(Batch{LIDs: []LID{{Port: 9, Base: 9}}}, nil)
+	flush(t, s)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s, c = open(t, cfg)
+	defer s.Close()
+	if c.Damage != nil || len(c.LIDs) != 1 {
+		t.Errorf("after damage: %v, LIDs %v", c.Damage, c.LIDs)
+	}
+	return true
+}
+
+// A second damaged file does not take the place of the first.
+func TestSetAsideTwice(t *testing.T) {
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	names := map[string]bool{}
+	for n := range 3 {
+		if err := os.WriteFile(cfg.Path, make([]byte, 9000+n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, c := open(t, cfg)
+		_ = s.Close()
+		names[c.SetAside] = true
+		if info, err := os.Stat(c.SetAside); err != nil || info.Size() != int64(9000+n) {
+			t.Errorf("%v", err)
+		}
+	}
+	if len(names) != 3 {
+		t.Errorf("set aside as %v", names)
+	}
+}
+
+// A page that leads back to itself, a page in two places, keys out of order: what would
+// make bbolt run in circles is found before.
+func FuzzVerify(f *testing.F) {
+	cfg := testConfig(filepath.Join(f.TempDir(), "store.db"))
+	filled(f, cfg)
+	whole, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	whole = whole[:host.Uint64(newestMeta(whole)[56:])*pageSize]
+	f.Add(uint32(2), uint32(8), uint64(0))
+	f.Add(uint32(3), uint32(24), uint64(3))
+	f.Fuzz(func(t *testing.T, page, at uint32, value uint64) {
+		b := slices.Clone(whole)
+		place := b[2*pageSize+int(page)%(len(b)/pageSize-2)*pageSize:][:pageSize]
+		host.PutUint64(place[at%(pageSize-8):], value)
+		if verify(bytes.NewReader(b), int64(len(b))) != nil {
+			return
+		}
+		// What passes, bbolt can walk.
+		path := filepath.Join(t.TempDir(), "store.db")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		check(t, path)
+	})
+}

@@ -1,0 +1,64 @@
+// Package view is the published state of a subnet: one immutable value that
+// everything which answers questions loads once for each question.
+package view
+
+import (
+	"ibsm/mad"
+	"ibsm/partitions"
+	"ibsm/routing"
+	"ibsm/routing/mcast"
+	"ibsm/topo"
+)
+
+// View is a consistent picture of the subnet after a sweep. It is never written
+// once published.
+type View struct {
+	Gen    uint64 // raised by one with each View published in a reign
+	Topo   *topo.Topo
+	LIDs   *topo.LIDs
+	Tables *routing.Tables
+	MFTs   *mcast.MFTs // by the switches of Topo; nil while no multicast is forwarded
+	// Partitions are the partition tables that ports are to hold; what they do hold is
+	// in Topo.
+	Partitions *partitions.Tables
+	Subnet     Subnet
+	// PrefixRoutes are the routers to other subnets, the first that holds first.
+	PrefixRoutes []PrefixRoute
+	SMs          []SM // this manager first, then others by port GUID
+
+	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most
+	FaultsMore int     // that found no room
+	Absent     []Absent
+}
+
+// MaxFaults is how many Faults a View holds.
+const MaxFaults = 4096
+
+// Subnet holds the settings that answers repeat.
+type Subnet struct {
+	Prefix        mad.Prefix
+	SubnetTimeOut uint8 // 4.096 us x 2^n; PacketLifeTime of paths
+	SAKey         uint64
+	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
+	// MaxRate is the highest rate code that the SA chooses; 0 for all. See path.LimitRate.
+	MaxRate mad.Rate
+	// NoMulticast says that there are no groups, and so no multicast routes.
+	NoMulticast bool
+}
+
+// PrefixRoute says by which router packets for other subnets leave; the first of a list
+// that holds does.
+type PrefixRoute struct {
+	Prefix    mad.Prefix // of the destination
+	AnyPrefix bool       // of any destination, Prefix does not count
+	Router    mad.GUID   // of the router's port; 0 for the first router there is
+}
+
+// SM is a subnet manager as its SMInfo describes it.
+type SM struct {
+	GUID     mad.GUID
+	LID      mad.LID
+	Priority uint8 // 0..15
+	State    uint8 // as SMInfo.SMState
+	ActCount uint32
+}
