@@ -36,6 +36,13 @@ check: deps fabcheck
 fuzz-short:
 	.ci/fuzz 5s
 
+# Small changes at random places that a test must find: MUTANTS of them, by SEED, in CORE.
+MUTANTS = 100
+SEED = $(shell date +%s)
+CORE = ./mad/... ./sweep/... ./sa/... ./partitions ./routing/... ./registry ./topo ./manager ./conf ./store ./view
+mutants:
+	go run ./testdata/mutate -n $(MUTANTS) -seed $(SEED) $(CORE)
+
 # OpenSM and ibsm side by side, some minutes.
 bench: build deps
 	bin/ibfabric bench
@@ -53,4 +60,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb test proof check fuzz-short bench microbench deps fabcheck
+.PHONY: build install deb test proof check fuzz-short mutants bench microbench deps fabcheck
