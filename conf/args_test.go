@@ -113,7 +113,7 @@ func TestOptions(t *testing.T) {
 		{"--ar_mode enable", "ar_mode", "hold", 2},
 	} {
 		l := Load(strings.Fields(c.args), nowhere(nil))
-		if got := Find(c.key).Format(l.Setting(c.key).Value); got != c.want || l.Report.Status(Start) != c.status {
+		if got := Find(c.key).Format(l.Setting(Find(c.key)).Value); got != c.want || l.Report.Status(Start) != c.status {
 			t.Errorf("%s: %s %s, exit status %d; want %s and %d", c.args, c.key, got, l.Report.Status(Start), c.want, c.status)
 		}
 	}
@@ -136,7 +136,7 @@ func TestPrecedence(t *testing.T) {
 	} {
 		l := Load(strings.Fields(c.args), files)
 		for key, want := range map[string]string{"sm_priority": c.priority, "lmc": c.lmc, "dump_files_dir": c.dir} {
-			if got := Find(key).Format(l.Setting(key).Value); got != want {
+			if got := Find(key).Format(l.Setting(Find(key)).Value); got != want {
 				t.Errorf("%s: %s is %s, want %s", c.args, key, got, want)
 			}
 		}

@@ -9,9 +9,8 @@ import (
 )
 
 // amend sets a setting to what it must be beside others.
-func (c *Config) amend(report *Report, s Severity, name string, v Value, why string) {
-	i := row(name)
-	k := &table[i]
+func (c *Config) amend(report *Report, s Severity, k *Key, v Value, why string) {
+	i, name := k.row(), k.Name
 	if c.settings[i].Value == v {
 		return
 	}
@@ -24,34 +23,37 @@ func (c *Config) amend(report *Report, s Severity, name string, v Value, why str
 
 // reconcile amends settings that contradict one another as OpenSM does.
 func (c *Config) reconcile(report *Report) {
-	if timeout := c.Uint("transaction_timeout"); c.Uint("long_transaction_timeout") < timeout {
-		c.amend(report, Warning, "long_transaction_timeout", Value{Num: timeout}, "less than transaction_timeout")
+	if timeout := c.raw(TransactionTimeout.Key()); c.raw(LongTransactionTimeout.Key()) < timeout {
+		c.amend(report, Warning, LongTransactionTimeout.Key(), Value{Num: timeout}, "less than transaction_timeout")
 	}
-	if c.Uint("max_wire_smps") == 0 {
-		c.settings[row("max_wire_smps")].Value.Num = NoBound
+	if MaxWireSMPs.In(c) == 0 {
+		c.settings[MaxWireSMPs.row].Value.Num = NoBound
 	}
-	if c.Bool("no_partition_enforcement") && c.Text("part_enforce") != "off" {
-		c.amend(report, Note, "part_enforce", Value{Text: "off"}, "overruled by no_partition_enforcement")
+	if NoPartitionEnforcement.In(c) && PartEnforce.In(c) != "off" {
+		c.amend(report, Note, PartEnforce.Key(), Value{Text: "off"}, "overruled by no_partition_enforcement")
 	}
-	if c.Bool("use_original_extended_sa_rates_only") && c.Uint("max_rate_enum") > 18 && c.Chosen("max_rate_enum") {
-		c.amend(report, Warning, "max_rate_enum", Value{Num: 18}, "limited by use_original_extended_sa_rates_only")
+	if UseOriginalExtendedSARatesOnly.In(c) && MaxRateEnum.In(c) > 18 && MaxRateEnum.Chosen(c) {
+		c.amend(report, Warning, MaxRateEnum.Key(), Value{Num: 18}, "limited by use_original_extended_sa_rates_only")
 	}
-	lease, sweep := c.Uint("m_key_lease_period"), c.Uint("sweep_interval")
-	if c.Uint("m_key_protection_level") == 0 || lease == 0 {
+	lease, sweep := c.raw(MKeyLeasePeriod.Key()), c.raw(SweepInterval.Key())
+	if MKeyProtectionLevel.In(c) == 0 || lease == 0 {
 		return
 	}
 	// Each sweep renews the lease.
 	switch {
 	case sweep == 0:
-		c.amend(report, Mistake, "sweep_interval", Value{Num: max(1, lease-1)}, "M_Keys with a lease need sweeps")
+		c.amend(report, Mistake, SweepInterval.Key(), Value{Num: max(1, lease-1)}, "M_Keys with a lease need sweeps")
 	case sweep >= lease:
 		if sweep >= 0xffff {
-			c.amend(report, Mistake, "sweep_interval", Value{Num: 0xfffe}, "longer than any lease")
+			c.amend(report, Mistake, SweepInterval.Key(), Value{Num: 0xfffe}, "longer than any lease")
 			sweep = 0xfffe
 		}
-		c.amend(report, Mistake, "m_key_lease_period", Value{Num: sweep + 1}, "the lease ends before the next sweep")
+		c.amend(report, Mistake, MKeyLeasePeriod.Key(), Value{Num: sweep + 1}, "the lease ends before the next sweep")
 	}
 }
+
+// raw is a number in the unit of its setting.
+func (c *Config) raw(k *Key) uint64 { return c.Setting(k).Value.Num }
 
 // comment reports what is fine by itself but may not be what was meant.
 func (c *Config) comment(report *Report) {
@@ -62,9 +64,9 @@ func (c *Config) comment(report *Report) {
 	for i := range table {
 		k, s := &table[i], &c.settings[i]
 		switch {
-		case strings.HasSuffix(k.Name, "_sl2vl") && c.Bool("qos"):
+		case strings.HasSuffix(k.Name, "_sl2vl") && QoS.In(c):
 			c.checkSL2VL(k, s, report)
-		case strings.Contains(k.Name, "_vlarb_") && c.Bool("qos"):
+		case strings.Contains(k.Name, "_vlarb_") && QoS.In(c):
 			c.checkVLArb(k, s, report)
 		}
 	}
@@ -79,29 +81,29 @@ const (
 // checkMost tells of values beyond these.
 func (c *Config) checkMost(report *Report) {
 	for _, bound := range []struct {
-		name string
+		key  *Key
 		most uint64
-	}{{"transaction_retries", MostRetries}, {"max_wire_smps", MostSMPs}} {
-		if n := c.Uint(bound.name); n > bound.most && n != NoBound {
-			report.add(Warning, c.Setting(bound.name).Position, bound.name, "%s = %d: this manager takes it for %d, its most", bound.name, n, bound.most)
+	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs}} {
+		if n := c.raw(bound.key); n > bound.most && n != NoBound {
+			report.add(Warning, c.Setting(bound.key).Position, bound.key.Name, "%s = %d: this manager takes it for %d, its most", bound.key.Name, n, bound.most)
 		}
 	}
 }
 
 // checkConsole takes an open console for none unless it is asked for twice.
 func (c *Config) checkConsole(report *Report) {
-	if c.Text("console") == "socket" && !c.Bool("console_open") {
-		c.amend(report, Mistake, "console", Value{Text: "off"},
+	if Console.In(c) == "socket" && !ConsoleOpen.In(c) {
+		c.amend(report, Mistake, Console.Key(), Value{Text: "off"},
 			"commands would be taken from every address, without a password: choose loopback, or confirm it with console_open TRUE (--console-open)")
 	}
 }
 
 // checkAllowed refuses a list of managers that would be taken for another.
 func (c *Config) checkAllowed(report *Report) {
-	const name = "allowed_sm_guids"
-	for _, g := range c.List(name) {
+	k := AllowedSMGUIDs.Key()
+	for _, g := range AllowedSMGUIDs.In(c) {
 		if n, err := strconv.ParseUint(g, 0, 64); err != nil || n == 0 {
-			report.add(Refusal, c.Setting(name).Position, name, "%s: %q is no port GUID; want such as 0x0002c90300000001", name, g)
+			report.add(Refusal, c.Setting(k).Position, k.Name, "%s: %q is no port GUID; want such as 0x0002c90300000001", k.Name, g)
 		}
 	}
 }
@@ -130,7 +132,7 @@ func (c *Config) checkSL2VL(k *Key, s *Setting, report *Report) {
 	if s.Value.Unset {
 		return
 	}
-	list := c.List(k.Name)
+	list := s.Value.list()
 	for _, e := range list {
 		if _, err := within(e, 15); err != nil {
 			report.add(Mistake, s.Position, k.Name, "%s: VL %s: %v", k.Name, shown(e), err)
@@ -145,7 +147,7 @@ func (c *Config) checkSL2VL(k *Key, s *Setting, report *Report) {
 const vlArbLength = 64
 
 func (c *Config) checkVLArb(k *Key, s *Setting, report *Report) {
-	list := c.List(k.Name)
+	list := s.Value.list()
 	for _, e := range list {
 		vl, weight, found := strings.Cut(e, ":")
 		_, err := within(vl, 14)

@@ -60,14 +60,14 @@ func TestConvert(t *testing.T) {
 // TestCannotConvert has values that a form has no way to say.
 func TestCannotConvert(t *testing.T) {
 	c := New()
-	c.option("log_prefix", Value{Text: "#1"})
+	c.option(LogPrefix.Key(), Value{Text: "#1"})
 	if out, err := c.WriteOpenSM(); err == nil {
 		t.Errorf("# in a value is written to opensm.conf:\n%s", out)
 	}
 	if _, err := c.WriteTOML(); err != nil {
 		t.Error(err)
 	}
-	c.option("log_prefix", Value{Text: "\xff"})
+	c.option(LogPrefix.Key(), Value{Text: "\xff"})
 	if out, err := c.WriteTOML(); err == nil {
 		t.Errorf("a byte that is no UTF-8 is written to ibsm.toml:\n%s", out)
 	}

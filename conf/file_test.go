@@ -145,7 +145,7 @@ func TestChosen(t *testing.T) {
 		{"the default as an option", "f.conf", "", "-l 0", true},
 	} {
 		l := Load(append([]string{"-F", c.file}, strings.Fields(c.args)...), nowhere(map[string]string{c.file: c.src}))
-		if got := l.Chosen("lmc"); got != c.want {
+		if got := LMC.Chosen(l.Config); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -157,14 +157,46 @@ func TestAccessors(t *testing.T) {
 	if err := r.Err(Reload); err != nil {
 		t.Fatal(err)
 	}
-	if c.Duration("sweep_interval") != 5*time.Second || c.Duration("max_smps_timeout") != 7*time.Microsecond || c.Duration("transaction_timeout") != 200*time.Millisecond {
+	if SweepInterval.In(c) != 5*time.Second || duration("max_smps_timeout").In(c) != 7*time.Microsecond || TransactionTimeout.In(c) != 200*time.Millisecond {
 		t.Error("durations")
 	}
-	if c.Size("log_max_size") != 3<<20 || c.Int("qos_high_limit") != 7 || c.Int("qos_ca_high_limit") != -1 || c.Uint("guid") != 0x2c9 || !c.Bool("reassign_lids") {
+	if LogMaxSize.In(c) != 3<<20 || int64(c.Setting(Find("qos_high_limit")).Value.Num) != 7 || int64(c.Setting(Find("qos_ca_high_limit")).Value.Num) != -1 || GUID.In(c) != 0x2c9 || !ReassignLIDs.In(c) {
 		t.Error("numbers")
 	}
-	if l := c.List("routing_engine"); len(l) != 2 || l[1] != "updn" || c.List("qos_sl2vl") != nil || c.Text("root_guid_file") != "" || c.PerSL("cc_ca_cong_setting_ccti_min")[4] != 9 {
+	if l := RoutingEngine.In(c); len(l) != 2 || l[1] != "updn" || list("qos_sl2vl").In(c) != nil || text("root_guid_file").In(c) != "" ||
+		slNumbers(c.Setting(Find("cc_ca_cong_setting_ccti_min")).Value)[4] != 9 {
 		t.Error("texts and lists")
+	}
+	if !GUID.Chosen(c) || SMPriority.Chosen(c) || GUID.Key().Name != "guid" {
+		t.Error("the rows of accessors")
+	}
+}
+
+// TestAccessorTypes: an accessor of another type than its setting ends the program when it
+// starts.
+func TestAccessorTypes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func()
+	}{
+		{"no such setting", func() { boolean("no_such_setting") }},
+		{"a number as a switch", func() { boolean("guid") }},
+		{"too few bits", func() { number[uint8]("guid") }},
+		{"too many bits", func() { number[uint64]("lmc") }},
+		{"signed", func() { number[uint32]("qos_high_limit") }},
+		{"a size that is a number", func() { size("console_port") }},
+		{"a time code as a time", func() { duration("subnet_timeout") }},
+		{"a list as a text", func() { text("routing_engine") }},
+		{"a text as a list", func() { list("log_file") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("it was made")
+				}
+			}()
+			c.make()
+		})
 	}
 }
 
@@ -196,7 +228,7 @@ func TestReconcile(t *testing.T) {
 				}
 			}
 		}
-		if got := Find(c.key).Format(config.Setting(c.key).Value); got != c.want || !strings.Contains(findings(r), c.says) {
+		if got := Find(c.key).Format(config.Setting(Find(c.key)).Value); got != c.want || !strings.Contains(findings(r), c.says) {
 			t.Errorf("%s: %s is %s, want %s and %q\n%s", c.src, c.key, got, c.want, c.says, findings(r))
 		}
 	}

@@ -148,14 +148,8 @@ func Find(name string) *Key {
 	return nil
 }
 
-// row is the index of a key that must exist.
-func row(name string) int {
-	i, ok := byName[name]
-	if !ok {
-		panic("conf: no setting " + name)
-	}
-	return i
-}
+// row is the index of a row of the table.
+func (k *Key) row() int { return byName[k.Name] }
 
 // limits are the ends of each part of a range such as "0-7 15".
 func limits(ranges string) (parts [][2]int64) {

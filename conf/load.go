@@ -57,7 +57,7 @@ func Load(args []string, env Environment) *Loaded {
 		return l
 	}
 	if dir := env.Getenv("OSM_TMP_DIR"); dir != "" {
-		l.settings[row("dump_files_dir")] = Setting{Value: Value{Text: dir}, Source: FromEnvironment}
+		l.settings[DumpFilesDir.row] = Setting{Value: Value{Text: dir}, Source: FromEnvironment}
 	}
 	if f := findFile(l.ConfigFile, env, &l.Report); f != nil {
 		l.ConfigFile = f.Name

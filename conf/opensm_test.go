@@ -73,7 +73,7 @@ func TestReadOpenSMDefaults(t *testing.T) {
 		t.Errorf("%s: default %s, OpenSM's %s", d.Key.Name, d.Key.Format(d.A.Value), d.Key.Format(d.B.Value))
 	}
 	for i := range table {
-		if c.Chosen(table[i].Name) {
+		if c.Chosen(&table[i]) {
 			t.Errorf("%s counts as chosen in a file of OpenSM's defaults", table[i].Name)
 		}
 	}

@@ -33,13 +33,12 @@ func (c *Config) Reload(f *File) (next *Config, changed []string, report Report,
 	return next, changed, report, nil
 }
 
-// WithUint is the configuration with another value of a number, as one who steers the
-// running manager chooses it. It stays until the line of the file changes. The value
-// must be one that the setting may have.
-func (l *Loaded) WithUint(name string, n uint64) *Loaded {
+// WithPriority is the configuration with another sm_priority, 0 to 15, as the operator of
+// the running manager chooses it. It stays until the line of the file changes.
+func (l *Loaded) WithPriority(n uint8) *Loaded {
 	next := *l
 	next.Config = l.clone()
-	next.option(name, Value{Num: n})
+	next.option(SMPriority.Key(), Value{Num: uint64(n)})
 	return &next
 }
 

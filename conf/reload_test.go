@@ -35,7 +35,7 @@ func TestReload(t *testing.T) {
 		if err != nil && next != l.Config {
 			t.Errorf("%s: something changed though there are mistakes", c.name)
 		}
-		if got := Find(c.key).Format(next.Setting(c.key).Value); got != c.want || strings.Join(changed, ",") != c.changed {
+		if got := Find(c.key).Format(next.Setting(Find(c.key)).Value); got != c.want || strings.Join(changed, ",") != c.changed {
 			t.Errorf("%s: %s is %s, changed %q; want %s and %q\n%v", c.name, c.key, got, changed, c.want, c.changed, report)
 		}
 		if !slices.Equal(was, l.settings) {
@@ -64,8 +64,8 @@ func TestReread(t *testing.T) {
 	} {
 		l := Load(strings.Fields(c.args), nowhere(c.before))
 		next, _, report, err := l.Reread(nowhere(c.now))
-		if (err != nil) != c.err || next.Uint("sm_priority") != c.priority || next.ConfigFile != c.file {
-			t.Errorf("%s: priority %d of %q, %v\n%v", c.name, next.Uint("sm_priority"), next.ConfigFile, err, report)
+		if (err != nil) != c.err || uint64(SMPriority.In(next.Config)) != c.priority || next.ConfigFile != c.file {
+			t.Errorf("%s: priority %d of %q, %v\n%v", c.name, SMPriority.In(next.Config), next.ConfigFile, err, report)
 		}
 	}
 }

@@ -25,11 +25,11 @@ const maxSweep = 4294
 func (c *Config) set(g Given, report *Report) {
 	switch g.Long {
 	case "verbose":
-		c.option("log_flags", Value{Num: (c.Uint("log_flags")<<1 | 1) & 0xff})
+		c.option(LogFlags.Key(), Value{Num: uint64(LogFlags.In(c)<<1 | 1)})
 		return
 	case "V":
-		c.option("log_flags", Value{Num: 0xff})
-		c.option("force_log_flush", Value{Num: 1})
+		c.option(LogFlags.Key(), Value{Num: 0xff})
+		c.option(ForceLogFlush.Key(), Value{Num: 1})
 		return
 	case "debug":
 		c.debug(g, report)
@@ -47,17 +47,17 @@ func (c *Config) set(g Given, report *Report) {
 	if n, err := parseNumber(g.Value, 64); err == nil && n == v.Num && k.Kind.numeric() && octal(g.Value) {
 		report.add(Warning, commandLine, k.Name, "%s: a leading 0 makes it octal, %d", g, v.Num)
 	}
-	c.option(g.Key, v)
+	c.option(k, v)
 }
 
 // option sets a setting.
-func (c *Config) option(name string, v Value) {
-	c.settings[row(name)] = Setting{Value: v, Source: FromOption, Position: commandLine}
+func (c *Config) option(k *Key, v Value) {
+	c.settings[k.row()] = Setting{Value: v, Source: FromOption, Position: commandLine}
 }
 
 // debug sets what the old numbers of -d mean.
 func (c *Config) debug(g Given, report *Report) {
-	meanings := []string{"ignore_other_sm", "single_thread", "force_log_flush", "disable_multicast"}
+	meanings := []*Key{IgnoreOtherSM.Key(), SingleThread.Key(), ForceLogFlush.Key(), DisableMulticast.Key()}
 	n, err := parseNumber(g.Value, 32)
 	switch {
 	case err != nil:

@@ -28,19 +28,19 @@ func TestShared(t *testing.T) {
 		"lmc": "2", "sm_priority": "9", "m_key": "0x0000000000000000", "part_enforce": "out", "routing_engine": "ftree,minhop", "ar_mode": "disable",
 		"packet_life_time": "0x12", "allow_both_pkeys": "FALSE", "partition_config_file": "/b", "m_key_lease_period": "60", "qos_ca_max_vls": "4",
 	} {
-		if s := Find(key).Format(got.Setting(key).Value); s != text {
+		if s := Find(key).Format(got.Setting(Find(key)).Value); s != text {
 			t.Errorf("%s is %s, want %s", key, s, text)
 		}
 	}
-	if s := got.Setting("lmc"); s.Source != FromMaster || s.Position.File != "the master's.toml" || !got.Chosen("lmc") {
+	if s := got.Setting(LMC.Key()); s.Source != FromMaster || s.Position.File != "the master's.toml" || !LMC.Chosen(got) {
 		t.Errorf("%+v", s)
 	}
 	for _, key := range []string{"packet_life_time", "subnet_timeout"} {
-		if got.Chosen(key) {
+		if got.Chosen(Find(key)) {
 			t.Errorf("%s, which the master has not chosen, is chosen", key)
 		}
 	}
-	if own.Uint("lmc") != 1 {
+	if LMC.In(own) != 1 {
 		t.Error("the configuration before was changed")
 	}
 }
@@ -58,7 +58,7 @@ func TestSharedWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Uint("m_key") != 0 || got.Uint("sm_priority") != 0 || got.Text("partition_config_file") != own.Text("partition_config_file") {
+	if MKey.In(got) != 0 || SMPriority.In(got) != 0 || PartitionConfigFile.In(got) != PartitionConfigFile.In(own) {
 		t.Error("settings that are not shared were taken")
 	}
 }

@@ -22,7 +22,7 @@ const askWhichPort = math.MaxUint64
 
 // wantsMenu reports whether the user wants to be asked for a port of this host.
 func wantsMenu(l *conf.Loaded) bool {
-	guid := l.Setting("guid")
+	guid := l.Setting(conf.GUID.Key())
 	ask := guid.Value.Num == askWhichPort || guid.Value.Num == 0 && guid.Source == conf.FromOption
 	return ask && l.Fabric == "" && !l.IBSim
 }

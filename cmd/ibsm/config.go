@@ -62,7 +62,7 @@ func logReport(logger *slog.Logger, report conf.Report) {
 
 // warnOfEngines tells of routing engines that this version does not have.
 func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
-	engine, missing, _ := chooseEngine(l.List("routing_engine"))
+	engine, missing, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
 	if missing != nil {
 		for _, name := range missing {
 			logger.Error(osmlog.EngineFailed(name))

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -22,7 +21,7 @@ func consoleOf(l *conf.Loaded) string {
 	if l.Once || l.DryRun {
 		return "off"
 	}
-	return l.Text("console")
+	return conf.Console.In(l.Config)
 }
 
 // serveConsole serves OpenSM's console where the options want it. Without a socket the
@@ -42,7 +41,7 @@ func (m *managers) serveConsole(ctx context.Context, counters *console.Counters)
 	if kind == "socket" {
 		host = ""
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.FormatUint(m.conf.Uint("console_port"), 10)))
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(conf.ConsolePort.In(m.conf.Config))))
 	if err != nil {
 		m.logger.Error(osmlog.ConsoleFailed(err))
 		return func() {}

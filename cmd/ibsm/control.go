@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 
+	"ibsm/conf"
 	"ibsm/ctl"
 	osmlog "ibsm/opensm/log"
 )
@@ -20,7 +21,7 @@ func (m *managers) serveControl(ctx context.Context, events *ctl.Ring, log ctl.L
 	var socket net.Listener
 	var metrics []net.Listener
 	if path, given := controlSocket(m.conf); path != "" {
-		s, err := ctl.Listen(path, m.conf.Text("ctl_group"))
+		s, err := ctl.Listen(path, conf.CtlGroup.In(m.conf.Config))
 		switch {
 		case err == nil:
 			socket = s
@@ -31,7 +32,7 @@ func (m *managers) serveControl(ctx context.Context, events *ctl.Ring, log ctl.L
 			m.logger.Warn("there is no control socket: ibsmctl cannot reach this manager", "reason", err)
 		}
 	}
-	if addr := m.conf.Text("metrics_addr"); addr != "" {
+	if addr := conf.MetricsAddr.In(m.conf.Config); addr != "" {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			if socket != nil {

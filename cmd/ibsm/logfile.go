@@ -31,7 +31,7 @@ func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string)) 
 	case toStderr:
 		w = stderr
 	}
-	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: l.Text("log_prefix"), JSON: l.Text("log_format") == "json", Sys: func(text string) {
+	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: conf.LogPrefix.In(l.Config), JSON: conf.LogFormat.In(l.Config) == "json", Sys: func(text string) {
 		state(text)
 		copied(osmlog.SyslogInfo, text)
 	}}

@@ -125,7 +125,7 @@ func (e *usageError) Error() string { return e.text }
 
 // serve runs the manager where the configuration says.
 func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
-	if _, _, err := chooseEngine(l.List("routing_engine")); err != nil {
+	if _, _, err := chooseEngine(conf.RoutingEngine.In(l.Config)); err != nil {
 		return &usageError{err.Error(), "minhop is the engine that there is"}
 	}
 	place, err := newPlace(l)
@@ -232,7 +232,7 @@ func (m *managers) dumpSA(heavy bool) {
 	if m.dumps == nil || m.shell == nil || !m.current.saDump.Load() && !(heavy && m.current.lines.Flags()&osmlog.Verbose != 0) {
 		return
 	}
-	m.dumps.PutSA(dump.Registered{State: m.shell.Registry(), View: m.shell.View(), Now: time.Now().Unix(), Sync: m.conf.Bool("fsync_high_avail_files")})
+	m.dumps.PutSA(dump.Registered{State: m.shell.Registry(), View: m.shell.View(), Now: time.Now().Unix(), Sync: conf.FsyncHighAvailFiles.In(m.conf.Config)})
 }
 
 // retryPort is how often a port that is not there is looked for.

@@ -169,8 +169,8 @@ func (f *inForce) Settings() []ctl.Setting {
 	var all []ctl.Setting
 	for i := range conf.Keys() {
 		k := &conf.Keys()[i]
-		s := l.Setting(k.Name)
-		shown := ctl.Setting{Key: k.Name, Value: k.Format(s.Value), Chosen: l.Chosen(k.Name), Source: s.Source.String(), Place: s.Position.String()}
+		s := l.Setting(k)
+		shown := ctl.Setting{Key: k.Name, Value: k.Format(s.Value), Chosen: l.Chosen(k), Source: s.Source.String(), Place: s.Position.String()}
 		switch {
 		case k.Kind == conf.X64 && k.Group() == "keys":
 			shown.Value, shown.Note = "-", "not shown"

@@ -14,7 +14,7 @@ const maxModuleLog = 1 << 20
 
 // readModuleLog reads that file.
 func readModuleLog(l *conf.Loaded) (path string, text []byte, err error) {
-	path = l.Text("per_module_logging_file")
+	path = conf.PerModuleLoggingFile.In(l.Config)
 	if path == "" {
 		return "", nil, fs.ErrNotExist
 	}

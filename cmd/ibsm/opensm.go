@@ -41,7 +41,7 @@ func banner(w io.Writer, l *conf.Loaded) {
 			fmt.Fprintln(w, text)
 		}
 	}
-	fmt.Fprintf(w, " Log File: %s\n%s\n", l.Text("log_file"), bannerRule)
+	fmt.Fprintf(w, " Log File: %s\n%s\n", conf.LogFile.In(l.Config), bannerRule)
 }
 
 // echo is the line about an option, "" for one that OpenSM does not tell of.
@@ -51,13 +51,13 @@ func echo(l *conf.Loaded, g conf.Given) string {
 	case g.Long == "debug":
 		return echoDebug(g.Value)
 	case g.Long == "verbose":
-		return fmt.Sprintf(format, l.Uint("log_flags"))
+		return fmt.Sprintf(format, conf.LogFlags.In(l.Config))
 	case !strings.Contains(format, "%"):
 		return format
 	case strings.Contains(format, "%s"):
 		return fmt.Sprintf(format, g.Value)
 	}
-	return fmt.Sprintf(format, l.Uint(g.Key))
+	return fmt.Sprintf(format, l.Setting(conf.Find(g.Key)).Value.Num)
 }
 
 // echoes are the lines by the long names of options. A number is the one in force.

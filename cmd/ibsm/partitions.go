@@ -26,7 +26,7 @@ type policy struct {
 // begin chooses the policy that a first manager starts with; later ones go on with it.
 func (p *policy) begin(l *conf.Loaded, lastGood []byte) {
 	if p.chosen == nil {
-		c := partitions.Begin(readPartitions(l), lastGood, l.Text("partition_fallback") == "open")
+		c := partitions.Begin(readPartitions(l), lastGood, conf.PartitionFallback.In(l.Config) == "open")
 		p.chosen = &c
 		p.tell(l)
 	}
@@ -71,8 +71,8 @@ func sweepPartitions(chosen *partitions.Chosen, c *conf.Config) sweep.Partitions
 
 // partitionSettings are those of the configuration that are about partitions.
 func partitionSettings(c *conf.Config) partitions.Settings {
-	settings := partitions.Settings{AllowBoth: c.Bool("allow_both_pkeys"), ForgetIndexes: !c.Bool("keep_pkey_indexes")}
-	switch c.Text("part_enforce") {
+	settings := partitions.Settings{AllowBoth: conf.AllowBothPKeys.In(c), ForgetIndexes: !conf.KeepPKeyIndexes.In(c)}
+	switch conf.PartEnforce.In(c) {
 	case "in":
 		settings.Enforce = partitions.EnforceIn
 	case "out":
@@ -88,7 +88,7 @@ func groups(chosen *partitions.Chosen, c *conf.Config) []registry.Group {
 	if chosen == nil {
 		return sa.DefaultGroups()
 	}
-	return chosen.Policy.WellKnown(c.Bool("qos"))
+	return chosen.Policy.WellKnown(conf.QoS.In(c))
 }
 
 // tell writes to the log what is wrong with the file, and what holds for that reason.
@@ -102,7 +102,7 @@ func (p *policy) tell(l *conf.Loaded) {
 	if len(p.chosen.Errors) > 0 {
 		p.logger.Error(osmlog.PartitionsInError)
 	}
-	file := l.Text("partition_config_file")
+	file := conf.PartitionConfigFile.In(l.Config)
 	switch {
 	case len(p.chosen.Errors) == 0 && p.chosen.Source == partitions.FromNothing:
 		p.logger.Info("there is no partition file: ports keep the P_Keys that they have, which are those of the default partition where no manager has been", "file", file)
@@ -153,7 +153,7 @@ func (p partitioner) ApplyPartitions() ([]ctl.PartitionRow, error) {
 	}
 	p.applyOwnPartitions()
 	l, chosen := p.rules()
-	return p.desk.PartitionRows(p.now.Text("partition_config_file"), chosen, partitionSettings(l.Config)), nil
+	return p.desk.PartitionRows(conf.PartitionConfigFile.In(p.now.Config), chosen, partitionSettings(l.Config)), nil
 }
 
 // applyOwnPartitions brings the partition file into force.
@@ -170,7 +170,7 @@ var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has no
 
 // readPartitions reads the file that the configuration names.
 func readPartitions(l *conf.Loaded) partitions.Reading {
-	name := l.Text("partition_config_file")
+	name := conf.PartitionConfigFile.In(l.Config)
 	text, err := readUpTo(name, partitions.MaxFile+1)
 	return partitions.Reading{Name: name, Text: text, Err: err}
 }

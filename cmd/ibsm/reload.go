@@ -51,7 +51,7 @@ func newInForce(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file
 		keepRuling: kept.keepRuling, show: func(string, *ctl.Ruling) {},
 		now: l, policy: policy{logger: logger, keep: kept.keepPartitions},
 	}
-	f.saDump.Store(l.Bool("sa_db_dump"))
+	f.saDump.Store(conf.SADBDump.In(l.Config))
 	f.keepModules()
 	return f
 }
@@ -95,7 +95,7 @@ func (f *inForce) reload(own bool) *ctl.Reloaded {
 	default:
 		f.now = next
 		f.keep(next)
-		f.saDump.Store(next.Bool("sa_db_dump"))
+		f.saDump.Store(conf.SADBDump.In(next.Config))
 		f.keepLog(changed)
 		f.logger.Info("the configuration was read again", "file", next.ConfigFile, "changed", strings.Join(changed, ","))
 	}
@@ -129,7 +129,7 @@ func (f *inForce) managerConfig() manager.Config {
 	cfg.Registrar.Mirror = f.mirroring(&cfg, l, chosen)
 	f.ruling.Store(f.shown())
 	f.show(cfg.Sweep.EngineName, f.shown())
-	cfg.PrefixRoutes = readPrefixRoutes(f.now.Text("prefix_routes_file"), f.logger)
+	cfg.PrefixRoutes = readPrefixRoutes(conf.PrefixRoutesFile.In(f.now.Config), f.logger)
 	return cfg
 }
 
@@ -139,7 +139,7 @@ func (f *inForce) keepLog(changed []string) {
 	if slices.Contains(changed, "log_flags") {
 		f.lines.SetFlags(logFlagsOf(f.now.Config))
 	}
-	f.lines.SetPrefix(f.now.Text("log_prefix"))
+	f.lines.SetPrefix(conf.LogPrefix.In(f.now.Config))
 	if f.file != nil {
 		f.file.SetLimits(logFile(f.now.Config))
 	}
@@ -156,7 +156,7 @@ func (f *inForce) loaded() *conf.Loaded {
 func (f *inForce) describe(st *console.Status) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st.Priority, st.SweepInterval, st.Sweeping = uint8(f.now.Uint("sm_priority")), f.now.Duration("sweep_interval"), !f.resting
+	st.Priority, st.SweepInterval, st.Sweeping = conf.SMPriority.In(f.now.Config), conf.SweepInterval.In(f.now.Config), !f.resting
 	if len(st.SMs) > 0 {
 		st.SMs[0].Priority = st.Priority // a new one is in force before the manager has come to say so
 	}
@@ -167,7 +167,7 @@ func (f *inForce) describe(st *console.Status) {
 func (f *inForce) setPriority(priority uint8) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.now = f.now.WithUint("sm_priority", uint64(priority))
+	f.now = f.now.WithPriority(priority)
 	f.send()
 }
 

@@ -75,7 +75,7 @@ func newInherited(text []byte) (*inherited, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := chooseEngine(settings.List("routing_engine")); err != nil {
+	if _, _, err := chooseEngine(conf.RoutingEngine.In(settings)); err != nil {
 		return nil, err
 	}
 	chosen := partitions.Chosen{Source: r.source}

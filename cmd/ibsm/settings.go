@@ -31,27 +31,27 @@ import (
 
 // managerConfig is what the manager is told.
 func managerConfig(l *conf.Loaded) manager.Config {
-	engine, _, _ := chooseEngine(l.List("routing_engine"))
+	engine, _, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
 	return manager.Config{
 		Sweep: sweep.Config{
 			Settings:      subnetSettings(l.Config),
 			Engine:        engines[engine],
 			EngineName:    engine,
-			IgnoreOtherSM: l.Bool("ignore_other_sm"),
+			IgnoreOtherSM: conf.IgnoreOtherSM.In(l.Config),
 		},
 		Elect:         election(l.Config),
 		Txn:           pace(l.Config),
 		GUID:          portGUID(l.Config),
-		SweepInterval: l.Duration("sweep_interval"),
-		ForceHeavy:    l.Bool("force_heavy_sweep"),
-		IgnoreTraps:   !l.Bool("sweep_on_trap"),
-		SAKey:         l.Uint("sa_key"),
+		SweepInterval: conf.SweepInterval.In(l.Config),
+		ForceHeavy:    conf.ForceHeavySweep.In(l.Config),
+		IgnoreTraps:   !conf.SweepOnTrap.In(l.Config),
+		SAKey:         conf.SAKey.In(l.Config),
 		MaxRate:       maxRate(l.Config),
-		NoMulticast:   l.Bool("disable_multicast"),
+		NoMulticast:   conf.DisableMulticast.In(l.Config),
 		Registrar:     registrations(l.Config),
 		Once:          l.Once,
 		DryRun:        l.DryRun,
-		HonorGUID2LID: l.Bool("honor_guid2lid_file"),
+		HonorGUID2LID: conf.HonorGUID2LIDFile.In(l.Config),
 	}
 }
 
@@ -59,39 +59,39 @@ func managerConfig(l *conf.Loaded) manager.Config {
 // stays as it is in the fabric.
 func subnetSettings(c *conf.Config) sweep.Settings {
 	return sweep.Settings{
-		SubnetPrefix:   chosen[mad.Prefix](c, "subnet_prefix"),
-		LMC:            chosen[uint8](c, "lmc"),
-		LMCPort0:       sweep.Option[bool]{Value: c.Bool("lmc_esp0"), Given: c.Chosen("lmc_esp0")},
-		SubnetTimeOut:  chosen[uint8](c, "subnet_timeout"),
-		PacketLifeTime: chosen[uint8](c, "packet_life_time"),
-		MaxOpVLs:       chosen[uint8](c, "max_op_vls"),
-		HOQLife:        chosen[uint8](c, "head_of_queue_lifetime"),
-		LeafHOQLife:    chosen[uint8](c, "leaf_head_of_queue_lifetime"),
-		VLStallCount:   chosen[uint8](c, "vl_stall_count"),
-		LeafVLStall:    chosen[uint8](c, "leaf_vl_stall_count"),
-		PhyErrors:      chosen[uint8](c, "local_phy_errors_threshold"),
-		Overruns:       chosen[uint8](c, "overrun_errors_threshold"),
-		MKey:           chosen[mad.MKey](c, "m_key"),
-		MKeyLease:      chosen[uint16](c, "m_key_lease_period"),
-		MKeyProtect:    chosen[uint8](c, "m_key_protection_level"),
-		NoMKeyLookup:   !c.Bool("m_key_lookup"),
-		LinkWidth:      chosen[mad.LinkWidth](c, "force_link_width").Value,
-		LinkSpeed:      chosen[uint8](c, "force_link_speed").Value,
-		LinkSpeedExt:   chosen[uint8](c, "force_link_speed_ext").Value,
-		FDR10:          chosen[plan.FDR10](c, "fdr10").Value,
-		SMSL:           uint8(c.Uint("sm_sl")),
+		SubnetPrefix:   chosen[mad.Prefix](c, conf.SubnetPrefix),
+		LMC:            chosen[uint8](c, conf.LMC),
+		LMCPort0:       sweep.Option[bool]{Value: conf.LMCEnhancedPort0.In(c), Given: conf.LMCEnhancedPort0.Chosen(c)},
+		SubnetTimeOut:  chosen[uint8](c, conf.SubnetTimeout),
+		PacketLifeTime: chosen[uint8](c, conf.PacketLifeTime),
+		MaxOpVLs:       chosen[uint8](c, conf.MaxOpVLs),
+		HOQLife:        chosen[uint8](c, conf.HeadOfQueueLifetime),
+		LeafHOQLife:    chosen[uint8](c, conf.LeafHeadOfQueueLifetime),
+		VLStallCount:   chosen[uint8](c, conf.VLStallCount),
+		LeafVLStall:    chosen[uint8](c, conf.LeafVLStallCount),
+		PhyErrors:      chosen[uint8](c, conf.LocalPhyErrorsThreshold),
+		Overruns:       chosen[uint8](c, conf.OverrunErrorsThreshold),
+		MKey:           chosen[mad.MKey](c, conf.MKey),
+		MKeyLease:      chosen[uint16](c, conf.MKeyLeasePeriod),
+		MKeyProtect:    chosen[uint8](c, conf.MKeyProtectionLevel),
+		NoMKeyLookup:   !conf.MKeyLookup.In(c),
+		LinkWidth:      chosen[mad.LinkWidth](c, conf.ForceLinkWidth).Value,
+		LinkSpeed:      chosen[uint8](c, conf.ForceLinkSpeed).Value,
+		LinkSpeedExt:   chosen[uint8](c, conf.ForceLinkSpeedExt).Value,
+		FDR10:          chosen[plan.FDR10](c, conf.FDR10).Value,
+		SMSL:           conf.SMSL.In(c),
 
-		ReassignLIDs:    c.Bool("reassign_lids"),
-		NoReregister:    c.Bool("no_clients_rereg"),
-		DisableBabblers: c.Bool("babbling_port_policy"),
-		DisableAR:       c.Text("ar_mode") == "disable",
+		ReassignLIDs:    conf.ReassignLIDs.In(c),
+		NoReregister:    conf.NoClientsRereg.In(c),
+		DisableBabblers: conf.BabblingPortPolicy.In(c),
+		DisableAR:       conf.ARMode.In(c) == "disable",
 	}
 }
 
 // chosen is a number that counts only if somebody has chosen it.
-func chosen[T ~uint8 | ~uint16 | ~uint64](c *conf.Config, name string) (o sweep.Option[T]) {
-	if c.Chosen(name) {
-		o = sweep.Given(T(c.Uint(name)))
+func chosen[T ~uint8 | ~uint16 | ~uint64, V uint8 | uint16 | uint64](c *conf.Config, a conf.Accessor[V]) (o sweep.Option[T]) {
+	if a.Chosen(c) {
+		o = sweep.Given(T(a.In(c)))
 	}
 	return o
 }
@@ -100,12 +100,12 @@ func chosen[T ~uint8 | ~uint16 | ~uint64](c *conf.Config, name string) (o sweep.
 func registrations(c *conf.Config) sa.RegistrarConfig {
 	return sa.RegistrarConfig{
 		Groups:       sa.DefaultGroups(),
-		MLIDs:        registry.MLIDPolicy{ShareSolicitedNode: c.Bool("consolidate_ipv6_snm_req")},
-		AnyJoin:      !c.Bool("mcgroup_join_validation"),
-		AnyIPoIB:     !c.Bool("ipoib_mcgroup_creation_validation"),
-		AssignedGUID: uint8(c.Uint("sm_assigned_guid")),
+		MLIDs:        registry.MLIDPolicy{ShareSolicitedNode: conf.ConsolidateIPv6SNMReq.In(c)},
+		AnyJoin:      !conf.MCGroupJoinValidation.In(c),
+		AnyIPoIB:     !conf.IPoIBMCGroupCreationValidation.In(c),
+		AssignedGUID: conf.SMAssignedGUID.In(c),
 
-		DropSubscriptions: c.Bool("drop_event_subscriptions"),
+		DropSubscriptions: conf.DropEventSubscriptions.In(c),
 	}
 }
 
@@ -113,8 +113,8 @@ func registrations(c *conf.Config) sa.RegistrarConfig {
 // the extended speeds are to be used.
 func maxRate(c *conf.Config) mad.Rate {
 	const all, original = 63, 18
-	most := c.Uint("max_rate_enum")
-	if c.Bool("use_original_extended_sa_rates_only") {
+	most := conf.MaxRateEnum.In(c)
+	if conf.UseOriginalExtendedSARatesOnly.In(c) {
 		most = min(most, original)
 	}
 	if most == all {
@@ -126,22 +126,22 @@ func maxRate(c *conf.Config) mad.Rate {
 // election is how the manager stands among others.
 func election(c *conf.Config) elect.Config {
 	e := elect.Config{
-		Priority:       uint8(c.Uint("sm_priority")),
-		MasterPriority: uint8(c.Uint("master_sm_priority")),
-		SMKey:          c.Uint("sm_key"),
-		IgnoreOthers:   c.Bool("ignore_other_sm"),
-		Inactive:       c.Bool("sm_inactive"),
+		Priority:       conf.SMPriority.In(c),
+		MasterPriority: conf.MasterSMPriority.In(c),
+		SMKey:          conf.SMKey.In(c),
+		IgnoreOthers:   conf.IgnoreOtherSM.In(c),
+		Inactive:       conf.SMInactive.In(c),
 	}
-	for _, g := range c.List("allowed_sm_guids") {
+	for _, g := range conf.AllowedSMGUIDs.In(c) {
 		if n, err := strconv.ParseUint(g, 0, 64); err == nil { // or conf has refused it
 			e.Allowed = append(e.Allowed, mad.GUID(n))
 		}
 	}
-	if c.Chosen("sminfo_polling_timeout") {
-		e.PollInterval = c.Duration("sminfo_polling_timeout")
+	if conf.SMInfoPollingTimeout.Chosen(c) {
+		e.PollInterval = conf.SMInfoPollingTimeout.In(c)
 	}
-	if c.Chosen("polling_retry_number") {
-		e.PollRetries = times(c.Uint("polling_retry_number"))
+	if conf.PollingRetryNumber.Chosen(c) {
+		e.PollRetries = times(conf.PollingRetryNumber.In(c))
 	}
 	return e
 }
@@ -150,10 +150,10 @@ func election(c *conf.Config) elect.Config {
 // as far as the fabric bears it.
 func pace(c *conf.Config) txn.Config {
 	t := txn.Config{
-		Timeout: c.Duration("transaction_timeout"),
-		Retries: times(c.Uint("transaction_retries")),
+		Timeout: conf.TransactionTimeout.In(c),
+		Retries: times(conf.TransactionRetries.In(c)),
 	}
-	if n := c.Uint("max_wire_smps"); c.Chosen("max_wire_smps") && n < conf.NoBound {
+	if n := conf.MaxWireSMPs.In(c); conf.MaxWireSMPs.Chosen(c) && n < conf.NoBound {
 		t.MaxWindow = int(n)
 	}
 	return t
@@ -161,7 +161,7 @@ func pace(c *conf.Config) txn.Config {
 
 // times is a number of repetitions for those who take 0 for their default, and a
 // negative one for none.
-func times(n uint64) int {
+func times(n uint32) int {
 	if n == 0 {
 		return -1
 	}
@@ -171,8 +171,8 @@ func times(n uint64) int {
 // patience is how long a request is worth an answer, whichever of its attempts the
 // answer is to, and a little more.
 func patience(c *conf.Config) time.Duration {
-	attempts := min(c.Uint("transaction_retries"), conf.MostRetries) + 1
-	return c.Duration("transaction_timeout")*time.Duration(attempts) + 50*time.Millisecond
+	attempts := min(conf.TransactionRetries.In(c), conf.MostRetries) + 1
+	return conf.TransactionTimeout.In(c)*time.Duration(attempts) + 50*time.Millisecond
 }
 
 // engines are the routing engines that there are.
@@ -198,7 +198,7 @@ func chooseEngine(list []string) (name string, missing []string, err error) {
 
 // portGUID is the port to run at, 0 for the best.
 func portGUID(c *conf.Config) mad.GUID {
-	if guid := c.Uint("guid"); guid != askWhichPort {
+	if guid := conf.GUID.In(c); guid != askWhichPort {
 		return mad.GUID(guid)
 	}
 	return 0
@@ -207,18 +207,18 @@ func portGUID(c *conf.Config) mad.GUID {
 // inBackground reports whether the daemon leaves its terminal. A dry run has
 // something to show, and a service manager wants to keep what it started.
 func inBackground(l *conf.Loaded) bool {
-	return l.Bool("daemon") && !l.DryRun && os.Getenv("NOTIFY_SOCKET") == ""
+	return conf.Daemon.In(l.Config) && !l.DryRun && os.Getenv("NOTIFY_SOCKET") == ""
 }
 
 // logTarget is where the log goes: a file, or with path "" standard output, standard
 // error, or nowhere.
 func logTarget(l *conf.Loaded) (path string, stdout, stderr bool) {
-	switch path = l.Text("log_file"); {
+	switch path = conf.LogFile.In(l.Config); {
 	case path == "-" || path == "stdout":
 		return "", true, false
 	case path == "stderr":
 		return "", false, true
-	case !l.Chosen("log_file") && (l.Fabric != "" || l.DryRun):
+	case !conf.LogFile.Chosen(l.Config) && (l.Fabric != "" || l.DryRun):
 		return "", false, false
 	}
 	return path, false, false
@@ -227,37 +227,37 @@ func logTarget(l *conf.Loaded) (path string, stdout, stderr bool) {
 // toSyslog reports whether states are copied to the system's log. What is simulated is
 // no business of the system's.
 func toSyslog(l *conf.Loaded) bool {
-	return l.Bool("syslog") && (l.Fabric == "" && !l.IBSim || l.Chosen("syslog")) && !l.DryRun
+	return conf.Syslog.In(l.Config) && (l.Fabric == "" && !l.IBSim || conf.Syslog.Chosen(l.Config)) && !l.DryRun
 }
 
 // logFile is how the file is kept.
 func logFile(c *conf.Config) (limit int64, erase bool) {
-	return c.Size("log_max_size"), !c.Bool("accum_log_file")
+	return conf.LogMaxSize.In(c), !conf.AccumLogFile.In(c)
 }
 
 // logFlagsOf are OpenSM's.
-func logFlagsOf(c *conf.Config) osmlog.Flags { return osmlog.Flags(c.Uint("log_flags")) }
+func logFlagsOf(c *conf.Config) osmlog.Flags { return osmlog.Flags(conf.LogFlags.In(c)) }
 
 // dumpDir is where dump files go, "" for nowhere.
 func dumpDir(l *conf.Loaded) string {
-	if l.Fabric != "" && !l.Chosen("dump_files_dir") {
+	if l.Fabric != "" && !conf.DumpFilesDir.Chosen(l.Config) {
 		return ""
 	}
-	return l.Text("dump_files_dir")
+	return conf.DumpFilesDir.In(l.Config)
 }
 
 // nameMap is the file of node names. Only one that was chosen has to be there.
 func nameMap(c *conf.Config) (path string, given bool) {
-	path = c.Text("node_name_map_name")
+	path = conf.NodeNameMapName.In(c)
 	return cmp.Or(path, names.DefaultFile), path != ""
 }
 
 // controlSocket is where the control socket is to be, "" for nowhere. given says that
 // it was asked for by name.
 func controlSocket(l *conf.Loaded) (path string, given bool) {
-	path = cmp.Or(l.Text("ctl_socket"), os.Getenv(ctl.SocketEnv))
+	path = cmp.Or(conf.CtlSocket.In(l.Config), os.Getenv(ctl.SocketEnv))
 	switch {
-	case !l.Chosen("ctl_socket") && (l.Fabric != "" || l.Once || l.DryRun):
+	case !conf.CtlSocket.Chosen(l.Config) && (l.Fabric != "" || l.Once || l.DryRun):
 		path = "none"
 	case path == "":
 		return ctl.DefaultSocket, false

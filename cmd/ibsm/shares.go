@@ -41,12 +41,12 @@ func (s shares) own(l *conf.Loaded, name string) (options, env []string, err err
 	// spare reports whether the instance needs another than it would have.
 	spare := func(kind, thing string, chosen bool) bool { return !chosen || s.of(kind, thing, name) != name }
 
-	if path, _, _ := logTarget(l); path != "" && spare("log", path, l.Chosen("log_file")) {
+	if path, _, _ := logTarget(l); path != "" && spare("log", path, conf.LogFile.Chosen(l.Config)) {
 		dir, base := filepath.Split(path)
 		ext := filepath.Ext(base)
 		give("log_file", dir+base[:len(base)-len(ext)]+"."+name+ext)
 	}
-	if dir := dumpDir(l); dir != "" && spare("dump", dir, l.Chosen("dump_files_dir")) {
+	if dir := dumpDir(l); dir != "" && spare("dump", dir, conf.DumpFilesDir.Chosen(l.Config)) {
 		dir = filepath.Join(dir, "opensm."+name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, nil, fmt.Errorf("dump_files_dir: %w", err)
@@ -57,7 +57,7 @@ func (s shares) own(l *conf.Loaded, name string) (options, env []string, err err
 	if path != "" && spare("socket", path, given) {
 		give("ctl_socket", filepath.Join(filepath.Dir(path), name+".sock"))
 	}
-	addr := l.Text("metrics_addr")
+	addr := conf.MetricsAddr.In(l.Config)
 	for was := addr; addr != "" && s.of("metrics", addr, name) != name; {
 		if addr, err = nextAddr(addr); err != nil {
 			return nil, nil, fmt.Errorf("metrics_addr %s: %w", was, err)
@@ -65,7 +65,7 @@ func (s shares) own(l *conf.Loaded, name string) (options, env []string, err err
 		give("metrics_addr", addr)
 	}
 	kind := consoleOf(l)
-	for port := l.Uint("console_port"); (kind == "loopback" || kind == "socket") && port > 0 && s.of("console", fmt.Sprint(port), name) != name; {
+	for port := uint32(conf.ConsolePort.In(l.Config)); (kind == "loopback" || kind == "socket") && port > 0 && s.of("console", fmt.Sprint(port), name) != name; {
 		if port++; port > 0xffff {
 			return nil, nil, errors.New("console_port: another instance has it, and there is no port behind it")
 		}

@@ -34,10 +34,10 @@ const (
 // stateDir is where stores are, "" for nowhere: what is simulated is gone with the
 // simulation, unless somebody wants it kept. A dry run keeps nothing.
 func stateDir(l *conf.Loaded) string {
-	switch dir := l.Text("state_dir"); {
+	switch dir := conf.StateDir.In(l.Config); {
 	case l.DryRun || dir == "none":
 		return ""
-	case l.Chosen("state_dir"):
+	case conf.StateDir.Chosen(l.Config):
 		return dir
 	case l.Fabric != "" || l.IBSim:
 		return ""
@@ -113,7 +113,7 @@ func (s *state) openStore() (written time.Time, err error) {
 		return written, nil
 	}
 	prefix := mad.DefaultPrefix
-	if p := chosen[mad.Prefix](s.conf.Config, "subnet_prefix"); p.Given {
+	if p := chosen[mad.Prefix](s.conf.Config, conf.SubnetPrefix); p.Given {
 		prefix = p.Value
 	}
 	path := filepath.Join(dir, s.port.String(), storeFile)
@@ -158,10 +158,10 @@ func (s *state) openCaches(written time.Time) error {
 	if dir == "" {
 		return nil
 	}
-	files := &cache.Files{Dir: dir, Sync: s.conf.Bool("fsync_high_avail_files")}
+	files := &cache.Files{Dir: dir, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config)}
 	s.fresh = files.ModTime().After(written)
 	lids, err := s.readLIDs(files)
-	if err != nil && s.conf.Bool("exit_on_fatal") && len(s.kept.LIDs) == 0 {
+	if err != nil && conf.ExitOnFatal.In(s.conf.Config) && len(s.kept.LIDs) == 0 {
 		return fmt.Errorf("guid2lid is damaged and nothing else knows the LIDs: mend the file or move it away, or go on without it (--stay_on_fatal): %w", err)
 	}
 	first, second := s.storedLIDs(), lids
@@ -195,7 +195,7 @@ func (s *state) openCaches(written time.Time) error {
 
 // readLIDs reads guid2lid.
 func (s *state) readLIDs(files *cache.Files) (lids []sweep.KeptLID, err error) {
-	file, skipped, err := files.ReadLIDs(chosen[uint8](s.conf.Config, "lmc").Value)
+	file, skipped, err := files.ReadLIDs(chosen[uint8](s.conf.Config, conf.LMC).Value)
 	s.warn(skipped, err)
 	for _, port := range slices.Sorted(maps.Keys(file)) {
 		r := file[port]
@@ -274,7 +274,7 @@ func (s *state) give(shell *manager.Shell) {
 		shell.Store, shell.Kept = s.store, kept
 		s.kept, s.fresh = nil, false
 	}
-	if file := s.conf.Text("sa_db_file"); file != "" {
+	if file := conf.SADBFile.In(s.conf.Config); file != "" {
 		older := s.wrote
 		if kept.Registry.Counts() == (registry.Counts{}) {
 			older = time.Time{}

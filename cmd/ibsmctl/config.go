@@ -176,13 +176,13 @@ func (c *configCommand) show(name string) error {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for i := range conf.Keys() {
 		k := &conf.Keys()[i]
-		s := config.Setting(k.Name)
-		if !c.all && !config.Chosen(k.Name) {
+		s := config.Setting(k)
+		if !c.all && !config.Chosen(k) {
 			continue
 		}
 		shown := setting{Key: k.Name, Value: k.Format(s.Value), Source: s.Source.String(), Place: s.Position.String()}
 		remark := shown.Place
-		if k.Unset != "" && !config.Chosen(k.Name) {
+		if k.Unset != "" && !config.Chosen(k) {
 			shown.Unset = k.Unset
 			remark += " not chosen: " + k.Unset
 		}
@@ -245,10 +245,10 @@ func (c *configCommand) diff(a, b string) error {
 
 // inForce is the value of a setting, or what holds in its place.
 func inForce(config *conf.Config, k *conf.Key) string {
-	if k.Unset != "" && !config.Chosen(k.Name) {
+	if k.Unset != "" && !config.Chosen(k) {
 		return "(" + k.Unset + ")"
 	}
-	return k.Format(config.Setting(k.Name).Value)
+	return k.Format(config.Setting(k).Value)
 }
 
 func (c *configCommand) convert(name string) error {

@@ -1,0 +1,180 @@
+package conf
+
+import (
+	"math"
+	"strings"
+	"time"
+)
+
+// Accessor reads one setting, whose values are of type T. There is a variable for each
+// setting that has an effect, so that a mistyped name or a wrong type does not compile.
+type Accessor[T any] struct {
+	row  int
+	read func(Value) T
+}
+
+// In is the value that the setting has in a configuration.
+func (a Accessor[T]) In(c *Config) T { return a.read(c.settings[a.row].Value) }
+
+// Chosen reports whether somebody has chosen the value, as Config.Chosen says.
+func (a Accessor[T]) Chosen(c *Config) bool { return c.Chosen(a.Key()) }
+
+// Key is the row of the table.
+func (a Accessor[T]) Key() *Key { return &table[a.row] }
+
+// The settings that have an effect, under their names in opensm.conf. Numbers are in the
+// setting's unit, sizes in bytes.
+var (
+	GUID                           = number[uint64]("guid")
+	MKey                           = number[uint64]("m_key")
+	MKeyLeasePeriod                = number[uint16]("m_key_lease_period")
+	MKeyProtectionLevel            = number[uint8]("m_key_protection_level")
+	MKeyLookup                     = boolean("m_key_lookup")
+	SMKey                          = number[uint64]("sm_key")
+	SAKey                          = number[uint64]("sa_key")
+	SubnetPrefix                   = number[uint64]("subnet_prefix")
+	LMC                            = number[uint8]("lmc")
+	LMCEnhancedPort0               = boolean("lmc_esp0")
+	SMSL                           = number[uint8]("sm_sl")
+	PacketLifeTime                 = number[uint8]("packet_life_time")
+	VLStallCount                   = number[uint8]("vl_stall_count")
+	LeafVLStallCount               = number[uint8]("leaf_vl_stall_count")
+	HeadOfQueueLifetime            = number[uint8]("head_of_queue_lifetime")
+	LeafHeadOfQueueLifetime        = number[uint8]("leaf_head_of_queue_lifetime")
+	MaxOpVLs                       = number[uint8]("max_op_vls")
+	ForceLinkSpeed                 = number[uint8]("force_link_speed")
+	ForceLinkSpeedExt              = number[uint8]("force_link_speed_ext")
+	ForceLinkWidth                 = number[uint8]("force_link_width")
+	FDR10                          = number[uint8]("fdr10")
+	SubnetTimeout                  = number[uint8]("subnet_timeout")
+	LocalPhyErrorsThreshold        = number[uint8]("local_phy_errors_threshold")
+	OverrunErrorsThreshold         = number[uint8]("overrun_errors_threshold")
+	PartitionConfigFile            = text("partition_config_file")
+	NoPartitionEnforcement         = boolean("no_partition_enforcement")
+	PartEnforce                    = text("part_enforce")
+	AllowBothPKeys                 = boolean("allow_both_pkeys")
+	KeepPKeyIndexes                = boolean("keep_pkey_indexes")
+	SMAssignedGUID                 = number[uint8]("sm_assigned_guid")
+	SweepInterval                  = duration("sweep_interval")
+	ReassignLIDs                   = boolean("reassign_lids")
+	ForceHeavySweep                = boolean("force_heavy_sweep")
+	SweepOnTrap                    = boolean("sweep_on_trap")
+	RoutingEngine                  = list("routing_engine")
+	SADBFile                       = text("sa_db_file")
+	SADBDump                       = boolean("sa_db_dump")
+	ARMode                         = text("ar_mode")
+	SMPriority                     = number[uint8]("sm_priority")
+	MasterSMPriority               = number[uint8]("master_sm_priority")
+	AllowedSMGUIDs                 = list("allowed_sm_guids")
+	IgnoreOtherSM                  = boolean("ignore_other_sm")
+	SMInfoPollingTimeout           = duration("sminfo_polling_timeout")
+	PollingRetryNumber             = number[uint32]("polling_retry_number")
+	HonorGUID2LIDFile              = boolean("honor_guid2lid_file")
+	MaxWireSMPs                    = number[uint32]("max_wire_smps")
+	TransactionTimeout             = duration("transaction_timeout")
+	TransactionRetries             = number[uint32]("transaction_retries")
+	LongTransactionTimeout         = duration("long_transaction_timeout")
+	SingleThread                   = boolean("single_thread")
+	Daemon                         = boolean("daemon")
+	SMInactive                     = boolean("sm_inactive")
+	BabblingPortPolicy             = boolean("babbling_port_policy")
+	DropEventSubscriptions         = boolean("drop_event_subscriptions")
+	IPoIBMCGroupCreationValidation = boolean("ipoib_mcgroup_creation_validation")
+	MCGroupJoinValidation          = boolean("mcgroup_join_validation")
+	UseOriginalExtendedSARatesOnly = boolean("use_original_extended_sa_rates_only")
+	MaxRateEnum                    = number[uint8]("max_rate_enum")
+	FsyncHighAvailFiles            = boolean("fsync_high_avail_files")
+	NodeNameMapName                = text("node_name_map_name")
+	LogFlags                       = number[uint8]("log_flags")
+	ForceLogFlush                  = boolean("force_log_flush")
+	LogFile                        = text("log_file")
+	LogMaxSize                     = size("log_max_size")
+	AccumLogFile                   = boolean("accum_log_file")
+	PerModuleLoggingFile           = text("per_module_logging_file")
+	DumpFilesDir                   = text("dump_files_dir")
+	NoClientsRereg                 = boolean("no_clients_rereg")
+	DisableMulticast               = boolean("disable_multicast")
+	ExitOnFatal                    = boolean("exit_on_fatal")
+	Console                        = text("console")
+	ConsolePort                    = number[uint16]("console_port")
+	ConsoleOpen                    = boolean("console_open")
+	QoS                            = boolean("qos")
+	PrefixRoutesFile               = text("prefix_routes_file")
+	ConsolidateIPv6SNMReq          = boolean("consolidate_ipv6_snm_req")
+	LogPrefix                      = text("log_prefix")
+	CtlSocket                      = text("ctl_socket")
+	CtlGroup                       = text("ctl_group")
+	MetricsAddr                    = text("metrics_addr")
+	LogFormat                      = text("log_format")
+	Syslog                         = boolean("syslog")
+	StateDir                       = text("state_dir")
+	PartitionFallback              = text("partition_fallback")
+)
+
+// accessor is that of a setting of one of some kinds. It panics when the program starts if
+// the table has no such row.
+func accessor[T any](name string, read func(Value) T, fits func(*Key) bool) Accessor[T] {
+	i, ok := byName[name]
+	if !ok || !fits(&table[i]) {
+		panic("conf: no setting " + name + " of this type")
+	}
+	return Accessor[T]{i, read}
+}
+
+func boolean(name string) Accessor[bool] {
+	return accessor(name, func(v Value) bool { return v.Num != 0 }, func(k *Key) bool { return k.Kind == Bool })
+}
+
+// number is for kinds with as many bits as T has.
+func number[T uint8 | uint16 | uint32 | uint64](name string) Accessor[T] {
+	return accessor(name, func(v Value) T { return T(v.Num) }, func(k *Key) bool {
+		return k.Kind.numeric() && k.Kind != I32 && uint64(^T(0)) == uint64(math.MaxUint64)>>(64-k.Kind.bits())
+	})
+}
+
+// duration is for settings in seconds, milliseconds or microseconds.
+func duration(name string) Accessor[time.Duration] {
+	unit := Find(name).Unit.duration()
+	return accessor(name, func(v Value) time.Duration {
+		if v.Num > math.MaxInt64/uint64(unit) {
+			return math.MaxInt64
+		}
+		return time.Duration(v.Num) * unit
+	}, func(*Key) bool { return unit > 0 })
+}
+
+// duration is one of a unit, 0 if it is none of time.
+func (u Unit) duration() time.Duration {
+	switch u {
+	case Seconds:
+		return time.Second
+	case Milliseconds:
+		return time.Millisecond
+	case Microseconds:
+		return time.Microsecond
+	}
+	return 0
+}
+
+// size is for settings in MiB.
+func size(name string) Accessor[int64] {
+	return accessor(name, func(v Value) int64 { return int64(v.Num) << 20 }, func(k *Key) bool { return k.Unit == Mebibytes })
+}
+
+// text is for texts and words; "" is one that is unset.
+func text(name string) Accessor[string] {
+	return accessor(name, func(v Value) string { return v.Text }, func(k *Key) bool { return k.Kind == String || k.Kind == Word })
+}
+
+// list is for lists; nil is one that is unset or empty.
+func list(name string) Accessor[[]string] {
+	return accessor(name, Value.list, func(k *Key) bool { return k.Kind == List })
+}
+
+// list is the elements of a list, nil if it is unset or empty.
+func (v Value) list() []string {
+	if v.Text == "" {
+		return nil
+	}
+	return strings.Split(v.Text, ",")
+}
