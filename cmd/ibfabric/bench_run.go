@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -48,7 +49,7 @@ type measurement struct {
 	Spec    string
 	Run     int
 	Manager string
-	Kind    string            // "cold start" or "takeover"
+	Kind    string            // "cold start", "takeover" or onIbsim
 	Wall    float64           // s
 	User    float64           // s of CPU
 	System  float64           // s of CPU
@@ -132,15 +133,20 @@ type process struct {
 	died chan error
 }
 
-// start starts a manager in a folder of its own.
+// start starts a manager on the served fabric.
 func (p *benchPlace) start(m manager, kind, keep string) (*process, error) {
+	return startManager(m, p.sock, p.host, kind, keep)
+}
+
+// startManager starts a manager in a folder of its own, as a client of the server at sock.
+func startManager(m manager, sock, host, kind, keep string) (*process, error) {
 	dir, err := os.MkdirTemp("", "ibfabric-bench-")
 	if err != nil {
 		return nil, err
 	}
 	run := &process{dir: dir, log: filepath.Join(dir, "log"), died: make(chan error, 1)}
 	if keep != "" {
-		if run.log, err = filepath.Abs(filepath.Join(keep, m.name+"-"+kind[:4]+".log")); err == nil {
+		if run.log, err = filepath.Abs(filepath.Join(keep, m.name+"-"+strings.ReplaceAll(kind, " ", "-")+".log")); err == nil {
 			os.Remove(run.log)
 		}
 	}
@@ -150,7 +156,7 @@ func (p *benchPlace) start(m manager, kind, keep string) (*process, error) {
 	if err == nil {
 		run.cmd = exec.Command(m.argv[0], append(m.argv[1:len(m.argv):len(m.argv)], "-f", run.log)...)
 		run.cmd.Dir = dir
-		run.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+p.sock, "SIM_HOST="+p.host, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir, ctl.SocketEnv+"="+filepath.Join(dir, controlSocket))
+		run.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "SIM_HOST="+host, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir, ctl.SocketEnv+"="+filepath.Join(dir, controlSocket))
 		err = run.cmd.Start()
 	}
 	if err != nil {

@@ -23,25 +23,27 @@ type comparison struct {
 type figure struct {
 	name string
 	bar  float64 // of a cold start
-	of   func(m *measurement) float64
+	// neutral says that runs on ibsim have this figure, too.
+	neutral bool
+	of      func(m *measurement) float64
 }
 
 var figures = []figure{
-	{"user+system CPU, s", 0.2, func(m *measurement) float64 { return m.User + m.System }},
-	{"user CPU, s", 0.1, func(m *measurement) float64 { return m.User }},
-	{"system CPU, s", 0, func(m *measurement) float64 { return m.System }},
-	{"wall time, s", 0, func(m *measurement) float64 { return m.Wall }},
-	{"  to the first Set", 0, func(m *measurement) float64 { return m.Phases.FirstSet }},
-	{"  on to the first table", 0, func(m *measurement) float64 { return m.Phases.FirstTable }},
-	{"  on to the last table", 0, func(m *measurement) float64 { return m.Phases.LastTable }},
-	{"  on to the confirmation", 0, func(m *measurement) float64 { return m.Phases.Confirmed }},
-	{"peak memory, MB", 0.25, func(m *measurement) float64 { return m.Memory }},
-	{"SMPs", 1, func(m *measurement) float64 { return float64(m.total()) }},
+	{"user+system CPU, s", 0.2, true, func(m *measurement) float64 { return m.User + m.System }},
+	{"user CPU, s", 0.1, true, func(m *measurement) float64 { return m.User }},
+	{"system CPU, s", 0, true, func(m *measurement) float64 { return m.System }},
+	{"wall time, s", 0, true, func(m *measurement) float64 { return m.Wall }},
+	{"  to the first Set", 0, false, func(m *measurement) float64 { return m.Phases.FirstSet }},
+	{"  on to the first table", 0, false, func(m *measurement) float64 { return m.Phases.FirstTable }},
+	{"  on to the last table", 0, false, func(m *measurement) float64 { return m.Phases.LastTable }},
+	{"  on to the confirmation", 0, false, func(m *measurement) float64 { return m.Phases.Confirmed }},
+	{"peak memory, MB", 0.25, true, func(m *measurement) float64 { return m.Memory }},
+	{"SMPs", 1, false, func(m *measurement) float64 { return float64(m.total()) }},
 }
 
 // compare puts the runs of one topology side by side.
 func compare(all []measurement, spec string) (list []comparison) {
-	for _, kind := range []string{"cold start", "takeover"} {
+	for _, kind := range []string{"cold start", "takeover", onIbsim} {
 		var pairs [][2]*measurement // OpenSM's and ours
 		names := map[string]bool{}
 		for i := range all {
@@ -63,9 +65,12 @@ func compare(all []measurement, spec string) (list []comparison) {
 		}
 		each := slices.Clone(figures)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			each = append(each, figure{"  " + name, 0, func(m *measurement) float64 { return float64(m.SMPs[name]) }})
+			each = append(each, figure{"  " + name, 0, false, func(m *measurement) float64 { return float64(m.SMPs[name]) }})
 		}
 		for _, f := range each {
+			if kind == onIbsim && !f.neutral {
+				continue
+			}
 			list = append(list, f.compare(kind, pairs))
 		}
 	}
@@ -82,7 +87,7 @@ func (f figure) compare(kind string, pairs [][2]*measurement) comparison {
 		}
 	}
 	c := comparison{Kind: kind, Figure: strings.TrimSpace(f.name), OpenSM: median(theirs), IBSM: median(ours), Ratio: median(ratios)}
-	if kind == "cold start" {
+	if kind != "takeover" {
 		c.Bar = f.bar
 	}
 	return c
