@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Accessor reads one setting, whose values are of type T. There is a variable for each
-// setting that has an effect, so that a mistyped name or a wrong type does not compile.
+// Accessor reads one setting, whose values have type T. There is one variable for each
+// setting that is implemented, so that a mistyped name or a wrong type does not compile.
 type Accessor[T any] struct {
 	row  int
 	read func(Value) T
@@ -16,14 +16,14 @@ type Accessor[T any] struct {
 // In is the value that the setting has in a configuration.
 func (a Accessor[T]) In(c *Config) T { return a.read(c.settings[a.row].Value) }
 
-// Chosen reports whether somebody has chosen the value, as Config.Chosen says.
+// Chosen reports whether the value was chosen; see Config.Chosen.
 func (a Accessor[T]) Chosen(c *Config) bool { return c.Chosen(a.Key()) }
 
 // Key is the row of the table.
 func (a Accessor[T]) Key() *Key { return &table[a.row] }
 
-// The settings that have an effect, under their names in opensm.conf. Numbers are in the
-// setting's unit, sizes in bytes.
+// The implemented settings, under their names in opensm.conf. Numbers are in the unit of
+// the setting, sizes in bytes.
 var (
 	GUID                           = number[uint64]("guid")
 	MKey                           = number[uint64]("m_key")
@@ -111,8 +111,8 @@ var (
 	PartitionFallback              = text("partition_fallback")
 )
 
-// accessor is that of a setting of one of some kinds. It panics when the program starts if
-// the table has no such row.
+// accessor returns the accessor of a setting of one of the kinds. It panics at program
+// start if the table has no such row.
 func accessor[T any](name string, read func(Value) T, fits func(*Key) bool) Accessor[T] {
 	i, ok := byName[name]
 	if !ok || !fits(&table[i]) {
@@ -143,7 +143,7 @@ func duration(name string) Accessor[time.Duration] {
 	}, func(*Key) bool { return unit > 0 })
 }
 
-// duration is one of a unit, 0 if it is none of time.
+// duration is the length of one unit, 0 for a unit that is not a time.
 func (u Unit) duration() time.Duration {
 	switch u {
 	case Seconds:
@@ -161,12 +161,12 @@ func size(name string) Accessor[int64] {
 	return accessor(name, func(v Value) int64 { return int64(v.Num) << 20 }, func(k *Key) bool { return k.Unit == Mebibytes })
 }
 
-// text is for texts and words; "" is one that is unset.
+// text is for texts and words; "" if unset.
 func text(name string) Accessor[string] {
 	return accessor(name, func(v Value) string { return v.Text }, func(k *Key) bool { return k.Kind == String || k.Kind == Word })
 }
 
-// list is for lists; nil is one that is unset or empty.
+// list is for lists; nil if unset or empty.
 func list(name string) Accessor[[]string] {
 	return accessor(name, Value.list, func(k *Key) bool { return k.Kind == List })
 }

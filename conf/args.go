@@ -7,20 +7,20 @@ import (
 	"ibsm/conf/diag"
 )
 
-// Given is an option as it was given.
+// Given is an option on the command line.
 type Given struct {
 	*Option
 	Value   string // its argument
-	Written string // as it stands on the command line, such as -s or --sweep
+	Written string // as typed, such as -s or --sweep
 }
 
 // commandLine is the place of findings about options.
 var commandLine = diag.Position{File: "command line"}
 
-// ParseArgs cuts a command line into options, as getopt_long_only does for OpenSM:
-// --name and -name, both to any beginning that is no other option's, --name=value,
-// short options one after the other behind one dash. Words that belong to no option
-// are given back. What is wrong is in the report, with exit status 2.
+// ParseArgs splits a command line into options, as getopt_long_only does for OpenSM:
+// --name and -name, both abbreviated to any unambiguous prefix, --name=value, and
+// several short options after one dash. It returns the other words as stray. Errors
+// are in the report, with exit status 2.
 func ParseArgs(args []string) (given []Given, stray []string, report Report) {
 	p := argParser{rest: args}
 	for len(p.rest) > 0 {
@@ -59,15 +59,15 @@ func (p *argParser) wrong(format string, args ...any) {
 	p.report[len(p.report)-1].Status = 2
 }
 
-// isLong reports whether what stands behind one dash is meant as a long option. What
-// is none, but begins with a short one, is a group of these.
+// isLong reports whether the text after one dash is a long option. Text that is none
+// but begins with a short option is a group of short options.
 func (p *argParser) isLong(text string) bool {
 	name, _, _ := strings.Cut(text, "=")
 	return len(findLong(name, false)) > 0 || findShort(text[0]) == nil
 }
 
-// findLong returns the options that a name may mean: the one that it is, or all
-// that begin with it.
+// findLong returns the options that a name can mean: an exact match, or all options
+// with that prefix.
 func findLong(name string, twoDashes bool) (found []*Option) {
 	for i := range options {
 		o := &options[i]
@@ -94,7 +94,7 @@ func findShort(letter byte) *Option {
 	return nil
 }
 
-// long takes a long option and its argument.
+// long parses a long option and its argument.
 func (p *argParser) long(written, text string) {
 	name, value, hasValue := strings.Cut(text, "=")
 	found := findLong(name, strings.HasPrefix(written, "--"))
@@ -126,8 +126,8 @@ func (p *argParser) long(written, text string) {
 	p.given = append(p.given, Given{o, value, "--" + o.Long})
 }
 
-// short takes a group of short options; the last may have an argument, behind it or
-// in the next word.
+// short parses a group of short options; the last may have an argument, directly
+// after it or in the next word.
 func (p *argParser) short(letters string) {
 	for i := range len(letters) {
 		o := findShort(letters[i])
@@ -151,7 +151,7 @@ func (p *argParser) short(letters string) {
 	}
 }
 
-// clean makes a word of the command line fit for a message.
+// clean makes a word of the command line printable.
 func clean(text string) string {
 	q := shown(text)
 	return q[1 : len(q)-1]
@@ -164,8 +164,8 @@ func optionNames() (all []string) {
 	return all
 }
 
-// meantOption is the end of a message about an unknown long option: another one, or the
-// setting that was named in place of its option.
+// meantOption is the end of a message about an unknown long option: a similar option, or
+// a note that the name is that of a setting.
 func meantOption(name string) string {
 	if text := didYouMean("--"+name, optionNames()); text != "" {
 		return text
@@ -181,12 +181,12 @@ func meantOption(name string) string {
 		}
 	}
 	if key != "" {
-		return fmt.Sprintf("; %s is a setting of the configuration file, and has no option", key)
+		return fmt.Sprintf("; %s is a setting of the configuration file and has no option", key)
 	}
 	return "; --help lists the options"
 }
 
-// String is the option as it was given.
+// String is the option as typed.
 func (g Given) String() string {
 	if g.Arg == "" {
 		return g.Written

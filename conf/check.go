@@ -8,14 +8,14 @@ import (
 	"ibsm/conf/diag"
 )
 
-// amend sets a setting to what it must be beside others.
+// amend corrects a setting that contradicts another one.
 func (c *Config) amend(report *Report, s Severity, k *Key, v Value, why string) {
 	i, name := k.row(), k.Name
 	if c.settings[i].Value == v {
 		return
 	}
 	if c.settings[i].Source == FromDefault {
-		s = Note // nobody has asked for what it was
+		s = Note // the default was corrected, not a chosen value
 	}
 	report.add(s, c.settings[i].Position, name, "%s = %s: %s; using %s", name, k.Format(c.settings[i].Value), why, k.Format(v))
 	c.settings[i].Value = v
@@ -30,7 +30,7 @@ func (c *Config) reconcile(report *Report) {
 		c.settings[MaxWireSMPs.row].Value.Num = NoBound
 	}
 	if NoPartitionEnforcement.In(c) && PartEnforce.In(c) != "off" {
-		c.amend(report, Note, PartEnforce.Key(), Value{Text: "off"}, "overruled by no_partition_enforcement")
+		c.amend(report, Note, PartEnforce.Key(), Value{Text: "off"}, "no_partition_enforcement takes precedence")
 	}
 	if UseOriginalExtendedSARatesOnly.In(c) && MaxRateEnum.In(c) > 18 && MaxRateEnum.Chosen(c) {
 		c.amend(report, Warning, MaxRateEnum.Key(), Value{Num: 18}, "limited by use_original_extended_sa_rates_only")
@@ -42,7 +42,7 @@ func (c *Config) reconcile(report *Report) {
 	// Each sweep renews the lease.
 	switch {
 	case sweep == 0:
-		c.amend(report, Mistake, SweepInterval.Key(), Value{Num: max(1, lease-1)}, "M_Keys with a lease need sweeps")
+		c.amend(report, Mistake, SweepInterval.Key(), Value{Num: max(1, lease-1)}, "an M_Key lease must be renewed by sweeps")
 	case sweep >= lease:
 		if sweep >= 0xffff {
 			c.amend(report, Mistake, SweepInterval.Key(), Value{Num: 0xfffe}, "longer than any lease")
@@ -55,7 +55,7 @@ func (c *Config) reconcile(report *Report) {
 // raw is a number in the unit of its setting.
 func (c *Config) raw(k *Key) uint64 { return c.Setting(k).Value.Num }
 
-// comment reports what is fine by itself but may not be what was meant.
+// comment reports valid values that may not be intended.
 func (c *Config) comment(report *Report) {
 	c.checkConsole(report)
 	c.checkEffects(report)
@@ -72,25 +72,25 @@ func (c *Config) comment(report *Report) {
 	}
 }
 
-// MostRetries and MostSMPs are the largest values that this manager acts upon.
+// MostRetries and MostSMPs are the largest values that this manager uses.
 const (
 	MostRetries = 14
 	MostSMPs    = 2048
 )
 
-// checkMost tells of values beyond these.
+// checkMost reports larger values.
 func (c *Config) checkMost(report *Report) {
 	for _, bound := range []struct {
 		key  *Key
 		most uint64
 	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs}} {
 		if n := c.raw(bound.key); n > bound.most && n != NoBound {
-			report.add(Warning, c.Setting(bound.key).Position, bound.key.Name, "%s = %d: this manager takes it for %d, its most", bound.key.Name, n, bound.most)
+			report.add(Warning, c.Setting(bound.key).Position, bound.key.Name, "%s = %d is above the maximum; using %d", bound.key.Name, n, bound.most)
 		}
 	}
 }
 
-// checkConsole takes an open console for none unless it is asked for twice.
+// checkConsole disables a console on all addresses unless console_open confirms it.
 func (c *Config) checkConsole(report *Report) {
 	if Console.In(c) == "socket" && !ConsoleOpen.In(c) {
 		c.amend(report, Mistake, Console.Key(), Value{Text: "off"},
@@ -98,18 +98,18 @@ func (c *Config) checkConsole(report *Report) {
 	}
 }
 
-// checkAllowed refuses a list of managers that would be taken for another.
+// checkAllowed rejects entries that are no port GUID.
 func (c *Config) checkAllowed(report *Report) {
 	k := AllowedSMGUIDs.Key()
 	for _, g := range AllowedSMGUIDs.In(c) {
 		if n, err := strconv.ParseUint(g, 0, 64); err != nil || n == 0 {
-			report.add(Refusal, c.Setting(k).Position, k.Name, "%s: %q is no port GUID; want such as 0x0002c90300000001", k.Name, g)
+			report.add(Refusal, c.Setting(k).Position, k.Name, "%s: %q is not a port GUID; expected a number such as 0x0002c90300000001", k.Name, g)
 		}
 	}
 }
 
-// checkEffects names in one line, at the place of the first, the settings that
-// somebody has set in vain.
+// checkEffects reports in one finding, at the position of the first, the chosen
+// settings that have no effect.
 func (c *Config) checkEffects(report *Report) {
 	var at diag.Position
 	var idle []string
@@ -139,7 +139,7 @@ func (c *Config) checkSL2VL(k *Key, s *Setting, report *Report) {
 		}
 	}
 	if len(list) != slCount {
-		report.add(Warning, s.Position, k.Name, "%s: %d VLs listed; want %d, one for each SL", k.Name, len(list), slCount)
+		report.add(Warning, s.Position, k.Name, "%s: %d VLs listed; expected %d, one for each SL", k.Name, len(list), slCount)
 	}
 }
 
@@ -155,7 +155,7 @@ func (c *Config) checkVLArb(k *Key, s *Setting, report *Report) {
 			_, err = within(weight, 255)
 		}
 		if !found || err != nil {
-			report.add(Mistake, s.Position, k.Name, "%s: %s: want vl:weight, 0 to 14 and 0 to 255", k.Name, shown(e))
+			report.add(Mistake, s.Position, k.Name, "%s: %s: expected vl:weight, 0 to 14 and 0 to 255", k.Name, shown(e))
 		}
 	}
 	if len(list) > vlArbLength {
@@ -167,7 +167,7 @@ func (c *Config) checkVLArb(k *Key, s *Setting, report *Report) {
 func within(text string, highest uint64) (uint64, error) {
 	n, err := parseNumber(strings.Trim(text, blanks), 32)
 	if err == nil && n > highest {
-		err = fmt.Errorf("want 0 to %d", highest)
+		err = fmt.Errorf("expected 0 to %d", highest)
 	}
 	return n, err
 }

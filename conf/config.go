@@ -2,11 +2,11 @@ package conf
 
 import "slices"
 
-// Config is the value of every setting, which an Accessor reads. A Config may be read by
-// many at once; it changes only while it is loaded.
+// Config holds the value of every setting, which an Accessor reads. A Config is safe for
+// concurrent reads; it changes only while it is loaded.
 type Config struct {
 	settings []Setting // by row
-	file     *File     // that it was loaded from, nil for none
+	file     *File     // the file it was loaded from, nil for none
 }
 
 // New returns the defaults.
@@ -18,7 +18,7 @@ func New() *Config {
 	return c
 }
 
-// apply lays a file over what there is.
+// apply sets the values of a file.
 func (c *Config) apply(f *File) {
 	c.file = f
 	for i, s := range f.settings {
@@ -34,14 +34,12 @@ func (c *Config) clone() *Config {
 // Setting returns the value of a row of the table with its origin.
 func (c *Config) Setting(k *Key) Setting { return c.settings[k.row()] }
 
-// Chosen reports whether somebody has chosen the value of a setting. It decides,
-// for settings that the table says are otherwise taken from the fabric or found
-// out, whether the value counts.
+// Chosen reports whether the value of a setting was chosen by the user. Settings with
+// Key.Unset use the value only if it was chosen.
 //
-// This is the one rule for it: what stands in ibsm.toml or on the command line is
-// chosen. What stands in opensm.conf is chosen if it differs from OpenSM's default,
-// since OpenSM writes every default into the files that it makes; or if the key
-// impose of that file names it.
+// A value in ibsm.toml or on the command line is chosen. A value in opensm.conf is
+// chosen if it differs from OpenSM's default, because OpenSM writes every default into
+// the files that it creates, or if the key impose of that file names the setting.
 func (c *Config) Chosen(k *Key) bool { return c.settings[k.row()].chosen(k) }
 
 func (s Setting) chosen(k *Key) bool {

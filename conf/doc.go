@@ -2,12 +2,12 @@
 // setting, and from it the readers and writers of opensm.conf, ibsm.toml and the
 // command line, their help and the reference page.
 //
-// A setting has one name, that of opensm.conf, and a second one in a group for
-// ibsm.toml. A value comes, in this order, each over the one before, from the
-// default, the environment (OSM_TMP_DIR alone), a file, and the command line.
+// A setting has one name in opensm.conf and a second one, in a group, in ibsm.toml.
+// Its value comes from the default, the environment (OSM_TMP_DIR only), a file and the
+// command line; each takes precedence over the ones before.
 //
-// What is wrong with any of them is a Finding with a place and a Severity. A value
-// that is not understood is never put in force: the setting keeps what it had.
+// Every problem is a Finding with a position and a Severity. An invalid value is never
+// applied: the setting keeps its previous value.
 //
-// The package opens no file and reads no environment: Load is handed both.
+// The package opens no file and reads no environment: the caller passes both to Load.
 package conf

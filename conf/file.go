@@ -6,14 +6,14 @@ import (
 	"ibsm/conf/diag"
 )
 
-// MaxFile is the largest file that is read. A complete one has 20 KiB. That of TOML is
-// smaller: its parser takes long over deep nesting.
+// MaxFile is the largest file that is read, in bytes; a complete file has 20 KiB. MaxTOML
+// is smaller because the TOML parser is slow on deep nesting.
 const (
 	MaxFile = 1 << 20
 	MaxTOML = 1 << 16
 )
 
-// Source is where a value comes from; a larger one counts.
+// Source is where a value comes from; a larger one takes precedence.
 type Source uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	FromOpenSMConf  Source = 2
 	FromTOML        Source = 3
 	FromOption      Source = 4
-	FromMaster      Source = 5 // the subnet's, as this manager stood by
+	FromMaster      Source = 5 // mirrored from the master while this manager was standby
 )
 
 func (s Source) String() string {
@@ -46,33 +46,33 @@ type Setting struct {
 	Value    Value
 	Source   Source
 	Position diag.Position
-	// Imposed is set for a value of opensm.conf that counts though it is OpenSM's
-	// default.
+	// Imposed is set for a default in opensm.conf that the key impose names: it is
+	// chosen.
 	Imposed bool
 }
 
-// File is what a file sets. It does not change.
+// File holds the settings of a file. It is immutable.
 type File struct {
 	Name     string
 	settings map[int]Setting // by row
 	Report   Report
-	full     bool // of findings
+	full     bool // maxFindings was reached
 }
 
-// maxFindings bounds what is told about one file.
+// maxFindings bounds the findings about one file.
 const maxFindings = 1000
 
-// enough reports whether so much is wrong with the file that the rest is not read;
-// then the file is refused.
+// enough reports whether the file has so many findings that reading stops; then the
+// file is refused.
 func (f *File) enough(p diag.Position) bool {
 	if !f.full && len(f.Report) >= maxFindings {
 		f.full = true
-		f.Report.add(Refusal, p, "", "too many mistakes")
+		f.Report.add(Refusal, p, "", "too many errors")
 	}
 	return f.full
 }
 
-// ReadFile reads ibsm.toml or opensm.conf; which of the two, the name's end says.
+// ReadFile parses ibsm.toml or opensm.conf, depending on the suffix of the name.
 func ReadFile(name string, src []byte) *File {
 	f := &File{Name: name, settings: map[int]Setting{}}
 	largest := MaxFile
@@ -81,7 +81,7 @@ func ReadFile(name string, src []byte) *File {
 	}
 	switch {
 	case len(src) > largest:
-		f.Report.add(Refusal, diag.Position{File: name}, "", "file of %d bytes: at most %d are read", len(src), largest)
+		f.Report.add(Refusal, diag.Position{File: name}, "", "file has %d bytes; the maximum is %d", len(src), largest)
 	case IsTOML(name):
 		readTOML(f, src)
 	default:
@@ -93,12 +93,24 @@ func ReadFile(name string, src []byte) *File {
 // IsTOML reports whether a file of this name is in the form of ibsm.toml.
 func IsTOML(name string) bool { return strings.HasSuffix(name, ".toml") }
 
-// wrong reports a value that is not taken.
+// wrong reports an invalid value in opensm.conf.
 func (f *File) wrong(k *Key, p diag.Position, text string, err error) {
-	f.Report.add(k.severity(), p, k.Name, "%s %s: %v; want %s", k.Name, shown(text), err, k.Wanted())
+	instead := k.ignored()
+	if k.Kind == Bool && !k.Serious {
+		instead = "; using FALSE"
+	}
+	f.Report.add(k.severity(), p, k.Name, "%s %s: %v; expected %s%s", k.Name, shown(text), err, k.Wanted(), instead)
 }
 
-// severity is that of a value that is not taken.
+// ignored is the end of a message about an invalid value that does not refuse a start.
+func (k *Key) ignored() string {
+	if k.Serious {
+		return ""
+	}
+	return "; value ignored"
+}
+
+// severity is the severity of an invalid value.
 func (k *Key) severity() Severity {
 	if k.Serious {
 		return Refusal
@@ -106,10 +118,10 @@ func (k *Key) severity() Severity {
 	return Mistake
 }
 
-// maxShown bounds what a message quotes.
+// maxShown bounds the length of a quotation in a message.
 const maxShown = 80
 
-// shown quotes a text for a message.
+// shown quotes text for a message.
 func shown(text string) string {
 	if len(text) > maxShown {
 		text = text[:maxShown] + "..."

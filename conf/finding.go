@@ -7,58 +7,58 @@ import (
 	"ibsm/conf/diag"
 )
 
-// Severity says what follows from a Finding.
+// Severity is the consequence of a Finding.
 type Severity uint8
 
 const (
-	// Note is nothing wrong, but good to know: a setting that does nothing here, a
-	// key of another manager.
+	// Note is information: a setting without effect, a key of another manager.
 	Note Severity = 1
-	// Warning is likely not what was meant: an unknown key, an octal number.
+	// Warning is probably unintended: an unknown key, an octal number.
 	Warning Severity = 2
-	// Mistake is a value that is not in force: the setting keeps what it had.
+	// Mistake is an invalid value that is not applied: a start uses the previous value
+	// or the default, a reload is refused.
 	Mistake Severity = 3
-	// Refusal is a mistake that the manager must not start with.
+	// Refusal is an error that also refuses a start.
 	Refusal Severity = 4
 )
 
 func (s Severity) String() string {
-	names := [...]string{Note: "note", Warning: "warning", Mistake: "mistake", Refusal: "error"}
+	names := [...]string{Note: "note", Warning: "warning", Mistake: "error", Refusal: "error"}
 	if s >= Note && int(s) < len(names) {
 		return names[s]
 	}
 	return fmt.Sprintf("severity %d", uint8(s))
 }
 
-// Finding is something that a reader of the configuration should know.
+// Finding is a note, warning or error about the configuration.
 type Finding struct {
 	diag.Error
 	Severity Severity
-	Key      string // the setting, "" if it is about none
+	Key      string // the setting, "" for none
 	// Status is the exit status of a start that is refused for this: 1 for a file,
 	// 2 for wrong usage, 255 where OpenSM has that.
 	Status int
 }
 
-// String is the finding as a line of a compiler's output.
+// String formats the finding as compilers do: file:line:column: severity: text.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s", f.Position, f.Severity, f.Text)
 }
 
-// Report is what was found, in the order of the source.
+// Report is a list of findings, in the order of the source.
 type Report []Finding
 
-// At what severity things are refused.
+// The lowest severities that refuse a start, a reload, and a start with --strict.
 const (
-	// Start is for a manager that starts: what cannot do harm is only told.
+	// Start is for a manager that starts.
 	Start = Refusal
 	// Reload is for a running manager: a file with errors changes nothing.
 	Reload = Mistake
-	// Strict is for whoever wants to be sure.
+	// Strict is for --strict.
 	Strict = Warning
 )
 
-// Err is a diag.List of everything from a severity on, nil if there is nothing.
+// Err is a diag.List of the findings of at least a severity, nil if there are none.
 func (r Report) Err(from Severity) error {
 	var l diag.List
 	for _, f := range r {
@@ -69,7 +69,7 @@ func (r Report) Err(from Severity) error {
 	return l.Err()
 }
 
-// Status is the exit status of a start that Err refuses, 0 if it does not.
+// Status is the exit status of a start that Err refuses, 0 if Err is nil.
 func (r Report) Status(from Severity) int {
 	for _, f := range r {
 		if f.Severity >= from {
@@ -83,7 +83,7 @@ func (r *Report) add(s Severity, p diag.Position, key, format string, args ...an
 	*r = append(*r, Finding{diag.Error{Position: p, Text: fmt.Sprintf(format, args...)}, s, key, 1})
 }
 
-// sort puts findings into the order of their places.
+// sort orders findings by position.
 func (r Report) sort() {
 	slices.SortStableFunc(r, func(a, b Finding) int {
 		if a.Line != b.Line {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Usage is what ibsm prints for --help: its list of options is made from the table, in
-// groups and as wide as a terminal.
+// Usage is the text of ibsm --help: the options from the table, in groups, wrapped to
+// the width of a terminal.
 func Usage() string {
 	var b strings.Builder
 	b.WriteString(usageHead)
@@ -22,26 +22,26 @@ func Usage() string {
 	return strings.TrimSuffix(b.String(), "\n") + usageTail
 }
 
-const usageHead = `ibsm brings an InfiniBand subnet up and keeps it so: it finds every node, gives
-LIDs, computes and proves routes, programs the switches and activates the links.
+const usageHead = `ibsm is a subnet manager for InfiniBand. It discovers every node, assigns LIDs, computes
+and verifies routes, programs the switches and activates the links.
 
 Usage:
   ibsm [options]                 on a port of this host (Linux)
   ibsm --fabric SPEC [options]   on a simulated fabric inside the process
-  ibsm --ibsim [options]         on a running ibsim (IBSIM_SOCKNAME, SIM_HOST as its clients)
+  ibsm --ibsim [options]         on a running ibsim (IBSIM_SOCKNAME, SIM_HOST select it)
 
 `
 
 const usageTail = `
 Settings are read from the first of /etc/ibsm/ibsm.toml, /etc/opensm/opensm.conf and
-/etc/rdma/opensm.conf that exists, or the file of -F; options come over them. SIGHUP has the
-file read again. docs/options.md and -c FILE describe every setting.
+/etc/rdma/opensm.conf that exists, or from the file given with -F. Options take precedence
+over the file. SIGHUP reloads the file. docs/options.md and -c FILE describe every setting.
 
-What nobody has chosen is taken from the fabric as it stands: a subnet that is in use keeps
-its LIDs, prefix, LMC, lifetimes and routes.
+Settings that are not chosen leave the fabric unchanged: a subnet in use keeps its LIDs,
+prefix, LMC, lifetimes and routes.
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 255 a number out of range or -c failed; with -o
-3 while another subnet manager is master, 4 when the subnet came up with errors.
+Exit status: 0 success, 1 failure, 2 wrong usage, 255 number out of range or -c failed; with
+-o 3 if another subnet manager is master, 4 if the subnet came up with errors.
 
 Examples:
   ibsm --fabric fattree:k=8 -o
@@ -56,7 +56,7 @@ const (
 	usageWidth  = 96
 )
 
-// usage is the lines of an option.
+// usage formats an option.
 func (o *Option) usage() string {
 	name := "      --" + o.Long
 	if o.Short != 0 {
@@ -76,7 +76,7 @@ func (o *Option) usage() string {
 	return name + "\n" + text
 }
 
-// otherwise says what holds without the option.
+// otherwise is the default, in parentheses.
 func (o *Option) otherwise() string {
 	k := Find(o.Key)
 	switch {
@@ -90,19 +90,18 @@ func (o *Option) otherwise() string {
 	return " (" + k.Default + ")"
 }
 
-// Reference is docs/options.md: every setting with its names, type, range, default
-// and meaning.
+// Reference is docs/options.md: name, type, range, default and meaning of every setting.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	for i := range table {
 		k := &table[i]
 		if banner := sections[k.Name]; banner != "" {
-			fmt.Fprintf(&b, "\n## %s\n\n| key | ibsm.toml | option | values | default | reload | acts |\n| --- | --- | --- | --- | --- | --- | --- |\n", banner)
+			fmt.Fprintf(&b, "\n## %s\n\n| key | ibsm.toml | option | values | default | change | supported |\n| --- | --- | --- | --- | --- | --- | --- |\n", banner)
 		}
-		reload := "restart"
+		change := "restart"
 		if k.Reload {
-			reload = "reload"
+			change = "reload"
 		}
 		standard := "`" + k.Default + "`"
 		if k.Kind == Mask {
@@ -111,12 +110,12 @@ func Reference() string {
 		if k.Unset != "" {
 			standard += ", " + k.Unset
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s. %s | %s | %s | %s |\n", k.Name, k.TOML, k.optionNames(), capital(k.Help), capital(k.Wanted()), standard, reload, k.Effect)
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s. %s | %s | %s | %s |\n", k.Name, k.TOML, k.optionNames(), capital(k.Help), capital(k.Wanted()), standard, change, k.Effect)
 	}
 	return b.String()
 }
 
-// optionNames are the ways to set a setting on the command line.
+// optionNames are the command line options of a setting.
 func (k *Key) optionNames() string {
 	var names []string
 	for i := range options {
@@ -135,23 +134,26 @@ func (k *Key) optionNames() string {
 
 const referenceHead = `# Settings
 
-Made from the table in ` + "`conf`" + `; ` + "`go test ./conf -rewrite`" + ` writes it anew.
+Generated from the table in ` + "`conf`" + ` by ` + "`go test ./conf -rewrite`" + `.
 
-A value comes from the default, over it the environment (` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` alone), over it one file,
-over it the command line. The file is the one that ` + "`-F`" + ` names, else the first that exists of ` + "`/etc/ibsm/ibsm.toml`" + `,
-` + "`/etc/opensm/opensm.conf`" + ` and ` + "`/etc/rdma/opensm.conf`" + `. A name that ends in ` + "`.toml`" + ` is read as ibsm.toml, any other as opensm.conf.
+**Precedence.** A value on the command line takes precedence over the configuration file, the file over the environment
+(` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` only), and the environment over the default. The file is the one given with ` + "`-F`" + `, or the
+first that exists of ` + "`/etc/ibsm/ibsm.toml`" + `, ` + "`/etc/opensm/opensm.conf`" + ` and ` + "`/etc/rdma/opensm.conf`" + `. A file whose name ends in
+` + "`.toml`" + ` has the format of ibsm.toml, any other file that of opensm.conf.
 
-**What counts as chosen.** Some settings have, besides the default, a way to be found out: "as in the fabric" or another.
-That holds until somebody chooses a value. A value in ibsm.toml or on the command line is chosen. One in opensm.conf is
-chosen if it differs from OpenSM's default, since OpenSM writes all defaults into the files that it makes; to choose a
-default there, name its key: ` + "`impose lmc,max_op_vls`" + `.
+**Chosen values.** Some settings have a second entry in the column "default", such as "as found in the fabric". It applies
+until you choose a value. A value in ibsm.toml or on the command line is chosen. A value in opensm.conf is chosen only if it
+differs from OpenSM's default, because OpenSM writes all defaults into the files that it creates. To choose a default value
+in opensm.conf, list its key: ` + "`impose lmc,max_op_vls`" + `.
 
-**What is wrong** is told with file, line and column. A value that is not understood is never in force. A wrong value of a
-GUID, the LMC, the subnet prefix, a key, partitions or routing refuses the start; others warn, or refuse with ` + "`--strict`" + `,
-as unknown keys do. When the file is read again, one with a wrong value changes nothing.
+**Errors** are reported with file, line and column. An invalid value is never applied. At start, an invalid value of a GUID,
+the LMC, the subnet prefix, a key, partitions or routing ends the program; for any other setting ibsm reports the error
+and uses the default. Unknown keys are warnings. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
+with an error changes nothing.
 
-**In ibsm.toml** times are texts such as ` + "`\"10s\"`" + ` or ` + "`\"200ms\"`" + `, sizes such as ` + "`\"100MiB\"`" + `, 64-bit numbers texts in hex, lists in brackets. A
-name such as ` + "`sweep.interval`" + ` stands as ` + "`interval`" + ` below ` + "`[sweep]`" + `.
+**ibsm.toml.** Times are strings such as ` + "`\"10s\"`" + ` or ` + "`\"200ms\"`" + `, sizes strings such as ` + "`\"100MiB\"`" + `, 64-bit numbers strings in
+hexadecimal, and lists are in brackets. ` + "`sweep.interval`" + ` is the key ` + "`interval`" + ` in the table ` + "`[sweep]`" + `.
 
-The column "acts" says whether this version does what the setting says. "No need" is for those that tune the inside of OpenSM.
+**Columns.** "Change" says whether a new value is applied by a reload or needs a restart. "Supported" says whether the setting
+has an effect in this version; "not needed" marks settings that only tune OpenSM's implementation.
 `

@@ -19,7 +19,7 @@ const (
 	X64    Kind = 6  // 64 bits, in hex
 	String Kind = 7  // text or a file name
 	Word   Kind = 8  // one of Key.Words
-	List   Kind = 9  // texts between commas
+	List   Kind = 9  // texts separated by commas
 	Mask   Kind = 10 // 256 bits, in hex
 	Pair   Kind = 11 // shift:multiplier, of a congestion control table
 	SLs8   Kind = 12 // an 8-bit number for each SL, given as "SL number"
@@ -39,7 +39,7 @@ func (k Kind) String() string {
 // numeric reports whether values are single numbers.
 func (k Kind) numeric() bool { return k >= U8 && k <= X64 }
 
-// bits is the size of a number.
+// bits is the size of a number in bits.
 func (k Kind) bits() int {
 	switch k {
 	case U8, SLs8:
@@ -52,7 +52,7 @@ func (k Kind) bits() int {
 	return 32
 }
 
-// Unit is what the number of a setting counts.
+// Unit is the unit of a number.
 type Unit uint8
 
 const (
@@ -72,13 +72,13 @@ func (u Unit) String() string {
 	return "unit " + strconv.Itoa(int(u))
 }
 
-// Effect is what a setting does in this manager.
+// Effect says whether this manager supports a setting.
 type Effect uint8
 
 const (
-	NotYet  Effect = 0 // nothing so far: whoever sets it is told
-	Acts    Effect = 1 // what its help says
-	Foreign Effect = 2 // nothing, it tunes the inside of OpenSM, and nothing is lost by that
+	NotYet  Effect = 0 // not implemented: a chosen value is reported
+	Acts    Effect = 1 // implemented
+	Foreign Effect = 2 // not needed: the setting tunes OpenSM's implementation
 )
 
 func (e Effect) String() string {
@@ -86,7 +86,7 @@ func (e Effect) String() string {
 	case Acts:
 		return "yes"
 	case Foreign:
-		return "no need"
+		return "not needed"
 	}
 	return "not yet"
 }
@@ -97,19 +97,19 @@ type Key struct {
 	TOML    string // in ibsm.toml: group.name
 	Kind    Kind
 	Unit    Unit
-	Range   string   // of a number, such as "0-7 15"; "" for all of its type
-	Words   []string // that a Word or the elements of a List may be
+	Range   string   // of a number, such as "0-7 15"; "" for the range of its type
+	Words   []string // legal values of a Word or of the elements of a List
 	Default string   // as opensm.conf has it; "(null)" is none
-	Reload  bool     // a new value counts when the file is read again
-	Serious bool     // a wrong value refuses the start: a guess could harm the fabric
+	Reload  bool     // a reload applies a new value
+	Serious bool     // an invalid value refuses the start: the default could harm the fabric
 	Effect  Effect
-	// Unset says what happens as long as nobody has chosen a value; "" that the
-	// default does. See Config.Chosen.
+	// Unset describes the behaviour until a value is chosen; "" if the default
+	// applies. See Config.Chosen.
 	Unset string
-	Own   bool   // no key of OpenSM 3.3.23: written only when it is chosen
-	Long  string // the option of the command line, "" for none
+	Own   bool   // not a key of OpenSM 3.3.23: written only if chosen
+	Long  string // the command line option, "" for none
 	Short byte
-	Arg   string // what the option's argument is, "" if it has none and means TRUE
+	Arg   string // placeholder of the option's argument, "" if it has none and means TRUE
 	Help  string
 }
 
@@ -137,7 +137,7 @@ func indexes() (names, paths map[string]int) {
 	return names, paths
 }
 
-// aliases are names of opensm.conf that OpenSM still takes.
+// aliases are deprecated names of opensm.conf that OpenSM still accepts.
 var aliases = map[string]string{"dimn_ports_file": "port_search_ordering_file"}
 
 // Find returns the row of a key of opensm.conf, nil if there is none.
@@ -165,12 +165,12 @@ func limits(ranges string) (parts [][2]int64) {
 	return parts
 }
 
-// inRange reports whether the number of a value may be.
+// inRange reports whether a number is legal.
 func (k *Key) inRange(v int64) bool {
 	return k.Range == "" || k.Kind == I32 && v == -1 || slices.ContainsFunc(limits(k.Range), func(p [2]int64) bool { return v >= p[0] && v <= p[1] })
 }
 
-// Wanted describes the values of a setting in words.
+// Wanted describes the legal values of a setting.
 func (k *Key) Wanted() string {
 	ranges := strings.ReplaceAll(strings.ReplaceAll(k.Range, " ", ", "), "-", " to ")
 	unit := ""
@@ -193,7 +193,7 @@ func (k *Key) Wanted() string {
 		if k.Words != nil {
 			return "a list of " + strings.Join(k.Words, ", ")
 		}
-		return "a list between commas"
+		return "a comma-separated list"
 	case Mask:
 		return "up to 64 hexadecimal digits"
 	case Pair:

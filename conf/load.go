@@ -5,27 +5,27 @@ import (
 	"io/fs"
 )
 
-// Environment is what Load knows of the world.
+// Environment is Load's access to environment variables and files.
 type Environment struct {
 	Getenv   func(name string) string
 	ReadFile func(name string) ([]byte, error)
 }
 
-// DefaultFiles are where a configuration is looked for, in this order, if none is
-// named. The first that exists is read, and no other.
+// DefaultFiles are the configuration files that are tried, in this order, if none is
+// named. Only the first that exists is read.
 var DefaultFiles = []string{"/etc/ibsm/ibsm.toml", "/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf"}
 
-// CommandLine is what a command line says besides the values of settings.
+// CommandLine holds the options that are not settings.
 type CommandLine struct {
 	Given        []Given
-	ConfigFile   string // that is read, "" for none
-	CreateConfig string // write the configuration there and leave
+	ConfigFile   string // the file to read, "" for none
+	CreateConfig string // write the configuration to this file and exit
 	PIDFile      string
 	Fabric       string
 	IBSim        bool
-	AllPorts     bool   // a manager at each port
-	Launch       bool   // the managers that OpenSM's packages would run
-	Instance     string // the one of these with this name, "" for none
+	AllPorts     bool   // one manager on each port
+	Launch       bool   // the instances that OpenSM's packages would start
+	Instance     string // the name of one of these instances, "" for none
 	Once         bool
 	DryRun       bool
 	Strict       bool
@@ -33,23 +33,23 @@ type CommandLine struct {
 	Version      bool
 }
 
-// Loaded is a configuration, what else was asked for, and what is wrong. It must not
-// be used for a start if Report.Err(Start) is an error; Report.Err(Strict) for
-// CommandLine.Strict.
+// Loaded is a configuration with the rest of the command line and all findings. The
+// manager must not start if Report.Err(Start) is not nil, or with CommandLine.Strict if
+// Report.Err(Strict) is not nil.
 type Loaded struct {
 	*Config
 	CommandLine
 	Report Report
 }
 
-// Load reads the command line and the file that it names, or the first of
-// DefaultFiles.
+// Load reads the command line and the file that it names, or the first of DefaultFiles
+// that exists.
 func Load(args []string, env Environment) *Loaded {
 	l := &Loaded{Config: New()}
 	var stray []string
 	l.Given, stray, l.Report = ParseArgs(args)
 	for _, word := range stray {
-		l.Report.add(Warning, commandLine, "", "%s belongs to no option and is passed over", clean(word))
+		l.Report.add(Warning, commandLine, "", "unexpected argument %s ignored", clean(word))
 		l.Report[len(l.Report)-1].Status = 2
 	}
 	l.flags()
@@ -73,7 +73,7 @@ func Load(args []string, env Environment) *Loaded {
 	return l
 }
 
-// flags takes the options that set no setting.
+// flags applies the options that are not settings.
 func (l *Loaded) flags() {
 	for _, g := range l.Given {
 		switch g.Long {
@@ -107,8 +107,8 @@ func (l *Loaded) flags() {
 	}
 }
 
-// findFile reads the file that is named, or the first of DefaultFiles. One that is
-// named and does not exist is passed over, as OpenSM does, but told.
+// findFile reads the named file, or the first of DefaultFiles that exists. If the named
+// file does not exist it adds a warning and returns nil: OpenSM starts without it too.
 func findFile(named string, env Environment, report *Report) *File {
 	names := DefaultFiles
 	if named != "" {
@@ -122,16 +122,15 @@ func findFile(named string, env Environment, report *Report) *File {
 		case err == nil:
 			return ReadFile(name, src)
 		case !errors.Is(err, fs.ErrNotExist):
-			report.add(Refusal, p, "", "cannot be read: %v", err)
+			report.add(Refusal, p, "", "cannot read configuration file: %v", err)
 		case named != "":
-			report.add(Warning, p, "", "there is no such file")
+			report.add(Warning, p, "", "configuration file does not exist")
 		}
 	}
 	return nil
 }
 
-// FromFile is the configuration that a file alone makes, with everything that is
-// wrong with it.
+// FromFile is the configuration of a file without command line, with its findings.
 func FromFile(name string, src []byte) (*Config, Report) {
 	c := New()
 	f := ReadFile(name, src)

@@ -7,8 +7,8 @@ import (
 	"ibsm/conf/manual"
 )
 
-// ManPages are the pages that describe the program and its settings, by file name. The
-// date, such as 2006-01-02, is printed on them.
+// ManPages returns the man pages of the program and its settings, by file name. date, such
+// as 2006-01-02, is printed on them.
 func ManPages(date string) map[string]string {
 	program := manual.Page{Name: "ibsm", Section: 8, Summary: "InfiniBand subnet manager", Date: date}
 	program.Help(Usage(), false)
@@ -21,12 +21,12 @@ func ManPages(date string) map[string]string {
 func settingsPage(date string) string {
 	p := manual.Page{Name: "ibsm.conf", Section: 5, Summary: "settings of ibsm, in opensm.conf or ibsm.toml", Date: date}
 	p.Heading("Description")
-	// What stands before the table in the reference, but for what is about the table.
+	// The introduction of the reference, without the paragraphs about the table.
 	head := strings.Split(strings.TrimSpace(referenceHead), "\n\n")
 	for _, text := range head[2 : len(head)-1] {
 		p.Paragraph(strings.NewReplacer("**", "", "`", "").Replace(text))
 	}
-	p.Paragraph("Each setting is given by its name in opensm.conf and, behind it, that in ibsm.toml.")
+	p.Paragraph("Each entry shows the name in opensm.conf and, in parentheses, the name in ibsm.toml.")
 	for i := range table {
 		k := &table[i]
 		if banner := sections[k.Name]; banner != "" {
@@ -39,7 +39,7 @@ func settingsPage(date string) string {
 	return p.Roff()
 }
 
-// describe is a setting in a paragraph.
+// describe formats a setting as a paragraph.
 func (k *Key) describe() string {
 	text := capital(k.Help) + ". " + capital(k.Wanted()) + "."
 	standard := k.Default
@@ -62,7 +62,7 @@ func (k *Key) describe() string {
 	case NotYet:
 		text += " It has no effect yet."
 	case Foreign:
-		text += " It tunes the inside of OpenSM and has no effect here."
+		text += " It tunes OpenSM's implementation and has no effect here."
 	}
 	return text
 }

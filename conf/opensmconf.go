@@ -8,22 +8,22 @@ import (
 	"ibsm/conf/diag"
 )
 
-// blanks are what OpenSM trims around keys and values.
+// blanks are the characters that OpenSM trims around keys and values.
 const blanks = " \t\r\n\v\f"
 
-// maxLine is how much of a line OpenSM reads at a time: it takes the rest for
-// another line.
+// maxLine is the number of bytes of a line that OpenSM reads at a time: it treats the
+// rest as another line.
 const maxLine = 1022
 
-// imposeKey names, in opensm.conf, keys whose value counts though it is OpenSM's
-// default. See Config.Chosen.
+// imposeKey lists, in opensm.conf, keys whose default value is chosen. See
+// Config.Chosen.
 const imposeKey = "impose"
 
-// quoted is a text in double quotes, fit for one line.
+// quoted is text in double quotes, on one line.
 func quoted(text string) string { return strconv.Quote(text) }
 
-// readOpenSM reads the form of opensm.conf: a key and its value a line, with # before
-// comments.
+// readOpenSM parses the format of opensm.conf: one key and its value per line; # begins
+// a comment.
 func readOpenSM(f *File, src []byte) {
 	var impose []imposed
 	for i, line := range strings.Split(string(src), "\n") {
@@ -33,7 +33,7 @@ func readOpenSM(f *File, src []byte) {
 		}
 		text, _, _ := strings.Cut(line, "#")
 		if len(line) > maxLine {
-			f.Report.add(Warning, p, "", "line of %d bytes: OpenSM reads %d and takes the rest for another line", len(line), maxLine)
+			f.Report.add(Warning, p, "", "line of %d bytes: OpenSM reads %d bytes and treats the rest as another line", len(line), maxLine)
 		}
 		indent := len(text) - len(strings.TrimLeft(text, blanks))
 		text = strings.Trim(text, blanks)
@@ -66,7 +66,7 @@ func unquote(value string) string {
 	return value[1:max(1, len(value)-1)]
 }
 
-// line takes a key and its value; at and p are their places.
+// line parses a key and its value; at and p are their positions.
 func (f *File) line(name, value string, at, p diag.Position) {
 	i, ok := byName[name]
 	if !ok {
@@ -76,7 +76,7 @@ func (f *File) line(name, value string, at, p diag.Position) {
 	k := &table[i]
 	switch {
 	case len(value) > maxLine-len(name)-1:
-		f.wrong(k, p, value, errors.New("OpenSM cuts a line so long"))
+		f.wrong(k, p, value, errors.New("OpenSM cuts lines of this length"))
 		return
 	case strings.ContainsRune(value, 0):
 		f.wrong(k, p, value, errors.New("zero byte"))
@@ -99,12 +99,12 @@ func (f *File) line(name, value string, at, p diag.Position) {
 	f.settings[i] = Setting{Value: v, Source: FromOpenSMConf, Position: p}
 }
 
-// asMeant adds what is known about frequent mistakes.
+// asMeant adds a hint about frequent errors.
 func asMeant(k *Key, value string, err error) error {
 	rest, equals := strings.CutPrefix(value, "=")
 	switch {
 	case equals:
-		return errors.New(err.Error() + ": opensm.conf has no =; write " + k.Name + " " + strings.Trim(rest, blanks))
+		return errors.New(err.Error() + ": opensm.conf uses no =; write " + k.Name + " " + strings.Trim(rest, blanks))
 	case k.Kind == X64 && value != "" && strings.Trim(strings.ToLower(value), "0123456789abcdef") == "":
 		return errors.New(err.Error() + ": a hexadecimal number begins with 0x")
 	case k.Kind == Word:
@@ -113,7 +113,7 @@ func asMeant(k *Key, value string, err error) error {
 	return err
 }
 
-// unknown answers a key that the table does not have.
+// unknown reports a key that the table does not have.
 func (f *File) unknown(name, value string, at diag.Position) {
 	if meaning := forkKey(name); meaning != "" {
 		f.Report.add(Note, at, "", "%s is a key of NVIDIA's manager: %s", name, meaning)
@@ -121,9 +121,9 @@ func (f *File) unknown(name, value string, at diag.Position) {
 	}
 	hint := didYouMean(name, names())
 	if key, _, found := strings.Cut(name, "="); found && Find(key) != nil {
-		hint = "; opensm.conf has no =: write " + key + " and its value"
+		hint = "; opensm.conf uses no =: write " + key + " and its value"
 	}
-	f.Report.add(Warning, at, "", "Unrecognized token: %s: no key of OpenSM%s", shown(name), hint)
+	f.Report.add(Warning, at, "", "Unrecognized token: %s: not a key of OpenSM%s", shown(name), hint)
 }
 
 // names are all keys of opensm.conf.
@@ -141,7 +141,7 @@ type imposed struct {
 	list string
 }
 
-// impose marks the settings that a line names.
+// impose marks the settings that a line lists.
 func (f *File) impose(line imposed) {
 	for _, name := range strings.FieldsFunc(unquote(line.list), func(r rune) bool { return strings.ContainsRune(", \t", r) }) {
 		if f.enough(line.Position) {
@@ -151,9 +151,9 @@ func (f *File) impose(line imposed) {
 		s, set := f.settings[i]
 		switch {
 		case !ok:
-			f.Report.add(Refusal, line.Position, "", "%s %s: no key of OpenSM%s", imposeKey, shown(name), didYouMean(name, names()))
+			f.Report.add(Refusal, line.Position, "", "%s %s: not a key of OpenSM%s", imposeKey, shown(name), didYouMean(name, names()))
 		case !set:
-			f.Report.add(Refusal, line.Position, name, "%s %s: the file has no value for it", imposeKey, name)
+			f.Report.add(Refusal, line.Position, name, "%s %s: the file does not set this key", imposeKey, name)
 		default:
 			s.Imposed = true
 			f.settings[i] = s

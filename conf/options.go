@@ -1,54 +1,54 @@
 package conf
 
-// Option is one of the command line.
+// Option is a command line option.
 type Option struct {
 	Long  string
 	Short byte   // 0 for none
-	Arg   string // what its argument is, "" if it has none
-	Key   string // the setting that it sets, "" for none
-	Sets  string // to this, if it has no argument
-	// Own is set for options that OpenSM does not have. They are taken in full and
-	// with two dashes only, so that every command line of OpenSM keeps its meaning.
+	Arg   string // placeholder of its argument, "" if it has none
+	Key   string // the setting it sets, "" for none
+	Sets  string // the value it sets, if it has no argument
+	// Own is set for options that OpenSM does not have. They must be spelled in full
+	// and with two dashes, so that every command line of OpenSM keeps its meaning.
 	Own   bool
 	Group string // in the help
 	Help  string
 }
 
-// Groups of the help, in its order.
+// Groups of the help, in order.
 const (
-	groupWhere    = "Where"
-	groupWhat     = "What"
+	groupWhere    = "Port or fabric"
+	groupWhat     = "Subnet"
 	groupRouting  = "Routing"
 	groupServices = "Services"
-	groupPace     = "Pace"
+	groupPace     = "Transactions"
 	groupLog      = "Log and process"
 	groupFiles    = "Configuration"
 )
 
 var groups = []string{groupWhere, groupWhat, groupRouting, groupServices, groupPace, groupLog, groupFiles}
 
-// otherOptions are those that are no row of the table, or a second way to set one.
+// otherOptions are options without a row in the table, or a second option of a row.
 var otherOptions = []Option{
 	{Long: "fabric", Arg: "SPEC", Own: true, Group: groupWhere, Help: "run on a simulated fabric: a topology file, or a generator such as fattree:k=8"},
 	{Long: "ibsim", Own: true, Group: groupWhere, Help: "run on a running ibsim (IBSIM_SOCKNAME, IBSIM_SERVER_NAME, SIM_HOST)"},
-	{Long: "all-ports", Own: true, Group: groupWhere, Help: "run a manager at each InfiniBand port of this host"},
-	{Long: "launch", Own: true, Group: groupWhere, Help: "run what opensm.conf.1 and on, /etc/sysconfig/opensm or /etc/default/opensm ask for"},
-	{Long: "instance", Arg: "NAME", Own: true, Group: groupWhere, Help: "run one of these: its number, or the GUID of its port"},
-	{Long: "once", Short: 'o', Group: groupWhat, Help: "sweep until the subnet is up, then leave"},
-	{Long: "dry-run", Own: true, Group: groupWhat, Help: "show what would be written, and write nothing"},
-	{Long: "dimn_ports_file", Short: 'O', Arg: "FILE", Key: "port_search_ordering_file", Group: groupRouting, Help: "old name of --port_search_ordering_file"},
-	{Long: "no_part_enforce", Short: 'N', Key: "no_partition_enforcement", Sets: "TRUE", Group: groupServices, Help: "old way to say --part_enforce off"},
-	{Long: "stay_on_fatal", Short: 'y', Key: "exit_on_fatal", Sets: "FALSE", Group: groupWhat, Help: "go on where two nodes have one GUID, or a cache file is damaged"},
-	{Long: "erase_log_file", Short: 'e', Key: "accum_log_file", Sets: "FALSE", Group: groupLog, Help: "start the log afresh"},
-	{Long: "verbose", Short: 'v', Group: groupLog, Help: "log more; again: still more"},
+	{Long: "all-ports", Own: true, Group: groupWhere, Help: "run one manager on each InfiniBand port of this host"},
+	{Long: "launch", Own: true, Group: groupWhere, Help: "run the instances configured by opensm.conf.1, .2, ..., /etc/sysconfig/opensm or /etc/default/opensm"},
+	{Long: "instance", Arg: "NAME", Own: true, Group: groupWhere, Help: "run one of these instances: its number, or the GUID of its port"},
+	{Long: "once", Short: 'o', Group: groupWhat, Help: "sweep until the subnet is up, then exit"},
+	{Long: "dry-run", Own: true, Group: groupWhat, Help: "show the Sets that a start would send, and send none"},
+	{Long: "dimn_ports_file", Short: 'O', Arg: "FILE", Key: "port_search_ordering_file", Group: groupRouting, Help: "deprecated name of --port_search_ordering_file"},
+	{Long: "no_part_enforce", Short: 'N', Key: "no_partition_enforcement", Sets: "TRUE", Group: groupServices, Help: "deprecated form of --part_enforce off"},
+	{Long: "stay_on_fatal", Short: 'y', Key: "exit_on_fatal", Sets: "FALSE", Group: groupWhat, Help: "keep running when two nodes have the same GUID, or a cache file is damaged"},
+	{Long: "erase_log_file", Short: 'e', Key: "accum_log_file", Sets: "FALSE", Group: groupLog, Help: "truncate the log file at start"},
+	{Long: "verbose", Short: 'v', Group: groupLog, Help: "increase the log level; may be repeated"},
 	{Long: "V", Short: 'V', Group: groupLog, Help: "log everything"},
 	{Long: "debug", Short: 'd', Arg: "N", Group: groupLog, Help: "0 ignore_other_sm, 1 single_thread, 2 force_log_flush, 3 disable_multicast"},
-	{Long: "pidfile", Short: 'J', Arg: "FILE", Group: groupLog, Help: "with --daemon: where its process number goes"},
-	{Long: "config", Short: 'F', Arg: "FILE", Group: groupFiles, Help: "the file to read, in the form of ibsm.toml if it ends so, else of opensm.conf"},
-	{Long: "create-config", Short: 'c', Arg: "FILE", Group: groupFiles, Help: "write the configuration to a file of either form and leave"},
-	{Long: "strict", Own: true, Group: groupFiles, Help: "do not start with any mistake in the configuration"},
+	{Long: "pidfile", Short: 'J', Arg: "FILE", Group: groupLog, Help: "with --daemon: file for the process ID"},
+	{Long: "config", Short: 'F', Arg: "FILE", Group: groupFiles, Help: "configuration file: ibsm.toml format if the name ends in .toml, else opensm.conf format"},
+	{Long: "create-config", Short: 'c', Arg: "FILE", Group: groupFiles, Help: "write the configuration to a file of either format and exit"},
+	{Long: "strict", Own: true, Group: groupFiles, Help: "refuse to start if the configuration has any warning or error"},
 	{Long: "version", Group: groupFiles, Help: "print the version"},
-	{Long: "help", Short: 'h', Group: groupFiles, Help: "print this (exit status 2, as opensm's)"},
+	{Long: "help", Short: 'h', Group: groupFiles, Help: "print this help (exit status 2, as with opensm)"},
 }
 
 // options are all of them.
@@ -64,7 +64,7 @@ func makeOptions() (all []Option) {
 	return append(all, otherOptions...)
 }
 
-// helpGroup is where the help has the option of a setting.
+// helpGroup is the group of an option in the help.
 func helpGroup(k *Key) string {
 	switch k.Group() {
 	case "port":

@@ -2,14 +2,14 @@ package conf
 
 import "slices"
 
-// Reload returns the configuration in force after the file was read again, and the
-// keys that have changed. An error, a diag.List, says that the file has mistakes;
-// then nothing changes. report says all that was found.
+// Reload returns the configuration after a reload of the file, and the keys that have
+// changed. If the file has errors it returns a diag.List and the configuration stays
+// unchanged. report has all findings.
 //
-// As with OpenSM, only a line that has changed since the file was read last counts:
-// so an option stays in force until then. A line that is gone leaves the value as it
-// is, but those of QoS fall back to their defaults. Settings that take effect at a
-// start alone keep their values.
+// As in OpenSM, only lines that have changed since the last read are applied, so a
+// command line option stays in force until its line changes. A removed line leaves the
+// value unchanged, except that QoS settings return to their defaults. Settings that take
+// effect only at start keep their values.
 func (c *Config) Reload(f *File) (next *Config, changed []string, report Report, err error) {
 	report = slices.Clone(f.Report)
 	if err := report.Err(Reload); err != nil {
@@ -33,8 +33,8 @@ func (c *Config) Reload(f *File) (next *Config, changed []string, report Report,
 	return next, changed, report, nil
 }
 
-// WithPriority is the configuration with another sm_priority, 0 to 15, as the operator of
-// the running manager chooses it. It stays until the line of the file changes.
+// WithPriority returns the configuration with a new sm_priority, 0 to 15, chosen by an
+// operator of the running manager. The value stays until its line in the file changes.
 func (l *Loaded) WithPriority(n uint8) *Loaded {
 	next := *l
 	next.Config = l.clone()
@@ -42,8 +42,8 @@ func (l *Loaded) WithPriority(n uint8) *Loaded {
 	return &next
 }
 
-// Reread reads the file again, or looks for one as Load did if there was none, and
-// does what Reload does. A file that is gone is an error.
+// Reread reads the file again, or searches for one as Load did if there was none, and
+// applies it as Reload does. A file that no longer exists is an error.
 func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report Report, err error) {
 	f := findFile(l.ConfigFile, env, &report)
 	if f == nil {
@@ -61,7 +61,7 @@ func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report
 	return &again, changed, report, nil
 }
 
-// reloadKey takes a setting of a file if it differs from what the file had before.
+// reloadKey applies a setting of a file if its line differs from the previous read.
 func (c *Config) reloadKey(i int, before, now *File, report *Report) {
 	k := &table[i]
 	var old Setting
@@ -76,17 +76,17 @@ func (c *Config) reloadKey(i int, before, now *File, report *Report) {
 	case !k.Reload && has && s.Value == c.settings[i].Value && s.chosen(k) == c.settings[i].chosen(k):
 		return
 	case !k.Reload:
-		report.add(Note, s.Position, k.Name, "%s takes effect at the next start", k.Name)
+		report.add(Note, s.Position, k.Name, "%s: the new value takes effect at the next start", k.Name)
 	case has:
 		c.settings[i] = s
 	case k.qosFamily():
 		c.settings[i] = Setting{Value: k.standard()}
 	default:
-		report.add(Note, s.Position, k.Name, "%s is no longer in the file; %s stays until the next start", k.Name, k.Format(c.settings[i].Value))
+		report.add(Note, s.Position, k.Name, "%s is no longer in the file; value %s stays until the next start", k.Name, k.Format(c.settings[i].Value))
 	}
 }
 
-// qosFamily reports whether a setting is one of those for each type of port.
+// qosFamily reports whether a setting is one of the QoS settings per type of port.
 func (k *Key) qosFamily() bool {
 	return k.Name != "qos_policy_file" && len(k.Name) > 4 && k.Name[:4] == "qos_"
 }

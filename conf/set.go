@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// exits are options whose range errors end OpenSM with a status of its own.
+// exits are options whose range errors end OpenSM with the status exitRange.
 var exits = map[string]string{
 	"lmc":             "LMC must be 7 or less",
 	"priority":        "priority must be between 0 and 15",
@@ -15,13 +15,13 @@ var exits = map[string]string{
 	"nue_max_num_vls": "maximum number of VLs for nue must be between 0 and 15",
 }
 
-// exitRange is that status.
+// exitRange is the exit status for them.
 const exitRange = 255
 
-// maxSweep is the longest interval that OpenSM takes as an option, in seconds.
+// maxSweep is the longest sweep interval that OpenSM accepts as an option, in seconds.
 const maxSweep = 4294
 
-// set puts an option into force.
+// set applies an option.
 func (c *Config) set(g Given, report *Report) {
 	switch g.Long {
 	case "verbose":
@@ -55,13 +55,13 @@ func (c *Config) option(k *Key, v Value) {
 	c.settings[k.row()] = Setting{Value: v, Source: FromOption, Position: commandLine}
 }
 
-// debug sets what the old numbers of -d mean.
+// debug applies the numbers of -d.
 func (c *Config) debug(g Given, report *Report) {
 	meanings := []*Key{IgnoreOtherSM.Key(), SingleThread.Key(), ForceLogFlush.Key(), DisableMulticast.Key()}
 	n, err := parseNumber(g.Value, 32)
 	switch {
 	case err != nil:
-		report.add(Refusal, commandLine, "", "%s: %v; want 0 to 3", g, err)
+		report.add(Refusal, commandLine, "", "%s: %v; expected 0 to 3", g, err)
 		(*report)[len(*report)-1].Status = 2
 	case n >= uint64(len(meanings)):
 		report.add(Warning, commandLine, "", "%s: Unknown debug option %d ignored; known are 0 to 3", g, n)
@@ -70,18 +70,18 @@ func (c *Config) debug(g Given, report *Report) {
 	}
 }
 
-// fromOption is the value that an option gives to its setting.
+// fromOption is the value of an option's setting.
 func (k *Key) fromOption(g Given) (Value, error) {
 	text := g.Value
 	if g.Arg == "" {
 		text = g.Sets
 	}
 	switch {
-	case k.Kind == X64 && k.Arg != "KEY": // these are in base 16 with or without 0x
+	case k.Kind == X64 && k.Arg != "KEY": // hexadecimal with or without 0x
 		digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 		n, err := strconv.ParseUint(digits, 16, 64)
 		if err != nil {
-			return Value{}, errors.New("want 1 to 16 hexadecimal digits")
+			return Value{}, errors.New("expected 1 to 16 hexadecimal digits")
 		}
 		return Value{Num: n}, nil
 	case g.Long == "maxsmps":
@@ -90,7 +90,7 @@ func (k *Key) fromOption(g Given) (Value, error) {
 			n = NoBound
 		}
 		return Value{Num: n}, err
-	case g.Long == "max_reverse_hops", g.Long == "perfmgr_sweep_time_s": // in base 10 alone
+	case g.Long == "max_reverse_hops", g.Long == "perfmgr_sweep_time_s": // decimal only
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil {
 			return Value{}, errNotNumeric
@@ -106,21 +106,21 @@ func (k *Key) fromOption(g Given) (Value, error) {
 	return v, err
 }
 
-// NoBound is the value of max_wire_smps without one.
+// NoBound is the value of max_wire_smps for no limit.
 const NoBound = 0x7fffffff
 
-// wrongOption reports an argument that is not taken. Where OpenSM goes on with the
-// value before and no route, key or partition depends on it, so does this manager.
+// wrongOption reports an invalid argument. Where OpenSM continues with the previous
+// value and no route, key or partition depends on it, this manager does too.
 func (r *Report) wrongOption(g Given, k *Key, err error) {
 	severity, status := Refusal, 2
 	text := err.Error()
 	switch {
-	case errors.Is(err, errNotNumeric): // OpenSM takes the digits before the first other character
+	case errors.Is(err, errNotNumeric): // OpenSM uses the digits before the first other character
 	case exits[g.Long] != "":
 		status, text = exitRange, exits[g.Long]
 	case g.Long == "timeout", g.Long == "sweep", g.Long == "console":
 		severity = Mistake
 	}
-	r.add(severity, commandLine, k.Name, "%s: %s; want %s", g, text, k.Wanted())
+	r.add(severity, commandLine, k.Name, "%s: %s; expected %s", g, text, k.Wanted())
 	(*r)[len(*r)-1].Status = status
 }

@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// sharedGroups are those whose settings are about what the fabric is given.
+// sharedGroups are the groups whose settings determine what is written to the fabric.
 var sharedGroups = []string{"subnet", "links", "routing", "partitions", "qos"}
 
-// Shared reports whether a setting is about what the fabric is given, so that it ought to
-// be the same at all managers of a subnet: a standby takes over with its master's. Keys are
-// not, which the master would have to tell, nor the names of files.
+// Shared reports whether a setting determines what is written to the fabric, so that it
+// should be equal on all managers of a subnet: a standby takes over with its master's
+// value. Keys, which must not be sent, and file names are not shared.
 func (k *Key) Shared() bool {
 	switch k.Name {
 	case "m_key_lease_period", "m_key_protection_level":
 		return true
 	case "partition_fallback":
-		return false // about the manager's own file
+		return false // concerns the local file
 	}
 	group, _, _ := strings.Cut(k.TOML, ".")
 	return k.Kind != String && slices.Contains(sharedGroups, group)
 }
 
-// WriteShared writes the shared settings that somebody has chosen, in the form of
-// ibsm.toml.
+// WriteShared writes the chosen shared settings in the format of ibsm.toml.
 func (c *Config) WriteShared() []byte {
 	var b strings.Builder
 	for _, group := range tomlGroups() {
@@ -40,9 +39,9 @@ func (c *Config) WriteShared() []byte {
 	return []byte(b.String())
 }
 
-// WithShared is a copy with the shared settings of another manager, which WriteShared
-// wrote; those that it has not chosen have their defaults. name, which ends in .toml,
-// stands for the text in Setting.Position. The error is a diag.List.
+// WithShared returns a copy with the shared settings of another manager, as written by
+// WriteShared; settings that it has not chosen get their defaults. name, which ends in
+// .toml, names the text in Setting.Position. The error is a diag.List.
 func (c *Config) WithShared(name string, text []byte) (*Config, error) {
 	f := ReadFile(name, text)
 	if err := f.Report.Err(Start); err != nil {
@@ -67,8 +66,8 @@ func (c *Config) WithShared(name string, text []byte) (*Config, error) {
 	return next, nil
 }
 
-// SharedDifferences are the names of the shared settings that two configurations do not
-// have alike.
+// SharedDifferences are the names of the shared settings that differ between two
+// configurations.
 func (c *Config) SharedDifferences(o *Config) (names []string) {
 	for i := range table {
 		k := &table[i]

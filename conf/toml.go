@@ -16,14 +16,14 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// The parser's time grows with the third power of how deep tables lie in one another.
-// No good file comes near these bounds.
+// The time of the parser grows with the third power of the nesting depth. No valid file
+// comes near these bounds.
 const (
 	maxBraces = 100
 	maxDots   = 100 // in a line
 )
 
-// tooDeep is where a file goes beyond these bounds, and how.
+// tooDeep returns the position where a file exceeds these bounds, and a message.
 func tooDeep(name string, src []byte) (diag.Position, string) {
 	if bytes.Count(src, []byte("{")) > maxBraces {
 		return diag.Position{File: name}, fmt.Sprintf("more than %d braces: write [group] instead of group = {...}", maxBraces)
@@ -38,7 +38,7 @@ func tooDeep(name string, src []byte) (diag.Position, string) {
 	return diag.Position{}, ""
 }
 
-// readTOML reads the form of ibsm.toml. Every value in it is chosen.
+// readTOML parses the format of ibsm.toml. Every value in it is chosen.
 func readTOML(f *File, src []byte) {
 	if p, text := tooDeep(f.Name, src); text != "" {
 		f.Report.add(Refusal, p, "", "%s", text)
@@ -56,7 +56,7 @@ func readTOML(f *File, src []byte) {
 	f.Report.sort()
 }
 
-// placeOf is where an error of the TOML package is.
+// placeOf is the position of an error of the TOML package.
 func placeOf(name string, err error) (diag.Position, string) {
 	var e toml.ParseError
 	if errors.As(err, &e) {
@@ -65,8 +65,8 @@ func placeOf(name string, err error) (diag.Position, string) {
 	return diag.Position{File: name}, printable(err.Error())
 }
 
-// printable is a message with a blank for each control character, which the TOML
-// package quotes from the file as they are.
+// printable replaces control characters with blanks: the TOML package quotes the file
+// without escaping them.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -81,7 +81,7 @@ type tomlReader struct {
 	meta *toml.MetaData
 }
 
-// group reads a table of the file; path is its name.
+// group parses a table of the file; path is its name.
 func (t *tomlReader) group(path string, table map[string]toml.Primitive) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if t.enough(diag.Position{File: t.Name}) {
@@ -104,8 +104,8 @@ func (t *tomlReader) group(path string, table map[string]toml.Primitive) {
 	}
 }
 
-// located catches a value and fails, since the TOML package tells a place with an
-// error only.
+// located captures a value and fails, because the TOML package reports positions only
+// with errors.
 type located struct{ value any }
 
 var errLocated = errors.New("located")
@@ -115,23 +115,23 @@ func (l *located) UnmarshalTOML(v any) error {
 	return errLocated
 }
 
-// locate is where the key of a value stands, and the value.
+// locate returns the position of a key, and its value.
 func (t *tomlReader) locate(primitive toml.Primitive) (diag.Position, any) {
 	var l located
 	p, _ := placeOf(t.Name, t.meta.PrimitiveDecode(primitive, &l))
 	return p, l.value
 }
 
-// isGroup reports whether settings are below a path.
+// isGroup reports whether a path is a group of settings.
 func isGroup(path string) bool {
 	return slices.ContainsFunc(table, func(k Key) bool { return strings.HasPrefix(k.TOML, path+".") })
 }
 
-// unknownPath refuses a key that the table does not have.
+// unknownPath reports a key that the table does not have.
 func (t *tomlReader) unknownPath(path string, p diag.Position) {
 	leaf := path[strings.LastIndexByte(path, '.')+1:]
 	if k := Find(leaf); k != nil {
-		t.Report.add(Refusal, p, "", "unknown key %s: what opensm.conf calls %s is %s here", shown(path), leaf, k.TOML)
+		t.Report.add(Refusal, p, "", "unknown key %s: the key %s of opensm.conf is %s in ibsm.toml", shown(path), leaf, k.TOML)
 		return
 	}
 	var paths, same []string
@@ -148,12 +148,12 @@ func (t *tomlReader) unknownPath(path string, p diag.Position) {
 	t.Report.add(Refusal, p, "", "unknown key %s%s", shown(path), didYouMean(path, paths))
 }
 
-// value takes the value of a setting.
+// value parses the value of a setting.
 func (t *tomlReader) value(i int, p diag.Position, value any) {
 	k := &table[i]
 	v, err := k.fromTOML(value)
 	if err != nil {
-		t.Report.add(k.severity(), p, k.Name, "%s = %s: %v; want %s", k.TOML, shownTOML(value), err, k.wantedTOML())
+		t.Report.add(k.severity(), p, k.Name, "%s = %s: %v; expected %s%s", k.TOML, shownTOML(value), err, k.wantedTOML(), k.ignored())
 		return
 	}
 	t.settings[i] = Setting{Value: v, Source: FromTOML, Position: p}
@@ -166,10 +166,10 @@ func shownTOML(value any) string {
 	return strings.Trim(shown(fmt.Sprint(value)), `"`)
 }
 
-// errType says that a value is, say, a text where a number should be.
+// errType reports, for example, a text where a number is expected.
 var errType = errors.New("wrong type")
 
-// fromTOML is a value of a file as this package has it.
+// fromTOML converts a value of the TOML package.
 func (k *Key) fromTOML(value any) (Value, error) {
 	switch k.Kind {
 	case Bool:
@@ -203,8 +203,8 @@ func (k *Key) fromTOML(value any) (Value, error) {
 	return k.parse(text, Value{})
 }
 
-// numberFromTOML reads an integer; a time or size if the setting is one; and 64 bits
-// as a text in hex, for they are more than an integer of TOML can be.
+// numberFromTOML converts an integer, a time or a size; 64-bit numbers are texts in hex,
+// because they exceed the integers of TOML.
 func (k *Key) numberFromTOML(value any) (Value, error) {
 	text, isText := value.(string)
 	switch {
@@ -239,25 +239,25 @@ func (k *Key) number(n int64, err error) (Value, error) {
 	return Value{Num: uint64(n)}, nil
 }
 
-// parseTime reads a time such as 10s or 1m30s as a number of units.
+// parseTime parses a time such as 10s or 1m30s and returns a number of units.
 func parseTime(text string, unit time.Duration) (int64, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, errors.New("no time")
+		return 0, errors.New("not a time")
 	case d%unit != 0:
-		return 0, fmt.Errorf("no multiple of %s", unit)
+		return 0, fmt.Errorf("not a multiple of %s", unit)
 	}
 	return int64(d / unit), nil
 }
 
-// sizeUnits are what sizes are written in, as numbers of MiB.
+// sizeUnits are the units of sizes, in MiB.
 var sizeUnits = []struct {
 	name string
 	size int64
 }{{"TiB", 1 << 20}, {"GiB", 1 << 10}, {"MiB", 1}}
 
-// parseSize reads a size such as 100MiB as a number of MiB.
+// parseSize parses a size such as 100MiB and returns a number of MiB.
 func parseSize(text string) (int64, error) {
 	for _, u := range sizeUnits {
 		digits, found := strings.CutSuffix(text, u.name)
@@ -270,7 +270,7 @@ func parseSize(text string) (int64, error) {
 		}
 		return n * u.size, nil
 	}
-	return 0, errors.New("no size")
+	return 0, errors.New("not a size")
 }
 
 func (k *Key) listFromTOML(list []any) (Value, error) {
@@ -317,7 +317,7 @@ func (k *Key) slsFromTOML(value any) (Value, error) {
 	return slValue(numbers), nil
 }
 
-// wantedTOML describes the values of a setting as ibsm.toml has them.
+// wantedTOML describes the legal values of a setting in ibsm.toml.
 func (k *Key) wantedTOML() string {
 	switch {
 	case k.Kind == Bool:
@@ -327,7 +327,7 @@ func (k *Key) wantedTOML() string {
 	case k.Unit == Mebibytes:
 		return `a size such as "100MiB"`
 	case k.Kind == X64:
-		return `up to 16 hexadecimal digits, as "0x0123"`
+		return `up to 16 hexadecimal digits, such as "0x0123"`
 	case k.Kind == List && k.Words == nil:
 		return "a list in brackets"
 	case k.Kind == SLs8, k.Kind == SLs16:

@@ -11,9 +11,9 @@ import (
 	"ibsm/conf/diag"
 )
 
-// WriteTOML writes the configuration in the form of ibsm.toml: what somebody has
-// chosen, and the rest as comments. The error is a diag.List of values that the form
-// cannot hold.
+// WriteTOML writes the configuration in the format of ibsm.toml: the chosen settings, and
+// the others as comments. The error is a diag.List of values that the format cannot
+// represent.
 func (c *Config) WriteTOML() ([]byte, error) {
 	var b strings.Builder
 	var errs diag.List
@@ -25,11 +25,11 @@ func (c *Config) WriteTOML() ([]byte, error) {
 				continue
 			}
 			if !utf8.ValidString(s.Value.Text) {
-				errs.Add(s.Position, "%s: ibsm.toml cannot hold %s: it is not UTF-8", k.Name, shown(s.Value.Text))
+				errs.Add(s.Position, "%s: ibsm.toml cannot represent %s: it is not UTF-8", k.Name, shown(s.Value.Text))
 			}
 			b.WriteString(k.comments(true))
 			off := "# "
-			// OSM_TMP_DIR gives another default to dump_files_dir, which the file overrules.
+			// OSM_TMP_DIR changes the default of dump_files_dir; the file takes precedence.
 			if s.chosen(k) || k.Name == "dump_files_dir" && s.Source != FromDefault {
 				off = ""
 			}
@@ -49,7 +49,7 @@ func tomlGroups() (groups []string) {
 	return groups
 }
 
-// tomlText is a value as ibsm.toml has it.
+// tomlText formats a value for ibsm.toml.
 func (k *Key) tomlText(v Value) string {
 	switch {
 	case v.Unset:

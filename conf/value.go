@@ -8,23 +8,22 @@ import (
 	"strings"
 )
 
-// Value is what a setting is set to. Values of one setting are equal when == says so.
+// Value is the value of a setting. Values of one setting are comparable with ==.
 type Value struct {
 	// Num is the value of numbers, and 1 for TRUE. That of an I32 is in two's
 	// complement.
 	Num uint64
-	// Text is the value of the other kinds: that of a List has a comma between
-	// elements, that of a Mask 64 digits, that of SLs8 and SLs16 16 numbers with a
-	// blank between them.
+	// Text is the value of the other kinds: a List is separated by commas, a Mask has
+	// 64 digits, SLs8 and SLs16 have 16 numbers separated by blanks.
 	Text string
-	// Unset is the value of a text that has none, "(null)".
+	// Unset is set for a text without value, "(null)".
 	Unset bool
 }
 
 // slCount is the number of service levels.
 const slCount = 16
 
-// maskDigits are those of a 256-bit mask.
+// maskDigits is the number of digits of a 256-bit mask.
 const maskDigits = 64
 
 var (
@@ -32,8 +31,8 @@ var (
 	errTooLarge   = errors.New("value out of range")
 )
 
-// parseNumber reads a number as C does for base 0: 0x1f, 017 or 31. Unlike C's it
-// takes no negative number for a large one.
+// parseNumber parses a number as C's strtoul with base 0: 0x1f, 017 or 31. Unlike
+// strtoul it rejects negative numbers.
 func parseNumber(text string, bits int) (uint64, error) {
 	digits, base := strings.TrimPrefix(text, "+"), 10
 	switch {
@@ -58,15 +57,14 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// octal reports whether a number is written in octal by a leading zero, which few
-// mean.
+// octal reports whether a leading zero makes a number octal, which is rarely intended.
 func octal(text string) bool {
 	text = strings.TrimPrefix(text, "+")
 	return isDigits(text) && text[0] == '0' && len(strings.TrimLeft(text, "0")) > 1
 }
 
-// parse reads a value as opensm.conf has it, blanks and quotes removed. The value
-// before counts for kinds that are given in pieces.
+// parse parses a value of opensm.conf, without blanks and quotes. Kinds that are given
+// in several lines extend the value before.
 func (k *Key) parse(text string, before Value) (Value, error) {
 	switch k.Kind {
 	case Bool:
@@ -92,12 +90,12 @@ func (k *Key) parse(text string, before Value) (Value, error) {
 	return k.parseText(text)
 }
 
-// parseText reads the kinds that are kept as texts.
+// parseText parses the kinds that are stored as text.
 func (k *Key) parseText(text string) (Value, error) {
 	switch k.Kind {
 	case Word:
 		if !slices.Contains(k.Words, text) {
-			return Value{}, errors.New("not a known word")
+			return Value{}, errors.New("unknown value")
 		}
 	case List:
 		return k.parseList(text)
@@ -110,11 +108,11 @@ func (k *Key) parseText(text string) (Value, error) {
 	return Value{Text: text}, nil
 }
 
-// errNotTRUE is what OpenSM does not say.
+// errNotTRUE reports a value that OpenSM silently reads as FALSE.
 var errNotTRUE = errors.New("OpenSM reads this as FALSE")
 
-// parseBool reads TRUE, and what plainly means FALSE. Anything else is FALSE for
-// OpenSM without a word; here it is FALSE with an error.
+// parseBool parses TRUE and common spellings of FALSE. OpenSM reads anything else as
+// FALSE without a message; here it is FALSE with an error.
 func parseBool(text string) (Value, error) {
 	switch {
 	case text == "TRUE":
@@ -137,7 +135,7 @@ func parseSigned(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// parseList reads elements between commas. Blanks separate names as well.
+// parseList parses elements separated by commas. Blanks separate names as well.
 func (k *Key) parseList(text string) (Value, error) {
 	separators := ","
 	if k.Words != nil || k.Name == "event_plugin_name" {
@@ -147,7 +145,7 @@ func (k *Key) parseList(text string) (Value, error) {
 	for _, e := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 		e = strings.Trim(e, blanks)
 		if k.Words != nil && !slices.Contains(k.Words, e) {
-			return Value{}, fmt.Errorf("%q is none of them%s", e, didYouMean(e, k.Words))
+			return Value{}, fmt.Errorf("%q is unknown%s", e, didYouMean(e, k.Words))
 		}
 		if k.Name == "cc_cct" {
 			pair, err := parsePair(e)
@@ -175,7 +173,7 @@ func parseMask(text string) (Value, error) {
 	return Value{Text: strings.Repeat("0", maskDigits-len(digits)) + digits}, nil
 }
 
-// parsePair reads an entry of a congestion control table: a shift of 2 bits and a
+// parsePair parses an entry of a congestion control table: a shift of 2 bits and a
 // multiplier of 14 (IBA A10.4.3.11).
 func parsePair(text string) (string, error) {
 	left, right, found := strings.Cut(text, ":")
@@ -193,7 +191,7 @@ func parsePair(text string) (string, error) {
 	return fmt.Sprintf("%d:%d", shift, multiplier), nil
 }
 
-// parseSL reads an SL and its number, and puts it among those of the other SLs.
+// parseSL parses an SL and its number, and inserts it into the numbers of the other SLs.
 func (k *Key) parseSL(text string, before Value) (Value, error) {
 	i := strings.IndexAny(text, " \t")
 	if i < 0 {
@@ -235,7 +233,7 @@ func (k *Key) standard() Value {
 	return v
 }
 
-// Format is a value as opensm.conf has it, without quotes.
+// Format formats a value for opensm.conf, without quotes.
 func (k *Key) Format(v Value) string {
 	switch k.Kind {
 	case Bool:

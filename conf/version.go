@@ -1,4 +1,4 @@
 package conf
 
-// Version is that of the programs, which are released together.
+// Version is the version of all programs, which are released together.
 const Version = "0.1.0"

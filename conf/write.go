@@ -7,9 +7,9 @@ import (
 	"ibsm/conf/diag"
 )
 
-// WriteOpenSM writes the configuration in the form of opensm.conf: every setting of
-// OpenSM with a comment, in OpenSM's order, then those of this manager that somebody
-// has chosen. The error is a diag.List of values that the form cannot hold.
+// WriteOpenSM writes the configuration in the format of opensm.conf: every setting of
+// OpenSM with a comment, in OpenSM's order, then the chosen settings of this manager.
+// The error is a diag.List of values that the format cannot represent.
 func (c *Config) WriteOpenSM() ([]byte, error) {
 	var b strings.Builder
 	var errs diag.List
@@ -25,20 +25,19 @@ func (c *Config) WriteOpenSM() ([]byte, error) {
 		for _, text := range k.lines(s.Value) {
 			line := k.Name + " " + text
 			if why := unwritable(line); why != "" {
-				errs.Add(s.Position, "%s: opensm.conf cannot hold %s: %s", k.Name, shown(k.Format(s.Value)), why)
+				errs.Add(s.Position, "%s: opensm.conf cannot represent %s: %s", k.Name, shown(k.Format(s.Value)), why)
 			}
 			b.WriteString(line + "\n")
 		}
 		b.WriteByte('\n')
 	}
 	if impose := c.imposed(); len(impose) > 0 {
-		fmt.Fprintf(&b, "# Values above that count though they are OpenSM's defaults; other defaults above count\n"+
-			"# as not chosen.\n%s %s\n", imposeKey, strings.Join(impose, ","))
+		fmt.Fprintf(&b, "# Defaults above that are chosen; all other defaults above are not chosen.\n%s %s\n", imposeKey, strings.Join(impose, ","))
 	}
 	return []byte(b.String()), errs.Err()
 }
 
-// imposed are settings chosen to be what OpenSM's default is.
+// imposed are the settings whose chosen value is OpenSM's default.
 func (c *Config) imposed() (names []string) {
 	for i := range table {
 		k, s := &table[i], c.settings[i]
@@ -49,8 +48,8 @@ func (c *Config) imposed() (names []string) {
 	return names
 }
 
-// lines are the values of the lines of a setting: one, but for those with a number
-// for each SL.
+// lines are the values of the lines of a setting: one line, or one per SL for kinds with
+// a number for each SL.
 func (k *Key) lines(v Value) (lines []string) {
 	switch k.Kind {
 	case SLs8, SLs16:
@@ -73,20 +72,21 @@ func (k *Key) lines(v Value) (lines []string) {
 	return []string{k.Format(v)}
 }
 
-// unwritable says why a line of opensm.conf would not be read as it is.
+// unwritable is the reason why a line of opensm.conf would be read differently, "" if
+// there is none.
 func unwritable(line string) string {
 	switch {
 	case strings.ContainsAny(line, "#"):
 		return "# begins a comment"
 	case strings.ContainsAny(line, "\n\x00"):
-		return "it is more than a line"
+		return "it has several lines"
 	case len(line) > maxLine:
 		return fmt.Sprintf("a line has at most %d bytes", maxLine)
 	}
 	return ""
 }
 
-// comments are the lines above a setting in a file.
+// comments formats the comment above a setting in a file.
 func (k *Key) comments(toml bool) string {
 	wanted := k.Wanted()
 	if toml {
@@ -105,10 +105,10 @@ func (k *Key) comments(toml bool) string {
 	return wrap("# ", strings.Join(notes, ". ")+".", 100)
 }
 
-// capital begins a sentence.
+// capital makes the first letter upper case.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// wrap breaks a text into lines behind a prefix.
+// wrap breaks text into lines, each with a prefix.
 func wrap(prefix, text string, width int) string {
 	var b strings.Builder
 	line := prefix
@@ -129,8 +129,8 @@ type Difference struct {
 	A, B Setting
 }
 
-// Diff are the settings that two configurations differ in: in value, or in that it
-// is chosen where that counts.
+// Diff returns the settings that differ between two configurations: in value, or, for
+// keys with Unset, in whether the value is chosen.
 func Diff(a, b *Config) (differences []Difference) {
 	for i := range table {
 		k := &table[i]

@@ -79,10 +79,10 @@ func TestStartFile(t *testing.T) {
 		{"f.conf", "sm_priority 3\nperfmgr TRUE\nqos TRUE\nlog_file stdout\n", 0, []string{"ibsm: warning: f.conf:2:9: no effect in this version: perfmgr, qos"}},
 		{"f.toml", "[log]\nfile = \"stdout\"\n[perfmgr]\nenabled = true\n", 0, []string{"ibsm: warning: f.toml:4:11: no effect in this version: perfmgr"}},
 		{"f.conf", "log_file stdout\nnosuchkey 1\nsm_priority 16\n", 0, []string{
-			"ibsm: warning: f.conf:2:1: Unrecognized token: \"nosuchkey\": no key of OpenSM",
-			"ibsm: mistake: f.conf:3:13: sm_priority \"16\": value out of range; want a number, 0 to 15"}},
+			"ibsm: warning: f.conf:2:1: Unrecognized token: \"nosuchkey\": not a key of OpenSM",
+			"ibsm: error: f.conf:3:13: sm_priority \"16\": value out of range; expected a number, 0 to 15; value ignored"}},
 		{"f.conf", "routing_engine ftree\nlog_file stdout\n", 0, []string{"ibsm: warning: this version has no routing engine ftree; minhop is used"}},
-		{"f.conf", "lmc 8\n", 1, []string{"ibsm: error: f.conf:1:5: lmc \"8\": value out of range; want a number, 0 to 7"}},
+		{"f.conf", "lmc 8\n", 1, []string{"ibsm: error: f.conf:1:5: lmc \"8\": value out of range; expected a number, 0 to 7"}},
 		{"f.conf", "guid 0xffffffffffffffff\n", 0, nil}, // -g 0: the ports of a simulation are not asked for
 	} {
 		dir := t.TempDir()
@@ -142,7 +142,7 @@ func TestReload(t *testing.T) {
 
 	write("sm_priority 5\nlog_file stdout\nlog_flags 0x07\nlmc 1\n")
 	p.signal(syscall.SIGHUP)
-	p.await("lmc takes effect at the next start")
+	p.await("lmc: the new value takes effect at the next start")
 	p.await("the configuration was read again file=" + file + " changed=sm_priority,log_flags\n")
 	p.await("0x04 -> INITIATING HEAVY SWEEP")
 	p.await("-> SUBNET UP")
@@ -153,7 +153,7 @@ func TestReload(t *testing.T) {
 	write("sm_priority 99\n")
 	r := &ctl.Reloaded{}
 	if err := client.Post(t.Context(), "/v1/reload", nil, r); err != nil || !r.Refused || len(r.Changed) != 0 || len(r.Findings) == 0 || r.Findings[0].Line != 1 || r.Findings[0].Column != 13 {
-		t.Errorf("reload with a mistake: %v, %+v", err, r)
+		t.Errorf("reload with a error: %v, %+v", err, r)
 	}
 	p.await("-> SUBNET UP")
 	if err := os.Remove(file); err != nil {

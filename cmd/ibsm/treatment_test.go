@@ -51,7 +51,7 @@ var treatments = []treatment{
 	{input: "1", conf: "connect_roots 1\n", status: 1, says: `OpenSM reads this as FALSE`},
 	{input: "tuning of OpenSM's inside", conf: "single_thread TRUE\nmax_msg_fifo_timeout 5\nlong_transaction_timeout 900\nfsync_high_avail_files FALSE\nuse_mfttop FALSE\n", silent: true},
 	{input: "event plug-in", conf: "event_plugin_name x\n", says: `0x01 -> .*no effect in this version: event_plugin_name`},
-	{input: "console socket", conf: "console socket\n", setting: "console off", says: `mistake: .*console = socket: .*console_open TRUE`},
+	{input: "console socket", conf: "console socket\n", setting: "console off", says: `error: .*console = socket: .*console_open TRUE`},
 	{input: "console socket, confirmed", args: "-q socket --console-open", setting: "console socket", silent: true},
 	{input: "console socket, confirmed in the file alone", args: "-q socket", conf: "console_open TRUE\n", setting: "console_open TRUE", silent: true},
 	{input: "console local", args: "-q local", setting: "console local", silent: true},

@@ -1,6 +1,5 @@
-// Package diag is how everything that reads files for people reports what is
-// wrong in them: a list of errors, each with file, line and column, printed as
-// compilers do so that editors can jump there.
+// Package diag reports errors in configuration files: a list of errors, each with file,
+// line and column, printed as compilers do, so that editors can open the position.
 package diag
 
 import (
@@ -8,7 +7,7 @@ import (
 	"strings"
 )
 
-// Position is a place in a file. Line and Col count from 1, Col in bytes; 0 means
+// Position is a position in a file. Line and Col start at 1, Col counts bytes; 0 means
 // unknown.
 type Position struct {
 	File string
@@ -28,15 +27,15 @@ func (p Position) String() string {
 	return s
 }
 
-// Error is one thing that is wrong, and where.
+// Error is an error at a position.
 type Error struct {
 	Position
-	Text string // what is wrong and what was expected
+	Text string // the error and the expected value
 }
 
 func (e Error) Error() string { return e.Position.String() + ": " + e.Text }
 
-// List is everything that is wrong with a file, in file order.
+// List is a list of errors in a file, in file order.
 type List []Error
 
 // Add appends an error.

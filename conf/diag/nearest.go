@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Nearest is the candidate that was probably meant by a word that is none of them, ""
-// if none is near.
+// Nearest is the candidate most similar to an unknown word, "" if none is similar.
 func Nearest(word string, candidates []string) string {
 	if near := nearest(word, candidates, 1); len(near) > 0 {
 		return near[0]
@@ -15,8 +14,8 @@ func Nearest(word string, candidates []string) string {
 	return ""
 }
 
-// Meant is the end of a message about a word that is none of the candidates: those that
-// were probably meant, "" if none is near.
+// Meant is the end of a message about an unknown word: "; did you mean ...?" with the
+// similar candidates, "" if none is similar.
 func Meant(word string, candidates []string) string {
 	near := nearest(word, candidates, 3)
 	if len(near) == 0 {
@@ -29,8 +28,8 @@ func Meant(word string, candidates []string) string {
 	return "; did you mean " + strings.Join(near[:last], ", ") + " or " + near[last] + "?"
 }
 
-// nearest are the candidates that differ least from a word, the nearest first, and then
-// those that begin with it. A candidate that occurs twice counts once.
+// nearest are the candidates most similar to a word, the best first, and then those that
+// begin with it. Duplicate candidates appear once.
 func nearest(word string, candidates []string, most int) []string {
 	word = normal(word)
 	type near struct {
@@ -59,15 +58,15 @@ func nearest(word string, candidates []string, most int) []string {
 	return names
 }
 
-// normal removes what is often written otherwise.
+// normal removes differences of spelling.
 func normal(s string) string { return separators.Replace(strings.ToLower(s)) }
 
 var separators = strings.NewReplacer("-", "_", " ", "_")
 
-// maxWord bounds the work that a word in a broken file can cause.
+// maxWord bounds the work for a word of a damaged file.
 const maxWord = 64
 
-// editDistance is Levenshtein's, of the beginnings of two words.
+// editDistance is the Levenshtein distance of the first maxWord bytes of two words.
 func editDistance(a, b string) int {
 	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
 	row := make([]int, len(b)+1)

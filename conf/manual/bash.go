@@ -40,7 +40,7 @@ const bashTail = `		esac
 }
 `
 
-// bash is the script for bash 4 and later; it needs nothing else.
+// bash is the script for bash 4 or later.
 func (c *Command) bash() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completion of %s for bash.\n%s() {\n", c.Name, c.function())
@@ -82,7 +82,7 @@ func (c *Command) bash() string {
 	return b.String()
 }
 
-// bashWords is the case for the options and arguments of a command.
+// bashWords writes the case of the options and arguments of a command.
 func (c *Command) bashWords(b *strings.Builder, verb string) {
 	var names []string
 	for i := range c.Options {
@@ -102,7 +102,7 @@ func (c *Command) bashWords(b *strings.Builder, verb string) {
 	b.WriteString("			;;\n")
 }
 
-// each calls do for every way to write an option, of the program and of its verbs.
+// each calls do for every spelling of the options of the program and its verbs.
 func (c *Command) each(do func(verb string, o *Option, name string)) {
 	visit := func(verb string, options []Option) {
 		for i := range options {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Command is a program, or a verb of one, as completion sees it.
+// Command is a program or one of its verbs, for completion.
 type Command struct {
 	Name    string
 	Summary string
@@ -15,17 +15,17 @@ type Command struct {
 	Actions []Word // verbs of its own, the first argument
 	Words   []string
 	Files   bool      // arguments may be files
-	Ask     string    // what prints the words that arguments may be; see Option.Ask
+	Ask     string    // a command that prints candidates for arguments; see Option.Ask
 	Verbs   []Command // of a program
 }
 
-// Word is a word that may be typed, and what it means.
+// Word is a candidate and its description.
 type Word struct{ Name, Text string }
 
-// Shells are those that there is completion for.
+// Shells are the supported shells.
 var Shells = []string{"bash", "zsh", "fish"}
 
-// NewCommand is the program or verb that a help text describes.
+// NewCommand parses the help text of a program or verb.
 func NewCommand(name, summary, help string) Command {
 	blocks := parse(help)
 	c := Command{Name: name, Summary: summary, Options: options(blocks)}
@@ -49,12 +49,12 @@ var (
 	action = regexp.MustCompile(`^[a-z][a-z-]*$`)
 )
 
-// isFile reports whether an argument is a file.
+// isFile reports whether the argument is a file.
 func (o *Option) isFile() bool {
 	return slices.ContainsFunc([]string{"FILE", "PATH", "DIR", "SPEC"}, func(w string) bool { return strings.HasPrefix(o.Arg, w) })
 }
 
-// names are the ways to write an option.
+// names are the spellings of an option.
 func (o *Option) names() (names []string) {
 	if o.Long != "" {
 		names = append(names, "--"+o.Long)
@@ -65,8 +65,7 @@ func (o *Option) names() (names []string) {
 	return names
 }
 
-// Completion is the script that completes a program's command line in a shell, one of
-// Shells.
+// Completion is the completion script of a program for a shell, one of Shells.
 func (c *Command) Completion(shell string) (string, error) {
 	switch shell {
 	case "bash":
@@ -76,13 +75,13 @@ func (c *Command) Completion(shell string) (string, error) {
 	case "fish":
 		return c.fish(), nil
 	}
-	return "", fmt.Errorf("no completion for %q: want one of %s", shell, strings.Join(Shells, ", "))
+	return "", fmt.Errorf("no completion for shell %q; expected one of %s", shell, strings.Join(Shells, ", "))
 }
 
-// function is a name for a shell's function.
+// function is the name of the shell function.
 func (c *Command) function() string { return "_" + strings.ReplaceAll(c.Name, "-", "_") }
 
-// allWords are what the first argument may be, and if there are no actions, any.
+// allWords are the candidates for the first argument, and if there are no actions, for any.
 func (c *Command) allWords() (names []string) {
 	for _, v := range c.Verbs {
 		names = append(names, v.Name)
@@ -93,7 +92,7 @@ func (c *Command) allWords() (names []string) {
 	return append(names, c.Words...)
 }
 
-// asks reports whether a command is asked for words anywhere on the command line.
+// asks reports whether any completion runs a command (Option.Ask).
 func (c *Command) asks() bool {
 	return c.Ask != "" || slices.ContainsFunc(c.Options, func(o Option) bool { return o.Ask != "" }) ||
 		slices.ContainsFunc(c.Verbs, func(v Command) bool { return v.asks() })

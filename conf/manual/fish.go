@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// fishAt is a function that tells whether the command line is at a verb; with "first" as
-// second argument whether it has no argument yet, with "later" whether it has.
+// fishAt is a function that tests whether the command line has reached a verb; with the
+// second argument "first", that the verb has no argument yet; with "later", that it has.
 const fishAt = `function %s
 	set -l words (commandline -opc)
 	set -e words[1]
@@ -73,8 +73,8 @@ func (c *Command) fish() string {
 	return b.String()
 }
 
-// fishWords writes the options of a command, and if it is a verb, its arguments. They
-// hold where a condition does, if there is one.
+// fishWords writes the options of a command and, for a verb, its arguments, limited to
+// the condition at unless it is empty.
 func (c *Command) fishWords(b *strings.Builder, program, at string) {
 	for i := range c.Options {
 		c.Options[i].fish(b, program, at)
@@ -96,7 +96,7 @@ func (c *Command) fishWords(b *strings.Builder, program, at string) {
 	}
 }
 
-// fish writes what fish is to know of an option.
+// fish writes the completion of an option.
 func (o *Option) fish(b *strings.Builder, program, at string) {
 	fmt.Fprintf(b, "complete -c %s", program)
 	if at != "" {
@@ -122,7 +122,7 @@ func (o *Option) fish(b *strings.Builder, program, at string) {
 	fmt.Fprintf(b, " -d %s\n", fishQuote(o.Text))
 }
 
-// fishAsk has a command print what may stand at the cursor.
+// fishAsk calls a command that prints the candidates at the cursor.
 func fishAsk(ask string) string { return "(" + ask + " (commandline -ct) (commandline -opc)[2..-1])" }
 
 // fishQuote puts text between fish's single quotes, in which a backslash protects.

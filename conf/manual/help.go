@@ -1,8 +1,8 @@
-// Package manual makes man pages and completion for shells out of what programs print for
-// --help, so that there is one source of all three. It is pure.
+// Package manual generates man pages and shell completion from the --help texts of the
+// programs, so that all three have one source. It is pure.
 //
 // Help is plain text: paragraphs; lists of terms and what they mean, in two columns that
-// two blanks or more part, each under a heading that ends with a colon or under none; and
+// two or more blanks separate, under a heading that ends with a colon or without heading; and
 // examples, under a heading of that name. Usage lines are a list, or follow "Usage: ".
 package manual
 
@@ -16,10 +16,10 @@ type block struct {
 	lines   []string // of examples, as they stand
 }
 
-// entry is a term and what it means.
+// entry is a term and its description.
 type entry struct{ term, text string }
 
-// continued is how far a line that goes on with an entry is indented, at least.
+// continued is the minimum indentation of a line that continues an entry.
 const continued = 12
 
 // parse divides a help text into its blocks.
@@ -67,13 +67,13 @@ func parse(help string) (blocks []block) {
 	return blocks
 }
 
-// cutColumns parts a line at the first two blanks.
+// cutColumns splits a line at the first two blanks.
 func cutColumns(line string) (term, text string) {
 	term, text, _ = strings.Cut(line, "  ")
 	return term, strings.TrimSpace(text)
 }
 
-// usage are the lines that say how a program is called.
+// usage are the usage lines of a program.
 func usage(blocks []block) (lines []entry) {
 	for i := range blocks {
 		if blocks[i].heading == "Usage" {
@@ -83,19 +83,19 @@ func usage(blocks []block) (lines []entry) {
 	return lines
 }
 
-// Option is an option of a command line.
+// Option is a command line option.
 type Option struct {
 	Long  string // without its dashes; "" for none
 	Short string
-	Arg   string // what its argument is; "" if it has none
+	Arg   string // placeholder of its argument; "" if it has none
 	Text  string
-	Words []string // that the argument may be, if it is one of some words
-	// Ask is a command that prints the words that the argument may be, one a line, given
-	// the one that is being typed and those of the line before it; "" for none.
+	Words []string // legal arguments, nil for any
+	// Ask is a command that prints the candidates for the argument, one per line; its
+	// arguments are the word being typed and the words before it. "" for none.
 	Ask string
 }
 
-// options are those that a help text describes.
+// options are the options in a help text.
 func options(blocks []block) (all []Option) {
 	for i := range blocks {
 		for _, e := range blocks[i].entries {

@@ -104,8 +104,7 @@ tool \(aqrest\(aq
 	}
 }
 
-// FuzzHelp: whatever a help text is, nothing of it is a request of roff's, and the scripts
-// quote it.
+// FuzzHelp: no part of a help text becomes a roff request, and the scripts quote it.
 func FuzzHelp(f *testing.F) {
 	f.Add(sample)
 	f.Add("Usage:\n  x\n   .y  z\n")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Page is a man page.
+// Page is a man page under construction.
 type Page struct {
 	Name    string // such as ibsmctl
 	Section int
@@ -46,7 +46,7 @@ func (p *Page) Paragraph(text string) {
 	p.words(text)
 }
 
-// Entry adds a term and what it means.
+// Entry adds a term and its description.
 func (p *Page) Entry(term, text string) {
 	p.line(".TP")
 	p.line("%s", fonts(term))
@@ -57,8 +57,8 @@ func (p *Page) Entry(term, text string) {
 	p.words(text)
 }
 
-// Help adds a help text: its usage as a synopsis, its headings as sections, or with sub
-// as parts of the section at hand.
+// Help adds a help text: its usage as the synopsis, its headings as sections, or with sub
+// as subsections of the current section.
 func (p *Page) Help(help string, sub bool) {
 	heading := p.Heading
 	if sub {
@@ -75,7 +75,7 @@ func (p *Page) Help(help string, sub bool) {
 	p.blocks(blocks, heading)
 }
 
-// synopsis adds lines that say how a program is called, with what each does.
+// synopsis adds the usage lines with their descriptions.
 func (p *Page) synopsis(lines []entry) {
 	for _, l := range lines {
 		if l.text == "" {
@@ -114,7 +114,7 @@ func (p *Page) blocks(blocks []block, heading func(string)) {
 	}
 }
 
-// trimBlank leaves blank lines at the end out.
+// trimBlank removes blank lines at the end.
 func trimBlank(lines []string) []string {
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -142,12 +142,12 @@ func (p *Page) words(text string) {
 	p.line("%s", protect(line))
 }
 
-// escape makes text of what roff would take for its own.
+// escape escapes characters that are special in roff.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "'", `\(aq`, "^", `\(ha`, "~", `\(ti`).Replace(s)
 }
 
-// protect keeps a line from being taken for a request.
+// protect prevents a line from being a roff request.
 func protect(line string) string {
 	if strings.HasPrefix(line, ".") {
 		return `\&` + line
@@ -158,8 +158,8 @@ func protect(line string) string {
 // quote makes one argument of a title.
 func quote(s string) string { return `"` + strings.ReplaceAll(escape(s), `"`, `\(dq`) + `"` }
 
-// fonts sets what is to be typed as it stands in bold, and what stands for something else
-// in italics: words in capitals.
+// fonts sets literal words in bold, and placeholders, which are words in capitals, in
+// italics.
 func fonts(term string) string {
 	words := strings.Fields(term)
 	for i, word := range words {

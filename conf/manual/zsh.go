@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// zsh is the script for zsh's completion system.
+// zsh is the script for zsh.
 func (c *Command) zsh() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n# Completion of %[1]s for zsh.\n%s() {\n", c.Name, c.function())
@@ -37,7 +37,7 @@ func (c *Command) zsh() string {
 	return b.String()
 }
 
-// zshArguments is the call for the options and arguments of a command.
+// zshArguments writes the call for the options and arguments of a command.
 func (c *Command) zshArguments(b *strings.Builder, indent string) {
 	b.WriteString(indent + "_arguments -s")
 	for i := range c.Options {
@@ -60,7 +60,7 @@ func (c *Command) zshArguments(b *strings.Builder, indent string) {
 	b.WriteString("\n")
 }
 
-// zsh writes what zsh is to know of an option.
+// zsh writes the completion of an option.
 func (o *Option) zsh(b *strings.Builder, indent string) {
 	text := strings.NewReplacer("[", "(", "]", ")").Replace(o.Text)
 	for _, name := range o.names() {
@@ -88,8 +88,8 @@ func (o *Option) zsh(b *strings.Builder, indent string) {
 	}
 }
 
-// zshAskFunction adds what a command prints for the word at the cursor, and if that is
-// nothing and it is told so, names of files.
+// zshAskFunction adds the candidates that a command prints for the word at the cursor; if
+// there are none and the second argument is "files", it adds file names.
 const zshAskFunction = `_ibsm_ask() {
 	local -a all
 	all=(${(f)"$($=1 "$PREFIX" $words[1,CURRENT-1] 2>/dev/null)"})
@@ -101,7 +101,7 @@ const zshAskFunction = `_ibsm_ask() {
 }
 `
 
-// zshAsk is the call of it.
+// zshAsk calls the function of zshAskFunction.
 func zshAsk(ask string, files bool) string {
 	call := ` _ibsm_ask "` + ask + `"`
 	if files {
@@ -110,7 +110,7 @@ func zshAsk(ask string, files bool) string {
 	return call
 }
 
-// zshQuote makes one word of a text, within a list in an argument.
+// zshQuote quotes text as one word of a list in an argument.
 func zshQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, ":", `\:`, "`", "", "$", "").Replace(s) + `"`
 }
