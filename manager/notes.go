@@ -3,6 +3,7 @@ package manager
 import (
 	"log/slog"
 	"runtime"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -85,10 +86,15 @@ func (c *Core) findings(found *discover.Result) {
 		}
 		now[f] = told
 	}
+	var ended []string
 	for f := range c.known {
 		if !now[f] && f.Kind == discover.Unresponsive {
-			c.log(info, "no longer the case", "finding", f.String())
+			ended = append(ended, f.String())
 		}
+	}
+	slices.Sort(ended)
+	for _, f := range ended {
+		c.log(info, "no longer the case", "finding", f)
 	}
 	c.known = now
 }
