@@ -1,7 +1,11 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +56,11 @@ func newBed(t testing.TB, n *net.Net, cfg fabric.Config) *bed {
 	if cfg.Latency == 0 {
 		cfg.Latency = latency
 	}
-	return &bed{TB: t, World: &sim.World{Fabric: fabric.New(n, cfg), ComputeTime: 10 * time.Millisecond}, net: n}
+	w := &sim.World{Fabric: fabric.New(n, cfg), ComputeTime: 10 * time.Millisecond}
+	if recording != nil {
+		recording.add(w)
+	}
+	return &bed{TB: t, World: w, net: n}
 }
 
 // minhopConfig is a manager as it is by default.
@@ -192,4 +200,16 @@ func uplink(n *net.Net, sw int32) net.End {
 		}
 	}
 	panic("no link to another switch")
+}
+
+// ordered iterates over a map in the order of its keys, so that each run of a test is the
+// same.
+func ordered[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
 }

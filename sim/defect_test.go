@@ -131,7 +131,7 @@ func TestRefusedField(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	const leaf = 0
 	sick := map[string]int32{"switch": leaf, "host": host(n, 5).Node}
-	for name, node := range sick {
+	for name, node := range ordered(sick) {
 		t.Run(name, func(t *testing.T) {
 			refused := 0
 			b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
@@ -213,7 +213,7 @@ func TestFieldNotHeld(t *testing.T) {
 		"SubnetTimeOut": func(i *smp.PortInfo) { i.SetSubnetTimeOut(5) },
 		"PhyErrors":     func(i *smp.PortInfo) { i.SetLocalPhyErrors(1) },
 	}
-	for name, forget := range fields {
+	for name, forget := range ordered(fields) {
 		for _, honest := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s honest %v", name, honest), func(t *testing.T) {
 				n := generate(t, "fattree:k=4")

@@ -55,7 +55,7 @@ func (w *watched) lostLinks(at net.End, disturb func()) (quiet, disturbed time.D
 // as in a quiet fabric, and what was under way ends all the same.
 func TestLinkLostDuringFullWalk(t *testing.T) {
 	n := generate(t, "fattree:k=8")
-	for name, kind := range map[string]manager.Sweep{"heavy": manager.Heavy, "plan": manager.Plan} {
+	for name, kind := range ordered(map[string]manager.Sweep{"heavy": manager.Heavy, "plan": manager.Plan}) {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, n, fabric.Config{Seed: 1, Latency: slowly})
 			cfg := minhopConfig()
@@ -106,7 +106,7 @@ func (b *bed) walks(m *watched) time.Duration {
 // their state or not: what only that walk can see is mended.
 func TestTrapsDuringFullWalk(t *testing.T) {
 	n := generate(t, "fattree:k=8")
-	for name, strike := range map[string]func(b *bed, m *watched, at net.End, i int){
+	for name, strike := range ordered(map[string]func(b *bed, m *watched, at net.End, i int){
 		"nothing but traps": func(b *bed, m *watched, at net.End, i int) {
 			sender := b.Fabric.PortInfo(net.End{Node: at.Node})
 			b.Deliver(m.Manager, trapOf(smp.TrapLinkState, sender.LID(), i+1))
@@ -118,7 +118,7 @@ func TestTrapsDuringFullWalk(t *testing.T) {
 				b.Fabric.LinkUp(at)
 			}
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			strange := false
 			b := newBed(t, n, fabric.Config{Seed: 1, Latency: 5 * slowly, Caps: defective(host(n, 40).Node, otherwise(&strange))})

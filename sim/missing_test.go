@@ -323,7 +323,7 @@ func TestLIDsAreKept(t *testing.T) {
 // as soon as some questions are unanswered, not after one of each node has been waited for.
 func TestOwnLinkLost(t *testing.T) {
 	n := generate(t, "fattree:k=16")
-	for name, at := range map[string]time.Duration{"while told": 10200 * time.Microsecond, "between sweeps": 15 * time.Second} {
+	for name, at := range ordered(map[string]time.Duration{"while told": 10200 * time.Microsecond, "between sweeps": 15 * time.Second}) {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, n, fabric.Config{Seed: 1})
 			m := b.add(firstHost(n), minhopConfig())

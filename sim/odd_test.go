@@ -75,7 +75,7 @@ func TestDuplicatePort(t *testing.T) {
 
 // Two switches with one GUID, cabled alike and not.
 func TestDuplicateSwitch(t *testing.T) {
-	for name, count := range map[string]int{"same ports": 0, "other ports": 2} {
+	for name, count := range ordered(map[string]int{"same ports": 0, "other ports": 2}) {
 		t.Run(name, func(t *testing.T) {
 			n := generate(t, "fattree:k=8,levels=2")
 			a := spine(n)

@@ -349,7 +349,7 @@ func (b *tenants) harm() (mend func()) {
 // TestPartitionsTakenOver: a manager that comes after another moves no key, whether it has
 // the same policy or none.
 func TestPartitionsTakenOver(t *testing.T) {
-	for name, same := range map[string]bool{"the same policy": true, "no policy": false} {
+	for name, same := range ordered(map[string]bool{"the same policy": true, "no policy": false}) {
 		t.Run(name, func(t *testing.T) {
 			settings := partitions.Settings{}
 			b := newTenants(t, 5, "fattree:k=4,levels=2", settings, 64, 64)
@@ -421,7 +421,7 @@ func TestPartitionsFull(t *testing.T) {
 
 // TestBadKeys: traps 257 and 259 are told of by GUID, and counted by who sent the packet.
 func TestBadKeys(t *testing.T) {
-	for trap, enforce := range map[smp.TrapNumber]partitions.Enforcement{smp.TrapBadPKey: partitions.EnforceOff, smp.TrapSwitchBadPKey: partitions.EnforceBoth} {
+	for trap, enforce := range ordered(map[smp.TrapNumber]partitions.Enforcement{smp.TrapBadPKey: partitions.EnforceOff, smp.TrapSwitchBadPKey: partitions.EnforceBoth}) {
 		b := newTenants(t, 1, "fattree:k=4,levels=2", partitions.Settings{Enforce: enforce}, 64, 64)
 		from, to := host(b.net, 2), host(b.net, 5)
 		p := partitions.Closed()

@@ -33,7 +33,7 @@ const inNoMood = mad.Status(0x7700)
 func TestRefusingNode(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
 	leaf := n.Nodes[host(n, 9).Node].Ports[1].Peer.Node
-	for name, node := range map[string]int32{"leaf": leaf, "spine": spine(n), "host": host(n, 9).Node} {
+	for name, node := range ordered(map[string]int32{"leaf": leaf, "spine": spine(n), "host": host(n, 9).Node}) {
 		for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrPKeyTable} {
 			for _, mood := range []mad.Status{inNoMood, mad.StatusBadField} {
 				if attr == smp.AttrSwitchInfo && n.Nodes[node].Type != mad.Switch {
@@ -100,9 +100,9 @@ func (b *bed) mustHaveKept(m *watched, before *topo.Topo) {
 func TestRefusingNewNode(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
 	port := n.Nodes[host(n, 9).Node].Ports[1].Peer
-	for name, at := range map[string]net.End{
+	for name, at := range ordered(map[string]net.End{
 		"leaf": {Node: port.Node}, "port of a leaf": port, "spine": {Node: spine(n)}, "host": {Node: host(n, 9).Node},
-	} {
+	}) {
 		for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrPKeyTable} {
 			if attr == smp.AttrSwitchInfo && n.Nodes[at.Node].Type != mad.Switch || attr != smp.AttrPortInfo && at.Port != 0 {
 				continue

@@ -122,16 +122,16 @@ func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) 
 			m.desk.tables.Receive(w.Fabric.Now(), &d)
 		case sa.IsTable(&d.Packet):
 			if out, ok := m.desk.table(w.Fabric.Now(), &d); ok {
-				m.Station.Send([]mad.Datagram{out})
+				w.send(m, []mad.Datagram{out})
 			}
 		default:
 			var out mad.Datagram
 			if m.desk.answerer.Answer(&d, &out, &m.desk.stats) {
-				m.Station.Send([]mad.Datagram{out})
+				w.send(m, []mad.Datagram{out})
 			}
 		}
 	}
-	m.Station.Send(m.desk.tables.Drain(w.Fabric.Now(), nil))
+	w.send(m, m.desk.tables.Drain(w.Fabric.Now(), nil))
 	if len(writes) > 0 {
 		w.register(m, sa.Event{Received: writes})
 	}
@@ -156,7 +156,7 @@ func (w *World) serve(m *Manager) {
 		w.register(m, sa.Event{Durable: seq})
 	default:
 		d.tables.Expire(now, nil)
-		m.Station.Send(d.tables.Drain(now, nil))
+		w.send(m, d.tables.Drain(now, nil))
 		w.register(m, sa.Event{})
 	}
 }
@@ -193,7 +193,7 @@ func (w *World) register(m *Manager, ev sa.Event) {
 	if do.Complete != 0 {
 		d.asked = append(d.asked, manager.Event{Complete: do.Complete})
 	}
-	m.Station.Send(do.Send)
+	w.send(m, do.Send)
 }
 
 // Registrar is the half of the manager's SA that changes what is registered; nil for a

@@ -25,7 +25,7 @@ func (w *watched) mustKnowName(node int32, name string) {
 // at: it says so once.
 func TestRenamed(t *testing.T) {
 	n := generate(t, "fattree:k=8")
-	for name, tt := range map[string]struct {
+	for name, tt := range ordered(map[string]struct {
 		protect uint8
 		at      func(b *bed, m *watched) // when nodes are renamed
 	}{
@@ -43,7 +43,7 @@ func TestRenamed(t *testing.T) {
 			b.Sleep(m.Manager, 3*time.Second)
 			b.pass(settling)
 		}},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, n, fabric.Config{Seed: 1})
 			cfg := minhopConfig()

@@ -131,7 +131,7 @@ func runSeeds(t *testing.T, begin func(*testing.T, uint64) *ordeal) {
 			defer repeat(t, seed)
 			first := begin(t, seed)
 			first.run()
-			if t.Failed() {
+			if t.Failed() || recording != nil {
 				return
 			}
 			second := begin(t, seed)

@@ -26,6 +26,11 @@ type World struct {
 	// StepTook, when set, is told how long a core computed for one event, in real
 	// time.
 	StepTook func(time.Duration)
+	// Sent, when set, is given every datagram that a manager's station sends, before the
+	// fabric has it. Returned is given every action of a Core, before it is done. Both are
+	// called in virtual time order, and may keep nothing of what they are given.
+	Sent     func(m *Manager, batch []mad.Datagram)
+	Returned func(m *Manager, a manager.Action)
 	// Clock, when set, is that by which Manager.Busy is counted: CPU time, say.
 	Clock func() time.Duration
 	// Steps counts what the managers were given, so that a run can be bounded
@@ -215,6 +220,9 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		w.StepTook(time.Since(began))
 	}
 	for _, a := range actions {
+		if w.Returned != nil {
+			w.Returned(m, a)
+		}
 		if m.Told != nil {
 			m.Told(w.Fabric.Now(), a)
 		}
@@ -223,7 +231,7 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		}
 		switch a := a.(type) {
 		case manager.Send:
-			m.Station.Send(a.Datagrams)
+			w.send(m, a.Datagrams)
 		case manager.Compute:
 			ends := w.time(m)
 			m.job, m.out, m.done = &manager.Computed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
@@ -245,6 +253,14 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.Station.Detach()
 		}
 	}
+}
+
+// send has a manager's station send datagrams.
+func (w *World) send(m *Manager, batch []mad.Datagram) {
+	if w.Sent != nil {
+		w.Sent(m, batch)
+	}
+	m.Station.Send(batch)
 }
 
 // time counts as Busy what happens until the end.

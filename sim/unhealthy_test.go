@@ -47,7 +47,7 @@ func (w *watched) usesLink(at net.End) bool {
 // for a while, whatever the manager is at when that is over.
 func TestUnhealthyPort(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	for name, meanwhile := range map[string]func(*bed, *watched){
+	for name, meanwhile := range ordered(map[string]func(*bed, *watched){
 		"nothing": func(*bed, *watched) {},
 		"a sweep computes": func(b *bed, m *watched) {
 			b.ComputeTime = 3 * time.Second
@@ -60,7 +60,7 @@ func TestUnhealthyPort(t *testing.T) {
 			b.pass(2 * settling)
 			b.Fabric.NodeUp(sw)
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, n, fabric.Config{Seed: 1})
 			cfg := minhopConfig()
