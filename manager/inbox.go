@@ -13,28 +13,38 @@ import (
 const (
 	maxWrites       = 1 << 15 // requests that wait for the registrar
 	maxClientWrites = 256     // of one LID
-	maxAnswers      = 1 << 12 // answers to Reports, and packets of other managers
+	maxReceived     = 1 << 12 // packets of each source that are no requests of clients
 	maxNotices      = 1 << 10 // traps
 	maxWriteBatch   = 64      // requests that are taken at a time
 )
 
-// inbox is what waits for the registrar. What the manager itself has to say comes
-// before what clients ask for, and of these each has its turn, so that none keeps the
-// others from theirs.
+// source is a user of QP1 that is a part of the registrar, and has a bounded queue in its
+// inbox. The order is that in which the queues are emptied.
+type source uint8
+
+const (
+	forReports source = iota // responses to Reports
+	forClient                // from the SA of a master of another kind
+	forMirror                // from other managers of our kind
+	sources
+)
+
+// inbox is what waits for the registrar. Events of the manager itself take precedence over
+// requests of clients, and these have turns, so that no client delays the others.
 type inbox struct {
 	wake  chan struct{} // has room for one
 	stats *sa.Stats
 	start time.Time // of the registrar's time
 
-	mu      sync.Mutex // guards the rest
-	told    []sa.Event
-	notices int // of told
-	durable uint64
-	answers []mad.Datagram // to Reports, and packets of other managers
-	clients map[mad.LID]*clientWrites
-	turn    []*clientWrites // those with something, the next first
-	waiting int
-	came    []time.Duration // of the requests that were taken last
+	mu       sync.Mutex // guards the rest
+	events   []sa.Event // of the manager
+	notices  int        // of events
+	durable  uint64
+	received [sources][]mad.Datagram
+	clients  map[mad.LID]*clientWrites
+	turn     []*clientWrites // those with something, the next first
+	waiting  int
+	came     []time.Duration // of the requests that were taken last
 }
 
 // clientWrites are the requests of one client that wait, oldest first.
@@ -61,45 +71,64 @@ func (b *inbox) ring() {
 	}
 }
 
-// tell adds something that the manager has to say. It does not wait.
-func (b *inbox) tell(ev sa.Event) {
+// notify adds an event of the manager. It does not wait.
+func (b *inbox) notify(ev sa.Event) {
+	if !b.addEvent(ev) {
+		b.stats.Drop(sa.DropNoRoom)
+		return
+	}
+	b.ring()
+}
+
+// addEvent reports whether there is room for the event.
+func (b *inbox) addEvent(ev sa.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if ev.Trap != nil {
 		if b.notices >= maxNotices {
-			b.stats.Drop(sa.DropNoRoom)
-			return
+			return false
 		}
 		b.notices++
 	}
-	b.told = append(b.told, ev)
-	b.ring()
+	b.events = append(b.events, ev)
+	return true
 }
 
 // isDurable says that changes up to a number are on disk.
 func (b *inbox) isDurable(seq uint64) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.durable = max(b.durable, seq)
+	b.mu.Unlock()
 	b.ring()
 }
 
-// receive adds a request, an answer to a Report, or a packet of another manager. It does
-// not wait.
-func (b *inbox) receive(d *mad.Datagram) {
+// take adds what is no request of a client. It does not wait, and returns how many packets
+// there was no room for.
+func (b *inbox) take(from source, ds []mad.Datagram) (dropped int) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if d.TimedOut || d.Packet.IsResponse() || d.Packet.MgmtClass() == mad.ClassMirror {
-		if len(b.answers) >= maxAnswers {
-			b.stats.Drop(sa.DropNoRoom)
-			return
-		}
-		b.answers = append(b.answers, *d)
-	} else if reason := b.queue(d); reason != 0 {
-		b.stats.Drop(reason)
-		return
+	n := min(len(ds), maxReceived-len(b.received[from]))
+	b.received[from] = append(b.received[from], ds[:n]...)
+	b.mu.Unlock()
+	for range len(ds) - n {
+		b.stats.Drop(sa.DropNoRoom)
 	}
 	b.ring()
+	return len(ds) - n
+}
+
+// takeRequests adds requests of clients. It does not wait, and returns how many were
+// dropped.
+func (b *inbox) takeRequests(ds []mad.Datagram) (dropped int) {
+	b.mu.Lock()
+	for i := range ds {
+		if reason := b.queue(&ds[i]); reason != 0 {
+			b.stats.Drop(reason)
+			dropped++
+		}
+	}
+	b.mu.Unlock()
+	b.ring()
+	return dropped
 }
 
 // queue adds a request, unless it says why not.
@@ -134,26 +163,37 @@ func (b *inbox) next(batch []mad.Datagram) (ev sa.Event, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case len(b.told) > 0:
-		ev = b.told[0]
-		b.told[0] = sa.Event{}
-		if b.told = b.told[1:]; len(b.told) == 0 {
-			b.told = nil
+	case len(b.events) > 0:
+		ev = b.events[0]
+		b.events[0] = sa.Event{}
+		if b.events = b.events[1:]; len(b.events) == 0 {
+			b.events = nil
 		}
 		if ev.Trap != nil {
 			b.notices--
 		}
 	case b.durable > 0:
 		ev.Durable, b.durable = b.durable, 0
-	case len(b.answers) > 0:
-		ev.Received = append(batch, b.answers...)
-		b.answers = b.answers[:0]
+	case b.takeReceived(&batch):
+		ev.Received = batch
 	case len(b.turn) > 0:
 		ev.Received, ev.Came = b.takeTurns(batch)
 	default:
 		return ev, false
 	}
 	return ev, true
+}
+
+// takeReceived empties the first queue that has something, into batch.
+func (b *inbox) takeReceived(batch *[]mad.Datagram) bool {
+	for from := range b.received {
+		if q := &b.received[from]; len(*q) > 0 {
+			*batch = append(*batch, *q...)
+			*q = (*q)[:0]
+			return true
+		}
+	}
+	return false
 }
 
 // takeTurns takes one request of each client in turn.

@@ -10,8 +10,8 @@ import (
 )
 
 // write is a request of a client.
-func write(lid mad.LID, tid mad.TID) *mad.Datagram {
-	d := &mad.Datagram{Addr: mad.Addr{LID: lid, QPN: 1}}
+func write(lid mad.LID, tid mad.TID) mad.Datagram {
+	d := mad.Datagram{Addr: mad.Addr{LID: lid, QPN: 1}}
 	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
 	d.Packet.SetTID(tid)
 	return d
@@ -32,12 +32,12 @@ func TestInboxTurns(t *testing.T) {
 	stats := &sa.Stats{}
 	b := newInbox(stats, time.Now())
 	for tid := range mad.TID(1000) {
-		b.receive(write(7, tid))
+		b.takeRequests([]mad.Datagram{write(7, tid)})
 	}
-	b.receive(write(7, 3)) // a duplicate, though there is no room either
-	b.receive(write(8, 1))
-	b.receive(write(9, 1))
-	b.receive(write(9, 2))
+	b.takeRequests([]mad.Datagram{write(7, 3)}) // a duplicate, though there is no room either
+	b.takeRequests([]mad.Datagram{write(8, 1)})
+	b.takeRequests([]mad.Datagram{write(9, 1)})
+	b.takeRequests([]mad.Datagram{write(9, 2)})
 	if got := drops(stats); got[sa.DropClientFull] != 1000-maxClientWrites || got[sa.DropDuplicate] != 1 || len(got) != 2 {
 		t.Errorf("dropped %v", got)
 	}
@@ -65,7 +65,7 @@ func TestInboxLimit(t *testing.T) {
 	b := newInbox(stats, time.Now())
 	for lid := range mad.LID(200) {
 		for tid := range mad.TID(maxClientWrites) {
-			b.receive(write(1+lid, tid))
+			b.takeRequests([]mad.Datagram{write(1+lid, tid)})
 		}
 	}
 	if got := drops(stats); b.waiting != maxWrites || got[sa.DropNoRoom] != 200*maxClientWrites-maxWrites {
@@ -76,19 +76,23 @@ func TestInboxLimit(t *testing.T) {
 // What the manager says comes before what clients ask for, in its order.
 func TestInboxOrder(t *testing.T) {
 	b := newInbox(&sa.Stats{}, time.Now())
-	b.receive(write(7, 1))
-	answer := write(8, 1)
-	answer.Packet.SetMethod(mad.MethodReportResp)
-	b.receive(answer)
+	b.takeRequests([]mad.Datagram{write(7, 1)})
+	for from, lid := range map[source]mad.LID{forMirror: 10, forClient: 9, forReports: 8} {
+		d := write(lid, 1)
+		d.Packet.SetMethod(mad.MethodReportResp)
+		b.take(from, []mad.Datagram{d})
+	}
 	b.isDurable(5)
 	b.isDurable(4)
-	b.tell(sa.Event{Reset: []mad.GUID{1}})
-	b.tell(sa.Event{Forwarded: 6})
+	b.notify(sa.Event{Reset: []mad.GUID{1}})
+	b.notify(sa.Event{Forwarded: 6})
 	want := []func(sa.Event) bool{
 		func(ev sa.Event) bool { return ev.Reset != nil },
 		func(ev sa.Event) bool { return ev.Forwarded == 6 },
 		func(ev sa.Event) bool { return ev.Durable == 5 },
 		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 8 },
+		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 9 },
+		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 10 },
 		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 7 },
 	}
 	for i, is := range want {
@@ -98,5 +102,21 @@ func TestInboxOrder(t *testing.T) {
 	}
 	if ev, ok := b.next(nil); ok {
 		t.Errorf("then %+v", ev)
+	}
+}
+
+// A flood from one source fills its own queue and none of the others.
+func TestInboxSources(t *testing.T) {
+	stats := &sa.Stats{}
+	b := newInbox(stats, time.Now())
+	flood := make([]mad.Datagram, maxReceived+10)
+	if dropped := b.take(forMirror, flood[:maxReceived/2]) + b.take(forMirror, flood[maxReceived/2:]); dropped != 10 {
+		t.Errorf("%d dropped of a flood, want 10", dropped)
+	}
+	if dropped := b.take(forReports, flood[:1]) + b.take(forClient, flood[:1]) + b.takeRequests([]mad.Datagram{write(1, 1)}); dropped != 0 {
+		t.Errorf("%d others dropped", dropped)
+	}
+	if got := drops(stats); got[sa.DropNoRoom] != 10 || len(got) != 1 {
+		t.Errorf("dropped %v", got)
 	}
 }

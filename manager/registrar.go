@@ -12,19 +12,19 @@ import (
 	"ibsm/store"
 )
 
-// registrar is the goroutine that owns what is registered, and alone changes it: run,
-// which ends with its context. Others speak to it through its inbox.
+// registrar is the goroutine that owns the registry, and alone changes it: run, which ends
+// with its context. Others reach it through its inbox.
 //
-// What changes goes first to the answerer, then to the store and the core; replies leave
-// when both have it.
+// A change goes first to the responder, then to the store and the core; replies leave when
+// both have it.
 type registrar struct {
 	*inbox
-	sa    *saServer
-	send  func([]mad.Datagram) (int, error)
-	store *store.Store                         // nil: nothing is kept
-	told  func(master mad.GUID, policy []byte) // Shell.Mirrored
-	core  *sa.Registrar
-	start time.Time
+	sa       *saServer
+	send     func([]mad.Datagram) (int, error)
+	store    *store.Store                         // nil: nothing is kept
+	mirrored func(master mad.GUID, policy []byte) // Shell.Mirrored
+	core     *sa.Registrar
+	start    time.Time
 
 	state   atomic.Pointer[registry.State] // for the core
 	changed chan struct{}                  // has room for one: state is new
@@ -43,7 +43,7 @@ const maxGUIDWrites = 64
 // maxHeard is how much of what other managers said may wait for the core.
 const maxHeard = 16
 
-func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.Time) *registrar {
+func newRegistrar(s *Shell, inbox *inbox, send func([]mad.Datagram) (int, error), start time.Time) *registrar {
 	reg := registry.New()
 	if s.Kept != nil {
 		reg = s.Kept.Registry
@@ -51,7 +51,7 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	cfg := s.Config.Registrar
 	cfg.Began = start.Unix()
 	r := &registrar{
-		inbox: newInbox(&s.sa.stats, start), sa: &s.sa, send: send, store: s.Store, told: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
+		inbox: inbox, sa: &s.sa, send: send, store: s.Store, mirrored: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
 		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
 		left: make(chan struct{}),
 	}
@@ -59,8 +59,7 @@ func newRegistrar(s *Shell, send func([]mad.Datagram) (int, error), start time.T
 	return r
 }
 
-// announce makes a state the one that questions are answered from and that the core
-// brings to the switches.
+// announce has requests answered from a state, and the core bring it to the switches.
 func (r *registrar) announce(s *registry.State) {
 	r.sa.setRegistry(s)
 	r.state.Store(s)
@@ -88,7 +87,7 @@ func (r *registrar) MirrorStats() sa.MirrorStats {
 func (r *registrar) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	batch := make([]mad.Datagram, 0, max(maxWriteBatch, maxAnswers))
+	batch := make([]mad.Datagram, 0, max(maxWriteBatch, maxReceived))
 	for {
 		for ctx.Err() == nil {
 			ev, ok := r.next(batch[:0])
@@ -124,8 +123,8 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		case r.guids <- g:
 		}
 	}
-	if do.Heard.Policy != nil && r.told != nil {
-		r.told(do.Heard.Master, do.Heard.Policy)
+	if do.Heard.Policy != nil && r.mirrored != nil {
+		r.mirrored(do.Heard.Master, do.Heard.Policy)
 	}
 	if do.Heard.Master != 0 || do.Complete != 0 {
 		select {
@@ -158,7 +157,7 @@ func (r *registrar) leave() {
 	if r.MirrorStats().Reader.Master == 0 {
 		return
 	}
-	r.tell(sa.Event{Leave: true})
+	r.notify(sa.Event{Leave: true})
 	select {
 	case <-r.left:
 	case <-time.After(leavePatience):

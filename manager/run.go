@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -27,9 +28,8 @@ import (
 // Shell is what a Core runs in: a port, a clock, and somebody to tell.
 //
 // Run starts, and waits for, these goroutines:
-//   - the receive loop of each port, which also answers the SA's clients from the view
-//     that was published last; it ends when the port is closed;
-//   - those of replies, tableServer and registrar, which end with the context of Run;
+//   - the receive loop of each port, which ends when the port is closed;
+//   - those of saPort, tableServer and registrar, which end with the context of Run;
 //   - a worker for each Job, of which there is one at a time; its context ends with
 //     Run.
 //
@@ -75,6 +75,7 @@ type Shell struct {
 	Restore func() (reg *registry.Registry, whole bool)
 
 	sa        saServer
+	gsi       atomic.Pointer[gsi.Port]
 	registrar atomic.Pointer[registrar]
 	view      atomic.Pointer[view.View]
 	mu        sync.Mutex // guards stats
@@ -95,10 +96,18 @@ func (s *Shell) Stats() Stats {
 
 // Registry is what clients have registered; nil while this manager is not master.
 func (s *Shell) Registry() *registry.State {
-	if a := s.sa.answerer.Load(); a != nil {
+	if a := s.sa.responder.Load(); a != nil {
 		return a.Registry()
 	}
 	return nil
+}
+
+// GSICounts counts what has been received at QP1. It may be asked for at any time.
+func (s *Shell) GSICounts() (counts [gsi.NumKinds]gsi.Count) {
+	if p := s.gsi.Load(); p != nil {
+		return p.Counts()
+	}
+	return counts
 }
 
 // SAStats counts what the SA has answered. It may be read at any time.
@@ -127,14 +136,15 @@ func (s *Shell) Run(until context.Context) error {
 	defer tasks.Wait()
 	defer cancel()
 	port := s.Port // for the core
-	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, s.PlainPeers)
+	start := time.Now()
+	inbox := newInbox(&s.sa.stats, start)
+	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, s.PlainPeers)
 	if s.GSI == nil {
 		port = gsi
 	}
 	gsi.start(ctx, &tasks)
-	start := time.Now()
-	registrar := newRegistrar(s, gsi.Send, start)
-	gsi.writes = registrar.inbox
+	s.gsi.Store(gsi.Port)
+	registrar := newRegistrar(s, inbox, gsi.Send, start)
 	s.registrar.Store(registrar)
 	tasks.Go(func() { registrar.run(ctx) })
 	engine := txn.NewEngine(port)
@@ -145,7 +155,7 @@ func (s *Shell) Run(until context.Context) error {
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended
-		tasks.Go(func() { ended <- gsi.serve(ctx) })
+		tasks.Go(func() { ended <- gsi.Serve(ctx) })
 	}
 	err := loop.run(until)
 	registrar.leave()
@@ -219,7 +229,7 @@ func (l *loop) run(ctx context.Context) error {
 // configure takes a configuration that was read again.
 func (l *loop) configure(ev *Event, cfg *Config) {
 	ev.Config = cfg
-	l.registrar.tell(sa.Event{Config: &cfg.Registrar})
+	l.registrar.notify(sa.Event{Config: &cfg.Registrar})
 }
 
 // catchUp takes what was mirrored before what has come in: that may be the mastership,
@@ -311,24 +321,24 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Publish:
 		l.shell.view.Store(a.View)
 		l.shell.sa.setView(a.View)
-		l.registrar.tell(sa.Event{View: a.View, Deposed: a.View == nil})
+		l.registrar.notify(sa.Event{View: a.View, Deposed: a.View == nil})
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)
 		}
 	case Reset:
-		l.registrar.tell(sa.Event{Reset: a.Ports})
+		l.registrar.notify(sa.Event{Reset: a.Ports})
 	case Notice:
-		l.registrar.tell(sa.Event{Trap: &a.Notice})
+		l.registrar.notify(sa.Event{Trap: &a.Notice})
 	case Forwarded:
-		l.registrar.tell(sa.Event{Forwarded: a.Seq})
+		l.registrar.notify(sa.Event{Forwarded: a.Seq})
 	case Follow:
-		l.registrar.tell(sa.Event{Follow: &a.Master})
+		l.registrar.notify(sa.Event{Follow: &a.Master})
 	case Forget:
-		l.registrar.tell(sa.Event{Forget: true})
+		l.registrar.notify(sa.Event{Forget: true})
 	case Yield:
-		l.registrar.tell(sa.Event{Yield: &a.To})
+		l.registrar.notify(sa.Event{Yield: &a.To})
 	case GUIDsWritten:
-		l.registrar.tell(sa.Event{Written: &a.GUIDsWritten})
+		l.registrar.notify(sa.Event{Written: &a.GUIDsWritten})
 	case Keep:
 		if l.shell.Store != nil {
 			l.shell.Store.Put(a.Batch(), nil)
@@ -346,7 +356,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 func (l *loop) restore(j *sweep.Job) {
 	reg, whole := l.shell.Restore()
 	if reg != nil {
-		l.registrar.tell(sa.Event{Restored: reg})
+		l.registrar.notify(sa.Event{Restored: reg})
 	}
 	if !whole {
 		j.Reregister()

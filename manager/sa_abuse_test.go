@@ -93,8 +93,8 @@ func (c *clients) nothingWaits() {
 	if s.UnderWay != 0 || s.Bytes != 0 || len(p.tables.asked) != 0 || len(p.tables.clients) != 0 || len(p.tables.waiting) != 0 {
 		c.t.Errorf("of tables are left: %d asked for by %d clients, %+v", len(p.tables.asked), len(p.tables.clients), s)
 	}
-	if r.Pending != 0 || r.Waiting != 0 || r.Refused != 0 || p.writes.waiting != 0 || len(p.writes.clients) != 0 {
-		c.t.Errorf("of registrations are left: %d in the inbox, %+v", p.writes.waiting, r)
+	if r.Pending != 0 || r.Waiting != 0 || r.Refused != 0 || p.inbox.waiting != 0 || len(p.inbox.clients) != 0 {
+		c.t.Errorf("of registrations are left: %d in the inbox, %+v", p.inbox.waiting, r)
 	}
 }
 

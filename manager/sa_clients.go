@@ -10,9 +10,11 @@ import (
 // number of goroutines may count and read.
 type clientCounts [mad.MinMulticastLID]atomic.Uint32
 
-func (c *clientCounts) add(lid mad.LID) {
-	if int(lid) < len(c) {
-		c[lid].Add(1)
+func (c *clientCounts) add(ds []mad.Datagram) {
+	for i := range ds {
+		if lid := ds[i].LID; int(lid) < len(c) {
+			c[lid].Add(1)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // silence makes clients try again.
 const (
 	tableWorkers    = 2
-	maxInbox        = 1024             // packets that wait for the clerk
+	maxInbox        = 1024             // packets that wait for the dispatcher
 	maxTables       = 256              // requests that wait for a worker
 	maxClientTables = 8                // of one LID that wait or are worked on
 	maxTableWait    = 10 * time.Second // until a request is taken for given up
@@ -31,7 +31,7 @@ const (
 // send.
 //
 // start starts these goroutines, which end with its context:
-//   - the clerk, which owns the requests that wait and the transfers of RMPP;
+//   - the dispatcher, which owns the requests that wait and the transfers of RMPP;
 //   - workers, which make one table each at a time, from the view that is published
 //     when they begin.
 type tableServer struct {
@@ -42,7 +42,7 @@ type tableServer struct {
 	made  chan *tableJob
 	began time.Time
 
-	// The clerk's.
+	// The dispatcher's.
 	transfers *rmpp.Machine
 	waiting   []*tableJob
 	asked     map[tableKey]bool // waiting or worked on
@@ -84,25 +84,29 @@ func newTableServer(s *saServer, send func([]mad.Datagram) (int, error), plainPe
 			MaxTransfers: maxTransfers, MaxPerPeer: maxClientSends, MaxBytes: maxTableBytes, MaxMessage: maxRequest, PlainPeers: plainPeers,
 		}),
 		asked: map[tableKey]bool{}, clients: map[mad.LID]int{},
-		batch: make([]mad.Datagram, saBatch),
+		batch: make([]mad.Datagram, answerBatch),
 	}
 }
 
 func (t *tableServer) start(ctx context.Context, tasks *sync.WaitGroup) {
-	tasks.Go(func() { t.clerk(ctx) })
+	tasks.Go(func() { t.dispatch(ctx) })
 	for range tableWorkers {
 		tasks.Go(func() { t.makeTables(ctx) })
 	}
 }
 
-// take is for the receive loop to hand over a request for a table or a packet of a
-// transfer. It does not wait.
-func (t *tableServer) take(in *mad.Datagram) {
-	select {
-	case t.inbox <- *in:
-	default:
-		t.sa.stats.Drop(sa.DropNoRoom)
+// take takes requests for tables and packets of transfers from the receive loop. It does
+// not wait, and returns how many there was no room for.
+func (t *tableServer) take(ds []mad.Datagram) (dropped int) {
+	for i := range ds {
+		select {
+		case t.inbox <- ds[i]:
+		default:
+			t.sa.stats.Drop(sa.DropNoRoom)
+			dropped++
+		}
 	}
+	return dropped
 }
 
 // makeTables is a worker.
@@ -112,7 +116,7 @@ func (t *tableServer) makeTables(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case job := <-t.work:
-			job.records, job.ok = t.sa.answerer.Load().Table(ctx, &job.in, &job.out, &t.sa.stats)
+			job.records, job.ok = t.sa.responder.Load().Table(ctx, &job.in, &job.out, &t.sa.stats)
 			select {
 			case <-ctx.Done():
 				return
@@ -122,10 +126,10 @@ func (t *tableServer) makeTables(ctx context.Context) {
 	}
 }
 
-// clerk takes requests, gives them to workers and sends what these have made, a batch
-// at a time so that what comes in never waits for long. It ends early when the port
-// breaks, which the receive loop reports.
-func (t *tableServer) clerk(ctx context.Context) {
+// dispatch takes requests, gives them to workers and sends what these have made, a batch
+// at a time so that no packet waits for long. It ends early when the port breaks, which the
+// receive loop reports.
+func (t *tableServer) dispatch(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -173,7 +177,7 @@ func (t *tableServer) put(ds []mad.Datagram) error {
 
 func (t *tableServer) now() time.Duration { return time.Since(t.began) }
 
-// setTimer wakes the clerk when a transfer is due, at once when more may be sent.
+// setTimer wakes the dispatcher when a transfer is due, at once when more may be sent.
 func (t *tableServer) setTimer(timer *time.Timer, more bool) {
 	switch due, waits := t.transfers.Deadline(); {
 	case more:
@@ -232,7 +236,7 @@ func (t *tableServer) received(e *rmpp.Ended) {
 		return
 	}
 	var out mad.Datagram
-	if t.sa.answerer.Load().Answer(&in, &out, &t.sa.stats) {
+	if t.sa.responder.Load().Answer(&in, &out, &t.sa.stats) {
 		t.replies = append(t.replies, out)
 	}
 }

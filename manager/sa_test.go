@@ -67,13 +67,13 @@ func serve(t *testing.T, f func(c *clients)) {
 		c.publish(c.v)
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
-		c.port = newSAPort(c, &c.shell.sa, false)
-		r := newRegistrar(c.shell, c.port.Send, time.Now())
-		c.port.writes = r.inbox
+		inbox := newInbox(&c.shell.sa.stats, time.Now())
+		c.port = newSAPort(c, &c.shell.sa, inbox, false)
+		r := newRegistrar(c.shell, inbox, c.port.Send, time.Now())
 		c.port.start(ctx, &tasks)
-		tasks.Go(func() { c.port.serve(ctx) })
+		tasks.Go(func() { c.port.Serve(ctx) })
 		c.shell.registrar.Store(r)
-		r.tell(sa.Event{View: c.v})
+		r.notify(sa.Event{View: c.v})
 		tasks.Go(func() { r.run(ctx) })
 		tasks.Go(func() { carryOut(ctx, r) })
 		f(c)
@@ -107,9 +107,9 @@ func carryOut(ctx context.Context, r *registrar) {
 		case <-ctx.Done():
 			return
 		case <-r.changed:
-			r.tell(sa.Event{Forwarded: r.state.Load().Seq()})
+			r.notify(sa.Event{Forwarded: r.state.Load().Seq()})
 		case g := <-r.guids:
-			r.tell(sa.Event{Written: &sa.GUIDsWritten{Port: g.Port, Block: g.Block, OK: true}})
+			r.notify(sa.Event{Written: &sa.GUIDsWritten{Port: g.Port, Block: g.Block, OK: true}})
 		case <-r.heard:
 		}
 	}
@@ -306,13 +306,13 @@ func TestPortThatTakesNothing(t *testing.T) {
 		c.fromSA = nil // nobody ever receives from it
 		d := request(sarec.AttrClassPortInfo, 1)
 		d.Packet.SetMethod(mad.MethodGet)
-		const asked = 3 * maxReplies
+		const asked = 3 * maxRequests
 		for range asked {
 			c.toSA <- d
 		}
 		synctest.Wait()
 		// One is being sent, with those that came while it was not yet.
-		if dropped := c.drops(sa.DropNoRoom); dropped < asked-2*maxReplies || dropped > asked-maxReplies {
+		if dropped := c.drops(sa.DropNoRoom); dropped < asked-2*maxRequests || dropped > asked-maxRequests {
 			t.Errorf("%d of %d answers were dropped", dropped, asked)
 		}
 	})
@@ -353,9 +353,9 @@ func TestQueueOfTables(t *testing.T) {
 		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<10), closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
-		port := newSAPort(c, &c.shell.sa, false)
-		tasks.Go(func() { port.tables.clerk(ctx) }) // without workers
-		tasks.Go(func() { port.serve(ctx) })
+		port := newSAPort(c, &c.shell.sa, newInbox(&c.shell.sa.stats, time.Now()), false)
+		tasks.Go(func() { port.tables.dispatch(ctx) }) // without workers
+		tasks.Go(func() { port.Serve(ctx) })
 		ask := func(lid mad.LID, tid mad.TID) {
 			d := request(sarec.AttrNodeRecord, tid)
 			d.LID = lid

@@ -16,7 +16,7 @@ import (
 // have gone are given their grace.
 func (r *Registrar) setView(v *view.View) {
 	was := r.view
-	r.view, r.door = v, &Answerer{view: v}
+	r.view, r.door = v, &Responder{view: v}
 	if was != nil && was.Subnet != v.Subnet {
 		r.wellKnown()
 	}

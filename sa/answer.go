@@ -11,38 +11,38 @@ import (
 	"ibsm/view"
 )
 
-// Answerer answers from one View and from what is registered. It is immutable and safe
-// for concurrent use. The nil Answerer is that of a manager that is not master, or not
+// Responder answers from one View and from what is registered. It is immutable and safe
+// for concurrent use. The nil Responder is that of a manager that is not master, or not
 // yet: it drops all.
-type Answerer struct {
+type Responder struct {
 	view  *view.View
 	reg   *registry.State
 	paths *path.Finder
 }
 
-// New makes the Answerer of a View and of what is registered, nil for nothing, in time
+// New makes the Responder of a View and of what is registered, nil for nothing, in time
 // linear in the ports of the View.
-func New(v *view.View, reg *registry.State) *Answerer {
-	a := Answerer{view: v, paths: path.New(v)}
+func New(v *view.View, reg *registry.State) *Responder {
+	a := Responder{view: v, paths: path.New(v)}
 	return a.WithRegistry(reg)
 }
 
 // nothing is what is registered where there is no registry.
 var nothing = registry.New().Freeze()
 
-// WithRegistry is the Answerer of the same View when something else is registered, nil
+// WithRegistry is the Responder of the same View when something else is registered, nil
 // for nothing. It takes a short time, whatever the size of either.
-func (a *Answerer) WithRegistry(reg *registry.State) *Answerer {
+func (a *Responder) WithRegistry(reg *registry.State) *Responder {
 	if reg == nil {
 		reg = nothing
 	}
-	return &Answerer{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg)}
+	return &Responder{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg)}
 }
 
-// WithView is the Answerer of another View, when the same is registered. It takes a short
-// time where the Views differ only in their multicast tables. The nil Answerer becomes
+// WithView is the Responder of another View, when the same is registered. It takes a short
+// time where the Views differ only in their multicast tables. The nil Responder becomes
 // that of a View where nothing is registered.
-func (a *Answerer) WithView(v *view.View) *Answerer {
+func (a *Responder) WithView(v *view.View) *Responder {
 	switch {
 	case a == nil:
 		return New(v, nil)
@@ -50,14 +50,14 @@ func (a *Answerer) WithView(v *view.View) *Answerer {
 		!slices.Equal(a.view.PrefixRoutes, v.PrefixRoutes):
 		return New(v, a.reg)
 	}
-	return &Answerer{view: v, reg: a.reg, paths: a.paths}
+	return &Responder{view: v, reg: a.reg, paths: a.paths}
 }
 
 // View is where the answers come from, but for those from Registry.
-func (a *Answerer) View() *view.View { return a.view }
+func (a *Responder) View() *view.View { return a.view }
 
 // Registry is what is registered.
-func (a *Answerer) Registry() *registry.State { return a.reg }
+func (a *Responder) Registry() *registry.State { return a.reg }
 
 // request is what a handler needs to know of a request that may be answered.
 type request struct {
@@ -72,7 +72,7 @@ type request struct {
 // or returns false when there must be none, and out is void. in and out must not
 // be the same datagram, and IsTable(in) must be false. What happened is counted in
 // stats. It does not allocate.
-func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
+func (a *Responder) Answer(in, out *mad.Datagram, stats *Stats) bool {
 	if !a.open(in, out, stats) {
 		return false
 	}
@@ -91,7 +91,7 @@ func (a *Answerer) Answer(in, out *mad.Datagram, stats *Stats) bool {
 
 // open decides whether a request is answered, and if so gives the reply the request's
 // header.
-func (a *Answerer) open(in, out *mad.Datagram, stats *Stats) bool {
+func (a *Responder) open(in, out *mad.Datagram, stats *Stats) bool {
 	if reason := a.gate(in); reason != answered {
 		stats.Drop(reason)
 		return false
@@ -108,17 +108,17 @@ func (a *Answerer) open(in, out *mad.Datagram, stats *Stats) bool {
 }
 
 // request is a datagram that passed the gate.
-func (a *Answerer) request(in *mad.Datagram) request {
+func (a *Responder) request(in *mad.Datagram) request {
 	p := &in.Packet
 	return request{a.view.LIDs.PortOf(in.LID), p.ComponentMask(), p.AttrMod(), p.SMKey() != 0, p.SAData()}
 }
 
 // maySee reports whether the requester may know of a port: it shares a P_Key with it.
-func (a *Answerer) maySee(r *request, p topo.PortIdx) bool { return a.view.Topo.MayTalk(r.from, p) }
+func (a *Responder) maySee(r *request, p topo.PortIdx) bool { return a.view.Topo.MayTalk(r.from, p) }
 
 // isIn reports whether the requester is in a partition, as member of either kind. A
 // port whose P_Keys are not known is in all.
-func (a *Answerer) isIn(r *request, k mad.PKey) bool {
+func (a *Responder) isIn(r *request, k mad.PKey) bool {
 	keys := a.view.Topo.Ports[a.view.Topo.EndPort(r.from)].PKeys
 	if keys == nil {
 		return true
@@ -129,7 +129,7 @@ func (a *Answerer) isIn(r *request, k mad.PKey) bool {
 
 // gate decides whether a request is answered at all. Silence makes clients try
 // again; Linux takes any status but success as final.
-func (a *Answerer) gate(in *mad.Datagram) Drop {
+func (a *Responder) gate(in *mad.Datagram) Drop {
 	p := &in.Packet
 	switch {
 	case in.TimedOut || p.MgmtClass() != mad.ClassSA || responseTo(p.Method()) == 0:
@@ -155,7 +155,7 @@ func responseTo(m mad.Method) mad.Method {
 	return 0
 }
 
-func (a *Answerer) serve(p *mad.Packet, r *request, res *result) mad.Status {
+func (a *Responder) serve(p *mad.Packet, r *request, res *result) mad.Status {
 	switch {
 	case !isSpoken(p):
 		return mad.StatusBadVersion
@@ -180,7 +180,7 @@ func isSpoken(p *mad.Packet) bool {
 
 // records gathers what matches of the attributes for which Get and GetTable differ in
 // nothing but the number of records; false for others.
-func (a *Answerer) records(attr mad.AttrID, r *request, res *result) bool {
+func (a *Responder) records(attr mad.AttrID, r *request, res *result) bool {
 	switch attr {
 	case sarec.AttrNodeRecord:
 		a.nodeRecords(r, res)
@@ -221,7 +221,7 @@ func (a *Answerer) records(attr mad.AttrID, r *request, res *result) bool {
 
 // pathRecord answers with one path, whatever number there is (IBA 15.2.5.16: a Get
 // implies NumbPath 1).
-func (a *Answerer) pathRecord(r *request, res *result) mad.Status {
+func (a *Responder) pathRecord(r *request, res *result) mad.Status {
 	var rec sarec.PathRecord
 	st := a.paths.Find(r.from, (*sarec.PathRecord)(r.data[:64]), r.comps, &rec)
 	if st == mad.StatusOK {

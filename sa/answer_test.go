@@ -118,7 +118,7 @@ func TestSilence(t *testing.T) {
 	serving := New(newView(t), nil)
 	for _, c := range []struct {
 		name   string
-		a      *Answerer
+		a      *Responder
 		change func(in *mad.Datagram)
 		want   Drop // 0 for an answer
 	}{

@@ -14,7 +14,7 @@ func (s span) len() int { return int(s.to - s.from) }
 
 func (s span) has(p topo.PortIdx) bool { return s.from <= p && p < s.to }
 
-func (a *Answerer) allPorts() span { return span{0, topo.PortIdx(len(a.view.Topo.Ports))} }
+func (a *Responder) allPorts() span { return span{0, topo.PortIdx(len(a.view.Topo.Ports))} }
 
 func onePort(p topo.PortIdx) span {
 	if p == topo.None {
@@ -24,7 +24,7 @@ func onePort(p topo.PortIdx) span {
 }
 
 // nodePorts are the ports of the node with the GUID.
-func (a *Answerer) nodePorts(g mad.GUID) span {
+func (a *Responder) nodePorts(g mad.GUID) span {
 	n := a.view.Topo.FindNode(g)
 	if n == topo.None {
 		return noPorts
@@ -34,7 +34,7 @@ func (a *Answerer) nodePorts(g mad.GUID) span {
 
 // devicePorts are the ports that a LID stands for in records of ports and links:
 // the one that owns it, and with it all others of a switch.
-func (a *Answerer) devicePorts(lid mad.LID) span {
+func (a *Responder) devicePorts(lid mad.LID) span {
 	t, p := a.view.Topo, a.view.LIDs.PortOf(lid)
 	if p == topo.None {
 		return noPorts
@@ -48,19 +48,19 @@ func (a *Answerer) devicePorts(lid mad.LID) span {
 func portsOf(n *topo.Node) span { return span{n.First, n.First + topo.PortIdx(n.NumPorts) + 1} }
 
 // deviceLID is the base LID of the port's device, 0 when it has none.
-func (a *Answerer) deviceLID(p topo.PortIdx) mad.LID {
+func (a *Responder) deviceLID(p topo.PortIdx) mad.LID {
 	return a.view.LIDs.Base[a.view.Topo.EndPort(p)]
 }
 
 // isVisible reports whether the device of a port has a LID and the requester may know of
 // it.
-func (a *Answerer) isVisible(r *request, p topo.PortIdx) bool {
+func (a *Responder) isVisible(r *request, p topo.PortIdx) bool {
 	return a.deviceLID(p) != 0 && a.maySee(r, p)
 }
 
 // switches are those from from to to, the end excluded, that a request may be about: all,
 // or with byLID the one that has the LID.
-func (a *Answerer) switches(byLID bool, lid mad.LID) (from, to topo.SwitchIdx) {
+func (a *Responder) switches(byLID bool, lid mad.LID) (from, to topo.SwitchIdx) {
 	t := a.view.Topo
 	if !byLID {
 		return 0, topo.SwitchIdx(len(t.Switches))

@@ -9,7 +9,7 @@ const (
 )
 
 // classPortInfo tells what this SA can do: no more than it does.
-func (a *Answerer) classPortInfo(res *result) {
+func (a *Responder) classPortInfo(res *result) {
 	var c sarec.ClassPortInfo
 	c.SetBaseVersion(1)
 	c.SetClassVersion(2)

@@ -1,7 +1,7 @@
 // Package sa answers requests to subnet administration (IBA 15) and does no I/O.
 //
-// The Answerer reads: from a published View, and holds no state. A worker receives a
-// datagram, asks the Answerer in force, and sends what comes back. What takes but a
+// The Responder reads: from a published View, and holds no state. A worker receives a
+// datagram, asks the Responder in force, and sends what comes back. What takes but a
 // moment is Answer's; tables, which may take longer and come in many packets, are
 // Table's. Served are ClassPortInfo, single or in tables the records of nodes, ports,
 // links, switches, their tables, managers, paths, groups, services, subscriptions and

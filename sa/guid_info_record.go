@@ -8,7 +8,7 @@ import (
 )
 
 // guidInfoRecords are one for each block of the GUIDs of each port that has a LID.
-func (a *Answerer) guidInfoRecords(r *request, res *result) {
+func (a *Responder) guidInfoRecords(r *request, res *result) {
 	want := (*sarec.GUIDInfoRecord)(r.data[:72])
 	mask := sarec.GUIDInfoMask(r.comps &^ sarec.GUIDInfoLID)
 	ports := a.allPorts()

@@ -8,7 +8,7 @@ import (
 
 // informInfoRecords are the subscriptions of ports that the requester may know of. The
 // queue pair that subscribed is hidden from the untrusted before the record is compared.
-func (a *Answerer) informInfoRecords(r *request, res *result) {
+func (a *Responder) informInfoRecords(r *request, res *result) {
 	want := (*sarec.InformInfoRecord)(r.data[:64])
 	mask := sarec.InformInfoMask(r.comps &^ sarec.InformSubscriberGID)
 	if r.comps.Has(sarec.InformSubscriberGID) {
@@ -28,7 +28,7 @@ func (a *Answerer) informInfoRecords(r *request, res *result) {
 
 // informInfoRecord adds a subscription if it matches; false when further ones cannot
 // change the answer.
-func (a *Answerer) informInfoRecord(r *request, want, mask *sarec.InformInfoRecord, s *registry.Subscription, res *result) bool {
+func (a *Responder) informInfoRecord(r *request, want, mask *sarec.InformInfoRecord, s *registry.Subscription, res *result) bool {
 	if p := a.view.Topo.FindPort(s.Subscriber.GUID()); p != topo.None && !a.maySee(r, p) {
 		return true
 	}

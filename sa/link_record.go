@@ -7,7 +7,7 @@ import (
 
 // linkRecords are two for each link, one from either end. The LIDs asked for may
 // be any of the ports'; the record has the base LIDs.
-func (a *Answerer) linkRecords(r *request, res *result) {
+func (a *Responder) linkRecords(r *request, res *result) {
 	want := (*sarec.LinkRecord)(r.data[:8])
 	from, to := a.allPorts(), a.allPorts()
 	if r.comps.Has(sarec.LinkFromLID) {
@@ -43,7 +43,7 @@ func (a *Answerer) linkRecords(r *request, res *result) {
 	}
 }
 
-func (a *Answerer) linkRecord(src, dst topo.PortIdx) (rec sarec.LinkRecord) {
+func (a *Responder) linkRecord(src, dst topo.PortIdx) (rec sarec.LinkRecord) {
 	rec.SetFromLID(a.deviceLID(src))
 	rec.SetFromPort(a.view.Topo.Ports[src].Num)
 	rec.SetToPort(a.view.Topo.Ports[dst].Num)

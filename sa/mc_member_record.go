@@ -18,7 +18,7 @@ const (
 // mcMemberRecords are for the trusted one for each member of each group; for others one
 // for each group, without members. PortGID asks for one member, or for the groups that
 // have it. Groups of other partitions than the requester's are hidden.
-func (a *Answerer) mcMemberRecords(r *request, res *result) {
+func (a *Responder) mcMemberRecords(r *request, res *result) {
 	want := (*sarec.MCMemberRecord)(r.data[:56])
 	if !validTerms(r.comps, want) {
 		res.refused = mad.StatusReqInvalid
@@ -46,7 +46,7 @@ func (a *Answerer) mcMemberRecords(r *request, res *result) {
 }
 
 // groupRecords are those of one group; false when further ones cannot change the answer.
-func (a *Answerer) groupRecords(r *request, want *sarec.MCMemberRecord, g *registry.Group, res *result) bool {
+func (a *Responder) groupRecords(r *request, want *sarec.MCMemberRecord, g *registry.Group, res *result) bool {
 	var rec sarec.MCMemberRecord
 	fillMember(&rec, g, &registry.Member{}, r.trusted)
 	mask := sarec.MCMemberMask(r.comps & groupComps)
@@ -82,7 +82,7 @@ func (a *Answerer) groupRecords(r *request, want *sarec.MCMemberRecord, g *regis
 
 // ownGID is the GID of a port under the prefix by which members are known, if it was
 // given under the one that ports power up with.
-func (a *Answerer) ownGID(g mad.GID) mad.GID {
+func (a *Responder) ownGID(g mad.GID) mad.GID {
 	if g.Prefix() == mad.DefaultPrefix {
 		return mad.MakeGID(a.view.Subnet.Prefix, g.GUID())
 	}

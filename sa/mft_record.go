@@ -8,7 +8,7 @@ import (
 
 // mftRecords are one for each block and position of the multicast table of each switch,
 // up to the highest multicast LID that any of them forwards.
-func (a *Answerer) mftRecords(r *request, res *result) {
+func (a *Responder) mftRecords(r *request, res *result) {
 	top := a.view.MFTs.Top()
 	if top < mad.MinMulticastLID {
 		return

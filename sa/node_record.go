@@ -9,7 +9,7 @@ import (
 
 // nodeRecords are one for each end port. The LID asked for may be any of the
 // port's; the record has its base LID.
-func (a *Answerer) nodeRecords(r *request, res *result) {
+func (a *Responder) nodeRecords(r *request, res *result) {
 	want := (*sarec.NodeRecord)(r.data[:112])
 	ports := a.allPorts()
 	switch {

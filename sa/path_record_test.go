@@ -257,7 +257,7 @@ func randomPaths(tp *topo.Topo, lids *topo.LIDs) []mad.Datagram {
 	return in
 }
 
-func benchmarkPathRecord(b *testing.B, a *Answerer, in []mad.Datagram) {
+func benchmarkPathRecord(b *testing.B, a *Responder, in []mad.Datagram) {
 	var out mad.Datagram
 	var stats Stats
 	b.ReportAllocs()

@@ -9,7 +9,7 @@ import (
 
 // pkeyTableRecords are one for each block of the partition table of each port whose
 // table is known. They are for the trusted.
-func (a *Answerer) pkeyTableRecords(r *request, res *result) {
+func (a *Responder) pkeyTableRecords(r *request, res *result) {
 	if !r.trusted {
 		res.refused = mad.StatusReqInvalid
 		return

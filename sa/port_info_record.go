@@ -14,7 +14,7 @@ const matchSubset = 1 << 31
 // portInfoRecords are one for each port whose PortInfo was read, switch external
 // ports under the LID of their port 0. The M_Key is hidden from the untrusted
 // before the record is compared, so that they cannot guess it either.
-func (a *Answerer) portInfoRecords(r *request, res *result) {
+func (a *Responder) portInfoRecords(r *request, res *result) {
 	want := (*sarec.PortInfoRecord)(r.data[:72])
 	ports := a.allPorts()
 	if r.comps.Has(sarec.PortInfoEndportLID) {
@@ -68,7 +68,7 @@ const qdr = 4
 
 // pretendQDR makes a port that runs at an extended speed look like QDR to askers
 // that know the classic speeds only.
-func (a *Answerer) pretendQDR(p topo.PortIdx, info *smp.PortInfo) {
+func (a *Responder) pretendQDR(p topo.PortIdx, info *smp.PortInfo) {
 	caps := &a.view.Topo.Ports[a.view.Topo.EndPort(p)].Info
 	if info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2()) < mad.FDR {
 		return

@@ -85,8 +85,8 @@ func (r *readers) ask2(d mad.Datagram) {
 	}
 }
 
-func (r *readers) answerer() *Answerer {
-	return (*Answerer)(nil).WithView(r.view).WithRegistry(r.State())
+func (r *readers) answerer() *Responder {
+	return (*Responder)(nil).WithView(r.view).WithRegistry(r.State())
 }
 
 // pass lets time pass and packets with it.

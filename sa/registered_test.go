@@ -58,9 +58,9 @@ func subscribe(port mad.GUID, trap uint16) registry.PutSubscription {
 	}}
 }
 
-// registered is the Answerer of newView and newRegistry, in which H4 is in partition 5,
+// registered is the Responder of newView and newRegistry, in which H4 is in partition 5,
 // too, and the others are not.
-func registered(t testing.TB) *Answerer {
+func registered(t testing.TB) *Responder {
 	t.Helper()
 	v := newView(t)
 	in, out := topo.NewPKeyTable([]mad.PKey{0xffff, 0x8005}), topo.NewPKeyTable([]mad.PKey{0xffff})
@@ -212,7 +212,7 @@ func TestInformInfoRecords(t *testing.T) {
 	type rec = sarec.InformInfoRecord
 	for _, c := range []struct {
 		name  string
-		a     *Answerer
+		a     *Responder
 		comps mad.ComponentMask
 		want  func(r *rec)
 		n     int

@@ -79,7 +79,7 @@ type Registrar struct {
 	count RegistrarStats
 
 	view *view.View // nil while this manager is not master
-	door *Answerer  // opens requests as the other half of the SA does
+	door *Responder // opens requests as the other half of the SA does
 	last mad.LID    // the highest MLID that all switches forward
 
 	now     time.Duration
@@ -154,7 +154,7 @@ type GUIDsWritten struct {
 }
 
 // NewRegistrar makes the owner of what is registered already, which may be nothing.
-// Requests are counted in stats, together with those of Answerers.
+// Requests are counted in stats, together with those of Responders.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
 		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: newMirrored(cfg.Mirror),

@@ -7,7 +7,7 @@ import (
 
 // serviceRecords are the services of the requester's partitions and those of none. Who
 // gives the key of a service knows it; but it is shown to the trusted only.
-func (a *Answerer) serviceRecords(r *request, res *result) {
+func (a *Responder) serviceRecords(r *request, res *result) {
 	want := (*sarec.ServiceRecord)(r.data[:176])
 	mask := sarec.ServiceMask(r.comps)
 	if r.comps.Has(sarec.ServiceServiceID) {
@@ -27,7 +27,7 @@ func (a *Answerer) serviceRecords(r *request, res *result) {
 
 // serviceRecord adds a service if it matches; false when further ones cannot change the
 // answer.
-func (a *Answerer) serviceRecord(r *request, want, mask *sarec.ServiceRecord, v *registry.Service, res *result) bool {
+func (a *Responder) serviceRecord(r *request, want, mask *sarec.ServiceRecord, v *registry.Service, res *result) bool {
 	if v.PKey != 0 && !a.isIn(r, v.PKey) {
 		return true
 	}

@@ -38,7 +38,7 @@ func TestMulticastDisabled(t *testing.T) {
 	if st := ask(t, a, get(sarec.AttrMCMemberRecord, 0, nil)).Status(); st != mad.StatusBadMethodAttr {
 		t.Errorf("Get: %v", st)
 	}
-	claims := func(a *Answerer) bool {
+	claims := func(a *Responder) bool {
 		info := (*sarec.ClassPortInfo)(ask(t, a, get(sarec.AttrClassPortInfo, 0, nil)).SAData()[:72])
 		return info.CapabilityMask()&sarec.IsUDMulticastSupported != 0
 	}

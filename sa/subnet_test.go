@@ -91,7 +91,7 @@ func get(a mad.AttrID, comps mad.ComponentMask, rec []byte) *mad.Datagram {
 }
 
 // ask is the answer to a request, which there must be.
-func ask(t *testing.T, a *Answerer, in *mad.Datagram) *mad.Packet {
+func ask(t *testing.T, a *Responder, in *mad.Datagram) *mad.Packet {
 	t.Helper()
 	var out mad.Datagram
 	if !a.Answer(in, &out, new(Stats)) {

@@ -3,7 +3,7 @@ package sa
 import "ibsm/mad/sarec"
 
 // switchInfoRecords are one for each switch.
-func (a *Answerer) switchInfoRecords(r *request, res *result) {
+func (a *Responder) switchInfoRecords(r *request, res *result) {
 	want := (*sarec.SwitchInfoRecord)(r.data[:24])
 	from, to := a.switches(r.comps.Has(sarec.SwitchInfoLID), want.LID())
 	for s := from; s < to; s++ {

@@ -29,7 +29,7 @@ func IsTable(p *mad.Packet) bool {
 //
 // Table takes time in proportion to the records, and to the pairs of ports for paths:
 // seconds at most, less when ctx ends.
-func (a *Answerer) Table(ctx context.Context, in, out *mad.Datagram, stats *Stats) (records []byte, ok bool) {
+func (a *Responder) Table(ctx context.Context, in, out *mad.Datagram, stats *Stats) (records []byte, ok bool) {
 	if !a.open(in, out, stats) {
 		return nil, false
 	}
@@ -51,7 +51,7 @@ func (a *Answerer) Table(ctx context.Context, in, out *mad.Datagram, stats *Stat
 }
 
 // table gathers the records, of size bytes each.
-func (a *Answerer) table(ctx context.Context, attr mad.AttrID, r *request) (records []byte, size int, st mad.Status) {
+func (a *Responder) table(ctx context.Context, attr mad.AttrID, r *request) (records []byte, size int, st mad.Status) {
 	switch attr {
 	case sarec.AttrMultiPathRecord:
 		records, st = a.paths.Multi(ctx, r.from, (*sarec.MultiPathRecord)(r.data), r.comps)

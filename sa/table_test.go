@@ -23,7 +23,7 @@ func getTable(attr mad.AttrID, comps mad.ComponentMask, rec []byte) *mad.Datagra
 }
 
 // askTable is the answer to a GetTable, cut into records.
-func askTable(t *testing.T, a *Answerer, in *mad.Datagram) (head *mad.Packet, records [][]byte) {
+func askTable(t *testing.T, a *Responder, in *mad.Datagram) (head *mad.Packet, records [][]byte) {
 	t.Helper()
 	if !IsTable(&in.Packet) {
 		t.Fatalf("GetTable(%s) is not served", sarec.AttrName(in.Packet.AttrID()))
@@ -203,7 +203,7 @@ func TestTableSilence(t *testing.T) {
 	var out mad.Datagram
 	var stats Stats
 	in := getTable(sarec.AttrNodeRecord, 0, nil)
-	if _, ok := (*Answerer)(nil).Table(t.Context(), in, &out, &stats); ok {
+	if _, ok := (*Responder)(nil).Table(t.Context(), in, &out, &stats); ok {
 		t.Error("answered by nobody")
 	}
 	in.LID = 99

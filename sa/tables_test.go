@@ -14,7 +14,7 @@ import (
 
 // asCaptured is newView as it was when the tables of OpenSM were captured: H2 and H3 in
 // one multicast group, everybody in the default partition only.
-func asCaptured(t testing.TB) *Answerer {
+func asCaptured(t testing.TB) *Responder {
 	t.Helper()
 	v := newView(t)
 	keys := topo.NewPKeyTable([]mad.PKey{0xffff})

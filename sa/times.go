@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"ibsm/mad"
 )
 
 // Way is a way to an answer. How long one takes depends on it more than on anything else.
@@ -12,10 +14,21 @@ type Way uint8
 
 // Ways, each with what the time ends with. It begins when the request has been received.
 const (
-	AtOnce    Way = 0 // from the View, by an Answerer: it has been given to the port
+	AtOnce    Way = 0 // from the View, by a Responder: it has been given to the port
 	AsTable   Way = 1 // by RMPP: it has been made
 	Recording Way = 2 // of what is to be registered: disk, tables and port have it, or are not waited for any more
 )
+
+// WayOf is how a request is answered. Packets of RMPP transfers count as tables.
+func WayOf(p *mad.Packet) Way {
+	switch {
+	case p.IsRMPP() || IsTable(p):
+		return AsTable
+	case IsWrite(p):
+		return Recording
+	}
+	return AtOnce
+}
 
 var ways = [...]string{"get", "table", "register"}
 

@@ -82,3 +82,34 @@ func TestRecordingTimes(t *testing.T) {
 	d.step(Event{Durable: d.reg.Seq()})
 	took("alias", 10*time.Millisecond, 3)
 }
+
+// TestWayOf: what decides who answers is in the request's header.
+func TestWayOf(t *testing.T) {
+	for _, c := range []struct {
+		method mad.Method
+		attr   mad.AttrID
+		rmpp   bool
+		want   Way
+	}{
+		{mad.MethodGet, sarec.AttrPathRecord, false, AtOnce},
+		{mad.MethodGet, sarec.AttrMCMemberRecord, false, AtOnce},
+		{mad.MethodGetTable, sarec.AttrPathRecord, false, AsTable},
+		{mad.MethodGetTable, sarec.AttrClassPortInfo, false, AtOnce},
+		{mad.MethodGetMulti, sarec.AttrMultiPathRecord, false, AtOnce},
+		{mad.MethodGetMulti, sarec.AttrMultiPathRecord, true, AsTable},
+		{mad.MethodSet, sarec.AttrMCMemberRecord, true, AsTable}, // a packet of a transfer
+		{mad.MethodSet, sarec.AttrMCMemberRecord, false, Recording},
+		{mad.MethodSet, sarec.AttrInformInfo, false, Recording},
+		{mad.MethodDelete, sarec.AttrServiceRecord, false, Recording},
+		{mad.MethodDelete, sarec.AttrPathRecord, false, AtOnce},
+	} {
+		var p mad.Packet
+		p.SetHeader(mad.ClassSA, c.method, c.attr, 0)
+		if c.rmpp {
+			p[26] |= 1
+		}
+		if got := WayOf(&p); got != c.want {
+			t.Errorf("%v of %s, RMPP %t: %v, want %v", c.method, sarec.AttrName(c.attr), c.rmpp, got, c.want)
+		}
+	}
+}

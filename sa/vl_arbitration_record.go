@@ -9,7 +9,7 @@ import (
 // vlArbRecords are one for each block of the arbitration of each port. All traffic is
 // on VL 0, which has no other to share with: the lists are empty. OutputPortNum means
 // something for switches alone: osmtest asks for port 0 of an adapter.
-func (a *Answerer) vlArbRecords(r *request, res *result) {
+func (a *Responder) vlArbRecords(r *request, res *result) {
 	want := (*sarec.VLArbitrationTableRecord)(r.data[:72])
 	ports := a.allPorts()
 	if r.comps.Has(sarec.VLArbLID) {

@@ -8,7 +8,7 @@ import (
 	"ibsm/topo"
 )
 
-// IsWrite reports whether a packet is for the Registrar rather than for an Answerer: a
+// IsWrite reports whether a packet is for the Registrar rather than for a Responder: a
 // request to change what is registered, or the answer to a Report.
 func IsWrite(p *mad.Packet) bool {
 	switch p.Method() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
 	"ibsm/manager"
 	"ibsm/registry"
@@ -13,17 +14,17 @@ import (
 	"ibsm/store"
 )
 
-// desk is a manager's SA: the half that changes what is registered, and the one that
-// answers from it.
-type desk struct {
+// saServer is a manager's SA: its Registrar, and a Responder to the requests that change
+// nothing.
+type saServer struct {
 	*sa.Registrar
-	state    *registry.State
-	answerer *sa.Answerer
-	tables   *rmpp.Machine // that are sent
-	stats    sa.Stats
+	state     *registry.State
+	responder *sa.Responder
+	tables    *rmpp.Machine // that are sent
+	stats     sa.Stats
 
-	told    []sa.Event      // for the Registrar
-	asked   []manager.Event // for the core
+	events  []sa.Event      // for the Registrar
+	forCore []manager.Event // for the core
 	written []written       // what the disk is writing, oldest first
 }
 
@@ -33,122 +34,138 @@ type written struct {
 	seq uint64
 }
 
-// newDesk begins with what is registered already, which is nil for nothing.
-func newDesk(cfg sa.RegistrarConfig, reg *registry.Registry) *desk {
+// newSAServer begins with a registry, which is nil for an empty one.
+func newSAServer(cfg sa.RegistrarConfig, reg *registry.Registry) *saServer {
 	if reg == nil {
 		reg = registry.New()
 	}
-	d := &desk{tables: rmpp.New(rmpp.Config{})}
-	d.Registrar = sa.NewRegistrar(cfg, reg, &d.stats)
-	d.changed(d.State())
-	return d
+	s := &saServer{tables: rmpp.New(rmpp.Config{})}
+	s.Registrar = sa.NewRegistrar(cfg, reg, &s.stats)
+	s.changed(s.State())
+	return s
 }
 
-// changed makes a state the one that questions are answered from and that the core is
-// told of.
-func (d *desk) changed(s *registry.State) {
-	d.state = s
-	if d.answerer != nil {
-		d.answerer = d.answerer.WithRegistry(s)
+// changed has requests answered from a state, and the core notified of it.
+func (s *saServer) changed(state *registry.State) {
+	s.state = state
+	if s.responder != nil {
+		s.responder = s.responder.WithRegistry(state)
 	}
-	d.asked = append(d.asked, manager.Event{Registry: s})
+	s.forCore = append(s.forCore, manager.Event{Registry: state})
 }
 
-// tell takes what the core does for the Registrar.
-func (d *desk) tell(a manager.Action) {
+// notify takes an action of the core that is for the Registrar.
+func (s *saServer) notify(a manager.Action) {
 	switch a := a.(type) {
 	case manager.Publish:
-		d.told = append(d.told, sa.Event{View: a.View, Deposed: a.View == nil})
+		s.events = append(s.events, sa.Event{View: a.View, Deposed: a.View == nil})
 		if a.View == nil {
-			d.answerer = nil
+			s.responder = nil
 		} else {
-			d.answerer = d.answerer.WithView(a.View).WithRegistry(d.state)
+			s.responder = s.responder.WithView(a.View).WithRegistry(s.state)
 		}
 	case manager.Reset:
-		d.told = append(d.told, sa.Event{Reset: a.Ports})
+		s.events = append(s.events, sa.Event{Reset: a.Ports})
 	case manager.Notice:
-		d.told = append(d.told, sa.Event{Trap: &a.Notice})
+		s.events = append(s.events, sa.Event{Trap: &a.Notice})
 	case manager.Forwarded:
-		d.told = append(d.told, sa.Event{Forwarded: a.Seq})
+		s.events = append(s.events, sa.Event{Forwarded: a.Seq})
 	case manager.Forget:
-		d.told = append(d.told, sa.Event{Forget: true})
+		s.events = append(s.events, sa.Event{Forget: true})
 	case manager.Follow:
-		d.told = append(d.told, sa.Event{Follow: &a.Master})
+		s.events = append(s.events, sa.Event{Follow: &a.Master})
 	case manager.Yield:
-		d.told = append(d.told, sa.Event{Yield: &a.To})
+		s.events = append(s.events, sa.Event{Yield: &a.To})
 	case manager.GUIDsWritten:
-		d.told = append(d.told, sa.Event{Written: &a.GUIDsWritten})
+		s.events = append(s.events, sa.Event{Written: &a.GUIDsWritten})
 	}
 }
 
 // due is when there is something for the Registrar, or of it for the core.
-func (d *desk) due() (at time.Duration, ok bool) {
-	if len(d.told)+len(d.asked) > 0 {
+func (s *saServer) due() (at time.Duration, ok bool) {
+	if len(s.events)+len(s.forCore) > 0 {
 		return 0, true
 	}
-	at, ok = d.Deadline()
-	if len(d.written) > 0 && (!ok || d.written[0].at < at) {
-		at, ok = d.written[0].at, true
+	at, ok = s.Deadline()
+	if len(s.written) > 0 && (!ok || s.written[0].at < at) {
+		at, ok = s.written[0].at, true
 	}
-	if due, waits := d.tables.Deadline(); waits && (!ok || due < at) {
+	if due, waits := s.tables.Deadline(); waits && (!ok || due < at) {
 		at, ok = due, true
 	}
 	return at, ok
 }
 
 // table answers a request for a table.
-func (d *desk) table(now time.Duration, in *mad.Datagram) (out mad.Datagram, ok bool) {
-	records, ok := d.answerer.Table(context.Background(), in, &out, &d.stats)
+func (s *saServer) table(now time.Duration, in *mad.Datagram) (out mad.Datagram, ok bool) {
+	records, ok := s.responder.Table(context.Background(), in, &out, &s.stats)
 	if !ok || out.Packet.Status() != mad.StatusOK {
 		return out, ok
 	}
-	_ = d.tables.Send(now, &out, records) // who asks for the same again is sent it already
+	_ = s.tables.Send(now, &out, records) // who asks for the same again is sent it already
 	return out, false
 }
 
-// take takes the datagrams that are for the SA out of received.
+// take takes the datagrams of QP1 out of received, as gsi.Port does.
 func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) {
-	var writes []mad.Datagram
+	var forRegistrar []mad.Datagram
 	for i := range received {
 		d := received[i]
-		switch {
-		case d.Packet.MgmtClass() == mad.ClassMirror:
-			writes = append(writes, d)
-		case d.Packet.MgmtClass() != mad.ClassSA:
+		switch gsi.Classify(&d) {
+		case gsi.Subnet:
 			rest = append(rest, d)
-		case sa.IsWrite(&d.Packet) || d.TimedOut || d.Packet.IsResponse():
-			writes = append(writes, d)
-		case rmpp.IsActive(&d.Packet):
-			m.desk.tables.Receive(w.Fabric.Now(), &d)
-		case sa.IsTable(&d.Packet):
-			if out, ok := m.desk.table(w.Fabric.Now(), &d); ok {
-				w.send(m, []mad.Datagram{out})
+		case gsi.SARequest:
+			if w.answer(m, &d) {
+				forRegistrar = append(forRegistrar, d)
 			}
-		default:
+		case gsi.SAReport, gsi.SAClient, gsi.Mirror:
+			forRegistrar = append(forRegistrar, d)
+		case gsi.Unserved:
 			var out mad.Datagram
-			if m.desk.answerer.Answer(&d, &out, &m.desk.stats) {
-				w.send(m, []mad.Datagram{out})
-			}
+			gsi.Refuse(&d, &out)
+			w.send(m, []mad.Datagram{out})
 		}
 	}
-	w.send(m, m.desk.tables.Drain(w.Fabric.Now(), nil))
-	if len(writes) > 0 {
-		w.register(m, sa.Event{Received: writes})
+	w.send(m, m.sa.tables.Drain(w.Fabric.Now(), nil))
+	if len(forRegistrar) > 0 {
+		w.register(m, sa.Event{Received: forRegistrar})
 	}
 	return rest
 }
 
-// serve does the next thing that is due at the desk.
+// answer answers a request to the SA, or reports that it is for the Registrar.
+func (w *World) answer(m *Manager, d *mad.Datagram) (forRegistrar bool) {
+	var out mad.Datagram
+	var ok bool
+	switch sa.WayOf(&d.Packet) {
+	case sa.Recording:
+		return true
+	case sa.AsTable:
+		if rmpp.IsActive(&d.Packet) {
+			m.sa.tables.Receive(w.Fabric.Now(), d)
+		} else {
+			out, ok = m.sa.table(w.Fabric.Now(), d)
+		}
+	default:
+		ok = m.sa.responder.Answer(d, &out, &m.sa.stats)
+	}
+	if ok {
+		w.send(m, []mad.Datagram{out})
+	}
+	return false
+}
+
+// serve does the next thing that is due for the SA.
 func (w *World) serve(m *Manager) {
-	d, now := m.desk, w.Fabric.Now()
+	d, now := m.sa, w.Fabric.Now()
 	switch {
-	case len(d.asked) > 0:
-		ev := d.asked[0]
-		d.asked = d.asked[1:]
+	case len(d.forCore) > 0:
+		ev := d.forCore[0]
+		d.forCore = d.forCore[1:]
 		w.step(m, ev)
-	case len(d.told) > 0:
-		ev := d.told[0]
-		d.told = d.told[1:]
+	case len(d.events) > 0:
+		ev := d.events[0]
+		d.events = d.events[1:]
 		w.register(m, ev)
 	case len(d.written) > 0 && d.written[0].at <= now:
 		seq := d.written[0].seq
@@ -164,7 +181,7 @@ func (w *World) serve(m *Manager) {
 // register gives the Registrar an event and does what comes of it.
 func (w *World) register(m *Manager, ev sa.Event) {
 	w.Steps++
-	d, now := m.desk, w.Fabric.Now()
+	d, now := m.sa, w.Fabric.Now()
 	ends := w.time(m)
 	do := d.Step(now, ev)
 	ends()
@@ -181,17 +198,17 @@ func (w *World) register(m *Manager, ev sa.Event) {
 		m.Mirrored(do.Heard.Policy)
 	}
 	for _, g := range do.GUIDs {
-		d.asked = append(d.asked, manager.Event{WriteGUIDs: &g})
+		d.forCore = append(d.forCore, manager.Event{WriteGUIDs: &g})
 	}
 	if do.Heard.Master != 0 {
 		heard := do.Heard
-		d.asked = append(d.asked, manager.Event{Heard: &heard})
+		d.forCore = append(d.forCore, manager.Event{Heard: &heard})
 	}
 	if do.Reregister != nil {
-		d.asked = append(d.asked, manager.Event{Reregister: do.Reregister})
+		d.forCore = append(d.forCore, manager.Event{Reregister: do.Reregister})
 	}
 	if do.Complete != 0 {
-		d.asked = append(d.asked, manager.Event{Complete: do.Complete})
+		d.forCore = append(d.forCore, manager.Event{Complete: do.Complete})
 	}
 	w.send(m, do.Send)
 }
@@ -199,8 +216,8 @@ func (w *World) register(m *Manager, ev sa.Event) {
 // Registrar is the half of the manager's SA that changes what is registered; nil for a
 // manager whose configuration has no groups.
 func (m *Manager) Registrar() *sa.Registrar {
-	if m.desk == nil {
+	if m.sa == nil {
 		return nil
 	}
-	return m.desk.Registrar
+	return m.sa.Registrar
 }

@@ -66,7 +66,7 @@ type Manager struct {
 	grown   *sweep.Grown // result of a GrowJob that is on its way
 	grownAt time.Duration
 	buf     []mad.Datagram
-	desk    *desk // nil without a Registrar
+	sa      *saServer // nil without a Registrar
 }
 
 // Add puts a manager at a port. It begins with the next Run, from what is on the disk,
@@ -85,7 +85,7 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 	st.SetIsSM(!cfg.DryRun)
 	m := &Manager{Core: manager.NewCore(cfg), Station: st, Disk: disk, buf: make([]mad.Datagram, 64)}
 	if cfg.Registrar.Groups != nil {
-		m.desk = newDesk(cfg.Registrar, kept)
+		m.sa = newSAServer(cfg.Registrar, kept)
 	}
 	w.Managers = append(w.Managers, m)
 	return m, nil
@@ -104,7 +104,7 @@ func (w *World) Partition(m *Manager, p sweep.Partitions) {
 
 // Configure gives a manager a configuration that was read again.
 func (w *World) Configure(m *Manager, cfg manager.Config) {
-	if m.desk != nil {
+	if m.sa != nil {
 		w.register(m, sa.Event{Config: &cfg.Registrar})
 	}
 	w.step(m, manager.Event{Config: &cfg})
@@ -163,8 +163,8 @@ func (w *World) next() (at time.Duration, ok bool) {
 		}
 		at, set := m.Core.Deadline()
 		earlier(max(at, m.Asleep), set)
-		if m.desk != nil {
-			at, set = m.desk.due()
+		if m.sa != nil {
+			at, set = m.sa.due()
 			earlier(max(at, m.Asleep), set)
 		}
 		earlier(max(m.done, m.Asleep), m.out)
@@ -187,7 +187,7 @@ func (w *World) attend(m *Manager) {
 		if m.Heard != nil {
 			m.Heard(received)
 		}
-		if m.desk != nil {
+		if m.sa != nil {
 			received = w.take(m, received)
 		}
 		if len(received) > 0 {
@@ -202,8 +202,8 @@ func (w *World) attend(m *Manager) {
 		w.step(m, manager.Event{Grown: grown})
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.Event{})
-	case m.desk != nil:
-		if at, due := m.desk.due(); due && at <= w.Fabric.Now() {
+	case m.sa != nil:
+		if at, due := m.sa.due(); due && at <= w.Fabric.Now() {
 			w.serve(m)
 		}
 	}
@@ -226,8 +226,8 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		if m.Told != nil {
 			m.Told(w.Fabric.Now(), a)
 		}
-		if m.desk != nil {
-			m.desk.tell(a)
+		if m.sa != nil {
+			m.sa.notify(a)
 		}
 		switch a := a.(type) {
 		case manager.Send:

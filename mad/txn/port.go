@@ -2,8 +2,8 @@ package txn
 
 import "ibsm/mad"
 
-// Port moves the packets of one queue pair. One goroutine may send while another
-// receives.
+// Port moves the packets of one queue pair, or of both. Any number of goroutines may send
+// while one receives.
 type Port interface {
 	// Send sends the datagrams in order and returns how many it took; fewer than
 	// all only with an error. It keeps no reference to ds.

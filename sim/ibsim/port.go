@@ -14,9 +14,9 @@ import (
 	"ibsm/mad"
 )
 
-// Port is one node's port on a running simulator, of both its queue pairs. One
-// goroutine may send while another receives; SetIsSM, Link and Close may be called
-// from anywhere.
+// Port is one node's port on a running simulator, of both its queue pairs. Any number of
+// goroutines may send while one receives; SetIsSM, Link and Close may be called from
+// anywhere.
 //
 // Somebody must always receive: with some 160 replies unread, ibsim waits for this
 // client and serves nobody.

@@ -2,6 +2,7 @@ package ibsim
 
 import (
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -9,9 +10,14 @@ import (
 )
 
 // sender writes datagrams to the data socket, a batch in one visit of the
-// runtime's poller instead of one for each datagram.
+// runtime's poller instead of one for each datagram. Any number of goroutines may send.
 type sender struct {
 	raw   syscall.RawConn
+	sends sync.Pool // of *send
+}
+
+// send is one call of sender.send.
+type send struct {
 	step  func(fd uintptr) bool
 	ds    []mad.Datagram
 	n     int
@@ -20,21 +26,29 @@ type sender struct {
 }
 
 func (s *sender) init(raw syscall.RawConn) {
-	s.raw, s.step = raw, s.try
+	s.raw = raw
+	s.sends.New = func() any {
+		w := new(send)
+		w.step = w.try
+		return w
+	}
 }
 
 func (s *sender) send(ds []mad.Datagram) (int, error) {
-	s.ds, s.n, s.err = ds, 0, nil
-	err := s.raw.Write(s.step)
-	s.ds = nil
+	w := s.sends.Get().(*send)
+	w.ds, w.n, w.err = ds, 0, nil
+	err := s.raw.Write(w.step)
 	if err == nil {
-		err = s.err
+		err = w.err
 	}
-	return s.n, err
+	n := w.n
+	w.ds = nil
+	s.sends.Put(w)
+	return n, err
 }
 
 // try sends what the socket takes; false asks to be called when it takes more.
-func (s *sender) try(fd uintptr) bool {
+func (s *send) try(fd uintptr) bool {
 	for s.n < len(s.ds) {
 		encodeFrame(&s.frame, &s.ds[s.n])
 		_, err := syscall.Write(int(fd), s.frame[:])

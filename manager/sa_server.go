@@ -1,0 +1,115 @@
+package manager
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/gsi"
+	"ibsm/mad/rmpp"
+	"ibsm/mad/txn"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/view"
+)
+
+// saServer is what all goroutines share that answer the SA's clients.
+type saServer struct {
+	responder atomic.Pointer[sa.Responder]
+	stats     sa.Stats
+	clients   clientCounts
+
+	mu         sync.Mutex // guards the rest, and writing responder
+	transfers  rmpp.Stats
+	registered *registry.State
+}
+
+// setView has requests answered from a view; nil for none. It is for one goroutine.
+func (s *saServer) setView(v *view.View) {
+	var r *sa.Responder
+	if v != nil {
+		r = s.responder.Load().WithView(v)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r != nil {
+		r = r.WithRegistry(s.registered)
+	}
+	s.responder.Store(r)
+}
+
+// setRegistry has requests answered from a state of the registry.
+func (s *saServer) setRegistry(state *registry.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.registered = state
+	if r := s.responder.Load(); r != nil {
+		s.responder.Store(r.WithRegistry(state))
+	}
+}
+
+func (s *saServer) transferStats() rmpp.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.transfers
+}
+
+// saPort is QP1 with its users in this manager. A request to the SA goes to one of three,
+// by what it takes to answer it: to a responder, to the table server, or to the registrar,
+// which also sends Reports, is a client of other SAs and exchanges mirrors.
+type saPort struct {
+	*gsi.Port
+	sa       *saServer
+	opened   time.Time
+	requests *requestQueue
+	tables   *tableServer
+	inbox    *inbox // of the registrar
+}
+
+// newSAPort returns the QP1 of a port; plainPeers is rmpp.Config's.
+func newSAPort(port txn.Port, s *saServer, inbox *inbox, plainPeers bool) *saPort {
+	p := &saPort{sa: s, opened: time.Now(), requests: newRequestQueue(), inbox: inbox}
+	p.Port = gsi.New(port, gsi.Users{
+		SARequest: p.takeRequests,
+		SAReport:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forReports, ds) },
+		SAClient:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forClient, ds) },
+		Mirror:    func(ds []mad.Datagram) int { return inbox.take(forMirror, ds) },
+	})
+	p.tables = newTableServer(s, p.Send, plainPeers)
+	return p
+}
+
+// start starts what answers requests, until ctx is done.
+func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
+	tasks.Go(func() { p.answerRequests(ctx) })
+	tasks.Go(func() { p.RefuseUnserved(ctx) })
+	p.tables.start(ctx, tasks)
+}
+
+// takeRequests takes requests to the SA, for gsi.Users.
+func (p *saPort) takeRequests(ds []mad.Datagram) (dropped int) {
+	p.sa.clients.add(ds)
+	at := time.Since(p.opened) // one look at the clock for all of them
+	for len(ds) > 0 {
+		way, n := sa.WayOf(&ds[0].Packet), 1
+		for n < len(ds) && sa.WayOf(&ds[n].Packet) == way {
+			n++
+		}
+		switch way {
+		case sa.AsTable:
+			dropped += p.tables.take(ds[:n])
+		case sa.Recording:
+			dropped += p.inbox.takeRequests(ds[:n])
+		default:
+			without := p.requests.put(ds[:n], at)
+			for range without {
+				p.sa.stats.Drop(sa.DropNoRoom)
+			}
+			dropped += without
+		}
+		ds = ds[n:]
+	}
+	return dropped
+}
