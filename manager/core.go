@@ -11,7 +11,6 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
-	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/store"
 	"ibsm/sweep"
@@ -155,35 +154,6 @@ func NewCore(cfg Config) *Core {
 	}
 }
 
-// Event is something that happened. Exactly one field is set; none means that time
-// has passed.
-type Event struct {
-	Received []mad.Datagram  // only valid during Step
-	Computed *Computed       // a Job has returned
-	Sweep    Sweep           // somebody asks for a sweep
-	Registry *registry.State // what is registered has changed
-	Grown    *sweep.Grown    // a GrowJob has returned
-	// Partitions is another policy, which is applied at once.
-	Partitions *sweep.Partitions
-	Config     *Config // the configuration was read again
-	// WriteGUIDs is a block of GUIDs that a port is to have. GUIDsWritten answers, unless
-	// this manager ceases to be master.
-	WriteGUIDs *sa.GUIDBlock
-	// Heard is what a standby's Registrar heard from the master that is followed.
-	Heard *sa.Heard
-	// Reregister are ports whose clients are to be asked to register again.
-	Reregister []mad.GUID
-	// Slept is for how long the host has slept, which the times of Step do not show.
-	Slept time.Duration
-	// Complete is a standby that has everything which is registered with this master.
-	Complete mad.GUID
-	// Leave has this manager end: Exit follows, after elect.LeavePatience at the latest.
-	Leave bool
-}
-
-// Computed is the result of a Compute action.
-type Computed struct{ Result *sweep.Computed }
-
 // Sweep is a sweep that is asked for.
 type Sweep uint8
 
@@ -245,39 +215,7 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	if slept > c.stall() && slept < now { // not the first step
 		c.woken(slept)
 	}
-	switch {
-	case ev.Received != nil:
-		for i := range ev.Received {
-			c.receive(&ev.Received[i])
-		}
-	case ev.Computed != nil:
-		c.computed(ev.Computed.Result)
-	case ev.Partitions != nil:
-		c.cfg.Sweep.Partitions = *ev.Partitions
-		c.sweeper.Configure(c.cfg.Sweep)
-		c.wantQuick("other partitions")
-	case ev.Sweep != NoSweep:
-		c.ask(ev.Sweep)
-	case ev.Registry != nil:
-		c.setRegistry(ev.Registry)
-	case ev.Grown != nil:
-		c.multicast.Grown(ev.Grown)
-	case ev.Config != nil:
-		c.reconfigure(ev.Config)
-	case ev.WriteGUIDs != nil:
-		c.writeGUIDs(ev.WriteGUIDs)
-	case ev.Heard != nil:
-		c.mirrored(ev.Heard)
-	case ev.Reregister != nil:
-		c.sweeper.Reregister(ev.Reregister)
-		c.wantQuick("members of groups that have changed are to join again")
-	case ev.Slept > c.stall():
-		c.woken(ev.Slept)
-	case ev.Complete != 0:
-		c.act(c.elect.Complete(c.now, ev.Complete))
-	case ev.Leave && c.leaving.by == 0:
-		c.leave()
-	}
+	c.take(ev)
 	c.tell()
 	c.timers()
 	c.pump()
@@ -291,6 +229,48 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 		c.do(Send{c.send})
 	}
 	return c.actions
+}
+
+// take routes an event.
+func (c *Core) take(ev Event) {
+	switch ev := ev.(type) {
+	case TimePassed:
+	case Received:
+		for i := range ev.Datagrams {
+			c.receive(&ev.Datagrams[i])
+		}
+	case RoutesComputed:
+		c.computed(ev.Result)
+	case MulticastComputed:
+		c.multicast.Grown(ev.Result)
+	case SweepRequested:
+		c.ask(ev.Sweep)
+	case RegistryChanged:
+		c.setRegistry(ev.State)
+	case PartitionsChanged:
+		c.cfg.Sweep.Partitions = ev.Partitions
+		c.sweeper.Configure(c.cfg.Sweep)
+		c.wantQuick("other partitions")
+	case ConfigChanged:
+		c.reconfigure(ev.Config)
+	case WriteGUIDs:
+		c.writeGUIDs(&ev.Block)
+	case MirrorHeard:
+		c.mirrored(&ev.Heard)
+	case Reregister:
+		c.sweeper.Reregister(ev.Ports)
+		c.wantQuick("members of groups that have changed are to join again")
+	case Resumed:
+		if ev.Paused > c.stall() {
+			c.woken(ev.Paused)
+		}
+	case StandbyComplete:
+		c.act(c.elect.Complete(c.now, ev.GUID))
+	case Leave:
+		if c.leaving.by == 0 {
+			c.leave()
+		}
+	}
 }
 
 // Deadline is when Step is to be called even if nothing happens; false for never.
@@ -360,14 +340,15 @@ func (c *Core) pump() {
 		c.observe()
 		for c.table.Room() > 0 {
 			req, ok := c.multicast.Next()
-			if !ok {
+			if req.Owner = ownerMulticast; !ok {
 				req, ok = c.sweeper.Next()
+				req.Owner = ownerSweep
 			}
 			if !ok {
 				break
 			}
 			if !c.table.Submit(&req) {
-				o := txn.Outcome{Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled}
+				o := txn.Outcome{Owner: req.Owner, Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled}
 				c.outcome(&o)
 			}
 		}
@@ -394,43 +375,35 @@ func (c *Core) pump() {
 	}
 }
 
-// Outcomes of requests that are the core's own have one of these tags.
+// Owners of requests.
 const (
-	tagPoll = 1<<63 | iota
-	tagHandover
-	tagAcknowledge
-	tagPort
-	tagPeer
-	tagOwn
-	tagPetition
-	tagSelf
-	tagRename = 3 << 62 // and a number in the lower half
-	tagGUIDs  = 5 << 61 // and a number in the lower half
+	ownerElection txn.Owner = iota
+	ownerSweep
+	ownerMulticast
+	ownerDescriptions
+	ownerGUIDs
 )
 
+// outcome gives the end of a request to its owner.
 func (c *Core) outcome(o *txn.Outcome) {
-	if c.heardOf(o) {
-		return
-	}
-	if o.Tag&tagRename == tagRename {
-		c.renamed(o)
-		return
-	}
-	if sweep.IsMulticast(o.Tag) {
+	switch o.Owner {
+	case ownerElection:
+		c.heardOf(o)
+	case ownerSweep:
+		c.sweeper.Done(o)
+		c.introduce()
+	case ownerMulticast:
 		c.multicast.Done(o)
-		return
-	}
-	if o.Tag>>61 == tagGUIDs>>61 {
+	case ownerDescriptions:
+		c.renamed(o)
+	case ownerGUIDs:
 		c.wroteGUIDs(o)
-		return
 	}
-	c.sweeper.Done(o)
-	c.introduce()
 }
 
 // cancelSweep drops what the sweeper has outstanding, and nothing else.
 func (c *Core) cancelSweep() {
-	c.ended = c.table.CancelIf(sweep.IsSweep, c.ended[:0])
+	c.ended = c.table.CancelOwner(ownerSweep, c.ended[:0])
 }
 
 // cancel drops everything that is outstanding: the reign it belongs to is over.

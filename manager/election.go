@@ -64,8 +64,20 @@ func (c *Core) watch() {
 	}
 }
 
-// heardOf takes an outcome that is the election's.
-func (c *Core) heardOf(o *txn.Outcome) bool {
+// Tags of the election's requests.
+const (
+	tagPoll uint64 = iota
+	tagHandover
+	tagAcknowledge
+	tagPort
+	tagPeer
+	tagOwn
+	tagPetition
+	tagSelf
+)
+
+// heardOf takes the outcome of a request of the election's.
+func (c *Core) heardOf(o *txn.Outcome) {
 	ok := o.Result == txn.Replied && o.Status == mad.StatusOK
 	port := (*smp.PortInfo)(&o.Data)
 	polled := c.elect.Polled()
@@ -115,15 +127,12 @@ func (c *Core) heardOf(o *txn.Outcome) bool {
 	case tagSelf:
 		c.knowSelf(o, ok)
 	case tagAcknowledge, tagPetition:
-	default:
-		return false
 	}
-	return true
 }
 
 // directed is a request of the election's along a route.
 func (c *Core) directed(r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, tag uint64) txn.Request {
-	return txn.Request{Route: r, Method: m, Attr: attr, Mod: mod, MKey: c.cfg.Sweep.Settings.MKey.Value, Node: -1, Tag: tag}
+	return txn.Request{Route: r, Method: m, Attr: attr, Mod: mod, MKey: c.cfg.Sweep.Settings.MKey.Value, Node: -1, Owner: ownerElection, Tag: tag}
 }
 
 // poll sends a question to the manager that is polled.
@@ -171,7 +180,7 @@ func (c *Core) sendPetition(own *smp.PortInfo) {
 	d.SetOtherLocalChanges(true)
 	d.SetChangeFlags(smp.ChangedSMPriority)
 	req := txn.Request{Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to}, Method: mad.MethodTrap, Attr: smp.AttrNotice,
-		MKey: c.own.mkey, Data: n, Node: -1, Tag: tagPetition}
+		MKey: c.own.mkey, Data: n, Node: -1, Owner: ownerElection, Tag: tagPetition}
 	c.table.Submit(&req)
 }
 

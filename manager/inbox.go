@@ -84,7 +84,7 @@ func (b *inbox) notify(ev sa.Event) {
 func (b *inbox) addEvent(ev sa.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ev.Trap != nil {
+	if _, is := ev.(sa.TrapReceived); is {
 		if b.notices >= maxNotices {
 			return false
 		}
@@ -165,19 +165,19 @@ func (b *inbox) next(batch []mad.Datagram) (ev sa.Event, ok bool) {
 	switch {
 	case len(b.events) > 0:
 		ev = b.events[0]
-		b.events[0] = sa.Event{}
+		b.events[0] = nil
 		if b.events = b.events[1:]; len(b.events) == 0 {
 			b.events = nil
 		}
-		if ev.Trap != nil {
+		if _, is := ev.(sa.TrapReceived); is {
 			b.notices--
 		}
 	case b.durable > 0:
-		ev.Durable, b.durable = b.durable, 0
+		ev, b.durable = sa.Durable{Seq: b.durable}, 0
 	case b.takeReceived(&batch):
-		ev.Received = batch
+		ev = sa.Received{Datagrams: batch}
 	case len(b.turn) > 0:
-		ev.Received, ev.Came = b.takeTurns(batch)
+		ev = b.takeTurns(batch)
 	default:
 		return ev, false
 	}
@@ -197,7 +197,7 @@ func (b *inbox) takeReceived(batch *[]mad.Datagram) bool {
 }
 
 // takeTurns takes one request of each client in turn.
-func (b *inbox) takeTurns(batch []mad.Datagram) ([]mad.Datagram, []time.Duration) {
+func (b *inbox) takeTurns(batch []mad.Datagram) sa.Received {
 	b.came = b.came[:0]
 	for len(b.turn) > 0 && len(batch) < maxWriteBatch {
 		c := b.turn[0]
@@ -211,5 +211,5 @@ func (b *inbox) takeTurns(batch []mad.Datagram) ([]mad.Datagram, []time.Duration
 			delete(b.clients, c.lid)
 		}
 	}
-	return batch, b.came
+	return sa.Received{Datagrams: batch, Came: b.came}
 }

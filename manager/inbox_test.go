@@ -42,17 +42,18 @@ func TestInboxTurns(t *testing.T) {
 		t.Errorf("dropped %v", got)
 	}
 	ev, ok := b.next(nil)
-	if !ok || len(ev.Received) != maxWriteBatch {
-		t.Fatalf("%d at a time, want %d", len(ev.Received), maxWriteBatch)
+	first, _ := ev.(sa.Received)
+	if !ok || len(first.Datagrams) != maxWriteBatch {
+		t.Fatalf("%d at a time, want %d", len(first.Datagrams), maxWriteBatch)
 	}
 	for i, want := range []mad.LID{7, 8, 9, 7, 9, 7, 7} {
-		if ev.Received[i].LID != want {
-			t.Errorf("number %d is of LID %v, want %v", i, ev.Received[i].LID, want)
+		if first.Datagrams[i].LID != want {
+			t.Errorf("number %d is of LID %v, want %v", i, first.Datagrams[i].LID, want)
 		}
 	}
 	left := 0
 	for ev, ok = b.next(nil); ok; ev, ok = b.next(nil) {
-		left += len(ev.Received)
+		left += len(ev.(sa.Received).Datagrams)
 	}
 	if left != maxClientWrites+3-maxWriteBatch || len(b.clients) != 0 || b.waiting != 0 {
 		t.Errorf("%d were left, then %d clients and %d waiting", left, len(b.clients), b.waiting)
@@ -84,16 +85,22 @@ func TestInboxOrder(t *testing.T) {
 	}
 	b.isDurable(5)
 	b.isDurable(4)
-	b.notify(sa.Event{Reset: []mad.GUID{1}})
-	b.notify(sa.Event{Forwarded: 6})
+	b.notify(sa.PortsReset{Ports: []mad.GUID{1}})
+	b.notify(sa.Forwarded{Seq: 6})
+	from := func(lid mad.LID) func(sa.Event) bool {
+		return func(ev sa.Event) bool {
+			r, is := ev.(sa.Received)
+			return is && len(r.Datagrams) == 1 && r.Datagrams[0].LID == lid
+		}
+	}
 	want := []func(sa.Event) bool{
-		func(ev sa.Event) bool { return ev.Reset != nil },
-		func(ev sa.Event) bool { return ev.Forwarded == 6 },
-		func(ev sa.Event) bool { return ev.Durable == 5 },
-		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 8 },
-		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 9 },
-		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 10 },
-		func(ev sa.Event) bool { return len(ev.Received) == 1 && ev.Received[0].LID == 7 },
+		func(ev sa.Event) bool { _, is := ev.(sa.PortsReset); return is },
+		func(ev sa.Event) bool { return ev == sa.Event(sa.Forwarded{Seq: 6}) },
+		func(ev sa.Event) bool { return ev == sa.Event(sa.Durable{Seq: 5}) },
+		from(8),
+		from(9),
+		from(10),
+		from(7),
 	}
 	for i, is := range want {
 		if ev, ok := b.next(nil); !ok || !is(ev) {

@@ -7,12 +7,12 @@ import (
 	"ibsm/sweep"
 )
 
-// Grow runs a GrowJob and returns its result as Event.Grown. A further one may be given
+// Grow runs a GrowJob and returns its result as MulticastComputed. A further one may be given
 // out before the result of one is there, which then is of no account.
 type Grow struct{ Job *sweep.GrowJob }
 
 // Forwarded says that the tables of the switches carry what was registered up to Seq. It
-// comes for the last of the States that were given with Event.Registry, also where no
+// comes for the last of the States that were given with RegistryChanged, also where no
 // table had to change and where some switch did not take its own: Failures tells. A
 // manager that is not master forwards nothing.
 type Forwarded struct{ sweep.Forwarding }

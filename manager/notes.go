@@ -41,6 +41,21 @@ func (Entered) action() {}
 func (Up) action()      {}
 func (Swept) action()   {}
 
+// Notification is an Action that is more than a line of the log: Shell.Tell is given it.
+type Notification interface {
+	Action
+	notification()
+}
+
+func (Entered) notification()  {}
+func (Up) notification()       {}
+func (Swept) notification()    {}
+func (Show) notification()     {}
+func (Planned) notification()  {}
+func (Keep) notification()     {}
+func (Stranger) notification() {}
+func (Unlist) notification()   {}
+
 // Summary is a heavy sweep in figures.
 type Summary struct {
 	Nodes, Switches, Links int

@@ -21,7 +21,7 @@ type Reset struct{ Ports []mad.GUID }
 // Notice is a trap that subscribers may want to know of.
 type Notice struct{ Notice smp.Notice }
 
-// GUIDsWritten answers Event.WriteGUIDs.
+// GUIDsWritten answers WriteGUIDs.
 type GUIDsWritten struct{ sa.GUIDsWritten }
 
 func (Reset) action()        {}
@@ -42,8 +42,7 @@ func (c *Core) resets(r *sweep.Computed) {
 	}
 }
 
-// guidWrites are the blocks of GUIDs that are being written, by the lower half of their
-// requests' tags.
+// guidWrites are the blocks of GUIDs that are being written, by their requests' tags.
 type guidWrites struct {
 	out  map[uint32]sa.GUIDBlock
 	last uint32
@@ -68,7 +67,7 @@ func (c *Core) writeGUIDs(b *sa.GUIDBlock) {
 	}
 	w.last++
 	req := txn.Request{Class: mad.ClassDirected, Route: route, Method: mad.MethodSet, Attr: smp.AttrGUIDInfo, Mod: uint32(b.Block),
-		MKey: c.cfg.Sweep.Settings.MKeyFor(t, p), Data: b.GUIDs, Node: -1, Tag: tagGUIDs | uint64(w.last)}
+		MKey: c.cfg.Sweep.Settings.MKeyFor(t, p), Data: b.GUIDs, Node: -1, Owner: ownerGUIDs, Tag: uint64(w.last)}
 	if !c.table.Submit(&req) {
 		c.guidsWritten(b, false)
 		return

@@ -30,7 +30,7 @@ type registrar struct {
 	changed chan struct{}                  // has room for one: state is new
 	guids   chan sa.GUIDBlock              // for the core, to be written
 	heard   chan Event                     // for the core: of other managers, and of ports to be asked to register again
-	left    chan struct{}                  // closed when sa.Event.Leave has been obeyed
+	left    chan struct{}                  // closed when sa.Leave has been obeyed
 
 	mu    sync.Mutex // guards stats
 	stats sa.RegistrarStats
@@ -106,7 +106,7 @@ func (r *registrar) run(ctx context.Context) {
 			return
 		case <-r.wake:
 		case <-timer.C:
-			r.step(ctx, sa.Event{})
+			r.step(ctx, sa.TimePassed{})
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 	if do.Reregister != nil {
 		select {
 		case <-ctx.Done():
-		case r.heard <- Event{Reregister: do.Reregister}:
+		case r.heard <- Reregister{do.Reregister}:
 		}
 	}
 	if len(do.Send) > 0 { // behind what it acknowledges
@@ -144,7 +144,7 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 	r.mu.Lock()
 	r.stats, r.ends = r.core.Stats(), r.core.MirrorStats()
 	r.mu.Unlock()
-	if ev.Leave {
+	if _, leaves := ev.(sa.Leave); leaves {
 		close(r.left)
 	}
 }
@@ -157,7 +157,7 @@ func (r *registrar) leave() {
 	if r.MirrorStats().Reader.Master == 0 {
 		return
 	}
-	r.notify(sa.Event{Leave: true})
+	r.notify(sa.Leave{})
 	select {
 	case <-r.left:
 	case <-time.After(leavePatience):
@@ -168,10 +168,9 @@ func (r *registrar) leave() {
 // hears, a master completes.
 func fromOthers(do *sa.Effects) Event {
 	if do.Complete != 0 {
-		return Event{Complete: do.Complete}
+		return StandbyComplete{do.Complete}
 	}
-	heard := do.Heard
-	return Event{Heard: &heard}
+	return MirrorHeard{do.Heard}
 }
 
 // keep puts changes into the store. Without one, they are as durable as they get.

@@ -19,7 +19,7 @@ const renameDelay = 250 * time.Millisecond
 type renames struct {
 	nodes map[mad.GUID]renaming
 	queue []mad.GUID          // of nodes that are queued
-	asked map[uint32]mad.GUID // nodes that are awaited, by the lower half of their requests' tags
+	asked map[uint32]mad.GUID // nodes that are awaited, by their requests' tags
 	last  uint32              // of those
 	descs map[mad.GUID]smp.NodeDescription
 	due   time.Duration // when a view with descs is to be published; 0 none
@@ -96,7 +96,8 @@ func (c *Core) describeMore() {
 		}
 		r.last++
 		r.nodes[guid], r.asked[r.last] = awaited, guid
-		req := c.directed(c.view.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, tagRename|uint64(r.last))
+		req := c.directed(c.view.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, uint64(r.last))
+		req.Owner = ownerDescriptions
 		c.table.Submit(&req)
 	}
 }

@@ -47,9 +47,9 @@ type Shell struct {
 	// Configs are configurations that were read again: of Config only what can change
 	// while a manager runs is taken. May be nil.
 	Configs <-chan Config
-	// Tell is given what is more than a line of the log: Entered, Up, Swept, Show, Planned,
-	// Keep, Stranger, Unlist. It may be nil, and must not block for long.
-	Tell func(Action)
+	// Tell is given what is more than a line of the log. It may be nil, and must not block
+	// for long.
+	Tell func(Notification)
 	// Mirrored is given the policy by which the master rules, as its RegistrarConfig has it;
 	// empty if it tells none. What it sends on Configs comes into force before this manager
 	// can be handed the mastership. It may be nil, and is called by one goroutine.
@@ -151,7 +151,7 @@ func (s *Shell) Run(until context.Context) error {
 	tasks.Go(func() { engine.Run(ctx) })
 
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, tasks: &tasks, results: make(chan *Computed, 1), grown: make(chan *sweep.Grown), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, tasks: &tasks, results: make(chan RoutesComputed, 1), grown: make(chan MulticastComputed), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended
@@ -170,8 +170,8 @@ type loop struct {
 	registrar *registrar
 	gsiEnded  <-chan error // why the port of QP1 has ended; nil without one
 	tasks     *sync.WaitGroup
-	results   chan *Computed
-	grown     chan *sweep.Grown
+	results   chan RoutesComputed
+	grown     chan MulticastComputed
 	endJob    context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
@@ -186,7 +186,7 @@ func (l *loop) run(ctx context.Context) error {
 	defer timer.Stop()
 	var batch []mad.Datagram
 	leave := ctx.Done()
-	l.step(ctx, Event{})
+	l.step(ctx, TimePassed{})
 	for !l.done {
 		if at, ok := l.core.Deadline(); ok {
 			timer.Reset(at - time.Since(l.start))
@@ -196,8 +196,9 @@ func (l *loop) run(ctx context.Context) error {
 		var ev Event
 		select {
 		case <-leave:
-			leave, ev.Leave = nil, true
+			leave, ev = nil, Leave{}
 		case <-timer.C:
+			ev = TimePassed{}
 		case <-l.engine.Ready():
 			if l.shell.View() != nil {
 				priority.Yield() // to those who answer
@@ -207,18 +208,19 @@ func (l *loop) run(ctx context.Context) error {
 				return err
 			}
 			l.catchUp(ctx)
-			ev.Received = batch
+			ev = Received{batch}
 		case err := <-l.gsiEnded:
 			return err
-		case ev.Computed = <-l.results:
-		case ev.Sweep = <-l.shell.Asks:
-		case ev.Grown = <-l.grown:
+		case ev = <-l.results:
+		case s := <-l.shell.Asks:
+			ev = SweepRequested{s}
+		case ev = <-l.grown:
 		case cfg := <-l.shell.Configs:
-			l.configure(&ev, &cfg)
+			ev = l.configure(&cfg)
 		case <-l.registrar.changed:
-			ev.Registry = l.registrar.state.Load()
+			ev = RegistryChanged{l.registrar.state.Load()}
 		case b := <-l.registrar.guids:
-			ev.WriteGUIDs = &b
+			ev = WriteGUIDs{b}
 		case ev = <-l.registrar.heard:
 		}
 		l.step(ctx, ev)
@@ -227,9 +229,9 @@ func (l *loop) run(ctx context.Context) error {
 }
 
 // configure takes a configuration that was read again.
-func (l *loop) configure(ev *Event, cfg *Config) {
-	ev.Config = cfg
-	l.registrar.notify(sa.Event{Config: &cfg.Registrar})
+func (l *loop) configure(cfg *Config) Event {
+	l.registrar.notify(sa.ConfigChanged{Config: cfg.Registrar})
+	return ConfigChanged{cfg}
 }
 
 // catchUp takes what was mirrored before what has come in: that may be the mastership,
@@ -239,7 +241,7 @@ func (l *loop) catchUp(ctx context.Context) {
 		var ev Event
 		select {
 		case cfg := <-l.shell.Configs:
-			l.configure(&ev, &cfg)
+			ev = l.configure(&cfg)
 		case ev = <-l.registrar.heard:
 		default:
 			return
@@ -261,7 +263,7 @@ func (l *loop) slept(timeOfDay, clock time.Duration) time.Duration {
 func (l *loop) step(ctx context.Context, ev Event) {
 	now := time.Now()
 	if d := l.slept(now.Round(0).Sub(l.start.Round(0)), now.Sub(l.start)); d > minSleep {
-		l.give(ctx, Event{Slept: d})
+		l.give(ctx, Resumed{d})
 	}
 	l.give(ctx, ev)
 }
@@ -304,14 +306,14 @@ func (l *loop) act(ctx context.Context, a Action) {
 			if a.Restore && l.shell.Restore != nil {
 				l.restore(a.Job)
 			}
-			l.results <- &Computed{a.Job.Run(ctx)}
+			l.results <- RoutesComputed{a.Job.Run(ctx)}
 		})
 	case Grow:
 		l.tasks.Go(func() {
 			priority.GiveWay()
 			if g := a.Job.Run(ctx); g != nil {
 				select {
-				case l.grown <- g:
+				case l.grown <- MulticastComputed{g}:
 				case <-ctx.Done():
 				}
 			}
@@ -321,34 +323,44 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Publish:
 		l.shell.view.Store(a.View)
 		l.shell.sa.setView(a.View)
-		l.registrar.notify(sa.Event{View: a.View, Deposed: a.View == nil})
+		l.registrar.notify(publishedTo(a))
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)
 		}
 	case Reset:
-		l.registrar.notify(sa.Event{Reset: a.Ports})
+		l.registrar.notify(sa.PortsReset{Ports: a.Ports})
 	case Notice:
-		l.registrar.notify(sa.Event{Trap: &a.Notice})
+		l.registrar.notify(sa.TrapReceived{Notice: a.Notice})
 	case Forwarded:
-		l.registrar.notify(sa.Event{Forwarded: a.Seq})
+		l.registrar.notify(sa.Forwarded{Seq: a.Seq})
 	case Follow:
-		l.registrar.notify(sa.Event{Follow: &a.Master})
+		l.registrar.notify(sa.Follow{Master: a.Master})
 	case Forget:
-		l.registrar.notify(sa.Event{Forget: true})
+		l.registrar.notify(sa.Forget{})
 	case Yield:
-		l.registrar.notify(sa.Event{Yield: &a.To})
+		l.registrar.notify(sa.PrepareHandover{To: a.To})
 	case GUIDsWritten:
-		l.registrar.notify(sa.Event{Written: &a.GUIDsWritten})
+		l.registrar.notify(a.GUIDsWritten)
 	case Keep:
 		if l.shell.Store != nil {
 			l.shell.Store.Put(a.Batch(), nil)
 		}
-		l.record(a)
+		l.notify(a)
+	case Log:
+		l.log(a)
+	case Notification:
+		l.notify(a)
 	case Exit:
 		l.done, l.err = true, a.Err
-	default:
-		l.record(a)
 	}
+}
+
+// publishedTo is a publication as the registrar takes it.
+func publishedTo(p Publish) sa.Event {
+	if p.View == nil {
+		return sa.ViewWithdrawn{}
+	}
+	return sa.ViewPublished{View: p.View}
 }
 
 // restore has the registrar begin with what was registered before. It does not return
@@ -356,28 +368,31 @@ func (l *loop) act(ctx context.Context, a Action) {
 func (l *loop) restore(j *sweep.Job) {
 	reg, whole := l.shell.Restore()
 	if reg != nil {
-		l.registrar.notify(sa.Event{Restored: reg})
+		l.registrar.notify(sa.Restored{Registry: reg})
 	}
 	if !whole {
 		j.Reregister()
 	}
 }
 
-// record writes the log. Tell comes first, so that who reads a line in the log finds
-// what it says to be so.
-func (l *loop) record(a Action) {
-	log := l.shell.Logger
-	if line, ok := a.(Log); ok {
-		if log.Enabled(context.Background(), line.Level) {
-			r := slog.NewRecord(time.Now(), line.Level, line.Msg, line.PC)
-			r.Add(line.Args...)
-			_ = log.Handler().Handle(context.Background(), r) // which tells of a failure itself
-		}
+// log writes a line of the log.
+func (l *loop) log(line Log) {
+	handler := l.shell.Logger.Handler()
+	if !handler.Enabled(context.Background(), line.Level) {
 		return
 	}
+	r := slog.NewRecord(time.Now(), line.Level, line.Msg, line.PC)
+	r.Add(line.Args...)
+	_ = handler.Handle(context.Background(), r) // which reports its failures itself
+}
+
+// notify passes a Notification on and logs it. Tell comes first, so that who reads a line in
+// the log finds what it says to be so.
+func (l *loop) notify(a Notification) {
 	if l.shell.Tell != nil {
 		l.shell.Tell(a)
 	}
+	log := l.shell.Logger
 	switch a := a.(type) {
 	case Entered:
 		log.Log(context.Background(), sys, osmlog.Entering(a.State))

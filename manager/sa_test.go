@@ -73,7 +73,7 @@ func serve(t *testing.T, f func(c *clients)) {
 		c.port.start(ctx, &tasks)
 		tasks.Go(func() { c.port.Serve(ctx) })
 		c.shell.registrar.Store(r)
-		r.notify(sa.Event{View: c.v})
+		r.notify(sa.ViewPublished{View: c.v})
 		tasks.Go(func() { r.run(ctx) })
 		tasks.Go(func() { carryOut(ctx, r) })
 		f(c)
@@ -107,9 +107,9 @@ func carryOut(ctx context.Context, r *registrar) {
 		case <-ctx.Done():
 			return
 		case <-r.changed:
-			r.notify(sa.Event{Forwarded: r.state.Load().Seq()})
+			r.notify(sa.Forwarded{Seq: r.state.Load().Seq()})
 		case g := <-r.guids:
-			r.notify(sa.Event{Written: &sa.GUIDsWritten{Port: g.Port, Block: g.Block, OK: true}})
+			r.notify(sa.GUIDsWritten{Port: g.Port, Block: g.Block, OK: true})
 		case <-r.heard:
 		}
 	}

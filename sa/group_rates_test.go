@@ -61,7 +61,7 @@ func TestRatesOfGroupsAreLimited(t *testing.T) {
 	}
 	v := *d.view
 	v.Subnet.MaxRate = 2
-	d.step(Event{View: &v})
+	d.step(ViewPublished{&v})
 	if g, _ := d.State().Group(broadcast); g.Rate != 2 {
 		t.Errorf("the broadcast group has rate %d, want 2", g.Rate)
 	}
@@ -84,7 +84,7 @@ func TestRatesOfGroupsAreLimited(t *testing.T) {
 			t.Errorf("%s: rate %d, %v; want %v", c.name, rate, st, c.status)
 		}
 	}
-	d.step(Event{View: d.view})
+	d.step(ViewPublished{d.view})
 	if g, _ := d.State().Group(broadcast); g.Rate != 3 {
 		t.Errorf("without a limit the broadcast group has rate %d, want 3", g.Rate)
 	}

@@ -50,10 +50,10 @@ func (s *succession) pass(t time.Duration) {
 		}
 		for _, d := range s.follower.Output(s.at, nil) {
 			if d.LID = lidsOfOpenSM[h2]; !s.mute {
-				s.do(Event{Received: []mad.Datagram{d}})
+				s.do(Received{Datagrams: []mad.Datagram{d}})
 			}
 		}
-		s.do(Event{})
+		s.do(TimePassed{})
 	}
 }
 
@@ -62,12 +62,12 @@ func (s *succession) joins(group byte) bool {
 	s.Helper()
 	before := s.reg.Seq()
 	j := newJoining(h1, mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: group}, 1)
-	s.do(Event{Received: []mad.Datagram{s.request(j.from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])}})
+	s.do(Received{Datagrams: []mad.Datagram{s.request(j.from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])}})
 	return s.reg.Seq() > before
 }
 
 // yield says who is to rule next; 0 for nobody.
-func (s *succession) yield(to mad.GUID) { s.do(Event{Yield: &to}) }
+func (s *succession) yield(to mad.GUID) { s.do(PrepareHandover{to}) }
 
 // The heir has everything when it has acknowledged the last change; from then on clients
 // are not listened to, unless it does not come to a handover.

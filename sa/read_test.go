@@ -44,7 +44,7 @@ func newReaders(t testing.TB, from mad.GUID, cfg mirror.Config) *readers {
 		desk: newDesk(t), from: from, tables: rmpp.New(rmpp.Config{}), rng: rand.New(rand.NewPCG(1, 2)), asked: map[mad.AttrID]int{},
 		standby: NewRegistrar(RegistrarConfig{Groups: DefaultGroups(), Began: 1_000_000, Mirror: cfg}, registry.New(), new(Stats)),
 	}
-	r.step2(Event{Follow: &mirror.Master{GUID: h1, LID: 1, Self: from, Foreign: true}})
+	r.step2(Follow{mirror.Master{GUID: h1, LID: 1, Self: from, Foreign: true}})
 	return r
 }
 
@@ -76,7 +76,7 @@ func (r *readers) ask2(d mad.Datagram) {
 	case IsTable(p):
 		r.late = append(r.late, lateTable{r.at + r.slow, d})
 	case IsWrite(p):
-		r.step(Event{Received: []mad.Datagram{d}})
+		r.step(Received{Datagrams: []mad.Datagram{d}})
 	default:
 		var out mad.Datagram
 		if r.answerer().Answer(&d, &out, new(Stats)) {
@@ -118,10 +118,10 @@ func (r *readers) pass(t time.Duration) {
 				continue
 			}
 			d.Addr = mad.Addr{LID: 1, QPN: 1}
-			r.step2(Event{Received: []mad.Datagram{d}})
+			r.step2(Received{Datagrams: []mad.Datagram{d}})
 		}
-		r.step2(Event{})
-		r.step(Event{})
+		r.step2(TimePassed{})
+		r.step(TimePassed{})
 	}
 }
 
@@ -232,7 +232,7 @@ func TestRead(t *testing.T) {
 				}
 			}
 			r.loss = 0
-			r.standby.Step(r.at, Event{View: r.view})
+			r.standby.Step(r.at, ViewPublished{r.view})
 			r.mustAgree(true)
 			if g, _ := r.standby.State().Group(broadcast); !g.WellKnown || r.standby.MirrorStats().Reader.Master != 0 {
 				t.Errorf("%+v as master", g)
@@ -354,7 +354,7 @@ func TestLeave(t *testing.T) {
 	if n := ours(); n != 4 {
 		t.Errorf("subscribed to %d traps", n)
 	}
-	r.step2(Event{Leave: true})
+	r.step2(Leave{})
 	r.pass(time.Second)
 	if n := ours(); n != 0 {
 		t.Errorf("subscribed to %d traps afterwards", n)

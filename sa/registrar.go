@@ -99,29 +99,6 @@ type Registrar struct {
 	nextGUID  uint32 // and for the next alias GUID
 }
 
-// Event is something that happened. One field is set; none means that time has passed.
-type Event struct {
-	Received []mad.Datagram  // requests, answers to Reports, and of other managers; only valid during Step
-	Came     []time.Duration // when each of Received did; nil where that is just now
-	View     *view.View      // published, by the manager as master
-	Deposed  bool            // this manager is not master any more
-	// Reset are ports that were found in INIT: what they had registered is not known to
-	// them any more. They are to be told of before they are made ACTIVE.
-	Reset     []mad.GUID
-	Trap      *smp.Notice // to be forwarded to subscribers
-	Durable   uint64      // changes up to this number are on disk
-	Forwarded uint64      // and in the switches' tables
-	Written   *GUIDsWritten
-	Config    *RegistrarConfig // what it is now, but for Began and Reports
-	Follow    *mirror.Master   // another manager is master and is to be followed, or none any more
-	Yield     *mad.GUID        // a standby is to be master next, and to get everything first; 0 for none
-	Forget    bool             // all subscriptions and services, if this manager is not master yet
-	Leave     bool             // this manager is about to end
-	// Restored is what is registered from now on, if this manager is not master yet. It
-	// becomes the Registrar's.
-	Restored *registry.Registry
-}
-
 // Effects are what is to be done, in this order.
 type Effects struct {
 	// Changes are for the store, and State is the one after them; nil if there are
@@ -129,13 +106,13 @@ type Effects struct {
 	// State before anything of Send leaves.
 	Changes []registry.Change
 	State   *registry.State
-	GUIDs   []GUIDBlock    // to be written to ports; Event.Written answers each
+	GUIDs   []GUIDBlock    // to be written to ports; GUIDsWritten answers each
 	Send    []mad.Datagram // replies, Reports, and to other managers
 	// Reregister are ports whose clients are to be asked to register again.
 	Reregister []mad.GUID
 	Heard      Heard // with a Master, when the one that is followed has spoken
-	// Complete is the manager of Event.Yield when it has everything. From then on no
-	// client is listened to, until Event.Yield says otherwise.
+	// Complete is the manager of PrepareHandover when it has everything. From then on no
+	// client is listened to, until PrepareHandover says otherwise.
 	Complete mad.GUID
 }
 
@@ -144,13 +121,6 @@ type GUIDBlock struct {
 	Port  mad.GUID
 	Block uint8
 	GUIDs smp.GUIDInfo
-}
-
-// GUIDsWritten says whether a port took a GUIDBlock.
-type GUIDsWritten struct {
-	Port  mad.GUID
-	Block uint8
-	OK    bool
 }
 
 // NewRegistrar makes the owner of what is registered already, which may be nothing.
@@ -176,46 +146,7 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 	r.now = now
 	r.effects = Effects{Changes: r.effects.Changes[:0], GUIDs: r.effects.GUIDs[:0], Send: r.effects.Send[:0]}
 	seq := r.reg.Seq()
-	switch {
-	case ev.Received != nil:
-		for i := range ev.Received {
-			came := now
-			if ev.Came != nil {
-				came = ev.Came[i]
-			}
-			r.receive(&ev.Received[i], came)
-		}
-	case ev.View != nil:
-		r.setView(ev.View)
-		r.recall()
-	case ev.Deposed:
-		r.depose()
-	case ev.Reset != nil:
-		r.reset = append(r.reset, ev.Reset...)
-		r.dropReset()
-	case ev.Trap != nil:
-		r.forward(ev.Trap)
-	case ev.Durable > 0:
-		r.pending.durable = max(r.pending.durable, ev.Durable)
-	case ev.Forwarded > 0:
-		r.pending.forwarded = max(r.pending.forwarded, ev.Forwarded)
-	case ev.Written != nil:
-		r.written(ev.Written)
-	case ev.Config != nil:
-		r.cfg = ev.Config.withDefaults(r.cfg.Began)
-		r.mirrored.configure(r.cfg.Mirror)
-		r.wellKnown()
-	case ev.Restored != nil && r.view == nil:
-		r.adopt(ev.Restored)
-	case ev.Forget && r.view == nil:
-		r.forget()
-	case ev.Follow != nil && r.view == nil:
-		r.mirrored.follow(now, *ev.Follow)
-	case ev.Leave:
-		r.effects.Send = r.mirrored.reader.Leave(now, r.effects.Send)
-	case ev.Yield != nil:
-		r.heir = heir{guid: *ev.Yield}
-	}
+	r.take(ev)
 	r.timers()
 	r.settle()
 	r.report()

@@ -38,7 +38,7 @@ func FuzzRegistrar(f *testing.F) {
 			in.Packet.SetSMKey(saKey)
 		}
 		d.sent = nil
-		d.step(Event{Received: []mad.Datagram{in}})
+		d.step(Received{Datagrams: []mad.Datagram{in}})
 		replies := 0
 		for i := range d.sent {
 			if p := &d.sent[i].Packet; p.Method().IsResponse() {
@@ -115,7 +115,7 @@ func TestMLIDsComeBack(t *testing.T) {
 			t.Errorf("round %d: %d groups made, %d refused: the others can share", round, made, refused)
 		}
 		if round == 1 {
-			d.step(Event{Reset: []mad.GUID{h3}})
+			d.step(PortsReset{[]mad.GUID{h3}})
 		} else {
 			for i := range 1100 {
 				mgid := ownGroup
@@ -176,9 +176,9 @@ func (d *desk) is(m mad.Method, state uint8, want mad.Status) {
 	j := newJoining(h3, ownGroup, state)
 	in := d.request(h3, m, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
 	d.sent = nil
-	d.step(Event{Received: []mad.Datagram{in}})
-	d.step(Event{Durable: d.reg.Seq()})
-	d.step(Event{Forwarded: d.reg.Seq()})
+	d.step(Received{Datagrams: []mad.Datagram{in}})
+	d.step(Durable{d.reg.Seq()})
+	d.step(Forwarded{d.reg.Seq()})
 	if len(d.sent) != 1 || d.sent[0].Packet.Status() != want {
 		d.Fatalf("%v of JoinState %x: %d replies, want %v", m, state, len(d.sent), want)
 	}
@@ -192,16 +192,16 @@ func TestReplyWaits(t *testing.T) {
 		then []Event
 		late uint64
 	}{
-		{"disk, then tables", []Event{{Durable: 100}, {Forwarded: 100}}, 0},
-		{"tables, then disk", []Event{{Forwarded: 100}, {Durable: 100}}, 0},
-		{"disk alone", []Event{{Durable: 100}}, 1},
+		{"disk, then tables", []Event{Durable{100}, Forwarded{100}}, 0},
+		{"tables, then disk", []Event{Forwarded{100}, Durable{100}}, 0},
+		{"disk alone", []Event{Durable{100}}, 1},
 		{"nothing", nil, 1},
 	} {
 		d := newDesk(t)
 		d.slow = true
 		j := newJoining(h3, broadcast, 1)
 		in := d.request(h3, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
-		d.step(Event{Received: []mad.Datagram{in, in}})
+		d.step(Received{Datagrams: []mad.Datagram{in, in}})
 		for i, ev := range c.then {
 			if len(d.sent) != 0 {
 				t.Errorf("%s: replied before event %d", c.name, i)
@@ -231,7 +231,7 @@ func TestNoMulticast(t *testing.T) {
 		v.Topo.Nodes[n].SwitchInfo.SetMulticastFDBCap(0)
 	}
 	d := &desk{TB: t, view: v, Registrar: NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))}
-	d.step(Event{View: v})
+	d.step(ViewPublished{v})
 	if _, st := d.member(mad.MethodSet, newJoining(h3, ownGroup, 1)); st != mad.StatusNoResources {
 		t.Errorf("a group where nothing forwards: %v", st)
 	}

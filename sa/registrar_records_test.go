@@ -100,8 +100,8 @@ func TestLeasesByOtherClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := NewRegistrar(RegistrarConfig{Groups: DefaultGroups(), Began: 1_000_000 + ahead}, reg, new(Stats))
-		r.Step(0, Event{View: d.view})
-		r.Step(time.Second, Event{})
+		r.Step(0, ViewPublished{d.view})
+		r.Step(time.Second, TimePassed{})
 		if n := r.State().Counts().Services; n != want {
 			t.Errorf("%d s ahead: %d services, want %d", ahead, n, want)
 		}
@@ -290,7 +290,7 @@ func TestAliasOfAbsent(t *testing.T) {
 	if _, st := d.aliases(h2, mad.MethodSet, 4, 0, both, map[int]mad.GUID{1: 0x1234}); st != mad.StatusOK {
 		t.Fatal(st)
 	}
-	d.step(Event{View: without(d.view, h2)})
+	d.step(ViewPublished{without(d.view, h2)})
 	got, st := d.aliases(h3, mad.MethodSet, 5, 0, both, map[int]mad.GUID{1: 0x1234})
 	if st != mad.StatusOK || got.GUID(1) != 0 || d.Stats().Refused != 0 {
 		t.Errorf("%v, GUID %v, %+v", st, got.GUID(1), d.Stats())
@@ -317,7 +317,7 @@ func TestAliasJoins(t *testing.T) {
 			t.Errorf("%v of an alias that is a member: %v", m, st)
 		}
 	}
-	d.step(Event{Reset: []mad.GUID{h3}})
+	d.step(PortsReset{[]mad.GUID{h3}})
 	if c := d.State().Counts(); c.Aliases != 0 || c.Members != 0 {
 		t.Errorf("after its port was reset: %+v", c)
 	}
@@ -331,18 +331,18 @@ func TestGUIDsRefused(t *testing.T) {
 	rec.SetLID(5)
 	rec.GUIDInfo().SetGUID(1, 0x1234)
 	in := d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])
-	d.step(Event{Received: []mad.Datagram{in, in}})
+	d.step(Received{Datagrams: []mad.Datagram{in, in}})
 	want := smp.GUIDInfo{}
 	want.SetGUID(0, h3)
 	want.SetGUID(1, 0x1234)
 	if len(d.guids) != 1 || d.guids[0] != (GUIDBlock{h3, 0, want}) || len(d.sent) != 0 {
 		t.Fatalf("writes %v, sends %d", d.guids, len(d.sent))
 	}
-	d.step(Event{Durable: d.reg.Seq()})
+	d.step(Durable{d.reg.Seq()})
 	if len(d.sent) != 0 {
 		t.Fatal("replied before the port had its GUIDs")
 	}
-	d.step(Event{Written: &GUIDsWritten{h3, 0, false}})
+	d.step(GUIDsWritten{h3, 0, false})
 	if len(d.sent) != 1 || d.sent[0].Packet.Status() != mad.StatusNoResources || d.Stats().Pending != 0 {
 		t.Errorf("%d sent, %+v", len(d.sent), d.Stats())
 	}

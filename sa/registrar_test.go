@@ -46,7 +46,7 @@ func newDesk(t testing.TB) *desk {
 	partition := DefaultGroups()[0]
 	partition.MGID, partition.PKey = registry.BroadcastMGID(1, 2), 0x8001
 	d.Registrar = NewRegistrar(RegistrarConfig{Groups: append(DefaultGroups(), partition), Began: 1_000_000}, registry.New(), new(Stats))
-	d.step(Event{View: v})
+	d.step(ViewPublished{v})
 	return d
 }
 
@@ -60,7 +60,7 @@ func newSiteDesk(t testing.TB) *desk {
 	v.Subnet.Prefix = sitePrefix
 	d.view = &v
 	d.Registrar = NewRegistrar(RegistrarConfig{Groups: d.cfg.Groups, Began: 1_000_000}, registry.New(), new(Stats))
-	d.step(Event{View: &v})
+	d.step(ViewPublished{&v})
 	return d
 }
 
@@ -79,13 +79,13 @@ func (d *desk) step(ev Event) {
 	}
 	if e.State != nil {
 		seq := e.State.Seq()
-		d.step(Event{Durable: seq})
-		d.step(Event{Forwarded: seq})
+		d.step(Durable{seq})
+		d.step(Forwarded{seq})
 	}
 	for len(d.guids) > 0 {
 		g := d.guids[0]
 		d.guids = d.guids[1:]
-		d.step(Event{Written: &GUIDsWritten{g.Port, g.Block, true}})
+		d.step(GUIDsWritten{g.Port, g.Block, true})
 	}
 }
 
@@ -99,10 +99,10 @@ func (d *desk) wait(t time.Duration) {
 			break
 		}
 		d.at = max(d.at, at)
-		d.step(Event{})
+		d.step(TimePassed{})
 	}
 	d.at = end
-	d.step(Event{})
+	d.step(TimePassed{})
 }
 
 // request is one from a port.
@@ -119,7 +119,7 @@ func (d *desk) request(from mad.GUID, m mad.Method, a mad.AttrID, comps mad.Comp
 // ask is the reply to a request, which there must be, without the Reports that it causes.
 func (d *desk) ask(in mad.Datagram) *mad.Packet {
 	d.Helper()
-	d.step(Event{Received: []mad.Datagram{in}})
+	d.step(Received{Datagrams: []mad.Datagram{in}})
 	i := slices.IndexFunc(d.sent, func(out mad.Datagram) bool {
 		return out.Packet.TID() == in.Packet.TID() && out.Packet.IsResponse()
 	})

@@ -16,17 +16,17 @@ func (d *desk) reconfigure(change func(g *registry.Group)) []mad.GUID {
 	cfg := d.cfg
 	cfg.Groups = slices.Clone(cfg.Groups)
 	change(&cfg.Groups[0])
-	if e := d.Step(d.at, Event{Config: &cfg}); e.Reregister != nil {
+	if e := d.Step(d.at, ConfigChanged{cfg}); e.Reregister != nil {
 		d.Errorf("before the sweep %v are asked to register again", e.Reregister)
 	}
 	v := *d.view
 	d.view = &v
-	asked := slices.Clone(d.Step(d.at, Event{View: &v}).Reregister)
-	if again := d.Step(d.at, Event{View: &v}).Reregister; again != nil {
+	asked := slices.Clone(d.Step(d.at, ViewPublished{&v}).Reregister)
+	if again := d.Step(d.at, ViewPublished{&v}).Reregister; again != nil {
 		d.Errorf("%v are asked twice", again)
 	}
-	d.step(Event{Durable: d.reg.Seq()})
-	d.step(Event{Forwarded: d.reg.Seq()})
+	d.step(Durable{d.reg.Seq()})
+	d.step(Forwarded{d.reg.Seq()})
 	return asked
 }
 
@@ -142,7 +142,7 @@ func TestGroupsChangedInBetween(t *testing.T) {
 	}{{0x0b1b, nil}, {0x77, []mad.GUID{h1}}} {
 		cfg := RegistrarConfig{Groups: slices.Clone(d.cfg.Groups), Began: 1_000_000}
 		cfg.Groups[0].QKey = c.qkey
-		if asked := NewRegistrar(cfg, reg, new(Stats)).Step(0, Event{View: d.view}).Reregister; !slices.Equal(asked, c.want) {
+		if asked := NewRegistrar(cfg, reg, new(Stats)).Step(0, ViewPublished{d.view}).Reregister; !slices.Equal(asked, c.want) {
 			t.Errorf("Q_Key %#x: %v are asked to register again, want %v", c.qkey, asked, c.want)
 		}
 	}

@@ -36,7 +36,7 @@ func (d *desk) told() (list []string) {
 			}
 			list = append(list, text)
 			p.SetMethod(mad.MethodReportResp)
-			d.step(Event{Received: []mad.Datagram{*out}})
+			d.step(Received{Datagrams: []mad.Datagram{*out}})
 		}
 	}
 	return list
@@ -97,9 +97,9 @@ func TestGroupReports(t *testing.T) {
 		t.Fatal(st)
 	}
 	d.expect("its end", "h2 deleted "+ownGroup.String())
-	d.step(Event{Reset: []mad.GUID{h1}})
+	d.step(PortsReset{[]mad.GUID{h1}})
 	d.expect("one member reset")
-	d.step(Event{Reset: []mad.GUID{h3}})
+	d.step(PortsReset{[]mad.GUID{h3}})
 	d.expect("the other reset", "h2 deleted "+broadcast.String(), "h4 deleted "+broadcast.String())
 	if _, is := d.State().Group(broadcast); !is {
 		t.Error("the well-known group has gone")
@@ -129,15 +129,15 @@ func TestPortReports(t *testing.T) {
 	d.subscribe(h2)
 	d.subscribe(h3)
 	four := mad.MakeGID(mad.DefaultPrefix, h4).String()
-	d.step(Event{View: without(d.view, h4)})
+	d.step(ViewPublished{without(d.view, h4)})
 	d.expect("H4 goes", "h3 out "+four)
-	d.step(Event{View: d.view})
+	d.step(ViewPublished{d.view})
 	d.expect("H4 comes", "h3 in "+four)
 	again := *d.view
-	d.step(Event{View: &again})
+	d.step(ViewPublished{&again})
 	d.expect("the same again")
-	d.step(Event{Deposed: true})
-	d.step(Event{View: without(d.view, h4)})
+	d.step(ViewWithdrawn{})
+	d.step(ViewPublished{without(d.view, h4)})
 	d.expect("another reign")
 }
 
@@ -151,14 +151,14 @@ func TestForwardedTraps(t *testing.T) {
 	trap.SetProducerType(smp.ProducerSwitch)
 	trap.SetTrapNumber(smp.TrapLinkState)
 	trap.SetIssuerLID(2)
-	d.step(Event{Trap: &trap})
+	d.step(TrapReceived{trap})
 	d.expect("128 of a switch", "h3 128")
 	trap.SetTrapNumber(smp.TrapLinkIntegrity)
 	trap.SetIssuerLID(4)
-	d.step(Event{Trap: &trap})
+	d.step(TrapReceived{trap})
 	d.expect("129 of H2", "h2 129", "h3 129")
 	trap.SetIssuerLID(99)
-	d.step(Event{Trap: &trap})
+	d.step(TrapReceived{trap})
 	d.expect("129 of nobody")
 	if st := d.Stats(); st.NoticesDropped != 1 || st.Notices != 2 || st.Reports != 3 {
 		t.Errorf("%+v", st)
@@ -182,7 +182,7 @@ func TestDeadSubscriber(t *testing.T) {
 			count[out.LID]++
 			if out.LID == 5 {
 				out.Packet.SetMethod(mad.MethodReportResp)
-				d.step(Event{Received: []mad.Datagram{out}})
+				d.step(Received{Datagrams: []mad.Datagram{out}})
 			}
 		}
 		d.wait(100 * time.Millisecond)
@@ -203,7 +203,7 @@ func TestMovedSubscriber(t *testing.T) {
 	base := append([]mad.LID{}, v.LIDs.Base...)
 	base[v.Topo.FindPort(h2)] = 40
 	v.LIDs = topo.NewLIDs(base, make([]uint8, len(base)))
-	d.step(Event{View: &v})
+	d.step(ViewPublished{&v})
 	d.joined(h3, gid("ff15000000000000000000000000000a"))
 	if len(d.sent) != 1 || d.sent[0].LID != 40 || d.sent[0].QPN != 1 {
 		t.Errorf("sent %+v", d.sent)
@@ -228,12 +228,12 @@ func TestAbsence(t *testing.T) {
 			t.Errorf("%s: %+v", what, c)
 		}
 	}
-	d.step(Event{View: without(d.view, h2)})
+	d.step(ViewPublished{without(d.view, h2)})
 	d.wait(4 * time.Minute)
-	d.step(Event{View: d.view})
+	d.step(ViewPublished{d.view})
 	d.wait(10 * time.Minute)
 	want("back in time", 2, 1, 1)
-	d.step(Event{View: without(d.view, h2)})
+	d.step(ViewPublished{without(d.view, h2)})
 	d.wait(5*time.Minute - 1)
 	want("almost too late", 2, 1, 1)
 	d.wait(1)
@@ -247,7 +247,7 @@ func TestAbsence(t *testing.T) {
 	}
 	d.Registrar = NewRegistrar(RegistrarConfig{Groups: d.cfg.Groups, Began: 1_000_000}, reg, new(Stats))
 	d.at = 0
-	d.step(Event{View: without(d.view, h3)})
+	d.step(ViewPublished{without(d.view, h3)})
 	want("begun again", 1, 0, 0)
 	d.wait(5 * time.Minute)
 	want("begun again, and never there", 0, 0, 0)
@@ -261,17 +261,17 @@ func TestResetBeforeView(t *testing.T) {
 		events  []Event
 		members int
 	}{
-		{"as master", []Event{{Reset: []mad.GUID{h2}}, {Reset: []mad.GUID{h2}}}, 1},
-		{"deposed again", []Event{{Reset: []mad.GUID{h2}}, {Deposed: true}}, 2},
+		{"as master", []Event{PortsReset{[]mad.GUID{h2}}, PortsReset{[]mad.GUID{h2}}}, 1},
+		{"deposed again", []Event{PortsReset{[]mad.GUID{h2}}, ViewWithdrawn{}}, 2},
 	} {
 		d := newDesk(t)
 		d.joined(h2, broadcast)
 		d.joined(h3, broadcast)
-		d.step(Event{Deposed: true})
+		d.step(ViewWithdrawn{})
 		for _, ev := range c.events {
 			d.step(ev)
 		}
-		d.step(Event{View: d.view})
+		d.step(ViewPublished{d.view})
 		if n := d.State().Counts().Members; n != c.members {
 			t.Errorf("%s: %d members, want %d", c.name, n, c.members)
 		}
@@ -286,7 +286,7 @@ func TestResetOfServices(t *testing.T) {
 		if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])); p.Status() != mad.StatusOK {
 			t.Fatal(p.Status())
 		}
-		d.step(Event{Reset: []mad.GUID{h2}})
+		d.step(PortsReset{[]mad.GUID{h2}})
 		if n := d.State().Counts().Services; n != 0 {
 			t.Errorf("prefix 0x%x: %d services are left", uint64(prefix), n)
 		}
@@ -307,7 +307,7 @@ func TestReportsByGID(t *testing.T) {
 	trap.SetTrapNumber(smp.TrapLinkIntegrity)
 	for lid := range mad.LID(6) {
 		trap.SetIssuerLID(lid + 1)
-		d.step(Event{Trap: &trap})
+		d.step(TrapReceived{trap})
 	}
 	d.expect("129 of all", "h3 129")
 	info.SetSubscribe(0)
@@ -332,6 +332,6 @@ func TestSecurityTraps(t *testing.T) {
 	trap.SetIsGeneric(true)
 	trap.SetTrapNumber(smp.TrapBadPKey)
 	trap.SetIssuerLID(4)
-	d.step(Event{Trap: &trap})
+	d.step(TrapReceived{trap})
 	d.expect("257 of H2", "h1 257")
 }

@@ -22,7 +22,7 @@ func TestMulticastDisabled(t *testing.T) {
 	without := *d.view
 	without.Subnet.NoMulticast = true
 	d.view = &without
-	if asked := d.Step(d.at, Event{View: &without}).Reregister; !slices.Equal(asked, []mad.GUID{h1}) {
+	if asked := d.Step(d.at, ViewPublished{&without}).Reregister; !slices.Equal(asked, []mad.GUID{h1}) {
 		t.Errorf("%v are asked to register again, want h1", asked)
 	}
 	if n := d.State().Counts(); n.Groups+n.Members > 0 {
@@ -46,9 +46,9 @@ func TestMulticastDisabled(t *testing.T) {
 		t.Error("ClassPortInfo says that there is multicast where there is none, or the other way round")
 	}
 	d.view = with
-	d.step(Event{View: with})
-	d.step(Event{Durable: d.reg.Seq()})
-	d.step(Event{Forwarded: d.reg.Seq()})
+	d.step(ViewPublished{with})
+	d.step(Durable{d.reg.Seq()})
+	d.step(Forwarded{d.reg.Seq()})
 	if st := d.ipoib(h1, ipv4Group); st != mad.StatusOK {
 		t.Errorf("join when there is multicast again: %v", st)
 	}
@@ -61,7 +61,7 @@ func TestSubscriptionsOfPortsThatGo(t *testing.T) {
 		d := newDesk(t)
 		cfg := d.cfg
 		cfg.DropSubscriptions = dropped
-		d.step(Event{Config: &cfg})
+		d.step(ConfigChanged{cfg})
 		for _, guid := range []mad.GUID{h2, h3} {
 			d.subscribe(guid)
 			rec := service(1, mad.MakeGID(mad.DefaultPrefix, guid))
@@ -73,7 +73,7 @@ func TestSubscriptionsOfPortsThatGo(t *testing.T) {
 			return len(slices.Collect(d.State().SubscriptionsOf(mad.MakeGID(mad.DefaultPrefix, guid))))
 		}
 		held := subscriptions(h2)
-		d.step(Event{View: without(d.view, h2)})
+		d.step(ViewPublished{without(d.view, h2)})
 		if n := subscriptions(h2); n != 0 && dropped || n != held && !dropped {
 			t.Errorf("dropped %t: a port that went has %d subscriptions of %d", dropped, n, held)
 		}
@@ -96,12 +96,12 @@ func TestForget(t *testing.T) {
 	d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:]))
 	d.joined(h3, ownGroup)
 	held := d.State().Counts()
-	d.step(Event{Forget: true})
+	d.step(Forget{})
 	if got := d.State().Counts(); got != held {
 		t.Errorf("a master that forgets has %+v of %+v", got, held)
 	}
-	d.step(Event{Deposed: true})
-	d.step(Event{Forget: true})
+	d.step(ViewWithdrawn{})
+	d.step(Forget{})
 	if got, want := d.State().Counts(), (registry.Counts{Groups: held.Groups, Members: held.Members}); got != want {
 		t.Errorf("%+v are left, want %+v", got, want)
 	}

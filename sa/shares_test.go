@@ -87,7 +87,7 @@ func TestSharesOfMembers(t *testing.T) {
 	topo := *v.Topo
 	v.Topo = &topo
 	d.view = &v
-	d.step(Event{View: &v})
+	d.step(ViewPublished{&v})
 	for n := range uint32(maxPortMembers) {
 		if st := join(h3, h2, n); st != mad.StatusOK {
 			t.Fatalf("group %d: %v", n, st)

@@ -59,7 +59,7 @@ func TestRecordingTimes(t *testing.T) {
 		}
 	}
 	ask := func(waited time.Duration, in mad.Datagram) {
-		d.step(Event{Received: []mad.Datagram{in}, Came: []time.Duration{d.at - waited}})
+		d.step(Received{Datagrams: []mad.Datagram{in}, Came: []time.Duration{d.at - waited}})
 		d.at += 10 * time.Millisecond
 	}
 	ask(3*time.Millisecond, d.request(h1, mad.MethodSet, sarec.AttrMCMemberRecord, 0, nil)) // nothing is named
@@ -67,19 +67,19 @@ func TestRecordingTimes(t *testing.T) {
 
 	j := newJoining(h3, broadcast, 1)
 	ask(0, d.request(h3, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:]))
-	d.step(Event{Durable: d.reg.Seq()})
+	d.step(Durable{d.reg.Seq()})
 	took("joined, on disk", 0, 1)
 	d.at += 5 * time.Millisecond
-	d.step(Event{Forwarded: d.reg.Seq()})
+	d.step(Forwarded{d.reg.Seq()})
 	took("joined", 15*time.Millisecond, 2)
 
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(lidsOfOpenSM[h3])
 	rec.GUIDInfo().SetGUID(1, 0x1234)
 	ask(0, d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:]))
-	d.step(Event{Written: &GUIDsWritten{h3, 0, true}})
+	d.step(GUIDsWritten{h3, 0, true})
 	took("alias, not on disk", 0, 2)
-	d.step(Event{Durable: d.reg.Seq()})
+	d.step(Durable{d.reg.Seq()})
 	took("alias", 10*time.Millisecond, 3)
 }
 

@@ -40,7 +40,7 @@ func (m *meter) step(ev manager.Event) {
 	begin := time.Now()
 	actions := m.core.Step(m.fabric.Now(), ev)
 	m.mind += time.Since(begin)
-	var done *manager.Computed
+	var done manager.Event
 	for _, a := range actions {
 		begin := time.Now()
 		switch a := a.(type) {
@@ -49,24 +49,24 @@ func (m *meter) step(ev manager.Event) {
 			m.at.Send(a.Datagrams)
 			m.world += time.Since(begin)
 		case manager.Compute:
-			done = &manager.Computed{Result: a.Job.Run(context.Background())}
+			done = manager.RoutesComputed{Result: a.Job.Run(context.Background())}
 			m.compute += time.Since(begin)
 		case manager.Exit:
 			m.exited, m.err = true, a.Err
 		}
 	}
 	if done != nil {
-		m.step(manager.Event{Computed: done})
+		m.step(done)
 	}
 }
 
 // run brings the fabric up, as -o does.
 func (m *meter) run(b *testing.B) {
 	buf := make([]mad.Datagram, 256)
-	m.step(manager.Event{})
+	m.step(manager.TimePassed{})
 	for !m.exited {
 		if m.at.Pending() > 0 {
-			m.step(manager.Event{Received: buf[:m.at.Recv(buf)]})
+			m.step(manager.Received{Datagrams: buf[:m.at.Recv(buf)]})
 			continue
 		}
 		at, ok := m.core.Deadline()
@@ -74,7 +74,7 @@ func (m *meter) run(b *testing.B) {
 			b.Fatal("nothing happens any more")
 		}
 		m.fabric.Advance(at)
-		m.step(manager.Event{})
+		m.step(manager.TimePassed{})
 	}
 	if m.err != nil {
 		b.Fatal(m.err)

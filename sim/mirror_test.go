@@ -142,7 +142,7 @@ func TestMirrorFailed(t *testing.T) {
 	}
 	changed := high
 	changed.Registrar.Mirror.SMKey = 99 // of the mirror alone
-	first.Registrar().Step(b.Fabric.Now(), sa.Event{Config: &changed.Registrar})
+	first.Registrar().Step(b.Fabric.Now(), sa.ConfigChanged{Config: changed.Registrar})
 	b.pass(10 * time.Second)
 	b.Kill(first.Manager)
 	b.pass(settling)

@@ -51,33 +51,34 @@ func (s *saServer) changed(state *registry.State) {
 	if s.responder != nil {
 		s.responder = s.responder.WithRegistry(state)
 	}
-	s.forCore = append(s.forCore, manager.Event{Registry: state})
+	s.forCore = append(s.forCore, manager.RegistryChanged{State: state})
 }
 
 // notify takes an action of the core that is for the Registrar.
 func (s *saServer) notify(a manager.Action) {
 	switch a := a.(type) {
 	case manager.Publish:
-		s.events = append(s.events, sa.Event{View: a.View, Deposed: a.View == nil})
 		if a.View == nil {
+			s.events = append(s.events, sa.ViewWithdrawn{})
 			s.responder = nil
 		} else {
+			s.events = append(s.events, sa.ViewPublished{View: a.View})
 			s.responder = s.responder.WithView(a.View).WithRegistry(s.state)
 		}
 	case manager.Reset:
-		s.events = append(s.events, sa.Event{Reset: a.Ports})
+		s.events = append(s.events, sa.PortsReset{Ports: a.Ports})
 	case manager.Notice:
-		s.events = append(s.events, sa.Event{Trap: &a.Notice})
+		s.events = append(s.events, sa.TrapReceived{Notice: a.Notice})
 	case manager.Forwarded:
-		s.events = append(s.events, sa.Event{Forwarded: a.Seq})
+		s.events = append(s.events, sa.Forwarded{Seq: a.Seq})
 	case manager.Forget:
-		s.events = append(s.events, sa.Event{Forget: true})
+		s.events = append(s.events, sa.Forget{})
 	case manager.Follow:
-		s.events = append(s.events, sa.Event{Follow: &a.Master})
+		s.events = append(s.events, sa.Follow{Master: a.Master})
 	case manager.Yield:
-		s.events = append(s.events, sa.Event{Yield: &a.To})
+		s.events = append(s.events, sa.PrepareHandover{To: a.To})
 	case manager.GUIDsWritten:
-		s.events = append(s.events, sa.Event{Written: &a.GUIDsWritten})
+		s.events = append(s.events, a.GUIDsWritten)
 	}
 }
 
@@ -128,7 +129,7 @@ func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) 
 	}
 	w.send(m, m.sa.tables.Drain(w.Fabric.Now(), nil))
 	if len(forRegistrar) > 0 {
-		w.register(m, sa.Event{Received: forRegistrar})
+		w.register(m, sa.Received{Datagrams: forRegistrar})
 	}
 	return rest
 }
@@ -170,11 +171,11 @@ func (w *World) serve(m *Manager) {
 	case len(d.written) > 0 && d.written[0].at <= now:
 		seq := d.written[0].seq
 		d.written = d.written[1:]
-		w.register(m, sa.Event{Durable: seq})
+		w.register(m, sa.Durable{Seq: seq})
 	default:
 		d.tables.Expire(now, nil)
 		w.send(m, d.tables.Drain(now, nil))
-		w.register(m, sa.Event{})
+		w.register(m, sa.TimePassed{})
 	}
 }
 
@@ -198,17 +199,16 @@ func (w *World) register(m *Manager, ev sa.Event) {
 		m.Mirrored(do.Heard.Policy)
 	}
 	for _, g := range do.GUIDs {
-		d.forCore = append(d.forCore, manager.Event{WriteGUIDs: &g})
+		d.forCore = append(d.forCore, manager.WriteGUIDs{Block: g})
 	}
 	if do.Heard.Master != 0 {
-		heard := do.Heard
-		d.forCore = append(d.forCore, manager.Event{Heard: &heard})
+		d.forCore = append(d.forCore, manager.MirrorHeard{Heard: do.Heard})
 	}
 	if do.Reregister != nil {
-		d.forCore = append(d.forCore, manager.Event{Reregister: do.Reregister})
+		d.forCore = append(d.forCore, manager.Reregister{Ports: do.Reregister})
 	}
 	if do.Complete != 0 {
-		d.forCore = append(d.forCore, manager.Event{Complete: do.Complete})
+		d.forCore = append(d.forCore, manager.StandbyComplete{GUID: do.Complete})
 	}
 	w.send(m, do.Send)
 }

@@ -60,7 +60,7 @@ type Manager struct {
 	Busy time.Duration
 
 	begun   bool
-	job     *manager.Computed // result that is on its way
+	job     manager.RoutesComputed // result that is on its way
 	done    time.Duration
 	out     bool         // a job is out
 	grown   *sweep.Grown // result of a GrowJob that is on its way
@@ -92,34 +92,34 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 }
 
 // Ask asks a manager for a sweep.
-func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.Event{Sweep: s}) }
+func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.SweepRequested{Sweep: s}) }
 
 // Register gives a manager another state of what is registered.
-func (w *World) Register(m *Manager, s *registry.State) { w.step(m, manager.Event{Registry: s}) }
+func (w *World) Register(m *Manager, s *registry.State) { w.step(m, manager.RegistryChanged{State: s}) }
 
 // Partition gives a manager another policy.
 func (w *World) Partition(m *Manager, p sweep.Partitions) {
-	w.step(m, manager.Event{Partitions: &p})
+	w.step(m, manager.PartitionsChanged{Partitions: p})
 }
 
 // Configure gives a manager a configuration that was read again.
 func (w *World) Configure(m *Manager, cfg manager.Config) {
 	if m.sa != nil {
-		w.register(m, sa.Event{Config: &cfg.Registrar})
+		w.register(m, sa.ConfigChanged{Config: cfg.Registrar})
 	}
-	w.step(m, manager.Event{Config: &cfg})
+	w.step(m, manager.ConfigChanged{Config: &cfg})
 }
 
 // Sleep tells a manager that its host has slept.
-func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Event{Slept: d}) }
+func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Resumed{Paused: d}) }
 
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
-	w.step(m, manager.Event{Received: []mad.Datagram{d}})
+	w.step(m, manager.Received{Datagrams: []mad.Datagram{d}})
 }
 
 // Leave tells a manager to end.
-func (w *World) Leave(m *Manager) { w.step(m, manager.Event{Leave: true}) }
+func (w *World) Leave(m *Manager) { w.step(m, manager.Leave{}) }
 
 // Kill ends a manager without a word, as a crash does.
 func (w *World) Kill(m *Manager) {
@@ -181,7 +181,7 @@ func (w *World) attend(m *Manager) {
 	}
 	switch at, due := m.Core.Deadline(); {
 	case !m.begun:
-		w.step(m, manager.Event{})
+		w.step(m, manager.TimePassed{})
 	case m.Station.Pending() > 0:
 		received := m.buf[:m.Station.Recv(m.buf)]
 		if m.Heard != nil {
@@ -191,17 +191,17 @@ func (w *World) attend(m *Manager) {
 			received = w.take(m, received)
 		}
 		if len(received) > 0 {
-			w.step(m, manager.Event{Received: received})
+			w.step(m, manager.Received{Datagrams: received})
 		}
 	case m.out && m.done <= w.Fabric.Now():
 		m.out = false
-		w.step(m, manager.Event{Computed: m.job})
+		w.step(m, m.job)
 	case m.grown != nil && m.grownAt <= w.Fabric.Now():
 		grown := m.grown
 		m.grown = nil
-		w.step(m, manager.Event{Grown: grown})
+		w.step(m, manager.MulticastComputed{Result: grown})
 	case due && at <= w.Fabric.Now():
-		w.step(m, manager.Event{})
+		w.step(m, manager.TimePassed{})
 	case m.sa != nil:
 		if at, due := m.sa.due(); due && at <= w.Fabric.Now() {
 			w.serve(m)
@@ -234,10 +234,10 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			w.send(m, a.Datagrams)
 		case manager.Compute:
 			ends := w.time(m)
-			m.job, m.out, m.done = &manager.Computed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
+			m.job, m.out, m.done = manager.RoutesComputed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
 			ends()
 		case manager.Cancel:
-			m.job, m.done = &manager.Computed{}, w.Fabric.Now()
+			m.job, m.done = manager.RoutesComputed{}, w.Fabric.Now()
 		case manager.Grow:
 			m.grown, m.grownAt = a.Job.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.Publish:

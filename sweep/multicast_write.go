@@ -38,7 +38,7 @@ func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
 	req = txn.Request{
 		Class: mad.ClassDirected, Route: node.Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
 		Mod: smp.MFTMod(c.position, c.block), MKey: m.settings.MKeyFor(m.subnet.topo, node.First), Node: int32(n),
-		Tag: tagMulticast | uint64(m.life)<<32 | uint64(uint32(c.s)),
+		Tag: uint64(m.life)<<32 | uint64(uint32(c.s)),
 	}
 	if m.phase == multicastReads {
 		return req, true
@@ -46,15 +46,6 @@ func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
 	req.Method, req.Data = mad.MethodSet, m.value(c)
 	return req, !m.subnet.held[c.s].at(c.block, c.position).holds(req.Data)
 }
-
-// tagMulticast marks the requests of a Multicast.
-const tagMulticast = 1 << 62
-
-// IsMulticast reports whether the outcome of a request is a Multicast's.
-func IsMulticast(tag uint64) bool { return tag>>62 == tagMulticast>>62 }
-
-// IsSweep reports whether the outcome of a request is a Sweeper's.
-func IsSweep(tag uint64) bool { return tag < tagMulticast }
 
 // value is what a cell is told in this phase. First a tree that moves loses the links that
 // go; it does not get those that come where some switch has not let go.

@@ -327,8 +327,8 @@ func (m *managers) publish(v *view.View) {
 const maxUnlist = 200 * time.Millisecond
 
 // tellOf is tell, for the manager at a port. It clears IsSM when that says so.
-func (m *managers) tellOf(port smPort) func(manager.Action) {
-	return func(a manager.Action) {
+func (m *managers) tellOf(port smPort) func(manager.Notification) {
+	return func(a manager.Notification) {
 		if _, is := a.(manager.Unlist); is {
 			ctx, cancel := context.WithTimeout(context.Background(), maxUnlist)
 			defer cancel()
@@ -341,7 +341,7 @@ func (m *managers) tellOf(port smPort) func(manager.Action) {
 }
 
 // tell passes on what a manager tells.
-func (m *managers) tell(a manager.Action) {
+func (m *managers) tell(a manager.Notification) {
 	m.state.tell(a)
 	m.desk.Tell(a)
 	m.display.tell(a)

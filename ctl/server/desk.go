@@ -87,7 +87,7 @@ func (d *Desk) Wait(reason string) {
 var errNoManager = errors.New("no manager runs now")
 
 // Tell takes what a manager tells. It does not block.
-func (d *Desk) Tell(a manager.Action) {
+func (d *Desk) Tell(a manager.Notification) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch a := a.(type) {

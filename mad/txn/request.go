@@ -30,9 +30,14 @@ type Request struct {
 	// most Config.PerNode requests of one node are on the wire; a negative Node
 	// has no such limit.
 	Node int32
-	// Tag is the caller's. It comes back in the Outcome.
-	Tag uint64
+	// Owner is who gets the Outcome, and Tag is the owner's own. Both come back in the
+	// Outcome.
+	Owner Owner
+	Tag   uint64
 }
+
+// Owner is one of those that share a Table. The caller gives the numbers out.
+type Owner uint8
 
 // datagram writes the request as it goes on the wire, without transaction ID.
 func (r *Request) datagram(d *mad.Datagram) {
@@ -82,6 +87,7 @@ func (r Result) String() string {
 
 // Outcome is the end of one request. Every request that was submitted has one.
 type Outcome struct {
+	Owner  Owner // of the request, as is Tag
 	Tag    uint64
 	Node   int32
 	Method mad.Method // of the request

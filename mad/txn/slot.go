@@ -56,6 +56,7 @@ type slot struct {
 	generation uint16
 	attempt    uint8 // the last that was sent, 0 before the first
 	state      state
+	owner      Owner
 	measured   bool   // its first attempt belongs to a measurement of the window's
 	busy       bool   // the last attempt was answered, with mad.StatusBusy
 	lost       bool   // an attempt ran out without any answer

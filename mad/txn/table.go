@@ -107,7 +107,7 @@ func (t *Table) Submit(r *Request) bool {
 	}
 	t.stats.Requests++
 	s := &t.slots[i]
-	s.tag, s.node, s.busy, s.lost = r.Tag, r.Node, false, false
+	s.owner, s.tag, s.node, s.busy, s.lost = r.Owner, r.Tag, r.Node, false, false
 	r.datagram(&s.d)
 	if r.Node >= 0 {
 		for int(r.Node) >= len(t.nodes) {
@@ -313,23 +313,27 @@ func (t *Table) Deadline() (time.Duration, bool) {
 }
 
 // Cancel ends all requests and appends their outcomes. Replies to them that come
-// later are dropped: this is how a reign ends.
+// later are dropped: this is how a mastership term ends.
 func (t *Table) Cancel(out []Outcome) []Outcome {
-	return t.CancelIf(func(uint64) bool { return true }, out)
+	return t.cancel(func(Owner) bool { return true }, out)
 }
 
-// CancelIf is Cancel for the requests whose tags are as asked for.
-func (t *Table) CancelIf(is func(tag uint64) bool, out []Outcome) []Outcome {
+// CancelOwner is Cancel for the requests of one owner.
+func (t *Table) CancelOwner(owner Owner, out []Outcome) []Outcome {
+	return t.cancel(func(o Owner) bool { return o == owner }, out)
+}
+
+func (t *Table) cancel(is func(Owner) bool, out []Outcome) []Outcome {
 	t.window.queueing.giveUp()
 	for i := range t.slots {
 		// From parked to free, never to ready: nothing may leave any more.
-		if s := &t.slots[i]; s.state == parked && is(s.tag) {
+		if s := &t.slots[i]; s.state == parked && is(s.owner) {
 			out = append(out, s.outcome(Cancelled))
 			t.release(int32(i), Cancelled)
 		}
 	}
 	for i := range t.slots {
-		if s := &t.slots[i]; s.state != free && is(s.tag) {
+		if s := &t.slots[i]; s.state != free && is(s.owner) {
 			out = append(out, s.outcome(Cancelled))
 			t.release(int32(i), Cancelled)
 		}
@@ -352,7 +356,7 @@ func (t *Table) Stats() Stats {
 
 func (s *slot) outcome(r Result) Outcome {
 	p := &s.d.Packet
-	return Outcome{Tag: s.tag, Node: s.node, Method: p.Method(), Attr: p.AttrID(), Mod: p.AttrMod(),
+	return Outcome{Owner: s.owner, Tag: s.tag, Node: s.node, Method: p.Method(), Attr: p.AttrID(), Mod: p.AttrMod(),
 		Result: r, Attempts: int(s.attempt)}
 }
 

@@ -271,15 +271,15 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Only the requests that are asked for end, and those of others that waited for their node
+// Only the requests of one owner end, and those of others that waited for their node
 // behind them go on.
-func TestCancelIf(t *testing.T) {
+func TestCancelOwner(t *testing.T) {
 	tab := New(Config{PerNode: 1})
 	mine, others := *request(1), *request(1)
-	mine.Tag, others.Tag = 7, 8
+	mine.Owner, others.Owner, others.Tag = 7, 8, 9
 	submit(t, tab, 0, &mine, &mine, &others)
-	ended := tab.CancelIf(func(tag uint64) bool { return tag == mine.Tag }, nil)
-	if len(ended) != 2 || ended[0].Tag != mine.Tag || ended[1].Tag != mine.Tag || tab.Outstanding() != 1 {
+	ended := tab.CancelOwner(mine.Owner, nil)
+	if len(ended) != 2 || ended[0].Owner != mine.Owner || ended[1].Owner != mine.Owner || tab.Outstanding() != 1 {
 		t.Fatalf("ended %v, outstanding %d", ended, tab.Outstanding())
 	}
 	out := tab.Output(ms, nil)
@@ -287,7 +287,7 @@ func TestCancelIf(t *testing.T) {
 		t.Fatalf("%d requests left for the node", len(out))
 	}
 	r := reply(out[0])
-	if o, ok := tab.Match(ms, &r); !ok || o.Tag != others.Tag {
+	if o, ok := tab.Match(ms, &r); !ok || o.Owner != others.Owner || o.Tag != others.Tag {
 		t.Errorf("outcome %+v", o)
 	}
 }

@@ -1,0 +1,71 @@
+package manager
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/sweep"
+)
+
+// Event is something that happened: one of the types below.
+type Event interface{ event() }
+
+// TimePassed says that Deadline has come, or that the manager begins.
+type TimePassed struct{}
+
+// Received are datagrams that came in on QP0. They are only valid during Step.
+type Received struct{ Datagrams []mad.Datagram }
+
+// RoutesComputed is the result of a Compute action; nil for one that Cancel has ended.
+type RoutesComputed struct{ Result *sweep.Computed }
+
+// MulticastComputed is the result of a Grow action.
+type MulticastComputed struct{ Result *sweep.Grown }
+
+// SweepRequested is an operator's request.
+type SweepRequested struct{ Sweep Sweep }
+
+// RegistryChanged says what is registered now.
+type RegistryChanged struct{ State *registry.State }
+
+// PartitionsChanged is another policy, which is applied at once.
+type PartitionsChanged struct{ Partitions sweep.Partitions }
+
+// ConfigChanged is a configuration that was read again.
+type ConfigChanged struct{ Config *Config }
+
+// WriteGUIDs is a block of GUIDs that a port is wanted to have. GUIDsWritten answers, unless
+// this manager ceases to be master.
+type WriteGUIDs struct{ Block sa.GUIDBlock }
+
+// MirrorHeard is what a standby's Registrar heard from the master that is followed.
+type MirrorHeard struct{ Heard sa.Heard }
+
+// Reregister are ports whose clients are to be asked to register again.
+type Reregister struct{ Ports []mad.GUID }
+
+// Resumed says for how long the host was suspended, which the times of Step do not show.
+type Resumed struct{ Paused time.Duration }
+
+// StandbyComplete is a standby that has everything which is registered with this master.
+type StandbyComplete struct{ GUID mad.GUID }
+
+// Leave has this manager end: Exit follows, after elect.LeavePatience at the latest.
+type Leave struct{}
+
+func (TimePassed) event()        {}
+func (Received) event()          {}
+func (RoutesComputed) event()    {}
+func (MulticastComputed) event() {}
+func (SweepRequested) event()    {}
+func (RegistryChanged) event()   {}
+func (PartitionsChanged) event() {}
+func (ConfigChanged) event()     {}
+func (WriteGUIDs) event()        {}
+func (MirrorHeard) event()       {}
+func (Reregister) event()        {}
+func (Resumed) event()           {}
+func (StandbyComplete) event()   {}
+func (Leave) event()             {}

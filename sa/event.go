@@ -1,0 +1,142 @@
+package sa
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/registry"
+	"ibsm/sa/mirror"
+	"ibsm/view"
+)
+
+// Event is something that happened to a Registrar: one of the types below.
+type Event interface{ event() }
+
+// TimePassed says that Deadline has come.
+type TimePassed struct{}
+
+// Received are requests, answers to Reports, and packets of other managers. They are only
+// valid during Step. Came is when each was received; nil where that is just now.
+type Received struct {
+	Datagrams []mad.Datagram
+	Came      []time.Duration
+}
+
+// ViewPublished is a view that this manager, as master, has published.
+type ViewPublished struct{ View *view.View }
+
+// ViewWithdrawn says that this manager is not master any more.
+type ViewWithdrawn struct{}
+
+// PortsReset are ports that were found in INIT: what they had registered is not known to
+// them any more. It comes before they are made ACTIVE.
+type PortsReset struct{ Ports []mad.GUID }
+
+// TrapReceived is a trap to be forwarded to subscribers.
+type TrapReceived struct{ Notice smp.Notice }
+
+// Durable says that changes up to a number are on disk.
+type Durable struct{ Seq uint64 }
+
+// Forwarded says that changes up to a number are in the switches' tables.
+type Forwarded struct{ Seq uint64 }
+
+// GUIDsWritten says whether a port took a GUIDBlock.
+type GUIDsWritten struct {
+	Port  mad.GUID
+	Block uint8
+	OK    bool
+}
+
+// ConfigChanged is the configuration that applies from now on, but for Began and Reports.
+type ConfigChanged struct{ Config RegistrarConfig }
+
+// Follow says that another manager is master and its registrations are to be mirrored; with
+// GUID 0 nobody's.
+type Follow struct{ mirror.Master }
+
+// PrepareHandover says which standby is handed the mastership next: it gets everything
+// first. With To 0 there is none.
+type PrepareHandover struct{ To mad.GUID }
+
+// Forget drops all subscriptions and services, if this manager is not master yet.
+type Forget struct{}
+
+// Restored is what is registered from now on, if this manager is not master yet. It becomes
+// the Registrar's.
+type Restored struct{ Registry *registry.Registry }
+
+// Leave says that this manager is about to end.
+type Leave struct{}
+
+func (TimePassed) event()      {}
+func (Received) event()        {}
+func (ViewPublished) event()   {}
+func (ViewWithdrawn) event()   {}
+func (PortsReset) event()      {}
+func (TrapReceived) event()    {}
+func (Durable) event()         {}
+func (Forwarded) event()       {}
+func (GUIDsWritten) event()    {}
+func (ConfigChanged) event()   {}
+func (Follow) event()          {}
+func (PrepareHandover) event() {}
+func (Forget) event()          {}
+func (Restored) event()        {}
+func (Leave) event()           {}
+
+// take does what an event asks for.
+func (r *Registrar) take(ev Event) {
+	switch ev := ev.(type) {
+	case TimePassed:
+	case Received:
+		for i := range ev.Datagrams {
+			came := r.now
+			if ev.Came != nil {
+				came = ev.Came[i]
+			}
+			r.receive(&ev.Datagrams[i], came)
+		}
+	case ViewPublished:
+		r.setView(ev.View)
+		r.recall()
+	case ViewWithdrawn:
+		r.depose()
+	case PortsReset:
+		r.reset = append(r.reset, ev.Ports...)
+		r.dropReset()
+	case TrapReceived:
+		r.forward(&ev.Notice)
+	case Durable:
+		r.pending.durable = max(r.pending.durable, ev.Seq)
+	case Forwarded:
+		r.pending.forwarded = max(r.pending.forwarded, ev.Seq)
+	case GUIDsWritten:
+		r.written(&ev)
+	case ConfigChanged:
+		r.cfg = ev.Config.withDefaults(r.cfg.Began)
+		r.mirrored.configure(r.cfg.Mirror)
+		r.wellKnown()
+	case PrepareHandover:
+		r.heir = heir{guid: ev.To}
+	case Leave:
+		r.effects.Send = r.mirrored.reader.Leave(r.now, r.effects.Send)
+	case Restored, Forget, Follow:
+		if r.view == nil {
+			r.standBy(ev)
+		}
+	}
+}
+
+// standBy takes what only a manager that is not master is told.
+func (r *Registrar) standBy(ev Event) {
+	switch ev := ev.(type) {
+	case Restored:
+		r.adopt(ev.Registry)
+	case Forget:
+		r.forget()
+	case Follow:
+		r.mirrored.follow(r.now, ev.Master)
+	}
+}
