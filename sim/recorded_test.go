@@ -164,7 +164,7 @@ func compareRecords(t *testing.T, name string, want, got map[string]string) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("what it has recorded as text: IBSM_PROOF=1 IBSM_TRANSCRIPT=/tmp/transcript go test -run 'TestRecorded/%s$' .", name)
+		t.Logf("the run as text: IBSM_PROOF=1 IBSM_TRANSCRIPT=/tmp/transcript go test ./sim -run '^TestRecorded$/^%s$'", strings.ReplaceAll(name, "/", "$/^"))
 	}
 }
 
