@@ -36,6 +36,7 @@ func main() {
 	flag.Uint64Var(&r.seed, "seed", uint64(time.Now().Unix()), "`seed` of the draw")
 	flag.StringVar(&r.tests, "tests", "./...", "packages whose tests run when those of the changed package pass, as `patterns`")
 	flag.StringVar(&r.skip, "skip", "ibsm/cmd/", "packages whose tests do not run, as `prefixes` of import paths")
+	flag.StringVar(&r.only, "run", "", "run only the tests whose names match this `expression`")
 	flag.StringVar(&r.at, "at", "", "all mutants of these `places` (file:line,...) instead of a draw")
 	flag.StringVar(&r.cache, "cache", "", "build cache that is not cleaned after each mutant (default: a temporary one, which is)")
 	flag.BoolVar(&r.list, "list", false, "list the mutants and run nothing")
@@ -55,6 +56,7 @@ type run struct {
 	seed     uint64
 	tests    string
 	skip     string
+	only     string
 	at       string
 	list     bool
 	cache    string
@@ -290,7 +292,7 @@ const memory = 8 << 20
 // test runs go test with its own build cache, and returns what it prints.
 func (r *run) test(ctx context.Context, args ...string) (string, error) {
 	script := fmt.Sprintf(`ulimit -v %d && exec go test -vet=off -failfast "$@"`, memory)
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, args...)...)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", "-run=" + r.only}, args...)...)
 	cmd.Env = append(os.Environ(), "GOCACHE="+r.cache)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
