@@ -163,3 +163,28 @@ func TestMeasurementEnds(t *testing.T) {
 		}
 	}
 }
+
+// A round ends with as many answers as the window is large, the last of them to a request
+// that was sent no earlier than the round began. Only then the window gets another size.
+func TestRoundTrip(t *testing.T) {
+	const window = 8
+	began := 10 * ms
+	for _, c := range []struct {
+		name string
+		last time.Duration // when the request of the eighth answer was sent
+		fits int
+	}{
+		{"sent as the round began", began, 4}, // 150 us of the 300 us that an answer took are allowed
+		{"sent before", began - 1, window},
+	} {
+		q := queueing{base: 100 * us, last: 100 * us, began: began}
+		for i := range window - 1 {
+			if fits := q.answered(began+300*us, began, false, window); fits != window {
+				t.Fatalf("%s: a window of %d after %d answers", c.name, fits, i+1)
+			}
+		}
+		if fits := q.answered(c.last+300*us, c.last, false, window); fits != c.fits {
+			t.Errorf("%s: a window of %d after the last answer, want %d", c.name, fits, c.fits)
+		}
+	}
+}
