@@ -69,3 +69,42 @@ func TestReread(t *testing.T) {
 		}
 	}
 }
+
+// TestReloadAtStart: a line about a setting that only a start takes is reported if it
+// differs from what is in force, and changes nothing.
+func TestReloadAtStart(t *testing.T) {
+	lmc := Find("lmc")
+	for _, c := range []struct {
+		name, args, before, after string
+		reported                  bool
+	}{
+		{name: "another value", before: "lmc 0", after: "lmc 2", reported: true},
+		{name: "the value of the option", args: "-l 2", before: "lmc 0", after: "lmc 2"},
+		{name: "not that of the option", args: "-l 2", before: "lmc 0", after: "lmc 3", reported: true},
+		{name: "the default, chosen now", before: "lmc 0", after: "lmc 0\nimpose lmc", reported: true},
+		{name: "a line is gone", before: "lmc 2", after: "", reported: true},
+		{name: "the same line", before: "lmc 2", after: "lmc 2"},
+	} {
+		l := Load(append([]string{"-F", "f"}, strings.Fields(c.args)...), nowhere(map[string]string{"f": c.before}))
+		next, changed, report, err := l.Reload(ReadFile("f", []byte(c.after)))
+		if err != nil || len(changed) > 0 || next.Setting(lmc) != l.Setting(lmc) {
+			t.Errorf("%s: changed %q to %v, %v", c.name, changed, next.Setting(lmc), err)
+		}
+		reported := slices.ContainsFunc(report, func(f Finding) bool {
+			return f.Severity == Note && f.Key == "lmc" && strings.Contains(f.Text, "at the next start")
+		})
+		if reported != c.reported {
+			t.Errorf("%s: reported %t, want %t\n%v", c.name, reported, c.reported, report)
+		}
+	}
+}
+
+// TestReloadOption: from when its line changes the file decides, even where it has the
+// value of the option.
+func TestReloadOption(t *testing.T) {
+	l := Load([]string{"-F", "f", "-p", "9"}, nowhere(map[string]string{"f": "sm_priority 3"}))
+	next, changed, report, err := l.Reload(ReadFile("f", []byte("sm_priority 9")))
+	if s := next.Setting(Find("sm_priority")); err != nil || len(changed) > 0 || s.Value.Num != 9 || s.Source != FromOpenSMConf {
+		t.Errorf("%d of %v, changed %q, %v\n%v", s.Value.Num, s.Source, changed, err, report)
+	}
+}
