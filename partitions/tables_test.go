@@ -189,6 +189,23 @@ func TestCapacity(t *testing.T) {
 	l.mustHold("exchange", h2, 0x7fff, 0x8001, 0x8004)
 }
 
+// TestSmallerTable: a key moves when its index is beyond the end of a table that has become
+// smaller, as after another firmware was loaded.
+func TestSmallerTable(t *testing.T) {
+	l := newLab(t)
+	l.apply(l.parse("A=1: 0x100003=full;\nB=2: 0x100003=full;\nC=3: 0x100003=full;\nD=4: 0x100003=full;"), Settings{})
+	l.mustHold("as it was", h2, 0x7fff, 0x8001, 0x8002, 0x8003, 0x8004)
+	l.Nodes[l.port(h2).Node].Info.SetPartitionCap(3)
+	l.apply(l.parse("A=1: 0x100003=full;\nC=3: 0x100003=full;"), Settings{})
+	l.mustHold("the index behind the last", h2, 0x7fff, 0x8001, 0x8003)
+
+	l = newLab(t)
+	l.apply(l.parse("A=1: 0x100003=full;\nB=2: 0x100003=full;\nC=3: 0x100003=full;\nD=4: 0x100003=full;"), Settings{})
+	l.Nodes[l.port(h2).Node].Info.SetPartitionCap(3)
+	l.apply(l.parse("A=1: 0x100003=full;\nD=4: 0x100003=limited;"), Settings{})
+	l.mustHold("one farther behind, of which the membership changes", h2, 0x7fff, 0x8001, 0x0004)
+}
+
 func TestExternalPorts(t *testing.T) {
 	p := newLab(t).parse("S=0x10: 0x100003=limited, 0x100005=both;")
 	for _, c := range []struct {
