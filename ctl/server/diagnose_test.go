@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -387,5 +388,43 @@ func TestFindPorts(t *testing.T) {
 		if !errors.Is(err, c.err) || err == nil && (len(ports) != c.ports || ports[0] != c.first) {
 			t.Errorf("%q: %v, %v", c.name, ports, err)
 		}
+	}
+}
+
+// TestDiagnoseAll: every port of a node that was read and does not work is listed: external
+// ports of switches and ports of adapters that are not Active, and those of a node that no
+// longer answers. Port 0 has no link, and nothing is known of a port that was not read.
+func TestDiagnoseAll(t *testing.T) {
+	f := bringUp(t, generate(t, "fattree:k=4"), nil)
+	tp := f.m.View.Topo
+	list := func() (ports []string) {
+		rows, err := newSubnet(f.m.View, nil).Diagnose("", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := range rows {
+			ports = append(ports, fmt.Sprintf("%s:%d", d.Port.Node, d.Port.Port))
+		}
+		return ports
+	}
+	if ports := list(); len(ports) > 0 {
+		t.Fatalf("a fabric without faults has %v", ports)
+	}
+	sw, other, host := tp.Switches[0], tp.Switches[1], tp.Port(tp.FindNode(f.net.Nodes[hosts(f.net)[2]].GUID), 1)
+	tp.Ports[tp.Port(sw, 0)].Info.SetPortState(smp.PortDown) // of a base port 0 the state means nothing (IBA 14.2.5.6)
+	tp.Ports[tp.Port(sw, 1)].Info.SetPortState(smp.PortInit)
+	tp.Ports[tp.Port(sw, 2)].Info.SetPortState(smp.PortDown)
+	tp.Ports[tp.Port(sw, 2)].Seen = false
+	tp.Nodes[other].Missed = 1
+	tp.Ports[host].Info.SetPortState(smp.PortArmed)
+	want := []string{fmt.Sprintf("%v:1", tp.Nodes[sw].GUID), fmt.Sprintf("%v:1", tp.Nodes[tp.Ports[host].Node].GUID)}
+	for num := uint8(1); num <= tp.Nodes[other].NumPorts; num++ {
+		want = append(want, fmt.Sprintf("%v:%d", tp.Nodes[other].GUID, num))
+	}
+	got := list()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("listed are %v, want %v", got, want)
 	}
 }
