@@ -253,7 +253,7 @@ func (r *run) measure(ctx context.Context, mutants []*mutant) error {
 	if len(r.limits) == 0 {
 		return nil
 	}
-	out, err := r.test(ctx, append([]string{"-count=1"}, slices.Sorted(maps.Keys(r.limits))...)...)
+	out, err := r.test(ctx, "", slices.Sorted(maps.Keys(r.limits))...)
 	if err != nil {
 		return fmt.Errorf("the tests do not pass without a mutant: %w\n%s", err, out)
 	}
@@ -289,11 +289,16 @@ var (
 // memory is how much address space, in KiB, a test may take: a mutant may loop for ever.
 const memory = 8 << 20
 
-// test runs go test with its own build cache, and returns what it prints.
-func (r *run) test(ctx context.Context, args ...string) (string, error) {
-	script := fmt.Sprintf(`ulimit -v %d && exec go test -vet=off -failfast "$@"`, memory)
+// test runs go test with its own build cache, and returns what it prints. The overlay
+// also is for programs that the tests build.
+func (r *run) test(ctx context.Context, overlay string, args ...string) (string, error) {
+	flags := os.Getenv("GOFLAGS")
+	if overlay != "" {
+		flags += " -overlay=" + overlay
+	}
+	script := fmt.Sprintf(`ulimit -v %d && exec go test -vet=off -failfast -count=1 "$@"`, memory)
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", "-run=" + r.only}, args...)...)
-	cmd.Env = append(os.Environ(), "GOCACHE="+r.cache)
+	cmd.Env = append(os.Environ(), "GOCACHE="+r.cache, "GOFLAGS="+flags)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -323,7 +328,7 @@ func (r *run) judge(ctx context.Context, m *mutant) (verdict, error) {
 		})
 	}
 	for _, name := range r.needs[m.pkg] {
-		out, err := r.test(ctx, "-overlay="+overlay, "-timeout="+(20*time.Second+4*r.limits[name]).String(), name)
+		out, err := r.test(ctx, overlay, "-timeout="+(20*time.Second+4*r.limits[name]).String(), name)
 		switch {
 		case ctx.Err() != nil:
 			return verdict{}, ctx.Err()
