@@ -7,6 +7,18 @@ type Addr struct {
 	SL        uint8
 	PathBits  uint8
 	PKeyIndex uint16
+	GRH       GRH
+}
+
+// GRH is what a reply takes over of a packet's Global Route Header (IBA 8.3). A reply to a
+// request with a GRH has one (IBA 13.5.4). Packets of QP0 have none.
+type GRH struct {
+	GID          GID    // remote: SGID of a packet received, DGID of one to send
+	FlowLabel    uint32 // 20 bits
+	TrafficClass uint8
+	HopLimit     uint8
+	GIDIndex     uint8 // local, in the port's GID table
+	Present      bool  // there is a GRH; else the other fields are void
 }
 
 // Datagram is one MAD with its address, as a Port sends and receives it. It

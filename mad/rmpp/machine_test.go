@@ -15,7 +15,8 @@ const (
 	attrMultiPathRecord mad.AttrID = 0x3a
 )
 
-var remote = mad.Addr{LID: 5, QPN: 1, SL: 2, PathBits: 3, PKeyIndex: 4}
+var remote = mad.Addr{LID: 5, QPN: 1, SL: 2, PathBits: 3, PKeyIndex: 4,
+	GRH: mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, 7), FlowLabel: 0x12345, TrafficClass: 9, HopLimit: 255, GIDIndex: 1}}
 
 // message is the header of one to or from remote.
 func message(method mad.Method, attr mad.AttrID, tid mad.TID) *mad.Datagram {
@@ -67,8 +68,8 @@ func wantSegments(t *testing.T, got []mad.Datagram, first, last uint32) {
 		t.Fatalf("%d packets, want segments %d to %d", len(got), first, last)
 	}
 	for i := range got {
-		if p := &got[i].Packet; TypeOf(p) != TypeData || segmentOf(p) != first+uint32(i) {
-			t.Fatalf("packet %d: type %d, segment %d, want segment %d", i, TypeOf(p), segmentOf(p), first+uint32(i))
+		if p := &got[i].Packet; TypeOf(p) != TypeData || segmentOf(p) != first+uint32(i) || got[i].Addr != remote {
+			t.Fatalf("packet %d to %+v: type %d, segment %d, want segment %d", i, got[i].Addr, TypeOf(p), segmentOf(p), first+uint32(i))
 		}
 	}
 }

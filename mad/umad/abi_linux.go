@@ -36,6 +36,28 @@ type header struct {
 	_            [6]byte
 }
 
+// maxFlowLabel is 20 bits.
+const maxFlowLabel = 1<<20 - 1
+
+// grh is what the kernel says of a GRH: of a packet that it received, as a reply has it.
+func (h *header) grh() mad.GRH {
+	if h.grhPresent == 0 {
+		return mad.GRH{}
+	}
+	return mad.GRH{
+		Present: true, GID: h.gid, FlowLabel: binary.BigEndian.Uint32(h.flowLabel[:]) & maxFlowLabel,
+		TrafficClass: h.trafficClass, HopLimit: h.hopLimit, GIDIndex: h.gidIndex,
+	}
+}
+
+func (h *header) setGRH(g *mad.GRH) {
+	if !g.Present {
+		return
+	}
+	h.grhPresent, h.gidIndex, h.hopLimit, h.trafficClass, h.gid = 1, g.GIDIndex, g.HopLimit, g.TrafficClass, g.GID
+	binary.BigEndian.PutUint32(h.flowLabel[:], g.FlowLabel&maxFlowLabel)
+}
+
 // frame is what one read or write moves.
 type frame struct {
 	_      structs.HostLayout

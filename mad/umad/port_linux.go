@@ -214,6 +214,7 @@ func (s *sender) encode(d *mad.Datagram) error {
 	binary.BigEndian.PutUint32(h.qpn[:], d.QPN)
 	if s.port.qp != 0 {
 		binary.BigEndian.PutUint32(h.qkey[:], gsiQKey)
+		h.setGRH(&d.GRH)
 	}
 	binary.BigEndian.PutUint16(h.lid[:], uint16(d.LID))
 	s.frame.packet = *p
@@ -303,7 +304,7 @@ func (r *receiver) decode(d *mad.Datagram, n int) bool {
 	d.Addr = mad.Addr{
 		LID: mad.LID(binary.BigEndian.Uint16(h.lid[:])),
 		QPN: binary.BigEndian.Uint32(h.qpn[:]),
-		SL:  h.sl, PathBits: h.pathBits, PKeyIndex: h.pkeyIndex,
+		SL:  h.sl, PathBits: h.pathBits, PKeyIndex: h.pkeyIndex, GRH: h.grh(),
 	}
 	return true
 }

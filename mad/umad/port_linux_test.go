@@ -345,6 +345,53 @@ func TestHeader(t *testing.T) {
 	}
 }
 
+// TestGRH: the fields of a GRH are where ib_user_mad.h has them, in both directions, and an
+// answer to what was read has the same; SMPs have none.
+func TestGRH(t *testing.T) {
+	gid := mad.MakeGID(0xfec0000000000001, 0x0002c9030010abcd)
+	// From offset 32: grh_present, gid_index, hop_limit, traffic_class, gid, flow_label.
+	field := slices.Concat([]byte{1, 3, 0xff, 0x21}, gid[:], []byte{0, 0x0a, 0xbc, 0xde})
+	want := mad.GRH{Present: true, GIDIndex: 3, HopLimit: 0xff, TrafficClass: 0x21, GID: gid, FlowLabel: 0xabcde}
+	p, kernel := socketPort(t, 1)
+	in := answer{saAgent, 0, mad.ClassSA, frameSize}.bytes()
+	copy(in[32:], field)
+	put(t, kernel, in)
+	ds := make([]mad.Datagram, 1)
+	if n, err := p.Recv(ds); n != 1 || err != nil || ds[0].GRH != want {
+		t.Fatalf("received %d, %v: %+v, want %+v", n, err, ds[0].GRH, want)
+	}
+	ds[0].Packet.SetMethod(mad.MethodGetResp)
+	if _, err := p.Send(ds); err != nil {
+		t.Fatal(err)
+	}
+	if b := get(t, kernel); !bytes.Equal(b[32:56], field) {
+		t.Errorf("sent %x, want %x", b[32:56], field)
+	}
+
+	in[32] = 0 // the kernel leaves the rest as it was
+	put(t, kernel, in)
+	if n, err := p.Recv(ds); n != 1 || err != nil || ds[0].GRH != (mad.GRH{}) {
+		t.Errorf("without GRH: %d, %v: %+v", n, err, ds[0].GRH)
+	}
+	ds[0].Packet.SetMethod(mad.MethodGetResp)
+	if _, err := p.Send(ds); err != nil {
+		t.Fatal(err)
+	}
+	if b := get(t, kernel); !bytes.Equal(b[32:56], make([]byte, 24)) {
+		t.Errorf("sent %x, want no GRH", b[32:56])
+	}
+
+	smi, kernel := socketPort(t, 0)
+	ds[0] = mad.Datagram{Addr: mad.Addr{LID: 3, GRH: want}}
+	ds[0].Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrapRepress, 2, 0)
+	if _, err := smi.Send(ds); err != nil {
+		t.Fatal(err)
+	}
+	if b := get(t, kernel); !bytes.Equal(b[32:56], make([]byte, 24)) {
+		t.Errorf("SMP sent with %x, want no GRH", b[32:56])
+	}
+}
+
 // TestClose: Close ends a Recv that waits, and whatever comes after it.
 func TestClose(t *testing.T) {
 	p, _ := socketPort(t, 0)

@@ -82,7 +82,8 @@ type port struct {
 	cut      bool // the cable is there and passes nothing
 	// runsFDR10 says that the link has trained to FDR10, which PortInfo calls QDR.
 	runsFDR10 bool
-	_         [4]byte
+	needsGRH  bool // it drops packets of general services that have none
+	_         [3]byte
 	info      smp.PortInfo // of which the last 40 bytes are in the second line
 	tables    *portTables  // nil as long as none was written
 	node      int32

@@ -1,8 +1,11 @@
 package fabric
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/topo/net"
 )
 
 // MaxSwitchHops is the number of switches after which a LID-routed packet counts
@@ -228,8 +231,45 @@ func (f *Fabric) carry(from int32, dlid mad.LID, d *mad.Datagram) (at int32, why
 	if !t.vl15 {
 		i, _ := to.pkey(t.pkey)
 		d.PKeyIndex = uint16(i)
+		if !f.globalRoute(from, f.mgmt(at), &d.GRH) {
+			return at, DropGRH
+		}
 	}
 	return at, Delivered
+}
+
+// RequireGRH has a port demand a GRH of every packet of general services, or not.
+func (f *Fabric) RequireGRH(at net.End, is bool) {
+	if i, ok := f.index(at); ok {
+		f.ports[i].needsGRH = is
+	}
+}
+
+// wellKnownSA is the interface identifier by which any port reaches the SA.
+const wellKnownSA mad.GUID = 0x0200000000000002
+
+// globalRoute makes a sender's GRH the one that the port to receives, as a reply has it,
+// and reports whether the port takes the packet.
+func (f *Fabric) globalRoute(from, to int32, g *mad.GRH) bool {
+	p := &f.ports[to]
+	if !g.Present {
+		return !p.needsGRH
+	}
+	index := uint8(0)
+	switch guid := g.GID.GUID(); {
+	case guid == p.guid || guid == wellKnownSA:
+	case p.tables != nil && slices.Contains(p.tables.guids, guid):
+		index = uint8(slices.Index(p.tables.guids, guid))
+	default:
+		return false
+	}
+	source := &f.ports[from]
+	guid := source.guid
+	if i := int(g.GIDIndex); i > 0 && source.tables != nil && i < len(source.tables.guids) {
+		guid = source.tables.guids[i]
+	}
+	g.GID, g.GIDIndex, g.HopLimit = mad.MakeGID(source.info.GidPrefix(), guid), index, 255
+	return true
 }
 
 func (f *Fabric) sourceLID(from int32, pathBits uint8) mad.LID {

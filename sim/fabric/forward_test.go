@@ -292,3 +292,46 @@ func TestMulticast(t *testing.T) {
 		})
 	}
 }
+
+// A GRH leads to the port that its DGID names; the receiver sees who sent it, and the rest
+// as a reply has it.
+func TestGlobalRoute(t *testing.T) {
+	f := New(twoSwitches(), Config{})
+	c := bringUp(t, f)
+	s := attach(t, f, h4, 1)
+	own, other := f.PortGUID(end(h4, 1)), f.PortGUID(end(h1, 1))
+	for _, x := range []struct {
+		name     string
+		to       mad.GUID
+		present  bool
+		required bool
+		want     bool
+	}{
+		{"none", 0, false, false, true},
+		{"none where it is demanded", 0, false, true, false},
+		{"to the port", own, true, true, true},
+		{"to the port, not demanded", own, true, false, true},
+		{"to the SA", wellKnownSA, true, true, true},
+		{"to another port", other, true, true, false},
+	} {
+		f.RequireGRH(end(h4, 1), x.required)
+		d := mad.Datagram{Addr: mad.Addr{LID: lids[h4], QPN: 1}}
+		if x.present {
+			d.GRH = mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, x.to), FlowLabel: 3, TrafficClass: 4, HopLimit: 1}
+		}
+		want := d.GRH
+		if x.present {
+			want.GID, want.HopLimit = mad.MakeGID(mad.DefaultPrefix, other), 255
+		}
+		d.Packet.SetHeader(mad.ClassSA, mad.MethodGet, 0x35, 0)
+		f.ResetStats()
+		c.s.Send([]mad.Datagram{d})
+		got := make([]mad.Datagram, 2)
+		switch n := s.Recv(got); {
+		case (n == 1) != x.want || (f.Stats().Drops[DropGRH] == 1) == x.want:
+			t.Errorf("%s: %d packets, drops %v", x.name, n, f.Stats().Drops)
+		case n == 1 && got[0].GRH != want:
+			t.Errorf("%s: %+v, want %+v", x.name, got[0].GRH, want)
+		}
+	}
+}

@@ -29,12 +29,13 @@ const (
 	DropLoss        Drop = 15 // lost at random
 	DropNodeGone    Drop = 16 // the node is without power
 	DropUnsupported Drop = 17 // a class or method nobody answers
-	numDrops             = 18
+	DropGRH         Drop = 18 // no GRH at a port that demands one, or one for another port
+	numDrops             = 19
 )
 
 var dropNames = [numDrops]string{"delivered", "malformed", "not a switch", "no such port", "link down", "port not active",
 	"no route", "wrong LID", "loop", "P_Key", "VL", "M_Key", "mute", "no station", "inbox full", "loss", "node gone",
-	"unsupported"}
+	"unsupported", "GRH"}
 
 func (d Drop) String() string {
 	if int(d) < len(dropNames) {

@@ -1,0 +1,85 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/rmpp"
+	"ibsm/mad/sarec"
+	"ibsm/sim/fabric"
+)
+
+// grhHost is a host that demands a GRH of every packet of general services.
+type grhHost struct {
+	*fabric.Station
+	sa     mad.Addr
+	tables *rmpp.Machine
+	came   []mad.Datagram
+	table  rmpp.Ended
+	now    func() time.Duration
+}
+
+func (h *grhHost) receive(d mad.Datagram) {
+	h.came = append(h.came, d)
+	if !rmpp.IsActive(&d.Packet) {
+		return
+	}
+	if e, ended := h.tables.Receive(h.now(), &d); ended {
+		h.table = e
+	}
+	h.Send(h.tables.Drain(h.now(), nil))
+}
+
+// TestGRH: a host that drops packets without a GRH is answered with one, in one packet and
+// in a table, and a request without one is answered without.
+func TestGRH(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	b.add(host(n, 0), registrarConfig())
+	b.pass(settling)
+	st, err := b.Fabric.Attach(host(n, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Fabric.RequireGRH(st.At(), true)
+	gid := mad.MakeGID(mad.DefaultPrefix, 0x0200000000000002) // any port's way to the SA
+	lid := b.Fabric.PortInfo(st.At())
+	h := &grhHost{Station: st, now: b.Fabric.Now, tables: rmpp.New(rmpp.Config{}), sa: mad.Addr{
+		LID: lid.MasterSMLID(), QPN: 1, GRH: mad.GRH{Present: true, GID: gid, FlowLabel: 0x54321, TrafficClass: 7, HopLimit: 1},
+	}}
+	st.OnReceive(h.receive)
+	request := func(m mad.Method, attr mad.AttrID, tid mad.TID) mad.Datagram {
+		d := mad.Datagram{Addr: h.sa}
+		d.Packet.SetHeader(mad.ClassSA, m, attr, 0)
+		d.Packet.SetTID(tid)
+		return d
+	}
+
+	without := request(mad.MethodGet, sarec.AttrClassPortInfo, 1)
+	without.GRH = mad.GRH{}
+	st.Send([]mad.Datagram{without})
+	b.pass(time.Second)
+	if drops := b.Fabric.Stats().Drops[fabric.DropGRH]; len(h.came) != 0 || drops != 1 {
+		t.Errorf("without a GRH: %d packets, %d dropped", len(h.came), drops)
+	}
+	st.Send([]mad.Datagram{request(mad.MethodGet, sarec.AttrClassPortInfo, 2), request(mad.MethodGetTable, sarec.AttrNodeRecord, 3)})
+	b.pass(time.Second)
+	if len(h.came) < 3 || h.table.Status != rmpp.StatusNormal || len(h.table.Data) != 36*112 {
+		t.Errorf("%d packets, a table of %d bytes: %v", len(h.came), len(h.table.Data), h.table.Status)
+	}
+	want := mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(host(n, 0))), FlowLabel: 0x54321, TrafficClass: 7, HopLimit: 255}
+	for i := range h.came {
+		if h.came[i].GRH != want {
+			t.Errorf("packet %d: %+v, want %+v", i, h.came[i].GRH, want)
+		}
+	}
+	unserved := request(mad.MethodGet, 1, 4)
+	unserved.Packet.SetHeader(mad.ClassCongestion, mad.MethodGet, 1, 0)
+	h.came = nil
+	st.Send([]mad.Datagram{unserved})
+	b.pass(time.Second)
+	if len(h.came) != 1 || h.came[0].GRH != want || h.came[0].Packet.Status() != mad.StatusBadVersion {
+		t.Errorf("a class without a server: %+v", h.came)
+	}
+}
