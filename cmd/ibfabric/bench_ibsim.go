@@ -94,21 +94,27 @@ func (p *ibsimPlace) run(ctx context.Context, m manager, keep string) (r measure
 	if err != nil {
 		return r, err
 	}
+	err = run.awaitUp(ctx, began)
+	r.Wall = seconds(time.Since(began))
+	return r, errors.Join(err, run.kill(&r))
+}
+
+// awaitUp waits until the manager says SUBNET UP.
+func (run *process) awaitUp(ctx context.Context, began time.Time) error {
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
-	for err == nil && !saysUp(run.log) {
+	for !saysUp(run.log) {
 		select {
 		case <-ctx.Done():
-			err = errors.New("interrupted")
+			return errors.New("interrupted")
 		case died := <-run.died:
 			run.died <- died // for kill
-			err = fmt.Errorf("it ended before its work was done: %v", died)
+			return fmt.Errorf("it ended before its work was done: %v", died)
 		case <-look.C:
 			if time.Since(began) > benchTimeout {
-				err = fmt.Errorf("its work is not done after %v", benchTimeout)
+				return fmt.Errorf("its work is not done after %v", benchTimeout)
 			}
 		}
 	}
-	r.Wall = seconds(time.Since(began))
-	return r, errors.Join(err, run.kill(&r))
+	return nil
 }
