@@ -2,3 +2,6 @@ package conf
 
 // Version is the version of all programs, which are released together.
 const Version = "0.1.0"
+
+// OpenSM is the OpenSM whose interface the manager has.
+const OpenSM = "OpenSM 3.3.23"

@@ -110,7 +110,7 @@ func (s *succession) keptMaster() bool {
 	return err == nil && len(kept.Policy) > 0 && len(kept.Reigns) > 0 && kept.Reigns[len(kept.Reigns)-1].Master
 }
 
-// ruling is what a manager shows that it rules by.
+// ruling names the settings in which the files of a manager differ from what it uses.
 func (s *succession) ruling(manager int) string {
 	s.t.Helper()
 	client := ctl.NewClient(s.sockets[manager])
@@ -132,11 +132,11 @@ func TestHandover(t *testing.T) {
 	t.Parallel()
 	s := newSuccession(t)
 	first, second := s.manager, s.manage(1, 9)
-	second.await("own files are not the master's")
+	second.await("own files differ from the master's")
 	second.await("Entering MASTER state")
 	second.await("SUBNET UP")
 	first.await("Entering STANDBY state")
-	first.await("own files say what the master's do")
+	first.await("own files agree with the master's")
 	s.mustGoOn("handed over", 1)
 	if differ := s.ruling(1); differ != "partition_config_file" {
 		t.Errorf("shown to differ: %q", differ)
@@ -159,7 +159,7 @@ func TestHandover(t *testing.T) {
 	third.await("SUBNET UP")
 	s.mustGoOn("killed and started", 1)
 	third.signal(syscall.SIGHUP)
-	third.await("rules by its own files from now on")
+	third.await("uses its own files from now on")
 	third.await("SUBNET UP")
 	if slices.Equal(s.pkeys(), s.keys) || s.ruling(1) != "" {
 		t.Errorf("its own file is not in force: %q", s.ruling(1))

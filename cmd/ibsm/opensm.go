@@ -9,9 +9,6 @@ import (
 	"ibsm/conf"
 )
 
-// peerVersion is the OpenSM whose interface this program has.
-const peerVersion = "OpenSM 3.3.23"
-
 // calledOpenSM reports whether the program was started under OpenSM's name. Then it
 // prints on standard output what OpenSM prints.
 func calledOpenSM(program string) bool { return filepath.Base(program) == "opensm" }
@@ -20,7 +17,7 @@ var bannerRule = strings.Repeat("-", 49)
 
 // bannerHead is the beginning of a banner, and all that --version prints.
 func bannerHead(w io.Writer, configFile string) {
-	fmt.Fprintf(w, "%s\n%s\n", bannerRule, peerVersion)
+	fmt.Fprintf(w, "%s\n%s\n", bannerRule, conf.OpenSM)
 	if configFile != "" {
 		fmt.Fprintf(w, "Config file is `%s`:\n", configFile)
 	}
@@ -44,7 +41,7 @@ func banner(w io.Writer, l *conf.Loaded) {
 	fmt.Fprintf(w, " Log File: %s\n%s\n", conf.LogFile.In(l.Config), bannerRule)
 }
 
-// echo is the line about an option, "" for one that OpenSM does not tell of.
+// echo is the line about an option, "" for one that OpenSM does not print.
 func echo(l *conf.Loaded, g conf.Given) string {
 	format := echoes[g.Long]
 	switch {
@@ -110,7 +107,7 @@ var echoes = map[string]string{
 	"create-config":             " Creating config file template '%s'.",
 }
 
-// echoDebug is what -d says. A number that OpenSM does not know is told of as a warning.
+// echoDebug is what -d says. A number that OpenSM does not know gives a warning.
 func echoDebug(number string) string {
 	modes := map[string]string{"0": "Ignore Other SMs", "1": "Forcing Single Thread", "2": "Force Log Flush", "3": "Disable multicast support"}
 	text := " d level = " + "0x" + strings.TrimPrefix(number, "0x")

@@ -64,7 +64,7 @@ func TestPartitionFile(t *testing.T) {
 	holds(s, "0x8010 0xffff", "0x0010 0x7fff")
 	write(other)
 	p.signal(syscall.SIGHUP)
-	p.await("partitions are as the file says")
+	p.await("partition file in force")
 	holds(s, "0x8011 0xffff", "0x7fff 0x8011")
 	write(broken)
 	p.signal(syscall.SIGHUP)
@@ -92,7 +92,7 @@ func TestPartitionFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = startOn(s)
-	if said := p.text(); !strings.Contains(said, "there is no partition file: ports keep the P_Keys that they have") {
+	if said := p.text(); !strings.Contains(said, "no partition file: leaving all P_Key tables unchanged") {
 		t.Errorf("it said\n%s", tail(said))
 	}
 	holds(s, "0xffff", "0x7fff")

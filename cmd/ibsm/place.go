@@ -7,50 +7,68 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
 	"ibsm/conf"
+	"ibsm/daemon"
 	"ibsm/mad"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
 	"ibsm/topo/net"
 )
 
-// place is where a manager can run.
-type place interface {
-	open(ctx context.Context) (smPort, error)
-	String() string
+// opener opens the port that the options name. Nothing is opened yet; a topology that
+// cannot be read is wrong usage.
+func opener(l *conf.Loaded) (daemon.Opener, error) {
+	switch {
+	case l.Fabric != "" && l.IBSim:
+		return daemon.Opener{}, &daemon.UsageError{Text: "--fabric and --ibsim exclude each other"}
+	case l.IBSim:
+		return simulator()
+	case l.Fabric != "":
+		return embedded(l.Fabric, daemon.PortGUID(l))
+	}
+	return daemon.HostPort(l), nil
 }
 
-// newPlace makes what the options ask for. Nothing is opened yet; a topology that
-// cannot be read is a mistake of usage.
-func newPlace(l *conf.Loaded) (place, error) {
-	if l.Fabric != "" && l.IBSim {
-		return nil, &usageError{"--fabric and --ibsim exclude each other", ""}
-	}
-	if l.IBSim {
-		cfg, err := ibsim.EnvConfig(os.Getenv)
-		if err != nil {
-			return nil, &usageError{err.Error(), ""}
-		}
-		return simulator{cfg}, nil
-	}
-	if l.Fabric == "" {
-		return newUserMAD(l), nil
-	}
-	n, err := loadNet(l.Fabric)
+// simulator opens a port of the ibsim that runs.
+func simulator() (daemon.Opener, error) {
+	cfg, err := ibsim.EnvConfig(os.Getenv)
 	if err != nil {
-		return nil, err
+		return daemon.Opener{}, &daemon.UsageError{Text: err.Error()}
+	}
+	name := "ibsim at " + cfg.String()
+	return daemon.Opener{Name: name, Open: func(ctx context.Context) (*daemon.Port, error) {
+		p, err := ibsim.Dial(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		// ibsim does not tell the GUID of a port, only that of its node.
+		return &daemon.Port{SMI: p, GUID: p.NodeGUID(), Name: name, SetIsSM: p.SetIsSM, PlainPeers: true}, nil
+	}}, nil
+}
+
+// embedded opens the port with a GUID, 0 for the first, of a fabric inside this process.
+func embedded(spec string, guid mad.GUID) (daemon.Opener, error) {
+	n, err := loadNet(spec)
+	if err != nil {
+		return daemon.Opener{}, err
 	}
 	f := fabric.New(n, fabric.Config{Seed: 1})
-	at, err := attachAt(f, portGUID(l.Config))
+	at, err := attachAt(f, guid)
 	if err != nil {
-		return nil, err
+		return daemon.Opener{}, err
 	}
-	return &embedded{f: f, at: at, spec: l.Fabric, start: time.Now()}, nil
+	inside, name := fabric.NewRealTime(f), "embedded fabric "+spec
+	return daemon.Opener{Name: name, Open: func(context.Context) (*daemon.Port, error) {
+		p, err := inside.Open(at)
+		if err != nil {
+			return nil, err
+		}
+		return &daemon.Port{SMI: p, GUID: p.GUID(), Name: name, SetIsSM: p.SetIsSM}, nil
+	}}, nil
 }
 
-// loadNet reads a topology file or makes a topology. What it cannot is a mistake of usage.
+// loadNet reads a topology file or generates a topology. What it cannot is wrong usage.
 func loadNet(spec string) (*net.Net, error) {
 	n, err := net.Load(spec)
 	var wrong *net.SpecError
@@ -64,7 +82,7 @@ func loadNet(spec string) (*net.Net, error) {
 	case errors.As(err, &unread):
 		hint = "--fabric takes a topology file, or a generator such as fattree:k=8"
 	}
-	return nil, &usageError{err.Error(), hint}
+	return nil, &daemon.UsageError{Text: err.Error(), Hint: hint}
 }
 
 // attachAt is the port with a GUID, or the first port of the first adapter.
@@ -83,22 +101,3 @@ func attachAt(f *fabric.Fabric, guid mad.GUID) (net.End, error) {
 	}
 	return net.NoEnd, fmt.Errorf("the fabric has no channel adapter with a cable")
 }
-
-// simulator is a running ibsim.
-type simulator struct{ cfg ibsim.Config }
-
-func (s simulator) String() string { return "ibsim at " + s.cfg.String() }
-
-func (s simulator) open(ctx context.Context) (smPort, error) {
-	p, err := ibsim.Dial(ctx, s.cfg)
-	if err != nil {
-		return nil, err
-	}
-	return simulatorPort{p}, nil
-}
-
-// simulatorPort is a port of ibsim.
-type simulatorPort struct{ *ibsim.Port }
-
-// GUID is the node's: ibsim does not tell that of a port.
-func (p simulatorPort) GUID() mad.GUID { return p.NodeGUID() }

@@ -81,7 +81,7 @@ func TestModules(t *testing.T) {
 
 // TestParts: each module is one of OpenSM's, and leads to source files that there are.
 func TestParts(t *testing.T) {
-	folders := map[string]string{"main": "../../cmd/ibsm", "manager": "../../manager", "dump": "../dump", "cache": "../cache"}
+	folders := map[string]string{"daemon": "../../daemon", "manager": "../../manager", "dump": "../dump", "cache": "../cache"}
 	opensm, err := os.ReadFile("/usr/sbin/opensm")
 	if err != nil {
 		t.Logf("%v: the names are not compared with OpenSM's", err)

@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// daemonMark is set in the environment of the process that goes on in the
+// background.
+const daemonMark = "IBSM_DAEMON"
+
+// daemonize starts this program once more, in a session of its own and without a
+// terminal. In the first process parent is true: it is to end.
+func daemonize() (parent bool, err error) {
+	if os.Getenv(daemonMark) != "" {
+		return false, os.Unsetenv(daemonMark)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return true, err
+	}
+	defer null.Close()
+	exe, err := os.Executable()
+	if err != nil {
+		return true, fmt.Errorf("daemon: %w", err)
+	}
+	p, err := os.StartProcess(exe, os.Args, &os.ProcAttr{
+		Env:   append(os.Environ(), daemonMark+"=1"),
+		Files: []*os.File{null, null, null},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return true, fmt.Errorf("daemon: %w", err)
+	}
+	return true, p.Release()
+}
+
+// writePID writes the number of this process to a file, if one is named, in the place
+// of what is there. Remove removes it.
+func writePID(path string) (remove func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("pidfile: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("pidfile: %w", err)
+	}
+	_, err = f.WriteString(strconv.Itoa(os.Getpid()) + "\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("pidfile: %w", err)
+	}
+	return func() { os.Remove(path) }, nil
+}

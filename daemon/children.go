@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"ibsm/conf"
+	"ibsm/mad"
+	"ibsm/opensm/instances"
+)
+
+// child is a manager in a process of its own.
+type child struct {
+	name string
+	args []string
+	env  []string // besides that of this process
+
+	asked []string // of args, what the files and the command line say
+	port  mad.GUID // 0 for any
+}
+
+// same reports whether two children can be one process: it reads the rest of its
+// configuration again by itself.
+func (c *child) same(d *child) bool { return slices.Equal(c.asked, d.asked) && c.port == d.port }
+
+// usual is the child with the usual configuration, where the files named several before.
+const usual = "usual"
+
+// find returns the managers that are to run now. The files that name them are read
+// again only if that is asked for. A mistake in them then ends no manager that runs.
+func (la *launcher) find(again bool) []child {
+	if again {
+		clear(la.said)
+		la.read()
+	}
+	list := slices.Clone(la.plan.Instances)
+	if la.plan.All {
+		list = la.allPorts()
+	} else if len(list) == 1 && list[0].Name == "" {
+		list[0].Name = usual
+	}
+	if again || la.plan.All || la.wanted == nil {
+		la.wanted = la.children(list)
+	}
+	return la.wanted
+}
+
+// children are the processes of instances. One that is as it was keeps what it has. One
+// whose configuration is wrong, or that contradicts one before it, is named, and left as
+// it was or left out.
+func (la *launcher) children(list []instances.Instance) (children []child) {
+	was := map[string]child{}
+	for _, c := range la.wanted {
+		was[c.name] = c
+	}
+	kept := map[string]bool{}
+	read := make([]instanceRead, len(list))
+	for n, i := range list {
+		read[n] = la.readInstance(i)
+		before, known := was[i.Name]
+		kept[i.Name] = known && (read[n].err != nil || before.same(&read[n].child))
+	}
+	la.shares.keep(kept)
+	for n, i := range list {
+		before, known := was[i.Name]
+		delete(was, i.Name)
+		c, err := before, read[n].err
+		if err == nil && !kept[i.Name] {
+			c, err = la.child(i, read[n], len(list) > 1)
+		}
+		switch {
+		case err == nil:
+			children = append(children, c)
+		case known && la.owner(&before) == i.Name:
+			la.complain(fmt.Sprintf("instance %s goes on as it is: %v", i.Name, err))
+			children = append(children, before)
+		default:
+			la.complain(fmt.Sprintf("instance %s is not started: %v", i.Name, err))
+		}
+	}
+	for _, c := range la.wanted {
+		if _, unnamed := was[c.name]; unnamed && len(la.plan.Wrong) > 0 {
+			la.complain(fmt.Sprintf("instance %s goes on, though no file names it, until the files are fixed", c.name))
+			children = append(children, c)
+		}
+	}
+	return children
+}
+
+// instanceRead is an instance with its configuration.
+type instanceRead struct {
+	child child // without what it needs for itself
+	conf  *conf.Loaded
+	err   error
+}
+
+func (la *launcher) readInstance(i instances.Instance) instanceRead {
+	options := la.options(i)
+	l := conf.Load(options, la.files())
+	return instanceRead{child{name: i.Name, asked: options, port: portGUID(l.Config)}, l, l.Report.Err(conf.Start)}
+}
+
+// files are those below the root.
+func (la *launcher) files() conf.Environment {
+	env := Environment
+	env.ReadFile = func(name string) ([]byte, error) {
+		if filepath.IsAbs(name) {
+			name = filepath.Join(la.root, name)
+		}
+		return Environment.ReadFile(name)
+	}
+	return env
+}
+
+// child is the process of an instance, with what it needs for itself.
+func (la *launcher) child(i instances.Instance, r instanceRead, several bool) (child, error) {
+	c := r.child
+	if owner := la.owner(&c); owner != i.Name {
+		return child{}, fmt.Errorf("port %v is that of instance %s", c.port, owner)
+	}
+	if c.port == 0 && several {
+		la.complain(fmt.Sprintf("instance %s names no port: it takes the first with a link, which may be that of another instance; give it a guid", i.Name))
+	}
+	if i.Name == usual {
+		c.args = c.asked
+		return c, nil
+	}
+	own, env, err := la.shares.own(r.conf, i.Name)
+	c.args, c.env = append(slices.Clone(c.asked), own...), env
+	return c, err
+}
+
+// owner is the instance that has a child's port, which is given to it if it is free.
+func (la *launcher) owner(c *child) string {
+	if c.port == 0 {
+		return c.name
+	}
+	return la.shares.of("port", c.port.String(), c.name)
+}

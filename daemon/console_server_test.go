@@ -1,0 +1,196 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ibsm/opensm/console"
+)
+
+// newConsole serves a console of a manager that says hello.
+func newConsole() *consoleServer {
+	return &consoleServer{
+		daemon: &console.Daemon{
+			Version: "hello", Now: time.Now,
+			Config: func() ([]byte, error) { return []byte(strings.Repeat("x", 1<<20)), nil },
+			Status: func() console.Status { return console.Status{} },
+			Do:     func(console.Order) error { return nil },
+		},
+		counters: &console.Counters{}, logger: slog.New(slog.DiscardHandler),
+		readPatience: consoleReadPatience, writePatience: consoleWritePatience,
+	}
+}
+
+// served has a console take clients, for a minute each, until end is called.
+func served(t *testing.T, server *consoleServer) (dial func() net.Conn, end func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var task sync.WaitGroup
+	task.Go(func() { server.serve(ctx, l) })
+	dial = func() net.Conn {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(time.Minute))
+		return conn
+	}
+	return dial, func() {
+		cancel()
+		task.Wait()
+	}
+}
+
+// TestConsolePatience: a client that says nothing, or takes nothing, is cut off in time;
+// one that watches the status is not.
+func TestConsolePatience(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(conn net.Conn)
+		ends time.Duration // 0 for after a day
+	}{
+		{"silent", func(conn net.Conn) { io.Copy(io.Discard, conn) }, consoleReadPatience},
+		{"takes nothing", func(net.Conn) {}, consoleWritePatience},
+		{"half a line", func(conn net.Conn) {
+			go io.Copy(io.Discard, conn)
+			io.WriteString(conn, "vers")
+		}, consoleReadPatience},
+		{"does not take the answer", func(conn net.Conn) {
+			io.ReadFull(conn, make([]byte, len(console.Prompt)))
+			io.WriteString(conn, "dump_conf\n")
+			io.ReadFull(conn, make([]byte, 1000))
+		}, consoleWritePatience},
+		{"watches", func(conn net.Conn) {
+			go io.Copy(io.Discard, conn)
+			io.WriteString(conn, "status loop\n")
+		}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := newConsole()
+			ours, theirs := net.Pipe()
+			defer theirs.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			began := time.Now()
+			go c.do(theirs)
+			server.client(ctx, ours)
+			took, cut := time.Since(began), server.counters.Cut.Load()
+			if c.ends == 0 && (took < 24*time.Hour || cut != 0) || c.ends > 0 && (took != c.ends || cut != 1) {
+				t.Errorf("%s: ended after %v, %d cut off", c.name, took, cut)
+			}
+		})
+	}
+}
+
+// TestConsoleCrowd: thousands of clients, most of them with rubbish, leave the console as
+// it was.
+func TestConsoleCrowd(t *testing.T) {
+	server := newConsole()
+	dial, end := served(t, server)
+	const clients, at = 3000, 25
+	var crowd sync.WaitGroup
+	for i := range at {
+		crowd.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(i)))
+			for range clients / at {
+				conn := dial()
+				rubbish := make([]byte, rng.IntN(3*console.MaxLine))
+				for i := range rubbish {
+					rubbish[i] = byte(rng.Uint32())
+				}
+				conn.Write(rubbish)
+				if rng.IntN(2) == 0 {
+					conn.(*net.TCPConn).CloseWrite()
+					io.Copy(io.Discard, conn)
+				}
+				conn.Close()
+			}
+		})
+	}
+	crowd.Wait()
+	for conn, answer := dial(), make([]byte, 64); ; conn = dial() { // until the last of the crowd has been let go
+		fmt.Fprintf(conn, "%s\nversion\nquit\n", strings.Repeat("x", console.MaxLine))
+		n, _ := io.ReadFull(conn, answer)
+		conn.Close()
+		if string(answer[:n]) == busyConsole {
+			continue
+		}
+		if want := console.Prompt + "Command line too long: more than 4096 bytes\n"; !strings.HasPrefix(string(answer[:n]), want) {
+			t.Errorf("%q, want %q", answer[:n], want)
+		}
+		break
+	}
+	end()
+	c := server.counters
+	if sum := c.Accepted.Load() + c.Refused.Load(); sum < clients+1 || c.Open.Load() != 0 || c.TooLong.Load() == 0 || c.Accepted.Load() == 0 {
+		t.Errorf("%d clients: %d taken, %d refused, %d open, %d lines too long", clients, c.Accepted.Load(), c.Refused.Load(), c.Open.Load(), c.TooLong.Load())
+	}
+	t.Logf("%d clients: %d taken, %d refused, %d lines, %d of them too long", clients, c.Accepted.Load(), c.Refused.Load(), c.Lines.Load()+c.TooLong.Load(), c.TooLong.Load())
+}
+
+// TestConsoleBusy: there are so many clients and no more, and the next is told so.
+func TestConsoleBusy(t *testing.T) {
+	server := newConsole()
+	dial, end := served(t, server)
+	hear := func(want string) net.Conn {
+		t.Helper()
+		conn := dial()
+		got := make([]byte, len(want))
+		if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+			t.Errorf("%q, %v", got[:n], err)
+		}
+		return conn
+	}
+	for range console.MaxClients {
+		defer hear(console.Prompt).Close()
+	}
+	hear(busyConsole).Close()
+	if n := server.counters.Refused.Load(); n != 1 {
+		t.Errorf("%d refused", n)
+	}
+	end() // though none of them has left
+}
+
+// TestWriteBelow: a client at a socket writes to the folder for dump files alone.
+func TestWriteBelow(t *testing.T) {
+	top := t.TempDir()
+	dir, secret := filepath.Join(top, "dumps"), filepath.Join(top, "secret")
+	for _, err := range []error{
+		os.Mkdir(dir, 0o777), os.WriteFile(secret, []byte("s"), 0o600), os.Symlink(secret, filepath.Join(dir, "link")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, ok := range map[string]bool{
+		"guids": true, dir + "/guids2": true, "../secret": false, secret: false, "link": false, dir + "/../secret": false, "/etc/passwd": false, "": false,
+	} {
+		if err := writeBelow(dir, name, []byte("x")); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if writeBelow("", "guids", nil) == nil {
+		t.Error("a file was written to no folder")
+	}
+	if text, err := os.ReadFile(secret); string(text) != "s" || err != nil {
+		t.Errorf("the file outside is %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "guids2")); string(text) != "x" || err != nil {
+		t.Errorf("the file inside is %q, %v", text, err)
+	}
+}

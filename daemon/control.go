@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	osmlog "ibsm/opensm/log"
+)
+
+// keptEvents is how many events ibsmctl can still read.
+const keptEvents = 4096
+
+// serveControl serves the control socket and metrics where the configuration wants them. A
+// manager whose socket is at the default place runs without one rather than not at all.
+func (d *daemon) serveControl(ctx context.Context) error {
+	socket, err := d.listenControl()
+	if err != nil {
+		return err
+	}
+	var metrics []net.Listener
+	if addr := conf.MetricsAddr.In(d.conf.Config); addr != "" {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			if socket != nil {
+				socket.Close()
+			}
+			return fmt.Errorf("metrics_addr: %w", err)
+		}
+		metrics = append(metrics, l)
+	}
+	if socket == nil && metrics == nil {
+		return nil
+	}
+	server := ctl.New(ctl.Config{Source: d.desk, Planner: d.desk, Log: logFlags{d.lines}, Reloader: d.current, Partitions: partitioner{d.current, d.desk}, History: d.desk, Events: d.events, Logger: d.logger})
+	d.tasks.run(ctx, func(ctx context.Context) {
+		if err := server.Serve(ctx, socket, metrics...); err != nil {
+			d.logger.Error("control socket server stopped", "reason", err)
+		}
+	})
+	return nil
+}
+
+// listenControl opens the control socket, nil for none.
+func (d *daemon) listenControl() (net.Listener, error) {
+	path, given := controlSocket(d.conf)
+	if path == "" {
+		return nil, nil
+	}
+	socket, err := ctl.Listen(path, conf.CtlGroup.In(d.conf.Config))
+	switch {
+	case err != nil && given:
+		d.logger.Error(err.Error()) // in the background nobody reads what is returned
+		return nil, err
+	case err != nil:
+		d.logger.Warn("there is no control socket: ibsmctl cannot reach this manager", "reason", err)
+		return nil, nil
+	}
+	return socket, nil
+}
+
+// logFlags are those of the log as it is written.
+type logFlags struct{ *osmlog.Handler }
+
+func (l logFlags) LogFlags() uint8         { return uint8(l.Flags()) }
+func (l logFlags) SetLogFlags(flags uint8) { l.SetFlags(osmlog.Flags(flags)) }

@@ -1,0 +1,251 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/ctl/server"
+	"ibsm/manager"
+	"ibsm/opensm/console"
+	"ibsm/opensm/dump"
+	osmlog "ibsm/opensm/log"
+)
+
+// Config of a daemon.
+type Config struct {
+	Loaded         *conf.Loaded
+	Open           Opener // of the port to run at
+	AsOpenSM       bool   // print what OpenSM prints
+	Stdout, Stderr io.Writer
+}
+
+// daemon runs managers at a port one after the other.
+//
+// The goroutine of Run starts tasks, then runs managers, whose callbacks are the methods of
+// receiver, and in the end ends the tasks.
+type daemon struct {
+	cfg     Config
+	conf    *conf.Loaded // as it was at the start
+	tasks   tasks
+	logger  *slog.Logger
+	lines   *osmlog.Handler
+	log     *osmlog.File // nil where the log is a stream
+	events  *ctl.Ring
+	display *display
+	notify  *notifier
+	state   *state
+	current *configuration
+	desk    *server.Desk
+	clients console.Counters // of the console
+	dumps   *dump.Keeper     // nil where there are none
+	shell   *manager.Shell   // of the manager that runs, or ran last
+	// requests are sweeps that the manager is to make, and manager.NoSweep.
+	requests chan manager.Sweep
+	running  atomic.Bool // a manager is at the port
+}
+
+// Run runs the manager that a configuration describes until it is told to end, has done the
+// one sweep that was wanted, or cannot go on. ExitStatus is for its error. In the
+// background it returns at once, nil, in the process that was started.
+func Run(cfg Config) error {
+	l := cfg.Loaded
+	if _, _, err := chooseEngine(conf.RoutingEngine.In(l.Config)); err != nil {
+		return &UsageError{err.Error(), "minhop is the engine that there is"}
+	}
+	if inBackground(l) {
+		if parent, err := daemonize(); parent || err != nil {
+			return err
+		}
+		removePID, err := writePID(l.PIDFile)
+		if err != nil {
+			return err
+		}
+		defer removePID()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	d := &daemon{cfg: cfg, conf: l, events: ctl.NewRing(keptEvents), requests: make(chan manager.Sweep)}
+	defer d.tasks.end()
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	return d.keepRunning(ctx)
+}
+
+// start starts the tasks. ctx is done when the daemon is told to end.
+func (d *daemon) start(ctx context.Context) (err error) {
+	d.notify = newNotifier(&d.tasks)
+	if err = d.openLog(); err != nil {
+		return err
+	}
+	d.tasks.atEnd(func() {
+		d.display.end()
+		d.logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
+	})
+	d.state = newState(d.conf, d.logger)
+	d.tasks.atEnd(d.state.close)
+	d.desk = server.New(server.Config{Version: conf.Version, Engine: managerConfig(d.conf).Sweep.EngineName, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
+	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.desk.Rules)
+	d.tasks.run(context.Background(), d.current.run) // until the manager has ended
+	d.tasks.run(ctx, d.listen)
+	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
+	logReport(d.logger, d.conf.Report)
+	warnOfEngines(d.conf, d.logger, d.cfg.Stderr)
+	d.tasks.run(ctx, d.desk.Run)
+	if err = d.serveControl(ctx); err != nil {
+		return err
+	}
+	d.writeDumps(ctx)
+	d.serveConsole(ctx)
+	d.tasks.run(ctx, d.watchdog)
+	d.tasks.atEnd(func() { d.notify.say("STOPPING=1") })
+	return nil
+}
+
+// openLog opens the log. Lines about the state of the manager also go to the terminal and
+// to the service manager.
+func (d *daemon) openLog() error {
+	_, toStdout, _ := logTarget(d.conf)
+	d.display = newDisplay(d.cfg.Stdout, toStdout, consoleOf(d.conf) == "local")
+	lines, file, err := openLog(d.conf, d.cfg.Stdout, d.cfg.Stderr, func(text string) {
+		d.display.line(text)
+		d.notify.status(text)
+	})
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		d.tasks.atEnd(func() { file.Close() })
+	}
+	d.lines, d.log, d.logger = lines, file, slog.New(ctl.Tee(lines, d.events))
+	return nil
+}
+
+// writeDumps starts to write dump files where the configuration wants them. Told to end,
+// the task leaves the files about routes unfinished.
+func (d *daemon) writeDumps(ctx context.Context) {
+	dir := dumpDir(d.conf)
+	if dir == "" {
+		return
+	}
+	routing := func() bool { return d.lines.Flags()&osmlog.Routing != 0 }
+	d.dumps = dump.NewKeeper(dir, d.current.names, routing, d.logger)
+	d.dumps.PrintPorts(d.display.w, func() bool { return d.lines.Flags()&osmlog.Verbose != 0 })
+	d.tasks.atEnd(d.dumps.WriteRest)
+	d.tasks.start(func() { d.dumps.Run(ctx) }, func() {
+		d.dumpSA(false)
+		d.dumps.Close()
+	})
+}
+
+// dumpSA has the registrations of clients written, where the configuration wants it. OpenSM
+// writes them with a verbose log, too, but then only after heavy sweeps.
+func (d *daemon) dumpSA(heavy bool) {
+	wanted := conf.SADBDump.In(d.current.own().Config) || heavy && d.lines.Flags()&osmlog.Verbose != 0
+	if d.dumps == nil || d.shell == nil || !wanted {
+		return
+	}
+	d.dumps.PutSA(dump.Registered{State: d.shell.Registry(), View: d.shell.View(), Now: time.Now().Unix(), Sync: conf.FsyncHighAvailFiles.In(d.conf.Config)})
+}
+
+// listen has the configuration read again on SIGHUP, and the log file opened again on
+// SIGUSR1. SIGCONT is treated like SIGHUP, as by OpenSM: a manager that was stopped has
+// missed what happened.
+func (d *daemon) listen(ctx context.Context) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-signals:
+			if s == syscall.SIGUSR1 {
+				reopen(d.log, d.logger)
+			} else {
+				d.current.reload(s == syscall.SIGHUP)
+			}
+		}
+	}
+}
+
+// retryPort is how often a port that cannot be opened is tried.
+const retryPort = time.Second
+
+// keepRunning runs managers at the port one after the other: it waits for a port that is not
+// there yet, or goes away.
+func (d *daemon) keepRunning(ctx context.Context) error {
+	reason := "" // that was logged
+	for {
+		port, err := d.cfg.Open.Open(ctx)
+		if err != nil && err.Error() != reason && ctx.Err() == nil {
+			d.logger.Error(osmlog.BindFailed, "reason", err)
+		}
+		if err == nil {
+			reason = ""
+			err = d.runAt(ctx, port)
+			if err == nil || isResult(err) || isRefusal(err) {
+				return err
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case d.conf.Once || d.conf.DryRun || isHopeless(err):
+			return err
+		case err.Error() != reason:
+			reason = err.Error()
+			d.desk.Wait(reason)
+			d.notify.ready("waiting for the port: " + reason)
+			d.logger.Warn("waiting for the port", "reason", err)
+			d.display.line(fmt.Sprintf("waiting for the port: %v", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retryPort):
+		}
+	}
+}
+
+// runAt runs one manager until it ends or its port breaks.
+func (d *daemon) runAt(ctx context.Context, port *Port) error {
+	d.logger.Info("port is open", "port", port.Name)
+	d.notify.ready(port.Name + " is open")
+	if d.cfg.AsOpenSM && PortGUID(d.conf) == 0 {
+		d.display.line(fmt.Sprintf("Using default GUID 0x%x", uint64(port.GUID)))
+	}
+	if err := d.state.open(port.GUID); err != nil {
+		port.close()
+		d.logger.Error(err.Error()) // in the background nobody reads what is returned
+		return err
+	}
+	if !d.conf.DryRun {
+		if err := port.SetIsSM(ctx, true); err != nil {
+			port.close()
+			return err
+		}
+	}
+	shell := receiver{d, port}.shell()
+	d.state.resume(shell)
+	var atPort tasks
+	defer atPort.end()
+	if port.State != nil {
+		atPort.run(ctx, func(ctx context.Context) { port.watch(ctx, d.requests) })
+	}
+	d.shell = shell
+	d.desk.Serve(shell, port.Name)
+	d.running.Store(true)
+	defer d.running.Store(false)
+	return shell.Run(ctx)
+}

@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"ibsm/manager"
+)
+
+// display is what a person sees on standard output: the log's SYS lines, as OpenSM
+// prints them, and on a terminal the progress of a sweep and a summary.
+type display struct {
+	w        io.Writer
+	terminal bool
+	quiet    bool // the log itself goes to standard output
+	shown    bool // a progress line is on the screen
+	last     time.Time
+	steps    int
+}
+
+// every is how often the progress line is renewed.
+const every = 100 * time.Millisecond
+
+// newDisplay is quiet where the log itself goes to standard output, and shows no
+// progress where commands are typed.
+func newDisplay(w io.Writer, quiet, commands bool) *display {
+	d := &display{w: w, quiet: quiet}
+	if f, ok := w.(*os.File); ok && !d.quiet && !commands {
+		info, err := f.Stat()
+		d.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	}
+	return d
+}
+
+// line prints a line that stays.
+func (d *display) line(text string) {
+	if d.quiet {
+		return
+	}
+	d.clear()
+	fmt.Fprintln(d.w, text)
+}
+
+func (d *display) clear() {
+	if d.shown {
+		fmt.Fprint(d.w, "\r\x1b[K")
+		d.shown = false
+	}
+}
+
+// up shows what a sweep that has ended came to.
+func (d *display) up(u manager.Up) {
+	if d.terminal && (u.First || len(u.Sets) > 0) {
+		d.line(fmt.Sprintf("  %d nodes (%d switches), %d links, %d ports active, %d LIDs, longest route %d links",
+			u.Nodes, u.Switches, u.Links, u.Active, u.LIDs, u.Longest))
+		d.line(fmt.Sprintf("  written: %s; took %v", u.SetsText(), u.Took.Round(time.Millisecond)))
+		if u.Failures+u.Cut+u.Bad > 0 {
+			d.line(fmt.Sprintf("  not well: %d Sets failed, %d pairs cut off, %d routes do not arrive (the log names them)", u.Failures, u.Cut, u.Bad))
+		}
+	}
+}
+
+// plan prints what a dry run would write.
+func (d *display) plan(s manager.Show) {
+	d.clear()
+	n := 0
+	for step := range s.Computed.Steps {
+		fmt.Fprintln(d.w, step)
+		n++
+	}
+	fmt.Fprintf(d.w, "%d Sets would be sent; nothing was written\n", n)
+}
+
+// progress shows where a sweep stands.
+func (d *display) progress(p manager.Progress) {
+	if d.steps++; !d.terminal || d.steps%16 != 0 || time.Since(d.last) < every {
+		return
+	}
+	d.last = time.Now()
+	d.clear()
+	fmt.Fprintf(d.w, "%v: ", p.Phase)
+	if p.Nodes > 0 {
+		fmt.Fprintf(d.w, "%d nodes, ", p.Nodes)
+	}
+	fmt.Fprintf(d.w, "%d SMPs sent", p.Sent)
+	d.shown = true
+}
+
+func (d *display) end() { d.clear() }

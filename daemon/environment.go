@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"ibsm/conf"
+	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/names"
+)
+
+// Environment is what the configuration is loaded from: this process's environment and
+// files.
+var Environment = conf.Environment{
+	Getenv: os.Getenv,
+	ReadFile: func(name string) ([]byte, error) {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, conf.MaxFile+1))
+	},
+}
+
+// Judge prints what is wrong with the configuration, and returns the exit status of a
+// start that is refused for it, 0 for one that is not.
+func Judge(l *conf.Loaded, stderr io.Writer) (status int) {
+	refused := conf.Severity(conf.Start)
+	if l.Strict {
+		refused = conf.Strict
+	}
+	for _, f := range l.Report {
+		severity := f.Severity
+		if severity >= refused {
+			severity = conf.Refusal
+		}
+		if severity > conf.Note {
+			fmt.Fprintf(stderr, "ibsm: %v: %v\n", severity, f.Error)
+		}
+	}
+	return l.Report.Status(refused)
+}
+
+// logReport writes findings to the log.
+func logReport(logger *slog.Logger, report conf.Report) {
+	for _, f := range report {
+		switch {
+		case f.Severity > conf.Warning:
+			logger.Error(f.Error.Error(), "severity", f.Severity)
+		case f.Severity == conf.Warning:
+			logger.Warn(f.Error.Error())
+		default:
+			logger.Info(f.Error.Error())
+		}
+	}
+}
+
+// warnOfEngines logs the routing engines of the list that this version does not have.
+func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
+	engine, missing, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
+	if missing != nil {
+		for _, name := range missing {
+			logger.Error(osmlog.EngineFailed(name))
+		}
+		names := strings.Join(missing, ", ")
+		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", engine)
+		fmt.Fprintf(stderr, "ibsm: warning: this version has no routing engine %s; %s is used\n", names, engine)
+	}
+}
+
+// readNames reads the names of nodes. As with OpenSM, a mistake in the file is logged, and
+// the names before it are used.
+func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
+	path, given := nameMap(l.Config)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !given {
+		return nil
+	}
+	var m names.Map
+	if err == nil {
+		defer f.Close()
+		m, err = names.Read(path, f)
+	}
+	if err != nil {
+		logger.Error("not all names of nodes can be read", "reason", err)
+	}
+	return m
+}

@@ -1,0 +1,173 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/partitions"
+	"ibsm/sa/mirror"
+)
+
+// A standby takes over with the policy of the master that it follows: its partitions and
+// shared settings. They are in force at the standby all the time, so that they are when it
+// becomes master, and until its operator has its own files read again after that.
+
+// mirroring is what managers tell each other: the keys by which they know each other, the
+// policy of this one, and what a standby of another kind of manager needs to know.
+func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Loaded, chosen *partitions.Chosen) mirror.Config {
+	m := mirror.Config{
+		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
+		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
+	}
+	switch {
+	case chosen == nil:
+		return m
+	case next.from != nil && next.from.chosen != nil:
+		m.Policy = next.from.text
+	default:
+		own := policyText{of: next.port, shared: l.WriteShared(), source: chosen.Source, file: chosen.Text}
+		m.Policy = own.encode()
+	}
+	tooLong := len(m.Policy) > mirror.MaxPolicy
+	if tooLong && !next.tooLong {
+		c.logger.Error("the partition file is too long for standbys: they would use their own", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
+	}
+	next.tooLong = tooLong
+	return m
+}
+
+// partitionKeys are the P_Keys of all partitions.
+func partitionKeys(p *partitions.Policy) []mad.PKey {
+	keys := []mad.PKey{mad.DefaultPKey}
+	if p != nil {
+		for i := range p.Partitions {
+			keys = append(keys, p.Partitions[i].Key)
+		}
+	}
+	return keys
+}
+
+// mirrored takes the policy of the master; empty where it sends none. The configuration
+// that follows is sent before mirrored returns.
+func (c *configuration) mirrored(master mad.GUID, text []byte) {
+	var from *masterPolicy
+	var err error
+	if len(text) > 0 {
+		from, err = newMasterPolicy(text)
+	}
+	c.change(func(next *inForce) {
+		switch {
+		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text):
+			return
+		case err != nil:
+			c.logger.Error("the master's policy cannot be read: this manager would use its own files", "guid", master, "reason", err)
+		case from == nil:
+			c.logger.Error("the master sends no policy, because it is too long: this manager would use its own files", "guid", master)
+		}
+		c.inherit(next, from)
+		c.send(next)
+	})
+}
+
+// foreignMaster has this manager's own files apply again: the master is of another kind.
+func (c *configuration) foreignMaster(master mad.GUID) {
+	c.change(func(next *inForce) {
+		if next.from == nil {
+			return
+		}
+		c.logger.Warn("the master is not ibsm: if it dies, this manager uses its own files", "guid", master)
+		c.inherit(next, nil)
+		c.send(next)
+	})
+}
+
+// inherit has a policy apply from now on, nil for none.
+func (c *configuration) inherit(next *inForce, from *masterPolicy) {
+	next.from, next.differs = from, nil
+	text := []byte{}
+	if from != nil {
+		text = from.text
+	}
+	c.kept.keepMasterPolicy(text)
+	c.compare(next)
+}
+
+// compare logs how this manager's own files differ from the master's policy.
+func (c *configuration) compare(next *inForce) {
+	if next.from == nil {
+		return
+	}
+	l, chosen := next.effective()
+	differs := append([]string{}, next.own.SharedDifferences(l.Config)...)
+	if next.partitions != nil && meaning(next.partitions) != meaning(chosen) {
+		differs = append(differs, conf.PartitionConfigFile.Key().Name)
+	}
+	was := next.differs
+	next.differs = differs
+	switch {
+	case was != nil && slices.Equal(was, differs):
+	case len(differs) > 0:
+		c.logger.Error("this manager's own files differ from the master's, whose partitions and settings it takes over: make them the same",
+			"guid", next.from.of, "differ", strings.Join(differs, ","))
+	default:
+		c.logger.Info("this manager's own files agree with the master's", "guid", next.from.of)
+	}
+}
+
+// entered takes a state that the manager has entered.
+func (c *configuration) entered(state smp.SMState) {
+	c.change(func(next *inForce) {
+		next.master = state == smp.Master
+		if next.master && next.shown != nil && len(next.shown.Differ) > 0 {
+			c.logger.Error("this manager uses the partitions and settings of the previous master, not its own files, until these are read again: ibsmctl config reload",
+				"guid", next.shown.Of, "differ", strings.Join(next.shown.Differ, ","))
+		}
+	})
+}
+
+// useOwnFiles has this manager's own files apply again, which were just read, if it is
+// master and they are without mistakes.
+func (c *configuration) useOwnFiles(next *inForce) {
+	if next.from == nil || !next.master || next.partitions == nil {
+		return
+	}
+	if len(next.partitions.Errors) > 0 {
+		c.logger.Error("the partitions and settings of the previous master stay in force", "guid", next.from.of)
+		return
+	}
+	c.logger.Warn("this manager uses its own files from now on, no longer those of the previous master", "guid", next.from.of)
+	c.inherit(next, nil)
+}
+
+// shown is what ibsmctl shows of a policy, nil without one.
+func (p *masterPolicy) shown(differs []string) *ctl.Ruling {
+	if p == nil {
+		return nil
+	}
+	return &ctl.Ruling{Of: p.of.String(), Differ: differs}
+}
+
+// meaning is a sum over the policy that a partition file makes, however the file is
+// written.
+func meaning(c *partitions.Chosen) [sha256.Size]byte {
+	h := sha256.New()
+	if p := c.ForTables(); p != nil {
+		for _, p := range p.Partitions {
+			fmt.Fprintln(h, uint16(p.Key), p.IPoIB, p.SL)
+			for _, m := range p.Members {
+				fmt.Fprintln(h, m.Who, m.Port, m.Membership, m.Index0)
+			}
+			for _, g := range p.Groups {
+				fmt.Fprintln(h, g.MGID, g.QKey, g.MTU, g.Rate, g.SL, g.TClass, g.FlowLabel)
+			}
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

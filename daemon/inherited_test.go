@@ -1,0 +1,307 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	osmlog "ibsm/opensm/log"
+	"ibsm/partitions"
+	"ibsm/sa/mirror"
+	"ibsm/store"
+)
+
+// TestMeaning: sums are those of what files mean, not of how they are written.
+func TestMeaning(t *testing.T) {
+	of := func(text string) any {
+		c := partitions.Begin(partitions.Reading{Name: "partitions.conf", Text: []byte(text)}, nil, false)
+		if len(c.Errors) > 0 {
+			t.Fatal(c.Errors)
+		}
+		return meaning(&c)
+	}
+	was := of("Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x12=full;\n")
+	if of("# a comment\nDefault=0x7fff , ipoib : ALL=limited, SELF=full;\n\nstorage=0x0001: 0x11, 0x12=full;\n") != was {
+		t.Error("another spelling is another sum")
+	}
+	if of("Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x13=full;\n") == was {
+		t.Error("another member is the same sum")
+	}
+	if none := (&partitions.Chosen{Source: partitions.FromNothing, Policy: partitions.Default()}); meaning(none) == was {
+		t.Error("no file has no sum of its own")
+	}
+}
+
+// fixture is the configuration of a manager with its files and its store, and what was
+// shown of it.
+type fixture struct {
+	*configuration
+	t      *testing.T
+	dir    string
+	log    bytes.Buffer
+	state  *state
+	policy *ctl.Ruling
+	told   manager.Config // last
+}
+
+// newFixture is the one of a manager with settings in a file and partitions in another.
+func newFixture(t *testing.T, settings, parts string) *fixture {
+	t.Helper()
+	o := &fixture{t: t, dir: t.TempDir()}
+	o.write("opensm.conf", settings)
+	o.write("partitions.conf", parts)
+	l := conf.Load([]string{"-F", filepath.Join(o.dir, "opensm.conf"), "-P", filepath.Join(o.dir, "partitions.conf")}, Environment)
+	logger := slog.New(slog.NewTextHandler(&o.log, nil))
+	stored, _, err := store.Open(store.Config{Path: filepath.Join(o.dir, "state.db"), Prefix: mad.DefaultPrefix, Port: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.state = newState(l, logger)
+	o.state.store.Store(stored)
+	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(_ string, r *ctl.Ruling) { o.policy = r })
+	var ts tasks
+	ts.atEnd(func() { stored.Close() })
+	ts.run(context.Background(), o.run)
+	t.Cleanup(ts.end)
+	o.told = o.begin(7, nil, nil)
+	return o
+}
+
+// kept is the policy that is kept for the next start.
+func (o *fixture) kept() []byte { return o.state.store.Load().Contents().Policy }
+
+func (o *fixture) write(name, text string) {
+	o.t.Helper()
+	if err := os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// hears takes another manager's policy, as that tells it.
+func (o *fixture) hears(policy []byte) {
+	o.mirrored(9, policy)
+	o.take()
+}
+
+// take has the manager take what was sent.
+func (o *fixture) take() {
+	select {
+	case o.told = <-o.configs:
+	default:
+	}
+}
+
+// must holds what counts.
+func (o *fixture) must(when string, lmc uint64, key uint16, differ ...string) {
+	o.t.Helper()
+	given := o.told.Sweep.Settings.LMC
+	if uint64(given.Value) != lmc || given.Given != (lmc != 0) {
+		o.t.Errorf("%s: LMC %+v, want %d", when, given, lmc)
+	}
+	var keys []string
+	for _, p := range o.told.Sweep.Partitions.Policy.Partitions {
+		keys = append(keys, fmt.Sprint(uint16(p.Key)))
+	}
+	if !slices.Contains(keys, fmt.Sprint(key)) {
+		o.t.Errorf("%s: partitions %q, want %d among them", when, keys, key)
+	}
+	switch {
+	case (o.policy != nil) != (differ != nil):
+		o.t.Errorf("%s: %+v is shown", when, o.policy)
+	case differ != nil && !slices.Equal(o.policy.Differ, differ):
+		o.t.Errorf("%s: %q are shown to differ, want %q", when, o.policy.Differ, differ)
+	}
+}
+
+func (o *fixture) mustSay(want string) {
+	o.t.Helper()
+	if !strings.Contains(o.log.String(), want) {
+		o.t.Errorf("the log does not say %q:\n%s", want, o.log.String())
+	}
+	o.log.Reset()
+}
+
+const (
+	masterSettings = "lmc 1\nsm_priority 9\n"
+	masterParts    = "a=0x0001 : ALL=full;\n"
+	ownSettings    = "sm_priority 3\npart_enforce out\n"
+	ownParts       = "b=0x0002 : ALL=full;\n"
+)
+
+// TestInherit: a standby has the master's partitions and settings, all else stays its own;
+// as master it keeps them until its own files are read again.
+func TestInherit(t *testing.T) {
+	master := newFixture(t, masterSettings, masterParts)
+	policy := master.told.Registrar.Mirror.Policy
+	o := newFixture(t, ownSettings, ownParts)
+	o.must("at first", 0, 2)
+	o.hears(policy)
+	o.must("as standby", 1, 1, "lmc", "part_enforce", "partition_config_file")
+	o.mustSay("own files differ from the master's")
+	if o.told.Elect.Priority != 3 || !bytes.Equal(o.kept(), policy) || !bytes.Equal(o.told.Registrar.Mirror.Policy, policy) {
+		t.Errorf("priority %d, kept %q, told to standbys %q", o.told.Elect.Priority, o.kept(), o.told.Registrar.Mirror.Policy)
+	}
+	o.log.Reset()
+	o.hears(policy)
+	if o.log.Len() > 0 {
+		t.Errorf("what is known is told again: %s", o.log.String())
+	}
+
+	o.write("opensm.conf", ownSettings+"sm_priority 4\n")
+	o.reload(true)
+	o.take()
+	o.must("read again as standby", 1, 1, "lmc", "part_enforce", "partition_config_file")
+	o.entered(smp.Master)
+	o.mustSay("uses the partitions and settings of the previous master")
+	o.reload(false) // SIGCONT
+	o.take()
+	o.must("as master", 1, 1, "lmc", "part_enforce", "partition_config_file")
+
+	o.write("partitions.conf", "broken=")
+	o.reload(true)
+	o.take()
+	o.must("read again with a mistake", 1, 1, "lmc", "part_enforce", "partition_config_file")
+	o.mustSay("of the previous master stay in force")
+	o.write("partitions.conf", ownParts)
+	o.reload(true)
+	o.take()
+	o.must("read again", 0, 2)
+	o.mustSay("uses its own files from now on")
+	if len(o.kept()) > 0 {
+		t.Errorf("kept: %q", o.kept())
+	}
+}
+
+// TestInheritAgreeing: files that mean what the master's do raise no alarm, and when they are
+// made so the alarm ends.
+func TestInheritAgreeing(t *testing.T) {
+	master := newFixture(t, masterSettings, masterParts)
+	o := newFixture(t, "lmc 1\n", ownParts)
+	o.hears(master.told.Registrar.Mirror.Policy)
+	o.must("other partitions", 1, 1, "partition_config_file")
+	o.log.Reset()
+	o.write("partitions.conf", "# as at the master\n"+masterParts)
+	o.reload(true)
+	o.take()
+	o.must("the same", 1, 1, []string{}...)
+	o.mustSay("own files agree with the master's")
+}
+
+// TestInheritPartitionsApplied: who applies this manager's own partitions at a new master
+// has them, with the settings of the master before.
+func TestInheritPartitionsApplied(t *testing.T) {
+	master := newFixture(t, masterSettings, masterParts)
+	o := newFixture(t, ownSettings, ownParts)
+	o.hears(master.told.Registrar.Mirror.Policy)
+	o.entered(smp.Master)
+	o.applyPartitions()
+	o.take()
+	o.must("applied", 1, 2, "lmc", "part_enforce")
+	next := newFixture(t, ownSettings, masterParts)
+	next.hears(o.told.Registrar.Mirror.Policy)
+	next.must("a standby of it", 1, 2, "lmc", "part_enforce", "partition_config_file")
+	if next.current.Load().from.of != 7 {
+		t.Errorf("that it has from %v", next.current.Load().from.of)
+	}
+}
+
+// TestInheritNothing: where the master tells nothing that this manager can go on with, its
+// own files count, and the log says so.
+func TestInheritNothing(t *testing.T) {
+	policy := newFixture(t, masterSettings, masterParts).told.Registrar.Mirror.Policy
+	for name, bad := range map[string][]byte{
+		"nothing":            {},
+		"no policy":          []byte("lmc 1\n"),
+		"another version":    bytes.Replace(policy, []byte("ruling 1"), []byte("ruling 2"), 1),
+		"cut off":            policy[:60],
+		"a wrong setting":    bytes.Replace(policy, []byte("lmc = 1"), []byte("lmc = 9"), 1),
+		"a wrong partition":  append(slices.Clone(policy), "oops="...),
+		"an unknown source":  (&policyText{of: 9, source: 77}).encode(),
+		"engines it has not": (&policyText{of: 9, source: partitions.FromNothing, shared: []byte("[routing]\nengines = [\"ftree\", \"no_fallback\"]\n")}).encode(),
+	} {
+		o := newFixture(t, ownSettings, ownParts)
+		o.hears(policy)
+		o.hears(bad)
+		o.must(name, 0, 2)
+		o.mustSay("this manager would use its own files")
+	}
+	o := newFixture(t, ownSettings, ownParts)
+	o.hears(policy)
+	o.foreignMaster(9)
+	o.take()
+	o.must("a master of another kind", 0, 2)
+	o.mustSay("the master is not ibsm")
+}
+
+// TestInheritAgain: a manager that was killed goes on with what it had inherited.
+func TestInheritAgain(t *testing.T) {
+	policy := newFixture(t, masterSettings, masterParts).told.Registrar.Mirror.Policy
+	o := newFixture(t, ownSettings, ownParts)
+	o.told = o.begin(7, nil, policy)
+	o.must("after a kill", 1, 1, "lmc", "part_enforce", "partition_config_file")
+	o = newFixture(t, ownSettings, ownParts)
+	o.told = o.begin(7, nil, []byte("damaged"))
+	o.must("damaged", 0, 2)
+}
+
+// TestInheritSources: a master without a partition file, or with a broken one, is followed
+// in what it does then.
+func TestInheritSources(t *testing.T) {
+	for source, want := range map[partitions.Source]*partitions.Policy{
+		partitions.FromNothing: nil, partitions.FromCaution: partitions.Closed(), partitions.FromFallback: partitions.Default(),
+	} {
+		from, err := newMasterPolicy((&policyText{of: 9, source: source}).encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := from.chosen.ForTables(); (got == nil) != (want == nil) || got != nil && len(got.Partitions[0].Members) != len(want.Partitions[0].Members) {
+			t.Errorf("%v: %+v", source, got)
+		}
+	}
+}
+
+// TestRulingTooLong: a partition file that is too long for standbys is told of once.
+func TestRulingTooLong(t *testing.T) {
+	o := newFixture(t, masterSettings, masterParts+strings.Repeat("# a comment that makes it long\n", mirror.MaxPolicy/30))
+	o.mustSay("too long for standbys")
+	o.reload(true)
+	if strings.Contains(o.log.String(), "too long") {
+		t.Error("it is told of twice")
+	}
+	if len(o.told.Registrar.Mirror.Policy) <= mirror.MaxPolicy {
+		t.Error("it is not too long")
+	}
+}
+
+// FuzzRuling: whatever another manager sends is refused, or can be gone on with.
+func FuzzRuling(f *testing.F) {
+	f.Add((&policyText{of: 9, shared: []byte("[subnet]\nlmc = 1\n"), source: partitions.FromFile, file: []byte(masterParts)}).encode())
+	f.Add((&policyText{of: 9, source: partitions.FromNothing}).encode())
+	f.Add([]byte("ibsm ruling 1 0x0000000000000009 1 999999999999999999999\n"))
+	f.Add([]byte("ibsm ruling 1 0x0000000000000009 1 -1\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		from, err := newMasterPolicy(b)
+		if err != nil {
+			return
+		}
+		again, err := newMasterPolicy(from.encode())
+		if err != nil || again.of != from.of || meaning(again.chosen) != meaning(from.chosen) {
+			t.Errorf("%q is read as %q: %v", b, from.encode(), err)
+		}
+		if _, chosen := from.over(&conf.Loaded{Config: conf.New()}, nil); chosen == nil || chosen.Policy == nil {
+			t.Error("no policy")
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"ibsm/conf"
+	"ibsm/mad/umad"
+	"ibsm/opensm/instances"
+)
+
+// launcher starts the managers that a host runs: those of --all-ports, or those
+// that the files of OpenSM's packages name.
+type launcher struct {
+	root           string       // the root folder, "/" but in tests
+	program        string       // path of this program
+	given          *conf.Loaded // the command line, without any file
+	stdout, stderr io.Writer
+	said           map[string]bool // what was printed of ports and files
+	shares         shares
+	plan           instances.Plan
+	seen           []instances.Instance // the ports of --all-ports: one that goes away comes back
+	wanted         []child              // as found last
+}
+
+// Launch runs the managers that the options --all-ports, --launch and --instance name, until
+// they end, and returns the exit status. A single one is run by here, with its options, in
+// this process.
+func Launch(args []string, stdout, stderr io.Writer, here func(options []string) int) int {
+	program, err := os.Executable()
+	if err != nil {
+		return ExitStatus(err, stderr)
+	}
+	return newLauncher(program, "/", args, stdout, stderr).launch(here)
+}
+
+// newLauncher is one for a command line. What is wrong with a file is for the instances
+// that read it.
+func newLauncher(program, root string, args []string, stdout, stderr io.Writer) *launcher {
+	empty := conf.Environment{
+		Getenv:   func(string) string { return "" },
+		ReadFile: func(string) ([]byte, error) { return nil, nil },
+	}
+	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr, said: map[string]bool{}, shares: newShares()}
+}
+
+// launch runs the managers until they end, and returns the exit status. A single one
+// is run by here, with its options, in this process.
+func (la *launcher) launch(here func(options []string) int) int {
+	l := la.given
+	if l.AllPorts && (l.Launch || l.Instance != "") || l.Launch && l.Instance != "" {
+		la.complain("error: --all-ports, --launch and --instance exclude each other")
+		return ExitUsage
+	}
+	if status := Judge(l, la.stderr); status != 0 {
+		return status
+	}
+	if la.read(); l.Instance != "" {
+		return la.one(here)
+	}
+	switch plan := la.plan; {
+	case plan.All:
+	case len(plan.Instances) == 1 && plan.Instances[0].Name == "":
+		return here(la.options(plan.Instances[0]))
+	case len(plan.Instances) == 0 && len(plan.Wrong) > 0:
+		return ExitFailed
+	case len(plan.Instances) == 0:
+		fmt.Fprintln(la.stdout, "ibsm: the files name no manager for this host")
+		return 0
+	case len(la.find(false)) == 0:
+		return ExitFailed
+	}
+	return la.supervise()
+}
+
+// read finds out which managers this host is to run, and prints what is wrong.
+func (la *launcher) read() {
+	if la.given.AllPorts {
+		la.plan.All = true
+		return
+	}
+	la.plan = instances.Read(os.DirFS(la.root))
+	for _, w := range la.plan.Wrong {
+		la.complain(w.Error())
+	}
+}
+
+// one runs the instance that is asked for by name. The GUID of a port is a name as well.
+func (la *launcher) one(here func([]string) int) int {
+	name, plan := la.given.Instance, la.plan
+	at := slices.IndexFunc(plan.Instances, func(i instances.Instance) bool { return i.Name == name })
+	var instance instances.Instance
+	if guid, err := instances.ParseGUID(name); at >= 0 {
+		instance = plan.Instances[at]
+	} else if err == nil && strings.HasPrefix(name, "0x") {
+		instance = instances.Instance{Name: guid.String(), GUID: guid}
+	} else {
+		var names []string
+		for _, i := range plan.Instances {
+			names = append(names, i.Name)
+		}
+		la.complain(fmt.Sprintf("there is no instance %q; there are %s", name, strings.Join(names, ", ")))
+		return ExitUsage
+	}
+	children := la.children([]instances.Instance{instance})
+	if len(children) == 0 {
+		return ExitFailed
+	}
+	for _, v := range children[0].env {
+		key, value, _ := strings.Cut(v, "=")
+		os.Setenv(key, value)
+	}
+	return here(children[0].args)
+}
+
+// allPorts are the instances of all InfiniBand ports that there have been.
+func (la *launcher) allPorts() []instances.Instance {
+	ports, err := umad.Ports(la.root)
+	if err != nil {
+		la.complain(err.Error())
+	}
+	for _, p := range ports {
+		known := slices.ContainsFunc(la.seen, func(i instances.Instance) bool { return i.GUID == p.GUID })
+		switch {
+		case !p.IsInfiniBand():
+			la.note(fmt.Sprintf("%v (GUID %v) is passed over: its link layer is %s", p, p.GUID, p.LinkLayer))
+		case !p.NoSMI && !known:
+			la.seen = append(la.seen, instances.Instance{Name: p.GUID.String(), GUID: p.GUID})
+		}
+	}
+	if len(la.seen) == 0 && err == nil {
+		la.complain("waiting for a port: this host has none that is InfiniBand")
+	}
+	return la.seen
+}
+
+// options are those of an instance and over them those of the command line.
+func (la *launcher) options(i instances.Instance) []string {
+	options := i.Args()
+	for _, g := range la.given.Given {
+		switch {
+		case g.Long == "launch" || g.Long == "all-ports" || g.Long == "instance":
+		case g.Long == "config" && i.Config != "": // a numbered file stands alone
+		case g.Arg == "":
+			options = append(options, "--"+g.Long)
+		default:
+			options = append(options, "--"+g.Long+"="+g.Value)
+		}
+	}
+	return options
+}
+
+func (la *launcher) complain(text string) {
+	if !la.said[text] {
+		la.said[text] = true
+		fmt.Fprintln(la.stderr, "ibsm: "+text)
+	}
+}
+
+func (la *launcher) note(text string) {
+	if !la.said[text] {
+		la.said[text] = true
+		fmt.Fprintln(la.stdout, "ibsm: "+text)
+	}
+}

@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ibsm/conf"
+	"ibsm/mad"
+	"ibsm/partitions"
+)
+
+// policyText is the policy of a master in the form in which it goes to standbys and into
+// the store: its partitions, and the settings that conf calls shared. It begins with a line,
+//
+//	ibsm ruling 1 GUID SOURCE LENGTH
+//
+// with the partitions.Source and the length of what follows it: the settings in the form of
+// ibsm.toml. The rest is partitions.conf.
+type policyText struct {
+	of     mad.GUID // the manager whose files say so
+	shared []byte
+	source partitions.Source
+	file   []byte // where the source is a file
+}
+
+// policyHead is the line, of one version.
+const policyHead = "ibsm ruling 1 %v %d %d\n"
+
+// maxPolicyHead bounds the line.
+const maxPolicyHead = 80
+
+func (t *policyText) encode() []byte {
+	head := fmt.Appendf(nil, policyHead, t.of, uint8(t.source), len(t.shared))
+	return append(append(head, t.shared...), t.file...)
+}
+
+// errPolicyText is for what is no policy of this version.
+var errPolicyText = errors.New("it is of another version, or damaged")
+
+func decodePolicy(text []byte) (*policyText, error) {
+	end := bytes.IndexByte(text[:min(len(text), maxPolicyHead)], '\n')
+	if end < 0 {
+		return nil, errPolicyText
+	}
+	var guid string
+	var source uint8
+	var length int
+	if n, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &guid, &source, &length); n != 3 || err != nil {
+		return nil, errPolicyText
+	}
+	of, err := mad.ParseGUID(guid)
+	rest := text[end+1:]
+	if err != nil || length < 0 || length > len(rest) {
+		return nil, errPolicyText
+	}
+	return &policyText{of: of, shared: rest[:length], source: partitions.Source(source), file: rest[length:]}, nil
+}
+
+// masterPolicy is the policy of a master that this manager follows, or has taken over from.
+// It is not changed any more.
+type masterPolicy struct {
+	policyText
+	text   []byte             // the same, encoded
+	chosen *partitions.Chosen // nil where the operator has applied this manager's own since
+}
+
+// newMasterPolicy reads a policy. It must be one that this manager can use.
+func newMasterPolicy(text []byte) (*masterPolicy, error) {
+	p, err := decodePolicy(text)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := conf.New().WithShared(p.settingsName(), p.shared)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := chooseEngine(conf.RoutingEngine.In(settings)); err != nil {
+		return nil, err
+	}
+	chosen := partitions.Chosen{Source: p.source}
+	switch p.source {
+	case partitions.FromFile, partitions.FromLastGood:
+		chosen = partitions.Begin(partitions.Reading{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file}, nil, false)
+		if len(chosen.Errors) > 0 {
+			return nil, chosen.Errors.Err()
+		}
+	case partitions.FromNothing, partitions.FromFallback:
+		chosen.Policy = partitions.Default()
+	case partitions.FromCaution:
+		chosen.Policy = partitions.Closed()
+	default:
+		return nil, errPolicyText
+	}
+	return &masterPolicy{policyText: *p, text: text, chosen: &chosen}, nil
+}
+
+// settingsName stands for the settings in messages.
+func (t *policyText) settingsName() string { return fmt.Sprintf("settings of %v.toml", t.of) }
+
+// withoutPartitions is the policy with its settings alone.
+func (p *masterPolicy) withoutPartitions() *masterPolicy {
+	settings := *p
+	settings.chosen = nil
+	return &settings
+}
+
+// over is a configuration and partitions with those of the master in their place.
+func (p *masterPolicy) over(l *conf.Loaded, own *partitions.Chosen) (*conf.Loaded, *partitions.Chosen) {
+	chosen := p.chosen
+	if chosen == nil {
+		chosen = own
+	}
+	c, err := l.WithShared(p.settingsName(), p.shared)
+	if err != nil {
+		return l, chosen // newMasterPolicy has tried it
+	}
+	copied := *l
+	copied.Config = c
+	return &copied, chosen
+}

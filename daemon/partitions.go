@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"fmt"
+
+	"ibsm/conf"
+	"ibsm/conf/diag"
+	"ibsm/ctl"
+	"ibsm/ctl/server"
+	osmlog "ibsm/opensm/log"
+	"ibsm/partitions"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/sweep"
+)
+
+// setPartitions brings a policy into force, logs what is wrong with its file, and keeps the
+// file for a start at which there is no good one.
+func (c *configuration) setPartitions(next *inForce, chosen *partitions.Chosen) {
+	next.partitions = chosen
+	c.logPartitions(next)
+	c.kept.keepPartitions(chosen.Text)
+}
+
+// partitionFindings are what is wrong with a partition file, for the control socket.
+func partitionFindings(c *partitions.Chosen) (found []ctl.Finding) {
+	for _, list := range []struct {
+		severity conf.Severity
+		list     diag.List
+	}{{conf.Refusal, c.Errors}, {conf.Warning, c.Warnings}} {
+		for _, e := range list.list {
+			found = append(found, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity.String(), Key: conf.PartitionConfigFile.Key().Name, Text: e.Text})
+		}
+	}
+	return found
+}
+
+// sweepPartitions is what the manager computes P_Key tables from.
+func sweepPartitions(chosen *partitions.Chosen, c *conf.Config) sweep.Partitions {
+	if chosen == nil {
+		return sweep.Partitions{}
+	}
+	return sweep.Partitions{Policy: chosen.ForTables(), Settings: partitionSettings(c)}
+}
+
+// partitionSettings are those of the configuration that are about partitions.
+func partitionSettings(c *conf.Config) partitions.Settings {
+	settings := partitions.Settings{AllowBoth: conf.AllowBothPKeys.In(c), ForgetIndexes: !conf.KeepPKeyIndexes.In(c)}
+	switch conf.PartEnforce.In(c) {
+	case "in":
+		settings.Enforce = partitions.EnforceIn
+	case "out":
+		settings.Enforce = partitions.EnforceOut
+	case "off":
+		settings.Enforce = partitions.EnforceOff
+	}
+	return settings
+}
+
+// groups are those that the SA makes for the partitions.
+func groups(chosen *partitions.Chosen, c *conf.Config) []registry.Group {
+	if chosen == nil {
+		return sa.DefaultGroups()
+	}
+	return chosen.Policy.WellKnown(conf.QoS.In(c))
+}
+
+// logPartitions logs what is wrong with the partition file, and what applies for that
+// reason.
+func (c *configuration) logPartitions(next *inForce) {
+	p := next.partitions
+	for _, w := range p.Warnings {
+		c.logger.Warn(w.Error())
+	}
+	for _, e := range p.Errors {
+		c.logger.Error(e.Error())
+	}
+	if len(p.Errors) > 0 {
+		c.logger.Error(osmlog.PartitionsInError)
+	}
+	file := conf.PartitionConfigFile.In(next.own.Config)
+	switch {
+	case len(p.Errors) == 0 && p.Source == partitions.FromNothing:
+		c.logger.Info("no partition file: leaving all P_Key tables unchanged", "file", file)
+	case len(p.Errors) == 0:
+		c.logger.Info("partition file in force", "file", file, "partitions", len(p.Policy.Partitions))
+	case p.Source == partitions.FromCaution:
+		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier one is known, so that every port reaches the manager alone; fix the file and send SIGHUP", "file", file)
+	case p.Source == partitions.FromFallback:
+		c.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, and as partition_fallback asks every port is a full member of the default partition", "file", file)
+	default:
+		c.logger.Error("partitions stay as the partition file last had them without an error; fix the file and send SIGHUP", "file", file)
+	}
+}
+
+// partitioner is the ctl.Partitioner of a manager.
+type partitioner struct {
+	*configuration
+	desk *server.Desk
+}
+
+// PlanPartitions reads a file and brings nothing into force. Where it is the file in
+// force, it is known as such.
+func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
+	now := p.current.Load()
+	if now.partitions == nil {
+		return nil, errNoPartitions
+	}
+	r := partitions.Reading{Name: "the file", Text: text}
+	if text == nil {
+		r = readPartitions(now.own)
+	}
+	l, chosen := now.effective()
+	c := chosen.Again(r)
+	if c.Source == partitions.FromFile && string(c.Text) == string(chosen.Text) {
+		c.Policy = chosen.Policy
+	}
+	return p.desk.PartitionRows(r.Name, &c, partitionSettings(l.Config)), nil
+}
+
+// ApplyPartitions reads the manager's file again, and no other setting. A file without a
+// mistake takes precedence over what a master has inherited.
+func (p partitioner) ApplyPartitions() ([]ctl.PartitionRow, error) {
+	if p.current.Load().partitions == nil {
+		return nil, errNoPartitions
+	}
+	now := p.applyPartitions()
+	l, chosen := now.effective()
+	return p.desk.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config)), nil
+}
+
+// applyPartitions reads the partition file again and brings it into force. It returns what
+// is in force then.
+func (c *configuration) applyPartitions() (now *inForce) {
+	for {
+		was := c.current.Load()
+		read := readPartitions(was.own)
+		swapped := c.swap(was, func(next *inForce) {
+			chosen := next.partitions.Again(read)
+			c.setPartitions(next, &chosen)
+			if next.from != nil && next.master && len(chosen.Errors) == 0 {
+				next.from = next.from.withoutPartitions()
+			}
+			c.compare(next)
+			c.send(next)
+			now = next
+		})
+		if swapped {
+			return now
+		}
+	}
+}
+
+var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has not read its partition file yet", ctl.ErrNotNow)
+
+// readPartitions reads the file that the configuration names.
+func readPartitions(l *conf.Loaded) partitions.Reading {
+	name := conf.PartitionConfigFile.In(l.Config)
+	text, err := readUpTo(name, partitions.MaxFile+1)
+	return partitions.Reading{Name: name, Text: text, Err: err}
+}

@@ -1,0 +1,48 @@
+package daemon
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"ibsm/conf"
+	"ibsm/opensm/prefixroutes"
+	"ibsm/view"
+)
+
+// maxPrefixRoutesFile bounds the file of prefix routes in bytes.
+const maxPrefixRoutesFile = 1 << 20
+
+// readRoutes reads the file that the configuration names.
+func (c *configuration) readRoutes(l *conf.Loaded) []view.PrefixRoute {
+	return readPrefixRoutes(conf.PrefixRoutesFile.In(l.Config), c.logger)
+}
+
+// readPrefixRoutes reads the file of routers to other subnets. A missing file is no mistake;
+// lines with a mistake are logged and left out.
+func readPrefixRoutes(file string, logger *slog.Logger) []view.PrefixRoute {
+	text, err := readUpTo(file, maxPrefixRoutesFile)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			logger.Warn("the routers to other subnets are not known", "err", err)
+		}
+		return nil
+	}
+	routes, warnings := prefixroutes.Parse(file, text)
+	for _, w := range warnings {
+		logger.Warn(w.Error())
+	}
+	return routes
+}
+
+// readUpTo reads the first n bytes of a file.
+func readUpTo(file string, n int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, n))
+}

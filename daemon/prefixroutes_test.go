@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadPrefixRoutes(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "prefix-routes.conf")
+	if err := os.WriteFile(file, []byte("fe80000000000001 1235\nzz 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, file string
+		routes     int
+		warning    string // "" for none
+	}{
+		{"a file", file, 1, file + ":2:1"},
+		{"no file", filepath.Join(dir, "none"), 0, ""},
+		{"a directory", dir, 0, "not known"},
+	} {
+		var log bytes.Buffer
+		routes := readPrefixRoutes(c.file, slog.New(slog.NewTextHandler(&log, nil)))
+		if len(routes) != c.routes || (log.Len() > 0) != (c.warning != "") || !strings.Contains(log.String(), c.warning) {
+			t.Errorf("%s: %d routes, %q", c.name, len(routes), log.String())
+		}
+	}
+}

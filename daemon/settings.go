@@ -1,0 +1,272 @@
+package daemon
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/manager"
+	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/names"
+	"ibsm/registry"
+	"ibsm/routing"
+	"ibsm/routing/minhop"
+	"ibsm/sa"
+	"ibsm/sweep"
+	"ibsm/sweep/elect"
+	"ibsm/sweep/plan"
+)
+
+// What the configuration means for each part of the daemon. Settings that no line here
+// names have no effect: the table in conf says so of them.
+
+// managerConfig is the configuration of the manager.
+func managerConfig(l *conf.Loaded) manager.Config {
+	engine, _, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
+	return manager.Config{
+		Sweep: sweep.Config{
+			Settings:      subnetSettings(l.Config),
+			Engine:        engines[engine],
+			EngineName:    engine,
+			IgnoreOtherSM: conf.IgnoreOtherSM.In(l.Config),
+		},
+		Elect:         election(l.Config),
+		Txn:           pace(l.Config),
+		GUID:          portGUID(l.Config),
+		SweepInterval: conf.SweepInterval.In(l.Config),
+		ForceHeavy:    conf.ForceHeavySweep.In(l.Config),
+		IgnoreTraps:   !conf.SweepOnTrap.In(l.Config),
+		SAKey:         conf.SAKey.In(l.Config),
+		MaxRate:       maxRate(l.Config),
+		NoMulticast:   conf.DisableMulticast.In(l.Config),
+		Registrar:     registrations(l.Config),
+		Once:          l.Once,
+		DryRun:        l.DryRun,
+		HonorGUID2LID: conf.HonorGUID2LIDFile.In(l.Config),
+	}
+}
+
+// subnetSettings is what the operator says about the subnet. What nobody has chosen
+// stays as it is in the fabric.
+func subnetSettings(c *conf.Config) sweep.Settings {
+	return sweep.Settings{
+		SubnetPrefix:   chosen[mad.Prefix](c, conf.SubnetPrefix),
+		LMC:            chosen[uint8](c, conf.LMC),
+		LMCPort0:       sweep.Option[bool]{Value: conf.LMCEnhancedPort0.In(c), Given: conf.LMCEnhancedPort0.Chosen(c)},
+		SubnetTimeOut:  chosen[uint8](c, conf.SubnetTimeout),
+		PacketLifeTime: chosen[uint8](c, conf.PacketLifeTime),
+		MaxOpVLs:       chosen[uint8](c, conf.MaxOpVLs),
+		HOQLife:        chosen[uint8](c, conf.HeadOfQueueLifetime),
+		LeafHOQLife:    chosen[uint8](c, conf.LeafHeadOfQueueLifetime),
+		VLStallCount:   chosen[uint8](c, conf.VLStallCount),
+		LeafVLStall:    chosen[uint8](c, conf.LeafVLStallCount),
+		PhyErrors:      chosen[uint8](c, conf.LocalPhyErrorsThreshold),
+		Overruns:       chosen[uint8](c, conf.OverrunErrorsThreshold),
+		MKey:           chosen[mad.MKey](c, conf.MKey),
+		MKeyLease:      chosen[uint16](c, conf.MKeyLeasePeriod),
+		MKeyProtect:    chosen[uint8](c, conf.MKeyProtectionLevel),
+		NoMKeyLookup:   !conf.MKeyLookup.In(c),
+		LinkWidth:      chosen[mad.LinkWidth](c, conf.ForceLinkWidth).Value,
+		LinkSpeed:      chosen[uint8](c, conf.ForceLinkSpeed).Value,
+		LinkSpeedExt:   chosen[uint8](c, conf.ForceLinkSpeedExt).Value,
+		FDR10:          chosen[plan.FDR10](c, conf.FDR10).Value,
+		SMSL:           conf.SMSL.In(c),
+
+		ReassignLIDs:    conf.ReassignLIDs.In(c),
+		NoReregister:    conf.NoClientsRereg.In(c),
+		DisableBabblers: conf.BabblingPortPolicy.In(c),
+		DisableAR:       conf.ARMode.In(c) == "disable",
+	}
+}
+
+// chosen is a number that applies only if somebody has chosen it.
+func chosen[T ~uint8 | ~uint16 | ~uint64, V uint8 | uint16 | uint64](c *conf.Config, a conf.Accessor[V]) (o sweep.Option[T]) {
+	if a.Chosen(c) {
+		o = sweep.Given(T(a.In(c)))
+	}
+	return o
+}
+
+// registrations is what clients may register with the SA.
+func registrations(c *conf.Config) sa.RegistrarConfig {
+	return sa.RegistrarConfig{
+		Groups:       sa.DefaultGroups(),
+		MLIDs:        registry.MLIDPolicy{ShareSolicitedNode: conf.ConsolidateIPv6SNMReq.In(c)},
+		AnyJoin:      !conf.MCGroupJoinValidation.In(c),
+		AnyIPoIB:     !conf.IPoIBMCGroupCreationValidation.In(c),
+		AssignedGUID: conf.SMAssignedGUID.In(c),
+
+		DropSubscriptions: conf.DropEventSubscriptions.In(c),
+	}
+}
+
+// maxRate is the highest rate code of the SA, 0 for all: 18 where only the first codes of
+// the extended speeds are wanted.
+func maxRate(c *conf.Config) mad.Rate {
+	const all, original = 63, 18
+	most := conf.MaxRateEnum.In(c)
+	if conf.UseOriginalExtendedSARatesOnly.In(c) {
+		most = min(most, original)
+	}
+	if most == all {
+		return 0
+	}
+	return mad.Rate(most)
+}
+
+// election is how the manager stands among others.
+func election(c *conf.Config) elect.Config {
+	e := elect.Config{
+		Priority:       conf.SMPriority.In(c),
+		MasterPriority: conf.MasterSMPriority.In(c),
+		SMKey:          conf.SMKey.In(c),
+		IgnoreOthers:   conf.IgnoreOtherSM.In(c),
+		Inactive:       conf.SMInactive.In(c),
+	}
+	for _, g := range conf.AllowedSMGUIDs.In(c) {
+		if n, err := strconv.ParseUint(g, 0, 64); err == nil { // or conf has refused it
+			e.Allowed = append(e.Allowed, mad.GUID(n))
+		}
+	}
+	if conf.SMInfoPollingTimeout.Chosen(c) {
+		e.PollInterval = conf.SMInfoPollingTimeout.In(c)
+	}
+	if conf.PollingRetryNumber.Chosen(c) {
+		e.PollRetries = times(conf.PollingRetryNumber.In(c))
+	}
+	return e
+}
+
+// pace is how requests are sent. Without a bound of the operator's, the window grows
+// as far as the fabric bears it.
+func pace(c *conf.Config) txn.Config {
+	t := txn.Config{
+		Timeout: conf.TransactionTimeout.In(c),
+		Retries: times(conf.TransactionRetries.In(c)),
+	}
+	if n := conf.MaxWireSMPs.In(c); conf.MaxWireSMPs.Chosen(c) && n < conf.NoBound {
+		t.MaxWindow = int(n)
+	}
+	return t
+}
+
+// times is a number of repetitions in a form in which 0 means the default, and a negative
+// one none.
+func times(n uint32) int {
+	if n == 0 {
+		return -1
+	}
+	return int(min(n, math.MaxInt32))
+}
+
+// patience is how long a request is worth an answer, whichever of its attempts the
+// answer is to, and a little more.
+func patience(c *conf.Config) time.Duration {
+	attempts := min(conf.TransactionRetries.In(c), conf.MostRetries) + 1
+	return conf.TransactionTimeout.In(c)*time.Duration(attempts) + 50*time.Millisecond
+}
+
+// engines are the routing engines that there are.
+var engines = map[string]routing.Engine{"minhop": minhop.Route}
+
+// chooseEngine is the first routing engine of a list that there is. An engine that
+// OpenSM has and this manager has not is passed over, as OpenSM does with one that
+// fails; minhop is the last, unless the list forbids it.
+func chooseEngine(list []string) (name string, missing []string, err error) {
+	for _, name := range list {
+		if engines[name] != nil {
+			return name, missing, nil
+		}
+		if name != "no_fallback" {
+			missing = append(missing, name)
+		}
+	}
+	if slices.Contains(list, "no_fallback") {
+		return "", missing, fmt.Errorf("routing_engine %s: this version has none of these, and no_fallback forbids minhop", strings.Join(list, ","))
+	}
+	return "minhop", missing, nil
+}
+
+// PortGUID is the GUID of the port to run at, 0 for the best.
+func PortGUID(l *conf.Loaded) mad.GUID { return portGUID(l.Config) }
+
+// portGUID is PortGUID.
+func portGUID(c *conf.Config) mad.GUID {
+	if guid := conf.GUID.In(c); guid != askWhichPort {
+		return mad.GUID(guid)
+	}
+	return 0
+}
+
+// inBackground reports whether the daemon leaves its terminal. A dry run has
+// something to show, and a service manager wants to keep what it started.
+func inBackground(l *conf.Loaded) bool {
+	return conf.Daemon.In(l.Config) && !l.DryRun && os.Getenv("NOTIFY_SOCKET") == ""
+}
+
+// logTarget is where the log goes: a file, or with path "" standard output, standard
+// error, or nowhere.
+func logTarget(l *conf.Loaded) (path string, stdout, stderr bool) {
+	switch path = conf.LogFile.In(l.Config); {
+	case path == "-" || path == "stdout":
+		return "", true, false
+	case path == "stderr":
+		return "", false, true
+	case !conf.LogFile.Chosen(l.Config) && (l.Fabric != "" || l.DryRun):
+		return "", false, false
+	}
+	return path, false, false
+}
+
+// toSyslog reports whether states are copied to the system's log. What is simulated is
+// no business of the system's.
+func toSyslog(l *conf.Loaded) bool {
+	return conf.Syslog.In(l.Config) && (l.Fabric == "" && !l.IBSim || conf.Syslog.Chosen(l.Config)) && !l.DryRun
+}
+
+// logFile is how the file is kept.
+func logFile(c *conf.Config) (limit int64, erase bool) {
+	return conf.LogMaxSize.In(c), !conf.AccumLogFile.In(c)
+}
+
+// logFlagsOf are OpenSM's.
+func logFlagsOf(c *conf.Config) osmlog.Flags { return osmlog.Flags(conf.LogFlags.In(c)) }
+
+// dumpDir is where dump files go, "" for nowhere.
+func dumpDir(l *conf.Loaded) string {
+	if l.Fabric != "" && !conf.DumpFilesDir.Chosen(l.Config) {
+		return ""
+	}
+	return conf.DumpFilesDir.In(l.Config)
+}
+
+// nameMap is the file of node names. Only one that was chosen has to be there.
+func nameMap(c *conf.Config) (path string, given bool) {
+	path = conf.NodeNameMapName.In(c)
+	return cmp.Or(path, names.DefaultFile), path != ""
+}
+
+// controlSocket is where the control socket is wanted, "" for nowhere. given says that
+// it was asked for by name.
+func controlSocket(l *conf.Loaded) (path string, given bool) {
+	path = cmp.Or(conf.CtlSocket.In(l.Config), os.Getenv(ctl.SocketEnv))
+	switch {
+	case !conf.CtlSocket.Chosen(l.Config) && (l.Fabric != "" || l.Once || l.DryRun):
+		path = "none"
+	case path == "":
+		return ctl.DefaultSocket, false
+	}
+	if path == "none" {
+		return "", false
+	}
+	return path, true
+}

@@ -1,0 +1,247 @@
+package daemon
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/manager"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/sweep"
+	"ibsm/sweep/elect"
+	"ibsm/sweep/plan"
+)
+
+// load loads a configuration from a file of this content and further options.
+func load(src string, args ...string) *conf.Loaded {
+	return conf.Load(append([]string{"-F", "f.conf"}, args...), conf.Environment{
+		Getenv: func(string) string { return "" },
+		ReadFile: func(name string) ([]byte, error) {
+			if name != "f.conf" {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(src), nil
+		},
+	})
+}
+
+// everything sets all that the manager can be told, each to another value.
+const everything = `
+guid 0x1001
+subnet_prefix 0xfec0000000000002
+lmc 3
+lmc_esp0 TRUE
+subnet_timeout 14
+packet_life_time 15
+max_op_vls 4
+head_of_queue_lifetime 0x11
+leaf_head_of_queue_lifetime 0x12
+vl_stall_count 0x01
+leaf_vl_stall_count 0x02
+local_phy_errors_threshold 0x05
+overrun_errors_threshold 0x06
+m_key 0x1002
+m_key_lease_period 60
+m_key_protection_level 1
+m_key_lookup FALSE
+force_link_width 3
+force_link_speed 5
+force_link_speed_ext 30
+fdr10 2
+sm_sl 9
+reassign_lids TRUE
+no_clients_rereg TRUE
+babbling_port_policy TRUE
+ar_mode disable
+sm_priority 10
+sm_key 0x1003
+ignore_other_sm TRUE
+sm_inactive TRUE
+master_sm_priority 14
+allowed_sm_guids 0x21,0x22
+sminfo_polling_timeout 11
+polling_retry_number 12
+transaction_timeout 13
+transaction_retries 7
+max_wire_smps 16
+sweep_interval 17
+force_heavy_sweep TRUE
+sweep_on_trap FALSE
+sa_key 0x1004
+sm_assigned_guid 0x14
+mcgroup_join_validation FALSE
+ipoib_mcgroup_creation_validation FALSE
+consolidate_ipv6_snm_req TRUE
+max_rate_enum 20
+`
+
+func TestManagerConfig(t *testing.T) {
+	for _, c := range []struct {
+		name, src, args string
+		want            manager.Config
+	}{
+		{"everything", everything, "", manager.Config{
+			Sweep: sweep.Config{EngineName: "minhop", IgnoreOtherSM: true, Settings: sweep.Settings{
+				SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000002)), LMC: sweep.Given[uint8](3), LMCPort0: sweep.Given(true),
+				SubnetTimeOut: sweep.Given[uint8](14), PacketLifeTime: sweep.Given[uint8](15), MaxOpVLs: sweep.Given[uint8](4),
+				HOQLife: sweep.Given[uint8](0x11), LeafHOQLife: sweep.Given[uint8](0x12),
+				VLStallCount: sweep.Given[uint8](1), LeafVLStall: sweep.Given[uint8](2),
+				PhyErrors: sweep.Given[uint8](5), Overruns: sweep.Given[uint8](6),
+				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60), MKeyProtect: sweep.Given[uint8](1),
+				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, DisableAR: true,
+			}},
+			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
+			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
+			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004, MaxRate: 20,
+			Registrar: sa.RegistrarConfig{
+				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
+				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14,
+			},
+		}},
+		{"nothing", "", "", defaults(func(*manager.Config) {})},
+		{"rates up to 200 Gb/s", "max_rate_enum 17\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
+		{"old rates, and fewer", "max_rate_enum 17\nuse_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
+		{"no multicast", "disable_multicast TRUE\n", "", defaults(func(c *manager.Config) { c.NoMulticast = true })},
+		{"no multicast, by number", "", "-d 3", defaults(func(c *manager.Config) { c.NoMulticast = true })},
+		{"subscriptions are dropped", "drop_event_subscriptions TRUE\n", "", defaults(func(c *manager.Config) { c.Registrar.DropSubscriptions = true })},
+		{"old rates", "use_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 18 })},
+		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
+		{"defaults that are chosen", "lmc 0\nimpose lmc\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
+			c.Sweep.Settings.LMC = sweep.Given[uint8](0)
+			c.Sweep.Settings.SubnetPrefix = sweep.Given(mad.DefaultPrefix)
+			c.Txn.MaxWindow = 4
+		})},
+		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n", "-o", defaults(func(c *manager.Config) {
+			c.Elect.PollRetries, c.Txn.Retries, c.SweepInterval, c.Once = -1, -1, 0, true
+		})},
+		{"engines that there are not", "routing_engine ftree, updn\n", "--dry-run", defaults(func(c *manager.Config) { c.DryRun = true })},
+	} {
+		l := load(c.src, strings.Fields(c.args)...)
+		if err := l.Report.Err(conf.Start); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		got := managerConfig(l)
+		if got.Sweep.Engine == nil {
+			t.Errorf("%s: no engine", c.name)
+		}
+		got.Sweep.Engine = nil
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// defaults are OpenSM's, but for what a test changes.
+func defaults(change func(*manager.Config)) manager.Config {
+	c := manager.Config{
+		Sweep: sweep.Config{EngineName: "minhop"},
+		Elect: elect.Config{SMKey: 1},
+		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
+		SAKey: 1, SweepInterval: 10 * time.Second,
+		Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups()},
+	}
+	change(&c)
+	return c
+}
+
+// TestMutatedStart mutates a file that sets everything, and a command line. A manager
+// that would start is told either what is written there or the default: a wrong number
+// anywhere is no other number.
+func TestMutatedStart(t *testing.T) {
+	rounds := 500
+	if os.Getenv("IBSM_PROOF") == "1" {
+		rounds = 10_000
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	base := strings.Replace(everything, "m_key_lease_period 60\n", "", 1) // which other numbers depend on
+	good := managerConfig(load(base))
+	standard := managerConfig(load(""))
+	started, refused := 0, 0
+	for range rounds {
+		src, args := mutated(random, base), strings.Split(mutated(random, "-p\n10\n-s\n17\n-k\n1003\n-o"), "\n")
+		l := load(src, args...)
+		if l.Report.Err(conf.Start) != nil || l.Help || l.Version || l.ConfigFile != "f.conf" {
+			refused++
+			continue
+		}
+		started++
+		got := managerConfig(l)
+		compareLeaves(t, reflect.ValueOf(got), reflect.ValueOf(good), reflect.ValueOf(standard), src+strings.Join(args, " "))
+		if t.Failed() {
+			t.Fatalf("%q\n%s\n%v", args, src, l.Report)
+		}
+	}
+	if started < rounds/10 || refused < rounds/10 {
+		t.Errorf("%d would start, %d are refused", started, refused)
+	}
+}
+
+// mutated changes a byte or two.
+func mutated(random *rand.Rand, src string) string {
+	b := []byte(src)
+	for range random.IntN(3) {
+		at, c := random.IntN(len(b)), "\"'#=\n\t -_x0189TFRUEabz\x00\xff"[random.IntN(24)]
+		switch random.IntN(3) {
+		case 0:
+			b[at] = c
+		case 1:
+			b = append(b[:at], append([]byte{c}, b[at:]...)...)
+		default:
+			b = append(b[:at], b[at+1:]...)
+		}
+	}
+	return string(b)
+}
+
+// compareLeaves fails for a number that is neither that of the file before it was
+// mutated, nor the default, nor stands in the text.
+func compareLeaves(t *testing.T, got, good, standard reflect.Value, text string) {
+	switch got.Kind() {
+	case reflect.Struct:
+		for i := range got.NumField() {
+			compareLeaves(t, got.Field(i), good.Field(i), standard.Field(i), text)
+		}
+	case reflect.Func, reflect.Slice, reflect.Map, reflect.Pointer: // no setting
+	default:
+		if !got.Equal(good) && !got.Equal(standard) && !stands(got, text) {
+			t.Errorf("%v is told, where %v was written before a byte or two changed", got, good)
+		}
+	}
+}
+
+// stands reports whether a number is written in a text, alone or behind an option's
+// letter.
+func stands(number reflect.Value, text string) bool {
+	var value int64
+	switch {
+	case number.CanUint():
+		value = int64(number.Uint())
+	case number.CanInt():
+		value = number.Int()
+	}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\"'-=#", r) }) {
+		for at := range min(len(word), 3) {
+			for _, base := range []int{0, 16} {
+				n, err := strconv.ParseUint(word[at:], base, 64)
+				if err != nil {
+					continue
+				}
+				for _, unit := range []int64{1, int64(time.Millisecond), int64(time.Second)} {
+					if value == int64(n)*unit {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}

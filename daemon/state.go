@@ -1,0 +1,363 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/conf/diag"
+	"ibsm/mad"
+	"ibsm/manager"
+	"ibsm/opensm/cache"
+	"ibsm/registry"
+	"ibsm/store"
+	"ibsm/sweep"
+	"ibsm/sweep/plan"
+	"ibsm/view"
+)
+
+// Where the store of a port is, below state_dir and the port's GUID.
+const (
+	defaultStateDir = "/var/lib/ibsm"
+	storeFile       = "state.db"
+)
+
+// stateDir is where stores are, "" for nowhere: what is simulated is gone with the
+// simulation, unless somebody wants it kept. A dry run keeps nothing.
+func stateDir(l *conf.Loaded) string {
+	switch dir := conf.StateDir.In(l.Config); {
+	case l.DryRun || dir == "none":
+		return ""
+	case conf.StateDir.Chosen(l.Config):
+		return dir
+	case l.Fabric != "" || l.IBSim:
+		return ""
+	}
+	return defaultStateDir
+}
+
+// cacheDir is where OpenSM's caches are, "" for nowhere, which simulations have unless
+// the environment names it.
+func cacheDir(l *conf.Loaded) string {
+	dir := os.Getenv("OSM_CACHE_DIR")
+	if dir == "" && l.Fabric == "" && !l.IBSim {
+		dir = cache.DefaultDir
+	}
+	return dir
+}
+
+// state is what managers start from and keep current: the store, and the files that
+// OpenSM has in its cache directory. It opens them for a port and keeps them from one
+// manager at that port to the next.
+type state struct {
+	conf   *conf.Loaded
+	logger *slog.Logger
+
+	port  mad.GUID        // that everything below is of; 0 while nothing is open
+	kept  *store.Contents // what the next manager begins with; nil to ask the store, where there is one
+	fresh bool            // OpenSM's file is newer than the store
+	wrote time.Time       // when the store was written last, before it was opened
+	cache *cache.Keeper   // nil without one
+	// What OpenSM's guid2mkey and neighbors say, as in sweep.Kept.
+	mkeys  map[mad.GUID]mad.MKey
+	behind map[plan.Key]mad.GUID
+	tasks  tasks
+	store  atomic.Pointer[store.Store] // nil without one; any goroutine may put into it
+}
+
+func newState(l *conf.Loaded, logger *slog.Logger) *state { return &state{conf: l, logger: logger} }
+
+// open opens what is kept for a port, unless it is open.
+func (s *state) open(port mad.GUID) error {
+	if s.port == port {
+		return nil
+	}
+	s.close()
+	s.port = port
+	written, err := s.openStore()
+	s.wrote = written
+	if err == nil {
+		err = s.openCaches(written)
+	}
+	if err != nil {
+		s.close()
+		return refusal{err}
+	}
+	return nil
+}
+
+// openStore opens the store, and returns when it was written last.
+func (s *state) openStore() (written time.Time, err error) {
+	s.kept = store.NewContents()
+	dir := stateDir(s.conf)
+	if dir == "" {
+		return written, nil
+	}
+	prefix := mad.DefaultPrefix
+	if p := chosen[mad.Prefix](s.conf.Config, conf.SubnetPrefix); p.Given {
+		prefix = p.Value
+	}
+	path := filepath.Join(dir, s.port.String(), storeFile)
+	if info, err := os.Stat(path); err == nil {
+		written = info.ModTime()
+	}
+	opened, kept, err := store.Open(store.Config{Path: path, Prefix: prefix, Port: s.port, Trouble: s.trouble})
+	if err != nil {
+		return written, err
+	}
+	s.tasks.atEnd(func() {
+		if err := opened.Close(); err != nil {
+			s.logger.Error("closing the state store failed", "reason", err)
+		}
+	})
+	s.store.Store(opened)
+	s.kept = kept
+	if s.kept.Damage != nil {
+		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, clients are to register again",
+			"reason", s.kept.Damage, "set_aside", s.kept.SetAside)
+		written = time.Time{}
+	}
+	s.tasks.run(context.Background(), func(ctx context.Context) {
+		if err := opened.Run(ctx); err != nil {
+			s.logger.Error("the latest changes were not written to the state store", "reason", err)
+		}
+	})
+	return written, nil
+}
+
+// trouble logs that the store cannot be written, and that it can again.
+func (s *state) trouble(err error) {
+	if err != nil {
+		s.logger.Error("the store cannot be written; the manager runs on and tries again: make room, or the file writable", "reason", err)
+	} else {
+		s.logger.Warn("the store is written again, with all that was missing")
+	}
+}
+
+// openCaches reads what OpenSM would start from, and puts it together with what the
+// store knows. The store takes precedence, unless guid2lid was written after it: OpenSM has
+// been master since, or somebody has put a file there.
+func (s *state) openCaches(written time.Time) error {
+	dir := cacheDir(s.conf)
+	if dir == "" {
+		return nil
+	}
+	files := &cache.Files{Dir: dir, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config)}
+	s.fresh = files.ModTime().After(written)
+	lids, err := s.readLIDs(files)
+	if err != nil && conf.ExitOnFatal.In(s.conf.Config) && len(s.kept.LIDs) == 0 {
+		return fmt.Errorf("guid2lid is damaged and nothing else knows the LIDs: fix the file or move it away, or go on without it (--stay_on_fatal): %w", err)
+	}
+	first, second := s.storedLIDs(), lids
+	if len(first) > 0 && len(second) > 0 && disjoint(first, second) {
+		s.logger.Warn("guid2lid is of another subnet and passed over: give each manager of this host an OSM_CACHE_DIR of its own", "dir", dir)
+		second, s.fresh = nil, false
+	}
+	if s.fresh {
+		first, second = second, first
+	}
+	merged := sweep.MergeLIDs(first, second)
+	if s.fresh && !slices.Equal(merged, s.storedLIDs()) {
+		s.kept.Interrupted = time.Time{} // clients are registered with whoever wrote it
+	}
+	s.putLIDs(merged)
+	mkeys, skipped, err := files.ReadMKeys()
+	s.warn(skipped, err)
+	neighbors, skipped, err := files.ReadNeighbors()
+	s.warn(skipped, err)
+	s.mkeys, s.behind = maps.Clone(mkeys), map[plan.Key]mad.GUID{}
+	for from, to := range neighbors {
+		s.behind[plan.Key{Node: from.GUID, Port: from.Port}] = to.GUID
+	}
+	if s.conf.DryRun {
+		return nil
+	}
+	s.cache = cache.NewKeeper(files, ranges(merged), mkeys, s.logger)
+	s.tasks.start(s.cache.Run, s.cache.Close)
+	return nil
+}
+
+// readLIDs reads guid2lid.
+func (s *state) readLIDs(files *cache.Files) (lids []sweep.KeptLID, err error) {
+	file, skipped, err := files.ReadLIDs(chosen[uint8](s.conf.Config, conf.LMC).Value)
+	s.warn(skipped, err)
+	for _, port := range slices.Sorted(maps.Keys(file)) {
+		r := file[port]
+		lids = append(lids, sweep.KeptLID{Port: port, Base: r.Min, LMC: min(uint8(bits.Len16(uint16(r.Max-r.Min)+1)-1), 7)})
+	}
+	return sweep.MergeLIDs(lids, nil), err
+}
+
+// disjoint reports whether no port is in both lists.
+func disjoint(a, b []sweep.KeptLID) bool {
+	known := make(map[mad.GUID]bool, len(a))
+	for _, l := range a {
+		known[l.Port] = true
+	}
+	return !slices.ContainsFunc(b, func(l sweep.KeptLID) bool { return known[l.Port] })
+}
+
+// warn logs what is wrong with a file.
+func (s *state) warn(skipped diag.List, err error) {
+	for _, d := range skipped {
+		s.logger.Warn("a record is passed over, as OpenSM does", "reason", d)
+	}
+	if err != nil {
+		s.logger.Error("the rest of the file is passed over", "reason", err)
+	}
+}
+
+func (s *state) storedLIDs() (lids []sweep.KeptLID) {
+	for _, l := range s.kept.LIDs {
+		lids = append(lids, sweep.KeptLID(l))
+	}
+	return lids
+}
+
+// putLIDs makes what is kept hold these LIDs and no others.
+func (s *state) putLIDs(lids []sweep.KeptLID) {
+	known := make(map[mad.GUID]bool, len(lids))
+	for _, l := range lids {
+		known[l.Port] = true
+	}
+	var forgotten []mad.GUID
+	for _, l := range s.kept.LIDs {
+		if !known[l.Port] {
+			forgotten = append(forgotten, l.Port)
+		}
+	}
+	batch := (&manager.Keep{LIDs: lids, Forgotten: forgotten}).Batch()
+	s.kept.LIDs = batch.LIDs
+	s.put(batch)
+}
+
+// ranges are LIDs as OpenSM writes them.
+func ranges(lids []sweep.KeptLID) map[mad.GUID]cache.LIDRange {
+	m := make(map[mad.GUID]cache.LIDRange, len(lids))
+	for _, l := range lids {
+		m[l.Port] = cache.LIDRange{Min: l.Base, Max: l.Last()}
+	}
+	return m
+}
+
+// resume has a manager begin with what is kept.
+func (s *state) resume(shell *manager.Shell) {
+	kept, opened := s.kept, s.store.Load()
+	if kept == nil {
+		kept = opened.Contents()
+	}
+	shell.Config.Resume(kept, time.Now())
+	known := &shell.Config.Sweep.Kept
+	known.Port, known.MKeys, known.Behind = s.port, s.mkeys, s.behind
+	if s.fresh {
+		known.Stale = false
+	}
+	if opened != nil {
+		shell.Store, shell.Kept = opened, kept
+		s.kept, s.fresh = nil, false
+	}
+	if file := conf.SADBFile.In(s.conf.Config); file != "" {
+		older := s.wrote
+		if kept.Registry.Counts() == (registry.Counts{}) {
+			older = time.Time{}
+		}
+		shell.Restore = func() (*registry.Registry, bool) { return readSADB(file, older, s.logger) }
+	}
+	if dir := cacheDir(s.conf); dir != "" {
+		shell.Recall = func() []sweep.KeptLID {
+			lids, _ := s.readLIDs(&cache.Files{Dir: dir})
+			return lids
+		}
+	}
+}
+
+// keep takes changes that must outlive the manager, where no store of its own takes them.
+func (s *state) keep(k *manager.Keep) {
+	if s.store.Load() == nil {
+		s.kept.Add(k.Batch())
+	}
+	if s.cache == nil {
+		return
+	}
+	if k.Reign != nil && k.Reign.Master {
+		s.cache.Doubt()
+	}
+	changed := ranges(k.LIDs)
+	for _, port := range k.Forgotten {
+		changed[port] = cache.LIDRange{}
+	}
+	s.cache.PutLIDs(changed)
+}
+
+// publish takes a view whose ports and links are to be kept.
+func (s *state) publish(v *view.View) {
+	if s.cache != nil {
+		s.cache.PutView(v)
+	}
+}
+
+// put puts a batch into the store, if there is one. Any goroutine may call it.
+func (s *state) put(b store.Batch) {
+	if opened := s.store.Load(); opened != nil {
+		opened.Put(b, nil)
+	}
+}
+
+// keepConfiguration keeps a configuration that is in force. Any goroutine may call it.
+func (s *state) keepConfiguration(l *conf.Loaded) {
+	if s.store.Load() == nil {
+		return
+	}
+	if text, err := l.WriteTOML(); err == nil { // one that no file can hold is not kept
+		s.put(store.Batch{Configuration: text})
+	}
+}
+
+// keepPartitions keeps the partition file that is in force; nil is no file. Any goroutine
+// may call it.
+func (s *state) keepPartitions(text []byte) {
+	if text != nil {
+		s.put(store.Batch{Partitions: text})
+	}
+}
+
+// keepMasterPolicy keeps the policy that this manager has inherited, empty for none. Any
+// goroutine may call it.
+func (s *state) keepMasterPolicy(text []byte) { s.put(store.Batch{Policy: text}) }
+
+// lastPartitions is the partition file that was in force last, nil where none is known.
+func (s *state) lastPartitions() []byte {
+	if s.kept == nil {
+		return nil
+	}
+	return s.kept.Partitions
+}
+
+// lastPolicy is the policy that a manager that was killed had inherited, nil where none is
+// known. One that ended in good order has given it up: an operator who starts it again wants
+// its own files.
+func (s *state) lastPolicy() []byte {
+	switch {
+	case s.kept == nil || len(s.kept.Policy) == 0:
+		return nil
+	case s.kept.Interrupted.IsZero():
+		s.keepMasterPolicy([]byte{})
+		return nil
+	}
+	return s.kept.Policy
+}
+
+// close writes what is left, and gives everything back.
+func (s *state) close() {
+	s.store.Store(nil)
+	s.tasks.end()
+	s.port, s.kept, s.fresh, s.cache = 0, nil, false, nil
+}

@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"context"
+
+	"ibsm/conf"
+	"ibsm/mad/umad"
+)
+
+// umadPort is QP0 of a device, which is closed with it.
+type umadPort struct {
+	*umad.Port
+	dev *umad.Device
+}
+
+func (p umadPort) Close() error { return p.dev.Close() }
+
+// HostPort opens the port of this host with the GUID that the configuration names, or the
+// best one. Once open, it stays the same port.
+func HostPort(l *conf.Loaded) Opener {
+	guid := portGUID(l.Config)
+	name := "the best port of this host"
+	if guid != 0 {
+		name = "GUID " + guid.String()
+	}
+	cfg := umad.Config{Serve: !l.DryRun, Timeout: patience(l.Config)}
+	return Opener{Name: name, Open: func(context.Context) (*Port, error) {
+		pair, err := umad.Find("/", guid)
+		if err != nil {
+			return nil, err
+		}
+		dev, err := umad.Open(pair, cfg)
+		if err != nil {
+			return nil, err
+		}
+		guid = pair.GUID()
+		return &Port{
+			SMI: umadPort{dev.SMI, dev}, GSI: dev.GSI, GUID: pair.SMI.GUID, Name: pair.String() + ", GUID " + guid.String(),
+			SetIsSM: func(_ context.Context, is bool) error { return dev.SetIsSM(is) },
+			State:   pair.SMI.CurrentState,
+		}, nil
+	}}
+}
