@@ -88,18 +88,22 @@ var errNoManager = errors.New("no manager runs now")
 
 // Tell takes what a manager tells. It does not block.
 func (d *Desk) Tell(a manager.Notification) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	switch a := a.(type) {
 	case manager.Up:
-		d.sweep = &ctl.SweepStatus{
+		sweep := &ctl.SweepStatus{
 			Ended: time.Now(), Seconds: a.Took.Seconds(), Up: !a.Errors, Sets: a.SetsText(),
 			Failures: a.Failures, Cut: a.Cut, Lost: a.Bad, Longest: a.Longest,
 		}
+		d.mu.Lock()
+		d.sweep = sweep
+		d.mu.Unlock()
 	case manager.Planned:
-		if d.planned != nil {
-			d.planned <- a // it has room for one
-			d.planned = nil
+		d.mu.Lock()
+		waiting := d.planned
+		d.planned = nil
+		d.mu.Unlock()
+		if waiting != nil {
+			waiting <- a // it has room for one
 		}
 	}
 }
