@@ -146,6 +146,13 @@ func (t *Topo) IsSwitchPort(p PortIdx) bool {
 	return t.Ports[p].Num != 0 && t.Nodes[t.Ports[p].Node].Type == mad.Switch
 }
 
+// LinkSpeed is the speed of the lanes of a port's link, which must be up. Whether the
+// extended speeds apply, the capabilities of the end port say.
+func (t *Topo) LinkSpeed(p PortIdx) mad.LinkSpeed {
+	caps := &t.Ports[t.EndPort(p)].Info
+	return t.Ports[p].Info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2())
+}
+
 // SwitchOf is the switch that the port belongs to, or for an end port of a CA or
 // router the one it hangs on; None when there is no switch.
 func (t *Topo) SwitchOf(p PortIdx) SwitchIdx {

@@ -195,9 +195,7 @@ type linkSpeed struct {
 func (s linkSpeed) String() string { return s.width.String() + " " + s.speed.String() }
 
 func speedOf(t *topo.Topo, p topo.PortIdx) linkSpeed {
-	caps := &t.Ports[t.EndPort(p)].Info
-	info := &t.Ports[p].Info
-	return linkSpeed{info.LinkWidthActive(), info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2())}
+	return linkSpeed{t.Ports[p].Info.LinkWidthActive(), t.LinkSpeed(p)}
 }
 
 // link compares what a port leads to, and reports whether that has changed. A link has two

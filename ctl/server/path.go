@@ -99,10 +99,10 @@ func (w *walk) hop(n topo.NodeIdx, in, out uint8) {
 	node := &t.Nodes[n]
 	h := ctl.Hop{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), In: in, Out: out}
 	p := t.Port(n, max(in, out))
-	h.LID = w.view.LIDs.Base[w.owner(p)]
+	h.LID = w.view.LIDs.Base[t.EndPort(p)]
 	if out != 0 {
 		p = t.Port(n, out)
-		width, speed := t.Ports[p].Info.LinkWidthActive(), w.speed(p)
+		width, speed := t.Ports[p].Info.LinkWidthActive(), t.LinkSpeed(p)
 		h.Width, h.Speed = width.String(), speed.String()
 		if r := mad.LinkRate(width, speed); r != 0 && (w.rate == 0 || r.Rank() < w.rate.Rank()) {
 			w.rate = r

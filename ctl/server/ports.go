@@ -67,7 +67,7 @@ func (s *subnet) uplink(m *ctl.Metrics, p topo.PortIdx, label string) {
 	port, peer := &t.Ports[p], t.Ports[p].Peer
 	far := &t.Ports[peer]
 	m.Sample(1, "guid", s.guid(p), "port", strconv.Itoa(int(port.Num)), label, s.name(port.Node),
-		"uplink", s.name(far.Node), "uplink_guid", s.guid(peer), "uplink_lid", s.view.LIDs.Base[s.owner(peer)].String(),
+		"uplink", s.name(far.Node), "uplink_guid", s.guid(peer), "uplink_lid", s.view.LIDs.Base[t.EndPort(peer)].String(),
 		"uplink_port", strconv.Itoa(int(far.Num)), "uplink_type", short(t.Nodes[far.Node].Type))
 }
 
@@ -90,5 +90,5 @@ var laneGbps = map[mad.LinkSpeed]float64{
 
 // rate is the data rate of a link in bytes per second, 0 when it is not known.
 func (s *subnet) rate(p topo.PortIdx) float64 {
-	return float64(s.view.Topo.Ports[p].Info.LinkWidthActive().Lanes()) * laneGbps[s.speed(p)] * 1e9 / 8
+	return float64(s.view.Topo.Ports[p].Info.LinkWidthActive().Lanes()) * laneGbps[s.view.Topo.LinkSpeed(p)] * 1e9 / 8
 }

@@ -194,7 +194,7 @@ func (s *subnet) ports(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 			State: state, Physical: port.Info.PortPhysicalState().String(), Unhealthy: port.Unhealthy,
 		}
 		if port.Num != 0 && port.Info.PortState() != smp.PortDown {
-			row.Width, row.Speed, row.MTU = port.Info.LinkWidthActive().String(), s.speed(p).String(), port.Info.NeighborMTU().Bytes()
+			row.Width, row.Speed, row.MTU = port.Info.LinkWidthActive().String(), t.LinkSpeed(p).String(), port.Info.NeighborMTU().Bytes()
 		}
 		if port.Peer != topo.None {
 			peer = s.end(port.Peer)
@@ -226,7 +226,7 @@ func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 		}
 		row := ctl.Link{
 			From: s.end(p), To: s.end(port.Peer), State: state, Width: port.Info.LinkWidthActive().String(),
-			Speed: s.speed(p).String(), Unhealthy: port.Unhealthy || t.Ports[port.Peer].Unhealthy,
+			Speed: t.LinkSpeed(p).String(), Unhealthy: port.Unhealthy || t.Ports[port.Peer].Unhealthy,
 		}
 		if loads != nil {
 			row.Routes = &ctl.Routes{Out: loads[p], In: loads[port.Peer]}
@@ -242,20 +242,5 @@ func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 func (s *subnet) end(p topo.PortIdx) ctl.End {
 	port := &s.view.Topo.Ports[p]
 	node := &s.view.Topo.Nodes[port.Node]
-	return ctl.End{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), Port: port.Num, LID: s.view.LIDs.Base[s.owner(p)]}
-}
-
-// owner is the port whose LIDs a port is reached by: itself, but of an external port of a
-// switch port 0.
-func (s *subnet) owner(p topo.PortIdx) topo.PortIdx {
-	if s.view.Topo.IsSwitchPort(p) {
-		return s.view.Topo.Port(s.view.Topo.Ports[p].Node, 0)
-	}
-	return p
-}
-
-// speed is that of the lanes of a link that is up.
-func (s *subnet) speed(p topo.PortIdx) mad.LinkSpeed {
-	caps := &s.view.Topo.Ports[s.owner(p)].Info
-	return s.view.Topo.Ports[p].Info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2())
+	return ctl.End{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), Port: port.Num, LID: s.view.LIDs.Base[s.view.Topo.EndPort(p)]}
 }
