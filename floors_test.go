@@ -44,6 +44,7 @@ var floors = []floor{
 	{packages: "ctl"},
 	{packages: "ctl/history ctl/ctltest"},
 	{packages: "ctl/server"},
+	{packages: "ctl/metrics", modules: "github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric"},
 	{packages: "sim sim/hosts sim/ibsim"},

@@ -1,5 +1,5 @@
 // Package ctl is how a running manager is watched and told what to do: JSON over HTTP
-// on a unix socket, a ring of events that can be followed, and Prometheus metrics.
+// on a unix socket, a ring of events that can be followed, and scrapes of metrics.
 // docs/ctl.md describes the protocol.
 //
 // Server serves a Source, which its user implements; Client is the other end. The

@@ -274,25 +274,3 @@ func (s *Server) setLogLevel(w http.ResponseWriter, r *http.Request) {
 	}
 	s.logLevel(w, r)
 }
-
-func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	WriteMetrics(w, s.cfg.Source.Metrics, s.ownMetrics) // an error is the client's, and counted
-}
-
-func (s *Server) ownMetrics(m *Metrics) {
-	for _, c := range []struct {
-		name, help string
-		value      uint64
-	}{
-		{"ibsm_ctl_connections_total", "Connections accepted on the control socket and for metrics.", s.stats.Accepted.Load()},
-		{"ibsm_ctl_connections_refused_total", "Connections beyond the limit.", s.stats.Refused.Load()},
-		{"ibsm_ctl_requests_total", "Requests.", s.stats.Requests.Load()},
-		{"ibsm_ctl_errors_total", "Requests answered with an error.", s.stats.Errors.Load()},
-		{"ibsm_ctl_replies_cut_total", "Replies that were not taken to their end.", s.stats.Cut.Load()},
-		{"ibsm_events_total", "Events kept for followers.", s.cfg.Events.Last()},
-	} {
-		m.Family(c.name, Counter, c.help)
-		m.Uint(c.value)
-	}
-}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"iter"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,42 +23,6 @@ func TCPClient(addr string) *Client {
 	return &Client{http: http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	}, DisableKeepAlives: true}}}
-}
-
-// The text is that of Prometheus' documentation of its format, in its spirit.
-func TestMetrics(t *testing.T) {
-	var b bytes.Buffer
-	WriteMetrics(&b, func(m *Metrics) {
-		m.Family("a_total", Counter, "Help.")
-		m.Uint(1<<53, "path", "C:\\DIR\n", "error", `said "no"`)
-		m.Uint(0)
-		m.Family("b", Gauge, "More help.")
-		m.Sample(math.Inf(-1), "name", "\xff\u00e4")
-		m.Sample(math.NaN())
-		m.Sample(0.25)
-		m.Family("c_seconds", Histogram, "Times.")
-		m.Histogram([]time.Duration{100 * time.Millisecond, time.Second}, []uint64{2, 0, 3}, 1500*time.Millisecond, "phase", "x")
-	})
-	const want = `# HELP a_total Help.
-# TYPE a_total counter
-a_total{path="C:\\DIR\n",error="said \"no\""} 9.007199254740992e+15
-a_total 0
-# HELP b More help.
-# TYPE b gauge
-b{name="` + "\ufffd\u00e4" + `"} -Inf
-b NaN
-b 0.25
-# HELP c_seconds Times.
-# TYPE c_seconds histogram
-c_seconds_bucket{phase="x",le="0.1"} 2
-c_seconds_bucket{phase="x",le="1"} 2
-c_seconds_bucket{phase="x",le="+Inf"} 5
-c_seconds_sum{phase="x"} 1.5
-c_seconds_count{phase="x"} 5
-`
-	if b.String() != want {
-		t.Errorf("wrote\n%swant\n%s", b.String(), want)
-	}
 }
 
 func TestRing(t *testing.T) {
@@ -158,7 +121,6 @@ func (plainSource) Activity() *Activity { return &Activity{} }
 func (plainSource) Status() *Status                               { return &Status{} }
 func (plainSource) Subnet() Subnet                                { return plainSource{} }
 func (plainSource) Order(context.Context, Order) error            { return nil }
-func (plainSource) Metrics(*Metrics)                              {}
 func (plainSource) Generation() uint64                            { return 1 }
 func (plainSource) Why(string, string) (*Why, error)              { return &Why{}, nil }
 func (plainSource) Path(from, to string) (*Path, error)           { return &Path{}, nil }
@@ -180,7 +142,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(true, path)
 		f.Add(false, path)
 	}
-	server := New(Config{Source: plainSource{}, Planner: plainSource{}})
+	server := New(Config{Source: plainSource{}, Planner: plainSource{}, Metrics: func(http.ResponseWriter, *http.Request) error { return ErrBadRequest }})
 	routes := server.count(server.routes())
 	f.Fuzz(func(t *testing.T, isPost bool, target string) {
 		method := http.MethodGet

@@ -52,12 +52,11 @@ func TestMain(m *testing.M) {
 
 // source is a Source that a test fills.
 type source struct {
-	status  ctl.Status
-	none    bool // there is no subnet
-	rows    func(ctl.List, ctl.Filter) (iter.Seq[any], error)
-	plan    func(reroute bool) (iter.Seq[string], error)
-	dump    func(io.Writer) error
-	metrics func(*ctl.Metrics)
+	status ctl.Status
+	none   bool // there is no subnet
+	rows   func(ctl.List, ctl.Filter) (iter.Seq[any], error)
+	plan   func(reroute bool) (iter.Seq[string], error)
+	dump   func(io.Writer) error
 
 	mu     sync.Mutex
 	orders []ctl.Order
@@ -78,12 +77,6 @@ func (s *source) Order(ctx context.Context, o ctl.Order) error {
 	defer s.mu.Unlock()
 	s.orders = append(s.orders, o)
 	return nil
-}
-
-func (s *source) Metrics(m *ctl.Metrics) {
-	if s.metrics != nil {
-		s.metrics(m)
-	}
 }
 
 func (s *source) SAStats() *ctl.SAStats {

@@ -20,7 +20,11 @@ type Config struct {
 	Partitions Partitioner // nil: there are none
 	History    Historian   // nil: none is kept
 	Events     *Ring       // nil: an empty one
-	Logger     *slog.Logger
+	Stats      *Stats      // nil: nobody else reads them
+	// Metrics answers a scrape, or returns an error and has written nothing; nil: there
+	// are none.
+	Metrics func(w http.ResponseWriter, r *http.Request) error
+	Logger  *slog.Logger
 
 	MaxConns int           // at a time, of all listeners together; 0 for 64
 	Patience time.Duration // for a request to come, and for each piece of a reply to be taken; 0 for 10 s
@@ -36,9 +40,10 @@ const maxHeader = 16 << 10
 // ends with it, with a client that is not served any longer than Config.Patience, or
 // with Serve's context.
 type Server struct {
-	cfg   Config
-	stats Stats
-	busy  chan struct{} // has a token while a plan is made
+	cfg     Config
+	stats   *Stats
+	busy    chan struct{} // has a token while a plan is made
+	scrapes chan struct{} // has a token for each scrape that is answered
 }
 
 // New returns a Server that serves nothing yet.
@@ -55,11 +60,14 @@ func New(cfg Config) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{cfg: cfg, busy: make(chan struct{}, 1)}
+	if cfg.Stats == nil {
+		cfg.Stats = new(Stats)
+	}
+	return &Server{cfg: cfg, stats: cfg.Stats, busy: make(chan struct{}, 1), scrapes: make(chan struct{}, maxScrapes)}
 }
 
 // Stats counts what was served.
-func (s *Server) Stats() *Stats { return &s.stats }
+func (s *Server) Stats() *Stats { return s.stats }
 
 // Serve serves everything on control, and metrics alone on each of metrics, until ctx is
 // done or a listener breaks. It closes them. control may be nil.
@@ -73,7 +81,7 @@ func (s *Server) Serve(ctx context.Context, control net.Listener, metrics ...net
 		srv := s.httpServer(ctx, h)
 		tasks.Go(func() {
 			defer context.AfterFunc(ctx, func() { srv.Close() })()
-			ended <- srv.Serve(&limited{Listener: l, limit: int64(s.cfg.MaxConns), stats: &s.stats})
+			ended <- srv.Serve(&limited{Listener: l, limit: int64(s.cfg.MaxConns), stats: s.stats})
 		})
 	}
 	if control != nil {
@@ -112,6 +120,7 @@ func (s *Server) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.stats.Requests.Add(1)
 		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
+		defer p.count() // of a reply that is broken off, too
 		if r.ContentLength != 0 && r.URL.Path != partitionPlan {
 			w.Header().Set("Connection", "close")
 			s.fail(p, fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong into the query")
@@ -120,12 +129,6 @@ func (s *Server) count(h http.Handler) http.Handler {
 				p.control.SetReadDeadline(time.Time{}) // it is all there, and the reply may take long
 			}
 			h.ServeHTTP(p, r)
-		}
-		if p.status >= http.StatusBadRequest {
-			s.stats.Errors.Add(1)
-		}
-		if p.failed {
-			s.stats.Cut.Add(1)
 		}
 	})
 }
@@ -136,7 +139,18 @@ type patient struct {
 	server  *Server
 	control *http.ResponseController
 	status  int
-	failed  bool // it was not taken to its end
+	failed  bool      // it was not taken to its end
+	until   time.Time // by then all of it must be taken; zero for no limit
+}
+
+// count counts the reply when it has ended.
+func (p *patient) count() {
+	if p.status >= http.StatusBadRequest {
+		p.server.stats.Errors.Add(1)
+	}
+	if p.failed {
+		p.server.stats.Cut.Add(1)
+	}
 }
 
 func (p *patient) WriteHeader(status int) {
@@ -160,7 +174,13 @@ func (p *patient) flush() error {
 	return err
 }
 
-func (p *patient) extend() { p.control.SetWriteDeadline(time.Now().Add(p.server.cfg.Patience)) }
+func (p *patient) extend() {
+	deadline := time.Now().Add(p.server.cfg.Patience)
+	if !p.until.IsZero() && p.until.Before(deadline) {
+		deadline = p.until
+	}
+	p.control.SetWriteDeadline(deadline)
+}
 
 // Unwrap gives the connection's own writer to http.ResponseController.
 func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -14,7 +14,6 @@ type Source interface {
 	Subnet() Subnet
 	// Order hands an order on to the manager, and does not wait until it is carried out.
 	Order(ctx context.Context, o Order) error
-	Metrics(m *Metrics)
 	// SAStats is what subnet administration has answered so far.
 	SAStats() *SAStats
 	// Activity is what the manager has done so far.

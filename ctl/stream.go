@@ -8,11 +8,11 @@ import (
 	"net/http"
 )
 
-// piece is how much of a long reply is sent at a time: so much has Config.Patience to be
-// taken.
-const piece = 64 << 10
+// Piece is how much of a long reply is sent at a time, in bytes: so much has
+// Config.Patience to be taken.
+const Piece = 64 << 10
 
-func newBuffer(w http.ResponseWriter) *bufio.Writer { return bufio.NewWriterSize(w, piece) }
+func newBuffer(w http.ResponseWriter) *bufio.Writer { return bufio.NewWriterSize(w, Piece) }
 
 // sendList replies with a list, written as it is made: an object with the list as its
 // last member, one element a line. fields are members that come before it, or "". To a

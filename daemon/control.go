@@ -7,6 +7,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/ctl/metrics"
 	osmlog "ibsm/opensm/log"
 )
 
@@ -20,7 +21,7 @@ func (d *daemon) serveControl(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var metrics []net.Listener
+	var tcp []net.Listener
 	if addr := conf.MetricsAddr.In(d.conf.Config); addr != "" {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
@@ -29,14 +30,15 @@ func (d *daemon) serveControl(ctx context.Context) error {
 			}
 			return fmt.Errorf("metrics_addr: %w", err)
 		}
-		metrics = append(metrics, l)
+		tcp = append(tcp, l)
 	}
-	if socket == nil && metrics == nil {
+	if socket == nil && tcp == nil {
 		return nil
 	}
-	server := ctl.New(ctl.Config{Source: d.desk, Planner: d.desk, Log: logFlags{d.lines}, Reloader: d.current, Partitions: partitioner{d.current, d.desk}, History: d.desk, Events: d.events, Logger: d.logger})
+	stats := new(ctl.Stats)
+	server := ctl.New(ctl.Config{Source: d.desk, Planner: d.desk, Log: logFlags{d.lines}, Reloader: d.current, Partitions: partitioner{d.current, d.desk}, History: d.desk, Events: d.events, Logger: d.logger, Stats: stats, Metrics: metrics.New(d.desk, stats, d.logger).Serve})
 	d.tasks.run(ctx, func(ctx context.Context) {
-		if err := server.Serve(ctx, socket, metrics...); err != nil {
+		if err := server.Serve(ctx, socket, tcp...); err != nil {
 			d.logger.Error("control socket server stopped", "reason", err)
 		}
 	})

@@ -37,7 +37,7 @@ func (d *Desk) Activity() *ctl.Activity {
 	out.SMPs = ctl.SMPs{Sent: t.Sent, Retries: t.Retries, Replied: t.Replied, TimedOut: t.TimedOut, Window: t.Window, OnWire: t.OnWire}
 	for number, n := range st.Traps() {
 		if n > 0 {
-			out.Traps[trapLabel(number)] = n
+			out.Traps[TrapLabel(number)] = n
 		}
 	}
 	s := d.subnet()
@@ -53,8 +53,8 @@ func (d *Desk) Activity() *ctl.Activity {
 	return out
 }
 
-// trapLabel is the number of a trap, or a word for those that are not counted by number.
-func trapLabel(n smp.TrapNumber) string {
+// TrapLabel is the number of a trap, or a word for those that are not counted by number.
+func TrapLabel(n smp.TrapNumber) string {
 	switch n {
 	case manager.OtherTraps:
 		return "other"

@@ -4,13 +4,15 @@ import (
 	"context"
 	"time"
 
-	"ibsm/ctl"
 	"ibsm/manager"
 	"ibsm/opensm/console"
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/view"
 )
+
+// Manager is the manager that runs; nil while none does.
+func (d *Desk) Manager() *manager.Shell { return d.shell.Load() }
 
 // View is what the manager has published; nil for nothing.
 func (d *Desk) View() *view.View {
@@ -92,15 +94,5 @@ func (d *Desk) ConsoleOrder(o console.Order) error {
 	return d.ask(ctx, consoleOrders[o])
 }
 
-// consoleMetrics writes what became of the console's clients.
-func consoleMetrics(m *ctl.Metrics, c *console.Counters) {
-	m.Family("ibsm_console_clients", ctl.Gauge, "Clients of OpenSM's console.")
-	m.Sample(float64(c.Open.Load()))
-	m.Family("ibsm_console_clients_total", ctl.Counter, "Clients that came to it: taken, refused because there were too many, and cut off because they were silent or slow.")
-	m.Uint(c.Accepted.Load(), "fate", "taken")
-	m.Uint(c.Refused.Load(), "fate", "refused")
-	m.Uint(c.Cut.Load(), "fate", "cut")
-	m.Family("ibsm_console_lines_total", ctl.Counter, "Command lines that it read, and those that were too long for it.")
-	m.Uint(c.Lines.Load(), "fate", "read")
-	m.Uint(c.TooLong.Load(), "fate", "too_long")
-}
+// ConsoleClients is what became of the clients of OpenSM's console; nil without one.
+func (d *Desk) ConsoleClients() *console.Counters { return d.cfg.Console }

@@ -1,16 +1,13 @@
 package server
 
 import (
-	"context"
 	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"ibsm/ctl"
 	"ibsm/mad"
-	"ibsm/mad/madtest"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/view"
@@ -62,37 +59,6 @@ func TestLastSweep(t *testing.T) {
 	}
 }
 
-// exposition is what Prometheus is given of a subnet.
-func exposition(t *testing.T, s *subnet) string {
-	t.Helper()
-	d := New(Config{Version: `1"0`, Engine: "minhop", Where: "x"})
-	d.Serve(&manager.Shell{}, "x")
-	d.Tell(manager.Up{})
-	var b strings.Builder
-	err := ctl.WriteMetrics(&b, func(m *ctl.Metrics) {
-		d.Metrics(m)
-		s.metrics(m)
-		s.portMetrics(m)
-		registeredMetrics(m, s.registered)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// Prometheus' own checker has nothing to say.
-func TestPromtool(t *testing.T) {
-	path := madtest.Need(t, "promtool")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	check := exec.CommandContext(ctx, path, "check", "metrics")
-	check.Stdin = strings.NewReader(exposition(t, newSubnet(newView(t, "fattree:k=4"), nil)))
-	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("promtool: %v\n%s", err, out)
-	}
-}
-
 // TestHeir: the highest but the master and those that are not active rules next.
 func TestHeir(t *testing.T) {
 	sm := func(guid mad.GUID, priority uint8, state smp.SMState) view.SM {
@@ -119,36 +85,5 @@ func TestHeir(t *testing.T) {
 		if heir != tt.heir {
 			t.Errorf("of %v and %v number %d rules next, want %d", tt.self, tt.rivals, heir, tt.heir)
 		}
-	}
-}
-
-// Names, labels and values of port information are the exporter's, whose own tests have
-// lines of this form.
-func TestPortMetrics(t *testing.T) {
-	v := newView(t, "fattree:k=4,levels=2")
-	leaf, host := v.Topo.Switches[0], v.Topo.Ports[v.Topo.Port(v.Topo.Switches[0], 1)].Peer
-	v.Topo.Nodes[leaf].Desc.Set("ib-i1l1s01")
-	v.Topo.Nodes[v.Topo.Ports[host].Node].Desc.Set("o0002 HCA-1")
-	text := exposition(t, newSubnet(v, nil))
-	guid := func(s string, g mad.GUID) string { return strings.ReplaceAll(s, "GUID", g.String()) }
-	lid := v.LIDs.Base[host].String()
-	leafLID := v.LIDs.Base[v.Topo.Port(leaf, 0)].String()
-	for _, want := range []string{
-		guid(`infiniband_switch_info{guid="GUID",lid="`+leafLID+`",switch="ib-i1l1s01"} 1`, v.Topo.Nodes[leaf].GUID),
-		guid(`infiniband_hca_info{guid="GUID",hca="o0002",lid="`+lid+`"} 1`, v.Topo.Ports[host].GUID),
-		guid(`infiniband_hca_uplink_info{guid="GUID",port="1",hca="o0002",uplink="ib-i1l1s01",uplink_guid="`, v.Topo.Ports[host].GUID) +
-			guid(`GUID",uplink_lid="`+leafLID+`",uplink_port="1",uplink_type="SW"} 1`, v.Topo.Nodes[leaf].GUID),
-		guid(`infiniband_switch_uplink_info{guid="GUID",port="1",switch="ib-i1l1s01",uplink="o0002",`, v.Topo.Nodes[leaf].GUID) +
-			guid(`uplink_guid="GUID",uplink_lid="`+lid+`",uplink_port="1",uplink_type="CA"} 1`, v.Topo.Ports[host].GUID),
-		guid(`infiniband_hca_rate_bytes_per_second{guid="GUID"} 2.5e+10`, v.Topo.Ports[host].GUID), // 4x HDR
-		guid(`infiniband_switch_port_rate_bytes_per_second{guid="GUID",port="1"} 2.5e+10`, v.Topo.Nodes[leaf].GUID),
-		`ibsm_links 16`, `ibsm_nodes{type="CA"} 8`, `ibsm_state{state="MASTER"} 0`, `ibsm_info{version="1\"0",engine="minhop"} 1`,
-	} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("no line %s", want)
-		}
-	}
-	if t.Failed() {
-		t.Log(text)
 	}
 }

@@ -178,27 +178,6 @@ func (s *subnet) nodeOf(gid mad.GID) (guid, desc string) {
 	return node.GUID.String(), node.Desc.String()
 }
 
-// registeredMetrics counts what clients have registered.
-func registeredMetrics(m *ctl.Metrics, reg *registry.State) {
-	if reg == nil {
-		return
-	}
-	n := reg.Counts()
-	for _, f := range []struct {
-		name, help string
-		n          int
-	}{
-		{"ibsm_sa_groups", "Multicast groups.", n.Groups},
-		{"ibsm_sa_members", "Memberships of ports in multicast groups.", n.Members},
-		{"ibsm_sa_services", "Services that ports have registered.", n.Services},
-		{"ibsm_sa_subscriptions", "Subscriptions to events.", n.Subscriptions},
-		{"ibsm_sa_aliases", "GUIDs that ports have besides their own.", n.Aliases},
-	} {
-		m.Family(f.name, ctl.Gauge, f.help)
-		m.Sample(float64(f.n))
-	}
-}
-
 // SAStats is what the SA has answered; nothing while there is no port.
 func (d *Desk) SAStats() *ctl.SAStats {
 	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}, Times: []ctl.SATimes{}}
@@ -208,7 +187,7 @@ func (d *Desk) SAStats() *ctl.SAStats {
 	}
 	for kind, n := range shell.SAStats().Replies() {
 		if n > 0 {
-			out.Replies = append(out.Replies, ctl.SAReplies{Attribute: attrLabel(kind.Attr), Status: kind.Status.String(), Count: n})
+			out.Replies = append(out.Replies, ctl.SAReplies{Attribute: AttrLabel(kind.Attr), Status: kind.Status.String(), Count: n})
 		}
 	}
 	for reason, n := range shell.SAStats().Drops() {
@@ -261,8 +240,8 @@ func failed(t *rmpp.Stats) (n uint64) {
 	return n
 }
 
-// attrLabel is the name of an attribute by which answers are counted.
-func attrLabel(a mad.AttrID) string {
+// AttrLabel is the name of an attribute by which answers are counted.
+func AttrLabel(a mad.AttrID) string {
 	if a == sa.OtherAttr {
 		return "other"
 	}

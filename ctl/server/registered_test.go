@@ -79,13 +79,3 @@ func TestRegisteredRows(t *testing.T) {
 		}
 	}
 }
-
-func TestRegisteredMetrics(t *testing.T) {
-	s, _ := registeredSubnet(t)
-	text := exposition(t, s)
-	for _, want := range []string{"ibsm_sa_groups 1\n", "ibsm_sa_members 2\n", "ibsm_sa_services 1\n", "ibsm_sa_subscriptions 1\n", "ibsm_sa_aliases 1\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q", want)
-		}
-	}
-}

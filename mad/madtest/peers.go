@@ -19,7 +19,7 @@ const peerLimit = 10 * time.Minute
 // packages are Debian's for the programs that tests take as witnesses.
 var packages = map[string]string{
 	"bash": "bash", "dump_fts": "infiniband-diags", "fish": "fish", "ibdmchk": "ibutils", "ibnetdiscover": "infiniband-diags", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils", "ibtopodiff": "ibutils",
-	"nsenter": "util-linux", "opensm": "opensm", "man": "man-db", "mandoc": "mandoc", "munged": "munge", "promtool": "prometheus", "scontrol": "slurm-client", "slurmctld": "slurmctld", "unshare": "util-linux", "zsh": "zsh",
+	"nsenter": "util-linux", "opensm": "opensm", "man": "man-db", "mandoc": "mandoc", "munged": "munge", "prometheus": "prometheus", "promtool": "prometheus", "scontrol": "slurm-client", "slurmctld": "slurmctld", "unshare": "util-linux", "zsh": "zsh",
 }
 
 // Need is the path of a program that the test takes as a witness. Without it the test

@@ -1,0 +1,213 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ibsm/ctl"
+	"ibsm/ctl/server"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/opensm/console"
+	"ibsm/registry"
+)
+
+// collector collects the metrics of a manager. It describes none, since those that there
+// are depend on what the manager is doing.
+type collector struct {
+	desk  *server.Desk
+	stats *ctl.Stats // of the control server
+}
+
+// Describe is prometheus.Collector's.
+func (*collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect is prometheus.Collector's.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	s, st := sink(to), c.desk.Status()
+	s.gauge("ibsm_info", "Version and routing engine of the manager.", "version", "engine")(1, st.Version, st.Engine)
+	state := smp.SMState(0)
+	if shell := c.desk.Manager(); shell != nil {
+		stats := shell.Stats()
+		state = stats.State
+		s.manager(&stats)
+		s.smps(&stats)
+		s.answers(shell.SAStats())
+		s.transfers(shell.SATransfers())
+		s.registrations(shell.SARegistrations())
+	}
+	states := s.gauge("ibsm_state", "1 for the state of the subnet manager, 0 for the others; NOT-ACTIVE also while it has no port.", "state")
+	for of := smp.NotActive; of <= smp.Master; of++ {
+		states(truth(of == state), of.String())
+	}
+	if st.Sweep != nil {
+		s.lastSweep(st.Sweep)
+	}
+	if st.Subnet != nil {
+		s.subnet(st.Subnet)
+		if reg := c.desk.Registry(); reg != nil {
+			s.registered(reg.Counts())
+		}
+	}
+	if clients := c.desk.ConsoleClients(); clients != nil {
+		s.console(clients)
+	}
+	s.control(c.stats)
+	s.counter("ibsm_events_total", "Events kept for followers.")(st.Events)
+}
+
+// sink takes the metrics of one scrape.
+type sink chan<- prometheus.Metric
+
+// counter begins a family with labels of these names, and returns what sends its samples.
+func (s sink) counter(name, help string, labels ...string) func(n uint64, values ...string) {
+	d := prometheus.NewDesc(name, help, labels, nil)
+	return func(n uint64, values ...string) {
+		s.send(d)(prometheus.NewConstMetric(d, prometheus.CounterValue, float64(n), values...))
+	}
+}
+
+// gauge is the same for gauges.
+func (s sink) gauge(name, help string, labels ...string) func(v float64, values ...string) {
+	d := prometheus.NewDesc(name, help, labels, nil)
+	return func(v float64, values ...string) {
+		s.send(d)(prometheus.NewConstMetric(d, prometheus.GaugeValue, v, values...))
+	}
+}
+
+// histogram is the same for histograms. Counts are those of values up to each bound but
+// above the one before; there is one more, of values above all.
+func (s sink) histogram(name, help string, labels ...string) func(bounds []time.Duration, counts []uint64, sum time.Duration, values ...string) {
+	d := prometheus.NewDesc(name, help, labels, nil)
+	return func(bounds []time.Duration, counts []uint64, sum time.Duration, values ...string) {
+		buckets, total := make(map[float64]uint64, len(bounds)), uint64(0)
+		for i, n := range counts {
+			total += n
+			if i < len(bounds) {
+				buckets[bounds[i].Seconds()] = total
+			}
+		}
+		s.send(d)(prometheus.NewConstHistogram(d, total, sum.Seconds(), buckets, values...))
+	}
+}
+
+// send sends a metric, or that it cannot be made, which the registry reports.
+func (s sink) send(d *prometheus.Desc) func(prometheus.Metric, error) {
+	return func(m prometheus.Metric, err error) {
+		if err != nil {
+			m = prometheus.NewInvalidMetric(d, err)
+		}
+		s <- m
+	}
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// manager sends what the manager has done.
+func (s sink) manager(st *manager.Stats) {
+	s.counter("ibsm_mastership_total", "Times that the manager has become master.")(st.Reign)
+	sweeps := s.counter("ibsm_sweeps_total", "Sweeps begun, by kind: light, quick (heavy, but only where ports have changed), heavy, plan (a preview).", "kind")
+	for kind, n := range st.Sweeps {
+		sweeps(n, manager.SweepKind(kind).String())
+	}
+	phases := s.histogram("ibsm_sweep_phase_seconds", "Duration of the phases of sweeps.", "phase")
+	for phase, t := range st.ByPhase() {
+		phases(manager.PhaseBounds[:], t.Buckets[:], t.Sum, phase.String())
+	}
+	traps := s.counter("ibsm_traps_total", "Traps received as master, by number; other numbers, and vendor for vendor-specific ones.", "trap")
+	for number, n := range st.Traps() {
+		traps(n, server.TrapLabel(number))
+	}
+	keys := s.counter("ibsm_bad_keys_total", "Traps 257 to 259, of wrong P_Keys and Q_Keys, by the port that sent the packet; 32 ports are listed, the rest is other.", "trap", "port_guid")
+	for o := range st.Offenders() {
+		port := "other"
+		if o.Port != 0 {
+			port = o.Port.String()
+		}
+		keys(o.Count, strconv.Itoa(int(o.Trap)), port)
+	}
+}
+
+// smps sends what became of the manager's requests.
+func (s sink) smps(st *manager.Stats) {
+	t := &st.Txn
+	requests := s.counter("ibsm_smp_requests_total", "Requests that have ended, by result.", "result")
+	requests(t.Replied, "replied")
+	requests(t.TimedOut, "timed_out")
+	requests(t.Cancelled, "cancelled")
+	s.counter("ibsm_smp_sent_total", "Packets sent for requests.")(t.Sent)
+	s.counter("ibsm_smp_retries_total", "Packets sent for requests, without the first of each.")(t.Retries)
+	s.counter("ibsm_smp_timeouts_total", "Packets sent for requests that had no response in time.")(t.Expired)
+	dropped := s.counter("ibsm_smp_dropped_total", "Packets received that match no outstanding request, by reason.", "reason")
+	dropped(t.Duplicates, "duplicate")
+	dropped(t.Late, "late")
+	dropped(t.Stale, "stale")
+	dropped(t.Strangers, "unknown")
+	dropped(t.Mismatched, "mismatched")
+	s.gauge("ibsm_smp_window", "Largest number of requests on the wire at a time.")(float64(t.Window))
+	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response.")(float64(t.OnWire))
+}
+
+// lastSweep sends how the last heavy sweep as master ended.
+func (s sink) lastSweep(st *ctl.SweepStatus) {
+	s.gauge("ibsm_last_sweep_end_timestamp_seconds", "End of the last heavy sweep as master, since the epoch.")(float64(st.Ended.UnixMilli()) / 1000)
+	s.gauge("ibsm_last_sweep_seconds", "Duration of the last heavy sweep.")(st.Seconds)
+	s.gauge("ibsm_last_sweep_up", "1 when the last heavy sweep left the subnet up.")(truth(st.Up))
+	s.gauge("ibsm_last_sweep_failed_sets", "Sets that failed in the last heavy sweep.")(float64(st.Failures))
+	s.gauge("ibsm_last_sweep_cut_pairs", "Pairs of switch and LID without cables between them.")(float64(st.Cut))
+	s.gauge("ibsm_last_sweep_lost_routes", "Routes that do not arrive although cables lead there.")(float64(st.Lost))
+	s.gauge("ibsm_last_sweep_longest_route_links", "Links of the longest route.")(float64(st.Longest))
+}
+
+// subnet sends the subnet in figures.
+func (s sink) subnet(st *ctl.SubnetStatus) {
+	nodes := s.gauge("ibsm_nodes", "Nodes of the subnet, by type.", "type")
+	nodes(float64(st.Switches), "switch")
+	nodes(float64(st.CAs), "CA")
+	nodes(float64(st.Routers), "router")
+	s.gauge("ibsm_nodes_missing", "Nodes of the subnet that do not answer, but keep their routes for a while.")(float64(st.Missing))
+	ports := s.gauge("ibsm_ports", "Physical ports, by state.", "state")
+	for state := smp.PortDown; state <= smp.PortActiveDefer; state++ {
+		ports(float64(st.Ports[state.String()]), state.String())
+	}
+	s.gauge("ibsm_links", "Cables.")(float64(st.Links))
+	s.gauge("ibsm_lids", "LIDs in use.")(float64(st.LIDs))
+	s.gauge("ibsm_subnet_generation", "Number of the view that the SA answers from, raised with each change.")(float64(st.Generation))
+}
+
+// registered sends how much clients have registered.
+func (s sink) registered(n registry.Counts) {
+	s.gauge("ibsm_sa_groups", "Multicast groups.")(float64(n.Groups))
+	s.gauge("ibsm_sa_members", "Memberships of ports in multicast groups.")(float64(n.Members))
+	s.gauge("ibsm_sa_services", "Registered services.")(float64(n.Services))
+	s.gauge("ibsm_sa_subscriptions", "Subscriptions to events.")(float64(n.Subscriptions))
+	s.gauge("ibsm_sa_aliases", "Alias GUIDs of ports.")(float64(n.Aliases))
+}
+
+// console sends what became of the console's clients.
+func (s sink) console(c *console.Counters) {
+	s.gauge("ibsm_console_connections", "Clients connected to OpenSM's console.")(float64(c.Open.Load()))
+	clients := s.counter("ibsm_console_clients_total", "Clients of OpenSM's console, by result: taken; refused, because there were too many; cut, because they were idle or slow.", "result")
+	clients(c.Accepted.Load(), "taken")
+	clients(c.Refused.Load(), "refused")
+	clients(c.Cut.Load(), "cut")
+	lines := s.counter("ibsm_console_lines_total", "Command lines of OpenSM's console, by result: read, too_long.", "result")
+	lines(c.Lines.Load(), "read")
+	lines(c.TooLong.Load(), "too_long")
+}
+
+// control sends what the control server has done.
+func (s sink) control(st *ctl.Stats) {
+	s.counter("ibsm_ctl_connections_total", "Connections accepted on the control socket and for metrics.")(st.Accepted.Load())
+	s.counter("ibsm_ctl_connections_refused_total", "Connections beyond the limit.")(st.Refused.Load())
+	s.counter("ibsm_ctl_requests_total", "Requests on the control socket and for metrics.")(st.Requests.Load())
+	s.counter("ibsm_ctl_errors_total", "Requests answered with an error.")(st.Errors.Load())
+	s.counter("ibsm_ctl_replies_cut_total", "Replies that their client did not take to the end.")(st.Cut.Load())
+}

@@ -1,0 +1,136 @@
+package metrics
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+
+	"ibsm/mad"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// subnet is a published view with the texts of its nodes.
+type subnet struct {
+	*view.View
+	names []string // of nodes, by index
+	guids []string // of nodes, by index
+}
+
+// writePorts writes information about ports under the names, labels and values of
+// treydock's infiniband_exporter, so that dashboards made for it work here: what it asks
+// the whole subnet for at each scrape is at hand.
+func writePorts(w *series, v *view.View) {
+	s := &subnet{View: v, names: make([]string, len(v.Topo.Nodes)), guids: make([]string, len(v.Topo.Nodes))}
+	for n := range v.Topo.Nodes {
+		s.names[n], s.guids[n] = name(v.Topo.Nodes[n].Desc.String()), v.Topo.Nodes[n].GUID.String()
+	}
+	s.info(w)
+	w.gauges("infiniband_switch_uplink_info", "Infiniband switch uplink information", uplinkLabels("switch")...)
+	s.uplinks(w, mad.Switch)
+	w.gauges("infiniband_hca_uplink_info", "Infiniband HCA uplink information", uplinkLabels("hca")...)
+	s.uplinks(w, mad.CA)
+	s.rates(w)
+}
+
+// name is a NodeDescription as dashboards show it: of "node1 HCA-1" only the host.
+func name(desc string) string {
+	if strings.Contains(desc, " HCA") {
+		desc, _, _ = strings.Cut(desc, " ")
+	}
+	return desc
+}
+
+// cabled are the ports of nodes of a type that have a cable.
+func (s *subnet) cabled(typ mad.NodeType) iter.Seq2[topo.PortIdx, *topo.Port] {
+	return func(yield func(topo.PortIdx, *topo.Port) bool) {
+		t := s.Topo
+		for i := range t.Ports {
+			if p := &t.Ports[i]; p.Peer != topo.None && t.Nodes[p.Node].Type == typ && !yield(topo.PortIdx(i), p) {
+				return
+			}
+		}
+	}
+}
+
+// guid is that of a port. External ports of a switch have the GUID of its node.
+func (s *subnet) guid(p *topo.Port) string {
+	if p.GUID == s.Topo.Nodes[p.Node].GUID {
+		return s.guids[p.Node]
+	}
+	return p.GUID.String()
+}
+
+// lid is the LID that a port is reached by, which all ports of a switch share.
+func (s *subnet) lid(p topo.PortIdx) string { return s.LIDs.Base[s.Topo.EndPort(p)].String() }
+
+func (s *subnet) info(w *series) {
+	w.gauges("infiniband_switch_info", "Infiniband switch information", "guid", "lid", "switch")
+	for _, n := range s.Topo.Switches {
+		p := s.Topo.Port(n, 0)
+		if !w.add(1, s.guid(&s.Topo.Ports[p]), s.lid(p), s.names[n]) {
+			return
+		}
+	}
+	w.gauges("infiniband_hca_info", "Infiniband HCA information", "guid", "hca", "lid")
+	for i, p := range s.cabled(mad.CA) {
+		if !w.add(1, s.guid(p), s.names[p.Node], s.lid(i)) {
+			return
+		}
+	}
+}
+
+// uplinkLabels are those of an uplink, with the label that has the name of the node.
+func uplinkLabels(node string) []string {
+	return []string{"guid", "port", node, "uplink", "uplink_guid", "uplink_lid", "uplink_port", "uplink_type"}
+}
+
+// uplinks writes what ports lead to.
+func (s *subnet) uplinks(w *series, typ mad.NodeType) {
+	for _, p := range s.cabled(typ) {
+		far := &s.Topo.Ports[p.Peer]
+		if !w.add(1, s.guid(p), number(p), s.names[p.Node],
+			s.names[far.Node], s.guid(far), s.lid(p.Peer), number(far), short(s.Topo.Nodes[far.Node].Type)) {
+			return
+		}
+	}
+}
+
+func number(p *topo.Port) string { return strconv.Itoa(int(p.Num)) }
+
+// short is the type as ibnetdiscover prints it.
+func short(t mad.NodeType) string {
+	switch t {
+	case mad.Switch:
+		return "SW"
+	case mad.Router:
+		return "RT"
+	}
+	return "CA"
+}
+
+func (s *subnet) rates(w *series) {
+	w.gauges("infiniband_switch_port_rate_bytes_per_second", "Infiniband switch port rate", "guid", "port")
+	for i, p := range s.cabled(mad.Switch) {
+		if rate := s.rate(i); rate > 0 && !w.add(rate, s.guid(p), number(p)) {
+			return
+		}
+	}
+	w.gauges("infiniband_hca_rate_bytes_per_second", "Infiniband HCA rate", "guid")
+	for i, p := range s.cabled(mad.CA) {
+		if rate := s.rate(i); rate > 0 && !w.add(rate, s.guid(p)) {
+			return
+		}
+	}
+}
+
+// laneGbps is what the exporter takes for the data rate of a lane, but for XDR, which it
+// takes for 250.
+var laneGbps = map[mad.LinkSpeed]float64{
+	mad.SDR: 2, mad.DDR: 4, mad.QDR: 8, mad.FDR10: 10, mad.FDR: 14, mad.EDR: 25, mad.HDR: 50, mad.NDR: 100, mad.XDR: 200,
+}
+
+// rate is the data rate of a link in bytes per second, 0 when it is not known.
+func (s *subnet) rate(p topo.PortIdx) float64 {
+	return float64(s.Topo.Ports[p].Info.LinkWidthActive().Lanes()) * laneGbps[s.Topo.LinkSpeed(p)] * 1e9 / 8
+}
