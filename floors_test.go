@@ -33,6 +33,7 @@ var floors = []floor{
 	{packages: "routing/*"},
 	{packages: "view"},
 	{packages: "view/viewtest store opensm/log opensm/names", modules: "go.etcd.io/bbolt"},
+	{packages: "sweep/device"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
 	{packages: "sa/path sa/client"},

@@ -332,10 +332,10 @@ func (c *Core) computed(r *sweep.Computed) {
 	default:
 		c.log(debug, osmlog.LIDsAssigned)
 		c.report(r)
+		c.sweeper.Program(r)
 		c.keepLIDs()
 		c.resets(r)
 		c.serveSoon(r)
-		c.sweeper.Program(r)
 	}
 }
 

@@ -260,11 +260,7 @@ func (c *Core) heal() {
 			left = append(left, p)
 			continue
 		}
-		if !c.sweeper.Heal(p.key) {
-			p.until = c.now + minHoldOff
-			left = append(left, p)
-			continue
-		}
+		c.sweeper.Heal(p.key)
 		c.log(info, "port is healthy again", "lid", p.lid, "port", p.port)
 		c.trapSweep(false, "a port is healthy again")
 	}

@@ -87,11 +87,10 @@ type Overflow struct {
 // compiler is a Compile under way.
 type compiler struct {
 	*Tables
-	t          *topo.Topo
-	remembered Indexes
-	members    [][]member // by PortIdx, of end ports
-	tables     topo.PKeyTables
-	scratch    scratch
+	t       *topo.Topo
+	members [][]member // by PortIdx, of end ports
+	tables  topo.PKeyTables
+	scratch scratch
 }
 
 // member is a key that a port is to have.
@@ -107,15 +106,18 @@ type member struct {
 // asks for it, the last of several in OpenSM's order, else to the default partition.
 //
 // A nil Policy leaves what stands: only a port without a single key becomes a full member
-// of the default partition. remembered is written to, and must not be nil.
+// of the default partition, and nothing is remembered.
 func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes) *Tables {
 	c := &compiler{
 		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)), Checking: make([]Checking, len(t.Ports))},
-		t:      t, remembered: remembered, members: make([][]member, len(t.Ports)),
+		t:      t, members: make([][]member, len(t.Ports)),
 	}
 	if policy == nil {
 		c.fill()
 		return c.Tables
+	}
+	if c.Remember = maps.Clone(remembered); c.Remember == nil {
+		c.Remember = Indexes{}
 	}
 	c.join()
 	for _, p := range t.EndPorts {
@@ -126,7 +128,6 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 			c.external(topo.PortIdx(p))
 		}
 	}
-	c.Remember = maps.Clone(remembered)
 	return c.Tables
 }
 
@@ -294,7 +295,7 @@ func (c *compiler) external(p topo.PortIdx) {
 
 // settle gives each key of a place its index.
 func (c *compiler) settle(p topo.PortIdx, at *place) {
-	at.ever = c.remembered[at.port]
+	at.ever = c.Remember[at.port]
 	if at.settled() {
 		c.Want[p] = at.held
 		return
@@ -308,9 +309,9 @@ func (c *compiler) settle(p topo.PortIdx, at *place) {
 		return
 	}
 	if ever := c.tables.Of(at.outlived(table), at.ever); ever != c.Want[p] {
-		c.remembered[at.port] = ever
+		c.Remember[at.port] = ever
 	} else {
-		delete(c.remembered, at.port)
+		delete(c.Remember, at.port)
 	}
 }
 

@@ -91,6 +91,9 @@ func (l *lab) parse(text string) *Policy {
 // apply compiles and lets the ports take their tables.
 func (l *lab) apply(p *Policy, s Settings) *Tables {
 	out := Compile(p, s, l.Topo, l.seen)
+	if out.Remember != nil {
+		l.seen = out.Remember
+	}
 	for i, want := range out.Want {
 		if want != nil {
 			l.Ports[i].PKeys = want

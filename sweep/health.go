@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"maps"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/plan"
@@ -9,7 +11,7 @@ import (
 
 // port is the port that a trap names by its node's LID, None if the last sweep found none.
 func (s *Sweeper) port(lid mad.LID, num uint8) topo.PortIdx {
-	t := s.memory.prev
+	t := s.state.prev
 	if t == nil || !lid.IsUnicast() {
 		return topo.None
 	}
@@ -27,32 +29,35 @@ func (s *Sweeper) port(lid mad.LID, num uint8) topo.PortIdx {
 
 // keyOf names a port of the last sweep.
 func (s *Sweeper) keyOf(p topo.PortIdx) plan.Key {
-	port := &s.memory.prev.Ports[p]
-	return plan.Key{Node: s.memory.prev.Nodes[port.Node].GUID, Port: port.Num}
+	port := &s.state.prev.Ports[p]
+	return plan.Key{Node: s.state.prev.Nodes[port.Node].GUID, Port: port.Num}
 }
 
 // Avoid has routes avoid the link at a port from the next heavy sweep on, until Heal. LID
-// is the node's. ok is false where that is no news, or cannot be noted now.
+// is the node's. ok is false where that is no news.
 func (s *Sweeper) Avoid(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	p := s.port(lid, num)
-	if p == topo.None || s.phase == Computing {
+	if p == topo.None {
 		return key, false
 	}
-	if key = s.keyOf(p); s.memory.unhealthy[key] {
+	if key = s.keyOf(p); s.state.unhealthy[key] {
 		return key, false
 	}
-	s.memory.unhealthy[key] = true
+	s.state.unhealthy = plus(s.state.unhealthy, key)
 	return key, true
 }
 
-// Heal ends what Avoid began, whether the port is there or not. It reports false while a
-// Job is out: then it is to be asked again.
-func (s *Sweeper) Heal(key plan.Key) bool {
-	if s.phase == Computing {
-		return false
-	}
-	delete(s.memory.unhealthy, key)
-	return true
+// plus is a set and one more.
+func plus(set map[plan.Key]bool, key plan.Key) map[plan.Key]bool {
+	more := map[plan.Key]bool{key: true}
+	maps.Copy(more, set)
+	return more
+}
+
+// Heal ends what Avoid began, whether the port is there or not.
+func (s *Sweeper) Heal(key plan.Key) {
+	s.state.unhealthy = maps.Clone(s.state.unhealthy)
+	delete(s.state.unhealthy, key)
 }
 
 // ShutOff has the next heavy sweep disable the link at a port, if Settings.DisableBabblers
@@ -60,19 +65,19 @@ func (s *Sweeper) Heal(key plan.Key) bool {
 // enabled again. Our own link is never disabled. key is the end; ok is false where that is no news.
 func (s *Sweeper) ShutOff(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	p := s.port(lid, num)
-	if p == topo.None || !s.cfg.Settings.DisableBabblers || s.phase == Computing {
+	if p == topo.None || !s.cfg.Settings.DisableBabblers {
 		return key, false
 	}
-	t := s.memory.prev
+	t := s.state.prev
 	peer := t.Ports[p].Peer
 	if peer != topo.None && distance(t, peer) < distance(t, p) {
 		p, peer = peer, p
 	}
 	key = s.keyOf(p)
-	if p == t.Self || peer == t.Self || t.Ports[p].Info.PortState() <= smp.PortDown || s.memory.babblers[key] {
+	if p == t.Self || peer == t.Self || t.Ports[p].Info.PortState() <= smp.PortDown || s.state.babblers[key] {
 		return key, false
 	}
-	s.memory.babblers[key] = true
+	s.state.babblers = plus(s.state.babblers, key)
 	return key, true
 }
 

@@ -11,19 +11,16 @@ func (c *Computed) InForce() *routing.Tables {
 	if c.Tables != nil {
 		return c.Tables
 	}
-	t := &routing.Tables{LFT: make([][]uint8, len(c.held)), Top: c.LIDs.Top}
-	for _, h := range c.held {
-		if h != nil {
-			t.Top = max(t.Top, min(h.Top, mad.MaxUnicastLID))
+	switches := c.delta.switches
+	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top}
+	for i, n := range c.Topo.Switches {
+		if switches[i].held != nil {
+			t.Top = max(t.Top, min(c.Topo.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))
 		}
 	}
 	size := routing.RowLen(t.Top)
-	for s, h := range c.held {
-		if h == nil {
-			t.LFT[s] = resized(nil, size)
-		} else {
-			t.LFT[s] = resized(h.Row, size)
-		}
+	for i := range switches {
+		t.LFT[i] = resized(switches[i].held.Row(), size)
 	}
 	return t
 }

@@ -10,18 +10,20 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/verify"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
-// Job is the part of a sweep that computes: from what a walk found to a plan. It
-// runs outside the core, on values that nobody else touches meanwhile.
+// Job is the part of a sweep that computes: from what a walk found to a plan. It runs
+// outside the core, on a snapshot of the state, and returns what the state is to become.
+// It is run once; several may be out.
 type Job struct {
 	found    *discover.Result
 	settings Settings
 	engine   routing.Engine
-	memory   *Memory
+	state    *state // the snapshot, which the Job may write to
 	parts    Partitions
 	reroute  bool // compute all routes afresh
 	now      int64
@@ -57,60 +59,97 @@ type Computed struct {
 	Err         error // the routing engine failed
 
 	same      bool // Topo is as the last sweep left it
-	held      []*plan.Held
+	delta     delta
 	multicast *Grown // of a plan that is only to be looked at; may be nil
+}
+
+// delta is what a Job makes of the state, but for the plan.
+type delta struct {
+	switches     []learned // by SwitchIdx
+	lids         []KeptLID
+	unresponsive map[plan.Key]uint8
+	settings     Settings
+	values       plan.Values
+	report       *verify.Report
+	adopted      bool
+	indexes      partitions.Indexes // nil: as they were
+	refusals     plan.Refusals
+}
+
+// apply brings the state up to what a Job came to. What has happened since its snapshot
+// counts: blocks that have ceased to be known stay so.
+func (s *state) apply(d *delta) {
+	switches := make([]switchState, len(d.switches))
+	for i := range d.switches {
+		sw := &d.switches[i]
+		if was := s.find(sw.guid); was != nil && !sw.news {
+			sw.held = was.held
+		}
+		if sw.target.Complete() {
+			sw.held = sw.target.Follow(sw.held)
+		}
+		switches[i] = sw.switchState
+	}
+	s.switches, s.lids, s.stale, s.unresponsive = switches, d.lids, false, d.unresponsive
+	s.settings, s.values, s.report, s.adopted, s.refusals = d.settings, d.values, d.report, d.adopted, d.refusals
+	if d.indexes != nil {
+		s.pkeys.indexes = d.indexes
+	}
 }
 
 // Run computes. The only error in Computed is the engine's; a cancelled context
 // gives nil.
 func (j *Job) Run(ctx context.Context) *Computed {
-	b, m := j.found.Builder, j.memory
+	b, s := j.found.Builder, j.state
 	out := &Computed{MulticastTop: j.multicastTop}
-	for _, n := range b.KeepMissing(m.prev, !j.found.Quick) {
-		out.Lost = append(out.Lost, m.prev.Nodes[n].GUID)
+	for _, n := range b.KeepMissing(s.prev, !j.found.Quick) {
+		out.Lost = append(out.Lost, s.prev.Nodes[n].GUID)
 	}
 	t := b.Freeze()
 	out.Topo = t
-	m.learn(t, j.found.Tables)
-	m.forgetSwitches(t)
-	dead, grace := m.hush(t, !j.found.Quick)
-	m.bypass(t)
-	var babblers []topo.PortIdx
-	out.Unavoidable, babblers = m.avoid(t)
-	out.Values = m.resolve(&j.settings, t)
-	out.Values.ReregisterAll, out.Values.NoReregister = !m.swept && !m.registered, j.settings.NoReregister
-	out.Values.Inherited = m.inherited
+	d := &out.delta
+	d.switches = s.learned(t, j.found.Tables)
+	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw learned) bool { return sw.news && sw.held != nil })
+	var dead, babblers []topo.PortIdx
+	var grace bool
+	d.unresponsive, dead, grace = s.unanswered(t, !j.found.Quick)
+	bypass(t, d.switches)
+	out.Unavoidable, babblers = s.avoid(t)
+	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
+	out.Values = d.values
+	out.Values.ReregisterAll, out.Values.NoReregister = !s.swept && !s.registered, j.settings.NoReregister
+	out.Values.Inherited = s.inherited
 
 	var reserved []mad.LID
 	if grace {
-		reserved = m.unowned(t)
+		reserved = unowned(t, d.switches)
 	}
 	a := assignLIDs(t, lidsIn{
-		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: m.lids, stale: m.stale, reserved: reserved, anew: j.settings.ReassignLIDs && !m.swept,
+		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && !s.swept,
 	})
-	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed = a.lids, a.conflicts, a.exhausted, a.reclaimed
-	m.remember(a, j.now)
-	for _, k := range a.absent {
-		out.Absent = append(out.Absent, m.lids[k.Port])
-	}
-
-	out.held = make([]*plan.Held, len(t.Switches))
-	for s, n := range t.Switches {
-		if known := m.switches[t.Nodes[n].GUID]; known != nil {
-			out.held[s] = known.held
-		}
-	}
-	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, m.pkeys.indexes)
+	d.lids = a.retained(s.lids, j.now)
+	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
+	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
+	d.indexes = out.Partitions.Remember
+	d.report = s.report
 	j.route(ctx, out, reserved)
 	if ctx.Err() != nil {
 		return nil
 	}
+	held := make([]*device.Table, len(d.switches))
+	for i := range d.switches {
+		held[i] = d.switches[i].held
+	}
+	d.refusals = s.refusals
 	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: out.held, Values: out.Values, Partitions: out.Partitions,
-		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: m.refusals, Told: m.told, MulticastTop: j.multicastTop,
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, Partitions: out.Partitions,
+		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: d.refusals, Told: s.told, MulticastTop: j.multicastTop,
 		Reregister: j.reregister,
 	})
-	out.same = m.prev != nil && t.Equal(m.prev)
+	for i, target := range out.Plan.Targets() {
+		d.switches[i].target = target
+	}
+	out.same = s.prev != nil && t.Equal(s.prev)
 	if j.multicast != nil {
 		out.multicast = j.multicast.run(ctx, t)
 	}
@@ -119,20 +158,17 @@ func (j *Job) Run(ctx context.Context) *Computed {
 
 // unowned are the LIDs that some switch forwards and no port owns: perhaps they
 // belong to a node that does not answer.
-func (m *Memory) unowned(t *topo.Topo) (lids []mad.LID) {
+func unowned(t *topo.Topo, switches []learned) (lids []mad.LID) {
 	owned := make([]bool, int(mad.MaxUnicastLID)+1)
 	for _, p := range t.EndPorts {
 		if l := t.Ports[p].Info.LID(); l.IsUnicast() {
 			owned[l] = true
 		}
 	}
-	for _, n := range t.Switches {
-		s := m.switches[t.Nodes[n].GUID]
-		if s == nil || s.held == nil {
-			continue
-		}
-		for l := 1; l < len(s.held.Row) && l < len(owned) && l <= int(s.held.Top); l++ {
-			if s.held.Row[l] != routing.NoPath && !owned[l] {
+	for i := range switches {
+		row := switches[i].held.Row()
+		for l := 1; l < len(row) && l < len(owned) && l <= int(switches[i].top); l++ {
+			if row[l] != routing.NoPath && !owned[l] {
 				owned[l] = true
 				lids = append(lids, mad.LID(l))
 			}
@@ -143,7 +179,7 @@ func (m *Memory) unowned(t *topo.Topo) (lids []mad.LID) {
 
 // route computes, proves and, where the proof fails, mends the tables.
 func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
-	t, m := out.Topo, j.memory
+	t, s, d := out.Topo, j.state, &out.delta
 	for _, n := range t.Switches {
 		if t.Nodes[n].AR == topo.AROn && !j.settings.DisableAR {
 			out.AR++
@@ -152,16 +188,17 @@ func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
 	if out.AR > 0 {
 		return
 	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: j.previous(out), Keep: j.keep(t)}
+	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out)}
+	d.adopted = d.adopted && in.Keep != routing.KeepNone
 	out.Keep = in.Keep
-	out.Unused = in.Keep == routing.KeepWorking && m.prev != nil && grown(m.prev, t)
+	out.Unused = in.Keep == routing.KeepWorking && s.prev != nil && grown(s.prev, t)
 	tables, err := j.engine(ctx, in)
 	if err != nil {
 		out.Err = fmt.Errorf("routing: %w", err)
 		return
 	}
 	tables = fix(out, tables, reserved)
-	report, err := verify.Check(ctx, t, out.LIDs, tables, m.report)
+	report, err := verify.Check(ctx, t, out.LIDs, tables, d.report)
 	if err != nil {
 		return
 	}
@@ -172,30 +209,30 @@ func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
 			return
 		}
 	}
-	out.Report, out.Tables, m.report = report, tables, report
-	for s, n := range t.Switches {
-		known := m.switches[t.Nodes[n].GUID]
-		if known == nil || t.Nodes[n].Missed > 0 {
+	out.Report, out.Tables, d.report = report, tables, report
+	for i, n := range t.Switches {
+		sw := &d.switches[i]
+		if t.Nodes[n].Missed > 0 {
 			continue
 		}
-		if bytes.Equal(tables.LFT[s], known.row) {
-			tables.LFT[s] = known.row // so that others see at once that it has not changed
+		if bytes.Equal(tables.LFT[i], sw.row) {
+			tables.LFT[i] = sw.row // so that others see at once that it has not changed
 		}
-		known.row = tables.LFT[s]
+		sw.row = tables.LFT[i]
 	}
 }
 
 // keep decides how much of the previous tables stays. Routes of another manager
 // stay as long as they work. Our own stay while nothing was added to the network of
 // switches; what was added is to be used.
-func (j *Job) keep(t *topo.Topo) routing.Keep {
+func (j *Job) keep(out *Computed) routing.Keep {
+	prev, adopted := j.state.prev, out.delta.adopted
 	switch {
-	case j.reroute || j.memory.prev == nil && !j.memory.adopted:
-		j.memory.adopted = false
+	case j.reroute || prev == nil && !adopted:
 		return routing.KeepNone
-	case j.memory.adopted:
+	case adopted:
 		return routing.KeepWorking
-	case grown(j.memory.prev, t):
+	case grown(prev, out.Topo):
 		return routing.KeepNone
 	}
 	return routing.KeepMinimal
@@ -203,23 +240,21 @@ func (j *Job) keep(t *topo.Topo) routing.Keep {
 
 // previous are the tables that were meant to be in force, or those found in
 // switches that were never routed by us; nil when there are none.
-func (j *Job) previous(out *Computed) *routing.Tables {
-	t := out.Topo
+func previous(out *Computed) *routing.Tables {
 	size, any := routing.RowLen(out.LIDs.Top), false
-	prev := &routing.Tables{LFT: make([][]uint8, len(t.Switches)), Top: out.LIDs.Top}
+	prev := &routing.Tables{LFT: make([][]uint8, len(out.delta.switches)), Top: out.LIDs.Top}
 	var empty []uint8
-	for s, n := range t.Switches {
-		known := j.memory.switches[t.Nodes[n].GUID]
-		switch {
-		case known != nil && known.row != nil:
-			prev.LFT[s], any = resized(known.row, size), true
-		case known != nil && known.held != nil:
-			prev.LFT[s], any = resized(known.held.Row, size), true
+	for i := range out.delta.switches {
+		switch sw := &out.delta.switches[i]; {
+		case sw.row != nil:
+			prev.LFT[i], any = resized(sw.row, size), true
+		case sw.held != nil:
+			prev.LFT[i], any = resized(sw.held.Row(), size), true
 		default:
 			if empty == nil {
 				empty = resized(nil, size)
 			}
-			prev.LFT[s] = empty
+			prev.LFT[i] = empty
 		}
 	}
 	if !any {
@@ -250,12 +285,12 @@ func fix(out *Computed, tables *routing.Tables, reserved []mad.LID) *routing.Tab
 	size := routing.RowLen(top)
 	fixed := &routing.Tables{LFT: make([][]uint8, len(tables.LFT)), Top: top}
 	for s, row := range tables.LFT {
-		held := out.held[s]
+		held := out.delta.switches[s].held
 		switch {
 		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0:
-			row = held.Row
+			row = held.Row()
 		case held != nil && len(reserved) > 0:
-			row = withReserved(row, held.Row, size, reserved)
+			row = withReserved(row, held.Row(), size, reserved)
 		}
 		fixed.LFT[s] = resized(row, size)
 	}

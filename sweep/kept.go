@@ -8,7 +8,6 @@ import (
 
 	"ibsm/mad"
 	"ibsm/sweep/plan"
-	"ibsm/topo"
 )
 
 // KeptLID is what an end port was given, whether it is there or not.
@@ -79,68 +78,40 @@ func MergeLIDs(first, second []KeptLID) []KeptLID {
 
 func byPort(a, b KeptLID) int { return cmp.Compare(a.Port, b.Port) }
 
-// memoryOf begins with what is kept.
-func memoryOf(kept Kept) *Memory {
-	m := NewMemory()
-	m.stale, m.registered = kept.Stale, kept.Registered
-	for _, k := range kept.LIDs {
-		if k.valid() {
-			m.lids[k.Port] = k
-		} else {
-			m.changed[k.Port] = true
-		}
+// findLID is what a port was given, the zero value for nothing. lids ascend by GUID.
+func findLID(lids []KeptLID, port mad.GUID) KeptLID {
+	if i, ok := slices.BinarySearchFunc(lids, port, func(k KeptLID, g mad.GUID) int { return cmp.Compare(k.Port, g) }); ok {
+		return lids[i]
 	}
-	return m
+	return KeptLID{}
 }
 
-// remember brings what is kept up to an assignment, and notes what that changed. Ports
-// whose LIDs were given away are forgotten.
-func (m *Memory) remember(a *assignment, now int64) {
-	absent := make(map[mad.GUID]bool, len(a.absent))
-	for _, k := range a.absent {
-		absent[k.Port] = true
-		if k.Absent == 0 {
-			k.Absent = max(now, 1)
-			m.put(k)
-		}
-	}
-	given := func(guid mad.GUID) bool {
-		p := a.t.FindPort(guid)
-		return p != topo.None && a.lids.Base[p] != 0
-	}
-	for guid := range m.lids {
-		if !absent[guid] && !given(guid) {
-			delete(m.lids, guid)
-			m.changed[guid] = true
-		}
-	}
+// retained is what is to be remembered after an assignment, ascending GUID: before itself
+// where nothing of it has changed. Ports whose LIDs were given away are forgotten.
+func (a *assignment) retained(before []KeptLID, now int64) []KeptLID {
+	lids := make([]KeptLID, 0, len(a.t.EndPorts)+len(a.absent))
 	for _, p := range a.t.EndPorts {
 		if base := a.lids.Base[p]; base != 0 {
-			m.put(KeptLID{Port: a.t.Ports[p].GUID, Base: base, LMC: a.lids.LMC[p]})
+			lids = append(lids, KeptLID{Port: a.t.Ports[p].GUID, Base: base, LMC: a.lids.LMC[p]})
 		}
 	}
-	m.stale = false
-}
-
-func (m *Memory) put(k KeptLID) {
-	if m.lids[k.Port] != k {
-		m.lids[k.Port] = k
-		m.changed[k.Port] = true
+	for i := range a.absent {
+		if k := &a.absent[i]; k.Absent == 0 {
+			k.Absent = max(now, 1)
+		}
 	}
+	lids = append(lids, a.absent...)
+	slices.SortFunc(lids, byPort)
+	if slices.Equal(lids, before) {
+		return before
+	}
+	return lids
 }
 
-// Recall has the LIDs of another source count before all others, before the Job is run.
+// Recall has the LIDs of another source take precedence over all others, before the Job is
+// run.
 func (j *Job) Recall(lids []KeptLID) {
-	m := j.memory
-	m.stale = false
-	merged := MergeLIDs(lids, slices.Collect(maps.Values(m.lids)))
-	for guid := range m.lids {
-		m.changed[guid] = true
-	}
-	clear(m.lids)
-	for _, k := range merged {
-		m.put(k)
-	}
+	j.state.stale, j.state.lids = false, MergeLIDs(lids, j.state.lids)
 }
 
 // Reregister has clients asked to register again whatever the settings say. It is called
@@ -148,28 +119,22 @@ func (j *Job) Recall(lids []KeptLID) {
 func (j *Job) Reregister() { j.settings.NoReregister = false }
 
 // Changes returns the LIDs that have changed since it was asked last, and the ports that
-// have none any more, both in order of GUID. No Job may be out.
+// have none any more, both in order of GUID.
 func (s *Sweeper) Changes() (lids []KeptLID, forgotten []mad.GUID) {
-	m := s.memory
-	for guid := range m.changed {
-		if k, ok := m.lids[guid]; ok {
-			lids = append(lids, k)
-		} else {
-			forgotten = append(forgotten, guid)
+	was, is := s.state.stored, s.state.lids
+	for len(was)+len(is) > 0 {
+		switch {
+		case len(is) == 0 || len(was) > 0 && was[0].Port < is[0].Port:
+			forgotten, was = append(forgotten, was[0].Port), was[1:]
+		case len(was) == 0 || is[0].Port < was[0].Port:
+			lids, is = append(lids, is[0]), is[1:]
+		default:
+			if was[0] != is[0] {
+				lids = append(lids, is[0])
+			}
+			was, is = was[1:], is[1:]
 		}
 	}
-	clear(m.changed)
-	slices.SortFunc(lids, byPort)
-	slices.Sort(forgotten)
+	s.state.stored = s.state.lids
 	return lids, forgotten
-}
-
-// forgetSwitches drops what was known of switches that have been given up: their tables
-// are read, or written, when they come back.
-func (m *Memory) forgetSwitches(t *topo.Topo) {
-	for guid := range m.switches {
-		if t.FindNode(guid) == topo.None {
-			delete(m.switches, guid)
-		}
-	}
 }

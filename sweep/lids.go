@@ -32,17 +32,17 @@ type assignment struct {
 
 // Owners of LIDs that no port of this topo has.
 const (
-	spoken topo.PortIdx = -2 - iota // may be in use by a silent port
+	spoken topo.PortIdx = -2 - iota // may be in use by a node that does not answer
 	kept                            // belongs to an absent port
 )
 
 // lidsIn is what an assignment is made of.
 type lidsIn struct {
-	lmc, lmc0  uint8                // as in assignment
-	remembered map[mad.GUID]KeptLID // also of ports that are absent
-	stale      bool                 // what ports report goes before what is remembered
-	reserved   []mad.LID            // further LIDs to avoid
-	anew       bool                 // neither remembered nor reported LIDs count
+	lmc, lmc0  uint8     // as in assignment
+	remembered []KeptLID // also of ports that are absent, ascending GUID
+	stale      bool      // what ports report takes precedence over what is remembered
+	reserved   []mad.LID // further LIDs to avoid
+	anew       bool      // neither remembered nor reported LIDs apply
 }
 
 // assignLIDs gives every end port its LIDs: the ones it is remembered by, else
@@ -83,7 +83,7 @@ func (a *assignment) settle(order []topo.PortIdx, in *lidsIn) {
 		}
 	}
 	for _, p := range order {
-		a.keep(p, in.remembered[a.t.Ports[p].GUID].Base)
+		a.keep(p, findLID(in.remembered, a.t.Ports[p].GUID).Base)
 	}
 	for _, p := range order {
 		if inUse(a.t, p) {
@@ -115,9 +115,9 @@ func inUse(t *topo.Topo, p topo.PortIdx) bool {
 
 // keepAbsent keeps the LIDs of absent ports from being given out, unless somebody has
 // some of them.
-func (a *assignment) keepAbsent(remembered map[mad.GUID]KeptLID) {
-	for guid, k := range remembered {
-		if a.t.FindPort(guid) == topo.None && k.valid() {
+func (a *assignment) keepAbsent(remembered []KeptLID) {
+	for _, k := range remembered {
+		if a.t.FindPort(k.Port) == topo.None && k.valid() {
 			a.absent = append(a.absent, k)
 		}
 	}
@@ -282,9 +282,9 @@ func (a *assignment) index() {
 	}
 }
 
-// silent reports whether a port has an ACTIVE link behind which nothing answers:
+// unresponsive reports whether a port has an ACTIVE link behind which nothing answers:
 // some node there may go on using its LID.
-func silent(t *topo.Topo, p topo.PortIdx) bool {
+func unresponsive(t *topo.Topo, p topo.PortIdx) bool {
 	port := &t.Ports[p]
 	return t.IsSwitchPort(p) && port.Seen && port.Peer == topo.None && !port.Shunned && port.Info.PortState() >= smp.PortArmed
 }

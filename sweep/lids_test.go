@@ -49,8 +49,8 @@ func active(t *topo.Topo, s smp.PortState) {
 
 // rememberedLIDs are of ports that are there, or have been absent since as many seconds
 // as their GUID.
-func rememberedLIDs(t *topo.Topo, lmc uint8, lids map[mad.GUID]mad.LID) map[mad.GUID]KeptLID {
-	kept := map[mad.GUID]KeptLID{}
+func rememberedLIDs(t *topo.Topo, lmc uint8, lids map[mad.GUID]mad.LID) []KeptLID {
+	var kept []KeptLID
 	for guid, lid := range lids {
 		k := KeptLID{Port: guid, Base: lid, LMC: lmc}
 		if p := t.FindPort(guid); p == topo.None {
@@ -58,8 +58,9 @@ func rememberedLIDs(t *topo.Topo, lmc uint8, lids map[mad.GUID]mad.LID) map[mad.
 		} else if t.Nodes[t.Ports[p].Node].Type == mad.Switch {
 			k.LMC = 0
 		}
-		kept[guid] = k
+		kept = append(kept, k)
 	}
+	slices.SortFunc(kept, byPort)
 	return kept
 }
 
@@ -235,9 +236,7 @@ func TestAssignLIDsRandom(t *testing.T) {
 		if again := assignLIDs(top, in); !slices.Equal(again.lids.Base, a.lids.Base) {
 			t.Errorf("%s: the same question has two answers", name)
 		}
-		settled := NewMemory()
-		settled.remember(a, 1)
-		if again := assignLIDs(top, lidsIn{lmc: lmc, remembered: settled.lids}); !slices.Equal(again.lids.Base, a.lids.Base) && len(a.exhausted) == 0 {
+		if again := assignLIDs(top, lidsIn{lmc: lmc, remembered: a.retained(nil, 1)}); !slices.Equal(again.lids.Base, a.lids.Base) && len(a.exhausted) == 0 {
 			t.Errorf("%s: what was assigned does not last", name)
 		}
 	}
@@ -295,7 +294,7 @@ func TestChanges(t *testing.T) {
 		t.Helper()
 		top := star(t, hosts)
 		top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(7)
-		s.memory.remember(assignLIDs(top, lidsIn{remembered: s.memory.lids}), now)
+		s.state.lids = assignLIDs(top, lidsIn{remembered: s.state.lids}).retained(s.state.lids, now)
 		if lids, forgotten := s.Changes(); !slices.Equal(lids, want) || !slices.Equal(forgotten, gone) {
 			t.Errorf("at %d changed %v, forgotten %v; want %v and %v", now, lids, forgotten, want, gone)
 		}
@@ -322,19 +321,24 @@ func TestRecall(t *testing.T) {
 	b := up(t, small, Config{})
 	guid := b.net.Nodes[b.node(mad.CA, 5)].Ports[1].GUID
 	other := b.net.Nodes[b.node(mad.CA, 6)].Ports[1].GUID
-	was, theirs := b.memory.lids[guid].Base, b.memory.lids[other].Base
+	was, theirs := b.state.lids, findLID(b.state.lids, other).Base
 	b.Changes()
 	b.Abdicate()
-	j := &Job{memory: b.memory}
-	j.Recall([]KeptLID{{guid, 77, 0, 0}, {0x99, theirs, 0, 0}})
-	if got := b.memory.lids[guid].Base; got != 77 || b.memory.stale {
-		t.Errorf("LID %v becomes %v", was, got)
+	j := &Job{state: b.state.snapshot()}
+	recalled := []KeptLID{{0x99, theirs, 0, 0}, {guid, 77, 0, 0}}
+	j.Recall(recalled)
+	if got := findLID(j.state.lids, guid).Base; got != 77 || j.state.stale {
+		t.Errorf("LID %v becomes %v", findLID(was, guid), got)
 	}
-	if _, kept := b.memory.lids[other]; kept {
+	if findLID(j.state.lids, other) != (KeptLID{}) {
 		t.Error("a LID belongs to two")
 	}
+	if !slices.Equal(b.state.lids, was) || !b.state.stale {
+		t.Error("a Job changes the state before it has come to anything")
+	}
+	b.state.apply(&delta{lids: j.state.lids})
 	lids, forgotten := b.Changes()
-	if len(lids) != len(b.memory.lids) || !slices.Equal(forgotten, []mad.GUID{other}) {
+	if !slices.Equal(lids, recalled) || !slices.Equal(forgotten, []mad.GUID{other}) {
 		t.Errorf("changed %v, forgotten %v", lids, forgotten)
 	}
 }
@@ -358,11 +362,7 @@ func TestReclaim(t *testing.T) {
 	} {
 		top := star(t, 3)
 		top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(c.fdbCap)
-		kept := map[mad.GUID]KeptLID{}
-		for _, k := range c.absent {
-			kept[k.Port] = k
-		}
-		a := assignLIDs(top, lidsIn{lmc: c.lmc, remembered: kept})
+		a := assignLIDs(top, lidsIn{lmc: c.lmc, remembered: slices.SortedFunc(slices.Values(c.absent), byPort)})
 		checkLIDs(t, c.name, a)
 		var lost []mad.GUID
 		for _, k := range a.reclaimed {

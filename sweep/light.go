@@ -18,7 +18,7 @@ import (
 // may have put an older one back.
 type light struct {
 	t        *topo.Topo
-	memory   *Memory
+	state    *state
 	settings Settings
 	asks     []ask
 	open     int
@@ -49,20 +49,20 @@ type smPort struct {
 	answered bool // to the last walk
 }
 
-func newLight(t *topo.Topo, m *Memory, s *Settings, sms []smPort) *light {
-	l := &light{t: t, memory: m, settings: *s, managers: sms}
+func newLight(t *topo.Topo, known *state, s *Settings, sms []smPort) *light {
+	l := &light{t: t, state: known, settings: *s, managers: sms}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
 		if t.Nodes[n].Missed == 0 {
 			l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: t.Nodes[n].First})
 		}
 	}
-	for _, b := range m.resent {
+	for _, b := range known.resent {
 		if n := t.FindNode(b.node); n != topo.None && t.Nodes[n].Missed == 0 {
 			l.asks = append(l.asks, ask{attr: smp.AttrLinearForwardingTable, port: t.Nodes[n].First, block: b.block})
 		}
 	}
-	for _, b := range m.pkeys.resent {
+	for _, b := range known.pkeys.resent {
 		if n := t.FindNode(b.port.Node); n != topo.None && b.port.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.port.Port)) {
 			l.asks = append(l.asks, ask{attr: smp.AttrPKeyTable, port: t.Port(n, b.port.Port), block: b.block})
 		}
@@ -78,7 +78,7 @@ func newLight(t *topo.Topo, m *Memory, s *Settings, sms []smPort) *light {
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
-	for _, f := range m.findings {
+	for _, f := range known.findings {
 		attr := refused[f.Kind]
 		if n := t.FindNode(f.GUID); attr != 0 && n != topo.None && f.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, f.Port)) {
 			l.asks = append(l.asks, ask{attr: attr, port: t.Port(n, f.Port)})
@@ -152,7 +152,7 @@ func (l *light) done(o *txn.Outcome) {
 	switch o.Attr {
 	case smp.AttrSwitchInfo:
 		info := (*smp.SwitchInfo)(&o.Data)
-		top, known := l.memory.top(node.GUID)
+		top, known := l.state.top(node.GUID)
 		switch {
 		case !ok:
 			l.need(true, "switch %v %q does not answer", node.GUID, node.Desc)
@@ -162,11 +162,11 @@ func (l *light) done(o *txn.Outcome) {
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		}
 	case smp.AttrLinearForwardingTable:
-		if ok && l.memory.contradicts(node.GUID, int(o.Mod), o.Data[:]) {
+		if ok && l.state.contradicts(node.GUID, int(o.Mod), o.Data[:]) {
 			l.need(false, "switch %v %q holds an old block of its forwarding table", node.GUID, node.Desc)
 		}
 	case smp.AttrPKeyTable:
-		if ok && l.memory.contradictsPKeys(l.t, topo.PortIdx(uint32(o.Tag)), o.Mod, (*smp.PKeyTable)(&o.Data)) {
+		if ok && l.state.contradictsPKeys(l.t, topo.PortIdx(uint32(o.Tag)), o.Mod, (*smp.PKeyTable)(&o.Data)) {
 			l.need(false, "port %d of node %v %q holds an old block of its P_Key table", port.Num, node.GUID, node.Desc)
 		}
 		if ok && port.PKeys == nil {

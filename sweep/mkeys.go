@@ -24,7 +24,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 	if s.cfg.Settings.NoMKeyLookup || !s.otherKeys() {
 		return k
 	}
-	prev, shown, kept := s.memory.prev, s.memory.mkeys, &s.cfg.Kept
+	prev, shown, kept := s.state.prev, s.state.mkeys, &s.cfg.Kept
 	k.Of = func(port mad.GUID) (key mad.MKey, known bool) {
 		if prev != nil {
 			if p := prev.FindPort(port); p != topo.None && !hidden(prev, p) {
@@ -52,14 +52,14 @@ func (s *Sweeper) keys() (k discover.Keys) {
 // one.
 func (s *Sweeper) otherKeys() bool {
 	own := s.cfg.Settings.MKey.Value
-	if prev := s.memory.prev; prev != nil {
+	if prev := s.state.prev; prev != nil {
 		for _, p := range prev.EndPorts {
 			if prev.MKey(p) != own {
 				return true
 			}
 		}
 	}
-	for _, keys := range []map[mad.GUID]mad.MKey{s.memory.mkeys, s.cfg.Kept.MKeys} {
+	for _, keys := range []map[mad.GUID]mad.MKey{s.state.mkeys, s.cfg.Kept.MKeys} {
 		for _, key := range keys {
 			if key != own {
 				return true
@@ -71,12 +71,12 @@ func (s *Sweeper) otherKeys() bool {
 
 // rememberKeys keeps the M_Keys that ports have shown, for when one is left out of a walk or
 // is shown another key: then it hides its own.
-func (m *Memory) rememberKeys(t *topo.Topo) {
+func (s *state) rememberKeys(t *topo.Topo) {
 	for _, p := range t.EndPorts {
 		if key := t.MKey(p); key != 0 {
-			m.mkeys[t.Ports[p].GUID] = key
+			s.mkeys[t.Ports[p].GUID] = key
 		} else if !hidden(t, p) {
-			delete(m.mkeys, t.Ports[p].GUID)
+			delete(s.mkeys, t.Ports[p].GUID)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (m *Memory) rememberKeys(t *topo.Topo) {
 // port, for simulators do not tell that; then it has what all others have.
 func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
 	self := s.cfg.Kept.Port
-	if prev := s.memory.prev; prev != nil {
+	if prev := s.state.prev; prev != nil {
 		self = prev.Ports[prev.Self].GUID
 	}
 	if key, known := of(self); known {

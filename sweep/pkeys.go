@@ -37,9 +37,9 @@ func (p *Partitions) enforced() bool {
 	return p.Policy != nil && p.Settings.Enforce != partitions.EnforceOff
 }
 
-// forgetReign drops what another manager may change. Where keys were is worth knowing
+// forgetMastership drops what another manager may change. Where keys were is worth knowing
 // still.
-func (m *pkeyMemory) forgetReign() {
+func (m *pkeyMemory) forgetMastership() {
 	m.resent, m.doubted, m.waited = nil, map[plan.Key]int{}, 0
 }
 
@@ -65,7 +65,7 @@ func (p *program) pkeys(st plan.Step, o *txn.Outcome) {
 		p.fail(st, view.Refused, fmt.Sprintf("P_Key block %d is not held as it was set", st.Block))
 		return
 	}
-	if m := &p.memory.pkeys; o.Attempts > 1 && len(m.resent) < maxResent {
+	if m := &p.state.pkeys; o.Attempts > 1 && len(m.resent) < maxResent {
 		port := &p.c.Topo.Ports[st.Port]
 		m.resent = append(m.resent, pkeyBlock{plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}, st.Block})
 	}
@@ -82,7 +82,7 @@ func (p *program) skipPKeys(st plan.Step) {
 // away: two ports that are to meet by a new key might else lose the old one before. A port
 // that does not take its new keys is not waited for long.
 func (p *program) holdRemovals() {
-	if !p.c.Plan.Removing() || p.c.Plan.Removals() == 0 || p.memory.pkeys.waited >= maxWaited {
+	if !p.c.Plan.Removing() || p.c.Plan.Removals() == 0 || p.state.pkeys.waited >= maxWaited {
 		return
 	}
 	if ports := p.c.Plan.NotAdded(); len(ports) > 0 {
@@ -94,13 +94,13 @@ func (p *program) holdRemovals() {
 
 // contradictsPKeys reports whether a port that was believed to hold a block of its
 // partition table holds something else, and does not believe it any more.
-func (m *Memory) contradictsPKeys(t *topo.Topo, p topo.PortIdx, mod uint32, data *smp.PKeyTable) bool {
+func (s *state) contradictsPKeys(t *topo.Topo, p topo.PortIdx, mod uint32, data *smp.PKeyTable) bool {
 	port := &t.Ports[p]
 	node := &t.Nodes[port.Node]
 	from := int(uint16(mod)) * smp.PKeysPerBlock
 	for i := range min(smp.PKeysPerBlock, node.PKeyTableSize(port.Num)-from) {
 		if port.PKeys != nil && port.PKeys.Key(from+i) != data.PKey(i) {
-			m.pkeys.doubted[plan.Key{Node: node.GUID, Port: port.Num}] = m.pkeys.walks
+			s.pkeys.doubted[plan.Key{Node: node.GUID, Port: port.Num}] = s.pkeys.walks
 			return true
 		}
 	}

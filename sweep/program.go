@@ -6,6 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -40,7 +41,7 @@ func (f Failure) String() string {
 // program carries out a plan.
 type program struct {
 	c          *Computed
-	memory     *Memory
+	state      *state
 	timeOuts   map[topo.NodeIdx]int
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
 	again      []plan.Step           // ports that refused a Set: what do they hold?
@@ -62,8 +63,8 @@ type NotHeld struct {
 	Fields []string
 }
 
-func newProgram(c *Computed, m *Memory, reregister map[mad.GUID]bool) *program {
-	p := &program{c: c, memory: m, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, apart: map[topo.PortIdx]apart{}, sets: map[mad.AttrID]int{}}
+func newProgram(c *Computed, s *state, reregister map[mad.GUID]bool) *program {
+	p := &program{c: c, state: s, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, apart: map[topo.PortIdx]apart{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }
@@ -71,9 +72,11 @@ func newProgram(c *Computed, m *Memory, reregister map[mad.GUID]bool) *program {
 // enter prepares a stage.
 func (p *program) enter() {
 	p.holdRemovals()
-	p.c.Plan.Becoming(func(s topo.SwitchIdx, h *plan.Held) {
-		p.memory.switches[p.c.Topo.Nodes[p.c.Topo.Switches[s]].GUID].held = h
-	})
+	for _, s := range p.c.Plan.Switches() {
+		sw := &p.state.switches[s]
+		sw.held = p.c.Plan.Targets()[s].Follow(sw.held)
+		sw.top = p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop()
+	}
 }
 
 // lookAgain marks the tag of a Get that follows a refused Set.
@@ -115,6 +118,9 @@ func (p *program) next() (txn.Request, bool) {
 		set, ok := p.c.Plan.Set(st)
 		if !ok {
 			continue
+		}
+		if st.Op == plan.SetLFT {
+			p.state.switches[p.c.Topo.SwitchOf(st.Port)].held.Take(int(st.Block), device.Sent)
 		}
 		p.sets[set.Attr]++
 		p.open++
@@ -165,7 +171,7 @@ func (p *program) unready(st plan.Step) bool {
 		return true
 	}
 	n := p.c.Topo.Ports[st.Port].Node
-	if p.c.Topo.Nodes[n].Switch == topo.None || p.routed(n) {
+	if s := p.c.Topo.Nodes[n].Switch; s == topo.None || p.routed(s) {
 		return false
 	}
 	if st.Op == plan.Arm && !p.left[n] {
@@ -176,9 +182,8 @@ func (p *program) unready(st plan.Step) bool {
 }
 
 // routed reports whether a switch holds the table it is to have.
-func (p *program) routed(n topo.NodeIdx) bool {
-	node := &p.c.Topo.Nodes[n]
-	return p.memory.switches[node.GUID].held.Certain() && node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top
+func (p *program) routed(s topo.SwitchIdx) bool {
+	return p.state.switches[s].held.Complete() && p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop() >= p.c.Tables.Top
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its
@@ -187,16 +192,15 @@ func (p *program) tally() (healed bool) {
 	if p.c.Tables == nil {
 		return false
 	}
-	for _, n := range p.c.Topo.Switches {
-		node := &p.c.Topo.Nodes[n]
-		s := p.memory.switches[node.GUID]
+	for i, n := range p.c.Topo.Switches {
+		sw := &p.state.switches[i]
 		switch {
-		case node.Missed > 0:
-		case p.routed(n):
-			healed = healed || s.failed >= maxFailed
-			s.failed = 0
+		case p.c.Topo.Nodes[n].Missed > 0:
+		case p.routed(topo.SwitchIdx(i)):
+			healed = healed || sw.failed >= maxFailed
+			sw.failed = 0
 		default:
-			s.failed = min(s.failed+1, maxFailed)
+			sw.failed = min(sw.failed+1, maxFailed)
 		}
 	}
 	return healed
@@ -268,13 +272,11 @@ func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 	if st.Op != plan.SetSwitch {
 		return
 	}
-	if held := p.memory.switches[node.GUID].held; held != nil {
-		held.Top = info.LinearFDBTop()
-	}
+	p.state.switches[node.Switch].top = info.LinearFDBTop()
 	told := plan.Told{Sent: sent, Held: *info}
 	if names := told.NotTaken(); names != nil {
-		told.After(p.memory.told[node.GUID])
-		p.memory.told[node.GUID] = told
+		told.After(p.state.told[node.GUID])
+		p.state.told[node.GUID] = told
 		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, names})
 	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top {
@@ -284,14 +286,14 @@ func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 
 func (p *program) lft(st plan.Step, o *txn.Outcome) {
 	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-	held := p.memory.switches[node.GUID].held
-	from := int(st.Block) * smp.LFTBlockSize
-	if string(o.Data[:]) != string(held.Row[from:from+smp.LFTBlockSize]) {
+	held := p.state.switches[node.Switch].held
+	if string(o.Data[:]) != string(held.Block(int(st.Block))) {
+		held.Take(int(st.Block), device.Differs)
 		p.fail(st, view.Refused, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
 		return
 	}
-	held.Acknowledge(int(st.Block))
-	if o.Attempts > 1 && len(p.memory.resent) < maxResent {
-		p.memory.resent = append(p.memory.resent, tableBlock{node.GUID, st.Block})
+	held.Take(int(st.Block), device.Confirmed)
+	if o.Attempts > 1 && len(p.state.resent) < maxResent {
+		p.state.resent = append(p.state.resent, tableBlock{node.GUID, st.Block})
 	}
 }

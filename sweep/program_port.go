@@ -64,11 +64,11 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 		return
 	}
 	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
-	if bits, found := p.memory.refusals.Learn(key, &sent, &judged); found {
+	if bits, found := p.state.refusals.Learn(key, &sent, &judged); found {
 		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})
 	}
 	if st.Op == plan.SetPort && !looked {
-		p.memory.refusals.Acknowledged(key)
+		p.state.refusals.Acknowledged(key)
 	}
 	switch {
 	case p.apart[st.Port] == parameters:
@@ -102,7 +102,7 @@ func (p *program) extended(st plan.Step, o *txn.Outcome) {
 		p.c.Topo.SetExtended(st.Port, (*smp.ExtendedPortInfo)(&o.Data))
 	}
 	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
-	if r := p.memory.refusals[key]; port.FDR10 == was && r != nil && r.FDR10 == 1 {
+	if r := p.state.refusals[key]; port.FDR10 == was && r != nil && r.FDR10 == 1 {
 		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, []string{"FDR10"}})
 	}
 }

@@ -188,9 +188,9 @@ func TestResolve(t *testing.T) {
 // TestResolveOnce: what ports do not hold of what we told them is not taken for the
 // operator's wish.
 func TestResolveOnce(t *testing.T) {
-	m, top, s := NewMemory(), held(t), Settings{}
-	if got := m.resolve(&s, top); got != adopted {
-		t.Errorf("first sweep: %+v", got)
+	m, top, s := newState(Kept{}), held(t), Settings{}
+	if m.values = m.resolve(&s, top); m.values != adopted {
+		t.Errorf("first sweep: %+v", m.values)
 	}
 	m.swept = true
 	ports(top, "host", func(_ int, p *smp.PortInfo) { p.SetSubnetTimeOut(31) })
@@ -201,9 +201,9 @@ func TestResolveOnce(t *testing.T) {
 	if got := m.resolve(&s, top); got.LMC != 3 {
 		t.Errorf("after the settings changed: %+v", got)
 	}
-	m.forgetReign()
+	m.forgetMastership()
 	s = Settings{}
 	if got := m.resolve(&s, top); got.SubnetTimeOut != 31 {
-		t.Errorf("in another reign: %+v", got)
+		t.Errorf("in another mastership: %+v", got)
 	}
 }

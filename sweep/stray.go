@@ -11,8 +11,8 @@ import (
 // there by a packet that was long on its way, the block is not trusted any more, and Stray
 // reports true.
 func (s *Sweeper) Stray(p *mad.Packet) bool {
-	t := s.memory.prev
-	if s.phase == Computing || t == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp || p.Status() != mad.StatusOK {
+	t := s.state.prev
+	if t == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp || p.Status() != mad.StatusOK {
 		return false
 	}
 	at := arrival(t, p)
@@ -22,7 +22,7 @@ func (s *Sweeper) Stray(p *mad.Packet) bool {
 	node := &t.Nodes[t.Ports[at].Node]
 	switch p.AttrID() {
 	case smp.AttrLinearForwardingTable:
-		return s.memory.contradicts(node.GUID, int(p.AttrMod()), p.Data()[:])
+		return s.state.contradicts(node.GUID, int(p.AttrMod()), p.Data()[:])
 	case smp.AttrPKeyTable:
 		return s.strayPKeys(t, at, p)
 	}
@@ -59,5 +59,5 @@ func (s *Sweeper) strayPKeys(prev *topo.Topo, at topo.PortIdx, p *mad.Packet) bo
 	if n == topo.None || num > now.Nodes[n].NumPorts {
 		return false
 	}
-	return s.memory.contradictsPKeys(now, now.Port(n, num), p.AttrMod(), (*smp.PKeyTable)(p.Data()))
+	return s.state.contradictsPKeys(now, now.Port(n, num), p.AttrMod(), (*smp.PKeyTable)(p.Data()))
 }

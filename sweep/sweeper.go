@@ -7,6 +7,7 @@
 package sweep
 
 import (
+	"maps"
 	"slices"
 
 	"ibsm/mad"
@@ -57,13 +58,14 @@ func (p Phase) String() string {
 // Sweeper is owned by one goroutine.
 type Sweeper struct {
 	cfg     Config
-	memory  *Memory
+	state   *state
 	phase   Phase
 	walk    *discover.Machine
 	found   *discover.Result
 	program *program
 	light   *light
-	sms     []smPort // other managers, in memory.prev
+	sms     []smPort                         // other managers, in state.prev
+	renamed map[mad.GUID]smp.NodeDescription // since the walk began
 	reroute bool
 	// multicastTop is the MulticastFDBTop that switches are to have; 0 leaves multicast alone.
 	multicastTop    mad.LID
@@ -71,7 +73,7 @@ type Sweeper struct {
 }
 
 // New returns a Sweeper at rest that knows what is kept from before.
-func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, memory: memoryOf(cfg.Kept)} }
+func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, state: newState(cfg.Kept)} }
 
 // Configure takes another configuration, which counts from the next sweep on.
 func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
@@ -106,38 +108,38 @@ func (s *Sweeper) Reroute() { s.reroute = true }
 // before it has decided anything: clear PortStateChange. quick believes the previous
 // walk about switches that report no change.
 func (s *Sweeper) Walk(master, quick bool) {
-	s.phase = Walking
-	s.memory.pkeys.walks++
+	s.phase, s.renamed = Walking, nil
+	s.state.pkeys.walks++
 	s.walk = discover.New(discover.Config{
-		Prev: s.memory.prev, Plain: s.memory.plain, Top: s.memory.top, Kept: s.memory.kept, Clear: master, Quick: quick,
-		Findings: s.memory.findings,
-		Unread:   func(node mad.GUID) bool { return s.memory.unread[node] },
+		Prev: s.state.prev, Plain: s.state.plain, Top: s.state.top, Kept: s.state.keptTable, Clear: master, Quick: quick,
+		Findings: s.state.findings,
+		Unread:   func(node mad.GUID) bool { return s.state.unread[node] },
 		MKey:     s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
-		Enforced: s.cfg.Partitions.enforced(), Doubted: s.memory.pkeys.doubts,
+		Enforced: s.cfg.Partitions.enforced(), Doubted: s.state.pkeys.doubts,
 	})
 }
 
 // Look begins a light sweep. There must have been a heavy one.
 func (s *Sweeper) Look() {
 	s.phase = Looking
-	s.light = newLight(s.memory.prev, s.memory, &s.cfg.Settings, s.sms)
+	s.light = newLight(s.state.prev, s.state, &s.cfg.Settings, s.sms)
 }
 
 // Known reports whether there is a subnet to look at.
-func (s *Sweeper) Known() bool { return s.memory.prev != nil }
+func (s *Sweeper) Known() bool { return s.state.prev != nil }
 
 // Waiting reports whether some node has not answered but keeps its routes for a
 // while yet: then only a heavy sweep tells.
 func (s *Sweeper) Waiting() bool {
-	if s.memory.prev == nil {
+	if s.state.prev == nil {
 		return false
 	}
-	for i := range s.memory.prev.Nodes {
-		if s.memory.prev.Nodes[i].Missed > 0 {
+	for i := range s.state.prev.Nodes {
+		if s.state.prev.Nodes[i].Missed > 0 {
 			return true
 		}
 	}
-	return len(s.memory.silent) > 0
+	return len(s.state.unresponsive) > 0
 }
 
 // Next is the next request to make; ok is false when there is none now. Each must
@@ -192,9 +194,9 @@ func (s *Sweeper) Found() *discover.Result { return s.found }
 // Job is the computation that follows a walk. now is in seconds since 1970.
 func (s *Sweeper) Job(now int64) *Job {
 	s.phase = Computing
-	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, memory: s.memory, reroute: s.reroute, now: now,
+	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, now: now,
 		multicastTop: s.multicastTop}
-	s.reroute = false
+	s.reroute, s.state.babblers = false, nil
 	j.reregister = s.reregistrations.take()
 	return j
 }
@@ -203,14 +205,15 @@ func (s *Sweeper) Job(now int64) *Job {
 // caller's alone, Drop is next, and nothing is remembered of it.
 func (s *Sweeper) Preview(reroute bool) *Job {
 	s.phase = Computing
-	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, memory: s.memory.aside(), reroute: reroute || s.reroute,
+	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: reroute || s.reroute,
 		multicastTop: s.multicastTop}
 }
 
 // Program begins to write what a Job computed.
 func (s *Sweeper) Program(c *Computed) {
 	s.phase = Programming
-	s.program = newProgram(c, s.memory, s.reregistrations.out)
+	s.state.apply(&c.delta)
+	s.program = newProgram(c, s.state, s.reregistrations.out)
 }
 
 // Outcome is what a heavy sweep came to.
@@ -229,16 +232,18 @@ type Outcome struct {
 func (s *Sweeper) Finish() *Outcome {
 	p := s.program
 	if p.c.same && len(p.sets) == 0 {
-		p.c.Topo = s.memory.prev
+		p.c.Topo = s.state.prev
+	} else {
+		rename(p.c.Topo, s.renamed)
 	}
 	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
-	out.Contents = s.memory.contents(p.c.Topo)
-	s.memory.pkeys.tally(p.held)
+	out.Contents = s.state.contents(p.c.Topo)
+	s.state.pkeys.tally(p.held)
 	s.reregistrations.told(p.c)
-	s.memory.prev, s.memory.swept = p.c.Topo, true
-	s.memory.rememberKeys(p.c.Topo)
-	s.memory.findings = s.found.Findings
-	clear(s.memory.unread)
+	s.state.prev, s.state.swept = p.c.Topo, true
+	s.state.rememberKeys(p.c.Topo)
+	s.state.findings = s.found.Findings
+	clear(s.state.unread)
 	s.sms = s.managers(p.c.Topo)
 	s.rest()
 	return out
@@ -265,7 +270,7 @@ func (s *Sweeper) managers(t *topo.Topo) (ports []smPort) {
 // that has to ask about everything, and what other managers said.
 func (s *Sweeper) Verdict() (reason string, full bool, sms []SMReply) {
 	reason, full, sms = s.light.reason, s.light.full, s.light.sms
-	s.memory.resent, s.memory.pkeys.resent = nil, nil // they have been read
+	s.state.resent, s.state.pkeys.resent = nil, nil // they have been read
 	s.rest()
 	return reason, full, sms
 }
@@ -281,7 +286,7 @@ func (s *Sweeper) Drop() {
 		cleared = s.found.Cleared
 	}
 	for _, node := range cleared {
-		s.memory.unread[node] = true
+		s.state.unread[node] = true
 	}
 	s.rest()
 }
@@ -289,7 +294,7 @@ func (s *Sweeper) Drop() {
 // Abdicate gives up what is under way and forgets what another manager may change.
 func (s *Sweeper) Abdicate() {
 	s.rest()
-	s.memory.forgetReign()
+	s.state.forgetMastership()
 	s.sms = nil
 }
 
@@ -297,18 +302,18 @@ func (s *Sweeper) Abdicate() {
 // what another manager may change until that is over. Whoever then rules tells the
 // ports so: clients of those that still name us are registered here.
 func (s *Sweeper) Isolate() {
-	if !s.memory.swept {
+	if !s.state.swept {
 		s.Drop()
 		return
 	}
 	s.Abdicate()
-	s.memory.registered = true
+	s.state.registered = true
 }
 
 // Inherit says that what clients have registered is known here, of those whose ports name us
 // or the master at a LID: they are not asked to register again. It lasts until this manager
 // abdicates.
-func (s *Sweeper) Inherit(from mad.LID) { s.memory.registered, s.memory.inherited = true, from }
+func (s *Sweeper) Inherit(from mad.LID) { s.state.registered, s.state.inherited = true, from }
 
 func (s *Sweeper) rest() {
 	s.phase, s.walk, s.found, s.program, s.light = Idle, nil, nil, nil, nil
@@ -316,20 +321,28 @@ func (s *Sweeper) rest() {
 }
 
 // Rename gives nodes other descriptions, in a copy of the subnet that becomes the one
-// known; nil while a sweep is under way, which must not see two of them.
+// known; nil when there is none. The sweep under way will know them, too.
 func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
-	if s.phase != Idle || s.memory.prev == nil {
+	if s.state.prev == nil {
 		return nil
 	}
-	t := *s.memory.prev
+	t := *s.state.prev
 	t.Nodes = slices.Clone(t.Nodes)
+	s.state.prev = &t
+	if s.renamed == nil {
+		s.renamed = map[mad.GUID]smp.NodeDescription{}
+	}
+	maps.Copy(s.renamed, descs)
+	rename(&t, descs)
+	return &t
+}
+
+func rename(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) {
 	for guid, desc := range descs {
 		if n := t.FindNode(guid); n != topo.None {
 			t.Nodes[n].Desc = desc
 		}
 	}
-	s.memory.prev = &t
-	return &t
 }
 
 // Steps yields each step of the plan in words, in order.

@@ -11,6 +11,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/routing"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -218,7 +219,7 @@ func TestLightSweep(t *testing.T) {
 		if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) || full != c.full || len(sms) != 0 {
 			t.Errorf("%s: %q, full %v, managers %v", c.name, reason, full, sms)
 		}
-		if switches := b.asked[smp.AttrSwitchInfo]; len(b.sets) != 0 || switches != len(b.memory.prev.Switches) || b.asked[smp.AttrPortInfo] != 1 || len(b.asked) != 2 {
+		if switches := b.asked[smp.AttrSwitchInfo]; len(b.sets) != 0 || switches != len(b.state.prev.Switches) || b.asked[smp.AttrPortInfo] != 1 || len(b.asked) != 2 {
 			t.Errorf("%s: asked %v, %d Sets", c.name, b.asked, len(b.sets))
 		}
 	}
@@ -256,7 +257,7 @@ func TestWaitAndTakeDown(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
 	guid := b.net.Nodes[host].Ports[1].GUID
-	lid := b.memory.lids[guid].Base
+	lid := findLID(b.state.lids, guid).Base
 	b.fabric.Mute(host, true)
 	for i := range topo.MaxMissed {
 		if out := b.heavy(); len(b.sets) != 0 || len(out.Lost) != 0 || out.Tables.LFT[0][lid] == 0xff {
@@ -274,8 +275,8 @@ func TestWaitAndTakeDown(t *testing.T) {
 	for range 3 {
 		b.heavy()
 	}
-	if at, bad := b.fabric.FirstNotActive(); bad || b.memory.lids[guid].Base != lid {
-		t.Errorf("port %v is not ACTIVE, LID %v was %v", at, b.memory.lids[guid], lid)
+	if at, bad := b.fabric.FirstNotActive(); bad || findLID(b.state.lids, guid).Base != lid {
+		t.Errorf("port %v is not ACTIVE, LID %v was %v", at, findLID(b.state.lids, guid), lid)
 	}
 }
 
@@ -283,7 +284,7 @@ func TestWaitAndTakeDown(t *testing.T) {
 // lost, is not taken down at once.
 func TestProbeLostOnce(t *testing.T) {
 	b := up(t, small, Config{})
-	prev := b.memory.prev
+	prev := b.state.prev
 	host := prev.FindPort(b.net.Nodes[b.node(mad.CA, 3)].Ports[1].GUID)
 	key := plan.Key{Node: prev.Nodes[prev.Ports[prev.Ports[host].Peer].Node].GUID, Port: prev.Ports[prev.Ports[host].Peer].Num}
 	now := *prev
@@ -291,23 +292,25 @@ func TestProbeLostOnce(t *testing.T) {
 	now.Ports[prev.Ports[host].Peer].Peer = topo.None
 	now.Ports[host].Peer = topo.None
 	for i := range topo.MaxMissed {
-		if dead, grace := b.memory.hush(&now, true); len(dead) != 0 || !grace || b.memory.silent[key] != uint8(i+1) {
+		counts, dead, grace := b.state.unanswered(&now, true)
+		if b.state.unresponsive = counts; len(dead) != 0 || !grace || counts[key] != uint8(i+1) {
 			t.Fatalf("sweep %d: dead %v, grace %v", i+1, dead, grace)
 		}
 	}
-	if dead, grace := b.memory.hush(&now, true); len(dead) != 1 || grace {
+	counts, dead, grace := b.state.unanswered(&now, true)
+	if b.state.unresponsive = counts; len(dead) != 1 || grace {
 		t.Errorf("after %d sweeps: dead %v, grace %v", topo.MaxMissed, dead, grace)
 	}
-	b.memory.hush(prev, true)
-	if len(b.memory.silent) != 0 {
+	counts, _, _ = b.state.unanswered(prev, true)
+	if b.state.unresponsive = counts; len(counts) != 0 {
 		t.Error("a port is counted that is not silent")
 	}
 	// But a node that has been waited for as a node is not waited for again.
 	old := *prev
 	old.Nodes = slices.Clone(prev.Nodes)
 	old.Nodes[prev.Ports[host].Node].Missed = topo.MaxMissed
-	b.memory.prev = &old
-	if dead, _ := b.memory.hush(&now, true); len(dead) != 1 {
+	b.state.prev = &old
+	if _, dead, _ := b.state.unanswered(&now, true); len(dead) != 1 {
 		t.Errorf("a node that was given up: dead %v", dead)
 	}
 }
@@ -318,7 +321,7 @@ func TestReserved(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
 	guid := b.net.Nodes[host].Ports[1].GUID
-	lid := b.memory.lids[guid].Base
+	lid := findLID(b.state.lids, guid).Base
 	before := slices.Clone(b.fabric.LFT(b.node(mad.Switch, 0)))
 	fresh := New(Config{Engine: b.cfg.Engine}) // a manager that comes anew
 	b.Sweeper = fresh
@@ -345,7 +348,7 @@ func TestForget(t *testing.T) {
 	other := New(Config{Engine: b.cfg.Engine})
 	mine := b.Sweeper
 	b.Sweeper = other
-	other.memory.lids[guid] = KeptLID{Port: guid, Base: 40} // it gives another LID
+	other.state.lids = []KeptLID{{Port: guid, Base: 40}} // it gives another LID
 	b.heavy()
 	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
 		t.Fatal("the other manager does not rule")
@@ -369,12 +372,12 @@ func TestForget(t *testing.T) {
 // TestStray: a late reply that tells of an older block makes the block doubtful.
 func TestStray(t *testing.T) {
 	b := up(t, small, Config{})
-	sw := b.memory.prev.Switches[0]
-	node := &b.memory.prev.Nodes[sw]
+	sw := b.state.prev.Switches[0]
+	node := &b.state.prev.Nodes[sw]
 	reply := func(change func(p *mad.Packet)) *mad.Packet {
 		var p mad.Packet
 		p.SetDirected(&node.Route, mad.MethodGetResp, smp.AttrLinearForwardingTable, 0)
-		copy(p.Data()[:], b.memory.switches[node.GUID].held.Row)
+		copy(p.Data()[:], b.state.find(node.GUID).held.Row())
 		change(&p)
 		return &p
 	}
@@ -420,7 +423,7 @@ func TestRebooted(t *testing.T) {
 	for name, spoil := range map[string]func(b *bed, sw int32){
 		"rebooted": func(b *bed, sw int32) { b.fabric.Reboot(sw) },
 		"LinearFDBTop is another": func(b *bed, sw int32) {
-			b.memory.switches[b.net.Nodes[sw].GUID].held.Top++
+			b.state.find(b.net.Nodes[sw].GUID).top++
 		},
 	} {
 		b := up(t, small, Config{})
@@ -453,11 +456,11 @@ func TestLearn(t *testing.T) {
 		{"another top", 8, 1, 1, false},
 		{"as after power-up", 0, 0, 0, false},
 	} {
-		m, top := NewMemory(), star(t, 3)
+		m, top := newState(Kept{}), star(t, 3)
 		node := &top.Nodes[top.Switches[0]]
-		s := &switchMemory{held: plan.NewHeld(9, make([]uint8, 64), nil)}
+		s := switchState{guid: node.GUID, held: device.Read(make([]uint8, 64), nil), top: 9}
 		if c.top == 0 {
-			s.held.Top = 0
+			s.top = 0
 		}
 		if c.before > 0 {
 			s.up.add(c.before)
@@ -465,10 +468,9 @@ func TestLearn(t *testing.T) {
 		if c.now > 0 {
 			top.Ports[top.Port(top.Switches[0], c.now)].Info.SetPortState(smp.PortActive)
 		}
-		m.switches[node.GUID] = s
+		m.switches = []switchState{s}
 		node.SwitchInfo.SetLinearFDBTop(c.top)
-		m.learn(top, nil)
-		if known := m.switches[node.GUID].held != nil; known != c.believe {
+		if known := m.learned(top, nil)[0].held != nil; known != c.believe {
 			t.Errorf("%s: believed %v", c.name, known)
 		}
 	}
@@ -558,7 +560,7 @@ func TestSteps(t *testing.T) {
 // tables, too.
 func TestForeignTables(t *testing.T) {
 	b := up(t, "fattree:k=4", Config{})
-	prev := b.memory.prev
+	prev := b.state.prev
 	for s, n := range prev.Switches {
 		node := prev.Nodes[n]
 		info := node.SwitchInfo

@@ -13,6 +13,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/routing"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -22,7 +23,7 @@ type In struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
 	Tables *routing.Tables // nil: routes are left alone
-	Held   []*Held         // by SwitchIdx; nil for a switch of which nothing is known
+	Held   []*device.Table // by SwitchIdx; nil for a switch of which nothing is known. Not written
 	Values Values
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
@@ -50,6 +51,9 @@ type Plan struct {
 	block  int // within the tables stage, of the step
 	waves  pkeyWaves
 	bare   map[topo.PortIdx]bool // ports that are told what they need, and else what they hold
+	// targets are the forwarding tables of the switches, by SwitchIdx; nil where routes are
+	// left alone.
+	targets []*device.Table
 }
 
 // stage is a list of steps; the tables stage is only a list of switches, whose
@@ -57,7 +61,6 @@ type Plan struct {
 type stage struct {
 	steps    []Step
 	switches []topo.SwitchIdx
-	becoming []*Held // of each of switches, what it will hold
 	blocks   int
 }
 
@@ -164,17 +167,23 @@ func (p *Plan) tables() stage {
 		return stage{}
 	}
 	st := stage{blocks: routing.RowLen(p.in.Tables.Top) / routing.BlockSize}
+	p.targets = make([]*device.Table, len(p.in.Topo.Switches))
 	for s, n := range p.in.Topo.Switches {
 		if !p.answers(n) {
 			continue
 		}
-		if to := p.in.Held[s].becoming(p.in.Tables.LFT[s]); !to.Certain() {
+		p.targets[s] = p.in.Held[s].Target(p.in.Tables.LFT[s])
+		if !p.targets[s].Complete() {
 			st.switches = append(st.switches, topo.SwitchIdx(s))
-			st.becoming = append(st.becoming, to)
 		}
 	}
 	return st
 }
+
+// Targets are the forwarding tables that switches are to hold, by SwitchIdx, nil for those
+// that are left alone. Who carries the plan out takes them over and notes in them what
+// comes of each block; the plan goes by that.
+func (p *Plan) Targets() []*device.Table { return p.targets }
 
 // ports are the steps of all ports, and apart from them, to be taken before, those that
 // stop checking P_Keys, and the first ones: of our own port, which needs its LID before
@@ -312,7 +321,7 @@ func (p *Plan) Next() (step Step, ok bool) {
 		for p.next < len(st.switches) {
 			s := st.switches[p.next]
 			p.next++
-			if !st.becoming[p.next-1].Known(p.block) {
+			if p.targets[s].State(p.block) != device.Known {
 				step = p.port0(SetLFT, s)
 				step.Block = uint16(p.block)
 				return step, true
@@ -322,18 +331,8 @@ func (p *Plan) Next() (step Step, ok bool) {
 	return step, false
 }
 
-// Becoming passes to keep, before a stage of forwarding tables begins, what each
-// switch of it is about to hold: the new table, with a doubt on each block that has
-// not been acknowledged.
-func (p *Plan) Becoming(keep func(topo.SwitchIdx, *Held)) {
-	st := &p.stages[p.at]
-	for i, s := range st.switches {
-		to := st.becoming[i]
-		to.Top = p.in.Topo.Nodes[p.in.Topo.Switches[s]].SwitchInfo.LinearFDBTop()
-		p.in.Held[s] = to
-		keep(s, to)
-	}
-}
+// Switches are those of which the stage writes the forwarding tables.
+func (p *Plan) Switches() []topo.SwitchIdx { return p.stages[p.at].switches }
 
 // Advance goes on to the next stage, and reports whether there is one. It is to
 // be called when every step of the stage has its outcome.
@@ -466,7 +465,7 @@ func (p *Plan) Tell(st Step) string {
 	case SetSwitch:
 		return where + ": " + p.tellSwitch(port.Node)
 	case SetLFT:
-		return where + ": " + p.in.Held[node.Switch].tell(p.in.Tables.LFT[node.Switch], int(st.Block))
+		return where + ": " + tellBlock(p.in.Held[node.Switch], p.in.Tables.LFT[node.Switch], int(st.Block))
 	case AddPKeys, SetPKeys:
 		return where + ": " + p.tellPKeys(st)
 	case TakeDown:

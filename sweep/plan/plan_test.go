@@ -8,6 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -75,7 +76,7 @@ func TestNothingToDo(t *testing.T) {
 	s.up(t)
 	s.expect(t, "unchanged")
 	// What the plan believes to be there must have been acknowledged, not only sent.
-	s.in.Held[0].Doubt(0)
+	s.in.Held[0].Take(0, device.Contradicted)
 	s.expect(t, "block in doubt", nil, nil, []string{"lft 20:0"})
 }
 
@@ -201,7 +202,7 @@ func TestBlocksInTurn(t *testing.T) {
 	for i := range s.in.Tables.LFT {
 		s.in.Tables.LFT[i] = row(3, uint8(i+1))
 	}
-	s.in.Held[0] = NewHeld(130, append(row(1, 1), row(2, 9)...), nil) // block 0 is there
+	s.in.Held[0] = device.Read(append(row(1, 1), row(2, 9)...), nil) // block 0 is there
 	p := New(s.in)
 	p.Advance()
 	p.Advance()
@@ -221,7 +222,7 @@ func TestTell(t *testing.T) {
 	s.Nodes[s.Switches[0]].AR = topo.AROn
 	s.in.DisableAR = true
 	s.in.Dead = []topo.PortIdx{s.at(sw1GUID, 3)}
-	s.in.Held[1] = NewHeld(5, row(1, 3), nil)
+	s.in.Held[1] = device.Read(row(1, 3), nil)
 	s.in.Values.ReregisterAll = true
 	p := New(s.in)
 	var all []string
@@ -267,4 +268,8 @@ func TestFields(t *testing.T) {
 			t.Errorf("fields %q, want %q", got, c.want)
 		}
 	}
+}
+
+func row(blocks int, fill uint8) []uint8 {
+	return slices.Repeat([]uint8{fill}, blocks*device.BlockSize)
 }

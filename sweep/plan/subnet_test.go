@@ -6,6 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/netwalk"
@@ -76,7 +77,7 @@ func newSubnet(t *testing.T) *subnet {
 		tables.LFT = append(tables.LFT, row)
 	}
 	return &subnet{top, In{
-		Topo: top, LIDs: lids, Tables: tables, Held: make([]*Held, len(top.Switches)), Refusals: Refusals{},
+		Topo: top, LIDs: lids, Tables: tables, Held: make([]*device.Table, len(top.Switches)), Refusals: Refusals{},
 		Values: Values{
 			Prefix: mad.DefaultPrefix, SubnetTimeOut: 17, LifeTimeValue: 16, MaxOpVLs: 3, HOQLife: 14, LeafHOQLife: 12,
 			VLStallCount: 5, LeafVLStall: 6, PhyErrors: 9, Overruns: 10, MKey: 0x5ec2e7, MKeyLease: 60, MKeyProtect: 1, SMSL: 2,
@@ -99,8 +100,9 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 	t.Helper()
 	for more := true; more; more = p.Advance() {
 		var did []Step
-		held := map[topo.SwitchIdx]*Held{}
-		p.Becoming(func(sw topo.SwitchIdx, h *Held) { held[sw] = h })
+		for _, sw := range p.Switches() {
+			s.in.Held[sw] = p.Targets()[sw]
+		}
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
 			req, ok := p.Set(st)
 			if !ok {
@@ -118,7 +120,7 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 				node.SwitchInfo = req.Data
 				node.SwitchInfo.SetPortStateChange(false)
 			case smp.AttrLinearForwardingTable:
-				held[node.Switch].Acknowledge(int(st.Block))
+				s.in.Held[node.Switch].Take(int(st.Block), device.Confirmed)
 			case smp.AttrARInfo:
 				node.ARInfo = req.Data
 				node.AR = topo.AROff

@@ -1,0 +1,67 @@
+// Package device records what the devices of a subnet hold, as far as this manager
+// knows, so that a plan is what is wanted minus what is known. What is not certain any more
+// after a loss, a time-out, a reboot, another master, or a late or duplicate packet is
+// decided here alone.
+package device
+
+// State is what is known of a block, the 64 bytes that one SMP reads or writes.
+type State uint8
+
+// States of a block.
+const (
+	Known    State = iota // the device holds the recorded value
+	Unknown               // it may hold anything
+	InFlight              // the recorded value is sent, or about to be, and not confirmed: the device may hold it or not
+	Refused               // the device does not take the recorded value: it is not sent again until another is wanted
+)
+
+var stateNames = [...]string{"known", "unknown", "in flight", "refused"}
+
+func (s State) String() string { return stateNames[s] }
+
+// Event is something that tells about a block.
+type Event uint8
+
+// Events.
+const (
+	Got           Event = iota // a Get returned the value
+	Unread                     // a Get of it brought no value
+	Sent                       // a Set of a value is about to be sent
+	Confirmed                  // the response to the Set shows the value that was sent
+	Differs                    // it shows another value
+	Rejected                   // its status is an error
+	TimedOut                   // no response came, whatever became of the Set
+	Contradicted               // a reply that answers no open request, or a stale-block check, shows another value
+	Rebooted                   // the device may have been powered up since
+	ForeignMaster              // another manager may have written it since
+	events
+)
+
+var eventNames = [...]string{"got", "unread", "sent", "confirmed", "differs", "rejected", "timed out", "contradicted", "rebooted", "foreign master"}
+
+func (e Event) String() string { return eventNames[e] }
+
+// transitions are the states that follow, by event and state.
+//
+// Every response to a Set carries what the device holds after it (IBA 14.2.1.2), so only
+// an equal one confirms. A Set without a response may have been executed all the same, and
+// so may one that was refused, when an earlier attempt of it was not: the block is Unknown.
+// A block that was forgotten while a Set of it was open stays Unknown: whether the device
+// executed the Set before or after the reboot cannot be told. What contradicts a block
+// that is InFlight may be older than the Set, which is awaited.
+var transitions = [events][4]State{
+	//             Known     Unknown   InFlight  Refused
+	Got:           {Known, Known, Known, Known},
+	Unread:        {Unknown, Unknown, Unknown, Unknown},
+	Sent:          {InFlight, InFlight, InFlight, InFlight},
+	Confirmed:     {Known, Unknown, Known, Known},
+	Differs:       {Unknown, Unknown, Unknown, Unknown},
+	Rejected:      {Unknown, Unknown, Unknown, Refused},
+	TimedOut:      {Unknown, Unknown, Unknown, Unknown},
+	Contradicted:  {Unknown, Unknown, InFlight, Unknown},
+	Rebooted:      {Unknown, Unknown, Unknown, Unknown},
+	ForeignMaster: {Unknown, Unknown, Unknown, Unknown},
+}
+
+// After is the state of a block after an event.
+func (s State) After(e Event) State { return transitions[e][s] }

@@ -1,0 +1,185 @@
+package sweep
+
+import (
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/sweep/device"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/plan"
+	"ibsm/topo"
+)
+
+// learned are the switches of a subnet after a walk, by SwitchIdx. The table of one that
+// has, or may have, rebooted is forgotten: LinearFDBTop is not what was written, or is 0 as
+// after power-up and never was written, or of the ports that the last walk found in use
+// none is any more. Ports that were armed since do not count: a switch may have rebooted
+// after that walk, and been armed by what was planned from it.
+func (s *state) learned(t *topo.Topo, tables map[mad.GUID]*discover.Table) []learned {
+	all := make([]learned, len(t.Switches))
+	for i, n := range t.Switches {
+		node, sw := &t.Nodes[n], &all[i]
+		sw.guid = node.GUID
+		was := s.find(node.GUID)
+		if was != nil {
+			sw.switchState = *was
+		}
+		if node.Missed > 0 {
+			continue
+		}
+		up, top := portsUp(t, node), node.SwitchInfo.LinearFDBTop()
+		lost := was == nil || !was.up.empty() && !was.up.meets(&up) || was.held != nil && (top == 0 || top != was.top)
+		if read := tables[node.GUID]; read != nil {
+			sw.held, sw.top, sw.news = device.Read(read.Row, read.Missing), read.Top, true
+		} else if lost {
+			sw.held, sw.news = nil, true
+		}
+		switch {
+		case lost && up.empty():
+			sw.contents = Lost
+		case lost:
+			sw.contents = Foreign
+		}
+		sw.up = up
+	}
+	return all
+}
+
+// learned is a switch as a task finds it.
+type learned struct {
+	switchState
+	news   bool          // held is another table than before
+	target *device.Table // nil: its forwarding table is left alone
+}
+
+// resolve fills the settings up once in a mastership. Later the fabric is no witness: it
+// holds what it was sent, but for ports that do not hold it.
+func (s *state) resolve(settings *Settings, t *topo.Topo) plan.Values {
+	if s.swept && s.settings == *settings {
+		return s.values
+	}
+	return resolve(settings, t)
+}
+
+// bypass marks the links of switches that do not take their tables, unless they carry
+// traffic all the same: such links are not armed, and a route over one leads nowhere.
+func bypass(t *topo.Topo, switches []learned) {
+	for s, n := range t.Switches {
+		node := &t.Nodes[n]
+		if sw := &switches[s]; node.Missed > 0 || sw.failed < maxFailed || !sw.up.empty() {
+			continue
+		}
+		for num := range node.NumPorts {
+			port := &t.Ports[t.Port(n, num+1)]
+			if port.Peer != topo.None {
+				port.Unhealthy, t.Ports[port.Peer].Unhealthy = true, true
+			}
+		}
+	}
+}
+
+// avoid marks the links of unhealthy ports in t, unless that would cut the subnet. It
+// returns how many it could not avoid, and the ports that are to be disabled.
+func (s *state) avoid(t *topo.Topo) (needed int, babblers []topo.PortIdx) {
+	find := func(k plan.Key) topo.PortIdx {
+		n := t.FindNode(k.Node)
+		if n == topo.None || k.Port > t.Nodes[n].NumPorts {
+			return topo.None
+		}
+		return t.Port(n, k.Port)
+	}
+	var marked []topo.PortIdx
+	for k := range s.unhealthy {
+		if p := find(k); p != topo.None && t.Ports[p].Peer != topo.None {
+			marked = append(marked, p, t.Ports[p].Peer)
+		}
+	}
+	before := parts(t)
+	for _, p := range marked {
+		t.Ports[p].Unhealthy = true
+	}
+	if len(marked) > 0 && parts(t) > before {
+		for _, p := range marked {
+			t.Ports[p].Unhealthy = false
+		}
+		needed = len(marked) / 2
+	}
+	for k := range s.babblers {
+		if p := find(k); p != topo.None {
+			babblers = append(babblers, p)
+		}
+	}
+	slices.Sort(babblers)
+	return needed, babblers
+}
+
+// parts is the number of pieces that the switches of a subnet fall into.
+func parts(t *topo.Topo) int {
+	n := int32(0)
+	for _, part := range routing.NewGraph(t).Components() {
+		n = max(n, part+1)
+	}
+	return int(n)
+}
+
+// unanswered counts how long each ACTIVE port has had nothing behind it, if the walk has
+// asked there, and returns those that have been so too long. grace tells whether there is
+// one that has not.
+func (s *state) unanswered(t *topo.Topo, asked bool) (counts map[plan.Key]uint8, dead []topo.PortIdx, grace bool) {
+	counts = map[plan.Key]uint8{}
+	for i := range t.Ports {
+		if !unresponsive(t, topo.PortIdx(i)) {
+			continue
+		}
+		k := plan.Key{Node: t.Nodes[t.Ports[i].Node].GUID, Port: t.Ports[i].Num}
+		if counts[k] = s.unresponsive[k]; asked || counts[k] == 0 {
+			counts[k]++
+		}
+		if s.missedBefore(k) {
+			counts[k] = topo.MaxMissed + 1
+		}
+		if counts[k] > topo.MaxMissed {
+			dead = append(dead, topo.PortIdx(i))
+		} else {
+			grace = true
+		}
+	}
+	return counts, dead, grace
+}
+
+// missedBefore reports whether the node behind a port was kept for as long as a node is
+// that does not answer.
+func (s *state) missedBefore(k plan.Key) bool {
+	if s.prev == nil {
+		return false
+	}
+	n := s.prev.FindNode(k.Node)
+	if n == topo.None || k.Port > s.prev.Nodes[n].NumPorts {
+		return false
+	}
+	peer := s.prev.Ports[s.prev.Port(n, k.Port)].Peer
+	return peer != topo.None && s.prev.Nodes[s.prev.Ports[peer].Node].Missed >= topo.MaxMissed
+}
+
+// grown reports whether t has a link between switches that prev had not, or that could
+// not be used then.
+func grown(prev, t *topo.Topo) bool {
+	before := prev.Remap(t)
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if !t.IsSwitchPort(topo.PortIdx(i)) || p.Peer == topo.None || !t.IsSwitchPort(p.Peer) {
+			continue
+		}
+		old := before[p.Node]
+		if old == topo.None || p.Num > prev.Nodes[old].NumPorts {
+			return true
+		}
+		before := &prev.Ports[prev.Port(old, p.Num)]
+		was, far := before.Peer, &t.Ports[p.Peer]
+		if was == topo.None || before.Unhealthy && !p.Unhealthy || prev.Ports[was].Num != far.Num || prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
+			return true
+		}
+	}
+	return false
+}

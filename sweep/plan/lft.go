@@ -1,0 +1,32 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"ibsm/routing"
+	"ibsm/sweep/device"
+)
+
+// tellBlock is the difference of a block of a forwarding table in words.
+func tellBlock(held *device.Table, row []uint8, block int) string {
+	from := block * routing.BlockSize
+	if held.State(block) != device.Known {
+		return fmt.Sprintf("forwarding table block %d (LIDs %d to %d), whatever it holds", block, from, from+routing.BlockSize-1)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "forwarding table block %d:", block)
+	for i, is := range held.Block(block) {
+		if want := row[from+i]; is != want {
+			fmt.Fprintf(&b, " LID %d %s -> %s", from+i, portText(is), portText(want))
+		}
+	}
+	return b.String()
+}
+
+func portText(p uint8) string {
+	if p == routing.NoPath {
+		return "none"
+	}
+	return fmt.Sprint(p)
+}
