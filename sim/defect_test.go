@@ -11,6 +11,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/view"
 )
 
 // defective gives one node a Defect.
@@ -268,4 +269,22 @@ func TestPlainSpeeds(t *testing.T) {
 		t.Errorf("asked with bit 31 %d times again", refused)
 	}
 	b.mustBeWhole(m)
+}
+
+// A switch that holds no complete table is one fault of the view, of the node as a whole,
+// however many links are left in INIT for it.
+func TestUnroutedSwitchIsOneFault(t *testing.T) {
+	n := generate(t, "fattree:k=8,levels=2")
+	sick := spine(n)
+	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, refuses(smp.AttrLinearForwardingTable, false))})
+	m := b.comeUp(minhopConfig())
+	var found []view.Fault
+	for _, f := range m.View.Faults {
+		if f.Kind == view.Unrouted {
+			found = append(found, f)
+		}
+	}
+	if len(found) != 1 || found[0].Node != n.Nodes[sick].GUID || found[0].Port != 0 {
+		t.Errorf("%d faults: %+v", len(found), found)
+	}
 }
