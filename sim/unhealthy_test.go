@@ -1,11 +1,13 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 )
@@ -126,4 +128,42 @@ func TestBabbler(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each unhealthy port is used again a minute after its last trap, whether or not anything
+// else happens then.
+func TestUnhealthyPortsHealInTime(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newBed(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.SweepInterval = 0
+	m := b.comeUp(cfg)
+	var healed []time.Duration
+	told := m.Told
+	m.Told = func(now time.Duration, a manager.Action) {
+		if l, ok := a.(manager.Log); ok && l.Msg == "port is healthy again" {
+			healed = append(healed, now)
+		}
+		told(now, a)
+	}
+	began := b.Fabric.Now()
+	up, down := uplink(n, firstSwitch(b)), n.Nodes[host(n, 9).Node].Ports[1].Peer
+	m.complain(up, 10)
+	b.pass(1234 * time.Millisecond)
+	m.complain(down, 10)
+	b.pass(70 * time.Second)
+	m.complain(up, 10)
+	b.pass(1234 * time.Millisecond)
+	m.complain(down, 10)
+	b.pass(1234 * time.Millisecond)
+	m.complain(up, 1) // not silent for long enough
+	b.pass(3 * settling)
+	var want []time.Duration
+	for _, after := range []int{60_000, 61_234, 71_234 + 61_234, 71_234 + 62_468} {
+		want = append(want, began+time.Duration(after)*time.Millisecond)
+	}
+	if !slices.Equal(healed, want) {
+		t.Errorf("healthy again at %v, want %v", healed, want)
+	}
+	b.mustBeWhole(m)
 }
