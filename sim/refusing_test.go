@@ -127,3 +127,48 @@ func TestRefusingNewNode(t *testing.T) {
 		}
 	}
 }
+
+// A host that refuses its PortInfo is believed to be as it was while the switch in front says
+// that the link is ARMED or ACTIVE. When the link has been down since, nothing is known of it.
+func TestRefusedPortInfoAndItsLink(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	at := host(n, 9)
+	near := n.Nodes[at.Node].Ports[1].Peer
+	for _, c := range []struct {
+		name     string
+		state    smp.PortState // in place of the one that the switch has; 0 for that
+		lost     bool
+		believed bool
+	}{{"ACTIVE", 0, false, true}, {"ARMED", smp.PortArmed, false, true}, {"down and up again", 0, true, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			status, state := mad.StatusOK, smp.PortState(0)
+			b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(i int32, node *net.Node, caps *fabric.Caps) {
+				defective(at.Node, moods(smp.AttrPortInfo, 0, &status))(i, node, caps)
+				defective(near.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+					get := p.Method() == mad.MethodGet && p.AttrID() == smp.AttrPortInfo && uint8(p.AttrMod()) == near.Port
+					s := obey()
+					if get && state != 0 {
+						(*smp.PortInfo)(p.Data()).SetPortState(state)
+					}
+					return s, true
+				})(i, node, caps)
+			}})
+			m := b.comeUp(minhopConfig())
+			status, state = inNoMood, c.state
+			if c.lost {
+				b.Fabric.LinkDown(at)
+				b.Fabric.LinkUp(at)
+			}
+			b.pass(2 * time.Second)
+			m.sweep(manager.Heavy)
+			v := m.View.Topo
+			p := v.FindPort(b.Fabric.PortGUID(at))
+			if believed := p != topo.None && v.Nodes[v.Ports[p].Node].Missed == 0 && v.Ports[p].Info.PortState() == smp.PortActive; believed != c.believed {
+				t.Errorf("the port is believed to be ACTIVE: %t", believed)
+			}
+			status, state = mad.StatusOK, 0
+			b.pass(15 * time.Second)
+			b.mustBeWhole(m)
+		})
+	}
+}
