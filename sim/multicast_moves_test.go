@@ -379,3 +379,40 @@ func TestMulticastTopLowered(t *testing.T) {
 		c.pass(time.Millisecond)
 	}
 }
+
+// A manager that takes over does not know what a switch forwards that does not show its
+// multicast table: it writes all of it, so that nothing that was forwarded before is left.
+func TestMulticastTablesNotShown(t *testing.T) {
+	for name, shows := range ordered(map[string]bool{"refused": true, "no answer": false}) {
+		t.Run(name, func(t *testing.T) {
+			n := generate(t, "fattree:k=4,levels=2")
+			leaf := n.Nodes[firstHost(n).Node].Ports[1].Peer.Node
+			c := newChoir(newBed(t, n, fabric.Config{Seed: 1, Caps: defective(leaf, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				if p.AttrID() == smp.AttrMulticastForwardingTable && p.Method() == mad.MethodGet {
+					return mad.StatusBadField, shows
+				}
+				return obey(), true
+			})}), minhopConfig())
+			c.group(0, 0)
+			for i := range 3 {
+				c.join(0, host(n, i), registry.FullMember)
+			}
+			c.sing()
+			c.judgeMulticast()
+			c.m.retire()
+			c.apply(registry.DeleteGroup{MGID: mgid(0)})
+			c.m = c.add(host(n, 1), minhopConfig())
+			c.listen(c.m)
+			c.forwarded = manager.Forwarded{}
+			c.sing()
+			c.pass(settling)
+			for i := range n.Nodes {
+				for num := 0; num <= n.Nodes[i].NumPorts() && n.Nodes[i].Type == mad.Switch; num++ {
+					if c.Fabric.MulticastPort(int32(i), mad.MinMulticastLID, uint8(num)) {
+						t.Errorf("switch %d still forwards the group's MLID to port %d", i, num)
+					}
+				}
+			}
+		})
+	}
+}
