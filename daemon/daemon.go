@@ -22,10 +22,11 @@ import (
 
 // Config of a daemon.
 type Config struct {
-	Loaded         *conf.Loaded
-	Open           Opener // of the port to run at
-	AsOpenSM       bool   // print what OpenSM prints
-	Stdout, Stderr io.Writer
+	Loaded   *conf.Loaded
+	Open     Opener   // of the port to run at
+	AsOpenSM bool     // print what OpenSM prints
+	Stdout   *os.File // shows progress if it is a terminal
+	Stderr   io.Writer
 }
 
 // daemon runs managers at a port one after the other.

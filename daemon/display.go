@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 // display is what a person sees on standard output: the log's SYS lines, as OpenSM
 // prints them, and on a terminal the progress of a sweep and a summary.
 type display struct {
-	w        io.Writer
+	w        *os.File
 	terminal bool
 	quiet    bool // the log itself goes to standard output
 	shown    bool // a progress line is on the screen
@@ -25,13 +24,8 @@ const every = 100 * time.Millisecond
 
 // newDisplay is quiet where the log itself goes to standard output, and shows no
 // progress where commands are typed.
-func newDisplay(w io.Writer, quiet, commands bool) *display {
-	d := &display{w: w, quiet: quiet}
-	if f, ok := w.(*os.File); ok && !d.quiet && !commands {
-		info, err := f.Stat()
-		d.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-	}
-	return d
+func newDisplay(w *os.File, quiet, commands bool) *display {
+	return &display{w: w, quiet: quiet, terminal: !quiet && !commands && isTerminal(w) && os.Getenv("TERM") != "dumb"}
 }
 
 // line prints a line that stays.

@@ -17,7 +17,7 @@ func main() {
 }
 
 // run is the program with its name; it returns the exit status.
-func run(args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdout *os.File, stderr io.Writer) int {
 	program, args := args[0], args[1:]
 	asOpenSM := calledOpenSM(program)
 	l := conf.Load(args, daemon.Environment)
@@ -51,7 +51,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // serve runs the manager at the port that the configuration names.
-func serve(l *conf.Loaded, asOpenSM bool, stdout, stderr io.Writer) error {
+func serve(l *conf.Loaded, asOpenSM bool, stdout *os.File, stderr io.Writer) error {
 	open, err := opener(l)
 	if err != nil {
 		return err

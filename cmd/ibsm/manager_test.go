@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -74,7 +76,11 @@ func built(t *testing.T, folder string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	if r := run(t, "", nil, "go", "build", "-o", path, "ibsm/"+folder); r.status != 0 {
+	argv := []string{"go", "build", "-o", path, "ibsm/" + folder}
+	if raceDetector {
+		argv = slices.Insert(argv, 2, "-race")
+	}
+	if r := run(t, "", nil, argv...); r.status != 0 {
 		t.Fatalf("go build %s: %s", folder, r.stderr)
 	}
 	return path
@@ -86,7 +92,15 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	programs.dir = dir
+	reports := filepath.Join(dir, "race")
+	os.Setenv("GORACE", "log_path="+reports) // of the programs, where the detector is in them
 	status := m.Run()
+	races, _ := filepath.Glob(reports + ".*")
+	for _, name := range races {
+		text, _ := os.ReadFile(name)
+		fmt.Fprintf(os.Stderr, "%s\n", text)
+		status = 1
+	}
 	os.RemoveAll(dir)
 	os.Exit(status)
 }
