@@ -366,7 +366,7 @@ func TestSuperviseReload(t *testing.T) {
 		out.await(t, name)
 	}
 	for n, want := range [][]string{
-		{"stays: hung up", "goes: told to end", "moves: left\n", "moves: ready", "fails: a try", "fresh: ready"},
+		{"stays: hung up", "goes: told to end", "moves: left\n", "moves: ready", "fails: a try", "instance fails has ended", "fresh: ready"},
 		{"stays: told to end", "moves: left\n"},
 		{"goes: ready"},
 	} {
