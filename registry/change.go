@@ -33,15 +33,25 @@ const (
 	KindDeleteMember       Kind = 4
 	KindPutService         Kind = 5
 	KindDeleteService      Kind = 6
-	KindPutSubscription    Kind = 7
+	kindOldSubscription    Kind = 7 // of Version 1, which is read as a PutSubscription
 	KindDeleteSubscription Kind = 8
 	KindPutAlias           Kind = 9
 	KindDeleteAlias        Kind = 10
+	KindPutSubscription    Kind = 11 // since Version 2
+	KindPutSubscriptionGRH Kind = 12 // a PutSubscription whose destination has a GRH; since Version 2
 )
 
-// Version is raised when Kinds are added: who speaks of a lower one would not
-// understand them.
-const Version = 1
+// Version is raised when Kinds are added: programs of a lower one do not understand them.
+const Version = 2
+
+// AppendVersion appends the encoding of a Change that programs of a Version understand, 1
+// to Version.
+func AppendVersion(b []byte, c Change, version uint8) []byte {
+	if s, is := c.(PutSubscription); is && version < 2 {
+		return s.appendOld(b)
+	}
+	return c.AppendTo(b)
+}
 
 // codecs is the length of the fields of each Kind, and what reads them.
 var codecs = [...]struct {
@@ -54,10 +64,12 @@ var codecs = [...]struct {
 	KindDeleteMember:       {2 * gidSize, func(r *reader) Change { return DeleteMember{MGID: r.gid(), Port: r.gid()} }},
 	KindPutService:         {serviceSize, func(r *reader) Change { return PutService{r.service()} }},
 	KindDeleteService:      {serviceKeySize, func(r *reader) Change { return DeleteService{r.serviceKey()} }},
-	KindPutSubscription:    {subscriptionKeySize + addrSize, func(r *reader) Change { return PutSubscription{r.subscription()} }},
+	kindOldSubscription:    {subscriptionKeySize + destinationSize, func(r *reader) Change { return r.putOldSubscription() }},
 	KindDeleteSubscription: {subscriptionKeySize, func(r *reader) Change { return DeleteSubscription{r.subscriptionKey()} }},
 	KindPutAlias:           {slotSize + 8, func(r *reader) Change { return PutAlias{Alias{r.slot(), mad.GUID(r.u64())}} }},
 	KindDeleteAlias:        {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }},
+	KindPutSubscription:    {subscriptionKeySize + destinationSize, func(r *reader) Change { return r.putSubscription() }},
+	KindPutSubscriptionGRH: {subscriptionKeySize + destinationSize + grhSize, func(r *reader) Change { return r.putSubscriptionGRH() }},
 }
 
 // Errors of Decode.

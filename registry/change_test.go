@@ -32,9 +32,21 @@ func exampleService() Service {
 func exampleSubscription() Subscription {
 	return Subscription{
 		SubscriptionKey{port(0x12), 0x123456, Filter{LIDBegin: AnyLID, Generic: true, Type: AnyType, Trap: 64, Producer: 4}},
-		mad.Addr{LID: 0x21, QPN: 0x123456, SL: 3, PathBits: 1, PKeyIndex: 0x0102},
+		Destination{PKey: 0x8102, Addr: mad.Addr{LID: 0x21, QPN: 0x123456, SL: 3, PathBits: 1,
+			GRH: mad.GRH{Present: true, GID: port(0x12), FlowLabel: 0xabcde, TrafficClass: 7, HopLimit: 0xff}}},
 	}
 }
+
+func withoutGRH(s Subscription) Subscription {
+	s.Addr.GRH = mad.GRH{}
+	return s
+}
+
+// Fields of exampleSubscription.
+const (
+	exampleKey = "fe800000000000000000000000000012" + "00123456" + "00000000000000000000000000000000" + "ffff" + "0000" + "01" + "ffff" + "0040" + "00000004"
+	exampleGRH = "fe800000000000000000000000000012" + "000abcde" + "07" + "ff"
+)
 
 // encodings are the layouts that files and peers rely on: they do not change any more.
 var encodings = []struct {
@@ -48,11 +60,43 @@ var encodings = []struct {
 	{PutService{exampleService()}, "05" + "0102030405060708" + "fe800000000000000000000000000011" + "8001" + "0000003c" + "000000006553f13c" +
 		"01000000000000000000000000000000" + "61" + zeros(62) + "7a" + "02" + zeros(62) + "03"},
 	{DeleteService{exampleService().ServiceKey}, "06" + "0102030405060708" + "fe800000000000000000000000000011" + "8001"},
-	{PutSubscription{exampleSubscription()}, "07" + "fe800000000000000000000000000012" + "00123456" + zeros(16) + "ffff" + "0000" + "01" + "ffff" + "0040" + "00000004" +
-		"0021" + "03" + "01" + "0102"},
-	{DeleteSubscription{exampleSubscription().SubscriptionKey}, "08" + "fe800000000000000000000000000012" + "00123456" + zeros(16) + "ffff" + "0000" + "01" + "ffff" + "0040" + "00000004"},
+	{DeleteSubscription{exampleSubscription().SubscriptionKey}, "08" + exampleKey},
 	{PutAlias{Alias{Slot{0x0a, 9}, 0x0b}}, "09" + "000000000000000a" + "09" + "000000000000000b"},
 	{DeleteAlias{Slot{0x0a, 9}}, "0a" + "000000000000000a" + "09"},
+	{PutSubscription{withoutGRH(exampleSubscription())}, "0b" + exampleKey + "0021" + "03" + "01" + "8102"},
+	{PutSubscription{exampleSubscription()}, "0c" + exampleKey + "0021" + "03" + "01" + "8102" + exampleGRH},
+}
+
+// TestVersion1: a subscription of version 1, which had the index of a P_Key, is read as one
+// whose P_Key is not known, and written for peers of version 1 with index 0.
+func TestVersion1(t *testing.T) {
+	const index, none = "0102", "0000"
+	old := "07" + exampleKey + "0021" + "03" + "01"
+	b, err := hex.DecodeString(old + index + "ee")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := exampleSubscription()
+	want.PKey, want.Addr.GRH = 0, mad.GRH{}
+	if c, rest, err := Decode(b); err != nil || c != (PutSubscription{want}) || len(rest) != 1 {
+		t.Errorf("read as %+v, rest %x, %v", c, rest, err)
+	}
+	for n := range len(b) - 1 {
+		if _, _, err := Decode(b[:n]); !errors.Is(err, ErrTruncated) {
+			t.Errorf("cut to %d bytes: %v", n, err)
+		}
+	}
+	if got := AppendVersion(nil, PutSubscription{exampleSubscription()}, 1); hex.EncodeToString(got) != old+none {
+		t.Errorf("written as\n%x, want\n%s", got, old+none)
+	}
+	for _, e := range encodings[:len(encodings)-2] {
+		if got := AppendVersion(nil, e.change, 1); hex.EncodeToString(got) != e.hex {
+			t.Errorf("%T is written as\n%x, want\n%s", e.change, got, e.hex)
+		}
+	}
+	if got := AppendVersion(nil, PutSubscription{want}, Version); Kind(got[0]) != KindPutSubscription {
+		t.Errorf("written for this version as %x", got)
+	}
 }
 
 func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
@@ -63,7 +107,7 @@ func TestEncodings(t *testing.T) {
 		if hex.EncodeToString(got) != e.hex {
 			t.Errorf("%T is\n%x, want\n%s", e.change, got, e.hex)
 		}
-		if Kind(got[0]) != e.change.Kind() || int(e.change.Kind()) != i+1 {
+		if Kind(got[0]) != e.change.Kind() || i > 0 && e.change.Kind() <= encodings[i-1].change.Kind() {
 			t.Errorf("%T is of kind %d, encoded %d", e.change, e.change.Kind(), got[0])
 		}
 		decoded, rest, err := Decode(append(got, 0xee))
@@ -76,7 +120,7 @@ func TestEncodings(t *testing.T) {
 			}
 		}
 	}
-	if len(encodings) != len(codecs)-1 {
+	if len(encodings) != len(codecs)-2 { // kind 0 is none, and one is of version 1
 		t.Errorf("%d encodings for %d kinds", len(encodings), len(codecs)-1)
 	}
 	for _, kind := range []byte{0, byte(len(codecs)), 255} {
@@ -116,6 +160,10 @@ func TestRefusedValues(t *testing.T) {
 		"nobody subscribes":  subscription(func(s *Subscription) { s.Subscriber = mad.GID{} }),
 		"no LID":             subscription(func(s *Subscription) { s.Addr.LID = 0 }),
 		"long path bits":     subscription(func(s *Subscription) { s.Addr.PathBits = 128 }),
+		"index of a P_Key":   subscription(func(s *Subscription) { s.Addr.PKeyIndex = 1 }),
+		"index of a GID":     subscription(func(s *Subscription) { s.Addr.GRH.GIDIndex = 1 }),
+		"half a GRH":         subscription(func(s *Subscription) { s.Addr.GRH.Present = false }),
+		"flow label of GRH":  subscription(func(s *Subscription) { s.Addr.GRH.FlowLabel = 1 << 20 }),
 		"another QPN":        subscription(func(s *Subscription) { s.Addr.QPN++ }),
 		"long QPN":           subscription(func(s *Subscription) { s.QPN, s.Addr.QPN = 1<<24, 1<<24 }),
 		"long producer":      subscription(func(s *Subscription) { s.Producer = 1 << 24 }),
@@ -138,13 +186,19 @@ func TestRefusedValues(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, e := range encodings {
 		f.Add(e.change.AppendTo(nil))
+		f.Add(AppendVersion(nil, e.change, 1))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, rest, err := Decode(b)
 		if err != nil {
 			return
 		}
-		if again := c.AppendTo(nil); !bytes.Equal(again, b[:len(b)-len(rest)]) {
+		again := c.AppendTo(nil)
+		if Kind(b[0]) == kindOldSubscription { // is written in the new encoding
+			if d, _, err := Decode(again); err != nil || d != c {
+				t.Errorf("%x reads as %+v, writes as %x, and reads back as %+v, %v", b, c, again, d, err)
+			}
+		} else if !bytes.Equal(again, b[:len(b)-len(rest)]) {
 			t.Errorf("%x reads as %+v and writes as %x", b, c, again)
 		}
 	})

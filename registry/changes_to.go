@@ -53,7 +53,7 @@ func (s *State) ChangesTo(to *State) (changes []Change) {
 		}
 	}
 	for v := range to.Subscriptions() {
-		if was, is := s.Subscription(v.SubscriptionKey); !is || was != v.Addr {
+		if was, is := s.Subscription(v.SubscriptionKey); !is || was != v.Destination {
 			do(PutSubscription{v})
 		}
 	}

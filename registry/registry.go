@@ -21,7 +21,7 @@ type State struct {
 	joined        table[memberKey, struct{}] // members by port: the keys' halves change places
 	mlids         table[mlidKey, struct{}]
 	services      table[ServiceKey, *Service]
-	subscriptions table[SubscriptionKey, mad.Addr]
+	subscriptions table[SubscriptionKey, Destination]
 	aliases       table[Slot, mad.GUID]
 	slots         table[mad.GUID, Slot] // aliases by GUID
 }
@@ -58,8 +58,8 @@ func (s *State) Changes() iter.Seq[Change] {
 				return
 			}
 		}
-		for k, a := range s.subscriptions.all() {
-			if !yield(PutSubscription{Subscription{k, a}}) {
+		for k, d := range s.subscriptions.all() {
+			if !yield(PutSubscription{Subscription{k, d}}) {
 				return
 			}
 		}
@@ -87,7 +87,7 @@ func New() *Registry {
 			joined:        table[memberKey, struct{}]{compare: compareMembers},
 			mlids:         table[mlidKey, struct{}]{compare: compareMLIDs},
 			services:      table[ServiceKey, *Service]{compare: compareServices},
-			subscriptions: table[SubscriptionKey, mad.Addr]{compare: compareSubscriptions},
+			subscriptions: table[SubscriptionKey, Destination]{compare: compareSubscriptions},
 			aliases:       table[Slot, mad.GUID]{compare: compareSlots},
 			slots:         table[mad.GUID, Slot]{compare: cmp.Compare[mad.GUID]},
 		},

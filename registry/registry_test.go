@@ -121,7 +121,7 @@ func randomChange(rng *rand.Rand) Change {
 	case 13:
 		return DeleteService{key}
 	case 14, 15:
-		return PutSubscription{Subscription{sub, mad.Addr{LID: mad.LID(1 + n(9)), QPN: sub.QPN}}}
+		return PutSubscription{Subscription{sub, Destination{Addr: mad.Addr{LID: mad.LID(1 + n(9)), QPN: sub.QPN}, PKey: mad.PKey(n(3))}}}
 	case 16:
 		return DeleteSubscription{sub}
 	case 17, 18:

@@ -256,7 +256,7 @@ func TestMatches(t *testing.T) {
 		r := New()
 		f := all
 		c.change(&f)
-		sub := Subscription{SubscriptionKey{port(1), 1, f}, mad.Addr{LID: 3, QPN: 1}}
+		sub := Subscription{SubscriptionKey{port(1), 1, f}, Destination{Addr: mad.Addr{LID: 3, QPN: 1}}}
 		apply(t, r, PutSubscription{sub})
 		got := slices.Collect(r.Freeze().Matching(&event))
 		if (len(got) == 1 && got[0] == sub) != c.want {

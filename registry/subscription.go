@@ -17,7 +17,7 @@ const (
 	AnyProducer uint32  = 0xffffff
 )
 
-// Filter is what InformInfo asks to be told of (IBA 13.4.8.3).
+// Filter says which events an InformInfo asks for (IBA 13.4.8.3).
 type Filter struct {
 	GID      mad.GID // of the issuer; 0 to go by LID
 	LIDBegin mad.LID // of the issuer, or AnyLID
@@ -64,7 +64,14 @@ type SubscriptionKey struct {
 // Subscription is an InformInfo and where Reports of it go.
 type Subscription struct {
 	SubscriptionKey
-	Addr mad.Addr // Addr.QPN is the QPN of the key
+	Destination
+}
+
+// Destination is where Reports go. What depends on the tables of one of our ports is not
+// in it: those change, and so do masters.
+type Destination struct {
+	Addr mad.Addr // its QPN is that of the key; PKeyIndex and GRH.GIDIndex are 0
+	PKey mad.PKey // that the InformInfo came by; 0 where that is not known
 }
 
 func compareSubscriptions(a, b SubscriptionKey) int {
@@ -92,13 +99,13 @@ func (f *Filter) numbers() (uint64, uint32) {
 }
 
 // Subscription returns where Reports of a subscription go.
-func (s *State) Subscription(k SubscriptionKey) (mad.Addr, bool) { return s.subscriptions.get(k) }
+func (s *State) Subscription(k SubscriptionKey) (Destination, bool) { return s.subscriptions.get(k) }
 
 // Subscriptions iterates over all subscriptions in order of subscriber.
 func (s *State) Subscriptions() iter.Seq[Subscription] {
 	return func(yield func(Subscription) bool) {
-		for k, a := range s.subscriptions.all() {
-			if !yield(Subscription{k, a}) {
+		for k, d := range s.subscriptions.all() {
+			if !yield(Subscription{k, d}) {
 				return
 			}
 		}
@@ -108,16 +115,16 @@ func (s *State) Subscriptions() iter.Seq[Subscription] {
 // SubscriptionsOf iterates over the subscriptions of a port, in order.
 func (s *State) SubscriptionsOf(subscriber mad.GID) iter.Seq[Subscription] {
 	return func(yield func(Subscription) bool) {
-		for k, a := range s.subscriptions.from(SubscriptionKey{Subscriber: subscriber}) {
-			if k.Subscriber != subscriber || !yield(Subscription{k, a}) {
+		for k, d := range s.subscriptions.from(SubscriptionKey{Subscriber: subscriber}) {
+			if k.Subscriber != subscriber || !yield(Subscription{k, d}) {
 				return
 			}
 		}
 	}
 }
 
-// Matching iterates over the subscriptions that ask to be told of an event. Whether
-// the subscriber may know of it is another question.
+// Matching iterates over the subscriptions that ask for an event. Whether the subscriber
+// may know of it is another question.
 func (s *State) Matching(e *Event) iter.Seq[Subscription] {
 	return func(yield func(Subscription) bool) {
 		for _, l := range s.subscriptions.leaves {
@@ -130,28 +137,49 @@ func (s *State) Matching(e *Event) iter.Seq[Subscription] {
 	}
 }
 
-// PutSubscription adds a subscription or gives it another address.
+// PutSubscription adds a subscription or gives it another destination.
 type PutSubscription struct{ Subscription }
 
 // DeleteSubscription ends a subscription.
 type DeleteSubscription struct{ SubscriptionKey }
 
-// Kind is KindPutSubscription.
-func (PutSubscription) Kind() Kind { return KindPutSubscription }
+// Kind is KindPutSubscription, or KindPutSubscriptionGRH.
+func (c PutSubscription) Kind() Kind {
+	if c.Addr.GRH.Present {
+		return KindPutSubscriptionGRH
+	}
+	return KindPutSubscription
+}
 
 // Kind is KindDeleteSubscription.
 func (DeleteSubscription) Kind() Kind { return KindDeleteSubscription }
 
 const (
 	subscriptionKeySize = gidSize + 4 + gidSize + 2 + 2 + 1 + 2 + 2 + 4
-	addrSize            = 2 + 1 + 1 + 2 // the QPN is in the key
+	destinationSize     = 2 + 1 + 1 + 2 // the QPN is in the key
+	grhSize             = gidSize + 4 + 1 + 1
 )
 
 // AppendTo implements Change.
 func (c PutSubscription) AppendTo(b []byte) []byte {
-	b = c.SubscriptionKey.appendTo(append(b, byte(KindPutSubscription)))
+	b = c.appendTo(b, c.Kind(), uint16(c.PKey))
+	g := &c.Addr.GRH
+	if !g.Present {
+		return b
+	}
+	b = binary.BigEndian.AppendUint32(append(b, g.GID[:]...), g.FlowLabel)
+	return append(b, g.TrafficClass, g.HopLimit)
+}
+
+// appendOld appends the encoding of Version 1, which had an index of the master's P_Key
+// table: 0 is where the default partition usually is.
+func (c PutSubscription) appendOld(b []byte) []byte { return c.appendTo(b, kindOldSubscription, 0) }
+
+// appendTo appends what all Versions have, and the P_Key or its index.
+func (c PutSubscription) appendTo(b []byte, k Kind, key uint16) []byte {
+	b = c.SubscriptionKey.appendTo(append(b, byte(k)))
 	b = binary.BigEndian.AppendUint16(b, uint16(c.Addr.LID))
-	return binary.BigEndian.AppendUint16(append(b, c.Addr.SL, c.Addr.PathBits), c.Addr.PKeyIndex)
+	return binary.BigEndian.AppendUint16(append(b, c.Addr.SL, c.Addr.PathBits), key)
 }
 
 // AppendTo implements Change.
@@ -176,9 +204,30 @@ func (r *reader) subscriptionKey() SubscriptionKey {
 	}}
 }
 
-func (r *reader) subscription() Subscription {
+// subscription reads what all Versions have, and the P_Key or its index.
+func (r *reader) subscription() (s Subscription, key uint16) {
 	k := r.subscriptionKey()
-	return Subscription{k, mad.Addr{LID: mad.LID(r.u16()), QPN: k.QPN, SL: r.u8(), PathBits: r.u8(), PKeyIndex: r.u16()}}
+	s = Subscription{k, Destination{Addr: mad.Addr{LID: mad.LID(r.u16()), QPN: k.QPN, SL: r.u8(), PathBits: r.u8()}}}
+	return s, r.u16()
+}
+
+// putSubscription reads one without a GRH.
+func (r *reader) putSubscription() PutSubscription {
+	s, key := r.subscription()
+	s.PKey = mad.PKey(key)
+	return PutSubscription{s}
+}
+
+func (r *reader) putSubscriptionGRH() PutSubscription {
+	c := r.putSubscription()
+	c.Addr.GRH = mad.GRH{Present: true, GID: r.gid(), FlowLabel: r.u32(), TrafficClass: r.u8(), HopLimit: r.u8()}
+	return c
+}
+
+// putOldSubscription reads one of Version 1, whose P_Key is not known.
+func (r *reader) putOldSubscription() PutSubscription {
+	s, _ := r.subscription()
+	return PutSubscription{s}
 }
 
 func (c DeleteSubscription) check() error {
@@ -195,12 +244,16 @@ func (c PutSubscription) check() error {
 	case !c.Addr.LID.IsUnicast() || c.Addr.SL > 15 || c.Addr.PathBits > 127 || c.Addr.QPN != c.QPN:
 		return fmt.Errorf("subscription of %s: address with LID %s, SL %d, path bits %d, QPN 0x%x is none of a port",
 			c.Subscriber, c.Addr.LID, c.Addr.SL, c.Addr.PathBits, c.Addr.QPN)
+	case c.Addr.PKeyIndex != 0 || c.Addr.GRH.GIDIndex != 0:
+		return fmt.Errorf("subscription of %s: P_Key index %d, GID index %d: want 0, as the tables of a port change", c.Subscriber, c.Addr.PKeyIndex, c.Addr.GRH.GIDIndex)
+	case !c.Addr.GRH.Present && c.Addr.GRH != (mad.GRH{}) || c.Addr.GRH.FlowLabel >= 1<<20:
+		return fmt.Errorf("subscription of %s: inconsistent GRH %+v", c.Subscriber, c.Addr.GRH)
 	}
 	return DeleteSubscription{c.SubscriptionKey}.check()
 }
 
 func (c PutSubscription) apply(r *Registry) error {
-	r.subscriptions.put(r.owner, c.SubscriptionKey, c.Addr)
+	r.subscriptions.put(r.owner, c.SubscriptionKey, c.Destination)
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package sa
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
@@ -40,13 +42,13 @@ func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
 	if !r.mayHear(q.from, &key.Filter) {
 		return mad.StatusReqInvalid
 	}
-	addr := q.addr
+	dest := r.destination(q.addr)
 	old, was := r.reg.Subscription(key)
 	if !was && (r.reg.Counts().Subscriptions >= maxSubscriptions || r.tally.subscriptions[key.Subscriber] >= maxPortSubs) {
 		return r.full()
 	}
-	if !was || old != addr {
-		if !r.apply(registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: key, Addr: addr}}) {
+	if !was || old != dest {
+		if !r.apply(registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: key, Destination: dest}}) {
 			return mad.StatusReqInvalid
 		}
 	}
@@ -54,8 +56,35 @@ func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
 	return mad.StatusOK
 }
 
-// filter is what a client's filter asks for: its GID as Notices have it, and without the
-// LIDs, which do not count beside a GID.
+// destination is where Reports go to a client whose request came from an address.
+func (r *Registrar) destination(a mad.Addr) registry.Destination {
+	key := r.ownKeys().Key(int(a.PKeyIndex))
+	a.PKeyIndex, a.GRH.GIDIndex = 0, 0
+	return registry.Destination{Addr: a, PKey: key}
+}
+
+// ownKeys is our port's P_Key table as this manager has written it; nil if it is not known.
+func (r *Registrar) ownKeys() *topo.PKeyTable { return r.view.Topo.Ports[r.view.Topo.Self].PKeys }
+
+// addr is the address of a destination now. A P_Key that is not known, or that our port has
+// no more, is taken for the default one, which every port has that reaches the SA.
+func (r *Registrar) addr(d *registry.Destination) mad.Addr {
+	a, keys := d.Addr, r.ownKeys().Keys()
+	for _, is := range [...]func(own mad.PKey) bool{
+		func(own mad.PKey) bool { return own == d.PKey },
+		func(own mad.PKey) bool { return own.Base() == d.PKey.Base() },
+		func(own mad.PKey) bool { return own.Base() == mad.DefaultPKey.Base() },
+	} {
+		if i := slices.IndexFunc(keys, func(own mad.PKey) bool { return own.Valid() && is(own) }); i >= 0 {
+			a.PKeyIndex = uint16(i)
+			return a
+		}
+	}
+	return a
+}
+
+// filter is a client's filter with the GID that Notices have, and without LIDs, which do
+// not apply beside a GID.
 func (r *Registrar) filter(f registry.Filter) registry.Filter {
 	if f.GID != (mad.GID{}) {
 		f.GID, f.LIDBegin, f.LIDEnd = r.door.ownGID(f.GID), 0, 0
@@ -63,14 +92,14 @@ func (r *Registrar) filter(f registry.Filter) registry.Filter {
 	return f
 }
 
-// isSecurity reports whether a trap is one of those about keys, which are told of in
+// isSecurity reports whether a trap is one of those about keys, which are reported in
 // confidence.
 func isSecurity(generic bool, trap uint16) bool {
 	return generic && trap >= uint16(smp.TrapBadMKey) && trap <= uint16(smp.TrapSwitchBadPKey)
 }
 
-// mayHear reports whether a port may be told of what the filter names: of ports that it
-// shares a P_Key with, all of them.
+// mayHear reports whether a port may subscribe to events of the ports that a filter names:
+// it shares a P_Key with all of them.
 func (r *Registrar) mayHear(from topo.PortIdx, f *registry.Filter) bool {
 	t := r.view.Topo
 	if f.GID != (mad.GID{}) {

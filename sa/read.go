@@ -1,8 +1,6 @@
 package sa
 
 import (
-	"slices"
-
 	"ibsm/mad"
 	"ibsm/registry"
 	"ibsm/sa/mirror"
@@ -46,10 +44,9 @@ func (r *Registrar) read(x *mirror.Reading) {
 	r.effects.Heard = h
 }
 
-// address registers the subscribers that were read: where they are is known now.
+// address registers the subscribers that were read: where they are is known now. By which
+// P_Key they subscribed is not shown; all that reach the SA are in the default partition.
 func (r *Registrar) address() {
-	keys := r.view.Topo.Ports[r.view.Topo.Self].PKeys.Keys()
-	index := max(0, slices.IndexFunc(keys, func(k mad.PKey) bool { return k.Base() == mad.DefaultPKey.Base() }))
 	for _, key := range r.mirrored.subscribers {
 		key.Filter = r.filter(key.Filter)
 		p := r.portOf(key.Subscriber.GUID())
@@ -57,7 +54,7 @@ func (r *Registrar) address() {
 			continue
 		}
 		r.apply(registry.PutSubscription{Subscription: registry.Subscription{
-			SubscriptionKey: key, Addr: mad.Addr{LID: r.view.LIDs.Base[p], QPN: key.QPN, PKeyIndex: uint16(index)},
+			SubscriptionKey: key, Destination: registry.Destination{Addr: mad.Addr{LID: r.view.LIDs.Base[p], QPN: key.QPN}, PKey: mad.DefaultPKey},
 		}})
 	}
 	r.mirrored.subscribers = nil

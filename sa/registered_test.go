@@ -54,7 +54,7 @@ func subscribe(port mad.GUID, trap uint16) registry.PutSubscription {
 		SubscriptionKey: registry.SubscriptionKey{Subscriber: gidOf(port), QPN: 1, Filter: registry.Filter{
 			LIDBegin: registry.AnyLID, Generic: true, Type: 3, Trap: trap, Producer: uint32(smp.ProducerClassManager),
 		}},
-		Addr: mad.Addr{LID: 5, QPN: 1},
+		Destination: registry.Destination{Addr: mad.Addr{LID: 5, QPN: 1}},
 	}}
 }
 

@@ -11,7 +11,7 @@ import (
 	"ibsm/topo"
 )
 
-// notice is something that subscribers may want to be told of.
+// notice is an event that subscriptions may ask for.
 type notice struct {
 	sarec.Notice
 	event registry.Event
@@ -27,7 +27,7 @@ type notice struct {
 type reports struct {
 	table   *txn.Table
 	notices []*notice               // to be compared with subscriptions
-	queues  map[mad.GID]*subscriber // that have something to be told
+	queues  map[mad.GID]*subscriber // that Reports wait for
 	ready   []*subscriber           // those with nothing under way
 	flying  map[uint64]*subscriber  // the others, by tag
 	tag     uint64
@@ -35,7 +35,7 @@ type reports struct {
 	ended   []txn.Outcome
 }
 
-// subscriber is a port that is to be told something.
+// subscriber is a port that Reports wait for.
 type subscriber struct {
 	gid   mad.GID
 	queue []report
@@ -43,7 +43,7 @@ type subscriber struct {
 
 type report struct {
 	*notice
-	addr mad.Addr
+	to registry.Destination
 }
 
 func newReports(cfg txn.Config) reports {
@@ -64,18 +64,18 @@ func (p *reports) deadline(now time.Duration) (time.Duration, bool) {
 	return p.table.Deadline()
 }
 
-// groupEvent tells of a group that was created or deleted.
+// groupEvent reports that a group was created or deleted.
 func (r *Registrar) groupEvent(trap smp.TrapNumber, g *registry.Group) {
 	n := r.own(trap, g.MGID)
 	n.group = g.PKey
-	r.tell(n)
+	r.publish(n)
 }
 
-// portEvent tells of a port that came or went.
+// portEvent reports that a port came or went.
 func (r *Registrar) portEvent(trap smp.TrapNumber, p *topo.Port) {
 	n := r.own(trap, mad.MakeGID(r.view.Subnet.Prefix, p.GUID))
 	n.port, n.keys = p.GUID, p.PKeys
-	r.tell(n)
+	r.publish(n)
 }
 
 // own is a notice of the SA's own about an address.
@@ -92,7 +92,7 @@ func (r *Registrar) own(trap smp.TrapNumber, about mad.GID) *notice {
 	return n
 }
 
-// forward tells of a trap. Of one whose issuer is not known nobody may be told.
+// forward reports a trap, unless its issuer is not known.
 func (r *Registrar) forward(trap *smp.Notice) {
 	if r.view == nil {
 		return
@@ -106,11 +106,11 @@ func (r *Registrar) forward(trap *smp.Notice) {
 	n := &notice{port: port.GUID, keys: port.PKeys}
 	*n.Notice.Notice() = *trap
 	n.SetIssuerGID(r.portGID(p))
-	r.tell(n)
+	r.publish(n)
 }
 
-// tell has a notice compared with the subscriptions.
-func (r *Registrar) tell(n *notice) {
+// publish has a notice compared with the subscriptions.
+func (r *Registrar) publish(n *notice) {
 	if len(r.reports.notices) >= maxEvents {
 		r.count.NoticesDropped++
 		return
@@ -140,7 +140,7 @@ func (r *Registrar) report() {
 	}
 	p.ended = p.table.Expire(r.now, p.ended[:0])
 	for i := range p.ended {
-		r.told(&p.ended[i])
+		r.reportEnded(&p.ended[i])
 	}
 	for len(p.ready) > 0 && p.table.Room() > 0 && r.submit(p.ready[0]) {
 		p.ready[0] = nil
@@ -149,8 +149,8 @@ func (r *Registrar) report() {
 	r.effects.Send = p.table.Output(r.now, r.effects.Send)
 }
 
-// queue has a subscriber told of a notice, if it is there and may know. Of traps about
-// keys only those may who asked for them by number, for which they had to be trusted.
+// queue queues the Report of a notice, if the subscriber is there and may know of it. Traps
+// about keys go only to those that asked for them by number, for which they had to be trusted.
 func (r *Registrar) queue(n *notice, sub *registry.Subscription) {
 	port := r.portOf(sub.Subscriber.GUID())
 	if port == topo.None || !r.mayKnow(port, n) || sub.Trap == registry.AnyTrap && isSecurity(n.event.Generic, n.event.Trap) {
@@ -167,15 +167,15 @@ func (r *Registrar) queue(n *notice, sub *registry.Subscription) {
 		p.queues[sub.Subscriber] = s
 		p.ready = append(p.ready, s)
 	}
-	addr := sub.Addr
-	if r.view.LIDs.PortOf(addr.LID) != port {
-		addr.LID = r.view.LIDs.Base[port]
+	to := sub.Destination
+	if r.view.LIDs.PortOf(to.Addr.LID) != port {
+		to.Addr.LID = r.view.LIDs.Base[port]
 	}
-	s.queue = append(s.queue, report{n, addr})
+	s.queue = append(s.queue, report{n, to})
 	p.waiting++
 }
 
-// mayKnow reports whether a port may be told of a notice.
+// mayKnow reports whether a port may know of a notice.
 func (r *Registrar) mayKnow(p topo.PortIdx, n *notice) bool {
 	if n.group != 0 {
 		return r.holds(p, n.group)
@@ -196,7 +196,7 @@ func (r *Registrar) submit(s *subscriber) bool {
 	packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrNotice, 0)
 	copy(packet.SAData()[:], next.Notice[:])
 	p.tag++
-	if !p.table.Submit(&txn.Request{Packet: &packet, Addr: next.addr, Node: -1, Tag: p.tag}) {
+	if !p.table.Submit(&txn.Request{Packet: &packet, Addr: r.addr(&next.to), Node: -1, Tag: p.tag}) {
 		return false
 	}
 	p.flying[p.tag] = s
@@ -207,13 +207,13 @@ func (r *Registrar) submit(s *subscriber) bool {
 // reported takes the answer to a Report, or the Report if nobody took it.
 func (r *Registrar) reported(in *mad.Datagram) {
 	if o, ended := r.reports.table.Match(r.now, in); ended {
-		r.told(&o)
+		r.reportEnded(&o)
 	}
 }
 
-// told ends a Report. A subscriber that does not answer keeps its subscriptions, but
+// reportEnded ends a Report. A subscriber that does not answer keeps its subscriptions, but
 // what waits for it is dropped.
-func (r *Registrar) told(o *txn.Outcome) {
+func (r *Registrar) reportEnded(o *txn.Outcome) {
 	p := &r.reports
 	s := p.flying[o.Tag]
 	if s == nil {

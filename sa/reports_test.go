@@ -1,6 +1,8 @@
 package sa
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -207,6 +209,52 @@ func TestMovedSubscriber(t *testing.T) {
 	d.joined(h3, gid("ff15000000000000000000000000000a"))
 	if len(d.sent) != 1 || d.sent[0].LID != 40 || d.sent[0].QPN != 1 {
 		t.Errorf("sent %+v", d.sent)
+	}
+}
+
+// A Report goes by the P_Key that the InformInfo came by, wherever our port's table has that
+// now, and by the default partition when it is gone; it has a GRH if the InformInfo had one.
+func TestReportAddress(t *testing.T) {
+	d := newDesk(t)
+	table := func(keys ...mad.PKey) {
+		v, tp := *d.view, *d.view.Topo
+		v.Topo, tp.Ports = &tp, slices.Clone(tp.Ports)
+		tp.Ports[tp.Self].PKeys = topo.NewPKeyTable(keys)
+		d.view = &v
+		d.step(ViewPublished{&v})
+		d.sent = nil
+	}
+	grh := mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, h2), FlowLabel: 0x12345, TrafficClass: 3, HopLimit: 255, GIDIndex: 2}
+	table(0x7fff, 0x8001, 0xffff)
+	info := everything(1)
+	in := d.request(h2, mad.MethodSet, sarec.AttrInformInfo, 0, info[:])
+	in.PKeyIndex, in.GRH = 1, grh
+	if p := d.ask(in); p.Status() != mad.StatusOK {
+		t.Fatalf("subscribe: %v", p.Status())
+	}
+	for sub := range d.State().SubscriptionsOf(gidOf(h2)) {
+		if want := grh; sub.PKey != 0x8001 || sub.Addr.PKeyIndex != 0 || sub.Addr.GRH.FlowLabel != want.FlowLabel || sub.Addr.GRH.GIDIndex != 0 {
+			t.Errorf("stored: %+v", sub.Destination)
+		}
+	}
+	grh.GIDIndex = 0 // our port's own GID
+	for i, c := range []struct {
+		keys  []mad.PKey
+		index uint16
+	}{
+		{[]mad.PKey{0x7fff, 0x8001, 0xffff}, 1},
+		{[]mad.PKey{0x7fff, 0x0001, 0xffff, 0x8001}, 3}, // as a full member
+		{[]mad.PKey{0x7fff, 0, 0xffff, 0x0001}, 3},      // as a limited one
+		{[]mad.PKey{0, 0x8002, 0x7fff}, 2},              // in the default partition
+		{[]mad.PKey{0x8002}, 0},
+		{nil, 0},
+	} {
+		table(c.keys...)
+		d.joined(h3, gid(fmt.Sprintf("ff1500000000000000000000000000%02x", i)))
+		if len(d.sent) != 1 || d.sent[0].PKeyIndex != c.index || d.sent[0].GRH != grh {
+			t.Errorf("with %v: sent %+v, want index %d", c.keys, d.sent, c.index)
+		}
+		d.told()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/sim/fabric"
 )
 
@@ -73,6 +74,36 @@ func TestGRH(t *testing.T) {
 		if h.came[i].GRH != want {
 			t.Errorf("packet %d: %+v, want %+v", i, h.came[i].GRH, want)
 		}
+	}
+	subscribe := request(mad.MethodSet, sarec.AttrInformInfo, 5)
+	info := (*sarec.InformInfo)(subscribe.Packet.SAData()[:])
+	info.SetLIDRangeBegin(registry.AnyLID)
+	info.SetIsGeneric(1)
+	info.SetSubscribe(1)
+	info.SetType(registry.AnyType)
+	info.SetTrapNumber(66)
+	info.SetProducerType(registry.AnyProducer)
+	info.SetQPN(1)
+	join := request(mad.MethodSet, sarec.AttrMCMemberRecord, 6)
+	join.Packet.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState)
+	rec := (*sarec.MCMemberRecord)(join.Packet.SAData()[:])
+	rec.SetMGID(clientGroup(0))
+	rec.SetPortGID(mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())))
+	rec.SetJoinState(uint8(registry.FullMember))
+	h.came = nil
+	st.Send([]mad.Datagram{subscribe})
+	b.pass(time.Second)
+	st.Send([]mad.Datagram{join})
+	b.pass(time.Second)
+	methods := map[mad.Method]int{}
+	for i := range h.came {
+		methods[h.came[i].Packet.Method()]++
+		if h.came[i].GRH != want {
+			t.Errorf("%v: %+v, want %+v", h.came[i].Packet.Method(), h.came[i].GRH, want)
+		}
+	}
+	if methods[mad.MethodGetResp] != 2 || methods[mad.MethodReport] == 0 {
+		t.Errorf("to a subscription and a join: %v", methods)
 	}
 	unserved := request(mad.MethodGet, 1, 4)
 	unserved.Packet.SetHeader(mad.ClassCongestion, mad.MethodGet, 1, 0)

@@ -2,9 +2,11 @@ package store
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -333,6 +335,50 @@ func TestMigrate(t *testing.T) {
 	}
 	if len(migrations) != Schema-1 {
 		t.Errorf("%d migrations to schema %d", len(migrations), Schema)
+	}
+}
+
+// TestSchema2: a store that a program of schema 2 wrote is read, its snapshot and its log; of
+// subscriptions, which had the index of a P_Key, the P_Key is not known.
+func TestSchema2(t *testing.T) {
+	packed, err := os.Open("testdata/schema2.db.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Path: filepath.Join(t.TempDir(), "store.db"), Prefix: mad.DefaultPrefix, Port: 0x11}
+	if err := os.WriteFile(cfg.Path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // as it was written, and as it was migrated
+		s, c, err := Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(c.LIDs, []LID{{Port: 0x21, Base: 8, LMC: 1}}) || !slices.Equal(c.Reigns, []Reign{{Number: 3, Master: true, Began: 9}}) || c.Registry.Seq() != 2 {
+			t.Errorf("%+v", c)
+		}
+		want := registry.Destination{Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1}}
+		traps := []uint16{}
+		for sub := range c.Registry.Freeze().Subscriptions() {
+			if traps = append(traps, sub.Trap); sub.Destination != want {
+				t.Errorf("trap %d: %+v, want %+v", sub.Trap, sub.Destination, want)
+			}
+		}
+		if !slices.Equal(traps, []uint16{64, 65}) {
+			t.Errorf("subscriptions to %v", traps)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

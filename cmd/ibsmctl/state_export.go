@@ -71,19 +71,28 @@ type exportedServ struct {
 }
 
 type exportedSubscr struct {
-	Subscriber string  `json:"subscriber"`
-	QPN        uint32  `json:"qpn"`
-	LID        mad.LID `json:"lid"`
-	SL         uint8   `json:"sl"`
-	PathBits   uint8   `json:"path_bits"`
-	PKeyIndex  uint16  `json:"pkey_index"`
-	GID        string  `json:"gid"` // of the issuer, or ::
-	LIDBegin   mad.LID `json:"lid_begin"`
-	LIDEnd     mad.LID `json:"lid_end"`
-	Generic    bool    `json:"generic"`
-	Type       uint16  `json:"type"`
-	Trap       uint16  `json:"trap"`
-	Producer   uint32  `json:"producer"`
+	Subscriber string       `json:"subscriber"`
+	QPN        uint32       `json:"qpn"`
+	LID        mad.LID      `json:"lid"`
+	SL         uint8        `json:"sl"`
+	PathBits   uint8        `json:"path_bits"`
+	PKey       string       `json:"pkey,omitempty"`       // none where it is not known
+	PKeyIndex  uint16       `json:"pkey_index,omitempty"` // in older exports, in place of pkey; it is not used
+	GRH        *exportedGRH `json:"grh,omitempty"`
+	GID        string       `json:"gid"` // of the issuer, or ::
+	LIDBegin   mad.LID      `json:"lid_begin"`
+	LIDEnd     mad.LID      `json:"lid_end"`
+	Generic    bool         `json:"generic"`
+	Type       uint16       `json:"type"`
+	Trap       uint16       `json:"trap"`
+	Producer   uint32       `json:"producer"`
+}
+
+type exportedGRH struct {
+	DGID         string `json:"dgid"`
+	FlowLabel    uint32 `json:"flow_label"`
+	TrafficClass uint8  `json:"traffic_class"`
+	HopLimit     uint8  `json:"hop_limit"`
 }
 
 type exportedAlias struct {
@@ -114,15 +123,27 @@ func (k *keptState) export() *exported {
 		})
 	}
 	for v := range s.Subscriptions() {
-		f := &v.Filter
-		e.Subscriptions = append(e.Subscriptions, exportedSubscr{
-			v.Subscriber.String(), v.QPN, v.Addr.LID, v.Addr.SL, v.Addr.PathBits, v.Addr.PKeyIndex, f.GID.String(), f.LIDBegin, f.LIDEnd, f.Generic, f.Type, f.Trap, f.Producer,
-		})
+		e.Subscriptions = append(e.Subscriptions, exportSubscription(&v))
 	}
 	for a := range s.Aliases() {
 		e.Aliases = append(e.Aliases, exportedAlias{a.Port.String(), a.Index, a.GUID.String()})
 	}
 	return e
+}
+
+func exportSubscription(v *registry.Subscription) exportedSubscr {
+	f := &v.Filter
+	x := exportedSubscr{
+		Subscriber: v.Subscriber.String(), QPN: v.QPN, LID: v.Addr.LID, SL: v.Addr.SL, PathBits: v.Addr.PathBits,
+		GID: f.GID.String(), LIDBegin: f.LIDBegin, LIDEnd: f.LIDEnd, Generic: f.Generic, Type: f.Type, Trap: f.Trap, Producer: f.Producer,
+	}
+	if v.PKey != 0 {
+		x.PKey = v.PKey.String()
+	}
+	if g := &v.Addr.GRH; g.Present {
+		x.GRH = &exportedGRH{g.GID.String(), g.FlowLabel, g.TrafficClass, g.HopLimit}
+	}
+	return x
 }
 
 // quoted is a name without the zeros that fill it up, with what is no printable text as in

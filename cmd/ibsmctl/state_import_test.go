@@ -59,7 +59,7 @@ func everyKind(t *testing.T) string {
 		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: port, PKey: 0xffff}, Lease: 60, Expires: 1 << 40, Key: [16]byte{1}, Name: [64]byte{'a', '"', '\\', '"', 0, 0xff, '\n'}, Data: [64]byte{63: 1}}},
 		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 8, GID: port}, Lease: registry.InfiniteLease}},
 		registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: registry.SubscriptionKey{Subscriber: port, QPN: 5, Filter: registry.Filter{GID: mgid, LIDBegin: 1, LIDEnd: 2, Generic: true, Type: 3, Trap: 64, Producer: 4}},
-			Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1, PKeyIndex: 2}}},
+			Destination: registry.Destination{PKey: 0x8001, Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1, GRH: mad.GRH{Present: true, GID: port, FlowLabel: 0x12345, TrafficClass: 6, HopLimit: 255}}}}},
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: 0x21, Index: 9}, GUID: 0x99}},
 	} {
 		if err := c.Registry.Apply(change); err != nil {

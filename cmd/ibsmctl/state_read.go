@@ -179,10 +179,17 @@ func (r *exportReader) service(path string, x *exportedServ) {
 }
 
 func (r *exportReader) subscription(path string, x *exportedSubscr) {
+	d := registry.Destination{Addr: mad.Addr{LID: x.LID, QPN: x.QPN, SL: x.SL, PathBits: x.PathBits}}
+	if x.PKey != "" {
+		d.PKey = mad.PKey(r.number(path+".pkey", x.PKey, 16))
+	}
+	if g := x.GRH; g != nil {
+		d.Addr.GRH = mad.GRH{Present: true, GID: r.gid(path+".grh.dgid", g.DGID), FlowLabel: g.FlowLabel, TrafficClass: g.TrafficClass, HopLimit: g.HopLimit}
+	}
 	r.apply(path, registry.PutSubscription{Subscription: registry.Subscription{
 		SubscriptionKey: registry.SubscriptionKey{Subscriber: r.gid(path+".subscriber", x.Subscriber), QPN: x.QPN, Filter: registry.Filter{
 			GID: r.gid(path+".gid", x.GID), LIDBegin: x.LIDBegin, LIDEnd: x.LIDEnd, Generic: x.Generic, Type: x.Type, Trap: x.Trap, Producer: x.Producer,
 		}},
-		Addr: mad.Addr{LID: x.LID, QPN: x.QPN, SL: x.SL, PathBits: x.PathBits, PKeyIndex: x.PKeyIndex},
+		Destination: d,
 	}})
 }

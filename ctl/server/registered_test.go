@@ -31,7 +31,7 @@ func registeredSubnet(t *testing.T) (s *subnet, node *ctl.Node) {
 		registry.PutService{Service: service},
 		registry.PutSubscription{Subscription: registry.Subscription{
 			SubscriptionKey: registry.SubscriptionKey{Subscriber: gid(port), QPN: 1, Filter: registry.Filter{LIDBegin: 3, LIDEnd: 5, Generic: true, Type: registry.AnyType, Trap: 64, Producer: 4}},
-			Addr:            mad.Addr{LID: 9, QPN: 1},
+			Destination:     registry.Destination{Addr: mad.Addr{LID: 9, QPN: 1}},
 		}},
 	} {
 		if err := r.Apply(c); err != nil {

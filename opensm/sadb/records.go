@@ -101,7 +101,7 @@ func (r *reader) informInfo(f *fields) []registry.Change {
 	s.QPN = f.u32(" remote_qp=0x")
 	s.Addr.QPN = s.QPN
 	f.u32(" remote_qkey=0x") // always that of QP1
-	s.Addr.PKeyIndex = f.u16(" pkey_ix=0x")
+	f.u16(" pkey_ix=0x")     // of a table that is not known
 	s.Addr.SL = f.u8(" sl=0x")
 	return []registry.Change{registry.PutSubscription{Subscription: s}}
 }

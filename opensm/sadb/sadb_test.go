@@ -63,8 +63,8 @@ func TestRead(t *testing.T) {
 		t.Errorf("alias %v", reg.AliasAt(at))
 	}
 	key := registry.SubscriptionKey{Subscriber: port(0x21), QPN: 1, Filter: registry.Filter{LIDBegin: 3, LIDEnd: 9, Type: 2, Trap: 64, Producer: 0x123456}}
-	if a, is := reg.Subscription(key); !is || a != (mad.Addr{LID: 8, QPN: 1}) {
-		t.Errorf("subscription %v %t", a, is)
+	if d, is := reg.Subscription(key); !is || d != (registry.Destination{Addr: mad.Addr{LID: 8, QPN: 1}}) {
+		t.Errorf("subscription %v %t", d, is)
 	}
 	v, is := reg.Service(registry.ServiceKey{ID: 0x123456789abcdef0, GID: port(0x31), PKey: 0xffff})
 	if !is || v.Lease != 3600 || v.Expires != now+3600 || string(v.Name[:7]) != "a bcxy\x00" || v.Key[15] != 16 || v.Data[0] != 1 || v.Data[48] != 0x31 {

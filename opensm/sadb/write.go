@@ -17,6 +17,7 @@ const (
 	exactly   = 0x80 // the selector of MTU, rate and lifetime
 	wellKnown = " (well known)"
 	gsiQKey   = 0x80010000 // of QP1 everywhere
+	pkeyIndex = 0          // where the default partition is, by which Reports go
 )
 
 // Write writes what is registered, for OpenSM to load, in the order in which OpenSM does:
@@ -112,7 +113,7 @@ func writeSubscription(w io.Writer, s *registry.Subscription) {
 		" lid_range_begin=0x%x lid_range_end=0x%x is_generic=0x%x subscribe=0x1 trap_type=0x%x trap_num=0x%x qpn_resp_time_val=0x%x node_type=0x%06x"+
 		" rep_addr: lid=0x%04x path_bits=0x%02x static_rate=0x00 remote_qp=0x%08x remote_qkey=0x%08x pkey_ix=0x%04x sl=0x%02x\n\n",
 		prefix, id, high, low, uint16(s.LIDBegin), uint16(s.LIDEnd), generic, s.Type, s.Trap, s.QPN<<8, s.Producer,
-		uint16(s.Addr.LID), s.Addr.PathBits, s.QPN, uint32(gsiQKey), s.Addr.PKeyIndex, s.Addr.SL)
+		uint16(s.Addr.LID), s.Addr.PathBits, s.QPN, uint32(gsiQKey), pkeyIndex, s.Addr.SL)
 }
 
 func writeService(w io.Writer, v *registry.Service, now int64) {

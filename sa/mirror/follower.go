@@ -196,7 +196,7 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 	f.stats.Questions++
 	d := mad.Datagram{Addr: mad.Addr{LID: f.master.LID, QPN: 1}}
 	f.cfg.header(&d.Packet, mad.MethodGetTable, mad.TID(f.tid))
-	q := question{f.master.Self, f.has}
+	q := question{from: f.master.Self, has: f.has}
 	q.write(&d.Packet)
 	return append(out, d)
 }

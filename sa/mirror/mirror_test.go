@@ -35,6 +35,8 @@ type pair struct {
 	policy   []byte // as the standby was told last
 	told     int    // how often it was
 	packets  int
+	// Changes what each packet to the standby and to the master says; nil for nothing.
+	tamperDown, tamperUp func(d *mad.Datagram)
 }
 
 func newPair(t testing.TB, seed uint64) *pair {
@@ -81,11 +83,17 @@ func (p *pair) pass(d time.Duration) {
 			if down[i].Addr = (mad.Addr{LID: masterLID, QPN: 1}); p.rng.Float64() < p.loss {
 				continue
 			}
+			if p.tamperDown != nil {
+				p.tamperDown(&down[i])
+			}
 			if u, ok := p.follower.Receive(p.now, &down[i]); ok {
 				p.take(u)
 			}
 		}
 		for i := range up {
+			if p.tamperUp != nil {
+				p.tamperUp(&up[i])
+			}
 			if up[i].Addr = (mad.Addr{LID: standbyLID, QPN: 1}); p.rng.Float64() >= p.loss {
 				p.source.Receive(p.now, &up[i])
 			}
@@ -148,6 +156,74 @@ func TestFollow(t *testing.T) {
 	if st := p.follower.Stats(); p.now-st.Heard > mirror.AskInterval+time.Millisecond || st.Whole != 1 {
 		t.Errorf("%v: %+v", p.now, st)
 	}
+}
+
+// TestOlderManagers: a manager that knows registry.Version 1 alone says so with bytes that were
+// reserved, and takes no other. A master answers such a standby in that version, and such a
+// master takes the questions of a standby; both have everything but the P_Keys of
+// subscriptions, which that version has not.
+func TestOlderManagers(t *testing.T) {
+	const (
+		versionAt, latestAt = 56 + 2, 56 + 3 // of a packet: of the Changes, and known to the sender
+		kindOldSubscription = 7
+	)
+	sub := registry.Subscription{
+		SubscriptionKey: registry.SubscriptionKey{Subscriber: mad.MakeGID(mad.DefaultPrefix, 7), QPN: 1, Filter: registry.Filter{LIDBegin: registry.AnyLID, Trap: 64}},
+		Destination:     registry.Destination{Addr: mad.Addr{LID: 7, QPN: 1, GRH: mad.GRH{Present: true, FlowLabel: 9}}, PKey: 0x8001},
+	}
+	p := newPair(t, 1)
+	subscribe := func(trap uint16) {
+		s := sub
+		s.Trap = trap
+		c := registry.PutSubscription{Subscription: s}
+		if err := p.master.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+		p.source.Changed([]registry.Change{c}, p.master.Freeze())
+	}
+	mustHave := func(want registry.Destination, traps ...uint16) {
+		t.Helper()
+		if p.copy.Seq() != p.master.Seq() || p.copy.Counts() != p.master.Counts() {
+			t.Fatalf("the standby has %d %+v, the master %d %+v", p.copy.Seq(), p.copy.Counts(), p.master.Seq(), p.master.Counts())
+		}
+		for _, trap := range traps {
+			key := sub.SubscriptionKey
+			key.Trap = trap
+			if got, _ := p.copy.Freeze().Subscription(key); got != want {
+				t.Errorf("trap %d: %+v, want %+v", trap, got, want)
+			}
+		}
+	}
+	subscribe(64) // before the reign is known: in the answer with everything
+	p.tamperUp = func(d *mad.Datagram) {
+		if d.Packet[versionAt] != 1 && d.Packet[24] == 0 {
+			t.Errorf("question of version %d, which older managers drop", d.Packet[versionAt])
+		}
+		d.Packet[latestAt] = 0
+	}
+	p.tamperDown = func(d *mad.Datagram) {
+		if first := binary.BigEndian.Uint32(d.Packet[28:]) == 1; d.Packet[25] == 1 && first && d.Packet[versionAt] != 1 {
+			t.Errorf("answer of version %d", d.Packet[versionAt])
+		}
+		if bytes.Contains(d.Packet[56:], []byte{0x0b, 0xfe, 0x80}) || bytes.Contains(d.Packet[56:], []byte{0x0c, 0xfe, 0x80}) {
+			t.Error("a Change of a kind that older managers do not know")
+		}
+	}
+	p.pass(time.Second)
+	old := registry.Destination{Addr: mad.Addr{LID: 7, QPN: 1}}
+	mustHave(old, 64)
+	subscribe(65) // of those that are remembered
+	p.pass(2 * time.Second)
+	mustHave(old, 64, 65)
+
+	// The standby is replaced by a newer one, which is sent everything in the new version.
+	p.tamperUp, p.tamperDown = nil, nil
+	p.follower.Forget()
+	p.pass(2 * time.Second)
+	subscribe(66)
+	p.pass(2 * time.Second)
+	mustHave(sub.Destination, 64, 65, 66)
+	p.mustAgree()
 }
 
 // With packets lost, a standby is 100 ms behind at most.

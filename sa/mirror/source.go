@@ -57,6 +57,7 @@ type standby struct {
 	addr    mad.Addr
 	high    uint32   // upper half of its transaction IDs, by which its kernel knows it
 	has     position // as far as we know
+	version uint8    // the latest registry.Version that it understands, and we
 	heard   time.Duration
 	owed    bool          // it has asked and was not answered yet
 	next    time.Duration // when it may be sent something unasked
@@ -155,7 +156,7 @@ func (s *Source) asked(now time.Duration, d *mad.Datagram) {
 		s.standbys[d.LID] = p
 	}
 	s.stats.Questions++
-	p.guid, p.heard, p.owed = q.from, now, true
+	p.guid, p.version, p.heard, p.owed = q.from, q.understood, now, true
 	if !p.sending {
 		p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
 	}
@@ -211,8 +212,7 @@ func (s *Source) position() position { return position{s.reign, s.state.Seq(), s
 func (s *Source) Standing(guid mad.GUID) (all, nearly bool) {
 	for _, p := range s.standbys {
 		if p.guid == guid && p.has.reign == s.reign && p.has.policy == s.policy {
-			_, near := s.log.since(p.has.seq)
-			return !s.lacks(p), near
+			return !s.lacks(p), s.log.has(p.has.seq)
 		}
 	}
 	return false, false
@@ -249,19 +249,19 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 
 // answer begins to send a standby what it does not have.
 func (s *Source) answer(now time.Duration, p *standby) {
-	a := answer{kind: kindChanges, before: p.has.seq, now: s.position()}
+	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), version: p.version}
 	if p.has.policy != s.policy {
 		a.policy = s.cfg.Policy
 	}
 	known := p.has.reign == s.reign
 	if known {
-		a.changes, known = s.log.since(p.has.seq)
+		a.changes, known = s.log.since(p.has.seq, p.version)
 	}
 	if !known {
 		a.kind, a.before = kindWhole, 0
 		s.stats.Whole++
 		for c := range s.state.Changes() {
-			a.changes = c.AppendTo(a.changes)
+			a.changes = registry.AppendVersion(a.changes, c, p.version)
 		}
 	}
 	s.tid++
@@ -294,7 +294,7 @@ func (s *Source) Standbys() (all []Standby) {
 	return all
 }
 
-// changeLog are the last Changes, encoded.
+// changeLog are the last Changes, encoded in registry.Version.
 type changeLog struct {
 	last  uint64 // number of the last
 	items [][]byte
@@ -313,10 +313,22 @@ func (l *changeLog) add(c registry.Change) {
 	}
 }
 
-// since are the Changes behind a number; false if not all are remembered.
-func (l *changeLog) since(seq uint64) ([]byte, bool) {
-	if seq > l.last || l.last-seq > uint64(len(l.items)) {
+// has reports whether all Changes behind a number are remembered.
+func (l *changeLog) has(seq uint64) bool { return seq <= l.last && l.last-seq <= uint64(len(l.items)) }
+
+// since are the Changes behind a number, encoded in a registry.Version; false if not all
+// are remembered.
+func (l *changeLog) since(seq uint64, version uint8) ([]byte, bool) {
+	if !l.has(seq) {
 		return nil, false
 	}
-	return slices.Concat(l.items[len(l.items)-int(l.last-seq):]...), true
+	b := slices.Concat(l.items[len(l.items)-int(l.last-seq):]...)
+	if version == registry.Version {
+		return b, true
+	}
+	var old []byte
+	for c := range decoded(b) { // our own: there is no error
+		old = registry.AppendVersion(old, c, version)
+	}
+	return old, true
 }

@@ -29,7 +29,13 @@ const (
 // version of the data, raised with each change of its layout.
 const version = 2
 
-// Both begin with version, kind and registry.Version, a byte each, and 5 reserved ones.
+// oldestRegistry is the registry.Version of managers that say no more than that.
+const oldestRegistry = 1
+
+// Both begin with a byte each for version, kind, the registry.Version of the Changes and
+// the latest that the sender understands, 0 for the former, and 4 reserved bytes. A question
+// has no Changes and says oldestRegistry, so that managers take it that know no other; the
+// answer has Changes of the latest that both understand.
 //
 //	question                    answer
 //	 8 GUID of who asks          8 Reign.Manager
@@ -44,8 +50,8 @@ const (
 	answerSize   = 56
 )
 
-// MaxPolicy is the longest policy that is sent, in bytes. A longer one is not: standbys are
-// told that there is none, and it is counted.
+// MaxPolicy is the longest policy that is sent, in bytes. A longer one is counted and not
+// sent: standbys take it that there is none.
 const MaxPolicy = 16 << 20
 
 // kind is what a message is.
@@ -117,28 +123,30 @@ func readReign(b []byte) Reign {
 	return Reign{mad.GUID(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:])}
 }
 
-func appendKind(b []byte, k kind) []byte {
-	return append(b, version, byte(k), registry.Version, 0, 0, 0, 0, 0)
+func appendKind(b []byte, k kind, changes uint8) []byte {
+	return append(b, version, byte(k), changes, registry.Version, 0, 0, 0, 0)
 }
 
 // errForeign is for what another version wrote, or nobody.
 var errForeign = errors.New("mirror: not a message of this version")
 
-func readKind(b []byte) (kind, error) {
-	if len(b) < 8 || b[0] != version || b[2] != registry.Version {
-		return 0, errForeign
+// readKind reads what a message is, and the latest registry.Version that both understand.
+func readKind(b []byte) (k kind, understood uint8, err error) {
+	if len(b) < 8 || b[0] != version || b[2] < oldestRegistry || b[2] > registry.Version {
+		return 0, 0, errForeign
 	}
-	return kind(b[1]), nil
+	return kind(b[1]), min(max(b[2], b[3]), registry.Version), nil
 }
 
 // question is what a standby asks.
 type question struct {
-	from mad.GUID
-	has  position
+	from       mad.GUID
+	has        position
+	understood uint8 // the latest registry.Version that both understand
 }
 
 func (q *question) write(p *mad.Packet) {
-	b := binary.BigEndian.AppendUint64(appendKind(p.SAData()[:0], kindQuestion), uint64(q.from))
+	b := binary.BigEndian.AppendUint64(appendKind(p.SAData()[:0], kindQuestion, oldestRegistry), uint64(q.from))
 	b = q.has.reign.append(b)
 	b = binary.BigEndian.AppendUint64(b, q.has.seq)
 	binary.BigEndian.AppendUint64(b, q.has.policy)
@@ -146,11 +154,12 @@ func (q *question) write(p *mad.Packet) {
 
 func readQuestion(p *mad.Packet) (q question, err error) {
 	b := p.SAData()[:questionSize]
-	if k, err := readKind(b); err != nil || k != kindQuestion {
+	k, understood, err := readKind(b)
+	if err != nil || k != kindQuestion {
 		return q, errForeign
 	}
 	has := position{readReign(b[16:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
-	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), has}, nil
+	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), has, understood}, nil
 }
 
 // answer is what the master says.
@@ -160,10 +169,11 @@ type answer struct {
 	now     position
 	policy  []byte // of now; empty if who asked has it, or there is none
 	changes []byte
+	version uint8 // registry.Version of changes
 }
 
 func (a *answer) append(b []byte) []byte {
-	b = a.now.reign.append(appendKind(b, a.kind))
+	b = a.now.reign.append(appendKind(b, a.kind, a.version))
 	for _, n := range []uint64{a.before, a.now.seq, a.now.policy, uint64(len(a.policy))} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
@@ -171,7 +181,7 @@ func (a *answer) append(b []byte) []byte {
 }
 
 func readAnswer(b []byte) (a answer, err error) {
-	k, err := readKind(b)
+	k, _, err := readKind(b)
 	switch {
 	case err != nil:
 		return a, err
