@@ -2,7 +2,6 @@ package manager
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"time"
 
@@ -14,158 +13,158 @@ import (
 	"ibsm/view"
 )
 
-// stall is for how long this manager may stand still before another one may have taken
-// its place: one poll. One of our own kind is polled every two seconds; less than half a
-// second is what a busy machine may take, and no death is declared after one poll.
-func (c *Core) stall() time.Duration {
+// election is the machine that knows the other subnet managers, asks them, and decides with
+// elect.Machine who is master. What follows from a decision, an elect.Do, is for the Core.
+type election struct {
+	*elect.Machine
+	authority authority
+	reported  smp.SMState // as Entered said last; notReported before the first
+	route     mad.Route   // to the manager that is polled
+	lid       mad.LID     // its port's; 0 while it has none
+	key       mad.MKey    // for requests
+	others    []discover.SM
+	shown     []view.SM // the same, as Stats shows them; never written again
+	duplicate bool      // that another manager has our GUID was logged, and is so
+	interval  time.Duration
+}
+
+// authority says what a MASTER may do.
+type authority uint8
+
+const (
+	unconfirmed authority = iota // nothing: the others are to be asked first
+	confirmed                    // write: every other manager has been asked in this term, and since this one was last paused
+)
+
+func (a authority) String() string { return [...]string{"unconfirmed", "confirmed"}[a] }
+
+const notReported smp.SMState = 0xff
+
+// Tags of the election's requests.
+const (
+	tagPoll        uint64 = iota // Get(SMInfo) from the manager that is polled
+	tagPort                      // Get(PortInfo) from its port
+	tagPeer                      // and from the port at the other end of its cable
+	tagOwn                       // Get(PortInfo) from our own port, before a priority-change trap
+	tagTrap                      // the trap
+	tagHandover                  // Set(SMInfo)
+	tagAcknowledge               // Set(SMInfo)
+)
+
+func newElection(cfg *Config) election {
+	e := election{Machine: elect.New(cfg.Elect), reported: notReported}
+	e.key, e.interval = cfg.Sweep.Settings.MKey.Value, cfg.Elect.PollInterval
+	return e
+}
+
+// use takes another configuration.
+func (e *election) use(now time.Duration, cfg *Config) {
+	e.key, e.interval = cfg.Sweep.Settings.MKey.Value, cfg.Elect.PollInterval
+	e.Configure(now, cfg.Elect)
+}
+
+// portDown takes that nobody can be reached.
+func (e *election) portDown() {
+	e.PortDown()
+	e.authority = unconfirmed
+}
+
+// entered reports a change of the state; is is false where there was none.
+func (e *election) entered(fx *effects) (is bool) {
+	s := e.State()
+	if s == e.reported {
+		return false
+	}
+	e.reported = s
+	fx.do(Entered{s})
+	return true
+}
+
+// mayWrite reports whether this manager is MASTER and knows of no other.
+func (e *election) mayWrite() bool { return e.State() == smp.Master && e.authority == confirmed }
+
+// stall is for how long this manager may be paused before another one may have taken its
+// place: one poll. A peer ibsm is polled every two seconds; less than half a second is what a
+// busy machine may take, and no manager is declared dead after one poll.
+func (e *election) stall() time.Duration {
 	const least, most = 500 * time.Millisecond, 2 * time.Second
-	if i := c.cfg.Elect.PollInterval; i > 0 {
-		return max(least, min(i, most))
+	if e.interval > 0 {
+		return max(least, min(e.interval, most))
 	}
 	return most
 }
 
-var errStoodStill = errors.New("this manager stood still; ask again")
-
-// woken asks every other manager again after this one has stood still, before anything
-// is written.
-func (c *Core) woken(slept time.Duration) {
-	c.elect.Woken(c.now)
-	if state := c.elect.State(); state != smp.Master && state != smp.Discovering {
-		return
+// tick is the next that is to be done by now; ok is false when there is nothing.
+func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
+	due, ok := e.Due()
+	if !ok || due > fx.now {
+		return elect.Nothing, false
 	}
-	c.log(warn, "this manager stood still: others are asked before anything is written", "for", slept.Round(time.Millisecond))
-	c.refusePlan(errStoodStill)
-	c.hasRuled()
-	c.pause()
-	c.want(true, "this manager stood still")
+	polled := e.Polled()
+	switch do = e.Tick(fx.now); {
+	case do == elect.Poll || do == elect.Look:
+	case do == elect.HandOver || e.Overdue() == polled:
+		fx.log(warn, "another subnet manager is handed the mastership without a mirror of what clients have registered", "guid", polled)
+	default:
+		fx.log(warn, "the other subnet manager does not answer any more", "guid", polled)
+	}
+	return do, true
 }
 
-// mayWrite reports whether this manager is MASTER and knows of no other.
-func (c *Core) mayWrite() bool { return c.elect.State() == smp.Master && c.asked }
-
-// watch does what the election wants done by now.
-func (c *Core) watch() {
-	for {
-		due, ok := c.elect.Due()
-		if !ok || due > c.now {
-			return
-		}
-		polled := c.elect.Polled()
-		do := c.elect.Tick(c.now)
-		switch {
-		case do == elect.Poll || do == elect.Look:
-		case do == elect.HandOver || c.elect.Overdue() == polled:
-			c.log(warn, "another subnet manager is handed the mastership without a mirror of what clients have registered", "guid", polled)
-		default:
-			c.log(warn, "the other subnet manager does not answer any more", "guid", polled)
-		}
-		c.act(do)
-	}
-}
-
-// Tags of the election's requests.
-const (
-	tagPoll uint64 = iota
-	tagHandover
-	tagAcknowledge
-	tagPort
-	tagPeer
-	tagOwn
-	tagPetition
-	tagSelf
-)
-
-// heardOf takes the outcome of a request of the election's.
-func (c *Core) heardOf(o *txn.Outcome) {
-	ok := o.Result == txn.Replied && o.Status == mad.StatusOK
-	port := (*smp.PortInfo)(&o.Data)
-	polled := c.elect.Polled()
-	switch o.Tag {
-	case tagPoll:
-		if info := (*smp.SMInfo)(&o.Data); ok {
-			if info.SMState() == smp.Master {
-				c.following.alive = c.now
-			}
-			c.heard(info)
-			c.act(c.elect.Reply(c.now, info))
-			if info.SMState() == smp.Master {
-				c.stranger()
-			}
-		} else if o.Result == txn.TimedOut {
-			c.unanswered(smp.AttrSMInfo, c.polledAt)
-		}
-	case tagPort:
-		if !ok {
-			break
-		}
+// done takes the outcome of a request but for a poll's and a HANDOVER's.
+func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do) {
+	port, polled := (*smp.PortInfo)(&o.Data), e.Polled()
+	switch {
+	case !isOK(o):
+	case o.Tag == tagPort:
 		if lid := port.LID(); lid != 0 {
-			c.polledLID = lid // it may have had none, or another, when it was met
+			e.lid = lid // it may have had none, or another, when it was met
 		}
-		if do := c.elect.Port(c.now, port.CapabilityMask().Has(smp.IsSM)); do != elect.Nothing {
-			c.log(warn, "the other subnet manager has ended: IsSM is cleared", "guid", polled)
-			c.act(do)
+		if do = e.Port(fx.now, port.CapabilityMask().Has(smp.IsSM)); do != elect.Nothing {
+			fx.log(warn, "the other subnet manager has ended: IsSM is cleared", "guid", polled)
 		}
-	case tagPeer:
-		if !ok || port.PortState() != smp.PortDown {
-			break
+	case o.Tag == tagPeer && port.PortState() == smp.PortDown:
+		if do = e.Unplugged(fx.now); do != elect.Nothing {
+			fx.log(warn, "the port of the other subnet manager has no link any more", "guid", polled)
 		}
-		if do := c.elect.Unplugged(c.now); do != elect.Nothing {
-			c.log(warn, "the port of the other subnet manager has no link any more", "guid", polled)
-			c.act(do)
-		}
-	case tagOwn:
-		if ok {
-			c.own.holds(port)
-			c.sendPetition(port)
-		}
-	case tagHandover:
-		if !ok {
-			c.log(warn, "the other subnet manager did not take the mastership", "status", o.Status)
-		}
-		c.departed()
-	case tagSelf:
-		c.knowSelf(o, ok)
-	case tagAcknowledge, tagPetition:
+	case o.Tag == tagOwn:
+		own.holds(port)
+		e.sendTrap(fx, port, own.mkey)
 	}
-}
-
-// directed is a request of the election's along a route.
-func (c *Core) directed(r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, tag uint64) txn.Request {
-	return txn.Request{Route: r, Method: m, Attr: attr, Mod: mod, MKey: c.cfg.Sweep.Settings.MKey.Value, Node: -1, Owner: ownerElection, Tag: tag}
+	return do
 }
 
 // poll sends a question to the manager that is polled.
-func (c *Core) poll() {
-	req := c.directed(c.polledAt, mad.MethodGet, smp.AttrSMInfo, 0, tagPoll)
-	req.Data = c.elect.Question()
-	c.table.Submit(&req)
+func (e *election) poll(fx *effects) {
+	req := directed(ownerElection, tagPoll, e.route, mad.MethodGet, smp.AttrSMInfo, 0, e.key)
+	req.Data = e.Question()
+	fx.request(&req)
 }
 
 // look asks whether its port still says that a manager runs there, and the port at the
 // other end of its cable whether there is a link.
-func (c *Core) look() {
-	req := c.directed(c.polledAt, mad.MethodGet, smp.AttrPortInfo, 0, tagPort)
-	c.table.Submit(&req)
-	ports := c.polledAt.Ports()
+func (e *election) look(fx *effects) {
+	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
+	fx.request(&req)
+	ports := e.route.Ports()
 	if n := len(ports); n > 0 {
-		req = c.directed(mad.MakeRoute(ports[:n-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[n-1]), tagPeer)
-		c.table.Submit(&req)
+		req = directed(ownerElection, tagPeer, mad.MakeRoute(ports[:n-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[n-1]), e.key)
+		fx.request(&req)
 	}
 }
 
-// petition tells the master that is polled that this manager ranks higher, as soon as our
-// own port has said what LIDs there are.
-func (c *Core) petition() {
-	req := c.directed(mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, tagOwn)
-	c.table.Submit(&req)
+// askOwnPort asks our own port for what LIDs there are: a priority-change trap follows, which
+// has the master that is polled see that this manager ranks higher.
+func (e *election) askOwnPort(fx *effects) {
+	req := directed(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
+	fx.request(&req)
 }
 
-// sendPetition sends trap 144, the flag of a changed priority set (IBA 14.2.5.1). It goes
-// to where the walk met the master: our port may still have another one, even ourselves.
-func (c *Core) sendPetition(own *smp.PortInfo) {
-	to := cmp.Or(c.polledLID, own.MasterSMLID())
-	if own.LID() == 0 || to == 0 || c.elect.Polled() == 0 {
+// sendTrap sends trap 144, the flag of a changed priority set (IBA 14.2.5.1). It goes to where
+// the walk met the master: our port may still name another one, even ourselves.
+func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
+	to := cmp.Or(e.lid, own.MasterSMLID())
+	if own.LID() == 0 || to == 0 || e.Polled() == 0 {
 		return // the master has not seen our port yet
 	}
 	var n smp.Notice
@@ -179,85 +178,124 @@ func (c *Core) sendPetition(own *smp.PortInfo) {
 	d.SetCapabilityMask(own.CapabilityMask())
 	d.SetOtherLocalChanges(true)
 	d.SetChangeFlags(smp.ChangedSMPriority)
-	req := txn.Request{Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to}, Method: mad.MethodTrap, Attr: smp.AttrNotice,
-		MKey: c.own.mkey, Data: n, Node: -1, Owner: ownerElection, Tag: tagPetition}
-	c.table.Submit(&req)
+	req := txn.Request{Owner: ownerElection, Tag: tagTrap, Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to}, Method: mad.MethodTrap, Attr: smp.AttrNotice,
+		MKey: key, Data: n, Node: -1}
+	fx.request(&req)
 }
-
-// handOver tells the manager that ranks higher to take the mastership. The packet leaves
-// before what is under way is dropped.
-func (c *Core) handOver() {
-	c.rememberPolled()
-	c.hasRuled()
-	c.cancel()
-	c.order(smp.ControlHandover, smp.Master, tagHandover)
-	c.send = c.table.Output(c.now, c.send)
-	c.log(info, "handing the mastership over", "guid", c.elect.Polled())
-}
-
-// acknowledge tells the manager that handed the mastership over that it is taken.
-func (c *Core) acknowledge() { c.order(smp.ControlAcknowledge, smp.Standby, tagAcknowledge) }
 
 // order sends Set(SMInfo) to the manager that is, or was, polled. state is the one that
 // entitles the sender.
-func (c *Core) order(mod uint32, state smp.SMState, tag uint64) {
-	req := c.directed(c.polledAt, mad.MethodSet, smp.AttrSMInfo, mod, tag)
-	own := c.elect.Info()
+func (e *election) order(fx *effects, mod uint32, state smp.SMState, actCount uint32) {
+	tag := tagHandover
+	if mod == smp.ControlAcknowledge {
+		tag = tagAcknowledge
+	}
+	req := directed(ownerElection, tag, e.route, mad.MethodSet, smp.AttrSMInfo, mod, e.key)
+	own := e.Info()
 	own.SetSMState(state)
-	own.SetActCount(c.actCount)
+	own.SetActCount(actCount)
 	req.Data = own
-	c.table.Submit(&req)
+	fx.request(&req)
 }
 
-// rememberPolled keeps the way to the manager that is polled, and reports whether the last
-// walk found one.
-func (c *Core) rememberPolled() (known bool) {
-	if found := c.sweeper.Found(); found != nil {
-		for i := range found.SMs {
-			if found.SMs[i].Port == c.elect.Polled() {
-				c.polledAt, c.polledLID = found.SMs[i].Route, found.SMs[i].LID
-				known = true
-			}
+// answer is our SMInfo sent back the way the request came. The SM_Key is shown only to a
+// manager that knows the M_Key.
+func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *ownPort, actCount uint32) {
+	reply := response(d, mad.MethodGetResp)
+	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
+	info.SetActCount(actCount)
+	if own.protect > 0 && d.Packet.MKey() != own.mkey {
+		info.SetSMKey(0)
+	}
+	*reply.Packet.Data() = info
+	reply.Packet.SetStatus(status)
+	fx.reply(reply)
+}
+
+// locate keeps the way to the manager that is polled, and reports whether a walk found one.
+func (e *election) locate(found *discover.Result) (known bool) {
+	if found == nil {
+		return false
+	}
+	for i := range found.SMs {
+		if found.SMs[i].Port == e.Polled() {
+			e.route, e.lid = found.SMs[i].Route, found.SMs[i].LID
+			known = true
 		}
 	}
 	return known
 }
 
-// met notes the managers that a walk found.
-func (c *Core) met(sms []discover.SM) {
-	c.others = slices.Clone(sms)
-	c.rivals = make([]view.SM, len(sms))
-	for i := range sms {
-		c.rivals[i] = rival(&sms[i].Info, sms[i].LID)
+// locateMet does so for one that is known as others are.
+func (e *election) locateMet() {
+	for i := range e.others {
+		if e.others[i].Info.GUID() == e.Polled() {
+			e.route, e.lid = e.others[i].Route, e.others[i].LID
+		}
 	}
-	slices.SortFunc(c.rivals, func(a, b view.SM) int { return cmp.Compare(a.GUID, b.GUID) })
+}
+
+// met notes the managers that a walk found.
+func (e *election) met(sms []discover.SM) {
+	e.others = slices.Clone(sms)
+	e.shown = make([]view.SM, len(sms))
+	for i := range sms {
+		e.shown[i] = viewOf(&sms[i].Info, sms[i].LID)
+	}
+	slices.SortFunc(e.shown, func(a, b view.SM) int { return cmp.Compare(a.GUID, b.GUID) })
+}
+
+// maxMet bounds the managers that this one knows by their questions.
+const maxMet = 16
+
+// meet notes a standby ibsm that asks, and the way back to it, if the last walk has not met
+// it: it may not have answered then.
+func (e *election) meet(p *mad.Packet, own mad.GUID) {
+	info := (*smp.SMInfo)(p.Data())
+	known := func(o discover.SM) bool { return o.Info.GUID() == info.GUID() }
+	if !elect.IsQuestion(info) || info.GUID() == own || p.MgmtClass() != mad.ClassDirected || slices.ContainsFunc(e.others, known) || len(e.others) >= maxMet {
+		return
+	}
+	hops := min(p.HopCount(), mad.MaxHops)
+	back := slices.Clone(p.ReturnPath()[1 : 1+hops])
+	slices.Reverse(back)
+	e.others = append(e.others, discover.SM{Port: info.GUID(), Route: mad.MakeRoute(back...), Info: *info})
 }
 
 // heard notes what one of them says of itself.
-func (c *Core) heard(info *smp.SMInfo) {
-	for i := range c.others {
-		if o := &c.others[i]; o.Info.GUID() == info.GUID() {
+func (e *election) heard(info *smp.SMInfo) {
+	for i := range e.others {
+		if o := &e.others[i]; o.Info.GUID() == info.GUID() {
 			o.Info = *info
 		}
 	}
-	for i := range c.rivals {
-		if r := &c.rivals[i]; r.GUID == info.GUID() {
-			if now := rival(info, r.LID); now != *r {
-				c.rivals = slices.Clone(c.rivals)
-				c.rivals[i] = now
+	for i := range e.shown {
+		if r := &e.shown[i]; r.GUID == info.GUID() {
+			if now := viewOf(info, r.LID); now != *r {
+				e.shown = slices.Clone(e.shown)
+				e.shown[i] = now
 			}
 		}
 	}
 }
 
-func rival(info *smp.SMInfo, lid mad.LID) view.SM {
+// infos are the SMInfo of the others.
+func infos(sms []discover.SM) []smp.SMInfo {
+	all := make([]smp.SMInfo, len(sms))
+	for i := range sms {
+		all[i] = sms[i].Info
+	}
+	return all
+}
+
+func viewOf(info *smp.SMInfo, lid mad.LID) view.SM {
 	return view.SM{GUID: info.GUID(), LID: lid, Priority: info.Priority(), State: uint8(info.SMState()), ActCount: info.ActCount()}
 }
 
 // self is this manager, with the LID of its port.
-func (c *Core) self(lid mad.LID) view.SM {
-	own := c.elect.Info()
-	sm := rival(&own, lid)
-	sm.ActCount = c.actCount
+func (e *election) self(lid mad.LID, actCount uint32) view.SM {
+	own := e.Info()
+	sm := viewOf(&own, lid)
+	sm.ActCount = actCount
 	return sm
 }

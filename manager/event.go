@@ -27,6 +27,20 @@ type MulticastComputed struct{ Result *sweep.Grown }
 // SweepRequested is an operator's request.
 type SweepRequested struct{ Sweep Sweep }
 
+// Sweep is a sweep that is asked for.
+type Sweep uint8
+
+// Sweeps.
+const (
+	NoSweep Sweep = iota
+	Light
+	Heavy
+	Reroute     // heavy, with all routes computed afresh
+	Plan        // what a heavy sweep would write: Planned answers, and nothing is written
+	PlanReroute // the same for a reroute
+	Describe    // no sweep: every node is asked for its NodeDescription
+)
+
 // RegistryChanged says what is registered now.
 type RegistryChanged struct{ State *registry.State }
 

@@ -47,38 +47,3 @@ func (c *Config) Resume(kept *store.Contents, now time.Time) {
 	}
 	c.Sweep.Kept = k
 }
-
-// timeOfDay is now in seconds since 1970.
-func (c *Core) timeOfDay() int64 { return c.cfg.Epoch + int64(c.now/time.Second) }
-
-// keepLIDs tells which LIDs the last Job has changed.
-func (c *Core) keepLIDs() {
-	if lids, forgotten := c.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
-		c.do(Keep{LIDs: lids, Forgotten: forgotten})
-	}
-}
-
-// reignBegins raises the reign when this manager has just become master.
-func (c *Core) reignBegins() {
-	if !c.reigns {
-		c.reigns = true
-		c.stats.FromStandby = c.stoodBy
-		c.stats.Reign++
-		c.nextReign(true)
-	}
-	c.stoodBy = false
-}
-
-// reignEnds raises the reign when this manager is master no more, or was when it ended
-// and now another is.
-func (c *Core) reignEnds() {
-	if c.reign.Master {
-		c.nextReign(false)
-	}
-}
-
-func (c *Core) nextReign(master bool) {
-	c.reign = store.Reign{Number: c.reign.Number + 1, Master: master, Began: c.timeOfDay()}
-	r := c.reign
-	c.do(Keep{Reign: &r})
-}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 	"ibsm/sa"
 	"ibsm/sa/mirror"
 )
@@ -12,154 +11,137 @@ import (
 // Follow says which master's registrations are to be mirrored; with GUID 0 nobody's.
 type Follow struct{ mirror.Master }
 
-func (Follow) action() {}
-
 // mirrorSlack is how much older than a master's last sign of life its last word on what
 // is registered may be: a question a second, and the one after it. If it is older, the
 // mirror has failed before the master has.
 const mirrorSlack = mirror.AskInterval + mirror.AskInterval/2
 
-// Yield says which standby is to be master next, and gets everything first; with To 0
-// none.
-type Yield struct{ To mad.GUID }
-
-func (Yield) action() {}
-
 // Forget has the Registrar forget subscriptions and services, of which clients tell anew.
 type Forget struct{}
 
-func (Forget) action() {}
-
-// Stranger is a master that is followed and tells nothing: it is of another kind.
+// Stranger is a master that is followed and tells nothing: it is no ibsm.
 type Stranger struct{ GUID mad.GUID }
 
+func (Follow) action()   {}
+func (Forget) action()   {}
 func (Stranger) action() {}
 
-// following is what is known of the mirror of a master's registrations.
-type following struct {
-	told  mirror.Master // of Follow
-	from  mirror.Master // who was followed last, since this manager last stood by
-	heard time.Duration // when the mirror was last all there was; 0 never
-	ever  bool          // something has been mirrored
-	alive time.Duration // when the master last answered a poll, as such
-	ruled time.Duration // of hasRuled, if nobody has been mirrored since; else 0
-	// stranger is the master of another kind that was told of, 0 since one of our own was heard.
-	stranger mad.GUID
-	doubt    string // of the last reading of a master of another kind
-	said     string // the doubt that was told of last, "" for none
+// mirroring is the machine of the mirror: while this manager stands by, what clients register
+// with the master that is followed is copied here.
+type mirroring struct {
+	state    mirrorState
+	last     mirror.Master // of Follow
+	from     mirror.Master // who was followed last, since this manager last stood by
+	complete time.Duration // when all was copied that there was, last; while whole
+	ever     bool          // something has been copied
+	alive    time.Duration // when the master last answered a poll, as such
+	ownUntil time.Duration // until when what clients registered is known from our own term; 0 where another master's was copied since
+	foreign  mad.GUID      // the foreign master that was reported, 0 since a peer ibsm was heard
+	doubt    string        // of the last reading at a foreign master
+	reported string        // the doubt that was logged last, "" for none
 }
 
-// follow says whom to follow when that has changed: the master that is polled.
-func (c *Core) follow() {
-	var m mirror.Master
-	f, standby := &c.following, c.elect.State() == smp.Standby
-	if standby && c.polledLID != 0 && (c.elect.Kin() || c.elect.Foreign()) {
-		m = mirror.Master{GUID: c.elect.Polled(), LID: c.polledLID, Self: c.own.guid, Foreign: !c.elect.Kin()}
-	}
+// mirrorState says what is known of what clients have registered with the master.
+type mirrorState uint8
+
+const (
+	mirrorsNothing mirrorState = iota // nothing yet of this master's, or nobody is followed
+	mirrorsAll                        // all that there was at a time
+)
+
+func (s mirrorState) String() string { return [...]string{"nothing", "all"}[s] }
+
+// follow takes the master that is followed, the zero value for none. standby says that this
+// manager is STANDBY.
+func (f *mirroring) follow(fx *effects, m mirror.Master, standby bool) {
 	if standby && m != f.from {
-		f.from, f.heard, f.doubt, f.said = m, 0, "", unsaid
+		f.forget()
+		f.from, f.doubt, f.reported = m, "", notReportedDoubt
 	}
-	if m != f.told {
-		f.told = m
-		c.do(Follow{m})
-	}
-}
-
-// yield says who is to have everything before it is handed the mastership, when that has
-// changed.
-func (c *Core) yield() {
-	to := c.elect.Heir()
-	if to == c.heir {
-		return
-	}
-	switch c.heir = to; {
-	case to != 0 && c.leaving.by > 0:
-		c.log(info, "ending: a standby is sent what clients have registered, then the mastership is handed over", "guid", to)
-	case to != 0:
-		c.log(info, "a subnet manager that ranks higher is sent what clients have registered, then the mastership is handed over", "guid", to)
-	}
-	c.do(Yield{to})
-}
-
-// hasRuled notes that what clients have registered up to now is known here.
-func (c *Core) hasRuled() {
-	if c.view != nil {
-		c.following.ruled = c.now
+	if m != f.last {
+		f.last = m
+		fx.do(Follow{m})
 	}
 }
 
-// inherit has clients not asked to register again whose registrations are known: they are
-// mirrored, and the mirror was all there was when the master was last seen alive; or they
-// are our own from just before, and the ports do not know of another master. Where
-// subscriptions are not to outlive a master, all are asked.
-func (c *Core) inherit(stoodBy bool) {
-	switch f := &c.following; {
-	case stoodBy && c.cfg.Registrar.DropSubscriptions:
-		c.do(Forget{})
-	case f.heard > 0 && f.heard+f.slack() >= f.alive:
-		c.sweeper.Inherit(f.from.LID)
-	case f.ruled > 0 && c.now-f.ruled < quickRestart:
-		c.sweeper.Inherit(0)
+// forget takes that the master which was followed may go on without us.
+func (f *mirroring) forget() { f.state, f.from, f.complete = mirrorsNothing, mirror.Master{}, 0 }
+
+// ownTerm notes that what clients have registered up to now is known here.
+func (f *mirroring) ownTerm(now time.Duration) { f.ownUntil = now }
+
+// polled takes an answer of a master to a poll.
+func (f *mirroring) polled(now time.Duration) { f.alive = now }
+
+// source says from where clients' registrations are known when a term begins, so that they are
+// not asked to register again: they are mirrored, and the mirror was all there was when the
+// master, at LID from, was last seen alive; or they are our own from just before, and the
+// ports do not know of another master (LID 0).
+func (f *mirroring) source(now time.Duration) (from mad.LID, known bool) {
+	switch {
+	case f.state == mirrorsAll && f.complete+f.slack() >= f.alive:
+		return f.from.LID, true
+	case f.ownUntil > 0 && now-f.ownUntil < quickRestart:
+		return 0, true
 	}
+	return 0, false
 }
 
-// unsaid is nothing that a doubt could be.
-const unsaid = "\x00"
+// notReportedDoubt is nothing that a doubt could be.
+const notReportedDoubt = "\x00"
 
 // slack is how much older than the master's last sign of life the mirror may be.
-func (f *following) slack() time.Duration {
+func (f *mirroring) slack() time.Duration {
 	if f.from.Foreign {
 		return mirror.ReadSlack
 	}
 	return mirrorSlack
 }
 
-// mirrored takes that the master which is followed has spoken.
-func (c *Core) mirrored(h *sa.Heard) {
-	f := &c.following
+// heard takes what the master that is followed has said.
+func (f *mirroring) heard(fx *effects, h *sa.Heard) {
 	if h.Master == 0 || h.Master != f.from.GUID {
 		return // what was said last may come when the mastership has been handed to us
 	}
 	if f.from.Foreign {
-		c.tellReading(h)
-	} else if f.heard == 0 {
-		c.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
+		f.read(fx, h)
+	} else if f.state == mirrorsNothing {
+		fx.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
 	}
-	if h.Known > 0 || h.Less {
-		f.heard = h.Known
+	if h.Known > 0 {
+		f.state, f.complete = mirrorsAll, h.Known
+	} else if h.Less {
+		f.state, f.complete = mirrorsNothing, 0
 	}
 	if h.Some {
-		f.ever, f.ruled = true, 0
+		f.ever, f.ownUntil = true, 0
 	}
 	if !f.from.Foreign {
-		f.stranger = 0
+		f.foreign = 0
 	}
 }
 
-// stranger tells once that the master is of another kind.
-func (c *Core) stranger() {
-	f, guid := &c.following, c.elect.Polled()
-	if c.elect.Kin() || c.elect.State() != smp.Standby || f.stranger == guid {
-		return
+// foreignMaster reports once that the master which is polled is no ibsm.
+func (f *mirroring) foreignMaster(fx *effects, guid mad.GUID) {
+	if f.foreign != guid {
+		f.foreign = guid
+		fx.do(Stranger{guid})
 	}
-	f.stranger = guid
-	c.do(Stranger{guid})
 }
 
-// tellReading tells whether what is read at a master of another kind is all there is, when
-// that has changed: a doubt that is gone the next time is none.
-func (c *Core) tellReading(h *sa.Heard) {
-	f := &c.following
+// read logs whether what is read at a foreign master is all there is, when that has changed: a
+// doubt that is gone with the next reading is none.
+func (f *mirroring) read(fx *effects, h *sa.Heard) {
 	lasts := h.Doubt == f.doubt
-	if f.doubt = h.Doubt; h.Doubt == f.said || h.Doubt != "" && !lasts || h.Doubt == "" && h.Known == 0 {
+	if f.doubt = h.Doubt; h.Doubt == f.reported || h.Doubt != "" && !lasts || h.Doubt == "" && h.Known == 0 {
 		return
 	}
-	if f.said = h.Doubt; h.Doubt != "" {
-		c.log(warn, "what clients register with the master is mirrored here, but perhaps not all: if it dies they are asked to register again",
+	if f.reported = h.Doubt; h.Doubt != "" {
+		fx.log(warn, "what clients register with the master is mirrored here, but perhaps not all: if it dies they are asked to register again",
 			"guid", h.Master, "reason", h.Doubt)
 		return
 	}
-	c.log(info, "what clients register with the master is mirrored here, by SA queries", "guid", h.Master)
+	fx.log(info, "what clients register with the master is mirrored here, by SA queries", "guid", h.Master)
 }
 
 // Mirror is how far a standby has what clients have registered with the master.

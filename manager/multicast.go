@@ -2,84 +2,66 @@ package manager
 
 import (
 	"fmt"
+	"time"
 
-	"ibsm/registry"
 	"ibsm/sweep"
 )
 
 // Grow runs a GrowJob and returns its result as MulticastComputed. A further one may be given
-// out before the result of one is there, which then is of no account.
+// out before the result of one is there, which then is ignored.
 type Grow struct{ Job *sweep.GrowJob }
 
 // Forwarded says that the tables of the switches carry what was registered up to Seq. It
 // comes for the last of the States that were given with RegistryChanged, also where no
-// table had to change and where some switch did not take its own: Failures tells. A
+// table had to change and where some switch did not take its own: Failures has those. A
 // manager that is not master forwards nothing.
 type Forwarded struct{ sweep.Forwarding }
 
 func (Grow) action()      {}
 func (Forwarded) action() {}
 
-// setRegistry takes what is registered now.
-func (c *Core) setRegistry(s *registry.State) {
-	c.multicast.SetRegistry(s)
-	c.sweeper.SetMulticastTop(c.multicast.Top())
-	c.raise()
+// multicast is the machine that keeps the multicast forwarding tables, beside the sweeps. Its
+// states are those of the sweep.Multicast; here is what was logged of it.
+type multicast struct {
+	*sweep.Multicast
+	trouble string // as it was logged last; "" for none
+	missed  int
 }
 
-// raise asks for a sweep that raises MulticastFDBTop where it is too low: also after one for
-// which the groups came too late that need it.
-func (c *Core) raise() {
-	if c.view != nil && c.multicast.Short() {
-		c.wantQuick("switches are to forward more multicast LIDs")
-	}
+// deadline is when settle has something to do; false for never.
+func (m *multicast) deadline() (time.Duration, bool) {
+	due := m.Due()
+	return due, due > 0
 }
 
-// multicastOn goes on with the multicast tables, and reports whether there is more to be
-// asked.
-func (c *Core) multicastOn() (more bool) {
-	job, told, more := c.multicast.Settle(c.now)
+// settle goes on as far as it can without an answer. It returns what has come of a round that
+// is over, nil for none; more reports that there may be something to be asked.
+func (m *multicast) settle(fx *effects) (done *sweep.Forwarding, more bool) {
+	job, done, more := m.Settle(fx.now)
 	if job != nil {
-		c.do(Grow{job})
+		fx.do(Grow{job})
 	}
-	if told != nil {
-		c.forwarded(told)
-	}
-	return more
+	return done, more
 }
 
-// forwarded publishes the tables of a round that is over, and tells of it.
-func (c *Core) forwarded(told *sweep.Forwarding) {
-	if c.view != nil {
-		if mfts := c.multicast.MFTs(c.view.Topo); mfts != c.view.MFTs {
-			c.gen++
-			v := *c.view
-			v.Gen, v.MFTs = c.gen, mfts
-			c.view = &v
-			c.do(Publish{&v})
-		}
-	}
-	c.tellMulticast(told)
-	c.do(Forwarded{*told})
-}
-
-// tellMulticast tells what is wrong with multicast when that has changed.
-func (c *Core) tellMulticast(told *sweep.Forwarding) {
+// forwarded reports a round that is over, and logs what is wrong when that has changed.
+func (m *multicast) forwarded(fx *effects, done *sweep.Forwarding) {
 	trouble := ""
-	if told.Err != nil {
-		trouble = told.Err.Error()
-	} else if len(told.Failures) > 0 {
-		trouble = told.Failures[0].String()
+	if done.Err != nil {
+		trouble = done.Err.Error()
+	} else if len(done.Failures) > 0 {
+		trouble = done.Failures[0].String()
 	}
-	if trouble != c.multicastTrouble {
-		if c.multicastTrouble = trouble; trouble != "" {
-			c.log(erro, "multicast tables are not as they should be", "first", trouble, "failures", len(told.Failures))
+	if trouble != m.trouble {
+		if m.trouble = trouble; trouble != "" {
+			fx.log(erro, "multicast tables are not as they should be", "first", trouble, "failures", len(done.Failures))
 		} else {
-			c.log(info, "all multicast tables are as they should be again")
+			fx.log(info, "all multicast tables are as they should be again")
 		}
 	}
-	if told.Missed != c.multicastMissed {
-		c.multicastMissed = told.Missed
-		c.log(warn, fmt.Sprintf("members that no multicast tree reaches: %d", told.Missed))
+	if done.Missed != m.missed {
+		m.missed = done.Missed
+		fx.log(warn, fmt.Sprintf("members that no multicast tree reaches: %d", done.Missed))
 	}
+	fx.do(Forwarded{*done})
 }

@@ -6,31 +6,73 @@ import (
 	"sort"
 
 	"ibsm/mad/smp"
+	"ibsm/routing/mcast"
 	"ibsm/sweep"
+	"ibsm/topo"
 	"ibsm/view"
 )
 
-// serveSoon answers the hosts of a subnet in use before they are told that this manager is
+// publication is what questions are answered from.
+type publication struct {
+	view *view.View // nil when this manager is not master
+	gen  uint64     // of the last one
+}
+
+// publish makes a view the one in force, and numbers it.
+func (p *publication) publish(fx *effects, v *view.View) {
+	p.gen++
+	v.Gen, p.view = p.gen, v
+	fx.do(Publish{v})
+}
+
+// replaceMFTs publishes other multicast tables of the same subnet; it does nothing without one.
+func (p *publication) replaceMFTs(fx *effects, tables func(*topo.Topo) *mcast.MFTs) {
+	if p.view == nil {
+		return
+	}
+	if mfts := tables(p.view.Topo); mfts != p.view.MFTs {
+		v := *p.view
+		v.MFTs = mfts
+		p.publish(fx, &v)
+	}
+}
+
+// replaceTopo publishes other descriptions of the same subnet; it does nothing without one.
+func (p *publication) replaceTopo(fx *effects, t *topo.Topo) {
+	if p.view != nil {
+		v := *p.view
+		v.Topo = t
+		p.publish(fx, &v)
+	}
+}
+
+// withdraw ends the answers.
+func (p *publication) withdraw(fx *effects) {
+	p.view = nil
+	fx.do(Publish{})
+}
+
+// publishFirst answers the hosts of a subnet in use before they learn that this manager is
 // their master: Linux asks for its paths anew then, and drops packets until it has them.
-func (c *Core) serveSoon(r *sweep.Computed) {
-	if c.view != nil || r.Err != nil || r.Topo.Ports[r.Topo.Self].Info.PortState() != smp.PortActive {
+func (c *Core) publishFirst(r *sweep.Computed) {
+	if c.published.view != nil || r.Err != nil || r.Topo.Ports[r.Topo.Self].Info.PortState() != smp.PortActive {
 		return
 	}
 	found := *r.Topo // as it was: replies to Sets change the other
 	found.Nodes, found.Ports = slices.Clone(found.Nodes), slices.Clone(found.Ports)
 	seen := *r
 	seen.Topo = &found
-	c.publish(&sweep.Outcome{Computed: &seen, Found: c.sweeper.Found()})
+	c.publish(&sweep.Outcome{Computed: &seen, Found: c.sweeps.Found()})
 }
 
 // publish makes the outcome what questions are answered from.
 func (c *Core) publish(out *sweep.Outcome) {
-	c.gen++
+	last := c.published.view
 	v := &view.View{
-		Gen: c.gen, Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, MFTs: c.multicast.MFTs(out.Topo),
+		Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, MFTs: c.multicast.MFTs(out.Topo),
 		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16,
 			MaxRate: c.cfg.MaxRate, NoMulticast: c.cfg.NoMulticast},
-		SMs:          []view.SM{c.self(out.LIDs.Base[out.Topo.Self])},
+		SMs:          []view.SM{c.elect.self(out.LIDs.Base[out.Topo.Self], c.sent)},
 		PrefixRoutes: c.cfg.PrefixRoutes,
 	}
 	v.Faults, v.FaultsMore = faults(out)
@@ -40,22 +82,21 @@ func (c *Core) publish(out *sweep.Outcome) {
 	}
 	for i := range out.Found.SMs {
 		o := &out.Found.SMs[i]
-		v.SMs = append(v.SMs, rival(&o.Info, o.LID))
+		v.SMs = append(v.SMs, viewOf(&o.Info, o.LID))
 	}
-	if c.view != nil && v.Topo == c.view.Topo {
-		keepSame(v, c.view)
+	if last != nil && v.Topo == last.Topo {
+		shareSame(v, last)
 	}
 	others := v.SMs[1:]
 	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
-	c.comings(c.view, v)
-	c.view = v
-	c.table.SetYields(true) // from now on hosts ask for paths
-	c.do(Publish{v})
+	logPortChanges(&c.fx, c.cfg.Names, last, v)
+	c.fx.table.SetYields(true) // from now on hosts ask for paths
+	c.published.publish(&c.fx, v)
 }
 
-// keepSame has a view share what is the same in the last one, of the same Topo: who works
-// from views need not look any closer then.
-func keepSame(v, last *view.View) {
+// shareSame has a view share what is the same in the last one, of the same Topo: users of
+// views need not look any closer then.
+func shareSame(v, last *view.View) {
 	if v.LIDs != last.LIDs && slices.Equal(v.LIDs.Base, last.LIDs.Base) && slices.Equal(v.LIDs.LMC, last.LIDs.LMC) {
 		v.LIDs = last.LIDs
 	}
@@ -66,8 +107,7 @@ func keepSame(v, last *view.View) {
 
 // unpublish ends the answers: this manager is not master any more.
 func (c *Core) unpublish() {
-	c.view = nil
-	c.table.SetYields(false)
-	c.renames = newRenames(c.renames.last)
-	c.do(Publish{})
+	c.fx.table.SetYields(false)
+	c.descriptions.reset()
+	c.published.withdraw(&c.fx)
 }

@@ -28,8 +28,7 @@ type Stats struct {
 	Rivals      []view.SM // other managers, by GUID, as they were heard last; never written again
 	Progress
 
-	traps     [len(trapNumbers) + 2]uint64 // of each number, other generic ones, vendors'
-	offenders offenders
+	traps trapCounts
 }
 
 // SweepKind is an index into Stats.Sweeps.
@@ -71,14 +70,21 @@ func (s *Stats) ByPhase() iter.Seq2[sweep.Phase, *PhaseTimes] {
 	}
 }
 
+// phaseTimes count sweeps, and how long their phases took.
+type phaseTimes struct {
+	count [4]uint64 // by SweepKind
+	took  [len(timedPhases)]PhaseTimes
+	phase sweep.Phase // as observe saw it last
+	since time.Duration
+}
+
 // observe notes how long a phase took when it has just ended.
-func (c *Core) observe() {
-	phase := c.sweeper.Phase()
-	if phase == c.stats.Phase {
+func (t *phaseTimes) observe(now time.Duration, phase sweep.Phase) {
+	if phase == t.phase {
 		return
 	}
-	if i := slices.Index(timedPhases[:], c.stats.Phase); i >= 0 {
-		took, times := c.now-c.phaseAt, &c.stats.Phases[i]
+	if i := slices.Index(timedPhases[:], t.phase); i >= 0 {
+		took, times := now-t.since, &t.took[i]
 		bucket := 0
 		for bucket < len(PhaseBounds) && took > PhaseBounds[bucket] {
 			bucket++
@@ -86,60 +92,14 @@ func (c *Core) observe() {
 		times.Buckets[bucket]++
 		times.Sum += took
 	}
-	c.stats.Phase, c.phaseAt = phase, c.now
-}
-
-// countHeavy counts a heavy sweep that has begun.
-func (c *Core) countHeavy() {
-	if c.quick {
-		c.stats.Sweeps[QuickSweep]++
-	} else {
-		c.stats.Sweeps[HeavySweep]++
-	}
-}
-
-// trapNumbers are those that are counted one by one.
-var trapNumbers = [...]smp.TrapNumber{
-	smp.TrapLinkState, smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl, smp.TrapLocalChange,
-	smp.TrapSystemImageGUID, smp.TrapBadMKey, smp.TrapBadPKey, smp.TrapBadQKey, smp.TrapSwitchBadPKey,
-	smp.TrapVPortLocalChange, smp.TrapVPortStateChange, smp.TrapVPortBadPKey, smp.TrapVPortBadQKey,
-}
-
-// Traps that are not counted by number.
-const (
-	OtherTraps  smp.TrapNumber = 0
-	VendorTraps smp.TrapNumber = 0xffff
-)
-
-// Traps are the numbers of traps received as master, by trap number.
-func (s *Stats) Traps() iter.Seq2[smp.TrapNumber, uint64] {
-	return func(yield func(smp.TrapNumber, uint64) bool) {
-		for i, n := range trapNumbers {
-			if !yield(n, s.traps[i]) {
-				return
-			}
-		}
-		_ = yield(OtherTraps, s.traps[len(trapNumbers)]) && yield(VendorTraps, s.traps[len(trapNumbers)+1])
-	}
-}
-
-func (s *Stats) trap(n *smp.Notice) {
-	i := slices.Index(trapNumbers[:], n.TrapNumber())
-	switch {
-	case !n.IsGeneric():
-		i = len(trapNumbers) + 1
-	case i < 0:
-		i = len(trapNumbers)
-	}
-	s.traps[i]++
+	t.phase, t.since = phase, now
 }
 
 // Stats tells where the manager stands and what it has done.
 func (c *Core) Stats() Stats {
-	s := c.stats
-	s.State, s.Gen = c.elect.State(), c.gen
-	s.Txn, s.Progress = c.table.Stats(), c.Progress()
-	s.Self = c.self(c.own.lid)
-	s.Rivals = c.rivals
-	return s
+	return Stats{
+		State: c.elect.State(), Reign: c.term.begun, FromStandby: c.term.fromStandby, Gen: c.published.gen,
+		Sweeps: c.sweeps.count, Phases: c.sweeps.took, Txn: c.fx.table.Stats(), Self: c.elect.self(c.port.lid, c.sent), Received: c.received,
+		Rivals: c.elect.shown, Progress: c.Progress(), traps: c.traps.counts,
+	}
 }

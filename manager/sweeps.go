@@ -1,129 +1,130 @@
 package manager
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sort"
-	"strings"
-	"time"
 
+	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
-	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
 	"ibsm/topo"
 )
 
-// Errors that end a run that was to sweep once, or a plan.
-var (
-	ErrPortDown    = errors.New("our own port is down")
-	ErrWrongPort   = errors.New("the port has another GUID")
-	ErrNotMaster   = errors.New("this subnet manager is not master")
-	ErrOtherMaster = errors.New("another subnet manager is master")
-	ErrIncomplete  = errors.New("the subnet came up with errors")
-)
+// Reset are ports that were found in INIT: their clients have registered nothing since.
+// It comes before they are made ACTIVE.
+type Reset struct{ Ports []mad.GUID }
 
-// want asks for a sweep as soon as the one under way is done.
-func (c *Core) want(heavy bool, why string) {
-	if heavy {
-		c.full = true
-		c.wantQuick(why)
-	}
-	c.light = c.light || !heavy
-}
+// Notice is a trap that subscribers may want to know of.
+type Notice struct{ Notice smp.Notice }
 
-// wantQuick asks for a heavy sweep that need only look where ports have changed their
-// state.
-func (c *Core) wantQuick(why string) {
-	if !c.heavy {
-		c.heavy, c.why = true, why
-	}
-}
+func (Reset) action()  {}
+func (Notice) action() {}
 
-// ask takes an operator's wish.
-func (c *Core) ask(s Sweep) {
+// requested takes an operator's request.
+func (c *Core) requested(s Sweep) {
 	switch s {
 	case Plan, PlanReroute:
-		c.plan.wanted, c.plan.reroute = true, s == PlanReroute
-		return
+		c.sweeps.plan.ask(s == PlanReroute)
 	case Describe:
-		c.describeAll()
-		return
+		c.descriptions.wantAll(c.published.view)
+	case Light:
+		c.sweeps.want(wishLight, "")
 	case Reroute:
-		c.sweeper.Reroute()
+		c.sweeps.Reroute()
+		c.sweeps.want(wishFull, "asked for")
+	default:
+		c.sweeps.want(wishFull, "asked for")
 	}
-	c.want(s != Light, "asked for")
 }
 
 // periodic is the sweep that the clock asks for.
 func (c *Core) periodic() {
 	switch c.elect.State() {
 	case smp.Discovering:
-		c.want(true, "looking for a subnet")
+		c.sweeps.want(wishFull, "looking for a subnet")
 	case smp.Master:
-		c.want(c.cfg.ForceHeavy, "force_heavy_sweep asks for it")
-		c.want(c.distrust || c.sweeper.Waiting() || !c.sweeper.Known(), "the last sweep was incomplete")
-		c.want(false, "")
+		c.sweeps.want(wishLight, "")
+		if c.cfg.ForceHeavy {
+			c.sweeps.want(wishFull, "force_heavy_sweep asks for it")
+		}
+		if c.sweeps.incomplete() {
+			c.sweeps.want(wishFull, "the last sweep was incomplete")
+		}
 	}
 }
 
-// schedule sets the timer of the next sweep.
-func (c *Core) schedule(after time.Duration) {
-	if after > 0 {
-		c.nextSweep = c.now + after
+// pump keeps the window full, and goes from phase to phase.
+func (c *Core) pump() {
+	for !c.stopped {
+		c.sweeps.observe(c.fx.now, c.sweeps.Phase())
+		for c.fx.table.Room() > 0 && c.submit() {
+		}
+		if c.fx.table.Room() == 0 {
+			c.settleMulticast()
+			break
+		}
+		before := c.sweeps.Phase()
+		more := c.settleMulticast()
+		more = c.sweeps.Settle() || more
+		switch c.sweeps.Phase() {
+		case sweep.Idle:
+			c.begin()
+		case sweep.Walked:
+			c.walked()
+		case sweep.Programmed:
+			c.finish()
+		case sweep.Looked:
+			c.looked()
+		}
+		if !more && c.sweeps.Phase() == before {
+			break
+		}
 	}
+	c.sweeps.observe(c.fx.now, c.sweeps.Phase())
 }
 
-// scheduleNext sets it for when it is time, or what went wrong is to be tried again.
-func (c *Core) scheduleNext() {
-	after := c.cfg.SweepInterval
-	if c.trouble != "" && c.backoff > 0 && (after == 0 || c.backoff < after) {
-		after = c.backoff
+// submit has the next request of the multicast tables or the sweep sent. It reports whether
+// there was one.
+func (c *Core) submit() bool {
+	req, ok := c.multicast.Next()
+	if req.Owner = ownerMulticast; !ok {
+		req, ok = c.sweeps.Next()
+		req.Owner = ownerSweep
 	}
-	c.schedule(after)
+	if ok && !c.fx.request(&req) {
+		c.outcome(&txn.Outcome{Owner: req.Owner, Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled})
+	}
+	return ok
 }
-
-// backOff makes the time longer until what went wrong is tried again.
-func (c *Core) backOff() { c.backoff = min(max(2*c.backoff, time.Second), maxBackoff) }
 
 // begin starts a sweep that is wanted, if this manager is in a state to.
 func (c *Core) begin() {
 	state := c.elect.State()
-	if state != smp.Master && state != smp.Discovering || c.leaving.by > 0 {
-		c.heavy, c.light = false, false
-		c.refusePlan(ErrNotMaster)
+	if state != smp.Master && state != smp.Discovering || c.handover.state != staying {
+		c.sweeps.wanted = 0
+		c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 		if state == smp.NotActive {
 			c.rest()
 		}
 		return
 	}
-	rest := c.cfg.Resting
-	switch {
-	case !rest && (c.heavy || c.light && !c.sweeper.Known()):
-		c.beginHeavy()
-	case c.plan.wanted:
-		c.beginPlan(state)
-	case c.light && !rest:
-		c.beginSlow()
-		c.light = false
-		c.stats.Sweeps[LightSweep]++
-		c.log(debug, osmlog.LightSweep)
-		c.sweeper.Look()
+	if state != smp.Master && c.sweeps.plan.wanted() && !c.sweeps.beginsHeavy(c.cfg.Resting) {
+		c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
+		return
 	}
+	c.sweeps.begin(&c.fx, c.elect.mayWrite(), c.cfg.Resting)
 }
 
 // walked decides what comes of a walk.
 func (c *Core) walked() {
-	if !c.quick || c.plan.under {
-		c.slowSince = 0
-	}
-	found := c.sweeper.Found()
-	if c.plan.under {
-		c.planWalked(found.SelfDown)
+	c.sweeps.walked()
+	found := c.sweeps.Found()
+	if c.sweeps.state == previewSweep {
+		c.preview(found.SelfDown)
 		return
 	}
 	c.readOwn(found)
@@ -131,57 +132,59 @@ func (c *Core) walked() {
 		c.ownPortDown(found.TimedOut > 0)
 		return
 	}
-	if c.quick && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.known)) {
-		c.sweeper.Drop()
-		c.distrust = true
-		c.want(true, "a quick walk met more than it could tell")
+	if c.sweeps.state == quickSweep && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.findings)) {
+		c.sweeps.inconclusive()
 		return
 	}
-	if c.portDown {
-		c.portDown = false
-		c.log(sys, osmlog.PortIsUp)
-	}
-	c.findings(found)
-	c.log(debug, osmlog.HeavySweepDone)
-	if c.cfg.GUID != 0 && c.cfg.GUID != c.own.guid {
-		c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, c.own.guid, c.cfg.GUID))
+	c.port.becomeUp(&c.fx)
+	c.logged.walked(&c.fx, found)
+	c.fx.log(debug, osmlog.HeavySweepDone)
+	if c.cfg.GUID != 0 && c.cfg.GUID != c.port.guid {
+		c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, c.port.guid, c.cfg.GUID))
 		return
 	}
 	if c.cfg.DryRun {
-		c.do(Compute{Job: c.sweeper.Job(c.timeOfDay()).WithMulticast(c.multicast)})
+		c.fx.do(Compute{Job: c.sweeps.Job(c.term.timeOfDay(c.fx.now)).WithMulticast(c.multicast.Multicast)})
 		return
 	}
-	others := make([]smp.SMInfo, len(found.SMs))
-	for i := range found.SMs {
-		others[i] = found.SMs[i].Info
-	}
-	c.met(found.SMs)
-	if c.twin(found.Twin, others) {
+	c.elect.met(found.SMs)
+	others := infos(found.SMs)
+	if c.isDuplicate(found.Twin, others) {
 		return
 	}
-	c.act(c.elect.Decide(c.now, others))
+	c.act(c.elect.Decide(c.fx.now, others))
 }
 
-// twin reports whether this manager must not rule, as another one has its GUID: neither can
-// tell from the other's SMInfo which of them ranks higher. Who rules already goes on.
-func (c *Core) twin(is bool, others []smp.SMInfo) bool {
-	if c.twinTold = c.twinTold && is; !is {
+// preview goes on from the walk of a plan to the computation.
+func (c *Core) preview(selfDown bool) {
+	if selfDown {
+		c.sweeps.plan.refuse(&c.fx, ErrPortDown)
+		c.sweeps.drop()
+		return
+	}
+	c.fx.do(Compute{Job: c.sweeps.Preview(c.sweeps.plan.reroute).WithMulticast(c.multicast.Multicast)})
+}
+
+// isDuplicate reports whether this manager must not become master, as another one has its
+// GUID: neither can tell from the other's SMInfo which of them ranks higher. One that is
+// master already goes on.
+func (c *Core) isDuplicate(is bool, others []smp.SMInfo) bool {
+	if c.elect.duplicate = c.elect.duplicate && is; !is {
 		return false
 	}
-	ruled := c.elect.State() == smp.Master || slices.ContainsFunc(others, func(o smp.SMInfo) bool { return o.SMState() == smp.Master })
-	if !c.twinTold {
-		c.twinTold = true
-		c.log(erro, "another subnet manager has this one's GUID: while it is there, the one that came later does not rule; end one of them, and give each port a GUID of its own", "guid", c.own.guid)
+	if !c.elect.duplicate {
+		c.elect.duplicate = true
+		c.fx.log(erro, "another subnet manager has this one's GUID: while it is there, the one that came later does not rule; end one of them, and give each port a GUID of its own", "guid", c.port.guid)
 	}
-	if ruled {
+	if c.elect.State() == smp.Master || slices.ContainsFunc(others, func(o smp.SMInfo) bool { return o.SMState() == smp.Master }) {
 		return false
 	}
 	if c.cfg.Once {
-		c.exit(fmt.Errorf("%w: it has GUID %v, as this one", ErrOtherMaster, c.own.guid))
+		c.exit(fmt.Errorf("%w: it has GUID %v, as this one", ErrOtherMaster, c.port.guid))
 		return true
 	}
-	c.sweeper.Drop()
-	c.schedule(portPoll)
+	c.sweeps.drop()
+	c.sweeps.schedule(c.fx.now, portPoll)
 	return true
 }
 
@@ -193,258 +196,185 @@ const maxSilences = 5
 // known to be down.
 func (c *Core) ownPortDown(silent bool) {
 	if c.cfg.Once || c.cfg.DryRun {
-		if c.silences++; silent && c.silences < maxSilences {
-			c.sweeper.Drop()
-			c.want(true, "our own port did not answer")
+		if c.sweeps.silences++; silent && c.sweeps.silences < maxSilences {
+			c.sweeps.drop()
+			c.sweeps.want(wishFull, "our own port did not answer")
 			return
 		}
 		c.exit(ErrPortDown)
 		return
 	}
-	if !c.portDown {
-		c.portDown = true
-		c.log(sys, osmlog.PortIsDown)
+	if c.port.becomeDown(&c.fx) {
 		c.unpublish()
 	}
-	c.elect.PortDown()
-	c.following.from, c.following.heard = mirror.Master{}, 0 // the master may go on without us
-	c.asked = false
-	c.sweeper.Isolate()
+	c.elect.portDown()
+	c.mirror.forget()
+	c.sweeps.isolate()
 	c.multicast.Abdicate()
-	c.schedule(portPoll)
+	c.sweeps.schedule(c.fx.now, portPoll)
 }
 
-// readOwn takes over what our own port is, if it was found.
+// readOwn takes what our own port holds, if the walk has found it.
 func (c *Core) readOwn(found *discover.Result) {
 	b := found.Builder
 	self := b.Self()
 	if self == topo.NoEnd {
 		return
 	}
-	c.own.guid = b.PortGUID(self)
+	c.port.guid = b.PortGUID(self)
 	if p := b.Port(self); p != nil {
-		c.own.holds(p)
+		c.port.holds(p)
 	}
-	c.elect.SetGUID(c.own.guid)
-}
-
-// act does what the election wants.
-func (c *Core) act(do elect.Do) {
-	switch do {
-	case elect.Rule, elect.Yield:
-		c.asked = true
-		if do == elect.Yield {
-			c.rememberPolled()
-		}
-		stoodBy := c.stoodBy
-		recall := c.cfg.HonorGUID2LID && stoodBy
-		c.reignBegins()
-		c.inherit(stoodBy)
-		restore := !c.ruled && !c.following.ever
-		c.ruled = true
-		c.multicast.Lower()
-		c.do(Compute{c.sweeper.Job(c.timeOfDay()), recall, restore})
-	case elect.StandBy:
-		c.standBy()
-	case elect.HandOver:
-		if c.leaving.by > 0 {
-			c.depart()
-			break
-		}
-		c.handOver()
-		c.standBy()
-	case elect.Offer:
-		c.offer()
-	case elect.End:
-		c.exit(nil)
-	case elect.Wait:
-		c.rememberPolled()
-		c.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
-		c.pause()
-	case elect.Discover, elect.BeMaster:
-		c.abandon()
-		c.want(true, "the mastership is vacant")
-	case elect.Resweep:
-		c.want(true, "another subnet manager")
-	case elect.Rest:
-		c.abandon()
-	case elect.Poll:
-		c.poll()
-	case elect.Look:
-		c.look()
-	case elect.Petition:
-		c.petition()
-	}
-}
-
-// standBy stops sweeping: another manager is to rule.
-func (c *Core) standBy() {
-	c.stoodBy = true
-	c.log(debug, osmlog.StandingBy)
-	c.rememberPolled()
-	if c.cfg.Once {
-		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
-		return
-	}
-	c.abandon()
-}
-
-// abandon drops what is under way and what another manager may change.
-func (c *Core) abandon() {
-	c.reignEnds()
-	c.halt()
-	c.heavy, c.full, c.light, c.urgent, c.distrust, c.nextSweep, c.slowSince, c.trouble, c.backoff = false, false, false, false, false, 0, 0, "", 0
-	c.unpublish()
-	c.refusePlan(ErrNotMaster)
-}
-
-// pause writes nothing for now, but still answers from what was published.
-func (c *Core) pause() {
-	c.refuseGUIDs()
-	c.halt()
-}
-
-// halt drops what is under way: nothing is written until every other manager has been
-// asked.
-func (c *Core) halt() {
-	c.asked = false
-	c.cancel()
-	c.multicast.Abdicate()
-	if c.sweeper.Phase() == sweep.Computing {
-		c.abdicate = true
-		c.do(Cancel{})
-		return
-	}
-	c.sweeper.Abdicate()
+	c.elect.SetGUID(c.port.guid)
 }
 
 // computed takes the result of a Job.
 func (c *Core) computed(r *sweep.Computed) {
 	switch {
-	case c.abdicate || r == nil:
-		c.abdicate = false
-		c.sweeper.Abdicate()
-	case c.plan.under:
-		c.planned(r)
+	case c.sweeps.state == abandoned || r == nil:
+		c.sweeps.abdicate()
+	case c.sweeps.state == previewSweep:
+		c.sweeps.drop()
+		c.sweeps.plan.done(&c.fx, r)
 	case c.cfg.DryRun:
-		c.do(Show{r})
+		c.fx.do(Show{r})
 		c.exit(r.Err)
 	default:
-		c.log(debug, osmlog.LIDsAssigned)
-		c.report(r)
-		c.sweeper.Program(r)
-		c.keepLIDs()
-		c.resets(r)
-		c.serveSoon(r)
+		c.fx.log(debug, osmlog.LIDsAssigned)
+		c.logged.computed(&c.fx, r, c.cfg.Sweep.EngineName, c.cfg.Names)
+		c.sweeps.Program(r)
+		if lids, forgotten := c.sweeps.Changes(); len(lids)+len(forgotten) > 0 {
+			c.fx.do(Keep{LIDs: lids, Forgotten: forgotten})
+		}
+		if ports := portsReset(r); ports != nil {
+			c.fx.do(Reset{ports})
+		}
+		c.publishFirst(r)
 	}
+}
+
+// portsReset are the ports that a sweep found in INIT and is going to make ACTIVE.
+func portsReset(r *sweep.Computed) (ports []mad.GUID) {
+	for _, p := range r.Topo.EndPorts {
+		port := &r.Topo.Ports[p]
+		if port.Num != 0 && port.Seen && port.Info.PortState() == smp.PortInit && r.Topo.Answers(p) {
+			ports = append(ports, port.GUID)
+		}
+	}
+	return ports
 }
 
 // finish ends a heavy sweep.
 func (c *Core) finish() {
-	out := c.sweeper.Finish()
-	c.own.holds(&out.Topo.Ports[out.Topo.Self].Info)
+	out := c.sweeps.Finish()
+	c.port.holds(&out.Topo.Ports[out.Topo.Self].Info)
 	c.multicast.SetSubnet(out)
 	c.publish(out)
-	c.raise()
-	trouble, grave := c.summarise(out)
-	c.distrust = grave || out.Found.Changed // the plan cleared it, with whatever happened since the walk
+	c.raiseTop()
+	trouble, grave := troubles(out)
+	c.logged.finished(&c.fx, out, c.fx.now-c.sweeps.started, trouble == c.sweeps.trouble)
+	goesOn := c.sweeps.finished(out, trouble, grave)
 	switch {
-	case trouble != "" && c.trouble == "":
-		c.backoff = 0
-		c.want(true, "links changed, or Sets failed, during the last sweep")
-	case trouble != "" && trouble != c.trouble:
-		c.backoff = time.Second
-	case trouble != "" && !c.quick:
-		c.backOff()
-	case c.distrust:
-		c.want(true, "what may have changed before it was listened to")
-	case out.Healed:
-		c.want(true, "a switch takes its forwarding table again")
-	}
-	goesOn := c.quick && trouble == c.trouble && c.nextSweep > 0 // the timer
-	c.trouble = trouble
-	if c.cfg.Once && !c.heavy {
-		c.finishOnce(trouble)
-		return
-	}
-	c.light = c.light || out.Found.Stirred
-	if !goesOn {
-		c.scheduleNext()
-	}
-}
-
-// finishOnce ends a run of one sweep.
-func (c *Core) finishOnce(trouble string) {
-	if trouble != "" {
+	case c.cfg.Once && c.sweeps.wanted.has(wishHeavy):
+	case c.cfg.Once && trouble != "":
 		c.exit(fmt.Errorf("%w: %s", ErrIncomplete, trouble))
 		return
+	case c.cfg.Once:
+		c.exit(nil)
+		return
 	}
-	c.exit(nil)
+	if out.Found.Stirred {
+		c.sweeps.want(wishLight, "")
+	}
+	if !goesOn {
+		c.sweeps.scheduleNext(c.fx.now, c.cfg.SweepInterval)
+	}
 }
 
 // looked ends a light sweep.
 func (c *Core) looked() {
-	c.slowSince = 0
-	reason, full, sms := c.sweeper.Verdict()
-	c.log(debug, osmlog.LightSweepDone)
+	reason, full, sms := c.sweeps.verdict()
+	c.fx.log(debug, osmlog.LightSweepDone)
 	for i := range sms {
 		sm := &sms[i]
 		if sm.OK {
-			c.heard(&sm.Info)
+			c.elect.heard(&sm.Info)
 		}
 		switch {
 		case sm.Known && !sm.OK:
-			c.want(true, "a subnet manager has gone")
+			c.sweeps.want(wishFull, "a subnet manager has gone")
 		case sm.OK && (!sm.Known || c.elect.Seen(&sm.Info) == elect.Resweep):
-			c.want(true, "another subnet manager")
+			c.sweeps.want(wishFull, "another subnet manager")
 		}
 	}
-	if reason != "" {
-		c.log(info, "something changed", "reason", reason)
-		c.full, c.distrust = c.full || full, c.distrust || full
-		c.wantQuick(reason)
-	}
-	c.do(Swept{})
-	c.backOff()
-	c.scheduleNext()
+	c.sweeps.looked(&c.fx, reason, full)
+	c.fx.do(Swept{})
+	c.sweeps.backOff()
+	c.sweeps.scheduleNext(c.fx.now, c.cfg.SweepInterval)
 }
 
-func (c *Core) exit(err error) {
-	c.stopped = true
-	c.do(Exit{err})
-}
-
-// troubles is what went wrong in a sweep, in an order that makes two of them comparable.
-// grave says that only a full walk tells whether it has passed; for the rest, light sweeps ask.
-func troubles(out *sweep.Outcome) (text string, grave bool) {
-	var all []string
-	for _, f := range out.Failures {
-		all = append(all, f.String())
+// trap takes a notice and represses it.
+func (c *Core) trap(d *mad.Datagram) {
+	if c.elect.State() != smp.Master || d.Packet.MgmtClass() != mad.ClassLIDRouted {
+		return
 	}
-	grave = len(all) > 0 || out.Found.Moved || out.Err != nil
-	for _, f := range out.Found.Findings {
-		switch f.Kind {
-		case discover.UnreadPKeys:
-			grave = true
-			fallthrough
-		case discover.Unresponsive, discover.Incomplete, discover.Refused, discover.RefusedPKeys:
-			all = append(all, f.String())
+	c.fx.reply(response(d, mad.MethodTrapRepress))
+	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
+	if described != 0 {
+		c.descriptions.wantLID(c.published.view, described)
+	}
+	if errors == nil {
+		return
+	}
+	if errors.babbles() {
+		if end, ok := c.sweeps.ShutOff(errors.lid, errors.port); ok {
+			c.traps.disabled(&c.fx, errors, end)
 		}
 	}
-	if out.Found.Moved {
-		all = append(all, "links changed while they were walked")
+	if c.traps.errors(c.fx.now, errors) {
+		if key, ok := c.sweeps.Avoid(errors.lid, errors.port); ok {
+			c.traps.avoided(&c.fx, errors, key)
+		}
 	}
-	if out.Err != nil {
-		all = append(all, out.Err.Error())
-	}
-	sort.Strings(all)
-	return strings.Join(all, "; "), grave
 }
 
-const (
-	debug = slog.LevelDebug
-	info  = slog.LevelInfo
-	warn  = slog.LevelWarn
-	erro  = slog.LevelError
-	sys   = osmlog.LevelSys
-)
+// trapSweep has the sweep made that traps want.
+func (c *Core) trapSweep(want trapSweep) {
+	if want.full {
+		c.sweeps.want(wishFull, want.why)
+		return
+	}
+	c.sweeps.want(wishQuick, want.why)
+	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
+}
+
+// raiseTop asks for a sweep that raises MulticastFDBTop where it is too low: also after one for
+// which the groups came too late that need it.
+func (c *Core) raiseTop() {
+	if c.published.view != nil && c.multicast.Short() {
+		c.sweeps.want(wishQuick, "switches are to forward more multicast LIDs")
+	}
+}
+
+// settleMulticast goes on with the multicast tables, and reports whether there is more to be
+// asked. It publishes the tables of a round that is over.
+func (c *Core) settleMulticast() (more bool) {
+	done, more := c.multicast.settle(&c.fx)
+	if done != nil {
+		c.published.replaceMFTs(&c.fx, c.multicast.MFTs)
+		c.multicast.forwarded(&c.fx, done)
+	}
+	return more
+}
+
+// publishDescriptions publishes the NodeDescriptions that were gathered.
+func (c *Core) publishDescriptions() {
+	descs := c.descriptions.gathered(c.fx.now)
+	if descs == nil {
+		return
+	}
+	c.descriptions.published()
+	if t := c.sweeps.Rename(descs); t != nil {
+		c.published.replaceTopo(&c.fx, t)
+	}
+}

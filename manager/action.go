@@ -1,0 +1,41 @@
+package manager
+
+import (
+	"ibsm/mad"
+	"ibsm/sweep"
+	"ibsm/view"
+)
+
+// Action is something to be done: one of the types below.
+type Action interface{ action() }
+
+// Send sends datagrams. They are only valid until the next Step.
+type Send struct{ Datagrams []mad.Datagram }
+
+// Compute runs a Job and returns its result as an event. Only one is out at a time.
+// With Recall, the Job is first to Recall the LIDs of OpenSM's guid2lid. With Restore,
+// what clients had registered before is to be restored first.
+type Compute struct {
+	Job     *sweep.Job
+	Recall  bool
+	Restore bool
+}
+
+// Cancel ends the Job that is out early; its result is still awaited.
+type Cancel struct{}
+
+// Publish makes a view the one that questions are answered from; nil for none.
+type Publish struct{ View *view.View }
+
+// Show is the plan of a dry run.
+type Show struct{ Computed *sweep.Computed }
+
+// Exit ends the run. A nil Err is success.
+type Exit struct{ Err error }
+
+func (Send) action()    {}
+func (Compute) action() {}
+func (Cancel) action()  {}
+func (Publish) action() {}
+func (Show) action()    {}
+func (Exit) action()    {}

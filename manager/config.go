@@ -1,0 +1,79 @@
+package manager
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/opensm/names"
+	"ibsm/sa"
+	"ibsm/store"
+	"ibsm/sweep"
+	"ibsm/sweep/elect"
+	"ibsm/view"
+)
+
+// Config of a manager. The zero value rules with OpenSM's defaults, but needs an
+// engine.
+type Config struct {
+	Sweep sweep.Config
+	Elect elect.Config
+	Txn   txn.Config
+	// GUID is the port that must be ours; 0 takes what is there.
+	GUID mad.GUID
+	// SweepInterval is the time between light sweeps; 0 for none.
+	SweepInterval time.Duration
+	// Resting holds all sweeps back until a configuration without it.
+	Resting bool
+	// ForceHeavy makes every sweep a heavy one.
+	ForceHeavy bool
+	// IgnoreTraps leaves changes that traps 128 and 144 tell of to the next sweep.
+	IgnoreTraps bool
+	SAKey       uint64
+	MaxRate     mad.Rate // view.Subnet.MaxRate
+	NoMulticast bool     // view.Subnet.NoMulticast
+	// PrefixRoutes are the routers to other subnets, for path queries.
+	PrefixRoutes []view.PrefixRoute
+	// Names are those that the log calls nodes by; the others by their descriptions.
+	Names names.Map
+	// Once ends the run with the first sweep that is complete.
+	Once bool
+	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.
+	Epoch int64
+	// LastReign is the last one before this manager's; the zero value for none. Resume
+	// sets it.
+	LastReign store.Reign
+	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
+	// of OpenSM's file, which then go before those that ports report.
+	HonorGUID2LID bool
+	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
+	Registrar sa.RegistrarConfig
+	// DryRun asks and computes, shows the plan, and ends without having written
+	// anything or taken part in an election.
+	DryRun bool
+}
+
+// portPoll is how often a manager whose own port is down looks at it again.
+const portPoll = time.Second
+
+// reconfigure takes what can change while a manager runs from a configuration that was
+// read again, and has a heavy sweep bring it into force.
+func (c *Core) reconfigure(cfg *Config) {
+	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
+	c.cfg.Sweep.Partitions = cfg.Sweep.Partitions
+	if cfg.Sweep.EngineName != c.cfg.Sweep.EngineName {
+		c.cfg.Sweep.Engine, c.cfg.Sweep.EngineName = cfg.Sweep.Engine, cfg.Sweep.EngineName
+		c.sweeps.Reroute()
+	}
+	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
+	c.cfg.Resting = cfg.Resting
+	c.cfg.SAKey, c.cfg.PrefixRoutes, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.PrefixRoutes, cfg.HonorGUID2LID
+	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
+	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
+	c.cfg.Elect = cfg.Elect
+	c.sweeps.Configure(c.cfg.Sweep)
+	c.multicast.Configure(&cfg.Sweep.Settings)
+	c.elect.use(c.fx.now, &c.cfg)
+	c.fx.table.SetMaxWindow(cfg.Txn.MaxWindow)
+	c.sweeps.want(wishFull, "the configuration was read again")
+}

@@ -1,0 +1,295 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	osmlog "ibsm/opensm/log"
+	"ibsm/sa/mirror"
+	"ibsm/sweep/elect"
+)
+
+// Errors that end a run that was to sweep once, or a plan.
+var (
+	ErrPortDown    = errors.New("our own port is down")
+	ErrWrongPort   = errors.New("the port has another GUID")
+	ErrNotMaster   = errors.New("this subnet manager is not master")
+	ErrOtherMaster = errors.New("another subnet manager is master")
+	ErrIncomplete  = errors.New("the subnet came up with errors")
+
+	errStoodStill = errors.New("this manager stood still; ask again")
+)
+
+// act does what the election has decided.
+func (c *Core) act(do elect.Do) {
+	switch do {
+	case elect.Rule:
+		c.becomeMaster()
+	case elect.Yield:
+		c.elect.locate(c.sweeps.Found())
+		c.becomeMaster()
+	case elect.StandBy:
+		c.standBy()
+	case elect.HandOver:
+		c.handOver()
+	case elect.Offer:
+		c.handover.offer(c.elect.Polled())
+		c.elect.locateMet()
+	case elect.End:
+		c.exit(nil)
+	case elect.Wait:
+		c.elect.locate(c.sweeps.Found())
+		c.fx.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
+		c.pause()
+	case elect.Discover, elect.BeMaster:
+		c.abandon()
+		c.sweeps.want(wishFull, "the mastership is vacant")
+	case elect.Resweep:
+		c.sweeps.want(wishFull, "another subnet manager")
+	case elect.Rest:
+		c.abandon()
+	case elect.Poll:
+		c.elect.poll(&c.fx)
+	case elect.Look:
+		c.elect.look(&c.fx)
+	case elect.Petition:
+		c.elect.askOwnPort(&c.fx)
+	}
+}
+
+// becomeMaster begins a term, or goes on with it: routes are computed, and then written.
+func (c *Core) becomeMaster() {
+	c.elect.authority = confirmed
+	first := c.term.begun == 0
+	stoodBy := c.term.begin(&c.fx) == stoodBy
+	if stoodBy && c.cfg.Registrar.DropSubscriptions {
+		c.fx.do(Forget{})
+	} else if from, known := c.mirror.source(c.fx.now); known {
+		c.sweeps.Inherit(from)
+	}
+	c.multicast.Lower()
+	c.fx.do(Compute{Job: c.sweeps.Job(c.term.timeOfDay(c.fx.now)), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})
+}
+
+// standBy stops sweeping: another manager is to be master.
+func (c *Core) standBy() {
+	c.term.standBy()
+	c.fx.log(debug, osmlog.StandingBy)
+	c.elect.locate(c.sweeps.Found())
+	if c.cfg.Once {
+		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
+		return
+	}
+	c.abandon()
+}
+
+// handOver hands the mastership over, to stand by or to end. HANDOVER leaves before what is
+// under way is dropped.
+func (c *Core) handOver() {
+	if c.handover.state != staying {
+		c.abandon()
+		c.handover.depart(&c.fx)
+		c.elect.order(&c.fx, smp.ControlHandover, smp.Master, c.sent)
+		return
+	}
+	c.elect.locate(c.sweeps.Found())
+	c.ownTerm()
+	c.cancel()
+	c.elect.order(&c.fx, smp.ControlHandover, smp.Master, c.sent)
+	c.fx.flush()
+	c.fx.log(info, "handing the mastership over", "guid", c.elect.Polled())
+	c.standBy()
+}
+
+// leave ends this manager, a MASTER when it has handed the mastership over, if there is
+// a manager that takes it. Until then it answers from what was published, and writes nothing.
+func (c *Core) leave() {
+	if c.handover.state != staying {
+		return
+	}
+	if c.elect.State() == smp.Master {
+		c.pause()
+	}
+	c.handover.leave(c.fx.now)
+	c.act(c.elect.Leave(c.fx.now, infos(c.elect.others)))
+}
+
+// abandon drops what is under way and what another manager may change.
+func (c *Core) abandon() {
+	c.term.end(&c.fx)
+	c.halt()
+	c.sweeps.reset()
+	c.unpublish()
+	c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
+}
+
+// pause writes nothing for now, but still answers from what was published.
+func (c *Core) pause() {
+	c.guids.refuse(&c.fx)
+	c.halt()
+}
+
+// halt drops what is under way: nothing is written until every other manager has been
+// asked.
+func (c *Core) halt() {
+	c.elect.authority = unconfirmed
+	c.cancel()
+	c.multicast.Abdicate()
+	c.sweeps.halt(&c.fx)
+}
+
+// cancel drops all requests that are outstanding.
+func (c *Core) cancel() {
+	c.ended = c.fx.table.Cancel(c.ended[:0])
+	c.guids.drop()
+	c.descriptions.cancelled()
+}
+
+// ownTerm notes that what clients have registered up to now is known here, if it is.
+func (c *Core) ownTerm() {
+	if c.published.view != nil {
+		c.mirror.ownTerm(c.fx.now)
+	}
+}
+
+// asked takes the outcome of a request of the election's.
+func (c *Core) asked(o *txn.Outcome) {
+	switch {
+	case o.Tag == tagPoll && isOK(o):
+		c.polled((*smp.SMInfo)(&o.Data))
+	case o.Tag == tagPoll && o.Result == txn.TimedOut:
+		logUnanswered(&c.fx, smp.AttrSMInfo, c.elect.route)
+	case o.Tag == tagHandover:
+		if !isOK(o) {
+			c.fx.log(warn, "the other subnet manager did not take the mastership", "status", o.Status)
+		}
+		if c.handover.state != staying && !c.stopped {
+			c.exit(nil)
+		}
+	default:
+		c.act(c.elect.done(&c.fx, o, &c.port))
+	}
+}
+
+// polled takes the answer to a poll.
+func (c *Core) polled(info *smp.SMInfo) {
+	isMaster := info.SMState() == smp.Master
+	if isMaster {
+		c.mirror.polled(c.fx.now)
+	}
+	c.elect.heard(info)
+	c.act(c.elect.Reply(c.fx.now, info))
+	if isMaster && !c.elect.Kin() && c.elect.State() == smp.Standby {
+		c.mirror.foreignMaster(&c.fx, c.elect.Polled())
+	}
+}
+
+// followMaster says which master's registrations are mirrored: those of the one that is
+// polled.
+func (c *Core) followMaster() {
+	var m mirror.Master
+	standby := c.elect.State() == smp.Standby
+	if standby && c.elect.lid != 0 && (c.elect.Kin() || c.elect.Foreign()) {
+		m = mirror.Master{GUID: c.elect.Polled(), LID: c.elect.lid, Self: c.port.guid, Foreign: !c.elect.Kin()}
+	}
+	c.mirror.follow(&c.fx, m, standby)
+}
+
+// request takes what others ask of us on QP0: SMInfo, and traps. Everything else is
+// the port's own agent's to answer. Before we know the GUID of our port, which is who
+// we are, there is nothing to say: requests wait for that.
+func (c *Core) request(d *mad.Datagram) {
+	p := &d.Packet
+	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun {
+		return
+	}
+	if c.port.guid == 0 {
+		c.port.wait(d)
+		return
+	}
+	switch {
+	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
+		if c.port.mayRead(p.MKey()) {
+			c.elect.answer(&c.fx, d, mad.StatusOK, &c.port, c.sent)
+			c.elect.meet(p, c.port.guid)
+			c.act(c.elect.Asked((*smp.SMInfo)(p.Data())))
+		}
+	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet:
+		if c.port.mayWrite(p.MKey()) {
+			c.control(d)
+		}
+	case p.AttrID() == smp.AttrNotice && p.Method() == mad.MethodTrap:
+		c.trap(d)
+	}
+}
+
+// control takes a Set(SMInfo).
+func (c *Core) control(d *mad.Datagram) {
+	from := (*smp.SMInfo)(d.Packet.Data())
+	wasPolled := from.GUID() == c.elect.Polled()
+	do, status := c.elect.Control(c.fx.now, d.Packet.AttrMod(), from)
+	c.elect.answer(&c.fx, d, status, &c.port, c.sent)
+	c.act(do)
+	switch {
+	case do == elect.BeMaster && wasPolled:
+		c.elect.order(&c.fx, smp.ControlAcknowledge, smp.Standby, c.sent)
+	case do == elect.StandBy && !c.elect.locate(c.sweeps.Found()):
+		c.act(c.elect.Astray())
+	}
+}
+
+// identified takes the GUID of our port, and the requests that have waited for it.
+func (c *Core) identified(guid mad.GUID) {
+	c.elect.SetGUID(guid)
+	if c.cfg.DryRun {
+		c.port.guid = guid
+		return
+	}
+	for _, d := range c.port.identified(&c.fx, guid) {
+		c.request(&d)
+	}
+}
+
+// rest is what a manager does that has been NOT-ACTIVE from the start: it asks its own
+// port who it is, to answer for itself, and nothing else.
+func (c *Core) rest() {
+	if c.cfg.Once {
+		c.exit(fmt.Errorf("%w: it was started NOT-ACTIVE", ErrNotMaster))
+		return
+	}
+	if c.port.guid == 0 && c.sweeps.next == 0 {
+		c.port.identify(&c.fx, smp.AttrPortInfo, c.elect.key)
+		c.sweeps.schedule(c.fx.now, portPoll)
+	}
+}
+
+// identify takes what our own port answers to rest: first its M_Key, which requests must
+// show, and then its GUID, with which we begin to answer.
+func (c *Core) identify(o *txn.Outcome) {
+	switch {
+	case !isOK(o) || c.port.guid != 0:
+	case o.Attr == smp.AttrPortInfo:
+		c.port.holds((*smp.PortInfo)(&o.Data))
+		c.port.identify(&c.fx, smp.AttrNodeInfo, c.elect.key)
+	default:
+		guid := (*smp.NodeInfo)(&o.Data).PortGUID()
+		if c.cfg.GUID != 0 && c.cfg.GUID != guid {
+			c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, guid, c.cfg.GUID))
+			return
+		}
+		c.identified(guid)
+	}
+}
+
+// response is the request turned round.
+func response(d *mad.Datagram, m mad.Method) mad.Datagram {
+	r := mad.Datagram{Addr: d.Addr, Packet: d.Packet}
+	r.Packet.SetMethod(m)
+	if d.Packet.MgmtClass() == mad.ClassDirected {
+		r.Packet.SetReturning()
+	}
+	return r
+}

@@ -1,0 +1,139 @@
+package manager
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// gatherDelay is how long changed NodeDescriptions are gathered before a view with
+// them is published: hosts that boot together change theirs together.
+const gatherDelay = 250 * time.Millisecond
+
+// descriptions is the machine that reads the NodeDescriptions which have changed since the
+// last sweep. Each node is in one state; those that are in none are not read.
+type descriptions struct {
+	nodes map[mad.GUID]descriptionState
+	queue []mad.GUID          // of nodes that are queued
+	asked map[uint64]mad.GUID // nodes that are asked, by the tag of the request
+	last  uint64              // tag
+	read  map[mad.GUID]smp.NodeDescription
+	due   time.Duration // when a view with those read is wanted; 0 none
+}
+
+// descriptionState is how far the reading of one node's description is.
+type descriptionState uint8
+
+const (
+	notWanted  descriptionState = iota
+	queued                      // it is asked when there is room
+	asked                       // its answer is awaited
+	askedAgain                  // the same, and it has changed its description since
+)
+
+func (s descriptionState) String() string {
+	return [...]string{"not wanted", "queued", "asked", "asked again"}[s]
+}
+
+// reset forgets all nodes. Answers to requests of before are ignored.
+func (m *descriptions) reset() {
+	*m = descriptions{nodes: map[mad.GUID]descriptionState{}, asked: map[uint64]mad.GUID{}, last: m.last, read: map[mad.GUID]smp.NodeDescription{}}
+}
+
+// want has a node asked. A node sends its trap only once its description has changed.
+func (m *descriptions) want(guid mad.GUID) {
+	switch m.nodes[guid] {
+	case notWanted:
+		m.nodes[guid] = queued
+		m.queue = append(m.queue, guid)
+	case asked:
+		m.nodes[guid] = askedAgain
+	}
+}
+
+// wantLID has the node of a LID asked.
+func (m *descriptions) wantLID(v *view.View, lid mad.LID) {
+	if v == nil {
+		return
+	}
+	if p := v.LIDs.PortOf(lid); p != topo.None {
+		m.want(v.Topo.Nodes[v.Topo.Ports[p].Node].GUID)
+	}
+}
+
+// wantAll has every node asked.
+func (m *descriptions) wantAll(v *view.View) {
+	if v == nil {
+		return
+	}
+	for i := range v.Topo.Nodes {
+		m.want(v.Topo.Nodes[i].GUID)
+	}
+}
+
+// cancelled has every node asked again whose answer will not come.
+func (m *descriptions) cancelled() {
+	for _, tag := range slices.Sorted(maps.Keys(m.asked)) {
+		guid := m.asked[tag]
+		delete(m.nodes, guid)
+		m.want(guid)
+	}
+	clear(m.asked)
+}
+
+// ask asks as many nodes as there is room for. One that has not answered the last walk is
+// asked by the next.
+func (m *descriptions) ask(fx *effects, v *view.View, key mad.MKey) {
+	for v != nil && len(m.queue) > 0 && fx.table.Room() > 0 {
+		guid := m.queue[0]
+		if m.queue = m.queue[1:]; len(m.queue) == 0 {
+			m.queue = nil // and its memory with it
+		}
+		n := v.Topo.FindNode(guid)
+		if n == topo.None || v.Topo.Nodes[n].Missed > 0 {
+			delete(m.nodes, guid)
+			continue
+		}
+		m.last++
+		m.nodes[guid], m.asked[m.last] = asked, guid
+		req := directed(ownerDescriptions, m.last, v.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, key)
+		fx.request(&req)
+	}
+}
+
+// done takes the outcome of a request.
+func (m *descriptions) done(now time.Duration, o *txn.Outcome) {
+	guid, ok := m.asked[o.Tag]
+	if !ok {
+		return
+	}
+	delete(m.asked, o.Tag)
+	before := m.nodes[guid]
+	if delete(m.nodes, guid); before == askedAgain {
+		m.want(guid)
+	}
+	if !isOK(o) {
+		return
+	}
+	m.read[guid] = o.Data
+	if m.due == 0 {
+		m.due = now + gatherDelay
+	}
+}
+
+// gathered are those that a view is wanted with by now; nil while there is none.
+func (m *descriptions) gathered(now time.Duration) map[mad.GUID]smp.NodeDescription {
+	if m.due == 0 || m.due > now {
+		return nil
+	}
+	return m.read
+}
+
+// published says that what was gathered is in the subnet that is known.
+func (m *descriptions) published() { m.read, m.due = map[mad.GUID]smp.NodeDescription{}, 0 }

@@ -1,0 +1,414 @@
+package manager
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sa"
+	"ibsm/sa/mirror"
+	"ibsm/store"
+	"ibsm/sweep"
+)
+
+// newEffects are those of a Step at a time, with an empty table.
+func newEffects(now time.Duration) *effects {
+	return &effects{now: now, table: txn.New(txn.Config{})}
+}
+
+// did are the actions in short, without the log.
+func (fx *effects) did() (all []string) {
+	for _, a := range fx.actions {
+		switch a := a.(type) {
+		case Log:
+		case GUIDsWritten:
+			all = append(all, fmt.Sprintf("written %v", a.OK))
+		case Keep:
+			all = append(all, fmt.Sprintf("term %d %v", a.Reign.Number, a.Reign.Master))
+		case Planned:
+			all = append(all, fmt.Sprintf("planned %v", a.Err == nil))
+		case Entered:
+			all = append(all, "enters "+a.State.String())
+		case Yield:
+			all = append(all, fmt.Sprintf("prepares %d", a.To))
+		default:
+			all = append(all, fmt.Sprintf("%T", a)[len("manager."):])
+		}
+	}
+	fx.actions = fx.actions[:0]
+	return all
+}
+
+// logged are the messages of the log.
+func (fx *effects) logged() (all []string) {
+	for _, a := range fx.actions {
+		if line, is := a.(Log); is {
+			all = append(all, line.Msg)
+		}
+	}
+	fx.actions = fx.actions[:0]
+	return all
+}
+
+// sent are the requests that leave now.
+func (fx *effects) sent() []mad.Datagram {
+	fx.send = fx.send[:0]
+	fx.flush()
+	return fx.send
+}
+
+func equal(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// TestTerm: a term is raised where this manager becomes master and where it ceases to be it,
+// and nowhere else.
+func TestTerm(t *testing.T) {
+	type step struct {
+		do    string
+		state termState
+		did   []string
+	}
+	for _, c := range []struct {
+		name  string
+		last  store.Reign
+		steps []step
+	}{
+		{"first master", store.Reign{}, []step{
+			{"begin", inTerm, []string{"term 1 true"}}, {"begin", inTerm, nil}, {"end", inTerm, []string{"term 2 false"}}, {"end", inTerm, nil}, {"enters DISCOVERING", noTerm, nil},
+			{"begin", inTerm, []string{"term 3 true"}}}},
+		{"stood by", store.Reign{Number: 7}, []step{
+			{"stand by", stoodBy, nil}, {"end", stoodBy, nil}, {"enters DISCOVERING", stoodBy, nil}, {"begin", inTerm, []string{"term 8 true"}}}},
+		{"was master when it ended", store.Reign{Number: 4, Master: true}, []step{
+			{"stand by", stoodBy, nil}, {"end", stoodBy, []string{"term 5 false"}}}},
+	} {
+		m, fx := term{last: c.last}, newEffects(0)
+		for _, s := range c.steps {
+			switch s.do {
+			case "begin":
+				m.begin(fx)
+			case "end":
+				m.end(fx)
+			case "stand by":
+				m.standBy()
+			default:
+				m.entered(smp.Discovering)
+			}
+			if m.state != s.state {
+				t.Errorf("%s: %s leads to %v, want %v", c.name, s.do, m.state, s.state)
+			}
+			equal(t, c.name+": "+s.do, fx.did(), s.did)
+		}
+		if want := c.name == "stood by"; m.fromStandby != want {
+			t.Errorf("%s: from STANDBY is %t", c.name, m.fromStandby)
+		}
+	}
+}
+
+// TestPlanning: each plan that was asked for is answered, two that were asked for before one
+// began once.
+func TestPlanning(t *testing.T) {
+	for _, c := range []struct {
+		steps string // a ask, b begin, p put off, d done, r refused
+		state planState
+		did   []string
+	}{
+		{"a", planWanted, nil}, {"aa", planWanted, nil}, {"ab", planRunning, nil}, {"aba", planRepeated, nil},
+		{"abd", noPlan, []string{"planned true"}}, {"abad", planWanted, []string{"planned true"}},
+		{"abp", planWanted, nil}, {"abap", planWanted, nil}, {"p", noPlan, nil}, {"ap", planWanted, nil},
+		{"r", noPlan, nil}, {"ar", noPlan, []string{"planned false"}}, {"abar", noPlan, []string{"planned false"}},
+	} {
+		var p planning
+		fx := newEffects(0)
+		for _, s := range c.steps {
+			switch s {
+			case 'a':
+				p.ask(false)
+			case 'b':
+				p.begin()
+			case 'p':
+				p.putOff()
+			case 'd':
+				p.done(fx, &sweep.Computed{})
+			case 'r':
+				p.refuse(fx, ErrNotMaster)
+			}
+		}
+		if p.state != c.state {
+			t.Errorf("%s leads to %v, want %v", c.steps, p.state, c.state)
+		}
+		equal(t, c.steps, fx.did(), c.did)
+	}
+}
+
+// TestDescriptions: a node is asked once, and again if its description changes while its answer
+// is on its way; what was read is published together.
+func TestDescriptions(t *testing.T) {
+	v := servedView()
+	guid := v.Topo.Nodes[0].GUID
+	var m descriptions
+	m.reset()
+	fx := newEffects(time.Second)
+	state := func(want descriptionState, sent int) {
+		t.Helper()
+		m.ask(fx, v, 0)
+		if n := len(fx.sent()); m.nodes[guid] != want || n != sent {
+			t.Fatalf("the node is %v and %d requests are sent, want %v, %d", m.nodes[guid], n, want, sent)
+		}
+	}
+	answer := func(tag uint64, r txn.Result) {
+		m.done(fx.now, &txn.Outcome{Owner: ownerDescriptions, Tag: tag, Result: r, Data: smp.NodeDescription{'x'}})
+	}
+	m.want(guid)
+	m.want(guid)
+	state(asked, 1)
+	m.want(guid)
+	state(askedAgain, 0)
+	m.want(guid)
+	answer(m.last, txn.TimedOut)
+	state(asked, 1)
+	m.cancelled()
+	answer(m.last, txn.Replied) // of the request that was cancelled
+	state(asked, 1)
+	if m.gathered(time.Hour) != nil {
+		t.Error("gathered before an answer")
+	}
+	answer(m.last, txn.Replied)
+	state(notWanted, 0)
+	if m.gathered(fx.now+gatherDelay-1) != nil || len(m.gathered(fx.now+gatherDelay)) != 1 {
+		t.Errorf("gathered at %v", m.due)
+	}
+	if m.published(); m.due != 0 || len(m.read) != 0 {
+		t.Error("published again")
+	}
+	m.wantAll(v)
+	for range 1 << 12 {
+		m.ask(fx, v, 0)
+		for _, tag := range slices.Sorted(maps.Keys(m.asked)) {
+			answer(tag, txn.Replied)
+		}
+		fx.table.Cancel(nil)
+	}
+	if len(m.read) != len(v.Topo.Nodes) {
+		t.Errorf("%d of %d nodes were read", len(m.read), len(v.Topo.Nodes))
+	}
+}
+
+// TestGUIDWrites: each block that is wanted is answered once, unless the mastership ends.
+func TestGUIDWrites(t *testing.T) {
+	v := servedView()
+	p := v.Topo.EndPorts[len(v.Topo.EndPorts)-1]
+	block := sa.GUIDBlock{Port: v.Topo.Ports[p].GUID, Block: 1}
+	unknown := sa.GUIDBlock{Port: 0xdead}
+	fx := newEffects(0)
+	w := guidWrites{awaited: map[uint64]sa.GUIDBlock{}}
+	write := func(b sa.GUIDBlock, may bool) []string {
+		w.write(fx, &b, v, may, &sweep.Settings{})
+		return fx.did()
+	}
+	end := func(o txn.Outcome) []string {
+		o.Owner, o.Tag = ownerGUIDs, w.last
+		w.done(fx, &o)
+		return fx.did()
+	}
+	equal(t, "not master", write(block, false), []string{"written false"})
+	equal(t, "an unknown port", write(unknown, true), []string{"written false"})
+	w.write(fx, &block, nil, true, &sweep.Settings{})
+	equal(t, "no view", fx.did(), nil)
+	if n := len(fx.sent()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	equal(t, "a block", write(block, true), nil)
+	if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodSet || out[0].Packet.AttrID() != smp.AttrGUIDInfo || out[0].Packet.AttrMod() != 1 {
+		t.Errorf("sent %v", out)
+	}
+	equal(t, "its answer", end(txn.Outcome{Result: txn.Replied}), []string{"written true"})
+	equal(t, "the same again", end(txn.Outcome{Result: txn.Replied}), nil)
+	write(block, true)
+	equal(t, "a refusal", end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField}), []string{"written false"})
+	write(block, true)
+	write(block, true)
+	w.refuse(fx)
+	equal(t, "refused", fx.did(), []string{"written false", "written false"})
+	w.drop()
+	equal(t, "dropped", end(txn.Outcome{Result: txn.Replied}), nil)
+}
+
+// TestOwnPort: what has no link is logged once; requests wait for the GUID, and a Get needs the
+// M_Key only where protection asks for it (IBA 14.2.4).
+func TestOwnPort(t *testing.T) {
+	var p ownPort
+	fx := newEffects(0)
+	if !p.becomeDown(fx) || p.becomeDown(fx) || p.state != ownPortDown || len(fx.logged()) != 1 {
+		t.Error("down is not logged once")
+	}
+	p.becomeUp(fx)
+	p.becomeUp(fx)
+	if p.state != ownPortUp || len(fx.logged()) != 1 {
+		t.Error("up is not logged once")
+	}
+	for range 2 * maxEarly {
+		p.wait(&mad.Datagram{})
+	}
+	if early := p.identified(fx, 5); len(early) != maxEarly || p.early != nil || p.guid != 5 {
+		t.Errorf("%d requests have waited", len(early))
+	}
+	for _, c := range []struct {
+		key, shown  mad.MKey
+		protect     uint8
+		read, write bool
+	}{{0, 9, 3, true, true}, {7, 7, 3, true, true}, {7, 9, 1, true, false}, {7, 9, 2, false, false}} {
+		var info smp.PortInfo
+		info.SetMKey(c.key)
+		info.SetMKeyProtectBits(c.protect)
+		p.holds(&info)
+		if p.mayRead(c.shown) != c.read || p.mayWrite(c.shown) != c.write {
+			t.Errorf("%+v: may read %t, write %t", c, p.mayRead(c.shown), p.mayWrite(c.shown))
+		}
+	}
+}
+
+// TestHandover: the end has three states, and a target is reported when it changes.
+func TestHandover(t *testing.T) {
+	var h handover
+	fx := newEffects(time.Minute)
+	if _, ends := h.deadline(); ends || h.over(time.Hour) {
+		t.Error("ends without having been told to")
+	}
+	h.prepare(fx, 3)
+	h.prepare(fx, 3)
+	h.prepare(fx, 0)
+	equal(t, "target", fx.did(), []string{"prepares 3", "prepares 0"})
+	h.leave(fx.now)
+	if by, _ := h.deadline(); h.state != leaving || h.over(fx.now) || !h.over(by) {
+		t.Errorf("%v, ends by %v", h.state, by)
+	}
+	h.offer(4)
+	h.depart(fx)
+	if h.state != handedOver || h.to != 4 {
+		t.Errorf("%v to %v", h.state, h.to)
+	}
+	equal(t, "departs", fx.did(), []string{"Unlist"})
+}
+
+// TestMirroring: registrations are known from a mirror only if it was complete when the master
+// was last alive, and from our own term for a while, until another master's were copied.
+func TestMirroring(t *testing.T) {
+	peer, foreign := mirror.Master{GUID: 5, LID: 50}, mirror.Master{GUID: 6, LID: 60, Foreign: true}
+	const s = time.Second
+	for _, c := range []struct {
+		name  string
+		run   func(f *mirroring, fx *effects)
+		from  mad.LID
+		known bool
+		state mirrorState
+	}{
+		{"nothing", func(f *mirroring, fx *effects) {}, 0, false, mirrorsNothing},
+		{"complete", func(f *mirroring, fx *effects) {
+			f.follow(fx, peer, true)
+			f.heard(fx, &sa.Heard{Master: 5, Known: 9 * s, Some: true})
+			f.polled(10 * s)
+		}, 50, true, mirrorsAll},
+		{"too old", func(f *mirroring, fx *effects) {
+			f.follow(fx, peer, true)
+			f.heard(fx, &sa.Heard{Master: 5, Known: 9 * s})
+			f.polled(9*s + mirrorSlack + 1)
+		}, 0, false, mirrorsAll},
+		{"a foreign master is read more seldom", func(f *mirroring, fx *effects) {
+			f.follow(fx, foreign, true)
+			f.heard(fx, &sa.Heard{Master: 6, Known: 9 * s})
+			f.polled(9*s + mirrorSlack + 1)
+		}, 60, true, mirrorsAll},
+		{"less than before", func(f *mirroring, fx *effects) {
+			f.follow(fx, foreign, true)
+			f.heard(fx, &sa.Heard{Master: 6, Known: 9 * s})
+			f.heard(fx, &sa.Heard{Master: 6, Less: true, Doubt: "x"})
+		}, 0, false, mirrorsNothing},
+		{"of another master", func(f *mirroring, fx *effects) {
+			f.follow(fx, peer, true)
+			f.heard(fx, &sa.Heard{Master: 6, Known: 9 * s})
+		}, 0, false, mirrorsNothing},
+		{"another is followed", func(f *mirroring, fx *effects) {
+			f.follow(fx, peer, true)
+			f.heard(fx, &sa.Heard{Master: 5, Known: 9 * s})
+			f.follow(fx, foreign, true)
+		}, 0, false, mirrorsNothing},
+		{"no more in STANDBY", func(f *mirroring, fx *effects) {
+			f.follow(fx, peer, true)
+			f.heard(fx, &sa.Heard{Master: 5, Known: 9 * s})
+			f.follow(fx, mirror.Master{}, false)
+		}, 50, true, mirrorsAll},
+		{"our own", func(f *mirroring, fx *effects) { f.ownTerm(100*s - quickRestart + 1) }, 0, true, mirrorsNothing},
+		{"our own of long ago", func(f *mirroring, fx *effects) { f.ownTerm(100*s - quickRestart) }, 0, false, mirrorsNothing},
+		{"our own, then another's", func(f *mirroring, fx *effects) {
+			f.ownTerm(99 * s)
+			f.follow(fx, peer, true)
+			f.heard(fx, &sa.Heard{Master: 5, Some: true})
+		}, 0, false, mirrorsNothing},
+	} {
+		var f mirroring
+		c.run(&f, newEffects(10*s))
+		if from, known := f.source(100 * s); from != c.from || known != c.known || f.state != c.state {
+			t.Errorf("%s: %v %t, %v", c.name, from, known, f.state)
+		}
+	}
+}
+
+// TestMirroringReports: whom it follows and a foreign master are reported when they change, and
+// a doubt when it lasts.
+func TestMirroringReports(t *testing.T) {
+	var f mirroring
+	fx := newEffects(time.Second)
+	m := mirror.Master{GUID: 6, LID: 60, Foreign: true}
+	f.follow(fx, m, true)
+	f.follow(fx, m, true)
+	f.foreignMaster(fx, 6)
+	f.foreignMaster(fx, 6)
+	f.follow(fx, mirror.Master{}, false)
+	equal(t, "reports", fx.did(), []string{"Follow", "Stranger", "Follow"})
+	for i, c := range []struct {
+		heard sa.Heard
+		lines int
+	}{
+		{sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Known: 1}, 1}, {sa.Heard{Known: 2}, 0}, {sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Known: 3}, 0},
+		{sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Doubt: "a"}, 1}, {sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Known: 4}, 1},
+	} {
+		c.heard.Master = 6
+		f.heard(fx, &c.heard)
+		if n := len(fx.logged()); n != c.lines {
+			t.Errorf("reading %d is logged in %d lines, want %d", i, n, c.lines)
+		}
+	}
+}
+
+// TestMulticastLog: trouble is logged when it changes.
+func TestMulticastLog(t *testing.T) {
+	m := multicast{Multicast: sweep.NewMulticast(&sweep.Settings{})}
+	fx := newEffects(0)
+	for i, c := range []struct {
+		done  sweep.Forwarding
+		lines int
+	}{
+		{sweep.Forwarding{}, 0}, {sweep.Forwarding{Err: ErrIncomplete}, 1}, {sweep.Forwarding{Err: ErrIncomplete}, 0},
+		{sweep.Forwarding{Missed: 2}, 2}, {sweep.Forwarding{Missed: 2}, 0}, {sweep.Forwarding{Failures: []sweep.Failure{{Reason: "x"}}, Missed: 2}, 1},
+	} {
+		m.forwarded(fx, &c.done)
+		if n := len(fx.logged()); n != c.lines {
+			t.Errorf("round %d is logged in %d lines, want %d", i, n, c.lines)
+		}
+	}
+	if done, more := m.settle(fx); done != nil || more {
+		t.Error("there is something to do without a subnet")
+	}
+	if _, due := m.deadline(); due {
+		t.Error("and it is due")
+	}
+}

@@ -1,0 +1,42 @@
+package manager
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/names"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// logPortChanges logs which end ports have come and gone between two views. Those of the
+// first view of a mastership term have all just come, and are not logged.
+func logPortChanges(fx *effects, m names.Map, old, now *view.View) {
+	if old == nil {
+		return
+	}
+	was, is := old.Topo.EndPorts, now.Topo.EndPorts
+	for len(was)+len(is) > 0 {
+		switch {
+		case len(is) == 0 || len(was) > 0 && old.Topo.Ports[was[0]].GUID < now.Topo.Ports[is[0]].GUID:
+			fx.log(info, osmlog.ReportingGID(smp.TrapGIDOutOfService, old.Subnet.Prefix, old.Topo.Ports[was[0]].GUID))
+			fx.log(info, portText(m, osmlog.RemovedPort, old, was[0]))
+			was = was[1:]
+		case len(was) == 0 || now.Topo.Ports[is[0]].GUID < old.Topo.Ports[was[0]].GUID:
+			fx.log(info, osmlog.ReportingGID(smp.TrapGIDInService, now.Subnet.Prefix, now.Topo.Ports[is[0]].GUID))
+			fx.log(info, portText(m, osmlog.DiscoveredPort, now, is[0]))
+			is = is[1:]
+		default:
+			was, is = was[1:], is[1:]
+		}
+	}
+}
+
+// portText is a text about an end port.
+func portText(m names.Map, text func(guid mad.GUID, first, last mad.LID, name string) string, v *view.View, p topo.PortIdx) string {
+	port, first := &v.Topo.Ports[p], v.LIDs.Base[p]
+	return text(port.GUID, first, first+mad.LID(max(v.LIDs.Count(p), 1)-1), nodeName(m, &v.Topo.Nodes[port.Node]))
+}
+
+// nodeName is what the log calls a node.
+func nodeName(m names.Map, n *topo.Node) string { return m.Of(n.GUID, n.Desc.String()) }

@@ -1,0 +1,310 @@
+package manager
+
+import (
+	"strings"
+	"time"
+
+	"ibsm/mad/txn"
+	osmlog "ibsm/opensm/log"
+	"ibsm/sweep"
+)
+
+// scheduler is the machine that decides which sweep is made when, and the owner of the Sweeper
+// that makes them: one at a time.
+//
+// A link that changes its state is looked at by a quick sweep, which costs little and so is
+// soon done. It takes precedence over whatever takes longer; that is begun again after it. A
+// storm of traps defers it for so long and no longer.
+type scheduler struct {
+	*sweep.Sweeper
+	state  scheduleState
+	wanted wishes
+	reason string // of the heavy sweep that is wanted
+	plan   planning
+
+	started  time.Duration // of the heavy sweep under way
+	slow     time.Duration // when a sweep that is not quick was begun first and not done since; 0 never
+	next     time.Duration // when the clock asks for a sweep; 0 never
+	backoff  time.Duration // between sweeps that try again what failed
+	trouble  string        // what went wrong in the last sweep, to see whether it is the same again
+	needFull bool          // what the last sweep left is no ground for a quick one
+	silences int           // walks of a run of one sweep in which our own port did not answer
+
+	ended []txn.Outcome // scratch
+	phaseTimes
+}
+
+// scheduleState is the sweep that is under way.
+type scheduleState uint8
+
+const (
+	noSweep      scheduleState = iota
+	lightSweep                 // asks whether a heavy one is needed
+	quickSweep                 // a heavy one that believes switches which report no change
+	fullSweep                  // a heavy one that asks about everything
+	previewSweep               // a full one for a plan
+	abandoned                  // it was given up; the result of its job is awaited
+)
+
+func (s scheduleState) String() string {
+	return [...]string{"no sweep", "light sweep", "quick sweep", "full sweep", "preview", "abandoned"}[s]
+}
+
+// wishes are the sweeps that are wanted, each at most once.
+type wishes uint8
+
+const (
+	wishLight wishes = 1 << iota
+	wishQuick        // heavy, quick where that is possible
+	wishLink         // heavy, and quick before anything that takes longer: a link has changed
+	wishFull         // heavy, and full
+	wishHeavy = wishQuick | wishLink | wishFull
+)
+
+func (w wishes) String() string {
+	var all []string
+	for i, name := range [...]string{"light", "quick", "link", "full"} {
+		if w&(1<<i) != 0 {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, "+")
+}
+
+// has reports whether one of some is wanted.
+func (w wishes) has(some wishes) bool { return w&some != 0 }
+
+const (
+	// maxBackoff bounds the time between sweeps that try again what failed.
+	maxBackoff = 10 * time.Second
+	// maxDeferred is how long a sweep may be deferred, and begun again, for quick ones.
+	maxDeferred = 5 * time.Second
+)
+
+// want has a sweep made as soon as the one under way is done. The reason is that of the first
+// heavy one.
+func (s *scheduler) want(w wishes, reason string) {
+	if w.has(wishHeavy) && !s.wanted.has(wishHeavy) {
+		s.reason = reason
+	}
+	s.wanted |= w
+}
+
+// becomeIdle takes that no sweep is under way any more.
+func (s *scheduler) becomeIdle() { s.state = noSweep }
+
+// becomeWalking begins the walk of a heavy sweep.
+func (s *scheduler) becomeWalking(state scheduleState, now time.Duration, mayWrite bool) {
+	if s.state = state; state != quickSweep && s.slow == 0 {
+		s.slow = now
+	}
+	s.Walk(mayWrite, state == quickSweep)
+}
+
+// begin starts a sweep that is wanted, if there is one. Resting holds all but plans back.
+func (s *scheduler) begin(fx *effects, mayWrite, resting bool) {
+	switch {
+	case s.beginsHeavy(resting):
+		s.beginHeavy(fx, mayWrite)
+	case s.plan.wanted():
+		s.plan.begin()
+		s.count[PlanSweep]++
+		s.becomeWalking(previewSweep, fx.now, false) // which clears nothing, so that no change is lost to the next sweep
+	case s.wanted.has(wishLight) && !resting:
+		s.beginLight(fx)
+	}
+}
+
+// beginsHeavy reports whether the next sweep is a heavy one.
+func (s *scheduler) beginsHeavy(resting bool) bool {
+	return !resting && (s.wanted.has(wishHeavy) || s.wanted.has(wishLight) && !s.Known())
+}
+
+func (s *scheduler) beginLight(fx *effects) {
+	if s.state = lightSweep; s.slow == 0 {
+		s.slow = fx.now
+	}
+	s.wanted &^= wishLight
+	s.count[LightSweep]++
+	fx.log(debug, osmlog.LightSweep)
+	s.Look()
+}
+
+// beginHeavy starts a heavy sweep: a quick one where that is enough, or where a link has
+// changed its state and what else is to be asked can wait for it.
+func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
+	state, kind := fullSweep, HeavySweep
+	if s.mayQuick(mayWrite) && (!s.wanted.has(wishFull) || s.wanted.has(wishLink) && !s.overdue(fx.now)) {
+		state, kind = quickSweep, QuickSweep
+	}
+	fx.log(debug, osmlog.HeavySweep, "reason", s.reason, "quick", state == quickSweep)
+	if state == quickSweep {
+		s.wanted &^= wishQuick | wishLink
+	} else {
+		s.wanted = 0
+	}
+	if state == fullSweep || s.trouble == "" {
+		s.next = 0
+	}
+	s.started = fx.now
+	s.count[kind]++
+	s.becomeWalking(state, fx.now, mayWrite)
+}
+
+// mayQuick reports whether what is known of the subnet is enough for a quick sweep.
+func (s *scheduler) mayQuick(mayWrite bool) bool {
+	return mayWrite && !s.needFull && s.Known()
+}
+
+// overdue reports whether a sweep has been deferred for as long as it may be.
+func (s *scheduler) overdue(now time.Duration) bool { return s.slow > 0 && now-s.slow > maxDeferred }
+
+// preempt has a quick sweep look at once where a link has changed its state. A slower sweep
+// that is still asking is begun again after it, unless that has been going on for too long.
+func (s *scheduler) preempt(fx *effects, mayWrite bool) {
+	s.wanted |= wishLink
+	if !s.mayQuick(mayWrite) || s.overdue(fx.now) {
+		return
+	}
+	switch phase := s.Phase(); {
+	case s.state == lightSweep && phase == sweep.Looking:
+		s.wanted |= wishLight
+	case s.state == previewSweep && phase == sweep.Walking:
+		s.plan.putOff()
+	case s.state == fullSweep && phase == sweep.Walking:
+		s.wanted |= wishFull
+	default:
+		return
+	}
+	fx.log(debug, "the sweep under way is put off for a quick one")
+	s.ended = fx.table.CancelOwner(ownerSweep, s.ended[:0])
+	s.drop()
+}
+
+// inconclusive drops a quick sweep that has met more than it can tell apart.
+func (s *scheduler) inconclusive() {
+	s.drop()
+	s.needFull = true
+	s.want(wishFull, "a quick walk met more than it could tell")
+}
+
+// incomplete reports whether only a full sweep tells what is the matter.
+func (s *scheduler) incomplete() bool { return s.needFull || s.Waiting() || !s.Known() }
+
+// drop gives up what is under way.
+func (s *scheduler) drop() {
+	s.Drop()
+	s.becomeIdle()
+}
+
+// walked takes the end of a walk.
+func (s *scheduler) walked() {
+	if s.state != quickSweep {
+		s.slow = 0
+	}
+}
+
+// halt gives up what is under way, and what another manager may change. The result of a job
+// that is out is awaited first.
+func (s *scheduler) halt(fx *effects) {
+	s.plan.putOff()
+	if s.Phase() == sweep.Computing {
+		s.state = abandoned
+		fx.do(Cancel{})
+		return
+	}
+	s.abdicate()
+}
+
+func (s *scheduler) abdicate() {
+	s.Abdicate()
+	s.becomeIdle()
+}
+
+// isolate gives up what is under way where nothing can be reached.
+func (s *scheduler) isolate() {
+	s.Isolate()
+	s.becomeIdle()
+}
+
+// reset forgets what is wanted and what went wrong.
+func (s *scheduler) reset() {
+	s.wanted, s.next, s.slow, s.trouble, s.backoff, s.needFull = 0, 0, 0, "", 0, false
+}
+
+// finished ends a heavy sweep. trouble is what went wrong in it; grave says that only a full
+// walk tells whether that has passed.
+// It reports whether the clock goes on as it was set.
+func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (goesOn bool) {
+	s.needFull = grave || out.Found.Changed // the plan cleared it, with whatever happened since the walk
+	quick, same := s.state == quickSweep, trouble == s.trouble
+	switch {
+	case trouble != "" && s.trouble == "":
+		s.backoff = 0
+		s.want(wishFull, "links changed, or Sets failed, during the last sweep")
+	case trouble != "" && !same:
+		s.backoff = time.Second
+	case trouble != "" && !quick:
+		s.backOff()
+	case s.needFull:
+		s.want(wishFull, "what may have changed before it was listened to")
+	case out.Healed:
+		s.want(wishFull, "a switch takes its forwarding table again")
+	}
+	s.trouble = trouble
+	s.becomeIdle()
+	return quick && same && s.next > 0
+}
+
+// verdict ends a light sweep: why a heavy one is needed, "" when it is not, whether that has to
+// ask about everything, and what other managers said.
+func (s *scheduler) verdict() (reason string, full bool, sms []sweep.SMReply) {
+	s.slow = 0
+	s.becomeIdle()
+	return s.Verdict()
+}
+
+// looked takes the reason that a light sweep found for a heavy one, "" for none. full says that
+// it has to ask about everything.
+func (s *scheduler) looked(fx *effects, reason string, full bool) {
+	if reason == "" {
+		return
+	}
+	fx.log(info, "something changed", "reason", reason)
+	if full {
+		s.needFull = true
+		s.want(wishQuick|wishFull, reason)
+		return
+	}
+	s.want(wishQuick, reason)
+}
+
+// schedule sets when the clock asks for the next sweep; after 0 leaves that as it is.
+func (s *scheduler) schedule(now, after time.Duration) {
+	if after > 0 {
+		s.next = now + after
+	}
+}
+
+// scheduleNext sets it to the interval, 0 for none, or to when what went wrong is tried again.
+func (s *scheduler) scheduleNext(now, interval time.Duration) {
+	if s.trouble != "" && s.backoff > 0 && (interval == 0 || s.backoff < interval) {
+		interval = s.backoff
+	}
+	s.schedule(now, interval)
+}
+
+// backOff makes the time longer until what went wrong is tried again.
+func (s *scheduler) backOff() { s.backoff = min(max(2*s.backoff, time.Second), maxBackoff) }
+
+// tick reports whether the clock asks for a sweep.
+func (s *scheduler) tick(now time.Duration) bool {
+	if s.next == 0 || s.next > now {
+		return false
+	}
+	s.next = 0
+	return true
+}
+
+// deadline is when tick has something to do; false for never.
+func (s *scheduler) deadline() (time.Duration, bool) { return s.next, s.next > 0 }

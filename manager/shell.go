@@ -1,0 +1,157 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/gsi"
+	"ibsm/mad/rmpp"
+	"ibsm/mad/txn"
+	"ibsm/registry"
+	"ibsm/sa"
+	"ibsm/store"
+	"ibsm/sweep"
+	"ibsm/view"
+)
+
+// Shell is what a Core runs in: a port, a clock, and somebody to tell.
+//
+// Run starts, and waits for, these goroutines:
+//   - the receive loop of each port, which ends when the port is closed;
+//   - those of saPort, tableServer and registrar, which end with the context of Run;
+//   - a worker for each Job, of which there is one at a time; its context ends with
+//     Run.
+//
+// The core itself runs in the goroutine of Run.
+type Shell struct {
+	Config Config
+	Port   txn.Port // of QP0, or of both queue pairs; Run closes it
+	GSI    txn.Port // of QP1 where it has a port of its own, else nil; Run closes it
+	// PlainPeers is set where clients of the SA may know no RMPP, as ibsim's: such a one
+	// gets the first packet of a table, once.
+	PlainPeers bool
+	Logger     *slog.Logger
+	// Asks are sweeps that are asked for; may be nil.
+	Asks <-chan Sweep
+	// Configs are configurations that were read again: of Config only what can change
+	// while a manager runs is taken. May be nil.
+	Configs <-chan Config
+	// Tell is given what is more than a line of the log. It may be nil, and must not block
+	// for long.
+	Tell func(Notification)
+	// Mirrored is given the policy by which the master rules, as its RegistrarConfig has it;
+	// empty if it tells none. What it sends on Configs comes into force before this manager
+	// can be handed the mastership. It may be nil, and is called by one goroutine.
+	Mirrored func(master mad.GUID, policy []byte)
+	// Published is given each view that questions are answered from, nil when there is
+	// none any more. It may be nil, and must not block.
+	Published func(*view.View)
+	// Moved is called after each step with where the manager stands; may be nil.
+	Moved func(Progress)
+	// Store is where the manager keeps what must outlive it; nil where nothing is kept.
+	// Who opened it runs and closes it.
+	Store *store.Store
+	// Kept is what Store held when this manager began, as Config.Resume was given it. It
+	// is the manager's alone; nil without a Store.
+	Kept *store.Contents
+	// Recall reads the LIDs of OpenSM's guid2lid for Config.HonorGUID2LID; may be nil.
+	// It is called by workers.
+	Recall func() []sweep.KeptLID
+	// Restore reads what clients had registered with a manager before; nil for nothing but
+	// Kept. Unless it is whole, clients are asked to register again whatever the
+	// configuration says. It is called by a worker when this manager first becomes master,
+	// if it has mirrored nothing. It may be nil.
+	Restore func() (reg *registry.Registry, whole bool)
+
+	sa        saServer
+	gsi       atomic.Pointer[gsi.Port]
+	registrar atomic.Pointer[registrar]
+	view      atomic.Pointer[view.View]
+	mu        sync.Mutex // guards stats
+	stats     Stats
+}
+
+// View is the view that questions are answered from, nil while there is none. It may
+// be asked for at any time.
+func (s *Shell) View() *view.View { return s.view.Load() }
+
+// Stats counts what the manager has done. It may be asked for at any time; the core
+// waits for it no longer than a copy takes.
+func (s *Shell) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// Registry is what clients have registered; nil while this manager is not master.
+func (s *Shell) Registry() *registry.State {
+	if a := s.sa.responder.Load(); a != nil {
+		return a.Registry()
+	}
+	return nil
+}
+
+// GSICounts counts what has been received at QP1. It may be asked for at any time.
+func (s *Shell) GSICounts() (counts [gsi.NumKinds]gsi.Count) {
+	if p := s.gsi.Load(); p != nil {
+		return p.Counts()
+	}
+	return counts
+}
+
+// SAStats counts what the SA has answered. It may be read at any time.
+func (s *Shell) SAStats() *sa.Stats { return &s.sa.stats }
+
+// SARegistrations counts what the SA did about what clients have registered. It may be
+// asked for at any time.
+func (s *Shell) SARegistrations() sa.RegistrarStats {
+	if r := s.registrar.Load(); r != nil {
+		return r.Stats()
+	}
+	return sa.RegistrarStats{}
+}
+
+// SATransfers counts the SA's answers that are longer than a packet. It may be asked for
+// at any time.
+func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
+
+// Run is the manager, until its context is done, the port breaks, or the work of a run of
+// one sweep is finished. When the context is done and this manager is master, it first hands
+// the mastership over, if it can, and returns after elect.LeavePatience at the latest.
+func (s *Shell) Run(until context.Context) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(until)) // the port outlives until by what is said last
+	defer cancel()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	port := s.Port // for the core
+	start := time.Now()
+	inbox := newInbox(&s.sa.stats, start)
+	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, s.PlainPeers)
+	if s.GSI == nil {
+		port = gsi
+	}
+	gsi.start(ctx, &tasks)
+	s.gsi.Store(gsi.Port)
+	registrar := newRegistrar(s, inbox, gsi.Send, start)
+	s.registrar.Store(registrar)
+	tasks.Go(func() { registrar.run(ctx) })
+	engine := txn.NewEngine(port)
+	tasks.Go(func() { engine.Run(ctx) })
+
+	s.Config.Epoch = start.Unix()
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, tasks: &tasks, results: make(chan RoutesComputed, 1), grown: make(chan MulticastComputed), start: start}
+	if s.GSI != nil {
+		ended := make(chan error, 1)
+		loop.gsiEnded = ended
+		tasks.Go(func() { ended <- gsi.Serve(ctx) })
+	}
+	err := loop.run(until)
+	registrar.leave()
+	return err
+}

@@ -1,0 +1,70 @@
+package manager
+
+import (
+	"time"
+
+	"ibsm/mad/smp"
+	"ibsm/store"
+)
+
+// term is the machine of the mastership term, an epoch number that is raised whenever this
+// manager becomes master and whenever it ceases to be it.
+type term struct {
+	state termState
+	last  store.Reign // as it was kept last
+	epoch int64       // Config.Epoch
+	// begun counts the terms of this manager as master; fromStandby says that the last of
+	// them began in STANDBY.
+	begun       uint64
+	fromStandby bool
+}
+
+// termState says whether this manager is in a term as master.
+type termState uint8
+
+const (
+	noTerm  termState = iota // it is not, and has not stood by since it was, if ever
+	stoodBy                  // it is not, and has stood by since
+	inTerm                   // it is
+)
+
+func (s termState) String() string { return [...]string{"no term", "stood by", "in term"}[s] }
+
+// begin begins a term if this manager has just become master. It returns what it was before.
+func (t *term) begin(fx *effects) (before termState) {
+	before = t.state
+	if before != inTerm {
+		t.fromStandby = before == stoodBy
+		t.begun++
+		t.raise(fx, true)
+	}
+	t.state = inTerm
+	return before
+}
+
+// end raises the term when this manager is master no more, or was when it ended and now
+// another is.
+func (t *term) end(fx *effects) {
+	if t.last.Master {
+		t.raise(fx, false)
+	}
+}
+
+// standBy takes that another manager is to be master.
+func (t *term) standBy() { t.state = stoodBy }
+
+// entered takes the state of this manager.
+func (t *term) entered(s smp.SMState) {
+	if s != smp.Master && t.state == inTerm {
+		t.state = noTerm
+	}
+}
+
+func (t *term) raise(fx *effects, master bool) {
+	t.last = store.Reign{Number: t.last.Number + 1, Master: master, Began: t.timeOfDay(fx.now)}
+	last := t.last
+	fx.do(Keep{Reign: &last})
+}
+
+// timeOfDay is now in seconds since 1970.
+func (t *term) timeOfDay(now time.Duration) int64 { return t.epoch + int64(now/time.Second) }

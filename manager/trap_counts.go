@@ -1,0 +1,140 @@
+package manager
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// maxOffenders is how many senders of packets with wrong keys are counted one by one.
+const maxOffenders = 32
+
+// Offender is a port whose packets were dropped because of the key that they carried.
+type Offender struct {
+	Port  mad.GUID // of the sender; 0 for all those that no room was left for, or that are not known
+	Trap  smp.TrapNumber
+	Count uint64
+}
+
+// trapCounts counts traps. It is a plain value.
+type trapCounts struct {
+	byNumber  [len(trapNumbers) + 2]uint64 // of each number, other generic ones, vendors'
+	offenders offenders
+}
+
+func (c *trapCounts) add(n *smp.Notice) {
+	i := slices.Index(trapNumbers[:], n.TrapNumber())
+	switch {
+	case !n.IsGeneric():
+		i = len(trapNumbers) + 1
+	case i < 0:
+		i = len(trapNumbers)
+	}
+	c.byNumber[i]++
+}
+
+// offenders counts the traps 257 to 259 by who sent the packets that they tell of. It is a
+// plain value.
+type offenders struct {
+	known  [maxOffenders]Offender
+	used   int
+	others [3]uint64 // by trap, from 257 on
+}
+
+func (o *offenders) add(port mad.GUID, trap smp.TrapNumber) {
+	for i := range o.known[:o.used] {
+		if k := &o.known[i]; k.Port == port && k.Trap == trap {
+			k.Count++
+			return
+		}
+	}
+	if port == 0 || o.used == maxOffenders {
+		o.others[trap-smp.TrapBadPKey]++
+		return
+	}
+	o.known[o.used] = Offender{port, trap, 1}
+	o.used++
+}
+
+// Offenders are the ports that sent packets with wrong P_Keys or Q_Keys, as traps 257 to
+// 259 told.
+func (s *Stats) Offenders() iter.Seq[Offender] {
+	return func(yield func(Offender) bool) {
+		for _, o := range s.traps.offenders.known[:s.traps.offenders.used] {
+			if !yield(o) {
+				return
+			}
+		}
+		for i, n := range s.traps.offenders.others {
+			if n > 0 && !yield(Offender{Trap: smp.TrapBadPKey + smp.TrapNumber(i), Count: n}) {
+				return
+			}
+		}
+	}
+}
+
+// badKey counts a trap about a wrong key, and says who the packet's sender and receiver
+// are; "" for another trap.
+func (c *trapCounts) badKey(n *smp.Notice, v *view.View) string {
+	if !n.IsGeneric() {
+		return ""
+	}
+	var from, to mad.LID
+	var sender mad.GID
+	switch n.TrapNumber() {
+	case smp.TrapBadPKey, smp.TrapBadQKey:
+		d := n.BadKey()
+		from, to, sender = d.LID1(), d.LID2(), d.GID1()
+	case smp.TrapSwitchBadPKey:
+		d := n.SwitchBadPKey()
+		from, to, sender = d.LID1(), d.LID2(), d.GID1()
+	default:
+		return ""
+	}
+	p := portOf(v, from)
+	guid := sender.GUID()
+	if p != topo.None {
+		guid = v.Topo.Ports[p].GUID
+	}
+	c.offenders.add(guid, n.TrapNumber())
+	return fmt.Sprintf("from %s to %s", nameOf(v, p, guid), nameOf(v, portOf(v, to), 0))
+}
+
+// nameOf names a port for a log line; guid where it is not known.
+func nameOf(v *view.View, p topo.PortIdx, guid mad.GUID) string {
+	if p == topo.None {
+		return fmt.Sprintf("an unknown port (GUID %v)", guid)
+	}
+	port := &v.Topo.Ports[p]
+	return fmt.Sprintf("port %v of %q", port.GUID, v.Topo.Nodes[port.Node].Desc.String())
+}
+
+// trapNumbers are those that are counted one by one.
+var trapNumbers = [...]smp.TrapNumber{
+	smp.TrapLinkState, smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl, smp.TrapLocalChange,
+	smp.TrapSystemImageGUID, smp.TrapBadMKey, smp.TrapBadPKey, smp.TrapBadQKey, smp.TrapSwitchBadPKey,
+	smp.TrapVPortLocalChange, smp.TrapVPortStateChange, smp.TrapVPortBadPKey, smp.TrapVPortBadQKey,
+}
+
+// Traps that are not counted by number.
+const (
+	OtherTraps  smp.TrapNumber = 0
+	VendorTraps smp.TrapNumber = 0xffff
+)
+
+// Traps are the numbers of traps received as master, by trap number.
+func (s *Stats) Traps() iter.Seq2[smp.TrapNumber, uint64] {
+	return func(yield func(smp.TrapNumber, uint64) bool) {
+		for i, n := range trapNumbers {
+			if !yield(n, s.traps.byNumber[i]) {
+				return
+			}
+		}
+		_ = yield(OtherTraps, s.traps.byNumber[len(trapNumbers)]) && yield(VendorTraps, s.traps.byNumber[len(trapNumbers)+1])
+	}
+}

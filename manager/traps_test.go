@@ -1,0 +1,201 @@
+package manager
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/plan"
+)
+
+// newTraps has counted nothing.
+func newTraps() *traps { return &traps{series: map[trapKey]*trapSeries{}} }
+
+// notice is a generic trap of LID 7.
+func notice(number smp.TrapNumber, fill func(*smp.Notice)) *mad.Datagram {
+	d := &mad.Datagram{Addr: mad.Addr{LID: 7}}
+	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
+	n := (*smp.Notice)(d.Packet.Data())
+	n.SetIsGeneric(true)
+	n.SetTrapNumber(number)
+	n.SetIssuerLID(7)
+	if fill != nil {
+		fill(n)
+	}
+	return d
+}
+
+func linkChange() *mad.Datagram {
+	return notice(smp.TrapLinkState, func(n *smp.Notice) { n.LinkState().SetLID(7) })
+}
+
+// errorsAt is trap 129 of a port of LID 7.
+func errorsAt(port uint8) *mad.Datagram {
+	return notice(smp.TrapLinkIntegrity, func(n *smp.Notice) {
+		n.PortError().SetLID(7)
+		n.PortError().SetPortNum(port)
+	})
+}
+
+// TestTrapHoldOff: the first trap has a sweep begin at once; in a storm the time to the next
+// one grows to a second, and shrinks again when it is over.
+func TestTrapHoldOff(t *testing.T) {
+	m, now := newTraps(), time.Minute
+	trap := func(wait time.Duration) {
+		t.Helper()
+		m.receive(newEffects(now), linkChange(), nil, false)
+		if m.state != trapsHeldOff || m.due != now+wait {
+			t.Fatalf("%v until %v, want %v", m.state, m.due-now, wait)
+		}
+		if at, ok := m.deadline(); !ok || at != m.due {
+			t.Fatalf("deadline %v %t", at, ok)
+		}
+		if _, due := m.tick(m.due - 1); due {
+			t.Fatal("due too early")
+		}
+		now = m.due
+		if want, due := m.tick(now); !due || want.full || want.why == "" || m.state != trapsQuiet {
+			t.Fatalf("%+v %t, then %v", want, due, m.state)
+		}
+	}
+	trap(0)
+	for range calmSweeps - 1 {
+		trap(minHoldOff)
+	}
+	for _, wait := range []time.Duration{100, 200, 400, 800, 1000, 1000} {
+		trap(wait * time.Millisecond)
+	}
+	now += trapWindow + 1
+	trap(0)
+	if _, ok := m.deadline(); ok {
+		t.Error("something is due though all is quiet")
+	}
+}
+
+// TestTrapWants: what is wanted when a trap is held off; the widest of several.
+func TestTrapWants(t *testing.T) {
+	local := func(flags uint16) *mad.Datagram {
+		return notice(smp.TrapLocalChange, func(n *smp.Notice) {
+			d := n.LocalChange()
+			d.SetLID(9)
+			d.SetOtherLocalChanges(flags != 0)
+			d.SetChangeFlags(smp.ChangeFlags(flags))
+		})
+	}
+	vendor := notice(smp.TrapLinkState, func(n *smp.Notice) { n.SetIsGeneric(false) })
+	described := uint16(smp.ChangedNodeDescription)
+	for _, c := range []struct {
+		name    string
+		in      []*mad.Datagram
+		ignore  bool
+		state   trapState
+		full    bool
+		renamed mad.LID
+	}{
+		{"link", []*mad.Datagram{linkChange()}, false, trapsHeldOff, false, 0},
+		{"link, ignored", []*mad.Datagram{linkChange()}, true, trapsQuiet, false, 0},
+		{"vendor's", []*mad.Datagram{vendor}, false, trapsQuiet, false, 0},
+		{"capabilities", []*mad.Datagram{local(0)}, false, trapsHeldOff, true, 0},
+		{"capabilities, ignored", []*mad.Datagram{local(0)}, true, trapsQuiet, false, 0},
+		{"link, then capabilities", []*mad.Datagram{linkChange(), local(0)}, false, trapsHeldOff, true, 0},
+		{"capabilities, then link", []*mad.Datagram{local(0), linkChange()}, false, trapsHeldOff, true, 0},
+		{"description", []*mad.Datagram{local(described)}, false, trapsQuiet, false, 9},
+		{"description and more", []*mad.Datagram{local(described | uint16(smp.ChangedSMPriority))}, false, trapsHeldOff, true, 9},
+		{"errors", []*mad.Datagram{errorsAt(1)}, false, trapsQuiet, false, 0},
+	} {
+		m, fx := newTraps(), newEffects(time.Minute)
+		var renamed mad.LID
+		for _, d := range c.in {
+			renamed, _ = m.receive(fx, d, nil, c.ignore)
+		}
+		if m.state != c.state || m.want.full != c.full || renamed != c.renamed {
+			t.Errorf("%s: %v, full %t, renamed %v", c.name, m.state, m.want.full, renamed)
+		}
+	}
+}
+
+// TestTrapSeries: of a series only the first ten are reported, and then only round numbers are
+// logged; another series, or one after a pause, begins again.
+func TestTrapSeries(t *testing.T) {
+	m, fx := newTraps(), newEffects(time.Minute)
+	count := func(n int, port uint8) (reports, lines int) {
+		for range n {
+			m.receive(fx, errorsAt(port), nil, false)
+		}
+		for _, a := range fx.actions {
+			switch a.(type) {
+			case Notice:
+				reports++
+			case Log:
+				lines++
+			}
+		}
+		fx.actions = fx.actions[:0]
+		return reports, lines
+	}
+	for _, c := range []struct {
+		n              int
+		port           uint8
+		after          time.Duration
+		reports, lines int
+	}{{10, 1, 0, 10, 10}, {190, 1, 0, 0, 4}, {1, 2, 0, 1, 1}, {1, 1, trapWindow, 0, 0}, {1, 1, trapWindow + 1, 1, 1}} {
+		fx.now += c.after
+		if r, l := count(c.n, c.port); r != c.reports || l != c.lines {
+			t.Errorf("%+v: %d reports and %d lines", c, r, l)
+		}
+	}
+	for lid := range mad.LID(2 * maxSeries) {
+		m.receive(newEffects(fx.now), notice(smp.TrapLinkState, func(n *smp.Notice) { n.SetIssuerLID(lid) }), nil, true)
+	}
+	if len(m.series) != maxSeries || m.overflow == 0 {
+		t.Errorf("%d series, %d traps without", len(m.series), m.overflow)
+	}
+	m.receive(newEffects(fx.now+trapWindow+1), linkChange(), nil, true)
+	if len(m.series) != 1 {
+		t.Errorf("%d series when all have ended", len(m.series))
+	}
+}
+
+// TestUnhealthyPort: a port that does not stop sending errors is avoided until it has been
+// silent for long enough, and its link can be used.
+func TestUnhealthyPort(t *testing.T) {
+	m, fx := newTraps(), newEffects(time.Minute)
+	var e *portErrors
+	for i := range noisyCount {
+		_, e = m.receive(fx, errorsAt(3), nil, false)
+		if avoid := m.errors(fx.now, e); avoid != (i == noisyCount-1) || e.babbles() {
+			t.Fatalf("error %d: avoided %t", i+1, avoid)
+		}
+	}
+	m.avoided(fx, e, plan.Key{Node: 7, Port: 3})
+	fx.now += time.Second
+	if m.errors(fx.now, e) {
+		t.Error("avoided again")
+	}
+	m.tick(fx.now)
+	until := fx.now + unhealthyFor
+	if at, _ := m.deadline(); at != until {
+		t.Errorf("healthy at %v, want %v", at, until)
+	}
+	for _, c := range []struct {
+		at     time.Duration
+		healed uint8
+	}{{until - 1, 0}, {until, 3}, {until + 1, 0}} {
+		var healed uint8
+		fx.now = c.at
+		if m.heal(fx, func(key plan.Key) { healed = key.Port }); healed != c.healed {
+			t.Fatalf("at %v port %d is healthy, want %d", c.at, healed, c.healed)
+		}
+	}
+	if m.state != trapsHeldOff || m.want.full {
+		t.Errorf("%v", m.state)
+	}
+	if e.count = babbleCount; !e.babbles() {
+		t.Error("does not babble")
+	}
+	m = newTraps()
+	if m.disabled(fx, e, plan.Key{Node: 7, Port: 3}); m.state != trapsHeldOff {
+		t.Errorf("no sweep disables the port: %v", m.state)
+	}
+}
