@@ -3,13 +3,13 @@ package sweep
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"maps"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/registry"
 	"ibsm/routing/mcast"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -22,9 +22,9 @@ type GrowJob struct {
 	state  *registry.State // to be grown from
 	old    *registry.State // that mfts were grown from; nil: every tree is looked at
 	mfts   *mcast.MFTs     // nil when this manager has just become master
-	held   []*mft          // by SwitchIdx
+	held   []*device.MFT   // by SwitchIdx
 	blocks int             // of which all cells have to be known
-	left   []cellKey
+	left   []mftBlock
 	soon   bool // links that are still to be activated count
 }
 
@@ -32,8 +32,8 @@ type GrowJob struct {
 type Grown struct {
 	job       *GrowJob
 	mfts      *mcast.MFTs
-	removes   []cellKey    // to be written first
-	adds      []cellKey    // and then
+	removes   []mftBlock   // to be written first
+	adds      []mftBlock   // and then
 	moving    blockEntries // of which both old and new links might close a loop
 	unreached map[mad.LID]int
 	err       error // the proof of a tree failed
@@ -65,7 +65,7 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 	if len(changed) > 0 {
 		out.mfts = j.mfts.With(changed...)
 	}
-	var cells []cellKey
+	var cells []mftBlock
 	if j.old == nil {
 		cells = j.allCells(out.mfts)
 	} else {
@@ -73,9 +73,9 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 	}
 	j.findMoving(out, cells)
 	for _, c := range cells {
-		held, want := j.held[c.s].at(c.block, c.position), out.mfts.Block(c.s, c.position, c.block)
-		first := out.lessened(c, held, want)
-		if !held.holds(first) {
+		want := out.mfts.Block(c.s, c.position, c.block)
+		first := out.lessened(c, j.held[c.s], want)
+		if !j.held[c.s].Holds(c.block, c.position, &first) {
 			out.removes = append(out.removes, c)
 		}
 		if first != want {
@@ -90,27 +90,18 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 func (j *GrowJob) inherited() map[mad.LID]*mcast.Tree {
 	trees := map[mad.LID]*mcast.Tree{}
 	for s, held := range j.held {
-		for i, c := range held.cells {
-			if c.data == nil {
+		for i := range held.Rows() * mcast.BlockSize {
+			mlid := mad.MinMulticastLID + mad.LID(i)
+			ports := held.Ports(mlid)
+			if ports.Empty() {
 				continue
 			}
-			block, position := i/int(held.positions), i%int(held.positions)
-			for k := range mcast.BlockSize {
-				ports := binary.BigEndian.Uint16(c.data[2*k:])
-				if ports == 0 {
-					continue
-				}
-				mlid := mad.MinMulticastLID + mad.LID(block*mcast.BlockSize+k)
-				t := trees[mlid]
-				if t == nil {
-					t = &mcast.Tree{MLID: mlid}
-					trees[mlid] = t
-				}
-				if n := len(t.Branches); n == 0 || t.Branches[n-1].Switch != topo.SwitchIdx(s) {
-					t.Branches = append(t.Branches, mcast.Branch{Switch: topo.SwitchIdx(s)})
-				}
-				t.Branches[len(t.Branches)-1].Ports.SetPosition(uint8(position), ports)
+			t := trees[mlid]
+			if t == nil {
+				t = &mcast.Tree{MLID: mlid}
+				trees[mlid] = t
 			}
+			t.Branches = append(t.Branches, mcast.Branch{Switch: topo.SwitchIdx(s), Ports: ports})
 		}
 	}
 	return trees
@@ -118,9 +109,9 @@ func (j *GrowJob) inherited() map[mad.LID]*mcast.Tree {
 
 // lessened is what a cell is told first: what it is to hold, without the links that come
 // where others go.
-func (g *Grown) lessened(c cellKey, held cell, want [mad.DataSize]byte) [mad.DataSize]byte {
+func (g *Grown) lessened(c mftBlock, held *device.MFT, want [mad.DataSize]byte) [mad.DataSize]byte {
 	if moving := g.moving[c.block]; moving != 0 {
-		return blend(moving, common(held.bytes(), want), want)
+		return blend(moving, common(held.Value(c.block, c.position), want), want)
 	}
 	return want
 }
@@ -152,7 +143,7 @@ func (j *GrowJob) use(p topo.PortIdx) mcast.Use {
 		least = smp.PortInit
 	}
 	switch {
-	case port.Unhealthy || port.Info.PortState() < least || j.held[node.Switch].avoided():
+	case port.Unhealthy || port.Info.PortState() < least || j.held[node.Switch].Avoided():
 		return mcast.Shun
 	case node.Missed > 0: // it cannot be told anything, but forwards as it did
 		return mcast.Keep
@@ -208,23 +199,23 @@ func (j *GrowJob) writable(s topo.SwitchIdx) bool {
 
 // cellsOf are the cells in which trees have branches, and those that are left from
 // before.
-func (j *GrowJob) cellsOf(trees []*mcast.Tree) (cells []cellKey) {
+func (j *GrowJob) cellsOf(trees []*mcast.Tree) (cells []mftBlock) {
 	cells = append(cells, j.left...)
 	for _, t := range trees {
 		if t == nil {
 			continue
 		}
 		for _, b := range t.Branches {
-			for position := range j.held[b.Switch].positions {
-				cells = append(cells, cellKey{b.Switch, mcast.BlockOf(t.MLID), position})
+			for position := range j.held[b.Switch].Positions {
+				cells = append(cells, mftBlock{b.Switch, mcast.BlockOf(t.MLID), position})
 			}
 		}
 	}
-	return sortCells(cells)
+	return sortBlocks(cells)
 }
 
 // allCells are all cells that do not hold what they are to hold.
-func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []cellKey) {
+func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []mftBlock) {
 	wanted := make([]map[uint16]bool, len(j.held)) // blocks with entries, by switch
 	for t := range mfts.Trees() {
 		for _, b := range t.Branches {
@@ -239,30 +230,29 @@ func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []cellKey) {
 		if !j.writable(topo.SwitchIdx(s)) {
 			continue
 		}
-		known := (len(held.cells) + int(held.positions) - 1) / int(held.positions)
-		blocks := max(min(j.blocks, held.blocks), known)
+		blocks := max(min(j.blocks, held.Blocks), held.Rows())
 		for block := range uint16(blocks) {
-			for position := range held.positions {
+			for position := range held.Positions {
 				want := empty
 				if wanted[s][block] {
 					want = mfts.Block(topo.SwitchIdx(s), position, block)
 				}
-				if !held.at(block, position).holds(want) {
-					cells = append(cells, cellKey{topo.SwitchIdx(s), block, position})
+				if !held.Holds(block, position, &want) {
+					cells = append(cells, mftBlock{topo.SwitchIdx(s), block, position})
 				}
 			}
 		}
 	}
-	return sortCells(cells)
+	return sortBlocks(cells)
 }
 
 // findMoving finds the multicast LIDs of which links go and others come, so that for a
 // moment, while some switches have been told and others not, a packet might go round in
 // a circle.
-func (j *GrowJob) findMoving(out *Grown, cells []cellKey) {
+func (j *GrowJob) findMoving(out *Grown, cells []mftBlock) {
 	extra, missing := blockEntries{}, blockEntries{}
 	for _, c := range cells {
-		is, want := j.held[c.s].at(c.block, c.position).bytes(), out.mfts.Block(c.s, c.position, c.block)
+		is, want := j.held[c.s].Value(c.block, c.position), out.mfts.Block(c.s, c.position, c.block)
 		more, less := compare(&is, &want)
 		extra[c.block] |= more
 		missing[c.block] |= less
@@ -284,7 +274,7 @@ func (j *GrowJob) findMoving(out *Grown, cells []cellKey) {
 func (j *GrowJob) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.PortMask) bool {
 	root := make([]topo.SwitchIdx, len(masks))
 	for s := range masks {
-		masks[s], root[s] = j.held[s].ports(mlid).Or(tree.Ports(topo.SwitchIdx(s))), topo.SwitchIdx(s)
+		masks[s], root[s] = j.held[s].Ports(mlid).Or(tree.Ports(topo.SwitchIdx(s))), topo.SwitchIdx(s)
 	}
 	find := func(s topo.SwitchIdx) topo.SwitchIdx {
 		for root[s] != s {

@@ -14,13 +14,13 @@ func (c *Computed) InForce() *routing.Tables {
 	switches := c.delta.switches
 	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top}
 	for i, n := range c.Topo.Switches {
-		if switches[i].held != nil {
+		if switches[i].LFT != nil {
 			t.Top = max(t.Top, min(c.Topo.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))
 		}
 	}
 	size := routing.RowLen(t.Top)
 	for i := range switches {
-		t.LFT[i] = resized(switches[i].held.Row(), size)
+		t.LFT[i] = resized(switches[i].LFT.Row(), size)
 	}
 	return t
 }

@@ -65,7 +65,7 @@ type Computed struct {
 
 // delta is what a Job makes of the state, but for the plan.
 type delta struct {
-	switches     []learned // by SwitchIdx
+	switches     []device.Walked // by SwitchIdx
 	lids         []KeptLID
 	unresponsive map[plan.Key]uint8
 	settings     Settings
@@ -79,18 +79,8 @@ type delta struct {
 // apply brings the state up to what a Job came to. What has happened since its snapshot
 // counts: blocks that have ceased to be known stay so.
 func (s *state) apply(d *delta) {
-	switches := make([]switchState, len(d.switches))
-	for i := range d.switches {
-		sw := &d.switches[i]
-		if was := s.find(sw.guid); was != nil && !sw.news {
-			sw.held = was.held
-		}
-		if sw.target.Complete() {
-			sw.held = sw.target.Follow(sw.held)
-		}
-		switches[i] = sw.switchState
-	}
-	s.switches, s.lids, s.stale, s.unresponsive = switches, d.lids, false, d.unresponsive
+	s.devices.Apply(d.switches)
+	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.adopted, s.refusals = d.settings, d.values, d.report, d.adopted, d.refusals
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
@@ -108,8 +98,8 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	t := b.Freeze()
 	out.Topo = t
 	d := &out.delta
-	d.switches = s.learned(t, j.found.Tables)
-	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw learned) bool { return sw.news && sw.held != nil })
+	d.switches = s.walked(t, j.found.Tables)
+	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
 	var dead, babblers []topo.PortIdx
 	var grace bool
 	d.unresponsive, dead, grace = s.unanswered(t, !j.found.Quick)
@@ -136,9 +126,9 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	if ctx.Err() != nil {
 		return nil
 	}
-	held := make([]*device.Table, len(d.switches))
+	held := make([]*device.LFT, len(d.switches))
 	for i := range d.switches {
-		held[i] = d.switches[i].held
+		held[i] = d.switches[i].LFT
 	}
 	d.refusals = s.refusals
 	out.Plan = plan.New(plan.In{
@@ -147,18 +137,18 @@ func (j *Job) Run(ctx context.Context) *Computed {
 		Reregister: j.reregister,
 	})
 	for i, target := range out.Plan.Targets() {
-		d.switches[i].target = target
+		d.switches[i].Target = target
 	}
 	out.same = s.prev != nil && t.Equal(s.prev)
 	if j.multicast != nil {
-		out.multicast = j.multicast.run(ctx, t)
+		out.multicast = j.multicast.run(ctx, t, s.devices)
 	}
 	return out
 }
 
 // unowned are the LIDs that some switch forwards and no port owns: perhaps they
 // belong to a node that does not answer.
-func unowned(t *topo.Topo, switches []learned) (lids []mad.LID) {
+func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 	owned := make([]bool, int(mad.MaxUnicastLID)+1)
 	for _, p := range t.EndPorts {
 		if l := t.Ports[p].Info.LID(); l.IsUnicast() {
@@ -166,8 +156,8 @@ func unowned(t *topo.Topo, switches []learned) (lids []mad.LID) {
 		}
 	}
 	for i := range switches {
-		row := switches[i].held.Row()
-		for l := 1; l < len(row) && l < len(owned) && l <= int(switches[i].top); l++ {
+		row := switches[i].LFT.Row()
+		for l := 1; l < len(row) && l < len(owned) && l <= int(switches[i].Top); l++ {
 			if row[l] != routing.NoPath && !owned[l] {
 				owned[l] = true
 				lids = append(lids, mad.LID(l))
@@ -215,10 +205,10 @@ func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
 		if t.Nodes[n].Missed > 0 {
 			continue
 		}
-		if bytes.Equal(tables.LFT[i], sw.row) {
-			tables.LFT[i] = sw.row // so that others see at once that it has not changed
+		if bytes.Equal(tables.LFT[i], sw.Row) {
+			tables.LFT[i] = sw.Row // so that others see at once that it has not changed
 		}
-		sw.row = tables.LFT[i]
+		sw.Row = tables.LFT[i]
 	}
 }
 
@@ -246,10 +236,10 @@ func previous(out *Computed) *routing.Tables {
 	var empty []uint8
 	for i := range out.delta.switches {
 		switch sw := &out.delta.switches[i]; {
-		case sw.row != nil:
-			prev.LFT[i], any = resized(sw.row, size), true
-		case sw.held != nil:
-			prev.LFT[i], any = resized(sw.held.Row(), size), true
+		case sw.Row != nil:
+			prev.LFT[i], any = resized(sw.Row, size), true
+		case sw.LFT != nil:
+			prev.LFT[i], any = resized(sw.LFT.Row(), size), true
 		default:
 			if empty == nil {
 				empty = resized(nil, size)
@@ -285,7 +275,7 @@ func fix(out *Computed, tables *routing.Tables, reserved []mad.LID) *routing.Tab
 	size := routing.RowLen(top)
 	fixed := &routing.Tables{LFT: make([][]uint8, len(tables.LFT)), Top: top}
 	for s, row := range tables.LFT {
-		held := out.delta.switches[s].held
+		held := out.delta.switches[s].LFT
 		switch {
 		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0:
 			row = held.Row()

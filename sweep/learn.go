@@ -11,46 +11,25 @@ import (
 	"ibsm/topo"
 )
 
-// learned are the switches of a subnet after a walk, by SwitchIdx. The table of one that
-// has, or may have, rebooted is forgotten: LinearFDBTop is not what was written, or is 0 as
-// after power-up and never was written, or of the ports that the last walk found in use
-// none is any more. Ports that were armed since do not count: a switch may have rebooted
-// after that walk, and been armed by what was planned from it.
-func (s *state) learned(t *topo.Topo, tables map[mad.GUID]*discover.Table) []learned {
-	all := make([]learned, len(t.Switches))
+// walked are the switches of a subnet after a walk, by SwitchIdx.
+func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*discover.Table) []device.Walked {
+	all := make([]device.Walked, len(t.Switches))
 	for i, n := range t.Switches {
-		node, sw := &t.Nodes[n], &all[i]
-		sw.guid = node.GUID
-		was := s.find(node.GUID)
-		if was != nil {
-			sw.switchState = *was
-		}
+		node := &t.Nodes[n]
 		if node.Missed > 0 {
+			all[i].GUID = node.GUID
+			if was := s.devices.Find(node.GUID); was != nil {
+				all[i].Switch = *was
+			}
 			continue
 		}
-		up, top := portsUp(t, node), node.SwitchInfo.LinearFDBTop()
-		lost := was == nil || !was.up.empty() && !was.up.meets(&up) || was.held != nil && (top == 0 || top != was.top)
-		if read := tables[node.GUID]; read != nil {
-			sw.held, sw.top, sw.news = device.Read(read.Row, read.Missing), read.Top, true
-		} else if lost {
-			sw.held, sw.news = nil, true
+		var read *device.LFT
+		if table := tables[node.GUID]; table != nil {
+			read = device.Read(table.Row, table.Missing)
 		}
-		switch {
-		case lost && up.empty():
-			sw.contents = Lost
-		case lost:
-			sw.contents = Foreign
-		}
-		sw.up = up
+		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), read)
 	}
 	return all
-}
-
-// learned is a switch as a task finds it.
-type learned struct {
-	switchState
-	news   bool          // held is another table than before
-	target *device.Table // nil: its forwarding table is left alone
 }
 
 // resolve fills the settings up once in a mastership. Later the fabric is no witness: it
@@ -64,10 +43,10 @@ func (s *state) resolve(settings *Settings, t *topo.Topo) plan.Values {
 
 // bypass marks the links of switches that do not take their tables, unless they carry
 // traffic all the same: such links are not armed, and a route over one leads nowhere.
-func bypass(t *topo.Topo, switches []learned) {
+func bypass(t *topo.Topo, switches []device.Walked) {
 	for s, n := range t.Switches {
 		node := &t.Nodes[n]
-		if sw := &switches[s]; node.Missed > 0 || sw.failed < maxFailed || !sw.up.empty() {
+		if sw := &switches[s]; node.Missed > 0 || sw.Failed < maxFailed || !sw.Up.Empty() {
 			continue
 		}
 		for num := range node.NumPorts {

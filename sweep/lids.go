@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -107,8 +108,8 @@ func (a *assignment) settle(order []topo.PortIdx, in *lidsIn) {
 func inUse(t *topo.Topo, p topo.PortIdx) bool {
 	port := &t.Ports[p]
 	if port.Num == 0 {
-		up := portsUp(t, &t.Nodes[port.Node])
-		return !up.empty()
+		up := device.PortsUp(t, port.Node)
+		return !up.Empty()
 	}
 	return port.Info.PortState() == smp.PortActive
 }
@@ -163,7 +164,7 @@ func lidLimit(t *topo.Topo) int {
 			limit = min(limit, fdbCap-1)
 		}
 		all = min(all, limit)
-		if up := portsUp(t, node); !up.empty() {
+		if up := device.PortsUp(t, n); !up.Empty() {
 			used, inUse = min(used, limit), true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/topo"
 )
@@ -57,14 +58,11 @@ func newLight(t *topo.Topo, known *state, s *Settings, sms []smPort) *light {
 			l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: t.Nodes[n].First})
 		}
 	}
-	for _, b := range known.resent {
-		if n := t.FindNode(b.node); n != topo.None && t.Nodes[n].Missed == 0 {
-			l.asks = append(l.asks, ask{attr: smp.AttrLinearForwardingTable, port: t.Nodes[n].First, block: b.block})
-		}
-	}
-	for _, b := range known.pkeys.resent {
-		if n := t.FindNode(b.port.Node); n != topo.None && b.port.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.port.Port)) {
-			l.asks = append(l.asks, ask{attr: smp.AttrPKeyTable, port: t.Port(n, b.port.Port), block: b.block})
+	for i := range device.Checked {
+		for _, b := range known.devices.Checks() {
+			if n := t.FindNode(b.Node); b.Attr == device.Checked[i].ID && n != topo.None && b.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.Port)) {
+				l.asks = append(l.asks, ask{attr: b.Attr, port: t.Port(n, b.Port), block: b.Index})
+			}
 		}
 	}
 	for i := range t.Nodes {
@@ -110,7 +108,6 @@ func (l *light) next() (req txn.Request, ok bool) {
 		port := &l.t.Ports[a.port]
 		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node), MKey: l.key(a)}
 		req.Tag = uint64(a.attr)<<32 | uint64(uint32(a.port))
-		req.Mod = uint32(a.block)
 		switch {
 		case a.out:
 			req.Route, ok = l.t.Nodes[port.Node].Route.Then(port.Num)
@@ -119,8 +116,8 @@ func (l *light) next() (req txn.Request, ok bool) {
 		default:
 			req.Route, ok = l.t.Nodes[port.Node].Route, true
 		}
-		if a.attr == smp.AttrPKeyTable && l.t.Nodes[port.Node].Type == mad.Switch {
-			req.Mod = smp.PKeyTableMod(port.Num, a.block)
+		if table := device.Of(a.attr); table != nil {
+			req.Mod = table.Modifier(l.t, a.port, a.block)
 		}
 		if a.attr == smp.AttrPortInfo {
 			req.Mod = smp.PortInfoMod(port.Num, !l.t.Nodes[port.Node].PlainSpeeds)
@@ -152,7 +149,7 @@ func (l *light) done(o *txn.Outcome) {
 	switch o.Attr {
 	case smp.AttrSwitchInfo:
 		info := (*smp.SwitchInfo)(&o.Data)
-		top, known := l.state.top(node.GUID)
+		top, known := l.state.devices.Top(node.GUID)
 		switch {
 		case !ok:
 			l.need(true, "switch %v %q does not answer", node.GUID, node.Desc)
@@ -161,15 +158,17 @@ func (l *light) done(o *txn.Outcome) {
 		case known && top != info.LinearFDBTop():
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		}
-	case smp.AttrLinearForwardingTable:
-		if ok && l.state.contradicts(node.GUID, int(o.Mod), o.Data[:]) {
-			l.need(false, "switch %v %q holds an old block of its forwarding table", node.GUID, node.Desc)
+	case smp.AttrLinearForwardingTable, smp.AttrPKeyTable:
+		p, table := topo.PortIdx(uint32(o.Tag)), device.Of(o.Attr)
+		_, block := table.Named(l.t, p, o.Mod)
+		if ok && l.state.devices.Contradicts(table, l.t, p, block, &o.Data) {
+			holder := "switch"
+			if !table.PerSwitch {
+				holder = fmt.Sprintf("port %d of node", port.Num)
+			}
+			l.need(false, "%s %v %q holds an old block of its %s", holder, node.GUID, node.Desc, table.Name)
 		}
-	case smp.AttrPKeyTable:
-		if ok && l.state.contradictsPKeys(l.t, topo.PortIdx(uint32(o.Tag)), o.Mod, (*smp.PKeyTable)(&o.Data)) {
-			l.need(false, "port %d of node %v %q holds an old block of its P_Key table", port.Num, node.GUID, node.Desc)
-		}
-		if ok && port.PKeys == nil {
+		if ok && o.Attr == smp.AttrPKeyTable && port.PKeys == nil {
 			l.need(false, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeInfo:

@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/registry"
 	"ibsm/routing/mcast"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -29,25 +30,25 @@ type Multicast struct {
 	settings Settings // of which the M_Key counts
 	life     uint16   // raised with each Abdicate: requests of another life are forgotten
 
-	subnet *subnet         // nil while this manager is not master
-	next   *subnet         // to be taken up when the round is over
-	state  *registry.State // nil: not known, and tables are left alone
-	tables map[mad.GUID]*mft
-	mfts   *mcast.MFTs     // in force, or to be; by the switches of subnet
-	grown  *registry.State // that mfts were grown from; nil: every tree is to be looked at
-	ground *mcast.Ground   // nil: to be made
-	missed map[mad.LID]int // members that trees do not reach
+	subnet  *subnet         // nil while this manager is not master
+	next    *subnet         // to be taken up when the round is over
+	state   *registry.State // nil: not known, and tables are left alone
+	devices *device.Record  // of the Sweeper; nil before the first sweep
+	mfts    *mcast.MFTs     // in force, or to be; by the switches of subnet
+	grown   *registry.State // that mfts were grown from; nil: every tree is to be looked at
+	ground  *mcast.Ground   // nil: to be made
+	missed  map[mad.LID]int // members that trees do not reach
 
 	phase    multicastPhase
 	job      *GrowJob
 	round    *Grown
-	cells    []cellKey // to be read or written
+	cells    []mftBlock // to be read or written
 	at, open int
 	stuck    blockEntries // moving entries that some switch did not let go
 	trouble  map[topo.SwitchIdx]int
 	failures []Failure
-	unread   bool      // some table may be foreign
-	left     []cellKey // that the last round did not bring to what they are to hold
+	unread   bool       // some table may be foreign
+	left     []mftBlock // that the last round did not bring to what they are to hold
 	backoff  time.Duration
 	retryAt  time.Duration // 0: no need
 	suspects map[suspect]bool
@@ -58,8 +59,8 @@ type Multicast struct {
 // subnet is the outcome of a sweep.
 type subnet struct {
 	topo *topo.Topo
-	held []*mft  // by SwitchIdx
-	top  mad.LID // the MulticastFDBTop that the sweep wrote, or a lower one that the next writes; 0 none
+	held []*device.MFT // by SwitchIdx
+	top  mad.LID       // the MulticastFDBTop that the sweep wrote, or a lower one that the next writes; 0 none
 }
 
 type multicastPhase uint8
@@ -100,16 +101,13 @@ func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
 // the round under way is over.
 func (m *Multicast) SetSubnet(out *Outcome) {
 	next := &subnet{topo: out.Topo, top: out.MulticastTop}
+	m.devices = out.devices
 	for s, n := range out.Topo.Switches {
-		node := &out.Topo.Nodes[n]
-		t := m.tables[node.GUID]
-		if t == nil || out.Contents[s] != Ours || t.positions != mcast.Positions(node.NumPorts) {
-			// A new value: the one that a job may be reading stays as it is.
-			t = newMFT(node)
-			t.forget(out.Contents[s] == Foreign)
-			m.tables[node.GUID] = t
+		sw, node := &m.devices.Switches[s], &out.Topo.Nodes[n]
+		if sw.MFT == nil || sw.MFT.Positions != mcast.Positions(node.NumPorts) {
+			sw.MFT, sw.Foreign = device.NewMFT(node, sw.Foreign), false
 		}
-		next.held = append(next.held, t)
+		next.held = append(next.held, sw.MFT)
 	}
 	if last := m.latest(); last == nil || last.topo != next.topo || last.top != next.top || !slices.Equal(last.held, next.held) {
 		m.next = next
@@ -130,8 +128,10 @@ func (m *Multicast) Lower() {
 // Abdicate forgets all that another manager may change, and what is under way. A
 // GrowJob that is out is not waited for, nor is any request.
 func (m *Multicast) Abdicate() {
-	*m = Multicast{settings: m.settings, life: m.life + 1, state: m.state, tables: map[mad.GUID]*mft{}, missed: map[mad.LID]int{},
-		suspects: map[suspect]bool{}}
+	if m.devices != nil {
+		m.devices.ForgetMulticast()
+	}
+	*m = Multicast{settings: m.settings, life: m.life + 1, state: m.state, missed: map[mad.LID]int{}, suspects: map[suspect]bool{}}
 }
 
 // MFTs are the tables in force, by the switches of a Topo that SetSubnet was told of.
@@ -253,7 +253,7 @@ func (m *Multicast) finish(now time.Duration) {
 	m.checkSuspects(now)
 	for _, c := range append(m.round.removes, m.round.adds...) {
 		if (m.trouble[c.s] > 0 || m.stuck[c.block] != 0) && m.answers(c.s) &&
-			!m.subnet.held[c.s].at(c.block, c.position).holds(m.mfts.Block(c.s, c.position, c.block)) {
+			!m.holds(c, m.mfts.Block(c.s, c.position, c.block)) {
 			m.left = append(m.left, c)
 		}
 	}
@@ -282,13 +282,8 @@ func (m *Multicast) judge() {
 		wrong[c.s] = true
 	}
 	for i, t := range m.subnet.held {
-		s, before := topo.SwitchIdx(i), t.avoided()
-		if m.trouble[s] > 0 {
-			t.failed = min(t.failed+1, maxFailedMFT)
-		} else if m.answers(s) && !wrong[s] {
-			t.failed = 0
-		}
-		if t.avoided() != before {
+		s := topo.SwitchIdx(i)
+		if failed := m.trouble[s] > 0; (failed || m.answers(s) && !wrong[s]) && t.Judge(failed) {
 			m.ground, m.grown = nil, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -16,7 +17,7 @@ import (
 // suspect is a cell that is to be read again.
 type suspect struct {
 	node mad.GUID
-	cellKey
+	mftBlock
 }
 
 const (
@@ -28,9 +29,9 @@ const (
 )
 
 // suspect has a cell read again.
-func (m *Multicast) suspect(c cellKey) {
+func (m *Multicast) suspect(c mftBlock) {
 	if len(m.suspects) < maxSuspects {
-		m.suspects[suspect{m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID, cellKey{0, c.block, c.position}}] = true
+		m.suspects[suspect{m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID, mftBlock{0, c.block, c.position}}] = true
 	}
 }
 
@@ -53,9 +54,9 @@ func (m *Multicast) Stray(now time.Duration, p *mad.Packet) {
 	if n == topo.None || m.subnet.topo.Nodes[n].Switch == topo.None {
 		return
 	}
-	c := cellKey{m.subnet.topo.Nodes[n].Switch, uint16(p.AttrMod() & 0x1ff), uint8(p.AttrMod() >> 28)}
+	c := mftBlock{m.subnet.topo.Nodes[n].Switch, uint16(p.AttrMod() & 0x1ff), uint8(p.AttrMod() >> 28)}
 	held := m.subnet.held[c.s]
-	if c.position < held.positions && held.index(c.block, c.position) < len(held.cells) && held.at(c.block, c.position).bytes() != *p.Data() {
+	if held.Recorded(c.block, c.position) && held.Value(c.block, c.position) != *p.Data() {
 		m.suspect(c)
 		m.checkAt = now
 	}
@@ -70,17 +71,17 @@ func (m *Multicast) read(now time.Duration) bool {
 	if m.unread {
 		m.unread = false
 		for s, t := range m.subnet.held {
-			if t.foreign && m.answers(topo.SwitchIdx(s)) {
-				t.foreign = false
-				foreign, positions = append(foreign, topo.SwitchIdx(s)), max(positions, t.positions)
+			if t.Foreign && m.answers(topo.SwitchIdx(s)) {
+				t.Foreign = false
+				foreign, positions = append(foreign, topo.SwitchIdx(s)), max(positions, t.Positions)
 			}
 		}
 	}
-	for block := range uint16(m.blocks()) { // in the order of sortCells
+	for block := range uint16(m.blocks()) { // in the order of sortBlocks
 		for position := range positions {
 			for _, s := range foreign {
-				if t := m.subnet.held[s]; int(block) < t.blocks && position < t.positions {
-					m.cells = append(m.cells, cellKey{s, block, position})
+				if t := m.subnet.held[s]; int(block) < t.Blocks && position < t.Positions {
+					m.cells = append(m.cells, mftBlock{s, block, position})
 				}
 			}
 		}
@@ -101,22 +102,22 @@ func (m *Multicast) check(now time.Duration) bool {
 	for c := range m.suspects {
 		if n := m.subnet.topo.FindNode(c.node); n != topo.None && m.subnet.topo.Nodes[n].Switch != topo.None {
 			c.s = m.subnet.topo.Nodes[n].Switch
-			m.cells = append(m.cells, c.cellKey)
+			m.cells = append(m.cells, c.mftBlock)
 		}
 	}
 	clear(m.suspects)
-	m.cells = sortCells(m.cells)
+	m.cells = sortBlocks(m.cells)
 	return len(m.cells) > 0
 }
 
 // wasRead takes what a switch says that it holds. What does not, it is told again.
-func (m *Multicast) wasRead(c cellKey, o *txn.Outcome) {
+func (m *Multicast) wasRead(c mftBlock, o *txn.Outcome) {
 	held := m.subnet.held[c.s]
 	if o.Result == txn.Replied && o.Status == mad.StatusOK {
-		held.set(c.block, c.position, o.Data, true)
+		held.Take(c.block, c.position, device.Got, &o.Data)
 	} else {
 		m.trouble[c.s]++
-		held.doubt(c.block, c.position, [mad.DataSize]byte{})
+		held.Take(c.block, c.position, device.Unread, &[mad.DataSize]byte{})
 	}
 	m.left = append(m.left, c)
 }

@@ -9,6 +9,7 @@ import (
 	"ibsm/mad"
 	"ibsm/registry"
 	"ibsm/routing/mcast"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -18,7 +19,6 @@ type multicastPlan struct {
 	state  *registry.State
 	mfts   *mcast.MFTs
 	from   *topo.Topo // of mfts
-	tables map[mad.GUID]*mft
 	blocks int
 }
 
@@ -28,28 +28,29 @@ func (j *Job) WithMulticast(m *Multicast) *Job {
 	if m.state == nil {
 		return j
 	}
-	j.multicast = &multicastPlan{state: m.state, mfts: m.mfts, tables: make(map[mad.GUID]*mft, len(m.tables)), blocks: m.blocks()}
+	j.multicast = &multicastPlan{state: m.state, mfts: m.mfts, blocks: m.blocks()}
+	if m.devices != nil {
+		m.devices.SnapshotMulticast(j.state.devices)
+	}
 	if m.subnet != nil {
 		j.multicast.from = m.subnet.topo
-	}
-	for guid, t := range m.tables {
-		copied := *t
-		copied.cells = slices.Clone(t.cells)
-		j.multicast.tables[guid] = &copied
 	}
 	return j
 }
 
 // run grows the trees of the subnet as it will be.
-func (p *multicastPlan) run(ctx context.Context, t *topo.Topo) *Grown {
+func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, devices *device.Record) *Grown {
 	j := &GrowJob{topo: t, state: p.state, blocks: p.blocks, soon: true}
 	if p.from != nil {
 		j.mfts = p.mfts.Remap(p.from, t)
 	}
 	for _, n := range t.Switches {
-		held := p.tables[t.Nodes[n].GUID]
-		if held == nil || held.positions != mcast.Positions(t.Nodes[n].NumPorts) {
-			held = newMFT(&t.Nodes[n])
+		var held *device.MFT
+		if sw := devices.Find(t.Nodes[n].GUID); sw != nil {
+			held = sw.MFT
+		}
+		if held == nil || held.Positions != mcast.Positions(t.Nodes[n].NumPorts) {
+			held = device.NewMFT(&t.Nodes[n], false)
 		}
 		j.held = append(j.held, held)
 	}
@@ -58,7 +59,7 @@ func (p *multicastPlan) run(ctx context.Context, t *topo.Topo) *Grown {
 
 // steps yields what would be written in words.
 func (g *Grown) steps(yield func(string) bool) {
-	all := sortCells(slices.Concat(g.removes, g.adds))
+	all := sortBlocks(slices.Concat(g.removes, g.adds))
 	for _, c := range all {
 		node := &g.job.topo.Nodes[g.job.topo.Switches[c.s]]
 		text := fmt.Sprintf("%v %v %q: multicast forwarding table block %d, position %d: %s",
@@ -70,16 +71,16 @@ func (g *Grown) steps(yield func(string) bool) {
 }
 
 // tell shows how a cell would change.
-func (g *Grown) tell(c cellKey) string {
+func (g *Grown) tell(c mftBlock) string {
 	held := g.job.held[c.s]
-	if !held.at(c.block, c.position).known {
+	if held.State(c.block, c.position) != device.Known {
 		return "whatever it holds"
 	}
 	var changes []string
 	for i := range mad.LID(mcast.BlockSize) {
 		mlid := mad.MinMulticastLID + mad.LID(c.block)*mcast.BlockSize + i
 		var is, want mcast.PortMask
-		is.SetPosition(c.position, held.ports(mlid).Position(c.position))
+		is.SetPosition(c.position, held.Ports(mlid).Position(c.position))
 		want.SetPosition(c.position, g.mfts.Ports(c.s, mlid).Position(c.position))
 		if is != want {
 			changes = append(changes, fmt.Sprintf("MLID 0x%x ports %v -> %v", uint16(mlid), slices.Collect(is.Ports()), slices.Collect(want.Ports())))

@@ -6,6 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -32,7 +33,7 @@ func (m *Multicast) Next() (req txn.Request, ok bool) {
 
 // request asks or tells a switch about a cell; ok is false when it holds what it is to
 // hold.
-func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
+func (m *Multicast) request(c mftBlock) (req txn.Request, ok bool) {
 	n := m.subnet.topo.Switches[c.s]
 	node := &m.subnet.topo.Nodes[n]
 	req = txn.Request{
@@ -44,17 +45,22 @@ func (m *Multicast) request(c cellKey) (req txn.Request, ok bool) {
 		return req, true
 	}
 	req.Method, req.Data = mad.MethodSet, m.value(c)
-	return req, !m.subnet.held[c.s].at(c.block, c.position).holds(req.Data)
+	return req, !m.holds(c, req.Data)
+}
+
+// holds reports whether a block is known to be as data.
+func (m *Multicast) holds(c mftBlock, data [mad.DataSize]byte) bool {
+	return m.subnet.held[c.s].Holds(c.block, c.position, &data)
 }
 
 // value is what a cell is told in this phase. First a tree that moves loses the links that
 // go; it does not get those that come where some switch has not let go.
-func (m *Multicast) value(c cellKey) [mad.DataSize]byte {
-	held, want := m.subnet.held[c.s].at(c.block, c.position), m.mfts.Block(c.s, c.position, c.block)
+func (m *Multicast) value(c mftBlock) [mad.DataSize]byte {
+	held, want := m.subnet.held[c.s], m.mfts.Block(c.s, c.position, c.block)
 	if m.phase == multicastRemoves {
 		return m.round.lessened(c, held, want)
 	}
-	return blend(m.stuck[c.block], common(held.bytes(), want), want)
+	return blend(m.stuck[c.block], common(held.Value(c.block, c.position), want), want)
 }
 
 // Done takes the outcome of a request.
@@ -63,35 +69,34 @@ func (m *Multicast) Done(o *txn.Outcome) {
 		return
 	}
 	m.open--
-	c := cellKey{topo.SwitchIdx(uint32(o.Tag)), uint16(o.Mod & 0x1ff), uint8(o.Mod >> 28)}
+	c := mftBlock{topo.SwitchIdx(uint32(o.Tag)), uint16(o.Mod & 0x1ff), uint8(o.Mod >> 28)}
 	held := m.subnet.held[c.s]
 	good := o.Result == txn.Replied && o.Status == mad.StatusOK
 	switch {
 	case m.phase == multicastReads:
 		m.wasRead(c, o)
 	case good && o.Data == m.value(c):
-		held.set(c.block, c.position, o.Data, true)
+		held.Take(c.block, c.position, device.Confirmed, &o.Data)
 		if o.Attempts > 1 {
 			m.suspect(c)
 		}
 	case o.Result == txn.Replied && !good:
-		m.fail(c, fmt.Sprintf("refused: %v", o.Status))
+		m.fail(c, device.Rejected, fmt.Sprintf("refused: %v", o.Status))
 	case good:
-		m.fail(c, "not held as it was set")
-		held.doubt(c.block, c.position, o.Data)
+		m.fail(c, device.Differs, "not held as it was set")
+		held.Take(c.block, c.position, device.Differs, &o.Data)
 	default:
-		m.fail(c, "no answer")
+		m.fail(c, device.TimedOut, "no answer")
 	}
 }
 
 // fail notes that a switch may not hold what it was told.
-func (m *Multicast) fail(c cellKey, reason string) {
-	held := m.subnet.held[c.s]
+func (m *Multicast) fail(c mftBlock, e device.Event, reason string) {
 	sent := m.value(c)
 	if m.phase == multicastRemoves {
 		m.stuck[c.block] |= m.round.moving[c.block]
 	}
-	held.doubt(c.block, c.position, sent)
+	m.subnet.held[c.s].Take(c.block, c.position, e, &sent)
 	m.trouble[c.s]++
 	node := &m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]]
 	m.failures = append(m.failures, Failure{Node: node.GUID, Desc: node.Desc.String(),

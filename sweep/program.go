@@ -20,10 +20,6 @@ const maxNodeTimeOuts = 2
 // sweep: most likely our own port has lost its link.
 const maxSilence = 256
 
-// maxResent is how many blocks that were sent twice are remembered until the next
-// light sweep. Where more are lost, the fabric is in worse trouble than old blocks.
-const maxResent = 1 << 16
-
 // Failure is a Set that did not do what it should.
 type Failure struct {
 	Node   mad.GUID
@@ -73,9 +69,9 @@ func newProgram(c *Computed, s *state, reregister map[mad.GUID]bool) *program {
 func (p *program) enter() {
 	p.holdRemovals()
 	for _, s := range p.c.Plan.Switches() {
-		sw := &p.state.switches[s]
-		sw.held = p.c.Plan.Targets()[s].Follow(sw.held)
-		sw.top = p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop()
+		sw := &p.state.devices.Switches[s]
+		sw.LFT = p.c.Plan.Targets()[s].Follow(sw.LFT)
+		sw.Top = p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop()
 	}
 }
 
@@ -120,7 +116,7 @@ func (p *program) next() (txn.Request, bool) {
 			continue
 		}
 		if st.Op == plan.SetLFT {
-			p.state.switches[p.c.Topo.SwitchOf(st.Port)].held.Take(int(st.Block), device.Sent)
+			p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
 		}
 		p.sets[set.Attr]++
 		p.open++
@@ -183,7 +179,7 @@ func (p *program) unready(st plan.Step) bool {
 
 // routed reports whether a switch holds the table it is to have.
 func (p *program) routed(s topo.SwitchIdx) bool {
-	return p.state.switches[s].held.Complete() && p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop() >= p.c.Tables.Top
+	return p.state.devices.Switches[s].LFT.Complete() && p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop() >= p.c.Tables.Top
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its
@@ -193,14 +189,14 @@ func (p *program) tally() (healed bool) {
 		return false
 	}
 	for i, n := range p.c.Topo.Switches {
-		sw := &p.state.switches[i]
+		sw := &p.state.devices.Switches[i]
 		switch {
 		case p.c.Topo.Nodes[n].Missed > 0:
 		case p.routed(topo.SwitchIdx(i)):
-			healed = healed || sw.failed >= maxFailed
-			sw.failed = 0
+			healed = healed || sw.Failed >= maxFailed
+			sw.Failed = 0
 		default:
-			sw.failed = min(sw.failed+1, maxFailed)
+			sw.Failed = min(sw.Failed+1, maxFailed)
 		}
 	}
 	return healed
@@ -272,7 +268,7 @@ func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 	if st.Op != plan.SetSwitch {
 		return
 	}
-	p.state.switches[node.Switch].top = info.LinearFDBTop()
+	p.state.devices.Switches[node.Switch].Top = info.LinearFDBTop()
 	told := plan.Told{Sent: sent, Held: *info}
 	if names := told.NotTaken(); names != nil {
 		told.After(p.state.told[node.GUID])
@@ -286,14 +282,20 @@ func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
 
 func (p *program) lft(st plan.Step, o *txn.Outcome) {
 	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-	held := p.state.switches[node.Switch].held
+	held := p.state.devices.Switches[node.Switch].LFT
 	if string(o.Data[:]) != string(held.Block(int(st.Block))) {
 		held.Take(int(st.Block), device.Differs)
 		p.fail(st, view.Refused, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
 		return
 	}
 	held.Take(int(st.Block), device.Confirmed)
-	if o.Attempts > 1 && len(p.state.resent) < maxResent {
-		p.state.resent = append(p.state.resent, tableBlock{node.GUID, st.Block})
+	p.check(st, o)
+}
+
+// check has a block read by the next light sweep, if it was sent more than once.
+func (p *program) check(st plan.Step, o *txn.Outcome) {
+	if o.Attempts > 1 {
+		port := &p.c.Topo.Ports[st.Port]
+		p.state.devices.Check(device.Block{Place: device.Place{Attr: o.Attr, Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}, Index: st.Block})
 	}
 }

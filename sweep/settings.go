@@ -3,6 +3,7 @@ package sweep
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -79,7 +80,7 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		node := &t.Nodes[p.Node]
 		switch {
 		case p.Num == 0:
-			if up := portsUp(t, node); !up.empty() {
+			if up := device.PortsUp(t, p.Node); !up.Empty() {
 				lifeTime.add(node.SwitchInfo.LifeTimeValue())
 				if node.SwitchInfo.EnhancedPort0() {
 					lmc0.add(p.Info.LMC())

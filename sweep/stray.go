@@ -2,7 +2,7 @@ package sweep
 
 import (
 	"ibsm/mad"
-	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -19,14 +19,17 @@ func (s *Sweeper) Stray(p *mad.Packet) bool {
 	if at == topo.None {
 		return false
 	}
-	node := &t.Nodes[t.Ports[at].Node]
-	switch p.AttrID() {
-	case smp.AttrLinearForwardingTable:
-		return s.state.contradicts(node.GUID, int(p.AttrMod()), p.Data()[:])
-	case smp.AttrPKeyTable:
-		return s.strayPKeys(t, at, p)
+	table := device.Of(p.AttrID())
+	if table == nil {
+		return false
 	}
-	return false
+	num, block := table.Named(t, at, p.AttrMod())
+	now := t
+	if s.phase == Programming {
+		now = s.program.c.Topo
+	}
+	n := now.FindNode(t.Nodes[t.Ports[at].Node].GUID)
+	return n != topo.None && num <= now.Nodes[n].NumPorts && s.state.devices.Contradicts(table, now, now.Port(n, num), block, p.Data())
 }
 
 // follow is the node at the end of the directed route of a packet, or None.
@@ -41,23 +44,4 @@ func follow(t *topo.Topo, p *mad.Packet) topo.NodeIdx {
 // arrival is the port at which a packet comes in at the end of its directed route, or None.
 func arrival(t *topo.Topo, p *mad.Packet) topo.PortIdx {
 	return t.Along(p.InitialPath()[1 : min(p.HopCount(), mad.MaxHops)+1])
-}
-
-// strayPKeys takes an answer about a partition table that nobody waits for, from a node
-// that it reached by a port of prev.
-func (s *Sweeper) strayPKeys(prev *topo.Topo, at topo.PortIdx, p *mad.Packet) bool {
-	now := prev
-	if s.phase == Programming {
-		now = s.program.c.Topo
-	}
-	node := &prev.Nodes[prev.Ports[at].Node]
-	num := prev.Ports[at].Num
-	if node.Type == mad.Switch {
-		num = uint8(p.AttrMod() >> 16)
-	}
-	n := now.FindNode(node.GUID)
-	if n == topo.None || num > now.Nodes[n].NumPorts {
-		return false
-	}
-	return s.state.contradictsPKeys(now, now.Port(n, num), p.AttrMod(), (*smp.PKeyTable)(p.Data()))
 }

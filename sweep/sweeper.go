@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/partitions"
 	"ibsm/routing"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/topo"
 )
@@ -109,13 +110,11 @@ func (s *Sweeper) Reroute() { s.reroute = true }
 // walk about switches that report no change.
 func (s *Sweeper) Walk(master, quick bool) {
 	s.phase, s.renamed = Walking, nil
-	s.state.pkeys.walks++
+	s.state.devices.WalkBegins()
 	s.walk = discover.New(discover.Config{
-		Prev: s.state.prev, Plain: s.state.plain, Top: s.state.top, Kept: s.state.keptTable, Clear: master, Quick: quick,
-		Findings: s.state.findings,
-		Unread:   func(node mad.GUID) bool { return s.state.unread[node] },
-		MKey:     s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
-		Enforced: s.cfg.Partitions.enforced(), Doubted: s.state.pkeys.doubts,
+		Prev: s.state.prev, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
+		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		Enforced: s.cfg.Partitions.enforced(),
 	})
 }
 
@@ -223,8 +222,8 @@ type Outcome struct {
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []Failure
 	NotHeld  []NotHeld
-	Healed   bool       // a switch that was bypassed has taken its table: routes may lead through it again
-	Contents []Contents // of switches' tables as they were found, by SwitchIdx
+	Healed   bool // a switch that was bypassed has taken its table: routes may lead through it again
+	devices  *device.Record
 }
 
 // Finish ends a heavy sweep. The Topo is as the replies left it, and is not written
@@ -236,14 +235,13 @@ func (s *Sweeper) Finish() *Outcome {
 	} else {
 		rename(p.c.Topo, s.renamed)
 	}
-	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally()}
-	out.Contents = s.state.contents(p.c.Topo)
+	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
 	s.state.pkeys.tally(p.held)
 	s.reregistrations.told(p.c)
 	s.state.prev, s.state.swept = p.c.Topo, true
 	s.state.rememberKeys(p.c.Topo)
 	s.state.findings = s.found.Findings
-	clear(s.state.unread)
+	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo)
 	s.rest()
 	return out
@@ -270,7 +268,7 @@ func (s *Sweeper) managers(t *topo.Topo) (ports []smPort) {
 // that has to ask about everything, and what other managers said.
 func (s *Sweeper) Verdict() (reason string, full bool, sms []SMReply) {
 	reason, full, sms = s.light.reason, s.light.full, s.light.sms
-	s.state.resent, s.state.pkeys.resent = nil, nil // they have been read
+	s.state.devices.Checked()
 	s.rest()
 	return reason, full, sms
 }
@@ -286,7 +284,7 @@ func (s *Sweeper) Drop() {
 		cleared = s.found.Cleared
 	}
 	for _, node := range cleared {
-		s.state.unread[node] = true
+		s.state.devices.Doubt(device.Place{Attr: smp.AttrPortInfo, Node: node})
 	}
 	s.rest()
 }

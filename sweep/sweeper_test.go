@@ -377,7 +377,7 @@ func TestStray(t *testing.T) {
 	reply := func(change func(p *mad.Packet)) *mad.Packet {
 		var p mad.Packet
 		p.SetDirected(&node.Route, mad.MethodGetResp, smp.AttrLinearForwardingTable, 0)
-		copy(p.Data()[:], b.state.find(node.GUID).held.Row())
+		copy(p.Data()[:], b.state.devices.Find(node.GUID).LFT.Row())
 		change(&p)
 		return &p
 	}
@@ -423,7 +423,7 @@ func TestRebooted(t *testing.T) {
 	for name, spoil := range map[string]func(b *bed, sw int32){
 		"rebooted": func(b *bed, sw int32) { b.fabric.Reboot(sw) },
 		"LinearFDBTop is another": func(b *bed, sw int32) {
-			b.state.find(b.net.Nodes[sw].GUID).top++
+			b.state.devices.Find(b.net.Nodes[sw].GUID).Top++
 		},
 	} {
 		b := up(t, small, Config{})
@@ -458,19 +458,19 @@ func TestLearn(t *testing.T) {
 	} {
 		m, top := newState(Kept{}), star(t, 3)
 		node := &top.Nodes[top.Switches[0]]
-		s := switchState{guid: node.GUID, held: device.Read(make([]uint8, 64), nil), top: 9}
+		s := device.Switch{GUID: node.GUID, LFT: device.Read(make([]uint8, 64), nil), Top: 9}
 		if c.top == 0 {
-			s.top = 0
+			s.Top = 0
 		}
 		if c.before > 0 {
-			s.up.add(c.before)
+			s.Up.Add(c.before)
 		}
 		if c.now > 0 {
 			top.Ports[top.Port(top.Switches[0], c.now)].Info.SetPortState(smp.PortActive)
 		}
-		m.switches = []switchState{s}
+		m.devices.Switches = []device.Switch{s}
 		node.SwitchInfo.SetLinearFDBTop(c.top)
-		if known := m.learned(top, nil)[0].held != nil; known != c.believe {
+		if known := m.walked(top, nil)[0].LFT != nil; known != c.believe {
 			t.Errorf("%s: believed %v", c.name, known)
 		}
 	}
@@ -569,9 +569,13 @@ func TestForeignTables(t *testing.T) {
 		if o.Result != txn.Replied || o.Status != mad.StatusOK {
 			t.Fatalf("%+v", o)
 		}
-		for at, c := range b.heavy().Contents {
-			if want := at == s; (c == Foreign) != want {
-				t.Errorf("switch %d has another LinearFDBTop: contents of switch %d are %v", s, at, c)
+		for at := range b.state.devices.Switches {
+			b.state.devices.Switches[at].Foreign = false
+		}
+		b.heavy()
+		for at, sw := range b.state.devices.Switches {
+			if want := at == s; sw.Foreign != want {
+				t.Errorf("switch %d has another LinearFDBTop: the multicast table of switch %d is foreign: %v", s, at, sw.Foreign)
 			}
 		}
 	}

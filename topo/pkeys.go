@@ -61,6 +61,14 @@ func (t *PKeyTable) Key(i int) mad.PKey {
 	return t.keys[i]
 }
 
+// Block is a block of the table as an SMP carries it.
+func (t *PKeyTable) Block(block int) (b smp.PKeyTable) {
+	for i := range smp.PKeysPerBlock {
+		b.SetPKey(i, t.Key(block*smp.PKeysPerBlock+i))
+	}
+	return b
+}
+
 // Find is the entry that has the base of k, the full member's where there are both; ok
 // is false when the port is not in that partition.
 func (t *PKeyTable) Find(k mad.PKey) (entry mad.PKey, ok bool) {

@@ -43,18 +43,17 @@ func (e Event) String() string { return eventNames[e] }
 
 // transitions are the states that follow, by event and state.
 //
-// Every response to a Set carries what the device holds after it (IBA 14.2.1.2), so only
-// an equal one confirms. A Set without a response may have been executed all the same, and
-// so may one that was refused, when an earlier attempt of it was not: the block is Unknown.
-// A block that was forgotten while a Set of it was open stays Unknown: whether the device
-// executed the Set before or after the reboot cannot be told. What contradicts a block
-// that is InFlight may be older than the Set, which is awaited.
+// A response to a Set carries what the device holds after it (IBA 14.2.1.2), so only one
+// that is equal confirms. A Set without a response may have been executed all the same, and
+// so may one that was refused, when an earlier attempt of it was not: what the device holds
+// then is open. What contradicts a block that is InFlight may be older than the Set, whose
+// response is awaited.
 var transitions = [events][4]State{
 	//             Known     Unknown   InFlight  Refused
 	Got:           {Known, Known, Known, Known},
 	Unread:        {Unknown, Unknown, Unknown, Unknown},
 	Sent:          {InFlight, InFlight, InFlight, InFlight},
-	Confirmed:     {Known, Unknown, Known, Known},
+	Confirmed:     {Known, Known, Known, Known},
 	Differs:       {Unknown, Unknown, Unknown, Unknown},
 	Rejected:      {Unknown, Unknown, Unknown, Refused},
 	TimedOut:      {Unknown, Unknown, Unknown, Unknown},

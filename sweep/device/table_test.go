@@ -26,8 +26,8 @@ func TestRead(t *testing.T) {
 	if h.Take(4, Contradicted) || h.Take(130, Contradicted) || !h.Complete() {
 		t.Error("a block beyond the table can be contradicted")
 	}
-	var none *Table
-	if none.Complete() || none.State(0) != Unknown || none.Row() != nil || (&Table{}).Complete() {
+	var none *LFT
+	if none.Complete() || none.State(0) != Unknown || none.Row() != nil || (&LFT{}).Complete() {
 		t.Error("something is known of nothing")
 	}
 }
@@ -41,7 +41,7 @@ func TestTarget(t *testing.T) {
 	other[39*BlockSize] = 7
 	for _, c := range []struct {
 		name  string
-		held  *Table
+		held  *LFT
 		write []int
 	}{
 		{"nothing known", nil, []int{0, 1, 2, 3, 38, 39}},
@@ -114,7 +114,7 @@ func TestTransitions(t *testing.T) {
 		{Got, Known, Known, Known, Known, "a device says itself what it holds"},
 		{Unread, Unknown, Unknown, Unknown, Unknown, "who asked for a block did not rely on it"},
 		{Sent, InFlight, InFlight, InFlight, InFlight, "the Set may be executed from now on"},
-		{Confirmed, Known, Unknown, Known, Known, "executed; but a reboot may have come after it"},
+		{Confirmed, Known, Known, Known, Known, "the response shows what the device holds after the Set"},
 		{Differs, Unknown, Unknown, Unknown, Unknown, "the device does not do as it is told"},
 		{Rejected, Unknown, Unknown, Unknown, Refused, "an earlier attempt may have been executed"},
 		{TimedOut, Unknown, Unknown, Unknown, Unknown, "the Set, or only its response, was lost"},

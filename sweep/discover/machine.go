@@ -6,7 +6,7 @@
 // The order of a walk is breadth first, so that routes stay short. A node costs
 // a NodeInfo for each of its cables (one, when the cable's other end was asked
 // first), a NodeDescription when it is new, and for each port a PortInfo; a
-// switch also a SwitchInfo, and its forwarding table where Config.Top does not
+// switch also a SwitchInfo, and its forwarding table where Config.Devices does not
 // know it and traffic may be flowing through it. Partition tables cost one SMP for 32
 // P_Keys, of ports that have come up since the previous walk.
 package discover
@@ -17,6 +17,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -27,20 +28,14 @@ type Config struct {
 	// Plain holds the devices that refuse PortInfo with the modifier's bit 31. The
 	// machine adds to it; it outlives the walk. Nil for one that does not.
 	Plain map[Device]bool
-	// Top tells the LinearFDBTop of a switch whose table is known; ok is false
-	// when it is not. Nil for none known.
-	Top func(mad.GUID) (top mad.LID, ok bool)
-	// Kept reports whether a switch, of which these ports are ARMED or ACTIVE, can have
-	// been in use since the previous walk. Nil for none.
-	Kept func(node mad.GUID, top mad.LID, up [4]uint64) bool
+	// Devices is what is known to be in the tables of switches, and which places may be
+	// other than Prev says. Nil for nothing.
+	Devices *device.Record
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
 	// Findings are what the walk that Prev is from found out of order. A quick walk tells
 	// again of those that it has not asked about.
 	Findings []Finding
-	// Unread reports whether a switch may have changed since Prev although it reports no
-	// change. Nil for none.
-	Unread func(node mad.GUID) bool
 	// Clear lets the walk clear PortStateChange before it reads the ports of a
 	// switch: a change that comes later sets it again, so that none is lost. Only
 	// the master may, and of switches that Prev lacks only where they have no table.
@@ -54,9 +49,6 @@ type Config struct {
 	FDR10 bool
 	// Enforced says that switches enforce partitions: their tables are read, too.
 	Enforced bool
-	// Doubted tells the ports, by node GUID and number, that may hold another
-	// partition table than Prev says. Nil for none.
-	Doubted func(node mad.GUID, port uint8) bool
 }
 
 // Device names a product: quirks are remembered by it.
@@ -135,17 +127,8 @@ func New(cfg Config) *Machine {
 	if cfg.Plain == nil {
 		cfg.Plain = map[Device]bool{}
 	}
-	if cfg.Top == nil {
-		cfg.Top = func(mad.GUID) (mad.LID, bool) { return 0, false }
-	}
-	if cfg.Kept == nil {
-		cfg.Kept = func(mad.GUID, mad.LID, [4]uint64) bool { return false }
-	}
-	if cfg.Unread == nil {
-		cfg.Unread = func(mad.GUID) bool { return false }
-	}
-	if cfg.Doubted == nil {
-		cfg.Doubted = func(mad.GUID, uint8) bool { return false }
+	if cfg.Devices == nil {
+		cfg.Devices = &device.Record{}
 	}
 	b := topo.NewBuilder()
 	m := &Machine{

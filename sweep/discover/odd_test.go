@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 	"ibsm/topo/net"
 )
@@ -346,8 +347,13 @@ func TestTables(t *testing.T) {
 				}
 			}
 		}
-		known := func(mad.GUID) (mad.LID, bool) { return c.known, c.known != 0 }
-		r := w.walk(New(Config{Top: known}))
+		known := &device.Record{}
+		for _, guid := range []mad.GUID{0x1000, 0x2000} {
+			if c.known != 0 {
+				known.Switches = append(known.Switches, device.Switch{GUID: guid, LFT: device.Read(make([]byte, device.BlockSize), nil), Top: c.known})
+			}
+		}
+		r := w.walk(New(Config{Devices: known}))
 		if got := w.count[smp.AttrLinearForwardingTable]; got != 2*c.blocks {
 			t.Errorf("%s: %d blocks read of two switches, want %d", c.name, got, 2*c.blocks)
 		}

@@ -4,6 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -57,11 +58,11 @@ func (m *Machine) recallPKeys(e topo.End) bool {
 		return false
 	}
 	was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, e.Port)]
-	if was.PKeys == nil || m.cfg.Prev.Nodes[old].Missed > 0 || m.cfg.Doubted(node.GUID, e.Port) {
+	if was.PKeys == nil || m.cfg.Prev.Nodes[old].Missed > 0 || m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPKeyTable, Node: node.GUID, Port: e.Port}) {
 		return false
 	}
 	if node.Type == mad.Switch && e.Port == 0 {
-		if sw := m.switches[e.Node]; sw == nil || !m.cfg.Kept(node.GUID, node.SwitchInfo.LinearFDBTop(), sw.up) {
+		if sw := m.switches[e.Node]; sw == nil || !m.cfg.Devices.InUse(node.GUID, node.SwitchInfo.LinearFDBTop(), sw.up) {
 			return false
 		}
 	} else if info.PortState() < smp.PortArmed || was.Info.PortState() < smp.PortArmed {

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -36,6 +37,26 @@ func (w *walker) inUse(t *topo.Topo) {
 			info.SetPortState(smp.PortActive)
 		}
 	}
+}
+
+// known is a record by which all switches hold their tables, as they say from now on.
+func (w *walker) known(t *topo.Topo) *device.Record {
+	const top = 9
+	meddle := w.meddle
+	w.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if meddle != nil {
+			meddle(req, o)
+		}
+		if req.Attr == smp.AttrSwitchInfo {
+			(*smp.SwitchInfo)(&o.Data).SetLinearFDBTop(top)
+		}
+	}
+	r := &device.Record{}
+	for _, n := range t.Switches {
+		t.Nodes[n].SwitchInfo.SetLinearFDBTop(top)
+		r.Switches = append(r.Switches, device.Switch{GUID: t.Nodes[n].GUID, LFT: device.Read(make([]byte, device.BlockSize), nil), Top: top, Up: device.PortsUp(t, n)})
+	}
+	return r
 }
 
 func TestPKeys(t *testing.T) {
@@ -89,14 +110,10 @@ func TestPKeys(t *testing.T) {
 
 	// What has been up all along is not asked again; what has been reset is.
 	w.inUse(r)
-	top := func(guid mad.GUID) (mad.LID, bool) {
-		return r.Nodes[r.FindNode(guid)].SwitchInfo.LinearFDBTop(), guid != r.Nodes[r.Ports[leaf].Node].GUID
-	}
-	kept := func(guid mad.GUID, _ mad.LID, up [4]uint64) bool {
-		return guid != r.Nodes[r.Ports[leaf].Node].GUID && up[0] != 0
-	}
+	devices := w.known(r)
+	devices.Find(r.Nodes[r.Ports[leaf].Node].GUID).LFT = nil
 	for _, quick := range []bool{false, true} {
-		again := w.walk(New(Config{Prev: r, Quick: quick, Enforced: true, Top: top, Kept: kept}))
+		again := w.walk(New(Config{Prev: r, Quick: quick, Enforced: true, Devices: devices}))
 		if got := w.count[smp.AttrPKeyTable]; got != 2 {
 			t.Errorf("quick %v: %d P_Key blocks asked, want those of the switch whose tables are not certain", quick, got)
 		}
@@ -108,7 +125,7 @@ func TestPKeys(t *testing.T) {
 		}
 	}
 	r.Ports[host].Info.SetPortState(smp.PortInit)
-	w.walk(New(Config{Prev: r, Enforced: true, Top: top, Kept: kept}))
+	w.walk(New(Config{Prev: r, Enforced: true, Devices: devices}))
 	if got := w.count[smp.AttrPKeyTable]; got != 4 {
 		t.Errorf("%d P_Key blocks asked, want those of a switch and of the host that has come up", got)
 	}

@@ -3,6 +3,7 @@ package discover
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -21,10 +22,10 @@ import (
 func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	node := m.b.Node(n)
 	old := m.before(node.GUID)
-	if old == topo.None || info.PortStateChange() || m.cfg.Unread(node.GUID) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+	if old == topo.None || info.PortStateChange() || m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node.GUID}) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
 		return false
 	}
-	if top, certain := m.cfg.Top(node.GUID); !certain || top != info.LinearFDBTop() {
+	if top, certain := m.cfg.Devices.Top(node.GUID); !certain || top != info.LinearFDBTop() {
 		return false
 	}
 	m.switches[n], m.believed[n] = &pendingSwitch{}, true

@@ -329,7 +329,7 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 func (m *Machine) readTable(n int32, sw *pendingSwitch) {
 	node := m.b.Node(n)
 	top := node.SwitchInfo.LinearFDBTop()
-	if known, ok := m.cfg.Top(node.GUID); !sw.active || top > mad.MaxUnicastLID || ok && known == top {
+	if known, ok := m.cfg.Devices.Top(node.GUID); !sw.active || top > mad.MaxUnicastLID || ok && known == top {
 		return
 	}
 	blocks := int(top)/smp.LFTBlockSize + 1

@@ -52,11 +52,8 @@ func TestCounts(t *testing.T) {
 		t.Error("an unchanged fabric gives another Topo")
 	}
 
-	top := func(guid mad.GUID) (mad.LID, bool) {
-		return prev.Nodes[prev.FindNode(guid)].SwitchInfo.LinearFDBTop(), true
-	}
-	kept := func(mad.GUID, mad.LID, [4]uint64) bool { return true }
-	w.walk(New(Config{Prev: prev, Quick: true, Top: top, Kept: kept, Clear: true}))
+	devices := w.known(prev)
+	w.walk(New(Config{Prev: prev, Quick: true, Devices: devices, Clear: true}))
 	w.mustCount("quick, and no link is ARMED", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16, smp.AttrPKeyTable: 2 * 16})
 	inUse := *prev
 	inUse.Ports = slices.Clone(prev.Ports)
@@ -65,12 +62,13 @@ func TestCounts(t *testing.T) {
 			inUse.Ports[i].Info.SetPortState(smp.PortActive)
 		}
 	}
+	tops := w.meddle
 	w.meddle = func(req *txn.Request, o *txn.Outcome) {
-		if req.Attr == smp.AttrPortInfo {
+		if tops(req, o); req.Attr == smp.AttrPortInfo {
 			(*smp.PortInfo)(&o.Data).SetPortState(smp.PortActive)
 		}
 	}
-	r = w.walk(New(Config{Prev: &inUse, Quick: true, Top: top, Kept: kept, Clear: true}))
+	r = w.walk(New(Config{Prev: &inUse, Quick: true, Devices: devices, Clear: true}))
 	w.mustCount("quick", counts{smp.AttrNodeInfo: 1, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 1})
 	if !reflect.DeepEqual(r.Builder.Freeze(), &inUse) {
 		t.Error("a quick walk of an unchanged fabric gives another Topo")

@@ -9,7 +9,7 @@ import (
 )
 
 // tellBlock is the difference of a block of a forwarding table in words.
-func tellBlock(held *device.Table, row []uint8, block int) string {
+func tellBlock(held *device.LFT, row []uint8, block int) string {
 	from := block * routing.BlockSize
 	if held.State(block) != device.Known {
 		return fmt.Sprintf("forwarding table block %d (LIDs %d to %d), whatever it holds", block, from, from+routing.BlockSize-1)

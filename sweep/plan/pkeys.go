@@ -51,7 +51,7 @@ func (p *Plan) pkeySteps(i topo.PortIdx, held, want *topo.PKeyTable) {
 	answers := p.in.Topo.Answers(i)
 	added := false
 	for block := range topo.PKeyBlocks(max(len(held.Keys()), len(want.Keys()))) {
-		is, between, then := blockOf(held, block), extended(held, want, block), blockOf(want, block)
+		is, between, then := held.Block(block), extended(held, want, block), want.Block(block)
 		if quiet {
 			between = then
 		}
@@ -88,14 +88,6 @@ func (p *Plan) quiet(i topo.PortIdx) bool {
 		}
 	}
 	return true
-}
-
-// blockOf is a block of a table.
-func blockOf(t *topo.PKeyTable, block int) (b smp.PKeyTable) {
-	for i := range smp.PKeysPerBlock {
-		b.SetPKey(i, t.Key(block*smp.PKeysPerBlock+i))
-	}
-	return b
 }
 
 // extended is a block with what is new in it: keys where none is, and full members where
@@ -138,11 +130,11 @@ func (p *Plan) pkeyData(st Step) (data smp.PKeyTable, ok bool) {
 	if st.Op == SetPKeys && (p.waves.hold || p.waves.trouble[st.Port]) || held == nil {
 		return data, false
 	}
-	data = blockOf(want, int(st.Block))
+	data = want.Block(int(st.Block))
 	if st.Op == AddPKeys && !p.quiet(st.Port) {
 		data = extended(held, want, int(st.Block))
 	}
-	return data, data != blockOf(held, int(st.Block))
+	return data, data != held.Block(int(st.Block))
 }
 
 // PKeysWritten takes what a port holds after a step, and reports whether it is what was
@@ -178,7 +170,7 @@ func (p *Plan) NotAdded() (ports []topo.PortIdx) {
 	for _, i := range p.waves.adding {
 		held, want := p.in.Topo.Ports[i].PKeys, p.in.Partitions.Want[i]
 		for block := range topo.PKeyBlocks(len(want.Keys())) {
-			if extended(held, want, block) != blockOf(held, block) {
+			if extended(held, want, block) != held.Block(block) {
 				ports = append(ports, i)
 				break
 			}
@@ -246,9 +238,9 @@ func (p *Plan) opens(i topo.PortIdx) bool {
 // tellPKeys is the change of a block in words.
 func (p *Plan) tellPKeys(st Step) string {
 	held, want := p.in.Topo.Ports[st.Port].PKeys, p.in.Partitions.Want[st.Port]
-	is, then := extended(held, want, int(st.Block)), blockOf(want, int(st.Block))
+	is, then := extended(held, want, int(st.Block)), want.Block(int(st.Block))
 	if quiet := p.quiet(st.Port); quiet || st.Op == AddPKeys {
-		if is = blockOf(held, int(st.Block)); !quiet {
+		if is = held.Block(int(st.Block)); !quiet {
 			then = extended(held, want, int(st.Block))
 		}
 	}

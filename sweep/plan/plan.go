@@ -23,7 +23,7 @@ type In struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
 	Tables *routing.Tables // nil: routes are left alone
-	Held   []*device.Table // by SwitchIdx; nil for a switch of which nothing is known. Not written
+	Held   []*device.LFT   // by SwitchIdx; nil for a switch of which nothing is known. Not written
 	Values Values
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
@@ -53,7 +53,7 @@ type Plan struct {
 	bare   map[topo.PortIdx]bool // ports that are told what they need, and else what they hold
 	// targets are the forwarding tables of the switches, by SwitchIdx; nil where routes are
 	// left alone.
-	targets []*device.Table
+	targets []*device.LFT
 }
 
 // stage is a list of steps; the tables stage is only a list of switches, whose
@@ -167,7 +167,7 @@ func (p *Plan) tables() stage {
 		return stage{}
 	}
 	st := stage{blocks: routing.RowLen(p.in.Tables.Top) / routing.BlockSize}
-	p.targets = make([]*device.Table, len(p.in.Topo.Switches))
+	p.targets = make([]*device.LFT, len(p.in.Topo.Switches))
 	for s, n := range p.in.Topo.Switches {
 		if !p.answers(n) {
 			continue
@@ -183,7 +183,7 @@ func (p *Plan) tables() stage {
 // Targets are the forwarding tables that switches are to hold, by SwitchIdx, nil for those
 // that are left alone. Who carries the plan out takes them over and notes in them what
 // comes of each block; the plan goes by that.
-func (p *Plan) Targets() []*device.Table { return p.targets }
+func (p *Plan) Targets() []*device.LFT { return p.targets }
 
 // ports are the steps of all ports, and apart from them, to be taken before, those that
 // stop checking P_Keys, and the first ones: of our own port, which needs its LID before

@@ -1,0 +1,225 @@
+package device
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+)
+
+// Record is what the devices of a subnet hold, by GUID because indexes change. PortInfo,
+// SwitchInfo and P_Key tables themselves are in the Topo, which every walk reads anew; the
+// Record says which of them a quick walk must not take over. It is owned by one goroutine;
+// a task reads a Snapshot.
+type Record struct {
+	Switches []Switch      // ascending GUID
+	dirty    map[Place]int // what may be other than the Topo says, and the walk during or after which that was found
+	checks   []Block       // written by Sets that took more than one attempt, and not read since
+	walks    int
+}
+
+// Switch is what is known of the forwarding tables of a switch.
+type Switch struct {
+	GUID mad.GUID
+	LFT  *LFT
+	Top  mad.LID // LinearFDBTop as it was read or acknowledged last, where LFT is not nil
+	Up   PortSet // ports that the last walk found ARMED or ACTIVE
+	MFT  *MFT    // nil for one that was never looked at
+	// Foreign says that another manager may have written the multicast table, where MFT is
+	// nil.
+	Foreign bool
+	// Row is the linear forwarding table that was computed last, nil before there was one,
+	// and Failed counts the sweeps in a row after which the switch did not hold it.
+	Row    []uint8
+	Failed uint8
+}
+
+// PortSet has a bit for each port of a switch.
+type PortSet [4]uint64
+
+// Add puts a port in.
+func (s *PortSet) Add(num uint8) { s[num/64] |= 1 << (num % 64) }
+
+// Empty reports whether no port is in it.
+func (s *PortSet) Empty() bool { return *s == PortSet{} }
+
+func (s *PortSet) meets(o *PortSet) bool {
+	return s[0]&o[0]|s[1]&o[1]|s[2]&o[2]|s[3]&o[3] != 0
+}
+
+// PortsUp are the external ports of a switch that are ARMED or ACTIVE.
+func PortsUp(t *topo.Topo, n topo.NodeIdx) (up PortSet) {
+	for num := uint8(1); num <= t.Nodes[n].NumPorts; num++ {
+		if p := &t.Ports[t.Port(n, num)]; p.Seen && p.Info.PortState() >= smp.PortArmed {
+			up.Add(num)
+		}
+	}
+	return up
+}
+
+// Walked is what a walk has found out about a switch.
+type Walked struct {
+	Switch
+	Read   bool // its LFT was read
+	Lost   bool // its tables are lost, or may be, or it was not known before
+	Target *LFT // what its LFT is to become; nil to leave it alone
+}
+
+// Walked is what follows for a switch of which a walk has read the LinearFDBTop, the ports
+// that are up, and its table if read is not nil. Its tables are lost when LinearFDBTop is
+// not what was written, or is 0 as after power-up and never was written, or of the ports
+// that the last walk found in use none is any more. Ports that were armed since do not
+// count: a switch may have rebooted after that walk, and been armed by what was planned
+// from it. A switch in use may have got its tables from another manager.
+func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *LFT) Walked {
+	w := Walked{Switch: Switch{GUID: guid}, Read: read != nil, Lost: true}
+	if was := r.Find(guid); was != nil {
+		w.Switch = *was
+		w.Lost = !was.Up.Empty() && !was.Up.meets(&up) || was.LFT != nil && (top == 0 || top != was.Top)
+	}
+	if w.Lost {
+		w.LFT, w.MFT, w.Foreign = nil, nil, !up.Empty()
+	}
+	if read != nil {
+		w.LFT, w.Top = read, top
+	}
+	w.Up = up
+	return w
+}
+
+// Apply brings the record up to what a task made of a Snapshot. Blocks that have ceased to
+// be Known since stay so.
+func (r *Record) Apply(walked []Walked) {
+	switches := make([]Switch, len(walked))
+	for i := range walked {
+		w := &walked[i]
+		if was := r.Find(w.GUID); was != nil {
+			if !w.Read && !w.Lost {
+				w.LFT = was.LFT
+			}
+			if !w.Lost {
+				w.MFT, w.Foreign = was.MFT, was.Foreign
+			}
+		}
+		if w.Target.Complete() {
+			w.LFT = w.Target.Follow(w.LFT)
+		}
+		switches[i] = w.Switch
+	}
+	r.Switches = switches
+}
+
+// Snapshot is the record of the switches as it is now, for a task. Multicast tables are not
+// in it.
+func (r *Record) Snapshot() *Record {
+	c := &Record{Switches: slices.Clone(r.Switches)}
+	tables := make([]LFT, len(c.Switches))
+	for i := range c.Switches {
+		sw := &c.Switches[i]
+		if sw.MFT = nil; sw.LFT != nil {
+			tables[i] = sw.LFT.Snapshot()
+			sw.LFT = &tables[i]
+		}
+	}
+	return c
+}
+
+// SnapshotMulticast adds the multicast tables of r to a Snapshot of it.
+func (r *Record) SnapshotMulticast(c *Record) {
+	for i := range c.Switches {
+		if sw := r.Find(c.Switches[i].GUID); sw != nil && sw.MFT != nil {
+			c.Switches[i].MFT = sw.MFT.Snapshot()
+		}
+	}
+}
+
+// Find is what is known of a switch, nil for nothing.
+func (r *Record) Find(guid mad.GUID) *Switch {
+	i, ok := slices.BinarySearchFunc(r.Switches, guid, func(sw Switch, g mad.GUID) int { return cmp.Compare(sw.GUID, g) })
+	if !ok {
+		return nil
+	}
+	return &r.Switches[i]
+}
+
+// Top is the LinearFDBTop of a switch whose table is known whole.
+func (r *Record) Top(guid mad.GUID) (mad.LID, bool) {
+	if sw := r.Find(guid); sw != nil && sw.LFT.Complete() {
+		return sw.Top, true
+	}
+	return 0, false
+}
+
+// InUse reports whether a switch, of which these ports are ARMED or ACTIVE, is known to
+// hold its table and has been in use since the last walk, as far as can be seen.
+func (r *Record) InUse(guid mad.GUID, top mad.LID, up PortSet) bool {
+	sw := r.Find(guid)
+	return sw != nil && sw.LFT.Complete() && top != 0 && top == sw.Top && (sw.Up.Empty() || sw.Up.meets(&up))
+}
+
+// Place is where the blocks of an attribute lie. Port is 0 for the node as a whole.
+type Place struct {
+	Attr mad.AttrID
+	Node mad.GUID
+	Port uint8
+}
+
+// Block is one of them.
+type Block struct {
+	Place
+	Index uint16
+}
+
+// Doubt has the next walk read what lies at a place.
+func (r *Record) Doubt(p Place) {
+	if r.dirty == nil {
+		r.dirty = map[Place]int{}
+	}
+	r.dirty[p] = r.walks
+}
+
+// Dirty reports whether the next walk is to read what lies at a place.
+func (r *Record) Dirty(p Place) bool {
+	_, dirty := r.dirty[p]
+	return dirty
+}
+
+// WalkBegins is to be called before a walk, and WalkEnds when the sweep is over whose walk
+// has read what was dirty before it.
+func (r *Record) WalkBegins() { r.walks++ }
+
+// WalkEnds forgets what was dirty before the walk.
+func (r *Record) WalkEnds() {
+	maps.DeleteFunc(r.dirty, func(_ Place, walk int) bool { return walk < r.walks })
+}
+
+// ForeignMaster forgets what another manager may write.
+func (r *Record) ForeignMaster() { *r = Record{walks: r.walks} }
+
+// ForgetMulticast forgets what is in multicast tables, as if the switches had been powered up.
+func (r *Record) ForgetMulticast() {
+	for i := range r.Switches {
+		r.Switches[i].MFT, r.Switches[i].Foreign = nil, false
+	}
+}
+
+// maxChecks bounds the blocks that are remembered for a check. Where more packets are
+// lost, the fabric is in worse trouble than old blocks.
+const maxChecks = 1 << 16
+
+// Check has a block read again: its Set took more than one attempt, and the first may
+// arrive when another has been acknowledged since.
+func (r *Record) Check(b Block) {
+	if len(r.checks) < maxChecks {
+		r.checks = append(r.checks, b)
+	}
+}
+
+// Checks are the blocks that are to be read again, until Checked.
+func (r *Record) Checks() []Block { return r.checks }
+
+// Checked says that they have been read.
+func (r *Record) Checked() { r.checks = nil }

@@ -1,0 +1,169 @@
+package device
+
+import (
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+)
+
+// subnet is a small one, each port of which has the default P_Key.
+func subnet(t *testing.T) *topo.Topo {
+	t.Helper()
+	n, err := net.Generate("fattree:k=2,levels=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := netwalk.Topo(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range top.EndPorts {
+		top.Ports[p].PKeys = topo.NewPKeyTable([]mad.PKey{mad.DefaultPKey})
+	}
+	return top
+}
+
+// What has happened while a task was out counts when it returns.
+func TestApply(t *testing.T) {
+	r := &Record{}
+	up := PortSet{2}
+	read := Read(row(4, 1), nil)
+	r.Apply([]Walked{r.Walked(1, 9, up, read), r.Walked(2, 9, up, Read(row(4, 1), nil)), r.Walked(3, 9, PortSet{}, nil)})
+	if !r.Find(1).Foreign || r.Find(3).Foreign || r.Find(4) != nil {
+		t.Error("tables of switches in use may be another manager's, those of others are lost")
+	}
+	task := r.Snapshot()
+	if !r.Find(1).LFT.Take(2, Contradicted) || !r.Find(2).LFT.Take(3, Contradicted) {
+		t.Fatal("nothing to contradict")
+	}
+	mft := NewMFT(&topo.Node{NumPorts: 4}, false)
+	r.Find(1).MFT = mft
+	kept, lost := task.Walked(1, 9, up, nil), task.Walked(2, 8, up, nil)
+	kept.Target = kept.LFT.Target(row(4, 1))
+	if !kept.Target.Complete() || kept.Read || kept.Lost || !lost.Lost {
+		t.Fatalf("%+v, %+v", kept, lost)
+	}
+	r.Apply([]Walked{kept, lost})
+	first, second := r.Find(1), r.Find(2)
+	if first.LFT.State(2) != Unknown || first.LFT.State(3) != Known || first.MFT != mft {
+		t.Errorf("states %v %v", first.LFT.State(2), first.LFT.State(3))
+	}
+	if &first.LFT.Row()[0] != &kept.Target.Row()[0] {
+		t.Error("equal rows are not shared")
+	}
+	if second.LFT != nil || !second.Foreign || r.Find(3) != nil {
+		t.Errorf("a lost table: %+v, a switch that has gone: %v", second, r.Find(3))
+	}
+	r.ForeignMaster()
+	if r.Find(1) != nil {
+		t.Error("another master may have written anything")
+	}
+}
+
+// A place is dirty until a walk that began after it was found has ended.
+func TestDirty(t *testing.T) {
+	r := &Record{}
+	before, during := Place{smp.AttrPKeyTable, 1, 2}, Place{smp.AttrPKeyTable, 1, 3}
+	r.Doubt(before)
+	r.WalkBegins()
+	r.Doubt(during)
+	if !r.Dirty(before) || !r.Dirty(during) || r.Dirty(Place{smp.AttrPortInfo, 1, 2}) {
+		t.Error("dirty while the walk goes on")
+	}
+	r.WalkEnds()
+	if r.Dirty(before) || !r.Dirty(during) {
+		t.Error("the walk has read what was dirty before, and may have read the rest too early")
+	}
+	r.WalkBegins()
+	r.WalkEnds()
+	if r.Dirty(during) {
+		t.Error("dirty for ever")
+	}
+}
+
+// Only what is Known can be contradicted, and of a block only what the device has of it.
+func TestContradicts(t *testing.T) {
+	top := subnet(t)
+	sw := top.Nodes[top.Switches[0]]
+	host := top.Self
+	r := &Record{Switches: []Switch{{GUID: sw.GUID, LFT: Read(row(2, 1), nil)}}}
+	lft, pkeys := Of(smp.AttrLinearForwardingTable), Of(smp.AttrPKeyTable)
+	same := [mad.DataSize]byte(row(1, 1))
+	other := same
+	other[63] = 2
+	size := top.Nodes[top.Ports[host].Node].PKeyTableSize(1)
+	keys := smp.PKeyTable{}
+	keys.SetPKey(0, mad.DefaultPKey)
+	beyond := keys
+	beyond.SetPKey(size%smp.PKeysPerBlock, 0x8007)
+	wrong := keys
+	wrong.SetPKey(1, 0x8007)
+	for _, c := range []struct {
+		name  string
+		a     *Attribute
+		port  topo.PortIdx
+		block uint16
+		data  [mad.DataSize]byte
+		want  bool
+	}{
+		{"the same block", lft, sw.First, 1, same, false},
+		{"another block", lft, sw.First, 1, other, true},
+		{"a block that is not known any more", lft, sw.First, 1, other, false},
+		{"a block beyond the table", lft, sw.First, 2, other, false},
+		{"a switch that is not known", lft, top.Nodes[top.Switches[1]].First, 0, other, false},
+		{"the same P_Keys", pkeys, host, 0, keys, false},
+		{"other P_Keys", pkeys, host, 0, wrong, true},
+		{"P_Keys beyond the table", pkeys, host, uint16(topo.PKeyBlocks(size)), wrong, false},
+		{"a part of the block that the table has not", pkeys, host, 0, beyond, size%smp.PKeysPerBlock == 0},
+	} {
+		if got := r.Contradicts(c.a, top, c.port, c.block, &c.data); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if !r.Dirty(Place{smp.AttrPKeyTable, top.Nodes[top.Ports[host].Node].GUID, top.Ports[host].Num}) {
+		t.Error("a P_Key table that was contradicted is not read again")
+	}
+	if Of(smp.AttrNodeInfo) != nil {
+		t.Error("NodeInfo has no blocks")
+	}
+}
+
+// A block of a multicast table that is not Known may have every port that it had or was to
+// get; what a response or a read shows takes the place of all that.
+func TestMFT(t *testing.T) {
+	m := NewMFT(&topo.Node{NumPorts: 20}, false)
+	block := func(b byte) *[mad.DataSize]byte { return &[mad.DataSize]byte{0, b} }
+	if m.Positions != 2 || m.Rows() != 0 || m.State(0, 1) != Unknown {
+		t.Fatalf("%+v", m)
+	}
+	m.Take(1, 1, Got, block(1))
+	if m.Rows() != 2 || !m.Recorded(1, 1) || m.Recorded(2, 0) || m.State(0, 1) != Unknown || !m.Holds(1, 1, block(1)) {
+		t.Error("a block that was read is Known, those before it are not")
+	}
+	shown := m.Snapshot()
+	for _, e := range []Event{Differs, Rejected, TimedOut} {
+		m.Take(1, 1, e, block(2))
+		if m.State(1, 1) == Known || m.Value(1, 1) != *block(3) {
+			t.Errorf("%v: %v %v", e, m.State(1, 1), m.Value(1, 1)[1])
+		}
+	}
+	if ports := m.Ports(mad.MinMulticastLID + 32); !ports.Has(16) || !ports.Has(17) || ports.Len() != 2 {
+		t.Errorf("ports %v", ports)
+	}
+	if m.Take(1, 1, Confirmed, block(4)); !m.Holds(1, 1, block(4)) {
+		t.Error("a confirmed block is not Known")
+	}
+	if !shown.Holds(1, 1, block(1)) {
+		t.Error("a snapshot changes")
+	}
+	if m.Take(1, 1, Confirmed, block(0)); m.cells[m.index(1, 1)] != nil || !m.Holds(1, 1, block(0)) {
+		t.Error("an empty block takes memory")
+	}
+	if m.Judge(true) || m.Avoided() || !m.Judge(true) || !m.Avoided() || m.Judge(true) || !m.Judge(false) || m.Avoided() {
+		t.Error("a switch is avoided after two rounds in a row, until one succeeds")
+	}
+}
