@@ -92,7 +92,7 @@ func (a *asker) copy(ctx context.Context, method, path string, query url.Values,
 	defer body.Close()
 	_, err = io.Copy(stdout, body)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the reply ends early")
+		return errors.New("the reply is incomplete")
 	}
 	return err
 }
@@ -110,15 +110,15 @@ func (a *asker) explain(err error) error {
 	if !errors.Is(err, ctl.ErrUnreachable) {
 		return err
 	}
-	hint := "start one with ibsm --ctl_socket " + a.Path() + ", or name another socket with --socket or " + ctl.SocketEnv
+	hint := "start a manager with ibsm --ctl_socket " + a.Path() + ", or select another socket with --socket or " + ctl.SocketEnv
 	if others, _ := sockets(filepath.Dir(a.Path())); len(others) > 0 {
-		hint = "name one of the managers that run here: --socket " + strings.Join(others, ", --socket ")
+		hint = "select one of the managers on this host: --socket " + strings.Join(others, ", --socket ")
 	} else if a.Path() == ctl.DefaultSocket {
-		hint = "start one with systemctl start ibsm, or name another socket with --socket or " + ctl.SocketEnv
+		hint = "start a manager with systemctl start ibsm, or select another socket with --socket or " + ctl.SocketEnv
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		err = fs.ErrPermission // whether a manager answers is not known
-		hint = "the socket is for " + owner(a.Path()) + ": use sudo, or have ibsm started with --ctl_group"
+		err = fs.ErrPermission // a manager may be running there
+		hint = "the socket may be used by " + owner(a.Path()) + " only: use sudo, or start ibsm with --ctl_group"
 	}
 	return &hinted{fmt.Errorf("%s: %w", a.Path(), err), hint}
 }
@@ -127,7 +127,7 @@ func (a *asker) explain(err error) error {
 func owner(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "others than you"
+		return "other users"
 	}
 	return ownerOf(info)
 }

@@ -20,30 +20,30 @@ import (
 // configVerbs are what ibsmctl config does.
 var configVerbs = []string{"check", "show", "diff", "convert", "default", "reload"}
 
-const configUsage = `ibsmctl config works with configuration files, of either form: a name that ends in
-.toml is read as ibsm.toml, any other as opensm.conf. reload, and show without a file, ask the
-manager.
+const configUsage = `ibsmctl config checks, shows, compares and converts configuration files. A file whose name
+ends in .toml has the format of ibsm.toml, any other the format of opensm.conf. reload, and
+show without a file, ask the running manager.
 
 Usage:
-  ibsmctl config check FILE     what is wrong with it
-  ibsmctl config show [FILE]    the settings that differ from the defaults, or that it chooses;
-                                without FILE those in force at the manager
-  ibsmctl config diff A B       the settings in which two files differ
-  ibsmctl config convert FILE   the same settings in the other form
+  ibsmctl config check FILE     report errors and warnings
+  ibsmctl config show [FILE]    settings that differ from the defaults, or that the file
+                                chooses; without FILE the settings in force at the manager
+  ibsmctl config diff A B       settings that differ between two files
+  ibsmctl config convert FILE   the same settings in the other format
   ibsmctl config default        all settings with comments
-  ibsmctl config reload         have the manager read its file again; one with a mistake
-                                changes nothing
+  ibsmctl config reload         reload the manager's file; a file with an error changes
+                                nothing
 
 Options:
-      --strict       check: every warning counts
+      --strict       check: treat warnings as errors
       --all          show: all settings
-      --toml         default: in the form of ibsm.toml
+      --toml         default: in the format of ibsm.toml
   -o, --output FILE  convert, default: write to FILE instead of standard output
-      --json         check, show, diff, reload: for programs
+      --json         check, show, diff, reload: output for programs
       --socket PATH  show, reload: the manager's control socket
   -h, --help         print this help
 
-Exit status: 0 fine, 1 a manager would not start with it or the files differ, 2 wrong usage.
+Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage.
 
 Examples:
   ibsmctl config check --strict /etc/opensm/opensm.conf
@@ -76,7 +76,7 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if flags.NArg() == 0 {
-		return &usageError{"config: want a verb: " + strings.Join(configVerbs, ", "), hint}
+		return &usageError{"config: expected a verb: " + strings.Join(configVerbs, ", "), hint}
 	}
 	what, files := flags.Arg(0), flags.Args()[1:]
 	wanted := map[string]int{"check": 1, "show": 1, "diff": 2, "convert": 1, "default": 0}
@@ -90,7 +90,7 @@ func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
 	case what == "show" && len(files) == 0:
 		return c.showManager(ctx)
 	case len(files) != n:
-		return &usageError{fmt.Sprintf("config %s: want %s, got %d", what, several(n, "file"), len(files)), hint}
+		return &usageError{fmt.Sprintf("config %s: expected %s, got %d", what, several(n, "file"), len(files)), hint}
 	}
 	switch what {
 	case "check":
@@ -150,7 +150,7 @@ func (c *configCommand) check(name string) error {
 		from = conf.Strict
 	}
 	if report.Err(from) != nil {
-		return fmt.Errorf("a manager would not start with %s", name)
+		return fmt.Errorf("%s has errors: a manager would not start with it", name)
 	}
 	return nil
 }

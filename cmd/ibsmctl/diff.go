@@ -16,23 +16,23 @@ import (
 
 const diffUsage = `Usage: ibsmctl diff [OPTION]... [GENERATION [GENERATION]]
 
-Shows what the last change of the subnet was; with a generation all that has changed since
-then, with two what changed from the first to the second: nodes and links that came and
-went, LIDs, port states, P_Keys, groups, settings, subnet managers, and how many entries of
-which forwarding tables. What came and went again in between is no change.
-ibsmctl generations lists what can be compared.
+Shows the last change of the subnet; with one generation everything that has changed since
+it, with two everything that changed from the first to the second: nodes and links added or
+removed, LIDs, port states, P_Keys, groups, settings, subnet managers, and the number of
+forwarding table entries per switch. A change that was reverted in between is not shown.
+ibsmctl generations lists the generations.
 
 Options:
       --all   list all switches whose tables changed, not only those with most changes
-ibsmctl --help describes the others.
+See ibsmctl --help for the common options.
 `
 
 const generationsUsage = `Usage: ibsmctl generations [OPTION]...
 
-Lists the generations of the subnet that brought changes, as far back as they are kept: when
-they were published, and how much changed. A generation is a picture of the subnet, and what
-is asked of the manager is answered from one of them.
-ibsmctl --help describes the options.
+Lists the generations of the subnet that contain changes, as far back as they are stored: the
+time, and how much changed. A generation is a published state of the subnet; each answer of
+the manager is based on one generation.
+See ibsmctl --help for the common options.
 `
 
 func runDiff(ctx context.Context, args []string, stdout io.Writer) error {
@@ -43,7 +43,7 @@ func runDiff(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	for _, g := range a.args {
 		if n, err := strconv.ParseUint(g, 10, 64); err != nil || n == 0 {
-			return &usageError{fmt.Sprintf("%q is no generation: want a number", g), "ibsmctl generations lists them"}
+			return &usageError{fmt.Sprintf("generation %q: expected a number", g), "ibsmctl generations lists them"}
 		}
 	}
 	named := append(a.args, "", "")
@@ -98,7 +98,7 @@ func spanText(s *ctl.Span, changes int) string {
 		text += fmt.Sprintf("; %s of forwarding tables", counted(s.Entries, "entry", "entries"))
 	}
 	if s.Missing > 0 {
-		text += fmt.Sprintf("; %d more are not kept", s.Missing)
+		text += fmt.Sprintf("; %d older changes are no longer stored", s.Missing)
 	}
 	return text + "\n"
 }
@@ -137,7 +137,7 @@ func countsText(g *ctl.Generation) string {
 		parts = append(parts, fmt.Sprintf("%s %d", what, g.Counts[what]))
 	}
 	if g.First {
-		parts = append(parts, "the first as master")
+		parts = append(parts, "first as master")
 	}
 	if g.Entries > 0 {
 		parts = append(parts, counted(g.Entries, "entry", "entries")+" of forwarding tables")

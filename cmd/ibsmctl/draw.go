@@ -15,19 +15,19 @@ import (
 const drawUsage = `Usage: ibsmctl draw [OPTION]... [-o FILE.svg]
 
 Draws the subnet as SVG, for a browser: switches by level with the hosts below them, a
-torus or another grid as a grid, anything else in a circle. What the pointer rests on is
-described: names, GUIDs, LIDs, ports, speed, state. Cables between the same switches are
-one line; in a large subnet hosts become squares or their number, and switches that have
-everything in common share a box.
+torus or another grid as a grid, anything else in a circle. Tooltips show names, GUIDs,
+LIDs, ports, speed and state. Cables between the same two switches are one line. In a
+large subnet hosts become squares or a number, and switches with the same connections
+share a box.
 
 Options:
-      --colour WHAT   state: what is not Active, avoided by routes, or slower than
-                      most of its kind stands out (default)
-                      load: how many routes lead through each cable
-      --fabric SPEC   not the manager's subnet, but that of a topology file
-                      (ibnetdiscover, ibsim) or a generator such as fattree:k=8
+      --colour WHAT   state: highlight links that are not Active, that routes avoid,
+                      or that are slower than most of their kind (default)
+                      load: the number of routes over each cable
+      --fabric SPEC   draw a topology file (ibnetdiscover, ibsim) or a generator
+                      such as fattree:k=8, not the manager's subnet
   -o, --output FILE   write to FILE instead of standard output
-ibsmctl --help describes the others.
+See ibsmctl --help for the common options.
 
 Examples:
   ibsmctl draw -o fabric.svg

@@ -15,13 +15,13 @@ import (
 
 const eventsUsage = `Usage: ibsmctl events [OPTION]...
 
-Shows what happened since the manager was started, as far as it is still kept, whatever
-its log lets through.
+Shows the events since the manager was started, as far back as they are stored, independent
+of its log level.
 
 Options:
-  -F, --follow      go on with what happens, until interrupted
-      --since N     only events after number N; -1 for none but new ones
-ibsmctl --help describes the others.
+  -F, --follow      continue with new events, until interrupted
+      --since N     only events after number N; -1 for new ones only
+See ibsmctl --help for the common options.
 `
 
 func runEvents(ctx context.Context, args []string, stdout io.Writer) error {
@@ -38,7 +38,7 @@ func runEvents(ctx context.Context, args []string, stdout io.Writer) error {
 	last := from
 	each := func(e *ctl.Event) error {
 		if last > 0 && e.Seq > last+1 && !a.json {
-			fmt.Fprintf(stdout, "... %d events are not kept any more\n", e.Seq-last-1)
+			fmt.Fprintf(stdout, "... %d events are no longer stored\n", e.Seq-last-1)
 		}
 		last = e.Seq
 		if a.json {
@@ -55,7 +55,7 @@ func runEvents(ctx context.Context, args []string, stdout io.Writer) error {
 	case ctx.Err() != nil:
 		return nil
 	case err == nil:
-		return errors.New("the manager has ended")
+		return errors.New("the manager has exited")
 	}
 	return a.explain(err)
 }

@@ -131,7 +131,7 @@ func loadNet(spec string) (*net.Net, error) {
 	n, err := net.Load(spec)
 	var wrong *net.SpecError
 	if errors.As(err, &wrong) {
-		return nil, &usageError{wrong.Text, cmp.Or(wrong.Hint, "ibfabric gen --help describes every kind and key")}
+		return nil, &usageError{wrong.Text, cmp.Or(wrong.Hint, "see ibfabric gen --help for kinds and keys")}
 	}
 	return n, err
 }

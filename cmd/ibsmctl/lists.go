@@ -14,39 +14,39 @@ import (
 
 const nodesUsage = `Usage: ibsmctl nodes [OPTION]...
 
-Lists the nodes of the subnet: GUID, type, LID, ports that are Active of those there
-are, and name. A node that does not answer but is kept for a while is marked.
+Lists the nodes of the subnet: GUID, type, LID, number of Active ports and of all ports,
+and name. A node that does not answer but is kept for some sweeps is marked.
 
 Options:
       --type TYPE     CA, switch or router only
-      --node NODE     only this one: a GUID, or a name
-ibsmctl --help describes the others.
+      --node NODE     this node only: a GUID or a name
+See ibsmctl --help for the common options.
 `
 
 const portsUsage = `Usage: ibsmctl ports [OPTION]...
 
-Lists the ports of the subnet: port GUID (all ports of a switch have one), name of the
-node, port number, LID, state, how the link runs (of a port that is down its physical
-state), and what it leads to.
+Lists the ports of the subnet: port GUID (all ports of a switch have the same one), node
+name, port number, LID, state, link width and speed (for a port that is Down, its physical
+state), and peer port.
 
 Options:
       --type TYPE     ports of CAs, switches or routers only
-      --node NODE     of this node only: a GUID, or a name
+      --node NODE     ports of this node only: a GUID or a name
       --state STATE   Down, Initialize, Armed or Active only
-ibsmctl --help describes the others.
+See ibsmctl --help for the common options.
 `
 
 const linksUsage = `Usage: ibsmctl links [OPTION]...
 
-Lists the cables of the subnet, each once: both ends, the state of the end that is
-less far, width and speed. A link that routes avoid is marked. What a port that is Down
-was linked to is not among them: ibsmctl why tells it.
+Lists the links of the subnet, each once: both ends, the lower state of the two ends, width
+and speed. A link that routes avoid is marked. Former links of ports that are now Down are
+not listed: see ibsmctl why.
 
 Options:
-      --type TYPE     only where the first end is a CA, switch or router
-      --node NODE     all of this node: a GUID, or a name
+      --type TYPE     only links whose first end is a CA, switch or router
+      --node NODE     links of this node only: a GUID or a name
       --state STATE   Down, Initialize, Armed or Active only
-ibsmctl --help describes the others.
+See ibsmctl --help for the common options.
 `
 
 // lister is the command line of a list.
@@ -106,7 +106,7 @@ func runNodes(ctx context.Context, args []string, stdout io.Writer) error {
 	return show(ctx, a, args, stdout, t, func(n *ctl.Node) {
 		name := printable(a.names.of(n.GUID, n.Desc))
 		if n.Missed > 0 {
-			name += fmt.Sprintf(" (no answer for %d sweeps)", n.Missed)
+			name += fmt.Sprintf(" (unresponsive for %d sweeps)", n.Missed)
 		}
 		t.add(n.GUID, n.Type, lid(n.LID), fmt.Sprintf("%d/%d", n.Up, n.Ports), name)
 	})

@@ -12,18 +12,18 @@ import (
 
 const logLevelUsage = `Usage: ibsmctl log-level [OPTION]... [LEVEL]
 
-Shows what the manager logs, or changes it. LEVEL is a word, or OpenSM's
-log flags as a number, the sum of those that are wanted:
+Shows or changes the log level of the manager. LEVEL is a word, or a number: the sum of
+OpenSM's log flags:
 
   error     errors (0x01)
-  info      and what happens (0x03)
-  verbose   and details (0x07)
-  debug     and everything (0x0f)
+  info      also events (0x03)
+  verbose   also details (0x07)
+  debug     everything (0x0f)
 
-With 0x40 in the sum the dump files about routes are written too: 0x43 is what is used most.
-Changed levels last until the manager ends; log_flags in its configuration lasts longer.
+Flag 0x40 also writes the dump files of routes; 0x43 is the most common value. The change
+lasts until the manager exits; to make it permanent, set log_flags in the configuration.
 
-ibsmctl --help describes the options.
+See ibsmctl --help for the common options.
 `
 
 // levels are the words for log flags.
@@ -74,7 +74,7 @@ func parseLevel(word string) (flags uint8, err error) {
 	}
 	n, err := strconv.ParseUint(word, 0, 8)
 	if err != nil {
-		return 0, &usageError{fmt.Sprintf("log level %q: want %s, or a number up to 0xff", word, strings.Join(words, ", ")), ""}
+		return 0, &usageError{fmt.Sprintf("log level %q: expected %s, or a number up to 0xff", word, strings.Join(words, ", ")), ""}
 	}
 	return uint8(n), nil
 }

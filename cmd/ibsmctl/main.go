@@ -1,4 +1,4 @@
-// Command ibsmctl watches a running ibsm and tells it what to do.
+// Command ibsmctl shows the state of a running ibsm and controls it.
 package main
 
 import (
@@ -23,33 +23,33 @@ type verb struct {
 }
 
 var verbs = []verb{
-	{"status", "the manager and its subnet in short", runStatus},
-	{"top", "a running manager as it goes, on the whole screen", runTop},
-	{"sms", "subnet managers, and who rules when the master dies", runSMs},
+	{"status", "state of the manager and summary of its subnet", runStatus},
+	{"top", "live activity of a manager, full screen", runTop},
+	{"sms", "subnet managers, and which one takes over when the master dies", runSMs},
 	{"nodes", "switches, adapters and routers", runNodes},
-	{"ports", "ports, their state and what they lead to", runPorts},
-	{"links", "cables", runLinks},
+	{"ports", "ports, their state and their peers", runPorts},
+	{"links", "links between ports", runLinks},
 	{"why", "why a port is not Active, or does not reach another", runWhy},
-	{"path", "the way from one port to another, hop by hop", runPath},
-	{"diff", "what changed between two generations of the subnet", runDiff},
-	{"generations", "the generations that diff knows", runGenerations},
+	{"path", "the route from one port to another, hop by hop", runPath},
+	{"diff", "changes between two generations of the subnet", runDiff},
+	{"generations", "generations that diff can compare", runGenerations},
 	{"groups", "multicast groups and their members", runGroups},
-	{"services", "services that ports have registered", runServices},
-	{"subscriptions", "who wants to be told of what", runSubscriptions},
-	{"sa-stats", "what subnet administration has answered", runSAStats},
-	{"sweep", "look for changes now", runSweep},
-	{"reroute", "compute all routes afresh", runReroute},
-	{"plan", "what a heavy sweep would write now", runPlan},
-	{"draw", "a picture of the subnet, as SVG", runDraw},
-	{"dump", "forwarding tables, LIDs and others in OpenSM's formats, or the topology in Slurm's", runDump},
-	{"log-level", "show or change what is logged", runLogLevel},
-	{"config", "check, show, compare and convert configuration files", runConfig},
-	{"partitions", "check, show, format and change partitions.conf", runPartitions},
-	{"state", "show, export and check what a manager keeps in its store", runState},
-	{"events", "what happened, and what happens", runEvents},
+	{"services", "registered services", runServices},
+	{"subscriptions", "event subscriptions", runSubscriptions},
+	{"sa-stats", "statistics of subnet administration", runSAStats},
+	{"sweep", "request a sweep", runSweep},
+	{"reroute", "recompute all routes", runReroute},
+	{"plan", "show what a heavy sweep would write", runPlan},
+	{"draw", "draw the subnet, as SVG", runDraw},
+	{"dump", "dumps in OpenSM's formats, or the topology in Slurm's", runDump},
+	{"log-level", "show or change the log level", runLogLevel},
+	{"config", "check, show, compare, convert and reload configuration files", runConfig},
+	{"partitions", "check, show, edit and apply partitions.conf", runPartitions},
+	{"state", "show, export, check and import a state store", runState},
+	{"events", "past and new events", runEvents},
 }
 
-const usageHead = `ibsmctl watches a running ibsm and tells it what to do.
+const usageHead = `ibsmctl shows the state of a running ibsm and controls it.
 
 Usage:
   ibsmctl VERB [OPTION]... [ARGUMENT]...
@@ -60,14 +60,14 @@ Verbs:
 `
 
 const usageTail = `
-Options of every verb that asks a manager:
-      --socket PATH          its control socket (IBSM_SOCKET, or /run/ibsm/ibsm.sock; where
+Common options, of every verb that asks a manager:
+      --socket PATH          control socket (default: IBSM_SOCKET, or /run/ibsm/ibsm.sock; if
                              instances run, the only one in /run/ibsm, or the master's)
-      --json                 the manager's own reply; docs/ctl.md describes it
-      --node-name-map FILE   names for nodes, in OpenSM's format: lines of GUID "name"
-                             (IBSM_NODE_NAME_MAP)
+      --json                 print the manager's reply as JSON; docs/ctl.md describes it
+      --node-name-map FILE   node names, in OpenSM's format: lines of GUID "name"
+                             (default: IBSM_NODE_NAME_MAP)
 
-Exit status: 0 done, 1 failed, 2 wrong usage.
+Exit status: 0 success, 1 failure, 2 wrong usage.
 
 Examples:
   ibsmctl status
@@ -106,9 +106,9 @@ type usageError struct {
 func (e *usageError) Error() string { return e.text }
 
 func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
-	const list = "ibsmctl --help lists the verbs"
+	const list = "see ibsmctl --help for the verbs"
 	if len(args) == 0 {
-		return &usageError{"no verb", list}
+		return &usageError{"a verb is missing", list}
 	}
 	switch args[0] {
 	case "--version", "version":
@@ -124,7 +124,7 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	lead := leading(args)
 	if lead == len(args) {
-		return &usageError{"no verb", list}
+		return &usageError{"a verb is missing", list}
 	}
 	for _, v := range verbs {
 		if v.name == args[lead] {

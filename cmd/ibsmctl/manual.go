@@ -18,24 +18,24 @@ import (
 
 const completionUsage = `Usage: ibsmctl completion SHELL [PROGRAM]
 
-Writes a script that has bash, zsh or fish complete the command lines of ibsmctl and ibsm,
-or of that PROGRAM. Packages install it; to try it: source <(ibsmctl completion bash)
+Prints a completion script for bash, zsh or fish, for ibsmctl and ibsm, or for PROGRAM only.
+The packages install it; to try it: source <(ibsmctl completion bash)
 
-Where a node or port may stand, the running manager is asked: names are completed, GUIDs
-that begin with 0x, and LIDs. If it does not answer within 200 ms, nothing is.
+Names of nodes, GUIDs that begin with 0x, and LIDs are completed from the running manager.
+If it does not answer within 200 ms, they are not completed.
 `
 
 const manualUsage = `Usage: ibsmctl manual PAGE [DATE]
 
-Writes a man page, with a date such as 2026-01-31 on it: ibsm.8, ibsmctl.8 or ibsm.conf.5.
-Packages install them; to read one: ibsmctl manual ibsm.8 | man -l -
+Prints a man page, with a date such as 2026-01-31: ibsm.8, ibsmctl.8 or ibsm.conf.5.
+The packages install them; to read one: ibsmctl manual ibsm.8 | man -l -
 `
 
 // These two describe all verbs, so they cannot be in the value that the list begins with.
 func init() {
 	verbs = append(verbs,
-		verb{"completion", "have bash, zsh or fish complete command lines", runCompletion},
-		verb{"manual", "write a man page", runManual})
+		verb{"completion", "print a completion script for bash, zsh or fish", runCompletion},
+		verb{"manual", "print a man page", runManual})
 }
 
 // values are the words that arguments of options may be, of one verb or of all.
@@ -81,7 +81,7 @@ func commandLine(ctx context.Context) (*manual.Command, error) {
 		if v.name == "why" || v.name == "path" || v.name == "partitions" {
 			c.Ask = nodesAsk
 		}
-		if strings.Contains(strings.Join(strings.Fields(help), " "), "ibsmctl --help describes") {
+		if strings.Contains(strings.Join(strings.Fields(help), " "), "See ibsmctl --help for") {
 			for _, o := range all.Options {
 				if !slices.ContainsFunc(c.Options, func(own manual.Option) bool { return own.Long == o.Long }) {
 					c.Options = append(c.Options, o)
@@ -125,7 +125,7 @@ func runCompletion(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	args = flags.Args()
 	if len(args) == 0 || len(args) > 2 || !slices.Contains(manual.Shells, args[0]) || len(args) == 2 && args[1] != "ibsm" && args[1] != "ibsmctl" {
-		return &usageError{"completion: want one of " + strings.Join(manual.Shells, ", ") + ", and perhaps ibsm or ibsmctl", describes("completion")}
+		return &usageError{"completion: expected one of " + strings.Join(manual.Shells, ", ") + ", and optionally ibsm or ibsmctl", describes("completion")}
 	}
 	own, err := commandLine(ctx)
 	if err != nil {
@@ -163,7 +163,7 @@ func runManual(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	pages["ibsmctl.8"] = own
 	if len(args) < 1 || len(args) > 2 || pages[args[0]] == "" {
-		return &usageError{"manual: want one of " + strings.Join(slices.Sorted(maps.Keys(pages)), ", "), describes("manual")}
+		return &usageError{"manual: expected one of " + strings.Join(slices.Sorted(maps.Keys(pages)), ", "), describes("manual")}
 	}
 	_, err = io.WriteString(stdout, pages[args[0]])
 	return err
@@ -175,9 +175,9 @@ func ownPage(ctx context.Context, date string) (string, error) {
 	if err := printUsage(&usage); err != nil {
 		return "", err
 	}
-	p := manual.Page{Name: "ibsmctl", Section: 8, Summary: "watch a running ibsm and tell it what to do", Date: date}
+	p := manual.Page{Name: "ibsmctl", Section: 8, Summary: "show the state of a running ibsm and control it", Date: date}
 	p.Help(usage.String(), false)
-	p.Heading("The verbs")
+	p.Heading("Verbs")
 	for i := range verbs {
 		help, err := verbs[i].help(ctx)
 		if err != nil {

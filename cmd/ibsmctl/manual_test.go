@@ -55,7 +55,7 @@ func TestManual(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"manual"}, {"manual", "ls.1"}, {"completion"}, {"completion", "tcsh"}, {"completion", "bash", "ls"}} {
-		if _, errs, status := tell(t, args...); status != 2 || !strings.Contains(errs, "want one of") {
+		if _, errs, status := tell(t, args...); status != 2 || !strings.Contains(errs, "expected one of") {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
 	}

@@ -13,29 +13,29 @@ import (
 
 const sweepUsage = `Usage: ibsmctl sweep [OPTION]...
 
-Has the manager look for changes now, and write what is then to be written. It does not
-wait for the end of the sweep: ibsmctl events --follow shows it.
+Requests a heavy sweep, which reads the subnet and writes all necessary changes. The command
+does not wait for the end of the sweep: ibsmctl events --follow shows it.
 
 Options:
-      --light   only ask whether a heavy sweep is needed, as the clock does
-ibsmctl --help describes the others.
+      --light   request a light sweep, which only checks whether a heavy one is needed
+See ibsmctl --help for the common options.
 `
 
 const rerouteUsage = `Usage: ibsmctl reroute [OPTION]...
 
-Has the manager sweep, and compute all routes afresh instead of keeping those that work.
-Routes in use may move: ibsmctl plan --reroute shows which.
-ibsmctl --help describes the options.
+Requests a heavy sweep that recomputes all routes instead of keeping those that work.
+Routes in use may change: ibsmctl plan --reroute shows which.
+See ibsmctl --help for the common options.
 `
 
 const planUsage = `Usage: ibsmctl plan [OPTION]...
 
-Has the manager walk the subnet and compute as for a heavy sweep, and shows each Set that
-this sweep would send, in order. Nothing is written, and nothing is remembered.
+Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
+that this sweep would send, in order. Nothing is written or stored.
 
 Options:
-      --reroute   as for a reroute
-ibsmctl --help describes the others.
+      --reroute   plan as for a reroute
+See ibsmctl --help for the common options.
 `
 
 func runSweep(ctx context.Context, args []string, stdout io.Writer) error {
@@ -67,7 +67,11 @@ func (a *asker) order(ctx context.Context, path, kind string, stdout io.Writer) 
 	if a.json {
 		return writeJSON(stdout, done)
 	}
-	_, err := fmt.Fprintf(stdout, "asked for (%s); ibsmctl events --since %d shows what comes of it\n", done.Order, done.Events)
+	what := string(done.Order)
+	if done.Order != ctl.Reroute {
+		what += " sweep"
+	}
+	_, err := fmt.Fprintf(stdout, "%s requested; follow it with ibsmctl events --follow --since %d\n", what, done.Events)
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 func ownerOf(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return "others than you"
+		return "other users"
 	}
 	who := "user " + strconv.Itoa(int(st.Uid))
 	if u, err := user.LookupId(strconv.Itoa(int(st.Uid))); err == nil {

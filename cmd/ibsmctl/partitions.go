@@ -20,44 +20,46 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const partitionsUsage = `ibsmctl partitions works with partitions.conf and with what a running manager makes of it.
+const partitionsUsage = `ibsmctl partitions checks, shows and edits partitions.conf, and applies it to the running
+manager.
 
 Usage:
-  ibsmctl partitions check [FILE]                 what is wrong with it, and where a
-                                                  manager runs, what the subnet cannot do
+  ibsmctl partitions check [FILE]                 report errors and warnings; if a manager
+                                                  runs, also conflicts with the subnet
   ibsmctl partitions show FILE                    partitions, members and groups
-  ibsmctl partitions fmt [FILE]                   the file in one style, to standard output
-  ibsmctl partitions create NAME [MEMBER]...      a new partition, with --key and --flag
-  ibsmctl partitions delete NAME                  a partition, with all its definitions
-  ibsmctl partitions rename NAME NEW
-  ibsmctl partitions add NAME MEMBER...           members, or another membership
-  ibsmctl partitions remove NAME MEMBER...
-  ibsmctl partitions set NAME FLAG...             such as ipoib, rate=7, defmember=full
-  ibsmctl partitions unset NAME FLAG...
-  ibsmctl partitions undo                         the file as it was before the last change
+  ibsmctl partitions fmt [FILE]                   print the file in a standard format
+  ibsmctl partitions create NAME [MEMBER]...      create a partition, with --key and --flag
+  ibsmctl partitions delete NAME                  delete a partition with all its lines
+  ibsmctl partitions rename NAME NEW              rename a partition
+  ibsmctl partitions add NAME MEMBER...           add members, or change their membership
+  ibsmctl partitions remove NAME MEMBER...        remove members
+  ibsmctl partitions set NAME FLAG...             set flags: ipoib, rate=7, defmember=full
+  ibsmctl partitions unset NAME FLAG...           remove flags
+  ibsmctl partitions undo                         undo the last edit
 
-  ibsmctl partitions show [--node NODE]           the P_Keys that ports hold, by index
-  ibsmctl partitions diff [FILE]                  what a file would change, or the manager's
-  ibsmctl partitions apply [--wait TIME]          bring the manager's file into force, and
-                                                  wait until ports hold it (1m)
-  ibsmctl partitions why PORT NAME                which line decides a port's membership
+  ibsmctl partitions show [--node NODE]           the P_Keys of the ports, by index
+  ibsmctl partitions diff [FILE]                  show what FILE, or the manager's file,
+                                                  would change
+  ibsmctl partitions apply [--wait TIME]          apply the manager's file, and wait until
+                                                  the ports have the P_Keys (1m)
+  ibsmctl partitions why PORT NAME                the line that decides a port's membership
 
-NAME may be a P_Key too. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
-SELF, with =full, =limited or =both; without, what the partition's defmember says.
+NAME may also be a P_Key. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
+SELF, with =full, =limited or =both; without a suffix the partition's defmember applies.
 
 Options:
-  -f, --file FILE   the file to work with (the manager's; where none runs,
+  -f, --file FILE   file to use (default: the manager's; if none runs,
                     /etc/opensm/partitions.conf)
-  -n, --dry-run     print the changed file instead of writing it; apply: show the plan
-      --key KEY     create: its P_Key, else the lowest that is free
-      --flag FLAG   create: one of its flags; may be repeated
+  -n, --dry-run     print the changed file, write nothing; apply: show the plan
+      --key KEY     create: the P_Key (default: the lowest free one)
+      --flag FLAG   create: a flag; may be repeated
   -w, --write       fmt: write the file
-      --strict      check: every warning counts
-      --json        check, show, diff, apply, why: for programs
+      --strict      check: treat warnings as errors
+      --json        check, show, diff, apply, why: output for programs
   -h, --help        print this help
-ibsmctl --help describes --socket and --node-name-map, for what asks a manager.
+See ibsmctl --help for --socket and --node-name-map, where a manager is asked.
 
-Exit status: 0 fine, 1 the file has errors or the change is refused, 2 wrong usage.
+Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong usage.
 
 Examples:
   ibsmctl partitions check --strict partitions.conf
@@ -100,7 +102,7 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if flags.NArg() == 0 {
-		return &usageError{"partitions: want a verb: " + strings.Join(partitionVerbs, ", "), hint}
+		return &usageError{"partitions: expected a verb: " + strings.Join(partitionVerbs, ", "), hint}
 	}
 	what, rest := flags.Arg(0), flags.Args()[1:]
 	bounds, known := map[string][2]int{
@@ -204,7 +206,7 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	}
 	switch {
 	case len(errs) > 0:
-		return fmt.Errorf("%s has %s: it would not come into force", c.file, several(len(errs), "error"))
+		return fmt.Errorf("%s has %s: a manager would not apply it", c.file, several(len(errs), "error"))
 	case c.strict && len(findings) > 0:
 		return fmt.Errorf("%s has %s", c.file, several(len(findings), "warning"))
 	}
@@ -318,10 +320,10 @@ func (c *partitionsCommand) edit(what string, args []string) error {
 // tell says what has become of the file: which one it is, and that it does not act yet.
 func (c *partitionsCommand) tell(done changed) error {
 	text := map[changed]string{
-		fileKept:    "%s is as it was\n",
-		fileChanged: "%s is changed; ibsmctl partitions apply brings it into force\n",
-		fileMade: "%s is new; ibsmctl partitions diff shows what apply would change.\n" +
-			"Ports that it does not name reach the manager alone, unless it has this as well:\n" +
+		fileKept:    "%s is unchanged\n",
+		fileChanged: "%s changed; apply it with ibsmctl partitions apply\n",
+		fileMade: "%s created; ibsmctl partitions diff shows what apply would change.\n" +
+			"Ports that it does not list can reach only the manager. To keep all ports connected, add:\n" +
 			"  ibsmctl partitions create Default --key 0x7fff --flag ipoib ALL=full\n",
 	}[done]
 	_, err := fmt.Fprintf(c.stdout, text, c.file)
@@ -363,7 +365,7 @@ func (c *partitionsCommand) edited(f *partitions.File, what, name string, args [
 	}
 	var key mad.PKey
 	if _, err := fmt.Sscan(c.key, &key); err != nil {
-		return nil, &usageError{fmt.Sprintf("partitions create: --key %q: want a number such as 0x10", c.key), ""}
+		return nil, &usageError{fmt.Sprintf("partitions create: --key %q: expected a number such as 0x10", c.key), ""}
 	}
 	return f.Create(name, key, c.flags, members...)
 }

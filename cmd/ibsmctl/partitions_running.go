@@ -35,14 +35,14 @@ func partitionFile(ctx context.Context, socket string) (string, error) {
 		if others, _ := sockets(filepath.Dir(ctl.DefaultSocket)); named == "" && errors.Is(err, ctl.ErrUnreachable) && others == nil {
 			return usual, nil
 		}
-		return "", &hinted{fmt.Errorf("which partition file the manager has is not known: %s: %w", client.Path(), err), "name it with --file"}
+		return "", &hinted{fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Path(), err), "select the file with --file"}
 	}
 	for _, s := range all.Settings {
 		if s.Key == key && filepath.IsAbs(s.Value) {
 			return s.Value, nil
 		}
 	}
-	return "", &hinted{errors.New("the manager does not tell where its partition file is"), "name it with --file"}
+	return "", &hinted{errors.New("the manager does not report the path of its partition file"), "select the file with --file"}
 }
 
 // applyPartitions shows what the manager's partition file changes, has it brought into
@@ -81,13 +81,13 @@ func applyPartitions(ctx context.Context, args []string, stdout io.Writer) error
 			return a.explain(err)
 		case err == nil && left.file.InForce:
 			if !a.json {
-				_, err = fmt.Fprintf(stdout, "in force after %v\n", time.Since(from).Round(time.Millisecond))
+				_, err = fmt.Fprintf(stdout, "applied after %v\n", time.Since(from).Round(time.Millisecond))
 			}
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not in force after %v, %d entries are not as they are to be: ibsmctl status and the manager's log say why", *wait, len(left.changes))
+			return fmt.Errorf("not applied after %v: %d P_Key table entries differ; see ibsmctl partitions diff, ibsmctl status and the manager's log", *wait, len(left.changes))
 		case <-tick.C:
 		}
 	}
@@ -171,14 +171,14 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 			}
 		}
 		if !r.file.Refused {
-			fmt.Fprintln(&text, severally(len(r.changes), "entry of partition tables changes", "entries of partition tables change"))
+			fmt.Fprintln(&text, severally(len(r.changes), "P_Key table entry changes", "P_Key table entries change"))
 		}
 		if _, err := stdout.Write(text.Bytes()); err != nil {
 			return err
 		}
 	}
 	if r.file.Refused {
-		return fmt.Errorf("%s has errors: the partitions in force stay", name)
+		return fmt.Errorf("%s has errors: the partitions in force do not change", name)
 	}
 	return nil
 }
@@ -194,16 +194,16 @@ func whyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	if shown || err != nil {
 		return err
 	}
-	verdict := "is not in " + w.PKey + ": no line names it"
+	verdict := "is not in " + w.PKey + ": no line lists it"
 	switch {
 	case w.Partition == "":
 		verdict = "is not in " + w.PKey + ": no partition has this key"
 	case w.Member != "":
-		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) + cmp.Or(w.Place, "which holds unless the file says otherwise")
+		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) + cmp.Or(w.Place, "the implicit default")
 	}
-	held := "it holds " + w.Held
+	held := "its P_Key table has " + w.Held
 	if w.Held == "" {
-		held = "it holds no such key"
+		held = "its P_Key table does not have this P_Key"
 	}
 	_, err = fmt.Fprintf(stdout, "%s %s %s; %s\n", w.Port, printable(a.names.of(w.Port, w.Desc)), printable(verdict), held)
 	return err

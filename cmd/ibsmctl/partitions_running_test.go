@@ -29,9 +29,9 @@ func TestPartitionsRunning(t *testing.T) {
 		}
 		return out.String()
 	}
-	ask(0, regexp.QuoteMeta(file)+" is changed; ibsmctl partitions apply", "add", "red", "0xbeef")
+	ask(0, regexp.QuoteMeta(file)+" changed; apply it with ibsmctl partitions apply", "add", "red", "0xbeef")
 	ask(0, "0x000000000000beef", "check")
-	ask(0, regexp.QuoteMeta(file)+" is changed; ibsmctl partitions apply", "undo")
+	ask(0, regexp.QuoteMeta(file)+" changed; apply it with ibsmctl partitions apply", "undo")
 	ask(1, "no earlier version of "+regexp.QuoteMeta(file), "undo")
 	shown := ask(0, `1  0x8011  full    both     red`, "show")
 	if n := strings.Count(shown, " 0x8011 "); n != 16 {
@@ -39,7 +39,7 @@ func TestPartitionsRunning(t *testing.T) {
 	}
 	var out bytes.Buffer
 	absent := filepath.Join(filepath.Dir(socket), "absent.sock")
-	if got := run([]string{"--socket", absent, "partitions", "add", "red", "0xbeef"}, &out, &out); got != 1 || !strings.Contains(out.String(), "name it with --file") {
+	if got := run([]string{"--socket", absent, "partitions", "add", "red", "0xbeef"}, &out, &out); got != 1 || !strings.Contains(out.String(), "select the file with --file") {
 		t.Errorf("of a manager that is not there: exit status %d\n%s", got, out.String())
 	}
 	out.Reset()
@@ -47,16 +47,16 @@ func TestPartitionsRunning(t *testing.T) {
 	if err := os.Symlink(socket, other); err != nil {
 		t.Fatal(err)
 	}
-	if got := run([]string{"--socket", absent, "status"}, &out, &out); got != 1 || !strings.Contains(out.String(), "managers that run here: --socket "+other) {
+	if got := run([]string{"--socket", absent, "status"}, &out, &out); got != 1 || !strings.Contains(out.String(), "managers on this host: --socket "+other) {
 		t.Errorf("beside another manager: exit status %d\n%s", got, out.String())
 	}
 	port := regexp.MustCompile(`(?m)^(\S+) .* 0x8011 `).FindStringSubmatch(shown)[1]
-	ask(0, ` is a full member of 0x0011 \(red\) by ALL_CAS=full, .*partitions.conf:2:12; it holds 0x8011\n`, "why", port, "0x8011")
+	ask(0, ` is a full member of 0x0011 \(red\) by ALL_CAS=full, .*partitions.conf:2:12; its P_Key table has 0x8011\n`, "why", port, "0x8011")
 	ask(0, ` is a full member of 0x0011 \(red\) by `, "why", port, "red")
 	ask(1, `no partition is called "reds"; did you mean red\? there are Default, red\n`, "why", port, "reds")
 	ask(1, `0x8000 is no P_Key: its lower 15 bits are 0`, "why", port, "0x8000")
-	ask(0, ` is not in 0x0012: no partition has this key; it holds no such key\n`, "why", port, "0x12")
-	ask(0, "^0 entries of partition tables change\n", "diff")
+	ask(0, ` is not in 0x0012: no partition has this key; its P_Key table does not have this P_Key\n`, "why", port, "0x12")
+	ask(0, "^0 P_Key table entries change\n", "diff")
 
 	write("Default=0x7fff : ALL=full;\nred=0x11 : ALL_CAS=full, " + port + "=limited;\nfast=0x12, ipoib, rate=21 : " + port + "=full, 0xdead=full;\n")
 	ask(0, `partitions.conf:3:1: warning: 400 Gb/s of a group of "fast" are more than port `+port+` of "`, "check", file)
@@ -67,11 +67,11 @@ func TestPartitionsRunning(t *testing.T) {
 			t.Errorf("%v:\n%s, of the file\n%s", args, got, plan)
 		}
 	}
-	if applied := ask(0, `in force after \d+`, "apply"); !strings.HasPrefix(applied, plan) {
+	if applied := ask(0, `applied after \d+`, "apply"); !strings.HasPrefix(applied, plan) {
 		t.Errorf("applied:\n%s, planned\n%s", applied, plan)
 	}
-	ask(0, ` is a limited member of 0x0011 \(red\) by `+port+`=limited, .*partitions.conf:2:\d+; it holds 0x0011\n`, "why", port, "0x11")
-	ask(0, "\n0 entries of partition tables change\n", "diff")
+	ask(0, ` is a limited member of 0x0011 \(red\) by `+port+`=limited, .*partitions.conf:2:\d+; its P_Key table has 0x0011\n`, "why", port, "0x11")
+	ask(0, "\n0 P_Key table entries change\n", "diff")
 
 	write("Default=0x7fff : ALL=full;\nred=0x11 ALL_CAS=full;\n")
 	ask(1, `partitions.conf:2:1: error: .*: no ':' in it`, "apply")

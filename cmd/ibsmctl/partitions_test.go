@@ -18,7 +18,7 @@ func TestPartitions(t *testing.T) {
 		text   string // of the file after it, "" where it is as before
 	}{
 		{"check", 1, "no such file", ""},
-		{"create A --key 0x1 SELF=full", 0, "p.conf is new; ", "A=0x0001 : SELF=full;\n"},
+		{"create A --key 0x1 SELF=full", 0, "p.conf created; ", "A=0x0001 : SELF=full;\n"},
 		{"create B --flag ipoib ALL=full", 0, "", "A=0x0001 : SELF=full;\nB=0x0002, ipoib : ALL=full;\n"},
 		{"check --strict", 0, "", ""},
 		{"show", 0, "B        0x0002       1  ALL=full", ""},
@@ -35,7 +35,7 @@ func TestPartitions(t *testing.T) {
 		{"undo", 0, "", "A=0x0001 : SELF=full;\n"},
 		{"rename", 2, "wrong number of arguments", ""},
 		{"frobnicate", 2, "unknown verb", ""},
-		{"create D --key x", 2, "want a number", ""},
+		{"create D --key x", 2, "expected a number", ""},
 		{"--help", 0, "Usage:", ""},
 	} {
 		before, _ := os.ReadFile(file)

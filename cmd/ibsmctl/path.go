@@ -11,10 +11,10 @@ import (
 
 const pathUsage = `Usage: ibsmctl path [OPTION]... FROM TO
 
-Follows the forwarding tables from one port to another. Each is a LID (17 or 0x11), a
-GUID of a port or node (0x and more than four digits), a GID, or the name of a node.
-The exit status is 1 when the way does not lead there.
-ibsmctl --help describes the options.
+Follows the forwarding tables from one port to another. FROM and TO are a LID (17 or 0x11),
+a GUID of a port or node (0x and more than four digits), a GID, or a node name.
+The exit status is 1 if the route does not reach TO.
+See ibsmctl --help for the common options.
 `
 
 func runPath(ctx context.Context, args []string, stdout io.Writer) error {
@@ -35,7 +35,7 @@ func runPath(ctx context.Context, args []string, stdout io.Writer) error {
 		err = a.printPath(p, stdout)
 	}
 	if err == nil && !p.Arrived {
-		err = fmt.Errorf("the packet %s", p.Fate)
+		err = fmt.Errorf("no route: the packet %s", p.Fate)
 	}
 	return err
 }

@@ -14,31 +14,31 @@ import (
 
 const groupsUsage = `Usage: ibsmctl groups [OPTION]... [MGID]
 
-Lists the multicast groups: MGID, MLID, P_Key, Q_Key, MTU, rate, SL, and how many
-members there are, of which so many keep the group alive. With an MGID the members of
-that group: port, how it is a member, and name. ibsmctl --help describes the options.
+Lists the multicast groups: MGID, MLID, P_Key, Q_Key, MTU, rate, SL, and the number of full
+members (which keep the group alive) and of all members. With an MGID it lists the members of
+that group: port, join state and name. See ibsmctl --help for the common options.
 `
 
 const servicesUsage = `Usage: ibsmctl services [OPTION]...
 
-Lists the services that ports have registered: ID, GID and name of the port, P_Key,
-when the lease ends, and name. ibsmctl --help describes the options.
+Lists the registered services: ID, GID and name of the port, P_Key, end of the lease, and
+name. See ibsmctl --help for the common options.
 `
 
 const subscriptionsUsage = `Usage: ibsmctl subscriptions [OPTION]...
 
-Lists who wants to be told of what: the subscriber's name, LID and queue pair, the trap
-and its type, what issues it, and from where. ibsmctl --help describes the options.
+Lists the event subscriptions (InformInfo): name, LID and queue pair of the subscriber, trap
+number and type, producer, and source. See ibsmctl --help for the common options.
 `
 
 const saStatsUsage = `Usage: ibsmctl sa-stats [OPTION]...
 
-Shows what subnet administration has answered, by attribute and status, and what it has
-not; how long half of the answers took at most, and 99 in 100; which limits were reached,
-and what became of registrations and events. The time of an answer begins when the request
-has been received. It ends for a get when the answer is sent, for a table when it is made,
-and for what is to be registered when disk, forwarding tables and ports have it.
-ibsmctl --help describes the options.
+Shows statistics of subnet administration: responses by attribute and status, dropped
+requests, response times (median and 99th percentile), limits that were reached, and
+counters of registrations and events. A response time starts when the request was received.
+It ends, for a Get, when the response is sent; for a GetTable, when the response is complete;
+for a registration, when the disk, the forwarding tables and the ports have it.
+See ibsmctl --help for the common options.
 `
 
 func runGroups(ctx context.Context, args []string, stdout io.Writer) error {
@@ -93,7 +93,7 @@ func runSubscriptions(ctx context.Context, args []string, stdout io.Writer) erro
 	return rows(ctx, a, "/v1/subscriptions", nil, stdout, t, func(s *ctl.Subscription) {
 		trap := s.Trap
 		if !s.Generic {
-			trap = "vendor's " + trap
+			trap = "vendor " + trap
 		}
 		t.add(shortGID(s.Subscriber), printable(a.names.of(s.Node, s.Desc)), lid(s.LID), strconv.FormatUint(uint64(s.QPN), 10), trap, s.Type, s.Producer, shortGID(s.Issuers))
 	})
@@ -123,18 +123,18 @@ func runSAStats(ctx context.Context, args []string, stdout io.Writer) error {
 	if shown, err := a.value(ctx, "/v1/sa-stats", nil, st, stdout); shown || err != nil {
 		return err
 	}
-	t := &table{columns: []column{{head: "ATTRIBUTE"}, {head: "ANSWER"}, {head: "COUNT", right: true}}}
+	t := &table{columns: []column{{head: "ATTRIBUTE"}, {head: "STATUS"}, {head: "COUNT", right: true}}}
 	for _, r := range st.Replies {
 		t.add(r.Attribute, r.Status, strconv.FormatUint(r.Count, 10))
 	}
 	for _, d := range st.Dropped {
-		t.add("", "none: "+d.Reason, strconv.FormatUint(d.Count, 10))
+		t.add("", "dropped: "+d.Reason, strconv.FormatUint(d.Count, 10))
 	}
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
 		return err
 	}
 	if len(st.Times) > 0 {
-		times := &table{columns: []column{{head: "ANSWERS TO"}, {head: "COUNT", right: true}, {head: "P50", right: true}, {head: "P99", right: true}}}
+		times := &table{columns: []column{{head: "RESPONSES TO"}, {head: "COUNT", right: true}, {head: "P50", right: true}, {head: "P99", right: true}}}
 		for _, w := range st.Times {
 			times.add(w.Way, strconv.FormatUint(w.Count, 10), shortTime(w.P50), shortTime(w.P99))
 		}
@@ -153,7 +153,7 @@ events: %d, %d dropped; reports: %d sent, %d unanswered, %d dropped, %d wait
 		r.Full, r.Expired, r.Reset, r.Absent, r.Late, r.Unwritten, r.RepliesWaiting,
 		r.Notices, r.NoticesDropped, r.Reports, r.Unanswered, r.ReportsDropped, r.ReportsWaiting)
 	if err == nil && r.Defects > 0 {
-		_, err = fmt.Fprintf(stdout, "%d changes contradict what is registered: this is a defect, please report it\n", r.Defects)
+		_, err = fmt.Fprintf(stdout, "%d changes contradict the registrations: this is a defect, please report it\n", r.Defects)
 	}
 	return err
 }

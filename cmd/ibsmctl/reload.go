@@ -12,9 +12,9 @@ import (
 
 const reloadUsage = `Usage: ibsmctl config reload [OPTION]...
 
-Has the manager read its configuration file again, and sweep. A file with a mistake changes
-nothing, and the exit status is 1. Settings that wait for a restart are named.
-ibsmctl --help describes the options.
+Makes the manager reload its configuration file, and sweep. A file with an error changes
+nothing, and the exit status is 1. Settings that need a restart are listed.
+See ibsmctl --help for the common options.
 `
 
 func runReload(ctx context.Context, args []string, stdout io.Writer) error {
@@ -33,7 +33,7 @@ func runReload(ctx context.Context, args []string, stdout io.Writer) error {
 		_, err = io.WriteString(stdout, reloadText(r))
 	}
 	if err == nil && r.Refused {
-		err = errors.New("the file has mistakes: nothing has changed")
+		err = errors.New("the file has errors: nothing has changed")
 	}
 	return err
 }
@@ -49,7 +49,7 @@ func reloadText(r *ctl.Reloaded) string {
 	case r.File == "":
 		b.WriteString("the manager has no configuration file\n")
 	case len(r.Changed) == 0:
-		fmt.Fprintf(&b, "%s: nothing to change\n", r.File)
+		fmt.Fprintf(&b, "%s: no changes\n", r.File)
 	default:
 		fmt.Fprintf(&b, "%s: changed %s\n", r.File, strings.Join(r.Changed, ", "))
 	}

@@ -12,10 +12,10 @@ import (
 
 const smsUsage = `Usage: ibsmctl sms [OPTION]...
 
-Lists the subnet managers as this one heard them last, itself first: GUID of the port,
-LID, priority, state, who rules when the master dies, and who mirrors what clients have
-registered with the master, how far behind. Of equal priorities the lower GUID wins. A
-standby knows only of its own mirror. ibsmctl --help describes the options.
+Lists the subnet managers that this manager knows, itself first: port GUID, LID, priority,
+state, which one becomes master when the master dies, and which ones mirror the SA
+registrations, with the delay. If priorities are equal, the lower GUID wins. A standby knows
+only its own mirror. See ibsmctl --help for the common options.
 `
 
 func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
@@ -28,7 +28,7 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if len(st.SMs) == 0 {
-		_, err := fmt.Fprintf(stdout, "the manager waits for its port: %s\n", printable(st.Waiting))
+		_, err := fmt.Fprintf(stdout, "the manager is waiting for its port: %s\n", printable(st.Waiting))
 		return err
 	}
 	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true}, {head: "STATE"}, {head: "", yields: true}}}
@@ -42,10 +42,10 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	var last string
 	if alone {
-		last = "When the master dies nobody rules.\n"
+		last = "No standby.\n"
 	}
 	if text := rulingText(st); text != "" {
-		last += "This one: " + printable(text) + ".\n"
+		last += "This manager: " + printable(text) + ".\n"
 	}
 	_, err := io.WriteString(stdout, last)
 	return err
@@ -55,10 +55,10 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 func noteOn(m *ctl.SM, isThis bool) string {
 	var notes []string
 	if isThis {
-		notes = append(notes, "this one")
+		notes = append(notes, "this manager")
 	}
 	if m.Heir {
-		notes = append(notes, "rules when the master dies")
+		notes = append(notes, "takes over when the master dies")
 	}
 	if note := mirrorNote(m); note != "" {
 		notes = append(notes, note)
@@ -73,11 +73,11 @@ func mirrorNote(m *ctl.SM) string {
 	case !m.Mirrors:
 		return ""
 	case m.Doubt != "":
-		return "mirrors what is registered by SA queries, perhaps not all: " + printable(m.Doubt)
+		return "mirrors registrations by SA queries, possibly incomplete: " + printable(m.Doubt)
 	case m.Reads:
-		return fmt.Sprintf("mirrors what is registered by SA queries, read %v ago", lag)
+		return fmt.Sprintf("mirrors registrations by SA queries, read %v ago", lag)
 	case m.Lag > 0:
-		return fmt.Sprintf("mirrors what is registered, %v behind", lag)
+		return fmt.Sprintf("mirrors registrations, %v behind", lag)
 	}
-	return "mirrors what is registered"
+	return "mirrors registrations"
 }

@@ -17,28 +17,28 @@ import (
 	"ibsm/store"
 )
 
-const stateUsage = `ibsmctl state shows what a manager keeps in its store, and brings it to another one.
+const stateUsage = `ibsmctl state shows, exports and checks the state store of a manager, and imports into it.
 
 Usage:
-  ibsmctl state show [STORE]          whose it is, and how much there is of what
-  ibsmctl state export [STORE]        everything, as JSON
-  ibsmctl state check [STORE]         whether it is whole: exit status 1 if it is not
-  ibsmctl state import FILE [STORE]   what clients have registered, from an export or from
+  ibsmctl state show [STORE]          the port, and the number of records by kind
+  ibsmctl state export [STORE]        all records, as JSON
+  ibsmctl state check [STORE]         check the store: exit status 1 if it is damaged
+  ibsmctl state import FILE [STORE]   import SA registrations from an export or from
                                       OpenSM's SA database (opensm-sa.dump)
 
-STORE is a file, by default the one below /var/lib/ibsm, if there is only one. It may be
-read while a manager runs; what that wrote in the last moment may not be there yet. export
-shows the keys of services.
+STORE is a file; the default is the one below /var/lib/ibsm if there is only one. It can be
+read while a manager runs; the latest changes may then be missing. The output of export
+contains the keys of services.
 
-import replaces all that is registered, or with any mistake in FILE nothing. An export
-brings its LIDs as well. No manager may be running on STORE; and where another one is
-master, what that has counts. A STORE that does not exist is made if its folder is named
-after the port's GUID.
+import replaces all registrations; if FILE has an error, it changes nothing. An export
+also contains LIDs. No manager may run on STORE. If another manager is master, its
+registrations take precedence over imported ones. A STORE that does not exist is created if
+its directory is named after the port GUID.
 
 Options:
-      --dry-run         import: only say what it would do
+      --dry-run         import: only show what would be imported
       --format FORMAT   export: json, or opensm for OpenSM's SA database (sa_db_file)
-      --json            show: for programs
+      --json            show: output for programs
   -h, --help            print this help
 `
 
@@ -64,13 +64,13 @@ func runState(_ context.Context, args []string, stdout io.Writer) error {
 	}
 	switch {
 	case flags.NArg() == 0:
-		return &usageError{"state: want a verb: " + strings.Join(stateVerbs, ", "), hint}
+		return &usageError{"state: expected a verb: " + strings.Join(stateVerbs, ", "), hint}
 	case !slices.Contains(stateVerbs, act):
 		return unknown("verb of state", act, stateVerbs, hint)
 	case flags.NArg() > most:
 		return &usageError{fmt.Sprintf("state: unexpected argument %q", flags.Arg(most)), hint}
 	case act == "import" && flags.NArg() == 1:
-		return &usageError{"state import: which file?", hint}
+		return &usageError{"state import: FILE is missing", hint}
 	case *format != "json" && *format != "opensm":
 		return &usageError{fmt.Sprintf("state export: unknown format %q", *format), hint}
 	case act == "import":
@@ -113,9 +113,9 @@ func theStore(pattern string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", fmt.Errorf("there is no store at %s; name its file", pattern)
+		return "", fmt.Errorf("no state store found at %s; specify its file", pattern)
 	case len(found) > 1:
-		return "", fmt.Errorf("there are several stores; name one of %s", strings.Join(found, ", "))
+		return "", fmt.Errorf("several state stores found; specify one of %s", strings.Join(found, ", "))
 	default:
 		return found[0], nil
 	}
@@ -197,7 +197,7 @@ func (k *keptState) check(w io.Writer) error {
 	if err := checkLIDs(k.LIDs); err != nil {
 		return fmt.Errorf("%s: %w", k.file, err)
 	}
-	_, err := fmt.Fprintf(w, "%s is whole\n", k.file)
+	_, err := fmt.Fprintf(w, "%s is complete\n", k.file)
 	return err
 }
 
@@ -206,11 +206,11 @@ func checkLIDs(lids []store.LID) error {
 	owner := map[mad.LID]mad.GUID{}
 	for _, l := range lids {
 		if l.Base == 0 || l.LMC > 7 || int(l.Base)+1<<l.LMC-1 > int(mad.MaxUnicastLID) {
-			return fmt.Errorf("port %v has LID %d with LMC %d, which no port can have", l.Port, l.Base, l.LMC)
+			return fmt.Errorf("port %v: invalid LID %d with LMC %d", l.Port, l.Base, l.LMC)
 		}
 		for i := range mad.LID(1) << l.LMC {
 			if other, taken := owner[l.Base+i]; taken {
-				return fmt.Errorf("LID %d is kept for both %v and %v", l.Base+i, other, l.Port)
+				return fmt.Errorf("LID %d is assigned to both %v and %v", l.Base+i, other, l.Port)
 			}
 			owner[l.Base+i] = l.Port
 		}

@@ -68,7 +68,7 @@ func readImport(file string) (*imported, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxImport+1))
 	if err == nil && len(text) > maxImport {
-		err = fmt.Errorf("%s: longer than %d bytes", file, maxImport)
+		err = fmt.Errorf("%s is longer than %d bytes", file, maxImport)
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (in *imported) newStore(path string) (*keptState, error) {
 	folder := filepath.Base(filepath.Dir(path))
 	port, err := mad.ParseGUID(folder)
 	if err != nil || !strings.HasPrefix(folder, "0x") {
-		return nil, fmt.Errorf("there is no store %s, and its folder is not named after the port of a manager, such as 0x0002c90300a1b2c3", path)
+		return nil, fmt.Errorf("state store %s does not exist, and its directory is not named after a port GUID such as 0x0002c90300a1b2c3", path)
 	}
 	prefix := in.prefix
 	if prefix == 0 {
@@ -100,7 +100,7 @@ func (in *imported) newStore(path string) (*keptState, error) {
 // fits tells of what cannot be registered in a subnet with a prefix.
 func (in *imported) fits(prefix mad.Prefix) error {
 	if in.prefix != 0 && in.prefix != prefix {
-		return fmt.Errorf("%s is from a subnet with the prefix %v, the store of one with %v", in.file, in.prefix, prefix)
+		return fmt.Errorf("%s is from a subnet with prefix %v, the state store from a subnet with prefix %v", in.file, in.prefix, prefix)
 	}
 	for c := range in.registry.Changes() {
 		var gid mad.GID
@@ -115,7 +115,7 @@ func (in *imported) fits(prefix mad.Prefix) error {
 			continue
 		}
 		if p := gid.Prefix(); !gid.IsMulticast() && p != prefix && p != mad.DefaultPrefix {
-			return fmt.Errorf("%s: %v is of a subnet with another prefix than the store's, %v", in.file, gid, prefix)
+			return fmt.Errorf("%s: the prefix of %v differs from the prefix of the state store, %v", in.file, gid, prefix)
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func (in *imported) put(was *keptState) error {
 	s, now, err := store.Open(store.Config{Path: was.file, Prefix: was.prefix, Port: was.port})
 	switch {
 	case errors.Is(err, store.ErrInUse):
-		return fmt.Errorf("%w; an import is for a store without a manager", err)
+		return fmt.Errorf("%w; stop the manager before an import", err)
 	case err != nil:
 		return err
 	case now.Damage != nil:

@@ -159,14 +159,14 @@ func TestImportWrong(t *testing.T) {
 		{"a number for a text", `"mlid": "0xc005"`, `"mlid": 5`, lineOf(`"mlid": "0xc005"`)},
 		{"not a number", `"mlid": "0xc005"`, `"mlid": "x"`, `groups[0].mlid: "x" is not a number of 16 bits`},
 		{"not an MLID", `"mlid": "0xc005"`, `"mlid": "0x5"`, "groups[0]: group ff12:"},
-		{"rate", `"rate": 2400`, `"rate": 2401`, "groups[0].rate: no link has 2401 Gb/s"},
+		{"rate", `"rate": 2400`, `"rate": 2401`, "groups[0].rate: 2401 Gb/s"},
 		{"not a GID", `"port": "fe80:`, `"port": "fe8g:`, "groups[0].members[0].port: "},
-		{"LIDs twice", `"lid": 4`, `"lid": 1`, "lids: LID 1 is kept for both"},
-		{"another subnet", `"prefix": "0xfe80000000000000"`, `"prefix": "0xfe80000000000001"`, "is from a subnet with the prefix 0xfe80000000000001"},
-		{"a GID of another subnet", `"gid": "fe80:0000:0000:0000:`, `"gid": "fe80:0000:0000:0001:`, "is of a subnet with another prefix"},
-		{"a name", `"name": "`, `"name": "\\q`, "services[0].name: a text of up to 64 bytes"},
-		{"a key", `"key": "01`, `"key": "0`, "services[0].key: 16 bytes in hexadecimal"},
-		{"more", "", "", "there is more behind the export"},
+		{"LIDs twice", `"lid": 4`, `"lid": 1`, "lids: LID 1 is assigned to both"},
+		{"another subnet", `"prefix": "0xfe80000000000000"`, `"prefix": "0xfe80000000000001"`, "is from a subnet with prefix 0xfe80000000000001"},
+		{"a GID of another subnet", `"gid": "fe80:0000:0000:0000:`, `"gid": "fe80:0000:0000:0001:`, "differs from the prefix of the state store"},
+		{"a name", `"name": "`, `"name": "\\q`, "services[0].name: expected a text of up to 64 bytes"},
+		{"a key", `"key": "01`, `"key": "0`, "services[0].key: expected 16 bytes in hexadecimal"},
+		{"more", "", "", "unexpected data after the export"},
 	} {
 		broken := strings.Replace(text, tt.old, tt.new, 1)
 		if tt.old == "" {
@@ -196,7 +196,7 @@ func TestImportWrong(t *testing.T) {
 	if _, errs := state(t, 1, "import", openSMDump, store1); !strings.Contains(errs, "in use by another process") {
 		t.Error(errs)
 	}
-	if _, errs := state(t, 1, "import", openSMDump, newPlace(t, "11")); !strings.Contains(errs, "not named after the port") {
+	if _, errs := state(t, 1, "import", openSMDump, newPlace(t, "11")); !strings.Contains(errs, "not named after a port GUID") {
 		t.Error(errs)
 	}
 	state(t, 2, "import")

@@ -28,14 +28,14 @@ func readExport(file string, text []byte) (*imported, error) {
 	err := d.Decode(&e)
 	if err == nil {
 		if _, more := d.Token(); more != io.EOF {
-			err = errors.New("there is more behind the export")
+			err = errors.New("unexpected data after the export")
 		}
 	}
 	if err != nil {
 		return nil, diag.Error{Position: place(file, text, d.InputOffset(), err), Text: strings.TrimPrefix(err.Error(), "json: ")}
 	}
 	r := &exportReader{at: diag.Position{File: file}, reg: registry.New()}
-	in := &imported{file: file, kind: "an export", registry: r.reg, lids: []store.LID{}}
+	in := &imported{file: file, kind: "export", registry: r.reg, lids: []store.LID{}}
 	in.prefix = mad.Prefix(r.number("prefix", e.Prefix, 64))
 	in.port = r.guid("port", e.Port)
 	for i, l := range e.LIDs {
@@ -121,7 +121,7 @@ func (r *exportReader) gid(path, text string) mad.GID {
 func (r *exportReader) bytes(path, text string, into []byte) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(into) {
-		r.tell(path, "%d bytes in hexadecimal belong here", len(into))
+		r.tell(path, "expected %d bytes in hexadecimal", len(into))
 		return
 	}
 	copy(into, b)
@@ -154,7 +154,7 @@ func (r *exportReader) group(path string, x *exportedGroup) {
 		}
 	}
 	if g.Rate == 0 && x.Rate != 0 {
-		r.tell(path+".rate", "no link has %v Gb/s", x.Rate)
+		r.tell(path+".rate", "%v Gb/s is not a rate of InfiniBand", x.Rate)
 	}
 	r.apply(path, registry.PutGroup{Group: g})
 	for i, m := range x.Members {
@@ -170,7 +170,7 @@ func (r *exportReader) service(path string, x *exportedServ) {
 	}
 	name, err := strconv.Unquote(`"` + strings.ReplaceAll(x.Name, `"`, `\"`) + `"`)
 	if err != nil || len(name) > len(v.Name) {
-		r.tell(path+".name", "a text of up to %d bytes belongs here", len(v.Name))
+		r.tell(path+".name", "expected a text of up to %d bytes", len(v.Name))
 	}
 	copy(v.Name[:], name)
 	r.bytes(path+".key", x.Key, v.Key[:])

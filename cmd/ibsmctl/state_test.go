@@ -65,12 +65,12 @@ func TestState(t *testing.T) {
 		len(e.LIDs) != 2 || e.LIDs[1].LID != 4 || e.LIDs[1].Absent != 77 || e.Change != 2 || len(e.Reigns) != 1 {
 		t.Errorf("%+v", e)
 	}
-	if out, _ = ask(0, "check", file); out != file+" is whole\n" {
+	if out, _ = ask(0, "check", file); out != file+" is complete\n" {
 		t.Error(out)
 	}
 
 	put(store.Batch{LIDs: []store.LID{{Port: 0x31, Base: 5}}})
-	if _, errs := ask(1, "check", file); !strings.Contains(errs, "LID 5 is kept for both 0x0000000000000021 and 0x0000000000000031") {
+	if _, errs := ask(1, "check", file); !strings.Contains(errs, "LID 5 is assigned to both 0x0000000000000021 and 0x0000000000000031") {
 		t.Error(errs)
 	}
 	whole, err := os.ReadFile(file)
@@ -105,7 +105,7 @@ func TestOnlyStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, err := lookAt("", pattern)
-		if i == 0 && (err != nil || k.port != 0x11) || i == 1 && (err == nil || !strings.Contains(err.Error(), "several stores")) {
+		if i == 0 && (err != nil || k.port != 0x11) || i == 1 && (err == nil || !strings.Contains(err.Error(), "several state stores")) {
 			t.Errorf("%d stores: %v, %v", i+1, k, err)
 		}
 	}

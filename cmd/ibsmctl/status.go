@@ -13,8 +13,8 @@ import (
 
 const statusUsage = `Usage: ibsmctl status [OPTION]...
 
-Shows in what state the manager is, what its last sweep came to, the subnet in
-figures, and the subnet managers in it. ibsmctl --help describes the options.
+Shows the state of the manager, the result of its last heavy sweep, a summary of the
+subnet, and the subnet managers in it. See ibsmctl --help for the common options.
 `
 
 func runStatus(ctx context.Context, args []string, stdout io.Writer) error {
@@ -45,7 +45,7 @@ func statusText(st *ctl.Status, now time.Time) string {
 	}
 	line("routing", "%s", st.Engine)
 	if text := rulingText(st); text != "" {
-		line("ruling", "%s", text)
+		line("settings", "%s", text)
 	}
 	if s := st.Subnet; s != nil {
 		line("subnet", "prefix %s, SM LID %d, generation %d", s.Prefix, s.SMLID, s.Generation)
@@ -59,7 +59,7 @@ func statusText(st *ctl.Status, now time.Time) string {
 		}
 		line("sweep", "%s %v ago, took %.3f s, Sets: %s, longest route %d links", result, now.Sub(s.Ended).Round(time.Second), s.Seconds, s.Sets, s.Longest)
 		if s.Failures+s.Cut+s.Lost > 0 {
-			line("", "%d Sets failed, %d pairs are cut off, %d routes do not arrive: see ibsmctl events", s.Failures, s.Cut, s.Lost)
+			line("", "%d Sets failed, %d pairs of switch and LID are disconnected, %d routes do not arrive: see ibsmctl events", s.Failures, s.Cut, s.Lost)
 		}
 	}
 	for i, m := range st.SMs {
@@ -78,16 +78,16 @@ func rulingText(st *ctl.Status) string {
 	if r == nil {
 		return ""
 	}
-	text := "takes over with the partitions and settings of " + r.Of
+	text := "uses the partitions and settings of " + r.Of + " after a takeover"
 	if st.State == "MASTER" {
-		text = "by the partitions and settings of " + r.Of
+		text = "uses the partitions and settings of " + r.Of
 	}
 	if len(r.Differ) == 0 {
-		return text + ", as in its own files"
+		return text + "; its own files are the same"
 	}
-	text += ", not with its own files, which differ in " + strings.Join(r.Differ, ", ")
+	text += "; its own files differ in " + strings.Join(r.Differ, ", ")
 	if st.State == "MASTER" {
-		text += "; ibsmctl config reload brings its own into force"
+		text += "; apply them with ibsmctl config reload"
 	}
 	return text
 }
@@ -96,7 +96,7 @@ func missing(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return "; " + severally(n, "of them does not answer", "of them do not answer")
+	return "; " + severally(n, "node is unresponsive", "nodes are unresponsive")
 }
 
 // states is the number of ports in each state, the most first.

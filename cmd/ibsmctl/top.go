@@ -14,21 +14,21 @@ import (
 
 const topUsage = `Usage: ibsmctl top [OPTION]...
 
-Shows a running manager as it goes: its state, its sweeps and how long their phases take, its
-requests, what subnet administration answers, to whom and how fast (half of the answers, and
-99 in 100, in this time at most), changes of the subnet, warnings, and who takes over when
-the master dies.
+Shows live activity of a manager: its state, sweeps and the duration of their phases, SMPs,
+responses of subnet administration with response times (median and 99th percentile), its
+clients, changes of the subnet, warnings, and the manager that takes over when the master
+dies.
 
 Keys: q quits; p or the space bar pauses; s sorts lists by rate, total or name; 1 to 6 and Tab
 choose the page.
 
-Without a terminal, or on a dumb one, it prints its first page again and again.
+Without a terminal, or on a dumb one, it prints its first page repeatedly.
 
 Options:
-      --interval TIME   between two looks (2s); 500ms at least
-      --once            one look, over one interval, printed
+      --interval TIME   refresh interval (2s); at least 500ms
+      --once            print once, after one interval
       --batch           print as without a terminal
-ibsmctl --help describes the others. --json prints the manager's own reply at each look.
+See ibsmctl --help for the common options. --json prints the manager's reply at each refresh.
 `
 
 // leastInterval is the shortest time between two looks.
@@ -42,7 +42,7 @@ func runTop(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if *interval < leastInterval {
-		return &usageError{fmt.Sprintf("--interval %v is too short", *interval), fmt.Sprintf("%v is the shortest", leastInterval)}
+		return &usageError{fmt.Sprintf("--interval %v is too short", *interval), fmt.Sprintf("the minimum is %v", leastInterval)}
 	}
 	w := &watcher{asker: a, view: topView{names: a.names}, interval: *interval, out: stdout}
 	if err := w.look(ctx); err != nil {

@@ -70,7 +70,7 @@ func (v *topView) head() []line {
 		}
 	}
 	lines = append(lines, v.sweeps()...)
-	lines = append(lines, line{fmt.Sprintf("SMPs     %s sent, %s again, %s unanswered; %d of %d on the wire; %s traps",
+	lines = append(lines, line{fmt.Sprintf("SMPs     %s sent, %s retried, %s timed out; %d of %d on the wire; %s traps",
 		v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.Sent }), v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.Retries }),
 		v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.TimedOut }), v.now.SMPs.OnWire, v.now.SMPs.Window, v.perSecond(traps)), plain})
 	text := fmt.Sprintf("SA       %s answered, %s refused, %s dropped", v.perSecond(func(a *ctl.Activity) uint64 { return replies(a, "", ok) }),
@@ -104,7 +104,7 @@ func numbers(head string, all ...count) (text string) {
 // subnetText is the subnet in figures.
 func subnetText(s *ctl.SubnetStatus) string {
 	return fmt.Sprintf("generation %d", s.Generation) + numbers(": ", count{s.Switches, "switches"}, count{s.CAs, "CAs"}, count{s.Routers, "routers"},
-		count{s.Links, "links"}, count{s.LIDs, "LIDs"}, count{s.Missing, "silent nodes"})
+		count{s.Links, "links"}, count{s.LIDs, "LIDs"}, count{s.Missing, "unresponsive nodes"})
 }
 
 // sweeps are how sweeps went.
@@ -114,7 +114,7 @@ func (v *topView) sweeps() []line {
 	for _, kind := range []string{"light", "quick", "heavy", "plan"} {
 		kinds = append(kinds, count{int(v.now.Sweeps[kind]), kind})
 	}
-	lines := []line{{"sweeps   " + st.Phase + numbers("; since the start ", kinds...), plain}}
+	lines := []line{{"sweeps   " + st.Phase + numbers("; since start ", kinds...), plain}}
 	var phases []string
 	for _, p := range v.now.Phases {
 		if p.Count > 0 {
@@ -122,7 +122,7 @@ func (v *topView) sweeps() []line {
 		}
 	}
 	if phases != nil {
-		lines = append(lines, line{"on mean  " + strings.Join(phases, ", "), plain})
+		lines = append(lines, line{"mean     " + strings.Join(phases, ", "), plain})
 	}
 	if s := st.Sweep; s != nil {
 		lines = append(lines, v.lastSweep(s))
@@ -136,7 +136,7 @@ func (v *topView) lastSweep(s *ctl.SweepStatus) line {
 	if !s.Up {
 		text, style = fmt.Sprintf("errors during initialization %v ago", v.ago(s.Ended)), alarm
 	}
-	if wrong := numbers("; ", count{s.Failures, "Sets failed"}, count{s.Cut, "pairs cut off"}, count{s.Lost, "routes lost"}); wrong != "" {
+	if wrong := numbers("; ", count{s.Failures, "Sets failed"}, count{s.Cut, "pairs disconnected"}, count{s.Lost, "routes lost"}); wrong != "" {
 		return line{"last     " + text + wrong, alarm}
 	}
 	return line{"last     " + text + "; Sets: " + s.Sets, style}
@@ -172,7 +172,7 @@ func (v *topView) standby() string {
 	sms := v.now.Status.SMs
 	heir, others := slices.IndexFunc(sms, func(m ctl.SM) bool { return m.Heir }), len(sms)-1
 	if heir < 0 {
-		return "nobody rules when the master dies"
+		return "none"
 	}
 	m := &sms[heir]
 	text := fmt.Sprintf("%s %s priority %d", m.GUID, m.State, m.Priority)
@@ -183,7 +183,7 @@ func (v *topView) standby() string {
 		text += ", " + note
 	}
 	if others > 1 {
-		text += fmt.Sprintf("; %d managers in all", others+1)
+		text += fmt.Sprintf("; %d managers in total", others+1)
 	}
 	return text
 }
@@ -256,14 +256,14 @@ func tableLines(t *table, width int) (lines []line) {
 
 // saTable is how subnet administration answers, in room lines.
 func (v *topView) saTable(width, room int) []line {
-	t := &table{columns: []column{{head: "SUBNET ADMINISTRATION", yields: true}, {head: "ANSWER", yields: true}, {head: "PER SECOND", right: true}, {head: "TOTAL", right: true}}}
+	t := &table{columns: []column{{head: "SUBNET ADMINISTRATION", yields: true}, {head: "STATUS", yields: true}, {head: "PER SECOND", right: true}, {head: "TOTAL", right: true}}}
 	rows := v.saRows()
 	for _, r := range rows[:min(len(rows), max(room-1, 0))] {
 		t.add(r.attribute, r.answer, rateText(r.rate), strconv.FormatUint(r.total, 10))
 	}
 	lines := tableLines(t, width)
 	if len(rows) == 0 {
-		lines = append(lines, line{"nobody has asked", plain})
+		lines = append(lines, line{"no requests", plain})
 	}
 	return lines
 }
@@ -277,7 +277,7 @@ func (v *topView) clientTable(width int) []line {
 	}
 	lines := tableLines(t, width)
 	if len(t.rows) == 0 {
-		lines = append(lines, line{"nobody has asked", plain})
+		lines = append(lines, line{"no requests", plain})
 	}
 	if len(v.now.BadKeys) == 0 {
 		return lines
@@ -309,7 +309,7 @@ func (v *topView) changes(room int) (lines []line) {
 		lines = append(lines, line{fmt.Sprintf("%s  generation %d: %s", g.Time.Local().Format(time.TimeOnly), g.Generation, countsText(&g)), plain})
 	}
 	if lines == nil {
-		lines = []line{{"none is known", plain}}
+		lines = []line{{"none", plain}}
 	}
 	return lines
 }

@@ -49,21 +49,21 @@ func TestRenderOverview(t *testing.T) {
 	const want = `ibsm 1.0  MASTER  up 1m42s  mlx5_0 port 1  03:05:47
 subnet   generation 12: 80 switches, 128 CAs, 384 links, 208 LIDs
 ports    766 Active, 2 Down
-sweeps   idle; since the start 12 light, 2 heavy
-on mean  walking 50ms
+sweeps   idle; since start 12 light, 2 heavy
+mean     walking 50ms
 last     SUBNET UP 42s ago in 42ms; Sets: PortInfo 3
-SMPs     500/s sent, 0/s again, 0/s unanswered; 3 of 128 on the wire; 0.5/s tra~
+SMPs     500/s sent, 0/s retried, 0/s timed out; 3 of 128 on the wire; 0.5/s tr~
 SA       200/s answered, 1.0/s refused, 15/s dropped; wait: 7 tables
 p50 p99  get 156us 3.8ms
-standby  0x0000000000000002 STANDBY priority 3, mirrors what is registered, 250~
+standby  0x0000000000000002 STANDBY priority 3, mirrors registrations, 250ms be~
 [1 overview]  2 SA   3 clients   4 changes   5 events   6 managers -------------
-SUBNET ADMINISTRATION  ANSWER      PER SECOND  TOTAL
+SUBNET ADMINISTRATION  STATUS      PER SECOND  TOTAL
 PathRecord             ok                 200    800
 (dropped)              no room             15     60
 PathRecord             no records         1.0      4
 CHANGES OF THE SUBNET
 03:04:05  generation 12: link 1, routes 3, 9 entries of forwarding tables
-03:04:05  generation 11: the first as master
+03:04:05  generation 11: first as master
 WARNINGS
 03:04:05  bad a=b lid=4
 
@@ -82,7 +82,7 @@ func TestRenderPages(t *testing.T) {
 		keys string
 		want []string // in this order
 	}{
-		{"2", []string{"[2 SA]", "ANSWERS TO", "get", "50", "156us", "3.8ms", "200", "156us", "3.8ms", "register", "0", "-", "-", "4", "15ms", "20ms", "PathRecord", "(dropped)", "no records", "NodeRecord"}},
+		{"2", []string{"[2 SA]", "RESPONSES TO", "get", "50", "156us", "3.8ms", "200", "156us", "3.8ms", "register", "0", "-", "-", "4", "15ms", "20ms", "PathRecord", "(dropped)", "no records", "NodeRecord"}},
 		{"2s", []string{"sort (total)"}},
 		{"2s", []string{"PathRecord", "NodeRecord", "(dropped)", "no records"}},
 		{"2ss", []string{"(dropped)", "NodeRecord", "no records", "ok"}},
@@ -90,7 +90,7 @@ func TestRenderPages(t *testing.T) {
 		{"3ss", []string{"alpha", "zeta"}},
 		{"\t\t\t", []string{"[4 changes]", "generation 12", "generation 11"}},
 		{"5", []string{"bad a=b", "fine"}},
-		{"6", []string{"0x0000000000000001", "this one", "0x0000000000000002", "rules when the master dies, mirrors what is registered, 250ms behind"}},
+		{"6", []string{"0x0000000000000001", "this manager", "0x0000000000000002", "takes over when the master dies, mirrors registrations, 250ms behind"}},
 		{"6\t", []string{"[1 overview]"}},
 		{"p", []string{"PAUSED"}},
 		{"  9x\x1b", []string{"[1 overview]", "(rate)"}},

@@ -74,7 +74,7 @@ func (v *topView) timesTable(width int) []line {
 	if rows == nil {
 		return nil
 	}
-	t := &table{columns: []column{{head: "ANSWERS TO"}, {head: "PER SECOND", right: true}, {head: "P50", right: true}, {head: "P99", right: true},
+	t := &table{columns: []column{{head: "RESPONSES TO"}, {head: "PER SECOND", right: true}, {head: "P50", right: true}, {head: "P99", right: true},
 		{head: "TOTAL", right: true}, {head: "P50", right: true}, {head: "P99", right: true}}}
 	for _, r := range rows {
 		t.add(r.way, rateText(r.rate), quantile(r.lately, 0.5), quantile(r.lately, 0.99), strconv.FormatUint(r.total, 10), quantile(r.all, 0.5), quantile(r.all, 0.99))

@@ -26,7 +26,7 @@ func locked(file string, do func() error) error {
 	}
 	defer lock.Close() // which unlocks
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%s is being changed by another ibsmctl: %w", file, err)
+		return fmt.Errorf("another ibsmctl is editing %s: %w", file, err)
 	}
 	return do()
 }
@@ -79,7 +79,7 @@ func undo(file string) error {
 	return locked(file, func() error {
 		err := os.Rename(version(file, 1), file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("no earlier version of %s is kept: there is one for each change by ibsmctl of a file that was there, and none for those by an editor", file)
+			return fmt.Errorf("no earlier version of %s: ibsmctl saves one at each of its own edits, but none for edits with an editor", file)
 		}
 		for n := 2; n <= keptVersions && err == nil; n++ {
 			if err = os.Rename(version(file, n), version(file, n-1)); errors.Is(err, fs.ErrNotExist) {

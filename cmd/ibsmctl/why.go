@@ -14,14 +14,14 @@ import (
 
 const whyUsage = `Usage: ibsmctl why [OPTION]... [PORT [OTHER]]
 
-Tells in words why a port is not Active, or with two ports why the first does not reach
-the other, and what to do about it. Without arguments: each port that is not Active, by
+Explains why a port is not Active or, with two ports, why the first does not reach the
+second, and what to do about it. Without arguments it lists all ports that are not Active, by
 reason.
 
-PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a
-GID, the name of a node, which stands for all its ports, or NODE:PORT.
-The exit status is 0 whatever it finds.
-ibsmctl --help describes the options.
+PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a GID,
+a node name, which stands for all its ports, or NODE:PORT.
+The exit status is 0 whatever the diagnosis.
+See ibsmctl --help for the common options.
 `
 
 func runWhy(ctx context.Context, args []string, stdout io.Writer) error {
@@ -62,13 +62,13 @@ func routesText(s *ctl.SweepStatus) (text string) {
 		return ""
 	}
 	if s.Cut > 0 {
-		text += fmt.Sprintf("\nroutes: no cables between %s of switch and LID\n", counted(s.Cut, "pair", "pairs"))
+		text += fmt.Sprintf("\nroutes: %s of switch and LID are disconnected\n", counted(s.Cut, "pair", "pairs"))
 	}
 	if s.Lost > 0 {
-		text += fmt.Sprintf("\nroutes: %s of switch and LID without a route that arrives, though cables lead there\n", counted(s.Lost, "pair", "pairs"))
+		text += fmt.Sprintf("\nroutes: %s of switch and LID are connected but have no working route\n", counted(s.Lost, "pair", "pairs"))
 	}
 	if text != "" {
-		text += "  ibsmctl events names one; ibsmctl why PORT OTHER tells of two ports\n"
+		text += "  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n"
 	}
 	return text
 }
@@ -107,7 +107,7 @@ func (a *asker) printDiagnoses(w io.Writer, all []*ctl.Diagnosis) {
 		a.printCauses(w, all)
 	}
 	if quiet := total - len(all); quiet > 0 {
-		fmt.Fprintf(w, "%s: nothing is wrong\n", counted(quiet, "port", "ports"))
+		fmt.Fprintf(w, "%s: no problem found\n", counted(quiet, "port", "ports"))
 	}
 }
 
@@ -131,7 +131,7 @@ func (a *asker) printDiagnosis(w io.Writer, d *ctl.Diagnosis) {
 		}
 	}
 	if len(d.Reasons) == 0 {
-		fmt.Fprintln(w, "  nothing is wrong")
+		fmt.Fprintln(w, "  no problem found")
 	}
 }
 

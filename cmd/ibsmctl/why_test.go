@@ -47,8 +47,8 @@ no signal: 4 ports
 func TestRoutesText(t *testing.T) {
 	for want, s := range map[string]*ctl.SweepStatus{
 		"": nil,
-		"\nroutes: no cables between 1 pair of switch and LID\n  ibsmctl events names one; ibsmctl why PORT OTHER tells of two ports\n":                                       {Cut: 1},
-		"\nroutes: 3 pairs of switch and LID without a route that arrives, though cables lead there\n  ibsmctl events names one; ibsmctl why PORT OTHER tells of two ports\n": {Lost: 3},
+		"\nroutes: 1 pair of switch and LID are disconnected\n  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n":                         {Cut: 1},
+		"\nroutes: 3 pairs of switch and LID are connected but have no working route\n  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n": {Lost: 3},
 	} {
 		if got := routesText(s); got != want {
 			t.Errorf("%+v: %q, want %q", s, got, want)

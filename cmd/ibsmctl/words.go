@@ -32,7 +32,7 @@ func oneOf(what, word string, words []string) (string, error) {
 		return begun[0], nil
 	}
 	last := len(words) - 1
-	return "", &usageError{fmt.Sprintf("%s %q: want %s or %s", what, word, strings.Join(words[:last], ", "), words[last]), ""}
+	return "", &usageError{fmt.Sprintf("%s %q: expected %s or %s", what, word, strings.Join(words[:last], ", "), words[last]), ""}
 }
 
 // flagError is an error of a command line in words that do not speak of Go.
@@ -59,15 +59,15 @@ func flagError(flags *pflag.FlagSet, err error) error {
 		case "bool":
 			want = "true or false"
 		}
-		text = fmt.Sprintf("--%s %q: want %s", bad.GetFlag().Name, bad.GetValue(), want)
+		text = fmt.Sprintf("--%s %q: expected %s", bad.GetFlag().Name, bad.GetValue(), want)
 	case errors.As(err, &bare):
-		text = "--" + bare.GetFlag().Name + ": its argument is missing"
+		text = "--" + bare.GetFlag().Name + ": argument missing"
 	}
 	return &usageError{text, describes(flags.Name())}
 }
 
 // describes is the hint where to read about a verb.
-func describes(verb string) string { return "ibsmctl " + verb + " --help describes it" }
+func describes(verb string) string { return "see ibsmctl " + verb + " --help" }
 
 // shortGID is a GID in its short form, as other tools print it; what is none stays.
 func shortGID(text string) string {

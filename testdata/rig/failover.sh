@@ -109,7 +109,7 @@ keeps() {
 	[ $kept = $(sed -n 's/^MCMemberRecord group | \([^|]*\).*/\1/p' /tmp/before | sort -u | wc -l) ] || fail "the standby keeps $kept groups: $(cat /tmp/state)"
 	for n in 0 1; do
 		ibsmctl --socket /tmp/ctl$n sms >/tmp/sms.out
-		grep -q 'rules when the master dies, mirrors what is registered *$' /tmp/sms.out || fail "ibsmctl sms at adapter $n: $(cat /tmp/sms.out)"
+		grep -q 'takes over when the master dies, mirrors registrations *$' /tmp/sms.out || fail "ibsmctl sms at adapter $n: $(cat /tmp/sms.out)"
 	done
 }
 

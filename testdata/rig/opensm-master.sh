@@ -43,7 +43,7 @@ stop_sm
 
 run_ibsm
 within 30 grep -q 'is mirrored here, by SA queries' /tmp/sm0.log || fail "OpenSM is not mirrored"
-within 10 sms 'mirrors what is registered by SA queries, read [0-9.]*m*s ago *$' || fail "ibsmctl sms: $(cat /tmp/sms.out)"
+within 10 sms 'mirrors registrations by SA queries, read [0-9.]*m*s ago *$' || fail "ibsmctl sms: $(cat /tmp/sms.out)"
 [ "$(of_ours)" = 4 ] || fail "we are subscribed to $(of_ours) traps: $(records -I)"
 groups=$(sed -n 's/^MCMemberRecord group | \([^|]*\).*/\1/p' /tmp/before | sort -u | wc -l)
 echo "opensm: $(wc -l </tmp/before) registrations, $groups groups, mirrored: $(ibsmctl state show /var/lib/ibsm/$(port_guid 0)/state.db | grep registered)"
