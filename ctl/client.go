@@ -13,16 +13,16 @@ import (
 	"net/url"
 )
 
-// Client asks the server of a socket. Any number of goroutines may use it.
+// Client sends requests to the server of a socket. It is safe for concurrent use.
 type Client struct {
 	path string
 	http http.Client
 }
 
-// ErrUnreachable says that nobody serves the socket, or not us.
-var ErrUnreachable = errors.New("no manager answers")
+// ErrUnreachable reports that no process serves the socket, or that it denies access.
+var ErrUnreachable = errors.New("no manager is running on this socket")
 
-// maxReply bounds what a Client takes that it holds as a whole.
+// maxReply bounds a reply that the Client holds in memory, in bytes.
 const maxReply = 1 << 20
 
 // NewClient returns a Client of the socket at a path.
@@ -34,7 +34,7 @@ func NewClient(path string) *Client {
 			return c, nil
 		}
 		if op := (*net.OpError)(nil); errors.As(err, &op) {
-			err = op.Err // without the path, which is told already
+			err = op.Err // without the path, which the message has already
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
@@ -47,13 +47,13 @@ func (c *Client) Path() string { return c.path }
 // Close ends connections that are not in use.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Get asks for a value; Post tells to do something. Query may be nil, and so may into.
-// The error is a *Failure where the server answered with one.
+// Get requests a value. query and into may be nil. The error is a *Failure if the server
+// answered with an error.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
 	return c.value(ctx, http.MethodGet, path, query, into)
 }
 
-// Post is as Get.
+// Post requests an action; otherwise it is like Get.
 func (c *Client) Post(ctx context.Context, path string, query url.Values, into any) error {
 	return c.value(ctx, http.MethodPost, path, query, into)
 }
@@ -74,17 +74,17 @@ func (c *Client) value(ctx context.Context, method, path string, query url.Value
 		return nil
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: the reply is not understood: %w", path, err)
+		return fmt.Errorf("%s: invalid reply: %w", path, err)
 	}
 	return nil
 }
 
-// Open asks, and returns the reply to be read by the caller, who closes it.
+// Open sends a request and returns the body of the reply, which the caller closes.
 func (c *Client) Open(ctx context.Context, method, path string, query url.Values) (io.ReadCloser, error) {
 	return c.send(ctx, method, path, query, nil)
 }
 
-// send is Open with a body.
+// send is Open with a request body.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, text []byte) (io.ReadCloser, error) {
 	u := url.URL{Scheme: "http", Host: "ibsm", Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(text))
@@ -95,12 +95,12 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without the URL, which is of no use to anybody
+			err = u.Err // without the URL, which does not help
 		}
-		// Of a connection that is refused with a reply before there is a request, net/http
-		// tells by an error of no type.
+		// net/http reports a reply before the request, as to a refused connection, with an
+		// untyped error.
 		if !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
-			err = &Failure{"the manager closed the connection", "it has too many of them, or is about to end: try again later"}
+			err = &Failure{"the manager closed the connection", "it has too many connections, or is exiting: try again later"}
 		}
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return nil, f
 }
 
-// All reads a list of elements of type T as it comes, and passes each, which is its to
-// keep. An error says so when the list is not whole.
+// All reads a list of elements of type T while it arrives, and passes each to a function,
+// which may keep it. It returns an error if the list is incomplete.
 func All[T any](ctx context.Context, c *Client, method, path string, query url.Values, each func(*T) error) error {
 	body, err := c.Open(ctx, method, path, query)
 	if err != nil {
@@ -125,9 +125,8 @@ func All[T any](ctx context.Context, c *Client, method, path string, query url.V
 	return Elements(body, path, each)
 }
 
-// PlanPartitions has a manager read the text of a partition file, or of "" its own file,
-// and passes each row of what it would do. Nothing changes. ApplyPartitions has it bring
-// its own file into force.
+// PlanPartitions makes a manager read the text of a partition file, or its own file for "",
+// and passes on each row of the changes that it would make. Nothing changes.
 func (c *Client) PlanPartitions(ctx context.Context, text []byte, each func(*PartitionRow) error) error {
 	body, err := c.send(ctx, http.MethodPost, partitionPlan, nil, text)
 	if err != nil {
@@ -136,20 +135,20 @@ func (c *Client) PlanPartitions(ctx context.Context, text []byte, each func(*Par
 	return Elements(body, partitionPlan, each)
 }
 
-// ApplyPartitions is as PlanPartitions.
+// ApplyPartitions makes a manager apply its own partition file; rows are as for
+// PlanPartitions.
 func (c *Client) ApplyPartitions(ctx context.Context, each func(*PartitionRow) error) error {
 	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", nil, each)
 }
 
-// Elements reads the list that is the body of a reply, of elements of type T, as All does, and
-// closes it.
+// Elements reads the list in the body of a reply, as All does, and closes it.
 func Elements[T any](body io.ReadCloser, path string, each func(*T) error) error {
 	defer body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(body, 1<<16))
 	for { // the list is the value of the last member
 		token, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("%s: the reply is not understood: %w", path, err)
+			return fmt.Errorf("%s: invalid reply: %w", path, err)
 		}
 		if token == json.Delim('[') {
 			break
@@ -158,26 +157,26 @@ func Elements[T any](body io.ReadCloser, path string, each func(*T) error) error
 	for d.More() {
 		var v T
 		if err := d.Decode(&v); err != nil {
-			return fmt.Errorf("%s: the reply ends early: %w", path, err)
+			return fmt.Errorf("%s: incomplete reply: %w", path, err)
 		}
 		if err := each(&v); err != nil {
 			return err
 		}
 	}
-	for range 2 { // that it is whole is shown by its end
+	for range 2 { // the end shows that the list is complete
 		if _, err := d.Token(); err != nil {
-			return fmt.Errorf("%s: the reply ends early: %w", path, err)
+			return fmt.Errorf("%s: incomplete reply: %w", path, err)
 		}
 	}
 	return nil
 }
 
-// Follow reads events as they come, until ctx is done, the manager ends or each fails.
+// Follow reads events as they arrive, until ctx is done, the manager exits or each fails.
 func (c *Client) Follow(ctx context.Context, since uint64, each func(*Event) error) error {
 	return c.events(ctx, url.Values{"since": {fmt.Sprint(since)}, "follow": {"1"}}, each)
 }
 
-// Events reads the events after number since that are still kept.
+// Events reads the stored events after number since.
 func (c *Client) Events(ctx context.Context, since uint64, each func(*Event) error) error {
 	return c.events(ctx, url.Values{"since": {fmt.Sprint(since)}}, each)
 }

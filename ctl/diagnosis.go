@@ -5,29 +5,28 @@ import (
 	"net/http"
 )
 
-// Diagnoses is the list of what stands in the way of ports, of Diagnosis. It is asked for
-// by itself, with ports instead of a Filter.
+// Diagnoses is the list of Diagnosis. It takes ports instead of a Filter.
 const Diagnoses List = "diagnoses"
 
-// Diagnosis says why a port is not Active, or why one port does not reach another.
+// Diagnosis explains why a port is not Active, or why one port does not reach another.
 type Diagnosis struct {
 	Port     End      `json:"port"`
 	To       *End     `json:"to,omitempty"` // of a pair
-	State    string   `json:"state"`        // of Port; "absent" where it is not there
+	State    string   `json:"state"`        // of Port; "absent" for an absent port
 	Physical string   `json:"physical,omitempty"`
 	Works    bool     `json:"works"`   // Port is Active, or reaches To; reasons are then remarks
-	Reasons  []Reason `json:"reasons"` // what weighs most first
+	Reasons  []Reason `json:"reasons"` // most important first
 }
 
-// Reason is something that stands in the way.
+// Reason is a cause.
 type Reason struct {
-	Kind string `json:"kind"`         // a few words, always the same for the same cause
-	Text string `json:"text"`         // what was found
+	Kind string `json:"kind"`         // a fixed text for each kind of cause
+	Text string `json:"text"`         // the finding
 	Do   string `json:"do,omitempty"` // what to do about it
 }
 
-// diagnose answers about all ports that are not Active, about a port or a node, or about
-// what is between two ports.
+// diagnose answers about all ports that are not Active, about a port or node, or about a
+// pair of ports.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
 	err := known(r, "port", "other")
 	port, other := r.URL.Query().Get("port"), r.URL.Query().Get("other")

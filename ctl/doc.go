@@ -2,8 +2,7 @@
 // on a unix socket, a ring of events that can be followed, and scrapes of metrics.
 // docs/ctl.md describes the protocol.
 //
-// Server serves a Source, which its user implements; Client is the other end. The
-// package knows nothing of subnets: rows are handed to it ready to be written. Whoever
-// asks is served from values that do not change, so that nothing here can hold up what
-// is asked about.
+// Server serves a Source, which its user implements; Client is the client. The package
+// does not interpret subnets: the Source provides complete rows. Requests are answered
+// from immutable values, so that no request can block the manager.
 package ctl

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Event is something that happened. Seq counts from 1 since the start of the process,
-// without gaps.
+// Event is a log event. Seq counts from 1 since the start of the process, without gaps.
 type Event struct {
 	Seq   uint64         `json:"seq"`
 	Time  time.Time      `json:"time"`
@@ -16,7 +15,7 @@ type Event struct {
 	Attrs map[string]any `json:"attrs,omitempty"`
 }
 
-// Ring keeps the last events. Any number of goroutines may use it.
+// Ring is a ring buffer of the latest events. It is safe for concurrent use.
 type Ring struct {
 	mu     sync.Mutex // guards the following
 	events []Event    // event n is at n modulo its length
@@ -24,12 +23,12 @@ type Ring struct {
 	added  chan struct{}
 }
 
-// NewRing keeps size events, at least one.
+// NewRing returns a ring for size events, at least one.
 func NewRing(size int) *Ring {
 	return &Ring{events: make([]Event, max(size, 1)), added: make(chan struct{})}
 }
 
-// Add numbers an event and keeps it. It waits for nobody.
+// Add numbers and stores an event. It does not block on readers.
 func (r *Ring) Add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +46,8 @@ func (r *Ring) Last() uint64 {
 	return r.last
 }
 
-// Since appends to into the events after number since, oldest first; those that the ring
-// no longer has are left out. added is closed when there are more.
+// Since appends to into the stored events after number since, oldest first. added is
+// closed when there are more.
 func (r *Ring) Since(since uint64, into []Event) (events []Event, added <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +61,7 @@ func (r *Ring) Since(since uint64, into []Event) (events []Event, added <-chan s
 }
 
 // follow passes each event after number since to each, and waits for more until ctx is
-// done or each fails. Gone events show as a gap in the numbers.
+// done or each fails. Events that are no longer stored appear as a gap in the numbers.
 func (r *Ring) follow(ctx context.Context, since uint64, each func([]Event) error) error {
 	var batch []Event
 	for {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// groupID is the number of a group given by name or number; -1 for "".
+// groupID is the ID of a Unix group given by name or number; -1 for "".
 func groupID(name string) (int, error) {
 	if name == "" {
 		return -1, nil
@@ -16,11 +16,11 @@ func groupID(name string) (int, error) {
 	}
 	g, err := user.LookupGroup(name)
 	if err != nil {
-		return -1, fmt.Errorf("there is no group %q", name)
+		return -1, fmt.Errorf("group %q does not exist", name)
 	}
 	n, err := strconv.Atoi(g.Gid)
 	if err != nil {
-		return -1, fmt.Errorf("group %q has no number: %w", name, err)
+		return -1, fmt.Errorf("group %q has no valid ID: %w", name, err)
 	}
 	return n, nil
 }

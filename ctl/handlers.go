@@ -19,10 +19,10 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.cfg.Source.Status())
 }
 
-// subnet is the subnet, or says that there is none.
+// subnet returns the subnet, or replies with an error if there is none.
 func (s *Server) subnet(w http.ResponseWriter) (sub Subnet, ok bool) {
 	if sub = s.cfg.Source.Subnet(); sub == nil {
-		s.fail(w, fmt.Errorf("%w: there is no subnet to be shown", ErrNotNow), "only a master that has swept knows the subnet; ibsmctl status shows where this one stands")
+		s.fail(w, fmt.Errorf("%w: the subnet is not known", ErrNotNow), "only a master that has completed a sweep knows the subnet; see ibsmctl status")
 		return nil, false
 	}
 	return sub, true
@@ -62,7 +62,7 @@ func (s *Server) path(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if err := known(r, "from", "to"); err != nil || query.Get("from") == "" || query.Get("to") == "" {
 		if err == nil {
-			err = fmt.Errorf("%w: want the parameters from and to", ErrBadRequest)
+			err = fmt.Errorf("%w: parameters from and to are required", ErrBadRequest)
 		}
 		s.fail(w, err, "each is a LID, GUID, GID or NodeDescription")
 		return
@@ -90,7 +90,7 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if kinds := sub.Dumps(); !slices.Contains(kinds, kind) {
-		s.fail(w, fmt.Errorf("%w: there is no dump %q", ErrNotFound, kind), "there are "+strings.Join(kinds, ", "))
+		s.fail(w, fmt.Errorf("%w: no dump %q", ErrNotFound, kind), "dumps are "+strings.Join(kinds, ", "))
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -100,7 +100,7 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 		err = out.Flush()
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // so that nobody takes what was sent for the whole
+		panic(http.ErrAbortHandler) // so that the client detects the incomplete reply
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Server) sweep(w http.ResponseWriter, r *http.Request) {
 		o = HeavySweep
 	case LightSweep, HeavySweep:
 	default:
-		err = fmt.Errorf("%w: parameter kind=%q: want light or heavy", ErrBadRequest, o)
+		err = fmt.Errorf("%w: parameter kind=%q: expected light or heavy", ErrBadRequest, o)
 	}
 	s.order(w, r, o, err)
 }
@@ -120,13 +120,13 @@ func (s *Server) reroute(w http.ResponseWriter, r *http.Request) {
 	s.order(w, r, Reroute, known(r))
 }
 
-// Accepted is the reply to an order. What comes of it are events after Events.
+// Accepted is the reply to a request for a sweep. Its effects are events after Events.
 type Accepted struct {
 	Order  Order  `json:"order"`
 	Events uint64 `json:"events"`
 }
 
-// order hands an order on, unless err says that it makes no sense.
+// order passes a request for a sweep on, unless err is set.
 func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err error) {
 	if err != nil {
 		s.fail(w, err, "")
@@ -135,8 +135,8 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Patience)
 	defer cancel()
 	done := &Accepted{o, s.cfg.Events.Last()}
-	// Told first: the sweep may be over before Order returns.
-	s.cfg.Logger.Info("a sweep was asked for over the control socket", "kind", string(o))
+	// Logged first: the sweep may be over before Order returns.
+	s.cfg.Logger.Info("sweep requested over the control socket", "kind", string(o))
 	if err := s.cfg.Source.Order(ctx, o); err != nil {
 		s.fail(w, err, "")
 		return
@@ -144,7 +144,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 	s.reply(w, http.StatusAccepted, done)
 }
 
-// plan makes one plan at a time.
+// plan answers with a plan; one at a time.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	err := known(r, "reroute")
 	reroute, wrong := flag(r, "reroute")
@@ -153,7 +153,7 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	case wrong != nil:
 		err = wrong
 	case s.cfg.Planner == nil:
-		err = fmt.Errorf("%w: no plans are made here", ErrNotFound)
+		err = fmt.Errorf("%w: this manager does not plan", ErrNotFound)
 	}
 	if err != nil {
 		s.fail(w, err, "")
@@ -171,60 +171,60 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	sendList(w, "steps", "", steps)
 }
 
-// begin takes the one place for plans, each of which is as large as a sweep, or tells
-// the client that it is taken.
+// begin reserves the only slot for plans, each of which is as large as a sweep, or replies
+// with an error.
 func (s *Server) begin(w http.ResponseWriter) bool {
 	select {
 	case s.busy <- struct{}{}:
 		return true
 	default:
-		s.fail(w, fmt.Errorf("%w: another plan is being made or read", ErrNotNow), "try again when it is done")
+		s.fail(w, fmt.Errorf("%w: another plan is in progress", ErrNotNow), "try again when it is complete")
 		return false
 	}
 }
 
-// end gives it back.
+// end releases the slot.
 func (s *Server) end() { <-s.busy }
 
 // Reloaded is the reply to a reload.
 type Reloaded struct {
 	File string `json:"file"` // "" for none
-	// Refused says that the file has mistakes, and that nothing has changed.
+	// Refused is set if the file has errors; then nothing has changed.
 	Refused  bool      `json:"refused"`
 	Changed  []string  `json:"changed"` // settings, by OpenSM's names
 	Findings []Finding `json:"findings"`
 }
 
-// Finding is something that a reader of the configuration should know.
+// Finding is a note, warning or error about a configuration file.
 type Finding struct {
 	File     string `json:"file"`
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
-	Severity string `json:"severity"` // note, warning, mistake, error
+	Severity string `json:"severity"` // note, warning, error
 	Key      string `json:"key,omitempty"`
 	Text     string `json:"text"`
 }
 
-// String is the finding as a line of a compiler's output.
+// String formats the finding as compilers do.
 func (f Finding) String() string {
 	return fmt.Sprintf("%v: %s: %s", diag.Position{File: f.File, Line: f.Line, Col: f.Column}, f.Severity, f.Text)
 }
 
-// reload has the configuration read again.
+// reload reloads the configuration.
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	err := known(r)
 	if err == nil && s.cfg.Reloader == nil {
-		err = fmt.Errorf("%w: there is no configuration to be read again", ErrNotFound)
+		err = fmt.Errorf("%w: this manager has no configuration", ErrNotFound)
 	}
 	if err != nil {
 		s.fail(w, err, "")
 		return
 	}
-	s.cfg.Logger.Info("the configuration is read again, as asked for over the control socket")
+	s.cfg.Logger.Info("configuration reload requested over the control socket")
 	s.reply(w, http.StatusOK, s.cfg.Reloader.Reload())
 }
 
-// Configuration is the reply to a question for it.
+// Configuration is the configuration in force.
 type Configuration struct {
 	Settings []Setting `json:"settings"`
 }
@@ -232,7 +232,7 @@ type Configuration struct {
 func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	err := known(r)
 	if err == nil && s.cfg.Reloader == nil {
-		err = fmt.Errorf("%w: there is no configuration", ErrNotFound)
+		err = fmt.Errorf("%w: this manager has no configuration", ErrNotFound)
 	}
 	if err != nil {
 		s.fail(w, err, "")
@@ -241,14 +241,14 @@ func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, &Configuration{s.cfg.Reloader.Settings()})
 }
 
-// LogFlags is what the log lets through.
+// LogFlags is the log level.
 type LogFlags struct {
 	Flags uint8 `json:"flags"` // OpenSM's
 }
 
 func (s *Server) logLevel(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Log == nil {
-		s.fail(w, fmt.Errorf("%w: no log is kept", ErrNotFound), "")
+		s.fail(w, fmt.Errorf("%w: this manager has no log", ErrNotFound), "")
 		return
 	}
 	s.reply(w, http.StatusOK, &LogFlags{s.cfg.Log.LogFlags()})
@@ -261,7 +261,7 @@ func (s *Server) setLogLevel(w http.ResponseWriter, r *http.Request) {
 		err = wrong
 	}
 	if err == nil && r.URL.Query().Get("flags") == "" {
-		err = fmt.Errorf("%w: want the parameter flags", ErrBadRequest)
+		err = fmt.Errorf("%w: parameter flags is required", ErrBadRequest)
 	}
 	if err != nil {
 		s.fail(w, err, "OpenSM's log flags, 0x00 to 0xff")
@@ -270,7 +270,7 @@ func (s *Server) setLogLevel(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Log != nil {
 		before := s.cfg.Log.LogFlags()
 		s.cfg.Log.SetLogFlags(uint8(flags))
-		s.cfg.Logger.Info("log flags were changed over the control socket", "from", fmt.Sprintf("0x%02x", before), "to", fmt.Sprintf("0x%02x", flags))
+		s.cfg.Logger.Info("log flags changed over the control socket", "from", fmt.Sprintf("0x%02x", before), "to", fmt.Sprintf("0x%02x", flags))
 	}
 	s.logLevel(w, r)
 }

@@ -7,50 +7,49 @@ import (
 	"time"
 )
 
-// Historian tells what changed from one generation of the subnet to another.
+// Historian provides the changes between generations of the subnet.
 type Historian interface {
-	// Generations are those that are still known, the oldest first.
+	// Generations are the stored generations, oldest first.
 	Generations() []Generation
-	// Diff is what changed between two of them. With to 0 the newest is meant, and with
-	// from 0 the one before the last change up to to.
+	// Diff returns the changes between two generations. to 0 is the newest, from 0 the
+	// one before the last change up to to.
 	Diff(from, to uint64) (*Diff, error)
 }
 
-// Generation is a generation of the subnet that brought changes.
+// Generation is a generation of the subnet with changes.
 type Generation struct {
 	Generation uint64         `json:"generation"`
-	Last       uint64         `json:"last"` // later ones up to this are the same but for what is not compared
-	Time       time.Time      `json:"time"` // when it was published
+	Last       uint64         `json:"last"` // later generations up to this one have no changes
+	Time       time.Time      `json:"time"` // of publication
 	First      bool           `json:"first,omitempty"`
-	Counts     map[string]int `json:"counts"`  // changes by what they are about
-	Entries    int            `json:"entries"` // of forwarding tables that changed
+	Counts     map[string]int `json:"counts"`  // changes by Change.What
+	Entries    int            `json:"entries"` // changed forwarding table entries
 }
 
-// Diff is what changed between two generations.
+// Diff holds the changes between two generations.
 type Diff struct {
 	Span
 	Changes []Change
 }
 
-// Span is the generations that a Diff is about.
+// Span is the range of generations of a Diff.
 type Span struct {
 	From uint64    `json:"from"`
 	To   uint64    `json:"to"`
 	Time time.Time `json:"time"` // of the last change
-	// Missing is how many changes are not kept any more, or never were, as there were too
-	// many.
+	// Missing is the number of changes that are not stored, because there were too many.
 	Missing int `json:"missing,omitempty"`
-	Entries int `json:"entries"` // of forwarding tables; of more than one step the sum
+	Entries int `json:"entries"` // changed forwarding table entries, the sum over all generations
 }
 
-// Change is one thing that changed.
+// Change is one change.
 type Change struct {
 	What  string `json:"what"`           // node, link, answers, state, speed, avoided, lid, pkeys, manager, setting, group, name, routes
 	Node  string `json:"node,omitempty"` // GUID
 	Name  string `json:"name"`           // NodeDescription; GUID of a manager, MGID of a group, name of a setting
 	Port  uint8  `json:"port,omitempty"`
-	From  string `json:"from,omitempty"` // "" for what was not there
-	To    string `json:"to,omitempty"`   // "" for what is not there any more
+	From  string `json:"from,omitempty"` // "" if added
+	To    string `json:"to,omitempty"`   // "" if removed
 	Count int    `json:"count,omitempty"`
 }
 
@@ -74,7 +73,7 @@ func (s *Server) generations(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) hasHistory() error {
 	if s.cfg.History == nil {
-		return fmt.Errorf("%w: no history is kept", ErrNotFound)
+		return fmt.Errorf("%w: this manager has no history", ErrNotFound)
 	}
 	return nil
 }
@@ -94,7 +93,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	}
 	d, err := s.cfg.History.Diff(from, to)
 	if err != nil {
-		s.fail(w, err, "ibsmctl generations lists those that are known")
+		s.fail(w, err, "ibsmctl generations lists the generations")
 		return
 	}
 	sendList(w, "rows", "", func(yield func(*DiffRow) bool) {

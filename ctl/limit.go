@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Stats counts what a Server has done. Any number of goroutines may read it.
+// Stats holds the counters of a Server. It is safe for concurrent reads.
 type Stats struct {
 	Accepted atomic.Uint64 // connections
 	Refused  atomic.Uint64 // connections beyond the limit
 	Open     atomic.Int64  // connections now
 	Requests atomic.Uint64
 	Errors   atomic.Uint64 // requests answered with an error
-	Cut      atomic.Uint64 // replies that were not taken in time, or not to the end
+	Cut      atomic.Uint64 // replies that the client did not read completely or in time
 }
 
-// limited is a listener that refuses connections beyond a limit at once, so that they
-// neither wait nor take up anything.
+// limited is a listener that refuses connections beyond a limit at once, so that they use
+// no resources.
 type limited struct {
 	net.Listener
 	limit int64
 	stats *Stats
 }
 
-// busy is what a connection beyond the limit is told.
+// busy is the reply to a connection beyond the limit.
 var busy = func() []byte {
-	const text = `{"error":"too many connections","hint":"end some, or try again later"}`
+	const text = `{"error":"too many connections","hint":"close some, or try again later"}`
 	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 }()
 
@@ -44,7 +44,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		}
 		l.stats.Open.Add(-1)
 		l.stats.Refused.Add(1)
-		c.SetDeadline(time.Now().Add(time.Second)) // of which it needs nothing: the buffer of a new socket takes it
+		c.SetDeadline(time.Now().Add(time.Second)) // not needed in practice: the reply fits into the buffer of a new socket
 		c.Write(busy)
 		c.Close()
 	}

@@ -97,7 +97,7 @@ func (s *source) Why(port, partition string) (*ctl.Why, error) {
 
 func (s *source) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) {
 	if port == "nobody" {
-		return nil, fmt.Errorf("%w: no node is called nobody", ctl.ErrNotFound)
+		return nil, fmt.Errorf("%w: no node is named nobody", ctl.ErrNotFound)
 	}
 	return func(yield func(*ctl.Diagnosis) bool) {
 		yield(&ctl.Diagnosis{Port: ctl.End{Desc: port + other}, State: "Down", Reasons: []ctl.Reason{}})
@@ -117,9 +117,9 @@ func (s *source) Diff(from, to uint64) (*ctl.Diff, error) {
 
 func (s *source) Path(from, to string) (*ctl.Path, error) {
 	if to == "nowhere" {
-		return nil, fmt.Errorf("%w: no node is called nowhere", ctl.ErrNotFound)
+		return nil, fmt.Errorf("%w: no node is named nowhere", ctl.ErrNotFound)
 	}
-	return &ctl.Path{Fate: from + " to " + to}, nil
+	return &ctl.Path{Result: from + " to " + to}, nil
 }
 
 func (s *source) Dumps() []string { return []string{"lfts"} }
@@ -136,7 +136,7 @@ func (s *source) Reload() *ctl.Reloaded {
 }
 
 func (s *source) Settings() []ctl.Setting {
-	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Place: "settings of 0x1.toml"}, {Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}
+	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Position: "settings of 0x1.toml"}, {Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}
 }
 
 func (s *source) LogFlags() uint8     { return s.flags }

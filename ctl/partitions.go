@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// PKeys is the list of the entries of end ports' partition tables, of PKey, by node GUID,
-// port number and index.
+// PKeys is the list of P_Key table entries of end ports, of PKey, by node GUID, port number
+// and index.
 const PKeys List = "pkeys"
 
-// PKey is an entry of a port's partition table.
+// PKey is an entry of a port's P_Key table.
 type PKey struct {
 	Port      string `json:"port"` // GUID
 	Desc      string `json:"desc"` // of the node
@@ -19,24 +19,24 @@ type PKey struct {
 	Index     int    `json:"index"`
 	PKey      string `json:"pkey"` // with the membership
 	Member    string `json:"member"`
-	Partition string `json:"partition,omitempty"` // its name, where a file gives one
-	Checked   string `json:"checked"`             // by the switch before the port: in, out, both or off
+	Partition string `json:"partition,omitempty"` // its name, if a file defines it
+	Checked   string `json:"checked"`             // enforcement by the switch port: in, out, both or off
 }
 
-// Why says which line of the partition file in force decides whether a port is in a
+// Why is the line of the partition file in force that decides whether a port is in a
 // partition.
 type Why struct {
 	Port      string `json:"port"` // GUID
 	Desc      string `json:"desc"`
 	PKey      string `json:"pkey"`                // without the membership
-	Partition string `json:"partition,omitempty"` // "" where no partition has the key
+	Partition string `json:"partition,omitempty"` // "" if no partition has the P_Key
 	Member    string `json:"member,omitempty"`    // full, limited or both; "" for no member
-	Rule      string `json:"rule,omitempty"`      // as the file writes it, such as ALL=limited
-	Place     string `json:"place,omitempty"`     // file:line:column; "" for what holds unless a file says otherwise
-	Held      string `json:"held,omitempty"`      // the key that the port holds
+	Rule      string `json:"rule,omitempty"`      // as written in the file, such as ALL=limited
+	Position  string `json:"position,omitempty"`  // file:line:column; "" for the implicit default
+	Current   string `json:"current,omitempty"`   // the entry in the port's P_Key table
 }
 
-// PartitionRow is one row of what a partition file would do: exactly one field is set.
+// PartitionRow is one row of a partition plan: exactly one field is set.
 type PartitionRow struct {
 	File    *PartitionFile `json:"file,omitempty"` // the first row
 	Finding *Finding       `json:"finding,omitempty"`
@@ -46,13 +46,13 @@ type PartitionRow struct {
 // PartitionFile is a file that was read.
 type PartitionFile struct {
 	Name string `json:"name"`
-	// Refused says that it has errors, and what was in force stays.
+	// Refused is set if the file has errors; then the partitions in force do not change.
 	Refused bool `json:"refused"`
-	// InForce says that it is what the fabric holds.
+	// InForce is set if the P_Key tables of the fabric agree with the file.
 	InForce bool `json:"in_force"`
 }
 
-// PKeyChange is an entry of a port's partition table that changes.
+// PKeyChange is a changed entry of a port's P_Key table.
 type PKeyChange struct {
 	GUID  string `json:"guid"` // of the port, or of the switch of an external port
 	Desc  string `json:"desc"`
@@ -62,20 +62,20 @@ type PKeyChange struct {
 	To    string `json:"to,omitempty"`
 }
 
-// Partitioner reads partition files for a manager. The rows are the outcome as the
-// manager sees it at that moment.
+// Partitioner plans and applies partition files for a manager.
 type Partitioner interface {
-	// PlanPartitions is what a text would do, or of nil the manager's own file.
+	// PlanPartitions returns the changes that a text, or for nil the manager's own file,
+	// would make.
 	PlanPartitions(text []byte) ([]PartitionRow, error)
-	// ApplyPartitions brings the manager's file into force unless it has errors, and does
-	// not wait until it is.
+	// ApplyPartitions applies the manager's file unless it has errors. It does not wait
+	// for the end of the sweep.
 	ApplyPartitions() ([]PartitionRow, error)
 }
 
-// MaxPartitionFile is the longest text that is taken to be planned, in bytes.
+// MaxPartitionFile is the maximum length of a text to plan, in bytes.
 const MaxPartitionFile = 64 << 20
 
-// planPartitions takes the text of a file as the body of the request.
+// planPartitions reads the text of a file from the request body.
 func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) {
 	s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPartitionFile))
@@ -91,7 +91,7 @@ func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) {
 	s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
-		s.cfg.Logger.Info("the partition file is read again, as asked for over the control socket")
+		s.cfg.Logger.Info("partition file reload requested over the control socket")
 		return p.ApplyPartitions()
 	})
 }
@@ -100,7 +100,7 @@ func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) {
 func (s *Server) partitions(w http.ResponseWriter, r *http.Request, rows func(Partitioner) ([]PartitionRow, error)) {
 	err := known(r)
 	if err == nil && s.cfg.Partitions == nil {
-		err = fmt.Errorf("%w: there are no partitions here", ErrNotFound)
+		err = fmt.Errorf("%w: this manager has no partitions", ErrNotFound)
 	}
 	if err != nil {
 		s.fail(w, err, "")
@@ -123,7 +123,7 @@ func (s *Server) why(w http.ResponseWriter, r *http.Request) {
 	err := known(r, "port", "pkey")
 	port, partition := r.URL.Query().Get("port"), r.URL.Query().Get("pkey")
 	if err == nil && (port == "" || partition == "") {
-		err = fmt.Errorf("%w: want the parameters port and pkey", ErrBadRequest)
+		err = fmt.Errorf("%w: parameters port and pkey are required", ErrBadRequest)
 	}
 	if err != nil {
 		s.fail(w, err, "port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001 or the name of a partition")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// routes is what is served on the control socket.
+// routes are the requests of the control socket.
 func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /v1/status", s.status)
@@ -41,13 +41,13 @@ func (s *Server) routes() http.Handler {
 	return m
 }
 
-// partitionPlan is where a request may have a body.
+// partitionPlan is the path at which a request may have a body.
 const partitionPlan = "/v1/partitions/plan"
 
-// byNode are the parameters of lists of nodes and of what belongs to them.
+// byNode are the parameters of lists of nodes, ports and links.
 var byNode = []string{"type", "node", "state"}
 
-// Failure is the reply to a request that could not be answered.
+// Failure is an error reply.
 type Failure struct {
 	Err  string `json:"error"`
 	Hint string `json:"hint,omitempty"`
@@ -55,7 +55,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Err }
 
-// fail answers with an error: the Source's own, or one of a request that makes no sense.
+// fail replies with an error of the Source or of an invalid request.
 func (s *Server) fail(w http.ResponseWriter, err error, hint string) {
 	status := http.StatusInternalServerError
 	text := err.Error()
@@ -69,11 +69,11 @@ func (s *Server) fail(w http.ResponseWriter, err error, hint string) {
 	s.reply(w, status, &Failure{text, hint})
 }
 
-// reply answers with a value as one line of JSON.
+// reply replies with a value as one line of JSON.
 func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		status, body = http.StatusInternalServerError, []byte(`{"error":"the reply is not to be had as JSON"}`)
+		status, body = http.StatusInternalServerError, []byte(`{"error":"cannot encode the reply as JSON"}`)
 		s.cfg.Logger.Error("control socket: a reply cannot be encoded", "error", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -82,16 +82,16 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 }
 
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, fmt.Errorf("%w: nothing is served at %s %s", ErrNotFound, r.Method, r.URL.Path), "docs/ctl.md lists what is; paths begin with /v1/")
+	s.fail(w, fmt.Errorf("%w: no such request: %s %s", ErrNotFound, r.Method, r.URL.Path), "docs/ctl.md lists the requests; paths begin with /v1/")
 }
 
-// known refuses parameters other than those named, and more than one of a name.
+// known rejects unknown and repeated parameters.
 func known(r *http.Request, names ...string) error {
 	query := r.URL.Query()
 next:
 	for name, values := range query {
 		if len(values) > 1 {
-			return fmt.Errorf("%w: parameter %s is given more than once", ErrBadRequest, name)
+			return fmt.Errorf("%w: repeated parameter %s", ErrBadRequest, name)
 		}
 		for _, n := range names {
 			if n == name {
@@ -103,7 +103,7 @@ next:
 	return nil
 }
 
-// flag is a parameter that is 1, or 0, or not there.
+// flag is a parameter that is 1, 0 or missing.
 func flag(r *http.Request, name string) (bool, error) {
 	switch v := r.URL.Query().Get(name); v {
 	case "", "0":
@@ -111,11 +111,11 @@ func flag(r *http.Request, name string) (bool, error) {
 	case "1":
 		return true, nil
 	default:
-		return false, fmt.Errorf("%w: parameter %s=%q: want 0 or 1", ErrBadRequest, name, v)
+		return false, fmt.Errorf("%w: parameter %s=%q: expected 0 or 1", ErrBadRequest, name, v)
 	}
 }
 
-// number is a parameter in base 10, or 0x and base 16; 0 when it is not there.
+// number is a decimal or hexadecimal (0x) parameter; 0 if missing.
 func number(r *http.Request, name string, bits int) (uint64, error) {
 	v := r.URL.Query().Get(name)
 	if v == "" {
@@ -123,7 +123,7 @@ func number(r *http.Request, name string, bits int) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(v, 0, bits)
 	if err != nil {
-		return 0, fmt.Errorf("%w: parameter %s=%q: want a number of up to %d bits", ErrBadRequest, name, v, bits)
+		return 0, fmt.Errorf("%w: parameter %s=%q: expected a number of up to %d bits", ErrBadRequest, name, v, bits)
 	}
 	return n, nil
 }

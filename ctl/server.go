@@ -14,11 +14,11 @@ import (
 // Config of a Server.
 type Config struct {
 	Source     Source
-	Planner    Planner     // nil: there are no plans
-	Log        LogLevel    // nil: there is no log
-	Reloader   Reloader    // nil: there is no configuration
-	Partitions Partitioner // nil: there are none
-	History    Historian   // nil: none is kept
+	Planner    Planner     // nil: no plans
+	Log        LogLevel    // nil: no log
+	Reloader   Reloader    // nil: no configuration
+	Partitions Partitioner // nil: no partitions
+	History    Historian   // nil: no history
 	Events     *Ring       // nil: an empty one
 	Stats      *Stats      // nil: nobody else reads them
 	// Metrics answers a scrape, or returns an error and has written nothing; nil: there
@@ -27,26 +27,24 @@ type Config struct {
 	Logger  *slog.Logger
 
 	MaxConns int           // at a time, of all listeners together; 0 for 64
-	Patience time.Duration // for a request to come, and for each piece of a reply to be taken; 0 for 10 s
+	Patience time.Duration // timeout for a request to arrive and for each piece of a reply to be read; 0 for 10 s
 }
 
-// maxHeader is the longest header of a request. Bodies are taken where a file is
-// to be planned, and nowhere else.
+// maxHeader is the maximum length of a request header, in bytes.
 const maxHeader = 16 << 10
 
 // Server serves a manager.
 //
-// Serve starts, and waits for, a goroutine for each listener and each connection, which
-// ends with it, with a client that is not served any longer than Config.Patience, or
-// with Serve's context.
+// Serve starts, and waits for, one goroutine for each listener and each connection. A
+// goroutine ends with its connection, after Config.Patience, or with Serve's context.
 type Server struct {
 	cfg     Config
 	stats   *Stats
-	busy    chan struct{} // has a token while a plan is made
+	busy    chan struct{} // has a token while a plan is in progress
 	scrapes chan struct{} // has a token for each scrape that is answered
 }
 
-// New returns a Server that serves nothing yet.
+// New returns a Server that is not yet serving.
 func New(cfg Config) *Server {
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 64
@@ -66,11 +64,11 @@ func New(cfg Config) *Server {
 	return &Server{cfg: cfg, stats: cfg.Stats, busy: make(chan struct{}, 1), scrapes: make(chan struct{}, maxScrapes)}
 }
 
-// Stats counts what was served.
+// Stats returns the counters.
 func (s *Server) Stats() *Stats { return s.stats }
 
-// Serve serves everything on control, and metrics alone on each of metrics, until ctx is
-// done or a listener breaks. It closes them. control may be nil.
+// Serve serves all requests on control, and only metrics on each of metrics, until ctx is
+// done or a listener fails. It closes them. control may be nil.
 func (s *Server) Serve(ctx context.Context, control net.Listener, metrics ...net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -115,7 +113,7 @@ func (s *Server) httpServer(ctx context.Context, h http.Handler) *http.Server {
 	}
 }
 
-// count counts requests and bounds what they and their replies may take.
+// count counts requests and bounds the time of requests and replies.
 func (s *Server) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.stats.Requests.Add(1)
@@ -123,23 +121,23 @@ func (s *Server) count(h http.Handler) http.Handler {
 		defer p.count() // of a reply that is broken off, too
 		if r.ContentLength != 0 && r.URL.Path != partitionPlan {
 			w.Header().Set("Connection", "close")
-			s.fail(p, fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong into the query")
+			s.fail(p, fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong in the query")
 		} else {
 			if r.ContentLength == 0 {
-				p.control.SetReadDeadline(time.Time{}) // it is all there, and the reply may take long
+				p.control.SetReadDeadline(time.Time{}) // the request is complete, and the reply may take long
 			}
 			h.ServeHTTP(p, r)
 		}
 	})
 }
 
-// patient is a reply, each piece of which must be taken in time.
+// patient is a reply of which the client must read each piece in time.
 type patient struct {
 	http.ResponseWriter
 	server  *Server
 	control *http.ResponseController
 	status  int
-	failed  bool      // it was not taken to its end
+	failed  bool      // the client did not read it completely
 	until   time.Time // by then all of it must be taken; zero for no limit
 }
 
@@ -166,7 +164,7 @@ func (p *patient) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// flush sends what has been written so far.
+// flush sends the buffered data.
 func (p *patient) flush() error {
 	p.extend()
 	err := p.control.Flush()
@@ -182,5 +180,5 @@ func (p *patient) extend() {
 	p.control.SetWriteDeadline(deadline)
 }
 
-// Unwrap gives the connection's own writer to http.ResponseController.
+// Unwrap is for http.ResponseController.
 func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

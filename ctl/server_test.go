@@ -53,7 +53,7 @@ func TestReplies(t *testing.T) {
 			`,{"node":"","desc":"","type":"","port":2,"lid":0}` + "\n]}\n"},
 		{get, "/v1/why", `{"generation":7,"diagnoses":[` + "\n" +
 			`{"port":{"node":"","desc":"","type":"","port":0,"lid":0},"state":"Down","works":false,"reasons":[]}` + "\n]}\n"},
-		{get, "/v1/activity", `{"time":"0001-01-01T00:00:00Z","status":{"version":"","pid":0,"started":"0001-01-01T00:00:00Z","where":"here","state":"","phase":"","engine":"","reign":0,"events":0,"sms":null},"sa":null,"sweeps":{"light":2},"phases":null,"smps":{"sent":0,"retries":0,"replied":0,"timed_out":0,"window":0,"on_wire":0},"traps":null,"bad_keys":null,"clients":{"seconds":0,"asked":0,"active":0,"most":null}}` + "\n"},
+		{get, "/v1/activity", `{"time":"0001-01-01T00:00:00Z","status":{"version":"","pid":0,"started":"0001-01-01T00:00:00Z","where":"here","state":"","phase":"","engine":"","mastership_term":0,"events":0,"sms":null},"sa":null,"sweeps":{"light":2},"phases":null,"smps":{"sent":0,"retries":0,"replied":0,"timed_out":0,"window":0,"on_wire":0},"traps":null,"bad_keys":null,"clients":{"seconds":0,"asked":0,"active":0,"most":null}}` + "\n"},
 		{get, "/v1/generations", `{"generations":[` + "\n" +
 			`{"generation":3,"last":4,"time":"0001-01-01T00:00:00Z","counts":{"node":1},"entries":0}` + "\n]}\n"},
 		{get, "/v1/diff", `{"rows":[` + "\n" + `{"span":{"from":0,"to":4,"time":"0001-01-01T00:00:00Z","entries":0}}` + "\n" +
@@ -63,7 +63,7 @@ func TestReplies(t *testing.T) {
 		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"times":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
 		{get, "/v1/log-level", `{"flags":3}` + "\n"},
 		{get, "/v1/events", `{"seq":1,"time":"0001-01-01T00:00:00Z","level":"","text":"first"}` + "\n"},
-		{get, "/v1/config", `{"settings":[{"key":"lmc","value":"1","chosen":true,"source":"master","place":"settings of 0x1.toml"},{"key":"sm_key","value":"-","chosen":false,"source":"default","note":"not shown"}]}` + "\n"},
+		{get, "/v1/config", `{"settings":[{"key":"lmc","value":"1","chosen":true,"source":"master","position":"settings of 0x1.toml"},{"key":"sm_key","value":"-","chosen":false,"source":"default","note":"not shown"}]}` + "\n"},
 		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
 	} {
@@ -72,8 +72,8 @@ func TestReplies(t *testing.T) {
 		}
 	}
 	var path ctl.Path
-	if err := b.Get(t.Context(), "/v1/path", url.Values{"from": {"a b"}, "to": {"c&d"}}, &path); err != nil || path.Fate != "a b to c&d" {
-		t.Errorf("path: %q, %v", path.Fate, err)
+	if err := b.Get(t.Context(), "/v1/path", url.Values{"from": {"a b"}, "to": {"c&d"}}, &path); err != nil || path.Result != "a b to c&d" {
+		t.Errorf("path: %q, %v", path.Result, err)
 	}
 	var flags ctl.LogFlags
 	if err := b.Post(t.Context(), "/v1/log-level", url.Values{"flags": {"0x43"}}, &flags); err != nil || flags.Flags != 0x43 || s.flags != 0x43 {
@@ -98,26 +98,26 @@ func TestFailures(t *testing.T) {
 		says               string
 	}{
 		{method: get, path: "/", status: 404, says: `"hint":"docs/ctl.md`},
-		{method: get, path: "/v2/status", status: 404, says: "nothing is served"},
+		{method: get, path: "/v2/status", status: 404, says: "no such request"},
 		{method: post, path: "/v1/status", status: 404, says: "POST /v1/status"},
 		{method: get, path: "/v1/sweep", status: 404, says: "GET /v1/sweep"},
 		{method: get, path: "/v1/status?x=1", status: 400, says: "unknown parameter"},
-		{method: get, path: "/v1/nodes?type=CA&type=switch", status: 400, says: "more than once"},
-		{method: get, path: "/v1/nodes", none: true, status: 503, says: "no subnet"},
+		{method: get, path: "/v1/nodes?type=CA&type=switch", status: 400, says: "repeated parameter"},
+		{method: get, path: "/v1/nodes", none: true, status: 503, says: "subnet is not known"},
 		{method: get, path: "/v1/path?from=1", status: 400, says: "from and to"},
-		{method: get, path: "/v1/path?from=1&to=nowhere", status: 404, says: `"error":"no node is called nowhere"`},
-		{method: get, path: "/v1/why?port=nobody", status: 404, says: `"error":"no node is called nobody"`},
+		{method: get, path: "/v1/path?from=1&to=nowhere", status: 404, says: `"error":"no node is named nowhere"`},
+		{method: get, path: "/v1/why?port=nobody", status: 404, says: `"error":"no node is named nobody"`},
 		{method: get, path: "/v1/why?other=x", status: 400, says: "needs port"},
 		{method: get, path: "/v1/why?node=x", status: 400, says: "unknown parameter"},
-		{method: get, path: "/v1/why", none: true, status: 503, says: "no subnet"},
+		{method: get, path: "/v1/why", none: true, status: 503, says: "subnet is not known"},
 		{method: get, path: "/v1/diff?from=1&to=5", status: 404, says: "no such generation"},
-		{method: get, path: "/v1/diff?from=x", status: 400, says: "want a number"},
+		{method: get, path: "/v1/diff?from=x", status: 400, says: "expected a number"},
 		{method: get, path: "/v1/generations?from=1", status: 400, says: "unknown parameter"},
-		{method: get, path: "/v1/dump/x", status: 404, says: "there are lfts"},
+		{method: get, path: "/v1/dump/x", status: 404, says: "dumps are lfts"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
-		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "want 0 or 1"},
+		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "expected 0 or 1"},
 		{method: post, path: "/v1/plan", status: 503, says: "not master"},
-		{method: post, path: "/v1/log-level", status: 400, says: "want the parameter"},
+		{method: post, path: "/v1/log-level", status: 400, says: "parameter flags is required"},
 		{method: post, path: "/v1/log-level?flags=256", status: 400, says: "8 bits"},
 		{method: get, path: "/v1/events?since=-1", status: 400, says: "since"},
 		{method: post, path: "/v1/reroute?kind=light", status: 400, says: "unknown parameter"},

@@ -13,31 +13,30 @@ import (
 	"time"
 )
 
-// Where a manager and who asks it meet unless they are told otherwise: the variable of
-// the environment that names the socket, and the path without it.
+// The environment variable with the path of the socket, and the default path.
 const (
 	SocketEnv     = "IBSM_SOCKET"
 	DefaultSocket = "/run/ibsm/ibsm.sock"
 )
 
-// ErrInUse says that another process serves the socket.
-var ErrInUse = errors.New("another process serves it")
+// ErrInUse reports that another process serves the socket.
+var ErrInUse = errors.New("another process uses the control socket")
 
-// maxSocketPath is the longest path of a unix socket on Linux, the end included.
+// maxSocketPath is the maximum length of a socket path on Linux, including the final 0.
 const maxSocketPath = 108
 
-// Socket is a unix socket that listens at a path. A lock file beside it says that it
-// lives: it falls with its process, however that ends, so that a stale socket is told
-// from a live one without asking it.
+// Socket is a unix socket that listens at a path. The process holds a lock on a file
+// beside it. The lock ends with the process, so that a stale socket can be recognized
+// without connecting to it.
 type Socket struct {
 	net.Listener
 	path string
 	lock *os.File
 }
 
-// Listen makes a socket at an absolute path that its owner may use, and the members of
-// the group, if it is not "". The directory is made if need be, but not those above it. The socket
-// appears at the path with its final mode, in place of one that nobody serves any more.
+// Listen creates a socket at an absolute path for its owner and, if group is not "", for
+// the members of the group. It creates the directory if it is missing, but not its parents.
+// The socket appears at the path with its final mode and replaces a stale one.
 func Listen(path, group string) (*Socket, error) {
 	s, err := listen(path, group)
 	if err != nil {
@@ -48,7 +47,7 @@ func Listen(path, group string) (*Socket, error) {
 
 func listen(path, group string) (_ *Socket, err error) {
 	if !filepath.IsAbs(path) {
-		return nil, errors.New("want an absolute path")
+		return nil, errors.New("expected an absolute path")
 	}
 	dir := filepath.Dir(path)
 	if err := checkDir(dir); err != nil {
@@ -77,18 +76,18 @@ func listen(path, group string) (_ *Socket, err error) {
 	return &Socket{Listener: l, path: path, lock: lock}, nil
 }
 
-// Close ends the socket and takes it away.
+// Close closes and removes the socket.
 func (s *Socket) Close() error {
 	err := s.Listener.Close()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
-	os.Remove(s.path) // still ours: the lock is
+	os.Remove(s.path) // still ours: we hold the lock
 	return errors.Join(err, s.lock.Close())
 }
 
-// checkDir makes the directory where it is missing, and refuses one in which others
-// could put a socket in the place of ours.
+// checkDir creates the directory if it is missing, and rejects one in which other users
+// could replace the socket.
 func checkDir(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -98,20 +97,20 @@ func checkDir(dir string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory", dir)
+		return fmt.Errorf("%s is not a directory", dir)
 	}
 	mode, st := info.Mode(), info.Sys().(*syscall.Stat_t)
 	if mode.Perm()&0o022 != 0 && mode&fs.ModeSticky == 0 {
-		return fmt.Errorf("others may write to its directory (%v): take the right away with chmod go-w %s", mode, dir)
+		return fmt.Errorf("other users may write to its directory (%v): run chmod go-w %s", mode, dir)
 	}
 	if uid := os.Geteuid(); int(st.Uid) != uid && st.Uid != 0 {
-		return fmt.Errorf("its directory belongs to user %d, not to us (%d) or root", st.Uid, uid)
+		return fmt.Errorf("its directory belongs to user %d, not to user %d or root", st.Uid, uid)
 	}
 	return nil
 }
 
-// takeLock locks a file for as long as it is open. The file stays: were it removed, two
-// processes could each hold the lock of their own.
+// takeLock locks a file while it is open. The file is not removed: otherwise two
+// processes could each lock a file of their own.
 func takeLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -138,8 +137,8 @@ func takeLock(name string) (*os.File, error) {
 	return f, nil
 }
 
-// checkPlace refuses to replace what is not a socket, or is one that lives although
-// nobody holds its lock: another program's.
+// checkPlace refuses to replace a file that is not a socket, or a socket of another
+// program, which listens although its lock is free.
 func checkPlace(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -148,7 +147,7 @@ func checkPlace(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return errors.New("there is something else than a socket")
+		return errors.New("the file exists and is not a socket")
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
@@ -156,13 +155,13 @@ func checkPlace(path string) error {
 		return ErrInUse
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the socket that is there may live: %w", err)
+		return fmt.Errorf("the existing socket may be in use: %w", err)
 	}
 	return nil
 }
 
-// bind makes the socket in a directory that nobody else can enter, gives it its mode and
-// owner there, and only then moves it to its path.
+// bind creates the socket in a private directory, sets its mode and owner there, and then
+// moves it to its path.
 func bind(dir, path string, gid int) (net.Listener, error) {
 	room, err := os.MkdirTemp(dir, ".")
 	if err != nil {
@@ -171,7 +170,7 @@ func bind(dir, path string, gid int) (net.Listener, error) {
 	defer os.RemoveAll(room)
 	name := filepath.Join(room, "s")
 	if len(name) >= maxSocketPath || len(path) >= maxSocketPath {
-		return nil, errors.New("the path is too long for a socket: choose one of less than 90 bytes")
+		return nil, errors.New("the path is too long for a socket: use less than 90 bytes")
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {

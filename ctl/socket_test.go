@@ -69,19 +69,19 @@ func TestSocketPlace(t *testing.T) {
 		{"nothing", func(*testing.T, string) {}, ""},
 		{"a stale socket", abandoned, ""},
 		{"a lock that nobody holds", func(t *testing.T, path string) { os.WriteFile(path+".lock", []byte("1\n"), 0o600) }, ""},
-		{"a manager", func(t *testing.T, path string) { mustListen(t, path, "") }, "another process serves it: process "},
+		{"a manager", func(t *testing.T, path string) { mustListen(t, path, "") }, "another process uses the control socket: process "},
 		{"another program", func(t *testing.T, path string) {
 			l, err := net.Listen("unix", path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { l.Close() })
-		}, "another process serves it"},
-		{"a file", func(t *testing.T, path string) { os.WriteFile(path, []byte("precious"), 0o600) }, "something else than a socket"},
+		}, "another process uses the control socket"},
+		{"a file", func(t *testing.T, path string) { os.WriteFile(path, []byte("precious"), 0o600) }, "is not a socket"},
 		{"a link to a file", func(t *testing.T, path string) {
 			os.WriteFile(path+"2", []byte("precious"), 0o600)
 			os.Symlink(path+"2", path)
-		}, "something else than a socket"},
+		}, "is not a socket"},
 		{"a link for a lock", func(t *testing.T, path string) { os.Symlink("/dev/null", path+".lock") }, "too many levels"},
 		{"a folder for everybody", func(t *testing.T, path string) { os.Chmod(filepath.Dir(path), 0o777) }, "chmod go-w"},
 	} {

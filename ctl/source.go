@@ -6,60 +6,59 @@ import (
 	"iter"
 )
 
-// Source is the manager that a Server serves. All methods may be called by any number
-// of goroutines.
+// Source is the manager that a Server serves. All methods are safe for concurrent use.
 type Source interface {
 	Status() *Status
-	// Subnet is nil while there is none to be shown.
+	// Subnet is nil while the subnet is not known.
 	Subnet() Subnet
-	// Order hands an order on to the manager, and does not wait until it is carried out.
+	// Order passes a request to the manager, and does not wait until it is complete.
 	Order(ctx context.Context, o Order) error
-	// SAStats is what subnet administration has answered so far.
+	// SAStats returns the statistics of subnet administration.
 	SAStats() *SAStats
-	// Activity is what the manager has done so far.
+	// Activity returns the counters of the manager.
 	Activity() *Activity
 }
 
-// Planner tells what a heavy sweep would write now, step by step, in words. The steps
-// are computed as they are asked for.
+// Planner returns the Sets that a heavy sweep would send now, as texts. They are computed
+// while the caller iterates.
 type Planner interface {
 	Plan(ctx context.Context, reroute bool) (iter.Seq[string], error)
 }
 
-// LogLevel is what the log lets through, in OpenSM's log flags (-D).
+// LogLevel is the log level, as OpenSM's log flags (-D).
 type LogLevel interface {
 	LogFlags() uint8
 	SetLogFlags(flags uint8)
 }
 
-// Reloader has the configuration read again, and shows what is in force.
+// Reloader reloads the configuration, and returns the one in force.
 type Reloader interface {
 	Reload() *Reloaded
 	Settings() []Setting
 }
 
-// Setting is one of the configuration in force. Values are as in opensm.conf; those of keys
-// are not shown.
+// Setting is a setting of the configuration in force. Values are as in opensm.conf; those
+// of keys are hidden.
 type Setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Chosen bool   `json:"chosen"` // by somebody
-	Source string `json:"source"` // default, environment, opensm.conf, ibsm.toml, option, master
-	Place  string `json:"place,omitempty"`
-	Note   string `json:"note,omitempty"` // what holds in place of the value
+	Key      string `json:"key"`
+	Value    string `json:"value"`
+	Chosen   bool   `json:"chosen"` // by the user, not a default
+	Source   string `json:"source"` // default, environment, opensm.conf, ibsm.toml, option, master
+	Position string `json:"position,omitempty"`
+	Note     string `json:"note,omitempty"` // the behaviour, if the value does not apply
 }
 
-// Order is something that a manager is told to do.
+// Order is a request for a sweep.
 type Order string
 
-// Orders.
+// Requests for sweeps.
 const (
 	LightSweep Order = "light"
 	HeavySweep Order = "heavy"
-	Reroute    Order = "reroute" // a heavy sweep with all routes computed afresh
+	Reroute    Order = "reroute" // a heavy sweep that recomputes all routes
 )
 
-// Sentinels that an error of a Source wraps where it is no fault of the program's.
+// Sentinels that an error of a Source wraps unless it is an internal error.
 var (
 	ErrBadRequest = errors.New("bad request")
 	ErrNotFound   = errors.New("not found")

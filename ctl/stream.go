@@ -14,9 +14,9 @@ const Piece = 64 << 10
 
 func newBuffer(w http.ResponseWriter) *bufio.Writer { return bufio.NewWriterSize(w, Piece) }
 
-// sendList replies with a list, written as it is made: an object with the list as its
-// last member, one element a line. fields are members that come before it, or "". To a
-// client that does not take it, no more is made.
+// sendList replies with a list while it is computed: an object with the list as its last
+// member, one element per line. fields are the members before it, or "". It stops if the
+// client does not read.
 func sendList[T any](w http.ResponseWriter, list, fields string, rows iter.Seq[T]) {
 	w.Header().Set("Content-Type", "application/json")
 	out := newBuffer(w)
@@ -43,8 +43,7 @@ func sendList[T any](w http.ResponseWriter, list, fields string, rows iter.Seq[T
 	out.Flush()
 }
 
-// events writes the ring's events, one a line, and new ones as they come if they are to
-// be followed.
+// events writes the stored events, one per line, and with follow also new ones.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	err := known(r, "since", "follow")
 	since, wrong := number(r, "since", 64)
@@ -76,7 +75,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := w.(*patient)
-	if p.flush() != nil { // so that the client knows that it is followed
+	if p.flush() != nil { // so that the client sees that the request was accepted
 		return
 	}
 	s.cfg.Events.follow(r.Context(), since, func(events []Event) error {

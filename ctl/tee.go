@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Tee is a handler of log records that keeps those at Info and above as events too,
-// whatever the log itself lets through.
+// Tee is a log handler that also stores records of level Info and above as events,
+// independent of the log level.
 func Tee(log slog.Handler, ring *Ring) slog.Handler { return &tee{log: log, ring: ring} }
 
 type tee struct {
 	log   slog.Handler
 	ring  *Ring
-	attrs []slog.Attr // with their group's name before theirs
+	attrs []slog.Attr // with the prefix of their group
 	group string      // with its dot
 }
 
-// eventLevel is the least level of an event.
+// eventLevel is the lowest level of an event.
 const eventLevel = slog.LevelInfo
 
 func (t *tee) Enabled(ctx context.Context, l slog.Level) bool {
@@ -51,7 +51,7 @@ func (t *tee) event(r *slog.Record) Event {
 	return e
 }
 
-// levelName has one name for what OpenSM logs whatever its flags, and for Info.
+// levelName maps records that OpenSM always logs to Info.
 func levelName(l slog.Level) string {
 	switch {
 	case l < slog.LevelInfo:
@@ -64,7 +64,7 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
-// plain is a value that JSON has and that nobody changes afterwards.
+// plain converts a value to an immutable JSON value.
 func plain(v slog.Value) any {
 	v = v.Resolve()
 	switch v.Kind() {

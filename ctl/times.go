@@ -1,27 +1,26 @@
 package ctl
 
-// SATimes is how long answers of subnet administration took, of one way to them, from when
-// the request was received.
+// SATimes holds the response times of subnet administration for one kind of request. A
+// time begins when the request was received.
 type SATimes struct {
-	Way     string       `json:"way"` // get: one packet, until it is sent; table: until it is made; register: until it may be sent
+	Way     string       `json:"way"` // get: until the packet is sent; table: until the response is complete; register: until the reply may be sent
 	Count   uint64       `json:"count"`
 	Seconds float64      `json:"seconds"` // in sum
-	P50     float64      `json:"p50"`     // seconds that half of the answers took at most
-	P99     float64      `json:"p99"`     // and 99 in 100
-	Buckets []TimeBucket `json:"buckets"` // in order, those that are not empty
+	P50     float64      `json:"p50"`     // median, in seconds
+	P99     float64      `json:"p99"`     // 99th percentile, in seconds
+	Buckets []TimeBucket `json:"buckets"` // non-empty ones, in order
 }
 
-// TimeBucket counts what took more than Over, and To at most, both in seconds. To is 0
-// where there is no bound.
+// TimeBucket counts times above Over up to To, both in seconds. To is 0 for no upper
+// bound.
 type TimeBucket struct {
 	Over  float64 `json:"over"`
 	To    float64 `json:"to,omitempty"`
 	Count uint64  `json:"count"`
 }
 
-// Quantile is how long the share q of what is counted took at most, in seconds, 0 if
-// nothing is. Within a bucket times are taken for spread evenly; above the last bound it is
-// that bound.
+// Quantile is the q quantile in seconds, 0 without times. Times are interpolated within a
+// bucket; above the last bound it is that bound.
 func Quantile(buckets []TimeBucket, q float64) float64 {
 	total := uint64(0)
 	for _, b := range buckets {

@@ -33,7 +33,7 @@ type configuration struct {
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs chan manager.Config
 	kept    *state
-	show    func(engine string, r *ctl.Ruling) // shows what the manager is master by
+	show    func(engine string, r *ctl.MirroredSettings) // shows what the manager is master by
 	changes chan func()
 	current atomic.Pointer[inForce]
 }
@@ -44,15 +44,15 @@ type inForce struct {
 	partitions *partitions.Chosen // the same; nil before the port is open
 	routes     []view.PrefixRoute // the same
 	port       mad.GUID
-	from       *masterPolicy // takes precedence over own and partitions; nil for none
-	differs    []string      // settings of own that from has different, as logged; nil if nothing was logged
-	tooLong    bool          // the policy does not fit into what standbys are sent
-	paused     bool          // the console has stopped sweeps
-	shown      *ctl.Ruling   // what ibsmctl shows of from
-	master     bool          // the manager is
+	from       *masterPolicy         // takes precedence over own and partitions; nil for none
+	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
+	tooLong    bool                  // the policy does not fit into what standbys are sent
+	paused     bool                  // the console has stopped sweeps
+	shown      *ctl.MirroredSettings // what ibsmctl shows of from
+	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(string, *ctl.Ruling)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(string, *ctl.MirroredSettings)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
 		kept: kept, show: show, changes: make(chan func()),
@@ -296,7 +296,7 @@ func (c *configuration) Settings() []ctl.Setting {
 	for i := range conf.Keys() {
 		k := &conf.Keys()[i]
 		s := l.Setting(k)
-		shown := ctl.Setting{Key: k.Name, Value: k.Format(s.Value), Chosen: l.Chosen(k), Source: s.Source.String(), Place: s.Position.String()}
+		shown := ctl.Setting{Key: k.Name, Value: k.Format(s.Value), Chosen: l.Chosen(k), Source: s.Source.String(), Position: s.Position.String()}
 		switch {
 		case k.Kind == conf.X64 && k.Group() == "keys":
 			shown.Value, shown.Note = "-", "not shown"

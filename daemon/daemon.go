@@ -45,7 +45,7 @@ type daemon struct {
 	notify  *notifier
 	state   *state
 	current *configuration
-	desk    *server.Desk
+	desk    *server.Server
 	clients console.Counters // of the console
 	dumps   *dump.Keeper     // nil where there are none
 	shell   *manager.Shell   // of the manager that runs, or ran last

@@ -147,11 +147,11 @@ func (c *configuration) useOwnFiles(next *inForce) {
 }
 
 // shown is what ibsmctl shows of a policy, nil without one.
-func (p *masterPolicy) shown(differs []string) *ctl.Ruling {
+func (p *masterPolicy) shown(differs []string) *ctl.MirroredSettings {
 	if p == nil {
 		return nil
 	}
-	return &ctl.Ruling{Of: p.of.String(), Differ: differs}
+	return &ctl.MirroredSettings{Of: p.of.String(), Differ: differs}
 }
 
 // meaning is a sum over the policy that a partition file makes, however the file is

@@ -52,7 +52,7 @@ type fixture struct {
 	dir    string
 	log    bytes.Buffer
 	state  *state
-	policy *ctl.Ruling
+	policy *ctl.MirroredSettings
 	told   manager.Config // last
 }
 
@@ -70,7 +70,7 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	}
 	o.state = newState(l, logger)
 	o.state.store.Store(stored)
-	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(_ string, r *ctl.Ruling) { o.policy = r })
+	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(_ string, r *ctl.MirroredSettings) { o.policy = r })
 	var ts tasks
 	ts.atEnd(func() { stored.Close() })
 	ts.run(context.Background(), o.run)

@@ -96,7 +96,7 @@ func (c *configuration) logPartitions(next *inForce) {
 // partitioner is the ctl.Partitioner of a manager.
 type partitioner struct {
 	*configuration
-	desk *server.Desk
+	desk *server.Server
 }
 
 // PlanPartitions reads a file and brings nothing into force. Where it is the file in

@@ -119,10 +119,10 @@ func (s *succession) ruling(manager int) string {
 	if err := client.Get(s.t.Context(), "/v1/status", nil, &st); err != nil {
 		s.t.Fatal(err)
 	}
-	if st.Ruling == nil {
+	if st.MirroredSettings == nil {
 		return ""
 	}
-	return strings.Join(st.Ruling.Differ, ",")
+	return strings.Join(st.MirroredSettings.Differ, ",")
 }
 
 // TestHandover: a manager that ranks higher is handed the mastership with all that is

@@ -209,7 +209,7 @@ func (c *configCommand) showManager(ctx context.Context) error {
 	for _, s := range all.Settings {
 		if c.all || s.Chosen {
 			settings = append(settings, s)
-			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, printable(s.Value), printable(strings.TrimSpace(s.Place+" "+s.Note)))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, printable(s.Value), printable(strings.TrimSpace(s.Position+" "+s.Note)))
 		}
 	}
 	w.Flush()

@@ -107,7 +107,7 @@ func TestVerbs(t *testing.T) {
 		{"why leaf-01:2", `^leaf-01 port 2 \(0x\S+\) is Active, LinkUp\n  no problem found\n$`, 0, ""},
 		{"why host-01 host-16", `^host-01 \S+ port 1 reaches host-16 \S+ port 1\n  no problem found\n$`, 0, ""},
 		{"why --json leaf-01:1", `^{"generation":\d+,"diagnoses":\[\n{"port":{.*"works":true,"reasons":.*}\n\]}\n$`, 0, ""},
-		{"why nobody", `^$`, 1, `no node is called "nobody"`},
+		{"why nobody", `^$`, 1, `no node is named "nobody"`},
 		{"why a b c", `^$`, 2, `unexpected argument "c"`},
 		{"generations", `(?s)^GENERATION .*  first as master\n`, 0, ""},
 		{"generations --json", `^{"generations":\[\n{"generation":\d+,(.|\n)*\]}\n$`, 0, ""},
@@ -119,12 +119,12 @@ func TestVerbs(t *testing.T) {
 		{"top --once --json", `^{"time":"\S+","status":{.*"clients":{"seconds":.*}}\n$`, 0, ""},
 		{"top --interval 1ms", `^$`, 2, "500ms"},
 		{"path 1 1", `GUID .*\n(.*\n)0 links to LID 1, 0 Gb/s, MTU 0\n$`, 0, ""},
-		{"path 1 nobody", `^$`, 1, `no node is called "nobody"`},
+		{"path 1 nobody", `^$`, 1, `no node is named "nobody"`},
 		{"path 1", `^$`, 2, "hint: see ibsmctl path --help"},
 		{"services", `^ID .*\n$`, 0, ""},
 		{"subscriptions", `^SUBSCRIBER .*\n$`, 0, ""},
-		{"groups ff12::99", `^$`, 1, "there is no group ff12:"},
-		{"groups 5", `^$`, 1, `"5" is no MGID`},
+		{"groups ff12::99", `^$`, 1, "group ff12:"},
+		{"groups 5", `^$`, 1, `"5" is not an MGID`},
 		{"groups 5 6", `^$`, 2, `unexpected argument "6"`},
 		{"sa-stats", `^ATTRIBUTE .*\n\ntransfers by RMPP: 0 sent, .*\nregistrations: 0 refused .*\nevents: \d+, 0 dropped; .*\n$`, 0, ""},
 		{"sa-stats --json", `^{"replies":\[\],"dropped":\[\],"times":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
@@ -143,7 +143,7 @@ func TestVerbs(t *testing.T) {
 		{"config reload --json", `^{"file":"","refused":false,"changed":\[\],"findings":\[\]}\n$`, 0, ""},
 		{"config reload x", `^$`, 2, `unexpected argument "x"`},
 		{"log-level x", `^$`, 2, "expected error, info, verbose, debug"},
-		{"events", `(?s)^1 .*SUBNET UP .*log flags were changed .*from=0x83`, 0, ""},
+		{"events", `(?s)^1 .*SUBNET UP .*log flags changed .*from=0x83`, 0, ""},
 		{"ports --type bridge", `^$`, 2, "expected CA, switch or router"},
 		{"ports --state a", `^$`, 2, `--state "a": expected Down, Initialize, Armed or Active`},
 		{"ports --state INIT", `PORT GUID .*\n$`, 0, ""},
@@ -156,7 +156,7 @@ func TestVerbs(t *testing.T) {
 		{"help path", `^Usage: ibsmctl path `, 0, ""},
 		{"help", `^ibsmctl shows`, 0, ""},
 		{"--version", `^ibsmctl \d+\.\d+\.\d+\n$`, 0, ""},
-		{"path 1 hsot-01", `^$`, 1, `no node is called "hsot-01"; did you mean host-01? ibsmctl nodes lists them`},
+		{"path 1 hsot-01", `^$`, 1, `no node is named "hsot-01"; did you mean host-01? ibsmctl nodes lists the nodes`},
 		{"nodes --state up", `^$`, 2, "unknown option"},
 		{"status more", `^$`, 2, `unexpected argument "more"`},
 		{"frobnicate", `^$`, 2, "hint: see ibsmctl --help for the verbs"},
@@ -219,7 +219,7 @@ func TestTwoManagers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, path, "--fabric", "fattree:k=4", "--ctl_socket", socket).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "another process serves it: process ") {
+	if err == nil || !strings.Contains(string(out), "another process uses the control socket: process ") {
 		t.Errorf("a second manager: %v, %s", err, out)
 	}
 	if _, errs, status := tell(t, "status", "--socket", socket); status != 0 {
@@ -263,7 +263,7 @@ func TestFollow(t *testing.T) {
 	if _, errs, status := tell(t, "sweep", "--socket", socket); status != 0 {
 		t.Fatal(errs)
 	}
-	await("a sweep was asked for")
+	await("sweep requested")
 	await("SUBNET UP")
 	cmd.Process.Signal(syscall.SIGTERM)
 	for lines.Scan() { // to the end

@@ -199,10 +199,10 @@ func whyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	case w.Partition == "":
 		verdict = "is not in " + w.PKey + ": no partition has this key"
 	case w.Member != "":
-		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) + cmp.Or(w.Place, "the implicit default")
+		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) + cmp.Or(w.Position, "the implicit default")
 	}
-	held := "its P_Key table has " + w.Held
-	if w.Held == "" {
+	held := "its P_Key table has " + w.Current
+	if w.Current == "" {
 		held = "its P_Key table does not have this P_Key"
 	}
 	_, err = fmt.Fprintf(stdout, "%s %s %s; %s\n", w.Port, printable(a.names.of(w.Port, w.Desc)), printable(verdict), held)

@@ -53,8 +53,8 @@ func TestPartitionsRunning(t *testing.T) {
 	port := regexp.MustCompile(`(?m)^(\S+) .* 0x8011 `).FindStringSubmatch(shown)[1]
 	ask(0, ` is a full member of 0x0011 \(red\) by ALL_CAS=full, .*partitions.conf:2:12; its P_Key table has 0x8011\n`, "why", port, "0x8011")
 	ask(0, ` is a full member of 0x0011 \(red\) by `, "why", port, "red")
-	ask(1, `no partition is called "reds"; did you mean red\? there are Default, red\n`, "why", port, "reds")
-	ask(1, `0x8000 is no P_Key: its lower 15 bits are 0`, "why", port, "0x8000")
+	ask(1, `no partition is named "reds"; did you mean red\? partitions are Default, red\n`, "why", port, "reds")
+	ask(1, `0x8000 is not a P_Key: its lower 15 bits are 0`, "why", port, "0x8000")
 	ask(0, ` is not in 0x0012: no partition has this key; its P_Key table does not have this P_Key\n`, "why", port, "0x12")
 	ask(0, "^0 P_Key table entries change\n", "diff")
 

@@ -35,7 +35,7 @@ func runPath(ctx context.Context, args []string, stdout io.Writer) error {
 		err = a.printPath(p, stdout)
 	}
 	if err == nil && !p.Arrived {
-		err = fmt.Errorf("no route: the packet %s", p.Fate)
+		err = fmt.Errorf("no route: the packet %s", p.Result)
 	}
 	return err
 }

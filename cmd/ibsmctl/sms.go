@@ -34,7 +34,7 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true}, {head: "STATE"}, {head: "", yields: true}}}
 	alone := true
 	for i, m := range st.SMs {
-		alone = alone && !m.Heir
+		alone = alone && !m.NextMaster
 		t.add(m.GUID, lid(m.LID), fmt.Sprint(m.Priority), m.State, noteOn(&m, i == 0))
 	}
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
@@ -44,7 +44,7 @@ func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
 	if alone {
 		last = "No standby.\n"
 	}
-	if text := rulingText(st); text != "" {
+	if text := settingsText(st); text != "" {
 		last += "This manager: " + printable(text) + ".\n"
 	}
 	_, err := io.WriteString(stdout, last)
@@ -57,7 +57,7 @@ func noteOn(m *ctl.SM, isThis bool) string {
 	if isThis {
 		notes = append(notes, "this manager")
 	}
-	if m.Heir {
+	if m.NextMaster {
 		notes = append(notes, "takes over when the master dies")
 	}
 	if note := mirrorNote(m); note != "" {
@@ -72,8 +72,8 @@ func mirrorNote(m *ctl.SM) string {
 	switch {
 	case !m.Mirrors:
 		return ""
-	case m.Doubt != "":
-		return "mirrors registrations by SA queries, possibly incomplete: " + printable(m.Doubt)
+	case m.Incomplete != "":
+		return "mirrors registrations by SA queries, possibly incomplete: " + printable(m.Incomplete)
 	case m.Reads:
 		return fmt.Sprintf("mirrors registrations by SA queries, read %v ago", lag)
 	case m.Lag > 0:

@@ -14,11 +14,11 @@ func TestNoteOn(t *testing.T) {
 	}{
 		{ctl.SM{}, false, ""},
 		{ctl.SM{Lag: 3}, true, "this manager"},
-		{ctl.SM{Heir: true, Mirrors: true}, false, "takes over when the master dies, mirrors registrations"},
-		{ctl.SM{Heir: true, Mirrors: true, Lag: 0.0123}, true, "this manager, takes over when the master dies, mirrors registrations, 12ms behind"},
+		{ctl.SM{NextMaster: true, Mirrors: true}, false, "takes over when the master dies, mirrors registrations"},
+		{ctl.SM{NextMaster: true, Mirrors: true, Lag: 0.0123}, true, "this manager, takes over when the master dies, mirrors registrations, 12ms behind"},
 		{ctl.SM{Mirrors: true, Lag: 75}, false, "mirrors registrations, 1m15s behind"},
 		{ctl.SM{Mirrors: true, Lag: 0.5, Reads: true}, true, "this manager, mirrors registrations by SA queries, read 500ms ago"},
-		{ctl.SM{Mirrors: true, Reads: true, Doubt: "no answer"}, false, "mirrors registrations by SA queries, possibly incomplete: no answer"},
+		{ctl.SM{Mirrors: true, Reads: true, Incomplete: "no answer"}, false, "mirrors registrations by SA queries, possibly incomplete: no answer"},
 	} {
 		if got := noteOn(&c.sm, c.this); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.sm, got, c.want)
@@ -33,13 +33,13 @@ func TestRulingText(t *testing.T) {
 		want string
 	}{
 		{ctl.Status{State: "MASTER"}, ""},
-		{ctl.Status{State: "STANDBY", Ruling: &ctl.Ruling{Of: guid}}, "uses the partitions and settings of " + guid + " after a takeover; its own files are the same"},
-		{ctl.Status{State: "STANDBY", Ruling: &ctl.Ruling{Of: guid, Differ: []string{"lmc", "ar_mode"}}},
+		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid}}, "uses the partitions and settings of " + guid + " after a takeover; its own files are the same"},
+		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid, Differ: []string{"lmc", "ar_mode"}}},
 			"uses the partitions and settings of " + guid + " after a takeover; its own files differ in lmc, ar_mode"},
-		{ctl.Status{State: "MASTER", Ruling: &ctl.Ruling{Of: guid, Differ: []string{"lmc"}}},
+		{ctl.Status{State: "MASTER", MirroredSettings: &ctl.MirroredSettings{Of: guid, Differ: []string{"lmc"}}},
 			"uses the partitions and settings of " + guid + "; its own files differ in lmc; apply them with ibsmctl config reload"},
 	} {
-		if got := rulingText(&c.st); got != c.want {
+		if got := settingsText(&c.st); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.st, got, c.want)
 		}
 	}

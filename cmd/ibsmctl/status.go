@@ -44,7 +44,7 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line("state", "%s; sweep: %s", st.State, st.Phase)
 	}
 	line("routing", "%s", st.Engine)
-	if text := rulingText(st); text != "" {
+	if text := settingsText(st); text != "" {
 		line("settings", "%s", text)
 	}
 	if s := st.Subnet; s != nil {
@@ -72,9 +72,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 	return b.String()
 }
 
-// rulingText says whose partitions and settings count, if not the manager's own.
-func rulingText(st *ctl.Status) string {
-	r := st.Ruling
+// settingsText says describes the partitions and settings in force, unless they are the manager's own.
+func settingsText(st *ctl.Status) string {
+	r := st.MirroredSettings
 	if r == nil {
 		return ""
 	}

@@ -170,13 +170,13 @@ func rateText(rate float64) string {
 // standby is who takes over when the master dies.
 func (v *topView) standby() string {
 	sms := v.now.Status.SMs
-	heir, others := slices.IndexFunc(sms, func(m ctl.SM) bool { return m.Heir }), len(sms)-1
-	if heir < 0 {
+	next, others := slices.IndexFunc(sms, func(m ctl.SM) bool { return m.NextMaster }), len(sms)-1
+	if next < 0 {
 		return "none"
 	}
-	m := &sms[heir]
+	m := &sms[next]
 	text := fmt.Sprintf("%s %s priority %d", m.GUID, m.State, m.Priority)
-	if heir == 0 {
+	if next == 0 {
 		text = "this manager"
 	}
 	if note := mirrorNote(m); note != "" {

@@ -16,7 +16,7 @@ func looked() *topView {
 		Subnet: &ctl.SubnetStatus{Generation: 12, Switches: 80, CAs: 128, Links: 384, LIDs: 208, Ports: map[string]int{"Active": 766, "Down": 2}},
 		Sweep:  &ctl.SweepStatus{Ended: start.Add(time.Minute), Seconds: 0.042, Up: true, Sets: "PortInfo 3"},
 		SMs: []ctl.SM{{GUID: "0x0000000000000001", LID: 1, Priority: 15, State: "MASTER"},
-			{GUID: "0x0000000000000002", LID: 9, Priority: 3, State: "STANDBY", Heir: true, Mirrors: true, Lag: 0.25}}}
+			{GUID: "0x0000000000000002", LID: 9, Priority: 3, State: "STANDBY", NextMaster: true, Mirrors: true, Lag: 0.25}}}
 	look := func(after time.Duration, times uint64) *ctl.Activity {
 		return &ctl.Activity{
 			Time: start.Add(after), Status: status, Sweeps: map[string]uint64{"light": 6 * times, "heavy": 2}, Traps: map[string]uint64{"128": times},
@@ -127,7 +127,7 @@ func TestRenderSizes(t *testing.T) {
 	first := &topView{}
 	first.take(&ctl.Activity{Status: &ctl.Status{Waiting: "no port"}, SA: &ctl.SAStats{}}, nil, nil)
 	busy := looked()
-	busy.trouble = "no manager answers"
+	busy.trouble = "no manager is running on this socket"
 	for range 1000 {
 		busy.events = append(busy.events, ctl.Event{Level: "warn", Text: "\x1b]0;title\a" + strings.Repeat("x", 300)})
 	}

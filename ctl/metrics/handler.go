@@ -31,7 +31,7 @@ type Exporter struct {
 
 // New returns an Exporter of the manager behind desk and of the control server that
 // counts in stats.
-func New(desk *server.Desk, stats *ctl.Stats, logger *slog.Logger) *Exporter {
+func New(desk *server.Server, stats *ctl.Stats, logger *slog.Logger) *Exporter {
 	e := &Exporter{registry: prometheus.NewRegistry(), view: desk.View, logger: logger}
 	e.registry.MustRegister(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(), &collector{desk, stats},

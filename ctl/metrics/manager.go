@@ -17,7 +17,7 @@ import (
 // collector collects the metrics of a manager. It describes none, since those that there
 // are depend on what the manager is doing.
 type collector struct {
-	desk  *server.Desk
+	desk  *server.Server
 	stats *ctl.Stats // of the control server
 }
 

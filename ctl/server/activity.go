@@ -14,8 +14,8 @@ import (
 	"ibsm/topo"
 )
 
-// Activity is what the manager has done so far.
-func (d *Desk) Activity() *ctl.Activity {
+// Activity returns the counters of the manager.
+func (d *Server) Activity() *ctl.Activity {
 	out := &ctl.Activity{Time: time.Now(), Status: d.Status(), SA: d.SAStats(), Sweeps: map[string]uint64{}, Phases: []ctl.Phase{}, Traps: map[string]uint64{}, BadKeys: []ctl.BadKey{}}
 	out.Clients.Most = []ctl.SAClient{}
 	shell := d.shell.Load()
@@ -64,7 +64,7 @@ func TrapLabel(n smp.TrapNumber) string {
 	return strconv.Itoa(int(n))
 }
 
-// whose is the node of a port, "" where there is no subnet or no such port.
+// whose is the node of a port, "" if there is no subnet or no such port.
 func (s *subnet) whose(port mad.GUID) (guid, desc string) {
 	if s == nil {
 		return "", ""
@@ -77,8 +77,8 @@ func (s *subnet) whose(port mad.GUID) (guid, desc string) {
 	return node.GUID.String(), node.Desc.String()
 }
 
-// clientRates compares what clients of the SA had asked when it was looked at last with
-// what they have asked now. Who looks at the same time is shown the same.
+// clientRates compares the request counts of SA clients with those of the previous call.
+// Concurrent callers get the same result.
 type clientRates struct {
 	mu    sync.Mutex // guards the following
 	shell *manager.Shell
@@ -87,7 +87,7 @@ type clientRates struct {
 	last  ctl.SAClients
 }
 
-// since is what clients asked since it was looked at last, a second ago or more.
+// since returns the requests of clients since the previous call, at least a second ago.
 func (c *clientRates) since(shell *manager.Shell, s *subnet, now time.Time) ctl.SAClients {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *clientRates) since(shell *manager.Shell, s *subnet, now time.Time) ctl.
 	return c.last
 }
 
-// most are those whose counts grew most.
+// most are the clients whose counts grew most.
 func most(was, is []uint32) ctl.SAClients {
 	out := ctl.SAClients{Most: []ctl.SAClient{}}
 	for lid := range is {

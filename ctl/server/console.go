@@ -12,27 +12,27 @@ import (
 )
 
 // Manager is the manager that runs; nil while none does.
-func (d *Desk) Manager() *manager.Shell { return d.shell.Load() }
+func (d *Server) Manager() *manager.Shell { return d.shell.Load() }
 
-// View is what the manager has published; nil for nothing.
-func (d *Desk) View() *view.View {
+// View is the published view; nil for none.
+func (d *Server) View() *view.View {
 	if s := d.shell.Load(); s != nil {
 		return s.View()
 	}
 	return nil
 }
 
-// Registry is what clients have registered; nil for nothing.
-func (d *Desk) Registry() *registry.State {
+// Registry holds the SA registrations; nil for none.
+func (d *Server) Registry() *registry.State {
 	if s := d.shell.Load(); s != nil {
 		return s.Registry()
 	}
 	return nil
 }
 
-// ConsoleStatus is the manager as the status of OpenSM's console has it, but for what
-// the configuration says.
-func (d *Desk) ConsoleStatus() (st console.Status) {
+// ConsoleStatus is the state of the manager for the status command of OpenSM's console,
+// without the configuration.
+func (d *Server) ConsoleStatus() (st console.Status) {
 	d.mu.Lock()
 	st.InitErrors = d.sweep != nil && !d.sweep.Up
 	d.mu.Unlock()
@@ -79,20 +79,20 @@ func consoleSA(stats *sa.Stats) (c console.SA) {
 	return c
 }
 
-// consoleOrders are what carries out the orders of a console.
+// consoleOrders map the console's requests to sweeps.
 var consoleOrders = map[console.Order]manager.Sweep{
 	console.LightSweep: manager.Light, console.HeavySweep: manager.Heavy, console.Reroute: manager.Reroute, console.ReadNames: manager.Describe,
 }
 
-// orderPatience is how long the order of a console may wait to be taken.
+// orderPatience bounds the wait until the manager accepts a request of a console.
 const orderPatience = 5 * time.Second
 
-// ConsoleOrder hands an order of a console on.
-func (d *Desk) ConsoleOrder(o console.Order) error {
+// ConsoleOrder passes a request of a console on.
+func (d *Server) ConsoleOrder(o console.Order) error {
 	ctx, cancel := context.WithTimeout(context.Background(), orderPatience)
 	defer cancel()
 	return d.ask(ctx, consoleOrders[o])
 }
 
 // ConsoleClients is what became of the clients of OpenSM's console; nil without one.
-func (d *Desk) ConsoleClients() *console.Counters { return d.cfg.Console }
+func (d *Server) ConsoleClients() *console.Counters { return d.cfg.Console }

@@ -12,13 +12,13 @@ import (
 	"ibsm/view"
 )
 
-// doctor tells what is wrong with the ports of one subnet.
+// doctor diagnoses the ports of one subnet.
 type doctor struct {
 	*subnet
 	faults map[end][]*view.Fault
 }
 
-// end names a port of a node.
+// end identifies a port of a node.
 type end struct {
 	node mad.GUID
 	port uint8
@@ -34,7 +34,7 @@ func (s *subnet) doctor() *doctor {
 	return d
 }
 
-// Diagnose tells why ports are not Active, or why one does not reach another.
+// Diagnose explains why ports are not Active, or why one does not reach another.
 func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) {
 	d := s.doctor()
 	if port == "" {
@@ -60,12 +60,12 @@ func (s *subnet) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) 
 	from, ok := s.speaker(ports)
 	to, okay := s.speaker(others)
 	if !ok || !okay {
-		return nil, fmt.Errorf("%w: the node has no port that is known", ctl.ErrNotFound)
+		return nil, fmt.Errorf("%w: no port of the node is known", ctl.ErrNotFound)
 	}
 	return one(d.pair(from, to)), nil
 }
 
-// find is findPorts, or what there is to say about what is not there any more.
+// find is findPorts; for an absent node or port it returns its diagnosis.
 func (d *doctor) find(name string) (ports []topo.PortIdx, gone *ctl.Diagnosis, err error) {
 	ports, err = d.findPorts(name)
 	if errors.Is(err, ctl.ErrNotFound) {
@@ -94,7 +94,7 @@ func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	}
 }
 
-// diagnosis is what there is to say about a port.
+// diagnosis is the diagnosis of a port.
 func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
 	port := &d.view.Topo.Ports[p]
 	return &ctl.Diagnosis{
@@ -109,7 +109,7 @@ func (d *doctor) at(p topo.PortIdx) []*view.Fault {
 	return d.faults[end{d.view.Topo.Nodes[port.Node].GUID, port.Num}]
 }
 
-// ofNode are the faults of a port's node as a whole, where that is not the port itself.
+// ofNode are the faults of a port's node as a whole.
 func (d *doctor) ofNode(p topo.PortIdx) []*view.Fault {
 	port := &d.view.Topo.Ports[p]
 	if port.Num == 0 {

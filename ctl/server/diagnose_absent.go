@@ -13,9 +13,9 @@ import (
 	"ibsm/view"
 )
 
-// absent is what there is to say about a node or port that is not there, nil where it was
-// never known. What it was linked to is known of what went since the manager started, the
-// LIDs that are kept for it and since when it is missing for longer.
+// absent is the diagnosis of an absent node or port, nil if it was never known. The last
+// link is known for nodes that disappeared since the manager started; the reserved LIDs and
+// the time of disappearance are known for longer.
 func (d *doctor) absent(name string) *ctl.Diagnosis {
 	lid := mad.LID(0)
 	if isLID(name) {
@@ -32,13 +32,13 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 		a := &d.view.Absent[i]
 		if guid == a.Port && guid != 0 || lid >= a.Base && lid-a.Base < 1<<a.LMC {
 			return missing(ctl.End{Node: a.Port.String(), LID: a.Base},
-				fmt.Sprintf("port %v has been missing since %s; %s; its last link is not known any more", a.Port, since(a), kept(a)))
+				fmt.Sprintf("port %v has been absent since %s; %s; its last link is no longer known", a.Port, since(a), kept(a)))
 		}
 	}
 	return nil
 }
 
-// named reports whether a node that is gone is the one that was asked for.
+// named reports whether a node that disappeared has the requested name or GUID.
 func named(g *history.GoneNode, name string, guid mad.GUID, lid mad.LID) bool {
 	if first, _, _ := strings.Cut(g.Name, " "); g.Name == name || first == name || guid != 0 && g.GUID == guid {
 		return true
@@ -46,13 +46,13 @@ func named(g *history.GoneNode, name string, guid mad.GUID, lid mad.LID) bool {
 	return slices.ContainsFunc(g.Ports, func(p history.GonePort) bool { return lid != 0 && p.LID == lid || guid != 0 && p.GUID == guid })
 }
 
-// gone is what there is to say about a node that went since the manager started.
+// gone is the diagnosis of a node that disappeared since the manager started.
 func (d *doctor) gone(g *history.GoneNode) *ctl.Diagnosis {
-	text := fmt.Sprintf("%q has been missing since %s", g.Name, g.Since.Format(time.DateTime))
+	text := fmt.Sprintf("%q has been absent since %s", g.Name, g.Since.Format(time.DateTime))
 	end := ctl.End{Node: g.GUID.String(), Desc: g.Name, Type: g.Type.String()}
 	for _, p := range g.Ports {
 		if p.Last != "" {
-			text += fmt.Sprintf("; port %d was linked to %s last", p.Num, p.Last)
+			text += fmt.Sprintf("; port %d was last linked to %s", p.Num, p.Last)
 		}
 		for i := range d.view.Absent {
 			if a := &d.view.Absent[i]; a.Port == p.GUID && p.LID != 0 {
@@ -65,16 +65,16 @@ func (d *doctor) gone(g *history.GoneNode) *ctl.Diagnosis {
 }
 
 func missing(end ctl.End, text string) *ctl.Diagnosis {
-	const do = "see whether it runs, and what the port that it was linked to says: ibsmctl why NODE:PORT; when it comes back it gets the same LID"
+	const do = "check whether it runs, and diagnose the port that it was linked to: ibsmctl why NODE:PORT; when it returns it gets the same LID"
 	return &ctl.Diagnosis{Port: end, State: "absent", Reasons: []ctl.Reason{because("absent", text, do)}}
 }
 
 func since(a *view.Absent) string { return time.Unix(a.Since, 0).Format(time.DateTime) }
 
-// kept are the LIDs of a port that is not there.
+// kept describes the reserved LIDs of an absent port.
 func kept(a *view.Absent) string {
 	if a.LMC > 0 {
-		return fmt.Sprintf("LIDs %d to %d are kept for it", a.Base, a.Base+1<<a.LMC-1)
+		return fmt.Sprintf("LIDs %d to %d are reserved for it", a.Base, a.Base+1<<a.LMC-1)
 	}
-	return fmt.Sprintf("LID %d is kept for it", a.Base)
+	return fmt.Sprintf("LID %d is reserved for it", a.Base)
 }

@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// pair tells why one port does not reach another: both must be up, share a partition, and
-// have routes to each other.
+// pair explains why one port does not reach another: both must be up, share a partition,
+// and have routes to each other.
 func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 	far := d.end(to)
 	out := d.diagnosis(from)
@@ -24,7 +24,7 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 				out.Reasons = append(out.Reasons, r)
 			}
 		case d.view.LIDs.Base[p] == 0:
-			out.Reasons = append(out.Reasons, because("no LID", d.called(p)+" has no LID", "ibsmctl sweep; ibsmctl events tells whether LIDs are used up"))
+			out.Reasons = append(out.Reasons, because("no LID", d.called(p)+" has no LID", "ibsmctl sweep; ibsmctl events shows whether all LIDs are used"))
 		}
 	}
 	if from != to {
@@ -39,11 +39,11 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 	return out
 }
 
-// unreached is the reason where the tables do not lead to some LIDs of a port.
+// unreached is the reason if the forwarding tables do not lead to some LIDs of a port.
 func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 	base, count := d.view.LIDs.Base[to], d.view.LIDs.Count(to)
 	if base == 0 || d.view.LIDs.Base[from] == 0 {
-		return nil // told already
+		return nil // reported already
 	}
 	lost := 0
 	var first *ctl.Path
@@ -58,18 +58,18 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		return nil
 	}
 	last := first.Hops[len(first.Hops)-1]
-	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.DLID, first.Fate, last.Desc)
+	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.DLID, first.Result, last.Desc)
 	if count > 1 {
-		text += fmt.Sprintf("; so it is with %d of its %d LIDs", lost, count)
+		text += fmt.Sprintf("; %d of its %d LIDs are affected", lost, count)
 	}
 	for _, f := range d.faults[end{}] {
 		text += "; " + f.Text
 	}
 	return []ctl.Reason{because("no route", text,
-		fmt.Sprintf("ibsmctl path shows the way; ibsmctl links --node %q which cables are there; ibsmctl sweep --help", last.Desc))}
+		fmt.Sprintf("see the route with ibsmctl path, the cables with ibsmctl links --node %q; ibsmctl sweep looks for changes", last.Desc))}
 }
 
-// slow are remarks about the way between two ports that reach each other.
+// slow are remarks about the route between two ports that reach each other.
 func (d *doctor) slow(from, to topo.PortIdx) (why []ctl.Reason) {
 	for _, way := range [][2]topo.PortIdx{{from, to}, {to, from}} {
 		w := d.walk(way[0], way[1], d.view.LIDs.Base[way[1]])
@@ -92,11 +92,11 @@ func (d *doctor) slow(from, to topo.PortIdx) (why []ctl.Reason) {
 		}
 		between := fmt.Sprintf("from %s to %s", d.called(way[0]), d.called(way[1]))
 		if w.mtu < mtu.Bytes() {
-			why = append(why, because("lower MTU", fmt.Sprintf("the way %s carries an MTU of %d, though both ends carry %d", between, w.mtu, mtu.Bytes()),
-				"ibsmctl path and ibsmctl ports show which link it is"))
+			why = append(why, because("lower MTU", fmt.Sprintf("the route %s has an MTU of %d, although both ends support %d", between, w.mtu, mtu.Bytes()),
+				"ibsmctl path and ibsmctl ports show the link"))
 		}
 		if w.rate.Rank() < rate.Rank() {
-			why = append(why, because("lower rate", fmt.Sprintf("the way %s carries %g Gb/s, though both ends carry %g", between, w.rate.Gbps(), rate.Gbps()),
+			why = append(why, because("lower rate", fmt.Sprintf("the route %s has %g Gb/s, although both ends support %g", between, w.rate.Gbps(), rate.Gbps()),
 				"ibsmctl path shows the slowest link: reseat or replace its cable"))
 		}
 	}

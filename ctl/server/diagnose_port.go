@@ -13,16 +13,16 @@ import (
 	"ibsm/view"
 )
 
-// reasons are those for which a port is not Active; of one that is, remarks.
+// reasons are the reasons why a port is not Active; for an Active port, remarks.
 func (d *doctor) reasons(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	port := &t.Ports[p]
-	if why, silent := d.silent(p); silent {
+	if why, silent := d.unresponsive(p); silent {
 		return []ctl.Reason{why}
 	}
 	switch state := port.Info.PortState(); {
 	case !port.Seen:
-		return []ctl.Reason{because("unknown", "the port's PortInfo could not be read", "see ibsmctl events for what it did not answer")}
+		return []ctl.Reason{because("unknown", "the PortInfo of the port could not be read", "see ibsmctl events for the failed requests")}
 	case d.active(p):
 		return d.remarks(p)
 	case state == smp.PortDown:
@@ -34,16 +34,16 @@ func (d *doctor) reasons(p topo.PortIdx) []ctl.Reason {
 	}
 }
 
-// silent is the reason where the port's node does not answer.
-func (d *doctor) silent(p topo.PortIdx) (why ctl.Reason, is bool) {
+// unresponsive is the reason if the port's node does not answer.
+func (d *doctor) unresponsive(p topo.PortIdx) (why ctl.Reason, is bool) {
 	node := &d.view.Topo.Nodes[d.view.Topo.Ports[p].Node]
 	if node.Missed == 0 {
 		return why, false
 	}
 	return ctl.Reason{
 		Kind: "no answer",
-		Text: fmt.Sprintf("%q has not answered for %d sweeps; it keeps its routes for %d", node.Desc.String(), node.Missed, topo.MaxMissed),
-		Do:   "see whether its firmware hangs and reset it; an M_Key that is not the manager's (m_key) has the same effect",
+		Text: fmt.Sprintf("%q has not answered for %d sweeps; its routes are kept for %d sweeps", node.Desc.String(), node.Missed, topo.MaxMissed),
+		Do:   "check whether its firmware hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
 	}, true
 }
 
@@ -52,30 +52,30 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	var why ctl.Reason
 	switch phys := d.view.Topo.Ports[p].Info.PortPhysicalState(); phys {
 	case smp.PhysPolling:
-		why = because("no signal", "no cable, or nothing that is switched on at its other end (Polling)",
-			"plug the cable in at both ends, or start what is there")
+		why = because("no signal", "no cable, or no device that is switched on at its other end (Polling)",
+			"plug the cable in at both ends, or start the device at the other end")
 	case smp.PhysSleep:
-		why = because("asleep", "the port sleeps and does not look for a link", "wake it with ibportstate, as for a disabled port")
+		why = because("asleep", "the port is in Sleep and does not try to establish a link", "enable it with ibportstate, as a disabled port")
 	case smp.PhysDisabled:
 		why = because("disabled", "the port was disabled: by hand, or by babbling_port_policy",
-			"ibportstate LID PORT enable, when what it was disabled for is mended")
+			"fix the problem for which it was disabled, then ibportstate LID PORT enable")
 	case smp.PhysTraining:
-		why = because("training", "the port sees a signal, but no link comes of it",
-			"replace the cable or the transceiver; see that both ends know a common width and speed")
+		why = because("training", "the port detects a signal, but link training does not complete",
+			"replace the cable or the transceiver; check that both ends support a common width and speed")
 	case smp.PhysLinkErrorRecovery:
-		why = because("link errors", "the link recovers from errors again and again", "clean or replace the cable or the transceiver")
+		why = because("link errors", "the link repeatedly recovers from errors", "clean or replace the cable or the transceiver")
 	case smp.PhysTest:
-		why = because("under test", "the port is in a physical test", "end the test, or reset the port with ibportstate")
+		why = because("under test", "the port is in a physical test", "end the test, or reset the port with ibportstate LID PORT reset")
 	default:
 		why = because("down", fmt.Sprintf("the port has no link, physical state %v", phys), "reset it with ibportstate LID PORT reset")
 	}
 	if was := d.before(p); was != "" {
 		why.Kind, why.Text = "link lost", was+"; now: "+why.Text
 	}
-	return append([]ctl.Reason{why}, d.told(p, d.at(p))...)
+	return append([]ctl.Reason{why}, d.faultReasons(p, d.at(p))...)
 }
 
-// before is what a port was linked to, "" where that is not known.
+// before is the last peer of a port, "" if unknown.
 func (d *doctor) before(p topo.PortIdx) string {
 	if d.past == nil {
 		return ""
@@ -88,23 +88,23 @@ func (d *doctor) before(p topo.PortIdx) string {
 	return fmt.Sprintf("it was linked to %s until %s", name, since.Format(time.DateTime))
 }
 
-// alone are the reasons of a port with a link behind which no node is known.
+// alone are the reasons of a port with a link but without a known node behind it.
 func (d *doctor) alone(p topo.PortIdx) []ctl.Reason {
-	if why := d.told(p, d.at(p)); why != nil {
+	if why := d.faultReasons(p, d.at(p)); why != nil {
 		if was := d.before(p); was != "" {
 			why[0].Text += "; " + was
 		}
 		return why
 	}
 	if d.view.Topo.Ports[p].Shunned {
-		return []ctl.Reason{because(view.LeftOut.String(), "what answers behind the port has been left out of the subnet",
-			"ibsmctl events tells what was wrong with it")}
+		return []ctl.Reason{because(view.LeftOut.String(), "the node behind the port was excluded from the subnet",
+			"ibsmctl events shows the reason")}
 	}
-	return []ctl.Reason{because("new link", "the link is up, but what is behind it was not found yet",
-		"ibsmctl sweep looks again; if this lasts, restart what is behind the port")}
+	return []ctl.Reason{because("new link", "the link is up, but the node behind it was not discovered yet",
+		"ibsmctl sweep tries again; if the state lasts, restart the node behind the port")}
 }
 
-// held are the reasons for which a link with a node at both ends does not carry data.
+// held are the reasons why a link with nodes at both ends does not carry data.
 func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 	t := d.view.Topo
 	port := &t.Ports[p]
@@ -112,56 +112,56 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 	for _, f := range d.faults[end{}] {
 		why = append(why, reasonOf(f, ""))
 	}
-	if silent, is := d.silent(peer); is {
+	if silent, is := d.unresponsive(peer); is {
 		why = append(why, silent)
 	}
 	locked := d.locked(p)
 	why = append(why, locked...)
 	for _, at := range []topo.PortIdx{p, peer} {
-		why = append(why, d.told(at, d.at(at))...)
-		why = append(why, d.told(at, d.ofNode(at))...)
+		why = append(why, d.faultReasons(at, d.at(at))...)
+		why = append(why, d.faultReasons(at, d.ofNode(at))...)
 	}
 	if far := &t.Ports[peer]; far.Info.PortState() == smp.PortDown {
-		why = append(why, because(view.OneSided.String(), d.called(peer)+", at its other end, says that it has no link",
+		why = append(why, because(view.OneSided.String(), d.called(peer)+", at its other end, reports that it has no link",
 			"replug the cable, or reset one end with ibportstate LID PORT reset"))
 	}
 	if locked != nil {
 		why = slices.DeleteFunc(why, func(r ctl.Reason) bool { return r.Kind == view.NoAnswer.String() })
 	}
 	why = append(why, d.mismatch(p)...)
-	why = append(why, d.ruledByAnother(p)...)
+	why = append(why, d.otherMaster(p)...)
 	if len(why) == 0 {
-		why = append(why, because("not yet", fmt.Sprintf("nothing is known to be wrong: the link came to %v after the last sweep looked at it", port.Info.PortState()),
-			"ibsmctl sweep; if that changes nothing, ibsmctl events"))
+		why = append(why, because("not yet", fmt.Sprintf("no problem known: the link changed to %v after the last sweep had read it", port.Info.PortState()),
+			"ibsmctl sweep; if the state lasts, ibsmctl events"))
 		if d.view.FaultsMore > 0 {
-			why[0].Text += fmt.Sprintf("; but %d further faults are not kept", d.view.FaultsMore)
+			why[0].Text += fmt.Sprintf("; %d further faults are not stored", d.view.FaultsMore)
 		}
 	}
 	return unique(why)
 }
 
-// locked is the reason where an end has an M_Key that is not the manager's, which then
-// neither sees it nor may change anything.
+// locked is the reason if an end has an M_Key different from the manager's, so that the
+// manager can neither read nor change it.
 func (d *doctor) locked(p topo.PortIdx) (why []ctl.Reason) {
 	for _, at := range []topo.PortIdx{p, d.view.Topo.Ports[p].Peer} {
 		info := &d.view.Topo.Ports[d.view.Topo.EndPort(at)].Info
 		unanswered := slices.ContainsFunc(slices.Concat(d.at(at), d.ofNode(at)), func(f *view.Fault) bool { return f.Kind == view.NoAnswer })
 		if unanswered && info.MKeyProtectBits() > 0 && info.MKey() == 0 {
-			why = append(why, because("M_Key", d.called(at)+" is protected by an M_Key that is not the manager's: it leaves what is written unanswered",
-				"set m_key to the key that the port has, or reset the node so that it forgets it"))
+			why = append(why, because("M_Key", d.called(at)+" is protected by an M_Key different from the manager's: it does not answer Sets",
+				"set m_key to the port's key, or reset the node to clear the key"))
 		}
 	}
 	return why
 }
 
-// mismatch is the reason where the ends of a link that is armed disagree.
+// mismatch is the reason if the ends of an ARMED link have different values.
 func (d *doctor) mismatch(p topo.PortIdx) (why []ctl.Reason) {
 	a := &d.view.Topo.Ports[p]
 	b := &d.view.Topo.Ports[a.Peer]
 	if min(a.Info.PortState(), b.Info.PortState()) < smp.PortArmed {
-		return nil // they are told with the step to ARMED
+		return nil // the values are set with the transition to ARMED
 	}
-	const do = "see which end does not take what it is told: ibsmctl events; newer firmware may"
+	const do = "ibsmctl events shows the end that does not accept the value; newer firmware may help"
 	if x, y := a.Info.NeighborMTU().Bytes(), b.Info.NeighborMTU().Bytes(); x != y {
 		why = append(why, because("MTU mismatch", fmt.Sprintf("%s has an MTU of %d, %s of %d", d.called(p), x, d.called(a.Peer), y), do))
 	}
@@ -171,35 +171,35 @@ func (d *doctor) mismatch(p topo.PortIdx) (why []ctl.Reason) {
 	return why
 }
 
-// ruledByAnother is the reason where an end names another subnet manager.
-func (d *doctor) ruledByAnother(p topo.PortIdx) []ctl.Reason {
+// otherMaster is the reason if an end names another subnet manager.
+func (d *doctor) otherMaster(p topo.PortIdx) []ctl.Reason {
 	for _, at := range []topo.PortIdx{p, d.view.Topo.Ports[p].Peer} {
 		lid := d.view.Topo.Ports[d.view.Topo.EndPort(at)].Info.MasterSMLID()
 		for _, sm := range d.view.SMs[min(1, len(d.view.SMs)):] {
 			if sm.LID == lid && lid != 0 && smp.SMState(sm.State) == smp.Master {
-				return []ctl.Reason{because("another manager's", fmt.Sprintf("%s belongs to the subnet manager %v at LID %d, which is master too", d.called(at), sm.GUID, lid),
-					"two masters settle by priority and GUID: ibsmctl sms")}
+				return []ctl.Reason{because("another manager's", fmt.Sprintf("%s is configured by the subnet manager %v at LID %d, which is also master", d.called(at), sm.GUID, lid),
+					"two masters negotiate by priority and GUID: ibsmctl sms")}
 			}
 		}
 	}
 	return nil
 }
 
-// remarks are what is noteworthy about a port that is Active.
+// remarks are remarks about an Active port.
 func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	port := &t.Ports[p]
-	why := d.told(p, d.at(p))
+	why := d.faultReasons(p, d.at(p))
 	if port.Num == 0 || port.Peer == topo.None {
 		return why
 	}
 	far := &t.Ports[port.Peer]
 	if port.Unhealthy || far.Unhealthy {
 		why = append(why, because("avoided", "routes between switches avoid the link: it is unhealthy",
-			"ibsmctl events tells which traps it sent; replace the cable"))
+			"ibsmctl events shows its traps; replace the cable"))
 	}
 	if best, is := widest(port.Info.LinkWidthEnabled()&far.Info.LinkWidthEnabled()), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
-		why = append(why, because("narrow", fmt.Sprintf("the link runs at %v though both ends may run at %v", is, best),
+		why = append(why, because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
 			"reseat or replace the cable: some of its lanes do not work"))
 	}
 	return append(why, d.mismatch(p)...)
@@ -215,8 +215,8 @@ func widest(set mad.LinkWidth) (best mad.LinkWidth) {
 	return best
 }
 
-// told are the faults of a port, or of its node, as reasons.
-func (d *doctor) told(p topo.PortIdx, faults []*view.Fault) (why []ctl.Reason) {
+// faultReasons are the recorded faults of a port, or of its node, as reasons.
+func (d *doctor) faultReasons(p topo.PortIdx, faults []*view.Fault) (why []ctl.Reason) {
 	for _, f := range faults {
 		at := p
 		if f.Port == 0 {
@@ -227,24 +227,24 @@ func (d *doctor) told(p topo.PortIdx, faults []*view.Fault) (why []ctl.Reason) {
 	return why
 }
 
-// remedies are what to do about faults.
+// remedies are the actions that fix faults.
 var remedies = map[view.FaultKind]string{
-	view.NoAnswer:  "see whether the node hangs and reset it; an M_Key that is not the manager's (m_key) has the same effect",
-	view.Refused:   "newer firmware may take it; the manager goes on trying with each sweep",
-	view.NotKept:   "newer firmware may keep it; the manager does not insist",
-	view.Unrouted:  "ibsmctl events tells which block of its table the switch does not take; reset the switch",
-	view.Excluded:  "see what the port answers to its P_Keys: ibsmctl events; partition_enforce and the size of its table matter",
-	view.WentDown:  "look at the cable: the link does not stay up",
-	view.Mute:      "see whether what is behind the port hangs and reset it; an M_Key of protection level 2 or 3 that is not the manager's has the same effect",
-	view.LeftOut:   "reset what is behind the port; ibsmctl events tells what it answered",
-	view.Duplicate: "give one of the two another GUID (firmware tools), or take it out of the subnet",
-	view.Looped:    "take the loopback plug or cable out",
+	view.NoAnswer:  "check whether the node hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
+	view.Refused:   "newer firmware may accept it; the manager retries in each sweep",
+	view.NotKept:   "newer firmware may keep the value; the manager does not retry",
+	view.Unrouted:  "ibsmctl events shows the table block that the switch does not accept; reset the switch",
+	view.Excluded:  "ibsmctl events shows the failed Sets of P_Keys; check the setting part_enforce and the size of the P_Key table",
+	view.WentDown:  "check the cable: the link does not stay up",
+	view.Mute:      "check whether the node behind the port hangs and reset it; an M_Key of protection level 2 or 3 different from the manager's has the same effect",
+	view.LeftOut:   "reset the node behind the port; ibsmctl events shows its responses",
+	view.Duplicate: "change the GUID of one of the two (firmware tools), or disconnect it",
+	view.Looped:    "remove the loopback plug or cable",
 	view.OneSided:  "replug the cable, or reset one end with ibportstate LID PORT reset",
-	view.NoLID:     "lower lmc, or split the subnet: its LIDs are used up",
-	view.NoRoutes:  "mend what the text says: until then links stay as they are",
+	view.NoLID:     "use a smaller lmc, or split the subnet: all LIDs are used",
+	view.NoRoutes:  "fix the problem described: until then links stay unchanged",
 }
 
-// reasonOf is a fault as a reason. Findings say themselves where they belong.
+// reasonOf converts a fault to a reason. Findings include their position.
 func reasonOf(f *view.Fault, where string) ctl.Reason {
 	switch f.Kind {
 	case view.Mute, view.LeftOut, view.Duplicate, view.Looped, view.OneSided:
@@ -253,7 +253,7 @@ func reasonOf(f *view.Fault, where string) ctl.Reason {
 	return ctl.Reason{Kind: f.Kind.String(), Text: where + f.Text, Do: remedies[f.Kind]}
 }
 
-// unique are the reasons each once.
+// unique removes duplicate reasons.
 func unique(why []ctl.Reason) (once []ctl.Reason) {
 	for _, r := range why {
 		if !slices.Contains(once, r) {

@@ -219,7 +219,7 @@ func TestDiagnoseLater(t *testing.T) {
 	f.pass(time.Minute)
 	s = newSubnet(f.m.View, nil)
 	for _, name := range []string{lid.String(), f.net.Nodes[all[3]].Ports[1].GUID.String()} {
-		if d := diagnose(t, s, name, ""); d.State != "absent" || !has(d, "absent", "LID "+lid.String()+" is kept") {
+		if d := diagnose(t, s, name, ""); d.State != "absent" || !has(d, "absent", "LID "+lid.String()+" is reserved") {
 			t.Errorf("gone, by %s: %+v", name, d)
 		}
 		if d := diagnose(t, s, f.desc(all[1]), name); d.State != "absent" {
@@ -316,7 +316,7 @@ func TestDiagnosePartitions(t *testing.T) {
 	}
 	none := topo.NewPKeyTable([]mad.PKey{0x8009})
 	v.Topo.Ports[cas[3]].PKeys = none
-	if d := diagnose(t, newSubnet(v, nil), guid(3), guid(1)); !has(d, "P_Keys not written", "does not hold") {
+	if d := diagnose(t, newSubnet(v, nil), guid(3), guid(1)); !has(d, "P_Keys not written", "does not have") {
 		t.Errorf("before the tables are written: %+v", d.Reasons)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"ibsm/topo"
 )
 
-// findPort is the end port that a text names, and the LID that it is to be reached by:
+// findPort is the end port that a text identifies, and the LID to reach it:
 //
 //	17, 0x11                    a LID: a decimal number, or 0x and up to 4 digits
 //	0x0002c90300000001          a GUID of a port or of a node: 0x and more digits
 //	fe80::2:c903:0:1            a GID
 //	anything else               a NodeDescription, or its first word
 //
-// Of a node it is port 0, or of a CA or router the first port that has a LID.
+// A node stands for its port 0, or for a CA or router the first port that has a LID.
 func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
 	t := s.view.Topo
 	if isLID(name) {
@@ -61,7 +61,7 @@ func (s *subnet) reached(p topo.PortIdx) (topo.PortIdx, mad.LID, error) {
 	return p, lid, nil
 }
 
-// guidOf is the GUID in a text, if it has the form of one or of a GID.
+// guidOf is the GUID in a text that has the form of a GUID or GID.
 func (s *subnet) guidOf(name string) (guid mad.GUID, ok bool, err error) {
 	if strings.HasPrefix(name, "0x") || strings.HasPrefix(name, "0X") {
 		guid, err = mad.ParseGUID(name)
@@ -73,13 +73,13 @@ func (s *subnet) guidOf(name string) (guid mad.GUID, ok bool, err error) {
 	}
 	gid := mad.GID(addr.As16())
 	if p := gid.Prefix(); p != s.view.Subnet.Prefix && p != mad.DefaultPrefix {
-		return 0, false, fmt.Errorf("%w: GID %v is not of this subnet, whose prefix is %v", ctl.ErrNotFound, gid, s.view.Subnet.Prefix)
+		return 0, false, fmt.Errorf("%w: GID %v does not have the prefix of this subnet, %v", ctl.ErrNotFound, gid, s.view.Subnet.Prefix)
 	}
 	return gid.GUID(), true, nil
 }
 
-// findNode is the node with a GUID or NodeDescription; where no node has it, the one whose
-// NodeDescription begins with that word: a host has its name before its adapter's.
+// findNode is the node with a GUID or NodeDescription or, if there is none, the node whose
+// NodeDescription begins with that word: a host name precedes the adapter name.
 func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	t := s.view.Topo
 	if guid, ok, _ := s.guidOf(name); ok {
@@ -102,15 +102,14 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	}
 	switch len(called) {
 	case 0:
-		return topo.None, fmt.Errorf("%w: no node is called %q%s ibsmctl nodes lists them", ctl.ErrNotFound, name, cmp.Or(diag.Meant(name, s.nodeNames()), ";"))
+		return topo.None, fmt.Errorf("%w: no node is named %q%s ibsmctl nodes lists the nodes", ctl.ErrNotFound, name, cmp.Or(diag.Meant(name, s.nodeNames()), ";"))
 	case 1:
 		return called[0], nil
 	}
-	return topo.None, fmt.Errorf("%w: %d nodes are called %q: use a GUID, of which the first is %v", ctl.ErrBadRequest, len(called), name, t.Nodes[called[0]].GUID)
+	return topo.None, fmt.Errorf("%w: %d nodes are named %q: use a GUID; the first is %v", ctl.ErrBadRequest, len(called), name, t.Nodes[called[0]].GUID)
 }
 
-// nodeNames are what nodes are called for short: by their NodeDescription, a host by its
-// first word.
+// nodeNames are the short names of nodes: the NodeDescription, for a host its first word.
 func (s *subnet) nodeNames() []string {
 	names := make([]string, len(s.view.Topo.Nodes))
 	for n := range names {

@@ -10,12 +10,12 @@ import (
 	"ibsm/view"
 )
 
-// Run compares what is published until ctx is done.
-func (d *Desk) Run(ctx context.Context) { d.past.Run(ctx) }
+// Run compares published views until ctx is done.
+func (d *Server) Run(ctx context.Context) { d.past.Run(ctx) }
 
-// Published takes a view that the manager has published, nil for none any more. It does
-// not block.
-func (d *Desk) Published(v *view.View) {
+// Published takes a view that the manager has published, nil if the subnet is no longer
+// known. It does not block.
+func (d *Server) Published(v *view.View) {
 	var reg *registry.State
 	if s := d.shell.Load(); s != nil && v != nil {
 		reg = s.Registry()
@@ -23,8 +23,8 @@ func (d *Desk) Published(v *view.View) {
 	d.past.Put(v, reg)
 }
 
-// Generations are those whose changes are known.
-func (d *Desk) Generations() (all []ctl.Generation) {
+// Generations are the generations whose changes are stored.
+func (d *Server) Generations() (all []ctl.Generation) {
 	for _, s := range d.past.Steps() {
 		g := ctl.Generation{Generation: s.Gen, Last: s.Last, Time: s.At, First: s.From == 0, Counts: map[string]int{}, Entries: s.Entries}
 		for kind, n := range s.Counts {
@@ -37,8 +37,8 @@ func (d *Desk) Generations() (all []ctl.Generation) {
 	return all
 }
 
-// Diff is what changed between two generations.
-func (d *Desk) Diff(from, to uint64) (*ctl.Diff, error) {
+// Diff returns the changes between two generations.
+func (d *Server) Diff(from, to uint64) (*ctl.Diff, error) {
 	all := d.past.Steps()
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: the manager has published nothing yet", ctl.ErrNotNow)
@@ -48,7 +48,7 @@ func (d *Desk) Diff(from, to uint64) (*ctl.Diff, error) {
 	}
 	for i := len(all) - 1; from == 0 && i >= 0; i-- {
 		if s := &all[i]; s.Gen <= to && s.From == 0 {
-			return nil, fmt.Errorf("%w: generation %d is the first, and nothing has changed since", ctl.ErrNotFound, s.Gen)
+			return nil, fmt.Errorf("%w: generation %d is the first; there are no changes", ctl.ErrNotFound, s.Gen)
 		} else if s.Gen <= to {
 			from = s.From
 		}

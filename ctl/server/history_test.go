@@ -54,7 +54,7 @@ func TestHistory(t *testing.T) {
 
 		s := newSubnet(f.m.View, nil)
 		s.past = d.past
-		if g := diagnose(t, s, f.desc(host), ""); g.State != "absent" || g.Port.Desc != f.desc(host) || !has(g, "absent", "linked to leaf-03 port 2 last") || !has(g, "absent", "is kept for it") {
+		if g := diagnose(t, s, f.desc(host), ""); g.State != "absent" || g.Port.Desc != f.desc(host) || !has(g, "absent", "last linked to leaf-03 port 2") || !has(g, "absent", "is reserved for it") {
 			t.Errorf("%+v", g)
 		}
 		if g := diagnose(t, s, leaf, ""); !has(g, "link lost", "it was linked to "+f.desc(host)+" port 1 until") {

@@ -12,8 +12,8 @@ import (
 	"ibsm/topo"
 )
 
-// findPorts are the ports that a text names, whether they have LIDs or not: what findPort
-// takes, or NODE:PORT. A node stands for all its physical ports that are known.
+// findPorts are the ports that a text identifies, with or without LIDs: as for findPort,
+// or NODE:PORT. A node stands for all its known physical ports.
 func (s *subnet) findPorts(name string) ([]topo.PortIdx, error) {
 	t := s.view.Topo
 	if isLID(name) {
@@ -50,7 +50,7 @@ func isLID(name string) bool {
 	return err == nil && (len(name) <= len("0xffff") || name[0] != '0')
 }
 
-// cutPort cuts NODE:PORT in two.
+// cutPort splits NODE:PORT.
 func cutPort(name string) (node string, num uint8, ok bool) {
 	i := strings.LastIndexByte(name, ':')
 	if _, err := netip.ParseAddr(name); i < 0 || err == nil {
@@ -60,7 +60,7 @@ func cutPort(name string) (node string, num uint8, ok bool) {
 	return name[:i], uint8(n), err == nil
 }
 
-// portsOf are the physical ports of a node that are known.
+// portsOf are the known physical ports of a node.
 func (s *subnet) portsOf(n topo.NodeIdx) (ports []topo.PortIdx) {
 	for num := uint8(1); num <= s.view.Topo.Nodes[n].NumPorts && num != 0; num++ {
 		if p := s.view.Topo.Port(n, num); s.view.Topo.Ports[p].Seen {
@@ -70,8 +70,8 @@ func (s *subnet) portsOf(n topo.NodeIdx) (ports []topo.PortIdx) {
 	return ports
 }
 
-// speaker is the port at which a node that was named, or one of its ports, talks with
-// others: port 0 of a switch, else the first of the ports that has a LID.
+// speaker is the end port of a named node or port: port 0 of a switch, else the first of
+// the ports that has a LID.
 func (s *subnet) speaker(ports []topo.PortIdx) (topo.PortIdx, bool) {
 	for _, p := range ports {
 		if e := s.view.Topo.EndPort(p); s.view.LIDs.Base[e] != 0 {
@@ -84,7 +84,7 @@ func (s *subnet) speaker(ports []topo.PortIdx) (topo.PortIdx, bool) {
 	return s.view.Topo.EndPort(ports[0]), true
 }
 
-// called is a port as texts name it.
+// called is the name of a port in messages.
 func (s *subnet) called(p topo.PortIdx) string {
 	port := &s.view.Topo.Ports[p]
 	desc := s.view.Topo.Nodes[port.Node].Desc.String()

@@ -14,7 +14,7 @@ import (
 	"ibsm/topo"
 )
 
-// pkeys are the rows of a node's partition tables.
+// pkeys are the rows of a node's P_Key tables.
 func (s *subnet) pkeys(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool {
 	t := s.view.Topo
 	node := &t.Nodes[n]
@@ -44,7 +44,7 @@ func (s *subnet) pkeys(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool
 	return true
 }
 
-// partition is the one of a key by the policy in force, nil for none.
+// partition is the partition with a P_Key by the policy in force, nil for none.
 func (s *subnet) partition(k mad.PKey) *partitions.Partition {
 	if parts := s.view.Partitions; parts != nil && parts.Policy != nil {
 		return parts.Policy.Find(k)
@@ -52,7 +52,7 @@ func (s *subnet) partition(k mad.PKey) *partitions.Partition {
 	return nil
 }
 
-// checked is what the switch's port before an end port checks.
+// checked is the partition enforcement of the switch port at an end port.
 func (s *subnet) checked(p topo.PortIdx) string {
 	peer := s.view.Topo.Ports[p].Peer
 	if peer == topo.None || !s.view.Topo.IsSwitchPort(peer) {
@@ -69,14 +69,14 @@ func (s *subnet) checked(p topo.PortIdx) string {
 	return "off"
 }
 
-// Why tells which line decides whether a port is in a partition, named by its P_Key or name.
+// Why returns the line that decides whether a port is in a partition, given by P_Key or name.
 func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
 	p, _, err := s.findPort(name)
 	if err != nil {
 		return nil, err
 	}
 	if s.view.Partitions == nil || s.view.Partitions.Policy == nil {
-		return nil, fmt.Errorf("%w: no partition file is in force: ports keep the P_Keys that they have", ctl.ErrNotFound)
+		return nil, fmt.Errorf("%w: no partition file is in force: P_Key tables are left unchanged", ctl.ErrNotFound)
 	}
 	key, err := findKey(s.view.Partitions.Policy, partition)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
 	port := &t.Ports[p]
 	why := &ctl.Why{Port: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), PKey: key.Base().String()}
 	if held, ok := port.PKeys.Find(key); ok {
-		why.Held = held.String()
+		why.Current = held.String()
 	}
 	part := s.partition(key)
 	if part == nil {
@@ -96,23 +96,22 @@ func (s *subnet) Why(name, partition string) (*ctl.Why, error) {
 	if m := s.view.Partitions.Policy.Why(t, p, key); m != nil {
 		why.Member, why.Rule = m.Membership.String(), m.String()
 		if m.Position.Line > 0 {
-			why.Place = m.Position.String()
+			why.Position = m.Position.String()
 		}
 	}
 	return why, nil
 }
 
-// maxNamed is how many names an error lists.
+// maxNamed bounds the names in an error.
 const maxNamed = 8
 
-// findKey is the P_Key that a text is, or that of the partition which has the text for its
-// name.
+// findKey parses a P_Key, or returns the P_Key of the partition with a name.
 func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
 	if n, err := strconv.ParseUint(text, 0, 16); err == nil {
 		if key := mad.PKey(n); key.Valid() {
 			return key, nil
 		}
-		return 0, fmt.Errorf("%w: %s is no P_Key: its lower 15 bits are 0", ctl.ErrBadRequest, text)
+		return 0, fmt.Errorf("%w: %s is not a P_Key: its lower 15 bits are 0", ctl.ErrBadRequest, text)
 	}
 	var names, keys []string
 	key := mad.PKey(0)
@@ -131,14 +130,14 @@ func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
 		if more := len(names) - maxNamed; more > 0 {
 			all = fmt.Sprintf("%s and %d more", all, more)
 		}
-		return 0, fmt.Errorf("%w: no partition is called %q%s there are %s", ctl.ErrNotFound, text, cmp.Or(diag.Meant(text, names), ";"), all)
+		return 0, fmt.Errorf("%w: no partition is named %q%s partitions are %s", ctl.ErrNotFound, text, cmp.Or(diag.Meant(text, names), ";"), all)
 	}
-	return 0, fmt.Errorf("%w: %d partitions are called %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text, strings.Join(keys, ", "))
+	return 0, fmt.Errorf("%w: %d partitions are named %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text, strings.Join(keys, ", "))
 }
 
-// PartitionRows are what a choice of partitions would change, and what there is to say
-// about its file. Without a subnet they are about the file alone.
-func (d *Desk) PartitionRows(file string, c *partitions.Chosen, settings partitions.Settings) []ctl.PartitionRow {
+// PartitionRows are the changes by a selected policy, and the findings about its file.
+// Without a subnet there are only the findings about the file.
+func (d *Server) PartitionRows(file string, c *partitions.Chosen, settings partitions.Settings) []ctl.PartitionRow {
 	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0}
 	rows := appendFindings([]ctl.PartitionRow{{File: head}}, file, c.Errors, "error")
 	rows = appendFindings(rows, file, c.Warnings, "warning")
@@ -166,7 +165,7 @@ func (d *Desk) PartitionRows(file string, c *partitions.Chosen, settings partiti
 	return rows
 }
 
-// appendFindings adds what is found about a file, of which some is about no line.
+// appendFindings adds the findings about a file; some have no line.
 func appendFindings(rows []ctl.PartitionRow, file string, list diag.List, severity string) []ctl.PartitionRow {
 	for _, e := range list {
 		rows = append(rows, ctl.PartitionRow{Finding: &ctl.Finding{File: cmp.Or(e.File, file), Line: e.Line, Column: e.Col, Severity: severity, Text: e.Text}})
@@ -174,7 +173,7 @@ func appendFindings(rows []ctl.PartitionRow, file string, list diag.List, severi
 	return rows
 }
 
-// appendChanges adds the entries in which a port's table differs from the one wanted.
+// appendChanges adds the entries in which a port's P_Key table differs from the target table.
 func appendChanges(rows []ctl.PartitionRow, t *topo.Topo, p topo.PortIdx, want *topo.PKeyTable) []ctl.PartitionRow {
 	port := &t.Ports[p]
 	held := port.PKeys

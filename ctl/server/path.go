@@ -9,10 +9,10 @@ import (
 	"ibsm/topo"
 )
 
-// maxHops is more than any path that arrives has.
+// maxHops exceeds the length of any working route.
 const maxHops = routing.MaxTrace
 
-// walk is a packet on its way by the forwarding tables.
+// walk follows a packet along the forwarding tables.
 type walk struct {
 	*subnet
 	path ctl.Path
@@ -36,8 +36,8 @@ func (s *subnet) Path(from, to string) (*ctl.Path, error) {
 // walk follows the forwarding tables from a port to one of the LIDs of another.
 func (s *subnet) walk(src, dst topo.PortIdx, dlid mad.LID) *walk {
 	w := &walk{subnet: s, path: ctl.Path{From: s.end(src), To: s.end(dst), DLID: dlid}, mtu: math.MaxInt}
-	w.path.Fate = w.follow(src, dst)
-	w.path.Arrived = w.path.Fate == arrived
+	w.path.Result = w.follow(src, dst)
+	w.path.Arrived = w.path.Result == arrived
 	w.path.Links, w.path.Gbps = len(w.path.Hops)-1, w.rate.Gbps()
 	if w.path.Links > 0 {
 		w.path.MTU = w.mtu
@@ -45,10 +45,10 @@ func (s *subnet) walk(src, dst topo.PortIdx, dlid mad.LID) *walk {
 	return w
 }
 
-// arrived is the fate of a packet that is delivered.
+// arrived is the result for a packet that is delivered.
 const arrived = "arrived"
 
-// follow goes from src on, and says what becomes of the packet.
+// follow continues from src and returns the result.
 func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 	t := w.view.Topo
 	at, in := t.Ports[src].Node, uint8(0)
@@ -60,7 +60,7 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 		case at == t.Ports[dst].Node && in == t.Ports[dst].Num, src == dst:
 			fate = arrived
 		case len(w.path.Hops) > 0:
-			fate = "is delivered to a port that does not own the LID"
+			fate = "is delivered to a port that does not have the LID"
 		}
 		if fate != "" {
 			w.hop(at, in, 0)
@@ -73,27 +73,27 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 		}
 		at, in = t.Ports[peer].Node, t.Ports[peer].Num
 	}
-	return "runs into a loop"
+	return "loops"
 }
 
-// egress is the port that a switch sends the packet to, or what becomes of it there.
+// egress is the output port at a switch, or the result if the packet ends there.
 func (w *walk) egress(n topo.NodeIdx, dst topo.PortIdx) (out uint8, fate string) {
 	node, lid := &w.view.Topo.Nodes[n], w.path.DLID
 	row := w.view.Tables.LFT[node.Switch]
 	switch {
 	case int(lid) >= len(row) || row[lid] == routing.NoPath:
-		return 0, "comes to a switch that has no port for it"
+		return 0, "reaches a switch without a route to the LID"
 	case row[lid] == 0 && dst == node.First:
 		return 0, arrived
 	case row[lid] == 0:
-		return 0, "is taken by a switch that does not own the LID"
+		return 0, "is delivered to a switch that does not have the LID"
 	case row[lid] > node.NumPorts:
-		return 0, "is sent to a port that is not there"
+		return 0, "is sent to a port that does not exist"
 	}
 	return row[lid], ""
 }
 
-// hop notes a node that is passed, and the link at out, if that is not 0.
+// hop records a node, and the link at out unless that is 0.
 func (w *walk) hop(n topo.NodeIdx, in, out uint8) {
 	t := w.view.Topo
 	node := &t.Nodes[n]

@@ -16,8 +16,7 @@ import (
 	"ibsm/topo"
 )
 
-// registeredRows makes the rows of a list of what clients have registered; nil for other
-// lists.
+// registeredRows returns the rows of a list of SA registrations; nil for other lists.
 func (s *subnet) registeredRows(l ctl.List) func(f *ctl.Filter) (iter.Seq[any], error) {
 	switch l {
 	case ctl.Groups:
@@ -53,14 +52,14 @@ func (s *subnet) groups(*ctl.Filter) (iter.Seq[any], error) {
 	}, nil
 }
 
-// members are those of the group that the filter names, or of all.
+// members are the members of the filter's group, or of all groups.
 func (s *subnet) members(f *ctl.Filter) (iter.Seq[any], error) {
 	if f.Group == "" {
 		return s.membersOf(nil), nil
 	}
 	addr, err := netip.ParseAddr(f.Group)
 	if err != nil || !addr.Is6() {
-		return nil, fmt.Errorf("%w: %q is no MGID: want one as ff12:401b:ffff::ffff:ffff", ctl.ErrBadRequest, f.Group)
+		return nil, fmt.Errorf("%w: %q is not an MGID; expected a GID such as ff12:401b:ffff::ffff:ffff", ctl.ErrBadRequest, f.Group)
 	}
 	mgid := mad.GID(addr.As16())
 	if s.registered == nil {
@@ -140,7 +139,7 @@ func (s *subnet) subscriptions(*ctl.Filter) (iter.Seq[any], error) {
 	}, nil
 }
 
-// orAll is a number, or the word for the one that stands for any.
+// orAll formats a number, or "all" for the wildcard.
 func orAll(n, all uint32) string {
 	if n == all {
 		return "all"
@@ -148,7 +147,7 @@ func orAll(n, all uint32) string {
 	return strconv.FormatUint(uint64(n), 10)
 }
 
-// issuers are those whose notices a filter lets through.
+// issuers describes the issuers that match a filter.
 func issuers(f *registry.Filter) string {
 	switch {
 	case f.GID != mad.GID{}:
@@ -161,7 +160,7 @@ func issuers(f *registry.Filter) string {
 	return "LID " + f.LIDBegin.String() + "-" + f.LIDEnd.String()
 }
 
-// nodeOf is the node of a port or of an alias of it, "" where it is not there.
+// nodeOf is the node of a port or of one of its alias GIDs, "" if absent.
 func (s *subnet) nodeOf(gid mad.GID) (guid, desc string) {
 	t := s.view.Topo
 	p := t.FindPort(gid.GUID())
@@ -178,8 +177,8 @@ func (s *subnet) nodeOf(gid mad.GID) (guid, desc string) {
 	return node.GUID.String(), node.Desc.String()
 }
 
-// SAStats is what the SA has answered; nothing while there is no port.
-func (d *Desk) SAStats() *ctl.SAStats {
+// SAStats returns the statistics of the SA; empty while there is no port.
+func (d *Server) SAStats() *ctl.SAStats {
 	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}, Times: []ctl.SATimes{}}
 	shell := d.shell.Load()
 	if shell == nil {
@@ -211,7 +210,7 @@ func (d *Desk) SAStats() *ctl.SAStats {
 	return out
 }
 
-// timesRow shows how long answers took.
+// timesRow formats response times.
 func timesRow(way sa.Way, times *sa.AnswerTimes) ctl.SATimes {
 	row := ctl.SATimes{Way: way.String(), Seconds: times.Sum.Seconds()}
 	over := 0.0
@@ -230,7 +229,7 @@ func timesRow(way sa.Way, times *sa.AnswerTimes) ctl.SATimes {
 	return row
 }
 
-// refused are the messages by RMPP for which there was no room.
+// refused is the number of RMPP messages that exceeded a limit.
 func refused(t *rmpp.Stats) uint64 { return t.OverCount + t.OverPeer + t.OverBytes + t.TooBig }
 
 func failed(t *rmpp.Stats) (n uint64) {

@@ -67,7 +67,7 @@ func TestRegisteredRows(t *testing.T) {
 	same("subscriptions", rows[ctl.Subscription](t, s, ctl.Subscriptions, ctl.Filter{}), []ctl.Subscription{
 		{Subscriber: port, Node: node.GUID, Desc: node.Desc, LID: 9, QPN: 1, Trap: "64", Generic: true, Type: "all", Producer: "4", Issuers: "LID 3-5"},
 	})
-	for group, want := range map[string]string{"ff12::9": "no group", "x": "is no MGID", "10.0.0.1": "is no MGID"} {
+	for group, want := range map[string]string{"ff12::9": "no group", "x": "is not an MGID", "10.0.0.1": "is not an MGID"} {
 		if _, err := s.Rows(ctl.Members, ctl.Filter{Group: group}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("members of %s: %v", group, err)
 		}

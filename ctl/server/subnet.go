@@ -21,16 +21,16 @@ import (
 	"ibsm/view"
 )
 
-// subnet is a published view and what is registered, as a ctl.Subnet. It does not change.
+// subnet is a published view with the SA registrations, as a ctl.Subnet. It is immutable.
 type subnet struct {
 	view       *view.View
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
-	loads      func() []uint32 // quality.Loads, counted when they are first asked for
-	past       *history.Keeper // nil where none is kept
+	loads      func() []uint32 // quality.Loads, computed on first use
+	past       *history.Keeper // nil without history
 }
 
-// Show is a view that no manager has published as a ctl.Subnet: what a manager would show.
+// Show returns a ctl.Subnet of a view that no manager has published.
 func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
 
 func newSubnet(v *view.View, reg *registry.State) *subnet {
@@ -43,17 +43,17 @@ func newSubnet(v *view.View, reg *registry.State) *subnet {
 	return s
 }
 
-// with is the subnet when something else is registered.
+// with returns the subnet with different registrations.
 func (s *subnet) with(reg *registry.State) *subnet {
 	next := *s
 	next.registered = reg
 	return &next
 }
 
-// Generation is raised with each view.
+// Generation increases with each view.
 func (s *subnet) Generation() uint64 { return s.view.Gen }
 
-// count puts the subnet into figures.
+// count counts nodes, ports, links and LIDs.
 func (s *subnet) count() *ctl.SubnetStatus {
 	t, st := s.view.Topo, &ctl.SubnetStatus{
 		Generation: s.view.Gen, Prefix: s.view.Subnet.Prefix.String(), SMLID: s.view.LIDs.Base[s.view.Topo.Self], Ports: map[string]int{},
@@ -100,12 +100,12 @@ var dumps = map[string]func(context.Context, io.Writer, *view.View, names.Map) e
 // Dumps are the names of the files that Dump writes.
 func (s *subnet) Dumps() []string { return slices.Sorted(maps.Keys(dumps)) }
 
-// Dump writes one of them, in OpenSM's format where it has one.
+// Dump writes a dump, in OpenSM's format if it has one.
 func (s *subnet) Dump(ctx context.Context, w io.Writer, kind string) error {
 	return dumps[kind](ctx, w, s.view, nil)
 }
 
-// guids writes what OpenSM keeps in guid2lid: port GUID, lowest and highest LID.
+// guids writes the format of OpenSM's guid2lid: port GUID, lowest and highest LID.
 func guids(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
 	for _, p := range v.Topo.EndPorts {
 		base := v.LIDs.Base[p]
@@ -134,10 +134,10 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 		only = n
 	}
 	if !slices.Contains([]string{"", "CA", "switch", "router"}, f.Type) {
-		return nil, fmt.Errorf("%w: node type %q: want CA, switch or router", ctl.ErrBadRequest, f.Type)
+		return nil, fmt.Errorf("%w: node type %q: expected CA, switch or router", ctl.ErrBadRequest, f.Type)
 	}
 	if !slices.Contains(states, f.State) {
-		return nil, fmt.Errorf("%w: port state %q: want one of %v", ctl.ErrBadRequest, f.State, states[1:])
+		return nil, fmt.Errorf("%w: port state %q: expected one of %v", ctl.ErrBadRequest, f.State, states[1:])
 	}
 	rows := map[ctl.List]func(topo.NodeIdx, *ctl.Filter, func(any) bool) bool{ctl.Nodes: s.node, ctl.Ports: s.ports, ctl.Links: s.links, ctl.PKeys: s.pkeys}[l]
 	return func(yield func(any) bool) {
@@ -207,7 +207,7 @@ func (s *subnet) ports(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 	return true
 }
 
-// links are the rows of the cables whose first end is a node's.
+// links are the rows of the links whose first end is on a node.
 func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool {
 	t := s.view.Topo
 	var loads []uint32
@@ -238,7 +238,7 @@ func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 	return true
 }
 
-// end describes a port as the end of something.
+// end describes a port as the end of a link.
 func (s *subnet) end(p topo.PortIdx) ctl.End {
 	port := &s.view.Topo.Ports[p]
 	node := &s.view.Topo.Nodes[port.Node]

@@ -223,10 +223,10 @@ func TestPath(t *testing.T) {
 			tracer.Block(v.Tables.LFT, int(lid)/routing.BlockSize, routing.WholeBlock, trace)
 			fate := trace.Fates(lid)[v.Topo.Nodes[from].Switch]
 			if p.Arrived != (fate >= routing.Arrived) || p.Arrived && p.Links != int(fate-routing.Arrived) {
-				t.Fatalf("from %v to LID %v: %d links, %s; the tracer says %d", from, lid, p.Links, p.Fate, fate)
+				t.Fatalf("from %v to LID %v: %d links, %s; the tracer says %d", from, lid, p.Links, p.Result, fate)
 			}
-			if loops := p.Fate == "runs into a loop"; loops != (fate == routing.Loop) {
-				t.Errorf("from %v to LID %v: %s; the tracer says %d", from, lid, p.Fate, fate)
+			if loops := p.Result == "loops"; loops != (fate == routing.Loop) {
+				t.Errorf("from %v to LID %v: %s; the tracer says %d", from, lid, p.Result, fate)
 			}
 			if p.Arrived {
 				arrived++

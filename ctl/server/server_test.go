@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	_ ctl.Source  = (*Desk)(nil)
-	_ ctl.Planner = (*Desk)(nil)
+	_ ctl.Source  = (*Server)(nil)
+	_ ctl.Planner = (*Server)(nil)
 	_ ctl.Subnet  = (*subnet)(nil)
 )
 
@@ -33,7 +33,7 @@ func TestNobody(t *testing.T) {
 		t.Errorf("order: %v", err)
 	}
 	for range 2 { // the first leaves nothing behind
-		if _, err := d.Plan(t.Context(), false); !errors.Is(err, ctl.ErrNotNow) || !strings.Contains(err.Error(), "waits for its port") {
+		if _, err := d.Plan(t.Context(), false); !errors.Is(err, ctl.ErrNotNow) || !strings.Contains(err.Error(), "waiting for its port") {
 			t.Errorf("plan: %v", err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestHeir(t *testing.T) {
 	} {
 		heir := -1
 		for i, m := range managers(&manager.Stats{Self: tt.self, Rivals: tt.rivals}) {
-			if m.Heir {
+			if m.NextMaster {
 				heir = i
 			}
 		}

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/ctl/history"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/opensm/console"
+	"ibsm/view"
+)
+
+// Config of a Server.
+type Config struct {
+	Version string
+	Engine  string
+	Where   string // the port to run on
+	// Asks is the channel of requests to the manager.
+	Asks chan<- manager.Sweep
+	// Events holds the latest log events; may be nil.
+	Events *ctl.Ring
+	// Console holds the counters of OpenSM's console; nil without one.
+	Console *console.Counters
+}
+
+// Server is the ctl.Source, ctl.Planner and ctl.Historian of a manager, or of several that
+// run one after the other on a port. The goroutine that runs the managers calls Tell,
+// Published, Serve and Wait; the other methods are safe for concurrent use. Run, a goroutine
+// of its own, compares published views; without it there is no history.
+type Server struct {
+	cfg     Config
+	started time.Time
+	shell   atomic.Pointer[manager.Shell] // nil while no manager runs
+	seen    atomic.Pointer[subnet]        // of the view that was last requested
+	past    *history.Keeper
+	clients clientRates
+
+	mu       sync.Mutex // guards the following
+	where    string     // the port
+	engine   string
+	mirrored *ctl.MirroredSettings
+	waiting  string // why there is no port
+	sweep    *ctl.SweepStatus
+	planned  chan manager.Planned // receives the plan that a client waits for; nil for none
+}
+
+// New returns a Server without a manager.
+func New(cfg Config) *Server {
+	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, engine: cfg.Engine, past: history.NewKeeper()}
+}
+
+// Serve sets the manager that is about to run, and its port.
+func (d *Server) Serve(s *manager.Shell, where string) {
+	d.mu.Lock()
+	d.where, d.waiting = where, ""
+	d.mu.Unlock()
+	d.shell.Store(s)
+}
+
+// Rules sets the routing engine and the settings that the manager has mirrored, if it does
+// not use its own files; the argument must not be changed afterwards.
+func (d *Server) Rules(engine string, r *ctl.MirroredSettings) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.engine, d.mirrored = engine, r
+}
+
+// Wait records that no manager runs, and why.
+func (d *Server) Wait(reason string) {
+	d.shell.Store(nil)
+	d.seen.Store(nil)
+	d.past.Put(nil, nil)
+	d.mu.Lock()
+	d.waiting = reason
+	d.mu.Unlock()
+	d.Tell(manager.Planned{Err: errNoManager})
+}
+
+var errNoManager = errors.New("no manager is running")
+
+// Tell takes a notification of the manager. It does not block.
+func (d *Server) Tell(a manager.Notification) {
+	switch a := a.(type) {
+	case manager.Up:
+		sweep := &ctl.SweepStatus{
+			Ended: time.Now(), Seconds: a.Took.Seconds(), Up: !a.Errors, Sets: a.SetsText(),
+			Failures: a.Failures, Cut: a.Cut, Lost: a.Bad, Longest: a.Longest,
+		}
+		d.mu.Lock()
+		d.sweep = sweep
+		d.mu.Unlock()
+	case manager.Planned:
+		d.mu.Lock()
+		waiting := d.planned
+		d.planned = nil
+		d.mu.Unlock()
+		if waiting != nil {
+			waiting <- a // the channel has capacity 1
+		}
+	}
+}
+
+// subnet is the view with its derived values, which are computed once.
+func (d *Server) subnet() *subnet {
+	shell := d.shell.Load()
+	if shell == nil {
+		return nil
+	}
+	v, reg := shell.View(), shell.Registry()
+	if v == nil {
+		return nil
+	}
+	s := d.seen.Load()
+	switch {
+	case s == nil || s.view != v:
+		s = newSubnet(v, reg)
+		s.past = d.past
+	case s.registered != reg:
+		s = s.with(reg)
+	default:
+		return s
+	}
+	d.seen.Store(s)
+	return s
+}
+
+// Subnet is the latest published subnet.
+func (d *Server) Subnet() ctl.Subnet {
+	if s := d.subnet(); s != nil {
+		return s
+	}
+	return nil
+}
+
+// Status returns the state of the manager.
+func (d *Server) Status() *ctl.Status {
+	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, SMs: []ctl.SM{}}
+	if d.cfg.Events != nil {
+		st.Events = d.cfg.Events.Last()
+	}
+	d.mu.Lock()
+	st.Where, st.Waiting, st.Sweep, st.Engine, st.MirroredSettings = d.where, d.waiting, d.sweep, d.engine, d.mirrored
+	d.mu.Unlock()
+	shell := d.shell.Load()
+	if shell == nil {
+		return st
+	}
+	stats := shell.Stats()
+	st.State, st.Phase, st.MastershipTerm = stats.State.String(), stats.Phase.String(), stats.Reign
+	if s := d.subnet(); s != nil {
+		stats.Self.LID = s.view.SMs[0].LID // which may be newer
+		st.Subnet = s.status
+	}
+	st.SMs = managers(&stats)
+	for _, m := range shell.Mirrors() {
+		for i := range st.SMs {
+			if sm := &st.SMs[i]; sm.GUID == m.Standby.String() {
+				sm.Mirrors, sm.Lag, sm.Reads, sm.Incomplete = true, m.Lag.Seconds(), m.Reads, m.Doubt
+			}
+		}
+	}
+	return st
+}
+
+// managers are the subnet managers, this one first.
+func managers(st *manager.Stats) []ctl.SM {
+	all := append([]view.SM{st.Self}, st.Rivals...)
+	sms := make([]ctl.SM, len(all))
+	next := -1
+	for i, m := range all {
+		state := smp.SMState(m.State)
+		sms[i] = ctl.SM{GUID: m.GUID.String(), LID: m.LID, Priority: m.Priority, State: state.String(), ActCount: m.ActCount}
+		if state == smp.Master || state == smp.NotActive {
+			continue
+		}
+		if next < 0 || m.Priority > all[next].Priority || m.Priority == all[next].Priority && m.GUID < all[next].GUID {
+			next = i
+		}
+	}
+	if next >= 0 {
+		sms[next].NextMaster = true
+	}
+	return sms
+}
+
+// orders map requests to sweeps.
+var orders = map[ctl.Order]manager.Sweep{ctl.LightSweep: manager.Light, ctl.HeavySweep: manager.Heavy, ctl.Reroute: manager.Reroute}
+
+// Order passes a request on.
+func (d *Server) Order(ctx context.Context, o ctl.Order) error { return d.ask(ctx, orders[o]) }
+
+func (d *Server) ask(ctx context.Context, s manager.Sweep) error {
+	if d.shell.Load() == nil {
+		return fmt.Errorf("%w: the manager is waiting for its port", ctl.ErrNotNow)
+	}
+	if d.View() == nil {
+		return fmt.Errorf("%w: the manager is not master, or its first sweep has not completed", ctl.ErrNotNow)
+	}
+	select {
+	case d.cfg.Asks <- s:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the manager does not accept requests", ctl.ErrNotNow)
+	}
+}
+
+// Plan makes the manager compute a plan, and returns its steps.
+func (d *Server) Plan(ctx context.Context, reroute bool) (iter.Seq[string], error) {
+	answer := make(chan manager.Planned, 1)
+	d.mu.Lock()
+	if d.planned != nil {
+		d.mu.Unlock()
+		return nil, fmt.Errorf("%w: another plan is in progress", ctl.ErrNotNow)
+	}
+	d.planned = answer
+	d.mu.Unlock()
+	what := manager.Plan
+	if reroute {
+		what = manager.PlanReroute
+	}
+	if err := d.ask(ctx, what); err != nil {
+		d.mu.Lock()
+		d.planned = nil
+		d.mu.Unlock()
+		return nil, err
+	}
+	select {
+	case p := <-answer:
+		if p.Err != nil {
+			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
+		}
+		return p.Computed.Steps, nil
+	case <-ctx.Done(): // the plan still arrives later; the next client must not get it
+		return nil, ctx.Err()
+	}
+}
