@@ -70,6 +70,7 @@ func (p *saPort) answerRequests(ctx context.Context) {
 		waiting  []mad.Datagram
 		arrivals []arrival
 		replies  = make([]mad.Datagram, answerBatch)
+		answered []arrival // n counts those of the batch that have a reply
 	)
 	for {
 		select {
@@ -78,31 +79,45 @@ func (p *saPort) answerRequests(ctx context.Context) {
 		case <-p.requests.wake:
 		}
 		waiting, arrivals = p.requests.take(waiting, arrivals)
-		from := waiting
-		for _, a := range arrivals {
-			for n := 0; a.n > 0; a.n -= n {
-				n = min(a.n, answerBatch)
-				if p.answer(from[:n], a.at, replies) != nil {
-					return
-				}
-				from = from[n:]
+		for rest, from := waiting, arrivals; len(rest) > 0; {
+			n := min(len(rest), answerBatch)
+			var sent []mad.Datagram
+			sent, from, answered = p.answer(rest[:n], from, replies[:0], answered[:0])
+			rest = rest[n:]
+			if len(sent) == 0 {
+				continue
+			}
+			if _, err := p.Send(sent); err != nil {
+				return
+			}
+			now := time.Since(p.opened)
+			for _, a := range answered {
+				p.sa.stats.Took(sa.AtOnce, now-a.at, a.n)
 			}
 		}
 	}
 }
 
-// answer answers up to answerBatch requests that arrived at a time.
-func (p *saPort) answer(requests []mad.Datagram, at time.Duration, replies []mad.Datagram) error {
-	responder, n := p.sa.responder.Load(), 0
-	for i := range requests {
-		if responder.Answer(&requests[i], &replies[n], &p.sa.stats) {
-			n++
+// answer appends the replies to requests, and how many there are for each arrival. It
+// returns what is left of arrivals.
+func (p *saPort) answer(requests []mad.Datagram, arrivals []arrival, replies []mad.Datagram, answered []arrival) ([]mad.Datagram, []arrival, []arrival) {
+	responder := p.sa.responder.Load()
+	for len(requests) > 0 {
+		a := &arrivals[0]
+		n, before := min(a.n, len(requests)), len(replies)
+		for i := range requests[:n] {
+			replies = append(replies, mad.Datagram{})
+			if last := len(replies) - 1; !responder.Answer(&requests[i], &replies[last], &p.sa.stats) {
+				replies = replies[:last]
+			}
+		}
+		if count := len(replies) - before; count > 0 {
+			answered = append(answered, arrival{count, a.at})
+		}
+		requests = requests[n:]
+		if a.n -= n; a.n == 0 {
+			arrivals = arrivals[1:]
 		}
 	}
-	if n == 0 {
-		return nil
-	}
-	_, err := p.Send(replies[:n])
-	p.sa.stats.Took(sa.AtOnce, time.Since(p.opened)-at, n)
-	return err
+	return replies, arrivals, answered
 }

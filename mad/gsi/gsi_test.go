@@ -226,7 +226,7 @@ func TestSend(t *testing.T) {
 	}{
 		{"nothing", nil, []int{0}},
 		{"QP0", many(100, mad.ClassDirected, mad.MethodGet, false), []int{100}},
-		{"SA responses", many(70, mad.ClassSA, mad.MethodGetResp, false), []int{32, 32, 6}},
+		{"SA responses", many(70, mad.ClassSA, mad.MethodGetResp, false), []int{64, 6}},
 		{"segments", many(17, mad.ClassSA, mad.MethodGetTableResp, true), []int{8, 8, 1}},
 		{"as a client", many(5, mad.ClassSA, mad.MethodGet, false), []int{4, 1}},
 		{"mirror", many(3, mad.ClassMirror, mad.MethodGetTable, false), []int{2, 1}},

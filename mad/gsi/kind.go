@@ -58,7 +58,7 @@ func Refuse(in, out *mad.Datagram) {
 func share(p *mad.Packet) int {
 	switch class := p.MgmtClass(); {
 	case class == mad.ClassSA && p.IsResponse() && !p.IsRMPP():
-		return 32
+		return 64
 	case class == mad.ClassSA && (p.IsResponse() || p.Method() == mad.MethodReport): // tables, Reports
 		return 8
 	case class == mad.ClassSA: // as a client
