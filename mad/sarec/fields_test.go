@@ -258,6 +258,22 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// The components of a MultiPathRecord are in the order of its fields, reserved ones included
+// (IBA 15.2.5.20).
+func TestMultiPathComponents(t *testing.T) {
+	const reserved = 0
+	for bit, comp := range []mad.ComponentMask{
+		MultiPathRawTraffic, reserved, MultiPathFlowLabel, MultiPathHopLimit, MultiPathTClass, MultiPathReversible, MultiPathNumbPath,
+		MultiPathPKey, MultiPathQoSClass, MultiPathSL, MultiPathMTUSelector, MultiPathMTU, MultiPathRateSelector, MultiPathRate,
+		MultiPathPacketLifeTimeSelector, MultiPathPacketLifeTime, MultiPathServiceIDHigh, MultiPathIndependenceSelector, reserved,
+		MultiPathSGIDCount, MultiPathDGIDCount, MultiPathServiceIDLow,
+	} {
+		if comp != reserved && comp != 1<<bit {
+			t.Errorf("component %d is %#x", bit, comp)
+		}
+	}
+}
+
 // An accessor of a selector and a value keeps to the byte of both.
 func TestSelectors(t *testing.T) {
 	for _, r := range []struct {
