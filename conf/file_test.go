@@ -83,6 +83,7 @@ func TestMistakesOpenSM(t *testing.T) {
 func TestMistakesTOML(t *testing.T) {
 	for _, m := range []mistake{
 		{"[subnet]\nlmc = 9", []string{"f.toml:2:7: error: subnet.lmc = 9: value out of range; expected a number, 0 to 7"}},
+		{"[log]\nprefix = \"a\\u0000b\"", []string{"zero byte"}},
 		{"[subnet]\nlmc = \"3\"", []string{"error: subnet.lmc = \"3\": wrong type"}},
 		{"[subnet]\nlmcc = 3", []string{"f.toml:2:8: error: unknown key \"subnet.lmcc\"; did you mean subnet.lmc?"}},
 		{"lmc = 3", []string{"f.toml:1:7: error: unknown key \"lmc\": the key lmc of opensm.conf is subnet.lmc in ibsm.toml"}},

@@ -35,6 +35,11 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
+	for _, o := range Options() {
+		if o.Arg != "" && !strings.Contains(usage, "-"+o.Long+" "+o.Arg) {
+			t.Errorf("the help does not say that --%s takes %s", o.Long, o.Arg)
+		}
+	}
 	program := madtest.Need(t, "opensm")
 	help, _ := exec.Command(program, "--help").Output()
 	lines := regexp.MustCompile(`(?m)^--(\w[\w-]*)(?:, -(\w))?`).FindAllStringSubmatch(string(help), -1)
