@@ -60,6 +60,9 @@ func TestWarnings(t *testing.T) {
 		{"A=1,ipioib:ALL=full;", `p:1:5: unknown flag "ipioib" is ignored; did you mean ipoib?`},
 		{"A=1,rate=200:ALL=full;", "did you mean 17, 200 Gb/s?"},
 		{"A=1,mtu=4096:ALL=full;", "did you mean 5?"},
+		{"A=1,ipoib,rate=0:ALL=full;", "no broadcast group"},
+		{"A=1:\nmgid=ff12::5,rate=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
+		{"A=1:\nmgid=ff12::5,mtu=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
 		{"A=1,rate=400Gbps:ALL=full;", `p:1:10: "400Gbps": OpenSM reads the number without its unit; write 21 for both`},
 		{"A=1,mtu=4096bytes:ALL=full;", `"4096bytes": OpenSM reads the number without its unit; write 5 for both`},
 		{"A=1:ALL=full;\n" + strings.Repeat(" ", lineOfOpenSM+1), "p:2: line of 4095 bytes: OpenSM cuts it after 4094"},
@@ -71,6 +74,16 @@ func TestWarnings(t *testing.T) {
 	}
 	if _, errors, warnings := Parse("p", []byte(redHat)).Policy(); len(errors)+len(warnings) > 0 {
 		t.Errorf("the guide's file: %v %v", errors, warnings)
+	}
+}
+
+// A GUID that lacks 0x is recognised; more digits than a GUID has are none.
+func TestGUIDWithoutPrefix(t *testing.T) {
+	for word, suggested := range map[string]bool{"0123456789abcdef": true, "0123456789abcdef0": false, "0123456789abcdeg": false} {
+		_, errors, _ := Parse("p", []byte("A=1:" + word + "=full;")).Policy()
+		if text := errors.Error(); !strings.Contains(text, word) || strings.Contains(text, "did you mean 0x"+word) != suggested {
+			t.Errorf("%s: %s", word, text)
+		}
 	}
 }
 

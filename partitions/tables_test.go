@@ -351,3 +351,17 @@ func BenchmarkCompile(b *testing.B) {
 		})
 	}
 }
+
+// TestNoPartition: ports that are in no partition and hold no key get the default one, and
+// share one table, since there may be very many of them.
+func TestNoPartition(t *testing.T) {
+	l := newLab(t)
+	for _, g := range []mad.GUID{h2, h3} {
+		l.port(g).PKeys = topo.NewPKeyTable(nil)
+	}
+	out := Compile(nil, Settings{}, l.Topo, l.seen)
+	a, b := out.Want[l.FindPort(h2)], out.Want[l.FindPort(h3)]
+	if !slices.Equal(a.Keys(), []mad.PKey{mad.DefaultPKey}) || a != b {
+		t.Errorf("%v and %v are wanted, one table %t", a.Keys(), b.Keys(), a == b)
+	}
+}
