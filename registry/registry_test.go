@@ -314,3 +314,20 @@ func BenchmarkJoin(b *testing.B) {
 		})
 	}
 }
+
+// TestLargestValues: each field of a group holds all the values that fit into it.
+func TestLargestValues(t *testing.T) {
+	r := New()
+	g := plainGroup(1, 0xc000)
+	g.Rate, g.PacketLifeTime, g.SL, g.FlowLabel, g.Scope = 63, 63, 15, 1<<20-1, 15
+	apply(t, r, PutGroup{g})
+	for name, spoil := range map[string]func(*Group){
+		"rate": func(g *Group) { g.Rate++ }, "packet lifetime": func(g *Group) { g.PacketLifeTime++ }, "SL": func(g *Group) { g.SL++ },
+		"flow label": func(g *Group) { g.FlowLabel++ }, "scope": func(g *Group) { g.Scope++ },
+	} {
+		spoiled := g
+		if spoil(&spoiled); r.Apply(PutGroup{spoiled}) == nil {
+			t.Errorf("a %s beyond its field is taken", name)
+		}
+	}
+}
