@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
 	"ibsm/registry"
 	"ibsm/sa/mirror"
 )
@@ -62,4 +63,26 @@ func FuzzReader(f *testing.F) {
 			t.Fatal("no reading has come to an end")
 		}
 	})
+}
+
+// TestReaderReports: a Reader acknowledges what the master reports, and counts the traps about
+// ports and groups that come and go (64 to 67); no other one has it read anything again.
+func TestReaderReports(t *testing.T) {
+	for _, c := range []struct {
+		trap    smp.TrapNumber
+		vendor  bool
+		reports uint64
+	}{{smp.TrapGIDInService, false, 1}, {smp.TrapGroupDeleted, false, 1}, {smp.TrapGIDInService - 1, false, 0}, {smp.TrapGroupDeleted + 1, false, 0}, {smp.TrapGIDInService, true, 0}} {
+		r := mirror.NewReader(mirror.Config{SAKey: 1})
+		r.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID, Foreign: true})
+		d := mad.Datagram{Addr: mad.Addr{LID: masterLID, QPN: 1}}
+		d.Packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrNotice, 0)
+		n := (*sarec.Notice)(d.Packet.SAData()[:len(sarec.Notice{})]).Notice()
+		n.SetIsGeneric(!c.vendor)
+		n.SetTrapNumber(c.trap)
+		ack, _, ok := r.Report(0, &d)
+		if got := r.Stats().Reports; !ok || ack.Packet.Method() != mad.MethodReportResp || got != c.reports {
+			t.Errorf("trap %d, vendor %t: acknowledged %t, %d reports counted, want %d", uint16(c.trap), c.vendor, ok, got, c.reports)
+		}
+	}
 }
