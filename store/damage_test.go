@@ -2,12 +2,15 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 
 	"ibsm/mad"
 	"ibsm/registry"
@@ -104,6 +107,50 @@ func TestDamaged(t *testing.T) {
 		if damaged[kind] == 0 {
 			t.Errorf("no damage by %s in %d rounds: %v", kind, rounds, damaged)
 		}
+	}
+}
+
+// Records that are missing though every page is sound, as after a write of the disk that was
+// lost, are damage: the store knows how many there should be.
+func TestMissingRecords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		bucket []byte
+	}{{"LIDs", bucketLIDs}, {"mastership terms", bucketReigns}, {"texts", bucketTexts}, {"snapshot", bucketSnapshot}, {"changes", bucketChanges}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+			filled(t, cfg)
+			db, err := bbolt.Open(cfg.Path, 0o600, &bbolt.Options{NoFreelistSync: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Update(func(tx *bbolt.Tx) error {
+				last, _ := tx.Bucket(c.bucket).Cursor().Last()
+				return tx.Bucket(c.bucket).Delete(last)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s, found := open(t, cfg)
+			defer s.Close()
+			if found.Damage == nil || found.SetAside == "" || len(found.LIDs) > 0 {
+				t.Errorf("damage %v, set aside as %q", found.Damage, found.SetAside)
+			}
+		})
+	}
+}
+
+// TestGuard: what the database library does not survive is an error that says so.
+func TestGuard(t *testing.T) {
+	if err := guard(func() error { panic("page 7") }); !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "page 7") {
+		t.Errorf("%v", err)
+	}
+	if err := guard(func() error { return nil }); err != nil {
+		t.Errorf("%v", err)
 	}
 }
 
