@@ -35,7 +35,7 @@ func main() {
 	flag.IntVar(&r.count, "n", 100, "`number` of mutants")
 	flag.Uint64Var(&r.seed, "seed", uint64(time.Now().Unix()), "`seed` of the draw")
 	flag.StringVar(&r.tests, "tests", "./...", "packages whose tests run when those of the changed package pass, as `patterns`")
-	flag.StringVar(&r.skip, "skip", "ibsm/cmd/", "packages whose tests do not run, as `prefixes` of import paths")
+	flag.StringVar(&r.skip, "skip", "ibsm/cmd/ ibsm/daemon", "packages whose tests do not run, as `prefixes` of import paths")
 	flag.StringVar(&r.only, "run", "", "run only the tests whose names match this `expression`")
 	flag.StringVar(&r.at, "at", "", "all mutants of these `places` (file:line,...) instead of a draw")
 	flag.StringVar(&r.cache, "cache", "", "build cache that is not cleaned after each mutant (default: a temporary one, which is)")
@@ -226,7 +226,7 @@ func (r *run) asked(m *mutant) bool {
 }
 
 // measure finds the tests that depend on each changed package, and how long they take.
-// All of them must pass on the sources as they are.
+// Those that do not pass on the sources as they are say nothing, and are left out.
 func (r *run) measure(ctx context.Context, mutants []*mutant) error {
 	all, err := goList(append([]string{"-test"}, strings.Fields(r.tests)...)...)
 	if err != nil {
@@ -254,15 +254,35 @@ func (r *run) measure(ctx context.Context, mutants []*mutant) error {
 		return nil
 	}
 	out, err := r.test(ctx, "", slices.Sorted(maps.Keys(r.limits))...)
-	if err != nil {
-		return fmt.Errorf("the tests do not pass without a mutant: %w\n%s", err, out)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	for _, m := range passed.FindAllStringSubmatch(out, -1) {
-		seconds, err := strconv.ParseFloat(m[2], 64)
+	for _, m := range ended.FindAllStringSubmatch(out, -1) {
+		if m[1] != "FAIL" {
+			continue
+		}
+		if changed[m[2]] {
+			return fmt.Errorf("the tests of %s do not pass without a mutant:\n%s", m[2], out)
+		}
+		fmt.Fprintf(r.out, "left out, since its tests do not pass without a mutant: %s\n", m[2])
+		for pkg, names := range r.needs {
+			r.needs[pkg] = slices.DeleteFunc(names, func(name string) bool { return name == m[2] })
+		}
+		delete(r.limits, m[2])
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	for _, m := range ended.FindAllStringSubmatch(out, -1) {
+		if m[1] != "ok" {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(m[3], 64)
 		if err != nil {
 			return err
 		}
-		r.limits[m[1]] = time.Duration(seconds * float64(time.Second))
+		r.limits[m[2]] = time.Duration(seconds * float64(time.Second))
 	}
 	for pkg, names := range r.needs {
 		slices.SortFunc(names, func(a, b string) int {
@@ -281,7 +301,7 @@ func order(name, changed string) int {
 }
 
 var (
-	passed = regexp.MustCompile(`(?m)^ok\s+(\S+)\s+([0-9.]+)s`)
+	ended  = regexp.MustCompile(`(?m)^(ok|FAIL)\s+(\S+)\s+([0-9.]+)s`)
 	failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 	broken = regexp.MustCompile(`\[(build|setup) failed\]`)
 )
