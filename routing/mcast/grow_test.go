@@ -237,6 +237,70 @@ func TestGrowAvoids(t *testing.T) {
 	}
 }
 
+// longest is the number of links between the two switches of a tree that are furthest from each
+// other.
+func longest(fabric *topo.Topo, tree *mcast.Tree) (links int) {
+	for _, from := range tree.Branches {
+		dist := map[topo.SwitchIdx]int{from.Switch: 0}
+		for queue := []topo.SwitchIdx{from.Switch}; len(queue) > 0; queue = queue[1:] {
+			s := queue[0]
+			links = max(links, dist[s])
+			for num := range tree.Ports(s).Ports() {
+				peer := fabric.Ports[fabric.Port(fabric.Switches[s], num)].Peer
+				if num == 0 || !fabric.IsSwitchPort(peer) {
+					continue
+				}
+				if r := fabric.SwitchOf(peer); dist[r] == 0 && r != from.Switch {
+					dist[r] = dist[s] + 1
+					queue = append(queue, r)
+				}
+			}
+		}
+	}
+	return links
+}
+
+// A tree that winds through the fabric, as there was no other way once, does not stay when
+// there is a much shorter one with as many links.
+func TestGrowShortensLongTrees(t *testing.T) {
+	fabric := fabricOf(t, "mesh:dims=5x5")
+	m := mcast.Members{Receivers: hosts(fabric)}
+	winding := map[topo.PortIdx]bool{}
+	seen := map[topo.NodeIdx]bool{}
+	var visit func(n topo.NodeIdx) // in depth
+	visit = func(n topo.NodeIdx) {
+		seen[n] = true
+		for num := uint8(1); num <= fabric.Nodes[n].NumPorts; num++ {
+			p := fabric.Port(n, num)
+			peer := fabric.Ports[p].Peer
+			if peer == topo.None {
+				continue
+			}
+			if next := fabric.Ports[peer].Node; !fabric.IsSwitchPort(peer) || !seen[next] {
+				winding[p], winding[peer] = true, true
+				if fabric.IsSwitchPort(peer) {
+					visit(next)
+				}
+			}
+		}
+	}
+	visit(fabric.Switches[0])
+	old := grow(t, mcast.NewGrower(mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+		if winding[p] {
+			return mcast.Extend
+		}
+		return mcast.Shun
+	})), fabric, 0xc000, m, nil)
+	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	short := longest(fabric, grow(t, g, fabric, 0xc000, m, nil))
+	if before := longest(fabric, old); before < 2*short {
+		t.Fatalf("%d links from end to end, %d in a new tree: no test", before, short)
+	}
+	if now := longest(fabric, grow(t, g, fabric, 0xc000, m, old)); now > short+2 {
+		t.Errorf("%d links from end to end, %d in a new tree", now, short)
+	}
+}
+
 // Hosts behind a switch that trees are only to be kept at stay members, whoever else comes
 // and goes.
 func TestGrowKeepsSilent(t *testing.T) {
