@@ -2,6 +2,7 @@ package sarec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 
@@ -20,6 +21,19 @@ func TestFieldsInOrder(t *testing.T) {
 				t.Errorf("%s: component %d at bit %d, the one before ends at %d", r.rec.Name(), i, f.bit, at)
 			}
 			at = f.bit + f.width
+		}
+	}
+}
+
+// The mask of a field has its bits and no others, wherever it begins and ends in its bytes.
+func TestFillMask(t *testing.T) {
+	for bit := range uint16(16) {
+		for width := uint16(1); width <= 40; width++ {
+			mask := make([]byte, 8)
+			fillMask(mask, []field{{}, {bit, width}}, 1<<1)
+			if got, want := binary.BigEndian.Uint64(mask), ^uint64(0)<<(64-width)>>bit; got != want {
+				t.Errorf("%d bits from bit %d: %x, want %x", width, bit, got, want)
+			}
 		}
 	}
 }
