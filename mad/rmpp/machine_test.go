@@ -221,6 +221,25 @@ func TestSenderWindowAndRetries(t *testing.T) {
 	}
 }
 
+// What is acknowledged makes the sender wait for as long as after it sent, though the window
+// lets it send nothing more.
+func TestACKDefersTimeout(t *testing.T) {
+	m := New(Config{ACKTimeout: time.Second, Retries: 2})
+	d := message(mad.MethodGetTableResp, attrNodeRecord, 1)
+	if err := m.Send(0, d, payload(2000)); err != nil {
+		t.Fatal(err)
+	}
+	wantSegments(t, out(m, 0), 1, 1)
+	m.Receive(900*time.Millisecond, ack(d, 1, 1))
+	if at, ok := m.Deadline(); !ok || at != 1900*time.Millisecond || len(out(m, at-1)) > 0 {
+		t.Errorf("waits until %v", at)
+	}
+	m.Receive(1800*time.Millisecond, ack(d, 1, 1)) // says nothing new
+	if at, _ := m.Deadline(); at != 1900*time.Millisecond {
+		t.Errorf("a repeated ACK has it wait until %v", at)
+	}
+}
+
 // A peer that may know no RMPP gets the first segment once, as OpenSM's clients at ibsim
 // do; one that has acknowledged it is sent the rest as any other.
 func TestPlainPeers(t *testing.T) {
