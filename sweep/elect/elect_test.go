@@ -1,6 +1,7 @@
 package elect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -319,6 +320,22 @@ func TestInfo(t *testing.T) {
 	i := m.Info()
 	if i.GUID() != 0xfeed || i.Priority() != 15 || i.SMKey() != 0x77 || i.SMState() != smp.Discovering || i.ActCount() != 0 {
 		t.Errorf("SMInfo is %v %d %#x %v", i.GUID(), i.Priority(), i.SMKey(), i.SMState())
+	}
+}
+
+// TestMarks: the marks by which managers of this kind know each other are those of all versions:
+// one that is upgraded finds others that are not. They stand in reserved bytes of SMInfo.
+func TestMarks(t *testing.T) {
+	m := New(Config{GUID: 7, SMKey: 9})
+	ask := m.Question()
+	if at := bytes.Index(ask[:], []byte("ibsm-ask")); at != 56 || ask.SMKey() != 0 {
+		t.Errorf("a question has its mark at %d, SM_Key %d", at, ask.SMKey())
+	}
+	if reply := m.Answer(&ask); string(reply[56:]) != "ibsm-yes" {
+		t.Errorf("a question is answered with %q", reply[56:])
+	}
+	if reply := m.Answer(&smp.SMInfo{}); !bytes.Equal(reply[56:], make([]byte, 8)) {
+		t.Errorf("anybody else is answered with %q", reply[56:])
 	}
 }
 
