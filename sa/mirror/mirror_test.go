@@ -406,6 +406,23 @@ func TestStandbys(t *testing.T) {
 	}
 }
 
+// A master does what is due at the time that it names, and forgets a standby that asks no more.
+func TestStandbyForgotten(t *testing.T) {
+	p := newPair(t, 1)
+	p.pass(time.Second)
+	if n := len(p.source.Standbys()); n != 1 {
+		t.Fatalf("%d standbys", n)
+	}
+	for steps := 0; len(p.source.Standbys()) > 0; steps++ {
+		at, ok := p.source.Deadline()
+		if !ok || steps > 100 {
+			t.Fatalf("after %d steps nothing is due, or always: %t", steps, ok)
+		}
+		p.now = max(p.now, at)
+		p.source.Output(p.now, nil)
+	}
+}
+
 // FuzzExchange feeds both ends with packets that show the right keys and are wrong in
 // other ways; whatever they are, nothing breaks, and the truth gets through after them.
 func FuzzExchange(f *testing.F) {

@@ -85,4 +85,23 @@ func TestReaderReports(t *testing.T) {
 			t.Errorf("trap %d, vendor %t: acknowledged %t, %d reports counted, want %d", uint16(c.trap), c.vendor, ok, got, c.reports)
 		}
 	}
+	d := mad.Datagram{Addr: mad.Addr{LID: masterLID, QPN: 1}}
+	d.Packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrNotice, 0)
+	r := mirror.NewReader(mirror.Config{SAKey: 1})
+	if _, _, ok := r.Report(0, &d); ok {
+		t.Error("a Report is acknowledged where there is no master")
+	}
+	r.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID, Foreign: true})
+	if _, _, ok := r.Report(0, &d); !ok {
+		t.Error("a Report of the master is not acknowledged")
+	}
+	d.LID++
+	if _, _, ok := r.Report(0, &d); ok {
+		t.Error("a Report of somebody else is acknowledged")
+	}
+	d.LID--
+	d.Packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrInformInfo, 0)
+	if _, _, ok := r.Report(0, &d); ok {
+		t.Error("a Report of something else is acknowledged")
+	}
 }

@@ -25,3 +25,21 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingPartsStay: of a reading without an answer to anything all is as it was.
+func TestMissingPartsStay(t *testing.T) {
+	was := registry.New()
+	for _, c := range []registry.Change{
+		registry.PutGroup{Group: registry.Group{MGID: mad.GID{0: 0xff, 1: 0x12, 15: 1}, MLID: mad.MinMulticastLID, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}},
+		registry.PutMember{Member: registry.Member{MGID: mad.GID{0: 0xff, 1: 0x12, 15: 1}, Port: mad.MakeGID(mad.DefaultPrefix, 5), JoinState: registry.FullMember}},
+		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: mad.MakeGID(mad.DefaultPrefix, 5), PKey: mad.DefaultPKey}, Name: [64]byte{'x'}, Lease: registry.InfiniteLease}},
+		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: 5, Index: 1}, GUID: 6}},
+	} {
+		if err := was.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := (&Reading{}).Registry(was.Freeze(), 1).Counts(), was.Counts(); got != want || want.Services+want.Aliases+want.Members != 3 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
