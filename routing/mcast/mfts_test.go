@@ -43,6 +43,22 @@ func TestPortMask(t *testing.T) {
 	}
 }
 
+// TestPortMasks: a port of either set is in Or, one of both in And, in each part of a mask.
+func TestPortMasks(t *testing.T) {
+	for port := range 255 {
+		a, b := maskOf(uint8(port), 255), maskOf(uint8(port)+1, 255)
+		if got := slices.Collect(a.Or(b).Ports()); port < 254 && !slices.Equal(got, []uint8{uint8(port), uint8(port) + 1, 255}) {
+			t.Errorf("%d: either has %v", port, got)
+		}
+		if got := slices.Collect(a.And(b).Ports()); port < 254 && !slices.Equal(got, []uint8{255}) {
+			t.Errorf("%d: both have %v", port, got)
+		}
+		if got := a.And(maskOf(uint8(port))); got != maskOf(uint8(port)) {
+			t.Errorf("%d: both have %v", port, slices.Collect(got.Ports()))
+		}
+	}
+}
+
 // TestBlock holds blocks against the attribute's own accessors.
 func TestBlock(t *testing.T) {
 	var none *mcast.MFTs
