@@ -80,7 +80,7 @@ func TestWarnings(t *testing.T) {
 // A GUID that lacks 0x is recognised; more digits than a GUID has are none.
 func TestGUIDWithoutPrefix(t *testing.T) {
 	for word, suggested := range map[string]bool{"0123456789abcdef": true, "0123456789abcdef0": false, "0123456789abcdeg": false} {
-		_, errors, _ := Parse("p", []byte("A=1:" + word + "=full;")).Policy()
+		_, errors, _ := Parse("p", []byte("A=1:"+word+"=full;")).Policy()
 		if text := errors.Error(); !strings.Contains(text, word) || strings.Contains(text, "did you mean 0x"+word) != suggested {
 			t.Errorf("%s: %s", word, text)
 		}
