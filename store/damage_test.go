@@ -144,6 +144,17 @@ func TestMissingRecords(t *testing.T) {
 	}
 }
 
+// TestLookAtNothing: a file that is empty, as one whose manager never wrote, is no store to look at.
+func TestLookAtNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, _, _, err := Look(path); !errors.Is(err, ErrNotStore) || c != nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
 // TestGuard: what the database library does not survive is an error that says so.
 func TestGuard(t *testing.T) {
 	if err := guard(func() error { panic("page 7") }); !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "page 7") {

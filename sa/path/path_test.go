@@ -279,6 +279,21 @@ func TestOrderOfLIDs(t *testing.T) {
 	check("the first from one LID is cut", want, sarec.PathSLID, src+3, dst+1, 2)
 }
 
+// What a request says in a component that its mask does not have is not in the answer.
+func TestComponentsThatDoNotCount(t *testing.T) {
+	s := newSubnet(t, 0)
+	var want, out sarec.PathRecord
+	want.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
+	want.SetDGID(mad.MakeGID(mad.DefaultPrefix, h4))
+	want.SetSL(5)
+	want.SetRawTraffic(true)
+	want.SetFlowLabel(7)
+	want.SetTClass(8)
+	if st := New(&s.View).Find(asker, &want, sarec.PathSGID|sarec.PathDGID, &out); st != mad.StatusOK || out.SL() != 0 || out.RawTraffic() || out.FlowLabel() != 0 || out.TClass() != 0 {
+		t.Errorf("%v: SL %d, raw %t, FlowLabel %d, TClass %d", st, out.SL(), out.RawTraffic(), out.FlowLabel(), out.TClass())
+	}
+}
+
 // A query that names no end and wants what no path has ends soon.
 func TestSearchIsBounded(t *testing.T) {
 	n, err := net.Generate("fattree:k=4")
