@@ -73,15 +73,15 @@ type delta struct {
 	report       *verify.Report
 	adopted      bool
 	indexes      partitions.Indexes // nil: as they were
-	refusals     plan.Refusals
+	unsupported  device.Unsupported
 }
 
 // apply brings the state up to what a Job came to. What has happened since its snapshot
 // counts: blocks that have ceased to be known stay so.
 func (s *state) apply(d *delta) {
-	s.devices.Apply(d.switches)
+	s.devices.Apply(d.switches, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.report, s.adopted, s.refusals = d.settings, d.values, d.report, d.adopted, d.refusals
+	s.settings, s.values, s.report, s.adopted = d.settings, d.values, d.report, d.adopted
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -130,10 +130,10 @@ func (j *Job) Run(ctx context.Context) *Computed {
 	for i := range d.switches {
 		held[i] = d.switches[i].LFT
 	}
-	d.refusals = s.refusals
+	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, Partitions: out.Partitions,
-		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Refusals: d.refusals, Told: s.told, MulticastTop: j.multicastTop,
+		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister,
 	})
 	for i, target := range out.Plan.Targets() {

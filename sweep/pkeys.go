@@ -33,21 +33,17 @@ func (m *pkeyMemory) tally(held bool) {
 }
 
 // pkeys takes the answer to a step of a partition table: what the port holds now.
-func (p *program) pkeys(st plan.Step, o *txn.Outcome) {
-	if !p.c.Plan.PKeysWritten(st, (*smp.PKeyTable)(&o.Data)) {
-		p.c.Plan.PKeysFailed(st)
-		p.fail(st, view.Refused, fmt.Sprintf("P_Key block %d is not held as it was set", st.Block))
+func (p *program) pkeys(st request, o *txn.Outcome) {
+	if !p.c.Plan.PKeysWritten(st.Step, (*smp.PKeyTable)(&o.Data)) {
+		p.c.Plan.PKeysFailed(st.Step)
+		p.fail(st.Step, view.Refused, fmt.Sprintf("P_Key block %d is not held as it was set", st.Block))
 		return
 	}
-	p.check(st, o)
+	p.check(st.Step, o)
 }
 
-// skipPKeys notes that a step is not taken, if it is one of a partition table.
-func (p *program) skipPKeys(st plan.Step) {
-	if st.Op == plan.AddPKeys || st.Op == plan.SetPKeys {
-		p.c.Plan.PKeysFailed(st)
-	}
-}
+// pkeysFailed notes that a step of a partition table was not taken, or failed.
+func (p *program) pkeysFailed(st plan.Step) { p.c.Plan.PKeysFailed(st) }
 
 // holdRemovals decides, when all that can be added has been, whether P_Keys may be taken
 // away: two ports that are to meet by a new key might else lose the old one before. A port

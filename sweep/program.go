@@ -41,15 +41,50 @@ type program struct {
 	timeOuts   map[topo.NodeIdx]int
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
 	again      []plan.Step           // ports that refused a Set: what do they hold?
-	apart      map[topo.PortIdx]apart
-	more       []plan.Step // for ports in apart
-	open       int
-	silence    int // Sets since the last answer
+	split      map[topo.PortIdx]split
+	more       []plan.Step // for ports in split
+	open       []request   // by tag
+	free       []int       // tags
+	silence    int         // Sets since the last answer
 	sets       map[mad.AttrID]int
 	failures   []Failure
 	notHeld    []NotHeld
 	held       bool              // no P_Key is taken away in this sweep
 	reregister map[mad.GUID]bool // ports that are still to be asked to register again
+}
+
+// request is a step that was sent, or whose port is asked what it holds.
+type request struct {
+	plan.Step
+	asked bool // a Get after a refused Set
+}
+
+// outcome is how the outcome of a step is taken.
+type outcome struct {
+	// answered takes a response.
+	answered func(*program, request, *txn.Outcome)
+	refused  bool // a response of any status; else only one without error
+	required bool // where the step fails, nothing more is sent to the node
+	// failed takes that the step was skipped, or came to nothing.
+	failed func(*program, plan.Step)
+	// sending takes that the step is about to be sent.
+	sending func(*program, plan.Step)
+}
+
+// outcomes are by plan.Op.
+var outcomes = map[plan.Op]outcome{
+	plan.ClearChange: {answered: (*program).changeCleared},
+	plan.DisableAR:   {answered: (*program).arInfo, refused: true, required: true},
+	plan.SetSwitch:   {answered: (*program).switchInfo},
+	plan.SetLFT:      {answered: (*program).lft, sending: (*program).sendingLFT},
+	plan.AddPKeys:    {answered: (*program).pkeys, failed: (*program).pkeysFailed},
+	plan.SetPKeys:    {answered: (*program).pkeys, failed: (*program).pkeysFailed},
+	plan.SetPort:     {answered: (*program).port, refused: true},
+	plan.Arm:         {answered: (*program).port, refused: true},
+	plan.Activate:    {answered: (*program).port, refused: true},
+	plan.TakeDown:    {answered: (*program).port, refused: true},
+	plan.ShutOff:     {answered: (*program).port, refused: true},
+	plan.SetFDR10:    {answered: (*program).extended, refused: true, sending: (*program).sendingFDR10},
 }
 
 // NotHeld is a port that acknowledges fields without keeping them.
@@ -60,7 +95,7 @@ type NotHeld struct {
 }
 
 func newProgram(c *Computed, s *state, reregister map[mad.GUID]bool) *program {
-	p := &program{c: c, state: s, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, apart: map[topo.PortIdx]apart{}, sets: map[mad.AttrID]int{}}
+	p := &program{c: c, state: s, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }
@@ -75,17 +110,6 @@ func (p *program) enter() {
 	}
 }
 
-// lookAgain marks the tag of a Get that follows a refused Set.
-const lookAgain = 1 << 56
-
-func stepTag(s plan.Step) uint64 {
-	return uint64(s.Op)<<48 | uint64(s.Block)<<32 | uint64(uint32(s.Port))
-}
-
-func stepOf(tag uint64) plan.Step {
-	return plan.Step{Op: plan.Op(tag >> 48), Block: uint16(tag >> 32), Port: topo.PortIdx(uint32(tag))}
-}
-
 // next is the next request, of this stage or of the following when this one has
 // been answered.
 func (p *program) next() (txn.Request, bool) {
@@ -94,9 +118,8 @@ func (p *program) next() (txn.Request, bool) {
 			st := p.again[n-1]
 			p.again = p.again[:n-1]
 			if set, ok := p.c.Plan.Set(st); ok || st.Op == plan.Activate {
-				req := p.request(st, &set)
-				req.Method, req.Data, req.Tag = mad.MethodGet, [mad.DataSize]byte{}, req.Tag|lookAgain
-				p.open++
+				req := p.request(request{st, true}, &set)
+				req.Method, req.Data = mad.MethodGet, [mad.DataSize]byte{}
 				return req, true
 			}
 		}
@@ -105,7 +128,7 @@ func (p *program) next() (txn.Request, bool) {
 			return txn.Request{}, false
 		}
 		if p.silence >= maxSilence || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts {
-			p.skipPKeys(st)
+			p.failed(st)
 			continue
 		}
 		if p.unready(st) {
@@ -115,12 +138,11 @@ func (p *program) next() (txn.Request, bool) {
 		if !ok {
 			continue
 		}
-		if st.Op == plan.SetLFT {
-			p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
+		if sending := outcomes[st.Op].sending; sending != nil {
+			sending(p, st)
 		}
 		p.sets[set.Attr]++
-		p.open++
-		return p.request(st, &set), true
+		return p.request(request{st, false}, &set), true
 	}
 }
 
@@ -134,17 +156,32 @@ func (p *program) step() (plan.Step, bool) {
 	return p.c.Plan.Next()
 }
 
-func (p *program) request(st plan.Step, set *plan.Set) txn.Request {
+func (p *program) request(r request, set *plan.Set) txn.Request {
+	if len(p.free) == 0 {
+		p.open, p.free = append(p.open, request{}), append(p.free, len(p.open))
+	}
+	tag := p.free[len(p.free)-1]
+	p.open[tag], p.free = r, p.free[:len(p.free)-1]
 	return txn.Request{
 		Class: mad.ClassDirected, Route: set.Route, Method: mad.MethodSet, Attr: set.Attr, Mod: set.Mod, MKey: set.MKey,
-		Data: set.Data, Node: int32(p.c.Topo.Ports[st.Port].Node), Tag: stepTag(st),
+		Data: set.Data, Node: int32(p.c.Topo.Ports[r.Port].Node), Tag: uint64(tag),
+	}
+}
+
+// waits reports whether a request has no outcome yet.
+func (p *program) waits() bool { return len(p.free) < len(p.open) }
+
+// failed takes that a step came to nothing.
+func (p *program) failed(st plan.Step) {
+	if failed := outcomes[st.Op].failed; failed != nil {
+		failed(p, st)
 	}
 }
 
 // finished goes on to the next stage when this one has been answered, and reports
 // whether there is none.
 func (p *program) finished() bool {
-	if p.open > 0 || len(p.again)+len(p.more) > 0 {
+	if p.waits() || len(p.again)+len(p.more) > 0 {
 		return false
 	}
 	if !p.c.Plan.Advance() {
@@ -210,92 +247,81 @@ func (p *program) fail(st plan.Step, kind view.FaultKind, reason string) {
 
 // done takes an outcome.
 func (p *program) done(o *txn.Outcome) {
-	p.open--
+	r := p.open[o.Tag]
+	p.free = append(p.free, int(o.Tag))
 	if p.silence++; o.Result == txn.Replied {
 		p.silence = 0
 	}
-	st := stepOf(o.Tag)
-	if o.Attr == smp.AttrPKeyTable && (o.Result != txn.Replied || o.Status != mad.StatusOK) {
-		p.c.Plan.PKeysFailed(st)
-	}
-	if st.Op == plan.DisableAR {
-		p.arInfo(st, o)
-		return
-	}
-	if o.Result != txn.Replied {
-		p.timeOuts[p.c.Topo.Ports[st.Port].Node]++
-		p.fail(st, view.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
-		return
+	how, node := outcomes[r.Op], p.c.Topo.Ports[r.Port].Node
+	good := o.Result == txn.Replied && o.Status == mad.StatusOK
+	if !good {
+		p.failed(r.Step)
 	}
 	switch {
-	case o.Attr == smp.AttrPortInfo:
-		p.port(st, o)
-	case o.Attr == smp.AttrExtendedPortInfo:
-		p.extended(st, o)
-	case o.Status != mad.StatusOK:
-		p.fail(st, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
-	case o.Attr == smp.AttrSwitchInfo:
-		p.switchInfo(st, (*smp.SwitchInfo)(&o.Data))
-	case o.Attr == smp.AttrLinearForwardingTable:
-		p.lft(st, o)
-	case o.Attr == smp.AttrPKeyTable:
-		p.pkeys(st, o)
+	case o.Result != txn.Replied:
+		p.timeOuts[node]++
+		p.fail(r.Step, view.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
+		if how.required {
+			p.timeOuts[node] = maxNodeTimeOuts
+		}
+	case good || how.refused:
+		how.answered(p, r, o)
+	default:
+		p.fail(r.Step, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
 	}
 }
 
-// arInfo takes what came of turning the adaptive routing of a switch off. One that may
+// arInfo takes the response to a switch's adaptive routing being turned off. One that may
 // have it on still does not forward by its table, and is left alone.
-func (p *program) arInfo(st plan.Step, o *txn.Outcome) {
-	n := p.c.Topo.Ports[st.Port].Node
+func (p *program) arInfo(r request, o *txn.Outcome) {
+	n := p.c.Topo.Ports[r.Port].Node
 	node := &p.c.Topo.Nodes[n]
-	info := (*smp.ARInfo)(&o.Data)
-	switch {
-	case o.Result != txn.Replied:
-		p.fail(st, view.NoAnswer, "no answer to who turned adaptive routing off")
-	case o.Status != mad.StatusOK || info.Enabled():
-		p.fail(st, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
-	default:
+	if info := (*smp.ARInfo)(&o.Data); o.Status == mad.StatusOK && !info.Enabled() {
 		node.AR, node.ARInfo = topo.AROff, *info
 		return
 	}
+	p.fail(r.Step, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
 	p.timeOuts[n] = maxNodeTimeOuts
 }
 
-func (p *program) switchInfo(st plan.Step, info *smp.SwitchInfo) {
-	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-	sent := p.c.Plan.SwitchSent(st)
+func (p *program) changeCleared(r request, o *txn.Outcome) {
+	p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node].SwitchInfo = o.Data
+}
+
+func (p *program) switchInfo(r request, o *txn.Outcome) {
+	info := (*smp.SwitchInfo)(&o.Data)
+	n := p.c.Topo.Ports[r.Port].Node
+	node, wanted := &p.c.Topo.Nodes[n], p.c.Plan.WantedSwitch(n)
 	node.SwitchInfo = *info
-	if st.Op != plan.SetSwitch {
-		return
-	}
 	p.state.devices.Switches[node.Switch].Top = info.LinearFDBTop()
-	told := plan.Told{Sent: sent, Held: *info}
-	if names := told.NotTaken(); names != nil {
-		told.After(p.state.told[node.GUID])
-		p.state.told[node.GUID] = told
-		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, names})
+	bits, found := p.state.devices.Unsupported.Learn(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port), (*device.Data)(&wanted), &o.Data)
+	if found {
+		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, plan.SwitchFields((*smp.SwitchInfo)(&bits))})
 	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top {
-		p.fail(st, view.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
+		p.fail(r.Step, view.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
 	}
 }
 
-func (p *program) lft(st plan.Step, o *txn.Outcome) {
+func (p *program) sendingLFT(st plan.Step) {
+	p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
+}
+
+func (p *program) lft(st request, o *txn.Outcome) {
 	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
 	held := p.state.devices.Switches[node.Switch].LFT
 	if string(o.Data[:]) != string(held.Block(int(st.Block))) {
 		held.Take(int(st.Block), device.Differs)
-		p.fail(st, view.Refused, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
+		p.fail(st.Step, view.Refused, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
 		return
 	}
 	held.Take(int(st.Block), device.Confirmed)
-	p.check(st, o)
+	p.check(st.Step, o)
 }
 
 // check has a block read by the next light sweep, if it was sent more than once.
 func (p *program) check(st plan.Step, o *txn.Outcome) {
 	if o.Attempts > 1 {
-		port := &p.c.Topo.Ports[st.Port]
-		p.state.devices.Check(device.Block{Place: device.Place{Attr: o.Attr, Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}, Index: st.Block})
+		p.state.devices.Check(device.Block{Place: p.c.Plan.Place(o.Attr, st.Port), Index: st.Block})
 	}
 }

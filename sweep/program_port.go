@@ -6,6 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -15,19 +16,19 @@ import (
 // not like one parameter, or is not in the state that the other has to follow. Such a port
 // is set like this: parameters alone, then the state beside what it holds. So it loses no
 // more than what it refuses.
-type apart uint8
+type split uint8
 
 const (
-	together   apart = iota
+	together   split = iota
 	parameters       // a SetPort is under way, after a refused Arm
-	bare             // told what it needs
+	minimal          // sent what it needs
 )
 
 // port takes the answer to a PortInfo Set, or to the Get that follows a refused
 // one. A refusal alone means little: the port may have been in the state that was
 // asked for, because an earlier attempt had done it or data had come.
-func (p *program) port(st plan.Step, o *txn.Outcome) {
-	looked := o.Tag&lookAgain != 0
+func (p *program) port(r request, o *txn.Outcome) {
+	st, looked := r.Step, r.asked
 	if o.Status != mad.StatusOK {
 		if looked {
 			p.fail(st, view.Refused, fmt.Sprintf("PortInfo refused: %v", o.Status))
@@ -59,50 +60,54 @@ func (p *program) port(st plan.Step, o *txn.Outcome) {
 	} else if looked && (st.Op == plan.SetPort || st.Op == plan.Arm) && info.LID() != sent.LID() && sent.LID() != 0 {
 		refusal = fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID())
 	}
-	if refusal != "" && looked && st.Op != plan.Activate && p.apart[st.Port] == together {
-		p.setApart(st.Port, info.PortState() == smp.PortInit && st.Op == plan.Arm)
+	if refusal != "" && looked && st.Op != plan.Activate && p.split[st.Port] == together {
+		p.setSplit(st.Port, info.PortState() == smp.PortInit && st.Op == plan.Arm)
 		return
 	}
-	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
-	if bits, found := p.state.refusals.Learn(key, &sent, &judged); found {
-		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, plan.Fields(&bits)})
+	at, unsupported := p.c.Plan.Place(o.Attr, st.Port), p.state.devices.Unsupported
+	if bits, found := unsupported.Learn(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)); found {
+		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, plan.Fields((*smp.PortInfo)(&bits))})
 	}
 	if st.Op == plan.SetPort && !looked {
-		p.state.refusals.Acknowledged(key)
+		unsupported.Tried(at)
 	}
 	switch {
-	case p.apart[st.Port] == parameters:
-		p.apart[st.Port] = bare
-		p.c.Plan.Simplify(st.Port)
+	case p.split[st.Port] == parameters:
+		p.split[st.Port] = minimal
+		p.c.Plan.Minimize(st.Port)
 		p.more = append(p.more, plan.Step{Op: plan.Arm, Port: st.Port})
 	case refusal == "":
 	case port.Num == 0 && st.Op != plan.SetPort && info.LID() == sent.LID(): // it forwards in any state
-		p.notHeld = append(p.notHeld, NotHeld{key.Node, 0, []string{"PortState"}})
+		p.notHeld = append(p.notHeld, NotHeld{at.Node, 0, []string{"PortState"}})
 	default:
 		p.fail(st, view.Refused, refusal)
 	}
 }
 
-// setApart has a port that refused a Set be set once more, arms says to what end.
-func (p *program) setApart(i topo.PortIdx, arms bool) {
-	if p.apart[i] = bare; arms {
-		p.apart[i] = parameters
+// setSplit has a port that refused a Set be set once more, arms says to what end.
+func (p *program) setSplit(i topo.PortIdx, arms bool) {
+	if p.split[i] = minimal; arms {
+		p.split[i] = parameters
 	} else {
-		p.c.Plan.Simplify(i)
+		p.c.Plan.Minimize(i)
 	}
 	p.more = append(p.more, plan.Step{Op: plan.SetPort, Port: i})
 }
 
-// extended takes what came of enabling FDR10 or not. What a port does not take is told of
-// once, and is no fault of the subnet.
-func (p *program) extended(st plan.Step, o *txn.Outcome) {
-	port := &p.c.Topo.Ports[st.Port]
+// extended takes the response to FDR10 being enabled or disabled. What a port does not take
+// is told of once, and is no fault of the subnet.
+func (p *program) extended(r request, o *txn.Outcome) {
+	port := &p.c.Topo.Ports[r.Port]
 	was := port.FDR10
+	at := p.c.Plan.Place(o.Attr, r.Port)
 	if o.Status == mad.StatusOK {
-		p.c.Topo.SetExtended(st.Port, (*smp.ExtendedPortInfo)(&o.Data))
+		p.c.Topo.SetExtended(r.Port, (*smp.ExtendedPortInfo)(&o.Data))
 	}
-	key := plan.Key{Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num}
-	if r := p.state.refusals[key]; port.FDR10 == was && r != nil && r.FDR10 == 1 {
-		p.notHeld = append(p.notHeld, NotHeld{key.Node, key.Port, []string{"FDR10"}})
+	if port.FDR10 == was && p.state.devices.Unsupported.Tries(at) == 1 {
+		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, []string{"FDR10"}})
 	}
+}
+
+func (p *program) sendingFDR10(st plan.Step) {
+	p.state.devices.Unsupported.Tried(p.c.Plan.Place(device.ExtendedPortInfo.ID, st.Port))
 }

@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"maps"
 	"slices"
 
 	"ibsm/mad"
@@ -24,10 +23,8 @@ type state struct {
 	registered   bool               // clients are registered here still, though this manager has just begun
 	inherited    mad.LID            // of the master before, if what its clients registered is known here
 	unresponsive map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
-	refusals     plan.Refusals
-	told         map[mad.GUID]plan.Told // by switch, where it did not take its SwitchInfo whole
-	unhealthy    map[plan.Key]bool      // ports whose links are avoided
-	babblers     map[plan.Key]bool      // ports to be disabled
+	unhealthy    map[plan.Key]bool  // ports whose links are avoided
+	babblers     map[plan.Key]bool  // ports to be disabled
 	pkeys        pkeyMemory
 	mkeys        map[mad.GUID]mad.MKey // by port GUID, where there is one
 	plain        map[discover.Device]bool
@@ -47,8 +44,8 @@ const maxFailed = 2
 func newState(kept Kept) *state {
 	s := &state{
 		stale: kept.Stale, registered: kept.Registered, stored: slices.SortedFunc(slices.Values(kept.LIDs), byPort),
-		devices: &device.Record{}, refusals: plan.Refusals{}, told: map[mad.GUID]plan.Told{},
-		plain: map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyMemory{indexes: partitions.Indexes{}},
+		devices: device.NewRecord(),
+		plain:   map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyMemory{indexes: partitions.Indexes{}},
 	}
 	for _, k := range s.stored {
 		if k.valid() {
@@ -71,7 +68,6 @@ func (s *state) forgetMastership() {
 // snapshot is the state as it is now, for a task.
 func (s *state) snapshot() *state {
 	c := *s
-	c.told, c.refusals = maps.Clone(s.told), s.refusals.Clone()
 	c.devices = s.devices.Snapshot()
 	return &c
 }

@@ -178,7 +178,7 @@ func (s *Sweeper) Settle() (more bool) {
 		s.phase = Walked
 	case s.phase == Looking && s.light.open == 0:
 		s.phase = Looked
-	case s.phase == Programming && s.program.open == 0:
+	case s.phase == Programming && !s.program.waits():
 		if !s.program.finished() {
 			return true
 		}

@@ -15,11 +15,15 @@ import (
 // Record says which of them a quick walk must not take over. It is owned by one goroutine;
 // a task reads a Snapshot.
 type Record struct {
-	Switches []Switch      // ascending GUID
-	dirty    map[Place]int // what may be other than the Topo says, and the walk during or after which that was found
-	checks   []Block       // written by Sets that took more than one attempt, and not read since
-	walks    int
+	Switches    []Switch      // ascending GUID
+	Unsupported Unsupported   // what devices do not hold of their PortInfo and the like
+	dirty       map[Place]int // what may be other than the Topo says, and the walk during or after which that was found
+	checks      []Block       // written by Sets that took more than one attempt, and not read since
+	walks       int
 }
+
+// NewRecord knows nothing.
+func NewRecord() *Record { return &Record{Unsupported: Unsupported{}} }
 
 // Switch is what is known of the forwarding tables of a switch.
 type Switch struct {
@@ -92,7 +96,7 @@ func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *LFT) Walke
 
 // Apply brings the record up to what a task made of a Snapshot. Blocks that have ceased to
 // be Known since stay so.
-func (r *Record) Apply(walked []Walked) {
+func (r *Record) Apply(walked []Walked, unsupported Unsupported) {
 	switches := make([]Switch, len(walked))
 	for i := range walked {
 		w := &walked[i]
@@ -109,13 +113,13 @@ func (r *Record) Apply(walked []Walked) {
 		}
 		switches[i] = w.Switch
 	}
-	r.Switches = switches
+	r.Switches, r.Unsupported = switches, unsupported
 }
 
 // Snapshot is the record of the switches as it is now, for a task. Multicast tables are not
 // in it.
 func (r *Record) Snapshot() *Record {
-	c := &Record{Switches: slices.Clone(r.Switches)}
+	c := &Record{Switches: slices.Clone(r.Switches), Unsupported: r.Unsupported.Clone()}
 	tables := make([]LFT, len(c.Switches))
 	for i := range c.Switches {
 		sw := &c.Switches[i]
@@ -196,8 +200,8 @@ func (r *Record) WalkEnds() {
 	maps.DeleteFunc(r.dirty, func(_ Place, walk int) bool { return walk < r.walks })
 }
 
-// ForeignMaster forgets what another manager may write.
-func (r *Record) ForeignMaster() { *r = Record{walks: r.walks} }
+// ForeignMaster forgets what another manager may write. What devices do not support stays.
+func (r *Record) ForeignMaster() { *r = Record{walks: r.walks, Unsupported: r.Unsupported} }
 
 // ForgetMulticast forgets what is in multicast tables, as if the switches had been powered up.
 func (r *Record) ForgetMulticast() {

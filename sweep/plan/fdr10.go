@@ -2,6 +2,7 @@ package plan
 
 import (
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -18,22 +19,18 @@ const (
 
 // fdr10 lists the ports that have FDR10 enabled and are not to, or the reverse.
 func (p *Plan) fdr10() (steps []Step) {
-	want := topo.FDR10On
-	switch p.in.Values.FDR10 {
-	case LeaveFDR10:
+	if p.in.Values.FDR10 == LeaveFDR10 {
 		return nil
-	case DisableFDR10:
-		want = topo.FDR10Off
 	}
 	t := p.in.Topo
 	for i := range t.Ports {
 		i := topo.PortIdx(i)
-		port := &t.Ports[i]
-		if port.FDR10 < topo.FDR10Off || !t.Answers(i) {
+		if t.Ports[i].FDR10 < topo.FDR10Off || !t.Answers(i) {
 			continue
 		}
-		key := Key{t.Nodes[port.Node].GUID, port.Num}
-		if p.in.Refusals.wantsFDR10(key, want, port.FDR10) {
+		is, w := t.Extended[i], p.extended(i)
+		d, _ := device.ExtendedPortInfo.Differs((*device.Data)(&is), (*device.Data)(&w))
+		if p.in.Unsupported.Wants(&device.ExtendedPortInfo, p.Place(device.ExtendedPortInfo.ID, i), (*device.Data)(&w), &d, true) {
 			steps = append(steps, Step{Op: SetFDR10, Port: i})
 		}
 	}
@@ -49,22 +46,4 @@ func (p *Plan) extended(i topo.PortIdx) smp.ExtendedPortInfo {
 		e.SetLinkSpeedEnabled(smp.SpeedFDR10)
 	}
 	return e
-}
-
-// wantsFDR10 reports whether a port is to be told: it has not been told the same as often as
-// it is believed not to hear.
-func (r Refusals) wantsFDR10(k Key, want, is topo.FDR10) bool {
-	known := r[k]
-	if want == is {
-		if known != nil {
-			known.FDR10 = 0
-		}
-		return false
-	}
-	e := r.entry(k)
-	if e.FDR10Sent != want {
-		e.FDR10, e.FDR10Sent = 0, want
-	}
-	e.FDR10 = min(e.FDR10+1, maxAsked+1)
-	return e.FDR10 <= maxAsked
 }

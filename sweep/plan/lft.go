@@ -6,16 +6,35 @@ import (
 
 	"ibsm/routing"
 	"ibsm/sweep/device"
+	"ibsm/topo"
 )
+
+// tables lists the switches of which a block differs.
+func (p *Plan) tables() (switches []topo.SwitchIdx) {
+	if p.in.Tables == nil {
+		return nil
+	}
+	p.targets = make([]*device.LFT, len(p.in.Topo.Switches))
+	for s, n := range p.in.Topo.Switches {
+		if !p.answers(n) {
+			continue
+		}
+		p.targets[s] = p.in.Held[s].Target(p.in.Tables.LFT[s])
+		if !p.targets[s].Complete() {
+			switches = append(switches, topo.SwitchIdx(s))
+		}
+	}
+	return switches
+}
 
 // tellBlock is the difference of a block of a forwarding table in words.
 func tellBlock(held *device.LFT, row []uint8, block int) string {
 	from := block * routing.BlockSize
 	if held.State(block) != device.Known {
-		return fmt.Sprintf("forwarding table block %d (LIDs %d to %d), whatever it holds", block, from, from+routing.BlockSize-1)
+		return fmt.Sprintf(" forwarding table block %d (LIDs %d to %d), whatever it holds", block, from, from+routing.BlockSize-1)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "forwarding table block %d:", block)
+	fmt.Fprintf(&b, " forwarding table block %d:", block)
 	for i, is := range held.Block(block) {
 		if want := row[from+i]; is != want {
 			fmt.Fprintf(&b, " LID %d %s -> %s", from+i, portText(is), portText(want))

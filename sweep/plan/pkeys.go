@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -125,7 +126,7 @@ func lossless(held, want *topo.PKeyTable, block int) bool {
 
 // pkeyData is the block that a step writes; ok is false when it is there already, or
 // must not be written now.
-func (p *Plan) pkeyData(st Step) (data smp.PKeyTable, ok bool) {
+func (p *Plan) pkeyData(st Step) (data device.Data, ok bool) {
 	held, want := p.in.Topo.Ports[st.Port].PKeys, p.in.Partitions.Want[st.Port]
 	if st.Op == SetPKeys && (p.waves.hold || p.waves.trouble[st.Port]) || held == nil {
 		return data, false
@@ -150,7 +151,7 @@ func (p *Plan) PKeysWritten(st Step, block *smp.PKeyTable) bool {
 			keys = append(keys, 0)
 		}
 		keys[from+i] = block.PKey(i)
-		same = same && block.PKey(i) == sent.PKey(i)
+		same = same && block.PKey(i) == (*smp.PKeyTable)(&sent).PKey(i)
 	}
 	if port.PKeys = topo.NewPKeyTable(keys); port.PKeys.Equal(want) {
 		port.PKeys = want
@@ -163,7 +164,7 @@ func (p *Plan) PKeysWritten(st Step, block *smp.PKeyTable) bool {
 func (p *Plan) PKeysFailed(st Step) { p.waves.trouble[st.Port] = true }
 
 // Removing reports whether the stage is the first that takes keys away.
-func (p *Plan) Removing() bool { return p.at == removing }
+func (p *Plan) Removing() bool { return p.at == RemoveSwitchPKeys }
 
 // NotAdded are the ports that were to get keys and did not.
 func (p *Plan) NotAdded() (ports []topo.PortIdx) {
@@ -227,9 +228,9 @@ func (p *Plan) checks(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetPartitionEnforcementOutbound(out)
 }
 
-// opens reports whether a port that checks P_Keys is to stop that. It comes before keys
+// relaxes reports whether a port that checks P_Keys is to stop that. It comes before keys
 // are added, lest what they allow be dropped there.
-func (p *Plan) opens(i topo.PortIdx) bool {
+func (p *Plan) relaxes(i topo.PortIdx) bool {
 	info := &p.in.Topo.Ports[i].Info
 	return p.in.Partitions != nil && p.in.Partitions.Checking[i] == partitions.Unchecked &&
 		(info.PartitionEnforcementInbound() || info.PartitionEnforcementOutbound())
@@ -245,7 +246,7 @@ func (p *Plan) tellPKeys(st Step) string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("P_Keys:")
+	b.WriteString(" P_Keys:")
 	for i := range smp.PKeysPerBlock {
 		a, z := is.PKey(i), then.PKey(i)
 		at := int(st.Block)*smp.PKeysPerBlock + i

@@ -29,21 +29,13 @@ func tenants(key mad.PKey, m partitions.Membership) *partitions.Policy {
 	return p
 }
 
-// Stages in the order of New.
-const (
-	addSwitch, addHost       = opening + 1, opening + 2
-	removeSwitch, removeHost = removing, removing + 1
-	lastHost                 = removing + 3
-	checking                 = lastHost + 2
-)
-
 func TestWaves(t *testing.T) {
 	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
 	// All ports hold 0xffff, as from power-up: they become limited members of the default
 	// partition last.
-	s.expect(t, "two get a key", [][]string{addSwitch: []string{"add 30:2", "add 30:3"}, addHost: []string{"add 40:1", "add 50:1"},
-		removeHost: []string{"keys 20:0", "keys 30:0", "keys 40:1", "keys 50:1"},
-		checking:   []string{"set 20:1", "set 30:2", "set 30:3"}}...)
+	s.expect(t, "two get a key", [][]string{AddSwitchPKeys: []string{"add 30:2", "add 30:3"}, AddHostPKeys: []string{"add 40:1", "add 50:1"},
+		RemoveHostPKeys: []string{"keys 20:0", "keys 30:0", "keys 40:1", "keys 50:1"},
+		Ports:           []string{"set 20:1", "set 30:2", "set 30:3"}}...)
 }
 
 // write carries out the steps of partition tables, but for those that fail, and returns
@@ -77,14 +69,14 @@ func never(Step) bool { return false }
 func TestWavesInOrder(t *testing.T) {
 	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
 	first := New(s.in)
-	for _, st := range first.stages[addHost].steps {
+	for _, st := range first.stages[AddHostPKeys].list {
 		set, _ := first.Set(st)
 		block := smp.PKeyTable(set.Data)
 		if block.PKey(0) != 0xffff || block.PKey(1) != 0x8005 || set.Mod != 0 {
 			t.Errorf("added: %v, %v, modifier %#x", block.PKey(0), block.PKey(1), set.Mod)
 		}
 	}
-	if set, _ := first.Set(first.stages[addSwitch].steps[0]); set.Mod != smp.PKeyTableMod(2, 0) {
+	if set, _ := first.Set(first.stages[AddSwitchPKeys].list[0]); set.Mod != smp.PKeyTableMod(2, 0) {
 		t.Errorf("modifier of a switch's port: %#x", set.Mod)
 	}
 	s.write(first, never)
@@ -128,12 +120,12 @@ func TestAQuietPort(t *testing.T) {
 	s.Ports[host].Info.SetPortState(smp.PortInit)
 	p := New(s.in)
 	for i, st := range p.stages {
-		for _, step := range st.steps {
+		for _, step := range st.list {
 			if step.Port != host || step.Op != AddPKeys && step.Op != SetPKeys {
 				continue
 			}
 			set, _ := p.Set(step)
-			if block := smp.PKeyTable(set.Data); i != addHost || block.PKey(0) != 0x7fff || block.PKey(1) != 0x0005 {
+			if block := smp.PKeyTable(set.Data); Stage(i) != AddHostPKeys || block.PKey(0) != 0x7fff || block.PKey(1) != 0x0005 {
 				t.Errorf("stage %d writes %v, %v", i, block.PKey(0), block.PKey(1))
 			}
 		}
@@ -151,10 +143,10 @@ func TestCheckingEnds(t *testing.T) {
 		s.info(sw2GUID, num).SetPartitionEnforcementInbound(true)
 	}
 	steps := New(s.in).stages
-	if got, want := s.ops(steps[opening].steps), []string{"set 30:1", "set 30:2"}; !slices.Equal(got, want) {
+	if got, want := s.ops(steps[RelaxEnforcement].list), []string{"set 30:1", "set 30:2"}; !slices.Equal(got, want) {
 		t.Errorf("first of all: %q, want %q", got, want)
 	}
-	if got := s.ops(steps[checking].steps); got != nil {
+	if got := s.ops(steps[Ports].list); got != nil {
 		t.Errorf("in the end: %q", got)
 	}
 }

@@ -31,7 +31,7 @@ func (s *subnet) all(p *Plan) (out [][]string) {
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
 			steps = append(steps, st)
 		}
-		if s.in.Partitions != nil || p.at < opening || p.at > opening+6 {
+		if s.in.Partitions != nil || p.at < RelaxEnforcement || p.at > MoveHostPKeys {
 			out = append(out, s.ops(steps))
 		}
 	}

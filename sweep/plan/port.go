@@ -1,15 +1,14 @@
 package plan
 
 import (
-	"encoding/binary"
-
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
-// Wanted is the PortInfo that a port is to hold, but for its PortState: what it
-// holds, with the fields changed that are ours. States, in which a Set says "no
+// Wanted is the PortInfo that is wanted of a port, but for its PortState: what it
+// holds, with the managed fields changed. States, in which a Set says "no
 // change" by 0, are 0.
 func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	t := p.in.Topo
@@ -47,7 +46,7 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 func (p *Plan) needed(i topo.PortIdx, wanted *smp.PortInfo) smp.PortInfo {
 	w := *wanted
 	for b := range w {
-		w[b] = w[b]&^managed[b] | p.in.Topo.Ports[i].Info[b]&managed[b]
+		w[b] = w[b]&^device.PortInfo.Bits[b] | p.in.Topo.Ports[i].Info[b]&device.PortInfo.Bits[b]
 	}
 	w.SetLID(wanted.LID())
 	w.SetLMC(wanted.LMC())
@@ -96,51 +95,4 @@ func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
 		w.SetHOQLife(v.LeafHOQLife)
 		w.SetVLStallCount(v.LeafVLStall)
 	}
-}
-
-// managed has a one in every bit of PortInfo that wanted may change.
-var managed = func() (m smp.PortInfo) {
-	m.SetMKey(^mad.MKey(0))
-	m.SetGidPrefix(^mad.Prefix(0))
-	m.SetLID(0xffff)
-	m.SetMasterSMLID(0xffff)
-	m.SetMKeyLeasePeriod(0xffff)
-	m.SetMKeyProtectBits(0xff)
-	m.SetLMC(0xff)
-	m.SetMasterSMSL(0xff)
-	m.SetSubnetTimeOut(0xff)
-	m.SetNeighborMTU(0xff)
-	m.SetOperationalVLs(0xff)
-	m.SetLocalPhyErrors(0xff)
-	m.SetOverrunErrors(0xff)
-	m.SetLinkWidthEnabled(0xff)
-	m.SetLinkSpeedEnabled(0xff)
-	m.SetLinkSpeedExtEnabled(0xff)
-	m.SetHOQLife(0xff)
-	m.SetVLStallCount(0xff)
-	m.SetPartitionEnforcementInbound(true)
-	m.SetPartitionEnforcementOutbound(true)
-	return m
-}()
-
-// insisted are the managed bits that are sent again however often a port loses
-// them.
-var insisted = func() (m smp.PortInfo) {
-	m.SetGidPrefix(^mad.Prefix(0))
-	m.SetLID(0xffff)
-	m.SetMasterSMLID(0xffff)
-	return m
-}()
-
-// differs are the managed bits in which two PortInfos differ. Every port of the subnet
-// comes by here in every sweep, so it goes by words.
-func differs(a, b *smp.PortInfo) (d smp.PortInfo, any bool) {
-	order := binary.NativeEndian
-	for i := 0; i < len(d); i += 8 {
-		if x := (order.Uint64(a[i:]) ^ order.Uint64(b[i:])) & order.Uint64(managed[i:]); x != 0 {
-			order.PutUint64(d[i:], x)
-			any = true
-		}
-	}
-	return d, any
 }

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 )
 
 // TestWanted compares each kind of port with what the manager is to set in it. What is
@@ -52,7 +53,7 @@ func TestWanted(t *testing.T) {
 		s := newSubnet(t)
 		is := s.info(c.node, c.num)
 		for i := range is { // whatever is not ours must survive
-			is[i] |= 0xa5 &^ managed[i]
+			is[i] |= 0xa5 &^ device.PortInfo.Bits[i]
 		}
 		is.SetPortState(smp.PortInit)
 		is.SetMTUCap(mad.MTU4096)
@@ -179,7 +180,7 @@ func TestManaged(t *testing.T) {
 	} {
 		var a, b smp.PortInfo
 		c.set(&b)
-		if _, any := differs(&a, &b); any != c.want {
+		if _, any := device.PortInfo.Differs((*device.Data)(&a), (*device.Data)(&b)); any != c.want {
 			t.Errorf("%s counts: %v", c.name, any)
 		}
 	}

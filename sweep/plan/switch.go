@@ -6,12 +6,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
-
-// Told is the SwitchInfo that a switch was told, and the one it answered with. What it did
-// not take is not told again.
-type Told struct{ Sent, Held smp.SwitchInfo }
 
 // switchField is a field of SwitchInfo that a plan may set.
 type switchField struct {
@@ -36,8 +33,8 @@ var optionalFields = []switchField{
 // would let packets out that have no tree to keep them from going in circles.
 const noMulticastPort = 255
 
-// wantedSwitch is the SwitchInfo that a switch is to have.
-func (p *Plan) wantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
+// WantedSwitch is the SwitchInfo that is wanted of a switch, but for LinearFDBTop.
+func (p *Plan) WantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 	node := &p.in.Topo.Nodes[n]
 	is := unchanging(&node.SwitchInfo)
 	w := is
@@ -54,11 +51,18 @@ func (p *Plan) wantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 			w.SetDefaultMulticastNotPrimaryPort(noMulticastPort)
 		}
 	}
-	if told, ok := p.in.Told[node.GUID]; ok {
-		for _, f := range optionalFields {
-			if v := f.get(&w); f.get(&told.Sent) == v && f.get(&told.Held) != v {
-				f.set(&w, f.get(&is))
-			}
+	return w
+}
+
+// switchSent is the SwitchInfo that a switch is sent: what is wanted, but for the fields that
+// it does not support.
+func (p *Plan) switchSent(n topo.NodeIdx) smp.SwitchInfo {
+	node := &p.in.Topo.Nodes[n]
+	w := p.WantedSwitch(n)
+	refused := smp.SwitchInfo(p.in.Unsupported.Refuses(&device.SwitchInfo, p.Place(device.SwitchInfo.ID, node.First), (*device.Data)(&w)))
+	for _, f := range optionalFields {
+		if f.get(&refused) != 0 {
+			f.set(&w, f.get(&node.SwitchInfo))
 		}
 	}
 	if p.in.Tables != nil {
@@ -67,40 +71,25 @@ func (p *Plan) wantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 	return w
 }
 
-// NotTaken are the names of the fields that a switch, told sent, does not hold, though it
-// might do with them.
-func (t *Told) NotTaken() (names []string) {
+// SwitchFields names the optional fields in which bits are set.
+func SwitchFields(bits *smp.SwitchInfo) (names []string) {
 	for _, f := range optionalFields {
-		if f.get(&t.Sent) != f.get(&t.Held) {
+		if f.get(bits) != 0 {
 			names = append(names, f.name)
 		}
 	}
 	return names
 }
 
-// After adds what a switch did not take before, and was not told now.
-func (t *Told) After(before Told) {
-	for _, f := range optionalFields {
-		if f.get(&t.Sent) == f.get(&t.Held) {
-			f.set(&t.Sent, f.get(&before.Sent))
-			f.set(&t.Held, f.get(&before.Held))
-		}
-	}
-}
-
-// SwitchSent is the SwitchInfo of a SetSwitch step.
-func (p *Plan) SwitchSent(st Step) smp.SwitchInfo {
-	return p.wantedSwitch(p.in.Topo.Ports[st.Port].Node)
-}
-
 // tellSwitch shows a SetSwitch in words.
-func (p *Plan) tellSwitch(n topo.NodeIdx) string {
-	is, w := &p.in.Topo.Nodes[n].SwitchInfo, p.wantedSwitch(n)
+func (p *Plan) tellSwitch(st Step) string {
+	n := p.in.Topo.Ports[st.Port].Node
+	is, w := &p.in.Topo.Nodes[n].SwitchInfo, p.switchSent(n)
 	fields := []string{fmt.Sprintf("LinearFDBTop %d -> %d", is.LinearFDBTop(), w.LinearFDBTop())}
 	for i, f := range optionalFields {
 		if a, b := f.get(is), f.get(&w); i == 0 || a != b {
 			fields = append(fields, fmt.Sprintf("%s %d -> %d", f.name, a, b))
 		}
 	}
-	return strings.Join(fields, ", ")
+	return " " + strings.Join(fields, ", ")
 }

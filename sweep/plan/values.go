@@ -2,6 +2,12 @@ package plan
 
 import "ibsm/mad"
 
+// Key names a port across sweeps.
+type Key struct {
+	Node mad.GUID
+	Port uint8
+}
+
 // Values are the settings in force that ports and switches are to hold.
 type Values struct {
 	Prefix        mad.Prefix

@@ -1,7 +1,6 @@
-package plan
+package device
 
 import (
-	"slices"
 	"testing"
 
 	"ibsm/mad"
@@ -15,37 +14,43 @@ func portWith(hoq, stall uint8, lid mad.LID) (p smp.PortInfo) {
 	return p
 }
 
+var port1 = Place{smp.AttrPortInfo, 1, 1}
+
+func learn(r Unsupported, sent, held smp.PortInfo) (smp.PortInfo, bool) {
+	bits, found := r.Learn(&PortInfo, port1, (*Data)(&sent), (*Data)(&held))
+	return bits, found
+}
+
 // asks reports whether a port that is up and holds is, would be sent w.
-func asks(r Refusals, is, w smp.PortInfo) bool {
-	d, _ := differs(&is, &w)
-	return r.wants(Key{1, 1}, &w, &d, true)
+func asks(r Unsupported, is, w smp.PortInfo) bool {
+	d, _ := PortInfo.Differs((*Data)(&is), (*Data)(&w))
+	return r.Wants(&PortInfo, port1, (*Data)(&w), &d, true)
 }
 
 func TestLearn(t *testing.T) {
-	r := Refusals{}
-	key := Key{1, 1}
+	r := Unsupported{}
 	sent, held := portWith(18, 7, 5), portWith(0, 7, 5)
-	if _, found := r.Learn(key, &sent, &sent); found || len(r) != 0 {
+	if _, found := learn(r, sent, sent); found || len(r) != 0 {
 		t.Error("a port that holds everything is remembered")
 	}
-	bits, found := r.Learn(key, &sent, &held)
-	if !found || !slices.Equal(Fields(&bits), []string{"HOQLife"}) {
-		t.Errorf("refused: %v %q", found, Fields(&bits))
+	bits, found := learn(r, sent, held)
+	if !found || bits != portWith(31, 0, 0) && bits != portWith(18, 0, 0) {
+		t.Errorf("refused: %v %x", found, bits)
 	}
-	if _, found = r.Learn(key, &sent, &held); found {
+	if _, found = learn(r, sent, held); found {
 		t.Error("the same refusal is news twice")
 	}
 	if asks(r, held, sent) {
 		t.Error("what was refused is sent again")
 	}
-	if r.wants(Key{1, 2}, &sent, &bits, true) == false {
+	if !r.Wants(&PortInfo, Place{smp.AttrPortInfo, 1, 2}, (*Data)(&sent), (*Data)(&bits), true) {
 		t.Error("another port is not told")
 	}
 	for _, hoq := range []uint8{16, 2, 17, 31} { // values that share bits with 18 too
 		if w := portWith(hoq, 7, 5); !asks(r, held, w) {
 			t.Errorf("another value, %d, is not tried", hoq)
 		} else {
-			r.Learn(key, &w, &held)
+			learn(r, w, held)
 		}
 		if w := portWith(hoq, 7, 5); asks(r, held, w) {
 			t.Errorf("value %d is sent again", hoq)
@@ -58,11 +63,10 @@ func TestLearn(t *testing.T) {
 }
 
 func TestLearnInsists(t *testing.T) {
-	r := Refusals{}
-	key := Key{1, 1}
+	r := Unsupported{}
 	sent, held := portWith(18, 7, 5), portWith(18, 7, 9)
 	for i := range 10 {
-		if _, found := r.Learn(key, &sent, &held); found {
+		if _, found := learn(r, sent, held); found {
 			t.Error("a LID is remembered as refused")
 		}
 		if !asks(r, held, sent) {
@@ -73,15 +77,14 @@ func TestLearnInsists(t *testing.T) {
 
 // TestAskTwice: a port that acknowledges a value and does not keep it is told so twice.
 func TestAskTwice(t *testing.T) {
-	r := Refusals{}
-	key := Key{1, 1}
+	r := Unsupported{}
 	want, is := portWith(18, 7, 5), portWith(18, 3, 5)
 	for i := range 2 {
 		if !asks(r, is, want) {
 			t.Fatalf("not asked the %dth time", i+1)
 		}
-		r.Learn(key, &want, &want) // it says that it holds it
-		r.Acknowledged(key)
+		learn(r, want, want) // it says that it holds it
+		r.Tried(port1)
 	}
 	for range 3 {
 		if asks(r, is, want) {
@@ -99,7 +102,7 @@ func TestAskTwice(t *testing.T) {
 
 // TestAskUnanswered: a port that was not reached refuses nothing.
 func TestAskUnanswered(t *testing.T) {
-	r := Refusals{}
+	r := Unsupported{}
 	want, is := portWith(18, 7, 5), portWith(18, 3, 5)
 	for i := range 10 {
 		if !asks(r, is, want) {
@@ -110,24 +113,24 @@ func TestAskUnanswered(t *testing.T) {
 
 // TestAskAfterHeld: only what is wanted many times in a row is given up.
 func TestAskAfterHeld(t *testing.T) {
-	r := Refusals{}
+	r := Unsupported{}
 	want, is := portWith(18, 7, 5), portWith(18, 3, 5)
 	for i := range 10 {
 		if !asks(r, is, want) {
 			t.Fatalf("given up after %d times, though the port held it in between", i)
 		}
-		r.Acknowledged(Key{1, 1})
+		r.Tried(port1)
 		asks(r, want, want)
 	}
 }
 
 // TestNotUp: a port in INIT has lost what it was told, and does not refuse it.
 func TestNotUp(t *testing.T) {
-	r := Refusals{}
+	r := Unsupported{}
 	want, is := portWith(18, 7, 5), portWith(18, 3, 5)
 	for i := range 5 {
-		d, _ := differs(&is, &want)
-		if !r.wants(Key{1, 1}, &want, &d, false) {
+		d, _ := PortInfo.Differs((*Data)(&is), (*Data)(&want))
+		if !r.Wants(&PortInfo, port1, (*Data)(&want), &d, false) {
 			t.Fatalf("given up after %d times", i)
 		}
 	}

@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/sweep/device"
+	"ibsm/topo"
+)
+
+// Stage is a part of a plan. No step is taken before every step of the stages before it
+// has its outcome.
+type Stage uint8
+
+// Stages in their order, which is what keeps data from passing over a table that is not
+// programmed, and two ports that share a P_Key before and after from being without a common
+// one in between.
+const (
+	Prepare          Stage = iota // what a change of state does not wait for
+	SwitchInfos                   // LinearFDBTop before the blocks that it covers
+	ForwardingTables              // before any link is ARMED
+	RelaxEnforcement              // before P_Keys are added, lest what they allow be dropped
+	AddSwitchPKeys                // new P_Keys everywhere before any old one goes
+	AddHostPKeys
+	RemoveSwitchPKeys // the first stage that takes P_Keys away
+	RemoveHostPKeys
+	MoveSwitchPKeys // blocks that lose a key which another block has gained by now
+	MoveHostPKeys
+	FirstPorts  // our own port, which needs its LID before anything is sent by LID; switches whose M_Key changes, since their other ports are shown the new one then
+	Ports       // LIDs and parameters, with ARMED
+	Activations // ACTIVE, when both ends are ARMED
+	stages
+)
+
+// Op is what a step does.
+type Op uint8
+
+// Operations.
+const (
+	ClearChange Op = iota + 1 // SwitchInfo: clear PortStateChange
+	DisableAR                 // ARInfo: turn adaptive routing off
+	SetSwitch                 // SwitchInfo: LinearFDBTop and LifeTimeValue
+	SetLFT                    // one block of LinearForwardingTable
+	AddPKeys                  // one block of P_KeyTable: what is new, beside what is there
+	SetPKeys                  // the same block as it is to be
+	SetPort                   // PortInfo: LID and parameters, no change of state
+	Arm                       // PortInfo: the same, and INIT to ARMED
+	Activate                  // PortInfo: ARMED to ACTIVE
+	TakeDown                  // PortInfo: DOWN
+	ShutOff                   // PortInfo: DOWN and Disabled
+	SetFDR10                  // ExtendedPortInfo: whether FDR10 is enabled
+	ops
+)
+
+// operation is how the steps of an Op are written and shown.
+type operation struct {
+	attr     mad.AttrID
+	modifier func(*Plan, Step) uint32 // nil: 0
+	// data is what is written; ok is false when it is there already, or must not be written
+	// now.
+	data func(*Plan, Step) (data device.Data, ok bool)
+	tell func(*Plan, Step) string // the change in words, behind a colon
+}
+
+var operations [ops]operation
+
+func init() { // they refer to Plan's methods, which refer to them
+	portInfo := operation{attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).portData, tell: (*Plan).tellPort}
+	pkeys := operation{attr: smp.AttrPKeyTable, modifier: (*Plan).pkeyMod, data: (*Plan).pkeyData, tell: (*Plan).tellPKeys}
+	operations = [ops]operation{
+		ClearChange: {attr: smp.AttrSwitchInfo, data: (*Plan).clearChange, tell: says("clear PortStateChange")},
+		DisableAR:   {attr: smp.AttrARInfo, data: (*Plan).disableAR, tell: says("turn adaptive routing off")},
+		SetSwitch:   {attr: smp.AttrSwitchInfo, data: (*Plan).switchData, tell: (*Plan).tellSwitch},
+		SetLFT:      {attr: smp.AttrLinearForwardingTable, modifier: blockMod, data: (*Plan).lftData, tell: (*Plan).tellLFT},
+		AddPKeys:    pkeys,
+		SetPKeys:    pkeys,
+		SetPort:     portInfo,
+		Arm:         portInfo,
+		Activate:    portInfo,
+		TakeDown:    portInfo,
+		ShutOff:     portInfo,
+		SetFDR10:    {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data, tell: (*Plan).tellFDR10},
+	}
+	operations[TakeDown].tell = says("take the link down, nothing answers behind it")
+	operations[ShutOff].tell = says("disable the port, it babbles")
+}
+
+func says(text string) func(*Plan, Step) string {
+	return func(*Plan, Step) string { return " " + text }
+}
+
+func blockMod(_ *Plan, st Step) uint32 { return uint32(st.Block) }
+
+func (p *Plan) portNumber(st Step) uint32 { return uint32(p.in.Topo.Ports[st.Port].Num) }
+
+func (p *Plan) portMod(st Step) uint32 {
+	port := &p.in.Topo.Ports[st.Port]
+	return smp.PortInfoMod(port.Num, !p.in.Topo.Nodes[port.Node].PlainSpeeds)
+}
+
+func (p *Plan) pkeyMod(st Step) uint32 {
+	return device.Of(smp.AttrPKeyTable).Modifier(p.in.Topo, st.Port, st.Block)
+}
+
+// node is the node of a step.
+func (p *Plan) node(st Step) *topo.Node { return &p.in.Topo.Nodes[p.in.Topo.Ports[st.Port].Node] }
+
+func (p *Plan) clearChange(st Step) (device.Data, bool) {
+	info := p.node(st).SwitchInfo
+	info.SetPortStateChange(true)
+	return info, true
+}
+
+func (p *Plan) disableAR(st Step) (device.Data, bool) {
+	info := p.node(st).ARInfo
+	info.SetEnabled(false)
+	return info, true
+}
+
+func (p *Plan) switchData(st Step) (device.Data, bool) {
+	return p.switchSent(p.in.Topo.Ports[st.Port].Node), true
+}
+
+func (p *Plan) lftData(st Step) (data device.Data, ok bool) {
+	copy(data[:], p.in.Tables.LFT[p.node(st).Switch][int(st.Block)*routing.BlockSize:])
+	return data, true
+}
+
+func (p *Plan) tellLFT(st Step) string {
+	s := p.node(st).Switch
+	return tellBlock(p.in.Held[s], p.in.Tables.LFT[s], int(st.Block))
+}
+
+func (p *Plan) fdr10Data(st Step) (device.Data, bool) { return p.extended(st.Port), true }
+
+func (p *Plan) tellFDR10(Step) string {
+	if p.in.Values.FDR10 == EnableFDR10 {
+		return " enable FDR10"
+	}
+	return " disable FDR10"
+}
+
+// tellPort is the change of a PortInfo in words.
+func (p *Plan) tellPort(st Step) (text string) {
+	if st.Op == Activate {
+		return " PortState -> Active"
+	}
+	w := p.Wanted(st.Port)
+	for _, c := range changes(&p.in.Topo.Ports[st.Port].Info, &w) {
+		text += " " + c
+	}
+	if p.Reregisters(st.Port) {
+		text += " ClientReregister"
+	}
+	if st.Op == Arm {
+		text += " PortState -> Armed"
+	}
+	return text
+}

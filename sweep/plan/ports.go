@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/device"
+	"ibsm/topo"
+)
+
+// ports are the steps of all ports, and apart from them, to be taken before, those that
+// stop checking P_Keys, and the first ones: of our own port, which needs its LID before
+// anything is sent by LID, and of switches whose M_Key changes, since their other ports are
+// shown the new one from then on.
+func (p *Plan) ports() (relaxing, first, steps []Step) {
+	first = p.portStep(first, p.in.Topo.Self, false)
+	for i := range p.in.Topo.Ports {
+		switch i := topo.PortIdx(i); {
+		case p.relaxes(i) && !p.arms(i):
+			relaxing = p.portStep(relaxing, i, true)
+		case p.changesMKey(i):
+			first = p.portStep(first, i, true)
+		default:
+			steps = p.portStep(steps, i, true)
+		}
+	}
+	for _, i := range p.in.Dead {
+		steps = append(steps, Step{Op: TakeDown, Port: i})
+	}
+	for _, i := range p.in.Disable {
+		steps = append(steps, Step{Op: ShutOff, Port: i})
+	}
+	return relaxing, first, steps
+}
+
+// changesMKey reports whether a port is the port 0 of a switch that has another M_Key than it is
+// to have. Where it has none every key is good.
+func (p *Plan) changesMKey(i topo.PortIdx) bool {
+	t := p.in.Topo
+	port := &t.Ports[i]
+	held := port.Info.MKey()
+	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && held != p.in.Values.MKey && !p.in.Values.KeepMKey
+}
+
+// portStep appends what a port needs short of ACTIVE. Without arm only LID and
+// parameters are set.
+func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
+	t := p.in.Topo
+	port := &t.Ports[i]
+	if !port.Seen || !t.Answers(i) || p.withoutLID(i) || arm && i == t.Self && !p.arms(i) {
+		return steps
+	}
+	if arm && p.arms(i) {
+		return append(steps, Step{Op: Arm, Port: i})
+	}
+	if t.IsSwitchPort(i) && port.Peer == topo.None {
+		return steps
+	}
+	if t.IsSwitchPort(i) && port.Info.PortState() == smp.PortInit {
+		return steps // it cannot be armed now, and is told its parameters then
+	}
+	w := p.Wanted(i)
+	d, _ := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&w))
+	if port.Num == 0 {
+		(*smp.PortInfo)(&d).SetNeighborMTU(0) // no reason to write to a subnet in use, and ibsim does not keep it
+	}
+	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed
+	if p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) || p.Reregisters(i) {
+		steps = append(steps, Step{Op: SetPort, Port: i})
+	}
+	return steps
+}
+
+// arms reports whether a port is to go from INIT to ARMED: there are routes, and
+// its link has a node that answers at either end. Port 0 of a switch that is not always ACTIVE goes
+// through the same states without a link.
+func (p *Plan) arms(i topo.PortIdx) bool {
+	port := &p.in.Topo.Ports[i]
+	return p.in.Tables != nil && port.Info.PortState() == smp.PortInit && p.joined(i)
+}
+
+// joined reports whether the port may carry data: it has a live peer, or is the
+// enhanced port 0 of a switch.
+func (p *Plan) joined(i topo.PortIdx) bool {
+	t := p.in.Topo
+	port := &t.Ports[i]
+	if port.Num == 0 {
+		return t.Nodes[port.Node].SwitchInfo.EnhancedPort0()
+	}
+	return port.Peer != topo.None && t.Answers(port.Peer) && t.Ports[port.Peer].Info.PortState() >= smp.PortInit &&
+		!p.withoutLID(i) && !p.withoutLID(port.Peer)
+}
+
+// withoutLID reports whether no LID was left for an end port. It is not touched.
+func (p *Plan) withoutLID(i topo.PortIdx) bool {
+	return !p.in.Topo.IsSwitchPort(i) && p.in.LIDs.Base[i] == 0
+}
+
+// Reregisters reports whether the clients of a port are to be asked to register
+// again: ours is not the manager they registered with, or what they registered is
+// forgotten because the port was down, or not what they believe.
+func (p *Plan) Reregisters(i topo.PortIdx) bool {
+	v, info := &p.in.Values, &p.in.Topo.Ports[i].Info
+	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
+		return false
+	}
+	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 && info.MasterSMLID() == v.Inherited
+	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.basePort0(i) || !ours || p.in.Reregister[p.in.Topo.Ports[i].GUID]
+}
+
+// basePort0 reports whether a port is the base port 0 of a switch: it has no link, and
+// whatever it says of its state does not count.
+func (p *Plan) basePort0(i topo.PortIdx) bool {
+	t := p.in.Topo
+	node := &t.Nodes[t.Ports[i].Node]
+	return node.Type == mad.Switch && t.Ports[i].Num == 0 && !node.SwitchInfo.EnhancedPort0()
+}
+
+// activations lists the ports that are, or will be after the stage before, ARMED.
+func (p *Plan) activations() (steps []Step) {
+	t := p.in.Topo
+	for i := range t.Ports {
+		port := &t.Ports[i]
+		state := port.Info.PortState()
+		if p.in.Tables != nil && port.Seen && t.Answers(topo.PortIdx(i)) && p.joined(topo.PortIdx(i)) && (state == smp.PortInit || state == smp.PortArmed) {
+			steps = append(steps, Step{Op: Activate, Port: topo.PortIdx(i)})
+		}
+	}
+	return steps
+}
+
+// portData is the PortInfo of a step.
+func (p *Plan) portData(st Step) (device.Data, bool) {
+	port := &p.in.Topo.Ports[st.Port]
+	data := p.Wanted(st.Port)
+	if p.minimal[st.Port] {
+		data = p.needed(st.Port, &data)
+	}
+	keepEnabled(&data, &port.Info)
+	switch st.Op {
+	case SetPort:
+		data.SetClientReregister(p.Reregisters(st.Port))
+	case Arm:
+		data.SetClientReregister(p.Reregisters(st.Port))
+		data.SetPortState(smp.PortArmed)
+	case Activate:
+		peer := port.Peer
+		ready := port.Info.PortState() == smp.PortArmed && (peer == topo.None || p.in.Topo.Ports[peer].Info.PortState() >= smp.PortArmed)
+		data.SetPortState(smp.PortActive)
+		return data, ready
+	case TakeDown:
+		data.SetPortState(smp.PortDown)
+	case ShutOff:
+		data.SetPortState(smp.PortDown)
+		data.SetPortPhysicalState(smp.PhysDisabled)
+	}
+	return data, true
+}
+
+// Minimize has a port sent no more than it needs from now on: it refuses the rest.
+func (p *Plan) Minimize(i topo.PortIdx) {
+	if p.minimal == nil {
+		p.minimal = map[topo.PortIdx]bool{}
+	}
+	p.minimal[i] = true
+}
