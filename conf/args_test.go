@@ -142,7 +142,7 @@ func TestPrecedence(t *testing.T) {
 		}
 	}
 	if l := Load([]string{"-F", "missing"}, files); l.Report.Err(Strict) == nil || l.Report.Err(Start) != nil {
-		t.Error("a file that is named and missing must be told, and refused under strict alone")
+		t.Error("a file that is named and missing must be reported, and refused under strict alone")
 	}
 	many := nowhere(map[string]string{"many": strings.Repeat("nosuchkey 1\n", maxFindings-1)})
 	if l := Load([]string{"-F", "many", "stray", "stray", "-l", "9"}, many); l.Report.Status(Start) != 255 {

@@ -42,13 +42,13 @@ func (c *Config) reconcile(report *Report) {
 	// Each sweep renews the lease.
 	switch {
 	case sweep == 0:
-		c.amend(report, Mistake, SweepInterval.Key(), Value{Num: max(1, lease-1)}, "an M_Key lease must be renewed by sweeps")
+		c.amend(report, Invalid, SweepInterval.Key(), Value{Num: max(1, lease-1)}, "an M_Key lease must be renewed by sweeps")
 	case sweep >= lease:
 		if sweep >= 0xffff {
-			c.amend(report, Mistake, SweepInterval.Key(), Value{Num: 0xfffe}, "longer than any lease")
+			c.amend(report, Invalid, SweepInterval.Key(), Value{Num: 0xfffe}, "longer than any lease")
 			sweep = 0xfffe
 		}
-		c.amend(report, Mistake, MKeyLeasePeriod.Key(), Value{Num: sweep + 1}, "the lease ends before the next sweep")
+		c.amend(report, Invalid, MKeyLeasePeriod.Key(), Value{Num: sweep + 1}, "the lease ends before the next sweep")
 	}
 }
 
@@ -93,7 +93,7 @@ func (c *Config) checkMost(report *Report) {
 // checkConsole disables a console on all addresses unless console_open confirms it.
 func (c *Config) checkConsole(report *Report) {
 	if Console.In(c) == "socket" && !ConsoleOpen.In(c) {
-		c.amend(report, Mistake, Console.Key(), Value{Text: "off"},
+		c.amend(report, Invalid, Console.Key(), Value{Text: "off"},
 			"commands would be taken from every address, without a password: choose loopback, or confirm it with console_open TRUE (--console-open)")
 	}
 }
@@ -135,7 +135,7 @@ func (c *Config) checkSL2VL(k *Key, s *Setting, report *Report) {
 	list := s.Value.list()
 	for _, e := range list {
 		if _, err := within(e, 15); err != nil {
-			report.add(Mistake, s.Position, k.Name, "%s: VL %s: %v", k.Name, shown(e), err)
+			report.add(Invalid, s.Position, k.Name, "%s: VL %s: %v", k.Name, shown(e), err)
 		}
 	}
 	if len(list) != slCount {
@@ -155,7 +155,7 @@ func (c *Config) checkVLArb(k *Key, s *Setting, report *Report) {
 			_, err = within(weight, 255)
 		}
 		if !found || err != nil {
-			report.add(Mistake, s.Position, k.Name, "%s: %s: expected vl:weight, 0 to 14 and 0 to 255", k.Name, shown(e))
+			report.add(Invalid, s.Position, k.Name, "%s: %s: expected vl:weight, 0 to 14 and 0 to 255", k.Name, shown(e))
 		}
 	}
 	if len(list) > vlArbLength {

@@ -115,7 +115,7 @@ func (k *Key) severity() Severity {
 	if k.Serious {
 		return Refusal
 	}
-	return Mistake
+	return Invalid
 }
 
 // maxShown bounds the length of a quotation in a message.

@@ -15,13 +15,13 @@ func findings(r Report) string {
 	return strings.Join(all, "\n")
 }
 
-// mistake is a file, and a part of each finding it must lead to.
-type mistake struct {
+// badFile is a file, and a part of each finding it must lead to.
+type badFile struct {
 	src  string
 	want []string
 }
 
-func (m mistake) test(t *testing.T, name string) {
+func (m badFile) test(t *testing.T, name string) {
 	t.Helper()
 	f := ReadFile(name, []byte(m.src))
 	if len(f.Report) != len(m.want) {
@@ -35,8 +35,8 @@ func (m mistake) test(t *testing.T, name string) {
 	}
 }
 
-func TestMistakesOpenSM(t *testing.T) {
-	for _, m := range []mistake{
+func TestErrorsOpenSM(t *testing.T) {
+	for _, m := range []badFile{
 		{"\n\t lmc  9", []string{"f.conf:2:8: error: lmc \"9\": value out of range; expected a number, 0 to 7"}},
 		{"lmc 010", []string{"f.conf:1:5: error: lmc"}},
 		{"sm_priority 010", []string{"f.conf:1:13: warning: sm_priority 010: a leading 0 makes it octal, 8"}},
@@ -80,8 +80,8 @@ func TestMistakesOpenSM(t *testing.T) {
 	}
 }
 
-func TestMistakesTOML(t *testing.T) {
-	for _, m := range []mistake{
+func TestErrorsTOML(t *testing.T) {
+	for _, m := range []badFile{
 		{"[subnet]\nlmc = 9", []string{"f.toml:2:7: error: subnet.lmc = 9: value out of range; expected a number, 0 to 7"}},
 		{"[log]\nprefix = \"a\\u0000b\"", []string{"zero byte"}},
 		{"[subnet]\nlmc = \"3\"", []string{"error: subnet.lmc = \"3\": wrong type"}},

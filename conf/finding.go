@@ -15,15 +15,15 @@ const (
 	Note Severity = 1
 	// Warning is probably unintended: an unknown key, an octal number.
 	Warning Severity = 2
-	// Mistake is an invalid value that is not applied: a start uses the previous value
+	// Invalid is an invalid value that is not applied: a start uses the previous value
 	// or the default, a reload is refused.
-	Mistake Severity = 3
+	Invalid Severity = 3
 	// Refusal is an error that also refuses a start.
 	Refusal Severity = 4
 )
 
 func (s Severity) String() string {
-	names := [...]string{Note: "note", Warning: "warning", Mistake: "error", Refusal: "error"}
+	names := [...]string{Note: "note", Warning: "warning", Invalid: "error", Refusal: "error"}
 	if s >= Note && int(s) < len(names) {
 		return names[s]
 	}
@@ -53,7 +53,7 @@ const (
 	// Start is for a manager that starts.
 	Start = Refusal
 	// Reload is for a running manager: a file with errors changes nothing.
-	Reload = Mistake
+	Reload = Invalid
 	// Strict is for --strict.
 	Strict = Warning
 )

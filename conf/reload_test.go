@@ -20,10 +20,10 @@ func TestReload(t *testing.T) {
 		{name: "a line is gone", before: "sm_priority 3", after: "", key: "sm_priority", want: "3"},
 		{name: "one of QoS", before: "qos_max_vls 4", after: "", changed: "qos_max_vls", key: "qos_max_vls", want: "0"},
 		{name: "the policy is none of these", before: "qos_policy_file /a", after: "", key: "qos_policy_file", want: "/a"},
-		{name: "a mistake anywhere", before: "sm_priority 3", after: "sm_priority 5\nsweep_interval x", key: "sm_priority", want: "3", err: true},
+		{name: "an error anywhere", before: "sm_priority 3", after: "sm_priority 5\nsweep_interval x", key: "sm_priority", want: "3", err: true},
 		{name: "a value out of range", before: "sm_priority 3", after: "sm_priority 16", key: "sm_priority", want: "3", err: true},
 		{name: "a contradiction", before: "sm_priority 3", after: "sm_priority 5\nm_key_lease_period 5\nm_key_protection_level 1", key: "sm_priority", want: "3", err: true},
-		{name: "an unknown key is no mistake", before: "", after: "nosuchkey 1\nsm_priority 5", changed: "sm_priority", key: "sm_priority", want: "5"},
+		{name: "an unknown key is no error", before: "", after: "nosuchkey 1\nsm_priority 5", changed: "sm_priority", key: "sm_priority", want: "5"},
 		{name: "a default is chosen", before: "max_op_vls 5", after: "max_op_vls 5\nimpose max_op_vls", changed: "max_op_vls", key: "max_op_vls", want: "5"},
 	} {
 		l := Load(append([]string{"-F", "f"}, strings.Fields(c.args)...), nowhere(map[string]string{"f": c.before}))
@@ -33,7 +33,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
 		if err != nil && next != l.Config {
-			t.Errorf("%s: something changed though there are mistakes", c.name)
+			t.Errorf("%s: something changed though there are errors", c.name)
 		}
 		if got := Find(c.key).Format(next.Setting(Find(c.key)).Value); got != c.want || strings.Join(changed, ",") != c.changed {
 			t.Errorf("%s: %s is %s, changed %q; want %s and %q\n%v", c.name, c.key, got, changed, c.want, c.changed, report)

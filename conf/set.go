@@ -119,7 +119,7 @@ func (r *Report) wrongOption(g Given, k *Key, err error) {
 	case exits[g.Long] != "":
 		status, text = exitRange, exits[g.Long]
 	case g.Long == "timeout", g.Long == "sweep", g.Long == "console":
-		severity = Mistake
+		severity = Invalid
 	}
 	r.add(severity, commandLine, k.Name, "%s: %s; expected %s", g, text, k.Wanted())
 	(*r)[len(*r)-1].Status = status

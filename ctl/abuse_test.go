@@ -148,7 +148,7 @@ func TestSlow(t *testing.T) {
 	b.mustAnswer()
 }
 
-// A follower who has nothing to be told of is not taken for a slow one.
+// A follower who has nothing to be reported is not taken for a slow one.
 func TestPatientFollower(t *testing.T) {
 	b := serve(t, &source{}, ctl.Config{Patience: 20 * time.Millisecond})
 	c := b.dial()

@@ -1,4 +1,4 @@
-// Package ctl is how a running manager is watched and told what to do: JSON over HTTP
+// Package ctl is the control protocol of a running manager: JSON over HTTP
 // on a unix socket, a ring of events that can be followed, and scrapes of metrics.
 // docs/ctl.md describes the protocol.
 //

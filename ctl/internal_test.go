@@ -47,7 +47,7 @@ func TestRing(t *testing.T) {
 		select {
 		case <-added:
 		default:
-			t.Error("nobody is told of a new event")
+			t.Error("nobody is reported a new event")
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"ibsm/ctl"
 )
 
-// roles are what this program does when a test runs it as another process: it is told
+// roles are what this program does when a test runs it as another process: it is reported
 // by the variable of that name.
 var roles = map[string]func(path string) error{
 	"CTL_TEST_LISTEN": func(path string) error {

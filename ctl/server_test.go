@@ -227,7 +227,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// A follower is told of everything after the number it names, as it happens, and until
+// A follower is reported everything after the number it names, as it happens, and until
 // it leaves or the manager ends.
 func TestFollow(t *testing.T) {
 	b := serve(t, &source{}, ctl.Config{Patience: 50 * time.Millisecond})

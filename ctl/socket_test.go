@@ -189,7 +189,7 @@ func TestSocketOfTheKilled(t *testing.T) {
 	mustListen(t, path, "")
 }
 
-// Another user is refused, and told so.
+// Another user is refused, and reported so.
 func TestSocketPermission(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")

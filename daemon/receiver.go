@@ -29,7 +29,7 @@ func (r receiver) shell() *manager.Shell {
 
 // notification takes what is more than a line of the log.
 func (r receiver) notification(a manager.Notification) {
-	r.desk.Tell(a)
+	r.desk.Notify(a)
 	switch a := a.(type) {
 	case manager.Keep:
 		r.state.keep(&a)

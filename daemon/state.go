@@ -288,7 +288,7 @@ func (s *state) keep(k *manager.Keep) {
 		return
 	}
 	if k.Reign != nil && k.Reign.Master {
-		s.cache.Doubt()
+		s.cache.MarkDirty()
 	}
 	changed := ranges(k.LIDs)
 	for _, port := range k.Forgotten {

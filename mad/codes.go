@@ -13,7 +13,7 @@ const (
 	ClassDirected   Class = 0x81 // subnet management by directed route
 	ClassVendor     Class = 0x0a // NVIDIA vendor specific
 	ClassCongestion Class = 0x21 // congestion control
-	ClassMirror     Class = 0x4d // what subnet managers of our kind tell each other; vendor specific, with an OUI
+	ClassMirror     Class = 0x4d // messages between ibsm managers; vendor specific, with an OUI
 )
 
 // MirrorOUI stands in packets of ClassMirror; it is a locally administered one.

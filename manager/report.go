@@ -105,7 +105,7 @@ func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration,
 func (l *sweepLog) logOverflows(fx *effects, r *sweep.Computed) {
 	now := map[string]bool{}
 	for _, o := range r.Partitions.Overflows {
-		text := r.Partitions.Tell(o, r.Topo)
+		text := r.Partitions.Explain(o, r.Topo)
 		if now[text] = true; !l.overflows[text] {
 			fx.log(erro, text)
 		}

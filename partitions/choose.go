@@ -36,7 +36,7 @@ func (s Source) String() string {
 	return fmt.Sprintf("source %d", uint8(s))
 }
 
-// Chosen is the policy that holds, and what there is to say about its file.
+// Chosen is the selected policy, with the findings about its file.
 type Chosen struct {
 	Policy *Policy
 	Source Source
@@ -58,7 +58,7 @@ func (c Chosen) ForTables() *Policy {
 	return c.Policy
 }
 
-// Reading is an attempt to read the file.
+// Reading is the partition file, or the error from reading it.
 type Reading struct {
 	Name string
 	Text []byte
@@ -76,11 +76,10 @@ func (r Reading) parse() Chosen {
 	return Chosen{Policy: policy, Source: FromFile, Text: r.Text, Errors: errors, Warnings: warnings}
 }
 
-// Begin chooses the policy of a manager that starts. lastGood is the file that was in
-// force last, nil if none is known. Errors never open a fabric that was divided: without
-// a last good file every port reaches the manager alone. open is what OpenSM does
-// instead, and only for who asks for it: every port is a full member of the default
-// partition.
+// Begin selects the policy at a start. lastGood is the last good file, nil if none is
+// known. An error never opens a partitioned fabric: without a last good file every port
+// reaches only the manager. With open, every port is then a full member of the default
+// partition, as with OpenSM.
 func Begin(r Reading, lastGood []byte, open bool) Chosen {
 	c := r.parse()
 	if c.Policy != nil {
@@ -104,9 +103,8 @@ func Begin(r Reading, lastGood []byte, open bool) Chosen {
 	return c
 }
 
-// Again chooses the policy of a manager that runs and has its file read again: that of
-// the file, or the one that holds, with the reason in Errors. That there is still no file
-// is no error.
+// Again selects the policy after a reload: that of the file, or the previous one, with the
+// reason in Errors. A file that is still missing is not an error.
 func (c Chosen) Again(r Reading) Chosen {
 	next := r.parse()
 	switch {

@@ -8,39 +8,38 @@ import (
 	"ibsm/topo"
 )
 
-// Doubts are what a policy says and a subnet cannot do, or hardly is meant to: members
-// that are not there, ports slower than the groups of their partition, ports that reach
-// nobody but the manager, and a manager that limited members do not reach. Each kind is
-// told once for a line, with the first port by its name.
-func (p *Policy) Doubts(t *topo.Topo) (doubts diag.List) {
+// Conflicts returns warnings about a policy that does not fit the subnet: absent members,
+// ports slower than the groups of their partition, ports that reach only the manager, and
+// a manager that limited members cannot reach. Each kind is reported once per line, with
+// the name of the first port.
+func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
 	c := &compiler{Tables: &Tables{Policy: p}, t: t, members: make([][]member, len(t.Ports))}
 	c.join()
 	for i := range p.Partitions {
-		p.Partitions[i].doubtMembers(t, &doubts)
-		c.doubtGroups(&p.Partitions[i], &doubts)
+		p.Partitions[i].checkMembers(t, &warnings)
+		c.checkGroups(&p.Partitions[i], &warnings)
 	}
-	c.doubtPorts(&doubts)
-	sortByPlace(doubts)
-	if len(doubts) > maxFindings {
-		rest := len(doubts) - maxFindings
-		doubts = doubts[:maxFindings]
-		doubts.Add(diag.Position{File: doubts[0].File}, "%d more warnings", rest)
+	c.checkPorts(&warnings)
+	sortByPlace(warnings)
+	if len(warnings) > maxFindings {
+		rest := len(warnings) - maxFindings
+		warnings = warnings[:maxFindings]
+		warnings.Add(diag.Position{File: warnings[0].File}, "%d more warnings", rest)
 	}
-	return doubts
+	return warnings
 }
 
-// doubtMembers warns of ports that are not in the subnet.
-func (part *Partition) doubtMembers(t *topo.Topo, doubts *diag.List) {
+// checkMembers warns of ports that are not in the subnet.
+func (part *Partition) checkMembers(t *topo.Topo, warnings *diag.List) {
 	for i := range part.Members {
 		m := &part.Members[i]
 		if m.Who == OnePort && t.FindPort(m.Port) == topo.None {
-			doubts.Add(m.Position, "no port of the subnet has GUID %v%s", m.Port, nodeHint(t, m.Port))
+			warnings.Add(m.Position, "no port of the subnet has GUID %v%s", m.Port, nodeHint(t, m.Port))
 		}
 	}
 }
 
-// nodeHint tells of a GUID that is a node's: the ports' own are beside it, and are what
-// is meant.
+// nodeHint is a hint for a node GUID: the port GUID that was probably intended.
 func nodeHint(t *topo.Topo, guid mad.GUID) string {
 	n := t.FindNode(guid)
 	if n == topo.None {
@@ -49,16 +48,16 @@ func nodeHint(t *topo.Topo, guid mad.GUID) string {
 	node := &t.Nodes[n]
 	for num := range int(node.NumPorts) {
 		if p := &t.Ports[t.Port(n, uint8(num+1))]; p.GUID != 0 {
-			return fmt.Sprintf("; it is that of the node %q, whose port %d has %v", node.Desc.String(), p.Num, p.GUID)
+			return fmt.Sprintf("; it is the GUID of node %q, whose port %d has GUID %v", node.Desc.String(), p.Num, p.GUID)
 		}
 	}
 	return ""
 }
 
-// doubtGroups warns of members that are too slow for the partition's groups, or carry
-// too small packets: they are refused when they join.
-func (c *compiler) doubtGroups(part *Partition, doubts *diag.List) {
-	told := map[string]bool{}
+// checkGroups warns of members whose rate or MTU is too small for the groups of the
+// partition: their joins are refused.
+func (c *compiler) checkGroups(part *Partition, warnings *diag.List) {
+	reported := map[string]bool{}
 	for i := range part.Groups {
 		g := &part.Groups[i]
 		slow, small := few{t: c.t}, few{t: c.t}
@@ -76,15 +75,15 @@ func (c *compiler) doubtGroups(part *Partition, doubts *diag.List) {
 		}
 		var texts []string
 		if slow.count > 0 {
-			texts = append(texts, fmt.Sprintf("%g Gb/s of a group of %s are more than %s: its join is refused", g.Rate.Gbps(), shown(part.Name), slow))
+			texts = append(texts, fmt.Sprintf("the rate of a group of %s, %g Gb/s, exceeds that of %s: the port cannot join", shown(part.Name), g.Rate.Gbps(), slow))
 		}
 		if small.count > 0 {
-			texts = append(texts, fmt.Sprintf("%d bytes, the MTU of a group of %s, are more than %s: its join is refused", g.MTU.Bytes(), shown(part.Name), small))
+			texts = append(texts, fmt.Sprintf("the MTU of a group of %s, %d bytes, exceeds that of %s: the port cannot join", shown(part.Name), g.MTU.Bytes(), small))
 		}
 		for _, text := range texts {
-			if !told[text] {
-				told[text] = true
-				doubts.Add(g.Position, "%s", text)
+			if !reported[text] {
+				reported[text] = true
+				warnings.Add(g.Position, "%s", text)
 			}
 		}
 	}
@@ -100,9 +99,9 @@ func (c *compiler) isIn(p topo.PortIdx, key mad.PKey) bool {
 	return false
 }
 
-// doubtPorts warns of adapters that reach the manager alone, and of a manager that is
-// not reached.
-func (c *compiler) doubtPorts(doubts *diag.List) {
+// checkPorts warns of adapters that reach only the manager, and of a manager that limited
+// members cannot reach.
+func (c *compiler) checkPorts(warnings *diag.List) {
 	alone, self := few{t: c.t}, false
 	for _, p := range c.t.EndPorts {
 		reaches := false
@@ -116,10 +115,10 @@ func (c *compiler) doubtPorts(doubts *diag.List) {
 	}
 	place := c.Policy.Partitions[0].Position
 	if alone.count > 0 {
-		doubts.Add(place, "%s reaches the manager alone: no partition but the default one has it, there as a limited member", alone)
+		warnings.Add(place, "%s can reach only the manager: it is only a limited member of the default partition", alone)
 	}
 	if !self && c.t.Self != topo.None {
-		doubts.Add(place, "the manager's own port %s is no full member of the default partition: limited members do not reach it", portName(c.t, c.t.Self))
+		warnings.Add(place, "the manager's own port %s is not a full member of the default partition: limited members cannot reach it", portName(c.t, c.t.Self))
 	}
 }
 
@@ -144,7 +143,7 @@ func (f few) String() string {
 		text += fmt.Sprintf(" (and %d more)", f.count-1)
 	}
 	if f.has != "" {
-		text += " has, " + f.has
+		text += ", " + f.has
 	}
 	return text
 }

@@ -25,8 +25,8 @@ func witnessTopo(t *testing.T) *topo.Topo {
 	return subnet
 }
 
-// TestDoubts: what a subnet cannot do is told with the place and the first port's name.
-func TestDoubts(t *testing.T) {
+// TestConflicts: what a subnet cannot do is reported with the place and the first port's name.
+func TestConflicts(t *testing.T) {
 	subnet := witnessTopo(t)
 	rate := subnet.Ports[subnet.FindPort(0x100003)].Info
 	has := rate.Rate(rate.CapabilityMask(), rate.CapabilityMask2()).Gbps()
@@ -36,25 +36,25 @@ func TestDoubts(t *testing.T) {
 	}{
 		{"Default=0x7fff, ipoib : ALL=full;", nil},
 		{"Default=0x7fff : ALL=full;\nA=1, ipoib, rate=21 : 0x100003=full, 0x100005;", []string{
-			fmt.Sprintf(`f:2:1: 400 Gb/s of a group of "A" are more than port 0x0000000000100003 of "H2" (and 1 more) has, %g Gb/s: its join is refused`, has),
+			fmt.Sprintf(`f:2:1: the rate of a group of "A", 400 Gb/s, exceeds that of port 0x0000000000100003 of "H2" (and 1 more), %g Gb/s: the port cannot join`, has),
 		}},
 		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0xdead=full;", []string{"f:2:17: no port of the subnet has GUID 0x000000000000dead"}},
-		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0x100002=full;", []string{`f:2:17: no port of the subnet has GUID 0x0000000000100002; it is that of the node "H2", whose port 1 has 0x0000000000100003`}},
-		{"A=1 : 0x100001=full, 0x100003=full, 0x300001=full;", []string{`port 0x0000000000100005 of "H3" (and 1 more) reaches the manager alone`}},
-		{"Default=0x7fff : ALL, 0x100003=full, SELF=limited; A=1 : ALL=full;", []string{`the manager's own port 0x0000000000100001 of "H1" is no full member of the default partition`}},
+		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0x100002=full;", []string{`f:2:17: no port of the subnet has GUID 0x0000000000100002; it is the GUID of node "H2", whose port 1 has GUID 0x0000000000100003`}},
+		{"A=1 : 0x100001=full, 0x100003=full, 0x300001=full;", []string{`port 0x0000000000100005 of "H3" (and 1 more) can reach only the manager`}},
+		{"Default=0x7fff : ALL, 0x100003=full, SELF=limited; A=1 : ALL=full;", []string{`the manager's own port 0x0000000000100001 of "H1" is not a full member of the default partition`}},
 		{"Default=0x7fff : ALL, 0x100003=full, 0x100001=both; A=1 : ALL=full;", nil},
 	} {
 		policy, errors, _ := Parse("f", []byte(c.file)).Policy()
 		if len(errors) > 0 {
 			t.Fatal(errors)
 		}
-		doubts := policy.Doubts(subnet)
-		if len(doubts) != len(c.says) {
-			t.Errorf("%s\n%v", c.file, doubts)
+		warnings := policy.Conflicts(subnet)
+		if len(warnings) != len(c.says) {
+			t.Errorf("%s\n%v", c.file, warnings)
 			continue
 		}
 		for i, says := range c.says {
-			if got := doubts[i].Error(); !strings.Contains(got, says) {
+			if got := warnings[i].Error(); !strings.Contains(got, says) {
 				t.Errorf("%s\nsays %s\nwant %s", c.file, got, says)
 			}
 		}

@@ -44,7 +44,7 @@ func (f *File) Create(name string, key mad.PKey, flags []string, members ...Memb
 		return nil, err
 	}
 	if name == "" || strings.ContainsAny(name, ",:;=#\n\r") || digit(name[0]) < 10 {
-		return nil, fmt.Errorf("%s cannot be the name of a partition", shown(name))
+		return nil, fmt.Errorf("%s is not a valid partition name", shown(name))
 	}
 	key = key.Base()
 	for free := mad.PKey(1); key == 0 && free < DefaultKey; free++ {
@@ -55,9 +55,9 @@ func (f *File) Create(name string, key mad.PKey, flags []string, members ...Memb
 	for i := range policy.Partitions {
 		switch p := &policy.Partitions[i]; {
 		case p.Key == key && p.Position.Line > 0:
-			return nil, fmt.Errorf("partition %s has the key %s", shown(p.Name), key)
+			return nil, fmt.Errorf("partition %s already has P_Key %s", shown(p.Name), key)
 		case p.Name == name && p.Position.Line > 0:
-			return nil, fmt.Errorf("there is a partition %s, of key %s", shown(name), p.Key)
+			return nil, fmt.Errorf("partition %s already exists, with P_Key %s", shown(name), p.Key)
 		}
 	}
 	var b strings.Builder
@@ -103,7 +103,7 @@ func (f *File) Delete(partition string) (*File, error) {
 // Rename gives a partition another name, in every definition that names it.
 func (f *File) Rename(partition, name string) (*File, error) {
 	if name == "" || strings.ContainsAny(name, ",:;=#\n\r") || digit(name[0]) < 10 {
-		return nil, fmt.Errorf("%s cannot be the name of a partition", shown(name))
+		return nil, fmt.Errorf("%s is not a valid partition name", shown(name))
 	}
 	return f.edit(partition, func(d *Definition) []patch {
 		w := d.Head.Name
@@ -232,7 +232,7 @@ func (f *File) edit(partition string, how func(d *Definition) []patch) (*File, e
 	for i := range before.Partitions {
 		p := &before.Partitions[i]
 		if q := after.Find(p.Key); p.Key != key && (q == nil || q.Name != p.Name || !sameMembers(p.Members, q.Members)) {
-			return nil, fmt.Errorf("this would change partition %s, whose key %s depends on what is before it: write the key there first", shown(p.Name), p.Key)
+			return nil, fmt.Errorf("this would change partition %s, whose P_Key %s depends on earlier lines: write its P_Key into the file first", shown(p.Name), p.Key)
 		}
 	}
 	return edited, nil
@@ -247,7 +247,7 @@ func sameMembers(a, b []Member) bool {
 }
 
 // errNoPartition is what find says of a partition that the file does not define.
-var errNoPartition = errors.New("the file defines no such partition")
+var errNoPartition = errors.New("the file does not define this partition")
 
 // find is the definitions of a partition, which is chosen by name or key.
 func (f *File) find(partition string) (found []*Definition, key mad.PKey, err error) {
@@ -265,7 +265,7 @@ func (f *File) find(partition string) (found []*Definition, key mad.PKey, err er
 		}
 	}
 	if key == 0 && len(named) > 1 {
-		return nil, 0, fmt.Errorf("%d partitions are named %s: choose one by its key", len(named), shown(partition))
+		return nil, 0, fmt.Errorf("%d partitions are named %s: select one by its P_Key", len(named), shown(partition))
 	}
 	for k := range named {
 		if key == 0 {

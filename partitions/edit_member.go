@@ -28,7 +28,7 @@ func ParseMember(text string) (Member, error) {
 	if len(errors) > 0 {
 		return Member{}, fmt.Errorf("%s", errors[0].Text)
 	}
-	return Member{}, fmt.Errorf("%s is no member; want a port GUID or a set of ports, with =full, =limited or =both", shown(text))
+	return Member{}, fmt.Errorf("%s is not a member; expected a port GUID or a set of ports, with =full, =limited or =both", shown(text))
 }
 
 // names reports whether an item names just the ports of a member.
@@ -183,7 +183,7 @@ func (f *File) remove(partition string, m Member) (*File, error) {
 	}
 	all := mentions(found, m)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("partition %s does not name %s", shown(partition), m.name())
+		return nil, fmt.Errorf("partition %s does not list %s", shown(partition), m.name())
 	}
 	edited := f
 	for len(all) > 0 {

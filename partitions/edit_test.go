@@ -92,14 +92,14 @@ func (f *File) src() string {
 func TestRefusedEdits(t *testing.T) {
 	const two = "A=1 : ALL;\nB=2 : ALL;\nB=3 : ALL;\nC : SELF;\nD : ALL;\n"
 	for _, c := range []struct{ file, edit, want string }{
-		{two, "add Aa SELF", `"Aa": the file defines no such partition`},
-		{two, "add B SELF", `2 partitions are named "B": choose one by its key`},
-		{two, "remove A 0x5", `partition "A" does not name 0x0000000000000005`},
-		{two, "create A SELF", `there is a partition "A", of key 0x0001`},
-		{two, "create 7 SELF", `"7" cannot be the name of a partition`},
-		{two, "rename A x=y", `"x=y" cannot be the name`},
+		{two, "add Aa SELF", `"Aa": the file does not define this partition`},
+		{two, "add B SELF", `2 partitions are named "B": select one by its P_Key`},
+		{two, "remove A 0x5", `partition "A" does not list 0x0000000000000005`},
+		{two, "create A SELF", `partition "A" already exists, with P_Key 0x0001`},
+		{two, "create 7 SELF", `"7" is not a valid partition name`},
+		{two, "rename A x=y", `"x=y" is not a valid partition name`},
 		{two, "set A rat=7", `unknown flag "rat"; did you mean rate?`},
-		{two, "delete C", `this would change partition "D", whose key 0x0005 depends on what is before it`},
+		{two, "delete C", `this would change partition "D", whose P_Key 0x0005 depends on earlier lines`},
 		{"A=1 : x;\n", "add A SELF", `p:1:7: "x" is neither a port GUID`},
 	} {
 		if f, err := step(t, Parse("p", []byte(c.file)), c.edit); err == nil || f != nil || !strings.Contains(err.Error(), c.want) {
@@ -119,7 +119,7 @@ func TestParseMember(t *testing.T) {
 			got = "error"
 		}
 		if got != want {
-			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
+			t.Errorf("%q: %s, %v; expected %s", text, got, err, want)
 		}
 	}
 }

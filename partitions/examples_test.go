@@ -1,6 +1,6 @@
 package partitions
 
-// examples are files in which something is to be noticed. reason is the beginning of the
+// examples are files in which something must be noticed. reason is the beginning of the
 // warning that explains why OpenSM makes something else of it, "" where it does not.
 var examples = []struct{ file, reason string }{
 	{file: "Default=0x7fff : ALL=limited, SELF=full ;"},

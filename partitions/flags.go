@@ -61,7 +61,7 @@ func (r *resolver) flags(d *Definition) flags {
 		case "defmember":
 			got, known := membership(a.Value.Text)
 			if !known || !a.Assigned {
-				r.warn(a.Name, "defmember %s: ignored; want defmember=full, defmember=limited or defmember=both%s", shown(a.Value.Text), meant(a.Value.Text, memberships))
+				r.warn(a.Name, "defmember %s: ignored; expected defmember=full, defmember=limited or defmember=both%s", shown(a.Value.Text), meant(a.Value.Text, memberships))
 				continue
 			}
 			f.membership = got
@@ -81,7 +81,7 @@ func (r *resolver) groupFlag(g *groupFlags, flag string, a *Assignment) {
 		return
 	}
 	if a.Name.Text == "" {
-		r.warn(a.Name, "a value without a name: as OpenSM does, %s is taken for it", flag)
+		r.warn(a.Name, "a value without a name: interpreted as %s, as OpenSM does", flag)
 	}
 	text := a.Value.Text
 	switch flag {
@@ -97,30 +97,30 @@ func (r *resolver) groupFlag(g *groupFlags, flag string, a *Assignment) {
 	switch flag {
 	case "scope":
 		if bad || n == 0 || n > 15 {
-			r.warn(a.Value, "scope %s is ignored; want a number of 1 to 15", shown(text))
+			r.warn(a.Value, "scope %s is ignored; expected a number of 1 to 15", shown(text))
 			return
 		}
 		g.scopes |= 1 << n
 	case "sl":
 		if bad || n > 15 {
-			r.warn(a.Value, "sl %s is ignored; want a number of 0 to 15", shown(text))
+			r.warn(a.Value, "sl %s is ignored; expected a number of 0 to 15", shown(text))
 			return
 		}
 		g.SL = uint8(n)
 	case "Q_Key":
 		if bad || n > 0xffffffff {
-			r.warn(a.Value, "Q_Key %s: want a number of 32 bits", shown(text))
+			r.warn(a.Value, "Q_Key %s: expected a number of 32 bits", shown(text))
 			n = 0
 		}
 		g.QKey = uint32(n)
 	case "TClass":
 		if bad || n > 255 {
-			r.warn(a.Value, "TClass %s: 0x%02x is taken; want a number of 0 to 255", shown(text), uint8(n))
+			r.warn(a.Value, "TClass %s: using 0x%02x; expected a number of 0 to 255", shown(text), uint8(n))
 		}
 		g.TClass = uint8(n)
 	case "FlowLabel":
 		if bad || n >= 1<<20 {
-			r.warn(a.Value, "FlowLabel %s is ignored; want a number of 0 to 0xfffff", shown(text))
+			r.warn(a.Value, "FlowLabel %s is ignored; expected a number of 0 to 0xfffff", shown(text))
 			return
 		}
 		g.FlowLabel = uint32(n)
@@ -146,7 +146,7 @@ func (r *resolver) mtu(w Word) mad.MTU {
 			hint = fmt.Sprintf("; did you mean %d?", code)
 		}
 	}
-	r.warn(w, "mtu %s: no group can have it; want 1 for 256 bytes, 2 for 512, 3 for 1024, 4 for 2048, 5 for 4096%s", shown(w.Text), hint)
+	r.warn(w, "mtu %s is not valid for a group; expected 1 for 256 bytes, 2 for 512, 3 for 1024, 4 for 2048, 5 for 4096%s", shown(w.Text), hint)
 	return 0
 }
 
@@ -165,7 +165,7 @@ func (r *resolver) rate(w Word) mad.Rate {
 		}
 	} else if n, junk, _ := number(w.Text); !junk && n <= uint64(maxRate) && mad.Rate(n).Gbps() != 0 {
 		if n > newestRateOfOpenSM {
-			r.warn(w, "rate %s: OpenSM 3.3.23 does not know it, and makes no group", shown(w.Text))
+			r.warn(w, "rate %s: OpenSM 3.3.23 does not support it and creates no group", shown(w.Text))
 		}
 		return mad.Rate(n)
 	}
@@ -175,7 +175,7 @@ func (r *resolver) rate(w Word) mad.Rate {
 			hint = fmt.Sprintf("; did you mean %d, %s Gb/s?", code, digits)
 		}
 	}
-	r.warn(w, "rate %s: no group can have it; want a code such as 3 for 10 Gb/s, 7 for 40, 16 for 100, 17 for 200, 21 for 400%s", shown(w.Text), hint)
+	r.warn(w, "rate %s is not valid for a group; expected a code such as 3 for 10 Gb/s, 7 for 40, 16 for 100, 17 for 200, 21 for 400%s", shown(w.Text), hint)
 	return 0
 }
 
@@ -195,7 +195,7 @@ func isUnit(word string, spellings ...string) bool {
 	return false
 }
 
-// warnUnit tells that OpenSM reads another value.
+// warnUnit warns that OpenSM reads a different value.
 func (r *resolver) warnUnit(w Word, code int) {
-	r.warn(w, "%s: OpenSM reads the number without its unit; write %d for both", shown(w.Text), code)
+	r.warn(w, "%s: OpenSM ignores the unit; write %d for both programs", shown(w.Text), code)
 }

@@ -112,7 +112,7 @@ func (r *resolver) group(p *Partition, item *Item, f *flags) {
 
 func signature(mgid mad.GID) uint16 { return binary.BigEndian.Uint16(mgid[2:]) }
 
-// isIP tells groups of IP over InfiniBand from others.
+// isIP reports whether a group is an IPoIB group.
 func isIP(mgid mad.GID) bool {
 	return signature(mgid) == ipv4Signature || signature(mgid) == ipv6Signature
 }

@@ -38,7 +38,7 @@ func BenchmarkLargest(b *testing.B) {
 					b.Fatal(errors)
 				}
 				if out := Compile(policy, Settings{}, t, Indexes{}); len(out.Overflows) > 0 {
-					b.Fatal(out.Tell(out.Overflows[0], t))
+					b.Fatal(out.Explain(out.Overflows[0], t))
 				}
 			}
 			b.ReportMetric((cpuTime(b)-from).Seconds()*1000/float64(b.N), "cpu-ms/op")

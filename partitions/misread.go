@@ -72,7 +72,7 @@ func (f *File) findBareGroups() {
 	given := map[int]int{}  // by line: the column where OpenSM gives up, at a bad address
 	for i := range f.Definitions {
 		items := f.Definitions[i].Items
-		f.doubtEnd(&f.Definitions[i])
+		f.checkEnd(&f.Definitions[i])
 		for j := range items {
 			item := &items[j]
 			if !item.IsGroup() {
@@ -110,12 +110,12 @@ func (f *File) findBareGroups() {
 			from = code + 1
 		}
 		rest := string(buffer[min(from, len(buffer)):])
-		f.doubtLeftover(item, rest[:until(rest, "\x00")])
+		f.checkLeftover(item, rest[:until(rest, "\x00")])
 	}
 }
 
-// doubtEnd warns of a semicolon that OpenSM may pass over.
-func (f *File) doubtEnd(d *Definition) {
+// checkEnd warns of a semicolon that OpenSM may pass over.
+func (f *File) checkEnd(d *Definition) {
 	if len(d.Items) == 0 || !d.Closed {
 		return
 	}
@@ -128,8 +128,8 @@ func (f *File) doubtEnd(d *Definition) {
 	}
 }
 
-// doubtLeftover warns if a text that does not belong to a group holds a flag with a value.
-func (f *File) doubtLeftover(item *Item, text string) {
+// checkLeftover warns if a text that does not belong to a group holds a flag with a value.
+func (f *File) checkLeftover(item *Item, text string) {
 	for piece := range strings.SplitSeq(text, ",") {
 		name, value, assigned := strings.Cut(piece, "=")
 		name = strings.Trim(name, blank+"\n")

@@ -270,7 +270,7 @@ func reasonFor(difference string, warnings diag.List) (first string) {
 	return first
 }
 
-// TestExamplesAsOpenSM: the corpus means what OpenSM makes of it, or a warning tells why
+// TestExamplesAsOpenSM: the corpus means what OpenSM makes of it, or a warning shows why
 // not.
 func TestExamplesAsOpenSM(t *testing.T) {
 	memberships := []bool{false}
@@ -292,7 +292,7 @@ func TestExamplesAsOpenSM(t *testing.T) {
 }
 
 // TestGeneratedAsOpenSM: files that a generator writes mean what OpenSM makes of them, or
-// a warning tells why not.
+// a warning shows why not.
 func TestGeneratedAsOpenSM(t *testing.T) {
 	count, seed := 24, uint64(0)
 	if os.Getenv("IBSM_PROOF") != "" {

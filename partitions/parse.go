@@ -171,7 +171,7 @@ func (p *parser) noHead(line string) {
 	if i := strings.IndexByte(line, ';'); i >= 0 {
 		line = line[:i+1]
 	}
-	p.f.Errors.Add(p.here(), "%s: no ':' in it; want NAME=P_KEY, FLAG, ... : MEMBER, ... ; with the colon on the line of the name", shown(strings.TrimRight(line, blank)))
+	p.f.Errors.Add(p.here(), "%s: no ':' in it; expected NAME=P_KEY, FLAG, ... : MEMBER, ... ; with the colon on the line of the name", shown(strings.TrimRight(line, blank)))
 	for {
 		p.pos += until(p.src[p.pos:], ";\n#")
 		if p.pos == len(p.src) {
@@ -189,7 +189,7 @@ func (p *parser) noHead(line string) {
 	}
 }
 
-// looksLikeHead tells the beginning of a definition from items.
+// looksLikeHead reports whether the text is the beginning of a definition.
 func looksLikeHead(line string) bool {
 	i := strings.IndexByte(line, ':')
 	return i >= 0 && !strings.Contains(line[:i], groupWord) && strings.IndexByte(line[i+1:], ':') < 0

@@ -15,12 +15,12 @@ import (
 // Errors say where, what, and what to do.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
-		{"", `p:1: defines no partition; as OpenSM does without a file is Default=0x7fff, ipoib : ALL=full;`},
+		{"", `p:1: the file defines no partition; for OpenSM's behaviour without a file write Default=0x7fff, ipoib : ALL=full;`},
 		{"Z=0x20 ALL=full;\n", `p:1:1: "Z=0x20 ALL=full;": no ':' in it`},
-		{"A=1:ALL;\nZ=0x20 ALL=full,\n0x1,\n0x2;\nB=2x:ALL;\n", "p:2:1: \"Z=0x20 ALL=full,\": no ':' in it|p:5:3: P_Key \"2x\": want a number of 0x1 to 0x7fff"},
+		{"A=1:ALL;\nZ=0x20 ALL=full,\n0x1,\n0x2;\nB=2x:ALL;\n", "p:2:1: \"Z=0x20 ALL=full,\": no ':' in it|p:5:3: P_Key \"2x\": expected a number of 0x1 to 0x7fff"},
 		{"A=1:ALL\nB=2 : ALL;\n", `p:2:1: "B=2 ": a definition begins here, but that of line 1 does not end; write ';'`},
-		{"A=ffff:ALL;", `P_Key "ffff": want a number of 0x1 to 0x7fff; did you mean 0xffff?`},
-		{"A=1:ALL_HCAS;", `p:1:5: "ALL_HCAS" is neither a port GUID nor a set of ports; want 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE; did you mean ALL_CAS?`},
+		{"A=ffff:ALL;", `P_Key "ffff": expected a number of 0x1 to 0x7fff; did you mean 0xffff?`},
+		{"A=1:ALL_HCAS;", `p:1:5: "ALL_HCAS" is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE; did you mean ALL_CAS?`},
 		{"A=1:self=full;", "did you mean SELF?"},
 		{"A=1:b83fd20300a00020;", "did you mean 0xb83fd20300a00020?"},
 		{"A=1:\nb8:3f:d2:03:00:a0:00:20=full;", "did you mean 0xb83fd20300a00020?"},
@@ -53,9 +53,9 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"A=1:ALL;", `p:1:1: "A" has no full member`},
 		{"A=1:;", `p:1:1: "A" has no member`},
-		{"A=1:ALL=full;B=1:SELF=full;", `p:1:14: "B" has the key 0x0001 of "A" of line 1; both are one partition, named "A"`},
+		{"A=1:ALL=full;B=1:SELF=full;", `p:1:14: "B" has the P_Key 0x0001 of "A" of line 1; both are one partition, named "A"`},
 		{"A=0x7fff:SELF;", `p:1:10: the manager's port is a limited member of the default partition`},
-		{"A=1:ALL=ful1;", `p:1:9: "ful1" is no membership; limited is taken; want full, limited or both; did you mean full?`},
+		{"A=1:ALL=ful1;", `p:1:9: "ful1" is not a membership; using limited; expected full, limited or both; did you mean full?`},
 		{"A=1:10=full;", `"10" is read as a decimal number, port 0x000000000000000a; write 0x`},
 		{"A=1,ipioib:ALL=full;", `p:1:5: unknown flag "ipioib" is ignored; did you mean ipoib?`},
 		{"A=1,rate=200:ALL=full;", "did you mean 17, 200 Gb/s?"},
@@ -63,8 +63,8 @@ func TestWarnings(t *testing.T) {
 		{"A=1,ipoib,rate=0:ALL=full;", "no broadcast group"},
 		{"A=1:\nmgid=ff12::5,rate=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
 		{"A=1:\nmgid=ff12::5,mtu=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
-		{"A=1,rate=400Gbps:ALL=full;", `p:1:10: "400Gbps": OpenSM reads the number without its unit; write 21 for both`},
-		{"A=1,mtu=4096bytes:ALL=full;", `"4096bytes": OpenSM reads the number without its unit; write 5 for both`},
+		{"A=1,rate=400Gbps:ALL=full;", `p:1:10: "400Gbps": OpenSM ignores the unit; write 21 for both programs`},
+		{"A=1,mtu=4096bytes:ALL=full;", `"4096bytes": OpenSM ignores the unit; write 5 for both programs`},
 		{"A=1:ALL=full;\n" + strings.Repeat(" ", lineOfOpenSM+1), "p:2: line of 4095 bytes: OpenSM cuts it after 4094"},
 	} {
 		policy, errors, warnings := Parse("p", []byte(c.file)).Policy()

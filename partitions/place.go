@@ -26,7 +26,7 @@ type scratch struct {
 	late   []mad.PKey
 }
 
-// settled reports whether the table is as it is to be.
+// settled reports whether the table equals the target.
 func (at *place) settled() bool {
 	if at.first != 0 && at.held.Key(0) != at.first {
 		return false
@@ -113,7 +113,7 @@ func (at *place) before(k mad.PKey, table []mad.PKey) int {
 	return i
 }
 
-// free is an index for a new key: behind all that ever were unless they are to be
+// free is an index for a new key: after all indexes that were ever used, unless they are to
 // forgotten, then the first where nothing is, then one where something still is. next is
 // the first that never was used. -1 says that the table is full.
 func (at *place) free(table []mad.PKey, next int) (i, after int) {

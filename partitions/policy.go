@@ -8,8 +8,7 @@ import (
 	"ibsm/registry"
 )
 
-// Policy is who may talk to whom: what a partitions.conf means, without its spelling. It
-// is not written after it has been made, so that many may read it.
+// Policy is the meaning of a partitions.conf: which ports may communicate. It is immutable.
 type Policy struct {
 	// Partitions come in the order in which they are first defined, no two with the
 	// same Key. The default partition is always among them and comes first.
@@ -131,8 +130,8 @@ const (
 	IPoIBQKey   uint32   = 0x0b1b
 )
 
-// Default is what holds without a file, as with OpenSM: every port is a full member of
-// the default partition, which has an IPoIB broadcast group.
+// Default is OpenSM's policy without a file: every port is a full member of the default
+// partition, which has an IPoIB broadcast group.
 func Default() *Policy {
 	p := newPolicy(Member{Who: All, Membership: Full})
 	p.Partitions[0].IPoIB = true
@@ -142,9 +141,8 @@ func Default() *Policy {
 	return p
 }
 
-// Closed is what lies under every file, and what holds where the file cannot be
-// understood and no earlier policy is known: every port reaches the manager, and none
-// another.
+// Closed is the implicit default under every file, and the policy if the file has errors
+// and no earlier policy is known: every port reaches the manager, but no other port.
 func Closed() *Policy {
 	return newPolicy(Member{Who: All, Membership: Limited}, Member{Who: Self, Membership: Full})
 }

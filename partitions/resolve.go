@@ -77,7 +77,7 @@ func (r *resolver) warn(w Word, format string, args ...any) {
 func (r *resolver) define(d *Definition) mad.PKey {
 	key, ok := r.key(d)
 	if !ok {
-		r.members(nil, d, flags{}) // for their mistakes
+		r.members(nil, d, flags{}) // for their errors
 		return 0
 	}
 	i, there := r.byKey[key]
@@ -88,7 +88,7 @@ func (r *resolver) define(d *Definition) mad.PKey {
 	}
 	p := &r.policy.Partitions[i]
 	if name := d.Head.Name; there && name.Text != "" && name.Text != p.Name && name != keyWord(d) {
-		r.warn(name, "%s has the key %s of %s%s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), since(p), shown(p.Name))
+		r.warn(name, "%s has the P_Key %s of %s%s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), since(p), shown(p.Name))
 	}
 	if p.Position.Line == 0 { // the default partition, which is there without a line
 		p.Position = r.at(d.Head.Name)
@@ -137,12 +137,12 @@ func (r *resolver) key(d *Definition) (key mad.PKey, ok bool) {
 	if w := keyWord(d); w.Text != "" || d.Head.Assigned {
 		n, junk, wide := number(w.Text)
 		if junk {
-			r.fail(w, "P_Key %s: want a number of 0x1 to 0x7fff%s", shown(w.Text), hexMeant(w.Text))
+			r.fail(w, "P_Key %s: expected a number of 0x1 to 0x7fff%s", shown(w.Text), hexMeant(w.Text))
 			return 0, false
 		}
 		key = mad.PKey(n).Base()
 		if wide || n > 0xffff {
-			r.warn(w, "P_Key %s has more than 16 bits; %s is taken", shown(w.Text), key)
+			r.warn(w, "P_Key %s has more than 16 bits; using %s", shown(w.Text), key)
 		}
 	}
 	if key == 0 {
@@ -151,7 +151,7 @@ func (r *resolver) key(d *Definition) (key mad.PKey, ok bool) {
 	if r.given[key] {
 		delete(r.given, key)
 		p := r.policy.Find(key)
-		r.warn(d.Head.Name, "key %s was given to %s of line %d, which has none of its own; both are one partition now: write a key there", key, shown(p.Name), p.Position.Line)
+		r.warn(d.Head.Name, "P_Key %s was assigned to %s of line %d, which does not specify one; both are one partition now: write a P_Key there", key, shown(p.Name), p.Position.Line)
 	}
 	return key, true
 }
@@ -171,7 +171,7 @@ func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
 		}
 	}
 	if found > 1 {
-		r.warn(d.Head.Name, "%d partitions are named %s; this is about that of key %s: write the key", found, shown(name), key)
+		r.warn(d.Head.Name, "%d partitions are named %s; this line applies to the one with P_Key %s: write the P_Key", found, shown(name), key)
 	}
 	if found > 0 {
 		return key, true
@@ -182,12 +182,12 @@ func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
 			return r.lastFree, true
 		}
 	}
-	r.fail(d.Head.Name, "no key is left for %s", shown(name))
+	r.fail(d.Head.Name, "no free P_Key for %s", shown(name))
 	return 0, false
 }
 
 // members adds the items of a definition to its partition. It is nil where the
-// definition has no good key, and then only mistakes are looked for.
+// definition has no valid P_Key; then it only reports errors.
 func (r *resolver) members(p *Partition, d *Definition, f flags) {
 	if p != nil && len(p.Members)+len(d.Items) > cap(p.Members) {
 		p.Members = slices.Grow(p.Members, len(d.Items))
@@ -202,7 +202,7 @@ func (r *resolver) members(p *Partition, d *Definition, f flags) {
 				r.group(p, item, &f)
 			}
 		case item.Name.Text == groupWord:
-			r.fail(item.Name, "mgid without an address; want mgid=ADDRESS, as in mgid=ff12:401b::1")
+			r.fail(item.Name, "mgid without an address; expected mgid=ADDRESS, such as mgid=ff12:401b::1")
 		default:
 			if m, ok := r.member(item, &f); ok && p != nil {
 				p.Members = append(p.Members, m)
@@ -211,7 +211,7 @@ func (r *resolver) members(p *Partition, d *Definition, f flags) {
 	}
 }
 
-// member reads one; not ok is a mistake, or nobody.
+// member parses a member; it returns false for an error or NONE.
 func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 	m = Member{Membership: f.membership, Index0: f.index0, Position: r.at(item.Name)}
 	name := item.Name.Text
@@ -225,37 +225,37 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 		}
 	}
 	if m.Who == AllVCAs {
-		r.warn(item.Name, "ALL_VCAS: OpenSM does not know it, and makes every port a full member of the default partition when it reads it")
+		r.warn(item.Name, "ALL_VCAS: OpenSM does not support it, and makes every port a full member of the default partition when it reads it")
 	}
 	if m.Who == 0 {
 		n, junk, wide := number(name)
 		if junk || n == 0 {
-			r.fail(item.Name, "%s is neither a port GUID nor a set of ports; want 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE%s",
+			r.fail(item.Name, "%s is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE%s",
 				shown(name), portMeant(name))
 			return m, false
 		}
 		m.Who, m.Port = OnePort, mad.GUID(n)
-		r.doubtGUID(item.Name, m.Port, wide)
+		r.checkGUID(item.Name, m.Port, wide)
 	}
 	if item.Assigned {
 		m.Membership = Limited
 		if got, known := membership(item.Value.Text); known {
 			m.Membership = got
 		} else {
-			r.warn(item.Value, "%s is no membership; limited is taken; want full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
+			r.warn(item.Value, "%s is not a membership; using limited; expected full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
 		}
 		if item.Value.Text == "" {
-			r.warn(item.Name, "nothing behind '=': full is taken")
+			r.warn(item.Name, "no value after '=': using full")
 		}
 	}
 	return m, true
 }
 
-// doubtGUID warns of numbers that are hardly a port's GUID.
-func (r *resolver) doubtGUID(w Word, port mad.GUID, wide bool) {
+// checkGUID warns of numbers that are probably not a port GUID.
+func (r *resolver) checkGUID(w Word, port mad.GUID, wide bool) {
 	switch {
 	case wide:
-		r.warn(w, "%s has more than 64 bits; %s is taken", shown(w.Text), port)
+		r.warn(w, "%s has more than 64 bits; using %s", shown(w.Text), port)
 	case !strings.HasPrefix(w.Text, "0x") && !strings.HasPrefix(w.Text, "0X"):
 		base := "decimal"
 		if w.Text[0] == '0' {

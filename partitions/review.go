@@ -8,7 +8,7 @@ import (
 // review warns of what the whole says and hardly means to.
 func (r *resolver) review() {
 	if len(r.Definitions) == 0 && len(r.errors) == 0 {
-		r.errors.Add(diag.Position{File: r.Name, Line: 1}, "defines no partition; as OpenSM does without a file is Default=0x7fff, ipoib : ALL=full;")
+		r.errors.Add(diag.Position{File: r.Name, Line: 1}, "the file defines no partition; for OpenSM's behaviour without a file write Default=0x7fff, ipoib : ALL=full;")
 	}
 	for i := range r.policy.Partitions {
 		p := &r.policy.Partitions[i]
@@ -25,7 +25,7 @@ func (r *resolver) review() {
 		case !full && !limited:
 			r.warnings.Add(p.Position, "%s has no member", shown(p.Name))
 		case !full:
-			r.warnings.Add(p.Position, "%s has no full member, so that nobody in it can talk", shown(p.Name))
+			r.warnings.Add(p.Position, "%s has no full member, so that its members cannot communicate", shown(p.Name))
 		}
 	}
 }

@@ -36,7 +36,7 @@ type Item struct {
 	Flags []Assignment // of a group
 }
 
-// IsGroup tells a group from a member.
+// IsGroup reports whether the item is a group.
 func (i *Item) IsGroup() bool { return i.Name.Text == groupWord && i.Assigned }
 
 // groupWord begins the item that makes a group. It cannot be abbreviated.

@@ -65,8 +65,7 @@ const (
 	Checked // as Settings.Enforce says
 )
 
-// Tables are the partition tables that a subnet is to hold. They are not written once
-// made.
+// Tables are the target P_Key tables of a subnet. They are immutable.
 type Tables struct {
 	Policy    *Policy // nil where nobody chose one
 	Settings  Settings
@@ -255,7 +254,7 @@ func (c *compiler) endPort(p topo.PortIdx) {
 }
 
 // external decides the table of a switch's port and whether it checks: it lets pass what
-// the adapter or router behind it may send or take, as that is to be. It gets the keys of
+// the adapter or router behind it may send or receive by its target table. It gets the keys of
 // full members, unlike from OpenSM: a packet that a limited member sends carries the
 // limited key, which matches no other limited key (IBA 10.9.3), and would not come in. The
 // limited key of a limited member stays where it stands, since devices that go by the base
@@ -325,8 +324,8 @@ func (p *Policy) Name(key mad.PKey) string {
 	return key.String()
 }
 
-// Tell says what became of an Overflow, and what to do.
-func (t *Tables) Tell(o Overflow, subnet *topo.Topo) string {
+// Explain describes an Overflow, and what to do.
+func (t *Tables) Explain(o Overflow, subnet *topo.Topo) string {
 	port := &subnet.Ports[o.Port]
 	node := &subnet.Nodes[port.Node]
 	names := make([]string, len(o.Left))
@@ -334,7 +333,7 @@ func (t *Tables) Tell(o Overflow, subnet *topo.Topo) string {
 		names[i] = t.Policy.Name(k)
 	}
 	if subnet.IsSwitchPort(o.Port) {
-		return fmt.Sprintf("port %d of switch %v %q cannot check %d P_Keys, only %d: it checks none. Take the host behind it out of a partition",
+		return fmt.Sprintf("port %d of switch %v %q has room for %[5]d of %[4]d P_Keys: it enforces none. Remove the host behind it from a partition",
 			port.Num, node.GUID, node.Desc.String(), len(o.Left), o.Size)
 	}
 	return fmt.Sprintf("port %v of %q holds %d P_Keys, and no room is left for %s: take it out of a partition",

@@ -177,8 +177,8 @@ func TestCapacity(t *testing.T) {
 	if len(out.Overflows) != 2 {
 		t.Fatalf("%+v", out.Overflows)
 	}
-	text := out.Tell(out.Overflows[0], l.Topo) + "\n" + out.Tell(out.Overflows[1], l.Topo)
-	for _, word := range []string{"host two", h2.String(), "0x8001 (Alpha)", "port 2 of switch", "cannot check 4 P_Keys, only 3"} {
+	text := out.Explain(out.Overflows[0], l.Topo) + "\n" + out.Explain(out.Overflows[1], l.Topo)
+	for _, word := range []string{"host two", h2.String(), "0x8001 (Alpha)", "port 2 of switch", "has room for 3 of 4 P_Keys"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("no %q in %q", word, text)
 		}

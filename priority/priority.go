@@ -4,7 +4,7 @@ package priority
 
 import "runtime"
 
-// processors is what Processors tells: what Go had before AnswerFirst raised it.
+// processors is the result of Processors: GOMAXPROCS before AnswerFirst raised it.
 var processors = runtime.GOMAXPROCS(0)
 
 // Processors is how many there are to compute on.

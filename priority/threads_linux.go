@@ -9,7 +9,7 @@ import (
 const niceness = 10
 
 // GiveWay gives the goroutine that calls it, and computes for long, a thread of its own
-// which others go before and which ends with it: Linux has priorities for threads, Go
+// which others take precedence over and which ends with it: Linux has priorities for threads, Go
 // has none for goroutines.
 func GiveWay() {
 	runtime.LockOSThread()
@@ -17,6 +17,6 @@ func GiveWay() {
 }
 
 // Yield lets whoever waits for this processor have it. It is for between two pieces of
-// work: a thread that is woken while others run waits for their time to be over, however
+// work: a thread that wakes up while others run waits for their time to be over, however
 // low their priority, for up to 4 ms where Linux is built for servers.
 func Yield() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

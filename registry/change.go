@@ -79,7 +79,7 @@ var (
 )
 
 // Decode reads one Change and returns what follows it. What it returns can be applied,
-// as far as the Change alone tells.
+// as far as the Change itself shows.
 func Decode(b []byte) (c Change, rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, nil, ErrTruncated

@@ -67,7 +67,7 @@ type MLIDPolicy struct {
 	ShareSolicitedNode bool
 }
 
-// AllotMLID chooses the MLID for a group that is to be created: the lowest that is
+// AllotMLID chooses the MLID for a new group: the lowest that is
 // free, and when none is, of those whose groups agree with g in P_Key, MTU, rate and SL
 // the one with the fewest. It reports false when there is none. The MLID is taken when
 // the group is put.

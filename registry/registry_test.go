@@ -30,8 +30,8 @@ func apply(t *testing.T, r *Registry, changes ...Change) {
 	}
 }
 
-// twin is the registry as plain maps.
-type twin struct {
+// model is the registry as plain maps.
+type model struct {
 	groups   map[mad.GID]Group
 	members  map[[2]mad.GID]Member
 	services map[ServiceKey]Service
@@ -39,12 +39,12 @@ type twin struct {
 	aliases  map[Slot]mad.GUID
 }
 
-func newTwin() *twin {
-	return &twin{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}}
+func newModel() *model {
+	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}}
 }
 
 // apply makes a Change and reports whether it can be made.
-func (w *twin) apply(c Change) bool {
+func (w *model) apply(c Change) bool {
 	switch c := c.(type) {
 	case PutGroup:
 		for _, g := range w.groups {
@@ -130,8 +130,8 @@ func randomChange(rng *rand.Rand) Change {
 	return DeleteAlias{slot}
 }
 
-// check compares every query with the twin.
-func (w *twin) check(t *testing.T, s *State) {
+// check compares every query with the model.
+func (w *model) check(t *testing.T, s *State) {
 	t.Helper()
 	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases)}); s.Counts() != want {
 		t.Fatalf("holds %+v, want %+v", s.Counts(), want)
@@ -190,12 +190,12 @@ func (w *twin) check(t *testing.T, s *State) {
 
 // Any Changes in any order do what they do to plain maps; frozen States stay; and what
 // a State says of itself makes it anew.
-func TestAgainstTwin(t *testing.T) {
+func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		r, w := New(), newTwin()
+		r, w := New(), newModel()
 		seq := uint64(0)
-		frozen := map[*State]*twin{}
+		frozen := map[*State]*model{}
 		for step := range 3000 {
 			c := randomChange(rng)
 			err := r.Apply(c)
@@ -208,7 +208,7 @@ func TestAgainstTwin(t *testing.T) {
 				t.Fatalf("seed %d: number %d, want %d", seed, r.Seq(), seq)
 			}
 			if step%500 == 0 {
-				was := newTwin()
+				was := newModel()
 				for c := range r.Changes() {
 					was.apply(c)
 				}
@@ -240,7 +240,7 @@ func TestAgainstTwin(t *testing.T) {
 				apply(t, r, DeleteAlias{c.Slot})
 			}
 		}
-		newTwin().check(t, &r.State)
+		newModel().check(t, &r.State)
 		if r.use.groups != New().use.groups || r.mlids.count != 0 || r.joined.count != 0 || r.slots.count != 0 {
 			t.Errorf("seed %d: an index or MLID is left behind", seed)
 		}

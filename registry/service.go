@@ -9,7 +9,7 @@ import (
 	"ibsm/mad"
 )
 
-// ServiceKey is what tells services apart (IBA 15.2.5.14).
+// ServiceKey identifies a service (IBA 15.2.5.14).
 type ServiceKey struct {
 	ID   uint64
 	GID  mad.GID // of the port that offers it, or of a multicast group

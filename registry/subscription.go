@@ -53,7 +53,7 @@ func (f *Filter) Matches(e *Event) bool {
 		(f.Producer == AnyProducer || f.Producer == e.Producer)
 }
 
-// SubscriptionKey is what tells subscriptions apart. The address is not part of it: a
+// SubscriptionKey identifies a subscription. The address is not part of it: a
 // subscriber that got another LID replaces its subscription.
 type SubscriptionKey struct {
 	Subscriber mad.GID

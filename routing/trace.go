@@ -14,14 +14,14 @@ type Fate uint8
 
 // Fates. Untraced is that of a LID nobody owns.
 const (
-	Untraced Fate = 0
-	onPath   Fate = 1
-	Loop     Fate = 2 // runs into a loop
-	DeadEnd  Fate = 3 // comes to a switch that has no port for it
-	Nowhere  Fate = 4 // comes to a port that leads to nobody
-	Astray   Fate = 5 // is delivered to a port that does not own the LID
-	TooFar   Fate = 6 // needs more than MaxTrace links
-	Arrived  Fate = 8
+	Untraced  Fate = 0
+	onPath    Fate = 1
+	Loop      Fate = 2 // runs into a loop
+	DeadEnd   Fate = 3 // comes to a switch that has no port for it
+	Nowhere   Fate = 4 // comes to a port that leads to nobody
+	WrongPort Fate = 5 // is delivered to a port that does not own the LID
+	TooFar    Fate = 6 // needs more than MaxTrace links
+	Arrived   Fate = 8
 )
 
 // MaxTrace is the number of links after which a packet counts as lost.
@@ -172,5 +172,5 @@ func fateAt(lead int32, owner topo.PortIdx) Fate {
 	case leadEnd - int32(owner):
 		return Arrived
 	}
-	return Astray
+	return WrongPort
 }

@@ -40,7 +40,7 @@ type Contents struct {
 	// The last good configuration and partitions; nil if none were kept.
 	Configuration []byte
 	Partitions    []byte
-	// Policy is what a master ruled by that this manager stood by; empty for none.
+	// Policy is the mirrored policy of the master while this manager was standby; empty for none.
 	Policy []byte
 
 	// Damage says what was wrong with the file that was there, and SetAside where it

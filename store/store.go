@@ -21,7 +21,7 @@ type Config struct {
 	Prefix mad.Prefix // of the subnet
 	Port   mad.GUID   // of the manager
 
-	// Trouble is told when the store cannot be written any more, and with nil when
+	// Trouble is called when the store cannot be written any more, and with nil when
 	// everything is written again. It is called by Flush and Run, and by Open.
 	Trouble func(error)
 
@@ -64,7 +64,7 @@ const minLog = 1 << 20
 
 // Open opens or makes the store, as the only process, and returns what is in it. It
 // refuses with ErrInUse, ErrNotStore, ErrNewer or ErrForeign. That it cannot be written
-// is no reason to refuse it: Config.Trouble is told.
+// is no reason to refuse it: Config.Trouble is called.
 func Open(cfg Config) (*Store, *Contents, error) {
 	if cfg.Trouble == nil {
 		cfg.Trouble = func(error) {}
@@ -212,7 +212,7 @@ func (s *Store) take() (d delta, state *registry.State, all held) {
 	return d, s.held.registry, all
 }
 
-// refuse tells those who wait that the store is in trouble.
+// refuse reports the error of the store to waiting callers.
 func (s *Store) refuse() {
 	d, _, _ := s.take()
 	for _, done := range d.done {

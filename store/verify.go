@@ -84,7 +84,7 @@ func newestMeta(head []byte) (newest []byte) {
 	return newest
 }
 
-// headless tells a store that lost both of its meta pages from something else.
+// headless reports whether the file is a store that lost both of its meta pages.
 func headless(head []byte) error {
 	for at := 0; at+20 <= len(head); at += pageSize {
 		if host.Uint32(head[at+16:]) == boltMagic {

@@ -154,7 +154,7 @@ func (b *Builder) Drop(n int32) {
 	for num := range b.nodes[n].ports {
 		e := End{n, uint8(num)}
 		if peer := b.Peer(e); peer != NoEnd {
-			b.port(peer).answered = false // it is to be asked again
+			b.port(peer).answered = false // it must be asked again
 		}
 		b.Unlink(e)
 		if guid := b.PortGUID(e); guid != 0 && b.portOwner[guid] == e {
@@ -280,7 +280,7 @@ func (t *Topo) Answers(p PortIdx) bool {
 	return port.Peer != None && t.Nodes[t.Ports[port.Peer].Node].Missed == 0
 }
 
-// Remap tells for each node of old which node of t has its GUID, or None.
+// Remap maps each node of old to the node of t with its GUID, or None.
 func (t *Topo) Remap(old *Topo) []NodeIdx {
 	to := make([]NodeIdx, len(old.Nodes))
 	j := 0

@@ -10,7 +10,7 @@ import (
 	"ibsm/mad/smp"
 )
 
-// cabling is a small subnet to be told to a Builder in any order: two switches with
+// cabling is a small subnet to be reported to a Builder in any order: two switches with
 // two cables between them, a two-port adapter across both, and two hosts.
 type cabling struct {
 	nodes []smp.NodeInfo
@@ -51,7 +51,7 @@ func smallCabling() *cabling {
 	}
 }
 
-// build tells the cabling to a Builder in an order that r chooses; nil keeps it. All
+// build shows the cabling to a Builder in an order that r chooses; nil keeps it. All
 // ports that have a cable are in state.
 func (c *cabling) build(r *rand.Rand, state smp.PortState) *Builder {
 	b := NewBuilder()

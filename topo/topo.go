@@ -69,7 +69,7 @@ const (
 	ARUnknown ARState = iota // not asked, or no answer
 	ARAbsent                 // the switch does not know it
 	AROff
-	AROn // the switch forwards by AR groups, so linear tables alone do not tell its routes
+	AROn // the switch forwards by AR groups, so linear tables alone do not determine its routes
 )
 
 // Port is one port of a node.

@@ -13,12 +13,12 @@ import (
 // View is a consistent picture of the subnet after a sweep. It is never written
 // once published.
 type View struct {
-	Gen    uint64 // raised by one with each View published in a reign
+	Gen    uint64 // increases by one with each View published in a mastership term
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
 	Tables *routing.Tables
 	MFTs   *mcast.MFTs // by the switches of Topo; nil while no multicast is forwarded
-	// Partitions are the partition tables that ports are to hold; what they do hold is
+	// Partitions are the target P_Key tables of ports; the known tables are
 	// in Topo.
 	Partitions *partitions.Tables
 	Subnet     Subnet

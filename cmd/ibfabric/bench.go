@@ -101,7 +101,7 @@ func runBench(args []string, stdout io.Writer) error {
 	return b.writeJSON(*file, specs)
 }
 
-// findPrograms looks for what is to be run.
+// findPrograms looks for the programs to run.
 func (b *bench) findPrograms() error {
 	if b.ibsm == "" {
 		if own, err := os.Executable(); err == nil {

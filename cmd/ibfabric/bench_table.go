@@ -16,7 +16,7 @@ type comparison struct {
 	OpenSM float64
 	IBSM   float64
 	Ratio  float64
-	Bar    float64 // the ratio is to be at most this, 0 for none
+	Bar    float64 // maximum ratio, 0 for none
 }
 
 // figure is one number of a measurement.

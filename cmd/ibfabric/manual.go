@@ -38,7 +38,7 @@ func (v *verb) help() (string, error) {
 	return b.String(), err
 }
 
-// parseBare reads the command line of a verb without options but --help. done tells that
+// parseBare reads the command line of a verb without options but --help. done reports that
 // nothing is left to do.
 func parseBare(verb string, args []string, stdout io.Writer, usage string) (words []string, done bool, err error) {
 	flags := pflag.NewFlagSet(verb, pflag.ContinueOnError)

@@ -114,7 +114,7 @@ func TestOpenSMTables(t *testing.T) {
 			if maps.Equal(got, want) {
 				return
 			}
-			// Read again what may have been misread: the log tells whose tables moved.
+			// Read again what may have been misread: the log shows whose tables moved.
 			gotAgain, wantAgain := dumpTables(t, ours, host), dumpTables(t, theirs, host)
 			for name := range want {
 				report := t.Errorf

@@ -18,8 +18,8 @@ import (
 	"ibsm/ctl"
 )
 
-// parse reads the command line of a verb that works on files. done tells that nothing is
-// left to do: help was given, or the line is wrong.
+// parse reads the command line of a verb that works on files. done reports that nothing is
+// left to do: help was printed, or the line is wrong.
 func parse(flags *pflag.FlagSet, args []string, stdout io.Writer, usage string) (done bool, err error) {
 	flags.SetOutput(io.Discard)
 	switch err := flags.Parse(args); {
@@ -57,8 +57,8 @@ func newAsker(verb, usage string) *asker {
 	return a
 }
 
-// parse reads the command line, on which there are least to most arguments. done tells
-// that help was asked for, and given.
+// parse reads the command line, on which there are least to most arguments. done reports
+// that help was printed.
 func (a *asker) parse(args []string, least, most int, stdout io.Writer) (done bool, err error) {
 	hint := describes(a.Name())
 	if err := a.FlagSet.Parse(args); err != nil {

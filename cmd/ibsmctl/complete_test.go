@@ -42,7 +42,7 @@ func TestCompleteNodes(t *testing.T) {
 		{"leaf", "--socket = " + socket + " why", "leaf-01", 8},
 		{"leaf", "--socket " + socket + ".not why", "", 0},
 	} {
-		out, errs, status := tell(t, append([]string{"completion", "nodes", c.word}, strings.Fields(c.line)...)...)
+		out, errs, status := invoke(t, append([]string{"completion", "nodes", c.word}, strings.Fields(c.line)...)...)
 		lines := strings.Split(out, "\n")
 		if status != 0 || errs != "" || lines[0] != c.want || len(lines)-1 != c.n {
 			t.Errorf("%q behind %q: status %d, %s, %q", c.word, c.line, status, errs, out)
@@ -59,7 +59,7 @@ func TestCompleteSilence(t *testing.T) {
 	}
 	defer l.Close()
 	began := time.Now()
-	out, errs, status := tell(t, "completion", "nodes", "", "--socket", socket, "why")
+	out, errs, status := invoke(t, "completion", "nodes", "", "--socket", socket, "why")
 	if took := time.Since(began); status != 0 || out != "" || errs != "" || took < completePatience || took > 20*completePatience {
 		t.Errorf("status %d after %v, %q, %s", status, took, out, errs)
 	}

@@ -22,7 +22,7 @@ import (
 
 // shape is the shape of the manager's subnet, or of the one that spec describes if that
 // is not "". Nodes are called by the names that the operator gave them. With routes the
-// links tell how many lead through each.
+// links have the number of routes.
 func (a *asker) shape(ctx context.Context, spec string, routes bool) (*shape.Fabric, error) {
 	var nodes []*ctl.Node
 	var links []*ctl.Link

@@ -34,7 +34,7 @@ func TestDescribed(t *testing.T) {
 		{"draw --fabric " + file + ".none", `^$`, 1, "no such file"},
 		{"draw --fabric " + file, `^$`, 1, "no node in the file"},
 	} {
-		out, errs, status := tell(t, strings.Fields(c.args)...)
+		out, errs, status := invoke(t, strings.Fields(c.args)...)
 		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) || (errs == "") != (status == 0) {
 			t.Errorf("ibsmctl %s: status %d, it wrote\n%s%s", c.args, status, out, errs)
 		}
@@ -46,7 +46,7 @@ func TestDescribed(t *testing.T) {
 
 // The LIDs of a file are shown, unless some are missing or used twice.
 func TestLIDsOfFile(t *testing.T) {
-	topology, _, _ := tell(t, "draw", "--fabric", "../../../shared/data/ndr-582.topo")
+	topology, _, _ := invoke(t, "draw", "--fabric", "../../../shared/data/ndr-582.topo")
 	if topology == "" {
 		t.Skip("the real cluster's file is not there")
 	}

@@ -77,8 +77,8 @@ func startManager(t *testing.T, fabric string, options ...string) (socket string
 	return "", nil
 }
 
-// tell runs ibsmctl.
-func tell(t *testing.T, args ...string) (stdout, stderr string, status int) {
+// invoke runs ibsmctl.
+func invoke(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	status = run(args, &out, &errs)
@@ -172,11 +172,11 @@ func TestVerbs(t *testing.T) {
 		{"nodes --node-name-map " + file + ".none", `^$`, 1, "node-name-map: open "},
 	} {
 		if c.args == "nodes --node-name-map "+file+" --node spine1" {
-			nodes, _, _ := tell(t, "nodes", "--node", "spine-01")
+			nodes, _, _ := invoke(t, "nodes", "--node", "spine-01")
 			guid := regexp.MustCompile(`0x\S+`).FindString(nodes)
 			os.WriteFile(file, []byte(guid+" spine1\n"), 0o600)
 		}
-		out, errs, status := tell(t, strings.Fields(c.args)...)
+		out, errs, status := invoke(t, strings.Fields(c.args)...)
 		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) || (errs == "") != (status == 0) {
 			t.Errorf("ibsmctl %s: status %d, it wrote\n%s%s", c.args, status, out, errs)
 		}
@@ -187,7 +187,7 @@ func TestVerbs(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the manager ended with %v", err)
 	}
-	if _, errs, status := tell(t, "status"); status != 1 || !strings.Contains(errs, "no such file") {
+	if _, errs, status := invoke(t, "status"); status != 1 || !strings.Contains(errs, "no such file") {
 		t.Errorf("after the end of the manager: status %d, %s", status, errs)
 	}
 }
@@ -196,7 +196,7 @@ func TestVerbs(t *testing.T) {
 func TestJSON(t *testing.T) {
 	socket, _ := startManager(t, "fattree:k=4,levels=2")
 	for verb, count := range map[string]int{"nodes": 14, "ports": 8 + 6*5, "links": 16} {
-		out, errs, status := tell(t, verb, "--json", "--socket", socket)
+		out, errs, status := invoke(t, verb, "--json", "--socket", socket)
 		var reply map[string]json.RawMessage
 		var rows []map[string]any
 		if err := json.Unmarshal([]byte(out), &reply); status != 0 || err != nil {
@@ -207,7 +207,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	var st ctl.Status
-	if out, _, _ := tell(t, "status", "--json", "--socket", socket); json.Unmarshal([]byte(out), &st) != nil || st.Subnet == nil || st.Subnet.CAs != 8 {
+	if out, _, _ := invoke(t, "status", "--json", "--socket", socket); json.Unmarshal([]byte(out), &st) != nil || st.Subnet == nil || st.Subnet.CAs != 8 {
 		t.Errorf("status %s", out)
 	}
 }
@@ -222,7 +222,7 @@ func TestTwoManagers(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "another process uses the control socket: process ") {
 		t.Errorf("a second manager: %v, %s", err, out)
 	}
-	if _, errs, status := tell(t, "status", "--socket", socket); status != 0 {
+	if _, errs, status := invoke(t, "status", "--socket", socket); status != 0 {
 		t.Errorf("the first one: %s", errs)
 	}
 	first.Process.Kill() // its socket is left
@@ -236,7 +236,7 @@ func TestTwoManagers(t *testing.T) {
 	}
 }
 
-// Followers are told what happens, and of the end.
+// Followers are reported what happens, and of the end.
 func TestFollow(t *testing.T) {
 	socket, cmd := startManager(t, "fattree:k=4")
 	r, w, err := os.Pipe()
@@ -257,10 +257,10 @@ func TestFollow(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("nothing is told of %q", text)
+		t.Fatalf("nothing is reported %q", text)
 	}
 	await("SUBNET UP")
-	if _, errs, status := tell(t, "sweep", "--socket", socket); status != 0 {
+	if _, errs, status := invoke(t, "sweep", "--socket", socket); status != 0 {
 		t.Fatal(errs)
 	}
 	await("sweep requested")

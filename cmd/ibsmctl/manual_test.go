@@ -20,7 +20,7 @@ func TestManual(t *testing.T) {
 		"ibsm.8":      {"-g, --guid GUID", "--dry-run", "IBSIM_SOCKNAME=mysim ibsm --ibsim -f stdout", "Exit status"},
 		"ibsm.conf.5": {"sweep_interval (sweep.interval)", "QUALITY OF SERVICE", "Option: --lmc, -l."},
 	} {
-		text, errs, status := tell(t, "manual", page, "2026-01-31")
+		text, errs, status := invoke(t, "manual", page, "2026-01-31")
 		if status != 0 {
 			t.Fatal(errs)
 		}
@@ -55,7 +55,7 @@ func TestManual(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"manual"}, {"manual", "ls.1"}, {"completion"}, {"completion", "tcsh"}, {"completion", "bash", "ls"}} {
-		if _, errs, status := tell(t, args...); status != 2 || !strings.Contains(errs, "expected one of") {
+		if _, errs, status := invoke(t, args...); status != 2 || !strings.Contains(errs, "expected one of") {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
 	}
@@ -122,7 +122,7 @@ done
 // script is the completion for a shell, in a file beside another one.
 func script(t *testing.T, shell string, program ...string) (path string) {
 	t.Helper()
-	text, errs, status := tell(t, append([]string{"completion", shell}, program...)...)
+	text, errs, status := invoke(t, append([]string{"completion", shell}, program...)...)
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -234,7 +234,7 @@ func TestWords(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, v := range c.Verbs {
-		help, _, _ := tell(t, v.Name, "--help")
+		help, _, _ := invoke(t, v.Name, "--help")
 		for _, o := range v.Options {
 			for _, key := range []string{v.Name + " --" + o.Long, "--" + o.Long} {
 				found[key] = true

@@ -139,7 +139,7 @@ func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 		if err := undo(c.file); err != nil {
 			return err
 		}
-		return c.tell(fileChanged)
+		return c.report(fileChanged)
 	}
 	return c.edit(what, rest)
 }
@@ -162,7 +162,7 @@ func askedPartitions(ctx context.Context, args []string, stdout io.Writer) (done
 	return false, nil
 }
 
-// readPartitions reads a file; that there is none is told by the error.
+// readPartitions reads a file; the error reports a missing file.
 func readPartitions(name string) (*partitions.File, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -281,7 +281,7 @@ func (c *partitionsCommand) format() error {
 		if err != nil {
 			return err
 		}
-		return c.tell(done)
+		return c.report(done)
 	}
 	_, err = c.stdout.Write(f.Format())
 	return err
@@ -301,7 +301,7 @@ func (c *partitionsCommand) edit(what string, args []string) error {
 		if err != nil {
 			return err
 		}
-		return c.tell(done)
+		return c.report(done)
 	}
 	f, err := readPartitions(c.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -317,8 +317,8 @@ func (c *partitionsCommand) edit(what string, args []string) error {
 	return err
 }
 
-// tell says what has become of the file: which one it is, and that it does not act yet.
-func (c *partitionsCommand) tell(done changed) error {
+// report prints what happened to the file, and that it is not applied yet.
+func (c *partitionsCommand) report(done changed) error {
 	text := map[changed]string{
 		fileKept:    "%s is unchanged\n",
 		fileChanged: "%s changed; apply it with ibsmctl partitions apply\n",

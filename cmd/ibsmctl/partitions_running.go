@@ -183,7 +183,7 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 	return nil
 }
 
-// whyPartitions tells which line puts a port into a partition.
+// whyPartitions prints the line that puts a port into a partition.
 func whyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	a := newAsker("partitions", partitionsUsage)
 	if done, err := a.parse(args, 2, 2, stdout); done || err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPartitionsRunning: what a file would change is told before it does, entry by entry;
+// TestPartitionsRunning: what a file would change is reported before it does, entry by entry;
 // apply returns when it holds, and an error in the file ends it with nothing changed.
 func TestPartitionsRunning(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "partitions.conf")
@@ -59,7 +59,7 @@ func TestPartitionsRunning(t *testing.T) {
 	ask(0, "^0 P_Key table entries change\n", "diff")
 
 	write("Default=0x7fff : ALL=full;\nred=0x11 : ALL_CAS=full, " + port + "=limited;\nfast=0x12, ipoib, rate=21 : " + port + "=full, 0xdead=full;\n")
-	ask(0, `partitions.conf:3:1: warning: 400 Gb/s of a group of "fast" are more than port `+port+` of "`, "check", file)
+	ask(0, `partitions.conf:3:1: warning: the rate of a group of "fast", 400 Gb/s, exceeds that of port `+port+` of "`, "check", file)
 	ask(0, `partitions.conf:3:\d+: warning: no port of the subnet has GUID 0x000000000000dead`, "check", file)
 	plan := ask(0, `0x8011  0x0011 `, "diff", file)
 	for _, args := range [][]string{{"diff"}, {"apply", "-n"}} {

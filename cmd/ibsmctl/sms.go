@@ -66,7 +66,7 @@ func noteOn(m *ctl.SM, isThis bool) string {
 	return strings.Join(notes, ", ")
 }
 
-// mirrorNote tells whether a manager mirrors what clients have registered with the master.
+// mirrorNote describes the mirror of a standby.
 func mirrorNote(m *ctl.SM) string {
 	lag := time.Duration(m.Lag * float64(time.Second)).Round(time.Millisecond)
 	switch {

@@ -26,7 +26,7 @@ func TestNoteOn(t *testing.T) {
 	}
 }
 
-func TestRulingText(t *testing.T) {
+func TestSettingsText(t *testing.T) {
 	const guid = "0x0002c90300000001"
 	for _, c := range []struct {
 		st   ctl.Status

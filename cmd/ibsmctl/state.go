@@ -141,9 +141,9 @@ type stateSummary struct {
 	File          string `json:"file"`
 	Prefix        string `json:"prefix"`
 	Port          string `json:"port"`
-	Master        bool   `json:"master"` // when it was written last
-	Reign         uint64 `json:"reign"`  // number of the last
-	Began         int64  `json:"began"`  // seconds since 1970
+	Master        bool   `json:"master"`          // when it was written last
+	Term          uint64 `json:"mastership_term"` // number of the last
+	Began         int64  `json:"began"`           // seconds since 1970
 	LIDs          int    `json:"lids"`
 	Absent        int    `json:"absent"` // of their ports
 	Change        uint64 `json:"change"` // number of the last of what is registered
@@ -167,32 +167,32 @@ func (k *keptState) summary() *stateSummary {
 	}
 	if n := len(k.Reigns); n > 0 {
 		last := k.Reigns[n-1]
-		s.Master, s.Reign, s.Began = last.Master, last.Number, last.Began
+		s.Master, s.Term, s.Began = last.Master, last.Number, last.Began
 	}
 	return s
 }
 
 func (s *stateSummary) print(w io.Writer) error {
-	reign := "none yet"
-	if s.Reign > 0 {
-		reign = fmt.Sprintf("%d, not master since %s", s.Reign, time.Unix(s.Began, 0).Format(time.DateTime))
+	term := "none yet"
+	if s.Term > 0 {
+		term = fmt.Sprintf("%d, not master since %s", s.Term, time.Unix(s.Began, 0).Format(time.DateTime))
 		if s.Master {
-			reign = strings.Replace(reign, "not master", "master", 1)
+			term = strings.Replace(term, "not master", "master", 1)
 		}
 	}
 	_, err := fmt.Fprintf(w, `file           %s
 subnet prefix  %s
 port           %s
-reign          %s
+mastership     %s
 LIDs           %d, of absent ports %d
 registered     groups %d, members %d, services %d, subscriptions %d, alias GUIDs %d
 last change    %d
-`, s.File, s.Prefix, s.Port, reign, s.LIDs, s.Absent, s.Groups, s.Members, s.Services, s.Subscriptions, s.Aliases, s.Change)
+`, s.File, s.Prefix, s.Port, term, s.LIDs, s.Absent, s.Groups, s.Members, s.Services, s.Subscriptions, s.Aliases, s.Change)
 	return err
 }
 
-// check tells what is wrong with what is in a store that could be read: that its records
-// are what was written, and its registrations keep their rules, is known by then.
+// check checks the LIDs of a store. Checksums and registrations were checked when it was
+// read.
 func (k *keptState) check(w io.Writer) error {
 	if err := checkLIDs(k.LIDs); err != nil {
 		return fmt.Errorf("%s: %w", k.file, err)
@@ -201,7 +201,7 @@ func (k *keptState) check(w io.Writer) error {
 	return err
 }
 
-// checkLIDs tells of a LID that no port can have, or that two have.
+// checkLIDs returns an error for an invalid LID or one that two ports have.
 func checkLIDs(lids []store.LID) error {
 	owner := map[mad.LID]mad.GUID{}
 	for _, l := range lids {

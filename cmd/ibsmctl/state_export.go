@@ -14,7 +14,7 @@ import (
 type exported struct {
 	Prefix        string           `json:"prefix"`
 	Port          string           `json:"port"`
-	Reigns        []exportedReign  `json:"reigns"`
+	Terms         []exportedTerm   `json:"reigns"`
 	LIDs          []exportedLID    `json:"lids"`
 	Change        uint64           `json:"change"`
 	Groups        []exportedGroup  `json:"groups"`
@@ -23,7 +23,7 @@ type exported struct {
 	Aliases       []exportedAlias  `json:"aliases"`
 }
 
-type exportedReign struct {
+type exportedTerm struct {
 	Number uint64 `json:"number"`
 	Master bool   `json:"master"`
 	Began  int64  `json:"began"` // seconds since 1970
@@ -103,11 +103,11 @@ type exportedAlias struct {
 
 func (k *keptState) export() *exported {
 	e := &exported{
-		Prefix: k.prefix.String(), Port: k.port.String(), Change: k.Registry.Seq(), Reigns: []exportedReign{}, LIDs: []exportedLID{},
+		Prefix: k.prefix.String(), Port: k.port.String(), Change: k.Registry.Seq(), Terms: []exportedTerm{}, LIDs: []exportedLID{},
 		Groups: []exportedGroup{}, Services: []exportedServ{}, Subscriptions: []exportedSubscr{}, Aliases: []exportedAlias{},
 	}
 	for _, r := range k.Reigns {
-		e.Reigns = append(e.Reigns, exportedReign(r))
+		e.Terms = append(e.Terms, exportedTerm(r))
 	}
 	for _, l := range k.LIDs {
 		e.LIDs = append(e.LIDs, exportedLID{l.Port.String(), l.Base, l.LMC, l.Absent})

@@ -59,7 +59,7 @@ func importState(file, target string, dryRun bool, stdout io.Writer) error {
 	return in.print(stdout, was, dryRun)
 }
 
-// readImport reads a file of either kind. One with a mistake is refused whole.
+// readImport reads a file of either kind. It rejects a file with an error.
 func readImport(file string) (*imported, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -97,7 +97,7 @@ func (in *imported) newStore(path string) (*keptState, error) {
 	return &keptState{Contents: store.NewContents(), file: path, prefix: prefix, port: port}, nil
 }
 
-// fits tells of what cannot be registered in a subnet with a prefix.
+// fits returns an error for records that do not belong to a subnet with a prefix.
 func (in *imported) fits(prefix mad.Prefix) error {
 	if in.prefix != 0 && in.prefix != prefix {
 		return fmt.Errorf("%s is from a subnet with prefix %v, the state store from a subnet with prefix %v", in.file, in.prefix, prefix)
@@ -144,7 +144,7 @@ func (in *imported) put(was *keptState) error {
 	return errors.Join(s.Flush(), s.Close())
 }
 
-// print tells what was in the store and what comes in its place.
+// print compares the previous and the imported contents of the store.
 func (in *imported) print(w io.Writer, was *keptState, dryRun bool) error {
 	t := &table{columns: []column{{head: ""}, {head: "WAS", right: true}, {head: "IMPORTED", right: true}}}
 	a, b := was.Registry.Counts(), in.registry.Counts()

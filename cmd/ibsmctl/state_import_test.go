@@ -144,7 +144,7 @@ func TestExportToOpenSM(t *testing.T) {
 	}
 }
 
-// TestImportWrong: a file with a mistake changes nothing, and it is said where that is.
+// TestImportWrong: a file with an error changes nothing, and it is said where that is.
 func TestImportWrong(t *testing.T) {
 	store1 := everyKind(t)
 	before, lids := holds(t, store1)

@@ -19,8 +19,8 @@ import (
 	"ibsm/store"
 )
 
-// readExport reads what state export wrote. The reigns that it tells of are the other
-// manager's and not taken over.
+// readExport reads what state export wrote. The mastership terms in it are
+// those of the other manager and are not imported.
 func readExport(file string, text []byte) (*imported, error) {
 	var e exported
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -43,7 +43,7 @@ func readExport(file string, text []byte) (*imported, error) {
 	}
 	slices.SortFunc(in.lids, func(a, b store.LID) int { return cmp.Compare(a.Port, b.Port) })
 	if err := checkLIDs(in.lids); err != nil {
-		r.tell("lids", "%v", err)
+		r.report("lids", "%v", err)
 	}
 	for i := range e.Groups {
 		r.group(fmt.Sprintf("groups[%d]", i), &e.Groups[i])
@@ -75,19 +75,19 @@ func place(file string, text []byte, offset int64, err error) diag.Position {
 	return diag.Position{File: file, Line: 1 + bytes.Count(before, []byte("\n")), Col: max(1, len(before)-bytes.LastIndexByte(before, '\n')-1)}
 }
 
-// exportReader makes what is registered of the texts of an export. What is wrong is told
-// of by its path.
+// exportReader makes what is registered of the texts of an export. Errors have the
+// path of the value.
 type exportReader struct {
 	at    diag.Position
 	found diag.List
 	reg   *registry.Registry
 }
 
-// maxTold is how many mistakes are told of.
-const maxTold = 20
+// maxReported bounds the number of reported errors.
+const maxReported = 20
 
-func (r *exportReader) tell(path, format string, args ...any) {
-	if len(r.found) < maxTold {
+func (r *exportReader) report(path, format string, args ...any) {
+	if len(r.found) < maxReported {
 		r.found.Add(r.at, "%s: %s", path, fmt.Sprintf(format, args...))
 	}
 }
@@ -95,7 +95,7 @@ func (r *exportReader) tell(path, format string, args ...any) {
 func (r *exportReader) number(path, text string, bits int) uint64 {
 	n, err := strconv.ParseUint(text, 0, bits)
 	if err != nil {
-		r.tell(path, "%q is not a number of %d bits", text, bits)
+		r.report(path, "%q is not a number of %d bits", text, bits)
 	}
 	return n
 }
@@ -103,7 +103,7 @@ func (r *exportReader) number(path, text string, bits int) uint64 {
 func (r *exportReader) guid(path, text string) mad.GUID {
 	g, err := mad.ParseGUID(text)
 	if err != nil {
-		r.tell(path, "%v", err)
+		r.report(path, "%v", err)
 	}
 	return g
 }
@@ -111,7 +111,7 @@ func (r *exportReader) guid(path, text string) mad.GUID {
 func (r *exportReader) gid(path, text string) mad.GID {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || !addr.Is6() {
-		r.tell(path, "%q is not a GID", text)
+		r.report(path, "%q is not a GID", text)
 		return mad.GID{}
 	}
 	return addr.As16()
@@ -121,7 +121,7 @@ func (r *exportReader) gid(path, text string) mad.GID {
 func (r *exportReader) bytes(path, text string, into []byte) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(into) {
-		r.tell(path, "expected %d bytes in hexadecimal", len(into))
+		r.report(path, "expected %d bytes in hexadecimal", len(into))
 		return
 	}
 	copy(into, b)
@@ -133,7 +133,7 @@ func (r *exportReader) apply(path string, c registry.Change) {
 		return
 	}
 	if err := r.reg.Apply(c); err != nil {
-		r.tell(path, "%s", strings.TrimPrefix(err.Error(), "registry: "))
+		r.report(path, "%s", strings.TrimPrefix(err.Error(), "registry: "))
 	}
 }
 
@@ -154,7 +154,7 @@ func (r *exportReader) group(path string, x *exportedGroup) {
 		}
 	}
 	if g.Rate == 0 && x.Rate != 0 {
-		r.tell(path+".rate", "%v Gb/s is not a rate of InfiniBand", x.Rate)
+		r.report(path+".rate", "%v Gb/s is not a rate of InfiniBand", x.Rate)
 	}
 	r.apply(path, registry.PutGroup{Group: g})
 	for i, m := range x.Members {
@@ -170,7 +170,7 @@ func (r *exportReader) service(path string, x *exportedServ) {
 	}
 	name, err := strconv.Unquote(`"` + strings.ReplaceAll(x.Name, `"`, `\"`) + `"`)
 	if err != nil || len(name) > len(v.Name) {
-		r.tell(path+".name", "expected a text of up to %d bytes", len(v.Name))
+		r.report(path+".name", "expected a text of up to %d bytes", len(v.Name))
 	}
 	copy(v.Name[:], name)
 	r.bytes(path+".key", x.Key, v.Key[:])

@@ -51,7 +51,7 @@ func TestState(t *testing.T) {
 		return out.String(), errs.String()
 	}
 	out, _ := ask(0, "show", file)
-	for _, want := range []string{"reign          3, master since", "LIDs           2, of absent ports 1", "groups 1, members 1, services 0", "last change    2"} {
+	for _, want := range []string{"mastership     3, master since", "LIDs           2, of absent ports 1", "groups 1, members 1, services 0", "last change    2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("show says no %q:\n%s", want, out)
 		}
@@ -62,7 +62,7 @@ func TestState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(e.Groups) != 1 || e.Groups[0].MLID != "0xc005" || e.Groups[0].MTU != 2048 || len(e.Groups[0].Members) != 1 || e.Groups[0].Members[0].JoinState != 1 ||
-		len(e.LIDs) != 2 || e.LIDs[1].LID != 4 || e.LIDs[1].Absent != 77 || e.Change != 2 || len(e.Reigns) != 1 {
+		len(e.LIDs) != 2 || e.LIDs[1].LID != 4 || e.LIDs[1].Absent != 77 || e.Change != 2 || len(e.Terms) != 1 {
 		t.Errorf("%+v", e)
 	}
 	if out, _ = ask(0, "check", file); out != file+" is complete\n" {

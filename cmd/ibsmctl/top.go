@@ -63,7 +63,7 @@ type watcher struct {
 	view     topView
 	interval time.Duration
 	out      io.Writer
-	raw      []byte // the manager's reply, where that is to be printed
+	raw      []byte // the manager's reply, with --json
 }
 
 // look asks the manager.

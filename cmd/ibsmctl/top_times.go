@@ -38,7 +38,7 @@ func timesOf(a *ctl.Activity, way string) ctl.SATimes {
 	return ctl.SATimes{}
 }
 
-// grown is what is counted now and was not yet.
+// grown returns the new counts since the previous request.
 func grown(was, now []ctl.TimeBucket) (more []ctl.TimeBucket) {
 	before := map[float64]uint64{}
 	for _, b := range was {

@@ -37,7 +37,7 @@ const (
 
 var orderNames = [numOrders]string{"rate", "total", "name"}
 
-// topView is what ibsmctl top has seen, and how it is to be shown.
+// topView is the data of ibsmctl top and its presentation.
 type topView struct {
 	names       names
 	was, now    *ctl.Activity    // was is nil before the second answer

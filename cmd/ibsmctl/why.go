@@ -56,7 +56,7 @@ func runWhy(ctx context.Context, args []string, stdout io.Writer) error {
 	return out.Flush()
 }
 
-// routesText tells of routes that lead nowhere, "" where there are none.
+// routesText describes missing routes, "" if there are none.
 func routesText(s *ctl.SweepStatus) (text string) {
 	if s == nil {
 		return ""
@@ -95,7 +95,7 @@ func (a *asker) portText(e *ctl.End) string {
 	return text
 }
 
-// printDiagnoses tells all about a port, or in short about those of a node.
+// printDiagnoses prints a full diagnosis of a port, or a short one of the ports of a node.
 func (a *asker) printDiagnoses(w io.Writer, all []*ctl.Diagnosis) {
 	if len(all) == 1 {
 		a.printDiagnosis(w, all[0])

@@ -22,7 +22,7 @@ func TestNearest(t *testing.T) {
 		{"fatree", "fattree"},
 		{"Sweep-Interval", "sweep_interval"}, // only written otherwise
 		{"sweep", "sweep_interval"},          // the beginning of it
-		{"to", ""},                           // too short to tell
+		{"to", ""},                           // too short to show
 		{"hypercube", ""},
 		{"", ""},
 		{strings.Repeat("x", 1<<20), ""},

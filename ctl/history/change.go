@@ -1,4 +1,4 @@
-// Package history tells what has changed from one published view to the next, and
+// Package history computes the changes from one published view to the next, and
 // remembers the last of it: changes in short, not views, so that a long history of a
 // large subnet takes little. It has no clock; who follows the views gives the time.
 package history
@@ -25,7 +25,7 @@ type Change struct {
 // Kind is what a Change is about.
 type Kind uint8
 
-// Kinds, in the order in which they are told.
+// Kinds, in the order of the output.
 const (
 	Nodes    Kind = 0  // a node came or went
 	Links    Kind = 1  // what a port leads to

@@ -19,7 +19,7 @@ type Moment struct {
 	Registered *registry.State
 }
 
-// Compare tells what changed from one Moment to a later one, and what was lost and found
+// Compare returns the changes from one Moment to a later one, and what was lost and found
 // again. What both share, as published views mostly do, costs nothing.
 func Compare(old, now Moment) (*Step, *Losses) {
 	c := &comparer{old: old.View, now: now.View, step: &Step{From: old.View.Gen, Gen: now.View.Gen, Last: now.View.Gen}, losses: &Losses{}}
@@ -137,8 +137,8 @@ func (c *comparer) port(o, n topo.PortIdx) {
 	}
 	moved := c.link(o, n)
 	a, b := was.Info.PortState(), is.Info.PortState()
-	tells := moved && (a >= smp.PortActive && b == smp.PortDown || a == smp.PortDown && b >= smp.PortActive) // the link's change says all
-	if was.Seen && is.Seen && a != b && !tells {
+	byLink := moved && (a >= smp.PortActive && b == smp.PortDown || a == smp.PortDown && b >= smp.PortActive) // the link's change says all
+	if was.Seen && is.Seen && a != b && !byLink {
 		c.about(States, node, is.Num, a.String(), b.String())
 	}
 	if !moved && is.Peer != topo.None && min(a, b) > smp.PortDown && speedOf(c.old.Topo, o) != speedOf(c.now.Topo, n) {
@@ -199,7 +199,7 @@ func speedOf(t *topo.Topo, p topo.PortIdx) linkSpeed {
 }
 
 // link compares what a port leads to, and reports whether that has changed. A link has two
-// ends, of which the lower tells it; but where the node of one has come or gone, the other
+// ends and reported at the lower one; but if the node of one end came or went, the other
 // does, unless it is an adapter, which says itself where it is.
 func (c *comparer) link(o, n topo.PortIdx) (moved bool) {
 	was, is := c.old.Topo.Ports[o].Peer, c.now.Topo.Ports[n].Peer
@@ -229,7 +229,7 @@ func (c *comparer) link(o, n topo.PortIdx) (moved bool) {
 	return true
 }
 
-// mine reports whether the change of a link is told at this end of it. other is where the
+// mine reports whether the change of a link is reported at this end. other is where the
 // nodes of t are in the other Topo.
 func (c *comparer) mine(t *topo.Topo, other []topo.NodeIdx, here End, peer topo.PortIdx) bool {
 	far := &t.Ports[peer]

@@ -98,7 +98,7 @@ func entries(old, now *view.View) (n int) {
 	return n
 }
 
-// TestCompare: what is done to a fabric is what is told of it, and nothing else but routes.
+// TestCompare: what is done to a fabric is what is reported it, and nothing else but routes.
 func TestCompare(t *testing.T) {
 	end := func(t *testing.T, w *world, desc string, port uint8) net.End {
 		return net.End{Node: w.node(t, desc), Port: port}
@@ -194,7 +194,7 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// TestLogLimits: many large Steps do not grow a Log beyond what it may hold, and it tells
+// TestLogLimits: many large Steps do not grow a Log beyond what it may hold, and it shows
 // what it has forgotten.
 func TestLogLimits(t *testing.T) {
 	l := NewLog()

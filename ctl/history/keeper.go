@@ -18,7 +18,7 @@ type Keeper struct {
 
 	mu      sync.Mutex // guards the following
 	log     *Log
-	pending bool // next is to be taken
+	pending bool // next is pending
 	next    Moment
 	at      time.Time // when it was published
 }

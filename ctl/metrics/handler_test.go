@@ -48,7 +48,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 func newExporter(v *view.View) *Exporter {
 	desk := server.New(server.Config{Version: `1"0`, Engine: "minhop", Where: "x", Console: &console.Counters{}})
 	desk.Serve(&manager.Shell{}, "x")
-	desk.Tell(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
+	desk.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
 	e := New(desk, new(ctl.Stats), slog.New(slog.DiscardHandler))
 	e.view = func() *view.View { return v }
 	e.registry.MustRegister(figures{

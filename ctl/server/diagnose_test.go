@@ -136,7 +136,7 @@ func TestDiagnoseFaults(t *testing.T) {
 		"refuses": {defect: portInfo(nil, mad.StatusBadMethodAttr, true), kind: "refused", text: "stays Initialize", state: "Armed"},
 		"silent":  {defect: portInfo(nil, 0, false), kind: "no answer", text: "no answer to Set(PortInfo)", state: "Armed"},
 		"locked":  {defect: portInfo(lock, 0, false), kind: "M_Key", text: "protected by an M_Key", state: "Armed"},
-		"twin": {change: func(n *net.Net, h int32) {
+		"duplicate": {change: func(n *net.Net, h int32) {
 			n.Nodes[h].Ports[1].GUID = n.Nodes[hosts(n)[1]].Ports[1].GUID
 		}, kind: "duplicate GUID", text: "Found duplicated port GUID", state: "Initialize"},
 	} {
@@ -311,7 +311,7 @@ func TestDiagnosePartitions(t *testing.T) {
 			want = `partitions add "red" ` + guid(1) + "=full"
 		}
 		if !strings.Contains(r.Do, want) {
-			t.Errorf("%s: told to %s, want %q", r.Text, r.Do, want)
+			t.Errorf("%s: reported to %s, want %q", r.Text, r.Do, want)
 		}
 	}
 	none := topo.NewPKeyTable([]mad.PKey{0x8009})

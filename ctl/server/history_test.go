@@ -12,7 +12,7 @@ import (
 )
 
 // TestHistory follows a host that is unplugged from the publication of the views to what
-// is told of it.
+// is reported it.
 func TestHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -147,14 +147,14 @@ func (d *Server) PartitionRows(file string, c *partitions.Chosen, settings parti
 	}
 	t := v.Topo
 	if policy := c.ForTables(); policy != nil {
-		rows = appendFindings(rows, file, policy.Doubts(t), "warning")
+		rows = appendFindings(rows, file, policy.Conflicts(t), "warning")
 	}
 	remembered := partitions.Indexes{}
 	maps.Copy(remembered, v.Partitions.Remember)
 	wanted := partitions.Compile(c.ForTables(), settings, t, remembered)
 	var unable diag.List
 	for _, o := range wanted.Overflows {
-		unable.Add(diag.Position{}, "%s", wanted.Tell(o, t))
+		unable.Add(diag.Position{}, "%s", wanted.Explain(o, t))
 	}
 	rows = appendFindings(rows, file, unable, "warning")
 	before := len(rows)

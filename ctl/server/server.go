@@ -32,7 +32,7 @@ type Config struct {
 }
 
 // Server is the ctl.Source, ctl.Planner and ctl.Historian of a manager, or of several that
-// run one after the other on a port. The goroutine that runs the managers calls Tell,
+// run one after the other on a port. The goroutine that runs the managers calls Notify,
 // Published, Serve and Wait; the other methods are safe for concurrent use. Run, a goroutine
 // of its own, compares published views; without it there is no history.
 type Server struct {
@@ -81,13 +81,13 @@ func (d *Server) Wait(reason string) {
 	d.mu.Lock()
 	d.waiting = reason
 	d.mu.Unlock()
-	d.Tell(manager.Planned{Err: errNoManager})
+	d.Notify(manager.Planned{Err: errNoManager})
 }
 
 var errNoManager = errors.New("no manager is running")
 
-// Tell takes a notification of the manager. It does not block.
-func (d *Server) Tell(a manager.Notification) {
+// Notify takes a notification of the manager. It does not block.
+func (d *Server) Notify(a manager.Notification) {
 	switch a := a.(type) {
 	case manager.Up:
 		sweep := &ctl.SweepStatus{

@@ -19,7 +19,7 @@ var (
 	_ ctl.Subnet  = (*subnet)(nil)
 )
 
-// A desk without a manager says so, and keeps nobody waiting.
+// A server without a manager says so, and keeps nobody waiting.
 func TestNobody(t *testing.T) {
 	d := New(Config{Version: "1", Engine: "minhop", Where: "a port", Asks: make(chan manager.Sweep)})
 	d.Wait("no cable")
@@ -48,7 +48,7 @@ func TestNobody(t *testing.T) {
 
 func TestLastSweep(t *testing.T) {
 	d := New(Config{})
-	d.Tell(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5, Sets: map[mad.AttrID]int{}}})
+	d.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5, Sets: map[mad.AttrID]int{}}})
 	s := d.Status().Sweep
 	if s == nil || s.Ended.IsZero() {
 		t.Fatalf("%+v", s)
@@ -59,15 +59,15 @@ func TestLastSweep(t *testing.T) {
 	}
 }
 
-// TestHeir: the highest but the master and those that are not active rules next.
-func TestHeir(t *testing.T) {
+// TestNextMaster: the highest but the master and those that are not active rules next.
+func TestNextMaster(t *testing.T) {
 	sm := func(guid mad.GUID, priority uint8, state smp.SMState) view.SM {
 		return view.SM{GUID: guid, Priority: priority, State: uint8(state)}
 	}
 	for _, tt := range []struct {
 		self   view.SM
 		rivals []view.SM
-		heir   int // -1 nobody
+		next   int // -1 nobody
 	}{
 		{sm(1, 5, smp.Master), nil, -1},
 		{sm(1, 5, smp.Standby), []view.SM{sm(2, 0, smp.Master)}, 0},
@@ -76,14 +76,14 @@ func TestHeir(t *testing.T) {
 		{sm(9, 5, smp.Standby), []view.SM{sm(2, 15, smp.NotActive), sm(3, 9, smp.Master)}, 0},
 		{sm(9, 5, smp.Master), []view.SM{sm(2, 15, smp.NotActive)}, -1},
 	} {
-		heir := -1
+		next := -1
 		for i, m := range managers(&manager.Stats{Self: tt.self, Rivals: tt.rivals}) {
 			if m.NextMaster {
-				heir = i
+				next = i
 			}
 		}
-		if heir != tt.heir {
-			t.Errorf("of %v and %v number %d rules next, want %d", tt.self, tt.rivals, heir, tt.heir)
+		if next != tt.next {
+			t.Errorf("of %v and %v number %d rules next, want %d", tt.self, tt.rivals, next, tt.next)
 		}
 	}
 }

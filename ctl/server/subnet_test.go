@@ -148,13 +148,13 @@ func TestFindPort(t *testing.T) {
 			t.Errorf("%q: port %d LID %v, %v; want port %d LID %v", c.name, p, lid, err, c.port, c.lid)
 		}
 	}
-	twins := *v.Topo
-	twins.Nodes = slices.Clone(v.Topo.Nodes)
-	for i := range twins.Nodes {
-		twins.Nodes[i].Desc.Set("MT4123 ConnectX6")
+	copies := *v.Topo
+	copies.Nodes = slices.Clone(v.Topo.Nodes)
+	for i := range copies.Nodes {
+		copies.Nodes[i].Desc.Set("MT4123 ConnectX6")
 	}
-	v.Topo = &twins
-	if _, _, err := s.findPort("MT4123"); !errors.Is(err, ctl.ErrBadRequest) || !strings.Contains(err.Error(), twins.Nodes[0].GUID.String()) {
+	v.Topo = &copies
+	if _, _, err := s.findPort("MT4123"); !errors.Is(err, ctl.ErrBadRequest) || !strings.Contains(err.Error(), copies.Nodes[0].GUID.String()) {
 		t.Errorf("a name that many have: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ type Config struct {
 	// never.
 	Retries int
 	// PlainPeers is where peers may know no RMPP: who has not acknowledged the first
-	// segment in time is not sent it again, nor told that the transfer is over, and a new
+	// segment in time is not sent it again, nor notified that the transfer is over, and a new
 	// message may take its place.
 	PlainPeers bool
 	// TotalTime is how long a transfer may take; 40 s, Linux's.

@@ -32,7 +32,7 @@ func New(cfg Config) *Machine {
 	return &Machine{cfg: cfg.withDefaults(), transfers: map[key]*transfer{}, peers: map[mad.LID]int{}}
 }
 
-// Stats tells what was done and where the machine stands.
+// Stats returns the counters and the state of the machine.
 func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.UnderWay, s.Bytes = len(m.timers), m.bytes
@@ -100,7 +100,7 @@ func (m *Machine) meant(d *mad.Datagram) *transfer {
 }
 
 // Output fills ds with packets to send now, ACKs first, the segments of transfers in
-// turns, and returns how many there are. It is to be called until it gives none. A
+// turns, and returns how many there are. Call it until it returns none. A
 // packet that the port then does not take is as good as lost, and is sent again.
 func (m *Machine) Output(now time.Duration, ds []mad.Datagram) int {
 	n := 0
@@ -260,10 +260,10 @@ func (m *Machine) release(t *transfer) {
 
 // answer sends a packet back to where d came from.
 func (m *Machine) answer(d *mad.Datagram, typ Type, s Status, segment, length uint32) {
-	m.tell(&d.Addr, &d.Packet, d.Packet.Method()^responseBit, typ, s, segment, length)
+	m.sendControl(&d.Addr, &d.Packet, d.Packet.Method()^responseBit, typ, s, segment, length)
 }
 
-// abort tells the other side that a transfer is over.
+// abort notifies the other side that a transfer is over.
 func (m *Machine) abort(t *transfer, s Status) {
 	method := t.key.method
 	if !t.key.sending {
@@ -273,11 +273,11 @@ func (m *Machine) abort(t *transfer, s Status) {
 	if s == StatusResourcesExceeded {
 		typ = TypeStop
 	}
-	m.tell(&t.addr, &t.head, method, typ, s, 0, 0)
+	m.sendControl(&t.addr, &t.head, method, typ, s, 0, 0)
 }
 
-// tell sends a packet without payload that has the header of p.
-func (m *Machine) tell(to *mad.Addr, p *mad.Packet, method mad.Method, typ Type, s Status, segment, length uint32) {
+// sendControl sends a packet without payload that has the header of p.
+func (m *Machine) sendControl(to *mad.Addr, p *mad.Packet, method mad.Method, typ Type, s Status, segment, length uint32) {
 	if m.control.len() >= maxControl {
 		m.stats.ControlLost++
 		return

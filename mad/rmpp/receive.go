@@ -161,7 +161,7 @@ func (m *Machine) fail(now time.Duration, t *transfer, s Status) (Ended, bool) {
 	return m.end(now, t, s), true
 }
 
-// acknowledge tells the sender how far its segments have come and may go.
+// acknowledge sends the sender the last received segment and the window.
 func (m *Machine) acknowledge(t *transfer) {
-	m.tell(&t.addr, &t.head, t.key.method^responseBit, TypeACK, StatusNormal, t.have, t.window)
+	m.sendControl(&t.addr, &t.head, t.key.method^responseBit, TypeACK, StatusNormal, t.have, t.window)
 }

@@ -163,9 +163,9 @@ func (m *Machine) acknowledged(now time.Duration, d *mad.Datagram) (Ended, bool)
 	return Ended{}, false
 }
 
-// giveTurn tells the receiver of a request that it may send its response.
+// giveTurn signals to the receiver of a request that it may send its response.
 func (m *Machine) giveTurn(t *transfer) {
 	if t.isRequest() {
-		m.tell(&t.addr, &t.head, t.key.method, TypeACK, StatusNormal, 0, 1)
+		m.sendControl(&t.addr, &t.head, t.key.method, TypeACK, StatusNormal, 0, 1)
 	}
 }

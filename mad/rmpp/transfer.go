@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 )
 
-// key tells transfers apart, as Linux does; the one side's is never the other's.
+// key identifies a transfer, as in Linux; the keys of the two sides never collide.
 type key struct {
 	tid     mad.TID
 	peer    peer

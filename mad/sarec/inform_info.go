@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 )
 
-// InformInfo is attribute 0x0003: which notices a client wants to be told of, or no
+// InformInfo is attribute 0x0003: which notices a client subscribes to, or no
 // more (IBA 13.4.8.3).
 //
 //	 0 GID

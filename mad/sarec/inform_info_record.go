@@ -48,7 +48,7 @@ func (r *InformInfoRecord) SubscriberGID() mad.GID { return mad.GID(r[0:16]) }
 // SetSubscriberGID replaces SubscriberGID.
 func (r *InformInfoRecord) SetSubscriberGID(g mad.GID) { copy(r[0:16], g[:]) }
 
-// Enum tells the subscriptions of a port apart.
+// Enum distinguishes the subscriptions of a port.
 func (r *InformInfoRecord) Enum() uint16 { return binary.BigEndian.Uint16(r[16:]) }
 
 // SetEnum replaces Enum.

@@ -8,7 +8,7 @@ const GeneralInfoCapabilities uint32 = 4
 
 // GeneralInfo is NVIDIA's attribute 0xFF17, read with GeneralInfoCapabilities:
 // four words of 32 bits. It says which others of NVIDIA's attributes a device has,
-// and is to be asked before any of them.
+// and must be requested before any of them.
 type GeneralInfo [mad.DataSize]byte
 
 // GeneralCap is a bit of GeneralInfo's capability mask, 0..127.

@@ -14,7 +14,7 @@ import (
 // where CapMask2 has IsSetNodeDescriptionSupported.
 type NodeDescription [mad.DataSize]byte
 
-// String is the text up to the first zero byte. It comes from a stranger and goes
+// String is the text up to the first zero byte. It comes from an untrusted device and goes
 // to logs and terminals, so a question mark stands for each control character and
 // for each byte that is not UTF-8.
 func (d NodeDescription) String() string {

@@ -57,7 +57,7 @@ func TestDRReturnPath(t *testing.T) {
 		}
 	}
 	var d BadMKeyDetails
-	d.SetDRHopCount(63) // what a stranger may claim
+	d.SetDRHopCount(63) // what a sender may claim
 	if n := len(d.DRReturnPath()); n != 30 {
 		t.Errorf("a claim of 63 hops gives a path of %d", n)
 	}

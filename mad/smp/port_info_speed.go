@@ -20,7 +20,7 @@ func (m SpeedMask) Fastest() mad.LinkSpeed { return mad.LinkSpeed(max(bits.Len16
 // ports of a switch, whose own are 0. FDR10 is not in PortInfo, which calls it
 // QDR: see ExtendedPortInfo.
 
-// LinkSpeed is the speed of the lanes in use, 0 when PortInfo does not tell: the
+// LinkSpeed is the speed of the lanes in use, 0 if PortInfo does not contain it: the
 // link is down, or it runs at a speed that was not asked for with the modifier's
 // extended bit.
 func (p *PortInfo) LinkSpeed(mask CapMask, mask2 CapMask2) mad.LinkSpeed {

@@ -32,7 +32,7 @@ func TestLinkSpeed(t *testing.T) {
 		{"XDR field that does not count", 4, 0, 1, both, 0, mad.QDR},
 		{"XDR field without a second mask", 4, 0, 1, ext, IsExtendedSpeeds2Supported, mad.QDR},
 		{"link down", 0, 0, 0, both, IsExtendedSpeeds2Supported, 0},
-		{"extended, but not told", 0, 0, 0, 0, 0, 0},
+		{"extended, but not reported", 0, 0, 0, 0, 0, 0},
 		{"a speed that is not defined", 8, 0, 2, both, IsExtendedSpeeds2Supported, 0},
 	} {
 		var p PortInfo

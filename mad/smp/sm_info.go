@@ -70,7 +70,7 @@ func (s SMState) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Attribute modifiers of Set(SMInfo): what one manager tells another.
+// Attribute modifiers of Set(SMInfo): control packets between managers.
 const (
 	ControlHandover    uint32 = 1 // master to standby: be master
 	ControlAcknowledge uint32 = 2 // new master to old: I am, be standby

@@ -75,7 +75,7 @@ func TestParseMKeys(t *testing.T) {
 		t.Errorf("%v, warned %v, %v", got, warned, err)
 	}
 	if strings.Contains(warned.Error(), "secret") {
-		t.Error("a warning tells an M_Key")
+		t.Error("a warning shows an M_Key")
 	}
 }
 

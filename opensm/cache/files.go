@@ -31,7 +31,7 @@ const (
 const maxSize = 64 << 20
 
 // Files are the files of a directory. A Write does nothing when the file holds the same
-// already, as far as Read or Write told. It is for one goroutine.
+// already, as far as Read or Write reported. It is for one goroutine.
 type Files struct {
 	Dir  string
 	Sync bool // each file is on disk before it takes the place of the old (fsync_high_avail_files)

@@ -23,16 +23,16 @@ type Keeper struct {
 	lids  map[mad.GUID]LIDRange
 	view  *view.View // not written yet
 	topo  *topo.Topo // of the view put last; nil when it could not be written
-	doubt bool       // somebody else may have written the files
+	dirty bool       // another process may have written the files
 
 	// What follows is Run's.
-	files *Files
-	mkeys map[mad.GUID]mad.MKey
-	told  string // the error told last
+	files  *Files
+	mkeys  map[mad.GUID]mad.MKey
+	logged string // the error logged last
 }
 
 // NewKeeper returns a Keeper of files, which holds the LIDs and M_Keys that are known
-// already and tells the logger what cannot be written. All of it is the Keeper's from
+// already and logs write errors. All of it is the Keeper's from
 // now on.
 func NewKeeper(files *Files, lids map[mad.GUID]LIDRange, mkeys map[mad.GUID]mad.MKey, logger *slog.Logger) *Keeper {
 	k := &Keeper{files: files, lids: lids, mkeys: mkeys, logger: logger, wake: make(chan struct{}, 1)}
@@ -72,8 +72,8 @@ func (k *Keeper) PutView(v *view.View) {
 	}
 }
 
-// Doubt has all files written again: another manager may have written them since.
-func (k *Keeper) Doubt() { k.put(func() { k.doubt = true }) }
+// MarkDirty has all files written again: another manager may have written them since.
+func (k *Keeper) MarkDirty() { k.put(func() { k.dirty = true }) }
 
 func (k *Keeper) put(change func()) {
 	k.mu.Lock()
@@ -96,13 +96,13 @@ func (k *Keeper) Run() {
 	}
 }
 
-// write tells of an error once as long as it stays the same.
+// write logs an error once as long as it stays the same.
 func (k *Keeper) write() {
 	k.mu.Lock()
-	lids, v, doubt := maps.Clone(k.lids), k.view, k.doubt
-	k.view, k.doubt = nil, false
+	lids, v, dirty := maps.Clone(k.lids), k.view, k.dirty
+	k.view, k.dirty = nil, false
 	k.mu.Unlock()
-	if doubt {
+	if dirty {
 		k.files.forget()
 	}
 	err := k.files.WriteLIDs(lids)
@@ -117,14 +117,14 @@ func (k *Keeper) write() {
 		k.topo = nil
 		k.mu.Unlock()
 	}
-	if text != k.told {
+	if text != k.logged {
 		if text != "" {
 			k.logger.Error("cannot write what OpenSM would start from", "dir", k.files.Dir, "reason", text)
 		} else {
 			k.logger.Info("what OpenSM would start from is written again", "dir", k.files.Dir)
 		}
 	}
-	k.told = text
+	k.logged = text
 }
 
 // learnMKeys takes over the M_Keys that ports show, and forgets those of ports that have

@@ -83,7 +83,7 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written is told of once.
+// A folder that cannot be written is reported once.
 func TestKeeperTrouble(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file", "dir")
 	if err := os.WriteFile(filepath.Dir(dir), nil, 0o600); err != nil {
@@ -98,7 +98,7 @@ func TestKeeperTrouble(t *testing.T) {
 		k.write()
 	}
 	if n := strings.Count(b.String(), "level=ERROR"); n != 1 {
-		t.Errorf("told %d times: %s", n, b.String())
+		t.Errorf("reported %d times: %s", n, b.String())
 	}
 	if err := os.Remove(filepath.Dir(dir)); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestKeeperTrouble(t *testing.T) {
 	k.PutView(v)
 	k.write()
 	if _, err := os.Stat(filepath.Join(dir, "neighbors")); err != nil || !strings.Contains(b.String(), "written again") {
-		t.Errorf("%v; told %s", err, b.String())
+		t.Errorf("%v; reported %s", err, b.String())
 	}
 }
 
@@ -128,6 +128,6 @@ func TestKeeperDoubt(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("another")
-	k.Doubt()
+	k.MarkDirty()
 	write(ours)
 }

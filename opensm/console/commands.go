@@ -29,7 +29,7 @@ var commands = []command{
 	{"loglevel", "loglevel [<log-level>]", []string{
 		"   shows the log flags, or sets them to a sum of",
 		"   0x01 errors, 0x02 info, 0x04 verbose, 0x08 debug, 0x10 functions, 0x20 frames, 0x40 routing",
-		"   states (0x80) are always logged; without being told otherwise the flags are 0x03",
+		"   state changes (0x80) are always logged; the default flags are 0x03",
 	}, given, (*Session).logLevel},
 	{"permodlog", "permodlog", []string{"   shows the file of log flags for single modules"}, never, (*Session).moduleLog},
 	{"priority", "priority [<sm-priority>]", []string{"   shows the priority among subnet managers, or sets it: 0 to 15"}, given, (*Session).priority},
@@ -183,7 +183,7 @@ func (s *Session) sweep(args []string) {
 	s.daemon.SetSweeping(args[0] == "on")
 }
 
-// logFlush takes what has no meaning here, and answers a mistake as OpenSM does.
+// logFlush accepts a command without effect here, and answers errors as OpenSM does.
 func (s *Session) logFlush(args []string) {
 	if len(args) == 0 || args[0] != "on" && args[0] != "off" {
 		s.wrong("Invalid logflush command", "logflush")

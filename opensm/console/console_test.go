@@ -22,15 +22,15 @@ import (
 // Answers are compared with OpenSM's in cmd/ibsm. The tests here are of what a healthy
 // subnet on ibsim does not show.
 
-// recorder is a Daemon that notes what it is told.
+// recorder is a Daemon that notes what it is reported.
 type recorder struct {
 	Daemon
-	told []string
+	reported []string
 }
 
 func newRecorder(v *view.View) *recorder {
 	r := &recorder{}
-	note := func(format string, args ...any) { r.told = append(r.told, fmt.Sprintf(format, args...)) }
+	note := func(format string, args ...any) { r.reported = append(r.reported, fmt.Sprintf(format, args...)) }
 	r.Daemon = Daemon{
 		Version: "OpenSM 3.3.23 (ibsm 0.1.0)", Now: func() time.Time { return time.Unix(0, 0) },
 		View: func() *view.View { return v }, Registry: func() *registry.State { return nil },
@@ -63,7 +63,7 @@ func newRecorder(v *view.View) *recorder {
 func TestActs(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4,levels=2", 2)
 	for _, c := range []struct {
-		line, told, answer string
+		line, reported, answer string
 	}{
 		{"loglevel 0x07", "acted loglevel 0x07, flags 0x7", "Setting log level to 0x7\n"},
 		{"loglevel x", "acted loglevel x, flags 0x0", "Setting log level to 0x0\n"},
@@ -89,13 +89,13 @@ func TestActs(t *testing.T) {
 		var out bytes.Buffer
 		s := New(&r.Daemon, &out, false)
 		more, err := s.Line(c.line)
-		if told := strings.Join(r.told, ", "); told != c.told || out.String() != c.answer+Prompt || !more || err != nil {
-			t.Errorf("%q: %v, %v; told %q, want %q; answer %q, want %q", c.line, more, err, told, c.told, &out, c.answer+Prompt)
+		if reported := strings.Join(r.reported, ", "); reported != c.reported || out.String() != c.answer+Prompt || !more || err != nil {
+			t.Errorf("%q: %v, %v; reported %q, want %q; answer %q, want %q", c.line, more, err, reported, c.reported, &out, c.answer+Prompt)
 		}
 	}
 }
 
-// TestNoSubnet: a manager that rules no subnet answers all the same.
+// TestNoSubnet: a manager that manages no subnet answers all the same.
 func TestNoSubnet(t *testing.T) {
 	for line, want := range map[string]string{
 		"querylid 1": "Invalid lid 1\n", "switchbalance": "", "lidbalance": "", "lidbalance 7": "switchguid not found\n",
@@ -126,8 +126,8 @@ func TestLoop(t *testing.T) {
 	if got := said("status loop"); !strings.HasPrefix(got, "Looping on status command...\n   OpenSM Version ") || !strings.HasSuffix(got, hint) {
 		t.Errorf("loop begins with %q", got)
 	}
-	if got := said("reroute"); got != hint || r.told != nil {
-		t.Errorf("a command within the loop: %q, %q", got, r.told)
+	if got := said("reroute"); got != hint || r.reported != nil {
+		t.Errorf("a command within the loop: %q, %q", got, r.reported)
 	}
 	out.Reset()
 	if err := s.Tick(); err != nil || strings.Count(out.String(), "Standby") != 1 || strings.Contains(out.String(), Prompt) {
@@ -180,7 +180,7 @@ func TestSlowExpressions(t *testing.T) {
 	}
 }
 
-// TestGone: a client that takes nothing more ends the session, whatever is to be said.
+// TestGone: a client that takes nothing more ends the session, whatever must be said.
 func TestGone(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4", 2)
 	for _, line := range []string{"help", "status", "portstatus", "switchbalance verbose", "lidbalance", "dump_portguid ."} {

@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // Limits of those who serve clients.
 const (
-	MaxClients = 8 // at a time; who comes beyond is told so and left
+	MaxClients = 8 // at a time; a further client gets a message and is disconnected
 )
 
 // Counters is what became of clients. Any number of goroutines may use it.

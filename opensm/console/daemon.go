@@ -32,7 +32,7 @@ type Daemon struct {
 	Do func(Order) error
 	// WriteFile writes a file for dump_portguid.
 	WriteFile func(name string, text []byte) error
-	// Acted is told of each command that changes something, before it does.
+	// Acted is called for each command that changes something, before it runs.
 	Acted func(line string)
 }
 

@@ -75,7 +75,7 @@ func (s *Session) matches(t *topo.Topo, expressions []*regexp.Regexp) (matches [
 }
 
 // expressions reads the words of dump_portguid: regular expressions of POSIX, and the
-// file that the last "file" names. Mistakes are answered and passed over.
+// file that the last "file" names. Errors are reported and ignored.
 func (s *Session) expressions(args []string) (all []*regexp.Regexp, file string) {
 	for i := 0; i < len(args); i++ {
 		if args[i] == "file" {

@@ -94,13 +94,13 @@ func (s *Session) count(n int, what string) {
 
 // issues lists the ports that something may be wrong with, as OpenSM the last first.
 func (s *Session) issues(t *topo.Topo, c *portCounts) {
-	told := false
+	printed := false
 	for kind, ports := range c.issues {
 		if len(ports) == 0 {
 			continue
 		}
-		if !told {
-			told = true
+		if !printed {
+			printed = true
 			s.printf("\nPossible issues:\n")
 		}
 		s.count(len(ports), issues[kind])

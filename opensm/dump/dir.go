@@ -54,7 +54,7 @@ type Registered struct {
 	State *registry.State
 	View  *view.View
 	Now   int64 // seconds since 1970
-	Sync  bool  // it is to be on the disk, not only with the system
+	Sync  bool  // fsync the file
 }
 
 // WriteSA replaces opensm-sa.dump, which its owner alone can read: it shows the keys of

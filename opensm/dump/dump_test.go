@@ -115,7 +115,7 @@ func TestHoles(t *testing.T) {
 	base[host] = 0
 	v.LIDs = topo.NewLIDs(base, v.LIDs.LMC)
 	if text := write(t, LFTs, v); !strings.Contains(text, "# unknown node and type\n") {
-		t.Errorf("LID %v, which nobody owns, is not told of:\n%s", gone, text)
+		t.Errorf("LID %v, which nobody owns, is not notified of:\n%s", gone, text)
 	}
 	v.LIDs = topo.NewLIDs(make([]mad.LID, len(base)), v.LIDs.LMC)
 	if text := write(t, LIDMatrix, v); strings.Contains(text, "# portguid") {
@@ -300,7 +300,7 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// TestKeeper: the last view is written before Run ends, and the same error is told
+// TestKeeper: the last view is written before Run ends, and the same error is reported
 // once.
 func TestKeeper(t *testing.T) {
 	none := func() bool { return false }
@@ -327,13 +327,13 @@ func TestKeeper(t *testing.T) {
 		t.Errorf("not all files: %v", left)
 	}
 
-	var told bytes.Buffer
-	k = NewKeeper(filepath.Join(dir, "none"), nil, none, slog.New(slog.NewTextHandler(&told, nil)))
+	var reported bytes.Buffer
+	k = NewKeeper(filepath.Join(dir, "none"), nil, none, slog.New(slog.NewTextHandler(&reported, nil)))
 	for range 3 {
 		k.write(t.Context(), first)
 	}
-	if strings.Count(told.String(), "\n") != 1 || !strings.Contains(told.String(), "no such file") {
-		t.Errorf("told: %s", &told)
+	if strings.Count(reported.String(), "\n") != 1 || !strings.Contains(reported.String(), "no such file") {
+		t.Errorf("reported: %s", &reported)
 	}
 }
 
@@ -351,7 +351,7 @@ func TestSweepWrites(t *testing.T) {
 		waits int
 	}{{&swept, 1}, {&joined, 0}, {&again, 1}} {
 		if k.Put(c.v); len(k.views) != c.waits {
-			t.Fatalf("generation %d: %d views are to be written, want %d", c.v.Gen, len(k.views), c.waits)
+			t.Fatalf("generation %d: %d views must be written, want %d", c.v.Gen, len(k.views), c.waits)
 		}
 		for len(k.views) > 0 {
 			<-k.views

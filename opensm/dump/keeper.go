@@ -16,22 +16,22 @@ import (
 // that nobody waits for a disk. Of views that come faster than they can be written
 // only the last is.
 type Keeper struct {
-	dir     string
-	names   names.Map
-	routing func() bool
-	print   io.Writer   // takes the table of ports
-	printed func() bool // nil for never
-	logger  *slog.Logger
-	views   chan *view.View // the one that is waiting
-	sa      chan Registered // the one that is waiting
-	last    *view.View      // owned by who calls Put
-	lastSA  *registry.State // the same
-	told    string          // the error told last; owned by Run
-	toldSA  string          // the same of what is registered
+	dir      string
+	names    names.Map
+	routing  func() bool
+	print    io.Writer   // takes the table of ports
+	printed  func() bool // nil for never
+	logger   *slog.Logger
+	views    chan *view.View // the one that is waiting
+	sa       chan Registered // the one that is waiting
+	last     *view.View      // owned by who calls Put
+	lastSA   *registry.State // the same
+	logged   string          // the error logged last; owned by Run
+	loggedSA string          // the same of what is registered
 }
 
 // NewKeeper returns a Keeper of a directory, which calls nodes by the names given, and
-// tells the logger what cannot be written. Routing, asked for each view, says whether it asks for the files about
+// logs write errors. Routing, asked for each view, says whether it asks for the files about
 // routes too.
 func NewKeeper(dir string, given names.Map, routing func() bool, logger *slog.Logger) *Keeper {
 	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1), sa: make(chan Registered, 1)}
@@ -87,7 +87,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case r := <-k.sa:
-			k.tell(&k.toldSA, Dir{Path: k.dir}.WriteSA(r))
+			k.report(&k.loggedSA, Dir{Path: k.dir}.WriteSA(r))
 		case v, ok := <-k.views:
 			if open = ok; ok {
 				k.write(ctx, v)
@@ -100,7 +100,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) WriteRest() {
 	select {
 	case r := <-k.sa:
-		k.tell(&k.toldSA, Dir{Path: k.dir}.WriteSA(r))
+		k.report(&k.loggedSA, Dir{Path: k.dir}.WriteSA(r))
 	default:
 	}
 }
@@ -109,22 +109,22 @@ func (k *Keeper) write(ctx context.Context, v *view.View) {
 	if k.printed != nil && k.printed() {
 		var table bytes.Buffer
 		_ = Ports(ctx, &table, v, k.names)  // the end of ctx
-		_, _ = k.print.Write(table.Bytes()) // nobody is there to be told of an error
+		_, _ = k.print.Write(table.Bytes()) // an error cannot be reported
 	}
 	err := Dir{Path: k.dir, Routing: k.routing(), Names: k.names}.Write(ctx, v)
 	if ctx.Err() == nil {
-		k.tell(&k.told, err)
+		k.report(&k.logged, err)
 	}
 }
 
-// tell tells of an error once as long as it stays the same.
-func (k *Keeper) tell(told *string, err error) {
+// report logs an error once as long as it stays the same.
+func (k *Keeper) report(logged *string, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != *told {
+	if text != "" && text != *logged {
 		k.logger.Error("cannot write dump files", "dir", k.dir, "reason", text)
 	}
-	*told = text
+	*logged = text
 }

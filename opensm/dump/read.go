@@ -16,7 +16,7 @@ import (
 // Limits of what is read.
 const (
 	maxLine   = 1 << 16 // bytes of a line
-	maxErrors = 20      // that are told of one file
+	maxErrors = 20      // reported for one file
 	maxCells  = 1 << 30 // table entries of one file
 )
 
@@ -108,7 +108,7 @@ func (r *reader) switchGUID() (mad.GUID, bool) {
 	return guid, true
 }
 
-// portGUID reads whose the LID was, where the line tells.
+// portGUID parses the owner of the LID, if the line has it.
 func (r *reader) portGUID(lid mad.LID) {
 	_, rest, ok := strings.Cut(r.line, "portguid ")
 	if !ok {
@@ -143,7 +143,7 @@ func (r *reader) owners() map[mad.LID]mad.GUID {
 func heading[T any](r *reader, known map[mad.GUID]int, all []T, make func(mad.GUID, diag.Position) T) []T {
 	guid, ok := r.switchGUID()
 	if !ok {
-		guid = 0 // what follows is still read for its mistakes
+		guid = 0 // the rest is still checked for errors
 	} else if line := known[guid]; line != 0 {
 		r.fail("guid", "switch %v comes again; it came in line %d", guid, line)
 	}

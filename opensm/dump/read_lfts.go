@@ -13,7 +13,7 @@ import (
 // Tables are the forwarding tables of a file.
 type Tables struct {
 	Switches []Table // in the order of the file
-	// Owner is the GUID of the port that each LID belonged to, where the file tells:
+	// Owner is the GUID of the port that each LID belonged to, if the file has it:
 	// a port may have another LID by now, and its routes go with it.
 	Owner map[mad.LID]mad.GUID
 }
@@ -28,7 +28,7 @@ type Table struct {
 }
 
 // ReadLFTs reads what LFTs and OpenSM write, and what dump_fts and ibroute print. A
-// file with a mistake is refused as a whole, with a diag.List.
+// file with an error is rejected as a whole, with a diag.List.
 func ReadLFTs(name string, from io.Reader) (*Tables, error) {
 	r := newReader(name, from)
 	t := &Tables{}

@@ -12,7 +12,7 @@ import (
 // Matrix is the hops of a file.
 type Matrix struct {
 	Switches []HopTable // in the order of the file
-	// Owner is the GUID of the port that each LID belonged to, where the file tells.
+	// Owner is the GUID of the port that each LID belonged to, if the file has it.
 	Owner map[mad.LID]mad.GUID
 }
 
@@ -29,7 +29,7 @@ type HopTable struct {
 // view that must not be written: routing.Unreachable where a port does not lead there.
 func (h *HopTable) By(place int) []uint8 { return h.hops[place*h.Ports:][:h.Ports] }
 
-// ReadLIDMatrix reads what LIDMatrix and OpenSM write. A file with a mistake is
+// ReadLIDMatrix reads what LIDMatrix and OpenSM write. A file with an error is
 // refused as a whole, with a diag.List.
 func ReadLIDMatrix(name string, from io.Reader) (*Matrix, error) {
 	r := newReader(name, from)

@@ -88,8 +88,8 @@ func TestReadLIDMatrix(t *testing.T) {
 	}
 }
 
-// TestMistakes: each is told with its place, and nothing is taken from the file.
-func TestMistakes(t *testing.T) {
+// TestErrors: each is reported with its place, and nothing is taken from the file.
+func TestErrors(t *testing.T) {
 	const heading, matrixHeading = "Unicast lids [0-8] of switch Lid 2 guid 0x0000000000200000 ('S'):\n", "Switch: guid 0x0000000000200000\n"
 	lfts := func(text string) error {
 		_, err := ReadLFTs("f", strings.NewReader(text))
@@ -119,9 +119,9 @@ func TestMistakes(t *testing.T) {
 		{"bad owner", lfts, heading + "0x0001 001 # CA portguid x: 'a'\n", []string{`f:2:17: portguid "x"`}},
 		{"multicast tables", lfts, "Multicast mlids [0xc000-0xc3ff] of switch Lid 2 guid 0x1 (S):\n", []string{"f:1:1: multicast tables"}},
 		{"other text", lfts, heading + "hello\n", []string{"f:2:1: want"}},
-		{"all mistakes", lfts, heading + "hello\n\n# a comment\n0x0001 1000\n", []string{"f:2:1: ", "f:5:8: "}},
+		{"all errors", lfts, heading + "hello\n\n# a comment\n0x0001 1000\n", []string{"f:2:1: ", "f:5:8: "}},
 		{"long line", lfts, heading + strings.Repeat("x", maxLine+1), []string{"f:2: a line of more than"}},
-		{"too many mistakes", lfts, strings.Repeat("x\n", 100), slices.Concat(slices.Repeat([]string{"f:"}, maxErrors), []string{"f: what follows"})},
+		{"too many errors", lfts, strings.Repeat("x\n", 100), slices.Concat(slices.Repeat([]string{"f:"}, maxErrors), []string{"f: what follows"})},
 		{"hops without a switch", matrix, "0x0001: 00\n", []string{"f:1:1: hops before"}},
 		{"no hops", matrix, matrixHeading + "0x0001:\n", []string{"f:2:1: no hops"}},
 		{"no colon", matrix, matrixHeading + "0x0001 01\n", []string{"f:2:1: LID"}},

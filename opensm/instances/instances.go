@@ -16,7 +16,7 @@ import (
 
 // Instance is one manager.
 type Instance struct {
-	Name     string   // tells it from others on this host; "" where it is the only one
+	Name     string   // distinguishes it from others on this host; "" for the only one
 	Config   string   // the file of its configuration; "" for the usual one
 	GUID     mad.GUID // of its port; 0 where the configuration says it
 	Priority string   // 0 to 15; "" where the configuration says it
@@ -64,7 +64,7 @@ var (
 // instance each; GUIDS and PRIORITY of /etc/sysconfig/opensm; PORTS of
 // /etc/default/opensm. Without any there is one instance with the usual configuration.
 //
-// What is wrong is passed over and told in Plan.Wrong. A file that says which ports to
+// Errors are ignored and reported in Plan.Wrong. A file that says which ports to
 // manage, but cannot be understood, is no reason to guess: there may be no instance.
 func Read(root fs.FS) (p Plan) {
 	if p.numbered(root); len(p.Instances) > 0 || len(p.Wrong) > 0 {

@@ -101,7 +101,7 @@ func (f forbidden) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestUnreadable: a file that cannot be read is told, and none is guessed in its place.
+// TestUnreadable: a file that cannot be read is reported, and none is guessed in its place.
 func TestUnreadable(t *testing.T) {
 	for _, file := range []string{"etc/opensm", "etc/sysconfig/opensm", "etc/default/opensm"} {
 		p := Read(forbidden{host(nil), file})
@@ -123,7 +123,7 @@ func TestUnreadable(t *testing.T) {
 }
 
 // TestDiskFiles: links are followed, as package managers make them, and one that leads
-// nowhere is told.
+// nowhere is reported.
 func TestDiskFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "etc/rdma"), 0o700); err != nil {

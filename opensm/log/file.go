@@ -12,14 +12,14 @@ type Config struct {
 	Path  string
 	Erase bool  // start afresh when it is opened, rather than append
 	Limit int64 // bytes; a line that would make the file larger starts it afresh; 0 for none
-	// Alarm is told what cannot be written to the log: usually standard error. Nil
+	// Alarm gets the lines that cannot be written to the log: usually standard error. Nil
 	// discards it.
 	Alarm io.Writer
 	// Opened is called each time the file is opened; may be nil.
 	Opened func()
 }
 
-// maxAlarms is how many lines that could not be written are told of.
+// maxAlarms bounds the number of reported write errors.
 const maxAlarms = 3
 
 // File is a log file that can be moved away, and grows to a limit. Lines are not

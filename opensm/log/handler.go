@@ -116,7 +116,7 @@ func (h *Handler) SetPrefix(prefix string) {
 // made from it; nil gives them those of the log again.
 func (h *Handler) SetModules(m *Modules) { h.shared.parts.Store(m) }
 
-// Enabled tells whether the flags let a level through, of the log or of any part.
+// Enabled reports whether the flags of the log or of any part include a level.
 func (h *Handler) Enabled(_ context.Context, l slog.Level) bool {
 	flags := h.Flags()
 	if m := h.shared.parts.Load(); m != nil {

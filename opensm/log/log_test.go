@@ -234,7 +234,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFailures: a log that cannot be written is told of three times, and one that
+// TestFailures: a log that cannot be written is reported three times, and one that
 // cannot be opened again goes on.
 func TestFailures(t *testing.T) {
 	if _, err := Open(Config{Path: t.TempDir()}); err == nil {

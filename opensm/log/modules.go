@@ -19,9 +19,9 @@ var parts = map[string]string{
 	"osm_console.c":            "daemon/console.go daemon/console_server.go",
 	"osm_console_io.c":         "daemon/console.go daemon/console_server.go",
 	"osm_db_files.c":           "daemon/state.go cache/keeper.go",
-	"osm_drop_mgr.c":           "manager/comings.go",
+	"osm_drop_mgr.c":           "manager/port_changes.go",
 	"osm_dump.c":               "dump/keeper.go",
-	"osm_inform.c":             "manager/traps.go manager/comings.go",
+	"osm_inform.c":             "manager/traps.go manager/port_changes.go",
 	"osm_lid_mgr.c":            "manager/report.go",
 	"osm_link_mgr.c":           "manager/notes.go",
 	"osm_mcast_mgr.c":          "manager/multicast.go",
@@ -34,16 +34,16 @@ var parts = map[string]string{
 	"osm_prtn_config.c":        "daemon/partitions.go",
 	"osm_remote_sm.c":          "manager/election.go manager/mirror.go",
 	"osm_sa_mcmember_record.c": "manager/multicast.go",
-	"osm_sm.c":                 "manager/sweeps.go manager/hurry.go manager/requests.go manager/run.go",
+	"osm_sm.c":                 "manager/sweeps.go manager/scheduler.go manager/ownport.go manager/run.go",
 	"osm_sm_mad_ctrl.c":        "manager/notes.go manager/election.go",
 	"osm_sm_state_mgr.c":       "manager/election.go manager/run.go",
 	"osm_sminfo_rcv.c":         "manager/election.go",
-	"osm_state_mgr.c":          "manager/sweeps.go manager/hurry.go manager/run.go manager/notes.go manager/comings.go",
+	"osm_state_mgr.c":          "manager/sweeps.go manager/scheduler.go manager/run.go manager/notes.go manager/port_changes.go",
 	"osm_subnet.c":             "daemon/configuration.go daemon/inherited.go daemon/environment.go",
 	"osm_sw_info_rcv.c":        "manager/notes.go",
-	"osm_trap_rcv.c":           "manager/traps.go",
+	"osm_trap_rcv.c":           "manager/traps.go manager/traps_log.go",
 	"osm_ucast_mgr.c":          "manager/report.go",
-	"osm_vendor_ibumad.c":      "manager/notes.go manager/requests.go",
+	"osm_vendor_ibumad.c":      "manager/notes.go manager/ownport.go",
 }
 
 // Modules are the log flags of parts of the program, in place of those of the whole. The
@@ -128,7 +128,7 @@ func (m *Modules) at(pc uintptr) (own Flags, known bool) {
 	return own, known
 }
 
-// source is the source file of a place in the code, with its package: "manager/traps.go".
+// source is the source file of a place in the code, with its package: "manager/traps.go manager/traps_log.go".
 func source(pc uintptr) string {
 	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
 	pkg, _, _ := strings.Cut(path.Base(frame.Function), ".")

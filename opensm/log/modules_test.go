@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestParseModules: what OpenSM takes is taken, and what is wrong is told with its line.
+// TestParseModules: what OpenSM takes is taken, and what is wrong is reported with its line.
 func TestParseModules(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -39,7 +39,7 @@ func TestParseModules(t *testing.T) {
 		}
 	}
 	if _, wrong := ParseModules("f", []byte(strings.Repeat("x\n", 100))); len(wrong) != maxModuleErrors {
-		t.Errorf("%d lines are told of", len(wrong))
+		t.Errorf("%d lines are reported", len(wrong))
 	}
 }
 

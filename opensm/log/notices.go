@@ -9,7 +9,7 @@ import (
 	"ibsm/mad/smp"
 )
 
-// TrapPath tells by which way the sender of a trap is reached.
+// TrapPath logs the path to the sender of a trap.
 func TrapPath(n smp.TrapNumber, route mad.Route) string {
 	return fmt.Sprintf("SM class trap %d: Directed Path Dump of %d hop path: Path = %v", uint16(n), route.Hops(), route)
 }
@@ -51,7 +51,7 @@ func ReportingGID(n smp.TrapNumber, prefix mad.Prefix, guid mad.GUID) string {
 	return fmt.Sprintf("log_notice: Reporting Informational Notice \"%s\", GID:%v", trapName(n), netip.AddrFrom16(gid))
 }
 
-// Unanswered tells of a Get along a directed route that nobody has answered, in the
+// Unanswered logs a directed route Get without a response, in the
 // messages, all errors, that OpenSM writes for it.
 func Unanswered(attr mad.AttrID, mod uint32, route mad.Route) []string {
 	return []string{

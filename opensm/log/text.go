@@ -79,7 +79,7 @@ func RemovedPort(guid mad.GUID, first, last mad.LID, name string) string {
 		uint64(guid), first, last, name)
 }
 
-// Trap tells of a notice that came as a trap from a LID.
+// Trap logs a notice that arrived as a trap from a LID.
 func Trap(n *smp.Notice, from mad.LID, tid mad.TID) string {
 	if !n.IsGeneric() {
 		return fmt.Sprintf("log_trap_info: Received Vendor Notice type:%d vend:0x%06X dev:%d from LID:%d TID:0x%016x",
@@ -94,7 +94,7 @@ func Trap(n *smp.Notice, from mad.LID, tid mad.TID) string {
 		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), uint32(n.ProducerType()), producerName(n.ProducerType()), from, port, uint64(tid))
 }
 
-// BadKey tells what trap 257 or 258 complains of.
+// BadKey logs the contents of trap 257 or 258.
 func BadKey(n *smp.Notice) string {
 	k, letter := n.BadKey(), "P"
 	if n.TrapNumber() == smp.TrapBadQKey {

@@ -19,7 +19,7 @@ const (
 
 // Parse reads lines "PREFIX GUID", both in hexadecimal, or "*" for any prefix and for the
 // first router there is; a prefix of 0 is any, too. What follows a "#" is a comment. Lines
-// with a mistake are left out, as OpenSM does, with a warning that says where.
+// with an error are ignored, as in OpenSM, with a warning and its position.
 func Parse(file string, text []byte) (routes []view.PrefixRoute, warnings diag.List) {
 	n := 0
 	for line := range strings.Lines(string(text)) {
@@ -30,14 +30,14 @@ func Parse(file string, text []byte) (routes []view.PrefixRoute, warnings diag.L
 		if len(words) > 0 {
 			at.Col += strings.Index(line, words[0])
 		}
-		r, mistake := route(words)
+		r, problem := route(words)
 		switch {
 		case len(warnings) >= maxWarnings:
-			warnings.Add(at, "too many mistakes: the rest of the file is left out")
+			warnings.Add(at, "too many errors: the rest of the file is ignored")
 			return routes, warnings
 		case len(words) == 0:
-		case mistake != "":
-			warnings.Add(at, "%s", mistake)
+		case problem != "":
+			warnings.Add(at, "%s", problem)
 		case len(routes) >= MaxRoutes:
 			warnings.Add(at, "more than %d routes: the rest of the file is left out", MaxRoutes)
 			return routes, warnings
@@ -52,7 +52,7 @@ func Parse(file string, text []byte) (routes []view.PrefixRoute, warnings diag.L
 }
 
 // route is that of a line's words, or what is wrong with them.
-func route(words []string) (r view.PrefixRoute, mistake string) {
+func route(words []string) (r view.PrefixRoute, problem string) {
 	if len(words) < 2 {
 		return r, "want a prefix and the GUID of a router's port, as fe80000000000001 0002c90300001235, or * for any"
 	}

@@ -2,5 +2,5 @@
 // leaves and its sa_db_file names: what clients have registered, a record a line.
 //
 // OpenSM gives a file up at the first line that it cannot read. Here every line stands
-// for itself: what can be read counts, and what cannot is told of with its place.
+// independently: valid lines are used, invalid ones are reported with their position.
 package sadb

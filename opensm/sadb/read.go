@@ -8,7 +8,7 @@ import (
 	"ibsm/registry"
 )
 
-// maxFindings is how many lines of a file are told of: one of another kind has none that
+// maxFindings bounds the reported lines of a file: a file of another kind has none that
 // is right.
 const maxFindings = 100
 
@@ -22,9 +22,9 @@ type reader struct {
 	group   *mad.GID // that member lines belong to; nil after one that was passed over
 }
 
-// Read reads a database. What the list tells of is not in the registry, and so are groups
+// Read reads a database. Records in the list are not in the registry, nor are groups
 // that nobody keeps alive, which OpenSM drops, too. Lines that are no records, and
-// comments, are passed over as OpenSM does; a file without any record is told of.
+// comments, are ignored as in OpenSM; a file without any record is reported.
 func Read(name string, text []byte) (*registry.Registry, diag.List) {
 	r := &reader{reg: registry.New(), at: diag.Position{File: name, Col: 1}}
 	for line := range strings.Lines(string(text)) {
@@ -52,12 +52,12 @@ func (r *reader) line(text string) {
 		f := &fields{text: text, at: len(text) - len(record) + len(k.begins)}
 		changes := k.read(r, f)
 		if f.wrong != "" {
-			r.tell(f.at+1, f.wrong)
+			r.report(f.at+1, f.wrong)
 			changes = nil
 		}
 		for _, c := range changes {
 			if err := r.reg.Apply(c); err != nil {
-				r.tell(1, strings.TrimPrefix(err.Error(), "registry: "))
+				r.report(1, strings.TrimPrefix(err.Error(), "registry: "))
 				changes = nil
 				break
 			}
@@ -69,7 +69,7 @@ func (r *reader) line(text string) {
 	}
 }
 
-func (r *reader) tell(col int, text string) {
+func (r *reader) report(col int, text string) {
 	if len(r.found) >= maxFindings {
 		r.more++
 		return

@@ -113,7 +113,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestWrong: each line that cannot be read is told of with its place, and those around it
+// TestWrong: each line that cannot be read is reported with its place, and those around it
 // count.
 func TestWrong(t *testing.T) {
 	const good = "MC Group 0xc001 : mgid=0xff12001b00000000:0x%s port_gid=0x0:0x0 qkey=0x1 mlid=0xc001 mtu=0x84 tclass=0x0 pkey=0xffff rate=0x83 pkt_life=0x92 sl_flow_hop=0x0 scope_state=0x21 proxy_join=0x0\n"

@@ -317,7 +317,7 @@ func TestGrowKeepsSilent(t *testing.T) {
 	for _, receivers := range [][]topo.PortIdx{h, h[:12], h[:4]} {
 		before := tree.Ports(silent)
 		if tree = grow(t, g, fabric, 0xc000, mcast.Members{Receivers: receivers}, tree); tree.Ports(silent) != before {
-			t.Errorf("%d members: the silent switch would have to be told", len(receivers))
+			t.Errorf("%d members: the silent switch would have to be reported", len(receivers))
 		}
 	}
 	if _, unreached := g.Grow(0xc000, mcast.Members{Receivers: h}, nil); !slices.Equal(unreached, h[:2]) {

@@ -177,7 +177,7 @@ func TestKeptCountFirst(t *testing.T) {
 // TestKeepWorking spoils tables and fabrics in every way and wants whatever still
 // works to stay, and everything to arrive that can.
 func TestKeepWorking(t *testing.T) {
-	kept, mended := 0, 0
+	kept, repaired := 0, 0
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		spec := fmt.Sprintf("random:switches=%d,degree=%d,hosts=1,seed=%d", 4+2*rng.IntN(8), 2+rng.IntN(2), seed)
@@ -192,7 +192,7 @@ func TestKeepWorking(t *testing.T) {
 					continue
 				}
 				if _, worked := walk(top, lids, prev.LFT, topo.SwitchIdx(s), mad.LID(lid)); !worked {
-					mended++
+					repaired++
 				} else if kept++; got.LFT[s][lid] != prev.LFT[s][lid] {
 					t.Errorf("seed %d switch %d LID %d: port %d worked and became %d", seed, s, lid, prev.LFT[s][lid], got.LFT[s][lid])
 				}
@@ -202,8 +202,8 @@ func TestKeepWorking(t *testing.T) {
 			t.Fatalf("seed %d: %s", seed, spec)
 		}
 	}
-	if kept < 10000 || mended < 10000 {
-		t.Errorf("%d entries worked and %d did not: too few to prove anything", kept, mended)
+	if kept < 10000 || repaired < 10000 {
+		t.Errorf("%d entries worked and %d did not: too few to prove anything", kept, repaired)
 	}
 }
 

@@ -29,7 +29,7 @@ func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	}
 	tables := &routing.Tables{LFT: make([][]uint8, p.graph.Len()), Top: in.LIDs.Top}
 	if in.Keep == routing.KeepWorking && p.hasPrev() {
-		err = p.mendPrev(ctx, tables.LFT)
+		err = p.repairPrev(ctx, tables.LFT)
 	} else {
 		err = p.routeAll(ctx, tables.LFT)
 	}

@@ -5,7 +5,7 @@ import (
 	"ibsm/topo"
 )
 
-// standing tells whether a previous row can stay as it is, in one pass over it: most
+// standing reports whether a previous row can stay unchanged, in one pass over it: most
 // rows do after most changes, and need no balancing then.
 type standing struct {
 	*problem

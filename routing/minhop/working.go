@@ -10,7 +10,7 @@ import (
 	"ibsm/topo"
 )
 
-// mending is a routing problem under KeepWorking. Per LID, the entries by which
+// repair is a routing problem under KeepWorking. Per LID, the entries by which
 // packets arrive form a tree towards its owner: it stays. The other switches are
 // joined to it by the shortest way that ends in the tree, over their previous port
 // where that lies on such a way. So the result has no loop, however long the ways
@@ -18,7 +18,7 @@ import (
 //
 // A LID whose tree is no more than its owner's switch is fresh: it is placed as
 // under KeepMinimal.
-type mending struct {
+type repair struct {
 	*problem
 	rows    [][]uint8
 	tracer  *routing.Tracer
@@ -28,9 +28,9 @@ type mending struct {
 	count   [][256]uint32 // by SwitchIdx, as in placer
 }
 
-func (p *problem) mendPrev(ctx context.Context, rows [][]uint8) error {
+func (p *problem) repairPrev(ctx context.Context, rows [][]uint8) error {
 	n, length := len(rows), routing.RowLen(p.LIDs.Top)
-	m := &mending{
+	m := &repair{
 		problem: p, rows: rows, tracer: routing.NewTracer(p.Topo, p.LIDs),
 		broken:  make([]uint64, length/routing.BlockSize*n),
 		partial: make([]bool, length), fresh: make([]bool, length), count: make([][256]uint32, n),
@@ -68,7 +68,7 @@ func (p *problem) mendPrev(ctx context.Context, rows [][]uint8) error {
 
 // takeOver is the previous row of a switch, less what nobody owns, and with the
 // entries that can be no other: those of what the switch is and what hangs on it.
-func (m *mending) takeOver(s topo.SwitchIdx) []uint8 {
+func (m *repair) takeOver(s topo.SwitchIdx) []uint8 {
 	row, prev := make([]uint8, routing.RowLen(m.LIDs.Top)), m.prev(s)
 	fill(row, routing.NoPath)
 	for k := range m.order {
@@ -85,7 +85,7 @@ func (m *mending) takeOver(s topo.SwitchIdx) []uint8 {
 }
 
 // findBroken notes where packets to the LIDs of a block do not arrive.
-func (m *mending) findBroken(block int, trace *routing.Trace) {
+func (m *repair) findBroken(block int, trace *routing.Trace) {
 	m.tracer.Block(m.rows, block, routing.WholeBlock, trace)
 	n := len(m.rows)
 	broken := m.broken[block*n:][:n]
@@ -103,14 +103,14 @@ func (m *mending) findBroken(block int, trace *routing.Trace) {
 	}
 }
 
-func (m *mending) isBroken(s topo.SwitchIdx, lid mad.LID) bool {
+func (m *repair) isBroken(s topo.SwitchIdx, lid mad.LID) bool {
 	block, i := int(lid)/routing.BlockSize, lid%routing.BlockSize
 	return m.broken[block*len(m.rows)+int(s)]>>i&1 != 0
 }
 
 // placeFresh clears the broken entries of a switch, counts the others, and then
 // places the fresh LIDs.
-func (m *mending) placeFresh(s topo.SwitchIdx, pl *placer) {
+func (m *repair) placeFresh(s topo.SwitchIdx, pl *placer) {
 	pl.begin(s)
 	row := m.rows[s]
 	for k := range m.order {
@@ -128,9 +128,9 @@ func (m *mending) placeFresh(s topo.SwitchIdx, pl *placer) {
 	m.count[s] = pl.count
 }
 
-// joinPartial mends the LIDs that some switches reach and others do not, in the
+// joinPartial repairs the LIDs that some switches reach and others do not, in the
 // order in which destinations are placed.
-func (m *mending) joinPartial(ctx context.Context) error {
+func (m *repair) joinPartial(ctx context.Context) error {
 	j := newJoiner(m)
 	for i := range mad.LID(1) << m.lmc {
 		for k := range m.order {
@@ -148,7 +148,7 @@ func (m *mending) joinPartial(ctx context.Context) error {
 
 // joiner joins switches to the tree of one LID after the other.
 type joiner struct {
-	*mending
+	*repair
 	links   []int32            // to the destination by SwitchIdx; unknown, or beyond
 	broken  []topo.SwitchIdx   // ascending
 	waiting [][]topo.SwitchIdx // by links
@@ -159,8 +159,8 @@ const (
 	beyond  = math.MaxInt32
 )
 
-func newJoiner(m *mending) *joiner {
-	return &joiner{mending: m, links: make([]int32, len(m.rows))}
+func newJoiner(m *repair) *joiner {
+	return &joiner{repair: m, links: make([]int32, len(m.rows))}
 }
 
 func (j *joiner) join(d *routing.Dest, lid mad.LID) {

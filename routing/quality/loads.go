@@ -1,4 +1,4 @@
-// Package quality tells how good forwarding tables are that are right: how evenly they
+// Package quality measures the quality of correct forwarding tables: how evenly they
 // spread routes over links.
 package quality
 

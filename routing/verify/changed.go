@@ -7,7 +7,7 @@ import (
 	"ibsm/topo"
 )
 
-// changed tells which LIDs are to be followed, a word for each block, and takes over what
+// changed returns the LIDs to follow, a word for each block, and takes over what
 // since found of the others. The routes to a LID are what they were when each switch has
 // the same entry for it, the ports by which packets come from switch to switch lead where
 // they led, and the LID is still at the same port of the same switch. Switches count by

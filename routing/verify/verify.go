@@ -215,7 +215,7 @@ func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
 			into.looping |= 1 << (lid % 64)
 		case fate == routing.Nowhere:
 			f.Kind = Nowhere
-		case fate == routing.Astray:
+		case fate == routing.WrongPort:
 			f.Kind = WrongOwner
 		case c.connected(f.Switch, c.home[lid].at):
 			f.Kind = DeadEnd

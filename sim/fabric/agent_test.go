@@ -79,7 +79,7 @@ func TestBadClassVersion(t *testing.T) {
 	}
 }
 
-// What is set is read again, and OnSet is told in order.
+// What is set is read again, and OnSet is reported in order.
 func TestTablesAreStored(t *testing.T) {
 	var sets []Set
 	f := New(twoSwitches(), Config{
@@ -117,7 +117,7 @@ func TestTablesAreStored(t *testing.T) {
 		}
 	}
 	if len(sets) != len(tests) {
-		t.Fatalf("OnSet was told of %d Sets, want %d", len(sets), len(tests))
+		t.Fatalf("OnSet was reported %d Sets, want %d", len(sets), len(tests))
 	}
 	for i, s := range sets {
 		if s.Attr != tests[i].attr || s.Mod != tests[i].mod || s.Data != tests[i].data || s.Status != mad.StatusOK || s.Node != []int32{sw1, h2}[len(tests[i].path)-1] {
@@ -333,12 +333,12 @@ func TestStatsAreBounded(t *testing.T) {
 // A defective agent refuses, forgets or keeps silent as its Defect says.
 func TestDefect(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		defect  Defect
-		status  mad.Status
-		answers bool
-		held    uint8 // LifeTimeValue in the switch after a Set to 9
-		told    uint8 // and in the answer
+		name     string
+		defect   Defect
+		status   mad.Status
+		answers  bool
+		held     uint8 // LifeTimeValue in the switch after a Set to 9
+		reported uint8 // and in the answer
 	}{
 		{"sound", func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return obey(), true }, mad.StatusOK, true, 9, 9},
 		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return mad.StatusBadField, true }, mad.StatusBadField, true, 0, 9},
@@ -369,8 +369,8 @@ func TestDefect(t *testing.T) {
 			if p == nil {
 				return
 			}
-			if info = *p.Data(); p.Status() != tt.status || info.LifeTimeValue() != tt.told {
-				t.Errorf("told %v, %d", p.Status(), info.LifeTimeValue())
+			if info = *p.Data(); p.Status() != tt.status || info.LifeTimeValue() != tt.reported {
+				t.Errorf("reported %v, %d", p.Status(), info.LifeTimeValue())
 			}
 		})
 	}

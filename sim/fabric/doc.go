@@ -13,7 +13,7 @@
 //		got := replies[:st.Recv(replies)]
 //	}
 //
-// Time is virtual: it is what Advance was last told, and everything random comes
+// Time is virtual: it is the last argument of Advance, and everything random comes
 // from Config.Seed, so the same calls give the same bytes. There is no goroutine
 // and no lock; the caller serialises all calls on a Fabric and its Stations.
 //

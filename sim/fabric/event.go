@@ -12,7 +12,7 @@ type eventKind uint8
 const (
 	evArrive  eventKind = iota // a packet sent from port has crossed the fabric
 	evDeliver                  // an agent's reply has come back to port
-	evTrap                     // an unrepressed trap of port is to be sent (again)
+	evTrap                     // an unrepressed trap of port is due (again)
 	evTrain                    // the link at port has finished training
 )
 

@@ -21,7 +21,7 @@ type Config struct {
 
 	// Caps may change what the node with that index is able to do.
 	Caps func(node int32, n *net.Node, c *Caps)
-	// OnSet is told of each Set that an agent answered, with whatever status; those
+	// OnSet is called for each Set that an agent answered, with whatever status; those
 	// that the M_Key kept out were never taken.
 	OnSet func(Set)
 }

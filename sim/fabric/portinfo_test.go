@@ -309,7 +309,7 @@ func TestClientReregister(t *testing.T) {
 		t.Error("ClientReregister reads back as 1")
 	}
 	if !s.TakeReregister() || s.TakeReregister() {
-		t.Error("want to be told once")
+		t.Error("want to be reported once")
 	}
 }
 

@@ -81,7 +81,7 @@ func (f *Fabric) Stats() Stats {
 // ResetStats sets all counters to zero.
 func (f *Fabric) ResetStats() { f.stats = Stats{SMPs: make(map[Kind]uint64)} }
 
-// SetOnDrop has fn told of each packet of a station or an agent that is lost, and
+// SetOnDrop calls fn for each packet of a station or an agent that is lost, and
 // why: d is valid during the call. Probes are not reported.
 func (f *Fabric) SetOnDrop(fn func(d *mad.Datagram, why Drop)) { f.onDrop = fn }
 

@@ -35,7 +35,7 @@ func (n *node) arInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
 	return mad.StatusOK
 }
 
-// extendedPortInfo tells FDR10 from QDR. Its speeds are a mask of which bit 0 is
+// extendedPortInfo distinguishes FDR10 from QDR. Its speeds are a mask of which bit 0 is
 // FDR10.
 func (f *Fabric) extendedPortInfo(n *node, set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
 	if !n.caps.NVIDIA {

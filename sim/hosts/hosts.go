@@ -61,8 +61,8 @@ type Crowd struct {
 	f       *fabric.Fabric
 	random  *rand.Rand
 	hosts   []host
-	timers  timers         // of what is to be sent for the first time
-	retries [NumKinds]fifo // of what is to be sent again: all of a kind are equally patient
+	timers  timers         // of first transmissions
+	retries [NumKinds]fifo // of retransmissions: all of a kind have the same timeout
 	morning *Morning
 	booted  int // hosts whose morning has begun
 	asked   []request
@@ -88,7 +88,7 @@ type request struct {
 	kind  Kind
 	tries uint8
 	trap  uint16
-	round uint16 // tells requests in one place of asked apart
+	round uint16 // distinguishes requests in one slot of asked
 	first time.Duration
 	due   time.Duration
 }
@@ -121,7 +121,7 @@ type Morning struct {
 	Paths int           // each host asks for, to others at random
 	Every time.Duration // between two of them
 	// Own has each host join a group of its own and offer a service instead. It is a
-	// morning apart, since each host that has subscribed is told of each group that is made.
+	// morning apart, since each host that has subscribed gets a Report for each new group.
 	Own bool
 }
 
@@ -140,7 +140,7 @@ func (c *Crowd) Begun() bool { return c.booted == len(c.hosts) }
 // Open is how many requests are waiting to be sent or answered.
 func (c *Crowd) Open() int { return c.open }
 
-// Step does what is due. It is to be called often: requests go out when it is called.
+// Step does what is due. Call it often: requests are sent only when it is called.
 func (c *Crowd) Step() {
 	c.boot()
 	for len(c.timers) > 0 && c.timers[0].at <= c.f.Now() {

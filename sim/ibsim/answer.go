@@ -50,7 +50,7 @@ func (s *Server) answer(c *control, key string, from syscall.Sockaddr) (ok bool)
 		s.handOut()
 		return true
 	}
-	return s.tell(c, k)
+	return s.describe(c, k)
 }
 
 // connect gives a client a slot and a seat. One that connects again, because it
@@ -96,8 +96,8 @@ func (s *Server) connect(c *control, key string, from syscall.Sockaddr) (ok bool
 	return true
 }
 
-// tell answers what a client asks about its port.
-func (s *Server) tell(c *control, k *client) (ok bool) {
+// describe answers a client's queries about its port.
+func (s *Server) describe(c *control, k *client) (ok bool) {
 	at := k.seat.station.At()
 	node, port := s.fabric.NodeInfo(at), s.fabric.PortInfo(at)
 	asked := c.data[0]

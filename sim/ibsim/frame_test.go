@@ -70,7 +70,7 @@ func TestEncodeFrame(t *testing.T) {
 	if h := hex.EncodeToString(got[:20]); h != "12340000"+"00000000"+"00000001"+"00000001"+"00000000" {
 		t.Errorf("by LID: %s", h)
 	}
-	// A table of 16 bytes: umad tells of 56 + 16.
+	// A table of 16 bytes: umad reports 56 + 16.
 	d.Packet.SetHeader(mad.ClassSA, mad.MethodGetTableResp, 0x13, 0)
 	copy(d.Packet[24:36], []byte{1, 1, 7, 0, 0, 0, 0, 1, 0, 0, 0, 36})
 	encodeFrame(&got, &d)

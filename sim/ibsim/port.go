@@ -115,7 +115,7 @@ func (p *Port) ask(ctx context.Context, c *control) error {
 // Node is the ID of the node attached to.
 func (p *Port) Node() string { return p.node }
 
-// NodeGUID is that node's. The simulator tells the port's own GUID and number only
+// NodeGUID is that node's. The simulator reports the port's own GUID and number only
 // to a NodeInfo Get along the empty route.
 func (p *Port) NodeGUID() mad.GUID { return p.nodeGUID }
 

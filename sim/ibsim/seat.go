@@ -122,7 +122,7 @@ func (s *Server) asker(tid mad.TID) *client {
 	return nil
 }
 
-// lost is told of each packet that the fabric loses.
+// lost is called for each packet that the fabric loses.
 func (s *Server) lost(d *mad.Datagram, _ fabric.Drop) {
 	if d.Packet.Method() != mad.MethodTrap {
 		s.unanswered(&d.Packet)

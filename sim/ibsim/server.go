@@ -81,7 +81,7 @@ const (
 // given back.
 const visitInterval = 250 * time.Millisecond
 
-// Listen makes the sockets. The fabric's time stands still until Run.
+// Listen makes the sockets. The fabric's time does not advance until Run.
 func Listen(cfg ServerConfig) (*Server, error) {
 	if cfg.MaxClients == 0 {
 		cfg.MaxClients = 256

@@ -11,7 +11,7 @@ import (
 )
 
 // sockets are the two sockets of a client: control, connected to the simulator,
-// and data, bound to a name that id tells the simulator. Only its answer says
+// and data, bound to a name that id announces to the simulator. Only its answer says
 // what to connect data to.
 type sockets struct {
 	control net.Conn

@@ -29,7 +29,7 @@ for n in 1 2 3; do
 done
 content || fail "fabcheck: $(cat /tmp/fabcheck.out)"
 
-# Another manager on the port is refused and told who has it; a dry run is not.
+# Another manager on the port is refused, with the process that has it; a dry run is not.
 ! ibsm -f /tmp/second.log >/tmp/second.out 2>&1 || fail "a second manager runs at the port"
 grep -q "error: umad: the port is in use: process $sm (ibsm)" /tmp/second.out || fail "second manager: $(cat /tmp/second.out)"
 ibsm --dry-run | tee /tmp/dry

@@ -1,4 +1,4 @@
-# Without timed sweeps, what happens is noticed by trap, and mended.
+# Without timed sweeps, changes are detected by trap, and handled.
 . /etc/rig-lib.sh
 start_fabric 4
 start_sm -s 0
@@ -31,11 +31,11 @@ event() {
 	shift
 	fabric "$@"
 	within 10 swept $line || fail "$name: no sweep"
-	within 10 whole || fail "$name: not mended"
+	within 10 whole || fail "$name: not repaired"
 	echo "$name: whole $(($(now) - from)) ms after it began"
 	within 10 noticed $line || fail "$name: no trap, or no sweep after it"
 	sleep 2
-	whole || fail "$name: not mended for long"
+	whole || fail "$name: not repaired for long"
 	seconds "$name" $line || fail "$name: too slow"
 	[ "$(lids)" = "$before" ] || fail "$name: LIDs moved: $before, then $(lids)"
 	sound
@@ -63,10 +63,10 @@ within 10 paths 0 1 2 || fail "the others suffer from a host that is gone"
 event "host gone and back" up sw2 2
 content || fail "fabcheck: $(cat /tmp/fabcheck.out)"
 
-# A fabric that loses one packet in ten is mended, too.
+# A fabric that loses one packet in ten is repaired, too.
 fabric drop 10
 fabric reboot-switch sw2
-within 30 whole || fail "not mended where packets are lost"
+within 30 whole || fail "not repaired where packets are lost"
 fabric drop 0
 sound
 stop_sm

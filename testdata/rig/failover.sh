@@ -1,6 +1,6 @@
 # The master goes, in each of the ways that there are, and its standby takes over: two
 # managers, and four hosts that talk IP over InfiniBand, join groups meanwhile, offer a
-# service and want to be told of events. With MANAGER=opensm two of OpenSM do the same;
+# service and subscribe to events. With MANAGER=opensm two of OpenSM do the same;
 # of them nothing is demanded. Start with failover.net beside this script.
 . /etc/rig-lib.sh
 start_fabric 6
@@ -148,7 +148,7 @@ whole_again "host rebooted"
 end
 way 4 "stopped politely" 2000 sign $master TERM
 end
-way 5 "stands still" 6500 sign $master STOP
+way 5 "is paused" 6500 sign $master STOP
 wrote=$(sets)
 sign $master CONT
 sleep 10

@@ -48,7 +48,7 @@ absent() {
 	! is_sm 0 || fail "$1: IsSM is set"
 }
 
-# Told to end while it waits for the module, for the driver, and as the driver goes.
+# Stopped while it waits for the module, for the driver, and as the driver goes.
 start_sm
 within 20 whole || fail "the fabric did not come up"
 unplug

@@ -38,7 +38,7 @@ cp /tmp/settled.1 /tmp/before
 
 # Another key is not answered: that is said, and nothing is mirrored.
 run_ibsm 'sa_key 0x99'
-within 60 grep -q 'perhaps not all.*is sa_key the same there' /tmp/sm0.log || fail "a wrong key is not told of"
+within 60 grep -q 'perhaps not all.*is sa_key the same there' /tmp/sm0.log || fail "a wrong key is not logged"
 stop_sm
 
 run_ibsm
@@ -48,7 +48,7 @@ within 10 sms 'mirrors registrations by SA queries, read [0-9.]*m*s ago *$' || f
 groups=$(sed -n 's/^MCMemberRecord group | \([^|]*\).*/\1/p' /tmp/before | sort -u | wc -l)
 echo "opensm: $(wc -l </tmp/before) registrations, $groups groups, mirrored: $(ibsmctl state show /var/lib/ibsm/$(port_guid 0)/state.db | grep registered)"
 
-# A group that comes is told of, and read at once.
+# A new group is reported by trap, and read at once.
 from=$(now)
 ip -n ns4 addr add 239.1.2.3/32 dev ib4 autojoin
 within 5 kept 0f01:0203 || fail "a new group is not mirrored: $(records -g | grep f01:203) $(ibsmctl --socket /tmp/ctl0 sms)"

@@ -3,7 +3,7 @@
 . /etc/rig-lib.sh
 start_fabric 4
 cp /etc/partitions-redhat.conf /tmp/partitions.conf
-ibsmctl partitions check --strict /tmp/partitions.conf || fail "the guide's file"
+ibsmctl partitions check --strict /tmp/partitions.conf || fail "the file of the guide has errors"
 
 start_sm -P /tmp/partitions.conf
 within 20 whole || fail "the fabric did not come up"
@@ -31,7 +31,7 @@ cat >>/tmp/partitions.conf <<'CONF'
 large=0x0003, ipoib, rate=7, mtu=5, defmember=full: ALL;
 fast=0x0004, ipoib, rate=18, mtu=4, defmember=full: ALL;
 CONF
-ibsmctl partitions check /tmp/partitions.conf | grep 'of "fast" are more than port .* of "vhca node0 HCA-1"' || fail "check does not name the slow port"
+ibsmctl partitions check /tmp/partitions.conf | grep 'of "fast", .* exceeds that of port .* of "vhca node0 HCA-1"' || fail "check does not name the slow port"
 ibsmctl partitions apply || fail "apply"
 for n in 0 3; do
 	child $n 8003 10.3.0.$((n + 1))
@@ -46,7 +46,7 @@ mute 0 10.4.0.4 || fail "ports of 100 Gb/s joined a group of 300 Gb/s"
 dmesg | grep -q 'ib[03].8004: multicast join failed for ff12:401b:8004:0000:0000:0000:ffff:ffff, status -22' || fail "the join was not refused: $(dmesg | tail -n 5)"
 sound
 
-# Other values for a partition in use: hosts are told, and are on by them.
+# Other values for a partition in use: hosts register again, and use them.
 has_mtu() { [ "$(mtu_of $1 $2)" = $3 ]; }
 sed -i 's/^large=0x0003, ipoib, rate=7, mtu=5/large=0x0003, ipoib, rate=3, mtu=4, Q_Key=0x1234/' /tmp/partitions.conf
 dmesg -C

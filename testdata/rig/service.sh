@@ -21,7 +21,7 @@ stop() {
 	! is_sm 0 && ! is_sm 2 || fail "IsSM is still set"
 }
 
-# pid_of INSTANCE: its process, as the launcher told.
+# pid_of INSTANCE: its process, as the launcher reported.
 pid_of() { sed -n "s/^ibsm: instance $1 runs as process //p" /tmp/sm.out | tail -n 1; }
 
 # one_of_two FIRST SECOND: the second instance is stopped and stays so, the first is
@@ -31,13 +31,13 @@ one_of_two() {
 	within 10 grep -q "instance $2 has ended with status 0" /tmp/sm.out || fail "instance $2 does not end"
 	! is_sm 2 || fail "IsSM of $2 is still set"
 	fabric reboot 1
-	within 20 active 1 || fail "the subnet of $1 stands still"
+	within 20 active 1 || fail "the subnet of $1 does not respond"
 	local old=$(pid_of $1)
 	kill -9 $old
 	within 20 sh -c "sed -n 's/^ibsm: instance $1 runs as process //p' /tmp/sm.out | grep -qv '^$old\$'" || fail "instance $1 is not started again"
 	within 20 is_sm 0 || fail "instance $1 does not come back"
 	fabric reboot 1
-	within 20 active 1 || fail "the subnet of $1 stands still after $1 was killed"
+	within 20 active 1 || fail "the subnet of $1 does not respond after $1 was killed"
 }
 
 first=$(port_guid 0) second=$(port_guid 2)
@@ -55,7 +55,7 @@ ls /var/lib/ibsm/$first/state.db /var/lib/ibsm/$second/state.db /var/log/opensm.
 # A port that is in use, without a store that could say so.
 if ibsm -g $first -f /tmp/third.log --state_dir none >/tmp/third.out 2>&1; then fail "a third manager runs"; fi
 cat /tmp/third.out
-grep "process $(pid_of $first) (ibsm)" /tmp/third.out || fail "who has the port is not told"
+grep "process $(pid_of $first) (ibsm)" /tmp/third.out || fail "the process that has the port is not named"
 one_of_two $first $second
 stop
 

@@ -28,17 +28,17 @@ kill -STOP $sm
 fabric reboot-switch sw2
 sleep 5
 kill -CONT $sm
-within 15 whole || fail "not mended after SIGCONT"
+within 15 whole || fail "not repaired after SIGCONT"
 sound
 
 # The fabric stops: nothing answers, and then all does.
 kill -STOP $(pidof fabricd)
 sleep 5
 kill -CONT $(pidof fabricd)
-within 30 whole || fail "not mended after the fabric stood still"
+within 30 whole || fail "not repaired after the fabric was paused"
 sound
 
-# Stopped and continued, and told to sweep, again and again.
+# Stopped, continued, and swept, again and again.
 for i in $(seq 20); do
 	kill -HUP $sm
 	sleep 0.03
@@ -48,7 +48,7 @@ for i in $(seq 20); do
 	kill -USR1 $sm
 	[ $((i % 5)) != 0 ] || fabric reboot 3
 done
-within 20 whole || fail "not mended after a storm of signals"
+within 20 whole || fail "not repaired after a storm of signals"
 sound
 sleep 3
 content || fail "fabcheck: $(cat /tmp/fabcheck.out)"

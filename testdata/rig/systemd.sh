@@ -79,7 +79,7 @@ for want in "NoNewPrivs:	1" "Seccomp:	2" "CapBnd:	0000000000000001" "CapEff:	000
 done
 [ "$(cat /proc/$main/oom_score_adj)" = -500 ] || broken "OOM score"
 cat >/tmp/probe <<'PROBE'
-# Run in the unit's place. may and may_not tell what does not hold.
+# Run in the unit's place. may and may_not report what does not hold.
 may() { "$@" 2>/dev/null || echo "it may not: $*"; }
 may_not() { ! "$@" 2>/dev/null || echo "it may: $*"; }
 open() { exec 5<>"$1"; }

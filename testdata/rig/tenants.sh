@@ -66,7 +66,7 @@ echo "host 1 was back $(($(now) - from)) ms after it began"
 # A broken file changes nothing, and apply says so.
 echo 'green=0x14 ALL=full;' >>/tmp/partitions.conf
 ! ibsmctl partitions apply >/tmp/refused 2>&1 || fail "a broken file is applied"
-grep -q "partitions.conf:4:1: " /tmp/refused || fail "the place of the mistake: $(cat /tmp/refused)"
+grep -q "partitions.conf:4:1: " /tmp/refused || fail "the position of the error: $(cat /tmp/refused)"
 within 5 from 0 10.1.0.2 || fail "a broken file has cut red"
 mute 0 10.1.0.3 || fail "a broken file has opened the walls"
 sound

@@ -1,4 +1,4 @@
-# Two managers on one subnet: who rules, and how soon the other one when the first dies,
+# Two managers on one subnet: which one is master, and how soon the other one when the first dies,
 # is stopped, loses its link, is stopped by a signal, or gives way. No LID moves.
 . /etc/rig-lib.sh
 start_fabric 4
@@ -57,12 +57,12 @@ takes 0 5000 "came back"
 within 5 in_state 1 STANDBY || fail "does not stand by again"
 sleep 1
 
-# Stood still: the agent answers for it, so it is given five seconds. Then it asks before
+# Paused: the agent answers for it, so it is given five seconds. Then it asks before
 # it writes, and is handed the mastership by the other.
 sign 0 STOP
-takes 1 6500 "stands still"
+takes 1 6500 "is paused"
 sign 0 CONT
-within 5 grep -q 'stood still: others are asked before anything is written' /tmp/sm0.log || fail "does not notice that it stood still"
+within 5 grep -q 'stood still: others are asked before anything is written' /tmp/sm0.log || fail "does not notice that it was paused"
 within 5 grep -q 'two masters: waiting for the lower one' /tmp/sm0.log || fail "goes on as if there were no other"
 takes 0 5000 "goes on"
 within 5 in_state 1 STANDBY || fail "does not stand by again"

@@ -13,7 +13,7 @@ is_sm 0 && is_sm 2 || fail "IsSM is not set"
 # One manager stops; the other subnet carries on and still answers.
 sm=$first stop_sm
 fabric reboot 3
-within 20 active 3 || fail "the other subnet stands still"
+within 20 active 3 || fail "the other subnet does not respond"
 sminfo -C vhca3 | grep SMINFO_MASTER || fail "sminfo"
 saquery -C vhca3 -c || fail "saquery"
 [ "$(saquery -C vhca3 -N | grep -c NodeRecord)" = 3 ] || fail "saquery -N"

@@ -36,7 +36,7 @@ fabric down sw1 1
 within 15 grep -q 'SM port is down' /tmp/sm.log || fail "does not notice that its port is down"
 fabric up sw1 1
 within 15 whole || fail "its port is not taken up again"
-# Its settings are lost, LID and all: no trap can tell.
+# Its settings are lost, LID and all: no trap can report it.
 fabric reboot 0
 within 15 whole || fail "its port is not set up again"
 sound

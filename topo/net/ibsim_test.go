@@ -87,7 +87,7 @@ func sharedData(name string) string {
 }
 
 // compareWithIbsim compares what the walk shows: the nodes that reach the first
-// adapter, and of those what the wire tells. Of a router's link ibsim knows the
+// adapter, and of those what the wire shows. Of a router's link ibsim knows the
 // speed only from what Write adds.
 func compareWithIbsim(t *testing.T, src []byte, routerSpeeds bool) {
 	t.Helper()

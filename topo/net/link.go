@@ -53,7 +53,7 @@ func bitLen(mask uint8) (n uint8) {
 	return n
 }
 
-// offer makes a port offer the width that the comment of a port line tells of:
+// offer makes a port support the width in the comment of a port line:
 // the masks are ibsim's reading of it.
 func (a *abilities) offerWidth(w mad.LinkWidth) {
 	a.width = uint8(w)
@@ -65,7 +65,7 @@ func (a *abilities) offerWidth(w mad.LinkWidth) {
 	}
 }
 
-// offerSpeed makes a port offer the speed that a comment tells of and every
+// offerSpeed makes a port support the speed in a comment and every
 // slower one.
 func (a *abilities) offerSpeed(s mad.LinkSpeed) {
 	a.speed = 1<<min(s, mad.QDR) - 1

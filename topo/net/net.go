@@ -7,7 +7,7 @@ package net
 import "ibsm/mad"
 
 // Net is a fabric. The order of Nodes is the order of the file or generator; the
-// first channel adapter is where a manager attaches unless it is told otherwise.
+// first channel adapter is where a manager attaches by default.
 type Net struct {
 	Nodes []Node
 }

@@ -21,7 +21,7 @@ const (
 	MaxDesc  = 64      // bytes of a NodeDescription
 )
 
-// maxErrors is how many mistakes are reported of one file.
+// maxErrors bounds the reported errors of one file.
 const maxErrors = 100
 
 // Parse reads a topology file: what ibnetdiscover prints, or what is written by
@@ -88,7 +88,7 @@ type recordState uint8
 const (
 	outside  recordState = iota // between records
 	inside                      // behind the header or a port line of the last node
-	skipping                    // behind a header with a mistake: its ports mean nothing
+	skipping                    // after a header with an error: its ports are ignored
 )
 
 func newParser(name string) *parser {

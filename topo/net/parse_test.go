@@ -69,7 +69,7 @@ func TestParseDiscovered(t *testing.T) {
 			t.Errorf("leaf port %d leads to %s, want %s", port, got, want)
 		}
 	}
-	// The aggregation node's port has its node's GUID, which only the file tells.
+	// The aggregation node's port has its node's GUID, which only the file shows.
 	if agg := node(t, n, "H-b83fd20300410008"); agg.Ports[1].GUID != agg.GUID || agg.SystemImageGUID != leaf.GUID || agg.Ports[1].LID != 20 {
 		t.Errorf("aggregation node: %+v", agg)
 	}
@@ -239,7 +239,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestParseAccepts holds what is no mistake.
+// TestParseAccepts holds what is no error.
 func TestParseAccepts(t *testing.T) {
 	tests := []struct{ name, src string }{
 		{"free text", "Chassis 1 (guid 0x5)\nCables are blue\nSwitches below\nNon-Chassis Nodes\n\nCa 1 \"a\"\n"},

@@ -65,7 +65,7 @@ type netWalk struct {
 func (w *netWalk) end(e net.End) topo.End { return topo.End{Node: w.at[e.Node], Port: e.Port} }
 
 // visit adds a node reached at port e, and for a node known already what only
-// that port tells.
+// that port reports.
 func (w *netWalk) visit(e net.End, route mad.Route) error {
 	node := &w.net.Nodes[e.Node]
 	n, known := w.at[e.Node]

@@ -20,7 +20,7 @@ const (
 	ByLoad  Colour = "load"  // how many routes lead through them; needs ctl.Link.Routes
 )
 
-// Options say how a picture is to be.
+// Options are the options of a picture.
 type Options struct {
 	Colour Colour
 	Note   string // printed below the heading, such as where the subnet is from
@@ -48,7 +48,7 @@ func lay(f *shape.Fabric, o Options) *picture {
 	return p
 }
 
-// picture is what is to be drawn. Lengths are in pixels, y grows downwards.
+// picture is a picture under construction. Lengths are in pixels, y grows downwards.
 type picture struct {
 	fabric  *shape.Fabric
 	options Options

@@ -116,7 +116,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// What is not as it should be is told by colour and count.
+// What is not as it should be is reported by colour and count.
 func TestStates(t *testing.T) {
 	nodes, links := ctltest.Rows(t, "fattree:k=4,levels=2")
 	trunks := 0
@@ -165,7 +165,7 @@ func TestFewerCables(t *testing.T) {
 	}
 	text, titles := drawn(t, shape.New(nodes, links), Options{Colour: ByState})
 	if !strings.Contains(text, "switches with fewer cables to others than most on their level: 2<") {
-		t.Error("the heading does not tell of it")
+		t.Error("the heading does not report it")
 	}
 	for _, title := range titles {
 		name, _, _ := strings.Cut(title, "\n")
@@ -216,7 +216,7 @@ func TestLoads(t *testing.T) {
 		}
 	}
 	if all := strings.Join(titles, "\n"); !strings.Contains(all, "routes 20 and back 20") {
-		t.Error("no title tells of routes")
+		t.Error("no title reports routes")
 	}
 }
 

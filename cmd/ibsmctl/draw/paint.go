@@ -111,7 +111,7 @@ func fewerCables(f *shape.Fabric) []bool {
 	return fewer
 }
 
-// rank orders links by what gets through, 0 where that is not told.
+// rank orders links by what gets through, 0 if unknown.
 func rank(l *ctl.Link) int {
 	speed, _ := mad.ParseLinkSpeed(l.Speed)
 	for _, w := range []mad.LinkWidth{mad.Width1x, mad.Width2x, mad.Width4x, mad.Width8x, mad.Width12x} {
@@ -155,7 +155,7 @@ func busiest(links []*ctl.Link) (most uint32) {
 	return most
 }
 
-// edge is the class of an edge in the style sheet, and how far it is to be in front.
+// edge is the class of an edge in the style sheet, and its z-order.
 func (p *painter) edge(links []*ctl.Link) (class string, front int) {
 	if !p.byLoad {
 		worst := p.worst(links)

@@ -1,5 +1,5 @@
 // Package shape makes out of the nodes and links of a subnet, as the control protocol
-// tells of them, what a picture or a scheduler wants to know: which switches there are on
+// describes them, the data for a picture or a scheduler: which switches there are on
 // which level above the hosts, what hangs on each, and what is connected without the
 // levels above. It is pure: the same rows give the same shape.
 package shape

@@ -1,4 +1,4 @@
-// Package slurm tells the scheduler Slurm of the shape of a subnet, in the forms of its
+// Package slurm describes the topology of a subnet to the scheduler Slurm, in the formats of its
 // files topology.conf and topology.yaml. It is pure: the same shape gives the same bytes.
 //
 // What Slurm calls a switch is a set of hosts that are near each other. On the lowest
@@ -58,7 +58,7 @@ func (b *builder) hosts() (hosts map[string][]int, leftOut []string) {
 		sharing[h.Desc]++
 	}
 	hosts = map[string][]int{}
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	for s := range f.Switches {
 		for _, a := range f.Switches[s].Hosts {
 			desc := f.Hosts[a.Host].Desc
@@ -74,8 +74,8 @@ func (b *builder) hosts() (hosts map[string][]int, leftOut []string) {
 			case !slices.Contains(hosts[name], s):
 				hosts[name] = append(hosts[name], s)
 			}
-			if why != "" && !told[desc] {
-				told[desc] = true
+			if why != "" && !listed[desc] {
+				listed[desc] = true
 				leftOut = append(leftOut, fmt.Sprintf("%s %q: %s", adapters(sharing[desc]), desc, why))
 			}
 		}

@@ -122,7 +122,7 @@ func TestSlurmctld(t *testing.T) {
 	for _, program := range []string{"slurmctld", "munged", "scontrol"} {
 		madtest.Need(t, program)
 	}
-	dir, err := os.MkdirTemp("", "ibsm-slurm-") // the path of munge's socket is to be short
+	dir, err := os.MkdirTemp("", "ibsm-slurm-") // the path of munge's socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
