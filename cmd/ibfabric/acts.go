@@ -69,7 +69,7 @@ func findPort(f *fabric.Fabric, name, number string) (net.End, error) {
 	}
 	num, err := strconv.Atoi(number)
 	if err != nil || num < 1 || num > int(f.NumPorts(node)) {
-		return net.NoEnd, fmt.Errorf("port %q of node %q: want 1 to %d", number, name, f.NumPorts(node))
+		return net.NoEnd, fmt.Errorf("port %q of node %q: expected 1 to %d", number, name, f.NumPorts(node))
 	}
 	return net.End{Node: node, Port: uint8(num)}, nil
 }
@@ -95,7 +95,7 @@ func readRate(text string) (float64, error) {
 		rate /= 100
 	}
 	if err != nil || !(rate >= 0 && rate <= 1) {
-		return 0, fmt.Errorf("%q: want a share such as 0.01 or 1%%", text)
+		return 0, fmt.Errorf("%q: expected a share such as 0.01 or 1%%", text)
 	}
 	return rate, nil
 }
@@ -113,7 +113,7 @@ func setLoss(f *fabric.Fabric, args []string) (string, error) {
 func setLatency(f *fabric.Fabric, args []string) (string, error) {
 	d, err := time.ParseDuration(args[0])
 	if err != nil || d < 0 {
-		return "", fmt.Errorf("%q: want a time such as 5us", args[0])
+		return "", fmt.Errorf("%q: expected a time such as 5us", args[0])
 	}
 	f.SetLatency(d)
 	return "", nil

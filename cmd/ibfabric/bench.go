@@ -19,8 +19,8 @@ import (
 	"ibsm/topo/net"
 )
 
-const benchUsage = `ibfabric bench measures OpenSM and ibsm side by side. Each runs in a process of its
-own, as a client of one and the same server of a simulated fabric, and in turn.
+const benchUsage = `ibfabric bench compares OpenSM and ibsm. They run one after the other, each as a client of
+the same server of a simulated fabric.
 
 Usage:
   ibfabric bench [SPEC]... [OPTION]...
@@ -28,24 +28,24 @@ Usage:
 Options:
       --runs N       paired runs of each SPEC (3, and 1 above 5,000 hosts)
       --json FILE    write every run and the ratios to FILE
-      --ibsm PATH    the program (beside ibfabric, or as the shell finds it)
-      --opensm PATH  the other (as the shell finds it)
+      --ibsm PATH    the ibsm program (default: beside ibfabric, or in PATH)
+      --opensm PATH  the opensm program (default: in PATH)
       --keep DIR     keep the managers' logs in DIR
   -h, --help         print this help
 
 SPEC is as for ibfabric serve; without one, a fat tree of 2,916 hosts and one of 11,664.
 
-A cold start is of a fabric that was just powered up. A takeover is of a fabric that
-OpenSM has brought up and that has no manager any more: both take over the same one.
-The clock, and the count of CPU time, memory and SMPs, stop when the server confirms
-that all links are Active and 10,000 data packets between random pairs arrive - in a
-takeover, where they did from the start, not before the manager says SUBNET UP.
+A cold start begins with a fabric that was just powered on. A takeover begins with a fabric
+that OpenSM has brought up and that has no manager any more. The measurement of time, CPU
+time, memory and SMPs ends when the server confirms that all links are Active and 10,000
+data packets between random pairs arrive; in a takeover not before the manager reports
+SUBNET UP.
 
-A cold start on ibsim is the same on Debian's ibsim, which neither manager's authors
-wrote for this comparison; there the clock stops when the manager says SUBNET UP.
+A cold start on ibsim uses Debian's ibsim, an independent simulator; there the measurement
+ends when the manager reports SUBNET UP.
 
-The ratio is ibsm's figure to OpenSM's: of each pair, and then the median. Absolute
-times wander on a machine that has other work to do; the ratio does less.
+The ratio is ibsm's figure divided by OpenSM's: the median over all pairs of runs. It
+depends less on the load of the machine than absolute times.
 `
 
 // defaultSpecs are measured when none is given: 2,916 hosts and 11,664.
@@ -78,7 +78,7 @@ func runBench(args []string, stdout io.Writer) error {
 	case err != nil:
 		return &usageError{"bench: " + err.Error(), "ibfabric bench --help lists the options"}
 	case b.runs < 0:
-		return &usageError{fmt.Sprintf("bench: --runs %d: want 1 or more", b.runs), ""}
+		return &usageError{fmt.Sprintf("bench: --runs %d: expected 1 or more", b.runs), ""}
 	}
 	specs := flags.Args()
 	if len(specs) == 0 {

@@ -109,10 +109,10 @@ func (run *process) awaitUp(ctx context.Context, began time.Time) error {
 			return errors.New("interrupted")
 		case died := <-run.died:
 			run.died <- died // for kill
-			return fmt.Errorf("it ended before its work was done: %v", died)
+			return fmt.Errorf("it exited before the measurement was complete: %v", died)
 		case <-look.C:
 			if time.Since(began) > benchTimeout {
-				return fmt.Errorf("its work is not done after %v", benchTimeout)
+				return fmt.Errorf("the measurement is not complete after %v", benchTimeout)
 			}
 		}
 	}

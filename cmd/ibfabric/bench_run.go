@@ -206,9 +206,9 @@ func (p *benchPlace) await(ctx context.Context, run *process, sayUp bool, r *mea
 			return errors.New("interrupted")
 		case err := <-run.died:
 			run.died <- err // for kill
-			return fmt.Errorf("it ended before its work was done: %v", err)
+			return fmt.Errorf("it exited before the measurement was complete: %v", err)
 		case <-late:
-			return fmt.Errorf("its work is not done after %v", benchTimeout)
+			return fmt.Errorf("the measurement is not complete after %v", benchTimeout)
 		case <-look.C:
 		}
 		if sayUp && !saysUp(run.log) {

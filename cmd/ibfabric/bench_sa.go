@@ -39,8 +39,8 @@ Options:
       --rate N         queries a second when the latency is measured (10000)
       --for TIME       how long the rate and the latency are measured (10s)
       --only NAME      only opensm, or only ibsm
-      --ibsm PATH      the program (beside ibfabric, or as the shell finds it)
-      --opensm PATH    the other (as the shell finds it)
+      --ibsm PATH      the ibsm program (default: beside ibfabric, or in PATH)
+      --opensm PATH    the opensm program (default: in PATH)
       --keep DIR       keep the managers' logs in DIR
   -h, --help           print this help
 
@@ -93,9 +93,9 @@ func runBenchSA(args []string, stdout io.Writer) error {
 	case err != nil:
 		return &usageError{"bench-sa: " + err.Error(), "ibfabric bench-sa --help lists the options"}
 	case flags.NArg() > 1:
-		return &usageError{fmt.Sprintf("bench-sa: want one SPEC, got %d", flags.NArg()), ""}
+		return &usageError{fmt.Sprintf("bench-sa: expected one SPEC, got %d", flags.NArg()), ""}
 	case b.open < 1 || b.rate < 1 || b.morning.Paths < 0 || b.lasts <= 0:
-		return &usageError{"bench-sa: --open, --rate, --for: want more than 0", ""}
+		return &usageError{"bench-sa: --open, --rate, --for: expected more than 0", ""}
 	}
 	if b.loss, err = readRate(*loss); err != nil {
 		return &usageError{"bench-sa: --loss " + err.Error(), ""}

@@ -27,7 +27,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	if i := find("cold start", "SMPs"); i < 0 || list[i].Ratio != 0.8 {
-		t.Errorf("cold start: SMPs at %d of %v: want a ratio of 0.8", i, list)
+		t.Errorf("cold start: SMPs at %d of %v: expected a ratio of 0.8", i, list)
 	}
 	if find(onIbsim, "SMPs") >= 0 || find(onIbsim, "Get NodeInfo") >= 0 || find(onIbsim, "to the first Set") >= 0 {
 		t.Errorf("runs on ibsim show figures that only our server counts: %v", list)

@@ -13,8 +13,8 @@ import (
 	"ibsm/topo/net"
 )
 
-const genUsage = `ibfabric gen writes a generated topology in the form of ibnetdiscover. ibsim loads
-it, and so does ibsm --fabric, which also takes the SPEC itself.
+const genUsage = `ibfabric gen writes a generated topology in the format of ibnetdiscover. ibsim and
+ibsm --fabric can load it; ibsm --fabric also accepts the SPEC itself.
 
 Usage:
   ibfabric gen SPEC [-o FILE]
@@ -49,7 +49,7 @@ func runGen(args []string, stdout io.Writer) error {
 	case err != nil:
 		return &usageError{"gen: " + err.Error(), "ibfabric gen --help lists the options"}
 	case flags.NArg() != 1:
-		return &usageError{fmt.Sprintf("gen: want one SPEC, got %d arguments", flags.NArg()), "for example: ibfabric gen fattree:k=8"}
+		return &usageError{fmt.Sprintf("gen: expected one SPEC, got %d arguments", flags.NArg()), "for example: ibfabric gen fattree:k=8"}
 	}
 	fabric, err := net.Generate(flags.Arg(0))
 	if err != nil {

@@ -21,9 +21,9 @@ type verb struct {
 
 var verbs = []verb{
 	{"gen", "write a generated topology", runGen},
-	{"serve", "offer a fabric to opensm, the diags and others that speak ibsim's protocol", runServe},
-	{"bench", "measure OpenSM and ibsm side by side", runBench},
-	{"bench-sa", "measure what hosts get from the SA of either", runBenchSA},
+	{"serve", "simulate a fabric for opensm, the diags and other clients of ibsim's protocol", runServe},
+	{"bench", "compare OpenSM and ibsm", runBench},
+	{"bench-sa", "compare the subnet administration of OpenSM and ibsm", runBenchSA},
 }
 
 const usageHead = `ibfabric works with simulated InfiniBand fabrics.
@@ -65,7 +65,7 @@ func (e *usageError) Error() string { return e.text }
 
 func dispatch(args []string, stdout io.Writer) error {
 	if len(args) == 0 {
-		return &usageError{"no verb", "ibfabric --help lists the verbs"}
+		return &usageError{"a verb is missing", "see ibfabric --help for the verbs"}
 	}
 	switch args[0] {
 	case "--version", "version":
@@ -85,13 +85,13 @@ func dispatch(args []string, stdout io.Writer) error {
 		}
 	}
 	if strings.HasPrefix(args[0], "-") {
-		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[0]), "ibfabric --help lists the verbs"}
+		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[0]), "see ibfabric --help for the verbs"}
 	}
 	names := make([]string, len(verbs))
 	for i, v := range verbs {
 		names[i] = v.name
 	}
-	return &usageError{fmt.Sprintf("unknown verb %q", args[0]) + diag.Meant(args[0], names), "ibfabric --help lists the verbs"}
+	return &usageError{fmt.Sprintf("unknown verb %q", args[0]) + diag.Meant(args[0], names), "see ibfabric --help for the verbs"}
 }
 
 func printUsage(w io.Writer) error {

@@ -14,21 +14,20 @@ import (
 
 const completionUsage = `Usage: ibfabric completion SHELL
 
-Writes a script that has bash, zsh or fish complete the command lines of ibfabric.
-Packages install it; to try it: source <(ibfabric completion bash)
+Prints a completion script of ibfabric for bash, zsh or fish. The packages install it; to try it: source <(ibfabric completion bash)
 `
 
 const manualUsage = `Usage: ibfabric manual [DATE]
 
-Writes the man page ibfabric.1, with a date such as 2026-01-31 on it.
-Packages install it; to read it: ibfabric manual | man -l -
+Prints the man page ibfabric.1, with a date such as 2026-01-31.
+The packages install it; to read it: ibfabric manual | man -l -
 `
 
 // These two describe all verbs, so they cannot be in the value that the list begins with.
 func init() {
 	verbs = append(verbs,
-		verb{"completion", "have bash, zsh or fish complete command lines", runCompletion},
-		verb{"manual", "write the man page", runManual})
+		verb{"completion", "print a completion script for bash, zsh or fish", runCompletion},
+		verb{"manual", "print the man page", runManual})
 }
 
 // help is what a verb prints for --help.
@@ -59,7 +58,7 @@ func runCompletion(args []string, stdout io.Writer) error {
 		return err
 	}
 	if len(args) != 1 || !slices.Contains(manual.Shells, args[0]) {
-		return &usageError{"completion: want one of " + strings.Join(manual.Shells, ", "), "ibfabric completion --help"}
+		return &usageError{"completion: expected one of " + strings.Join(manual.Shells, ", "), "ibfabric completion --help"}
 	}
 	all := manual.Command{Name: "ibfabric"}
 	for i := range verbs {
@@ -86,7 +85,7 @@ func runManual(args []string, stdout io.Writer) error {
 		return err
 	}
 	if len(args) > 1 {
-		return &usageError{"manual: want a date at most", "ibfabric manual --help"}
+		return &usageError{"manual: expected a date at most", "ibfabric manual --help"}
 	}
 	var usage bytes.Buffer
 	if err := printUsage(&usage); err != nil {

@@ -20,8 +20,8 @@ import (
 	"ibsm/sim/ibsim"
 )
 
-const serveUsage = `ibfabric serve offers a simulated fabric over ibsim's socket protocol. Programs that
-use libibumad run on it through ibsim-run: opensm, osmtest, infiniband-diags.
+const serveUsage = `ibfabric serve simulates a fabric and serves ibsim's socket protocol. Programs that
+use libibumad run on it with ibsim-run: opensm, osmtest, infiniband-diags.
 
 Usage:
   ibfabric serve SPEC|FILE [OPTION]...
@@ -29,21 +29,21 @@ Usage:
 Options:
       --sock NAME        base of the local socket names, as in IBSIM_SOCKNAME ("sim")
       --udp [HOST:]PORT  serve UDP instead, as ibsim -r does; data ports follow PORT
-                         (HOST: 127.0.0.1; 0.0.0.0 lets the network in)
-      --latency TIME     one way through the fabric, such as 5us (0)
-      --loss RATE        share of packets that are lost, such as 0.01 or 1% (0)
-      --seed N           of everything random (1)
-      --control PATH     take commands on a unix socket as well; its mode is 0600
-      --clients N        at a time, at most 1024 (256)
+                         (HOST: 127.0.0.1; use 0.0.0.0 for all addresses)
+      --latency TIME     one-way latency of the fabric, such as 5us (0)
+      --loss RATE        packet loss rate, such as 0.01 or 1% (0)
+      --seed N           seed of all random numbers (1)
+      --control PATH     also accept commands on a unix socket; its mode is 0600
+      --clients N        maximum number of clients, at most 1024 (256)
   -h, --help             print this help
 
-SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE is in the form
+SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE has the format
 of ibnetdiscover. A program attaches to the node named by SIM_HOST, by ID or
 description, or else to the first one of the fabric.
 
-It takes commands on standard input, one a line. Each answer ends with a line that is
-"ok", or "error: " and why; so a script that writes a line reads up to that. The end of
-standard input does not end the server; quit, SIGINT and SIGTERM do.
+It reads commands from standard input, one per line. Each answer ends with a line "ok" or
+"error: REASON", which scripts can wait for. The end of standard input does not stop the
+server; quit, SIGINT and SIGTERM do.
 
 `
 
@@ -73,7 +73,7 @@ func runServe(args []string, stdout io.Writer) error {
 	case err != nil:
 		return &usageError{"serve: " + err.Error(), "ibfabric serve --help lists the options"}
 	case flags.NArg() != 1:
-		return &usageError{fmt.Sprintf("serve: want one SPEC or FILE, got %d arguments", flags.NArg()), "for example: ibfabric serve fattree:k=8"}
+		return &usageError{fmt.Sprintf("serve: expected one SPEC or FILE, got %d arguments", flags.NArg()), "for example: ibfabric serve fattree:k=8"}
 	case *sock != "" && *udp != "":
 		return &usageError{"serve: --sock and --udp exclude each other", ""}
 	case *latency < 0:

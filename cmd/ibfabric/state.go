@@ -76,12 +76,12 @@ const maxProbes = 1_000_000
 func probe(f *fabric.Fabric, args []string) (string, error) {
 	n, err := strconv.Atoi(args[0])
 	if err != nil || n < 1 || n > maxProbes {
-		return "", fmt.Errorf("%q: want a number from 1 to %d", args[0], maxProbes)
+		return "", fmt.Errorf("%q: expected a number from 1 to %d", args[0], maxProbes)
 	}
 	seed := uint64(1)
 	if len(args) > 1 {
 		if seed, err = strconv.ParseUint(args[1], 0, 64); err != nil {
-			return "", fmt.Errorf("seed %q: want a number of 64 bits", args[1])
+			return "", fmt.Errorf("seed %q: expected a number of 64 bits", args[1])
 		}
 	}
 	arrived, lost := probePairs(f, n, seed)
