@@ -1,0 +1,245 @@
+package manager
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/discover"
+	"ibsm/sweep/elect"
+)
+
+// otherSM is what a manager says of itself.
+func otherSM(guid mad.GUID, priority uint8, state smp.SMState) (i smp.SMInfo) {
+	i.SetGUID(guid)
+	i.SetPriority(priority)
+	i.SetSMState(state)
+	return i
+}
+
+// newElectionAt is one of priority 3 at port 5, in a state: STANDBY of a MASTER 9 with LID 90,
+// two links away.
+func newElectionAt(state smp.SMState) (*election, *effects) {
+	e, fx := newElection(&Config{Elect: elect.Config{GUID: 5, Priority: 3}}), newEffects(time.Second)
+	others := []discover.SM{{Port: 9, LID: 90, Route: mad.MakeRoute(1, 2), Info: otherSM(9, 4, smp.Master)}}
+	switch state {
+	case smp.Standby:
+		e.met(others)
+		e.Decide(fx.now, infos(others))
+		e.locate(&discover.Result{SMs: others})
+	case smp.Master:
+		e.Decide(fx.now, nil)
+	}
+	e.entered(fx)
+	fx.actions = nil
+	return &e, fx
+}
+
+// TestAuthority: only a MASTER that has asked all others writes.
+func TestAuthority(t *testing.T) {
+	for _, c := range []struct {
+		state     smp.SMState
+		authority authority
+		may       bool
+	}{
+		{smp.Discovering, confirmed, false}, {smp.Standby, confirmed, false}, {smp.Master, unconfirmed, false}, {smp.Master, confirmed, true},
+	} {
+		e, _ := newElectionAt(c.state)
+		if e.authority = c.authority; e.mayWrite() != c.may || e.State() != c.state {
+			t.Errorf("%v, %v: may write %t", e.State(), e.authority, e.mayWrite())
+		}
+	}
+	e, fx := newElectionAt(smp.Master)
+	e.authority = confirmed
+	if e.portDown(); e.mayWrite() || e.authority != unconfirmed {
+		t.Error("writes without a port")
+	}
+	e.entered(fx)
+	e.entered(fx)
+	equal(t, "states", fx.did(), []string{"enters DISCOVERING"})
+}
+
+// TestElectionRequests: what each decision sends, and where.
+func TestElectionRequests(t *testing.T) {
+	type sent struct {
+		method mad.Method
+		attr   mad.AttrID
+		mod    uint32
+		hops   uint8
+		lid    mad.LID
+	}
+	own := smp.PortInfo{}
+	own.SetLID(7)
+	for _, c := range []struct {
+		name string
+		do   func(e *election, fx *effects)
+		want []sent
+	}{
+		{"poll", func(e *election, fx *effects) { e.poll(fx) }, []sent{{mad.MethodGet, smp.AttrSMInfo, 0, 2, mad.PermissiveLID}}},
+		{"look", func(e *election, fx *effects) { e.look(fx) },
+			[]sent{{mad.MethodGet, smp.AttrPortInfo, 0, 2, mad.PermissiveLID}, {mad.MethodGet, smp.AttrPortInfo, 2, 1, mad.PermissiveLID}}},
+		{"look at our own port", func(e *election, fx *effects) { e.route = mad.Route{}; e.look(fx) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
+		{"own port", func(e *election, fx *effects) { e.askOwnPort(fx) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
+		{"trap", func(e *election, fx *effects) { e.sendTrap(fx, &own, 0) }, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
+		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}, 0) }, nil},
+		{"handover", func(e *election, fx *effects) { e.order(fx, smp.ControlHandover, smp.Master, 1) },
+			[]sent{{mad.MethodSet, smp.AttrSMInfo, smp.ControlHandover, 2, mad.PermissiveLID}}},
+	} {
+		e, fx := newElectionAt(smp.Standby)
+		c.do(e, fx)
+		out := fx.sent()
+		if len(out) != len(c.want) {
+			t.Errorf("%s: %d packets, want %d", c.name, len(out), len(c.want))
+			continue
+		}
+		for i := range out {
+			p := &out[i].Packet
+			got := sent{p.Method(), p.AttrID(), p.AttrMod(), 0, out[i].LID}
+			if p.MgmtClass() == mad.ClassDirected {
+				got.hops = uint8(p.HopCount())
+			}
+			if got != c.want[i] {
+				t.Errorf("%s: %+v, want %+v", c.name, got, c.want[i])
+			}
+		}
+	}
+}
+
+// TestElectionOutcomes: what follows from the answers to a STANDBY's requests.
+func TestElectionOutcomes(t *testing.T) {
+	port := func(lid mad.LID, state smp.PortState, isSM bool) (data [mad.DataSize]byte) {
+		p := (*smp.PortInfo)(&data)
+		p.SetLID(lid)
+		p.SetPortState(state)
+		if isSM {
+			p.SetCapabilityMask(smp.IsSM)
+		}
+		return data
+	}
+	for _, c := range []struct {
+		name  string
+		tag   uint64
+		r     txn.Result
+		data  [mad.DataSize]byte
+		do    elect.Do
+		state smp.SMState
+		lid   mad.LID
+		lines int
+	}{
+		{"a manager is there", tagPort, txn.Replied, port(91, smp.PortActive, true), elect.Nothing, smp.Standby, 91, 0},
+		{"its port has no LID yet", tagPort, txn.Replied, port(0, smp.PortActive, true), elect.Nothing, smp.Standby, 90, 0},
+		{"it has ended", tagPort, txn.Replied, port(90, smp.PortActive, false), elect.Discover, smp.Discovering, 90, 1},
+		{"no answer", tagPort, txn.TimedOut, port(91, smp.PortActive, false), elect.Nothing, smp.Standby, 90, 0},
+		{"the cable is there", tagPeer, txn.Replied, port(0, smp.PortActive, false), elect.Nothing, smp.Standby, 90, 0},
+		{"the cable is pulled", tagPeer, txn.Replied, port(0, smp.PortDown, false), elect.Discover, smp.Discovering, 90, 1},
+		{"the switch does not answer", tagPeer, txn.TimedOut, port(0, smp.PortDown, false), elect.Nothing, smp.Standby, 90, 0},
+	} {
+		e, fx := newElectionAt(smp.Standby)
+		var own ownPort
+		do := e.done(fx, &txn.Outcome{Owner: ownerElection, Tag: c.tag, Result: c.r, Data: c.data}, &own)
+		if lines := len(fx.logged()); do != c.do || e.State() != c.state || e.lid != c.lid || lines != c.lines {
+			t.Errorf("%s: do %d, %v, LID %v, %d lines", c.name, do, e.State(), e.lid, lines)
+		}
+	}
+	e, fx := newElectionAt(smp.Standby)
+	var own ownPort
+	e.done(fx, &txn.Outcome{Owner: ownerElection, Tag: tagOwn, Result: txn.Replied, Data: port(7, smp.PortActive, true)}, &own)
+	if own.lid != 7 || len(fx.sent()) != 1 {
+		t.Errorf("our own port has LID %v; %d packets", own.lid, len(fx.send))
+	}
+}
+
+// TestElectionTick: a STANDBY polls at once, then looks; when nobody answers it goes on without
+// the master.
+func TestElectionTick(t *testing.T) {
+	e, fx := newElectionAt(smp.Standby)
+	polls, looks := 0, 0
+	for e.State() == smp.Standby {
+		due, _ := e.Due()
+		fx.now = max(fx.now, due)
+		do, ok := e.tick(fx)
+		switch {
+		case !ok:
+			t.Fatalf("nothing at %v, which is due", fx.now)
+		case do == elect.Poll:
+			polls++
+		case do == elect.Look:
+			looks++
+		case do != elect.Discover:
+			t.Fatalf("do %d", do)
+		}
+	}
+	if polls != 5 || looks == 0 || len(fx.logged()) != 1 {
+		t.Errorf("%d polls, %d looks", polls, looks)
+	}
+	if _, ok := e.tick(fx); ok {
+		t.Error("something is due though nobody is polled")
+	}
+}
+
+// TestOthers: a manager is known by a walk, or by its question and the way that it came; what
+// it says of itself replaces what it said before, in a copy.
+func TestOthers(t *testing.T) {
+	e, _ := newElectionAt(smp.Standby)
+	shown := e.shown
+	info := otherSM(9, 4, smp.NotActive)
+	if e.heard(&info); e.shown[0].State != uint8(smp.NotActive) || e.others[0].Info != info || shown[0].State != uint8(smp.Master) {
+		t.Errorf("shown %+v, others %+v, before %+v", e.shown, e.others, shown)
+	}
+	route := mad.MakeRoute(3, 4)
+	var p mad.Packet
+	p.SetDirected(&route, mad.MethodGet, smp.AttrSMInfo, 0)
+	p.ReturnPath()[1], p.ReturnPath()[2] = 8, 9
+	asks := func(guid mad.GUID) {
+		q := elect.New(elect.Config{GUID: guid}).Question()
+		*p.Data() = q
+		e.meet(&p, 5)
+	}
+	asks(9)
+	asks(5)
+	if len(e.others) != 1 {
+		t.Errorf("%d others", len(e.others))
+	}
+	asks(20)
+	if n := len(e.others); n != 2 || e.others[1].Port != 20 || string(e.others[1].Route.Ports()) != "\x09\x08" {
+		t.Errorf("met %+v", e.others)
+	}
+	*p.Data() = otherSM(21, 1, smp.Standby) // no question of an ibsm
+	e.meet(&p, 5)
+	for guid := range mad.GUID(2 * maxMet) {
+		asks(100 + guid)
+	}
+	if len(e.others) != maxMet {
+		t.Errorf("%d others", len(e.others))
+	}
+	if e.locate(nil) || e.locate(&discover.Result{SMs: []discover.SM{{Port: 8}}}) || e.lid != 90 {
+		t.Error("located where nobody is")
+	}
+	e.others[0].LID = 93
+	if e.locateMet(); e.lid != 93 {
+		t.Errorf("located at LID %v", e.lid)
+	}
+}
+
+// TestAnswer: the SM_Key is shown only to a manager that knows the M_Key, where that protects
+// the port (IBA 14.2.4).
+func TestAnswer(t *testing.T) {
+	for _, c := range []struct {
+		protect    uint8
+		key        mad.MKey
+		shown, own uint64
+	}{{0, 0, 11, 11}, {1, 0, 0, 11}, {1, 7, 11, 11}} {
+		e := newElection(&Config{Elect: elect.Config{GUID: 5, SMKey: c.own}})
+		fx := newEffects(0)
+		var d mad.Datagram
+		d.Packet.SetDirected(&mad.Route{}, mad.MethodGet, smp.AttrSMInfo, 0)
+		d.Packet.SetMKey(c.key)
+		e.answer(fx, &d, mad.StatusOK, &ownPort{mkey: 7, protect: c.protect}, 33)
+		info := (*smp.SMInfo)(fx.send[0].Packet.Data())
+		if fx.send[0].Packet.Method() != mad.MethodGetResp || info.SMKey() != c.shown || info.ActCount() != 33 || info.GUID() != 5 {
+			t.Errorf("%+v: answered %v", c, info)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package manager
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/routing/minhop"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/topo/net"
+)
+
+// schedule is a scheduler at a port of a fabric.
+type schedule struct {
+	*testing.T
+	scheduler
+	fx     *effects
+	fabric *fabric.Fabric
+	at     *fabric.Station
+}
+
+// newSchedule begins where the first sweep is wanted, or after it.
+func newSchedule(t *testing.T, swept bool) *schedule {
+	n, err := net.Generate("fattree:k=4,levels=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fabric.New(n, fabric.Config{})
+	var at net.End
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.CA {
+			at = net.End{Node: int32(i), Port: 1}
+		}
+	}
+	station, err := f.Attach(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := sweep.Config{Engine: minhop.Route, EngineName: "minhop"}
+	s := &schedule{T: t, scheduler: scheduler{Sweeper: sweep.New(cfg)}, fx: newEffects(time.Second), fabric: f, at: station}
+	if swept {
+		s.want(wishFull, "start")
+		s.begin(s.fx, true, false)
+		s.finish()
+	}
+	return s
+}
+
+// walk has the sweep under way asked and answered until it goes no farther by itself.
+func (s *schedule) walk() {
+	buf := make([]mad.Datagram, 64)
+	for {
+		for s.fx.table.Room() > 0 {
+			req, ok := s.Next()
+			if !ok {
+				break
+			}
+			req.Owner = ownerSweep
+			s.fx.request(&req)
+		}
+		if out := s.fx.sent(); len(out) > 0 {
+			s.at.Send(out)
+		} else if s.fx.table.Outstanding() == 0 && !s.Settle() {
+			return
+		}
+		if at, ok := s.fabric.Next(); ok {
+			s.fabric.Advance(at)
+		}
+		for _, d := range buf[:s.at.Recv(buf)] {
+			if o, ok := s.fx.table.Match(s.fx.now, &d); ok {
+				s.Done(&o)
+			}
+		}
+	}
+}
+
+// compute takes a walk as far as its routes are computed, and returns them.
+func (s *schedule) compute() *sweep.Computed {
+	s.walk()
+	if s.Phase() != sweep.Walked {
+		s.Fatalf("the walk ends %v", s.Phase())
+	}
+	s.walked()
+	return s.Job(1).Run(context.Background())
+}
+
+// finish takes a heavy sweep to its end.
+func (s *schedule) finish() *sweep.Outcome {
+	s.Program(s.compute())
+	s.walk()
+	out := s.Finish()
+	s.finished(out, "", false)
+	s.wanted = 0
+	return out
+}
+
+// TestSchedule: which sweep begins when some are wanted, and what is still wanted behind it.
+func TestSchedule(t *testing.T) {
+	const reset = wishHeavy | wishLight
+	for _, c := range []struct {
+		name               string
+		swept              bool
+		wanted             wishes
+		prepare            func(s *schedule)
+		notMaster, resting bool
+		state              scheduleState
+		left               wishes
+	}{
+		{name: "nothing", swept: true, state: noSweep},
+		{name: "light", swept: true, wanted: wishLight, state: lightSweep},
+		{name: "light of an unknown subnet", wanted: wishLight, state: fullSweep},
+		{name: "quick", swept: true, wanted: wishQuick, state: quickSweep},
+		{name: "quick of an unknown subnet", wanted: wishQuick, state: fullSweep},
+		{name: "quick, others are to be asked", swept: true, wanted: wishQuick, notMaster: true, state: fullSweep},
+		{name: "quick after what needs a full one", swept: true, wanted: wishQuick, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
+		{name: "quick and light", swept: true, wanted: wishQuick | wishLight, state: quickSweep, left: wishLight},
+		{name: "full and light", swept: true, wanted: wishFull | wishLight, state: fullSweep},
+		{name: "a link, then full", swept: true, wanted: wishLink | wishFull, state: quickSweep, left: wishFull},
+		{name: "a link and all others", swept: true, wanted: reset, state: quickSweep, left: wishFull | wishLight},
+		{name: "a link, and full is overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred + 1 }, state: fullSweep},
+		{name: "a link, and full is nearly overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred }, state: quickSweep, left: wishFull},
+		{name: "resting", swept: true, wanted: reset, resting: true, state: noSweep, left: reset},
+		{name: "a plan", swept: true, prepare: func(s *schedule) { s.plan.ask(false) }, state: previewSweep},
+		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) { s.plan.ask(false) }, state: previewSweep, left: reset},
+		{name: "a plan and heavy", swept: true, wanted: wishFull, prepare: func(s *schedule) { s.plan.ask(false) }, state: fullSweep},
+		{name: "a plan and light", swept: true, wanted: wishLight, prepare: func(s *schedule) { s.plan.ask(false) }, state: previewSweep, left: wishLight},
+	} {
+		s := newSchedule(t, c.swept)
+		s.want(c.wanted, c.name)
+		if c.prepare != nil {
+			c.prepare(s)
+		}
+		if s.begin(s.fx, !c.notMaster, c.resting); s.state != c.state || s.wanted != c.left {
+			t.Errorf("%s: %v begins and %v is left, want %v and %v", c.name, s.state, s.wanted, c.state, c.left)
+		}
+	}
+}
+
+// TestPreempt: a link that changes has slower sweeps begun again after a quick one while they
+// ask, and only then.
+func TestPreempt(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		under   func(s *schedule)
+		state   scheduleState
+		wanted  wishes
+		plan    planState
+		overdue bool
+	}{
+		{name: "nothing", under: func(s *schedule) {}, state: noSweep, wanted: wishLink},
+		{name: "light", under: func(s *schedule) { s.want(wishLight, "") }, state: noSweep, wanted: wishLink | wishLight},
+		{name: "quick", under: func(s *schedule) { s.want(wishQuick, "") }, state: quickSweep, wanted: wishLink},
+		{name: "full", under: func(s *schedule) { s.want(wishFull, "") }, state: noSweep, wanted: wishLink | wishFull},
+		{name: "a plan", under: func(s *schedule) { s.plan.ask(false) }, state: noSweep, wanted: wishLink, plan: planWanted},
+		{name: "full, overdue", under: func(s *schedule) { s.want(wishFull, "") }, state: fullSweep, wanted: wishLink, overdue: true},
+	} {
+		s := newSchedule(t, true)
+		c.under(s)
+		s.begin(s.fx, true, false)
+		if c.overdue {
+			s.fx.now += maxDeferred + 1
+		}
+		req, asks := s.Next()
+		if asks {
+			req.Owner = ownerSweep
+			s.fx.request(&req)
+		}
+		s.preempt(s.fx, true)
+		if s.state != c.state || s.wanted != c.wanted || s.plan.state != c.plan {
+			t.Errorf("%s: %v, %v wanted, plan %v", c.name, s.state, s.wanted, s.plan.state)
+		}
+		if left := s.fx.table.Outstanding(); (left == 0) != (s.state == noSweep) {
+			t.Errorf("%s: %d requests are outstanding", c.name, left)
+		}
+	}
+	s := newSchedule(t, true)
+	s.want(wishFull, "")
+	s.begin(s.fx, true, false)
+	s.compute()
+	if s.preempt(s.fx, true); s.state != fullSweep || s.Phase() != sweep.Computing {
+		t.Errorf("a computation was given up: %v, %v", s.state, s.Phase())
+	}
+}
+
+// TestHalt: what is under way is given up at once, but for a job, whose result is awaited.
+func TestHalt(t *testing.T) {
+	s := newSchedule(t, true)
+	s.plan.ask(false)
+	s.begin(s.fx, true, false)
+	if s.halt(s.fx); s.state != noSweep || s.plan.state != planWanted {
+		t.Errorf("a walk: %v, plan %v", s.state, s.plan.state)
+	}
+	equal(t, "a walk", s.fx.did(), nil)
+	s.want(wishFull, "")
+	s.begin(s.fx, true, false)
+	s.compute()
+	s.halt(s.fx)
+	equal(t, "a job", s.fx.did(), []string{"Cancel"})
+	if s.state != abandoned || s.Phase() != sweep.Computing {
+		t.Errorf("a job: %v, %v", s.state, s.Phase())
+	}
+	if s.abdicate(); s.state != noSweep || s.Phase() != sweep.Idle {
+		t.Errorf("its result: %v, %v", s.state, s.Phase())
+	}
+	s.want(wishFull, "")
+	if s.reset(); s.wanted != 0 || s.next != 0 {
+		t.Errorf("%v is wanted after a reset", s.wanted)
+	}
+}
+
+// TestTrouble: what goes wrong for the first time is tried again at once, what has changed after
+// a second, and what stays after twice the time, up to ten seconds.
+func TestTrouble(t *testing.T) {
+	s := newSchedule(t, true)
+	s.want(wishQuick, "")
+	s.begin(s.fx, true, false)
+	out := s.finish()
+	out.Found.Changed, out.Healed = false, false
+	for i, c := range []struct {
+		trouble string
+		grave   bool
+		state   scheduleState
+		wanted  wishes
+		backoff time.Duration
+	}{
+		{"", false, fullSweep, 0, 0},
+		{"a", true, fullSweep, wishFull, 0},
+		{"a", true, fullSweep, 0, time.Second},
+		{"a", true, fullSweep, 0, 2 * time.Second},
+		{"a", false, quickSweep, 0, 2 * time.Second},
+		{"b", false, fullSweep, 0, time.Second},
+		{"b", false, fullSweep, 0, 2 * time.Second},
+		{"b", false, fullSweep, 0, 4 * time.Second},
+		{"b", false, fullSweep, 0, 8 * time.Second},
+		{"b", false, fullSweep, 0, maxBackoff},
+		{"", true, fullSweep, wishFull, maxBackoff},
+	} {
+		s.state, s.wanted = c.state, 0
+		s.finished(out, c.trouble, c.grave)
+		if s.wanted != c.wanted || s.backoff != c.backoff || s.needFull != c.grave || s.state != noSweep {
+			t.Errorf("sweep %d: %v is wanted, again after %v, needs full %t", i, s.wanted, s.backoff, s.needFull)
+		}
+	}
+	for _, c := range []struct{ interval, backoff, next time.Duration }{
+		{0, 0, 0}, {time.Minute, 0, time.Minute}, {time.Minute, time.Second, time.Second}, {time.Second, time.Minute, time.Second}, {0, time.Second, time.Second},
+	} {
+		s.next, s.trouble, s.backoff = 0, "x", c.backoff
+		if s.scheduleNext(0, c.interval); s.next != c.next {
+			t.Errorf("%+v: next at %v", c, s.next)
+		}
+	}
+	if s.next = 5; s.tick(4) || !s.tick(5) || s.tick(6) {
+		t.Error("the clock does not ask once")
+	}
+}
+
+// TestInconclusive: a quick sweep that meets too much is followed by a full one.
+func TestInconclusive(t *testing.T) {
+	s := newSchedule(t, true)
+	s.want(wishQuick, "first")
+	s.begin(s.fx, true, false)
+	s.inconclusive()
+	if s.begin(s.fx, true, false); s.state != fullSweep || !s.incomplete() || strings.Contains(s.reason, "first") {
+		t.Errorf("%v because %q", s.state, s.reason)
+	}
+	s.finish()
+	if s.incomplete() {
+		t.Error("incomplete after a full sweep")
+	}
+	for _, c := range []struct {
+		reason string
+		full   bool
+		wanted wishes
+	}{{"", false, 0}, {"x", false, wishQuick}, {"x", true, wishQuick | wishFull}} {
+		s.wanted, s.needFull = 0, false
+		if s.looked(s.fx, c.reason, c.full); s.wanted != c.wanted || s.needFull != c.full {
+			t.Errorf("%+v: %v is wanted, needs full %t", c, s.wanted, s.needFull)
+		}
+	}
+}
