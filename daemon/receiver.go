@@ -23,7 +23,7 @@ func (r receiver) shell() *manager.Shell {
 		Config: r.current.begin(r.port.GUID, r.state.lastPartitions(), r.state.lastPolicy()),
 		Port:   r.port.SMI, GSI: r.port.GSI, PlainPeers: r.port.PlainPeers, Logger: r.logger,
 		Asks: r.requests, Configs: r.current.configs,
-		Tell: r.notification, Mirrored: r.mirrored, Published: r.published, Moved: r.progress,
+		Notify: r.notification, Mirrored: r.mirrored, Published: r.published, Moved: r.progress,
 	}
 }
 
@@ -31,11 +31,11 @@ func (r receiver) shell() *manager.Shell {
 func (r receiver) notification(a manager.Notification) {
 	r.desk.Notify(a)
 	switch a := a.(type) {
-	case manager.Keep:
+	case manager.Persist:
 		r.state.keep(&a)
 	case manager.Entered:
 		r.current.entered(a.State)
-	case manager.Stranger:
+	case manager.ForeignMaster:
 		r.current.foreignMaster(a.GUID)
 	case manager.Up:
 		r.display.up(a)
@@ -44,7 +44,7 @@ func (r receiver) notification(a manager.Notification) {
 		r.dumpSA(false)
 	case manager.Show:
 		r.display.plan(a)
-	case manager.Unlist:
+	case manager.ClearIsSM:
 		r.clearIsSM()
 	}
 }

@@ -234,7 +234,7 @@ func (s *state) putLIDs(lids []sweep.KeptLID) {
 			forgotten = append(forgotten, l.Port)
 		}
 	}
-	batch := (&manager.Keep{LIDs: lids, Forgotten: forgotten}).Batch()
+	batch := (&manager.Persist{LIDs: lids, Forgotten: forgotten}).Batch()
 	s.kept.LIDs = batch.LIDs
 	s.put(batch)
 }
@@ -280,14 +280,14 @@ func (s *state) resume(shell *manager.Shell) {
 }
 
 // keep takes changes that must outlive the manager, where no store of its own takes them.
-func (s *state) keep(k *manager.Keep) {
+func (s *state) keep(k *manager.Persist) {
 	if s.store.Load() == nil {
 		s.kept.Add(k.Batch())
 	}
 	if s.cache == nil {
 		return
 	}
-	if k.Reign != nil && k.Reign.Master {
+	if k.Term != nil && k.Term.Master {
 		s.cache.MarkDirty()
 	}
 	changed := ranges(k.LIDs)

@@ -14,7 +14,7 @@ type Send struct{ Datagrams []mad.Datagram }
 
 // Compute runs a Job and returns its result as an event. Only one is out at a time.
 // With Recall, the Job is first to Recall the LIDs of OpenSM's guid2lid. With Restore,
-// what clients had registered before is to be restored first.
+// what clients had registered before is restored first.
 type Compute struct {
 	Job     *sweep.Job
 	Recall  bool

@@ -27,7 +27,7 @@ type Config struct {
 	Resting bool
 	// ForceHeavy makes every sweep a heavy one.
 	ForceHeavy bool
-	// IgnoreTraps leaves changes that traps 128 and 144 tell of to the next sweep.
+	// IgnoreTraps leaves changes that traps 128 and 144 report to the next sweep.
 	IgnoreTraps bool
 	SAKey       uint64
 	MaxRate     mad.Rate // view.Subnet.MaxRate
@@ -40,11 +40,11 @@ type Config struct {
 	Once bool
 	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.
 	Epoch int64
-	// LastReign is the last one before this manager's; the zero value for none. Resume
+	// LastTerm is the last one before this manager's; the zero value for none. Resume
 	// sets it.
-	LastReign store.Reign
+	LastTerm store.Term
 	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
-	// of OpenSM's file, which then go before those that ports report.
+	// of OpenSM's file, which then take precedence over those that ports report.
 	HonorGUID2LID bool
 	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
 	Registrar sa.RegistrarConfig

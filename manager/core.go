@@ -1,5 +1,5 @@
 // Package manager is one subnet manager on one port. Core is a value that takes events with
-// their time and returns what is to be done, so that a run can be repeated to the byte. It is
+// their time and returns actions, so that a run can be repeated to the byte. It is
 // composed of machines with named states; Shell gives it a port, a clock and workers.
 package manager
 
@@ -44,7 +44,7 @@ type Core struct {
 func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
 	c := &Core{
-		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastReign, epoch: cfg.Epoch},
+		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{Sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: guidWrites{awaited: map[uint64]sa.GUIDBlock{}},
 		logged: sweepLog{findings: map[discover.Finding]bool{}},
@@ -71,7 +71,7 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	c.pump()
 	c.entered()
 	c.followMaster()
-	c.handover.prepare(&c.fx, c.elect.Heir())
+	c.handover.prepare(&c.fx, c.elect.Target())
 	c.fx.flush()
 	c.sent += uint32(len(c.fx.send))
 	if len(c.fx.send) > 0 {
@@ -140,7 +140,7 @@ func (c *Core) receive(d *mad.Datagram) {
 	}
 	c.multicast.Stray(c.fx.now, &d.Packet)
 	if c.sweeps.Stray(&d.Packet) {
-		c.sweeps.want(wishFull, "an old block of a table has been taken")
+		c.sweeps.want(wishFull, "a device accepted a stale table block")
 	}
 }
 
@@ -188,7 +188,7 @@ func (c *Core) tick() {
 	}
 }
 
-// Deadline is when Step is to be called even if nothing happens; false for never.
+// Deadline is when Step is wanted even if nothing happens; false for never.
 func (c *Core) Deadline() (at time.Duration, ok bool) {
 	if c.stopped {
 		return 0, false
@@ -219,15 +219,15 @@ func (c *Core) entered() {
 // resumed asks every other manager again after this one was paused, before anything is
 // written.
 func (c *Core) resumed(paused time.Duration) {
-	c.elect.Woken(c.fx.now)
+	c.elect.Resumed(c.fx.now)
 	if state := c.elect.State(); state != smp.Master && state != smp.Discovering {
 		return
 	}
-	c.fx.log(warn, "this manager stood still: others are asked before anything is written", "for", paused.Round(time.Millisecond))
-	c.sweeps.plan.refuse(&c.fx, errStoodStill)
+	c.fx.log(warn, "this manager was paused: asking the other managers before anything is written", "for", paused.Round(time.Millisecond))
+	c.sweeps.plan.refuse(&c.fx, errPaused)
 	c.ownTerm()
 	c.pause()
-	c.sweeps.want(wishFull, "this manager stood still")
+	c.sweeps.want(wishFull, "this manager was paused")
 }
 
 func (c *Core) exit(err error) {

@@ -20,15 +20,15 @@ var (
 	ErrOtherMaster = errors.New("another subnet manager is master")
 	ErrIncomplete  = errors.New("the subnet came up with errors")
 
-	errStoodStill = errors.New("this manager stood still; ask again")
+	errPaused = errors.New("this manager was paused; ask again")
 )
 
 // act does what the election has decided.
 func (c *Core) act(do elect.Do) {
 	switch do {
-	case elect.Rule:
+	case elect.BecomeMaster:
 		c.becomeMaster()
-	case elect.Yield:
+	case elect.PrepareHandover:
 		c.elect.locate(c.sweeps.Found())
 		c.becomeMaster()
 	case elect.StandBy:
@@ -40,22 +40,22 @@ func (c *Core) act(do elect.Do) {
 		c.elect.locateMet()
 	case elect.End:
 		c.exit(nil)
-	case elect.Wait:
+	case elect.AwaitHandover:
 		c.elect.locate(c.sweeps.Found())
 		c.fx.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
 		c.pause()
-	case elect.Discover, elect.BeMaster:
+	case elect.Discover, elect.TakeOver:
 		c.abandon()
 		c.sweeps.want(wishFull, "the mastership is vacant")
 	case elect.Resweep:
 		c.sweeps.want(wishFull, "another subnet manager")
-	case elect.Rest:
+	case elect.BecomeInactive:
 		c.abandon()
 	case elect.Poll:
 		c.elect.poll(&c.fx)
 	case elect.Look:
 		c.elect.look(&c.fx)
-	case elect.Petition:
+	case elect.SendTrap:
 		c.elect.askOwnPort(&c.fx)
 	}
 }
@@ -74,7 +74,7 @@ func (c *Core) becomeMaster() {
 	c.fx.do(Compute{Job: c.sweeps.Job(c.term.timeOfDay(c.fx.now)), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})
 }
 
-// standBy stops sweeping: another manager is to be master.
+// standBy stops sweeping: another manager becomes or stays master.
 func (c *Core) standBy() {
 	c.term.standBy()
 	c.fx.log(debug, osmlog.StandingBy)
@@ -182,7 +182,7 @@ func (c *Core) polled(info *smp.SMInfo) {
 	}
 	c.elect.heard(info)
 	c.act(c.elect.Reply(c.fx.now, info))
-	if isMaster && !c.elect.Kin() && c.elect.State() == smp.Standby {
+	if isMaster && !c.elect.IsPeer() && c.elect.State() == smp.Standby {
 		c.mirror.foreignMaster(&c.fx, c.elect.Polled())
 	}
 }
@@ -192,8 +192,8 @@ func (c *Core) polled(info *smp.SMInfo) {
 func (c *Core) followMaster() {
 	var m mirror.Master
 	standby := c.elect.State() == smp.Standby
-	if standby && c.elect.lid != 0 && (c.elect.Kin() || c.elect.Foreign()) {
-		m = mirror.Master{GUID: c.elect.Polled(), LID: c.elect.lid, Self: c.port.guid, Foreign: !c.elect.Kin()}
+	if standby && c.elect.lid != 0 && (c.elect.IsPeer() || c.elect.Foreign()) {
+		m = mirror.Master{GUID: c.elect.Polled(), LID: c.elect.lid, Self: c.port.guid, Foreign: !c.elect.IsPeer()}
 	}
 	c.mirror.follow(&c.fx, m, standby)
 }
@@ -234,10 +234,10 @@ func (c *Core) control(d *mad.Datagram) {
 	c.elect.answer(&c.fx, d, status, &c.port, c.sent)
 	c.act(do)
 	switch {
-	case do == elect.BeMaster && wasPolled:
+	case do == elect.TakeOver && wasPolled:
 		c.elect.order(&c.fx, smp.ControlAcknowledge, smp.Standby, c.sent)
 	case do == elect.StandBy && !c.elect.locate(c.sweeps.Found()):
-		c.act(c.elect.Astray())
+		c.act(c.elect.LosePath())
 	}
 }
 

@@ -32,7 +32,7 @@ type election struct {
 type authority uint8
 
 const (
-	unconfirmed authority = iota // nothing: the others are to be asked first
+	unconfirmed authority = iota // nothing: the others must be asked first
 	confirmed                    // write: every other manager has been asked in this term, and since this one was last paused
 )
 
@@ -94,7 +94,7 @@ func (e *election) stall() time.Duration {
 	return most
 }
 
-// tick is the next that is to be done by now; ok is false when there is nothing.
+// tick is the next decision that is due; ok is false when there is none.
 func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
 	due, ok := e.Due()
 	if !ok || due > fx.now {
@@ -104,7 +104,7 @@ func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
 	switch do = e.Tick(fx.now); {
 	case do == elect.Poll || do == elect.Look:
 	case do == elect.HandOver || e.Overdue() == polled:
-		fx.log(warn, "another subnet manager is handed the mastership without a mirror of what clients have registered", "guid", polled)
+		fx.log(warn, "handing the mastership over to a manager without a mirror of client registrations", "guid", polled)
 	default:
 		fx.log(warn, "the other subnet manager does not answer any more", "guid", polled)
 	}

@@ -57,7 +57,7 @@ type WriteGUIDs struct{ Block sa.GUIDBlock }
 // MirrorHeard is what a standby's Registrar heard from the master that is followed.
 type MirrorHeard struct{ Heard sa.Heard }
 
-// Reregister are ports whose clients are to be asked to register again.
+// Reregister are ports whose clients are asked to register again.
 type Reregister struct{ Ports []mad.GUID }
 
 // Resumed says for how long the host was suspended, which the times of Step do not show.

@@ -28,7 +28,7 @@ type guidWrites struct {
 // write sets a block of a port's GUIDs. may says that this manager may write.
 func (w *guidWrites) write(fx *effects, b *sa.GUIDBlock, v *view.View, may bool, s *sweep.Settings) {
 	if v == nil {
-		return // the registrar is told that this manager is not master any more
+		return // the registrar knows that this manager is not master any more
 	}
 	p := v.Topo.FindPort(b.Port)
 	if p == topo.None || !may {

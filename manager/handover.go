@@ -7,17 +7,17 @@ import (
 	"ibsm/sweep/elect"
 )
 
-// Unlist says that this manager hands the mastership over and ends: its port is to say no
+// ClearIsSM says that this manager hands the mastership over and ends: its port is to say no
 // more that a manager runs there, before what follows is sent. Otherwise the new master
 // would wait for its answer.
-type Unlist struct{}
+type ClearIsSM struct{}
 
-// Yield says which standby is handed the mastership next, and gets everything first; with
+// PrepareHandover says which standby is handed the mastership next, and gets everything first; with
 // To 0 none.
-type Yield struct{ To mad.GUID }
+type PrepareHandover struct{ To mad.GUID }
 
-func (Unlist) action() {}
-func (Yield) action()  {}
+func (ClearIsSM) action()       {}
+func (PrepareHandover) action() {}
 
 // handover is the machine that hands the mastership over: to a standby that ranks higher when
 // that has everything, and to any when this manager ends.
@@ -32,7 +32,7 @@ type handover struct {
 type handoverState uint8
 
 const (
-	staying    handoverState = iota // it was not told to end
+	staying    handoverState = iota // nobody has asked it to end
 	leaving                         // it was: a standby is wanted that takes the mastership
 	handedOver                      // HANDOVER was sent for good
 )
@@ -49,7 +49,7 @@ func (h *handover) offer(to mad.GUID) { h.to = to }
 func (h *handover) depart(fx *effects) {
 	h.state = handedOver
 	fx.log(info, "ending: handing the mastership over", "guid", h.to)
-	fx.do(Unlist{})
+	fx.do(ClearIsSM{})
 }
 
 // over reports whether this manager ends now.
@@ -65,9 +65,9 @@ func (h *handover) prepare(fx *effects, target mad.GUID) {
 	}
 	switch h.target = target; {
 	case target != 0 && h.state != staying:
-		fx.log(info, "ending: a standby is sent what clients have registered, then the mastership is handed over", "guid", target)
+		fx.log(info, "ending: sending client registrations to a standby before handing the mastership over", "guid", target)
 	case target != 0:
-		fx.log(info, "a subnet manager that ranks higher is sent what clients have registered, then the mastership is handed over", "guid", target)
+		fx.log(info, "sending client registrations to a subnet manager that ranks higher before handing the mastership over", "guid", target)
 	}
-	fx.do(Yield{target})
+	fx.do(PrepareHandover{target})
 }

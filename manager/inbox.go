@@ -157,7 +157,7 @@ func (b *inbox) queue(d *mad.Datagram) sa.Drop {
 	return 0
 }
 
-// next takes out what is to be done next; ok is false when there is nothing. Datagrams
+// next takes out the next event; ok is false when there is nothing. Datagrams
 // are appended to batch.
 func (b *inbox) next(batch []mad.Datagram) (ev sa.Event, ok bool) {
 	b.mu.Lock()

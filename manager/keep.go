@@ -8,19 +8,19 @@ import (
 	"ibsm/sweep"
 )
 
-// Keep is what has changed of that which must outlive the manager. LIDs come before they
+// Persist is what has changed of that which must outlive the manager. LIDs come before they
 // are written to the subnet.
-type Keep struct {
+type Persist struct {
 	LIDs      []sweep.KeptLID // new or changed, in order of GUID
 	Forgotten []mad.GUID      // ports whose LIDs are no longer kept for them
-	Reign     *store.Reign    // that has begun; nil if it goes on
+	Term      *store.Term     // that has begun; nil if it goes on
 }
 
-func (Keep) action() {}
+func (Persist) action() {}
 
-// Batch is what the store is to be given.
-func (k *Keep) Batch() store.Batch {
-	b := store.Batch{Forget: k.Forgotten, Reign: k.Reign}
+// Batch is the change of the store.
+func (k *Persist) Batch() store.Batch {
+	b := store.Batch{Forget: k.Forgotten, Term: k.Term}
 	for _, l := range k.LIDs {
 		b.LIDs = append(b.LIDs, store.LID(l))
 	}
@@ -39,11 +39,11 @@ func (c *Config) Resume(kept *store.Contents, now time.Time) {
 	for _, l := range kept.LIDs {
 		k.LIDs = append(k.LIDs, sweep.KeptLID(l))
 	}
-	if n := len(kept.Reigns); n > 0 {
-		c.LastReign = kept.Reigns[n-1]
-		k.Stale = !c.LastReign.Master
+	if n := len(kept.Terms); n > 0 {
+		c.LastTerm = kept.Terms[n-1]
+		k.Stale = !c.LastTerm.Master
 		gone := now.Sub(kept.Interrupted) // below 0 where the clock was set back meanwhile
-		k.Registered = c.LastReign.Master && gone >= 0 && gone < quickRestart
+		k.Registered = c.LastTerm.Master && gone >= 0 && gone < quickRestart
 	}
 	c.Sweep.Kept = k
 }

@@ -28,13 +28,13 @@ func (fx *effects) did() (all []string) {
 		case Log:
 		case GUIDsWritten:
 			all = append(all, fmt.Sprintf("written %v", a.OK))
-		case Keep:
-			all = append(all, fmt.Sprintf("term %d %v", a.Reign.Number, a.Reign.Master))
+		case Persist:
+			all = append(all, fmt.Sprintf("term %d %v", a.Term.Number, a.Term.Master))
 		case Planned:
 			all = append(all, fmt.Sprintf("planned %v", a.Err == nil))
 		case Entered:
 			all = append(all, "enters "+a.State.String())
-		case Yield:
+		case PrepareHandover:
 			all = append(all, fmt.Sprintf("prepares %d", a.To))
 		default:
 			all = append(all, fmt.Sprintf("%T", a)[len("manager."):])
@@ -79,15 +79,15 @@ func TestTerm(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		last  store.Reign
+		last  store.Term
 		steps []step
 	}{
-		{"first master", store.Reign{}, []step{
+		{"first master", store.Term{}, []step{
 			{"begin", inTerm, []string{"term 1 true"}}, {"begin", inTerm, nil}, {"end", inTerm, []string{"term 2 false"}}, {"end", inTerm, nil}, {"enters DISCOVERING", noTerm, nil},
 			{"begin", inTerm, []string{"term 3 true"}}}},
-		{"stood by", store.Reign{Number: 7}, []step{
+		{"stood by", store.Term{Number: 7}, []step{
 			{"stand by", stoodBy, nil}, {"end", stoodBy, nil}, {"enters DISCOVERING", stoodBy, nil}, {"begin", inTerm, []string{"term 8 true"}}}},
-		{"was master when it ended", store.Reign{Number: 4, Master: true}, []step{
+		{"was master when it ended", store.Term{Number: 4, Master: true}, []step{
 			{"stand by", stoodBy, nil}, {"end", stoodBy, []string{"term 5 false"}}}},
 	} {
 		m, fx := term{last: c.last}, newEffects(0)
@@ -281,7 +281,7 @@ func TestHandover(t *testing.T) {
 	var h handover
 	fx := newEffects(time.Minute)
 	if _, ends := h.deadline(); ends || h.over(time.Hour) {
-		t.Error("ends without having been told to")
+		t.Error("ends without having been asked to")
 	}
 	h.prepare(fx, 3)
 	h.prepare(fx, 3)
@@ -296,7 +296,7 @@ func TestHandover(t *testing.T) {
 	if h.state != handedOver || h.to != 4 {
 		t.Errorf("%v to %v", h.state, h.to)
 	}
-	equal(t, "departs", fx.did(), []string{"Unlist"})
+	equal(t, "departs", fx.did(), []string{"ClearIsSM"})
 }
 
 // TestMirroring: registrations are known from a mirror only if it was complete when the master
@@ -373,7 +373,7 @@ func TestMirroringReports(t *testing.T) {
 	f.foreignMaster(fx, 6)
 	f.foreignMaster(fx, 6)
 	f.follow(fx, mirror.Master{}, false)
-	equal(t, "reports", fx.did(), []string{"Follow", "Stranger", "Follow"})
+	equal(t, "reports", fx.did(), []string{"Follow", "ForeignMaster", "Follow"})
 	for i, c := range []struct {
 		heard sa.Heard
 		lines int

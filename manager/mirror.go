@@ -8,7 +8,7 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// Follow says which master's registrations are to be mirrored; with GUID 0 nobody's.
+// Follow says which master's registrations are mirrored; with GUID 0 nobody's.
 type Follow struct{ mirror.Master }
 
 // mirrorSlack is how much older than a master's last sign of life its last word on what
@@ -16,15 +16,15 @@ type Follow struct{ mirror.Master }
 // mirror has failed before the master has.
 const mirrorSlack = mirror.AskInterval + mirror.AskInterval/2
 
-// Forget has the Registrar forget subscriptions and services, of which clients tell anew.
+// Forget has the Registrar forget subscriptions and services, which clients register anew.
 type Forget struct{}
 
-// Stranger is a master that is followed and tells nothing: it is no ibsm.
-type Stranger struct{ GUID mad.GUID }
+// ForeignMaster is a master that is followed and answers no questions of the mirror: it is no ibsm.
+type ForeignMaster struct{ GUID mad.GUID }
 
-func (Follow) action()   {}
-func (Forget) action()   {}
-func (Stranger) action() {}
+func (Follow) action()        {}
+func (Forget) action()        {}
+func (ForeignMaster) action() {}
 
 // mirroring is the machine of the mirror: while this manager stands by, what clients register
 // with the master that is followed is copied here.
@@ -106,7 +106,7 @@ func (f *mirroring) heard(fx *effects, h *sa.Heard) {
 	if f.from.Foreign {
 		f.read(fx, h)
 	} else if f.state == mirrorsNothing {
-		fx.log(info, "what clients register with the master is mirrored here", "guid", h.Master)
+		fx.log(info, "mirroring the client registrations of the master", "guid", h.Master)
 	}
 	if h.Known > 0 {
 		f.state, f.complete = mirrorsAll, h.Known
@@ -125,7 +125,7 @@ func (f *mirroring) heard(fx *effects, h *sa.Heard) {
 func (f *mirroring) foreignMaster(fx *effects, guid mad.GUID) {
 	if f.foreign != guid {
 		f.foreign = guid
-		fx.do(Stranger{guid})
+		fx.do(ForeignMaster{guid})
 	}
 }
 
@@ -137,11 +137,11 @@ func (f *mirroring) read(fx *effects, h *sa.Heard) {
 		return
 	}
 	if f.reported = h.Doubt; h.Doubt != "" {
-		fx.log(warn, "what clients register with the master is mirrored here, but perhaps not all: if it dies they are asked to register again",
+		fx.log(warn, "mirroring the client registrations of the master, perhaps not all: if it dies, clients are asked to register again",
 			"guid", h.Master, "reason", h.Doubt)
 		return
 	}
-	fx.log(info, "what clients register with the master is mirrored here, by SA queries", "guid", h.Master)
+	fx.log(info, "mirroring the client registrations of the master by SA queries", "guid", h.Master)
 }
 
 // Mirror is how far a standby has what clients have registered with the master.

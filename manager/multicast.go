@@ -54,9 +54,9 @@ func (m *multicast) forwarded(fx *effects, done *sweep.Forwarding) {
 	}
 	if trouble != m.trouble {
 		if m.trouble = trouble; trouble != "" {
-			fx.log(erro, "multicast tables are not as they should be", "first", trouble, "failures", len(done.Failures))
+			fx.log(erro, "multicast forwarding tables are incomplete", "first", trouble, "failures", len(done.Failures))
 		} else {
-			fx.log(info, "all multicast tables are as they should be again")
+			fx.log(info, "multicast forwarding tables are complete again")
 		}
 	}
 	if done.Missed != m.missed {

@@ -37,20 +37,20 @@ func (Entered) action() {}
 func (Up) action()      {}
 func (Swept) action()   {}
 
-// Notification is an Action that is more than a line of the log: Shell.Tell is given it.
+// Notification is an Action that is more than a line of the log: Shell.Notify is given it.
 type Notification interface {
 	Action
 	notification()
 }
 
-func (Entered) notification()  {}
-func (Up) notification()       {}
-func (Swept) notification()    {}
-func (Show) notification()     {}
-func (Planned) notification()  {}
-func (Keep) notification()     {}
-func (Stranger) notification() {}
-func (Unlist) notification()   {}
+func (Entered) notification()       {}
+func (Up) notification()            {}
+func (Swept) notification()         {}
+func (Show) notification()          {}
+func (Planned) notification()       {}
+func (Persist) notification()       {}
+func (ForeignMaster) notification() {}
+func (ClearIsSM) notification()     {}
 
 // Summary is a heavy sweep in figures.
 type Summary struct {
@@ -99,7 +99,7 @@ type Progress struct {
 	Sent  uint32 // SMPs, since the start
 }
 
-// Progress tells where the manager stands.
+// Progress returns where the manager stands.
 func (c *Core) Progress() Progress {
 	return Progress{c.sweeps.Phase(), c.sweeps.Nodes(), c.sent}
 }

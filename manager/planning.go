@@ -41,7 +41,7 @@ func (p *planning) ask(reroute bool) {
 	}
 }
 
-// wanted reports whether a sweep is to be made for a plan.
+// wanted reports whether a sweep is wanted for a plan.
 func (p *planning) wanted() bool { return p.state == planWanted }
 
 // begin takes that the sweep that is beginning is one.

@@ -107,7 +107,7 @@ func (l *loop) catchUp(ctx context.Context) {
 }
 
 // slept is how much farther the time of day has come, since it was asked last, than the
-// clock that stands still while the host sleeps. A time of day that is set forward looks the
+// clock that stops while the host sleeps. A time of day that is set forward looks the
 // same, and does no harm.
 func (l *loop) slept(timeOfDay, clock time.Duration) time.Duration {
 	ahead := timeOfDay - clock
@@ -124,7 +124,7 @@ func (l *loop) step(ctx context.Context, ev Event) {
 	l.give(ctx, ev)
 }
 
-// minSleep is the least that is told of: the time of day is not set by more at a time when it
+// minSleep is the least that is reported: the time of day is not set by more at a time when it
 // is kept in step.
 const minSleep = 500 * time.Millisecond
 
@@ -193,11 +193,11 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.registrar.notify(sa.Follow{Master: a.Master})
 	case Forget:
 		l.registrar.notify(sa.Forget{})
-	case Yield:
+	case PrepareHandover:
 		l.registrar.notify(sa.PrepareHandover{To: a.To})
 	case GUIDsWritten:
 		l.registrar.notify(a.GUIDsWritten)
-	case Keep:
+	case Persist:
 		if l.shell.Store != nil {
 			l.shell.Store.Put(a.Batch(), nil)
 		}
@@ -242,11 +242,11 @@ func (l *loop) log(line Log) {
 	_ = handler.Handle(context.Background(), r) // which reports its failures itself
 }
 
-// notify passes a Notification on and logs it. Tell comes first, so that who reads a line in
+// notify passes a Notification on and logs it. Notify comes first, so that who reads a line in
 // the log finds what it says to be so.
 func (l *loop) notify(a Notification) {
-	if l.shell.Tell != nil {
-		l.shell.Tell(a)
+	if l.shell.Notify != nil {
+		l.shell.Notify(a)
 	}
 	log := l.shell.Logger
 	switch a := a.(type) {

@@ -71,7 +71,7 @@ func FuzzSA(f *testing.F) {
 }
 
 // expected checks a packet of the SA's: it answers, or is a part of an answer to, what
-// was asked by who gets it, or tells him of an event.
+// was asked by who gets it, or reports an event.
 func (c *clients) expected(out *mad.Datagram, asked map[mad.Addr]map[mad.TID]int) {
 	p := &out.Packet
 	if !p.IsResponse() && p.Method() == mad.MethodReport || p.MgmtClass() == mad.ClassMirror {

@@ -56,7 +56,7 @@ type tableServer struct {
 // the request's.
 const responseBit = 0x80
 
-// tableKey tells requests apart.
+// tableKey identifies a request.
 type tableKey struct {
 	lid mad.LID
 	qpn uint32

@@ -131,7 +131,7 @@ func (s *scheduler) beginLight(fx *effects) {
 }
 
 // beginHeavy starts a heavy sweep: a quick one where that is enough, or where a link has
-// changed its state and what else is to be asked can wait for it.
+// changed its state and the other questions can wait for it.
 func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 	state, kind := fullSweep, HeavySweep
 	if s.mayQuick(mayWrite) && (!s.wanted.has(wishFull) || s.wanted.has(wishLink) && !s.overdue(fx.now)) {
@@ -176,19 +176,19 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	default:
 		return
 	}
-	fx.log(debug, "the sweep under way is put off for a quick one")
+	fx.log(debug, "deferring the sweep under way for a quick one")
 	s.ended = fx.table.CancelOwner(ownerSweep, s.ended[:0])
 	s.drop()
 }
 
-// inconclusive drops a quick sweep that has met more than it can tell apart.
+// inconclusive drops a quick sweep that has met more than it can interpret.
 func (s *scheduler) inconclusive() {
 	s.drop()
 	s.needFull = true
-	s.want(wishFull, "a quick walk met more than it could tell")
+	s.want(wishFull, "quick sweep inconclusive")
 }
 
-// incomplete reports whether only a full sweep tells what is the matter.
+// incomplete reports whether only a full sweep shows the state of the subnet.
 func (s *scheduler) incomplete() bool { return s.needFull || s.Waiting() || !s.Known() }
 
 // drop gives up what is under way.
@@ -233,7 +233,7 @@ func (s *scheduler) reset() {
 }
 
 // finished ends a heavy sweep. trouble is what went wrong in it; grave says that only a full
-// walk tells whether that has passed.
+// walk shows whether that has passed.
 // It reports whether the clock goes on as it was set.
 func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (goesOn bool) {
 	s.needFull = grave || out.Found.Changed // the plan cleared it, with whatever happened since the walk
@@ -247,7 +247,7 @@ func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (go
 	case trouble != "" && !quick:
 		s.backOff()
 	case s.needFull:
-		s.want(wishFull, "what may have changed before it was listened to")
+		s.want(wishFull, "possible missed changes during the last sweep")
 	case out.Healed:
 		s.want(wishFull, "a switch takes its forwarding table again")
 	}

@@ -114,7 +114,7 @@ func TestSchedule(t *testing.T) {
 		{name: "light of an unknown subnet", wanted: wishLight, state: fullSweep},
 		{name: "quick", swept: true, wanted: wishQuick, state: quickSweep},
 		{name: "quick of an unknown subnet", wanted: wishQuick, state: fullSweep},
-		{name: "quick, others are to be asked", swept: true, wanted: wishQuick, notMaster: true, state: fullSweep},
+		{name: "quick, others must be asked first", swept: true, wanted: wishQuick, notMaster: true, state: fullSweep},
 		{name: "quick after what needs a full one", swept: true, wanted: wishQuick, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
 		{name: "quick and light", swept: true, wanted: wishQuick | wishLight, state: quickSweep, left: wishLight},
 		{name: "full and light", swept: true, wanted: wishFull | wishLight, state: fullSweep},

@@ -19,7 +19,7 @@ import (
 	"ibsm/view"
 )
 
-// Shell is what a Core runs in: a port, a clock, and somebody to tell.
+// Shell is what a Core runs in: a port, a clock, and receivers of what it reports.
 //
 // Run starts, and waits for, these goroutines:
 //   - the receive loop of each port, which ends when the port is closed;
@@ -41,11 +41,11 @@ type Shell struct {
 	// Configs are configurations that were read again: of Config only what can change
 	// while a manager runs is taken. May be nil.
 	Configs <-chan Config
-	// Tell is given what is more than a line of the log. It may be nil, and must not block
+	// Notify is given what is more than a line of the log. It may be nil, and must not block
 	// for long.
-	Tell func(Notification)
+	Notify func(Notification)
 	// Mirrored is given the policy by which the master rules, as its RegistrarConfig has it;
-	// empty if it tells none. What it sends on Configs comes into force before this manager
+	// empty if it has none. What it sends on Configs comes into force before this manager
 	// can be handed the mastership. It may be nil, and is called by one goroutine.
 	Mirrored func(master mad.GUID, policy []byte)
 	// Published is given each view that questions are answered from, nil when there is

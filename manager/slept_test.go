@@ -8,7 +8,7 @@ import (
 	"ibsm/store"
 )
 
-// TestSlept: what the time of day has come farther than the other clock is told once; one
+// TestSlept: what the time of day has come farther than the other clock is reported once; one
 // that is set back is no sleep.
 func TestSlept(t *testing.T) {
 	l := &loop{}
@@ -28,7 +28,7 @@ func TestResumeClock(t *testing.T) {
 	killed := time.Unix(1_700_000_000, 0)
 	for gone, want := range map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false, time.Hour: false, -time.Second: false, -time.Hour: false} {
 		var cfg Config
-		cfg.Resume(&store.Contents{Registry: registry.New(), Interrupted: killed, Reigns: []store.Reign{{Number: 1, Master: true}}}, killed.Add(gone))
+		cfg.Resume(&store.Contents{Registry: registry.New(), Interrupted: killed, Terms: []store.Term{{Number: 1, Master: true}}}, killed.Add(gone))
 		if cfg.Sweep.Kept.Registered != want {
 			t.Errorf("%v after it was killed: registered %t", gone, cfg.Sweep.Kept.Registered)
 		}

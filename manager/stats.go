@@ -15,7 +15,7 @@ import (
 // value: copies do not change.
 type Stats struct {
 	State  smp.SMState
-	Reign  uint64 // mastership counted from 1; 0 not yet
+	Terms  uint64 // as master, since the start
 	Gen    uint64 // of the view published last
 	Sweeps [4]uint64
 	Phases [len(timedPhases)]PhaseTimes
@@ -23,7 +23,7 @@ type Stats struct {
 	Self   view.SM
 	// Received counts the packets that came to QP0.
 	Received uint64
-	// FromStandby says that the reign that is, or was last, began in STANDBY.
+	// FromStandby says that the term as master that is, or was last, began in STANDBY.
 	FromStandby bool
 	Rivals      []view.SM // other managers, by GUID, as they were heard last; never written again
 	Progress
@@ -95,10 +95,10 @@ func (t *phaseTimes) observe(now time.Duration, phase sweep.Phase) {
 	t.phase, t.since = phase, now
 }
 
-// Stats tells where the manager stands and what it has done.
+// Stats returns where the manager stands and what it has done.
 func (c *Core) Stats() Stats {
 	return Stats{
-		State: c.elect.State(), Reign: c.term.begun, FromStandby: c.term.fromStandby, Gen: c.published.gen,
+		State: c.elect.State(), Terms: c.term.begun, FromStandby: c.term.fromStandby, Gen: c.published.gen,
 		Sweeps: c.sweeps.count, Phases: c.sweeps.took, Txn: c.fx.table.Stats(), Self: c.elect.self(c.port.lid, c.sent), Received: c.received,
 		Rivals: c.elect.shown, Progress: c.Progress(), traps: c.traps.counts,
 	}

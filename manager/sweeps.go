@@ -166,7 +166,7 @@ func (c *Core) preview(selfDown bool) {
 }
 
 // isDuplicate reports whether this manager must not become master, as another one has its
-// GUID: neither can tell from the other's SMInfo which of them ranks higher. One that is
+// GUID: neither can see in the other's SMInfo which of them ranks higher. One that is
 // master already goes on.
 func (c *Core) isDuplicate(is bool, others []smp.SMInfo) bool {
 	if c.elect.duplicate = c.elect.duplicate && is; !is {
@@ -174,7 +174,7 @@ func (c *Core) isDuplicate(is bool, others []smp.SMInfo) bool {
 	}
 	if !c.elect.duplicate {
 		c.elect.duplicate = true
-		c.fx.log(erro, "another subnet manager has this one's GUID: while it is there, the one that came later does not rule; end one of them, and give each port a GUID of its own", "guid", c.port.guid)
+		c.fx.log(erro, "another subnet manager has this one's GUID: while it is there, the later one does not become master; end one of them, and give each port a GUID of its own", "guid", c.port.guid)
 	}
 	if c.elect.State() == smp.Master || slices.ContainsFunc(others, func(o smp.SMInfo) bool { return o.SMState() == smp.Master }) {
 		return false
@@ -244,7 +244,7 @@ func (c *Core) computed(r *sweep.Computed) {
 		c.logged.computed(&c.fx, r, c.cfg.Sweep.EngineName, c.cfg.Names)
 		c.sweeps.Program(r)
 		if lids, forgotten := c.sweeps.Changes(); len(lids)+len(forgotten) > 0 {
-			c.fx.do(Keep{LIDs: lids, Forgotten: forgotten})
+			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
 		if ports := portsReset(r); ports != nil {
 			c.fx.do(Reset{ports})

@@ -11,8 +11,8 @@ import (
 // manager becomes master and whenever it ceases to be it.
 type term struct {
 	state termState
-	last  store.Reign // as it was kept last
-	epoch int64       // Config.Epoch
+	last  store.Term // as it was kept last
+	epoch int64      // Config.Epoch
 	// begun counts the terms of this manager as master; fromStandby says that the last of
 	// them began in STANDBY.
 	begun       uint64
@@ -50,7 +50,7 @@ func (t *term) end(fx *effects) {
 	}
 }
 
-// standBy takes that another manager is to be master.
+// standBy takes that another manager becomes or stays master.
 func (t *term) standBy() { t.state = stoodBy }
 
 // entered takes the state of this manager.
@@ -61,9 +61,9 @@ func (t *term) entered(s smp.SMState) {
 }
 
 func (t *term) raise(fx *effects, master bool) {
-	t.last = store.Reign{Number: t.last.Number + 1, Master: master, Began: t.timeOfDay(fx.now)}
+	t.last = store.Term{Number: t.last.Number + 1, Master: master, Began: t.timeOfDay(fx.now)}
 	last := t.last
-	fx.do(Keep{Reign: &last})
+	fx.do(Persist{Term: &last})
 }
 
 // timeOfDay is now in seconds since 1970.

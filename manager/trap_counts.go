@@ -38,7 +38,7 @@ func (c *trapCounts) add(n *smp.Notice) {
 	c.byNumber[i]++
 }
 
-// offenders counts the traps 257 to 259 by who sent the packets that they tell of. It is a
+// offenders counts the traps 257 to 259 by the sender of the packets that they report. It is a
 // plain value.
 type offenders struct {
 	known  [maxOffenders]Offender
@@ -62,7 +62,7 @@ func (o *offenders) add(port mad.GUID, trap smp.TrapNumber) {
 }
 
 // Offenders are the ports that sent packets with wrong P_Keys or Q_Keys, as traps 257 to
-// 259 told.
+// 259 reported.
 func (s *Stats) Offenders() iter.Seq[Offender] {
 	return func(yield func(Offender) bool) {
 		for _, o := range s.traps.offenders.known[:s.traps.offenders.used] {

@@ -45,7 +45,7 @@ type unhealthyPort struct {
 	until time.Duration
 }
 
-// traps is the machine that takes notices: it counts and logs them. The first that tells of a
+// traps is the machine that takes notices: it counts and logs them. The first that reports a
 // change has a sweep begin at once; later ones wait for the hold-off, which grows in a storm as
 // long as they keep coming, so that few sweeps do the work of many traps.
 type traps struct {
@@ -198,7 +198,7 @@ func (t *traps) tick(now time.Duration) (want trapSweep, ok bool) {
 }
 
 // errors takes errors at a port. One that does not stop sending them is unhealthy: errors
-// reports whether its link is to be avoided, where there is another way, from now on.
+// reports whether its link is avoided, where there is another way, from now on.
 func (t *traps) errors(now time.Duration, e *portErrors) (avoid bool) {
 	for i := range t.unhealthy {
 		if p := &t.unhealthy[i]; p.lid == e.lid && p.port == e.port {

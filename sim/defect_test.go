@@ -145,7 +145,7 @@ func TestRefusedField(t *testing.T) {
 			m := b.comeUp(minhopConfig())
 			b.mustBeActive()
 			b.mustConnectHosts()
-			if m.says("does not hold what it was told", n.Nodes[node].GUID.String()) == 0 {
+			if m.says("ignores fields that were set", n.Nodes[node].GUID.String()) == 0 {
 				t.Error("it was not told")
 			}
 			refused = 0
@@ -178,7 +178,7 @@ func TestRefusedOnce(t *testing.T) {
 	cfg := minhopConfig()
 	cfg.Sweep.Settings.Overruns = sweep.Given[uint8](3)
 	m := b.comeUp(cfg)
-	if m.ups[0].Failures > 0 || m.says("does not hold") > 0 || refused == 0 {
+	if m.ups[0].Failures > 0 || m.says("ignores fields") > 0 || refused == 0 {
 		t.Errorf("%d failures, %d Sets refused", m.ups[0].Failures, refused)
 	}
 	if pi := b.Fabric.PortInfo(sick); pi.PortState() != smp.PortActive || pi.OverrunErrors() != 3 {

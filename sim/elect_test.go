@@ -74,8 +74,8 @@ func TestHandover(t *testing.T) {
 	}
 	b.mustBeWhole(second)
 	b.mustBeAsBefore(before)
-	if first.Core.Stats().Reign != 1 || second.Core.Stats().Reign != 1 {
-		t.Errorf("reigns: %d of the lower, %d of the higher", first.Core.Stats().Reign, second.Core.Stats().Reign)
+	if first.Core.Stats().Terms != 1 || second.Core.Stats().Terms != 1 {
+		t.Errorf("terms: %d of the lower, %d of the higher", first.Core.Stats().Terms, second.Core.Stats().Terms)
 	}
 }
 

@@ -198,7 +198,7 @@ func TestLeaveToUnmet(t *testing.T) {
 	deaf = false
 	b.Leave(first.Manager)
 	b.Run(b.Fabric.Now()+elect.LeavePatience, func() bool { return first.Exited })
-	if first.says("handing the mastership over") != 1 || second.last() != smp.Master {
+	if first.says("ending: handing the mastership over") != 1 || second.last() != smp.Master {
 		t.Errorf("the standby is %v", second.last())
 	}
 }

@@ -241,7 +241,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 			if took := ch.sing(); took > 3*time.Second {
 				t.Errorf("forwarded after %v", took)
 			}
-			if len(ch.forwarded.Failures) == 0 || ch.m.says("multicast tables", c.words) == 0 {
+			if len(ch.forwarded.Failures) == 0 || ch.m.says("multicast forwarding tables", c.words) == 0 {
 				t.Errorf("nothing is told of the failure: %+v", ch.forwarded)
 			}
 			ch.pass(settling)

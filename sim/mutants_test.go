@@ -15,14 +15,14 @@ var mutants = []struct{ name, file, old, new string }{
 	{"a master that was found is not stood by", "sweep/elect/elect.go", "case master != nil:\n\t\tm.standBy(now, master.GUID())", "case master != nil && false:\n\t\tm.standBy(now, master.GUID())"},
 	{"the higher GUID wins", "sweep/elect/elect.go", "return o.GUID() < m.cfg.GUID", "return o.GUID() > m.cfg.GUID"},
 	{"polls are never given up", "sweep/elect/elect.go", "if m.misses > max(m.cfg.PollRetries, 0) {", "if false {"},
-	{"an heir is waited for for ever", "sweep/elect/heir.go", "now+heirPatience)", "now+1000*heirPatience)"},
-	{"an heir that is overdue is waited for again", "sweep/elect/elect.go", " && above.GUID() != m.heir.overdue:", ":"},
+	{"a target is waited for for ever", "sweep/elect/target.go", "now+targetTimeout)", "now+1000*targetTimeout)"},
+	{"a target that is overdue is waited for again", "sweep/elect/elect.go", " && above.GUID() != m.target.overdue:", ":"},
 	{"HANDOVER is not taken", "sweep/elect/elect.go", "case mod == smp.ControlHandover && m.state != smp.NotActive:", "case mod == smp.ControlHandover && false:"},
-	{"who stood still asks nobody", "manager/core.go", "if slept > c.stall() && slept < now {", "if false {"},
+	{"a manager that was paused asks nobody", "manager/core.go", "if paused > c.elect.stall() && paused < now {", "if false {"},
 	{"PortStateChange is cleared for other masters, too", "sweep/discover/walk.go", "return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0", "return was != topo.None || true"},
 	{"nobody is asked", "sweep/discover/walk.go", "Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {", "Has(smp.IsSM) && false {"},
-	{"the way to the master is forgotten", "manager/election.go", "c.polledAt, c.polledLID = found.SMs[i].Route,", "_, c.polledLID = found.SMs[i].Route,"},
-	{"requests outlive the reign", "manager/core.go", "c.ended = c.table.Cancel(c.ended[:0])", "c.ended = c.ended[:0]"},
+	{"the way to the master is forgotten", "manager/election.go", "e.route, e.lid = found.SMs[i].Route,", "_, e.lid = found.SMs[i].Route,"},
+	{"requests outlive the mastership term", "manager/decisions.go", "c.ended = c.fx.table.Cancel(c.ended[:0])", "c.ended = c.ended[:0]"},
 }
 
 // TestMutants: every rule that is broken is found by the elections, or where a manager that

@@ -95,7 +95,7 @@ func TestStranger(t *testing.T) {
 		strangers := 0
 		second.Told = func(now time.Duration, a manager.Action) {
 			second.told(now, a)
-			if _, is := a.(manager.Stranger); is {
+			if _, is := a.(manager.ForeignMaster); is {
 				strangers++
 			}
 		}

@@ -75,7 +75,7 @@ func (s *saServer) notify(a manager.Action) {
 		s.events = append(s.events, sa.Forget{})
 	case manager.Follow:
 		s.events = append(s.events, sa.Follow{Master: a.Master})
-	case manager.Yield:
+	case manager.PrepareHandover:
 		s.events = append(s.events, sa.PrepareHandover{To: a.To})
 	case manager.GUIDsWritten:
 		s.events = append(s.events, a.GUIDsWritten)

@@ -137,7 +137,7 @@ func TestRestartAfterStandby(t *testing.T) {
 	if now := b.lids(); !maps.Equal(now, lids) {
 		t.Errorf("LIDs %v, had %v", now, lids)
 	}
-	if reigns := m.Disk.Contents().Reigns; len(reigns) != 3 || !reigns[0].Master || reigns[1].Master || !reigns[2].Master || reigns[2].Number != 3 {
+	if reigns := m.Disk.Contents().Terms; len(reigns) != 3 || !reigns[0].Master || reigns[1].Master || !reigns[2].Master || reigns[2].Number != 3 {
 		t.Errorf("reigns %+v", reigns)
 	}
 }

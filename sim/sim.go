@@ -242,11 +242,11 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.grown, m.grownAt = a.Job.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.Publish:
 			m.View = a.View
-		case manager.Keep:
+		case manager.Persist:
 			if m.Disk != nil {
 				m.Disk.put(w.Fabric.Now(), a.Batch())
 			}
-		case manager.Unlist:
+		case manager.ClearIsSM:
 			m.Station.SetIsSM(false)
 		case manager.Exit:
 			m.Exited, m.Err = true, a.Err

@@ -21,21 +21,21 @@ type LID struct {
 	Absent int64
 }
 
-// Reign is a time in which the manager was master, or was not.
-type Reign struct {
+// Term is a mastership term: a time in which the manager was master, or was not.
+type Term struct {
 	Number uint64 // raised with each
 	Master bool
 	Began  int64 // seconds since 1970
 }
 
-// maxReigns is how many reigns are kept; older ones are forgotten.
-const maxReigns = 64
+// maxTerms is how many terms are stored; older ones are forgotten.
+const maxTerms = 64
 
 // Contents is what Open found.
 type Contents struct {
 	LIDs     []LID // in order of GUID
 	Registry *registry.Registry
-	Reigns   []Reign // the last ones, oldest first
+	Terms    []Term // the last ones, oldest first
 
 	// The last good configuration and partitions; nil if none were kept.
 	Configuration []byte
@@ -69,7 +69,7 @@ type Batch struct {
 	Changes  []registry.Change
 	Registry *registry.State
 
-	Reign         *Reign
+	Term          *Term
 	Configuration []byte // nil to leave it
 	Partitions    []byte // nil to leave it
 	Policy        []byte // nil to leave it
@@ -79,7 +79,7 @@ type Batch struct {
 type held struct {
 	lids     map[mad.GUID]LID
 	registry *registry.State
-	reigns   []Reign
+	terms    []Term
 	texts    map[string][]byte
 }
 
@@ -91,7 +91,7 @@ const (
 )
 
 func (c *Contents) hold() held {
-	h := held{lids: make(map[mad.GUID]LID, len(c.LIDs)), registry: c.Registry.Freeze(), reigns: c.Reigns, texts: map[string][]byte{}}
+	h := held{lids: make(map[mad.GUID]LID, len(c.LIDs)), registry: c.Registry.Freeze(), terms: c.Terms, texts: map[string][]byte{}}
 	for _, l := range c.LIDs {
 		h.lids[l.Port] = l
 	}
@@ -107,7 +107,7 @@ func (c *Contents) hold() held {
 func (h *held) contents() *Contents {
 	c := &Contents{
 		LIDs:          slices.SortedFunc(maps.Values(h.lids), func(a, b LID) int { return cmp.Compare(a.Port, b.Port) }),
-		Reigns:        slices.Clone(h.reigns),
+		Terms:         slices.Clone(h.terms),
 		Configuration: slices.Clone(h.texts[textConfiguration]),
 		Partitions:    slices.Clone(h.texts[textPartitions]),
 		Policy:        slices.Clone(h.texts[textPolicy]),
@@ -140,37 +140,37 @@ func (c *Contents) Add(batches ...Batch) {
 
 // clone shares nothing that changes.
 func (h *held) clone() held {
-	return held{maps.Clone(h.lids), h.registry, h.reigns, maps.Clone(h.texts)}
+	return held{maps.Clone(h.lids), h.registry, h.terms, maps.Clone(h.texts)}
 }
 
 // delta is what was put and not written yet.
 type delta struct {
 	lids    map[mad.GUID]LID // Base is 0 in those that are forgotten
 	texts   map[string][]byte
-	reigns  []Reign // all, nil if there is no new one
-	changes []byte  // encoded
-	first   uint64  // number of the first of changes
-	whole   bool    // the registry was replaced
+	terms   []Term // all, nil if there is no new one
+	changes []byte // encoded
+	first   uint64 // number of the first of changes
+	whole   bool   // the registry was replaced
 	done    []func(error)
 	total   totals // when this is written
 }
 
 // totals is how much the file holds.
-type totals struct{ lids, reigns, texts, last uint64 }
+type totals struct{ lids, terms, texts, last uint64 }
 
 func (h *held) totals() totals {
-	return totals{uint64(len(h.lids)), uint64(len(h.reigns)), uint64(len(h.texts)), h.registry.Seq()}
+	return totals{uint64(len(h.lids)), uint64(len(h.terms)), uint64(len(h.texts)), h.registry.Seq()}
 }
 
 func newDelta() delta { return delta{lids: map[mad.GUID]LID{}, texts: map[string][]byte{}} }
 
 func (d *delta) empty() bool {
-	return len(d.lids) == 0 && len(d.texts) == 0 && d.reigns == nil && len(d.changes) == 0 && !d.whole
+	return len(d.lids) == 0 && len(d.texts) == 0 && d.terms == nil && len(d.changes) == 0 && !d.whole
 }
 
 // all is the delta that makes everything but the registry of nothing.
 func (h *held) all() delta {
-	return delta{lids: h.lids, texts: h.texts, reigns: h.reigns, total: h.totals()}
+	return delta{lids: h.lids, texts: h.texts, terms: h.terms, total: h.totals()}
 }
 
 // add takes a Batch in.
@@ -198,10 +198,10 @@ func (h *held) add(b *Batch, d *delta) {
 		}
 		h.registry = b.Registry
 	}
-	if b.Reign != nil {
-		h.reigns = append(slices.Clone(h.reigns), *b.Reign)
-		h.reigns = h.reigns[max(0, len(h.reigns)-maxReigns):]
-		d.reigns = h.reigns
+	if b.Term != nil {
+		h.terms = append(slices.Clone(h.terms), *b.Term)
+		h.terms = h.terms[max(0, len(h.terms)-maxTerms):]
+		d.terms = h.terms
 	}
 	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textPolicy: b.Policy} {
 		if text != nil {

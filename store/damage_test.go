@@ -36,7 +36,7 @@ func filled(t testing.TB, cfg Config) *Contents {
 	flush(t, s)
 	for n := range 30 {
 		b := register(t, r, putMember(n, 1000))
-		b.Reign = &Reign{Number: uint64(n + 1), Began: 5}
+		b.Term = &Term{Number: uint64(n + 1), Began: 5}
 		s.Put(b, nil)
 		flush(t, s)
 	}
@@ -117,7 +117,7 @@ func TestMissingRecords(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		bucket []byte
-	}{{"LIDs", bucketLIDs}, {"mastership terms", bucketReigns}, {"texts", bucketTexts}, {"snapshot", bucketSnapshot}, {"changes", bucketChanges}} {
+	}{{"LIDs", bucketLIDs}, {"mastership terms", bucketTerms}, {"texts", bucketTexts}, {"snapshot", bucketSnapshot}, {"changes", bucketChanges}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))

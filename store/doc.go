@@ -1,5 +1,5 @@
 // Package store keeps on disk what a manager must not lose: the LIDs it gave out, the
-// registry, the last good configuration and partitions, and its reigns.
+// registry, the last good configuration and partitions, and its terms.
 //
 // The truth is in memory. A Store holds the latest contents, so that it can write the
 // file anew at any time: when a write fails, on a disk that is full or has gone

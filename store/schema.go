@@ -31,7 +31,7 @@ var (
 	bucketLIDs     = []byte("lids")     // GUID -> base, LMC, absent
 	bucketSnapshot = []byte("snapshot") // 0, 1, ... -> Changes that make the State
 	bucketChanges  = []byte("changes")  // number of the first -> Changes
-	bucketReigns   = []byte("reigns")   // number -> began, master
+	bucketTerms    = []byte("reigns")   // mastership terms: number -> began, master
 	bucketTexts    = []byte("texts")    // name -> text
 )
 
@@ -45,7 +45,7 @@ var (
 
 	// How much there is of each, for a page can lose records and be whole without them.
 	metaLIDs   = []byte("lids")
-	metaReigns = []byte("reigns")
+	metaTerms  = []byte("reigns")
 	metaTexts  = []byte("texts")
 	metaPieces = []byte("pieces") // of the snapshot
 	metaLast   = []byte("last")   // the number of the last Change
@@ -144,11 +144,11 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 		}
 		c.LIDs = append(c.LIDs, decodeLID(r[0], r[1]))
 	}
-	for r, err := range records(tx, bucketReigns, 8, 9) {
+	for r, err := range records(tx, bucketTerms, 8, 9) {
 		if err != nil {
 			return nil, err
 		}
-		c.Reigns = append(c.Reigns, Reign{binary.BigEndian.Uint64(r[0]), r[1][8] == 1, int64(binary.BigEndian.Uint64(r[1]))})
+		c.Terms = append(c.Terms, Term{binary.BigEndian.Uint64(r[0]), r[1][8] == 1, int64(binary.BigEndian.Uint64(r[1]))})
 	}
 	texts := uint64(0)
 	for r, err := range records(tx, bucketTexts, 0, 0) {
@@ -168,7 +168,7 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 	if err := loadRegistry(tx, c); err != nil {
 		return nil, err
 	}
-	return c, errors.Join(expect(tx, metaLIDs, uint64(len(c.LIDs))), expect(tx, metaReigns, uint64(len(c.Reigns))),
+	return c, errors.Join(expect(tx, metaLIDs, uint64(len(c.LIDs))), expect(tx, metaTerms, uint64(len(c.Terms))),
 		expect(tx, metaTexts, texts), expect(tx, metaLast, c.Registry.Seq()))
 }
 
@@ -257,7 +257,7 @@ func decodeChanges(records iter.Seq2[[2][]byte, error], size *int) iter.Seq2[reg
 
 // writeAll fills an empty file and returns the length of the snapshot.
 func writeAll(tx *bbolt.Tx, h *held, id identity) (int, error) {
-	for _, name := range [][]byte{bucketMeta, bucketLIDs, bucketSnapshot, bucketChanges, bucketReigns, bucketTexts} {
+	for _, name := range [][]byte{bucketMeta, bucketLIDs, bucketSnapshot, bucketChanges, bucketTerms, bucketTexts} {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return 0, err
 		}
@@ -273,7 +273,7 @@ func writeAll(tx *bbolt.Tx, h *held, id identity) (int, error) {
 
 // writeDelta writes what was put, but for the registry.
 func writeDelta(tx *bbolt.Tx, d *delta) error {
-	err := errors.Join(putMeta(tx, metaLIDs, d.total.lids), putMeta(tx, metaReigns, d.total.reigns),
+	err := errors.Join(putMeta(tx, metaLIDs, d.total.lids), putMeta(tx, metaTerms, d.total.terms),
 		putMeta(tx, metaTexts, d.total.texts), putMeta(tx, metaLast, d.total.last))
 	if err != nil {
 		return err
@@ -302,22 +302,22 @@ func writeDelta(tx *bbolt.Tx, d *delta) error {
 			return err
 		}
 	}
-	if d.reigns == nil {
+	if d.terms == nil {
 		return nil
 	}
-	if err := tx.DeleteBucket(bucketReigns); err != nil {
+	if err := tx.DeleteBucket(bucketTerms); err != nil {
 		return err
 	}
-	reigns, err := tx.CreateBucket(bucketReigns)
+	terms, err := tx.CreateBucket(bucketTerms)
 	if err != nil {
 		return err
 	}
-	for _, r := range d.reigns {
+	for _, r := range d.terms {
 		k, v := key64(r.Number), append(key64(uint64(r.Began)), 0)
 		if r.Master {
 			v[8] = 1
 		}
-		if err := reigns.Put(k, seal(k, v)); err != nil {
+		if err := terms.Put(k, seal(k, v)); err != nil {
 			return err
 		}
 	}

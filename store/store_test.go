@@ -75,8 +75,8 @@ func same(t testing.TB, got, want *Contents) {
 	if g, w := got.Registry, want.Registry; g.Seq() != w.Seq() || !slices.Equal(slices.Collect(g.Changes()), slices.Collect(w.Changes())) {
 		t.Errorf("registry of %d with %+v, want %d with %+v", g.Seq(), g.Counts(), w.Seq(), w.Counts())
 	}
-	if !slices.Equal(got.Reigns, want.Reigns) {
-		t.Errorf("reigns %+v, want %+v", got.Reigns, want.Reigns)
+	if !slices.Equal(got.Terms, want.Terms) {
+		t.Errorf("terms %+v, want %+v", got.Terms, want.Terms)
 	}
 	if !bytes.Equal(got.Configuration, want.Configuration) || !bytes.Equal(got.Partitions, want.Partitions) ||
 		(got.Partitions == nil) != (want.Partitions == nil) || !bytes.Equal(got.Policy, want.Policy) {
@@ -115,8 +115,8 @@ func TestReopen(t *testing.T) {
 		func() Batch { return register(t, want.Registry, putGroup(1), putMember(1, 5), putMember(1, 6)) },
 		func() Batch {
 			want.Configuration, want.Partitions, want.Policy = []byte("sweep_interval 10\n"), []byte{}, []byte("policy")
-			want.Reigns = []Reign{{Number: 1, Master: true, Began: 100}}
-			return Batch{Configuration: want.Configuration, Partitions: want.Partitions, Policy: want.Policy, Reign: &want.Reigns[0]}
+			want.Terms = []Term{{Number: 1, Master: true, Began: 100}}
+			return Batch{Configuration: want.Configuration, Partitions: want.Partitions, Policy: want.Policy, Term: &want.Terms[0]}
 		},
 		func() Batch {
 			want.LIDs = []LID{want.LIDs[0], {Port: 2, Base: 9}}
@@ -127,14 +127,14 @@ func TestReopen(t *testing.T) {
 		},
 		func() Batch {
 			for n := uint64(2); n < 100; n++ {
-				want.Reigns = append(want.Reigns, Reign{Number: n, Master: n%2 == 1, Began: 200})
+				want.Terms = append(want.Terms, Term{Number: n, Master: n%2 == 1, Began: 200})
 			}
-			for i := range want.Reigns[1:98] {
-				s.Put(Batch{Reign: &want.Reigns[i+1]}, nil)
+			for i := range want.Terms[1:98] {
+				s.Put(Batch{Term: &want.Terms[i+1]}, nil)
 			}
-			last := want.Reigns[98]
-			want.Reigns = want.Reigns[99-maxReigns:]
-			return Batch{Reign: &last}
+			last := want.Terms[98]
+			want.Terms = want.Terms[99-maxTerms:]
+			return Batch{Term: &last}
 		},
 		func() Batch { // another registry, as an import makes it
 			want.Registry = registry.New()
@@ -363,7 +363,7 @@ func TestSchema2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(c.LIDs, []LID{{Port: 0x21, Base: 8, LMC: 1}}) || !slices.Equal(c.Reigns, []Reign{{Number: 3, Master: true, Began: 9}}) || c.Registry.Seq() != 2 {
+		if !slices.Equal(c.LIDs, []LID{{Port: 0x21, Base: 8, LMC: 1}}) || !slices.Equal(c.Terms, []Term{{Number: 3, Master: true, Began: 9}}) || c.Registry.Seq() != 2 {
 			t.Errorf("%+v", c)
 		}
 		want := registry.Destination{Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1}}
@@ -467,7 +467,7 @@ func TestContents(t *testing.T) {
 	model := NewContents()
 	r := c.Registry
 	for _, b := range []Batch{
-		{LIDs: []LID{{Port: 2, Base: 2}, {Port: 1, Base: 1, LMC: 3, Absent: 9}}, Reign: &Reign{Number: 1, Master: true, Began: 5}},
+		{LIDs: []LID{{Port: 2, Base: 2}, {Port: 1, Base: 1, LMC: 3, Absent: 9}}, Term: &Term{Number: 1, Master: true, Began: 5}},
 		register(t, r, putGroup(1), putMember(1, 1)),
 		{Forget: []mad.GUID{2}, Configuration: []byte("a"), Partitions: []byte("b")},
 	} {

@@ -113,7 +113,7 @@ func (s *succession) keptMaster() bool {
 		return false
 	}
 	kept, _, _, err := store.Look(paths[0])
-	return err == nil && len(kept.Policy) > 0 && len(kept.Reigns) > 0 && kept.Reigns[len(kept.Reigns)-1].Master
+	return err == nil && len(kept.Policy) > 0 && len(kept.Terms) > 0 && kept.Terms[len(kept.Terms)-1].Master
 }
 
 // ruling names the settings in which the files of a manager differ from what it uses.

@@ -48,7 +48,7 @@ func TestEndHandsOver(t *testing.T) {
 	t.Parallel()
 	s := newSuccession(t)
 	second := s.manage(1, 1)
-	second.await("what clients register with the master is mirrored here")
+	second.await("mirroring the client registrations of the master")
 	end(t, s.manager, second, s.sockets[0])
 	second.await("SUBNET UP")
 	s.mustGoOn("handed over", 1)

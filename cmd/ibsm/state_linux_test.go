@@ -52,8 +52,8 @@ func TestStoreDisk(t *testing.T) {
 			if err := untar.Run(); err != nil {
 				t.Fatal(err)
 			}
-			if c := h.stored(); len(c.LIDs) != 36 || len(c.Reigns) != 1 {
-				t.Errorf("the store has %d LIDs and reigns %v", len(c.LIDs), c.Reigns)
+			if c := h.stored(); len(c.LIDs) != 36 || len(c.Terms) != 1 {
+				t.Errorf("the store has %d LIDs and reigns %v", len(c.LIDs), c.Terms)
 			}
 		})
 	}

@@ -153,7 +153,7 @@ func TestLIDsLast(t *testing.T) {
 	}
 	eventually(t, "the reign is in the store", func() bool {
 		c := h.stored()
-		return len(c.Reigns) == 2 && len(c.LIDs) > 0 && c.LIDs[0].Base > 0x100 && strings.Contains(string(c.Configuration), "interval = ")
+		return len(c.Terms) == 2 && len(c.LIDs) > 0 && c.LIDs[0].Base > 0x100 && strings.Contains(string(c.Configuration), "interval = ")
 	})
 	p.kill()
 	p, up := h.ibsm(s)

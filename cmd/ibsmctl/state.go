@@ -165,8 +165,8 @@ func (k *keptState) summary() *stateSummary {
 			s.Absent++
 		}
 	}
-	if n := len(k.Reigns); n > 0 {
-		last := k.Reigns[n-1]
+	if n := len(k.Terms); n > 0 {
+		last := k.Terms[n-1]
 		s.Master, s.Term, s.Began = last.Master, last.Number, last.Began
 	}
 	return s

@@ -106,7 +106,7 @@ func (k *keptState) export() *exported {
 		Prefix: k.prefix.String(), Port: k.port.String(), Change: k.Registry.Seq(), Terms: []exportedTerm{}, LIDs: []exportedLID{},
 		Groups: []exportedGroup{}, Services: []exportedServ{}, Subscriptions: []exportedSubscr{}, Aliases: []exportedAlias{},
 	}
-	for _, r := range k.Reigns {
+	for _, r := range k.Terms {
 		e.Terms = append(e.Terms, exportedTerm(r))
 	}
 	for _, l := range k.LIDs {

@@ -66,7 +66,7 @@ func everyKind(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	s.Put(store.Batch{LIDs: []store.LID{{Port: 0x11, Base: 1}, {Port: 0x21, Base: 4, LMC: 2, Absent: 77}}, Registry: c.Registry.Freeze(), Reign: &store.Reign{Number: 3, Master: true, Began: 9}}, nil)
+	s.Put(store.Batch{LIDs: []store.LID{{Port: 0x11, Base: 1}, {Port: 0x21, Base: 4, LMC: 2, Absent: 77}}, Registry: c.Registry.Freeze(), Term: &store.Term{Number: 3, Master: true, Began: 9}}, nil)
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestState(t *testing.T) {
 	}
 	put(store.Batch{
 		LIDs:     []store.LID{{Port: 0x11, Base: 1}, {Port: 0x21, Base: 4, LMC: 1, Absent: 77}},
-		Registry: reg.Freeze(), Reign: &store.Reign{Number: 3, Master: true, Began: 86400},
+		Registry: reg.Freeze(), Term: &store.Term{Number: 3, Master: true, Began: 86400},
 	})
 
 	ask := func(want int, args ...string) (stdout, stderr string) {

@@ -112,7 +112,7 @@ func truth(is bool) float64 {
 
 // manager sends what the manager has done.
 func (s sink) manager(st *manager.Stats) {
-	s.counter("ibsm_mastership_total", "Times that the manager has become master.")(st.Reign)
+	s.counter("ibsm_mastership_total", "Times that the manager has become master.")(st.Terms)
 	sweeps := s.counter("ibsm_sweeps_total", "Sweeps begun, by kind: light, quick (heavy, but only where ports have changed), heavy, plan (a preview).", "kind")
 	for kind, n := range st.Sweeps {
 		sweeps(n, manager.SweepKind(kind).String())

@@ -1,5 +1,5 @@
-// Package elect decides which subnet manager rules a subnet (IBA 14.4): a value
-// that is told what other managers say, and tells what to do. It sends nothing and
+// Package elect decides which subnet manager is MASTER of a subnet (IBA 14.4): a value
+// that takes what other managers say, and returns what must be done. It sends nothing and
 // has no clock.
 package elect
 
@@ -22,8 +22,8 @@ type Config struct {
 	// Allowed are the managers that the mastership may be handed to, and whose
 	// control packets count; all that have our SM_Key when it is empty.
 	Allowed []mad.GUID
-	// PollInterval is the time between polls of the master by a standby; 10 s. One
-	// of our own kind is polled every two seconds, if that is less.
+	// PollInterval is the time between polls of the master by a standby; 10 s. A
+	// peer ibsm is polled every two seconds, if that is less.
 	PollInterval time.Duration
 	// PollRetries is how many polls may go unanswered in a row: one more, and the
 	// master is dead; 4, negative for none.
@@ -35,13 +35,13 @@ type Config struct {
 	Inactive bool
 }
 
-// One of our own kind always answers at once. It is dead after five seconds without an
-// answer, while its port's agent answers: kinPatience, and what the walk that follows
+// A peer ibsm always answers at once. It is dead after five seconds without an
+// answer, while its port's agent answers: peerTimeout, and what the walk that follows
 // waits for it once more.
 const (
-	kinInterval  = 2 * time.Second // between polls of it
-	kinPatience  = 4200 * time.Millisecond
-	lookInterval = 250 * time.Millisecond // between looks at the port of whom we poll
+	peerInterval = 2 * time.Second // between polls of it
+	peerTimeout  = 4200 * time.Millisecond
+	lookInterval = 250 * time.Millisecond // between looks at the port of the manager that is polled
 )
 
 // Machine is the state of one manager. It is owned by one goroutine.
@@ -52,21 +52,21 @@ type Machine struct {
 	misses int
 	due    time.Duration // of the next poll
 	watch  watch
-	heir   heir
-	// leaving is set once this manager is about to end; heirs are those that it may still
+	target target
+	// leaving is set once this manager is about to end; candidates are those that it may still
 	// turn to.
-	leaving bool
-	heirs   []smp.SMInfo
+	leaving    bool
+	candidates []smp.SMInfo
 }
 
 // watch is what is known of the port of the manager that is polled.
 type watch struct {
-	due   time.Duration // of the next look
-	isSM  bool          // IsSM was set
-	kin   bool          // it is one of our own kind
-	rules bool          // it has said that it is MASTER
-	heard time.Duration // when it last said what it should
-	agent time.Duration // when its port's agent last answered
+	due      time.Duration // of the next look
+	isSM     bool          // IsSM was set
+	peer     bool          // it is a peer ibsm
+	isMaster bool          // it has said that it is MASTER
+	heard    time.Duration // when it last said what it should
+	agent    time.Duration // when its port's agent last answered
 }
 
 // New returns a machine that is DISCOVERING, or NOT-ACTIVE.
@@ -114,11 +114,11 @@ func (m *Machine) SetGUID(g mad.GUID) { m.cfg.GUID = g }
 // Polled is the manager that is polled; 0 when none is.
 func (m *Machine) Polled() mad.GUID { return m.polled }
 
-// Kin reports whether the manager that is polled is of our own kind.
-func (m *Machine) Kin() bool { return m.polled != 0 && m.watch.kin }
+// IsPeer reports whether the manager that is polled is a peer ibsm.
+func (m *Machine) IsPeer() bool { return m.polled != 0 && m.watch.peer }
 
-// Foreign reports whether the manager that is polled is MASTER and of another kind.
-func (m *Machine) Foreign() bool { return m.polled != 0 && m.watch.rules && !m.watch.kin }
+// Foreign reports whether the manager that is polled is MASTER and no ibsm.
+func (m *Machine) Foreign() bool { return m.polled != 0 && m.watch.isMaster && !m.watch.peer }
 
 // Info is our SMInfo, but for ActCount.
 func (m *Machine) Info() (i smp.SMInfo) {
@@ -139,23 +139,23 @@ func (m *Machine) priority() uint8 {
 // Do is what the machine wants done.
 type Do uint8
 
-// What is to be done.
+// Decisions.
 const (
-	Nothing  Do = iota
-	Rule        // go on as MASTER: compute and program
-	StandBy     // stop sweeping; poll
-	HandOver    // send HANDOVER to Polled, then stand by; after Leave, to who was offered it last, then end
-	Yield       // Rule, until Polled, which ranks higher, is handed the mastership
-	Wait        // MASTER, but another, lower one has to hand over first: poll it
-	Discover    // walk the subnet again, as DISCOVERING
-	Resweep     // MASTER: walk again
-	BeMaster    // the mastership was handed to us: walk as MASTER
-	Rest        // NOT-ACTIVE: nothing runs
-	Poll        // send Question to Polled
-	Look        // ask for the PortInfo of Polled's port, and of the port it is cabled to
-	Petition    // tell Polled, which is MASTER, that we rank higher: trap 144
-	Offer       // after Leave: poll Polled, which is to be handed the mastership
-	End         // after Leave: there is nobody to be handed the mastership
+	Nothing         Do = iota
+	BecomeMaster       // be, or stay, MASTER: compute and program
+	StandBy            // stop sweeping; poll
+	HandOver           // send HANDOVER to Polled, then stand by; after Leave, to the manager that was offered it last, then end
+	PrepareHandover    // BecomeMaster, until Polled, which ranks higher, is handed the mastership
+	AwaitHandover      // MASTER, but another, lower one has to hand over first: poll it
+	Discover           // walk the subnet again, as DISCOVERING
+	Resweep            // MASTER: walk again
+	TakeOver           // the mastership was handed to us: walk as MASTER
+	BecomeInactive     // NOT-ACTIVE: nothing runs
+	Poll               // send Question to Polled
+	Look               // ask for the PortInfo of Polled's port, and of the port it is cabled to
+	SendTrap           // send Polled, which is MASTER, a priority-change trap: we rank higher
+	Offer              // after Leave: poll Polled, which is offered the mastership
+	End                // after Leave: there is nobody to be handed the mastership
 )
 
 // higher reports whether another manager outranks us: by priority, then by the
@@ -167,9 +167,9 @@ func (m *Machine) higher(o *smp.SMInfo) bool {
 	return o.GUID() < m.cfg.GUID
 }
 
-// mayRule reports whether the mastership may be handed to a manager: it has our SM_Key,
+// mayBeMaster reports whether the mastership may be handed to a manager: it has our SM_Key,
 // or does not show it, and is allowed.
-func (m *Machine) mayRule(o *smp.SMInfo) bool {
+func (m *Machine) mayBeMaster(o *smp.SMInfo) bool {
 	return (o.SMKey() == 0 || o.SMKey() == m.cfg.SMKey) && m.allows(o)
 }
 
@@ -177,11 +177,11 @@ func (m *Machine) allows(o *smp.SMInfo) bool {
 	return len(m.cfg.Allowed) == 0 || slices.Contains(m.cfg.Allowed, o.GUID())
 }
 
-// Decide takes the managers that a walk found and decides who rules.
+// Decide takes the managers that a walk found and decides which is MASTER.
 func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 	if m.cfg.IgnoreOthers {
 		m.become(smp.Master)
-		return Rule
+		return BecomeMaster
 	}
 	var master, above *smp.SMInfo
 	for i := range others {
@@ -191,8 +191,8 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 			if master == nil || outranks(o, master) {
 				master = o
 			}
-		case !m.mayRule(o) || o.SMState() == smp.NotActive:
-			continue // it may not rule here, or does not want to
+		case !m.mayBeMaster(o) || o.SMState() == smp.NotActive:
+			continue // it may not become MASTER here, or does not want to
 		}
 		if m.higher(o) && (above == nil || outranks(o, above)) {
 			above = o
@@ -208,7 +208,7 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 		m.standBy(now, above.GUID())
 	default:
 		m.become(smp.Master)
-		return Rule
+		return BecomeMaster
 	}
 	m.watch.isSM = true // or it would not have been asked
 	return StandBy
@@ -216,30 +216,30 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 
 func (m *Machine) decideAsMaster(now time.Duration, master, above *smp.SMInfo) Do {
 	switch {
-	case above != nil && master == nil && m.mayRule(above) && above.GUID() != m.heir.overdue:
-		return m.yield(now, above.GUID())
+	case above != nil && master == nil && m.mayBeMaster(above) && above.GUID() != m.target.overdue:
+		return m.prepare(now, above.GUID())
 	case above != nil:
 		m.standBy(now, above.GUID())
 		m.watch.isSM = true
-		if !m.mayRule(above) {
-			return StandBy // it rules all the same: two would be worse
+		if !m.mayBeMaster(above) {
+			return StandBy // it is MASTER all the same: two would be worse
 		}
 		return HandOver
 	case master != nil:
-		m.heir = heir{}
+		m.target = target{}
 		m.poll(now, master.GUID())
 		m.watch.isSM = true
-		return Wait
+		return AwaitHandover
 	}
 	m.become(smp.Master)
-	return Rule
+	return BecomeMaster
 }
 
 func outranks(a, b *smp.SMInfo) bool {
 	return a.Priority() > b.Priority() || a.Priority() == b.Priority() && a.GUID() < b.GUID()
 }
 
-func (m *Machine) become(s smp.SMState) { m.state, m.polled, m.misses, m.heir = s, 0, 0, heir{} }
+func (m *Machine) become(s smp.SMState) { m.state, m.polled, m.misses, m.target = s, 0, 0, target{} }
 
 func (m *Machine) standBy(now time.Duration, whom mad.GUID) {
 	m.become(smp.Standby)
@@ -254,34 +254,34 @@ func (m *Machine) poll(now time.Duration, whom mad.GUID) {
 	}
 }
 
-// Due is when Tick is to be called next; false when nobody is polled.
+// Due is when Tick is wanted next; false when nobody is polled.
 func (m *Machine) Due() (time.Duration, bool) {
 	due := min(m.due, m.watch.due)
-	if m.heir.guid != 0 {
-		due = min(due, m.heir.until)
+	if m.target.guid != 0 {
+		due = min(due, m.target.until)
 	}
 	return due, m.polled != 0
 }
 
-// Tick says what is to be done at a time: Poll, Look, what follows from the death of
+// Tick returns what is due at a time: Poll, Look, what follows from the death of
 // the one that is polled, or Nothing until Due.
 func (m *Machine) Tick(now time.Duration) Do {
 	w := &m.watch
 	switch {
 	case m.polled == 0:
 		return Nothing
-	case m.heir.guid != 0 && m.heir.until <= now:
+	case m.target.guid != 0 && m.target.until <= now:
 		return m.overdue(now)
 	case m.due <= now:
 		if m.misses > max(m.cfg.PollRetries, 0) {
-			return m.orphaned(now)
+			return m.masterLost(now)
 		}
 		m.misses++
 		m.due = now + m.interval()
 		return Poll
 	case w.due <= now:
-		if w.kin && now-w.heard > kinPatience && now-w.agent < time.Second {
-			return m.orphaned(now)
+		if w.peer && now-w.heard > peerTimeout && now-w.agent < time.Second {
+			return m.masterLost(now)
 		}
 		w.due = now + lookInterval
 		return Look
@@ -290,14 +290,14 @@ func (m *Machine) Tick(now time.Duration) Do {
 }
 
 func (m *Machine) interval() time.Duration {
-	if m.watch.kin {
-		return min(m.cfg.PollInterval, kinInterval)
+	if m.watch.peer {
+		return min(m.cfg.PollInterval, peerInterval)
 	}
 	return m.cfg.PollInterval
 }
 
-// orphaned is the end of the one that was polled.
-func (m *Machine) orphaned(now time.Duration) Do {
+// masterLost is the end of the manager that was polled.
+func (m *Machine) masterLost(now time.Duration) Do {
 	if m.leaving {
 		return m.offer(now)
 	}
@@ -314,31 +314,31 @@ func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
 	if info.GUID() != m.polled {
 		return Nothing
 	}
-	if isKin(info) && !m.watch.kin {
-		m.watch.kin = true
+	if isPeer(info) && !m.watch.peer {
+		m.watch.peer = true
 		m.due = min(m.due, now+m.interval())
 	}
-	if m.heir.guid != 0 {
+	if m.target.guid != 0 {
 		return m.heard(now, info)
 	}
 	if info.SMState() == smp.Master {
-		m.misses, m.watch.heard, m.watch.rules = 0, now, true
+		m.misses, m.watch.heard, m.watch.isMaster = 0, now, true
 		switch {
 		case m.higher(info) && m.state == smp.Master:
 			return Resweep // which hands over
-		case !m.higher(info) && m.mayRule(info) && !m.watch.kin:
-			return Petition // our poll has told one of our own kind
+		case !m.higher(info) && m.mayBeMaster(info) && !m.watch.peer:
+			return SendTrap // a peer ibsm knows from our poll
 		}
 		return Nothing
 	}
-	waits := m.higher(info) && m.mayRule(info)
+	waits := m.higher(info) && m.mayBeMaster(info)
 	switch {
 	case m.state == smp.Standby && waits && info.SMState() == smp.Standby:
 		m.misses, m.watch.heard = 0, now
 	case m.state == smp.Standby && waits && info.SMState() == smp.Discovering:
 		m.watch.heard = now // but counted: it may never get further
 	default:
-		return m.orphaned(now) // it has given way, and we need not wait for it
+		return m.masterLost(now) // it has given way, and we need not wait for it
 	}
 	return Nothing
 }
@@ -351,7 +351,7 @@ func (m *Machine) Port(now time.Duration, isSM bool) Do {
 	}
 	m.watch.agent = now
 	if m.watch.isSM && !isSM {
-		return m.orphaned(now)
+		return m.masterLost(now)
 	}
 	m.watch.isSM = isSM
 	return Nothing
@@ -362,27 +362,27 @@ func (m *Machine) Unplugged(now time.Duration) Do {
 	if m.polled == 0 {
 		return Nothing
 	}
-	return m.orphaned(now)
+	return m.masterLost(now)
 }
 
-// Astray says that the way to the one that is polled is not known: a walk finds it.
-func (m *Machine) Astray() Do {
+// LosePath takes that the way to the manager that is polled is not known: a walk finds it.
+func (m *Machine) LosePath() Do {
 	m.become(smp.Discovering)
 	return Discover
 }
 
-// Woken says that for a while we did not run: nobody's silence counts.
-func (m *Machine) Woken(now time.Duration) {
+// Resumed takes that for a while we did not run: polls that went unanswered do not count.
+func (m *Machine) Resumed(now time.Duration) {
 	m.misses, m.watch.heard, m.watch.agent = 0, now, now
 }
 
 // Seen takes what a manager said to the MASTER in a light sweep, or what one says of
 // itself in a Question.
 func (m *Machine) Seen(info *smp.SMInfo) Do {
-	if m.state != smp.Master || m.cfg.IgnoreOthers || info.GUID() == m.heir.guid && info.SMState() != smp.Master {
+	if m.state != smp.Master || m.cfg.IgnoreOthers || info.GUID() == m.target.guid && info.SMState() != smp.Master {
 		return Nothing
 	}
-	if info.SMState() == smp.Master || m.mayRule(info) && info.SMState() != smp.NotActive && m.higher(info) {
+	if info.SMState() == smp.Master || m.mayBeMaster(info) && info.SMState() != smp.NotActive && m.higher(info) {
 		return Resweep
 	}
 	return Nothing
@@ -406,7 +406,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 	}
 	switch {
 	case mod == smp.ControlHandover && m.state != smp.NotActive:
-		do := BeMaster
+		do := TakeOver
 		if m.state == smp.Discovering {
 			do = Discover
 		} else {
@@ -417,7 +417,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 		return Nothing, mad.StatusOK
 	case mod == smp.ControlDisable && (m.state == smp.Standby || m.state == smp.Discovering):
 		m.become(smp.NotActive)
-		return Rest, mad.StatusOK
+		return BecomeInactive, mad.StatusOK
 	case mod == smp.ControlStandby && m.state == smp.NotActive && from.GUID() != 0:
 		m.standBy(now, from.GUID())
 		return StandBy, mad.StatusOK

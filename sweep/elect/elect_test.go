@@ -16,9 +16,9 @@ import (
 	"ibsm/mad/smp"
 )
 
-var doNames = map[Do]string{Nothing: "nothing", Rule: "rule", StandBy: "stand by", HandOver: "hand over", Yield: "yield", Wait: "wait",
-	Discover: "discover", Resweep: "resweep", BeMaster: "be master", Rest: "rest",
-	Poll: "poll", Look: "look", Petition: "petition", Offer: "offer", End: "end"}
+var doNames = map[Do]string{Nothing: "nothing", BecomeMaster: "become master", StandBy: "stand by", HandOver: "hand over", PrepareHandover: "prepare handover", AwaitHandover: "await handover",
+	Discover: "discover", Resweep: "resweep", TakeOver: "take over", BecomeInactive: "become inactive",
+	Poll: "poll", Look: "look", SendTrap: "send trap", Offer: "offer", End: "end"}
 
 var controls = map[string]uint32{"handover": smp.ControlHandover, "acknowledge": smp.ControlAcknowledge,
 	"disable": smp.ControlDisable, "standby": smp.ControlStandby, "discover": smp.ControlDiscover}
@@ -107,11 +107,11 @@ func (p *play) manager(word string) (i smp.SMInfo, err error) {
 	return i, nil
 }
 
-// event lets something happen and tells what the machine made of it.
+// event lets something happen and says what the machine made of it.
 func (p *play) event(line string) (string, error) {
 	words := strings.Fields(line)
-	kin := words[len(words)-1] == "kin"
-	if kin {
+	peer := words[len(words)-1] == "ibsm"
+	if peer {
 		words = words[:len(words)-1]
 	}
 	var them []smp.SMInfo
@@ -123,7 +123,7 @@ func (p *play) event(line string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if kin {
+		if peer {
 			binary.BigEndian.PutUint64(i[markAt:], answered)
 		}
 		them = append(them, i)
@@ -156,12 +156,12 @@ func (p *play) event(line string) (string, error) {
 		do = p.m.Port(p.now, false)
 	case "unplugged":
 		do = p.m.Unplugged(p.now)
-	case "astray":
-		do = p.m.Astray()
+	case "path-lost":
+		do = p.m.LosePath()
 	case "configured":
 		p.m.Configure(p.now, Config{Priority: p.m.cfg.Priority, SMKey: p.m.cfg.SMKey})
-	case "woken":
-		p.m.Woken(p.now)
+	case "resumed":
+		p.m.Resumed(p.now)
 	case "asked":
 		q := New(Config{GUID: them[0].GUID(), Priority: them[0].Priority()})
 		q.state = them[0].SMState()
@@ -389,7 +389,7 @@ func TestConfigure(t *testing.T) {
 	if do := m.Tick(time.Second); do != Poll {
 		t.Errorf("raised, the standby does %v", do)
 	}
-	if do := m.Reply(time.Second, &master); do != Petition {
+	if do := m.Reply(time.Second, &master); do != SendTrap {
 		t.Errorf("raised above the master, it does %v", do)
 	}
 }

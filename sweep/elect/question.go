@@ -6,7 +6,7 @@ import (
 	"ibsm/mad/smp"
 )
 
-// Managers of our own kind know each other by a mark in the bytes of SMInfo that are
+// Peer ibsms know each other by a mark in the bytes of SMInfo that are
 // reserved, which others send as 0 and do not read (IBA 14.2.5.13). A Question to
 // anybody has one, and says who asks; only the answer to a Question has the other.
 const (
@@ -43,4 +43,4 @@ func (m *Machine) Answer(data *smp.SMInfo) smp.SMInfo {
 
 // IsQuestion reports whether the data of a Get(SMInfo) is a Question.
 func IsQuestion(i *smp.SMInfo) bool { return binary.BigEndian.Uint64(i[markAt:]) == questioned }
-func isKin(i *smp.SMInfo) bool      { return binary.BigEndian.Uint64(i[markAt:]) == answered }
+func isPeer(i *smp.SMInfo) bool     { return binary.BigEndian.Uint64(i[markAt:]) == answered }

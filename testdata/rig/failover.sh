@@ -23,7 +23,7 @@ ended() { [ ! -d /proc/$(cat /tmp/pid$1) ]; }
 echo master_sm_priority 14 >/tmp/ibsm.conf
 
 demand() { [ $MANAGER = opensm ] || "$@"; }
-mirrors() { [ $MANAGER = opensm ] || grep -q 'what clients register with the master is mirrored here' /tmp/sm$1.log; }
+mirrors() { [ $MANAGER = opensm ] || grep -q 'mirroring the client registrations of the master' /tmp/sm$1.log; }
 up() { active 0 1 $hosts && paths 0 1 $hosts; }
 
 answers() { saquery -C vhca2 -c; }

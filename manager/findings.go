@@ -1,0 +1,107 @@
+package manager
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
+	"ibsm/sweep"
+	"ibsm/sweep/discover"
+)
+
+// walked logs what a walk found out of order. What may only be a link that has just changed is
+// logged when the next walk finds it too.
+func (l *sweepLog) walked(fx *effects, found *discover.Result) {
+	now, silent := map[discover.Finding]bool{}, 0
+	for _, f := range found.Findings {
+		logged, before := l.findings[f]
+		if !logged && (before || f.Kind != discover.OneSided) {
+			fx.log(warn, f.String())
+			if silent < maxLogged && f.Kind == discover.Unresponsive {
+				silent++
+				logUnanswered(fx, smp.AttrNodeInfo, f.Route)
+			}
+			logged = true
+		}
+		now[f] = logged
+	}
+	var ended []string
+	for f := range l.findings {
+		if !now[f] && f.Kind == discover.Unresponsive {
+			ended = append(ended, f.String())
+		}
+	}
+	slices.Sort(ended)
+	for _, f := range ended {
+		fx.log(info, "no longer the case", "finding", f)
+	}
+	l.findings = now
+}
+
+// logUnanswered logs in OpenSM's words a Get that nobody has answered.
+func logUnanswered(fx *effects, attr mad.AttrID, route mad.Route) {
+	for _, text := range osmlog.Unanswered(attr, 0, route) {
+		fx.log(erro, text)
+	}
+}
+
+// maxLogged is how many failures of a kind are logged one by one.
+const maxLogged = 10
+
+// finished logs how a heavy sweep ended that took a time. again says that the same went wrong
+// as in the last one.
+func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration, again bool) {
+	level := warn
+	if again {
+		level = debug
+	}
+	for i, f := range out.Failures {
+		if i == maxLogged {
+			fx.log(level, "further Sets failed", "count", len(out.Failures)-maxLogged)
+			break
+		}
+		fx.log(level, f.String())
+	}
+	for i, f := range out.NotHeld {
+		if i == maxLogged {
+			fx.log(debug, "further ports ignore fields that were set", "count", len(out.NotHeld)-maxLogged)
+			break
+		}
+		fx.log(debug, "port ignores fields that were set; they are not set again", "guid", f.Node, "port", f.Port, "fields", f.Fields)
+	}
+	up := Up{Summary: summary(out, took)}
+	up.First = !l.up && !up.Errors
+	l.up = l.up || up.First
+	fx.do(up)
+}
+
+// troubles is what went wrong in a sweep, in an order that makes two of them comparable.
+// grave says that only a full walk shows whether it has passed; for the rest, light sweeps ask.
+func troubles(out *sweep.Outcome) (text string, grave bool) {
+	var all []string
+	for _, f := range out.Failures {
+		all = append(all, f.String())
+	}
+	grave = len(all) > 0 || out.Found.Moved || out.Err != nil
+	for _, f := range out.Found.Findings {
+		switch f.Kind {
+		case discover.UnreadPKeys:
+			grave = true
+			fallthrough
+		case discover.Unresponsive, discover.Incomplete, discover.Refused, discover.RefusedPKeys:
+			all = append(all, f.String())
+		}
+	}
+	if out.Found.Moved {
+		all = append(all, "links changed while they were walked")
+	}
+	if out.Err != nil {
+		all = append(all, out.Err.Error())
+	}
+	sort.Strings(all)
+	return strings.Join(all, "; "), grave
+}

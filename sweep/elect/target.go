@@ -1,0 +1,91 @@
+package elect
+
+import (
+	"cmp"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// targetTimeout is how long a peer ibsm is waited for before it is handed the
+// mastership, so that it has what clients have registered.
+const targetTimeout = 10 * time.Second
+
+// target is a manager that ranks higher than we, who are MASTER. It is polled to see what it
+// is, and whether it lives. HANDOVER goes at once to one that is no ibsm; else when
+// it has everything, or after targetTimeout and a walk that still finds it.
+type target struct {
+	guid    mad.GUID // 0 for nobody
+	until   time.Duration
+	overdue mad.GUID // has been waited for
+}
+
+// Target is the peer ibsm that is handed the mastership when it has
+// everything; 0 for nobody.
+func (m *Machine) Target() mad.GUID {
+	if m.watch.peer {
+		return m.target.guid
+	}
+	return 0
+}
+
+// Overdue is the manager that has been waited for too long; 0 for nobody.
+func (m *Machine) Overdue() mad.GUID { return m.target.overdue }
+
+// prepare begins to wait for a target, or goes on to.
+func (m *Machine) prepare(now time.Duration, to mad.GUID) Do {
+	m.target = target{guid: to, until: cmp.Or(m.target.until, now+targetTimeout)}
+	m.poll(now, to)
+	m.watch.isSM = true
+	return PrepareHandover
+}
+
+// heard takes the target's answer to a poll. If it is no target any more, a walk decides anew.
+func (m *Machine) heard(now time.Duration, info *smp.SMInfo) Do {
+	if m.leaving {
+		return m.answered(now, info)
+	}
+	switch state := info.SMState(); {
+	case state == smp.Master || state == smp.NotActive || !m.higher(info) || !m.mayBeMaster(info):
+		m.become(smp.Master)
+		return Resweep
+	case !m.watch.peer:
+		return m.handOver(now)
+	}
+	m.misses, m.watch.heard = 0, now
+	return Nothing
+}
+
+// Complete says that a manager has everything.
+func (m *Machine) Complete(now time.Duration, has mad.GUID) Do {
+	if has == 0 || has != m.Target() {
+		return Nothing
+	}
+	return m.handOver(now)
+}
+
+// handOver hands over to the target, of which is known what it is.
+func (m *Machine) handOver(now time.Duration) Do {
+	if m.leaving {
+		m.become(smp.NotActive) // so that nobody hands it back
+		return HandOver
+	}
+	known := m.watch
+	m.standBy(now, m.target.guid)
+	m.watch.isSM, m.watch.peer = known.isSM, known.peer
+	return HandOver
+}
+
+// overdue ends the waiting. The walk that follows hands over. A manager that leaves has no time
+// for one, and turns to the next if this one has not answered.
+func (m *Machine) overdue(now time.Duration) Do {
+	switch {
+	case m.leaving && m.watch.peer:
+		return m.handOver(now)
+	case m.leaving:
+		return m.offer(now)
+	}
+	m.target, m.polled = target{overdue: m.target.guid}, 0
+	return Resweep
+}
