@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,39 +13,11 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"ibsm/cmd/cli"
 	"ibsm/topo/net"
 )
-
-const benchUsage = `ibfabric bench compares OpenSM and ibsm. They run one after the other, each as a client of
-the same server of a simulated fabric.
-
-Usage:
-  ibfabric bench [SPEC]... [OPTION]...
-
-Options:
-      --runs N       paired runs of each SPEC (3, and 1 above 5,000 hosts)
-      --json FILE    write every run and the ratios to FILE
-      --ibsm PATH    the ibsm program (default: beside ibfabric, or in PATH)
-      --opensm PATH  the opensm program (default: in PATH)
-      --keep DIR     keep the managers' logs in DIR
-  -h, --help         print this help
-
-SPEC is as for ibfabric serve; without one, a fat tree of 2,916 hosts and one of 11,664.
-
-A cold start begins with a fabric that was just powered on. A takeover begins with a fabric
-that OpenSM has brought up and that has no manager any more. The measurement of time, CPU
-time, memory and SMPs ends when the server confirms that all links are Active and 10,000
-data packets between random pairs arrive; in a takeover not before the manager reports
-SUBNET UP.
-
-A cold start on ibsim uses Debian's ibsim, an independent simulator; there the measurement
-ends when the manager reports SUBNET UP.
-
-The ratio is ibsm's figure divided by OpenSM's: the median over all pairs of runs. It
-depends less on the load of the machine than absolute times.
-`
 
 // defaultSpecs are measured when none is given: 2,916 hosts and 11,664.
 var defaultSpecs = []string{"fattree:k=36,pods=9", "fattree:k=36"}
@@ -61,44 +32,61 @@ type bench struct {
 	all    []measurement
 }
 
-// runBench carries out "ibfabric bench".
-func runBench(args []string, stdout io.Writer) error {
-	b := &bench{out: stdout}
-	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.IntVar(&b.runs, "runs", 0, "")
-	file := flags.String("json", "", "")
-	flags.StringVar(&b.ibsm, "ibsm", "", "")
-	flags.StringVar(&b.opensm, "opensm", "opensm", "")
-	flags.StringVar(&b.keep, "keep", "", "")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(stdout, benchUsage)
-		return err
-	case err != nil:
-		return &usageError{"bench: " + err.Error(), "ibfabric bench --help lists the options"}
-	case b.runs < 0:
-		return &usageError{fmt.Sprintf("bench: --runs %d: expected 1 or more", b.runs), ""}
-	}
-	specs := flags.Args()
-	if len(specs) == 0 {
-		specs = defaultSpecs
-	}
-	if err := b.findPrograms(); err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	for _, spec := range specs {
-		if err := b.measure(ctx, spec); err != nil {
-			return fmt.Errorf("%s: %w", spec, err)
+func newBench() *cobra.Command {
+	b := &bench{}
+	c := &cobra.Command{Use: "bench [SPEC]... [OPTION]...", Short: "compare OpenSM and ibsm", Long: `
+Compares OpenSM and ibsm. They run one after the other, each as a client of the same server of a
+simulated fabric.
+
+SPEC is as for ibfabric serve; without one, a fat tree of 2,916 hosts and one of 11,664.
+
+A cold start begins with a fabric that was just powered on. A takeover begins with a fabric
+that OpenSM has brought up and that has no manager any more. The measurement of time, CPU
+time, memory and SMPs ends when the server confirms that all links are Active and 10,000
+data packets between random pairs arrive; in a takeover not before the manager reports
+SUBNET UP.
+
+A cold start on ibsim uses Debian's ibsim, an independent simulator; there the measurement
+ends when the manager reports SUBNET UP.
+
+The ratio is ibsm's figure divided by OpenSM's: the median over all pairs of runs. It
+depends less on the load of the machine than absolute times.`}
+	b.options(c)
+	c.Flags().IntVar(&b.runs, "runs", 0, "`N` paired runs of each SPEC (default: 3, and 1 above 5,000 hosts)")
+	file := c.Flags().String("json", "", "write every run and the ratios to `FILE`")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		b.out = cmd.OutOrStdout()
+		if b.runs < 0 {
+			return cli.UsageError(fmt.Sprintf("--runs %d: expected 1 or more", b.runs), "")
 		}
-		printComparison(stdout, spec, compare(b.all, spec))
+		specs := args
+		if len(specs) == 0 {
+			specs = defaultSpecs
+		}
+		if err := b.findPrograms(); err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		for _, spec := range specs {
+			if err := b.measure(ctx, spec); err != nil {
+				return fmt.Errorf("%s: %w", spec, err)
+			}
+			printComparison(b.out, spec, compare(b.all, spec))
+		}
+		if *file == "" {
+			return nil
+		}
+		return b.writeJSON(*file, specs)
 	}
-	if *file == "" {
-		return nil
-	}
-	return b.writeJSON(*file, specs)
+	return c
+}
+
+// options are the options of all benchmarks.
+func (b *bench) options(c *cobra.Command) {
+	c.Flags().StringVar(&b.ibsm, "ibsm", "", "`PATH` of the ibsm program (default: beside ibfabric, or in PATH)")
+	c.Flags().StringVar(&b.opensm, "opensm", "opensm", "`PATH` of the opensm program")
+	c.Flags().StringVar(&b.keep, "keep", "", "keep the managers' logs in `DIR`")
 }
 
 // findPrograms looks for the programs to run.
@@ -118,7 +106,7 @@ func (b *bench) findPrograms() error {
 		{"ibsim", "Debian's package ibsim-utils has it"},
 	} {
 		if _, err := exec.LookPath(p.path); err != nil {
-			return &usageError{"bench: " + err.Error(), p.hint}
+			return cli.UsageError(err.Error(), p.hint)
 		}
 	}
 	for _, path := range []*string{&b.ibsm, &b.opensm} { // they run in another folder

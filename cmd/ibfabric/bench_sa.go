@@ -14,49 +14,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/sim/fabric"
 	"ibsm/sim/hosts"
 	"ibsm/topo/net"
 )
-
-const benchSAUsage = `ibfabric bench-sa measures the subnet administration of OpenSM and ibsm. Each runs in a
-process of its own, as a client of one and the same server of a simulated fabric, whose
-hosts ask it what Linux hosts ask, with the kernel's time-outs and retries.
-
-Usage:
-  ibfabric bench-sa [SPEC] [OPTION]...
-
-Options:
-      --over TIME      hosts boot at random moments of it (30s)
-      --paths N        each host asks for (64), one every --every
-      --every TIME     (200ms)
-      --loss RATE      share of packets that are lost in the morning (1%)
-      --open N         requests that are open at a time when the rate is measured (256)
-      --rate N         queries a second when the latency is measured (10000)
-      --for TIME       how long the rate and the latency are measured (10s)
-      --only NAME      only opensm, or only ibsm
-      --ibsm PATH      the ibsm program (default: beside ibfabric, or in PATH)
-      --opensm PATH    the opensm program (default: in PATH)
-      --keep DIR       keep the managers' logs in DIR
-  -h, --help           print this help
-
-SPEC is as for ibfabric serve; without one, a fat tree of 11,664 hosts.
-
-Morning: all links come up; then every host asks for the IPoIB broadcast group, joins
-it, subscribes to four traps and asks for paths to others, whether or not it was
-answered. A request is given up after the kernel's number of retries.
-Rate: so many requests for paths are open at any time.
-Latency: requests for paths come at a steady rate while the manager sweeps and computes
-all routes again and again; the clock of a request runs from its first packet to its
-answer, on the fabric's side.
-On ibsim: rate and latency again, with four clients of Debian's ibsim, which neither
-manager's authors wrote for this comparison. It passes each packet on by itself, so its own
-speed bounds both.
-`
 
 // benchSA is one benchmark of the SA.
 type benchSA struct {
@@ -69,62 +35,72 @@ type benchSA struct {
 	lasts   time.Duration
 }
 
-// runBenchSA carries out "ibfabric bench-sa".
-func runBenchSA(args []string, stdout io.Writer) error {
-	b := &benchSA{bench: bench{out: stdout}, spec: "fattree:k=36"}
-	flags := pflag.NewFlagSet("bench-sa", pflag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.DurationVar(&b.morning.Over, "over", 30*time.Second, "")
-	flags.IntVar(&b.morning.Paths, "paths", 64, "")
-	flags.DurationVar(&b.morning.Every, "every", 200*time.Millisecond, "")
-	loss := flags.String("loss", "1%", "")
-	flags.IntVar(&b.open, "open", 256, "")
-	flags.IntVar(&b.rate, "rate", 10_000, "")
-	flags.DurationVar(&b.lasts, "for", 10*time.Second, "")
-	only := flags.String("only", "", "")
-	flags.StringVar(&b.ibsm, "ibsm", "", "")
-	flags.StringVar(&b.opensm, "opensm", "opensm", "")
-	flags.StringVar(&b.keep, "keep", "", "")
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(stdout, benchSAUsage)
-		return err
-	case err != nil:
-		return &usageError{"bench-sa: " + err.Error(), "ibfabric bench-sa --help lists the options"}
-	case flags.NArg() > 1:
-		return &usageError{fmt.Sprintf("bench-sa: expected one SPEC, got %d", flags.NArg()), ""}
-	case b.open < 1 || b.rate < 1 || b.morning.Paths < 0 || b.lasts <= 0:
-		return &usageError{"bench-sa: --open, --rate, --for: expected more than 0", ""}
-	}
-	if b.loss, err = readRate(*loss); err != nil {
-		return &usageError{"bench-sa: --loss " + err.Error(), ""}
-	}
-	if flags.NArg() == 1 {
-		b.spec = flags.Arg(0)
-	}
-	if err := b.findPrograms(); err != nil {
-		return err
-	}
-	n, err := loadNet(b.spec)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	for _, m := range []manager{b.openSM(), b.ownSM()} {
-		if *only != "" && *only != m.name {
-			continue
+func newBenchSA() *cobra.Command {
+	b := &benchSA{spec: "fattree:k=36"}
+	c := &cobra.Command{Use: "bench-sa [SPEC] [OPTION]...", Short: "compare the subnet administration of OpenSM and ibsm", Args: cli.Args(0, 1), Long: `
+Measures the subnet administration of OpenSM and ibsm. Each runs in a process of its own, as a
+client of one and the same server of a simulated fabric, whose hosts ask it what Linux hosts
+ask, with the kernel's time-outs and retries.
+
+SPEC is as for ibfabric serve; without one, a fat tree of 11,664 hosts.
+
+Morning: all links come up; then every host asks for the IPoIB broadcast group, joins
+it, subscribes to four traps and asks for paths to others, whether or not it was
+answered. A request is given up after the kernel's number of retries.
+Rate: so many requests for paths are open at any time.
+Latency: requests for paths come at a steady rate while the manager sweeps and computes
+all routes again and again; the clock of a request runs from its first packet to its
+answer, on the fabric's side.
+On ibsim: rate and latency again, with four clients of Debian's ibsim, which neither
+manager's authors wrote for this comparison. It passes each packet on by itself, so its own
+speed bounds both.`}
+	b.options(c)
+	f := c.Flags()
+	f.DurationVar(&b.morning.Over, "over", 30*time.Second, "hosts boot at random moments of this `TIME`")
+	f.IntVar(&b.morning.Paths, "paths", 64, "each host asks for `N` paths, one every --every")
+	f.DurationVar(&b.morning.Every, "every", 200*time.Millisecond, "`TIME` between two requests of a host for paths")
+	loss := f.String("loss", "1%", "`RATE` of packets that are lost in the morning")
+	f.IntVar(&b.open, "open", 256, "`N` requests are open at a time when the rate is measured")
+	f.IntVar(&b.rate, "rate", 10_000, "`N` queries a second when the latency is measured")
+	f.DurationVar(&b.lasts, "for", 10*time.Second, "`TIME` for which the rate and the latency are measured")
+	only := f.String("only", "", "only manager `NAME`: opensm or ibsm")
+	cli.Words(c, "only", openSM, "ibsm")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		b.out = cmd.OutOrStdout()
+		if b.open < 1 || b.rate < 1 || b.morning.Paths < 0 || b.lasts <= 0 {
+			return cli.UsageError("--open, --rate, --for: expected more than 0", "")
 		}
-		if err := b.one(ctx, n, m); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		var err error
+		if b.loss, err = readRate(*loss); err != nil {
+			return cli.UsageError("--loss "+err.Error(), "")
 		}
-		if err := b.onIbsim(ctx, n, m); err != nil {
-			return fmt.Errorf("%s on ibsim: %w", m.name, err)
+		if len(args) == 1 {
+			b.spec = args[0]
 		}
+		if err := b.findPrograms(); err != nil {
+			return err
+		}
+		n, err := loadNet(b.spec)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		for _, m := range []manager{b.openSM(), b.ownSM()} {
+			if *only != "" && *only != m.name {
+				continue
+			}
+			if err := b.one(ctx, n, m); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			if err := b.onIbsim(ctx, n, m); err != nil {
+				return fmt.Errorf("%s on ibsim: %w", m.name, err)
+			}
+		}
+		return nil
 	}
-	return nil
+	return c
 }
 
 // one measures a manager.

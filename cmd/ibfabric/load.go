@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"ibsm/cmd/cli"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 )
@@ -27,7 +28,7 @@ func loadNet(spec string) (*net.Net, error) {
 	case err != nil && net.IsSpec(spec):
 		return nil, specUsage(err)
 	case errors.As(err, &unread):
-		return nil, &usageError{err.Error(), "expected a topology file or a generator such as fattree:k=8"}
+		return nil, cli.UsageError(err.Error(), "expected a topology file or a generator such as fattree:k=8")
 	}
 	return n, err
 }

@@ -2,104 +2,39 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"io"
 	"os"
-	"strings"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/conf"
-	"ibsm/conf/diag"
 )
-
-// verb is one thing that ibfabric does.
-type verb struct {
-	name    string
-	summary string
-	run     func(args []string, stdout io.Writer) error
-}
-
-var verbs = []verb{
-	{"gen", "write a generated topology", runGen},
-	{"serve", "simulate a fabric for opensm, the diags and other clients of ibsim's protocol", runServe},
-	{"bench", "compare OpenSM and ibsm", runBench},
-	{"bench-sa", "compare the subnet administration of OpenSM and ibsm", runBenchSA},
-}
-
-const usageHead = `ibfabric works with simulated InfiniBand fabrics.
-
-Usage:
-  ibfabric VERB [OPTION]... [ARGUMENT]...
-  ibfabric VERB --help
-  ibfabric --version
-
-Verbs:
-`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without the process: 0 is success, 1 a failure, 2 wrong usage.
 func run(args []string, stdout, stderr io.Writer) int {
-	err := dispatch(args, stdout)
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintf(stderr, "ibfabric: error: %v\n", err)
-	var usage *usageError
-	if !errors.As(err, &usage) {
-		return 1
-	}
-	if usage.hint != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", usage.hint)
-	}
-	return 2
+	return cli.Run(context.Background(), program(), args, stdout, stderr, nil)
 }
 
-// usageError is a command line that cannot be carried out.
-type usageError struct {
-	text string
-	hint string // what to do about it, "" when there is nothing to say
+// program is the command line of ibfabric.
+func program() *cobra.Command {
+	root := &cobra.Command{Use: "ibfabric VERB [OPTION]... [ARGUMENT]...", Short: "simulated InfiniBand fabrics",
+		Long: "ibfabric works with simulated InfiniBand fabrics. ibfabric VERB --help describes a verb."}
+	root.AddCommand(newGen(), newServe(), newBench(), newBenchSA(), cli.Completion(`
+Prints a completion script for bash, zsh or fish. The packages install it; to try it:
+source <(ibfabric completion bash)
+For bash it needs the package bash-completion.`),
+		&cobra.Command{Use: "manual [DATE]", Short: "print the man page", Args: cli.Args(0, 1), RunE: printManual, Long: `
+Prints the man page ibfabric.1, with a date such as 2026-01-31 on it.
+The packages install it; to read it: ibfabric manual | man -l -`})
+	cli.Prepare(root, conf.Version)
+	return root
 }
 
-func (e *usageError) Error() string { return e.text }
-
-func dispatch(args []string, stdout io.Writer) error {
-	if len(args) == 0 {
-		return &usageError{"a verb is missing", "see ibfabric --help for the verbs"}
-	}
-	switch args[0] {
-	case "--version", "version":
-		_, err := fmt.Fprintln(stdout, "ibfabric", conf.Version)
-		return err
-	case "help":
-		if len(args) > 1 {
-			return dispatch([]string{args[1], "--help"}, stdout)
-		}
-		return printUsage(stdout)
-	case "-h", "--help":
-		return printUsage(stdout)
-	}
-	for _, v := range verbs {
-		if v.name == args[0] {
-			return v.run(args[1:], stdout)
-		}
-	}
-	if strings.HasPrefix(args[0], "-") {
-		return &usageError{fmt.Sprintf("unknown option %s before the verb", args[0]), "see ibfabric --help for the verbs"}
-	}
-	names := make([]string, len(verbs))
-	for i, v := range verbs {
-		names[i] = v.name
-	}
-	return &usageError{fmt.Sprintf("unknown verb %q", args[0]) + diag.Meant(args[0], names), "see ibfabric --help for the verbs"}
-}
-
-func printUsage(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString(usageHead)
-	for _, v := range verbs {
-		fmt.Fprintf(&b, "  %-10s  %s\n", v.name, v.summary)
-	}
-	_, err := io.WriteString(w, b.String())
+func printManual(cmd *cobra.Command, args []string) error {
+	_, err := io.WriteString(cmd.OutOrStdout(), cli.Page(cmd.Root(), 1, append(args, "")[0], "ibsm(8), ibsmctl(8)"))
 	return err
 }

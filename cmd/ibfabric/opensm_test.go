@@ -88,8 +88,8 @@ func TestOpenSMTables(t *testing.T) {
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "net")
-			if err := runGen([]string{spec, "-o", file}, io.Discard); err != nil {
-				t.Fatal(err)
+			if status := run([]string{"gen", spec, "-o", file}, io.Discard, os.Stderr); status != 0 {
+				t.FailNow()
 			}
 			n, err := loadNet(file)
 			if err != nil {

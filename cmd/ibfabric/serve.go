@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,28 +13,17 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"ibsm/cmd/cli"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
 )
 
-const serveUsage = `ibfabric serve simulates a fabric and serves ibsim's socket protocol. Programs that
-use libibumad run on it with ibsim-run: opensm, osmtest, infiniband-diags.
-
-Usage:
-  ibfabric serve SPEC|FILE [OPTION]...
-
-Options:
-      --sock NAME        base of the local socket names, as in IBSIM_SOCKNAME ("sim")
-      --udp [HOST:]PORT  serve UDP instead, as ibsim -r does; data ports follow PORT
-                         (HOST: 127.0.0.1; use 0.0.0.0 for all addresses)
-      --latency TIME     one-way latency of the fabric, such as 5us (0)
-      --loss RATE        packet loss rate, such as 0.01 or 1% (0)
-      --seed N           seed of all random numbers (1)
-      --control PATH     also accept commands on a unix socket; its mode is 0600
-      --clients N        maximum number of clients, at most 1024 (256)
-  -h, --help             print this help
+func newServe() *cobra.Command {
+	c := &cobra.Command{Use: "serve SPEC|FILE [OPTION]...", Short: "simulate a fabric for opensm, the diags and other clients of ibsim's protocol", Args: cli.Args(1, 1), Long: `
+Simulates a fabric and serves ibsim's socket protocol. Programs that use libibumad run on it
+with ibsim-run: opensm, osmtest, infiniband-diags.
 
 SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE has the format
 of ibnetdiscover. A program attaches to the node named by SIM_HOST, by ID or
@@ -45,57 +33,45 @@ It reads commands from standard input, one per line. Each answer ends with a lin
 "error: REASON", which scripts can wait for. The end of standard input does not stop the
 server; quit, SIGINT and SIGTERM do.
 
-`
-
-const serveExample = `
-Example:
-  ibfabric serve fattree:k=8 --sock mine --control /tmp/mine.ctl &
+` + commandHelp(), Example: `  ibfabric serve fattree:k=8 --sock mine --control /tmp/mine.ctl &
   export IBSIM_SOCKNAME=mine
   SIM_HOST='host-001 mlx5_0' ibsim-run opensm -f stdout
   echo 'link down "leaf-01" 1' | nc -NU /tmp/mine.ctl  # netcat-openbsd's
-`
-
-// runServe carries out "ibfabric serve".
-func runServe(args []string, stdout io.Writer) error {
-	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	sock := flags.String("sock", "", "")
-	udp := flags.String("udp", "", "")
-	latency := flags.Duration("latency", 0, "")
-	loss := flags.String("loss", "0", "")
-	seed := flags.Uint64("seed", 1, "")
-	control := flags.String("control", "", "")
-	clients := flags.Int("clients", 256, "")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(stdout, serveUsage+commandHelp()+serveExample)
-		return err
-	case err != nil:
-		return &usageError{"serve: " + err.Error(), "ibfabric serve --help lists the options"}
-	case flags.NArg() != 1:
-		return &usageError{fmt.Sprintf("serve: expected one SPEC or FILE, got %d arguments", flags.NArg()), "for example: ibfabric serve fattree:k=8"}
-	case *sock != "" && *udp != "":
-		return &usageError{"serve: --sock and --udp exclude each other", ""}
-	case *latency < 0:
-		return &usageError{fmt.Sprintf("serve: --latency %v: cannot be negative", *latency), ""}
+`}
+	f := c.Flags()
+	sock := f.String("sock", "", "base of the local socket names, `NAME`, as in IBSIM_SOCKNAME (default: sim)")
+	udp := f.String("udp", "", "serve UDP on `[HOST:]PORT` instead, as ibsim -r does; data ports follow PORT (HOST: 127.0.0.1; use 0.0.0.0 for all addresses)")
+	latency := f.Duration("latency", 0, "one-way latency of the fabric, a `TIME` such as 5us")
+	loss := f.String("loss", "0", "packet loss `RATE`, such as 0.01 or 1%")
+	seed := f.Uint64("seed", 1, "seed `N` of all random numbers")
+	control := f.String("control", "", "also accept commands on a unix socket at `PATH`; its mode is 0600")
+	clients := f.Int("clients", 256, "maximum number `N` of clients, at most 1024")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *sock != "" && *udp != "":
+			return cli.UsageError("--sock and --udp exclude each other", "")
+		case *latency < 0:
+			return cli.UsageError(fmt.Sprintf("--latency %v: cannot be negative", *latency), "")
+		}
+		rate, err := readRate(*loss)
+		if err != nil {
+			return cli.UsageError("--loss "+err.Error(), "")
+		}
+		n, err := loadNet(args[0])
+		if err != nil {
+			return err
+		}
+		cfg := ibsim.ServerConfig{SockName: *sock, Listen: listenAddress(*udp), MaxClients: *clients}
+		cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps})
+		server, err := ibsim.Listen(cfg)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return (&console{server: server, quit: stop}).run(ctx, *control, cmd.OutOrStdout(), describe(args[0], cfg))
 	}
-	rate, err := readRate(*loss)
-	if err != nil {
-		return &usageError{"serve: --loss " + err.Error(), ""}
-	}
-	n, err := loadNet(flags.Arg(0))
-	if err != nil {
-		return err
-	}
-	cfg := ibsim.ServerConfig{SockName: *sock, Listen: listenAddress(*udp), MaxClients: *clients}
-	cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps})
-	server, err := ibsim.Listen(cfg)
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	return (&console{server: server, quit: stop}).run(ctx, *control, stdout, describe(flags.Arg(0), cfg))
+	return c
 }
 
 // listenAddress completes the address of --udp.

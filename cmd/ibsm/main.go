@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"ibsm/conf"
 	"ibsm/daemon"
@@ -20,6 +23,9 @@ func main() {
 func run(args []string, stdout *os.File, stderr io.Writer) int {
 	program, args := args[0], args[1:]
 	asOpenSM := calledOpenSM(program)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return complete(args, stdout)
+	}
 	l := conf.Load(args, daemon.Environment)
 	switch {
 	case l.Help:

@@ -13,74 +13,40 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-// parse reads the command line of a verb that works on files. done reports that nothing is
-// left to do: help was printed, or the line is wrong.
-func parse(flags *pflag.FlagSet, args []string, stdout io.Writer, usage string) (done bool, err error) {
-	flags.SetOutput(io.Discard)
-	switch err := flags.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(stdout, usage)
-		return true, err
-	case err != nil:
-		return true, flagError(flags, err)
-	}
-	return false, nil
-}
-
-// asker is the command line of a verb that asks a manager.
+// asker is a verb that asks a manager, and the common options.
 type asker struct {
-	*pflag.FlagSet
 	*ctl.Client
-	usage  string
-	args   []string // without options
 	json   bool
 	names  names
 	socket string
 	mapped string // the file of names
-	help   bool
 }
 
-// newAsker is for a verb with a help text. Options of its own are added before parse.
-func newAsker(verb, usage string) *asker {
-	a := &asker{FlagSet: pflag.NewFlagSet(verb, pflag.ContinueOnError), usage: usage}
-	a.SetOutput(io.Discard)
-	a.Usage = func() {}
-	a.StringVar(&a.socket, "socket", "", "")
-	a.BoolVar(&a.json, "json", false, "")
-	a.StringVar(&a.mapped, "node-name-map", "", "")
-	a.BoolVarP(&a.help, "help", "h", false, "")
-	return a
+// asking is the run of a verb that asks a manager.
+func (a *asker) asking(run func(ctx context.Context, args []string, stdout io.Writer) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := a.open(); err != nil {
+			return err
+		}
+		return run(cmd.Context(), args, cmd.OutOrStdout())
+	}
 }
 
-// parse reads the command line, on which there are least to most arguments. done reports
-// that help was printed.
-func (a *asker) parse(args []string, least, most int, stdout io.Writer) (done bool, err error) {
-	hint := describes(a.Name())
-	if err := a.FlagSet.Parse(args); err != nil {
-		return false, flagError(a.FlagSet, err)
-	}
-	if a.help {
-		_, err := io.WriteString(stdout, a.usage)
-		return true, err
-	}
-	switch a.args = a.Args(); {
-	case len(a.args) < least:
-		return false, &usageError{"an argument is missing", hint}
-	case len(a.args) > most:
-		return false, &usageError{fmt.Sprintf("unexpected argument %q", a.args[most]), hint}
-	}
+// open chooses the manager and reads the names.
+func (a *asker) open() (err error) {
 	a.Client = ctl.NewClient(socketOf(a.socket))
 	if file := cmp.Or(a.mapped, os.Getenv("IBSM_NODE_NAME_MAP")); file != "" {
 		if a.names, err = readNames(file); err != nil {
-			return false, fmt.Errorf("node-name-map: %w", err)
+			return fmt.Errorf("node-name-map: %w", err)
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // copy writes the reply as it comes.
@@ -120,7 +86,7 @@ func (a *asker) explain(err error) error {
 		err = fs.ErrPermission // a manager may be running there
 		hint = "the socket may be used by " + owner(a.Path()) + " only: use sudo, or start ibsm with --ctl_group"
 	}
-	return &hinted{fmt.Errorf("%s: %w", a.Path(), err), hint}
+	return cli.WithHint(fmt.Errorf("%s: %w", a.Path(), err), hint)
 }
 
 // owner is whom a file belongs to.
@@ -130,29 +96,6 @@ func owner(path string) string {
 		return "other users"
 	}
 	return ownerOf(info)
-}
-
-// hinted is an error and what to do about it.
-type hinted struct {
-	error
-	hint string
-}
-
-func (h *hinted) Unwrap() error { return h.error }
-
-func hintFor(err error) string {
-	var u *usageError
-	var h *hinted
-	var f *ctl.Failure
-	switch {
-	case errors.As(err, &u):
-		return u.hint
-	case errors.As(err, &h):
-		return h.hint
-	case errors.As(err, &f):
-		return f.Hint
-	}
-	return ""
 }
 
 // query is a query of those parameters that are not "".

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,33 +9,44 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"ibsm/ctl"
 )
 
-// nodesAsk is what scripts for shells ask for the names of nodes and ports; the word at the
-// cursor and those of the line before it follow.
-const nodesAsk = "ibsmctl completion nodes"
-
-// Who waits for completion is typing: a manager has completePatience to begin its answer,
-// and completeLimit to end it.
-const (
+// Completion must not delay typing: a manager has completePatience to begin its answer, and
+// completeLimit to end it.
+var (
 	completePatience = 200 * time.Millisecond
 	completeLimit    = time.Second
 )
 
-// completeNodes prints what may stand for a node or port behind a line, and begins with a
-// word. Trouble has it print nothing.
-func completeNodes(ctx context.Context, word string, line []string, stdout io.Writer) error {
-	word = strings.ReplaceAll(word, `\`, "")
-	a := newAsker("completion", "")
-	a.ParseErrorsAllowlist.UnknownFlags = true
+// completeNodes completes up to most arguments that are nodes or ports.
+func (a *asker) completeNodes(most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.candidates(cmd.Context(), word, true), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeNodeOption completes the option --node of a verb.
+func (a *asker) completeNodeOption(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("node", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return a.candidates(cmd.Context(), word, false), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// candidates are the nodes that begin with a word, nil after an error or if the manager is slow.
+func (a *asker) candidates(ctx context.Context, word string, lids bool) []string {
 	found, answers := make(chan []string, 1), make(chan bool, 1)
 	go func() {
-		if done, err := a.parse(joined(line), 0, len(line), io.Discard); done || err != nil || !takesNode(a.args, line) {
+		if a.open() != nil {
 			found <- nil
 			return
 		}
-		found <- a.nodesLike(ctx, word, lastOf(line) != "--node", answers)
+		found <- a.nodesLike(ctx, word, lids, answers)
 	}()
 	late := time.NewTimer(completePatience)
 	for {
@@ -47,51 +56,9 @@ func completeNodes(ctx context.Context, word string, line []string, stdout io.Wr
 		case <-late.C:
 			return nil
 		case names := <-found:
-			for _, name := range names {
-				if _, err := fmt.Fprintln(stdout, name); err != nil {
-					return err
-				}
-			}
-			return nil
+			return names
 		}
 	}
-}
-
-// joined makes one word of each three that bash has made of --name=value.
-func joined(line []string) (words []string) {
-	for i := 0; i < len(line); i++ {
-		if line[i] == "=" && len(words) > 0 && i+1 < len(line) {
-			i++
-			words[len(words)-1] += "=" + line[i]
-			continue
-		}
-		words = append(words, line[i])
-	}
-	return words
-}
-
-// lastOf is the option that the word at the end of a line belongs to, or the word before it.
-func lastOf(line []string) string {
-	if n := len(line); n > 1 && line[n-1] == "=" {
-		return line[n-2]
-	} else if n > 0 {
-		return line[n-1]
-	}
-	return ""
-}
-
-// takesNode reports whether a node or port may follow a line, whose words without options
-// are args.
-func takesNode(args, line []string) bool {
-	switch {
-	case lastOf(line) == "--node":
-		return true
-	case len(args) == 0:
-		return false
-	case args[0] == "why" || args[0] == "path":
-		return len(args) <= 2
-	}
-	return slices.Equal(args, []string{"partitions", "why"})
 }
 
 // nodesLike are the names of nodes that begin with a word; of 0x GUIDs, of a number LIDs, if

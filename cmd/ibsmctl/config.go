@@ -7,102 +7,62 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/conf"
 	"ibsm/ctl"
-
-	"github.com/spf13/pflag"
 )
-
-// configVerbs are what ibsmctl config does.
-var configVerbs = []string{"check", "show", "diff", "convert", "default", "reload"}
-
-const configUsage = `ibsmctl config checks, shows, compares and converts configuration files. A file whose name
-ends in .toml has the format of ibsm.toml, any other the format of opensm.conf. reload, and
-show without a file, ask the running manager.
-
-Usage:
-  ibsmctl config check FILE     report errors and warnings
-  ibsmctl config show [FILE]    settings that differ from the defaults, or that the file
-                                chooses; without FILE the settings in force at the manager
-  ibsmctl config diff A B       settings that differ between two files
-  ibsmctl config convert FILE   the same settings in the other format
-  ibsmctl config default        all settings with comments
-  ibsmctl config reload         reload the manager's file; a file with an error changes
-                                nothing
-
-Options:
-      --strict       check: treat warnings as errors
-      --all          show: all settings
-      --toml         default: in the format of ibsm.toml
-  -o, --output FILE  convert, default: write to FILE instead of standard output
-      --json         check, show, diff, reload: output for programs
-      --socket PATH  show, reload: the manager's control socket
-  -h, --help         print this help
-
-Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage.
-
-Examples:
-  ibsmctl config check --strict /etc/opensm/opensm.conf
-  ibsmctl config convert /etc/opensm/opensm.conf -o /etc/ibsm/ibsm.toml
-`
 
 // configCommand is the options of ibsmctl config, and where its output goes.
 type configCommand struct {
-	strict, all, toml, json bool
-	output                  string
-	socket                  []string // options that name the manager's
-	stdout                  io.Writer
+	*asker
+	strict, all, toml bool
+	output            string
+	stdout            io.Writer
 }
 
-// runConfig carries out "ibsmctl config".
-func runConfig(ctx context.Context, args []string, stdout io.Writer) error {
-	if i := leading(args); i < len(args) && args[i] == "reload" {
-		return runReload(ctx, slices.Concat(args[:i], args[i+1:]), stdout)
+func newConfig(a *asker) *cobra.Command {
+	c := &configCommand{asker: a}
+	cmd := &cobra.Command{Use: "config VERB [OPTION]... [FILE]...", Short: "check, show, compare, convert and reload configuration files",
+		Long: `
+Checks, shows, compares and converts configuration files. A file whose name ends in .toml has
+the format of ibsm.toml, any other the format of opensm.conf. reload, and show without a file,
+ask the running manager: reload makes it reload its configuration file, and sweep. A file with
+an error changes nothing. Settings that need a restart are listed.
+
+Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage.`,
+		Example: `  ibsmctl config check --strict /etc/opensm/opensm.conf
+  ibsmctl config convert /etc/opensm/opensm.conf -o /etc/ibsm/ibsm.toml
+`}
+	f := cmd.PersistentFlags()
+	f.BoolVar(&c.strict, "strict", false, "check: treat warnings as errors")
+	f.BoolVar(&c.all, "all", false, "show: all settings")
+	f.BoolVar(&c.toml, "toml", false, "default: in the format of ibsm.toml")
+	f.StringVarP(&c.output, "output", "o", "", "convert, default: write to `FILE` instead of standard output")
+	verb := func(use, short string, least, most int, do func(ctx context.Context, files []string) error) *cobra.Command {
+		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most), RunE: func(cmd *cobra.Command, files []string) error {
+			c.stdout = cmd.OutOrStdout()
+			return do(cmd.Context(), files)
+		}}
+		cmd.AddCommand(v)
+		return v
 	}
-	c := &configCommand{stdout: stdout}
-	flags := pflag.NewFlagSet("config", pflag.ContinueOnError)
-	flags.BoolVar(&c.strict, "strict", false, "")
-	flags.BoolVar(&c.all, "all", false, "")
-	flags.BoolVar(&c.toml, "toml", false, "")
-	flags.BoolVar(&c.json, "json", false, "")
-	flags.StringVarP(&c.output, "output", "o", "", "")
-	socket := flags.String("socket", "", "")
-	hint := describes("config")
-	if done, err := parse(flags, args, stdout, configUsage); done {
-		return err
-	}
-	if flags.NArg() == 0 {
-		return &usageError{"config: expected a verb: " + strings.Join(configVerbs, ", "), hint}
-	}
-	what, files := flags.Arg(0), flags.Args()[1:]
-	wanted := map[string]int{"check": 1, "show": 1, "diff": 2, "convert": 1, "default": 0}
-	n, known := wanted[what]
-	if *socket != "" {
-		c.socket = []string{"--socket", *socket}
-	}
-	switch {
-	case !known:
-		return unknown("verb of config", what, configVerbs, hint)
-	case what == "show" && len(files) == 0:
-		return c.showManager(ctx)
-	case len(files) != n:
-		return &usageError{fmt.Sprintf("config %s: expected %s, got %d", what, several(n, "file"), len(files)), hint}
-	}
-	switch what {
-	case "check":
-		return c.check(files[0])
-	case "show":
+	verb("check FILE", "report errors and warnings", 1, 1, func(_ context.Context, files []string) error { return c.check(files[0]) })
+	verb("show [FILE]", "settings that FILE changes or chooses; without FILE those in force", 0, 1, func(ctx context.Context, files []string) error {
+		if len(files) == 0 {
+			return c.showManager(ctx)
+		}
 		return c.show(files[0])
-	case "diff":
-		return c.diff(files[0], files[1])
-	case "convert":
-		return c.convert(files[0])
-	}
-	return c.write(conf.New(), c.toml)
+	})
+	verb("diff FILE FILE", "settings that differ between two files", 2, 2, func(_ context.Context, files []string) error { return c.diff(files[0], files[1]) })
+	verb("convert FILE", "the same settings in the other format", 1, 1, func(_ context.Context, files []string) error { return c.convert(files[0]) })
+	verb("default", "all settings with comments", 0, 0, func(context.Context, []string) error { return c.write(conf.New(), c.toml) })
+	cli.Takes(verb("reload", "make the manager reload its file", 0, 0, func(ctx context.Context, _ []string) error { return c.reload(ctx) }), common...)
+	return cmd
 }
 
 // readConfig reads a file.
@@ -195,12 +155,11 @@ func (c *configCommand) show(name string) error {
 
 // showManager shows what is in force at a manager.
 func (c *configCommand) showManager(ctx context.Context) error {
-	a := newAsker("config show", configUsage)
-	if _, err := a.parse(c.socket, 0, 0, c.stdout); err != nil {
+	if err := c.open(); err != nil {
 		return err
 	}
 	all := &ctl.Configuration{}
-	if err := a.explain(a.Get(ctx, "/v1/config", nil, all)); err != nil {
+	if err := c.explain(c.Get(ctx, "/v1/config", nil, all)); err != nil {
 		return err
 	}
 	settings := []ctl.Setting{}

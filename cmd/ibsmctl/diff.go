@@ -11,78 +11,65 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const diffUsage = `Usage: ibsmctl diff [OPTION]... [GENERATION [GENERATION]]
-
+func newDiff(a *asker) *cobra.Command {
+	c := &cobra.Command{Use: "diff [OPTION]... [GENERATION [GENERATION]]", Short: "changes between two generations of the subnet", Args: cli.Args(0, 2), Long: `
 Shows the last change of the subnet; with one generation everything that has changed since
 it, with two everything that changed from the first to the second: nodes and links added or
 removed, LIDs, port states, P_Keys, groups, settings, subnet managers, and the number of
 forwarding table entries per switch. A change that was reverted in between is not shown.
-ibsmctl generations lists the generations.
-
-Options:
-      --all   list all switches whose tables changed, not only those with most changes
-See ibsmctl --help for the common options.
-`
-
-const generationsUsage = `Usage: ibsmctl generations [OPTION]...
-
-Lists the generations of the subnet that contain changes, as far back as they are stored: the
-time, and how much changed. A generation is a published state of the subnet; each answer of
-the manager is based on one generation.
-See ibsmctl --help for the common options.
-`
-
-func runDiff(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("diff", diffUsage)
-	whole := a.Bool("all", false, "")
-	if done, err := a.parse(args, 0, 2, stdout); done || err != nil {
+ibsmctl generations lists the generations.`}
+	whole := c.Flags().Bool("all", false, "list all switches whose tables changed, not only those with most changes")
+	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+		for _, g := range args {
+			if n, err := strconv.ParseUint(g, 10, 64); err != nil || n == 0 {
+				return cli.UsageError(fmt.Sprintf("generation %q: expected a number", g), "ibsmctl generations lists them")
+			}
+		}
+		named := append(args, "", "")
+		q := query("from", named[0], "to", named[1])
+		if a.json {
+			return a.copy(ctx, http.MethodGet, "/v1/diff", q, stdout)
+		}
+		span, changes, tables := &ctl.Span{}, []*ctl.Change{}, []*ctl.Change{}
+		t := &table{columns: []column{{head: "WHAT"}, {head: "NAME", yields: true}, {head: "PORT", right: true}, {head: "BEFORE", yields: true}, {head: "NOW", yields: true}}}
+		err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/diff", q, func(r *ctl.DiffRow) error {
+			switch {
+			case r.Span != nil:
+				span = r.Span
+			case r.Change != nil && r.Change.What == "routes":
+				tables = append(tables, r.Change)
+			case r.Change != nil:
+				changes = append(changes, r.Change)
+			}
+			return nil
+		})
+		if err != nil {
+			return a.explain(err)
+		}
+		if _, err := io.WriteString(stdout, spanText(span, len(changes)+len(tables))); err != nil || len(changes)+len(tables) == 0 {
+			return err
+		}
+		slices.SortStableFunc(tables, func(x, y *ctl.Change) int { return y.Count - x.Count })
+		shown := len(tables)
+		if !*whole && shown > fewTables {
+			shown = fewTables
+		}
+		for _, c := range slices.Concat(changes, tables[:shown]) {
+			a.addChange(t, c)
+		}
+		if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", counted(len(tables)-shown, "other switch", "other switches"))
 		return err
-	}
-	for _, g := range a.args {
-		if n, err := strconv.ParseUint(g, 10, 64); err != nil || n == 0 {
-			return &usageError{fmt.Sprintf("generation %q: expected a number", g), "ibsmctl generations lists them"}
-		}
-	}
-	named := append(a.args, "", "")
-	q := query("from", named[0], "to", named[1])
-	if a.json {
-		return a.copy(ctx, http.MethodGet, "/v1/diff", q, stdout)
-	}
-	span, changes, tables := &ctl.Span{}, []*ctl.Change{}, []*ctl.Change{}
-	t := &table{columns: []column{{head: "WHAT"}, {head: "NAME", yields: true}, {head: "PORT", right: true}, {head: "BEFORE", yields: true}, {head: "NOW", yields: true}}}
-	err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/diff", q, func(r *ctl.DiffRow) error {
-		switch {
-		case r.Span != nil:
-			span = r.Span
-		case r.Change != nil && r.Change.What == "routes":
-			tables = append(tables, r.Change)
-		case r.Change != nil:
-			changes = append(changes, r.Change)
-		}
-		return nil
 	})
-	if err != nil {
-		return a.explain(err)
-	}
-	if _, err := io.WriteString(stdout, spanText(span, len(changes)+len(tables))); err != nil || len(changes)+len(tables) == 0 {
-		return err
-	}
-	slices.SortStableFunc(tables, func(x, y *ctl.Change) int { return y.Count - x.Count })
-	shown := len(tables)
-	if !*whole && shown > fewTables {
-		shown = fewTables
-	}
-	for _, c := range slices.Concat(changes, tables[:shown]) {
-		a.addChange(t, c)
-	}
-	if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", counted(len(tables)-shown, "other switch", "other switches"))
-	return err
+	return c
 }
 
 // fewTables is how many forwarding tables are listed, those with most changes first.
@@ -119,11 +106,14 @@ func (a *asker) addChange(t *table, c *ctl.Change) {
 	t.add(c.What, printable(shortGID(a.names.of(c.Node, c.Name))), port, printable(from), printable(to))
 }
 
-func runGenerations(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("generations", generationsUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
+func newGenerations(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "generations [OPTION]...", Short: "generations that diff can compare", Args: cli.Args(0, 0), RunE: a.asking(a.generations), Long: `
+Lists the generations of the subnet that contain changes, as far back as they are stored: the
+time, and how much changed. A generation is a published state of the subnet; each answer of
+the manager is based on one generation.`}
+}
+
+func (a *asker) generations(ctx context.Context, _ []string, stdout io.Writer) error {
 	t := &table{columns: []column{{head: "GENERATION", right: true}, {head: "TIME"}, {head: "CHANGES", yields: true}}}
 	return rows(ctx, a, "/v1/generations", nil, stdout, t, func(g *ctl.Generation) {
 		t.add(strconv.FormatUint(g.Generation, 10), g.Time.Local().Format(time.DateTime), countsText(g))

@@ -10,54 +10,48 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const eventsUsage = `Usage: ibsmctl events [OPTION]...
-
+func newEvents(a *asker) *cobra.Command {
+	c := &cobra.Command{Use: "events [OPTION]...", Short: "past and new events", Args: cli.Args(0, 0), Long: `
 Shows the events since the manager was started, as far back as they are stored, independent
-of its log level.
-
-Options:
-  -F, --follow      continue with new events, until interrupted
-      --since N     only events after number N; -1 for new ones only
-See ibsmctl --help for the common options.
-`
-
-func runEvents(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("events", eventsUsage)
-	follow := a.BoolP("follow", "F", false, "")
-	since := a.Int64("since", 0, "")
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
-	from, err := a.start(ctx, *since)
-	if err != nil {
+of its log level.`}
+	follow := c.Flags().BoolP("follow", "F", false, "continue with new events, until interrupted")
+	since := c.Flags().Int64("since", 0, "only events after number `N`; -1 for new ones only")
+	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
+		from, err := a.start(ctx, *since)
+		if err != nil {
+			return a.explain(err)
+		}
+		last := from
+		each := func(e *ctl.Event) error {
+			if last > 0 && e.Seq > last+1 && !a.json {
+				fmt.Fprintf(stdout, "... %d events are no longer stored\n", e.Seq-last-1)
+			}
+			last = e.Seq
+			if a.json {
+				return writeJSON(stdout, e)
+			}
+			_, err := fmt.Fprintln(stdout, eventLine(e))
+			return err
+		}
+		if !*follow {
+			return a.explain(a.Events(ctx, from, each))
+		}
+		err = a.Follow(ctx, from, each)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			return errors.New("the manager has exited")
+		}
 		return a.explain(err)
-	}
-	last := from
-	each := func(e *ctl.Event) error {
-		if last > 0 && e.Seq > last+1 && !a.json {
-			fmt.Fprintf(stdout, "... %d events are no longer stored\n", e.Seq-last-1)
-		}
-		last = e.Seq
-		if a.json {
-			return writeJSON(stdout, e)
-		}
-		_, err := fmt.Fprintln(stdout, eventLine(e))
-		return err
-	}
-	if !*follow {
-		return a.explain(a.Events(ctx, from, each))
-	}
-	err = a.Follow(ctx, from, each)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err == nil:
-		return errors.New("the manager has exited")
-	}
-	return a.explain(err)
+	})
+	return c
 }
 
 // start is the number of the event to begin after.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"ibsm/cmd/cli"
 	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
@@ -131,7 +132,7 @@ func loadNet(spec string) (*net.Net, error) {
 	n, err := net.Load(spec)
 	var wrong *net.SpecError
 	if errors.As(err, &wrong) {
-		return nil, &usageError{wrong.Text, cmp.Or(wrong.Hint, "see ibfabric gen --help for kinds and keys")}
+		return nil, cli.UsageError(wrong.Text, cmp.Or(wrong.Hint, "see ibfabric gen --help for kinds and keys"))
 	}
 	return n, err
 }

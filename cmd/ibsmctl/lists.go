@@ -8,61 +8,40 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/mad"
 )
 
-const nodesUsage = `Usage: ibsmctl nodes [OPTION]...
-
-Lists the nodes of the subnet: GUID, type, LID, number of Active ports and of all ports,
-and name. A node that does not answer but is kept for some sweeps is marked.
-
-Options:
-      --type TYPE     CA, switch or router only
-      --node NODE     this node only: a GUID or a name
-See ibsmctl --help for the common options.
-`
-
-const portsUsage = `Usage: ibsmctl ports [OPTION]...
-
-Lists the ports of the subnet: port GUID (all ports of a switch have the same one), node
-name, port number, LID, state, link width and speed (for a port that is Down, its physical
-state), and peer port.
-
-Options:
-      --type TYPE     ports of CAs, switches or routers only
-      --node NODE     ports of this node only: a GUID or a name
-      --state STATE   Down, Initialize, Armed or Active only
-See ibsmctl --help for the common options.
-`
-
-const linksUsage = `Usage: ibsmctl links [OPTION]...
-
-Lists the links of the subnet, each once: both ends, the lower state of the two ends, width
-and speed. A link that routes avoid is marked. Former links of ports that are now Down are
-not listed: see ibsmctl why.
-
-Options:
-      --type TYPE     only links whose first end is a CA, switch or router
-      --node NODE     links of this node only: a GUID or a name
-      --state STATE   Down, Initialize, Armed or Active only
-See ibsmctl --help for the common options.
-`
-
-// lister is the command line of a list.
+// lister is the options of a list.
 type lister struct {
 	*asker
 	typ, node, state string
 }
 
-func newLister(l ctl.List, usage string) *lister {
-	a := &lister{asker: newAsker(string(l), usage)}
-	a.StringVar(&a.typ, "type", "", "")
-	a.StringVar(&a.node, "node", "", "")
-	if l != ctl.Nodes {
-		a.StringVar(&a.state, "state", "", "")
+// newList is a verb that prints a list as a table, which row fills.
+func newList[T any](a *asker, list ctl.List, short, long string, columns []column, row func(*table, *T)) *cobra.Command {
+	l := &lister{asker: a}
+	c := &cobra.Command{Use: string(list) + " [OPTION]...", Short: short, Args: cli.Args(0, 0), Long: long}
+	c.Flags().StringVar(&l.typ, "type", "", "only `TYPE` CA, switch or router; for links the type of the first end")
+	c.Flags().StringVar(&l.node, "node", "", "only this `NODE`: a GUID or a name")
+	cli.Words(c, "type", nodeTypes...)
+	if list != ctl.Nodes {
+		c.Flags().StringVar(&l.state, "state", "", "only `STATE` Down, Initialize, Armed or Active")
+		cli.Words(c, "state", portStates...)
 	}
-	return a
+	a.completeNodeOption(c)
+	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
+		filter, err := l.filter()
+		if err != nil {
+			return err
+		}
+		t := &table{columns: columns}
+		return rows(ctx, a, "/v1/"+string(list), filter, stdout, t, func(v *T) { row(t, v) })
+	})
+	return c
 }
 
 // What nodes and ports may be asked for by.
@@ -88,22 +67,11 @@ func (a *lister) filter() (url.Values, error) {
 	return query("type", typ, "node", a.names.resolve(a.node), "state", state), nil
 }
 
-// show asks for a list and prints it, as a table that row fills.
-func show[T any](ctx context.Context, a *lister, args []string, stdout io.Writer, t *table, row func(*T)) error {
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
-	filter, err := a.filter()
-	if err != nil {
-		return err
-	}
-	return rows(ctx, a.asker, "/v1/"+a.Name(), filter, stdout, t, row)
-}
-
-func runNodes(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newLister(ctl.Nodes, nodesUsage)
-	t := &table{columns: []column{{head: "GUID"}, {head: "TYPE"}, {head: "LID", right: true}, {head: "UP", right: true}, {head: "NAME", yields: true}}}
-	return show(ctx, a, args, stdout, t, func(n *ctl.Node) {
+func newNodes(a *asker) *cobra.Command {
+	columns := []column{{head: "GUID"}, {head: "TYPE"}, {head: "LID", right: true}, {head: "UP", right: true}, {head: "NAME", yields: true}}
+	return newList(a, ctl.Nodes, "switches, adapters and routers", `
+Lists the nodes of the subnet: GUID, type, LID, number of Active ports and of all ports,
+and name. A node that does not answer but is kept for some sweeps is marked.`, columns, func(t *table, n *ctl.Node) {
 		name := printable(a.names.of(n.GUID, n.Desc))
 		if n.Missed > 0 {
 			name += fmt.Sprintf(" (unresponsive for %d sweeps)", n.Missed)
@@ -112,11 +80,13 @@ func runNodes(ctx context.Context, args []string, stdout io.Writer) error {
 	})
 }
 
-func runPorts(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newLister(ctl.Ports, portsUsage)
-	t := &table{columns: []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
-		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}, {head: "PORT", right: true}}}
-	return show(ctx, a, args, stdout, t, func(p *ctl.Port) {
+func newPorts(a *asker) *cobra.Command {
+	columns := []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
+		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}, {head: "PORT", right: true}}
+	return newList(a, ctl.Ports, "ports, their state and their peers", `
+Lists the ports of the subnet: port GUID (all ports of a switch have the same one), node
+name, port number, LID, state, link width and speed (for a port that is Down, its physical
+state), and peer port.`, columns, func(t *table, p *ctl.Port) {
 		link, peer, peerPort := p.Physical, "", ""
 		if p.Width != "" {
 			link = p.Width + " " + p.Speed
@@ -131,11 +101,13 @@ func runPorts(ctx context.Context, args []string, stdout io.Writer) error {
 	})
 }
 
-func runLinks(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newLister(ctl.Links, linksUsage)
-	t := &table{columns: []column{{head: "FROM", yields: true}, {head: "PORT", right: true}, {head: "TO", yields: true}, {head: "PORT", right: true},
-		{head: "STATE"}, {head: "LINK"}}}
-	return show(ctx, a, args, stdout, t, func(l *ctl.Link) {
+func newLinks(a *asker) *cobra.Command {
+	columns := []column{{head: "FROM", yields: true}, {head: "PORT", right: true}, {head: "TO", yields: true}, {head: "PORT", right: true},
+		{head: "STATE"}, {head: "LINK"}}
+	return newList(a, ctl.Links, "links between ports", `
+Lists the links of the subnet, each once: both ends, the lower state of the two ends, width
+and speed. A link that routes avoid is marked. Former links of ports that are now Down are
+not listed: see ibsmctl why.`, columns, func(t *table, l *ctl.Link) {
 		t.add(printable(a.names.of(l.From.Node, l.From.Desc)), strconv.Itoa(int(l.From.Port)),
 			printable(a.names.of(l.To.Node, l.To.Desc)), strconv.Itoa(int(l.To.Port)), marked(l.State, l.Unhealthy), l.Width+" "+l.Speed)
 	})

@@ -7,11 +7,20 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const logLevelUsage = `Usage: ibsmctl log-level [OPTION]... [LEVEL]
+// levels are the words for log flags.
+var levels = []struct {
+	word  string
+	flags uint8
+}{{"error", 0x01}, {"info", 0x03}, {"verbose", 0x07}, {"debug", 0x0f}}
 
+func newLogLevel(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "log-level [OPTION]... [LEVEL]", Short: "show or change the log level", Args: cli.Args(0, 1), RunE: a.asking(a.logLevel), ValidArgs: levelWords(), Long: `
 Shows or changes the log level of the manager. LEVEL is a word, or a number: the sum of
 OpenSM's log flags:
 
@@ -21,28 +30,16 @@ OpenSM's log flags:
   debug     everything (0x0f)
 
 Flag 0x40 also writes the dump files of routes; 0x43 is the most common value. The change
-lasts until the manager exits; to make it permanent, set log_flags in the configuration.
+lasts until the manager exits; to make it permanent, set log_flags in the configuration.`}
+}
 
-See ibsmctl --help for the common options.
-`
-
-// levels are the words for log flags.
-var levels = []struct {
-	word  string
-	flags uint8
-}{{"error", 0x01}, {"info", 0x03}, {"verbose", 0x07}, {"debug", 0x0f}}
-
-func runLogLevel(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("log-level", logLevelUsage)
-	if done, err := a.parse(args, 0, 1, stdout); done || err != nil {
-		return err
-	}
+func (a *asker) logLevel(ctx context.Context, args []string, stdout io.Writer) error {
 	now := &ctl.LogFlags{}
 	var err error
-	if len(a.args) == 0 {
+	if len(args) == 0 {
 		err = a.Get(ctx, "/v1/log-level", nil, now)
 	} else {
-		flags, wrong := parseLevel(a.args[0])
+		flags, wrong := parseLevel(args[0])
 		if wrong != nil {
 			return wrong
 		}
@@ -64,17 +61,23 @@ func runLogLevel(ctx context.Context, args []string, stdout io.Writer) error {
 	return err
 }
 
+// levelWords are the words for log flags.
+func levelWords() (words []string) {
+	for _, l := range levels {
+		words = append(words, l.word)
+	}
+	return words
+}
+
 func parseLevel(word string) (flags uint8, err error) {
-	words := make([]string, len(levels))
-	for i, l := range levels {
+	for _, l := range levels {
 		if l.word == strings.ToLower(word) {
 			return l.flags, nil
 		}
-		words[i] = l.word
 	}
 	n, err := strconv.ParseUint(word, 0, 8)
 	if err != nil {
-		return 0, &usageError{fmt.Sprintf("log level %q: expected %s, or a number up to 0xff", word, strings.Join(words, ", ")), ""}
+		return 0, cli.UsageError(fmt.Sprintf("log level %q: expected %s, or a number up to 0xff", word, strings.Join(levelWords(), ", ")), "")
 	}
 	return uint8(n), nil
 }

@@ -32,7 +32,14 @@ var ibsm = sync.OnceValues(func() (string, error) {
 	return path, err
 })
 
+// asProgram is the environment variable that makes the test be ibsmctl.
+const asProgram = "IBSMCTL_TEST_PROGRAM"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		completePatience = patience // the machine may have other work to do
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	}
 	code := m.Run()
 	if path, err := ibsm(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
@@ -154,17 +161,25 @@ func TestVerbs(t *testing.T) {
 		{"reload", `^$`, 2, `did you mean config reload?`},
 		{"state sho", `^$`, 2, `unknown verb of state "sho"; did you mean show?`},
 		{"help path", `^Usage: ibsmctl path `, 0, ""},
-		{"help", `^ibsmctl shows`, 0, ""},
+		{"help stauts", `^$`, 2, `did you mean status or state?`},
+		{"help config check", `^Usage: ibsmctl config VERB `, 0, ""},
+		{"version", `^ibsmctl \d+\.\d+\.\d+\n$`, 0, ""},
+		{"help", `(?s)^Usage: ibsmctl VERB .*ibsmctl shows`, 0, ""},
 		{"--version", `^ibsmctl \d+\.\d+\.\d+\n$`, 0, ""},
 		{"path 1 hsot-01", `^$`, 1, `no node is named "hsot-01"; did you mean host-01? ibsmctl nodes lists the nodes`},
 		{"nodes --state up", `^$`, 2, "unknown option"},
+		{"partitions apply --file x", `^$`, 2, "unknown option --file"},
+		{"partitions why --strict 1 2", `^$`, 2, "unknown option --strict"},
+		{"config reload --strict", `^$`, 2, "unknown option --strict"},
+		{"state show --socket x", `^$`, 2, "unknown option --socket"},
+		{"--json manual ibsm.8", `^$`, 2, "unknown option --json"},
 		{"status more", `^$`, 2, `unexpected argument "more"`},
 		{"frobnicate", `^$`, 2, "hint: see ibsmctl --help for the verbs"},
 		{"--socket x", `^$`, 2, "a verb is missing"},
-		{"--bogus status", `^$`, 2, "before the verb"},
+		{"--bogus status", `^$`, 2, "unknown option --bogus"},
 		{"--json status", `^{"version":`, 0, ""},
 		{"", `^$`, 2, "a verb is missing"},
-		{"--help", `(?s)^ibsmctl shows.*  path .*Exit status`, 0, ""},
+		{"--help", `(?s)^Usage: ibsmctl VERB .*ibsmctl shows.*Exit status.*\n  path +the route .*--socket PATH `, 0, ""},
 		{"path --help", `^Usage: ibsmctl path `, 0, ""},
 		{"stauts", `^$`, 2, `unknown verb "stauts"; did you mean status or state?`},
 		{"status --socket /nonexistent/s", `^$`, 1, "hint: start a manager with ibsm --ctl_socket /nonexistent/s"},

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/conf/manual"
+	"ibsm/ctl"
 	"ibsm/mad/madtest"
 )
 
 // mandoc and man have nothing to say against the pages, and what help says is in them.
 func TestManual(t *testing.T) {
 	for page, wants := range map[string][]string{
-		"ibsmctl.8":   {"ibsmctl partitions create NAME [MEMBER]...", "--node-name-map FILE", "ibsmctl events --follow", "slurm-block"},
+		"ibsmctl.8":   {"create NAME [MEMBER]...", "--node-name-map FILE", "ibsmctl events --follow", "slurm-block"},
 		"ibsm.8":      {"-g, --guid GUID", "--dry-run", "IBSIM_SOCKNAME=mysim ibsm --ibsim -f stdout", "Exit status"},
 		"ibsm.conf.5": {"sweep_interval (sweep.interval)", "QUALITY OF SERVICE", "Option: --lmc, -l."},
 	} {
@@ -82,41 +82,34 @@ var completions = map[string]string{
 	"ibsmctl partitions --key 0x10 crea": "create",
 	"ibsmctl completion ":                "bash fish zsh",
 	"ibsmctl status ":                    "",
-	"ibsmctl why ":                       "host-01 leaf-01",
-	"ibsmctl why ho":                     "host-01",
-	"ibsmctl path host-01 le":            "leaf-01",
-	"ibsmctl ports --node ":              "leaf-01",
-	"ibsmctl --json links --node le":     "leaf-01",
-	"ibsmctl partitions why le":          "leaf-01",
+	"ibsmctl why spine":                  "spine-01 spine-02 spine-03 spine-04",
+	"ibsmctl why host-1":                 "host-10 host-11 host-12 host-13 host-14 host-15 host-16",
+	"ibsmctl path host-01 leaf-02":       "leaf-02",
+	"ibsmctl ports --node spine-03":      "spine-03",
+	"ibsmctl --json links --node agg-08": "agg-08",
+	"ibsmctl partitions why agg-08":      "agg-08",
 	"ibsmctl partitions check ":          "FILES",
 	"ibsm --dry":                         "--dry-run",
 	"ibsm -F ":                           "FILES",
 	"ibsm --part_enforce ":               "both in off out",
 }
 
-// askable is the environment with an ibsmctl that knows two nodes: one behind --node, none
-// behind partitions check.
-func askable(t *testing.T) []string {
+// programs is the environment with ibsmctl and ibsm in its path, and with a manager to ask
+// that calls a node "odd name".
+func programs(t *testing.T) []string {
 	t.Helper()
-	dir := t.TempDir()
-	const text = `#!/bin/sh
-[ "$1 $2" = "completion nodes" ] || exit
-word=$3
-for last; do :; done
-case "$4 $5 $last" in
-*" --node") set leaf-01 ;;
-"partitions check "*) exit ;;
-*) set host-01 leaf-01 "odd name" ;;
-esac
-[ -n "$word" ] || [ $# -eq 1 ] || set host-01 leaf-01
-for name; do
-	case $name in "$word"*) echo "$name" ;; esac
-done
-`
-	if err := os.WriteFile(filepath.Join(dir, "ibsmctl"), []byte(text), 0o700); err != nil {
+	socket, _ := startManager(t, "fattree:k=4")
+	dir, self := t.TempDir(), os.Args[0]
+	names := filepath.Join(dir, "names")
+	if err := os.WriteFile(names, []byte(`0xb83fd20300400000 "odd name"`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	if err := os.WriteFile(filepath.Join(dir, "ibsmctl"), []byte("#!/bin/sh\nexec '"+self+"' \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	manager, _ := ibsm()
+	return append(os.Environ(), asProgram+"=1", "PATH="+dir+":"+filepath.Dir(manager)+":"+os.Getenv("PATH"),
+		ctl.SocketEnv+"="+socket, "IBSM_NODE_NAME_MAP="+names)
 }
 
 // script is the completion for a shell, in a file beside another one.
@@ -134,38 +127,44 @@ func script(t *testing.T, shell string, program ...string) (path string) {
 }
 
 func TestBashCompletion(t *testing.T) {
-	file, env := script(t, "bash"), askable(t)
+	const library = "/usr/share/bash-completion/bash_completion"
+	if _, err := os.Stat(library); err != nil {
+		t.Skip("needs the package bash-completion")
+	}
+	file, env := script(t, "bash"), programs(t)
 	lines := maps.Clone(completions)
-	lines["ibsmctl why od"] = `name odd\`
-	lines["ibsmctl links --node = le"] = "leaf-01"
-	lines["ibsmctl dump --format = slurm-"] = "slurm-block slurm-yaml" // as bash cuts --format=slurm-
-	lines["ibsmctl draw --colour = load -"] = "--colour --fabric --help --json --node-name-map --output --socket -h -o"
+	lines["ibsmctl why od"] = `odd\ name`
+	lines["ibsmctl links --node=spine-02"] = "spine-02"
+	lines["ibsmctl dump --format=slurm-"] = "slurm-block slurm-yaml"
+	lines["ibsmctl draw --colour load --"] = "--fabric --help --json --node-name-map --output --socket"
 	for line, want := range lines {
-		words := strings.Split(line, " ")
 		ask := exec.Command(madtest.Need(t, "bash"), "--norc", "-c", `
+			source "$1"
 			source "$0"
-			compopt() { COMPREPLY=(FILES); } # there is no line that is being edited
-			COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-			$(complete -p "$1" | sed 's/complete -F \([^ ]*\) .*/\1/')
-			printf '%s\n' "${COMPREPLY[@]}"`, file)
-		ask.Args = append(ask.Args, words...)
+			COMP_LINE=$2 COMP_POINT=${#2} COMP_TYPE=9 COLUMNS=200
+			words=${2//=/ = } # as bash cuts a line
+			COMP_WORDS=($words)
+			case $2 in *" ") COMP_WORDS+=("") ;; esac
+			COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+			$(complete -p "$COMP_WORDS" | sed 's/.*-F \([^ ]*\) .*/\1/')
+			printf '%s\n' "${COMPREPLY[@]}"`, file, library, line)
 		ask.Env = env
-		out, err := ask.CombinedOutput()
-		if got := sorted(string(out)); err != nil || got != want {
+		out, err := ask.Output()
+		var words []string
+		for candidate := range strings.Lines(string(out)) {
+			word, _, _ := strings.Cut(candidate, "  (") // what it means follows
+			words = append(words, strings.TrimSpace(word))
+		}
+		slices.Sort(words)
+		if got := strings.Join(words, " "); err != nil || got != strings.TrimPrefix(want, "FILES") {
 			t.Errorf("%q: %v, %q, want %q", line, err, got, want)
 		}
 	}
 }
 
-func sorted(lines string) string {
-	words := strings.Fields(lines)
-	slices.Sort(words)
-	return strings.Join(words, " ")
-}
-
 func TestFishCompletion(t *testing.T) {
 	fish, file := madtest.Need(t, "fish"), script(t, "fish")
-	dir, env := filepath.Dir(file), askable(t)
+	dir, env := filepath.Dir(file), programs(t)
 	for line, want := range completions {
 		ask := exec.Command(fish, "--no-config", "-c", `source "$argv[1]"; complete -C "$argv[2]"`, file, line)
 		ask.Dir = dir
@@ -205,7 +204,7 @@ func TestZshCompletion(t *testing.T) {
 			print -r -- $seen END OF LINE
 		done
 		zpty -d terminal`, "zsh", script(t, "zsh", "ibsmctl"), script(t, "zsh", "ibsm"))
-	ask.Env = askable(t)
+	ask.Env = programs(t)
 	var lines []string
 	for line, want := range completions {
 		if len(strings.Fields(want)) == 1 && want != "FILES" { // lists are shown in columns and colours
@@ -226,41 +225,27 @@ func TestZshCompletion(t *testing.T) {
 	}
 }
 
-// What the tables of words say is what the help says.
-func TestWords(t *testing.T) {
-	c, err := commandLine(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	for _, v := range c.Verbs {
-		help, _, _ := invoke(t, v.Name, "--help")
-		for _, o := range v.Options {
-			for _, key := range []string{v.Name + " --" + o.Long, "--" + o.Long} {
-				found[key] = true
-			}
+// Help says what a verb does, in lines of moderate length, and names the words that its first
+// argument may be.
+func TestHelp(t *testing.T) {
+	root := program()
+	for _, verb := range root.Commands() {
+		if verb.Hidden {
+			continue
 		}
-		for _, w := range arguments[v.Name] {
-			if !strings.Contains(help, w) {
-				t.Errorf("the help of %s has no %q", v.Name, w)
-			}
+		help, _, _ := invoke(t, verb.Name(), "--help")
+		if len(strings.Fields(verb.Long)) < 10 || verb.Short == "" {
+			t.Errorf("%s: is this help? %s", verb.Name(), help)
 		}
-		found[v.Name] = true
-		if len(strings.Fields(help)) < 15 {
-			t.Errorf("%s: is this help? %s", v.Name, help)
+		for _, word := range verb.ValidArgs {
+			if !strings.Contains(help, word) {
+				t.Errorf("the help of %s has no %q", verb.Name(), word)
+			}
 		}
 		for line := range strings.Lines(help) {
 			if len(line) > 101 {
-				t.Errorf("%s: %d columns: %s", v.Name, len(line), line)
+				t.Errorf("%s: %d columns: %s", verb.Name(), len(line), line)
 			}
 		}
-	}
-	for _, key := range slices.Concat(slices.Collect(maps.Keys(values)), slices.Collect(maps.Keys(arguments))) {
-		if !found[key] {
-			t.Errorf("there is no %q", key)
-		}
-	}
-	if !slices.Equal(manual.Shells, arguments["completion"]) {
-		t.Error("shells differ")
 	}
 }

@@ -8,54 +8,34 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const sweepUsage = `Usage: ibsmctl sweep [OPTION]...
-
+func newSweep(a *asker) *cobra.Command {
+	c := &cobra.Command{Use: "sweep [OPTION]...", Short: "request a sweep", Args: cli.Args(0, 0), Long: `
 Requests a heavy sweep, which reads the subnet and writes all necessary changes. The command
-does not wait for the end of the sweep: ibsmctl events --follow shows it.
-
-Options:
-      --light   request a light sweep, which only checks whether a heavy one is needed
-See ibsmctl --help for the common options.
-`
-
-const rerouteUsage = `Usage: ibsmctl reroute [OPTION]...
-
-Requests a heavy sweep that recomputes all routes instead of keeping those that work.
-Routes in use may change: ibsmctl plan --reroute shows which.
-See ibsmctl --help for the common options.
-`
-
-const planUsage = `Usage: ibsmctl plan [OPTION]...
-
-Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
-that this sweep would send, in order. Nothing is written or stored.
-
-Options:
-      --reroute   plan as for a reroute
-See ibsmctl --help for the common options.
-`
-
-func runSweep(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("sweep", sweepUsage)
-	light := a.Bool("light", false, "")
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
-	kind := ctl.HeavySweep
-	if *light {
-		kind = ctl.LightSweep
-	}
-	return a.order(ctx, "/v1/sweep", string(kind), stdout)
+does not wait for the end of the sweep: ibsmctl events --follow shows it.`}
+	light := c.Flags().Bool("light", false, "request a light sweep, which only checks whether a heavy one is needed")
+	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
+		kind := ctl.HeavySweep
+		if *light {
+			kind = ctl.LightSweep
+		}
+		return a.order(ctx, "/v1/sweep", string(kind), stdout)
+	})
+	return c
 }
 
-func runReroute(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("reroute", rerouteUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
+func newReroute(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "reroute [OPTION]...", Short: "recompute all routes", Args: cli.Args(0, 0), RunE: a.asking(a.reroute), Long: `
+Requests a heavy sweep that recomputes all routes instead of keeping those that work.
+Routes in use may change: ibsmctl plan --reroute shows which.`}
+}
+
+func (a *asker) reroute(ctx context.Context, _ []string, stdout io.Writer) error {
 	return a.order(ctx, "/v1/reroute", "", stdout)
 }
 
@@ -75,31 +55,33 @@ func (a *asker) order(ctx context.Context, path, kind string, stdout io.Writer) 
 	return err
 }
 
-func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("plan", planUsage)
-	reroute := a.Bool("reroute", false, "")
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
-	q := query()
-	if *reroute {
-		q.Set("reroute", "1")
-	}
-	if a.json {
-		return a.copy(ctx, http.MethodPost, "/v1/plan", q, stdout)
-	}
-	count := 0
-	out := bufio.NewWriterSize(stdout, 1<<16)
-	err := ctl.All(ctx, a.Client, http.MethodPost, "/v1/plan", q, func(step *string) error {
-		count++
-		_, err := fmt.Fprintln(out, printable(*step))
-		return err
+func newPlan(a *asker) *cobra.Command {
+	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
+Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
+that this sweep would send, in order. Nothing is written or stored.`}
+	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
+	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
+		q := query()
+		if *reroute {
+			q.Set("reroute", "1")
+		}
+		if a.json {
+			return a.copy(ctx, http.MethodPost, "/v1/plan", q, stdout)
+		}
+		count := 0
+		out := bufio.NewWriterSize(stdout, 1<<16)
+		err := ctl.All(ctx, a.Client, http.MethodPost, "/v1/plan", q, func(step *string) error {
+			count++
+			_, err := fmt.Fprintln(out, printable(*step))
+			return err
+		})
+		if err == nil {
+			fmt.Fprintf(out, "%d Sets would be sent; nothing was written\n", count)
+			err = out.Flush()
+		}
+		return a.explain(err)
 	})
-	if err == nil {
-		fmt.Fprintf(out, "%d Sets would be sent; nothing was written\n", count)
-		err = out.Flush()
-	}
-	return a.explain(err)
+	return c
 }
 
 func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

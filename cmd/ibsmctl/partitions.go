@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,157 +10,107 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/partitions"
-
-	"github.com/spf13/pflag"
 )
-
-const partitionsUsage = `ibsmctl partitions checks, shows and edits partitions.conf, and applies it to the running
-manager.
-
-Usage:
-  ibsmctl partitions check [FILE]                 report errors and warnings; if a manager
-                                                  runs, also conflicts with the subnet
-  ibsmctl partitions show FILE                    partitions, members and groups
-  ibsmctl partitions fmt [FILE]                   print the file in a standard format
-  ibsmctl partitions create NAME [MEMBER]...      create a partition, with --key and --flag
-  ibsmctl partitions delete NAME                  delete a partition with all its lines
-  ibsmctl partitions rename NAME NEW              rename a partition
-  ibsmctl partitions add NAME MEMBER...           add members, or change their membership
-  ibsmctl partitions remove NAME MEMBER...        remove members
-  ibsmctl partitions set NAME FLAG...             set flags: ipoib, rate=7, defmember=full
-  ibsmctl partitions unset NAME FLAG...           remove flags
-  ibsmctl partitions undo                         undo the last edit
-
-  ibsmctl partitions show [--node NODE]           the P_Keys of the ports, by index
-  ibsmctl partitions diff [FILE]                  show what FILE, or the manager's file,
-                                                  would change
-  ibsmctl partitions apply [--wait TIME]          apply the manager's file, and wait until
-                                                  the ports have the P_Keys (1m)
-  ibsmctl partitions why PORT NAME                the line that decides a port's membership
-
-NAME may also be a P_Key. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
-SELF, with =full, =limited or =both; without a suffix the partition's defmember applies.
-
-Options:
-  -f, --file FILE   file to use (default: the manager's; if none runs,
-                    /etc/opensm/partitions.conf)
-  -n, --dry-run     print the changed file, write nothing; apply: show the plan
-      --key KEY     create: the P_Key (default: the lowest free one)
-      --flag FLAG   create: a flag; may be repeated
-  -w, --write       fmt: write the file
-      --strict      check: treat warnings as errors
-      --json        check, show, diff, apply, why: output for programs
-  -h, --help        print this help
-See ibsmctl --help for --socket and --node-name-map, where a manager is asked.
-
-Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong usage.
-
-Examples:
-  ibsmctl partitions check --strict partitions.conf
-  ibsmctl partitions create storage --key 0x10 --flag ipoib --flag rate=16 SELF=full
-  ibsmctl partitions add storage 0xb83fd20300a00020=full && ibsmctl partitions apply
-`
 
 // partitionsCommand is the options of ibsmctl partitions, and where its output goes.
 type partitionsCommand struct {
-	file, key                   string
-	flags                       []string
-	dryRun, write, strict, json bool
-	socket                      string
-	stdout                      io.Writer
+	*asker
+	file, key, node       string
+	flags                 []string
+	dryRun, write, strict bool
+	wait                  time.Duration
+	stdout                io.Writer
 }
 
-// partitionVerbs are what ibsmctl partitions does.
-var partitionVerbs = []string{"check", "show", "fmt", "create", "delete", "rename", "add", "remove", "set", "unset", "undo", "diff", "apply", "why"}
+func newPartitions(a *asker) *cobra.Command {
+	c := &partitionsCommand{asker: a}
+	cmd := &cobra.Command{Use: "partitions VERB [OPTION]... [ARGUMENT]...", Short: "check, show, edit and apply partitions.conf",
+		Long: `
+Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
+runs, check also reports conflicts with the subnet.
 
-// runPartitions carries out "ibsmctl partitions".
-func runPartitions(ctx context.Context, args []string, stdout io.Writer) error {
-	hint := describes("partitions")
-	if done, err := askedPartitions(ctx, args, stdout); done {
-		return err
-	}
-	c := &partitionsCommand{stdout: stdout}
-	flags := pflag.NewFlagSet("partitions", pflag.ContinueOnError)
-	flags.StringVarP(&c.file, "file", "f", "", "")
-	flags.StringVar(&c.key, "key", "0", "")
-	flags.StringArrayVar(&c.flags, "flag", nil, "")
-	flags.BoolVarP(&c.dryRun, "dry-run", "n", false, "")
-	flags.BoolVarP(&c.write, "write", "w", false, "")
-	flags.BoolVar(&c.strict, "strict", false, "")
-	flags.BoolVar(&c.json, "json", false, "")
-	flags.StringVar(&c.socket, "socket", "", "")
-	for _, name := range []string{"node", "node-name-map"} { // of show without a file
-		flags.String(name, "", "")
-	}
-	if done, err := parse(flags, args, stdout, partitionsUsage); done {
-		return err
-	}
-	if flags.NArg() == 0 {
-		return &usageError{"partitions: expected a verb: " + strings.Join(partitionVerbs, ", "), hint}
-	}
-	what, rest := flags.Arg(0), flags.Args()[1:]
-	bounds, known := map[string][2]int{
-		"check": {0, 1}, "show": {0, 1}, "fmt": {0, 1}, "undo": {0, 0}, "delete": {1, 1}, "rename": {2, 2},
-		"create": {1, 1 << 16}, "add": {2, 1 << 16}, "remove": {2, 1 << 16}, "set": {2, 16}, "unset": {2, 16},
-	}[what]
-	switch {
-	case !known:
-		return unknown("verb of partitions", what, partitionVerbs, hint)
-	case len(rest) < bounds[0] || len(rest) > bounds[1]:
-		return &usageError{fmt.Sprintf("partitions %s: wrong number of arguments, %d", what, len(rest)), hint}
-	}
-	if what == "show" && len(rest) == 0 && !flags.Changed("file") {
-		i := slices.Index(args, what)
-		return showRunning(ctx, slices.Concat(args[:i], args[i+1:]), stdout)
-	}
-	if bounds[1] == 1 && what != "delete" && len(rest) == 1 {
-		c.file = rest[0]
-	}
-	if c.file == "" {
-		var err error
-		if c.file, err = partitionFile(ctx, c.socket); err != nil {
-			return err
-		}
-	}
-	switch what {
-	case "check":
-		return c.check(ctx)
-	case "show":
-		return c.show()
-	case "fmt":
-		return c.format()
-	case "undo":
-		if err := undo(c.file); err != nil {
-			return err
-		}
-		return c.report(fileChanged)
-	}
-	return c.edit(what, rest)
+NAME may also be a P_Key. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
+SELF, with =full, =limited or =both; without a suffix the partition's defmember applies.
+FLAGs are such as ipoib, rate=7, defmember=full.
+
+Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong usage.`,
+		Example: `  ibsmctl partitions check --strict partitions.conf
+  ibsmctl partitions create storage --key 0x10 --flag ipoib --flag rate=16 SELF=full
+  ibsmctl partitions add storage 0xb83fd20300a00020=full && ibsmctl partitions apply
+`}
+	f := cmd.PersistentFlags()
+	f.StringVarP(&c.file, "file", "f", "", "`FILE` to use (default: the manager's; if none runs, /etc/opensm/partitions.conf)")
+	f.StringVar(&c.key, "key", "", "create: P_Key `KEY` (default: the lowest free one)")
+	f.StringArrayVar(&c.flags, "flag", nil, "create: a `FLAG`; may be repeated")
+	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "print the changed file, write nothing; apply: show the plan")
+	f.BoolVarP(&c.write, "write", "w", false, "fmt: write the file")
+	f.BoolVar(&c.strict, "strict", false, "check: treat warnings as errors")
+	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only")
+	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most this `TIME`")
+	a.completeNodeOption(cmd)
+	c.addVerbs(cmd)
+	return cmd
 }
 
-// askedPartitions carries out what asks a manager; done is false for the rest.
-func askedPartitions(ctx context.Context, args []string, stdout io.Writer) (done bool, err error) {
-	i := leading(args)
-	if i == len(args) {
-		return false, nil
+func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
+	verb := func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
+		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most), RunE: func(cmd *cobra.Command, args []string) error {
+			c.stdout = cmd.OutOrStdout()
+			return do(cmd.Context(), args)
+		}}
+		cmd.AddCommand(v)
+		return v
 	}
-	rest := slices.Concat(args[:i], args[i+1:])
-	switch args[i] {
-	case "apply":
-		return true, applyPartitions(ctx, rest, stdout)
-	case "diff":
-		return true, diffPartitions(ctx, rest, stdout)
-	case "why":
-		return true, whyPartitions(ctx, rest, stdout)
+	// onFile is a verb that works on a file, which the first of rest may name.
+	onFile := func(do func(ctx context.Context) error) func(ctx context.Context, rest []string) error {
+		return func(ctx context.Context, rest []string) (err error) {
+			if len(rest) > 0 {
+				c.file = rest[0]
+			}
+			if c.file == "" {
+				if c.file, err = partitionFile(ctx, c.socket); err != nil {
+					return err
+				}
+			}
+			return do(ctx)
+		}
 	}
-	return false, nil
+	edit := func(use, short string, least, most int) {
+		what, _, _ := strings.Cut(use, " ")
+		verb(use, short, least, most, func(ctx context.Context, args []string) error {
+			return onFile(func(context.Context) error { return c.edit(what, args) })(ctx, nil)
+		})
+	}
+	verb("check [FILE]", "report errors and warnings", 0, 1, onFile(c.check))
+	verb("show [FILE]", "partitions and members of FILE; without FILE the P_Keys of the ports", 0, 1, func(ctx context.Context, args []string) error {
+		if len(args) == 0 && c.file == "" {
+			return c.showRunning(ctx)
+		}
+		return onFile(c.show)(ctx, args)
+	})
+	verb("fmt [FILE]", "print the file in a standard format", 0, 1, onFile(c.format))
+	edit("create NAME [MEMBER]...", "create a partition, with --key and --flag", 1, -1)
+	edit("delete NAME", "delete a partition with all its lines", 1, 1)
+	edit("rename NAME NEW", "rename a partition", 2, 2)
+	edit("add NAME MEMBER...", "add members, or change their membership", 2, -1)
+	edit("remove NAME MEMBER...", "remove members", 2, -1)
+	edit("set NAME FLAG...", "set flags", 2, -1)
+	edit("unset NAME FLAG...", "remove flags", 2, -1)
+	verb("undo", "undo the last edit", 0, 0, onFile(c.undo))
+	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff), append(common, "file")...)
+	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply), append(common, "dry-run", "wait")...)
+	why := cli.Takes(verb("why PORT NAME", "the line that decides a port's membership", 2, 2, c.why), common...)
+	why.ValidArgsFunction = c.completeNodes(1)
 }
 
 // readPartitions reads a file; the error reports a missing file.
@@ -231,7 +182,7 @@ type group struct {
 	SL   uint8   `json:"sl"`
 }
 
-func (c *partitionsCommand) show() error {
+func (c *partitionsCommand) show(context.Context) error {
 	f, err := readPartitions(c.file)
 	if err != nil {
 		return err
@@ -268,7 +219,7 @@ func (c *partitionsCommand) show() error {
 	return c.print(list, &text)
 }
 
-func (c *partitionsCommand) format() error {
+func (c *partitionsCommand) format(context.Context) error {
 	f, err := readPartitions(c.file)
 	if err != nil {
 		return err
@@ -285,6 +236,13 @@ func (c *partitionsCommand) format() error {
 	}
 	_, err = c.stdout.Write(f.Format())
 	return err
+}
+
+func (c *partitionsCommand) undo(context.Context) error {
+	if err := undo(c.file); err != nil {
+		return err
+	}
+	return c.report(fileChanged)
 }
 
 // edit changes the file.
@@ -364,8 +322,8 @@ func (c *partitionsCommand) edited(f *partitions.File, what, name string, args [
 		return f.Remove(name, members...)
 	}
 	var key mad.PKey
-	if _, err := fmt.Sscan(c.key, &key); err != nil {
-		return nil, &usageError{fmt.Sprintf("partitions create: --key %q: expected a number such as 0x10", c.key), ""}
+	if _, err := fmt.Sscan(cmp.Or(c.key, "0"), &key); err != nil {
+		return nil, cli.UsageError(fmt.Sprintf("--key %q: expected a number such as 0x10", c.key), "")
 	}
 	return f.Create(name, key, c.flags, members...)
 }

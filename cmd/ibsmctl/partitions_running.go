@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/partitions"
 )
@@ -35,77 +36,72 @@ func partitionFile(ctx context.Context, socket string) (string, error) {
 		if others, _ := sockets(filepath.Dir(ctl.DefaultSocket)); named == "" && errors.Is(err, ctl.ErrUnreachable) && others == nil {
 			return usual, nil
 		}
-		return "", &hinted{fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Path(), err), "select the file with --file"}
+		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Path(), err), "select the file with --file")
 	}
 	for _, s := range all.Settings {
 		if s.Key == key && filepath.IsAbs(s.Value) {
 			return s.Value, nil
 		}
 	}
-	return "", &hinted{errors.New("the manager does not report the path of its partition file"), "select the file with --file"}
+	return "", cli.WithHint(errors.New("the manager does not report the path of its partition file"), "select the file with --file")
 }
 
-// applyPartitions shows what the manager's partition file changes, has it brought into
+// apply shows what the manager's partition file changes, has it brought into
 // force, and waits until the ports hold it.
-func applyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("partitions", partitionsUsage)
-	dry := a.BoolP("dry-run", "n", false, "")
-	wait := a.Duration("wait", time.Minute, "")
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
+	if err := c.open(); err != nil {
 		return err
 	}
 	plan := &partitionRows{}
-	err := a.PlanPartitions(ctx, nil, plan.add)
-	if err == nil && !*dry && !plan.file.Refused {
+	err := c.PlanPartitions(ctx, nil, plan.add)
+	if err == nil && !c.dryRun && !plan.file.Refused {
 		again := &partitionRows{}
-		if err = a.ApplyPartitions(ctx, again.add); again.file.Refused {
+		if err = c.ApplyPartitions(ctx, again.add); again.file.Refused {
 			plan = again // it was changed meanwhile
 		}
 	}
 	if err != nil {
-		return a.explain(err)
+		return c.explain(err)
 	}
-	if err := plan.print(stdout, a); err != nil || plan.file.Refused || *dry {
+	if err := plan.print(c.stdout, c.asker); err != nil || plan.file.Refused || c.dryRun {
 		return err
 	}
 	from := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, *wait)
+	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	tick := time.NewTicker(applyPoll)
 	defer tick.Stop()
 	for {
 		left := &partitionRows{}
-		err := a.PlanPartitions(ctx, nil, left.add)
+		err := c.PlanPartitions(ctx, nil, left.add)
 		switch failed := (*ctl.Failure)(nil); {
 		case err != nil && ctx.Err() == nil && !errors.As(err, &failed): // another one may be planning
-			return a.explain(err)
+			return c.explain(err)
 		case err == nil && left.file.InForce:
-			if !a.json {
-				_, err = fmt.Fprintf(stdout, "applied after %v\n", time.Since(from).Round(time.Millisecond))
+			if !c.json {
+				_, err = fmt.Fprintf(c.stdout, "applied after %v\n", time.Since(from).Round(time.Millisecond))
 			}
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not applied after %v: %d P_Key table entries differ; see ibsmctl partitions diff, ibsmctl status and the manager's log", *wait, len(left.changes))
+			return fmt.Errorf("not applied after %v: %d P_Key table entries differ; see ibsmctl partitions diff, ibsmctl status and the manager's log", c.wait, len(left.changes))
 		case <-tick.C:
 		}
 	}
 }
 
-// diffPartitions shows what a file would change.
-func diffPartitions(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("partitions", partitionsUsage)
-	file := a.StringP("file", "f", "", "")
-	if done, err := a.parse(args, 0, 1, stdout); done || err != nil {
+// diff shows what a file would change.
+func (c *partitionsCommand) diff(ctx context.Context, args []string) error {
+	if err := c.open(); err != nil {
 		return err
 	}
-	if len(a.args) == 1 {
-		*file = a.args[0]
+	if len(args) == 1 {
+		c.file = args[0]
 	}
 	var text []byte
-	if *file != "" {
-		f, err := readPartitions(*file)
+	if c.file != "" {
+		f, err := readPartitions(c.file)
 		if err != nil {
 			return err
 		}
@@ -114,11 +110,11 @@ func diffPartitions(ctx context.Context, args []string, stdout io.Writer) error 
 			text = []byte("\n") // as none is the manager's own file
 		}
 	}
-	rows := &partitionRows{named: *file}
-	if err := a.PlanPartitions(ctx, text, rows.add); err != nil {
-		return a.explain(err)
+	rows := &partitionRows{named: c.file}
+	if err := c.PlanPartitions(ctx, text, rows.add); err != nil {
+		return c.explain(err)
 	}
-	return rows.print(stdout, a)
+	return rows.print(c.stdout, c.asker)
 }
 
 // partitionRows are what a manager says to a partition file.
@@ -183,14 +179,13 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 	return nil
 }
 
-// whyPartitions prints the line that puts a port into a partition.
-func whyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("partitions", partitionsUsage)
-	if done, err := a.parse(args, 2, 2, stdout); done || err != nil {
+// why prints the line that puts a port into a partition.
+func (c *partitionsCommand) why(ctx context.Context, args []string) error {
+	if err := c.open(); err != nil {
 		return err
 	}
 	w := &ctl.Why{}
-	shown, err := a.value(ctx, "/v1/partitions/why", query("port", a.names.resolve(a.args[0]), "pkey", a.args[1]), w, stdout)
+	shown, err := c.value(ctx, "/v1/partitions/why", query("port", c.names.resolve(args[0]), "pkey", args[1]), w, c.stdout)
 	if shown || err != nil {
 		return err
 	}
@@ -205,30 +200,28 @@ func whyPartitions(ctx context.Context, args []string, stdout io.Writer) error {
 	if w.Current == "" {
 		held = "its P_Key table does not have this P_Key"
 	}
-	_, err = fmt.Fprintf(stdout, "%s %s %s; %s\n", w.Port, printable(a.names.of(w.Port, w.Desc)), printable(verdict), held)
+	_, err = fmt.Fprintf(c.stdout, "%s %s %s; %s\n", w.Port, printable(c.names.of(w.Port, w.Desc)), printable(verdict), held)
 	return err
 }
 
 // showRunning prints what ports hold.
-func showRunning(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("partitions", partitionsUsage)
-	node := a.String("node", "", "")
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+func (c *partitionsCommand) showRunning(ctx context.Context) error {
+	if err := c.open(); err != nil {
 		return err
 	}
-	q := query("node", a.names.resolve(*node))
-	if a.json {
-		return a.copy(ctx, "GET", "/v1/pkeys", q, stdout)
+	q := query("node", c.names.resolve(c.node))
+	if c.json {
+		return c.copy(ctx, "GET", "/v1/pkeys", q, c.stdout)
 	}
 	t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true}, {head: "P_KEY"}, {head: "MEMBER"}, {head: "CHECKED"}, {head: "PARTITION", yields: true}, {head: "NODE", yields: true}}}
-	err := ctl.All(ctx, a.Client, "GET", "/v1/pkeys", q, func(k *ctl.PKey) error {
-		t.add(k.Port, fmt.Sprint(k.Num), fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked, printable(cmp.Or(k.Partition, "-")), printable(a.names.of(k.Port, k.Desc)))
+	err := ctl.All(ctx, c.Client, "GET", "/v1/pkeys", q, func(k *ctl.PKey) error {
+		t.add(k.Port, fmt.Sprint(k.Num), fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked, printable(cmp.Or(k.Partition, "-")), printable(c.names.of(k.Port, k.Desc)))
 		return nil
 	})
 	if err != nil {
-		return a.explain(err)
+		return c.explain(err)
 	}
-	return t.print(stdout, terminalWidth(stdout))
+	return t.print(c.stdout, terminalWidth(c.stdout))
 }
 
 // fabricFindings are what a manager, if one answers, adds to those about the file alone.

@@ -33,7 +33,7 @@ func TestPartitions(t *testing.T) {
 		{"delete 2", 0, "", "A=0x0001 : SELF=full;\n"},
 		{"rename A C", 0, "", "C=0x0001 : SELF=full;\n"},
 		{"undo", 0, "", "A=0x0001 : SELF=full;\n"},
-		{"rename", 2, "wrong number of arguments", ""},
+		{"rename", 2, "an argument is missing", ""},
 		{"frobnicate", 2, "unknown verb", ""},
 		{"create D --key x", 2, "expected a number", ""},
 		{"--help", 0, "Usage:", ""},

@@ -6,25 +6,23 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const pathUsage = `Usage: ibsmctl path [OPTION]... FROM TO
-
+func newPath(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "path [OPTION]... FROM TO", Short: "the route from one port to another, hop by hop", Args: cli.Args(2, 2), RunE: a.asking(a.path), ValidArgsFunction: a.completeNodes(2), Long: `
 Follows the forwarding tables from one port to another. FROM and TO are a LID (17 or 0x11),
 a GUID of a port or node (0x and more than four digits), a GID, or a node name.
-The exit status is 1 if the route does not reach TO.
-See ibsmctl --help for the common options.
-`
+The exit status is 1 if the route does not reach TO.`}
+}
 
-func runPath(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("path", pathUsage)
-	if done, err := a.parse(args, 2, 2, stdout); done || err != nil {
-		return err
-	}
+func (a *asker) path(ctx context.Context, args []string, stdout io.Writer) error {
 	// With --json the reply is judged as well, so it is read first.
 	p := &ctl.Path{}
-	q := query("from", a.names.resolve(a.args[0]), "to", a.names.resolve(a.args[1]))
+	q := query("from", a.names.resolve(args[0]), "to", a.names.resolve(args[1]))
 	if err := a.Get(ctx, "/v1/path", q, p); err != nil {
 		return a.explain(err)
 	}

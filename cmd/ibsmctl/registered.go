@@ -9,46 +9,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const groupsUsage = `Usage: ibsmctl groups [OPTION]... [MGID]
-
+func newGroups(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "groups [OPTION]... [MGID]", Short: "multicast groups and their members", Args: cli.Args(0, 1), RunE: a.asking(a.groups), Long: `
 Lists the multicast groups: MGID, MLID, P_Key, Q_Key, MTU, rate, SL, and the number of full
 members (which keep the group alive) and of all members. With an MGID it lists the members of
-that group: port, join state and name. See ibsmctl --help for the common options.
-`
+that group: port, join state and name.`}
+}
 
-const servicesUsage = `Usage: ibsmctl services [OPTION]...
-
-Lists the registered services: ID, GID and name of the port, P_Key, end of the lease, and
-name. See ibsmctl --help for the common options.
-`
-
-const subscriptionsUsage = `Usage: ibsmctl subscriptions [OPTION]...
-
-Lists the event subscriptions (InformInfo): name, LID and queue pair of the subscriber, trap
-number and type, producer, and source. See ibsmctl --help for the common options.
-`
-
-const saStatsUsage = `Usage: ibsmctl sa-stats [OPTION]...
-
-Shows statistics of subnet administration: responses by attribute and status, dropped
-requests, response times (median and 99th percentile), limits that were reached, and
-counters of registrations and events. A response time starts when the request was received.
-It ends, for a Get, when the response is sent; for a GetTable, when the response is complete;
-for a registration, when the disk, the forwarding tables and the ports have it.
-See ibsmctl --help for the common options.
-`
-
-func runGroups(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("groups", groupsUsage)
-	if done, err := a.parse(args, 0, 1, stdout); done || err != nil {
-		return err
-	}
-	if len(a.args) == 1 {
+func (a *asker) groups(ctx context.Context, args []string, stdout io.Writer) error {
+	if len(args) == 1 {
 		t := &table{columns: []column{{head: "PORT"}, {head: "MEMBER"}, {head: "NODE", yields: true}}}
-		return rows(ctx, a, "/v1/members", query("group", a.args[0]), stdout, t, func(m *ctl.Member) {
+		return rows(ctx, a, "/v1/members", query("group", args[0]), stdout, t, func(m *ctl.Member) {
 			state := strings.Join(m.State, ", ")
 			if m.Proxy {
 				state += ", by proxy"
@@ -68,11 +45,13 @@ func runGroups(ctx context.Context, args []string, stdout io.Writer) error {
 	})
 }
 
-func runServices(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("services", servicesUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
+func newServices(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "services [OPTION]...", Short: "registered services", Args: cli.Args(0, 0), RunE: a.asking(a.services), Long: `
+Lists the registered services: ID, GID and name of the port, P_Key, end of the lease, and
+name.`}
+}
+
+func (a *asker) services(ctx context.Context, _ []string, stdout io.Writer) error {
 	t := &table{columns: []column{{head: "ID"}, {head: "GID"}, {head: "NODE", yields: true}, {head: "P_KEY"}, {head: "ENDS"}, {head: "NAME", yields: true}}}
 	return rows(ctx, a, "/v1/services", nil, stdout, t, func(s *ctl.Service) {
 		ends := "never"
@@ -83,11 +62,13 @@ func runServices(ctx context.Context, args []string, stdout io.Writer) error {
 	})
 }
 
-func runSubscriptions(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("subscriptions", subscriptionsUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
+func newSubscriptions(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "subscriptions [OPTION]...", Short: "event subscriptions", Args: cli.Args(0, 0), RunE: a.asking(a.subscriptions), Long: `
+Lists the event subscriptions (InformInfo): name, LID and queue pair of the subscriber, trap
+number and type, producer, and source.`}
+}
+
+func (a *asker) subscriptions(ctx context.Context, _ []string, stdout io.Writer) error {
 	t := &table{columns: []column{{head: "SUBSCRIBER"}, {head: "NODE", yields: true}, {head: "LID", right: true}, {head: "QP", right: true},
 		{head: "TRAP"}, {head: "TYPE"}, {head: "PRODUCER"}, {head: "FROM"}}}
 	return rows(ctx, a, "/v1/subscriptions", nil, stdout, t, func(s *ctl.Subscription) {
@@ -114,11 +95,16 @@ func rows[T any](ctx context.Context, a *asker, path string, filter map[string][
 	return t.print(stdout, terminalWidth(stdout))
 }
 
-func runSAStats(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("sa-stats", saStatsUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
+func newSAStats(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "sa-stats [OPTION]...", Short: "statistics of subnet administration", Args: cli.Args(0, 0), RunE: a.asking(a.saStats), Long: `
+Shows statistics of subnet administration: responses by attribute and status, dropped
+requests, response times (median and 99th percentile), limits that were reached, and
+counters of registrations and events. A response time starts when the request was received.
+It ends, for a Get, when the response is sent; for a GetTable, when the response is complete;
+for a registration, when the disk, the forwarding tables and the ports have it.`}
+}
+
+func (a *asker) saStats(ctx context.Context, _ []string, stdout io.Writer) error {
 	st := &ctl.SAStats{}
 	if shown, err := a.value(ctx, "/v1/sa-stats", nil, st, stdout); shown || err != nil {
 		return err

@@ -10,27 +10,19 @@ import (
 	"ibsm/ctl"
 )
 
-const reloadUsage = `Usage: ibsmctl config reload [OPTION]...
-
-Makes the manager reload its configuration file, and sweep. A file with an error changes
-nothing, and the exit status is 1. Settings that need a restart are listed.
-See ibsmctl --help for the common options.
-`
-
-func runReload(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("config reload", reloadUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
+func (c *configCommand) reload(ctx context.Context) error {
+	if err := c.open(); err != nil {
 		return err
 	}
 	r := &ctl.Reloaded{}
-	if err := a.Post(ctx, "/v1/reload", nil, r); err != nil {
-		return a.explain(err)
+	if err := c.Post(ctx, "/v1/reload", nil, r); err != nil {
+		return c.explain(err)
 	}
 	var err error
-	if a.json {
-		err = writeJSON(stdout, r)
+	if c.json {
+		err = writeJSON(c.stdout, r)
 	} else {
-		_, err = io.WriteString(stdout, reloadText(r))
+		_, err = io.WriteString(c.stdout, reloadText(r))
 	}
 	if err == nil && r.Refused {
 		err = errors.New("the file has errors: nothing has changed")

@@ -7,22 +7,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const smsUsage = `Usage: ibsmctl sms [OPTION]...
-
+func newSMs(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "sms [OPTION]...", Short: "subnet managers, and which one takes over when the master dies", Args: cli.Args(0, 0), RunE: a.asking(a.sms), Long: `
 Lists the subnet managers that this manager knows, itself first: port GUID, LID, priority,
 state, which one becomes master when the master dies, and which ones mirror the SA
 registrations, with the delay. If priorities are equal, the lower GUID wins. A standby knows
-only its own mirror. See ibsmctl --help for the common options.
-`
+only its own mirror.`}
+}
 
-func runSMs(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("sms", smsUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
+func (a *asker) sms(ctx context.Context, _ []string, stdout io.Writer) error {
 	st := &ctl.Status{}
 	if shown, err := a.value(ctx, "/v1/status", nil, st, stdout); shown || err != nil {
 		return err

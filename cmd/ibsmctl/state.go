@@ -1,96 +1,70 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"ibsm/cmd/cli"
 	"ibsm/mad"
 	"ibsm/opensm/sadb"
 	"ibsm/store"
 )
 
-const stateUsage = `ibsmctl state shows, exports and checks the state store of a manager, and imports into it.
+// storePattern is where stores are by default.
+const storePattern = "/var/lib/ibsm/*/state.db"
 
-Usage:
-  ibsmctl state show [STORE]          the port, and the number of records by kind
-  ibsmctl state export [STORE]        all records, as JSON
-  ibsmctl state check [STORE]         check the store: exit status 1 if it is damaged
-  ibsmctl state import FILE [STORE]   import SA registrations from an export or from
-                                      OpenSM's SA database (opensm-sa.dump)
+func newState(a *asker) *cobra.Command {
+	cmd := &cobra.Command{Use: "state VERB [OPTION]... [STORE]", Short: "show, export, check and import a state store",
+		Long: `
+Shows, exports and checks the state store of a manager, and imports into it.
 
 STORE is a file; the default is the one below /var/lib/ibsm if there is only one. It can be
 read while a manager runs; the latest changes may then be missing. The output of export
 contains the keys of services.
 
-import replaces all registrations; if FILE has an error, it changes nothing. An export
-also contains LIDs. No manager may run on STORE. If another manager is master, its
-registrations take precedence over imported ones. A STORE that does not exist is created if
-its directory is named after the port GUID.
-
-Options:
-      --dry-run         import: only show what would be imported
-      --format FORMAT   export: json, or opensm for OpenSM's SA database (sa_db_file)
-      --json            show: output for programs
-  -h, --help            print this help
-`
-
-// storePattern is where stores are by default.
-const storePattern = "/var/lib/ibsm/*/state.db"
-
-// stateVerbs are what ibsmctl state does.
-var stateVerbs = []string{"show", "export", "check", "import"}
-
-// runState carries out "ibsmctl state".
-func runState(_ context.Context, args []string, stdout io.Writer) error {
-	hint := describes("state")
-	flags := pflag.NewFlagSet("state", pflag.ContinueOnError)
-	asJSON := flags.Bool("json", false, "")
-	dryRun := flags.Bool("dry-run", false, "")
-	format := flags.String("format", "json", "")
-	if done, err := parse(flags, args, stdout, stateUsage); done {
-		return err
+import reads an export or OpenSM's SA database (opensm-sa.dump) and replaces all registrations;
+if FILE has an error, it changes nothing. An export also contains LIDs. No manager may run on
+STORE. If another manager is master, its registrations take precedence over imported ones. A
+STORE that does not exist is created if its directory is named after the port GUID.`}
+	dryRun := cmd.PersistentFlags().Bool("dry-run", false, "import: only show what would be imported")
+	format := cmd.PersistentFlags().String("format", "json", "export: `FORMAT` json, or opensm for OpenSM's SA database (sa_db_file)")
+	cli.Words(cmd, "format", "json", "opensm")
+	options := []string{"dry-run", "format", "json"}
+	verb := func(use, short string, do func(k *keptState, stdout io.Writer) error) {
+		cmd.AddCommand(cli.Takes(&cobra.Command{Use: use, Short: short, Args: cli.Args(0, 1), RunE: func(cmd *cobra.Command, args []string) error {
+			if *format != "json" && *format != "opensm" {
+				return cli.UsageError(fmt.Sprintf("--format %q: expected json or opensm", *format), cli.See(cmd))
+			}
+			k, err := lookAt(append(args, "")[0], storePattern)
+			if err != nil {
+				return err
+			}
+			return do(k, cmd.OutOrStdout())
+		}}, options...))
 	}
-	act, most := flags.Arg(0), 2
-	if act == "import" {
-		most = 3
-	}
-	switch {
-	case flags.NArg() == 0:
-		return &usageError{"state: expected a verb: " + strings.Join(stateVerbs, ", "), hint}
-	case !slices.Contains(stateVerbs, act):
-		return unknown("verb of state", act, stateVerbs, hint)
-	case flags.NArg() > most:
-		return &usageError{fmt.Sprintf("state: unexpected argument %q", flags.Arg(most)), hint}
-	case act == "import" && flags.NArg() == 1:
-		return &usageError{"state import: FILE is missing", hint}
-	case *format != "json" && *format != "opensm":
-		return &usageError{fmt.Sprintf("state export: unknown format %q", *format), hint}
-	case act == "import":
-		return importState(flags.Arg(1), flags.Arg(2), *dryRun, stdout)
-	}
-	k, err := lookAt(flags.Arg(1), storePattern)
-	if err != nil {
-		return err
-	}
-	switch {
-	case act == "check":
-		return k.check(stdout)
-	case act == "export" && *format == "opensm":
-		return sadb.Write(stdout, k.Registry.Freeze(), k.lidOf(), time.Now().Unix())
-	case act == "export":
+	verb("show [STORE]", "the port, and the number of records by kind", func(k *keptState, stdout io.Writer) error {
+		if a.json {
+			return printJSON(stdout, k.summary())
+		}
+		return k.summary().print(stdout)
+	})
+	verb("export [STORE]", "all records, as JSON or in OpenSM's format", func(k *keptState, stdout io.Writer) error {
+		if *format == "opensm" {
+			return sadb.Write(stdout, k.Registry.Freeze(), k.lidOf(), time.Now().Unix())
+		}
 		return printJSON(stdout, k.export())
-	case *asJSON:
-		return printJSON(stdout, k.summary())
-	}
-	return k.summary().print(stdout)
+	})
+	verb("check [STORE]", "check the store: exit status 1 if it is damaged", (*keptState).check)
+	cmd.AddCommand(cli.Takes(&cobra.Command{Use: "import FILE [STORE]", Short: "import SA registrations", Args: cli.Args(1, 2), RunE: func(cmd *cobra.Command, args []string) error {
+		return importState(args[0], append(args, "")[1], *dryRun, cmd.OutOrStdout())
+	}}, options...))
+	return cmd
 }
 
 func printJSON(w io.Writer, v any) error {

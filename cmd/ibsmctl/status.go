@@ -8,20 +8,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const statusUsage = `Usage: ibsmctl status [OPTION]...
-
+func newStatus(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "status [OPTION]...", Short: "state of the manager and summary of its subnet", Args: cli.Args(0, 0), RunE: a.asking(a.status), Long: `
 Shows the state of the manager, the result of its last heavy sweep, a summary of the
-subnet, and the subnet managers in it. See ibsmctl --help for the common options.
-`
+subnet, and the subnet managers in it.`}
+}
 
-func runStatus(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("status", statusUsage)
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
+func (a *asker) status(ctx context.Context, _ []string, stdout io.Writer) error {
 	st := &ctl.Status{}
 	if shown, err := a.value(ctx, "/v1/status", nil, st, stdout); shown || err != nil {
 		return err

@@ -9,11 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const topUsage = `Usage: ibsmctl top [OPTION]...
+// leastInterval is the shortest time between two looks.
+const leastInterval = 500 * time.Millisecond
 
+func newTop(a *asker) *cobra.Command {
+	c := &cobra.Command{Use: "top [OPTION]...", Short: "live activity of a manager, full screen", Args: cli.Args(0, 0), Long: `
 Shows live activity of a manager: its state, sweeps and the duration of their phases, SMPs,
 responses of subnet administration with response times (median and 99th percentile), its
 clients, changes of the subnet, warnings, and the manager that takes over when the master
@@ -22,39 +28,27 @@ dies.
 Keys: q quits; p or the space bar pauses; s sorts lists by rate, total or name; 1 to 6 and Tab
 choose the page.
 
-Without a terminal, or on a dumb one, it prints its first page repeatedly.
-
-Options:
-      --interval TIME   refresh interval (2s); at least 500ms
-      --once            print once, after one interval
-      --batch           print as without a terminal
-See ibsmctl --help for the common options. --json prints the manager's reply at each refresh.
-`
-
-// leastInterval is the shortest time between two looks.
-const leastInterval = 500 * time.Millisecond
-
-func runTop(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("top", topUsage)
-	interval := a.Duration("interval", 2*time.Second, "")
-	once, batch := a.Bool("once", false, ""), a.Bool("batch", false, "")
-	if done, err := a.parse(args, 0, 0, stdout); done || err != nil {
-		return err
-	}
-	if *interval < leastInterval {
-		return &usageError{fmt.Sprintf("--interval %v is too short", *interval), fmt.Sprintf("the minimum is %v", leastInterval)}
-	}
-	w := &watcher{asker: a, view: topView{names: a.names}, interval: *interval, out: stdout}
-	if err := w.look(ctx); err != nil {
-		return a.explain(err)
-	}
-	if out, is := stdout.(*os.File); is && !*once && !*batch && !a.json {
-		if t := openTerminal(os.Stdin, out); t != nil {
-			defer t.close()
-			return w.onScreen(ctx, t)
+Without a terminal, or on a dumb one, it prints its first page repeatedly.`}
+	interval := c.Flags().Duration("interval", 2*time.Second, "refresh interval, a `TIME` of at least 500ms")
+	once := c.Flags().Bool("once", false, "print once, after one interval")
+	batch := c.Flags().Bool("batch", false, "print as without a terminal")
+	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
+		if *interval < leastInterval {
+			return cli.UsageError(fmt.Sprintf("--interval %v is too short", *interval), fmt.Sprintf("the minimum is %v", leastInterval))
 		}
-	}
-	return a.explain(w.inLines(ctx, *once))
+		w := &watcher{asker: a, view: topView{names: a.names}, interval: *interval, out: stdout}
+		if err := w.look(ctx); err != nil {
+			return a.explain(err)
+		}
+		if out, is := stdout.(*os.File); is && !*once && !*batch && !a.json {
+			if t := openTerminal(os.Stdin, out); t != nil {
+				defer t.close()
+				return w.onScreen(ctx, t)
+			}
+		}
+		return a.explain(w.inLines(ctx, *once))
+	})
+	return c
 }
 
 // watcher looks at a manager again and again.

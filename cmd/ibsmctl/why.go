@@ -9,27 +9,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
 	"ibsm/ctl"
 )
 
-const whyUsage = `Usage: ibsmctl why [OPTION]... [PORT [OTHER]]
-
+func newWhy(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "why [OPTION]... [PORT [OTHER]]", Short: "why a port is not Active, or does not reach another", Args: cli.Args(0, 2), RunE: a.asking(a.why), ValidArgsFunction: a.completeNodes(2), Long: `
 Explains why a port is not Active or, with two ports, why the first does not reach the
 second, and what to do about it. Without arguments it lists all ports that are not Active, by
 reason.
 
 PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a GID,
 a node name, which stands for all its ports, or NODE:PORT.
-The exit status is 0 whatever the diagnosis.
-See ibsmctl --help for the common options.
-`
+The exit status is 0 whatever the diagnosis.`}
+}
 
-func runWhy(ctx context.Context, args []string, stdout io.Writer) error {
-	a := newAsker("why", whyUsage)
-	if done, err := a.parse(args, 0, 2, stdout); done || err != nil {
-		return err
-	}
-	named := append(a.args, "", "")
+func (a *asker) why(ctx context.Context, args []string, stdout io.Writer) error {
+	named := append(args, "", "")
 	q := query("port", a.names.resolvePort(named[0]), "other", a.names.resolvePort(named[1]))
 	if a.json {
 		return a.copy(ctx, http.MethodGet, "/v1/why", q, stdout)

@@ -24,7 +24,7 @@ func TestPrintCauses(t *testing.T) {
 		return &ctl.Diagnosis{Port: ctl.End{Node: desc, Desc: desc, Port: port}, State: "Down", Reasons: []ctl.Reason{{Kind: kind, Text: text, Do: "look"}}}
 	}
 	var b bytes.Buffer
-	newAsker("why", "").printCauses(&b, []*ctl.Diagnosis{
+	(&asker{}).printCauses(&b, []*ctl.Diagnosis{
 		down("sw1", 1, "no signal", "no cable"), down("sw1", 2, "no signal", "no cable"), down("sw1", 5, "no signal", "no cable"),
 		down("sw2", 3, "refused", "one\x1b"), down("sw2", 4, "no signal", "no cable"), down("sw3", 1, "refused", "two"),
 	})

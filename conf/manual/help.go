@@ -1,5 +1,5 @@
-// Package manual generates man pages and shell completion from the --help texts of the
-// programs, so that all three have one source. It is pure.
+// Package manual generates man pages from the --help texts of the programs, so that both have
+// one source. It is pure.
 //
 // Help is plain text: paragraphs; lists of terms and what they mean, in two columns that
 // two or more blanks separate, under a heading that ends with a colon or without heading; and
@@ -81,39 +81,4 @@ func usage(blocks []block) (lines []entry) {
 		}
 	}
 	return lines
-}
-
-// Option is a command line option.
-type Option struct {
-	Long  string // without its dashes; "" for none
-	Short string
-	Arg   string // placeholder of its argument; "" if it has none
-	Text  string
-	Words []string // legal arguments, nil for any
-	// Ask is a command that prints the candidates for the argument, one per line; its
-	// arguments are the word being typed and the words before it. "" for none.
-	Ask string
-}
-
-// options are the options in a help text.
-func options(blocks []block) (all []Option) {
-	for i := range blocks {
-		for _, e := range blocks[i].entries {
-			if !strings.HasPrefix(e.term, "-") || blocks[i].heading == "Usage" {
-				continue
-			}
-			o := Option{Text: e.text}
-			for _, word := range strings.Fields(strings.ReplaceAll(e.term, ",", " ")) {
-				if long, ok := strings.CutPrefix(word, "--"); ok {
-					o.Long = long
-				} else if short, ok := strings.CutPrefix(word, "-"); ok {
-					o.Short = short
-				} else {
-					o.Arg = strings.TrimSpace(o.Arg + " " + word)
-				}
-			}
-			all = append(all, o)
-		}
-	}
-	return all
 }

@@ -43,21 +43,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestCommand(t *testing.T) {
-	c := NewCommand("tool", "a tool", sample)
-	want := Command{
-		Name: "tool", Summary: "a tool", Files: true, Actions: []Word{{"act", ""}, {"rest", ""}},
-		Options: []Option{{Long: "long", Arg: "ARG", Text: "what it is, -x is another"}, {Long: "short", Short: "s", Text: "short"}, {Short: "x", Arg: "FILE", Text: "a file"},
-			{Long: "help", Short: "h", Text: "print the help"}},
-	}
-	if !reflect.DeepEqual(c, want) {
-		t.Errorf("%+v\nwant\n%+v", c, want)
-	}
-	if _, err := c.Completion("tcsh"); err == nil {
-		t.Error("there is completion for tcsh")
-	}
-}
-
 func TestRoff(t *testing.T) {
 	p := Page{Name: "tool", Section: 1, Summary: "a tool", Date: "2026-01-31"}
 	p.Help(sample, false)
@@ -104,7 +89,7 @@ tool \(aqrest\(aq
 	}
 }
 
-// FuzzHelp: no part of a help text becomes a roff request, and the scripts quote it.
+// FuzzHelp: no part of a help text becomes a roff request.
 func FuzzHelp(f *testing.F) {
 	f.Add(sample)
 	f.Add("Usage:\n  x\n   .y  z\n")
@@ -115,12 +100,6 @@ func FuzzHelp(f *testing.F) {
 		for line := range strings.Lines(p.text.String()) {
 			if word := strings.TrimSpace(line); strings.HasPrefix(line, ".") && !strings.Contains(" .PP .TP .nf .RS .RE .fi ", " "+word+" ") || strings.HasPrefix(line, "'") {
 				t.Errorf("%q from %q", line, help)
-			}
-		}
-		c := NewCommand("x", "", help)
-		for _, shell := range Shells {
-			if _, err := c.Completion(shell); err != nil {
-				t.Error(err)
 			}
 		}
 	})
