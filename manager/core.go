@@ -150,8 +150,8 @@ func (c *Core) outcome(o *txn.Outcome) {
 	case ownerElection:
 		c.asked(o)
 	case ownerSweep:
-		c.sweeps.Done(o)
-		if guid := c.sweeps.Self(); guid != 0 && c.port.guid == 0 {
+		c.sweeps.take(o)
+		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.guid == 0 {
 			c.identified(guid)
 		}
 	case ownerMulticast:

@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sa/mirror"
+	"ibsm/sweep"
 	"ibsm/sweep/elect"
 )
 
@@ -29,7 +30,7 @@ func (c *Core) act(do elect.Do) {
 	case elect.BecomeMaster:
 		c.becomeMaster()
 	case elect.PrepareHandover:
-		c.elect.locate(c.sweeps.Found())
+		c.elect.locate(c.sweeps.found)
 		c.becomeMaster()
 	case elect.StandBy:
 		c.standBy()
@@ -41,7 +42,7 @@ func (c *Core) act(do elect.Do) {
 	case elect.End:
 		c.exit(nil)
 	case elect.AwaitHandover:
-		c.elect.locate(c.sweeps.Found())
+		c.elect.locate(c.sweeps.found)
 		c.fx.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
 		c.pause()
 	case elect.Discover, elect.TakeOver:
@@ -60,8 +61,13 @@ func (c *Core) act(do elect.Do) {
 	}
 }
 
-// becomeMaster begins a term, or goes on with it: routes are computed, and then written.
+// becomeMaster begins a term, or goes on with it: routes are computed from what the walk has
+// found, and then written.
 func (c *Core) becomeMaster() {
+	found, walked := c.sweeps.phase.(*sweep.Found)
+	if !walked {
+		return
+	}
 	c.elect.authority = confirmed
 	first := c.term.begun == 0
 	stoodBy := c.term.begin(&c.fx) == stoodBy
@@ -71,14 +77,14 @@ func (c *Core) becomeMaster() {
 		c.sweeps.Inherit(from)
 	}
 	c.multicast.Lower()
-	c.fx.do(Compute{Job: c.sweeps.Job(c.term.timeOfDay(c.fx.now)), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})
+	c.fx.do(Compute{Job: c.sweeps.compute(found.Job(c.term.timeOfDay(c.fx.now))), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})
 }
 
 // standBy stops sweeping: another manager becomes or stays master.
 func (c *Core) standBy() {
 	c.term.standBy()
 	c.fx.log(debug, osmlog.StandingBy)
-	c.elect.locate(c.sweeps.Found())
+	c.elect.locate(c.sweeps.found)
 	if c.cfg.Once {
 		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
 		return
@@ -95,7 +101,7 @@ func (c *Core) handOver() {
 		c.elect.order(&c.fx, smp.ControlHandover, smp.Master, c.sent)
 		return
 	}
-	c.elect.locate(c.sweeps.Found())
+	c.elect.locate(c.sweeps.found)
 	c.ownTerm()
 	c.cancel()
 	c.elect.order(&c.fx, smp.ControlHandover, smp.Master, c.sent)
@@ -236,7 +242,7 @@ func (c *Core) control(d *mad.Datagram) {
 	switch {
 	case do == elect.TakeOver && wasPolled:
 		c.elect.order(&c.fx, smp.ControlAcknowledge, smp.Standby, c.sent)
-	case do == elect.StandBy && !c.elect.locate(c.sweeps.Found()):
+	case do == elect.StandBy && !c.elect.locate(c.sweeps.found):
 		c.act(c.elect.LosePath())
 	}
 }

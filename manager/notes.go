@@ -94,12 +94,13 @@ func summary(out *sweep.Outcome, took time.Duration) Summary {
 
 // Progress is where the manager stands, for a display.
 type Progress struct {
-	Phase sweep.Phase
+	Phase Phase
 	Nodes int
 	Sent  uint32 // SMPs, since the start
 }
 
 // Progress returns where the manager stands.
 func (c *Core) Progress() Progress {
-	return Progress{c.sweeps.Phase(), c.sweeps.Nodes(), c.sent}
+	phase, nodes, _ := c.sweeps.progress()
+	return Progress{phase, nodes, c.sent}
 }

@@ -62,7 +62,7 @@ func (c *Core) publishFirst(r *sweep.Computed) {
 	found.Nodes, found.Ports = slices.Clone(found.Nodes), slices.Clone(found.Ports)
 	seen := *r
 	seen.Topo = &found
-	c.publish(&sweep.Outcome{Computed: &seen, Found: c.sweeps.Found()})
+	c.publish(&sweep.Outcome{Computed: &seen, Found: r.Found()})
 }
 
 // publish makes the outcome what questions are answered from.

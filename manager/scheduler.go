@@ -4,9 +4,11 @@ import (
 	"strings"
 	"time"
 
+	"ibsm/mad"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep"
+	"ibsm/sweep/discover"
 )
 
 // scheduler is the machine that decides which sweep is made when, and the owner of the Sweeper
@@ -18,6 +20,8 @@ import (
 type scheduler struct {
 	*sweep.Sweeper
 	state  scheduleState
+	phase  any              // of the sweep under way: a *sweep.Walk, Found, Job, Program or Look; nil for none
+	found  *discover.Result // of it, once its walk is done
 	wanted wishes
 	reason string // of the heavy sweep that is wanted
 	plan   planning
@@ -91,14 +95,57 @@ func (s *scheduler) want(w wishes, reason string) {
 }
 
 // becomeIdle takes that no sweep is under way any more.
-func (s *scheduler) becomeIdle() { s.state = noSweep }
+func (s *scheduler) becomeIdle() { s.state, s.phase, s.found = noSweep, nil, nil }
 
 // becomeWalking begins the walk of a heavy sweep.
 func (s *scheduler) becomeWalking(state scheduleState, now time.Duration, mayWrite bool) {
 	if s.state = state; state != quickSweep && s.slow == 0 {
 		s.slow = now
 	}
-	s.Walk(mayWrite, state == quickSweep)
+	s.phase = s.Walk(mayWrite, state == quickSweep)
+}
+
+// asking is a phase that makes requests.
+type asking interface {
+	Next() (txn.Request, bool)
+	Done(*txn.Outcome)
+}
+
+// next is the next request of the sweep under way.
+func (s *scheduler) nextRequest() (req txn.Request, ok bool) {
+	if p, asks := s.phase.(asking); asks {
+		return p.Next()
+	}
+	return req, false
+}
+
+// take takes the outcome of a request.
+func (s *scheduler) take(o *txn.Outcome) {
+	if p, asks := s.phase.(asking); asks {
+		p.Done(o)
+	}
+}
+
+// progress is the phase of the sweep under way, and how many nodes its walk has found. self is
+// the GUID of our own port, if the walk has found that, else 0.
+func (s *scheduler) progress() (phase Phase, nodes int, self mad.GUID) {
+	switch p := s.phase.(type) {
+	case *sweep.Walk:
+		return Walking, p.Nodes(), p.Self()
+	case *sweep.Found, *sweep.Job:
+		return Computing, 0, 0
+	case *sweep.Program:
+		return Programming, 0, 0
+	case *sweep.Look:
+		return Looking, 0, 0
+	}
+	return Idle, 0, 0
+}
+
+// compute hands a Job out.
+func (s *scheduler) compute(j *sweep.Job) *sweep.Job {
+	s.phase = j
+	return j
 }
 
 // begin starts a sweep that is wanted, if there is one. Resting holds all but plans back.
@@ -127,7 +174,7 @@ func (s *scheduler) beginLight(fx *effects) {
 	s.wanted &^= wishLight
 	s.count[LightSweep]++
 	fx.log(debug, osmlog.LightSweep)
-	s.Look()
+	s.phase = s.Look()
 }
 
 // beginHeavy starts a heavy sweep: a quick one where that is enough, or where a link has
@@ -166,24 +213,28 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	if !s.mayQuick(mayWrite) || s.overdue(fx.now) {
 		return
 	}
-	switch phase := s.Phase(); {
-	case s.state == lightSweep && phase == sweep.Looking:
+	walk, walking := s.phase.(*sweep.Walk)
+	switch {
+	case s.state == lightSweep:
 		s.wanted |= wishLight
-	case s.state == previewSweep && phase == sweep.Walking:
+	case s.state == previewSweep && walking:
 		s.plan.putOff()
-	case s.state == fullSweep && phase == sweep.Walking:
+	case s.state == fullSweep && walking:
 		s.wanted |= wishFull
 	default:
 		return
 	}
 	fx.log(debug, "deferring the sweep under way for a quick one")
 	s.ended = fx.table.CancelOwner(ownerSweep, s.ended[:0])
-	s.drop()
+	if walking {
+		walk.Drop()
+	}
+	s.becomeIdle()
 }
 
 // inconclusive drops a quick sweep that has met more than it can interpret.
-func (s *scheduler) inconclusive() {
-	s.drop()
+func (s *scheduler) inconclusive(found *sweep.Found) {
+	s.drop(found)
 	s.needFull = true
 	s.want(wishFull, "quick sweep inconclusive")
 }
@@ -191,14 +242,15 @@ func (s *scheduler) inconclusive() {
 // incomplete reports whether only a full sweep shows the state of the subnet.
 func (s *scheduler) incomplete() bool { return s.needFull || s.Waiting() || !s.Known() }
 
-// drop gives up what is under way.
-func (s *scheduler) drop() {
-	s.Drop()
+// drop gives up a sweep whose walk is done.
+func (s *scheduler) drop(found *sweep.Found) {
+	found.Drop()
 	s.becomeIdle()
 }
 
 // walked takes the end of a walk.
-func (s *scheduler) walked() {
+func (s *scheduler) walked(found *sweep.Found) {
+	s.phase, s.found = found, found.Result
 	if s.state != quickSweep {
 		s.slow = 0
 	}
@@ -208,7 +260,7 @@ func (s *scheduler) walked() {
 // that is out is awaited first.
 func (s *scheduler) halt(fx *effects) {
 	s.plan.putOff()
-	if s.Phase() == sweep.Computing {
+	if _, out := s.phase.(*sweep.Job); out {
 		s.state = abandoned
 		fx.do(Cancel{})
 		return
@@ -222,8 +274,8 @@ func (s *scheduler) abdicate() {
 }
 
 // isolate gives up what is under way where nothing can be reached.
-func (s *scheduler) isolate() {
-	s.Isolate()
+func (s *scheduler) isolate(found *sweep.Found) {
+	s.Isolate(found)
 	s.becomeIdle()
 }
 
@@ -256,27 +308,18 @@ func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (go
 	return quick && same && s.next > 0
 }
 
-// verdict ends a light sweep: why a heavy one is needed, "" when it is not, whether that has to
-// ask about everything, and what other managers said.
-func (s *scheduler) verdict() (reason string, full bool, sms []sweep.SMReply) {
-	s.slow = 0
-	s.becomeIdle()
-	return s.Verdict()
-}
-
-// looked takes the reason that a light sweep found for a heavy one, "" for none. full says that
-// it has to ask about everything.
-func (s *scheduler) looked(fx *effects, reason string, full bool) {
-	if reason == "" {
+// looked takes what came of a light sweep.
+func (s *scheduler) looked(fx *effects, v *sweep.Verdict) {
+	if v.Reason == "" {
 		return
 	}
-	fx.log(info, "something changed", "reason", reason)
-	if full {
+	fx.log(info, "something changed", "reason", v.Reason)
+	if v.Full {
 		s.needFull = true
-		s.want(wishQuick|wishFull, reason)
+		s.want(wishQuick|wishFull, v.Reason)
 		return
 	}
-	s.want(wishQuick, reason)
+	s.want(wishQuick, v.Reason)
 }
 
 // schedule sets when the clock asks for the next sweep; after 0 leaves that as it is.

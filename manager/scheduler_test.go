@@ -49,12 +49,13 @@ func newSchedule(t *testing.T, swept bool) *schedule {
 	return s
 }
 
-// walk has the sweep under way asked and answered until it goes no farther by itself.
-func (s *schedule) walk() {
+// answer has the phase under way asked and answered until it is over, which is asked when it
+// has no request.
+func (s *schedule) answer(over func() bool) {
 	buf := make([]mad.Datagram, 64)
 	for {
 		for s.fx.table.Room() > 0 {
-			req, ok := s.Next()
+			req, ok := s.nextRequest()
 			if !ok {
 				break
 			}
@@ -63,7 +64,7 @@ func (s *schedule) walk() {
 		}
 		if out := s.fx.sent(); len(out) > 0 {
 			s.at.Send(out)
-		} else if s.fx.table.Outstanding() == 0 && !s.Settle() {
+		} else if s.fx.table.Outstanding() == 0 && over() {
 			return
 		}
 		if at, ok := s.fabric.Next(); ok {
@@ -71,30 +72,34 @@ func (s *schedule) walk() {
 		}
 		for _, d := range buf[:s.at.Recv(buf)] {
 			if o, ok := s.fx.table.Match(s.fx.now, &d); ok {
-				s.Done(&o)
+				s.take(&o)
 			}
 		}
 	}
 }
 
-// compute takes a walk as far as its routes are computed, and returns them.
-func (s *schedule) compute() *sweep.Computed {
-	s.walk()
-	if s.Phase() != sweep.Walked {
-		s.Fatalf("the walk ends %v", s.Phase())
-	}
-	s.walked()
-	return s.Job(1).Run(context.Background())
+// walk takes a heavy sweep to the end of its walk.
+func (s *schedule) walk() (found *sweep.Found) {
+	w := s.phase.(*sweep.Walk)
+	s.answer(func() bool { found = w.Found(); return found != nil })
+	s.walked(found)
+	return found
 }
 
 // finish takes a heavy sweep to its end.
-func (s *schedule) finish() *sweep.Outcome {
-	s.Program(s.compute())
-	s.walk()
-	out := s.Finish()
+func (s *schedule) finish() (out *sweep.Outcome) {
+	p := s.Program(s.compute(s.walk().Job(1)).Run(context.Background()))
+	s.phase = p
+	s.answer(func() bool { out, _ = p.Outcome(); return out != nil })
 	s.finished(out, "", false)
 	s.wanted = 0
 	return out
+}
+
+// is reports whether a phase is under way.
+func (s *schedule) is(want Phase) bool {
+	phase, _, _ := s.progress()
+	return phase == want
 }
 
 // TestSchedule: which sweep begins when some are wanted, and what is still wanted behind it.
@@ -163,7 +168,7 @@ func TestPreempt(t *testing.T) {
 		if c.overdue {
 			s.fx.now += maxDeferred + 1
 		}
-		req, asks := s.Next()
+		req, asks := s.nextRequest()
 		if asks {
 			req.Owner = ownerSweep
 			s.fx.request(&req)
@@ -179,9 +184,9 @@ func TestPreempt(t *testing.T) {
 	s := newSchedule(t, true)
 	s.want(wishFull, "")
 	s.begin(s.fx, true, false)
-	s.compute()
-	if s.preempt(s.fx, true); s.state != fullSweep || s.Phase() != sweep.Computing {
-		t.Errorf("a computation was given up: %v, %v", s.state, s.Phase())
+	s.compute(s.walk().Job(1))
+	if s.preempt(s.fx, true); s.state != fullSweep || !s.is(Computing) {
+		t.Errorf("a computation was given up: %v", s.state)
 	}
 }
 
@@ -196,14 +201,14 @@ func TestHalt(t *testing.T) {
 	equal(t, "a walk", s.fx.did(), nil)
 	s.want(wishFull, "")
 	s.begin(s.fx, true, false)
-	s.compute()
+	s.compute(s.walk().Job(1))
 	s.halt(s.fx)
 	equal(t, "a job", s.fx.did(), []string{"Cancel"})
-	if s.state != abandoned || s.Phase() != sweep.Computing {
-		t.Errorf("a job: %v, %v", s.state, s.Phase())
+	if s.state != abandoned || !s.is(Computing) {
+		t.Errorf("a job: %v", s.state)
 	}
-	if s.abdicate(); s.state != noSweep || s.Phase() != sweep.Idle {
-		t.Errorf("its result: %v, %v", s.state, s.Phase())
+	if s.abdicate(); s.state != noSweep || !s.is(Idle) {
+		t.Errorf("its result: %v", s.state)
 	}
 	s.want(wishFull, "")
 	if s.reset(); s.wanted != 0 || s.next != 0 {
@@ -262,7 +267,7 @@ func TestInconclusive(t *testing.T) {
 	s := newSchedule(t, true)
 	s.want(wishQuick, "first")
 	s.begin(s.fx, true, false)
-	s.inconclusive()
+	s.inconclusive(s.walk())
 	if s.begin(s.fx, true, false); s.state != fullSweep || !s.incomplete() || strings.Contains(s.reason, "first") {
 		t.Errorf("%v because %q", s.state, s.reason)
 	}
@@ -276,7 +281,7 @@ func TestInconclusive(t *testing.T) {
 		wanted wishes
 	}{{"", false, 0}, {"x", false, wishQuick}, {"x", true, wishQuick | wishFull}} {
 		s.wanted, s.needFull = 0, false
-		if s.looked(s.fx, c.reason, c.full); s.wanted != c.wanted || s.needFull != c.full {
+		if s.looked(s.fx, &sweep.Verdict{Reason: c.reason, Full: c.full}); s.wanted != c.wanted || s.needFull != c.full {
 			t.Errorf("%+v: %v is wanted, needs full %t", c, s.wanted, s.needFull)
 		}
 	}

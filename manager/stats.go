@@ -7,7 +7,6 @@ import (
 
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep"
 	"ibsm/view"
 )
 
@@ -45,7 +44,23 @@ const (
 func (k SweepKind) String() string { return [...]string{"light", "quick", "heavy", "plan"}[k] }
 
 // timedPhases are those that take time.
-var timedPhases = [...]sweep.Phase{sweep.Walking, sweep.Computing, sweep.Programming, sweep.Looking}
+var timedPhases = [...]Phase{Walking, Computing, Programming, Looking}
+
+// Phase is a phase of a sweep.
+type Phase uint8
+
+// Phases.
+const (
+	Idle        Phase = iota // no sweep is under way
+	Walking                  // asking
+	Computing                // a Job is out
+	Programming              // writing
+	Looking                  // a light sweep
+)
+
+func (p Phase) String() string {
+	return [...]string{"idle", "walking", "computing", "programming", "looking"}[p]
+}
 
 // PhaseBounds are the upper bounds of PhaseTimes' buckets.
 var PhaseBounds = [...]time.Duration{
@@ -60,8 +75,8 @@ type PhaseTimes struct {
 }
 
 // ByPhase are the times of each phase that takes time.
-func (s *Stats) ByPhase() iter.Seq2[sweep.Phase, *PhaseTimes] {
-	return func(yield func(sweep.Phase, *PhaseTimes) bool) {
+func (s *Stats) ByPhase() iter.Seq2[Phase, *PhaseTimes] {
+	return func(yield func(Phase, *PhaseTimes) bool) {
 		for i, p := range timedPhases {
 			if !yield(p, &s.Phases[i]) {
 				return
@@ -74,12 +89,12 @@ func (s *Stats) ByPhase() iter.Seq2[sweep.Phase, *PhaseTimes] {
 type phaseTimes struct {
 	count [4]uint64 // by SweepKind
 	took  [len(timedPhases)]PhaseTimes
-	phase sweep.Phase // as observe saw it last
+	phase Phase // as observe saw it last
 	since time.Duration
 }
 
 // observe notes how long a phase took when it has just ended.
-func (t *phaseTimes) observe(now time.Duration, phase sweep.Phase) {
+func (t *phaseTimes) observe(now time.Duration, phase Phase) {
 	if phase == t.phase {
 		return
 	}

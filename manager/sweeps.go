@@ -60,31 +60,50 @@ func (c *Core) periodic() {
 // pump keeps the window full, and goes from phase to phase.
 func (c *Core) pump() {
 	for !c.stopped {
-		c.sweeps.observe(c.fx.now, c.sweeps.Phase())
+		c.observe()
 		for c.fx.table.Room() > 0 && c.submit() {
 		}
 		if c.fx.table.Room() == 0 {
 			c.settleMulticast()
 			break
 		}
-		before := c.sweeps.Phase()
+		before := c.sweeps.phase
 		more := c.settleMulticast()
-		more = c.sweeps.Settle() || more
-		switch c.sweeps.Phase() {
-		case sweep.Idle:
-			c.begin()
-		case sweep.Walked:
-			c.walked()
-		case sweep.Programmed:
-			c.finish()
-		case sweep.Looked:
-			c.looked()
-		}
-		if !more && c.sweeps.Phase() == before {
+		more = c.settle() || more
+		if !more && c.sweeps.phase == before {
 			break
 		}
 	}
-	c.sweeps.observe(c.fx.now, c.sweeps.Phase())
+	c.observe()
+}
+
+// observe notes the phase that the sweep under way has come to.
+func (c *Core) observe() {
+	phase, _, _ := c.sweeps.progress()
+	c.sweeps.observe(c.fx.now, phase)
+}
+
+// settle goes on to the next phase of the sweep under way when this one is done, and reports
+// whether the same one has more to ask.
+func (c *Core) settle() (more bool) {
+	switch p := c.sweeps.phase.(type) {
+	case nil:
+		c.begin()
+	case *sweep.Walk:
+		if found := p.Found(); found != nil {
+			c.walked(found)
+		}
+	case *sweep.Program:
+		var out *sweep.Outcome
+		if out, more = p.Outcome(); out != nil {
+			c.finish(out)
+		}
+	case *sweep.Look:
+		if verdict, ok := p.Verdict(); ok {
+			c.looked(&verdict)
+		}
+	}
+	return more
 }
 
 // submit has the next request of the multicast tables or the sweep sent. It reports whether
@@ -92,7 +111,7 @@ func (c *Core) pump() {
 func (c *Core) submit() bool {
 	req, ok := c.multicast.Next()
 	if req.Owner = ownerMulticast; !ok {
-		req, ok = c.sweeps.Next()
+		req, ok = c.sweeps.nextRequest()
 		req.Owner = ownerSweep
 	}
 	if ok && !c.fx.request(&req) {
@@ -120,56 +139,55 @@ func (c *Core) begin() {
 }
 
 // walked decides what comes of a walk.
-func (c *Core) walked() {
-	c.sweeps.walked()
-	found := c.sweeps.Found()
+func (c *Core) walked(found *sweep.Found) {
+	c.sweeps.walked(found)
 	if c.sweeps.state == previewSweep {
-		c.preview(found.SelfDown)
+		c.preview(found)
 		return
 	}
-	c.readOwn(found)
+	c.readOwn(found.Result)
 	if found.SelfDown {
-		c.ownPortDown(found.TimedOut > 0)
+		c.ownPortDown(found)
 		return
 	}
 	if c.sweeps.state == quickSweep && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.findings)) {
-		c.sweeps.inconclusive()
+		c.sweeps.inconclusive(found)
 		return
 	}
 	c.port.becomeUp(&c.fx)
-	c.logged.walked(&c.fx, found)
+	c.logged.walked(&c.fx, found.Result)
 	c.fx.log(debug, osmlog.HeavySweepDone)
 	if c.cfg.GUID != 0 && c.cfg.GUID != c.port.guid {
 		c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, c.port.guid, c.cfg.GUID))
 		return
 	}
 	if c.cfg.DryRun {
-		c.fx.do(Compute{Job: c.sweeps.Job(c.term.timeOfDay(c.fx.now)).WithMulticast(c.multicast.Multicast)})
+		c.fx.do(Compute{Job: c.sweeps.compute(found.Job(c.term.timeOfDay(c.fx.now))).WithMulticast(c.multicast.Multicast)})
 		return
 	}
 	c.elect.met(found.SMs)
 	others := infos(found.SMs)
-	if c.isDuplicate(found.Twin, others) {
+	if c.isDuplicate(found, others) {
 		return
 	}
 	c.act(c.elect.Decide(c.fx.now, others))
 }
 
 // preview goes on from the walk of a plan to the computation.
-func (c *Core) preview(selfDown bool) {
-	if selfDown {
+func (c *Core) preview(found *sweep.Found) {
+	if found.SelfDown {
 		c.sweeps.plan.refuse(&c.fx, ErrPortDown)
-		c.sweeps.drop()
+		c.sweeps.drop(found)
 		return
 	}
-	c.fx.do(Compute{Job: c.sweeps.Preview(c.sweeps.plan.reroute).WithMulticast(c.multicast.Multicast)})
+	c.fx.do(Compute{Job: c.sweeps.compute(found.Preview(c.sweeps.plan.reroute)).WithMulticast(c.multicast.Multicast)})
 }
 
 // isDuplicate reports whether this manager must not become master, as another one has its
 // GUID: neither can see in the other's SMInfo which of them ranks higher. One that is
 // master already goes on.
-func (c *Core) isDuplicate(is bool, others []smp.SMInfo) bool {
-	if c.elect.duplicate = c.elect.duplicate && is; !is {
+func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
+	if c.elect.duplicate = c.elect.duplicate && found.Twin; !found.Twin {
 		return false
 	}
 	if !c.elect.duplicate {
@@ -183,7 +201,7 @@ func (c *Core) isDuplicate(is bool, others []smp.SMInfo) bool {
 		c.exit(fmt.Errorf("%w: it has GUID %v, as this one", ErrOtherMaster, c.port.guid))
 		return true
 	}
-	c.sweeps.drop()
+	c.sweeps.drop(found)
 	c.sweeps.schedule(c.fx.now, portPoll)
 	return true
 }
@@ -194,10 +212,10 @@ const maxSilences = 5
 
 // ownPortDown waits for our own port. A run of one sweep does not, unless it is not
 // known to be down.
-func (c *Core) ownPortDown(silent bool) {
+func (c *Core) ownPortDown(found *sweep.Found) {
 	if c.cfg.Once || c.cfg.DryRun {
-		if c.sweeps.silences++; silent && c.sweeps.silences < maxSilences {
-			c.sweeps.drop()
+		if c.sweeps.silences++; found.TimedOut > 0 && c.sweeps.silences < maxSilences {
+			c.sweeps.drop(found)
 			c.sweeps.want(wishFull, "our own port did not answer")
 			return
 		}
@@ -209,7 +227,7 @@ func (c *Core) ownPortDown(silent bool) {
 	}
 	c.elect.portDown()
 	c.mirror.forget()
-	c.sweeps.isolate()
+	c.sweeps.isolate(found)
 	c.multicast.Abdicate()
 	c.sweeps.schedule(c.fx.now, portPoll)
 }
@@ -234,7 +252,8 @@ func (c *Core) computed(r *sweep.Computed) {
 	case c.sweeps.state == abandoned || r == nil:
 		c.sweeps.abdicate()
 	case c.sweeps.state == previewSweep:
-		c.sweeps.drop()
+		r.Drop()
+		c.sweeps.becomeIdle()
 		c.sweeps.plan.done(&c.fx, r)
 	case c.cfg.DryRun:
 		c.fx.do(Show{r})
@@ -242,7 +261,7 @@ func (c *Core) computed(r *sweep.Computed) {
 	default:
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Sweep.EngineName, c.cfg.Names)
-		c.sweeps.Program(r)
+		c.sweeps.phase = c.sweeps.Program(r)
 		if lids, forgotten := c.sweeps.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
@@ -265,8 +284,7 @@ func portsReset(r *sweep.Computed) (ports []mad.GUID) {
 }
 
 // finish ends a heavy sweep.
-func (c *Core) finish() {
-	out := c.sweeps.Finish()
+func (c *Core) finish(out *sweep.Outcome) {
 	c.port.holds(&out.Topo.Ports[out.Topo.Self].Info)
 	c.multicast.SetSubnet(out)
 	c.publish(out)
@@ -292,11 +310,12 @@ func (c *Core) finish() {
 }
 
 // looked ends a light sweep.
-func (c *Core) looked() {
-	reason, full, sms := c.sweeps.verdict()
+func (c *Core) looked(v *sweep.Verdict) {
+	c.sweeps.slow = 0
+	c.sweeps.becomeIdle()
 	c.fx.log(debug, osmlog.LightSweepDone)
-	for i := range sms {
-		sm := &sms[i]
+	for i := range v.SMs {
+		sm := &v.SMs[i]
 		if sm.OK {
 			c.elect.heard(&sm.Info)
 		}
@@ -307,7 +326,7 @@ func (c *Core) looked() {
 			c.sweeps.want(wishFull, "another subnet manager")
 		}
 	}
-	c.sweeps.looked(&c.fx, reason, full)
+	c.sweeps.looked(&c.fx, v)
 	c.fx.do(Swept{})
 	c.sweeps.backOff()
 	c.sweeps.scheduleNext(c.fx.now, c.cfg.SweepInterval)

@@ -12,7 +12,6 @@ import (
 	"ibsm/manager"
 	"ibsm/sa/mirror"
 	"ibsm/sim/fabric"
-	"ibsm/sweep"
 	"ibsm/sweep/elect"
 )
 
@@ -153,7 +152,7 @@ func TestLeaveAlone(t *testing.T) {
 			}
 			b.pass(settling)
 			b.Fabric.LinkDown(uplink(n, n.Nodes[host(n, 1).Node].Ports[1].Peer.Node))
-			if !b.Run(b.Fabric.Now()+settling, func() bool { return m.Core.Stats().Phase == sweep.Computing }) {
+			if !b.Run(b.Fabric.Now()+settling, func() bool { return m.Core.Stats().Phase == manager.Computing }) {
 				t.Fatal("no sweep is under way")
 			}
 			for _, o := range b.Managers[1:] {

@@ -11,7 +11,6 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
-	"ibsm/sweep"
 	"ibsm/topo/net"
 )
 
@@ -135,15 +134,15 @@ func TestStats(t *testing.T) {
 		}
 		want := heavy
 		switch phase {
-		case sweep.Looking:
+		case manager.Looking:
 			want = s.Sweeps[manager.LightSweep]
-		case sweep.Walking, sweep.Computing:
+		case manager.Walking, manager.Computing:
 			want += s.Sweeps[manager.PlanSweep]
 		}
 		if count != want {
 			t.Errorf("%v was timed %d times, want %d", phase, count, want)
 		}
-		if phase == sweep.Walking && times.Sum == 0 {
+		if phase == manager.Walking && times.Sum == 0 {
 			t.Error("walks took no time")
 		}
 	}

@@ -48,50 +48,63 @@ func newBed(t *testing.T, spec string, cfg Config) *bed {
 // heavy runs a heavy sweep to its end.
 func (b *bed) heavy() *Outcome {
 	b.Helper()
-	b.walk()
-	c := b.Job(1).Run(context.Background())
+	c := b.walk().Job(1).Run(context.Background())
 	if c == nil || c.Err != nil {
 		b.Fatal("computing:", c)
 	}
-	b.Program(c)
-	b.until(Programmed)
-	return b.Finish()
+	return b.write(c)
 }
 
-func (b *bed) walk() {
+func (b *bed) walk() (found *Found) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
-	b.Walk(true, false)
-	b.until(Walked)
+	w := b.Walk(true, false)
+	b.until(w, func() bool { found = w.Found(); return found != nil })
+	return found
+}
+
+// write programs what was computed.
+func (b *bed) write(c *Computed) (out *Outcome) {
+	b.Helper()
+	p := b.Program(c)
+	b.until(p, func() bool { out, _ = p.Outcome(); return out != nil })
+	return out
 }
 
 // look runs a light sweep.
 func (b *bed) look() (reason string, full bool, sms []SMReply) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
-	b.Look()
-	b.until(Looked)
-	return b.Verdict()
+	l := b.Look()
+	var v Verdict
+	b.until(l, func() (ok bool) { v, ok = l.Verdict(); return ok })
+	return v.Reason, v.Full, v.SMs
 }
 
-func (b *bed) until(p Phase) {
+// phase is one that asks or writes.
+type phase interface {
+	Next() (txn.Request, bool)
+	Done(*txn.Outcome)
+}
+
+// until answers what a phase asks until it is over, which is asked when it has no request.
+func (b *bed) until(p phase, over func() bool) {
 	b.Helper()
 	for range 1 << 20 {
-		if req, ok := b.Next(); ok {
+		if req, ok := p.Next(); ok {
 			b.asked[req.Attr]++
 			o := b.ask(&req)
 			if b.meddle != nil {
 				b.meddle(&req, &o)
 			}
-			b.Done(&o)
+			p.Done(&o)
 			continue
 		}
-		b.Settle()
-		if b.Phase() == p {
+		if over() {
 			return
 		}
 	}
-	b.Fatalf("the sweep has no end: %v", b.Phase())
+	b.Fatalf("the sweep has no end: %T", p)
 }
 
 func (b *bed) ask(req *txn.Request) txn.Outcome {

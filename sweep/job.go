@@ -20,7 +20,7 @@ import (
 // outside the core, on a snapshot of the state, and returns what the state is to become.
 // It is run once; several may be out.
 type Job struct {
-	found    *discover.Result
+	found    *Found
 	settings Settings
 	engine   routing.Engine
 	state    *state // the snapshot, which the Job may write to
@@ -58,10 +58,17 @@ type Computed struct {
 	AR          int   // switches on which adaptive routing is on and holds routes back
 	Err         error // the routing engine failed
 
+	found     *Found
 	same      bool // Topo is as the last sweep left it
 	delta     delta
 	multicast *Grown // of a plan that is only to be looked at; may be nil
 }
+
+// Found is what the walk found.
+func (c *Computed) Found() *discover.Result { return c.found.Result }
+
+// Drop gives the sweep up: nothing of it will be programmed.
+func (c *Computed) Drop() { c.found.Drop() }
 
 // delta is what a Job makes of the state, but for the plan.
 type delta struct {
@@ -91,7 +98,7 @@ func (s *state) apply(d *delta) {
 // gives nil.
 func (j *Job) Run(ctx context.Context) *Computed {
 	b, s := j.found.Builder, j.state
-	out := &Computed{MulticastTop: j.multicastTop}
+	out := &Computed{found: j.found, MulticastTop: j.multicastTop}
 	for _, n := range b.KeepMissing(s.prev, !j.found.Quick) {
 		out.Lost = append(out.Lost, s.prev.Nodes[n].GUID)
 	}

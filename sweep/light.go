@@ -12,12 +12,12 @@ import (
 	"ibsm/topo"
 )
 
-// light is the question whether anything has changed: one SwitchInfo for each
+// Look is the question whether anything has changed: one SwitchInfo for each
 // switch, a PortInfo of our own port and of what may have come to life behind
 // silent ports, a NodeDescription where it is missing, the SMInfo of other managers,
 // and the blocks of forwarding and partition tables that were sent more than once: a copy that was long on its way
 // may have put an older one back.
-type light struct {
+type Look struct {
 	t        *topo.Topo
 	state    *state
 	settings Settings
@@ -50,8 +50,8 @@ type smPort struct {
 	answered bool // to the last walk
 }
 
-func newLight(t *topo.Topo, known *state, s *Settings, sms []smPort) *light {
-	l := &light{t: t, state: known, settings: *s, managers: sms}
+func newLook(t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
+	l := &Look{t: t, state: known, settings: *s, managers: sms}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
 		if t.Nodes[n].Missed == 0 {
@@ -101,7 +101,8 @@ func mute(t *topo.Topo, idx topo.PortIdx) bool {
 	return p.Peer == topo.None || t.Nodes[t.Ports[p.Peer].Node].Missed > 0
 }
 
-func (l *light) next() (req txn.Request, ok bool) {
+// Next is the next request to make; ok is false when there is none now.
+func (l *Look) Next() (req txn.Request, ok bool) {
 	for len(l.asks) > 0 {
 		a := l.asks[0]
 		l.asks = l.asks[1:]
@@ -131,7 +132,7 @@ func (l *light) next() (req txn.Request, ok bool) {
 }
 
 // key is the M_Key that a question shows.
-func (l *light) key(a ask) mad.MKey {
+func (l *Look) key(a ask) mad.MKey {
 	p := a.port
 	if a.out {
 		if p = l.t.Ports[p].Peer; p == topo.None {
@@ -141,7 +142,8 @@ func (l *light) key(a ask) mad.MKey {
 	return l.settings.MKeyFor(l.t, p)
 }
 
-func (l *light) done(o *txn.Outcome) {
+// Done takes the outcome of a request.
+func (l *Look) Done(o *txn.Outcome) {
 	l.open--
 	port := &l.t.Ports[topo.PortIdx(uint32(o.Tag))]
 	node := &l.t.Nodes[port.Node]
@@ -199,13 +201,13 @@ func (l *light) done(o *txn.Outcome) {
 
 // manager takes the answer of another manager. It must say that it is at the port where
 // it was asked.
-func (l *light) manager(p topo.PortIdx, info smp.SMInfo, ok bool) {
+func (l *Look) manager(p topo.PortIdx, info smp.SMInfo, ok bool) {
 	guid := l.t.Ports[p].GUID
 	known := slices.Contains(l.managers, smPort{p, true})
 	l.sms = append(l.sms, SMReply{Port: guid, Info: info, OK: ok && info.GUID() == guid, Known: known})
 }
 
-func (l *light) need(full bool, format string, args ...any) {
+func (l *Look) need(full bool, format string, args ...any) {
 	l.full = l.full || full
 	if l.reason == "" {
 		l.reason = fmt.Sprintf(format, args...)

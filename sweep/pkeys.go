@@ -33,7 +33,7 @@ func (m *pkeyMemory) tally(held bool) {
 }
 
 // pkeys takes the answer to a step of a partition table: what the port holds now.
-func (p *program) pkeys(st request, o *txn.Outcome) {
+func (p *Program) pkeys(st request, o *txn.Outcome) {
 	if !p.c.Plan.PKeysWritten(st.Step, (*smp.PKeyTable)(&o.Data)) {
 		p.c.Plan.PKeysFailed(st.Step)
 		p.fail(st.Step, view.Refused, fmt.Sprintf("P_Key block %d is not held as it was set", st.Block))
@@ -43,12 +43,12 @@ func (p *program) pkeys(st request, o *txn.Outcome) {
 }
 
 // pkeysFailed notes that a step of a partition table was not taken, or failed.
-func (p *program) pkeysFailed(st plan.Step) { p.c.Plan.PKeysFailed(st) }
+func (p *Program) pkeysFailed(st plan.Step) { p.c.Plan.PKeysFailed(st) }
 
 // holdRemovals decides, when all that can be added has been, whether P_Keys may be taken
 // away: two ports that are to meet by a new key might else lose the old one before. A port
 // that does not take its new keys is not waited for long.
-func (p *program) holdRemovals() {
+func (p *Program) holdRemovals() {
 	if !p.c.Plan.Removing() || p.c.Plan.Removals() == 0 || p.state.pkeys.waited >= maxWaited {
 		return
 	}

@@ -34,8 +34,9 @@ func (f Failure) String() string {
 	return fmt.Sprintf("node %v %q port %d: %v", f.Node, f.Desc, f.Port, f.Reason)
 }
 
-// program carries out a plan.
-type program struct {
+// Program carries out a plan.
+type Program struct {
+	s          *Sweeper
 	c          *Computed
 	state      *state
 	timeOuts   map[topo.NodeIdx]int
@@ -62,29 +63,29 @@ type request struct {
 // outcome is how the outcome of a step is taken.
 type outcome struct {
 	// answered takes a response.
-	answered func(*program, request, *txn.Outcome)
+	answered func(*Program, request, *txn.Outcome)
 	refused  bool // a response of any status; else only one without error
 	required bool // where the step fails, nothing more is sent to the node
 	// failed takes that the step was skipped, or came to nothing.
-	failed func(*program, plan.Step)
+	failed func(*Program, plan.Step)
 	// sending takes that the step is about to be sent.
-	sending func(*program, plan.Step)
+	sending func(*Program, plan.Step)
 }
 
 // outcomes are by plan.Op.
 var outcomes = map[plan.Op]outcome{
-	plan.ClearChange: {answered: (*program).changeCleared},
-	plan.DisableAR:   {answered: (*program).arInfo, refused: true, required: true},
-	plan.SetSwitch:   {answered: (*program).switchInfo},
-	plan.SetLFT:      {answered: (*program).lft, sending: (*program).sendingLFT},
-	plan.AddPKeys:    {answered: (*program).pkeys, failed: (*program).pkeysFailed},
-	plan.SetPKeys:    {answered: (*program).pkeys, failed: (*program).pkeysFailed},
-	plan.SetPort:     {answered: (*program).port, refused: true},
-	plan.Arm:         {answered: (*program).port, refused: true},
-	plan.Activate:    {answered: (*program).port, refused: true},
-	plan.TakeDown:    {answered: (*program).port, refused: true},
-	plan.ShutOff:     {answered: (*program).port, refused: true},
-	plan.SetFDR10:    {answered: (*program).extended, refused: true, sending: (*program).sendingFDR10},
+	plan.ClearChange: {answered: (*Program).changeCleared},
+	plan.DisableAR:   {answered: (*Program).arInfo, refused: true, required: true},
+	plan.SetSwitch:   {answered: (*Program).switchInfo},
+	plan.SetLFT:      {answered: (*Program).lft, sending: (*Program).sendingLFT},
+	plan.AddPKeys:    {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
+	plan.SetPKeys:    {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
+	plan.SetPort:     {answered: (*Program).port, refused: true},
+	plan.Arm:         {answered: (*Program).port, refused: true},
+	plan.Activate:    {answered: (*Program).port, refused: true},
+	plan.TakeDown:    {answered: (*Program).port, refused: true},
+	plan.ShutOff:     {answered: (*Program).port, refused: true},
+	plan.SetFDR10:    {answered: (*Program).extended, refused: true, sending: (*Program).sendingFDR10},
 }
 
 // NotHeld is a port that acknowledges fields without keeping them.
@@ -94,14 +95,14 @@ type NotHeld struct {
 	Fields []string
 }
 
-func newProgram(c *Computed, s *state, reregister map[mad.GUID]bool) *program {
-	p := &program{c: c, state: s, reregister: reregister, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{}, sets: map[mad.AttrID]int{}}
+func newProgram(c *Computed, s *Sweeper) *Program {
+	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }
 
 // enter prepares a stage.
-func (p *program) enter() {
+func (p *Program) enter() {
 	p.holdRemovals()
 	for _, s := range p.c.Plan.Switches() {
 		sw := &p.state.devices.Switches[s]
@@ -110,9 +111,8 @@ func (p *program) enter() {
 	}
 }
 
-// next is the next request, of this stage or of the following when this one has
-// been answered.
-func (p *program) next() (txn.Request, bool) {
+// Next is the next request of the stage; ok is false when there is none now.
+func (p *Program) Next() (txn.Request, bool) {
 	for {
 		if n := len(p.again); n > 0 {
 			st := p.again[n-1]
@@ -147,7 +147,7 @@ func (p *program) next() (txn.Request, bool) {
 }
 
 // step is the next of the plan, or one that has become needed beside it.
-func (p *program) step() (plan.Step, bool) {
+func (p *Program) step() (plan.Step, bool) {
 	if n := len(p.more); n > 0 {
 		st := p.more[n-1]
 		p.more = p.more[:n-1]
@@ -156,7 +156,7 @@ func (p *program) step() (plan.Step, bool) {
 	return p.c.Plan.Next()
 }
 
-func (p *program) request(r request, set *plan.Set) txn.Request {
+func (p *Program) request(r request, set *plan.Set) txn.Request {
 	if len(p.free) == 0 {
 		p.open, p.free = append(p.open, request{}), append(p.free, len(p.open))
 	}
@@ -169,19 +169,19 @@ func (p *program) request(r request, set *plan.Set) txn.Request {
 }
 
 // waits reports whether a request has no outcome yet.
-func (p *program) waits() bool { return len(p.free) < len(p.open) }
+func (p *Program) waits() bool { return len(p.free) < len(p.open) }
 
 // failed takes that a step came to nothing.
-func (p *program) failed(st plan.Step) {
+func (p *Program) failed(st plan.Step) {
 	if failed := outcomes[st.Op].failed; failed != nil {
 		failed(p, st)
 	}
 }
 
 // finished goes on to the next stage when this one has been answered, and reports
-// whether there is none.
-func (p *program) finished() bool {
-	if p.waits() || len(p.again)+len(p.more) > 0 {
+// that there is none.
+func (p *Program) finished() bool {
+	if len(p.again)+len(p.more) > 0 {
 		return false
 	}
 	if !p.c.Plan.Advance() {
@@ -193,7 +193,7 @@ func (p *program) finished() bool {
 
 // unready reports whether a step must not be taken because the switch it would let
 // data into does not hold its table.
-func (p *program) unready(st plan.Step) bool {
+func (p *Program) unready(st plan.Step) bool {
 	if st.Op != plan.Arm && st.Op != plan.Activate {
 		return false
 	}
@@ -215,13 +215,13 @@ func (p *program) unready(st plan.Step) bool {
 }
 
 // routed reports whether a switch holds the table it is to have.
-func (p *program) routed(s topo.SwitchIdx) bool {
+func (p *Program) routed(s topo.SwitchIdx) bool {
 	return p.state.devices.Switches[s].LFT.Complete() && p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop() >= p.c.Tables.Top
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its
 // table. It reports whether one that was bypassed for that holds it now.
-func (p *program) tally() (healed bool) {
+func (p *Program) tally() (healed bool) {
 	if p.c.Tables == nil {
 		return false
 	}
@@ -239,14 +239,14 @@ func (p *program) tally() (healed bool) {
 	return healed
 }
 
-func (p *program) fail(st plan.Step, kind view.FaultKind, reason string) {
+func (p *Program) fail(st plan.Step, kind view.FaultKind, reason string) {
 	port := &p.c.Topo.Ports[st.Port]
 	node := &p.c.Topo.Nodes[port.Node]
 	p.failures = append(p.failures, Failure{node.GUID, node.Desc.String(), port.Num, st.Op, kind, reason})
 }
 
-// done takes an outcome.
-func (p *program) done(o *txn.Outcome) {
+// Done takes the outcome of a request.
+func (p *Program) Done(o *txn.Outcome) {
 	r := p.open[o.Tag]
 	p.free = append(p.free, int(o.Tag))
 	if p.silence++; o.Result == txn.Replied {
@@ -273,7 +273,7 @@ func (p *program) done(o *txn.Outcome) {
 
 // arInfo takes the response to a switch's adaptive routing being turned off. One that may
 // have it on still does not forward by its table, and is left alone.
-func (p *program) arInfo(r request, o *txn.Outcome) {
+func (p *Program) arInfo(r request, o *txn.Outcome) {
 	n := p.c.Topo.Ports[r.Port].Node
 	node := &p.c.Topo.Nodes[n]
 	if info := (*smp.ARInfo)(&o.Data); o.Status == mad.StatusOK && !info.Enabled() {
@@ -284,11 +284,11 @@ func (p *program) arInfo(r request, o *txn.Outcome) {
 	p.timeOuts[n] = maxNodeTimeOuts
 }
 
-func (p *program) changeCleared(r request, o *txn.Outcome) {
+func (p *Program) changeCleared(r request, o *txn.Outcome) {
 	p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node].SwitchInfo = o.Data
 }
 
-func (p *program) switchInfo(r request, o *txn.Outcome) {
+func (p *Program) switchInfo(r request, o *txn.Outcome) {
 	info := (*smp.SwitchInfo)(&o.Data)
 	n := p.c.Topo.Ports[r.Port].Node
 	node, wanted := &p.c.Topo.Nodes[n], p.c.Plan.WantedSwitch(n)
@@ -303,11 +303,11 @@ func (p *program) switchInfo(r request, o *txn.Outcome) {
 	}
 }
 
-func (p *program) sendingLFT(st plan.Step) {
+func (p *Program) sendingLFT(st plan.Step) {
 	p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
 }
 
-func (p *program) lft(st request, o *txn.Outcome) {
+func (p *Program) lft(st request, o *txn.Outcome) {
 	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
 	held := p.state.devices.Switches[node.Switch].LFT
 	if string(o.Data[:]) != string(held.Block(int(st.Block))) {
@@ -320,7 +320,7 @@ func (p *program) lft(st request, o *txn.Outcome) {
 }
 
 // check has a block read by the next light sweep, if it was sent more than once.
-func (p *program) check(st plan.Step, o *txn.Outcome) {
+func (p *Program) check(st plan.Step, o *txn.Outcome) {
 	if o.Attempts > 1 {
 		p.state.devices.Check(device.Block{Place: p.c.Plan.Place(o.Attr, st.Port), Index: st.Block})
 	}

@@ -27,7 +27,7 @@ const (
 // port takes the answer to a PortInfo Set, or to the Get that follows a refused
 // one. A refusal alone means little: the port may have been in the state that was
 // asked for, because an earlier attempt had done it or data had come.
-func (p *program) port(r request, o *txn.Outcome) {
+func (p *Program) port(r request, o *txn.Outcome) {
 	st, looked := r.Step, r.asked
 	if o.Status != mad.StatusOK {
 		if looked {
@@ -85,7 +85,7 @@ func (p *program) port(r request, o *txn.Outcome) {
 }
 
 // setSplit has a port that refused a Set be set once more, arms says to what end.
-func (p *program) setSplit(i topo.PortIdx, arms bool) {
+func (p *Program) setSplit(i topo.PortIdx, arms bool) {
 	if p.split[i] = minimal; arms {
 		p.split[i] = parameters
 	} else {
@@ -96,7 +96,7 @@ func (p *program) setSplit(i topo.PortIdx, arms bool) {
 
 // extended takes the response to FDR10 being enabled or disabled. What a port does not take
 // is told of once, and is no fault of the subnet.
-func (p *program) extended(r request, o *txn.Outcome) {
+func (p *Program) extended(r request, o *txn.Outcome) {
 	port := &p.c.Topo.Ports[r.Port]
 	was := port.FDR10
 	at := p.c.Plan.Place(o.Attr, r.Port)
@@ -108,6 +108,6 @@ func (p *program) extended(r request, o *txn.Outcome) {
 	}
 }
 
-func (p *program) sendingFDR10(st plan.Step) {
+func (p *Program) sendingFDR10(st plan.Step) {
 	p.state.devices.Unsupported.Tried(p.c.Plan.Place(device.ExtendedPortInfo.ID, st.Port))
 }

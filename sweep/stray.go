@@ -25,7 +25,7 @@ func (s *Sweeper) Stray(p *mad.Packet) bool {
 	}
 	num, block := table.Named(t, at, p.AttrMod())
 	now := t
-	if s.phase == Programming {
+	if s.program != nil {
 		now = s.program.c.Topo
 	}
 	n := now.FindNode(t.Nodes[t.Ports[at].Node].GUID)

@@ -1,9 +1,14 @@
 // Package sweep is the subnet manager proper: what to ask a subnet, what it should
-// hold, and how to bring it there. A Sweeper is pure: it hands out requests, takes
-// their outcomes, and says what is to happen next; its owner does it.
+// hold, and how to bring it there. It is pure: it hands out requests, takes their
+// outcomes, and says what is next; its owner does it.
 //
-// A heavy sweep walks the subnet, computes (in a Job, elsewhere) and programs. A
-// light sweep only asks whether a heavy one is needed.
+// A heavy sweep walks the subnet, computes (elsewhere) and programs. Each phase is a type
+// that only the one before it gives:
+//
+//	Sweeper.Walk -> Walk.Found -> Found.Job -> Job.Run -> Sweeper.Program -> Program.Outcome
+//
+// A light sweep only asks whether a heavy one is needed: Sweeper.Look -> Look.Verdict. A phase
+// that asks or writes gives out requests by Next, each of which must be answered by Done.
 package sweep
 
 import (
@@ -12,7 +17,6 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/mad/txn"
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/sweep/device"
@@ -37,34 +41,12 @@ type Partitions struct {
 	Settings partitions.Settings
 }
 
-// Phase is what a Sweeper is at.
-type Phase uint8
-
-// Phases.
-const (
-	Idle        Phase = iota
-	Walking           // asking
-	Walked            // the walk is done: Job or Drop is next
-	Computing         // a Job is out: Program, Drop or Abort is next
-	Programming       // writing
-	Programmed        // all is written: Finish is next
-	Looking           // a light sweep
-	Looked            // it is done: Verdict is next
-)
-
-func (p Phase) String() string {
-	return [...]string{"idle", "walking", "walked", "computing", "programming", "programmed", "looking", "looked"}[p]
-}
-
-// Sweeper is owned by one goroutine.
+// Sweeper is what lasts from sweep to sweep. It is owned by one goroutine, as the phases
+// are that it gives. One sweep is under way at a time, and previews beside it.
 type Sweeper struct {
 	cfg     Config
 	state   *state
-	phase   Phase
-	walk    *discover.Machine
-	found   *discover.Result
-	program *program
-	light   *light
+	program *Program                         // under way; nil for none
 	sms     []smPort                         // other managers, in state.prev
 	renamed map[mad.GUID]smp.NodeDescription // since the walk began
 	reroute bool
@@ -73,30 +55,11 @@ type Sweeper struct {
 	reregistrations reregistrations
 }
 
-// New returns a Sweeper at rest that knows what is kept from before.
+// New returns a Sweeper that knows what is kept from before.
 func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, state: newState(cfg.Kept)} }
 
 // Configure takes another configuration, which counts from the next sweep on.
 func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
-
-// Phase is what the Sweeper is at.
-func (s *Sweeper) Phase() Phase { return s.phase }
-
-// Nodes is how many nodes the walk under way has found.
-func (s *Sweeper) Nodes() int {
-	if s.walk == nil {
-		return 0
-	}
-	return s.walk.Nodes()
-}
-
-// Self is the GUID of our own port as the walk under way has found it, 0 if it has not.
-func (s *Sweeper) Self() mad.GUID {
-	if s.walk == nil {
-		return 0
-	}
-	return s.walk.Self()
-}
 
 // SetMulticastTop gives all switches whose MulticastFDBTop counts another one with the next
 // heavy sweep; with 0 what they have of multicast is left alone.
@@ -104,25 +67,6 @@ func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = true }
-
-// Walk begins a heavy sweep. master allows what only the master of a subnet may do
-// before it has decided anything: clear PortStateChange. quick believes the previous
-// walk about switches that report no change.
-func (s *Sweeper) Walk(master, quick bool) {
-	s.phase, s.renamed = Walking, nil
-	s.state.devices.WalkBegins()
-	s.walk = discover.New(discover.Config{
-		Prev: s.state.prev, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
-		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
-		Enforced: s.cfg.Partitions.enforced(),
-	})
-}
-
-// Look begins a light sweep. There must have been a heavy one.
-func (s *Sweeper) Look() {
-	s.phase = Looking
-	s.light = newLight(s.state.prev, s.state, &s.cfg.Settings, s.sms)
-}
 
 // Known reports whether there is a subnet to look at.
 func (s *Sweeper) Known() bool { return s.state.prev != nil }
@@ -141,80 +85,6 @@ func (s *Sweeper) Waiting() bool {
 	return len(s.state.unresponsive) > 0
 }
 
-// Next is the next request to make; ok is false when there is none now. Each must
-// be answered by Done.
-func (s *Sweeper) Next() (req txn.Request, ok bool) {
-	switch s.phase {
-	case Walking:
-		return s.walk.Next()
-	case Programming:
-		return s.program.next()
-	case Looking:
-		return s.light.next()
-	}
-	return req, false
-}
-
-// Done takes the outcome of a request.
-func (s *Sweeper) Done(o *txn.Outcome) {
-	switch s.phase {
-	case Walking:
-		s.walk.Done(o)
-	case Programming:
-		s.program.done(o)
-	case Looking:
-		s.light.done(o)
-	}
-}
-
-// Settle goes on to the next phase if everything of this one has been answered. It
-// is to be called when Next has nothing. More reports that Next may have something
-// again.
-func (s *Sweeper) Settle() (more bool) {
-	switch {
-	case s.phase == Walking && s.walk.Finished():
-		s.found = s.walk.Result()
-		s.walk = nil
-		s.phase = Walked
-	case s.phase == Looking && s.light.open == 0:
-		s.phase = Looked
-	case s.phase == Programming && !s.program.waits():
-		if !s.program.finished() {
-			return true
-		}
-		s.phase = Programmed
-	}
-	return false
-}
-
-// Found is what the walk found, until Finish or Drop.
-func (s *Sweeper) Found() *discover.Result { return s.found }
-
-// Job is the computation that follows a walk. now is in seconds since 1970.
-func (s *Sweeper) Job(now int64) *Job {
-	s.phase = Computing
-	j := &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, now: now,
-		multicastTop: s.multicastTop}
-	s.reroute, s.state.babblers = false, nil
-	j.reregister = s.reregistrations.take()
-	return j
-}
-
-// Preview is the Job of a sweep that is only to be looked at: its outcome is the
-// caller's alone, Drop is next, and nothing is remembered of it.
-func (s *Sweeper) Preview(reroute bool) *Job {
-	s.phase = Computing
-	return &Job{found: s.found, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: reroute || s.reroute,
-		multicastTop: s.multicastTop}
-}
-
-// Program begins to write what a Job computed.
-func (s *Sweeper) Program(c *Computed) {
-	s.phase = Programming
-	s.state.apply(&c.delta)
-	s.program = newProgram(c, s.state, s.reregistrations.out)
-}
-
 // Outcome is what a heavy sweep came to.
 type Outcome struct {
 	*Computed
@@ -226,30 +96,9 @@ type Outcome struct {
 	devices  *device.Record
 }
 
-// Finish ends a heavy sweep. The Topo is as the replies left it, and is not written
-// any more. It is the one of the last sweep where nothing is different.
-func (s *Sweeper) Finish() *Outcome {
-	p := s.program
-	if p.c.same && len(p.sets) == 0 {
-		p.c.Topo = s.state.prev
-	} else {
-		rename(p.c.Topo, s.renamed)
-	}
-	out := &Outcome{Computed: p.c, Found: s.found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
-	s.state.pkeys.tally(p.held)
-	s.reregistrations.told(p.c)
-	s.state.prev, s.state.swept = p.c.Topo, true
-	s.state.rememberKeys(p.c.Topo)
-	s.state.findings = s.found.Findings
-	s.state.devices.WalkEnds()
-	s.sms = s.managers(p.c.Topo)
-	s.rest()
-	return out
-}
-
 // managers are the ports at which there is another subnet manager, also those that did
 // not say who they are: one that has just been started may not know yet.
-func (s *Sweeper) managers(t *topo.Topo) (ports []smPort) {
+func (s *Sweeper) managers(t *topo.Topo, found *discover.Result) (ports []smPort) {
 	if s.cfg.IgnoreOtherSM {
 		return nil
 	}
@@ -258,35 +107,10 @@ func (s *Sweeper) managers(t *topo.Topo) (ports []smPort) {
 		if p == t.Self || !port.Info.CapabilityMask().Has(smp.IsSM) || t.Nodes[port.Node].Missed > 0 {
 			continue
 		}
-		answered := slices.ContainsFunc(s.found.SMs, func(sm discover.SM) bool { return sm.Port == port.GUID })
+		answered := slices.ContainsFunc(found.SMs, func(sm discover.SM) bool { return sm.Port == port.GUID })
 		ports = append(ports, smPort{p, answered})
 	}
 	return ports
-}
-
-// Verdict ends a light sweep: why a heavy one is needed, "" when it is not, whether
-// that has to ask about everything, and what other managers said.
-func (s *Sweeper) Verdict() (reason string, full bool, sms []SMReply) {
-	reason, full, sms = s.light.reason, s.light.full, s.light.sms
-	s.state.devices.Checked()
-	s.rest()
-	return reason, full, sms
-}
-
-// Drop gives up whatever is under way. What was asked must have been cancelled, and
-// a Job that is out must have returned.
-func (s *Sweeper) Drop() {
-	var cleared []mad.GUID
-	switch {
-	case s.walk != nil:
-		cleared = s.walk.Cleared()
-	case s.found != nil:
-		cleared = s.found.Cleared
-	}
-	for _, node := range cleared {
-		s.state.devices.Doubt(device.Place{Attr: smp.AttrPortInfo, Node: node})
-	}
-	s.rest()
 }
 
 // Abdicate gives up what is under way and forgets what another manager may change.
@@ -297,11 +121,11 @@ func (s *Sweeper) Abdicate() {
 }
 
 // Isolate gives up what is under way when nothing can be reached any more, and forgets
-// what another manager may change until that is over. Whoever then rules tells the
-// ports so: clients of those that still name us are registered here.
-func (s *Sweeper) Isolate() {
+// what another manager may change until that is over. A master of then tells the ports so:
+// clients of those that still name us are registered here.
+func (s *Sweeper) Isolate(found *Found) {
 	if !s.state.swept {
-		s.Drop()
+		found.Drop()
 		return
 	}
 	s.Abdicate()
@@ -314,23 +138,23 @@ func (s *Sweeper) Isolate() {
 func (s *Sweeper) Inherit(from mad.LID) { s.state.registered, s.state.inherited = true, from }
 
 func (s *Sweeper) rest() {
-	s.phase, s.walk, s.found, s.program, s.light = Idle, nil, nil, nil, nil
+	s.program = nil
 	s.reregistrations.putBack()
 }
 
 // Rename gives nodes other descriptions, in a copy of the subnet that becomes the one
 // known; nil when there is none. The sweep under way will know them, too.
 func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
+	if s.renamed == nil {
+		s.renamed = map[mad.GUID]smp.NodeDescription{}
+	}
+	maps.Copy(s.renamed, descs)
 	if s.state.prev == nil {
 		return nil
 	}
 	t := *s.state.prev
 	t.Nodes = slices.Clone(t.Nodes)
 	s.state.prev = &t
-	if s.renamed == nil {
-		s.renamed = map[mad.GUID]smp.NodeDescription{}
-	}
-	maps.Copy(s.renamed, descs)
 	rename(&t, descs)
 	return &t
 }

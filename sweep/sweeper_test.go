@@ -53,7 +53,7 @@ func TestRefusedSet(t *testing.T) {
 					(*smp.PortInfo)(&o.Data).SetPortState(state)
 				}
 				o.Status = mad.StatusBadField
-			case req.Method == mad.MethodGet && b.Phase() == Programming:
+			case req.Method == mad.MethodGet && b.program != nil:
 				gets++
 				o.Status = c.again
 				if !c.taken {
@@ -78,7 +78,7 @@ func TestSilentNode(t *testing.T) {
 	sick := mad.GUID(0)
 	sent := 0
 	b.meddle = func(req *txn.Request, o *txn.Outcome) {
-		if b.Phase() != Programming || req.Route.Hops() != 1 { // our own switch
+		if b.program == nil || req.Route.Hops() != 1 { // our own switch
 			return
 		}
 		sent++
@@ -517,13 +517,13 @@ func TestCancelled(t *testing.T) {
 	b := up(t, small, Config{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	b.walk()
-	if c := b.Job(1).Run(ctx); c != nil {
+	found := b.walk()
+	if c := found.Job(1).Run(ctx); c != nil {
 		t.Error("a cancelled computation has a result")
 	}
-	b.Drop()
-	if b.Phase() != Idle || !b.Known() {
-		t.Errorf("phase %v", b.Phase())
+	found.Drop()
+	if !b.Known() {
+		t.Error("the subnet is not known any more")
 	}
 	b.heavy()
 	if len(b.sets) != 0 {
@@ -534,8 +534,7 @@ func TestCancelled(t *testing.T) {
 // TestSteps shows a plan without carrying it out, twice the same.
 func TestSteps(t *testing.T) {
 	b := newBed(t, small, Config{})
-	b.walk()
-	c := b.Job(1).Run(context.Background())
+	c := b.walk().Job(1).Run(context.Background())
 	var shown [2][]string
 	for i := range shown {
 		for s := range c.Steps {
@@ -545,9 +544,7 @@ func TestSteps(t *testing.T) {
 	if len(shown[0]) < 50 || !slices.Equal(shown[0], shown[1]) {
 		t.Errorf("%d and %d steps", len(shown[0]), len(shown[1]))
 	}
-	b.Program(c)
-	b.until(Programmed)
-	out, sent := b.Finish(), 0
+	out, sent := b.write(c), 0
 	for _, n := range out.Sets {
 		sent += n
 	}

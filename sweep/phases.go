@@ -1,0 +1,137 @@
+package sweep
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/device"
+	"ibsm/sweep/discover"
+)
+
+// Walk asks what is there.
+type Walk struct {
+	s *Sweeper
+	*discover.Machine
+}
+
+// Walk begins a heavy sweep. master allows what only the master of a subnet may do
+// before it has decided anything: clear PortStateChange. quick believes the previous
+// walk about switches that report no change.
+func (s *Sweeper) Walk(master, quick bool) *Walk {
+	s.renamed = nil
+	s.state.devices.WalkBegins()
+	return &Walk{s, discover.New(discover.Config{
+		Prev: s.state.prev, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
+		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		Enforced: s.cfg.Partitions.enforced(),
+	})}
+}
+
+// Found is what the walk found, nil while something has not been answered. It is to be
+// called when Next has nothing. The Walk is over then.
+func (w *Walk) Found() *Found {
+	if !w.Finished() {
+		return nil
+	}
+	return &Found{w.s, w.Result()}
+}
+
+// Drop gives the walk up. What was asked must have been cancelled.
+func (w *Walk) Drop() { w.s.drop(w.Cleared()) }
+
+// Found is what a walk found.
+type Found struct {
+	s *Sweeper
+	*discover.Result
+}
+
+// Job is the computation that follows. now is in seconds since 1970.
+func (f *Found) Job(now int64) *Job {
+	j := f.job()
+	j.now = now
+	f.s.reroute, f.s.state.babblers = false, nil
+	j.reregister = f.s.reregistrations.take()
+	return j
+}
+
+// Preview is the Job of a sweep that is only to be looked at: its outcome is the
+// caller's alone, and nothing is remembered of it. Drop is next.
+func (f *Found) Preview(reroute bool) *Job {
+	j := f.job()
+	j.reroute = j.reroute || reroute
+	return j
+}
+
+func (f *Found) job() *Job {
+	s := f.s
+	return &Job{found: f, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute,
+		multicastTop: s.multicastTop}
+}
+
+// Drop gives the sweep up: its Job, if there is one, will not be programmed.
+func (f *Found) Drop() { f.s.drop(f.Cleared) }
+
+// drop gives a sweep up, of which the walk has cleared PortStateChange on some switches:
+// the next walk must read their ports all the same.
+func (s *Sweeper) drop(cleared []mad.GUID) {
+	for _, node := range cleared {
+		s.state.devices.Doubt(device.Place{Attr: smp.AttrPortInfo, Node: node})
+	}
+	s.rest()
+}
+
+// Program begins to write what a Job computed.
+func (s *Sweeper) Program(c *Computed) *Program {
+	s.state.apply(&c.delta)
+	s.program = newProgram(c, s)
+	return s.program
+}
+
+// Outcome ends a heavy sweep; nil while something is still to be written or answered. It is
+// to be called when Next has nothing, and more reports that Next may have something again.
+// The Topo is as the replies left it, and is not written any more. It is the one of the last
+// sweep where nothing is different.
+func (p *Program) Outcome() (out *Outcome, more bool) {
+	if p.waits() {
+		return nil, false
+	}
+	if !p.finished() {
+		return nil, true
+	}
+	s := p.s
+	if p.c.same && len(p.sets) == 0 {
+		p.c.Topo = s.state.prev
+	} else {
+		rename(p.c.Topo, s.renamed)
+	}
+	found := p.c.found.Result
+	out = &Outcome{Computed: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
+	s.state.pkeys.tally(p.held)
+	s.reregistrations.told(p.c)
+	s.state.prev, s.state.swept = p.c.Topo, true
+	s.state.rememberKeys(p.c.Topo)
+	s.state.findings = found.Findings
+	s.state.devices.WalkEnds()
+	s.sms = s.managers(p.c.Topo, found)
+	s.rest()
+	return out, false
+}
+
+// Look begins a light sweep. There must have been a heavy one.
+func (s *Sweeper) Look() *Look { return newLook(s.state.prev, s.state, &s.cfg.Settings, s.sms) }
+
+// Verdict is what came of a light sweep.
+type Verdict struct {
+	Reason string // why a heavy one is needed; "" when it is not
+	Full   bool   // and that it has to ask about everything
+	SMs    []SMReply
+}
+
+// Verdict ends a light sweep; ok is false while something has not been answered. It is to be
+// called when Next has nothing.
+func (l *Look) Verdict() (v Verdict, ok bool) {
+	if l.open > 0 {
+		return v, false
+	}
+	l.state.devices.Checked()
+	return Verdict{l.reason, l.full, l.sms}, true
+}
