@@ -66,7 +66,7 @@ type state struct {
 	fresh bool            // OpenSM's file is newer than the store
 	wrote time.Time       // when the store was written last, before it was opened
 	cache *cache.Keeper   // nil without one
-	// What OpenSM's guid2mkey and neighbors say, as in sweep.Kept.
+	// What OpenSM's guid2mkey and neighbors say, as in sweep.Restored.
 	mkeys  map[mad.GUID]mad.MKey
 	behind map[plan.Key]mad.GUID
 	tasks  tasks
@@ -186,23 +186,23 @@ func (s *state) openCaches(written time.Time) error {
 }
 
 // readLIDs reads guid2lid.
-func (s *state) readLIDs(files *cache.Files) (lids []sweep.KeptLID, err error) {
+func (s *state) readLIDs(files *cache.Files) (lids []sweep.LIDAssignment, err error) {
 	file, skipped, err := files.ReadLIDs(chosen[uint8](s.conf.Config, conf.LMC).Value)
 	s.warn(skipped, err)
 	for _, port := range slices.Sorted(maps.Keys(file)) {
 		r := file[port]
-		lids = append(lids, sweep.KeptLID{Port: port, Base: r.Min, LMC: min(uint8(bits.Len16(uint16(r.Max-r.Min)+1)-1), 7)})
+		lids = append(lids, sweep.LIDAssignment{Port: port, Base: r.Min, LMC: min(uint8(bits.Len16(uint16(r.Max-r.Min)+1)-1), 7)})
 	}
 	return sweep.MergeLIDs(lids, nil), err
 }
 
 // disjoint reports whether no port is in both lists.
-func disjoint(a, b []sweep.KeptLID) bool {
+func disjoint(a, b []sweep.LIDAssignment) bool {
 	known := make(map[mad.GUID]bool, len(a))
 	for _, l := range a {
 		known[l.Port] = true
 	}
-	return !slices.ContainsFunc(b, func(l sweep.KeptLID) bool { return known[l.Port] })
+	return !slices.ContainsFunc(b, func(l sweep.LIDAssignment) bool { return known[l.Port] })
 }
 
 // warn logs what is wrong with a file.
@@ -215,15 +215,15 @@ func (s *state) warn(skipped diag.List, err error) {
 	}
 }
 
-func (s *state) storedLIDs() (lids []sweep.KeptLID) {
+func (s *state) storedLIDs() (lids []sweep.LIDAssignment) {
 	for _, l := range s.kept.LIDs {
-		lids = append(lids, sweep.KeptLID(l))
+		lids = append(lids, sweep.LIDAssignment(l))
 	}
 	return lids
 }
 
 // putLIDs makes what is kept hold these LIDs and no others.
-func (s *state) putLIDs(lids []sweep.KeptLID) {
+func (s *state) putLIDs(lids []sweep.LIDAssignment) {
 	known := make(map[mad.GUID]bool, len(lids))
 	for _, l := range lids {
 		known[l.Port] = true
@@ -240,7 +240,7 @@ func (s *state) putLIDs(lids []sweep.KeptLID) {
 }
 
 // ranges are LIDs as OpenSM writes them.
-func ranges(lids []sweep.KeptLID) map[mad.GUID]cache.LIDRange {
+func ranges(lids []sweep.LIDAssignment) map[mad.GUID]cache.LIDRange {
 	m := make(map[mad.GUID]cache.LIDRange, len(lids))
 	for _, l := range lids {
 		m[l.Port] = cache.LIDRange{Min: l.Base, Max: l.Last()}
@@ -255,7 +255,7 @@ func (s *state) resume(shell *manager.Shell) {
 		kept = opened.Contents()
 	}
 	shell.Config.Resume(kept, time.Now())
-	known := &shell.Config.Sweep.Kept
+	known := &shell.Config.Sweep.Restored
 	known.Port, known.MKeys, known.Behind = s.port, s.mkeys, s.behind
 	if s.fresh {
 		known.Stale = false
@@ -272,7 +272,7 @@ func (s *state) resume(shell *manager.Shell) {
 		shell.Restore = func() (*registry.Registry, bool) { return readSADB(file, older, s.logger) }
 	}
 	if dir := cacheDir(s.conf); dir != "" {
-		shell.Recall = func() []sweep.KeptLID {
+		shell.Recall = func() []sweep.LIDAssignment {
 			lids, _ := s.readLIDs(&cache.Files{Dir: dir})
 			return lids
 		}

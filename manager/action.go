@@ -12,23 +12,23 @@ type Action interface{ action() }
 // Send sends datagrams. They are only valid until the next Step.
 type Send struct{ Datagrams []mad.Datagram }
 
-// Compute runs a Job and returns its result as an event. Only one is out at a time.
-// With Recall, the Job is first to Recall the LIDs of OpenSM's guid2lid. With Restore,
+// Compute runs a route task and returns its result as an event. Only one is out at a time.
+// With Recall, the task is first to Recall the LIDs of OpenSM's guid2lid. With Restore,
 // what clients had registered before is restored first.
 type Compute struct {
-	Job     *sweep.Job
+	Task    *sweep.RouteTask
 	Recall  bool
 	Restore bool
 }
 
-// Cancel ends the Job that is out early; its result is still awaited.
+// Cancel ends the task that is out early; its result is still awaited.
 type Cancel struct{}
 
 // Publish makes a view the one that questions are answered from; nil for none.
 type Publish struct{ View *view.View }
 
 // Show is the plan of a dry run.
-type Show struct{ Computed *sweep.Computed }
+type Show struct{ Computed *sweep.SweepPlan }
 
 // Exit ends the run. A nil Err is success.
 type Exit struct{ Err error }

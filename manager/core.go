@@ -16,7 +16,7 @@ import (
 
 // Core is the manager of one port: it routes events to its machines and orders their
 // effects. It is owned by one goroutine, has no clock and no randomness, and does not compute
-// for long: routing is handed out as a Job.
+// for long: routing is handed out as a route task.
 type Core struct {
 	cfg Config
 	fx  effects // of the Step under way

@@ -77,7 +77,7 @@ func (c *Core) becomeMaster() {
 		c.sweeps.Inherit(from)
 	}
 	c.multicast.Lower()
-	c.fx.do(Compute{Job: c.sweeps.compute(found.Job(c.term.timeOfDay(c.fx.now))), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})
+	c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})
 }
 
 // standBy stops sweeping: another manager becomes or stays master.

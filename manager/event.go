@@ -19,10 +19,10 @@ type TimePassed struct{}
 type Received struct{ Datagrams []mad.Datagram }
 
 // RoutesComputed is the result of a Compute action; nil for one that Cancel has ended.
-type RoutesComputed struct{ Result *sweep.Computed }
+type RoutesComputed struct{ Result *sweep.SweepPlan }
 
 // MulticastComputed is the result of a Grow action.
-type MulticastComputed struct{ Result *sweep.Grown }
+type MulticastComputed struct{ Result *sweep.MulticastResult }
 
 // SweepRequested is an operator's request.
 type SweepRequested struct{ Sweep Sweep }

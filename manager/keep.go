@@ -11,9 +11,9 @@ import (
 // Persist is what has changed of that which must outlive the manager. LIDs come before they
 // are written to the subnet.
 type Persist struct {
-	LIDs      []sweep.KeptLID // new or changed, in order of GUID
-	Forgotten []mad.GUID      // ports whose LIDs are no longer kept for them
-	Term      *store.Term     // that has begun; nil if it goes on
+	LIDs      []sweep.LIDAssignment // new or changed, in order of GUID
+	Forgotten []mad.GUID            // ports whose LIDs are no longer kept for them
+	Term      *store.Term           // that has begun; nil if it goes on
 }
 
 func (Persist) action() {}
@@ -35,9 +35,9 @@ const quickRestart = time.Minute
 // not register again with a master that only was restarted, if nothing of theirs is
 // lost.
 func (c *Config) Resume(kept *store.Contents, now time.Time) {
-	var k sweep.Kept
+	var k sweep.Restored
 	for _, l := range kept.LIDs {
-		k.LIDs = append(k.LIDs, sweep.KeptLID(l))
+		k.LIDs = append(k.LIDs, sweep.LIDAssignment(l))
 	}
 	if n := len(kept.Terms); n > 0 {
 		c.LastTerm = kept.Terms[n-1]
@@ -45,5 +45,5 @@ func (c *Config) Resume(kept *store.Contents, now time.Time) {
 		gone := now.Sub(kept.Interrupted) // below 0 where the clock was set back meanwhile
 		k.Registered = c.LastTerm.Master && gone >= 0 && gone < quickRestart
 	}
-	c.Sweep.Kept = k
+	c.Sweep.Restored = k
 }

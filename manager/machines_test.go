@@ -136,7 +136,7 @@ func TestPlanning(t *testing.T) {
 			case 'p':
 				p.putOff()
 			case 'd':
-				p.done(fx, &sweep.Computed{})
+				p.done(fx, &sweep.SweepPlan{})
 			case 'r':
 				p.refuse(fx, ErrNotMaster)
 			}

@@ -7,9 +7,9 @@ import (
 	"ibsm/sweep"
 )
 
-// Grow runs a GrowJob and returns its result as MulticastComputed. A further one may be given
+// Grow runs a multicast task and returns its result as MulticastComputed. A further one may be given
 // out before the result of one is there, which then is ignored.
-type Grow struct{ Job *sweep.GrowJob }
+type Grow struct{ Task *sweep.MulticastTask }
 
 // Forwarded says that the tables of the switches carry what was registered up to Seq. It
 // comes for the last of the States that were given with RegistryChanged, also where no

@@ -5,7 +5,7 @@ import "ibsm/sweep"
 // Planned answers Plan and PlanReroute. Computed is the receiver's alone, whatever the
 // manager does next; it is nil where Err says why there is no plan.
 type Planned struct {
-	Computed *sweep.Computed
+	Computed *sweep.SweepPlan
 	Err      error
 }
 
@@ -55,7 +55,7 @@ func (p *planning) putOff() {
 }
 
 // done answers the plan.
-func (p *planning) done(fx *effects, r *sweep.Computed) {
+func (p *planning) done(fx *effects, r *sweep.SweepPlan) {
 	if p.state == planRepeated {
 		p.state = planWanted
 	} else {

@@ -54,7 +54,7 @@ func (p *publication) withdraw(fx *effects) {
 
 // publishFirst answers the hosts of a subnet in use before they learn that this manager is
 // their master: Linux asks for its paths anew then, and drops packets until it has them.
-func (c *Core) publishFirst(r *sweep.Computed) {
+func (c *Core) publishFirst(r *sweep.SweepPlan) {
 	if c.published.view != nil || r.Err != nil || r.Topo.Ports[r.Topo.Self].Info.PortState() != smp.PortActive {
 		return
 	}
@@ -62,7 +62,7 @@ func (c *Core) publishFirst(r *sweep.Computed) {
 	found.Nodes, found.Ports = slices.Clone(found.Nodes), slices.Clone(found.Ports)
 	seen := *r
 	seen.Topo = &found
-	c.publish(&sweep.Outcome{Computed: &seen, Found: r.Found()})
+	c.publish(&sweep.Outcome{SweepPlan: &seen, Found: r.Found()})
 }
 
 // publish makes the outcome what questions are answered from.

@@ -30,7 +30,7 @@ type sweepLog struct {
 }
 
 // logOverflows logs ports that cannot hold all their P_Keys.
-func (l *sweepLog) logOverflows(fx *effects, r *sweep.Computed) {
+func (l *sweepLog) logOverflows(fx *effects, r *sweep.SweepPlan) {
 	now := map[string]bool{}
 	for _, o := range r.Partitions.Overflows {
 		text := r.Partitions.Explain(o, r.Topo)
@@ -42,7 +42,7 @@ func (l *sweepLog) logOverflows(fx *effects, r *sweep.Computed) {
 }
 
 // logUnforced logs links whose width and speed cannot be forced.
-func (l *sweepLog) logUnforced(fx *effects, r *sweep.Computed, m names.Map) {
+func (l *sweepLog) logUnforced(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	links := r.Plan.Unforced()
 	text := ""
 	if len(links) > 0 {
@@ -56,8 +56,8 @@ func (l *sweepLog) logUnforced(fx *effects, r *sweep.Computed, m names.Map) {
 	l.unforced = text
 }
 
-// computed logs what a Job came to before anything is written.
-func (l *sweepLog) computed(fx *effects, r *sweep.Computed, engine string, m names.Map) {
+// computed logs what a route task came to before anything is written.
+func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m names.Map) {
 	for _, guid := range r.Lost {
 		fx.log(warn, "node given up: it has not answered for several sweeps", "guid", guid)
 	}
@@ -106,7 +106,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.Computed, engine string, m nam
 }
 
 // example is one route that is cut, or does not arrive.
-func example(r *sweep.Computed, cut bool, m names.Map) string {
+func example(r *sweep.SweepPlan, cut bool, m names.Map) string {
 	for _, f := range r.Report.Examples {
 		if (f.Kind == verify.Cut) == cut {
 			n := &r.Topo.Nodes[r.Topo.Switches[f.Switch]]

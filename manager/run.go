@@ -28,7 +28,7 @@ type loop struct {
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed
 	grown     chan MulticastComputed
-	endJob    context.CancelFunc
+	endTask   context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
 	done      bool
@@ -152,22 +152,22 @@ func (l *loop) act(ctx context.Context, a Action) {
 			ctx = routing.LeaveProcessor(ctx)
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		l.endJob = cancel
+		l.endTask = cancel
 		l.tasks.Go(func() {
 			defer cancel()
 			priority.GiveWay()
 			if a.Recall && l.shell.Recall != nil {
-				a.Job.Recall(l.shell.Recall())
+				a.Task.Recall(l.shell.Recall())
 			}
 			if a.Restore && l.shell.Restore != nil {
-				l.restore(a.Job)
+				l.restore(a.Task)
 			}
-			l.results <- RoutesComputed{a.Job.Run(ctx)}
+			l.results <- RoutesComputed{a.Task.Run(ctx)}
 		})
 	case Grow:
 		l.tasks.Go(func() {
 			priority.GiveWay()
-			if g := a.Job.Run(ctx); g != nil {
+			if g := a.Task.Run(ctx); g != nil {
 				select {
 				case l.grown <- MulticastComputed{g}:
 				case <-ctx.Done():
@@ -175,7 +175,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 			}
 		})
 	case Cancel:
-		l.endJob()
+		l.endTask()
 	case Publish:
 		l.shell.view.Store(a.View)
 		l.shell.sa.setView(a.View)
@@ -220,8 +220,8 @@ func publishedTo(p Publish) sa.Event {
 }
 
 // restore has the registrar begin with what was registered before. It does not return
-// before that is in the inbox, so that the view of the Job comes behind it.
-func (l *loop) restore(j *sweep.Job) {
+// before that is in the inbox, so that the view of the task comes behind it.
+func (l *loop) restore(j *sweep.RouteTask) {
 	reg, whole := l.shell.Restore()
 	if reg != nil {
 		l.registrar.notify(sa.Restored{Registry: reg})

@@ -20,7 +20,7 @@ import (
 type scheduler struct {
 	*sweep.Sweeper
 	state  scheduleState
-	phase  any              // of the sweep under way: a *sweep.Walk, Found, Job, Program or Look; nil for none
+	phase  any              // of the sweep under way: a *sweep.Walk, Found, RouteTask, Program or Look; nil for none
 	found  *discover.Result // of it, once its walk is done
 	wanted wishes
 	reason string // of the heavy sweep that is wanted
@@ -132,7 +132,7 @@ func (s *scheduler) progress() (phase Phase, nodes int, self mad.GUID) {
 	switch p := s.phase.(type) {
 	case *sweep.Walk:
 		return Walking, p.Nodes(), p.Self()
-	case *sweep.Found, *sweep.Job:
+	case *sweep.Found, *sweep.RouteTask:
 		return Computing, 0, 0
 	case *sweep.Program:
 		return Programming, 0, 0
@@ -142,8 +142,8 @@ func (s *scheduler) progress() (phase Phase, nodes int, self mad.GUID) {
 	return Idle, 0, 0
 }
 
-// compute hands a Job out.
-func (s *scheduler) compute(j *sweep.Job) *sweep.Job {
+// compute hands a route task out.
+func (s *scheduler) compute(j *sweep.RouteTask) *sweep.RouteTask {
 	s.phase = j
 	return j
 }
@@ -260,7 +260,7 @@ func (s *scheduler) walked(found *sweep.Found) {
 // that is out is awaited first.
 func (s *scheduler) halt(fx *effects) {
 	s.plan.putOff()
-	if _, out := s.phase.(*sweep.Job); out {
+	if _, out := s.phase.(*sweep.RouteTask); out {
 		s.state = abandoned
 		fx.do(Cancel{})
 		return

@@ -88,7 +88,7 @@ func (s *schedule) walk() (found *sweep.Found) {
 
 // finish takes a heavy sweep to its end.
 func (s *schedule) finish() (out *sweep.Outcome) {
-	p := s.Program(s.compute(s.walk().Job(1)).Run(context.Background()))
+	p := s.Program(s.compute(s.walk().Task(1)).Run(context.Background()))
 	s.phase = p
 	s.answer(func() bool { out, _ = p.Outcome(); return out != nil })
 	s.finished(out, "", false)
@@ -184,7 +184,7 @@ func TestPreempt(t *testing.T) {
 	s := newSchedule(t, true)
 	s.want(wishFull, "")
 	s.begin(s.fx, true, false)
-	s.compute(s.walk().Job(1))
+	s.compute(s.walk().Task(1))
 	if s.preempt(s.fx, true); s.state != fullSweep || !s.is(Computing) {
 		t.Errorf("a computation was given up: %v", s.state)
 	}
@@ -201,7 +201,7 @@ func TestHalt(t *testing.T) {
 	equal(t, "a walk", s.fx.did(), nil)
 	s.want(wishFull, "")
 	s.begin(s.fx, true, false)
-	s.compute(s.walk().Job(1))
+	s.compute(s.walk().Task(1))
 	s.halt(s.fx)
 	equal(t, "a job", s.fx.did(), []string{"Cancel"})
 	if s.state != abandoned || !s.is(Computing) {

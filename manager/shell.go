@@ -24,7 +24,7 @@ import (
 // Run starts, and waits for, these goroutines:
 //   - the receive loop of each port, which ends when the port is closed;
 //   - those of saPort, tableServer and registrar, which end with the context of Run;
-//   - a worker for each Job, of which there is one at a time; its context ends with
+//   - a worker for each route task, of which there is one at a time; its context ends with
 //     Run.
 //
 // The core itself runs in the goroutine of Run.
@@ -61,7 +61,7 @@ type Shell struct {
 	Kept *store.Contents
 	// Recall reads the LIDs of OpenSM's guid2lid for Config.HonorGUID2LID; may be nil.
 	// It is called by workers.
-	Recall func() []sweep.KeptLID
+	Recall func() []sweep.LIDAssignment
 	// Restore reads what clients had registered with a manager before; nil for nothing but
 	// Kept. Unless it is whole, clients are asked to register again whatever the
 	// configuration says. It is called by a worker when this manager first becomes master,

@@ -29,8 +29,8 @@ func TestResumeClock(t *testing.T) {
 	for gone, want := range map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false, time.Hour: false, -time.Second: false, -time.Hour: false} {
 		var cfg Config
 		cfg.Resume(&store.Contents{Registry: registry.New(), Interrupted: killed, Terms: []store.Term{{Number: 1, Master: true}}}, killed.Add(gone))
-		if cfg.Sweep.Kept.Registered != want {
-			t.Errorf("%v after it was killed: registered %t", gone, cfg.Sweep.Kept.Registered)
+		if cfg.Sweep.Restored.Registered != want {
+			t.Errorf("%v after it was killed: registered %t", gone, cfg.Sweep.Restored.Registered)
 		}
 	}
 }

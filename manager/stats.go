@@ -53,7 +53,7 @@ type Phase uint8
 const (
 	Idle        Phase = iota // no sweep is under way
 	Walking                  // asking
-	Computing                // a Job is out
+	Computing                // a route task is out
 	Programming              // writing
 	Looking                  // a light sweep
 )

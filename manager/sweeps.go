@@ -162,7 +162,7 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	if c.cfg.DryRun {
-		c.fx.do(Compute{Job: c.sweeps.compute(found.Job(c.term.timeOfDay(c.fx.now))).WithMulticast(c.multicast.Multicast)})
+		c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))).WithMulticast(c.multicast.Multicast)})
 		return
 	}
 	c.elect.met(found.SMs)
@@ -180,7 +180,7 @@ func (c *Core) preview(found *sweep.Found) {
 		c.sweeps.drop(found)
 		return
 	}
-	c.fx.do(Compute{Job: c.sweeps.compute(found.Preview(c.sweeps.plan.reroute)).WithMulticast(c.multicast.Multicast)})
+	c.fx.do(Compute{Task: c.sweeps.compute(found.Preview(c.sweeps.plan.reroute)).WithMulticast(c.multicast.Multicast)})
 }
 
 // isDuplicate reports whether this manager must not become master, as another one has its
@@ -246,8 +246,8 @@ func (c *Core) readOwn(found *discover.Result) {
 	c.elect.SetGUID(c.port.guid)
 }
 
-// computed takes the result of a Job.
-func (c *Core) computed(r *sweep.Computed) {
+// computed takes the result of a route task.
+func (c *Core) computed(r *sweep.SweepPlan) {
 	switch {
 	case c.sweeps.state == abandoned || r == nil:
 		c.sweeps.abdicate()
@@ -273,7 +273,7 @@ func (c *Core) computed(r *sweep.Computed) {
 }
 
 // portsReset are the ports that a sweep found in INIT and is going to make ACTIVE.
-func portsReset(r *sweep.Computed) (ports []mad.GUID) {
+func portsReset(r *sweep.SweepPlan) (ports []mad.GUID) {
 	for _, p := range r.Topo.EndPorts {
 		port := &r.Topo.Ports[p]
 		if port.Num != 0 && port.Seen && port.Info.PortState() == smp.PortInit && r.Topo.Answers(p) {

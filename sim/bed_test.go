@@ -39,7 +39,7 @@ type watched struct {
 	bed    *bed
 	ups    []manager.Up
 	states []smp.SMState
-	shown  []*sweep.Computed
+	shown  []*sweep.SweepPlan
 	log    []string
 }
 

@@ -49,7 +49,7 @@ func (m *meter) step(ev manager.Event) {
 			m.at.Send(a.Datagrams)
 			m.world += time.Since(begin)
 		case manager.Compute:
-			done = manager.RoutesComputed{Result: a.Job.Run(context.Background())}
+			done = manager.RoutesComputed{Result: a.Task.Run(context.Background())}
 			m.compute += time.Since(begin)
 		case manager.Exit:
 			m.exited, m.err = true, a.Err

@@ -65,7 +65,7 @@ func TestMKeyFromFiles(t *testing.T) {
 		b.Kill(first.Manager)
 		cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.NoMKeyLookup = sweep.Given(c.m), c.alone
 		if c.file != 0 {
-			cfg.Sweep.Kept = b.keptKeys(c.file)
+			cfg.Sweep.Restored = b.keptKeys(c.file)
 		}
 		before := b.Fabric.Stats().Drops[fabric.DropMKey]
 		m := b.add(firstHost(n), cfg)
@@ -90,7 +90,7 @@ func TestMKeyFromFiles(t *testing.T) {
 }
 
 // keptKeys are guid2mkey, with one key for all, and neighbors of the fabric.
-func (b *bed) keptKeys(key mad.MKey) (k sweep.Kept) {
+func (b *bed) keptKeys(key mad.MKey) (k sweep.Restored) {
 	k.MKeys, k.Behind = map[mad.GUID]mad.MKey{}, map[plan.Key]mad.GUID{}
 	agent := func(at net.End) mad.GUID {
 		if b.net.Nodes[at.Node].Type == mad.Switch {

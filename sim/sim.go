@@ -21,7 +21,7 @@ import (
 type World struct {
 	Fabric   *fabric.Fabric
 	Managers []*Manager
-	// ComputeTime is how long a Job takes in virtual time.
+	// ComputeTime is how long a route task takes in virtual time.
 	ComputeTime time.Duration
 	// StepTook, when set, is told how long a core computed for one event, in real
 	// time.
@@ -56,14 +56,14 @@ type Manager struct {
 	// Asleep is until when it does not run, as a process that is stopped: what comes
 	// in waits.
 	Asleep time.Duration
-	// Busy is how long it has computed, by World.Clock: its core, its SA, its Jobs.
+	// Busy is how long it has computed, by World.Clock: its core, its SA, its tasks.
 	Busy time.Duration
 
 	begun   bool
 	job     manager.RoutesComputed // result that is on its way
 	done    time.Duration
-	out     bool         // a job is out
-	grown   *sweep.Grown // result of a GrowJob that is on its way
+	out     bool                   // a job is out
+	grown   *sweep.MulticastResult // result of a multicast task that is on its way
 	grownAt time.Duration
 	buf     []mad.Datagram
 	sa      *saServer // nil without a Registrar
@@ -234,12 +234,12 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			w.send(m, a.Datagrams)
 		case manager.Compute:
 			ends := w.time(m)
-			m.job, m.out, m.done = manager.RoutesComputed{Result: a.Job.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
+			m.job, m.out, m.done = manager.RoutesComputed{Result: a.Task.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
 			ends()
 		case manager.Cancel:
 			m.job, m.done = manager.RoutesComputed{}, w.Fabric.Now()
 		case manager.Grow:
-			m.grown, m.grownAt = a.Job.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
+			m.grown, m.grownAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.Publish:
 			m.View = a.View
 		case manager.Persist:

@@ -48,7 +48,7 @@ func newBed(t *testing.T, spec string, cfg Config) *bed {
 // heavy runs a heavy sweep to its end.
 func (b *bed) heavy() *Outcome {
 	b.Helper()
-	c := b.walk().Job(1).Run(context.Background())
+	c := b.walk().Task(1).Run(context.Background())
 	if c == nil || c.Err != nil {
 		b.Fatal("computing:", c)
 	}
@@ -64,7 +64,7 @@ func (b *bed) walk() (found *Found) {
 }
 
 // write programs what was computed.
-func (b *bed) write(c *Computed) (out *Outcome) {
+func (b *bed) write(c *SweepPlan) (out *Outcome) {
 	b.Helper()
 	p := b.Program(c)
 	b.until(p, func() bool { out, _ = p.Outcome(); return out != nil })

@@ -13,12 +13,12 @@ import (
 	"ibsm/topo"
 )
 
-// GrowJob is the part of multicast that computes: which trees change, and which blocks
+// MulticastTask is the part of multicast that computes: which trees change, and which blocks
 // have to be written for it. It runs outside the core, on values that nobody writes
 // meanwhile.
-type GrowJob struct {
+type MulticastTask struct {
 	topo   *topo.Topo
-	ground *mcast.Ground   // nil: to be made
+	graph  *mcast.Graph    // nil: to be made
 	state  *registry.State // to be grown from
 	old    *registry.State // that mfts were grown from; nil: every tree is looked at
 	mfts   *mcast.MFTs     // nil when this manager has just become master
@@ -28,24 +28,24 @@ type GrowJob struct {
 	soon   bool // links that are still to be activated count
 }
 
-// Grown is the outcome of a GrowJob.
-type Grown struct {
-	job       *GrowJob
-	mfts      *mcast.MFTs
-	removes   []mftBlock   // to be written first
-	adds      []mftBlock   // and then
-	moving    blockEntries // of which both old and new links might close a loop
-	unreached map[mad.LID]int
-	err       error // the proof of a tree failed
+// MulticastResult is the outcome of a MulticastTask.
+type MulticastResult struct {
+	job        *MulticastTask
+	mfts       *mcast.MFTs
+	removes    []mftBlock   // to be written first
+	adds       []mftBlock   // and then
+	transition blockEntries // of which both old and new links might close a loop
+	unreached  map[mad.LID]int
+	err        error // the proof of a tree failed
 }
 
 // Run grows the trees that changes touch. A cancelled context gives nil.
-func (j *GrowJob) Run(ctx context.Context) *Grown {
-	if j.ground == nil {
-		j.ground = mcast.NewGround(j.topo, j.use)
+func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
+	if j.graph == nil {
+		j.graph = mcast.NewGraph(j.topo, j.use)
 	}
-	out := &Grown{job: j, unreached: map[mad.LID]int{}, moving: blockEntries{}}
-	grower := mcast.NewGrower(j.ground)
+	out := &MulticastResult{job: j, unreached: map[mad.LID]int{}, transition: blockEntries{}}
+	grower := mcast.NewGrower(j.graph)
 	var inherited map[mad.LID]*mcast.Tree
 	if j.mfts == nil {
 		inherited = j.inherited()
@@ -71,10 +71,10 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 	} else {
 		cells = j.cellsOf(append(changed, before...))
 	}
-	j.findMoving(out, cells)
+	j.findTransitions(out, cells)
 	for _, c := range cells {
 		want := out.mfts.Block(c.s, c.position, c.block)
-		first := out.lessened(c, j.held[c.s], want)
+		first := out.withoutAdditions(c, j.held[c.s], want)
 		if !j.held[c.s].Holds(c.block, c.position, &first) {
 			out.removes = append(out.removes, c)
 		}
@@ -87,7 +87,7 @@ func (j *GrowJob) Run(ctx context.Context) *Grown {
 
 // inherited are the trees of who ruled before, as the switches hold them: where they still
 // serve, they stay. They need not be trees.
-func (j *GrowJob) inherited() map[mad.LID]*mcast.Tree {
+func (j *MulticastTask) inherited() map[mad.LID]*mcast.Tree {
 	trees := map[mad.LID]*mcast.Tree{}
 	for s, held := range j.held {
 		for i := range held.Rows() * mcast.BlockSize {
@@ -107,17 +107,17 @@ func (j *GrowJob) inherited() map[mad.LID]*mcast.Tree {
 	return trees
 }
 
-// lessened is what a cell is told first: what it is to hold, without the links that come
+// withoutAdditions is what a cell is told first: what it is to hold, without the links that come
 // where others go.
-func (g *Grown) lessened(c mftBlock, held *device.MFT, want [mad.DataSize]byte) [mad.DataSize]byte {
-	if moving := g.moving[c.block]; moving != 0 {
-		return blend(moving, common(held.Value(c.block, c.position), want), want)
+func (g *MulticastResult) withoutAdditions(c mftBlock, held *device.MFT, want [mad.DataSize]byte) [mad.DataSize]byte {
+	if transition := g.transition[c.block]; transition != 0 {
+		return blend(transition, common(held.Value(c.block, c.position), want), want)
 	}
 	return want
 }
 
 // touched are the multicast LIDs whose trees may have to change.
-func (j *GrowJob) touched() []mad.LID {
+func (j *MulticastTask) touched() []mad.LID {
 	mlids := j.state.TouchedMLIDs(j.old)
 	if j.old != nil {
 		return mlids
@@ -135,7 +135,7 @@ func (j *GrowJob) touched() []mad.LID {
 }
 
 // use says what trees may do with the link at a port.
-func (j *GrowJob) use(p topo.PortIdx) mcast.Use {
+func (j *MulticastTask) use(p topo.PortIdx) mcast.Use {
 	port := &j.topo.Ports[p]
 	node := &j.topo.Nodes[port.Node]
 	least := smp.PortArmed
@@ -152,7 +152,7 @@ func (j *GrowJob) use(p topo.PortIdx) mcast.Use {
 }
 
 // grow grows one tree and proves it.
-func (j *GrowJob) grow(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *Grown) *mcast.Tree {
+func (j *MulticastTask) grow(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *MulticastResult) *mcast.Tree {
 	m := j.members(mlid)
 	tree, unreached := grower.Grow(mlid, m, old)
 	err := mcast.Check(j.topo, tree, m, unreached)
@@ -168,7 +168,7 @@ func (j *GrowJob) grow(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out 
 
 // members are the ports that use a multicast LID, of all groups that share it. Members
 // that are not in the subnet are passed over.
-func (j *GrowJob) members(mlid mad.LID) (m mcast.Members) {
+func (j *MulticastTask) members(mlid mad.LID) (m mcast.Members) {
 	for g := range j.state.OnMLID(mlid) {
 		for member := range j.state.Members(g.MGID) {
 			guid := member.Port.GUID()
@@ -193,13 +193,13 @@ func (j *GrowJob) members(mlid mad.LID) (m mcast.Members) {
 }
 
 // writable reports whether a switch can be told anything.
-func (j *GrowJob) writable(s topo.SwitchIdx) bool {
+func (j *MulticastTask) writable(s topo.SwitchIdx) bool {
 	return j.topo.Nodes[j.topo.Switches[s]].Missed == 0
 }
 
 // cellsOf are the cells in which trees have branches, and those that are left from
 // before.
-func (j *GrowJob) cellsOf(trees []*mcast.Tree) (cells []mftBlock) {
+func (j *MulticastTask) cellsOf(trees []*mcast.Tree) (cells []mftBlock) {
 	cells = append(cells, j.left...)
 	for _, t := range trees {
 		if t == nil {
@@ -215,7 +215,7 @@ func (j *GrowJob) cellsOf(trees []*mcast.Tree) (cells []mftBlock) {
 }
 
 // allCells are all cells that do not hold what they are to hold.
-func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []mftBlock) {
+func (j *MulticastTask) allCells(mfts *mcast.MFTs) (cells []mftBlock) {
 	wanted := make([]map[uint16]bool, len(j.held)) // blocks with entries, by switch
 	for t := range mfts.Trees() {
 		for _, b := range t.Branches {
@@ -246,10 +246,10 @@ func (j *GrowJob) allCells(mfts *mcast.MFTs) (cells []mftBlock) {
 	return sortBlocks(cells)
 }
 
-// findMoving finds the multicast LIDs of which links go and others come, so that for a
+// findTransitions finds the multicast LIDs of which links go and others come, so that for a
 // moment, while some switches have been told and others not, a packet might go round in
 // a circle.
-func (j *GrowJob) findMoving(out *Grown, cells []mftBlock) {
+func (j *MulticastTask) findTransitions(out *MulticastResult, cells []mftBlock) {
 	extra, missing := blockEntries{}, blockEntries{}
 	for _, c := range cells {
 		is, want := j.held[c.s].Value(c.block, c.position), out.mfts.Block(c.s, c.position, c.block)
@@ -263,7 +263,7 @@ func (j *GrowJob) findMoving(out *Grown, cells []mftBlock) {
 		for i := range mad.LID(mcast.BlockSize) {
 			mlid := mad.MinMulticastLID + mad.LID(block)*mcast.BlockSize + i
 			if both&(1<<i) != 0 && j.circular(mlid, out.mfts.Tree(mlid), masks) {
-				out.moving.add(mlid)
+				out.transition.add(mlid)
 			}
 		}
 	}
@@ -271,7 +271,7 @@ func (j *GrowJob) findMoving(out *Grown, cells []mftBlock) {
 
 // circular reports whether the links that switches may hold now and those that they are
 // to hold close a circle together.
-func (j *GrowJob) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.PortMask) bool {
+func (j *MulticastTask) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.PortMask) bool {
 	root := make([]topo.SwitchIdx, len(masks))
 	for s := range masks {
 		masks[s], root[s] = j.held[s].Ports(mlid).Or(tree.Ports(topo.SwitchIdx(s))), topo.SwitchIdx(s)

@@ -7,7 +7,7 @@ import (
 
 // InForce are the tables that the subnet runs by: those computed, or where routes
 // are left alone, those that the switches hold.
-func (c *Computed) InForce() *routing.Tables {
+func (c *SweepPlan) InForce() *routing.Tables {
 	if c.Tables != nil {
 		return c.Tables
 	}

@@ -16,14 +16,14 @@ import (
 	"ibsm/topo"
 )
 
-// Job is the part of a sweep that computes: from what a walk found to a plan. It runs
+// RouteTask is the part of a sweep that computes: from what a walk found to a plan. It runs
 // outside the core, on a snapshot of the state, and returns what the state is to become.
 // It is run once; several may be out.
-type Job struct {
+type RouteTask struct {
 	found    *Found
 	settings Settings
 	engine   routing.Engine
-	state    *state // the snapshot, which the Job may write to
+	state    *state // the snapshot, which the task may write to
 	parts    Partitions
 	reroute  bool // compute all routes afresh
 	now      int64
@@ -33,8 +33,8 @@ type Job struct {
 	multicast    *multicastPlan    // nil: the plan does not show it
 }
 
-// Computed is the outcome of a Job.
-type Computed struct {
+// SweepPlan is the outcome of a task.
+type SweepPlan struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
 	Tables *routing.Tables // nil when routing failed or is held back
@@ -47,11 +47,11 @@ type Computed struct {
 
 	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
 	Conflicts   []LIDConflict
-	Exhausted   []mad.GUID     // end ports for which no LID is left
-	Reclaimed   []KeptLID      // LIDs of absent ports that were given to others
-	Absent      []KeptLID      // LIDs that are kept for ports that are not there
-	Report      *verify.Report // of Tables as they are to be written
-	Mended      *verify.Report // of the engine's tables, when they looped and were cut
+	Exhausted   []mad.GUID      // end ports for which no LID is left
+	Reclaimed   []LIDAssignment // LIDs of absent ports that were given to others
+	Absent      []LIDAssignment // LIDs that are kept for ports that are not there
+	Report      *verify.Report  // of Tables as they are to be written
+	Mended      *verify.Report  // of the engine's tables, when they looped and were cut
 	Keep        routing.Keep
 	Unused      bool  // links were added that adopted routes do not use
 	Unavoidable int   // unhealthy links that are used all the same, because nothing else leads on
@@ -61,19 +61,19 @@ type Computed struct {
 	found     *Found
 	same      bool // Topo is as the last sweep left it
 	delta     delta
-	multicast *Grown // of a plan that is only to be looked at; may be nil
+	multicast *MulticastResult // of a plan that is only to be looked at; may be nil
 }
 
 // Found is what the walk found.
-func (c *Computed) Found() *discover.Result { return c.found.Result }
+func (c *SweepPlan) Found() *discover.Result { return c.found.Result }
 
 // Drop gives the sweep up: nothing of it will be programmed.
-func (c *Computed) Drop() { c.found.Drop() }
+func (c *SweepPlan) Drop() { c.found.Drop() }
 
-// delta is what a Job makes of the state, but for the plan.
+// delta is what a task makes of the state, but for the plan.
 type delta struct {
 	switches     []device.Walked // by SwitchIdx
-	lids         []KeptLID
+	lids         []LIDAssignment
 	unresponsive map[plan.Key]uint8
 	settings     Settings
 	values       plan.Values
@@ -83,7 +83,7 @@ type delta struct {
 	unsupported  device.Unsupported
 }
 
-// apply brings the state up to what a Job came to. What has happened since its snapshot
+// apply brings the state up to what a task came to. What has happened since its snapshot
 // counts: blocks that have ceased to be known stay so.
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.unsupported)
@@ -94,11 +94,11 @@ func (s *state) apply(d *delta) {
 	}
 }
 
-// Run computes. The only error in Computed is the engine's; a cancelled context
+// Run computes. The only error in SweepPlan is the engine's; a cancelled context
 // gives nil.
-func (j *Job) Run(ctx context.Context) *Computed {
+func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	b, s := j.found.Builder, j.state
-	out := &Computed{found: j.found, MulticastTop: j.multicastTop}
+	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop}
 	for _, n := range b.KeepMissing(s.prev, !j.found.Quick) {
 		out.Lost = append(out.Lost, s.prev.Nodes[n].GUID)
 	}
@@ -175,7 +175,7 @@ func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 }
 
 // route computes, proves and, where the proof fails, mends the tables.
-func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
+func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
 	t, s, d := out.Topo, j.state, &out.delta
 	for _, n := range t.Switches {
 		if t.Nodes[n].AR == topo.AROn && !j.settings.DisableAR {
@@ -222,7 +222,7 @@ func (j *Job) route(ctx context.Context, out *Computed, reserved []mad.LID) {
 // keep decides how much of the previous tables stays. Routes of another manager
 // stay as long as they work. Our own stay while nothing was added to the network of
 // switches; what was added is to be used.
-func (j *Job) keep(out *Computed) routing.Keep {
+func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 	prev, adopted := j.state.prev, out.delta.adopted
 	switch {
 	case j.reroute || prev == nil && !adopted:
@@ -237,7 +237,7 @@ func (j *Job) keep(out *Computed) routing.Keep {
 
 // previous are the tables that were meant to be in force, or those found in
 // switches that were never routed by us; nil when there are none.
-func previous(out *Computed) *routing.Tables {
+func previous(out *SweepPlan) *routing.Tables {
 	size, any := routing.RowLen(out.LIDs.Top), false
 	prev := &routing.Tables{LFT: make([][]uint8, len(out.delta.switches)), Top: out.LIDs.Top}
 	var empty []uint8
@@ -274,7 +274,7 @@ func resized(row []uint8, size int) []uint8 {
 
 // fix puts into the tables what cannot be otherwise: switches that do not answer
 // go on with what they hold, and reserved LIDs keep their entries everywhere.
-func fix(out *Computed, tables *routing.Tables, reserved []mad.LID) *routing.Tables {
+func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Tables {
 	top := out.LIDs.Top
 	for _, l := range reserved {
 		top = max(top, l)

@@ -10,8 +10,8 @@ import (
 	"ibsm/sweep/plan"
 )
 
-// KeptLID is what an end port was given, whether it is there or not.
-type KeptLID struct {
+// LIDAssignment is what an end port was given, whether it is there or not.
+type LIDAssignment struct {
 	Port mad.GUID
 	Base mad.LID
 	LMC  uint8
@@ -21,10 +21,10 @@ type KeptLID struct {
 }
 
 // Last is the highest of its LIDs.
-func (k KeptLID) Last() mad.LID { return k.Base + 1<<k.LMC - 1 }
+func (k LIDAssignment) Last() mad.LID { return k.Base + 1<<k.LMC - 1 }
 
 // since is Absent, or the end of time for a port that is only now being missed.
-func (k KeptLID) since() int64 {
+func (k LIDAssignment) since() int64 {
 	if k.Absent == 0 {
 		return math.MaxInt64
 	}
@@ -32,13 +32,13 @@ func (k KeptLID) since() int64 {
 }
 
 // valid reports whether these are LIDs that a port can have.
-func (k KeptLID) valid() bool {
+func (k LIDAssignment) valid() bool {
 	return k.Port != 0 && k.LMC <= 7 && k.Base != 0 && int(k.Base)+1<<k.LMC-1 <= int(mad.MaxUnicastLID)
 }
 
-// Kept is what is known of a subnet from before the manager began.
-type Kept struct {
-	LIDs []KeptLID
+// Restored is what is known of a subnet from before the manager began.
+type Restored struct {
+	LIDs []LIDAssignment
 	// Stale says that another manager has ruled since: what ports report counts before
 	// LIDs, which then are for the others.
 	Stale bool
@@ -54,12 +54,12 @@ type Kept struct {
 
 // MergeLIDs is what two sources know, in order of GUID. Where they know different LIDs of
 // a port, or give a LID to two, the first counts.
-func MergeLIDs(first, second []KeptLID) []KeptLID {
-	bySecond := make(map[mad.GUID]KeptLID, len(second))
+func MergeLIDs(first, second []LIDAssignment) []LIDAssignment {
+	bySecond := make(map[mad.GUID]LIDAssignment, len(second))
 	for _, k := range second {
 		bySecond[k.Port] = k
 	}
-	merged := make(map[mad.GUID]KeptLID, len(first))
+	merged := make(map[mad.GUID]LIDAssignment, len(first))
 	taken := make([]bool, int(mad.MaxUnicastLID)+1)
 	for _, k := range slices.Concat(first, second) {
 		if _, known := merged[k.Port]; known || !k.valid() || slices.Contains(taken[k.Base:k.Last()+1], true) {
@@ -76,23 +76,23 @@ func MergeLIDs(first, second []KeptLID) []KeptLID {
 	return slices.SortedFunc(maps.Values(merged), byPort)
 }
 
-func byPort(a, b KeptLID) int { return cmp.Compare(a.Port, b.Port) }
+func byPort(a, b LIDAssignment) int { return cmp.Compare(a.Port, b.Port) }
 
 // findLID is what a port was given, the zero value for nothing. lids ascend by GUID.
-func findLID(lids []KeptLID, port mad.GUID) KeptLID {
-	if i, ok := slices.BinarySearchFunc(lids, port, func(k KeptLID, g mad.GUID) int { return cmp.Compare(k.Port, g) }); ok {
+func findLID(lids []LIDAssignment, port mad.GUID) LIDAssignment {
+	if i, ok := slices.BinarySearchFunc(lids, port, func(k LIDAssignment, g mad.GUID) int { return cmp.Compare(k.Port, g) }); ok {
 		return lids[i]
 	}
-	return KeptLID{}
+	return LIDAssignment{}
 }
 
 // retained is what is to be remembered after an assignment, ascending GUID: before itself
 // where nothing of it has changed. Ports whose LIDs were given away are forgotten.
-func (a *assignment) retained(before []KeptLID, now int64) []KeptLID {
-	lids := make([]KeptLID, 0, len(a.t.EndPorts)+len(a.absent))
+func (a *assignment) retained(before []LIDAssignment, now int64) []LIDAssignment {
+	lids := make([]LIDAssignment, 0, len(a.t.EndPorts)+len(a.absent))
 	for _, p := range a.t.EndPorts {
 		if base := a.lids.Base[p]; base != 0 {
-			lids = append(lids, KeptLID{Port: a.t.Ports[p].GUID, Base: base, LMC: a.lids.LMC[p]})
+			lids = append(lids, LIDAssignment{Port: a.t.Ports[p].GUID, Base: base, LMC: a.lids.LMC[p]})
 		}
 	}
 	for i := range a.absent {
@@ -108,19 +108,19 @@ func (a *assignment) retained(before []KeptLID, now int64) []KeptLID {
 	return lids
 }
 
-// Recall has the LIDs of another source take precedence over all others, before the Job is
+// Recall has the LIDs of another source take precedence over all others, before the task is
 // run.
-func (j *Job) Recall(lids []KeptLID) {
+func (j *RouteTask) Recall(lids []LIDAssignment) {
 	j.state.stale, j.state.lids = false, MergeLIDs(lids, j.state.lids)
 }
 
 // Reregister has clients asked to register again whatever the settings say. It is called
-// before the Job is run.
-func (j *Job) Reregister() { j.settings.NoReregister = false }
+// before the task is run.
+func (j *RouteTask) Reregister() { j.settings.NoReregister = false }
 
 // Changes returns the LIDs that have changed since it was asked last, and the ports that
 // have none any more, both in order of GUID.
-func (s *Sweeper) Changes() (lids []KeptLID, forgotten []mad.GUID) {
+func (s *Sweeper) Changes() (lids []LIDAssignment, forgotten []mad.GUID) {
 	was, is := s.state.stored, s.state.lids
 	for len(was)+len(is) > 0 {
 		switch {

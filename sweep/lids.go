@@ -21,12 +21,12 @@ type LIDConflict struct {
 type assignment struct {
 	t         *topo.Topo
 	lids      *topo.LIDs
-	limit     int            // highest LID that every switch can forward
-	lmc, lmc0 uint8          // of CAs and routers; of enhanced switch ports 0
-	owner     []topo.PortIdx // by LID; topo.None is free
-	next      [8]int         // by LMC: where the search for a free range goes on
-	absent    []KeptLID      // LIDs kept for ports of which this topo has none, the longest absent last
-	reclaimed []KeptLID      // that were given away
+	limit     int             // highest LID that every switch can forward
+	lmc, lmc0 uint8           // of CAs and routers; of enhanced switch ports 0
+	owner     []topo.PortIdx  // by LID; topo.None is free
+	next      [8]int          // by LMC: where the search for a free range goes on
+	absent    []LIDAssignment // LIDs kept for ports of which this topo has none, the longest absent last
+	reclaimed []LIDAssignment // that were given away
 	conflicts []LIDConflict
 	exhausted []mad.GUID // ports that got none
 }
@@ -39,11 +39,11 @@ const (
 
 // lidsIn is what an assignment is made of.
 type lidsIn struct {
-	lmc, lmc0  uint8     // as in assignment
-	remembered []KeptLID // also of ports that are absent, ascending GUID
-	stale      bool      // what ports report takes precedence over what is remembered
-	reserved   []mad.LID // further LIDs to avoid
-	anew       bool      // neither remembered nor reported LIDs apply
+	lmc, lmc0  uint8           // as in assignment
+	remembered []LIDAssignment // also of ports that are absent, ascending GUID
+	stale      bool            // what ports report takes precedence over what is remembered
+	reserved   []mad.LID       // further LIDs to avoid
+	anew       bool            // neither remembered nor reported LIDs apply
 }
 
 // assignLIDs gives every end port its LIDs: the ones it is remembered by, else
@@ -116,16 +116,16 @@ func inUse(t *topo.Topo, p topo.PortIdx) bool {
 
 // keepAbsent keeps the LIDs of absent ports from being given out, unless somebody has
 // some of them.
-func (a *assignment) keepAbsent(remembered []KeptLID) {
+func (a *assignment) keepAbsent(remembered []LIDAssignment) {
 	for _, k := range remembered {
 		if a.t.FindPort(k.Port) == topo.None && k.valid() {
 			a.absent = append(a.absent, k)
 		}
 	}
-	slices.SortFunc(a.absent, func(x, y KeptLID) int {
+	slices.SortFunc(a.absent, func(x, y LIDAssignment) int {
 		return cmp.Or(cmp.Compare(y.since(), x.since()), cmp.Compare(y.Port, x.Port))
 	})
-	a.absent = slices.DeleteFunc(a.absent, func(k KeptLID) bool {
+	a.absent = slices.DeleteFunc(a.absent, func(k LIDAssignment) bool {
 		owners := a.owner[k.Base : k.Last()+1]
 		if slices.ContainsFunc(owners, func(o topo.PortIdx) bool { return o != topo.None && o != spoken }) {
 			return true

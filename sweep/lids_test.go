@@ -49,10 +49,10 @@ func active(t *topo.Topo, s smp.PortState) {
 
 // rememberedLIDs are of ports that are there, or have been absent since as many seconds
 // as their GUID.
-func rememberedLIDs(t *topo.Topo, lmc uint8, lids map[mad.GUID]mad.LID) []KeptLID {
-	var kept []KeptLID
+func rememberedLIDs(t *topo.Topo, lmc uint8, lids map[mad.GUID]mad.LID) []LIDAssignment {
+	var kept []LIDAssignment
 	for guid, lid := range lids {
-		k := KeptLID{Port: guid, Base: lid, LMC: lmc}
+		k := LIDAssignment{Port: guid, Base: lid, LMC: lmc}
 		if p := t.FindPort(guid); p == topo.None {
 			k.Absent = int64(guid)
 		} else if t.Nodes[t.Ports[p].Node].Type == mad.Switch {
@@ -289,8 +289,8 @@ func TestSmallSwitchJoins(t *testing.T) {
 // What is kept is what was assigned and what absent ports had, and what changed of it is
 // told once.
 func TestChanges(t *testing.T) {
-	s := New(Config{Kept: Kept{LIDs: []KeptLID{{0x99, 1, 0, 50}, {0x98, 5, 0, 40}, {0x97, 6, 0, 0}, {0x21, 2, 0, 0}, {0x96, 0xbfff, 1, 0}}}})
-	sweep := func(hosts int, now int64, want []KeptLID, gone ...mad.GUID) {
+	s := New(Config{Restored: Restored{LIDs: []LIDAssignment{{0x99, 1, 0, 50}, {0x98, 5, 0, 40}, {0x97, 6, 0, 0}, {0x21, 2, 0, 0}, {0x96, 0xbfff, 1, 0}}}})
+	sweep := func(hosts int, now int64, want []LIDAssignment, gone ...mad.GUID) {
 		t.Helper()
 		top := star(t, hosts)
 		top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(7)
@@ -299,23 +299,23 @@ func TestChanges(t *testing.T) {
 			t.Errorf("at %d changed %v, forgotten %v; want %v and %v", now, lids, forgotten, want, gone)
 		}
 	}
-	sweep(3, 100, []KeptLID{{0x11, 3, 0, 0}, {0x31, 4, 0, 0}, {0x97, 6, 0, 100}, {0x1000, 5, 0, 0}}, 0x96, 0x98)
+	sweep(3, 100, []LIDAssignment{{0x11, 3, 0, 0}, {0x31, 4, 0, 0}, {0x97, 6, 0, 100}, {0x1000, 5, 0, 0}}, 0x96, 0x98)
 	sweep(3, 200, nil)
-	sweep(2, 300, []KeptLID{{0x31, 4, 0, 300}})
+	sweep(2, 300, []LIDAssignment{{0x31, 4, 0, 300}})
 	sweep(2, 400, nil)
-	sweep(4, 500, []KeptLID{{0x31, 4, 0, 0}, {0x41, 1, 0, 0}}, 0x99)
+	sweep(4, 500, []LIDAssignment{{0x31, 4, 0, 0}, {0x41, 1, 0, 0}}, 0x99)
 }
 
 func TestMergeLIDs(t *testing.T) {
-	first := []KeptLID{{5, 5, 0, 0}, {4, 8, 2, 0}, {3, 9, 0, 0}, {2, 0xc000, 0, 0}, {5, 6, 0, 0}, {1, 1, 0, 7}}
-	second := []KeptLID{{1, 2, 0, 0}, {2, 2, 0, 0}, {5, 5, 0, 70}, {6, 12, 3, 80}, {7, 11, 0, 0}, {8, 3, 9, 0}}
-	want := []KeptLID{{1, 1, 0, 7}, {2, 2, 0, 0}, {4, 8, 2, 0}, {5, 5, 0, 70}, {6, 12, 3, 80}}
+	first := []LIDAssignment{{5, 5, 0, 0}, {4, 8, 2, 0}, {3, 9, 0, 0}, {2, 0xc000, 0, 0}, {5, 6, 0, 0}, {1, 1, 0, 7}}
+	second := []LIDAssignment{{1, 2, 0, 0}, {2, 2, 0, 0}, {5, 5, 0, 70}, {6, 12, 3, 80}, {7, 11, 0, 0}, {8, 3, 9, 0}}
+	want := []LIDAssignment{{1, 1, 0, 7}, {2, 2, 0, 0}, {4, 8, 2, 0}, {5, 5, 0, 70}, {6, 12, 3, 80}}
 	if got := MergeLIDs(first, second); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
-// A Job that recalls the LIDs of a file goes by them, whatever ports report, and what
+// A task that recalls the LIDs of a file goes by them, whatever ports report, and what
 // they displace is forgotten.
 func TestRecall(t *testing.T) {
 	b := up(t, small, Config{})
@@ -324,17 +324,17 @@ func TestRecall(t *testing.T) {
 	was, theirs := b.state.lids, findLID(b.state.lids, other).Base
 	b.Changes()
 	b.Abdicate()
-	j := &Job{state: b.state.snapshot()}
-	recalled := []KeptLID{{0x99, theirs, 0, 0}, {guid, 77, 0, 0}}
+	j := &RouteTask{state: b.state.snapshot()}
+	recalled := []LIDAssignment{{0x99, theirs, 0, 0}, {guid, 77, 0, 0}}
 	j.Recall(recalled)
 	if got := findLID(j.state.lids, guid).Base; got != 77 || j.state.stale {
 		t.Errorf("LID %v becomes %v", findLID(was, guid), got)
 	}
-	if findLID(j.state.lids, other) != (KeptLID{}) {
+	if findLID(j.state.lids, other) != (LIDAssignment{}) {
 		t.Error("a LID belongs to two")
 	}
 	if !slices.Equal(b.state.lids, was) || !b.state.stale {
-		t.Error("a Job changes the state before it has come to anything")
+		t.Error("a task changes the state before it has come to anything")
 	}
 	b.state.apply(&delta{lids: j.state.lids})
 	lids, forgotten := b.Changes()
@@ -350,15 +350,15 @@ func TestReclaim(t *testing.T) {
 		name   string
 		lmc    uint8
 		fdbCap uint16
-		absent []KeptLID
+		absent []LIDAssignment
 		lost   []mad.GUID // in order
 	}{
-		{"none is needed", 0, 12, []KeptLID{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, nil},
-		{"one", 0, 6, []KeptLID{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, []mad.GUID{0x92}},
-		{"of one age the lower GUID", 0, 6, []KeptLID{{0x92, 1, 0, 3}, {0x91, 2, 0, 3}}, []mad.GUID{0x91}},
-		{"who is only now missed is the last", 0, 6, []KeptLID{{0x91, 1, 0, 0}, {0x92, 2, 0, 9}}, []mad.GUID{0x92}},
-		{"a range serves several", 0, 6, []KeptLID{{0x91, 1, 0, 3}, {0x92, 2, 1, 1}, {0x93, 4, 1, 2}}, []mad.GUID{0x92, 0x93}},
-		{"a range of single LIDs", 1, 8, []KeptLID{{0x91, 2, 0, 1}, {0x92, 3, 0, 3}, {0x93, 1, 0, 2}}, []mad.GUID{0x91, 0x93, 0x92}},
+		{"none is needed", 0, 12, []LIDAssignment{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, nil},
+		{"one", 0, 6, []LIDAssignment{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, []mad.GUID{0x92}},
+		{"of one age the lower GUID", 0, 6, []LIDAssignment{{0x92, 1, 0, 3}, {0x91, 2, 0, 3}}, []mad.GUID{0x91}},
+		{"who is only now missed is the last", 0, 6, []LIDAssignment{{0x91, 1, 0, 0}, {0x92, 2, 0, 9}}, []mad.GUID{0x92}},
+		{"a range serves several", 0, 6, []LIDAssignment{{0x91, 1, 0, 3}, {0x92, 2, 1, 1}, {0x93, 4, 1, 2}}, []mad.GUID{0x92, 0x93}},
+		{"a range of single LIDs", 1, 8, []LIDAssignment{{0x91, 2, 0, 1}, {0x92, 3, 0, 3}, {0x93, 1, 0, 2}}, []mad.GUID{0x91, 0x93, 0x92}},
 	} {
 		top := star(t, 3)
 		top.Nodes[top.Switches[0]].SwitchInfo.SetLinearFDBCap(c.fdbCap)

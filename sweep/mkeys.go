@@ -24,7 +24,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 	if s.cfg.Settings.NoMKeyLookup || !s.otherKeys() {
 		return k
 	}
-	prev, shown, kept := s.state.prev, s.state.mkeys, &s.cfg.Kept
+	prev, shown, kept := s.state.prev, s.state.mkeys, &s.cfg.Restored
 	k.Of = func(port mad.GUID) (key mad.MKey, known bool) {
 		if prev != nil {
 			if p := prev.FindPort(port); p != topo.None && !hidden(prev, p) {
@@ -59,7 +59,7 @@ func (s *Sweeper) otherKeys() bool {
 			}
 		}
 	}
-	for _, keys := range []map[mad.GUID]mad.MKey{s.state.mkeys, s.cfg.Kept.MKeys} {
+	for _, keys := range []map[mad.GUID]mad.MKey{s.state.mkeys, s.cfg.Restored.MKeys} {
 		for _, key := range keys {
 			if key != own {
 				return true
@@ -84,7 +84,7 @@ func (s *state) rememberKeys(t *topo.Topo) {
 // selfKey is the M_Key of our own port. What is kept may not know it by the GUID of the
 // port, for simulators do not tell that; then it has what all others have.
 func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
-	self := s.cfg.Kept.Port
+	self := s.cfg.Restored.Port
 	if prev := s.state.prev; prev != nil {
 		self = prev.Ports[prev.Self].GUID
 	}
@@ -93,7 +93,7 @@ func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
 	}
 	own, first := s.cfg.Settings.MKey.Value, true
 	key := own
-	for _, k := range s.cfg.Kept.MKeys {
+	for _, k := range s.cfg.Restored.MKeys {
 		if !first && k != key {
 			return own
 		}

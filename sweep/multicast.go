@@ -18,13 +18,13 @@ import (
 // Sweeper's outcomes tell it of the subnet, and the registrar's States of the groups.
 //
 // It goes round by round. A round takes everything that has changed, grows the trees it
-// touches in a GrowJob, and writes the blocks that differ from what switches hold. Where
+// touches in a MulticastTask, and writes the blocks that differ from what switches hold. Where
 // links of a tree go while others come, all that go are taken away first, on all
 // switches, and the others added then: so no packet ever meets a circle, in whatever
 // order switches are told. A switch of whose table nothing is known is read, or written
 // whole where it has just been powered up.
 //
-// A Multicast is pure and owned by one goroutine. While a GrowJob is out it is not
+// A Multicast is pure and owned by one goroutine. While a MulticastTask is out it is not
 // changed but for what is to be taken up when the job has returned.
 type Multicast struct {
 	settings Settings // of which the M_Key counts
@@ -36,15 +36,15 @@ type Multicast struct {
 	devices *device.Record  // of the Sweeper; nil before the first sweep
 	mfts    *mcast.MFTs     // in force, or to be; by the switches of subnet
 	grown   *registry.State // that mfts were grown from; nil: every tree is to be looked at
-	ground  *mcast.Ground   // nil: to be made
+	graph   *mcast.Graph    // nil: to be made
 	missed  map[mad.LID]int // members that trees do not reach
 
 	phase    multicastPhase
-	job      *GrowJob
-	round    *Grown
+	job      *MulticastTask
+	round    *MulticastResult
 	cells    []mftBlock // to be read or written
 	at, open int
-	stuck    blockEntries // moving entries that some switch did not let go
+	stuck    blockEntries // transition entries that some switch did not let go
 	trouble  map[topo.SwitchIdx]int
 	failures []Failure
 	unread   bool       // some table may be foreign
@@ -126,7 +126,7 @@ func (m *Multicast) Lower() {
 }
 
 // Abdicate forgets all that another manager may change, and what is under way. A
-// GrowJob that is out is not waited for, nor is any request.
+// MulticastTask that is out is not waited for, nor is any request.
 func (m *Multicast) Abdicate() {
 	if m.devices != nil {
 		m.devices.ForgetMulticast()
@@ -168,9 +168,9 @@ func (m *Multicast) Due() time.Duration {
 }
 
 // Settle goes on as far as it can without an answer; it is to be called when Next has
-// nothing. It returns a job that is to be run, whose result Grown takes, and what has
+// nothing. It returns a job that is to be run, whose result MulticastResult takes, and what has
 // come of a round that is over. More reports that Next may have something again.
-func (m *Multicast) Settle(now time.Duration) (job *GrowJob, told *Forwarding, more bool) {
+func (m *Multicast) Settle(now time.Duration) (job *MulticastTask, told *Forwarding, more bool) {
 	if m.open > 0 || m.phase == multicastGrows || m.pending() {
 		return nil, nil, false
 	}
@@ -198,11 +198,11 @@ func (m *Multicast) pending() bool {
 }
 
 // begin starts a round if there is anything to be done.
-func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
+func (m *Multicast) begin(now time.Duration) (job *MulticastTask, more bool) {
 	if m.next != nil {
 		m.mfts = m.MFTs(m.next.topo)
 		m.subnet, m.next = m.next, nil
-		m.grown, m.ground, m.left, m.unread = nil, nil, nil, true
+		m.grown, m.graph, m.left, m.unread = nil, nil, nil, true
 	}
 	if m.subnet == nil || m.state == nil {
 		return nil, false
@@ -215,7 +215,7 @@ func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
 		return nil, false
 	}
 	m.retryAt = 0
-	m.job = &GrowJob{topo: m.subnet.topo, ground: m.ground, state: m.state, old: m.grown, mfts: m.mfts,
+	m.job = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, old: m.grown, mfts: m.mfts,
 		held: m.subnet.held, blocks: m.blocks(), left: m.left}
 	m.phase = multicastGrows
 	return m.job, false
@@ -224,13 +224,13 @@ func (m *Multicast) begin(now time.Duration) (job *GrowJob, more bool) {
 // blocks is the number of blocks that are kept in order on every switch.
 func (m *Multicast) blocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
-// Grown takes the result of a GrowJob. That of a job which is not waited for any more is
+// MulticastResult takes the result of a MulticastTask. That of a job which is not waited for any more is
 // of no account.
-func (m *Multicast) Grown(g *Grown) {
+func (m *Multicast) Grown(g *MulticastResult) {
 	if g == nil || g.job != m.job || m.phase != multicastGrows {
 		return
 	}
-	m.ground, m.job = g.job.ground, nil
+	m.graph, m.job = g.job.graph, nil
 	m.phase, m.cells, m.at = multicastRemoves, g.removes, 0
 	m.round, m.stuck, m.trouble, m.failures = g, blockEntries{}, map[topo.SwitchIdx]int{}, nil
 	if m.next == nil {
@@ -284,7 +284,7 @@ func (m *Multicast) judge() {
 	for i, t := range m.subnet.held {
 		s := topo.SwitchIdx(i)
 		if failed := m.trouble[s] > 0; (failed || m.answers(s) && !wrong[s]) && t.Judge(failed) {
-			m.ground, m.grown = nil, nil
+			m.graph, m.grown = nil, nil
 		}
 	}
 }

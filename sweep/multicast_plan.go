@@ -22,9 +22,9 @@ type multicastPlan struct {
 	blocks int
 }
 
-// WithMulticast has a Job, the plan of which is only to be looked at, show what would be
+// WithMulticast has a task, the plan of which is only to be looked at, show what would be
 // written of multicast tables, too.
-func (j *Job) WithMulticast(m *Multicast) *Job {
+func (j *RouteTask) WithMulticast(m *Multicast) *RouteTask {
 	if m.state == nil {
 		return j
 	}
@@ -39,8 +39,8 @@ func (j *Job) WithMulticast(m *Multicast) *Job {
 }
 
 // run grows the trees of the subnet as it will be.
-func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, devices *device.Record) *Grown {
-	j := &GrowJob{topo: t, state: p.state, blocks: p.blocks, soon: true}
+func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, devices *device.Record) *MulticastResult {
+	j := &MulticastTask{topo: t, state: p.state, blocks: p.blocks, soon: true}
 	if p.from != nil {
 		j.mfts = p.mfts.Remap(p.from, t)
 	}
@@ -58,7 +58,7 @@ func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, devices *device.R
 }
 
 // steps yields what would be written in words.
-func (g *Grown) steps(yield func(string) bool) {
+func (g *MulticastResult) steps(yield func(string) bool) {
 	all := sortBlocks(slices.Concat(g.removes, g.adds))
 	for _, c := range all {
 		node := &g.job.topo.Nodes[g.job.topo.Switches[c.s]]
@@ -71,7 +71,7 @@ func (g *Grown) steps(yield func(string) bool) {
 }
 
 // tell shows how a cell would change.
-func (g *Grown) tell(c mftBlock) string {
+func (g *MulticastResult) tell(c mftBlock) string {
 	held := g.job.held[c.s]
 	if held.State(c.block, c.position) != device.Known {
 		return "whatever it holds"

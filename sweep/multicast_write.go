@@ -58,7 +58,7 @@ func (m *Multicast) holds(c mftBlock, data [mad.DataSize]byte) bool {
 func (m *Multicast) value(c mftBlock) [mad.DataSize]byte {
 	held, want := m.subnet.held[c.s], m.mfts.Block(c.s, c.position, c.block)
 	if m.phase == multicastRemoves {
-		return m.round.lessened(c, held, want)
+		return m.round.withoutAdditions(c, held, want)
 	}
 	return blend(m.stuck[c.block], common(held.Value(c.block, c.position), want), want)
 }
@@ -94,7 +94,7 @@ func (m *Multicast) Done(o *txn.Outcome) {
 func (m *Multicast) fail(c mftBlock, e device.Event, reason string) {
 	sent := m.value(c)
 	if m.phase == multicastRemoves {
-		m.stuck[c.block] |= m.round.moving[c.block]
+		m.stuck[c.block] |= m.round.transition[c.block]
 	}
 	m.subnet.held[c.s].Take(c.block, c.position, e, &sent)
 	m.trouble[c.s]++

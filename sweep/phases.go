@@ -44,30 +44,30 @@ type Found struct {
 	*discover.Result
 }
 
-// Job is the computation that follows. now is in seconds since 1970.
-func (f *Found) Job(now int64) *Job {
-	j := f.job()
+// RouteTask is the computation that follows. now is in seconds since 1970.
+func (f *Found) Task(now int64) *RouteTask {
+	j := f.task()
 	j.now = now
 	f.s.reroute, f.s.state.babblers = false, nil
 	j.reregister = f.s.reregistrations.take()
 	return j
 }
 
-// Preview is the Job of a sweep that is only to be looked at: its outcome is the
+// Preview is the task of a sweep that is only to be looked at: its outcome is the
 // caller's alone, and nothing is remembered of it. Drop is next.
-func (f *Found) Preview(reroute bool) *Job {
-	j := f.job()
+func (f *Found) Preview(reroute bool) *RouteTask {
+	j := f.task()
 	j.reroute = j.reroute || reroute
 	return j
 }
 
-func (f *Found) job() *Job {
+func (f *Found) task() *RouteTask {
 	s := f.s
-	return &Job{found: f, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute,
+	return &RouteTask{found: f, settings: s.cfg.Settings, engine: s.cfg.Engine, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute,
 		multicastTop: s.multicastTop}
 }
 
-// Drop gives the sweep up: its Job, if there is one, will not be programmed.
+// Drop gives the sweep up: its task, if there is one, will not be programmed.
 func (f *Found) Drop() { f.s.drop(f.Cleared) }
 
 // drop gives a sweep up, of which the walk has cleared PortStateChange on some switches:
@@ -79,8 +79,8 @@ func (s *Sweeper) drop(cleared []mad.GUID) {
 	s.rest()
 }
 
-// Program begins to write what a Job computed.
-func (s *Sweeper) Program(c *Computed) *Program {
+// Program begins to write what a task computed.
+func (s *Sweeper) Program(c *SweepPlan) *Program {
 	s.state.apply(&c.delta)
 	s.program = newProgram(c, s)
 	return s.program
@@ -104,7 +104,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 		rename(p.c.Topo, s.renamed)
 	}
 	found := p.c.found.Result
-	out = &Outcome{Computed: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
+	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
 	s.state.pkeys.tally(p.held)
 	s.reregistrations.told(p.c)
 	s.state.prev, s.state.swept = p.c.Topo, true

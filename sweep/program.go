@@ -37,7 +37,7 @@ func (f Failure) String() string {
 // Program carries out a plan.
 type Program struct {
 	s          *Sweeper
-	c          *Computed
+	c          *SweepPlan
 	state      *state
 	timeOuts   map[topo.NodeIdx]int
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
@@ -95,7 +95,7 @@ type NotHeld struct {
 	Fields []string
 }
 
-func newProgram(c *Computed, s *Sweeper) *Program {
+func newProgram(c *SweepPlan, s *Sweeper) *Program {
 	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p

@@ -10,8 +10,8 @@ import (
 // reregistrations are the ports whose clients are to be asked to register again, by GUID: what the
 // SA holds is not any more what they were told. Each is asked once.
 type reregistrations struct {
-	asked map[mad.GUID]bool // for the next Job
-	out   map[mad.GUID]bool // of the Job that is out or being programmed, and not yet told
+	asked map[mad.GUID]bool // for the next task
+	out   map[mad.GUID]bool // of the task that is out or being programmed, and not yet told
 }
 
 // Reregister has the clients of ports asked to register again by the next heavy sweep. Ports
@@ -25,21 +25,21 @@ func (s *Sweeper) Reregister(ports []mad.GUID) {
 	}
 }
 
-// take gives out what a Job is to ask.
+// take gives out what a task is to ask.
 func (r *reregistrations) take() map[mad.GUID]bool {
 	r.out, r.asked = r.asked, nil
 	return r.out
 }
 
 // told ends a sweep: only ports that have not answered are asked again.
-func (r *reregistrations) told(c *Computed) {
+func (r *reregistrations) told(c *SweepPlan) {
 	maps.DeleteFunc(r.out, func(guid mad.GUID, _ bool) bool {
 		p := c.Topo.FindPort(guid)
 		return p == topo.None || !c.Plan.Reregisters(p)
 	})
 }
 
-// putBack has the next Job ask what this one has not.
+// putBack has the next task ask what this one has not.
 func (r *reregistrations) putBack() {
 	if r.asked == nil {
 		r.asked = r.out

@@ -188,7 +188,7 @@ func TestResolve(t *testing.T) {
 // TestResolveOnce: what ports do not hold of what we told them is not taken for the
 // operator's wish.
 func TestResolveOnce(t *testing.T) {
-	m, top, s := newState(Kept{}), held(t), Settings{}
+	m, top, s := newState(Restored{}), held(t), Settings{}
 	if m.values = m.resolve(&s, top); m.values != adopted {
 		t.Errorf("first sweep: %+v", m.values)
 	}

@@ -17,8 +17,8 @@ import (
 // replaced, never written.
 type state struct {
 	devices      *device.Record
-	lids         []KeptLID          // of each end port ever seen, ascending GUID; no two share a LID
-	stored       []KeptLID          // lids as Changes has told them
+	lids         []LIDAssignment    // of each end port ever seen, ascending GUID; no two share a LID
+	stored       []LIDAssignment    // lids as Changes has told them
 	stale        bool               // what ports report takes precedence over lids
 	registered   bool               // clients are registered here still, though this manager has just begun
 	inherited    mad.LID            // of the master before, if what its clients registered is known here
@@ -41,7 +41,7 @@ type state struct {
 // routes of others no longer lead through it.
 const maxFailed = 2
 
-func newState(kept Kept) *state {
+func newState(kept Restored) *state {
 	s := &state{
 		stale: kept.Stale, registered: kept.Registered, stored: slices.SortedFunc(slices.Values(kept.LIDs), byPort),
 		devices: device.NewRecord(),

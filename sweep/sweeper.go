@@ -5,7 +5,7 @@
 // A heavy sweep walks the subnet, computes (elsewhere) and programs. Each phase is a type
 // that only the one before it gives:
 //
-//	Sweeper.Walk -> Walk.Found -> Found.Job -> Job.Run -> Sweeper.Program -> Program.Outcome
+//	Sweeper.Walk -> Walk.Found -> Found.Task -> RouteTask.Run -> Sweeper.Program -> Program.Outcome
 //
 // A light sweep only asks whether a heavy one is needed: Sweeper.Look -> Look.Verdict. A phase
 // that asks or writes gives out requests by Next, each of which must be answered by Done.
@@ -31,7 +31,7 @@ type Config struct {
 	Engine        routing.Engine
 	EngineName    string
 	IgnoreOtherSM bool
-	Kept          Kept
+	Restored      Restored
 }
 
 // Partitions are who may talk to whom, and how that becomes tables. A nil Policy leaves
@@ -56,7 +56,7 @@ type Sweeper struct {
 }
 
 // New returns a Sweeper that knows what is kept from before.
-func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, state: newState(cfg.Kept)} }
+func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, state: newState(cfg.Restored)} }
 
 // Configure takes another configuration, which counts from the next sweep on.
 func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
@@ -87,7 +87,7 @@ func (s *Sweeper) Waiting() bool {
 
 // Outcome is what a heavy sweep came to.
 type Outcome struct {
-	*Computed
+	*SweepPlan
 	Found    *discover.Result
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []Failure
@@ -168,7 +168,7 @@ func rename(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) {
 }
 
 // Steps yields each step of the plan in words, in order.
-func (c *Computed) Steps(yield func(string) bool) {
+func (c *SweepPlan) Steps(yield func(string) bool) {
 	defer c.Plan.Rewind()
 	for more := true; more; more = c.Plan.Advance() {
 		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {

@@ -348,7 +348,7 @@ func TestForget(t *testing.T) {
 	other := New(Config{Engine: b.cfg.Engine})
 	mine := b.Sweeper
 	b.Sweeper = other
-	other.state.lids = []KeptLID{{Port: guid, Base: 40}} // it gives another LID
+	other.state.lids = []LIDAssignment{{Port: guid, Base: 40}} // it gives another LID
 	b.heavy()
 	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
 		t.Fatal("the other manager does not rule")
@@ -456,7 +456,7 @@ func TestLearn(t *testing.T) {
 		{"another top", 8, 1, 1, false},
 		{"as after power-up", 0, 0, 0, false},
 	} {
-		m, top := newState(Kept{}), star(t, 3)
+		m, top := newState(Restored{}), star(t, 3)
 		node := &top.Nodes[top.Switches[0]]
 		s := device.Switch{GUID: node.GUID, LFT: device.Read(make([]uint8, 64), nil), Top: 9}
 		if c.top == 0 {
@@ -518,7 +518,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	found := b.walk()
-	if c := found.Job(1).Run(ctx); c != nil {
+	if c := found.Task(1).Run(ctx); c != nil {
 		t.Error("a cancelled computation has a result")
 	}
 	found.Drop()
@@ -534,7 +534,7 @@ func TestCancelled(t *testing.T) {
 // TestSteps shows a plan without carrying it out, twice the same.
 func TestSteps(t *testing.T) {
 	b := newBed(t, small, Config{})
-	c := b.walk().Job(1).Run(context.Background())
+	c := b.walk().Task(1).Run(context.Background())
 	var shown [2][]string
 	for i := range shown {
 		for s := range c.Steps {

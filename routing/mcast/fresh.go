@@ -146,7 +146,7 @@ func (g *Grower) toParent(s topo.SwitchIdx, up []uint8) topo.SwitchIdx {
 
 // join puts both ends of the link at a port of a switch into a tree.
 func (g *Grower) join(k *sketch, s topo.SwitchIdx, port uint8) {
-	r, back := g.ground.link(s, port)
+	r, back := g.graph.link(s, port)
 	k.links[s].Add(port)
 	k.links[r].Add(back)
 }

@@ -14,11 +14,11 @@ type Members struct {
 	Senders   []topo.PortIdx // only
 }
 
-// Grower grows trees on a Ground. It is for one goroutine.
+// Grower grows trees on a Graph. It is for one goroutine.
 type Grower struct {
-	ground *Ground
-	plane  *plane // of the multicast LID at hand
-	mlid   mad.LID
+	graph *Graph
+	plane *plane // of the multicast LID at hand
+	mlid  mad.LID
 	// Member switches, in ascending order, and what hangs on each of all switches.
 	homes    []topo.SwitchIdx
 	isHome   []bool
@@ -32,11 +32,11 @@ type Grower struct {
 	wanted   []int32 // by switch, how many children could have it as parent
 }
 
-// NewGrower grows on a ground.
-func NewGrower(g *Ground) *Grower {
+// NewGrower grows on a graph.
+func NewGrower(g *Graph) *Grower {
 	n := len(g.t.Switches)
 	return &Grower{
-		ground: g, isHome: make([]bool, n), receives: make([]PortMask, n), kept: newSketch(n), fresh: newSketch(n),
+		graph: g, isHome: make([]bool, n), receives: make([]PortMask, n), kept: newSketch(n), fresh: newSketch(n),
 		dist: make([]int, n), worst: make([]uint8, n), total: make([]int32, n), wanted: make([]int32, n),
 	}
 }
@@ -50,7 +50,7 @@ func NewGrower(g *Ground) *Grower {
 // shortest, and those that lead to nobody any more go. Only a tree that has become much
 // longer than need be is grown afresh. What is equal to old is old itself.
 func (g *Grower) Grow(mlid mad.LID, m Members, old *Tree) (tree *Tree, unreached []topo.PortIdx) {
-	g.mlid, g.plane = mlid, g.ground.plane(mlid)
+	g.mlid, g.plane = mlid, g.graph.plane(mlid)
 	many := g.settle(m)
 	if many && g.capableHomes() {
 		g.growFresh()
@@ -77,7 +77,7 @@ func (g *Grower) Grow(mlid mad.LID, m Members, old *Tree) (tree *Tree, unreached
 func (g *Grower) settle(m Members) bool {
 	g.homes = g.homes[:0]
 	home := func(p topo.PortIdx) (topo.SwitchIdx, uint8) {
-		s, num := At(g.ground.t, p)
+		s, num := At(g.graph.t, p)
 		if s != topo.None && !g.isHome[s] {
 			g.isHome[s] = true
 			g.homes = append(g.homes, s)
@@ -107,7 +107,7 @@ func (g *Grower) settle(m Members) bool {
 func (g *Grower) capableHomes() bool {
 	capable := g.homes[:0]
 	for _, s := range g.homes {
-		if g.plane != nil && g.ground.capable(g.ground.t.Nodes[g.ground.t.Switches[s]].First, g.plane.cap) {
+		if g.plane != nil && g.graph.capable(g.graph.t.Nodes[g.graph.t.Switches[s]].First, g.plane.cap) {
 			capable = append(capable, s)
 		} else {
 			g.isHome[s], g.receives[s] = false, PortMask{}
@@ -153,7 +153,7 @@ func (g *Grower) furthest(k *sketch, from topo.SwitchIdx) (topo.SwitchIdx, int) 
 	g.queue = append(g.queue[:0], from)
 	for i := 0; i < len(g.queue); i++ {
 		for num := range k.links[g.queue[i]].Ports() {
-			if r, _ := g.ground.link(g.queue[i], num); g.dist[r] < 0 {
+			if r, _ := g.graph.link(g.queue[i], num); g.dist[r] < 0 {
 				g.dist[r] = g.dist[g.queue[i]] + 1
 				g.queue = append(g.queue, r)
 			}
@@ -179,7 +179,7 @@ func (g *Grower) finish(k *sketch) *Tree {
 func (g *Grower) missed(m Members, k *sketch) (ports []topo.PortIdx) {
 	for _, list := range [][]topo.PortIdx{m.Receivers, m.Senders} {
 		for _, p := range list {
-			if s, _ := At(g.ground.t, p); s == topo.None || !k.has[s] {
+			if s, _ := At(g.graph.t, p); s == topo.None || !k.has[s] {
 				ports = append(ports, p)
 			}
 		}

@@ -74,7 +74,7 @@ func TestGrowEverywhere(t *testing.T) {
 	for _, spec := range kinds {
 		t.Run(spec, func(t *testing.T) {
 			fabric := fabricOf(t, spec)
-			g := mcast.NewGrower(mcast.NewGround(fabric, all))
+			g := mcast.NewGrower(mcast.NewGraph(fabric, all))
 			rng := rand.New(rand.NewPCG(1, 2))
 			ends := slices.Clone(fabric.EndPorts) // switches' own ports, too
 			for mlid := mad.LID(0xc000); mlid < 0xc008; mlid++ {
@@ -125,7 +125,7 @@ func contains(a, b *mcast.Tree) bool {
 // pod; the cores take turns.
 func TestGrowShort(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=8")
-	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
 	m := mcast.Members{Receivers: hosts(fabric)}
 	roots := map[topo.SwitchIdx]int{}
 	for mlid := mad.LID(0xc000); mlid < 0xc020; mlid++ {
@@ -166,7 +166,7 @@ func isCore(fabric *topo.Topo, s topo.SwitchIdx) bool {
 
 func TestGrowFew(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
-	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
 	h := hosts(fabric)
 	own := fabric.Nodes[fabric.Switches[3]].First
 	for _, c := range []struct {
@@ -207,9 +207,9 @@ func TestGrowFew(t *testing.T) {
 func TestGrowAvoids(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
 	m := mcast.Members{Receivers: hosts(fabric)}
-	before := grow(t, mcast.NewGrower(mcast.NewGround(fabric, all)), fabric, 0xc000, m, nil)
+	before := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, all)), fabric, 0xc000, m, nil)
 	lost, use := uplinkOf(t, fabric, before), mcast.Shun
-	g := mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+	g := mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
 		if p == lost {
 			return use
 		}
@@ -223,7 +223,7 @@ func TestGrowAvoids(t *testing.T) {
 		t.Errorf("%d switches forward otherwise", n)
 	}
 	use = mcast.Keep
-	g = mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+	g = mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
 		if p == lost {
 			return use
 		}
@@ -285,13 +285,13 @@ func TestGrowShortensLongTrees(t *testing.T) {
 		}
 	}
 	visit(fabric.Switches[0])
-	old := grow(t, mcast.NewGrower(mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+	old := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
 		if winding[p] {
 			return mcast.Extend
 		}
 		return mcast.Shun
 	})), fabric, 0xc000, m, nil)
-	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
 	short := longest(fabric, grow(t, g, fabric, 0xc000, m, nil))
 	if before := longest(fabric, old); before < 2*short {
 		t.Fatalf("%d links from end to end, %d in a new tree: no test", before, short)
@@ -306,9 +306,9 @@ func TestGrowShortensLongTrees(t *testing.T) {
 func TestGrowKeepsSilent(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
 	h := hosts(fabric)
-	tree := grow(t, mcast.NewGrower(mcast.NewGround(fabric, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]}, nil)
+	tree := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]}, nil)
 	silent := fabric.SwitchOf(h[0])
-	g := mcast.NewGrower(mcast.NewGround(fabric, func(p topo.PortIdx) mcast.Use {
+	g := mcast.NewGrower(mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
 		if fabric.SwitchOf(p) == silent {
 			return mcast.Keep
 		}
@@ -349,7 +349,7 @@ func TestGrowCaps(t *testing.T) {
 			fabric.Nodes[n].SwitchInfo.SetMulticastFDBCap(uint16(32 + s))
 		}
 	}
-	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
 	m := mcast.Members{Receivers: hosts(fabric)}
 	for _, c := range []struct {
 		mlid      mad.LID
@@ -368,7 +368,7 @@ func TestGrowCaps(t *testing.T) {
 // A proof fails where a tree is none.
 func TestCheckRefuses(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
-	g := mcast.NewGrower(mcast.NewGround(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
 	h := hosts(fabric)
 	m := mcast.Members{Receivers: h[:12], Senders: h[14:15]}
 	tree := grow(t, g, fabric, 0xc000, m, nil)
@@ -414,8 +414,8 @@ func TestCheckRefuses(t *testing.T) {
 // BenchmarkBroadcast grows the tree of all hosts of a large fat tree.
 func BenchmarkBroadcast(b *testing.B) {
 	fabric := fabricOf(b, "fattree:k=36")
-	ground := mcast.NewGround(fabric, all)
-	g := mcast.NewGrower(ground)
+	graph := mcast.NewGraph(fabric, all)
+	g := mcast.NewGrower(graph)
 	m := mcast.Members{Receivers: hosts(fabric)}
 	tree := grow(b, g, fabric, 0xc000, m, nil)
 	b.Run("fresh", func(b *testing.B) {
@@ -447,7 +447,7 @@ func BenchmarkGroups(b *testing.B) {
 		groups[i].Receivers = slices.Clone(h[:2+rng.IntN(63)])
 	}
 	for b.Loop() {
-		g := mcast.NewGrower(mcast.NewGround(fabric, all))
+		g := mcast.NewGrower(mcast.NewGraph(fabric, all))
 		for i := range groups {
 			g.Grow(0xc000+mad.LID(i), groups[i], nil)
 		}

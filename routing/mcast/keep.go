@@ -78,15 +78,15 @@ func (g *Grower) piece(old *Tree, from topo.SwitchIdx, visit func(topo.SwitchIdx
 // keeps follows a port to another switch of a tree, if the link is in the tree at both
 // ends and may stay there.
 func (g *Grower) keeps(old *Tree, s topo.SwitchIdx, port uint8) (topo.SwitchIdx, bool) {
-	n := g.ground.t.Switches[s]
-	if port == 0 || port > g.ground.t.Nodes[n].NumPorts {
+	n := g.graph.t.Switches[s]
+	if port == 0 || port > g.graph.t.Nodes[n].NumPorts {
 		return topo.None, false
 	}
-	p := g.ground.t.Port(n, port)
-	if g.ground.use[p] == Shun || !g.ground.capable(p, g.plane.cap) || !g.ground.capable(g.ground.t.Ports[p].Peer, g.plane.cap) {
+	p := g.graph.t.Port(n, port)
+	if g.graph.use[p] == Shun || !g.graph.capable(p, g.plane.cap) || !g.graph.capable(g.graph.t.Ports[p].Peer, g.plane.cap) {
 		return topo.None, false
 	}
-	r, back := g.ground.link(s, port)
+	r, back := g.graph.link(s, port)
 	return r, old.Ports(r).Has(back)
 }
 
@@ -101,7 +101,7 @@ func (g *Grower) prune(k *sketch) {
 			k.has[s] = false
 			var next topo.SwitchIdx
 			for num := range k.links[s].Ports() {
-				r, back := g.ground.link(s, num)
+				r, back := g.graph.link(s, num)
 				k.links[r].Remove(back)
 				next = r
 			}

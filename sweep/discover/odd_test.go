@@ -169,10 +169,10 @@ func TestDuplicates(t *testing.T) {
 // TestMoved moves a cable while the walk goes on: the node is found where it is now.
 func TestMoved(t *testing.T) {
 	p, self, a, b := two()
-	moving := p.add(mad.Switch, 0x3000, 4)
-	p.cable(a, 3, moving, 1)
+	transition := p.add(mad.Switch, 0x3000, 4)
+	p.cable(a, 3, transition, 1)
 	host := p.add(mad.CA, 0x30, 1)
-	p.cable(moving, 2, host, 1)
+	p.cable(transition, 2, host, 1)
 	stand := p.add(mad.CA, 0x40, 1) // what stands in for the cable's other place
 	p.cable(b, 3, stand, 1)
 	w := newWalker(t, &p.Net, self, fabric.Config{})

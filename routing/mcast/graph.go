@@ -20,15 +20,15 @@ const (
 	Extend Use = 2 // trees are grown over it
 )
 
-// Ground is what trees grow on: the switches of a subnet and the links that may be
+// Graph is what trees grow on: the switches of a subnet and the links that may be
 // used. It is for any number of goroutines.
-type Ground struct {
+type Graph struct {
 	t      *topo.Topo
 	use    []Use // by port; Shun where there is no link between switches
 	planes []plane
 }
 
-// plane is the part of the ground where switches can forward the multicast LIDs below a
+// plane is the part of the graph where switches can forward the multicast LIDs below a
 // number.
 type plane struct {
 	cap   int // of the multicast LIDs, counted from the first
@@ -42,10 +42,10 @@ type plane struct {
 // Where there are more, some switches count as having less than they have.
 const maxPlanes = 8
 
-// NewGround is the ground of a subnet. use is asked about each port that leads to
+// NewGraph is the graph of a subnet. use is asked about each port that leads to
 // another switch; the lesser of what it says of the two ends counts.
-func NewGround(t *topo.Topo, use func(topo.PortIdx) Use) *Ground {
-	g := &Ground{t: t, use: make([]Use, len(t.Ports))}
+func NewGraph(t *topo.Topo, use func(topo.PortIdx) Use) *Graph {
+	g := &Graph{t: t, use: make([]Use, len(t.Ports))}
 	var caps []int
 	for _, n := range t.Switches {
 		for num := 1; num <= int(t.Nodes[n].NumPorts); num++ {
@@ -70,10 +70,10 @@ func NewGround(t *topo.Topo, use func(topo.PortIdx) Use) *Ground {
 }
 
 // Topo is the subnet.
-func (g *Ground) Topo() *topo.Topo { return g.t }
+func (g *Graph) Topo() *topo.Topo { return g.t }
 
 // plane is the part where an MLID can be forwarded, nil when no switch can.
-func (g *Ground) plane(mlid mad.LID) *plane {
+func (g *Graph) plane(mlid mad.LID) *plane {
 	for i := range g.planes {
 		p := &g.planes[i]
 		if p.cap <= int(mlid-mad.MinMulticastLID) {
@@ -92,13 +92,13 @@ func (g *Ground) plane(mlid mad.LID) *plane {
 }
 
 // capable reports whether the switch of a port can forward so many multicast LIDs.
-func (g *Ground) capable(p topo.PortIdx, count int) bool {
+func (g *Graph) capable(p topo.PortIdx, count int) bool {
 	return int(g.t.Nodes[g.t.Ports[p].Node].SwitchInfo.MulticastFDBCap()) >= count
 }
 
 // link follows a port of a switch to the switch behind it and the port there; None where
 // there is no switch.
-func (g *Ground) link(s topo.SwitchIdx, port uint8) (topo.SwitchIdx, uint8) {
+func (g *Graph) link(s topo.SwitchIdx, port uint8) (topo.SwitchIdx, uint8) {
 	peer := g.t.Ports[g.t.Port(g.t.Switches[s], port)].Peer
 	if peer == topo.None || !g.t.IsSwitchPort(peer) {
 		return topo.None, 0
