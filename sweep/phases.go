@@ -82,6 +82,7 @@ func (s *Sweeper) drop(cleared []mad.GUID) {
 // Program begins to write what a task computed.
 func (s *Sweeper) Program(c *SweepPlan) *Program {
 	s.state.apply(&c.delta)
+	c.found.Result.Builder = nil // its Topo is what is left of it
 	s.program = newProgram(c, s)
 	return s.program
 }

@@ -50,8 +50,9 @@ type Program struct {
 	sets       map[mad.AttrID]int
 	failures   []Failure
 	notHeld    []NotHeld
-	held       bool              // no P_Key is taken away in this sweep
-	reregister map[mad.GUID]bool // ports that are still to be asked to register again
+	names      map[smp.PortInfo][]string // of fieldNames
+	held       bool                      // no P_Key is taken away in this sweep
+	reregister map[mad.GUID]bool         // ports that are still to be asked to register again
 }
 
 // request is a step that was sent, or whose port is asked what it holds.
@@ -96,7 +97,7 @@ type NotHeld struct {
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
-	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{}, sets: map[mad.AttrID]int{}}
+	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }

@@ -66,7 +66,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	}
 	at, unsupported := p.c.Plan.Place(o.Attr, st.Port), p.state.devices.Unsupported
 	if bits, found := unsupported.Learn(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)); found {
-		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, plan.Fields((*smp.PortInfo)(&bits))})
+		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
 	}
 	if st.Op == plan.SetPort && !looked {
 		unsupported.Tried(at)
@@ -110,4 +110,15 @@ func (p *Program) extended(r request, o *txn.Outcome) {
 
 func (p *Program) sendingFDR10(st plan.Step) {
 	p.state.devices.Unsupported.Tried(p.c.Plan.Place(device.ExtendedPortInfo.ID, st.Port))
+}
+
+// fieldNames names the fields in which bits are set. Ports that do not hold the same fields
+// share the names.
+func (p *Program) fieldNames(bits *smp.PortInfo) []string {
+	names, known := p.names[*bits]
+	if !known {
+		names = plan.Fields(bits)
+		p.names[*bits] = names
+	}
+	return names
 }

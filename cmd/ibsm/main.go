@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,14 @@ import (
 	"ibsm/priority"
 )
 
+// gcPercent is how much garbage is collected at a time, as a share of what is in use. With
+// Go's 100 a manager of 11,664 hosts needs a third more memory, and no less CPU time.
+const gcPercent = 40
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	priority.AnswerFirst()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

@@ -2,6 +2,8 @@ package device
 
 import (
 	"encoding/binary"
+	"maps"
+	"unique"
 
 	"ibsm/mad"
 )
@@ -32,12 +34,17 @@ func (m *Managed) Differs(a, b *Data) (d Data, any bool) {
 
 // Unsupported are the fields that devices do not hold although they were sent, by place. A
 // field is not sent again until another value is wanted; insisted ones are, every time.
-type Unsupported map[Place]*unsupported
+type Unsupported map[Place]unsupported
 
 type unsupported struct {
-	bits  Data  // ones where the device does not hold sent
-	sent  Data  // what it was sent last
-	tries uint8 // times in a row that the device was given sent, though that should have lasted
+	fields unique.Handle[fields] // shared: the ports of a kind of device are alike
+	tries  uint8                 // times in a row that the device was given sent, though that should have lasted
+}
+
+// fields are what a device does not hold.
+type fields struct {
+	bits Data // ones where the device does not hold sent
+	sent Data // what it was sent last; the managed bits
 }
 
 // maxTries is how many sweeps send a device the same before it is believed that it
@@ -45,55 +52,44 @@ type unsupported struct {
 const maxTries = 2
 
 // Clone is a copy for a task.
-func (u Unsupported) Clone() Unsupported {
-	c := make(Unsupported, len(u))
-	for p, e := range u {
-		copied := *e
-		c[p] = &copied
-	}
-	return c
-}
+func (u Unsupported) Clone() Unsupported { return maps.Clone(u) }
 
 // Learn compares what a device was sent with what it answered to hold, and returns the
 // bits that it was not known not to support.
 func (u Unsupported) Learn(m *Managed, p Place, sent, held *Data) (bits Data, found bool) {
 	d, any := m.Differs(sent, held)
-	if !any && u[p] == nil {
+	e, known := u[p]
+	if !any && !known {
 		return bits, false
 	}
-	e := u.entry(p)
-	e.wanted(m, sent)
-	return e.refuse(m, &d)
+	f, tries := e.wanted(m, sent)
+	bits, found = f.refuse(m, &d)
+	u.put(p, f, tries)
+	return bits, found
 }
 
 // Tried notes that a device was given what is wanted: what it lacks in the next sweep it
 // does not keep.
 func (u Unsupported) Tried(p Place) {
-	if e := u[p]; e != nil && e.tries < maxTries {
+	if e, known := u[p]; known && e.tries < maxTries {
 		e.tries++
+		u[p] = e
 	}
 }
 
 // Tries is how often in a row a device was given what is wanted in vain.
-func (u Unsupported) Tries(p Place) int {
-	if u[p] == nil {
-		return 0
-	}
-	return int(u[p].tries)
-}
+func (u Unsupported) Tries(p Place) int { return int(u[p].tries) }
 
 // Wants reports whether anything of a difference d from what is wanted has to be sent. lasts
 // says that what was sent before should have lasted.
 func (u Unsupported) Wants(m *Managed, p Place, wanted, d *Data, lasts bool) bool {
-	known := u[p]
-	if known == nil && *d == (Data{}) {
+	e, known := u[p]
+	if !known && *d == (Data{}) {
 		return false
 	}
-	if known != nil {
-		known.wanted(m, wanted)
-		for i := range d {
-			d[i] &^= known.bits[i]
-		}
+	f, tries := e.wanted(m, wanted)
+	for i := range d {
+		d[i] &^= f.bits[i]
 	}
 	must, may := false, false // anything that is insisted upon, and anything else
 	for i := range d {
@@ -102,62 +98,70 @@ func (u Unsupported) Wants(m *Managed, p Place, wanted, d *Data, lasts bool) boo
 	}
 	switch {
 	case may && lasts:
-		e := u.entry(p)
-		e.wanted(m, wanted)
-		if e.tries >= maxTries {
-			e.refuse(m, d)
+		if known = true; tries >= maxTries {
+			f.refuse(m, d)
 			may = false
 		}
-	case known != nil:
-		known.tries = 0
+	default:
+		tries = 0
+	}
+	if known {
+		u.put(p, f, tries)
 	}
 	return must || may
 }
 
 // Refuses are the bits of a value that a device does not support: it was sent the same.
 func (u Unsupported) Refuses(m *Managed, p Place, wanted *Data) Data {
-	if u[p] == nil {
+	e, known := u[p]
+	if !known {
 		return Data{}
 	}
-	e := *u[p]
-	e.wanted(m, wanted)
-	return e.bits
+	f, _ := e.wanted(m, wanted)
+	return f.bits
 }
 
-func (u Unsupported) entry(p Place) *unsupported {
-	e := u[p]
-	if e == nil {
-		e = &unsupported{}
+// put notes the fields of a device.
+func (u Unsupported) put(p Place, f fields, tries uint8) {
+	e, known := u[p]
+	if !known || e.fields.Value() != f {
+		e.fields = unique.Make(f)
+	}
+	if e.tries = tries; !known || u[p] != e {
 		u[p] = e
 	}
-	return e
 }
 
-// wanted notes what the device is sent. Where that is news, all is open again: by whole
-// bytes, since a field that is sent another value may differ from it in other bits.
-func (e *unsupported) wanted(m *Managed, w *Data) {
-	news := func(i int) bool { return (w[i]^e.sent[i])&m.Bits[i] != 0 }
+// wanted is what is known of the device when it is sent w. Where that is news, all is open
+// again: by whole bytes, since a field that is sent another value may differ from it in other
+// bits.
+func (e unsupported) wanted(m *Managed, w *Data) (f fields, tries uint8) {
+	if tries = e.tries; e.fields != (unique.Handle[fields]{}) {
+		f = e.fields.Value()
+	}
+	news := func(i int) bool { return (w[i]^f.sent[i])&m.Bits[i] != 0 }
 	for _, i := range m.Words {
 		if news(i) || news(i+1) {
-			e.bits[i], e.bits[i+1] = 0, 0
+			f.bits[i], f.bits[i+1] = 0, 0
 		}
 	}
 	for i := range w {
 		if news(i) {
-			e.bits[i], e.tries = 0, 0
+			f.bits[i], tries = 0, 0
 		}
+		f.sent[i] = w[i] & m.Bits[i]
 	}
-	e.sent = *w
+	return f, tries
 }
 
 // refuse notes the bits d of what was sent as unsupported, and returns those that were not
 // known to be.
-func (e *unsupported) refuse(m *Managed, d *Data) (bits Data, found bool) {
+func (f *fields) refuse(m *Managed, d *Data) (bits Data, found bool) {
 	for i := range d {
 		refused := d[i] &^ m.Insisted[i]
-		bits[i] = refused &^ e.bits[i]
+		bits[i] = refused &^ f.bits[i]
 		found = found || bits[i] != 0
-		e.bits[i] |= refused
+		f.bits[i] |= refused
 	}
 	return bits, found
 }
