@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,11 +78,37 @@ func startManager(t *testing.T, fabric string, options ...string) (socket string
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if lines.Text() == "SUBNET UP" {
+			awaitHistory(t, socket)
 			return socket, cmd
 		}
 	}
 	t.Fatal("the manager ended before the subnet was up")
 	return "", nil
+}
+
+// awaitHistory waits until the manager has taken a view into its history, which it does
+// beside what it answers from.
+func awaitHistory(t *testing.T, socket string) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < patience; <-time.After(10 * time.Millisecond) {
+		if len(storedGenerations(t, socket)) > 0 {
+			return
+		}
+	}
+	t.Fatal("the manager stores no generation")
+}
+
+// storedGenerations are the generations in the history, oldest first. Of views that follow
+// each other quickly it takes the last.
+func storedGenerations(t *testing.T, socket string) []ctl.Generation {
+	t.Helper()
+	client := ctl.NewClient(socket)
+	defer client.Close()
+	var reply struct{ Generations []ctl.Generation }
+	if err := client.Get(t.Context(), "/v1/generations", nil, &reply); err != nil {
+		return nil
+	}
+	return reply.Generations
 }
 
 // invoke runs ibsmctl.
@@ -96,6 +123,7 @@ func TestVerbs(t *testing.T) {
 	socket, cmd := startManager(t, "fattree:k=4")
 	t.Setenv(ctl.SocketEnv, socket)
 	file := filepath.Join(t.TempDir(), "names")
+	first := fmt.Sprint(storedGenerations(t, socket)[0].Generation)
 	for _, c := range []struct {
 		args   string
 		want   string // a regular expression for the whole of standard output
@@ -118,9 +146,9 @@ func TestVerbs(t *testing.T) {
 		{"why a b c", `^$`, 2, `unexpected argument "c"`},
 		{"generations", `(?s)^GENERATION .*  first as master\n`, 0, ""},
 		{"generations --json", `^{"generations":\[\n{"generation":\d+,(.|\n)*\]}\n$`, 0, ""},
-		{"diff 1", `^generation 1 to \d+: \d+ changes?`, 0, ""},
-		{"diff --json 1 1", `^{"rows":\[\n{"span":{"from":1,"to":1,.*}}\n\]}\n$`, 0, ""},
-		{"diff 1 999", `^$`, 1, "no such generation"},
+		{"diff " + first, `^generation ` + first + ` to \d+: \d+ changes?`, 0, ""},
+		{"diff --json " + first + " " + first, `^{"rows":\[\n{"span":{"from":` + first + `,"to":` + first + `,.*}}\n\]}\n$`, 0, ""},
+		{"diff " + first + " 999", `^$`, 1, "no such generation"},
 		{"diff x", `^$`, 2, "expected a number"},
 		{"top --once --interval 500ms", `(?s)^ibsm \S+  MASTER  up .*\nsubnet   generation \d+: 20 switches, 16 CAs, 48 links, 36 LIDs\nports    96 Active\n.*CHANGES OF THE SUBNET\n.*WARNINGS\n`, 0, ""},
 		{"top --once --json", `^{"time":"\S+","status":{.*"clients":{"seconds":.*}}\n$`, 0, ""},
