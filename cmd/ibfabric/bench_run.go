@@ -298,11 +298,18 @@ func peakMemory(pid int) (float64, error) {
 	return kB / 1000, err
 }
 
-func firstHost(n *net.Net) string {
+func firstHost(n *net.Net) string { return hostAt(n, 0) }
+
+// hostAt is the ID of a channel adapter, counted from 0; "" where there are not so many.
+func hostAt(n *net.Net, count int) string {
 	for i := range n.Nodes {
-		if n.Nodes[i].Type == mad.CA {
+		if n.Nodes[i].Type != mad.CA {
+			continue
+		}
+		if count == 0 {
 			return n.Nodes[i].ID
 		}
+		count--
 	}
 	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	"ibsm/sim/hosts"
 	"ibsm/sim/ibsim"
 	"ibsm/topo/net"
 )
@@ -87,13 +87,8 @@ func (b *benchSA) askOnIbsim(ctx context.Context, place *ibsimPlace, run *proces
 
 // showIbsim prints what became of the requests of one part.
 func (b *benchSA) showIbsim(part string, o saOutcome, cpu time.Duration) {
-	slices.Sort(o.took)
-	at := func(share float64) time.Duration {
-		if len(o.took) == 0 {
-			return 0
-		}
-		return round(o.took[min(int(share*float64(len(o.took))), len(o.took)-1)])
-	}
+	granted := hosts.Outcome{Took: o.took}
+	at := func(share float64) time.Duration { return round(granted.Quantile(share)) }
 	fmt.Fprintf(b.out, "  %s: CPU %.2f s\n    %-15s %8d asked %9.0f/s  %8d granted %7d refused %6d unanswered  p50 %-9v p99 %-9v max %v\n", part, cpu.Seconds(),
 		"path", o.asked, float64(len(o.took))/b.lasts.Seconds(), len(o.took), o.refused, o.asked-len(o.took)-o.refused, at(0.5), at(0.99), at(1))
 }
@@ -282,17 +277,4 @@ func (c *saClient) drain() error {
 			return nil
 		}
 	}
-}
-
-// hostAt is the ID of a channel adapter, counted from 0.
-func hostAt(n *net.Net, count int) string {
-	for i := range n.Nodes {
-		if n.Nodes[i].Type == mad.CA {
-			if count == 0 {
-				return n.Nodes[i].ID
-			}
-			count--
-		}
-	}
-	return ""
 }
