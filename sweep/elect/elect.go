@@ -35,15 +35,6 @@ type Config struct {
 	Inactive bool
 }
 
-// A peer ibsm always answers at once. It is dead after five seconds without an
-// answer, while its port's agent answers: peerTimeout, and what the walk that follows
-// waits for it once more.
-const (
-	peerInterval = 2 * time.Second // between polls of it
-	peerTimeout  = 4200 * time.Millisecond
-	lookInterval = 250 * time.Millisecond // between looks at the port of the manager that is polled
-)
-
 // Machine is the state of one manager. It is owned by one goroutine.
 type Machine struct {
 	cfg    Config
@@ -52,22 +43,30 @@ type Machine struct {
 	misses int
 	due    time.Duration // of the next poll
 	watch  watch
-	target target
-	// leaving is set once this manager is about to end; candidates are those that it may still
-	// turn to.
-	leaving    bool
-	candidates []smp.SMInfo
+	// phase of handing the mastership over to the manager that is polled, or was (late).
+	phase      phase
+	until      time.Duration // preparing, offering: it is waited for
+	late       mad.GUID      // overdue: it has been waited for too long
+	candidates []smp.SMInfo  // offering: those that come next
 }
 
-// watch is what is known of the port of the manager that is polled.
-type watch struct {
-	due      time.Duration // of the next look
-	isSM     bool          // IsSM was set
-	peer     bool          // it is a peer ibsm
-	isMaster bool          // it has said that it is MASTER
-	heard    time.Duration // when it last said what it should
-	agent    time.Duration // when its port's agent last answered
+// phase is how far a MASTER is in handing the mastership over.
+type phase uint8
+
+const (
+	keeping   phase = iota // it does not
+	preparing              // to the manager that is polled, which ranks higher
+	overdue                // to one that has been waited for: the next walk decides
+	offering               // about to end: to the manager that is polled, or the next candidate
+	left                   // about to end, and there is nothing left to hand over
+)
+
+func (p phase) String() string {
+	return [...]string{"keeping", "preparing", "overdue", "offering", "left"}[p]
 }
+
+// leaving reports whether this manager is about to end.
+func (m *Machine) leaving() bool { return m.phase == offering || m.phase == left }
 
 // New returns a machine that is DISCOVERING, or NOT-ACTIVE.
 func New(cfg Config) *Machine {
@@ -110,15 +109,6 @@ func (m *Machine) State() smp.SMState { return m.state }
 
 // SetGUID says which port we are at.
 func (m *Machine) SetGUID(g mad.GUID) { m.cfg.GUID = g }
-
-// Polled is the manager that is polled; 0 when none is.
-func (m *Machine) Polled() mad.GUID { return m.polled }
-
-// IsPeer reports whether the manager that is polled is a peer ibsm.
-func (m *Machine) IsPeer() bool { return m.polled != 0 && m.watch.peer }
-
-// Foreign reports whether the manager that is polled is MASTER and no ibsm.
-func (m *Machine) Foreign() bool { return m.polled != 0 && m.watch.isMaster && !m.watch.peer }
 
 // Info is our SMInfo, but for ActCount.
 func (m *Machine) Info() (i smp.SMInfo) {
@@ -216,7 +206,7 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 
 func (m *Machine) decideAsMaster(now time.Duration, master, above *smp.SMInfo) Do {
 	switch {
-	case above != nil && master == nil && m.mayBeMaster(above) && above.GUID() != m.target.overdue:
+	case above != nil && master == nil && m.mayBeMaster(above) && above.GUID() != m.Overdue():
 		return m.prepare(now, above.GUID())
 	case above != nil:
 		m.standBy(now, above.GUID())
@@ -226,7 +216,7 @@ func (m *Machine) decideAsMaster(now time.Duration, master, above *smp.SMInfo) D
 		}
 		return HandOver
 	case master != nil:
-		m.target = target{}
+		m.phase = keeping
 		m.poll(now, master.GUID())
 		m.watch.isSM = true
 		return AwaitHandover
@@ -239,130 +229,18 @@ func outranks(a, b *smp.SMInfo) bool {
 	return a.Priority() > b.Priority() || a.Priority() == b.Priority() && a.GUID() < b.GUID()
 }
 
-func (m *Machine) become(s smp.SMState) { m.state, m.polled, m.misses, m.target = s, 0, 0, target{} }
+func (m *Machine) become(s smp.SMState) {
+	m.state, m.polled, m.misses = s, 0, 0
+	if m.leaving() {
+		m.phase = left
+	} else {
+		m.phase = keeping
+	}
+}
 
 func (m *Machine) standBy(now time.Duration, whom mad.GUID) {
 	m.become(smp.Standby)
 	m.poll(now, whom)
-}
-
-// poll begins to poll a manager, the first time at once.
-func (m *Machine) poll(now time.Duration, whom mad.GUID) {
-	if m.polled != whom {
-		m.polled, m.misses, m.due = whom, 0, now
-		m.watch = watch{due: now, heard: now}
-	}
-}
-
-// Due is when Tick is wanted next; false when nobody is polled.
-func (m *Machine) Due() (time.Duration, bool) {
-	due := min(m.due, m.watch.due)
-	if m.target.guid != 0 {
-		due = min(due, m.target.until)
-	}
-	return due, m.polled != 0
-}
-
-// Tick returns what is due at a time: Poll, Look, what follows from the death of
-// the one that is polled, or Nothing until Due.
-func (m *Machine) Tick(now time.Duration) Do {
-	w := &m.watch
-	switch {
-	case m.polled == 0:
-		return Nothing
-	case m.target.guid != 0 && m.target.until <= now:
-		return m.overdue(now)
-	case m.due <= now:
-		if m.misses > max(m.cfg.PollRetries, 0) {
-			return m.masterLost(now)
-		}
-		m.misses++
-		m.due = now + m.interval()
-		return Poll
-	case w.due <= now:
-		if w.peer && now-w.heard > peerTimeout && now-w.agent < time.Second {
-			return m.masterLost(now)
-		}
-		w.due = now + lookInterval
-		return Look
-	}
-	return Nothing
-}
-
-func (m *Machine) interval() time.Duration {
-	if m.watch.peer {
-		return min(m.cfg.PollInterval, peerInterval)
-	}
-	return m.cfg.PollInterval
-}
-
-// masterLost is the end of the manager that was polled.
-func (m *Machine) masterLost(now time.Duration) Do {
-	if m.leaving {
-		return m.offer(now)
-	}
-	if m.state == smp.Master {
-		m.become(smp.Master)
-		return Resweep
-	}
-	m.become(smp.Discovering)
-	return Discover
-}
-
-// Reply takes the answer to a poll.
-func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
-	if info.GUID() != m.polled {
-		return Nothing
-	}
-	if isPeer(info) && !m.watch.peer {
-		m.watch.peer = true
-		m.due = min(m.due, now+m.interval())
-	}
-	if m.target.guid != 0 {
-		return m.heard(now, info)
-	}
-	if info.SMState() == smp.Master {
-		m.misses, m.watch.heard, m.watch.isMaster = 0, now, true
-		switch {
-		case m.higher(info) && m.state == smp.Master:
-			return Resweep // which hands over
-		case !m.higher(info) && m.mayBeMaster(info) && !m.watch.peer:
-			return SendTrap // a peer ibsm knows from our poll
-		}
-		return Nothing
-	}
-	waits := m.higher(info) && m.mayBeMaster(info)
-	switch {
-	case m.state == smp.Standby && waits && info.SMState() == smp.Standby:
-		m.misses, m.watch.heard = 0, now
-	case m.state == smp.Standby && waits && info.SMState() == smp.Discovering:
-		m.watch.heard = now // but counted: it may never get further
-	default:
-		return m.masterLost(now) // it has given way, and we need not wait for it
-	}
-	return Nothing
-}
-
-// Port takes the answer to a Look, of the port where the manager runs that is polled.
-// What has been set and is not any more says that it has ended.
-func (m *Machine) Port(now time.Duration, isSM bool) Do {
-	if m.polled == 0 {
-		return Nothing
-	}
-	m.watch.agent = now
-	if m.watch.isSM && !isSM {
-		return m.masterLost(now)
-	}
-	m.watch.isSM = isSM
-	return Nothing
-}
-
-// Unplugged says that the port has lost its link.
-func (m *Machine) Unplugged(now time.Duration) Do {
-	if m.polled == 0 {
-		return Nothing
-	}
-	return m.masterLost(now)
 }
 
 // LosePath takes that the way to the manager that is polled is not known: a walk finds it.
@@ -371,15 +249,10 @@ func (m *Machine) LosePath() Do {
 	return Discover
 }
 
-// Resumed takes that for a while we did not run: polls that went unanswered do not count.
-func (m *Machine) Resumed(now time.Duration) {
-	m.misses, m.watch.heard, m.watch.agent = 0, now, now
-}
-
 // Seen takes what a manager said to the MASTER in a light sweep, or what one says of
 // itself in a Question.
 func (m *Machine) Seen(info *smp.SMInfo) Do {
-	if m.state != smp.Master || m.cfg.IgnoreOthers || info.GUID() == m.target.guid && info.SMState() != smp.Master {
+	if m.state != smp.Master || m.cfg.IgnoreOthers || info.GUID() == m.target() && info.SMState() != smp.Master {
 		return Nothing
 	}
 	if info.SMState() == smp.Master || m.mayBeMaster(info) && info.SMState() != smp.NotActive && m.higher(info) {
@@ -394,7 +267,7 @@ func (m *Machine) PortDown() { m.become(smp.Discovering) }
 // Control takes a Set(SMInfo) from another manager, and answers with the status
 // of the reply.
 func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, mad.Status) {
-	if m.leaving && mod != smp.ControlAcknowledge {
+	if m.leaving() && mod != smp.ControlAcknowledge {
 		return Nothing, mad.StatusBadField // too late
 	}
 	sender := smp.Master
@@ -413,7 +286,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 			m.become(smp.Master)
 		}
 		return do, mad.StatusOK
-	case mod == smp.ControlAcknowledge && (m.state == smp.Standby || m.leaving):
+	case mod == smp.ControlAcknowledge && (m.state == smp.Standby || m.leaving()):
 		return Nothing, mad.StatusOK
 	case mod == smp.ControlDisable && (m.state == smp.Standby || m.state == smp.Discovering):
 		m.become(smp.NotActive)

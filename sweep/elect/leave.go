@@ -20,7 +20,7 @@ const (
 // the highest that answers and may become MASTER, is handed the mastership: the Do is to Offer it,
 // maybe to one after the other, and in the end HandOver. End is for a manager that need not, or cannot.
 func (m *Machine) Leave(now time.Duration, others []smp.SMInfo) Do {
-	m.leaving = true
+	m.phase = left
 	if m.state != smp.Master || m.cfg.IgnoreOthers {
 		return End
 	}
@@ -46,16 +46,15 @@ func (m *Machine) offer(now time.Duration) Do {
 	if len(m.candidates) == 0 {
 		return m.end()
 	}
-	m.target = target{guid: m.candidates[0].GUID(), until: now + answerTimeout}
-	m.candidates = m.candidates[1:]
-	m.poll(now, m.target.guid)
+	m.poll(now, m.candidates[0].GUID())
+	m.phase, m.until, m.candidates = offering, now+answerTimeout, m.candidates[1:]
 	m.due, m.watch.isSM = now, true
 	return Offer
 }
 
 // end is the end of all offers.
 func (m *Machine) end() Do {
-	m.target, m.polled = target{}, 0
+	m.phase, m.polled = left, 0
 	return End
 }
 
@@ -66,9 +65,9 @@ func (m *Machine) answered(now time.Duration, info *smp.SMInfo) Do {
 		return m.end()
 	case state == smp.NotActive || !m.mayBeMaster(info):
 		return m.offer(now)
-	case !m.watch.peer:
+	case m.watch.kind != peer:
 		return m.handOver(now)
 	}
-	m.target.until = now + mirrorTimeout
+	m.until = now + mirrorTimeout
 	return Nothing
 }

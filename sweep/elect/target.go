@@ -1,7 +1,6 @@
 package elect
 
 import (
-	"cmp"
 	"time"
 
 	"ibsm/mad"
@@ -12,30 +11,39 @@ import (
 // mastership, so that it has what clients have registered.
 const targetTimeout = 10 * time.Second
 
-// target is a manager that ranks higher than we, who are MASTER. It is polled to see what it
-// is, and whether it lives. HANDOVER goes at once to one that is no ibsm; else when
-// it has everything, or after targetTimeout and a walk that still finds it.
-type target struct {
-	guid    mad.GUID // 0 for nobody
-	until   time.Duration
-	overdue mad.GUID // has been waited for
+// target is the manager that is polled while a handover to it is wanted; 0 for nobody.
+// It ranks higher than we, who are MASTER, or we are about to end. It is polled to see what it
+// is, and whether it lives. HANDOVER goes at once to one that is no ibsm; else when it has
+// everything, or after its time and, if it ranks higher, a walk that still finds it.
+func (m *Machine) target() mad.GUID {
+	if m.phase == preparing || m.phase == offering {
+		return m.polled
+	}
+	return 0
 }
 
 // Target is the peer ibsm that is handed the mastership when it has
 // everything; 0 for nobody.
 func (m *Machine) Target() mad.GUID {
-	if m.watch.peer {
-		return m.target.guid
+	if m.watch.kind == peer {
+		return m.target()
 	}
 	return 0
 }
 
 // Overdue is the manager that has been waited for too long; 0 for nobody.
-func (m *Machine) Overdue() mad.GUID { return m.target.overdue }
+func (m *Machine) Overdue() mad.GUID {
+	if m.phase == overdue {
+		return m.late
+	}
+	return 0
+}
 
 // prepare begins to wait for a target, or goes on to.
 func (m *Machine) prepare(now time.Duration, to mad.GUID) Do {
-	m.target = target{guid: to, until: cmp.Or(m.target.until, now+targetTimeout)}
+	if m.phase != preparing {
+		m.phase, m.until = preparing, now+targetTimeout
+	}
 	m.poll(now, to)
 	m.watch.isSM = true
 	return PrepareHandover
@@ -43,14 +51,14 @@ func (m *Machine) prepare(now time.Duration, to mad.GUID) Do {
 
 // heard takes the target's answer to a poll. If it is no target any more, a walk decides anew.
 func (m *Machine) heard(now time.Duration, info *smp.SMInfo) Do {
-	if m.leaving {
+	if m.leaving() {
 		return m.answered(now, info)
 	}
 	switch state := info.SMState(); {
 	case state == smp.Master || state == smp.NotActive || !m.higher(info) || !m.mayBeMaster(info):
 		m.become(smp.Master)
 		return Resweep
-	case !m.watch.peer:
+	case m.watch.kind != peer:
 		return m.handOver(now)
 	}
 	m.misses, m.watch.heard = 0, now
@@ -67,25 +75,28 @@ func (m *Machine) Complete(now time.Duration, has mad.GUID) Do {
 
 // handOver hands over to the target, of which is known what it is.
 func (m *Machine) handOver(now time.Duration) Do {
-	if m.leaving {
+	if m.leaving() {
 		m.become(smp.NotActive) // so that nobody hands it back
 		return HandOver
 	}
 	known := m.watch
-	m.standBy(now, m.target.guid)
-	m.watch.isSM, m.watch.peer = known.isSM, known.peer
+	m.standBy(now, m.polled)
+	m.watch.isSM = known.isSM
+	if known.kind == peer {
+		m.watch.kind = peer
+	}
 	return HandOver
 }
 
-// overdue ends the waiting. The walk that follows hands over. A manager that leaves has no time
+// timeUp ends the waiting. The walk that follows hands over. A manager that leaves has no time
 // for one, and turns to the next if this one has not answered.
-func (m *Machine) overdue(now time.Duration) Do {
+func (m *Machine) timeUp(now time.Duration) Do {
 	switch {
-	case m.leaving && m.watch.peer:
+	case m.leaving() && m.watch.kind == peer:
 		return m.handOver(now)
-	case m.leaving:
+	case m.leaving():
 		return m.offer(now)
 	}
-	m.target, m.polled = target{overdue: m.target.guid}, 0
+	m.phase, m.late, m.polled = overdue, m.polled, 0
 	return Resweep
 }

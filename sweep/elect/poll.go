@@ -1,0 +1,170 @@
+package elect
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+)
+
+// A peer ibsm always answers at once. It is dead after five seconds without an
+// answer, while its port's agent answers: peerTimeout, and what the walk that follows
+// waits for it once more.
+const (
+	peerInterval = 2 * time.Second // between polls of it
+	peerTimeout  = 4200 * time.Millisecond
+	lookInterval = 250 * time.Millisecond // between looks at the port of the manager that is polled
+)
+
+// watch is what is known of the port of the manager that is polled.
+type watch struct {
+	due   time.Duration // of the next look
+	isSM  bool          // IsSM was set
+	kind  kind
+	heard time.Duration // when it last said what it should
+	agent time.Duration // when its port's agent last answered
+}
+
+// kind says what is known of the manager itself.
+type kind uint8
+
+const (
+	unknown kind = iota // nothing yet, or that it is no ibsm and not MASTER
+	foreign             // it has said that it is MASTER, and is no ibsm
+	peer                // it is a peer ibsm
+)
+
+func (k kind) String() string { return [...]string{"unknown", "foreign", "peer"}[k] }
+
+// Polled is the manager that is polled; 0 when none is.
+func (m *Machine) Polled() mad.GUID { return m.polled }
+
+// IsPeer reports whether the manager that is polled is a peer ibsm.
+func (m *Machine) IsPeer() bool { return m.polled != 0 && m.watch.kind == peer }
+
+// Foreign reports whether the manager that is polled is MASTER and no ibsm.
+func (m *Machine) Foreign() bool { return m.polled != 0 && m.watch.kind == foreign }
+
+// poll begins to poll a manager, the first time at once.
+func (m *Machine) poll(now time.Duration, whom mad.GUID) {
+	if m.polled != whom {
+		m.polled, m.misses, m.due = whom, 0, now
+		m.watch = watch{due: now, heard: now}
+	}
+}
+
+// Due is when Tick is wanted next; false when nobody is polled.
+func (m *Machine) Due() (time.Duration, bool) {
+	due := min(m.due, m.watch.due)
+	if m.target() != 0 {
+		due = min(due, m.until)
+	}
+	return due, m.polled != 0
+}
+
+// Tick returns what is due at a time: Poll, Look, what follows from the death of
+// the one that is polled, or Nothing until Due.
+func (m *Machine) Tick(now time.Duration) Do {
+	w := &m.watch
+	switch {
+	case m.polled == 0:
+		return Nothing
+	case m.target() != 0 && m.until <= now:
+		return m.timeUp(now)
+	case m.due <= now:
+		if m.misses > max(m.cfg.PollRetries, 0) {
+			return m.masterLost(now)
+		}
+		m.misses++
+		m.due = now + m.interval()
+		return Poll
+	case w.due <= now:
+		if w.kind == peer && now-w.heard > peerTimeout && now-w.agent < time.Second {
+			return m.masterLost(now)
+		}
+		w.due = now + lookInterval
+		return Look
+	}
+	return Nothing
+}
+
+func (m *Machine) interval() time.Duration {
+	if m.watch.kind == peer {
+		return min(m.cfg.PollInterval, peerInterval)
+	}
+	return m.cfg.PollInterval
+}
+
+// masterLost is the end of the manager that was polled.
+func (m *Machine) masterLost(now time.Duration) Do {
+	if m.leaving() {
+		return m.offer(now)
+	}
+	if m.state == smp.Master {
+		m.become(smp.Master)
+		return Resweep
+	}
+	m.become(smp.Discovering)
+	return Discover
+}
+
+// Reply takes the answer to a poll.
+func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
+	if info.GUID() != m.polled {
+		return Nothing
+	}
+	if isPeer(info) && m.watch.kind != peer {
+		m.watch.kind = peer
+		m.due = min(m.due, now+m.interval())
+	}
+	if m.target() != 0 {
+		return m.heard(now, info)
+	}
+	if info.SMState() == smp.Master {
+		m.misses, m.watch.heard, m.watch.kind = 0, now, max(m.watch.kind, foreign)
+		switch {
+		case m.higher(info) && m.state == smp.Master:
+			return Resweep // which hands over
+		case !m.higher(info) && m.mayBeMaster(info) && m.watch.kind == foreign:
+			return SendTrap // a peer ibsm knows from our poll
+		}
+		return Nothing
+	}
+	waits := m.higher(info) && m.mayBeMaster(info)
+	switch {
+	case m.state == smp.Standby && waits && info.SMState() == smp.Standby:
+		m.misses, m.watch.heard = 0, now
+	case m.state == smp.Standby && waits && info.SMState() == smp.Discovering:
+		m.watch.heard = now // but counted: it may never get further
+	default:
+		return m.masterLost(now) // it has given way, and we need not wait for it
+	}
+	return Nothing
+}
+
+// Port takes the answer to a Look, of the port where the manager runs that is polled.
+// What has been set and is not any more says that it has ended.
+func (m *Machine) Port(now time.Duration, isSM bool) Do {
+	if m.polled == 0 {
+		return Nothing
+	}
+	m.watch.agent = now
+	if m.watch.isSM && !isSM {
+		return m.masterLost(now)
+	}
+	m.watch.isSM = isSM
+	return Nothing
+}
+
+// Unplugged says that the port has lost its link.
+func (m *Machine) Unplugged(now time.Duration) Do {
+	if m.polled == 0 {
+		return Nothing
+	}
+	return m.masterLost(now)
+}
+
+// Resumed takes that for a while we did not run: polls that went unanswered do not count.
+func (m *Machine) Resumed(now time.Duration) {
+	m.misses, m.watch.heard, m.watch.agent = 0, now, now
+}
