@@ -57,20 +57,21 @@ func (s *saServer) transferStats() rmpp.Stats {
 }
 
 // saPort is QP1 with its users in this manager. A request to the SA goes to one of three,
-// by what it takes to answer it: to a responder, to the table server, or to the registrar,
-// which also sends Reports, is a client of other SAs and exchanges mirrors.
+// by what it takes to answer it: to the responder, in the receive loop, to the table server,
+// or to the registrar, which also sends Reports, is a client of other SAs and exchanges mirrors.
 type saPort struct {
 	*gsi.Port
-	sa       *saServer
-	opened   time.Time
-	requests *requestQueue
-	tables   *tableServer
-	inbox    *inbox // of the registrar
+	sa      *saServer
+	opened  time.Time
+	answers []mad.Datagram // of the receive loop, for one call of answer
+	replies *replyQueue
+	tables  *tableServer
+	inbox   *inbox // of the registrar
 }
 
 // newSAPort returns the QP1 of a port; plainPeers is rmpp.Config's.
 func newSAPort(port txn.Port, s *saServer, inbox *inbox, plainPeers bool) *saPort {
-	p := &saPort{sa: s, opened: time.Now(), requests: newRequestQueue(), inbox: inbox}
+	p := &saPort{sa: s, opened: time.Now(), replies: newReplyQueue(), inbox: inbox}
 	p.Port = gsi.New(port, gsi.Users{
 		SARequest: p.takeRequests,
 		SAReport:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forReports, ds) },
@@ -81,9 +82,9 @@ func newSAPort(port txn.Port, s *saServer, inbox *inbox, plainPeers bool) *saPor
 	return p
 }
 
-// start starts what answers requests, until ctx is done.
+// start starts what sends replies and makes tables, until ctx is done.
 func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
-	tasks.Go(func() { p.answerRequests(ctx) })
+	tasks.Go(func() { p.sendReplies(ctx) })
 	tasks.Go(func() { p.RefuseUnserved(ctx) })
 	p.tables.start(ctx, tasks)
 }
@@ -103,11 +104,7 @@ func (p *saPort) takeRequests(ds []mad.Datagram) (dropped int) {
 		case sa.Recording:
 			dropped += p.inbox.takeRequests(ds[:n])
 		default:
-			without := p.requests.put(ds[:n], at)
-			for range without {
-				p.sa.stats.Drop(sa.DropNoRoom)
-			}
-			dropped += without
+			dropped += p.answer(ds[:n], at)
 		}
 		ds = ds[n:]
 	}

@@ -122,6 +122,8 @@ func (s *script) Send(ds []mad.Datagram) (int, error) {
 	return len(ds), nil
 }
 
+func (s *script) TrySend(ds []mad.Datagram) (int, error) { return s.Send(ds) }
+
 func (s *script) Close() error {
 	if s.closed != nil {
 		s.once.Do(func() { close(s.closed) })

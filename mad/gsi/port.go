@@ -27,7 +27,7 @@ type Users struct {
 	SARequest, SAReport, SAClient, Mirror func(ds []mad.Datagram) (dropped int)
 }
 
-// Port owns QP1. Send and Counts may be called by any number of goroutines.
+// Port owns QP1. Send, TrySend and Counts may be called by any number of goroutines.
 type Port struct {
 	port     txn.Port
 	users    [NumKinds]func([]mad.Datagram) int
@@ -120,6 +120,9 @@ func (p *Port) Send(ds []mad.Datagram) (sent int, err error) {
 		runtime.Gosched() // to those who wait for the port
 	}
 }
+
+// TrySend sends what the port takes without waiting. It implements txn.Port.
+func (p *Port) TrySend(ds []mad.Datagram) (sent int, err error) { return p.port.TrySend(ds) }
 
 // turn is how many of the packets are sent before others have their turn. Packets of QP0
 // have no limit.

@@ -52,6 +52,8 @@ func (p *testPort) Recv(ds []mad.Datagram) (int, error) {
 	}
 }
 
+func (p *testPort) TrySend(ds []mad.Datagram) (int, error) { return p.Send(ds) }
+
 func (p *testPort) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil

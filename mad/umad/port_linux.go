@@ -85,6 +85,9 @@ func (p *Port) Send(ds []mad.Datagram) (int, error) {
 	return n, p.explain("write", err)
 }
 
+// TrySend is Send, which does not wait.
+func (p *Port) TrySend(ds []mad.Datagram) (int, error) { return p.Send(ds) }
+
 // Recv waits for datagrams and takes as many as are there, up to len(ds).
 func (p *Port) Recv(ds []mad.Datagram) (int, error) {
 	if len(ds) == 0 {

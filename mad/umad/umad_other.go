@@ -27,7 +27,8 @@ func (*Device) SetIsSM(bool) error { return errUnsupported }
 func (*Device) Close() error { return nil }
 
 // Send fails.
-func (*Port) Send([]mad.Datagram) (int, error) { return 0, errUnsupported }
+func (*Port) Send([]mad.Datagram) (int, error)    { return 0, errUnsupported }
+func (*Port) TrySend([]mad.Datagram) (int, error) { return 0, errUnsupported }
 
 // Recv fails.
 func (*Port) Recv([]mad.Datagram) (int, error) { return 0, errUnsupported }

@@ -71,6 +71,9 @@ func (p *RealTimePort) Send(ds []mad.Datagram) (int, error) {
 	return len(ds), nil
 }
 
+// TrySend is Send, which does not wait.
+func (p *RealTimePort) TrySend(ds []mad.Datagram) (int, error) { return p.Send(ds) }
+
 // Recv waits for packets that have arrived. It ends with an error once the port is closed.
 func (p *RealTimePort) Recv(ds []mad.Datagram) (int, error) {
 	for {

@@ -145,12 +145,23 @@ func (p *Port) SetIsSM(ctx context.Context, is bool) error {
 // full; one that is gone is an error.
 func (p *Port) Send(ds []mad.Datagram) (int, error) {
 	n, err := p.out.send(ds)
+	return n, p.explainSend(err)
+}
+
+// TrySend sends what the simulator's queue has room for.
+func (p *Port) TrySend(ds []mad.Datagram) (int, error) {
+	n, err := p.out.trySend(ds)
+	return n, p.explainSend(err)
+}
+
+// explainSend makes a sentence of why a packet was not sent.
+func (p *Port) explainSend(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTCONN) {
-		return n, fmt.Errorf("ibsim: the simulator at %s is gone: %w", p.where, err)
+		return fmt.Errorf("ibsim: the simulator at %s is gone: %w", p.where, err)
 	} else if err != nil {
-		return n, fmt.Errorf("ibsim: send to %s: %w", p.where, err)
+		return fmt.Errorf("ibsim: send to %s: %w", p.where, err)
 	}
-	return n, nil
+	return nil
 }
 
 // Recv waits for datagrams and takes as many as are there, up to len(ds).

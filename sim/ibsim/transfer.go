@@ -16,9 +16,10 @@ type sender struct {
 	sends sync.Pool // of *send
 }
 
-// send is one call of sender.send.
+// send is one call of sender.send or sender.trySend.
 type send struct {
 	step  func(fd uintptr) bool
+	once  func(fd uintptr)
 	ds    []mad.Datagram
 	n     int
 	err   error
@@ -29,15 +30,25 @@ func (s *sender) init(raw syscall.RawConn) {
 	s.raw = raw
 	s.sends.New = func() any {
 		w := new(send)
-		w.step = w.try
+		w.step, w.once = w.try, func(fd uintptr) { w.try(fd) }
 		return w
 	}
 }
 
 func (s *sender) send(ds []mad.Datagram) (int, error) {
+	return s.with(ds, func(w *send) error { return s.raw.Write(w.step) })
+}
+
+// trySend does not wait, neither for room nor for a goroutine that waits in send.
+func (s *sender) trySend(ds []mad.Datagram) (int, error) {
+	return s.with(ds, func(w *send) error { return s.raw.Control(w.once) })
+}
+
+// with sends by one of the methods of the connection.
+func (s *sender) with(ds []mad.Datagram, visit func(*send) error) (int, error) {
 	w := s.sends.Get().(*send)
 	w.ds, w.n, w.err = ds, 0, nil
-	err := s.raw.Write(w.step)
+	err := visit(w)
 	if err == nil {
 		err = w.err
 	}
