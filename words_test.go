@@ -86,13 +86,10 @@ var unrevised = []string{
 	"sim tests",
 	"store tests",
 	"sweep",
-	"sweep tests",
 	"sweep/device",
 	"sweep/device tests",
 	"sweep/discover",
 	"sweep/discover tests",
-	"sweep/plan",
-	"sweep/plan tests",
 }
 
 // TestWords: old words do not return.

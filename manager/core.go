@@ -91,7 +91,7 @@ func (c *Core) take(ev Event) {
 	case RoutesComputed:
 		c.computed(ev.Result)
 	case MulticastComputed:
-		c.multicast.Grown(ev.Result)
+		c.multicast.TaskDone(ev.Result)
 	case SweepRequested:
 		c.requested(ev.Sweep)
 	case RegistryChanged:
@@ -138,8 +138,8 @@ func (c *Core) receive(d *mad.Datagram) {
 	if d.TimedOut {
 		return
 	}
-	c.multicast.Stray(c.fx.now, &d.Packet)
-	if c.sweeps.Stray(&d.Packet) {
+	c.multicast.UnmatchedReply(c.fx.now, &d.Packet)
+	if c.sweeps.UnmatchedReply(&d.Packet) {
 		c.sweeps.want(wishFull, "a device accepted a stale table block")
 	}
 }

@@ -21,7 +21,7 @@ type Received struct{ Datagrams []mad.Datagram }
 // RoutesComputed is the result of a Compute action; nil for one that Cancel has ended.
 type RoutesComputed struct{ Result *sweep.SweepPlan }
 
-// MulticastComputed is the result of a Grow action.
+// MulticastComputed is the result of a ComputeMulticast action.
 type MulticastComputed struct{ Result *sweep.MulticastResult }
 
 // SweepRequested is an operator's request.

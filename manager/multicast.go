@@ -7,9 +7,9 @@ import (
 	"ibsm/sweep"
 )
 
-// Grow runs a multicast task and returns its result as MulticastComputed. A further one may be given
+// ComputeMulticast runs a multicast task and returns its result as MulticastComputed. A further one may be given
 // out before the result of one is there, which then is ignored.
-type Grow struct{ Task *sweep.MulticastTask }
+type ComputeMulticast struct{ Task *sweep.MulticastTask }
 
 // Forwarded says that the tables of the switches carry what was registered up to Seq. It
 // comes for the last of the States that were given with RegistryChanged, also where no
@@ -17,8 +17,8 @@ type Grow struct{ Task *sweep.MulticastTask }
 // manager that is not master forwards nothing.
 type Forwarded struct{ sweep.Forwarding }
 
-func (Grow) action()      {}
-func (Forwarded) action() {}
+func (ComputeMulticast) action() {}
+func (Forwarded) action()        {}
 
 // multicast is the machine that keeps the multicast forwarding tables, beside the sweeps. Its
 // states are those of the sweep.Multicast; here is what was logged of it.
@@ -39,7 +39,7 @@ func (m *multicast) deadline() (time.Duration, bool) {
 func (m *multicast) settle(fx *effects) (done *sweep.Forwarding, more bool) {
 	job, done, more := m.Settle(fx.now)
 	if job != nil {
-		fx.do(Grow{job})
+		fx.do(ComputeMulticast{job})
 	}
 	return done, more
 }

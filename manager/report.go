@@ -84,8 +84,8 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 	if r.Unavoidable > 0 {
 		fx.log(warn, "unhealthy links are used all the same: without them the subnet would be cut", "links", r.Unavoidable)
 	}
-	if r.Mended != nil {
-		fx.log(warn, "routes looped and were cut", "pairs", r.Mended.Count[verify.Loop])
+	if r.BeforeCut != nil {
+		fx.log(warn, "routes looped and were cut", "pairs", r.BeforeCut.Count[verify.Loop])
 	}
 	if r.Report == nil {
 		return

@@ -164,7 +164,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 			}
 			l.results <- RoutesComputed{a.Task.Run(ctx)}
 		})
-	case Grow:
+	case ComputeMulticast:
 		l.tasks.Go(func() {
 			priority.GiveWay()
 			if g := a.Task.Run(ctx); g != nil {

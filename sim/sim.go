@@ -238,7 +238,7 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			ends()
 		case manager.Cancel:
 			m.job, m.done = manager.RoutesComputed{}, w.Fabric.Now()
-		case manager.Grow:
+		case manager.ComputeMulticast:
 			m.grown, m.grownAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.Publish:
 			m.View = a.View

@@ -9,7 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// port is the port that a trap names by its node's LID, None if the last sweep found none.
+// port is the port that a trap names by its node's LID and port number, None if the last
+// sweep did not find it.
 func (s *Sweeper) port(lid mad.LID, num uint8) topo.PortIdx {
 	t := s.state.prev
 	if t == nil || !lid.IsUnicast() {
@@ -33,8 +34,8 @@ func (s *Sweeper) keyOf(p topo.PortIdx) plan.Key {
 	return plan.Key{Node: s.state.prev.Nodes[port.Node].GUID, Port: port.Num}
 }
 
-// Avoid has routes avoid the link at a port from the next heavy sweep on, until Heal. LID
-// is the node's. ok is false where that is no news.
+// Avoid has routes avoid the link at a port from the next heavy sweep on, until Heal. lid is
+// the node's. ok is false if the port is unknown or already avoided.
 func (s *Sweeper) Avoid(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	p := s.port(lid, num)
 	if p == topo.None {
@@ -47,22 +48,23 @@ func (s *Sweeper) Avoid(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	return key, true
 }
 
-// plus is a set and one more.
+// plus is set with key.
 func plus(set map[plan.Key]bool, key plan.Key) map[plan.Key]bool {
 	more := map[plan.Key]bool{key: true}
 	maps.Copy(more, set)
 	return more
 }
 
-// Heal ends what Avoid began, whether the port is there or not.
+// Heal undoes Avoid, whether the port is present or not.
 func (s *Sweeper) Heal(key plan.Key) {
 	s.state.unhealthy = maps.Clone(s.state.unhealthy)
 	delete(s.state.unhealthy, key)
 }
 
 // ShutOff has the next heavy sweep disable the link at a port, if Settings.DisableBabblers
-// allows it, at the end which is nearer: there the answer still comes back, and it can be
-// enabled again. Our own link is never disabled. key is the end; ok is false where that is no news.
+// allows it, at the nearer end: there the response still arrives, and it can be enabled
+// again. Our own link is never disabled. key is that end; ok is false if it is not disabled
+// or will be already.
 func (s *Sweeper) ShutOff(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	p := s.port(lid, num)
 	if p == topo.None || !s.cfg.Settings.DisableBabblers {

@@ -141,9 +141,9 @@ func (s *state) missedBefore(k plan.Key) bool {
 	return peer != topo.None && s.prev.Nodes[s.prev.Ports[peer].Node].Missed >= topo.MaxMissed
 }
 
-// grown reports whether t has a link between switches that prev had not, or that could
+// linksAdded reports whether t has a link between switches that prev had not, or that could
 // not be used then.
-func grown(prev, t *topo.Topo) bool {
+func linksAdded(prev, t *topo.Topo) bool {
 	before := prev.Remap(t)
 	for i := range t.Ports {
 		p := &t.Ports[i]

@@ -10,47 +10,47 @@ import (
 	"ibsm/topo"
 )
 
-// LIDConflict is a LID that a port reported and did not get.
+// LIDConflict is a LID that a port reported and could not keep.
 type LIDConflict struct {
 	Port  mad.GUID
 	LID   mad.LID
-	Owner mad.GUID // who has it
+	Owner mad.GUID // the port that has it
 }
 
-// assignment is the state of giving out LIDs.
+// assignment assigns LIDs.
 type assignment struct {
 	t         *topo.Topo
 	lids      *topo.LIDs
 	limit     int             // highest LID that every switch can forward
 	lmc, lmc0 uint8           // of CAs and routers; of enhanced switch ports 0
 	owner     []topo.PortIdx  // by LID; topo.None is free
-	next      [8]int          // by LMC: where the search for a free range goes on
-	absent    []LIDAssignment // LIDs kept for ports of which this topo has none, the longest absent last
-	reclaimed []LIDAssignment // that were given away
+	next      [8]int          // by LMC: where the search for a free range continues
+	absent    []LIDAssignment // LIDs kept for ports that are not in t, the longest absent last
+	reclaimed []LIDAssignment // of absent ports, given to other ports
 	conflicts []LIDConflict
 	exhausted []mad.GUID // ports that got none
 }
 
-// Owners of LIDs that no port of this topo has.
+// Owners of LIDs that no port of t has.
 const (
-	spoken topo.PortIdx = -2 - iota // may be in use by a node that does not answer
-	kept                            // belongs to an absent port
+	reservedLID topo.PortIdx = -2 - iota // may be in use by a node that does not answer
+	ofAbsent                             // belongs to an absent port
 )
 
-// lidsIn is what an assignment is made of.
+// lidsIn is the input of an assignment.
 type lidsIn struct {
 	lmc, lmc0  uint8           // as in assignment
-	remembered []LIDAssignment // also of ports that are absent, ascending GUID
-	stale      bool            // what ports report takes precedence over what is remembered
+	remembered []LIDAssignment // also of absent ports, ascending GUID
+	stale      bool            // reported LIDs take precedence over remembered ones
 	reserved   []mad.LID       // further LIDs to avoid
 	anew       bool            // neither remembered nor reported LIDs apply
 }
 
-// assignLIDs gives every end port its LIDs: the ones it is remembered by, else
-// the ones it reports, if they are valid and nobody else's; else the lowest free
-// ones, our own port first and then in order of port GUID. LIDs of absent ports are
-// kept for them, but not against a port that carries traffic with them, and only as
-// long as there are others: then the longest absent lose theirs first.
+// assignLIDs gives every end port its LIDs: the remembered ones; else those that it reports,
+// if they are valid and no other port has them; else the lowest free ones, to our own port
+// first and then in order of port GUID. LIDs of absent ports are kept for them, unless a port
+// carries traffic with them. When no others are free, the longest absent ports lose theirs
+// first.
 func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
 	a := &assignment{
 		t: t, lmc: in.lmc, lmc0: in.lmc0, limit: lidLimit(t), owner: make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
@@ -64,7 +64,7 @@ func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
 	}
 	order := a.order()
 	if !in.anew {
-		a.settle(order, &in)
+		a.assignKnown(order, &in)
 	}
 	for _, p := range order {
 		if a.lids.Base[p] == 0 {
@@ -75,8 +75,8 @@ func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
 	return a
 }
 
-// settle gives ports the LIDs that they have, or had.
-func (a *assignment) settle(order []topo.PortIdx, in *lidsIn) {
+// assignKnown gives ports the LIDs that they have or had.
+func (a *assignment) assignKnown(order []topo.PortIdx, in *lidsIn) {
 	reported := func(p topo.PortIdx) mad.LID { return a.t.Ports[p].Info.LID() }
 	for _, p := range order {
 		if in.stale {
@@ -93,7 +93,7 @@ func (a *assignment) settle(order []topo.PortIdx, in *lidsIn) {
 	}
 	for _, lid := range in.reserved {
 		if a.owner[lid] == topo.None {
-			a.owner[lid] = spoken
+			a.owner[lid] = reservedLID
 		}
 	}
 	a.keepAbsent(in.remembered)
@@ -104,7 +104,7 @@ func (a *assignment) settle(order []topo.PortIdx, in *lidsIn) {
 	}
 }
 
-// inUse reports whether data can flow to an end port by the LID that it reports.
+// inUse reports whether data can flow to the reported LID of an end port.
 func inUse(t *topo.Topo, p topo.PortIdx) bool {
 	port := &t.Ports[p]
 	if port.Num == 0 {
@@ -114,8 +114,7 @@ func inUse(t *topo.Topo, p topo.PortIdx) bool {
 	return port.Info.PortState() == smp.PortActive
 }
 
-// keepAbsent keeps the LIDs of absent ports from being given out, unless somebody has
-// some of them.
+// keepAbsent reserves the LIDs of absent ports, unless another port has some of them.
 func (a *assignment) keepAbsent(remembered []LIDAssignment) {
 	for _, k := range remembered {
 		if a.t.FindPort(k.Port) == topo.None && k.valid() {
@@ -127,19 +126,19 @@ func (a *assignment) keepAbsent(remembered []LIDAssignment) {
 	})
 	a.absent = slices.DeleteFunc(a.absent, func(k LIDAssignment) bool {
 		owners := a.owner[k.Base : k.Last()+1]
-		if slices.ContainsFunc(owners, func(o topo.PortIdx) bool { return o != topo.None && o != spoken }) {
+		if slices.ContainsFunc(owners, func(o topo.PortIdx) bool { return o != topo.None && o != reservedLID }) {
 			return true
 		}
 		for i := range owners {
 			if owners[i] == topo.None {
-				owners[i] = kept
+				owners[i] = ofAbsent
 			}
 		}
 		return false
 	})
 }
 
-// order is the end ports with our own first.
+// order are the end ports, our own first.
 func (a *assignment) order() []topo.PortIdx {
 	order := make([]topo.PortIdx, 0, len(a.t.EndPorts))
 	order = append(order, a.t.Self)
@@ -151,9 +150,9 @@ func (a *assignment) order() []topo.PortIdx {
 	return order
 }
 
-// lidLimit is the highest LID that fits the forwarding table of every switch. In a
-// subnet that is in use, a switch that is not in use yet does not count: were its
-// table too small, all others would have to move for it.
+// lidLimit is the highest LID that fits the forwarding table of every switch. In a subnet
+// that is in use, switches that are not in use yet do not count: because of a small table of
+// theirs, all other ports would have to change their LIDs.
 func lidLimit(t *topo.Topo) int {
 	all, used := int(mad.MaxUnicastLID), int(mad.MaxUnicastLID)
 	inUse := false
@@ -174,7 +173,7 @@ func lidLimit(t *topo.Topo) int {
 	return all
 }
 
-// lmcOf is the LMC of a port: a switch with a base port 0 has one LID.
+// lmcOf is the LMC of a port. A switch with a base port 0 has one LID.
 func (a *assignment) lmcOf(p topo.PortIdx) uint8 {
 	switch node := &a.t.Nodes[a.t.Ports[p].Node]; {
 	case node.Type != mad.Switch:
@@ -208,7 +207,7 @@ func (a *assignment) give(p topo.PortIdx, base mad.LID) {
 	a.lids.Top = max(a.lids.Top, base+1<<lmc-1)
 }
 
-// keep gives a port that has none yet LIDs that it has a claim to.
+// keep gives a port without LIDs those at base, if they are free.
 func (a *assignment) keep(p topo.PortIdx, base mad.LID) {
 	if a.lids.Base[p] == 0 && a.fits(base, a.lmcOf(p)) {
 		a.give(p, base)
@@ -249,14 +248,14 @@ func (a *assignment) allot(p topo.PortIdx) {
 	a.exhausted = append(a.exhausted, a.t.Ports[p].GUID)
 }
 
-// reclaim takes the LIDs of the port that has been absent longest, and returns a base
-// LID that has become free, 0 if there is none.
+// reclaim takes the LIDs of the port that has been absent longest, and returns a base LID that
+// has become free, 0 for none.
 func (a *assignment) reclaim(lmc uint8) (free mad.LID) {
 	last := len(a.absent) - 1
 	k := a.absent[last]
 	a.absent, a.reclaimed = a.absent[:last], append(a.reclaimed, k)
 	for l := k.Base; l <= k.Last(); l++ {
-		if a.owner[l] == kept {
+		if a.owner[l] == ofAbsent {
 			a.owner[l] = topo.None
 		}
 	}
@@ -277,14 +276,14 @@ func (a *assignment) reclaim(lmc uint8) (free mad.LID) {
 func (a *assignment) index() {
 	a.lids.Owner = a.owner[:int(a.lids.Top)+1]
 	for l, p := range a.lids.Owner {
-		if p == spoken || p == kept {
+		if p == reservedLID || p == ofAbsent {
 			a.lids.Owner[l] = topo.None
 		}
 	}
 }
 
-// unresponsive reports whether a port has an ACTIVE link behind which nothing answers:
-// some node there may go on using its LID.
+// unresponsive reports whether a port has an ACTIVE link behind which no node answers: that
+// node may still use its LID.
 func unresponsive(t *topo.Topo, p topo.PortIdx) bool {
 	port := &t.Ports[p]
 	return t.IsSwitchPort(p) && port.Seen && port.Peer == topo.None && !port.Shunned && port.Info.PortState() >= smp.PortArmed

@@ -83,7 +83,7 @@ func TestAssignLIDs(t *testing.T) {
 	}{
 		{name: "cold: ours first, then by GUID", want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
 		{name: "what is reported stays", reported: lids{0x11: 7, 0x21: 3, 0x1000: 1}, want: lids{0x11: 7, 0x21: 3, 0x31: 2, 0x1000: 1}},
-		{name: "what is remembered goes before what is reported", remembered: lids{0x21: 9}, reported: lids{0x21: 5},
+		{name: "remembered LIDs take precedence over reported ones", remembered: lids{0x21: 9}, reported: lids{0x21: 5},
 			want: lids{0x11: 1, 0x21: 9, 0x31: 2, 0x1000: 3}},
 		{name: "even at another port", remembered: lids{0x31: 5}, reported: lids{0x21: 5},
 			want: lids{0x11: 1, 0x21: 2, 0x31: 5, 0x1000: 3}, conflicts: []LIDConflict{{0x21, 5, 0x31}}},
@@ -117,7 +117,7 @@ func TestAssignLIDs(t *testing.T) {
 		{name: "a LID beyond a small table", fdbCap: 8, reported: lids{0x21: 8, 0x31: 7}, want: lids{0x11: 1, 0x21: 2, 0x31: 7, 0x1000: 3},
 			conflicts: []LIDConflict{{0x21, 8, 0}}},
 		{name: "the absent give way when there are no others", fdbCap: 5, remembered: lids{0x99: 1, 0x31: 4}, want: lids{0x11: 2, 0x21: 3, 0x31: 4, 0x1000: 1}},
-		{name: "a switch that tells no capacity", fdbCap: 0xffff, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
+		{name: "a switch without a LinearFDBCap", fdbCap: 0xffff, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 4}},
 	} {
 		top := star(t, 3)
 		if c.fdbCap != 0 {
@@ -287,7 +287,7 @@ func TestSmallSwitchJoins(t *testing.T) {
 }
 
 // What is kept is what was assigned and what absent ports had, and what changed of it is
-// told once.
+// returned once.
 func TestChanges(t *testing.T) {
 	s := New(Config{Restored: Restored{LIDs: []LIDAssignment{{0x99, 1, 0, 50}, {0x98, 5, 0, 40}, {0x97, 6, 0, 0}, {0x21, 2, 0, 0}, {0x96, 0xbfff, 1, 0}}}})
 	sweep := func(hosts int, now int64, want []LIDAssignment, gone ...mad.GUID) {

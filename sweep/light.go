@@ -12,11 +12,10 @@ import (
 	"ibsm/topo"
 )
 
-// Look is the question whether anything has changed: one SwitchInfo for each
-// switch, a PortInfo of our own port and of what may have come to life behind
-// silent ports, a NodeDescription where it is missing, the SMInfo of other managers,
-// and the blocks of forwarding and partition tables that were sent more than once: a copy that was long on its way
-// may have put an older one back.
+// Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port,
+// the NodeInfo behind ports with an unresponsive neighbour, NodeDescriptions that are
+// missing, the SMInfo of other managers, and the blocks of forwarding and P_Key tables that
+// were sent more than once: a delayed copy may have written an old value.
 type Look struct {
 	t        *topo.Topo
 	state    *state
@@ -24,12 +23,12 @@ type Look struct {
 	asks     []ask
 	open     int
 	reason   string // why a heavy sweep is needed; "" while none is
-	full     bool   // and that it must ask about everything
+	full     bool   // it must not be a quick one
 	sms      []SMReply
 	managers []smPort
 }
 
-// SMReply is what another manager answered to a light sweep.
+// SMReply is the reply of another manager to a light sweep.
 type SMReply struct {
 	Port  mad.GUID
 	Info  smp.SMInfo
@@ -44,7 +43,7 @@ type ask struct {
 	out   bool   // one hop beyond the port
 }
 
-// smPort is a port at which there is another manager.
+// smPort is a port with another manager.
 type smPort struct {
 	port     topo.PortIdx
 	answered bool // to the last walk
@@ -72,7 +71,7 @@ func newLook(t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
 		}
 	}
 	for i := range t.Ports {
-		if mute(t, topo.PortIdx(i)) {
+		if nothingBehind(t, topo.PortIdx(i)) {
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
@@ -88,11 +87,12 @@ func newLook(t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
 	return l
 }
 
-// refused are the attributes that ports refused to show, by what the walk found.
+// refused are the attributes that ports refused to return, by the finding of the walk.
 var refused = map[discover.FindingKind]mad.AttrID{discover.Refused: smp.AttrPortInfo, discover.RefusedPKeys: smp.AttrPKeyTable}
 
-// mute reports whether a switch's port, or our own, has a link and nobody answered behind it.
-func mute(t *topo.Topo, idx topo.PortIdx) bool {
+// nothingBehind reports whether a switch's port, or our own, has a link but no node answers
+// at the other end.
+func nothingBehind(t *topo.Topo, idx topo.PortIdx) bool {
 	p := &t.Ports[idx]
 	node := &t.Nodes[p.Node]
 	if node.Type != mad.Switch && idx != t.Self || p.Num == 0 || !p.Seen || p.Shunned || node.Missed > 0 || p.Info.PortState() < smp.PortInit {
@@ -131,7 +131,7 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 	return req, false
 }
 
-// key is the M_Key that a question shows.
+// key is the M_Key of a request.
 func (l *Look) key(a ask) mad.MKey {
 	p := a.port
 	if a.out {
@@ -191,7 +191,7 @@ func (l *Look) Done(o *txn.Outcome) {
 		if info := (*smp.PortInfo)(&o.Data); ok && info.PortState() != port.Info.PortState() {
 			l.need(true, "our own port is %v", info.PortState())
 			if info.PortState() == smp.PortDown && l.t.Nodes[port.Node].Type != mad.Switch {
-				l.asks = nil // nobody would hear
+				l.asks = nil // no request can leave
 			}
 		}
 	case smp.AttrSMInfo:
@@ -199,8 +199,8 @@ func (l *Look) Done(o *txn.Outcome) {
 	}
 }
 
-// manager takes the answer of another manager. It must say that it is at the port where
-// it was asked.
+// manager takes the SMInfo of another manager. Its GUID must be that of the port that was
+// asked.
 func (l *Look) manager(p topo.PortIdx, info smp.SMInfo, ok bool) {
 	guid := l.t.Ports[p].GUID
 	known := slices.Contains(l.managers, smPort{p, true})

@@ -42,8 +42,8 @@ func common(a, b [mad.DataSize]byte) [mad.DataSize]byte {
 	return a
 }
 
-// compare returns the entries in which a block that holds is may have ports that are not
-// wanted, and those in which it lacks some.
+// compare returns the entries in which is has ports that want lacks, and those in which it
+// lacks ports of want.
 func compare(is, want *[mad.DataSize]byte) (extra, missing entries) {
 	if *is == *want {
 		return 0, 0

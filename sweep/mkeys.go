@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// MKeyFor is the M_Key that a request to the agent of a port shows: the one it was read
-// with, else the configured one.
+// MKeyFor is the M_Key of a request to the agent of a port: the one it was read with, else
+// the configured one.
 func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
 	if s.NoMKeyLookup {
 		return s.MKey.Value
@@ -18,13 +18,13 @@ func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
 	return cmp.Or(t.MKey(p), s.MKey.Value)
 }
 
-// keys are the M_Keys that a walk is to show; none where all that is known are the
-// configured one, as almost always.
+// keys are the M_Keys for a walk's requests; none if all known ones equal the configured one,
+// as is usual.
 func (s *Sweeper) keys() (k discover.Keys) {
 	if s.cfg.Settings.NoMKeyLookup || !s.otherKeys() {
 		return k
 	}
-	prev, shown, kept := s.state.prev, s.state.mkeys, &s.cfg.Restored
+	prev, shown, restored := s.state.prev, s.state.mkeys, &s.cfg.Restored
 	k.Of = func(port mad.GUID) (key mad.MKey, known bool) {
 		if prev != nil {
 			if p := prev.FindPort(port); p != topo.None && !hidden(prev, p) {
@@ -32,7 +32,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 			}
 		}
 		if key, known = shown[port]; !known {
-			key, known = kept.MKeys[port]
+			key, known = restored.MKeys[port]
 		}
 		return key, known
 	}
@@ -43,13 +43,12 @@ func (s *Sweeper) keys() (k discover.Keys) {
 				return agent
 			}
 		}
-		return kept.Behind[plan.Key{Node: guid, Port: num}]
+		return restored.Behind[plan.Key{Node: guid, Port: num}]
 	}
 	return k
 }
 
-// otherKeys reports whether some agent is known to have another M_Key than the configured
-// one.
+// otherKeys reports whether some agent has a known M_Key that differs from the configured one.
 func (s *Sweeper) otherKeys() bool {
 	own := s.cfg.Settings.MKey.Value
 	if prev := s.state.prev; prev != nil {
@@ -69,8 +68,8 @@ func (s *Sweeper) otherKeys() bool {
 	return false
 }
 
-// rememberKeys keeps the M_Keys that ports have shown, for when one is left out of a walk or
-// is shown another key: then it hides its own.
+// rememberKeys stores the M_Keys that ports have returned. A port hides its M_Key when a walk
+// misses it or uses another key.
 func (s *state) rememberKeys(t *topo.Topo) {
 	for _, p := range t.EndPorts {
 		if key := t.MKey(p); key != 0 {
@@ -81,8 +80,8 @@ func (s *state) rememberKeys(t *topo.Topo) {
 	}
 }
 
-// selfKey is the M_Key of our own port. What is kept may not know it by the GUID of the
-// port, for simulators do not tell that; then it has what all others have.
+// selfKey is the M_Key of our own port. Under a simulator the port's GUID is not known
+// beforehand; if all restored M_Keys are equal, it is that one.
 func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
 	self := s.cfg.Restored.Port
 	if prev := s.state.prev; prev != nil {
@@ -102,13 +101,13 @@ func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
 	return key
 }
 
-// hidden reports whether the agent of a port has an M_Key that it does not show.
+// hidden reports whether the agent of a port has an M_Key that it does not return.
 func hidden(t *topo.Topo, p topo.PortIdx) bool {
 	return t.MKey(p) == 0 && t.Ports[p].Info.MKeyProtectBits() != 0
 }
 
-// behind is the port GUID of the agent that a port's link leads to, 0 for nobody. guid is
-// of a node, or of a port of it.
+// behind is the port GUID of the agent at the other end of a port's link, 0 for none. guid is
+// that of the node or of one of its ports.
 func behind(t *topo.Topo, guid mad.GUID, num uint8) mad.GUID {
 	n := t.FindNode(guid)
 	if n == topo.None {

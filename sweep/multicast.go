@@ -13,47 +13,46 @@ import (
 	"ibsm/topo"
 )
 
-// Multicast brings the multicast forwarding tables of all switches to what the registry
-// asks for. It works beside the Sweeper, so that a join does not wait for a sweep: the
-// Sweeper's outcomes tell it of the subnet, and the registrar's States of the groups.
+// Multicast programs the multicast forwarding tables of all switches for the groups in the
+// registry. It works beside the Sweeper, so that a join does not wait for a sweep: SetSubnet
+// gives it the subnet of each heavy sweep, and SetRegistry the registrar's States.
 //
-// It goes round by round. A round takes everything that has changed, grows the trees it
-// touches in a MulticastTask, and writes the blocks that differ from what switches hold. Where
-// links of a tree go while others come, all that go are taken away first, on all
-// switches, and the others added then: so no packet ever meets a circle, in whatever
-// order switches are told. A switch of whose table nothing is known is read, or written
-// whole where it has just been powered up.
+// It works in rounds. A round takes all changes so far, computes the trees that they affect
+// in a MulticastTask, and writes the blocks that differ from what switches hold. Where a tree
+// loses links and gains others, all switches first remove the links that go, and then add
+// the new ones: no packet meets a loop, in whatever order switches are written. A switch
+// whose table is unknown is read, or written completely if it has just been powered up.
 //
-// A Multicast is pure and owned by one goroutine. While a MulticastTask is out it is not
-// changed but for what is to be taken up when the job has returned.
+// A Multicast is pure and owned by one goroutine. While a MulticastTask is out, only the
+// input of the next round changes.
 type Multicast struct {
 	settings Settings // of which the M_Key counts
-	life     uint16   // raised with each Abdicate: requests of another life are forgotten
+	epoch    uint16   // incremented by Abdicate: outcomes of requests of earlier epochs are dropped
 
-	subnet  *subnet         // nil while this manager is not master
-	next    *subnet         // to be taken up when the round is over
-	state   *registry.State // nil: not known, and tables are left alone
-	devices *device.Record  // of the Sweeper; nil before the first sweep
-	mfts    *mcast.MFTs     // in force, or to be; by the switches of subnet
-	grown   *registry.State // that mfts were grown from; nil: every tree is to be looked at
-	graph   *mcast.Graph    // nil: to be made
-	missed  map[mad.LID]int // members that trees do not reach
+	subnet   *subnet         // nil while this manager is not master
+	next     *subnet         // that the next round uses
+	state    *registry.State // nil: not known, and tables are left alone
+	devices  *device.Record  // of the Sweeper; nil before the first sweep
+	mfts     *mcast.MFTs     // target tables, by the switches of subnet
+	computed *registry.State // that mfts were computed from; nil: the next task checks every tree
+	graph    *mcast.Graph    // nil: the next task makes it
+	missed   map[mad.LID]int // members that trees do not reach
 
-	phase    multicastPhase
-	job      *MulticastTask
-	round    *MulticastResult
-	cells    []mftBlock // to be read or written
-	at, open int
-	stuck    blockEntries // transition entries that some switch did not let go
-	trouble  map[topo.SwitchIdx]int
-	failures []Failure
-	unread   bool       // some table may be foreign
-	left     []mftBlock // that the last round did not bring to what they are to hold
-	backoff  time.Duration
-	retryAt  time.Duration // 0: no need
-	suspects map[suspect]bool
-	checkAt  time.Duration // when they are read; 0 never
-	told     *Forwarding   // to be handed out
+	phase      multicastPhase
+	task       *MulticastTask
+	round      *MulticastResult
+	blocks     []mftBlock // that this phase reads or writes
+	at, open   int
+	notRemoved blockEntries           // transition entries of which some switch did not remove the old links
+	failed     map[topo.SwitchIdx]int // requests that failed in this round
+	failures   []Failure
+	unread     bool       // another manager may have written some table
+	left       []mftBlock // that the last round left different from their targets
+	backoff    time.Duration
+	retryAt    time.Duration // 0: no need
+	checks     map[blockCheck]bool
+	checkAt    time.Duration // when they are read; 0 never
+	report     *Forwarding   // that Settle returns next
 }
 
 // subnet is the outcome of a sweep.
@@ -68,17 +67,17 @@ type multicastPhase uint8
 const (
 	multicastRests multicastPhase = iota
 	multicastReads
-	multicastGrows
+	multicastComputes
 	multicastRemoves
 	multicastAdds
 )
 
-// Forwarding says how far the tables of the switches have come.
+// Forwarding reports the state of the switches' tables after a round.
 type Forwarding struct {
 	Seq      uint64    // Changes of the registry up to this one are in force
-	Failures []Failure // but for these switches
+	Failures []Failure // except on these switches
 	Missed   int       // members that no tree reaches
-	Err      error     // a tree could not be proved, and is not written
+	Err      error     // the proof of a tree failed; it is not written
 }
 
 // maxMulticastBackoff bounds the time between rounds that try again what failed.
@@ -94,11 +93,11 @@ func NewMulticast(s *Settings) *Multicast {
 // Configure takes other settings, of which the M_Key counts.
 func (m *Multicast) Configure(s *Settings) { m.settings = *s }
 
-// SetRegistry says what is registered now.
+// SetRegistry sets the registry that the next round uses.
 func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
 
-// SetSubnet says what a heavy sweep has left. Its indexes are the ones that count when
-// the round under way is over.
+// SetSubnet sets the subnet as a heavy sweep has left it. The next round uses it and its
+// indexes.
 func (m *Multicast) SetSubnet(out *Outcome) {
 	next := &subnet{topo: out.Topo, top: out.MulticastTop}
 	m.devices = out.devices
@@ -114,27 +113,27 @@ func (m *Multicast) SetSubnet(out *Outcome) {
 	}
 }
 
-// latest is the subnet as the last sweep has left it, nil before there was one.
+// latest is the subnet as the last sweep left it, nil before the first.
 func (m *Multicast) latest() *subnet { return cmp.Or(m.next, m.subnet) }
 
-// Lower says that a sweep is to give switches the MulticastFDBTop of now: where it is lower
-// than the last one's it counts already, as it is written before the sweep is over.
+// Lower announces a sweep that writes the present Top as MulticastFDBTop. If that is lower
+// than the previous one, Short uses it from now on, because switches get it during the sweep.
 func (m *Multicast) Lower() {
 	if s := m.latest(); s != nil {
 		s.top = min(s.top, m.Top())
 	}
 }
 
-// Abdicate forgets all that another manager may change, and what is under way. A
-// MulticastTask that is out is not waited for, nor is any request.
+// Abdicate forgets all that another manager may change, and abandons the round. The results
+// of a MulticastTask that is out and of requests that are open are dropped.
 func (m *Multicast) Abdicate() {
 	if m.devices != nil {
 		m.devices.ForgetMulticast()
 	}
-	*m = Multicast{settings: m.settings, life: m.life + 1, state: m.state, missed: map[mad.LID]int{}, suspects: map[suspect]bool{}}
+	*m = Multicast{settings: m.settings, epoch: m.epoch + 1, state: m.state, missed: map[mad.LID]int{}, checks: map[blockCheck]bool{}}
 }
 
-// MFTs are the tables in force, by the switches of a Topo that SetSubnet was told of.
+// MFTs are the target tables, by the switches of a Topo that SetSubnet was given.
 func (m *Multicast) MFTs(t *topo.Topo) *mcast.MFTs {
 	if m.subnet == nil {
 		return nil
@@ -142,9 +141,8 @@ func (m *Multicast) MFTs(t *topo.Topo) *mcast.MFTs {
 	return m.mfts.Remap(m.subnet.topo, t)
 }
 
-// Top is the MulticastFDBTop that switches need for the groups there are: the end of
-// twice as many blocks each time it grows, so that it seldom does. 0 while no registry is
-// known.
+// Top is the MulticastFDBTop that switches need for the groups there are. It covers a power
+// of two of blocks, so that it seldom changes. 0 while no registry is known.
 func (m *Multicast) Top() mad.LID {
 	if m.state == nil {
 		return 0
@@ -156,7 +154,7 @@ func (m *Multicast) Top() mad.LID {
 	return min(mad.MinMulticastLID+mad.LID(blocks*mcast.BlockSize-1), mad.PermissiveLID-1)
 }
 
-// Due is when a round is to be tried again; 0 for never.
+// Due is when the next retry or check is due; 0 for never.
 func (m *Multicast) Due() time.Duration {
 	if m.phase != multicastRests || m.subnet == nil {
 		return 0
@@ -167,18 +165,18 @@ func (m *Multicast) Due() time.Duration {
 	return m.retryAt
 }
 
-// Settle goes on as far as it can without an answer; it is to be called when Next has
-// nothing. It returns a job that is to be run, whose result MulticastResult takes, and what has
-// come of a round that is over. More reports that Next may have something again.
-func (m *Multicast) Settle(now time.Duration) (job *MulticastTask, told *Forwarding, more bool) {
-	if m.open > 0 || m.phase == multicastGrows || m.pending() {
+// Settle goes on as far as it can without an outcome; the caller calls it when Next has no
+// request. It returns a task for the caller to run, whose result TaskDone takes, and the
+// report of a finished round. More says that Next may have a request again.
+func (m *Multicast) Settle(now time.Duration) (task *MulticastTask, report *Forwarding, more bool) {
+	if m.open > 0 || m.phase == multicastComputes || m.pending() {
 		return nil, nil, false
 	}
 	switch m.phase {
 	case multicastReads:
 		m.phase, m.retryAt = multicastRests, now
 	case multicastRemoves:
-		m.phase, m.cells, m.at = multicastAdds, m.round.adds, 0
+		m.phase, m.blocks, m.at = multicastAdds, m.round.adds, 0
 		if m.next == nil {
 			return nil, nil, true
 		}
@@ -186,23 +184,23 @@ func (m *Multicast) Settle(now time.Duration) (job *MulticastTask, told *Forward
 	case multicastAdds:
 		m.finish(now)
 	}
-	told, m.told = m.told, nil
-	job, more = m.begin(now)
-	return job, told, more
+	report, m.report = m.report, nil
+	task, more = m.begin(now)
+	return task, report, more
 }
 
-// pending reports whether cells are still to be asked or told about. A round ends early
-// when the subnet has changed under it.
+// pending reports whether blocks are left to read or write in this phase. A new subnet ends
+// the round early.
 func (m *Multicast) pending() bool {
-	return m.phase != multicastRests && m.next == nil && m.at < len(m.cells)
+	return m.phase != multicastRests && m.next == nil && m.at < len(m.blocks)
 }
 
-// begin starts a round if there is anything to be done.
-func (m *Multicast) begin(now time.Duration) (job *MulticastTask, more bool) {
+// begin starts a round if there is anything to do.
+func (m *Multicast) begin(now time.Duration) (task *MulticastTask, more bool) {
 	if m.next != nil {
 		m.mfts = m.MFTs(m.next.topo)
 		m.subnet, m.next = m.next, nil
-		m.grown, m.graph, m.left, m.unread = nil, nil, nil, true
+		m.computed, m.graph, m.left, m.unread = nil, nil, nil, true
 	}
 	if m.subnet == nil || m.state == nil {
 		return nil, false
@@ -211,30 +209,29 @@ func (m *Multicast) begin(now time.Duration) (job *MulticastTask, more bool) {
 		return nil, true
 	}
 	retry := m.retryAt != 0 && m.retryAt <= now
-	if m.grown == m.state && !retry {
+	if m.computed == m.state && !retry {
 		return nil, false
 	}
 	m.retryAt = 0
-	m.job = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, old: m.grown, mfts: m.mfts,
-		held: m.subnet.held, blocks: m.blocks(), left: m.left}
-	m.phase = multicastGrows
-	return m.job, false
+	m.task = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, old: m.computed, mfts: m.mfts,
+		held: m.subnet.held, numBlocks: m.numBlocks(), left: m.left}
+	m.phase = multicastComputes
+	return m.task, false
 }
 
-// blocks is the number of blocks that are kept in order on every switch.
-func (m *Multicast) blocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
+// numBlocks is the number of blocks that this manager programs on every switch.
+func (m *Multicast) numBlocks() int { return int(mcast.BlockOf(m.Top())) + 1 }
 
-// MulticastResult takes the result of a MulticastTask. That of a job which is not waited for any more is
-// of no account.
-func (m *Multicast) Grown(g *MulticastResult) {
-	if g == nil || g.job != m.job || m.phase != multicastGrows {
+// TaskDone takes the result of a MulticastTask. It drops the result of an abandoned task.
+func (m *Multicast) TaskDone(g *MulticastResult) {
+	if g == nil || g.task != m.task || m.phase != multicastComputes {
 		return
 	}
-	m.graph, m.job = g.job.graph, nil
-	m.phase, m.cells, m.at = multicastRemoves, g.removes, 0
-	m.round, m.stuck, m.trouble, m.failures = g, blockEntries{}, map[topo.SwitchIdx]int{}, nil
+	m.graph, m.task = g.task.graph, nil
+	m.phase, m.blocks, m.at = multicastRemoves, g.removes, 0
+	m.round, m.notRemoved, m.failed, m.failures = g, blockEntries{}, map[topo.SwitchIdx]int{}, nil
 	if m.next == nil {
-		m.mfts, m.grown = g.mfts, g.job.state
+		m.mfts, m.computed = g.mfts, g.task.state
 		for mlid, n := range g.unreached {
 			if m.missed[mlid] = n; n == 0 {
 				delete(m.missed, mlid)
@@ -247,18 +244,18 @@ func (m *Multicast) Grown(g *MulticastResult) {
 func (m *Multicast) finish(now time.Duration) {
 	m.phase = multicastRests
 	if m.next != nil {
-		return // all is looked at again
+		return // the next round checks every tree
 	}
 	m.left = nil
-	m.checkSuspects(now)
+	m.scheduleChecks(now)
 	for _, c := range append(m.round.removes, m.round.adds...) {
-		if (m.trouble[c.s] > 0 || m.stuck[c.block] != 0) && m.answers(c.s) &&
+		if (m.failed[c.s] > 0 || m.notRemoved[c.block] != 0) && m.answers(c.s) &&
 			!m.holds(c, m.mfts.Block(c.s, c.position, c.block)) {
 			m.left = append(m.left, c)
 		}
 	}
-	seq := m.grown.Seq()
-	m.judge()
+	seq := m.computed.Seq()
+	m.countFailures()
 	if len(m.left) > 0 {
 		m.backoff = min(max(2*m.backoff, time.Second), maxMulticastBackoff)
 		m.retryAt = now + m.backoff
@@ -266,30 +263,31 @@ func (m *Multicast) finish(now time.Duration) {
 		m.backoff = 0
 	}
 	if !m.Short() {
-		m.told = &Forwarding{Seq: seq, Failures: m.failures, Err: m.round.err}
+		m.report = &Forwarding{Seq: seq, Failures: m.failures, Err: m.round.err}
 		for _, n := range m.missed {
-			m.told.Missed += n
+			m.report.Missed += n
 		}
 	}
-	m.round, m.cells = nil, nil
+	m.round, m.blocks = nil, nil
 }
 
-// judge counts the rounds in which switches failed. When trees are to be grown around
-// one, or need not be any more, every tree is looked at again.
-func (m *Multicast) judge() {
+// countFailures counts the rounds in which switches failed. When trees have to avoid one, or
+// need not avoid one any more, the next task checks every tree.
+func (m *Multicast) countFailures() {
 	wrong := map[topo.SwitchIdx]bool{}
 	for _, c := range m.left {
 		wrong[c.s] = true
 	}
 	for i, t := range m.subnet.held {
 		s := topo.SwitchIdx(i)
-		if failed := m.trouble[s] > 0; (failed || m.answers(s) && !wrong[s]) && t.Judge(failed) {
-			m.graph, m.grown = nil, nil
+		if failed := m.failed[s] > 0; (failed || m.answers(s) && !wrong[s]) && t.Judge(failed) {
+			m.graph, m.computed = nil, nil
 		}
 	}
 }
 
-// Short reports whether a sweep has yet to raise the MulticastFDBTop of some switch.
+// Short reports whether the MulticastFDBTop of some switch is too low: a sweep has to raise
+// it.
 func (m *Multicast) Short() bool {
 	s := m.latest()
 	if s == nil || s.top >= m.Top() {
@@ -303,7 +301,8 @@ func (m *Multicast) Short() bool {
 	return false
 }
 
-// hasMulticastTop reports whether a switch forwards only up to its MulticastFDBTop.
+// hasMulticastTop reports whether a switch has a MulticastFDBTop, above which it does not
+// forward.
 func hasMulticastTop(t *topo.Topo, n topo.NodeIdx) bool {
 	return t.Ports[t.Nodes[n].First].Info.CapabilityMask().Has(smp.IsMulticastFDBTopSupported)
 }

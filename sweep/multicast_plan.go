@@ -13,22 +13,22 @@ import (
 	"ibsm/topo"
 )
 
-// multicastPlan is what a plan that is only to be looked at needs to know of multicast, on
-// its own: the Multicast goes on meanwhile.
+// multicastPlan is the input of a preview's multicast task: a copy, because the Multicast
+// goes on.
 type multicastPlan struct {
-	state  *registry.State
-	mfts   *mcast.MFTs
-	from   *topo.Topo // of mfts
-	blocks int
+	state     *registry.State
+	mfts      *mcast.MFTs
+	from      *topo.Topo // of mfts
+	numBlocks int
 }
 
-// WithMulticast has a task, the plan of which is only to be looked at, show what would be
-// written of multicast tables, too.
+// WithMulticast has the task of a preview also show the multicast blocks that would be
+// written.
 func (j *RouteTask) WithMulticast(m *Multicast) *RouteTask {
 	if m.state == nil {
 		return j
 	}
-	j.multicast = &multicastPlan{state: m.state, mfts: m.mfts, blocks: m.blocks()}
+	j.multicast = &multicastPlan{state: m.state, mfts: m.mfts, numBlocks: m.numBlocks()}
 	if m.devices != nil {
 		m.devices.SnapshotMulticast(j.state.devices)
 	}
@@ -38,9 +38,9 @@ func (j *RouteTask) WithMulticast(m *Multicast) *RouteTask {
 	return j
 }
 
-// run grows the trees of the subnet as it will be.
+// run computes the trees of the subnet as it will be after the sweep.
 func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, devices *device.Record) *MulticastResult {
-	j := &MulticastTask{topo: t, state: p.state, blocks: p.blocks, soon: true}
+	j := &MulticastTask{topo: t, state: p.state, numBlocks: p.numBlocks, includeInit: true}
 	if p.from != nil {
 		j.mfts = p.mfts.Remap(p.from, t)
 	}
@@ -57,22 +57,22 @@ func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, devices *device.R
 	return j.Run(ctx)
 }
 
-// steps yields what would be written in words.
+// steps yields a line of text for each block that would be written.
 func (g *MulticastResult) steps(yield func(string) bool) {
 	all := sortBlocks(slices.Concat(g.removes, g.adds))
 	for _, c := range all {
-		node := &g.job.topo.Nodes[g.job.topo.Switches[c.s]]
+		node := &g.task.topo.Nodes[g.task.topo.Switches[c.s]]
 		text := fmt.Sprintf("%v %v %q: multicast forwarding table block %d, position %d: %s",
-			node.Type, node.GUID, node.Desc.String(), c.block, c.position, g.tell(c))
+			node.Type, node.GUID, node.Desc.String(), c.block, c.position, g.describe(c))
 		if !yield(text) {
 			return
 		}
 	}
 }
 
-// tell shows how a cell would change.
-func (g *MulticastResult) tell(c mftBlock) string {
-	held := g.job.held[c.s]
+// describe shows how a block would change.
+func (g *MulticastResult) describe(c mftBlock) string {
+	held := g.task.held[c.s]
 	if held.State(c.block, c.position) != device.Known {
 		return "whatever it holds"
 	}

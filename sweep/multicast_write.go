@@ -17,10 +17,10 @@ func (m *Multicast) answers(s topo.SwitchIdx) bool {
 // Next is the next request to make; ok is false when there is none now. Each must be
 // answered by Done.
 func (m *Multicast) Next() (req txn.Request, ok bool) {
-	for m.phase != multicastGrows && m.pending() {
-		c := m.cells[m.at]
+	for m.phase != multicastComputes && m.pending() {
+		c := m.blocks[m.at]
 		m.at++
-		if !m.answers(c.s) || m.trouble[c.s] >= maxNodeTimeOuts || m.phase == multicastAdds && m.trouble[c.s] > 0 {
+		if !m.answers(c.s) || m.failed[c.s] >= maxNodeTimeOuts || m.phase == multicastAdds && m.failed[c.s] > 0 {
 			continue
 		}
 		if req, ok = m.request(c); ok {
@@ -31,15 +31,14 @@ func (m *Multicast) Next() (req txn.Request, ok bool) {
 	return req, false
 }
 
-// request asks or tells a switch about a cell; ok is false when it holds what it is to
-// hold.
+// request reads or writes a block; ok is false when the block already holds its target.
 func (m *Multicast) request(c mftBlock) (req txn.Request, ok bool) {
 	n := m.subnet.topo.Switches[c.s]
 	node := &m.subnet.topo.Nodes[n]
 	req = txn.Request{
 		Class: mad.ClassDirected, Route: node.Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
 		Mod: smp.MFTMod(c.position, c.block), MKey: m.settings.MKeyFor(m.subnet.topo, node.First), Node: int32(n),
-		Tag: uint64(m.life)<<32 | uint64(uint32(c.s)),
+		Tag: uint64(m.epoch)<<32 | uint64(uint32(c.s)),
 	}
 	if m.phase == multicastReads {
 		return req, true
@@ -48,24 +47,24 @@ func (m *Multicast) request(c mftBlock) (req txn.Request, ok bool) {
 	return req, !m.holds(c, req.Data)
 }
 
-// holds reports whether a block is known to be as data.
+// holds reports whether a block is known to hold data.
 func (m *Multicast) holds(c mftBlock, data [mad.DataSize]byte) bool {
 	return m.subnet.held[c.s].Holds(c.block, c.position, &data)
 }
 
-// value is what a cell is told in this phase. First a tree that moves loses the links that
-// go; it does not get those that come where some switch has not let go.
+// value is what a block is set to in this phase. A tree in transition first loses its old
+// links; it does not get new ones while some switch has not removed an old one.
 func (m *Multicast) value(c mftBlock) [mad.DataSize]byte {
 	held, want := m.subnet.held[c.s], m.mfts.Block(c.s, c.position, c.block)
 	if m.phase == multicastRemoves {
 		return m.round.withoutAdditions(c, held, want)
 	}
-	return blend(m.stuck[c.block], common(held.Value(c.block, c.position), want), want)
+	return blend(m.notRemoved[c.block], common(held.Value(c.block, c.position), want), want)
 }
 
 // Done takes the outcome of a request.
 func (m *Multicast) Done(o *txn.Outcome) {
-	if uint16(o.Tag>>32) != m.life {
+	if uint16(o.Tag>>32) != m.epoch {
 		return
 	}
 	m.open--
@@ -78,7 +77,7 @@ func (m *Multicast) Done(o *txn.Outcome) {
 	case good && o.Data == m.value(c):
 		held.Take(c.block, c.position, device.Confirmed, &o.Data)
 		if o.Attempts > 1 {
-			m.suspect(c)
+			m.check(c)
 		}
 	case o.Result == txn.Replied && !good:
 		m.fail(c, device.Rejected, fmt.Sprintf("refused: %v", o.Status))
@@ -90,14 +89,14 @@ func (m *Multicast) Done(o *txn.Outcome) {
 	}
 }
 
-// fail notes that a switch may not hold what it was told.
+// fail notes that a switch may not hold what it was sent.
 func (m *Multicast) fail(c mftBlock, e device.Event, reason string) {
 	sent := m.value(c)
 	if m.phase == multicastRemoves {
-		m.stuck[c.block] |= m.round.transition[c.block]
+		m.notRemoved[c.block] |= m.round.transition[c.block]
 	}
 	m.subnet.held[c.s].Take(c.block, c.position, e, &sent)
-	m.trouble[c.s]++
+	m.failed[c.s]++
 	node := &m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]]
 	m.failures = append(m.failures, Failure{Node: node.GUID, Desc: node.Desc.String(),
 		Reason: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})

@@ -7,15 +7,14 @@ import (
 	"ibsm/sweep/discover"
 )
 
-// Walk asks what is there.
+// Walk discovers the subnet.
 type Walk struct {
 	s *Sweeper
 	*discover.Machine
 }
 
-// Walk begins a heavy sweep. master allows what only the master of a subnet may do
-// before it has decided anything: clear PortStateChange. quick believes the previous
-// walk about switches that report no change.
+// Walk begins a heavy sweep. master allows it to clear PortStateChange, as only the master of
+// a subnet may. quick takes over the previous walk's ports of switches that report no change.
 func (s *Sweeper) Walk(master, quick bool) *Walk {
 	s.renamed = nil
 	s.state.devices.WalkBegins()
@@ -26,8 +25,8 @@ func (s *Sweeper) Walk(master, quick bool) *Walk {
 	})}
 }
 
-// Found is what the walk found, nil while something has not been answered. It is to be
-// called when Next has nothing. The Walk is over then.
+// Found ends the walk and returns what it found, or nil while a request is open. The caller
+// calls it when Next has no request.
 func (w *Walk) Found() *Found {
 	if !w.Finished() {
 		return nil
@@ -35,7 +34,7 @@ func (w *Walk) Found() *Found {
 	return &Found{w.s, w.Result()}
 }
 
-// Drop gives the walk up. What was asked must have been cancelled.
+// Drop abandons the walk. The caller has cancelled its requests.
 func (w *Walk) Drop() { w.s.drop(w.Cleared()) }
 
 // Found is what a walk found.
@@ -44,7 +43,7 @@ type Found struct {
 	*discover.Result
 }
 
-// RouteTask is the computation that follows. now is in seconds since 1970.
+// Task is the computation that follows. now is in seconds since 1970.
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
 	j.now = now
@@ -53,8 +52,8 @@ func (f *Found) Task(now int64) *RouteTask {
 	return j
 }
 
-// Preview is the task of a sweep that is only to be looked at: its outcome is the
-// caller's alone, and nothing is remembered of it. Drop is next.
+// Preview is the task of a sweep that is only shown: its plan is the caller's alone and
+// changes no state. Drop is next.
 func (f *Found) Preview(reroute bool) *RouteTask {
 	j := f.task()
 	j.reroute = j.reroute || reroute
@@ -67,11 +66,11 @@ func (f *Found) task() *RouteTask {
 		multicastTop: s.multicastTop}
 }
 
-// Drop gives the sweep up: its task, if there is one, will not be programmed.
+// Drop abandons the sweep: the plan of its task, if there is one, is not programmed.
 func (f *Found) Drop() { f.s.drop(f.Cleared) }
 
-// drop gives a sweep up, of which the walk has cleared PortStateChange on some switches:
-// the next walk must read their ports all the same.
+// drop abandons a sweep whose walk has cleared PortStateChange on some switches: the next
+// walk must still read their ports.
 func (s *Sweeper) drop(cleared []mad.GUID) {
 	for _, node := range cleared {
 		s.state.devices.Doubt(device.Place{Attr: smp.AttrPortInfo, Node: node})
@@ -79,18 +78,18 @@ func (s *Sweeper) drop(cleared []mad.GUID) {
 	s.rest()
 }
 
-// Program begins to write what a task computed.
+// Program begins to write the plan of a task.
 func (s *Sweeper) Program(c *SweepPlan) *Program {
 	s.state.apply(&c.delta)
-	c.found.Result.Builder = nil // its Topo is what is left of it
+	c.found.Result.Builder = nil // only its Topo is still needed
 	s.program = newProgram(c, s)
 	return s.program
 }
 
-// Outcome ends a heavy sweep; nil while something is still to be written or answered. It is
-// to be called when Next has nothing, and more reports that Next may have something again.
-// The Topo is as the replies left it, and is not written any more. It is the one of the last
-// sweep where nothing is different.
+// Outcome ends a heavy sweep; it is nil while a Set is left to send or has no outcome. The
+// caller calls it when Next has no request; more says that Next may have one again. The Topo
+// is as the replies left it and does not change any more. It is the one of the last sweep if
+// nothing has changed.
 func (p *Program) Outcome() (out *Outcome, more bool) {
 	if p.waits() {
 		return nil, false
@@ -107,7 +106,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	found := p.c.found.Result
 	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
 	s.state.pkeys.tally(p.held)
-	s.reregistrations.told(p.c)
+	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.swept = p.c.Topo, true
 	s.state.rememberKeys(p.c.Topo)
 	s.state.findings = found.Findings
@@ -117,18 +116,18 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	return out, false
 }
 
-// Look begins a light sweep. There must have been a heavy one.
+// Look begins a light sweep. A heavy one must have ended before.
 func (s *Sweeper) Look() *Look { return newLook(s.state.prev, s.state, &s.cfg.Settings, s.sms) }
 
-// Verdict is what came of a light sweep.
+// Verdict is the result of a light sweep.
 type Verdict struct {
 	Reason string // why a heavy one is needed; "" when it is not
-	Full   bool   // and that it has to ask about everything
+	Full   bool   // the heavy sweep must not be a quick one
 	SMs    []SMReply
 }
 
-// Verdict ends a light sweep; ok is false while something has not been answered. It is to be
-// called when Next has nothing.
+// Verdict ends a light sweep; ok is false while a request is open. The caller calls it when
+// Next has no request.
 func (l *Look) Verdict() (v Verdict, ok bool) {
 	if l.open > 0 {
 		return v, false

@@ -7,11 +7,11 @@ import (
 	"ibsm/topo"
 )
 
-// reregistrations are the ports whose clients are to be asked to register again, by GUID: what the
-// SA holds is not any more what they were told. Each is asked once.
+// reregistrations are the ports, by GUID, whose clients have to register again because the SA
+// no longer has what it acknowledged to them. Each is asked once.
 type reregistrations struct {
 	asked map[mad.GUID]bool // for the next task
-	out   map[mad.GUID]bool // of the task that is out or being programmed, and not yet told
+	out   map[mad.GUID]bool // of the present task or program, and not yet acknowledged
 }
 
 // Reregister has the clients of ports asked to register again by the next heavy sweep. Ports
@@ -25,21 +25,21 @@ func (s *Sweeper) Reregister(ports []mad.GUID) {
 	}
 }
 
-// take gives out what a task is to ask.
+// take returns the ports for a task.
 func (r *reregistrations) take() map[mad.GUID]bool {
 	r.out, r.asked = r.asked, nil
 	return r.out
 }
 
-// told ends a sweep: only ports that have not answered are asked again.
-func (r *reregistrations) told(c *SweepPlan) {
+// acknowledged ends a sweep: only ports that have not answered are asked again.
+func (r *reregistrations) acknowledged(c *SweepPlan) {
 	maps.DeleteFunc(r.out, func(guid mad.GUID, _ bool) bool {
 		p := c.Topo.FindPort(guid)
 		return p == topo.None || !c.Plan.Reregisters(p)
 	})
 }
 
-// putBack has the next task ask what this one has not.
+// putBack leaves the ports that were not asked to the next task.
 func (r *reregistrations) putBack() {
 	if r.asked == nil {
 		r.asked = r.out

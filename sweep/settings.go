@@ -8,19 +8,18 @@ import (
 	"ibsm/topo"
 )
 
-// Option is a setting that the operator may have given. What was not given is
-// taken from the fabric as it stands, and only where nothing stands yet from the
-// default.
+// Option is a setting that the operator may have set. One that is not set is taken from the
+// fabric, or from the default if the fabric has no value yet.
 type Option[T any] struct {
 	Value T
 	Given bool
 }
 
-// Given is an option with a value that the operator chose.
+// Given is an option that the operator set.
 func Given[T any](v T) Option[T] { return Option[T]{v, true} }
 
-// Settings are what an operator can say about the subnet. The zero value leaves
-// everything to the fabric and to OpenSM's defaults.
+// Settings are the operator's settings of the subnet. The zero value takes everything from the
+// fabric and from OpenSM's defaults.
 type Settings struct {
 	SubnetPrefix   Option[mad.Prefix]
 	LMC            Option[uint8] // 0..7, of CAs and routers
@@ -37,20 +36,20 @@ type Settings struct {
 	MKey           Option[mad.MKey]
 	MKeyLease      Option[uint16] // seconds
 	MKeyProtect    Option[uint8]
-	NoMKeyLookup   bool // every request shows MKey, not the key that the port is known to have
-	// What ports enable of their links' abilities, as in plan.Values; 0 leaves it.
+	NoMKeyLookup   bool // every request uses MKey, not the port's known key
+	// Link widths and speeds that ports enable, as in plan.Values; 0 leaves them.
 	LinkWidth    mad.LinkWidth
 	LinkSpeed    uint8
 	LinkSpeedExt uint8
 	FDR10        plan.FDR10
 	SMSL         uint8 // MasterSMSL of every end port
 
-	ReassignLIDs bool // give all LIDs anew in the first sweep
+	ReassignLIDs bool // assign all LIDs anew in the first sweep
 	NoReregister bool // never ask clients to register again
-	// DisableBabblers shuts ports off that never stop sending traps 129 to 131.
+	// DisableBabblers disables ports that never stop sending traps 129 to 131.
 	DisableBabblers bool
-	// DisableAR turns adaptive routing off where it is found on; otherwise no
-	// route is written while it is on anywhere.
+	// DisableAR turns adaptive routing off on switches that have it on; without it no routes
+	// are written while it is on anywhere.
 	DisableAR bool
 }
 
@@ -65,8 +64,8 @@ const (
 	defaultErrors        = 8
 )
 
-// resolve fills the settings up. In a subnet that is in use, the commonest value
-// on ACTIVE ports counts.
+// resolve fills in the settings that are not set. In a subnet that is in use it takes the most
+// common value of ACTIVE ports.
 func resolve(s *Settings, t *topo.Topo) plan.Values {
 	var prefix poll[mad.Prefix]
 	var lmc, lmc0, timeOut, lifeTime, hoq, leafHOQ, stall, leafStall, phy, over poll[uint8]
@@ -131,12 +130,12 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 	case s.MaxOpVLs.Given:
 		v.MaxOpVLs = s.MaxOpVLs.Value
 	case cut:
-		v.MaxOpVLs = opVLs // somebody capped them
+		v.MaxOpVLs = opVLs // another manager limited them
 	}
 	return v
 }
 
-// poll counts values and knows the commonest.
+// poll counts values to find the most common one.
 type poll[T comparable] struct{ votes map[T]int }
 
 func (p *poll[T]) add(v T) {
@@ -146,8 +145,8 @@ func (p *poll[T]) add(v T) {
 	p.votes[v]++
 }
 
-// choose is the value given, else the commonest in the fabric, else the default.
-// Of values equally common the default wins, so that the outcome is defined.
+// choose is the value that is set, else the most common in the fabric, else the default.
+// Among equally common values it prefers the default, so that the result is deterministic.
 func choose[T interface {
 	comparable
 	~uint8 | ~uint64

@@ -171,7 +171,7 @@ func TestResolve(t *testing.T) {
 				t.Ports[i].Seen = false
 			}
 		}, defaults},
-		{"base port 0 that tells no state", Settings{}, func(t *topo.Topo) {
+		{"base port 0 without a state", Settings{}, func(t *topo.Topo) {
 			ports(t, "port0", func(_ int, p *smp.PortInfo) { p.SetPortState(0) })
 		}, adopted},
 	} {
@@ -185,7 +185,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResolveOnce: what ports do not hold of what we told them is not taken for the
+// TestResolveOnce: what ports do not hold of what we sent them is not taken for the
 // operator's wish.
 func TestResolveOnce(t *testing.T) {
 	m, top, s := newState(Restored{}), held(t), Settings{}

@@ -13,7 +13,7 @@ import (
 )
 
 // Tasks compute while their owner goes on: with late replies, unhealthy ports, other names,
-// a light sweep, and a whole sweep beside previews. The race detector tells what they share,
+// a light sweep, and a whole sweep beside previews. The race detector finds what they share,
 // and a preview that began before a sweep is as it would have been without it.
 func TestTasksBesideOwner(t *testing.T) {
 	policy := partitions.Default()
@@ -25,7 +25,7 @@ func TestTasksBesideOwner(t *testing.T) {
 	stray := func() {
 		var p mad.Packet
 		p.SetDirected(&node.Route, mad.MethodGetResp, smp.AttrLinearForwardingTable, 0)
-		if b.Stray(&p); b.state.devices.Find(node.GUID).LFT.Complete() {
+		if b.UnmatchedReply(&p); b.state.devices.Find(node.GUID).LFT.Complete() {
 			t.Error("a late reply does not count while a task is out")
 		}
 	}

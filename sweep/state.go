@@ -12,40 +12,40 @@ import (
 	"ibsm/topo"
 )
 
-// state is what lasts from sweep to sweep, by GUID because indexes change. A task works
-// with a snapshot of it and returns a delta: maps and slices that a snapshot shares are
-// replaced, never written.
+// state lasts from sweep to sweep. It goes by GUID because indexes change. A task gets a
+// snapshot and returns a delta: maps and slices that a snapshot shares are replaced, never
+// written.
 type state struct {
 	devices      *device.Record
 	lids         []LIDAssignment    // of each end port ever seen, ascending GUID; no two share a LID
-	stored       []LIDAssignment    // lids as Changes has told them
-	stale        bool               // what ports report takes precedence over lids
-	registered   bool               // clients are registered here still, though this manager has just begun
-	inherited    mad.LID            // of the master before, if what its clients registered is known here
-	unresponsive map[plan.Key]uint8 // sweeps in a row that nothing answered behind an ACTIVE port, though nobody was known there
+	stored       []LIDAssignment    // lids as Changes returned them last
+	stale        bool               // LIDs that ports report take precedence over lids
+	registered   bool               // clients are still registered here, although this manager has just started
+	inherited    mad.LID            // of the previous master, if its clients' registrations are known here
+	unresponsive map[plan.Key]uint8 // sweeps in a row in which nothing answered behind an ACTIVE port without a known node
 	unhealthy    map[plan.Key]bool  // ports whose links are avoided
-	babblers     map[plan.Key]bool  // ports to be disabled
-	pkeys        pkeyMemory
+	babblers     map[plan.Key]bool  // ports that the next sweep disables
+	pkeys        pkeyState
 	mkeys        map[mad.GUID]mad.MKey // by port GUID, where there is one
 	plain        map[discover.Device]bool
-	prev         *topo.Topo         // as the last sweep left it
+	prev         *topo.Topo         // the subnet as the last sweep left it
 	findings     []discover.Finding // of the walk that prev is from
 	report       *verify.Report     // of the tables computed last; nil without any
-	adopted      bool               // the routes are another manager's: mended, never improved unasked
+	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
 	swept        bool               // a sweep has been completed in this mastership
-	settings     Settings           // that values were made of
+	settings     Settings           // that values were resolved from
 	values       plan.Values
 }
 
-// maxFailed is how many sweeps in a row a switch may not take its table before the
-// routes of others no longer lead through it.
+// maxFailed is in how many sweeps in a row a switch may reject its table before the routes
+// of other nodes avoid it.
 const maxFailed = 2
 
-func newState(kept Restored) *state {
+func newState(restored Restored) *state {
 	s := &state{
-		stale: kept.Stale, registered: kept.Registered, stored: slices.SortedFunc(slices.Values(kept.LIDs), byPort),
+		stale: restored.Stale, registered: restored.Registered, stored: slices.SortedFunc(slices.Values(restored.LIDs), byPort),
 		devices: device.NewRecord(),
-		plain:   map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyMemory{indexes: partitions.Indexes{}},
+		plain:   map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyState{indexes: partitions.Indexes{}},
 	}
 	for _, k := range s.stored {
 		if k.valid() {
@@ -55,17 +55,17 @@ func newState(kept Restored) *state {
 	return s
 }
 
-// forgetMastership drops what does not outlive mastership: another manager may have
-// written tables and given LIDs since. Those that ports report then take precedence over
-// those that are remembered. The quirks of devices stay.
+// forgetMastership drops what does not outlive mastership: another manager may since have
+// written tables and assigned LIDs. LIDs that ports report take precedence over stored ones
+// then. The quirks of devices stay.
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
 	s.devices.ForeignMaster()
 	s.unresponsive, s.prev, s.adopted, s.swept, s.findings = nil, nil, false, false, nil
-	s.pkeys.waited = 0
+	s.pkeys.removalsHeld = 0
 }
 
-// snapshot is the state as it is now, for a task.
+// snapshot is the present state, for a task.
 func (s *state) snapshot() *state {
 	c := *s
 	c.devices = s.devices.Snapshot()

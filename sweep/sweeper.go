@@ -1,14 +1,15 @@
-// Package sweep is the subnet manager proper: what to ask a subnet, what it should
-// hold, and how to bring it there. It is pure: it hands out requests, takes their
-// outcomes, and says what is next; its owner does it.
+// Package sweep is the subnet manager proper: it discovers a subnet, computes what its
+// devices should hold, and programs that. It is pure: it returns requests, takes their
+// outcomes, and returns the next step; its owner carries them out.
 //
 // A heavy sweep walks the subnet, computes (elsewhere) and programs. Each phase is a type
-// that only the one before it gives:
+// that only the phase before it returns:
 //
 //	Sweeper.Walk -> Walk.Found -> Found.Task -> RouteTask.Run -> Sweeper.Program -> Program.Outcome
 //
-// A light sweep only asks whether a heavy one is needed: Sweeper.Look -> Look.Verdict. A phase
-// that asks or writes gives out requests by Next, each of which must be answered by Done.
+// A light sweep only checks whether a heavy one is needed: Sweeper.Look -> Look.Verdict. A
+// phase that reads or writes returns requests by Next; the caller passes the outcome of each
+// to Done.
 package sweep
 
 import (
@@ -34,45 +35,45 @@ type Config struct {
 	Restored      Restored
 }
 
-// Partitions are who may talk to whom, and how that becomes tables. A nil Policy leaves
-// the fabric's partitions as they are.
+// Partitions are the partition policy and the settings for its tables. A nil Policy leaves
+// the fabric's partitions unchanged.
 type Partitions struct {
 	Policy   *partitions.Policy
 	Settings partitions.Settings
 }
 
-// Sweeper is what lasts from sweep to sweep. It is owned by one goroutine, as the phases
-// are that it gives. One sweep is under way at a time, and previews beside it.
+// Sweeper keeps the state from sweep to sweep. One goroutine owns it and the phases that it
+// returns. One sweep runs at a time, and previews beside it.
 type Sweeper struct {
 	cfg     Config
 	state   *state
-	program *Program                         // under way; nil for none
+	program *Program                         // that runs; nil for none
 	sms     []smPort                         // other managers, in state.prev
 	renamed map[mad.GUID]smp.NodeDescription // since the walk began
 	reroute bool
-	// multicastTop is the MulticastFDBTop that switches are to have; 0 leaves multicast alone.
+	// multicastTop is the wanted MulticastFDBTop of switches; 0 leaves multicast alone.
 	multicastTop    mad.LID
 	reregistrations reregistrations
 }
 
-// New returns a Sweeper that knows what is kept from before.
+// New returns a Sweeper that starts with the restored state of cfg.
 func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, state: newState(cfg.Restored)} }
 
-// Configure takes another configuration, which counts from the next sweep on.
+// Configure sets another configuration. It applies from the next sweep on.
 func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
 
-// SetMulticastTop gives all switches whose MulticastFDBTop counts another one with the next
-// heavy sweep; with 0 what they have of multicast is left alone.
+// SetMulticastTop sets the MulticastFDBTop that the next heavy sweep writes to all switches
+// that have one; 0 leaves multicast alone.
 func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = true }
 
-// Known reports whether there is a subnet to look at.
+// Known reports whether a sweep has found a subnet.
 func (s *Sweeper) Known() bool { return s.state.prev != nil }
 
-// Waiting reports whether some node has not answered but keeps its routes for a
-// while yet: then only a heavy sweep tells.
+// Waiting reports whether some node has not answered but still keeps its routes: only a heavy
+// sweep finds out whether it is gone.
 func (s *Sweeper) Waiting() bool {
 	if s.state.prev == nil {
 		return false
@@ -85,19 +86,19 @@ func (s *Sweeper) Waiting() bool {
 	return len(s.state.unresponsive) > 0
 }
 
-// Outcome is what a heavy sweep came to.
+// Outcome is the result of a heavy sweep.
 type Outcome struct {
 	*SweepPlan
 	Found    *discover.Result
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []Failure
 	NotHeld  []NotHeld
-	Healed   bool // a switch that was bypassed has taken its table: routes may lead through it again
+	Healed   bool // a switch that was bypassed has accepted its table: routes may use it again
 	devices  *device.Record
 }
 
-// managers are the ports at which there is another subnet manager, also those that did
-// not say who they are: one that has just been started may not know yet.
+// managers are the ports with another subnet manager, including those that did not answer
+// SMInfo: one that has just started may not answer yet.
 func (s *Sweeper) managers(t *topo.Topo, found *discover.Result) (ports []smPort) {
 	if s.cfg.IgnoreOtherSM {
 		return nil
@@ -113,16 +114,16 @@ func (s *Sweeper) managers(t *topo.Topo, found *discover.Result) (ports []smPort
 	return ports
 }
 
-// Abdicate gives up what is under way and forgets what another manager may change.
+// Abdicate abandons the sweep and forgets what another manager may change.
 func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.forgetMastership()
 	s.sms = nil
 }
 
-// Isolate gives up what is under way when nothing can be reached any more, and forgets
-// what another manager may change until that is over. A master of then tells the ports so:
-// clients of those that still name us are registered here.
+// Isolate abandons the sweep when nothing can be reached any more, and forgets what another
+// manager may change meanwhile. A port that still names this manager as its master has had
+// no other one: its clients are still registered here.
 func (s *Sweeper) Isolate(found *Found) {
 	if !s.state.swept {
 		found.Drop()
@@ -132,9 +133,9 @@ func (s *Sweeper) Isolate(found *Found) {
 	s.state.registered = true
 }
 
-// Inherit says that what clients have registered is known here, of those whose ports name us
-// or the master at a LID: they are not asked to register again. It lasts until this manager
-// abdicates.
+// Inherit says that the registrations of the clients whose ports name this manager or the
+// master at a LID are known here: they are not asked to register again. It applies until
+// Abdicate.
 func (s *Sweeper) Inherit(from mad.LID) { s.state.registered, s.state.inherited = true, from }
 
 func (s *Sweeper) rest() {
@@ -142,8 +143,8 @@ func (s *Sweeper) rest() {
 	s.reregistrations.putBack()
 }
 
-// Rename gives nodes other descriptions, in a copy of the subnet that becomes the one
-// known; nil when there is none. The sweep under way will know them, too.
+// Rename sets the descriptions of nodes, in a copy of the subnet that it returns and that
+// replaces the present one; nil when there is none. The sweep that runs gets them as well.
 func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
 	if s.renamed == nil {
 		s.renamed = map[mad.GUID]smp.NodeDescription{}
@@ -167,12 +168,12 @@ func rename(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) {
 	}
 }
 
-// Steps yields each step of the plan in words, in order.
+// Steps yields a line of text for each step of the plan, in order.
 func (c *SweepPlan) Steps(yield func(string) bool) {
 	defer c.Plan.Rewind()
 	for more := true; more; more = c.Plan.Advance() {
 		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {
-			if !yield(c.Plan.Tell(st)) {
+			if !yield(c.Plan.Describe(st)) {
 				return
 			}
 		}

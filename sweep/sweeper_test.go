@@ -35,7 +35,7 @@ func TestRefusedSet(t *testing.T) {
 		{"activating, done before", smp.PortActive, true, 0, false},
 		{"activating", smp.PortActive, false, 0, true},
 	} {
-		b := newBed(t, small, Config{})
+		b := newHarness(t, small, Config{})
 		gets, refused := 0, 0
 		b.meddle = func(req *txn.Request, o *txn.Outcome) {
 			if req.Attr != smp.AttrPortInfo {
@@ -74,7 +74,7 @@ func TestRefusedSet(t *testing.T) {
 // TestSilentNode: a node that does not answer Sets is passed over, and the rest comes
 // up.
 func TestSilentNode(t *testing.T) {
-	b := newBed(t, small, Config{})
+	b := newHarness(t, small, Config{})
 	sick := mad.GUID(0)
 	sent := 0
 	b.meddle = func(req *txn.Request, o *txn.Outcome) {
@@ -117,7 +117,7 @@ func TestTableNotHeld(t *testing.T) {
 			}
 		},
 	} {
-		b := newBed(t, small, Config{})
+		b := newHarness(t, small, Config{})
 		armed := 0
 		b.meddle = func(req *txn.Request, o *txn.Outcome) {
 			if len(req.Route.Ports()) != 1 {
@@ -143,9 +143,9 @@ func TestTableNotHeld(t *testing.T) {
 	}
 }
 
-// TestFieldNotHeld: it is told once, and not sent for ever.
+// TestFieldNotHeld: it is reported once, and not sent for ever.
 func TestFieldNotHeld(t *testing.T) {
-	b := newBed(t, small, Config{Settings: Settings{SubnetTimeOut: Given[uint8](9)}})
+	b := newHarness(t, small, Config{Settings: Settings{SubnetTimeOut: Given[uint8](9)}})
 	b.meddle = func(req *txn.Request, o *txn.Outcome) {
 		if req.Attr == smp.AttrPortInfo {
 			(*smp.PortInfo)(&o.Data).SetSubnetTimeOut(31)
@@ -171,41 +171,41 @@ func TestFieldNotHeld(t *testing.T) {
 func TestLightSweep(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		spoil  func(b *bed)
+		spoil  func(b *harness)
 		reason string // "" for none
 		full   bool
 	}{
-		{"nothing changed", func(*bed) {}, "", false},
-		{"a link falls", func(b *bed) { b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 1), Port: 1}) }, "change of port state", false},
-		{"a switch does not answer", func(b *bed) {
+		{"nothing changed", func(*harness) {}, "", false},
+		{"a link falls", func(b *harness) { b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 1), Port: 1}) }, "change of port state", false},
+		{"a switch does not answer", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSwitchInfo && req.Route.Hops() == 2 {
 					o.Result = txn.TimedOut
 				}
 			}
 		}, "does not answer", true},
-		{"a switch refuses", func(b *bed) {
+		{"a switch refuses", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSwitchInfo {
 					o.Status = mad.StatusBadMethodAttr
 				}
 			}
 		}, "does not answer", true},
-		{"a table is lost", func(b *bed) {
+		{"a table is lost", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSwitchInfo {
 					(*smp.SwitchInfo)(&o.Data).SetLinearFDBTop(0)
 				}
 			}
 		}, "lost its forwarding table", false},
-		{"our own port", func(b *bed) {
+		{"our own port", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrPortInfo {
 					(*smp.PortInfo)(&o.Data).SetPortState(smp.PortInit)
 				}
 			}
 		}, "our own port is Initialize", true},
-		{"our own port does not answer once", func(b *bed) {
+		{"our own port does not answer once", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrPortInfo {
 					o.Result, o.Data = txn.TimedOut, [mad.DataSize]byte{}
@@ -340,7 +340,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestForget: after another manager has ruled, the fabric as it stands counts.
+// TestForget: after another manager has been master, the state of the fabric takes precedence.
 func TestForget(t *testing.T) {
 	b := up(t, small, Config{})
 	moved := b.node(mad.CA, 5)
@@ -369,8 +369,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestStray: a late reply that tells of an older block makes the block doubtful.
-func TestStray(t *testing.T) {
+// TestUnmatchedReply: a late reply with an older block makes the block unknown.
+func TestUnmatchedReply(t *testing.T) {
 	b := up(t, small, Config{})
 	sw := b.state.prev.Switches[0]
 	node := &b.state.prev.Nodes[sw]
@@ -405,7 +405,7 @@ func TestStray(t *testing.T) {
 		{"an older block", func(p *mad.Packet) { p.Data()[3] ^= 1 }, true},
 		{"the same again", func(p *mad.Packet) { p.Data()[3] ^= 1 }, false},
 	} {
-		if got := b.Stray(reply(c.change)); got != c.want {
+		if got := b.UnmatchedReply(reply(c.change)); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -413,16 +413,16 @@ func TestStray(t *testing.T) {
 	if b.asked[smp.AttrLinearForwardingTable] == 0 {
 		t.Error("the doubtful block is believed")
 	}
-	if New(Config{}).Stray(reply(func(p *mad.Packet) { p.Data()[3] ^= 1 })) {
+	if New(Config{}).UnmatchedReply(reply(func(p *mad.Packet) { p.Data()[3] ^= 1 })) {
 		t.Error("a stray of an unknown subnet")
 	}
 }
 
 // TestRebooted: the table of a switch that has, or may have, rebooted is written again.
 func TestRebooted(t *testing.T) {
-	for name, spoil := range map[string]func(b *bed, sw int32){
-		"rebooted": func(b *bed, sw int32) { b.fabric.Reboot(sw) },
-		"LinearFDBTop is another": func(b *bed, sw int32) {
+	for name, spoil := range map[string]func(b *harness, sw int32){
+		"rebooted": func(b *harness, sw int32) { b.fabric.Reboot(sw) },
+		"LinearFDBTop is another": func(b *harness, sw int32) {
 			b.state.devices.Find(b.net.Nodes[sw].GUID).Top++
 		},
 	} {
@@ -440,7 +440,7 @@ func TestRebooted(t *testing.T) {
 	}
 }
 
-// TestLearn holds a table that was not read against what tells of a reboot.
+// TestLearn holds a table that was not read against the signs of a reboot.
 func TestLearn(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -478,7 +478,7 @@ func TestLearn(t *testing.T) {
 
 // TestKeep: routes are kept as far as they can be, unless there is more to use.
 func TestKeep(t *testing.T) {
-	b := newBed(t, small, Config{})
+	b := newHarness(t, small, Config{})
 	for _, c := range []struct {
 		name string
 		do   func()
@@ -502,7 +502,7 @@ func TestKeep(t *testing.T) {
 }
 
 // inner is a port of a link between switches.
-func (b *bed) inner() net.End {
+func (b *harness) inner() net.End {
 	for at := range b.fabric.Ports() {
 		if peer := b.fabric.Peer(at); peer != net.NoEnd && b.fabric.NodeType(at.Node) == mad.Switch && b.fabric.NodeType(peer.Node) == mad.Switch {
 			return at
@@ -533,7 +533,7 @@ func TestCancelled(t *testing.T) {
 
 // TestSteps shows a plan without carrying it out, twice the same.
 func TestSteps(t *testing.T) {
-	b := newBed(t, small, Config{})
+	b := newHarness(t, small, Config{})
 	c := b.walk().Task(1).Run(context.Background())
 	var shown [2][]string
 	for i := range shown {

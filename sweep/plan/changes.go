@@ -8,7 +8,7 @@ import (
 	"ibsm/mad/smp"
 )
 
-// changes are the managed fields in which a port differs from what is wanted, as
+// changes are the managed fields in which a port differs from the wanted PortInfo, as
 // "name old -> new". An M_Key is never shown.
 func changes(is, w *smp.PortInfo) (out []string) {
 	field := func(name string, a, b any) {

@@ -8,8 +8,8 @@ import (
 	"ibsm/topo"
 )
 
-// enabled is what a port may train its link to: LinkWidthEnabled, LinkSpeedEnabled and
-// LinkSpeedExtEnabled.
+// enabled are the widths and speeds that a port may train its link to: LinkWidthEnabled,
+// LinkSpeedEnabled and LinkSpeedExtEnabled.
 type enabled struct {
 	width      mad.LinkWidth
 	speed, ext uint8
@@ -25,8 +25,8 @@ func (e enabled) put(info *smp.PortInfo) {
 	info.SetLinkSpeedExtEnabled(e.ext)
 }
 
-// trains reports whether a link of two ports comes up that now has a width: there is a
-// speed that both may take, and a width that is not more, for it may have no more lanes.
+// trains reports whether a link of two ports, which now has width now, comes up: both enable
+// a common speed, and a common width that is not larger, because there may be no more lanes.
 func (e enabled) trains(peer enabled, now mad.LinkWidth) bool {
 	ext := func(e enabled) uint8 {
 		if e.ext == smp.LinkSpeedExtNone {
@@ -37,7 +37,7 @@ func (e enabled) trains(peer enabled, now mad.LinkWidth) bool {
 	return narrowest(e.width&peer.width) <= now.Lanes() && e.speed&peer.speed|ext(e)&ext(peer) != 0
 }
 
-// narrowest is the fewest lanes of a mask of widths, more than there are for none.
+// narrowest is the fewest lanes of a mask of widths, math.MaxInt for none.
 func narrowest(mask mad.LinkWidth) int {
 	for _, w := range []mad.LinkWidth{mad.Width1x, mad.Width2x, mad.Width4x, mad.Width8x, mad.Width12x} {
 		if mask&w != 0 {
@@ -47,8 +47,9 @@ func narrowest(mask mad.LinkWidth) int {
 	return math.MaxInt
 }
 
-// enabled is what a port is to enable. The link does not change by that: it counts from the
-// next training on. Where no link would come up then, both ports keep what they have.
+// enabled are the widths and speeds that a port should enable. They apply from the next
+// training of the link. If the link would not come up then, both ports keep their present
+// ones.
 func (p *Plan) enabled(i topo.PortIdx) enabled {
 	if p.unforced(i) {
 		return enabledOf(&p.in.Topo.Ports[i].Info)
@@ -56,15 +57,15 @@ func (p *Plan) enabled(i topo.PortIdx) enabled {
 	return p.forced(i)
 }
 
-// unforced reports whether a port has a link that would not come up with what the settings
-// have its ends enable.
+// unforced reports whether a port has a link that would not come up with the widths and speeds
+// of the settings.
 func (p *Plan) unforced(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	return port.Peer != topo.None && !p.forced(i).trains(p.forced(port.Peer), port.Info.LinkWidthActive())
 }
 
-// forced is what a port would enable by the settings alone, as far as it can. What it
-// cannot at all it keeps.
+// forced are the widths and speeds that a port would enable by the settings alone, as far as
+// it supports them. If it supports none of them, it keeps the present ones.
 func (p *Plan) forced(i topo.PortIdx) enabled {
 	v, t := &p.in.Values, p.in.Topo
 	port := &t.Ports[i]
@@ -87,7 +88,8 @@ func (p *Plan) forced(i topo.PortIdx) enabled {
 	return e
 }
 
-// force is the mask of what is to be enabled: all is what is supported, 0 what is enabled.
+// force is the mask to enable: for want equal to all every supported bit, for 0 the present
+// mask.
 func force(is, want, supported, all uint8) uint8 {
 	if want == all {
 		want = supported
@@ -98,7 +100,8 @@ func force(is, want, supported, all uint8) uint8 {
 	return want
 }
 
-// agentInfo is the PortInfo that says what a port's agent can: of a switch port 0's.
+// agentInfo is the PortInfo with the capabilities of a port's agent: for a switch that of
+// port 0.
 func (p *Plan) agentInfo(i topo.PortIdx) *smp.PortInfo {
 	t := p.in.Topo
 	if node := &t.Nodes[t.Ports[i].Node]; node.Type == mad.Switch {
@@ -107,8 +110,7 @@ func (p *Plan) agentInfo(i topo.PortIdx) *smp.PortInfo {
 	return &t.Ports[i].Info
 }
 
-// keepEnabled leaves out of what is sent to a port what it has enabled already: 0 says no
-// change.
+// keepEnabled sets enabled fields that do not change to 0, which means no change.
 func keepEnabled(data, is *smp.PortInfo) {
 	if data.LinkWidthEnabled() == is.LinkWidthEnabled() {
 		data.SetLinkWidthEnabled(0)
@@ -121,9 +123,8 @@ func keepEnabled(data, is *smp.PortInfo) {
 	}
 }
 
-// Judged is an answer of a port, to be compared with w, its Wanted: what of it says what is
-// enabled counts only where the port was told to change that. Some answer 0 to the rest,
-// as they were told.
+// Judged prepares the response of a port for comparison with w, its Wanted. Enabled fields
+// count only if the Set changed them: to the others some ports respond 0, as they were sent.
 func (p *Plan) Judged(i topo.PortIdx, w *smp.PortInfo, held smp.PortInfo) smp.PortInfo {
 	wire := *w
 	keepEnabled(&wire, &p.in.Topo.Ports[i].Info)
@@ -139,11 +140,11 @@ func (p *Plan) Judged(i topo.PortIdx, w *smp.PortInfo, held smp.PortInfo) smp.Po
 	return held
 }
 
-// forces reports whether settings say anything about what ports enable.
+// forces reports whether settings set any width or speed.
 func (v *Values) forces() bool { return v.LinkWidth != 0 || v.LinkSpeed != 0 || v.LinkSpeedExt != 0 }
 
-// Unforced are the links, by one end of each, that would not come up again with what the
-// settings have their ports enable, and so keep what they have.
+// Unforced are the links, by one end of each, that would not come up again with the widths and
+// speeds of the settings, and so keep their present ones.
 func (p *Plan) Unforced() (links []topo.PortIdx) {
 	if !p.in.Values.forces() {
 		return nil

@@ -38,7 +38,7 @@ func TestEnabled(t *testing.T) {
 		{name: "four lanes, of which one is left", width: w4, lanes: w1, a: up, b: up, isA: up, isB: up, wantA: up, wantB: up, unforced: 1},
 		{name: "one lane, which is what is left", width: w1, lanes: w1, a: up, b: up, isA: up, isB: up, wantA: e{w1, 7, 7}, wantB: e{w1, 7, 7}},
 		{name: "lanes that nobody has", width: w8, a: up, b: up, isA: up, isB: up, wantA: up, wantB: up},
-		{name: "two lanes, which agents do not tell of", width: w2 | w1, a: up, b: up, isA: up, isB: up, wantA: up, wantB: up},
+		{name: "two lanes, without IsLinkWidth2xSupported", width: w2 | w1, a: up, b: up, isA: up, isB: up, wantA: up, wantB: up},
 		{name: "two lanes", width: w2 | w1, twoX: true, a: e{w1 | w2 | w4, 7, 7}, b: e{w1 | w2 | w4, 7, 7}, isA: up, isB: up, wantA: e{w1 | w2, 7, 7}, wantB: e{w1 | w2, 7, 7}},
 		{name: "no speed in common", ext: 30, a: up, b: e{w1 | w4, 0, 7}, isA: up, isB: e{w1 | w4, 0, 7}, wantA: up, wantB: e{w1 | w4, 0, 7}, unforced: 1},
 	} {

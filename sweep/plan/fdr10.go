@@ -6,18 +6,18 @@ import (
 	"ibsm/topo"
 )
 
-// FDR10 is what ports that have FDR10 are to do with it, in OpenSM's numbers. It counts from
-// the next training on.
+// FDR10 is the setting of FDR10 for ports that support it, in OpenSM's numbers. It applies
+// from the next training on.
 type FDR10 uint8
 
-// What they are to do.
+// Settings of FDR10.
 const (
 	LeaveFDR10   FDR10 = 0
 	EnableFDR10  FDR10 = 1
 	DisableFDR10 FDR10 = 2
 )
 
-// fdr10 lists the ports that have FDR10 enabled and are not to, or the reverse.
+// fdr10 lists the ports whose FDR10 setting differs from the wanted one.
 func (p *Plan) fdr10() (steps []Step) {
 	if p.in.Values.FDR10 == LeaveFDR10 {
 		return nil
@@ -37,7 +37,7 @@ func (p *Plan) fdr10() (steps []Step) {
 	return steps
 }
 
-// extended is the ExtendedPortInfo of a step.
+// extended is the ExtendedPortInfo that a step sends.
 func (p *Plan) extended(i topo.PortIdx) smp.ExtendedPortInfo {
 	e := p.in.Topo.Extended[i]
 	e.SetStateChangeEnable(smp.StateChangeSpeed)

@@ -9,7 +9,7 @@ import (
 	"ibsm/topo"
 )
 
-// tables lists the switches of which a block differs.
+// tables lists the switches with a block that differs from its target.
 func (p *Plan) tables() (switches []topo.SwitchIdx) {
 	if p.in.Tables == nil {
 		return nil
@@ -27,8 +27,8 @@ func (p *Plan) tables() (switches []topo.SwitchIdx) {
 	return switches
 }
 
-// tellBlock is the difference of a block of a forwarding table in words.
-func tellBlock(held *device.LFT, row []uint8, block int) string {
+// describeBlock is the change of a block of a forwarding table as text.
+func describeBlock(held *device.LFT, row []uint8, block int) string {
 	from := block * routing.BlockSize
 	if held.State(block) != device.Known {
 		return fmt.Sprintf(" forwarding table block %d (LIDs %d to %d), whatever it holds", block, from, from+routing.BlockSize-1)

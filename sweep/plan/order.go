@@ -8,25 +8,24 @@ import (
 	"ibsm/topo"
 )
 
-// Stage is a part of a plan. No step is taken before every step of the stages before it
-// has its outcome.
+// Stage is a part of a plan. A stage begins when every step of the stages before it has its
+// outcome.
 type Stage uint8
 
-// Stages in their order, which is what keeps data from passing over a table that is not
-// programmed, and two ports that share a P_Key before and after from being without a common
-// one in between.
+// Stages in their order. The order keeps data from passing a table that is not programmed,
+// and gives two ports that share a P_Key before and after the plan a common one all the time.
 const (
-	Prepare          Stage = iota // what a change of state does not wait for
+	Prepare          Stage = iota // Sets that depend on nothing
 	SwitchInfos                   // LinearFDBTop before the blocks that it covers
 	ForwardingTables              // before any link is ARMED
-	RelaxEnforcement              // before P_Keys are added, lest what they allow be dropped
-	AddSwitchPKeys                // new P_Keys everywhere before any old one goes
+	RelaxEnforcement              // before P_Keys are added: data that they allow would be dropped
+	AddSwitchPKeys                // new P_Keys everywhere before any old one is removed
 	AddHostPKeys
-	RemoveSwitchPKeys // the first stage that takes P_Keys away
+	RemoveSwitchPKeys // the first stage that removes P_Keys
 	RemoveHostPKeys
-	MoveSwitchPKeys // blocks that lose a key which another block has gained by now
+	MoveSwitchPKeys // blocks that lose a key that another block has gained by now
 	MoveHostPKeys
-	FirstPorts  // our own port, which needs its LID before anything is sent by LID; switches whose M_Key changes, since their other ports are shown the new one then
+	FirstPorts  // our own port, which needs its LID before anything is sent by LID; switches whose M_Key changes, because requests to their other ports need the new one then
 	Ports       // LIDs and parameters, with ARMED
 	Activations // ACTIVE, when both ends are ARMED
 	stages
@@ -41,8 +40,8 @@ const (
 	DisableAR                 // ARInfo: turn adaptive routing off
 	SetSwitch                 // SwitchInfo: LinearFDBTop and LifeTimeValue
 	SetLFT                    // one block of LinearForwardingTable
-	AddPKeys                  // one block of P_KeyTable: what is new, beside what is there
-	SetPKeys                  // the same block as it is to be
+	AddPKeys                  // one block of P_KeyTable: new keys beside the present ones
+	SetPKeys                  // the target of the same block
 	SetPort                   // PortInfo: LID and parameters, no change of state
 	Arm                       // PortInfo: the same, and INIT to ARMED
 	Activate                  // PortInfo: ARMED to ACTIVE
@@ -56,22 +55,22 @@ const (
 type operation struct {
 	attr     mad.AttrID
 	modifier func(*Plan, Step) uint32 // nil: 0
-	// data is what is written; ok is false when it is there already, or must not be written
-	// now.
-	data func(*Plan, Step) (data device.Data, ok bool)
-	tell func(*Plan, Step) string // the change in words, behind a colon
+	// data is the value to write; ok is false when the device holds it already, or it must not
+	// be written now.
+	data     func(*Plan, Step) (data device.Data, ok bool)
+	describe func(*Plan, Step) string // the change as text, which follows a colon
 }
 
 var operations [ops]operation
 
 func init() { // they refer to Plan's methods, which refer to them
-	portInfo := operation{attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).portData, tell: (*Plan).tellPort}
-	pkeys := operation{attr: smp.AttrPKeyTable, modifier: (*Plan).pkeyMod, data: (*Plan).pkeyData, tell: (*Plan).tellPKeys}
+	portInfo := operation{attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).portData, describe: (*Plan).describePort}
+	pkeys := operation{attr: smp.AttrPKeyTable, modifier: (*Plan).pkeyMod, data: (*Plan).pkeyData, describe: (*Plan).describePKeys}
 	operations = [ops]operation{
-		ClearChange: {attr: smp.AttrSwitchInfo, data: (*Plan).clearChange, tell: says("clear PortStateChange")},
-		DisableAR:   {attr: smp.AttrARInfo, data: (*Plan).disableAR, tell: says("turn adaptive routing off")},
-		SetSwitch:   {attr: smp.AttrSwitchInfo, data: (*Plan).switchData, tell: (*Plan).tellSwitch},
-		SetLFT:      {attr: smp.AttrLinearForwardingTable, modifier: blockMod, data: (*Plan).lftData, tell: (*Plan).tellLFT},
+		ClearChange: {attr: smp.AttrSwitchInfo, data: (*Plan).clearChange, describe: fixed("clear PortStateChange")},
+		DisableAR:   {attr: smp.AttrARInfo, data: (*Plan).disableAR, describe: fixed("turn adaptive routing off")},
+		SetSwitch:   {attr: smp.AttrSwitchInfo, data: (*Plan).switchData, describe: (*Plan).describeSwitch},
+		SetLFT:      {attr: smp.AttrLinearForwardingTable, modifier: blockMod, data: (*Plan).lftData, describe: (*Plan).describeLFT},
 		AddPKeys:    pkeys,
 		SetPKeys:    pkeys,
 		SetPort:     portInfo,
@@ -79,13 +78,13 @@ func init() { // they refer to Plan's methods, which refer to them
 		Activate:    portInfo,
 		TakeDown:    portInfo,
 		ShutOff:     portInfo,
-		SetFDR10:    {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data, tell: (*Plan).tellFDR10},
+		SetFDR10:    {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data, describe: (*Plan).describeFDR10},
 	}
-	operations[TakeDown].tell = says("take the link down, nothing answers behind it")
-	operations[ShutOff].tell = says("disable the port, it babbles")
+	operations[TakeDown].describe = fixed("take the link down, nothing answers behind it")
+	operations[ShutOff].describe = fixed("disable the port, it babbles")
 }
 
-func says(text string) func(*Plan, Step) string {
+func fixed(text string) func(*Plan, Step) string {
 	return func(*Plan, Step) string { return " " + text }
 }
 
@@ -126,22 +125,22 @@ func (p *Plan) lftData(st Step) (data device.Data, ok bool) {
 	return data, true
 }
 
-func (p *Plan) tellLFT(st Step) string {
+func (p *Plan) describeLFT(st Step) string {
 	s := p.node(st).Switch
-	return tellBlock(p.in.Held[s], p.in.Tables.LFT[s], int(st.Block))
+	return describeBlock(p.in.Held[s], p.in.Tables.LFT[s], int(st.Block))
 }
 
 func (p *Plan) fdr10Data(st Step) (device.Data, bool) { return p.extended(st.Port), true }
 
-func (p *Plan) tellFDR10(Step) string {
+func (p *Plan) describeFDR10(Step) string {
 	if p.in.Values.FDR10 == EnableFDR10 {
 		return " enable FDR10"
 	}
 	return " disable FDR10"
 }
 
-// tellPort is the change of a PortInfo in words.
-func (p *Plan) tellPort(st Step) (text string) {
+// describePort is the change of a PortInfo as text.
+func (p *Plan) describePort(st Step) (text string) {
 	if st.Op == Activate {
 		return " PortState -> Active"
 	}

@@ -12,19 +12,18 @@ import (
 	"ibsm/topo"
 )
 
-// Partition tables change in waves, so that two ports that share a P_Key before and
-// after share one all the time: what is new is added everywhere, at switches before hosts,
-// before anything is taken away anywhere. Where a table has no room for both, its new
-// keys take the places of the old ones when these go. A port that carries no data yet
-// gets its table at once.
+// P_Key tables change in waves, so that two ports that share a P_Key before and after share
+// one all the time: new keys are added everywhere, at switches before hosts, before any key is
+// removed anywhere. Where a table has no room for both, its new keys replace the old ones
+// when those are removed. A port that carries no data yet gets its table at once.
 
 // pkeyWaves are the stages of a plan that write partition tables.
 type pkeyWaves struct {
 	addSwitch, addHost       []Step
 	removeSwitch, removeHost []Step
-	// Blocks that lose a key which another block of the table is to gain first.
+	// Blocks that lose a key that another block of the table must gain first.
 	lastSwitch, lastHost []Step
-	adding               []topo.PortIdx // ports that are to get keys in the first wave
+	adding               []topo.PortIdx // ports that get keys in the first wave
 	trouble              map[topo.PortIdx]bool
 	hold                 bool
 }
@@ -42,7 +41,7 @@ func (p *Plan) pkeys() {
 	}
 }
 
-// pkeySteps sorts the blocks of a table by what is to be done with them.
+// pkeySteps puts the blocks of a table into their waves.
 func (p *Plan) pkeySteps(i topo.PortIdx, held, want *topo.PKeyTable) {
 	w, quiet := &p.waves, p.quiet(i)
 	add, remove, last := &w.addHost, &w.removeHost, &w.lastHost
@@ -91,8 +90,8 @@ func (p *Plan) quiet(i topo.PortIdx) bool {
 	return true
 }
 
-// extended is a block with what is new in it: keys where none is, and full members where
-// there are limited ones.
+// extended is a held block plus its new keys: keys in empty entries, and full in place of
+// limited membership.
 func extended(held, want *topo.PKeyTable, block int) (b smp.PKeyTable) {
 	for i := range smp.PKeysPerBlock {
 		h, w := held.Key(block*smp.PKeysPerBlock+i), want.Key(block*smp.PKeysPerBlock+i)
@@ -104,8 +103,8 @@ func extended(held, want *topo.PKeyTable, block int) (b smp.PKeyTable) {
 	return b
 }
 
-// lossless reports whether a block can be replaced without that the port is for a while
-// without a key that it has and keeps: each is in the block, too, or is held elsewhere.
+// lossless reports whether a block can be replaced without the port losing, for a while, a
+// key that it keeps: each such key is in the new block or in another held one.
 func lossless(held, want *topo.PKeyTable, block int) bool {
 	from, to := block*smp.PKeysPerBlock, (block+1)*smp.PKeysPerBlock
 	for i := from; i < to; i++ {
@@ -124,7 +123,7 @@ func lossless(held, want *topo.PKeyTable, block int) bool {
 	return true
 }
 
-// pkeyData is the block that a step writes; ok is false when it is there already, or
+// pkeyData is the block that a step writes; ok is false when the port holds it already, or it
 // must not be written now.
 func (p *Plan) pkeyData(st Step) (data device.Data, ok bool) {
 	held, want := p.in.Topo.Ports[st.Port].PKeys, p.in.Partitions.Want[st.Port]
@@ -138,8 +137,8 @@ func (p *Plan) pkeyData(st Step) (data device.Data, ok bool) {
 	return data, data != held.Block(int(st.Block))
 }
 
-// PKeysWritten takes what a port holds after a step, and reports whether it is what was
-// written. Entries beyond the table's end do not count.
+// PKeysWritten takes the response to a step, and reports whether it equals what was sent.
+// Entries beyond the table's end do not count.
 func (p *Plan) PKeysWritten(st Step, block *smp.PKeyTable) bool {
 	port := &p.in.Topo.Ports[st.Port]
 	want, size := p.in.Partitions.Want[st.Port], p.in.Topo.Nodes[port.Node].PKeyTableSize(port.Num)
@@ -159,14 +158,14 @@ func (p *Plan) PKeysWritten(st Step, block *smp.PKeyTable) bool {
 	return same
 }
 
-// PKeysFailed notes that a step of a port's partition table failed: nothing is taken
-// from the table in this plan, and nothing is checked by it that was not before.
+// PKeysFailed notes that a step of a port's P_Key table failed: this plan removes no key from
+// the table, and does not turn its enforcement on.
 func (p *Plan) PKeysFailed(st Step) { p.waves.trouble[st.Port] = true }
 
-// Removing reports whether the stage is the first that takes keys away.
+// Removing reports whether the stage is the first that removes keys.
 func (p *Plan) Removing() bool { return p.at == RemoveSwitchPKeys }
 
-// NotAdded are the ports that were to get keys and did not.
+// NotAdded are the ports that did not get their new keys.
 func (p *Plan) NotAdded() (ports []topo.PortIdx) {
 	for _, i := range p.waves.adding {
 		held, want := p.in.Topo.Ports[i].PKeys, p.in.Partitions.Want[i]
@@ -180,17 +179,17 @@ func (p *Plan) NotAdded() (ports []topo.PortIdx) {
 	return ports
 }
 
-// HoldRemovals keeps the rest of the plan from taking any key away.
+// HoldRemovals keeps the rest of the plan from removing keys.
 func (p *Plan) HoldRemovals() { p.waves.hold = true }
 
-// Removals is the number of blocks from which keys are to be taken.
+// Removals is the number of blocks from which the plan removes keys.
 func (p *Plan) Removals() int {
 	w := &p.waves
 	return len(w.removeSwitch) + len(w.removeHost) + len(w.lastSwitch) + len(w.lastHost)
 }
 
-// Excluded says why a port must not carry data, "" if it may: its partition table is not
-// as the policy wants it.
+// Excluded says why a port must not carry data, "" if it may: its P_Key table differs from
+// the policy's.
 func (p *Plan) Excluded(i topo.PortIdx) string {
 	if p.in.Partitions == nil || p.in.Partitions.Policy == nil || i == p.in.Topo.Self {
 		return ""
@@ -228,16 +227,16 @@ func (p *Plan) checks(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetPartitionEnforcementOutbound(out)
 }
 
-// relaxes reports whether a port that checks P_Keys is to stop that. It comes before keys
-// are added, lest what they allow be dropped there.
+// relaxes reports whether a port has to stop checking P_Keys. That comes before keys are
+// added, because the port would drop the data that they allow.
 func (p *Plan) relaxes(i topo.PortIdx) bool {
 	info := &p.in.Topo.Ports[i].Info
 	return p.in.Partitions != nil && p.in.Partitions.Checking[i] == partitions.Unchecked &&
 		(info.PartitionEnforcementInbound() || info.PartitionEnforcementOutbound())
 }
 
-// tellPKeys is the change of a block in words.
-func (p *Plan) tellPKeys(st Step) string {
+// describePKeys is the change of a block as text.
+func (p *Plan) describePKeys(st Step) string {
 	held, want := p.in.Topo.Ports[st.Port].PKeys, p.in.Partitions.Want[st.Port]
 	is, then := extended(held, want, int(st.Block)), want.Block(int(st.Block))
 	if quiet := p.quiet(st.Port); quiet || st.Op == AddPKeys {

@@ -198,13 +198,13 @@ func TestAcrossBlocks(t *testing.T) {
 	}
 }
 
-func TestTellPKeys(t *testing.T) {
+func TestDescribePKeys(t *testing.T) {
 	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
 	p := New(s.in)
-	var told []string
+	var texts []string
 	for more := true; more; more = p.Advance() {
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
-			told = append(told, p.Tell(st))
+			texts = append(texts, p.Describe(st))
 		}
 	}
 	for _, want := range []string{
@@ -213,8 +213,8 @@ func TestTellPKeys(t *testing.T) {
 		`0x0000000000000040" port 1: P_Keys: 0xffff (Default) -> 0x7fff (Default) at index 0`,
 		`port 2: PartitionEnforcementInbound false -> true PartitionEnforcementOutbound false -> true`,
 	} {
-		if !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, want) }) {
-			t.Errorf("no %q in\n%s", want, strings.Join(told, "\n"))
+		if !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("no %q in\n%s", want, strings.Join(texts, "\n"))
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package plan is the difference between what the subnet should hold and what it
-// holds, as steps in an order that never lets data pass over a table that is not
-// programmed: forwarding and partition tables first, then LIDs and link parameters
-// together with ARMED, then ACTIVE. Nothing is written that is already there.
+// Package plan computes the difference between the wanted and the known state of a subnet,
+// as Sets in an order in which data never passes a table that is not programmed: forwarding
+// and P_Key tables first, then LIDs and link parameters together with ARMED, then ACTIVE.
+// Nothing is written that devices already hold.
 package plan
 
 import (
@@ -17,27 +17,26 @@ import (
 	"ibsm/topo"
 )
 
-// In is what a plan is made of. The Topo is the caller's to update with the
-// replies while the plan is carried out; nothing else of it changes.
+// In is the input of a plan. The caller updates the Topo with the replies while it carries the
+// plan out; nothing else changes.
 type In struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
 	Tables *routing.Tables // nil: routes are left alone
-	Held   []*device.LFT   // by SwitchIdx; nil for a switch of which nothing is known. Not written
+	Held   []*device.LFT   // by SwitchIdx; nil for a switch whose table is unknown. Read only
 	Values Values
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
-	// Ports that are to be taken down, because nothing has answered behind them
-	// for long.
+	// Dead are ports to take down, because no node has answered behind them for several sweeps.
 	Dead      []topo.PortIdx
-	Disable   []topo.PortIdx // ports to be shut off
+	Disable   []topo.PortIdx // ports to disable
 	DisableAR bool
 	// Unsupported are fields that devices do not hold. The plan writes to it.
 	Unsupported device.Unsupported
-	// MulticastTop is the highest multicast LID that switches are to forward; 0 leaves to
-	// them what their SwitchInfo says of multicast.
+	// MulticastTop is the wanted MulticastFDBTop; 0 leaves the multicast fields of SwitchInfo
+	// unchanged.
 	MulticastTop mad.LID
-	// Reregister are ports whose clients are to register again.
+	// Reregister are ports whose clients have to register again.
 	Reregister map[mad.GUID]bool
 }
 
@@ -50,20 +49,19 @@ type Plan struct {
 	next    int // step within it
 	block   int // within ForwardingTables, of the step
 	waves   pkeyWaves
-	minimal map[topo.PortIdx]bool // ports that are sent what they need, and else what they hold
-	// targets are the forwarding tables of the switches, by SwitchIdx; nil where routes are
-	// left alone.
+	minimal map[topo.PortIdx]bool // ports that get minimal Sets
+	// targets are the target forwarding tables, by SwitchIdx; nil where routes are left alone.
 	targets []*device.LFT
 }
 
-// steps are those of a stage; of forwarding tables only the switches, whose blocks are
-// compared as it goes.
+// steps are the steps of a stage. For forwarding tables it has only the switches: Next
+// compares their blocks.
 type steps struct {
 	list     []Step
 	switches []topo.SwitchIdx
 }
 
-// New compares and makes the plan.
+// New compares the wanted with the known state and makes the plan.
 func New(in In) *Plan {
 	p := &Plan{in: in}
 	p.pkeys()
@@ -94,13 +92,13 @@ type Step struct {
 	Port  topo.PortIdx
 }
 
-// Place is where an attribute of a port lies.
+// Place names an attribute of a port.
 func (p *Plan) Place(attr mad.AttrID, i topo.PortIdx) device.Place {
 	port := &p.in.Topo.Ports[i]
 	return device.Place{Attr: attr, Node: p.in.Topo.Nodes[port.Node].GUID, Port: port.Num}
 }
 
-// port0 is the step of a switch as a whole.
+// port0 is a step for a whole switch.
 func (p *Plan) port0(op Op, s topo.SwitchIdx) Step {
 	return Step{Op: op, Port: p.in.Topo.Nodes[p.in.Topo.Switches[s]].First}
 }
@@ -134,16 +132,16 @@ func (p *Plan) switchInfos() (steps []Step) {
 	return steps
 }
 
-// unchanging is SwitchInfo without the bit that a Set must carry only on purpose.
+// unchanging is SwitchInfo without PortStateChange, which a Set would clear.
 func unchanging(info *smp.SwitchInfo) smp.SwitchInfo {
 	w := *info
 	w.SetPortStateChange(false)
 	return w
 }
 
-// Targets are the forwarding tables that switches are to hold, by SwitchIdx, nil for those
-// that are left alone. Who carries the plan out takes them over and notes in them what
-// comes of each block; the plan goes by that.
+// Targets are the target forwarding tables of switches, by SwitchIdx, nil for those that are
+// left alone. The program that carries the plan out records the outcome of each block in
+// them; the plan reads it there.
 func (p *Plan) Targets() []*device.LFT { return p.targets }
 
 // Next is the next step of the stage; ok is false when the stage has no more.
@@ -173,11 +171,11 @@ func (p *Plan) Next() (step Step, ok bool) {
 	return step, false
 }
 
-// Switches are those of which the stage writes the forwarding tables.
+// Switches are the switches whose forwarding tables the stage writes.
 func (p *Plan) Switches() []topo.SwitchIdx { return p.stages[p.at].switches }
 
-// Advance goes on to the next stage, and reports whether there is one. It is to
-// be called when every step of the stage has its outcome.
+// Advance goes on to the next stage, and reports whether there is one. The caller calls it
+// when every step of the stage has its outcome.
 func (p *Plan) Advance() bool {
 	if p.at == stages-1 {
 		return false
@@ -186,25 +184,25 @@ func (p *Plan) Advance() bool {
 	return true
 }
 
-// Rewind goes back to the first stage, for a plan that was only shown.
+// Rewind goes back to the first stage, after a preview.
 func (p *Plan) Rewind() { p.at, p.next, p.block = 0, 0, 0 }
 
-// Empty reports whether nothing is to be written.
+// Empty reports whether the plan writes nothing.
 func (p *Plan) Empty() bool {
 	return !slices.ContainsFunc(p.stages[:], func(st steps) bool { return len(st.list)+len(st.switches) > 0 })
 }
 
-// Set is what a step writes.
+// Set is the Set of a step.
 type Set struct {
 	Route mad.Route
-	MKey  mad.MKey // that the port asks for
+	MKey  mad.MKey // that the port requires
 	Attr  mad.AttrID
 	Mod   uint32
 	Data  [mad.DataSize]byte
 }
 
-// Set is what a step writes, with the port as the Topo has it now. ok is false when
-// the step has become pointless, or the port cannot be reached.
+// Set is the Set of a step, for the present state of the port in the Topo. ok is false when
+// the step is no longer needed, or the port cannot be reached.
 func (p *Plan) Set(st Step) (set Set, ok bool) {
 	t := p.in.Topo
 	set.MKey = p.mkey(st.Port)
@@ -220,8 +218,8 @@ func (p *Plan) Set(st Step) (set Set, ok bool) {
 	return set, ok
 }
 
-// mkey is the key that the agent of a port asks for: the one it was read with,
-// else the configured one.
+// mkey is the M_Key that the agent of a port requires: the one it was read with, else the
+// configured one.
 func (p *Plan) mkey(i topo.PortIdx) mad.MKey {
 	if p.in.Values.NoMKeyLookup {
 		return p.in.Values.MKey
@@ -229,9 +227,8 @@ func (p *Plan) mkey(i topo.PortIdx) mad.MKey {
 	return cmp.Or(p.in.Topo.MKey(i), p.in.Values.MKey)
 }
 
-// Tell is the step in words for a plan that is shown: what is written where, and
-// how it differs from what is there.
-func (p *Plan) Tell(st Step) string {
+// Describe is a line of text for a step of a preview: the port, and how its values change.
+func (p *Plan) Describe(st Step) string {
 	t := p.in.Topo
 	port := &t.Ports[st.Port]
 	node := &t.Nodes[port.Node]
@@ -239,5 +236,5 @@ func (p *Plan) Tell(st Step) string {
 	if port.Num != 0 {
 		where += fmt.Sprintf(" port %d", port.Num)
 	}
-	return where + ":" + operations[st.Op].tell(p, st)
+	return where + ":" + operations[st.Op].describe(p, st)
 }

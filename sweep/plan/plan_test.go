@@ -123,7 +123,7 @@ func TestDifferences(t *testing.T) {
 		{"the peer is down", func(s *subnet) {
 			s.info(hostGUID, 1).SetPortState(smp.PortDown)
 			s.info(sw2GUID, 2).SetPortState(smp.PortInit)
-			s.info(sw2GUID, 2).SetHOQLife(31) // told when it is armed
+			s.info(sw2GUID, 2).SetHOQLife(31) // written when it is armed
 		}, nil},
 		{"no LID is left", func(s *subnet) {
 			s.in.LIDs.Base[s.at(hostGUID, 1)] = 0
@@ -215,8 +215,8 @@ func TestBlocksInTurn(t *testing.T) {
 	}
 }
 
-// TestTell: a plan in words names what changes, and never an M_Key.
-func TestTell(t *testing.T) {
+// TestDescribe: a plan in words names what changes, and never an M_Key.
+func TestDescribe(t *testing.T) {
 	s := newSubnet(t)
 	s.info(hostGUID, 1).SetMKey(0xdeadbeef)
 	s.Nodes[s.Switches[0]].AR = topo.AROn
@@ -228,7 +228,7 @@ func TestTell(t *testing.T) {
 	var all []string
 	for more := true; more; more = p.Advance() {
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
-			all = append(all, p.Tell(st))
+			all = append(all, p.Describe(st))
 		}
 	}
 	text := strings.Join(all, "\n")
@@ -246,7 +246,7 @@ func TestTell(t *testing.T) {
 		"port 1: LID 0 -> 4", "M_Key", "ClientReregister PortState -> Armed", "PortState -> Active", "take the link down",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%q is not told in\n%s", want, text)
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"ibsm/topo"
 )
 
-// Wanted is the PortInfo that is wanted of a port, but for its PortState: what it
-// holds, with the managed fields changed. States, in which a Set says "no
-// change" by 0, are 0.
+// Wanted is the wanted PortInfo of a port, without its PortState: its present PortInfo with
+// the managed fields changed. States are 0, which means "no change" in a Set.
 func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	t := p.in.Topo
 	port := &t.Ports[i]
@@ -42,7 +41,7 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	return w
 }
 
-// needed is what a port holds, with what it cannot do without of what is wanted.
+// needed is the present PortInfo of a port with the indispensable fields of the wanted one.
 func (p *Plan) needed(i topo.PortIdx, wanted *smp.PortInfo) smp.PortInfo {
 	w := *wanted
 	for b := range w {
@@ -55,7 +54,7 @@ func (p *Plan) needed(i topo.PortIdx, wanted *smp.PortInfo) smp.PortInfo {
 	return w
 }
 
-// endPort sets what only ports with a LID have.
+// endPort sets the fields of ports that have a LID.
 func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	v := &p.in.Values
 	w.SetLID(p.in.LIDs.Base[i])
@@ -71,9 +70,9 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	}
 }
 
-// link sets what both ends of a link have to agree upon, and what depends on
-// where the link leads. A link that carries traffic keeps its VLs: a change would
-// need a reset of the link.
+// link sets the fields that must be equal at both ends of a link, and those that depend on the
+// type of its peer. A link that carries traffic keeps its VLs: a change would need a reset of
+// the link.
 func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
 	v, t := &p.in.Values, p.in.Topo
 	port := &t.Ports[i]

@@ -114,7 +114,7 @@ func TestWantedNeighborMTU(t *testing.T) {
 	s := newSubnet(t)
 	s.info(sw1GUID, 2).SetMTUCap(0)
 	if w := New(s.in).Wanted(s.at(sw1GUID, 2)); w.NeighborMTU() != mad.MTU256 {
-		t.Errorf("a port that tells no MTU gets %d", w.NeighborMTU().Bytes())
+		t.Errorf("a port without an MTU code gets %d", w.NeighborMTU().Bytes())
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"ibsm/topo"
 )
 
-// ports are the steps of all ports, and apart from them, to be taken before, those that
-// stop checking P_Keys, and the first ones: of our own port, which needs its LID before
-// anything is sent by LID, and of switches whose M_Key changes, since their other ports are
-// shown the new one from then on.
+// ports are the steps of all ports. Before those, in stages of their own, come relaxing, which
+// stops the checking of P_Keys, and first: our own port, which needs its LID before anything
+// is sent by LID, and switches whose M_Key changes, because requests to their other ports
+// need the new one from then on.
 func (p *Plan) ports() (relaxing, first, steps []Step) {
 	first = p.portStep(first, p.in.Topo.Self, false)
 	for i := range p.in.Topo.Ports {
@@ -32,8 +32,8 @@ func (p *Plan) ports() (relaxing, first, steps []Step) {
 	return relaxing, first, steps
 }
 
-// changesMKey reports whether a port is the port 0 of a switch that has another M_Key than it is
-// to have. Where it has none every key is good.
+// changesMKey reports whether a port is the port 0 of a switch whose M_Key differs from the
+// wanted one. One without M_Key accepts every key.
 func (p *Plan) changesMKey(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]
@@ -41,8 +41,8 @@ func (p *Plan) changesMKey(i topo.PortIdx) bool {
 	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && held != p.in.Values.MKey && !p.in.Values.KeepMKey
 }
 
-// portStep appends what a port needs short of ACTIVE. Without arm only LID and
-// parameters are set.
+// portStep appends the step of a port for all but ACTIVE. Without arm it sets only LID and
+// parameters.
 func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 	t := p.in.Topo
 	port := &t.Ports[i]
@@ -56,7 +56,7 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 		return steps
 	}
 	if t.IsSwitchPort(i) && port.Info.PortState() == smp.PortInit {
-		return steps // it cannot be armed now, and is told its parameters then
+		return steps // it cannot be armed now, and gets its parameters with Arm
 	}
 	w := p.Wanted(i)
 	d, _ := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&w))
@@ -70,16 +70,16 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 	return steps
 }
 
-// arms reports whether a port is to go from INIT to ARMED: there are routes, and
-// its link has a node that answers at either end. Port 0 of a switch that is not always ACTIVE goes
-// through the same states without a link.
+// arms reports whether the plan takes a port from INIT to ARMED: there are routes, and the
+// nodes at both ends of its link answer. An enhanced port 0 goes through the same states
+// without a link.
 func (p *Plan) arms(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	return p.in.Tables != nil && port.Info.PortState() == smp.PortInit && p.joined(i)
 }
 
-// joined reports whether the port may carry data: it has a live peer, or is the
-// enhanced port 0 of a switch.
+// joined reports whether the port may carry data: its peer answers, or it is the enhanced port
+// 0 of a switch.
 func (p *Plan) joined(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]
@@ -95,9 +95,9 @@ func (p *Plan) withoutLID(i topo.PortIdx) bool {
 	return !p.in.Topo.IsSwitchPort(i) && p.in.LIDs.Base[i] == 0
 }
 
-// Reregisters reports whether the clients of a port are to be asked to register
-// again: ours is not the manager they registered with, or what they registered is
-// forgotten because the port was down, or not what they believe.
+// Reregisters reports whether the plan asks the clients of a port to register again: they
+// registered with another manager, or their registrations were dropped because the port was
+// down, or differ from what was acknowledged to them.
 func (p *Plan) Reregisters(i topo.PortIdx) bool {
 	v, info := &p.in.Values, &p.in.Topo.Ports[i].Info
 	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
@@ -107,15 +107,15 @@ func (p *Plan) Reregisters(i topo.PortIdx) bool {
 	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.basePort0(i) || !ours || p.in.Reregister[p.in.Topo.Ports[i].GUID]
 }
 
-// basePort0 reports whether a port is the base port 0 of a switch: it has no link, and
-// whatever it says of its state does not count.
+// basePort0 reports whether a port is the base port 0 of a switch: it has no link, and its
+// PortState means nothing.
 func (p *Plan) basePort0(i topo.PortIdx) bool {
 	t := p.in.Topo
 	node := &t.Nodes[t.Ports[i].Node]
 	return node.Type == mad.Switch && t.Ports[i].Num == 0 && !node.SwitchInfo.EnhancedPort0()
 }
 
-// activations lists the ports that are, or will be after the stage before, ARMED.
+// activations lists the ports that are ARMED or will be after the previous stage.
 func (p *Plan) activations() (steps []Step) {
 	t := p.in.Topo
 	for i := range t.Ports {
@@ -156,7 +156,7 @@ func (p *Plan) portData(st Step) (device.Data, bool) {
 	return data, true
 }
 
-// Minimize has a port sent no more than it needs from now on: it refuses the rest.
+// Minimize has the plan send a port minimal Sets from now on: it refuses the other fields.
 func (p *Plan) Minimize(i topo.PortIdx) {
 	if p.minimal == nil {
 		p.minimal = map[topo.PortIdx]bool{}

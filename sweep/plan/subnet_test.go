@@ -106,14 +106,14 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
 			req, ok := p.Set(st)
 			if !ok {
-				t.Fatalf("step %q cannot be taken", p.Tell(st))
+				t.Fatalf("step %q cannot be taken", p.Describe(st))
 			}
 			port := &s.Ports[st.Port]
 			node := &s.Nodes[port.Node]
 			switch req.Attr {
 			case smp.AttrPortInfo:
 				if req.Mod != smp.PortInfoMod(port.Num, !node.PlainSpeeds) {
-					t.Errorf("step %q: modifier %#x", p.Tell(st), req.Mod)
+					t.Errorf("step %q: modifier %#x", p.Describe(st), req.Mod)
 				}
 				take(&port.Info, (*smp.PortInfo)(&req.Data))
 			case smp.AttrSwitchInfo:
@@ -158,7 +158,7 @@ func (s *subnet) up(t *testing.T) {
 		var left []string
 		for _, st := range s.carryOut(t, p) {
 			for _, st := range st {
-				left = append(left, p.Tell(st))
+				left = append(left, p.Describe(st))
 			}
 		}
 		t.Fatalf("after a plan has been carried out something is left: %q", left)

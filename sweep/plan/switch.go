@@ -17,7 +17,7 @@ type switchField struct {
 	set  func(*smp.SwitchInfo, uint16)
 }
 
-// optionalFields are those that a subnet can do without.
+// optionalFields are the fields that a subnet can work without.
 var optionalFields = []switchField{
 	{"LifeTimeValue", func(s *smp.SwitchInfo) uint16 { return uint16(s.LifeTimeValue()) },
 		func(s *smp.SwitchInfo, v uint16) { s.SetLifeTimeValue(uint8(v)) }},
@@ -29,11 +29,11 @@ var optionalFields = []switchField{
 		func(s *smp.SwitchInfo, v uint16) { s.SetDefaultMulticastNotPrimaryPort(uint8(v)) }},
 }
 
-// noMulticastPort as a default multicast port drops what no tree forwards. A port there
-// would let packets out that have no tree to keep them from going in circles.
+// noMulticastPort as default multicast port drops packets that no tree forwards. Without a
+// tree packets might circulate.
 const noMulticastPort = 255
 
-// WantedSwitch is the SwitchInfo that is wanted of a switch, but for LinearFDBTop.
+// WantedSwitch is the wanted SwitchInfo of a switch, without LinearFDBTop.
 func (p *Plan) WantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 	node := &p.in.Topo.Nodes[n]
 	is := unchanging(&node.SwitchInfo)
@@ -54,8 +54,8 @@ func (p *Plan) WantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 	return w
 }
 
-// switchSent is the SwitchInfo that a switch is sent: what is wanted, but for the fields that
-// it does not support.
+// switchSent is the SwitchInfo that a switch is sent: the wanted one, with the present values
+// of the fields that the switch does not support.
 func (p *Plan) switchSent(n topo.NodeIdx) smp.SwitchInfo {
 	node := &p.in.Topo.Nodes[n]
 	w := p.WantedSwitch(n)
@@ -81,8 +81,8 @@ func SwitchFields(bits *smp.SwitchInfo) (names []string) {
 	return names
 }
 
-// tellSwitch shows a SetSwitch in words.
-func (p *Plan) tellSwitch(st Step) string {
+// describeSwitch is the change of a SwitchInfo as text.
+func (p *Plan) describeSwitch(st Step) string {
 	n := p.in.Topo.Ports[st.Port].Node
 	is, w := &p.in.Topo.Nodes[n].SwitchInfo, p.switchSent(n)
 	fields := []string{fmt.Sprintf("LinearFDBTop %d -> %d", is.LinearFDBTop(), w.LinearFDBTop())}

@@ -43,7 +43,7 @@ func TestWantedSwitchMulticast(t *testing.T) {
 	}
 }
 
-// What a switch does not take it is not told again, until it is to have something else.
+// A value that a switch does not accept is not sent again, until another value is wanted.
 func TestIgnoredFields(t *testing.T) {
 	s := newSubnet(t)
 	n := s.FindNode(sw1GUID)
@@ -51,7 +51,7 @@ func TestIgnoredFields(t *testing.T) {
 	is.SetMulticastFDBCap(1024)
 	s.info(sw1GUID, 0).SetCapabilityMask(smp.IsMulticastFDBTopSupported)
 	var ignored []string
-	tell := func(top mad.LID, life uint8, takesLife bool) (sent smp.SwitchInfo) {
+	send := func(top mad.LID, life uint8, takesLife bool) (sent smp.SwitchInfo) {
 		s.in.MulticastTop, s.in.Values.LifeTimeValue = top, life
 		p := New(s.in)
 		sent = p.switchSent(n)
@@ -66,22 +66,22 @@ func TestIgnoredFields(t *testing.T) {
 		return sent
 	}
 	is.SetLifeTimeValue(1)
-	if sent := tell(0xc01f, 7, false); sent.MulticastFDBTop() != 0xc01f || sent.LifeTimeValue() != 7 {
-		t.Errorf("first it is told %v and %d", sent.MulticastFDBTop(), sent.LifeTimeValue())
+	if sent := send(0xc01f, 7, false); sent.MulticastFDBTop() != 0xc01f || sent.LifeTimeValue() != 7 {
+		t.Errorf("first it is sent %v and %d", sent.MulticastFDBTop(), sent.LifeTimeValue())
 	}
 	if !slices.Equal(ignored, []string{"LifeTimeValue", "MulticastFDBTop"}) {
 		t.Errorf("ignored: %q", ignored)
 	}
-	if sent := tell(0xc01f, 7, false); sent.MulticastFDBTop() != 0 || sent.LifeTimeValue() != 1 {
-		t.Errorf("it is told again: %v and %d", sent.MulticastFDBTop(), sent.LifeTimeValue())
+	if sent := send(0xc01f, 7, false); sent.MulticastFDBTop() != 0 || sent.LifeTimeValue() != 1 {
+		t.Errorf("it is sent again: %v and %d", sent.MulticastFDBTop(), sent.LifeTimeValue())
 	}
-	if sent := tell(0xc03f, 7, false); sent.MulticastFDBTop() != 0xc03f || sent.LifeTimeValue() != 1 {
+	if sent := send(0xc03f, 7, false); sent.MulticastFDBTop() != 0xc03f || sent.LifeTimeValue() != 1 {
 		t.Errorf("another top: %v and %d", sent.MulticastFDBTop(), sent.LifeTimeValue())
 	}
-	if sent := tell(0xc03f, 7, false); sent.MulticastFDBTop() != 0 || sent.LifeTimeValue() != 1 {
+	if sent := send(0xc03f, 7, false); sent.MulticastFDBTop() != 0 || sent.LifeTimeValue() != 1 {
 		t.Errorf("what it did not take before is forgotten: %v and %d", sent.MulticastFDBTop(), sent.LifeTimeValue())
 	}
-	if sent := tell(0xc03f, 8, true); sent.LifeTimeValue() != 8 {
+	if sent := send(0xc03f, 8, true); sent.LifeTimeValue() != 8 {
 		t.Errorf("another life time: %d", sent.LifeTimeValue())
 	}
 }

@@ -8,7 +8,7 @@ type Key struct {
 	Port uint8
 }
 
-// Values are the settings in force that ports and switches are to hold.
+// Values are the wanted values of ports and switches, by the settings in force.
 type Values struct {
 	Prefix        mad.Prefix
 	LMC           uint8 // of CAs and routers
@@ -26,8 +26,8 @@ type Values struct {
 	MKeyLease     uint16
 	MKeyProtect   uint8
 	KeepMKey      bool // ports keep the M_Key, lease and protection they have
-	NoMKeyLookup  bool // every request shows MKey, whatever the port has
-	// What ports enable of the links' abilities; 0 leaves it, and smp's All is what they
+	NoMKeyLookup  bool // every request uses MKey, whatever the port's key is
+	// Widths and speeds that ports enable; 0 leaves them, and smp's All enables all that they
 	// support.
 	LinkWidth     mad.LinkWidth
 	LinkSpeed     uint8
@@ -35,8 +35,8 @@ type Values struct {
 	FDR10         FDR10
 	SMSL          uint8
 	ReregisterAll bool // ask every client to register again, not only those of another manager
-	NoReregister  bool // ask none
-	// Inherited is the LID of the master before, whose clients need not register again; 0 for
-	// none.
+	NoReregister  bool // ask no client
+	// Inherited is the LID of the previous master, whose clients need not register again; 0
+	// for none.
 	Inherited mad.LID
 }

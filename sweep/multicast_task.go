@@ -14,37 +14,37 @@ import (
 )
 
 // MulticastTask is the part of multicast that computes: which trees change, and which blocks
-// have to be written for it. It runs outside the core, on values that nobody writes
-// meanwhile.
+// have to be written for that. It runs outside the core, on values that nobody writes while
+// it runs.
 type MulticastTask struct {
-	topo   *topo.Topo
-	graph  *mcast.Graph    // nil: to be made
-	state  *registry.State // to be grown from
-	old    *registry.State // that mfts were grown from; nil: every tree is looked at
-	mfts   *mcast.MFTs     // nil when this manager has just become master
-	held   []*device.MFT   // by SwitchIdx
-	blocks int             // of which all cells have to be known
-	left   []mftBlock
-	soon   bool // links that are still to be activated count
+	topo        *topo.Topo
+	graph       *mcast.Graph    // nil: Run makes it
+	state       *registry.State // to compute from
+	old         *registry.State // that mfts were computed from; nil: Run checks every tree
+	mfts        *mcast.MFTs     // nil when this manager has just become master
+	held        []*device.MFT   // by SwitchIdx
+	numBlocks   int             // that this manager programs on every switch
+	left        []mftBlock
+	includeInit bool // trees may use links in INIT
 }
 
 // MulticastResult is the outcome of a MulticastTask.
 type MulticastResult struct {
-	job        *MulticastTask
+	task       *MulticastTask
 	mfts       *mcast.MFTs
-	removes    []mftBlock   // to be written first
-	adds       []mftBlock   // and then
-	transition blockEntries // of which both old and new links might close a loop
+	removes    []mftBlock   // written first
+	adds       []mftBlock   // written then
+	transition blockEntries // whose old and new links together might close a loop
 	unreached  map[mad.LID]int
 	err        error // the proof of a tree failed
 }
 
-// Run grows the trees that changes touch. A cancelled context gives nil.
+// Run computes the trees that changes affect. A cancelled context gives nil.
 func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
 	if j.graph == nil {
 		j.graph = mcast.NewGraph(j.topo, j.use)
 	}
-	out := &MulticastResult{job: j, unreached: map[mad.LID]int{}, transition: blockEntries{}}
+	out := &MulticastResult{task: j, unreached: map[mad.LID]int{}, transition: blockEntries{}}
 	grower := mcast.NewGrower(j.graph)
 	var inherited map[mad.LID]*mcast.Tree
 	if j.mfts == nil {
@@ -56,7 +56,7 @@ func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
 			return nil
 		}
 		old := j.mfts.Tree(mlid)
-		tree := j.grow(grower, mlid, cmp.Or(old, inherited[mlid]), out)
+		tree := j.tree(grower, mlid, cmp.Or(old, inherited[mlid]), out)
 		if tree != old && (old != nil || len(tree.Branches) > 0) {
 			changed, before = append(changed, tree), append(before, old)
 		}
@@ -65,14 +65,14 @@ func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
 	if len(changed) > 0 {
 		out.mfts = j.mfts.With(changed...)
 	}
-	var cells []mftBlock
+	var blocks []mftBlock
 	if j.old == nil {
-		cells = j.allCells(out.mfts)
+		blocks = j.allBlocks(out.mfts)
 	} else {
-		cells = j.cellsOf(append(changed, before...))
+		blocks = j.blocksOf(append(changed, before...))
 	}
-	j.findTransitions(out, cells)
-	for _, c := range cells {
+	j.findTransitions(out, blocks)
+	for _, c := range blocks {
 		want := out.mfts.Block(c.s, c.position, c.block)
 		first := out.withoutAdditions(c, j.held[c.s], want)
 		if !j.held[c.s].Holds(c.block, c.position, &first) {
@@ -85,8 +85,8 @@ func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
 	return out
 }
 
-// inherited are the trees of who ruled before, as the switches hold them: where they still
-// serve, they stay. They need not be trees.
+// inherited are the trees of the previous master, as the switches hold them: those that still
+// work stay. They need not be trees.
 func (j *MulticastTask) inherited() map[mad.LID]*mcast.Tree {
 	trees := map[mad.LID]*mcast.Tree{}
 	for s, held := range j.held {
@@ -107,8 +107,8 @@ func (j *MulticastTask) inherited() map[mad.LID]*mcast.Tree {
 	return trees
 }
 
-// withoutAdditions is what a cell is told first: what it is to hold, without the links that come
-// where others go.
+// withoutAdditions is the value that a block gets first: the target, without the new links of
+// entries in transition.
 func (g *MulticastResult) withoutAdditions(c mftBlock, held *device.MFT, want [mad.DataSize]byte) [mad.DataSize]byte {
 	if transition := g.transition[c.block]; transition != 0 {
 		return blend(transition, common(held.Value(c.block, c.position), want), want)
@@ -116,7 +116,7 @@ func (g *MulticastResult) withoutAdditions(c mftBlock, held *device.MFT, want [m
 	return want
 }
 
-// touched are the multicast LIDs whose trees may have to change.
+// touched are the multicast LIDs whose trees may change.
 func (j *MulticastTask) touched() []mad.LID {
 	mlids := j.state.TouchedMLIDs(j.old)
 	if j.old != nil {
@@ -139,20 +139,20 @@ func (j *MulticastTask) use(p topo.PortIdx) mcast.Use {
 	port := &j.topo.Ports[p]
 	node := &j.topo.Nodes[port.Node]
 	least := smp.PortArmed
-	if j.soon {
+	if j.includeInit {
 		least = smp.PortInit
 	}
 	switch {
 	case port.Unhealthy || port.Info.PortState() < least || j.held[node.Switch].Avoided():
 		return mcast.Shun
-	case node.Missed > 0: // it cannot be told anything, but forwards as it did
+	case node.Missed > 0: // it cannot be written, but goes on forwarding
 		return mcast.Keep
 	}
 	return mcast.Extend
 }
 
-// grow grows one tree and proves it.
-func (j *MulticastTask) grow(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *MulticastResult) *mcast.Tree {
+// tree computes one tree and proves it.
+func (j *MulticastTask) tree(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *MulticastResult) *mcast.Tree {
 	m := j.members(mlid)
 	tree, unreached := grower.Grow(mlid, m, old)
 	err := mcast.Check(j.topo, tree, m, unreached)
@@ -166,8 +166,8 @@ func (j *MulticastTask) grow(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree
 	return tree
 }
 
-// members are the ports that use a multicast LID, of all groups that share it. Members
-// that are not in the subnet are passed over.
+// members are the ports that use a multicast LID, of all groups that share it. Members that
+// are not in the subnet are skipped.
 func (j *MulticastTask) members(mlid mad.LID) (m mcast.Members) {
 	for g := range j.state.OnMLID(mlid) {
 		for member := range j.state.Members(g.MGID) {
@@ -192,30 +192,29 @@ func (j *MulticastTask) members(mlid mad.LID) (m mcast.Members) {
 	return m
 }
 
-// writable reports whether a switch can be told anything.
+// writable reports whether a switch can be written: it answered in the last sweep.
 func (j *MulticastTask) writable(s topo.SwitchIdx) bool {
 	return j.topo.Nodes[j.topo.Switches[s]].Missed == 0
 }
 
-// cellsOf are the cells in which trees have branches, and those that are left from
-// before.
-func (j *MulticastTask) cellsOf(trees []*mcast.Tree) (cells []mftBlock) {
-	cells = append(cells, j.left...)
+// blocksOf are the blocks in which trees have branches, and those left from the last round.
+func (j *MulticastTask) blocksOf(trees []*mcast.Tree) (blocks []mftBlock) {
+	blocks = append(blocks, j.left...)
 	for _, t := range trees {
 		if t == nil {
 			continue
 		}
 		for _, b := range t.Branches {
 			for position := range j.held[b.Switch].Positions {
-				cells = append(cells, mftBlock{b.Switch, mcast.BlockOf(t.MLID), position})
+				blocks = append(blocks, mftBlock{b.Switch, mcast.BlockOf(t.MLID), position})
 			}
 		}
 	}
-	return sortBlocks(cells)
+	return sortBlocks(blocks)
 }
 
-// allCells are all cells that do not hold what they are to hold.
-func (j *MulticastTask) allCells(mfts *mcast.MFTs) (cells []mftBlock) {
+// allBlocks are all blocks that differ from their targets.
+func (j *MulticastTask) allBlocks(mfts *mcast.MFTs) (blocks []mftBlock) {
 	wanted := make([]map[uint16]bool, len(j.held)) // blocks with entries, by switch
 	for t := range mfts.Trees() {
 		for _, b := range t.Branches {
@@ -230,28 +229,27 @@ func (j *MulticastTask) allCells(mfts *mcast.MFTs) (cells []mftBlock) {
 		if !j.writable(topo.SwitchIdx(s)) {
 			continue
 		}
-		blocks := max(min(j.blocks, held.Blocks), held.Rows())
-		for block := range uint16(blocks) {
+		n := max(min(j.numBlocks, held.Blocks), held.Rows())
+		for block := range uint16(n) {
 			for position := range held.Positions {
 				want := empty
 				if wanted[s][block] {
 					want = mfts.Block(topo.SwitchIdx(s), position, block)
 				}
 				if !held.Holds(block, position, &want) {
-					cells = append(cells, mftBlock{topo.SwitchIdx(s), block, position})
+					blocks = append(blocks, mftBlock{topo.SwitchIdx(s), block, position})
 				}
 			}
 		}
 	}
-	return sortBlocks(cells)
+	return sortBlocks(blocks)
 }
 
-// findTransitions finds the multicast LIDs of which links go and others come, so that for a
-// moment, while some switches have been told and others not, a packet might go round in
-// a circle.
-func (j *MulticastTask) findTransitions(out *MulticastResult, cells []mftBlock) {
+// findTransitions finds the multicast LIDs whose trees lose links and gain others that close
+// a loop with them: while only some switches have been written, a packet might circulate.
+func (j *MulticastTask) findTransitions(out *MulticastResult, blocks []mftBlock) {
 	extra, missing := blockEntries{}, blockEntries{}
-	for _, c := range cells {
+	for _, c := range blocks {
 		is, want := j.held[c.s].Value(c.block, c.position), out.mfts.Block(c.s, c.position, c.block)
 		more, less := compare(&is, &want)
 		extra[c.block] |= more
@@ -269,8 +267,8 @@ func (j *MulticastTask) findTransitions(out *MulticastResult, cells []mftBlock) 
 	}
 }
 
-// circular reports whether the links that switches may hold now and those that they are
-// to hold close a circle together.
+// circular reports whether the links that switches may use now and their target links
+// together close a loop.
 func (j *MulticastTask) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.PortMask) bool {
 	root := make([]topo.SwitchIdx, len(masks))
 	for s := range masks {
@@ -294,7 +292,7 @@ func (j *MulticastTask) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.P
 			}
 			r := j.topo.SwitchOf(peer)
 			if int(r) < s && masks[r].Has(j.topo.Ports[peer].Num) {
-				continue // it was met at its other end
+				continue // it was visited from its other end
 			}
 			if find(topo.SwitchIdx(s)) == find(r) {
 				return true

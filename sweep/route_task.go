@@ -16,9 +16,9 @@ import (
 	"ibsm/topo"
 )
 
-// RouteTask is the part of a sweep that computes: from what a walk found to a plan. It runs
-// outside the core, on a snapshot of the state, and returns what the state is to become.
-// It is run once; several may be out.
+// RouteTask is the part of a sweep that computes a plan from what a walk found. It runs
+// outside the core, on a snapshot of the state, and returns the changes of the state. Each is
+// run once; several may run at a time.
 type RouteTask struct {
 	found    *Found
 	settings Settings
@@ -33,44 +33,44 @@ type RouteTask struct {
 	multicast    *multicastPlan    // nil: the plan does not show it
 }
 
-// SweepPlan is the outcome of a task.
+// SweepPlan is the result of a RouteTask.
 type SweepPlan struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
-	Tables *routing.Tables // nil when routing failed or is held back
+	Tables *routing.Tables // nil when routing failed or waits for adaptive routing to be off
 	Values plan.Values
 	Plan   *plan.Plan
-	// MulticastTop is the MulticastFDBTop that switches are to have; 0 as they have it.
+	// MulticastTop is the wanted MulticastFDBTop of switches; 0 leaves it unchanged.
 	MulticastTop mad.LID
-	// Partitions are the partition tables that ports are to hold.
+	// Partitions are the wanted P_Key tables of ports.
 	Partitions *partitions.Tables
 
 	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
 	Conflicts   []LIDConflict
 	Exhausted   []mad.GUID      // end ports for which no LID is left
-	Reclaimed   []LIDAssignment // LIDs of absent ports that were given to others
-	Absent      []LIDAssignment // LIDs that are kept for ports that are not there
-	Report      *verify.Report  // of Tables as they are to be written
-	Mended      *verify.Report  // of the engine's tables, when they looped and were cut
+	Reclaimed   []LIDAssignment // LIDs of absent ports that were given to other ports
+	Absent      []LIDAssignment // LIDs that are kept for absent ports
+	Report      *verify.Report  // of Tables
+	BeforeCut   *verify.Report  // of the engine's tables, if they had loops that were cut
 	Keep        routing.Keep
 	Unused      bool  // links were added that adopted routes do not use
-	Unavoidable int   // unhealthy links that are used all the same, because nothing else leads on
-	AR          int   // switches on which adaptive routing is on and holds routes back
+	Unavoidable int   // unhealthy links that are still used, because there is no other path
+	AR          int   // switches on which adaptive routing is on, so that no routes are written
 	Err         error // the routing engine failed
 
 	found     *Found
-	same      bool // Topo is as the last sweep left it
+	same      bool // Topo is equal to that of the last sweep
 	delta     delta
-	multicast *MulticastResult // of a plan that is only to be looked at; may be nil
+	multicast *MulticastResult // of a preview; may be nil
 }
 
-// Found is what the walk found.
+// Found is the result of the walk.
 func (c *SweepPlan) Found() *discover.Result { return c.found.Result }
 
-// Drop gives the sweep up: nothing of it will be programmed.
+// Drop abandons the sweep: nothing of it is programmed.
 func (c *SweepPlan) Drop() { c.found.Drop() }
 
-// delta is what a task makes of the state, but for the plan.
+// delta are the changes that a task makes to the state.
 type delta struct {
 	switches     []device.Walked // by SwitchIdx
 	lids         []LIDAssignment
@@ -79,12 +79,12 @@ type delta struct {
 	values       plan.Values
 	report       *verify.Report
 	adopted      bool
-	indexes      partitions.Indexes // nil: as they were
+	indexes      partitions.Indexes // nil: unchanged
 	unsupported  device.Unsupported
 }
 
-// apply brings the state up to what a task came to. What has happened since its snapshot
-// counts: blocks that have ceased to be known stay so.
+// apply applies the changes of a task. Events since its snapshot take precedence: blocks that
+// have become unknown since stay unknown.
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
@@ -94,8 +94,8 @@ func (s *state) apply(d *delta) {
 	}
 }
 
-// Run computes. The only error in SweepPlan is the engine's; a cancelled context
-// gives nil.
+// Run computes the plan. SweepPlan.Err is an error of the engine; a cancelled context gives
+// nil.
 func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	b, s := j.found.Builder, j.state
 	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop}
@@ -153,8 +153,8 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	return out
 }
 
-// unowned are the LIDs that some switch forwards and no port owns: perhaps they
-// belong to a node that does not answer.
+// unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
+// that does not answer.
 func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 	owned := make([]bool, int(mad.MaxUnicastLID)+1)
 	for _, p := range t.EndPorts {
@@ -174,7 +174,7 @@ func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 	return lids
 }
 
-// route computes, proves and, where the proof fails, mends the tables.
+// route computes and proves the tables, and cuts loops that the proof finds.
 func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
 	t, s, d := out.Topo, j.state, &out.delta
 	for _, n := range t.Switches {
@@ -188,7 +188,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out)}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
 	out.Keep = in.Keep
-	out.Unused = in.Keep == routing.KeepWorking && s.prev != nil && grown(s.prev, t)
+	out.Unused = in.Keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
 	tables, err := j.engine(ctx, in)
 	if err != nil {
 		out.Err = fmt.Errorf("routing: %w", err)
@@ -200,7 +200,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		return
 	}
 	if report.Count[verify.Loop] > 0 {
-		out.Mended = report
+		out.BeforeCut = report
 		tables = fix(out, verify.CutLoops(t, out.LIDs, tables, report), nil)
 		if report, err = verify.Check(ctx, t, out.LIDs, tables, report); err != nil {
 			return
@@ -213,15 +213,15 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 			continue
 		}
 		if bytes.Equal(tables.LFT[i], sw.Row) {
-			tables.LFT[i] = sw.Row // so that others see at once that it has not changed
+			tables.LFT[i] = sw.Row // equal rows share memory, so that later comparisons are fast
 		}
 		sw.Row = tables.LFT[i]
 	}
 }
 
-// keep decides how much of the previous tables stays. Routes of another manager
-// stay as long as they work. Our own stay while nothing was added to the network of
-// switches; what was added is to be used.
+// keep decides how much of the previous tables stays. Routes of another manager stay as long
+// as they work. Our own stay until a link between switches is added, so that new links are
+// used.
 func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 	prev, adopted := j.state.prev, out.delta.adopted
 	switch {
@@ -229,14 +229,14 @@ func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 		return routing.KeepNone
 	case adopted:
 		return routing.KeepWorking
-	case grown(prev, out.Topo):
+	case linksAdded(prev, out.Topo):
 		return routing.KeepNone
 	}
 	return routing.KeepMinimal
 }
 
-// previous are the tables that were meant to be in force, or those found in
-// switches that were never routed by us; nil when there are none.
+// previous are the target tables of the last sweep; for switches that this manager never
+// routed those that it read; nil when there are none.
 func previous(out *SweepPlan) *routing.Tables {
 	size, any := routing.RowLen(out.LIDs.Top), false
 	prev := &routing.Tables{LFT: make([][]uint8, len(out.delta.switches)), Top: out.LIDs.Top}
@@ -260,7 +260,7 @@ func previous(out *SweepPlan) *routing.Tables {
 	return prev
 }
 
-// resized is a row of a length, the same one when it has that length.
+// resized is row with length size, row itself if it has that length.
 func resized(row []uint8, size int) []uint8 {
 	if len(row) == size {
 		return row
@@ -272,8 +272,8 @@ func resized(row []uint8, size int) []uint8 {
 	return r
 }
 
-// fix puts into the tables what cannot be otherwise: switches that do not answer
-// go on with what they hold, and reserved LIDs keep their entries everywhere.
+// fix puts entries into the tables that cannot change: switches that do not answer keep their
+// tables, and reserved LIDs keep their entries everywhere.
 func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Tables {
 	top := out.LIDs.Top
 	for _, l := range reserved {
@@ -306,4 +306,24 @@ func withReserved(row, held []uint8, size int, reserved []mad.LID) []uint8 {
 		return held
 	}
 	return r
+}
+
+// InForce are the tables that the subnet uses: those computed, or, where routes are left
+// alone, those that the switches hold.
+func (c *SweepPlan) InForce() *routing.Tables {
+	if c.Tables != nil {
+		return c.Tables
+	}
+	switches := c.delta.switches
+	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top}
+	for i, n := range c.Topo.Switches {
+		if switches[i].LFT != nil {
+			t.Top = max(t.Top, min(c.Topo.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))
+		}
+	}
+	size := routing.RowLen(t.Top)
+	for i := range switches {
+		t.LFT[i] = resized(switches[i].LFT.Row(), size)
+	}
+	return t
 }

@@ -8,12 +8,12 @@ import (
 	"ibsm/sweep"
 )
 
-// Persist is what has changed of that which must outlive the manager. LIDs come before they
-// are written to the subnet.
+// Persist has the Shell write changes to the state store. LIDs come before they are written to
+// the subnet.
 type Persist struct {
 	LIDs      []sweep.LIDAssignment // new or changed, in order of GUID
 	Forgotten []mad.GUID            // ports whose LIDs are no longer kept for them
-	Term      *store.Term           // that has begun; nil if it goes on
+	Term      *store.Term           // a new mastership term; nil if the present one continues
 }
 
 func (Persist) action() {}
@@ -27,13 +27,13 @@ func (k *Persist) Batch() store.Batch {
 	return b
 }
 
-// quickRestart is how long a manager that did not end as it should may have been gone so
-// that it goes on as if it had not: nobody else had the time to rule at its port.
+// quickRestart is how long a manager that was interrupted may have been away and still
+// assume that no other manager has been master at its port meanwhile.
 const quickRestart = time.Minute
 
-// Resume sets what a manager that begins now is to know from what was kept. Clients need
-// not register again with a master that only was restarted, if nothing of theirs is
-// lost.
+// Resume sets the state that a manager starts with from the contents of its store. Clients
+// need not register again with a master that only restarted and lost none of their
+// registrations.
 func (c *Config) Resume(kept *store.Contents, now time.Time) {
 	var k sweep.Restored
 	for _, l := range kept.LIDs {

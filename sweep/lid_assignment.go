@@ -10,20 +10,20 @@ import (
 	"ibsm/sweep/plan"
 )
 
-// LIDAssignment is what an end port was given, whether it is there or not.
+// LIDAssignment are the LIDs of an end port, present or absent.
 type LIDAssignment struct {
 	Port mad.GUID
 	Base mad.LID
 	LMC  uint8
-	// Absent is when the port was missed first, in seconds since 1970; 0 while it is
-	// there.
+	// Absent is when a sweep first missed the port, in seconds since 1970; 0 while the port is
+	// present.
 	Absent int64
 }
 
 // Last is the highest of its LIDs.
 func (k LIDAssignment) Last() mad.LID { return k.Base + 1<<k.LMC - 1 }
 
-// since is Absent, or the end of time for a port that is only now being missed.
+// since is Absent, or the maximum for a port that this sweep misses for the first time.
 func (k LIDAssignment) since() int64 {
 	if k.Absent == 0 {
 		return math.MaxInt64
@@ -31,29 +31,29 @@ func (k LIDAssignment) since() int64 {
 	return k.Absent
 }
 
-// valid reports whether these are LIDs that a port can have.
+// valid reports whether a port can have these LIDs.
 func (k LIDAssignment) valid() bool {
 	return k.Port != 0 && k.LMC <= 7 && k.Base != 0 && int(k.Base)+1<<k.LMC-1 <= int(mad.MaxUnicastLID)
 }
 
-// Restored is what is known of a subnet from before the manager began.
+// Restored is what the manager knows of a subnet when it starts.
 type Restored struct {
 	LIDs []LIDAssignment
-	// Stale says that another manager has ruled since: what ports report counts before
-	// LIDs, which then are for the others.
+	// Stale says that another manager has been master since: LIDs that ports report take
+	// precedence over LIDs.
 	Stale bool
-	// Registered says that clients are known to be registered here: they are not asked
-	// to register again unless they follow another manager.
+	// Registered says that clients are registered here: they are not asked to register again
+	// unless their ports name another master.
 	Registered bool
-	// MKeys are of the agents of ports, by port GUID, and Behind tells by which port GUID
-	// a port's link was answered last. OpenSM's guid2mkey and neighbors have them.
+	// MKeys are the M_Keys of ports' agents, by port GUID, and Behind is the port GUID at the
+	// other end of a port's link. They come from OpenSM's guid2mkey and neighbors.
 	MKeys  map[mad.GUID]mad.MKey
 	Behind map[plan.Key]mad.GUID
 	Port   mad.GUID // our own; 0 when it is not known
 }
 
-// MergeLIDs is what two sources know, in order of GUID. Where they know different LIDs of
-// a port, or give a LID to two, the first counts.
+// MergeLIDs merges the assignments of two sources, in order of GUID. Where they contradict
+// each other, first takes precedence.
 func MergeLIDs(first, second []LIDAssignment) []LIDAssignment {
 	bySecond := make(map[mad.GUID]LIDAssignment, len(second))
 	for _, k := range second {
@@ -66,7 +66,7 @@ func MergeLIDs(first, second []LIDAssignment) []LIDAssignment {
 			continue
 		}
 		if same := bySecond[k.Port]; k.Absent == 0 && same.Base == k.Base {
-			k.Absent = same.Absent // which the first may not know
+			k.Absent = same.Absent // first may not have it
 		}
 		merged[k.Port] = k
 		for l := k.Base; l <= k.Last(); l++ {
@@ -78,7 +78,7 @@ func MergeLIDs(first, second []LIDAssignment) []LIDAssignment {
 
 func byPort(a, b LIDAssignment) int { return cmp.Compare(a.Port, b.Port) }
 
-// findLID is what a port was given, the zero value for nothing. lids ascend by GUID.
+// findLID is the assignment of a port, the zero value for none. lids ascend by GUID.
 func findLID(lids []LIDAssignment, port mad.GUID) LIDAssignment {
 	if i, ok := slices.BinarySearchFunc(lids, port, func(k LIDAssignment, g mad.GUID) int { return cmp.Compare(k.Port, g) }); ok {
 		return lids[i]
@@ -86,8 +86,8 @@ func findLID(lids []LIDAssignment, port mad.GUID) LIDAssignment {
 	return LIDAssignment{}
 }
 
-// retained is what is to be remembered after an assignment, ascending GUID: before itself
-// where nothing of it has changed. Ports whose LIDs were given away are forgotten.
+// retained are the assignments to store, ascending GUID: before itself if nothing has
+// changed. Ports whose LIDs were reclaimed are left out.
 func (a *assignment) retained(before []LIDAssignment, now int64) []LIDAssignment {
 	lids := make([]LIDAssignment, 0, len(a.t.EndPorts)+len(a.absent))
 	for _, p := range a.t.EndPorts {
@@ -108,17 +108,16 @@ func (a *assignment) retained(before []LIDAssignment, now int64) []LIDAssignment
 	return lids
 }
 
-// Recall has the LIDs of another source take precedence over all others, before the task is
-// run.
+// Recall gives the LIDs of another source precedence over all others. It is called before Run.
 func (j *RouteTask) Recall(lids []LIDAssignment) {
 	j.state.stale, j.state.lids = false, MergeLIDs(lids, j.state.lids)
 }
 
-// Reregister has clients asked to register again whatever the settings say. It is called
-// before the task is run.
+// Reregister has clients asked to register again, whatever the settings say. It is called
+// before Run.
 func (j *RouteTask) Reregister() { j.settings.NoReregister = false }
 
-// Changes returns the LIDs that have changed since it was asked last, and the ports that
+// Changes returns the assignments that have changed since the last call, and the ports that
 // have none any more, both in order of GUID.
 func (s *Sweeper) Changes() (lids []LIDAssignment, forgotten []mad.GUID) {
 	was, is := s.state.stored, s.state.lids

@@ -6,11 +6,10 @@ import (
 	"ibsm/topo"
 )
 
-// Stray takes a reply that answers nothing that is outstanding. When it tells that
-// a switch holds an older block of its table, or a port one of its partition table, put
-// there by a packet that was long on its way, the block is not trusted any more, and Stray
-// reports true.
-func (s *Sweeper) Stray(p *mad.Packet) bool {
+// UnmatchedReply takes a reply that matches no outstanding request. When it shows that a
+// switch holds a stale block of its forwarding table, or a port one of its P_Key table, put
+// there by a delayed packet, the block becomes unknown, and UnmatchedReply returns true.
+func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 	t := s.state.prev
 	if t == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp || p.Status() != mad.StatusOK {
 		return false

@@ -11,8 +11,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// bed is a Sweeper on a fabric that answers at once.
-type bed struct {
+// harness is a Sweeper on a fabric that answers at once.
+type harness struct {
 	*testing.T
 	*Sweeper
 	net    *net.Net
@@ -24,14 +24,14 @@ type bed struct {
 	meddle func(req *txn.Request, o *txn.Outcome)
 }
 
-func newBed(t *testing.T, spec string, cfg Config) *bed {
+func newHarness(t *testing.T, spec string, cfg Config) *harness {
 	t.Helper()
 	n, err := net.Generate(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Engine = minhop.Route
-	b := &bed{T: t, Sweeper: New(cfg), net: n}
+	b := &harness{T: t, Sweeper: New(cfg), net: n}
 	b.fabric = fabric.New(n, fabric.Config{OnSet: func(s fabric.Set) { b.sets = append(b.sets, s) }})
 	for i := range n.Nodes {
 		if n.Nodes[i].Type == mad.CA {
@@ -46,7 +46,7 @@ func newBed(t *testing.T, spec string, cfg Config) *bed {
 }
 
 // heavy runs a heavy sweep to its end.
-func (b *bed) heavy() *Outcome {
+func (b *harness) heavy() *Outcome {
 	b.Helper()
 	c := b.walk().Task(1).Run(context.Background())
 	if c == nil || c.Err != nil {
@@ -55,7 +55,7 @@ func (b *bed) heavy() *Outcome {
 	return b.write(c)
 }
 
-func (b *bed) walk() (found *Found) {
+func (b *harness) walk() (found *Found) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
 	w := b.Walk(true, false)
@@ -64,7 +64,7 @@ func (b *bed) walk() (found *Found) {
 }
 
 // write programs what was computed.
-func (b *bed) write(c *SweepPlan) (out *Outcome) {
+func (b *harness) write(c *SweepPlan) (out *Outcome) {
 	b.Helper()
 	p := b.Program(c)
 	b.until(p, func() bool { out, _ = p.Outcome(); return out != nil })
@@ -72,7 +72,7 @@ func (b *bed) write(c *SweepPlan) (out *Outcome) {
 }
 
 // look runs a light sweep.
-func (b *bed) look() (reason string, full bool, sms []SMReply) {
+func (b *harness) look() (reason string, full bool, sms []SMReply) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
 	l := b.Look()
@@ -88,7 +88,7 @@ type phase interface {
 }
 
 // until answers what a phase asks until it is over, which is asked when it has no request.
-func (b *bed) until(p phase, over func() bool) {
+func (b *harness) until(p phase, over func() bool) {
 	b.Helper()
 	for range 1 << 20 {
 		if req, ok := p.Next(); ok {
@@ -107,7 +107,7 @@ func (b *bed) until(p phase, over func() bool) {
 	b.Fatalf("the sweep has no end: %T", p)
 }
 
-func (b *bed) ask(req *txn.Request) txn.Outcome {
+func (b *harness) ask(req *txn.Request) txn.Outcome {
 	var d mad.Datagram
 	d.LID = mad.PermissiveLID
 	d.Packet.SetDirected(&req.Route, req.Method, req.Attr, req.Mod)
@@ -129,7 +129,7 @@ func (b *bed) ask(req *txn.Request) txn.Outcome {
 
 // node is the index in the Net of the nth switch (from the last one on, which are the
 // spines of a fat tree) or host.
-func (b *bed) node(typ mad.NodeType, n int) int32 {
+func (b *harness) node(typ mad.NodeType, n int) int32 {
 	b.Helper()
 	for i := range b.net.Nodes {
 		if b.net.Nodes[i].Type == typ {
@@ -143,10 +143,10 @@ func (b *bed) node(typ mad.NodeType, n int) int32 {
 	return 0
 }
 
-// up is a bed after two sweeps, the second of which had nothing to do.
-func up(t *testing.T, spec string, cfg Config) *bed {
+// up is a harness after two sweeps, the second of which had nothing to do.
+func up(t *testing.T, spec string, cfg Config) *harness {
 	t.Helper()
-	b := newBed(t, spec, cfg)
+	b := newHarness(t, spec, cfg)
 	first := b.heavy()
 	if len(first.Failures) != 0 || len(first.NotHeld) != 0 || first.Report.Bad() != 0 {
 		t.Fatalf("failures %v, not held %v, bad routes %d", first.Failures, first.NotHeld, first.Report.Bad())

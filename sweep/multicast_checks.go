@@ -1,0 +1,123 @@
+package sweep
+
+import (
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/device"
+	"ibsm/topo"
+)
+
+// A delayed packet may write an old block over a newer one that the switch has acknowledged:
+// the first attempt of a request whose second was answered, or a duplicate that some link
+// made. Blocks that this may have happened to are read again: the stale-block check.
+
+// blockCheck names a block that has to be read again.
+type blockCheck struct {
+	node mad.GUID
+	mftBlock
+}
+
+const (
+	// packetLifetime is how long a request of a round may still be in the fabric after it.
+	packetLifetime = 5 * time.Second
+	// maxChecks bounds the blocks that are remembered. In a fabric that loses more packets,
+	// stale blocks are the smaller problem.
+	maxChecks = 1 << 16
+)
+
+// check has a block read again.
+func (m *Multicast) check(c mftBlock) {
+	if len(m.checks) < maxChecks {
+		m.checks[blockCheck{m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID, mftBlock{0, c.block, c.position}}] = true
+	}
+}
+
+// scheduleChecks has the blocks of a finished round read again when all its packets must have
+// arrived.
+func (m *Multicast) scheduleChecks(now time.Duration) {
+	if len(m.checks) > 0 && m.checkAt == 0 {
+		m.checkAt = now + packetLifetime
+	}
+}
+
+// UnmatchedReply takes a reply that matches no outstanding request. When it shows that a
+// switch may hold a stale block, that block is read again.
+func (m *Multicast) UnmatchedReply(now time.Duration, p *mad.Packet) {
+	if m.subnet == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp ||
+		p.AttrID() != smp.AttrMulticastForwardingTable || p.Status() != mad.StatusOK {
+		return
+	}
+	n := follow(m.subnet.topo, p)
+	if n == topo.None || m.subnet.topo.Nodes[n].Switch == topo.None {
+		return
+	}
+	c := mftBlock{m.subnet.topo.Nodes[n].Switch, uint16(p.AttrMod() & 0x1ff), uint8(p.AttrMod() >> 28)}
+	held := m.subnet.held[c.s]
+	if held.Recorded(c.block, c.position) && held.Value(c.block, c.position) != *p.Data() {
+		m.check(c)
+		m.checkAt = now
+	}
+}
+
+// read begins to read the tables that another manager may have written and the blocks to
+// check, if there are any.
+func (m *Multicast) read(now time.Duration) bool {
+	m.blocks, m.at = nil, 0
+	var foreign []topo.SwitchIdx
+	positions := uint8(0)
+	if m.unread {
+		m.unread = false
+		for s, t := range m.subnet.held {
+			if t.Foreign && m.answers(topo.SwitchIdx(s)) {
+				t.Foreign = false
+				foreign, positions = append(foreign, topo.SwitchIdx(s)), max(positions, t.Positions)
+			}
+		}
+	}
+	for block := range uint16(m.numBlocks()) { // in the order of sortBlocks
+		for position := range positions {
+			for _, s := range foreign {
+				if t := m.subnet.held[s]; int(block) < t.Blocks && position < t.Positions {
+					m.blocks = append(m.blocks, mftBlock{s, block, position})
+				}
+			}
+		}
+	}
+	if len(m.blocks) == 0 && !m.readChecks(now) {
+		return false
+	}
+	m.phase, m.failed = multicastReads, map[topo.SwitchIdx]int{}
+	return true
+}
+
+// readChecks begins to read the blocks to check when it is time.
+func (m *Multicast) readChecks(now time.Duration) bool {
+	if m.checkAt == 0 || m.checkAt > now {
+		return false
+	}
+	m.checkAt = 0
+	for c := range m.checks {
+		if n := m.subnet.topo.FindNode(c.node); n != topo.None && m.subnet.topo.Nodes[n].Switch != topo.None {
+			c.s = m.subnet.topo.Nodes[n].Switch
+			m.blocks = append(m.blocks, c.mftBlock)
+		}
+	}
+	clear(m.checks)
+	m.blocks = sortBlocks(m.blocks)
+	return len(m.blocks) > 0
+}
+
+// wasRead takes a block that was read. The next round compares it with its target.
+func (m *Multicast) wasRead(c mftBlock, o *txn.Outcome) {
+	held := m.subnet.held[c.s]
+	if o.Result == txn.Replied && o.Status == mad.StatusOK {
+		held.Take(c.block, c.position, device.Got, &o.Data)
+	} else {
+		m.failed[c.s]++
+		held.Take(c.block, c.position, device.Unread, &[mad.DataSize]byte{})
+	}
+	m.left = append(m.left, c)
+}
