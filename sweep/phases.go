@@ -81,7 +81,6 @@ func (s *Sweeper) drop(cleared []mad.GUID) {
 // Program begins to write the plan of a task.
 func (s *Sweeper) Program(c *SweepPlan) *Program {
 	s.state.apply(&c.delta)
-	c.found.Result.Builder = nil // only its Topo is still needed
 	s.program = newProgram(c, s)
 	return s.program
 }

@@ -97,7 +97,8 @@ func (s *state) apply(d *delta) {
 // Run computes the plan. SweepPlan.Err is an error of the engine; a cancelled context gives
 // nil.
 func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
-	b, s := j.found.Builder, j.state
+	b, tables, s := j.found.Builder, j.found.Tables, j.state
+	j.found.Builder, j.found.Tables = nil, nil // large, and not needed after this
 	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop}
 	for _, n := range b.KeepMissing(s.prev, !j.found.Quick) {
 		out.Lost = append(out.Lost, s.prev.Nodes[n].GUID)
@@ -105,7 +106,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	t := b.Freeze()
 	out.Topo = t
 	d := &out.delta
-	d.switches = s.walked(t, j.found.Tables)
+	d.switches = s.walked(t, tables)
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
 	var dead, babblers []topo.PortIdx
 	var grace bool

@@ -173,7 +173,7 @@ func (b *Builder) Peer(e End) End { return b.port(e).peer }
 
 func (b *Builder) port(e End) *buildPort { return &b.nodes[e.Node].ports[e.Port] }
 
-// Freeze makes the Topo. The Builder must not be used any more.
+// Freeze makes the Topo. The Builder must not be used any more, and holds no memory.
 func (b *Builder) Freeze() *Topo {
 	order := make([]int32, 0, len(b.nodes))
 	for i := range b.nodes {
@@ -215,6 +215,7 @@ func (b *Builder) Freeze() *Topo {
 	if b.self != NoEnd && !b.nodes[b.self.Node].dropped {
 		t.Self = first[b.self.Node] + PortIdx(b.self.Port)
 	}
+	*b = Builder{}
 	t.fillEndPorts()
 	return t
 }

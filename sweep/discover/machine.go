@@ -176,7 +176,8 @@ func (m *Machine) Finished() bool { return m.open == 0 && m.queue.empty() }
 // Result is what was found, once Finished. The machine must not be used any more.
 func (m *Machine) Result() *Result {
 	m.finish()
-	return &m.res
+	res := m.res // apart from the Machine, which the Result does not hold on to
+	return &res
 }
 
 // Kinds of request.

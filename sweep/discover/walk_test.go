@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
+	"weak"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -270,4 +272,24 @@ func TestRecall(t *testing.T) {
 			t.Errorf("port %d of %v is as it was before", now.Ports[i].Num, node.GUID)
 		}
 	}
+}
+
+// TestResultOutlivesMachine: a Result lasts as long as the sweep; the Machine and the nodes of
+// a frozen Builder, which are large, do not.
+func TestResultOutlivesMachine(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	m := New(Config{})
+	machine := weak.Make(m)
+	r := newWalker(t, n, firstHost(n), fabric.Config{}).walk(m)
+	node := weak.Make(r.Builder.Node(0))
+	top := r.Builder.Freeze()
+	runtime.GC()
+	if machine.Value() != nil {
+		t.Error("the Machine is still in use")
+	}
+	if node.Value() != nil {
+		t.Error("a node of the Builder is still in use")
+	}
+	runtime.KeepAlive(r)
+	runtime.KeepAlive(top)
 }
