@@ -23,7 +23,7 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*discover.Table) []devi
 			}
 			continue
 		}
-		var read *device.LFT
+		var read *device.Blocks
 		if table := tables[node.GUID]; table != nil {
 			read = device.Read(table.Row, table.Missing)
 		}

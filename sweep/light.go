@@ -57,9 +57,9 @@ func newLook(t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
 			l.asks = append(l.asks, ask{attr: smp.AttrSwitchInfo, port: t.Nodes[n].First})
 		}
 	}
-	for i := range device.Checked {
+	for i := range device.Attributes {
 		for _, b := range known.devices.Checks() {
-			if n := t.FindNode(b.Node); b.Attr == device.Checked[i].ID && n != topo.None && b.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.Port)) {
+			if n := t.FindNode(b.Node); b.Attr == device.Attributes[i].ID && n != topo.None && b.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.Port)) {
 				l.asks = append(l.asks, ask{attr: b.Attr, port: t.Port(n, b.Port), block: b.Index})
 			}
 		}
@@ -118,7 +118,7 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 			req.Route, ok = l.t.Nodes[port.Node].Route, true
 		}
 		if table := device.Of(a.attr); table != nil {
-			req.Mod = table.Modifier(l.t, a.port, a.block)
+			req.Mod = table.Modifier(&l.t.Nodes[port.Node], port.Num, a.block)
 		}
 		if a.attr == smp.AttrPortInfo {
 			req.Mod = smp.PortInfoMod(port.Num, !l.t.Nodes[port.Node].PlainSpeeds)
@@ -162,7 +162,7 @@ func (l *Look) Done(o *txn.Outcome) {
 		}
 	case smp.AttrLinearForwardingTable, smp.AttrPKeyTable:
 		p, table := topo.PortIdx(uint32(o.Tag)), device.Of(o.Attr)
-		_, block := table.Named(l.t, p, o.Mod)
+		_, block := table.Named(node, port.Num, o.Mod)
 		if ok && l.state.devices.Contradicts(table, l.t, p, block, &o.Data) {
 			holder := "switch"
 			if !table.PerSwitch {

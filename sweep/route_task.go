@@ -134,7 +134,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if ctx.Err() != nil {
 		return nil
 	}
-	held := make([]*device.LFT, len(d.switches))
+	held := make([]*device.Blocks, len(d.switches))
 	for i := range d.switches {
 		held[i] = d.switches[i].LFT
 	}

@@ -22,7 +22,7 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 	if table == nil {
 		return false
 	}
-	num, block := table.Named(t, at, p.AttrMod())
+	num, block := table.Named(&t.Nodes[t.Ports[at].Node], t.Ports[at].Num, p.AttrMod())
 	now := t
 	if s.program != nil {
 		now = s.program.c.Topo

@@ -2,24 +2,29 @@ package device
 
 import (
 	"bytes"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo"
 )
 
-// Attribute describes an attribute of which devices hold blocks, by functions of a port
-// and a block's number.
+// Attribute describes an attribute of which devices hold blocks.
 type Attribute struct {
 	ID   mad.AttrID
 	Name string // of what the blocks make up
-	// PerSwitch says that a switch has one for all its ports.
+	// PerSwitch says that a switch has one for all its ports, under port 0.
 	PerSwitch bool
-	// Modifier names a block in a request to the agent of the port.
-	Modifier func(t *topo.Topo, p topo.PortIdx, block uint16) uint32
+	Survives  Survival
+	// Blocks is the number of blocks of a port, 0 where it has none.
+	Blocks func(n *topo.Node, num uint8) int
+	// Wanted reports whether a walk reads the blocks of a port.
+	Wanted func(c *Conditions, p *Walking) bool
+	// Modifier is the AttributeModifier by which the agent of a port knows a block.
+	Modifier func(n *topo.Node, num uint8, block uint16) uint32
 	// Named is the port and the block of a modifier. Arrival is the port at which the packet
 	// comes in.
-	Named func(t *topo.Topo, arrival topo.PortIdx, mod uint32) (num uint8, block uint16)
+	Named func(n *topo.Node, arrival uint8, mod uint32) (num uint8, block uint16)
 	// value is a block that is known, nil for one that is not. It is as long as the part of
 	// the block that the device has.
 	value func(r *Record, t *topo.Topo, p topo.PortIdx, block uint16) []byte
@@ -27,13 +32,49 @@ type Attribute struct {
 	contradicted func(r *Record, at Place, block uint16)
 }
 
-// Checked are the attributes whose blocks are checked when their Set took more than one
-// attempt, in the order in which that is done.
-var Checked = []Attribute{
+// Survival is what blocks outlive from one walk to the next, as far as a walk can see. None
+// outlives a reboot, nor that another manager was master.
+type Survival uint8
+
+// Kinds of survival.
+const (
+	// WhileUp: as long as the port is ARMED or ACTIVE in every walk. Port 0 of a switch must
+	// have been in use.
+	WhileUp Survival = iota
+	// WhileTop: as long as LinearFDBTop is what was written.
+	WhileTop
+)
+
+// Conditions are the settings on which it depends what a walk reads.
+type Conditions struct {
+	Enforced bool // switches enforce partitions
+}
+
+// Walking is a port as far as a walk has read it. Port 0 of a switch comes when all ports of
+// the switch have been read.
+type Walking struct {
+	Node *topo.Node
+	Num  uint8
+	Info *smp.PortInfo // nil: not read
+	Peer *topo.Node    // at the other end of its cable; nil: none is known
+	Up   PortSet       // external ports of its switch that are ARMED or ACTIVE
+}
+
+func (p *Walking) external() bool { return p.Node.Type == mad.Switch && p.Num != 0 }
+
+// Attributes are those of which blocks are read, in the order in which that is done.
+var Attributes = []Attribute{
 	{
-		ID: smp.AttrLinearForwardingTable, Name: "forwarding table", PerSwitch: true,
-		Modifier: func(_ *topo.Topo, _ topo.PortIdx, block uint16) uint32 { return uint32(block) },
-		Named:    func(_ *topo.Topo, _ topo.PortIdx, mod uint32) (uint8, uint16) { return 0, uint16(min(mod, 1<<16-1)) },
+		ID: smp.AttrLinearForwardingTable, Name: "forwarding table", PerSwitch: true, Survives: WhileTop,
+		Blocks: func(n *topo.Node, num uint8) int {
+			if top := n.SwitchInfo.LinearFDBTop(); n.Type == mad.Switch && num == 0 && top <= mad.MaxUnicastLID {
+				return int(top)/smp.LFTBlockSize + 1
+			}
+			return 0
+		},
+		Wanted:   func(_ *Conditions, p *Walking) bool { return !p.Up.Empty() }, // traffic may pass
+		Modifier: func(_ *topo.Node, _ uint8, block uint16) uint32 { return uint32(block) },
+		Named:    func(_ *topo.Node, _ uint8, mod uint32) (uint8, uint16) { return 0, uint16(min(mod, 1<<16-1)) },
 		value: func(r *Record, t *topo.Topo, p topo.PortIdx, block uint16) []byte {
 			if sw := r.Find(t.Nodes[t.Ports[p].Node].GUID); sw != nil && sw.LFT.State(int(block)) == Known {
 				return sw.LFT.Block(int(block))
@@ -44,17 +85,27 @@ var Checked = []Attribute{
 	},
 	{
 		ID: smp.AttrPKeyTable, Name: "P_Key table",
-		Modifier: func(t *topo.Topo, p topo.PortIdx, block uint16) uint32 {
-			if t.Nodes[t.Ports[p].Node].Type == mad.Switch {
-				return smp.PKeyTableMod(t.Ports[p].Num, block)
+		Blocks: func(n *topo.Node, num uint8) int { return topo.PKeyBlocks(n.PKeyTableSize(num)) },
+		// An entry that is not known is a member that nobody invited, so all end ports are
+		// read. Where switches enforce partitions, their ports towards adapters and routers
+		// matter, too.
+		Wanted: func(c *Conditions, p *Walking) bool {
+			if p.external() {
+				return c.Enforced && p.Info != nil && p.Peer != nil && p.Peer.Type != mad.Switch
 			}
-			return smp.PKeyTableMod(0, block)
+			return p.Num == 0 || p.Info != nil
 		},
-		Named: func(t *topo.Topo, arrival topo.PortIdx, mod uint32) (uint8, uint16) {
-			if t.Nodes[t.Ports[arrival].Node].Type == mad.Switch {
-				return uint8(mod >> 16), uint16(mod)
+		Modifier: func(n *topo.Node, num uint8, block uint16) uint32 {
+			if n.Type != mad.Switch {
+				num = 0
 			}
-			return t.Ports[arrival].Num, uint16(mod)
+			return smp.PKeyTableMod(num, block)
+		},
+		Named: func(n *topo.Node, arrival uint8, mod uint32) (uint8, uint16) {
+			if n.Type == mad.Switch {
+				arrival = uint8(mod >> 16)
+			}
+			return arrival, uint16(mod)
 		},
 		value: func(_ *Record, t *topo.Topo, p topo.PortIdx, block uint16) []byte {
 			port := &t.Ports[p]
@@ -69,19 +120,33 @@ var Checked = []Attribute{
 	},
 }
 
-// Of is the attribute with an ID, nil for one that is not checked.
+// Of is the attribute with an ID, nil for one without an entry.
 func Of(id mad.AttrID) *Attribute {
-	for i := range Checked {
-		if Checked[i].ID == id {
-			return &Checked[i]
-		}
+	if i := slices.IndexFunc(Attributes, func(a Attribute) bool { return a.ID == id }); i >= 0 {
+		return &Attributes[i]
 	}
 	return nil
 }
 
+// Survive reports whether the blocks of a port that were known after the walk before are so
+// still. was is the PortInfo of that walk.
+func (r *Record) Survive(a *Attribute, p *Walking, was *smp.PortInfo) bool {
+	guid, top := p.Node.GUID, p.Node.SwitchInfo.LinearFDBTop()
+	switch {
+	case a.Survives == WhileTop:
+		known, ok := r.Top(guid)
+		return ok && known == top
+	case was == nil || p.Info == nil || r.Dirty(Place{a.ID, guid, p.Num}):
+		return false
+	case p.Node.Type == mad.Switch && p.Num == 0:
+		return r.InUse(guid, top, p.Up)
+	}
+	return p.Info.PortState() >= smp.PortArmed && was.PortState() >= smp.PortArmed
+}
+
 // Contradicts reports whether a port that was believed to hold a block shows that it holds
 // something else. The block is not Known any more then.
-func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block uint16, data *[mad.DataSize]byte) bool {
+func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block uint16, data *Data) bool {
 	known := a.value(r, t, p, block)
 	if known == nil || bytes.Equal(known, data[:len(known)]) {
 		return false

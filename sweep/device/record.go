@@ -28,7 +28,7 @@ func NewRecord() *Record { return &Record{Unsupported: Unsupported{}} }
 // Switch is what is known of the forwarding tables of a switch.
 type Switch struct {
 	GUID mad.GUID
-	LFT  *LFT
+	LFT  *Blocks
 	Top  mad.LID // LinearFDBTop as it was read or acknowledged last, where LFT is not nil
 	Up   PortSet // ports that the last walk found ARMED or ACTIVE
 	MFT  *MFT    // nil for one that was never looked at
@@ -67,9 +67,9 @@ func PortsUp(t *topo.Topo, n topo.NodeIdx) (up PortSet) {
 // Walked is what a walk has found out about a switch.
 type Walked struct {
 	Switch
-	Read   bool // its LFT was read
-	Lost   bool // its tables are lost, or may be, or it was not known before
-	Target *LFT // what its LFT is to become; nil to leave it alone
+	Read   bool    // its LFT was read
+	Lost   bool    // its tables are lost, or may be, or it was not known before
+	Target *Blocks // what its LFT is to become; nil to leave it alone
 }
 
 // Walked is what follows for a switch of which a walk has read the LinearFDBTop, the ports
@@ -78,7 +78,7 @@ type Walked struct {
 // that the last walk found in use none is any more. Ports that were armed since do not
 // count: a switch may have rebooted after that walk, and been armed by what was planned
 // from it. A switch in use may have got its tables from another manager.
-func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *LFT) Walked {
+func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks) Walked {
 	w := Walked{Switch: Switch{GUID: guid}, Read: read != nil, Lost: true}
 	if was := r.Find(guid); was != nil {
 		w.Switch = *was
@@ -120,7 +120,7 @@ func (r *Record) Apply(walked []Walked, unsupported Unsupported) {
 // in it.
 func (r *Record) Snapshot() *Record {
 	c := &Record{Switches: slices.Clone(r.Switches), Unsupported: r.Unsupported.Clone()}
-	tables := make([]LFT, len(c.Switches))
+	tables := make([]Blocks, len(c.Switches))
 	for i := range c.Switches {
 		sw := &c.Switches[i]
 		if sw.MFT = nil; sw.LFT != nil {

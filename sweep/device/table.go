@@ -49,17 +49,17 @@ func (t *table) set(block int, s State) {
 	t.states[block/perWord] = t.states[block/perWord]&^(stateMask<<shift) | uint64(s)<<shift
 }
 
-// LFT is what a switch holds of its linear forwarding table. A zero LFT and a nil one know
-// nothing. It is written by one goroutine.
-type LFT struct {
+// Blocks is what a port holds of an attribute, or a switch of its linear forwarding table.
+// A zero one and nil know nothing. It is written by one goroutine.
+type Blocks struct {
 	table
 	row []byte // whole blocks; shared with routes and views, never written
 }
 
 // Read is a table as it was read from a switch, but for the blocks that did not come. It
 // keeps row, which must not be written any more.
-func Read(row []byte, missing []int) *LFT {
-	t := &LFT{row: row}
+func Read(row []byte, missing []int) *Blocks {
+	t := &Blocks{row: row}
 	for _, b := range missing {
 		t.Take(b, Unread)
 	}
@@ -68,7 +68,7 @@ func Read(row []byte, missing []int) *LFT {
 
 // Row is the value of all blocks, of those that are not Known too: there it is what was
 // read or sent last. It must not be written.
-func (t *LFT) Row() []byte {
+func (t *Blocks) Row() []byte {
 	if t == nil {
 		return nil
 	}
@@ -76,10 +76,10 @@ func (t *LFT) Row() []byte {
 }
 
 // Block is the value of a block, which must lie within the Row.
-func (t *LFT) Block(block int) []byte { return t.row[block*BlockSize : (block+1)*BlockSize] }
+func (t *Blocks) Block(block int) []byte { return t.row[block*BlockSize : (block+1)*BlockSize] }
 
 // State is the state of a block.
-func (t *LFT) State(block int) State {
+func (t *Blocks) State(block int) State {
 	if t == nil {
 		return Unknown
 	}
@@ -87,12 +87,12 @@ func (t *LFT) State(block int) State {
 }
 
 // Complete reports whether every block is Known, and there is one.
-func (t *LFT) Complete() bool {
+func (t *Blocks) Complete() bool {
 	return t != nil && t.row != nil && !slices.ContainsFunc(t.states, func(w uint64) bool { return w != 0 })
 }
 
 // Take has an event change the state of a block, and reports whether it did.
-func (t *LFT) Take(block int, e Event) bool {
+func (t *Blocks) Take(block int, e Event) bool {
 	was := t.State(block)
 	is := was.After(e)
 	if is == was || block >= len(t.row)/BlockSize {
@@ -104,15 +104,15 @@ func (t *LFT) Take(block int, e Event) bool {
 }
 
 // Snapshot is the table as it is now, for a reader in another goroutine.
-func (t *LFT) Snapshot() LFT {
+func (t *Blocks) Snapshot() Blocks {
 	t.shared = true
 	return *t
 }
 
 // Target is the table that comes of writing row: every block that is not Known to hold
 // its part of row is InFlight. When nothing has to be written it is Complete.
-func (t *LFT) Target(row []byte) *LFT {
-	target := &LFT{row: row}
+func (t *Blocks) Target(row []byte) *Blocks {
+	target := &Blocks{row: row}
 	if t.Complete() && len(t.row) == len(row) && (len(row) == 0 || &t.row[0] == &row[0]) {
 		return target
 	}
@@ -127,7 +127,7 @@ func (t *LFT) Target(row []byte) *LFT {
 // Follow has a target take the place of the table that it was made of, of which blocks may
 // have ceased to be Known since. The target is to be written by the owner of t alone from
 // now on.
-func (t *LFT) Follow(was *LFT) *LFT {
+func (t *Blocks) Follow(was *Blocks) *Blocks {
 	if was == nil || len(was.states) == 0 {
 		return t
 	}

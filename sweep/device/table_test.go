@@ -26,8 +26,8 @@ func TestRead(t *testing.T) {
 	if h.Take(4, Contradicted) || h.Take(130, Contradicted) || !h.Complete() {
 		t.Error("a block beyond the table can be contradicted")
 	}
-	var none *LFT
-	if none.Complete() || none.State(0) != Unknown || none.Row() != nil || (&LFT{}).Complete() {
+	var none *Blocks
+	if none.Complete() || none.State(0) != Unknown || none.Row() != nil || (&Blocks{}).Complete() {
 		t.Error("something is known of nothing")
 	}
 }
@@ -41,7 +41,7 @@ func TestTarget(t *testing.T) {
 	other[39*BlockSize] = 7
 	for _, c := range []struct {
 		name  string
-		held  *LFT
+		held  *Blocks
 		write []int
 	}{
 		{"nothing known", nil, []int{0, 1, 2, 3, 38, 39}},

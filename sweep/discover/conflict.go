@@ -31,8 +31,8 @@ func (m *Machine) join(from, to topo.End) {
 		m.report(Finding{Kind: Loopback, GUID: m.b.Node(from.Node).GUID, Port: min(from.Port, to.Port), Far: max(from.Port, to.Port)})
 	}
 	m.b.Link(from, to)
-	m.askEnforced(from)
-	m.askEnforced(to)
+	m.read(from)
+	m.read(to)
 }
 
 // recheck asks over the older cable, from the end at which there is a switch (or
@@ -68,8 +68,8 @@ func (m *Machine) rechecked(it item, info *smp.NodeInfo, ok bool) {
 	m.b.Unlink(c.port)
 	if m.b.Peer(c.claimant) == topo.NoEnd {
 		m.b.Link(c.claimant, c.port)
-		m.askEnforced(c.claimant)
-		m.askEnforced(c.port)
+		m.read(c.claimant)
+		m.read(c.port)
 	}
 	m.res.Moved = true
 }

@@ -47,8 +47,7 @@ type Config struct {
 	IgnoreOtherSM bool
 	// FDR10 asks NVIDIA devices for their ports' ExtendedPortInfo.
 	FDR10 bool
-	// Enforced says that switches enforce partitions: their tables are read, too.
-	Enforced bool
+	device.Conditions
 }
 
 // Device names a product: quirks are remembered by it.
@@ -71,9 +70,9 @@ type Machine struct {
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were silent before
 	believed  map[int32]bool    // nodes whose ports a quick walk has taken over
 
-	pkeyReads  []pkeyRead
-	pkeysAsked map[topo.End]bool
-	tables     topo.PKeyTables
+	readings []reading
+	asked    map[readKey]bool
+	tables   topo.PKeyTables
 }
 
 // limit bounds what a walk takes in, whatever the replies are made of.
@@ -117,9 +116,8 @@ type SM struct {
 // pendingSwitch counts what is still to come of a switch before its forwarding
 // table can be judged.
 type pendingSwitch struct {
-	ports  int // PortInfos not answered yet
-	active bool
-	up     [4]uint64 // a bit for each port that is ARMED or ACTIVE
+	ports int            // PortInfos not answered yet
+	up    device.PortSet // ports that are ARMED or ACTIVE
 }
 
 // New starts a walk at the manager's own node.
@@ -132,7 +130,7 @@ func New(cfg Config) *Machine {
 	}
 	b := topo.NewBuilder()
 	m := &Machine{
-		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, pkeysAsked: map[topo.End]bool{}, plainKey: map[int32]bool{},
+		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, plainKey: map[int32]bool{},
 		unasked: map[topo.End]bool{}, believed: map[int32]bool{},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
@@ -190,20 +188,19 @@ const (
 	kindClear
 	kindPort
 	kindPlain // PortInfo once more, without the modifier's bit 31
-	kindLFT
 	kindSM
 	kindGeneral
 	kindAR
 	kindExtended
-	kindPKeys
-	kindTwin // SMInfo where a GUID of our own node was found again
+	kindBlock // of a reading
+	kindTwin  // SMInfo where a GUID of our own node was found again
 )
 
 // item is a request to make, small because a switch queues one for each port.
 type item struct {
 	kind uint8
 	num  uint16 // port number or block
-	node int32  // by the Builder's index; of kindRecheck the conflict, of kindPKeys the read, of kindTwin the finding
+	node int32  // by the Builder's index; of kindRecheck the conflict, of kindBlock the reading, of kindTwin the finding
 }
 
 func (it item) tag() uint64 {
@@ -246,8 +243,6 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), !m.cfg.Plain[m.device(it.node)])
 	case kindPlain:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
-	case kindLFT:
-		req.Attr, req.Mod = smp.AttrLinearForwardingTable, uint32(it.num)
 	case kindTwin:
 		req.Attr, req.Node, req.Route = smp.AttrSMInfo, -1, m.res.Findings[it.node].Other
 		return req, true
@@ -261,13 +256,10 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Mod = smp.AttrExtendedPortInfo, uint32(it.num)
 		req.Route, ok = m.routeTo(it.end())
 		return req, ok
-	case kindPKeys:
-		at := m.pkeyReads[it.node].at
-		req.Attr, req.Node = smp.AttrPKeyTable, at.Node
-		if req.Mod = smp.PKeyTableMod(0, it.num); m.b.Node(at.Node).Type == mad.Switch {
-			req.Mod = smp.PKeyTableMod(at.Port, it.num)
-		}
-		req.Route, ok = m.routeTo(at)
+	case kindBlock:
+		r := &m.readings[it.node]
+		req.Attr, req.Mod, req.Node = r.of.ID, r.of.Modifier(m.b.Node(r.at.Node), r.at.Port, it.num), r.at.Node
+		req.Route, ok = m.routeTo(r.at)
 		return req, ok
 	}
 	if it.kind == kindPort || it.kind == kindPlain || it.kind == kindSM {

@@ -40,8 +40,8 @@ func (m *Machine) mkey(it item) mad.MKey {
 		return m.agentKey(c.port)
 	case kindTwin:
 		return m.cfg.MKey
-	case kindPKeys:
-		return m.agentKey(m.pkeyReads[it.node].at)
+	case kindBlock:
+		return m.agentKey(m.readings[it.node].at)
 	case kindPort, kindPlain, kindSM, kindExtended:
 		return m.agentKey(it.end())
 	}

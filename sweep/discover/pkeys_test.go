@@ -78,7 +78,7 @@ func TestPKeys(t *testing.T) {
 	w.write(toLeaf, smp.PKeyTableMod(0, 0), 0x7fff, 0x8005)
 	w.write(toLeaf, smp.PKeyTableMod(first.Ports[leaf].Num, 1), 0x8005)
 
-	r := w.walk(New(Config{Enforced: true})).Builder.Freeze()
+	r := w.walk(New(Config{Conditions: device.Conditions{Enforced: true}})).Builder.Freeze()
 	w.mustCount("with external ports", counts{smp.AttrNodeInfo: 49, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 116,
 		smp.AttrGeneralInfo: 20, smp.AttrPKeyTable: 2*36 + 2*16})
 	same := r.Ports[r.Self].PKeys
@@ -113,7 +113,7 @@ func TestPKeys(t *testing.T) {
 	devices := w.known(r)
 	devices.Find(r.Nodes[r.Ports[leaf].Node].GUID).LFT = nil
 	for _, quick := range []bool{false, true} {
-		again := w.walk(New(Config{Prev: r, Quick: quick, Enforced: true, Devices: devices}))
+		again := w.walk(New(Config{Prev: r, Quick: quick, Conditions: device.Conditions{Enforced: true}, Devices: devices}))
 		if got := w.count[smp.AttrPKeyTable]; got != 2 {
 			t.Errorf("quick %v: %d P_Key blocks asked, want those of the switch whose tables are not certain", quick, got)
 		}
@@ -125,7 +125,7 @@ func TestPKeys(t *testing.T) {
 		}
 	}
 	r.Ports[host].Info.SetPortState(smp.PortInit)
-	w.walk(New(Config{Prev: r, Enforced: true, Devices: devices}))
+	w.walk(New(Config{Prev: r, Conditions: device.Conditions{Enforced: true}, Devices: devices}))
 	if got := w.count[smp.AttrPKeyTable]; got != 4 {
 		t.Errorf("%d P_Key blocks asked, want those of a switch and of the host that has come up", got)
 	}

@@ -49,14 +49,12 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.cleared(it.node, (*smp.SwitchInfo)(&o.Data), ok)
 	case kindPort, kindPlain:
 		m.portInfo(it.end(), o, ok)
-	case kindLFT:
-		m.lft(it, (*smp.LinearForwardingTable)(&o.Data), ok)
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
 	case kindTwin:
 		m.res.Twin = m.res.Twin || ok
-	case kindPKeys:
-		m.pkeys(it, o, ok)
+	case kindBlock:
+		m.block(it, o, ok)
 	case kindExtended:
 		m.extended(it, o)
 	case kindGeneral, kindAR:
@@ -282,8 +280,7 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	if sw := m.switches[e.Node]; sw != nil {
 		sw.ports--
 		if sw.ports == 0 {
-			m.readTable(e.Node, sw)
-			m.askPKeys(topo.End{Node: e.Node})
+			m.read(topo.End{Node: e.Node})
 		}
 	}
 }
@@ -304,14 +301,11 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	isSelf := m.b.Self() == e
 	external := node.Type == mad.Switch && e.Port != 0
 	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
-		sw.active = true
-		sw.up[e.Port/64] |= 1 << (e.Port % 64)
+		sw.up.Add(e.Port)
 	}
 	m.askFDR10(e, info)
-	if external {
-		m.askEnforced(e)
-	} else if node.Type != mad.Switch {
-		m.askPKeys(e)
+	if external || node.Type != mad.Switch {
+		m.read(e)
 	}
 	if !external && !isSelf && info.CapabilityMask().Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {
 		m.queue.push(item{kind: kindSM, num: uint16(e.Port), node: e.Node})
@@ -322,34 +316,6 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
 		m.queue.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
 	}
-}
-
-// readTable asks for the forwarding table of a switch that may carry traffic,
-// when it is not known already.
-func (m *Machine) readTable(n int32, sw *pendingSwitch) {
-	node := m.b.Node(n)
-	top := node.SwitchInfo.LinearFDBTop()
-	if known, ok := m.cfg.Devices.Top(node.GUID); !sw.active || top > mad.MaxUnicastLID || ok && known == top {
-		return
-	}
-	blocks := int(top)/smp.LFTBlockSize + 1
-	t := &Table{Top: top, Row: make([]uint8, blocks*smp.LFTBlockSize)}
-	for i := range t.Row {
-		t.Row[i] = 0xff
-	}
-	m.res.Tables[node.GUID] = t
-	for block := range blocks {
-		m.queue.push(item{kind: kindLFT, num: uint16(block), node: n})
-	}
-}
-
-func (m *Machine) lft(it item, block *smp.LinearForwardingTable, ok bool) {
-	t := m.res.Tables[m.b.Node(it.node).GUID]
-	if !ok {
-		t.Missing = append(t.Missing, int(it.num))
-		return
-	}
-	copy(t.Row[int(it.num)*smp.LFTBlockSize:], block[:])
 }
 
 func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {

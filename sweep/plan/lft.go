@@ -14,7 +14,7 @@ func (p *Plan) tables() (switches []topo.SwitchIdx) {
 	if p.in.Tables == nil {
 		return nil
 	}
-	p.targets = make([]*device.LFT, len(p.in.Topo.Switches))
+	p.targets = make([]*device.Blocks, len(p.in.Topo.Switches))
 	for s, n := range p.in.Topo.Switches {
 		if !p.answers(n) {
 			continue
@@ -28,7 +28,7 @@ func (p *Plan) tables() (switches []topo.SwitchIdx) {
 }
 
 // describeBlock is the change of a block of a forwarding table as text.
-func describeBlock(held *device.LFT, row []uint8, block int) string {
+func describeBlock(held *device.Blocks, row []uint8, block int) string {
 	from := block * routing.BlockSize
 	if held.State(block) != device.Known {
 		return fmt.Sprintf(" forwarding table block %d (LIDs %d to %d), whatever it holds", block, from, from+routing.BlockSize-1)

@@ -98,7 +98,7 @@ func (p *Plan) portMod(st Step) uint32 {
 }
 
 func (p *Plan) pkeyMod(st Step) uint32 {
-	return device.Of(smp.AttrPKeyTable).Modifier(p.in.Topo, st.Port, st.Block)
+	return device.Of(smp.AttrPKeyTable).Modifier(p.node(st), p.in.Topo.Ports[st.Port].Num, st.Block)
 }
 
 // node is the node of a step.

@@ -22,8 +22,8 @@ import (
 type In struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
-	Tables *routing.Tables // nil: routes are left alone
-	Held   []*device.LFT   // by SwitchIdx; nil for a switch whose table is unknown. Read only
+	Tables *routing.Tables  // nil: routes are left alone
+	Held   []*device.Blocks // by SwitchIdx; nil for a switch whose table is unknown. Read only
 	Values Values
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
@@ -51,7 +51,7 @@ type Plan struct {
 	waves   pkeyWaves
 	minimal map[topo.PortIdx]bool // ports that get minimal Sets
 	// targets are the target forwarding tables, by SwitchIdx; nil where routes are left alone.
-	targets []*device.LFT
+	targets []*device.Blocks
 }
 
 // steps are the steps of a stage. For forwarding tables it has only the switches: Next
@@ -142,7 +142,7 @@ func unchanging(info *smp.SwitchInfo) smp.SwitchInfo {
 // Targets are the target forwarding tables of switches, by SwitchIdx, nil for those that are
 // left alone. The program that carries the plan out records the outcome of each block in
 // them; the plan reads it there.
-func (p *Plan) Targets() []*device.LFT { return p.targets }
+func (p *Plan) Targets() []*device.Blocks { return p.targets }
 
 // Next is the next step of the stage; ok is false when the stage has no more.
 func (p *Plan) Next() (step Step, ok bool) {

@@ -1,0 +1,140 @@
+package discover
+
+import (
+	"encoding/binary"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/device"
+	"ibsm/topo"
+)
+
+// Tables are read block by block, as device.Attributes says: of which ports and when, and
+// what is still known from the previous walk.
+
+// reading is the blocks of an attribute of a port on their way in.
+type reading struct {
+	of      *device.Attribute
+	at      topo.End
+	row     []byte // whole blocks; those that were not read are 0xFF
+	missing []int
+	left    int // blocks not answered yet
+}
+
+// readKey names a reading.
+type readKey struct {
+	attr mad.AttrID
+	at   topo.End
+}
+
+// read asks for the blocks of a port that are wanted and not known. It is called whenever
+// something becomes known on which that depends; port 0 of a switch comes last.
+func (m *Machine) read(e topo.End) {
+	p := m.walking(e)
+	for i := range device.Attributes {
+		a := &device.Attributes[i]
+		key, blocks := readKey{a.ID, e}, a.Blocks(p.Node, e.Port)
+		if blocks == 0 || !a.Wanted(&m.cfg.Conditions, &p) || m.asked[key] || m.recallBlocks(a, &p, e) {
+			continue
+		}
+		m.asked[key] = true
+		r := reading{of: a, at: e, row: make([]byte, blocks*device.BlockSize), left: blocks}
+		for i := range r.row {
+			r.row[i] = 0xff
+		}
+		m.readings = append(m.readings, r)
+		for block := range blocks {
+			m.queue.push(item{kind: kindBlock, num: uint16(block), node: int32(len(m.readings) - 1)})
+		}
+	}
+}
+
+// walking is a port as far as it is known.
+func (m *Machine) walking(e topo.End) device.Walking {
+	p := device.Walking{Node: m.b.Node(e.Node), Num: e.Port, Info: m.b.Port(e)}
+	if peer := m.b.Peer(e); peer != topo.NoEnd {
+		p.Peer = m.b.Node(peer.Node)
+	}
+	if sw := m.switches[e.Node]; sw != nil {
+		p.Up = sw.up
+	}
+	return p
+}
+
+// recallBlocks takes over what the previous walk has found at a port, if it is known still.
+func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.End) bool {
+	was := m.was(e)
+	var info *smp.PortInfo
+	if was != nil {
+		info = &was.Info
+	}
+	if !m.cfg.Devices.Survive(a, p, info) {
+		return false
+	}
+	if a.ID == smp.AttrPKeyTable {
+		if was.PKeys == nil {
+			return false
+		}
+		m.b.SetPKeys(e, m.tables.Same(was.PKeys))
+	}
+	return true
+}
+
+// was is a port in the previous walk, nil where there was none or its node did not answer.
+func (m *Machine) was(e topo.End) *topo.Port {
+	if m.cfg.Prev == nil {
+		return nil
+	}
+	old := m.cfg.Prev.FindNode(m.b.Node(e.Node).GUID)
+	if old == topo.None || e.Port > m.cfg.Prev.Nodes[old].NumPorts || m.cfg.Prev.Nodes[old].Missed > 0 {
+		return nil
+	}
+	return &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, e.Port)]
+}
+
+// block takes a block.
+func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
+	r := &m.readings[it.node]
+	if ok {
+		copy(r.row[int(it.num)*device.BlockSize:], o.Data[:])
+	} else {
+		r.missing = append(r.missing, int(it.num))
+		if r.of.ID == smp.AttrPKeyTable && len(r.missing) == 1 {
+			m.unreadPKeys(r.at, o)
+		}
+	}
+	if r.left--; r.left > 0 {
+		return
+	}
+	switch node := m.b.Node(r.at.Node); {
+	case r.of.ID == smp.AttrLinearForwardingTable:
+		m.res.Tables[node.GUID] = &Table{Top: node.SwitchInfo.LinearFDBTop(), Row: r.row, Missing: r.missing}
+	case r.missing == nil:
+		m.setPKeys(r)
+	}
+	r.row = nil
+}
+
+// unreadPKeys reports a partition table of which a part did not come: none of it is known.
+func (m *Machine) unreadPKeys(e topo.End, o *txn.Outcome) {
+	node := m.b.Node(e.Node)
+	f := Finding{Kind: UnreadPKeys, GUID: node.GUID, Port: e.Port, Route: node.Route}
+	if o.Result == txn.Replied {
+		f.Kind, f.Status = RefusedPKeys, o.Status
+	}
+	m.report(f)
+}
+
+// setPKeys takes a partition table that has been read. Equal ones are to be the same one.
+func (m *Machine) setPKeys(r *reading) {
+	keys := make([]mad.PKey, m.b.Node(r.at.Node).PKeyTableSize(r.at.Port))
+	for i := range keys {
+		keys[i] = mad.PKey(binary.BigEndian.Uint16(r.row[2*i:]))
+	}
+	var before *topo.PKeyTable
+	if was := m.was(r.at); was != nil {
+		before = was.PKeys
+	}
+	m.b.SetPKeys(r.at, m.tables.Of(keys, before))
+}
