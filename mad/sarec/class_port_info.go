@@ -2,8 +2,6 @@ package sarec
 
 import (
 	"encoding/binary"
-
-	"ibsm/mad"
 )
 
 // ClassPortInfo is attribute 0x0001: what the server of a class can do and where
@@ -48,14 +46,8 @@ const (
 	IsLinkSpeedNDRSupported           uint32 = 1 << 17
 )
 
-// BaseVersion is 1.
-func (c *ClassPortInfo) BaseVersion() uint8 { return c[0] }
-
 // SetBaseVersion replaces BaseVersion.
 func (c *ClassPortInfo) SetBaseVersion(v uint8) { c[0] = v }
-
-// ClassVersion is 2 for subnet administration.
-func (c *ClassPortInfo) ClassVersion() uint8 { return c[1] }
 
 // SetClassVersion replaces ClassVersion.
 func (c *ClassPortInfo) SetClassVersion(v uint8) { c[1] = v }
@@ -66,53 +58,19 @@ func (c *ClassPortInfo) CapabilityMask() uint16 { return binary.BigEndian.Uint16
 // SetCapabilityMask replaces CapabilityMask.
 func (c *ClassPortInfo) SetCapabilityMask(m uint16) { binary.BigEndian.PutUint16(c[2:], m) }
 
-// CapabilityMask2 is the sum of the Is...Supported bits of 32 bits, of which 27
-// exist.
-func (c *ClassPortInfo) CapabilityMask2() uint32 { return binary.BigEndian.Uint32(c[4:]) >> 5 }
-
 // SetCapabilityMask2 replaces CapabilityMask2; bits above the lower 27 are dropped.
 func (c *ClassPortInfo) SetCapabilityMask2(m uint32) {
 	binary.BigEndian.PutUint32(c[4:], m<<5|uint32(c[7]&0x1f))
 }
 
-// RespTimeValue is the longest time to an answer, 4.096 us x 2^n.
-func (c *ClassPortInfo) RespTimeValue() uint8 { return c[7] & 0x1f }
-
 // SetRespTimeValue replaces RespTimeValue; bits above the lower five are dropped.
 func (c *ClassPortInfo) SetRespTimeValue(v uint8) { c[7] = c[7]&0xe0 | v&0x1f }
-
-// RedirectGID is where requests should go instead.
-func (c *ClassPortInfo) RedirectGID() mad.GID { return mad.GID(c[8:24]) }
-
-// RedirectLID is where requests should go instead; 0 for no redirection.
-func (c *ClassPortInfo) RedirectLID() mad.LID { return mad.LID(binary.BigEndian.Uint16(c[28:])) }
-
-// RedirectPKey goes with RedirectLID.
-func (c *ClassPortInfo) RedirectPKey() mad.PKey { return mad.PKey(binary.BigEndian.Uint16(c[30:])) }
-
-// RedirectQP is the queue pair that requests go to.
-func (c *ClassPortInfo) RedirectQP() uint32 { return binary.BigEndian.Uint32(c[32:]) & 0xffffff }
 
 // SetRedirectQP replaces RedirectQP; bits above the lower 24 are dropped.
 func (c *ClassPortInfo) SetRedirectQP(qp uint32) { putQP(c[32:], qp) }
 
-// RedirectQKey goes with RedirectQP.
-func (c *ClassPortInfo) RedirectQKey() uint32 { return binary.BigEndian.Uint32(c[36:]) }
-
 // SetRedirectQKey replaces RedirectQKey.
 func (c *ClassPortInfo) SetRedirectQKey(k uint32) { binary.BigEndian.PutUint32(c[36:], k) }
-
-// TrapGID is where traps of the class go; 0 for nowhere.
-func (c *ClassPortInfo) TrapGID() mad.GID { return mad.GID(c[40:56]) }
-
-// TrapLID goes with TrapGID.
-func (c *ClassPortInfo) TrapLID() mad.LID { return mad.LID(binary.BigEndian.Uint16(c[60:])) }
-
-// TrapQP goes with TrapGID.
-func (c *ClassPortInfo) TrapQP() uint32 { return binary.BigEndian.Uint32(c[64:]) & 0xffffff }
-
-// TrapQKey goes with TrapQP.
-func (c *ClassPortInfo) TrapQKey() uint32 { return binary.BigEndian.Uint32(c[68:]) }
 
 // SetTrapQKey replaces TrapQKey.
 func (c *ClassPortInfo) SetTrapQKey(k uint32) { binary.BigEndian.PutUint32(c[68:], k) }

@@ -69,9 +69,6 @@ func (r *InformInfo) SetQPN(qpn uint32) {
 	binary.BigEndian.PutUint32(r[28:], qpn<<8|uint32(r[31]))
 }
 
-// RespTimeValue is how long the subscriber takes to answer a Report, 4.096 us x 2^n.
-func (r *InformInfo) RespTimeValue() uint8 { return r[31] & 0x1f }
-
 // SetRespTimeValue replaces RespTimeValue; bits above the lower five are dropped.
 func (r *InformInfo) SetRespTimeValue(v uint8) { r[31] = r[31]&0xe0 | v&0x1f }
 

@@ -48,9 +48,6 @@ func (r *InformInfoRecord) SubscriberGID() mad.GID { return mad.GID(r[0:16]) }
 // SetSubscriberGID replaces SubscriberGID.
 func (r *InformInfoRecord) SetSubscriberGID(g mad.GID) { copy(r[0:16], g[:]) }
 
-// Enum distinguishes the subscriptions of a port.
-func (r *InformInfoRecord) Enum() uint16 { return binary.BigEndian.Uint16(r[16:]) }
-
 // SetEnum replaces Enum.
 func (r *InformInfoRecord) SetEnum(n uint16) { binary.BigEndian.PutUint16(r[16:], n) }
 

@@ -35,9 +35,6 @@ func (r *LinearForwardingTableRecord) LID() mad.LID { return mad.LID(binary.BigE
 // SetLID replaces the LID.
 func (r *LinearForwardingTableRecord) SetLID(l mad.LID) { binary.BigEndian.PutUint16(r[0:], uint16(l)) }
 
-// BlockNum is the first LID of the block by smp.LFTBlockSize.
-func (r *LinearForwardingTableRecord) BlockNum() uint16 { return binary.BigEndian.Uint16(r[2:]) }
-
 // SetBlockNum replaces BlockNum.
 func (r *LinearForwardingTableRecord) SetBlockNum(n uint16) { binary.BigEndian.PutUint16(r[2:], n) }
 

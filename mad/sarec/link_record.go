@@ -35,14 +35,8 @@ func (r *LinkRecord) FromLID() mad.LID { return mad.LID(binary.BigEndian.Uint16(
 // SetFromLID replaces FromLID.
 func (r *LinkRecord) SetFromLID(l mad.LID) { binary.BigEndian.PutUint16(r[0:], uint16(l)) }
 
-// FromPort is the port number of the near end.
-func (r *LinkRecord) FromPort() uint8 { return r[2] }
-
 // SetFromPort replaces FromPort.
 func (r *LinkRecord) SetFromPort(n uint8) { r[2] = n }
-
-// ToPort is the port number of the far end.
-func (r *LinkRecord) ToPort() uint8 { return r[3] }
 
 // SetToPort replaces ToPort.
 func (r *LinkRecord) SetToPort(n uint8) { r[3] = n }

@@ -49,32 +49,8 @@ const (
 // RawTraffic is set for raw packets, which carry no P_Key.
 func (r *MultiPathRecord) RawTraffic() bool { return r[0]&0x80 != 0 }
 
-// SetRawTraffic replaces RawTraffic.
-func (r *MultiPathRecord) SetRawTraffic(raw bool) { r[0] = r[0]&0x7f | bit7(raw) }
-
-// FlowLabel is the 20 bits for the GRH.
-func (r *MultiPathRecord) FlowLabel() uint32 { return binary.BigEndian.Uint32(r[0:]) >> 8 & 0xfffff }
-
-// SetFlowLabel replaces FlowLabel; bits above the lower 20 are dropped.
-func (r *MultiPathRecord) SetFlowLabel(l uint32) { putFlowLabel(r[0:], l) }
-
-// HopLimit is that of the GRH.
-func (r *MultiPathRecord) HopLimit() uint8 { return r[3] }
-
-// SetHopLimit replaces HopLimit.
-func (r *MultiPathRecord) SetHopLimit(h uint8) { r[3] = h }
-
-// TClass is the traffic class for the GRH.
-func (r *MultiPathRecord) TClass() uint8 { return r[4] }
-
-// SetTClass replaces TClass.
-func (r *MultiPathRecord) SetTClass(c uint8) { r[4] = c }
-
 // Reversible says that the paths back must have the same properties.
 func (r *MultiPathRecord) Reversible() bool { return r[5]&0x80 != 0 }
-
-// SetReversible replaces Reversible.
-func (r *MultiPathRecord) SetReversible(rev bool) { r[5] = r[5]&0x7f | bit7(rev) }
 
 // NumbPath is how many paths the answer may have, 0..127.
 func (r *MultiPathRecord) NumbPath() uint8 { return r[5] & 0x7f }
@@ -88,19 +64,8 @@ func (r *MultiPathRecord) PKey() mad.PKey { return mad.PKey(binary.BigEndian.Uin
 // SetPKey replaces PKey.
 func (r *MultiPathRecord) SetPKey(k mad.PKey) { binary.BigEndian.PutUint16(r[6:], uint16(k)) }
 
-// QoSClass is the class of service asked for, 12 bits.
-func (r *MultiPathRecord) QoSClass() uint16 { return binary.BigEndian.Uint16(r[8:]) >> 4 }
-
-// SetQoSClass replaces QoSClass; bits above the lower 12 are dropped.
-func (r *MultiPathRecord) SetQoSClass(c uint16) {
-	binary.BigEndian.PutUint16(r[8:], c<<4|uint16(r[9]&0x0f))
-}
-
 // SL is the service level, 0..15.
 func (r *MultiPathRecord) SL() uint8 { return r[9] & 0x0f }
-
-// SetSL replaces SL; bits above the lower four are dropped.
-func (r *MultiPathRecord) SetSL(sl uint8) { r[9] = r[9]&0xf0 | sl&0x0f }
 
 // MTU is the payload asked for and how it binds.
 func (r *MultiPathRecord) MTU() (Selector, mad.MTU) {
@@ -130,23 +95,8 @@ func (r *MultiPathRecord) SetPacketLifeTime(s Selector, v uint8) { r[12] = byte(
 // ServiceIDHigh is the high byte of what the paths are for.
 func (r *MultiPathRecord) ServiceIDHigh() uint8 { return r[13] }
 
-// SetServiceIDHigh replaces ServiceIDHigh.
-func (r *MultiPathRecord) SetServiceIDHigh(b uint8) { r[13] = b }
-
 // ServiceIDLow is the low 56 bits of what the paths are for.
 func (r *MultiPathRecord) ServiceIDLow() uint64 { return binary.BigEndian.Uint64(r[16:]) & (1<<56 - 1) }
-
-// SetServiceIDLow replaces ServiceIDLow; bits above the lower 56 are dropped.
-func (r *MultiPathRecord) SetServiceIDLow(id uint64) {
-	binary.BigEndian.PutUint64(r[16:], uint64(r[16])<<56|id&(1<<56-1))
-}
-
-// IndependenceSelector is 1 for paths that share as few parts as can be.
-func (r *MultiPathRecord) IndependenceSelector() uint8 { return r[14] >> 6 }
-
-// SetIndependenceSelector replaces IndependenceSelector; bits above the lower two
-// are dropped.
-func (r *MultiPathRecord) SetIndependenceSelector(v uint8) { r[14] = v<<6 | r[14]&0x3f }
 
 // SGIDCount is the number of sources; more than there is room for may stand here.
 func (r *MultiPathRecord) SGIDCount() uint8 { return r[15] }

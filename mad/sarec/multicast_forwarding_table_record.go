@@ -40,16 +40,8 @@ func (r *MulticastForwardingTableRecord) SetLID(l mad.LID) {
 	binary.BigEndian.PutUint16(r[0:], uint16(l))
 }
 
-// Position is the first port of the block by smp.MFTPositionSize.
-func (r *MulticastForwardingTableRecord) Position() uint8 { return r[2] >> 4 }
-
 // SetPosition replaces Position; bits above the lower four are dropped.
 func (r *MulticastForwardingTableRecord) SetPosition(p uint8) { r[2] = p<<4 | r[2]&0x0f }
-
-// BlockNum counts the blocks of smp.MFTBlockSize LIDs from 0, the block of 0xC000.
-func (r *MulticastForwardingTableRecord) BlockNum() uint16 {
-	return binary.BigEndian.Uint16(r[2:]) & 0x1ff
-}
 
 // SetBlockNum replaces BlockNum; bits above the lower nine are dropped.
 func (r *MulticastForwardingTableRecord) SetBlockNum(n uint16) {

@@ -74,8 +74,5 @@ func (r *NodeRecord) PortGUID() mad.GUID { return mad.GUID(binary.BigEndian.Uint
 // SetPortGUID replaces NodeInfo's PortGUID.
 func (r *NodeRecord) SetPortGUID(g mad.GUID) { binary.BigEndian.PutUint64(r[24:], uint64(g)) }
 
-// LocalPortNum is the number of the port of the record, 0 for a switch.
-func (r *NodeRecord) LocalPortNum() uint8 { return r[40] }
-
 // SetLocalPortNum replaces NodeInfo's LocalPortNum.
 func (r *NodeRecord) SetLocalPortNum(n uint8) { r[40] = n }

@@ -35,14 +35,8 @@ func (r *PKeyTableRecord) LID() mad.LID { return mad.LID(binary.BigEndian.Uint16
 // SetLID replaces the LID.
 func (r *PKeyTableRecord) SetLID(l mad.LID) { binary.BigEndian.PutUint16(r[0:], uint16(l)) }
 
-// BlockNum counts the blocks of smp.PKeysPerBlock P_Keys from 0.
-func (r *PKeyTableRecord) BlockNum() uint16 { return binary.BigEndian.Uint16(r[2:]) }
-
 // SetBlockNum replaces BlockNum.
 func (r *PKeyTableRecord) SetBlockNum(n uint16) { binary.BigEndian.PutUint16(r[2:], n) }
-
-// PortNum is the number of the port.
-func (r *PKeyTableRecord) PortNum() uint8 { return r[4] }
 
 // SetPortNum replaces PortNum.
 func (r *PKeyTableRecord) SetPortNum(n uint8) { r[4] = n }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 )
 
 // SLtoVLMappingTableRecord is attribute 0x0013: the virtual lanes of
@@ -36,25 +35,8 @@ func (r *SLtoVLMappingTableRecord) LID() mad.LID { return mad.LID(binary.BigEndi
 // SetLID replaces the LID.
 func (r *SLtoVLMappingTableRecord) SetLID(l mad.LID) { binary.BigEndian.PutUint16(r[0:], uint16(l)) }
 
-// InputPortNum is the port where packets come in, 0 on nodes that are not switches.
-func (r *SLtoVLMappingTableRecord) InputPortNum() uint8 { return r[2] }
-
 // SetInputPortNum replaces InputPortNum.
 func (r *SLtoVLMappingTableRecord) SetInputPortNum(n uint8) { r[2] = n }
 
-// OutputPortNum is the port where they go out, 0 on nodes that are not switches.
-func (r *SLtoVLMappingTableRecord) OutputPortNum() uint8 { return r[3] }
-
 // SetOutputPortNum replaces OutputPortNum.
 func (r *SLtoVLMappingTableRecord) SetOutputPortNum(n uint8) { r[3] = n }
-
-// SLtoVLMappingTable is the virtual lane of each service level.
-func (r *SLtoVLMappingTableRecord) SLtoVLMappingTable() (t smp.SLtoVLMappingTable) {
-	copy(t[:], r[8:16])
-	return t
-}
-
-// SetSLtoVLMappingTable replaces the mapping.
-func (r *SLtoVLMappingTableRecord) SetSLtoVLMappingTable(t *smp.SLtoVLMappingTable) {
-	copy(r[8:16], t[:])
-}

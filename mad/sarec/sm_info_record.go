@@ -36,9 +36,6 @@ func SMInfoMask(comps mad.ComponentMask) (mask SMInfoRecord) {
 	return mask
 }
 
-// LID is the base LID of the manager's port.
-func (r *SMInfoRecord) LID() mad.LID { return mad.LID(binary.BigEndian.Uint16(r[0:])) }
-
 // SetLID replaces the LID.
 func (r *SMInfoRecord) SetLID(l mad.LID) { binary.BigEndian.PutUint16(r[0:], uint16(l)) }
 
@@ -48,26 +45,14 @@ func (r *SMInfoRecord) GUID() mad.GUID { return mad.GUID(binary.BigEndian.Uint64
 // SetGUID replaces the GUID.
 func (r *SMInfoRecord) SetGUID(g mad.GUID) { binary.BigEndian.PutUint64(r[4:], uint64(g)) }
 
-// SMKey is 0 in every answer.
-func (r *SMInfoRecord) SMKey() uint64 { return binary.BigEndian.Uint64(r[12:]) }
-
 // SetSMKey replaces the SM_Key.
 func (r *SMInfoRecord) SetSMKey(k uint64) { binary.BigEndian.PutUint64(r[12:], k) }
-
-// ActCount rises while the manager is at work.
-func (r *SMInfoRecord) ActCount() uint32 { return binary.BigEndian.Uint32(r[20:]) }
 
 // SetActCount replaces ActCount.
 func (r *SMInfoRecord) SetActCount(n uint32) { binary.BigEndian.PutUint32(r[20:], n) }
 
-// Priority is 0..15, the higher wins.
-func (r *SMInfoRecord) Priority() uint8 { return r[24] >> 4 }
-
 // SetPriority replaces Priority; bits above the lower four are dropped.
 func (r *SMInfoRecord) SetPriority(p uint8) { r[24] = p<<4 | r[24]&0x0f }
-
-// SMState is the state as SMInfo has it.
-func (r *SMInfoRecord) SMState() uint8 { return r[24] & 0x0f }
 
 // SetSMState replaces SMState.
 func (r *SMInfoRecord) SetSMState(s uint8) { r[24] = r[24]&0xf0 | s&0x0f }

@@ -18,14 +18,6 @@ const (
 	SwitchInfoLID mad.ComponentMask = 1 << 0
 )
 
-var switchInfoFields = [...]field{{0, 16}}
-
-// SwitchInfoMask has ones in the fields whose components are given, for Match.
-func SwitchInfoMask(comps mad.ComponentMask) (mask SwitchInfoRecord) {
-	fillMask(mask[:], switchInfoFields[:], comps)
-	return mask
-}
-
 // LID is the base LID of the switch.
 func (r *SwitchInfoRecord) LID() mad.LID { return mad.LID(binary.BigEndian.Uint16(r[0:])) }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 )
 
 // VLArbitrationTableRecord is attribute 0x0036: a block of the list by which
@@ -36,19 +35,8 @@ func (r *VLArbitrationTableRecord) LID() mad.LID { return mad.LID(binary.BigEndi
 // SetLID replaces the LID.
 func (r *VLArbitrationTableRecord) SetLID(l mad.LID) { binary.BigEndian.PutUint16(r[0:], uint16(l)) }
 
-// OutputPortNum is the port, 0 on nodes that are not switches.
-func (r *VLArbitrationTableRecord) OutputPortNum() uint8 { return r[2] }
-
 // SetOutputPortNum replaces OutputPortNum.
 func (r *VLArbitrationTableRecord) SetOutputPortNum(n uint8) { r[2] = n }
 
-// BlockNum is smp.VLArbLow0 to smp.VLArbHigh1.
-func (r *VLArbitrationTableRecord) BlockNum() uint8 { return r[3] }
-
 // SetBlockNum replaces BlockNum.
 func (r *VLArbitrationTableRecord) SetBlockNum(n uint8) { r[3] = n }
-
-// VLArbitrationTable is the block, as a view.
-func (r *VLArbitrationTableRecord) VLArbitrationTable() *smp.VLArbitrationTable {
-	return (*smp.VLArbitrationTable)(r[8:72])
-}

@@ -14,35 +14,14 @@ type GeneralInfo [mad.DataSize]byte
 // GeneralCap is a bit of GeneralInfo's capability mask, 0..127.
 type GeneralCap uint8
 
-// Capabilities, by what a manager must know of to leave it undisturbed.
+// Capabilities that a manager must know of.
 const (
-	CapPrivateLFT          GeneralCap = 0
-	CapAdaptiveRouting     GeneralCap = 1
-	CapAdaptiveRoutingRev1 GeneralCap = 2
-	CapTemperature         GeneralCap = 4
-	CapExtendedPortInfo    GeneralCap = 9
-	CapPortSLToPrivateLFT  GeneralCap = 12
-	CapExtendedNodeInfo    GeneralCap = 13
-	CapVirtualization      GeneralCap = 15
-	CapAME                 GeneralCap = 16
-	CapAggregationNode     GeneralCap = 18
-	CapRateLimitPort       GeneralCap = 24
-	CapRateLimitVPort      GeneralCap = 25
-	CapGlobalOutOfOrder    GeneralCap = 30
-	CapCongestionControl   GeneralCap = 44
-	CapAdaptiveTimeout     GeneralCap = 45
-	CapRouterLID           GeneralCap = 48
-	CapLFTSplit            GeneralCap = 49
-	CapQoSConfigVL         GeneralCap = 51
-	CapFastRecovery        GeneralCap = 52
-	CapCreditWatchdog      GeneralCap = 53
-	CapContainAndDrain     GeneralCap = 59
-	CapBERConfig           GeneralCap = 61
-	CapPlaneFilter         GeneralCap = 64
-	CapExtendedSwitchInfo  GeneralCap = 67
-	CapISSU                GeneralCap = 74
-	CapPortRecoveryPolicy  GeneralCap = 76
-	CapLinkAutoRetrain     GeneralCap = 81
+	CapPrivateLFT        GeneralCap = 0
+	CapAdaptiveRouting   GeneralCap = 1
+	CapExtendedPortInfo  GeneralCap = 9
+	CapAggregationNode   GeneralCap = 18
+	CapCongestionControl GeneralCap = 44
+	CapLinkAutoRetrain   GeneralCap = 81
 )
 
 // Has reports whether the device has the capability.

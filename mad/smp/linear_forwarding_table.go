@@ -13,9 +13,5 @@ const LFTDrop uint8 = 0xff
 // output port for each LID (IBA 14.2.5.10).
 type LinearForwardingTable [mad.DataSize]byte
 
-// Port is the output port of a LID of this block: 0 for the switch itself,
-// LFTDrop for none.
-func (t *LinearForwardingTable) Port(l mad.LID) uint8 { return t[l%LFTBlockSize] }
-
 // SetPort sets the output port of a LID of this block.
 func (t *LinearForwardingTable) SetPort(l mad.LID, port uint8) { t[l%LFTBlockSize] = port }

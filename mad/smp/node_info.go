@@ -14,14 +14,8 @@ import "ibsm/mad"
 //	36 LocalPortNum VendorID
 type NodeInfo [mad.DataSize]byte
 
-// BaseVersion is 1.
-func (n *NodeInfo) BaseVersion() uint8 { return n[0] }
-
 // SetBaseVersion sets BaseVersion.
 func (n *NodeInfo) SetBaseVersion(v uint8) { n[0] = v }
-
-// ClassVersion is 1.
-func (n *NodeInfo) ClassVersion() uint8 { return n[1] }
 
 // SetClassVersion sets ClassVersion.
 func (n *NodeInfo) SetClassVersion(v uint8) { n[1] = v }

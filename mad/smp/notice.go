@@ -54,18 +54,6 @@ func (n *Notice) IssuerLID() mad.LID { return mad.LID(get16(n[6:])) }
 // SetIssuerLID sets IssuerLID.
 func (n *Notice) SetIssuerLID(l mad.LID) { put16(n[6:], uint16(l)) }
 
-// NoticeToggle alternates between notices that are logged.
-func (n *Notice) NoticeToggle() bool { return n[8]&0x80 != 0 }
-
-// SetNoticeToggle sets NoticeToggle.
-func (n *Notice) SetNoticeToggle(v bool) { putBool(&n[8], 0x80, v) }
-
-// NoticeCount is the number of notices that are logged, 15 bits.
-func (n *Notice) NoticeCount() uint16 { return get16(n[8:]) & 0x7fff }
-
-// SetNoticeCount sets NoticeCount.
-func (n *Notice) SetNoticeCount(v uint16) { put16(n[8:], get16(n[8:])&0x8000|v&0x7fff) }
-
 // NoticeType is how grave a notice is.
 type NoticeType uint8
 

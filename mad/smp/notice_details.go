@@ -106,9 +106,6 @@ const (
 	ChangedCapabilityMask2  ChangeFlags = 0x0020
 )
 
-// Has reports whether all of the given bits are set.
-func (f ChangeFlags) Has(bits ChangeFlags) bool { return f&bits == bits }
-
 // SystemImageDetails is the details of trap 145: the node's SystemImageGUID
 // changed.
 type SystemImageDetails [DetailsSize]byte
@@ -119,11 +116,5 @@ func (n *Notice) SystemImage() *SystemImageDetails { return (*SystemImageDetails
 // LID is the port.
 func (d *SystemImageDetails) LID() mad.LID { return mad.LID(get16(d[2:])) }
 
-// SetLID sets LID.
-func (d *SystemImageDetails) SetLID(v mad.LID) { put16(d[2:], uint16(v)) }
-
 // SystemImageGUID is the new one.
 func (d *SystemImageDetails) SystemImageGUID() mad.GUID { return mad.GUID(get64(d[6:])) }
-
-// SetSystemImageGUID sets SystemImageGUID.
-func (d *SystemImageDetails) SetSystemImageGUID(v mad.GUID) { put64(d[6:], uint64(v)) }

@@ -14,9 +14,6 @@ func (d *BadMKeyDetails) LID() mad.LID { return mad.LID(get16(d[2:])) }
 // SetLID sets LID.
 func (d *BadMKeyDetails) SetLID(v mad.LID) { put16(d[2:], uint16(v)) }
 
-// DRSLID is the DrSLID of a directed-route SMP.
-func (d *BadMKeyDetails) DRSLID() mad.LID { return mad.LID(get16(d[4:])) }
-
 // SetDRSLID sets DRSLID.
 func (d *BadMKeyDetails) SetDRSLID(v mad.LID) { put16(d[4:], uint16(v)) }
 
@@ -51,9 +48,6 @@ func (d *BadMKeyDetails) DRNotice() bool { return d[23]&0x80 != 0 }
 // SetDRNotice sets DRNotice.
 func (d *BadMKeyDetails) SetDRNotice(v bool) { putBool(&d[23], 0x80, v) }
 
-// DRPathTruncated says that the path did not fit.
-func (d *BadMKeyDetails) DRPathTruncated() bool { return d[23]&0x40 != 0 }
-
 // SetDRPathTruncated sets DRPathTruncated.
 func (d *BadMKeyDetails) SetDRPathTruncated(v bool) { putBool(&d[23], 0x40, v) }
 
@@ -66,15 +60,6 @@ func (d *BadMKeyDetails) SetDRHopCount(v uint8) { put(&d[23], 0x3f, v) }
 // DRReturnPath is the ports on which the hops received the SMP, as far as they
 // fit: at most 30. It is a view.
 func (d *BadMKeyDetails) DRReturnPath() []uint8 { return d[24:][:min(d.DRHopCount(), 30)] }
-
-// SetDRReturnPath sets the path with its length and whether it was truncated.
-func (d *BadMKeyDetails) SetDRReturnPath(ports []uint8) {
-	room := d[24:]
-	clear(room)
-	n := copy(room, ports)
-	d.SetDRHopCount(uint8(n))
-	d.SetDRPathTruncated(n < len(ports))
-}
 
 // BadKeyDetails is the details of traps 257 and 258: a port received a packet
 // with a wrong P_Key or Q_Key.
@@ -122,27 +107,12 @@ func (d *BadKeyDetails) SetQP2(v uint32) { put24((*[3]byte)(d[15:]), v) }
 // GID1 is the address it came from, 0 without a GRH.
 func (d *BadKeyDetails) GID1() mad.GID { return mad.GID(d[18:34]) }
 
-// SetGID1 sets GID1.
-func (d *BadKeyDetails) SetGID1(g mad.GID) { copy(d[18:34], g[:]) }
-
-// GID2 is the address it was for, 0 without a GRH.
-func (d *BadKeyDetails) GID2() mad.GID { return mad.GID(d[34:50]) }
-
-// SetGID2 sets GID2.
-func (d *BadKeyDetails) SetGID2(g mad.GID) { copy(d[34:50], g[:]) }
-
 // SwitchBadPKeyDetails is the details of trap 259: an external port of a switch
 // dropped a packet with a wrong P_Key.
 type SwitchBadPKeyDetails [DetailsSize]byte
 
 // SwitchBadPKey views the details of trap 259.
 func (n *Notice) SwitchBadPKey() *SwitchBadPKeyDetails { return (*SwitchBadPKeyDetails)(n.details()) }
-
-// DataValid is a mask of the fields below that count.
-func (d *SwitchBadPKeyDetails) DataValid() uint16 { return get16(d[0:]) }
-
-// SetDataValid sets DataValid.
-func (d *SwitchBadPKeyDetails) SetDataValid(v uint16) { put16(d[0:], v) }
 
 // LID1 is where the packet came from.
 func (d *SwitchBadPKeyDetails) LID1() mad.LID { return mad.LID(get16(d[2:])) }
@@ -162,35 +132,17 @@ func (d *SwitchBadPKeyDetails) PKey() mad.PKey { return mad.PKey(get16(d[6:])) }
 // SetPKey sets PKey.
 func (d *SwitchBadPKeyDetails) SetPKey(v mad.PKey) { put16(d[6:], uint16(v)) }
 
-// SL is the packet's service level.
-func (d *SwitchBadPKeyDetails) SL() uint8 { return get(d[8], 0xf0) }
-
 // SetSL sets SL.
 func (d *SwitchBadPKeyDetails) SetSL(v uint8) { put(&d[8], 0xf0, v) }
 
-// QP1 is the queue pair it came from.
-func (d *SwitchBadPKeyDetails) QP1() uint32 { return get24((*[3]byte)(d[9:])) }
-
 // SetQP1 sets QP1.
 func (d *SwitchBadPKeyDetails) SetQP1(v uint32) { put24((*[3]byte)(d[9:]), v) }
-
-// QP2 is the queue pair it was for.
-func (d *SwitchBadPKeyDetails) QP2() uint32 { return get24((*[3]byte)(d[13:])) }
 
 // SetQP2 sets QP2.
 func (d *SwitchBadPKeyDetails) SetQP2(v uint32) { put24((*[3]byte)(d[13:]), v) }
 
 // GID1 is the address it came from, 0 without a GRH.
 func (d *SwitchBadPKeyDetails) GID1() mad.GID { return mad.GID(d[16:32]) }
-
-// SetGID1 sets GID1.
-func (d *SwitchBadPKeyDetails) SetGID1(g mad.GID) { copy(d[16:32], g[:]) }
-
-// GID2 is the address it was for, 0 without a GRH.
-func (d *SwitchBadPKeyDetails) GID2() mad.GID { return mad.GID(d[32:48]) }
-
-// SetGID2 sets GID2.
-func (d *SwitchBadPKeyDetails) SetGID2(g mad.GID) { copy(d[32:48], g[:]) }
 
 // SwitchLID is the switch.
 func (d *SwitchBadPKeyDetails) SwitchLID() mad.LID { return mad.LID(get16(d[48:])) }

@@ -96,12 +96,6 @@ func (p *PortInfo) CapabilityMask() CapMask { return CapMask(get32(p[20:])) }
 // SetCapabilityMask sets CapabilityMask.
 func (p *PortInfo) SetCapabilityMask(v CapMask) { put32(p[20:], uint32(v)) }
 
-// DiagCode is the result of the port's diagnosis; 0 is good.
-func (p *PortInfo) DiagCode() uint16 { return get16(p[24:]) }
-
-// SetDiagCode sets DiagCode.
-func (p *PortInfo) SetDiagCode(v uint16) { put16(p[24:], v) }
-
 // MKeyLeasePeriod is in seconds; 0 never ends.
 func (p *PortInfo) MKeyLeasePeriod() uint16 { return get16(p[26:]) }
 
@@ -203,13 +197,6 @@ func (p *PortInfo) VLCap() uint8 { return get(p[37], 0xf0) }
 
 // SetVLCap sets VLCap.
 func (p *PortInfo) SetVLCap(v uint8) { put(&p[37], 0xf0, v) }
-
-// InitType is what the port asks for when it is initialized: 1 no load, 2
-// preserve content, 4 preserve presence, 8 do not resuscitate.
-func (p *PortInfo) InitType() uint8 { return get(p[37], 0x0f) }
-
-// SetInitType sets InitType.
-func (p *PortInfo) SetInitType(v uint8) { put(&p[37], 0x0f, v) }
 
 // VLHighLimit bounds what the high-priority table sends before the low one gets
 // a turn: in 4096 bytes, 255 unbounded.
@@ -332,9 +319,6 @@ func (p *PortInfo) SubnetTimeOut() uint8 { return get(p[51], 0x1f) }
 // SetSubnetTimeOut sets SubnetTimeOut.
 func (p *PortInfo) SetSubnetTimeOut(v uint8) { put(&p[51], 0x1f, v) }
 
-// RespTimeValue is how long the port may take to answer: 4.096 us x 2^n.
-func (p *PortInfo) RespTimeValue() uint8 { return get(p[52], 0x1f) }
-
 // SetRespTimeValue sets RespTimeValue.
 func (p *PortInfo) SetRespTimeValue(v uint8) { put(&p[52], 0x1f, v) }
 
@@ -374,12 +358,6 @@ func (p *PortInfo) LinkSpeedExtEnabled2() uint8 { return get(p[56], 0x07) }
 
 // SetLinkSpeedExtEnabled2 sets LinkSpeedExtEnabled2.
 func (p *PortInfo) SetLinkSpeedExtEnabled2(v uint8) { put(&p[56], 0x07, v) }
-
-// LinkRoundTripLatency is in 4 ns.
-func (p *PortInfo) LinkRoundTripLatency() uint32 { return get24((*[3]byte)(p[57:])) }
-
-// SetLinkRoundTripLatency sets LinkRoundTripLatency.
-func (p *PortInfo) SetLinkRoundTripLatency(v uint32) { put24((*[3]byte)(p[57:]), v) }
 
 // CapabilityMask2 counts where CapabilityMask has IsCapabilityMask2Supported.
 func (p *PortInfo) CapabilityMask2() CapMask2 { return CapMask2(get16(p[60:])) }

@@ -11,21 +11,8 @@ import "ibsm/mad"
 //	6 FDR, EDR, HDR, NDR: FECModeSupported 16, FECModeEnabled 16
 type PortInfoExtended [mad.DataSize]byte
 
-// CapabilityMask has bit 0 set where FEC modes are supported.
-func (p *PortInfoExtended) CapabilityMask() uint32 { return get32(p[0:]) }
-
 // SetCapabilityMask sets CapabilityMask.
 func (p *PortInfoExtended) SetCapabilityMask(v uint32) { put32(p[0:], v) }
-
-// FECModeActive is the FEC in use: 0 none, 1 Firecode, 2 RS-FEC, 3 low-latency
-// RS-FEC.
-func (p *PortInfoExtended) FECModeActive() uint16 { return get16(p[4:]) }
-
-// SetFECModeActive sets FECModeActive.
-func (p *PortInfoExtended) SetFECModeActive(v uint16) { put16(p[4:], v) }
-
-// FDRFECModeSupported is the mask of FEC modes that the port has at FDR.
-func (p *PortInfoExtended) FDRFECModeSupported() uint16 { return get16(p[6:]) }
 
 // SetFDRFECModeSupported sets FDRFECModeSupported.
 func (p *PortInfoExtended) SetFDRFECModeSupported(v uint16) { put16(p[6:], v) }
@@ -35,9 +22,6 @@ func (p *PortInfoExtended) FDRFECModeEnabled() uint16 { return get16(p[8:]) }
 
 // SetFDRFECModeEnabled sets FDRFECModeEnabled.
 func (p *PortInfoExtended) SetFDRFECModeEnabled(v uint16) { put16(p[8:], v) }
-
-// EDRFECModeSupported is the mask of FEC modes that the port has at EDR.
-func (p *PortInfoExtended) EDRFECModeSupported() uint16 { return get16(p[10:]) }
 
 // SetEDRFECModeSupported sets EDRFECModeSupported.
 func (p *PortInfoExtended) SetEDRFECModeSupported(v uint16) { put16(p[10:], v) }

@@ -10,9 +10,6 @@ const VLDrop uint8 = 15
 // upper half of each.
 type SLtoVLMappingTable [mad.DataSize]byte
 
-// VL is the virtual lane of a service level, which counts modulo 16.
-func (t *SLtoVLMappingTable) VL(sl uint8) uint8 { return t[sl&15>>1] >> shiftOfSL(sl) & 0x0f }
-
 // SetVL sets the virtual lane of a service level, which counts modulo 16.
 func (t *SLtoVLMappingTable) SetVL(sl, vl uint8) {
 	b, shift := &t[sl&15>>1], shiftOfSL(sl)

@@ -20,12 +20,6 @@ func (s *SwitchInfo) LinearFDBCap() uint16 { return get16(s[0:]) }
 // SetLinearFDBCap sets LinearFDBCap.
 func (s *SwitchInfo) SetLinearFDBCap(v uint16) { put16(s[0:], v) }
 
-// RandomFDBCap is the number of entries of the random forwarding table.
-func (s *SwitchInfo) RandomFDBCap() uint16 { return get16(s[2:]) }
-
-// SetRandomFDBCap sets RandomFDBCap.
-func (s *SwitchInfo) SetRandomFDBCap(v uint16) { put16(s[2:], v) }
-
 // MulticastFDBCap is the number of multicast LIDs, from 0xC000 on.
 func (s *SwitchInfo) MulticastFDBCap() uint16 { return get16(s[4:]) }
 
@@ -72,18 +66,8 @@ func (s *SwitchInfo) PortStateChange() bool { return s[11]&0x04 != 0 }
 // SetPortStateChange sets PortStateChange.
 func (s *SwitchInfo) SetPortStateChange(v bool) { putBool(&s[11], 0x04, v) }
 
-// OptimizedSLtoVLMappingProgramming is 1 when the switch takes wildcards in the
-// modifier of SLtoVLMappingTable (SLtoVLAllIn, SLtoVLAllOut), 0 when not.
-func (s *SwitchInfo) OptimizedSLtoVLMappingProgramming() uint8 { return get(s[11], 0x03) }
-
 // SetOptimizedSLtoVLMappingProgramming sets OptimizedSLtoVLMappingProgramming.
 func (s *SwitchInfo) SetOptimizedSLtoVLMappingProgramming(v uint8) { put(&s[11], 0x03, v) }
-
-// LIDsPerPort belongs to the random forwarding table.
-func (s *SwitchInfo) LIDsPerPort() uint16 { return get16(s[12:]) }
-
-// SetLIDsPerPort sets LIDsPerPort.
-func (s *SwitchInfo) SetLIDsPerPort(v uint16) { put16(s[12:], v) }
 
 // PartitionEnforcementCap is the number of P_Keys of each external port; 0 for a
 // switch that does not enforce partitions.
@@ -92,26 +76,14 @@ func (s *SwitchInfo) PartitionEnforcementCap() uint16 { return get16(s[14:]) }
 // SetPartitionEnforcementCap sets PartitionEnforcementCap.
 func (s *SwitchInfo) SetPartitionEnforcementCap(v uint16) { put16(s[14:], v) }
 
-// InboundEnforcementCap says that the switch can check P_Keys of what comes in.
-func (s *SwitchInfo) InboundEnforcementCap() bool { return s[16]&0x80 != 0 }
-
 // SetInboundEnforcementCap sets InboundEnforcementCap.
 func (s *SwitchInfo) SetInboundEnforcementCap(v bool) { putBool(&s[16], 0x80, v) }
-
-// OutboundEnforcementCap says that the switch can check P_Keys of what goes out.
-func (s *SwitchInfo) OutboundEnforcementCap() bool { return s[16]&0x40 != 0 }
 
 // SetOutboundEnforcementCap sets OutboundEnforcementCap.
 func (s *SwitchInfo) SetOutboundEnforcementCap(v bool) { putBool(&s[16], 0x40, v) }
 
-// FilterRawInboundCap says that the switch can drop raw packets that come in.
-func (s *SwitchInfo) FilterRawInboundCap() bool { return s[16]&0x20 != 0 }
-
 // SetFilterRawInboundCap sets FilterRawInboundCap.
 func (s *SwitchInfo) SetFilterRawInboundCap(v bool) { putBool(&s[16], 0x20, v) }
-
-// FilterRawOutboundCap says that the switch can drop raw packets that go out.
-func (s *SwitchInfo) FilterRawOutboundCap() bool { return s[16]&0x10 != 0 }
 
 // SetFilterRawOutboundCap sets FilterRawOutboundCap.
 func (s *SwitchInfo) SetFilterRawOutboundCap(v bool) { putBool(&s[16], 0x10, v) }

@@ -1,0 +1,429 @@
+package smp
+
+import "ibsm/mad"
+
+// The accessors of fields that no program needs so far. With them the tables of
+// fields_test.go cover each layout whole; one that becomes needed moves to its attribute.
+
+// IS4Mode says that the device works as an InfiniScale IV does.
+func (a *ARInfo) IS4Mode() bool { return a[0]&0x02 != 0 }
+
+// GlobalGroups says that the device has global groups.
+func (a *ARInfo) GlobalGroups() bool { return a[0]&0x04 != 0 }
+
+// BySLSupported says that the switch can go by SLMask.
+func (a *ARInfo) BySLSupported() bool { return a[0]&0x08 != 0 }
+
+// BySLEnabled says that it goes by SLMask.
+func (a *ARInfo) BySLEnabled() bool { return a[0]&0x10 != 0 }
+
+// ByTransportSupported says that it can go by TransportDisableMask.
+func (a *ARInfo) ByTransportSupported() bool { return a[0]&0x20 != 0 }
+
+// DynamicCapSupported says that the capacities can change.
+func (a *ARInfo) DynamicCapSupported() bool { return a[0]&0x40 != 0 }
+
+// GroupTableCopySupported is not 0 when groups can be copied.
+func (a *ARInfo) GroupTableCopySupported() uint8 { return get(a[2], 0xf0) }
+
+// SubGroupsActive is the subgroups in use, in the device's count.
+func (a *ARInfo) SubGroupsActive() uint8 { return get(a[2], 0x0f) }
+
+// ARNSupported says that it has adaptive-routing notifications.
+func (a *ARInfo) ARNSupported() bool { return a[3]&0x02 != 0 }
+
+// FRNSupported says that it has fault-routing notifications.
+func (a *ARInfo) FRNSupported() bool { return a[3]&0x04 != 0 }
+
+// FRSupported says that it has fast recovery.
+func (a *ARInfo) FRSupported() bool { return a[3]&0x08 != 0 }
+
+// FREnabled says that fast recovery is on.
+func (a *ARInfo) FREnabled() bool { return a[3]&0x10 != 0 }
+
+// RNXmitEnabled says that it sends routing notifications.
+func (a *ARInfo) RNXmitEnabled() bool { return a[3]&0x20 != 0 }
+
+// StringWidthCap is a capacity of the device's tables, in its own count.
+func (a *ARInfo) StringWidthCap() uint8 { return get(a[4], 0xf0) }
+
+// GroupTableCap is how many group tables there are, in the device's count.
+func (a *ARInfo) GroupTableCap() uint8 { return get(a[4], 0x0f) }
+
+// GroupTop is the highest group in use, 12 bits.
+func (a *ARInfo) GroupTop() uint16 { return get16(a[5:]) >> 4 }
+
+// GroupCap is the number of groups, 12 bits.
+func (a *ARInfo) GroupCap() uint16 { return get16(a[6:]) & 0x0fff }
+
+// SLMask is the SLs that are routed adaptively when BySLEnabled.
+func (a *ARInfo) SLMask() uint16 { return get16(a[8:]) }
+
+// SubGroupsSupported is the subgroups there are, in the device's count.
+func (a *ARInfo) SubGroupsSupported() uint8 { return a[10] }
+
+// TransportDisableMask is the transports that are not routed adaptively: UD,
+// RC, UC, DC.
+func (a *ARInfo) TransportDisableMask() uint8 { return a[15] }
+
+// AgeingTime is in microseconds.
+func (a *ARInfo) AgeingTime() uint32 { return get32(a[16:]) }
+
+// PFRNSupported says that it has packet-based fault-routing notifications.
+func (a *ARInfo) PFRNSupported() bool { return a[20]&0x02 != 0 }
+
+// WHBFSupported says that it has weighted hash-based forwarding.
+func (a *ARInfo) WHBFSupported() bool { return a[20]&0x40 != 0 }
+
+// HBFSupported says that it has hash-based forwarding.
+func (a *ARInfo) HBFSupported() bool { return a[20]&0x80 != 0 }
+
+// PFRNEnabled says that pFRN is on.
+func (a *ARInfo) PFRNEnabled() bool { return a[22]&0x10 != 0 }
+
+// WHBFEnabled says that weighted hash-based forwarding is on.
+func (a *ARInfo) WHBFEnabled() bool { return a[22]&0x40 != 0 }
+
+// HBFEnabled says that hash-based forwarding is on.
+func (a *ARInfo) HBFEnabled() bool { return a[22]&0x80 != 0 }
+
+// HBFSLMask is the SLs with hash-based forwarding.
+func (a *ARInfo) HBFSLMask() uint16 { return get16(a[26:]) }
+
+// AMESupported says that the port has advanced retransmission and FEC modes.
+func (e *ExtendedPortInfo) AMESupported() bool { return e[0]&0x80 != 0 }
+
+// SHARPEnabled says that the aggregation node behind the port is on.
+func (e *ExtendedPortInfo) SHARPEnabled() bool { return e[0]&0x40 != 0 }
+
+// RouterLIDEnabled says that the port takes router LIDs.
+func (e *ExtendedPortInfo) RouterLIDEnabled() bool { return e[0]&0x20 != 0 }
+
+// PortRecovered says that the port came back from an error by itself.
+func (e *ExtendedPortInfo) PortRecovered() bool { return e[0]&0x10 != 0 }
+
+// BandwidthUtilization is the port's load.
+func (e *ExtendedPortInfo) BandwidthUtilization() uint16 { return get16(e[4:]) }
+
+// UnhealthyReason is why the device holds the port unhealthy, in NVIDIA's numbers.
+func (e *ExtendedPortInfo) UnhealthyReason() uint8 { return e[6] }
+
+// AdminState is the state that the administrator wants the port in.
+func (e *ExtendedPortInfo) AdminState() uint8 { return get(e[17], 0x0e) }
+
+// CapabilityMask is what the port can do of this.
+func (e *ExtendedPortInfo) CapabilityMask() uint16 { return get16(e[18:]) }
+
+// SpecialPortType is what else than an ordinary port it is, in NVIDIA's numbers.
+func (e *ExtendedPortInfo) SpecialPortType() uint8 { return e[47] }
+
+// AdaptiveTimeoutSLMask is the SLs with adaptive time-outs.
+func (e *ExtendedPortInfo) AdaptiveTimeoutSLMask() uint16 { return get16(e[52:]) }
+
+// OutOfOrderSLMask is the SLs on which the port takes packets out of order.
+func (e *ExtendedPortInfo) OutOfOrderSLMask() uint16 { return get16(e[54:]) }
+
+// Port is the output port of a LID of this block: 0 for the switch itself,
+// LFTDrop for none.
+func (t *LinearForwardingTable) Port(l mad.LID) uint8 { return t[l%LFTBlockSize] }
+
+// BaseVersion is 1.
+func (n *NodeInfo) BaseVersion() uint8 { return n[0] }
+
+// ClassVersion is 1.
+func (n *NodeInfo) ClassVersion() uint8 { return n[1] }
+
+// NoticeToggle alternates between notices that are logged.
+func (n *Notice) NoticeToggle() bool { return n[8]&0x80 != 0 }
+
+// SetNoticeToggle sets NoticeToggle.
+func (n *Notice) SetNoticeToggle(v bool) { putBool(&n[8], 0x80, v) }
+
+// NoticeCount is the number of notices that are logged, 15 bits.
+func (n *Notice) NoticeCount() uint16 { return get16(n[8:]) & 0x7fff }
+
+// SetNoticeCount sets NoticeCount.
+func (n *Notice) SetNoticeCount(v uint16) { put16(n[8:], get16(n[8:])&0x8000|v&0x7fff) }
+
+// Has reports whether all of the given bits are set.
+func (f ChangeFlags) Has(bits ChangeFlags) bool { return f&bits == bits }
+
+// SetLID sets LID.
+func (d *SystemImageDetails) SetLID(v mad.LID) { put16(d[2:], uint16(v)) }
+
+// SetSystemImageGUID sets SystemImageGUID.
+func (d *SystemImageDetails) SetSystemImageGUID(v mad.GUID) { put64(d[6:], uint64(v)) }
+
+// DRSLID is the DrSLID of a directed-route SMP.
+func (d *BadMKeyDetails) DRSLID() mad.LID { return mad.LID(get16(d[4:])) }
+
+// DRPathTruncated says that the path did not fit.
+func (d *BadMKeyDetails) DRPathTruncated() bool { return d[23]&0x40 != 0 }
+
+// SetDRReturnPath sets the path with its length and whether it was truncated.
+func (d *BadMKeyDetails) SetDRReturnPath(ports []uint8) {
+	room := d[24:]
+	clear(room)
+	n := copy(room, ports)
+	d.SetDRHopCount(uint8(n))
+	d.SetDRPathTruncated(n < len(ports))
+}
+
+// SetGID1 sets GID1.
+func (d *BadKeyDetails) SetGID1(g mad.GID) { copy(d[18:34], g[:]) }
+
+// GID2 is the address it was for, 0 without a GRH.
+func (d *BadKeyDetails) GID2() mad.GID { return mad.GID(d[34:50]) }
+
+// SetGID2 sets GID2.
+func (d *BadKeyDetails) SetGID2(g mad.GID) { copy(d[34:50], g[:]) }
+
+// DataValid is a mask of the fields below that count.
+func (d *SwitchBadPKeyDetails) DataValid() uint16 { return get16(d[0:]) }
+
+// SetDataValid sets DataValid.
+func (d *SwitchBadPKeyDetails) SetDataValid(v uint16) { put16(d[0:], v) }
+
+// SL is the packet's service level.
+func (d *SwitchBadPKeyDetails) SL() uint8 { return get(d[8], 0xf0) }
+
+// QP1 is the queue pair it came from.
+func (d *SwitchBadPKeyDetails) QP1() uint32 { return get24((*[3]byte)(d[9:])) }
+
+// QP2 is the queue pair it was for.
+func (d *SwitchBadPKeyDetails) QP2() uint32 { return get24((*[3]byte)(d[13:])) }
+
+// SetGID1 sets GID1.
+func (d *SwitchBadPKeyDetails) SetGID1(g mad.GID) { copy(d[16:32], g[:]) }
+
+// GID2 is the address it was for, 0 without a GRH.
+func (d *SwitchBadPKeyDetails) GID2() mad.GID { return mad.GID(d[32:48]) }
+
+// SetGID2 sets GID2.
+func (d *SwitchBadPKeyDetails) SetGID2(g mad.GID) { copy(d[32:48], g[:]) }
+
+// VPortLocalChange views the details of trap 1144.
+func (n *Notice) VPortLocalChange() *VPortLocalChangeDetails {
+	return (*VPortLocalChangeDetails)(n.details())
+}
+
+// LID is the port.
+func (d *VPortLocalChangeDetails) LID() mad.LID { return mad.LID(get16(d[2:])) }
+
+// SetLID sets LID.
+func (d *VPortLocalChangeDetails) SetLID(v mad.LID) { put16(d[2:], uint16(v)) }
+
+// LocalChanges says that ChangeFlags counts.
+func (d *VPortLocalChangeDetails) LocalChanges() bool { return d[5]&0x01 != 0 }
+
+// SetLocalChanges sets LocalChanges.
+func (d *VPortLocalChangeDetails) SetLocalChanges(v bool) { putBool(&d[5], 0x01, v) }
+
+// CapabilityMask is the vPort's.
+func (d *VPortLocalChangeDetails) CapabilityMask() uint16 { return get16(d[6:]) }
+
+// SetCapabilityMask sets CapabilityMask.
+func (d *VPortLocalChangeDetails) SetCapabilityMask(v uint16) { put16(d[6:], v) }
+
+// ChangeFlags is what changed; its description is the VNodeDescription.
+func (d *VPortLocalChangeDetails) ChangeFlags() ChangeFlags { return ChangeFlags(get16(d[8:])) }
+
+// SetChangeFlags sets ChangeFlags.
+func (d *VPortLocalChangeDetails) SetChangeFlags(v ChangeFlags) { put16(d[8:], uint16(v)) }
+
+// VPortIndex is the vPort.
+func (d *VPortLocalChangeDetails) VPortIndex() uint16 { return get16(d[12:]) }
+
+// SetVPortIndex sets VPortIndex.
+func (d *VPortLocalChangeDetails) SetVPortIndex(v uint16) { put16(d[12:], v) }
+
+// VPortStateChange views the details of trap 1146.
+func (n *Notice) VPortStateChange() *VPortStateChangeDetails {
+	return (*VPortStateChangeDetails)(n.details())
+}
+
+// LID is the port.
+func (d *VPortStateChangeDetails) LID() mad.LID { return mad.LID(get16(d[2:])) }
+
+// SetLID sets LID.
+func (d *VPortStateChangeDetails) SetLID(v mad.LID) { put16(d[2:], uint16(v)) }
+
+// VPortBadKey views the details of traps 1257 and 1258.
+func (n *Notice) VPortBadKey() *VPortBadKeyDetails { return (*VPortBadKeyDetails)(n.details()) }
+
+// LID1 is where the packet came from.
+func (d *VPortBadKeyDetails) LID1() mad.LID { return mad.LID(get16(d[2:])) }
+
+// SetLID1 sets LID1.
+func (d *VPortBadKeyDetails) SetLID1(v mad.LID) { put16(d[2:], uint16(v)) }
+
+// LID2 is where it was for.
+func (d *VPortBadKeyDetails) LID2() mad.LID { return mad.LID(get16(d[4:])) }
+
+// SetLID2 sets LID2.
+func (d *VPortBadKeyDetails) SetLID2(v mad.LID) { put16(d[4:], uint16(v)) }
+
+// Key is the Q_Key of trap 1258; the P_Key of trap 1257 in its lower 16 bits.
+func (d *VPortBadKeyDetails) Key() uint32 { return get32(d[6:]) }
+
+// SetKey sets Key.
+func (d *VPortBadKeyDetails) SetKey(v uint32) { put32(d[6:], v) }
+
+// SL is the packet's service level.
+func (d *VPortBadKeyDetails) SL() uint8 { return get(d[10], 0xf0) }
+
+// SetSL sets SL.
+func (d *VPortBadKeyDetails) SetSL(v uint8) { put(&d[10], 0xf0, v) }
+
+// QP1 is the queue pair it came from.
+func (d *VPortBadKeyDetails) QP1() uint32 { return get24((*[3]byte)(d[11:])) }
+
+// SetQP1 sets QP1.
+func (d *VPortBadKeyDetails) SetQP1(v uint32) { put24((*[3]byte)(d[11:]), v) }
+
+// QP2 is the queue pair it was for.
+func (d *VPortBadKeyDetails) QP2() uint32 { return get24((*[3]byte)(d[15:])) }
+
+// SetQP2 sets QP2.
+func (d *VPortBadKeyDetails) SetQP2(v uint32) { put24((*[3]byte)(d[15:]), v) }
+
+// GID1 is the address it came from, 0 without a GRH.
+func (d *VPortBadKeyDetails) GID1() mad.GID { return mad.GID(d[18:34]) }
+
+// SetGID1 sets GID1.
+func (d *VPortBadKeyDetails) SetGID1(g mad.GID) { copy(d[18:34], g[:]) }
+
+// GID2 is the address it was for, 0 without a GRH.
+func (d *VPortBadKeyDetails) GID2() mad.GID { return mad.GID(d[34:50]) }
+
+// SetGID2 sets GID2.
+func (d *VPortBadKeyDetails) SetGID2(g mad.GID) { copy(d[34:50], g[:]) }
+
+// VPortIndex is the vPort.
+func (d *VPortBadKeyDetails) VPortIndex() uint16 { return get16(d[50:]) }
+
+// SetVPortIndex sets VPortIndex.
+func (d *VPortBadKeyDetails) SetVPortIndex(v uint16) { put16(d[50:], v) }
+
+// DiagCode is the result of the port's diagnosis; 0 is good.
+func (p *PortInfo) DiagCode() uint16 { return get16(p[24:]) }
+
+// SetDiagCode sets DiagCode.
+func (p *PortInfo) SetDiagCode(v uint16) { put16(p[24:], v) }
+
+// InitType is what the port asks for when it is initialized: 1 no load, 2
+// preserve content, 4 preserve presence, 8 do not resuscitate.
+func (p *PortInfo) InitType() uint8 { return get(p[37], 0x0f) }
+
+// SetInitType sets InitType.
+func (p *PortInfo) SetInitType(v uint8) { put(&p[37], 0x0f, v) }
+
+// RespTimeValue is how long the port may take to answer: 4.096 us x 2^n.
+func (p *PortInfo) RespTimeValue() uint8 { return get(p[52], 0x1f) }
+
+// LinkRoundTripLatency is in 4 ns.
+func (p *PortInfo) LinkRoundTripLatency() uint32 { return get24((*[3]byte)(p[57:])) }
+
+// SetLinkRoundTripLatency sets LinkRoundTripLatency.
+func (p *PortInfo) SetLinkRoundTripLatency(v uint32) { put24((*[3]byte)(p[57:]), v) }
+
+// CapabilityMask has bit 0 set where FEC modes are supported.
+func (p *PortInfoExtended) CapabilityMask() uint32 { return get32(p[0:]) }
+
+// FECModeActive is the FEC in use: 0 none, 1 Firecode, 2 RS-FEC, 3 low-latency
+// RS-FEC.
+func (p *PortInfoExtended) FECModeActive() uint16 { return get16(p[4:]) }
+
+// SetFECModeActive sets FECModeActive.
+func (p *PortInfoExtended) SetFECModeActive(v uint16) { put16(p[4:], v) }
+
+// FDRFECModeSupported is the mask of FEC modes that the port has at FDR.
+func (p *PortInfoExtended) FDRFECModeSupported() uint16 { return get16(p[6:]) }
+
+// EDRFECModeSupported is the mask of FEC modes that the port has at EDR.
+func (p *PortInfoExtended) EDRFECModeSupported() uint16 { return get16(p[10:]) }
+
+// Has reports whether the speed is in the set.
+func (m SpeedMask) Has(s mad.LinkSpeed) bool { return m>>s&1 != 0 }
+
+// SpeedsSupported is the speeds that the port has.
+func (p *PortInfo) SpeedsSupported(mask CapMask, mask2 CapMask2) SpeedMask {
+	return speeds(p.LinkSpeedSupported(), p.LinkSpeedExtSupported(), p.LinkSpeedExtSupported2(), mask, mask2)
+}
+
+// SpeedsEnabled is the speeds that the port may use. The values that stand for all
+// supported speeds and for no extended ones are resolved.
+func (p *PortInfo) SpeedsEnabled(mask CapMask, mask2 CapMask2) SpeedMask {
+	base, ext, ext2 := p.LinkSpeedEnabled(), p.LinkSpeedExtEnabled(), p.LinkSpeedExtEnabled2()
+	if base == LinkSpeedAll {
+		base = p.LinkSpeedSupported()
+	}
+	switch ext {
+	case LinkSpeedExtAll:
+		ext = p.LinkSpeedExtSupported()
+	case LinkSpeedExtNone:
+		ext = 0
+	}
+	if ext2 == LinkSpeedExt2All {
+		ext2 = p.LinkSpeedExtSupported2()
+	}
+	return speeds(base, ext, ext2, mask, mask2)
+}
+
+// VL is the virtual lane of a service level, which counts modulo 16.
+func (t *SLtoVLMappingTable) VL(sl uint8) uint8 { return t[sl&15>>1] >> shiftOfSL(sl) & 0x0f }
+
+// RandomFDBCap is the number of entries of the random forwarding table.
+func (s *SwitchInfo) RandomFDBCap() uint16 { return get16(s[2:]) }
+
+// SetRandomFDBCap sets RandomFDBCap.
+func (s *SwitchInfo) SetRandomFDBCap(v uint16) { put16(s[2:], v) }
+
+// OptimizedSLtoVLMappingProgramming is 1 when the switch takes wildcards in the
+// modifier of SLtoVLMappingTable (SLtoVLAllIn, SLtoVLAllOut), 0 when not.
+func (s *SwitchInfo) OptimizedSLtoVLMappingProgramming() uint8 { return get(s[11], 0x03) }
+
+// LIDsPerPort belongs to the random forwarding table.
+func (s *SwitchInfo) LIDsPerPort() uint16 { return get16(s[12:]) }
+
+// SetLIDsPerPort sets LIDsPerPort.
+func (s *SwitchInfo) SetLIDsPerPort(v uint16) { put16(s[12:], v) }
+
+// InboundEnforcementCap says that the switch can check P_Keys of what comes in.
+func (s *SwitchInfo) InboundEnforcementCap() bool { return s[16]&0x80 != 0 }
+
+// OutboundEnforcementCap says that the switch can check P_Keys of what goes out.
+func (s *SwitchInfo) OutboundEnforcementCap() bool { return s[16]&0x40 != 0 }
+
+// FilterRawInboundCap says that the switch can drop raw packets that come in.
+func (s *SwitchInfo) FilterRawInboundCap() bool { return s[16]&0x20 != 0 }
+
+// FilterRawOutboundCap says that the switch can drop raw packets that go out.
+func (s *SwitchInfo) FilterRawOutboundCap() bool { return s[16]&0x10 != 0 }
+
+// Entry is entry i of the block, or of the whole list: i counts modulo
+// VLArbBlockSize. weight is in 64 bytes; 0 passes over the entry.
+func (t *VLArbitrationTable) Entry(i int) (vl, weight uint8) {
+	i = i & (VLArbBlockSize - 1) * 2
+	return t[i] & 0x0f, t[i+1]
+}
+
+// SetEntry sets entry i, counted as in Entry.
+func (t *VLArbitrationTable) SetEntry(i int, vl, weight uint8) {
+	i = i & (VLArbBlockSize - 1) * 2
+	put(&t[i], 0x0f, vl)
+	t[i+1] = weight
+}
+// The details of NVIDIA's traps about virtual ports.
+
+// VPortLocalChangeDetails is the details of trap 1144: something changed that a
+// vPort announces.
+type VPortLocalChangeDetails [DetailsSize]byte
+
+// VPortStateChangeDetails is the details of trap 1146: some vPort of a port
+// changed its state.
+type VPortStateChangeDetails [DetailsSize]byte
+
+// VPortBadKeyDetails is the details of traps 1257 and 1258: a vPort received a
+// packet with a wrong P_Key or Q_Key.
+type VPortBadKeyDetails [DetailsSize]byte
