@@ -1,12 +1,12 @@
-// Package dump writes what OpenSM leaves in its dump directory, in OpenSM's formats,
-// and reads the files that its routing engine "file" is fed with:
+// Package dump writes what OpenSM leaves in its dump directory, in OpenSM's formats, two of
+// which its routing engine "file" reads:
 //
-//	opensm-lfts.dump        forwarding tables          written and read
-//	opensm-lid-matrix.dump  hops by port               written and read
-//	opensm.fdbs             forwarding tables, judged  written
-//	opensm.mcfdbs           multicast tables           written
-//	opensm-subnet.lst       cables                     written
-//	opensm-sa.dump          what is registered         written
+//	opensm-lfts.dump        forwarding tables, for the engine
+//	opensm-lid-matrix.dump  hops by port, for the engine
+//	opensm.fdbs             forwarding tables, judged
+//	opensm.mcfdbs           multicast tables
+//	opensm-subnet.lst       cables
+//	opensm-sa.dump          registrations
 //
 // The table of ports that OpenSM prints with VERBOSE is here, too.
 //

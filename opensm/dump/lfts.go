@@ -11,7 +11,7 @@ import (
 )
 
 // LFTs writes opensm-lfts.dump: the forwarding tables, in the form that OpenSM's
-// routing engine "file" reads, and ReadLFTs.
+// routing engine "file" reads.
 func LFTs(ctx context.Context, w io.Writer, v *view.View, given names.Map) error {
 	t := v.Topo
 	top := max(v.Tables.Top, v.LIDs.Top)
