@@ -414,6 +414,7 @@ func (t *VLArbitrationTable) SetEntry(i int, vl, weight uint8) {
 	put(&t[i], 0x0f, vl)
 	t[i+1] = weight
 }
+
 // The details of NVIDIA's traps about virtual ports.
 
 // VPortLocalChangeDetails is the details of trap 1144: something changed that a
