@@ -63,7 +63,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Partitions = cfg.Sweep.Partitions
 	if cfg.Sweep.EngineName != c.cfg.Sweep.EngineName {
 		c.cfg.Sweep.Engine, c.cfg.Sweep.EngineName = cfg.Sweep.Engine, cfg.Sweep.EngineName
-		c.sweeps.sweeper.Reroute()
+		c.sweeps.Reroute()
 	}
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
@@ -71,10 +71,9 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect
-	c.sweeps.sweeper.Configure(c.cfg.Sweep)
+	c.sweeps.Configure(c.cfg.Sweep)
 	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.use(c.fx.now, &c.cfg)
-	c.enter()
 	c.fx.table.SetMaxWindow(cfg.Txn.MaxWindow)
 	c.sweeps.want(wishFull, "the configuration was read again")
 }

@@ -45,7 +45,7 @@ func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
 	c := &Core{
 		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
-		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},
+		sweeps: scheduler{Sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: guidWrites{awaited: map[uint64]sa.GUIDBlock{}},
 		logged: sweepLog{findings: map[discover.Finding]bool{}},
 	}
@@ -65,10 +65,11 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	if paused > c.elect.stall() && paused < now { // not the first step
 		c.resumed(paused)
 	}
-	c.enter() // the first state; others are reported as they come
 	c.take(ev)
+	c.entered()
 	c.tick()
 	c.pump()
+	c.entered()
 	c.followMaster()
 	c.handover.prepare(&c.fx, c.elect.Target())
 	c.fx.flush()
@@ -95,11 +96,11 @@ func (c *Core) take(ev Event) {
 		c.requested(ev.Sweep)
 	case RegistryChanged:
 		c.multicast.SetRegistry(ev.State)
-		c.sweeps.sweeper.SetMulticastTop(c.multicast.Top())
+		c.sweeps.SetMulticastTop(c.multicast.Top())
 		c.raiseTop()
 	case PartitionsChanged:
 		c.cfg.Sweep.Partitions = ev.Partitions
-		c.sweeps.sweeper.Configure(c.cfg.Sweep)
+		c.sweeps.Configure(c.cfg.Sweep)
 		c.sweeps.want(wishQuick, "other partitions")
 	case ConfigChanged:
 		c.reconfigure(ev.Config)
@@ -108,7 +109,7 @@ func (c *Core) take(ev Event) {
 	case MirrorHeard:
 		c.mirror.heard(&c.fx, &ev.Heard)
 	case Reregister:
-		c.sweeps.sweeper.Reregister(ev.Ports)
+		c.sweeps.Reregister(ev.Ports)
 		c.sweeps.want(wishQuick, "members of groups that have changed are to join again")
 	case Resumed:
 		if ev.Paused > c.elect.stall() {
@@ -138,7 +139,7 @@ func (c *Core) receive(d *mad.Datagram) {
 		return
 	}
 	c.multicast.UnmatchedReply(c.fx.now, &d.Packet)
-	if c.sweeps.sweeper.UnmatchedReply(&d.Packet) {
+	if c.sweeps.UnmatchedReply(&d.Packet) {
 		c.sweeps.want(wishFull, "a device accepted a stale table block")
 	}
 }
@@ -176,7 +177,7 @@ func (c *Core) tick() {
 	if c.handover.over(c.fx.now) && !c.stopped {
 		c.exit(nil)
 	}
-	c.traps.heal(&c.fx, c.sweeps.sweeper.Heal)
+	c.traps.heal(&c.fx, c.sweeps.Heal)
 	if want, due := c.traps.tick(c.fx.now); due {
 		c.trapSweep(want)
 	}
@@ -206,6 +207,13 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.deadline())
 	return at, ok
+}
+
+// entered reports a change of this manager's state.
+func (c *Core) entered() {
+	if !c.cfg.DryRun && c.elect.entered(&c.fx) {
+		c.term.entered(c.elect.State())
+	}
 }
 
 // resumed asks every other manager again after this one was paused, before anything is

@@ -59,14 +59,6 @@ func (c *Core) act(do elect.Do) {
 	case elect.SendTrap:
 		c.elect.askOwnPort(&c.fx)
 	}
-	c.enter()
-}
-
-// enter reports the state that the election has come to, if it is another one.
-func (c *Core) enter() {
-	if !c.cfg.DryRun && c.elect.enter(&c.fx) {
-		c.term.enter(c.elect.State())
-	}
 }
 
 // becomeMaster begins a term, or goes on with it: routes are computed from what the walk has
@@ -82,7 +74,7 @@ func (c *Core) becomeMaster() {
 	if stoodBy && c.cfg.Registrar.DropSubscriptions {
 		c.fx.do(Forget{})
 	} else if from, known := c.mirror.source(c.fx.now); known {
-		c.sweeps.sweeper.Inherit(from)
+		c.sweeps.Inherit(from)
 	}
 	c.multicast.Lower()
 	c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})

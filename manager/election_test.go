@@ -32,7 +32,7 @@ func newElectionAt(state smp.SMState) (*election, *effects) {
 	case smp.Master:
 		e.Decide(fx.now, nil)
 	}
-	e.enter(fx)
+	e.entered(fx)
 	fx.actions = nil
 	return &e, fx
 }
@@ -56,8 +56,8 @@ func TestAuthority(t *testing.T) {
 	if e.portDown(); e.mayWrite() || e.authority != unconfirmed {
 		t.Error("writes without a port")
 	}
-	e.enter(fx)
-	e.enter(fx)
+	e.entered(fx)
+	e.entered(fx)
 	equal(t, "states", fx.did(), []string{"enters DISCOVERING"})
 }
 

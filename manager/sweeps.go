@@ -34,7 +34,7 @@ func (c *Core) requested(s Sweep) {
 	case Light:
 		c.sweeps.want(wishLight, "")
 	case Reroute:
-		c.sweeps.sweeper.Reroute()
+		c.sweeps.Reroute()
 		c.sweeps.want(wishFull, "asked for")
 	default:
 		c.sweeps.want(wishFull, "asked for")
@@ -102,7 +102,6 @@ func (c *Core) settle() (more bool) {
 		if verdict, ok := p.Verdict(); ok {
 			c.looked(&verdict)
 		}
-	case *sweep.Found, *sweep.RouteTask: // an event goes on from there
 	}
 	return more
 }
@@ -227,7 +226,6 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 		c.unpublish()
 	}
 	c.elect.portDown()
-	c.enter()
 	c.mirror.forget()
 	c.sweeps.isolate(found)
 	c.multicast.Abdicate()
@@ -263,8 +261,8 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 	default:
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Sweep.EngineName, c.cfg.Names)
-		c.sweeps.phase = c.sweeps.sweeper.Program(r)
-		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
+		c.sweeps.phase = c.sweeps.Program(r)
+		if lids, forgotten := c.sweeps.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
 		if ports := portsReset(r); ports != nil {
@@ -348,12 +346,12 @@ func (c *Core) trap(d *mad.Datagram) {
 		return
 	}
 	if errors.babbles() {
-		if end, ok := c.sweeps.sweeper.ShutOff(errors.lid, errors.port); ok {
+		if end, ok := c.sweeps.ShutOff(errors.lid, errors.port); ok {
 			c.traps.disabled(&c.fx, errors, end)
 		}
 	}
 	if c.traps.errors(c.fx.now, errors) {
-		if key, ok := c.sweeps.sweeper.Avoid(errors.lid, errors.port); ok {
+		if key, ok := c.sweeps.Avoid(errors.lid, errors.port); ok {
 			c.traps.avoided(&c.fx, errors, key)
 		}
 	}
@@ -395,7 +393,7 @@ func (c *Core) publishDescriptions() {
 		return
 	}
 	c.descriptions.published()
-	if t := c.sweeps.sweeper.Rename(descs); t != nil {
+	if t := c.sweeps.Rename(descs); t != nil {
 		c.published.replaceTopo(&c.fx, t)
 	}
 }

@@ -53,8 +53,8 @@ func (t *term) end(fx *effects) {
 // standBy takes that another manager becomes or stays master.
 func (t *term) standBy() { t.state = stoodBy }
 
-// enter takes the state of this manager.
-func (t *term) enter(s smp.SMState) {
+// entered takes the state of this manager.
+func (t *term) entered(s smp.SMState) {
 	if s != smp.Master && t.state == inTerm {
 		t.state = noTerm
 	}

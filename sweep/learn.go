@@ -6,12 +6,13 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/sweep/device"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
 // walked are the switches of a subnet after a walk, by SwitchIdx.
-func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []device.Walked {
+func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*discover.Table) []device.Walked {
 	all := make([]device.Walked, len(t.Switches))
 	for i, n := range t.Switches {
 		node := &t.Nodes[n]
@@ -22,7 +23,11 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []devic
 			}
 			continue
 		}
-		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), tables[node.GUID])
+		var read *device.Blocks
+		if table := tables[node.GUID]; table != nil {
+			read = device.Read(table.Row, table.Missing)
+		}
+		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), read)
 	}
 	return all
 }

@@ -20,7 +20,6 @@ import (
 // outside the core, on a snapshot of the state, and returns the changes of the state. Each is
 // run once; several may run at a time.
 type RouteTask struct {
-	silent
 	found    *Found
 	settings Settings
 	engine   routing.Engine
@@ -81,14 +80,13 @@ type delta struct {
 	report       *verify.Report
 	adopted      bool
 	indexes      partitions.Indexes // nil: unchanged
-	ports        *device.Ports
 	unsupported  device.Unsupported
 }
 
 // apply applies the changes of a task. Events since its snapshot take precedence: blocks that
 // have become unknown since stay unknown.
 func (s *state) apply(d *delta) {
-	s.devices.Apply(d.switches, d.ports, d.unsupported)
+	s.devices.Apply(d.switches, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.adopted = d.settings, d.values, d.report, d.adopted
 	if d.indexes != nil {
@@ -108,11 +106,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	t := b.Freeze()
 	out.Topo = t
 	d := &out.delta
-	d.switches, d.ports = s.walked(t, tables), j.found.Ports
-	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
-		n := t.FindNode(guid)
-		return n != topo.None && t.Nodes[n].Missed > 0
-	})
+	d.switches = s.walked(t, tables)
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
 	var dead, babblers []topo.PortIdx
 	var grace bool

@@ -7,7 +7,9 @@
 //
 //	Sweeper.Walk -> Walk.Found -> Found.Task -> RouteTask.Run -> Sweeper.Program -> Program.Outcome
 //
-// A light sweep only checks whether a heavy one is needed: Sweeper.Look -> Look.Verdict.
+// A light sweep only checks whether a heavy one is needed: Sweeper.Look -> Look.Verdict. A
+// phase that reads or writes returns requests by Next; the caller passes the outcome of each
+// to Done.
 package sweep
 
 import (
@@ -94,9 +96,6 @@ type Outcome struct {
 	Healed   bool // a switch that was bypassed has accepted its table: routes may use it again
 	devices  *device.Record
 }
-
-// Ports is what ports hold that is not in the Topo.
-func (o *Outcome) Ports() *device.Ports { return o.delta.ports }
 
 // managers are the ports with another subnet manager, including those that did not answer
 // SMInfo: one that has just started may not answer yet.

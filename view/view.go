@@ -7,7 +7,6 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/mcast"
-	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -22,9 +21,7 @@ type View struct {
 	// Partitions are the target P_Key tables of ports; the known tables are
 	// in Topo.
 	Partitions *partitions.Tables
-	// Ports is what ports hold of attributes that are read only where they matter.
-	Ports  *device.Ports
-	Subnet Subnet
+	Subnet     Subnet
 	// PrefixRoutes are the routers to other subnets, the first that holds first.
 	PrefixRoutes []PrefixRoute
 	SMs          []SM // this manager first, then others by port GUID

@@ -278,8 +278,9 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 		m.takeBefore(e)
 	}
 	if sw := m.switches[e.Node]; sw != nil {
-		if sw.ports--; sw.ports == 0 {
-			m.readSwitch(e.Node)
+		sw.ports--
+		if sw.ports == 0 {
+			m.read(topo.End{Node: e.Node})
 		}
 	}
 }

@@ -6,12 +6,16 @@
 // The tests are those of the changed package and then those of each package of -tests that
 // depends on it, the quickest first, until one fails. A mutant that does not compile
 // does not count; another one is drawn. The working tree is left alone: the go command
-// reads the changed file from an overlay.
+// reads the changed files from an overlay.
+//
+// All mutants of function bodies are compiled at once: each is a copy of its function,
+// and an environment variable selects one of them. Each test runs once without a mutant,
+// which shows how long it takes and which mutants it reaches; a mutant is tried only on
+// the tests that reach it.
 package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -23,7 +27,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,8 +40,9 @@ func main() {
 	flag.StringVar(&r.tests, "tests", "./...", "packages whose tests run when those of the changed package pass, as `patterns`")
 	flag.StringVar(&r.skip, "skip", "ibsm/cmd/ ibsm/daemon", "packages whose tests do not run, as `prefixes` of import paths")
 	flag.StringVar(&r.only, "run", "", "run only the tests whose names match this `expression`")
-	flag.StringVar(&r.at, "at", "", "all mutants of these `places` (file:line,...) instead of a draw")
-	flag.StringVar(&r.cache, "cache", "", "build cache that is not cleaned after each mutant (default: a temporary one, which is)")
+	flag.StringVar(&r.at, "at", "", "all mutants of these `places` (file:line[:column],...) instead of a draw")
+	flag.StringVar(&r.last, "last", "", "try the mutants of these packages last, as `prefixes` of import paths")
+	flag.StringVar(&r.results, "results", "", "`file` of outcomes; those that it has are not tried again, and new ones are added")
 	flag.BoolVar(&r.list, "list", false, "list the mutants and run nothing")
 	flag.Parse()
 	r.patterns = flag.Args()
@@ -58,120 +62,154 @@ type run struct {
 	skip     string
 	only     string
 	at       string
+	last     string
+	results  string
 	list     bool
-	cache    string
 	patterns []string
 	out      io.Writer
 
-	dir    string              // of the overlay
-	built  map[string]bool     // what the build cache holds of the sources as they are
-	needs  map[string][]string // for each changed package those whose tests depend on it
-	limits map[string]time.Duration
+	dir      string // of the overlays and the test binaries
+	programs []*program
 }
 
-// verdict is what the tests say of a mutant.
-type verdict struct {
-	outcome outcome
-	by      string // package and test that found it
-}
-
-type outcome int
+// outcome is what the tests say of a mutant, in the words of the results file.
+type outcome string
 
 const (
-	survived outcome = iota
-	killed
-	invalid // does not compile
+	survived  outcome = "SURVIVED"
+	unreached outcome = "SURVIVED, no test reaches it"
 )
 
+func (o outcome) survived() bool { return o == survived || o == unreached }
+
 func (r *run) do(ctx context.Context) error {
-	mutants, err := r.draw()
+	pkgs, err := goList(r.patterns...)
+	if err != nil {
+		return err
+	}
+	possible, err := r.draw(pkgs)
 	if err != nil {
 		return err
 	}
 	if r.list {
-		for _, m := range mutants {
-			fmt.Fprintln(r.out, relative(m))
+		for _, m := range possible {
+			fmt.Fprintln(r.out, m)
 		}
 		return nil
 	}
+	mutants, err := r.compiling(pkgs, possible)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(mutants, func(a, b *mutant) int { return r.order(a) - r.order(b) })
+	fmt.Fprintf(r.out, "seed %d, %d mutants possible\n", r.seed, len(possible))
 	if r.dir, err = os.MkdirTemp("", "mutate"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(r.dir)
-	cleaned := r.cache == ""
-	if cleaned {
-		r.cache = filepath.Join(r.dir, "cache")
-	}
-	if err := r.measure(ctx, mutants); err != nil {
+	known, err := r.known()
+	if err != nil {
 		return err
 	}
-	if cleaned {
-		r.built = map[string]bool{}
-		if err := r.cached(func(path string) { r.built[path] = true }); err != nil {
-			return err
+	if err := r.prepare(ctx, slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return known[m.String()] != "" })); err != nil {
+		return err
+	}
+	for i, m := range mutants {
+		if known[m.String()] == "" {
+			start := time.Now()
+			o, err := r.judge(ctx, m)
+			if err != nil {
+				return err
+			}
+			known[m.String()] = o
+			if err := r.keep(m, o, time.Since(start)); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(r.out, "%4d %v: %s\n", i+1, m, known[m.String()])
+	}
+	r.summary(mutants, known)
+	return nil
+}
+
+// order is greater for the mutants that are tried last.
+func (r *run) order(m *mutant) int {
+	if hasPrefix(m.pkg, r.last) {
+		return 1
+	}
+	return 0
+}
+
+// hasPrefix reports whether one of the words of prefixes starts a package's path.
+func hasPrefix(pkg, prefixes string) bool {
+	return slices.ContainsFunc(strings.Fields(prefixes), func(s string) bool { return strings.HasPrefix(pkg, s) })
+}
+
+// known reads the outcomes that the results file has, by mutant.
+func (r *run) known() (map[string]outcome, error) {
+	all := map[string]outcome{}
+	if r.results == "" {
+		return all, nil
+	}
+	file, err := os.OpenFile(r.results, os.O_RDONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if fields := strings.Split(lines.Text(), "\t"); len(fields) == 3 {
+			all[fields[0]] = outcome(fields[1])
 		}
 	}
-	fmt.Fprintf(r.out, "seed %d, %d mutants possible\n", r.seed, len(mutants))
-	counts := map[string][2]int{} // survived and killed, by package
-	var left []*mutant
-	for done := 0; done < r.count && len(mutants) > 0 && ctx.Err() == nil; mutants = mutants[1:] {
-		m := mutants[0]
-		v, err := r.judge(ctx, m)
-		if err != nil {
-			return err
+	return all, lines.Err()
+}
+
+// keep adds an outcome to the results file.
+func (r *run) keep(m *mutant, o outcome, took time.Duration) error {
+	if r.results == "" {
+		return nil
+	}
+	file, err := os.OpenFile(r.results, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(file, "%v\t%s\t%.1fs\n", m, o, took.Seconds())
+	return file.Close()
+}
+
+func (r *run) summary(mutants []*mutant, known map[string]outcome) {
+	counts, total := map[string][2]int{}, [2]int{} // killed and survived
+	for _, m := range mutants {
+		i := 0
+		if known[m.String()].survived() {
+			i = 1
 		}
-		if v.outcome == invalid {
-			continue
-		}
-		done++
 		n := counts[m.pkg]
-		n[v.outcome]++
+		n[i]++
+		total[i]++
 		counts[m.pkg] = n
-		if v.outcome == survived {
-			left = append(left, m)
-			v.by = "SURVIVED"
-		}
-		fmt.Fprintf(r.out, "%4d %s: %s\n", done, relative(m), v.by)
 	}
-	r.summary(counts, left)
-	return ctx.Err()
-}
-
-// relative is a mutant with its path from here.
-func relative(m *mutant) string {
-	short := *m
-	if here, err := os.Getwd(); err == nil {
-		if path, err := filepath.Rel(here, m.file); err == nil {
-			short.file = path
-		}
-	}
-	return short.String()
-}
-
-func (r *run) summary(counts map[string][2]int, left []*mutant) {
-	total := [2]int{}
 	for _, pkg := range slices.Sorted(maps.Keys(counts)) {
-		n := counts[pkg]
-		fmt.Fprintf(r.out, "%-28s %4d killed %4d survived\n", pkg, n[killed], n[survived])
-		total[killed] += n[killed]
-		total[survived] += n[survived]
+		fmt.Fprintf(r.out, "%-28s %4d killed %4d survived\n", pkg, counts[pkg][0], counts[pkg][1])
 	}
-	all := max(total[killed]+total[survived], 1)
-	fmt.Fprintf(r.out, "seed %d: %d of %d killed, %.1f %%\n", r.seed, total[killed], all, 100*float64(total[killed])/float64(all))
-	for _, m := range left {
-		fmt.Fprintln(r.out, "survived:", relative(m))
+	fmt.Fprintf(r.out, "seed %d: %d of %d killed, %.1f %%\n", r.seed, total[0], len(mutants), 100*float64(total[0])/float64(max(len(mutants), 1)))
+	for _, m := range mutants {
+		if known[m.String()].survived() {
+			fmt.Fprintf(r.out, "%v: %s\n", m, known[m.String()])
+		}
 	}
 }
 
 // listed is what go list says of a package.
 type listed struct {
-	ImportPath, Dir, ForTest           string
+	ImportPath, Dir, ForTest, Export   string
 	GoFiles, TestGoFiles, XTestGoFiles []string
 	Deps                               []string
 }
 
 func goList(args ...string) (all []listed, err error) {
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,ForTest,GoFiles,TestGoFiles,XTestGoFiles,Deps"}, args...)...)
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,ForTest,Export,GoFiles,TestGoFiles,XTestGoFiles,Deps"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -187,14 +225,14 @@ func goList(args ...string) (all []listed, err error) {
 	return all, nil
 }
 
-// draw returns the mutants of the packages in the order in which they are tried.
-func (r *run) draw() ([]*mutant, error) {
-	pkgs, err := goList(r.patterns...)
-	if err != nil {
-		return nil, err
-	}
+// draw returns the mutants of the packages in the order of the draw. Packages that only
+// serve tests, as net/http/httptest does, have none.
+func (r *run) draw(pkgs []listed) ([]*mutant, error) {
 	var all []*mutant
 	for _, p := range pkgs {
+		if strings.HasSuffix(p.ImportPath, "test") {
+			continue
+		}
 		for _, name := range p.GoFiles {
 			path := filepath.Join(p.Dir, name)
 			src, err := os.ReadFile(path)
@@ -219,168 +257,9 @@ func (r *run) draw() ([]*mutant, error) {
 // asked reports whether a mutant is at one of the places of -at.
 func (r *run) asked(m *mutant) bool {
 	return slices.ContainsFunc(strings.Split(r.at, ","), func(at string) bool {
-		file, line, _ := strings.Cut(at, ":")
+		file, place, _ := strings.Cut(at, ":")
+		line, column, _ := strings.Cut(place, ":")
 		path, err := filepath.Abs(file)
-		return err == nil && path == m.file && (line == "" || line == strconv.Itoa(m.line))
-	})
-}
-
-// measure finds the tests that depend on each changed package, and how long they take.
-// Those that do not pass on the sources as they are say nothing, and are left out.
-func (r *run) measure(ctx context.Context, mutants []*mutant) error {
-	all, err := goList(append([]string{"-test"}, strings.Fields(r.tests)...)...)
-	if err != nil {
-		return err
-	}
-	r.needs, r.limits = map[string][]string{}, map[string]time.Duration{}
-	changed := map[string]bool{}
-	for _, m := range mutants {
-		changed[m.pkg] = true
-	}
-	for _, p := range all {
-		name, isTest := strings.CutSuffix(p.ImportPath, ".test")
-		if !isTest || slices.ContainsFunc(strings.Fields(r.skip), func(s string) bool { return strings.HasPrefix(name, s) }) {
-			continue
-		}
-		for _, d := range p.Deps {
-			d, _, _ = strings.Cut(d, " ") // "path [path.test]" is the same, built for a test
-			if changed[d] && !slices.Contains(r.needs[d], name) {
-				r.needs[d] = append(r.needs[d], name)
-				r.limits[name] = 0
-			}
-		}
-	}
-	if len(r.limits) == 0 {
-		return nil
-	}
-	out, err := r.test(ctx, "", slices.Sorted(maps.Keys(r.limits))...)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	for _, m := range ended.FindAllStringSubmatch(out, -1) {
-		if m[1] != "FAIL" {
-			continue
-		}
-		if changed[m[2]] {
-			return fmt.Errorf("the tests of %s do not pass without a mutant:\n%s", m[2], out)
-		}
-		fmt.Fprintf(r.out, "left out, since its tests do not pass without a mutant: %s\n", m[2])
-		for pkg, names := range r.needs {
-			r.needs[pkg] = slices.DeleteFunc(names, func(name string) bool { return name == m[2] })
-		}
-		delete(r.limits, m[2])
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	for _, m := range ended.FindAllStringSubmatch(out, -1) {
-		if m[1] != "ok" {
-			continue
-		}
-		seconds, err := strconv.ParseFloat(m[3], 64)
-		if err != nil {
-			return err
-		}
-		r.limits[m[2]] = time.Duration(seconds * float64(time.Second))
-	}
-	for pkg, names := range r.needs {
-		slices.SortFunc(names, func(a, b string) int {
-			return cmp.Or(cmp.Compare(order(a, pkg), order(b, pkg)), cmp.Compare(r.limits[a], r.limits[b]), cmp.Compare(a, b))
-		})
-	}
-	return nil
-}
-
-// order has a package's own tests come first.
-func order(name, changed string) int {
-	if name == changed {
-		return 0
-	}
-	return 1
-}
-
-var (
-	ended  = regexp.MustCompile(`(?m)^(ok|FAIL)\s+(\S+)\s+([0-9.]+)s`)
-	failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
-	broken = regexp.MustCompile(`\[(build|setup) failed\]`)
-)
-
-// memory is how much address space, in KiB, a test may take: a mutant may loop for ever.
-const memory = 8 << 20
-
-// test runs go test with its own build cache, and returns what it prints. The overlay
-// also is for programs that the tests build.
-func (r *run) test(ctx context.Context, overlay string, args ...string) (string, error) {
-	flags := os.Getenv("GOFLAGS")
-	if overlay != "" {
-		flags += " -overlay=" + overlay
-	}
-	script := fmt.Sprintf(`ulimit -v %d && exec go test -vet=off -failfast -count=1 "$@"`, memory)
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", "-run=" + r.only}, args...)...)
-	cmd.Env = append(os.Environ(), "GOCACHE="+r.cache, "GOFLAGS="+flags)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// judge runs the tests on one mutant.
-func (r *run) judge(ctx context.Context, m *mutant) (verdict, error) {
-	src, err := os.ReadFile(m.file)
-	if err != nil {
-		return verdict{}, err
-	}
-	file, overlay := filepath.Join(r.dir, "mutant.go"), filepath.Join(r.dir, "overlay.json")
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{m.file: file}})
-	if err != nil {
-		return verdict{}, err
-	}
-	if err := os.WriteFile(file, m.apply(src), 0o666); err != nil {
-		return verdict{}, err
-	}
-	if err := os.WriteFile(overlay, list, 0o666); err != nil {
-		return verdict{}, err
-	}
-	if r.built != nil {
-		defer r.cached(func(path string) {
-			if !r.built[path] {
-				os.Remove(path)
-			}
-		})
-	}
-	for _, name := range r.needs[m.pkg] {
-		out, err := r.test(ctx, overlay, "-timeout="+(20*time.Second+4*r.limits[name]).String(), name)
-		switch {
-		case ctx.Err() != nil:
-			return verdict{}, ctx.Err()
-		case err == nil:
-			continue
-		case broken.MatchString(out):
-			return verdict{outcome: invalid}, nil
-		}
-		return verdict{killed, name + " " + reason(out)}, nil
-	}
-	return verdict{}, nil
-}
-
-// reason is the test that failed, or what else ended the tests.
-func reason(out string) string {
-	if m := failed.FindStringSubmatch(out); m != nil {
-		return m[1]
-	}
-	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
-		if line := lines.Text(); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return line
-		}
-	}
-	return "failed"
-}
-
-// cached visits every file of the build cache.
-func (r *run) cached(visit func(path string)) error {
-	return filepath.WalkDir(r.cache, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			visit(path)
-		}
-		return err
+		return err == nil && path == m.file && (line == "" || line == strconv.Itoa(m.line)) && (column == "" || column == strconv.Itoa(m.column))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"go/parser"
 	"go/token"
 	"math/big"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -15,14 +17,24 @@ type mutant struct {
 	pkg        string // import path
 	file       string // absolute path
 	line       int
+	column     int
 	operator   string
 	start, end int // byte offsets of the text that is replaced
 	before     string
 	after      string
+	id         int  // selects it in a test binary
+	alone      bool // it is outside a function, and needs a test binary of its own
 }
 
+// String has the path from here.
 func (m *mutant) String() string {
-	return fmt.Sprintf("%s:%d: %s: %s -> %s", m.file, m.line, m.operator, short(m.before), short(m.after))
+	file := m.file
+	if here, err := os.Getwd(); err == nil {
+		if path, err := filepath.Rel(here, file); err == nil {
+			file = path
+		}
+	}
+	return fmt.Sprintf("%s:%d:%d: %s: %s -> %s", file, m.line, m.column, m.operator, short(m.before), short(m.after))
 }
 
 // short is a text on one line of moderate length.
@@ -102,7 +114,8 @@ func (f *finder) text(n ast.Node) string { return string(f.src[f.offset(n.Pos())
 // replace adds the mutant that has other text in place of [from, to).
 func (f *finder) replace(kind string, from, to token.Pos, after string) {
 	start, end := f.offset(from), f.offset(to)
-	f.found = append(f.found, &mutant{pkg: f.pkg, file: f.path, line: f.fset.Position(from).Line, operator: kind,
+	at := f.fset.Position(from)
+	f.found = append(f.found, &mutant{pkg: f.pkg, file: f.path, line: at.Line, column: at.Column, operator: kind,
 		start: start, end: end, before: string(f.src[start:end]), after: after})
 }
 
