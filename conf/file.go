@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"cmp"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -25,21 +26,15 @@ const (
 	FromMaster      Source = 5 // mirrored from the master while this manager was standby
 )
 
-func (s Source) String() string {
-	switch s {
-	case FromEnvironment:
-		return "environment"
-	case FromOpenSMConf:
-		return "opensm.conf"
-	case FromTOML:
-		return "ibsm.toml"
-	case FromOption:
-		return "option"
-	case FromMaster:
-		return "master"
-	}
-	return "default"
+var sourceNames = map[Source]string{
+	FromEnvironment: "environment",
+	FromOpenSMConf:  "opensm.conf",
+	FromTOML:        "ibsm.toml",
+	FromOption:      "option",
+	FromMaster:      "master",
 }
+
+func (s Source) String() string { return cmp.Or(sourceNames[s], "default") }
 
 // Setting is a value and where it comes from.
 type Setting struct {

@@ -30,25 +30,17 @@ func (c Class) Version() uint8 {
 // IsSubnet reports whether the class travels on QP0.
 func (c Class) IsSubnet() bool { return c == ClassLIDRouted || c == ClassDirected }
 
-func (c Class) String() string {
-	switch c {
-	case ClassLIDRouted:
-		return "SubnLIDRouted"
-	case ClassDirected:
-		return "SubnDirected"
-	case ClassSA:
-		return "SubnAdm"
-	case ClassPerf:
-		return "Perf"
-	case ClassVendor:
-		return "Vendor"
-	case ClassCongestion:
-		return "CongestionControl"
-	case ClassMirror:
-		return "Mirror"
-	}
-	return fmt.Sprintf("0x%02x", uint8(c))
+var classNames = map[Class]string{
+	ClassLIDRouted:  "SubnLIDRouted",
+	ClassDirected:   "SubnDirected",
+	ClassSA:         "SubnAdm",
+	ClassPerf:       "Perf",
+	ClassVendor:     "Vendor",
+	ClassCongestion: "CongestionControl",
+	ClassMirror:     "Mirror",
 }
+
+func (c Class) String() string { return NameOf(classNames, c, "0x%02x") }
 
 // Method is a verb (IBA 13.4.5).
 type Method uint8
@@ -75,41 +67,25 @@ const (
 // IsResponse reports whether the method answers another.
 func (m Method) IsResponse() bool { return m&0x80 != 0 || m == MethodTrapRepress }
 
-func (m Method) String() string {
-	switch m {
-	case MethodGet:
-		return "Get"
-	case MethodSet:
-		return "Set"
-	case MethodSend:
-		return "Send"
-	case MethodTrap:
-		return "Trap"
-	case MethodReport:
-		return "Report"
-	case MethodTrapRepress:
-		return "TrapRepress"
-	case MethodGetTable:
-		return "GetTable"
-	case MethodGetTraceTable:
-		return "GetTraceTable"
-	case MethodGetMulti:
-		return "GetMulti"
-	case MethodDelete:
-		return "Delete"
-	case MethodGetResp:
-		return "GetResp"
-	case MethodReportResp:
-		return "ReportResp"
-	case MethodGetTableResp:
-		return "GetTableResp"
-	case MethodGetMultiResp:
-		return "GetMultiResp"
-	case MethodDeleteResp:
-		return "DeleteResp"
-	}
-	return fmt.Sprintf("0x%02x", uint8(m))
+var methodNames = map[Method]string{
+	MethodGet:           "Get",
+	MethodSet:           "Set",
+	MethodSend:          "Send",
+	MethodTrap:          "Trap",
+	MethodReport:        "Report",
+	MethodTrapRepress:   "TrapRepress",
+	MethodGetTable:      "GetTable",
+	MethodGetTraceTable: "GetTraceTable",
+	MethodGetMulti:      "GetMulti",
+	MethodDelete:        "Delete",
+	MethodGetResp:       "GetResp",
+	MethodReportResp:    "ReportResp",
+	MethodGetTableResp:  "GetTableResp",
+	MethodGetMultiResp:  "GetMultiResp",
+	MethodDeleteResp:    "DeleteResp",
 }
+
+func (m Method) String() string { return NameOf(methodNames, m, "0x%02x") }
 
 // Status is the 16-bit MAD status (IBA 13.4.7). The upper byte is the class's.
 type Status uint16
@@ -134,39 +110,24 @@ const (
 	StatusReqDenied       Status = 0x0700
 )
 
-func (s Status) String() string {
-	switch s {
-	case StatusOK:
-		return "ok"
-	case StatusBusy:
-		return "busy"
-	case StatusRedirect:
-		return "redirect"
-	case StatusBadVersion:
-		return "bad version"
-	case StatusBadMethod:
-		return "method not supported"
-	case StatusBadMethodAttr:
-		return "method and attribute not supported together"
-	case StatusBadField:
-		return "invalid field"
-	case StatusNoResources:
-		return "no resources"
-	case StatusReqInvalid:
-		return "request invalid"
-	case StatusNoRecords:
-		return "no records"
-	case StatusTooManyRecords:
-		return "too many records"
-	case StatusReqInvalidGID:
-		return "invalid GID"
-	case StatusReqInsufficient:
-		return "insufficient components"
-	case StatusReqDenied:
-		return "request denied"
-	}
-	return fmt.Sprintf("0x%04x", uint16(s))
+var statusNames = map[Status]string{
+	StatusOK:              "ok",
+	StatusBusy:            "busy",
+	StatusRedirect:        "redirect",
+	StatusBadVersion:      "bad version",
+	StatusBadMethod:       "method not supported",
+	StatusBadMethodAttr:   "method and attribute not supported together",
+	StatusBadField:        "invalid field",
+	StatusNoResources:     "no resources",
+	StatusReqInvalid:      "request invalid",
+	StatusNoRecords:       "no records",
+	StatusTooManyRecords:  "too many records",
+	StatusReqInvalidGID:   "invalid GID",
+	StatusReqInsufficient: "insufficient components",
+	StatusReqDenied:       "request denied",
 }
+
+func (s Status) String() string { return NameOf(statusNames, s, "0x%04x") }
 
 // AttrID names an attribute within its class. The constants are in the package
 // of the class.
@@ -174,3 +135,11 @@ type AttrID uint16
 
 // String prints 0x and four digits; mad/smp and mad/sarec know the names.
 func (a AttrID) String() string { return fmt.Sprintf("0x%04x", uint16(a)) }
+
+// NameOf is the name of a code, or its number in a format for integers where it has none.
+func NameOf[T ~uint8 | ~uint16 | ~uint32](names map[T]string, code T, unnamed string) string {
+	if name, ok := names[code]; ok {
+		return name
+	}
+	return fmt.Sprintf(unnamed, uint32(code))
+}

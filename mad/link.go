@@ -12,17 +12,13 @@ const (
 	Router NodeType = 3
 )
 
-func (t NodeType) String() string {
-	switch t {
-	case CA:
-		return "CA"
-	case Switch:
-		return "switch"
-	case Router:
-		return "router"
-	}
-	return fmt.Sprintf("node type %d", uint8(t))
+var nodeTypeNames = map[NodeType]string{
+	CA:     "CA",
+	Switch: "switch",
+	Router: "router",
 }
+
+func (t NodeType) String() string { return NameOf(nodeTypeNames, t, "node type %d") }
 
 // LinkWidth is one bit of PortInfo's width masks (IBA 14.2.5.6). The bits are
 // not in order of width.

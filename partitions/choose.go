@@ -2,10 +2,10 @@ package partitions
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"ibsm/conf/diag"
+	"ibsm/mad"
 )
 
 // Source says where a policy comes from.
@@ -20,21 +20,15 @@ const (
 	FromFallback Source = 5 // the same, and the operator wants what OpenSM does then: Default
 )
 
-func (s Source) String() string {
-	switch s {
-	case FromFile:
-		return "file"
-	case FromNothing:
-		return "no file"
-	case FromLastGood:
-		return "last good file"
-	case FromCaution:
-		return "caution"
-	case FromFallback:
-		return "fallback"
-	}
-	return fmt.Sprintf("source %d", uint8(s))
+var sourceNames = map[Source]string{
+	FromFile:     "file",
+	FromNothing:  "no file",
+	FromLastGood: "last good file",
+	FromCaution:  "caution",
+	FromFallback: "fallback",
 }
+
+func (s Source) String() string { return mad.NameOf(sourceNames, s, "source %d") }
 
 // Chosen is the selected policy, with the findings about its file.
 type Chosen struct {

@@ -94,18 +94,14 @@ const (
 	Both    Membership = 3
 )
 
-// String is the word of the file.
-func (m Membership) String() string {
-	switch m {
-	case Limited:
-		return "limited"
-	case Full:
-		return "full"
-	case Both:
-		return "both"
-	}
-	return fmt.Sprintf("membership %d", uint8(m))
+var membershipNames = map[Membership]string{
+	Limited: "limited",
+	Full:    "full",
+	Both:    "both",
 }
+
+// String is the word of the file.
+func (m Membership) String() string { return mad.NameOf(membershipNames, m, "membership %d") }
 
 // Group is a multicast group that exists as long as its partition does, with or without
 // members. The P_Key field and the scope of its MGID are filled in.

@@ -24,18 +24,14 @@ const (
 	EnforceOff
 )
 
-// String is the word of opensm.conf.
-func (e Enforcement) String() string {
-	switch e {
-	case EnforceBoth:
-		return "both"
-	case EnforceIn:
-		return "in"
-	case EnforceOut:
-		return "out"
-	}
-	return "off"
+var enforcementNames = map[Enforcement]string{
+	EnforceBoth: "both",
+	EnforceIn:   "in",
+	EnforceOut:  "out",
 }
+
+// String is the word of opensm.conf.
+func (e Enforcement) String() string { return cmp.Or(enforcementNames[e], "off") }
 
 // Settings say how a Policy becomes tables.
 type Settings struct {

@@ -2,7 +2,6 @@ package rmpp
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"ibsm/mad"
 )
@@ -59,35 +58,22 @@ const (
 	StatusUnspecified       Status = 127
 )
 
-func (s Status) String() string {
-	switch s {
-	case StatusNormal:
-		return "normal"
-	case StatusResourcesExceeded:
-		return "resources exhausted"
-	case StatusTotalTime:
-		return "total time too long"
-	case StatusBadLast:
-		return "inconsistent last segment and PayloadLength"
-	case StatusBadFirst:
-		return "inconsistent first segment and SegmentNumber"
-	case StatusBadType:
-		return "bad RMPPType"
-	case StatusWindowTooSmall:
-		return "NewWindowLast too small"
-	case StatusSegmentTooBig:
-		return "SegmentNumber too big"
-	case StatusBadStatus:
-		return "illegal status"
-	case StatusBadVersion:
-		return "unsupported version"
-	case StatusTooManyRetries:
-		return "too many retries"
-	case StatusUnspecified:
-		return "unspecified"
-	}
-	return fmt.Sprintf("status %d", uint8(s))
+var statusNames = map[Status]string{
+	StatusNormal:            "normal",
+	StatusResourcesExceeded: "resources exhausted",
+	StatusTotalTime:         "total time too long",
+	StatusBadLast:           "inconsistent last segment and PayloadLength",
+	StatusBadFirst:          "inconsistent first segment and SegmentNumber",
+	StatusBadType:           "bad RMPPType",
+	StatusWindowTooSmall:    "NewWindowLast too small",
+	StatusSegmentTooBig:     "SegmentNumber too big",
+	StatusBadStatus:         "illegal status",
+	StatusBadVersion:        "unsupported version",
+	StatusTooManyRetries:    "too many retries",
+	StatusUnspecified:       "unspecified",
 }
+
+func (s Status) String() string { return mad.NameOf(statusNames, s, "status %d") }
 
 // isAbort reports whether the status may come with TypeAbort.
 func (s Status) isAbort() bool { return s >= StatusTotalTime }

@@ -1,6 +1,9 @@
 package sarec
 
-import "ibsm/mad"
+import (
+	"cmp"
+	"ibsm/mad"
+)
 
 // Attributes of subnet administration (IBA 15.2.5).
 const (
@@ -28,57 +31,34 @@ const (
 	AttrInformInfoRecord               mad.AttrID = 0x00f3
 )
 
+var attrNames = map[mad.AttrID]string{
+	AttrClassPortInfo:                  "ClassPortInfo",
+	AttrNotice:                         "Notice",
+	AttrInformInfo:                     "InformInfo",
+	AttrNodeRecord:                     "NodeRecord",
+	AttrPortInfoRecord:                 "PortInfoRecord",
+	AttrSLtoVLMappingTableRecord:       "SLtoVLMappingTableRecord",
+	AttrSwitchInfoRecord:               "SwitchInfoRecord",
+	AttrLinearForwardingTableRecord:    "LinearForwardingTableRecord",
+	AttrRandomForwardingTableRecord:    "RandomForwardingTableRecord",
+	AttrMulticastForwardingTableRecord: "MulticastForwardingTableRecord",
+	AttrSMInfoRecord:                   "SMInfoRecord",
+	AttrLinkRecord:                     "LinkRecord",
+	AttrGUIDInfoRecord:                 "GUIDInfoRecord",
+	AttrServiceRecord:                  "ServiceRecord",
+	AttrPKeyTableRecord:                "P_KeyTableRecord",
+	AttrPathRecord:                     "PathRecord",
+	AttrVLArbitrationTableRecord:       "VLArbitrationTableRecord",
+	AttrMCMemberRecord:                 "MCMemberRecord",
+	AttrTraceRecord:                    "TraceRecord",
+	AttrMultiPathRecord:                "MultiPathRecord",
+	AttrServiceAssociationRecord:       "ServiceAssociationRecord",
+	AttrInformInfoRecord:               "InformInfoRecord",
+}
+
 // AttrName is the architecture's name of an attribute, its number for one that
 // is not known.
-func AttrName(a mad.AttrID) string {
-	switch a {
-	case AttrClassPortInfo:
-		return "ClassPortInfo"
-	case AttrNotice:
-		return "Notice"
-	case AttrInformInfo:
-		return "InformInfo"
-	case AttrNodeRecord:
-		return "NodeRecord"
-	case AttrPortInfoRecord:
-		return "PortInfoRecord"
-	case AttrSLtoVLMappingTableRecord:
-		return "SLtoVLMappingTableRecord"
-	case AttrSwitchInfoRecord:
-		return "SwitchInfoRecord"
-	case AttrLinearForwardingTableRecord:
-		return "LinearForwardingTableRecord"
-	case AttrRandomForwardingTableRecord:
-		return "RandomForwardingTableRecord"
-	case AttrMulticastForwardingTableRecord:
-		return "MulticastForwardingTableRecord"
-	case AttrSMInfoRecord:
-		return "SMInfoRecord"
-	case AttrLinkRecord:
-		return "LinkRecord"
-	case AttrGUIDInfoRecord:
-		return "GUIDInfoRecord"
-	case AttrServiceRecord:
-		return "ServiceRecord"
-	case AttrPKeyTableRecord:
-		return "P_KeyTableRecord"
-	case AttrPathRecord:
-		return "PathRecord"
-	case AttrVLArbitrationTableRecord:
-		return "VLArbitrationTableRecord"
-	case AttrMCMemberRecord:
-		return "MCMemberRecord"
-	case AttrTraceRecord:
-		return "TraceRecord"
-	case AttrMultiPathRecord:
-		return "MultiPathRecord"
-	case AttrServiceAssociationRecord:
-		return "ServiceAssociationRecord"
-	case AttrInformInfoRecord:
-		return "InformInfoRecord"
-	}
-	return a.String()
-}
+func AttrName(a mad.AttrID) string { return mad.NameOf(attrNames, a, "0x%04x") }
 
 // Selector says how a value of a request bounds the path or group (IBA
 // 15.2.5.16). In an answer it is always Exactly.
@@ -92,14 +72,10 @@ const (
 	Best        Selector = 3 // largest MTU or rate, smallest lifetime; the value is ignored
 )
 
-func (s Selector) String() string {
-	switch s {
-	case GreaterThan:
-		return "greater than"
-	case LessThan:
-		return "less than"
-	case Exactly:
-		return "exactly"
-	}
-	return "best"
+var selectorNames = map[Selector]string{
+	GreaterThan: "greater than",
+	LessThan:    "less than",
+	Exactly:     "exactly",
 }
+
+func (s Selector) String() string { return cmp.Or(selectorNames[s], "best") }

@@ -31,56 +31,32 @@ const (
 	AttrExtendedPortInfo mad.AttrID = 0xff90
 )
 
+var attrNames = map[mad.AttrID]string{
+	AttrNotice:                   "Notice",
+	AttrNodeDescription:          "NodeDescription",
+	AttrNodeInfo:                 "NodeInfo",
+	AttrSwitchInfo:               "SwitchInfo",
+	AttrGUIDInfo:                 "GUIDInfo",
+	AttrPortInfo:                 "PortInfo",
+	AttrPKeyTable:                "P_KeyTable",
+	AttrSLtoVLMappingTable:       "SLtoVLMappingTable",
+	AttrVLArbitrationTable:       "VLArbitrationTable",
+	AttrLinearForwardingTable:    "LinearForwardingTable",
+	AttrRandomForwardingTable:    "RandomForwardingTable",
+	AttrMulticastForwardingTable: "MulticastForwardingTable",
+	AttrLinkSpeedWidthPairsTable: "LinkSpeedWidthPairsTable",
+	AttrVendorSpecificMadsTable:  "VendorSpecificMadsTable",
+	AttrHierarchyInfo:            "HierarchyInfo",
+	AttrSMInfo:                   "SMInfo",
+	AttrVendorDiag:               "VendorDiag",
+	AttrLedInfo:                  "LedInfo",
+	AttrCableInfo:                "CableInfo",
+	AttrPortInfoExtended:         "PortInfoExtended",
+	AttrGeneralInfo:              "GeneralInfo",
+	AttrARInfo:                   "ARInfo",
+	AttrExtendedPortInfo:         "ExtendedPortInfo",
+}
+
 // AttrName is the name of an attribute of subnet management for messages; one
 // that is not known is its number.
-func AttrName(a mad.AttrID) string {
-	switch a {
-	case AttrNotice:
-		return "Notice"
-	case AttrNodeDescription:
-		return "NodeDescription"
-	case AttrNodeInfo:
-		return "NodeInfo"
-	case AttrSwitchInfo:
-		return "SwitchInfo"
-	case AttrGUIDInfo:
-		return "GUIDInfo"
-	case AttrPortInfo:
-		return "PortInfo"
-	case AttrPKeyTable:
-		return "P_KeyTable"
-	case AttrSLtoVLMappingTable:
-		return "SLtoVLMappingTable"
-	case AttrVLArbitrationTable:
-		return "VLArbitrationTable"
-	case AttrLinearForwardingTable:
-		return "LinearForwardingTable"
-	case AttrRandomForwardingTable:
-		return "RandomForwardingTable"
-	case AttrMulticastForwardingTable:
-		return "MulticastForwardingTable"
-	case AttrLinkSpeedWidthPairsTable:
-		return "LinkSpeedWidthPairsTable"
-	case AttrVendorSpecificMadsTable:
-		return "VendorSpecificMadsTable"
-	case AttrHierarchyInfo:
-		return "HierarchyInfo"
-	case AttrSMInfo:
-		return "SMInfo"
-	case AttrVendorDiag:
-		return "VendorDiag"
-	case AttrLedInfo:
-		return "LedInfo"
-	case AttrCableInfo:
-		return "CableInfo"
-	case AttrPortInfoExtended:
-		return "PortInfoExtended"
-	case AttrGeneralInfo:
-		return "GeneralInfo"
-	case AttrARInfo:
-		return "ARInfo"
-	case AttrExtendedPortInfo:
-		return "ExtendedPortInfo"
-	}
-	return a.String()
-}
+func AttrName(a mad.AttrID) string { return mad.NameOf(attrNames, a, "0x%04x") }

@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"fmt"
-
 	"ibsm/mad"
 )
 
@@ -67,24 +65,17 @@ const (
 	NoticeEmpty            NoticeType = 0x7f
 )
 
-// String prints the type in words.
-func (t NoticeType) String() string {
-	switch t {
-	case NoticeFatal:
-		return "fatal"
-	case NoticeUrgent:
-		return "urgent"
-	case NoticeSecurity:
-		return "security"
-	case NoticeSubnetManagement:
-		return "subnet management"
-	case NoticeInformational:
-		return "informational"
-	case NoticeEmpty:
-		return "empty"
-	}
-	return fmt.Sprintf("notice type %d", uint8(t))
+var noticeTypeNames = map[NoticeType]string{
+	NoticeFatal:            "fatal",
+	NoticeUrgent:           "urgent",
+	NoticeSecurity:         "security",
+	NoticeSubnetManagement: "subnet management",
+	NoticeInformational:    "informational",
+	NoticeEmpty:            "empty",
 }
+
+// String prints the type in words.
+func (t NoticeType) String() string { return mad.NameOf(noticeTypeNames, t, "notice type %d") }
 
 // ProducerType is what sent a generic notice.
 type ProducerType uint32
@@ -97,20 +88,15 @@ const (
 	ProducerClassManager ProducerType = 4
 )
 
-// String prints the producer in words.
-func (p ProducerType) String() string {
-	switch p {
-	case ProducerCA:
-		return "CA"
-	case ProducerSwitch:
-		return "switch"
-	case ProducerRouter:
-		return "router"
-	case ProducerClassManager:
-		return "class manager"
-	}
-	return fmt.Sprintf("producer %d", uint32(p))
+var producerTypeNames = map[ProducerType]string{
+	ProducerCA:           "CA",
+	ProducerSwitch:       "switch",
+	ProducerRouter:       "router",
+	ProducerClassManager: "class manager",
 }
+
+// String prints the producer in words.
+func (p ProducerType) String() string { return mad.NameOf(producerTypeNames, p, "producer %d") }
 
 // TrapNumber says what a notice is about and how its details are laid out.
 type TrapNumber uint16

@@ -1,6 +1,6 @@
 package smp
 
-import "fmt"
+import "ibsm/mad"
 
 // PortState is the logical state of a link (IBA 7.2.7).
 type PortState uint8
@@ -15,24 +15,17 @@ const (
 	PortActiveDefer PortState = 5 // the link recovers
 )
 
-// String prints the name that ibstat and iblinkinfo use.
-func (s PortState) String() string {
-	switch s {
-	case PortNoChange:
-		return "NoChange"
-	case PortDown:
-		return "Down"
-	case PortInit:
-		return "Initialize"
-	case PortArmed:
-		return "Armed"
-	case PortActive:
-		return "Active"
-	case PortActiveDefer:
-		return "ActiveDefer"
-	}
-	return fmt.Sprintf("port state %d", uint8(s))
+var portStateNames = map[PortState]string{
+	PortNoChange:    "NoChange",
+	PortDown:        "Down",
+	PortInit:        "Initialize",
+	PortArmed:       "Armed",
+	PortActive:      "Active",
+	PortActiveDefer: "ActiveDefer",
 }
+
+// String prints the name that ibstat and iblinkinfo use.
+func (s PortState) String() string { return mad.NameOf(portStateNames, s, "port state %d") }
 
 // PortPhysicalState is the state of a link's training (IBA 5.7).
 type PortPhysicalState uint8
@@ -49,25 +42,18 @@ const (
 	PhysTest              PortPhysicalState = 7
 )
 
+var portPhysicalStateNames = map[PortPhysicalState]string{
+	PhysNoChange:          "NoChange",
+	PhysSleep:             "Sleep",
+	PhysPolling:           "Polling",
+	PhysDisabled:          "Disabled",
+	PhysTraining:          "PortConfigurationTraining",
+	PhysLinkUp:            "LinkUp",
+	PhysLinkErrorRecovery: "LinkErrorRecovery",
+	PhysTest:              "PhyTest",
+}
+
 // String prints the name that ibstat and iblinkinfo use.
 func (s PortPhysicalState) String() string {
-	switch s {
-	case PhysNoChange:
-		return "NoChange"
-	case PhysSleep:
-		return "Sleep"
-	case PhysPolling:
-		return "Polling"
-	case PhysDisabled:
-		return "Disabled"
-	case PhysTraining:
-		return "PortConfigurationTraining"
-	case PhysLinkUp:
-		return "LinkUp"
-	case PhysLinkErrorRecovery:
-		return "LinkErrorRecovery"
-	case PhysTest:
-		return "PhyTest"
-	}
-	return fmt.Sprintf("physical state %d", uint8(s))
+	return mad.NameOf(portPhysicalStateNames, s, "physical state %d")
 }

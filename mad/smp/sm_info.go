@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"fmt"
-
 	"ibsm/mad"
 )
 
@@ -55,20 +53,15 @@ const (
 	Master      SMState = 3
 )
 
-// String prints the name in capitals, as OpenSM's log and sminfo do.
-func (s SMState) String() string {
-	switch s {
-	case NotActive:
-		return "NOT-ACTIVE"
-	case Discovering:
-		return "DISCOVERING"
-	case Standby:
-		return "STANDBY"
-	case Master:
-		return "MASTER"
-	}
-	return fmt.Sprintf("state %d", uint8(s))
+var sMStateNames = map[SMState]string{
+	NotActive:   "NOT-ACTIVE",
+	Discovering: "DISCOVERING",
+	Standby:     "STANDBY",
+	Master:      "MASTER",
 }
+
+// String prints the name in capitals, as OpenSM's log and sminfo do.
+func (s SMState) String() string { return mad.NameOf(sMStateNames, s, "state %d") }
 
 // Attribute modifiers of Set(SMInfo): control packets between managers.
 const (

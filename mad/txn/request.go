@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"cmp"
 	"time"
 
 	"ibsm/mad"
@@ -73,17 +74,13 @@ const (
 	Cancelled Result = 3 // by Table.Cancel
 )
 
-func (r Result) String() string {
-	switch r {
-	case Replied:
-		return "replied"
-	case TimedOut:
-		return "timed out"
-	case Cancelled:
-		return "cancelled"
-	}
-	return "no result"
+var resultNames = map[Result]string{
+	Replied:   "replied",
+	TimedOut:  "timed out",
+	Cancelled: "cancelled",
 }
+
+func (r Result) String() string { return cmp.Or(resultNames[r], "no result") }
 
 // Outcome is the end of one request. Every request that was submitted has one.
 type Outcome struct {

@@ -77,20 +77,15 @@ func smsInOrder(sms []view.SM) []view.SM {
 	return sms
 }
 
-// stateName is OpenSM's word for a state, as wide as the longest.
-func stateName(s smp.SMState) string {
-	switch s {
-	case smp.Discovering:
-		return "Discovering"
-	case smp.Standby:
-		return "Standby    "
-	case smp.NotActive:
-		return "Not Active "
-	case smp.Master:
-		return "Master     "
-	}
-	return "UNKNOWN    "
+var stateNames = map[smp.SMState]string{
+	smp.Discovering: "Discovering",
+	smp.Standby:     "Standby    ",
+	smp.NotActive:   "Not Active ",
+	smp.Master:      "Master     ",
 }
+
+// stateName is OpenSM's word for a state, as wide as the longest.
+func stateName(s smp.SMState) string { return cmp.Or(stateNames[s], "UNKNOWN    ") }
 
 func pick(first bool, a, b string) string {
 	if first {

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
@@ -104,18 +105,14 @@ func appendPort(b []byte, v *view.View, p topo.PortIdx) []byte {
 	return append(b, '\n')
 }
 
-// stateName is OpenSM's word for the state of a port.
-func stateName(s smp.PortState) string {
-	switch s {
-	case smp.PortActive:
-		return "ACT"
-	case smp.PortArmed:
-		return "ARM"
-	case smp.PortInit:
-		return "INI"
-	}
-	return "DWN"
+var stateNames = map[smp.PortState]string{
+	smp.PortActive: "ACT",
+	smp.PortArmed:  "ARM",
+	smp.PortInit:   "INI",
 }
+
+// stateName is OpenSM's word for the state of a port.
+func stateName(s smp.PortState) string { return cmp.Or(stateNames[s], "DWN") }
 
 // width is the width of a link, such as 4x.
 func width(w mad.LinkWidth) string {

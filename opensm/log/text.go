@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"fmt"
 
 	"ibsm/mad"
@@ -114,56 +115,34 @@ func TrapSweep(n smp.TrapNumber) string {
 	return fmt.Sprintf("trap_rcv_process_request: Forcing heavy sweep. Received trap:%d", uint16(n))
 }
 
+var trapNames = map[smp.TrapNumber]string{
+	smp.TrapGIDInService:    "GID in service",
+	smp.TrapGIDOutOfService: "GID out of service",
+	smp.TrapGroupCreated:    "New mcast group created",
+	smp.TrapGroupDeleted:    "Mcast group deleted",
+	smp.TrapUnpath:          "UnPath, Path no longer valid",
+	smp.TrapRepath:          "RePath, Path recomputed",
+	smp.TrapLinkState:       "Link state change",
+	smp.TrapLinkIntegrity:   "Local Link integrity threshold reached",
+	smp.TrapBufferOverrun:   "Excessive Buffer Overrun Threshold reached",
+	smp.TrapFlowControl:     "Flow Control Update watchdog timer expired",
+	smp.TrapLocalChange:     "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed",
+	smp.TrapSystemImageGUID: "System Image GUID changed",
+	smp.TrapBadMKey:         "Bad M_Key",
+	smp.TrapBadPKey:         "Bad P_Key",
+	smp.TrapBadQKey:         "Bad Q_Key",
+	smp.TrapSwitchBadPKey:   "Bad P_Key (switch external port)",
+}
+
 // trapName is OpenSM's name of a trap.
-func trapName(n smp.TrapNumber) string {
-	switch n {
-	case smp.TrapGIDInService:
-		return "GID in service"
-	case smp.TrapGIDOutOfService:
-		return "GID out of service"
-	case smp.TrapGroupCreated:
-		return "New mcast group created"
-	case smp.TrapGroupDeleted:
-		return "Mcast group deleted"
-	case smp.TrapUnpath:
-		return "UnPath, Path no longer valid"
-	case smp.TrapRepath:
-		return "RePath, Path recomputed"
-	case smp.TrapLinkState:
-		return "Link state change"
-	case smp.TrapLinkIntegrity:
-		return "Local Link integrity threshold reached"
-	case smp.TrapBufferOverrun:
-		return "Excessive Buffer Overrun Threshold reached"
-	case smp.TrapFlowControl:
-		return "Flow Control Update watchdog timer expired"
-	case smp.TrapLocalChange:
-		return "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed"
-	case smp.TrapSystemImageGUID:
-		return "System Image GUID changed"
-	case smp.TrapBadMKey:
-		return "Bad M_Key"
-	case smp.TrapBadPKey:
-		return "Bad P_Key"
-	case smp.TrapBadQKey:
-		return "Bad Q_Key"
-	case smp.TrapSwitchBadPKey:
-		return "Bad P_Key (switch external port)"
-	}
-	return "Unknown"
+func trapName(n smp.TrapNumber) string { return cmp.Or(trapNames[n], "Unknown") }
+
+var producerNames = map[smp.ProducerType]string{
+	smp.ProducerCA:           "Channel Adapter",
+	smp.ProducerSwitch:       "Switch",
+	smp.ProducerRouter:       "Router",
+	smp.ProducerClassManager: "Class Manager",
 }
 
 // producerName is OpenSM's name of what sends a notice.
-func producerName(p smp.ProducerType) string {
-	switch p {
-	case smp.ProducerCA:
-		return "Channel Adapter"
-	case smp.ProducerSwitch:
-		return "Switch"
-	case smp.ProducerRouter:
-		return "Router"
-	case smp.ProducerClassManager:
-		return "Class Manager"
-	}
-	return "UNKNOWN"
-}
+func producerName(p smp.ProducerType) string { return cmp.Or(producerNames[p], "UNKNOWN") }

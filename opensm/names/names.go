@@ -4,6 +4,7 @@ package names
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"strconv"
@@ -132,15 +133,11 @@ func (m Map) AppendPrinted(b []byte, guid mad.GUID, desc *smp.NodeDescription) [
 	return b
 }
 
-// Type is OpenSM's word for a type of node.
-func Type(t mad.NodeType) string {
-	switch t {
-	case mad.CA:
-		return "Channel Adapter"
-	case mad.Switch:
-		return "Switch"
-	case mad.Router:
-		return "Router"
-	}
-	return "UNKNOWN"
+var TypeNames = map[mad.NodeType]string{
+	mad.CA:     "Channel Adapter",
+	mad.Switch: "Switch",
+	mad.Router: "Router",
 }
+
+// Type is OpenSM's word for a type of node.
+func Type(t mad.NodeType) string { return cmp.Or(TypeNames[t], "UNKNOWN") }
