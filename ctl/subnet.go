@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"strings"
 
 	"ibsm/mad"
 )
@@ -66,6 +67,13 @@ type Node struct {
 	Missed     int     `json:"missed"` // consecutive sweeps without a response
 	// Aggregation is set for a SHARP aggregation node of a switch, which is not a host.
 	Aggregation bool `json:"aggregation,omitempty"`
+}
+
+// HostName is the first word of an adapter's NodeDescription, which is the name of its
+// host. Blanks at the beginning do not count.
+func HostName(desc string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(desc), " ")
+	return name
 }
 
 // Port is a physical port, or port 0 of a switch.

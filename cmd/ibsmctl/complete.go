@@ -104,8 +104,7 @@ func notPrint(r rune) bool { return !unicode.IsPrint(r) }
 // adapter.
 func shortName(n *ctl.Node) string {
 	if n.Type != "CA" {
-		return n.Desc
+		return strings.TrimSpace(n.Desc)
 	}
-	name, _, _ := strings.Cut(n.Desc, " ")
-	return name
+	return ctl.HostName(n.Desc)
 }

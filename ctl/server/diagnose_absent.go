@@ -40,7 +40,8 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 
 // named reports whether a node that disappeared has the requested name or GUID.
 func named(g *history.GoneNode, name string, guid mad.GUID, lid mad.LID) bool {
-	if first, _, _ := strings.Cut(g.Name, " "); g.Name == name || first == name || guid != 0 && g.GUID == guid {
+	bare := strings.TrimSpace(name)
+	if strings.TrimSpace(g.Name) == bare || ctl.HostName(g.Name) == bare || guid != 0 && g.GUID == guid {
 		return true
 	}
 	return slices.ContainsFunc(g.Ports, func(p history.GonePort) bool { return lid != 0 && p.LID == lid || guid != 0 && p.GUID == guid })

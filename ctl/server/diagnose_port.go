@@ -50,21 +50,24 @@ func (d *doctor) unresponsive(p topo.PortIdx) (why ctl.Reason, is bool) {
 // down are the reasons of a port without a link.
 func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	var why ctl.Reason
-	switch phys := d.view.Topo.Ports[p].Info.PortPhysicalState(); phys {
-	case smp.PhysPolling:
+	switch phys := d.view.Topo.Ports[p].Info.PortPhysicalState(); {
+	case d.forAggregation(p):
+		why = because("no aggregation node", "the port has no connector: it is for the aggregation node (SHARP) in the switch, which is off",
+			"nothing, unless SHARP is wanted: it is enabled on the switch")
+	case phys == smp.PhysPolling:
 		why = because("no signal", "no cable, or no device that is switched on at its other end (Polling)",
 			"plug the cable in at both ends, or start the device at the other end")
-	case smp.PhysSleep:
+	case phys == smp.PhysSleep:
 		why = because("asleep", "the port is in Sleep and does not try to establish a link", "enable it with ibportstate, as a disabled port")
-	case smp.PhysDisabled:
+	case phys == smp.PhysDisabled:
 		why = because("disabled", "the port was disabled: by hand, or by babbling_port_policy",
 			"fix the problem for which it was disabled, then ibportstate LID PORT enable")
-	case smp.PhysTraining:
+	case phys == smp.PhysTraining:
 		why = because("training", "the port detects a signal, but link training does not complete",
 			"replace the cable or the transceiver; check that both ends support a common width and speed")
-	case smp.PhysLinkErrorRecovery:
+	case phys == smp.PhysLinkErrorRecovery:
 		why = because("link errors", "the link repeatedly recovers from errors", "clean or replace the cable or the transceiver")
-	case smp.PhysTest:
+	case phys == smp.PhysTest:
 		why = because("under test", "the port is in a physical test", "end the test, or reset the port with ibportstate LID PORT reset")
 	default:
 		why = because("down", fmt.Sprintf("the port has no link, physical state %v", phys), "reset it with ibportstate LID PORT reset")
@@ -73,6 +76,25 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 		why.Kind, why.Text = "link lost", was+"; now: "+why.Text
 	}
 	return append([]ctl.Reason{why}, d.faultReasons(p, d.at(p))...)
+}
+
+// nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches.
+const nvidia = 0x2c9
+
+// forAggregation reports whether a port is the one, without a connector, that NVIDIA's
+// switches have for their aggregation node: the last one of 37 (Switch-IB 2), of 41 and
+// split 81 (Quantum), of 65 and split 129 (Quantum-2).
+func (d *doctor) forAggregation(p topo.PortIdx) bool {
+	t := d.view.Topo
+	node := &t.Nodes[t.Ports[p].Node]
+	if node.Type != mad.Switch || node.Info.VendorID() != nvidia || t.Ports[p].Num != node.NumPorts {
+		return false
+	}
+	switch node.NumPorts {
+	case 37, 41, 65, 81, 129:
+		return true
+	}
+	return false
 }
 
 // before is the last peer of a port, "" if unknown.

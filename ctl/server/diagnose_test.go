@@ -259,6 +259,24 @@ func TestDiagnosePhysical(t *testing.T) {
 	}
 }
 
+// TestDiagnoseAggregation: the last port of NVIDIA's switches has no connector; a cable
+// is asked for at the others only.
+func TestDiagnoseAggregation(t *testing.T) {
+	for ports, special := range map[uint8]bool{36: false, 37: true, 40: false, 41: true, 65: true, 81: true, 129: true} {
+		n, err := net.Parse("f", fmt.Appendf(nil, "vendid=0x2c9\nSwitch %d \"s\" # \"sw\" base port 0 lid 0 lmc 0\n[1] \"h\"\n\nCa 1 \"h\"\n[1] \"s\"[1]\n", ports))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSubnet(bringUp(t, n, nil).m.View, nil)
+		for num, want := range map[uint8]string{2: "no signal", ports: map[bool]string{true: "no aggregation node", false: "no signal"}[special]} {
+			d := diagnose(t, s, fmt.Sprintf("sw:%d", num), "")
+			if len(d.Reasons) != 1 || d.Reasons[0].Kind != want || strings.Contains(d.Reasons[0].Do, "cable") != (want == "no signal") {
+				t.Errorf("port %d of %d: %+v, want %q", num, ports, d.Reasons, want)
+			}
+		}
+	}
+}
+
 // TestDiagnosePartitions reads why hosts of different partitions do not meet, with the
 // lines that say so.
 func TestDiagnosePartitions(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 //	17, 0x11                    a LID: a decimal number, or 0x and up to 4 digits
 //	0x0002c90300000001          a GUID of a port or of a node: 0x and more digits
 //	fe80::2:c903:0:1            a GID
-//	anything else               a NodeDescription, or its first word
+//	anything else               a NodeDescription, without or with the blanks at its
+//	                            ends, or its first word
 //
 // A node stands for its port 0, or for a CA or router the first port that has a LID.
 func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
@@ -79,7 +80,8 @@ func (s *subnet) guidOf(name string) (guid mad.GUID, ok bool, err error) {
 }
 
 // findNode is the node with a GUID or NodeDescription or, if there is none, the node whose
-// NodeDescription begins with that word: a host name precedes the adapter name.
+// NodeDescription differs only in blanks at the ends, or else begins with that word: a host
+// name precedes the adapter name.
 func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	t := s.view.Topo
 	if guid, ok, _ := s.guidOf(name); ok {
@@ -88,17 +90,23 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 		}
 		return topo.None, fmt.Errorf("%w: no node or port has GUID %v", ctl.ErrNotFound, guid)
 	}
-	var called, begin []topo.NodeIdx
+	var exact, trimmed, begin []topo.NodeIdx
+	bare := strings.TrimSpace(name)
 	for n := range t.Nodes {
-		desc := t.Nodes[n].Desc.String()
-		if first, _, _ := strings.Cut(desc, " "); desc == name {
-			called = append(called, topo.NodeIdx(n))
-		} else if first == name {
+		switch desc := t.Nodes[n].Desc.String(); {
+		case desc == name:
+			exact = append(exact, topo.NodeIdx(n))
+		case strings.TrimSpace(desc) == bare:
+			trimmed = append(trimmed, topo.NodeIdx(n))
+		case bare != "" && ctl.HostName(desc) == bare:
 			begin = append(begin, topo.NodeIdx(n))
 		}
 	}
-	if called == nil {
-		called = begin
+	called := exact
+	for _, others := range [][]topo.NodeIdx{trimmed, begin} {
+		if called == nil {
+			called = others
+		}
 	}
 	switch len(called) {
 	case 0:
@@ -114,9 +122,9 @@ func (s *subnet) nodeNames() []string {
 	names := make([]string, len(s.view.Topo.Nodes))
 	for n := range names {
 		node := &s.view.Topo.Nodes[n]
-		names[n] = node.Desc.String()
+		names[n] = strings.TrimSpace(node.Desc.String())
 		if node.Type == mad.CA {
-			names[n], _, _ = strings.Cut(names[n], " ")
+			names[n] = ctl.HostName(names[n])
 		}
 	}
 	return names

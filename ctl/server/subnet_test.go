@@ -150,10 +150,29 @@ func TestFindPort(t *testing.T) {
 	}
 	copies := *v.Topo
 	copies.Nodes = slices.Clone(v.Topo.Nodes)
+	v.Topo = &copies
+	for _, set := range []string{"selene-02 mlx5_1 ", " selene-02 mlx5_1", "  selene-02 mlx5_1  "} { // as on real adapters
+		copies.Nodes[port.Node].Desc.Set(set)
+		for _, name := range []string{set, "selene-02 mlx5_1", " selene-02 mlx5_1 ", "selene-02"} {
+			if p, _, err := s.findPort(name); err != nil || p != host {
+				t.Errorf("%q, asked for as %q: port %d, %v", set, name, p, err)
+			}
+		}
+		if ports, err := s.findPorts("selene-02 mlx5_1:1"); err != nil || len(ports) != 1 || ports[0] != host {
+			t.Errorf("%q, a port of it: %d, %v", set, ports, err)
+		}
+	}
+	other := v.Topo.Ports[v.LIDs.PortOf(base+2)].Node // one that differs in blanks alone
+	copies.Nodes[port.Node].Desc.Set("same ")
+	copies.Nodes[other].Desc.Set("same")
+	for n, name := range map[topo.NodeIdx]string{port.Node: "same ", other: "same"} {
+		if p, _, err := s.findPort(name); err != nil || v.Topo.Ports[p].Node != n {
+			t.Errorf("%q: port %d, %v", name, p, err)
+		}
+	}
 	for i := range copies.Nodes {
 		copies.Nodes[i].Desc.Set("MT4123 ConnectX6")
 	}
-	v.Topo = &copies
 	if _, _, err := s.findPort("MT4123"); !errors.Is(err, ctl.ErrBadRequest) || !strings.Contains(err.Error(), copies.Nodes[0].GUID.String()) {
 		t.Errorf("a name that many have: %v", err)
 	}

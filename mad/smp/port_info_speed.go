@@ -9,6 +9,9 @@ import (
 // SpeedMask is a set of lane speeds: bit n is mad.LinkSpeed n.
 type SpeedMask uint16
 
+// Has reports whether the speed is in the set.
+func (m SpeedMask) Has(s mad.LinkSpeed) bool { return m>>s&1 != 0 }
+
 // Fastest is the highest speed of the set, 0 of an empty one.
 func (m SpeedMask) Fastest() mad.LinkSpeed { return mad.LinkSpeed(max(bits.Len16(uint16(m)), 1) - 1) }
 
@@ -22,6 +25,25 @@ func (m SpeedMask) Fastest() mad.LinkSpeed { return mad.LinkSpeed(max(bits.Len16
 // extended bit.
 func (p *PortInfo) LinkSpeed(mask CapMask, mask2 CapMask2) mad.LinkSpeed {
 	return speeds(p.LinkSpeedActive(), p.LinkSpeedExtActive(), p.LinkSpeedExtActive2(), mask, mask2).Fastest()
+}
+
+// SpeedsEnabled is the speeds that the port may use. The values that stand for all
+// supported speeds and for no extended ones are resolved.
+func (p *PortInfo) SpeedsEnabled(mask CapMask, mask2 CapMask2) SpeedMask {
+	base, ext, ext2 := p.LinkSpeedEnabled(), p.LinkSpeedExtEnabled(), p.LinkSpeedExtEnabled2()
+	if base == LinkSpeedAll {
+		base = p.LinkSpeedSupported()
+	}
+	switch ext {
+	case LinkSpeedExtAll:
+		ext = p.LinkSpeedExtSupported()
+	case LinkSpeedExtNone:
+		ext = 0
+	}
+	if ext2 == LinkSpeedExt2All {
+		ext2 = p.LinkSpeedExtSupported2()
+	}
+	return speeds(base, ext, ext2, mask, mask2)
 }
 
 // Values of the Enabled fields in a Set that are no masks. 0 is "no change".

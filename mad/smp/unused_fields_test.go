@@ -343,31 +343,9 @@ func (p *PortInfoExtended) FDRFECModeSupported() uint16 { return get16(p[6:]) }
 // EDRFECModeSupported is the mask of FEC modes that the port has at EDR.
 func (p *PortInfoExtended) EDRFECModeSupported() uint16 { return get16(p[10:]) }
 
-// Has reports whether the speed is in the set.
-func (m SpeedMask) Has(s mad.LinkSpeed) bool { return m>>s&1 != 0 }
-
 // SpeedsSupported is the speeds that the port has.
 func (p *PortInfo) SpeedsSupported(mask CapMask, mask2 CapMask2) SpeedMask {
 	return speeds(p.LinkSpeedSupported(), p.LinkSpeedExtSupported(), p.LinkSpeedExtSupported2(), mask, mask2)
-}
-
-// SpeedsEnabled is the speeds that the port may use. The values that stand for all
-// supported speeds and for no extended ones are resolved.
-func (p *PortInfo) SpeedsEnabled(mask CapMask, mask2 CapMask2) SpeedMask {
-	base, ext, ext2 := p.LinkSpeedEnabled(), p.LinkSpeedExtEnabled(), p.LinkSpeedExtEnabled2()
-	if base == LinkSpeedAll {
-		base = p.LinkSpeedSupported()
-	}
-	switch ext {
-	case LinkSpeedExtAll:
-		ext = p.LinkSpeedExtSupported()
-	case LinkSpeedExtNone:
-		ext = 0
-	}
-	if ext2 == LinkSpeedExt2All {
-		ext2 = p.LinkSpeedExtSupported2()
-	}
-	return speeds(base, ext, ext2, mask, mask2)
 }
 
 // VL is the virtual lane of a service level, which counts modulo 16.

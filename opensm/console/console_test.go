@@ -265,6 +265,19 @@ func TestPortStatus(t *testing.T) {
 			p.SetLinkSpeedActive(0)
 			p.SetLinkSpeedExtActive(0)
 		}, speeds: []issue{unenabledSpeed, unknownSpeed}},
+		{name: "QDR, extended ones enabled", change: func(p *smp.PortInfo) { p.SetLinkSpeedExtActive(0) }, speed: mad.QDR, speeds: []issue{reducedSpeed}},
+		// Active and enabled widths and speeds as real devices report them, of links without a fault.
+		{name: "Quantum-2", change: func(p *smp.PortInfo) {
+			p.SetLinkWidthEnabled(19) // 1x, 4x, 2x
+			p.SetLinkSpeedEnabled(5)  // SDR, QDR
+		}, speed: mad.NDR},
+		{name: "ConnectX-7", change: func(p *smp.PortInfo) {
+			p.SetLinkWidthEnabled(19)
+			p.SetLinkSpeedEnabled(1)
+			p.SetLinkSpeedActive(0)
+		}, speed: mad.NDR},
+		{name: "aggregation node", change: func(p *smp.PortInfo) { p.SetLinkWidthEnabled(3); p.SetLinkSpeedExtEnabled(14) }, speed: mad.NDR},
+		{name: "2x of 4x", change: func(p *smp.PortInfo) { p.SetLinkWidthEnabled(19); p.SetLinkWidthActive(mad.Width2x) }, speed: mad.NDR, width: []issue{reducedWidth}},
 		{name: "1x of 4x", change: func(p *smp.PortInfo) { p.SetLinkWidthActive(mad.Width1x) }, speed: mad.NDR, width: []issue{reducedWidth}},
 		{name: "no width", change: func(p *smp.PortInfo) { p.SetLinkWidthActive(0) }, speed: mad.NDR, width: []issue{unenabledWidth, unknownWidth}},
 		{name: "disabled", change: func(p *smp.PortInfo) {

@@ -1,18 +1,23 @@
 package console
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
 	"ibsm/topo"
 )
 
+// linkWidth is a width and its word.
+type linkWidth struct {
+	width mad.LinkWidth
+	text  string
+}
+
 // Widths and speeds in the order and words of portstatus.
 var (
-	widths = []struct {
-		width mad.LinkWidth
-		text  string
-	}{{mad.Width1x, "1X"}, {mad.Width2x, "2X"}, {mad.Width4x, "4X"}, {mad.Width8x, "8X"}, {mad.Width12x, "12X"}}
+	widths = []linkWidth{{mad.Width1x, "1X"}, {mad.Width2x, "2X"}, {mad.Width4x, "4X"}, {mad.Width8x, "8X"}, {mad.Width12x, "12X"}}
 	speeds = []struct {
 		speed mad.LinkSpeed
 		text  string
@@ -145,17 +150,13 @@ func (c *portCounts) countPort(info, masks *smp.PortInfo, tag func(issue)) {
 		c.active++
 	}
 	width := info.LinkWidthActive()
-	judge(uint8(width), uint8(info.LinkWidthEnabled()), tag, unenabledWidth, reducedWidth)
-	base := info.LinkSpeedActive()
-	judge(base, info.LinkSpeedEnabled(), tag, unenabledSpeed, reducedSpeed)
-	if masks.CapabilityMask().Has(smp.IsExtendedSpeedsSupported) && info.LinkSpeedExtSupported() != 0 &&
-		info.LinkSpeedExtEnabled() != smp.LinkSpeedExtNone && base == 4 {
-		judge(info.LinkSpeedExtActive(), info.LinkSpeedExtEnabled(), tag, unenabledSpeed, reducedSpeed)
-	}
-	if speed := info.LinkSpeed(masks.CapabilityMask(), masks.CapabilityMask2()); speed != 0 {
-		c.speed[speed]++
-	} else {
-		tag(unknownSpeed)
+	c.countSpeed(info, masks, tag)
+	enabled := info.LinkWidthEnabled()
+	switch {
+	case enabled&width == 0:
+		tag(unenabledWidth)
+	case slices.ContainsFunc(widths, func(w linkWidth) bool { return enabled&w.width != 0 && w.width.Lanes() > width.Lanes() }):
+		tag(reducedWidth)
 	}
 	if width.Lanes() > 0 {
 		c.width[width]++
@@ -164,13 +165,20 @@ func (c *portCounts) countPort(info, masks *smp.PortInfo, tag func(issue)) {
 	}
 }
 
-// judge compares what a link uses with the mask of what it may use. Where it may use
-// more, it has been reduced.
-func judge(active, enabled uint8, tag func(issue), unenabled, reduced issue) {
+// countSpeed counts a link by its speed: the extended one, if it has one. The base speed
+// of such a link is 0 or QDR, whatever the base speeds that are enabled.
+func (c *portCounts) countSpeed(info, masks *smp.PortInfo, tag func(issue)) {
+	mask, mask2 := masks.CapabilityMask(), masks.CapabilityMask2()
+	speed, enabled := info.LinkSpeed(mask, mask2), info.SpeedsEnabled(mask, mask2)
 	switch {
-	case active&enabled == 0:
-		tag(unenabled)
-	case enabled^active > active:
-		tag(reduced)
+	case speed == 0 || !enabled.Has(speed):
+		tag(unenabledSpeed)
+	case enabled.Fastest() > speed:
+		tag(reducedSpeed)
 	}
+	if speed == 0 {
+		tag(unknownSpeed)
+		return
+	}
+	c.speed[speed]++
 }

@@ -52,7 +52,10 @@ func newSubnet(t *testing.T) *subnet {
 		{{Node: 0, Port: 1}, {Node: 1, Port: 1}}, {{Node: 1, Port: 2}, {Node: 2, Port: 1}},
 		{{Node: 2, Port: 2}, {Node: 3, Port: 1}}, {{Node: 2, Port: 3}, {Node: 4, Port: 1}},
 	} {
-		n.Nodes[c[0].Node].Ports[c[0].Port].Peer, n.Nodes[c[1].Node].Ports[c[1].Port].Peer = c[1], c[0]
+		for i, end := range c {
+			p := &n.Nodes[end.Node].Ports[end.Port]
+			p.Peer, p.Width, p.Speed = c[1-i], mad.Width4x, mad.QDR
+		}
 	}
 	top, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {

@@ -36,8 +36,8 @@ type Port struct {
 	LID   mad.LID       // that the file says the port holds; 0 none
 	LMC   uint8         // 0..7
 	Peer  End           // Peer.Node < 0: no cable
-	Width mad.LinkWidth // of the link, 0 as the default (4x)
-	Speed mad.LinkSpeed // of the link, 0 as the default (QDR)
+	Width mad.LinkWidth // of the link, 0 unknown; the simulated fabric then takes 4x
+	Speed mad.LinkSpeed // of the link, 0 unknown; the simulated fabric then takes QDR
 }
 
 // End is one end of a cable.

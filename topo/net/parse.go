@@ -27,7 +27,8 @@ const maxErrors = 100
 // Parse reads a topology file: what ibnetdiscover prints, or what is written by
 // hand for ibsim. A file means the same fabric here and in ibsim (default GUIDs,
 // widths and speeds included), except for port GUIDs in parentheses and for
-// routers' speeds and LIDs, which ibsim does not read. Statements that reach
+// routers' speeds and LIDs, which ibsim does not read, and for widths and speeds
+// that ibnetdiscover calls unknown. Statements that reach
 // beyond the file (include, do) are refused. Name appears in errors.
 //
 // The error is a diag.List of everything that is wrong.
@@ -37,15 +38,16 @@ func Parse(name string, src []byte) (*Net, error) {
 		p.errs.Add(diag.Position{File: name}, "file of %d bytes: at most %d are read", len(src), MaxFile)
 		return nil, p.errs.Err()
 	}
-	for len(src) > 0 && len(p.errs) <= maxErrors {
+	for rest := src; len(rest) > 0 && len(p.errs) <= maxErrors; {
 		var line []byte
-		line, src, _ = bytes.Cut(src, []byte("\n"))
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		p.line++
 		p.readLine(string(bytes.TrimSuffix(line, []byte("\r"))))
 	}
 	if len(p.net.Nodes) == 0 && len(p.errs) == 0 {
 		p.errs.Add(diag.Position{File: name}, "no node in the file: want lines such as `Switch 8 \"name\"` or `Ca 1 \"name\"`")
 	}
+	p.nameTool(src)
 	if len(p.errs) == 0 { // else what is missing may stand in a line that was wrong
 		p.connect()
 		p.checkPortGUIDs()
@@ -238,10 +240,9 @@ func (p *parser) join(i int32, e *portLine) {
 	case back < i:
 		return // the earlier of the two lines has made the cable
 	}
-	w, s := best(e.offers, p.ends[back].offers)
-	if w == 0 || s == 0 {
-		p.failAt(e.line, e.col, "ports %s and %s have no link %s in common", p.endName(e.at), p.endName(e.to),
-			map[bool]string{true: "width", false: "speed"}[w == 0])
+	w, s, missing := best(e.offers, p.ends[back].offers)
+	if missing != "" {
+		p.failAt(e.line, e.col, "ports %s and %s have no link %s in common", p.endName(e.at), p.endName(e.to), missing)
 		return
 	}
 	port.Peer, port.Width, port.Speed = e.to, w, s

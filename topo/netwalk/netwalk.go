@@ -3,6 +3,7 @@ package netwalk
 
 import (
 	"fmt"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -13,8 +14,8 @@ import (
 // Topo returns the subnet that a discovery from port self finds when the fabric has
 // just been powered on: only what cables connect to that port. With net.NoEnd it starts
 // at the first cabled port of the first channel adapter, or at port 0 of the first
-// switch if no adapter has a cable. Every cable of the Net must lead to a port that
-// exists, and back. An error names a GUID that two nodes share or a start that is missing.
+// switch if no adapter has a cable, or at port 1 of the first adapter if there is no
+// switch. Every cable of the Net must lead to a port that exists, and back. An error names a GUID that two nodes share or a start that is missing.
 func Topo(fabric *net.Net, self net.End) (*topo.Topo, error) {
 	if self == net.NoEnd {
 		self = defaultSelf(fabric)
@@ -36,14 +37,17 @@ func Topo(fabric *net.Net, self net.End) (*topo.Topo, error) {
 }
 
 func defaultSelf(fabric *net.Net) net.End {
-	fallback := net.NoEnd
+	anySwitch, other := net.NoEnd, net.NoEnd
 	for i := range fabric.Nodes {
 		node := &fabric.Nodes[i]
 		if node.Type == mad.Switch {
-			if fallback == net.NoEnd {
-				fallback = net.End{Node: int32(i)}
+			if anySwitch == net.NoEnd {
+				anySwitch = net.End{Node: int32(i)}
 			}
 			continue
+		}
+		if other == net.NoEnd {
+			other = net.End{Node: int32(i), Port: 1}
 		}
 		for num := 1; num < len(node.Ports); num++ {
 			if node.Ports[num].Peer.Node >= 0 {
@@ -51,7 +55,10 @@ func defaultSelf(fabric *net.Net) net.End {
 			}
 		}
 	}
-	return fallback
+	if anySwitch != net.NoEnd {
+		return anySwitch
+	}
+	return other
 }
 
 // netWalk is a discovery of a Net, breadth first.
@@ -156,7 +163,7 @@ func switchInfo(node *net.Node) (info smp.SwitchInfo) {
 }
 
 // portInfo is a port as it powers up: INIT when it has a cable, with the best
-// that all devices of today do.
+// that all devices of today do. Width and speed are 0 where the Net does not know them.
 func portInfo(node *net.Node, num int) (info smp.PortInfo) {
 	port := &node.Ports[num]
 	info.SetLocalPortNum(uint8(num))
@@ -164,16 +171,13 @@ func portInfo(node *net.Node, num int) (info smp.PortInfo) {
 	info.SetLMC(port.LMC)
 	info.SetCapabilityMask(smp.IsTrapSupported | smp.IsSLMappingSupported | smp.IsSystemImageGUIDSupported |
 		smp.IsExtendedSpeedsSupported)
-	width, speed := port.Width, port.Speed
-	if width == 0 {
-		width = mad.Width4x
+	if slices.ContainsFunc(node.Ports, func(p net.Port) bool { return p.Speed == mad.XDR }) {
+		info.SetCapabilityMask(info.CapabilityMask() | smp.IsCapabilityMask2Supported)
+		info.SetCapabilityMask2(smp.IsExtendedSpeeds2Supported)
 	}
-	if speed == 0 {
-		speed = mad.QDR
-	}
-	info.SetLinkWidthSupported(width)
-	info.SetLinkWidthEnabled(width)
-	setSpeed(&info, speed)
+	info.SetLinkWidthSupported(port.Width)
+	info.SetLinkWidthEnabled(port.Width)
+	setSpeed(&info, port.Speed)
 	info.SetMTUCap(mad.MTU4096)
 	info.SetVLCap(4)
 	info.SetPortState(smp.PortDown)
@@ -185,7 +189,7 @@ func portInfo(node *net.Node, num int) (info smp.PortInfo) {
 	case num == 0 || port.Peer.Node >= 0:
 		info.SetPortState(smp.PortInit)
 		info.SetPortPhysicalState(smp.PhysLinkUp)
-		info.SetLinkWidthActive(width)
+		info.SetLinkWidthActive(port.Width)
 	}
 	return info
 }
@@ -195,11 +199,16 @@ func setSpeed(info *smp.PortInfo, speed mad.LinkSpeed) {
 	legacy := uint8(1)<<min(speed, mad.QDR) - 1 // one bit each for SDR, DDR and QDR
 	info.SetLinkSpeedSupported(legacy)
 	info.SetLinkSpeedEnabled(legacy)
-	info.SetLinkSpeedActive(legacy/2 + 1)
+	info.SetLinkSpeedActive((legacy + 1) / 2)
 	if speed >= mad.FDR {
 		extended := uint8(1)<<(min(speed, mad.NDR)-mad.FDR10) - 1 // FDR, EDR, HDR, NDR
 		info.SetLinkSpeedExtSupported(extended)
 		info.SetLinkSpeedExtEnabled(extended)
 		info.SetLinkSpeedExtActive(extended/2 + 1)
+	}
+	if speed == mad.XDR {
+		info.SetLinkSpeedExtSupported2(1)
+		info.SetLinkSpeedExtEnabled2(1)
+		info.SetLinkSpeedExtActive2(1)
 	}
 }

@@ -57,6 +57,32 @@ func twoSwitches(swap bool) *net.Net {
 	return n
 }
 
+// TestLinks: speeds and widths as a file states them, unknown ones too; and an adapter
+// without a cable is a subnet.
+func TestLinks(t *testing.T) {
+	for text, want := range map[string]string{"4xQDR": "4x QDR", "4xNDR": "4x NDR", "2xXDR": "2x XDR", "4x???": "4x ?", "??HDR": "?x HDR"} {
+		n, err := net.Parse("f", fmt.Appendf(nil, "Ca 1 \"a\"\n[1] \"b\"[1] # lid 1 lmc 0 \"b\" lid 2 %[1]s\n\n"+
+			"Ca 1 \"b\"\n[1] \"a\"[1] # lid 2 lmc 0 \"a\" lid 1 %[1]s\n", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		top, err := Topo(n, net.NoEnd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(top.Ports[top.Self].Info.LinkWidthActive(), " ", top.LinkSpeed(top.Self)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	n, err := net.Parse("f", []byte("Ca 2 \"a\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if top, err := Topo(n, net.NoEnd); err != nil || len(top.Nodes) != 1 || top.Ports[top.Self].Num != 1 {
+		t.Errorf("adapter without a cable: %v, %+v", err, top)
+	}
+}
+
 func TestTopo(t *testing.T) {
 	n := twoSwitches(false)
 	got, err := Topo(n, net.End{Node: 3, Port: 1})

@@ -38,7 +38,9 @@ func lay(f *shape.Fabric, o Options) *picture {
 	p := &picture{fabric: f, options: o, paint: newPainter(f, o.Colour), knotOf: make([]int, len(f.Switches))}
 	p.chooseHosts()
 	switch grid := findGrid(f); {
-	case f.Levels > 0 || len(f.Switches) == 0:
+	case len(f.Switches) == 0:
+		p.layAlone()
+	case f.Levels > 0:
 		p.layLevels()
 	case grid != nil:
 		p.layGrid(grid)

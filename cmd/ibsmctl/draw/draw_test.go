@@ -13,6 +13,7 @@ import (
 	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
 	"ibsm/ctl/ctltest"
+	"ibsm/topo/net"
 )
 
 // drawn is a picture, and its elements with their titles.
@@ -113,6 +114,35 @@ func TestLarge(t *testing.T) {
 	}
 	if !strings.Contains(text, "1620 switches on 3 levels, 11664 adapters, 34992 links") {
 		t.Error("the heading is not there")
+	}
+}
+
+// Adapters without a switch are drawn too: one alone, and two with a cable between them.
+func TestNoSwitch(t *testing.T) {
+	const alone, pair = "Ca 2 \"a\" # \"host-1 mlx5_0\"\n", "Ca 1 \"a\" # \"host-1 mlx5_0\"\n[1] \"b\"[1]\n\nCa 1 \"b\" # \" host-2 mlx5_0 \"\n[1] \"a\"[1]\n"
+	for src, want := range map[string]string{alone: "0 switches, 1 adapter, 0 links", pair: "0 switches, 2 adapters, 1 link<"} {
+		n, err := net.Parse("f", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, titles := drawn(t, shape.New(ctltest.Of(n)), Options{Colour: ByState})
+		if !strings.Contains(text, want) || len(titles) != len(n.Nodes) {
+			t.Errorf("want %q and a title for each of %d adapters: %q\n%s", want, len(n.Nodes), titles, text)
+		}
+		for i := range n.Nodes {
+			if !strings.Contains(text, ">"+n.Nodes[i].Desc+"<") {
+				t.Errorf("%q is not in the picture", n.Nodes[i].Desc)
+			}
+		}
+	}
+}
+
+// A link of unknown speed is not called slow.
+func TestUnknownSpeed(t *testing.T) {
+	nodes, links := ctltest.Rows(t, "fattree:k=4,levels=2")
+	links[0].Speed = "?"
+	if text, _ := drawn(t, shape.New(nodes, links), Options{Colour: ByState}); strings.Contains(text, stateNames[slow]+": ") {
+		t.Error("a link of unknown speed is called slow")
 	}
 }
 

@@ -2,9 +2,9 @@ package draw
 
 import (
 	"fmt"
-	"strings"
 
 	"ibsm/cmd/ibsmctl/shape"
+	"ibsm/ctl"
 )
 
 // hostStyle is how hosts are drawn, by how many there are.
@@ -38,7 +38,7 @@ func (p *picture) chooseHosts() {
 
 // hostName is a host's name, without its adapter's.
 func (p *picture) hostName(h int) string {
-	first, _, _ := strings.Cut(p.fabric.Hosts[h].Desc, " ")
+	first := ctl.HostName(p.fabric.Hosts[h].Desc)
 	if len(first) > 20 {
 		first = first[:19] + "~"
 	}

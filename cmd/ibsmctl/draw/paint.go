@@ -57,6 +57,9 @@ func newPainter(f *shape.Fabric, c Colour) *painter {
 			p.usual[kind] = r
 		}
 	}
+	for _, l := range f.Direct {
+		note(hostKind, l)
+	}
 	routes, directions := 0.0, 0
 	for i := range f.Trunks {
 		t := &f.Trunks[i]
@@ -131,7 +134,7 @@ func (p *painter) state(l *ctl.Link) int {
 		return avoided
 	case l.State != "Active":
 		return pending
-	case rank(l) < p.usual[p.kinds[l]]:
+	case rank(l) != 0 && rank(l) < p.usual[p.kinds[l]]:
 		return slow
 	}
 	return fine

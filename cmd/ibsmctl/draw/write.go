@@ -77,6 +77,7 @@ func (p *picture) write(out *bufio.Writer) {
 	for i := range p.knots {
 		p.writeKnot(w, &p.knots[i])
 	}
+	p.writeAlone(w)
 	p.writeHead(w)
 	w.WriteString("</svg>\n")
 }

@@ -16,6 +16,7 @@ type Fabric struct {
 	Switches []Switch    // by GUID
 	Hosts    []*ctl.Node // adapters and routers, by GUID, without aggregation nodes
 	Trunks   []Trunk     // by their ends
+	Direct   []*ctl.Link // from adapter to adapter, without a switch between
 	Links    int         // cables, but for those to aggregation nodes
 	// Levels is the number of levels of switches: leafs are on level 1, what they are
 	// cabled to on level 2. It is 0 where levels say nothing, as in a torus; all
@@ -74,9 +75,15 @@ func New(nodes []*ctl.Node, links []*ctl.Link) *Fabric {
 		if isSwitch {
 			sw, guid = a, l.To.Node
 		}
-		if h, ok := hosts[guid]; ok && isSwitch != both {
+		switch h, ok := hosts[guid]; {
+		case ok && isSwitch != both:
 			f.Switches[sw].Hosts = append(f.Switches[sw].Hosts, Attached{h, l})
 			f.Links++
+		case ok && !isSwitch && l.From.Node != l.To.Node:
+			if _, known := hosts[l.To.Node]; known {
+				f.Direct = append(f.Direct, l)
+				f.Links++
+			}
 		}
 	}
 	f.sort()

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"ibsm/cmd/ibsmctl/shape"
+	"ibsm/ctl"
 )
 
 // Topology is a subnet as Slurm sees it.
@@ -62,7 +63,7 @@ func (b *builder) hosts() (hosts map[string][]int, leftOut []string) {
 	for s := range f.Switches {
 		for _, a := range f.Switches[s].Hosts {
 			desc := f.Hosts[a.Host].Desc
-			name, _, _ := strings.Cut(desc, " ")
+			name := ctl.HostName(desc)
 			why := ""
 			switch {
 			case strings.Contains(desc, "Mellanox Technologies"):
