@@ -43,6 +43,12 @@ var rigScripts = []struct {
 	{file: "osmtest.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
 }
 
+// The first words of the README's two migration scripts.
+const (
+	readmeToIbsm   = "to ibsm"
+	readmeToOpenSM = "back to OpenSM"
+)
+
 // rigLimit is how long one script may take, on a busy machine.
 const rigLimit = 15 * time.Minute
 
@@ -71,8 +77,8 @@ func TestRig(t *testing.T) {
 				"-f", fabcheckPath() + "=bin/fabcheck",
 				"-f", abs(t, "../../../shared/data/partitions-redhat.conf") + "=etc/partitions-redhat.conf",
 				"-f", filepath.Join(scripts, "lib.sh") + "=etc/rig-lib.sh",
-				"-f", readmeScript(t, "coming") + "=etc/coming",
-				"-f", readmeScript(t, "going back") + "=etc/back"}
+				"-f", readmeScript(t, readmeToIbsm) + "=etc/to-ibsm",
+				"-f", readmeScript(t, readmeToOpenSM) + "=etc/to-opensm"}
 			if s.net != "" {
 				args = append(args, "-n", netOf(t, s.net))
 			}
@@ -97,6 +103,17 @@ func TestRig(t *testing.T) {
 
 // figure matches what scripts have measured.
 var figure = regexp.MustCompile(`after the trap|after it began|^stopped in|is master after|^(ibsm|opensm|migration): `)
+
+// TestReadmeScripts: the README has the scripts that run in the rig, also where there is no rig.
+func TestReadmeScripts(t *testing.T) {
+	t.Parallel()
+	for _, comment := range []string{readmeToIbsm, readmeToOpenSM} {
+		script, err := os.ReadFile(readmeScript(t, comment))
+		if err != nil || !strings.Contains(string(script), "systemctl enable --now") {
+			t.Errorf("the README's script %q starts no service: %q, %v", comment, script, err)
+		}
+	}
+}
 
 // readmeScript is a file with the lines of the README's script that begins with a comment.
 func readmeScript(t *testing.T, comment string) string {

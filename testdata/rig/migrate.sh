@@ -54,5 +54,5 @@ for n in $hosts; do
 	host $n
 done
 register
-passes "coming" /etc/coming
-passes "going back" /etc/back
+passes "to ibsm" /etc/to-ibsm
+passes "back to OpenSM" /etc/to-opensm
