@@ -332,41 +332,6 @@ func (c *Core) looked(v *sweep.Verdict) {
 	c.sweeps.scheduleNext(c.fx.now, c.cfg.SweepInterval)
 }
 
-// trap takes a notice and represses it.
-func (c *Core) trap(d *mad.Datagram) {
-	if c.elect.State() != smp.Master || d.Packet.MgmtClass() != mad.ClassLIDRouted {
-		return
-	}
-	c.fx.reply(response(d, mad.MethodTrapRepress))
-	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
-	if described != 0 {
-		c.descriptions.wantLID(c.published.view, described)
-	}
-	if errors == nil {
-		return
-	}
-	if errors.babbles() {
-		if end, ok := c.sweeps.ShutOff(errors.lid, errors.port); ok {
-			c.traps.disabled(&c.fx, errors, end)
-		}
-	}
-	if c.traps.errors(c.fx.now, errors) {
-		if key, ok := c.sweeps.Avoid(errors.lid, errors.port); ok {
-			c.traps.avoided(&c.fx, errors, key)
-		}
-	}
-}
-
-// trapSweep has the sweep made that traps want.
-func (c *Core) trapSweep(want trapSweep) {
-	if want.full {
-		c.sweeps.want(wishFull, want.why)
-		return
-	}
-	c.sweeps.want(wishQuick, want.why)
-	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
-}
-
 // raiseTop asks for a sweep that raises MulticastFDBTop where it is too low: also after one for
 // which the groups came too late that need it.
 func (c *Core) raiseTop() {

@@ -249,3 +249,58 @@ func (t *traps) deadline() (at time.Duration, ok bool) {
 	}
 	return at, ok
 }
+
+// trap takes a notice and represses it. A trap of our own node comes from LID 0; while we have
+// no LID, it cannot be answered and is repeated.
+func (c *Core) trap(received *mad.Datagram) {
+	d := *received
+	if d.LID == 0 {
+		d.LID = c.port.lid
+	}
+	if c.elect.State() != smp.Master || d.Packet.MgmtClass() != mad.ClassLIDRouted || d.LID == 0 {
+		return
+	}
+	c.repress(&d)
+	described, errors := c.traps.receive(&c.fx, &d, c.published.view, c.cfg.IgnoreTraps)
+	if described != 0 {
+		c.descriptions.wantLID(c.published.view, described)
+	}
+	if errors == nil {
+		return
+	}
+	if errors.babbles() {
+		if end, ok := c.sweeps.ShutOff(errors.lid, errors.port); ok {
+			c.traps.disabled(&c.fx, errors, end)
+		}
+	}
+	if c.traps.errors(c.fx.now, errors) {
+		if key, ok := c.sweeps.Avoid(errors.lid, errors.port); ok {
+			c.traps.avoided(&c.fx, errors, key)
+		}
+	}
+}
+
+// repress ends the repetition of a trap. The trap has M_Key 0 (o14-1), but the TrapRepress must
+// show the M_Key of the agent (IBA 14.2.4); else it counts as a violation. An agent at an unknown
+// LID is sent none while an M_Key is configured: it repeats the trap until a sweep has found it.
+func (c *Core) repress(d *mad.Datagram) {
+	key, known := c.sweeps.MKeyAt(d.LID, c.published.view)
+	if !known && c.cfg.Sweep.Settings.MKey.Value != 0 {
+		return
+	}
+	r := response(d, mad.MethodTrapRepress)
+	if known {
+		r.Packet.SetMKey(key)
+	}
+	c.fx.reply(r)
+}
+
+// trapSweep has the sweep made that traps want.
+func (c *Core) trapSweep(want trapSweep) {
+	if want.full {
+		c.sweeps.want(wishFull, want.why)
+		return
+	}
+	c.sweeps.want(wishQuick, want.why)
+	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
+}

@@ -18,9 +18,6 @@ func logTrap(fx *effects, d *mad.Datagram, v *view.View, count int, badKey strin
 	if badKey != "" {
 		text += ", " + badKey
 	}
-	if from == 0 && v != nil {
-		from = v.SMs[0].LID // our own port's
-	}
 	if count > noisyCount {
 		if isRound(count) {
 			fx.log(warn, osmlog.TrapRepeated(count), "lid", from, "text", text)

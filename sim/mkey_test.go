@@ -50,12 +50,14 @@ func TestMKeyFromFiles(t *testing.T) {
 		name           string
 		ports, m, file mad.MKey // what ports have, m_key, and what guid2mkey says
 		alone, up      bool     // whether m_key_lookup is off, and the subnet is found
+		keysOnly       bool     // there is no file of neighbors
 	}{
-		{"another m_key", 0x77, 0x78, 0x77, false, true},
-		{"an old file", 0x78, 0x78, 0x77, false, true},
-		{"no file", 0x77, 0x78, 0, false, false},
-		{"no lookup", 0x77, 0x78, 0x77, true, false},
-		{"no lookup, an old file", 0x78, 0x78, 0x77, true, true},
+		{"another m_key", 0x77, 0x78, 0x77, false, true, false},
+		{"an old file", 0x78, 0x78, 0x77, false, true, false},
+		{"no file", 0x77, 0x78, 0, false, false, false},
+		{"no lookup", 0x77, 0x78, 0x77, true, false, false},
+		{"no lookup, an old file", 0x78, 0x78, 0x77, true, true, false},
+		{"an old file, no neighbors", 0x78, 0x78, 0x77, false, true, true},
 	} {
 		b := newBed(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
@@ -66,6 +68,9 @@ func TestMKeyFromFiles(t *testing.T) {
 		cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.NoMKeyLookup = sweep.Given(c.m), c.alone
 		if c.file != 0 {
 			cfg.Sweep.Restored = b.keptKeys(c.file)
+		}
+		if c.keysOnly {
+			cfg.Sweep.Restored.Behind = nil
 		}
 		before := b.Fabric.Stats().Drops[fabric.DropMKey]
 		m := b.add(firstHost(n), cfg)
@@ -172,6 +177,88 @@ func TestOtherMKeyUnderLoss(t *testing.T) {
 				}
 			}
 			b.mustBeWhole(m)
+		}
+	}
+}
+
+// Traps have M_Key 0 (o14-1), those of our own node SLID 0 as well. A TrapRepress shows the M_Key of
+// the agent: each trap is sent once, and nothing counts as a violation.
+func TestTrapsUnderMKey(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for _, protect := range []uint8{0, 1, 2, 3} {
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		cfg := minhopConfig()
+		cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
+		cfg.Sweep.Settings.MKeyProtect = sweep.Given(protect)
+		cfg.Sweep.Settings.MKeyLease = sweep.Given(uint16(60))
+		m := b.comeUp(cfg)
+		traps := func() uint64 { return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodTrap, Attr: smp.AttrNotice}] }
+		for _, c := range []struct {
+			name  string
+			do    func()
+			wants uint64 // traps
+		}{
+			{"the link of a host goes down", func() { b.Fabric.LinkDown(host(n, 5)) }, 1},
+			{"and comes up", func() { b.Fabric.LinkUp(host(n, 5)) }, 1},
+			{"a host is renamed", func() { b.Fabric.SetNodeDescription(host(n, 3).Node, "other") }, 1},
+			{"our own host is renamed", func() { b.Fabric.SetNodeDescription(firstHost(n).Node, "own") }, 1},
+		} {
+			before, refused := traps(), b.Fabric.Stats().Drops[fabric.DropMKey]
+			c.do()
+			b.pass(settling)
+			if sent := traps() - before; sent != c.wants {
+				t.Errorf("protection %d, %s: %d traps, want %d", protect, c.name, sent, c.wants)
+			}
+			if refused := b.Fabric.Stats().Drops[fabric.DropMKey] - refused; refused > 0 {
+				t.Errorf("protection %d, %s: %d SMPs refused", protect, c.name, refused)
+			}
+		}
+		for at := range b.Fabric.EndPorts() {
+			if pi := b.Fabric.PortInfo(at); pi.MKeyViolations() > 0 {
+				t.Errorf("protection %d: %d M_Key violations at port %v", protect, pi.MKeyViolations(), at)
+			}
+		}
+		b.mustBeWhole(m)
+	}
+}
+
+// A TrapRepress goes where the trap came from, to our own LID in place of 0. To an LID that nobody
+// is known to have it shows no M_Key, and none is sent while one is configured.
+func TestRepressShowsMKey(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for _, key := range []mad.MKey{0, 0x77} {
+		b := newBed(t, n, fabric.Config{Seed: 1})
+		cfg := minhopConfig()
+		if key != 0 {
+			cfg.Sweep.Settings.MKey = sweep.Given(key)
+		}
+		m := b.comeUp(cfg)
+		own, other := b.Fabric.PortInfo(firstHost(n)), b.Fabric.PortInfo(host(n, 5))
+		const unknown = mad.LID(0x1234)
+		for _, c := range []struct {
+			from, to mad.LID
+			sent     bool
+		}{{0, own.LID(), true}, {other.LID(), other.LID(), true}, {unknown, unknown, key == 0}} {
+			var replies []mad.Datagram
+			m.Told = func(now time.Duration, a manager.Action) {
+				m.told(now, a)
+				if s, is := a.(manager.Send); is {
+					for i := range s.Datagrams {
+						if s.Datagrams[i].Packet.Method() == mad.MethodTrapRepress {
+							replies = append(replies, s.Datagrams[i])
+						}
+					}
+				}
+			}
+			d := trapOf(smp.TrapBadPKey, c.to, 9)
+			d.LID = c.from
+			b.Deliver(m.Manager, d)
+			switch {
+			case len(replies) != 1 && c.sent || len(replies) > 0 && !c.sent:
+				t.Errorf("M_Key %v: %d TrapRepress to LID %v, want one: %v", key, len(replies), c.from, c.sent)
+			case c.sent && (replies[0].LID != c.to || replies[0].Packet.MKey() != key || replies[0].Packet.TID() != 9):
+				t.Errorf("M_Key %v: TrapRepress %v to LID %v with M_Key %v, want LID %v", key, replies[0].Packet.TID(), replies[0].LID, replies[0].Packet.MKey(), c.to)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
 // MKeyFor is the M_Key of a request to the agent of a port: the one it was read with, else
@@ -16,6 +17,24 @@ func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
 		return s.MKey.Value
 	}
 	return cmp.Or(t.MKey(p), s.MKey.Value)
+}
+
+// MKeyAt is the M_Key that a packet to the agent at a LID shows. v is the view in force, nil for
+// none; during a sweep the replies to its Sets take precedence. known is false where no agent is
+// known to have the LID.
+func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
+	var t *topo.Topo
+	p := topo.PortIdx(topo.None)
+	switch {
+	case s.program != nil && s.program.c.LIDs != nil:
+		t, p = s.program.c.Topo, s.program.c.LIDs.PortOf(lid)
+	case v != nil:
+		t, p = v.Topo, v.LIDs.PortOf(lid)
+	}
+	if p == topo.None {
+		return 0, false
+	}
+	return s.cfg.Settings.MKeyFor(t, p), true
 }
 
 // keys are the M_Keys for a walk's requests; none if all known ones equal the configured one,

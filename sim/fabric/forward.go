@@ -194,6 +194,9 @@ func (f *Fabric) arrive(from int32, d *mad.Datagram) {
 		d.LID = f.sourceLID(from, d.PathBits)
 		at, why = f.carry(from, dlid, d)
 	}
+	if at == from && p.MgmtClass().IsSubnet() && p.Method() == mad.MethodTrap {
+		d.LID = 0 // as adapters report traps of their own node
+	}
 	switch {
 	case why != Delivered:
 		f.drop(why, d)

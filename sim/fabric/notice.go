@@ -85,8 +85,7 @@ func (f *Fabric) sendTrap(m int32, serial uint64) {
 	d := mad.Datagram{Addr: mad.Addr{LID: p.info.MasterSMLID(), SL: p.info.MasterSMSL()}}
 	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
 	d.Packet.SetTID(t.tid)
-	d.Packet.SetMKey(p.info.MKey())
-	*d.Packet.Data() = t.notice
+	*d.Packet.Data() = t.notice // and M_Key 0 (o14-1), as drivers send it
 	f.onWire(evArrive, m, &d)
 }
 

@@ -17,13 +17,26 @@ type Keys struct {
 	Self   mad.MKey // of our own port, before it has told its GUID
 }
 
-// withMKey marks, in an item's number, a NodeInfo that is asked for with Config.MKey: to
-// the key that was known nobody has answered.
+// withMKey marks, in an item's number, a request that is repeated with Config.MKey: to the key
+// that was known nobody has answered.
 const withMKey = 1 << 8
+
+// mayRepeat reports whether a request is one of those that are repeated with Config.MKey: the first
+// to whoever is behind a port, and the first to an agent after its NodeInfo, which may have been
+// answered to Config.MKey, or to any key, while another one was known.
+func (m *Machine) mayRepeat(it item) bool {
+	switch it.kind {
+	case kindSelf, kindNode, kindSwitch:
+		return true
+	case kindPort:
+		return m.b.Node(it.node).Type != mad.Switch
+	}
+	return false
+}
 
 // mkey is the M_Key that a request shows.
 func (m *Machine) mkey(it item) mad.MKey {
-	if m.cfg.Keys.Of == nil || it.num&withMKey != 0 && (it.kind == kindNode || it.kind == kindSelf) {
+	if m.cfg.Keys.Of == nil || it.num&withMKey != 0 && m.mayRepeat(it) {
 		return m.cfg.MKey
 	}
 	switch it.kind {
@@ -70,13 +83,20 @@ func (m *Machine) keyOf(port mad.GUID) mad.MKey {
 	return m.cfg.MKey
 }
 
-// askWithMKey asks for a NodeInfo once more, with Config.MKey, and reports whether that is
+// askWithMKey repeats a request with Config.MKey, and reports whether that is
 // another one than was shown.
 func (m *Machine) askWithMKey(it item) bool {
-	if it.num&withMKey != 0 || m.mkey(it) == m.cfg.MKey {
+	if !m.mayRepeat(it) || it.num&withMKey != 0 || m.mkey(it) == m.cfg.MKey {
 		return false
 	}
 	it.num |= withMKey
 	m.queue.push(it)
 	return true
+}
+
+// answered takes that a request to an agent, perhaps repeated with Config.MKey, was answered.
+func (m *Machine) answered(it item, replied bool) {
+	if replied && it.num&withMKey != 0 {
+		m.plainKey[it.node] = true
+	}
 }

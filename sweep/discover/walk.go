@@ -14,7 +14,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	it := itemOf(o.Tag)
 	replied := o.Result == txn.Replied
-	if o.Result == txn.TimedOut && (it.kind == kindNode || it.kind == kindSelf) && m.askWithMKey(it) {
+	if o.Result == txn.TimedOut && m.askWithMKey(it) {
 		return
 	}
 	if !replied && it.kind != kindTwin { // most likely nobody is there
@@ -40,6 +40,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 			m.description(it.node, (*smp.NodeDescription)(&o.Data))
 		}
 	case kindSwitch:
+		m.answered(it, replied)
 		if replied && !ok {
 			m.refusedSwitchInfo(it.node, o.Status)
 			return
@@ -48,6 +49,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	case kindClear:
 		m.cleared(it.node, (*smp.SwitchInfo)(&o.Data), ok)
 	case kindPort, kindPlain:
+		m.answered(it, replied)
 		m.portInfo(it.end(), o, ok)
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
