@@ -65,10 +65,4 @@ type SAClient struct {
 // MaxClients bounds SAClients.Most.
 const MaxClients = 50
 
-func (s *Server) activity(w http.ResponseWriter, r *http.Request) {
-	if err := known(r); err != nil {
-		s.fail(w, err, "")
-		return
-	}
-	s.reply(w, http.StatusOK, s.cfg.Source.Activity())
-}
+func (s *Server) activity(r *http.Request) (any, error) { return s.cfg.Source.Activity(), known(r) }

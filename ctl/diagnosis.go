@@ -27,24 +27,23 @@ type Reason struct {
 
 // diagnose answers about all ports that are not Active, about a port or node, or about a
 // pair of ports.
-func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) {
+func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	err := known(r, "port", "other")
 	port, other := r.URL.Query().Get("port"), r.URL.Query().Get("other")
 	if err == nil && port == "" && other != "" {
 		err = fmt.Errorf("%w: the parameter other needs port", ErrBadRequest)
 	}
 	if err != nil {
-		s.fail(w, err, "each is a LID, GUID, GID, NodeDescription or NODE:PORT")
-		return
+		return hint(err, "each is a LID, GUID, GID, NodeDescription or NODE:PORT")
 	}
-	sub, ok := s.subnet(w)
-	if !ok {
-		return
+	sub, err := s.subnet()
+	if err != nil {
+		return err
 	}
 	rows, err := sub.Diagnose(port, other)
 	if err != nil {
-		s.fail(w, err, "")
-		return
+		return err
 	}
 	sendList(w, string(Diagnoses), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
+	return nil
 }

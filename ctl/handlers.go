@@ -1,9 +1,9 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,113 +11,89 @@ import (
 	"ibsm/conf/diag"
 )
 
-func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	if err := known(r); err != nil {
-		s.fail(w, err, "")
-		return
+func (s *Server) status(r *http.Request) (any, error) { return s.cfg.Source.Status(), known(r) }
+
+// subnet returns the subnet.
+func (s *Server) subnet() (Subnet, error) {
+	sub := s.cfg.Source.Subnet()
+	if sub == nil {
+		return nil, hint(fmt.Errorf("%w: the subnet is not known", ErrNotNow), "only a master that has completed a sweep knows the subnet; see ibsmctl status")
 	}
-	s.reply(w, http.StatusOK, s.cfg.Source.Status())
+	return sub, nil
 }
 
-// subnet returns the subnet, or replies with an error if there is none.
-func (s *Server) subnet(w http.ResponseWriter) (sub Subnet, ok bool) {
-	if sub = s.cfg.Source.Subnet(); sub == nil {
-		s.fail(w, fmt.Errorf("%w: the subnet is not known", ErrNotNow), "only a master that has completed a sweep knows the subnet; see ibsmctl status")
-		return nil, false
-	}
-	return sub, true
-}
+func (s *Server) saStats(r *http.Request) (any, error) { return s.cfg.Source.SAStats(), known(r) }
 
-func (s *Server) saStats(w http.ResponseWriter, r *http.Request) {
-	if err := known(r); err != nil {
-		s.fail(w, err, "")
-		return
-	}
-	s.reply(w, http.StatusOK, s.cfg.Source.SAStats())
-}
-
-func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []string) {
+func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []string) error {
 	if err := known(r, filter...); err != nil {
-		s.fail(w, err, "")
-		return
+		return err
 	}
-	sub, ok := s.subnet(w)
-	if !ok {
-		return
+	sub, err := s.subnet()
+	if err != nil {
+		return err
 	}
 	query := r.URL.Query()
 	routes, err := flag(r, "routes")
-	var rows iter.Seq[any]
-	if err == nil {
-		rows, err = sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group"), Routes: routes})
-	}
 	if err != nil {
-		s.fail(w, err, "")
-		return
+		return err
+	}
+	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group"), Routes: routes})
+	if err != nil {
+		return err
 	}
 	sendList(w, string(l), fmt.Sprintf(`"generation":%d`, sub.Generation()), rows)
+	return nil
 }
 
-func (s *Server) path(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	if err := known(r, "from", "to"); err != nil || query.Get("from") == "" || query.Get("to") == "" {
-		if err == nil {
-			err = fmt.Errorf("%w: parameters from and to are required", ErrBadRequest)
-		}
-		s.fail(w, err, "each is a LID, GUID, GID or NodeDescription")
-		return
+func (s *Server) path(r *http.Request) (any, error) {
+	err := known(r, "from", "to")
+	from, to := r.URL.Query().Get("from"), r.URL.Query().Get("to")
+	if err == nil && (from == "" || to == "") {
+		err = fmt.Errorf("%w: parameters from and to are required", ErrBadRequest)
 	}
-	sub, ok := s.subnet(w)
-	if !ok {
-		return
-	}
-	path, err := sub.Path(query.Get("from"), query.Get("to"))
 	if err != nil {
-		s.fail(w, err, "")
-		return
+		return nil, hint(err, "each is a LID, GUID, GID or NodeDescription")
 	}
-	s.reply(w, http.StatusOK, path)
+	sub, err := s.subnet()
+	if err != nil {
+		return nil, err
+	}
+	return sub.Path(from, to)
 }
 
-func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
+func (s *Server) dump(w http.ResponseWriter, r *http.Request) error {
 	kind := r.PathValue("kind")
 	if err := known(r); err != nil {
-		s.fail(w, err, "")
-		return
+		return err
 	}
-	sub, ok := s.subnet(w)
-	if !ok {
-		return
+	sub, err := s.subnet()
+	if err != nil {
+		return err
 	}
 	if kinds := sub.Dumps(); !slices.Contains(kinds, kind) {
-		s.fail(w, fmt.Errorf("%w: no dump %q", ErrNotFound, kind), "dumps are "+strings.Join(kinds, ", "))
-		return
+		return hint(fmt.Errorf("%w: no dump %q", ErrNotFound, kind), "dumps are "+strings.Join(kinds, ", "))
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := newBuffer(w)
-	err := sub.Dump(r.Context(), out, kind)
-	if err == nil {
+	if err = sub.Dump(r.Context(), out, kind); err == nil {
 		err = out.Flush()
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler) // so that the client detects the incomplete reply
 	}
+	return nil
 }
 
-func (s *Server) sweep(w http.ResponseWriter, r *http.Request) {
-	o, err := Order(r.URL.Query().Get("kind")), known(r, "kind")
-	switch o {
-	case "":
-		o = HeavySweep
-	case LightSweep, HeavySweep:
-	default:
+func (s *Server) sweep(w http.ResponseWriter, r *http.Request) error {
+	o, err := cmp.Or(Order(r.URL.Query().Get("kind")), HeavySweep), known(r, "kind")
+	if o != LightSweep && o != HeavySweep {
 		err = fmt.Errorf("%w: parameter kind=%q: expected light or heavy", ErrBadRequest, o)
 	}
-	s.order(w, r, o, err)
+	return s.order(w, r, o, err)
 }
 
-func (s *Server) reroute(w http.ResponseWriter, r *http.Request) {
-	s.order(w, r, Reroute, known(r))
+func (s *Server) reroute(w http.ResponseWriter, r *http.Request) error {
+	return s.order(w, r, Reroute, known(r))
 }
 
 // Accepted is the reply to a request for a sweep. Its effects are events after Events.
@@ -127,10 +103,9 @@ type Accepted struct {
 }
 
 // order passes a request for a sweep on, unless err is set.
-func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err error) {
+func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err error) error {
 	if err != nil {
-		s.fail(w, err, "")
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Patience)
 	defer cancel()
@@ -138,48 +113,40 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 	// Logged first: the sweep may be over before Order returns.
 	s.cfg.Logger.Info("sweep requested over the control socket", "kind", string(o))
 	if err := s.cfg.Source.Order(ctx, o); err != nil {
-		s.fail(w, err, "")
-		return
+		return err
 	}
 	s.reply(w, http.StatusAccepted, done)
+	return nil
 }
 
 // plan answers with a plan; one at a time.
-func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
-	err := known(r, "reroute")
-	reroute, wrong := flag(r, "reroute")
-	switch {
-	case err != nil:
-	case wrong != nil:
-		err = wrong
-	case s.cfg.Planner == nil:
-		err = fmt.Errorf("%w: this manager does not plan", ErrNotFound)
+func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
+	reroute, err := flag(r, "reroute")
+	if err := cmp.Or(known(r, "reroute"), err); err != nil {
+		return err
 	}
-	if err != nil {
-		s.fail(w, err, "")
-		return
+	if s.cfg.Planner == nil {
+		return fmt.Errorf("%w: this manager does not plan", ErrNotFound)
 	}
-	if !s.begin(w) {
-		return
+	if err := s.begin(); err != nil {
+		return err
 	}
 	defer s.end()
 	steps, err := s.cfg.Planner.Plan(r.Context(), reroute)
 	if err != nil {
-		s.fail(w, err, "")
-		return
+		return err
 	}
 	sendList(w, "steps", "", steps)
+	return nil
 }
 
-// begin reserves the only slot for plans, each of which is as large as a sweep, or replies
-// with an error.
-func (s *Server) begin(w http.ResponseWriter) bool {
+// begin reserves the only slot for plans, each of which is as large as a sweep.
+func (s *Server) begin() error {
 	select {
 	case s.busy <- struct{}{}:
-		return true
+		return nil
 	default:
-		s.fail(w, fmt.Errorf("%w: another plan is in progress", ErrNotNow), "try again when it is complete")
-		return false
+		return hint(fmt.Errorf("%w: another plan is in progress", ErrNotNow), "try again when it is complete")
 	}
 }
 
@@ -211,17 +178,12 @@ func (f Finding) String() string {
 }
 
 // reload reloads the configuration.
-func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
-	err := known(r)
-	if err == nil && s.cfg.Reloader == nil {
-		err = fmt.Errorf("%w: this manager has no configuration", ErrNotFound)
-	}
-	if err != nil {
-		s.fail(w, err, "")
-		return
+func (s *Server) reload(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r), has(s.cfg.Reloader != nil, "configuration")); err != nil {
+		return nil, err
 	}
 	s.cfg.Logger.Info("configuration reload requested over the control socket")
-	s.reply(w, http.StatusOK, s.cfg.Reloader.Reload())
+	return s.cfg.Reloader.Reload(), nil
 }
 
 // Configuration is the configuration in force.
@@ -229,16 +191,11 @@ type Configuration struct {
 	Settings []Setting `json:"settings"`
 }
 
-func (s *Server) config(w http.ResponseWriter, r *http.Request) {
-	err := known(r)
-	if err == nil && s.cfg.Reloader == nil {
-		err = fmt.Errorf("%w: this manager has no configuration", ErrNotFound)
+func (s *Server) config(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r), has(s.cfg.Reloader != nil, "configuration")); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		s.fail(w, err, "")
-		return
-	}
-	s.reply(w, http.StatusOK, &Configuration{s.cfg.Reloader.Settings()})
+	return &Configuration{s.cfg.Reloader.Settings()}, nil
 }
 
 // LogFlags is the log level.
@@ -246,31 +203,25 @@ type LogFlags struct {
 	Flags uint8 `json:"flags"` // OpenSM's
 }
 
-func (s *Server) logLevel(w http.ResponseWriter, r *http.Request) {
+func (s *Server) logLevel(*http.Request) (any, error) {
 	if s.cfg.Log == nil {
-		s.fail(w, fmt.Errorf("%w: this manager has no log", ErrNotFound), "")
-		return
+		return nil, has(false, "log")
 	}
-	s.reply(w, http.StatusOK, &LogFlags{s.cfg.Log.LogFlags()})
+	return &LogFlags{s.cfg.Log.LogFlags()}, nil
 }
 
-func (s *Server) setLogLevel(w http.ResponseWriter, r *http.Request) {
-	err := known(r, "flags")
-	flags, wrong := number(r, "flags", 8)
-	if err == nil {
-		err = wrong
-	}
-	if err == nil && r.URL.Query().Get("flags") == "" {
+func (s *Server) setLogLevel(r *http.Request) (any, error) {
+	flags, err := number(r, "flags", 8)
+	if err = cmp.Or(known(r, "flags"), err); err == nil && r.URL.Query().Get("flags") == "" {
 		err = fmt.Errorf("%w: parameter flags is required", ErrBadRequest)
 	}
 	if err != nil {
-		s.fail(w, err, "OpenSM's log flags, 0x00 to 0xff")
-		return
+		return nil, hint(err, "OpenSM's log flags, 0x00 to 0xff")
 	}
 	if s.cfg.Log != nil {
 		before := s.cfg.Log.LogFlags()
 		s.cfg.Log.SetLogFlags(uint8(flags))
 		s.cfg.Logger.Info("log flags changed over the control socket", "from", fmt.Sprintf("0x%02x", before), "to", fmt.Sprintf("0x%02x", flags))
 	}
-	s.logLevel(w, r)
+	return s.logLevel(r)
 }

@@ -1,7 +1,7 @@
 package ctl
 
 import (
-	"fmt"
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -59,42 +59,23 @@ type DiffRow struct {
 	Change *Change `json:"change,omitempty"`
 }
 
-func (s *Server) generations(w http.ResponseWriter, r *http.Request) {
-	err := known(r)
-	if err == nil {
-		err = s.hasHistory()
-	}
-	if err != nil {
-		s.fail(w, err, "")
-		return
+func (s *Server) generations(w http.ResponseWriter, r *http.Request) error {
+	if err := cmp.Or(known(r), has(s.cfg.History != nil, "history")); err != nil {
+		return err
 	}
 	sendList(w, "generations", "", slices.Values(s.cfg.History.Generations()))
-}
-
-func (s *Server) hasHistory() error {
-	if s.cfg.History == nil {
-		return fmt.Errorf("%w: this manager has no history", ErrNotFound)
-	}
 	return nil
 }
 
-func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
-	err := known(r, "from", "to")
+func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 	from, wrong := number(r, "from", 64)
 	to, wrongToo := number(r, "to", 64)
-	for _, e := range []error{wrong, wrongToo, s.hasHistory()} {
-		if err == nil {
-			err = e
-		}
-	}
-	if err != nil {
-		s.fail(w, err, "")
-		return
+	if err := cmp.Or(known(r, "from", "to"), wrong, wrongToo, has(s.cfg.History != nil, "history")); err != nil {
+		return err
 	}
 	d, err := s.cfg.History.Diff(from, to)
 	if err != nil {
-		s.fail(w, err, "ibsmctl generations lists the generations")
-		return
+		return hint(err, "ibsmctl generations lists the generations")
 	}
 	sendList(w, "rows", "", func(yield func(*DiffRow) bool) {
 		if !yield(&DiffRow{Span: &d.Span}) {
@@ -106,4 +87,5 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	})
+	return nil
 }

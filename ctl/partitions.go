@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -76,8 +77,8 @@ type Partitioner interface {
 const MaxPartitionFile = 64 << 20
 
 // planPartitions reads the text of a file from the request body.
-func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) {
-	s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
+func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
+	return s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPartitionFile))
 		if err != nil {
 			return nil, fmt.Errorf("%w: the file: %w", ErrBadRequest, err)
@@ -89,54 +90,43 @@ func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) {
-	s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
+func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) error {
+	return s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
 		s.cfg.Logger.Info("partition file reload requested over the control socket")
 		return p.ApplyPartitions()
 	})
 }
 
 // partitions answers with rows, for one client at a time.
-func (s *Server) partitions(w http.ResponseWriter, r *http.Request, rows func(Partitioner) ([]PartitionRow, error)) {
-	err := known(r)
-	if err == nil && s.cfg.Partitions == nil {
-		err = fmt.Errorf("%w: this manager has no partitions", ErrNotFound)
+func (s *Server) partitions(w http.ResponseWriter, r *http.Request, rows func(Partitioner) ([]PartitionRow, error)) error {
+	if err := cmp.Or(known(r), has(s.cfg.Partitions != nil, "partitions")); err != nil {
+		return err
 	}
-	if err != nil {
-		s.fail(w, err, "")
-		return
-	}
-	if !s.begin(w) {
-		return
+	if err := s.begin(); err != nil {
+		return err
 	}
 	defer s.end()
 	list, err := rows(s.cfg.Partitions)
 	if err != nil {
-		s.fail(w, err, "")
-		return
+		return err
 	}
 	sendList(w, "rows", "", slices.Values(list))
+	return nil
 }
 
 // why answers about one port and one partition.
-func (s *Server) why(w http.ResponseWriter, r *http.Request) {
+func (s *Server) why(r *http.Request) (any, error) {
 	err := known(r, "port", "pkey")
 	port, partition := r.URL.Query().Get("port"), r.URL.Query().Get("pkey")
 	if err == nil && (port == "" || partition == "") {
 		err = fmt.Errorf("%w: parameters port and pkey are required", ErrBadRequest)
 	}
 	if err != nil {
-		s.fail(w, err, "port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001 or the name of a partition")
-		return
+		return nil, hint(err, "port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001 or the name of a partition")
 	}
-	sub, ok := s.subnet(w)
-	if !ok {
-		return
-	}
-	why, err := sub.Why(port, partition)
+	sub, err := s.subnet()
 	if err != nil {
-		s.fail(w, err, "")
-		return
+		return nil, err
 	}
-	s.reply(w, http.StatusOK, why)
+	return sub.Why(port, partition)
 }

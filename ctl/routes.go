@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,33 +13,41 @@ import (
 // routes are the requests of the control socket.
 func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /v1/status", s.status)
 	for l, filter := range map[List][]string{
 		Nodes: byNode, Ports: byNode, Links: append(byNode[:3:3], "routes"), PKeys: byNode[1:2], Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil,
 	} {
-		m.HandleFunc("GET /v1/"+string(l), func(w http.ResponseWriter, r *http.Request) { s.list(w, r, l, filter) })
+		m.HandleFunc("GET /v1/"+string(l), s.answer(func(w http.ResponseWriter, r *http.Request) error { return s.list(w, r, l, filter) }))
 	}
-	m.HandleFunc("GET /v1/sa-stats", s.saStats)
-	m.HandleFunc("GET /v1/activity", s.activity)
-	m.HandleFunc("GET /v1/path", s.path)
-	m.HandleFunc("GET /v1/why", s.diagnose)
-	m.HandleFunc("GET /v1/generations", s.generations)
-	m.HandleFunc("GET /v1/diff", s.diff)
-	m.HandleFunc("GET /v1/dump/{kind}", s.dump)
-	m.HandleFunc("GET /v1/events", s.events)
-	m.HandleFunc("POST /v1/sweep", s.sweep)
-	m.HandleFunc("POST /v1/reroute", s.reroute)
-	m.HandleFunc("POST /v1/plan", s.plan)
-	m.HandleFunc("GET /v1/config", s.config)
-	m.HandleFunc("POST /v1/reload", s.reload)
-	m.HandleFunc("GET /v1/partitions/why", s.why)
-	m.HandleFunc("POST "+partitionPlan, s.planPartitions)
-	m.HandleFunc("POST /v1/partitions/apply", s.applyPartitions)
-	m.HandleFunc("GET /v1/log-level", s.logLevel)
-	m.HandleFunc("POST /v1/log-level", s.setLogLevel)
-	m.HandleFunc("GET /metrics", s.metrics)
-	m.HandleFunc("/", s.unknown)
+	for pattern, value := range map[string]func(*http.Request) (any, error){
+		"GET /v1/status": s.status, "GET /v1/sa-stats": s.saStats, "GET /v1/activity": s.activity, "GET /v1/path": s.path, "GET /v1/config": s.config,
+		"POST /v1/reload": s.reload, "GET /v1/partitions/why": s.why, "GET /v1/log-level": s.logLevel, "POST /v1/log-level": s.setLogLevel,
+	} {
+		m.HandleFunc(pattern, s.answer(func(w http.ResponseWriter, r *http.Request) error {
+			v, err := value(r)
+			if err == nil {
+				s.reply(w, http.StatusOK, v)
+			}
+			return err
+		}))
+	}
+	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request) error{
+		"GET /v1/why": s.diagnose, "GET /v1/generations": s.generations, "GET /v1/diff": s.diff, "GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
+		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
+		"POST /v1/partitions/apply": s.applyPartitions, "GET /metrics": s.metrics, "/": unknown,
+	} {
+		m.HandleFunc(pattern, s.answer(h))
+	}
 	return m
+}
+
+// answer makes a handler of a function that replies to a request, or returns the error to
+// reply with.
+func (s *Server) answer(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, err)
+		}
+	}
 }
 
 // partitionPlan is the path at which a request may have a body.
@@ -55,18 +64,40 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Err }
 
+// hinted is an error with what to do about it.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
+// hint adds to an error what to do about it.
+func hint(err error, text string) error { return &hinted{err, text} }
+
+// has is the error that the manager lacks something, nil if it is there.
+func has(there bool, what string) error {
+	if there {
+		return nil
+	}
+	return fmt.Errorf("%w: this manager has no %s", ErrNotFound, what)
+}
+
 // fail replies with an error of the Source or of an invalid request.
-func (s *Server) fail(w http.ResponseWriter, err error, hint string) {
+func (s *Server) fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
-	text := err.Error()
+	reply := &Failure{Err: err.Error()}
+	if h := (*hinted)(nil); errors.As(err, &h) {
+		reply.Hint = h.hint
+	}
 	for sentinel, code := range map[error]int{
 		ErrBadRequest: http.StatusBadRequest, ErrNotFound: http.StatusNotFound, ErrNotNow: http.StatusServiceUnavailable,
 	} {
 		if errors.Is(err, sentinel) {
-			status, text = code, strings.TrimPrefix(text, sentinel.Error()+": ")
+			status, reply.Err = code, strings.TrimPrefix(reply.Err, sentinel.Error()+": ")
 		}
 	}
-	s.reply(w, status, &Failure{text, hint})
+	s.reply(w, status, reply)
 }
 
 // reply replies with a value as one line of JSON.
@@ -81,24 +112,19 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 	w.Write(append(body, '\n'))
 }
 
-func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, fmt.Errorf("%w: no such request: %s %s", ErrNotFound, r.Method, r.URL.Path), "docs/ctl.md lists the requests; paths begin with /v1/")
+func unknown(_ http.ResponseWriter, r *http.Request) error {
+	return hint(fmt.Errorf("%w: no such request: %s %s", ErrNotFound, r.Method, r.URL.Path), "docs/ctl.md lists the requests; paths begin with /v1/")
 }
 
 // known rejects unknown and repeated parameters.
 func known(r *http.Request, names ...string) error {
-	query := r.URL.Query()
-next:
-	for name, values := range query {
-		if len(values) > 1 {
+	for name, values := range r.URL.Query() {
+		switch {
+		case len(values) > 1:
 			return fmt.Errorf("%w: repeated parameter %s", ErrBadRequest, name)
+		case !slices.Contains(names, name):
+			return fmt.Errorf("%w: unknown parameter %q", ErrBadRequest, name)
 		}
-		for _, n := range names {
-			if n == name {
-				continue next
-			}
-		}
-		return fmt.Errorf("%w: unknown parameter %q", ErrBadRequest, name)
 	}
 	return nil
 }

@@ -14,20 +14,16 @@ const (
 )
 
 // metrics answers a scrape.
-func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Metrics == nil {
-		s.fail(w, fmt.Errorf("%w: there are no metrics", ErrNotFound), "")
-		return
+		return fmt.Errorf("%w: there are no metrics", ErrNotFound)
 	}
 	select {
 	case s.scrapes <- struct{}{}:
 	default:
-		s.fail(w, fmt.Errorf("%w: %d scrapes are being answered", ErrNotNow, maxScrapes), "try again when one is done")
-		return
+		return hint(fmt.Errorf("%w: %d scrapes are being answered", ErrNotNow, maxScrapes), "try again when one is done")
 	}
 	defer func() { <-s.scrapes }()
 	w.(*patient).until = time.Now().Add(scrapePieces * s.cfg.Patience)
-	if err := s.cfg.Metrics(w, r); err != nil {
-		s.fail(w, err, "")
-	}
+	return s.cfg.Metrics(w, r)
 }

@@ -87,7 +87,7 @@ func (s *Server) Serve(ctx context.Context, control net.Listener, metrics ...net
 	}
 	for _, l := range metrics {
 		only := http.NewServeMux()
-		only.HandleFunc("GET /metrics", s.metrics)
+		only.HandleFunc("GET /metrics", s.answer(s.metrics))
 		serve(l, only)
 	}
 	select {
@@ -121,7 +121,7 @@ func (s *Server) count(h http.Handler) http.Handler {
 		defer p.count() // of a reply that is broken off, too
 		if r.ContentLength != 0 && r.URL.Path != partitionPlan {
 			w.Header().Set("Connection", "close")
-			s.fail(p, fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong in the query")
+			s.fail(p, hint(fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong in the query"))
 		} else {
 			if r.ContentLength == 0 {
 				p.control.SetReadDeadline(time.Time{}) // the request is complete, and the reply may take long

@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -44,18 +45,11 @@ func sendList[T any](w http.ResponseWriter, list, fields string, rows iter.Seq[T
 }
 
 // events writes the stored events, one per line, and with follow also new ones.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	err := known(r, "since", "follow")
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	since, wrong := number(r, "since", 64)
 	follow, wrongToo := flag(r, "follow")
-	for _, e := range []error{wrong, wrongToo} {
-		if err == nil {
-			err = e
-		}
-	}
-	if err != nil {
-		s.fail(w, err, "")
-		return
+	if err := cmp.Or(known(r, "since", "follow"), wrong, wrongToo); err != nil {
+		return err
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := newBuffer(w)
@@ -72,11 +66,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if !follow {
 		events, _ := s.cfg.Events.Since(since, nil)
 		send(events)
-		return
+		return nil
 	}
 	p := w.(*patient)
 	if p.flush() != nil { // so that the client sees that the request was accepted
-		return
+		return nil
 	}
 	s.cfg.Events.follow(r.Context(), since, func(events []Event) error {
 		if err := send(events); err != nil {
@@ -84,4 +78,5 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		}
 		return p.flush()
 	})
+	return nil
 }
