@@ -23,9 +23,6 @@ type ClassPortInfo [72]byte
 
 // Bits of the CapabilityMask of subnet administration.
 const (
-	IsTrapSupported                 uint16 = 1 << 0
-	IsGetSetNoticeSupported         uint16 = 1 << 1
-	IsOptionalRecordsSupported      uint16 = 1 << 8
 	IsUDMulticastSupported          uint16 = 1 << 9
 	IsMultiPathSupported            uint16 = 1 << 10
 	IsPortInfoCapMaskMatchSupported uint16 = 1 << 13
@@ -33,7 +30,6 @@ const (
 
 // Bits of the CapabilityMask2 of subnet administration.
 const (
-	IsQoSSupported                    uint32 = 1 << 1
 	IsMulticastTopSupported           uint32 = 1 << 3
 	IsAdditionalGUIDSupported         uint32 = 1 << 5
 	IsFullPortInfoRecordSupported     uint32 = 1 << 6

@@ -19,7 +19,6 @@ const (
 	GUIDInfoLID      mad.ComponentMask = 1 << 0
 	GUIDInfoBlockNum mad.ComponentMask = 1 << 1
 	GUIDInfoGUID0    mad.ComponentMask = 1 << 4 // GUIDInfoGUID0 << i is entry i
-	GUIDInfoAllGUIDs mad.ComponentMask = 0xff << 4
 )
 
 var guidInfoFields = [...]field{

@@ -19,16 +19,8 @@ type InformInfoRecord [64]byte
 const (
 	InformSubscriberGID mad.ComponentMask = 1 << 0
 	InformEnum          mad.ComponentMask = 1 << 1
-	InformGID           mad.ComponentMask = 1 << 3
-	InformLIDRangeBegin mad.ComponentMask = 1 << 4
-	InformLIDRangeEnd   mad.ComponentMask = 1 << 5
-	InformIsGeneric     mad.ComponentMask = 1 << 7
-	InformSubscribe     mad.ComponentMask = 1 << 8
-	InformType          mad.ComponentMask = 1 << 9
 	InformTrapNumber    mad.ComponentMask = 1 << 10
 	InformQPN           mad.ComponentMask = 1 << 11
-	InformRespTimeValue mad.ComponentMask = 1 << 13
-	InformProducerType  mad.ComponentMask = 1 << 15
 )
 
 var informInfoFields = [...]field{

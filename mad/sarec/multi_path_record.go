@@ -25,13 +25,9 @@ type MultiPathRecord [24 + 16*MultiPathMaxGIDs]byte
 // Components of a MultiPathRecord.
 const (
 	MultiPathRawTraffic             mad.ComponentMask = 1 << 0
-	MultiPathFlowLabel              mad.ComponentMask = 1 << 2
-	MultiPathHopLimit               mad.ComponentMask = 1 << 3
-	MultiPathTClass                 mad.ComponentMask = 1 << 4
 	MultiPathReversible             mad.ComponentMask = 1 << 5
 	MultiPathNumbPath               mad.ComponentMask = 1 << 6
 	MultiPathPKey                   mad.ComponentMask = 1 << 7
-	MultiPathQoSClass               mad.ComponentMask = 1 << 8
 	MultiPathSL                     mad.ComponentMask = 1 << 9
 	MultiPathMTUSelector            mad.ComponentMask = 1 << 10
 	MultiPathMTU                    mad.ComponentMask = 1 << 11
@@ -40,7 +36,6 @@ const (
 	MultiPathPacketLifeTimeSelector mad.ComponentMask = 1 << 14
 	MultiPathPacketLifeTime         mad.ComponentMask = 1 << 15
 	MultiPathServiceIDHigh          mad.ComponentMask = 1 << 16
-	MultiPathIndependenceSelector   mad.ComponentMask = 1 << 17
 	MultiPathSGIDCount              mad.ComponentMask = 1 << 19
 	MultiPathDGIDCount              mad.ComponentMask = 1 << 20
 	MultiPathServiceIDLow           mad.ComponentMask = 1 << 21

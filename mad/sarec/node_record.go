@@ -19,18 +19,10 @@ type NodeRecord [112]byte
 // Components of a NodeRecord.
 const (
 	NodeLID             mad.ComponentMask = 1 << 0
-	NodeBaseVersion     mad.ComponentMask = 1 << 2
-	NodeClassVersion    mad.ComponentMask = 1 << 3
 	NodeNodeType        mad.ComponentMask = 1 << 4
-	NodeNumPorts        mad.ComponentMask = 1 << 5
-	NodeSystemImageGUID mad.ComponentMask = 1 << 6
 	NodeNodeGUID        mad.ComponentMask = 1 << 7
 	NodePortGUID        mad.ComponentMask = 1 << 8
-	NodePartitionCap    mad.ComponentMask = 1 << 9
-	NodeDeviceID        mad.ComponentMask = 1 << 10
-	NodeRevision        mad.ComponentMask = 1 << 11
 	NodeLocalPortNum    mad.ComponentMask = 1 << 12
-	NodeVendorID        mad.ComponentMask = 1 << 13
 	NodeNodeDescription mad.ComponentMask = 1 << 14
 )
 

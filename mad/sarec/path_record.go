@@ -41,7 +41,6 @@ const (
 	PathRate                   mad.ComponentMask = 1 << 19
 	PathPacketLifeTimeSelector mad.ComponentMask = 1 << 20
 	PathPacketLifeTime         mad.ComponentMask = 1 << 21
-	PathPreference             mad.ComponentMask = 1 << 22
 )
 
 var pathFields = [...]field{

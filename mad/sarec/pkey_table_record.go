@@ -18,7 +18,6 @@ type PKeyTableRecord [72]byte
 const (
 	PKeyTableLID      mad.ComponentMask = 1 << 0
 	PKeyTableBlockNum mad.ComponentMask = 1 << 1
-	PKeyTablePortNum  mad.ComponentMask = 1 << 2
 )
 
 var pkeyTableFields = [...]field{{0, 16}, {16, 16}, {32, 8}}

@@ -27,10 +27,7 @@ const (
 	ServiceServiceLease   mad.ComponentMask = 1 << 4
 	ServiceServiceKey     mad.ComponentMask = 1 << 5
 	ServiceServiceName    mad.ComponentMask = 1 << 6
-	ServiceServiceData8   mad.ComponentMask = 1 << 7  // the first of 16
-	ServiceServiceData16  mad.ComponentMask = 1 << 23 // the first of 8
-	ServiceServiceData32  mad.ComponentMask = 1 << 31 // the first of 4
-	ServiceServiceData64  mad.ComponentMask = 1 << 35 // the first of 2
+	ServiceServiceData8   mad.ComponentMask = 1 << 7 // the first of 16
 	ServiceAllServiceData mad.ComponentMask = 1<<37 - ServiceServiceData8
 )
 

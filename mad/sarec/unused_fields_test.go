@@ -187,3 +187,77 @@ func (r *VLArbitrationTableRecord) VLArbitrationTable() *smp.VLArbitrationTable 
 }
 
 var switchInfoFields = [...]field{{0, 16}}
+
+// Bits and components that no program names.
+const (
+	IsTrapSupported               uint16            = 1 << 0
+	IsGetSetNoticeSupported       uint16            = 1 << 1
+	IsOptionalRecordsSupported    uint16            = 1 << 8
+	IsQoSSupported                uint32            = 1 << 1
+	GUIDInfoAllGUIDs              mad.ComponentMask = 0xff << 4
+	InformGID                     mad.ComponentMask = 1 << 3
+	InformLIDRangeBegin           mad.ComponentMask = 1 << 4
+	InformLIDRangeEnd             mad.ComponentMask = 1 << 5
+	InformIsGeneric               mad.ComponentMask = 1 << 7
+	InformSubscribe               mad.ComponentMask = 1 << 8
+	InformType                    mad.ComponentMask = 1 << 9
+	InformRespTimeValue           mad.ComponentMask = 1 << 13
+	InformProducerType            mad.ComponentMask = 1 << 15
+	MultiPathFlowLabel            mad.ComponentMask = 1 << 2
+	MultiPathHopLimit             mad.ComponentMask = 1 << 3
+	MultiPathTClass               mad.ComponentMask = 1 << 4
+	MultiPathQoSClass             mad.ComponentMask = 1 << 8
+	MultiPathIndependenceSelector mad.ComponentMask = 1 << 17
+	NodeBaseVersion               mad.ComponentMask = 1 << 2
+	NodeClassVersion              mad.ComponentMask = 1 << 3
+	NodeNumPorts                  mad.ComponentMask = 1 << 5
+	NodeSystemImageGUID           mad.ComponentMask = 1 << 6
+	NodePartitionCap              mad.ComponentMask = 1 << 9
+	NodeDeviceID                  mad.ComponentMask = 1 << 10
+	NodeRevision                  mad.ComponentMask = 1 << 11
+	NodeVendorID                  mad.ComponentMask = 1 << 13
+	PathPreference                mad.ComponentMask = 1 << 22
+	PKeyTablePortNum              mad.ComponentMask = 1 << 2
+	PortInfoGidPrefix             mad.ComponentMask = 1 << 4
+	PortInfoMasterSMLID           mad.ComponentMask = 1 << 6
+	PortInfoDiagCode              mad.ComponentMask = 1 << 8
+	PortInfoMKeyLeasePeriod       mad.ComponentMask = 1 << 9
+	PortInfoLinkWidthEnabled      mad.ComponentMask = 1 << 11
+	PortInfoLinkWidthSupported    mad.ComponentMask = 1 << 12
+	PortInfoLinkWidthActive       mad.ComponentMask = 1 << 13
+	PortInfoLinkSpeedSupported    mad.ComponentMask = 1 << 14
+	PortInfoPortState             mad.ComponentMask = 1 << 15
+	PortInfoPortPhysicalState     mad.ComponentMask = 1 << 16
+	PortInfoLinkDownDefaultState  mad.ComponentMask = 1 << 17
+	PortInfoMKeyProtectBits       mad.ComponentMask = 1 << 18
+	PortInfoLMC                   mad.ComponentMask = 1 << 20
+	PortInfoLinkSpeedActive       mad.ComponentMask = 1 << 21
+	PortInfoLinkSpeedEnabled      mad.ComponentMask = 1 << 22
+	PortInfoNeighborMTU           mad.ComponentMask = 1 << 23
+	PortInfoMasterSMSL            mad.ComponentMask = 1 << 24
+	PortInfoVLCap                 mad.ComponentMask = 1 << 25
+	PortInfoInitType              mad.ComponentMask = 1 << 26
+	PortInfoVLHighLimit           mad.ComponentMask = 1 << 27
+	PortInfoVLArbitrationHighCap  mad.ComponentMask = 1 << 28
+	PortInfoVLArbitrationLowCap   mad.ComponentMask = 1 << 29
+	PortInfoMTUCap                mad.ComponentMask = 1 << 31
+	PortInfoVLStallCount          mad.ComponentMask = 1 << 32
+	PortInfoHOQLife               mad.ComponentMask = 1 << 33
+	PortInfoOperationalVLs        mad.ComponentMask = 1 << 34
+	PortInfoFilterRawIn           mad.ComponentMask = 1 << 37
+	PortInfoFilterRawOut          mad.ComponentMask = 1 << 38
+	PortInfoMKeyViolations        mad.ComponentMask = 1 << 39
+	PortInfoPKeyViolations        mad.ComponentMask = 1 << 40
+	PortInfoQKeyViolations        mad.ComponentMask = 1 << 41
+	PortInfoGUIDCap               mad.ComponentMask = 1 << 42
+	PortInfoSubnetTimeOut         mad.ComponentMask = 1 << 45
+	PortInfoRespTimeValue         mad.ComponentMask = 1 << 47
+	PortInfoMaxCreditHint         mad.ComponentMask = 1 << 50
+	PortInfoLinkRoundTripLatency  mad.ComponentMask = 1 << 52
+	PortInfoLinkSpeedExtActive    mad.ComponentMask = 1 << 54
+	PortInfoLinkSpeedExtSupported mad.ComponentMask = 1 << 55
+	PortInfoLinkSpeedExtEnabled   mad.ComponentMask = 1 << 57
+	ServiceServiceData16          mad.ComponentMask = 1 << 23 // the first of 8
+	ServiceServiceData32          mad.ComponentMask = 1 << 31 // the first of 4
+	ServiceServiceData64          mad.ComponentMask = 1 << 35 // the first of 2
+)

@@ -16,12 +16,9 @@ type GeneralCap uint8
 
 // Capabilities that a manager must know of.
 const (
-	CapPrivateLFT        GeneralCap = 0
-	CapAdaptiveRouting   GeneralCap = 1
-	CapExtendedPortInfo  GeneralCap = 9
-	CapAggregationNode   GeneralCap = 18
-	CapCongestionControl GeneralCap = 44
-	CapLinkAutoRetrain   GeneralCap = 81
+	CapPrivateLFT       GeneralCap = 0
+	CapAdaptiveRouting  GeneralCap = 1
+	CapExtendedPortInfo GeneralCap = 9
 )
 
 // Has reports whether the device has the capability.

@@ -98,12 +98,8 @@ type ChangeFlags uint16
 
 // Bits of ChangeFlags.
 const (
-	ChangedNodeDescription  ChangeFlags = 0x0001
-	ChangedLinkWidthEnabled ChangeFlags = 0x0002
-	ChangedLinkSpeedEnabled ChangeFlags = 0x0004
-	ChangedSMPriority       ChangeFlags = 0x0008
-	ChangedHierarchyInfo    ChangeFlags = 0x0010
-	ChangedCapabilityMask2  ChangeFlags = 0x0020
+	ChangedNodeDescription ChangeFlags = 0x0001
+	ChangedSMPriority      ChangeFlags = 0x0008
 )
 
 // SystemImageDetails is the details of trap 145: the node's SystemImageGUID

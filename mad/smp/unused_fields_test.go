@@ -406,3 +406,39 @@ type VPortStateChangeDetails [DetailsSize]byte
 // VPortBadKeyDetails is the details of traps 1257 and 1258: a vPort received a
 // packet with a wrong P_Key or Q_Key.
 type VPortBadKeyDetails [DetailsSize]byte
+
+// Bits and components that no program names.
+const (
+	CapAggregationNode                  GeneralCap  = 18
+	CapCongestionControl                GeneralCap  = 44
+	CapLinkAutoRetrain                  GeneralCap  = 81
+	ChangedLinkWidthEnabled             ChangeFlags = 0x0002
+	ChangedLinkSpeedEnabled             ChangeFlags = 0x0004
+	ChangedHierarchyInfo                ChangeFlags = 0x0010
+	ChangedCapabilityMask2              ChangeFlags = 0x0020
+	IsOptionalIPDSupported              CapMask     = 1 << 4
+	IsAutomaticMigrationSupported       CapMask     = 1 << 5
+	IsMKeyNVRAM                         CapMask     = 1 << 7
+	IsPKeyNVRAM                         CapMask     = 1 << 8
+	IsLEDInfoSupported                  CapMask     = 1 << 9
+	IsSMdisabled                        CapMask     = 1 << 10
+	IsCableInfoSupported                CapMask     = 1 << 13
+	IsSNMPTunnelingSupported            CapMask     = 1 << 17
+	IsReinitSupported                   CapMask     = 1 << 18
+	IsDeviceManagementSupported         CapMask     = 1 << 19
+	IsVendorClassSupported              CapMask     = 1 << 20
+	IsDRNoticeSupported                 CapMask     = 1 << 21
+	IsBootManagementSupported           CapMask     = 1 << 23
+	IsLinkRoundTripLatencySupported     CapMask     = 1 << 24
+	IsLinkSpeedWidthPairsTableSupported CapMask     = 1 << 27
+	IsVendorSpecificMadsTableSupported  CapMask     = 1 << 28
+	IsMcastPkeyTrapSuppressionSupported CapMask     = 1 << 29
+	IsHierarchyInfoSupported            CapMask     = 1 << 31
+	IsVirtualizationSupported           CapMask2    = 1 << 2
+	IsSwitchPortStateTableSupported     CapMask2    = 1 << 3
+	IsMKeyProtectBitsExtSupported       CapMask2    = 1 << 6
+	IsEnhancedTrap128Supported          CapMask2    = 1 << 7
+	IsPartitionTopSupported             CapMask2    = 1 << 8
+	IsEnhancedQoSArbiterSupported       CapMask2    = 1 << 9
+	VLArbHigh0                          uint8       = 3 // high priority, entries 0..31
+)

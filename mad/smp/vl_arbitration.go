@@ -9,7 +9,6 @@ const VLArbBlockSize = 32
 const (
 	VLArbLow0  uint8 = 1 // low priority, entries 0..31
 	VLArbLow1  uint8 = 2 // low priority, entries 32..63
-	VLArbHigh0 uint8 = 3 // high priority, entries 0..31
 	VLArbHigh1 uint8 = 4 // high priority, entries 32..63
 )
 
