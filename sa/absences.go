@@ -12,11 +12,11 @@ import (
 	"ibsm/view"
 )
 
-// setView takes a view into use: ports that came and went are reported, and those that
-// have gone are given their grace.
+// setView takes a view into use: it reports ports that came and went. The registrations of
+// those that are gone stay for the grace period.
 func (r *Registrar) setView(v *view.View) {
 	was := r.view
-	r.view, r.door = v, &Responder{view: v}
+	r.view, r.responder = v, &Responder{view: v}
 	if was != nil && was.Subnet != v.Subnet {
 		r.wellKnown()
 	}
@@ -25,7 +25,7 @@ func (r *Registrar) setView(v *view.View) {
 	}
 	r.last = lastMLID(v.Topo)
 	if was == nil {
-		r.rule()
+		r.beginTerm()
 		r.address()
 		r.wellKnown()
 		r.dropReset()
@@ -53,7 +53,7 @@ func (r *Registrar) setView(v *view.View) {
 	}
 }
 
-// compareEnds compares the GUIDs of two end ports by their place; the end is above all.
+// compareEnds compares the GUIDs of two end ports, given by index; past the end is largest.
 func compareEnds(a *topo.Topo, i int, b *topo.Topo, j int) int {
 	switch {
 	case i == len(a.EndPorts):
@@ -64,8 +64,8 @@ func compareEnds(a *topo.Topo, i int, b *topo.Topo, j int) int {
 	return cmp.Compare(a.Ports[a.EndPorts[i]].GUID, b.Ports[b.EndPorts[j]].GUID)
 }
 
-// lastMLID is the highest that all switches forward which forward multicast at all,
-// below all MLIDs if none does.
+// lastMLID is the highest MLID that all switches with multicast forward, below all MLIDs if
+// no switch has multicast.
 func lastMLID(t *topo.Topo) mad.LID {
 	last := mad.MinMulticastLID - 1
 	for i, n := range t.Switches {
@@ -80,10 +80,10 @@ func lastMLID(t *topo.Topo) mad.LID {
 	return last
 }
 
-// depose ends all that is under way. What is registered stays.
-func (r *Registrar) depose() {
-	r.view, r.door = nil, nil
-	r.heir = heir{}
+// endTerm abandons all that is under way. Registrations stay.
+func (r *Registrar) endTerm() {
+	r.view, r.responder = nil, nil
+	r.handover = handover{}
 	r.mirrored.source.Stop()
 	r.pending.clear()
 	clear(r.writing)
@@ -93,7 +93,7 @@ func (r *Registrar) depose() {
 	r.absent = newAbsences()
 }
 
-// missing gives all ports their grace that have something registered and are not there.
+// missing begins the grace period of all absent ports with registrations.
 func (r *Registrar) missing() {
 	check := func(gid mad.GID) {
 		if guid := gid.GUID(); r.onSubnet(gid) && r.portOf(guid) == topo.None {
@@ -118,8 +118,8 @@ func (r *Registrar) missing() {
 	r.absent.sort()
 }
 
-// dropReset drops the ports that were found in INIT. The first of a reign are told of
-// before there is a View, and wait for it.
+// dropReset drops the registrations of ports that were found in INIT. The first of a
+// mastership term are reported before there is a View, and wait for it.
 func (r *Registrar) dropReset() {
 	slices.Sort(r.reset)
 	r.reset = slices.Compact(r.reset)
@@ -133,9 +133,9 @@ func (r *Registrar) dropReset() {
 	r.reset = nil
 }
 
-// drop removes all that a port has registered: its memberships and subscriptions, the
-// services at it, and its aliases with theirs. Services are known by the GID that their
-// clients gave, of either prefix.
+// drop removes all registrations of a port: its memberships and subscriptions, the services at
+// it, and its aliases with theirs. Services have the GID that their clients gave, with either
+// prefix.
 func (r *Registrar) drop(port mad.GUID) {
 	guids := []mad.GUID{port}
 	var aliases []registry.Change
@@ -165,7 +165,7 @@ func (r *Registrar) unsubscribe(port mad.GUID) {
 	}
 }
 
-// forget removes what was registered with the master before, but for groups and aliases.
+// forget removes the registrations with the previous master, except groups and aliases.
 func (r *Registrar) forget() {
 	r.mirrored.subscribers = nil
 	for _, sub := range slices.Collect(r.reg.Subscriptions()) {
@@ -186,8 +186,7 @@ func (r *Registrar) servicesAt(gid mad.GID) (changes []registry.Change) {
 	return changes
 }
 
-// absences are the ports that are not there, in order of time: the grace is the same
-// for all.
+// absences are the absent ports, in order of time: the grace period is the same for all.
 type absences struct {
 	since map[mad.GUID]time.Duration
 	queue []absence
@@ -209,13 +208,13 @@ func (a *absences) add(port mad.GUID, now time.Duration) {
 
 func (a *absences) remove(port mad.GUID) { delete(a.since, port) }
 
-// sort orders ports that are absent since the same time, so that what follows does not
+// sort orders ports that are absent since the same time by GUID, so that the effects do not
 // depend on the order in which they were found.
 func (a *absences) sort() {
 	slices.SortFunc(a.queue, func(x, y absence) int { return cmp.Or(cmp.Compare(x.since, y.since), cmp.Compare(x.port, y.port)) })
 }
 
-// first is since when the port is absent that is so longest.
+// first is the time since which the longest absent port is absent.
 func (a *absences) first() (since time.Duration, ok bool) {
 	for len(a.queue) > 0 {
 		q := a.queue[0]
@@ -227,7 +226,7 @@ func (a *absences) first() (since time.Duration, ok bool) {
 	return 0, false
 }
 
-// due takes out a port that is absent since a time or longer.
+// due removes and returns a port that is absent since a time or longer.
 func (a *absences) due(since time.Duration) (port mad.GUID, ok bool) {
 	if at, waits := a.first(); !waits || at > since {
 		return 0, false

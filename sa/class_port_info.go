@@ -8,7 +8,7 @@ const (
 	generalServicesQKey = 0x80010000
 )
 
-// classPortInfo tells what this SA can do: no more than it does.
+// classPortInfo has the capabilities of this SA.
 func (a *Responder) classPortInfo(res *result) {
 	var c sarec.ClassPortInfo
 	c.SetBaseVersion(1)

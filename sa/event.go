@@ -16,8 +16,8 @@ type Event interface{ event() }
 // TimePassed says that Deadline has come.
 type TimePassed struct{}
 
-// Received are requests, answers to Reports, and packets of other managers. They are only
-// valid during Step. Came is when each was received; nil where that is just now.
+// Received are requests, responses to Reports, and packets of other managers. They are valid
+// only during Step. Came is when each was received; nil for now.
 type Received struct {
 	Datagrams []mad.Datagram
 	Came      []time.Duration
@@ -29,11 +29,11 @@ type ViewPublished struct{ View *view.View }
 // ViewWithdrawn says that this manager is not master any more.
 type ViewWithdrawn struct{}
 
-// PortsReset are ports that were found in INIT: what they had registered is not known to
-// them any more. It comes before they are made ACTIVE.
+// PortsReset are ports that were found in INIT: they have forgotten their registrations. The
+// event comes before they are made ACTIVE.
 type PortsReset struct{ Ports []mad.GUID }
 
-// TrapReceived is a trap to be forwarded to subscribers.
+// TrapReceived is a trap to forward to subscribers.
 type TrapReceived struct{ Notice smp.Notice }
 
 // Durable says that changes up to a number are on disk.
@@ -42,32 +42,32 @@ type Durable struct{ Seq uint64 }
 // Forwarded says that changes up to a number are in the switches' tables.
 type Forwarded struct{ Seq uint64 }
 
-// GUIDsWritten says whether a port took a GUIDBlock.
+// GUIDsWritten says whether a port accepted a GUIDBlock.
 type GUIDsWritten struct {
 	Port  mad.GUID
 	Block uint8
 	OK    bool
 }
 
-// ConfigChanged is the configuration that applies from now on, but for Began and Reports.
+// ConfigChanged is the configuration that applies from now on, except for Began and Reports.
 type ConfigChanged struct{ Config RegistrarConfig }
 
-// Follow says that another manager is master and its registrations are to be mirrored; with
-// GUID 0 nobody's.
+// Follow says that another manager is master and its registrations have to be mirrored; with
+// GUID 0 there is none.
 type Follow struct{ mirror.Master }
 
-// PrepareHandover says which standby is handed the mastership next: it gets everything
-// first. With To 0 there is none.
+// PrepareHandover names the handover target, which first gets all registrations. To 0 cancels
+// the handover.
 type PrepareHandover struct{ To mad.GUID }
 
 // Forget drops all subscriptions and services, if this manager is not master yet.
 type Forget struct{}
 
-// Restored is what is registered from now on, if this manager is not master yet. It becomes
-// the Registrar's.
+// Restored is a registry that replaces the present one, if this manager is not master yet. The
+// Registrar owns it from then on.
 type Restored struct{ Registry *registry.Registry }
 
-// Leave says that this manager is about to end.
+// Leave says that this manager is about to exit.
 type Leave struct{}
 
 func (TimePassed) event()      {}
@@ -86,7 +86,7 @@ func (Forget) event()          {}
 func (Restored) event()        {}
 func (Leave) event()           {}
 
-// take does what an event asks for.
+// take handles an event.
 func (r *Registrar) take(ev Event) {
 	switch ev := ev.(type) {
 	case TimePassed:
@@ -102,7 +102,7 @@ func (r *Registrar) take(ev Event) {
 		r.setView(ev.View)
 		r.recall()
 	case ViewWithdrawn:
-		r.depose()
+		r.endTerm()
 	case PortsReset:
 		r.reset = append(r.reset, ev.Ports...)
 		r.dropReset()
@@ -119,7 +119,7 @@ func (r *Registrar) take(ev Event) {
 		r.mirrored.configure(r.cfg.Mirror)
 		r.wellKnown()
 	case PrepareHandover:
-		r.heir = heir{guid: ev.To}
+		r.handover = handover{target: ev.To}
 	case Leave:
 		r.effects.Send = r.mirrored.reader.Leave(r.now, r.effects.Send)
 	case Restored, Forget, Follow:
@@ -129,7 +129,7 @@ func (r *Registrar) take(ev Event) {
 	}
 }
 
-// standBy takes what only a manager that is not master is told.
+// standBy handles the events of a manager that is not master.
 func (r *Registrar) standBy(ev Event) {
 	switch ev := ev.(type) {
 	case Restored:

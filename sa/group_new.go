@@ -141,8 +141,8 @@ func DefaultGroups() []registry.Group {
 	}}
 }
 
-// wellKnown makes the groups of configuration what they are to be, and those that are
-// none any more like all others.
+// wellKnown gives the groups of the configuration their configured values. Groups that are no
+// longer in it become ordinary ones.
 func (r *Registrar) wellKnown() {
 	if r.view == nil {
 		return

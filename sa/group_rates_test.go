@@ -8,7 +8,7 @@ import (
 )
 
 // rateOf is the rate of a group of its own that a port makes.
-func (d *desk) rateOf(from, port mad.GUID, comps mad.ComponentMask, s sarec.Selector, rate mad.Rate) (mad.Rate, mad.Status) {
+func (d *harness) rateOf(from, port mad.GUID, comps mad.ComponentMask, s sarec.Selector, rate mad.Rate) (mad.Rate, mad.Status) {
 	d.Helper()
 	j := newJoining(from, mad.GID{}, 1)
 	j.comps = memberComps | createComps | comps
@@ -34,7 +34,7 @@ func TestRateOfSwitchesGroup(t *testing.T) {
 		{"nothing", 0, 0, 2, 12, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newHarness(t)
 			info := &d.view.Topo.Ports[d.view.Topo.FindPort(sw1)].Info
 			info.SetLinkWidthActive(c.width)
 			info.SetLinkSpeedActive(c.speed)
@@ -55,7 +55,7 @@ func TestRateOfSwitchesGroup(t *testing.T) {
 // configuration; who asks for one is refused, as by OpenSM 3.3.24, which compares the
 // request with the group that it has made.
 func TestRatesOfGroupsAreLimited(t *testing.T) {
-	d := newDesk(t) // of 10 Gb/s, code 3
+	d := newHarness(t) // of 10 Gb/s, code 3
 	if g, _ := d.State().Group(broadcast); g.Rate != 3 {
 		t.Fatalf("the broadcast group has rate %d", g.Rate)
 	}

@@ -87,7 +87,7 @@ func (r *Registrar) addr(d *registry.Destination) mad.Addr {
 // not apply beside a GID.
 func (r *Registrar) filter(f registry.Filter) registry.Filter {
 	if f.GID != (mad.GID{}) {
-		f.GID, f.LIDBegin, f.LIDEnd = r.door.ownGID(f.GID), 0, 0
+		f.GID, f.LIDBegin, f.LIDEnd = r.responder.ownGID(f.GID), 0, 0
 	}
 	return f
 }

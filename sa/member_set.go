@@ -70,7 +70,7 @@ func (r *Registrar) hasRoom(q *writeRequest, m *registry.Member) bool {
 	return r.tally.own[m.Port] < maxPortMembers
 }
 
-// member reads who is to be a member of what, and checks who asks.
+// member reads port and group of a join, and checks the requester's authority.
 func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m registry.Member, port topo.PortIdx, st mad.Status) {
 	gid := rec.PortGID()
 	switch {

@@ -8,19 +8,20 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// mirrored is a Registrar's part in the exchange between managers. As master it is the
-// Source of what it does; else what the Follower hears, or the Reader reads, becomes its
-// registry, so that it can go on at once when it becomes master.
+// mirrored is a Registrar's part in mirroring. On the master the Source sends its changes; on
+// a standby the Follower receives or the Reader reads the master's registry, so that the
+// standby can go on at once when it becomes master.
 type mirrored struct {
 	source   *mirror.Source
 	follower *mirror.Follower
 	reader   *mirror.Reader
-	// subscribers are those that the Reader read, whose addresses only a subnet tells.
+	// subscribers are those that the Reader read. Their addresses are known when there is a
+	// View.
 	subscribers []registry.SubscriptionKey
 	adopted     bool // in this Step
 }
 
-// MirrorStats are the ends of the exchange.
+// MirrorStats are the counters of mirroring.
 type MirrorStats struct {
 	Source   mirror.SourceStats
 	Standbys []mirror.Standby // of the Source
@@ -28,15 +29,14 @@ type MirrorStats struct {
 	Reader   mirror.ReaderStats
 }
 
-// Heard is what a standby knows of what is registered with the master.
+// Heard is how much of the master's registry a standby has.
 type Heard struct {
 	Master mad.GUID
-	Known  time.Duration // all that is not known is younger; 0 where that is not certain
+	Known  time.Duration // all registrations up to this time are known; 0 if that is not certain
 	Less   bool          // nor is it certain any more that all was known before
-	Doubt  string        // why it is not certain, where the master is of another kind
-	Some   bool          // something of it is known
-	// Policy is what the master rules by, when that is new, else nil; empty if it does not
-	// tell.
+	Doubt  string        // why it is not certain, where the master is not ibsm
+	Some   bool          // some registrations are known
+	// Policy is the master's policy when it has changed, else nil; empty if it sends none.
 	Policy []byte
 }
 
@@ -50,23 +50,23 @@ func (m *mirrored) configure(cfg mirror.Config) {
 	m.reader.Configure(cfg)
 }
 
-// exchange takes a packet from another manager.
+// exchange takes a mirroring packet from another manager.
 func (r *Registrar) exchange(d *mad.Datagram) {
 	if r.view != nil {
 		r.mirrored.source.Receive(r.now, d)
 		return
 	}
 	if u, ok := r.mirrored.follower.Receive(r.now, d); ok {
-		r.follow(&u)
+		r.update(&u)
 	}
 }
 
-// follow does as the master did.
-func (r *Registrar) follow(u *mirror.Update) {
+// update applies an update of the master.
+func (r *Registrar) update(u *mirror.Update) {
 	if u.Whole != nil {
 		r.adopt(u.Whole)
 	}
-	if !r.imitate(u.Changes) {
+	if !r.applyRemote(u.Changes) {
 		r.mirrored.follower.Forget()
 		return
 	}
@@ -74,8 +74,8 @@ func (r *Registrar) follow(u *mirror.Update) {
 	r.effects.Heard = Heard{Master: u.Master, Known: r.now, Some: true, Policy: u.Policy}
 }
 
-// imitate makes changes that were made elsewhere, without telling subscribers.
-func (r *Registrar) imitate(changes []registry.Change) bool {
+// applyRemote applies the master's changes, without Reports to subscribers.
+func (r *Registrar) applyRemote(changes []registry.Change) bool {
 	for _, c := range changes {
 		r.tally.count(&r.reg.State, c)
 		if err := r.reg.Apply(c); err != nil {
@@ -88,27 +88,27 @@ func (r *Registrar) imitate(changes []registry.Change) bool {
 	return true
 }
 
-// adopt makes another registry the Registrar's own.
+// adopt replaces the registry.
 func (r *Registrar) adopt(reg *registry.Registry) {
 	r.reg = reg
 	r.tally = newTally(&reg.State)
 	r.mirrored.adopted = true
 }
 
-// rule begins a reign at the Source.
-func (r *Registrar) rule() {
+// beginTerm begins a mastership term.
+func (r *Registrar) beginTerm() {
 	r.pending.durable, r.pending.forwarded = r.reg.Seq(), r.reg.Seq()
 	_, r.expiry = r.reg.Expired(0)
 	r.mirrored.follow(r.now, mirror.Master{})
 	r.mirrored.follower.Forget()
-	reign := mirror.Reign{Began: uint64(time.Duration(r.cfg.Began)*time.Second + r.now)}
+	term := mirror.Term{Began: uint64(time.Duration(r.cfg.Began)*time.Second + r.now)}
 	if len(r.view.SMs) > 0 {
-		reign.Manager = r.view.SMs[0].GUID
+		term.Manager = r.view.SMs[0].GUID
 	}
-	r.mirrored.source.Rule(reign, r.reg.Freeze())
+	r.mirrored.source.Begin(term, r.reg.Freeze())
 }
 
-// mirrorOut has the exchange's packets sent.
+// mirrorOut appends the packets of mirroring to the Effects.
 func (r *Registrar) mirrorOut() {
 	if r.view != nil && r.effects.State != nil {
 		r.mirrored.source.Changed(r.effects.Changes, r.effects.State)
@@ -118,17 +118,17 @@ func (r *Registrar) mirrorOut() {
 	r.effects.Send = r.mirrored.reader.Output(r.now, r.effects.Send)
 }
 
-// follow has the end follow a master that is for its kind.
+// follow has the Follower follow a master that is ibsm, and the Reader another one.
 func (m *mirrored) follow(now time.Duration, master mirror.Master) {
-	kin, foreign := master, mirror.Master{}
+	peer, foreign := master, mirror.Master{}
 	if master.Foreign {
-		kin, foreign = foreign, kin
+		peer, foreign = foreign, peer
 	}
-	m.follower.Follow(now, kin)
+	m.follower.Follow(now, peer)
 	m.reader.Follow(now, foreign)
 }
 
-// deadline is that of the end that works.
+// deadline is that of the Source, Reader or Follower, whichever is in use.
 func (m *mirrored) deadline() (time.Duration, bool) {
 	if at, ok := m.source.Deadline(); ok {
 		return at, true

@@ -15,7 +15,7 @@ type pending struct {
 	clients            map[mad.LID]int               // how many of asked each has
 }
 
-// transaction tells requests apart.
+// transaction identifies a request.
 type transaction struct {
 	lid mad.LID
 	qpn uint32

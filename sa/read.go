@@ -31,7 +31,7 @@ func (r *Registrar) asClient(d *mad.Datagram) {
 func (r *Registrar) read(x *mirror.Reading) {
 	was := r.reg.Freeze()
 	reg := x.Registry(was, r.wall())
-	if !r.imitate(was.ChangesTo(&reg.State)) {
+	if !r.applyRemote(was.ChangesTo(&reg.State)) {
 		return
 	}
 	if x.HasSubscribers() {

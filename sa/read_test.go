@@ -16,10 +16,10 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// readers is the desk of a master that is taken for another kind, at H1, and a standby that
+// readers is the harness of a master that is taken for another kind, at H1, and a standby that
 // reads its tables.
 type readers struct {
-	*desk
+	*harness
 	from    mad.GUID // the standby's port
 	standby *Registrar
 	tables  *rmpp.Machine
@@ -41,7 +41,7 @@ type lateTable struct {
 
 func newReaders(t testing.TB, from mad.GUID, cfg mirror.Config) *readers {
 	r := &readers{
-		desk: newDesk(t), from: from, tables: rmpp.New(rmpp.Config{}), rng: rand.New(rand.NewPCG(1, 2)), asked: map[mad.AttrID]int{},
+		harness: newHarness(t), from: from, tables: rmpp.New(rmpp.Config{}), rng: rand.New(rand.NewPCG(1, 2)), asked: map[mad.AttrID]int{},
 		standby: NewRegistrar(RegistrarConfig{Groups: DefaultGroups(), Began: 1_000_000, Mirror: cfg}, registry.New(), new(Stats)),
 	}
 	r.step2(Follow{mirror.Master{GUID: h1, LID: 1, Self: from, Foreign: true}})
@@ -242,7 +242,7 @@ func TestRead(t *testing.T) {
 }
 
 // TestReadLosesNothing: what changes is read, what goes is not kept; a group that comes is
-// told of and read at once.
+// reported and read at once.
 func TestReadChanges(t *testing.T) {
 	r := newReaders(t, h3, mirror.Config{SAKey: saKey})
 	r.registerAll()
@@ -287,7 +287,7 @@ func serviceOf(v *registry.Service) []byte {
 	return rec[:]
 }
 
-// TestReadDoubt: why a mirror may not be all there was is told, and what could be read is
+// TestReadDoubt: why a mirror may be incomplete is reported, and what could be read is
 // there all the same.
 func TestReadDoubt(t *testing.T) {
 	for _, tt := range []struct {
@@ -301,11 +301,11 @@ func TestReadDoubt(t *testing.T) {
 		{"none", h3, mirror.Config{SAKey: saKey}, nil, "", true},
 		{"a limited member", h2, mirror.Config{SAKey: saKey}, nil, "our port is a limited member of partition 0x7fff", true},
 		{"in no such partition", h3, mirror.Config{SAKey: saKey, Keys: []mad.PKey{0xffff, 5}}, nil, "our port is not in partition 0x0005", true},
-		{"another key", h3, mirror.Config{SAKey: saKey + 1}, nil, "its SA does not tell of P_KeyTableRecord: no answer; is sa_key the same there?", false},
-		{"not trusted", h3, mirror.Config{}, nil, "its SA does not tell of P_KeyTableRecord: ", false},
-		{"silence", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.silent = true }, "its SA does not tell of our port: no answer", false},
+		{"another key", h3, mirror.Config{SAKey: saKey + 1}, nil, "its SA does not return P_KeyTableRecord: no answer; is sa_key the same there?", false},
+		{"not trusted", h3, mirror.Config{}, nil, "its SA does not return P_KeyTableRecord: ", false},
+		{"silence", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.silent = true }, "its SA has no record of our port: no answer", false},
 		{"ibsim", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.plain = true }, "the answer is no RMPP", false},
-		{"an unknown port", 0x9999, mirror.Config{SAKey: saKey}, nil, "its SA does not tell of our port: no answer", false},
+		{"an unknown port", 0x9999, mirror.Config{SAKey: saKey}, nil, "its SA has no record of our port: no answer", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newReaders(t, tt.from, tt.cfg)

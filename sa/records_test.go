@@ -63,7 +63,7 @@ func nodeInfo(set func(n *smp.NodeInfo)) func(r *sarec.NodeRecord) {
 	}
 }
 
-// A record is NodeInfo as the port of the record would tell it, whichever port the
+// A record is NodeInfo as the port of the record would return it, whichever port the
 // node was found through.
 func TestNodeRecordContent(t *testing.T) {
 	v := newView(t)

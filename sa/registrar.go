@@ -12,19 +12,19 @@ import (
 	"ibsm/view"
 )
 
-// ReplyTimeout is how long the reply to a request that changed the registry waits for
-// the change to be on disk and in the switches' tables. Then it leaves all the same:
-// Linux gives a join three seconds.
+// ReplyTimeout is how long the reply to a request that changed the registry waits until the
+// change is on disk and in the switches' tables. After that the reply is sent anyway: Linux
+// waits three seconds for a join.
 const ReplyTimeout = time.Second
 
-// Limits of a Registrar. What goes beyond them is refused with StatusNoResources, or
-// not answered, and counted.
+// Limits of a Registrar. Requests beyond them are refused with StatusNoResources or dropped,
+// and counted.
 const (
 	maxPending       = 1 << 16 // replies that wait
 	maxClientPending = 1 << 10 // of one LID
 	maxGroups        = 1 << 17
 	maxMembers       = 1 << 20
-	maxPortMembers   = 1 << 14 // groups that one port GID has joined, and that a port has joined others to
+	maxPortMembers   = 1 << 14 // groups that one port GID has joined, and memberships that a port has made for other ports
 	maxServices      = 1 << 16
 	maxPortServices  = 1 << 10 // that one port has registered, wherever they are
 	maxSubscriptions = 1 << 18
@@ -37,26 +37,27 @@ const (
 
 // RegistrarConfig of a Registrar. The zero value means the stated defaults.
 type RegistrarConfig struct {
-	// Groups are those that configuration makes, whoever joins. An MLID or a
+	// Groups are those of the configuration, which exist without members. An MLID or a
 	// PacketLifeTime of 0 is filled in.
 	Groups []registry.Group
-	// MLIDs says how MLIDs are chosen. Last is lowered to what the switches can do.
+	// MLIDs says how MLIDs are chosen. Last is lowered to the highest MLID that the switches
+	// support.
 	MLIDs registry.MLIDPolicy
 	// Began is the wall time at time 0, in seconds since 1970.
 	Began int64
 	// Grace is how long a port may be absent before what it has registered is dropped;
 	// 5 minutes.
 	Grace time.Duration
-	// AnyJoin lets ports join whose requests do not agree with the group, and AnyIPoIB
-	// lets them make groups of IP over InfiniBand that do not with the broadcast group.
+	// AnyJoin accepts joins whose values differ from the group's, and AnyIPoIB accepts new
+	// groups of IP over InfiniBand whose values differ from the broadcast group's.
 	AnyJoin, AnyIPoIB bool
-	// DropSubscriptions takes the subscriptions of a port away as soon as it is absent.
+	// DropSubscriptions removes the subscriptions of a port as soon as it is absent.
 	DropSubscriptions bool
 	// AssignedGUID are bits 39-32 of the alias GUIDs that the SA makes.
 	AssignedGUID uint8
-	// Reports is how Reports are sent again.
+	// Reports are the time-outs and retries of Reports.
 	Reports txn.Config
-	// Mirror is of the exchange between managers.
+	// Mirror is the configuration of mirroring.
 	Mirror mirror.Config
 }
 
@@ -68,7 +69,7 @@ func (c RegistrarConfig) withDefaults(began int64) RegistrarConfig {
 	return c
 }
 
-// Registrar is the half of the SA that changes what is registered: it takes Set and
+// Registrar is the half of the SA that changes the registry: it takes Set and
 // Delete of MCMemberRecord, ServiceRecord, InformInfo and GUIDInfoRecord, and sends
 // Reports to subscribers. It has no clock and does no I/O. It belongs to one
 // goroutine, and so does its Registry.
@@ -78,15 +79,15 @@ type Registrar struct {
 	stats *Stats
 	count RegistrarStats
 
-	view *view.View // nil while this manager is not master
-	door *Responder // opens requests as the other half of the SA does
-	last mad.LID    // the highest MLID that all switches forward
+	view      *view.View // nil while this manager is not master
+	responder *Responder // validates requests, as for the other half of the SA
+	last      mad.LID    // the highest MLID that all switches forward
 
 	now     time.Duration
 	effects Effects
 
 	mirrored  mirrored
-	heir      heir
+	handover  handover
 	pending   pending
 	writing   map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
 	regrouped regrouped
@@ -99,31 +100,31 @@ type Registrar struct {
 	nextGUID  uint32 // and for the next alias GUID
 }
 
-// Effects are what is to be done, in this order.
+// Effects are what the caller must do, in this order.
 type Effects struct {
-	// Changes are for the store, and State is the one after them; nil if there are
-	// none. Without Changes, State replaces the one before. Questions are answered from
-	// State before anything of Send leaves.
+	// Changes are for the store, and State is the registry after them; nil if there are
+	// none. Without Changes, State replaces the previous one. Queries are answered from
+	// State before anything in Send leaves.
 	Changes []registry.Change
 	State   *registry.State
-	GUIDs   []GUIDBlock    // to be written to ports; GUIDsWritten answers each
+	GUIDs   []GUIDBlock    // to write to ports; GUIDsWritten reports each outcome
 	Send    []mad.Datagram // replies, Reports, and to other managers
-	// Reregister are ports whose clients are to be asked to register again.
+	// Reregister are ports whose clients have to register again.
 	Reregister []mad.GUID
-	Heard      Heard // with a Master, when the one that is followed has spoken
-	// Complete is the manager of PrepareHandover when it has everything. From then on no
-	// client is listened to, until PrepareHandover says otherwise.
+	Heard      Heard // has a Master when the one that is followed sent an update
+	// Complete is the handover target when it has everything. From then on requests of
+	// clients are dropped, until the next PrepareHandover.
 	Complete mad.GUID
 }
 
-// GUIDBlock is a block of a port's GUIDs as it is to be.
+// GUIDBlock is the wanted value of a block of a port's GUIDs.
 type GUIDBlock struct {
 	Port  mad.GUID
 	Block uint8
 	GUIDs smp.GUIDInfo
 }
 
-// NewRegistrar makes the owner of what is registered already, which may be nothing.
+// NewRegistrar returns the owner of a registry, which may be empty.
 // Requests are counted in stats, together with those of Responders.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
@@ -137,7 +138,7 @@ func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Re
 	return r
 }
 
-// State is what is registered now.
+// State is the present registry.
 func (r *Registrar) State() *registry.State { return r.reg.Freeze() }
 
 // Step takes an event at a time, which must not run backwards. The Effects are valid
@@ -157,7 +158,7 @@ func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 		r.effects.State = r.reg.Freeze()
 	}
 	r.mirrorOut()
-	r.bequeath()
+	r.handOver()
 	return &r.effects
 }
 
@@ -185,7 +186,7 @@ func (r *Registrar) timers() {
 	}
 }
 
-// Deadline is when Step is to be called even if nothing happens; false for never.
+// Deadline is when the caller must call Step even without an event; false for never.
 func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	if r.view == nil {
 		return r.mirrored.deadline()
@@ -201,15 +202,15 @@ func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	earlier(r.pending.deadline())
 	earlier(r.reports.deadline(r.now))
 	earlier(r.mirrored.deadline())
-	earlier(r.heir.until, r.heir.deaf && !r.heir.done)
+	earlier(r.handover.until, r.handover.draining && !r.handover.done)
 	return at, ok
 }
 
 // wall is the time in seconds since 1970.
 func (r *Registrar) wall() int64 { return r.cfg.Began + int64(r.now/time.Second) }
 
-// apply makes changes, and reports the groups that come and go by them. What the
-// registry refuses is not made: false.
+// apply applies changes, and sends Reports of groups that they create and delete. It returns
+// false if the registry refuses one.
 func (r *Registrar) apply(changes ...registry.Change) bool {
 	for _, c := range changes {
 		mgid, grouped := groupOf(c)
@@ -236,7 +237,7 @@ func (r *Registrar) apply(changes ...registry.Change) bool {
 	return true
 }
 
-// groupOf is the group whose members a change can change.
+// groupOf is the group whose members a change may affect.
 func groupOf(c registry.Change) (mgid mad.GID, ok bool) {
 	switch c := c.(type) {
 	case registry.DeleteGroup:
@@ -254,13 +255,13 @@ func (r *Registrar) portGID(p topo.PortIdx) mad.GID {
 	return mad.MakeGID(r.view.Subnet.Prefix, r.view.Topo.Ports[p].GUID)
 }
 
-// onSubnet reports whether a GID has the subnet's prefix, or the one that ports power
-// up with, which stands for it.
+// onSubnet reports whether a GID has the subnet's prefix or the default one, which ports have
+// after power-up.
 func (r *Registrar) onSubnet(g mad.GID) bool {
 	return g.Prefix() == mad.DefaultPrefix || g.Prefix() == r.view.Subnet.Prefix
 }
 
-// portOf is the port with a GUID of its own or as an alias, topo.None if there is none.
+// portOf is the port with a GUID or alias GUID, topo.None if there is none.
 func (r *Registrar) portOf(guid mad.GUID) topo.PortIdx {
 	if p := r.view.Topo.FindPort(guid); p != topo.None {
 		return p
@@ -271,8 +272,8 @@ func (r *Registrar) portOf(guid mad.GUID) topo.PortIdx {
 	return topo.None
 }
 
-// holds reports whether a port is in the partition of a key. One whose table is not
-// known is in all.
+// holds reports whether a port is in the partition of a key. A port whose table is not known
+// counts as a member of all.
 func (r *Registrar) holds(p topo.PortIdx, key mad.PKey) bool {
 	table := r.view.Topo.Ports[p].PKeys
 	if table == nil {

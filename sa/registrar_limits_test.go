@@ -31,7 +31,7 @@ func FuzzRegistrar(f *testing.F) {
 		seed(sarec.AttrInformInfo, m, 0, info[:])
 	}
 	f.Fuzz(func(t *testing.T, attr uint16, method uint8, comps uint64, trusted bool, rec []byte) {
-		d := newDesk(t)
+		d := newHarness(t)
 		d.joined(h3, broadcast)
 		in := d.request(h3, mad.Method(method), mad.AttrID(attr), mad.ComponentMask(comps), rec)
 		if trusted {
@@ -69,7 +69,7 @@ func TestSubscriptionFlood(t *testing.T) {
 	if os.Getenv("IBSM_PROOF") != "" {
 		n = 1_000_000
 	}
-	d := newDesk(t)
+	d := newHarness(t)
 	info := everything(1)
 	refused := 0
 	for i := range n {
@@ -90,7 +90,7 @@ func TestSubscriptionFlood(t *testing.T) {
 // MLIDs are all given back, however groups end; and when there are none, a create is
 // refused and leaves nothing behind.
 func TestMLIDsComeBack(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	switches := int(d.last-mad.MinMulticastLID) + 1
 	if switches != 1024 {
 		t.Fatalf("%d MLIDs", switches)
@@ -141,7 +141,7 @@ func TestEveryOrderOfJoinStates(t *testing.T) {
 	for first := uint8(1); first < 16; first++ {
 		for second := uint8(1); second < 16; second++ {
 			for leave := uint8(1); leave < 16; leave++ {
-				d := newDesk(t)
+				d := newHarness(t)
 				d.slow = true
 				held := uint8(0)
 				for _, state := range []uint8{first, second} {
@@ -171,7 +171,7 @@ func TestEveryOrderOfJoinStates(t *testing.T) {
 }
 
 // is asks and lets the reply leave.
-func (d *desk) is(m mad.Method, state uint8, want mad.Status) {
+func (d *harness) is(m mad.Method, state uint8, want mad.Status) {
 	d.Helper()
 	j := newJoining(h3, ownGroup, state)
 	in := d.request(h3, m, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
@@ -197,7 +197,7 @@ func TestReplyWaits(t *testing.T) {
 		{"disk alone", []Event{Durable{100}}, 1},
 		{"nothing", nil, 1},
 	} {
-		d := newDesk(t)
+		d := newHarness(t)
 		d.slow = true
 		j := newJoining(h3, broadcast, 1)
 		in := d.request(h3, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
@@ -230,7 +230,7 @@ func TestNoMulticast(t *testing.T) {
 	for _, n := range v.Topo.Switches {
 		v.Topo.Nodes[n].SwitchInfo.SetMulticastFDBCap(0)
 	}
-	d := &desk{TB: t, view: v, Registrar: NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))}
+	d := &harness{TB: t, view: v, Registrar: NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))}
 	d.step(ViewPublished{v})
 	if _, st := d.member(mad.MethodSet, newJoining(h3, ownGroup, 1)); st != mad.StatusNoResources {
 		t.Errorf("a group where nothing forwards: %v", st)

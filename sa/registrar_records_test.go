@@ -25,7 +25,7 @@ const serviceComps = sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.Se
 
 // What OpenSM was seen to answer to H3, and what it should have refused.
 func TestServices(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	own, nobody := mad.MakeGID(mad.DefaultPrefix, h3), mad.MakeGID(mad.DefaultPrefix, 0x999)
 	const pkeyComps = serviceComps | sarec.ServiceServicePKey
 	with := func(rec sarec.ServiceRecord, change func(*sarec.ServiceRecord)) sarec.ServiceRecord {
@@ -83,7 +83,7 @@ func TestServices(t *testing.T) {
 // earlier by as much as that is ahead.
 func TestLeasesByOtherClocks(t *testing.T) {
 	for ahead, want := range map[int64]int{-3600: 1, 0: 1, 3600: 0} {
-		d := newDesk(t)
+		d := newHarness(t)
 		rec := service(1, mad.MakeGID(mad.DefaultPrefix, h3))
 		rec.SetServiceLease(100)
 		if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease, rec[:])); p.Status() != mad.StatusOK {
@@ -110,7 +110,7 @@ func TestLeasesByOtherClocks(t *testing.T) {
 
 // A lease ends to the second, and a further Set renews it.
 func TestLeases(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	own := mad.MakeGID(mad.DefaultPrefix, h3)
 	set := func(id uint64, lease uint32) {
 		rec := service(id, own)
@@ -154,7 +154,7 @@ func everything(subscribe uint8) (info sarec.InformInfo) {
 }
 
 // inform sends an InformInfo.
-func (d *desk) inform(from mad.GUID, info sarec.InformInfo, trusted bool) *mad.Packet {
+func (d *harness) inform(from mad.GUID, info sarec.InformInfo, trusted bool) *mad.Packet {
 	d.Helper()
 	in := d.request(from, mad.MethodSet, sarec.AttrInformInfo, 0, info[:])
 	if trusted {
@@ -164,7 +164,7 @@ func (d *desk) inform(from mad.GUID, info sarec.InformInfo, trusted bool) *mad.P
 }
 
 func TestSubscriptions(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	with := func(info sarec.InformInfo, change func(*sarec.InformInfo)) sarec.InformInfo {
 		change(&info)
 		return info
@@ -221,7 +221,7 @@ func TestSubscriptions(t *testing.T) {
 }
 
 // guids sends a GUIDInfoRecord about a port.
-func (d *desk) aliases(from mad.GUID, m mad.Method, lid mad.LID, block uint8, comps mad.ComponentMask, guids map[int]mad.GUID) (smp.GUIDInfo, mad.Status) {
+func (d *harness) aliases(from mad.GUID, m mad.Method, lid mad.LID, block uint8, comps mad.ComponentMask, guids map[int]mad.GUID) (smp.GUIDInfo, mad.Status) {
 	d.Helper()
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(lid)
@@ -235,7 +235,7 @@ func (d *desk) aliases(from mad.GUID, m mad.Method, lid mad.LID, block uint8, co
 }
 
 func TestAliasGUIDs(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	const both = sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum
 	type guids = map[int]mad.GUID
 	for _, c := range []struct {
@@ -285,7 +285,7 @@ func TestAliasGUIDs(t *testing.T) {
 
 // A port that is not there keeps its aliases as long as it may come back.
 func TestAliasOfAbsent(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	const both = sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum
 	if _, st := d.aliases(h2, mad.MethodSet, 4, 0, both, map[int]mad.GUID{1: 0x1234}); st != mad.StatusOK {
 		t.Fatal(st)
@@ -299,7 +299,7 @@ func TestAliasOfAbsent(t *testing.T) {
 
 // An alias joins groups as its port's, stays while it is in one, and goes with the port.
 func TestAliasJoins(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	const both = sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum
 	if _, st := d.aliases(h3, mad.MethodSet, 5, 0, both, map[int]mad.GUID{1: 0x1234}); st != mad.StatusOK {
 		t.Fatal(st)
@@ -325,7 +325,7 @@ func TestAliasJoins(t *testing.T) {
 
 // The reply waits for the port, and says so when it did not take its GUIDs.
 func TestGUIDsRefused(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.slow = true
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(5)

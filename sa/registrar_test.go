@@ -12,8 +12,8 @@ import (
 	"ibsm/view"
 )
 
-// desk is a Registrar with what it has done.
-type desk struct {
+// harness is a Registrar with what it has done.
+type harness struct {
 	testing.TB
 	*Registrar
 	view  *view.View
@@ -22,14 +22,14 @@ type desk struct {
 	saved []registry.Change
 	sent  []mad.Datagram // replies and Reports that were not looked at yet
 	guids []GUIDBlock
-	// slow has changes stay where they are until they are told to get on.
+	// slow holds changes back until the test releases them.
 	slow bool
 }
 
-// newDesk is a Registrar of the subnet of newView, in the partitions that OpenSM's
+// newHarness is a Registrar of the subnet of newView, in the partitions that OpenSM's
 // answers were seen in: all are limited members of the default partition, H1 and H3
 // full ones; H2 and H3 are full members of partition 1, H1 a limited one.
-func newDesk(t testing.TB) *desk {
+func newHarness(t testing.TB) *harness {
 	v := newView(t)
 	for guid, keys := range map[mad.GUID][]mad.PKey{
 		h1: {0xffff, 0x0001}, h2: {0x7fff, 0x8001}, h3: {0xffff, 0x8001}, h4: {0x7fff}, sw1: {0x7fff}, sw2: {0x7fff},
@@ -42,7 +42,7 @@ func newDesk(t testing.TB) *desk {
 	for _, n := range v.Topo.Switches {
 		v.Topo.Nodes[n].SwitchInfo.SetMulticastFDBCap(1024)
 	}
-	d := &desk{TB: t, view: v}
+	d := &harness{TB: t, view: v}
 	partition := DefaultGroups()[0]
 	partition.MGID, partition.PKey = registry.BroadcastMGID(1, 2), 0x8001
 	d.Registrar = NewRegistrar(RegistrarConfig{Groups: append(DefaultGroups(), partition), Began: 1_000_000}, registry.New(), new(Stats))
@@ -53,9 +53,9 @@ func newDesk(t testing.TB) *desk {
 // sitePrefix is one that an operator may choose.
 const sitePrefix mad.Prefix = 0xfec0000000000001
 
-// newSiteDesk is newDesk where the subnet has a prefix of its own.
-func newSiteDesk(t testing.TB) *desk {
-	d := newDesk(t)
+// newSiteHarness is newHarness where the subnet has a prefix of its own.
+func newSiteHarness(t testing.TB) *harness {
+	d := newHarness(t)
 	v := *d.view
 	v.Subnet.Prefix = sitePrefix
 	d.view = &v
@@ -64,8 +64,8 @@ func newSiteDesk(t testing.TB) *desk {
 	return d
 }
 
-// step takes an event, and writes what is to be written, at once unless slow.
-func (d *desk) step(ev Event) {
+// step takes an event, and writes its changes, at once unless slow.
+func (d *harness) step(ev Event) {
 	d.Helper()
 	e := d.Step(d.at, ev)
 	if (e.State != nil) != (len(e.Changes) > 0) || e.State != nil && e.State.Seq() != d.reg.Seq() {
@@ -90,7 +90,7 @@ func (d *desk) step(ev Event) {
 }
 
 // wait lets time pass, with all that is due in it.
-func (d *desk) wait(t time.Duration) {
+func (d *harness) wait(t time.Duration) {
 	d.Helper()
 	end := d.at + t
 	for {
@@ -106,7 +106,7 @@ func (d *desk) wait(t time.Duration) {
 }
 
 // request is one from a port.
-func (d *desk) request(from mad.GUID, m mad.Method, a mad.AttrID, comps mad.ComponentMask, rec []byte) mad.Datagram {
+func (d *harness) request(from mad.GUID, m mad.Method, a mad.AttrID, comps mad.ComponentMask, rec []byte) mad.Datagram {
 	in := mad.Datagram{Addr: mad.Addr{LID: lidsOfOpenSM[from], QPN: 1}}
 	in.Packet.SetHeader(mad.ClassSA, m, a, 0)
 	d.tid++
@@ -117,7 +117,7 @@ func (d *desk) request(from mad.GUID, m mad.Method, a mad.AttrID, comps mad.Comp
 }
 
 // ask is the reply to a request, which there must be, without the Reports that it causes.
-func (d *desk) ask(in mad.Datagram) *mad.Packet {
+func (d *harness) ask(in mad.Datagram) *mad.Packet {
 	d.Helper()
 	d.step(Received{Datagrams: []mad.Datagram{in}})
 	i := slices.IndexFunc(d.sent, func(out mad.Datagram) bool {
@@ -162,14 +162,14 @@ func newJoining(from mad.GUID, mgid mad.GID, state uint8) *joining {
 }
 
 // member asks for it and returns the reply.
-func (d *desk) member(m mad.Method, j *joining) (sarec.MCMemberRecord, mad.Status) {
+func (d *harness) member(m mad.Method, j *joining) (sarec.MCMemberRecord, mad.Status) {
 	d.Helper()
 	p := d.ask(d.request(j.from, m, sarec.AttrMCMemberRecord, j.comps, j.rec[:]))
 	return sarec.MCMemberRecord(p.SAData()[:56]), p.Status()
 }
 
 // joined makes a port a full member of a group of its own choice.
-func (d *desk) joined(from mad.GUID, mgid mad.GID) sarec.MCMemberRecord {
+func (d *harness) joined(from mad.GUID, mgid mad.GID) sarec.MCMemberRecord {
 	d.Helper()
 	rec, st := d.member(mad.MethodSet, newJoining(from, mgid, 1))
 	if st != mad.StatusOK {
@@ -206,7 +206,7 @@ var (
 // What OpenSM was seen to answer, in its order. Each case is from H3 unless it says so,
 // and stands on those before it.
 func TestMembersAsOpenSM(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	type change func(j *joining)
 	join := func(mgid mad.GID, state uint8, changes ...change) *joining {
 		j := newJoining(h3, mgid, state)

@@ -10,11 +10,11 @@ import (
 	"ibsm/topo"
 )
 
-// regrouped is what is left to do for groups that the configuration has given other values.
-// A host holds what it was told when it joined: the MLID, Q_Key, MTU, rate and SL. It learns
-// of others when it is asked to register again (PortInfo.ClientReregister): Linux then joins
-// all its groups anew, without leaving them. That waits for the next View, which is of the
-// P_Keys that belong to the configuration.
+// regrouped is the pending work for groups whose configured values have changed. A host keeps
+// the values of the response to its join: MLID, Q_Key, MTU, rate and SL. It gets new ones when
+// it is asked to register again (PortInfo.ClientReregister): Linux then joins all its groups
+// anew, without leaving them. That waits for the next View, which has the P_Keys of the same
+// configuration.
 type regrouped struct {
 	groups map[mad.GID]bool
 	ports  map[mad.GUID]bool // of their members
@@ -24,7 +24,7 @@ func newRegrouped() regrouped {
 	return regrouped{map[mad.GID]bool{}, map[mad.GUID]bool{}}
 }
 
-// sameTerms reports whether a join would be answered alike but for the MLID.
+// sameTerms reports whether the response to a join would be the same, except for the MLID.
 func sameTerms(a, b *registry.Group) bool {
 	return a.PKey == b.PKey && a.QKey == b.QKey && a.MTU == b.MTU && a.Rate == b.Rate && a.SL == b.SL &&
 		a.FlowLabel == b.FlowLabel && a.TClass == b.TClass && a.HopLimit == b.HopLimit

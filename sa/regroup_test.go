@@ -11,7 +11,7 @@ import (
 
 // reconfigure gives the broadcast group other values, and returns the ports that are asked
 // to register again when the sweep that follows has published its View.
-func (d *desk) reconfigure(change func(g *registry.Group)) []mad.GUID {
+func (d *harness) reconfigure(change func(g *registry.Group)) []mad.GUID {
 	d.Helper()
 	cfg := d.cfg
 	cfg.Groups = slices.Clone(cfg.Groups)
@@ -31,7 +31,7 @@ func (d *desk) reconfigure(change func(g *registry.Group)) []mad.GUID {
 }
 
 // ipoib joins as IPoIB does: the broadcast group as it is, and another with its values.
-func (d *desk) ipoib(from mad.GUID, mgid mad.GID) mad.Status {
+func (d *harness) ipoib(from mad.GUID, mgid mad.GID) mad.Status {
 	d.Helper()
 	j := newJoining(from, broadcast, 1)
 	j.comps = minimalJoin
@@ -63,7 +63,7 @@ func TestMembersOfChangedGroups(t *testing.T) {
 		"lifetime": {func(g *registry.Group) { g.PacketLifeTime = 17 }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newHarness(t)
 			for _, guid := range []mad.GUID{h1, h2} {
 				if st := d.ipoib(guid, ipv4Group); st != mad.StatusOK {
 					t.Fatalf("%v: %v", guid, st)
@@ -98,7 +98,7 @@ func TestMembersOfChangedGroups(t *testing.T) {
 
 // A port that could not join a group as it is now is in it no more.
 func TestMembersThatDoNotFitAnyMore(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	for _, guid := range []mad.GUID{h1, h2} {
 		if st := d.ipoib(guid, broadcast); st != mad.StatusOK {
 			t.Fatal(st)
@@ -122,7 +122,7 @@ func TestMembersThatDoNotFitAnyMore(t *testing.T) {
 
 // What changed while no manager ran is found at its first View.
 func TestGroupsChangedInBetween(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	if st := d.ipoib(h1, broadcast); st != mad.StatusOK {
 		t.Fatal(st)
 	}

@@ -14,8 +14,8 @@ import (
 	"ibsm/view"
 )
 
-// told takes the Reports that were sent, answers them, and names what they say.
-func (d *desk) told() (list []string) {
+// reported takes the Reports that were sent, answers them, and names what they say.
+func (d *harness) reported() (list []string) {
 	d.Helper()
 	for len(d.sent) > 0 {
 		sent := d.sent
@@ -48,7 +48,7 @@ func trapText(n *smp.Notice) string {
 	return map[smp.TrapNumber]string{64: "in", 65: "out", 66: "created", 67: "deleted", 128: "128", 257: "257", 129: "129"}[n.TrapNumber()]
 }
 
-func (d *desk) name(lid mad.LID) string {
+func (d *harness) name(lid mad.LID) string {
 	for guid, at := range lidsOfOpenSM {
 		if at == lid {
 			return map[mad.GUID]string{h1: "h1", h2: "h2", h3: "h3", h4: "h4"}[guid]
@@ -57,9 +57,9 @@ func (d *desk) name(lid mad.LID) string {
 	return "?"
 }
 
-func (d *desk) expect(what string, want ...string) {
+func (d *harness) expect(what string, want ...string) {
 	d.Helper()
-	got := d.told()
+	got := d.reported()
 	if len(got) != len(want) {
 		d.Errorf("%s: %q, want %q", what, got, want)
 		return
@@ -72,17 +72,17 @@ func (d *desk) expect(what string, want ...string) {
 	}
 }
 
-func (d *desk) subscribe(from mad.GUID) {
+func (d *harness) subscribe(from mad.GUID) {
 	d.Helper()
 	if p := d.inform(from, everything(1), false); p.Status() != mad.StatusOK {
 		d.Fatalf("subscribe: %v", p.Status())
 	}
 }
 
-// Groups are told of to who is in their partition, when the first full member comes and
+// Groups are reported to subscribers in their partition, when the first full member comes and
 // when the last goes.
 func TestGroupReports(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h2)
 	d.subscribe(h4)
 	d.joined(h1, broadcast)
@@ -125,9 +125,9 @@ func without(v *view.View, gone ...mad.GUID) *view.View {
 	return &w
 }
 
-// Ports that go and come are told of to those they may talk to.
+// Ports that go and come are reported to those they may talk to.
 func TestPortReports(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h2)
 	d.subscribe(h3)
 	four := mad.MakeGID(mad.DefaultPrefix, h4).String()
@@ -140,12 +140,12 @@ func TestPortReports(t *testing.T) {
 	d.expect("the same again")
 	d.step(ViewWithdrawn{})
 	d.step(ViewPublished{without(d.view, h4)})
-	d.expect("another reign")
+	d.expect("another term")
 }
 
-// A trap is told of to those who may talk to its issuer.
+// A trap is reported to those who may talk to its issuer.
 func TestForwardedTraps(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h2)
 	d.subscribe(h3)
 	trap := smp.Notice{}
@@ -170,7 +170,7 @@ func TestForwardedTraps(t *testing.T) {
 // A subscriber that does not answer is tried four times; what waits for it then is
 // dropped, but not what it has asked for. Others do not wait for it.
 func TestDeadSubscriber(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h2)
 	d.subscribe(h3)
 	one, three := gid("ff15000000000000000000000000000a"), gid("ff15000000000000000000000000000b")
@@ -199,7 +199,7 @@ func TestDeadSubscriber(t *testing.T) {
 
 // A Report goes where the subscriber is now.
 func TestMovedSubscriber(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h2)
 	v := *d.view
 	base := append([]mad.LID{}, v.LIDs.Base...)
@@ -215,7 +215,7 @@ func TestMovedSubscriber(t *testing.T) {
 // A Report goes by the P_Key that the InformInfo came by, wherever our port's table has that
 // now, and by the default partition when it is gone; it has a GRH if the InformInfo had one.
 func TestReportAddress(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	table := func(keys ...mad.PKey) {
 		v, tp := *d.view, *d.view.Topo
 		v.Topo, tp.Ports = &tp, slices.Clone(tp.Ports)
@@ -254,14 +254,14 @@ func TestReportAddress(t *testing.T) {
 		if len(d.sent) != 1 || d.sent[0].PKeyIndex != c.index || d.sent[0].GRH != grh {
 			t.Errorf("with %v: sent %+v, want index %d", c.keys, d.sent, c.index)
 		}
-		d.told()
+		d.reported()
 	}
 }
 
 // Ports that are gone have their grace; then what they had registered goes. What was
 // registered before this manager began has it, too.
 func TestAbsence(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h2)
 	d.joined(h2, broadcast)
 	d.joined(h3, broadcast)
@@ -269,7 +269,7 @@ func TestAbsence(t *testing.T) {
 	if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])); p.Status() != mad.StatusOK {
 		t.Fatal(p.Status())
 	}
-	d.told()
+	d.reported()
 	want := func(what string, members, subscriptions, services int) {
 		t.Helper()
 		if c := d.State().Counts(); c.Members != members || c.Subscriptions != subscriptions || c.Services != services {
@@ -302,7 +302,7 @@ func TestAbsence(t *testing.T) {
 }
 
 // Ports that are found in INIT before there is a View lose what they had registered when
-// there is one, if this manager still is to be master then.
+// there is one, if this manager still becomes master then.
 func TestResetBeforeView(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -312,7 +312,7 @@ func TestResetBeforeView(t *testing.T) {
 		{"as master", []Event{PortsReset{[]mad.GUID{h2}}, PortsReset{[]mad.GUID{h2}}}, 1},
 		{"deposed again", []Event{PortsReset{[]mad.GUID{h2}}, ViewWithdrawn{}}, 2},
 	} {
-		d := newDesk(t)
+		d := newHarness(t)
 		d.joined(h2, broadcast)
 		d.joined(h3, broadcast)
 		d.step(ViewWithdrawn{})
@@ -329,7 +329,7 @@ func TestResetBeforeView(t *testing.T) {
 // A service goes with its port, whichever of the subnet's prefixes its GID has.
 func TestResetOfServices(t *testing.T) {
 	for _, prefix := range []mad.Prefix{mad.DefaultPrefix, sitePrefix} {
-		d := newSiteDesk(t)
+		d := newSiteHarness(t)
 		rec := service(7, mad.MakeGID(prefix, h2))
 		if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])); p.Status() != mad.StatusOK {
 			t.Fatal(p.Status())
@@ -344,7 +344,7 @@ func TestResetOfServices(t *testing.T) {
 // A filter that names an issuer by the prefix that ports power up with is about it also
 // where the subnet has another. Beside a GID, LIDs do not count.
 func TestReportsByGID(t *testing.T) {
-	d := newSiteDesk(t)
+	d := newSiteHarness(t)
 	info := everything(1)
 	info.SetGID(mad.MakeGID(mad.DefaultPrefix, h2))
 	if p := d.inform(h3, info, false); p.Status() != mad.StatusOK {
@@ -367,9 +367,9 @@ func TestReportsByGID(t *testing.T) {
 	}
 }
 
-// Who asks for all traps is not told of those about keys: that takes trust.
+// A subscriber to all traps gets no traps about keys: that takes trust.
 func TestSecurityTraps(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h3)
 	info := everything(1)
 	info.SetTrapNumber(257)

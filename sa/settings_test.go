@@ -10,11 +10,11 @@ import (
 	"ibsm/registry"
 )
 
-// With disable_multicast there are no groups, and who asks about one is told that this SA has
+// With disable_multicast there are no groups, and the response to a query says that this SA has
 // none; those who were in one are to register again, to learn of it. OpenSM 3.3.23 takes the
 // claim out of its ClassPortInfo, but grants joins that no table carries.
 func TestMulticastDisabled(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	if st := d.ipoib(h1, ipv4Group); st != mad.StatusOK {
 		t.Fatal(st)
 	}
@@ -58,7 +58,7 @@ func TestMulticastDisabled(t *testing.T) {
 // without they, and all else, stay for the grace.
 func TestSubscriptionsOfPortsThatGo(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
-		d := newDesk(t)
+		d := newHarness(t)
 		cfg := d.cfg
 		cfg.DropSubscriptions = dropped
 		d.step(ConfigChanged{cfg})
@@ -88,9 +88,9 @@ func TestSubscriptionsOfPortsThatGo(t *testing.T) {
 }
 
 // A standby that is to forget what was registered with the master does, but for groups; one
-// that rules does not.
+// that is master does not.
 func TestForget(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.subscribe(h2)
 	rec := service(1, mad.MakeGID(mad.DefaultPrefix, h2))
 	d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:]))

@@ -12,7 +12,7 @@ import (
 // A port that registers services at another's GID fills its own share and not the other's,
 // however its services end; who is known by two GIDs has one share.
 func TestSharesOfServices(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	set := func(from mad.GUID, id uint64, at mad.GUID, lease uint32) mad.Status {
 		t.Helper()
 		rec := service(id, mad.MakeGID(mad.DefaultPrefix, at))
@@ -71,7 +71,7 @@ func TestSharesOfServices(t *testing.T) {
 
 // A port that joins another to groups fills its own share and not the other's.
 func TestSharesOfMembers(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	join := func(from, port mad.GUID, n uint32) mad.Status {
 		t.Helper()
 		j := newJoining(from, mad.GID{0xff, 0x12, 0x40, 0x01}, 1)

@@ -9,9 +9,9 @@ import (
 	"ibsm/mad/sarec"
 )
 
-// Stats counts answers, silences, and how long answers took. Any number of goroutines may count and read
-// at once; a Stats for each worker keeps them out of each other's cache lines. The
-// zero value is ready.
+// Stats counts replies, dropped requests, and reply times. Any number of goroutines may count
+// and read at once; with a Stats for each worker they do not share cache lines. The zero value
+// is ready.
 type Stats struct {
 	replies [len(attrs)][len(statuses)]atomic.Uint64
 	drops   [len(drops)]atomic.Uint64
@@ -21,8 +21,8 @@ type Stats struct {
 // OtherAttr stands in Stats for every attribute that is not served.
 const OtherAttr mad.AttrID = 0
 
-// attrs are the attributes with counters of their own, the first for the others. All but
-// the first four come in tables.
+// attrs are the attributes with counters of their own; the first entry counts all other
+// attributes. All but the first four can be tables.
 var attrs = [...]mad.AttrID{
 	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrInformInfo, sarec.AttrMultiPathRecord, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSLtoVLMappingTableRecord,
 	sarec.AttrSwitchInfoRecord, sarec.AttrLinearForwardingTableRecord, sarec.AttrMulticastForwardingTableRecord,
@@ -40,20 +40,20 @@ var statuses = [...]mad.Status{
 	mad.StatusReqDenied,
 }
 
-// Drop is why a datagram got no answer.
+// Drop is the reason for which a datagram was dropped.
 type Drop uint8
 
-// Reasons for silence.
+// Reasons for dropping.
 const (
 	DropNoRequest        Drop = 1 // not a request to subnet administration
 	DropNotMaster        Drop = 2 // this manager is not master, or its first sweep has not ended
 	DropBadKey           Drop = 3 // an SM_Key other than 0 and the SA's
 	DropUnknownRequester Drop = 4 // no port has the LID it came from
-	DropNoRoom           Drop = 5 // too many requests wait, or answers are under way
-	DropClientFull       Drop = 6 // too many of this client's do
-	DropDuplicate        Drop = 7 // its answer is being made or under way
-	DropTooLate          Drop = 8 // it has waited so long that its client waits no more
-	DropHandingOver      Drop = 9 // who is to be master next is sent what has changed last
+	DropNoRoom           Drop = 5 // too many requests or replies wait
+	DropClientFull       Drop = 6 // too many of this client wait
+	DropDuplicate        Drop = 7 // the reply to the first copy is being made or sent
+	DropTooLate          Drop = 8 // it has waited longer than its client waits for a reply
+	DropHandingOver      Drop = 9 // draining: the handover target gets the last changes
 
 	answered Drop = 0
 )

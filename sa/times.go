@@ -9,14 +9,15 @@ import (
 	"ibsm/mad"
 )
 
-// Way is a way to an answer. How long one takes depends on it more than on anything else.
+// Way is how a request is answered. The time until the reply depends mostly on it.
 type Way uint8
 
-// Ways, each with what the time ends with. It begins when the request has been received.
+// Ways, each with the event at which its time ends. The time begins when the request has been
+// received.
 const (
-	AtOnce    Way = 0 // from the View, by a Responder: it has been given to the port
-	AsTable   Way = 1 // by RMPP: it has been made
-	Recording Way = 2 // of what is to be registered: disk, tables and port have it, or are not waited for any more
+	AtOnce    Way = 0 // from the View, by a Responder: the port has the reply
+	AsTable   Way = 1 // by RMPP: the table has been made
+	Recording Way = 2 // a registration: it is on disk, in the switches' tables and in the port, or the wait for these has ended
 )
 
 // WayOf is how a request is answered. Packets of RMPP transfers count as tables.
@@ -32,7 +33,7 @@ func WayOf(p *mad.Packet) Way {
 
 var ways = [...]string{"get", "table", "register"}
 
-// String is the way in a word: what clients do who are answered so.
+// String is "get", "table" or "register".
 func (w Way) String() string { return ways[w] }
 
 // TimeBounds are the upper bounds of AnswerTimes' counts, 1 us to 10 s: so close together

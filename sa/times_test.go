@@ -39,10 +39,10 @@ func TestTook(t *testing.T) {
 	}
 }
 
-// The time of what is to be registered runs from when the request came to when the reply
+// The time of a registration runs from when the request came to when the reply
 // leaves, whether it waits for nothing, for disk and tables, or for a port.
 func TestRecordingTimes(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.slow, d.at = true, time.Second
 	sum := time.Duration(0)
 	took := func(what string, more time.Duration, n uint64) {

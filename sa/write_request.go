@@ -73,11 +73,11 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 		return
 	}
 	var out mad.Datagram
-	if r.heir.deaf {
+	if r.handover.draining {
 		r.stats.Drop(DropHandingOver)
 		return
 	}
-	if !r.door.open(in, &out, r.stats) {
+	if !r.responder.open(in, &out, r.stats) {
 		return
 	}
 	if reason := r.pending.admit(in); reason != answered {

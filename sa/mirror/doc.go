@@ -1,27 +1,24 @@
-// Package mirror carries what clients have registered from the master to the subnet
-// managers that stand by, so that any of them can go on with it. Source is the master's
-// end and Follower the other, and Reader is the other where the master is of another kind;
-// they are pure values.
+// Package mirror copies the registrations of clients from the master to its standbys, so that
+// any of them can take over. Source is the master's end. Follower is the end of a standby
+// whose master is ibsm, and Reader that of a standby of another master. All are pure values.
 //
-// A standby asks once a second for what changed since the Change that it has last, and
-// the master answers at once. From then on, for as long as it is asked, the master also
-// sends what changes without being asked, in batches that are 10 ms apart at least. An
-// answer goes by RMPP, is acknowledged, and is sent again every 10 ms while it is not:
-// so a standby is some milliseconds behind, and 100 only where many packets in a row are
-// lost. In a quiet subnet these are three packets a second: question, answer, and
-// acknowledgement.
+// A standby asks once a second for the Changes after the last one that it has, and the master
+// answers at once. For as long as the standby asks, the master also sends new Changes
+// unasked, in batches at least 10 ms apart. An answer goes by RMPP, is acknowledged, and is
+// repeated every 10 ms until then: so a standby lags by some milliseconds, and by 100 only
+// when many packets in a row are lost. In a quiet subnet this takes three packets a second:
+// question, answer, and acknowledgement.
 //
-// With them goes the policy by which the master rules, when the standby does not have it:
-// what that is, is not this package's.
+// The answer also carries the master's policy when the standby does not have it. To this
+// package the policy is opaque.
 //
-// Changes are numbered within a Reign, the time of one manager as master. A standby that
-// has those of another reign, or has fallen behind farther than the master remembers,
-// is sent everything.
+// Changes are numbered within a mastership Term. A standby with the Changes of another term,
+// or one that needs older Changes than the master remembers, gets everything.
 //
-// The packets are of a vendor's management class. Each shows the subnet's SM_Key and
-// M_Key, and what does not show those of our own configuration is not listened to.
+// The packets are of a vendor's management class. Each carries the subnet's SM_Key and M_Key;
+// packets with other keys than the configured ones are dropped.
 //
-// Of a master of another kind, as OpenSM, a Reader asks the SA for tables, as any client
-// that it trusts. It has what was registered when its last Reading began, if that was not
+// From a master that is not ibsm, such as OpenSM, a Reader gets the tables of its SA, as a
+// trusted client. It has the registrations from before its last Reading began, if that was not
 // in Doubt.
 package mirror

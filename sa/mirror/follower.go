@@ -14,24 +14,23 @@ import (
 const (
 	// AskInterval is the time between questions to a master that answers.
 	AskInterval = time.Second
-	askSoonest  = 100 * time.Millisecond // again when there is no answer; doubled each time
+	askSoonest  = 100 * time.Millisecond // the first retry without an answer; doubled each time
 	askLatest   = 2 * time.Second
 )
 
-// maxMessage bounds everything that is registered, encoded: what the limits of sa allow,
-// and a policy.
+// maxMessage bounds an encoded registry: what the limits of sa allow, and a policy.
 const maxMessage = 128<<20 + MaxPolicy
 
-// maxLingering is how many answers are known to have come already, so that a segment that
-// comes late is not taken for a new one: those of ten seconds.
+// maxLingering is how many received answers are remembered, so that a delayed segment does not
+// look like a new answer: those of ten seconds.
 const maxLingering = 1 << 10
 
-// Master is the manager to follow, and who follows it.
+// Master is the manager to follow.
 type Master struct {
-	GUID mad.GUID // 0 for nobody
+	GUID mad.GUID // 0 for none
 	LID  mad.LID
-	Self mad.GUID
-	// Foreign is set where it is of another kind, and read by a Reader.
+	Self mad.GUID // of the standby
+	// Foreign is set for a master that is not ibsm: a Reader reads it.
 	Foreign bool
 }
 
@@ -50,28 +49,28 @@ type Follower struct {
 
 // FollowerStats counts what a Follower has done.
 type FollowerStats struct {
-	Master    mad.GUID      // that is followed now; 0 for nobody
+	Master    mad.GUID      // that is followed now; 0 for none
 	Questions uint64        // sent
-	Answers   uint64        // of use
+	Answers   uint64        // valid
 	Whole     uint64        // of them, those with everything
-	Changes   uint64        // taken
-	Untrusted uint64        // packets that did not show our keys, or came from somebody else
-	Garbage   uint64        // answers that nobody can follow
-	Heard     time.Duration // when the master that is followed last said something; 0 never
+	Changes   uint64        // applied
+	Untrusted uint64        // packets with other keys, or from another sender
+	Garbage   uint64        // invalid answers
+	Heard     time.Duration // when the last valid answer came; 0 never
 }
 
-// Update is what a master has said. Whole, if not nil, replaces everything; Changes come
-// behind what there is. Both may be missing: then nothing has changed.
+// Update is the content of an answer. Whole, if not nil, replaces the registry; Changes
+// follow the present one. Without both nothing has changed.
 type Update struct {
 	Master  mad.GUID
 	Whole   *registry.Registry
 	Changes []registry.Change
-	// Policy is what the master rules by, if that is not what it said last; else nil. It
-	// is empty if the master tells none.
+	// Policy is the master's policy if it has changed, else nil. It is empty if the master
+	// sends none.
 	Policy []byte
 }
 
-// NewFollower returns an end that follows nobody.
+// NewFollower returns a Follower without a master.
 func NewFollower(cfg Config) *Follower {
 	f := &Follower{cfg: cfg}
 	f.reset()
@@ -82,10 +81,10 @@ func (f *Follower) reset() {
 	f.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, MaxTransfers: maxLingering, MaxPerPeer: 2, MaxBytes: 2 * maxMessage, MaxMessage: maxMessage})
 }
 
-// Configure takes another configuration.
+// Configure sets another configuration.
 func (f *Follower) Configure(cfg Config) { f.cfg = cfg }
 
-// Follow says whom to follow from now on.
+// Follow sets the master to follow from now on.
 func (f *Follower) Follow(now time.Duration, m Master) {
 	if m == f.master {
 		return
@@ -96,10 +95,10 @@ func (f *Follower) Follow(now time.Duration, m Master) {
 	f.due, f.wait = now, askSoonest
 }
 
-// Forget has the next question ask for everything: what was taken over is held no more.
+// Forget has the next question ask for everything.
 func (f *Follower) Forget() { f.has = position{} }
 
-// Receive takes a packet of the exchange, and returns true and what it completes.
+// Receive takes a packet, and returns true and the update that it completes.
 func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	switch {
 	case f.master.GUID == 0 || d.TimedOut:
@@ -134,15 +133,15 @@ func (f *Follower) take(b []byte) (Update, error) {
 	switch {
 	case err != nil:
 		return u, err
-	case a.now.reign.Manager != f.master.GUID:
-		return u, fmt.Errorf("mirror: the answer is %v's", a.now.reign.Manager)
-	case a.now.reign == f.has.reign && a.now.seq < f.has.seq:
-		return u, nil // it was overtaken
+	case a.now.term.Manager != f.master.GUID:
+		return u, fmt.Errorf("mirror: the answer is from %v", a.now.term.Manager)
+	case a.now.term == f.has.term && a.now.seq < f.has.seq:
+		return u, nil // a later answer came first
 	case a.kind == kindWhole:
 		if u.Whole, err = registry.Restore(a.now.seq, decoded(a.changes)); err != nil {
 			return u, err
 		}
-	case a.now.reign != f.has.reign || a.before > f.has.seq:
+	case a.now.term != f.has.term || a.before > f.has.seq:
 		return u, fmt.Errorf("mirror: changes since %d do not follow %d", a.before, f.has.seq)
 	default:
 		if u.Changes, err = a.since(f.has.seq); err != nil {
@@ -153,7 +152,7 @@ func (f *Follower) take(b []byte) (Update, error) {
 	case len(a.policy) > 0 || a.now.policy == 0 && (f.has.policy != 0 || u.Whole != nil):
 		u.Policy = append([]byte{}, a.policy...)
 	case a.now.policy != f.has.policy:
-		return u, errors.New("mirror: the policy is not that which is known")
+		return u, errors.New("mirror: the policy has changed and is not in the answer")
 	}
 	if u.Whole != nil {
 		f.stats.Whole++
@@ -163,7 +162,7 @@ func (f *Follower) take(b []byte) (Update, error) {
 	return u, nil
 }
 
-// since are those of the Changes that are behind a number.
+// since are the Changes after a number.
 func (a *answer) since(seq uint64) (changes []registry.Change, err error) {
 	at := a.before
 	for c, err := range decoded(a.changes) {
@@ -201,7 +200,7 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 	return append(out, d)
 }
 
-// Deadline is when Output is to be called even if nothing happens; false for never.
+// Deadline is when the caller must call Output even without a packet; false for never.
 func (f *Follower) Deadline() (time.Duration, bool) {
 	if f.master.GUID == 0 {
 		return 0, false

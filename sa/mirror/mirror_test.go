@@ -32,8 +32,8 @@ type pair struct {
 	master   *registry.Registry
 	copy     *registry.Registry
 	updates  []mirror.Update
-	policy   []byte // as the standby was told last
-	told     int    // how often it was
+	policy   []byte // that the standby received last
+	reported     int    // how often it received one
 	packets  int
 	// Changes what each packet to the standby and to the master says; nil for nothing.
 	tamperDown, tamperUp func(d *mad.Datagram)
@@ -51,7 +51,7 @@ func newPair(t testing.TB, seed uint64) *pair {
 }
 
 func (p *pair) rule(began uint64) {
-	p.source.Rule(mirror.Reign{Manager: masterGUID, Began: began << 20}, p.master.Freeze())
+	p.source.Begin(mirror.Term{Manager: masterGUID, Began: began << 20}, p.master.Freeze())
 }
 
 // put makes a group with a member at the master.
@@ -114,7 +114,7 @@ func (p *pair) take(u mirror.Update) {
 	}
 	if u.Policy != nil {
 		p.policy = u.Policy
-		p.told++
+		p.reported++
 	}
 }
 
@@ -194,7 +194,7 @@ func TestOlderManagers(t *testing.T) {
 			}
 		}
 	}
-	subscribe(64) // before the reign is known: in the answer with everything
+	subscribe(64) // before the term is known: in the answer with everything
 	p.tamperUp = func(d *mad.Datagram) {
 		if d.Packet[versionAt] != 1 && d.Packet[24] == 0 {
 			t.Errorf("question of version %d, which older managers drop", d.Packet[versionAt])
@@ -254,7 +254,7 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// Everything is sent again when a reign begins, and to one that is too far behind.
+// Everything is sent again when a term begins, and to one that is too far behind.
 func TestWhole(t *testing.T) {
 	p := newPair(t, 1)
 	p.pass(10 * time.Millisecond)
@@ -267,7 +267,7 @@ func TestWhole(t *testing.T) {
 	p.pass(2 * time.Second)
 	p.mustAgree()
 	if st := p.follower.Stats(); st.Whole != 2 {
-		t.Errorf("another reign: %+v", st)
+		t.Errorf("another term: %+v", st)
 	}
 
 	p.loss = 1
@@ -303,12 +303,12 @@ func TestWhole(t *testing.T) {
 // does not, and is counted.
 func TestPolicy(t *testing.T) {
 	p := newPair(t, 1)
-	must := func(when string, want []byte, told int) {
+	must := func(when string, want []byte, reported int) {
 		t.Helper()
-		if string(p.policy) != string(want) || p.told != told {
-			t.Errorf("%s: the standby was told %d times, last %.30q; want %d, %.30q", when, p.told, p.policy, told, want)
+		if string(p.policy) != string(want) || p.reported != reported {
+			t.Errorf("%s: the standby received a policy %d times, last %.30q; want %d, %.30q", when, p.reported, p.policy, reported, want)
 		}
-		if all, _ := p.source.Standing(standbyGUID); !all {
+		if all, _ := p.source.Progress(standbyGUID); !all {
 			t.Errorf("%s: the standby does not have everything", when)
 		}
 		p.mustAgree()
@@ -323,7 +323,7 @@ func TestPolicy(t *testing.T) {
 	other := keys
 	other.Policy = bytes.Repeat([]byte("another=0x8002: ALL;\n"), 5000)
 	p.source.Configure(other)
-	if all, nearly := p.source.Standing(standbyGUID); all || nearly {
+	if all, nearly := p.source.Progress(standbyGUID); all || nearly {
 		t.Error("the standby is said to have the new policy")
 	}
 	p.put(3)

@@ -14,58 +14,57 @@ const (
 	// ReadInterval is the time from the end of one reading of a master's tables to the next;
 	// more, where a Reader would be sent more than ReadRate packets a second.
 	ReadInterval = time.Second
-	// ReadRate is how many packets a second a Reader has itself sent on average.
+	// ReadRate is how many packets a second a Reader requests on average.
 	ReadRate = 10_000
-	// ReadSlack is how much older than a master's last sign of life a reading may be and
-	// still be taken for all there was.
+	// ReadSlack is how much older than a master's last answer a reading may be and still count
+	// as complete.
 	ReadSlack = 3 * time.Second
 
-	afterReport    = 100 * time.Millisecond // a reading, unless it is to rest longer
-	readAgain      = 10 * time.Second       // what is refused
+	afterReport    = 100 * time.Millisecond // until the next reading, unless rest is later
+	readAgain      = 10 * time.Second       // until a refused table is asked for again
 	subscribeAgain = 10 * time.Second
 )
 
 // maxTable bounds each table that is read, in bytes.
 const maxTable = 128 << 20
 
-// Reader is a standby's end where the master is of another kind, as OpenSM. It asks the
-// master's SA for all that is registered, again and again, as anybody may who knows its
-// SM_Key, and has itself told of groups that come and go. It belongs to one goroutine;
-// times never run backwards.
+// Reader is a standby's end where the master is not ibsm. It reads the registration tables of
+// the master's SA at intervals, as any client with its SM_Key may, and subscribes to Reports
+// of groups that are created and deleted. One goroutine owns it; times never run backwards.
 type Reader struct {
 	cfg     Config
 	master  Master
 	client  *client.Client
 	reading *Reading      // under way; nil while none is
-	asks    part          // of it
-	due     time.Duration // of the next one
-	rest    time.Duration // until which none begins
-	signUp  time.Duration // until which nothing is subscribed to again
-	signed  bool          // to something
+	asks    part          // of it that is being read
+	due     time.Duration // when the next one begins
+	rest    time.Duration // before which none begins
+	signUp  time.Duration // before which it does not subscribe again
+	signed  bool          // it has sent a subscription
 	answers []client.Answer
 	stats   ReaderStats
 }
 
 // ReaderStats counts what a Reader has done.
 type ReaderStats struct {
-	Master   mad.GUID      // whose tables are read now; 0 for nobody
+	Master   mad.GUID      // whose tables are read now; 0 for none
 	Readings uint64        // that have ended
-	Certain  uint64        // of them, those that were all there was
-	Failures uint64        // questions without an answer that is of use
+	Certain  uint64        // of them, those that were complete
+	Failures uint64        // queries without a usable response
 	Reports  uint64        // of ports and groups that came and went
-	Began    time.Duration // when the last one began that was all there was; 0 never
-	Took     time.Duration // by the last one
-	Doubt    string        // why the last one may not be all there was; "" if it is
+	Began    time.Duration // when the last complete one began; 0 never
+	Took     time.Duration // duration of the last one
+	Doubt    string        // why the last one may be incomplete; "" if it is complete
 }
 
-// NewReader returns an end that reads nobody's tables.
+// NewReader returns a Reader without a master.
 func NewReader(cfg Config) *Reader { return &Reader{cfg: cfg} }
 
 // Configure takes another configuration.
 func (r *Reader) Configure(cfg Config) { r.cfg = cfg }
 
-// Follow says whose tables to read from now on. Who was master before has its SA no more,
-// and so cannot be told that we do not want to be told.
+// Follow sets the master whose tables to read from now on. The previous master has no SA any
+// more, so its subscriptions need no end.
 func (r *Reader) Follow(now time.Duration, m Master) {
 	if m == r.master {
 		return
@@ -76,7 +75,7 @@ func (r *Reader) Follow(now time.Duration, m Master) {
 	r.client = client.New(client.Config{SA: mad.Addr{LID: m.LID, QPN: 1}, MaxTable: maxTable})
 }
 
-// Leave follows nobody any more, and appends the packets that end our subscriptions.
+// Leave stops reading, and appends the packets that end our subscriptions.
 func (r *Reader) Leave(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	if r.signed {
 		for i, trap := range wanted {
@@ -88,7 +87,7 @@ func (r *Reader) Leave(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	return out
 }
 
-// Receive takes an answer of the master's SA, and returns true and the reading that it
+// Receive takes a response of the master's SA, and returns true and the reading that it
 // completes.
 func (r *Reader) Receive(now time.Duration, d *mad.Datagram) (*Reading, bool) {
 	if r.master.GUID == 0 {
@@ -101,8 +100,8 @@ func (r *Reader) Receive(now time.Duration, d *mad.Datagram) (*Reading, bool) {
 	return r.answered(now, &a)
 }
 
-// Expire gives up what has not been answered in time, and returns true and the reading
-// that has ended by that.
+// Expire drops queries without a response in time, and returns true and the reading that ends
+// by that.
 func (r *Reader) Expire(now time.Duration) (done *Reading, ok bool) {
 	if r.master.GUID == 0 {
 		return nil, false
@@ -116,9 +115,9 @@ func (r *Reader) Expire(now time.Duration) (done *Reading, ok bool) {
 	return done, ok
 }
 
-// Report takes a Report and returns what acknowledges it; false where it is not from the
-// master. Of a group that has come or gone it makes us read soon; until then known is
-// false: what was read is not all there is.
+// Report takes a Report and returns its acknowledgement; ok is false if it is not from the
+// master. If a group was created or deleted, the next reading begins soon; until then known
+// is false: the last reading is incomplete.
 func (r *Reader) Report(now time.Duration, d *mad.Datagram) (ack mad.Datagram, known, ok bool) {
 	if r.master.GUID == 0 || d.LID != r.master.LID || d.Packet.AttrID() != sarec.AttrNotice {
 		return ack, false, false
@@ -152,7 +151,7 @@ func (r *Reader) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	return r.client.Output(now, out)
 }
 
-// Deadline is when Expire and Output are to be called even if nothing happens; false for
+// Deadline is when the caller must call Expire and Output even without a packet; false for
 // never.
 func (r *Reader) Deadline() (at time.Duration, ok bool) {
 	if r.master.GUID == 0 {
@@ -178,8 +177,8 @@ func (r *Reader) ask(p part) {
 	r.client.Ask(uint64(p), r.reading.question(p, r.cfg.SAKey))
 }
 
-// answered takes an answer, asks what comes next, and returns true and the reading when
-// that was the last.
+// answered takes a response, sends the next query, and returns true and the reading after the
+// last one.
 func (r *Reader) answered(now time.Duration, a *client.Answer) (*Reading, bool) {
 	x := r.reading
 	if x == nil || a.Tag != uint64(r.asks) {
@@ -222,23 +221,23 @@ func (r *Reader) plan(now time.Duration, x *Reading) {
 	}
 }
 
-// wanted are the traps that we have ourselves told of.
+// wanted are the traps that a Reader subscribes to.
 var wanted = [...]smp.TrapNumber{smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated, smp.TrapGroupDeleted}
 
-// subscribe asks to be told of what we are not told of yet.
+// subscribe subscribes to the wanted traps that the master has no subscription for.
 func (r *Reader) subscribe(now time.Duration, x *Reading) {
-	if !x.has[partInforms] || len(x.told) == len(wanted) || r.signUp > now {
+	if !x.has[partInforms] || len(x.subscribed) == len(wanted) || r.signUp > now {
 		return
 	}
 	r.signed, r.signUp = true, now+subscribeAgain
 	for i, trap := range wanted {
-		if !x.told[trap] {
+		if !x.subscribed[trap] {
 			r.client.Ask(uint64(parts)+uint64(i), subscription(trap, 1))
 		}
 	}
 }
 
-// subscription is a question to be told of a trap, or not to be any more.
+// subscription is a request to begin or, with subscribe 0, end a subscription to a trap.
 func subscription(trap smp.TrapNumber, subscribe uint8) *client.Query {
 	var info sarec.InformInfo
 	info.SetLIDRangeBegin(0xffff)
@@ -252,5 +251,5 @@ func subscription(trap smp.TrapNumber, subscribe uint8) *client.Query {
 	return &client.Query{Method: mad.MethodSet, Attr: sarec.AttrInformInfo, Record: info[:]}
 }
 
-// respTime is how long we take to answer a Report at most: 4.096 us x 2^18, a second.
+// respTime is the longest time until a Report is acknowledged: 4.096 us x 2^18, a second.
 const respTime = 18

@@ -13,12 +13,12 @@ import (
 	"ibsm/sa/client"
 )
 
-// part is one of the questions of a reading, in their order.
+// part is one of the queries of a reading, in their order.
 type part uint8
 
 const (
-	partSelf     part = iota // which LID we have
-	partKeys                 // our partition table: nothing is shown of other partitions
+	partSelf     part = iota // our LID
+	partKeys                 // our P_Key table: the SA hides other partitions
 	partGroups               // untrusted: each group, also those without members
 	partMembers              // trusted: each member
 	partServices             // trusted: with their keys
@@ -29,31 +29,32 @@ const (
 
 var partNames = [parts]string{"NodeRecord", "P_KeyTableRecord", "MCMemberRecord", "MCMemberRecord, trusted", "ServiceRecord", "InformInfoRecord", "GUIDInfoRecord"}
 
-// Reading is what a master of another kind has registered, as its SA tells.
+// Reading is the registry of a master that is not ibsm, as its SA returns it.
 type Reading struct {
 	Master mad.GUID
-	Began  time.Duration // all that is younger may be missing
-	// Overtaken is set when a group came or went meanwhile: another reading follows soon.
+	Began  time.Duration // later registrations may be missing
+	// Overtaken is set when a group was created or deleted meanwhile: another reading follows
+	// soon.
 	Overtaken bool
-	// Doubt says why it may not be all there was when it began; "" if it is.
+	// Doubt says why it may be incomplete; "" if it is complete.
 	Doubt string
-	// Unanswered is set when a question had no answer: that the master has died is no
-	// reason to doubt what was read before.
+	// Unanswered is set when a query had no response: if the master has died, earlier readings
+	// are still complete.
 	Unanswered bool
-	// Subscribers are all but us. Where they are is not told.
+	// Subscribers are all but us, without their addresses.
 	Subscribers []registry.SubscriptionKey
 
-	packets int // that it took
-	own     mad.GUID
-	lid     mad.LID // of our port
-	keys    []mad.PKey
-	has     [parts]bool
-	wrong   [parts]string // why a part is missing
-	rows    [parts][][]byte
-	told    map[smp.TrapNumber]bool // that we are subscribed to
+	packets    int // sent and received
+	own        mad.GUID
+	lid        mad.LID // of our port
+	keys       []mad.PKey
+	has        [parts]bool
+	wrong      [parts]string // why a part is missing
+	rows       [parts][][]byte
+	subscribed map[smp.TrapNumber]bool // that we are subscribed to
 }
 
-// question is what to ask for a part.
+// question is the query for a part.
 func (x *Reading) question(p part, key uint64) *client.Query {
 	q := &client.Query{Method: mad.MethodGetTable, SMKey: key}
 	switch p {
@@ -81,10 +82,10 @@ func (x *Reading) question(p part, key uint64) *client.Query {
 	return q
 }
 
-// leastSize is that of the records of each part.
+// leastSize is the least size of the records of each part.
 var leastSize = [parts]int{partKeys: 72, partGroups: 52, partMembers: 52, partServices: 176, partInforms: 60, partGUIDs: 72}
 
-// take takes the answer to a question, and reports whether it is of use.
+// take takes the response to a query, and reports whether it is usable.
 func (x *Reading) take(p part, a *client.Answer) bool {
 	x.packets += 1 + len(a.Records)/mad.SADataSize
 	switch {
@@ -132,7 +133,7 @@ func (x *Reading) takeKeys() {
 }
 
 func (x *Reading) takeInforms() {
-	x.told = map[smp.TrapNumber]bool{}
+	x.subscribed = map[smp.TrapNumber]bool{}
 	for _, row := range x.rows[partInforms] {
 		subscriber, info := mad.GID(row[:16]), (*sarec.InformInfo)(row[24:60])
 		key := registry.SubscriptionKey{Subscriber: subscriber, QPN: info.QPN(), Filter: registry.Filter{
@@ -145,7 +146,7 @@ func (x *Reading) takeInforms() {
 		}
 		for _, trap := range wanted {
 			if key.Generic && key.Trap == uint16(trap) {
-				x.told[trap] = true
+				x.subscribed[trap] = true
 			}
 		}
 	}
@@ -154,22 +155,22 @@ func (x *Reading) takeInforms() {
 // HasSubscribers reports whether Subscribers are known.
 func (x *Reading) HasSubscribers() bool { return x.has[partInforms] }
 
-// Some reports whether a table of what is registered has come.
+// Some reports whether a table of registrations has come.
 func (x *Reading) Some() bool { return slices.Contains(x.has[partGroups:], true) }
 
 // complete reports whether every part has come.
 func (x *Reading) complete() bool { return !slices.Contains(x.has[:], false) }
 
-// judge says whether this is all there was.
+// judge sets Doubt.
 func (x *Reading) judge(cfg *Config) {
 	switch {
 	case x.lid == 0:
-		x.Doubt = "its SA does not tell of our port: " + cmp.Or(x.wrong[partSelf], "it has no LID")
+		x.Doubt = "its SA has no record of our port: " + cmp.Or(x.wrong[partSelf], "it has no LID")
 		return
 	}
 	if !x.complete() {
 		p := part(slices.Index(x.has[:], false))
-		x.Doubt = fmt.Sprintf("its SA does not tell of %s: %s", partNames[p], x.wrong[p])
+		x.Doubt = fmt.Sprintf("its SA does not return %s: %s", partNames[p], x.wrong[p])
 		if p == partKeys {
 			x.Doubt += "; is sa_key the same there?"
 		}
@@ -178,18 +179,18 @@ func (x *Reading) judge(cfg *Config) {
 	member := map[mad.PKey]bool{}
 	for _, k := range x.keys {
 		if k&mad.FullMember == 0 {
-			x.Doubt = fmt.Sprintf("our port is a limited member of partition %v, and is not told of the others there; make it a full one", k)
+			x.Doubt = fmt.Sprintf("our port is a limited member of partition %v, and the SA hides its other limited members; make our port a full member", k)
 			return
 		}
 		member[k.Base()] = true
 	}
 	for _, k := range cfg.Keys {
 		if !member[k.Base()] {
-			x.Doubt = fmt.Sprintf("our port is not in partition %v, and is not told of what is there; make it a full member", k)
+			x.Doubt = fmt.Sprintf("our port is not in partition %v, and the SA hides what is there; make our port a full member", k)
 			return
 		}
 	}
-	if len(x.told) < len(wanted) {
-		x.Doubt = "it does not tell us yet of groups that come and go"
+	if len(x.subscribed) < len(wanted) {
+		x.Doubt = "our subscription to reports of new and deleted groups is not in force yet"
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"ibsm/registry"
 )
 
-// Registry is what was read. Parts that are missing are as they were. A service's lease,
-// of which only the length is told, is taken to begin when the service is seen first, and
-// again before half of it is over. now is in seconds since 1970. What the registry refuses
-// is left out, and gives a reason for doubt.
+// Registry is the registry that was read. Missing parts are taken from was. A service record
+// has only the length of its lease: the lease begins when the service is first seen, and
+// again before half of it is over. now is in seconds since 1970. Records that the registry
+// refuses are left out, and set Doubt.
 func (x *Reading) Registry(was *registry.State, now int64) *registry.Registry {
 	a := assembly{reg: registry.New()}
 	if x.has[partGroups] && x.has[partMembers] {
@@ -59,8 +59,8 @@ func (a *assembly) keepGroups(was *registry.State) {
 	}
 }
 
-// groups makes groups and their members. Those that nobody keeps alive are the other
-// manager's own: they are taken for well-known ones, of which our configuration decides.
+// groups makes groups and their members. Groups without full members are the other manager's
+// own: they become well-known ones, which depend on our configuration.
 func (a *assembly) groups(groups, members [][]byte) {
 	for _, rows := range [][][]byte{groups, members} {
 		for _, row := range rows {
@@ -128,8 +128,8 @@ func (a *assembly) services(rows [][]byte, was *registry.State, now int64) {
 	}
 }
 
-// aliases makes alias GUIDs of blocks of GUIDs. Whose they are is in the first of each
-// port's.
+// aliases makes alias GUIDs of blocks of GUIDs. The first block of each port has its port
+// GUID.
 func (a *assembly) aliases(rows [][]byte) {
 	ports := map[mad.LID]mad.GUID{}
 	for _, row := range rows {

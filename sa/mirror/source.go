@@ -19,17 +19,17 @@ const (
 
 // Times of a Source.
 const (
-	pace       = 10 * time.Millisecond // between batches to one standby, and to send again
-	setback    = time.Second           // after an answer that did not get through, or found no room
-	lease      = 5 * time.Second       // for which a standby that asks no more is sent what changes
+	pace       = 10 * time.Millisecond // between batches to one standby, and between retries
+	setback    = time.Second           // after an answer that was not acknowledged, or found no room
+	lease      = 5 * time.Second       // how long a standby gets changes after its last question
 	maxRepeats = 100                   // of an answer that is not acknowledged, one each pace
 )
 
-// Source is the master's end. It belongs to one goroutine; times never run backwards.
+// Source is the master's end. One goroutine owns it; times never run backwards.
 type Source struct {
 	cfg       Config
 	policy    uint64 // sum of Config.Policy
-	reign     Reign  // zero while this manager is not master
+	term      Term   // zero while this manager is not master
 	state     *registry.State
 	log       changeLog
 	transfers *rmpp.Machine
@@ -40,42 +40,42 @@ type Source struct {
 
 // SourceStats counts what a Source has done.
 type SourceStats struct {
-	Standbys  int    // now
-	Questions uint64 // taken
+	Standbys  int    // at present
+	Questions uint64 // received
 	Answers   uint64 // begun
 	Whole     uint64 // of them, those with everything
 	Failed    uint64 // answers that were not acknowledged
-	Untrusted uint64 // packets that did not show our keys
+	Untrusted uint64 // packets with other keys
 	Foreign   uint64 // questions of another version
-	Full      uint64 // questions beyond maxStandbys, and answers there was no room for
+	Full      uint64 // questions beyond maxStandbys, and answers without room in a buffer
 	TooLong   uint64 // policies beyond MaxPolicy
 }
 
-// standby is a manager that is sent what changes.
+// standby is a manager that gets changes.
 type standby struct {
 	guid    mad.GUID
 	addr    mad.Addr
-	high    uint32   // upper half of its transaction IDs, by which its kernel knows it
-	has     position // as far as we know
-	version uint8    // the latest registry.Version that it understands, and we
+	high    uint32   // upper half of its transaction IDs, by which its kernel finds the process
+	has     position // as far as is known here
+	version uint8    // the latest registry.Version that both understand
 	heard   time.Duration
-	owed    bool          // it has asked and was not answered yet
-	next    time.Duration // when it may be sent something unasked
+	owed    bool          // it has asked and has no answer yet
+	next    time.Duration // when it may get the next unasked answer
 	sending bool
-	tid     mad.TID  // of what is being sent
-	will    position // when that is there
-	lacks   bool     // something
+	tid     mad.TID  // of the answer that is being sent
+	will    position // of the standby when it has arrived
+	lacks   bool     // the standby is behind
 	since   time.Duration
 }
 
-// Standby is how far a standby has come.
+// Standby is the progress of a standby.
 type Standby struct {
 	GUID  mad.GUID
-	Lacks bool          // something, as far as the master knows
+	Lacks bool          // it is behind, as far as the master knows
 	Since time.Duration // when it began to
 }
 
-// NewSource returns the end of a manager that is not master.
+// NewSource returns the Source of a manager that is not master.
 func NewSource(cfg Config) *Source {
 	s := &Source{}
 	s.Configure(cfg)
@@ -83,7 +83,7 @@ func NewSource(cfg Config) *Source {
 	return s
 }
 
-// Configure takes another configuration.
+// Configure sets another configuration.
 func (s *Source) Configure(cfg Config) {
 	if len(cfg.Policy) > MaxPolicy {
 		cfg.Policy = nil
@@ -92,24 +92,24 @@ func (s *Source) Configure(cfg Config) {
 	s.cfg, s.policy = cfg, sumOf(cfg.Policy)
 }
 
-// Rule begins a reign with what is registered.
-func (s *Source) Rule(reign Reign, state *registry.State) {
+// Begin begins a mastership term with a registry.
+func (s *Source) Begin(term Term, state *registry.State) {
 	s.Stop()
-	s.reign, s.state = reign, state
+	s.term, s.state = term, state
 	s.log = changeLog{last: state.Seq()}
-	s.tid = uint32(reign.Began >> 10) // so that a manager that was restarted repeats none
+	s.tid = uint32(term.Began >> 10) // a restarted manager repeats none
 }
 
-// Stop ends the reign.
+// Stop ends the mastership term.
 func (s *Source) Stop() {
-	s.reign, s.state, s.log = Reign{}, nil, changeLog{}
+	s.term, s.state, s.log = Term{}, nil, changeLog{}
 	s.standbys = map[mad.LID]*standby{}
 	s.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxTransfers: maxStandbys, MaxPerPeer: 1, MaxBytes: maxBytes, MaxMessage: 1})
 }
 
-// Changed takes the Changes that have led to a State.
+// Changed takes new Changes and the State after them.
 func (s *Source) Changed(changes []registry.Change, state *registry.State) {
-	if s.reign == (Reign{}) {
+	if s.term == (Term{}) {
 		return
 	}
 	s.state = state
@@ -121,15 +121,15 @@ func (s *Source) Changed(changes []registry.Change, state *registry.State) {
 	}
 }
 
-// Receive takes a packet of the exchange.
+// Receive takes a packet.
 func (s *Source) Receive(now time.Duration, d *mad.Datagram) {
 	switch {
-	case s.reign == (Reign{}) || d.TimedOut || d.Packet.IsResponse():
+	case s.term == (Term{}) || d.TimedOut || d.Packet.IsResponse():
 	case !s.cfg.trusts(&d.Packet):
 		s.stats.Untrusted++
 	case rmpp.IsActive(&d.Packet):
 		if rmpp.TypeOf(&d.Packet) == rmpp.TypeData {
-			break // nobody sends us messages
+			break // standbys send no messages
 		}
 		if e, ended := s.transfers.Receive(now, d); ended {
 			s.ended(now, &e)
@@ -179,7 +179,7 @@ func (s *Source) ended(now time.Duration, e *rmpp.Ended) {
 
 // Output does what is due and appends the packets to send.
 func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
-	if s.reign == (Reign{}) {
+	if s.term == (Term{}) {
 		return out
 	}
 	for _, e := range s.transfers.Expire(now, nil) {
@@ -201,24 +201,24 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	return s.transfers.Drain(now, out)
 }
 
-// lacks reports whether a standby does not have everything, as far as we know.
+// lacks reports whether a standby is behind, as far as is known.
 func (s *Source) lacks(p *standby) bool { return p.has != s.position() }
 
-// position is what a standby has that lacks nothing.
-func (s *Source) position() position { return position{s.reign, s.state.Seq(), s.policy} }
+// position is that of a standby that has everything.
+func (s *Source) position() position { return position{s.term, s.state.Seq(), s.policy} }
 
-// Standing is how far a standby has come: whether it has everything, and whether it lacks
-// no more than some Changes that are remembered.
-func (s *Source) Standing(guid mad.GUID) (all, nearly bool) {
+// Progress reports whether a standby has everything, and whether all that it lacks are some
+// Changes that are remembered.
+func (s *Source) Progress(guid mad.GUID) (all, nearly bool) {
 	for _, p := range s.standbys {
-		if p.guid == guid && p.has.reign == s.reign && p.has.policy == s.policy {
+		if p.guid == guid && p.has.term == s.term && p.has.policy == s.policy {
 			return !s.lacks(p), s.log.has(p.has.seq)
 		}
 	}
 	return false, false
 }
 
-// due is when a standby is to be sent something; false if there is nothing.
+// due is when a standby gets the next answer; false if there is none to send.
 func (s *Source) due(p *standby) (time.Duration, bool) {
 	switch {
 	case p.sending || !p.owed && !s.lacks(p):
@@ -229,9 +229,9 @@ func (s *Source) due(p *standby) (time.Duration, bool) {
 	return p.next, true
 }
 
-// Deadline is when Output is to be called even if nothing happens; false for never.
+// Deadline is when the caller must call Output even without an event; false for never.
 func (s *Source) Deadline() (at time.Duration, ok bool) {
-	if s.reign == (Reign{}) {
+	if s.term == (Term{}) {
 		return 0, false
 	}
 	at, ok = s.transfers.Deadline()
@@ -247,13 +247,13 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// answer begins to send a standby what it does not have.
+// answer begins to send a standby what it lacks.
 func (s *Source) answer(now time.Duration, p *standby) {
 	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), version: p.version}
 	if p.has.policy != s.policy {
 		a.policy = s.cfg.Policy
 	}
-	known := p.has.reign == s.reign
+	known := p.has.term == s.term
 	if known {
 		a.changes, known = s.log.since(p.has.seq, p.version)
 	}
@@ -285,7 +285,7 @@ func (s *Source) Stats() SourceStats {
 	return st
 }
 
-// Standbys are those that are sent what changes, in order of LID.
+// Standbys are the standbys that get changes, in order of LID.
 func (s *Source) Standbys() (all []Standby) {
 	for _, lid := range slices.Sorted(maps.Keys(s.standbys)) {
 		p := s.standbys[lid]
@@ -313,10 +313,10 @@ func (l *changeLog) add(c registry.Change) {
 	}
 }
 
-// has reports whether all Changes behind a number are remembered.
+// has reports whether all Changes after a number are remembered.
 func (l *changeLog) has(seq uint64) bool { return seq <= l.last && l.last-seq <= uint64(len(l.items)) }
 
-// since are the Changes behind a number, encoded in a registry.Version; false if not all
+// since are the Changes after a number, encoded in a registry.Version; false if not all
 // are remembered.
 func (l *changeLog) since(seq uint64, version uint8) ([]byte, bool) {
 	if !l.has(seq) {

@@ -9,16 +9,16 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// succession is a master's desk, and the standby at h2 that is to rule next.
+// succession is a master's harness, and the standby at h2 that is to rule next.
 type succession struct {
-	*desk
+	*harness
 	follower *mirror.Follower
 	mute     bool // nothing comes from the standby
-	complete int  // how often it was told that the standby has everything
+	complete int  // how often Complete named the standby
 }
 
 func newSuccession(t *testing.T) *succession {
-	s := &succession{desk: newDesk(t), follower: mirror.NewFollower(mirror.Config{})}
+	s := &succession{harness: newHarness(t), follower: mirror.NewFollower(mirror.Config{})}
 	s.follower.Follow(0, mirror.Master{GUID: s.view.SMs[0].GUID, LID: s.view.SMs[0].LID, Self: h2})
 	return s
 }
@@ -69,9 +69,9 @@ func (s *succession) joins(group byte) bool {
 // yield says who is to rule next; 0 for nobody.
 func (s *succession) yield(to mad.GUID) { s.do(PrepareHandover{to}) }
 
-// The heir has everything when it has acknowledged the last change; from then on clients
+// The handover target has everything when it has acknowledged the last change; from then on clients
 // are not listened to, unless it does not come to a handover.
-func TestHeir(t *testing.T) {
+func TestHandOver(t *testing.T) {
 	s := newSuccession(t)
 	s.yield(h2)
 	if s.complete > 0 || !s.joins(1) {
@@ -79,7 +79,7 @@ func TestHeir(t *testing.T) {
 	}
 	s.pass(100 * time.Millisecond)
 	if s.complete != 1 || s.follower.Stats().Whole != 1 {
-		t.Fatalf("told %d times, %+v", s.complete, s.follower.Stats())
+		t.Fatalf("complete %d times, %+v", s.complete, s.follower.Stats())
 	}
 	dropped := s.stats.drops[DropHandingOver].Load()
 	if s.joins(2) || s.stats.drops[DropHandingOver].Load() != dropped+1 {
@@ -87,12 +87,12 @@ func TestHeir(t *testing.T) {
 	}
 	s.yield(0)
 	if !s.joins(2) {
-		t.Error("no client is listened to although there is no heir any more")
+		t.Error("no client is listened to although there is no handover target any more")
 	}
 }
 
 // Changes that are under way have to get there; no others come behind them.
-func TestHeirLacksLittle(t *testing.T) {
+func TestHandOverLacksLittle(t *testing.T) {
 	s := newSuccession(t)
 	s.pass(100 * time.Millisecond)
 	s.mute = true
@@ -101,18 +101,18 @@ func TestHeirLacksLittle(t *testing.T) {
 	}
 	s.yield(h2)
 	if s.complete > 0 || s.joins(2) {
-		t.Error("a change is under way, and the heir has everything, or clients are listened to")
+		t.Error("a change is under way, and the handover target has everything, or clients are listened to")
 	}
 	s.mute = false
 	s.pass(100 * time.Millisecond)
 	if s.complete != 1 {
-		t.Errorf("told %d times that it has everything", s.complete)
+		t.Errorf("complete %d times", s.complete)
 	}
 }
 
-// An heir that does not acknowledge keeps clients from being heard for a second, not
+// A handover target that does not acknowledge keeps clients from being heard for a second, not
 // longer.
-func TestHeirFallsSilent(t *testing.T) {
+func TestHandOverUnacknowledged(t *testing.T) {
 	s := newSuccession(t)
 	s.pass(100 * time.Millisecond)
 	s.mute = true
@@ -124,6 +124,6 @@ func TestHeirFallsSilent(t *testing.T) {
 	}
 	s.pass(200 * time.Millisecond)
 	if !s.joins(2) || s.complete > 0 {
-		t.Errorf("no client is listened to any more; told %d times that it has everything", s.complete)
+		t.Errorf("no client is listened to any more; complete %d times", s.complete)
 	}
 }
