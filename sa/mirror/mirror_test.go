@@ -33,7 +33,7 @@ type pair struct {
 	copy     *registry.Registry
 	updates  []mirror.Update
 	policy   []byte // that the standby received last
-	reported     int    // how often it received one
+	reported int    // how often it received one
 	packets  int
 	// Changes what each packet to the standby and to the master says; nil for nothing.
 	tamperDown, tamperUp func(d *mad.Datagram)
