@@ -16,19 +16,19 @@ type child struct {
 	args []string
 	env  []string // besides that of this process
 
-	asked []string // of args, what the files and the command line say
+	asked []string // the args that come from files and the command line
 	port  mad.GUID // 0 for any
 }
 
-// same reports whether two children can be one process: it reads the rest of its
-// configuration again by itself.
+// same reports whether a running child can stay for d: a process reloads the rest of its
+// configuration by itself.
 func (c *child) same(d *child) bool { return slices.Equal(c.asked, d.asked) && c.port == d.port }
 
-// usual is the child with the usual configuration, where the files named several before.
+// usual is the name of the single child with the usual configuration.
 const usual = "usual"
 
-// find returns the managers that are to run now. The files that name them are read
-// again only if that is asked for. A mistake in them then ends no manager that runs.
+// find returns the managers that should run now. It reads the files that name them again only
+// if again is set. An error in them then stops no manager.
 func (la *launcher) find(again bool) []child {
 	if again {
 		clear(la.said)
@@ -46,9 +46,9 @@ func (la *launcher) find(again bool) []child {
 	return la.wanted
 }
 
-// children are the processes of instances. One that is as it was keeps what it has. One
-// whose configuration is wrong, or that contradicts one before it, is named, and left as
-// it was or left out.
+// children are the processes of instances. An unchanged instance keeps its child. An instance
+// whose configuration is wrong, or conflicts with an earlier instance, is reported; it keeps
+// its child or gets none.
 func (la *launcher) children(list []instances.Instance) (children []child) {
 	was := map[string]child{}
 	for _, c := range la.wanted {

@@ -18,13 +18,13 @@ import (
 	"ibsm/view"
 )
 
-// configuration is the configuration in force. Files that are read again, the console,
-// ibsmctl, and the master that a standby follows change it.
+// configuration is the configuration in force. Reloads, the console, ibsmctl, and the master
+// that a standby follows change it.
 //
-// What is in force is an immutable value, so that readers wait for nobody. The goroutine of
-// run is its one writer: changes are functions that it calls one after the other. None of
-// them reads a file. Whoever reads files again does so before, and once more if something
-// was changed meanwhile.
+// The configuration in force is an immutable value, so that readers never wait. The goroutine
+// of run is its only writer: changes are functions that it calls one after the other. None of
+// them reads a file. A reload reads the files before, and once more if the configuration has
+// changed meanwhile.
 type configuration struct {
 	logger *slog.Logger
 	lines  *osmlog.Handler
@@ -38,15 +38,15 @@ type configuration struct {
 	current atomic.Pointer[inForce]
 }
 
-// inForce is what is in force at a time. It is not changed any more.
+// inForce is a configuration in force. It is immutable.
 type inForce struct {
-	own        *conf.Loaded       // as this manager's own files say
+	own        *conf.Loaded       // of this manager's own files
 	partitions *partitions.Chosen // the same; nil before the port is open
 	routes     []view.PrefixRoute // the same
 	port       mad.GUID
 	from       *masterPolicy         // takes precedence over own and partitions; nil for none
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
-	tooLong    bool                  // the policy does not fit into what standbys are sent
+	tooLong    bool                  // the policy is too long for standbys
 	paused     bool                  // the console has stopped sweeps
 	shown      *ctl.MirroredSettings // what ibsmctl shows of from
 	master     bool                  // the manager is
@@ -62,7 +62,7 @@ func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler
 	return c
 }
 
-// run makes changes until ctx is done, after which nobody may ask for one.
+// run makes changes until ctx is done. After that change must not be called.
 func (c *configuration) run(ctx context.Context) {
 	for {
 		select {
@@ -74,8 +74,8 @@ func (c *configuration) run(ctx context.Context) {
 	}
 }
 
-// change has run call edit with a copy of what is in force, which then comes into force. It
-// returns when that is done. edit must not ask for another change.
+// change has run call edit with a copy of the configuration in force, and puts the edited copy
+// into force. It returns when that is done. edit must not call change.
 func (c *configuration) change(edit func(next *inForce)) {
 	c.swap(nil, edit)
 }
@@ -98,9 +98,8 @@ func (c *configuration) swap(was *inForce, edit func(next *inForce)) (swapped bo
 	return swapped
 }
 
-// begin is the configuration of a manager that begins now at a port, with what the store
-// knows of the one before: the partition file that was in force last, and the policy that
-// it had inherited.
+// begin is the configuration of a manager that starts at a port. The store has the partition
+// file that was in force last, and the policy of the previous master.
 func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) (cfg manager.Config) {
 	for {
 		was := c.current.Load()
@@ -123,8 +122,8 @@ func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) 
 	}
 }
 
-// first is the configuration that a manager begins with. What was sent to the one before is
-// taken back.
+// first is the configuration that a manager starts with. Configurations that were sent to the
+// previous manager are withdrawn.
 func (c *configuration) first(next *inForce, lastPolicy []byte) manager.Config {
 	c.kept.keepConfiguration(next.own)
 	c.kept.keepPartitions(next.partitions.Text)
@@ -142,15 +141,15 @@ func (c *configuration) first(next *inForce, lastPolicy []byte) manager.Config {
 	return c.managerConfig(next)
 }
 
-// Reload reads the configuration and the partition file again. A mistake in a file leaves
-// what it is about unchanged. In either case a heavy sweep follows: an operator who sends
-// OpenSM a SIGHUP may want no more than that. A master that used what it inherited uses its
-// own files again.
+// Reload reads the configuration and the partition file again. A file with an error changes
+// nothing. In either case a heavy sweep follows: an operator who sends OpenSM a SIGHUP may
+// want only that. A master that used the policy of the previous master uses its own files
+// again.
 func (c *configuration) Reload() *ctl.Reloaded { return c.reload(true) }
 
-// reread is what the files say when they are read again.
+// reread is the content of the files after a reload.
 type reread struct {
-	config     *conf.Loaded // the one before, if err says that the new one is not taken
+	config     *conf.Loaded // the previous one if err is not nil
 	changed    []string
 	report     conf.Report
 	err        error
@@ -167,8 +166,8 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	return r
 }
 
-// reload is Reload; own says whether this manager's own files take precedence over what it
-// inherited.
+// reload is Reload; own says whether this manager's own files take precedence over the policy of
+// the previous master.
 func (c *configuration) reload(own bool) *ctl.Reloaded {
 	for {
 		was := c.current.Load()
@@ -181,19 +180,19 @@ func (c *configuration) reload(own bool) *ctl.Reloaded {
 	}
 }
 
-// take puts into force what was read again, and sends it to the manager.
+// take puts the reloaded files into force, and sends them to the manager.
 func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Finding {
 	logReport(c.logger, read.report)
 	switch {
 	case read.err != nil:
-		c.logger.Error("the configuration stays as it is: its file has mistakes or cannot be read", "file", next.own.ConfigFile)
+		c.logger.Error("the configuration is unchanged: its file has errors or cannot be read", "file", next.own.ConfigFile)
 	case read.config.ConfigFile == "":
-		c.logger.Info("there is no configuration file to be read again")
+		c.logger.Info("no configuration file to reload")
 	default:
 		next.own = read.config
 		c.kept.keepConfiguration(next.own)
 		c.setLog(next.own, read.changed)
-		c.logger.Info("the configuration was read again", "file", next.own.ConfigFile, "changed", strings.Join(read.changed, ","))
+		c.logger.Info("configuration reloaded", "file", next.own.ConfigFile, "changed", strings.Join(read.changed, ","))
 	}
 	next.routes = read.routes
 	c.setModules(read.modules)
@@ -211,8 +210,8 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	return found
 }
 
-// send has the manager go on with what is in force now, in place of what it has not taken
-// yet.
+// send sends the configuration in force to the manager. It replaces one that the manager has
+// not taken yet.
 func (c *configuration) send(next *inForce) {
 	cfg := c.managerConfig(next)
 	select {
@@ -222,7 +221,7 @@ func (c *configuration) send(next *inForce) {
 	c.configs <- cfg
 }
 
-// managerConfig is the configuration of a manager now.
+// managerConfig is the manager's part of the configuration.
 func (c *configuration) managerConfig(next *inForce) manager.Config {
 	l, chosen := next.effective()
 	cfg := managerConfig(l)
@@ -237,8 +236,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	return cfg
 }
 
-// effective are the configuration and the partitions that this manager uses, or would as
-// master.
+// effective are the configuration and the partitions that this manager uses as master.
 func (s *inForce) effective() (*conf.Loaded, *partitions.Chosen) {
 	if s.from == nil {
 		return s.own, s.partitions
@@ -246,8 +244,8 @@ func (s *inForce) effective() (*conf.Loaded, *partitions.Chosen) {
 	return s.from.over(s.own, s.partitions)
 }
 
-// setLog has the log written as the configuration now says. Log flags that ibsmctl has set
-// stay until the file's change.
+// setLog applies the log settings. Log flags that ibsmctl has set stay until those in the file
+// change.
 func (c *configuration) setLog(l *conf.Loaded, changed []string) {
 	if slices.Contains(changed, conf.LogFlags.Key().Name) {
 		c.lines.SetFlags(logFlagsOf(l.Config))
@@ -258,7 +256,7 @@ func (c *configuration) setLog(l *conf.Loaded, changed []string) {
 	}
 }
 
-// own is what this manager's own files say.
+// own is the configuration of this manager's own files.
 func (c *configuration) own() *conf.Loaded { return c.current.Load().own }
 
 // describe adds the settings to the status that the console shows.
@@ -271,8 +269,7 @@ func (c *configuration) describe(st *console.Status) {
 	}
 }
 
-// setPriority puts another priority among subnet managers into force. It stays until the
-// file's changes.
+// setPriority puts another sm_priority into force. It stays until the one in the file changes.
 func (c *configuration) setPriority(priority uint8) {
 	c.change(func(next *inForce) {
 		next.own = next.own.WithPriority(priority)
@@ -280,7 +277,7 @@ func (c *configuration) setPriority(priority uint8) {
 	})
 }
 
-// setSweeping stops sweeps, or has them go on with a heavy one.
+// setSweeping stops sweeps, or resumes them with a heavy one.
 func (c *configuration) setSweeping(on bool) {
 	c.change(func(next *inForce) {
 		next.paused = !on

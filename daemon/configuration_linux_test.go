@@ -13,7 +13,7 @@ import (
 // TestChangeWhileFilesAreRead: while a file is read, which a FIFO prolongs, nobody waits, and
 // a change that is made meanwhile is not lost: the files are read once more.
 func TestChangeWhileFilesAreRead(t *testing.T) {
-	policy := newFixture(t, masterSettings, masterParts).told.Registrar.Mirror.Policy
+	policy := newFixture(t, masterSettings, masterParts).sent.Registrar.Mirror.Policy
 	o := newFixture(t, ownSettings, ownParts)
 	fifo := filepath.Join(o.dir, "partitions.conf")
 	if err := os.Remove(fifo); err != nil {
@@ -51,10 +51,10 @@ func TestChangeWhileFilesAreRead(t *testing.T) {
 	o.take()
 	o.must("read again", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	now := o.current.Load()
-	if o.told.Elect.Priority != 11 || string(now.partitions.Text) != ownParts {
-		t.Errorf("priority %d, partitions %q", o.told.Elect.Priority, now.partitions.Text)
+	if o.sent.Elect.Priority != 11 || string(now.partitions.Text) != ownParts {
+		t.Errorf("priority %d, partitions %q", o.sent.Elect.Priority, now.partitions.Text)
 	}
-	if strings.Count(o.log.String(), "there is no configuration file")+strings.Count(o.log.String(), "was read again") != 1 {
+	if strings.Count(o.log.String(), "no configuration file to reload")+strings.Count(o.log.String(), "configuration reloaded") != 1 {
 		t.Errorf("one reload is logged as:\n%s", o.log.String())
 	}
 }

@@ -55,9 +55,9 @@ func (d *daemon) console() *console.Daemon {
 	return &console.Daemon{
 		Version: fmt.Sprintf("%s (ibsm %s)", conf.OpenSM, conf.Version),
 		Now:     time.Now,
-		View:    d.desk.View, Registry: d.desk.Registry, Names: d.current.names,
+		View:    d.control.View, Registry: d.control.Registry, Names: d.current.names,
 		Status: func() console.Status {
-			st := d.desk.ConsoleStatus()
+			st := d.control.ConsoleStatus()
 			d.current.describe(&st)
 			return st
 		},
@@ -70,16 +70,16 @@ func (d *daemon) console() *console.Daemon {
 		SetLogFlags: func(flags uint8) { d.lines.SetFlags(osmlog.Flags(flags)) },
 		SetPriority: d.current.setPriority,
 		SetSweeping: d.current.setSweeping,
-		Do:          d.desk.ConsoleOrder,
+		Do:          d.control.ConsoleOrder,
 		WriteFile:   func(name string, text []byte) error { return writeBelow(dumpDir(d.conf), name, text) },
-		Acted:       func(line string) { d.logger.Info("command of the console", "command", line) },
+		Acted:       func(line string) { d.logger.Info("console command", "command", line) },
 	}
 }
 
 // writeBelow writes a file in a folder, and nowhere else: anybody may be at a socket.
 func writeBelow(dir, name string, text []byte) error {
 	if dir == "" {
-		return errors.New("files are written to dump_files_dir alone, and there is none")
+		return errors.New("files are written only to dump_files_dir, which is not set")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func writeBelow(dir, name string, text []byte) error {
 		}
 	}
 	if !filepath.IsLocal(name) {
-		return errors.New("at a socket, files are written to dump_files_dir alone: " + dir)
+		return errors.New("a client at a socket can write files only to dump_files_dir:  " + dir)
 	}
 	return root.WriteFile(name, text, 0o666)
 }

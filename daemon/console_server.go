@@ -48,7 +48,7 @@ func (c *consoleServer) serve(ctx context.Context, l net.Listener) {
 			}
 			return
 		case err != nil: // too many open files, or a client that is gone already
-			c.logger.Warn("a client of the console was not taken", "reason", err)
+			c.logger.Warn("console connection not accepted", "reason", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -77,12 +77,12 @@ func (c *consoleServer) client(ctx context.Context, conn net.Conn) {
 	from := conn.RemoteAddr().String()
 	c.logger.Debug("Console connection accepted", "from", from)
 	daemon := *c.daemon
-	daemon.Acted = func(line string) { c.logger.Info("command of the console", "from", from, "command", line) }
+	daemon.Acted = func(line string) { c.logger.Info("console command", "from", from, "command", line) }
 	patient := &patientConn{conn, c.readPatience, c.writePatience}
 	err := c.converse(ctx, console.New(&daemon, patient, false), patient)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.counters.Cut.Add(1)
-		c.logger.Info("client of the console cut off: it says nothing or does not take the answers", "from", from)
+		c.logger.Info("console connection closed: the client was idle or did not read the answers", "from", from)
 	}
 	c.logger.Debug("Console connection closed", "from", from)
 }

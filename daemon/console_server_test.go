@@ -143,7 +143,7 @@ func TestConsoleCrowd(t *testing.T) {
 	t.Logf("%d clients: %d taken, %d refused, %d lines, %d of them too long", clients, c.Accepted.Load(), c.Refused.Load(), c.Lines.Load()+c.TooLong.Load(), c.TooLong.Load())
 }
 
-// TestConsoleBusy: there are so many clients and no more, and the next is told so.
+// TestConsoleBusy: the number of clients is limited, and the next gets a message.
 func TestConsoleBusy(t *testing.T) {
 	server := newConsole()
 	dial, end := served(t, server)

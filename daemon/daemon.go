@@ -45,18 +45,18 @@ type daemon struct {
 	notify  *notifier
 	state   *state
 	current *configuration
-	desk    *server.Server
+	control *server.Server
 	clients console.Counters // of the console
 	dumps   *dump.Keeper     // nil where there are none
 	shell   *manager.Shell   // of the manager that runs, or ran last
-	// requests are sweeps that the manager is to make, and manager.NoSweep.
+	// requests are requested sweeps, and manager.NoSweep.
 	requests chan manager.Sweep
 	running  atomic.Bool // a manager is at the port
 }
 
-// Run runs the manager that a configuration describes until it is told to end, has done the
-// one sweep that was wanted, or cannot go on. ExitStatus is for its error. In the
-// background it returns at once, nil, in the process that was started.
+// Run runs a manager until a signal ends it, its only sweep is done, or it cannot go on.
+// ExitStatus is for its error. For a daemon in the background it returns nil at once in the
+// process that was started.
 func Run(cfg Config) error {
 	l := cfg.Loaded
 	if _, _, err := chooseEngine(conf.RoutingEngine.In(l.Config)); err != nil {
@@ -83,7 +83,7 @@ func Run(cfg Config) error {
 	return d.keepRunning(ctx)
 }
 
-// start starts the tasks. ctx is done when the daemon is told to end.
+// start starts the tasks. ctx is done when a signal ends the daemon.
 func (d *daemon) start(ctx context.Context) (err error) {
 	d.notify = newNotifier(&d.tasks)
 	if err = d.openLog(); err != nil {
@@ -95,14 +95,14 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	})
 	d.state = newState(d.conf, d.logger)
 	d.tasks.atEnd(d.state.close)
-	d.desk = server.New(server.Config{Version: conf.Version, Engine: managerConfig(d.conf).Sweep.EngineName, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
-	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.desk.Rules)
+	d.control = server.New(server.Config{Version: conf.Version, Engine: managerConfig(d.conf).Sweep.EngineName, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
+	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.Rules)
 	d.tasks.run(context.Background(), d.current.run) // until the manager has ended
 	d.tasks.run(ctx, d.listen)
 	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
 	logReport(d.logger, d.conf.Report)
 	warnOfEngines(d.conf, d.logger, d.cfg.Stderr)
-	d.tasks.run(ctx, d.desk.Run)
+	d.tasks.run(ctx, d.control.Run)
 	if err = d.serveControl(ctx); err != nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (d *daemon) openLog() error {
 	return nil
 }
 
-// writeDumps starts to write dump files where the configuration wants them. Told to end,
-// the task leaves the files about routes unfinished.
+// writeDumps starts to write dump files if the configuration wants them. When ctx is done, the
+// task leaves the files with routes unfinished.
 func (d *daemon) writeDumps(ctx context.Context) {
 	dir := dumpDir(d.conf)
 	if dir == "" {
@@ -206,7 +206,7 @@ func (d *daemon) keepRunning(ctx context.Context) error {
 			return err
 		case err.Error() != reason:
 			reason = err.Error()
-			d.desk.Wait(reason)
+			d.control.Wait(reason)
 			d.notify.ready("waiting for the port: " + reason)
 			d.logger.Warn("waiting for the port", "reason", err)
 			d.display.line(fmt.Sprintf("waiting for the port: %v", err))
@@ -228,7 +228,7 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 	}
 	if err := d.state.open(port.GUID); err != nil {
 		port.close()
-		d.logger.Error(err.Error()) // in the background nobody reads what is returned
+		d.logger.Error(err.Error()) // nobody sees standard error of a daemon
 		return err
 	}
 	if !d.conf.DryRun {
@@ -245,7 +245,7 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 		atPort.run(ctx, func(ctx context.Context) { port.watch(ctx, d.requests) })
 	}
 	d.shell = shell
-	d.desk.Serve(shell, port.Name)
+	d.control.Serve(shell, port.Name)
 	d.running.Store(true)
 	defer d.running.Store(false)
 	return shell.Run(ctx)

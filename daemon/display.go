@@ -51,7 +51,7 @@ func (d *display) up(u manager.Up) {
 			u.Nodes, u.Switches, u.Links, u.Active, u.LIDs, u.Longest))
 		d.line(fmt.Sprintf("  written: %s; took %v", u.SetsText(), u.Took.Round(time.Millisecond)))
 		if u.Failures+u.Cut+u.Bad > 0 {
-			d.line(fmt.Sprintf("  not well: %d Sets failed, %d pairs cut off, %d routes do not arrive (the log names them)", u.Failures, u.Cut, u.Bad))
+			d.line(fmt.Sprintf("  errors: %d Sets failed, %d pairs of switch and LID disconnected, %d routes do not arrive (see the log)", u.Failures, u.Cut, u.Bad))
 		}
 	}
 }

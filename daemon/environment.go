@@ -28,8 +28,8 @@ var Environment = conf.Environment{
 	},
 }
 
-// Judge prints what is wrong with the configuration, and returns the exit status of a
-// start that is refused for it, 0 for one that is not.
+// Judge prints the errors of the configuration. It returns 0, or the exit status if they
+// prevent the start.
 func Judge(l *conf.Loaded, stderr io.Writer) (status int) {
 	refused := conf.Severity(conf.Start)
 	if l.Strict {
@@ -74,7 +74,7 @@ func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 	}
 }
 
-// readNames reads the names of nodes. As with OpenSM, a mistake in the file is logged, and
+// readNames reads the names of nodes. As with OpenSM, an error in the file is logged, and
 // the names before it are used.
 func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 	path, given := nameMap(l.Config)
@@ -88,7 +88,7 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 		m, err = names.Read(path, f)
 	}
 	if err != nil {
-		logger.Error("not all names of nodes can be read", "reason", err)
+		logger.Error("some node names cannot be read", "reason", err)
 	}
 	return m
 }

@@ -15,12 +15,12 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// A standby takes over with the policy of the master that it follows: its partitions and
-// shared settings. They are in force at the standby all the time, so that they are when it
-// becomes master, and until its operator has its own files read again after that.
+// A standby takes over with the policy of the master that it follows: its partitions and shared
+// settings. They are in force at the standby all the time, and after it has become master,
+// until its operator reloads its own files.
 
-// mirroring is what managers tell each other: the keys by which they know each other, the
-// policy of this one, and what a standby of another kind of manager needs to know.
+// mirroring is the configuration of mirroring: the keys by which managers authenticate each
+// other, this manager's policy, and what a standby of a master that is not ibsm needs.
 func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Loaded, chosen *partitions.Chosen) mirror.Config {
 	m := mirror.Config{
 		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
@@ -54,8 +54,8 @@ func partitionKeys(p *partitions.Policy) []mad.PKey {
 	return keys
 }
 
-// mirrored takes the policy of the master; empty where it sends none. The configuration
-// that follows is sent before mirrored returns.
+// mirrored takes the policy of the master, empty if it sends none. When it returns, the
+// resulting configuration has been sent to the manager.
 func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	var from *masterPolicy
 	var err error
@@ -76,7 +76,7 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	})
 }
 
-// foreignMaster has this manager's own files apply again: the master is of another kind.
+// foreignMaster has this manager's own files apply again: the master is not ibsm.
 func (c *configuration) foreignMaster(master mad.GUID) {
 	c.change(func(next *inForce) {
 		if next.from == nil {
@@ -88,7 +88,7 @@ func (c *configuration) foreignMaster(master mad.GUID) {
 	})
 }
 
-// inherit has a policy apply from now on, nil for none.
+// inherit puts the policy of a master into force, nil for none.
 func (c *configuration) inherit(next *inForce, from *masterPolicy) {
 	next.from, next.differs = from, nil
 	text := []byte{}
@@ -126,14 +126,14 @@ func (c *configuration) entered(state smp.SMState) {
 	c.change(func(next *inForce) {
 		next.master = state == smp.Master
 		if next.master && next.shown != nil && len(next.shown.Differ) > 0 {
-			c.logger.Error("this manager uses the partitions and settings of the previous master, not its own files, until these are read again: ibsmctl config reload",
+			c.logger.Error("this manager uses the partitions and settings of the previous master, not its own files, until they are reloaded: ibsmctl config reload",
 				"guid", next.shown.Of, "differ", strings.Join(next.shown.Differ, ","))
 		}
 	})
 }
 
-// useOwnFiles has this manager's own files apply again, which were just read, if it is
-// master and they are without mistakes.
+// useOwnFiles has this manager's own files apply again after a reload, if it is master and they
+// have no errors.
 func (c *configuration) useOwnFiles(next *inForce) {
 	if next.from == nil || !next.master || next.partitions == nil {
 		return
@@ -154,8 +154,8 @@ func (p *masterPolicy) shown(differs []string) *ctl.MirroredSettings {
 	return &ctl.MirroredSettings{Of: p.of.String(), Differ: differs}
 }
 
-// meaning is a sum over the policy that a partition file makes, however the file is
-// written.
+// meaning is a checksum of the policy of a partition file. It does not depend on how the file
+// is written.
 func meaning(c *partitions.Chosen) [sha256.Size]byte {
 	h := sha256.New()
 	if p := c.ForTables(); p != nil {

@@ -53,7 +53,7 @@ type fixture struct {
 	log    bytes.Buffer
 	state  *state
 	policy *ctl.MirroredSettings
-	told   manager.Config // last
+	sent   manager.Config // last
 }
 
 // newFixture is the one of a manager with settings in a file and partitions in another.
@@ -75,7 +75,7 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	ts.atEnd(func() { stored.Close() })
 	ts.run(context.Background(), o.run)
 	t.Cleanup(ts.end)
-	o.told = o.begin(7, nil, nil)
+	o.sent = o.begin(7, nil, nil)
 	return o
 }
 
@@ -89,7 +89,7 @@ func (o *fixture) write(name, text string) {
 	}
 }
 
-// hears takes another manager's policy, as that tells it.
+// hears takes another manager's policy, as that sends it.
 func (o *fixture) hears(policy []byte) {
 	o.mirrored(9, policy)
 	o.take()
@@ -98,7 +98,7 @@ func (o *fixture) hears(policy []byte) {
 // take has the manager take what was sent.
 func (o *fixture) take() {
 	select {
-	case o.told = <-o.configs:
+	case o.sent = <-o.configs:
 	default:
 	}
 }
@@ -106,12 +106,12 @@ func (o *fixture) take() {
 // must holds what counts.
 func (o *fixture) must(when string, lmc uint64, key uint16, differ ...string) {
 	o.t.Helper()
-	given := o.told.Sweep.Settings.LMC
+	given := o.sent.Sweep.Settings.LMC
 	if uint64(given.Value) != lmc || given.Given != (lmc != 0) {
 		o.t.Errorf("%s: LMC %+v, want %d", when, given, lmc)
 	}
 	var keys []string
-	for _, p := range o.told.Sweep.Partitions.Policy.Partitions {
+	for _, p := range o.sent.Sweep.Partitions.Policy.Partitions {
 		keys = append(keys, fmt.Sprint(uint16(p.Key)))
 	}
 	if !slices.Contains(keys, fmt.Sprint(key)) {
@@ -144,19 +144,19 @@ const (
 // as master it keeps them until its own files are read again.
 func TestInherit(t *testing.T) {
 	master := newFixture(t, masterSettings, masterParts)
-	policy := master.told.Registrar.Mirror.Policy
+	policy := master.sent.Registrar.Mirror.Policy
 	o := newFixture(t, ownSettings, ownParts)
 	o.must("at first", 0, 2)
 	o.hears(policy)
 	o.must("as standby", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	o.mustSay("own files differ from the master's")
-	if o.told.Elect.Priority != 3 || !bytes.Equal(o.kept(), policy) || !bytes.Equal(o.told.Registrar.Mirror.Policy, policy) {
-		t.Errorf("priority %d, kept %q, told to standbys %q", o.told.Elect.Priority, o.kept(), o.told.Registrar.Mirror.Policy)
+	if o.sent.Elect.Priority != 3 || !bytes.Equal(o.kept(), policy) || !bytes.Equal(o.sent.Registrar.Mirror.Policy, policy) {
+		t.Errorf("priority %d, kept %q, sent to standbys %q", o.sent.Elect.Priority, o.kept(), o.sent.Registrar.Mirror.Policy)
 	}
 	o.log.Reset()
 	o.hears(policy)
 	if o.log.Len() > 0 {
-		t.Errorf("what is known is told again: %s", o.log.String())
+		t.Errorf("what is known is logged again: %s", o.log.String())
 	}
 
 	o.write("opensm.conf", ownSettings+"sm_priority 4\n")
@@ -172,7 +172,7 @@ func TestInherit(t *testing.T) {
 	o.write("partitions.conf", "broken=")
 	o.reload(true)
 	o.take()
-	o.must("read again with a mistake", 1, 1, "lmc", "part_enforce", "partition_config_file")
+	o.must("read again with an error", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	o.mustSay("of the previous master stay in force")
 	o.write("partitions.conf", ownParts)
 	o.reload(true)
@@ -189,7 +189,7 @@ func TestInherit(t *testing.T) {
 func TestInheritAgreeing(t *testing.T) {
 	master := newFixture(t, masterSettings, masterParts)
 	o := newFixture(t, "lmc 1\n", ownParts)
-	o.hears(master.told.Registrar.Mirror.Policy)
+	o.hears(master.sent.Registrar.Mirror.Policy)
 	o.must("other partitions", 1, 1, "partition_config_file")
 	o.log.Reset()
 	o.write("partitions.conf", "# as at the master\n"+masterParts)
@@ -204,23 +204,23 @@ func TestInheritAgreeing(t *testing.T) {
 func TestInheritPartitionsApplied(t *testing.T) {
 	master := newFixture(t, masterSettings, masterParts)
 	o := newFixture(t, ownSettings, ownParts)
-	o.hears(master.told.Registrar.Mirror.Policy)
+	o.hears(master.sent.Registrar.Mirror.Policy)
 	o.entered(smp.Master)
 	o.applyPartitions()
 	o.take()
 	o.must("applied", 1, 2, "lmc", "part_enforce")
 	next := newFixture(t, ownSettings, masterParts)
-	next.hears(o.told.Registrar.Mirror.Policy)
+	next.hears(o.sent.Registrar.Mirror.Policy)
 	next.must("a standby of it", 1, 2, "lmc", "part_enforce", "partition_config_file")
 	if next.current.Load().from.of != 7 {
 		t.Errorf("that it has from %v", next.current.Load().from.of)
 	}
 }
 
-// TestInheritNothing: where the master tells nothing that this manager can go on with, its
+// TestInheritNothing: where the master sends nothing that this manager can use, its
 // own files count, and the log says so.
 func TestInheritNothing(t *testing.T) {
-	policy := newFixture(t, masterSettings, masterParts).told.Registrar.Mirror.Policy
+	policy := newFixture(t, masterSettings, masterParts).sent.Registrar.Mirror.Policy
 	for name, bad := range map[string][]byte{
 		"nothing":            {},
 		"no policy":          []byte("lmc 1\n"),
@@ -247,12 +247,12 @@ func TestInheritNothing(t *testing.T) {
 
 // TestInheritAgain: a manager that was killed goes on with what it had inherited.
 func TestInheritAgain(t *testing.T) {
-	policy := newFixture(t, masterSettings, masterParts).told.Registrar.Mirror.Policy
+	policy := newFixture(t, masterSettings, masterParts).sent.Registrar.Mirror.Policy
 	o := newFixture(t, ownSettings, ownParts)
-	o.told = o.begin(7, nil, policy)
+	o.sent = o.begin(7, nil, policy)
 	o.must("after a kill", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	o = newFixture(t, ownSettings, ownParts)
-	o.told = o.begin(7, nil, []byte("damaged"))
+	o.sent = o.begin(7, nil, []byte("damaged"))
 	o.must("damaged", 0, 2)
 }
 
@@ -272,21 +272,21 @@ func TestInheritSources(t *testing.T) {
 	}
 }
 
-// TestRulingTooLong: a partition file that is too long for standbys is told of once.
-func TestRulingTooLong(t *testing.T) {
+// TestPolicyTooLong: a partition file that is too long for standbys is logged once.
+func TestPolicyTooLong(t *testing.T) {
 	o := newFixture(t, masterSettings, masterParts+strings.Repeat("# a comment that makes it long\n", mirror.MaxPolicy/30))
 	o.mustSay("too long for standbys")
 	o.reload(true)
 	if strings.Contains(o.log.String(), "too long") {
-		t.Error("it is told of twice")
+		t.Error("it is logged twice")
 	}
-	if len(o.told.Registrar.Mirror.Policy) <= mirror.MaxPolicy {
+	if len(o.sent.Registrar.Mirror.Policy) <= mirror.MaxPolicy {
 		t.Error("it is not too long")
 	}
 }
 
-// FuzzRuling: whatever another manager sends is refused, or can be gone on with.
-func FuzzRuling(f *testing.F) {
+// FuzzPolicy: whatever another manager sends is refused, or can be gone on with.
+func FuzzPolicy(f *testing.F) {
 	f.Add((&policyText{of: 9, shared: []byte("[subnet]\nlmc = 1\n"), source: partitions.FromFile, file: []byte(masterParts)}).encode())
 	f.Add((&policyText{of: 9, source: partitions.FromNothing}).encode())
 	f.Add([]byte("ibsm ruling 1 0x0000000000000009 1 999999999999999999999\n"))

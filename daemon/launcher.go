@@ -126,7 +126,7 @@ func (la *launcher) allPorts() []instances.Instance {
 		known := slices.ContainsFunc(la.seen, func(i instances.Instance) bool { return i.GUID == p.GUID })
 		switch {
 		case !p.IsInfiniBand():
-			la.note(fmt.Sprintf("%v (GUID %v) is passed over: its link layer is %s", p, p.GUID, p.LinkLayer))
+			la.note(fmt.Sprintf("%v (GUID %v) is skipped: its link layer is %s", p, p.GUID, p.LinkLayer))
 		case !p.NoSMI && !known:
 			la.seen = append(la.seen, instances.Instance{Name: p.GUID.String(), GUID: p.GUID})
 		}

@@ -140,7 +140,7 @@ func TestChildrenWrong(t *testing.T) {
 	}
 }
 
-// TestReadAgain: what the files say when they are read again. A mistake in them ends no manager
+// TestReadAgain: what the files say when they are read again. An error in them ends no manager
 // that runs.
 func TestReadAgain(t *testing.T) {
 	const dir = "etc/opensm/opensm.conf."
@@ -158,9 +158,9 @@ func TestReadAgain(t *testing.T) {
 		{"another port", map[string]string{dir + "2": file("0x22", "")}, "1 0x11 , 2 0x22 127.0.0.1:9301", ""},
 		{"ports exchanged", map[string]string{dir + "1": file("0x12", ""), dir + "2": file("0x11", "")}, "1 0x12 , 2 0x11 127.0.0.1:9301", ""},
 		{"a setting", map[string]string{dir + "2": file("0x12", "sweep_interval 3\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", ""},
-		{"a mistake", map[string]string{dir + "2": file("0x22", "lmc 9\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on as it is: /etc/opensm/opensm.conf.2:3:5: lmc"},
+		{"an error", map[string]string{dir + "2": file("0x22", "lmc 9\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on as it is: /etc/opensm/opensm.conf.2:3:5: lmc"},
 		{"the port of another", map[string]string{dir + "2": file("0x11", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on as it is: port 0x0000000000000011 is that of instance 1"},
-		{"a new one with a mistake", map[string]string{dir + "3": "lmc 9\n"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 3 is not started"},
+		{"a new one with an error", map[string]string{dir + "3": "lmc 9\n"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 3 is not started"},
 		{"a folder in its place", map[string]string{dir + "2": "", dir + "2/x": "x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on, though no file names it"},
 		{"none", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=NONE"}, "", ""},
 		{"nothing that can be understood", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=$x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "nothing is expanded here"},
@@ -235,7 +235,7 @@ func TestAllPorts(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if line := "ibsm: mlx5_1 port 1 (GUID 0x0002c90300000002) is passed over: its link layer is Ethernet\n"; said.String() != line {
+	if line := "ibsm: mlx5_1 port 1 (GUID 0x0002c90300000002) is skipped: its link layer is Ethernet\n"; said.String() != line {
 		t.Errorf("said %q, want %q", said, line)
 	}
 }
@@ -287,21 +287,21 @@ func TestSupervise(t *testing.T) {
 		return child{name: name, args: []string{path}, env: []string{"MARK=" + filepath.Join(dir, name+".mark")}}
 	}
 	fails := script("fails", `echo "try $(cat $MARK 2>/dev/null)"; echo -n x >> $MARK; [ $(cat $MARK) = xxx ] || exit 3; printf unfinished`)
-	stays := script("stays", "trap 'echo hung up; >$MARK' HUP\ntrap 'echo told to end; exit 0' TERM\necho ready\nwhile :; do sleep 0.01; done")
+	stays := script("stays", "trap 'echo hung up; >$MARK' HUP\ntrap 'echo asked to end; exit 0' TERM\necho ready\nwhile :; do sleep 0.01; done")
 	stubborn := script("stubborn", "trap 'echo never' TERM\necho ready\nwhile :; do sleep 0.01; done")
 	find := func(children []child) func(bool) []child { return func(bool) []child { return children } }
 	for _, c := range []struct {
 		name     string
 		children []child
 		once     bool
-		await    []string // before all are told to end
+		await    []string // before all are stopped
 		hurry    string   // killed after this; "" for not at all
 		after    []string
 		status   int
 	}{
 		{"restarted until it ends well", []child{fails}, false, nil, "", []string{"fails: try xx", "fails: unfinished", "instance fails has ended with status 0"}, 0},
 		{"once", []child{script("once", "exit 4")}, true, nil, "", []string{"instance once has ended with status 4"}, 4},
-		{"all end", []child{stays, script("quick", "exit 0")}, false, []string{"stays: ready", "instance quick has ended with status 0"}, "", []string{"stays: told to end"}, 0},
+		{"all end", []child{stays, script("quick", "exit 0")}, false, []string{"stays: ready", "instance quick has ended with status 0"}, "", []string{"stays: asked to end"}, 0},
 		{"killed", []child{stubborn}, false, []string{"stubborn: ready"}, "stubborn: never", nil, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -340,8 +340,8 @@ func TestSuperviseReload(t *testing.T) {
 	script := func(name, text string, port mad.GUID) child {
 		return child{name: name, args: []string{"-c", text}, asked: []string{text}, port: port}
 	}
-	stays := script("stays", "trap 'echo hung up' HUP; trap 'echo told to end; exit 0' TERM"+loop, 1)
-	goes := script("goes", "trap 'echo told to end; exit 0' TERM"+loop, 2)
+	stays := script("stays", "trap 'echo hung up' HUP; trap 'echo asked to end; exit 0' TERM"+loop, 1)
+	goes := script("goes", "trap 'echo asked to end; exit 0' TERM"+loop, 2)
 	moves := script("moves", "trap 'echo left; exit 0' TERM"+loop, 4)
 	moved := moves
 	moved.port = 5
@@ -366,8 +366,8 @@ func TestSuperviseReload(t *testing.T) {
 		out.await(t, name)
 	}
 	for n, want := range [][]string{
-		{"stays: hung up", "goes: told to end", "moves: left\n", "moves: ready", "fails: a try", "instance fails has ended", "fresh: ready"},
-		{"stays: told to end", "moves: left\n"},
+		{"stays: hung up", "goes: asked to end", "moves: left\n", "moves: ready", "fails: a try", "instance fails has ended", "fresh: ready"},
+		{"stays: asked to end", "moves: left\n"},
 		{"goes: ready"},
 	} {
 		out.mu.Lock()
@@ -378,7 +378,7 @@ func TestSuperviseReload(t *testing.T) {
 			out.await(t, w)
 		}
 		out.mu.Lock()
-		if strings.Contains(out.text, "quick") || n == 0 && strings.Contains(out.text, "stays: told to end") {
+		if strings.Contains(out.text, "quick") || n == 0 && strings.Contains(out.text, "stays: asked to end") {
 			t.Errorf("who was stopped is started again, or who is wanted ends:\n%s", out.text)
 		}
 		out.mu.Unlock()
@@ -390,7 +390,7 @@ func TestSuperviseReload(t *testing.T) {
 }
 
 // TestSuperviseStubborn: a manager that no file names any more and that does not end when
-// it is told to is killed.
+// it is stopped is killed.
 func TestSuperviseStubborn(t *testing.T) {
 	const text = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
 	wanted := []child{{name: "stubborn", args: []string{"-c", text}, asked: []string{text}, port: 1}}

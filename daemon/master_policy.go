@@ -11,21 +11,21 @@ import (
 	"ibsm/partitions"
 )
 
-// policyText is the policy of a master in the form in which it goes to standbys and into
-// the store: its partitions, and the settings that conf calls shared. It begins with a line,
+// policyText is the policy of a master, as it is sent to standbys and stored: its partitions,
+// and its shared settings (see conf). It begins with a line,
 //
 //	ibsm ruling 1 GUID SOURCE LENGTH
 //
-// with the partitions.Source and the length of what follows it: the settings in the form of
+// with the partitions.Source and the length of the settings, which follow in the format of
 // ibsm.toml. The rest is partitions.conf.
 type policyText struct {
-	of     mad.GUID // the manager whose files say so
+	of     mad.GUID // the manager whose files it comes from
 	shared []byte
 	source partitions.Source
 	file   []byte // where the source is a file
 }
 
-// policyHead is the line, of one version.
+// policyHead is the line of version 1.
 const policyHead = "ibsm ruling 1 %v %d %d\n"
 
 // maxPolicyHead bounds the line.
@@ -36,7 +36,7 @@ func (t *policyText) encode() []byte {
 	return append(append(head, t.shared...), t.file...)
 }
 
-// errPolicyText is for what is no policy of this version.
+// errPolicyText is for other versions and for garbage.
 var errPolicyText = errors.New("it is of another version, or damaged")
 
 func decodePolicy(text []byte) (*policyText, error) {
@@ -58,15 +58,15 @@ func decodePolicy(text []byte) (*policyText, error) {
 	return &policyText{of: of, shared: rest[:length], source: partitions.Source(source), file: rest[length:]}, nil
 }
 
-// masterPolicy is the policy of a master that this manager follows, or has taken over from.
-// It is not changed any more.
+// masterPolicy is the policy of the master that this manager follows or has taken over from. It
+// is immutable.
 type masterPolicy struct {
 	policyText
 	text   []byte             // the same, encoded
-	chosen *partitions.Chosen // nil where the operator has applied this manager's own since
+	chosen *partitions.Chosen // nil if the operator has since applied this manager's own
 }
 
-// newMasterPolicy reads a policy. It must be one that this manager can use.
+// newMasterPolicy decodes a policy, and checks that this manager can use it.
 func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	p, err := decodePolicy(text)
 	if err != nil {
@@ -96,17 +96,17 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	return &masterPolicy{policyText: *p, text: text, chosen: &chosen}, nil
 }
 
-// settingsName stands for the settings in messages.
+// settingsName names the settings in messages.
 func (t *policyText) settingsName() string { return fmt.Sprintf("settings of %v.toml", t.of) }
 
-// withoutPartitions is the policy with its settings alone.
+// withoutPartitions is the policy without its partitions.
 func (p *masterPolicy) withoutPartitions() *masterPolicy {
 	settings := *p
 	settings.chosen = nil
 	return &settings
 }
 
-// over is a configuration and partitions with those of the master in their place.
+// over returns l and own with the settings and partitions of the policy in their place.
 func (p *masterPolicy) over(l *conf.Loaded, own *partitions.Chosen) (*conf.Loaded, *partitions.Chosen) {
 	chosen := p.chosen
 	if chosen == nil {

@@ -29,7 +29,7 @@ func readModuleLog(l *conf.Loaded) moduleLog {
 		return moduleLog{path: path, err: err}
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxModuleLog {
-		return moduleLog{path: path, err: errors.New("want a plain file of 1 MiB at most")}
+		return moduleLog{path: path, err: errors.New("expected a regular file of at most 1 MiB")}
 	}
 	text, err := os.ReadFile(path)
 	return moduleLog{path, text, err}

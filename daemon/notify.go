@@ -11,23 +11,23 @@ import (
 	"ibsm/manager"
 )
 
-// notifier tells the service manager how this process is, in the words of sd_notify(3).
+// notifier reports the state of this process to the service manager by sd_notify(3).
 // Without a service manager it does nothing. It is safe for concurrent use.
 type notifier struct {
-	statements chan string   // what is to be sent; nil for nothing
-	alive      time.Duration // the service manager wants to hear from us so often; 0 for never
+	statements chan string   // to send; nil without a service manager
+	alive      time.Duration // the service manager expects a watchdog notification this often; 0 for never
 }
 
 const (
-	// maxStatements is how many wait for a service manager that does not read; more are
-	// dropped.
+	// maxStatements is how many statements wait for a service manager that does not read. More
+	// are dropped.
 	maxStatements = 64
-	// notifyPatience is how long such a one is waited for at the end.
+	// notifyPatience is how long the end waits for such a service manager.
 	notifyPatience = 100 * time.Millisecond
 )
 
-// newNotifier starts the task that sends. A service manager that does not read holds up
-// that task alone.
+// newNotifier starts the task that sends. A service manager that does not read blocks only that
+// task.
 func newNotifier(t *tasks) *notifier {
 	n := &notifier{}
 	if os.Getenv("NOTIFY_SOCKET") == "" {
@@ -71,7 +71,7 @@ func (n *notifier) run(ctx context.Context) {
 	}
 }
 
-// say sends statements together, soon. A line feed would begin another statement.
+// say queues statements to be sent together. A line feed would begin another statement.
 func (n *notifier) say(statements ...string) {
 	for i, s := range statements {
 		statements[i] = strings.ReplaceAll(s, "\n", " ")
@@ -90,13 +90,13 @@ func (n *notifier) interval() time.Duration {
 	return max(n.alive/3, time.Millisecond)
 }
 
-// ready says that the service is up: it runs at its port, or waits for it.
+// ready reports that the service is up: it runs at its port, or waits for it.
 func (n *notifier) ready(status string) { n.say(sd.SdNotifyReady, "STATUS="+status) }
 
 func (n *notifier) status(text string) { n.say("STATUS=" + text) }
 
-// watchdog says that this process is alive, until the context ends. While a manager
-// runs, it has to take a request for that.
+// watchdog reports that this process is alive, until the context ends. While a manager runs,
+// that requires that it takes a request.
 func (d *daemon) watchdog(ctx context.Context) {
 	if d.notify.alive == 0 {
 		return

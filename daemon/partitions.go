@@ -14,15 +14,15 @@ import (
 	"ibsm/sweep"
 )
 
-// setPartitions brings a policy into force, logs what is wrong with its file, and keeps the
-// file for a start at which there is no good one.
+// setPartitions puts a policy into force, logs the errors of its file, and stores the file for
+// a start without a good one.
 func (c *configuration) setPartitions(next *inForce, chosen *partitions.Chosen) {
 	next.partitions = chosen
 	c.logPartitions(next)
 	c.kept.keepPartitions(chosen.Text)
 }
 
-// partitionFindings are what is wrong with a partition file, for the control socket.
+// partitionFindings are the errors and warnings of a partition file, for the control socket.
 func partitionFindings(c *partitions.Chosen) (found []ctl.Finding) {
 	for _, list := range []struct {
 		severity conf.Severity
@@ -35,7 +35,7 @@ func partitionFindings(c *partitions.Chosen) (found []ctl.Finding) {
 	return found
 }
 
-// sweepPartitions is what the manager computes P_Key tables from.
+// sweepPartitions is the input of the manager's P_Key tables.
 func sweepPartitions(chosen *partitions.Chosen, c *conf.Config) sweep.Partitions {
 	if chosen == nil {
 		return sweep.Partitions{}
@@ -43,7 +43,7 @@ func sweepPartitions(chosen *partitions.Chosen, c *conf.Config) sweep.Partitions
 	return sweep.Partitions{Policy: chosen.ForTables(), Settings: partitionSettings(c)}
 }
 
-// partitionSettings are those of the configuration that are about partitions.
+// partitionSettings are the settings about partitions.
 func partitionSettings(c *conf.Config) partitions.Settings {
 	settings := partitions.Settings{AllowBoth: conf.AllowBothPKeys.In(c), ForgetIndexes: !conf.KeepPKeyIndexes.In(c)}
 	switch conf.PartEnforce.In(c) {
@@ -65,8 +65,7 @@ func groups(chosen *partitions.Chosen, c *conf.Config) []registry.Group {
 	return chosen.Policy.WellKnown(conf.QoS.In(c))
 }
 
-// logPartitions logs what is wrong with the partition file, and what applies for that
-// reason.
+// logPartitions logs the errors of the partition file, and which policy applies instead.
 func (c *configuration) logPartitions(next *inForce) {
 	p := next.partitions
 	for _, w := range p.Warnings {
@@ -85,22 +84,22 @@ func (c *configuration) logPartitions(next *inForce) {
 	case len(p.Errors) == 0:
 		c.logger.Info("partition file in force", "file", file, "partitions", len(p.Policy.Partitions))
 	case p.Source == partitions.FromCaution:
-		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier one is known, so that every port reaches the manager alone; fix the file and send SIGHUP", "file", file)
+		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier one is known: every port reaches only the manager; fix the file and send SIGHUP", "file", file)
 	case p.Source == partitions.FromFallback:
-		c.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, and as partition_fallback asks every port is a full member of the default partition", "file", file)
+		c.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, and by partition_fallback every port is a full member of the default partition", "file", file)
 	default:
-		c.logger.Error("partitions stay as the partition file last had them without an error; fix the file and send SIGHUP", "file", file)
+		c.logger.Error("the partition file cannot be used: the last one without errors stays in force; fix the file and send SIGHUP", "file", file)
 	}
 }
 
 // partitioner is the ctl.Partitioner of a manager.
 type partitioner struct {
 	*configuration
-	desk *server.Server
+	control *server.Server
 }
 
-// PlanPartitions reads a file and brings nothing into force. Where it is the file in
-// force, it is known as such.
+// PlanPartitions shows the rows of a file without applying it. If the file is the one in
+// force, the rows say so.
 func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
 	now := p.current.Load()
 	if now.partitions == nil {
@@ -115,22 +114,22 @@ func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
 	if c.Source == partitions.FromFile && string(c.Text) == string(chosen.Text) {
 		c.Policy = chosen.Policy
 	}
-	return p.desk.PartitionRows(r.Name, &c, partitionSettings(l.Config)), nil
+	return p.control.PartitionRows(r.Name, &c, partitionSettings(l.Config)), nil
 }
 
-// ApplyPartitions reads the manager's file again, and no other setting. A file without a
-// mistake takes precedence over what a master has inherited.
+// ApplyPartitions reloads the manager's partition file, and no other setting. A file without
+// errors takes precedence over the policy of the previous master.
 func (p partitioner) ApplyPartitions() ([]ctl.PartitionRow, error) {
 	if p.current.Load().partitions == nil {
 		return nil, errNoPartitions
 	}
 	now := p.applyPartitions()
 	l, chosen := now.effective()
-	return p.desk.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config)), nil
+	return p.control.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config)), nil
 }
 
-// applyPartitions reads the partition file again and brings it into force. It returns what
-// is in force then.
+// applyPartitions reloads the partition file and puts it into force. It returns the resulting
+// configuration.
 func (c *configuration) applyPartitions() (now *inForce) {
 	for {
 		was := c.current.Load()

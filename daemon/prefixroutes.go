@@ -20,13 +20,13 @@ func (c *configuration) readRoutes(l *conf.Loaded) []view.PrefixRoute {
 	return readPrefixRoutes(conf.PrefixRoutesFile.In(l.Config), c.logger)
 }
 
-// readPrefixRoutes reads the file of routers to other subnets. A missing file is no mistake;
-// lines with a mistake are logged and left out.
+// readPrefixRoutes reads the file of routers to other subnets. A missing file is no error;
+// lines with an error are logged and left out.
 func readPrefixRoutes(file string, logger *slog.Logger) []view.PrefixRoute {
 	text, err := readUpTo(file, maxPrefixRoutesFile)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			logger.Warn("the routers to other subnets are not known", "err", err)
+			logger.Warn("cannot read prefix_routes_file", "err", err)
 		}
 		return nil
 	}

@@ -22,7 +22,7 @@ func TestReadPrefixRoutes(t *testing.T) {
 	}{
 		{"a file", file, 1, file + ":2:1"},
 		{"no file", filepath.Join(dir, "none"), 0, ""},
-		{"a directory", dir, 0, "not known"},
+		{"a directory", dir, 0, "cannot read"},
 	} {
 		var log bytes.Buffer
 		routes := readPrefixRoutes(c.file, slog.New(slog.NewTextHandler(&log, nil)))

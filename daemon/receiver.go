@@ -29,7 +29,7 @@ func (r receiver) shell() *manager.Shell {
 
 // notification takes what is more than a line of the log.
 func (r receiver) notification(a manager.Notification) {
-	r.desk.Notify(a)
+	r.control.Notify(a)
 	switch a := a.(type) {
 	case manager.Persist:
 		r.state.keep(&a)
@@ -55,7 +55,7 @@ func (r receiver) mirrored(master mad.GUID, policy []byte) { r.current.mirrored(
 // published takes the view that questions are answered from now.
 func (r receiver) published(v *view.View) {
 	r.state.publish(v)
-	r.desk.Published(v)
+	r.control.Published(v)
 	if r.dumps != nil {
 		r.dumps.Put(v)
 	}

@@ -31,15 +31,15 @@ func readSADB(file string, stored time.Time, logger *slog.Logger) (reg *registry
 		text, err = readUpTo(file, maxSADB)
 	}
 	if err != nil {
-		logger.Error(fmt.Sprintf("Can't open sa db file '%s'. Skip restoring: clients are to register again", file), "reason", err)
+		logger.Error(fmt.Sprintf("Can't open sa db file '%s'. Skip restoring: clients are asked to register again", file), "reason", err)
 		return nil, false
 	}
 	reg, found := sadb.Read(file, text)
 	for _, d := range found {
-		logger.Warn("a record of sa_db_file is passed over", "reason", d)
+		logger.Warn("skipped a record of sa_db_file", "reason", d)
 	}
 	n := reg.Counts()
-	logger.Info("what was registered with the manager before is taken over", "file", file, "groups", n.Groups, "members", n.Members,
+	logger.Info("restored the registrations of sa_db_file", "file", file, "groups", n.Groups, "members", n.Members,
 		"services", n.Services, "subscriptions", n.Subscriptions, "aliases", n.Aliases, "whole", len(found) == 0)
 	return reg, len(found) == 0
 }

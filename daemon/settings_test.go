@@ -34,7 +34,7 @@ func load(src string, args ...string) *conf.Loaded {
 	})
 }
 
-// everything sets all that the manager can be told, each to another value.
+// everything sets all settings of the manager, each to another value.
 const everything = `
 guid 0x1001
 subnet_prefix 0xfec0000000000002
@@ -154,7 +154,7 @@ func defaults(change func(*manager.Config)) manager.Config {
 }
 
 // TestMutatedStart mutates a file that sets everything, and a command line. A manager
-// that would start is told either what is written there or the default: a wrong number
+// that would start gets either the value that is written there or the default: a wrong number
 // anywhere is no other number.
 func TestMutatedStart(t *testing.T) {
 	rounds := 500
@@ -213,7 +213,7 @@ func compareLeaves(t *testing.T, got, good, standard reflect.Value, text string)
 	case reflect.Func, reflect.Slice, reflect.Map, reflect.Pointer: // no setting
 	default:
 		if !got.Equal(good) && !got.Equal(standard) && !stands(got, text) {
-			t.Errorf("%v is told, where %v was written before a byte or two changed", got, good)
+			t.Errorf("%v is used, where %v was written before a byte or two changed", got, good)
 		}
 	}
 }

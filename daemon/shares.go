@@ -67,7 +67,7 @@ func (s shares) own(l *conf.Loaded, name string) (options, env []string, err err
 	kind := consoleOf(l)
 	for port := uint32(conf.ConsolePort.In(l.Config)); (kind == "loopback" || kind == "socket") && port > 0 && s.of("console", fmt.Sprint(port), name) != name; {
 		if port++; port > 0xffff {
-			return nil, nil, errors.New("console_port: another instance has it, and there is no port behind it")
+			return nil, nil, errors.New("console_port: another instance uses it, and there is no next port")
 		}
 		give("console-port", fmt.Sprint(port))
 	}
@@ -85,7 +85,7 @@ func nextAddr(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	n, notNumber := strconv.ParseUint(port, 10, 16)
 	if err != nil || notNumber != nil || n == 0 || n == 0xffff {
-		return "", errors.New("another instance has it, and there is no port behind it")
+		return "", errors.New("another instance uses it, and there is no next port")
 	}
 	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10)), nil
 }

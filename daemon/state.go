@@ -121,7 +121,7 @@ func (s *state) openStore() (written time.Time, err error) {
 	s.store.Store(opened)
 	s.kept = kept
 	if s.kept.Damage != nil {
-		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, clients are to register again",
+		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, and clients are asked to register again",
 			"reason", s.kept.Damage, "set_aside", s.kept.SetAside)
 		written = time.Time{}
 	}
@@ -136,9 +136,9 @@ func (s *state) openStore() (written time.Time, err error) {
 // trouble logs that the store cannot be written, and that it can again.
 func (s *state) trouble(err error) {
 	if err != nil {
-		s.logger.Error("the store cannot be written; the manager runs on and tries again: make room, or the file writable", "reason", err)
+		s.logger.Error("the store cannot be written; the manager goes on and retries: free disk space or fix the permissions", "reason", err)
 	} else {
-		s.logger.Warn("the store is written again, with all that was missing")
+		s.logger.Warn("the store is written again, including the missing changes")
 	}
 }
 
@@ -154,11 +154,11 @@ func (s *state) openCaches(written time.Time) error {
 	s.fresh = files.ModTime().After(written)
 	lids, err := s.readLIDs(files)
 	if err != nil && conf.ExitOnFatal.In(s.conf.Config) && len(s.kept.LIDs) == 0 {
-		return fmt.Errorf("guid2lid is damaged and nothing else knows the LIDs: fix the file or move it away, or go on without it (--stay_on_fatal): %w", err)
+		return fmt.Errorf("guid2lid is damaged and there is no other source of LIDs: fix or remove the file, or start without it (--stay_on_fatal): %w", err)
 	}
 	first, second := s.storedLIDs(), lids
 	if len(first) > 0 && len(second) > 0 && disjoint(first, second) {
-		s.logger.Warn("guid2lid is of another subnet and passed over: give each manager of this host an OSM_CACHE_DIR of its own", "dir", dir)
+		s.logger.Warn("guid2lid is of another subnet and is ignored: give each manager of this host its own OSM_CACHE_DIR", "dir", dir)
 		second, s.fresh = nil, false
 	}
 	if s.fresh {
@@ -208,10 +208,10 @@ func disjoint(a, b []sweep.LIDAssignment) bool {
 // warn logs what is wrong with a file.
 func (s *state) warn(skipped diag.List, err error) {
 	for _, d := range skipped {
-		s.logger.Warn("a record is passed over, as OpenSM does", "reason", d)
+		s.logger.Warn("skipped an invalid record", "reason", d)
 	}
 	if err != nil {
-		s.logger.Error("the rest of the file is passed over", "reason", err)
+		s.logger.Error("skipped the rest of the file", "reason", err)
 	}
 }
 
@@ -297,7 +297,7 @@ func (s *state) keep(k *manager.Persist) {
 	s.cache.PutLIDs(changed)
 }
 
-// publish takes a view whose ports and links are to be kept.
+// publish writes the ports and links of a view to OpenSM's cache files.
 func (s *state) publish(v *view.View) {
 	if s.cache != nil {
 		s.cache.PutView(v)

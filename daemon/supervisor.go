@@ -15,29 +15,29 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 )
 
-// How long children are waited for.
+// Times of a supervisor.
 const (
 	restartSoonest = time.Second      // after the first failure; doubled with each one that follows
-	restartLatest  = time.Minute      // and no later; a child that ran so long has not failed
-	stopPatience   = 20 * time.Second // for a child that was told to end
-	lookForPorts   = 5 * time.Second  // --all-ports: how often
+	restartLatest  = time.Minute      // the longest delay; a child that ran this long has not failed
+	stopPatience   = 20 * time.Second // from stopping a child to killing it
+	lookForPorts   = 5 * time.Second  // --all-ports: interval between searches
 )
 
-// supervisor runs children, each until it ends by itself with status 0. The goroutine of run
-// owns it. Each child has a goroutine of its own, that of keep, which uses what is constant,
-// its task, and the channels reports and ended.
+// supervisor runs children, each until it exits by itself with status 0. The goroutine of run
+// owns it. Each child has its own goroutine, that of keep, which uses constant fields, its
+// task, and the channels reports and ended.
 type supervisor struct {
 	program  string                   // path of this program
-	find     func(again bool) []child // children that are wanted; again when the files that name them are to be read again
-	soonest  time.Duration            // after a failure, before a child is started again
-	patience time.Duration            // with a child that was told to end
-	once     bool                     // a child that fails is not started again
+	find     func(again bool) []child // wanted children; with again it reads the files that name them
+	soonest  time.Duration            // from the first failure of a child to its restart
+	patience time.Duration            // from stopping a child to killing it
+	once     bool                     // a child that fails is not restarted
 	notify   *notifier
 	sockets  string // folder of the sockets at which children report; "" for none
 	out      *log.Logger
 
-	children map[string]*running // by name; those that have ended for good, too
-	left     int                 // children that have not
+	children map[string]*running // by name, including those that have ended for good
+	left     int                 // children that have not ended for good
 	notices  notices
 	reports  chan heard
 	ended    chan *running
@@ -48,15 +48,14 @@ type supervisor struct {
 type running struct {
 	child   child
 	cancel  context.CancelFunc
-	signals chan os.Signal // to the child; one that waits to be started again waits no longer
+	signals chan os.Signal // to the child; a signal ends the delay before a restart
 	status  int            // with which it ended for good
 	over    bool           // it has ended for good
-	ending  bool           // it was told to end
-	next    *child         // runs in its place then
+	ending  bool           // it is being stopped
+	next    *child         // that replaces it
 }
 
-// supervise runs the managers that are wanted, now and later, until all have ended or
-// this process is told to.
+// supervise runs the wanted managers until all have ended or a signal ends this process.
 func (la *launcher) supervise() int {
 	l := la.given
 	if inBackground(l) {
@@ -92,8 +91,8 @@ func newSupervisor(program string, find func(bool) []child, out io.Writer) *supe
 		children: map[string]*running{}, notices: notices{}, reports: make(chan heard), ended: make(chan *running)}
 }
 
-// run keeps children running. It passes on to them the signals that come on passed. One on
-// kill, while they are told to end, kills them.
+// run keeps children running. It forwards the signals from passed to them. A signal on kill,
+// while they are being stopped, kills them.
 func (s *supervisor) run(ctx context.Context, passed, kill <-chan os.Signal) int {
 	look := time.NewTicker(lookForPorts)
 	defer look.Stop()
@@ -161,8 +160,8 @@ func (s *supervisor) start(ctx context.Context, c child) {
 	}()
 }
 
-// reload has the children run that are wanted now: one that is no longer wanted, or has
-// changed, is ended; the others are passed the signal. One that was stopped stays so.
+// reload runs the children that are wanted now: it stops those that are no longer wanted or
+// have changed, and forwards the signal to the others. One that was stopped stays stopped.
 func (s *supervisor) reload(ctx context.Context, wanted []child, sig os.Signal) {
 	for name, r := range s.children {
 		at := slices.IndexFunc(wanted, func(c child) bool { return c.name == name })
@@ -177,11 +176,11 @@ func (s *supervisor) reload(ctx context.Context, wanted []child, sig os.Signal) 
 	}
 	s.startNew(ctx, wanted)
 	if len(s.children) == 0 {
-		s.notify.status("no manager is to run")
+		s.notify.status("no manager is configured")
 	}
 }
 
-// replace ends a child, and runs another in its place; nil for none.
+// replace stops a child, and runs another in its place; nil for none.
 func (s *supervisor) replace(ctx context.Context, r *running, next *child) {
 	r.next = next
 	switch {
@@ -191,9 +190,9 @@ func (s *supervisor) replace(ctx context.Context, r *running, next *child) {
 		r.ending = true
 		reason := "its port or options have changed"
 		if next == nil {
-			reason = "no file names it any more"
+			reason = "it is no longer configured"
 		}
-		s.out.Printf("ibsm: instance %s is told to end: %s", r.child.name, reason)
+		s.out.Printf("ibsm: instance %s is stopped: %s", r.child.name, reason)
 		r.cancel()
 	}
 }
@@ -207,7 +206,7 @@ func (s *supervisor) remove(ctx context.Context, r *running) {
 	}
 }
 
-// hasEnded takes note that a child has ended for good.
+// hasEnded notes that a child has ended for good.
 func (s *supervisor) hasEnded(ctx context.Context, r *running) {
 	s.left--
 	r.over = true
@@ -218,10 +217,10 @@ func (s *supervisor) hasEnded(ctx context.Context, r *running) {
 	}
 }
 
-// killHung kills children that do not report any more; they are started again.
+// killHung kills children that have stopped reporting; they are restarted.
 func (s *supervisor) killHung(names []string) {
 	for _, name := range names {
-		s.out.Printf("ibsm: instance %s has not reported for %v: it is killed", name, childAlive)
+		s.out.Printf("ibsm: instance %s has not reported for %v: killing it", name, childAlive)
 		s.children[name].signal(syscall.SIGKILL)
 	}
 }
@@ -256,7 +255,7 @@ func (s *supervisor) keep(ctx context.Context, r *running) {
 		if time.Since(began) >= restartLatest {
 			wait = s.soonest
 		}
-		s.out.Printf("ibsm: instance %s has ended: %v; it is started again in %v", name, err, wait)
+		s.out.Printf("ibsm: instance %s has ended: %v; restarting it in %v", name, err, wait)
 		if !r.pause(ctx, wait) {
 			return
 		}
@@ -264,8 +263,8 @@ func (s *supervisor) keep(ctx context.Context, r *running) {
 	}
 }
 
-// pause waits before a child is started again, or until a reload wants it now. It is false
-// when the child is not to be started again.
+// pause waits before the restart of a child, until the delay is over or a reload asks for it.
+// It returns false if the child is not restarted.
 func (r *running) pause(ctx context.Context, wait time.Duration) bool {
 	over := time.After(wait)
 	for {
@@ -282,7 +281,7 @@ func (r *running) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// runOnce runs a child to its end, which it is told when ctx ends.
+// runOnce runs a child until it ends. When ctx ends it stops the child.
 func (s *supervisor) runOnce(ctx context.Context, r *running) (status int, err error) {
 	c := &r.child
 	cmd := exec.CommandContext(ctx, s.program, c.args...)

@@ -7,7 +7,7 @@ import (
 )
 
 // TestTasks: tasks end in the reverse of the order in which they were started, and each has
-// returned before the next is told to.
+// returned before the next is stopped.
 func TestTasks(t *testing.T) {
 	var ts tasks
 	var ended []string // no lock: each end waits for the goroutine that writes it
@@ -21,14 +21,14 @@ func TestTasks(t *testing.T) {
 		<-stop
 		ended = append(ended, "third")
 	}, func() {
-		ended = append(ended, "third is told")
+		ended = append(ended, "third is stopped")
 		close(stop)
 	})
 	ts.run(t.Context(), func(context.Context) {}) // has ended by itself
 	ts.atEnd(func() { ended = append(ended, "last") })
 	for range 2 { // the second end ends nothing again
 		ts.end()
-		if want := []string{"last", "third is told", "third", "second", "first"}; !slices.Equal(ended, want) {
+		if want := []string{"last", "third is stopped", "third", "second", "first"}; !slices.Equal(ended, want) {
 			t.Errorf("ended are %q, want %q", ended, want)
 		}
 	}

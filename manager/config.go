@@ -75,5 +75,5 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.use(c.fx.now, &c.cfg)
 	c.fx.table.SetMaxWindow(cfg.Txn.MaxWindow)
-	c.sweeps.want(wishFull, "the configuration was read again")
+	c.sweeps.want(wishFull, "configuration reloaded")
 }

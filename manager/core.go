@@ -223,7 +223,7 @@ func (c *Core) resumed(paused time.Duration) {
 	if state := c.elect.State(); state != smp.Master && state != smp.Discovering {
 		return
 	}
-	c.fx.log(warn, "this manager was paused: asking the other managers before anything is written", "for", paused.Round(time.Millisecond))
+	c.fx.log(warn, "this manager was paused: asking all other managers before writing anything", "for", paused.Round(time.Millisecond))
 	c.sweeps.plan.refuse(&c.fx, errPaused)
 	c.ownTerm()
 	c.pause()

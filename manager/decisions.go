@@ -170,7 +170,7 @@ func (c *Core) asked(o *txn.Outcome) {
 		logUnanswered(&c.fx, smp.AttrSMInfo, c.elect.route)
 	case o.Tag == tagHandover:
 		if !isOK(o) {
-			c.fx.log(warn, "the other subnet manager did not take the mastership", "status", o.Status)
+			c.fx.log(warn, "the other subnet manager did not accept the mastership", "status", o.Status)
 		}
 		if c.handover.state != staying && !c.stopped {
 			c.exit(nil)

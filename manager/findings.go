@@ -37,7 +37,7 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result) {
 	}
 	slices.Sort(ended)
 	for _, f := range ended {
-		fx.log(info, "no longer the case", "finding", f)
+		fx.log(info, "finding resolved", "finding", f)
 	}
 	l.findings = now
 }

@@ -137,7 +137,7 @@ func (f *mirroring) read(fx *effects, h *sa.Heard) {
 		return
 	}
 	if f.reported = h.Doubt; h.Doubt != "" {
-		fx.log(warn, "mirroring the client registrations of the master, perhaps not all: if it dies, clients are asked to register again",
+		fx.log(warn, "mirroring of the master's client registrations may be incomplete: if it dies, clients are asked to register again",
 			"guid", h.Master, "reason", h.Doubt)
 		return
 	}

@@ -47,7 +47,7 @@ func (l *sweepLog) logUnforced(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	text := ""
 	if len(links) > 0 {
 		p := &r.Topo.Ports[links[0]]
-		text = fmt.Sprintf("links that would not come up again with force_link_width, force_link_speed and force_link_speed_ext keep what they have: %d, as port %d of %q",
+		text = fmt.Sprintf("links that would not come up again with force_link_width, force_link_speed and force_link_speed_ext keep their width and speed: %d, such as port %d of %q",
 			len(links), p.Num, nodeName(m, &r.Topo.Nodes[p.Node]))
 	}
 	if text != l.unforced && text != "" {
@@ -68,10 +68,10 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 		fx.log(erro, "no LID is left for a port", "guid", guid)
 	}
 	for _, k := range r.Reclaimed {
-		fx.log(info, "no LIDs are free: those of an absent port are given away", "guid", k.Port, "lid", k.Base)
+		fx.log(info, "no LIDs are free: the LIDs of an absent port are reassigned", "guid", k.Port, "lid", k.Base)
 	}
 	if r.AR > 0 {
-		fx.log(erro, "adaptive routing is on: no route is written; choose with --ar_mode=disable", "switches", r.AR)
+		fx.log(erro, "adaptive routing is on: routes are not written; --ar_mode=disable turns it off", "switches", r.AR)
 	}
 	if r.Err != nil {
 		fx.log(erro, r.Err.Error())
@@ -79,13 +79,13 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 	l.logOverflows(fx, r)
 	l.logUnforced(fx, r, m)
 	if r.Unused {
-		fx.log(warn, "links were added, but the routes are another manager's and stay as they are; ask for a reroute to use them")
+		fx.log(warn, "links were added, but the routes of another manager do not use them and are kept: ibsmctl reroute uses them")
 	}
 	if r.Unavoidable > 0 {
-		fx.log(warn, "unhealthy links are used all the same: without them the subnet would be cut", "links", r.Unavoidable)
+		fx.log(warn, "unhealthy links are still used: without them the subnet would be split", "links", r.Unavoidable)
 	}
 	if r.BeforeCut != nil {
-		fx.log(warn, "routes looped and were cut", "pairs", r.BeforeCut.Count[verify.Loop])
+		fx.log(warn, "routes had loops, which were removed", "pairs", r.BeforeCut.Count[verify.Loop])
 	}
 	if r.Report == nil {
 		return
@@ -93,12 +93,12 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 	lost, cut := "", ""
 	if n := r.Report.Unreached(); n > 0 {
 		if lost = example(r, false, m); lost != l.lost {
-			fx.log(erro, "routes do not arrive although cables lead there", "pairs", n, "example", lost)
+			fx.log(erro, "routes do not reach their LIDs although there is a path of cables", "pairs", n, "example", lost)
 		}
 	}
 	if n := r.Report.Count[verify.Cut]; n > 0 {
 		if cut = example(r, true, m); cut != l.cut {
-			fx.log(warn, "the subnet is cut: no cables between some switches and LIDs", "pairs", n, "example", cut)
+			fx.log(warn, "the subnet is split: there is no path of cables between some switches and LIDs", "pairs", n, "example", cut)
 		}
 	}
 	l.lost, l.cut = lost, cut

@@ -313,7 +313,7 @@ func (s *scheduler) looked(fx *effects, v *sweep.Verdict) {
 	if v.Reason == "" {
 		return
 	}
-	fx.log(info, "something changed", "reason", v.Reason)
+	fx.log(info, "heavy sweep needed", "reason", v.Reason)
 	if v.Full {
 		s.needFull = true
 		s.want(wishQuick|wishFull, v.Reason)

@@ -192,7 +192,7 @@ func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 	}
 	if !c.elect.duplicate {
 		c.elect.duplicate = true
-		c.fx.log(erro, "another subnet manager has this one's GUID: while it is there, the later one does not become master; end one of them, and give each port a GUID of its own", "guid", c.port.guid)
+		c.fx.log(erro, "another subnet manager has this one's GUID: the manager that started later does not become master; stop one of them, and give each port a unique GUID", "guid", c.port.guid)
 	}
 	if c.elect.State() == smp.Master || slices.ContainsFunc(others, func(o smp.SMInfo) bool { return o.SMState() == smp.Master }) {
 		return false

@@ -66,10 +66,10 @@ func TestLoopsAreCut(t *testing.T) {
 	if dropped == 0 {
 		t.Fatal("all packets arrive: no test")
 	}
-	if m.says("WARN", "routes looped and were cut") == 0 || m.says("ERROR", "routes do not arrive although cables lead there") == 0 {
+	if m.says("WARN", "routes had loops, which were removed") == 0 || m.says("ERROR", "routes do not reach their LIDs although there is a path of cables") == 0 {
 		t.Error("the mistake is not reported")
 	}
-	if m.says("routes do not arrive", verify.Loop.String()) > 0 {
+	if m.says("routes do not reach", verify.Loop.String()) > 0 {
 		t.Error("what is written is reported to loop")
 	}
 	before := b.lfts()

@@ -70,7 +70,7 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 			}
 			if !asked {
 				b.mustHaveInheritedSince(mirror.ReadSlack, second.Registrar().State(), before, killed, clients)
-			} else if loss == 0 && second.says("WARN", "perhaps not all") > 0 {
+			} else if loss == 0 && second.says("WARN", "may be incomplete") > 0 {
 				t.Error("the mirror is doubted where nothing is lost")
 			}
 			b.Fabric.SetFaults(fabric.Faults{})
@@ -127,7 +127,7 @@ func TestStandbyInDoubt(t *testing.T) {
 	second := b.add(host(n, 6), low)
 	t.Cleanup(second.dump)
 	b.pass(settling)
-	if told := second.says("WARN", "perhaps not all"); told != 1 {
+	if told := second.says("WARN", "may be incomplete"); told != 1 {
 		t.Errorf("told %d times", told)
 	}
 	clients := b.clients(rand.New(rand.NewPCG(1, 1)), 1, 2)

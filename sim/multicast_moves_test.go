@@ -215,7 +215,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 		{"forgets", func(p *mad.Packet, _ func() mad.Status) (mad.Status, bool) {
 			*p.Data() = [mad.DataSize]byte{}
 			return mad.StatusOK, true
-		}, "not held as it was set"},
+		}, "the response has other values"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := generate(t, "fattree:k=4,levels=2")

@@ -68,13 +68,13 @@ func TestHostSlept(t *testing.T) {
 	b, first, second, clients := masterAndStandby(t, registrarConfig(), registrarConfig(), [2]*sim.Disk{})
 	b.Sleep(first.Manager, time.Second) // what a busy host may take
 	b.pass(time.Second)
-	if first.says("asking the other managers before") != 0 {
+	if first.says("asking all other managers before") != 0 {
 		t.Error("a second counts as sleep")
 	}
 	b.Sleep(first.Manager, time.Hour)
 	b.pass(settling)
-	if first.says("asking the other managers before") != 1 || first.last() != smp.Master || second.last() != smp.Standby {
-		t.Errorf("told %d times, the first is %v", first.says("asking the other managers before"), first.last())
+	if first.says("asking all other managers before") != 1 || first.last() != smp.Master || second.last() != smp.Standby {
+		t.Errorf("told %d times, the first is %v", first.says("asking all other managers before"), first.last())
 	}
 	b.mustAskNobody(clients)
 }

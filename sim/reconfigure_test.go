@@ -20,7 +20,7 @@ func TestReconfigure(t *testing.T) {
 
 	b.Configure(m.Manager, minhopConfig())
 	b.pass(settling)
-	if m.says("HEAVY SWEEP", "the configuration was read again") != 1 || b.sets() != sets {
+	if m.says("HEAVY SWEEP", "configuration reloaded") != 1 || b.sets() != sets {
 		t.Errorf("the same configuration: %d Sets, log %q", b.sets()-sets, m.log)
 	}
 	cfg := minhopConfig()

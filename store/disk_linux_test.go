@@ -35,7 +35,7 @@ func TestDisk(t *testing.T) {
 }
 
 // TestDiskInside is for the namespace of TestDisk. A disk runs full, has room again, is
-// read-only at a start, and can be written again: the manager is told each time, goes
+// read-only at a start, and can be written again: the manager is notified each time, goes
 // on, and in the end everything is there.
 func TestDiskInside(t *testing.T) {
 	dir := os.Getenv("IBSM_TEST_DISK")
@@ -49,12 +49,12 @@ func TestDiskInside(t *testing.T) {
 		t.Skipf("mount tmpfs: %v", err)
 	}
 	cfg := testConfig(filepath.Join(dir, "store.db"))
-	var told []error
-	cfg.Trouble = func(err error) { told = append(told, err) }
-	toldLast := func(want error) {
+	var notices []error
+	cfg.Trouble = func(err error) { notices = append(notices, err) }
+	lastNotice := func(want error) {
 		t.Helper()
-		if len(told) == 0 || !errors.Is(told[len(told)-1], want) {
-			t.Fatalf("told %v, want %v last", told, want)
+		if len(notices) == 0 || !errors.Is(notices[len(notices)-1], want) {
+			t.Fatalf("notices %v, want %v last", notices, want)
 		}
 	}
 	s, c := open(t, cfg)
@@ -76,14 +76,14 @@ func TestDiskInside(t *testing.T) {
 		}
 		s.Put(register(t, r, members(int(20000+r.Seq()), 1)...), nil)
 	}
-	toldLast(syscall.ENOSPC)
+	lastNotice(syscall.ENOSPC)
 	if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 		t.Fatal(err)
 	}
 	flush(t, s)
-	toldLast(nil)
-	if len(told) != 2 {
-		t.Errorf("told %v", told)
+	lastNotice(nil)
+	if len(notices) != 2 {
+		t.Errorf("notices %v", notices)
 	}
 	_ = s.Close()
 	check(t, cfg.Path)
@@ -94,7 +94,7 @@ func TestDiskInside(t *testing.T) {
 		}
 		remount(t, dir, syscall.MS_RDONLY)
 		s, c = open(t, cfg)
-		toldLast(syscall.EROFS)
+		lastNotice(syscall.EROFS)
 		same(t, c, &Contents{Registry: r})
 		s.Put(register(t, r, members(int(20000+r.Seq()), 1)...), nil)
 		if err := s.Flush(); !errors.Is(err, syscall.EROFS) {
@@ -102,7 +102,7 @@ func TestDiskInside(t *testing.T) {
 		}
 		remount(t, dir, 0)
 		flush(t, s)
-		toldLast(nil)
+		lastNotice(nil)
 		if _, _, err := Open(cfg); !errors.Is(err, ErrInUse) {
 			t.Errorf("without a lock after it could be had: %v", err)
 		}

@@ -413,13 +413,13 @@ func TestRun(t *testing.T) {
 	same(t, c, &Contents{Registry: r})
 }
 
-// A directory that goes away and comes back: the manager is told once each, and then
+// A directory that goes away and comes back: the manager is notified once each, and then
 // everything is in the file.
 func TestTrouble(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	cfg := testConfig(filepath.Join(dir, "store.db"))
-	var told []error
-	cfg.Trouble = func(err error) { told = append(told, err) }
+	var notices []error
+	cfg.Trouble = func(err error) { notices = append(notices, err) }
 	s, c := open(t, cfg)
 	r := c.Registry
 	s.Put(register(t, r, putGroup(1)), nil)
@@ -448,8 +448,8 @@ func TestTrouble(t *testing.T) {
 	}
 	s.Put(register(t, r, putMember(1, 9)), func(err error) { answers = append(answers, err) })
 	flush(t, s)
-	if len(told) != 2 || told[0] == nil || told[1] != nil || answers[3] != nil {
-		t.Errorf("told %v, answered %v", told, answers)
+	if len(notices) != 2 || notices[0] == nil || notices[1] != nil || answers[3] != nil {
+		t.Errorf("notices %v, answered %v", notices, answers)
 	}
 	s.Put(register(t, r, putMember(1, 10)), nil)
 	flush(t, s)

@@ -82,7 +82,7 @@ func (m *Multicast) Done(o *txn.Outcome) {
 	case o.Result == txn.Replied && !good:
 		m.fail(c, device.Rejected, fmt.Sprintf("refused: %v", o.Status))
 	case good:
-		m.fail(c, device.Differs, "not held as it was set")
+		m.fail(c, device.Differs, "the response has other values")
 		held.Take(c.block, c.position, device.Differs, &o.Data)
 	default:
 		m.fail(c, device.TimedOut, "no answer")

@@ -9,7 +9,7 @@ import (
 	"ibsm/sim/fabric"
 )
 
-// command is one command of the console.
+// command is one console command.
 type command struct {
 	words string // its name and arguments, as help shows them
 	about string

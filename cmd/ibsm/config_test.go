@@ -68,7 +68,7 @@ func differing(a, b string) (lines []string) {
 	return lines
 }
 
-// TestStartFile: a manager starts with a file, and tells once what in it has no effect.
+// TestStartFile: a manager starts with a file, and reports once what in it has no effect.
 func TestStartFile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -98,13 +98,13 @@ func TestStartFile(t *testing.T) {
 		}
 		for _, line := range c.says {
 			if _, text, _ := strings.Cut(line, ": "); c.status == 0 && strings.Contains(text, "no effect") && strings.Count(r.stdout, "no effect") != 1 {
-				t.Errorf("%q: the log tells of it %d times:\n%s", c.src, strings.Count(r.stdout, "no effect"), r.stdout)
+				t.Errorf("%q: the log reports it %d times:\n%s", c.src, strings.Count(r.stdout, "no effect"), r.stdout)
 			}
 		}
 	}
 }
 
-// TestReload: on SIGHUP a file with a mistake changes nothing and one without is in force
+// TestReload: on SIGHUP a file with an error changes nothing and one without is in force
 // after the sweep that follows; ibsmctl's way is the same and answers what was found.
 func TestReload(t *testing.T) {
 	t.Parallel()
@@ -135,15 +135,15 @@ func TestReload(t *testing.T) {
 	write("sm_priority 5\nlog_file stdout\nlog_flags 0x07\nsweep_interval x\n")
 	p.signal(syscall.SIGHUP)
 	p.await("0x01 -> " + file + ":4:16: sweep_interval ")
-	p.await("the configuration stays as it is")
+	p.await("the configuration is unchanged")
 	if said := p.await("-> SUBNET UP"); priority() != 3 || strings.Contains(said, "INITIATING") {
-		t.Errorf("with a mistake in the file the priority is %d; it said\n%s", priority(), said)
+		t.Errorf("with an error in the file the priority is %d; it said\n%s", priority(), said)
 	}
 
 	write("sm_priority 5\nlog_file stdout\nlog_flags 0x07\nlmc 1\n")
 	p.signal(syscall.SIGHUP)
 	p.await("lmc: the new value takes effect at the next start")
-	p.await("the configuration was read again file=" + file + " changed=sm_priority,log_flags\n")
+	p.await("configuration reloaded file=" + file + " changed=sm_priority,log_flags\n")
 	p.await("0x04 -> INITIATING HEAVY SWEEP")
 	p.await("-> SUBNET UP")
 	if priority() != 5 {

@@ -27,7 +27,7 @@ func TestSameAnswers(t *testing.T) {
 		seed = n
 	}
 	t.Logf("seed %d (IBSM_SEED), %d requests", seed, count)
-	theirs, ours := twins(t, "fattree:k=4")
+	theirs, ours := equalSubnets(t, "fattree:k=4")
 	lids, gids := theirs.addresses()
 	d := &differ{random: rand.New(rand.NewPCG(seed, 0xd1f)), lids: lids, gids: gids, known: map[mad.AttrID][][mad.SADataSize]byte{}, hosts: len(theirs.clients), hostGIDs: theirs.clientGIDs()}
 	r := report{t: t, excused: map[string]int{}, unlike: map[string]int{}}
@@ -80,7 +80,7 @@ func (r *report) compare(d *differ, questions []question, theirs, ours []*mad.Pa
 		case unlisted:
 			kind := fmt.Sprintf("%v %s: OpenSM %v, ibsm %v", q.Method(), sarec.AttrName(q.AttrID()), status(a), status(b))
 			if r.unlike[kind]++; r.unlike[kind] == 1 {
-				r.t.Errorf("from host %d\nasked  %s\nOpenSM %s\nibsm   %s", questions[i].from, tell(q), tell(a), tell(b))
+				r.t.Errorf("from host %d\nasked  %s\nOpenSM %s\nibsm   %s", questions[i].from, inWords(q), inWords(a), inWords(b))
 			}
 		default:
 			r.excused[name]++
@@ -254,7 +254,7 @@ func (d *differ) registration() question {
 			p.SetComponentMask(p.ComponentMask() | sarec.MCMemberPKey | sarec.MCMemberQKey | sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberTClass)
 		}
 		if r.IntN(3) == 0 {
-			// Selectors and their values go together, so that the twins stay alike.
+			// Selectors and their values go together, so that the subnets stay alike.
 			p.SetComponentMask(p.ComponentMask() | pick(r, []mad.ComponentMask{sarec.MCMemberMTUSelector | sarec.MCMemberMTU,
 				sarec.MCMemberRateSelector | sarec.MCMemberRate, sarec.MCMemberHopLimit, sarec.MCMemberProxyJoin, sarec.MCMemberMLID}))
 		}

@@ -128,7 +128,7 @@ var differences = []difference{
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrMulticastForwardingTableRecord
 		}},
-	{"which refusal", "there are several reasons to refuse, and each tells of the one that it sees first",
+	{"which refusal", "there are several reasons to refuse, and each reports the one that it sees first",
 		func(q, theirs, ours *mad.Packet) bool {
 			return theirs != nil && ours != nil && theirs.Status() != mad.StatusOK && ours.Status() != mad.StatusOK &&
 				(q.AttrID() == sarec.AttrPathRecord || q.AttrID() == sarec.AttrMCMemberRecord)

@@ -200,7 +200,7 @@ func compareBlocks(t *testing.T, name string, got, want []string) {
 }
 
 // dumpReader is a program that reads OpenSM's dump files, run where they are. Debian's
-// crash on OpenSM's files too, once they have told all that is of interest here, or
+// crash on OpenSM's files too, once they have printed all that is of interest here, or
 // never end.
 type dumpReader struct {
 	argv    []string

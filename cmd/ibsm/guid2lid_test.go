@@ -22,7 +22,7 @@ func TestHonorGUID2LID(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newTwinOf(t, n, 2)
+			w := newTestSubnetOf(t, n, 2)
 			w.bringUp(program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-p", "9")
 			before := w.lid(w.ends[0])
 

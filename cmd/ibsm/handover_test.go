@@ -20,7 +20,7 @@ import (
 // succession is a fabric with two managers, whose files differ, and hosts that have
 // joined a group.
 type succession struct {
-	*twin
+	*testSubnet
 	dir     string
 	files   [2]string
 	sockets [2]string
@@ -39,7 +39,7 @@ func newSuccessionOf(t *testing.T, first, second string) *succession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &succession{twin: newTwinOf(t, n, 2), dir: t.TempDir(), ibsm: [2]string{first, second}}
+	s := &succession{testSubnet: newTestSubnetOf(t, n, 2), dir: t.TempDir(), ibsm: [2]string{first, second}}
 	for i := range 2 {
 		s.files[i] = filepath.Join(s.dir, fmt.Sprint("partitions", i))
 		s.sockets[i] = filepath.Join(s.dir, fmt.Sprint("s", i))
@@ -116,8 +116,8 @@ func (s *succession) keptMaster() bool {
 	return err == nil && len(kept.Policy) > 0 && len(kept.Terms) > 0 && kept.Terms[len(kept.Terms)-1].Master
 }
 
-// ruling names the settings in which the files of a manager differ from what it uses.
-func (s *succession) ruling(manager int) string {
+// differing names the settings in which the files of a manager differ from what it uses.
+func (s *succession) differing(manager int) string {
 	s.t.Helper()
 	client := ctl.NewClient(s.sockets[manager])
 	defer client.Close()
@@ -144,7 +144,7 @@ func TestHandover(t *testing.T) {
 	first.await("Entering STANDBY state")
 	first.await("own files agree with the master's")
 	s.mustGoOn("handed over", 1)
-	if differ := s.ruling(1); differ != "partition_config_file" {
+	if differ := s.differing(1); differ != "partition_config_file" {
 		t.Errorf("shown to differ: %q", differ)
 	}
 	first.skip()
@@ -158,7 +158,7 @@ func TestHandover(t *testing.T) {
 	third := s.manage(1, 9)
 	third.await("Entering MASTER state")
 	third.await("SUBNET UP")
-	eventually(t, "the store knows who rules", s.keptMaster)
+	eventually(t, "the store knows the master", s.keptMaster)
 	first.kill()
 	third.kill()
 	third = s.manage(1, 9)
@@ -167,7 +167,7 @@ func TestHandover(t *testing.T) {
 	third.signal(syscall.SIGHUP)
 	third.await("uses its own files from now on")
 	third.await("SUBNET UP")
-	if slices.Equal(s.pkeys(), s.keys) || s.ruling(1) != "" {
-		t.Errorf("its own file is not in force: %q", s.ruling(1))
+	if slices.Equal(s.pkeys(), s.keys) || s.differing(1) != "" {
+		t.Errorf("its own file is not in force: %q", s.differing(1))
 	}
 }

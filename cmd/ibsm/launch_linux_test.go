@@ -65,7 +65,7 @@ func TestLaunch(t *testing.T) {
 			first, second := pidOf(t, p, c.names[0]), pidOf(t, p, c.names[1])
 			p.skip()
 			kill(t, first, syscall.SIGKILL)
-			p.await("it is started again")
+			p.await("restarting it in")
 			p.await(c.names[0] + ": SUBNET UP")
 			kill(t, second, syscall.SIGTERM)
 			p.await("instance " + c.names[1] + " has ended with status 0")
@@ -104,7 +104,7 @@ func change(t *testing.T, p *process, files string, guids []string) {
 	for _, step := range []struct{ remove, write, text, says string }{
 		{"2", "3", "guid " + guids[1] + "\n", "3: SUBNET UP"},
 		{"", "1", "lmc 9\n", "instance 1 goes on as it is: /etc/rdma/opensm.conf.1:1:5: lmc"},
-		{"3", "", "", "instance 3 is told to end: no file names it any more"},
+		{"3", "", "", "instance 3 is stopped: it is no longer configured"},
 	} {
 		if step.remove != "" {
 			if err := os.Remove(files + step.remove); err != nil {
@@ -125,7 +125,7 @@ func change(t *testing.T, p *process, files string, guids []string) {
 	}
 }
 
-// pidOf is the process of an instance, as the launcher told.
+// pidOf is the process of an instance, as the launcher printed it.
 func pidOf(t *testing.T, p *process, name string) int {
 	t.Helper()
 	m := regexp.MustCompile(`instance ` + name + ` runs as process (\d+)`).FindStringSubmatch(p.text())

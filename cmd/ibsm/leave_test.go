@@ -12,10 +12,10 @@ import (
 	"ibsm/topo/net"
 )
 
-// endPatience is more than a manager takes that is told to end.
+// endPatience is more than a manager takes to end after a signal.
 const endPatience = 20 * time.Second
 
-// end tells a master to end that knows of its standby, and returns how long it took until
+// end ends a master that knows of its standby, and returns how long it took until
 // that was master.
 func end(t *testing.T, master, standby *process, socket string) time.Duration {
 	t.Helper()
@@ -36,13 +36,13 @@ func end(t *testing.T, master, standby *process, socket string) time.Duration {
 	if master.err != nil || time.Since(began) > endPatience {
 		t.Errorf("the old master has ended after %v: %v", time.Since(began), master.err)
 	}
-	if !strings.Contains(master.text(), "handing the mastership over") || strings.Contains(master.text(), "did not take the mastership") {
+	if !strings.Contains(master.text(), "handing the mastership over") || strings.Contains(master.text(), "did not accept the mastership") {
 		t.Errorf("it has not handed over")
 	}
 	return took
 }
 
-// TestEndHandsOver: a master that is told to end hands over to its standby, which ranks
+// TestEndHandsOver: a master that is ended hands over to its standby, which ranks
 // lower: nothing that is registered is lost, and nobody is asked to register again.
 func TestEndHandsOver(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestEndHandsOverToOpenSM(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("served", func(t *testing.T) {
-		w, socket := newTwinOf(t, n, 2), filepath.Join(t.TempDir(), "ctl")
+		w, socket := newTestSubnetOf(t, n, 2), filepath.Join(t.TempDir(), "ctl")
 		first := w.start(w.hosts[0], program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-p", "9", "--ctl_socket", socket)
 		first.await("SUBNET UP")
 		second := w.start(w.hosts[1], "ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-p", "3")

@@ -30,7 +30,7 @@ var grepped = regexp.MustCompile(`(?m)^[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \d{6} \
 }, "|") + `))`)
 
 // lines are what is looked for in a log, each where it comes first. The level of
-// SUBNET UP is left out: OpenSM's changes with the reign.
+// SUBNET UP is left out: OpenSM's changes with the mastership.
 func lines(log string) (found []string) {
 	for _, m := range grepped.FindAllStringSubmatch(log, -1) {
 		line := m[1]
@@ -71,7 +71,7 @@ func TestLogLines(t *testing.T) {
 	}
 }
 
-// TestLogTrouble: a node that is silent and a partition file with a mistake are told of
+// TestLogTrouble: an unresponsive node and a partition file with an error are logged
 // as OpenSM does.
 func TestLogTrouble(t *testing.T) {
 	t.Parallel()

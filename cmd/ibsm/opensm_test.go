@@ -65,7 +65,7 @@ func TestOnceStatus(t *testing.T) {
 	p.stop()
 }
 
-// TestOnceIncomplete: a device that has a link up and does not answer is told of, with a
+// TestOnceIncomplete: a device that has a link up and does not answer is reported, with a
 // status of its own.
 func TestOnceIncomplete(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestOnceIncomplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newTwin(t, n)
+	w := newTestSubnet(t, n)
 	w.server.Do(func(f *fabric.Fabric) { f.Mute(w.ends[2].Node, true) })
 	env := append(caches(t), "IBSIM_SOCKNAME="+w.socket, "SIM_HOST="+w.hosts[0])
 	r := run(t, t.TempDir(), env, program(t, "ibsm"), "--ibsim", "-o", "-f", "sm.log", "-t", "20", "--retries", "1")

@@ -69,7 +69,7 @@ func TestPartitionFile(t *testing.T) {
 	write(broken)
 	p.signal(syscall.SIGHUP)
 	p.await(file + `:1:1: "tenant=0x12 ALL=full;": no ':' in it`)
-	p.await("partitions stay as the partition file last had them")
+	p.await("the partition file cannot be used: the last one without errors stays in force")
 	p.await("SUBNET UP")
 	holds(s, "0x8011 0xffff", "0x7fff 0x8011")
 	p.stop()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWitnesses shows that the witnesses tell a fabric that is up from one that is
+// TestWitnesses shows that the witnesses distinguish a fabric that is up from one that is
 // not: none may be content before OpenSM has come, all must be afterwards.
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestWitnesses(t *testing.T) {
 	examine(t, s)
 }
 
-// TestSnapshots shows that a snapshot tells a changed fabric from one that is the
+// TestSnapshots shows that a snapshot distinguishes a changed fabric from one that is the
 // same.
 func TestSnapshots(t *testing.T) {
 	needFabcheck(t)

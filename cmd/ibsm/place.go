@@ -42,7 +42,7 @@ func simulator() (daemon.Opener, error) {
 		if err != nil {
 			return nil, err
 		}
-		// ibsim does not tell the GUID of a port, only that of its node.
+		// ibsim does not give the GUID of a port, only that of its node.
 		return &daemon.Port{SMI: p, GUID: p.NodeGUID(), Name: name, SetIsSM: p.SetIsSM, PlainPeers: true}, nil
 	}}, nil
 }

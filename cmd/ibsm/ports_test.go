@@ -34,7 +34,7 @@ func settled(t *testing.T, n *net.Net, src string, look func(manager int, f *fab
 	}
 	var held [2]map[net.End]smp.PortInfo
 	for i, m := range bothManagers {
-		w := newTwin(t, n)
+		w := newTestSubnet(t, n)
 		w.bringUp(append(m.argv(t), "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")...)
 		held[i] = map[net.End]smp.PortInfo{}
 		w.server.Do(func(f *fabric.Fabric) {
@@ -80,7 +80,7 @@ func TestLMCOfPort0Alike(t *testing.T) {
 
 // smInfo asks the port where managers can be for its SMInfo, from the first client, which
 // is at the same switch.
-func (w *twin) smInfo() (info smp.SMInfo) {
+func (w *testSubnet) smInfo() (info smp.SMInfo) {
 	w.t.Helper()
 	w.server.Do(func(f *fabric.Fabric) {
 		at, _ := f.FindNode(w.hosts[0])
@@ -104,7 +104,7 @@ func TestInactiveAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newTwin(t, n)
+		w := newTestSubnet(t, n)
 		w.manager = w.start(w.hosts[0], append(m.argv(t), "-I", "-p", "7", "-f", "stdout", "-s", "1")...)
 		w.manager.await("Entering NOTACTIVE state")
 		if m.name == "ibsm" {
@@ -131,7 +131,7 @@ func TestMKeyLookupAlike(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, cache := newTwin(t, n), "OSM_CACHE_DIR="+t.TempDir()
+			w, cache := newTestSubnet(t, n), "OSM_CACHE_DIR="+t.TempDir()
 			run := func(argv []string, keys, says string) *process {
 				conf := filepath.Join(t.TempDir(), "opensm.conf")
 				if err := os.WriteFile(conf, []byte("force_log_flush TRUE\nm_key_protection_level 2\n"+keys), 0o666); err != nil {
@@ -142,7 +142,7 @@ func TestMKeyLookupAlike(t *testing.T) {
 				return w.manager
 			}
 			first := run(bothManagers[0].argv(t), "m_key 0x77\n", "SUBNET UP")
-			first.signal(syscall.SIGHUP) // it writes its files after it has told that the subnet is up
+			first.signal(syscall.SIGHUP) // it writes its files after it has logged that the subnet is up
 			first.await("SUBNET UP")
 			first.kill()
 			want := mad.MKey(0x78)

@@ -21,7 +21,7 @@ func patience() time.Duration {
 	return time.Minute
 }
 
-// proof tells whether the tests run in their full sizes.
+// proof reports whether the tests run in their full sizes.
 func proof() bool { return os.Getenv("IBSM_PROOF") != "" }
 
 // process is a program that runs beside the test, with all that it wrote so far. It
@@ -119,7 +119,7 @@ func (p *process) await(want string) string {
 	}
 }
 
-// next is one look for want; without it, written tells when to look again.
+// next is one look for want; without it, written says when to look again.
 func (p *process) next(want string) (text string, written <-chan struct{}, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

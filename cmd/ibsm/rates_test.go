@@ -20,7 +20,7 @@ func TestRatesAsOpenSM(t *testing.T) {
 		"old codes": {"use_original_extended_sa_rates_only TRUE", 7, 7}, // 40 Gb/s
 	} {
 		t.Run(name, func(t *testing.T) {
-			theirs, ours := twins(t, "fattree:k=4,speed=EDR,width=2x", c.line)
+			theirs, ours := equalSubnets(t, "fattree:k=4,speed=EDR,width=2x", c.line)
 			gids := theirs.clientGIDs()
 			for _, q := range []struct {
 				name string
@@ -34,7 +34,7 @@ func TestRatesAsOpenSM(t *testing.T) {
 			} {
 				a, b := theirs.register(q.question), ours.register(q.question)
 				if *a.SAData() != *b.SAData() || a.Status() != b.Status() {
-					t.Errorf("%s\nOpenSM %s\nibsm   %s", q.name, tell(a), tell(b))
+					t.Errorf("%s\nOpenSM %s\nibsm   %s", q.name, inWords(a), inWords(b))
 				}
 				if got := mad.Rate(a.SAData()[q.rate] & 0x3f); got != q.want {
 					t.Errorf("%s: OpenSM answers with rate %d, the test wants to see %d", q.name, got, q.want)
@@ -69,7 +69,7 @@ func newGroup(port mad.GID, id byte) mad.Packet {
 }
 
 // switchGID is that of port 0 of some switch.
-func (w *twin) switchGID() (gid mad.GID) {
+func (w *testSubnet) switchGID() (gid mad.GID) {
 	w.server.Do(func(f *fabric.Fabric) {
 		for at := range f.EndPorts() {
 			if f.NodeType(at.Node) == mad.Switch {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRegistered: hosts find the groups that OpenSM makes, and OpenSM's own tester
-// subscribes and is told of events. Its other flows take long or need tables, which do
+// subscribes and gets Reports of events. Its other flows take long or need tables, which do
 // not get through ibsim whole: they are tried in the rig.
 func TestRegistered(t *testing.T) {
 	t.Parallel()

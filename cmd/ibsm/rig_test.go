@@ -21,7 +21,7 @@ var rigScripts = []struct {
 	file  string
 	net   string // beside the script, or of the rig's; "" for its default
 	quick bool   // tried in the small size, too
-	rigs  bool   // one of the rig's own, which is told what the manager is
+	rigs  bool   // one of the rig's own, which needs to know what the manager is
 	env   string // a variable that the script is given
 }{
 	{file: "bringup.sh", quick: true},

@@ -18,8 +18,8 @@ func TestSubscriptionsOfAbsentPorts(t *testing.T) {
 		want mad.Status
 	}{{"", mad.StatusOK}, {"drop_event_subscriptions TRUE", mad.StatusNoRecords}} {
 		t.Run(c.line, func(t *testing.T) {
-			theirs, ours := twins(t, "fattree:k=4", c.line)
-			for _, w := range []*twin{theirs, ours} {
+			theirs, ours := equalSubnets(t, "fattree:k=4", c.line)
+			for _, w := range []*testSubnet{theirs, ours} {
 				w.subscribe(3)
 				w.server.Do(func(f *fabric.Fabric) { f.LinkDown(w.ends[3]) })
 				w.awaitPort(3, false)
@@ -40,7 +40,7 @@ func TestSubscriptionsOfAbsentPorts(t *testing.T) {
 }
 
 // subscribe has a client subscribe to the news of groups.
-func (w *twin) subscribe(client int) {
+func (w *testSubnet) subscribe(client int) {
 	w.t.Helper()
 	p := request(mad.MethodSet, sarec.AttrInformInfo, 0)
 	info := (*sarec.InformInfo)(p.SAData()[:36])
@@ -56,7 +56,7 @@ func (w *twin) subscribe(client int) {
 }
 
 // awaitPort waits until the manager knows that a client's port is there, or not.
-func (w *twin) awaitPort(i int, there bool) {
+func (w *testSubnet) awaitPort(i int, there bool) {
 	w.t.Helper()
 	p := request(mad.MethodGet, sarec.AttrNodeRecord, sarec.NodePortGUID)
 	(*sarec.NodeRecord)(p.SAData()[:112]).SetPortGUID(w.clientGIDs()[i].GUID())
@@ -71,8 +71,8 @@ func (w *twin) awaitPort(i int, there bool) {
 // neither carries what is sent to one; a join is granted by OpenSM all the same, and refused
 // here.
 func TestMulticastDisabled(t *testing.T) {
-	theirs, ours := twins(t, "fattree:k=4", "disable_multicast TRUE")
-	for _, w := range []*twin{theirs, ours} {
+	theirs, ours := equalSubnets(t, "fattree:k=4", "disable_multicast TRUE")
+	for _, w := range []*testSubnet{theirs, ours} {
 		info := (*sarec.ClassPortInfo)(w.register(question{0, request(mad.MethodGet, sarec.AttrClassPortInfo, 0)}).SAData()[:72])
 		if info.CapabilityMask()&sarec.IsUDMulticastSupported != 0 {
 			t.Errorf("%s claims multicast", w.manager.name)

@@ -64,7 +64,7 @@ func (d dumper) records(t *testing.T) (all []string) {
 
 // registerWithOpenSM has clients register what OpenSM's SA database has room for, and
 // returns questions to which the answers show it.
-func registerWithOpenSM(w *twin) (questions []question) {
+func registerWithOpenSM(w *testSubnet) (questions []question) {
 	w.t.Helper()
 	lids, gids := w.addresses()
 	d := &differ{random: rand.New(rand.NewPCG(7, 0xd1f)), lids: lids, gids: gids, known: map[mad.AttrID][][mad.SADataSize]byte{}, hosts: len(w.clients), hostGIDs: w.clientGIDs()}
@@ -74,7 +74,7 @@ func registerWithOpenSM(w *twin) (questions []question) {
 	grant := func(q question) {
 		w.t.Helper()
 		if a := w.register(q); a.Status() != mad.StatusOK {
-			w.t.Fatalf("%s\nis answered %s", tell(&q.packet), tell(a))
+			w.t.Fatalf("%s\nis answered %s", inWords(&q.packet), inWords(a))
 		}
 	}
 	groups := []mad.GID{registry.BroadcastMGID(mad.DefaultPKey, 2), {0: 0xff, 1: 0x15, 3: 0x1b, 15: 9}, {0: 0xff, 1: 0x12, 3: 0x1b, 15: 8}}
@@ -131,7 +131,7 @@ func TestSADB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newTwin(t, n)
+	w := newTestSubnet(t, n)
 	files := []dumper{newDumper(t), newDumper(t), newDumper(t)}
 	byOpenSM := func(d dumper, more ...string) []string {
 		return append([]string{"ibsim-run", "opensm", "-F", d.conf, "-f", "stdout", "-s", "0", "-R", "minhop"}, more...)
@@ -169,11 +169,11 @@ func TestSADB(t *testing.T) {
 }
 
 // answersTo are the answers to questions, in words.
-func answersTo(w *twin, questions []question) string {
+func answersTo(w *testSubnet, questions []question) string {
 	w.t.Helper()
 	var b strings.Builder
 	for i, a := range w.ask(questions) {
-		fmt.Fprintln(&b, i, tell(a))
+		fmt.Fprintln(&b, i, inWords(a))
 	}
 	return b.String()
 }
@@ -213,7 +213,7 @@ func TestSADBReregister(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, d := newTwin(t, n), newDumper(t)
+			w, d := newTestSubnet(t, n), newDumper(t)
 			file := filepath.Join(t.TempDir(), "sa.dump")
 			if tt.text != "" {
 				if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
@@ -249,7 +249,7 @@ func TestSADBAtTakeover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newTwinOf(t, n, 2)
+	w := newTestSubnetOf(t, n, 2)
 	theirs, ours := newDumper(t), newDumper(t)
 	w.bringUp("ibsim-run", "opensm", "-F", theirs.conf, "-f", "stdout", "-s", "0", "-R", "minhop", "-p", "9")
 	conf, err := os.OpenFile(ours.conf, os.O_APPEND|os.O_WRONLY, 0)
@@ -264,9 +264,9 @@ func TestSADBAtTakeover(t *testing.T) {
 	standby.await("Entering STANDBY state")
 	questions := registerWithOpenSM(w)
 	answers := answersTo(w, questions)
-	standby.await("perhaps not all")
+	standby.await("may be incomplete")
 	if line := standby.await("\n"); !strings.Contains(line, "the answer is no RMPP, as on ibsim") {
-		t.Errorf("told %s", line)
+		t.Errorf("logged %s", line)
 	}
 	resweep(w.manager) // which writes the file at its end
 	resweep(w.manager)

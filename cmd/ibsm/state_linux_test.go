@@ -21,7 +21,7 @@ func TestStoreDisk(t *testing.T) {
 	if r := run(t, "", nil, "unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/mnt"); r.status != 0 {
 		t.Skip("this system gives no mount namespace: " + r.stderr)
 	}
-	for _, c := range []struct{ name, spoil, mend string }{
+	for _, c := range []struct{ name, spoil, repair string }{
 		{"full", "dd if=/dev/zero of=%s/ballast bs=4k 2>/dev/null", "rm %s/ballast"},
 		{"read-only", "mount -o remount,ro %s", "mount -o remount,rw %s"},
 	} {
@@ -34,7 +34,7 @@ func TestStoreDisk(t *testing.T) {
 			p.await("the store cannot be written")
 			p.await("SUBNET UP")
 			pid := strconv.Itoa(p.cmd.Process.Pid)
-			if r := run(t, "", nil, "nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "sh", "-c", fmt.Sprintf(c.mend, h.state)); r.status != 0 {
+			if r := run(t, "", nil, "nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "sh", "-c", fmt.Sprintf(c.repair, h.state)); r.status != 0 {
 				t.Fatalf("nsenter: %s", r.stderr)
 			}
 			p.await("the store is written again")
@@ -53,7 +53,7 @@ func TestStoreDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c := h.stored(); len(c.LIDs) != 36 || len(c.Terms) != 1 {
-				t.Errorf("the store has %d LIDs and reigns %v", len(c.LIDs), c.Terms)
+				t.Errorf("the store has %d LIDs and terms %v", len(c.LIDs), c.Terms)
 			}
 		})
 	}

@@ -151,7 +151,7 @@ func TestLIDsLast(t *testing.T) {
 	if moved == fresh {
 		t.Error("the file that somebody has changed since has no effect")
 	}
-	eventually(t, "the reign is in the store", func() bool {
+	eventually(t, "the mastership term is in the store", func() bool {
 		c := h.stored()
 		return len(c.Terms) == 2 && len(c.LIDs) > 0 && c.LIDs[0].Base > 0x100 && strings.Contains(string(c.Configuration), "interval = ")
 	})
@@ -346,7 +346,7 @@ func TestStoreDamaged(t *testing.T) {
 		t.Errorf("with nothing but a damaged guid2lid: status %d: %s", r.status, r.stderr)
 	}
 	if r = h.embedded("--stay_on_fatal"); r.status != 0 {
-		t.Errorf("which is to be passed over: status %d: %s", r.status, r.stderr)
+		t.Errorf("which should be skipped: status %d: %s", r.status, r.stderr)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRefusals: what ibsm cannot do it says in a line on standard error, with the
-// exit status 2 for a mistake of the user and 1 for one of the world.
+// exit status 2 for an error of the user and 1 for any other failure.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const good = "Switch 8 \"S1\"\n[1] \"H1\"[1]\n\nCa 1 \"H1\"\n[1] \"S1\"[1]\n"

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// witness is a program that others wrote, which looks at a fabric and tells whether
+// witness is a program that others wrote, which looks at a fabric and says whether
 // a manager did its work there.
 type witness struct {
 	name  string

@@ -29,12 +29,12 @@ type Exporter struct {
 	logger   *slog.Logger
 }
 
-// New returns an Exporter of the manager behind desk and of the control server that
-// counts in stats.
-func New(desk *server.Server, stats *ctl.Stats, logger *slog.Logger) *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry(), view: desk.View, logger: logger}
+// New returns an Exporter of the manager behind the control server, whose counters are in
+// stats.
+func New(control *server.Server, stats *ctl.Stats, logger *slog.Logger) *Exporter {
+	e := &Exporter{registry: prometheus.NewRegistry(), view: control.View, logger: logger}
 	e.registry.MustRegister(
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(), &collector{desk, stats},
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(), &collector{control, stats},
 	)
 	return e
 }

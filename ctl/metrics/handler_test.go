@@ -46,10 +46,10 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 
 // newExporter is an Exporter of a manager that shows a view, with metrics of every kind.
 func newExporter(v *view.View) *Exporter {
-	desk := server.New(server.Config{Version: `1"0`, Engine: "minhop", Where: "x", Console: &console.Counters{}})
-	desk.Serve(&manager.Shell{}, "x")
-	desk.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
-	e := New(desk, new(ctl.Stats), slog.New(slog.DiscardHandler))
+	control := server.New(server.Config{Version: `1"0`, Engine: "minhop", Where: "x", Console: &console.Counters{}})
+	control.Serve(&manager.Shell{}, "x")
+	control.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
+	e := New(control, new(ctl.Stats), slog.New(slog.DiscardHandler))
 	e.view = func() *view.View { return v }
 	e.registry.MustRegister(figures{
 		&ctl.SubnetStatus{Switches: 4, CAs: 8, Links: 16, LIDs: 12, Generation: 3, Ports: map[string]int{"Active": 32}},

@@ -17,8 +17,8 @@ import (
 // collector collects the metrics of a manager. It describes none, since those that there
 // are depend on what the manager is doing.
 type collector struct {
-	desk  *server.Server
-	stats *ctl.Stats // of the control server
+	control *server.Server
+	stats   *ctl.Stats // of the control server
 }
 
 // Describe is prometheus.Collector's.
@@ -26,10 +26,10 @@ func (*collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is prometheus.Collector's.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s, st := sink(to), c.desk.Status()
+	s, st := sink(to), c.control.Status()
 	s.gauge("ibsm_info", "Version and routing engine of the manager.", "version", "engine")(1, st.Version, st.Engine)
 	state := smp.SMState(0)
-	if shell := c.desk.Manager(); shell != nil {
+	if shell := c.control.Manager(); shell != nil {
 		stats := shell.Stats()
 		state = stats.State
 		s.manager(&stats)
@@ -47,11 +47,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	if st.Subnet != nil {
 		s.subnet(st.Subnet)
-		if reg := c.desk.Registry(); reg != nil {
+		if reg := c.control.Registry(); reg != nil {
 			s.registered(reg.Counts())
 		}
 	}
-	if clients := c.desk.ConsoleClients(); clients != nil {
+	if clients := c.control.ConsoleClients(); clients != nil {
 		s.console(clients)
 	}
 	s.control(c.stats)
@@ -149,7 +149,7 @@ func (s sink) smps(st *manager.Stats) {
 	dropped(t.Duplicates, "duplicate")
 	dropped(t.Late, "late")
 	dropped(t.Stale, "stale")
-	dropped(t.Strangers, "unknown")
+	dropped(t.Unmatched, "unknown")
 	dropped(t.Mismatched, "mismatched")
 	s.gauge("ibsm_smp_window", "Largest number of requests on the wire at a time.")(float64(t.Window))
 	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response.")(float64(t.OnWire))
@@ -162,7 +162,7 @@ func (s sink) lastSweep(st *ctl.SweepStatus) {
 	s.gauge("ibsm_last_sweep_up", "1 when the last heavy sweep left the subnet up.")(truth(st.Up))
 	s.gauge("ibsm_last_sweep_failed_sets", "Sets that failed in the last heavy sweep.")(float64(st.Failures))
 	s.gauge("ibsm_last_sweep_cut_pairs", "Pairs of switch and LID without cables between them.")(float64(st.Cut))
-	s.gauge("ibsm_last_sweep_lost_routes", "Routes that do not arrive although cables lead there.")(float64(st.Lost))
+	s.gauge("ibsm_last_sweep_lost_routes", "Routes that do not reach their LID although there is a path of cables.")(float64(st.Lost))
 	s.gauge("ibsm_last_sweep_longest_route_links", "Links of the longest route.")(float64(st.Longest))
 }
 

@@ -59,7 +59,7 @@ func consoleSMPs(stats *manager.Stats) console.SMPs {
 	return console.SMPs{
 		Outstanding: t.OnWire + t.Parked, OnWire: t.OnWire, Received: stats.Received,
 		Sent: uint64(stats.Sent), Unicast: uint64(stats.Sent) - min(t.Sent, uint64(stats.Sent)),
-		Unknown: t.Stale + t.Strangers + t.Mismatched,
+		Unknown: t.Stale + t.Unmatched + t.Mismatched,
 	}
 }
 

@@ -32,7 +32,7 @@ const MaxQueue = 4096
 // recvBatch is how many datagrams the receive loop asks for at a time.
 const recvBatch = 64
 
-// ErrEnded is what Receive and Do return after Run was told to end.
+// ErrEnded is the error of Receive and Do after the context of Run has ended.
 var ErrEnded = errors.New("txn: engine has ended")
 
 // NewEngine returns an engine for the port, which Run will close. It receives

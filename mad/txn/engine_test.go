@@ -12,7 +12,7 @@ import (
 	"ibsm/mad"
 )
 
-// testPort answers each request at once, but for those that lost tells.
+// testPort answers each request at once, except those that lost names.
 type testPort struct {
 	lost   func(n int) bool
 	mu     sync.Mutex // guards n

@@ -9,7 +9,7 @@ import (
 	"ibsm/mad"
 )
 
-// model is what a table must do, told in terms of the wire alone: a request ends
+// model is what a table must do, in terms of the wire alone: a request ends
 // with the first reply that reaches it, or one time-out after its last attempt.
 type model struct {
 	t        *testing.T

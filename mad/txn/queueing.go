@@ -2,33 +2,33 @@ package txn
 
 import "time"
 
-// queueing tells from round trips how large a window may be before what is added to it
-// does nothing but wait in queues, where it speeds nothing up and delays what others send
-// by the same way, as the SA's clients do.
+// queueing computes from round trips how large the window may be. In a larger window further
+// requests only wait in queues: they do not make the sweep faster, and they delay the packets
+// of others on the same path, such as clients of the SA.
 //
-// What the mean round trip is without such a queue is measured with few requests on the
-// wire, again and again, since a sweep goes on to nodes that are farther away, and asks
-// them other things. The least round trip of any, which congestion control has from its
-// one path, would say nothing here: nodes differ by what they are. By how much the mean is
-// longer with the whole window on the wire, is how long a request waits for others of ours.
+// It measures the mean round trip without queues with few requests on the wire. It repeats
+// that, because a sweep goes on to nodes that are farther away, and reads other attributes.
+// The least round trip, which congestion control measures on its single path, means nothing
+// here, because nodes differ in speed. The difference between that mean and the mean with the
+// whole window on the wire is how long a request waits behind others of this table.
 type queueing struct {
-	measuring bool   // only few requests are to be on the wire
-	sent      int    // of them
-	few       sample // those that are answered
+	measuring bool   // only few requests may be on the wire
+	sent      int    // requests of the measurement
+	few       sample // their round trips
 
-	base, last time.Duration // the least of the last two means, and the last; 0 before
-	round      sample        // the round trip under way
-	began      time.Duration // it ends with the answer to what was sent since
+	base, last time.Duration // the lesser of the last two means, and the last; 0 before
+	round      sample        // round trips since began
+	began      time.Duration // the round ends with the first reply to a request sent since
 	rounds     int           // since the last measurement
 }
 
 const (
-	// fewRequests make no queue that is worth being avoided.
+	// fewRequests do not make a queue that matters.
 	fewRequests = 8
-	// maxQueueing is how long a request may wait for others of ours, if that is more than
-	// half of what it takes without them. Where one server has to do with all of them, this
-	// keeps it at work, but leaves a processor time for other things. On a fabric, where
-	// each agent has its own few to answer, however slowly, none waits so long.
+	// maxQueueing is how long a request may wait behind others of this table, if that is more
+	// than half of its round trip without them. It keeps a single server that answers all of
+	// them busy, but leaves processor time for other work. In a fabric each agent has only a
+	// few requests to answer, and none waits this long.
 	maxQueueing = 50 * time.Microsecond
 )
 
@@ -41,8 +41,8 @@ type sample struct {
 func (s *sample) add(d time.Duration) { s.sum, s.n = s.sum+d, s.n+1 }
 func (s *sample) mean() time.Duration { return s.sum / time.Duration(s.n) }
 
-// measure reports whether a request that is sent now belongs to a measurement. All such
-// must be answered, or given up.
+// measure reports whether a request that is sent now belongs to a measurement. The caller calls
+// answered or giveUp for all of those.
 func (q *queueing) measure() bool {
 	if !q.measuring || q.sent == fewRequests {
 		return false
@@ -51,12 +51,12 @@ func (q *queueing) measure() bool {
 	return true
 }
 
-// giveUp ends a measurement without a result: what has no answer is not to hold the window
-// that has become so small.
+// giveUp ends a measurement without a result, so that a request without a reply does not keep
+// the window small.
 func (q *queueing) giveUp() { q.measuring, q.sent, q.few, q.rounds = false, 0, sample{}, 0 }
 
-// settle ends a measurement. What the machine has to do otherwise only adds to it: the less
-// of two is nearer the truth.
+// settle ends a measurement. Other load of the machine only adds to a mean: the lesser of two is
+// more accurate.
 func (q *queueing) settle() {
 	mean := max(q.few.mean(), 1)
 	q.base = mean
@@ -67,9 +67,9 @@ func (q *queueing) settle() {
 	q.giveUp()
 }
 
-// answered is told when an answer came, when its request was sent, and whether that
-// belongs to a measurement. It returns how large a window fits in place of the one that was
-// full: the same but at the end of a round trip.
+// answered takes the times at which a reply came and its request was sent, and whether that
+// belongs to a measurement. At the end of a round it returns the size that the window should
+// have; else window.
 func (q *queueing) answered(now, sent time.Duration, measured bool, window int) (fits int) {
 	if measured {
 		if q.few.add(now - sent); q.few.n == fewRequests {
@@ -81,7 +81,7 @@ func (q *queueing) answered(now, sent time.Duration, measured bool, window int) 
 		return window
 	}
 	allowed := q.base + max(maxQueueing, q.base/2)
-	q.round.add(min(now-sent, 2*allowed)) // however slow a single node is, it does not count for many
+	q.round.add(min(now-sent, 2*allowed)) // a single slow node has limited weight
 	if sent < q.began || q.round.n < window {
 		return window
 	}

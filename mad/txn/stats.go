@@ -3,23 +3,23 @@ package txn
 // Stats counts what a Table has done since New, and shows where it stands.
 type Stats struct {
 	Requests  uint64 // submitted
-	Refused   uint64 // not taken by Submit: no slot left
+	Refused   uint64 // by Submit: no slot left
 	Sent      uint64 // packets, retries included
 	Retries   uint64 // packets that were not the first of their request
-	Replied   uint64 // requests that ended so
+	Replied   uint64 // requests that ended with a reply
 	TimedOut  uint64
 	Cancelled uint64
 
-	Expired uint64 // attempts that had no answer in time, bounces included
+	Expired uint64 // attempts without a reply in time, bounces included
 	Bounced uint64 // attempts that the port gave up
 	Busy    uint64 // replies that asked for another attempt
-	Slow    uint64 // replies to another attempt than the last; they count as Replied too
+	Slow    uint64 // replies to an attempt before the last; Replied counts them too
 
 	// Datagrams that Match dropped.
-	Duplicates uint64 // of a request that has had its reply
+	Duplicates uint64 // of a request that already had a reply
 	Late       uint64 // of a request that was given up or cancelled
 	Stale      uint64 // of a request long gone
-	Strangers  uint64 // no transaction of this table, or no reply at all
+	Unmatched  uint64 // no transaction of this table, or not a reply
 	Mismatched uint64 // our transaction, but another class, attribute, modifier, method or path
 
 	Cuts   uint64 // how often the window was halved

@@ -84,9 +84,9 @@ func (t *Table) SetMaxWindow(limit int) {
 	t.window.setLimit(t.cfg.MaxWindow)
 }
 
-// SetYields tells whether others send by the same way who must not wait: the window then
-// grows no larger than it need be where all wait in one queue. Else it grows as far as
-// nothing is lost, which may be a little faster there.
+// SetYields sets whether other packets on the same path must not wait: then the window stays
+// small enough that queues are short. Otherwise it grows until a packet is lost, which may be
+// slightly faster.
 func (t *Table) SetYields(is bool) { t.window.setYields(is) }
 
 // Room is how many more requests can be submitted now without exceeding a limit.
@@ -154,9 +154,9 @@ func (t *Table) send(now time.Duration, i int32, out []mad.Datagram) []mad.Datag
 }
 
 // Match pairs a response, or a request that the port gave up, with its request.
-// It reports false when that ends no request: the datagram is none of this
-// table's, or a duplicate, or late, or disagrees with the request; the reply is
-// "busy" or the bounce not the last, and another attempt follows. Stats tells.
+// It reports false when that ends no request: the datagram is not of this table, is a
+// duplicate, comes too late, or does not match the request; or the reply is "busy", or the
+// bounce is not the last, and another attempt follows. Stats counts each case.
 //
 // A reply to an earlier attempt is as good as one to the last. Since each attempt
 // has its own transaction ID, a round trip is never ascribed to the wrong one.
@@ -176,8 +176,8 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 		s.busy = true
 		return Outcome{}, false
 	}
-	// An answered retry is what tells loss from a node that is gone: nodes that
-	// never answer, however many, leave the window alone.
+	// Only an answered retry shows that a packet was lost. A node that never answers may
+	// be gone: such nodes, however many, leave the window unchanged.
 	if s.lost {
 		t.window.cut(now, s.firstSent)
 	} else {
@@ -201,7 +201,7 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 func (t *Table) find(d *mad.Datagram) (int32, uint8) {
 	attempt, generation, i := splitTID(d.Packet.TID())
 	if !d.TimedOut && !d.Packet.IsResponse() || i == 0 || int(i) >= len(t.slots) {
-		t.stats.Strangers++
+		t.stats.Unmatched++
 		return 0, 0
 	}
 	s := &t.slots[i]
@@ -217,7 +217,7 @@ func (t *Table) find(d *mad.Datagram) (int32, uint8) {
 		return 0, 0
 	}
 	if attempt == 0 || attempt > s.attempt {
-		t.stats.Strangers++
+		t.stats.Unmatched++
 		return 0, 0
 	}
 	if !agrees(&s.d.Packet, d) {

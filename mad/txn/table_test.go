@@ -134,10 +134,10 @@ func TestMatchRefuses(t *testing.T) {
 		{"another hop count", func(d *mad.Datagram) { d.Packet[7] = 2 }, func(s Stats) uint64 { return s.Mismatched }},
 		{"hop count beyond the path", func(d *mad.Datagram) { d.Packet[7] = 255 }, func(s Stats) uint64 { return s.Mismatched }},
 		{"another path", func(d *mad.Datagram) { d.Packet.InitialPath()[1] = 9 }, func(s Stats) uint64 { return s.Mismatched }},
-		{"the request itself", func(d *mad.Datagram) { d.Packet.SetMethod(mad.MethodGet) }, func(s Stats) uint64 { return s.Strangers }},
-		{"no such slot", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(1, 0, 77)) }, func(s Stats) uint64 { return s.Strangers }},
-		{"ID 0", func(d *mad.Datagram) { d.Packet.SetTID(0) }, func(s Stats) uint64 { return s.Strangers }},
-		{"an attempt to come", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(2, 0, 1)) }, func(s Stats) uint64 { return s.Strangers }},
+		{"the request itself", func(d *mad.Datagram) { d.Packet.SetMethod(mad.MethodGet) }, func(s Stats) uint64 { return s.Unmatched }},
+		{"no such slot", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(1, 0, 77)) }, func(s Stats) uint64 { return s.Unmatched }},
+		{"ID 0", func(d *mad.Datagram) { d.Packet.SetTID(0) }, func(s Stats) uint64 { return s.Unmatched }},
+		{"an attempt to come", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(2, 0, 1)) }, func(s Stats) uint64 { return s.Unmatched }},
 		{"an old generation", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(1, 0xfff0, 1)) }, func(s Stats) uint64 { return s.Stale }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestCancel(t *testing.T) {
 	for i := range out {
 		r := reply(out[i])
 		if _, ok := tab.Match(ms, &r); ok {
-			t.Error("reply of the last reign taken")
+			t.Error("reply of the last mastership term taken")
 		}
 	}
 	if s := tab.Stats(); s.Late != 2 || s.Cancelled != 3 {

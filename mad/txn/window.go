@@ -12,19 +12,19 @@ const (
 	maxMaxWindow     = 2048
 )
 
-// window is how many requests may wait for the answer to their first attempt. It
-// doubles each round trip until it is found to be too large, then grows by one each round
-// trip. A loss halves it, and of what waits in queues it lets go.
+// window is how many requests may wait for the reply to their first attempt. It doubles each
+// round trip until it is too large, then grows by one each round trip. A loss halves it, and
+// with yields a queue shrinks it.
 type window struct {
 	size      int
 	max       int
-	threshold int // below it the window doubles: half of what met a loss
-	fits      int // the same: what keeps queues short
+	threshold int // below it the window doubles: half of the size at the last loss
+	fits      int // below it the window doubles: the size that keeps queues short
 	replies   int // since it grew by one
 	full      bool
 	cuts      uint64
 	lastCut   time.Duration
-	yields    bool // to others, by minding queues
+	yields    bool // it keeps queues short for other packets
 	queueing  queueing
 }
 
@@ -32,7 +32,7 @@ func newWindow(limit int) window {
 	return window{size: min(startWindow, limit), max: limit, threshold: limit, fits: limit, lastCut: -1}
 }
 
-// setLimit changes what the window may grow to.
+// setLimit changes the largest size of the window.
 func (w *window) setLimit(limit int) {
 	if w.cuts == 0 {
 		w.threshold = limit
@@ -40,7 +40,7 @@ func (w *window) setLimit(limit int) {
 	w.max, w.size, w.fits = limit, min(w.size, limit), limit
 }
 
-// setYields has the window mind queues, or not.
+// setYields sets whether the window keeps queues short.
 func (w *window) setYields(is bool) {
 	if w.yields != is {
 		w.yields, w.fits, w.queueing = is, w.max, queueing{}
@@ -55,8 +55,8 @@ func (w *window) open() int {
 	return w.size
 }
 
-// grow is told of each reply to a request that lost nothing. A window that nobody fills says
-// nothing about a larger one.
+// grow takes a reply to a request without loss. It grows only a full window, because a partly
+// used one shows nothing about a larger one.
 func (w *window) grow() {
 	if !w.full || w.size >= w.max {
 		return
@@ -71,8 +71,8 @@ func (w *window) grow() {
 	}
 }
 
-// cut is told of each loss. What was sent before the last cut belongs to the
-// loss that caused it.
+// cut takes a loss. A packet that was sent before the last cut belongs to the loss that caused
+// that.
 func (w *window) cut(now, firstSent time.Duration) {
 	if firstSent <= w.lastCut {
 		return
@@ -82,8 +82,8 @@ func (w *window) cut(now, firstSent time.Duration) {
 	w.cuts++
 }
 
-// answered is told when the answer to a first attempt came and when that was sent, as part
-// of a measurement or not.
+// answered takes the times at which the reply to a first attempt came and the attempt was sent,
+// and whether that belongs to a measurement.
 func (w *window) answered(now, sent time.Duration, measured bool) {
 	if !w.yields {
 		return

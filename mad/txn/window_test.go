@@ -7,7 +7,7 @@ import (
 	"ibsm/mad"
 )
 
-// load keeps a table full for one round trip of 1 ms in which lost tells which
+// load keeps a table full for one round trip of 1 ms in which lost names the
 // packets stay unanswered, and returns how many were sent.
 func load(tab *Table, now *time.Duration, node func(i int) int32, lost func(d *mad.Datagram, i int) bool) int {
 	for i := 0; tab.Room() > 0; i++ {

@@ -1,15 +1,13 @@
 // Package umad sends and receives management packets through Linux's user MAD
-// devices, /dev/infiniband/umad*, and says through issm* that a subnet manager runs
-// at a port.
+// devices, /dev/infiniband/umad*, and sets IsSM of a port through issm*.
 //
-// Ports and Find read sysfs to tell which ports there are and which one to run at;
-// Open opens it: one file for QP0 and another for QP1, so that a flood of questions
-// to subnet administration never delays a subnet management packet.
+// Ports lists the ports of sysfs, and Find chooses the one to run at. Open opens it: one file
+// for QP0 and another for QP1, so that a flood of queries to subnet administration never
+// delays a subnet management packet.
 //
-// The kernel segments nothing here: RMPP is left to user space, and a datagram is
-// always one packet of 256 bytes. Nor does it send anything again; it only holds on
-// to a request for as long as Config.Timeout, since it delivers no answer to a
-// request that it has let go.
+// The kernel segments nothing here: RMPP is left to user space, and a datagram is always one
+// packet of 256 bytes. Nor does it retry: it only remembers a request for Config.Timeout,
+// because it delivers no reply to a request that it has forgotten.
 package umad
 
 import (
@@ -17,19 +15,19 @@ import (
 	"time"
 )
 
-// Config says how to open a port. The zero value is for asking only.
+// Config says how to open a port. The zero value is for a client.
 type Config struct {
-	// Serve takes what others send unasked: requests to the subnet manager and to
-	// subnet administration, and traps. One process per port can; without it a port
-	// can be opened beside a running subnet manager.
+	// Serve also receives requests to the subnet manager and to subnet administration, and
+	// traps. Only one process per port can; without it a port can be opened beside a running
+	// subnet manager.
 	Serve bool
-	// Timeout is how long the kernel waits for the answer to a request before it
-	// says that there is none; 1 s if 0. An answer that comes later is lost, so
-	// it should cover all attempts of a request, whose answers are all as good.
+	// Timeout is how long the kernel waits for the reply to a request before it returns the
+	// request as timed out; 1 s if 0. A later reply is lost, so it should cover all attempts
+	// of a request.
 	Timeout time.Duration
 }
 
-// Errors that waiting does not mend.
+// Errors that do not pass by waiting.
 var (
 	// ErrNotInfiniBand is returned for a port of another link layer.
 	ErrNotInfiniBand = errors.New("not an InfiniBand port")

@@ -59,7 +59,7 @@ func (k *kernel) answer(f *frame) bool {
 // noise writes something that nobody has asked for.
 func (k *kernel) noise(f frame) bool {
 	switch k.rnd.IntN(5) {
-	case 0: // a stranger's
+	case 0: // another process's
 		f.packet.SetTID(mad.TID(k.rnd.Uint64()))
 		f.packet.SetMethod(mad.MethodGetResp)
 	case 1: // of an attempt to come

@@ -26,14 +26,14 @@ type Device struct {
 	closed bool     // guarded by mu
 }
 
-// What is asked of us unasked, by class.
+// Methods of requests that are received, by class.
 var (
 	smMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodTrap, mad.MethodTrapRepress}
 	saMethods = []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetMulti, mad.MethodDelete}
-	// Of a manager of another kind, as whose client a standby is told what comes and goes.
-	// It does without where somebody else on this host takes them.
+	// From a master that is not ibsm, to which a standby subscribes as a client. Where another
+	// process of this host receives them, it works without.
 	reports = []mad.Method{mad.MethodReport}
-	// Of other managers: questions, and acknowledgements of what answers them.
+	// From other ibsm managers: questions, and acknowledgements of answers.
 	mirrorMethods = []mad.Method{mad.MethodGetTable}
 )
 

@@ -213,7 +213,7 @@ func TestReadErrors(t *testing.T) {
 			s := &script{c.errs, unix.Read}
 			packet := answer{directedAgent, 0, mad.ClassDirected, 320}.bytes()
 			// A packet that was there before "nothing there" would be waited for in
-			// vain: the poller tells of each only once.
+			// vain: the poller reports each only once.
 			late := slices.Contains(c.errs, error(unix.EAGAIN))
 			p.in.read = func(fd int, b []byte) (int, error) {
 				n, err := s.call(fd, b)

@@ -119,9 +119,9 @@ func (k *Keeper) write() {
 	}
 	if text != k.logged {
 		if text != "" {
-			k.logger.Error("cannot write what OpenSM would start from", "dir", k.files.Dir, "reason", text)
+			k.logger.Error("cannot write OpenSM's cache files", "dir", k.files.Dir, "reason", text)
 		} else {
-			k.logger.Info("what OpenSM would start from is written again", "dir", k.files.Dir)
+			k.logger.Info("OpenSM's cache files are written again", "dir", k.files.Dir)
 		}
 	}
 	k.logged = text

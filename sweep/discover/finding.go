@@ -63,7 +63,7 @@ func (f Finding) String() string {
 	case UnreadPKeys:
 		return fmt.Sprintf("port %d of node %v (directed route %v) did not show its whole P_Key table", f.Port, f.GUID, f.Route)
 	case Incomplete:
-		return fmt.Sprintf("node %v (directed route %v) left out: it did not answer all that is needed", f.GUID, f.Route)
+		return fmt.Sprintf("node %v (directed route %v) left out: it stopped answering during discovery", f.GUID, f.Route)
 	case OneSided:
 		return fmt.Sprintf("Found duplicated node GUID %v: at directed routes %v, where port %d has no link, and %v, where it has one; the link is left out",
 			f.GUID, f.Route, f.Port, f.Other)

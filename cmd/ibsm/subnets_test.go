@@ -17,9 +17,9 @@ import (
 	"ibsm/topo/net"
 )
 
-// twin is one of two equal fabrics, each with a manager at its first host, and a client
-// of the SA at each other host.
-type twin struct {
+// testSubnet is one of two equal fabrics, each with a manager at its first host and a client of
+// the SA at each other host.
+type testSubnet struct {
 	t       *testing.T
 	server  *ibsim.Server
 	socket  string
@@ -34,12 +34,12 @@ type twin struct {
 	marked  chan *mad.Packet // the answer to the marker
 }
 
-// newTwin serves a fabric. Its ports start with the LIDs that the Net says.
-func newTwin(t *testing.T, n *net.Net) *twin { return newTwinOf(t, n, 1) }
+// newTestSubnet serves a fabric. Its ports start with the LIDs that the Net says.
+func newTestSubnet(t *testing.T, n *net.Net) *testSubnet { return newTestSubnetOf(t, n, 1) }
 
-// newTwinOf leaves the first hosts to managers.
-func newTwinOf(t *testing.T, n *net.Net, managers int) *twin {
-	w := &twin{t: t, socket: newSocket(), waiting: map[mad.TID]int{}, marked: make(chan *mad.Packet, 1)}
+// newTestSubnetOf leaves the first hosts to managers.
+func newTestSubnetOf(t *testing.T, n *net.Net, managers int) *testSubnet {
+	w := &testSubnet{t: t, socket: newSocket(), waiting: map[mad.TID]int{}, marked: make(chan *mad.Packet, 1)}
 	f := fabric.New(n, fabric.Config{Seed: 1, KeepLIDs: true, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.Extended, c.NVIDIA = fabric.ExtendedAlways, true }})
 	for at := range f.EndPorts() {
 		if f.NodeType(at.Node) != mad.CA {
@@ -73,14 +73,14 @@ func newTwinOf(t *testing.T, n *net.Net, managers int) *twin {
 }
 
 // bringUp starts a manager and waits for it.
-func (w *twin) bringUp(argv ...string) {
+func (w *testSubnet) bringUp(argv ...string) {
 	w.t.Helper()
 	w.manager = w.start(w.hosts[0], argv...)
 	w.manager.await("SUBNET UP")
 }
 
 // start starts a manager at a host.
-func (w *twin) start(host string, argv ...string) *process {
+func (w *testSubnet) start(host string, argv ...string) *process {
 	w.t.Helper()
 	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + host}
 	p := start(w.t, nil, w.t.TempDir(), append(env, caches(w.t)...), argv...)
@@ -88,9 +88,9 @@ func (w *twin) start(host string, argv ...string) *process {
 	return p
 }
 
-// twins are OpenSM and ibsm on the same fabric with the same LIDs, OpenSM's, and the same
+// equalSubnets are OpenSM and ibsm on the same fabric with the same LIDs, OpenSM's, and the same
 // lines in their opensm.conf.
-func twins(t *testing.T, spec string, lines ...string) (theirs, ours *twin) {
+func equalSubnets(t *testing.T, spec string, lines ...string) (theirs, ours *testSubnet) {
 	t.Helper()
 	generate := func() *net.Net {
 		n, err := net.Generate(spec)
@@ -100,7 +100,7 @@ func twins(t *testing.T, spec string, lines ...string) (theirs, ours *twin) {
 		return n
 	}
 	n := generate()
-	theirs = newTwin(t, n)
+	theirs = newTestSubnet(t, n)
 	conf := filepath.Join(t.TempDir(), "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func twins(t *testing.T, spec string, lines ...string) (theirs, ours *twin) {
 			withLIDs.Nodes[at.Node].Ports[at.Port].LID = info.LID()
 		}
 	})
-	ours = newTwin(t, withLIDs)
+	ours = newTestSubnet(t, withLIDs)
 	ours.bringUp(program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")
 	for i, end := range theirs.ends {
 		a, b := theirs.lid(end), ours.lid(end)
@@ -124,7 +124,7 @@ func twins(t *testing.T, spec string, lines ...string) (theirs, ours *twin) {
 	return theirs, ours
 }
 
-func (w *twin) lid(at net.End) (lid mad.LID) {
+func (w *testSubnet) lid(at net.End) (lid mad.LID) {
 	w.server.Do(func(f *fabric.Fabric) {
 		info := f.PortInfo(at)
 		lid = info.LID()
@@ -133,7 +133,7 @@ func (w *twin) lid(at net.End) (lid mad.LID) {
 }
 
 // reregister reports whether clients were asked to register again since it was last called.
-func (w *twin) reregister() (asked bool) {
+func (w *testSubnet) reregister() (asked bool) {
 	w.server.Do(func(*fabric.Fabric) {
 		for _, c := range w.clients {
 			asked = c.TakeReregister() || asked
@@ -151,7 +151,7 @@ type question struct {
 // ask sends the questions and returns the answers, nil where there is none. OpenSM is
 // silent where it refuses some Gets: one that has no answer when two later markers have
 // is asked once more, alone.
-func (w *twin) ask(questions []question) []*mad.Packet {
+func (w *testSubnet) ask(questions []question) []*mad.Packet {
 	w.t.Helper()
 	all := make([]int, len(questions))
 	for i := range all {
@@ -169,14 +169,14 @@ func (w *twin) ask(questions []question) []*mad.Packet {
 
 // register sends a Set and returns its answer, which is waited for: it comes when what
 // was registered is in force.
-func (w *twin) register(q question) *mad.Packet {
+func (w *testSubnet) register(q question) *mad.Packet {
 	w.t.Helper()
 	w.server.Do(func(f *fabric.Fabric) { w.marker = w.post(f, q.from, &q.packet) })
 	return w.await()
 }
 
 // send asks some of the questions and returns when two markers have been answered.
-func (w *twin) send(questions []question, which []int) {
+func (w *testSubnet) send(questions []question, which []int) {
 	w.t.Helper()
 	w.server.Do(func(f *fabric.Fabric) {
 		clear(w.waiting)
@@ -193,7 +193,7 @@ func (w *twin) send(questions []question, which []int) {
 }
 
 // await waits for the answer to the marker, which nothing loses.
-func (w *twin) await() *mad.Packet {
+func (w *testSubnet) await() *mad.Packet {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
 	defer cancel()
@@ -207,7 +207,7 @@ func (w *twin) await() *mad.Packet {
 }
 
 // post sends a request with a TID of its own.
-func (w *twin) post(f *fabric.Fabric, from int, p *mad.Packet) mad.TID {
+func (w *testSubnet) post(f *fabric.Fabric, from int, p *mad.Packet) mad.TID {
 	info := f.PortInfo(w.ends[from])
 	d := mad.Datagram{Addr: mad.Addr{LID: info.MasterSMLID(), QPN: 1}, Packet: *p}
 	w.tid++
@@ -217,7 +217,7 @@ func (w *twin) post(f *fabric.Fabric, from int, p *mad.Packet) mad.TID {
 }
 
 // received takes what comes for a client; the server calls it.
-func (w *twin) received(d mad.Datagram) {
+func (w *testSubnet) received(d mad.Datagram) {
 	tid := d.Packet.TID()
 	if tid == w.marker {
 		w.marker = 0
@@ -241,7 +241,7 @@ func request(method mad.Method, attr mad.AttrID, comps mad.ComponentMask) (p mad
 }
 
 // addresses are the LIDs and GIDs of all end ports.
-func (w *twin) addresses() (lids []mad.LID, gids []mad.GID) {
+func (w *testSubnet) addresses() (lids []mad.LID, gids []mad.GID) {
 	w.server.Do(func(f *fabric.Fabric) {
 		for at := range f.EndPorts() {
 			info := f.PortInfo(at)
@@ -253,7 +253,7 @@ func (w *twin) addresses() (lids []mad.LID, gids []mad.GID) {
 }
 
 // clientGIDs are those of the hosts that ask.
-func (w *twin) clientGIDs() (gids []mad.GID) {
+func (w *testSubnet) clientGIDs() (gids []mad.GID) {
 	w.server.Do(func(f *fabric.Fabric) {
 		for _, at := range w.ends {
 			gids = append(gids, mad.MakeGID(mad.DefaultPrefix, f.PortGUID(at)))
@@ -262,8 +262,8 @@ func (w *twin) clientGIDs() (gids []mad.GID) {
 	return gids
 }
 
-// tell is a packet in words.
-func tell(p *mad.Packet) string {
+// inWords is a packet in words.
+func inWords(p *mad.Packet) string {
 	if p == nil {
 		return "no answer"
 	}
