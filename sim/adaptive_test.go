@@ -41,7 +41,7 @@ func (l *setLog) onSet(s fabric.Set) {
 func TestAdaptiveRoutingIsLeftAlone(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	var sets setLog
-	b := newBed(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
+	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
 	m := b.comeUp(minhopConfig())
 	m.mustRest()
 	if len(sets) > 0 {
@@ -53,11 +53,11 @@ func TestAdaptiveRoutingIsLeftAlone(t *testing.T) {
 }
 
 // A switch that refuses for a while to say whether it is on is taken to have it on still.
-func TestAdaptiveRoutingIsNotTold(t *testing.T) {
+func TestAdaptiveRoutingIsNotReported(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	status := mad.StatusOK
 	var sets setLog
-	b := newBed(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
 		if adaptive(2)(i, node, c); i == 2 {
 			c.Defect = moods(smp.AttrARInfo, 0, &status)
 		}
@@ -76,7 +76,7 @@ func TestAdaptiveRoutingIsNotTold(t *testing.T) {
 func TestAdaptiveRoutingIsTurnedOff(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	var sets setLog
-	b := newBed(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
+	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
 	cfg := minhopConfig()
 	cfg.Sweep.Settings.DisableAR = true
 	m := b.comeUp(cfg)
@@ -98,7 +98,7 @@ func TestAdaptiveRoutingStaysOn(t *testing.T) {
 		n := generate(t, "fattree:k=4")
 		const sick = 2
 		var sets setLog
-		b := newBed(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
+		b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
 			adaptive(sick)(i, n, c)
 			defective(sick, refuses(smp.AttrARInfo, silent))(i, n, c)
 		}})
@@ -123,7 +123,7 @@ func TestVendorAttributes(t *testing.T) {
 		}
 	}
 	asked := map[int32]int{}
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
 		adaptive(-1)(i, n, c)
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			if p.AttrID() >= 0xff00 {

@@ -43,7 +43,7 @@ func TestSwitchWithoutTable(t *testing.T) {
 			t.Run(fmt.Sprintf("%s silent %v", smp.AttrName(attr), silent), func(t *testing.T) {
 				n := generate(t, "fattree:k=8,levels=2")
 				sick, ill := spine(n), true
-				b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 					if ill {
 						return refuses(attr, silent)(p, obey)
 					}
@@ -61,8 +61,8 @@ func TestSwitchWithoutTable(t *testing.T) {
 				if m.View == nil || m.ups[0].Errors {
 					t.Error("the rest was withheld")
 				}
-				if told := m.says(n.Nodes[sick].Desc, "WARN"); told == 0 || told > 10 {
-					t.Errorf("the switch was named %d times", told)
+				if logged := m.says(n.Nodes[sick].Desc, "WARN"); logged == 0 || logged > 10 {
+					t.Errorf("the switch was named %d times", logged)
 				}
 				b.mustConnectHosts()
 				ill = false
@@ -77,7 +77,7 @@ func TestSwitchWithoutTable(t *testing.T) {
 }
 
 // mustConnectHosts fails the test unless data passes between all adapters.
-func (b *bed) mustConnectHosts() {
+func (b *harness) mustConnectHosts() {
 	b.Helper()
 	for _, from := range b.endPorts() {
 		for _, to := range b.endPorts() {
@@ -94,7 +94,7 @@ func (b *bed) mustConnectHosts() {
 
 // leadsThrough reports whether another switch sends anything to a switch that is not
 // for itself.
-func (b *bed) leadsThrough(sw int32) bool {
+func (b *harness) leadsThrough(sw int32) bool {
 	own := b.Fabric.PortInfo(net.End{Node: sw})
 	for node, row := range b.lfts() {
 		for lid, port := range row {
@@ -112,7 +112,7 @@ func TestHostRefusesPortInfo(t *testing.T) {
 		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
 			n := generate(t, "fattree:k=4")
 			sick := host(n, 5)
-			b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, silent))})
+			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, silent))})
 			m := b.comeUp(minhopConfig())
 			m.mustRest()
 			b.mustBeActive(sick.Node)
@@ -126,7 +126,7 @@ func TestHostRefusesPortInfo(t *testing.T) {
 	}
 }
 
-// A port that refuses a Set for one field of it is told the rest as it holds it: it comes
+// A port that refuses a Set for one field is sent the rest as it holds it: it comes
 // up, as it does where a manager sets parameters and states apart, and is left alone then.
 func TestRefusedField(t *testing.T) {
 	n := generate(t, "fattree:k=4")
@@ -135,7 +135,7 @@ func TestRefusedField(t *testing.T) {
 	for name, node := range ordered(sick) {
 		t.Run(name, func(t *testing.T) {
 			refused := 0
-			b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 				if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && info.OverrunErrors() == 8 {
 					refused++
 					return mad.StatusBadField, true
@@ -146,7 +146,7 @@ func TestRefusedField(t *testing.T) {
 			b.mustBeActive()
 			b.mustConnectHosts()
 			if m.says("ignores fields that were set", n.Nodes[node].GUID.String()) == 0 {
-				t.Error("it was not told")
+				t.Error("it was not logged")
 			}
 			refused = 0
 			m.sweep(manager.Heavy)
@@ -164,11 +164,11 @@ func TestRefusedField(t *testing.T) {
 }
 
 // A port that refuses its state once, as one whose link was just training, comes up in the
-// same sweep with everything that it is to hold.
+// same sweep with everything that it should hold.
 func TestRefusedOnce(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	sick, refused := host(n, 5), 0
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 		if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && info.PortState() == smp.PortArmed && refused == 0 {
 			refused++
 			return mad.StatusBadField, true
@@ -222,7 +222,7 @@ func TestFieldNotHeld(t *testing.T) {
 				if name == "SubnetTimeOut" {
 					sick = host(n, 3).Node
 				}
-				b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, forgets(forget, honest))})
+				b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, forgets(forget, honest))})
 				m := b.comeUp(minhopConfig())
 				for range 3 {
 					m.sweep(manager.Heavy)
@@ -246,7 +246,7 @@ func TestFieldNotHeld(t *testing.T) {
 func TestPlainSpeeds(t *testing.T) {
 	n := generate(t, "fattree:k=4,speed=NDR")
 	refused := 0
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 		c.Extended = fabric.ExtendedRefused
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			status := obey()
@@ -276,7 +276,7 @@ func TestPlainSpeeds(t *testing.T) {
 func TestUnroutedSwitchIsOneFault(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
 	sick := spine(n)
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(sick, refuses(smp.AttrLinearForwardingTable, false))})
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, refuses(smp.AttrLinearForwardingTable, false))})
 	m := b.comeUp(minhopConfig())
 	var found []view.Fault
 	for _, f := range m.View.Faults {

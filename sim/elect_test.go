@@ -12,7 +12,7 @@ import (
 	"ibsm/sim/fabric"
 )
 
-// last is the state that a manager told last.
+// last is the state that a manager logged last.
 func (w *watched) last() smp.SMState {
 	if len(w.states) == 0 {
 		return 0xff
@@ -24,7 +24,7 @@ func (w *watched) last() smp.SMState {
 // the second takes over, and moves nothing.
 func TestTwoManagers(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := minhopConfig(), minhopConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	second := b.add(host(n, 6), low)
@@ -59,10 +59,10 @@ func TestTwoManagers(t *testing.T) {
 	}
 }
 
-// A higher manager that comes later is handed the mastership, and knows that it reigns.
+// A higher manager that comes later is handed the mastership, and knows that it is master.
 func TestHandover(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := minhopConfig(), minhopConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first := b.comeUp(low)
@@ -82,7 +82,7 @@ func TestHandover(t *testing.T) {
 // Two masters that grew up apart find each other, and one is left.
 func TestTwoMasters(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	island := host(n, 6)
 	b.Fabric.LinkDown(island)
 	first := b.comeUp(minhopConfig())
@@ -105,13 +105,13 @@ func TestTwoMasters(t *testing.T) {
 // A manager whose own port is down says so once, waits, and begins when it is up.
 func TestOwnPortDown(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.Fabric.LinkDown(firstHost(n))
 	m := b.add(firstHost(n), minhopConfig())
 	t.Cleanup(m.dump)
 	b.pass(settling)
-	if told := m.says("SM port is down"); told != 1 || len(m.ups) > 0 || m.Exited {
-		t.Errorf("told %d times, %d sweeps, exited %v", told, len(m.ups), m.Exited)
+	if logged := m.says("SM port is down"); logged != 1 || len(m.ups) > 0 || m.Exited {
+		t.Errorf("logged %d times, %d sweeps, exited %v", logged, len(m.ups), m.Exited)
 	}
 	b.Fabric.LinkUp(firstHost(n))
 	b.pass(5 * time.Second)
@@ -124,8 +124,8 @@ func TestOwnPortDown(t *testing.T) {
 	b.Fabric.LinkUp(firstHost(n))
 	b.pass(5 * time.Second)
 	b.mustBeWhole(m)
-	if told := m.says("SM port is down"); told != 2 {
-		t.Errorf("told %d times", told)
+	if logged := m.says("SM port is down"); logged != 2 {
+		t.Errorf("logged %d times", logged)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestOnce(t *testing.T) {
 	once.Once = true
 	t.Run("port down", func(t *testing.T) {
 		n := generate(t, "fattree:k=4")
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		b.Fabric.LinkDown(firstHost(n))
 		m := b.add(firstHost(n), once)
 		b.pass(5 * time.Second)
@@ -146,7 +146,7 @@ func TestOnce(t *testing.T) {
 	})
 	t.Run("other master", func(t *testing.T) {
 		n := generate(t, "fattree:k=4")
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		b.comeUp(minhopConfig())
 		sets := b.sets()
 		m := b.add(host(n, 3), once)
@@ -160,7 +160,7 @@ func TestOnce(t *testing.T) {
 	})
 	t.Run("done", func(t *testing.T) {
 		n := generate(t, "fattree:k=4")
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.add(firstHost(n), once)
 		b.pass(5 * time.Second)
 		if !m.Exited || m.Err != nil {
@@ -171,14 +171,14 @@ func TestOnce(t *testing.T) {
 }
 
 // A dry run writes nothing, answers nobody and shows what it would do: on a bare fabric
-// everything, and beside a master only to tell the ports who their master is.
+// everything, and beside a master only to write its LID to the ports as MasterSMLID.
 func TestDryRun(t *testing.T) {
 	dry := minhopConfig()
 	dry.DryRun = true
-	for _, ruled := range []bool{false, true} {
+	for _, wasMaster := range []bool{false, true} {
 		n := generate(t, "fattree:k=4")
-		b := newBed(t, n, fabric.Config{Seed: 1})
-		if ruled {
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		if wasMaster {
 			b.comeUp(minhopConfig())
 		}
 		b.Fabric.ResetStats()
@@ -207,8 +207,8 @@ func TestDryRun(t *testing.T) {
 				others++
 			}
 		}
-		if ruled && (announces != len(n.Nodes) || others > 0) || !ruled && others < len(n.Nodes) {
-			t.Errorf("ruled %v: %d steps tell who is master, %d do more", ruled, announces, others)
+		if wasMaster && (announces != len(n.Nodes) || others > 0) || !wasMaster && others < len(n.Nodes) {
+			t.Errorf("was master %v: %d steps announce the master, %d do more", wasMaster, announces, others)
 		}
 	}
 }

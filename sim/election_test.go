@@ -17,15 +17,15 @@ import (
 )
 
 // One seed decides where three managers are, how they rank, and what happens to them:
-// packets are lost, the fabric falls apart and grows together, managers stand still, die,
-// are told to end, and come back. At any time
+// packets are lost, the fabric splits and is joined again, managers pause, die, are ended, and
+// come back. At any time
 //
 //   - of two masters that have been able to see each other for one polling interval only
 //     one writes;
-//   - who has stood still asks before it writes;
+//   - a manager that was paused asks before it writes;
 //   - nobody else writes;
 //
-// and when all is mended one master remains, the fabric is whole, and the others stand by;
+// and when all is repaired one master remains, the fabric is whole, and the others stand by;
 // when it hangs with its host, another one rules, until it is there again.
 const (
 	defaultElections = 30
@@ -63,7 +63,7 @@ func TestElections(t *testing.T) {
 
 // contest is the run of one seed.
 type contest struct {
-	*bed
+	*harness
 	rng     *rand.Rand
 	rivals  []*rival
 	quiet   time.Duration // when the fabric last changed
@@ -76,13 +76,13 @@ type contest struct {
 type rival struct {
 	at    net.End
 	cfg   manager.Config
-	plain bool // no better than OpenSM: it polls by the default alone and knows no kin
+	plain bool // like OpenSM: it polls at the default interval and knows no ibsm peers
 	m     *watched
 
-	leaves bool          // it was told to end
+	leaves bool          // it was asked to end
 	wrote  time.Duration // last Set
-	dozed  time.Duration // when it began to stand still
-	woke   bool          // it has stood still for long, and not written since
+	dozed  time.Duration // when it was paused
+	woke   bool          // it was paused for long, and has not written since
 	asked  int           // SMInfo asked since then
 }
 
@@ -90,7 +90,7 @@ func newContest(t *testing.T, seed uint64) *contest {
 	rng := rand.New(rand.NewPCG(seed, 0xe1ec7))
 	n := generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3", "mesh:dims=4x2"))
 	c := &contest{rng: rng}
-	c.bed = newBed(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, 5*time.Microsecond, time.Millisecond), TrainTime: pick(rng, 0, time.Second)})
+	c.harness = newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, 5*time.Microsecond, time.Millisecond), TrainTime: pick(rng, 0, time.Second)})
 	c.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)
 	hosts := rng.Perm(8)
 	sticky := rng.IntN(4) == 0
@@ -109,9 +109,9 @@ func newContest(t *testing.T, seed uint64) *contest {
 // start puts a manager in its place.
 func (c *contest) start(r *rival) {
 	r.m, r.leaves, r.woke = c.add(r.at, r.cfg), false, false
-	told := r.m.Told
-	r.m.Told = func(now time.Duration, a manager.Action) {
-		told(now, a)
+	forward := r.m.OnAction
+	r.m.OnAction = func(now time.Duration, a manager.Action) {
+		forward(now, a)
 		switch a := a.(type) {
 		case manager.Send:
 			for i := range a.Datagrams {
@@ -158,7 +158,7 @@ func (c *contest) sent(r *rival, now time.Duration, p *mad.Packet) {
 			continue
 		}
 		if r.woke && r.asked == 0 {
-			c.Errorf("at %v %v writes without having asked anybody since it stood still", now, r.at)
+			c.Errorf("at %v %v writes without having asked anybody since it was paused", now, r.at)
 		}
 		if since := c.quiet + pollingInterval; now > since && o.wrote > since && o.m.last() == smp.Master && r.m.last() == smp.Master {
 			c.Errorf("at %v two masters write, %v and %v (at %v), and see each other since %v", now, r.at, o.at, o.wrote, c.quiet)
@@ -189,7 +189,7 @@ func (c *contest) run() {
 		}
 		c.pass(time.Duration(c.rng.ExpFloat64() * float64(pick(c.rng, time.Second, 10*time.Second, 40*time.Second))))
 	}
-	c.mend()
+	c.repair()
 	c.quiet = c.Fabric.Now() + 2*time.Second
 	c.pass(3 * time.Minute)
 	if master := c.verify(); master != nil {
@@ -268,8 +268,8 @@ func (c *contest) split() {
 	}
 }
 
-// mend undoes every harm. Who sleeps is woken.
-func (c *contest) mend() {
+// repair undoes every harm. Who sleeps is woken.
+func (c *contest) repair() {
 	if c.heal != nil {
 		c.heal()
 	}
@@ -285,11 +285,11 @@ func (c *contest) mend() {
 			c.start(r)
 		}
 	}
-	c.log = append(c.log, fmt.Sprintf("%v all is mended", c.Fabric.Now()))
+	c.log = append(c.log, fmt.Sprintf("%v all is repaired", c.Fabric.Now()))
 }
 
 // hang has a master's host answer nothing any more, though its link stays up. Nothing but
-// its silence tells of it: the polls of the others must come to an end.
+// its silence shows it: the polls of the others must come to an end.
 func (c *contest) hang(r *rival) {
 	r.dozed = c.Fabric.Now()
 	r.m.Asleep, r.woke, r.asked = r.dozed+2*time.Minute, true, 0
@@ -299,7 +299,7 @@ func (c *contest) hang(r *rival) {
 	c.pass(2*time.Minute - time.Millisecond)
 	c.Fabric.Mute(r.at.Node, false)
 	if !slices.ContainsFunc(c.rivals, func(o *rival) bool { return o != r && o.m.last() == smp.Master }) {
-		c.Errorf("at %v nobody rules, though %v has hung since %v", c.Fabric.Now(), r.at, r.dozed)
+		c.Errorf("at %v there is no master, though %v has hung since %v", c.Fabric.Now(), r.at, r.dozed)
 	}
 	c.pass(3 * time.Minute)
 }

@@ -13,7 +13,7 @@ import (
 	"ibsm/sim/fabric"
 )
 
-// looping is minhop with a mistake: what two neighbouring switches have for a port goes round
+// looping is minhop with an error: what two neighbouring switches have for a port goes round
 // between them.
 func looping(victim mad.GUID) func(context.Context, routing.In) (*routing.Tables, error) {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
@@ -44,7 +44,7 @@ func looping(victim mad.GUID) func(context.Context, routing.In) (*routing.Tables
 // packets are dropped, all other routes stay, and both is reported.
 func TestLoopsAreCut(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	victim := host(n, 9)
 	cfg := minhopConfig()
 	cfg.Sweep.Engine = looping(b.Fabric.PortGUID(victim))
@@ -67,7 +67,7 @@ func TestLoopsAreCut(t *testing.T) {
 		t.Fatal("all packets arrive: no test")
 	}
 	if m.says("WARN", "routes had loops, which were removed") == 0 || m.says("ERROR", "routes do not reach their LIDs although there is a path of cables") == 0 {
-		t.Error("the mistake is not reported")
+		t.Error("the error is not reported")
 	}
 	if m.says("routes do not reach", verify.Loop.String()) > 0 {
 		t.Error("what is written is reported to loop")

@@ -20,7 +20,7 @@ import (
 // relay is two managers that take turns: the master is killed and started again, another
 // comes that knows nothing, catches up, and takes over when the master is killed for good.
 type relay struct {
-	*bed
+	*harness
 	cfg             manager.Config
 	master, standby *watched
 	polls, mirrored int // packets that the standby was sent, and those of the mirror both were
@@ -79,7 +79,7 @@ func newRelay(b *testing.B) *relay {
 	if os.Getenv("IBSM_PROOF") != "" {
 		spec, groups = "fattree:k=54", 10_000
 	}
-	r := &relay{bed: newBed(b, generate(b, spec), fabric.Config{Seed: 1}), cfg: registrarConfig()}
+	r := &relay{harness: newHarness(b, generate(b, spec), fabric.Config{Seed: 1}), cfg: registrarConfig()}
 	r.cfg.SweepInterval = 0
 	r.Clock = func() time.Duration {
 		var u syscall.Rusage

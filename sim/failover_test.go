@@ -22,29 +22,29 @@ var ways = []struct {
 	name  string
 	limit time.Duration
 	lost  bool // its port goes, too
-	goes  func(b *bed, master *watched) (back func())
+	goes  func(b *harness, master *watched) (back func())
 }{
-	{"killed", 2 * time.Second, false, func(b *bed, master *watched) func() {
+	{"killed", 2 * time.Second, false, func(b *harness, master *watched) func() {
 		b.Kill(master.Manager)
 		return nil
 	}},
-	{"link cut", 2 * time.Second, true, func(b *bed, master *watched) func() {
+	{"link cut", 2 * time.Second, true, func(b *harness, master *watched) func() {
 		at := master.Station.At()
 		b.Fabric.LinkDown(at)
 		return func() { b.Fabric.LinkUp(at) }
 	}},
-	{"host rebooted", 2 * time.Second, true, func(b *bed, master *watched) func() {
+	{"host rebooted", 2 * time.Second, true, func(b *harness, master *watched) func() {
 		at := master.Station.At()
 		b.Kill(master.Manager)
 		b.Fabric.NodeDown(at.Node)
 		return func() { b.Fabric.NodeUp(at.Node) }
 	}},
-	{"stopped politely", 2 * time.Second, false, func(b *bed, master *watched) func() {
+	{"stopped politely", 2 * time.Second, false, func(b *harness, master *watched) func() {
 		b.pass(100 * time.Millisecond) // its disk has everything
 		b.Kill(master.Manager)
 		return nil
 	}},
-	{"stands still", 6500 * time.Millisecond, false, func(b *bed, master *watched) func() {
+	{"is paused", 6500 * time.Millisecond, false, func(b *harness, master *watched) func() {
 		master.Asleep = b.Fabric.Now() + 20*time.Second
 		return nil
 	}},
@@ -65,7 +65,7 @@ func TestFailover(t *testing.T) {
 			f.watch(way.lost)
 			f.pass(37 * time.Millisecond) // somewhere between two looks at the master
 			from := f.Fabric.Now()
-			back := way.goes(f.bed, f.first)
+			back := way.goes(f.harness, f.first)
 			f.mustRule(from, way.limit)
 			f.mustHave(before)
 			f.morning(hosts.Morning{Over: 2 * time.Second, Own: true})
@@ -89,15 +89,15 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// told is a port that a Set was for.
-type told struct {
+// written is a port that a Set was for.
+type written struct {
 	node int32
 	port uint32
 }
 
 // failover is a fabric with a master, a standby and a crowd of hosts.
 type failover struct {
-	*bed
+	*harness
 	first, second *watched
 	crowd         *hosts.Crowd
 	hosts         int
@@ -109,17 +109,17 @@ type failover struct {
 	}
 	tables      map[int32][]byte   // of switches, when watching began
 	sets        map[mad.AttrID]int // written while watching
-	announced   map[told]bool      // that there is another master
+	announced   map[written]bool   // that there is another master
 	useless     []fabric.Set       // that say nothing new
 	reregisters int
 	early       int // written before the SA answered
-	late        int // Sets of the first manager after it stood still
+	late        int // Sets of the first manager after it was paused
 }
 
 func newFailover(t *testing.T) *failover {
 	n := generate(t, stormSpec("fattree:k=8", "fattree:k=36"))
-	f := &failover{sets: map[mad.AttrID]int{}, announced: map[told]bool{}}
-	f.bed = newBed(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, OnSet: f.set})
+	f := &failover{sets: map[mad.AttrID]int{}, announced: map[written]bool{}}
+	f.harness = newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, OnSet: f.set})
 	if os.Getenv("IBSM_PROOF") != "" {
 		f.ComputeTime = 500 * time.Millisecond // what it takes on one core, and more
 	}
@@ -148,9 +148,9 @@ func newFailover(t *testing.T) *failover {
 	if f.crowd, err = hosts.New(f.Fabric, 1, others); err != nil {
 		t.Fatal(err)
 	}
-	told := f.first.Told
-	f.first.Told = func(now time.Duration, a manager.Action) {
-		told(now, a)
+	forward := f.first.OnAction
+	f.first.OnAction = func(now time.Duration, a manager.Action) {
+		forward(now, a)
 		if send, ok := a.(manager.Send); ok && f.watching {
 			for i := range send.Datagrams {
 				if p := &send.Datagrams[i].Packet; p.Method() == mad.MethodSet && p.AttrID() != smp.AttrSMInfo {
@@ -175,7 +175,7 @@ func (f *failover) set(s fabric.Set) {
 	if s.Attr == smp.AttrPortInfo && info.ClientReregister() {
 		f.reregisters++
 	}
-	switch port := (told{s.Node, s.Mod}); {
+	switch port := (written{s.Node, s.Mod}); {
 	case s.Attr == smp.AttrPortInfo && !f.announced[port]:
 		f.announced[port] = true
 	case s.Attr == smp.AttrSwitchInfo && s.Node == f.lost.sw:
@@ -200,7 +200,7 @@ func (f *failover) forgets(s *fabric.Set) bool {
 	return differs == 1
 }
 
-// watch begins to judge what is written, and is told whether the master's port goes.
+// watch begins to judge what is written. It knows whether the master's port goes.
 func (f *failover) watch(lost bool) {
 	f.tables = map[int32][]byte{}
 	for node := range int32(f.Fabric.NumNodes()) {
@@ -287,7 +287,7 @@ func (f *failover) mustNeedSets() {
 		f.Errorf("%d ports were asked to register again", f.reregisters)
 	}
 	if all := len(f.net.Nodes); len(f.announced) < all-1 || len(f.announced) > all {
-		f.Errorf("%d of %d nodes were told who is master", len(f.announced), all)
+		f.Errorf("%d of %d nodes know the master", len(f.announced), all)
 	}
 	if f.early > 0 {
 		f.Errorf("%d Sets before the SA answers: hosts that ask for their paths anew are not answered", f.early)

@@ -12,13 +12,13 @@ import (
 )
 
 // fdr10Set counts Sets of ExtendedPortInfo.
-func (b *bed) fdr10Sets() uint64 {
+func (b *harness) fdr10Sets() uint64 {
 	return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodSet, Attr: smp.AttrExtendedPortInfo}]
 }
 
 // FDR10 is turned off and on by one Set for each port that has it otherwise, counts from the
 // next training on, and is not asked for where nothing is said. A port that does not hear is
-// told twice.
+// written twice.
 func TestFDR10(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	for i := range n.Nodes {
@@ -27,10 +27,10 @@ func TestFDR10(t *testing.T) {
 			n.Nodes[i].Ports[j].Speed = mad.FDR10
 		}
 	}
-	deaf := host(n, 5)
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+	ignoring := host(n, 5)
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
 		c.NVIDIA = true
-		if i != deaf.Node {
+		if i != ignoring.Node {
 			return
 		}
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
@@ -51,9 +51,9 @@ func TestFDR10(t *testing.T) {
 		fdr10  plan.FDR10
 		sets   uint64
 		runs   bool // a link that trains then
-		expect int  // how often the deaf one has been told of
+		expect int  // how often the ignoring one has been logged
 	}{
-		{"off", plan.DisableFDR10, ports + 1, false, 1}, // once more to the deaf one
+		{"off", plan.DisableFDR10, ports + 1, false, 1}, // once more to the ignoring one
 		{"left", plan.LeaveFDR10, 0, false, 1},
 		{"on", plan.EnableFDR10, ports - 1, true, 1}, // which has it on
 	} {
@@ -68,8 +68,8 @@ func TestFDR10(t *testing.T) {
 		if sets := b.fdr10Sets() - before; sets != c.sets {
 			t.Errorf("%s: %d Sets, want %d", c.name, sets, c.sets)
 		}
-		if told := m.says("FDR10"); told != c.expect {
-			t.Errorf("%s: the deaf port was told of %d times", c.name, told)
+		if logged := m.says("FDR10"); logged != c.expect {
+			t.Errorf("%s: the ignoring port was logged %d times", c.name, logged)
 		}
 		up := uplink(n, firstSwitch(b))
 		b.Fabric.LinkDown(up)

@@ -18,14 +18,14 @@ func masks(pi *smp.PortInfo) enabledMasks {
 }
 
 // What ports are to enable is written once to those that do not have it, with no link taken
-// down. A link that would not come up again with it is spared, and told of once.
+// down. A link that would not come up again with it is spared, and logged once.
 func TestForcedLinks(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	slow := host(n, 5) // whose cable has one lane
 	n.Nodes[slow.Node].Ports[slow.Port].Width = mad.Width1x
 	peer := n.Nodes[slow.Node].Ports[slow.Port].Peer
 	n.Nodes[peer.Node].Ports[peer.Port].Width = mad.Width1x
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	m := b.comeUp(cfg)
 	all := enabledMasks{uint8(smp.LinkWidthAll), smp.LinkSpeedAll, smp.LinkSpeedExtAll}
@@ -75,8 +75,8 @@ func TestForcedLinks(t *testing.T) {
 		}
 		b.mustBeWhole(m)
 	}
-	if told := m.says("would not come up again", ": 1, as"); told != 1 {
-		t.Errorf("the link that is spared was told of %d times", told)
+	if logged := m.says("would not come up again", ": 1, such as"); logged != 1 {
+		t.Errorf("the link that is spared was logged %d times", logged)
 	}
 	b.Fabric.LinkDown(slow)
 	b.pass(settling)
@@ -85,11 +85,11 @@ func TestForcedLinks(t *testing.T) {
 	b.mustBeWhole(m)
 }
 
-// A port that does not take what it is to enable is told twice, and then left alone.
+// A port that does not accept the wanted width or speed is written twice, and then left alone.
 func TestForcedLinksRefused(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	stubborn := host(n, 5)
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
 		if i != stubborn.Node {
 			return
 		}
@@ -113,15 +113,15 @@ func TestForcedLinksRefused(t *testing.T) {
 		b.pass(settling)
 	}
 	if now := b.sets() - sets; now > 0 || m.says("LinkWidthEnabled") != 1 {
-		t.Errorf("%d Sets go on, told %d times", now, m.says("LinkWidthEnabled"))
+		t.Errorf("%d Sets go on, logged %d times", now, m.says("LinkWidthEnabled"))
 	}
 	b.mustBeWhole(m)
 }
 
-// A port that answers 0 for what it was told not to change is no port that refuses.
+// A port that answers 0 for fields that were sent as "no change" does not count as refusing.
 func TestEchoedNoChange(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			asked := smp.PortInfo(*p.Data())
 			status := obey()
@@ -135,8 +135,8 @@ func TestEchoedNoChange(t *testing.T) {
 		}
 	}})
 	m := b.comeUp(minhopConfig())
-	if told := m.says("LinkWidthEnabled") + m.says("LinkSpeedEnabled"); told > 0 {
-		t.Errorf("told of %d times", told)
+	if logged := m.says("LinkWidthEnabled") + m.says("LinkSpeedEnabled"); logged > 0 {
+		t.Errorf("logged %d times", logged)
 	}
 	b.mustBeWhole(m)
 }

@@ -32,7 +32,7 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 			defer repeat(t, seed)
 			rng := rand.New(rand.NewPCG(seed, 0xf0e1))
 			n := generate(t, "fattree:k=4")
-			b := newBed(t, n, fabric.Config{Seed: rng.Uint64()})
+			b := newHarness(t, n, fabric.Config{Seed: rng.Uint64()})
 			high, low := registrarConfig(), registrarConfig()
 			high.Elect.Priority, low.Elect.Priority = 9, 3
 			high.SAKey, low.Registrar.Mirror.SAKey = 1, 1
@@ -81,11 +81,11 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 	}
 }
 
-// A master of another kind that dies so that only its polls tell of it: the questions that
+// A master that is not ibsm dies so that only polls show it: the questions that
 // have no answer meanwhile are no reason to doubt what was read before.
 func TestStandbyOfTheSilent(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	high.SAKey, low.Registrar.Mirror.SAKey = 1, 1
@@ -117,7 +117,7 @@ func TestStandbyOfTheSilent(t *testing.T) {
 // A standby whose port is not shown everything says so, and has clients register again.
 func TestStandbyInDoubt(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	high.SAKey, low.Registrar.Mirror.SAKey = 1, 1
@@ -127,8 +127,8 @@ func TestStandbyInDoubt(t *testing.T) {
 	second := b.add(host(n, 6), low)
 	t.Cleanup(second.dump)
 	b.pass(settling)
-	if told := second.says("WARN", "may be incomplete"); told != 1 {
-		t.Errorf("told %d times", told)
+	if logged := second.says("WARN", "may be incomplete"); logged != 1 {
+		t.Errorf("logged %d times", logged)
 	}
 	clients := b.clients(rand.New(rand.NewPCG(1, 1)), 1, 2)
 	b.ask(clients, b.Fabric.Now()+10*time.Second, true)

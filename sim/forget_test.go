@@ -17,7 +17,7 @@ func TestSubscriptionsEndWithTheirMaster(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		t.Run(fmt.Sprint(dropped), func(t *testing.T) {
 			n := generate(t, "fattree:k=4")
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			high, low := registrarConfig(), registrarConfig()
 			high.Elect.Priority, low.Elect.Priority = 9, 3
 			high.Registrar.DropSubscriptions, low.Registrar.DropSubscriptions = dropped, dropped

@@ -36,7 +36,7 @@ func (h *grhHost) receive(d mad.Datagram) {
 // in a table, and a request without one is answered without.
 func TestGRH(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.add(host(n, 0), registrarConfig())
 	b.pass(settling)
 	st, err := b.Fabric.Attach(host(n, 5))

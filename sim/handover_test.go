@@ -45,7 +45,7 @@ func TestHandoverLosesNothing(t *testing.T) {
 func handoverUnderLoad(t *testing.T, seed uint64, what fate) (asked int) {
 	rng := rand.New(rand.NewPCG(seed, 0x4a4d))
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 2*time.Millisecond)})
+	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 2*time.Millisecond)})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first := b.add(host(n, 0), low)
@@ -110,7 +110,7 @@ func loseOrders(m *watched, until time.Duration) func([]mad.Datagram) {
 	return func(received []mad.Datagram) {
 		for i := range received {
 			p := &received[i].Packet
-			if m.bed.Fabric.Now() < until && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet {
+			if m.harness.Fabric.Now() < until && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet {
 				received[i] = mad.Datagram{}
 			}
 		}
@@ -121,7 +121,7 @@ func loseOrders(m *watched, until time.Duration) func([]mad.Datagram) {
 // ten seconds later; then clients are asked.
 func TestHandoverWithoutMirror(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	high.Registrar.Mirror.MKey = 7
@@ -154,15 +154,15 @@ func TestHandoverWithoutMirror(t *testing.T) {
 // One that is not of our own kind is handed the mastership at once.
 func TestHandoverToOthers(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first := b.add(host(n, 0), low)
 	t.Cleanup(first.dump)
 	b.pass(settling)
 	plain := rival{plain: true, m: b.add(host(n, 6), high)}
-	plain.m.Told = func(now time.Duration, a manager.Action) {
-		plain.m.told(now, a)
+	plain.m.OnAction = func(now time.Duration, a manager.Action) {
+		plain.m.took(now, a)
 		if s, ok := a.(manager.Send); ok {
 			for i := range s.Datagrams {
 				plain.blind(&s.Datagrams[i].Packet)

@@ -19,35 +19,35 @@ const slowly = 10 * time.Millisecond
 
 // knows reports whether the view shows a cable at a port.
 func (w *watched) knows(at net.End) bool {
-	p := w.View.Topo.FindNode(w.bed.net.Nodes[at.Node].GUID)
+	p := w.View.Topo.FindNode(w.harness.net.Nodes[at.Node].GUID)
 	return p != topo.None && w.View.Topo.Ports[w.View.Topo.Port(p, at.Port)].Peer != topo.None
 }
 
-// lose takes a link down and tells how long it is until the view shows it.
+// lose takes a link down and returns how long it takes until the view shows it.
 func (w *watched) lose(at net.End) time.Duration {
-	w.bed.Helper()
+	w.harness.Helper()
 	if !w.knows(at) {
-		w.bed.Fatal("the link is not there to begin with")
+		w.harness.Fatal("the link is not there to begin with")
 	}
-	begun := w.bed.Fabric.Now()
-	w.bed.Fabric.LinkDown(at)
-	if !w.bed.Run(begun+settling, func() bool { return !w.knows(at) }) {
-		w.bed.Fatal("the lost link was never missed")
+	begun := w.harness.Fabric.Now()
+	w.harness.Fabric.LinkDown(at)
+	if !w.harness.Run(begun+settling, func() bool { return !w.knows(at) }) {
+		w.harness.Fatal("the lost link was never missed")
 	}
-	return w.bed.Fabric.Now() - begun
+	return w.harness.Fabric.Now() - begun
 }
 
-// lostLinks tells how long it takes to see that a link is lost in a quiet fabric, and
+// lostLinks logs how long it takes to see that a link is lost in a quiet fabric, and
 // while something else goes on that disturb begins.
 func (w *watched) lostLinks(at net.End, disturb func()) (quiet, disturbed time.Duration) {
-	w.bed.Helper()
+	w.harness.Helper()
 	quiet = w.lose(at)
-	w.bed.Fabric.LinkUp(at)
-	w.bed.pass(settling)
+	w.harness.Fabric.LinkUp(at)
+	w.harness.pass(settling)
 	disturb()
 	disturbed = w.lose(at)
-	w.bed.Fabric.LinkUp(at)
-	w.bed.pass(settling)
+	w.harness.Fabric.LinkUp(at)
+	w.harness.pass(settling)
 	return quiet, disturbed
 }
 
@@ -57,17 +57,17 @@ func TestLinkLostDuringFullWalk(t *testing.T) {
 	n := generate(t, "fattree:k=8")
 	for name, kind := range ordered(map[string]manager.Sweep{"heavy": manager.Heavy, "plan": manager.Plan}) {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, n, fabric.Config{Seed: 1, Latency: slowly})
+			b := newHarness(t, n, fabric.Config{Seed: 1, Latency: slowly})
 			cfg := minhopConfig()
 			cfg.SweepInterval = 0
 			m := b.comeUp(cfg)
 			ended := 0
-			told := m.Told
-			m.Told = func(now time.Duration, a manager.Action) {
+			forward := m.OnAction
+			m.OnAction = func(now time.Duration, a manager.Action) {
 				if p, ok := a.(manager.Planned); ok && p.Err == nil {
 					ended++
 				}
-				told(now, a)
+				forward(now, a)
 			}
 			whole := b.walks(m)
 			quiet, disturbed := m.lostLinks(uplink(n, b.Fabric.Peer(host(n, 7)).Node), func() {
@@ -87,31 +87,31 @@ func TestLinkLostDuringFullWalk(t *testing.T) {
 }
 
 // walks is how long a full walk takes.
-func (b *bed) walks(m *watched) time.Duration {
+func (b *harness) walks(m *watched) time.Duration {
 	b.Helper()
 	begun, took := b.Fabric.Now(), time.Duration(0)
-	told := m.Told
-	m.Told = func(now time.Duration, a manager.Action) {
+	forward := m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
 		if _, ok := a.(manager.Compute); ok {
 			took = now - begun
 		}
-		told(now, a)
+		forward(now, a)
 	}
 	m.sweep(manager.Heavy)
-	m.Told = told
+	m.OnAction = forward
 	return took
 }
 
 // Traps that do not end do not keep a full walk from coming to its end, whether links change
-// their state or not: what only that walk can see is mended.
+// their state or not: what only that walk can see is repaired.
 func TestTrapsDuringFullWalk(t *testing.T) {
 	n := generate(t, "fattree:k=8")
-	for name, strike := range ordered(map[string]func(b *bed, m *watched, at net.End, i int){
-		"nothing but traps": func(b *bed, m *watched, at net.End, i int) {
+	for name, strike := range ordered(map[string]func(b *harness, m *watched, at net.End, i int){
+		"nothing but traps": func(b *harness, m *watched, at net.End, i int) {
 			sender := b.Fabric.PortInfo(net.End{Node: at.Node})
 			b.Deliver(m.Manager, trapOf(smp.TrapLinkState, sender.LID(), i+1))
 		},
-		"a flapping port": func(b *bed, m *watched, at net.End, i int) {
+		"a flapping port": func(b *harness, m *watched, at net.End, i int) {
 			if i%20 == 0 {
 				b.Fabric.LinkDown(at)
 			} else if i%20 == 10 {
@@ -121,7 +121,7 @@ func TestTrapsDuringFullWalk(t *testing.T) {
 	}) {
 		t.Run(name, func(t *testing.T) {
 			strange := false
-			b := newBed(t, n, fabric.Config{Seed: 1, Latency: 5 * slowly, Caps: defective(host(n, 40).Node, otherwise(&strange))})
+			b := newHarness(t, n, fabric.Config{Seed: 1, Latency: 5 * slowly, Caps: defective(host(n, 40).Node, otherwise(&strange))})
 			m := b.comeUp(minhopConfig())
 			if whole := b.walks(m); whole < 2*time.Second {
 				t.Fatalf("no test: a full walk takes %v, and traps are a second apart", whole)
@@ -145,8 +145,8 @@ func TestTrapsDuringFullWalk(t *testing.T) {
 	}
 }
 
-// otherwise makes an agent show another value of its PortInfo than it has been told, until
-// it is told again.
+// otherwise makes an agent show another value of its PortInfo than it was sent, until
+// it is sent it again.
 func otherwise(strange *bool) fabric.Defect {
 	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 		status := obey()
@@ -163,13 +163,13 @@ func otherwise(strange *bool) fabric.Defect {
 // cleared: the quick one finds those of both.
 func TestChangesOfAWalkGivenUp(t *testing.T) {
 	n := generate(t, "fattree:k=8")
-	b := newBed(t, n, fabric.Config{Seed: 1, Latency: slowly})
+	b := newHarness(t, n, fabric.Config{Seed: 1, Latency: slowly})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
 	m := b.comeUp(cfg)
 	first, second := b.Fabric.Peer(host(n, 7)), b.Fabric.Peer(host(n, 90))
 	silenced := b.Fabric.PortInfo(net.End{Node: first.Node})
-	m.Heard = func(received []mad.Datagram) { // but what tells of the first is lost
+	m.Heard = func(received []mad.Datagram) { // but the trap of the first is lost
 		for i := range received {
 			p := &received[i].Packet
 			if p.Method() == mad.MethodTrap && (*smp.Notice)(p.Data()).LinkState().LID() == silenced.LID() {
@@ -198,7 +198,7 @@ func TestFullWalksPutOff(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		n := generate(t, "fattree:k=4")
-		b := newBed(t, n, fabric.Config{Seed: seed, Latency: slowly, TrainTime: 5 * time.Millisecond})
+		b := newHarness(t, n, fabric.Config{Seed: seed, Latency: slowly, TrainTime: 5 * time.Millisecond})
 		m := b.comeUp(minhopConfig())
 		self := b.Fabric.Peer(firstHost(n))
 		for range 20 {

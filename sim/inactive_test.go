@@ -12,7 +12,7 @@ import (
 
 // setSMInfo sends Set(SMInfo) to a port as the manager at another one, which is MASTER,
 // and returns the status of the answer.
-func (b *bed) setSMInfo(from, to *watched, mod uint32) (status mad.Status) {
+func (b *harness) setSMInfo(from, to *watched, mod uint32) (status mad.Status) {
 	b.Helper()
 	own := b.Fabric.PortInfo(to.Station.At())
 	var d mad.Datagram
@@ -40,10 +40,10 @@ func (b *bed) setSMInfo(from, to *watched, mod uint32) (status mad.Status) {
 }
 
 // A manager that starts NOT-ACTIVE asks its own port who it is and nobody else, whatever
-// it is asked for, and is no rival of the one that rules, whose STANDBY wakes it.
+// it is asked for, and is no rival of the master, whose STANDBY wakes it.
 func TestInactive(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.Elect.Priority, cfg.Elect.Inactive = 9, true
 	m := b.add(host(n, 3), cfg)
@@ -88,7 +88,7 @@ func TestInactive(t *testing.T) {
 // A manager that starts NOT-ACTIVE is woken by a configuration without that.
 func TestInactiveConfigured(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.Elect.Inactive = true
 	m := b.add(firstHost(n), cfg)
@@ -109,7 +109,7 @@ func TestInactiveConfigured(t *testing.T) {
 // once, the second looks all the same.
 func TestInactiveOnce(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	once, dry := minhopConfig(), minhopConfig()
 	once.Elect.Inactive, once.Once = true, true
 	dry.Elect.Inactive, dry.DryRun = true, true

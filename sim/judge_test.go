@@ -15,7 +15,7 @@ import (
 
 // reachable are the powered nodes that cables which pass join to a node. Agents
 // that do not answer count: their switches forward.
-func (b *bed) reachable(from int32) []bool {
+func (b *harness) reachable(from int32) []bool {
 	f := b.Fabric
 	seen := make([]bool, f.NumNodes())
 	seen[from] = true
@@ -36,7 +36,7 @@ func (b *bed) reachable(from int32) []bool {
 }
 
 // judge is everything that must hold of a fabric that is whole and at rest.
-func (b *bed) judge(v *view.View) (faults []string) {
+func (b *harness) judge(v *view.View) (faults []string) {
 	fault := func(format string, args ...any) {
 		if len(faults) < 10 {
 			faults = append(faults, fmt.Sprintf(format, args...))
@@ -59,7 +59,7 @@ func (b *bed) judge(v *view.View) (faults []string) {
 }
 
 // endPorts are the ports that hold a LID and have a link.
-func (b *bed) endPorts() (ports []net.End) {
+func (b *harness) endPorts() (ports []net.End) {
 	for at := range b.Fabric.EndPorts() {
 		if pi := b.Fabric.PortInfo(at); b.Fabric.Powered(at.Node) && pi.PortState() > smp.PortDown {
 			ports = append(ports, at)
@@ -69,7 +69,7 @@ func (b *bed) endPorts() (ports []net.End) {
 }
 
 // probe sends a data packet from each end port to each LID.
-func (b *bed) probe(fault func(string, ...any)) {
+func (b *harness) probe(fault func(string, ...any)) {
 	ports := b.endPorts()
 	var hops []fabric.Hop
 	for _, from := range ports {
@@ -94,7 +94,7 @@ func (b *bed) probe(fault func(string, ...any)) {
 }
 
 // compare holds a view against the fabric.
-func (b *bed) compare(v *view.View, fault func(string, ...any)) {
+func (b *harness) compare(v *view.View, fault func(string, ...any)) {
 	f := b.Fabric
 	for at := range f.EndPorts() {
 		truth := f.PortInfo(at)
@@ -109,8 +109,8 @@ func (b *bed) compare(v *view.View, fault func(string, ...any)) {
 		if v.LIDs.Base[p] != truth.LID() {
 			fault("the view gives port %v the LID %d, it holds %d", at, v.LIDs.Base[p], truth.LID())
 		}
-		if told := &v.Topo.Ports[p].Info; told.PortState() != truth.PortState() || told.LID() != truth.LID() {
-			fault("the view shows port %v %v with LID %d, it is %v with %d", at, told.PortState(), told.LID(), truth.PortState(), truth.LID())
+		if seen := &v.Topo.Ports[p].Info; seen.PortState() != truth.PortState() || seen.LID() != truth.LID() {
+			fault("the view shows port %v %v with LID %d, it is %v with %d", at, seen.PortState(), seen.LID(), truth.PortState(), truth.LID())
 		}
 	}
 	for s, n := range v.Topo.Switches {
@@ -135,7 +135,7 @@ func (b *bed) compare(v *view.View, fault func(string, ...any)) {
 }
 
 // mustBeWhole fails the test unless everything holds.
-func (b *bed) mustBeWhole(m *watched) {
+func (b *harness) mustBeWhole(m *watched) {
 	b.Helper()
 	for _, fault := range b.judge(m.View) {
 		b.Error(fault)

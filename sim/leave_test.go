@@ -15,7 +15,7 @@ import (
 	"ibsm/sweep/elect"
 )
 
-// A master is told to end while clients join and leave, and packets are lost. The standby,
+// A master is asked to end while clients join and leave, and packets are lost. The standby,
 // though it ranks lower, is master some ten milliseconds later where nothing is lost, and
 // has everything: nobody is asked to register again. Of two standbys the higher is master.
 func TestLeaveLosesNothing(t *testing.T) {
@@ -30,7 +30,7 @@ func TestLeaveLosesNothing(t *testing.T) {
 func leaveUnderLoad(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x1eae))
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 2*time.Millisecond)})
+	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 2*time.Millisecond)})
 	var all []*watched
 	for i, at := range []int{0, 6, 9}[:pick(rng, 2, 3)] {
 		cfg := registrarConfig()
@@ -88,14 +88,14 @@ func leaveUnderLoad(t *testing.T, seed uint64) {
 // one that leaves is not waited for: it is on no list any more.
 func TestLeaveToOthers(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first := b.add(host(n, 0), high)
 	plain := rival{plain: true, m: b.add(host(n, 6), low)}
 	asked := 0
-	plain.m.Told = func(now time.Duration, a manager.Action) {
-		plain.m.told(now, a)
+	plain.m.OnAction = func(now time.Duration, a manager.Action) {
+		plain.m.took(now, a)
 		s, _ := a.(manager.Send)
 		for i := range s.Datagrams {
 			p := &s.Datagrams[i].Packet
@@ -145,7 +145,7 @@ func TestLeaveAlone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := generate(t, "fattree:k=4")
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			m := b.add(host(n, 0), cfg)
 			for i := range c.others {
 				b.add(host(n, i+1), registrarConfig())
@@ -177,14 +177,14 @@ func TestLeaveAlone(t *testing.T) {
 // A standby that did not answer the last walk is known by its questions.
 func TestLeaveToUnmet(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority, high.SweepInterval = 9, 3, 0
 	first, second := b.add(host(n, 0), high), b.add(host(n, 6), low)
-	deaf := true
+	dropping := true
 	second.Heard = func(received []mad.Datagram) {
 		for i := range received {
-			if p := &received[i].Packet; deaf && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet {
+			if p := &received[i].Packet; dropping && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet {
 				received[i] = mad.Datagram{}
 			}
 		}
@@ -194,7 +194,7 @@ func TestLeaveToUnmet(t *testing.T) {
 	if others := first.Core.Stats().Rivals; len(others) > 0 {
 		t.Fatalf("a walk has met %+v", others)
 	}
-	deaf = false
+	dropping = false
 	b.Leave(first.Manager)
 	b.Run(b.Fabric.Now()+elect.LeavePatience, func() bool { return first.Exited })
 	if first.says("ending: handing the mastership over") != 1 || second.last() != smp.Master {
@@ -202,10 +202,10 @@ func TestLeaveToUnmet(t *testing.T) {
 	}
 }
 
-// A standby that is told to end does so at once, and the master does not mind.
+// A standby that is asked to end does so at once, and the master does not mind.
 func TestLeaveAsStandby(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first, second := b.add(host(n, 0), high), b.add(host(n, 6), low)

@@ -9,13 +9,13 @@ import (
 )
 
 // Enhanced switch ports 0 get as many LIDs as hosts if they are to, and all of them are
-// reached; a manager that is told nothing leaves them as it finds them.
+// reached; a manager without the setting leaves them as it finds them.
 func TestLMCOfPort0(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	for i := range n.Nodes {
 		n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
 	}
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.Sweep.Settings.LMC, cfg.Sweep.Settings.LMCPort0 = sweep.Given[uint8](2), sweep.Given(true)
 	m := b.comeUp(cfg)

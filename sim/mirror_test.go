@@ -33,7 +33,7 @@ func TestStandbyTakesOverWhatIsRegistered(t *testing.T) {
 func standbyTakesOver(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x5a5b))
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: rng.Uint64()})
+	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64()})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	disk := sim.NewDisk(pick(rng, 0, time.Millisecond, 50*time.Millisecond))
@@ -71,15 +71,15 @@ func standbyTakesOver(t *testing.T, seed uint64) {
 	}
 }
 
-// mustHaveInherited holds what a new master begins with against what clients were told by
+// mustHaveInherited compares what a new master begins with to what was acknowledged to clients by
 // the old one, and its MLIDs against the old one's.
-func (b *bed) mustHaveInherited(s, before *registry.State, killed time.Duration, clients []*client) {
+func (b *harness) mustHaveInherited(s, before *registry.State, killed time.Duration, clients []*client) {
 	b.Helper()
 	b.mustHaveInheritedSince(mirrorLag, s, before, killed, clients)
 }
 
 // mustHaveInheritedSince is mustHaveInherited for a mirror that may be farther behind.
-func (b *bed) mustHaveInheritedSince(lag time.Duration, s, before *registry.State, killed time.Duration, clients []*client) {
+func (b *harness) mustHaveInheritedSince(lag time.Duration, s, before *registry.State, killed time.Duration, clients []*client) {
 	b.Helper()
 	checked := 0
 	for i, c := range clients {
@@ -102,7 +102,7 @@ func (b *bed) mustHaveInheritedSince(lag time.Duration, s, before *registry.Stat
 				continue // the group went with its last full member
 			}
 			if m.JoinState != a.joined || is != (a.joined != 0) {
-				b.Errorf("client %d in group %v: JoinState %x, was told %x %v before the end", i, mgid, m.JoinState, a.joined, killed-a.at)
+				b.Errorf("client %d in group %v: JoinState %x, %x was acknowledged %v before the end", i, mgid, m.JoinState, a.joined, killed-a.at)
 			}
 			now, _ := s.Group(mgid)
 			if was, _ := before.Group(mgid); a.joined != 0 && now.MLID != was.MLID {
@@ -115,21 +115,21 @@ func (b *bed) mustHaveInheritedSince(lag time.Duration, s, before *registry.Stat
 	}
 }
 
-func (b *bed) mustBeSubscribed(s *registry.State, c *client, trap uint16, want bool) {
+func (b *harness) mustBeSubscribed(s *registry.State, c *client, trap uint16, want bool) {
 	b.Helper()
 	is := false
 	for sub := range s.SubscriptionsOf(c.gid) {
 		is = is || sub.Trap == trap
 	}
 	if is != want {
-		b.Errorf("%v, trap %d: subscribed %t, was told %t", c.gid, trap, is, want)
+		b.Errorf("%v, trap %d: subscribed %t, acknowledged %t", c.gid, trap, is, want)
 	}
 }
 
 // After a mirror that failed before the master did, clients are asked to register again.
 func TestMirrorFailed(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first := b.add(host(n, 0), high)
@@ -158,7 +158,7 @@ func TestMirrorFailed(t *testing.T) {
 // register again.
 func TestMirrorAfterHandover(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first := b.add(host(n, 0), low)
@@ -191,7 +191,7 @@ func TestMirrorAfterHandover(t *testing.T) {
 }
 
 // mustAskNobody holds that no client has been asked to register again.
-func (b *bed) mustAskNobody(clients []*client) {
+func (b *harness) mustAskNobody(clients []*client) {
 	b.Helper()
 	for i, c := range clients {
 		if c.TakeReregister() {

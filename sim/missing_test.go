@@ -34,7 +34,7 @@ func spine(n *net.Net) int32 {
 }
 
 // lfts is what all switches hold, by node.
-func (b *bed) lfts() map[int32][]uint8 {
+func (b *harness) lfts() map[int32][]uint8 {
 	tables := map[int32][]uint8{}
 	for node := range int32(b.Fabric.NumNodes()) {
 		if b.Fabric.NodeType(node) == mad.Switch {
@@ -61,7 +61,7 @@ func changed(before, after map[int32][]uint8) map[int32]int {
 // they may.
 func TestLostLink(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	before := b.lfts()
 	at := uplink(n, 0)
@@ -90,7 +90,7 @@ func TestLostLink(t *testing.T) {
 func TestRebootedSwitch(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
 	written := map[int32]bool{}
-	b := newBed(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, OnSet: func(s fabric.Set) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, OnSet: func(s fabric.Set) {
 		if s.Attr == smp.AttrLinearForwardingTable {
 			written[s.Node] = true
 		}
@@ -118,16 +118,16 @@ func TestRebootedSwitch(t *testing.T) {
 // block of its table and some of its ports.
 func TestRebootWithinSweep(t *testing.T) {
 	n := generate(t, "fattree:k=12,levels=2") // tables of two blocks
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.ComputeTime = 300 * time.Millisecond
 	m := b.comeUp(minhopConfig())
 	computing := false
-	told := m.Told
-	m.Told = func(now time.Duration, a manager.Action) {
+	forward := m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
 		if _, ok := a.(manager.Compute); ok {
 			computing = true
 		}
-		told(now, a)
+		forward(now, a)
 	}
 	for count := 6; count < 36; count += 6 {
 		for _, away := range []bool{false, true} {
@@ -157,7 +157,7 @@ func TestRebootWithinSweep(t *testing.T) {
 func TestMuteHost(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	downs := map[int32]int{}
-	b := newBed(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo && info.PortState() == smp.PortDown {
 			downs[s.Node]++
 		}
@@ -193,7 +193,7 @@ func TestMuteHost(t *testing.T) {
 }
 
 // mustMiss makes the sweeps over which a silent node is to keep what it had.
-func (b *bed) mustMiss(m *watched, victim net.End, before map[int32][]uint8) {
+func (b *harness) mustMiss(m *watched, victim net.End, before map[int32][]uint8) {
 	b.Helper()
 	for i := range 5 {
 		up := m.sweep(manager.Heavy)
@@ -217,7 +217,7 @@ func (b *bed) mustMiss(m *watched, victim net.End, before map[int32][]uint8) {
 // routed through as before. When it answers again nothing has happened.
 func TestMuteSwitch(t *testing.T) {
 	n := generate(t, "torus:dims=3x3,hosts=2")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
 	m := b.comeUp(cfg)
@@ -241,7 +241,7 @@ func TestMuteSwitch(t *testing.T) {
 // A switch that is given up is routed round, as far as there is another way.
 func TestGivenUpSwitch(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	sw := spine(n)
 	b.Fabric.Mute(sw, true)
@@ -258,15 +258,15 @@ func TestGivenUpSwitch(t *testing.T) {
 }
 
 // A Set that was long on its way puts an old block back into a switch. The answer to it
-// tells, and the block is written again.
+// shows it, and the block is written again.
 func TestLateBlock(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.add(firstHost(n), minhopConfig())
 	t.Cleanup(m.dump)
 	var late []mad.Datagram
-	told := m.Told
-	m.Told = func(now time.Duration, a manager.Action) {
+	forward := m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
 		if send, ok := a.(manager.Send); ok {
 			for _, d := range send.Datagrams {
 				if d.Packet.AttrID() == smp.AttrLinearForwardingTable && len(late) < len(b.lfts()) {
@@ -274,7 +274,7 @@ func TestLateBlock(t *testing.T) {
 				}
 			}
 		}
-		told(now, a)
+		forward(now, a)
 	}
 	b.Fabric.NodeDown(host(n, 5).Node)
 	b.pass(settling)
@@ -294,7 +294,7 @@ func TestLateBlock(t *testing.T) {
 // A host that is lost with its link keeps its LID for when it is back.
 func TestLIDsAreKept(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	lids := func() map[net.End]mad.LID {
 		held := map[net.End]mad.LID{}
@@ -319,13 +319,13 @@ func TestLIDsAreKept(t *testing.T) {
 	}
 }
 
-// When our own port loses its link while switches are told, or between sweeps, that is known
+// When our own port loses its link while switches are written, or between sweeps, that is known
 // as soon as some questions are unanswered, not after one of each node has been waited for.
 func TestOwnLinkLost(t *testing.T) {
 	n := generate(t, "fattree:k=16")
-	for name, at := range ordered(map[string]time.Duration{"while told": 10200 * time.Microsecond, "between sweeps": 15 * time.Second}) {
+	for name, at := range ordered(map[string]time.Duration{"while written": 10200 * time.Microsecond, "between sweeps": 15 * time.Second}) {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			m := b.add(firstHost(n), minhopConfig())
 			t.Cleanup(m.dump)
 			b.pass(at)
@@ -333,7 +333,7 @@ func TestOwnLinkLost(t *testing.T) {
 			b.Fabric.LinkDown(firstHost(n))
 			b.pass(settling)
 			if m.says("SM port is down") != 1 {
-				t.Error("it was not told")
+				t.Error("it was not logged")
 			}
 			if lost := m.Core.TxnStats().TimedOut - before; lost > 300 {
 				t.Errorf("%d requests timed out", lost)

@@ -18,7 +18,7 @@ import (
 func TestOtherMKey(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	for _, protect := range []uint8{0, 1, 2, 3} {
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
 		cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
 		cfg.Sweep.Settings.MKeyProtect = sweep.Given(protect)
@@ -59,7 +59,7 @@ func TestMKeyFromFiles(t *testing.T) {
 		{"no lookup, an old file", 0x78, 0x78, 0x77, true, true, false},
 		{"an old file, no neighbors", 0x78, 0x78, 0x77, false, true, true},
 	} {
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
 		cfg.Sweep.Settings.MKey = sweep.Given(c.ports)
 		cfg.Sweep.Settings.MKeyProtect = sweep.Given(uint8(2))
@@ -95,7 +95,7 @@ func TestMKeyFromFiles(t *testing.T) {
 }
 
 // keptKeys are guid2mkey, with one key for all, and neighbors of the fabric.
-func (b *bed) keptKeys(key mad.MKey) (k sweep.Restored) {
+func (b *harness) keptKeys(key mad.MKey) (k sweep.Restored) {
 	k.MKeys, k.Behind = map[mad.GUID]mad.MKey{}, map[plan.Key]mad.GUID{}
 	agent := func(at net.End) mad.GUID {
 		if b.net.Nodes[at.Node].Type == mad.Switch {
@@ -118,12 +118,12 @@ func (b *bed) keptKeys(key mad.MKey) (k sweep.Restored) {
 // Control packets are taken from who shows the M_Key that our own port has now, not the one
 // it had when it was walked.
 func TestControlByMKey(t *testing.T) {
-	b := newBed(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1})
+	b := newHarness(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	m := b.comeUp(cfg)
 	answered := false
-	m.Told = func(now time.Duration, a manager.Action) {
-		m.told(now, a)
+	m.OnAction = func(now time.Duration, a manager.Action) {
+		m.took(now, a)
 		if s, is := a.(manager.Send); is {
 			for i := range s.Datagrams {
 				p := &s.Datagrams[i].Packet
@@ -156,7 +156,7 @@ func TestOtherMKeyUnderLoss(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	for seed := uint64(1); seed <= 6; seed++ {
 		for _, protect := range []uint8{0, 1, 2} {
-			b := newBed(t, n, fabric.Config{Seed: seed})
+			b := newHarness(t, n, fabric.Config{Seed: seed})
 			cfg := minhopConfig()
 			cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
 			cfg.Sweep.Settings.MKeyProtect = sweep.Given(protect)

@@ -18,7 +18,7 @@ import (
 )
 
 // mfts counts the Sets of multicast tables.
-func (b *bed) mfts() (count uint64) {
+func (b *harness) mfts() (count uint64) {
 	for k, n := range b.Fabric.Stats().SMPs {
 		if k.Method == mad.MethodSet && k.Attr == smp.AttrMulticastForwardingTable {
 			count += n
@@ -29,7 +29,7 @@ func (b *bed) mfts() (count uint64) {
 
 // filled is a choir of groups in which every host is a member of some.
 func filled(t *testing.T, spec string, groups int, cfg fabric.Config) (*choir, *rand.Rand) {
-	c := newChoir(newBed(t, generate(t, spec), cfg), minhopConfig())
+	c := newChoir(newHarness(t, generate(t, spec), cfg), minhopConfig())
 	rng := rand.New(rand.NewPCG(7, uint64(groups)))
 	ports := c.endPorts()
 	for i := range groups {
@@ -46,7 +46,7 @@ func filled(t *testing.T, spec string, groups int, cfg fabric.Config) (*choir, *
 }
 
 // No packet meets a circle, nor gets there twice, while trees move: not between any two of
-// the packets that switches are told by.
+// the packets that switches are written by.
 func TestMulticastMovesWithoutLoops(t *testing.T) {
 	for _, spec := range []string{"torus:dims=4x4,hosts=1", "hyperx:dims=3x3,hosts=1", "fattree:k=4"} {
 		t.Run(spec, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestMulticastMovesWithoutLoops(t *testing.T) {
 				for range 12 {
 					at := uplinkOf(c.Fabric, rng)
 					c.Fabric.LinkDown(at)
-					told := moved
+					seen := moved
 					for i := range c.reg.Counts().Groups { // few members, so that trees become bad
 						for m := range c.reg.Members(mgid(i)) {
 							if rng.IntN(3) == 0 {
@@ -85,8 +85,8 @@ func TestMulticastMovesWithoutLoops(t *testing.T) {
 					}
 					c.Register(c.m.Manager, c.reg.Freeze())
 					c.Run(c.Fabric.Now()+15*time.Second, func() bool {
-						if moved != told {
-							told = moved
+						if moved != seen {
+							seen = moved
 							c.noLoops(rng)
 						}
 						return t.Failed()
@@ -202,7 +202,7 @@ func TestMulticastForwardsNothing(t *testing.T) {
 	}
 }
 
-// A switch that does not take its table is told of, and does not hold the others back;
+// A switch that does not accept its table is reported, and does not hold the others back;
 // after a while trees lead around it.
 func TestMulticastDefectiveSwitch(t *testing.T) {
 	for _, c := range []struct {
@@ -220,7 +220,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := generate(t, "fattree:k=4,levels=2")
 			spine := uplinkPeer(n)
-			ch := newChoir(newBed(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, caps *fabric.Caps) {
+			ch := newChoir(newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, caps *fabric.Caps) {
 				if i == spine {
 					caps.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 						if p.AttrID() == smp.AttrMulticastForwardingTable && p.Method() == mad.MethodSet {
@@ -242,7 +242,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 				t.Errorf("forwarded after %v", took)
 			}
 			if len(ch.forwarded.Failures) == 0 || ch.m.says("multicast forwarding tables", c.words) == 0 {
-				t.Errorf("nothing is told of the failure: %+v", ch.forwarded)
+				t.Errorf("the failure is not reported: %+v", ch.forwarded)
 			}
 			ch.pass(settling)
 			ch.judgeMulticast()
@@ -294,7 +294,7 @@ func TestMulticastManyGroups(t *testing.T) {
 		caps uint16
 	}{{"an MLID each", 0xfffe, 16384}, {"shared", last, 1024}} {
 		t.Run(c.name, func(t *testing.T) {
-			ch := newChoir(newBed(t, generate(t, spec), fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, caps *fabric.Caps) {
+			ch := newChoir(newHarness(t, generate(t, spec), fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, caps *fabric.Caps) {
 				if n.Type == mad.Switch {
 					caps.MulticastFDBCap = c.caps
 				}
@@ -344,7 +344,7 @@ func TestMulticastGroupThatWent(t *testing.T) {
 func TestMulticastGroupOfFirstSweep(t *testing.T) {
 	high := minhopConfig()
 	high.Elect.Priority = 9
-	c := newChoir(newBed(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1}), high)
+	c := newChoir(newHarness(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1}), high)
 	master := c.m
 	c.m = c.add(host(c.net, 1), minhopConfig())
 	c.listen(c.m)
@@ -387,7 +387,7 @@ func TestMulticastTablesNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := generate(t, "fattree:k=4,levels=2")
 			leaf := n.Nodes[firstHost(n).Node].Ports[1].Peer.Node
-			c := newChoir(newBed(t, n, fabric.Config{Seed: 1, Caps: defective(leaf, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			c := newChoir(newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(leaf, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 				if p.AttrID() == smp.AttrMulticastForwardingTable && p.Method() == mad.MethodGet {
 					return mad.StatusBadField, shows
 				}

@@ -17,15 +17,15 @@ import (
 
 // choir is a manager whose clients join and leave multicast groups.
 type choir struct {
-	*bed
+	*harness
 	m         *watched
 	reg       *registry.Registry
 	forwarded manager.Forwarded // last
 }
 
 // newChoir brings a fabric up with an empty registry.
-func newChoir(b *bed, cfg manager.Config) *choir {
-	c := &choir{bed: b, reg: registry.New()}
+func newChoir(b *harness, cfg manager.Config) *choir {
+	c := &choir{harness: b, reg: registry.New()}
 	c.m = b.add(firstHost(b.net), cfg)
 	b.Cleanup(c.m.dump)
 	c.listen(c.m)
@@ -39,12 +39,12 @@ func newChoir(b *bed, cfg manager.Config) *choir {
 
 // listen notes what a manager forwards.
 func (c *choir) listen(m *watched) {
-	told := m.Told
-	m.Told = func(now time.Duration, a manager.Action) {
+	forward := m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
 		if f, ok := a.(manager.Forwarded); ok {
 			c.forwarded = f
 		}
-		told(now, a)
+		forward(now, a)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestMulticastEverywhere(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			n := generate(t, spec)
 			rng := rand.New(rand.NewPCG(uint64(len(n.Nodes)), 5))
-			c := newChoir(newBed(t, n, fabric.Config{Seed: 1}), minhopConfig())
+			c := newChoir(newHarness(t, n, fabric.Config{Seed: 1}), minhopConfig())
 			ports := c.endPorts()
 			const groups = 40
 			for i := range groups {

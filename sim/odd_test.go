@@ -13,7 +13,7 @@ import (
 
 // mustBeActive fails the test unless every link is ACTIVE, but for those of the nodes
 // that are left out.
-func (b *bed) mustBeActive(leftOut ...int32) {
+func (b *harness) mustBeActive(leftOut ...int32) {
 	b.Helper()
 	out := map[int32]bool{}
 	for _, node := range leftOut {
@@ -30,46 +30,46 @@ func (b *bed) mustBeActive(leftOut ...int32) {
 
 // mustRest fails the test where heavy sweeps follow each other without an end.
 func (w *watched) mustRest() {
-	w.bed.Helper()
+	w.harness.Helper()
 	w.mustSweepAtMost(20)
 }
 
 // mustSweepAtMost fails the test where there are more heavy sweeps in two minutes.
 func (w *watched) mustSweepAtMost(limit int) {
-	w.bed.Helper()
+	w.harness.Helper()
 	before := len(w.ups)
-	w.bed.pass(2 * time.Minute)
+	w.harness.pass(2 * time.Minute)
 	if n := len(w.ups) - before; n > limit {
-		w.bed.Errorf("%d heavy sweeps in two minutes of quiet", n)
+		w.harness.Errorf("%d heavy sweeps in two minutes of quiet", n)
 	}
 }
 
-// Two adapters with the same GUIDs: it is told once, and the rest comes up.
+// Two adapters with the same GUIDs: it is logged once, and the rest comes up.
 func TestDuplicateHost(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	twin := host(n, 7)
-	n.Nodes[twin.Node].GUID = n.Nodes[host(n, 4).Node].GUID
-	n.Nodes[twin.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	duplicate := host(n, 7)
+	n.Nodes[duplicate.Node].GUID = n.Nodes[host(n, 4).Node].GUID
+	n.Nodes[duplicate.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	m.mustSweepAtMost(2)
-	b.mustBeActive(host(n, 4).Node, twin.Node)
-	if told := m.says("Found duplicated node GUID"); told != 1 {
-		t.Errorf("told %d times", told)
+	b.mustBeActive(host(n, 4).Node, duplicate.Node)
+	if logged := m.says("Found duplicated node GUID"); logged != 1 {
+		t.Errorf("logged %d times", logged)
 	}
 }
 
 // Two adapters with one port GUID.
 func TestDuplicatePort(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	twin := host(n, 7)
-	n.Nodes[twin.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	duplicate := host(n, 7)
+	n.Nodes[duplicate.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	m.mustSweepAtMost(2)
-	b.mustBeActive(host(n, 4).Node, twin.Node)
-	if told := m.says("Found duplicated port GUID"); told != 1 {
-		t.Errorf("told %d times", told)
+	b.mustBeActive(host(n, 4).Node, duplicate.Node)
+	if logged := m.says("Found duplicated port GUID"); logged != 1 {
+		t.Errorf("logged %d times", logged)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestDuplicateSwitch(t *testing.T) {
 			a := spine(n)
 			z := a + 1
 			n.Nodes[z].GUID, n.Nodes[z].Ports[0].GUID = n.Nodes[a].GUID, n.Nodes[a].Ports[0].GUID
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			for num := 1; num <= count; num++ { // what the one has, the other lacks
 				b.Fabric.LinkDown(net.End{Node: a, Port: uint8(num)})
 				b.Fabric.LinkDown(net.End{Node: z, Port: uint8(8 - num + 1)})
@@ -89,7 +89,7 @@ func TestDuplicateSwitch(t *testing.T) {
 			m := b.comeUp(minhopConfig())
 			m.mustSweepAtMost(2)
 			if m.says("Found duplicated node GUID") == 0 {
-				t.Error("it was not told")
+				t.Error("it was not logged")
 			}
 			for at := range b.Fabric.Ports() {
 				peer := b.Fabric.Peer(at)
@@ -113,14 +113,14 @@ func TestLoopback(t *testing.T) {
 		text string
 	}{{"plug", 5, 5, "loopback plug: port 5 of node"}, {"cable", 6, 7, "ports 6 and 7 of node"}} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			b.Fabric.Plug(net.End{Node: 2, Port: tt.a}, net.End{Node: 2, Port: tt.z}, mad.Width4x, mad.HDR)
 			m := b.comeUp(minhopConfig())
 			m.mustRest()
 			m.sweep(manager.Heavy)
 			b.mustBeWhole(m)
-			if told := m.says(tt.text); told != 1 {
-				t.Errorf("told %d times", told)
+			if logged := m.says(tt.text); logged != 1 {
+				t.Errorf("logged %d times", logged)
 			}
 			before := b.sets()
 			m.sweep(manager.Heavy)
@@ -136,7 +136,7 @@ func TestLoopback(t *testing.T) {
 func TestPort0StaysInInit(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	for _, honest := range []bool{false, true} {
-		b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+		b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 				info := (*smp.PortInfo)(p.Data())
 				if n.Type != mad.Switch || p.AttrID() != smp.AttrPortInfo || uint8(p.AttrMod()) != 0 {
@@ -172,7 +172,7 @@ func TestBasePort0(t *testing.T) {
 			for i := range n.Nodes {
 				n.Nodes[i].EnhancedPort0 = false
 			}
-			b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
+			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 				c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 					status := obey()
 					if n.Type == mad.Switch && p.AttrID() == smp.AttrPortInfo && uint8(p.AttrMod()) == 0 {

@@ -14,7 +14,7 @@ import (
 // its switch is whole, none ACTIVE before the other end of its link is ARMED, and no
 // port is given anything before the manager's own has its LID.
 type referee struct {
-	*bed
+	*harness
 	t      *testing.T
 	own    net.End
 	blocks map[int32]int // of its forwarding table that a switch has been given
@@ -67,7 +67,7 @@ func TestOrder(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2,taper=3")
 	r := &referee{t: t, own: firstHost(n), blocks: map[int32]int{}, state: map[net.End]smp.PortState{}}
 	last := map[int32]int{}
-	r.bed = newBed(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
+	r.harness = newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		r.onSet(s)
 		if s.Attr == smp.AttrLinearForwardingTable {
 			last[s.Node] = r.armed
@@ -89,7 +89,7 @@ func TestOrder(t *testing.T) {
 func TestActiveLinksStay(t *testing.T) {
 	n := generate(t, "torus:dims=3x3,hosts=2")
 	downs := 0
-	b := newBed(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo && (info.PortState() == smp.PortDown || info.PortPhysicalState() != smp.PhysNoChange) {
 			downs++
 		}

@@ -18,10 +18,10 @@ import (
 
 // masterAndStandby are two managers and hosts that have registered something with the
 // first, both configured as given.
-func masterAndStandby(t *testing.T, high, low manager.Config, disks [2]*sim.Disk) (b *bed, first, second *watched, clients []*client) {
+func masterAndStandby(t *testing.T, high, low manager.Config, disks [2]*sim.Disk) (b *harness, first, second *watched, clients []*client) {
 	t.Helper()
 	n := generate(t, "fattree:k=4")
-	b = newBed(t, n, fabric.Config{Seed: 1})
+	b = newHarness(t, n, fabric.Config{Seed: 1})
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first = b.addKept(host(n, 0), high, disks[0])
 	second = b.addKept(host(n, 6), low, disks[1])
@@ -37,7 +37,7 @@ func masterAndStandby(t *testing.T, high, low manager.Config, disks [2]*sim.Disk
 }
 
 // mustGoOn kills the master, and holds that the standby has everything and asks nobody.
-func (b *bed) mustGoOn(first, second *watched, clients []*client) {
+func (b *harness) mustGoOn(first, second *watched, clients []*client) {
 	b.Helper()
 	before, killed := first.Registrar().State(), b.Fabric.Now()
 	b.Kill(first.Manager)
@@ -74,7 +74,7 @@ func TestHostSlept(t *testing.T) {
 	b.Sleep(first.Manager, time.Hour)
 	b.pass(settling)
 	if first.says("asking all other managers before") != 1 || first.last() != smp.Master || second.last() != smp.Standby {
-		t.Errorf("told %d times, the first is %v", first.says("asking all other managers before"), first.last())
+		t.Errorf("logged %d times, the first is %v", first.says("asking all other managers before"), first.last())
 	}
 	b.mustAskNobody(clients)
 }
@@ -171,18 +171,18 @@ func TestGarbageInTheExchange(t *testing.T) {
 
 // Of two managers at ports with one GUID the later one does not become master, and writes
 // nothing, until the other has gone.
-func TestTwins(t *testing.T) {
+func TestDuplicateGUID(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	a, z := host(n, 0), host(n, 6)
 	n.Nodes[z.Node].GUID, n.Nodes[z.Node].Ports[1].GUID = n.Nodes[a.Node].GUID, n.Nodes[a.Node].Ports[1].GUID
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	first := b.add(a, registrarConfig())
 	b.pass(settling)
 	second := b.add(z, registrarConfig())
 	t.Cleanup(second.dump)
 	writes := 0
-	second.Told = func(now time.Duration, act manager.Action) {
-		second.told(now, act)
+	second.OnAction = func(now time.Duration, act manager.Action) {
+		second.took(now, act)
 		if s, is := act.(manager.Send); is && slices.ContainsFunc(s.Datagrams, func(d mad.Datagram) bool {
 			return d.Packet.Method() == mad.MethodSet && d.Packet.AttrID() != smp.AttrSMInfo
 		}) {
@@ -191,12 +191,12 @@ func TestTwins(t *testing.T) {
 	}
 	b.pass(settling)
 	if first.last() != smp.Master || second.last() != smp.Discovering || writes > 0 || second.says("ERROR", "has this one's GUID") != 1 {
-		t.Errorf("the first is %v, the second %v, which wrote %d times and told it %d times", first.last(), second.last(), writes, second.says("has this one's GUID"))
+		t.Errorf("the first is %v, the second %v, which wrote %d times and logged it %d times", first.last(), second.last(), writes, second.says("has this one's GUID"))
 	}
 	b.Ask(first.Manager, manager.Heavy)
 	b.pass(settling)
 	if first.last() != smp.Master || first.says("ERROR", "has this one's GUID") != 1 {
-		t.Errorf("the first is %v, and told it %d times", first.last(), first.says("has this one's GUID"))
+		t.Errorf("the first is %v, and logged it %d times", first.last(), first.says("has this one's GUID"))
 	}
 	b.Kill(first.Manager)
 	b.pass(settling)
@@ -206,13 +206,13 @@ func TestTwins(t *testing.T) {
 }
 
 // Two that are started at once do not both rule.
-func TestTwinsAtOnce(t *testing.T) {
+func TestDuplicateGUIDAtOnce(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		n := generate(t, "fattree:k=4")
 		a, z := host(n, 0), host(n, 6)
 		n.Nodes[z.Node].GUID, n.Nodes[z.Node].Ports[1].GUID = n.Nodes[a.Node].GUID, n.Nodes[a.Node].Ports[1].GUID
-		b := newBed(t, n, fabric.Config{Seed: seed})
+		b := newHarness(t, n, fabric.Config{Seed: seed})
 		both := []*watched{b.add(a, registrarConfig())}
 		b.pass(time.Duration(rng.Int64N(int64(20 * time.Millisecond))))
 		both = append(both, b.add(z, registrarConfig()))

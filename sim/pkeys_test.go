@@ -16,9 +16,9 @@ import (
 	"ibsm/topo/net"
 )
 
-// tenants is a fabric whose partitions change, and what they are to be.
+// tenants is a fabric whose partitions change, and the wanted partitions.
 type tenants struct {
-	*bed
+	*harness
 	rng      *rand.Rand
 	m        *watched
 	settings partitions.Settings
@@ -113,7 +113,7 @@ func (b *tenants) someone() *partitions.Policy {
 // of switches' external ports.
 func newTenants(t *testing.T, seed uint64, spec string, settings partitions.Settings, host, external uint16) *tenants {
 	b := &tenants{rng: rand.New(rand.NewPCG(seed, 257)), settings: settings, bare: map[int32]bool{}}
-	b.bed = newBed(t, generate(t, spec), fabric.Config{
+	b.harness = newHarness(t, generate(t, spec), fabric.Config{
 		Seed: seed, TrainTime: 5 * time.Millisecond,
 		Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 			if c.PartitionEnforcementCap = 0; n.Type == mad.Switch {
@@ -304,9 +304,9 @@ func TestPartitionsUnderFire(t *testing.T) {
 					if b.rng.IntN(2) == 0 {
 						b.change()
 					}
-					mend := b.harm()
+					repair := b.harm()
 					b.pass(time.Duration(b.rng.ExpFloat64() * float64(pick(b.rng, time.Millisecond, 50*time.Millisecond, 2*time.Second))))
-					mend()
+					repair()
 				}
 				b.Fabric.SetFaults(fabric.Faults{})
 				b.pass(convergence)
@@ -321,8 +321,8 @@ func TestPartitionsUnderFire(t *testing.T) {
 	}
 }
 
-// harm does some, and returns what mends it.
-func (b *tenants) harm() (mend func()) {
+// harm does some, and returns what repairs it.
+func (b *tenants) harm() (repair func()) {
 	hosts := b.hosts()
 	at := hosts[b.rng.IntN(len(hosts))]
 	if at == b.m.Station.At() {
@@ -391,7 +391,7 @@ func TestPartitionsTakenOver(t *testing.T) {
 }
 
 // TestPartitionsFull: where a table has no room for old and new keys together, they are
-// exchanged in the wave that takes away, and one port too full for its keys is told of.
+// exchanged in the wave that removes keys, and one port too full for its keys is logged.
 func TestPartitionsFull(t *testing.T) {
 	b := newTenants(t, 1, "fattree:k=4,levels=2", partitions.Settings{}, 3, 64)
 	everyone := func(keys ...mad.PKey) *partitions.Policy {
@@ -413,13 +413,13 @@ func TestPartitionsFull(t *testing.T) {
 	b.Partition(b.m.Manager, sweep.Partitions{Policy: everyone(4, 5, 6)})
 	b.pass(5 * time.Second)
 	if n := b.m.says("ERROR", "holds 3 P_Keys, and no room is left for 0x8006"); n != 8 {
-		t.Errorf("%d ports are told of, want each of 8 once", n)
+		t.Errorf("%d ports are logged, want each of 8 once", n)
 	}
 	b.judgePaths()
 	b.mustBeSettled()
 }
 
-// TestBadKeys: traps 257 and 259 are told of by GUID, and counted by who sent the packet.
+// TestBadKeys: traps 257 and 259 are logged with GUIDs, and counted by the sender of the packet.
 func TestBadKeys(t *testing.T) {
 	for trap, enforce := range ordered(map[smp.TrapNumber]partitions.Enforcement{smp.TrapBadPKey: partitions.EnforceOff, smp.TrapSwitchBadPKey: partitions.EnforceBoth}) {
 		b := newTenants(t, 1, "fattree:k=4,levels=2", partitions.Settings{Enforce: enforce}, 64, 64)
@@ -440,13 +440,13 @@ func TestBadKeys(t *testing.T) {
 			t.Errorf("%v: %+v", trap, offenders)
 		}
 		if b.m.says("from port "+b.Fabric.PortGUID(from).String(), "to port "+b.Fabric.PortGUID(to).String()) == 0 {
-			t.Errorf("%v: the ports are not told of", trap)
+			t.Errorf("%v: the ports are not logged", trap)
 		}
 	}
 }
 
 // TestLatePKeys: a Set of the first wave that arrives when the second is over puts a key
-// back that was taken away. A late answer tells, and where it is lost, too, the next light
+// back that was removed. A late answer shows it, and where that is lost, too, the next light
 // sweep, if the block had to be sent twice.
 func TestLatePKeys(t *testing.T) {
 	for _, lost := range []bool{false, true} { // the answers to the late Sets
@@ -461,8 +461,8 @@ func TestLatePKeys(t *testing.T) {
 		policy(1)
 		b.pass(5 * time.Second)
 		var late []mad.Datagram // what the hosts were sent in the first wave
-		told := b.m.Told
-		b.m.Told = func(now time.Duration, a manager.Action) {
+		forward := b.m.OnAction
+		b.m.OnAction = func(now time.Duration, a manager.Action) {
 			if send, ok := a.(manager.Send); ok {
 				for _, d := range send.Datagrams {
 					if d.Packet.AttrID() == smp.AttrPKeyTable && d.Packet.Method() == mad.MethodSet && d.Packet.AttrMod() == 0 && len(late) < 8 {
@@ -470,28 +470,28 @@ func TestLatePKeys(t *testing.T) {
 					}
 				}
 			}
-			told(now, a)
+			forward(now, a)
 		}
-		deaf := false
+		dropping := false
 		b.m.Heard = func(received []mad.Datagram) {
 			for i := range received {
-				if deaf && received[i].Packet.AttrID() == smp.AttrPKeyTable {
+				if dropping && received[i].Packet.AttrID() == smp.AttrPKeyTable {
 					received[i].Packet.SetTID(0)
 					received[i].Packet.SetMethod(mad.MethodSend)
 				}
 			}
 		}
-		deaf = lost // the first answers are lost, so that all is sent again
+		dropping = lost // the first answers are lost, so that all is sent again
 		policy(2)
 		b.pass(100 * time.Millisecond)
-		deaf = false
+		dropping = false
 		b.pass(3 * time.Second)
 		b.judgeTables(nil)
 		whole := b.tables()
-		deaf = lost
+		dropping = lost
 		b.m.Station.Send(late)
 		b.pass(time.Millisecond)
-		deaf = false
+		dropping = false
 		if slices.EqualFunc(b.hosts(), b.hosts(), func(at, _ net.End) bool { return slices.Equal(whole[at], b.Fabric.PKeys(at)) }) {
 			t.Fatal("the late Sets change nothing: no test")
 		}

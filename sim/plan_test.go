@@ -16,20 +16,20 @@ import (
 
 // plan asks for a plan and returns its steps.
 func (w *watched) plan(s manager.Sweep) (steps []string, err error) {
-	w.bed.Helper()
-	told := w.Told
-	defer func() { w.Told = told }()
+	w.harness.Helper()
+	forward := w.OnAction
+	defer func() { w.OnAction = forward }()
 	var answers []manager.Planned
-	w.Told = func(now time.Duration, a manager.Action) {
+	w.OnAction = func(now time.Duration, a manager.Action) {
 		if p, ok := a.(manager.Planned); ok {
 			answers = append(answers, p)
 		}
-		told(now, a)
+		forward(now, a)
 	}
-	w.bed.Ask(w.Manager, s)
-	w.bed.Run(w.bed.Fabric.Now()+settling, func() bool { return len(answers) > 0 })
+	w.harness.Ask(w.Manager, s)
+	w.harness.Run(w.harness.Fabric.Now()+settling, func() bool { return len(answers) > 0 })
 	if len(answers) != 1 {
-		w.bed.Fatalf("%d answers to one question for a plan", len(answers))
+		w.harness.Fatalf("%d answers to one question for a plan", len(answers))
 	}
 	if answers[0].Err != nil {
 		return nil, answers[0].Err
@@ -37,8 +37,8 @@ func (w *watched) plan(s manager.Sweep) (steps []string, err error) {
 	return slices.Collect(answers[0].Computed.Steps), nil
 }
 
-// misinform has a port believe in another manager: no trap tells of that.
-func (b *bed) misinform(at net.End) {
+// misinform has a port believe in another manager: no trap reports that.
+func (b *harness) misinform(at net.End) {
 	b.Helper()
 	st, err := b.Fabric.Attach(at)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *bed) misinform(at net.End) {
 func TestPlan(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	run := func(planned bool) (written int, steps []string) {
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.comeUp(minhopConfig())
 		if steps, err := m.plan(manager.Plan); err != nil || len(steps) > 0 {
 			t.Errorf("the plan for a subnet that is well: %v, %q", err, steps)
@@ -99,7 +99,7 @@ func TestPlan(t *testing.T) {
 // Who is not master has no plan.
 func TestPlanOfStandby(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.comeUp(minhopConfig())
 	m := b.add(host(n, 3), minhopConfig())
 	b.pass(settling)
@@ -111,7 +111,7 @@ func TestPlanOfStandby(t *testing.T) {
 // What a manager did is counted.
 func TestStats(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	before := m.Core.Stats()
 	m.sweep(manager.Light)
@@ -169,7 +169,7 @@ func TestPlanShowsMulticast(t *testing.T) {
 	if steps, err := c.m.plan(manager.Plan); err != nil || len(steps) > 0 {
 		t.Errorf("at rest: %v, %q", err, steps)
 	}
-	c.Fabric.SetFaults(fabric.Faults{Loss: 1}) // no trap tells of what comes
+	c.Fabric.SetFaults(fabric.Faults{Loss: 1}) // no trap reports what comes
 	c.Fabric.NodeDown(uplinkPeer(c.net))
 	c.pass(time.Millisecond)
 	c.Fabric.SetFaults(fabric.Faults{})

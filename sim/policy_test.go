@@ -13,8 +13,8 @@ import (
 	"ibsm/sweep"
 )
 
-// ruledBy is a manager whose policy is a partition file, as it is told it and tells it.
-func ruledBy(t *testing.T, priority uint8, file string) manager.Config {
+// withPolicy is a manager whose policy is a partition file, as it reads it and sends it.
+func withPolicy(t *testing.T, priority uint8, file string) manager.Config {
 	t.Helper()
 	cfg := registrarConfig()
 	cfg.Elect.Priority = priority
@@ -40,24 +40,24 @@ func TestMastersPolicyStays(t *testing.T) {
 	for _, priority := range []uint8{1, 9} {
 		t.Run(fmt.Sprint("priority ", priority), func(t *testing.T) {
 			n := generate(t, "fattree:k=4")
-			b := newBed(t, n, fabric.Config{Seed: 1})
-			first := b.add(host(n, 0), ruledBy(t, 5, theirs))
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			first := b.add(host(n, 0), withPolicy(t, 5, theirs))
 			t.Cleanup(first.dump)
 			b.pass(settling)
 			before := b.snapshot()
 			b.Fabric.ResetStats()
-			cfg := ruledBy(t, priority, own)
+			cfg := withPolicy(t, priority, own)
 			second := b.add(host(n, 6), cfg)
 			t.Cleanup(second.dump)
-			told := 0
+			count := 0
 			second.Mirrored = func(policy []byte) {
-				told++
+				count++
 				cfg.Sweep.Partitions = sweep.Partitions{Policy: parsePolicy(t, string(policy))}
 				b.Configure(second.Manager, cfg)
 			}
 			b.pass(30 * time.Second)
-			if told != 1 {
-				t.Errorf("it was told %d times by what the master rules", told)
+			if count != 1 {
+				t.Errorf("it received the policy of the master %d times", count)
 			}
 			if priority < 5 {
 				b.Kill(first.Manager)
@@ -76,14 +76,14 @@ func TestMastersPolicyStays(t *testing.T) {
 	}
 }
 
-// A standby is told once that the master which it follows is of another kind, and never
+// A standby reports once that the master that it follows is not ibsm, and never
 // of one of our own.
-func TestStranger(t *testing.T) {
+func TestForeignMaster(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		n := generate(t, "fattree:k=4")
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		first := rival{plain: plain, m: b.add(host(n, 0), registrarConfig())}
-		first.m.Told = func(now time.Duration, a manager.Action) {
+		first.m.OnAction = func(now time.Duration, a manager.Action) {
 			if s, ok := a.(manager.Send); ok {
 				for i := range s.Datagrams {
 					first.blind(&s.Datagrams[i].Packet)
@@ -92,16 +92,16 @@ func TestStranger(t *testing.T) {
 		}
 		b.pass(settling)
 		second := b.add(host(n, 6), registrarConfig())
-		strangers := 0
-		second.Told = func(now time.Duration, a manager.Action) {
-			second.told(now, a)
+		reports := 0
+		second.OnAction = func(now time.Duration, a manager.Action) {
+			second.took(now, a)
 			if _, is := a.(manager.ForeignMaster); is {
-				strangers++
+				reports++
 			}
 		}
 		b.pass(settling)
-		if want := map[bool]int{false: 0, true: 1}[plain]; strangers != want || second.last() != smp.Standby {
-			t.Errorf("plain %t: told %d times, the second is %v", plain, strangers, second.last())
+		if want := map[bool]int{false: 0, true: 1}[plain]; reports != want || second.last() != smp.Standby {
+			t.Errorf("plain %t: logged %d times, the second is %v", plain, reports, second.last())
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // After one change a quick walk asks each switch once, and little more.
 func TestQuickWalk(t *testing.T) {
 	n := generate(t, "fattree:k=8")
-	b := newBed(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
 	m := b.comeUp(cfg)
@@ -60,7 +60,7 @@ func TestQuickWalkFindsTheSame(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			n := generate(t, spec)
-			b := newBed(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
+			b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
 			cfg := minhopConfig()
 			cfg.SweepInterval = 0
 			m := b.comeUp(cfg)
@@ -80,7 +80,7 @@ func TestQuickWalkFindsTheSame(t *testing.T) {
 }
 
 // change does one thing to the fabric, not to the manager's own switch as a whole.
-func change(b *bed, rng *rand.Rand, own int32) {
+func change(b *harness, rng *rand.Rand, own int32) {
 	at := b.endOfCable(rng)
 	node := int32(rng.IntN(len(b.net.Nodes)))
 	for node == own || node == firstHost(b.net).Node {
@@ -99,7 +99,7 @@ func change(b *bed, rng *rand.Rand, own int32) {
 }
 
 // endOfCable is a switch's end of some cable, not the manager's.
-func (b *bed) endOfCable(rng *rand.Rand) net.End {
+func (b *harness) endOfCable(rng *rand.Rand) net.End {
 	for {
 		node := rng.IntN(len(b.net.Nodes))
 		n := &b.net.Nodes[node]
@@ -111,7 +111,7 @@ func (b *bed) endOfCable(rng *rand.Rand) net.End {
 	}
 }
 
-// difference tells the first thing in which two topos differ, routes apart: a quick
+// difference names the first thing in which two topos differ, routes apart: a quick
 // walk may come by another way.
 func difference(a, b *topo.Topo) string {
 	if len(a.Nodes) != len(b.Nodes) || len(a.Ports) != len(b.Ports) {

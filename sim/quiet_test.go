@@ -15,11 +15,11 @@ import (
 )
 
 // Over an unchanged fabric no sweep sets anything, a light one asks little, and a view
-// shares with the one before what it tells of the fabric, so that nobody looks for changes.
+// shares the fabric with the one before, so that nobody looks for changes.
 func TestUnchanged(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8", "torus:dims=4x4", "fattree:k=8,levels=2"} {
 		t.Run(spec, func(t *testing.T) {
-			b := newBed(t, generate(t, spec), fabric.Config{Seed: 1})
+			b := newHarness(t, generate(t, spec), fabric.Config{Seed: 1})
 			m := b.comeUp(minhopConfig())
 			switches := 0
 			for i := range b.net.Nodes {
@@ -78,7 +78,7 @@ func total(f *fabric.Fabric) (count int) {
 
 // However often links fall and come back, the manager keeps no more than it needs.
 func TestMemory(t *testing.T) {
-	b := newBed(t, generate(t, "fattree:k=8,levels=2"), fabric.Config{Seed: 1})
+	b := newHarness(t, generate(t, "fattree:k=8,levels=2"), fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	flaps := func(count int) uint64 {
 		for i := range count {
@@ -110,7 +110,7 @@ func TestNoDescription(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	nameless := host(n, 3).Node
 	name := ""
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(nameless, named(&name))})
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(nameless, named(&name))})
 	m := b.comeUp(minhopConfig())
 	before := len(m.ups)
 	b.pass(2 * time.Minute)

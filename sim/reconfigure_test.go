@@ -14,7 +14,7 @@ import (
 // and leaves alone what it does not change.
 func TestReconfigure(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	sets := b.sets()
 
@@ -54,7 +54,7 @@ func TestReconfigure(t *testing.T) {
 // A priority that falls below another manager's ends the mastership.
 func TestReconfigurePriority(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := minhopConfig(), minhopConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first := b.add(firstHost(n), high)
@@ -72,7 +72,7 @@ func TestReconfigurePriority(t *testing.T) {
 // each time, nothing need be said of it.
 func TestSweepsByTheClock(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.IgnoreTraps = true
 	m := b.comeUp(cfg)
@@ -96,7 +96,7 @@ func TestSweepsByTheClock(t *testing.T) {
 }
 
 // firstSwitch is a switch of the fabric.
-func firstSwitch(b *bed) int32 {
+func firstSwitch(b *harness) int32 {
 	for i := range b.net.Nodes {
 		if b.net.Nodes[i].Type == mad.Switch {
 			return int32(i)

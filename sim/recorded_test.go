@@ -26,7 +26,7 @@ import (
 // the managers, and counts.
 const recordFile = "testdata/recorded.txt"
 
-// recording is where newBed adds Worlds; nil while nothing is recorded.
+// recording is where newHarness adds Worlds; nil while nothing is recorded.
 var recording *record
 
 // record is one run: its name, and its Worlds in the order in which they were made.
@@ -208,7 +208,7 @@ func sweepsOnEveryKind(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0x7ec0))
 	spec := everyKind[seed%uint64(len(everyKind))]
 	n := generate(t, fmt.Sprintf("%s,seed=%d", spec, rng.Uint32()))
-	b := newBed(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 50*time.Microsecond, time.Millisecond),
+	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 50*time.Microsecond, time.Millisecond),
 		TrainTime: pick(rng, 0, 30*time.Millisecond), Caps: randomCaps(rng)})
 	b.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)
 	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.01), Duplicate: pick(rng, 0, 0.05), Reorder: pick(rng, 0, 0.05), ReorderBy: time.Millisecond})
@@ -224,7 +224,7 @@ func sweepsOnEveryKind(t *testing.T) {
 		b.pass(time.Duration(rng.Int64N(int64(15 * time.Second))))
 	}
 	for range 3 {
-		b.Partition(m.Manager, sweep.Partitions{Policy: (&tenants{bed: b, rng: rng}).someone()})
+		b.Partition(m.Manager, sweep.Partitions{Policy: (&tenants{harness: b, rng: rng}).someone()})
 		b.pass(time.Duration(rng.Int64N(int64(5 * time.Second))))
 	}
 	second := b.addKept(host(n, 3), high, sim.NewDisk(time.Millisecond))
@@ -244,7 +244,7 @@ func sweepsOnEveryKind(t *testing.T) {
 
 // bootHosts puts hosts at all ports from the sixth on, and has them register and ask for
 // paths.
-func (b *bed) bootHosts(t *testing.T, rng *rand.Rand) *hosts.Crowd {
+func (b *harness) bootHosts(t *testing.T, rng *rand.Rand) *hosts.Crowd {
 	var at []net.End
 	for i := range b.net.Nodes {
 		if b.net.Nodes[i].Type == mad.CA {
@@ -264,7 +264,7 @@ func (b *bed) bootHosts(t *testing.T, rng *rand.Rand) *hosts.Crowd {
 }
 
 // changeFabric has a link flap or fail for a while, or a node reboot, but not own.
-func (b *bed) changeFabric(rng *rand.Rand, own int32) {
+func (b *harness) changeFabric(rng *rand.Rand, own int32) {
 	at, node := uplinkOf(b.Fabric, rng), int32(rng.IntN(b.Fabric.NumNodes()))
 	b.Fabric.LinkDown(at)
 	b.pass(pick(rng, 0, 100*time.Millisecond, 12*time.Second))
@@ -292,7 +292,7 @@ var scenarios = []scenario{
 	{"PartitionsUnderFire", 60, 19, TestPartitionsUnderFire},
 
 	{"AdaptiveRoutingIsLeftAlone", 1, 1, TestAdaptiveRoutingIsLeftAlone},
-	{"AdaptiveRoutingIsNotTold", 1, 1, TestAdaptiveRoutingIsNotTold},
+	{"AdaptiveRoutingIsNotReported", 1, 1, TestAdaptiveRoutingIsNotReported},
 	{"AdaptiveRoutingIsTurnedOff", 1, 1, TestAdaptiveRoutingIsTurnedOff},
 	{"AdaptiveRoutingStaysOn", 1, 1, TestAdaptiveRoutingStaysOn},
 	{"VendorAttributes", 1, 1, TestVendorAttributes},
@@ -371,8 +371,8 @@ var scenarios = []scenario{
 	{"DiskFull", 1, 1, TestDiskFull},
 	{"OldStore", 1, 1, TestOldStore},
 	{"GarbageInTheExchange", 1, 1, TestGarbageInTheExchange},
-	{"Twins", 1, 1, TestTwins},
-	{"TwinsAtOnce", 1, 1, TestTwinsAtOnce},
+	{"DuplicateGUID", 1, 1, TestDuplicateGUID},
+	{"DuplicateGUIDAtOnce", 1, 1, TestDuplicateGUIDAtOnce},
 	{"PartitionsTakenOver", 1, 1, TestPartitionsTakenOver},
 	{"PartitionsFull", 1, 1, TestPartitionsFull},
 	{"BadKeys", 1, 1, TestBadKeys},
@@ -382,7 +382,7 @@ var scenarios = []scenario{
 	{"Stats", 1, 1, TestStats},
 	{"PlanShowsMulticast", 1, 1, TestPlanShowsMulticast},
 	{"MastersPolicyStays", 1, 1, TestMastersPolicyStays},
-	{"Stranger", 1, 1, TestStranger},
+	{"ForeignMaster", 1, 1, TestForeignMaster},
 	{"QuickWalk", 1, 1, TestQuickWalk},
 	{"QuickWalkFindsTheSame", 1, 1, TestQuickWalkFindsTheSame},
 	{"Unchanged", 1, 1, TestUnchanged},
@@ -394,7 +394,7 @@ var scenarios = []scenario{
 	{"RefusingNode", 1, 1, TestRefusingNode},
 	{"RefusingNewNode", 1, 1, TestRefusingNewNode},
 	{"MembersFollowTheirGroup", 1, 1, TestMembersFollowTheirGroup},
-	{"MembersAreToldUntilTheyKnow", 1, 1, TestMembersAreToldUntilTheyKnow},
+	{"MembersAreAskedUntilTheyKnow", 1, 1, TestMembersAreAskedUntilTheyKnow},
 	{"Renamed", 1, 1, TestRenamed},
 	{"RenamedAndMore", 1, 1, TestRenamedAndMore},
 	{"LateBlockWithoutReply", 1, 1, TestLateBlockWithoutReply},
@@ -418,6 +418,6 @@ var scenarios = []scenario{
 	{"ForeignMKey", 1, 1, TestForeignMKey},
 	{"UnhealthyPort", 1, 1, TestUnhealthyPort},
 	{"Babbler", 1, 1, TestBabbler},
-	{"TrapsTold", 1, 1, TestTrapsTold},
-	{"PortsTold", 1, 1, TestPortsTold},
+	{"TrapsLogged", 1, 1, TestTrapsLogged},
+	{"PortsLogged", 1, 1, TestPortsLogged},
 }

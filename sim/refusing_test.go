@@ -41,7 +41,7 @@ func TestRefusingNode(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(name, " ", smp.AttrName(attr), " ", mood), func(t *testing.T) {
 					status := mad.StatusOK
-					b := newBed(t, n, fabric.Config{Seed: 1, Latency: slowly, Caps: defective(node, moods(attr, 0, &status))})
+					b := newHarness(t, n, fabric.Config{Seed: 1, Latency: slowly, Caps: defective(node, moods(attr, 0, &status))})
 					m := b.comeUp(minhopConfig())
 					before, view := b.lfts(), m.View
 					status = mood
@@ -67,7 +67,7 @@ func TestRefusingNode(t *testing.T) {
 					b.pass(15 * time.Second)
 					b.mustBeWhole(m)
 					if found := m.View.Faults; len(found) > 0 {
-						t.Errorf("what is well again is still told of: %v", found)
+						t.Errorf("what is well again is still reported: %v", found)
 					}
 				})
 			}
@@ -77,7 +77,7 @@ func TestRefusingNode(t *testing.T) {
 
 // mustHaveKept fails the test unless the view has all ports of another one with their cables,
 // and no node is being waited for.
-func (b *bed) mustHaveKept(m *watched, before *topo.Topo) {
+func (b *harness) mustHaveKept(m *watched, before *topo.Topo) {
 	b.Helper()
 	now := m.View.Topo
 	if len(now.Ports) != len(before.Ports) {
@@ -110,7 +110,7 @@ func TestRefusingNewNode(t *testing.T) {
 			for _, interval := range []time.Duration{0, 10 * time.Second} {
 				t.Run(fmt.Sprint(name, " ", smp.AttrName(attr), " ", interval), func(t *testing.T) {
 					status := inNoMood
-					b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, moods(attr, at.Port, &status))})
+					b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, moods(attr, at.Port, &status))})
 					cfg := minhopConfig()
 					cfg.SweepInterval = interval
 					m := b.add(firstHost(n), cfg)
@@ -120,7 +120,7 @@ func TestRefusingNewNode(t *testing.T) {
 					b.pass(4 * time.Second)
 					b.mustBeWhole(m)
 					if found := m.View.Faults; len(found) > 0 {
-						t.Errorf("what is well is still told of: %v", found)
+						t.Errorf("what is well is still reported: %v", found)
 					}
 				})
 			}
@@ -142,7 +142,7 @@ func TestRefusedPortInfoAndItsLink(t *testing.T) {
 	}{{"ACTIVE", 0, false, true}, {"ARMED", smp.PortArmed, false, true}, {"down and up again", 0, true, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			status, state := mad.StatusOK, smp.PortState(0)
-			b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(i int32, node *net.Node, caps *fabric.Caps) {
+			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, node *net.Node, caps *fabric.Caps) {
 				defective(at.Node, moods(smp.AttrPortInfo, 0, &status))(i, node, caps)
 				defective(near.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 					get := p.Method() == mad.MethodGet && p.AttrID() == smp.AttrPortInfo && uint8(p.AttrMod()) == near.Port

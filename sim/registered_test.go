@@ -32,16 +32,16 @@ const (
 // acknowledged.
 type client struct {
 	*fabric.Station
-	now    func() time.Duration
-	lid    mad.LID // of the manager
-	gid    mad.GID
-	rng    *rand.Rand
-	tid    mad.TID
-	asked  mad.Datagram // under way; void with tries 0
-	tries  int
-	due    time.Duration
-	joined map[mad.GID]registry.JoinState // as acknowledged
-	told   map[uint16]bool                // traps subscribed to, as acknowledged
+	now        func() time.Duration
+	lid        mad.LID // of the manager
+	gid        mad.GID
+	rng        *rand.Rand
+	tid        mad.TID
+	asked      mad.Datagram // under way; void with tries 0
+	tries      int
+	due        time.Duration
+	joined     map[mad.GID]registry.JoinState // as acknowledged
+	subscribed map[uint16]bool                // traps subscribed to, as acknowledged
 	// What was asked for last and never answered may be so or not.
 	doubt map[any]bool
 	asks  int
@@ -50,7 +50,7 @@ type client struct {
 	history   []acknowledgement
 }
 
-// acknowledgement is what a client was told, and when: the JoinState in a group, or
+// acknowledgement is what was acknowledged to a client, and when: the JoinState in a group, or
 // whether it is subscribed to a trap.
 type acknowledgement struct {
 	at         time.Duration
@@ -101,7 +101,7 @@ func (c *client) choose() {
 		info.SetTrapNumber(trap)
 		info.SetProducerType(registry.AnyProducer)
 		info.SetQPN(1)
-		if !c.told[trap] {
+		if !c.subscribed[trap] {
 			info.SetSubscribe(1)
 		}
 	} else {
@@ -164,7 +164,7 @@ func (c *client) acknowledged(p *mad.Packet) {
 	delete(c.doubt, what)
 	if p.AttrID() == sarec.AttrInformInfo {
 		info := (*sarec.InformInfo)(p.SAData()[:])
-		c.told[info.TrapNumber()] = info.Subscribe() == 1
+		c.subscribed[info.TrapNumber()] = info.Subscribe() == 1
 		c.history = append(c.history, acknowledgement{at: c.now(), what: what, subscribed: info.Subscribe() == 1})
 		return
 	}
@@ -187,7 +187,7 @@ func TestRegistrationsOutliveTheManager(t *testing.T) {
 func registrations(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x5a5a))
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: rng.Uint64()})
+	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64()})
 	disk := sim.NewDisk(pick(rng, 0, time.Millisecond, 50*time.Millisecond))
 	m := b.addKept(host(n, 0), registrarConfig(), disk)
 	t.Cleanup(m.dump)
@@ -207,7 +207,7 @@ func registrations(t *testing.T, seed uint64) {
 }
 
 // clients are hosts that ask the SA.
-func (b *bed) clients(rng *rand.Rand, hosts ...int) (clients []*client) {
+func (b *harness) clients(rng *rand.Rand, hosts ...int) (clients []*client) {
 	b.Helper()
 	for _, i := range hosts {
 		st, err := b.Fabric.Attach(host(b.net, i))
@@ -216,7 +216,7 @@ func (b *bed) clients(rng *rand.Rand, hosts ...int) (clients []*client) {
 		}
 		c := &client{
 			Station: st, now: b.Fabric.Now, gid: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())), rng: rng,
-			joined: map[mad.GID]registry.JoinState{}, told: map[uint16]bool{}, doubt: map[any]bool{}, lastAsked: map[any]time.Duration{},
+			joined: map[mad.GID]registry.JoinState{}, subscribed: map[uint16]bool{}, doubt: map[any]bool{}, lastAsked: map[any]time.Duration{},
 		}
 		st.OnReceive(c.receive)
 		clients = append(clients, c)
@@ -225,7 +225,7 @@ func (b *bed) clients(rng *rand.Rand, hosts ...int) (clients []*client) {
 }
 
 // ask lets clients ask until a time; without more they only end what they have begun.
-func (b *bed) ask(clients []*client, until time.Duration, more bool) {
+func (b *harness) ask(clients []*client, until time.Duration, more bool) {
 	for b.Fabric.Now() < until {
 		for _, c := range clients {
 			if c.tries == 0 && !more || c.due > b.Fabric.Now() && c.tries > 0 {
@@ -239,9 +239,9 @@ func (b *bed) ask(clients []*client, until time.Duration, more bool) {
 	}
 }
 
-// mustHold holds the registry against what clients were told, and the MLIDs against the
+// mustHold compares the registry to what was acknowledged to clients, and the MLIDs to the
 // groups.
-func (b *bed) mustHold(m *watched, clients []*client) {
+func (b *harness) mustHold(m *watched, clients []*client) {
 	b.Helper()
 	s, asked := m.Registrar().State(), 0
 	for i, c := range clients {
@@ -256,7 +256,7 @@ func (b *bed) mustHold(m *watched, clients []*client) {
 				continue // the group went with its last full member, whoever made it anew
 			}
 			if is.JoinState != c.joined[mgid] && !c.doubt[mgid] {
-				b.Errorf("client %d in group %d: JoinState %x, was told %x", i, j, is.JoinState, c.joined[mgid])
+				b.Errorf("client %d in group %d: JoinState %x, acknowledged %x", i, j, is.JoinState, c.joined[mgid])
 			}
 		}
 		for trap := uint16(64); trap < 68; trap++ {
@@ -264,8 +264,8 @@ func (b *bed) mustHold(m *watched, clients []*client) {
 			for sub := range s.SubscriptionsOf(c.gid) {
 				is = is || sub.Trap == trap
 			}
-			if is != c.told[trap] && !c.doubt[trap] {
-				b.Errorf("client %d, trap %d: subscribed %t, was told %t", i, trap, is, c.told[trap])
+			if is != c.subscribed[trap] && !c.doubt[trap] {
+				b.Errorf("client %d, trap %d: subscribed %t, acknowledged %t", i, trap, is, c.subscribed[trap])
 			}
 		}
 	}

@@ -20,23 +20,23 @@ import (
 // forgets what it knows and joins both anew.
 type ipoibHost struct {
 	*fabric.Station
-	bed   *bed
-	lid   mad.LID // of the manager
-	tid   mad.TID
-	again time.Duration // when it joins again what it lacks
-	held  map[mad.GID]sarec.MCMemberRecord
-	asked int // how often it was asked to register again
+	harness *harness
+	lid     mad.LID // of the manager
+	tid     mad.TID
+	again   time.Duration // when it joins again what it lacks
+	held    map[mad.GID]sarec.MCMemberRecord
+	asked   int // how often it was asked to register again
 }
 
 var ipoibGroups = []mad.GID{sa.DefaultGroups()[0].MGID, {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: 0xe0, 15: 1}}
 
-func newIPoIBHost(b *bed, m *watched, at net.End) *ipoibHost {
+func newIPoIBHost(b *harness, m *watched, at net.End) *ipoibHost {
 	s, err := b.Fabric.Attach(at)
 	if err != nil {
 		b.Fatal(err)
 	}
 	self := b.Fabric.PortInfo(m.Station.At())
-	h := &ipoibHost{Station: s, bed: b, lid: self.LID(), held: map[mad.GID]sarec.MCMemberRecord{}}
+	h := &ipoibHost{Station: s, harness: b, lid: self.LID(), held: map[mad.GID]sarec.MCMemberRecord{}}
 	s.OnReceive(h.receive)
 	return h
 }
@@ -49,10 +49,10 @@ func (h *ipoibHost) act() {
 		h.again = 0
 	}
 	broadcast, in := h.held[ipoibGroups[0]]
-	if h.bed.Fabric.Now() < h.again || len(h.held) == len(ipoibGroups) {
+	if h.harness.Fabric.Now() < h.again || len(h.held) == len(ipoibGroups) {
 		return
 	}
-	h.again = h.bed.Fabric.Now() + time.Second
+	h.again = h.harness.Fabric.Now() + time.Second
 	d := mad.Datagram{Addr: mad.Addr{LID: h.lid, QPN: 1}}
 	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
 	h.tid++
@@ -64,7 +64,7 @@ func (h *ipoibHost) act() {
 			sarec.MCMemberRate | sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit
 	}
 	rec.SetMGID(ipoibGroups[len(h.held)])
-	rec.SetPortGID(mad.MakeGID(mad.DefaultPrefix, h.bed.Fabric.PortGUID(h.At())))
+	rec.SetPortGID(mad.MakeGID(mad.DefaultPrefix, h.harness.Fabric.PortGUID(h.At())))
 	rec.SetPKey(mad.DefaultPKey)
 	rec.SetJoinState(1)
 	d.Packet.SetComponentMask(comps)
@@ -80,11 +80,11 @@ func (h *ipoibHost) receive(d mad.Datagram) {
 }
 
 // When the configuration gives the broadcast group another MLID, Q_Key, rate or SL, exactly
-// its members are asked to register again, once, and then what one sends by what it was told
+// its members are asked to register again, once, and then what one sends by the values it was given
 // reaches the others. So they are when multicast is switched off, which ends all groups.
 func TestMembersFollowTheirGroup(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := registrarConfig()
 	m := b.comeUp(cfg)
 	t.Cleanup(m.dump)
@@ -155,7 +155,7 @@ func TestMembersFollowTheirGroup(t *testing.T) {
 
 // judgeIPoIB holds what hosts know of their groups against the group as it is configured, and
 // sends by it.
-func judgeIPoIB(t *testing.T, b *bed, in []*ipoibHost, want registry.Group) {
+func judgeIPoIB(t *testing.T, b *harness, in []*ipoibHost, want registry.Group) {
 	t.Helper()
 	var ends []net.End
 	for _, h := range in {
@@ -168,7 +168,7 @@ func judgeIPoIB(t *testing.T, b *bed, in []*ipoibHost, want registry.Group) {
 		for mgid, rec := range h.held {
 			if _, rate := rec.Rate(); rec.QKey() != want.QKey || rate != want.Rate || rec.SL() != want.SL ||
 				want.MLID != 0 && mgid == want.MGID && rec.MLID() != want.MLID {
-				t.Errorf("%v was told of group %v: MLID %v, Q_Key %#x, rate %d, SL %d; want %+v", h.At(), mgid, rec.MLID(), rec.QKey(), rate, rec.SL(), want)
+				t.Errorf("%v was given for group %v: MLID %v, Q_Key %#x, rate %d, SL %d; want %+v", h.At(), mgid, rec.MLID(), rec.QKey(), rate, rec.SL(), want)
 			}
 			spread := b.Fabric.ProbeMulticast(h.At(), rec.MLID(), mad.DefaultPKey, rec.SL())
 			for _, to := range ends {
@@ -183,19 +183,19 @@ func judgeIPoIB(t *testing.T, b *bed, in []*ipoibHost, want registry.Group) {
 	}
 }
 
-// A member that does not take what it is told is told again until it does; one that cannot
-// be told is left alone.
-func TestMembersAreToldUntilTheyKnow(t *testing.T) {
+// A member that does not register again is asked again until it does; one that cannot be asked
+// is left alone.
+func TestMembersAreAskedUntilTheyKnow(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	deaf, told := false, 0
+	dropping, asked := false, 0
 	old := host(n, 5).Node
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: func(node int32, _ *net.Node, c *fabric.Caps) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(node int32, _ *net.Node, c *fabric.Caps) {
 		if node == old {
 			c.CapabilityMask &^= smp.IsClientReregistrationSupported
 		}
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			if p.Method() == mad.MethodSet && p.AttrID() == smp.AttrPortInfo && (*smp.PortInfo)(p.Data()[:]).ClientReregister() {
-				if told++; deaf {
+				if asked++; dropping {
 					return 0, false
 				}
 			}
@@ -215,23 +215,23 @@ func TestMembersAreToldUntilTheyKnow(t *testing.T) {
 		})
 	}
 	live(settling)
-	in[0].asked, told, deaf = 0, 0, true
+	in[0].asked, asked, dropping = 0, 0, true
 	cfg.Registrar.Groups = slices.Clone(cfg.Registrar.Groups)
 	cfg.Registrar.Groups[0].QKey = 0x1234
 	b.Configure(m.Manager, cfg)
 	live(settling)
-	if told < 5 || in[0].asked != 0 {
-		t.Errorf("a deaf member was told %d times, and heard it %d times", told, in[0].asked)
+	if asked < 5 || in[0].asked != 0 {
+		t.Errorf("a dropping member was asked %d times, and heard it %d times", asked, in[0].asked)
 	}
-	deaf = false
+	dropping = false
 	live(settling)
 	if in[0].asked != 1 || in[1].asked != 0 {
-		t.Errorf("asked to register again: the member that was deaf %d times, the one that cannot be told %d times", in[0].asked, in[1].asked)
+		t.Errorf("asked to register again: the member that was dropping %d times, the one that cannot be asked %d times", in[0].asked, in[1].asked)
 	}
 	judgeIPoIB(t, b, in[:1], cfg.Registrar.Groups[0])
-	sweeps, before := len(m.ups), told
+	sweeps, before := len(m.ups), asked
 	live(settling)
-	if len(m.ups) != sweeps || told != before {
-		t.Errorf("%d sweeps and %d packets about it when all is done", len(m.ups)-sweeps, told-before)
+	if len(m.ups) != sweeps || asked != before {
+		t.Errorf("%d sweeps and %d packets about it when all is done", len(m.ups)-sweeps, asked-before)
 	}
 }

@@ -14,10 +14,10 @@ import (
 
 // mustKnowName fails the test unless a node is known by a description.
 func (w *watched) mustKnowName(node int32, name string) {
-	w.bed.Helper()
+	w.harness.Helper()
 	t := w.View.Topo
-	if got := t.Nodes[t.FindNode(w.bed.net.Nodes[node].GUID)].Desc.String(); got != name {
-		w.bed.Errorf("node %d is known as %q, not %q", node, got, name)
+	if got := t.Nodes[t.FindNode(w.harness.net.Nodes[node].GUID)].Desc.String(); got != name {
+		w.harness.Errorf("node %d is known as %q, not %q", node, got, name)
 	}
 }
 
@@ -27,15 +27,15 @@ func TestRenamed(t *testing.T) {
 	n := generate(t, "fattree:k=8")
 	for name, tt := range ordered(map[string]struct {
 		protect uint8
-		at      func(b *bed, m *watched) // when nodes are renamed
+		at      func(b *harness, m *watched) // when nodes are renamed
 	}{
-		"at rest":             {0, func(*bed, *watched) {}},
-		"protected by M_Keys": {2, func(*bed, *watched) {}},
-		"during a walk": {0, func(b *bed, m *watched) {
+		"at rest":             {0, func(*harness, *watched) {}},
+		"protected by M_Keys": {2, func(*harness, *watched) {}},
+		"during a walk": {0, func(b *harness, m *watched) {
 			b.Ask(m.Manager, manager.Heavy)
 			b.pass(100 * time.Microsecond)
 		}},
-		"before the manager stands still": {0, func(b *bed, m *watched) {
+		"before the manager is paused": {0, func(b *harness, m *watched) {
 			for i := range int32(40) {
 				b.Fabric.SetNodeDescription(host(n, 10).Node+i, "passing")
 			}
@@ -45,7 +45,7 @@ func TestRenamed(t *testing.T) {
 		}},
 	}) {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			cfg := minhopConfig()
 			cfg.Txn.MaxWindow = 8
 			if tt.protect > 0 {
@@ -80,7 +80,7 @@ func named(name *string) fabric.Defect {
 func TestRenamedAndMore(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	at, name := host(n, 5), "old"
-	b := newBed(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, named(&name))})
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, named(&name))})
 	m := b.comeUp(minhopConfig())
 	m.mustKnowName(at.Node, "old")
 	name = "new"

@@ -12,15 +12,15 @@ import (
 
 // A block that had to be sent twice is read again by the next light sweep: the first
 // copy of an older Set may arrive after all, and its reply be lost, so that nothing
-// else tells.
+// else shows it.
 func TestLateBlockWithoutReply(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.add(firstHost(n), minhopConfig())
 	t.Cleanup(m.dump)
 	var late []mad.Datagram // the first Set of each switch's only block
-	told := m.Told
-	m.Told = func(now time.Duration, a manager.Action) {
+	forward := m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
 		if send, ok := a.(manager.Send); ok {
 			for _, d := range send.Datagrams {
 				if d.Packet.AttrID() == smp.AttrLinearForwardingTable && len(late) < len(b.lfts()) {
@@ -28,12 +28,12 @@ func TestLateBlockWithoutReply(t *testing.T) {
 				}
 			}
 		}
-		told(now, a)
+		forward(now, a)
 	}
-	deaf := false
+	dropping := false
 	m.Heard = func(received []mad.Datagram) {
 		for i := range received {
-			if deaf && received[i].Packet.AttrID() == smp.AttrLinearForwardingTable {
+			if dropping && received[i].Packet.AttrID() == smp.AttrLinearForwardingTable {
 				received[i].Packet.SetTID(0)
 				received[i].Packet.SetMethod(mad.MethodSend)
 			}
@@ -41,17 +41,17 @@ func TestLateBlockWithoutReply(t *testing.T) {
 	}
 	b.Fabric.NodeDown(host(n, 5).Node)
 	b.pass(settling)
-	deaf = true // the replies to the first attempts are lost
+	dropping = true // the replies to the first attempts are lost
 	b.Fabric.NodeUp(host(n, 5).Node)
 	b.pass(100 * time.Millisecond)
-	deaf = false
+	dropping = false
 	b.pass(2 * time.Second)
 	b.mustBeWhole(m)
 	whole := b.lfts()
-	deaf = true
+	dropping = true
 	m.Station.Send(late)
 	b.pass(time.Millisecond)
-	deaf = false
+	dropping = false
 	if len(changed(whole, b.lfts())) == 0 {
 		t.Fatal("the late Sets change nothing: no test")
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // lids are those that end ports hold.
-func (b *bed) lids() map[mad.GUID]mad.LID {
+func (b *harness) lids() map[mad.GUID]mad.LID {
 	lids := map[mad.GUID]mad.LID{}
 	for at := range b.Fabric.EndPorts() {
 		pi := b.Fabric.PortInfo(at)
@@ -25,9 +25,9 @@ func (b *bed) lids() map[mad.GUID]mad.LID {
 
 // begin brings a fabric up, in an order that gives LIDs in no order, and loses a host
 // for good. It returns the manager, which has a disk, and the LIDs.
-func begin(t *testing.T, onSet func(fabric.Set)) (b *bed, m *watched, gone net.End, lids map[mad.GUID]mad.LID) {
+func begin(t *testing.T, onSet func(fabric.Set)) (b *harness, m *watched, gone net.End, lids map[mad.GUID]mad.LID) {
 	n := generate(t, "fattree:k=4")
-	b = newBed(t, n, fabric.Config{Seed: 1, OnSet: onSet})
+	b = newHarness(t, n, fabric.Config{Seed: 1, OnSet: onSet})
 	late := []net.End{host(n, 2), host(n, 5), host(n, 7)}
 	for _, at := range late {
 		b.Fabric.NodeDown(at.Node)
@@ -48,12 +48,12 @@ func begin(t *testing.T, onSet func(fabric.Set)) (b *bed, m *watched, gone net.E
 
 // again starts the manager again with its disk.
 func (w *watched) again() *watched {
-	w.bed.Helper()
-	next := w.bed.addKept(w.Station.At(), minhopConfig(), w.Disk)
-	w.bed.Cleanup(next.dump)
-	w.bed.pass(settling)
+	w.harness.Helper()
+	next := w.harness.addKept(w.Station.At(), minhopConfig(), w.Disk)
+	w.harness.Cleanup(next.dump)
+	w.harness.pass(settling)
 	if len(next.ups) == 0 {
-		w.bed.Fatal("the subnet did not come up again")
+		w.harness.Fatal("the subnet did not come up again")
 	}
 	return next
 }
@@ -72,7 +72,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// After a while somebody else may have ruled at the port: clients are asked to register
+// After a while another manager may have been master at the port: clients are asked to register
 // again, and nothing else is written.
 func TestRestartAfterAWhile(t *testing.T) {
 	asked := 0
@@ -137,8 +137,8 @@ func TestRestartAfterStandby(t *testing.T) {
 	if now := b.lids(); !maps.Equal(now, lids) {
 		t.Errorf("LIDs %v, had %v", now, lids)
 	}
-	if reigns := m.Disk.Contents().Terms; len(reigns) != 3 || !reigns[0].Master || reigns[1].Master || !reigns[2].Master || reigns[2].Number != 3 {
-		t.Errorf("reigns %+v", reigns)
+	if terms := m.Disk.Contents().Terms; len(terms) != 3 || !terms[0].Master || terms[1].Master || !terms[2].Master || terms[2].Number != 3 {
+		t.Errorf("terms %+v", terms)
 	}
 }
 
@@ -147,18 +147,18 @@ func TestRestartAfterStandby(t *testing.T) {
 func TestHonorGUID2LID(t *testing.T) {
 	for _, honor := range []bool{false, true} {
 		n := generate(t, "fattree:k=4")
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		first := b.comeUp(minhopConfig())
 		cfg := minhopConfig()
 		cfg.HonorGUID2LID = honor
 		recalls := 0
 		m := b.add(host(n, 3), cfg)
-		told := m.Told
-		m.Told = func(now time.Duration, a manager.Action) {
+		forward := m.OnAction
+		m.OnAction = func(now time.Duration, a manager.Action) {
 			if c, ok := a.(manager.Compute); ok && c.Recall {
 				recalls++
 			}
-			told(now, a)
+			forward(now, a)
 		}
 		b.pass(settling)
 		first.retire()

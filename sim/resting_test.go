@@ -14,7 +14,7 @@ import (
 // it goes on.
 func TestResting(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	m := b.comeUp(cfg)
 	cfg.Resting = true
@@ -45,7 +45,7 @@ func TestResting(t *testing.T) {
 // answers follows without a sweep.
 func TestDescribe(t *testing.T) {
 	n := generate(t, "fattree:k=8")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.SweepInterval, cfg.Txn.MaxWindow = time.Hour, 3
 	m := b.comeUp(cfg)

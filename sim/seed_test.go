@@ -23,7 +23,7 @@ import (
 
 // One seed decides everything: the fabric, how it loses and delays, what breaks
 // and when. While things break the manager has to go on answering; when they have
-// been mended it has to bring the fabric into order within convergence.
+// been repaired it has to bring the fabric into order within convergence.
 const (
 	defaultSeeds = 20
 	proofSeeds   = 200
@@ -90,7 +90,7 @@ func TestSeedsOfGroups(t *testing.T) {
 		if seed%3 == 2 {
 			o.other = o.addNoted(o.otherHost(), minhopConfig(), nil)
 		}
-		o.choir = &choir{bed: o.bed, reg: registry.New()}
+		o.choir = &choir{harness: o.harness, reg: registry.New()}
 		for i := range ordealGroups {
 			o.choir.group(i, 0)
 		}
@@ -145,7 +145,7 @@ func runSeeds(t *testing.T, begin func(*testing.T, uint64) *ordeal) {
 
 // ordeal is the run of one seed.
 type ordeal struct {
-	*bed
+	*harness
 	m     *watched
 	other *watched // nil where one manager is alone
 	rng   *rand.Rand
@@ -164,7 +164,7 @@ func newOrdeal(t *testing.T, seed uint64) *ordeal {
 	rng := rand.New(rand.NewPCG(seed, 0x51b))
 	n := randomNet(t, rng)
 	o := &ordeal{rng: rng, sent: sha256.New(), lids: map[mad.GUID]mad.LID{}}
-	o.bed = newBed(t, n, fabric.Config{
+	o.harness = newHarness(t, n, fabric.Config{
 		Seed:      rng.Uint64(),
 		Latency:   pick(rng, 0, 2*time.Microsecond, 50*time.Microsecond, time.Millisecond),
 		TrainTime: pick(rng, 0, 30*time.Millisecond, time.Second),
@@ -178,10 +178,10 @@ func newOrdeal(t *testing.T, seed uint64) *ordeal {
 // addNoted adds a manager of which everything is noted.
 func (o *ordeal) addNoted(at net.End, cfg manager.Config, disk *sim.Disk) *watched {
 	m := o.addKept(at, cfg, disk)
-	told := m.Told
-	m.Told = func(now time.Duration, a manager.Action) {
+	forward := m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
 		o.note(now, a)
-		told(now, a)
+		forward(now, a)
 	}
 	return m
 }
@@ -213,7 +213,7 @@ func (o *ordeal) note(now time.Duration, a manager.Action) {
 
 func (o *ordeal) digest() [sha256.Size]byte { return [sha256.Size]byte(o.sent.Sum(nil)) }
 
-// run is the whole ordeal: quiet or not it comes up, things break, all is mended,
+// run is the whole ordeal: quiet or not it comes up, things break, all is repaired,
 // and everything has to be in order.
 func (o *ordeal) run() {
 	o.Fabric.SetFaults(fabric.Faults{
@@ -233,9 +233,9 @@ func (o *ordeal) run() {
 		}
 		o.pass(time.Duration(o.rng.ExpFloat64() * float64(pick(o.rng, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))))
 		o.askSMInfo()
-		o.mendSomething()
+		o.repairSomething()
 	}
-	o.mendAll()
+	o.repairAll()
 	o.pass(convergence)
 	if o.other != nil {
 		o.pass(agreement)
@@ -338,18 +338,18 @@ func (o *ordeal) askSMInfo() {
 	d.Packet.SetDirected(&mad.Route{}, mad.MethodGet, smp.AttrSMInfo, 0)
 	d.Packet.SetTID(o.asks)
 	answered := false
-	told := o.m.Told
-	o.m.Told = func(now time.Duration, a manager.Action) {
+	forward := o.m.OnAction
+	o.m.OnAction = func(now time.Duration, a manager.Action) {
 		if send, ok := a.(manager.Send); ok {
 			for i := range send.Datagrams {
 				p := &send.Datagrams[i].Packet
 				answered = answered || p.TID() == o.asks && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGetResp
 			}
 		}
-		told(now, a)
+		forward(now, a)
 	}
 	o.Deliver(o.m.Manager, d)
-	o.m.Told = told
+	o.m.OnAction = forward
 	if !answered {
 		o.Errorf("at %v SMInfo was not answered", o.Fabric.Now())
 	}
@@ -425,8 +425,8 @@ func (o *ordeal) recable() {
 	}
 }
 
-// mendSomething undoes one harm, half of the time.
-func (o *ordeal) mendSomething() {
+// repairSomething undoes one harm, half of the time.
+func (o *ordeal) repairSomething() {
 	if len(o.heal) == 0 || o.rng.IntN(2) == 0 {
 		return
 	}
@@ -435,8 +435,8 @@ func (o *ordeal) mendSomething() {
 	o.heal = append(o.heal[:i], o.heal[i+1:]...)
 }
 
-// mendAll undoes every harm, and nothing is lost on the way any more.
-func (o *ordeal) mendAll() {
+// repairAll undoes every harm, and nothing is lost on the way any more.
+func (o *ordeal) repairAll() {
 	for _, undo := range o.heal {
 		undo()
 	}
@@ -445,5 +445,5 @@ func (o *ordeal) mendAll() {
 		o.Fabric.LinkUp(at)
 	}
 	o.Fabric.SetFaults(fabric.Faults{})
-	o.log = append(o.log, fmt.Sprintf("%v all is mended", o.Fabric.Now()))
+	o.log = append(o.log, fmt.Sprintf("%v all is repaired", o.Fabric.Now()))
 }

@@ -34,7 +34,7 @@ func TestLinkLostBesideSilence(t *testing.T) {
 		{name: "a switch, given up", silent: spine(n), sweeps: 1, later: 3 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBed(t, n, fabric.Config{Seed: 1, Latency: slowly})
+			b := newHarness(t, n, fabric.Config{Seed: 1, Latency: slowly})
 			b.Fabric.Mute(tt.silent, tt.first)
 			m := b.comeUp(minhopConfig())
 			at := b.Fabric.Peer(host(n, 20))
@@ -79,7 +79,7 @@ func TestLinkLostBesideSilence(t *testing.T) {
 func TestSilenceAndQuickSweeps(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
 	victim, flaps := host(n, 9), host(n, 20)
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	b.Fabric.Mute(victim.Node, true)
 	m.sweep(manager.Heavy)
@@ -106,8 +106,8 @@ func TestSilenceAndQuickSweeps(t *testing.T) {
 	if now := m.Core.Stats().Sweeps[manager.HeavySweep]; now != walks {
 		t.Errorf("%d full walks in five minutes for one port that stays silent", now-walks)
 	}
-	if told := m.says("no answer behind"); told > 4 {
-		t.Errorf("it was told %d times", told)
+	if logged := m.says("no answer behind"); logged > 4 {
+		t.Errorf("it was logged %d times", logged)
 	}
 	b.Fabric.Mute(victim.Node, false)
 	b.pass(30 * time.Second)

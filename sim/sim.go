@@ -23,7 +23,7 @@ type World struct {
 	Managers []*Manager
 	// ComputeTime is how long a route task takes in virtual time.
 	ComputeTime time.Duration
-	// StepTook, when set, is told how long a core computed for one event, in real
+	// StepTook, when set, is given the time that a core computed for one event, in real
 	// time.
 	StepTook func(time.Duration)
 	// Sent, when set, is given every datagram that a manager's station sends, before the
@@ -34,7 +34,7 @@ type World struct {
 	// Clock, when set, is that by which Manager.Busy is counted: CPU time, say.
 	Clock func() time.Duration
 	// Steps counts what the managers were given, so that a run can be bounded
-	// even where time stands still.
+	// even where virtual time does not pass.
 	Steps int
 }
 
@@ -46,8 +46,8 @@ type Manager struct {
 	Disk    *Disk      // where it keeps what must outlive it; nil for nowhere
 	Exited  bool
 	Err     error
-	// Told, when set, is given every action as the core returned it.
-	Told func(now time.Duration, a manager.Action)
+	// OnAction, when set, is given every action as the core returned it.
+	OnAction func(now time.Duration, a manager.Action)
 	// Heard, when set, is shown what has been received before the core is, and may
 	// change it.
 	Heard func(received []mad.Datagram)
@@ -110,7 +110,7 @@ func (w *World) Configure(m *Manager, cfg manager.Config) {
 	w.step(m, manager.ConfigChanged{Config: &cfg})
 }
 
-// Sleep tells a manager that its host has slept.
+// Sleep has a manager see that its host has slept.
 func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Resumed{Paused: d}) }
 
 // Deliver gives a manager a datagram as if it had just come in.
@@ -118,7 +118,7 @@ func (w *World) Deliver(m *Manager, d mad.Datagram) {
 	w.step(m, manager.Received{Datagrams: []mad.Datagram{d}})
 }
 
-// Leave tells a manager to end.
+// Leave asks a manager to end.
 func (w *World) Leave(m *Manager) { w.step(m, manager.Leave{}) }
 
 // Kill ends a manager without a word, as a crash does.
@@ -223,8 +223,8 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		if w.Returned != nil {
 			w.Returned(m, a)
 		}
-		if m.Told != nil {
-			m.Told(w.Fabric.Now(), a)
+		if m.OnAction != nil {
+			m.OnAction(w.Fabric.Now(), a)
 		}
 		if m.sa != nil {
 			m.sa.notify(a)

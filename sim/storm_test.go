@@ -14,7 +14,7 @@ import (
 
 // asker is a program at a host that asks the manager for its SMInfo all the time.
 type asker struct {
-	bed     *bed
+	harness *harness
 	station *fabric.Station
 	lid     mad.LID // the manager's
 	tid     mad.TID
@@ -24,18 +24,18 @@ type asker struct {
 	count   int
 }
 
-func (b *bed) asker(at net.End, m *watched) *asker {
+func (b *harness) asker(at net.End, m *watched) *asker {
 	b.Helper()
 	st, err := b.Fabric.Attach(at)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &asker{bed: b, station: st, lid: m.View.SMs[0].LID}
+	return &asker{harness: b, station: st, lid: m.View.SMs[0].LID}
 }
 
 // turn takes an answer, and asks again.
 func (a *asker) turn() {
-	now := a.bed.Fabric.Now()
+	now := a.harness.Fabric.Now()
 	buf := make([]mad.Datagram, 8)
 	for n := a.station.Recv(buf); n > 0; n = a.station.Recv(buf) {
 		for i := range buf[:n] {
@@ -65,7 +65,7 @@ func (s *stepWatch) took(d time.Duration) { s.slowest = max(s.slowest, d) }
 
 // storm lets the fabric run while strike does its worst every interval, with somebody
 // asking for SMInfo throughout, and then waits for calm and judges.
-func (b *bed) storm(m *watched, at net.End, length, interval time.Duration, strike func(i int), calm func()) {
+func (b *harness) storm(m *watched, at net.End, length, interval time.Duration, strike func(i int), calm func()) {
 	b.Helper()
 	a := b.asker(at, m)
 	var watch stepWatch
@@ -99,7 +99,7 @@ func stormSpec(small, large string) string {
 	return small
 }
 
-// trapOf is a trap that tells of port 1 of the node with a LID, or of the node.
+// trapOf is a trap about port 1 of the node with a LID, or about the node.
 func trapOf(number smp.TrapNumber, lid mad.LID, tid int) (d mad.Datagram) {
 	d.LID = lid
 	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
@@ -116,7 +116,7 @@ func trapOf(number smp.TrapNumber, lid mad.LID, tid int) (d mad.Datagram) {
 // A thousand traps a second from one port are repressed and joined.
 func TestTrapStorm(t *testing.T) {
 	n := generate(t, stormSpec("fattree:k=4", "fattree:k=16"))
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	noisy := host(n, 3)
 	lid := b.Fabric.PortInfo(noisy)
@@ -129,7 +129,7 @@ func TestTrapStorm(t *testing.T) {
 // A switch whose ports flap ten times a second.
 func TestFlappingSwitch(t *testing.T) {
 	n := generate(t, stormSpec("fattree:k=8", "fattree:k=40,levels=2"))
-	b := newBed(t, n, fabric.Config{Seed: 1, TrainTime: 20 * time.Millisecond})
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 20 * time.Millisecond})
 	m := b.comeUp(minhopConfig())
 	sw := b.Fabric.Peer(host(n, 40)).Node
 	ports := n.Nodes[sw].NumPorts()
@@ -152,7 +152,7 @@ func TestFlappingSwitch(t *testing.T) {
 // Very many ports are lost within a second, and come back.
 func TestManyPortsLost(t *testing.T) {
 	n := generate(t, stormSpec("fattree:k=8", "fattree:k=28"))
-	b := newBed(t, n, fabric.Config{Seed: 1, TrainTime: 20 * time.Millisecond})
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 20 * time.Millisecond})
 	m := b.comeUp(minhopConfig())
 	rng := rand.New(rand.NewPCG(7, 7))
 	var lost []net.End

@@ -14,7 +14,7 @@ import (
 )
 
 // snapshot is what a fabric holds that data depends upon, by what it is of.
-func (b *bed) snapshot() map[string]string {
+func (b *harness) snapshot() map[string]string {
 	s := map[string]string{}
 	for at := range b.Fabric.Ports() {
 		pi := b.Fabric.PortInfo(at)
@@ -29,7 +29,7 @@ func (b *bed) snapshot() map[string]string {
 }
 
 // mustBeAsBefore fails the test where a snapshot differs from the fabric.
-func (b *bed) mustBeAsBefore(before map[string]string) {
+func (b *harness) mustBeAsBefore(before map[string]string) {
 	b.Helper()
 	after := b.snapshot()
 	for k, was := range before {
@@ -41,8 +41,8 @@ func (b *bed) mustBeAsBefore(before map[string]string) {
 
 // retire kills a manager and lets the wire run empty.
 func (w *watched) retire() {
-	w.bed.Kill(w.Manager)
-	w.bed.pass(time.Second)
+	w.harness.Kill(w.Manager)
+	w.harness.pass(time.Second)
 }
 
 // A new manager takes a fabric over as it stands, wherever it sits.
@@ -50,7 +50,7 @@ func TestTakeover(t *testing.T) {
 	for _, at := range []int{0, 5} {
 		t.Run(fmt.Sprint("host ", at), func(t *testing.T) {
 			n := generate(t, "fattree:k=8,levels=2,missing-links=3")
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			first := b.comeUp(minhopConfig())
 			b.age(first)
 			first.retire()
@@ -72,7 +72,7 @@ func TestTakeover(t *testing.T) {
 
 // age makes links and nodes come and go, so that the routes are not those of a
 // fabric that has just come up.
-func (b *bed) age(m *watched) {
+func (b *harness) age(m *watched) {
 	for i := range 6 {
 		at := uplink(b.net, int32(i))
 		b.Fabric.LinkDown(at)
@@ -92,7 +92,7 @@ func (b *bed) age(m *watched) {
 // else gets it, and its routes stay, as long as a missing node is waited for.
 func TestTakeoverWithMuteHost(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	newcomer, silent := host(n, 2), host(n, 9)
 	b.Fabric.NodeDown(newcomer.Node)
 	first := b.comeUp(minhopConfig())
@@ -127,7 +127,7 @@ func TestTakeoverWithMuteHost(t *testing.T) {
 // switches is read, not what was there before.
 func TestIsolatedMaster(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	first := b.comeUp(minhopConfig())
 	second := b.add(host(n, 9), minhopConfig())
 	b.pass(settling)
@@ -156,7 +156,7 @@ func odd() sweep.Settings {
 func TestTakeoverAdopts(t *testing.T) {
 	n := generate(t, "fattree:k=8,levels=2")
 	downs := 0
-	b := newBed(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
+	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo && info.PortState() == smp.PortDown {
 			downs++
 		}
@@ -189,7 +189,7 @@ func TestTakeoverAdopts(t *testing.T) {
 // change them it would have to be reset. New links get what is wanted.
 func TestActiveLinksKeepLanes(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	newcomer := host(n, 9)
 	b.Fabric.NodeDown(newcomer.Node)
 	b.comeUp(minhopConfig()).retire()
@@ -213,7 +213,7 @@ func TestActiveLinksKeepLanes(t *testing.T) {
 }
 
 // mustBeOdd fails the test where ports do not hold the odd settings.
-func (b *bed) mustBeOdd(ports ...net.End) {
+func (b *harness) mustBeOdd(ports ...net.End) {
 	b.Helper()
 	want := odd()
 	for _, at := range ports {
@@ -246,7 +246,7 @@ func TestForeignMKey(t *testing.T) {
 	for _, protect := range []uint8{0, 1} {
 		t.Run(fmt.Sprint("protect ", protect), func(t *testing.T) {
 			n := generate(t, "fattree:k=4")
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			cfg := minhopConfig()
 			cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x1234567890abcdef))
 			cfg.Sweep.Settings.MKeyProtect = sweep.Given(protect)

@@ -14,12 +14,12 @@ import (
 
 // complain delivers traps 129 of a port, all alike, as its node sends them.
 func (w *watched) complain(at net.End, count int) {
-	w.bed.Helper()
+	w.harness.Helper()
 	owner := at
-	if w.bed.Fabric.NodeType(at.Node) == mad.Switch {
+	if w.harness.Fabric.NodeType(at.Node) == mad.Switch {
 		owner.Port = 0
 	}
-	info := w.bed.Fabric.PortInfo(owner)
+	info := w.harness.Fabric.PortInfo(owner)
 	for range count {
 		var d mad.Datagram
 		d.LID = info.LID()
@@ -31,13 +31,13 @@ func (w *watched) complain(at net.End, count int) {
 		n.SetIssuerLID(info.LID())
 		n.PortError().SetLID(info.LID())
 		n.PortError().SetPortNum(at.Port)
-		w.bed.Deliver(w.Manager, d)
+		w.harness.Deliver(w.Manager, d)
 	}
 }
 
 // usesLink reports whether any route of the manager's view leads out of a port.
 func (w *watched) usesLink(at net.End) bool {
-	for lid, port := range w.bed.lfts()[at.Node] {
+	for lid, port := range w.harness.lfts()[at.Node] {
 		if lid > 0 && port == at.Port {
 			return true
 		}
@@ -49,14 +49,14 @@ func (w *watched) usesLink(at net.End) bool {
 // for a while, whatever the manager is at when that is over.
 func TestUnhealthyPort(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	for name, meanwhile := range ordered(map[string]func(*bed, *watched){
-		"nothing": func(*bed, *watched) {},
-		"a sweep computes": func(b *bed, m *watched) {
+	for name, meanwhile := range ordered(map[string]func(*harness, *watched){
+		"nothing": func(*harness, *watched) {},
+		"a sweep computes": func(b *harness, m *watched) {
 			b.ComputeTime = 3 * time.Second
 			b.pass(57 * time.Second)
 			b.Fabric.LinkDown(host(n, 9))
 		},
-		"the node is gone": func(b *bed, m *watched) {
+		"the node is gone": func(b *harness, m *watched) {
 			sw := firstSwitch(b)
 			b.Fabric.NodeDown(sw)
 			b.pass(2 * settling)
@@ -64,7 +64,7 @@ func TestUnhealthyPort(t *testing.T) {
 		},
 	}) {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			cfg := minhopConfig()
 			m := b.add(host(n, 9), cfg)
 			if name == "a sweep computes" {
@@ -106,7 +106,7 @@ func TestBabbler(t *testing.T) {
 		{"what leads to us", 400, n.Nodes[firstHost(n).Node].Ports[1].Peer, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBed(t, n, fabric.Config{Seed: 1})
+			b := newHarness(t, n, fabric.Config{Seed: 1})
 			cfg := minhopConfig()
 			cfg.Sweep.Settings.DisableBabblers = true
 			m := b.comeUp(cfg)
@@ -120,8 +120,8 @@ func TestBabbler(t *testing.T) {
 			if (info.PortPhysicalState() == smp.PhysDisabled) != tt.disabled || far.PortPhysicalState() == smp.PhysDisabled {
 				t.Errorf("the near end is %v, the far one %v", info.PortPhysicalState(), far.PortPhysicalState())
 			}
-			if told := m.says("babbles and is disabled"); (told == 1) != tt.disabled || told > 1 {
-				t.Errorf("told %d times that it is disabled", told)
+			if logged := m.says("babbles and is disabled"); (logged == 1) != tt.disabled || logged > 1 {
+				t.Errorf("logged %d times that it is disabled", logged)
 			}
 			if m.says("no answer") > 0 {
 				t.Error("the answer was cut off")
@@ -134,17 +134,17 @@ func TestBabbler(t *testing.T) {
 // else happens then.
 func TestUnhealthyPortsHealInTime(t *testing.T) {
 	n := generate(t, "fattree:k=4")
-	b := newBed(t, n, fabric.Config{Seed: 1})
+	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
 	m := b.comeUp(cfg)
 	var healed []time.Duration
-	told := m.Told
-	m.Told = func(now time.Duration, a manager.Action) {
+	forward := m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
 		if l, ok := a.(manager.Log); ok && l.Msg == "port is healthy again" {
 			healed = append(healed, now)
 		}
-		told(now, a)
+		forward(now, a)
 	}
 	began := b.Fabric.Now()
 	up, down := uplink(n, firstSwitch(b)), n.Nodes[host(n, 9).Node].Ports[1].Peer

@@ -9,10 +9,10 @@ import (
 	"ibsm/sim/fabric"
 )
 
-// TestTrapsTold: the first traps of a series are told of one by one, and later ones by
-// their number, as OpenSM does; what a bad key was shown to is told as well.
-func TestTrapsTold(t *testing.T) {
-	b := newBed(t, generate(t, "fattree:k=4,levels=2"), fabric.Config{})
+// TestTrapsLogged: the first traps of a series are logged one by one, and later ones by
+// their number, as OpenSM does; the port that saw a bad key is logged as well.
+func TestTrapsLogged(t *testing.T) {
+	b := newHarness(t, generate(t, "fattree:k=4,levels=2"), fabric.Config{})
 	m := b.comeUp(minhopConfig())
 	send := func(number smp.TrapNumber, times int) {
 		var d mad.Datagram
@@ -40,30 +40,30 @@ func TestTrapsTold(t *testing.T) {
 		{"times consecutively", 2},
 	} {
 		if got := m.says(c.text); got != c.want {
-			t.Errorf("%q is told %d times, want %d", c.text, got, c.want)
+			t.Errorf("%q is logged %d times, want %d", c.text, got, c.want)
 		}
 	}
 }
 
-// TestPortsTold: what comes and goes between sweeps is told of, but not what a new
+// TestPortsLogged: what comes and goes between sweeps is logged, but not what a new
 // master finds.
-func TestPortsTold(t *testing.T) {
+func TestPortsLogged(t *testing.T) {
 	n := generate(t, "fattree:k=4,levels=2")
-	b := newBed(t, n, fabric.Config{})
+	b := newHarness(t, n, fabric.Config{})
 	m := b.comeUp(minhopConfig())
-	if told := m.says("new port") + m.says("Removed port"); told != 0 {
-		t.Errorf("%d ports are told of as the subnet comes up", told)
+	if logged := m.says("new port") + m.says("Removed port"); logged != 0 {
+		t.Errorf("%d ports are logged as the subnet comes up", logged)
 	}
 	at := host(n, 1)
 	guid := n.Nodes[at.Node].Ports[at.Port].GUID.String()
 	b.Fabric.LinkDown(at)
 	b.pass(settling)
 	if m.says("drop_mgr_remove_port: Removed port with GUID:"+guid+" LID range [") != 1 || m.says("Removed port") != 1 {
-		t.Error("a host that goes is not told of once")
+		t.Error("a host that goes is not logged once")
 	}
 	b.Fabric.LinkUp(at)
 	b.pass(settling)
 	if m.says("state_mgr_report_new_ports: Discovered new port with GUID:"+guid+" LID range [") != 1 || m.says("new port") != 1 {
-		t.Error("a host that comes is not told of once")
+		t.Error("a host that comes is not logged once")
 	}
 }

@@ -26,21 +26,21 @@ const latency = 5 * time.Microsecond
 // settling is how long a quiet fabric may take to come up, or to take in a change.
 const settling = time.Minute
 
-// bed is a fabric with managers on it, and what they told.
-type bed struct {
+// harness is a fabric with managers on it, and what they logged.
+type harness struct {
 	testing.TB
 	*sim.World
 	net *net.Net
 }
 
-// watched is a manager and what it told.
+// watched is a manager and what it logged.
 type watched struct {
 	*sim.Manager
-	bed    *bed
-	ups    []manager.Up
-	states []smp.SMState
-	shown  []*sweep.SweepPlan
-	log    []string
+	harness *harness
+	ups     []manager.Up
+	states  []smp.SMState
+	shown   []*sweep.SweepPlan
+	log     []string
 }
 
 func generate(t testing.TB, spec string) *net.Net {
@@ -52,7 +52,7 @@ func generate(t testing.TB, spec string) *net.Net {
 	return n
 }
 
-func newBed(t testing.TB, n *net.Net, cfg fabric.Config) *bed {
+func newHarness(t testing.TB, n *net.Net, cfg fabric.Config) *harness {
 	if cfg.Latency == 0 {
 		cfg.Latency = latency
 	}
@@ -60,7 +60,7 @@ func newBed(t testing.TB, n *net.Net, cfg fabric.Config) *bed {
 	if recording != nil {
 		recording.add(w)
 	}
-	return &bed{TB: t, World: w, net: n}
+	return &harness{TB: t, World: w, net: n}
 }
 
 // minhopConfig is a manager as it is by default.
@@ -69,24 +69,24 @@ func minhopConfig() manager.Config {
 }
 
 // add puts a manager at a port.
-func (b *bed) add(at net.End, cfg manager.Config) *watched {
+func (b *harness) add(at net.End, cfg manager.Config) *watched {
 	b.Helper()
 	return b.addKept(at, cfg, nil)
 }
 
 // addKept puts a manager at a port, with a disk.
-func (b *bed) addKept(at net.End, cfg manager.Config, disk *sim.Disk) *watched {
+func (b *harness) addKept(at net.End, cfg manager.Config, disk *sim.Disk) *watched {
 	b.Helper()
 	m, err := b.Add(at, cfg, disk)
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &watched{Manager: m, bed: b}
-	m.Told = w.told
+	w := &watched{Manager: m, harness: b}
+	m.OnAction = w.took
 	return w
 }
 
-func (w *watched) told(now time.Duration, a manager.Action) {
+func (w *watched) took(now time.Duration, a manager.Action) {
 	switch a := a.(type) {
 	case manager.Up:
 		w.ups = append(w.ups, a)
@@ -115,17 +115,17 @@ line:
 	return count
 }
 
-// dump shows what the manager told, when a test has failed.
+// dump shows what the manager logged, when a test has failed.
 func (w *watched) dump() {
-	if !w.bed.Failed() {
+	if !w.harness.Failed() {
 		return
 	}
 	from := max(0, len(w.log)-60)
-	w.bed.Logf("the log, from line %d on:\n%s", from, strings.Join(w.log[from:], "\n"))
+	w.harness.Logf("the log, from line %d on:\n%s", from, strings.Join(w.log[from:], "\n"))
 }
 
 // pass lets some time pass.
-func (b *bed) pass(d time.Duration) {
+func (b *harness) pass(d time.Duration) {
 	b.Helper()
 	before := b.Steps
 	b.Run(b.Fabric.Now()+d, func() bool { return b.Steps-before > maxSteps })
@@ -139,22 +139,22 @@ const maxSteps = 20_000_000
 
 // sweep asks for a sweep and waits until it is done.
 func (w *watched) sweep(s manager.Sweep) manager.Up {
-	w.bed.Helper()
+	w.harness.Helper()
 	before := len(w.ups)
-	w.bed.Ask(w.Manager, s)
+	w.harness.Ask(w.Manager, s)
 	if s == manager.Light {
-		w.bed.pass(time.Second)
+		w.harness.pass(time.Second)
 		return manager.Up{}
 	}
-	if !w.bed.Run(w.bed.Fabric.Now()+settling, func() bool { return len(w.ups) > before || w.Exited }) || len(w.ups) == before {
+	if !w.harness.Run(w.harness.Fabric.Now()+settling, func() bool { return len(w.ups) > before || w.Exited }) || len(w.ups) == before {
 		w.dump()
-		w.bed.Fatal("the sweep that was asked for did not end")
+		w.harness.Fatal("the sweep that was asked for did not end")
 	}
 	return w.ups[len(w.ups)-1]
 }
 
 // comeUp puts a manager at the first host and waits until all is quiet.
-func (b *bed) comeUp(cfg manager.Config) *watched {
+func (b *harness) comeUp(cfg manager.Config) *watched {
 	b.Helper()
 	m := b.add(firstHost(b.net), cfg)
 	b.Cleanup(m.dump)
@@ -166,7 +166,7 @@ func (b *bed) comeUp(cfg manager.Config) *watched {
 }
 
 // sets counts the Sets that have arrived at agents.
-func (b *bed) sets() (count uint64) {
+func (b *harness) sets() (count uint64) {
 	for k, n := range b.Fabric.Stats().SMPs {
 		if k.Method == mad.MethodSet && k.Attr != smp.AttrSMInfo {
 			count += n
