@@ -186,7 +186,7 @@ func TestOtherMKeyUnderLoss(t *testing.T) {
 func TestTrapsUnderMKey(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	for _, protect := range []uint8{0, 1, 2, 3} {
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
 		cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
 		cfg.Sweep.Settings.MKeyProtect = sweep.Given(protect)
@@ -227,7 +227,7 @@ func TestTrapsUnderMKey(t *testing.T) {
 func TestRepressShowsMKey(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	for _, key := range []mad.MKey{0, 0x77} {
-		b := newBed(t, n, fabric.Config{Seed: 1})
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
 		if key != 0 {
 			cfg.Sweep.Settings.MKey = sweep.Given(key)
@@ -240,8 +240,8 @@ func TestRepressShowsMKey(t *testing.T) {
 			sent     bool
 		}{{0, own.LID(), true}, {other.LID(), other.LID(), true}, {unknown, unknown, key == 0}} {
 			var replies []mad.Datagram
-			m.Told = func(now time.Duration, a manager.Action) {
-				m.told(now, a)
+			m.OnAction = func(now time.Duration, a manager.Action) {
+				m.took(now, a)
 				if s, is := a.(manager.Send); is {
 					for i := range s.Datagrams {
 						if s.Datagrams[i].Packet.Method() == mad.MethodTrapRepress {
