@@ -141,34 +141,49 @@ func (c *Client) ApplyPartitions(ctx context.Context, each func(*PartitionRow) e
 	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", nil, each)
 }
 
+// Plan passes on each step of a plan. outdated is as Plan.Outdated.
+func (c *Client) Plan(ctx context.Context, query url.Values, each func(*string) error) (outdated bool, err error) {
+	const path = "/v1/plan"
+	body, err := c.Open(ctx, http.MethodPost, path, query)
+	if err != nil {
+		return false, err
+	}
+	return elements(body, path, each)
+}
+
 // Elements reads the list in the body of a reply, as All does, and closes it.
 func Elements[T any](body io.ReadCloser, path string, each func(*T) error) error {
+	_, err := elements(body, path, each)
+	return err
+}
+
+// elements also returns the member "outdated", false if there is none.
+func elements[T any](body io.ReadCloser, path string, each func(*T) error) (outdated bool, err error) {
 	defer body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(body, 1<<16))
-	for { // the list is the value of the last member
-		token, err := d.Token()
-		if err != nil {
-			return fmt.Errorf("%s: invalid reply: %w", path, err)
+	var before, token json.Token
+	for token != json.Delim('[') { // the list is the value of the last member
+		before = token
+		if token, err = d.Token(); err != nil {
+			return outdated, fmt.Errorf("%s: invalid reply: %w", path, err)
 		}
-		if token == json.Delim('[') {
-			break
-		}
+		outdated = outdated || before == "outdated" && token == true
 	}
 	for d.More() {
 		var v T
 		if err := d.Decode(&v); err != nil {
-			return fmt.Errorf("%s: incomplete reply: %w", path, err)
+			return outdated, fmt.Errorf("%s: incomplete reply: %w", path, err)
 		}
 		if err := each(&v); err != nil {
-			return err
+			return outdated, err
 		}
 	}
 	for range 2 { // the end shows that the list is complete
 		if _, err := d.Token(); err != nil {
-			return fmt.Errorf("%s: incomplete reply: %w", path, err)
+			return outdated, fmt.Errorf("%s: incomplete reply: %w", path, err)
 		}
 	}
-	return nil
+	return outdated, nil
 }
 
 // Follow reads events as they arrive, until ctx is done, the manager exits or each fails.

@@ -132,11 +132,11 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer s.end()
-	steps, err := s.cfg.Planner.Plan(r.Context(), reroute)
+	plan, err := s.cfg.Planner.Plan(r.Context(), reroute)
 	if err != nil {
 		return err
 	}
-	sendList(w, "steps", "", steps)
+	sendList(w, "steps", fmt.Sprintf(`"outdated":%t`, plan.Outdated), plan.Steps)
 	return nil
 }
 

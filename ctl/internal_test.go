@@ -130,8 +130,8 @@ func (plainSource) Rows(List, Filter) (iter.Seq[any], error)      { return func(
 func (plainSource) Diagnose(port, other string) (iter.Seq[*Diagnosis], error) {
 	return func(func(*Diagnosis) bool) {}, nil
 }
-func (plainSource) Plan(context.Context, bool) (iter.Seq[string], error) {
-	return func(func(string) bool) {}, nil
+func (plainSource) Plan(context.Context, bool) (*Plan, error) {
+	return &Plan{Steps: func(func(string) bool) {}}, nil
 }
 
 // FuzzRequest: whatever is asked for, there is one answer, and it is JSON where it is

@@ -55,7 +55,7 @@ type source struct {
 	status ctl.Status
 	none   bool // there is no subnet
 	rows   func(ctl.List, ctl.Filter) (iter.Seq[any], error)
-	plan   func(reroute bool) (iter.Seq[string], error)
+	plan   func(reroute bool) (*ctl.Plan, error)
 	dump   func(io.Writer) error
 
 	mu     sync.Mutex
@@ -126,7 +126,7 @@ func (s *source) Dumps() []string { return []string{"lfts"} }
 
 func (s *source) Dump(_ context.Context, w io.Writer, _ string) error { return s.dump(w) }
 
-func (s *source) Plan(_ context.Context, reroute bool) (iter.Seq[string], error) {
+func (s *source) Plan(_ context.Context, reroute bool) (*ctl.Plan, error) {
 	return s.plan(reroute)
 }
 

@@ -39,11 +39,11 @@ func TestReplies(t *testing.T) {
 		}
 		return slices.Values([]any{&ctl.End{Desc: string(l)}, &ctl.End{Desc: f.Type + f.Node + f.State, Port: 2}}), nil
 	}
-	s.plan = func(reroute bool) (iter.Seq[string], error) {
+	s.plan = func(reroute bool) (*ctl.Plan, error) {
 		if reroute {
 			return nil, fmt.Errorf("%w: not master", ctl.ErrNotNow)
 		}
-		return slices.Values([]string{"one", "<two>"}), nil
+		return &ctl.Plan{Steps: slices.Values([]string{"one", "<two>"})}, nil
 	}
 	b := serve(t, s, ctl.Config{})
 	b.events.Add(ctl.Event{Text: "first"})
@@ -58,7 +58,7 @@ func TestReplies(t *testing.T) {
 			`{"generation":3,"last":4,"time":"0001-01-01T00:00:00Z","counts":{"node":1},"entries":0}` + "\n]}\n"},
 		{get, "/v1/diff", `{"rows":[` + "\n" + `{"span":{"from":0,"to":4,"time":"0001-01-01T00:00:00Z","entries":0}}` + "\n" +
 			`,{"change":{"what":"node","name":"a","to":"CA"}}` + "\n]}\n"},
-		{post, "/v1/plan", "{\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
+		{post, "/v1/plan", "{\"outdated\":false,\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{get, "/v1/dump/lfts", "text\n"},
 		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"times":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
 		{get, "/v1/log-level", `{"flags":3}` + "\n"},
@@ -89,7 +89,7 @@ func TestReplies(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	s := &source{rows: counted(1)}
-	s.plan = func(bool) (iter.Seq[string], error) { return nil, fmt.Errorf("%w: not master", ctl.ErrNotNow) }
+	s.plan = func(bool) (*ctl.Plan, error) { return nil, fmt.Errorf("%w: not master", ctl.ErrNotNow) }
 	b := serve(t, s, ctl.Config{})
 	for _, c := range []struct {
 		method, path, body string
@@ -201,10 +201,10 @@ func TestAll(t *testing.T) {
 // One plan is made at a time.
 func TestOnePlan(t *testing.T) {
 	begun, end := make(chan bool), make(chan bool)
-	s := &source{plan: func(bool) (iter.Seq[string], error) {
+	s := &source{plan: func(bool) (*ctl.Plan, error) {
 		begun <- true
 		<-end
-		return slices.Values([]string{"step"}), nil
+		return &ctl.Plan{Steps: slices.Values([]string{"step"})}, nil
 	}}
 	b := serve(t, s, ctl.Config{})
 	first := make(chan error)
@@ -217,6 +217,34 @@ func TestOnePlan(t *testing.T) {
 	close(end)
 	if err := <-first; err != nil {
 		t.Error(err)
+	}
+}
+
+// A client learns whether a plan is outdated, also of a manager that does not say.
+func TestOutdatedPlan(t *testing.T) {
+	s := &source{rows: counted(1)}
+	b := serve(t, s, ctl.Config{})
+	for _, outdated := range []bool{true, false} {
+		s.plan = func(bool) (*ctl.Plan, error) {
+			return &ctl.Plan{Steps: slices.Values([]string{"outdated", "true"}), Outdated: outdated}, nil
+		}
+		var steps []string
+		got, err := b.Client.Plan(t.Context(), nil, func(step *string) error { steps = append(steps, *step); return nil })
+		if got != outdated || err != nil || !slices.Equal(steps, []string{"outdated", "true"}) {
+			t.Errorf("outdated %t: %t, %q, %v", outdated, got, steps, err)
+		}
+	}
+	enough := errors.New("enough")
+	if _, err := b.Client.Plan(t.Context(), nil, func(*string) error { return enough }); err != enough {
+		t.Errorf("a client that stops: %v", err)
+	}
+	s.plan = func(bool) (*ctl.Plan, error) { return nil, ctl.ErrNotNow }
+	if _, err := b.Client.Plan(t.Context(), nil, nil); err == nil {
+		t.Error("no plan is no error")
+	}
+	older := `{"steps":["a"]}`
+	if err := ctl.Elements(io.NopCloser(strings.NewReader(older)), "/", func(*string) error { return nil }); err != nil {
+		t.Errorf("a reply without the member: %v", err)
 	}
 }
 

@@ -19,10 +19,16 @@ type Source interface {
 	Activity() *Activity
 }
 
-// Planner returns the Sets that a heavy sweep would send now, as texts. They are computed
-// while the caller iterates.
+// Planner returns the Sets that a heavy sweep would send now.
 type Planner interface {
-	Plan(ctx context.Context, reroute bool) (iter.Seq[string], error)
+	Plan(ctx context.Context, reroute bool) (*Plan, error)
+}
+
+// Plan is the Sets that a heavy sweep would send, as texts, which are computed while the caller
+// iterates.
+type Plan struct {
+	Steps    iter.Seq[string]
+	Outdated bool // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
 }
 
 // LogLevel is the log level, as OpenSM's log flags (-D).

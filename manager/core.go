@@ -89,7 +89,11 @@ func (c *Core) take(ev Event) {
 			c.receive(&ev.Datagrams[i])
 		}
 	case RoutesComputed:
-		c.computed(ev.Result)
+		if ev.For == ForPlan {
+			c.sweeps.previewed(&c.fx, ev.Result)
+		} else {
+			c.computed(ev.Result)
+		}
 	case MulticastComputed:
 		c.multicast.TaskDone(ev.Result)
 	case SweepRequested:

@@ -19,7 +19,10 @@ type TimePassed struct{}
 type Received struct{ Datagrams []mad.Datagram }
 
 // RoutesComputed is the result of a Compute action; nil for one that Cancel has ended.
-type RoutesComputed struct{ Result *sweep.SweepPlan }
+type RoutesComputed struct {
+	Result *sweep.SweepPlan
+	For    Purpose
+}
 
 // MulticastComputed is the result of a ComputeMulticast action.
 type MulticastComputed struct{ Result *sweep.MulticastResult }

@@ -29,8 +29,18 @@ func (fx *effects) did() (all []string) {
 			all = append(all, fmt.Sprintf("written %v", a.OK))
 		case Persist:
 			all = append(all, fmt.Sprintf("term %d %v", a.Term.Number, a.Term.Master))
+		case Compute:
+			all = append(all, "compute "+a.For.String())
+		case Cancel:
+			all = append(all, "cancel "+a.For.String())
 		case Planned:
-			all = append(all, fmt.Sprintf("planned %v", a.Err == nil))
+			did := "planned"
+			if a.Err != nil {
+				did = "not planned"
+			} else if a.Outdated {
+				did = "planned, outdated"
+			}
+			all = append(all, did)
 		case Entered:
 			all = append(all, "enters "+a.State.String())
 		case PrepareHandover:
@@ -113,36 +123,59 @@ func TestTerm(t *testing.T) {
 }
 
 // TestPlanning: each plan that was asked for is answered, two that were asked for before one
-// began once.
+// began once. A result that came of what was given up answers nothing, and no other plan begins
+// before it is there.
 func TestPlanning(t *testing.T) {
 	for _, c := range []struct {
-		steps string // a ask, b begin, p put off, d done, r refused
+		steps string // a ask, n ask for new routes, b begin, c compute, h heavy sweep begins, p put off, d done, w done while one is wanted, r refused
 		state planState
+		asked planRequest
 		did   []string
 	}{
-		{"a", planWanted, nil}, {"aa", planWanted, nil}, {"ab", planRunning, nil}, {"aba", planRepeated, nil},
-		{"abd", noPlan, []string{"planned true"}}, {"abad", planWanted, []string{"planned true"}},
-		{"abp", planWanted, nil}, {"abap", planWanted, nil}, {"p", noPlan, nil}, {"ap", planWanted, nil},
-		{"r", noPlan, nil}, {"ar", noPlan, []string{"planned false"}}, {"abar", noPlan, []string{"planned false"}},
+		{"a", noPlan, keepRoutes, nil}, {"an", noPlan, newRoutes, nil}, {"ab", planWalking, noRequest, nil}, {"abn", planWalking, newRoutes, nil},
+		{"abc", planComputing, noRequest, []string{"compute plan"}},
+		{"abcd", noPlan, noRequest, []string{"compute plan", "planned"}},
+		{"abcw", noPlan, noRequest, []string{"compute plan", "planned, outdated"}},
+		{"abch", planOutdated, noRequest, []string{"compute plan"}},
+		{"abchd", noPlan, noRequest, []string{"compute plan", "planned, outdated"}},
+		{"habchdabcd", noPlan, noRequest, []string{"compute plan", "planned, outdated", "compute plan", "planned"}},
+		{"abhcd", noPlan, noRequest, []string{"compute plan", "planned"}},
+		{"abcnd", noPlan, newRoutes, []string{"compute plan", "planned"}},
+		{"p", noPlan, noRequest, nil}, {"ap", noPlan, keepRoutes, nil}, {"nbp", noPlan, newRoutes, nil}, {"abnp", noPlan, newRoutes, nil},
+		{"nbcp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
+		{"nbchp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
+		{"nbcpp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
+		{"nbcpd", noPlan, newRoutes, []string{"compute plan", "cancel plan"}},
+		{"r", noPlan, noRequest, nil}, {"ar", noPlan, noRequest, []string{"not planned"}}, {"abr", noPlan, noRequest, []string{"not planned"}},
+		{"abnr", noPlan, noRequest, []string{"not planned"}},
+		{"abcr", planCancelled, noRequest, []string{"compute plan", "cancel plan", "not planned"}},
+		{"abcrr", planCancelled, noRequest, []string{"compute plan", "cancel plan", "not planned"}},
+		{"abcrad", noPlan, keepRoutes, []string{"compute plan", "cancel plan", "not planned"}},
 	} {
 		var p planning
 		fx := newEffects(0)
 		for _, s := range c.steps {
 			switch s {
 			case 'a':
-				p.ask(false)
+				p.ask(keepRoutes)
+			case 'n':
+				p.ask(newRoutes)
 			case 'b':
 				p.begin()
+			case 'c':
+				p.compute(fx, nil)
+			case 'h':
+				p.outdate()
 			case 'p':
-				p.putOff()
-			case 'd':
-				p.done(fx, &sweep.SweepPlan{})
+				p.putOff(fx)
+			case 'd', 'w':
+				p.done(fx, &sweep.SweepPlan{}, s == 'w')
 			case 'r':
 				p.refuse(fx, ErrNotMaster)
 			}
 		}
-		if p.state != c.state {
-			t.Errorf("%s leads to %v, want %v", c.steps, p.state, c.state)
+		if p.state != c.state || p.asked != c.asked || p.wanted() != (c.state == noPlan && c.asked != noRequest) {
+			t.Errorf("%s leads to %v and %v is asked for, want %v and %v", c.steps, p.state, p.asked, c.state, c.asked)
 		}
 		equal(t, c.steps, fx.did(), c.did)
 	}

@@ -102,5 +102,8 @@ type Progress struct {
 // Progress returns where the manager stands.
 func (c *Core) Progress() Progress {
 	phase, nodes, _ := c.sweeps.progress()
+	if phase == Idle && c.sweeps.plan.computes() {
+		phase = Computing
+	}
 	return Progress{phase, nodes, c.sent}
 }

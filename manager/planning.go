@@ -1,73 +1,114 @@
 package manager
 
-import "ibsm/sweep"
+import (
+	"cmp"
+	"time"
+
+	"ibsm/sweep"
+)
 
 // Planned answers Plan and PlanReroute. Computed is the receiver's alone, whatever the
 // manager does next; it is nil where Err says why there is no plan.
 type Planned struct {
 	Computed *sweep.SweepPlan
+	Outdated bool // the subnet or the configuration may have changed since Computed's walk
 	Err      error
 }
 
 func (Planned) action() {}
 
-// planning is the machine of plans, which are asked for one after the other. A plan is a heavy
-// sweep that walks and computes like any other and then is dropped.
+// planning is the machine of plans, which are made one after the other. A plan walks as a heavy
+// sweep does. Then it is computed from a snapshot, beside the sweep that comes next, and
+// nothing of it is kept.
 type planning struct {
-	state   planState
-	reroute bool // of the plan that was asked for last
+	state planState
+	asked planRequest   // and not begun
+	begun planRequest   // of the plan under way
+	since time.Duration // when its computation began
 }
 
 // planState is how far a plan is.
 type planState uint8
 
 const (
-	noPlan       planState = iota
-	planWanted             // one was asked for
-	planRunning            // the sweep under way is one
-	planRepeated           // the same, and another one was asked for since
+	noPlan        planState = iota
+	planWalking             // the sweep under way is one
+	planComputing           // its task is out
+	planOutdated            // the same, and a heavy sweep has begun since
+	planCancelled           // it was given up; the result of its task is awaited
 )
 
-func (s planState) String() string { return [...]string{"none", "wanted", "running", "repeated"}[s] }
+func (s planState) String() string {
+	return [...]string{"none", "walking", "computing", "outdated", "cancelled"}[s]
+}
+
+// planRequest is what was asked for.
+type planRequest uint8
+
+const (
+	noRequest  planRequest = iota
+	keepRoutes             // as a heavy sweep
+	newRoutes              // as a reroute
+)
+
+func (r planRequest) String() string { return [...]string{"none", "keep routes", "new routes"}[r] }
 
 // ask takes a request for a plan.
-func (p *planning) ask(reroute bool) {
-	p.reroute = reroute
-	switch p.state {
-	case noPlan:
-		p.state = planWanted
-	case planRunning:
-		p.state = planRepeated
-	}
-}
+func (p *planning) ask(r planRequest) { p.asked = r }
 
 // wanted reports whether a sweep is wanted for a plan.
-func (p *planning) wanted() bool { return p.state == planWanted }
+func (p *planning) wanted() bool { return p.state == noPlan && p.asked != noRequest }
 
 // begin takes that the sweep that is beginning is one.
-func (p *planning) begin() { p.state = planRunning }
+func (p *planning) begin() { p.state, p.begun, p.asked = planWalking, p.asked, noRequest }
 
-// putOff takes that it was dropped for another sweep.
-func (p *planning) putOff() {
-	if p.state == planRunning || p.state == planRepeated {
-		p.state = planWanted
+// compute goes on from the walk.
+func (p *planning) compute(fx *effects, task *sweep.RouteTask) {
+	p.state, p.since = planComputing, fx.now
+	fx.do(Compute{Task: task, For: ForPlan})
+}
+
+// computes reports whether a task is out.
+func (p *planning) computes() bool { return p.state >= planComputing }
+
+// outdate takes that a heavy sweep begins.
+func (p *planning) outdate() {
+	if p.state == planComputing {
+		p.state = planOutdated
 	}
 }
 
-// done answers the plan.
-func (p *planning) done(fx *effects, r *sweep.SweepPlan) {
-	if p.state == planRepeated {
-		p.state = planWanted
-	} else {
+// putOff gives up the plan under way; it is made again.
+func (p *planning) putOff(fx *effects) {
+	p.asked = cmp.Or(p.asked, p.begun)
+	p.giveUp(fx)
+}
+
+func (p *planning) giveUp(fx *effects) {
+	p.begun = noRequest
+	switch p.state {
+	case planWalking:
 		p.state = noPlan
+	case planComputing, planOutdated:
+		p.state = planCancelled
+		fx.do(Cancel{ForPlan})
 	}
-	fx.do(Planned{r, r.Err})
+}
+
+// done takes the result of the task and answers the plan. changed says that a heavy sweep is
+// wanted.
+func (p *planning) done(fx *effects, r *sweep.SweepPlan, changed bool) {
+	if p.state != planCancelled && r != nil {
+		fx.do(Planned{r, changed || p.state == planOutdated, r.Err})
+	}
+	p.state, p.begun = noPlan, noRequest
 }
 
 // refuse answers all plans that were asked for.
 func (p *planning) refuse(fx *effects, err error) {
-	if p.state != noPlan {
-		*p = planning{}
+	if p.asked != noRequest || p.begun != noRequest {
+		p.asked = noRequest
+		p.giveUp(fx)
 		fx.do(Planned{Err: err})
 	}
 }

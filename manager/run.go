@@ -28,7 +28,7 @@ type loop struct {
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed
 	grown     chan MulticastComputed
-	endTask   context.CancelFunc
+	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
 	done      bool
@@ -148,11 +148,13 @@ func (l *loop) act(ctx context.Context, a Action) {
 			l.done, l.err = true, err
 		}
 	case Compute:
-		if l.shell.View() != nil {
-			ctx = routing.LeaveProcessor(ctx)
+		if a.For == ForPlan {
+			ctx = routing.WithWorkers(ctx, 1) // so that a sweep beside it is as fast as alone
+		} else if l.shell.View() != nil {
+			ctx = routing.WithWorkers(ctx, priority.Processors()-1)
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		l.endTask = cancel
+		l.endTask[a.For] = cancel
 		l.tasks.Go(func() {
 			defer cancel()
 			priority.GiveWay()
@@ -162,7 +164,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 			if a.Restore && l.shell.Restore != nil {
 				l.restore(a.Task)
 			}
-			l.results <- RoutesComputed{a.Task.Run(ctx)}
+			l.results <- RoutesComputed{a.Task.Run(ctx), a.For}
 		})
 	case ComputeMulticast:
 		l.tasks.Go(func() {
@@ -175,7 +177,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 			}
 		})
 	case Cancel:
-		l.endTask()
+		l.endTask[a.For]()
 	case Publish:
 		l.shell.view.Store(a.View)
 		l.shell.sa.setView(a.View)

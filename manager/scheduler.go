@@ -46,7 +46,7 @@ const (
 	lightSweep                 // asks whether a heavy one is needed
 	quickSweep                 // a heavy one that believes switches which report no change
 	fullSweep                  // a heavy one that asks about everything
-	previewSweep               // a full one for a plan
+	previewSweep               // the walk of a full one, for a plan
 	abandoned                  // it was given up; the result of its job is awaited
 )
 
@@ -194,6 +194,7 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 		s.next = 0
 	}
 	s.started = fx.now
+	s.plan.outdate()
 	s.count[kind]++
 	s.becomeWalking(state, fx.now, mayWrite)
 }
@@ -218,7 +219,7 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	case s.state == lightSweep:
 		s.wanted |= wishLight
 	case s.state == previewSweep && walking:
-		s.plan.putOff()
+		s.plan.putOff(fx)
 	case s.state == fullSweep && walking:
 		s.wanted |= wishFull
 	default:
@@ -230,6 +231,19 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 		walk.Drop()
 	}
 	s.becomeIdle()
+}
+
+// preview hands out the task of a plan, whose walk is done. The next sweep need not wait for it.
+func (s *scheduler) preview(fx *effects, found *sweep.Found, m *sweep.Multicast) {
+	task := found.Preview(s.plan.begun == newRoutes).WithMulticast(m)
+	s.drop(found)
+	s.plan.compute(fx, task)
+}
+
+// previewed takes its result.
+func (s *scheduler) previewed(fx *effects, r *sweep.SweepPlan) {
+	s.add(Computing, fx.now-s.plan.since)
+	s.plan.done(fx, r, s.wanted.has(wishHeavy))
 }
 
 // inconclusive drops a quick sweep that has met more than it can interpret.
@@ -259,10 +273,10 @@ func (s *scheduler) walked(found *sweep.Found) {
 // halt gives up what is under way, and what another manager may change. The result of a job
 // that is out is awaited first.
 func (s *scheduler) halt(fx *effects) {
-	s.plan.putOff()
+	s.plan.putOff(fx)
 	if _, out := s.phase.(*sweep.RouteTask); out {
 		s.state = abandoned
-		fx.do(Cancel{})
+		fx.do(Cancel{ForSweep})
 		return
 	}
 	s.abdicate()

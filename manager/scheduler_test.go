@@ -128,10 +128,10 @@ func TestSchedule(t *testing.T) {
 		{name: "a link, and full is overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred + 1 }, state: fullSweep},
 		{name: "a link, and full is nearly overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred }, state: quickSweep, left: wishFull},
 		{name: "resting", swept: true, wanted: reset, resting: true, state: noSweep, left: reset},
-		{name: "a plan", swept: true, prepare: func(s *schedule) { s.plan.ask(false) }, state: previewSweep},
-		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) { s.plan.ask(false) }, state: previewSweep, left: reset},
-		{name: "a plan and heavy", swept: true, wanted: wishFull, prepare: func(s *schedule) { s.plan.ask(false) }, state: fullSweep},
-		{name: "a plan and light", swept: true, wanted: wishLight, prepare: func(s *schedule) { s.plan.ask(false) }, state: previewSweep, left: wishLight},
+		{name: "a plan", swept: true, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep},
+		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep, left: reset},
+		{name: "a plan and heavy", swept: true, wanted: wishFull, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: fullSweep},
+		{name: "a plan and light", swept: true, wanted: wishLight, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep, left: wishLight},
 	} {
 		s := newSchedule(t, c.swept)
 		s.want(c.wanted, c.name)
@@ -152,14 +152,14 @@ func TestPreempt(t *testing.T) {
 		under   func(s *schedule)
 		state   scheduleState
 		wanted  wishes
-		plan    planState
+		plan    planRequest
 		overdue bool
 	}{
 		{name: "nothing", under: func(s *schedule) {}, state: noSweep, wanted: wishLink},
 		{name: "light", under: func(s *schedule) { s.want(wishLight, "") }, state: noSweep, wanted: wishLink | wishLight},
 		{name: "quick", under: func(s *schedule) { s.want(wishQuick, "") }, state: quickSweep, wanted: wishLink},
 		{name: "full", under: func(s *schedule) { s.want(wishFull, "") }, state: noSweep, wanted: wishLink | wishFull},
-		{name: "a plan", under: func(s *schedule) { s.plan.ask(false) }, state: noSweep, wanted: wishLink, plan: planWanted},
+		{name: "a plan", under: func(s *schedule) { s.plan.ask(keepRoutes) }, state: noSweep, wanted: wishLink, plan: keepRoutes},
 		{name: "full, overdue", under: func(s *schedule) { s.want(wishFull, "") }, state: fullSweep, wanted: wishLink, overdue: true},
 	} {
 		s := newSchedule(t, true)
@@ -174,8 +174,8 @@ func TestPreempt(t *testing.T) {
 			s.fx.request(&req)
 		}
 		s.preempt(s.fx, true)
-		if s.state != c.state || s.wanted != c.wanted || s.plan.state != c.plan {
-			t.Errorf("%s: %v, %v wanted, plan %v", c.name, s.state, s.wanted, s.plan.state)
+		if s.state != c.state || s.wanted != c.wanted || s.plan.asked != c.plan || s.plan.state == planWalking && s.state == noSweep {
+			t.Errorf("%s: %v, %v wanted, plan %v", c.name, s.state, s.wanted, s.plan.asked)
 		}
 		if left := s.fx.table.Outstanding(); (left == 0) != (s.state == noSweep) {
 			t.Errorf("%s: %d requests are outstanding", c.name, left)
@@ -193,9 +193,9 @@ func TestPreempt(t *testing.T) {
 // TestHalt: what is under way is given up at once, but for a job, whose result is awaited.
 func TestHalt(t *testing.T) {
 	s := newSchedule(t, true)
-	s.plan.ask(false)
+	s.plan.ask(keepRoutes)
 	s.begin(s.fx, true, false)
-	if s.halt(s.fx); s.state != noSweep || s.plan.state != planWanted {
+	if s.halt(s.fx); s.state != noSweep || !s.plan.wanted() {
 		t.Errorf("a walk: %v, plan %v", s.state, s.plan.state)
 	}
 	equal(t, "a walk", s.fx.did(), nil)
@@ -203,7 +203,7 @@ func TestHalt(t *testing.T) {
 	s.begin(s.fx, true, false)
 	s.compute(s.walk().Task(1))
 	s.halt(s.fx)
-	equal(t, "a job", s.fx.did(), []string{"Cancel"})
+	equal(t, "a job", s.fx.did(), []string{"cancel sweep"})
 	if s.state != abandoned || !s.is(Computing) {
 		t.Errorf("a job: %v", s.state)
 	}

@@ -98,16 +98,20 @@ func (t *phaseTimes) observe(now time.Duration, phase Phase) {
 	if phase == t.phase {
 		return
 	}
-	if i := slices.Index(timedPhases[:], t.phase); i >= 0 {
-		took, times := now-t.since, &t.took[i]
-		bucket := 0
+	t.add(t.phase, now-t.since)
+	t.phase, t.since = phase, now
+}
+
+// add counts how long a phase took, if it is one that takes time.
+func (t *phaseTimes) add(phase Phase, took time.Duration) {
+	if i := slices.Index(timedPhases[:], phase); i >= 0 {
+		times, bucket := &t.took[i], 0
 		for bucket < len(PhaseBounds) && took > PhaseBounds[bucket] {
 			bucket++
 		}
 		times.Buckets[bucket]++
 		times.Sum += took
 	}
-	t.phase, t.since = phase, now
 }
 
 // Stats returns where the manager stands and what it has done.

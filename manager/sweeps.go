@@ -27,8 +27,10 @@ func (Notice) action() {}
 // requested takes an operator's request.
 func (c *Core) requested(s Sweep) {
 	switch s {
-	case Plan, PlanReroute:
-		c.sweeps.plan.ask(s == PlanReroute)
+	case Plan:
+		c.sweeps.plan.ask(keepRoutes)
+	case PlanReroute:
+		c.sweeps.plan.ask(newRoutes)
 	case Describe:
 		c.descriptions.wantAll(c.published.view)
 	case Light:
@@ -141,8 +143,13 @@ func (c *Core) begin() {
 // walked decides what comes of a walk.
 func (c *Core) walked(found *sweep.Found) {
 	c.sweeps.walked(found)
+	if c.sweeps.state == previewSweep && found.SelfDown {
+		c.sweeps.plan.refuse(&c.fx, ErrPortDown)
+		c.sweeps.drop(found)
+		return
+	}
 	if c.sweeps.state == previewSweep {
-		c.preview(found)
+		c.sweeps.preview(&c.fx, found, c.multicast.Multicast)
 		return
 	}
 	c.readOwn(found.Result)
@@ -171,16 +178,6 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	c.act(c.elect.Decide(c.fx.now, others))
-}
-
-// preview goes on from the walk of a plan to the computation.
-func (c *Core) preview(found *sweep.Found) {
-	if found.SelfDown {
-		c.sweeps.plan.refuse(&c.fx, ErrPortDown)
-		c.sweeps.drop(found)
-		return
-	}
-	c.fx.do(Compute{Task: c.sweeps.compute(found.Preview(c.sweeps.plan.reroute)).WithMulticast(c.multicast.Multicast)})
 }
 
 // isDuplicate reports whether this manager must not become master, as another one has its
@@ -246,15 +243,11 @@ func (c *Core) readOwn(found *discover.Result) {
 	c.elect.SetGUID(c.port.guid)
 }
 
-// computed takes the result of a route task.
+// computed takes the result of a sweep's route task.
 func (c *Core) computed(r *sweep.SweepPlan) {
 	switch {
 	case c.sweeps.state == abandoned || r == nil:
 		c.sweeps.abdicate()
-	case c.sweeps.state == previewSweep:
-		r.Drop()
-		c.sweeps.becomeIdle()
-		c.sweeps.plan.done(&c.fx, r)
 	case c.cfg.DryRun:
 		c.fx.do(Show{r})
 		c.exit(r.Err)

@@ -8,14 +8,14 @@ import (
 	"ibsm/priority"
 )
 
-// answering is the key of what LeaveProcessor says.
-type answering struct{}
+// most is the key of what WithWorkers says.
+type most struct{}
 
-// LeaveProcessor returns a context in which Parallel has one worker less, if it can. A lower
-// priority alone does not help who answers questions: where a worker runs on each processor,
-// Linux has them wait for some milliseconds now and then.
-func LeaveProcessor(ctx context.Context) context.Context {
-	return context.WithValue(ctx, answering{}, true)
+// WithWorkers returns a context in which Parallel has at most n workers, but one at least. A
+// lower priority alone does not help who answers questions: where a worker runs on each
+// processor, Linux has them wait for some milliseconds now and then.
+func WithWorkers(ctx context.Context, n int) context.Context {
+	return context.WithValue(ctx, most{}, n)
 }
 
 // Parallel does items 0 .. n-1 of a pass on as many workers as there are processors. For
@@ -29,8 +29,8 @@ func Parallel(ctx context.Context, n int, worker func() func(item int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	workers := priority.Processors()
-	if ctx.Value(answering{}) != nil {
-		workers--
+	if n, limited := ctx.Value(most{}).(int); limited {
+		workers = min(workers, n)
 	}
 	for range min(max(workers, 1), n) {
 		group.Go(func() {

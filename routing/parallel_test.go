@@ -19,7 +19,7 @@ func TestParallel(t *testing.T) {
 	for _, c := range []struct {
 		ctx     context.Context
 		workers int
-	}{{t.Context(), n}, {routing.LeaveProcessor(t.Context()), max(n-1, 1)}} {
+	}{{t.Context(), n}, {routing.WithWorkers(t.Context(), n-1), max(n-1, 1)}, {routing.WithWorkers(t.Context(), 1), 1}, {routing.WithWorkers(t.Context(), 2*n), n}} {
 		done := make([]atomic.Int32, 100)
 		var started atomic.Int32
 		err := routing.Parallel(c.ctx, len(done), func() func(int) {

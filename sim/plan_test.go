@@ -189,3 +189,82 @@ func TestPlanShowsMulticast(t *testing.T) {
 	c.pass(settling)
 	c.judgeMulticast()
 }
+
+// A repair does not wait for a plan that is being computed. The plan is that of the subnet as
+// it was when it was asked for, says that it may not be so any more, and leaves no trace.
+func TestRepairBesidePlan(t *testing.T) {
+	const held = 20 * time.Second // in virtual time, for the plan
+	n := generate(t, "fattree:k=8")
+	at := uplink(n, 0)
+	type outcome struct {
+		steps    []string
+		outdated bool
+		repaired time.Duration
+		sets     uint64
+	}
+	run := func(planned bool, repair func(m *watched)) (out outcome) {
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		cfg := minhopConfig()
+		cfg.SweepInterval = 0
+		m := b.comeUp(cfg)
+		b.misinform(host(n, 5))
+		var answers []manager.Planned
+		forward := m.OnAction
+		computing := false
+		m.OnAction = func(now time.Duration, a manager.Action) {
+			switch a := a.(type) {
+			case manager.Planned:
+				answers = append(answers, a)
+			case manager.Compute:
+				computing = computing || a.For == manager.ForPlan
+			}
+			forward(now, a)
+		}
+		if planned {
+			short := b.ComputeTime
+			b.ComputeTime = held
+			b.Ask(m.Manager, manager.Plan)
+			b.Run(b.Fabric.Now()+settling, func() bool { return computing })
+			b.ComputeTime = short
+		}
+		begun := b.Fabric.Now()
+		b.Fabric.ResetStats()
+		if repair != nil {
+			repair(m)
+			out.repaired = b.Fabric.Now() - begun
+			out.sets = b.sets()
+			if len(answers) > 0 {
+				t.Error("the plan was answered before the repair")
+			}
+		}
+		b.pass(held)
+		if planned {
+			if len(answers) != 1 || answers[0].Err != nil {
+				t.Fatalf("the plan was answered with %v", answers)
+			}
+			out.steps, out.outdated = slices.Collect(answers[0].Computed.Steps), answers[0].Outdated
+		}
+		m.sweep(manager.Heavy)
+		b.mustBeWhole(m)
+		return out
+	}
+	quiet := run(true, nil)
+	if len(quiet.steps) != 1 || quiet.outdated {
+		t.Errorf("without a repair the plan is %q, outdated: %t", quiet.steps, quiet.outdated)
+	}
+	for name, repair := range ordered(map[string]func(m *watched){
+		"link down": func(m *watched) { m.lose(at) },
+		"heavy":     func(m *watched) { m.sweep(manager.Heavy) },
+		"reroute":   func(m *watched) { m.sweep(manager.Reroute) },
+	}) {
+		t.Run(name, func(t *testing.T) {
+			alone, beside := run(false, repair), run(true, repair)
+			if beside.repaired != alone.repaired || beside.sets != alone.sets || beside.sets == 0 {
+				t.Errorf("the repair takes %v and %d Sets, beside a plan %v and %d", alone.repaired, alone.sets, beside.repaired, beside.sets)
+			}
+			if !slices.Equal(beside.steps, quiet.steps) || !beside.outdated {
+				t.Errorf("the plan is %q, outdated: %t; without a repair %q", beside.steps, beside.outdated, quiet.steps)
+			}
+		})
+	}
+}

@@ -60,14 +60,21 @@ type Manager struct {
 	Busy time.Duration
 
 	begun   bool
-	job     manager.RoutesComputed // result that is on its way
-	done    time.Duration
-	out     bool                   // a job is out
+	tasks   [manager.NumPurposes]task
 	grown   *sweep.MulticastResult // result of a multicast task that is on its way
 	grownAt time.Duration
 	buf     []mad.Datagram
 	sa      *saServer // nil without a Registrar
 }
+
+// task is a route task that is out.
+type task struct {
+	out    bool
+	done   time.Duration
+	result manager.RoutesComputed // on its way
+}
+
+func (t *task) due(now time.Duration) bool { return t.out && t.done <= now }
 
 // Add puts a manager at a port. It begins with the next Run, from what is on the disk,
 // which is nil for a manager without one.
@@ -167,7 +174,9 @@ func (w *World) next() (at time.Duration, ok bool) {
 			at, set = m.sa.due()
 			earlier(max(at, m.Asleep), set)
 		}
-		earlier(max(m.done, m.Asleep), m.out)
+		for _, t := range m.tasks {
+			earlier(max(t.done, m.Asleep), t.out)
+		}
 		earlier(max(m.grownAt, m.Asleep), m.grown != nil)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
 	}
@@ -193,9 +202,10 @@ func (w *World) attend(m *Manager) {
 		if len(received) > 0 {
 			w.step(m, manager.Received{Datagrams: received})
 		}
-	case m.out && m.done <= w.Fabric.Now():
-		m.out = false
-		w.step(m, m.job)
+	case m.tasks[manager.ForSweep].due(w.Fabric.Now()):
+		w.computed(m, manager.ForSweep)
+	case m.tasks[manager.ForPlan].due(w.Fabric.Now()):
+		w.computed(m, manager.ForPlan)
 	case m.grown != nil && m.grownAt <= w.Fabric.Now():
 		grown := m.grown
 		m.grown = nil
@@ -207,6 +217,12 @@ func (w *World) attend(m *Manager) {
 			w.serve(m)
 		}
 	}
+}
+
+// computed gives a manager the result of a task.
+func (w *World) computed(m *Manager, what manager.Purpose) {
+	m.tasks[what].out = false
+	w.step(m, m.tasks[what].result)
 }
 
 func (w *World) step(m *Manager, ev manager.Event) {
@@ -234,10 +250,11 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			w.send(m, a.Datagrams)
 		case manager.Compute:
 			ends := w.time(m)
-			m.job, m.out, m.done = manager.RoutesComputed{Result: a.Task.Run(context.Background())}, true, w.Fabric.Now()+w.ComputeTime
+			result := manager.RoutesComputed{Result: a.Task.Run(context.Background()), For: a.For}
+			m.tasks[a.For] = task{out: true, done: w.Fabric.Now() + w.ComputeTime, result: result}
 			ends()
 		case manager.Cancel:
-			m.job, m.done = manager.RoutesComputed{}, w.Fabric.Now()
+			m.tasks[a.For].done, m.tasks[a.For].result.Result = w.Fabric.Now(), nil
 		case manager.ComputeMulticast:
 			m.grown, m.grownAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.Publish:

@@ -53,7 +53,7 @@ func (f *Found) Task(now int64) *RouteTask {
 }
 
 // Preview is the task of a sweep that is only shown: its plan is the caller's alone and
-// changes no state. Drop is next.
+// changes no state. Drop is next, before the task has run: the next sweep need not wait.
 func (f *Found) Preview(reroute bool) *RouteTask {
 	j := f.task()
 	j.reroute = j.reroute || reroute

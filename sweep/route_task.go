@@ -67,9 +67,6 @@ type SweepPlan struct {
 // Found is the result of the walk.
 func (c *SweepPlan) Found() *discover.Result { return c.found.Result }
 
-// Drop abandons the sweep: nothing of it is programmed.
-func (c *SweepPlan) Drop() { c.found.Drop() }
-
 // delta are the changes that a task makes to the state.
 type delta struct {
 	switches     []device.Walked // by SwitchIdx

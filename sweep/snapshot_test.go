@@ -2,6 +2,9 @@ package sweep
 
 import (
 	"context"
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/registry"
+	"ibsm/topo/net"
 )
 
 // Tasks compute while their owner goes on: with late replies, unhealthy ports, other names,
@@ -69,4 +73,86 @@ func TestTasksBesideOwner(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A preview leaves no trace in the state, neither by its computation nor when its steps are
+// read, and may run while a sweep writes: the sweep sends what it would have sent without it.
+func TestPreviewLeavesNoTrace(t *testing.T) {
+	down := func(b *harness) {
+		b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 0), Port: 3})
+	}
+	b := up(t, "fattree:k=4", Config{Partitions: Partitions{Policy: partitions.Default()}})
+	down(b)
+	preview := func(reroute bool) *RouteTask {
+		var found *Found
+		w := b.Walk(false, false)
+		b.until(w, func() bool { found = w.Found(); return found != nil })
+		defer found.Drop()
+		return found.Preview(reroute)
+	}
+	before := deep(reflect.ValueOf(b.state))
+	task := preview(true)
+	steps := slices.Collect(task.Run(context.Background()).Steps)
+	if len(steps) == 0 {
+		t.Fatal("no test: the preview has nothing to write")
+	}
+	if after := deep(reflect.ValueOf(b.state)); after != before {
+		at := 0
+		for at < min(len(before), len(after)) && before[at] == after[at] {
+			at++
+		}
+		t.Errorf("a preview changes the state: from %.200q to %.200q", before[max(at-100, 0):], after[max(at-100, 0):])
+	}
+	alone := up(t, "fattree:k=4", Config{Partitions: Partitions{Policy: partitions.Default()}})
+	down(alone)
+	alone.heavy()
+	task = preview(false)
+	repair := b.walk().Task(1).Run(context.Background())
+	p := b.Program(repair)
+	for range len(alone.sets) / 2 { // in the midst of it
+		if req, ok := p.Next(); ok {
+			o := b.ask(&req)
+			p.Done(&o)
+		}
+	}
+	plan := task.Run(context.Background())
+	for range plan.Steps {
+	}
+	b.until(p, func() bool { out, _ := p.Outcome(); return out != nil })
+	if len(b.sets) == 0 || !slices.Equal(b.sets, alone.sets) {
+		t.Errorf("beside a preview a sweep sends %d Sets, else %d", len(b.sets), len(alone.sets))
+	}
+}
+
+// deep is all that a value holds and points to, but for functions, and counters of the state
+// that do not show what devices hold.
+func deep(v reflect.Value) string {
+	var all []string
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return "nil"
+		}
+		return deep(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; name != "walks" && name != "shared" {
+				all = append(all, name+":"+deep(v.Field(i)))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			all = append(all, deep(v.Index(i)))
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			all = append(all, deep(k)+":"+deep(v.MapIndex(k)))
+		}
+		slices.Sort(all)
+	case reflect.Func:
+		return "func"
+	default:
+		return fmt.Sprint(v)
+	}
+	return "{" + strings.Join(all, " ") + "}"
 }

@@ -164,7 +164,7 @@ func TestVerbs(t *testing.T) {
 		{"sa-stats", `^ATTRIBUTE .*\n\ntransfers by RMPP: 0 sent, .*\nregistrations: 0 refused .*\nevents: \d+, 0 dropped; .*\n$`, 0, ""},
 		{"sa-stats --json", `^{"replies":\[\],"dropped":\[\],"times":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
 		{"plan", `^0 Sets would be sent; nothing was written\n$`, 0, ""},
-		{"plan --json", `^{"steps":\[\n\]}\n$`, 0, ""},
+		{"plan --json", `^{"outdated":false,"steps":\[\n\]}\n$`, 0, ""},
 		{"sweep --light", `^light sweep requested; .* --since \d+\n`, 0, ""},
 		{"reroute", `^reroute requested; `, 0, ""},
 		{"dump guids", `^(0x[0-9a-f]{16} 0x\d{4} 0x\d{4}\n\n|0x\S+ 0x\S+ 0x\S+\n\n){36}$`, 0, ""},

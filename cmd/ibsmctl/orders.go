@@ -58,7 +58,9 @@ func (a *asker) order(ctx context.Context, path, kind string, stdout io.Writer) 
 func newPlan(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
 Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
-that this sweep would send, in order. Nothing is written or stored.`}
+that this sweep would send, in order. Nothing is written or stored. Sweeps do not wait for
+the plan; it is of the subnet as it was when it was read, and the last line says whether that
+may have changed since.`}
 	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		q := query()
@@ -70,13 +72,16 @@ that this sweep would send, in order. Nothing is written or stored.`}
 		}
 		count := 0
 		out := bufio.NewWriterSize(stdout, 1<<16)
-		err := ctl.All(ctx, a.Client, http.MethodPost, "/v1/plan", q, func(step *string) error {
+		outdated, err := a.Client.Plan(ctx, q, func(step *string) error {
 			count++
 			_, err := fmt.Fprintln(out, printable(*step))
 			return err
 		})
 		if err == nil {
 			fmt.Fprintf(out, "%d Sets would be sent; nothing was written\n", count)
+			if outdated {
+				fmt.Fprintln(out, "the subnet may have changed since it was read for this plan: repeat the command for a new one")
+			}
 			err = out.Flush()
 		}
 		return a.explain(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -212,8 +211,8 @@ func (d *Server) ask(ctx context.Context, s manager.Sweep) error {
 	}
 }
 
-// Plan makes the manager compute a plan, and returns its steps.
-func (d *Server) Plan(ctx context.Context, reroute bool) (iter.Seq[string], error) {
+// Plan makes the manager compute a plan.
+func (d *Server) Plan(ctx context.Context, reroute bool) (*ctl.Plan, error) {
 	answer := make(chan manager.Planned, 1)
 	d.mu.Lock()
 	if d.planned != nil {
@@ -237,7 +236,7 @@ func (d *Server) Plan(ctx context.Context, reroute bool) (iter.Seq[string], erro
 		if p.Err != nil {
 			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
 		}
-		return p.Computed.Steps, nil
+		return &ctl.Plan{Steps: p.Computed.Steps, Outdated: p.Outdated}, nil
 	case <-ctx.Done(): // the plan still arrives later; the next client must not get it
 		return nil, ctx.Err()
 	}
