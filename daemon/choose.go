@@ -74,7 +74,7 @@ func choosePort(ports []umad.HostPort, m menu) (mad.GUID, error) {
 	ports = managed(ports)
 	switch {
 	case len(ports) == 0:
-		return 0, errors.New("this host has no InfiniBand port: ibstat lists its adapters")
+		return 0, errors.New("this host has no InfiniBand port for a subnet manager: ibstat lists its adapters")
 	case len(ports) == 1:
 		return ports[0].GUID, nil
 	case !m.terminal:
@@ -100,10 +100,10 @@ func choosePort(ports []umad.HostPort, m menu) (mad.GUID, error) {
 	}
 }
 
-// managed are the ports that a manager can run at.
+// managed are the ports that a manager may run at.
 func managed(ports []umad.HostPort) (of []umad.HostPort) {
 	for _, p := range ports {
-		if p.IsInfiniBand() && !p.NoSMI {
+		if p.Unfit() == "" {
 			of = append(of, p)
 		}
 	}

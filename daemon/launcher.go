@@ -124,10 +124,13 @@ func (la *launcher) allPorts() []instances.Instance {
 	}
 	for _, p := range ports {
 		known := slices.ContainsFunc(la.seen, func(i instances.Instance) bool { return i.GUID == p.GUID })
-		switch {
-		case !p.IsInfiniBand():
-			la.note(fmt.Sprintf("%v (GUID %v) is skipped: its link layer is %s", p, p.GUID, p.LinkLayer))
-		case !p.NoSMI && !known:
+		switch why := p.Unfit(); {
+		case known:
+		case why != "" && slices.ContainsFunc(ports, func(o umad.HostPort) bool { return o.GUID == p.GUID && o.Unfit() == "" }):
+			// QP0 of the port is on another device.
+		case why != "":
+			la.note(fmt.Sprintf("%v (GUID %v) is skipped: %s", p, p.GUID, why))
+		default:
 			la.seen = append(la.seen, instances.Instance{Name: p.GUID.String(), GUID: p.GUID})
 		}
 	}

@@ -202,15 +202,17 @@ func TestReadAgain(t *testing.T) {
 }
 
 // TestAllPorts: a manager for each InfiniBand port, also for one that comes later; those
-// of Ethernet are passed over in a line.
+// of Ethernet, of NVLink switches and without QP0 are passed over in a line.
 func TestAllPorts(t *testing.T) {
 	files := map[string]string{"sys/class/infiniband_mad/abi_version": "5\n"}
 	port := func(device, guid, layer string, umad int) {
 		dir := "sys/class/infiniband/" + device + "/ports/1/"
 		files[dir+"gids/0"] = "fe80:0000:0000:0000:0002:c903:0000:" + guid + "\n"
 		files[dir+"link_layer"] = layer + "\n"
-		mad := fmt.Sprintf("sys/class/infiniband_mad/umad%d/", umad)
-		files[mad+"ibdev"], files[mad+"port"] = device+"\n", "1\n"
+		for _, kind := range []string{"umad", "issm"} {
+			mad := fmt.Sprintf("sys/class/infiniband_mad/%s%d/", kind, umad)
+			files[mad+"ibdev"], files[mad+"port"] = device+"\n", "1\n"
+		}
 	}
 	names := func(la *launcher) string {
 		var names []string
@@ -227,6 +229,13 @@ func TestAllPorts(t *testing.T) {
 	port("mlx5_0", "0001", "InfiniBand", 0)
 	port("mlx5_1", "0002", "Ethernet", 1)
 	port("mlx5_2", "0003", "InfiniBand", 2)
+	port("mlx5_3", "0004", "InfiniBand", 3)
+	files["sys/class/infiniband/mlx5_3/device/vendor"], files["sys/class/infiniband/mlx5_3/device/vpd"] = "0x15b3\n", "SMDL=SW_MNG"
+	port("mlx5_4", "0005", "InfiniBand", 4)
+	files["sys/class/infiniband/mlx5_4/ports/1/cap_mask"] = "0xa651ec48\n"
+	// QP1 of a device of two planes, whose QP0 is that of mlx5_2.
+	port("mlx5_5", "0003", "InfiniBand", 5)
+	files["sys/class/infiniband/mlx5_5/ports/1/cap_mask"] = "0xa651ec48\n"
 	la, said = hostWith(t, "--all-ports", files)
 	la.read()
 	want := "0x0002c90300000001 at 0x0002c90300000001, 0x0002c90300000003 at 0x0002c90300000003"
@@ -235,8 +244,11 @@ func TestAllPorts(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if line := "ibsm: mlx5_1 port 1 (GUID 0x0002c90300000002) is skipped: its link layer is Ethernet\n"; said.String() != line {
-		t.Errorf("said %q, want %q", said, line)
+	lines := "ibsm: mlx5_1 port 1 (GUID 0x0002c90300000002) is skipped: its link layer is Ethernet\n" +
+		"ibsm: mlx5_3 port 1 (GUID 0x0002c90300000004) is skipped: it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it\n" +
+		"ibsm: mlx5_4 port 1 (GUID 0x0002c90300000005) is skipped: its CapabilityMask has IsSMdisabled: no subnet manager can run there (a virtual function, or QP0 is on another device)\n"
+	if said.String() != lines {
+		t.Errorf("said %q, want %q", said, lines)
 	}
 }
 

@@ -25,11 +25,7 @@ func HostPort(l *conf.Loaded) Opener {
 	}
 	cfg := umad.Config{Serve: !l.DryRun, Timeout: patience(l.Config)}
 	return Opener{Name: name, Open: func(context.Context) (*Port, error) {
-		pair, err := umad.Find("/", guid)
-		if err != nil {
-			return nil, err
-		}
-		dev, err := umad.Open(pair, cfg)
+		pair, dev, err := umad.OpenBest("/", guid, cfg)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package umad
 
 import (
 	"fmt"
+	"strings"
 
 	"ibsm/mad"
 )
@@ -30,15 +31,24 @@ func Find(root string, guid mad.GUID) (Pair, error) {
 }
 
 // Choose is the port with a GUID. For GUID 0 it is, as OpenSM has it, the first
-// InfiniBand port whose link is above DOWN, and without such the first one.
+// InfiniBand port whose link is above DOWN, and without such the first one; ports that are
+// Unfit are left out.
 func Choose(ports []HostPort, guid mad.GUID) (Pair, error) {
-	var best, other *HostPort
+	var best, barred *HostPort
+	var unfit []string
 	for i := range ports {
 		p := &ports[i]
+		why := p.bar()
+		if guid == 0 {
+			why = p.Unfit()
+		}
 		switch {
-		case guid != 0 && p.GUID != guid || p.NoSMI:
-		case !p.IsInfiniBand():
-			other = p
+		case guid != 0 && p.GUID != guid:
+		case why != "":
+			barred = p
+			if p.IsInfiniBand() {
+				unfit = append(unfit, fmt.Sprintf("%v: %s", p, why))
+			}
 		case best == nil || best.State <= isDown && p.State > isDown:
 			best = p
 		}
@@ -46,13 +56,20 @@ func Choose(ports []HostPort, guid mad.GUID) (Pair, error) {
 	switch {
 	case best != nil:
 		return Pair{*best, gsi(ports, best)}, nil
+	case guid == 0 && unfit != nil:
+		return Pair{}, missing("no InfiniBand port for a subnet manager: " + strings.Join(unfit[:min(len(unfit), mostUnfit)], "; "))
 	case guid == 0:
 		return Pair{}, missing(fmt.Sprintf("no InfiniBand port: none of %d ports with a user MAD device", len(ports)))
-	case other != nil:
-		return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: its link layer is %s; choose another port with -g", other, guid, ErrNotInfiniBand, other.LinkLayer)
+	case barred == nil:
+		return Pair{}, missing(fmt.Sprintf("no port with GUID %v: ibstat -p lists the ports of this host", guid))
+	case barred.IsInfiniBand():
+		return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: %s; choose another port with -g", barred, guid, ErrNoSMI, barred.bar())
 	}
-	return Pair{}, missing(fmt.Sprintf("no port with GUID %v: ibstat -p lists the ports of this host", guid))
+	return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: %s; choose another port with -g", barred, guid, ErrNotInfiniBand, barred.bar())
 }
+
+// mostUnfit is how many ports an error explains.
+const mostUnfit = 8
 
 // gsi is the port of QP1 that belongs to a port of QP0. A device of several planes
 // has QP0 on a device of its own; the port with the same GUID that has none there

@@ -31,6 +31,9 @@ type Config struct {
 var (
 	// ErrNotInfiniBand is returned for a port of another link layer.
 	ErrNotInfiniBand = errors.New("not an InfiniBand port")
+	// ErrNoSMI is returned for a port without a QP0 for subnet managers. A device of several
+	// planes may still get one, on another device.
+	ErrNoSMI = errors.New("no subnet management")
 	// ErrInUse is returned where another subnet manager runs at the port.
 	ErrInUse = errors.New("umad: the port is in use")
 	// ErrABI is returned when the kernel speaks another version of the interface.

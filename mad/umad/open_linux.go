@@ -49,6 +49,33 @@ func Open(at Pair, cfg Config) (*Device, error) {
 	return openDevice(at, cfg, smMethods, saMethods)
 }
 
+// OpenBest opens the port that Choose returns for a GUID. If its driver reports only then
+// that it has no QP0 (EPROTONOSUPPORT), the next port is tried.
+func OpenBest(root string, guid mad.GUID, cfg Config) (Pair, *Device, error) {
+	ports, err := Ports(root)
+	if err != nil {
+		return Pair{}, nil, err
+	}
+	return openBest(ports, guid, func(at Pair) (*Device, error) { return Open(at, cfg) })
+}
+
+func openBest(ports []HostPort, guid mad.GUID, open func(Pair) (*Device, error)) (at Pair, dev *Device, err error) {
+	for {
+		next, none := Choose(ports, guid)
+		if none != nil {
+			if err == nil {
+				err = none
+			}
+			return at, nil, err
+		}
+		at = next
+		if dev, err = open(at); !errors.Is(err, unix.EPROTONOSUPPORT) {
+			return at, dev, err
+		}
+		ports[slices.Index(ports, at.SMI)].NoSMI = true
+	}
+}
+
 func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
 	smi, err := openPort(at.SMI, 0, cfg.Timeout,
 		registration{class: mad.ClassDirected, methods: sm}, registration{class: mad.ClassLIDRouted, methods: sm})

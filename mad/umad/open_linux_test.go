@@ -5,9 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ibsm/mad"
 )
 
 // TestOpenErrors: each reason for which a port does not open is a line that names the
@@ -43,6 +47,37 @@ func TestOpenErrors(t *testing.T) {
 	}
 	if _, err := Open(Pair{ports[0], ports[0]}, Config{}); !errors.Is(err, ErrNotInfiniBand) {
 		t.Errorf("Ethernet: %v", err)
+	}
+}
+
+// TestOpenBest: a port that refuses QP0 only when it is opened is passed
+// over where another one can be used, and is the reason where none can.
+func TestOpenBest(t *testing.T) {
+	ports, err := Ports(host(t, active, initial, down))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		without string // ports without QP0
+		guid    mad.GUID
+		want    string
+		err     error
+	}{
+		{"", 0, "mlx5_0 port 2", nil},
+		{"mlx5_0 port 2", 0, "mlx5_1 port 1", nil},
+		{"mlx5_0 port 2, mlx5_1 port 1", 0, "mlx5_0 port 1", nil},
+		{"mlx5_0 port 2, mlx5_1 port 1, mlx5_0 port 1", 0, "", unix.EPROTONOSUPPORT},
+		{"mlx5_1 port 1", ports[2].GUID, "", unix.EPROTONOSUPPORT},
+	} {
+		at, dev, err := openBest(slices.Clone(ports), c.guid, func(at Pair) (*Device, error) {
+			if strings.Contains(c.without, at.SMI.String()) {
+				return nil, fault(at.SMI, "register", unix.EPROTONOSUPPORT)
+			}
+			return &Device{}, nil
+		})
+		if !errors.Is(err, c.err) || (dev != nil) != (c.err == nil) || err == nil && at.String() != c.want {
+			t.Errorf("without %q: %v, %v; want %s, %v", c.without, &at, err, c.want, c.err)
+		}
 	}
 }
 

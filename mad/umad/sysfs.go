@@ -1,14 +1,17 @@
 package umad
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ibsm/mad"
 )
@@ -21,13 +24,17 @@ type HostPort struct {
 	LID       mad.LID
 	State     uint8 // PortState code: 1 down, 4 active
 	LinkLayer string
-	// NoSMI says that the port has no QP0: it belongs to a device of several planes
-	// whose subnet management goes through another device (IsSMdisabled).
+	// NoSMI says that the port has no QP0 for a subnet manager: its CapabilityMask has
+	// IsSMdisabled, as that of a virtual function or of a device of several planes whose
+	// QP0 is on another device, or its driver declares none.
 	NoSMI bool
+	// Bridge says that the port belongs to the subnet of NVLink switches.
+	Bridge bool
 
-	root string
-	umad string // device file's name; empty when there is none
-	issm string
+	disabled bool // IsSMdisabled
+	root     string
+	umad     string // device file's name; empty when there is none
+	issm     string
 }
 
 // isDown is where a port's state stops being of use.
@@ -41,6 +48,27 @@ func (p HostPort) String() string { return fmt.Sprintf("%s port %d", p.Device, p
 // IsInfiniBand reports whether the port's link is InfiniBand. Kernels before 2.6.37
 // know no other and have no link_layer.
 func (p *HostPort) IsInfiniBand() bool { return p.LinkLayer == "InfiniBand" || p.LinkLayer == "" }
+
+// bar says why no manager can run at the port, "" if one can.
+func (p *HostPort) bar() string {
+	switch {
+	case !p.IsInfiniBand():
+		return "its link layer is " + p.LinkLayer
+	case p.disabled:
+		return "its CapabilityMask has IsSMdisabled: no subnet manager can run there (a virtual function, or QP0 is on another device)"
+	case p.NoSMI:
+		return "its driver declares no QP0: no subnet manager can run there"
+	}
+	return ""
+}
+
+// Unfit says why a manager does not choose the port without -g, "" if it may.
+func (p *HostPort) Unfit() string {
+	if why := p.bar(); why != "" || !p.Bridge {
+		return why
+	}
+	return "it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
+}
 
 // Ports are the ports of this host that have a user MAD device, those of Ethernet
 // included, by name of the device and number. root is the root folder, "/" but in
@@ -70,7 +98,9 @@ func Ports(root string) ([]HostPort, error) {
 			}
 			p := readPort(root, d.Name(), number)
 			p.umad, p.issm = names[file{"umad", p.Device, number}], names[file{"issm", p.Device, number}]
+			p.NoSMI = p.disabled || p.issm == ""
 			if p.umad != "" && p.GUID != 0 {
+				p.Bridge = isBridge(filepath.Join(root, "sys/class/infiniband", d.Name(), "device"), p.GUID)
 				ports = append(ports, p)
 			}
 		}
@@ -94,8 +124,44 @@ func readPort(root, device string, number int) HostPort {
 	p.LID = mad.LID(readUint(dir, "lid", 16))
 	p.State = p.CurrentState()
 	p.LinkLayer = read(dir, "link_layer")
-	p.NoSMI = readUint(dir, "cap_mask", 32)&capSMDisabled != 0
+	p.disabled = readUint(dir, "cap_mask", 32)&capSMDisabled != 0
 	return p
+}
+
+// What the functions of an adapter have that are bridges to NVLink switches, as in HGX and
+// DGX hosts: the PCI vendor ID of NVIDIA's adapters, and an entry in their vital product data.
+const bridgeVendor = "0x15b3"
+
+var bridgeEntry = []byte("SMDL=SW_MNG")
+
+// maxVPD is the size of the largest vital product data (PCI Local Bus 3.0, I).
+const maxVPD = 32 << 10
+
+// bridges holds what is known of PCI functions, by folder and port GUID: reading vital
+// product data takes tens of milliseconds.
+var bridges sync.Map
+
+// isBridge reports whether the PCI function with this folder is a bridge to NVLink
+// switches. It is not where that cannot be read, which only root may.
+func isBridge(dir string, guid mad.GUID) bool {
+	if read(dir, "vendor") != bridgeVendor {
+		return false
+	}
+	key := dir + guid.String()
+	if is, known := bridges.Load(key); known {
+		return is.(bool)
+	}
+	f, err := os.Open(filepath.Join(dir, "vpd"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	vpd, err := io.ReadAll(io.LimitReader(f, maxVPD))
+	is := bytes.Contains(vpd, bridgeEntry)
+	if err == nil || is {
+		bridges.Store(key, is)
+	}
+	return is
 }
 
 // dir is the port's folder in sysfs.

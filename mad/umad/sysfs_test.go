@@ -73,7 +73,12 @@ var (
 	// A device of two planes: QP1 at mlx5_0, QP0 of each plane at smi1.
 	planeGSI = hostPort{"mlx5_0", 1, "0002:c903:0010:0007", "4: ACTIVE", "InfiniBand", "0x02514c68", 0, true}
 	plane1   = hostPort{"smi1", 1, "0002:c903:0010:0007", "1: DOWN", "InfiniBand", "0x02514868", 1, false}
-	plane2   = hostPort{"smi1", 2, "0002:c903:0010:0007", "4: ACTIVE", "InfiniBand", "0x02514868", 2, false}
+	// A virtual function of a host with IsSMdisabled, and a port of Linux 6.11 or later whose
+	// driver declares no QP0.
+	vf    = hostPort{"mlx5_4", 1, "0002:c903:0010:0008", "4: ACTIVE", "InfiniBand", "0xa651ec48", 6, false}
+	noSMI = hostPort{"efa_0", 1, "0002:c903:0010:0009", "4: ACTIVE", "InfiniBand", "0x00010000", 7, true}
+
+	plane2 = hostPort{"smi1", 2, "0002:c903:0010:0007", "4: ACTIVE", "InfiniBand", "0x02514868", 2, false}
 )
 
 func TestFind(t *testing.T) {
@@ -99,6 +104,14 @@ func TestFind(t *testing.T) {
 			"umad: mlx4_0 port 1 (GUID 0x0202c9fffe100004): not an InfiniBand port: its link layer is Ethernet; choose another port with -g"},
 		{"Ethernet only", []hostPort{roce}, 0, "", fs.ErrNotExist, "umad: no InfiniBand port: none of 1 ports with a user MAD device"},
 		{"other GUID", []hostPort{active}, 0x1, "", fs.ErrNotExist, "umad: no port with GUID 0x0000000000000001: ibstat -p lists the ports of this host"},
+		{"virtual function passed over", []hostPort{vf, active}, 0, "mlx5_1 port 1", nil, ""},
+		{"virtual function by GUID", []hostPort{vf, active}, 0x0002c90300100008, "", ErrNoSMI,
+			"umad: mlx5_4 port 1 (GUID 0x0002c90300100008): no subnet management: its CapabilityMask has IsSMdisabled: no subnet manager can run there (a virtual function, or QP0 is on another device); choose another port with -g"},
+		{"virtual function only", []hostPort{vf, roce}, 0, "", fs.ErrNotExist,
+			"umad: no InfiniBand port for a subnet manager: mlx5_4 port 1: its CapabilityMask has IsSMdisabled: no subnet manager can run there (a virtual function, or QP0 is on another device)"},
+		{"no QP0 passed over", []hostPort{noSMI, down}, 0, "mlx5_0 port 1", nil, ""},
+		{"no QP0 by GUID", []hostPort{noSMI, down}, 0x0002c90300100009, "", ErrNoSMI,
+			"umad: efa_0 port 1 (GUID 0x0002c90300100009): no subnet management: its driver declares no QP0: no subnet manager can run there; choose another port with -g"},
 		{"no port", nil, 0, "", fs.ErrNotExist, "umad: no InfiniBand port: none of 0 ports with a user MAD device"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,6 +128,32 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestBridge: on a DGX B200 mlx5_0 to mlx5_3 lead to NVLink switches, and have links before
+// any other port has.
+func TestBridge(t *testing.T) {
+	bridge := hostPort{"mlx5_0", 1, "0002:c903:0010:00b1", "4: ACTIVE", "InfiniBand", "0xa651e848", 0, false}
+	root := host(t, bridge, hostPort{"mlx5_4", 1, "0002:c903:0010:0001", "2: INIT", "InfiniBand", "0xa651e848", 4, false})
+	for device, entry := range map[string]string{"mlx5_0": "SW_MNG", "mlx5_4": "MCX755106AS-HEAT"} {
+		dir := "sys/class/infiniband/" + device + "/device/"
+		write(t, root, dir+"vendor", "0x15b3\n")
+		write(t, root, dir+"vpd", "\x82\x1a\x00NVIDIA ConnectX-7\x90\x30\x00PN\x05MCX75V3\x20SMDL="+entry+"\x00\x78")
+	}
+	if pair, err := Find(root, 0); err != nil || pair.String() != "mlx5_4 port 1" {
+		t.Errorf("chosen %v, %v", &pair, err)
+	}
+	if pair, err := Find(root, 0x0002c903001000b1); err != nil || pair.String() != "mlx5_0 port 1" {
+		t.Errorf("by GUID: %v, %v", &pair, err)
+	}
+	ports, err := Ports(root)
+	if err != nil || len(ports) != 2 || !ports[0].Bridge || !strings.Contains(ports[0].Unfit(), "NVLSM") || ports[1].Bridge || ports[1].Unfit() != "" {
+		t.Errorf("%+v, %v", ports, err)
+	}
+	const none = "umad: no InfiniBand port for a subnet manager: mlx5_0 port 1: it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
+	if _, err := Choose(ports[:1], 0); err == nil || err.Error() != none {
+		t.Errorf("bridges alone: %v", err)
+	}
+}
+
 func TestPorts(t *testing.T) {
 	root := host(t, active, roce, planeGSI)
 	write(t, root, "sys/class/infiniband/mlx5_1/ports/1/port_guid", "0x0002c90300100033\n")
@@ -127,7 +166,7 @@ func TestPorts(t *testing.T) {
 	}
 	want := []HostPort{
 		{Device: "mlx4_0", Number: 1, GUID: 0x0202c9fffe100004, LID: 0x1f, State: 4, LinkLayer: "Ethernet", root: root, umad: "umad3", issm: "issm3"},
-		{Device: "mlx5_0", Number: 1, GUID: 0x0002c90300100007, LID: 0x1f, State: 4, LinkLayer: "InfiniBand", NoSMI: true, root: root, umad: "umad0"},
+		{Device: "mlx5_0", Number: 1, GUID: 0x0002c90300100007, LID: 0x1f, State: 4, LinkLayer: "InfiniBand", NoSMI: true, disabled: true, root: root, umad: "umad0"},
 		{Device: "mlx5_1", Number: 1, GUID: 0x0002c90300100033, LID: 0x1f, State: 4, LinkLayer: "InfiniBand", root: root, umad: "umad2", issm: "issm2"},
 	}
 	if len(ports) != len(want) {

@@ -20,6 +20,9 @@ var errUnsupported = fmt.Errorf("umad: %w: user MAD devices are Linux's; use --f
 // Open says that there is nothing to open.
 func Open(Pair, Config) (*Device, error) { return nil, errUnsupported }
 
+// OpenBest says that there is nothing to open.
+func OpenBest(string, mad.GUID, Config) (Pair, *Device, error) { return Pair{}, nil, errUnsupported }
+
 // SetIsSM fails.
 func (*Device) SetIsSM(bool) error { return errUnsupported }
 
