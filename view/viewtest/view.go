@@ -19,6 +19,12 @@ func New(tb testing.TB, spec string, lmc uint8) *view.View {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return Of(tb, n, lmc)
+}
+
+// Of is the same of a fabric.
+func Of(tb testing.TB, n *net.Net, lmc uint8) *view.View {
+	tb.Helper()
 	t, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		tb.Fatal(err)
