@@ -57,8 +57,8 @@ func TestFailover(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			f := newFailover(t)
-			f.morning(hosts.Morning{Over: 10 * time.Second, Own: true})
-			f.morning(hosts.Morning{Over: 10 * time.Second})
+			f.boot(hosts.Boot{Over: 10 * time.Second, Own: true})
+			f.boot(hosts.Boot{Over: 10 * time.Second})
 			before := f.first.Registrar().State()
 			f.mustBeRegistered(before)
 			lids := f.lids()
@@ -68,8 +68,8 @@ func TestFailover(t *testing.T) {
 			back := way.goes(f.harness, f.first)
 			f.mustRule(from, way.limit)
 			f.mustHave(before)
-			f.morning(hosts.Morning{Over: 2 * time.Second, Own: true})
-			f.morning(hosts.Morning{Over: 2 * time.Second})
+			f.boot(hosts.Boot{Over: 2 * time.Second, Own: true})
+			f.boot(hosts.Boot{Over: 2 * time.Second})
 			f.watching = false
 			f.Logf("Sets: %v", f.sets)
 			f.mustNeedSets()
@@ -217,8 +217,8 @@ func (f *failover) watch(lost bool) {
 	f.watching = true
 }
 
-// morning lets all hosts ask, and get the answers.
-func (f *failover) morning(m hosts.Morning) {
+// boot lets all hosts ask, and get the answers.
+func (f *failover) boot(m hosts.Boot) {
 	f.Helper()
 	f.crowd.Begin(m)
 	for end := f.Fabric.Now() + m.Over + 5*time.Second; f.Fabric.Now() < end; {
@@ -237,7 +237,7 @@ func (f *failover) morning(m hosts.Morning) {
 	}
 }
 
-// mustBeRegistered fails the test where the crowd's mornings are not in a state.
+// mustBeRegistered fails the test where the crowd's registrations are not in a state.
 func (f *failover) mustBeRegistered(s *registry.State) {
 	f.Helper()
 	if c := s.Counts(); c.Groups < f.hosts || c.Members != 2*f.hosts || c.Services != f.hosts || c.Subscriptions != 4*f.hosts {

@@ -255,7 +255,7 @@ func (b *harness) bootHosts(t *testing.T, rng *rand.Rand) *hosts.Crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crowd.Begin(hosts.Morning{Over: 2 * time.Second, Paths: 3, Every: 500 * time.Millisecond, Own: rng.IntN(2) == 0})
+	crowd.Begin(hosts.Boot{Over: 2 * time.Second, Paths: 3, Every: 500 * time.Millisecond, Own: rng.IntN(2) == 0})
 	for end := b.Fabric.Now() + 10*time.Second; b.Fabric.Now() < end; {
 		crowd.Step()
 		b.Run(b.Fabric.Now()+5*time.Millisecond, nil)

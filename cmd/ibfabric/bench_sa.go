@@ -27,47 +27,46 @@ import (
 // benchSA is one benchmark of the SA.
 type benchSA struct {
 	bench
-	spec    string
-	morning hosts.Morning
-	loss    float64
-	open    int
-	rate    int
-	lasts   time.Duration
+	spec  string
+	boot  hosts.Boot
+	loss  float64
+	open  int
+	rate  int
+	lasts time.Duration
 }
 
 func newBenchSA() *cobra.Command {
 	b := &benchSA{spec: "fattree:k=36"}
 	c := &cobra.Command{Use: "bench-sa [SPEC] [OPTION]...", Short: "compare the subnet administration of OpenSM and ibsm", Args: cli.Args(0, 1), Long: `
-Measures the subnet administration of OpenSM and ibsm. Each runs in a process of its own, as a
-client of one and the same server of a simulated fabric, whose hosts ask it what Linux hosts
-ask, with the kernel's time-outs and retries.
+Measures the subnet administration of OpenSM and ibsm. Each runs in its own process, as a client
+of the same simulated fabric. The hosts of the fabric send the requests of Linux hosts, with the
+kernel's time-outs and retries.
 
 SPEC is as for ibfabric serve; without one, a fat tree of 11,664 hosts.
 
-Morning: all links come up; then every host asks for the IPoIB broadcast group, joins
-it, subscribes to four traps and asks for paths to others, whether or not it was
-answered. A request is given up after the kernel's number of retries.
-Rate: so many requests for paths are open at any time.
-Latency: requests for paths come at a steady rate while the manager sweeps and computes
-all routes again and again; the clock of a request runs from its first packet to its
-answer, on the fabric's side.
-On ibsim: rate and latency again, with four clients of Debian's ibsim, which neither
-manager's authors wrote for this comparison. It passes each packet on by itself, so its own
-speed bounds both.`}
+Boot: all links come up; then every host queries the IPoIB broadcast group, joins it,
+subscribes to four traps and queries paths to other hosts, without waiting for the
+responses. A host drops a request after the kernel's number of retries.
+Rate: a constant number of path queries (--open) is outstanding.
+Latency: path queries arrive at a constant rate (--rate) while the manager sweeps and
+recomputes all routes repeatedly. The latency of a query is the time from its first packet
+to its response, measured in the fabric.
+On ibsim: rate and latency again, with four clients of Debian's ibsim, an independent
+simulator. ibsim forwards each packet separately, so its speed limits both managers.`}
 	b.options(c)
 	f := c.Flags()
-	f.DurationVar(&b.morning.Over, "over", 30*time.Second, "hosts boot at random moments of this `TIME`")
-	f.IntVar(&b.morning.Paths, "paths", 64, "each host asks for `N` paths, one every --every")
-	f.DurationVar(&b.morning.Every, "every", 200*time.Millisecond, "`TIME` between two requests of a host for paths")
-	loss := f.String("loss", "1%", "`RATE` of packets that are lost in the morning")
-	f.IntVar(&b.open, "open", 256, "`N` requests are open at a time when the rate is measured")
-	f.IntVar(&b.rate, "rate", 10_000, "`N` queries a second when the latency is measured")
+	f.DurationVar(&b.boot.Over, "over", 30*time.Second, "hosts boot at random moments of this `TIME`")
+	f.IntVar(&b.boot.Paths, "paths", 64, "each host asks for `N` paths, one every --every")
+	f.DurationVar(&b.boot.Every, "every", 200*time.Millisecond, "`TIME` between two requests of a host for paths")
+	loss := f.String("loss", "1%", "packet loss `RATE` while hosts boot")
+	f.IntVar(&b.open, "open", 256, "rate: `N` queries are outstanding")
+	f.IntVar(&b.rate, "rate", 10_000, "latency: `N` queries per second")
 	f.DurationVar(&b.lasts, "for", 10*time.Second, "`TIME` for which the rate and the latency are measured")
 	only := f.String("only", "", "only manager `NAME`: opensm or ibsm")
 	cli.Words(c, "only", openSM, "ibsm")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		b.out = cmd.OutOrStdout()
-		if b.open < 1 || b.rate < 1 || b.morning.Paths < 0 || b.lasts <= 0 {
+		if b.open < 1 || b.rate < 1 || b.boot.Paths < 0 || b.lasts <= 0 {
 			return cli.UsageError("--open, --rate, --for: expected more than 0", "")
 		}
 		var err error
@@ -135,10 +134,10 @@ func (b *benchSA) one(ctx context.Context, n *net.Net, m manager) error {
 func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 	l.place.server.Do(func(f *fabric.Fabric) {
 		f.SetFaults(fabric.Faults{Loss: b.loss})
-		l.crowd.Begin(b.morning)
+		l.crowd.Begin(b.boot)
 	})
-	err := l.until(ctx, b.morning.Over+time.Duration(b.morning.Paths)*b.morning.Every+time.Minute, func() bool { return l.crowd.Begun() && l.crowd.Open() == 0 })
-	l.show(b.out, "morning")
+	err := l.until(ctx, b.boot.Over+time.Duration(b.boot.Paths)*b.boot.Every+time.Minute, func() bool { return l.crowd.Begun() && l.crowd.Open() == 0 })
+	l.show(b.out, "boot")
 	if err != nil {
 		return err
 	}

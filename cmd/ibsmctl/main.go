@@ -34,7 +34,7 @@ func managerHint(err error) string {
 	return ""
 }
 
-// common are the options of every verb that asks a manager.
+// common are the options of every verb that queries a manager.
 var common = []string{"socket", "json", "node-name-map"}
 
 // program is the command line of ibsmctl.
@@ -44,7 +44,7 @@ func program() *cobra.Command {
 		Use: "ibsmctl VERB [OPTION]... [ARGUMENT]...", Short: "show the state of a running ibsm and control it", Args: elsewhere,
 		Long: `
 ibsmctl shows the state of a running ibsm and controls it. ibsmctl VERB --help describes a verb.
---socket, --json and --node-name-map are for every verb that asks a manager.
+--socket, --json and --node-name-map apply to every verb that queries a manager.
 
 Exit status: 0 success, 1 failure, 2 wrong usage.`,
 		Example: `  ibsmctl status

@@ -41,7 +41,7 @@ runs, check also reports conflicts with the subnet.
 
 NAME may also be a P_Key. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
 SELF, with =full, =limited or =both; without a suffix the partition's defmember applies.
-FLAGs are such as ipoib, rate=7, defmember=full.
+A FLAG is, for example, ipoib, rate=7 or defmember=full.
 
 Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong usage.`,
 		Example: `  ibsmctl partitions check --strict partitions.conf

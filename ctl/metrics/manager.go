@@ -55,7 +55,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.console(clients)
 	}
 	s.control(c.stats)
-	s.counter("ibsm_events_total", "Events kept for followers.")(st.Events)
+	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
 }
 
 // sink takes the metrics of one scrape.
@@ -113,7 +113,7 @@ func truth(is bool) float64 {
 // manager sends what the manager has done.
 func (s sink) manager(st *manager.Stats) {
 	s.counter("ibsm_mastership_total", "Times that the manager has become master.")(st.Terms)
-	sweeps := s.counter("ibsm_sweeps_total", "Sweeps begun, by kind: light, quick (heavy, but only where ports have changed), heavy, plan (a preview).", "kind")
+	sweeps := s.counter("ibsm_sweeps_total", "Sweeps started, by kind: light; quick, a heavy sweep that reads only switches that report changes; heavy; plan, a preview.", "kind")
 	for kind, n := range st.Sweeps {
 		sweeps(n, manager.SweepKind(kind).String())
 	}
@@ -125,7 +125,7 @@ func (s sink) manager(st *manager.Stats) {
 	for number, n := range st.Traps() {
 		traps(n, server.TrapLabel(number))
 	}
-	keys := s.counter("ibsm_bad_keys_total", "Traps 257 to 259, of wrong P_Keys and Q_Keys, by the port that sent the packet; 32 ports are listed, the rest is other.", "trap", "port_guid")
+	keys := s.counter("ibsm_bad_keys_total", "Traps 257 to 259 about wrong P_Keys and Q_Keys, by the port that sent the packet; 32 ports have their own label, the rest is other.", "trap", "port_guid")
 	for o := range st.Offenders() {
 		port := "other"
 		if o.Port != 0 {
@@ -143,7 +143,7 @@ func (s sink) smps(st *manager.Stats) {
 	requests(t.TimedOut, "timed_out")
 	requests(t.Cancelled, "cancelled")
 	s.counter("ibsm_smp_sent_total", "Packets sent for requests.")(t.Sent)
-	s.counter("ibsm_smp_retries_total", "Packets sent for requests, without the first of each.")(t.Retries)
+	s.counter("ibsm_smp_retries_total", "Packets sent for requests, except the first of each request.")(t.Retries)
 	s.counter("ibsm_smp_timeouts_total", "Packets sent for requests that had no response in time.")(t.Expired)
 	dropped := s.counter("ibsm_smp_dropped_total", "Packets received that match no outstanding request, by reason.", "reason")
 	dropped(t.Duplicates, "duplicate")
@@ -161,7 +161,7 @@ func (s sink) lastSweep(st *ctl.SweepStatus) {
 	s.gauge("ibsm_last_sweep_seconds", "Duration of the last heavy sweep.")(st.Seconds)
 	s.gauge("ibsm_last_sweep_up", "1 when the last heavy sweep left the subnet up.")(truth(st.Up))
 	s.gauge("ibsm_last_sweep_failed_sets", "Sets that failed in the last heavy sweep.")(float64(st.Failures))
-	s.gauge("ibsm_last_sweep_cut_pairs", "Pairs of switch and LID without cables between them.")(float64(st.Cut))
+	s.gauge("ibsm_last_sweep_cut_pairs", "Pairs of switch and LID without a path of cables between them.")(float64(st.Cut))
 	s.gauge("ibsm_last_sweep_lost_routes", "Routes that do not reach their LID although there is a path of cables.")(float64(st.Lost))
 	s.gauge("ibsm_last_sweep_longest_route_links", "Links of the longest route.")(float64(st.Longest))
 }
@@ -179,7 +179,7 @@ func (s sink) subnet(st *ctl.SubnetStatus) {
 	}
 	s.gauge("ibsm_links", "Cables.")(float64(st.Links))
 	s.gauge("ibsm_lids", "LIDs in use.")(float64(st.LIDs))
-	s.gauge("ibsm_subnet_generation", "Number of the view that the SA answers from, raised with each change.")(float64(st.Generation))
+	s.gauge("ibsm_subnet_generation", "Generation of the subnet that the SA answers from; increases with each change.")(float64(st.Generation))
 }
 
 // registered sends how much clients have registered.
@@ -194,7 +194,7 @@ func (s sink) registered(n registry.Counts) {
 // console sends what became of the console's clients.
 func (s sink) console(c *console.Counters) {
 	s.gauge("ibsm_console_connections", "Clients connected to OpenSM's console.")(float64(c.Open.Load()))
-	clients := s.counter("ibsm_console_clients_total", "Clients of OpenSM's console, by result: taken; refused, because there were too many; cut, because they were idle or slow.", "result")
+	clients := s.counter("ibsm_console_clients_total", "Clients of OpenSM's console, by result: taken (accepted); refused, because there were too many; cut (disconnected), because they were idle or slow.", "result")
 	clients(c.Accepted.Load(), "taken")
 	clients(c.Refused.Load(), "refused")
 	clients(c.Cut.Load(), "cut")
@@ -209,5 +209,5 @@ func (s sink) control(st *ctl.Stats) {
 	s.counter("ibsm_ctl_connections_refused_total", "Connections beyond the limit.")(st.Refused.Load())
 	s.counter("ibsm_ctl_requests_total", "Requests on the control socket and for metrics.")(st.Requests.Load())
 	s.counter("ibsm_ctl_errors_total", "Requests answered with an error.")(st.Errors.Load())
-	s.counter("ibsm_ctl_replies_cut_total", "Replies that their client did not take to the end.")(st.Cut.Load())
+	s.counter("ibsm_ctl_replies_cut_total", "Replies that the client did not read completely.")(st.Cut.Load())
 }

@@ -18,7 +18,7 @@ func (s sink) answers(st *sa.Stats) {
 	for reason, n := range st.Drops() {
 		dropped(n, reason.String())
 	}
-	times := s.histogram("ibsm_sa_answer_seconds", "Time from receiving a request: get, until the response is sent; table, until it is made; register, until the change is on disk and in the switches.", "way")
+	times := s.histogram("ibsm_sa_answer_seconds", "Response time from the receipt of a request: get, until the response is sent; table, until the response is complete; register, until the change is on disk and in the switches.", "way")
 	for way, t := range st.Times() {
 		times(sa.TimeBounds[:], t.Counts[:], t.Sum, way.String())
 	}
@@ -27,22 +27,22 @@ func (s sink) answers(st *sa.Stats) {
 // transfers sends what became of the SA's messages by RMPP. Ways to fail that have not
 // occurred are left out.
 func (s sink) transfers(st rmpp.Stats) {
-	transfers := s.counter("ibsm_sa_transfers_total", "Messages by RMPP, tables for the most part, by how they ended.", "end")
+	transfers := s.counter("ibsm_sa_transfers_total", "Multi-packet (RMPP) responses, mostly tables, by result.", "end")
 	transfers(st.Sent+st.Received, rmpp.StatusNormal.String())
 	for status, n := range st.Failed {
 		if n > 0 {
 			transfers(n, rmpp.Status(status).String())
 		}
 	}
-	limit := s.counter("ibsm_sa_transfers_refused_total", "Messages by RMPP that were refused, by the limit that was reached: all, client, bytes, size.", "limit")
+	limit := s.counter("ibsm_sa_transfers_refused_total", "Multi-packet (RMPP) responses that were refused, by the limit that was reached: all, client, bytes, size.", "limit")
 	limit(st.OverCount, "all")
 	limit(st.OverPeer, "client")
 	limit(st.OverBytes, "bytes")
 	limit(st.TooBig, "size")
-	s.counter("ibsm_sa_segments_unmatched_total", "Packets received of unknown messages by RMPP.")(st.Strays)
-	s.gauge("ibsm_sa_transfers_under_way", "Messages by RMPP that have not ended.")(float64(st.UnderWay))
-	s.counter("ibsm_sa_transfers_repeated_total", "Times that packets of a message by RMPP were sent again, because the client did not acknowledge them.")(st.Repeated)
-	s.counter("ibsm_sa_segments_sent_total", "Packets of messages by RMPP that were sent, repeated ones included.")(st.SegmentsSent)
+	s.counter("ibsm_sa_segments_unmatched_total", "RMPP packets received that belong to no response in progress.")(st.Strays)
+	s.gauge("ibsm_sa_transfers_under_way", "Multi-packet (RMPP) responses in progress.")(float64(st.UnderWay))
+	s.counter("ibsm_sa_transfers_repeated_total", "Times that packets of an RMPP response were sent again, because the client did not acknowledge them.")(st.Repeated)
+	s.counter("ibsm_sa_segments_sent_total", "Packets of RMPP responses sent, including repeated ones.")(st.SegmentsSent)
 }
 
 // registrations sends what happened to what clients register, and to the events that they
@@ -55,11 +55,11 @@ func (s sink) registrations(st sa.RegistrarStats) {
 	ended(st.Absent, "absent")
 	s.counter("ibsm_sa_replies_late_total", "Responses sent before their change was on disk and in the switches' tables.")(st.Late)
 	s.counter("ibsm_sa_guids_unwritten_total", "Responses about alias GUIDs that a port did not accept.")(st.Unwritten)
-	s.counter("ibsm_sa_defects_total", "Changes that contradict what is registered: a defect of this program.")(st.Refused)
-	notices := s.counter("ibsm_sa_notices_total", "Events for subscribers: taken, or dropped because a queue was full.", "result")
+	s.counter("ibsm_sa_defects_total", "Changes that contradict the registry: a defect of this program.")(st.Refused)
+	notices := s.counter("ibsm_sa_notices_total", "Events for subscribers: taken (queued), or dropped because a queue was full.", "result")
 	notices(st.Notices, "taken")
 	notices(st.NoticesDropped, "dropped")
-	reports := s.counter("ibsm_sa_reports_total", "Reports to subscribers: sent, each counted once; dropped because a queue was full; unanswered among those sent, and those queued behind them.", "result")
+	reports := s.counter("ibsm_sa_reports_total", "Reports to subscribers: sent, each counted once; dropped because a queue was full; unanswered, which also counts Reports queued behind an unanswered one.", "result")
 	reports(st.Reports, "sent")
 	reports(st.ReportsDropped, "dropped")
 	reports(st.Unanswered, "unanswered")

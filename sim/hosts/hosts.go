@@ -63,8 +63,8 @@ type Crowd struct {
 	hosts   []host
 	timers  timers         // of first transmissions
 	retries [NumKinds]fifo // of retransmissions: all of a kind have the same timeout
-	morning *Morning
-	booted  int // hosts whose morning has begun
+	booting *Boot
+	booted  int // hosts that have begun to boot
 	asked   []request
 	free    []uint32 // of asked
 	open    int
@@ -114,27 +114,27 @@ func (c *Crowd) Detach() {
 	}
 }
 
-// Morning is what every host does once its port is Active: it asks for the broadcast
+// Boot is what every host does once its port is Active: it asks for the broadcast
 // group, joins it, subscribes to four traps and asks for paths.
-type Morning struct {
+type Boot struct {
 	Over  time.Duration // hosts boot at random moments of it
 	Paths int           // each host asks for, to others at random
 	Every time.Duration // between two of them
 	// Own has each host join a group of its own and offer a service instead. It is a
-	// morning apart, since each host that has subscribed gets a Report for each new group.
+	// other requests apart, since each host that has subscribed gets a Report for each new group.
 	Own bool
 }
 
-// Begin begins a morning.
-func (c *Crowd) Begin(m Morning) {
-	c.morning, c.booted = &m, 0
+// Begin has all hosts boot.
+func (c *Crowd) Begin(m Boot) {
+	c.booting, c.booted = &m, 0
 	for i := range c.hosts {
 		c.hosts[i].begun = false
 		c.hosts[i].boots = c.f.Now() + time.Duration(c.random.Int64N(int64(max(m.Over, 1))))
 	}
 }
 
-// Begun reports whether the morning of every host has begun.
+// Begun reports whether every host has begun to boot.
 func (c *Crowd) Begun() bool { return c.booted == len(c.hosts) }
 
 // Open is how many requests are waiting to be sent or answered.
@@ -160,9 +160,9 @@ func (c *Crowd) rings(t timer) {
 	}
 }
 
-// boot begins the morning of hosts whose time has come and whose ports are Active.
+// boot boots the hosts whose time has come and whose ports are Active.
 func (c *Crowd) boot() {
-	if c.morning == nil || c.Begun() {
+	if c.booting == nil || c.Begun() {
 		return
 	}
 	for i := range c.hosts {
@@ -179,10 +179,10 @@ func (c *Crowd) boot() {
 	}
 }
 
-// plan schedules the morning of one host.
+// plan schedules the requests of one host that boots.
 func (c *Crowd) plan(i uint32) {
 	at := c.f.Now()
-	if c.morning.Own {
+	if c.booting.Own {
 		c.schedule(request{host: i, kind: OwnGroup, due: at})
 		c.schedule(request{host: i, kind: Offer, due: at + 10*time.Millisecond})
 		return
@@ -192,8 +192,8 @@ func (c *Crowd) plan(i uint32) {
 	for n, trap := range traps {
 		c.schedule(request{host: i, kind: Subscribe, trap: trap, due: at + time.Duration(20+n)*time.Millisecond})
 	}
-	for n := range c.morning.Paths {
-		c.schedule(request{host: i, to: c.other(i), kind: Path, due: at + 50*time.Millisecond + time.Duration(n)*c.morning.Every})
+	for n := range c.booting.Paths {
+		c.schedule(request{host: i, to: c.other(i), kind: Path, due: at + 50*time.Millisecond + time.Duration(n)*c.booting.Every})
 	}
 }
 

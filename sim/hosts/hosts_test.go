@@ -114,10 +114,10 @@ func (b *bed) run(d time.Duration, reply func(in, out *mad.Packet) bool) {
 func grant(_, _ *mad.Packet) bool { return true }
 
 // Every host asks for everything once, with what the SA needs to know.
-func TestMorning(t *testing.T) {
+func TestBoot(t *testing.T) {
 	b := newBed(t)
 	seen := map[mad.AttrID]int{}
-	b.crowd.Begin(Morning{Over: 50 * time.Millisecond, Paths: 5, Every: time.Millisecond})
+	b.crowd.Begin(Boot{Over: 50 * time.Millisecond, Paths: 5, Every: time.Millisecond})
 	answer := func(in, _ *mad.Packet) bool {
 		seen[in.AttrID()]++
 		if in.AttrID() == sarec.AttrPathRecord {
@@ -129,7 +129,7 @@ func TestMorning(t *testing.T) {
 		return true
 	}
 	b.run(200*time.Millisecond, answer)
-	b.crowd.Begin(Morning{Own: true})
+	b.crowd.Begin(Boot{Own: true})
 	b.run(200*time.Millisecond, answer)
 	if seen[sarec.AttrMCMemberRecord] != 3*bedHosts || seen[sarec.AttrServiceRecord] != bedHosts || seen[sarec.AttrInformInfo] != 4*bedHosts || seen[sarec.AttrPathRecord] != 5*bedHosts {
 		t.Errorf("the SA was asked %v", seen)
@@ -164,7 +164,7 @@ func TestPatience(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBed(t)
 			tries := map[mad.TID]int{}
-			b.crowd.Begin(Morning{})
+			b.crowd.Begin(Boot{})
 			b.run(4*time.Second, func(in, out *mad.Packet) bool {
 				if in.AttrID() != sarec.AttrMCMemberRecord || in.Method() != mad.MethodSet {
 					return true

@@ -21,7 +21,7 @@ var fatTree = kind{
 	keys: []key{
 		{"k", readRadix, "8", "ports of a switch, even"},
 		{"levels", number(1, 5), "3", "levels of switches"},
-		{"taper", number(1, 253), "1", "hosts of a leaf for each of its cables up: 2 is a 2:1 oversubscription"},
+		{"taper", number(1, 253), "1", "hosts per uplink of a leaf: 2 is an oversubscription of 2:1"},
 		{"pods", number(1, 254), "", "subtrees below the top switches (default: k)"},
 		{"hosts", number(1, 254), "", "hosts on each leaf (default: all that k and taper leave room for)"},
 	},

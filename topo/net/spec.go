@@ -65,7 +65,7 @@ var common = []key{
 	{"speed", readSpeed, "HDR", "speed of every link: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR"},
 	{"width", readWidth, "4x", "width of every link: 1x, 2x, 4x, 8x, 12x"},
 	{"missing-links", readAmount, "0", "cables between switches to leave out, a number or a share such as 5%"},
-	{"missing-switches", readAmount, "0", "switches to leave out, a number or a share: of those without hosts where there are any"},
+	{"missing-switches", readAmount, "0", "switches to leave out, a number or a share; only switches without hosts if there are any"},
 	{"seed", readSeed, "1", "chooses what is missing and what is random"},
 }
 
