@@ -64,6 +64,7 @@ func TestWarnings(t *testing.T) {
 		{"A=1:\nmgid=ff12::5,rate=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
 		{"A=1:\nmgid=ff12::5,mtu=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
 		{"A=1,rate=400Gbps:ALL=full;", `p:1:10: "400Gbps": OpenSM ignores the unit; write 21 for both programs`},
+		{"A=1,rate=2400Gbps:ALL=full;", `p:1:10: "2400Gbps": OpenSM ignores the unit; write 26 for both programs`},
 		{"A=1,mtu=4096bytes:ALL=full;", `"4096bytes": OpenSM ignores the unit; write 5 for both programs`},
 		{"A=1:ALL=full;\n" + strings.Repeat(" ", lineOfOpenSM+1), "p:2: line of 4095 bytes: OpenSM cuts it after 4094"},
 	} {

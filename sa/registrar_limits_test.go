@@ -224,6 +224,36 @@ func TestReplyWaits(t *testing.T) {
 	}
 }
 
+// Of one client only so many replies may wait; others are served meanwhile, and so is this
+// one when they have left.
+func TestRepliesToOneClientAreBounded(t *testing.T) {
+	d := newDesk(t)
+	d.slow = true
+	request := func(from mad.GUID, i int) Received {
+		mgid := ownGroup
+		binary.BigEndian.PutUint32(mgid[12:], uint32(i))
+		j := newJoining(from, mgid, 1)
+		return Received{Datagrams: []mad.Datagram{d.request(from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])}}
+	}
+	drops := func() uint64 { return d.stats.drops[DropClientFull].Load() }
+	for i := range maxClientPending {
+		d.step(request(h3, i))
+	}
+	if n := d.Stats().Pending; n != maxClientPending || drops() != 0 {
+		t.Errorf("%d replies wait, %d requests are dropped", n, drops())
+	}
+	d.step(request(h3, maxClientPending))
+	d.step(request(h1, maxClientPending))
+	if n := d.Stats().Pending; n != maxClientPending+1 || drops() != 1 {
+		t.Errorf("%d replies wait, those of another client included; %d requests are dropped, want 1", n, drops())
+	}
+	d.wait(ReplyTimeout)
+	d.step(request(h3, 0))
+	if n := d.Stats().Pending; n != 1 || drops() != 1 || len(d.sent) != maxClientPending+1 {
+		t.Errorf("%d replies, then %d wait; %d requests are dropped", len(d.sent), n, drops())
+	}
+}
+
 // Where no switch forwards multicast no group can be made, and that is said.
 func TestNoMulticast(t *testing.T) {
 	v := newView(t)

@@ -203,6 +203,35 @@ var (
 	ownGroup  = gid("ff15:a01b:0000:0000:0000:0000:0000:dead")
 )
 
+// The lifetime of a new group is the subnet's, 18, where that is as asked for, else the
+// closest that is, as OpenSM chooses it (osm_sa_mcmember_record.c).
+func TestLifeTimeOfNewGroup(t *testing.T) {
+	for _, c := range []struct {
+		selector sarec.Selector
+		value    uint8
+		want     int // -1 where no lifetime is as asked for
+	}{
+		{sarec.GreaterThan, 17, 18}, {sarec.GreaterThan, 18, 19}, {sarec.GreaterThan, 62, 63}, {sarec.GreaterThan, 63, -1},
+		{sarec.LessThan, 19, 18}, {sarec.LessThan, 18, 17}, {sarec.LessThan, 1, 0}, {sarec.LessThan, 0, -1},
+		{sarec.Exactly, 18, 18}, {sarec.Exactly, 5, 5}, {sarec.Exactly, 40, 40}, {sarec.Best, 5, 18},
+	} {
+		d := newDesk(t)
+		j := newJoining(h3, ownGroup, 1)
+		j.comps |= sarec.MCMemberPacketLifeTimeSelector | sarec.MCMemberPacketLifeTime
+		j.rec.SetPacketLifeTime(c.selector, c.value)
+		rec, st := d.member(mad.MethodSet, j)
+		if c.want < 0 {
+			if st != mad.StatusReqInvalid {
+				t.Errorf("selector %d, %d: %v", c.selector, c.value, st)
+			}
+			continue
+		}
+		if selector, life := rec.PacketLifeTime(); st != mad.StatusOK || selector != sarec.Exactly || int(life) != c.want {
+			t.Errorf("selector %d, %d: %v, lifetime %d, want %d", c.selector, c.value, st, life, c.want)
+		}
+	}
+}
+
 // What OpenSM was seen to answer, in its order. Each case is from H3 unless it says so,
 // and stands on those before it.
 func TestMembersAsOpenSM(t *testing.T) {

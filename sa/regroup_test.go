@@ -96,6 +96,31 @@ func TestMembersOfChangedGroups(t *testing.T) {
 	}
 }
 
+// Groups of configuration may share an MLID that is given to both where one tree serves
+// both; otherwise the second gets another one.
+func TestGivenMLIDOfTwoGroups(t *testing.T) {
+	for _, c := range []struct {
+		sl     uint8
+		shared bool
+	}{{0, true}, {1, false}} {
+		d := newDesk(t)
+		cfg := d.cfg
+		first := DefaultGroups()[0]
+		first.MLID = 0xc123
+		second := first
+		second.MGID, second.SL = ipv4Group, c.sl
+		cfg.Groups = []registry.Group{first, second}
+		d.step(ConfigChanged{cfg})
+		v := *d.view
+		d.step(ViewPublished{&v})
+		one, _ := d.State().Group(first.MGID)
+		two, there := d.State().Group(second.MGID)
+		if !there || one.MLID != 0xc123 || (two.MLID == one.MLID) != c.shared {
+			t.Errorf("SL 0 and %d: MLIDs 0x%x and 0x%x", c.sl, uint16(one.MLID), uint16(two.MLID))
+		}
+	}
+}
+
 // A port that could not join a group as it is now is in it no more.
 func TestMembersThatDoNotFitAnyMore(t *testing.T) {
 	d := newHarness(t)

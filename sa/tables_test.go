@@ -130,6 +130,15 @@ func TestPKeyTableRecords(t *testing.T) {
 	if _, records := askTable(t, a, trust(getTable(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID, want[:]))); len(records) != 1+7*2 {
 		t.Errorf("%d records of a switch: port 0, and two blocks of the ports but one", len(records))
 	}
+	sum := 0
+	for lid := mad.LID(1); lid < 10; lid++ {
+		want.SetLID(lid)
+		_, records := askTable(t, a, trust(getTable(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID, want[:])))
+		sum += len(records)
+	}
+	if _, records := askTable(t, a, trust(getTable(sarec.AttrPKeyTableRecord, 0, nil))); len(records) != sum {
+		t.Errorf("%d records of the subnet, %d of its LIDs together", len(records), sum)
+	}
 	want.SetLID(4)
 	want.SetBlockNum(9)
 	if p := ask(t, a, trust(get(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID|sarec.PKeyTableBlockNum, want[:]))); p.Status() != mad.StatusNoRecords {

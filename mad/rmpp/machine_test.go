@@ -552,6 +552,19 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// The zero Config means what its comments state.
+func TestDefaults(t *testing.T) {
+	want := Config{ACKTimeout: 500 * time.Millisecond, Retries: 5, TotalTime: 40 * time.Second, Linger: 10 * time.Second,
+		MaxTransfers: 4096, MaxPerPeer: 64, MaxBytes: 268_435_456, MaxMessage: 65_536}
+	if got := (Config{}).withDefaults(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	want.Retries = 0
+	if got := (Config{Retries: -1}).withDefaults(); got != want {
+		t.Errorf("without retries: %+v, want %+v", got, want)
+	}
+}
+
 // A flood of half-open transfers stays within the limits, and when it is over all is
 // forgotten.
 func TestFlood(t *testing.T) {

@@ -9,8 +9,12 @@ import (
 	"ibsm/mad/madtest"
 )
 
-// component is a field of a record and its bit in the component mask, 0 where it
-// has none. Fields without a name have no accessor of their own.
+// none is the component of a field that has none. It is not 0, as a constant that has lost
+// its bit is.
+const none mad.ComponentMask = 1 << 63
+
+// component is a field of a record and its bit in the component mask, or none. Fields
+// without a name have no accessor of their own.
 type component struct {
 	comp mad.ComponentMask
 	madtest.Field
@@ -25,32 +29,32 @@ var records = []struct {
 	components []component
 }{
 	{reflect.TypeFor[ClassPortInfo](), nil, nil, []component{
-		{0, madtest.Field{Name: "BaseVersion", Bit: 0, Width: 8}},
-		{0, madtest.Field{Name: "ClassVersion", Bit: 8, Width: 8}},
-		{0, madtest.Field{Name: "CapabilityMask", Bit: 16, Width: 16}},
-		{0, madtest.Field{Name: "CapabilityMask2", Bit: 32, Width: 27}},
-		{0, madtest.Field{Name: "RespTimeValue", Bit: 59, Width: 5}},
-		{0, madtest.Field{Name: "RedirectGID", Bit: 64, Width: 128, ReadOnly: true}},
-		{0, madtest.Field{Name: "RedirectLID", Bit: 224, Width: 16, ReadOnly: true}},
-		{0, madtest.Field{Name: "RedirectP_Key", Bit: 240, Width: 16, ReadOnly: true}},
-		{0, madtest.Field{Name: "RedirectQP", Bit: 264, Width: 24}},
-		{0, madtest.Field{Name: "RedirectQ_Key", Bit: 288, Width: 32}},
-		{0, madtest.Field{Name: "TrapGID", Bit: 320, Width: 128, ReadOnly: true}},
-		{0, madtest.Field{Name: "TrapLID", Bit: 480, Width: 16, ReadOnly: true}},
-		{0, madtest.Field{Name: "TrapQP", Bit: 520, Width: 24, ReadOnly: true}},
-		{0, madtest.Field{Name: "TrapQ_Key", Bit: 544, Width: 32}},
+		{none, madtest.Field{Name: "BaseVersion", Bit: 0, Width: 8}},
+		{none, madtest.Field{Name: "ClassVersion", Bit: 8, Width: 8}},
+		{none, madtest.Field{Name: "CapabilityMask", Bit: 16, Width: 16}},
+		{none, madtest.Field{Name: "CapabilityMask2", Bit: 32, Width: 27}},
+		{none, madtest.Field{Name: "RespTimeValue", Bit: 59, Width: 5}},
+		{none, madtest.Field{Name: "RedirectGID", Bit: 64, Width: 128, ReadOnly: true}},
+		{none, madtest.Field{Name: "RedirectLID", Bit: 224, Width: 16, ReadOnly: true}},
+		{none, madtest.Field{Name: "RedirectP_Key", Bit: 240, Width: 16, ReadOnly: true}},
+		{none, madtest.Field{Name: "RedirectQP", Bit: 264, Width: 24}},
+		{none, madtest.Field{Name: "RedirectQ_Key", Bit: 288, Width: 32}},
+		{none, madtest.Field{Name: "TrapGID", Bit: 320, Width: 128, ReadOnly: true}},
+		{none, madtest.Field{Name: "TrapLID", Bit: 480, Width: 16, ReadOnly: true}},
+		{none, madtest.Field{Name: "TrapQP", Bit: 520, Width: 24, ReadOnly: true}},
+		{none, madtest.Field{Name: "TrapQ_Key", Bit: 544, Width: 32}},
 	}},
 	{reflect.TypeFor[InformInfo](), nil, nil, []component{
-		{0, madtest.Field{Name: "GID", Bit: 0, Width: 128}},
-		{0, madtest.Field{Name: "LIDRangeBegin", Bit: 128, Width: 16}},
-		{0, madtest.Field{Name: "LIDRangeEnd", Bit: 144, Width: 16}},
-		{0, madtest.Field{Name: "IsGeneric", Bit: 176, Width: 8}},
-		{0, madtest.Field{Name: "Subscribe", Bit: 184, Width: 8}},
-		{0, madtest.Field{Name: "Type", Bit: 192, Width: 16}},
-		{0, madtest.Field{Name: "TrapNumber", Bit: 208, Width: 16}},
-		{0, madtest.Field{Name: "QPN", Bit: 224, Width: 24}},
-		{0, madtest.Field{Name: "RespTimeValue", Bit: 251, Width: 5}},
-		{0, madtest.Field{Name: "ProducerType", Bit: 264, Width: 24}},
+		{none, madtest.Field{Name: "GID", Bit: 0, Width: 128}},
+		{none, madtest.Field{Name: "LIDRangeBegin", Bit: 128, Width: 16}},
+		{none, madtest.Field{Name: "LIDRangeEnd", Bit: 144, Width: 16}},
+		{none, madtest.Field{Name: "IsGeneric", Bit: 176, Width: 8}},
+		{none, madtest.Field{Name: "Subscribe", Bit: 184, Width: 8}},
+		{none, madtest.Field{Name: "Type", Bit: 192, Width: 16}},
+		{none, madtest.Field{Name: "TrapNumber", Bit: 208, Width: 16}},
+		{none, madtest.Field{Name: "QPN", Bit: 224, Width: 24}},
+		{none, madtest.Field{Name: "RespTimeValue", Bit: 251, Width: 5}},
+		{none, madtest.Field{Name: "ProducerType", Bit: 264, Width: 24}},
 	}},
 	{reflect.TypeFor[InformInfoRecord](), informInfoFields[:], func(c mad.ComponentMask) []byte { m := InformInfoMask(c); return m[:] }, []component{
 		{InformSubscriberGID, madtest.Field{Name: "SubscriberGID", Bit: 0, Width: 128}},
@@ -67,7 +71,7 @@ var records = []struct {
 		{InformProducerType, madtest.Field{Bit: 456, Width: 24}},
 	}},
 	{reflect.TypeFor[Notice](), nil, nil, []component{
-		{0, madtest.Field{Name: "IssuerGID", Bit: 512, Width: 128}},
+		{none, madtest.Field{Name: "IssuerGID", Bit: 512, Width: 128}},
 	}},
 	{reflect.TypeFor[NodeRecord](), nodeFields[:], func(c mad.ComponentMask) []byte { m := NodeMask(c); return m[:] }, []component{
 		{NodeLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
@@ -140,7 +144,7 @@ var records = []struct {
 		{ServiceServiceLease, madtest.Field{Name: "ServiceLease", Bit: 224, Width: 32}},
 		{ServiceServiceKey, madtest.Field{Name: "ServiceKey", Bit: 256, Width: 128}},
 		{ServiceServiceName, madtest.Field{Name: "ServiceName", Bit: 384, Width: 512}},
-		{0, madtest.Field{Name: "ServiceData", Bit: 896, Width: 512}},
+		{none, madtest.Field{Name: "ServiceData", Bit: 896, Width: 512}},
 		{ServiceServiceData8 << 0, madtest.Field{Bit: 896, Width: 8}},
 		{ServiceServiceData8 << 1, madtest.Field{Bit: 904, Width: 8}},
 		{ServiceServiceData8 << 2, madtest.Field{Bit: 912, Width: 8}},
@@ -226,20 +230,20 @@ var records = []struct {
 		{MCMemberProxyJoin, madtest.Field{Name: "ProxyJoin", Bit: 392, Width: 1}},
 	}},
 	{reflect.TypeFor[MultiPathRecord](), nil, nil, []component{
-		{0, madtest.Field{Name: "RawTraffic", Bit: 0, Width: 1}},
-		{0, madtest.Field{Name: "FlowLabel", Bit: 4, Width: 20}},
-		{0, madtest.Field{Name: "HopLimit", Bit: 24, Width: 8}},
-		{0, madtest.Field{Name: "TClass", Bit: 32, Width: 8}},
-		{0, madtest.Field{Name: "Reversible", Bit: 40, Width: 1}},
-		{0, madtest.Field{Name: "NumbPath", Bit: 41, Width: 7}},
-		{0, madtest.Field{Name: "P_Key", Bit: 48, Width: 16}},
-		{0, madtest.Field{Name: "QoSClass", Bit: 64, Width: 12}},
-		{0, madtest.Field{Name: "SL", Bit: 76, Width: 4}},
-		{0, madtest.Field{Name: "ServiceIDHigh", Bit: 104, Width: 8}},
-		{0, madtest.Field{Name: "IndependenceSelector", Bit: 112, Width: 2}},
-		{0, madtest.Field{Name: "SGIDCount", Bit: 120, Width: 8}},
-		{0, madtest.Field{Name: "DGIDCount", Bit: 128, Width: 8}},
-		{0, madtest.Field{Name: "ServiceIDLow", Bit: 136, Width: 56}},
+		{none, madtest.Field{Name: "RawTraffic", Bit: 0, Width: 1}},
+		{none, madtest.Field{Name: "FlowLabel", Bit: 4, Width: 20}},
+		{none, madtest.Field{Name: "HopLimit", Bit: 24, Width: 8}},
+		{none, madtest.Field{Name: "TClass", Bit: 32, Width: 8}},
+		{none, madtest.Field{Name: "Reversible", Bit: 40, Width: 1}},
+		{none, madtest.Field{Name: "NumbPath", Bit: 41, Width: 7}},
+		{none, madtest.Field{Name: "P_Key", Bit: 48, Width: 16}},
+		{none, madtest.Field{Name: "QoSClass", Bit: 64, Width: 12}},
+		{none, madtest.Field{Name: "SL", Bit: 76, Width: 4}},
+		{none, madtest.Field{Name: "ServiceIDHigh", Bit: 104, Width: 8}},
+		{none, madtest.Field{Name: "IndependenceSelector", Bit: 112, Width: 2}},
+		{none, madtest.Field{Name: "SGIDCount", Bit: 120, Width: 8}},
+		{none, madtest.Field{Name: "DGIDCount", Bit: 128, Width: 8}},
+		{none, madtest.Field{Name: "ServiceIDLow", Bit: 136, Width: 56}},
 	}},
 }
 
@@ -261,7 +265,7 @@ func TestFields(t *testing.T) {
 // The components of a MultiPathRecord are in the order of its fields, reserved ones included
 // (IBA 15.2.5.20).
 func TestMultiPathComponents(t *testing.T) {
-	const reserved = 0
+	const reserved = none
 	for bit, comp := range []mad.ComponentMask{
 		MultiPathRawTraffic, reserved, MultiPathFlowLabel, MultiPathHopLimit, MultiPathTClass, MultiPathReversible, MultiPathNumbPath,
 		MultiPathPKey, MultiPathQoSClass, MultiPathSL, MultiPathMTUSelector, MultiPathMTU, MultiPathRateSelector, MultiPathRate,

@@ -84,7 +84,7 @@ func TestComponents(t *testing.T) {
 		for _, c := range r.components {
 			want := make([]byte, r.rec.Len())
 			fillMask(want, []field{{uint16(c.Bit), uint16(c.Width)}}, 1)
-			if got := r.mask(c.comp); c.comp != 0 && !bytes.Equal(got, want) {
+			if got := r.mask(c.comp); c.comp != none && !bytes.Equal(got, want) {
 				t.Errorf("%s, component %#x:\n got %x\nwant %x", r.rec.Name(), c.comp, got, want)
 			}
 		}

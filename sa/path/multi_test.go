@@ -105,6 +105,26 @@ func TestMultiTerms(t *testing.T) {
 	}
 }
 
+// A path runs to the GUID that a request names, be it the port's own or an alias.
+func TestMultiToAlias(t *testing.T) {
+	s := newSubnet(t, 0)
+	f := s.register(0x12)
+	for _, dst := range []mad.GUID{h2, alias} {
+		var want sarec.MultiPathRecord
+		want.SetSGIDCount(1)
+		want.SetDGIDCount(1)
+		want.SetGID(0, mad.MakeGID(mad.DefaultPrefix, h1))
+		want.SetGID(1, mad.MakeGID(mad.DefaultPrefix, dst))
+		table, st := f.Multi(t.Context(), asker, &want, sarec.MultiPathSGIDCount|sarec.MultiPathDGIDCount)
+		if st != mad.StatusOK || len(table) != recordSize {
+			t.Fatalf("to %v: %v, %d paths, want 1", dst, st, len(table)/recordSize)
+		}
+		if r := (*sarec.PathRecord)(table); r.SGID() != want.GID(0) || r.DGID() != want.GID(1) || r.DLID() != s.lid(h2) {
+			t.Errorf("to %v: %v to %v, LID %d", dst, r.SGID(), r.DGID(), r.DLID())
+		}
+	}
+}
+
 // osmtest's request, and OpenSM's answer to it: twice the path of the manager's port to
 // itself, in a subnet of 200 Gb/s.
 func TestMultiGolden(t *testing.T) {

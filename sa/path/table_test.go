@@ -136,12 +136,24 @@ func TestTableLimits(t *testing.T) {
 	if _, st := f.Table(ctx, asker, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources {
 		t.Errorf("after the end of the context: %v", st)
 	}
-	n, err := net.Generate("fattree:k=20") // 2,000 hosts and 500 switches
+	n, err := net.Generate("fattree:k=22") // 2,662 hosts and 605 switches
 	if err != nil {
 		t.Fatal(err)
 	}
 	big := routed(t, n, 0)
-	if _, st := New(&big.View).Table(t.Context(), asker, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources {
-		t.Errorf("too many pairs: %v", st)
+	begun := &watched{Context: t.Context()}
+	if _, st := New(&big.View).Table(begun, asker, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources || begun.asked {
+		t.Errorf("too many pairs: %v, the search begins: %t", st, begun.asked)
 	}
+}
+
+// watched is a context that shows whether somebody looks for its end.
+type watched struct {
+	context.Context
+	asked bool
+}
+
+func (w *watched) Err() error {
+	w.asked = true
+	return w.Context.Err()
 }
