@@ -35,6 +35,7 @@ func TestParseArgs(t *testing.T) {
 		{args: "-once", given: "--once"},
 		{args: "--rout updn", given: "--routing_engine updn"},
 		{args: "-rf x", given: "-r,-f x"},
+		{args: "-lf x", given: "--lfts_file x"},
 		{args: "-D0x43", given: "-D 0x43"},
 		{args: "-vvv -V", given: "-v,-v,-v,-V"},
 		{args: "-x -y", given: "-x,-y"},

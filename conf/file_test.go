@@ -43,7 +43,8 @@ func TestErrorsOpenSM(t *testing.T) {
 		{"sm_priority 16", []string{"error: sm_priority \"16\": value out of range"}},
 		{"sm_priority x", []string{"error: sm_priority \"x\": expected numeric input"}},
 		{"guid 0002c9030000abcd", []string{"error: guid \"0002c9030000abcd\": expected numeric input: a hexadecimal number begins with 0x"}},
-		{"subnet_prefix -1", []string{"error: subnet_prefix"}},
+		{"subnet_prefix -1", []string{"error: subnet_prefix \"-1\": value out of range"}},
+		{"subnet_prefix x1", []string{"error: subnet_prefix \"x1\": expected numeric input"}},
 		{"m_key", []string{"f.conf:1:1: error: m_key \"\""}},
 		{"m_key_protection_level 4", []string{"error: m_key_protection_level"}},
 		{"sweep_interval = 5", []string{"error: sweep_interval \"= 5\": expected numeric input: opensm.conf uses no =; write sweep_interval 5"}},
@@ -77,6 +78,9 @@ func TestErrorsOpenSM(t *testing.T) {
 		{"x 1\ny 2", []string{"f.conf:1:1", "f.conf:2:1"}},
 	} {
 		m.test(t, "f.conf")
+	}
+	if text := ReadFile("f.conf", []byte("sweep=5")).Report.Err(Strict); text == nil || strings.Contains(text.Error(), "uses no =") {
+		t.Errorf("sweep=5, of which there is no key: %v", text)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,20 @@ func TestUsage(t *testing.T) {
 			t.Errorf("the help does not say that --%s takes %s", o.Long, o.Arg)
 		}
 	}
+	place := 0 // of the group
+	for _, group := range groups {
+		title := strings.Index(usage, "\n"+group+":\n")
+		if title < place {
+			t.Errorf("group %s is at %d, the one before it at %d", group, title, place)
+		}
+		place = title
+		next := strings.Index(usage[place+1:], "\n\n") + place
+		for i := range options {
+			if text := options[i].usage(); options[i].Group == group && (strings.Count(usage, text) != 1 || !strings.Contains(usage[place:next+2], text)) {
+				t.Errorf("--%s is not once in the help, below %s", options[i].Long, group)
+			}
+		}
+	}
 	program := madtest.Need(t, "opensm")
 	help, _ := exec.Command(program, "--help").Output()
 	lines := regexp.MustCompile(`(?m)^--(\w[\w-]*)(?:, -(\w))?`).FindAllStringSubmatch(string(help), -1)
@@ -72,6 +87,13 @@ func TestTable(t *testing.T) {
 		}
 		if v := k.standard(); k.Format(v) != k.Default && k.Kind < SLs8 {
 			t.Errorf("%s: default %s is written as %s", k.Name, k.Default, k.Format(v))
+		}
+		// What docs/options.md says of errors at start. A service level, a way to name GUIDs
+		// and congestion control do not decide who reaches whom.
+		serious := k.Name == "guid" || k.Name == "cc_key" || k.Name == "reassign_lids" ||
+			k.Name != "sm_sl" && k.Name != "sm_assigned_guid" && slices.Contains([]string{"subnet", "keys", "partitions", "routing"}, k.Group())
+		if k.Serious != serious {
+			t.Errorf("%s: an invalid value ends the program: %t, want %t", k.Name, k.Serious, serious)
 		}
 		if k.Help == "" || strings.HasSuffix(k.Help, ".") || k.Kind.numeric() && k.Wanted() == "" {
 			t.Errorf("%s: help %q", k.Name, k.Help)

@@ -42,6 +42,9 @@ func TestLarge(t *testing.T) {
 			t.Logf("%s: %v, %d findings", c.name, d, len(f.Report))
 		}
 	}
+	if MaxFile != 1_048_576 || MaxTOML != 65_536 {
+		t.Errorf("files of %d and %d bytes are read", MaxFile, MaxTOML)
+	}
 	if f := ReadFile("f.toml", make([]byte, MaxTOML+1)); f.Report.Err(Start) == nil {
 		t.Error("a larger TOML file is not refused")
 	}

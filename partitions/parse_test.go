@@ -73,6 +73,14 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%.80q: %v, %v\nwant %s", c.file, errors, warnings, c.want)
 		}
 	}
+	for _, quiet := range []string{"A=1:\nmgid=ff12::5\nALL=full;"} {
+		if _, errors, warnings := Parse("p", []byte(quiet)).Policy(); len(errors)+len(warnings) > 0 {
+			t.Errorf("%s: %v, %v", quiet, errors, warnings)
+		}
+	}
+	if _, errors, _ := Parse("p", []byte("A=1:"+strings.Repeat("x", 5000)+";")).Policy(); len(errors) != 1 || len(errors.Error()) > 500 {
+		t.Errorf("a long word: %d errors of %d bytes", len(errors), len(errors.Error()))
+	}
 	if _, errors, warnings := Parse("p", []byte(redHat)).Policy(); len(errors)+len(warnings) > 0 {
 		t.Errorf("the guide's file: %v %v", errors, warnings)
 	}

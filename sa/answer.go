@@ -223,7 +223,7 @@ func (a *Responder) records(attr mad.AttrID, r *request, res *result) bool {
 // implies NumbPath 1).
 func (a *Responder) pathRecord(r *request, res *result) mad.Status {
 	var rec sarec.PathRecord
-	st := a.paths.Find(r.from, (*sarec.PathRecord)(r.data[:64]), r.comps, &rec)
+	st := a.paths.Find(r.from, (*sarec.PathRecord)(r.data[:]), r.comps, &rec)
 	if st == mad.StatusOK {
 		res.add(rec[:])
 	}

@@ -9,7 +9,7 @@ import (
 
 // guidInfoRecords are one for each block of the GUIDs of each port that has a LID.
 func (a *Responder) guidInfoRecords(r *request, res *result) {
-	want := (*sarec.GUIDInfoRecord)(r.data[:72])
+	want := (*sarec.GUIDInfoRecord)(r.data[:])
 	mask := sarec.GUIDInfoMask(r.comps &^ sarec.GUIDInfoLID)
 	ports := a.allPorts()
 	if r.comps.Has(sarec.GUIDInfoLID) {

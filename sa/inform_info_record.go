@@ -9,7 +9,7 @@ import (
 // informInfoRecords are the subscriptions of ports that the requester may know of. The
 // queue pair that subscribed is hidden from the untrusted before the record is compared.
 func (a *Responder) informInfoRecords(r *request, res *result) {
-	want := (*sarec.InformInfoRecord)(r.data[:64])
+	want := (*sarec.InformInfoRecord)(r.data[:])
 	mask := sarec.InformInfoMask(r.comps &^ sarec.InformSubscriberGID)
 	if r.comps.Has(sarec.InformSubscriberGID) {
 		for s := range a.reg.SubscriptionsOf(a.ownGID(want.SubscriberGID())) {

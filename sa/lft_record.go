@@ -8,7 +8,7 @@ import (
 
 // lftRecords are one for each block of the unicast table of each switch.
 func (a *Responder) lftRecords(r *request, res *result) {
-	want := (*sarec.LinearForwardingTableRecord)(r.data[:72])
+	want := (*sarec.LinearForwardingTableRecord)(r.data[:])
 	mask := sarec.LFTMask(r.comps &^ sarec.LFTLID)
 	from, to := a.switches(r.comps.Has(sarec.LFTLID), want.LID())
 	for s := from; s < to; s++ {

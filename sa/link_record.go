@@ -8,7 +8,7 @@ import (
 // linkRecords are two for each link, one from either end. The LIDs asked for may
 // be any of the ports'; the record has the base LIDs.
 func (a *Responder) linkRecords(r *request, res *result) {
-	want := (*sarec.LinkRecord)(r.data[:8])
+	want := (*sarec.LinkRecord)(r.data[:])
 	from, to := a.allPorts(), a.allPorts()
 	if r.comps.Has(sarec.LinkFromLID) {
 		from = a.devicePorts(want.FromLID())
@@ -22,13 +22,9 @@ func (a *Responder) linkRecords(r *request, res *result) {
 		near = to
 	}
 	for p := near.from; p < near.to; p++ {
-		peer := a.view.Topo.Ports[p].Peer
-		if peer == topo.None {
-			continue
-		}
-		src, dst := p, peer
+		src, dst := p, a.view.Topo.Ports[p].Peer // None is in neither range
 		if near == to {
-			src, dst = peer, p
+			src, dst = dst, src
 		}
 		if !from.has(src) || !to.has(dst) || !a.maySee(r, src) || !a.maySee(r, dst) || !a.view.Topo.MayTalk(src, dst) {
 			continue

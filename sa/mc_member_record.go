@@ -19,7 +19,7 @@ const (
 // for each group, without members. PortGID asks for one member, or for the groups that
 // have it. Groups of other partitions than the requester's are hidden.
 func (a *Responder) mcMemberRecords(r *request, res *result) {
-	want := (*sarec.MCMemberRecord)(r.data[:56])
+	want := (*sarec.MCMemberRecord)(r.data[:])
 	if !validTerms(r.comps, want) {
 		res.refused = mad.StatusReqInvalid
 		return

@@ -13,7 +13,7 @@ func (a *Responder) mftRecords(r *request, res *result) {
 	if top < mad.MinMulticastLID {
 		return
 	}
-	want := (*sarec.MulticastForwardingTableRecord)(r.data[:72])
+	want := (*sarec.MulticastForwardingTableRecord)(r.data[:])
 	mask := sarec.MFTMask(r.comps &^ sarec.MFTLID)
 	from, to := a.switches(r.comps.Has(sarec.MFTLID), want.LID())
 	for s := from; s < to; s++ {

@@ -10,7 +10,7 @@ import (
 // nodeRecords are one for each end port. The LID asked for may be any of the
 // port's; the record has its base LID.
 func (a *Responder) nodeRecords(r *request, res *result) {
-	want := (*sarec.NodeRecord)(r.data[:112])
+	want := (*sarec.NodeRecord)(r.data[:])
 	ports := a.allPorts()
 	switch {
 	case r.comps.Has(sarec.NodeLID):

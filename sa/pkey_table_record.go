@@ -14,7 +14,7 @@ func (a *Responder) pkeyTableRecords(r *request, res *result) {
 		res.refused = mad.StatusReqInvalid
 		return
 	}
-	want := (*sarec.PKeyTableRecord)(r.data[:72])
+	want := (*sarec.PKeyTableRecord)(r.data[:])
 	mask := sarec.PKeyTableMask(r.comps &^ sarec.PKeyTableLID)
 	ports := a.allPorts()
 	if r.comps.Has(sarec.PKeyTableLID) {

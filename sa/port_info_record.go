@@ -15,7 +15,7 @@ const matchSubset = 1 << 31
 // ports under the LID of their port 0. The M_Key is hidden from the untrusted
 // before the record is compared, so that they cannot guess it either.
 func (a *Responder) portInfoRecords(r *request, res *result) {
-	want := (*sarec.PortInfoRecord)(r.data[:72])
+	want := (*sarec.PortInfoRecord)(r.data[:])
 	ports := a.allPorts()
 	if r.comps.Has(sarec.PortInfoEndportLID) {
 		ports = a.devicePorts(want.EndportLID())

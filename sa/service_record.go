@@ -8,7 +8,7 @@ import (
 // serviceRecords are the services of the requester's partitions and those of none. Who
 // gives the key of a service knows it; but it is shown to the trusted only.
 func (a *Responder) serviceRecords(r *request, res *result) {
-	want := (*sarec.ServiceRecord)(r.data[:176])
+	want := (*sarec.ServiceRecord)(r.data[:])
 	mask := sarec.ServiceMask(r.comps)
 	if r.comps.Has(sarec.ServiceServiceID) {
 		for v := range a.reg.ServicesWithID(want.ServiceID()) {

@@ -8,7 +8,7 @@ import (
 // slToVLRecords are one for each adapter port and one for each pair of ports of a
 // switch, port 0 included. All traffic is on VL 0, so that is what the tables say.
 func (a *Responder) slToVLRecords(r *request, res *result) {
-	want := (*sarec.SLtoVLMappingTableRecord)(r.data[:16])
+	want := (*sarec.SLtoVLMappingTableRecord)(r.data[:])
 	mask := sarec.SLtoVLMask(r.comps &^ sarec.SLtoVLLID)
 	ports := a.allPorts()
 	if r.comps.Has(sarec.SLtoVLLID) {

@@ -5,7 +5,7 @@ import "ibsm/mad/sarec"
 // smInfoRecords are one for each manager known, this one first. The SM_Key is
 // nobody's business.
 func (a *Responder) smInfoRecords(r *request, res *result) {
-	want := (*sarec.SMInfoRecord)(r.data[:32])
+	want := (*sarec.SMInfoRecord)(r.data[:])
 	mask := sarec.SMInfoMask(r.comps)
 	for i := range a.view.SMs {
 		sm := &a.view.SMs[i]

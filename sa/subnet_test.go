@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
 	"ibsm/topo"
@@ -36,6 +37,30 @@ var lidsOfOpenSM = map[mad.GUID]mad.LID{h1: 1, sw1: 2, sw2: 3, h2: 4, h3: 5, h4:
 
 // newView is fabric at 4x SDR with MTUs of 2048, as the answers of OpenSM were
 // seen on.
+// TestWithView: paths are found anew where anything that decides them differs.
+func TestWithView(t *testing.T) {
+	old := newView(t)
+	a := New(old, registry.New().Freeze())
+	for name, c := range map[string]struct {
+		change func(v *view.View)
+		anew   bool
+	}{
+		"nothing":       {func(v *view.View) {}, false},
+		"Topo":          {func(v *view.View) { topo := *v.Topo; v.Topo = &topo }, true},
+		"LIDs":          {func(v *view.View) { lids := *v.LIDs; v.LIDs = &lids }, true},
+		"Tables":        {func(v *view.View) { tables := *v.Tables; v.Tables = &tables }, true},
+		"Subnet":        {func(v *view.View) { v.Subnet.Prefix = sitePrefix }, true},
+		"prefix routes": {func(v *view.View) { v.PrefixRoutes = append(v.PrefixRoutes, view.PrefixRoute{Router: h1}) }, true},
+	} {
+		v := *old
+		c.change(&v)
+		b := a.WithView(&v)
+		if b.View() != &v || (b.paths != a.paths) != c.anew {
+			t.Errorf("%s: paths are found anew: %t, want %t", name, b.paths != a.paths, c.anew)
+		}
+	}
+}
+
 func newView(t testing.TB) *view.View {
 	t.Helper()
 	src, err := os.ReadFile(fabric)

@@ -57,7 +57,7 @@ func (a *Responder) table(ctx context.Context, attr mad.AttrID, r *request) (rec
 		records, st = a.paths.Multi(ctx, r.from, (*sarec.MultiPathRecord)(r.data), r.comps)
 		return records, len(sarec.PathRecord{}), st
 	case sarec.AttrPathRecord:
-		want := (*sarec.PathRecord)(r.data[:64])
+		want := (*sarec.PathRecord)(r.data[:])
 		records, st = a.paths.Table(ctx, r.from, want, r.comps, MaxTable)
 		if st == mad.StatusNoRecords {
 			st = mad.StatusOK

@@ -93,6 +93,7 @@ func TestTableRecords(t *testing.T) {
 		// As OpenSM: four blocks of the ports 0..8 of each switch and of each adapter port.
 		{"arbitration", sarec.AttrVLArbitrationTableRecord, 0, nil, 88},
 		{"arbitration of a port", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 4, 1}, 4},
+		{"arbitration of a switch's port", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 2, 3}, 4},
 		{"arbitration of an adapter's port, called 0", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 4, 0}, 4},
 		{"block of arbitration", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbBlockNum, []byte{0, 2, 0, smp.VLArbHigh1}, 9},
 		{"block 0 of arbitration", sarec.AttrVLArbitrationTableRecord, sarec.VLArbBlockNum, nil, 0},

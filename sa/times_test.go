@@ -113,3 +113,16 @@ func TestWayOf(t *testing.T) {
 		}
 	}
 }
+
+// TestDropNames: each reason has its own name in the metrics.
+func TestDropNames(t *testing.T) {
+	for d, want := range map[Drop]string{
+		answered: "answered", DropNoRequest: "no request", DropNotMaster: "not master", DropBadKey: "bad SM_Key",
+		DropUnknownRequester: "unknown requester", DropNoRoom: "no room", DropClientFull: "client full",
+		DropDuplicate: "duplicate", DropTooLate: "too late", DropHandingOver: "handing over",
+	} {
+		if d.String() != want {
+			t.Errorf("reason %d is %q, want %q", d, d, want)
+		}
+	}
+}

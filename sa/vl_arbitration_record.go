@@ -10,7 +10,7 @@ import (
 // on VL 0, which has no other to share with: the lists are empty. OutputPortNum means
 // something for switches alone: osmtest asks for port 0 of an adapter.
 func (a *Responder) vlArbRecords(r *request, res *result) {
-	want := (*sarec.VLArbitrationTableRecord)(r.data[:72])
+	want := (*sarec.VLArbitrationTableRecord)(r.data[:])
 	ports := a.allPorts()
 	if r.comps.Has(sarec.VLArbLID) {
 		ports = a.devicePorts(want.LID())

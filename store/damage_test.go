@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -156,6 +157,16 @@ func TestLookAtNothing(t *testing.T) {
 }
 
 // TestGuard: what the database library does not survive is an error that says so.
+// A directory that cannot be opened is an error, not the end of a rename.
+func TestSyncDirectory(t *testing.T) {
+	if err := syncDirectory(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if err := syncDirectory(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory that does not exist: %v", err)
+	}
+}
+
 func TestGuard(t *testing.T) {
 	if err := guard(func() error { panic("page 7") }); !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "page 7") {
 		t.Errorf("%v", err)

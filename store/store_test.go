@@ -284,6 +284,12 @@ func TestLock(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+	if err := os.Truncate(cfg.Path+".lock", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(cfg); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "not said its name") {
+		t.Errorf("of one that has not written its name: %v", err)
+	}
 	link := testConfig(filepath.Join(t.TempDir(), "link"))
 	if err := os.Symlink(cfg.Path, link.Path); err != nil {
 		t.Fatal(err)

@@ -171,6 +171,43 @@ func TestSegmentLengths(t *testing.T) {
 	}
 }
 
+// Only of a last segment of data less than the packet is in use, and only where its
+// PayloadLength is one that a segment can have.
+func TestSize(t *testing.T) {
+	for _, c := range []struct {
+		typ    Type
+		flags  Flags
+		length uint32
+		want   int
+	}{
+		{TypeData, FlagActive | FlagLast, 28, 64}, {TypeData, FlagActive | FlagLast, 20, 56}, {TypeData, FlagActive | FlagLast, 220, 256},
+		{TypeData, FlagActive | FlagLast, 19, 256}, {TypeData, FlagActive | FlagLast, 221, 256}, {TypeData, FlagActive | FlagLast, 1 << 31, 256},
+		{TypeData, FlagActive | FlagFirst, 28, 256}, {TypeData, FlagActive, 0, 256}, {TypeData, FlagLast, 28, 256},
+		{TypeACK, FlagActive, 65, 256}, {TypeACK, FlagActive | FlagLast, 65, 256}, {TypeAbort, FlagActive | FlagLast, 28, 256},
+	} {
+		var p mad.Packet
+		setHeader(&p, c.typ, c.flags, StatusNormal, 1, c.length)
+		p[26] = byte(c.flags)
+		if got := Size(&p); got != c.want {
+			t.Errorf("type %d, flags %d, length %d: %d bytes in use, want %d", c.typ, c.flags, c.length, got, c.want)
+		}
+	}
+}
+
+// An acknowledgement of what is over already ends nothing.
+func TestACKAgain(t *testing.T) {
+	m, d := New(Config{}), message(mad.MethodGetTableResp, attrNodeRecord, 1)
+	if err := m.Send(0, d, payload(8)); err != nil {
+		t.Fatal(err)
+	}
+	out(m, 0)
+	for n := range 3 {
+		if e, ended := m.Receive(0, ack(d, 1, 65)); ended != (n == 0) || ended && e.Status != StatusNormal {
+			t.Errorf("acknowledgement %d: ended %t, %+v", n, ended, e)
+		}
+	}
+}
+
 // A sender sends what the window allows, goes back when nothing comes, and gives up
 // in the end.
 func TestSenderWindowAndRetries(t *testing.T) {

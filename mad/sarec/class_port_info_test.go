@@ -1,6 +1,26 @@
 package sarec
 
-import "testing"
+import (
+	"testing"
+
+	"ibsm/mad"
+)
+
+// The attributes of subnet administration (IBA 15.2.5, table 188).
+func TestAttrName(t *testing.T) {
+	for attr, want := range map[mad.AttrID]string{
+		0x01: "ClassPortInfo", 0x02: "Notice", 0x03: "InformInfo", 0x11: "NodeRecord", 0x12: "PortInfoRecord",
+		0x13: "SLtoVLMappingTableRecord", 0x14: "SwitchInfoRecord", 0x15: "LinearForwardingTableRecord",
+		0x16: "RandomForwardingTableRecord", 0x17: "MulticastForwardingTableRecord", 0x18: "SMInfoRecord", 0x20: "LinkRecord",
+		0x30: "GUIDInfoRecord", 0x31: "ServiceRecord", 0x33: "P_KeyTableRecord", 0x35: "PathRecord", 0x36: "VLArbitrationTableRecord",
+		0x38: "MCMemberRecord", 0x39: "TraceRecord", 0x3a: "MultiPathRecord", 0x3b: "ServiceAssociationRecord",
+		0xf3: "InformInfoRecord", 0x99: "0x0099",
+	} {
+		if got := AttrName(attr); got != want {
+			t.Errorf("attribute %#x is %s, want %s", uint16(attr), got, want)
+		}
+	}
+}
 
 func TestClassPortInfo(t *testing.T) {
 	var c ClassPortInfo

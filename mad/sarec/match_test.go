@@ -91,6 +91,28 @@ func TestComponents(t *testing.T) {
 	}
 }
 
+// The components of a PortInfoRecord are in the order of its fields, reserved ones included
+// (IBA 15.2.5.3; the IB_PIR_COMPMASK constants of OpenSM's ib_types.h).
+func TestPortInfoComponentOrder(t *testing.T) {
+	for bit, comp := range []mad.ComponentMask{
+		PortInfoEndportLID, PortInfoPortNum, PortInfoOptions, PortInfoMKey, PortInfoGidPrefix, PortInfoLID, PortInfoMasterSMLID,
+		PortInfoCapabilityMask, PortInfoDiagCode, PortInfoMKeyLeasePeriod, PortInfoLocalPortNum, PortInfoLinkWidthEnabled,
+		PortInfoLinkWidthSupported, PortInfoLinkWidthActive, PortInfoLinkSpeedSupported, PortInfoPortState, PortInfoPortPhysicalState,
+		PortInfoLinkDownDefaultState, PortInfoMKeyProtectBits, none, PortInfoLMC, PortInfoLinkSpeedActive, PortInfoLinkSpeedEnabled,
+		PortInfoNeighborMTU, PortInfoMasterSMSL, PortInfoVLCap, PortInfoInitType, PortInfoVLHighLimit, PortInfoVLArbitrationHighCap,
+		PortInfoVLArbitrationLowCap, PortInfoInitTypeReply, PortInfoMTUCap, PortInfoVLStallCount, PortInfoHOQLife,
+		PortInfoOperationalVLs, PortInfoPartEnforcementIn, PortInfoPartEnforcementOut, PortInfoFilterRawIn, PortInfoFilterRawOut,
+		PortInfoMKeyViolations, PortInfoPKeyViolations, PortInfoQKeyViolations, PortInfoGUIDCap, PortInfoClientReregister,
+		PortInfoMcastPKeySuppression, PortInfoSubnetTimeOut, none, PortInfoRespTimeValue, PortInfoLocalPhyErrors,
+		PortInfoOverrunErrors, PortInfoMaxCreditHint, none, PortInfoLinkRoundTripLatency, PortInfoCapabilityMask2,
+		PortInfoLinkSpeedExtActive, PortInfoLinkSpeedExtSupported, none, PortInfoLinkSpeedExtEnabled,
+	} {
+		if comp != none && comp != 1<<bit {
+			t.Errorf("component %d is %#x", bit, comp)
+		}
+	}
+}
+
 // Components of PortInfo are the fields that the accessors of package smp read.
 func TestPortInfoComponents(t *testing.T) {
 	var port PortInfoRecord

@@ -241,13 +241,23 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// TestEndOfFile: a read of nothing, which the kernel does not do, ends the port.
+func TestEndOfFile(t *testing.T) {
+	p, kernel := socketPort(t, 0)
+	p.in.read = func(int, []byte) (int, error) { return 0, nil }
+	put(t, kernel, answer{directedAgent, 0, mad.ClassDirected, 320}.bytes())
+	if n, err := p.Recv(make([]mad.Datagram, 1)); n != 0 || !errors.Is(err, unix.EIO) {
+		t.Errorf("%d, %v, want EIO", n, err)
+	}
+}
+
 // TestOversized: a message that does not fit is read with as much room as it wants, up
 // to a bound, and dropped.
 func TestOversized(t *testing.T) {
 	for _, c := range []struct {
 		length  uint32
 		dropped bool
-	}{{64 + 500, true}, {maxMessage, true}, {maxMessage + 1, false}, {1<<32 - 1, false}, {frameSize, false}, {0, false}} {
+	}{{64 + 500, true}, {1_048_576, true}, {1_048_577, false}, {1<<32 - 1, false}, {frameSize, false}, {0, false}} {
 		p, kernel := socketPort(t, 1)
 		offered := true
 		p.in.read = func(fd int, b []byte) (int, error) {

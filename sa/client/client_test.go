@@ -102,9 +102,39 @@ func TestTable(t *testing.T) {
 	if a, ok := b.Receive(b.now, &late[0]); ok {
 		t.Errorf("an answer that came is taken again: %+v", a)
 	}
-	if at, waits := b.Client.Deadline(); waits && at < time.Second {
-		t.Errorf("something is due at %v", at)
+	const linger = 10 * time.Second // for which the transfer is known
+	if at, waits := b.Client.Deadline(); !waits || at != linger {
+		t.Errorf("something is due at %v, %t", at, waits)
 	}
+	b.Expire(linger, nil)
+	if at, waits := b.Client.Deadline(); waits {
+		t.Errorf("something is still due at %v", at)
+	}
+}
+
+// A table of which no more comes is given up when the transfer's time has run out.
+func TestTableThatStops(t *testing.T) {
+	b := newBed(t)
+	began := b.now
+	b.answer(b.ask(mad.MethodGetTable, sarec.AttrMCMemberRecord), make([]byte, 5000))
+	if answers := b.exchange(func(n int) bool { return n == 1 }); len(answers) != 0 {
+		t.Fatalf("%d answers", len(answers))
+	}
+	for range 100 {
+		at, waits := b.Client.Deadline()
+		if !waits {
+			t.Fatal("nothing is due, and the table has not come")
+		}
+		b.now = max(b.now, at)
+		if answers := b.Expire(b.now, nil); len(answers) > 0 {
+			if a := answers[0]; len(answers) != 1 || a.Tag != 5 || a.Err == nil || b.now-began != time.Minute {
+				t.Errorf("%d answers after %v: %+v", len(answers), b.now-began, a)
+			}
+			return
+		}
+		b.Output(b.now, nil)
+	}
+	t.Errorf("not given up at %v", b.now)
 }
 
 // What is not answered is asked again, and given up in the end; a late answer to an earlier

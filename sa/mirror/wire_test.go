@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"testing"
 
 	"ibsm/mad"
@@ -23,6 +24,18 @@ func TestSince(t *testing.T) {
 		if (err != nil) != (c.want < 0) || err == nil && len(got) != c.want {
 			t.Errorf("%+v: %d changes, %v", c, len(got), err)
 		}
+	}
+}
+
+// TestKind: a message begins with the version of the exchange, its kind, the registry.Version
+// of its Changes and the latest that the sender understands; four reserved bytes are 0.
+func TestKind(t *testing.T) {
+	b := appendKind(nil, kindQuestion, oldestRegistry)
+	if want := []byte{version, byte(kindQuestion), oldestRegistry, registry.Version, 0, 0, 0, 0}; !bytes.Equal(b, want) {
+		t.Errorf("% x, want % x", b, want)
+	}
+	if k, understood, err := readKind(b); k != kindQuestion || understood != registry.Version || err != nil {
+		t.Errorf("read as kind %d, understood %d, %v", k, understood, err)
 	}
 }
 

@@ -145,6 +145,25 @@ func TestFromNetRefuses(t *testing.T) {
 	}
 }
 
+// Ports for which there is no unicast LID get none: those end at 0xBFFF (IBA 4.1.3).
+func TestLIDsRunOut(t *testing.T) {
+	const hosts = 0xc000
+	fabric := &topo.Topo{Nodes: []topo.Node{{Type: mad.CA}}, Ports: make([]topo.Port, hosts)}
+	for p := range topo.PortIdx(hosts) {
+		fabric.EndPorts = append(fabric.EndPorts, p)
+	}
+	for _, c := range []struct {
+		lmc  uint8
+		last topo.PortIdx // with LIDs
+		top  mad.LID
+	}{{0, 0xbffe, 0xbfff}, {1, 0x5ffe, 0xbfff}, {7, 0x17e, 0xbfff}} {
+		l := topo.SequentialLIDs(fabric, c.lmc)
+		if l.Top != c.top || l.PortOf(c.top) != c.last || l.Count(c.last+1) != 0 {
+			t.Errorf("LMC %d: LIDs up to 0x%x, the last of port %d; the next port has %d", c.lmc, uint16(l.Top), l.PortOf(l.Top), l.Count(c.last+1))
+		}
+	}
+}
+
 func TestSequentialLIDs(t *testing.T) {
 	n := twoSwitches(false)
 	n.Nodes[1].EnhancedPort0 = true // 0x10
