@@ -227,7 +227,7 @@ func TestReplyWaits(t *testing.T) {
 // Of one client only so many replies may wait; others are served meanwhile, and so is this
 // one when they have left.
 func TestRepliesToOneClientAreBounded(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.slow = true
 	request := func(from mad.GUID, i int) Received {
 		mgid := ownGroup

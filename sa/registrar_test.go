@@ -215,7 +215,7 @@ func TestLifeTimeOfNewGroup(t *testing.T) {
 		{sarec.LessThan, 19, 18}, {sarec.LessThan, 18, 17}, {sarec.LessThan, 1, 0}, {sarec.LessThan, 0, -1},
 		{sarec.Exactly, 18, 18}, {sarec.Exactly, 5, 5}, {sarec.Exactly, 40, 40}, {sarec.Best, 5, 18},
 	} {
-		d := newDesk(t)
+		d := newHarness(t)
 		j := newJoining(h3, ownGroup, 1)
 		j.comps |= sarec.MCMemberPacketLifeTimeSelector | sarec.MCMemberPacketLifeTime
 		j.rec.SetPacketLifeTime(c.selector, c.value)

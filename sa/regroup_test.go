@@ -103,7 +103,7 @@ func TestGivenMLIDOfTwoGroups(t *testing.T) {
 		sl     uint8
 		shared bool
 	}{{0, true}, {1, false}} {
-		d := newDesk(t)
+		d := newHarness(t)
 		cfg := d.cfg
 		first := DefaultGroups()[0]
 		first.MLID = 0xc123
