@@ -231,6 +231,9 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Registrar.Groups = groups(chosen, l.Config)
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.PrefixRoutes = next.routes
+	if chosen != nil {
+		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))
+	}
 	next.shown = next.from.shown(next.differs)
 	c.show(cfg.Sweep.EngineName, next.shown)
 	return cfg

@@ -34,6 +34,8 @@ type Config struct {
 	NoMulticast bool     // view.Subnet.NoMulticast
 	// PrefixRoutes are the routers to other subnets, for path queries.
 	PrefixRoutes []view.PrefixRoute
+	// PathSLs are the SLs of paths by partition: view.View.SLs.
+	PathSLs map[mad.PKey]uint8
 	// Names are those that the log calls nodes by; the others by their descriptions.
 	Names names.Map
 	// Once ends the run with the first sweep that is complete.
@@ -67,7 +69,8 @@ func (c *Core) reconfigure(cfg *Config) {
 	}
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
-	c.cfg.SAKey, c.cfg.PrefixRoutes, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.PrefixRoutes, cfg.HonorGUID2LID
+	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID
+	c.cfg.PrefixRoutes, c.cfg.PathSLs = cfg.PrefixRoutes, cfg.PathSLs
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect

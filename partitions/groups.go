@@ -40,3 +40,15 @@ func (p *Policy) WellKnown(qos bool) []registry.Group {
 	}
 	return groups
 }
+
+// SLs are the SLs of paths by the base of the P_Key, those that are 0 left out. Without QoS
+// all are, as in OpenSM (partition_create overrides them then).
+func (p *Policy) SLs(qos bool) map[mad.PKey]uint8 {
+	sls := map[mad.PKey]uint8{}
+	for i := range p.Partitions {
+		if part := &p.Partitions[i]; qos && part.SL != 0 {
+			sls[part.Key] = part.SL
+		}
+	}
+	return sls
+}

@@ -24,7 +24,10 @@ type View struct {
 	Subnet     Subnet
 	// PrefixRoutes are the routers to other subnets, the first that holds first.
 	PrefixRoutes []PrefixRoute
-	SMs          []SM // this manager first, then others by port GUID
+	// SLs are the SLs of paths by the base of the partition's P_Key; 0 for others. It is
+	// not changed.
+	SLs map[mad.PKey]uint8
+	SMs []SM // this manager first, then others by port GUID
 
 	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most
 	FaultsMore int     // that found no room

@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,6 +37,61 @@ func TestSubscriptionsOfAbsentPorts(t *testing.T) {
 				if st := w.register(question{0, p}).Status(); st != c.want {
 					t.Errorf("%s answers a query for the subscription with %v, want %v", w.manager.name, st, c.want)
 				}
+			}
+		})
+	}
+}
+
+// TestPartitionSL: paths have the SL of their partition where QoS is on, and SL 0 where it is
+// not, whatever the file says; an SL that is asked for is answered.
+func TestPartitionSL(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "partitions.conf")
+	text := "Default=0x7fff, ipoib : ALL=full;\nA=0x8001, sl=3, ipoib : ALL=full;\nB=0x8002, sl=5 : ALL=full;\nC=0x8003, sl=6 : ALL=limited, SELF=full;\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, qos := range []string{"TRUE", "FALSE"} {
+		t.Run("qos "+qos, func(t *testing.T) {
+			theirs, ours := equalSubnets(t, "fattree:k=4,levels=2", "partition_config_file "+file, "qos "+qos)
+			var seen uint
+			for _, key := range []mad.PKey{0, 0xffff, 0x8001, 0x0001, 0x8002, 0x8003, 0x0003, 0x8004} {
+				for _, sl := range []int{-1, 0, 3, 7} {
+					for _, raw := range []bool{false, true} {
+						answer := func(w *testSubnet) string {
+							comps := sarec.PathSGID | sarec.PathDGID | sarec.PathNumbPath
+							var want sarec.PathRecord
+							want.SetSGID(w.clientGIDs()[1])
+							want.SetDGID(w.clientGIDs()[2])
+							want.SetNumbPath(1)
+							if key != 0 {
+								comps |= sarec.PathPKey
+								want.SetPKey(key)
+							}
+							if sl >= 0 {
+								comps |= sarec.PathSL
+								want.SetSL(uint8(sl))
+							}
+							if raw {
+								comps |= sarec.PathRawTraffic
+								want.SetRawTraffic(true)
+							}
+							p := request(mad.MethodGet, sarec.AttrPathRecord, comps)
+							*(*sarec.PathRecord)(p.SAData()[:64]) = want
+							reply := w.register(question{1, p})
+							rec := (*sarec.PathRecord)(reply.SAData()[:64])
+							if reply.Status() == mad.StatusOK && w == ours {
+								seen |= 1 << rec.SL()
+							}
+							return fmt.Sprintf("%v, P_Key %v, SL %d", reply.Status(), rec.PKey(), rec.SL())
+						}
+						if a, b := answer(theirs), answer(ours); a != b {
+							t.Errorf("P_Key %v, SL %d, raw %v: OpenSM %s; ibsm %s", key, sl, raw, a, b)
+						}
+					}
+				}
+			}
+			if want := map[string]uint{"TRUE": 1<<0 | 1<<3 | 1<<5 | 1<<7, "FALSE": 1<<0 | 1<<3 | 1<<7}[qos]; seen != want {
+				t.Errorf("SLs seen %b, want %b", seen, want)
 			}
 		})
 	}

@@ -116,6 +116,7 @@ func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
 	}
 	out.SetRawTraffic(q.comps.Has(sarec.PathRawTraffic) && q.want.RawTraffic())
 	out.SetPKey(q.pkey)
+	out.SetSL(q.sl)
 	if q.comps.Has(sarec.PathSL) {
 		out.SetSL(q.want.SL())
 	}

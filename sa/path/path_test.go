@@ -332,3 +332,27 @@ func TestFindDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// TestPartitionSL: a path has the SL of the partition of its P_Key, unless one is asked for.
+func TestPartitionSL(t *testing.T) {
+	s := newSubnet(t, 0)
+	for _, g := range []mad.GUID{h1, h3} {
+		s.Topo.Ports[s.port(g)].PKeys = topo.NewPKeyTable([]mad.PKey{0xffff, 0x8001, 0x8002})
+	}
+	s.SLs = map[mad.PKey]uint8{0x0001: 3, 0x0002: 5}
+	f := New(&s.View)
+	for _, c := range []struct {
+		key   mad.PKey
+		comps mad.ComponentMask
+		want  uint8
+	}{{0x8001, sarec.PathPKey, 3}, {0x8002, sarec.PathPKey, 5}, {0xffff, sarec.PathPKey, 0}, {0, 0, 3}, {0x8002, sarec.PathPKey | sarec.PathSL, 7}} {
+		var want, out sarec.PathRecord
+		want.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
+		want.SetDGID(mad.MakeGID(mad.DefaultPrefix, h3))
+		want.SetPKey(c.key)
+		want.SetSL(7)
+		if st := f.Find(asker, &want, sarec.PathSGID|sarec.PathDGID|c.comps, &out); st != mad.StatusOK || out.SL() != c.want {
+			t.Errorf("P_Key %v, components %#x: %v, SL %d, want %d", c.key, c.comps, st, out.SL(), c.want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ type query struct {
 	comps    mad.ComponentMask
 	src, dst side
 	pkey     mad.PKey // of the answer
+	sl       uint8    // of the partition in which the ports may talk
 	hops     int      // of the path found
 	walks    int      // that may still be tried
 	limit    int      // of a table in bytes
@@ -99,14 +100,21 @@ func (f *Finder) admit(q *query, src, dst topo.PortIdx) bool {
 	var ok bool
 	switch {
 	case q.comps.Has(sarec.PathRawTraffic) && q.want.RawTraffic():
-		q.pkey, ok = 0, true
+		key, _ := f.common(src, dst)
+		q.sl = f.slOf(key)
+		q.pkey = 0
+		return true
 	case q.comps.Has(sarec.PathPKey):
 		q.pkey, ok = q.want.PKey(), f.share(src, dst, q.want.PKey())
 	default:
 		q.pkey, ok = f.common(src, dst)
 	}
+	q.sl = f.slOf(q.pkey)
 	return ok
 }
+
+// slOf is the SL of paths in the partition of a key.
+func (f *Finder) slOf(k mad.PKey) uint8 { return f.view.SLs[k&^mad.FullMember] }
 
 // mayTalk is Topo.MayTalk of two end ports.
 func (f *Finder) mayTalk(a, b topo.PortIdx) bool {
