@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep/plan"
+	"ibsm/topo"
 	"ibsm/view"
 )
 
@@ -110,7 +111,7 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 		}
 		t.sweep(fx.now, false, "trap 128 of LID "+n.LinkState().LID().String()+": a link changed its state")
 	case number == smp.TrapLocalChange:
-		return t.localChange(fx, n.LocalChange(), ignoreChanges), nil
+		return t.localChange(fx, n.LocalChange(), v, ignoreChanges), nil
 	case number == smp.TrapLinkIntegrity, number == smp.TrapBufferOverrun, number == smp.TrapFlowControl:
 		e := n.PortError()
 		return 0, &portErrors{e.LID(), e.PortNum(), series.count, describe(n)}
@@ -119,11 +120,12 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 }
 
 // localChange takes trap 144. A changed description is read by itself, since no walk reads one
-// that is known; anything else can mean a new subnet manager.
-func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, ignoreChanges bool) (renamed mad.LID) {
+// that is known; anything else can mean a new subnet manager, also capabilities that changed
+// at the same time, for which there is no flag.
+func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, v *view.View, ignoreChanges bool) (renamed mad.LID) {
 	if d.OtherLocalChanges() && d.ChangeFlags()&smp.ChangedNodeDescription != 0 {
 		renamed = d.LID()
-		if d.ChangeFlags() == smp.ChangedNodeDescription {
+		if d.ChangeFlags() == smp.ChangedNodeDescription && !newCapabilities(d, v) {
 			return renamed
 		}
 	}
@@ -133,6 +135,21 @@ func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, ignoreChange
 	fx.log(debug, osmlog.TrapSweep(smp.TrapLocalChange))
 	t.sweep(fx.now, true, "trap 144 of LID "+d.LID().String()+": a port changed its capabilities")
 	return renamed
+}
+
+// newCapabilities reports whether the masks in a trap 144 are not the known ones of the port. A
+// mask of 0 is not filled in.
+func newCapabilities(d *smp.LocalChangeDetails, v *view.View) bool {
+	mask, mask2 := d.CapabilityMask(), d.CapabilityMask2()
+	if mask == 0 || v == nil {
+		return mask != 0
+	}
+	p := v.LIDs.PortOf(d.LID())
+	if p == topo.None {
+		return true
+	}
+	info := &v.Topo.Ports[p].Info
+	return mask != info.CapabilityMask() || mask2 != 0 && mask.Has(smp.IsCapabilityMask2Supported) && mask2 != info.CapabilityMask2()
 }
 
 // seriesOf finds the series of a trap and adds to it.

@@ -76,6 +76,42 @@ func named(name *string) fabric.Defect {
 	}
 }
 
+// A trap 144 that says that a description has changed carries the capabilities, too, and no
+// flag is there for them: of a port that has become a subnet manager's the manager asks more.
+func TestRenamedAndIsSM(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for name, changed := range ordered(map[string]bool{"the same capabilities": false, "other capabilities": true}) {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			m := b.comeUp(minhopConfig())
+			info := b.Fabric.PortInfo(host(n, 5))
+			var d mad.Datagram
+			d.LID = info.LID()
+			d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
+			d.Packet.SetTID(1)
+			notice := (*smp.Notice)(d.Packet.Data())
+			notice.SetIsGeneric(true)
+			notice.SetTrapNumber(smp.TrapLocalChange)
+			notice.SetIssuerLID(info.LID())
+			change := notice.LocalChange()
+			change.SetLID(info.LID())
+			change.SetOtherLocalChanges(true)
+			change.SetChangeFlags(smp.ChangedNodeDescription)
+			change.SetCapabilityMask(info.CapabilityMask())
+			change.SetCapabilityMask2(info.CapabilityMask2())
+			if changed {
+				change.SetCapabilityMask(info.CapabilityMask() | smp.IsSM)
+			}
+			b.Deliver(m.Manager, d)
+			sweeps := len(m.ups)
+			b.pass(settling)
+			if swept := len(m.ups) > sweeps; swept != changed {
+				t.Errorf("a sweep followed: %t, want %t", swept, changed)
+			}
+		})
+	}
+}
+
 // A node whose description has changed with something else is asked for it, too.
 func TestRenamedAndMore(t *testing.T) {
 	n := generate(t, "fattree:k=4")
