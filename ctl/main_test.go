@@ -80,7 +80,7 @@ func (s *source) Order(ctx context.Context, o ctl.Order) error {
 }
 
 func (s *source) SAStats() *ctl.SAStats {
-	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}}, Dropped: []ctl.SADrops{}, Times: []ctl.SATimes{}}
+	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}}, Dropped: []ctl.SADrops{}, Packets: []ctl.GSIPackets{{Kind: "SA request", Received: 5, Dropped: 2}}, Times: []ctl.SATimes{}}
 }
 
 func (s *source) Activity() *ctl.Activity {

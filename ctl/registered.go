@@ -64,6 +64,7 @@ type Subscription struct {
 type SAStats struct {
 	Replies       []SAReplies     `json:"replies"`
 	Dropped       []SADrops       `json:"dropped"`
+	Packets       []GSIPackets    `json:"packets"`
 	Times         []SATimes       `json:"times"`
 	Transfers     SATransfers     `json:"transfers"`
 	Registrations SARegistrations `json:"registrations"`
@@ -80,6 +81,13 @@ type SAReplies struct {
 type SADrops struct {
 	Reason string `json:"reason"`
 	Count  uint64 `json:"count"`
+}
+
+// GSIPackets counts packets received on QP1.
+type GSIPackets struct {
+	Kind     string `json:"kind"`
+	Received uint64 `json:"received"`
+	Dropped  uint64 `json:"dropped"` // of them, those that had no room in the queue, or that nobody uses
 }
 
 // SATransfers counts RMPP transfers.

@@ -162,7 +162,7 @@ func TestVerbs(t *testing.T) {
 		{"groups 5", `^$`, 1, `"5" is not an MGID`},
 		{"groups 5 6", `^$`, 2, `unexpected argument "6"`},
 		{"sa-stats", `^ATTRIBUTE .*\n\ntransfers by RMPP: 0 sent, .*\nregistrations: 0 refused .*\nevents: \d+, 0 dropped; .*\n$`, 0, ""},
-		{"sa-stats --json", `^{"replies":\[\],"dropped":\[\],"times":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
+		{"sa-stats --json", `^{"replies":\[\],"dropped":\[\],"packets":\[\],"times":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
 		{"plan", `^0 Sets would be sent; nothing was written\n$`, 0, ""},
 		{"plan --json", `^{"outdated":false,"steps":\[\n\]}\n$`, 0, ""},
 		{"sweep --light", `^light sweep requested; .* --since \d+\n`, 0, ""},

@@ -98,10 +98,11 @@ func rows[T any](ctx context.Context, a *asker, path string, filter map[string][
 func newSAStats(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "sa-stats [OPTION]...", Short: "statistics of subnet administration", Args: cli.Args(0, 0), RunE: a.asking(a.saStats), Long: `
 Shows statistics of subnet administration: responses by attribute and status, dropped
-requests, response times (median and 99th percentile), limits that were reached, and
-counters of registrations and events. A response time starts when the request was received.
-It ends, for a Get, when the response is sent; for a GetTable, when the response is complete;
-for a registration, when the disk, the forwarding tables and the ports have it.`}
+requests, packets received on QP1, response times (median and 99th percentile), limits that
+were reached, and counters of registrations and events. A response time starts when the
+request was received. It ends, for a Get, when the response is sent; for a GetTable, when the
+response is complete; for a registration, when the disk, the forwarding tables and the ports
+have it.`}
 }
 
 func (a *asker) saStats(ctx context.Context, _ []string, stdout io.Writer) error {
@@ -109,29 +110,35 @@ func (a *asker) saStats(ctx context.Context, _ []string, stdout io.Writer) error
 	if shown, err := a.value(ctx, "/v1/sa-stats", nil, st, stdout); shown || err != nil {
 		return err
 	}
-	t := &table{columns: []column{{head: "ATTRIBUTE"}, {head: "STATUS"}, {head: "COUNT", right: true}}}
+	return printSAStats(stdout, st)
+}
+
+func printSAStats(stdout io.Writer, st *ctl.SAStats) error {
+	replies := &table{columns: []column{{head: "ATTRIBUTE"}, {head: "STATUS"}, {head: "COUNT", right: true}}}
 	for _, r := range st.Replies {
-		t.add(r.Attribute, r.Status, strconv.FormatUint(r.Count, 10))
+		replies.add(r.Attribute, r.Status, strconv.FormatUint(r.Count, 10))
 	}
 	for _, d := range st.Dropped {
-		t.add("", "dropped: "+d.Reason, strconv.FormatUint(d.Count, 10))
+		replies.add("", "dropped: "+d.Reason, strconv.FormatUint(d.Count, 10))
 	}
-	if err := t.print(stdout, terminalWidth(stdout)); err != nil {
-		return err
+	packets := &table{columns: []column{{head: "PACKETS ON QP1"}, {head: "RECEIVED", right: true}, {head: "DROPPED", right: true}}}
+	for _, p := range st.Packets {
+		packets.add(p.Kind, strconv.FormatUint(p.Received, 10), strconv.FormatUint(p.Dropped, 10))
 	}
-	if len(st.Times) > 0 {
-		times := &table{columns: []column{{head: "RESPONSES TO"}, {head: "COUNT", right: true}, {head: "P50", right: true}, {head: "P99", right: true}}}
-		for _, w := range st.Times {
-			times.add(w.Way, strconv.FormatUint(w.Count, 10), shortTime(w.P50), shortTime(w.P99))
-		}
-		fmt.Fprintln(stdout) // an error comes again
-		if err := times.print(stdout, terminalWidth(stdout)); err != nil {
-			return err
+	times := &table{columns: []column{{head: "RESPONSES TO"}, {head: "COUNT", right: true}, {head: "P50", right: true}, {head: "P99", right: true}}}
+	for _, w := range st.Times {
+		times.add(w.Way, strconv.FormatUint(w.Count, 10), shortTime(w.P50), shortTime(w.P99))
+	}
+	for _, t := range []*table{replies, packets, times} {
+		if t == replies || len(t.rows) > 0 {
+			if err := t.print(stdout, terminalWidth(stdout)); err != nil {
+				return err
+			}
+			fmt.Fprintln(stdout) // an error comes again
 		}
 	}
 	x, r := &st.Transfers, &st.Registrations
-	_, err := fmt.Fprintf(stdout, `
-transfers by RMPP: %d sent, %d received, %d failed, %d refused, %d under way; %d times sent again
+	_, err := fmt.Fprintf(stdout, `transfers by RMPP: %d sent, %d received, %d failed, %d refused, %d under way; %d times sent again
 registrations: %d refused at a limit, %d leases ended, %d ports in INIT, %d absent too long; replies: %d late, %d without GUIDs, %d wait
 events: %d, %d dropped; reports: %d sent, %d unanswered, %d dropped, %d wait
 `,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"ibsm/ctl"
@@ -42,5 +43,23 @@ func TestSettingsText(t *testing.T) {
 		if got := settingsText(&c.st); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.st, got, c.want)
 		}
+	}
+}
+
+func TestPrintSAStats(t *testing.T) {
+	var out strings.Builder
+	err := printSAStats(&out, &ctl.SAStats{
+		Dropped: []ctl.SADrops{{Reason: "no room", Count: 4}},
+		Packets: []ctl.GSIPackets{{Kind: "SA request", Received: 12, Dropped: 3}},
+	})
+	const want = `ATTRIBUTE  STATUS            COUNT
+           dropped: no room      4
+
+PACKETS ON QP1  RECEIVED  DROPPED
+SA request            12        3
+
+transfers by RMPP: `
+	if err != nil || !strings.HasPrefix(out.String(), want) {
+		t.Errorf("%v, %s", err, &out)
 	}
 }

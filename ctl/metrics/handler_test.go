@@ -22,6 +22,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/mad"
+	"ibsm/mad/gsi"
 	"ibsm/mad/madtest"
 	"ibsm/manager"
 	"ibsm/opensm/console"
@@ -361,3 +362,40 @@ type answered struct{ st *sa.Stats }
 
 func (answered) Describe(chan<- *prometheus.Desc)      {}
 func (a answered) Collect(to chan<- prometheus.Metric) { sink(to).answers(a.st) }
+
+// Packets are counted by kind, but for those of QP0, which other metrics count.
+func TestPackets(t *testing.T) {
+	var counts received
+	counts[gsi.Subnet] = gsi.Count{Received: 9, Dropped: 9}
+	counts[gsi.SARequest] = gsi.Count{Received: 7, Dropped: 2}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(counts)
+	all, err := registry.Gather()
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d families, %v", len(all), err)
+	}
+	for name, want := range map[string]float64{"ibsm_gsi_received_total": 7, "ibsm_gsi_dropped_total": 2} {
+		for _, f := range all {
+			if f.GetName() != name {
+				continue
+			}
+			if len(f.Metric) != int(gsi.NumKinds)-1 {
+				t.Errorf("%s has %d samples", name, len(f.Metric))
+			}
+			for _, m := range f.Metric {
+				expected := 0.0
+				if m.Label[0].GetValue() == "SA request" {
+					expected = want
+				}
+				if m.GetCounter().GetValue() != expected {
+					t.Errorf("%s: %v", name, m)
+				}
+			}
+		}
+	}
+}
+
+type received [gsi.NumKinds]gsi.Count
+
+func (received) Describe(chan<- *prometheus.Desc)      {}
+func (r received) Collect(to chan<- prometheus.Metric) { sink(to).packets(r) }

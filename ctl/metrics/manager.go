@@ -34,6 +34,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		state = stats.State
 		s.manager(&stats)
 		s.smps(&stats)
+		s.packets(shell.GSICounts())
 		s.answers(shell.SAStats())
 		s.transfers(shell.SATransfers())
 		s.registrations(shell.SARegistrations())

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"ibsm/ctl/server"
+	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
 	"ibsm/sa"
 )
@@ -21,6 +22,16 @@ func (s sink) answers(st *sa.Stats) {
 	times := s.histogram("ibsm_sa_answer_seconds", "Response time from the receipt of a request: get, until the response is sent; table, until the response is complete; register, until the change is on disk and in the switches.", "way")
 	for way, t := range st.Times() {
 		times(sa.TimeBounds[:], t.Counts[:], t.Sum, way.String())
+	}
+}
+
+// packets sends what came in on QP1.
+func (s sink) packets(counts [gsi.NumKinds]gsi.Count) {
+	received := s.counter("ibsm_gsi_received_total", "Packets received on QP1, by kind.", "kind")
+	dropped := s.counter("ibsm_gsi_dropped_total", "Of the packets received on QP1 those for which the queue had no room, or that nobody uses, by kind.", "kind")
+	for kind := gsi.SARequest; kind < gsi.NumKinds; kind++ {
+		received(counts[kind].Received, kind.String())
+		dropped(counts[kind].Dropped, kind.String())
 	}
 }
 

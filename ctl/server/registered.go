@@ -9,6 +9,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
 	"ibsm/registry"
@@ -179,7 +180,7 @@ func (s *subnet) nodeOf(gid mad.GID) (guid, desc string) {
 
 // SAStats returns the statistics of the SA; empty while there is no port.
 func (d *Server) SAStats() *ctl.SAStats {
-	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}, Times: []ctl.SATimes{}}
+	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}, Packets: []ctl.GSIPackets{}, Times: []ctl.SATimes{}}
 	shell := d.shell.Load()
 	if shell == nil {
 		return out
@@ -192,6 +193,11 @@ func (d *Server) SAStats() *ctl.SAStats {
 	for reason, n := range shell.SAStats().Drops() {
 		if n > 0 {
 			out.Dropped = append(out.Dropped, ctl.SADrops{Reason: reason.String(), Count: n})
+		}
+	}
+	for kind, n := range shell.GSICounts() {
+		if kind := gsi.Kind(kind); kind != gsi.Subnet && n.Received > 0 {
+			out.Packets = append(out.Packets, ctl.GSIPackets{Kind: kind.String(), Received: n.Received, Dropped: n.Dropped})
 		}
 	}
 	for way, times := range shell.SAStats().Times() {
