@@ -111,7 +111,7 @@ func TestOptions(t *testing.T) {
 		{"-R ftre", "routing_engine", null, 2},
 		{"-p 3 -p 4", "sm_priority", "4", 0},
 		{"--ar_mode disable", "ar_mode", "disable", 0},
-		{"--ar_mode enable", "ar_mode", "hold", 2},
+		{"--ar_mode enable", "ar_mode", "keep", 2},
 	} {
 		l := Load(strings.Fields(c.args), nowhere(nil))
 		if got := Find(c.key).Format(l.Setting(Find(c.key)).Value); got != c.want || l.Report.Status(Start) != c.status {

@@ -57,7 +57,7 @@ func forkKey(name string) string {
 // forkValue describes a value that only NVIDIA's manager understands, "" for others.
 func forkValue(name, value string) string {
 	if name == "ar_mode" && isDigits(value) {
-		return "numbers are values of NVIDIA's manager and ignored here; expected hold or disable; using hold"
+		return "numbers are values of NVIDIA's manager and ignored here; expected keep, hold or disable; using keep"
 	}
 	return ""
 }

@@ -169,8 +169,8 @@ var subnetKeys = []Key{
 		Help: "write SA registrations to opensm-sa.dump after each sweep and at exit"},
 	{Name: "torus_config", TOML: "routing.torus_file", Kind: String, Default: "/etc/opensm/torus-2QoS.conf", Reload: true, Serious: true, Long: "torus_config", Arg: "FILE",
 		Help: "description of the torus (torus-2QoS)"},
-	{Name: "ar_mode", TOML: "routing.adaptive", Kind: Word, Words: []string{"hold", "disable"}, Default: "hold", Own: true, Serious: true, Effect: Acts, Long: "ar_mode", Arg: "MODE",
-		Help: "what to do if switches have adaptive routing enabled: hold writes no routes while it is on, disable turns it off first"},
+	{Name: "ar_mode", TOML: "routing.adaptive", Kind: Word, Words: []string{"keep", "hold", "disable"}, Default: "keep", Own: true, Serious: true, Effect: Acts, Long: "ar_mode", Arg: "MODE",
+		Help: "what to do if switches have adaptive routing enabled: keep writes all routes, and a switch loses it only when its own routes change; hold writes no routes while it is on anywhere; disable turns it off first"},
 
 	{Name: "sm_priority", TOML: "election.priority", Kind: U8, Range: "0-15", Default: "0", Reload: true, Effect: Acts, Long: "priority", Short: 'p', Arg: "N",
 		Help: "priority; the manager with the highest becomes master"},

@@ -84,9 +84,12 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		ReassignLIDs:    conf.ReassignLIDs.In(c),
 		NoReregister:    conf.NoClientsRereg.In(c),
 		DisableBabblers: conf.BabblingPortPolicy.In(c),
-		DisableAR:       conf.ARMode.In(c) == "disable",
+		AR:              arModes[conf.ARMode.In(c)],
 	}
 }
+
+// arModes are the words of ar_mode.
+var arModes = map[string]sweep.ARMode{"keep": sweep.KeepAR, "hold": sweep.HoldAR, "disable": sweep.DisableAR}
 
 // chosen is a number that applies only if somebody has chosen it.
 func chosen[T ~uint8 | ~uint16 | ~uint64, V uint8 | uint16 | uint64](c *conf.Config, a conf.Accessor[V]) (o sweep.Option[T]) {

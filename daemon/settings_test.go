@@ -97,7 +97,7 @@ func TestManagerConfig(t *testing.T) {
 				VLStallCount: sweep.Given[uint8](1), LeafVLStall: sweep.Given[uint8](2),
 				PhyErrors: sweep.Given[uint8](5), Overruns: sweep.Given[uint8](6),
 				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60), MKeyProtect: sweep.Given[uint8](1),
-				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, DisableAR: true,
+				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR,
 			}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},

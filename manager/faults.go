@@ -20,8 +20,14 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 		}
 		all = append(all, f)
 	}
-	if out.AR > 0 {
-		add(view.Fault{Kind: view.NoRoutes, Text: "adaptive routing is on at some switch"})
+	if out.RoutesHeld() {
+		add(view.Fault{Kind: view.NoRoutes, Text: "adaptive routing is on at some switch, and ar_mode is hold"})
+	}
+	for _, n := range out.Private() {
+		add(view.Fault{Kind: view.PrivateTables, Node: out.Topo.Nodes[n].GUID, Text: "forwards by private tables of another manager: its forwarding table is not written, so new LIDs may have no route through it"})
+	}
+	for _, n := range out.NotAdaptive() {
+		add(view.Fault{Kind: view.NotAdaptive, Node: out.Topo.Nodes[n].GUID, Text: "adaptive routing is off since its routes changed: it forwards by its linear table"})
 	}
 	if out.Err != nil {
 		add(view.Fault{Kind: view.NoRoutes, Text: out.Err.Error()})

@@ -72,7 +72,7 @@ func summary(out *sweep.Outcome, took time.Duration) Summary {
 	s := Summary{
 		Nodes: len(t.Nodes), Switches: len(t.Switches), Sets: out.Sets, Took: took,
 		Failures: len(out.Failures),
-		Errors:   out.Err != nil || out.AR > 0 || out.LIDs.Base[t.Self] == 0,
+		Errors:   out.Err != nil || out.RoutesHeld() || out.LIDs.Base[t.Self] == 0,
 	}
 	for i := range t.Ports {
 		p := &t.Ports[i]

@@ -27,6 +27,7 @@ type sweepLog struct {
 	unforced  string                    // links whose width and speed cannot be forced
 	lost, cut string                    // examples of routes
 	up        bool                      // SUBNET UP was logged
+	adaptive  adaptiveLog
 }
 
 // logOverflows logs ports that cannot hold all their P_Keys.
@@ -70,9 +71,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 	for _, k := range r.Reclaimed {
 		fx.log(info, "no LIDs are free: the LIDs of an absent port are reassigned", "guid", k.Port, "lid", k.Base)
 	}
-	if r.AR > 0 {
-		fx.log(erro, "adaptive routing is on: routes are not written; --ar_mode=disable turns it off", "switches", r.AR)
-	}
+	l.logAdaptive(fx, r)
 	if r.Err != nil {
 		fx.log(erro, r.Err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
 	"ibsm/topo/net"
 )
 
@@ -36,13 +37,19 @@ func (l *setLog) onSet(s fabric.Set) {
 	}
 }
 
-// Where adaptive routing is on no route is written, on no switch, until the operator
-// has chosen.
+// holdConfig writes no routes while adaptive routing is on.
+func holdConfig() manager.Config {
+	cfg := minhopConfig()
+	cfg.Sweep.Settings.AR = sweep.HoldAR
+	return cfg
+}
+
+// Where adaptive routing is on and ar_mode is hold, no route is written, on no switch.
 func TestAdaptiveRoutingIsLeftAlone(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	var sets setLog
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
-	m := b.comeUp(minhopConfig())
+	m := b.comeUp(holdConfig())
 	m.mustRest()
 	if len(sets) > 0 {
 		t.Errorf("%d Sets of routes, the first %+v", len(sets), sets[0])
@@ -62,7 +69,7 @@ func TestAdaptiveRoutingIsNotReported(t *testing.T) {
 			c.Defect = moods(smp.AttrARInfo, 0, &status)
 		}
 	}})
-	m := b.comeUp(minhopConfig())
+	m := b.comeUp(holdConfig())
 	status = inNoMood
 	m.sweep(manager.Heavy)
 	status = mad.StatusOK
@@ -78,7 +85,7 @@ func TestAdaptiveRoutingIsTurnedOff(t *testing.T) {
 	var sets setLog
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
 	cfg := minhopConfig()
-	cfg.Sweep.Settings.DisableAR = true
+	cfg.Sweep.Settings.AR = sweep.DisableAR
 	m := b.comeUp(cfg)
 	b.mustBeWhole(m)
 	if len(sets) == 0 || sets[0].Attr != smp.AttrARInfo || sets[0].Node != 2 {
@@ -103,7 +110,7 @@ func TestAdaptiveRoutingStaysOn(t *testing.T) {
 			defective(sick, refuses(smp.AttrARInfo, silent))(i, n, c)
 		}})
 		cfg := minhopConfig()
-		cfg.Sweep.Settings.DisableAR = true
+		cfg.Sweep.Settings.AR = sweep.DisableAR
 		m := b.comeUp(cfg)
 		m.mustRest()
 		for _, s := range sets {

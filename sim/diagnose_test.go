@@ -207,7 +207,7 @@ func TestDiagnoseLater(t *testing.T) {
 	}
 }
 
-// TestDiagnoseAdaptiveRouting: while it is on somewhere no links are brought up.
+// TestDiagnoseAdaptiveRouting: a switch that has lost it carries data, and says so.
 func TestDiagnoseAdaptiveRouting(t *testing.T) {
 	n := generate(t, "fattree:k=4")
 	f := bringUp(t, n, func(_ int32, node *net.Node, c *fabric.Caps) {
@@ -215,7 +215,7 @@ func TestDiagnoseAdaptiveRouting(t *testing.T) {
 			c.AR = fabric.AROn
 		}
 	})
-	if d := diagnose(t, server.Show(f.m.View), f.leaf(adapters(n)[4]), ""); d.Works || !has(d, "no routes", "adaptive routing is on") {
+	if d := diagnose(t, server.Show(f.m.View), f.leaf(adapters(n)[4]), ""); !d.Works || !has(d, "no longer adaptive", "adaptive routing is off") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -43,10 +43,11 @@ type Program struct {
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
 	again      []plan.Step           // ports that refused a Set: what do they hold?
 	split      map[topo.PortIdx]split
-	more       []plan.Step // for ports in split
-	open       []request   // by tag
-	free       []int       // tags
-	silence    int         // Sets since the last answer
+	more       []plan.Step // for ports in split, and switches in fallbacks
+	fallbacks  map[topo.NodeIdx]*fallback
+	open       []request // by tag
+	free       []int     // tags
+	silence    int       // Sets since the last answer
 	sets       map[mad.AttrID]int
 	failures   []Failure
 	notHeld    []NotHeld
@@ -97,7 +98,7 @@ type NotHeld struct {
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
-	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, sets: map[mad.AttrID]int{}}
+	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
 	p.enter()
 	return p
 }
@@ -182,7 +183,7 @@ func (p *Program) failed(st plan.Step) {
 // finished goes on to the next stage when this one has been answered, and reports
 // that there is none.
 func (p *Program) finished() bool {
-	if len(p.again)+len(p.more) > 0 {
+	if p.confirmAR(); len(p.again)+len(p.more) > 0 {
 		return false
 	}
 	if !p.c.Plan.Advance() {
@@ -210,14 +211,19 @@ func (p *Program) unready(st plan.Step) bool {
 	}
 	if st.Op == plan.Arm && !p.left[n] {
 		p.left[n] = true
-		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, view.Unrouted, "its links are left in INIT: its forwarding table is incomplete")
+		reason := "its links are left in INIT: its forwarding table is incomplete"
+		if p.c.Topo.Nodes[n].PrivateLFT == topo.PrivateLFTOn {
+			reason = "its links are left in INIT: it forwards by private tables of another manager, and its own table is not known"
+		}
+		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, view.Unrouted, reason)
 	}
 	return true
 }
 
 // routed reports whether a switch holds the table it is to have.
 func (p *Program) routed(s topo.SwitchIdx) bool {
-	return p.state.devices.Switches[s].LFT.Complete() && p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop() >= p.c.Tables.Top
+	node := &p.c.Topo.Nodes[p.c.Topo.Switches[s]]
+	return p.state.devices.Switches[s].LFT.Complete() && (node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top || node.PrivateLFT == topo.PrivateLFTOn)
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its
@@ -267,22 +273,10 @@ func (p *Program) Done(o *txn.Outcome) {
 		}
 	case good || how.refused:
 		how.answered(p, r, o)
+	case r.Op == plan.SetLFT && p.refusedLFT(r.Step):
 	default:
 		p.fail(r.Step, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
 	}
-}
-
-// arInfo takes the response to a switch's adaptive routing being turned off. One that may
-// have it on still does not forward by its table, and is left alone.
-func (p *Program) arInfo(r request, o *txn.Outcome) {
-	n := p.c.Topo.Ports[r.Port].Node
-	node := &p.c.Topo.Nodes[n]
-	if info := (*smp.ARInfo)(&o.Data); o.Status == mad.StatusOK && !info.Enabled() {
-		node.AR, node.ARInfo = topo.AROff, *info
-		return
-	}
-	p.fail(r.Step, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
-	p.timeOuts[n] = maxNodeTimeOuts
 }
 
 func (p *Program) changeCleared(r request, o *txn.Outcome) {
@@ -299,7 +293,7 @@ func (p *Program) switchInfo(r request, o *txn.Outcome) {
 	if found {
 		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, plan.SwitchFields((*smp.SwitchInfo)(&bits))})
 	}
-	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top {
+	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top && node.PrivateLFT != topo.PrivateLFTOn {
 		p.fail(r.Step, view.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
 	}
 }

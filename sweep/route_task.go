@@ -53,9 +53,10 @@ type SweepPlan struct {
 	Report      *verify.Report  // of Tables
 	BeforeCut   *verify.Report  // of the engine's tables, if they had loops that were cut
 	Keep        routing.Keep
-	Unused      bool  // links were added that adopted routes do not use
-	Unavoidable int   // unhealthy links that are still used, because there is no other path
-	AR          int   // switches on which adaptive routing is on, so that no routes are written
+	Unused      bool // links were added that adopted routes do not use
+	Unavoidable int  // unhealthy links that are still used, because there is no other path
+	AR          int  // switches on which adaptive routing is on and is not turned off by DisableAR
+	ARMode      ARMode
 	Err         error // the routing engine failed
 
 	found     *Found
@@ -77,6 +78,7 @@ type delta struct {
 	report       *verify.Report
 	adopted      bool
 	indexes      partitions.Indexes // nil: unchanged
+	groups       map[mad.GUID]*groups
 	unsupported  device.Unsupported
 }
 
@@ -85,7 +87,7 @@ type delta struct {
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.report, s.adopted = d.settings, d.values, d.report, d.adopted
+	s.settings, s.values, s.report, s.adopted, s.groups = d.settings, d.values, d.report, d.adopted, d.groups
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -96,7 +98,7 @@ func (s *state) apply(d *delta) {
 func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	b, tables, s := j.found.Builder, j.found.Tables, j.state
 	j.found.Builder, j.found.Tables = nil, nil // large, and not needed after this
-	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop}
+	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR}
 	for _, n := range b.KeepMissing(s.prev, !j.found.Quick) {
 		out.Lost = append(out.Lost, s.prev.Nodes[n].GUID)
 	}
@@ -127,7 +129,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
 	d.report = s.report
+	d.groups = j.adaptive(out)
 	j.route(ctx, out, reserved)
+	off := j.turnOff(ctx, out)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -138,7 +142,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, Partitions: out.Partitions,
-		Dead: dead, Disable: babblers, DisableAR: j.settings.DisableAR, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: dead, Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister,
 	})
 	for i, target := range out.Plan.Targets() {
@@ -176,11 +180,11 @@ func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
 	t, s, d := out.Topo, j.state, &out.delta
 	for _, n := range t.Switches {
-		if t.Nodes[n].AR == topo.AROn && !j.settings.DisableAR {
+		if t.Nodes[n].AR == topo.AROn && j.settings.AR != DisableAR {
 			out.AR++
 		}
 	}
-	if out.AR > 0 {
+	if out.RoutesHeld() {
 		return
 	}
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out)}
@@ -270,8 +274,8 @@ func resized(row []uint8, size int) []uint8 {
 	return r
 }
 
-// fix puts entries into the tables that cannot change: switches that do not answer keep their
-// tables, and reserved LIDs keep their entries everywhere.
+// fix puts entries into the tables that cannot change: switches that do not answer, or forward
+// by private tables, keep their tables, and reserved LIDs keep their entries everywhere.
 func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Tables {
 	top := out.LIDs.Top
 	for _, l := range reserved {
@@ -282,7 +286,7 @@ func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Ta
 	for s, row := range tables.LFT {
 		held := out.delta.switches[s].LFT
 		switch {
-		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0:
+		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0, out.Topo.Nodes[out.Topo.Switches[s]].PrivateLFT == topo.PrivateLFTOn:
 			row = held.Row()
 		case held != nil && len(reserved) > 0:
 			row = withReserved(row, held.Row(), size, reserved)

@@ -48,10 +48,20 @@ type Settings struct {
 	NoReregister bool // never ask clients to register again
 	// DisableBabblers disables ports that never stop sending traps 129 to 131.
 	DisableBabblers bool
-	// DisableAR turns adaptive routing off on switches that have it on; without it no routes
-	// are written while it is on anywhere.
-	DisableAR bool
+	AR              ARMode
 }
+
+// ARMode is what to do about switches that have adaptive routing on.
+type ARMode uint8
+
+// Modes. KeepAR writes all routes; a switch keeps adaptive routing as long as its forwarding
+// table does not change and its groups lead to where they led. HoldAR writes no routes in the
+// whole subnet while it is on anywhere. DisableAR turns it off before routes are written.
+const (
+	KeepAR ARMode = iota
+	HoldAR
+	DisableAR
+)
 
 // OpenSM's defaults.
 const (

@@ -26,6 +26,7 @@ type state struct {
 	unhealthy    map[plan.Key]bool  // ports whose links are avoided
 	babblers     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
+	groups       map[mad.GUID]*groups  // of switches whose adaptive routing is on, by GUID; nil where it went off
 	mkeys        map[mad.GUID]mad.MKey // by port GUID, where there is one
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
@@ -61,7 +62,7 @@ func newState(restored Restored) *state {
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
 	s.devices.ForeignMaster()
-	s.unresponsive, s.prev, s.adopted, s.swept, s.findings = nil, nil, false, false, nil
+	s.unresponsive, s.prev, s.adopted, s.swept, s.findings, s.groups = nil, nil, false, false, nil, nil
 	s.pkeys.removalsHeld = 0
 }
 

@@ -13,6 +13,7 @@
 package sweep
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -171,6 +172,12 @@ func rename(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) {
 // Steps yields a line of text for each step of the plan, in order.
 func (c *SweepPlan) Steps(yield func(string) bool) {
 	defer c.Plan.Rewind()
+	for _, n := range c.Private() {
+		node := &c.Topo.Nodes[n]
+		if !yield(fmt.Sprintf("switch %v %q: no forwarding table is written: private tables are in use", node.GUID, node.Desc.String())) {
+			return
+		}
+	}
 	for more := true; more; more = c.Plan.Advance() {
 		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {
 			if !yield(c.Plan.Describe(st)) {

@@ -47,14 +47,15 @@ func (t *Topo) SetExtended(p PortIdx, info *smp.ExtendedPortInfo) {
 type Node struct {
 	GUID        mad.GUID
 	Type        mad.NodeType
-	NumPorts    uint8     // physical ports, switch port 0 not counted
-	Aggregation bool      // SHARP aggregation node: an end port without weight in routing
-	Missed      uint8     // sweeps in a row that the node did not answer while its link was up; 0 it answered
-	PlainSpeeds bool      // the device refuses PortInfo with the modifier's bit 31
-	AR          ARState   // NVIDIA switches
-	First       PortIdx   // of port 0 (which CAs and routers leave unused); port n is First+n
-	Switch      SwitchIdx // None for CAs and routers
-	Route       mad.Route // directed route to the node from the manager's
+	NumPorts    uint8      // physical ports, switch port 0 not counted
+	Aggregation bool       // SHARP aggregation node: an end port without weight in routing
+	Missed      uint8      // sweeps in a row that the node did not answer while its link was up; 0 it answered
+	PlainSpeeds bool       // the device refuses PortInfo with the modifier's bit 31
+	AR          ARState    // NVIDIA switches
+	PrivateLFT  PrivateLFT // likewise
+	First       PortIdx    // of port 0 (which CAs and routers leave unused); port n is First+n
+	Switch      SwitchIdx  // None for CAs and routers
+	Route       mad.Route  // directed route to the node from the manager's
 	Info        smp.NodeInfo
 	Desc        smp.NodeDescription
 	SwitchInfo  smp.SwitchInfo // switches
@@ -70,6 +71,25 @@ const (
 	ARAbsent                 // the switch does not know it
 	AROff
 	AROn // the switch forwards by AR groups, so linear tables alone do not determine its routes
+)
+
+// AROf is what an ARInfo says: hash-based forwarding goes by the same groups.
+func AROf(a *smp.ARInfo) ARState {
+	if a.Enabled() || a.HBFEnabled() || a.WHBFEnabled() {
+		return AROn
+	}
+	return AROff
+}
+
+// PrivateLFT says what is known of NVIDIA's private linear forwarding tables on a switch.
+type PrivateLFT uint8
+
+// States of private tables.
+const (
+	PrivateLFTUnknown PrivateLFT = iota // not asked, or no answer
+	PrivateLFTAbsent                    // the switch does not know them
+	PrivateLFTOff
+	PrivateLFTOn // the switch forwards by them in place of its linear table
 )
 
 // Port is one port of a node.

@@ -33,12 +33,16 @@ const (
 	OneSided  FaultKind = 11 // the port has a link, but the port at its other end says it has none
 	NoLID     FaultKind = 12 // no LID is left for the port
 	NoRoutes  FaultKind = 13 // no routes are written: the text says why
+	// PrivateTables is a switch whose forwarding table is not written, because it forwards by
+	// private ones.
+	PrivateTables FaultKind = 14
+	NotAdaptive   FaultKind = 15 // adaptive routing was on at a switch, and is off
 )
 
 var faultNames = [...]string{
 	NoAnswer: "no answer", Refused: "refused", NotKept: "not kept", Unrouted: "table incomplete", Excluded: "P_Keys not written",
 	WentDown: "went down", Mute: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
-	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes",
+	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes", PrivateTables: "private tables", NotAdaptive: "no longer adaptive",
 }
 
 // String names the kind in a few words.

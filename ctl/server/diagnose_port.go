@@ -212,6 +212,11 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	port := &t.Ports[p]
 	why := d.faultReasons(p, d.at(p))
+	for _, f := range d.ofNode(p) {
+		if f.Kind == view.NotAdaptive || f.Kind == view.PrivateTables {
+			why = append(why, d.faultReasons(p, []*view.Fault{f})...)
+		}
+	}
 	if port.Num == 0 || port.Peer == topo.None {
 		return why
 	}
@@ -264,6 +269,9 @@ var remedies = map[view.FaultKind]string{
 	view.OneSided:  "replug the cable, or reset one end with ibportstate LID PORT reset",
 	view.NoLID:     "use a smaller lmc, or split the subnet: all LIDs are used",
 	view.NoRoutes:  "fix the problem described: until then links stay unchanged",
+
+	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; what its forwarding table shows meanwhile is not proved on hardware",
+	view.NotAdaptive:   "nothing: only a manager that writes adaptive routing groups can turn it on again; that a Set of LinearForwardingTable turns it off is from NVIDIA's header and not proved on hardware",
 }
 
 // reasonOf converts a fault to a reason. Findings include their position.

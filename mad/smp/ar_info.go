@@ -16,8 +16,23 @@ import "ibsm/mad"
 //	20 capabilities, 22 enables 1 each
 //	26 HBFSLMask 16
 //
-// A manager reads it, and may only switch it off: SetEnabled in what was read.
+// A manager reads it, and may only switch it off: TurnOff in what was read.
 type ARInfo [mad.DataSize]byte
+
+// TurnOff clears adaptive routing and all that depends on its groups: fast recovery, routing
+// notifications, pFRN, and hash-based forwarding. Other fields stay.
+func (a *ARInfo) TurnOff() {
+	a.SetEnabled(false)
+	a[3] &^= 0x10 | 0x20
+	a[22] &^= 0x10 | 0x40 | 0x80
+}
+
+// NoFallback says what the switch does with a Set of LinearForwardingTable while adaptive
+// routing is on: it returns an error; otherwise it turns adaptive routing off.
+func (a *ARInfo) NoFallback() bool { return a[0]&0x01 != 0 }
+
+// SetNoFallback sets NoFallback.
+func (a *ARInfo) SetNoFallback(v bool) { putBool(&a[0], 0x01, v) }
 
 // Enabled says that the switch forwards by its AR tables, whatever its linear
 // forwarding table holds.
@@ -25,3 +40,9 @@ func (a *ARInfo) Enabled() bool { return a[3]&0x01 != 0 }
 
 // SetEnabled sets Enabled.
 func (a *ARInfo) SetEnabled(v bool) { putBool(&a[3], 0x01, v) }
+
+// WHBFEnabled says that weighted hash-based forwarding is on.
+func (a *ARInfo) WHBFEnabled() bool { return a[22]&0x40 != 0 }
+
+// HBFEnabled says that hash-based forwarding is on.
+func (a *ARInfo) HBFEnabled() bool { return a[22]&0x80 != 0 }

@@ -26,6 +26,7 @@ const (
 	AttrPortInfoExtended         mad.AttrID = 0x0033
 
 	// NVIDIA's. A device of another vendor must never see one.
+	AttrPrivateLFTInfo   mad.AttrID = 0xff10
 	AttrGeneralInfo      mad.AttrID = 0xff17
 	AttrARInfo           mad.AttrID = 0xff20
 	AttrExtendedPortInfo mad.AttrID = 0xff90
@@ -52,6 +53,7 @@ var attrNames = map[mad.AttrID]string{
 	AttrLedInfo:                  "LedInfo",
 	AttrCableInfo:                "CableInfo",
 	AttrPortInfoExtended:         "PortInfoExtended",
+	AttrPrivateLFTInfo:           "PrivateLFTInfo",
 	AttrGeneralInfo:              "GeneralInfo",
 	AttrARInfo:                   "ARInfo",
 	AttrExtendedPortInfo:         "ExtendedPortInfo",

@@ -19,7 +19,7 @@ func TestAttrName(t *testing.T) {
 		{0x0019, "LinearForwardingTable"}, {0x001a, "RandomForwardingTable"}, {0x001b, "MulticastForwardingTable"},
 		{0x001c, "LinkSpeedWidthPairsTable"}, {0x001d, "VendorSpecificMadsTable"}, {0x001e, "HierarchyInfo"}, {0x0020, "SMInfo"},
 		{0x0030, "VendorDiag"}, {0x0031, "LedInfo"}, {0x0032, "CableInfo"}, {0x0033, "PortInfoExtended"},
-		{0xff17, "GeneralInfo"}, {0xff20, "ARInfo"}, {0xff90, "ExtendedPortInfo"}, {0x1234, "0x1234"},
+		{0xff10, "PrivateLFTInfo"}, {0xff17, "GeneralInfo"}, {0xff20, "ARInfo"}, {0xff90, "ExtendedPortInfo"}, {0x1234, "0x1234"},
 	} {
 		if got := AttrName(tt.id); got != tt.name {
 			t.Errorf("AttrName(%v) = %q, want %q", tt.id, got, tt.name)

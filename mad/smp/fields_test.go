@@ -211,7 +211,10 @@ var fieldTables = []struct {
 		SpecialPortType 376 8 ro
 		AdaptiveTimeoutSLMask 416 16 ro
 		OutOfOrderSLMask 432 16 ro`},
+	{reflect.TypeFor[PrivateLFTInfo](), `
+		ActiveMode 24 8`},
 	{reflect.TypeFor[ARInfo](), `
+		NoFallback 7 1
 		IS4Mode 6 1 ro
 		GlobalGroups 5 1 ro
 		BySLSupported 4 1 ro

@@ -152,3 +152,15 @@ func TestGeneralInfo(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnOff: what depends on groups is cleared, and nothing else.
+func TestTurnOff(t *testing.T) {
+	var a, want ARInfo
+	for i := range a {
+		a[i], want[i] = 0xff, 0xff
+	}
+	want[3], want[22] = 0xff&^0x31, 0xff&^0xd0
+	if a.TurnOff(); a != want {
+		t.Errorf("% x, want % x", a[:32], want[:32])
+	}
+}

@@ -81,12 +81,6 @@ func (a *ARInfo) HBFSupported() bool { return a[20]&0x80 != 0 }
 // PFRNEnabled says that pFRN is on.
 func (a *ARInfo) PFRNEnabled() bool { return a[22]&0x10 != 0 }
 
-// WHBFEnabled says that weighted hash-based forwarding is on.
-func (a *ARInfo) WHBFEnabled() bool { return a[22]&0x40 != 0 }
-
-// HBFEnabled says that hash-based forwarding is on.
-func (a *ARInfo) HBFEnabled() bool { return a[22]&0x80 != 0 }
-
 // HBFSLMask is the SLs with hash-based forwarding.
 func (a *ARInfo) HBFSLMask() uint16 { return get16(a[26:]) }
 

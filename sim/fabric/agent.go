@@ -122,6 +122,8 @@ func (f *Fabric) attribute(at int32, set bool, attr mad.AttrID, mod uint32, d *[
 		return n.sw.linearTable(set, mod, d)
 	case smp.AttrMulticastForwardingTable:
 		return n.sw.multicastTable(n.numPorts, set, mod, d)
+	case smp.AttrPrivateLFTInfo:
+		return n.privateLFTInfo(set, mod, d)
 	case smp.AttrGeneralInfo:
 		return n.generalInfo(set, mod, d)
 	case smp.AttrARInfo:

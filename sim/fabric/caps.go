@@ -29,6 +29,8 @@ type Caps struct {
 	PartitionEnforcementCap uint16 // P_Keys of an external port; 0: enforces nothing
 	OptimizedSLtoVL         bool   // takes SLtoVL Sets for all ports at once
 	AR                      AdaptiveRouting
+	NoFallback              bool // refuses Sets of LinearForwardingTable while adaptive routing is on
+	PrivateLFTs             bool // answers PrivateLFTInfo
 }
 
 // Defect makes an agent a faulty one. It is given each Get and Set in place of the

@@ -22,13 +22,14 @@ type Hop struct {
 
 // flight is a LID-routed packet on its way.
 type flight struct {
-	dlid  mad.LID
-	vl15  bool     // an SMP: passes Initialize, ignores partitions and lanes
-	pkey  mad.PKey // of data
-	sl    uint8
-	slid  mad.LID
-	trace bool
-	hops  []Hop // appended to with trace
+	dlid   mad.LID
+	vl15   bool     // an SMP: passes Initialize, ignores partitions and lanes
+	pkey   mad.PKey // of data
+	sl     uint8
+	slid   mad.LID
+	choice int // of ports of groups, 0 before the first
+	trace  bool
+	hops   []Hop // appended to with trace
 }
 
 // route carries a packet from the end port from by the forwarding tables to the
@@ -51,6 +52,9 @@ func (f *Fabric) route(from int32, t *flight) (at int32, why Drop) {
 				return at, why
 			}
 			o := n.sw.lookup(t.dlid)
+			if !t.vl15 && o != 0 {
+				o = f.exit(n, t, o)
+			}
 			if o > n.numPorts {
 				return at, DropNoRoute
 			}

@@ -15,12 +15,12 @@ type switchState struct {
 	lft      []uint8 // by LID; beyond it is noPort
 	info     smp.SwitchInfo
 	mft      []uint16 // by MLID and position; beyond it is empty
-	ar       smp.ARInfo
+	adaptive adaptive
 	enhanced bool // port 0
 }
 
 func (s *switchState) powerUp(c *Caps) {
-	s.lft, s.mft, s.info, s.ar = nil, nil, smp.SwitchInfo{}, smp.ARInfo{}
+	s.lft, s.mft, s.info, s.adaptive = nil, nil, smp.SwitchInfo{}, adaptive{}
 	s.info.SetLinearFDBCap(c.LinearFDBCap)
 	s.info.SetMulticastFDBCap(c.MulticastFDBCap)
 	s.info.SetDefaultPort(noPort)
@@ -33,7 +33,8 @@ func (s *switchState) powerUp(c *Caps) {
 	if c.OptimizedSLtoVL {
 		s.info.SetOptimizedSLtoVLMappingProgramming(1)
 	}
-	s.ar.SetEnabled(c.AR == AROn)
+	s.adaptive.info.SetEnabled(c.AR == AROn)
+	s.adaptive.info.SetNoFallback(c.NoFallback)
 }
 
 // lookup is the port that a unicast LID leads to, noPort for none.
@@ -76,6 +77,9 @@ func (s *switchState) linearTable(set bool, mod uint32, d *[mad.DataSize]byte) m
 	from := int(mod) * smp.LFTBlockSize
 	to := from + smp.LFTBlockSize
 	if set {
+		if !s.adaptive.fallsBack() {
+			return mad.StatusBadField
+		}
 		for len(s.lft) < to {
 			s.lft = append(s.lft, noPort)
 		}

@@ -17,21 +17,8 @@ func (n *node) generalInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Stat
 	var g smp.GeneralInfo
 	g.Set(smp.CapExtendedPortInfo, true)
 	g.Set(smp.CapAdaptiveRouting, n.caps.AR != ARUnsupported)
+	g.Set(smp.CapPrivateLFT, n.caps.PrivateLFTs)
 	*d = g
-	return mad.StatusOK
-}
-
-func (n *node) arInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.Status {
-	if !n.caps.NVIDIA || n.caps.AR == ARUnsupported {
-		return mad.StatusBadMethodAttr
-	}
-	if mod != 0 {
-		return mad.StatusBadField
-	}
-	if set {
-		n.sw.ar.SetEnabled((*smp.ARInfo)(d).Enabled())
-	}
-	*d = n.sw.ar
 	return mad.StatusOK
 }
 

@@ -17,18 +17,22 @@ func isNVIDIA(info *smp.NodeInfo) bool {
 	return false
 }
 
-// askAdaptive asks an NVIDIA switch whether adaptive routing is on: what it can
-// do once, whether it is on in every walk.
+// askAdaptive asks an NVIDIA switch whether adaptive routing and private forwarding tables
+// are on: what it can do once, whether they are on in every walk.
 func (m *Machine) askAdaptive(n int32) {
 	node := m.b.Node(n)
 	if !isNVIDIA(&node.Info) {
-		node.AR = topo.ARAbsent
+		node.AR, node.PrivateLFT = topo.ARAbsent, topo.PrivateLFTAbsent
 	}
-	switch node.AR {
-	case topo.ARUnknown:
+	if node.AR == topo.ARUnknown || node.PrivateLFT == topo.PrivateLFTUnknown {
 		m.queue.push(item{kind: kindGeneral, node: n})
-	case topo.AROff, topo.AROn:
+		return
+	}
+	if node.AR != topo.ARAbsent {
 		m.queue.push(item{kind: kindAR, node: n})
+	}
+	if node.PrivateLFT != topo.PrivateLFTAbsent {
+		m.queue.push(item{kind: kindPrivateLFT, node: n})
 	}
 }
 
@@ -43,25 +47,44 @@ func (m *Machine) adaptive(it item, o *txn.Outcome) {
 		}
 		return
 	}
+	absent := false
 	switch o.Status {
 	case mad.StatusOK:
 	case mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttr, mad.StatusBadField:
-		node.AR = topo.ARAbsent
-		return
+		absent = true
 	default:
 		return
 	}
-	if it.kind == kindGeneral {
-		info := (*smp.GeneralInfo)(&o.Data)
+	switch {
+	case it.kind == kindGeneral && absent:
+		node.AR, node.PrivateLFT = topo.ARAbsent, topo.PrivateLFTAbsent
+	case it.kind == kindGeneral:
+		m.generalInfo(it.node, (*smp.GeneralInfo)(&o.Data))
+	case it.kind == kindAR && absent:
 		node.AR = topo.ARAbsent
-		if info.Has(smp.CapAdaptiveRouting) {
-			node.AR = topo.ARUnknown
-			m.queue.push(item{kind: kindAR, node: it.node})
-		}
-		return
+	case it.kind == kindAR:
+		node.ARInfo = o.Data
+		node.AR = topo.AROf(&node.ARInfo)
+	case absent:
+		node.PrivateLFT = topo.PrivateLFTAbsent
+	case (*smp.PrivateLFTInfo)(&o.Data).ActiveMode() == 0:
+		node.PrivateLFT = topo.PrivateLFTOff
+	default:
+		node.PrivateLFT = topo.PrivateLFTOn
 	}
-	node.AR, node.ARInfo = topo.AROff, o.Data
-	if node.ARInfo.Enabled() {
-		node.AR = topo.AROn
+}
+
+// generalInfo asks for what a switch says it has.
+func (m *Machine) generalInfo(n int32, info *smp.GeneralInfo) {
+	node := m.b.Node(n)
+	if !info.Has(smp.CapAdaptiveRouting) {
+		node.AR = topo.ARAbsent
+	} else {
+		m.queue.push(item{kind: kindAR, node: n})
+	}
+	if !info.Has(smp.CapPrivateLFT) {
+		node.PrivateLFT = topo.PrivateLFTAbsent
+	} else {
+		m.queue.push(item{kind: kindPrivateLFT, node: n})
 	}
 }

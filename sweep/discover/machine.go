@@ -191,6 +191,7 @@ const (
 	kindSM
 	kindGeneral
 	kindAR
+	kindPrivateLFT
 	kindExtended
 	kindBlock // of a reading
 	kindTwin  // SMInfo where a GUID of our own node was found again
@@ -252,6 +253,8 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Mod = smp.AttrGeneralInfo, smp.GeneralInfoCapabilities
 	case kindAR:
 		req.Attr = smp.AttrARInfo
+	case kindPrivateLFT:
+		req.Attr = smp.AttrPrivateLFTInfo
 	case kindExtended:
 		req.Attr, req.Mod = smp.AttrExtendedPortInfo, uint32(it.num)
 		req.Route, ok = m.routeTo(it.end())

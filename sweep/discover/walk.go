@@ -59,7 +59,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.block(it, o, ok)
 	case kindExtended:
 		m.extended(it, o)
-	case kindGeneral, kindAR:
+	case kindGeneral, kindAR, kindPrivateLFT:
 		m.adaptive(it, o)
 	}
 }
@@ -105,7 +105,8 @@ func (m *Machine) recall(n int32) {
 	}
 	was := &m.cfg.Prev.Nodes[old]
 	if was.Missed == 0 {
-		node.Desc, node.AR, node.ARInfo, node.Aggregation = was.Desc, was.AR, was.ARInfo, was.Aggregation
+		node.Desc, node.Aggregation = was.Desc, was.Aggregation
+		node.AR, node.ARInfo, node.PrivateLFT = was.AR, was.ARInfo, was.PrivateLFT
 	}
 }
 

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing"
@@ -112,7 +114,7 @@ func (p *Plan) clearChange(st Step) (device.Data, bool) {
 
 func (p *Plan) disableAR(st Step) (device.Data, bool) {
 	info := p.node(st).ARInfo
-	info.SetEnabled(false)
+	info.TurnOff()
 	return info, true
 }
 
@@ -127,7 +129,11 @@ func (p *Plan) lftData(st Step) (data device.Data, ok bool) {
 
 func (p *Plan) describeLFT(st Step) string {
 	s := p.node(st).Switch
-	return describeBlock(p.in.Held[s], p.in.Tables.LFT[s], int(st.Block))
+	text := describeBlock(p.in.Held[s], p.in.Tables.LFT[s], int(st.Block))
+	if p.node(st).AR == topo.AROn && !slices.Contains(p.in.DisableAR, s) {
+		text += "; adaptive routing goes off"
+	}
+	return text
 }
 
 func (p *Plan) fdr10Data(st Step) (device.Data, bool) { return p.extended(st.Port), true }

@@ -28,9 +28,10 @@ type In struct {
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
 	// Dead are ports to take down, because no node has answered behind them for several sweeps.
-	Dead      []topo.PortIdx
-	Disable   []topo.PortIdx // ports to disable
-	DisableAR bool
+	Dead    []topo.PortIdx
+	Disable []topo.PortIdx // ports to disable
+	// DisableAR are switches on which adaptive routing goes off before tables are written.
+	DisableAR []topo.SwitchIdx
 	// Unsupported are fields that devices do not hold. The plan writes to it.
 	Unsupported device.Unsupported
 	// MulticastTop is the wanted MulticastFDBTop; 0 leaves the multicast fields of SwitchInfo
@@ -115,8 +116,10 @@ func (p *Plan) prepare() (steps []Step) {
 		if node.SwitchInfo.PortStateChange() {
 			steps = append(steps, p.port0(ClearChange, topo.SwitchIdx(s)))
 		}
-		if p.in.DisableAR && node.AR == topo.AROn {
-			steps = append(steps, p.port0(DisableAR, topo.SwitchIdx(s)))
+	}
+	for _, s := range p.in.DisableAR {
+		if p.answers(p.in.Topo.Switches[s]) {
+			steps = append(steps, p.port0(DisableAR, s))
 		}
 	}
 	return steps

@@ -136,7 +136,7 @@ func TestDifferences(t *testing.T) {
 		{"none is", func(s *subnet) { s.in.Values.ReregisterAll, s.in.Values.NoReregister = true, true }, nil},
 		{"adaptive routing is on", func(s *subnet) {
 			s.Nodes[s.Switches[0]].AR = topo.AROn
-			s.in.DisableAR = true
+			s.in.DisableAR = []topo.SwitchIdx{0}
 		}, [][]string{0: {"noAR 20:0"}}},
 		{"adaptive routing is on and stays", func(s *subnet) { s.Nodes[s.Switches[0]].AR = topo.AROn }, nil},
 		{"a port without a cable", func(s *subnet) {
@@ -220,7 +220,7 @@ func TestDescribe(t *testing.T) {
 	s := newSubnet(t)
 	s.info(hostGUID, 1).SetMKey(0xdeadbeef)
 	s.Nodes[s.Switches[0]].AR = topo.AROn
-	s.in.DisableAR = true
+	s.in.DisableAR = []topo.SwitchIdx{0}
 	s.in.Dead = []topo.PortIdx{s.at(sw1GUID, 3)}
 	s.in.Held[1] = device.Read(row(1, 3), nil)
 	s.in.Values.ReregisterAll = true

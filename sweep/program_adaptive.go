@@ -1,0 +1,99 @@
+package sweep
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/sweep/plan"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// A switch with adaptive routing on takes a Set of LinearForwardingTable and turns it off by
+// that, or refuses the Set (ARInfo's NoFallback). Where it refuses, adaptive routing is turned
+// off by a Set of ARInfo, and the blocks are sent again. Either way ARInfo is read afterwards:
+// only what the switch says is believed.
+
+// fallback is what is under way at a switch whose table is written while it has, or may have,
+// adaptive routing on.
+type fallback struct {
+	asked   bool               // a Get of ARInfo, and what follows from it
+	refused []plan.Step        // blocks to be sent again
+	again   map[plan.Step]bool // blocks that have been
+}
+
+func (p *Program) fallbackOf(n topo.NodeIdx) *fallback {
+	f := p.fallbacks[n]
+	if f == nil {
+		f = &fallback{again: map[plan.Step]bool{}}
+		p.fallbacks[n] = f
+	}
+	return f
+}
+
+// askAR has the ARInfo of a switch read, once.
+func (p *Program) askAR(n topo.NodeIdx) {
+	if f := p.fallbackOf(n); !f.asked {
+		f.asked = true
+		p.again = append(p.again, plan.Step{Op: plan.DisableAR, Port: p.c.Topo.Nodes[n].First})
+	}
+}
+
+// refusedLFT takes that a switch has refused a block, and reports whether that may be due to
+// adaptive routing: the block is sent again then when it is off.
+func (p *Program) refusedLFT(st plan.Step) bool {
+	n := p.c.Topo.Ports[st.Port].Node
+	node := &p.c.Topo.Nodes[n]
+	if node.AR != topo.AROn && node.AR != topo.AROff {
+		return false
+	}
+	f := p.fallbackOf(n)
+	if f.again[st] {
+		return false
+	}
+	f.again[st] = true
+	if f.asked && f.refused == nil {
+		p.more = append(p.more, st)
+		return true
+	}
+	f.refused = append(f.refused, st)
+	p.askAR(n)
+	return true
+}
+
+// confirmAR has the ARInfo read of each switch that had adaptive routing on when its table was
+// written.
+func (p *Program) confirmAR() {
+	for _, s := range p.c.Plan.Switches() {
+		n := p.c.Topo.Switches[s]
+		if p.c.Topo.Nodes[n].AR == topo.AROn && p.timeOuts[n] < maxNodeTimeOuts {
+			p.askAR(n)
+		}
+	}
+}
+
+// arInfo takes what a switch says of its adaptive routing, when asked or after a Set that
+// turns it off. One that may have it on still does not forward by its table.
+func (p *Program) arInfo(r request, o *txn.Outcome) {
+	n := p.c.Topo.Ports[r.Port].Node
+	node := &p.c.Topo.Nodes[n]
+	f := p.fallbackOf(n)
+	if o.Status == mad.StatusOK {
+		node.ARInfo = o.Data
+		node.AR = topo.AROf(&node.ARInfo)
+	}
+	switch {
+	case o.Status == mad.StatusOK && node.AR == topo.AROff:
+		p.more = append(p.more, f.refused...)
+		f.refused = nil
+	case o.Status == mad.StatusOK && r.asked:
+		p.more = append(p.more, r.Step)
+	case r.asked && len(f.refused) == 0: // the next walk asks again
+	default:
+		p.fail(r.Step, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
+		if p.c.ARMode == DisableAR {
+			p.timeOuts[n] = maxNodeTimeOuts
+		}
+	}
+}
