@@ -19,6 +19,7 @@ import (
 type saServer struct {
 	responder atomic.Pointer[sa.Responder]
 	stats     sa.Stats
+	grh       sa.GRHPorts // for as long as this manager runs
 	clients   clientCounts
 
 	mu         sync.Mutex // guards the rest, and writing responder
@@ -35,7 +36,7 @@ func (s *saServer) setView(v *view.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r != nil {
-		r = r.WithRegistry(s.registered)
+		r = r.WithRegistry(s.registered).WithGRHPorts(&s.grh)
 	}
 	s.responder.Store(r)
 }
@@ -92,6 +93,7 @@ func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
 // takeRequests takes requests to the SA, for gsi.Users.
 func (p *saPort) takeRequests(ds []mad.Datagram) (dropped int) {
 	p.sa.clients.add(ds)
+	p.sa.responder.Load().Heard(ds)
 	at := time.Since(p.opened) // one look at the clock for all of them
 	for len(ds) > 0 {
 		way, n := sa.WayOf(&ds[0].Packet), 1

@@ -11,14 +11,18 @@ import (
 	"ibsm/view"
 )
 
-// Responder answers from one View and from what is registered. It is immutable and safe
-// for concurrent use. The nil Responder is that of a manager that is not master, or not
+// Responder answers from one View and from what is registered. It is immutable, but for the
+// ports that demand a GRH, and safe for concurrent use. The nil Responder is that of a manager that is not master, or not
 // yet: it drops all.
 type Responder struct {
 	view  *view.View
 	reg   *registry.State
 	paths *path.Finder
+	grh   *GRHPorts
 }
+
+// GRHPorts are the ports whose adapters demand a GRH of every packet.
+type GRHPorts = path.GRHPorts
 
 // New makes the Responder of a View and of what is registered, nil for nothing, in time
 // linear in the ports of the View.
@@ -36,7 +40,29 @@ func (a *Responder) WithRegistry(reg *registry.State) *Responder {
 	if reg == nil {
 		reg = nothing
 	}
-	return &Responder{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg)}
+	return &Responder{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg), grh: a.grh}
+}
+
+// WithGRHPorts is the Responder that keeps the ports which demand a GRH in a set, and answers
+// requests for their paths accordingly. It takes a short time.
+func (a *Responder) WithGRHPorts(ports *GRHPorts) *Responder {
+	return &Responder{view: a.view, reg: a.reg, paths: a.paths.WithGRHPorts(ports), grh: ports}
+}
+
+// Heard takes requests of any kind, before they are answered: the port of one that has a GRH
+// demands it.
+func (a *Responder) Heard(ds []mad.Datagram) {
+	if a == nil || a.grh == nil {
+		return
+	}
+	for i := range ds {
+		if !ds[i].GRH.Present {
+			continue
+		}
+		if p := a.view.LIDs.PortOf(ds[i].LID); p != topo.None {
+			a.grh.Add(a.view.Topo.Ports[p].GUID)
+		}
+	}
 }
 
 // WithView is the Responder of another View, when the same is registered. It takes a short
@@ -48,9 +74,9 @@ func (a *Responder) WithView(v *view.View) *Responder {
 		return New(v, nil)
 	case a.view.Topo != v.Topo || a.view.LIDs != v.LIDs || a.view.Tables != v.Tables || a.view.Subnet != v.Subnet,
 		!slices.Equal(a.view.PrefixRoutes, v.PrefixRoutes):
-		return New(v, a.reg)
+		return New(v, a.reg).WithGRHPorts(a.grh)
 	}
-	return &Responder{view: v, reg: a.reg, paths: a.paths}
+	return &Responder{view: v, reg: a.reg, paths: a.paths, grh: a.grh}
 }
 
 // View is where the answers come from, but for those from Registry.

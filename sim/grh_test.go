@@ -114,3 +114,81 @@ func TestGRH(t *testing.T) {
 		t.Errorf("a class without a server: %+v", h.came)
 	}
 }
+
+// TestGRHPaths: paths from and to a host that demands a GRH have a HopLimit with which Linux sends one,
+// as soon as the host has asked or joined anything, and no other paths do. This outlives our own link.
+func TestGRHPaths(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for _, by := range []struct {
+		name   string
+		method mad.Method
+		attr   mad.AttrID
+	}{
+		{"a query", mad.MethodGet, sarec.AttrClassPortInfo},
+		{"a table", mad.MethodGetTable, sarec.AttrNodeRecord},
+		{"a registration", mad.MethodSet, sarec.AttrInformInfo},
+	} {
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		b.add(host(n, 0), registrarConfig())
+		b.pass(settling)
+		gid := func(i int) mad.GID { return mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(host(n, i))) }
+		var stations [8]*fabric.Station
+		for _, i := range []int{3, 5} {
+			st, err := b.Fabric.Attach(host(n, i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stations[i] = st
+		}
+		b.Fabric.RequireGRH(host(n, 5), true)
+		lid := b.Fabric.PortInfo(host(n, 3))
+		ask := func(from int, m mad.Method, attr mad.AttrID, fill func(*mad.Packet)) (reply *mad.Packet) {
+			d := mad.Datagram{Addr: mad.Addr{LID: lid.MasterSMLID(), QPN: 1}}
+			if from == 5 {
+				d.GRH = mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, 0x0200000000000002), HopLimit: 1}
+			}
+			d.Packet.SetHeader(mad.ClassSA, m, attr, 0)
+			d.Packet.SetTID(mad.TID(from + 1))
+			fill(&d.Packet)
+			stations[from].OnReceive(func(d mad.Datagram) {
+				if d.Packet.AttrID() == attr { // else a segment of the table, which nobody acknowledges
+					reply = &d.Packet
+				}
+			})
+			stations[from].Send([]mad.Datagram{d})
+			b.pass(time.Second)
+			return reply
+		}
+		hopLimit := func(asks, src, dst int) int {
+			p := ask(asks, mad.MethodGet, sarec.AttrPathRecord, func(p *mad.Packet) {
+				p.SetComponentMask(sarec.PathSGID | sarec.PathDGID)
+				rec := (*sarec.PathRecord)(p.SAData()[:])
+				rec.SetSGID(gid(src))
+				rec.SetDGID(gid(dst))
+			})
+			if p == nil || p.Status() != mad.StatusOK {
+				t.Fatalf("no path from %d to %d", src, dst)
+			}
+			return int((*sarec.PathRecord)(p.SAData()[:]).HopLimit())
+		}
+		if got := hopLimit(3, 3, 5); got != 0 {
+			t.Errorf("%s: HopLimit %d before host 5 has asked anything", by.name, got)
+		}
+		ask(5, by.method, by.attr, func(*mad.Packet) {})
+		for _, renewed := range []bool{false, true} {
+			if renewed {
+				b.Fabric.LinkDown(host(n, 0))
+				b.pass(settling)
+				b.Fabric.LinkUp(host(n, 0))
+				b.pass(settling)
+			}
+			for _, c := range []struct{ asks, src, dst, want int }{
+				{3, 3, 5, 2}, {3, 5, 3, 2}, {5, 5, 0, 2}, {3, 5, 5, 2}, {3, 3, 0, 0}, {3, 1, 2, 0}, {3, 3, 3, 0},
+			} {
+				if got := hopLimit(c.asks, c.src, c.dst); got != c.want {
+					t.Errorf("%s, link renewed %v: path %d to %d: HopLimit %d, want %d", by.name, renewed, c.src, c.dst, got, c.want)
+				}
+			}
+		}
+	}
+}

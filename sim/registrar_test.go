@@ -22,6 +22,7 @@ type saServer struct {
 	responder *sa.Responder
 	tables    *rmpp.Machine // that are sent
 	stats     sa.Stats
+	grh       sa.GRHPorts
 
 	events  []sa.Event      // for the Registrar
 	forCore []manager.Event // for the core
@@ -63,7 +64,7 @@ func (s *saServer) notify(a manager.Action) {
 			s.responder = nil
 		} else {
 			s.events = append(s.events, sa.ViewPublished{View: a.View})
-			s.responder = s.responder.WithView(a.View).WithRegistry(s.state)
+			s.responder = s.responder.WithView(a.View).WithRegistry(s.state).WithGRHPorts(&s.grh)
 		}
 	case manager.Reset:
 		s.events = append(s.events, sa.PortsReset{Ports: a.Ports})
@@ -116,6 +117,7 @@ func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) 
 		case gsi.Subnet:
 			rest = append(rest, d)
 		case gsi.SARequest:
+			m.sa.responder.Heard(received[i : i+1])
 			if w.answer(m, &d) {
 				forRegistrar = append(forRegistrar, d)
 			}

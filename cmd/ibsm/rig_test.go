@@ -23,6 +23,7 @@ var rigScripts = []struct {
 	quick bool   // tried in the small size, too
 	rigs  bool   // one of the rig's own, which needs to know what the manager is
 	env   string // a variable that the script is given
+	shows string // what the script prints in its last line, beside its exit status; "" for anything
 }{
 	{file: "bringup.sh", quick: true},
 	{file: "events.sh"},
@@ -41,6 +42,12 @@ var rigScripts = []struct {
 	{file: "tenants.sh"},
 	{file: "ipoib.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
 	{file: "osmtest.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
+	{file: "grh.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log", shows: "joined the IPoIB group yes, .* ping yes"},
+	{file: "traps.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log", shows: "repress refused 0, violations 0, not repressed 0; bad M_Key: violations 1,"},
+	{file: "mkey.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log", shows: "keyed 6 of 6, .* get: no, opened by the lease: none,"},
+	{file: "counters.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
+	{file: "standby.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
+	{file: "attacker.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
 }
 
 // The first words of the README's two migration scripts.
@@ -91,6 +98,9 @@ func TestRig(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, tail(string(out)))
+			}
+			if s.shows != "" && !regexp.MustCompile("(?m)^ibsm: .*"+s.shows).Match(out) {
+				t.Errorf("the script does not show %q\n%s", s.shows, tail(string(out)))
 			}
 			for line := range strings.Lines(string(out)) {
 				if figure.MatchString(line) {

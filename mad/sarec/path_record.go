@@ -94,7 +94,7 @@ func (r *PathRecord) FlowLabel() uint32 { return binary.BigEndian.Uint32(r[44:])
 // SetFlowLabel replaces FlowLabel; bits above the lower 20 are dropped.
 func (r *PathRecord) SetFlowLabel(l uint32) { putFlowLabel(r[44:], l) }
 
-// HopLimit is 0 within the subnet; Linux puts a GRH on paths with more than 1.
+// HopLimit is 0 within the subnet; above 0 Linux sends a GRH, kernels before 4.5 above 1.
 func (r *PathRecord) HopLimit() uint8 { return r[47] }
 
 // SetHopLimit replaces HopLimit.

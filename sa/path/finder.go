@@ -13,10 +13,11 @@ import (
 
 // Finder answers path queries from one View. It keeps what a walk along the tables
 // reads in a few bytes a port, because the Topo's own records would cost several
-// cache misses at each hop. It is immutable and safe for concurrent use.
+// cache misses at each hop. It is immutable, but for the GRHPorts, and safe for concurrent use.
 type Finder struct {
 	view     *view.View
 	reg      *registry.State
+	grh      *GRHPorts  // nil for none
 	guids    []mad.GUID // of Topo.EndPorts
 	ends     []end      // by PortIdx
 	hops     []hop      // by PortIdx
