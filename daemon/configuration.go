@@ -40,9 +40,9 @@ type configuration struct {
 
 // inForce is a configuration in force. It is immutable.
 type inForce struct {
-	own        *conf.Loaded       // of this manager's own files
-	partitions *partitions.Chosen // the same; nil before the port is open
-	routes     []view.PrefixRoute // the same
+	own        *conf.Loaded         // of this manager's own files
+	partitions *partitions.Selected // the same; nil before the port is open
+	routes     []view.PrefixRoute   // the same
 	port       mad.GUID
 	from       *masterPolicy         // takes precedence over own and partitions; nil for none
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
@@ -103,7 +103,7 @@ func (c *configuration) swap(was *inForce, edit func(next *inForce)) (swapped bo
 func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) (cfg manager.Config) {
 	for {
 		was := c.current.Load()
-		var read partitions.Reading
+		var read partitions.Input
 		if was.partitions == nil {
 			read = readPartitions(was.own)
 		}
@@ -111,7 +111,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) 
 		begun := c.swap(was, func(next *inForce) {
 			next.port, next.routes = port, routes
 			if was.partitions == nil {
-				chosen := partitions.Begin(read, lastPartitions, conf.PartitionFallback.In(next.own.Config) == "open")
+				chosen := partitions.Select(read, lastPartitions, conf.PartitionFallback.In(next.own.Config) == "open")
 				c.setPartitions(next, &chosen)
 			}
 			cfg = c.first(next, lastPolicy)
@@ -153,7 +153,7 @@ type reread struct {
 	changed    []string
 	report     conf.Report
 	err        error
-	partitions partitions.Reading
+	partitions partitions.Input
 	routes     []view.PrefixRoute
 	modules    moduleLog
 }
@@ -198,7 +198,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	c.setModules(read.modules)
 	found := findings(read.report)
 	if next.partitions != nil {
-		chosen := next.partitions.Again(read.partitions)
+		chosen := next.partitions.Reload(read.partitions)
 		c.setPartitions(next, &chosen)
 		found = append(found, partitionFindings(&chosen)...)
 	}
@@ -240,7 +240,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 }
 
 // effective are the configuration and the partitions that this manager uses as master.
-func (s *inForce) effective() (*conf.Loaded, *partitions.Chosen) {
+func (s *inForce) effective() (*conf.Loaded, *partitions.Selected) {
 	if s.from == nil {
 		return s.own, s.partitions
 	}

@@ -21,7 +21,7 @@ import (
 
 // mirroring is the configuration of mirroring: the keys by which managers authenticate each
 // other, this manager's policy, and what a standby of a master that is not ibsm needs.
-func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Loaded, chosen *partitions.Chosen) mirror.Config {
+func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Loaded, chosen *partitions.Selected) mirror.Config {
 	m := mirror.Config{
 		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
 		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
@@ -156,7 +156,7 @@ func (p *masterPolicy) shown(differs []string) *ctl.MirroredSettings {
 
 // meaning is a checksum of the policy of a partition file. It does not depend on how the file
 // is written.
-func meaning(c *partitions.Chosen) [sha256.Size]byte {
+func meaning(c *partitions.Selected) [sha256.Size]byte {
 	h := sha256.New()
 	if p := c.ForTables(); p != nil {
 		for _, p := range p.Partitions {

@@ -26,7 +26,7 @@ import (
 // TestMeaning: sums are those of what files mean, not of how they are written.
 func TestMeaning(t *testing.T) {
 	of := func(text string) any {
-		c := partitions.Begin(partitions.Reading{Name: "partitions.conf", Text: []byte(text)}, nil, false)
+		c := partitions.Select(partitions.Input{Name: "partitions.conf", Text: []byte(text)}, nil, false)
 		if len(c.Errors) > 0 {
 			t.Fatal(c.Errors)
 		}
@@ -39,7 +39,7 @@ func TestMeaning(t *testing.T) {
 	if of("Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x13=full;\n") == was {
 		t.Error("another member is the same sum")
 	}
-	if none := (&partitions.Chosen{Source: partitions.FromNothing, Policy: partitions.Default()}); meaning(none) == was {
+	if none := (&partitions.Selected{Source: partitions.FromNothing, Policy: partitions.Default()}); meaning(none) == was {
 		t.Error("no file has no sum of its own")
 	}
 }

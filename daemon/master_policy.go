@@ -62,8 +62,8 @@ func decodePolicy(text []byte) (*policyText, error) {
 // is immutable.
 type masterPolicy struct {
 	policyText
-	text   []byte             // the same, encoded
-	chosen *partitions.Chosen // nil if the operator has since applied this manager's own
+	text   []byte               // the same, encoded
+	chosen *partitions.Selected // nil if the operator has since applied this manager's own
 }
 
 // newMasterPolicy decodes a policy, and checks that this manager can use it.
@@ -79,10 +79,10 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	if _, _, err := chooseEngine(conf.RoutingEngine.In(settings)); err != nil {
 		return nil, err
 	}
-	chosen := partitions.Chosen{Source: p.source}
+	chosen := partitions.Selected{Source: p.source}
 	switch p.source {
 	case partitions.FromFile, partitions.FromLastGood:
-		chosen = partitions.Begin(partitions.Reading{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file}, nil, false)
+		chosen = partitions.Select(partitions.Input{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file}, nil, false)
 		if len(chosen.Errors) > 0 {
 			return nil, chosen.Errors.Err()
 		}
@@ -107,7 +107,7 @@ func (p *masterPolicy) withoutPartitions() *masterPolicy {
 }
 
 // over returns l and own with the settings and partitions of the policy in their place.
-func (p *masterPolicy) over(l *conf.Loaded, own *partitions.Chosen) (*conf.Loaded, *partitions.Chosen) {
+func (p *masterPolicy) over(l *conf.Loaded, own *partitions.Selected) (*conf.Loaded, *partitions.Selected) {
 	chosen := p.chosen
 	if chosen == nil {
 		chosen = own

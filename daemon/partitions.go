@@ -16,14 +16,14 @@ import (
 
 // setPartitions puts a policy into force, logs the errors of its file, and stores the file for
 // a start without a good one.
-func (c *configuration) setPartitions(next *inForce, chosen *partitions.Chosen) {
+func (c *configuration) setPartitions(next *inForce, chosen *partitions.Selected) {
 	next.partitions = chosen
 	c.logPartitions(next)
 	c.kept.keepPartitions(chosen.Text)
 }
 
 // partitionFindings are the errors and warnings of a partition file, for the control socket.
-func partitionFindings(c *partitions.Chosen) (found []ctl.Finding) {
+func partitionFindings(c *partitions.Selected) (found []ctl.Finding) {
 	for _, list := range []struct {
 		severity conf.Severity
 		list     diag.List
@@ -36,7 +36,7 @@ func partitionFindings(c *partitions.Chosen) (found []ctl.Finding) {
 }
 
 // sweepPartitions is the input of the manager's P_Key tables.
-func sweepPartitions(chosen *partitions.Chosen, c *conf.Config) sweep.Partitions {
+func sweepPartitions(chosen *partitions.Selected, c *conf.Config) sweep.Partitions {
 	if chosen == nil {
 		return sweep.Partitions{}
 	}
@@ -58,7 +58,7 @@ func partitionSettings(c *conf.Config) partitions.Settings {
 }
 
 // groups are those that the SA makes for the partitions.
-func groups(chosen *partitions.Chosen, c *conf.Config) []registry.Group {
+func groups(chosen *partitions.Selected, c *conf.Config) []registry.Group {
 	if chosen == nil {
 		return sa.DefaultGroups()
 	}
@@ -105,12 +105,12 @@ func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
 	if now.partitions == nil {
 		return nil, errNoPartitions
 	}
-	r := partitions.Reading{Name: "the file", Text: text}
+	r := partitions.Input{Name: "the file", Text: text}
 	if text == nil {
 		r = readPartitions(now.own)
 	}
 	l, chosen := now.effective()
-	c := chosen.Again(r)
+	c := chosen.Reload(r)
 	if c.Source == partitions.FromFile && string(c.Text) == string(chosen.Text) {
 		c.Policy = chosen.Policy
 	}
@@ -135,7 +135,7 @@ func (c *configuration) applyPartitions() (now *inForce) {
 		was := c.current.Load()
 		read := readPartitions(was.own)
 		swapped := c.swap(was, func(next *inForce) {
-			chosen := next.partitions.Again(read)
+			chosen := next.partitions.Reload(read)
 			c.setPartitions(next, &chosen)
 			if next.from != nil && next.master && len(chosen.Errors) == 0 {
 				next.from = next.from.withoutPartitions()
@@ -153,8 +153,8 @@ func (c *configuration) applyPartitions() (now *inForce) {
 var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has not read its partition file yet", ctl.ErrNotNow)
 
 // readPartitions reads the file that the configuration names.
-func readPartitions(l *conf.Loaded) partitions.Reading {
+func readPartitions(l *conf.Loaded) partitions.Input {
 	name := conf.PartitionConfigFile.In(l.Config)
 	text, err := readUpTo(name, partitions.MaxFile+1)
-	return partitions.Reading{Name: name, Text: text, Err: err}
+	return partitions.Input{Name: name, Text: text, Err: err}
 }

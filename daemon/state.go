@@ -261,7 +261,7 @@ func (s *state) resume(shell *manager.Shell) {
 		known.Stale = false
 	}
 	if opened != nil {
-		shell.Store, shell.Kept = opened, kept
+		shell.Store, shell.Restored = opened, kept
 		s.kept, s.fresh = nil, false
 	}
 	if file := conf.SADBFile.In(s.conf.Config); file != "" {

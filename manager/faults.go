@@ -58,7 +58,7 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 
 // faultKinds are the kinds of findings that keep a port from being used.
 var faultKinds = map[discover.FindingKind]view.FaultKind{
-	discover.Unresponsive: view.Mute, discover.BadNodeInfo: view.LeftOut, discover.DuplicateNodeGUID: view.Duplicate,
+	discover.Unresponsive: view.Unresponsive, discover.BadNodeInfo: view.LeftOut, discover.DuplicateNodeGUID: view.Duplicate,
 	discover.DuplicatePortGUID: view.Duplicate, discover.Loopback: view.Looped, discover.TooFar: view.LeftOut, discover.TooMany: view.LeftOut,
 	discover.Refused: view.Refused, discover.RefusedPKeys: view.Excluded, discover.UnreadPKeys: view.Excluded,
 	discover.Incomplete: view.LeftOut, discover.OneSided: view.OneSided,

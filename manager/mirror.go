@@ -8,55 +8,55 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// Follow says which master's registrations are mirrored; with GUID 0 nobody's.
+// Follow names the master whose registrations are mirrored; with GUID 0 there is none.
 type Follow struct{ mirror.Master }
 
-// mirrorSlack is how much older than a master's last sign of life its last word on what
-// is registered may be: a question a second, and the one after it. If it is older, the
-// mirror has failed before the master has.
+// mirrorSlack is how much older than a master's last response to a poll the last update of the
+// mirror may be: one interval and a half between questions. If it is older, the mirror failed
+// before the master did.
 const mirrorSlack = mirror.AskInterval + mirror.AskInterval/2
 
-// Forget has the Registrar forget subscriptions and services, which clients register anew.
+// Forget has the Registrar drop subscriptions and services, which clients register again.
 type Forget struct{}
 
-// ForeignMaster is a master that is followed and answers no questions of the mirror: it is no ibsm.
+// ForeignMaster reports that the master is not ibsm: it does not answer the mirror.
 type ForeignMaster struct{ GUID mad.GUID }
 
 func (Follow) action()        {}
 func (Forget) action()        {}
 func (ForeignMaster) action() {}
 
-// mirroring is the machine of the mirror: while this manager stands by, what clients register
-// with the master that is followed is copied here.
+// mirroring is the state machine of the mirror: while this manager is STANDBY, the registrations
+// of the master's clients are copied to its Registrar.
 type mirroring struct {
-	state    mirrorState
-	last     mirror.Master // of Follow
-	from     mirror.Master // who was followed last, since this manager last stood by
-	complete time.Duration // when all was copied that there was, last; while whole
-	ever     bool          // something has been copied
-	alive    time.Duration // when the master last answered a poll, as such
-	ownUntil time.Duration // until when what clients registered is known from our own term; 0 where another master's was copied since
-	foreign  mad.GUID      // the foreign master that was reported, 0 since a peer ibsm was heard
-	doubt    string        // of the last reading at a foreign master
-	reported string        // the doubt that was logged last, "" for none
+	state      mirrorState
+	last       mirror.Master // of Follow
+	from       mirror.Master // the master that was followed last
+	complete   time.Duration // when the mirror was last complete, in state mirrorsAll
+	ever       bool          // some registrations have been copied
+	alive      time.Duration // when the master last answered a poll as MASTER
+	ownUntil   time.Duration // end of our own term, up to which we know the registrations; 0 if another master's were copied since
+	foreign    mad.GUID      // the foreign master that was reported; 0 after an update from a peer ibsm
+	incomplete string        // why the last reading from a foreign master may be incomplete
+	reported   string        // the reason that was logged last, "" for none
 }
 
-// mirrorState says what is known of what clients have registered with the master.
+// mirrorState says whether the master's registrations are known.
 type mirrorState uint8
 
 const (
-	mirrorsNothing mirrorState = iota // nothing yet of this master's, or nobody is followed
-	mirrorsAll                        // all that there was at a time
+	mirrorsNothing mirrorState = iota // not yet, or there is no master to follow
+	mirrorsAll                        // all up to a time
 )
 
 func (s mirrorState) String() string { return [...]string{"nothing", "all"}[s] }
 
-// follow takes the master that is followed, the zero value for none. standby says that this
-// manager is STANDBY.
+// follow takes the master to follow, the zero value for none. standby says that this manager is
+// STANDBY.
 func (f *mirroring) follow(fx *effects, m mirror.Master, standby bool) {
 	if standby && m != f.from {
 		f.forget()
-		f.from, f.doubt, f.reported = m, "", notReportedDoubt
+		f.from, f.incomplete, f.reported = m, "", noReason
 	}
 	if m != f.last {
 		f.last = m
@@ -64,19 +64,18 @@ func (f *mirroring) follow(fx *effects, m mirror.Master, standby bool) {
 	}
 }
 
-// forget takes that the master which was followed may go on without us.
+// forget notes that the master may go on without our mirror.
 func (f *mirroring) forget() { f.state, f.from, f.complete = mirrorsNothing, mirror.Master{}, 0 }
 
-// ownTerm notes that what clients have registered up to now is known here.
+// ownTerm notes that all registrations up to now are known here.
 func (f *mirroring) ownTerm(now time.Duration) { f.ownUntil = now }
 
-// polled takes an answer of a master to a poll.
+// polled takes the response of a master to a poll.
 func (f *mirroring) polled(now time.Duration) { f.alive = now }
 
-// source says from where clients' registrations are known when a term begins, so that they are
-// not asked to register again: they are mirrored, and the mirror was all there was when the
-// master, at LID from, was last seen alive; or they are our own from just before, and the
-// ports do not know of another master (LID 0).
+// source reports whether all registrations are known when a term begins, so that clients are not
+// asked to register again. Either the mirror was complete when the master, at LID from, last
+// answered; or they are from our own term, which has just ended, and from is 0.
 func (f *mirroring) source(now time.Duration) (from mad.LID, known bool) {
 	switch {
 	case f.state == mirrorsAll && f.complete+f.slack() >= f.alive:
@@ -87,10 +86,10 @@ func (f *mirroring) source(now time.Duration) (from mad.LID, known bool) {
 	return 0, false
 }
 
-// notReportedDoubt is nothing that a doubt could be.
-const notReportedDoubt = "\x00"
+// noReason differs from every reason.
+const noReason = "\x00"
 
-// slack is how much older than the master's last sign of life the mirror may be.
+// slack is how much older than the master's last response to a poll the mirror may be.
 func (f *mirroring) slack() time.Duration {
 	if f.from.Foreign {
 		return mirror.ReadSlack
@@ -98,10 +97,10 @@ func (f *mirroring) slack() time.Duration {
 	return mirrorSlack
 }
 
-// heard takes what the master that is followed has said.
+// heard takes an update of the mirror.
 func (f *mirroring) heard(fx *effects, h *sa.Heard) {
 	if h.Master == 0 || h.Master != f.from.GUID {
-		return // what was said last may come when the mastership has been handed to us
+		return // an update that arrives after the mastership was handed to us
 	}
 	if f.from.Foreign {
 		f.read(fx, h)
@@ -121,7 +120,7 @@ func (f *mirroring) heard(fx *effects, h *sa.Heard) {
 	}
 }
 
-// foreignMaster reports once that the master which is polled is no ibsm.
+// foreignMaster reports once that the master is not ibsm.
 func (f *mirroring) foreignMaster(fx *effects, guid mad.GUID) {
 	if f.foreign != guid {
 		f.foreign = guid
@@ -129,34 +128,33 @@ func (f *mirroring) foreignMaster(fx *effects, guid mad.GUID) {
 	}
 }
 
-// read logs whether what is read at a foreign master is all there is, when that has changed: a
-// doubt that is gone with the next reading is none.
+// read logs when readings from a foreign master become complete or incomplete. It logs a reason
+// only if two readings in a row have it.
 func (f *mirroring) read(fx *effects, h *sa.Heard) {
-	lasts := h.Doubt == f.doubt
-	if f.doubt = h.Doubt; h.Doubt == f.reported || h.Doubt != "" && !lasts || h.Doubt == "" && h.Known == 0 {
+	lasts := h.Incomplete == f.incomplete
+	if f.incomplete = h.Incomplete; h.Incomplete == f.reported || h.Incomplete != "" && !lasts || h.Incomplete == "" && h.Known == 0 {
 		return
 	}
-	if f.reported = h.Doubt; h.Doubt != "" {
+	if f.reported = h.Incomplete; h.Incomplete != "" {
 		fx.log(warn, "mirroring of the master's client registrations may be incomplete: if it dies, clients are asked to register again",
-			"guid", h.Master, "reason", h.Doubt)
+			"guid", h.Master, "reason", h.Incomplete)
 		return
 	}
 	fx.log(info, "mirroring the client registrations of the master by SA queries", "guid", h.Master)
 }
 
-// Mirror is how far a standby has what clients have registered with the master.
+// Mirror is the state of the mirror of a standby.
 type Mirror struct {
 	Standby mad.GUID
-	Lag     time.Duration // for how long it has lacked something; 0 where it lacks nothing
-	// Reads is set where the master is of another kind: its tables are read again and
-	// again. Lag is then since the last reading that was all there was, or that the
-	// manager looks for one.
-	Reads bool
-	Doubt string // why the last reading may not be all there was; "" if it is
+	Lag     time.Duration // for how long it has been incomplete; 0 if it is complete
+	// Reads is set if the master is not ibsm: the standby reads its tables repeatedly. Lag is
+	// then the time since the last complete reading began, or since the manager started.
+	Reads      bool
+	Incomplete string // why the last reading may be incomplete; "" if it is complete
 }
 
-// Mirrors are those that are known: as master of all standbys that ask, as standby of this
-// one. It may be asked for at any time.
+// Mirrors are the known mirrors: as master those of all standbys that ask, as standby our own.
+// Any goroutine may call it.
 func (s *Shell) Mirrors() (all []Mirror) {
 	r := s.registrar.Load()
 	if r == nil {
@@ -178,7 +176,7 @@ func (s *Shell) Mirrors() (all []Mirror) {
 		all = append(all, m)
 	}
 	if d := &ends.Reader; d.Master != 0 && d.Readings > 0 {
-		all = append(all, Mirror{Standby: s.Stats().Self.GUID, Lag: now - d.Began, Reads: true, Doubt: d.Doubt})
+		all = append(all, Mirror{Standby: s.Stats().Self.GUID, Lag: now - d.Began, Reads: true, Incomplete: d.Incomplete})
 	}
 	return all
 }

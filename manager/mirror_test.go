@@ -40,7 +40,7 @@ func TestMirroring(t *testing.T) {
 		{"less than before", func(f *mirroring, fx *effects) {
 			f.follow(fx, foreign, true)
 			f.heard(fx, &sa.Heard{Master: 6, Known: 9 * s})
-			f.heard(fx, &sa.Heard{Master: 6, Less: true, Doubt: "x"})
+			f.heard(fx, &sa.Heard{Master: 6, Less: true, Incomplete: "x"})
 		}, 0, false, mirrorsNothing},
 		{"of another master", func(f *mirroring, fx *effects) {
 			f.follow(fx, peer, true)
@@ -88,8 +88,8 @@ func TestMirroringReports(t *testing.T) {
 		heard sa.Heard
 		lines int
 	}{
-		{sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Known: 1}, 1}, {sa.Heard{Known: 2}, 0}, {sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Known: 3}, 0},
-		{sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Doubt: "a"}, 1}, {sa.Heard{Doubt: "a"}, 0}, {sa.Heard{Known: 4}, 1},
+		{sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 1}, 1}, {sa.Heard{Known: 2}, 0}, {sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 3}, 0},
+		{sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 4}, 1},
 	} {
 		c.heard.Master = 6
 		f.heard(fx, &c.heard)

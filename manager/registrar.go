@@ -45,8 +45,8 @@ const maxHeard = 16
 
 func newRegistrar(s *Shell, inbox *inbox, send func([]mad.Datagram) (int, error), start time.Time) *registrar {
 	reg := registry.New()
-	if s.Kept != nil {
-		reg = s.Kept.Registry
+	if s.Restored != nil {
+		reg = s.Restored.Registry
 	}
 	cfg := s.Config.Registrar
 	cfg.Began = start.Unix()

@@ -53,17 +53,17 @@ type Shell struct {
 	Published func(*view.View)
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
-	// Store is where the manager keeps what must outlive it; nil where nothing is kept.
+	// Store is the state store; nil for none.
 	// Who opened it runs and closes it.
 	Store *store.Store
-	// Kept is what Store held when this manager began, as Config.Resume was given it. It
+	// Restored is what Store held when this manager began, as Config.Resume was given it. It
 	// is the manager's alone; nil without a Store.
-	Kept *store.Contents
+	Restored *store.Contents
 	// Recall reads the LIDs of OpenSM's guid2lid for Config.HonorGUID2LID; may be nil.
 	// It is called by workers.
 	Recall func() []sweep.LIDAssignment
 	// Restore reads what clients had registered with a manager before; nil for nothing but
-	// Kept. Unless it is whole, clients are asked to register again whatever the
+	// Restored. Unless it is whole, clients are asked to register again whatever the
 	// configuration says. It is called by a worker when this manager first becomes master,
 	// if it has mirrored nothing. It may be nil.
 	Restore func() (reg *registry.Registry, whole bool)

@@ -17,7 +17,7 @@ const (
 	FromNothing  Source = 2 // there is no file and never was: Default
 	FromLastGood Source = 3 // the file as it was when it last had no errors
 	FromCaution  Source = 4 // the file has errors, and no earlier one is known: Closed
-	FromFallback Source = 5 // the same, and the operator wants what OpenSM does then: Default
+	FromFallback Source = 5 // the same with partition_fallback open, as OpenSM: Default
 )
 
 var sourceNames = map[Source]string{
@@ -30,51 +30,51 @@ var sourceNames = map[Source]string{
 
 func (s Source) String() string { return mad.NameOf(sourceNames, s, "source %d") }
 
-// Chosen is the selected policy, with the findings about its file.
-type Chosen struct {
+// Selected is the selected policy, with the findings about its file.
+type Selected struct {
 	Policy *Policy
 	Source Source
-	// Text is the file that the policy is made of, to be kept as the last good one; nil
-	// where it is made of none.
+	// Text is the file of the policy, which is stored as the last good one; nil for a policy
+	// without a file.
 	Text []byte
-	// Errors are why the policy is not that of the file as it is now; none from FromFile
-	// and FromNothing.
+	// Errors are why the policy is not that of the present file; none with FromFile and
+	// FromNothing.
 	Errors   diag.List
 	Warnings diag.List
 }
 
-// ForTables is the policy by which ports are given their keys: nil where nobody has chosen
-// one, so that a manager that is started without a file leaves the keys that it finds.
-func (c Chosen) ForTables() *Policy {
+// ForTables is the policy for P_Key tables: nil without a file, so that the manager leaves the
+// tables unchanged.
+func (c Selected) ForTables() *Policy {
 	if c.Source == FromNothing {
 		return nil
 	}
 	return c.Policy
 }
 
-// Reading is the partition file, or the error from reading it.
-type Reading struct {
+// Input is the content of the partition file, or the error from reading it.
+type Input struct {
 	Name string
 	Text []byte
 	Err  error // nil, or why there is no Text; fs.ErrNotExist where there is no file
 }
 
-// parse is the policy of what was read, or the errors.
-func (r Reading) parse() Chosen {
+// parse is the policy of the file, or its errors.
+func (r Input) parse() Selected {
 	if r.Err != nil {
 		var errors diag.List
 		errors.Add(diag.Position{File: r.Name}, "%v", r.Err)
-		return Chosen{Errors: errors}
+		return Selected{Errors: errors}
 	}
 	policy, errors, warnings := Parse(r.Name, r.Text).Policy()
-	return Chosen{Policy: policy, Source: FromFile, Text: r.Text, Errors: errors, Warnings: warnings}
+	return Selected{Policy: policy, Source: FromFile, Text: r.Text, Errors: errors, Warnings: warnings}
 }
 
-// Begin selects the policy at a start. lastGood is the last good file, nil if none is
+// Select selects the policy at a start. lastGood is the last good file, nil if none is
 // known. An error never opens a partitioned fabric: without a last good file every port
 // reaches only the manager. With open, every port is then a full member of the default
 // partition, as with OpenSM.
-func Begin(r Reading, lastGood []byte, open bool) Chosen {
+func Select(r Input, lastGood []byte, open bool) Selected {
 	c := r.parse()
 	if c.Policy != nil {
 		return c
@@ -82,12 +82,12 @@ func Begin(r Reading, lastGood []byte, open bool) Chosen {
 	if lastGood != nil {
 		old, errors, _ := Parse(r.Name, lastGood).Policy()
 		if len(errors) == 0 {
-			return Chosen{Policy: old, Source: FromLastGood, Text: lastGood, Errors: c.Errors, Warnings: c.Warnings}
+			return Selected{Policy: old, Source: FromLastGood, Text: lastGood, Errors: c.Errors, Warnings: c.Warnings}
 		}
 	}
 	switch {
 	case errors.Is(r.Err, fs.ErrNotExist):
-		return Chosen{Policy: Default(), Source: FromNothing}
+		return Selected{Policy: Default(), Source: FromNothing}
 	case open:
 		c.Policy, c.Source = Default(), FromFallback
 	default:
@@ -97,9 +97,9 @@ func Begin(r Reading, lastGood []byte, open bool) Chosen {
 	return c
 }
 
-// Again selects the policy after a reload: that of the file, or the previous one, with the
+// Reload selects the policy after a reload: that of the file, or the previous one, with the
 // reason in Errors. A file that is still missing is not an error.
-func (c Chosen) Again(r Reading) Chosen {
+func (c Selected) Reload(r Input) Selected {
 	next := r.parse()
 	switch {
 	case next.Policy != nil:

@@ -10,7 +10,7 @@ import (
 // TestForTables: only who chose a policy has the keys of ports changed.
 func TestForTables(t *testing.T) {
 	for source := FromFile; source <= FromFallback; source++ {
-		if c := (Chosen{Policy: Closed(), Source: source}); (c.ForTables() == nil) != (source == FromNothing) {
+		if c := (Selected{Policy: Closed(), Source: source}); (c.ForTables() == nil) != (source == FromNothing) {
 			t.Errorf("%v: %v", source, c.ForTables())
 		}
 	}
@@ -19,15 +19,15 @@ func TestForTables(t *testing.T) {
 // What holds at a start and after a reload, whatever becomes of the file.
 func TestChoose(t *testing.T) {
 	const good, other, bad = "A=1 : ALL=full;\n", "B=2 : ALL=full;\n", "A=1 ALL=full;\n"
-	file := func(text string) Reading { return Reading{Name: "p", Text: []byte(text)} }
-	absent := Reading{Name: "p", Err: fmt.Errorf("open p: %w", fs.ErrNotExist)}
-	unreadable := Reading{Name: "p", Err: errors.New("is a directory")}
+	file := func(text string) Input { return Input{Name: "p", Text: []byte(text)} }
+	absent := Input{Name: "p", Err: fmt.Errorf("open p: %w", fs.ErrNotExist)}
+	unreadable := Input{Name: "p", Err: errors.New("is a directory")}
 	for _, c := range []struct {
 		name     string
-		at       Reading
+		at       Input
 		lastGood string
 		open     bool
-		reload   *Reading
+		reload   *Input
 		source   Source
 		policy   *Policy
 		errors   int
@@ -57,9 +57,9 @@ func TestChoose(t *testing.T) {
 		if c.lastGood != "" {
 			last = []byte(c.lastGood)
 		}
-		got := Begin(c.at, last, c.open)
+		got := Select(c.at, last, c.open)
 		if c.reload != nil {
-			got = got.Again(*c.reload)
+			got = got.Reload(*c.reload)
 		}
 		if got.Source != c.source || !samePolicy(got.Policy, c.policy) || len(got.Errors) != c.errors || string(got.Text) != c.keep {
 			t.Errorf("%s: %+v", c.name, got)
@@ -67,7 +67,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func ptr(r Reading) *Reading { return &r }
+func ptr(r Input) *Input { return &r }
 
 func meaningOf(text string) *Policy {
 	p, _, _ := Parse("p", []byte(text)).Policy()

@@ -37,8 +37,8 @@ func (r *Registrar) read(x *mirror.Reading) {
 	if x.HasSubscribers() {
 		r.mirrored.subscribers = x.Subscribers
 	}
-	h := Heard{Master: x.Master, Doubt: x.Doubt, Some: x.Some(), Less: !x.Unanswered}
-	if x.Doubt == "" && !x.Overtaken {
+	h := Heard{Master: x.Master, Incomplete: x.Incomplete, Some: x.Some(), Less: !x.Unanswered}
+	if x.Incomplete == "" && !x.Overtaken {
 		h.Known = x.Began
 	}
 	r.effects.Heard = h

@@ -315,7 +315,7 @@ func TestReadDoubt(t *testing.T) {
 			r.joined(h1, ownGroup)
 			r.pass(40 * time.Second)
 			st := r.standby.MirrorStats().Reader
-			if !strings.Contains(st.Doubt, tt.doubt) || (tt.doubt == "") != (st.Doubt == "") || (r.heard.Known != 0) != (tt.doubt == "") || r.heard.Doubt != st.Doubt {
+			if !strings.Contains(st.Incomplete, tt.doubt) || (tt.doubt == "") != (st.Incomplete == "") || (r.heard.Known != 0) != (tt.doubt == "") || r.heard.Incomplete != st.Incomplete {
 				t.Errorf("%+v, %+v", r.heard, st)
 			}
 			if _, is := r.standby.State().Group(ownGroup); is != tt.groups {

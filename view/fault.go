@@ -20,19 +20,19 @@ type FaultKind uint8
 
 // Kinds of faults.
 const (
-	NoAnswer  FaultKind = 1  // a Set was not answered
-	Refused   FaultKind = 2  // a request was answered with an error, or a Set changed nothing
-	NotKept   FaultKind = 3  // values are acknowledged but not kept
-	Unrouted  FaultKind = 4  // a switch lacks part of its forwarding table: its links stay in INIT
-	Excluded  FaultKind = 5  // a partition table is not as it should be: the port stays in INIT
-	WentDown  FaultKind = 6  // the link went down while it was programmed
-	Mute      FaultKind = 7  // nothing answers behind the port, though the link is up
-	LeftOut   FaultKind = 8  // what is behind the port cannot be part of the subnet
-	Duplicate FaultKind = 9  // what is behind the port has the GUID of something else
-	Looped    FaultKind = 10 // a cable leads back to the same node
-	OneSided  FaultKind = 11 // the port has a link, but the port at its other end says it has none
-	NoLID     FaultKind = 12 // no LID is left for the port
-	NoRoutes  FaultKind = 13 // no routes are written: the text says why
+	NoAnswer     FaultKind = 1  // a Set was not answered
+	Refused      FaultKind = 2  // a request was answered with an error, or a Set changed nothing
+	NotKept      FaultKind = 3  // values are acknowledged but not kept
+	Unrouted     FaultKind = 4  // a switch lacks part of its forwarding table: its links stay in INIT
+	Excluded     FaultKind = 5  // a partition table is not as it should be: the port stays in INIT
+	WentDown     FaultKind = 6  // the link went down while it was programmed
+	Unresponsive FaultKind = 7  // nothing answers behind the port, though the link is up
+	LeftOut      FaultKind = 8  // what is behind the port cannot be part of the subnet
+	Duplicate    FaultKind = 9  // what is behind the port has the GUID of something else
+	Looped       FaultKind = 10 // a cable leads back to the same node
+	OneSided     FaultKind = 11 // the port has a link, but the port at its other end says it has none
+	NoLID        FaultKind = 12 // no LID is left for the port
+	NoRoutes     FaultKind = 13 // no routes are written: the text says why
 	// PrivateTables is a switch whose forwarding table is not written, because it forwards by
 	// private ones.
 	PrivateTables FaultKind = 14
@@ -41,7 +41,7 @@ const (
 
 var faultNames = [...]string{
 	NoAnswer: "no answer", Refused: "refused", NotKept: "not kept", Unrouted: "table incomplete", Excluded: "P_Keys not written",
-	WentDown: "went down", Mute: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
+	WentDown: "went down", Unresponsive: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
 	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes", PrivateTables: "private tables", NotAdaptive: "no longer adaptive",
 }
 

@@ -50,7 +50,7 @@ func (s sink) transfers(st rmpp.Stats) {
 	limit(st.OverPeer, "client")
 	limit(st.OverBytes, "bytes")
 	limit(st.TooBig, "size")
-	s.counter("ibsm_sa_segments_unmatched_total", "RMPP packets received that belong to no response in progress.")(st.Strays)
+	s.counter("ibsm_sa_segments_unmatched_total", "RMPP packets received that belong to no response in progress.")(st.Unmatched)
 	s.gauge("ibsm_sa_transfers_under_way", "Multi-packet (RMPP) responses in progress.")(float64(st.UnderWay))
 	s.counter("ibsm_sa_transfers_repeated_total", "Times that packets of an RMPP response were sent again, because the client did not acknowledge them.")(st.Repeated)
 	s.counter("ibsm_sa_segments_sent_total", "Packets of RMPP responses sent, including repeated ones.")(st.SegmentsSent)

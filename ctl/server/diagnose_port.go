@@ -256,19 +256,19 @@ func (d *doctor) faultReasons(p topo.PortIdx, faults []*view.Fault) (why []ctl.R
 
 // remedies are the actions that fix faults.
 var remedies = map[view.FaultKind]string{
-	view.NoAnswer:  "check whether the node hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
-	view.Refused:   "newer firmware may accept it; the manager retries in each sweep",
-	view.NotKept:   "newer firmware may keep the value; the manager does not retry",
-	view.Unrouted:  "ibsmctl events shows the table block that the switch does not accept; reset the switch",
-	view.Excluded:  "ibsmctl events shows the failed Sets of P_Keys; check the setting part_enforce and the size of the P_Key table",
-	view.WentDown:  "check the cable: the link does not stay up",
-	view.Mute:      "check whether the node behind the port hangs and reset it; an M_Key of protection level 2 or 3 different from the manager's has the same effect",
-	view.LeftOut:   "reset the node behind the port; ibsmctl events shows its responses",
-	view.Duplicate: "change the GUID of one of the two (firmware tools), or disconnect it",
-	view.Looped:    "remove the loopback plug or cable",
-	view.OneSided:  "replug the cable, or reset one end with ibportstate LID PORT reset",
-	view.NoLID:     "use a smaller lmc, or split the subnet: all LIDs are used",
-	view.NoRoutes:  "fix the problem described: until then links stay unchanged",
+	view.NoAnswer:     "check whether the node hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
+	view.Refused:      "newer firmware may accept it; the manager retries in each sweep",
+	view.NotKept:      "newer firmware may keep the value; the manager does not retry",
+	view.Unrouted:     "ibsmctl events shows the table block that the switch does not accept; reset the switch",
+	view.Excluded:     "ibsmctl events shows the failed Sets of P_Keys; check the setting part_enforce and the size of the P_Key table",
+	view.WentDown:     "check the cable: the link does not stay up",
+	view.Unresponsive: "check whether the node behind the port hangs and reset it; an M_Key of protection level 2 or 3 different from the manager's has the same effect",
+	view.LeftOut:      "reset the node behind the port; ibsmctl events shows its responses",
+	view.Duplicate:    "change the GUID of one of the two (firmware tools), or disconnect it",
+	view.Looped:       "remove the loopback plug or cable",
+	view.OneSided:     "replug the cable, or reset one end with ibportstate LID PORT reset",
+	view.NoLID:        "use a smaller lmc, or split the subnet: all LIDs are used",
+	view.NoRoutes:     "fix the problem described: until then links stay unchanged",
 
 	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; what its forwarding table shows meanwhile is not proved on hardware",
 	view.NotAdaptive:   "nothing: only a manager that writes adaptive routing groups can turn it on again; that a Set of LinearForwardingTable turns it off is from NVIDIA's header and not proved on hardware",
@@ -277,7 +277,7 @@ var remedies = map[view.FaultKind]string{
 // reasonOf converts a fault to a reason. Findings include their position.
 func reasonOf(f *view.Fault, where string) ctl.Reason {
 	switch f.Kind {
-	case view.Mute, view.LeftOut, view.Duplicate, view.Looped, view.OneSided:
+	case view.Unresponsive, view.LeftOut, view.Duplicate, view.Looped, view.OneSided:
 		where = ""
 	}
 	return ctl.Reason{Kind: f.Kind.String(), Text: where + f.Text, Do: remedies[f.Kind]}

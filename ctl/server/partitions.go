@@ -137,7 +137,7 @@ func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
 
 // PartitionRows are the changes by a selected policy, and the findings about its file.
 // Without a subnet there are only the findings about the file.
-func (d *Server) PartitionRows(file string, c *partitions.Chosen, settings partitions.Settings) []ctl.PartitionRow {
+func (d *Server) PartitionRows(file string, c *partitions.Selected, settings partitions.Settings) []ctl.PartitionRow {
 	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0}
 	rows := appendFindings([]ctl.PartitionRow{{File: head}}, file, c.Errors, "error")
 	rows = appendFindings(rows, file, c.Warnings, "warning")

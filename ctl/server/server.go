@@ -162,7 +162,7 @@ func (d *Server) Status() *ctl.Status {
 	for _, m := range shell.Mirrors() {
 		for i := range st.SMs {
 			if sm := &st.SMs[i]; sm.GUID == m.Standby.String() {
-				sm.Mirrors, sm.Lag, sm.Reads, sm.Incomplete = true, m.Lag.Seconds(), m.Reads, m.Doubt
+				sm.Mirrors, sm.Lag, sm.Reads, sm.Incomplete = true, m.Lag.Seconds(), m.Reads, m.Incomplete
 			}
 		}
 	}

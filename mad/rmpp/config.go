@@ -102,7 +102,7 @@ type Stats struct {
 	ACKs         uint64 // received
 
 	// What was not taken.
-	Strays      uint64 // packets of no transfer that is known
+	Unmatched   uint64 // packets of no transfer that is known
 	OverCount   uint64 // transfers beyond MaxTransfers
 	OverPeer    uint64 // transfers beyond MaxPerPeer
 	OverBytes   uint64 // transfers beyond MaxBytes

@@ -75,7 +75,7 @@ func (m *Machine) refuse(now time.Duration, d *mad.Datagram, s Status) (Ended, b
 func (m *Machine) halted(now time.Duration, d *mad.Datagram) (Ended, bool) {
 	t, s := m.meant(d), statusOf(&d.Packet)
 	if t == nil {
-		m.stats.Strays++
+		m.stats.Unmatched++
 		return Ended{}, false
 	}
 	isStop := TypeOf(&d.Packet) == TypeStop

@@ -448,7 +448,7 @@ func TestReceiverACKs(t *testing.T) {
 	m.Expire(at, nil)
 	send(70)
 	wantSegments(t, out(m, 0), 1, 0)
-	if s := m.Stats(); at != time.Minute || s.Received != 1 || s.Duplicates != 4 || s.Strays != 1 || s.Segments != count || s.Bytes != 0 {
+	if s := m.Stats(); at != time.Minute || s.Received != 1 || s.Duplicates != 4 || s.Unmatched != 1 || s.Segments != count || s.Bytes != 0 {
 		t.Errorf("deadline %v, %+v", at, s)
 	}
 }

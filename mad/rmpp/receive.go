@@ -19,7 +19,7 @@ func (m *Machine) segment(now time.Duration, d *mad.Datagram) (Ended, bool) {
 	t := m.transfers[k]
 	if t == nil {
 		if number != 1 {
-			m.stats.Strays++
+			m.stats.Unmatched++
 			return Ended{}, false
 		}
 		if t = m.accept(now, k, d); t == nil {

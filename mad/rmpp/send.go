@@ -128,7 +128,7 @@ func (m *Machine) acknowledged(now time.Duration, d *mad.Datagram) (Ended, bool)
 	if t == nil {
 		// Also the turn to respond, of a request whose response is not ready. The
 		// response begins with a window of one, which is what a turn gives.
-		m.stats.Strays++
+		m.stats.Unmatched++
 		return Ended{}, false
 	}
 	if t.state != active {

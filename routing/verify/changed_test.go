@@ -139,7 +139,7 @@ func TestSince(t *testing.T) {
 			last = got
 		}
 	}
-	if spared == 0 || slices.Contains(found[:TooLong], 0) || found[Stray] == 0 {
+	if spared == 0 || slices.Contains(found[:TooLong], 0) || found[Unowned] == 0 {
 		t.Errorf("%d LIDs were not followed, found %v", spared, found)
 	}
 }

@@ -31,7 +31,7 @@ const (
 	Nowhere    Kind = 3 // comes to a port that is not there or has nothing behind it
 	WrongOwner Kind = 4 // is delivered to a port that does not own the LID
 	TooLong    Kind = 5 // arrives after more than MaxHops links
-	Stray      Kind = 6 // an entry of a LID that nobody owns, in pairs of switch and LID
+	Unowned    Kind = 6 // an entry of a LID that nobody owns, in pairs of switch and LID
 	numKinds        = 7
 )
 
@@ -49,7 +49,7 @@ func (k Kind) String() string {
 // Finding is one route or entry that is not as it should be.
 type Finding struct {
 	Kind   Kind
-	Switch topo.SwitchIdx // the packet starts here; Stray: whose table it is
+	Switch topo.SwitchIdx // the packet starts here; Unowned: whose table it is
 	LID    mad.LID
 }
 
@@ -233,7 +233,7 @@ func (c *checker) findStrays(lid mad.LID, into *blockReport) {
 	for s, row := range c.rows {
 		if int(lid) < len(row) && row[lid] != routing.NoPath {
 			c.longest[lid] = 0
-			into.add(Finding{Stray, topo.SwitchIdx(s), lid})
+			into.add(Finding{Unowned, topo.SwitchIdx(s), lid})
 		}
 	}
 }

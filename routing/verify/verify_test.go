@@ -118,11 +118,11 @@ func TestKinds(t *testing.T) {
 			}
 			f.tables.LFT[2] = nil
 		}, DeadEnd, 3},
-		{"entry of LID 0", func(f *fixture, lid mad.LID) { f.tables.LFT[1][0] = 1 }, Stray, 1},
+		{"entry of LID 0", func(f *fixture, lid mad.LID) { f.tables.LFT[1][0] = 1 }, Unowned, 1},
 		{"entry within Top of a LID nobody owns", func(f *fixture, lid mad.LID) {
 			f.lids.Owner[lid] = topo.None
 			f.tables.LFT[0][lid], f.tables.LFT[1][lid] = routing.NoPath, routing.NoPath
-		}, Stray, 1},
+		}, Unowned, 1},
 		{"Top below the last LID", func(f *fixture, lid mad.LID) { f.tables.Top-- }, DeadEnd, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestKinds(t *testing.T) {
 			if len(r.Examples) != c.count {
 				t.Errorf("examples %v, want %d", r.Examples, c.count)
 			}
-			if r.Bad() != c.count || r.Unreached() != c.count && c.kind != Stray {
+			if r.Bad() != c.count || r.Unreached() != c.count && c.kind != Unowned {
 				t.Errorf("bad %d, unreached %d, want %d", r.Bad(), r.Unreached(), c.count)
 			}
 		})
@@ -289,7 +289,7 @@ func TestAgainstNaive(t *testing.T) {
 			for s := range f.tables.LFT {
 				if f.lids.PortOf(mad.LID(lid)) == topo.None {
 					if row := f.tables.LFT[s]; row != nil && lid <= int(f.tables.Top) && row[lid] != routing.NoPath {
-						want[Stray]++
+						want[Unowned]++
 					}
 				} else if kind, good := f.naive(topo.SwitchIdx(s), mad.LID(lid)); !good {
 					want[kind]++
@@ -304,7 +304,7 @@ func TestAgainstNaive(t *testing.T) {
 			t.Errorf("seed %d: counts %v, want %v", seed, r.Count, want)
 		}
 		for _, x := range r.Examples {
-			if x.Kind == Stray {
+			if x.Kind == Unowned {
 				continue
 			}
 			if kind, good := f.naive(x.Switch, x.LID); good || kind != x.Kind {

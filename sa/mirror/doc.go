@@ -20,5 +20,5 @@
 //
 // From a master that is not ibsm, such as OpenSM, a Reader gets the tables of its SA, as a
 // trusted client. It has the registrations from before its last Reading began, if that was not
-// in Doubt.
+// in Incomplete.
 package mirror

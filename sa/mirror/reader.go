@@ -47,14 +47,14 @@ type Reader struct {
 
 // ReaderStats counts what a Reader has done.
 type ReaderStats struct {
-	Master   mad.GUID      // whose tables are read now; 0 for none
-	Readings uint64        // that have ended
-	Certain  uint64        // of them, those that were complete
-	Failures uint64        // queries without a usable response
-	Reports  uint64        // of ports and groups that came and went
-	Began    time.Duration // when the last complete one began; 0 never
-	Took     time.Duration // duration of the last one
-	Doubt    string        // why the last one may be incomplete; "" if it is complete
+	Master     mad.GUID      // whose tables are read now; 0 for none
+	Readings   uint64        // that have ended
+	Certain    uint64        // of them, those that were complete
+	Failures   uint64        // queries without a usable response
+	Reports    uint64        // of ports and groups that came and went
+	Began      time.Duration // when the last complete one began; 0 never
+	Took       time.Duration // duration of the last one
+	Incomplete string        // why the last one may be incomplete; "" if it is complete
 }
 
 // NewReader returns a Reader without a master.
@@ -70,7 +70,7 @@ func (r *Reader) Follow(now time.Duration, m Master) {
 		return
 	}
 	r.master, r.reading, r.signed = m, nil, false
-	r.stats.Began, r.stats.Doubt = 0, ""
+	r.stats.Began, r.stats.Incomplete = 0, ""
 	r.due, r.rest, r.signUp = now, now, now
 	r.client = client.New(client.Config{SA: mad.Addr{LID: m.LID, QPN: 1}, MaxTable: maxTable})
 }
@@ -194,8 +194,8 @@ func (r *Reader) answered(now time.Duration, a *client.Answer) (*Reading, bool) 
 	x.judge(&r.cfg)
 	r.reading = nil
 	r.stats.Readings++
-	r.stats.Took, r.stats.Doubt = now-x.Began, x.Doubt
-	if x.Doubt == "" && !x.Overtaken {
+	r.stats.Took, r.stats.Incomplete = now-x.Began, x.Incomplete
+	if x.Incomplete == "" && !x.Overtaken {
 		r.stats.Certain++
 		r.stats.Began = x.Began
 	}

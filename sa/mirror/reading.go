@@ -36,8 +36,8 @@ type Reading struct {
 	// Overtaken is set when a group was created or deleted meanwhile: another reading follows
 	// soon.
 	Overtaken bool
-	// Doubt says why it may be incomplete; "" if it is complete.
-	Doubt string
+	// Incomplete says why it may be incomplete; "" if it is complete.
+	Incomplete string
 	// Unanswered is set when a query had no response: if the master has died, earlier readings
 	// are still complete.
 	Unanswered bool
@@ -161,36 +161,36 @@ func (x *Reading) Some() bool { return slices.Contains(x.has[partGroups:], true)
 // complete reports whether every part has come.
 func (x *Reading) complete() bool { return !slices.Contains(x.has[:], false) }
 
-// judge sets Doubt.
+// judge sets Incomplete.
 func (x *Reading) judge(cfg *Config) {
 	switch {
 	case x.lid == 0:
-		x.Doubt = "its SA has no record of our port: " + cmp.Or(x.wrong[partSelf], "it has no LID")
+		x.Incomplete = "its SA has no record of our port: " + cmp.Or(x.wrong[partSelf], "it has no LID")
 		return
 	}
 	if !x.complete() {
 		p := part(slices.Index(x.has[:], false))
-		x.Doubt = fmt.Sprintf("its SA does not return %s: %s", partNames[p], x.wrong[p])
+		x.Incomplete = fmt.Sprintf("its SA does not return %s: %s", partNames[p], x.wrong[p])
 		if p == partKeys {
-			x.Doubt += "; is sa_key the same there?"
+			x.Incomplete += "; is sa_key the same there?"
 		}
 		return
 	}
 	member := map[mad.PKey]bool{}
 	for _, k := range x.keys {
 		if k&mad.FullMember == 0 {
-			x.Doubt = fmt.Sprintf("our port is a limited member of partition %v, and the SA hides its other limited members; make our port a full member", k)
+			x.Incomplete = fmt.Sprintf("our port is a limited member of partition %v, and the SA hides its other limited members; make our port a full member", k)
 			return
 		}
 		member[k.Base()] = true
 	}
 	for _, k := range cfg.Keys {
 		if !member[k.Base()] {
-			x.Doubt = fmt.Sprintf("our port is not in partition %v, and the SA hides what is there; make our port a full member", k)
+			x.Incomplete = fmt.Sprintf("our port is not in partition %v, and the SA hides what is there; make our port a full member", k)
 			return
 		}
 	}
 	if len(x.subscribed) < len(wanted) {
-		x.Doubt = "our subscription to reports of new and deleted groups is not in force yet"
+		x.Incomplete = "our subscription to reports of new and deleted groups is not in force yet"
 	}
 }

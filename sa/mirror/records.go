@@ -10,7 +10,7 @@ import (
 // Registry is the registry that was read. Missing parts are taken from was. A service record
 // has only the length of its lease: the lease begins when the service is first seen, and
 // again before half of it is over. now is in seconds since 1970. Records that the registry
-// refuses are left out, and set Doubt.
+// refuses are left out, and set Incomplete.
 func (x *Reading) Registry(was *registry.State, now int64) *registry.Registry {
 	a := assembly{reg: registry.New()}
 	if x.has[partGroups] && x.has[partMembers] {
@@ -32,8 +32,8 @@ func (x *Reading) Registry(was *registry.State, now int64) *registry.Registry {
 			a.apply(registry.PutAlias{Alias: v})
 		}
 	}
-	if a.refused != nil && x.Doubt == "" {
-		x.Doubt = a.refused.Error()
+	if a.refused != nil && x.Incomplete == "" {
+		x.Incomplete = a.refused.Error()
 	}
 	return a.reg
 }

@@ -53,7 +53,7 @@ func (s *Server) answer(c *control, key string, from syscall.Sockaddr) (ok bool)
 	return s.describe(c, k)
 }
 
-// connect gives a client a slot and a seat. One that connects again, because it
+// connect gives a client a slot and a attachment. One that connects again, because it
 // missed the reply or because another had its name, leaves its old slot.
 func (s *Server) connect(c *control, key string, from syscall.Sockaddr) (ok bool) {
 	var info clientInfo
@@ -85,20 +85,20 @@ func (s *Server) connect(c *control, key string, from syscall.Sockaddr) (ok bool
 	}
 	s.clients[k.slot], s.byFD[k.fd] = k, k
 	if info.isSM {
-		if k.seat.manager() != nil {
+		if k.attachment.manager() != nil {
 			s.detach(k)
 			return false
 		}
 		s.setIsSM(k, true)
 	}
-	info.id, info.node = uint32(k.slot), s.fabric.NodeID(k.seat.node)
+	info.id, info.node = uint32(k.slot), s.fabric.NodeID(k.attachment.node)
 	info.encode(c)
 	return true
 }
 
 // describe answers a client's queries about its port.
 func (s *Server) describe(c *control, k *client) (ok bool) {
-	at := k.seat.station.At()
+	at := k.attachment.station.At()
 	node, port := s.fabric.NodeInfo(at), s.fabric.PortInfo(at)
 	asked := c.data[0]
 	data := c.data[:]

@@ -6,15 +6,15 @@ import (
 	"ibsm/mad"
 )
 
-// client is one that is connected: a slot with a data socket, at a seat.
+// client is one that is connected: a slot with a data socket, at a attachment.
 type client struct {
-	slot int
-	id   uint32
-	from string // its control socket
-	fd   int    // data socket, connected to the client's
-	peer syscall.Sockaddr
-	seat *seat
-	isSM bool
+	slot       int
+	id         uint32
+	from       string // its control socket
+	fd         int    // data socket, connected to the client's
+	peer       syscall.Sockaddr
+	attachment *attachment
+	isSM       bool
 
 	asked   asked
 	smps    int           // of it in the Server's queue
@@ -104,7 +104,7 @@ func (s *Server) take(c *client, b []byte) {
 			}
 		}
 	}
-	c.seat.station.Send(s.batch[:1])
+	c.attachment.station.Send(s.batch[:1])
 	s.handOut()
 }
 
@@ -179,7 +179,7 @@ func isGone(err error) bool {
 	return err == syscall.ECONNREFUSED || err == syscall.ENOTCONN || err == syscall.ECONNRESET
 }
 
-// bury marks a client that is gone. Its seat may be in use further up the stack:
+// bury marks a client that is gone. Its attachment may be in use further up the stack:
 // the end of the turn takes it away.
 func (s *Server) bury(c *client) {
 	if !c.dead {
@@ -198,7 +198,7 @@ func (s *Server) reap() {
 	}
 }
 
-// detach frees a client's slot and seat.
+// detach frees a client's slot and attachment.
 func (s *Server) detach(c *client) {
 	c.dead = true
 	if s.clients[c.slot] == c {

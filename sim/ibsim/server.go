@@ -55,19 +55,19 @@ type Server struct {
 	poll    *poller
 	control int // socket
 
-	mu      sync.Mutex
-	fabric  *fabric.Fabric
-	clients []*client // by slot, nil where free
-	byFD    map[int]*client
-	seats   []*seat
-	smps    smps
-	dead    []*client // to be detached at the end of the turn
-	stats   ServerStats
-	started time.Time // when the fabric's time was zero
-	now     time.Time // when the turn began
-	visited time.Time // when dead clients were last looked for
-	frame   [frameSize + 1]byte
-	batch   []mad.Datagram
+	mu          sync.Mutex
+	fabric      *fabric.Fabric
+	clients     []*client // by slot, nil where free
+	byFD        map[int]*client
+	attachments []*attachment
+	smps        smps
+	dead        []*client // to be detached at the end of the turn
+	stats       ServerStats
+	started     time.Time // when the fabric's time was zero
+	now         time.Time // when the turn began
+	visited     time.Time // when dead clients were last looked for
+	frame       [frameSize + 1]byte
+	batch       []mad.Datagram
 }
 
 // How much a turn does for one socket before it looks at the others.
@@ -245,7 +245,7 @@ func (s *Server) Clients() (list []ClientInfo) {
 	defer s.mu.Unlock()
 	for _, c := range s.clients {
 		if c != nil {
-			list = append(list, ClientInfo{c.slot, c.id, s.fabric.NodeID(c.seat.station.At().Node), c.isSM, c.queued()})
+			list = append(list, ClientInfo{c.slot, c.id, s.fabric.NodeID(c.attachment.station.At().Node), c.isSM, c.queued()})
 		}
 	}
 	return list

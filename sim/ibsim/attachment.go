@@ -7,8 +7,8 @@ import (
 	"ibsm/sim/fabric"
 )
 
-// seat is a port of the fabric with the clients that are attached to it.
-type seat struct {
+// attachment is a port of the fabric with the clients that are attached to it.
+type attachment struct {
 	node    int32
 	station *fabric.Station
 	clients []*client
@@ -23,28 +23,28 @@ func (s *Server) sit(c *client, node string) bool {
 	if !ok {
 		return false
 	}
-	i := slices.IndexFunc(s.seats, func(e *seat) bool { return e.node == at.Node })
+	i := slices.IndexFunc(s.attachments, func(e *attachment) bool { return e.node == at.Node })
 	if i < 0 {
 		station, err := s.fabric.Attach(at)
 		if err != nil {
 			return false // somebody beside the Server sits there
 		}
-		i = len(s.seats)
-		s.seats = append(s.seats, &seat{node: at.Node, station: station})
+		i = len(s.attachments)
+		s.attachments = append(s.attachments, &attachment{node: at.Node, station: station})
 	}
-	c.seat = s.seats[i]
-	c.seat.clients = append(c.seat.clients, c)
+	c.attachment = s.attachments[i]
+	c.attachment.clients = append(c.attachment.clients, c)
 	return true
 }
 
-// leave takes a client from its seat.
+// leave takes a client from its attachment.
 func (s *Server) leave(c *client) {
-	e := c.seat
+	e := c.attachment
 	e.clients = slices.DeleteFunc(e.clients, func(o *client) bool { return o == c })
 	s.setIsSM(c, false)
 	if len(e.clients) == 0 {
 		e.station.Detach()
-		s.seats = slices.DeleteFunc(s.seats, func(o *seat) bool { return o == e })
+		s.attachments = slices.DeleteFunc(s.attachments, func(o *attachment) bool { return o == e })
 	}
 }
 
@@ -52,11 +52,11 @@ func (s *Server) leave(c *client) {
 // one of a subnet manager as long as a client of it is.
 func (s *Server) setIsSM(c *client, is bool) {
 	c.isSM = is
-	c.seat.station.SetIsSM(c.seat.manager() != nil)
+	c.attachment.station.SetIsSM(c.attachment.manager() != nil)
 }
 
 // manager is the client that requests for the port are for, nil for none.
-func (e *seat) manager() *client {
+func (e *attachment) manager() *client {
 	for _, c := range e.clients {
 		if c.isSM {
 			return c
@@ -65,9 +65,9 @@ func (e *seat) manager() *client {
 	return nil
 }
 
-// handOut brings what has arrived at the seats to their clients.
+// handOut brings what has arrived at the attachments to their clients.
 func (s *Server) handOut() {
-	for _, e := range s.seats {
+	for _, e := range s.attachments {
 		for e.station.Pending() > 0 {
 			for j := range s.batch[:e.station.Recv(s.batch)] {
 				s.hand(e, &s.batch[j])
@@ -76,15 +76,15 @@ func (s *Server) handOut() {
 	}
 }
 
-// hand gives a client what arrived at its seat: an answer to the one that asked, a
+// hand gives a client what arrived at its attachment: an answer to the one that asked, a
 // request to the one that has set IsSM. Of the exchange between managers everything is for
 // the latter: an answer there has as many packets as it takes.
-func (s *Server) hand(e *seat, d *mad.Datagram) {
+func (s *Server) hand(e *attachment, d *mad.Datagram) {
 	p := &d.Packet
 	var c *client
 	if p.Method().IsResponse() && p.MgmtClass() != mad.ClassMirror {
 		c = s.asker(p.TID())
-		if c == nil || c.seat != e {
+		if c == nil || c.attachment != e {
 			s.stats.Late++
 			return
 		}
