@@ -238,6 +238,3 @@ func (c *Core) exit(err error) {
 	c.stopped = true
 	c.fx.do(Exit{err})
 }
-
-// TxnStats counts the requests of this manager.
-func (c *Core) TxnStats() txn.Stats { return c.fx.table.Stats() }

@@ -127,7 +127,7 @@ func TestTerm(t *testing.T) {
 // before it is there.
 func TestPlanning(t *testing.T) {
 	for _, c := range []struct {
-		steps string // a ask, n ask for new routes, b begin, c compute, h heavy sweep begins, p put off, d done, w done while one is wanted, r refused
+		steps string // a ask, n ask for new routes, b begin, c compute, p put off, d done, w done, outdated, r refused
 		state planState
 		asked planRequest
 		did   []string
@@ -136,14 +136,10 @@ func TestPlanning(t *testing.T) {
 		{"abc", planComputing, noRequest, []string{"compute plan"}},
 		{"abcd", noPlan, noRequest, []string{"compute plan", "planned"}},
 		{"abcw", noPlan, noRequest, []string{"compute plan", "planned, outdated"}},
-		{"abch", planOutdated, noRequest, []string{"compute plan"}},
-		{"abchd", noPlan, noRequest, []string{"compute plan", "planned, outdated"}},
-		{"habchdabcd", noPlan, noRequest, []string{"compute plan", "planned, outdated", "compute plan", "planned"}},
-		{"abhcd", noPlan, noRequest, []string{"compute plan", "planned"}},
+		{"abcwabcd", noPlan, noRequest, []string{"compute plan", "planned, outdated", "compute plan", "planned"}},
 		{"abcnd", noPlan, newRoutes, []string{"compute plan", "planned"}},
 		{"p", noPlan, noRequest, nil}, {"ap", noPlan, keepRoutes, nil}, {"nbp", noPlan, newRoutes, nil}, {"abnp", noPlan, newRoutes, nil},
 		{"nbcp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
-		{"nbchp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
 		{"nbcpp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
 		{"nbcpd", noPlan, newRoutes, []string{"compute plan", "cancel plan"}},
 		{"r", noPlan, noRequest, nil}, {"ar", noPlan, noRequest, []string{"not planned"}}, {"abr", noPlan, noRequest, []string{"not planned"}},
@@ -164,8 +160,6 @@ func TestPlanning(t *testing.T) {
 				p.begin()
 			case 'c':
 				p.compute(fx, nil)
-			case 'h':
-				p.outdate()
 			case 'p':
 				p.putOff(fx)
 			case 'd', 'w':

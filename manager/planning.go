@@ -34,12 +34,11 @@ const (
 	noPlan        planState = iota
 	planWalking             // the sweep under way is one
 	planComputing           // its task is out
-	planOutdated            // the same, and a heavy sweep has begun since
 	planCancelled           // it was given up; the result of its task is awaited
 )
 
 func (s planState) String() string {
-	return [...]string{"none", "walking", "computing", "outdated", "cancelled"}[s]
+	return [...]string{"none", "walking", "computing", "cancelled"}[s]
 }
 
 // planRequest is what was asked for.
@@ -71,13 +70,6 @@ func (p *planning) compute(fx *effects, task *sweep.RouteTask) {
 // computes reports whether a task is out.
 func (p *planning) computes() bool { return p.state >= planComputing }
 
-// outdate takes that a heavy sweep begins.
-func (p *planning) outdate() {
-	if p.state == planComputing {
-		p.state = planOutdated
-	}
-}
-
 // putOff gives up the plan under way; it is made again.
 func (p *planning) putOff(fx *effects) {
 	p.asked = cmp.Or(p.asked, p.begun)
@@ -89,17 +81,16 @@ func (p *planning) giveUp(fx *effects) {
 	switch p.state {
 	case planWalking:
 		p.state = noPlan
-	case planComputing, planOutdated:
+	case planComputing:
 		p.state = planCancelled
 		fx.do(Cancel{ForPlan})
 	}
 }
 
-// done takes the result of the task and answers the plan. changed says that a heavy sweep is
-// wanted.
-func (p *planning) done(fx *effects, r *sweep.SweepPlan, changed bool) {
+// done takes the result of the task and answers the plan.
+func (p *planning) done(fx *effects, r *sweep.SweepPlan, outdated bool) {
 	if p.state != planCancelled && r != nil {
-		fx.do(Planned{r, changed || p.state == planOutdated, r.Err})
+		fx.do(Planned{r, outdated, r.Err})
 	}
 	p.state, p.begun = noPlan, noRequest
 }

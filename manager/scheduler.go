@@ -194,7 +194,6 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 		s.next = 0
 	}
 	s.started = fx.now
-	s.plan.outdate()
 	s.count[kind]++
 	s.becomeWalking(state, fx.now, mayWrite)
 }
@@ -233,17 +232,21 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	s.becomeIdle()
 }
 
-// preview hands out the task of a plan, whose walk is done. The next sweep need not wait for it.
+// preview goes on from the walk of a plan to its task, which the next sweep need not wait for.
 func (s *scheduler) preview(fx *effects, found *sweep.Found, m *sweep.Multicast) {
 	task := found.Preview(s.plan.begun == newRoutes).WithMulticast(m)
 	s.drop(found)
+	if found.SelfDown {
+		s.plan.refuse(fx, ErrPortDown)
+		return
+	}
 	s.plan.compute(fx, task)
 }
 
 // previewed takes its result.
 func (s *scheduler) previewed(fx *effects, r *sweep.SweepPlan) {
 	s.add(Computing, fx.now-s.plan.since)
-	s.plan.done(fx, r, s.wanted.has(wishHeavy))
+	s.plan.done(fx, r, s.started >= s.plan.since || s.wanted.has(wishHeavy))
 }
 
 // inconclusive drops a quick sweep that has met more than it can interpret.

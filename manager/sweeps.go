@@ -143,11 +143,6 @@ func (c *Core) begin() {
 // walked decides what comes of a walk.
 func (c *Core) walked(found *sweep.Found) {
 	c.sweeps.walked(found)
-	if c.sweeps.state == previewSweep && found.SelfDown {
-		c.sweeps.plan.refuse(&c.fx, ErrPortDown)
-		c.sweeps.drop(found)
-		return
-	}
 	if c.sweeps.state == previewSweep {
 		c.sweeps.preview(&c.fx, found, c.multicast.Multicast)
 		return

@@ -79,14 +79,14 @@ func TestGarbage(t *testing.T) {
 				m.log, m.ups, m.states = nil, nil, nil
 			}
 			g.rate = 0
-			sent := m.Core.TxnStats().Sent
-			if b.pass(2 * time.Minute); m.Core.TxnStats().Sent == sent {
+			sent := m.Core.Stats().Txn.Sent
+			if b.pass(2 * time.Minute); m.Core.Stats().Txn.Sent == sent {
 				t.Error("the manager has come to a standstill")
 			}
 			var stats runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&stats)
-			t.Logf("%d steps, heap %d KiB, sent %d", b.Steps, stats.HeapAlloc>>10, m.Core.TxnStats().Sent)
+			t.Logf("%d steps, heap %d KiB, sent %d", b.Steps, stats.HeapAlloc>>10, m.Core.Stats().Txn.Sent)
 			if stats.HeapAlloc > 64<<20 {
 				t.Errorf("the heap has grown to %d MiB", stats.HeapAlloc>>20)
 			}

@@ -329,13 +329,13 @@ func TestOwnLinkLost(t *testing.T) {
 			m := b.add(firstHost(n), minhopConfig())
 			t.Cleanup(m.dump)
 			b.pass(at)
-			before := m.Core.TxnStats().TimedOut
+			before := m.Core.Stats().Txn.TimedOut
 			b.Fabric.LinkDown(firstHost(n))
 			b.pass(settling)
 			if m.says("SM port is down") != 1 {
 				t.Error("it was not logged")
 			}
-			if lost := m.Core.TxnStats().TimedOut - before; lost > 300 {
+			if lost := m.Core.Stats().Txn.TimedOut - before; lost > 300 {
 				t.Errorf("%d requests timed out", lost)
 			}
 			b.Fabric.LinkUp(firstHost(n))

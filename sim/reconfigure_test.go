@@ -37,8 +37,8 @@ func TestReconfigure(t *testing.T) {
 			t.Errorf("port %v has SubnetTimeOut %d and MasterSMSL %d", at, pi.SubnetTimeOut(), pi.MasterSMSL())
 		}
 	}
-	if m.View.Subnet.SAKey != 0xabc || m.View.Subnet.MaxRate != 18 || m.Core.TxnStats().Window > 7 {
-		t.Errorf("SA_Key 0x%x, rates up to %d, a window of %d", m.View.Subnet.SAKey, m.View.Subnet.MaxRate, m.Core.TxnStats().Window)
+	if m.View.Subnet.SAKey != 0xabc || m.View.Subnet.MaxRate != 18 || m.Core.Stats().Txn.Window > 7 {
+		t.Errorf("SA_Key 0x%x, rates up to %d, a window of %d", m.View.Subnet.SAKey, m.View.Subnet.MaxRate, m.Core.Stats().Txn.Window)
 	}
 	b.mustBeWhole(m)
 	if last := m.ups[len(m.ups)-1]; len(last.Sets) != 1 || last.Sets[smp.AttrPortInfo] == 0 {

@@ -306,7 +306,7 @@ func (o *ordeal) verify() {
 	if up := o.m.sweep(manager.Heavy); up.Failures > 0 || o.sets() != before {
 		o.Errorf("%d Sets in a further sweep: %v", o.sets()-before, up)
 	}
-	if st := o.m.Core.TxnStats(); st.OnWire > 0 || st.Parked > 0 {
+	if st := o.m.Core.Stats().Txn; st.OnWire > 0 || st.Parked > 0 {
 		o.Errorf("requests are left over: %+v", st)
 	}
 	o.askSMInfo()

@@ -95,12 +95,14 @@ func (m *Machine) interval() time.Duration {
 	return m.cfg.PollInterval
 }
 
-// masterLost is the end of the manager that was polled.
+// masterLost is the end of the manager that was polled, if one was.
 func (m *Machine) masterLost(now time.Duration) Do {
-	if m.leaving() {
+	switch {
+	case m.polled == 0:
+		return Nothing
+	case m.leaving():
 		return m.offer(now)
-	}
-	if m.state == smp.Master {
+	case m.state == smp.Master:
 		m.become(smp.Master)
 		return Resweep
 	}
@@ -145,9 +147,6 @@ func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
 // Port takes the answer to a Look, of the port where the manager runs that is polled.
 // What has been set and is not any more says that it has ended.
 func (m *Machine) Port(now time.Duration, isSM bool) Do {
-	if m.polled == 0 {
-		return Nothing
-	}
 	m.watch.agent = now
 	if m.watch.isSM && !isSM {
 		return m.masterLost(now)
@@ -156,13 +155,8 @@ func (m *Machine) Port(now time.Duration, isSM bool) Do {
 	return Nothing
 }
 
-// Unplugged says that the port has lost its link.
-func (m *Machine) Unplugged(now time.Duration) Do {
-	if m.polled == 0 {
-		return Nothing
-	}
-	return m.masterLost(now)
-}
+// Unplugged takes that the port of the manager that is polled has lost its link.
+func (m *Machine) Unplugged(now time.Duration) Do { return m.masterLost(now) }
 
 // Resumed takes that for a while we did not run: polls that went unanswered do not count.
 func (m *Machine) Resumed(now time.Duration) {
