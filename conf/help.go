@@ -90,31 +90,6 @@ func (o *Option) otherwise() string {
 	return " (" + k.Default + ")"
 }
 
-// Reference is docs/options.md: name, type, range, default and meaning of every setting.
-func Reference() string {
-	var b strings.Builder
-	b.WriteString(referenceHead)
-	for i := range table {
-		k := &table[i]
-		if banner := sections[k.Name]; banner != "" {
-			fmt.Fprintf(&b, "\n## %s\n\n| key | ibsm.toml | option | values | default | change | supported |\n| --- | --- | --- | --- | --- | --- | --- |\n", banner)
-		}
-		change := "restart"
-		if k.Reload {
-			change = "reload"
-		}
-		standard := "`" + k.Default + "`"
-		if k.Kind == Mask {
-			standard = "`0x0`"
-		}
-		if k.Unset != "" {
-			standard += ", " + k.Unset
-		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s. %s | %s | %s | %s |\n", k.Name, k.TOML, k.optionNames(), capital(k.Help), capital(k.Wanted()), standard, change, k.Effect)
-	}
-	return b.String()
-}
-
 // optionNames are the command line options of a setting.
 func (k *Key) optionNames() string {
 	var names []string
