@@ -245,3 +245,42 @@ func randomArgs(random *rand.Rand) (args []string) {
 	}
 	return args
 }
+
+// TestUsualFiles: RHEL's packages have OpenSM's files in /etc/rdma. What a file or an option
+// names stays.
+func TestUsualFiles(t *testing.T) {
+	const opensm, rdma = "/etc/opensm/partitions.conf", "/etc/rdma/partitions.conf"
+	for _, c := range []struct {
+		name  string
+		files []string
+		args  string
+		want  string
+	}{
+		{"none", nil, "", opensm},
+		{"Debian", []string{opensm}, "", opensm},
+		{"RHEL", []string{rdma}, "", rdma},
+		{"RHEL, with its opensm.conf", []string{"/etc/rdma/opensm.conf", rdma}, "", rdma},
+		{"both", []string{opensm, rdma}, "", opensm},
+		{"both, and RHEL's opensm.conf", []string{"/etc/rdma/opensm.conf", opensm, rdma}, "", rdma},
+		{"both, and both opensm.conf", []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf", opensm, rdma}, "", opensm},
+		{"named", []string{rdma}, "-P " + opensm, opensm},
+		{"named in a file", []string{rdma, "f"}, "-F f", opensm},
+	} {
+		files := map[string]string{}
+		for _, f := range c.files {
+			files[f] = ""
+		}
+		if _, named := files["f"]; named {
+			files["f"] = "partition_config_file " + opensm + "\n"
+		}
+		l := Load(strings.Fields(c.args), nowhere(files))
+		if got := PartitionConfigFile.In(l.Config); got != c.want || l.Report.Err(Start) != nil {
+			t.Errorf("%s: %s, want %s; %v", c.name, got, c.want, l.Report)
+		}
+	}
+	files := nowhere(map[string]string{"/etc/rdma/prefix-routes.conf": "", "/etc/rdma/per-module-logging.conf": ""})
+	l := Load(nil, files)
+	if a, b := PrefixRoutesFile.In(l.Config), PerModuleLoggingFile.In(l.Config); a != "/etc/rdma/prefix-routes.conf" || b != "/etc/rdma/per-module-logging.conf" {
+		t.Errorf("other files: %s, %s", a, b)
+	}
+}

@@ -114,7 +114,8 @@ Generated from the table in ` + "`conf`" + ` by ` + "`go test ./conf -rewrite`" 
 **Precedence.** A value on the command line takes precedence over the configuration file, the file over the environment
 (` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` only), and the environment over the default. The file is the one given with ` + "`-F`" + `, or the
 first that exists of ` + "`/etc/ibsm/ibsm.toml`" + `, ` + "`/etc/opensm/opensm.conf`" + ` and ` + "`/etc/rdma/opensm.conf`" + `. A file whose name ends in
-` + "`.toml`" + ` has the format of ibsm.toml, any other file that of opensm.conf.
+` + "`.toml`" + ` has the format of ibsm.toml, any other file that of opensm.conf. Files whose default is in ` + "`/etc/opensm`" + ` are read from
+` + "`/etc/rdma`" + `, as RHEL's OpenSM has them, if only that has them, or if the configuration file is there too.
 
 **Chosen values.** Some settings have a second entry in the column "default", such as "as found in the fabric". It applies
 until you choose a value. A value in ibsm.toml or on the command line is chosen. A value in opensm.conf is chosen only if it

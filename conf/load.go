@@ -3,6 +3,7 @@ package conf
 import (
 	"errors"
 	"io/fs"
+	"strings"
 )
 
 // Environment is Load's access to environment variables and files.
@@ -68,9 +69,47 @@ func Load(args []string, env Environment) *Loaded {
 	for _, g := range l.Given {
 		l.set(g, &l.Report)
 	}
+	l.usualFiles(env)
 	l.reconcile(&l.Report)
 	l.comment(&l.Report)
 	return l
+}
+
+// Folders of OpenSM's files: in the sources and in Debian's package, and in RHEL's.
+const (
+	opensmFolder = "/etc/opensm/"
+	rdmaFolder   = "/etc/rdma/"
+)
+
+// UsualFile is the path of a file that OpenSM's packages have in /etc/opensm or, as RHEL's, in
+// /etc/rdma: the one that exists. If both or none do, it is path.
+func UsualFile(path string, env Environment) string {
+	name, usual := strings.CutPrefix(path, opensmFolder)
+	if !usual || exists(path, env) || !exists(rdmaFolder+name, env) {
+		return path
+	}
+	return rdmaFolder + name
+}
+
+func exists(path string, env Environment) bool {
+	_, err := env.ReadFile(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// usualFiles gives the files that nothing names their usual paths. Beside a configuration file
+// in /etc/rdma, files there take precedence.
+func (l *Loaded) usualFiles(env Environment) {
+	for i := range table {
+		s := &l.settings[i]
+		name, usual := strings.CutPrefix(table[i].Default, opensmFolder)
+		if !usual || s.Source != FromDefault {
+			continue
+		}
+		s.Value.Text = UsualFile(table[i].Default, env)
+		if other := rdmaFolder + name; strings.HasPrefix(l.ConfigFile, rdmaFolder) && exists(other, env) {
+			s.Value.Text = other
+		}
+	}
 }
 
 // flags applies the options that are not settings.

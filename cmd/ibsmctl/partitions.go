@@ -49,7 +49,7 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
   ibsmctl partitions add storage 0xb83fd20300a00020=full && ibsmctl partitions apply
 `}
 	f := cmd.PersistentFlags()
-	f.StringVarP(&c.file, "file", "f", "", "`FILE` to use (default: the manager's; if none runs, /etc/opensm/partitions.conf)")
+	f.StringVarP(&c.file, "file", "f", "", "`FILE` to use (default: the manager's; if none runs, partitions.conf in /etc/opensm or /etc/rdma)")
 	f.StringVar(&c.key, "key", "", "create: P_Key `KEY` (default: the lowest free one)")
 	f.StringArrayVar(&c.flags, "flag", nil, "create: a `FLAG`; may be repeated")
 	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "print the changed file, write nothing; apply: show the plan")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ibsm/cmd/cli"
+	"ibsm/conf"
 	"ibsm/ctl"
 	"ibsm/partitions"
 )
@@ -25,7 +26,7 @@ const checkPatience = 10 * time.Second
 // partitionFile is the file to work with where none is named: that of a running manager,
 // so that what is edited is what apply brings into force.
 func partitionFile(ctx context.Context, socket string) (string, error) {
-	const usual, key = "/etc/opensm/partitions.conf", "partition_config_file"
+	key := conf.PartitionConfigFile.Key()
 	named := cmp.Or(socket, os.Getenv(ctl.SocketEnv))
 	client := ctl.NewClient(socketOf(socket))
 	defer client.Close()
@@ -34,12 +35,12 @@ func partitionFile(ctx context.Context, socket string) (string, error) {
 	all := &ctl.Configuration{}
 	if err := client.Get(ctx, "/v1/config", nil, all); err != nil {
 		if others, _ := sockets(filepath.Dir(ctl.DefaultSocket)); named == "" && errors.Is(err, ctl.ErrUnreachable) && others == nil {
-			return usual, nil
+			return conf.UsualFile(key.Default, conf.Environment{ReadFile: os.ReadFile}), nil
 		}
 		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Path(), err), "select the file with --file")
 	}
 	for _, s := range all.Settings {
-		if s.Key == key && filepath.IsAbs(s.Value) {
+		if s.Key == key.Name && filepath.IsAbs(s.Value) {
 			return s.Value, nil
 		}
 	}
