@@ -174,7 +174,7 @@ func (s *scheduler) beginLight(fx *effects) {
 	s.wanted &^= wishLight
 	s.count[LightSweep]++
 	fx.log(debug, osmlog.LightSweep)
-	s.phase = s.Look()
+	s.phase = s.Look(fx.now)
 }
 
 // beginHeavy starts a heavy sweep: a quick one where that is enough, or where a link has

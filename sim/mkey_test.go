@@ -262,3 +262,43 @@ func TestRepressShowsMKey(t *testing.T) {
 		}
 	}
 }
+
+// A host's port that somebody without its M_Key attacks again and again keeps its protection as
+// long as a manager runs, whether it sends traps or not.
+func TestAttackedPortStaysProtected(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	victim := host(n, 5)
+	for _, traps := range []bool{true, false} {
+		b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+			if i == victim.Node && !traps {
+				c.CapabilityMask &^= smp.IsTrapSupported
+			}
+		}})
+		cfg := minhopConfig()
+		cfg.SweepInterval = 5 * time.Second
+		cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
+		cfg.Sweep.Settings.MKeyProtect = sweep.Given(uint8(2))
+		cfg.Sweep.Settings.MKeyLease = sweep.Given(uint16(10))
+		m := b.comeUp(cfg)
+		attacker, err := b.Fabric.Attach(host(n, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := b.Fabric.PortInfo(victim)
+		for second := range 60 {
+			d := mad.Datagram{Addr: mad.Addr{LID: info.LID()}}
+			d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodSet, smp.AttrPortInfo, 0)
+			d.Packet.SetMKey(0xbad)
+			attacker.Send([]mad.Datagram{d})
+			b.pass(time.Second)
+			now := b.Fabric.PortInfo(victim)
+			if now.MKeyProtectBits() != 2 || now.MKey() != 0x77 {
+				t.Fatalf("traps %v: after %d s the port has M_Key %v, protection %d", traps, second+1, now.MKey(), now.MKeyProtectBits())
+			}
+		}
+		if now := b.Fabric.PortInfo(victim); now.MKeyViolations() < 60 {
+			t.Errorf("traps %v: %d M_Key violations", traps, now.MKeyViolations())
+		}
+		b.mustBeWhole(m)
+	}
+}

@@ -75,7 +75,7 @@ func (b *harness) write(c *SweepPlan) (out *Outcome) {
 func (b *harness) look() (reason string, full bool, sms []SMReply) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
-	l := b.Look()
+	l := b.Look(b.fabric.Now())
 	var v Verdict
 	b.until(l, func() (ok bool) { v, ok = l.Verdict(); return ok })
 	return v.Reason, v.Full, v.SMs

@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"time"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/device"
@@ -115,8 +117,10 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	return out, false
 }
 
-// Look begins a light sweep. A heavy one must have ended before.
-func (s *Sweeper) Look() *Look { return newLook(s.state.prev, s.state, &s.cfg.Settings, s.sms) }
+// Look begins a light sweep. now is any time that does not run backwards. A heavy one must have ended before.
+func (s *Sweeper) Look(now time.Duration) *Look {
+	return newLook(now, s.state.prev, s.state, &s.cfg.Settings, s.sms)
+}
 
 // Verdict is the result of a light sweep.
 type Verdict struct {
@@ -132,5 +136,6 @@ func (l *Look) Verdict() (v Verdict, ok bool) {
 		return v, false
 	}
 	l.state.devices.Checked()
+	l.state.renewed = l.renewed
 	return Verdict{l.reason, l.full, l.sms}, true
 }

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"slices"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/partitions"
@@ -28,6 +29,7 @@ type state struct {
 	pkeys        pkeyState
 	groups       map[mad.GUID]*groups  // of switches whose adaptive routing is on, by GUID; nil where it went off
 	mkeys        map[mad.GUID]mad.MKey // by port GUID, where there is one
+	renewed      time.Duration         // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
 	findings     []discover.Finding // of the walk that prev is from
