@@ -216,6 +216,39 @@ func TestHalt(t *testing.T) {
 	}
 }
 
+// TestBesidePlan: the computation of a plan holds up no sweep. What halts the sweep gives it up as
+// well, and it is made again when its result has come.
+func TestBesidePlan(t *testing.T) {
+	s := newSchedule(t, true)
+	s.plan.ask(newRoutes)
+	s.begin(s.fx, true, false)
+	s.preview(s.fx, s.walk(), sweep.NewMulticast(&sweep.Settings{}))
+	equal(t, "a plan", s.fx.did(), []string{"compute plan"})
+	if s.state != noSweep || !s.is(Idle) || !s.plan.computes() {
+		t.Errorf("%v, plan %v", s.state, s.plan.state)
+	}
+	s.plan.ask(keepRoutes)
+	if s.begin(s.fx, true, false); s.state != noSweep {
+		t.Errorf("%v begins beside a plan", s.state)
+	}
+	s.want(wishQuick, "")
+	s.fx.now += time.Millisecond
+	if s.begin(s.fx, true, false); s.state != quickSweep {
+		t.Errorf("%v begins beside a plan, not a quick sweep", s.state)
+	}
+	s.compute(s.walk().Task(1))
+	s.halt(s.fx)
+	equal(t, "both are halted", s.fx.did(), []string{"cancel plan", "cancel sweep"})
+	s.abdicate()
+	if s.plan.wanted() {
+		t.Error("a plan begins before the last one is over")
+	}
+	if s.previewed(s.fx, nil); !s.plan.wanted() || s.plan.asked != keepRoutes {
+		t.Errorf("plan %v, %v is asked for", s.plan.state, s.plan.asked)
+	}
+	equal(t, "a plan that was given up", s.fx.did(), nil)
+}
+
 // TestTrouble: what goes wrong for the first time is tried again at once, what has changed after
 // a second, and what stays after twice the time, up to ten seconds.
 func TestTrouble(t *testing.T) {
