@@ -83,6 +83,10 @@ func (f *Fabric) reply(at int32, dlid mad.LID, d *mad.Datagram) {
 		f.drop(why, d)
 		return
 	}
+	if f.takesTime(d) {
+		f.toAgent(to, pass{true, int(p.HopCount()) - 1}, d)
+		return
+	}
 	f.onWire(evDeliver, to, d)
 }
 

@@ -14,13 +14,14 @@ const (
 	evDeliver                  // an agent's reply has come back to port
 	evTrap                     // an unrepressed trap of port is due (again)
 	evTrain                    // the link at port has finished training
+	evPass                     // an agent is done with a packet of port
 )
 
 // event is one thing that is to happen.
 type event struct {
 	kind   eventKind
 	port   int32
-	serial uint64 // evTrap, evTrain: which one; an overtaken event is ignored
+	serial uint64 // evTrap, evTrain: which one; an overtaken event is ignored. evPass: a pass
 	d      mad.Datagram
 }
 

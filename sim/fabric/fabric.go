@@ -17,6 +17,7 @@ type Config struct {
 	Latency   time.Duration // from one end of a path to the other
 	TrainTime time.Duration // from a cable being in order to the port's Initialize
 	Faults    Faults        // random ones; SetFaults changes them
+	SMA       SMA           // how fast agents are
 	KeepLIDs  bool          // ports start with the LID and LMC that the Net gives them
 
 	// Caps may change what the node with that index is able to do.
@@ -67,6 +68,7 @@ type node struct {
 	caps     Caps
 	traps    []trap
 	nextTrap time.Duration // no trap before
+	busy     time.Duration // its agent handles SMPs until then
 }
 
 // port is one port. Switch port 0 has no cable; port 0 of an end node is unused. Its size is
@@ -231,6 +233,8 @@ func (f *Fabric) happen(kind eventKind, port int32, serial uint64, d *mad.Datagr
 		f.sendTrap(port, serial)
 	case evTrain:
 		f.trained(port, serial)
+	case evPass:
+		f.toAgent(port, decodePass(serial), d)
 	}
 }
 

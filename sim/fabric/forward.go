@@ -181,6 +181,15 @@ func (f *Fabric) arrive(from int32, d *mad.Datagram) {
 		f.drop(DropNodeGone, d)
 		return
 	}
+	if f.takesTime(d) && !d.Packet.Returning() {
+		f.toAgent(from, pass{hop: min(1, int(d.Packet.HopCount()))}, d)
+		return
+	}
+	f.arrived(from, d)
+}
+
+// arrived is arrive without the time that agents take.
+func (f *Fabric) arrived(from int32, d *mad.Datagram) {
 	p := &d.Packet
 	var at int32
 	var why Drop
