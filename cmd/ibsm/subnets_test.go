@@ -39,8 +39,16 @@ func newTestSubnet(t *testing.T, n *net.Net) *testSubnet { return newTestSubnetO
 
 // newTestSubnetOf leaves the first hosts to managers.
 func newTestSubnetOf(t *testing.T, n *net.Net, managers int) *testSubnet {
+	return newTestSubnetWith(t, n, managers, func(int32, *net.Node, *fabric.Caps) {})
+}
+
+// newTestSubnetWith changes what nodes are able to.
+func newTestSubnetWith(t *testing.T, n *net.Net, managers int, caps func(int32, *net.Node, *fabric.Caps)) *testSubnet {
 	w := &testSubnet{t: t, socket: newSocket(), waiting: map[mad.TID]int{}, marked: make(chan *mad.Packet, 1)}
-	f := fabric.New(n, fabric.Config{Seed: 1, KeepLIDs: true, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.Extended, c.NVIDIA = fabric.ExtendedAlways, true }})
+	f := fabric.New(n, fabric.Config{Seed: 1, KeepLIDs: true, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
+		c.Extended, c.NVIDIA = fabric.ExtendedAlways, true
+		caps(i, node, c)
+	}})
 	for at := range f.EndPorts() {
 		if f.NodeType(at.Node) != mad.CA {
 			continue

@@ -13,6 +13,7 @@ var PortInfo = func() Managed {
 		p.SetLID(0xffff)
 		p.SetMasterSMLID(0xffff)
 	}
+	m.SetLinkDownDefaultState(0xff)
 	m.SetMKey(^mad.MKey(0))
 	m.SetMKeyLeasePeriod(0xffff)
 	m.SetMKeyProtectBits(0xff)

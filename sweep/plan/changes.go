@@ -24,6 +24,7 @@ func changes(is, w *smp.PortInfo) (out []string) {
 	field("SubnetTimeOut", is.SubnetTimeOut(), w.SubnetTimeOut())
 	field("M_KeyLeasePeriod", is.MKeyLeasePeriod(), w.MKeyLeasePeriod())
 	field("M_KeyProtectBits", is.MKeyProtectBits(), w.MKeyProtectBits())
+	field("LinkDownDefaultState", uint8(is.LinkDownDefaultState()), uint8(w.LinkDownDefaultState()))
 	field("NeighborMTU", mtuText(is.NeighborMTU()), mtuText(w.NeighborMTU()))
 	field("OperationalVLs", is.OperationalVLs(), w.OperationalVLs())
 	field("LinkWidthEnabled", uint8(is.LinkWidthEnabled()), uint8(w.LinkWidthEnabled()))

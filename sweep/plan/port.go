@@ -8,7 +8,8 @@ import (
 )
 
 // Wanted is the wanted PortInfo of a port, without its PortState: its present PortInfo with
-// the managed fields changed. States are 0, which means "no change" in a Set.
+// the managed fields changed. PortState and PortPhysicalState are 0, which means "no change"
+// in a Set.
 func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	t := p.in.Topo
 	port := &t.Ports[i]
@@ -16,7 +17,6 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	w := port.Info
 	w.SetPortState(smp.PortNoChange)
 	w.SetPortPhysicalState(smp.PhysNoChange)
-	w.SetLinkDownDefaultState(smp.PhysNoChange)
 	w.SetLinkSpeedExtEnabled2(0)
 	w.SetClientReregister(false)
 	if p.in.LIDs.Base[i] != 0 || !t.IsSwitchPort(i) {
@@ -32,6 +32,7 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
 		return w
 	}
+	w.SetLinkDownDefaultState(smp.PhysPolling) // a port in Sleep never finds its peer again
 	if port.Peer != topo.None {
 		p.link(i, &w)
 	}

@@ -25,6 +25,7 @@ func TestWanted(t *testing.T) {
 		}
 	}
 	link := func(w *smp.PortInfo) {
+		w.SetLinkDownDefaultState(smp.PhysPolling)
 		w.SetNeighborMTU(mad.MTU2048) // the peer's
 		w.SetOperationalVLs(3)
 		w.SetLocalPhyErrors(9)
@@ -64,7 +65,6 @@ func TestWanted(t *testing.T) {
 		want := *is
 		want.SetPortState(smp.PortNoChange)
 		want.SetPortPhysicalState(smp.PhysNoChange)
-		want.SetLinkDownDefaultState(smp.PhysNoChange)
 		want.SetLinkSpeedExtEnabled2(0)
 		want.SetClientReregister(false)
 		for _, set := range c.want {
@@ -164,6 +164,7 @@ func TestManaged(t *testing.T) {
 		{"VLStallCount", true, func(p *smp.PortInfo) { p.SetVLStallCount(1) }},
 		{"OperationalVLs", true, func(p *smp.PortInfo) { p.SetOperationalVLs(8) }},
 		{"LocalPhyErrors", true, func(p *smp.PortInfo) { p.SetLocalPhyErrors(1) }},
+		{"LinkDownDefaultState", true, func(p *smp.PortInfo) { p.SetLinkDownDefaultState(smp.PhysSleep) }},
 		{"PortState", false, func(p *smp.PortInfo) { p.SetPortState(4) }},
 		{"PortPhysicalState", false, func(p *smp.PortInfo) { p.SetPortPhysicalState(5) }},
 		{"CapabilityMask", false, func(p *smp.PortInfo) { p.SetCapabilityMask(2) }},

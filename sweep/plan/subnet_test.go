@@ -145,7 +145,9 @@ func take(is, set *smp.PortInfo) {
 	if set.PortPhysicalState() == smp.PhysNoChange {
 		is.SetPortPhysicalState(old.PortPhysicalState())
 	}
-	is.SetLinkDownDefaultState(old.LinkDownDefaultState())
+	if set.LinkDownDefaultState() == smp.PhysNoChange {
+		is.SetLinkDownDefaultState(old.LinkDownDefaultState())
+	}
 	is.SetLinkWidthEnabled(old.LinkWidthEnabled())
 	is.SetLinkSpeedEnabled(old.LinkSpeedEnabled())
 	is.SetLinkSpeedExtEnabled(old.LinkSpeedExtEnabled())

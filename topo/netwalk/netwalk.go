@@ -182,6 +182,7 @@ func portInfo(node *net.Node, num int) (info smp.PortInfo) {
 	info.SetVLCap(4)
 	info.SetPortState(smp.PortDown)
 	info.SetPortPhysicalState(smp.PhysPolling)
+	info.SetLinkDownDefaultState(smp.PhysPolling)
 	switch {
 	case num == 0 && !node.EnhancedPort0: // base port 0 has no link, and is always up
 		info.SetPortState(smp.PortActive)
