@@ -60,6 +60,27 @@ func TestInboxTurns(t *testing.T) {
 	}
 }
 
+// Whatever is put into the inbox wakes the registrar.
+func TestInboxWakes(t *testing.T) {
+	b := newInbox(&sa.Stats{}, time.Now())
+	for name, put := range map[string]func(){
+		"an event":        func() { b.notify(sa.TimePassed{}) },
+		"what is on disk": func() { b.isDurable(7) },
+		"a response":      func() { b.take(forReports, []mad.Datagram{write(7, 1)}) },
+		"a request":       func() { b.takeRequests([]mad.Datagram{write(7, 2)}) },
+	} {
+		put()
+		select {
+		case <-b.wake:
+		default:
+			t.Errorf("%s wakes nobody", name)
+		}
+		if _, ok := b.next(nil); !ok {
+			t.Errorf("%s is not there", name)
+		}
+	}
+}
+
 // All clients together have their limit, too.
 func TestInboxLimit(t *testing.T) {
 	stats := &sa.Stats{}

@@ -76,9 +76,7 @@ func summary(out *sweep.Outcome, took time.Duration) Summary {
 	}
 	for i := range t.Ports {
 		p := &t.Ports[i]
-		if out.LIDs.Base[i] != 0 {
-			s.LIDs += out.LIDs.Count(topo.PortIdx(i))
-		}
+		s.LIDs += out.LIDs.Count(topo.PortIdx(i))
 		if p.Num != 0 && p.Info.PortState() >= smp.PortActive {
 			s.Active++
 		}

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
 	"ibsm/sa"
@@ -393,6 +394,32 @@ func TestQueueOfTables(t *testing.T) {
 		cancel()
 		tasks.Wait()
 	})
+}
+
+// A state of the registry counts from the next answer on, whether a view is there before it or
+// comes later.
+func TestAnswersFromRegistry(t *testing.T) {
+	group := func(mgid byte) *registry.State {
+		r := registry.New()
+		if err := r.Apply(registry.PutGroup{Group: registry.Group{MGID: mad.GID{0xff, 0x12, 15: mgid}, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3}}); err != nil {
+			t.Fatal(err)
+		}
+		return r.Freeze()
+	}
+	var s saServer
+	s.setRegistry(group(1))
+	if s.responder.Load() != nil {
+		t.Error("there is something to answer from without a view")
+	}
+	s.setView(servedView())
+	for want := byte(1); want < 3; want++ {
+		if state := s.responder.Load().Registry(); state.Counts().Groups != 1 {
+			t.Errorf("%+v", state.Counts())
+		} else if _, is := state.Group(mad.GID{0xff, 0x12, 15: want}); !is {
+			t.Errorf("group %d is not there", want)
+		}
+		s.setRegistry(group(want + 1))
+	}
 }
 
 // When there is no view any more, requests that wait get no answer.

@@ -4,8 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/mad/smp"
 	"ibsm/registry"
 	"ibsm/store"
+	"ibsm/sweep"
+	"ibsm/sweep/discover"
 )
 
 // TestSlept: what the time of day has come farther than the other clock is reported once; one
@@ -22,6 +25,22 @@ func TestSlept(t *testing.T) {
 	}
 }
 
+// TestPausedBeforeFirstView: what clients have registered is known from the own term only if
+// there was one. A manager that is paused during its first sweep knows of nothing.
+func TestPausedBeforeFirstView(t *testing.T) {
+	for _, published := range []bool{false, true} {
+		c := NewCore(Config{})
+		if published {
+			c.published.view = servedView()
+		}
+		c.fx.begin(time.Hour)
+		c.resumed(time.Minute)
+		if _, known := c.mirror.source(time.Hour + 1); known != published {
+			t.Errorf("a view was there: %t, registrations are known: %t", published, known)
+		}
+	}
+}
+
 // TestResumeClock: a manager that was killed goes on without asking clients to register
 // again within a minute, by a clock that has not been set back.
 func TestResumeClock(t *testing.T) {
@@ -31,6 +50,24 @@ func TestResumeClock(t *testing.T) {
 		cfg.Resume(&store.Contents{Registry: registry.New(), Interrupted: killed, Terms: []store.Term{{Number: 1, Master: true}}}, killed.Add(gone))
 		if cfg.Sweep.Restored.Registered != want {
 			t.Errorf("%v after it was killed: registered %t", gone, cfg.Sweep.Restored.Registered)
+		}
+	}
+}
+
+// TestDuplicateIsLoggedAgain: another manager with our GUID is logged once while it is there, and
+// again when it comes back.
+func TestDuplicateIsLoggedAgain(t *testing.T) {
+	c := NewCore(Config{})
+	for i, there := range []bool{true, true, false, true, true} {
+		c.fx.begin(time.Duration(i+1) * time.Second)
+		found := &sweep.Found{Result: &discover.Result{Twin: there}}
+		master := smp.SMInfo{}
+		master.SetSMState(smp.Master)
+		if c.isDuplicate(found, []smp.SMInfo{master}) {
+			t.Errorf("sweep %d: not polled, although another one is master", i)
+		}
+		if logged := len(c.fx.logged()) > 0; logged != (i == 0 || i == 3) {
+			t.Errorf("sweep %d: logged %t", i, logged)
 		}
 	}
 }

@@ -145,15 +145,47 @@ func TestTrapSeries(t *testing.T) {
 			t.Errorf("%+v: %d reports and %d lines", c, r, l)
 		}
 	}
-	for lid := range mad.LID(2 * maxSeries) {
+	for lid := range mad.LID(2 * 4096) {
 		m.receive(newEffects(fx.now), notice(smp.TrapLinkState, func(n *smp.Notice) { n.SetIssuerLID(lid) }), nil, true)
 	}
-	if len(m.series) != maxSeries || m.overflow == 0 {
+	if len(m.series) != 4096 || m.overflow == 0 {
 		t.Errorf("%d series, %d traps without", len(m.series), m.overflow)
 	}
 	m.receive(newEffects(fx.now+trapWindow+1), linkChange(), nil, true)
 	if len(m.series) != 1 {
 		t.Errorf("%d series when all have ended", len(m.series))
+	}
+}
+
+// TestOffenders: traps 257 to 259 count for the sender of the packet with the wrong key, the port
+// at LID1 or, where there is none, the one that GID1 names (IBA 14.2.5.1, table 131).
+func TestOffenders(t *testing.T) {
+	v := servedView()
+	port := v.LIDs.PortOf(3)
+	stats := new(Stats)
+	for _, n := range []*mad.Datagram{
+		notice(smp.TrapBadPKey, func(n *smp.Notice) { n.BadKey().SetLID1(3) }),
+		notice(smp.TrapBadQKey, func(n *smp.Notice) { n.BadKey().SetLID1(3) }),
+		notice(smp.TrapSwitchBadPKey, func(n *smp.Notice) { n.SwitchBadPKey().SetLID1(3) }),
+		notice(smp.TrapSwitchBadPKey, func(n *smp.Notice) { copy(n.SwitchBadPKey()[16:], []byte{15: 0x77}) }),
+	} {
+		if text := stats.traps.badKey((*smp.Notice)(n.Packet.Data()), v); text == "" {
+			t.Errorf("no sender is named for %v", n)
+		}
+	}
+	got := map[Offender]bool{}
+	for o := range stats.Offenders() {
+		got[o] = true
+	}
+	guid := v.Topo.Ports[port].GUID
+	want := map[Offender]bool{{guid, smp.TrapBadPKey, 1}: true, {guid, smp.TrapBadQKey, 1}: true, {guid, smp.TrapSwitchBadPKey, 1}: true, {0x77, smp.TrapSwitchBadPKey, 1}: true}
+	for o := range want {
+		if !got[o] {
+			t.Errorf("%+v is missing from %+v", o, got)
+		}
+	}
+	if text := stats.traps.badKey((*smp.Notice)(linkChange().Packet.Data()), v); text != "" {
+		t.Errorf("a trap of another kind: %s", text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/registry"
 	"ibsm/sa/mirror"
 )
 
@@ -88,6 +89,24 @@ func TestHandOver(t *testing.T) {
 	s.yield(0)
 	if !s.joins(2) {
 		t.Error("no client is listened to although there is no handover target any more")
+	}
+}
+
+// A change of the master's that does not fit what is registered here is refused, and what was
+// copied is not known to be the master's any more.
+func TestRemoteChangeRefused(t *testing.T) {
+	r := NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))
+	group := registry.PutGroup{Group: registry.Group{MGID: ownGroup, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3}}
+	stray := registry.PutMember{Member: registry.Member{MGID: ipv4Group, Port: mad.MakeGID(mad.DefaultPrefix, h1), JoinState: registry.FullMember}}
+	for _, c := range []struct {
+		changes []registry.Change
+		refused uint64
+	}{{[]registry.Change{group}, 0}, {[]registry.Change{stray}, 1}} {
+		r.effects.Heard = Heard{}
+		r.update(&mirror.Update{Master: 5, Changes: c.changes})
+		if known := r.effects.Heard.Master != 0; known != (c.refused == 0) || r.Stats().Refused != c.refused {
+			t.Errorf("%v: known %t, %d refused", c.changes, known, r.Stats().Refused)
+		}
 	}
 }
 

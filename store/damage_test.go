@@ -156,8 +156,7 @@ func TestLookAtNothing(t *testing.T) {
 	}
 }
 
-// TestGuard: what the database library does not survive is an error that says so.
-// A directory that cannot be opened is an error, not the end of a rename.
+// TestSyncDirectory: a directory that cannot be opened is an error, not the end of a rename.
 func TestSyncDirectory(t *testing.T) {
 	if err := syncDirectory(t.TempDir()); err != nil {
 		t.Error(err)
@@ -167,6 +166,7 @@ func TestSyncDirectory(t *testing.T) {
 	}
 }
 
+// TestGuard: what the database library does not survive is an error that says so.
 func TestGuard(t *testing.T) {
 	if err := guard(func() error { panic("page 7") }); !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "page 7") {
 		t.Errorf("%v", err)
@@ -244,6 +244,22 @@ func TestSetAsideTwice(t *testing.T) {
 	}
 	if len(names) != 3 {
 		t.Errorf("set aside as %v", names)
+	}
+}
+
+// A damaged file that could not be set aside, since the store cannot be locked, is not said to be.
+func TestNotSetAside(t *testing.T) {
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	if err := os.Mkdir(cfg.Path+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cfg.Path, make([]byte, 9000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, c := open(t, cfg)
+	defer s.Close()
+	if info, err := os.Stat(cfg.Path); c.Damage == nil || c.SetAside != "" || err != nil || info.Size() != 9000 {
+		t.Errorf("damage %v, set aside as %q, then %v", c.Damage, c.SetAside, err)
 	}
 }
 

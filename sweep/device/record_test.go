@@ -85,6 +85,24 @@ func TestDirty(t *testing.T) {
 	}
 }
 
+// Two sets of ports meet where a port is in both, whichever of the 256 it is.
+func TestPortSet(t *testing.T) {
+	for a := range 256 {
+		for b := range 256 {
+			var one, other PortSet
+			one.Add(uint8(a))
+			other.Add(uint8(b))
+			if one.meets(&other) != (a == b) || one.Empty() {
+				t.Fatalf("%d and %d: meet %t, empty %t", a, b, one.meets(&other), one.Empty())
+			}
+		}
+	}
+	var none PortSet
+	if !none.Empty() || none.meets(&none) {
+		t.Error("the set of no port")
+	}
+}
+
 // Only what is Known can be contradicted, and of a block only what the device has of it.
 func TestContradicts(t *testing.T) {
 	top := subnet(t)

@@ -36,6 +36,9 @@ func TestWaves(t *testing.T) {
 	s.expect(t, "two get a key", [][]string{AddSwitchPKeys: []string{"add 30:2", "add 30:3"}, AddHostPKeys: []string{"add 40:1", "add 50:1"},
 		RemoveHostPKeys: []string{"keys 20:0", "keys 30:0", "keys 40:1", "keys 50:1"},
 		Ports:           []string{"set 20:1", "set 30:2", "set 30:3"}}...)
+	if p := New(s.in); p.Removals() != len(p.stages[RemoveSwitchPKeys].list)+len(p.stages[RemoveHostPKeys].list) {
+		t.Errorf("%d removals", p.Removals())
+	}
 }
 
 // write carries out the steps of partition tables, but for those that fail, and returns

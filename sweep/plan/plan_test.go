@@ -151,6 +151,39 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// A base port 0 has no port state that says whether it keeps what it is sent: it is believed to
+// ignore a field that is lost again and again. A port in INIT may just have lost it.
+func TestFieldNotKept(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		node mad.GUID
+		num  uint8
+		stop bool
+	}{{"base port 0", sw1GUID, 0, true}, {"a port in ACTIVE", hostGUID, 1, true}, {"a port in INIT", hostGUID, 1, false}} {
+		s := newSubnet(t)
+		s.up(t)
+		port := s.at(c.node, c.num)
+		if c.name == "a port in INIT" {
+			s.info(c.node, c.num).SetPortState(smp.PortInit)
+			s.info(sw2GUID, 2).SetPortState(smp.PortInit)
+		}
+		asked := 0
+		for range 5 {
+			s.info(c.node, c.num).SetSubnetTimeOut(3)
+			p := New(s.in)
+			for _, st := range p.portStep(nil, port, false) {
+				if st.Op == SetPort {
+					asked++
+					s.in.Unsupported.Tried(p.Place(smp.AttrPortInfo, port))
+				}
+			}
+		}
+		if (asked < 5) != c.stop || asked == 0 {
+			t.Errorf("%s: sent %d times of 5, given up: want %t", c.name, asked, c.stop)
+		}
+	}
+}
+
 func TestRequests(t *testing.T) {
 	s := newSubnet(t)
 	s.in.Values.ReregisterAll = true

@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&r.count, "n", 100, "`number` of mutants")
 	flag.Uint64Var(&r.seed, "seed", uint64(time.Now().Unix()), "`seed` of the draw")
 	flag.StringVar(&r.tests, "tests", "./...", "packages whose tests run when those of the changed package pass, as `patterns`")
-	flag.StringVar(&r.skip, "skip", "ibsm/cmd/ ibsm/daemon", "packages whose tests do not run, as `prefixes` of import paths")
+	flag.StringVar(&r.skip, "skip", "ibsm/cmd/", "packages whose tests do not run, as `prefixes` of import paths")
 	flag.StringVar(&r.only, "run", "", "run only the tests whose names match this `expression`")
 	flag.StringVar(&r.at, "at", "", "all mutants of these `places` (file:line[:column],...) instead of a draw")
 	flag.StringVar(&r.last, "last", "", "try the mutants of these packages last, as `prefixes` of import paths")
