@@ -243,3 +243,23 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsNeedTheMKey: a Get or Set of SMInfo that does not show the M_Key of a port that is
+// protected at level 2 or 3 is neither answered nor believed (IBA 14.2.4.3).
+func TestRequestsNeedTheMKey(t *testing.T) {
+	for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
+		for key, answered := range map[mad.MKey]int{0: 0, 9: 0, 7: 1} {
+			c := NewCore(Config{Elect: elect.Config{GUID: 5}})
+			c.port.guid, c.port.mkey, c.port.protect = 5, 7, 2
+			c.fx.begin(time.Second)
+			var d mad.Datagram
+			d.Packet.SetDirected(&mad.Route{}, method, smp.AttrSMInfo, 0)
+			d.Packet.SetMKey(key)
+			(*smp.SMInfo)(d.Packet.Data()).SetGUID(6)
+			c.request(&d)
+			if len(c.fx.send) != answered {
+				t.Errorf("%v with M_Key %d: %d answers, want %d", method, key, len(c.fx.send), answered)
+			}
+		}
+	}
+}

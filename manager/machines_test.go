@@ -215,6 +215,13 @@ func TestDescriptions(t *testing.T) {
 	if m.published(); m.due != 0 || len(m.read) != 0 {
 		t.Error("published again")
 	}
+	silent, fabric := *v, *v.Topo
+	fabric.Nodes = slices.Clone(fabric.Nodes)
+	silent.Topo, fabric.Nodes[0].Missed = &fabric, 1
+	m.want(guid)
+	if m.ask(fx, &silent, 0); len(fx.sent()) != 0 || m.nodes[guid] != notWanted {
+		t.Errorf("a node that did not answer the last walk is asked: %v", m.nodes[guid])
+	}
 	m.wantAll(v)
 	for range 1 << 12 {
 		m.ask(fx, v, 0)

@@ -202,6 +202,63 @@ func TestGrowFew(t *testing.T) {
 	}
 }
 
+// switches is a fabric of enhanced switches without hosts, which have the GUIDs 1, 2, ....
+func switches(t *testing.T, count int, links ...[2]int32) *topo.Topo {
+	t.Helper()
+	n := &net.Net{}
+	for i := range count {
+		node := net.Node{Type: mad.Switch, GUID: mad.GUID(i + 1), EnhancedPort0: true}
+		for num := range count + 1 {
+			p := net.Port{Peer: net.NoEnd}
+			if num == 0 {
+				p.GUID = node.GUID
+			}
+			node.Ports = append(node.Ports, p)
+		}
+		n.Nodes = append(n.Nodes, node)
+	}
+	for _, l := range links {
+		one, other := net.End{Node: l[0], Port: uint8(l[1] + 1)}, net.End{Node: l[1], Port: uint8(l[0] + 1)}
+		for _, e := range [][2]net.End{{one, other}, {other, one}} {
+			p := &n.Nodes[e[0].Node].Ports[e[0].Port]
+			p.Peer, p.Width, p.Speed = e[1], mad.Width4x, mad.QDR
+		}
+	}
+	fabric, err := netwalk.Topo(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fabric
+}
+
+// The members a and b are two links from the root, through any of three switches, and c is two
+// links from it on the other side. Both go through the same switch: one that is a member or
+// has been put into the tree.
+func TestGrowSharesParents(t *testing.T) {
+	const root, m1, m2, m3, a, b, n, c = 0, 1, 2, 3, 4, 5, 6, 7
+	fabric := switches(t, 8, [2]int32{root, m1}, [2]int32{root, m2}, [2]int32{root, m3}, [2]int32{m1, a}, [2]int32{m2, a}, [2]int32{m3, a},
+		[2]int32{m1, b}, [2]int32{m2, b}, [2]int32{m3, b}, [2]int32{root, n}, [2]int32{n, c})
+	for name, members := range map[string][]int{"one of the three is a member": {a, b, c, m2}, "none of the three": {a, b, c}} {
+		var m mcast.Members
+		for _, i := range members {
+			m.Receivers = append(m.Receivers, fabric.FindPort(mad.GUID(i+1)))
+		}
+		g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+		for mlid := mad.LID(0xc000); mlid < 0xc010; mlid++ {
+			tree := grow(t, g, fabric, mlid, m, nil)
+			used := 0
+			for _, x := range tree.Branches {
+				if guid := fabric.Nodes[fabric.Switches[x.Switch]].GUID; guid >= m1+1 && guid <= m3+1 {
+					used++
+				}
+			}
+			if used != 1 || len(tree.Branches) != 6 {
+				t.Errorf("%s, MLID %v: %d of the three switches, %d in all", name, mlid, used, len(tree.Branches))
+			}
+		}
+	}
+}
+
 // Links that are not to be used are not, unless a tree may keep them; switches whose
 // tables are too short are left out, and their hosts are named.
 func TestGrowAvoids(t *testing.T) {
