@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -262,4 +263,19 @@ func TestRequestsNeedTheMKey(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPlansEndWithTheMastership: who has asked for a plan learns that this manager is not master
+// any more.
+func TestPlansEndWithTheMastership(t *testing.T) {
+	c := NewCore(Config{})
+	c.fx.begin(time.Second)
+	c.sweeps.plan.ask(keepRoutes)
+	c.abandon()
+	for _, a := range c.fx.actions {
+		if planned, is := a.(Planned); is && errors.Is(planned.Err, ErrNotMaster) {
+			return
+		}
+	}
+	t.Errorf("no answer: %q", c.fx.did())
 }

@@ -170,6 +170,28 @@ func TestOnce(t *testing.T) {
 	})
 }
 
+// A run of one sweep asks again where its own port did not answer at first, as on a machine that
+// has too much to do, and gives up when it stays silent.
+func TestOnceUnanswered(t *testing.T) {
+	once := minhopConfig()
+	once.Once = true
+	for _, answers := range []bool{true, false} {
+		n := generate(t, "fattree:k=4")
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		b.Fabric.Mute(firstHost(n).Node, true)
+		m := b.add(firstHost(n), once)
+		b.pass(time.Second)
+		if m.Exited {
+			t.Fatal("exited", m.Err)
+		}
+		b.Fabric.Mute(firstHost(n).Node, !answers)
+		b.pass(30 * time.Second)
+		if !m.Exited || errors.Is(m.Err, manager.ErrPortDown) == answers || (m.Err == nil) != answers {
+			t.Errorf("the port answers: %t; exited %t, %v", answers, m.Exited, m.Err)
+		}
+	}
+}
+
 // A dry run writes nothing, answers nobody and shows what it would do: on a bare fabric
 // everything, and beside a master only to write its LID to the ports as MasterSMLID.
 func TestDryRun(t *testing.T) {
