@@ -30,7 +30,7 @@ func TestMembersAreAskedToRegister(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &Shell{Kept: &store.Contents{Registry: reg}, Config: Config{Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups()}}}
+	s := &Shell{Restored: &store.Contents{Registry: reg}, Config: Config{Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups()}}}
 	r := newRegistrar(s, newInbox(&s.sa.stats, time.Now()), func(ds []mad.Datagram) (int, error) { return len(ds), nil }, time.Now())
 	r.step(t.Context(), sa.ViewPublished{View: v})
 	select {
