@@ -2,6 +2,7 @@ package conf
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -121,5 +122,5 @@ func shown(text string) string {
 	if len(text) > maxShown {
 		text = text[:maxShown] + "..."
 	}
-	return quoted(text)
+	return strconv.Quote(text)
 }

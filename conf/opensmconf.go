@@ -2,7 +2,6 @@ package conf
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -18,9 +17,6 @@ const maxLine = 1022
 // imposeKey lists, in opensm.conf, keys whose default value is chosen. See
 // Config.Chosen.
 const imposeKey = "impose"
-
-// quoted is text in double quotes, on one line.
-func quoted(text string) string { return strconv.Quote(text) }
 
 // readOpenSM parses the format of opensm.conf: one key and its value per line; # begins
 // a comment.

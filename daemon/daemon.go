@@ -90,7 +90,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	d.tasks.atEnd(func() {
-		d.display.end()
+		d.display.clear()
 		d.logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
 	})
 	d.state = newState(d.conf, d.logger)

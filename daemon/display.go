@@ -81,5 +81,3 @@ func (d *display) progress(p manager.Progress) {
 	fmt.Fprintf(d.w, "%d SMPs sent", p.Sent)
 	d.shown = true
 }
-
-func (d *display) end() { d.clear() }

@@ -44,7 +44,7 @@ func newLauncher(program, root string, args []string, stdout, stderr io.Writer) 
 		Getenv:   func(string) string { return "" },
 		ReadFile: func(string) ([]byte, error) { return nil, nil },
 	}
-	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr, said: map[string]bool{}, shares: newShares()}
+	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr, said: map[string]bool{}, shares: shares{map[[2]string]string{}}}
 }
 
 // launch runs the managers until they end, and returns the exit status. A single one

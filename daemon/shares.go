@@ -18,8 +18,6 @@ type shares struct {
 	owner map[[2]string]string // of a kind of thing and its name
 }
 
-func newShares() shares { return shares{map[[2]string]string{}} }
-
 // of gives a thing to an instance, unless it has an owner, and returns its owner.
 func (s shares) of(kind, thing, instance string) (owner string) {
 	key := [2]string{kind, thing}

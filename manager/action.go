@@ -2,6 +2,7 @@ package manager
 
 import (
 	"ibsm/mad"
+	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/view"
 )
@@ -44,12 +45,16 @@ type Publish struct{ View *view.View }
 // Show is the plan of a dry run.
 type Show struct{ Computed *sweep.SweepPlan }
 
+// ForRegistrar is an event that the Registrar takes. The answer to WriteGUIDs is one.
+type ForRegistrar struct{ sa.Event }
+
 // Exit ends the run. A nil Err is success.
 type Exit struct{ Err error }
 
-func (Send) action()    {}
-func (Compute) action() {}
-func (Cancel) action()  {}
-func (Publish) action() {}
-func (Show) action()    {}
-func (Exit) action()    {}
+func (Send) action()         {}
+func (Compute) action()      {}
+func (Cancel) action()       {}
+func (Publish) action()      {}
+func (Show) action()         {}
+func (ForRegistrar) action() {}
+func (Exit) action()         {}

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sa"
 	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
@@ -72,7 +73,7 @@ func (c *Core) becomeMaster() {
 	first := c.term.begun == 0
 	stoodBy := c.term.begin(&c.fx) == stoodBy
 	if stoodBy && c.cfg.Registrar.DropSubscriptions {
-		c.fx.do(Forget{})
+		c.fx.do(ForRegistrar{sa.Forget{}})
 	} else if from, known := c.mirror.source(c.fx.now); known {
 		c.sweeps.Inherit(from)
 	}

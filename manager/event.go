@@ -53,7 +53,7 @@ type PartitionsChanged struct{ Partitions sweep.Partitions }
 // ConfigChanged is a configuration that was read again.
 type ConfigChanged struct{ Config *Config }
 
-// WriteGUIDs is a block of GUIDs that a port is wanted to have. GUIDsWritten answers, unless
+// WriteGUIDs is a block of GUIDs that a port is wanted to have. sa.GUIDsWritten answers, unless
 // this manager ceases to be master.
 type WriteGUIDs struct{ Block sa.GUIDBlock }
 

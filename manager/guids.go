@@ -13,11 +13,6 @@ import (
 	"ibsm/view"
 )
 
-// GUIDsWritten answers WriteGUIDs.
-type GUIDsWritten struct{ sa.GUIDsWritten }
-
-func (GUIDsWritten) action() {}
-
 // guidWrites is the machine that writes blocks of GUIDs. A block is awaited from its Set on,
 // until it is answered, refused or dropped with the mastership.
 type guidWrites struct {
@@ -70,5 +65,5 @@ func (w *guidWrites) refuse(fx *effects) {
 func (w *guidWrites) drop() { clear(w.awaited) }
 
 func (w *guidWrites) written(fx *effects, b *sa.GUIDBlock, ok bool) {
-	fx.do(GUIDsWritten{sa.GUIDsWritten{Port: b.Port, Block: b.Block, OK: ok}})
+	fx.do(ForRegistrar{sa.GUIDsWritten{Port: b.Port, Block: b.Block, OK: ok}})
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/sa"
 	"ibsm/sweep/elect"
 )
 
@@ -12,12 +13,7 @@ import (
 // would wait for its answer.
 type ClearIsSM struct{}
 
-// PrepareHandover says which standby is handed the mastership next, and gets everything first; with
-// To 0 none.
-type PrepareHandover struct{ To mad.GUID }
-
-func (ClearIsSM) action()       {}
-func (PrepareHandover) action() {}
+func (ClearIsSM) action() {}
 
 // handover is the machine that hands the mastership over: to a standby that ranks higher when
 // that has everything, and to any when this manager ends.
@@ -69,5 +65,5 @@ func (h *handover) prepare(fx *effects, target mad.GUID) {
 	case target != 0:
 		fx.log(info, "sending client registrations to a subnet manager that ranks higher before handing the mastership over", "guid", target)
 	}
-	fx.do(PrepareHandover{target})
+	fx.do(ForRegistrar{sa.PrepareHandover{To: target}})
 }

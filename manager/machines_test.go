@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,10 +23,14 @@ func newEffects(now time.Duration) *effects {
 
 // did are the actions in short, without the log.
 func (fx *effects) did() (all []string) {
-	for _, a := range fx.actions {
-		switch a := a.(type) {
+	for _, action := range fx.actions {
+		did := any(action)
+		if r, is := action.(ForRegistrar); is {
+			did = r.Event
+		}
+		switch a := did.(type) {
 		case Log:
-		case GUIDsWritten:
+		case sa.GUIDsWritten:
 			all = append(all, fmt.Sprintf("written %v", a.OK))
 		case Persist:
 			all = append(all, fmt.Sprintf("term %d %v", a.Term.Number, a.Term.Master))
@@ -43,10 +48,11 @@ func (fx *effects) did() (all []string) {
 			all = append(all, did)
 		case Entered:
 			all = append(all, "enters "+a.State.String())
-		case PrepareHandover:
+		case sa.PrepareHandover:
 			all = append(all, fmt.Sprintf("prepares %d", a.To))
 		default:
-			all = append(all, fmt.Sprintf("%T", a)[len("manager."):])
+			_, name, _ := strings.Cut(fmt.Sprintf("%T", a), ".")
+			all = append(all, name)
 		}
 	}
 	fx.actions = fx.actions[:0]

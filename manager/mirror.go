@@ -8,22 +8,14 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// Follow names the master whose registrations are mirrored; with GUID 0 there is none.
-type Follow struct{ mirror.Master }
-
 // mirrorSlack is how much older than a master's last response to a poll the last update of the
 // mirror may be: one interval and a half between questions. If it is older, the mirror failed
 // before the master did.
 const mirrorSlack = mirror.AskInterval + mirror.AskInterval/2
 
-// Forget has the Registrar drop subscriptions and services, which clients register again.
-type Forget struct{}
-
 // ForeignMaster reports that the master is not ibsm: it does not answer the mirror.
 type ForeignMaster struct{ GUID mad.GUID }
 
-func (Follow) action()        {}
-func (Forget) action()        {}
 func (ForeignMaster) action() {}
 
 // mirroring is the state machine of the mirror: while this manager is STANDBY, the registrations
@@ -60,7 +52,7 @@ func (f *mirroring) follow(fx *effects, m mirror.Master, standby bool) {
 	}
 	if m != f.last {
 		f.last = m
-		fx.do(Follow{m})
+		fx.do(ForRegistrar{sa.Follow{Master: m}})
 	}
 }
 

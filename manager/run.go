@@ -185,20 +185,10 @@ func (l *loop) act(ctx context.Context, a Action) {
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)
 		}
-	case Reset:
-		l.registrar.notify(sa.PortsReset{Ports: a.Ports})
-	case Notice:
-		l.registrar.notify(sa.TrapReceived{Notice: a.Notice})
+	case ForRegistrar:
+		l.registrar.notify(a.Event)
 	case Forwarded:
 		l.registrar.notify(sa.Forwarded{Seq: a.Seq})
-	case Follow:
-		l.registrar.notify(sa.Follow{Master: a.Master})
-	case Forget:
-		l.registrar.notify(sa.Forget{})
-	case PrepareHandover:
-		l.registrar.notify(sa.PrepareHandover{To: a.To})
-	case GUIDsWritten:
-		l.registrar.notify(a.GUIDsWritten)
 	case Persist:
 		if l.shell.Store != nil {
 			l.shell.Store.Put(a.Batch(), nil)

@@ -35,8 +35,6 @@ type replyQueue struct {
 	sending bool // some were taken out and are not sent yet
 }
 
-func newReplyQueue() *replyQueue { return &replyQueue{wake: make(chan struct{}, 1)} }
-
 // put takes replies to requests that arrived at a time, as far as there is room, and returns
 // how many there was none for.
 func (q *replyQueue) put(ds []mad.Datagram, at time.Duration) (dropped int) {

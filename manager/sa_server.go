@@ -72,7 +72,7 @@ type saPort struct {
 
 // newSAPort returns the QP1 of a port; plainPeers is rmpp.Config's.
 func newSAPort(port txn.Port, s *saServer, inbox *inbox, plainPeers bool) *saPort {
-	p := &saPort{sa: s, opened: time.Now(), replies: newReplyQueue(), inbox: inbox}
+	p := &saPort{sa: s, opened: time.Now(), replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
 	p.Port = gsi.New(port, gsi.Users{
 		SARequest: p.takeRequests,
 		SAReport:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forReports, ds) },

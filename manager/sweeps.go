@@ -8,21 +8,12 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
 	"ibsm/topo"
 )
-
-// Reset are ports that were found in INIT: their clients have registered nothing since.
-// It comes before they are made ACTIVE.
-type Reset struct{ Ports []mad.GUID }
-
-// Notice is a trap that subscribers may want to know of.
-type Notice struct{ Notice smp.Notice }
-
-func (Reset) action()  {}
-func (Notice) action() {}
 
 // requested takes an operator's request.
 func (c *Core) requested(s Sweep) {
@@ -254,7 +245,7 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
 		if ports := portsReset(r); ports != nil {
-			c.fx.do(Reset{ports})
+			c.fx.do(ForRegistrar{sa.PortsReset{Ports: ports}})
 		}
 		c.publishFirst(r)
 	}

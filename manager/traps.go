@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sa"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -99,7 +100,7 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 	series := t.seriesOf(fx.now, n)
 	logTrap(fx, d, v, series.count, t.counts.badKey(n, v))
 	if series.count <= noisyCount {
-		fx.do(Notice{*n})
+		fx.do(ForRegistrar{sa.TrapReceived{Notice: *n}})
 	}
 	if !n.IsGeneric() {
 		return 0, nil

@@ -125,7 +125,7 @@ func TestTrapSeries(t *testing.T) {
 		}
 		for _, a := range fx.actions {
 			switch a.(type) {
-			case Notice:
+			case ForRegistrar:
 				reports++
 			case Log:
 				lines++

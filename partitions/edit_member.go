@@ -52,8 +52,6 @@ type mention struct {
 	i int
 }
 
-func (m mention) item() *Item { return &m.d.Items[m.i] }
-
 // mentions are the items that name just the ports of a member.
 func mentions(found []*Definition, m Member) (all []mention) {
 	for _, d := range found {
@@ -85,7 +83,8 @@ func (f *File) add(partition string, m Member) (*File, error) {
 		m.Membership = f.usual(last)
 	}
 	if all := mentions(found, m); len(all) > 0 {
-		item := all[len(all)-1].item()
+		at := all[len(all)-1]
+		item := &at.d.Items[at.i]
 		change := patch{item.Value.Start, item.Value.end(), m.Membership.String()}
 		if !item.Assigned {
 			change = patch{item.Name.end(), item.Name.end(), "=" + m.Membership.String()}

@@ -32,9 +32,12 @@ func (a *Responder) nodePorts(g mad.GUID) span {
 	return portsOf(&a.view.Topo.Nodes[n])
 }
 
-// devicePorts are the ports that a LID stands for in records of ports and links:
-// the one that owns it, and with it all others of a switch.
-func (a *Responder) devicePorts(lid mad.LID) span {
+// devicePorts are the ports that a LID stands for in records of ports and links: the one
+// that owns it, and with it all others of a switch; all ports if the request has no LID.
+func (a *Responder) devicePorts(byLID bool, lid mad.LID) span {
+	if !byLID {
+		return a.allPorts()
+	}
 	t, p := a.view.Topo, a.view.LIDs.PortOf(lid)
 	if p == topo.None {
 		return noPorts

@@ -9,13 +9,8 @@ import (
 // be any of the ports'; the record has the base LIDs.
 func (a *Responder) linkRecords(r *request, res *result) {
 	want := (*sarec.LinkRecord)(r.data[:])
-	from, to := a.allPorts(), a.allPorts()
-	if r.comps.Has(sarec.LinkFromLID) {
-		from = a.devicePorts(want.FromLID())
-	}
-	if r.comps.Has(sarec.LinkToLID) {
-		to = a.devicePorts(want.ToLID())
-	}
+	from := a.devicePorts(r.comps.Has(sarec.LinkFromLID), want.FromLID())
+	to := a.devicePorts(r.comps.Has(sarec.LinkToLID), want.ToLID())
 	mask := sarec.LinkMask(r.comps &^ (sarec.LinkFromLID | sarec.LinkToLID))
 	near := from
 	if to.len() < from.len() {

@@ -40,10 +40,6 @@ type Heard struct {
 	Policy []byte
 }
 
-func newMirrored(cfg mirror.Config) mirrored {
-	return mirrored{source: mirror.NewSource(cfg), follower: mirror.NewFollower(cfg), reader: mirror.NewReader(cfg)}
-}
-
 func (m *mirrored) configure(cfg mirror.Config) {
 	m.source.Configure(cfg)
 	m.follower.Configure(cfg)

@@ -16,10 +16,7 @@ func (a *Responder) pkeyTableRecords(r *request, res *result) {
 	}
 	want := (*sarec.PKeyTableRecord)(r.data[:])
 	mask := sarec.PKeyTableMask(r.comps &^ sarec.PKeyTableLID)
-	ports := a.allPorts()
-	if r.comps.Has(sarec.PKeyTableLID) {
-		ports = a.devicePorts(want.LID())
-	}
+	ports := a.devicePorts(r.comps.Has(sarec.PKeyTableLID), want.LID())
 	t := a.view.Topo
 	for p := ports.from; p < ports.to; p++ {
 		port := &t.Ports[p]

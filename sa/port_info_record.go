@@ -16,10 +16,7 @@ const matchSubset = 1 << 31
 // before the record is compared, so that they cannot guess it either.
 func (a *Responder) portInfoRecords(r *request, res *result) {
 	want := (*sarec.PortInfoRecord)(r.data[:])
-	ports := a.allPorts()
-	if r.comps.Has(sarec.PortInfoEndportLID) {
-		ports = a.devicePorts(want.EndportLID())
-	}
+	ports := a.devicePorts(r.comps.Has(sarec.PortInfoEndportLID), want.EndportLID())
 	full := r.comps.Has(sarec.PortInfoOptions) && want.Options()&sarec.OptionFullPortInfo != 0
 	apart := sarec.PortInfoEndportLID | sarec.PortInfoOptions
 	if r.mod&matchSubset != 0 {

@@ -128,9 +128,9 @@ type GUIDBlock struct {
 // Requests are counted in stats, together with those of Responders.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
-		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: newMirrored(cfg.Mirror),
+		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror), follower: mirror.NewFollower(cfg.Mirror), reader: mirror.NewReader(cfg.Mirror)},
 		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
-		reports: newReports(cfg.Reports), absent: newAbsences(), tally: newTally(&reg.State),
+		reports: reports{table: txn.New(cfg.Reports), queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}}, absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
 	}
 	r.pending.durable, r.pending.forwarded = reg.Seq(), reg.Seq()

@@ -46,10 +46,6 @@ type report struct {
 	to registry.Destination
 }
 
-func newReports(cfg txn.Config) reports {
-	return reports{table: txn.New(cfg), queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}}
-}
-
 // clear drops all.
 func (p *reports) clear() {
 	p.ended = p.table.Cancel(p.ended[:0])

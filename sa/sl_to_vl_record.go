@@ -10,10 +10,7 @@ import (
 func (a *Responder) slToVLRecords(r *request, res *result) {
 	want := (*sarec.SLtoVLMappingTableRecord)(r.data[:])
 	mask := sarec.SLtoVLMask(r.comps &^ sarec.SLtoVLLID)
-	ports := a.allPorts()
-	if r.comps.Has(sarec.SLtoVLLID) {
-		ports = a.devicePorts(want.LID())
-	}
+	ports := a.devicePorts(r.comps.Has(sarec.SLtoVLLID), want.LID())
 	t := a.view.Topo
 	for p := ports.from; p < ports.to; p++ {
 		if !a.isVisible(r, p) {

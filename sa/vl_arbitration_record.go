@@ -11,10 +11,7 @@ import (
 // something for switches alone: osmtest asks for port 0 of an adapter.
 func (a *Responder) vlArbRecords(r *request, res *result) {
 	want := (*sarec.VLArbitrationTableRecord)(r.data[:])
-	ports := a.allPorts()
-	if r.comps.Has(sarec.VLArbLID) {
-		ports = a.devicePorts(want.LID())
-	}
+	ports := a.devicePorts(r.comps.Has(sarec.VLArbLID), want.LID())
 	ofSwitch := sarec.VLArbMask(r.comps &^ sarec.VLArbLID)
 	ofOthers := sarec.VLArbMask(r.comps &^ (sarec.VLArbLID | sarec.VLArbOutputPortNum))
 	t := a.view.Topo

@@ -66,20 +66,10 @@ func (s *saServer) notify(a manager.Action) {
 			s.events = append(s.events, sa.ViewPublished{View: a.View})
 			s.responder = s.responder.WithView(a.View).WithRegistry(s.state).WithGRHPorts(&s.grh)
 		}
-	case manager.Reset:
-		s.events = append(s.events, sa.PortsReset{Ports: a.Ports})
-	case manager.Notice:
-		s.events = append(s.events, sa.TrapReceived{Notice: a.Notice})
 	case manager.Forwarded:
 		s.events = append(s.events, sa.Forwarded{Seq: a.Seq})
-	case manager.Forget:
-		s.events = append(s.events, sa.Forget{})
-	case manager.Follow:
-		s.events = append(s.events, sa.Follow{Master: a.Master})
-	case manager.PrepareHandover:
-		s.events = append(s.events, sa.PrepareHandover{To: a.To})
-	case manager.GUIDsWritten:
-		s.events = append(s.events, a.GUIDsWritten)
+	case manager.ForRegistrar:
+		s.events = append(s.events, a.Event)
 	}
 }
 

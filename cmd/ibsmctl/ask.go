@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -25,7 +26,39 @@ type asker struct {
 	json   bool
 	names  names
 	socket string
-	mapped string // the file of names
+	mapped string    // the file of names
+	stdout io.Writer // of a verb of verbsOf
+}
+
+// verbsOf returns what adds a verb to a command that has verbs of its own.
+func (a *asker) verbsOf(cmd *cobra.Command) func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
+	return func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
+		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most), RunE: func(cmd *cobra.Command, args []string) error {
+			a.stdout = cmd.OutOrStdout()
+			return do(cmd.Context(), args)
+		}}
+		cmd.AddCommand(v)
+		return v
+	}
+}
+
+// print prints the result of such a verb for programs or for people.
+func (a *asker) print(result any, text *bytes.Buffer) error {
+	if a.json {
+		return printJSON(a.stdout, result)
+	}
+	_, err := a.stdout.Write(text.Bytes())
+	return err
+}
+
+// readUpTo reads a file, but no more than most bytes.
+func readUpTo(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // asking is the run of a verb that asks a manager.

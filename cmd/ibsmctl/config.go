@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -17,12 +15,11 @@ import (
 	"ibsm/ctl"
 )
 
-// configCommand is the options of ibsmctl config, and where its output goes.
+// configCommand is the options of ibsmctl config.
 type configCommand struct {
 	*asker
 	strict, all, toml bool
 	output            string
-	stdout            io.Writer
 }
 
 func newConfig(a *asker) *cobra.Command {
@@ -43,14 +40,7 @@ Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage
 	f.BoolVar(&c.all, "all", false, "show: all settings")
 	f.BoolVar(&c.toml, "toml", false, "default: in the format of ibsm.toml")
 	f.StringVarP(&c.output, "output", "o", "", "convert, default: write to `FILE` instead of standard output")
-	verb := func(use, short string, least, most int, do func(ctx context.Context, files []string) error) *cobra.Command {
-		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most), RunE: func(cmd *cobra.Command, files []string) error {
-			c.stdout = cmd.OutOrStdout()
-			return do(cmd.Context(), files)
-		}}
-		cmd.AddCommand(v)
-		return v
-	}
+	verb := a.verbsOf(cmd)
 	verb("check FILE", "report errors and warnings", 1, 1, func(_ context.Context, files []string) error { return c.check(files[0]) })
 	verb("show [FILE]", "settings that FILE changes or chooses; without FILE those in force", 0, 1, func(ctx context.Context, files []string) error {
 		if len(files) == 0 {
@@ -67,12 +57,7 @@ Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage
 
 // readConfig reads a file.
 func readConfig(name string) (*conf.Config, conf.Report, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	src, err := io.ReadAll(io.LimitReader(file, conf.MaxFile+1))
+	src, err := readUpTo(name, conf.MaxFile+1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -232,16 +217,5 @@ func (c *configCommand) write(config *conf.Config, toml bool) error {
 		return os.WriteFile(c.output, src, 0o600) // there may be keys in it
 	}
 	_, err = c.stdout.Write(src)
-	return err
-}
-
-// print prints a result for programs or for people.
-func (c *configCommand) print(result any, text *bytes.Buffer) error {
-	if c.json {
-		e := json.NewEncoder(c.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(result)
-	}
-	_, err := c.stdout.Write(text.Bytes())
 	return err
 }

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -22,14 +19,13 @@ import (
 	"ibsm/partitions"
 )
 
-// partitionsCommand is the options of ibsmctl partitions, and where its output goes.
+// partitionsCommand is the options of ibsmctl partitions.
 type partitionsCommand struct {
 	*asker
 	file, key, node       string
 	flags                 []string
 	dryRun, write, strict bool
 	wait                  time.Duration
-	stdout                io.Writer
 }
 
 func newPartitions(a *asker) *cobra.Command {
@@ -63,14 +59,7 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
 }
 
 func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
-	verb := func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
-		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most), RunE: func(cmd *cobra.Command, args []string) error {
-			c.stdout = cmd.OutOrStdout()
-			return do(cmd.Context(), args)
-		}}
-		cmd.AddCommand(v)
-		return v
-	}
+	verb := c.verbsOf(cmd)
 	// onFile is a verb that works on a file, which the first of rest may name.
 	onFile := func(do func(ctx context.Context) error) func(ctx context.Context, rest []string) error {
 		return func(ctx context.Context, rest []string) (err error) {
@@ -115,12 +104,7 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 
 // readPartitions reads a file; the error reports a missing file.
 func readPartitions(name string) (*partitions.File, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	src, err := io.ReadAll(io.LimitReader(file, partitions.MaxFile+1))
+	src, err := readUpTo(name, partitions.MaxFile+1)
 	if err != nil {
 		return nil, err
 	}
@@ -326,15 +310,4 @@ func (c *partitionsCommand) edited(f *partitions.File, what, name string, args [
 		return nil, cli.UsageError(fmt.Sprintf("--key %q: expected a number such as 0x10", c.key), "")
 	}
 	return f.Create(name, key, c.flags, members...)
-}
-
-// print prints a result for programs or for people.
-func (c *partitionsCommand) print(result any, text *bytes.Buffer) error {
-	if c.json {
-		e := json.NewEncoder(c.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(result)
-	}
-	_, err := c.stdout.Write(text.Bytes())
-	return err
 }

@@ -124,7 +124,7 @@ func (e *Exporter) write(w io.Writer, format expfmt.Format, parts []string) erro
 			e.logger.Error("some metrics cannot be collected", "reason", err) // the others are in families
 		}
 		for _, f := range families {
-			s.encode(f)
+			s.encodeAfter(f, 0)
 		}
 	}
 	if v := e.view(); v != nil && slices.Contains(parts, portsPart) {

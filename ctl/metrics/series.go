@@ -95,9 +95,6 @@ func (s *series) flush() {
 	s.family.Metric, s.begun = s.family.Metric[:0], true
 }
 
-// encode writes a family.
-func (s *series) encode(f *dto.MetricFamily) { s.encodeAfter(f, 0) }
-
 // encodeAfter writes a family without its first lines.
 func (s *series) encodeAfter(f *dto.MetricFamily, skip int) {
 	if s.err != nil {

@@ -32,7 +32,7 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 		a := &d.view.Absent[i]
 		if guid == a.Port && guid != 0 || lid >= a.Base && lid-a.Base < 1<<a.LMC {
 			return missing(ctl.End{Node: a.Port.String(), LID: a.Base},
-				fmt.Sprintf("port %v has been absent since %s; %s; its last link is no longer known", a.Port, since(a), kept(a)))
+				fmt.Sprintf("port %v has been absent since %s; %s; its last link is no longer known", a.Port, time.Unix(a.Since, 0).Format(time.DateTime), kept(a)))
 		}
 	}
 	return nil
@@ -69,8 +69,6 @@ func missing(end ctl.End, text string) *ctl.Diagnosis {
 	const do = "check whether it runs, and diagnose the port that it was linked to: ibsmctl why NODE:PORT; when it returns it gets the same LID"
 	return &ctl.Diagnosis{Port: end, State: "absent", Reasons: []ctl.Reason{because("absent", text, do)}}
 }
-
-func since(a *view.Absent) string { return time.Unix(a.Since, 0).Format(time.DateTime) }
 
 // kept describes the reserved LIDs of an absent port.
 func kept(a *view.Absent) string {

@@ -206,7 +206,7 @@ func (d *Server) SAStats() *ctl.SAStats {
 		}
 	}
 	t := shell.SATransfers()
-	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated, Failed: failed(&t), Refused: refused(&t)}
+	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated, Failed: failed(&t), Refused: t.OverCount + t.OverPeer + t.OverBytes + t.TooBig}
 	r := shell.SARegistrations()
 	out.Registrations = ctl.SARegistrations{
 		Full: r.Full, Late: r.Late, Expired: r.Expired, Reset: r.Reset, Absent: r.Absent, Unwritten: r.Unwritten, Defects: r.Refused,
@@ -234,9 +234,6 @@ func timesRow(way sa.Way, times *sa.AnswerTimes) ctl.SATimes {
 	row.P50, row.P99 = ctl.Quantile(row.Buckets, 0.5), ctl.Quantile(row.Buckets, 0.99)
 	return row
 }
-
-// refused is the number of RMPP messages that exceeded a limit.
-func refused(t *rmpp.Stats) uint64 { return t.OverCount + t.OverPeer + t.OverBytes + t.TooBig }
 
 func failed(t *rmpp.Stats) (n uint64) {
 	for _, f := range t.Failed {

@@ -75,9 +75,6 @@ var statusNames = map[Status]string{
 
 func (s Status) String() string { return mad.NameOf(statusNames, s, "status %d") }
 
-// isAbort reports whether the status may come with TypeAbort.
-func (s Status) isAbort() bool { return s >= StatusTotalTime }
-
 // IsActive reports whether the packet is a part of a transfer.
 func IsActive(p *mad.Packet) bool { return p.IsRMPP() }
 

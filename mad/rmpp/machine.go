@@ -79,7 +79,7 @@ func (m *Machine) halted(now time.Duration, d *mad.Datagram) (Ended, bool) {
 		return Ended{}, false
 	}
 	isStop := TypeOf(&d.Packet) == TypeStop
-	if isStop != (s == StatusResourcesExceeded) || !isStop && !s.isAbort() {
+	if isStop != (s == StatusResourcesExceeded) || !isStop && s < StatusTotalTime {
 		s = StatusBadStatus
 	}
 	return m.end(now, t, s), true

@@ -22,11 +22,9 @@ type peer struct {
 	qpn uint32
 }
 
-func peerOf(a *mad.Addr) peer { return peer{a.LID, a.QPN} }
-
 // keyOf is the key of the transfer that a packet from or to a is a segment of.
 func keyOf(a *mad.Addr, p *mad.Packet, sending bool) key {
-	return key{p.TID(), peerOf(a), p.MgmtClass(), p.ClassVersion(), p.Method(), sending}
+	return key{p.TID(), peer{a.LID, a.QPN}, p.MgmtClass(), p.ClassVersion(), p.Method(), sending}
 }
 
 // responseBit is what an ACK's method has the other way round than the message's.

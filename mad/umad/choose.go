@@ -21,15 +21,6 @@ func (p *Pair) String() string {
 	return fmt.Sprintf("%v and %v", p.SMI, p.GSI)
 }
 
-// Find reads sysfs below the folder root, "/" but in tests, and chooses a port there.
-func Find(root string, guid mad.GUID) (Pair, error) {
-	ports, err := Ports(root)
-	if err != nil {
-		return Pair{}, err
-	}
-	return Choose(ports, guid)
-}
-
 // Choose is the port with a GUID. For GUID 0 it is, as OpenSM has it, the first
 // InfiniBand port whose link is above DOWN, and without such the first one; ports that are
 // Unfit are left out.

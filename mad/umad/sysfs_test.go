@@ -202,3 +202,12 @@ func TestOddHosts(t *testing.T) {
 		}
 	}
 }
+
+// Find reads sysfs below the folder root, "/" but in tests, and chooses a port there.
+func Find(root string, guid mad.GUID) (Pair, error) {
+	ports, err := Ports(root)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Choose(ports, guid)
+}

@@ -92,7 +92,7 @@ func Trap(n *smp.Notice, from mad.LID, tid mad.TID) string {
 		port = fmt.Sprintf(" Port %d", n.PortError().PortNum())
 	}
 	return fmt.Sprintf("log_trap_info: Received Generic Notice type:%d num:%d (%s) Producer:%d (%s) from LID:%d%s TID:0x%016x",
-		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), uint32(n.ProducerType()), producerName(n.ProducerType()), from, port, uint64(tid))
+		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), uint32(n.ProducerType()), cmp.Or(producerNames[n.ProducerType()], "UNKNOWN"), from, port, uint64(tid))
 }
 
 // BadKey logs the contents of trap 257 or 258.
@@ -143,6 +143,3 @@ var producerNames = map[smp.ProducerType]string{
 	smp.ProducerRouter:       "Router",
 	smp.ProducerClassManager: "Class Manager",
 }
-
-// producerName is OpenSM's name of what sends a notice.
-func producerName(p smp.ProducerType) string { return cmp.Or(producerNames[p], "UNKNOWN") }

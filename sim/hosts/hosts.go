@@ -107,13 +107,6 @@ func New(f *fabric.Fabric, seed uint64, at []net.End) (*Crowd, error) {
 	return c, nil
 }
 
-// Detach takes the hosts away again.
-func (c *Crowd) Detach() {
-	for i := range c.hosts {
-		c.hosts[i].station.Detach()
-	}
-}
-
 // Boot is what every host does once its port is Active: it asks for the broadcast
 // group, joins it, subscribes to four traps and asks for paths.
 type Boot struct {

@@ -62,7 +62,7 @@ func (p *Port) dial(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("simulator at %s: data socket: %w", p.where, err)
 	}
 	p.out.init(s.raw)
-	p.in.init(s.raw)
+	p.in.raw, p.in.step = s.raw, p.in.try
 	return nil
 }
 

@@ -88,10 +88,6 @@ type receiver struct {
 	malformed atomic.Uint64
 }
 
-func (r *receiver) init(raw syscall.RawConn) {
-	r.raw, r.step = raw, r.try
-}
-
 func (r *receiver) recv(ds []mad.Datagram) (int, error) {
 	if len(ds) == 0 {
 		return 0, nil
