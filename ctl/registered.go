@@ -102,13 +102,14 @@ type SATransfers struct {
 
 // SARegistrations counts events of registrations and Reports, and what is waiting.
 type SARegistrations struct {
-	Full      uint64 `json:"full"`      // requests refused because a limit was reached
-	Late      uint64 `json:"late"`      // replies sent before the change was on disk and in the tables
-	Expired   uint64 `json:"expired"`   // services whose leases ended
-	Reset     uint64 `json:"reset"`     // ports found in INIT, whose registrations ended
-	Absent    uint64 `json:"absent"`    // ports absent too long, likewise
-	Unwritten uint64 `json:"unwritten"` // replies about GUIDs that a port did not accept
-	Defects   uint64 `json:"defects"`   // changes that contradict the registrations
+	Full      uint64 `json:"full"`       // requests refused because a limit was reached
+	MLIDShare uint64 `json:"mlid_share"` // new groups whose creator had as many MLIDs as were free
+	Late      uint64 `json:"late"`       // replies sent before the change was on disk and in the tables
+	Expired   uint64 `json:"expired"`    // services whose leases ended
+	Reset     uint64 `json:"reset"`      // ports found in INIT, whose registrations ended
+	Absent    uint64 `json:"absent"`     // ports absent too long, likewise
+	Unwritten uint64 `json:"unwritten"`  // replies about GUIDs that a port did not accept
+	Defects   uint64 `json:"defects"`    // changes that contradict the registrations
 
 	Notices        uint64 `json:"notices"` // for subscribers
 	NoticesDropped uint64 `json:"notices_dropped"`

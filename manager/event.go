@@ -63,6 +63,9 @@ type MirrorHeard struct{ Heard sa.Heard }
 // Reregister are ports whose clients are asked to register again.
 type Reregister struct{ Ports []mad.GUID }
 
+// MLIDShareReached is a port that has created multicast groups on as many MLIDs as are free.
+type MLIDShareReached struct{ Port mad.GUID }
+
 // Resumed says for how long the host was suspended, which the times of Step do not show.
 type Resumed struct{ Paused time.Duration }
 
@@ -83,6 +86,7 @@ func (ConfigChanged) event()     {}
 func (WriteGUIDs) event()        {}
 func (MirrorHeard) event()       {}
 func (Reregister) event()        {}
+func (MLIDShareReached) event()  {}
 func (Resumed) event()           {}
 func (StandbyComplete) event()   {}
 func (Leave) event()             {}

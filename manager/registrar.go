@@ -138,6 +138,12 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		case r.heard <- Reregister{do.Reregister}:
 		}
 	}
+	if do.Crowded != 0 {
+		select {
+		case <-ctx.Done():
+		case r.heard <- MLIDShareReached{do.Crowded}:
+		}
+	}
 	if len(do.Send) > 0 { // behind what it acknowledges
 		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
 	}

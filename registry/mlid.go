@@ -44,17 +44,22 @@ func (g *Group) Agrees(o *Group) bool {
 type mlidUse struct {
 	groups [int(mad.PermissiveLID - mad.MinMulticastLID)]uint32
 	low    int // none below is free
+	used   int // MLIDs with groups
 }
 
 func (r *Registry) takeMLID(g *Group) {
 	r.mlids.put(r.owner, mlidKey{g.MLID, g.MGID}, struct{}{})
-	r.use.groups[g.MLID-mad.MinMulticastLID]++
+	n := &r.use.groups[g.MLID-mad.MinMulticastLID]
+	if *n++; *n == 1 {
+		r.use.used++
+	}
 }
 
 func (r *Registry) releaseMLID(g *Group) {
 	r.mlids.remove(r.owner, mlidKey{g.MLID, g.MGID})
 	i := int(g.MLID - mad.MinMulticastLID)
 	if r.use.groups[i]--; r.use.groups[i] == 0 {
+		r.use.used--
 		r.use.low = min(r.use.low, i)
 	}
 }
@@ -65,7 +70,21 @@ type MLIDPolicy struct {
 	// ShareSolicitedNode puts the IPv6 solicited-node groups of a partition and scope
 	// on one MLID as far as they agree (OpenSM's consolidate_ipv6_snm_req).
 	ShareSolicitedNode bool
+	// Share takes no free MLID: the group has to share one.
+	Share bool
 }
+
+// last is the index of the highest MLID.
+func (p *MLIDPolicy) last() int {
+	last := int(mad.PermissiveLID-1) - int(mad.MinMulticastLID)
+	if p.Last >= mad.MinMulticastLID {
+		last = min(last, int(p.Last-mad.MinMulticastLID))
+	}
+	return last
+}
+
+// FreeMLIDs is how many MLIDs are left.
+func (r *Registry) FreeMLIDs(p MLIDPolicy) int { return max(p.last()+1-r.use.used, 0) }
 
 // AllotMLID chooses the MLID for a new group: the lowest that is
 // free, and when none is, of those whose groups agree with g in P_Key, MTU, rate and SL
@@ -77,15 +96,11 @@ func (r *Registry) AllotMLID(g *Group, p MLIDPolicy) (mad.LID, bool) {
 			return mlid, true
 		}
 	}
-	last := int(mad.PermissiveLID-1) - int(mad.MinMulticastLID)
-	if p.Last >= mad.MinMulticastLID {
-		last = min(last, int(p.Last-mad.MinMulticastLID))
-	}
-	use := &r.use
+	last, use := p.last(), &r.use
 	for use.low < len(use.groups) && use.groups[use.low] > 0 {
 		use.low++
 	}
-	if use.low <= last {
+	if use.low <= last && !p.Share {
 		return mad.MinMulticastLID + mad.LID(use.low), true
 	}
 	best := -1

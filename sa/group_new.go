@@ -2,6 +2,7 @@ package sa
 
 import (
 	"encoding/binary"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
@@ -37,10 +38,27 @@ func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port to
 	if q.comps.Has(sarec.MCMemberHopLimit) {
 		g.HopLimit = rec.HopLimit()
 	}
-	if r.reg.Counts().Groups >= maxGroups || !r.allotMLID(g) {
+	creator := r.view.Topo.Ports[q.from].GUID
+	if r.reg.Counts().Groups >= maxGroups || !r.allotMLID(g, r.hasShare(creator)) {
 		return r.full()
 	}
 	return mad.StatusOK
+}
+
+// crowdedPause is the least time between two reports of a port at its share of the MLIDs.
+const crowdedPause = time.Minute
+
+// hasShare reports whether a port has created groups on as many MLIDs as are free. Its further
+// groups then share MLIDs, so that no port takes them all.
+func (r *Registrar) hasShare(creator mad.GUID) bool {
+	if r.tally.creators.count[creator] < r.reg.FreeMLIDs(r.mlidPolicy()) {
+		return false
+	}
+	r.count.MLIDShare++
+	if r.now >= r.quietUntil {
+		r.quietUntil, r.effects.Crowded = r.now+crowdedPause, creator
+	}
+	return true
 }
 
 // Scopes of MGIDs (IBA 4.1.1).
@@ -56,13 +74,20 @@ func hopLimit(scope uint8) uint8 {
 	return 0xff
 }
 
-// allotMLID gives a group its MLID. It is not taken before the group is put, so that
-// none is lost whatever comes between.
-func (r *Registrar) allotMLID(g *registry.Group) (ok bool) {
+// mlidPolicy is the configured one within what the switches support.
+func (r *Registrar) mlidPolicy() registry.MLIDPolicy {
 	policy := r.cfg.MLIDs
 	if policy.Last == 0 || r.last < policy.Last {
 		policy.Last = r.last
 	}
+	return policy
+}
+
+// allotMLID gives a group its MLID, with share none that is free. It is not taken before the
+// group is put, so that none is lost whatever comes between.
+func (r *Registrar) allotMLID(g *registry.Group, share bool) (ok bool) {
+	policy := r.mlidPolicy()
+	policy.Share = share
 	if policy.Last < mad.MinMulticastLID {
 		return false
 	}
@@ -187,13 +212,23 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	if exists {
 		r.dropFollowers(&is, &g)
 	}
-	if (g.MLID == 0 || r.clashes(&g)) && !r.allotMLID(&g) {
+	if (g.MLID == 0 || r.clashes(&g)) && !r.allotMLID(&g, false) {
 		r.count.Full++
 		return
 	}
 	if r.apply(registry.PutGroup{Group: g}) && exists {
 		r.regroup(&is, &g)
 	}
+}
+
+// alone reports whether a group has an MLID of its own.
+func (r *Registrar) alone(g *registry.Group) bool {
+	for other := range r.reg.OnMLID(g.MLID) {
+		if other.MGID != g.MGID {
+			return false
+		}
+	}
+	return true
 }
 
 // clashes reports whether a group is on an MLID with others that it does not agree with.

@@ -49,6 +49,9 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	if !exists && !r.apply(registry.PutGroup{Group: group}) {
 		return mad.StatusNoResources
 	}
+	if !exists && r.alone(&group) {
+		r.tally.creators.add(group.MGID, r.view.Topo.Ports[q.from].GUID)
+	}
 	if c := r.reg.Join(m); c != nil {
 		r.apply(c)
 	}

@@ -86,18 +86,19 @@ type Registrar struct {
 	now     time.Duration
 	effects Effects
 
-	mirrored  mirrored
-	handover  handover
-	pending   pending
-	writing   map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
-	regrouped regrouped
-	reports   reports
-	reset     []mad.GUID // ports found in INIT, without a View yet
-	absent    absences
-	tally     tally
-	expiry    int64  // when the next lease ends, in seconds since 1970; 0 none
-	nextMGID  uint32 // where to look for the next MGID that the SA makes
-	nextGUID  uint32 // and for the next alias GUID
+	mirrored   mirrored
+	handover   handover
+	pending    pending
+	writing    map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
+	regrouped  regrouped
+	reports    reports
+	reset      []mad.GUID // ports found in INIT, without a View yet
+	absent     absences
+	tally      tally
+	quietUntil time.Duration // until then no port is reported at its share of the MLIDs
+	expiry     int64         // when the next lease ends, in seconds since 1970; 0 none
+	nextMGID   uint32        // where to look for the next MGID that the SA makes
+	nextGUID   uint32        // and for the next alias GUID
 }
 
 // Effects are what the caller must do, in this order.
@@ -111,7 +112,10 @@ type Effects struct {
 	Send    []mad.Datagram // replies, Reports, and to other managers
 	// Reregister are ports whose clients have to register again.
 	Reregister []mad.GUID
-	Heard      Heard // has a Master when the one that is followed sent an update
+	// Crowded is a port that has created groups on as many MLIDs as are free, 0 for none. It
+	// is reported once a minute at most.
+	Crowded mad.GUID
+	Heard   Heard // has a Master when the one that is followed sent an update
 	// Complete is the handover target when it has everything. From then on requests of
 	// clients are dropped, until the next PrepareHandover.
 	Complete mad.GUID

@@ -136,6 +136,52 @@ func TestMLIDsComeBack(t *testing.T) {
 	}
 }
 
+// One port does not take all MLIDs: when it has as many as are free, its further groups share
+// or are refused, and others go on to get their own. What it deletes it may create again.
+func TestMLIDShare(t *testing.T) {
+	d := newHarness(t)
+	create := func(port mad.GUID, i int, sl uint8) (mad.LID, mad.Status) {
+		mgid := ownGroup
+		binary.BigEndian.PutUint32(mgid[12:], uint32(i))
+		j := newJoining(port, mgid, 1)
+		j.rec.SetSL(sl)
+		rec, st := d.member(mad.MethodSet, j)
+		return rec.MLID(), st
+	}
+	taken := map[mad.LID]bool{}
+	for i := range 2000 {
+		mlid, st := create(h3, i, 1)
+		if st != mad.StatusOK {
+			t.Fatalf("group %d: %v", i, st)
+		}
+		taken[mlid] = true
+	}
+	if len(taken) != 511 { // of 1022, as 2 are of the configuration's groups
+		t.Errorf("one port has %d MLIDs", len(taken))
+	}
+	if _, st := create(h3, 5000, 2); st != mad.StatusNoResources { // nobody to share with
+		t.Errorf("a group that cannot share: %v", st)
+	}
+	if st := d.Stats(); st.MLIDShare != 2000-511+1 || st.Full != 1 || len(d.crowds) != 1 || d.crowds[0] != h3 {
+		t.Errorf("%+v, reported %v", st, d.crowds)
+	}
+	for i := range 200 {
+		if mlid, st := create(h2, 3000+i, 1); st != mad.StatusOK || taken[mlid] {
+			t.Fatalf("another port's group %d: MLID 0x%x, %v", i, uint16(mlid), st)
+		}
+	}
+	for i := range 2000 {
+		mgid := ownGroup
+		binary.BigEndian.PutUint32(mgid[12:], uint32(i))
+		if _, st := d.member(mad.MethodDelete, newJoining(h3, mgid, 1)); st != mad.StatusOK {
+			t.Fatal(st)
+		}
+	}
+	if mlid, st := create(h3, 6000, 2); st != mad.StatusOK {
+		t.Errorf("after all were deleted: MLID 0x%x, %v", uint16(mlid), st)
+	}
+}
+
 // Members that rejoin and leave in every order of JoinStates end as the states say.
 func TestEveryOrderOfJoinStates(t *testing.T) {
 	for first := uint8(1); first < 16; first++ {

@@ -9,6 +9,7 @@ type RegistrarStats struct {
 	Reset     uint64 // ports found in INIT
 	Absent    uint64 // ports that were absent too long
 	Full      uint64 // requests refused because a limit was reached
+	MLIDShare uint64 // new groups whose creator had as many MLIDs as were free
 	Unwritten uint64 // replies about GUIDs that a port did not take
 
 	Notices        uint64 // that subscribers may want to know of

@@ -22,6 +22,8 @@ type harness struct {
 	saved []registry.Change
 	sent  []mad.Datagram // replies and Reports that were not looked at yet
 	guids []GUIDBlock
+	// crowds are the ports at their share of the MLIDs.
+	crowds []mad.GUID
 	// slow holds changes back until the test releases them.
 	slow bool
 }
@@ -74,6 +76,9 @@ func (d *harness) step(ev Event) {
 	d.saved = append(d.saved, e.Changes...)
 	d.sent = append(d.sent, e.Send...)
 	d.guids = append(d.guids, e.GUIDs...)
+	if e.Crowded != 0 {
+		d.crowds = append(d.crowds, e.Crowded)
+	}
 	if d.slow {
 		return
 	}

@@ -14,6 +14,7 @@ type tally struct {
 	subscriptions map[mad.GID]int
 
 	proxies    shares[memberKey]
+	creators   shares[mad.GID]             // of groups that had an MLID of their own, by MGID
 	registrars shares[registry.ServiceKey] // of services, wherever they are
 }
 
@@ -23,7 +24,7 @@ type memberKey struct{ mgid, port mad.GID }
 func newTally(s *registry.State) tally {
 	t := tally{
 		members: map[mad.GID]int{}, own: map[mad.GID]int{}, services: map[mad.GID]int{}, subscriptions: map[mad.GID]int{},
-		proxies: newShares[memberKey](), registrars: newShares[registry.ServiceKey](),
+		proxies: newShares[memberKey](), creators: newShares[mad.GID](), registrars: newShares[registry.ServiceKey](),
 	}
 	for g := range s.Groups() {
 		for m := range s.Members(g.MGID) {
@@ -53,6 +54,7 @@ func (t *tally) count(s *registry.State, c registry.Change) {
 			t.proxies.remove(memberKey{c.MGID, c.Port})
 		}
 	case registry.DeleteGroup:
+		t.creators.remove(c.MGID)
 		for m := range s.Members(c.MGID) {
 			t.leave(&m)
 			t.proxies.remove(memberKey{c.MGID, m.Port})

@@ -139,11 +139,11 @@ func printSAStats(stdout io.Writer, st *ctl.SAStats) error {
 	}
 	x, r := &st.Transfers, &st.Registrations
 	_, err := fmt.Fprintf(stdout, `transfers by RMPP: %d sent, %d received, %d failed, %d refused, %d under way; %d times sent again
-registrations: %d refused at a limit, %d leases ended, %d ports in INIT, %d absent too long; replies: %d late, %d without GUIDs, %d wait
+registrations: %d refused at a limit, %d groups of ports at their share of MLIDs, %d leases ended, %d ports in INIT, %d absent too long; replies: %d late, %d without GUIDs, %d wait
 events: %d, %d dropped; reports: %d sent, %d unanswered, %d dropped, %d wait
 `,
 		x.Sent, x.Received, x.Failed, x.Refused, x.UnderWay, x.Repeated,
-		r.Full, r.Expired, r.Reset, r.Absent, r.Late, r.Unwritten, r.RepliesWaiting,
+		r.Full, r.MLIDShare, r.Expired, r.Reset, r.Absent, r.Late, r.Unwritten, r.RepliesWaiting,
 		r.Notices, r.NoticesDropped, r.Reports, r.Unanswered, r.ReportsDropped, r.ReportsWaiting)
 	if err == nil && r.Defects > 0 {
 		_, err = fmt.Fprintf(stdout, "%d changes contradict the registrations: this is a defect, please report it\n", r.Defects)

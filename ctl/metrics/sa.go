@@ -60,6 +60,7 @@ func (s sink) transfers(st rmpp.Stats) {
 // subscribe to.
 func (s sink) registrations(st sa.RegistrarStats) {
 	s.counter("ibsm_sa_registrations_full_total", "Registrations refused because a limit was reached.")(st.Full)
+	s.counter("ibsm_sa_mlid_share_reached_total", "New multicast groups whose creator had created groups on as many MLIDs as were free.")(st.MLIDShare)
 	ended := s.counter("ibsm_sa_registrations_ended_total", "Services whose lease ended (lease); ports whose registrations were removed because the port was found in INIT (reset) or absent too long (absent).", "reason")
 	ended(st.Expired, "lease")
 	ended(st.Reset, "reset")

@@ -209,7 +209,7 @@ func (d *Server) SAStats() *ctl.SAStats {
 	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated, Failed: failed(&t), Refused: t.OverCount + t.OverPeer + t.OverBytes + t.TooBig}
 	r := shell.SARegistrations()
 	out.Registrations = ctl.SARegistrations{
-		Full: r.Full, Late: r.Late, Expired: r.Expired, Reset: r.Reset, Absent: r.Absent, Unwritten: r.Unwritten, Defects: r.Refused,
+		Full: r.Full, MLIDShare: r.MLIDShare, Late: r.Late, Expired: r.Expired, Reset: r.Reset, Absent: r.Absent, Unwritten: r.Unwritten, Defects: r.Refused,
 		Notices: r.Notices, NoticesDropped: r.NoticesDropped, Reports: r.Reports, ReportsDropped: r.ReportsDropped, Unanswered: r.Unanswered,
 		RepliesWaiting: r.Pending, ReportsWaiting: r.Waiting,
 	}
