@@ -72,6 +72,29 @@ func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", engine)
 		fmt.Fprintf(stderr, "ibsm: warning: this version has no routing engine %s; %s is used\n", names, engine)
 	}
+	if by := laneEngine(l.Config); by != "" {
+		const text = "every path gets SL 0, where OpenSM with this routing engine gives paths SLs against credit loops: taking over a fabric that depends on them can stop its traffic"
+		logger.Error(text, "engine", by)
+		fmt.Fprintf(stderr, "ibsm: warning: routing_engine %s: %s\n", by, text)
+	}
+}
+
+// laneEngine is the routing engine that OpenSM would use first, if that keeps routes free of
+// credit loops by several VLs, to which paths are assigned by their SL; "" if not.
+func laneEngine(c *conf.Config) string {
+	list := conf.RoutingEngine.In(c)
+	if len(list) == 0 {
+		return ""
+	}
+	switch list[0] {
+	case "lash", "dfsssp", "torus-2QoS":
+		return list[0]
+	case "nue":
+		if c.Setting(conf.Find("nue_max_num_vls")).Value.Num != 1 {
+			return list[0]
+		}
+	}
+	return ""
 }
 
 // readNames reads the names of nodes. As with OpenSM, an error in the file is logged, and
