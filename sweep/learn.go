@@ -6,13 +6,12 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/sweep/device"
-	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
 // walked are the switches of a subnet after a walk, by SwitchIdx.
-func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*discover.Table) []device.Walked {
+func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []device.Walked {
 	all := make([]device.Walked, len(t.Switches))
 	for i, n := range t.Switches {
 		node := &t.Nodes[n]
@@ -23,11 +22,7 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*discover.Table) []devi
 			}
 			continue
 		}
-		var read *device.Blocks
-		if table := tables[node.GUID]; table != nil {
-			read = device.Read(table.Row, table.Missing)
-		}
-		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), read)
+		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), tables[node.GUID])
 	}
 	return all
 }

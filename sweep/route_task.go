@@ -79,13 +79,14 @@ type delta struct {
 	adopted      bool
 	indexes      partitions.Indexes // nil: unchanged
 	groups       map[mad.GUID]*groups
+	ports        *device.Ports
 	unsupported  device.Unsupported
 }
 
 // apply applies the changes of a task. Events since its snapshot take precedence: blocks that
 // have become unknown since stay unknown.
 func (s *state) apply(d *delta) {
-	s.devices.Apply(d.switches, d.unsupported)
+	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.adopted, s.groups = d.settings, d.values, d.report, d.adopted, d.groups
 	if d.indexes != nil {
@@ -105,7 +106,11 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	t := b.Freeze()
 	out.Topo = t
 	d := &out.delta
-	d.switches = s.walked(t, tables)
+	d.switches, d.ports = s.walked(t, tables), j.found.Ports
+	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
+		n := t.FindNode(guid)
+		return n != topo.None && t.Nodes[n].Missed > 0
+	})
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
 	var dead, babblers []topo.PortIdx
 	var grace bool

@@ -98,6 +98,9 @@ type Outcome struct {
 	devices  *device.Record
 }
 
+// Ports is what ports hold that is not in the Topo.
+func (o *Outcome) Ports() *device.Ports { return o.delta.ports }
+
 // managers are the ports with another subnet manager, including those that did not answer
 // SMInfo: one that has just started may not answer yet.
 func (s *Sweeper) managers(t *topo.Topo, found *discover.Result) (ports []smPort) {

@@ -7,6 +7,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/mcast"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -21,7 +22,9 @@ type View struct {
 	// Partitions are the target P_Key tables of ports; the known tables are
 	// in Topo.
 	Partitions *partitions.Tables
-	Subnet     Subnet
+	// Ports is what ports hold of attributes that are read only where they matter.
+	Ports  *device.Ports
+	Subnet Subnet
 	// PrefixRoutes are the routers to other subnets, the first that holds first.
 	PrefixRoutes []PrefixRoute
 	// SLs are the SLs of paths by the base of the partition's P_Key; 0 for others. It is

@@ -26,9 +26,9 @@ type Attribute struct {
 	// comes in.
 	Named func(n *topo.Node, arrival uint8, mod uint32) (num uint8, block uint16)
 	// value is a block that is known, nil for one that is not. It is as long as the part of
-	// the block that the device has.
+	// the block that the device has. Where it is nil itself, the blocks are in Record.Ports.
 	value func(r *Record, t *topo.Topo, p topo.PortIdx, block uint16) []byte
-	// contradicted notes that a block is not Known any more.
+	// contradicted notes that a block is not Known any more. Nil has the next walk read all.
 	contradicted func(r *Record, at Place, block uint16)
 }
 
@@ -38,9 +38,11 @@ type Survival uint8
 
 // Kinds of survival.
 const (
-	// WhileUp: as long as the port is ARMED or ACTIVE in every walk. Port 0 of a switch must
-	// have been in use.
+	// WhileUp: as long as the port is ARMED or ACTIVE in every walk; at port 0 of a switch, as
+	// long as the switch is in use.
 	WhileUp Survival = iota
+	// WhileInUse: the same, but at all ports of a switch as long as the switch is in use.
+	WhileInUse
 	// WhileTop: as long as LinearFDBTop is what was written.
 	WhileTop
 )
@@ -50,14 +52,15 @@ type Conditions struct {
 	Enforced bool // switches enforce partitions
 }
 
-// Walking is a port as far as a walk has read it. Port 0 of a switch comes when all ports of
-// the switch have been read.
+// Walking is a port as far as a walk has read it.
 type Walking struct {
 	Node *topo.Node
 	Num  uint8
 	Info *smp.PortInfo // nil: not read
 	Peer *topo.Node    // at the other end of its cable; nil: none is known
-	Up   PortSet       // external ports of its switch that are ARMED or ACTIVE
+	// Of its switch, when all ports of that have been read:
+	Port0 *smp.PortInfo // nil: not yet, or not read
+	Up    PortSet       // external ports that are ARMED or ACTIVE
 }
 
 func (p *Walking) external() bool { return p.Node.Type == mad.Switch && p.Num != 0 }
@@ -116,7 +119,6 @@ var Attributes = []Attribute{
 			b := port.PKeys.Block(int(block))
 			return b[:min(size, smp.PKeysPerBlock)*2]
 		},
-		contradicted: func(r *Record, at Place, _ uint16) { r.Doubt(at) },
 	},
 }
 
@@ -138,7 +140,7 @@ func (r *Record) Survive(a *Attribute, p *Walking, was *smp.PortInfo) bool {
 		return ok && known == top
 	case was == nil || p.Info == nil || r.Dirty(Place{a.ID, guid, p.Num}):
 		return false
-	case p.Node.Type == mad.Switch && p.Num == 0:
+	case p.Node.Type == mad.Switch && (p.Num == 0 || a.Survives == WhileInUse):
 		return r.InUse(guid, top, p.Up)
 	}
 	return p.Info.PortState() >= smp.PortArmed && was.PortState() >= smp.PortArmed
@@ -147,10 +149,20 @@ func (r *Record) Survive(a *Attribute, p *Walking, was *smp.PortInfo) bool {
 // Contradicts reports whether a port that was believed to hold a block shows that it holds
 // something else. The block is not Known any more then.
 func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block uint16, data *Data) bool {
-	known := a.value(r, t, p, block)
+	at := Place{a.ID, t.Nodes[t.Ports[p].Node].GUID, t.Ports[p].Num}
+	var known []byte
+	if a.value != nil {
+		known = a.value(r, t, p, block)
+	} else if b := r.Ports.Blocks(at); b.State(int(block)) == Known {
+		known = b.Block(int(block))
+	}
 	if known == nil || bytes.Equal(known, data[:len(known)]) {
 		return false
 	}
-	a.contradicted(r, Place{a.ID, t.Nodes[t.Ports[p].Node].GUID, t.Ports[p].Num}, block)
+	if a.contradicted != nil {
+		a.contradicted(r, at, block)
+	} else {
+		r.Doubt(at)
+	}
 	return true
 }

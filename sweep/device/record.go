@@ -16,6 +16,7 @@ import (
 // a task reads a Snapshot.
 type Record struct {
 	Switches    []Switch      // ascending GUID
+	Ports       *Ports        // as the last walk found them; not written
 	Unsupported Unsupported   // what devices do not hold of their PortInfo and the like
 	dirty       map[Place]int // what may be other than the Topo says, and the walk during or after which that was found
 	checks      []Block       // written by Sets that took more than one attempt, and not read since
@@ -96,7 +97,7 @@ func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks) Wa
 
 // Apply brings the record up to what a task made of a Snapshot. Blocks that have ceased to
 // be Known since stay so.
-func (r *Record) Apply(walked []Walked, unsupported Unsupported) {
+func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 	switches := make([]Switch, len(walked))
 	for i := range walked {
 		w := &walked[i]
@@ -113,13 +114,13 @@ func (r *Record) Apply(walked []Walked, unsupported Unsupported) {
 		}
 		switches[i] = w.Switch
 	}
-	r.Switches, r.Unsupported = switches, unsupported
+	r.Switches, r.Ports, r.Unsupported = switches, ports, unsupported
 }
 
 // Snapshot is the record of the switches as it is now, for a task. Multicast tables are not
 // in it.
 func (r *Record) Snapshot() *Record {
-	c := &Record{Switches: slices.Clone(r.Switches), Unsupported: r.Unsupported.Clone()}
+	c := &Record{Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone()}
 	tables := make([]Blocks, len(c.Switches))
 	for i := range c.Switches {
 		sw := &c.Switches[i]

@@ -32,7 +32,7 @@ func TestApply(t *testing.T) {
 	r := NewRecord()
 	up := PortSet{2}
 	read := Read(row(4, 1), nil)
-	r.Apply([]Walked{r.Walked(1, 9, up, read), r.Walked(2, 9, up, Read(row(4, 1), nil)), r.Walked(3, 9, PortSet{}, nil)}, nil)
+	r.Apply([]Walked{r.Walked(1, 9, up, read), r.Walked(2, 9, up, Read(row(4, 1), nil)), r.Walked(3, 9, PortSet{}, nil)}, nil, nil)
 	if !r.Find(1).Foreign || r.Find(3).Foreign || r.Find(4) != nil {
 		t.Error("tables of switches in use may be another manager's, those of others are lost")
 	}
@@ -47,7 +47,7 @@ func TestApply(t *testing.T) {
 	if !kept.Target.Complete() || kept.Read || kept.Lost || !lost.Lost {
 		t.Fatalf("%+v, %+v", kept, lost)
 	}
-	r.Apply([]Walked{kept, lost}, nil)
+	r.Apply([]Walked{kept, lost}, nil, nil)
 	first, second := r.Find(1), r.Find(2)
 	if first.LFT.State(2) != Unknown || first.LFT.State(3) != Known || first.MFT != mft {
 		t.Errorf("states %v %v", first.LFT.State(2), first.LFT.State(3))

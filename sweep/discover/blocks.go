@@ -28,8 +28,16 @@ type readKey struct {
 	at   topo.End
 }
 
+// readSwitch asks for the blocks of a switch of which all ports have been read.
+func (m *Machine) readSwitch(n int32) {
+	m.switches[n].complete = true
+	for num := range int(m.b.Node(n).NumPorts) + 1 {
+		m.read(topo.End{Node: n, Port: uint8(num)})
+	}
+}
+
 // read asks for the blocks of a port that are wanted and not known. It is called whenever
-// something becomes known on which that depends; port 0 of a switch comes last.
+// something becomes known on which that depends.
 func (m *Machine) read(e topo.End) {
 	p := m.walking(e)
 	for i := range device.Attributes {
@@ -56,8 +64,8 @@ func (m *Machine) walking(e topo.End) device.Walking {
 	if peer := m.b.Peer(e); peer != topo.NoEnd {
 		p.Peer = m.b.Node(peer.Node)
 	}
-	if sw := m.switches[e.Node]; sw != nil {
-		p.Up = sw.up
+	if sw := m.switches[e.Node]; sw != nil && sw.complete {
+		p.Up, p.Port0 = sw.up, m.b.Port(topo.End{Node: e.Node})
 	}
 	return p
 }
@@ -72,11 +80,19 @@ func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.En
 	if !m.cfg.Devices.Survive(a, p, info) {
 		return false
 	}
-	if a.ID == smp.AttrPKeyTable {
+	switch at := (device.Place{Attr: a.ID, Node: p.Node.GUID, Port: e.Port}); a.ID {
+	case smp.AttrLinearForwardingTable:
+	case smp.AttrPKeyTable:
 		if was.PKeys == nil {
 			return false
 		}
 		m.b.SetPKeys(e, m.tables.Same(was.PKeys))
+	default:
+		known := m.cfg.Devices.Ports.Blocks(at)
+		if !known.Complete() {
+			return false
+		}
+		m.res.Ports.Keep(at, known)
 	}
 	return true
 }
@@ -107,11 +123,15 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 	if r.left--; r.left > 0 {
 		return
 	}
-	switch node := m.b.Node(r.at.Node); {
-	case r.of.ID == smp.AttrLinearForwardingTable:
-		m.res.Tables[node.GUID] = &Table{Top: node.SwitchInfo.LinearFDBTop(), Row: r.row, Missing: r.missing}
-	case r.missing == nil:
-		m.setPKeys(r)
+	switch node := m.b.Node(r.at.Node); r.of.ID {
+	case smp.AttrLinearForwardingTable:
+		m.res.Tables[node.GUID] = device.Read(r.row, r.missing)
+	case smp.AttrPKeyTable:
+		if r.missing == nil {
+			m.setPKeys(r)
+		}
+	default:
+		m.res.Ports.Read(device.Place{Attr: r.of.ID, Node: node.GUID, Port: r.at.Port}, r.row, r.missing)
 	}
 	r.row = nil
 }

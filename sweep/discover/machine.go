@@ -85,24 +85,18 @@ var maxWalk = limit{nodes: int(mad.MaxUnicastLID), ports: 1 << 20}
 // Result is what a walk found. Builder is complete but not frozen.
 type Result struct {
 	Builder  *topo.Builder
-	Quick    bool                // what was silent before has not been asked
-	Stirred  bool                // something may have come to life there all the same
-	SelfDown bool                // the manager's own port has no link, or did not answer
-	Tables   map[mad.GUID]*Table // of switches that were read, by node GUID
-	SMs      []SM                // other managers
-	Twin     bool                // a manager answers at another port with a GUID of our own node
+	Quick    bool                        // what was silent before has not been asked
+	Stirred  bool                        // something may have come to life there all the same
+	SelfDown bool                        // the manager's own port has no link, or did not answer
+	Tables   map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
+	Ports    *device.Ports               // what ports hold that is not in the Builder
+	SMs      []SM                        // other managers
+	Twin     bool                        // a manager answers at another port with a GUID of our own node
 	Findings []Finding
 	Changed  bool       // a switch had PortStateChange set, and it was not cleared before its ports were read
 	Cleared  []mad.GUID // switches whose PortStateChange was cleared
 	Moved    bool       // links changed while the walk went on
 	TimedOut int        // requests that got no answer
-}
-
-// Table is a linear forwarding table as a switch holds it.
-type Table struct {
-	Top     mad.LID
-	Row     []uint8 // whole blocks; blocks that were not read are 0xFF
-	Missing []int   // blocks that were not read
 }
 
 // SM is another subnet manager.
@@ -116,8 +110,9 @@ type SM struct {
 // pendingSwitch counts what is still to come of a switch before its forwarding
 // table can be judged.
 type pendingSwitch struct {
-	ports int            // PortInfos not answered yet
-	up    device.PortSet // ports that are ARMED or ACTIVE
+	ports    int            // PortInfos not answered yet
+	up       device.PortSet // ports that are ARMED or ACTIVE
+	complete bool           // all ports have been read, or taken over
 }
 
 // New starts a walk at the manager's own node.
@@ -133,7 +128,7 @@ func New(cfg Config) *Machine {
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, plainKey: map[int32]bool{},
 		unasked: map[topo.End]bool{}, believed: map[int32]bool{},
 	}
-	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*Table{}, SelfDown: true}
+	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}, SelfDown: true}
 	m.queue.push(item{kind: kindSelf})
 	return m
 }

@@ -364,10 +364,10 @@ func TestTables(t *testing.T) {
 			continue
 		}
 		table := r.Tables[0x2000]
-		if table == nil || table.Top != c.top || len(table.Row) != c.blocks*smp.LFTBlockSize || len(table.Missing) != min(c.blocks-1, 1) {
+		if table == nil || len(table.Row()) != c.blocks*smp.LFTBlockSize || table.Complete() != (c.blocks == 1) {
 			t.Fatalf("%s: table %+v", c.name, table)
 		}
-		for i, port := range table.Row {
+		for i, port := range table.Row() {
 			if want := []uint8{1, 0xff, 3}[i/smp.LFTBlockSize]; port != want {
 				t.Fatalf("%s: LID %d leads to %d, want %d", c.name, i, port, want)
 			}

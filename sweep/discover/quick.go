@@ -38,7 +38,7 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 		m.b.SetPort(e, &was.Info)
 		m.port(e, &was.Info)
 	}
-	m.read(topo.End{Node: n})
+	m.readSwitch(n)
 	return true
 }
 

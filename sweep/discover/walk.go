@@ -281,9 +281,8 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 		m.takeBefore(e)
 	}
 	if sw := m.switches[e.Node]; sw != nil {
-		sw.ports--
-		if sw.ports == 0 {
-			m.read(topo.End{Node: e.Node})
+		if sw.ports--; sw.ports == 0 {
+			m.readSwitch(e.Node)
 		}
 	}
 }

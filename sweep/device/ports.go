@@ -1,0 +1,51 @@
+package device
+
+import "ibsm/mad"
+
+// Ports is what ports hold of the attributes that have no other place in the record or the
+// Topo. Ports whose blocks are equal share them. Who makes it writes it; then nobody does.
+// Nil holds nothing.
+type Ports struct {
+	held map[Place]*Blocks
+	same map[string]*Blocks // complete ones, by value
+	seen map[*Blocks]bool   // those in same
+}
+
+// Read puts in what was read of a port, but for the blocks that did not come. It may keep row.
+func (p *Ports) Read(at Place, row []byte, missing []int) {
+	b := p.same[string(row)]
+	if b == nil || missing != nil {
+		b = Read(row, missing)
+	}
+	p.Keep(at, b)
+}
+
+// Keep puts in what a port is known to hold still. It may be shared with another Ports.
+func (p *Ports) Keep(at Place, b *Blocks) {
+	if p.held == nil {
+		p.held, p.same, p.seen = map[Place]*Blocks{}, map[string]*Blocks{}, map[*Blocks]bool{}
+	}
+	if p.held[at] = b; b.Complete() && !p.seen[b] {
+		p.seen[b], p.same[string(b.row)] = true, b
+	}
+}
+
+// Blocks is what a port holds, to be read only; nil where nothing was read.
+func (p *Ports) Blocks(at Place) *Blocks {
+	if p == nil {
+		return nil
+	}
+	return p.held[at]
+}
+
+// KeepMissing puts in what was known of nodes of which missing says that they did not answer.
+func (p *Ports) KeepMissing(was *Ports, missing func(mad.GUID) bool) {
+	if was == nil {
+		return
+	}
+	for at, b := range was.held {
+		if missing(at.Node) {
+			p.Keep(at, b)
+		}
+	}
+}
