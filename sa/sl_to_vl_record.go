@@ -6,10 +6,12 @@ import (
 )
 
 // slToVLRecords are one for each adapter port and one for each pair of ports of a
-// switch, port 0 included. All traffic is on VL 0, so that is what the tables say.
+// switch, port 0 included. All traffic is on VL 0, so that is what the tables say. As with
+// OpenSM, the port numbers in a query are those of a switch's ports: an adapter has the one
+// table, whatever they are.
 func (a *Responder) slToVLRecords(r *request, res *result) {
 	want := (*sarec.SLtoVLMappingTableRecord)(r.data[:])
-	mask := sarec.SLtoVLMask(r.comps &^ sarec.SLtoVLLID)
+	ofSwitch := sarec.SLtoVLMask(r.comps &^ sarec.SLtoVLLID)
 	ports := a.devicePorts(r.comps.Has(sarec.SLtoVLLID), want.LID())
 	t := a.view.Topo
 	for p := ports.from; p < ports.to; p++ {
@@ -17,12 +19,12 @@ func (a *Responder) slToVLRecords(r *request, res *result) {
 			continue
 		}
 		node := &t.Nodes[t.Ports[p].Node]
-		var rec sarec.SLtoVLMappingTableRecord
+		var rec, mask sarec.SLtoVLMappingTableRecord
 		rec.SetLID(a.deviceLID(p))
 		ins := uint8(0)
 		if node.Type == mad.Switch {
 			rec.SetOutputPortNum(t.Ports[p].Num)
-			ins = node.NumPorts
+			ins, mask = node.NumPorts, ofSwitch
 		}
 		for in := range int(ins) + 1 {
 			rec.SetInputPortNum(uint8(in))

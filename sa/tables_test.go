@@ -90,6 +90,8 @@ func TestTableRecords(t *testing.T) {
 		{"SLtoVL from a port", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLInputPortNum, []byte{0, 2, 7}, 9},
 		{"SLtoVL to a port", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLOutputPortNum, []byte{0, 2, 0, 7}, 9},
 		{"SLtoVL of an adapter", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID, []byte{0, 4}, 1},
+		{"SLtoVL of an adapter from port 1 to port 2", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLInputPortNum | sarec.SLtoVLOutputPortNum, []byte{0, 4, 1, 2}, 1},
+		{"SLtoVL to port 7 of any switch, and of all adapters", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLOutputPortNum, []byte{0, 0, 0, 7}, 2*9 + 4},
 		// As OpenSM: four blocks of the ports 0..8 of each switch and of each adapter port.
 		{"arbitration", sarec.AttrVLArbitrationTableRecord, 0, nil, 88},
 		{"arbitration of a port", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 4, 1}, 4},

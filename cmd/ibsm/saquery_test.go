@@ -21,7 +21,7 @@ var saqueries = []string{
 	"CPI", "-c",
 	"NR $L", "NR $S", "NR 999",
 	"PIR $L", "PIR $L/1", "PIR $S/0", "PIR $S/$P", "PIR $S/$P/128", "PIR 999",
-	"SL2VL $L", "SL2VL $L/0/0", "SL2VL $S/$P/0", "SL2VL $S/0/$P",
+	"SL2VL $L", "SL2VL $L/0/0", "SL2VL $L/1", "SL2VL $L/1/2", "SL2VL $S/$P/0", "SL2VL $S/0/$P",
 	"VLAR $L/1/1", "VLAR $L/1/3", "VLAR $S/$P/1", "VLAR $S/0/4", "VLAR $S/$P/9",
 	"SWIR $S", "SWIR $L", "SWIR",
 	"LFTR $S", "LFTR $S/0", "LFTR $S/9", "LFTR $L",
