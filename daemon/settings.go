@@ -80,6 +80,7 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		LinkSpeedExt:   chosen[uint8](c, conf.ForceLinkSpeedExt).Value,
 		FDR10:          chosen[plan.FDR10](c, conf.FDR10).Value,
 		SMSL:           conf.SMSL.In(c),
+		QoS:            conf.QoS.In(c),
 
 		ReassignLIDs:    conf.ReassignLIDs.In(c),
 		NoReregister:    conf.NoClientsRereg.In(c),

@@ -114,6 +114,7 @@ func TestManagerConfig(t *testing.T) {
 		{"no multicast, by number", "", "-d 3", defaults(func(c *manager.Config) { c.NoMulticast = true })},
 		{"subscriptions are dropped", "drop_event_subscriptions TRUE\n", "", defaults(func(c *manager.Config) { c.Registrar.DropSubscriptions = true })},
 		{"old rates", "use_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 18 })},
+		{"lanes", "qos TRUE\n", "", defaults(func(c *manager.Config) { c.Sweep.Settings.QoS = true })},
 		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
 		{"defaults that are chosen", "lmc 0\nimpose lmc\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
 			c.Sweep.Settings.LMC = sweep.Given[uint8](0)

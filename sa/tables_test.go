@@ -2,6 +2,7 @@ package sa
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"ibsm/mad"
@@ -9,6 +10,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/routing/mcast"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -113,6 +115,31 @@ func TestTableRecords(t *testing.T) {
 		}
 		if p := ask(t, a, get(c.attr, c.comps, c.rec)); p.Status() != want {
 			t.Errorf("%s: Get is answered %v, want %v", c.name, p.Status(), want)
+		}
+	}
+}
+
+// An SLtoVLMappingTable is that of the pair of ports, as it was read, and zeroes where it was
+// not.
+func TestSLtoVLRecords(t *testing.T) {
+	a := asCaptured(t)
+	table := func(fill uint8) []byte { return slices.Repeat([]byte{fill}, 64) }
+	var ports device.Ports
+	ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: a.view.Topo.Nodes[a.view.Topo.Ports[a.view.LIDs.PortOf(2)].Node].GUID, Port: 3},
+		slices.Concat(table(1), table(2), table(3), table(4)), []int{2})
+	host := a.view.Topo.Ports[a.view.LIDs.PortOf(4)]
+	ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: a.view.Topo.Nodes[host.Node].GUID, Port: host.Num}, table(9), nil)
+	v := *a.view
+	v.Ports = &ports
+	a = New(&v, nil)
+	for _, c := range []struct {
+		lid, in, out uint8
+		want         uint8
+	}{{2, 0, 3, 1}, {2, 1, 3, 2}, {2, 2, 3, 0}, {2, 3, 3, 4}, {2, 4, 3, 0}, {2, 1, 4, 0}, {2, 3, 1, 0}, {3, 1, 3, 0}, {4, 0, 0, 9}, {1, 0, 0, 0}} {
+		p := ask(t, a, get(sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID|sarec.SLtoVLInputPortNum|sarec.SLtoVLOutputPortNum, []byte{0, c.lid, c.in, c.out}))
+		want := append([]byte{0, c.lid, c.in, c.out, 0, 0, 0, 0}, table(c.want)[:8]...)
+		if got := p.SAData()[:16]; p.Status() != mad.StatusOK || !bytes.Equal(got, want) {
+			t.Errorf("LID %d, %d to %d: %v, %x, want %x", c.lid, c.in, c.out, p.Status(), got, want)
 		}
 	}
 }

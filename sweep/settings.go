@@ -43,6 +43,7 @@ type Settings struct {
 	LinkSpeedExt uint8
 	FDR10        plan.FDR10
 	SMSL         uint8 // MasterSMSL of every end port
+	QoS          bool  // the tables of lanes matter, and are read
 
 	ReassignLIDs bool // assign all LIDs anew in the first sweep
 	NoReregister bool // never ask clients to register again

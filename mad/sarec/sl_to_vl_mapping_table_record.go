@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 )
 
 // SLtoVLMappingTableRecord is attribute 0x0013: the virtual lanes of
@@ -40,3 +41,8 @@ func (r *SLtoVLMappingTableRecord) SetInputPortNum(n uint8) { r[2] = n }
 
 // SetOutputPortNum replaces OutputPortNum.
 func (r *SLtoVLMappingTableRecord) SetOutputPortNum(n uint8) { r[3] = n }
+
+// SetSLtoVLMappingTable replaces the mapping.
+func (r *SLtoVLMappingTableRecord) SetSLtoVLMappingTable(t *smp.SLtoVLMappingTable) {
+	copy(r[8:16], t[:])
+}

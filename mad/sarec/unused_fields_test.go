@@ -149,11 +149,6 @@ func (r *SLtoVLMappingTableRecord) SLtoVLMappingTable() (t smp.SLtoVLMappingTabl
 	return t
 }
 
-// SetSLtoVLMappingTable replaces the mapping.
-func (r *SLtoVLMappingTableRecord) SetSLtoVLMappingTable(t *smp.SLtoVLMappingTable) {
-	copy(r[8:16], t[:])
-}
-
 // LID is the base LID of the manager's port.
 func (r *SMInfoRecord) LID() mad.LID { return mad.LID(binary.BigEndian.Uint16(r[0:])) }
 

@@ -50,6 +50,7 @@ const (
 // Conditions are the settings on which it depends what a walk reads.
 type Conditions struct {
 	Enforced bool // switches enforce partitions
+	QoS      bool // traffic is on more lanes than VL 0
 }
 
 // Walking is a port as far as a walk has read it.
@@ -118,6 +119,37 @@ var Attributes = []Attribute{
 			}
 			b := port.PKeys.Block(int(block))
 			return b[:min(size, smp.PKeysPerBlock)*2]
+		},
+	},
+	{ // of a switch's port, a block for each port that packets to it come in by
+		ID: smp.AttrSLtoVLMappingTable, Name: "SLtoVLMappingTable", Survives: WhileInUse,
+		Blocks: func(n *topo.Node, num uint8) int {
+			switch {
+			case n.Type != mad.Switch:
+				return 1
+			case num == 0 && !n.SwitchInfo.EnhancedPort0():
+				return 0
+			}
+			return int(n.NumPorts) + 1
+		},
+		Wanted: func(c *Conditions, p *Walking) bool {
+			end := p.Port0
+			if p.Node.Type != mad.Switch {
+				end = p.Info
+			}
+			return c.QoS && end != nil && end.CapabilityMask().Has(smp.IsSLMappingSupported)
+		},
+		Modifier: func(n *topo.Node, num uint8, block uint16) uint32 {
+			if n.Type != mad.Switch {
+				return 0
+			}
+			return smp.SLtoVLMod(uint8(block), num)
+		},
+		Named: func(n *topo.Node, arrival uint8, mod uint32) (uint8, uint16) {
+			if n.Type != mad.Switch {
+				return arrival, 0
+			}
+			return uint8(mod), uint16(mod >> 8 & 0xff)
 		},
 	},
 }

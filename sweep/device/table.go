@@ -78,6 +78,14 @@ func (t *Blocks) Row() []byte {
 // Block is the value of a block, which must lie within the Row.
 func (t *Blocks) Block(block int) []byte { return t.row[block*BlockSize : (block+1)*BlockSize] }
 
+// Known is the value of a block that is Known, zeroes of any other.
+func (t *Blocks) Known(block int) (data Data) {
+	if t.State(block) == Known {
+		copy(data[:], t.Block(block))
+	}
+	return data
+}
+
 // State is the state of a block.
 func (t *Blocks) State(block int) State {
 	if t == nil {
