@@ -62,8 +62,8 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 		}
 	}
 	for i := range device.Attributes {
-		for _, b := range known.devices.Checks() {
-			if n := t.FindNode(b.Node); b.Attr == device.Attributes[i].ID && n != topo.None && b.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.Port)) {
+		for _, b := range known.devices.Checks(device.Attributes[i].ID) {
+			if n := t.FindNode(b.Node); n != topo.None && b.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.Port)) {
 				l.asks = append(l.asks, ask{attr: b.Attr, port: t.Port(n, b.Port), block: b.Index})
 			}
 		}

@@ -50,7 +50,6 @@ type Multicast struct {
 	left       []mftBlock // that the last round left different from their targets
 	backoff    time.Duration
 	retryAt    time.Duration // 0: no need
-	checks     map[blockCheck]bool
 	checkAt    time.Duration // when they are read; 0 never
 	report     *Forwarding   // that Settle returns next
 }
@@ -130,7 +129,7 @@ func (m *Multicast) Abdicate() {
 	if m.devices != nil {
 		m.devices.ForgetMulticast()
 	}
-	*m = Multicast{settings: m.settings, epoch: m.epoch + 1, state: m.state, missed: map[mad.LID]int{}, checks: map[blockCheck]bool{}}
+	*m = Multicast{settings: m.settings, epoch: m.epoch + 1, state: m.state, missed: map[mad.LID]int{}}
 }
 
 // MFTs are the target tables, by the switches of a Topo that SetSubnet was given.

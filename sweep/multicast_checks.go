@@ -14,31 +14,21 @@ import (
 // the first attempt of a request whose second was answered, or a duplicate that some link
 // made. Blocks that this may have happened to are read again: the stale-block check.
 
-// blockCheck names a block that has to be read again.
-type blockCheck struct {
-	node mad.GUID
-	mftBlock
-}
-
-const (
-	// packetLifetime is how long a request of a round may still be in the fabric after it.
-	packetLifetime = 5 * time.Second
-	// maxChecks bounds the blocks that are remembered. In a fabric that loses more packets,
-	// stale blocks are the smaller problem.
-	maxChecks = 1 << 16
-)
+// packetLifetime is how long a request of a round may still be in the fabric after it.
+const packetLifetime = 5 * time.Second
 
 // check has a block read again.
 func (m *Multicast) check(c mftBlock) {
-	if len(m.checks) < maxChecks {
-		m.checks[blockCheck{m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID, mftBlock{0, c.block, c.position}}] = true
-	}
+	m.devices.Check(device.Block{
+		Place: device.Place{Attr: smp.AttrMulticastForwardingTable, Node: m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID},
+		Index: c.block<<4 | uint16(c.position),
+	})
 }
 
 // scheduleChecks has the blocks of a finished round read again when all its packets must have
 // arrived.
 func (m *Multicast) scheduleChecks(now time.Duration) {
-	if len(m.checks) > 0 && m.checkAt == 0 {
+	if m.checkAt == 0 && len(m.devices.Checks(smp.AttrMulticastForwardingTable)) > 0 {
 		m.checkAt = now + packetLifetime
 	}
 }
@@ -99,13 +89,12 @@ func (m *Multicast) readChecks(now time.Duration) bool {
 		return false
 	}
 	m.checkAt = 0
-	for c := range m.checks {
-		if n := m.subnet.topo.FindNode(c.node); n != topo.None && m.subnet.topo.Nodes[n].Switch != topo.None {
-			c.s = m.subnet.topo.Nodes[n].Switch
-			m.blocks = append(m.blocks, c.mftBlock)
+	for _, b := range m.devices.Checks(smp.AttrMulticastForwardingTable) {
+		if n := m.subnet.topo.FindNode(b.Node); n != topo.None && m.subnet.topo.Nodes[n].Switch != topo.None {
+			m.blocks = append(m.blocks, mftBlock{m.subnet.topo.Nodes[n].Switch, b.Index >> 4, uint8(b.Index & 15)})
 		}
 	}
-	clear(m.checks)
+	m.devices.Checked(smp.AttrMulticastForwardingTable)
 	m.blocks = sortBlocks(m.blocks)
 	return len(m.blocks) > 0
 }

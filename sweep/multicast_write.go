@@ -70,22 +70,24 @@ func (m *Multicast) Done(o *txn.Outcome) {
 	m.open--
 	c := mftBlock{topo.SwitchIdx(uint32(o.Tag)), uint16(o.Mod & 0x1ff), uint8(o.Mod >> 28)}
 	held := m.subnet.held[c.s]
-	good := o.Result == txn.Replied && o.Status == mad.StatusOK
-	switch {
-	case m.phase == multicastReads:
+	if m.phase == multicastReads {
 		m.wasRead(c, o)
-	case good && o.Data == m.value(c):
-		held.Take(c.block, c.position, device.Confirmed, &o.Data)
+		return
+	}
+	sent := m.value(c)
+	switch e := device.Answered(o, sent[:]); e {
+	case device.Confirmed:
+		held.Take(c.block, c.position, e, &o.Data)
 		if o.Attempts > 1 {
 			m.check(c)
 		}
-	case o.Result == txn.Replied && !good:
-		m.fail(c, device.Rejected, fmt.Sprintf("refused: %v", o.Status))
-	case good:
-		m.fail(c, device.Differs, "the response has other values")
-		held.Take(c.block, c.position, device.Differs, &o.Data)
+	case device.Rejected:
+		m.fail(c, e, fmt.Sprintf("refused: %v", o.Status))
+	case device.Differs:
+		m.fail(c, e, "the response has other values")
+		held.Take(c.block, c.position, e, &o.Data)
 	default:
-		m.fail(c, device.TimedOut, "no answer")
+		m.fail(c, e, "no answer")
 	}
 }
 

@@ -135,7 +135,9 @@ func (l *Look) Verdict() (v Verdict, ok bool) {
 	if l.open > 0 {
 		return v, false
 	}
-	l.state.devices.Checked()
 	l.state.renewed = l.renewed
+	for i := range device.Attributes {
+		l.state.devices.Checked(device.Attributes[i].ID)
+	}
 	return Verdict{l.reason, l.full, l.sms}, true
 }

@@ -66,6 +66,8 @@ type request struct {
 type outcome struct {
 	// answered takes a response.
 	answered func(*Program, request, *txn.Outcome)
+	// settled takes any outcome, before answered or failed.
+	settled  func(*Program, request, *txn.Outcome)
 	refused  bool // a response of any status; else only one without error
 	required bool // where the step fails, nothing more is sent to the node
 	// failed takes that the step was skipped, or came to nothing.
@@ -79,7 +81,7 @@ var outcomes = map[plan.Op]outcome{
 	plan.ClearChange: {answered: (*Program).changeCleared},
 	plan.DisableAR:   {answered: (*Program).arInfo, refused: true, required: true},
 	plan.SetSwitch:   {answered: (*Program).switchInfo},
-	plan.SetLFT:      {answered: (*Program).lft, sending: (*Program).sendingLFT},
+	plan.SetLFT:      {answered: (*Program).lft, settled: (*Program).lftSettled, sending: (*Program).sendingLFT},
 	plan.AddPKeys:    {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
 	plan.SetPKeys:    {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
 	plan.SetPort:     {answered: (*Program).port, refused: true},
@@ -260,6 +262,9 @@ func (p *Program) Done(o *txn.Outcome) {
 		p.silence = 0
 	}
 	how, node := outcomes[r.Op], p.c.Topo.Ports[r.Port].Node
+	if how.settled != nil {
+		how.settled(p, r, o)
+	}
 	good := o.Result == txn.Replied && o.Status == mad.StatusOK
 	if !good {
 		p.failed(r.Step)
@@ -302,15 +307,17 @@ func (p *Program) sendingLFT(st plan.Step) {
 	p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
 }
 
+// lftSettled notes what comes of a Set of a block, whatever it is.
+func (p *Program) lftSettled(st request, o *txn.Outcome) {
+	held := p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT
+	held.Take(int(st.Block), device.Answered(o, held.Block(int(st.Block))))
+}
+
 func (p *Program) lft(st request, o *txn.Outcome) {
-	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-	held := p.state.devices.Switches[node.Switch].LFT
-	if string(o.Data[:]) != string(held.Block(int(st.Block))) {
-		held.Take(int(st.Block), device.Differs)
+	if p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
 		p.fail(st.Step, view.Refused, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
 		return
 	}
-	held.Take(int(st.Block), device.Confirmed)
 	p.check(st.Step, o)
 }
 

@@ -111,6 +111,11 @@ func TestTableNotHeld(t *testing.T) {
 				o.Status = mad.StatusBadField
 			}
 		},
+		"block without response": func(req *txn.Request, o *txn.Outcome) {
+			if req.Attr == smp.AttrLinearForwardingTable && req.Method == mad.MethodSet {
+				o.Result = txn.TimedOut
+			}
+		},
 		"another LinearFDBTop": func(req *txn.Request, o *txn.Outcome) {
 			if req.Attr == smp.AttrSwitchInfo && req.Method == mad.MethodSet {
 				(*smp.SwitchInfo)(&o.Data).SetLinearFDBTop(3)
@@ -134,6 +139,11 @@ func TestTableNotHeld(t *testing.T) {
 		}
 		if !slices.ContainsFunc(out.Failures, func(f Failure) bool { return strings.Contains(f.Reason, "left in INIT") }) {
 			t.Errorf("%s: failures %v", name, out.Failures)
+		}
+		for _, sw := range b.state.devices.Switches {
+			if sent := sw.LFT.State(0); sent == device.InFlight {
+				t.Errorf("%s: a block of %v is still %v", name, sw.GUID, sent)
+			}
 		}
 		b.meddle = nil
 		b.heavy()

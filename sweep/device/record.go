@@ -15,11 +15,11 @@ import (
 // Record says which of them a quick walk must not take over. It is owned by one goroutine;
 // a task reads a Snapshot.
 type Record struct {
-	Switches    []Switch      // ascending GUID
-	Ports       *Ports        // as the last walk found them; not written
-	Unsupported Unsupported   // what devices do not hold of their PortInfo and the like
-	dirty       map[Place]int // what may be other than the Topo says, and the walk during or after which that was found
-	checks      []Block       // written by Sets that took more than one attempt, and not read since
+	Switches    []Switch               // ascending GUID
+	Ports       *Ports                 // as the last walk found them; not written
+	Unsupported Unsupported            // what devices do not hold of their PortInfo and the like
+	dirty       map[Place]int          // what may be other than the Topo says, and the walk during or after which that was found
+	checks      map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
 	walks       int
 }
 
@@ -209,22 +209,26 @@ func (r *Record) ForgetMulticast() {
 	for i := range r.Switches {
 		r.Switches[i].MFT, r.Switches[i].Foreign = nil, false
 	}
+	r.Checked(smp.AttrMulticastForwardingTable)
 }
 
-// maxChecks bounds the blocks that are remembered for a check. Where more packets are
+// maxChecks bounds the blocks of an attribute that are remembered for a check. Where more packets are
 // lost, the fabric is in worse trouble than old blocks.
 const maxChecks = 1 << 16
 
 // Check has a block read again: its Set took more than one attempt, and the first may
 // arrive when another has been acknowledged since.
 func (r *Record) Check(b Block) {
-	if len(r.checks) < maxChecks {
-		r.checks = append(r.checks, b)
+	if r.checks == nil {
+		r.checks = map[mad.AttrID][]Block{}
+	}
+	if len(r.checks[b.Attr]) < maxChecks {
+		r.checks[b.Attr] = append(r.checks[b.Attr], b)
 	}
 }
 
-// Checks are the blocks that are to be read again, until Checked.
-func (r *Record) Checks() []Block { return r.checks }
+// Checks are the blocks of an attribute that are to be read again, until Checked.
+func (r *Record) Checks(attr mad.AttrID) []Block { return r.checks[attr] }
 
 // Checked says that they have been read.
-func (r *Record) Checked() { r.checks = nil }
+func (r *Record) Checked(attr mad.AttrID) { delete(r.checks, attr) }

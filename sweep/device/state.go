@@ -4,6 +4,11 @@
 // decided here alone.
 package device
 
+import (
+	"ibsm/mad"
+	"ibsm/mad/txn"
+)
+
 // State is what is known of a block, the 64 bytes that one SMP reads or writes.
 type State uint8
 
@@ -40,6 +45,19 @@ const (
 var eventNames = [...]string{"got", "unread", "sent", "confirmed", "differs", "rejected", "timed out", "contradicted", "rebooted", "foreign master"}
 
 func (e Event) String() string { return eventNames[e] }
+
+// Answered is what the outcome of a Set says of the block that it sent.
+func Answered(o *txn.Outcome, sent []byte) Event {
+	switch {
+	case o.Result != txn.Replied:
+		return TimedOut
+	case o.Status != mad.StatusOK:
+		return Rejected
+	case string(o.Data[:]) != string(sent):
+		return Differs
+	}
+	return Confirmed
+}
 
 // transitions are the states that follow, by event and state.
 //

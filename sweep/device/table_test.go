@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/txn"
 )
 
 func row(blocks int, fill uint8) []uint8 {
@@ -126,6 +129,24 @@ func TestTransitions(t *testing.T) {
 			if got := State(s).After(c.event); got != want {
 				t.Errorf("%v after %v is %v, want %v: %s", State(s), c.event, got, want, c.why)
 			}
+		}
+	}
+}
+
+// The outcome of a Set is an event of the block that it sent.
+func TestAnswered(t *testing.T) {
+	sent := [64]byte{63: 1}
+	for _, c := range []struct {
+		o    txn.Outcome
+		want Event
+	}{
+		{txn.Outcome{Result: txn.Replied, Data: sent}, Confirmed},
+		{txn.Outcome{Result: txn.Replied, Data: [64]byte{63: 2}}, Differs},
+		{txn.Outcome{Result: txn.Replied, Data: sent, Status: mad.StatusBadField}, Rejected},
+		{txn.Outcome{Result: txn.TimedOut, Data: sent}, TimedOut},
+	} {
+		if got := Answered(&c.o, sent[:]); got != c.want {
+			t.Errorf("%v, %v: %v, want %v", c.o.Result, c.o.Status, got, c.want)
 		}
 	}
 }
