@@ -39,11 +39,12 @@ func (m *Machine) readSwitch(n int32) {
 // read asks for the blocks of a port that are wanted and not known. It is called whenever
 // something becomes known on which that depends.
 func (m *Machine) read(e topo.End) {
-	p := m.walking(e)
+	p := &m.reads // not a variable: it would be allocated for each port
+	*p = m.walking(e)
 	for i := range device.Attributes {
 		a := &device.Attributes[i]
 		key, blocks := readKey{a.ID, e}, a.Blocks(p.Node, e.Port)
-		if blocks == 0 || !a.Wanted(&m.cfg.Conditions, &p) || m.asked[key] || m.recallBlocks(a, &p, e) {
+		if blocks == 0 || !a.Wanted(&m.cfg.Conditions, p) || m.asked[key] || m.recallBlocks(a, p, e) {
 			continue
 		}
 		m.asked[key] = true
@@ -148,13 +149,13 @@ func (m *Machine) unreadPKeys(e topo.End, o *txn.Outcome) {
 
 // setPKeys takes a partition table that has been read. Equal ones are to be the same one.
 func (m *Machine) setPKeys(r *reading) {
-	keys := make([]mad.PKey, m.b.Node(r.at.Node).PKeyTableSize(r.at.Port))
-	for i := range keys {
-		keys[i] = mad.PKey(binary.BigEndian.Uint16(r.row[2*i:]))
+	m.keys = m.keys[:0]
+	for i := range m.b.Node(r.at.Node).PKeyTableSize(r.at.Port) {
+		m.keys = append(m.keys, mad.PKey(binary.BigEndian.Uint16(r.row[2*i:])))
 	}
 	var before *topo.PKeyTable
 	if was := m.was(r.at); was != nil {
 		before = was.PKeys
 	}
-	m.b.SetPKeys(r.at, m.tables.Of(keys, before))
+	m.b.SetPKeys(r.at, m.tables.Of(m.keys, before))
 }

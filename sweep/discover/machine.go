@@ -73,6 +73,8 @@ type Machine struct {
 	readings []reading
 	asked    map[readKey]bool
 	tables   topo.PKeyTables
+	reads    device.Walking // the port that read looks at
+	keys     []mad.PKey     // of the table that has been read last
 }
 
 // limit bounds what a walk takes in, whatever the replies are made of.
