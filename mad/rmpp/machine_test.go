@@ -194,16 +194,19 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// An acknowledgement of what is over already ends nothing.
+// An acknowledgement of what is over already ends nothing, be it of a response or of a request
+// that lingers until the response comes.
 func TestACKAgain(t *testing.T) {
-	m, d := New(Config{}), message(mad.MethodGetTableResp, attrNodeRecord, 1)
-	if err := m.Send(0, d, payload(8)); err != nil {
-		t.Fatal(err)
-	}
-	out(m, 0)
-	for n := range 3 {
-		if e, ended := m.Receive(0, ack(d, 1, 65)); ended != (n == 0) || ended && e.Status != StatusNormal {
-			t.Errorf("acknowledgement %d: ended %t, %+v", n, ended, e)
+	for _, d := range []*mad.Datagram{message(mad.MethodGetTableResp, attrNodeRecord, 1), message(mad.MethodGetMulti, attrMultiPathRecord, 1)} {
+		m := New(Config{})
+		if err := m.Send(0, d, payload(8)); err != nil {
+			t.Fatal(err)
+		}
+		out(m, 0)
+		for n := range 3 {
+			if e, ended := m.Receive(0, ack(d, 1, 65)); ended != (n == 0) || ended && e.Status != StatusNormal {
+				t.Errorf("%v, acknowledgement %d: ended %t, %+v", d.Packet.Method(), n, ended, e)
+			}
 		}
 	}
 }

@@ -36,8 +36,10 @@ func TestWaves(t *testing.T) {
 	s.expect(t, "two get a key", [][]string{AddSwitchPKeys: []string{"add 30:2", "add 30:3"}, AddHostPKeys: []string{"add 40:1", "add 50:1"},
 		RemoveHostPKeys: []string{"keys 20:0", "keys 30:0", "keys 40:1", "keys 50:1"},
 		Ports:           []string{"set 20:1", "set 30:2", "set 30:3"}}...)
-	if p := New(s.in); p.Removals() != len(p.stages[RemoveSwitchPKeys].list)+len(p.stages[RemoveHostPKeys].list) {
-		t.Errorf("%d removals", p.Removals())
+	p := New(s.in)
+	four := p.waves.removeHost
+	if p.waves.removeSwitch, p.waves.lastSwitch, p.waves.lastHost = four[:1], four[:2], four[:3]; len(four) != 4 || p.Removals() != 4+1+2+3 {
+		t.Errorf("%d removals, %d of them from hosts", p.Removals(), len(four))
 	}
 }
 
