@@ -117,7 +117,7 @@ func (c *Core) take(ev Event) {
 			"guid", ev.Port)
 	case Reregister:
 		c.sweeps.Reregister(ev.Ports)
-		c.sweeps.want(wishQuick, "members of groups that have changed are to join again")
+		c.sweeps.want(wishQuick, "members of changed groups have to join again")
 	case Resumed:
 		if ev.Paused > c.elect.stall() {
 			c.resumed(ev.Paused)

@@ -12,12 +12,12 @@ import (
 	"ibsm/view"
 )
 
-// gatherDelay is how long changed NodeDescriptions are gathered before a view with
-// them is published: hosts that boot together change theirs together.
+// gatherDelay is how long changed NodeDescriptions are collected before a view with them is
+// published: hosts that boot together change theirs together.
 const gatherDelay = 250 * time.Millisecond
 
-// descriptions is the machine that reads the NodeDescriptions which have changed since the
-// last sweep. Each node is in one state; those that are in none are not read.
+// descriptions is the state machine that reads NodeDescriptions that have changed since the last
+// sweep. Each node has a state; nodes without one are not read.
 type descriptions struct {
 	nodes map[mad.GUID]descriptionState
 	queue []mad.GUID          // of nodes that are queued
@@ -32,16 +32,16 @@ type descriptionState uint8
 
 const (
 	notWanted  descriptionState = iota
-	queued                      // it is asked when there is room
-	asked                       // its answer is awaited
-	askedAgain                  // the same, and it has changed its description since
+	queued                      // it waits to be asked
+	asked                       // a request is outstanding
+	askedAgain                  // the same, and the description has changed since
 )
 
 func (s descriptionState) String() string {
 	return [...]string{"not wanted", "queued", "asked", "asked again"}[s]
 }
 
-// reset forgets all nodes. Answers to requests of before are ignored.
+// reset forgets all nodes. Responses to earlier requests are ignored.
 func (m *descriptions) reset() {
 	*m = descriptions{nodes: map[mad.GUID]descriptionState{}, asked: map[uint64]mad.GUID{}, last: m.last, read: map[mad.GUID]smp.NodeDescription{}}
 }
@@ -87,8 +87,8 @@ func (m *descriptions) cancelled() {
 	clear(m.asked)
 }
 
-// ask asks as many nodes as there is room for. One that has not answered the last walk is
-// asked by the next.
+// ask asks as many nodes as are allowed at a time. A node that has not answered the last walk is
+// asked by the next walk.
 func (m *descriptions) ask(fx *effects, v *view.View, key mad.MKey) {
 	for v != nil && len(m.queue) > 0 && fx.table.Room() > 0 {
 		guid := m.queue[0]
@@ -127,7 +127,7 @@ func (m *descriptions) done(now time.Duration, o *txn.Outcome) {
 	}
 }
 
-// gathered are those that a view is wanted with by now; nil while there is none.
+// gathered are the descriptions to publish now; nil for none.
 func (m *descriptions) gathered(now time.Duration) map[mad.GUID]smp.NodeDescription {
 	if m.due == 0 || m.due > now {
 		return nil
@@ -135,5 +135,5 @@ func (m *descriptions) gathered(now time.Duration) map[mad.GUID]smp.NodeDescript
 	return m.read
 }
 
-// published says that what was gathered is in the subnet that is known.
+// published notes that the collected descriptions are in the known subnet.
 func (m *descriptions) published() { m.read, m.due = map[mad.GUID]smp.NodeDescription{}, 0 }

@@ -13,27 +13,27 @@ import (
 	"ibsm/view"
 )
 
-// election is the machine that knows the other subnet managers, asks them, and decides with
-// elect.Machine who is master. What follows from a decision, an elect.Do, is for the Core.
+// election is the state machine of the election: it polls the other subnet managers, and decides
+// with elect.Machine which one is master. The Core carries out its decisions, elect.Do.
 type election struct {
 	*elect.Machine
 	authority authority
-	reported  smp.SMState // as Entered said last; notReported before the first
-	route     mad.Route   // to the manager that is polled
+	reported  smp.SMState // the state that Entered reported last; notReported before the first
+	route     mad.Route   // to the polled manager
 	lid       mad.LID     // its port's; 0 while it has none
 	key       mad.MKey    // for requests
 	others    []discover.SM
 	shown     []view.SM // the same, as Stats shows them; never written again
-	duplicate bool      // that another manager has our GUID was logged, and is so
+	duplicate bool      // another manager has our GUID; this was logged
 	interval  time.Duration
 }
 
-// authority says what a MASTER may do.
+// authority says whether a MASTER may write.
 type authority uint8
 
 const (
-	unconfirmed authority = iota // nothing: the others must be asked first
-	confirmed                    // write: every other manager has been asked in this term, and since this one was last paused
+	unconfirmed authority = iota // no: the other managers must be asked first
+	confirmed                    // yes: every other manager has been asked in this term, and since this one was last paused
 )
 
 func (a authority) String() string { return [...]string{"unconfirmed", "confirmed"}[a] }
@@ -57,19 +57,19 @@ func newElection(cfg *Config) election {
 	return e
 }
 
-// use takes another configuration.
+// use sets another configuration.
 func (e *election) use(now time.Duration, cfg *Config) {
 	e.key, e.interval = cfg.Sweep.Settings.MKey.Value, cfg.Elect.PollInterval
 	e.Configure(now, cfg.Elect)
 }
 
-// portDown takes that nobody can be reached.
+// portDown notes that no other manager can be reached.
 func (e *election) portDown() {
 	e.PortDown()
 	e.authority = unconfirmed
 }
 
-// entered reports a change of the state; is is false where there was none.
+// entered reports a change of the state; is is false if there was none.
 func (e *election) entered(fx *effects) (is bool) {
 	s := e.State()
 	if s == e.reported {
@@ -83,9 +83,9 @@ func (e *election) entered(fx *effects) (is bool) {
 // mayWrite reports whether this manager is MASTER and knows of no other.
 func (e *election) mayWrite() bool { return e.State() == smp.Master && e.authority == confirmed }
 
-// stall is for how long this manager may be paused before another one may have taken its
-// place: one poll. A peer ibsm is polled every two seconds; less than half a second is what a
-// busy machine may take, and no manager is declared dead after one poll.
+// stall is how long this manager may be paused before another one may have become master: one
+// poll interval. A peer ibsm is polled every two seconds. A busy host may pause a process for
+// half a second, and no manager is declared dead after one poll.
 func (e *election) stall() time.Duration {
 	const least, most = 500 * time.Millisecond, 2 * time.Second
 	if e.interval > 0 {
@@ -94,7 +94,7 @@ func (e *election) stall() time.Duration {
 	return most
 }
 
-// tick is the next decision that is due; ok is false when there is none.
+// tick returns the next decision that is due; ok is false if there is none.
 func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
 	due, ok := e.Due()
 	if !ok || due > fx.now {
@@ -111,7 +111,7 @@ func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
 	return do, true
 }
 
-// done takes the outcome of a request but for a poll's and a HANDOVER's.
+// done handles the outcome of a request, except a poll or a HANDOVER.
 func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do) {
 	port, polled := (*smp.PortInfo)(&o.Data), e.Polled()
 	switch {
@@ -134,15 +134,15 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 	return do
 }
 
-// poll sends a question to the manager that is polled.
+// poll sends Get(SMInfo) to the polled manager.
 func (e *election) poll(fx *effects) {
 	req := directed(ownerElection, tagPoll, e.route, mad.MethodGet, smp.AttrSMInfo, 0, e.key)
 	req.Data = e.Question()
 	fx.request(&req)
 }
 
-// look asks whether its port still says that a manager runs there, and the port at the
-// other end of its cable whether there is a link.
+// look reads whether the port of the polled manager still has IsSM, and whether the port at the
+// other end of its cable has a link.
 func (e *election) look(fx *effects) {
 	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
 	fx.request(&req)
@@ -153,19 +153,19 @@ func (e *election) look(fx *effects) {
 	}
 }
 
-// askOwnPort asks our own port for what LIDs there are: a priority-change trap follows, which
-// has the master that is polled see that this manager ranks higher.
+// askOwnPort reads the LIDs of our own port. A priority-change trap follows, by which the polled
+// master learns that this manager ranks higher.
 func (e *election) askOwnPort(fx *effects) {
 	req := directed(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
 	fx.request(&req)
 }
 
-// sendTrap sends trap 144, the flag of a changed priority set (IBA 14.2.5.1). It goes to where
-// the walk met the master: our port may still name another one, even ourselves.
+// sendTrap sends trap 144 with the flag of a changed priority (IBA 14.2.5.1). It goes to the port
+// at which the walk found the master: our port may still name another one, even ourselves.
 func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
 	to := cmp.Or(e.lid, own.MasterSMLID())
 	if own.LID() == 0 || to == 0 || e.Polled() == 0 {
-		return // the master has not seen our port yet
+		return // the master has not discovered our port yet
 	}
 	var n smp.Notice
 	n.SetIsGeneric(true)
@@ -183,8 +183,8 @@ func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
 	fx.request(&req)
 }
 
-// order sends Set(SMInfo) to the manager that is, or was, polled. state is the one that
-// entitles the sender.
+// order sends Set(SMInfo) to the manager that is or was polled. state is the state of the sender
+// that allows it.
 func (e *election) order(fx *effects, mod uint32, state smp.SMState, actCount uint32) {
 	tag := tagHandover
 	if mod == smp.ControlAcknowledge {
@@ -198,8 +198,8 @@ func (e *election) order(fx *effects, mod uint32, state smp.SMState, actCount ui
 	fx.request(&req)
 }
 
-// answer is our SMInfo sent back the way the request came. The SM_Key is shown only to a
-// manager that knows the M_Key.
+// answer sends our SMInfo back by the path of the request. It has the SM_Key only for a manager
+// that knows the M_Key.
 func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *ownPort, actCount uint32) {
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
@@ -212,7 +212,7 @@ func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *
 	fx.reply(reply)
 }
 
-// locate keeps the way to the manager that is polled, and reports whether a walk found one.
+// locate stores the route to the polled manager, and reports whether a walk found one.
 func (e *election) locate(found *discover.Result) (known bool) {
 	if found == nil {
 		return false
@@ -235,7 +235,7 @@ func (e *election) locateMet() {
 	}
 }
 
-// met notes the managers that a walk found.
+// met stores the managers that a walk found.
 func (e *election) met(sms []discover.SM) {
 	e.others = slices.Clone(sms)
 	e.shown = make([]view.SM, len(sms))
@@ -245,11 +245,11 @@ func (e *election) met(sms []discover.SM) {
 	slices.SortFunc(e.shown, func(a, b view.SM) int { return cmp.Compare(a.GUID, b.GUID) })
 }
 
-// maxMet bounds the managers that this one knows by their questions.
+// maxMet bounds the managers that this one knows only by their requests.
 const maxMet = 16
 
-// meet notes a standby ibsm that asks, and the way back to it, if the last walk has not met
-// it: it may not have answered then.
+// meet stores a standby ibsm that sends a request, and the route back to it, if the last walk has
+// not found it: it may not have answered then.
 func (e *election) meet(p *mad.Packet, own mad.GUID) {
 	info := (*smp.SMInfo)(p.Data())
 	known := func(o discover.SM) bool { return o.Info.GUID() == info.GUID() }
@@ -262,7 +262,7 @@ func (e *election) meet(p *mad.Packet, own mad.GUID) {
 	e.others = append(e.others, discover.SM{Port: info.GUID(), Route: mad.MakeRoute(back...), Info: *info})
 }
 
-// heard notes what one of them says of itself.
+// heard stores the SMInfo of another manager.
 func (e *election) heard(info *smp.SMInfo) {
 	for i := range e.others {
 		if o := &e.others[i]; o.Info.GUID() == info.GUID() {
@@ -279,7 +279,7 @@ func (e *election) heard(info *smp.SMInfo) {
 	}
 }
 
-// infos are the SMInfo of the others.
+// infos are the SMInfo of the other managers.
 func infos(sms []discover.SM) []smp.SMInfo {
 	all := make([]smp.SMInfo, len(sms))
 	for i := range sms {

@@ -13,8 +13,8 @@ import (
 	"ibsm/view"
 )
 
-// guidWrites is the machine that writes blocks of GUIDs. A block is awaited from its Set on,
-// until it is answered, refused or dropped with the mastership.
+// guidWrites is the state machine that writes blocks of GUIDs. A block is awaited from its Set
+// until it is answered, refused, or dropped at the end of the mastership.
 type guidWrites struct {
 	awaited map[uint64]sa.GUIDBlock // by the tag of the request
 	last    uint64                  // tag
@@ -23,7 +23,7 @@ type guidWrites struct {
 // write sets a block of a port's GUIDs. may says that this manager may write.
 func (w *guidWrites) write(fx *effects, b *sa.GUIDBlock, v *view.View, may bool, s *sweep.Settings) {
 	if v == nil {
-		return // the registrar knows that this manager is not master any more
+		return // the registrar knows that this manager is no longer master
 	}
 	p := v.Topo.FindPort(b.Port)
 	if p == topo.None || !may {
@@ -53,7 +53,7 @@ func (w *guidWrites) done(fx *effects, o *txn.Outcome) {
 	}
 }
 
-// refuse answers for all blocks that are awaited.
+// refuse reports a failure of all awaited blocks.
 func (w *guidWrites) refuse(fx *effects) {
 	for _, tag := range slices.Sorted(maps.Keys(w.awaited)) {
 		b := w.awaited[tag]
@@ -61,7 +61,7 @@ func (w *guidWrites) refuse(fx *effects) {
 	}
 }
 
-// drop awaits nothing any more.
+// drop forgets all awaited blocks.
 func (w *guidWrites) drop() { clear(w.awaited) }
 
 func (w *guidWrites) written(fx *effects, b *sa.GUIDBlock, ok bool) {

@@ -8,37 +8,36 @@ import (
 	"ibsm/sweep/elect"
 )
 
-// ClearIsSM says that this manager hands the mastership over and ends: its port is to say no
-// more that a manager runs there, before what follows is sent. Otherwise the new master
-// would wait for its answer.
+// ClearIsSM clears IsSM of the port before the following packets are sent, because this manager
+// hands the mastership over and exits. Otherwise the new master would wait for its response.
 type ClearIsSM struct{}
 
 func (ClearIsSM) action() {}
 
-// handover is the machine that hands the mastership over: to a standby that ranks higher when
-// that has everything, and to any when this manager ends.
+// handover is the state machine of the handover: to a standby with a higher rank when that has
+// all registrations, and to any standby when this manager exits.
 type handover struct {
 	state  handoverState
-	by     time.Duration // when this manager ends at the latest; but for staying
-	to     mad.GUID      // who was offered the mastership last; but for staying
-	target mad.GUID      // who gets everything first; 0 for none
+	by     time.Duration // when this manager exits at the latest; not while staying
+	to     mad.GUID      // the manager that was offered the mastership last; not while staying
+	target mad.GUID      // the handover target; 0 for none
 }
 
-// handoverState is how far the end of this manager is.
+// handoverState says whether this manager is about to exit.
 type handoverState uint8
 
 const (
-	staying    handoverState = iota // nobody has asked it to end
-	leaving                         // it was: a standby is wanted that takes the mastership
+	staying    handoverState = iota // it is not
+	leaving                         // it looks for a standby that accepts the mastership
 	handedOver                      // HANDOVER was sent for good
 )
 
 func (s handoverState) String() string { return [...]string{"staying", "leaving", "handed over"}[s] }
 
-// leave begins the end.
+// leave begins the exit.
 func (h *handover) leave(now time.Duration) { h.state, h.by = leaving, now+elect.LeavePatience }
 
-// offer takes who is offered the mastership.
+// offer notes which manager is offered the mastership.
 func (h *handover) offer(to mad.GUID) { h.to = to }
 
 // depart ends the mastership for good.
@@ -48,13 +47,13 @@ func (h *handover) depart(fx *effects) {
 	fx.do(ClearIsSM{})
 }
 
-// over reports whether this manager ends now.
+// over reports whether this manager exits now.
 func (h *handover) over(now time.Duration) bool { return h.state != staying && h.by <= now }
 
-// deadline is when it ends at the latest; false for never.
+// deadline is when this manager exits at the latest; false for never.
 func (h *handover) deadline() (time.Duration, bool) { return h.by, h.state != staying }
 
-// prepare takes who is to have everything before it is handed the mastership, 0 for nobody.
+// prepare sets the handover target, 0 for none.
 func (h *handover) prepare(fx *effects, target mad.GUID) {
 	if target == h.target {
 		return

@@ -9,8 +9,8 @@ import (
 // maxEarly is how many requests wait for the GUID of our own port.
 const maxEarly = 16
 
-// ownPort is the machine of the port that this manager is at: what it was last read, or set, to
-// hold, and whether it has a link.
+// ownPort is the state machine of this manager's own port: its known values, and whether it has a
+// link.
 type ownPort struct {
 	state   ownPortState
 	guid    mad.GUID // 0 until it is known: requests wait in early
@@ -24,13 +24,13 @@ type ownPort struct {
 type ownPortState uint8
 
 const (
-	ownPortUp   ownPortState = iota // it has, or nothing else is known
+	ownPortUp   ownPortState = iota // it has one, or nothing is known
 	ownPortDown                     // it has none: this was logged, and nothing is published
 )
 
 func (s ownPortState) String() string { return [...]string{"up", "down"}[s] }
 
-// becomeDown takes that the port has no link. It reports whether that is new.
+// becomeDown notes that the port has no link. It reports whether it had one before.
 func (p *ownPort) becomeDown(fx *effects) bool {
 	if p.state == ownPortDown {
 		return false
@@ -40,7 +40,7 @@ func (p *ownPort) becomeDown(fx *effects) bool {
 	return true
 }
 
-// becomeUp takes that the port has a link.
+// becomeUp notes that the port has a link.
 func (p *ownPort) becomeUp(fx *effects) {
 	if p.state == ownPortDown {
 		p.state = ownPortUp
@@ -48,19 +48,19 @@ func (p *ownPort) becomeUp(fx *effects) {
 	}
 }
 
-// holds takes what the port was read, or set, to hold.
+// holds stores the values of the port after a Get or Set.
 func (p *ownPort) holds(info *smp.PortInfo) {
 	p.lid, p.mkey, p.protect = info.LID(), info.MKey(), info.MKeyProtectBits()
 }
 
-// wait keeps a request until the GUID is known.
+// wait stores a request until the GUID is known.
 func (p *ownPort) wait(d *mad.Datagram) {
 	if len(p.early) < maxEarly {
 		p.early = append(p.early, *d)
 	}
 }
 
-// identified takes the GUID, and returns the requests that have waited for it.
+// identified sets the GUID, and returns the requests that have waited for it.
 func (p *ownPort) identified(fx *effects, guid mad.GUID) (early []mad.Datagram) {
 	p.guid = guid
 	fx.log(info, osmlog.Binding(mad.ClassDirected, guid))
@@ -70,8 +70,8 @@ func (p *ownPort) identified(fx *effects, guid mad.GUID) (early []mad.Datagram) 
 	return early
 }
 
-// identify asks the port for an attribute: first PortInfo, for the M_Key that requests to us
-// must show, then NodeInfo, for the GUID.
+// identify reads an attribute of the port: first PortInfo, for the M_Key that requests to this
+// manager must have, then NodeInfo, for the GUID.
 func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) {
 	req := directed(ownerPort, 0, mad.Route{}, mad.MethodGet, attr, 0, key)
 	fx.request(&req)

@@ -224,7 +224,7 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	default:
 		return
 	}
-	fx.log(debug, "deferring the sweep under way for a quick one")
+	fx.log(debug, "deferring the present sweep for a quick one")
 	s.ended = fx.table.CancelOwner(ownerSweep, s.ended[:0])
 	if walking {
 		walk.Drop()
@@ -318,7 +318,7 @@ func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (go
 	case s.needFull:
 		s.want(wishFull, "possible missed changes during the last sweep")
 	case out.Healed:
-		s.want(wishFull, "a switch takes its forwarding table again")
+		s.want(wishFull, "a switch accepts its forwarding table again")
 	}
 	s.trouble = trouble
 	s.becomeIdle()

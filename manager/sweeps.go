@@ -28,9 +28,9 @@ func (c *Core) requested(s Sweep) {
 		c.sweeps.want(wishLight, "")
 	case Reroute:
 		c.sweeps.Reroute()
-		c.sweeps.want(wishFull, "asked for")
+		c.sweeps.want(wishFull, "requested")
 	default:
-		c.sweeps.want(wishFull, "asked for")
+		c.sweeps.want(wishFull, "requested")
 	}
 }
 
@@ -315,7 +315,7 @@ func (c *Core) looked(v *sweep.Verdict) {
 // which the groups came too late that need it.
 func (c *Core) raiseTop() {
 	if c.published.view != nil && c.multicast.Short() {
-		c.sweeps.want(wishQuick, "switches are to forward more multicast LIDs")
+		c.sweeps.want(wishQuick, "switches need a higher MulticastFDBTop")
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"ibsm/store"
 )
 
-// term is the machine of the mastership term, an epoch number that is raised whenever this
-// manager becomes master and whenever it ceases to be it.
+// term is the state machine of the mastership term, an epoch number that increases whenever this
+// manager becomes master and whenever it ceases to be master.
 type term struct {
 	state termState
-	last  store.Term // as it was kept last
+	last  store.Term // that was stored last
 	epoch int64      // Config.Epoch
 	// begun counts the terms of this manager as master; fromStandby says that the last of
 	// them began in STANDBY.
@@ -19,18 +19,18 @@ type term struct {
 	fromStandby bool
 }
 
-// termState says whether this manager is in a term as master.
+// termState says whether this manager is master.
 type termState uint8
 
 const (
-	noTerm  termState = iota // it is not, and has not stood by since it was, if ever
-	stoodBy                  // it is not, and has stood by since
-	inTerm                   // it is
+	noTerm  termState = iota // not master, and not STANDBY since it last was
+	stoodBy                  // not master, and STANDBY since
+	inTerm                   // master
 )
 
 func (s termState) String() string { return [...]string{"no term", "stood by", "in term"}[s] }
 
-// begin begins a term if this manager has just become master. It returns what it was before.
+// begin begins a term if this manager has just become master. It returns the previous state.
 func (t *term) begin(fx *effects) (before termState) {
 	before = t.state
 	if before != inTerm {
@@ -42,18 +42,18 @@ func (t *term) begin(fx *effects) (before termState) {
 	return before
 }
 
-// end raises the term when this manager is master no more, or was when it ended and now
-// another is.
+// end increments the term when this manager is no longer master, or was master when it last
+// exited and another manager is now.
 func (t *term) end(fx *effects) {
 	if t.last.Master {
 		t.raise(fx, false)
 	}
 }
 
-// standBy takes that another manager becomes or stays master.
+// standBy notes that another manager becomes or stays master.
 func (t *term) standBy() { t.state = stoodBy }
 
-// entered takes the state of this manager.
+// entered handles a change of the state of this manager.
 func (t *term) entered(s smp.SMState) {
 	if s != smp.Master && t.state == inTerm {
 		t.state = noTerm

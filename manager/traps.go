@@ -16,24 +16,24 @@ import (
 
 // Pace of the sweeps that traps cause.
 const (
-	trapWindow   = 5 * time.Second       // equal traps within it count as one series
-	unhealthyFor = 60 * time.Second      // a port is healthy again after so long without a trap
-	noisyCount   = 10                    // traps of one series that make a port unhealthy
-	babbleCount  = 250                   // and that make it a babbling port
-	maxSeries    = 4096                  // series remembered
-	minHoldOff   = 50 * time.Millisecond // between sweeps that traps ask for
-	maxHoldOff   = time.Second           // and after calmSweeps of them, by doubling
-	calmSweeps   = 6                     // within a window are no storm yet: a node that reboots
+	trapWindow   = 5 * time.Second       // equal traps within it belong to one series
+	unhealthyFor = 60 * time.Second      // a port is healthy again after this time without a trap
+	noisyCount   = 10                    // number of traps in a series that makes a port unhealthy
+	babbleCount  = 250                   // number that makes it a babbling port
+	maxSeries    = 4096                  // series that are remembered
+	minHoldOff   = 50 * time.Millisecond // between sweeps because of traps
+	maxHoldOff   = time.Second           // the same in a storm: it doubles after calmSweeps
+	calmSweeps   = 6                     // sweeps in a window that are no storm yet: a node that reboots
 )
 
-// trapKey names a series of equal traps. Their transaction IDs may differ.
+// trapKey identifies a series of equal traps. Their transaction IDs may differ.
 type trapKey struct {
 	lid    mad.LID
 	port   uint8 // of traps 129 to 131
 	digest uint32
 }
 
-// trapSeries is one of them.
+// trapSeries is a series of equal traps.
 type trapSeries struct {
 	last  time.Duration
 	count int
@@ -43,39 +43,39 @@ type trapSeries struct {
 type unhealthyPort struct {
 	lid   mad.LID
 	port  uint8
-	key   plan.Key // which stays when the LID changes
+	key   plan.Key // does not change with the LID
 	until time.Duration
 }
 
-// traps is the machine that takes notices: it counts and logs them. The first that reports a
-// change has a sweep begin at once; later ones wait for the hold-off, which grows in a storm as
-// long as they keep coming, so that few sweeps do the work of many traps.
+// traps is the state machine of traps: it counts and logs them. The first trap that reports a
+// change starts a sweep at once. Later ones wait for the hold-off, which grows during a storm,
+// so that one sweep handles many traps.
 type traps struct {
 	series    map[trapKey]*trapSeries
-	overflow  uint64 // traps that were not counted in a series, for want of room
+	overflow  uint64 // traps beyond maxSeries, which are not counted in a series
 	unhealthy []unhealthyPort
 	counts    trapCounts
 
 	state   trapState
 	due     time.Duration // of the sweep, while held off
 	want    trapSweep     // while held off
-	last    time.Duration // when such a sweep was begun; 0 never
-	sweeps  int           // such sweeps since the last quiet window
+	last    time.Duration // when the last sweep because of traps began; 0 never
+	sweeps  int           // sweeps because of traps since the last quiet window
 	holdOff time.Duration
 }
 
-// trapState says whether traps want a sweep.
+// trapState says whether a sweep is wanted because of traps.
 type trapState uint8
 
 const (
-	trapsQuiet   trapState = iota // they want none
-	trapsHeldOff                  // one is wanted when the hold-off has passed
+	trapsQuiet   trapState = iota // none is wanted
+	trapsHeldOff                  // one is wanted after the hold-off
 )
 
 func (s trapState) String() string { return [...]string{"quiet", "held off"}[s] }
 
-// trapSweep is the sweep that traps want. A full one asks about everything, not only where
-// ports have changed their state.
+// trapSweep is a sweep because of traps. A full one reads everything, not only ports that have
+// changed their state.
 type trapSweep struct {
 	full bool
 	why  string
@@ -92,7 +92,7 @@ type portErrors struct {
 // babbles reports whether the port's link may be disabled.
 func (e *portErrors) babbles() bool { return e.count >= babbleCount }
 
-// receive takes a notice (IBA 13.4.8). v is the view in force, nil for none. It returns the LID
+// receive handles a notice (IBA 13.4.8). v is the view in force, nil for none. It returns the LID
 // of the node whose description has changed, 0 for none, and errors at a port, nil for none.
 func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChanges bool) (renamed mad.LID, errors *portErrors) {
 	n := (*smp.Notice)(d.Packet.Data())
@@ -120,9 +120,9 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 	return 0, nil
 }
 
-// localChange takes trap 144. A changed description is read by itself, since no walk reads one
-// that is known; anything else can mean a new subnet manager, also capabilities that changed
-// at the same time, for which there is no flag.
+// localChange handles trap 144. A changed description is read separately, because a walk does not
+// read known ones. Anything else can mean a new subnet manager, also a simultaneous change of
+// capabilities, for which there is no flag.
 func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, v *view.View, ignoreChanges bool) (renamed mad.LID) {
 	if d.OtherLocalChanges() && d.ChangeFlags()&smp.ChangedNodeDescription != 0 {
 		renamed = d.LID()
@@ -189,7 +189,7 @@ func (t *traps) forgetSeries(now time.Duration) {
 	}
 }
 
-// sweep has a heavy sweep begin at once, or when the hold-off has passed.
+// sweep starts a heavy sweep at once or after the hold-off.
 func (t *traps) sweep(now time.Duration, full bool, why string) {
 	if t.state == trapsHeldOff {
 		t.want.full = t.want.full || full
@@ -206,7 +206,7 @@ func (t *traps) sweep(now time.Duration, full bool, why string) {
 	t.state, t.due, t.want = trapsHeldOff, max(now, t.last+t.holdOff), trapSweep{full, why}
 }
 
-// tick is the sweep that is due; ok is false while there is none.
+// tick returns the sweep that is due; ok is false if there is none.
 func (t *traps) tick(now time.Duration) (want trapSweep, ok bool) {
 	if t.state != trapsHeldOff || t.due > now {
 		return want, false
@@ -215,8 +215,8 @@ func (t *traps) tick(now time.Duration) (want trapSweep, ok bool) {
 	return t.want, true
 }
 
-// errors takes errors at a port. One that does not stop sending them is unhealthy: errors
-// reports whether its link is avoided, where there is another way, from now on.
+// errors handles errors at a port. A port that keeps sending them is unhealthy: errors reports
+// whether its link should be avoided from now on.
 func (t *traps) errors(now time.Duration, e *portErrors) (avoid bool) {
 	for i := range t.unhealthy {
 		if p := &t.unhealthy[i]; p.lid == e.lid && p.port == e.port {
@@ -227,22 +227,21 @@ func (t *traps) errors(now time.Duration, e *portErrors) (avoid bool) {
 	return e.count >= noisyCount
 }
 
-// avoided says that routes avoid the link at an unhealthy port from the next sweep on.
+// avoided notes that routes avoid the link at an unhealthy port from the next sweep on.
 func (t *traps) avoided(fx *effects, e *portErrors, key plan.Key) {
 	t.unhealthy = append(t.unhealthy, unhealthyPort{e.lid, e.port, key, fx.now + unhealthyFor})
 	fx.log(warn, "port is unhealthy: its link is avoided", "lid", e.lid, "port", e.port, "text", e.text)
 	t.sweep(fx.now, false, fmt.Sprintf("port %d of LID %v is unhealthy", e.port, e.lid))
 }
 
-// disabled says that the next sweep disables the link of a babbling port at an end. That
-// happens only where the operator has asked for it.
+// disabled notes that the next sweep disables the link of a babbling port at one end, as
+// babbling_port_policy demands.
 func (t *traps) disabled(fx *effects, e *portErrors, end plan.Key) {
 	fx.log(erro, "port babbles and is disabled, as babbling_port_policy asks", "lid", e.lid, "port", e.port, "disabled_guid", end.Node, "disabled_port", end.Port)
 	t.sweep(fx.now, false, fmt.Sprintf("port %d of LID %v babbles", e.port, e.lid))
 }
 
-// heal ends the avoidance of ports whose traps have stopped. use has routes use such a port's
-// link again.
+// heal ends the avoidance of ports whose traps have stopped. use is called for each such port.
 func (t *traps) heal(fx *effects, use func(plan.Key)) {
 	left := t.unhealthy[:0]
 	for _, p := range t.unhealthy {
@@ -268,8 +267,8 @@ func (t *traps) deadline() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// trap takes a notice and represses it. A trap of our own node comes from LID 0; while we have
-// no LID, it cannot be answered and is repeated.
+// trap handles a notice and represses it. A trap of our own node comes from LID 0; while this
+// manager has no LID, the trap cannot be answered and is repeated.
 func (c *Core) trap(received *mad.Datagram) {
 	d := *received
 	if d.LID == 0 {
@@ -299,8 +298,9 @@ func (c *Core) trap(received *mad.Datagram) {
 }
 
 // repress ends the repetition of a trap. The trap has M_Key 0 (o14-1), but the TrapRepress must
-// show the M_Key of the agent (IBA 14.2.4); else it counts as a violation. An agent at an unknown
-// LID is sent none while an M_Key is configured: it repeats the trap until a sweep has found it.
+// have the M_Key of the agent (IBA 14.2.4); else it counts as a violation. While an M_Key is
+// configured, an agent at an unknown LID gets no TrapRepress: it repeats the trap until a sweep
+// has found it.
 func (c *Core) repress(d *mad.Datagram) {
 	key, known := c.sweeps.MKeyAt(d.LID, c.published.view)
 	if !known && c.cfg.Sweep.Settings.MKey.Value != 0 {
@@ -313,7 +313,7 @@ func (c *Core) repress(d *mad.Datagram) {
 	c.fx.reply(r)
 }
 
-// trapSweep has the sweep made that traps want.
+// trapSweep starts the sweep that is due because of traps.
 func (c *Core) trapSweep(want trapSweep) {
 	if want.full {
 		c.sweeps.want(wishFull, want.why)
