@@ -151,7 +151,7 @@ func election(c *conf.Config) elect.Config {
 }
 
 // pace is how requests are sent. Without a bound of the operator's, the window grows
-// as far as the fabric bears it.
+// until packets are late or lost.
 func pace(c *conf.Config) txn.Config {
 	t := txn.Config{
 		Timeout: conf.TransactionTimeout.In(c),

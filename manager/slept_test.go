@@ -60,7 +60,7 @@ func TestDuplicateIsLoggedAgain(t *testing.T) {
 	c := NewCore(Config{})
 	for i, there := range []bool{true, true, false, true, true} {
 		c.fx.begin(time.Duration(i+1) * time.Second)
-		found := &sweep.Found{Result: &discover.Result{Twin: there}}
+		found := &sweep.Found{Result: &discover.Result{DuplicateManager: there}}
 		master := smp.SMInfo{}
 		master.SetSMState(smp.Master)
 		if c.isDuplicate(found, []smp.SMInfo{master}) {

@@ -170,7 +170,7 @@ func (c *Core) walked(found *sweep.Found) {
 // GUID: neither can see in the other's SMInfo which of them ranks higher. One that is
 // master already goes on.
 func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
-	if c.elect.duplicate = c.elect.duplicate && found.Twin; !found.Twin {
+	if c.elect.duplicate = c.elect.duplicate && found.DuplicateManager; !found.DuplicateManager {
 		return false
 	}
 	if !c.elect.duplicate {

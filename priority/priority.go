@@ -1,5 +1,5 @@
-// Package priority says who goes first where there are fewer processors than there is to
-// do: those who answer, before those who compute.
+// Package priority sets CPU priorities: answering queries has a higher priority than computing
+// routes.
 package priority
 
 import "runtime"
@@ -7,17 +7,16 @@ import "runtime"
 // processors is the result of Processors: GOMAXPROCS before AnswerFirst raised it.
 var processors = runtime.GOMAXPROCS(0)
 
-// Processors is how many there are to compute on.
+// Processors is the number of processors to compute on.
 func Processors() int { return processors }
 
-// spare is how many goroutines there are, at most, beside those that route on each
-// processor: the core, those that receive and send, and those that compute on their own, as
-// one that grows multicast trees, writes files or compares views.
+// spare is the largest number of busy goroutines beside the routing workers, of which each
+// processor has one: the core, those that receive and send, and single ones that compute
+// multicast trees, write files or compare views.
 const spare = 6
 
-// AnswerFirst is for a program that answers while it computes; it is called once, at its
-// start. A goroutine that has something to do waits for one of Go's processors until one
-// is free: 10 ms at worst, where all compute. AnswerFirst makes more of them than can be
-// taken by those; who goes first on the machine's is for the system to decide, which knows
-// priorities as Go does not.
+// AnswerFirst is called once, at the start of a program that answers queries while it computes. A
+// runnable goroutine waits for one of Go's processors: up to 10 ms if all of them compute.
+// AnswerFirst raises their number above that of the computing goroutines, so that the operating
+// system, which unlike Go has priorities, schedules them on the real processors.
 func AnswerFirst() { runtime.GOMAXPROCS(processors + spare) }

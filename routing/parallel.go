@@ -8,23 +8,22 @@ import (
 	"ibsm/priority"
 )
 
-// most is the key of what WithWorkers says.
+// most is the context key of WithWorkers.
 type most struct{}
 
-// WithWorkers returns a context in which Parallel has at most n workers, but one at least. A
-// lower priority alone does not help who answers questions: where a worker runs on each
-// processor, Linux has them wait for some milliseconds now and then.
+// WithWorkers returns a context in which Parallel has at most n workers, but at least one. A lower
+// priority of the workers alone is not enough for answering queries quickly: with a worker on
+// each processor, Linux now and then delays other threads by some milliseconds.
 func WithWorkers(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, most{}, n)
 }
 
-// Parallel does items 0 .. n-1 of a pass on as many workers as there are processors. For
-// the sake of those who answer, the workers have a lower priority, where the system knows
-// such a thing, and let others go first between two items. Each worker calls worker once,
-// to allocate its scratch space, and then what that returned for one item after the other.
-// Items must not depend on each other, and then the outcome does not depend on the
-// number of workers. Parallel returns when all workers have ended; after ctx is done no
-// item is begun and the error is that of ctx.
+// Parallel processes items 0 .. n-1 on one worker per processor. The workers have a lower priority
+// than goroutines that answer queries, if the system supports that, and yield between two items.
+// Each worker calls worker once, which allocates its scratch space, and calls the returned
+// function for each of its items. Items must not depend on each other; then the result does not
+// depend on the number of workers. Parallel returns when all workers have ended. After ctx is
+// done it begins no item and returns the error of ctx.
 func Parallel(ctx context.Context, n int, worker func() func(item int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup

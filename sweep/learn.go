@@ -27,8 +27,8 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []devic
 	return all
 }
 
-// resolve fills the settings up once in a mastership. Later the fabric is no witness: it
-// holds what it was sent, but for ports that do not hold it.
+// resolve fills in the settings once in a mastership. Later the values in the fabric mean nothing:
+// they are those that it was sent, except on ports that do not keep them.
 func (s *state) resolve(settings *Settings, t *topo.Topo) plan.Values {
 	if s.swept && s.settings == *settings {
 		return s.values
@@ -36,8 +36,8 @@ func (s *state) resolve(settings *Settings, t *topo.Topo) plan.Values {
 	return resolve(settings, t)
 }
 
-// bypass marks the links of switches that do not take their tables, unless they carry
-// traffic all the same: such links are not armed, and a route over one leads nowhere.
+// bypass marks the links of switches that reject their tables, unless they carry traffic anyway:
+// such links are not armed, and a route over one leads nowhere.
 func bypass(t *topo.Topo, switches []device.Walked) {
 	for s, n := range t.Switches {
 		node := &t.Nodes[n]
@@ -53,8 +53,8 @@ func bypass(t *topo.Topo, switches []device.Walked) {
 	}
 }
 
-// avoid marks the links of unhealthy ports in t, unless that would cut the subnet. It
-// returns how many it could not avoid, and the ports that are to be disabled.
+// avoid marks the links of unhealthy ports in t, unless that would split the subnet. It returns
+// how many it could not avoid, and the ports to disable.
 func (s *state) avoid(t *topo.Topo) (needed int, babblers []topo.PortIdx) {
 	find := func(k plan.Key) topo.PortIdx {
 		n := t.FindNode(k.Node)
@@ -97,9 +97,9 @@ func parts(t *topo.Topo) int {
 	return int(n)
 }
 
-// unanswered counts how long each ACTIVE port has had nothing behind it, if the walk has
-// asked there, and returns those that have been so too long. grace tells whether there is
-// one that has not.
+// unanswered counts for how many sweeps each ACTIVE port has had no answer behind it, if the walk
+// has asked there, and returns those with too many. grace reports whether there is one with
+// fewer.
 func (s *state) unanswered(t *topo.Topo, asked bool) (counts map[plan.Key]uint8, dead []topo.PortIdx, grace bool) {
 	counts = map[plan.Key]uint8{}
 	for i := range t.Ports {
@@ -122,8 +122,8 @@ func (s *state) unanswered(t *topo.Topo, asked bool) (counts map[plan.Key]uint8,
 	return counts, dead, grace
 }
 
-// missedBefore reports whether the node behind a port was kept for as long as a node is
-// that does not answer.
+// missedBefore reports whether the node behind a port was kept for the full number of sweeps
+// without an answer.
 func (s *state) missedBefore(k plan.Key) bool {
 	if s.prev == nil {
 		return false

@@ -75,7 +75,7 @@ func (f *Found) Drop() { f.s.drop(f.Cleared) }
 // walk must still read their ports.
 func (s *Sweeper) drop(cleared []mad.GUID) {
 	for _, node := range cleared {
-		s.state.devices.Doubt(device.Place{Attr: smp.AttrPortInfo, Node: node})
+		s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 	}
 	s.rest()
 }

@@ -12,12 +12,12 @@ import (
 	"ibsm/view"
 )
 
-// maxNodeTimeOuts is how many Sets a node may leave unanswered before it is
-// passed over for the rest of the sweep: every one costs all its retries.
+// maxNodeTimeOuts is how many Sets a node may leave unanswered before the rest of the sweep
+// skips it: each costs all its retries.
 const maxNodeTimeOuts = 2
 
-// maxSilence is how many Sets in a row nobody may answer before the rest is left to the next
-// sweep: most likely our own port has lost its link.
+// maxSilence is how many Sets in a row may remain without an answer before the rest is left to
+// the next sweep: most likely our own port has lost its link.
 const maxSilence = 256
 
 // Failure is a Set that did not do what it should.
@@ -41,7 +41,7 @@ type Program struct {
 	state      *state
 	timeOuts   map[topo.NodeIdx]int
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
-	again      []plan.Step           // ports that refused a Set: what do they hold?
+	again      []plan.Step           // steps of ports that refused a Set, to read what they hold
 	split      map[topo.PortIdx]split
 	more       []plan.Step // for ports in split, and switches in fallbacks
 	fallbacks  map[topo.NodeIdx]*fallback
@@ -52,27 +52,27 @@ type Program struct {
 	failures   []Failure
 	notHeld    []NotHeld
 	names      map[smp.PortInfo][]string // of fieldNames
-	held       bool                      // no P_Key is taken away in this sweep
-	reregister map[mad.GUID]bool         // ports that are still to be asked to register again
+	held       bool                      // no P_Key is removed in this sweep
+	reregister map[mad.GUID]bool         // ports whose clients have not been asked to register again yet
 }
 
-// request is a step that was sent, or whose port is asked what it holds.
+// request is a step that was sent, or a Get after a refused one.
 type request struct {
 	plan.Step
 	asked bool // a Get after a refused Set
 }
 
-// outcome is how the outcome of a step is taken.
+// outcome says how the outcome of a step is handled.
 type outcome struct {
-	// answered takes a response.
+	// answered handles a response.
 	answered func(*Program, request, *txn.Outcome)
 	// settled takes any outcome, before answered or failed.
 	settled  func(*Program, request, *txn.Outcome)
 	refused  bool // a response of any status; else only one without error
-	required bool // where the step fails, nothing more is sent to the node
-	// failed takes that the step was skipped, or came to nothing.
+	required bool // if the step fails, nothing more is sent to the node
+	// failed is called if the step was skipped or failed.
 	failed func(*Program, plan.Step)
-	// sending takes that the step is about to be sent.
+	// sending is called before the step is sent.
 	sending func(*Program, plan.Step)
 }
 
@@ -175,15 +175,15 @@ func (p *Program) request(r request, set *plan.Set) txn.Request {
 // waits reports whether a request has no outcome yet.
 func (p *Program) waits() bool { return len(p.free) < len(p.open) }
 
-// failed takes that a step came to nothing.
+// failed handles a step that was skipped or failed.
 func (p *Program) failed(st plan.Step) {
 	if failed := outcomes[st.Op].failed; failed != nil {
 		failed(p, st)
 	}
 }
 
-// finished goes on to the next stage when this one has been answered, and reports
-// that there is none.
+// finished goes on to the next stage when this one has all its outcomes, and reports whether there
+// is none.
 func (p *Program) finished() bool {
 	if p.confirmAR(); len(p.again)+len(p.more) > 0 {
 		return false
@@ -195,8 +195,8 @@ func (p *Program) finished() bool {
 	return false
 }
 
-// unready reports whether a step must not be taken because the switch it would let
-// data into does not hold its table.
+// unready reports whether a step must not be taken yet, because it would let data into a switch
+// that does not hold its table.
 func (p *Program) unready(st plan.Step) bool {
 	if st.Op != plan.Arm && st.Op != plan.Activate {
 		return false
@@ -222,14 +222,14 @@ func (p *Program) unready(st plan.Step) bool {
 	return true
 }
 
-// routed reports whether a switch holds the table it is to have.
+// routed reports whether a switch holds its target table.
 func (p *Program) routed(s topo.SwitchIdx) bool {
 	node := &p.c.Topo.Nodes[p.c.Topo.Switches[s]]
 	return p.state.devices.Switches[s].LFT.Complete() && (node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top || node.PrivateLFT == topo.PrivateLFTOn)
 }
 
-// tally counts for each switch the sweeps in a row after which it did not hold its
-// table. It reports whether one that was bypassed for that holds it now.
+// tally counts for each switch the sweeps in a row after which it did not hold its table. It
+// reports whether a switch that was bypassed for that reason holds it now.
 func (p *Program) tally() (healed bool) {
 	if p.c.Tables == nil {
 		return false
@@ -315,7 +315,7 @@ func (p *Program) lftSettled(st request, o *txn.Outcome) {
 
 func (p *Program) lft(st request, o *txn.Outcome) {
 	if p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
-		p.fail(st.Step, view.Refused, fmt.Sprintf("forwarding table block %d is not held as it was set", st.Block))
+		p.fail(st.Step, view.Refused, fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
 		return
 	}
 	p.check(st.Step, o)

@@ -12,10 +12,10 @@ import (
 	"ibsm/view"
 )
 
-// A Set of PortInfo that changes parameters and state is refused whole where a port does
-// not like one parameter, or is not in the state that the other has to follow. Such a port
-// is set like this: parameters alone, then the state beside what it holds. So it loses no
-// more than what it refuses.
+// A port rejects a complete Set of PortInfo if it does not accept one parameter, or is not in the
+// state from which the requested state can be reached. Then the Set is split: first the
+// parameters alone, then the state with the parameters that the port holds. So the port loses
+// only what it refuses.
 type split uint8
 
 const (
@@ -24,9 +24,9 @@ const (
 	minimal          // sent what it needs
 )
 
-// port takes the answer to a PortInfo Set, or to the Get that follows a refused
-// one. A refusal alone means little: the port may have been in the state that was
-// asked for, because an earlier attempt had done it or data had come.
+// port handles the response to a Set of PortInfo, or to the Get that follows a refused one. A
+// refusal alone means little: the port may already be in the requested state, because of an
+// earlier attempt or because data arrived.
 func (p *Program) port(r request, o *txn.Outcome) {
 	st, looked := r.Step, r.asked
 	if o.Status != mad.StatusOK {
@@ -84,7 +84,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	}
 }
 
-// setSplit has a port that refused a Set be set once more, arms says to what end.
+// setSplit sets a port that refused a Set again, in parts; arms says whether to arm it.
 func (p *Program) setSplit(i topo.PortIdx, arms bool) {
 	if p.split[i] = minimal; arms {
 		p.split[i] = parameters
@@ -94,8 +94,8 @@ func (p *Program) setSplit(i topo.PortIdx, arms bool) {
 	p.more = append(p.more, plan.Step{Op: plan.SetPort, Port: i})
 }
 
-// extended takes the response to FDR10 being enabled or disabled. What a port does not take
-// is told of once, and is no fault of the subnet.
+// extended handles the response to a change of FDR10. A port that does not accept it is logged
+// once; it is no fault of the subnet.
 func (p *Program) extended(r request, o *txn.Outcome) {
 	port := &p.c.Topo.Ports[r.Port]
 	was := port.FDR10

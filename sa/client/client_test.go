@@ -11,8 +11,8 @@ import (
 	"ibsm/mad/sarec"
 )
 
-// bed is a client and the SA that it asks, which answers by the test's hand.
-type bed struct {
+// harness is a client and the SA that it asks, which answers by the test's hand.
+type harness struct {
 	*testing.T
 	*Client
 	now    time.Duration
@@ -21,12 +21,12 @@ type bed struct {
 
 var theSA = mad.Addr{LID: 7, QPN: 1}
 
-func newBed(t *testing.T) *bed {
-	return &bed{t, New(Config{SA: theSA, MaxTable: 1 << 20}), 0, rmpp.New(rmpp.Config{})}
+func newHarness(t *testing.T) *harness {
+	return &harness{t, New(Config{SA: theSA, MaxTable: 1 << 20}), 0, rmpp.New(rmpp.Config{})}
 }
 
 // asked are the packets that the client sends now.
-func (b *bed) asked(want int) []mad.Datagram {
+func (b *harness) asked(want int) []mad.Datagram {
 	b.Helper()
 	out := b.Output(b.now, nil)
 	if len(out) != want {
@@ -35,7 +35,7 @@ func (b *bed) asked(want int) []mad.Datagram {
 	return out
 }
 
-func (b *bed) ask(method mad.Method, attr mad.AttrID) mad.Datagram {
+func (b *harness) ask(method mad.Method, attr mad.AttrID) mad.Datagram {
 	b.Helper()
 	if !b.Ask(5, &Query{Method: method, Attr: attr, Comps: 3, SMKey: 9, Record: []byte{1, 2}}) {
 		b.Fatal("not asked")
@@ -48,7 +48,7 @@ func (b *bed) ask(method mad.Method, attr mad.AttrID) mad.Datagram {
 }
 
 // answer begins to answer a question with a table.
-func (b *bed) answer(q mad.Datagram, records []byte) {
+func (b *harness) answer(q mad.Datagram, records []byte) {
 	b.Helper()
 	q.Packet.SetMethod(q.Packet.Method() | 0x80)
 	q.Packet.SetTID(q.Packet.TID() | 0x77<<32) // as Linux has it
@@ -60,7 +60,7 @@ func (b *bed) answer(q mad.Datagram, records []byte) {
 
 // exchange passes packets both ways until there are none; keep says which of the SA's get
 // through, nil for all.
-func (b *bed) exchange(keep func(n int) bool) (answers []Answer) {
+func (b *harness) exchange(keep func(n int) bool) (answers []Answer) {
 	b.Helper()
 	for n := 0; ; {
 		down := b.tables.Drain(b.now, nil)
@@ -84,7 +84,7 @@ func (b *bed) exchange(keep func(n int) bool) (answers []Answer) {
 
 // A table of many packets comes whole, also when packets come twice.
 func TestTable(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	q := b.ask(mad.MethodGetTable, sarec.AttrMCMemberRecord)
 	records := bytes.Repeat([]byte("0123456789abcdef"), 7*1000)
 	b.answer(q, records)
@@ -114,7 +114,7 @@ func TestTable(t *testing.T) {
 
 // A table of which no more comes is given up when the transfer's time has run out.
 func TestTableThatStops(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	began := b.now
 	b.answer(b.ask(mad.MethodGetTable, sarec.AttrMCMemberRecord), make([]byte, 5000))
 	if answers := b.exchange(func(n int) bool { return n == 1 }); len(answers) != 0 {
@@ -140,7 +140,7 @@ func TestTableThatStops(t *testing.T) {
 // What is not answered is asked again, and given up in the end; a late answer to an earlier
 // attempt is as good.
 func TestSilence(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	first := b.ask(mad.MethodGet, sarec.AttrNodeRecord)
 	for range 3 {
 		b.now += time.Second
@@ -174,7 +174,7 @@ func TestSilence(t *testing.T) {
 
 // Refusals, answers that are cut off, that are too long, and that are no RMPP.
 func TestNoTable(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	q := b.ask(mad.MethodGetTable, sarec.AttrServiceRecord)
 	q.Packet.SetMethod(mad.MethodGetTableResp)
 	q.Packet.SetStatus(mad.StatusReqInvalid)
@@ -188,7 +188,7 @@ func TestNoTable(t *testing.T) {
 		t.Errorf("%t, %+v", ok, a)
 	}
 	for name, size := range map[string]int{"cut off": 10_000, "too long": 2 << 20} {
-		b := newBed(t)
+		b := newHarness(t)
 		b.answer(b.ask(mad.MethodGetTable, sarec.AttrServiceRecord), make([]byte, size))
 		answers := b.exchange(func(n int) bool { return n < 20 })
 		for end := b.now + 2*time.Minute; b.now < end && answers == nil; b.now += 100 * time.Millisecond {
@@ -209,7 +209,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add([]byte{0x92, 24, 1, 25, 1, 26, 7, 31, 1, 35, 30})
 	f.Add([]byte{0x92, 4, 2})
 	f.Fuzz(func(t *testing.T, script []byte) {
-		b := newBed(t)
+		b := newHarness(t)
 		q := b.ask(mad.MethodGetTable, sarec.AttrServiceRecord)
 		answers := 0
 		for len(script) > 2 {

@@ -11,8 +11,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// bed is one switch, the SA at its first port, a crowd at the others.
-type bed struct {
+// harness is one switch, the SA at its first port, a crowd at the others.
+type harness struct {
 	t     *testing.T
 	f     *fabric.Fabric
 	sa    *fabric.Station
@@ -21,8 +21,8 @@ type bed struct {
 
 const bedHosts = 3
 
-// newBed gives host i the LID 1+i and the switch the last, and has all links Active.
-func newBed(t *testing.T) *bed {
+// newHarness gives host i the LID 1+i and the switch the last, and has all links Active.
+func newHarness(t *testing.T) *harness {
 	n := &net.Net{Nodes: []net.Node{{ID: "switch", Type: mad.Switch, GUID: 0x100, Ports: []net.Port{{GUID: 0x100, Peer: net.NoEnd}}}}}
 	for i := range 1 + bedHosts {
 		guid := mad.GUID(0x200 + 16*i)
@@ -30,7 +30,7 @@ func newBed(t *testing.T) *bed {
 		n.Nodes = append(n.Nodes, net.Node{ID: string(rune('a' + i)), Type: mad.CA, GUID: guid,
 			Ports: []net.Port{{Peer: net.NoEnd}, {GUID: guid + 1, Peer: net.End{Node: 0, Port: uint8(1 + i)}}}})
 	}
-	b := &bed{t: t, f: fabric.New(n, fabric.Config{Seed: 1})}
+	b := &harness{t: t, f: fabric.New(n, fabric.Config{Seed: 1})}
 	var err error
 	if b.sa, err = b.f.Attach(net.End{Node: 1, Port: 1}); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func newBed(t *testing.T) *bed {
 }
 
 // change gets an attribute and sets it, edited.
-func (b *bed) change(attr mad.AttrID, mod uint32, edit func(*[64]byte), path ...uint8) {
+func (b *harness) change(attr mad.AttrID, mod uint32, edit func(*[64]byte), path ...uint8) {
 	b.t.Helper()
 	route := mad.MakeRoute(path...)
 	d := []mad.Datagram{{Addr: mad.Addr{LID: mad.PermissiveLID}}}
@@ -81,7 +81,7 @@ func (b *bed) change(attr mad.AttrID, mod uint32, edit func(*[64]byte), path ...
 	}
 }
 
-func (b *bed) port(num uint8, state smp.PortState, lid mad.LID, path ...uint8) {
+func (b *harness) port(num uint8, state smp.PortState, lid mad.LID, path ...uint8) {
 	b.t.Helper()
 	b.change(smp.AttrPortInfo, smp.PortInfoMod(num, true), func(d *[64]byte) {
 		info := (*smp.PortInfo)(d)
@@ -96,7 +96,7 @@ func (b *bed) port(num uint8, state smp.PortState, lid mad.LID, path ...uint8) {
 
 // run lets time pass in steps; reply says what the SA makes of a request, false for
 // nothing.
-func (b *bed) run(d time.Duration, reply func(in, out *mad.Packet) bool) {
+func (b *harness) run(d time.Duration, reply func(in, out *mad.Packet) bool) {
 	buf := make([]mad.Datagram, 16)
 	for end := b.f.Now() + d; b.f.Now() < end; {
 		b.f.Advance(b.f.Now() + time.Millisecond)
@@ -115,7 +115,7 @@ func grant(_, _ *mad.Packet) bool { return true }
 
 // Every host asks for everything once, with what the SA needs to know.
 func TestBoot(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	seen := map[mad.AttrID]int{}
 	b.crowd.Begin(Boot{Over: 50 * time.Millisecond, Paths: 5, Every: time.Millisecond})
 	answer := func(in, _ *mad.Packet) bool {
@@ -162,7 +162,7 @@ func TestPatience(t *testing.T) {
 		{"never", 0, mad.StatusOK, 0, 0, 10 * bedHosts, bedHosts, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBed(t)
+			b := newHarness(t)
 			tries := map[mad.TID]int{}
 			b.crowd.Begin(Boot{})
 			b.run(4*time.Second, func(in, out *mad.Packet) bool {
@@ -189,7 +189,7 @@ func TestPatience(t *testing.T) {
 }
 
 func TestKeepOpen(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.crowd.KeepOpen(4)
 	if b.crowd.Open() != 4 {
 		t.Fatalf("%d are open", b.crowd.Open())
@@ -205,7 +205,7 @@ func TestKeepOpen(t *testing.T) {
 
 // A Report is acknowledged.
 func TestReport(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	d := mad.Datagram{Addr: mad.Addr{LID: 2, QPN: 1}}
 	d.Packet.SetHeader(mad.ClassSA, mad.MethodReport, 2, 0)
 	d.Packet.SetTID(9)

@@ -194,7 +194,7 @@ func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block u
 	if a.contradicted != nil {
 		a.contradicted(r, at, block)
 	} else {
-		r.Doubt(at)
+		r.MarkDirty(at)
 	}
 	return true
 }

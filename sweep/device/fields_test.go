@@ -44,7 +44,7 @@ func TestLearn(t *testing.T) {
 		t.Error("what was refused is sent again")
 	}
 	if !r.Wants(&PortInfo, Place{smp.AttrPortInfo, 1, 2}, (*Data)(&sent), (*Data)(&bits), true) {
-		t.Error("another port is not told")
+		t.Error("another port is not written")
 	}
 	for _, hoq := range []uint8{16, 2, 17, 31} { // values that share bits with 18 too
 		if w := portWith(hoq, 7, 5); !asks(r, held, w) {
@@ -75,7 +75,7 @@ func TestLearnInsists(t *testing.T) {
 	}
 }
 
-// TestAskTwice: a port that acknowledges a value and does not keep it is told so twice.
+// TestAskTwice: a value that a port acknowledges and does not keep is written twice.
 func TestAskTwice(t *testing.T) {
 	r := Unsupported{}
 	want, is := portWith(18, 7, 5), portWith(18, 3, 5)
@@ -96,7 +96,7 @@ func TestAskTwice(t *testing.T) {
 		t.Error("another value is not tried")
 	}
 	if moved := portWith(18, 3, 8); !asks(r, moved, want) {
-		t.Error("a LID that is wrong is not mended")
+		t.Error("a LID that is wrong is not corrected")
 	}
 }
 
@@ -124,7 +124,7 @@ func TestAskAfterHeld(t *testing.T) {
 	}
 }
 
-// TestNotUp: a port in INIT has lost what it was told, and does not refuse it.
+// TestNotUp: a port in INIT has lost its values, and does not refuse them.
 func TestNotUp(t *testing.T) {
 	r := Unsupported{}
 	want, is := portWith(18, 7, 5), portWith(18, 3, 5)

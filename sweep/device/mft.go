@@ -7,30 +7,30 @@ import (
 	"ibsm/topo"
 )
 
-// MFT is what a switch holds of its multicast forwarding table: blocks of 32 multicast LIDs
-// at positions of 16 ports. Where a block is not Known, its value has every bit that may be
-// set, for what an unconfirmed Set adds may be forwarded beside what was there. Blocks that
-// were never read or written are Unknown and without value: links of a switch that has been
-// powered up come to life when its table is unwritten.
+// MFT is the known multicast forwarding table of a switch: blocks of 32 multicast LIDs at
+// positions of 16 ports. The value of a block that is not Known has every bit that may be set,
+// because the entries of an unconfirmed Set may be in force beside the old ones. Blocks that
+// were never read or written are Unknown and have no value: after power-up, links come up while
+// the table is unwritten.
 type MFT struct {
 	table
 	Positions uint8
 	Blocks    int   // that the table has
 	Foreign   bool  // another manager may have written it: it is read before it is written
-	Failed    uint8 // rounds in a row in which it did not take what it was sent
+	Failed    uint8 // rounds in a row in which a Set of it failed
 }
 
-// maxFailedMFT is how many rounds in a row a switch may not take its multicast table
-// before trees are grown around it.
+// maxFailedMFT is in how many rounds in a row a switch may reject its multicast table before
+// trees avoid it.
 const maxFailedMFT = 2
 
-// NewMFT is the table of a switch of which nothing is known.
+// NewMFT is the table of a switch whose state is unknown.
 func NewMFT(node *topo.Node, foreign bool) *MFT {
 	blocks := (int(node.SwitchInfo.MulticastFDBCap()) + mcast.BlockSize - 1) / mcast.BlockSize
 	return &MFT{Positions: mcast.Positions(node.NumPorts), Blocks: blocks, Foreign: foreign}
 }
 
-// Avoided reports whether trees are grown around the switch.
+// Avoided reports whether trees avoid the switch.
 func (m *MFT) Avoided() bool { return m.Failed >= maxFailedMFT }
 
 // Judge notes whether a round failed at the switch, and reports whether that changes
@@ -49,25 +49,25 @@ func (m *MFT) index(block uint16, position uint8) int {
 
 // Rows is the number of blocks of which some position was read or written.
 func (m *MFT) Rows() int {
-	return (len(m.cells) + int(m.Positions) - 1) / int(m.Positions)
+	return (len(m.values) + int(m.Positions) - 1) / int(m.Positions)
 }
 
-// Recorded reports whether a block was read or written, or one behind it.
+// Recorded reports whether the block or a later one was read or written.
 func (m *MFT) Recorded(block uint16, position uint8) bool {
-	return position < m.Positions && m.index(block, position) < len(m.cells)
+	return position < m.Positions && m.index(block, position) < len(m.values)
 }
 
-// Value is what a block holds, or may hold where it is not Known.
+// Value is what a block holds or, if it is not Known, may hold.
 func (m *MFT) Value(block uint16, position uint8) (data [mad.DataSize]byte) {
-	if i := m.index(block, position); i < len(m.cells) && m.cells[i] != nil {
-		data = *m.cells[i]
+	if i := m.index(block, position); i < len(m.values) && m.values[i] != nil {
+		data = *m.values[i]
 	}
 	return data
 }
 
 // State is the state of a block.
 func (m *MFT) State(block uint16, position uint8) State {
-	return m.state(m.index(block, position), len(m.cells))
+	return m.state(m.index(block, position), len(m.values))
 }
 
 // Holds reports whether a block is Known to hold data.
@@ -75,23 +75,23 @@ func (m *MFT) Holds(block uint16, position uint8, data *[mad.DataSize]byte) bool
 	return m.State(block, position) == Known && m.Value(block, position) == *data
 }
 
-// Take has an event change a block. data is what the event tells of: what was read or
-// sent, or the device's response.
+// Take has an event change a block. data is the value of the event: that which was read or sent,
+// or that of the device's response.
 func (m *MFT) Take(block uint16, position uint8, e Event, data *[mad.DataSize]byte) {
 	i := m.index(block, position)
 	m.own()
-	for len(m.cells) <= i {
-		m.cells = append(m.cells, nil)
-		m.set(len(m.cells)-1, Unknown)
+	for len(m.values) <= i {
+		m.values = append(m.values, nil)
+		m.set(len(m.values)-1, Unknown)
 	}
-	value, after := *data, m.state(i, len(m.cells)).After(e)
-	if after != Known && m.cells[i] != nil {
-		for k, b := range m.cells[i] {
+	value, after := *data, m.state(i, len(m.values)).After(e)
+	if after != Known && m.values[i] != nil {
+		for k, b := range m.values[i] {
 			value[k] |= b
 		}
 	}
-	if m.cells[i] = nil; value != [mad.DataSize]byte{} {
-		m.cells[i] = &value
+	if m.values[i] = nil; value != [mad.DataSize]byte{} {
+		m.values[i] = &value
 	}
 	m.set(i, after)
 }
@@ -99,8 +99,8 @@ func (m *MFT) Take(block uint16, position uint8, e Event, data *[mad.DataSize]by
 // Ports is every port that the switch may forward a multicast LID by.
 func (m *MFT) Ports(mlid mad.LID) (ports mcast.PortMask) {
 	for position := range m.Positions {
-		if i := m.index(mcast.BlockOf(mlid), position); i < len(m.cells) && m.cells[i] != nil {
-			ports.SetPosition(position, (*smp.MulticastForwardingTable)(m.cells[i]).PortMask(mlid))
+		if i := m.index(mcast.BlockOf(mlid), position); i < len(m.values) && m.values[i] != nil {
+			ports.SetPosition(position, (*smp.MulticastForwardingTable)(m.values[i]).PortMask(mlid))
 		}
 	}
 	return ports

@@ -107,7 +107,7 @@ func TestSurvive(t *testing.T) {
 		if got := r.Survive(c.a, p, c.was); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
-		if r.Doubt(Place{c.a.ID, c.node.GUID, c.num}); r.Survive(c.a, p, c.was) {
+		if r.MarkDirty(Place{c.a.ID, c.node.GUID, c.num}); r.Survive(c.a, p, c.was) {
 			t.Errorf("%s: known though in doubt", c.name)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"ibsm/topo"
 )
 
-// Record is what the devices of a subnet hold, by GUID because indexes change. PortInfo,
-// SwitchInfo and P_Key tables themselves are in the Topo, which every walk reads anew; the
-// Record says which of them a quick walk must not take over. It is owned by one goroutine;
-// a task reads a Snapshot.
+// Record is the known state of the devices of a subnet, by GUID because indexes change. PortInfo,
+// SwitchInfo and P_Key tables are in the Topo, which every walk reads anew; the Record says
+// which of them a quick walk must not take over. One goroutine owns it; a task reads a
+// Snapshot.
 type Record struct {
 	Switches    []Switch               // ascending GUID
 	Ports       *Ports                 // as the last walk found them; not written
@@ -23,7 +23,7 @@ type Record struct {
 	walks       int
 }
 
-// NewRecord knows nothing.
+// NewRecord returns an empty Record.
 func NewRecord() *Record { return &Record{Unsupported: Unsupported{}} }
 
 // Switch is what is known of the forwarding tables of a switch.
@@ -73,12 +73,12 @@ type Walked struct {
 	Target *Blocks // what its LFT is to become; nil to leave it alone
 }
 
-// Walked is what follows for a switch of which a walk has read the LinearFDBTop, the ports
-// that are up, and its table if read is not nil. Its tables are lost when LinearFDBTop is
-// not what was written, or is 0 as after power-up and never was written, or of the ports
-// that the last walk found in use none is any more. Ports that were armed since do not
-// count: a switch may have rebooted after that walk, and been armed by what was planned
-// from it. A switch in use may have got its tables from another manager.
+// Walked is the known state of a switch after a walk has read its LinearFDBTop, the states of
+// its ports and, if read is not nil, its table. The tables are lost if LinearFDBTop differs
+// from the written value, or is 0 as after power-up, or if none of the ports that the last
+// walk found in use still is. Ports that were armed since do not count: a switch may have
+// rebooted after that walk and been armed by its plan. A switch in use may have tables of
+// another manager.
 func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks) Walked {
 	w := Walked{Switch: Switch{GUID: guid}, Read: read != nil, Lost: true}
 	if was := r.Find(guid); was != nil {
@@ -95,8 +95,8 @@ func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks) Wa
 	return w
 }
 
-// Apply brings the record up to what a task made of a Snapshot. Blocks that have ceased to
-// be Known since stay so.
+// Apply applies the result of a task that had a Snapshot. Blocks that have become unknown since
+// stay unknown.
 func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 	switches := make([]Switch, len(walked))
 	for i := range walked {
@@ -178,22 +178,22 @@ type Block struct {
 	Index uint16
 }
 
-// Doubt has the next walk read what lies at a place.
-func (r *Record) Doubt(p Place) {
+// MarkDirty has the next walk read the blocks at a place.
+func (r *Record) MarkDirty(p Place) {
 	if r.dirty == nil {
 		r.dirty = map[Place]int{}
 	}
 	r.dirty[p] = r.walks
 }
 
-// Dirty reports whether the next walk is to read what lies at a place.
+// Dirty reports whether the next walk has to read the blocks at a place.
 func (r *Record) Dirty(p Place) bool {
 	_, dirty := r.dirty[p]
 	return dirty
 }
 
-// WalkBegins is to be called before a walk, and WalkEnds when the sweep is over whose walk
-// has read what was dirty before it.
+// WalkBegins must be called before a walk, and WalkEnds after the sweep of that walk, which has
+// read what was dirty before it.
 func (r *Record) WalkBegins() { r.walks++ }
 
 // WalkEnds forgets what was dirty before the walk.
@@ -212,8 +212,8 @@ func (r *Record) ForgetMulticast() {
 	r.Checked(smp.AttrMulticastForwardingTable)
 }
 
-// maxChecks bounds the blocks of an attribute that are remembered for a check. Where more packets are
-// lost, the fabric is in worse trouble than old blocks.
+// maxChecks bounds the blocks of an attribute that are remembered for a check. If more packets are
+// lost, stale blocks are the smaller problem.
 const maxChecks = 1 << 16
 
 // Check has a block read again: its Set took more than one attempt, and the first may
@@ -227,7 +227,7 @@ func (r *Record) Check(b Block) {
 	}
 }
 
-// Checks are the blocks of an attribute that are to be read again, until Checked.
+// Checks are the blocks of an attribute that have to be read again, until Checked.
 func (r *Record) Checks(attr mad.AttrID) []Block { return r.checks[attr] }
 
 // Checked says that they have been read.

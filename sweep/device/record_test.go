@@ -68,9 +68,9 @@ func TestApply(t *testing.T) {
 func TestDirty(t *testing.T) {
 	r := NewRecord()
 	before, during := Place{smp.AttrPKeyTable, 1, 2}, Place{smp.AttrPKeyTable, 1, 3}
-	r.Doubt(before)
+	r.MarkDirty(before)
 	r.WalkBegins()
-	r.Doubt(during)
+	r.MarkDirty(during)
 	if !r.Dirty(before) || !r.Dirty(during) || r.Dirty(Place{smp.AttrPortInfo, 1, 2}) {
 		t.Error("dirty while the walk goes on")
 	}
@@ -178,7 +178,7 @@ func TestMFT(t *testing.T) {
 	if !shown.Holds(1, 1, block(1)) {
 		t.Error("a snapshot changes")
 	}
-	if m.Take(1, 1, Confirmed, block(0)); m.cells[m.index(1, 1)] != nil || !m.Holds(1, 1, block(0)) {
+	if m.Take(1, 1, Confirmed, block(0)); m.values[m.index(1, 1)] != nil || !m.Holds(1, 1, block(0)) {
 		t.Error("an empty block takes memory")
 	}
 	if m.Judge(true) || m.Avoided() || !m.Judge(true) || !m.Avoided() || m.Judge(true) || !m.Judge(false) || m.Avoided() {

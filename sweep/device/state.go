@@ -1,7 +1,6 @@
-// Package device records what the devices of a subnet hold, as far as this manager
-// knows, so that a plan is what is wanted minus what is known. What is not certain any more
-// after a loss, a time-out, a reboot, another master, or a late or duplicate packet is
-// decided here alone.
+// Package device records the known state of the devices of a subnet, so that a plan is the
+// difference between the wanted and the known state. It alone decides which blocks become
+// unknown after a loss, a time-out, a reboot, another master, or a late or duplicate packet.
 package device
 
 import (
@@ -17,14 +16,14 @@ const (
 	Known    State = iota // the device holds the recorded value
 	Unknown               // it may hold anything
 	InFlight              // the recorded value is sent, or about to be, and not confirmed: the device may hold it or not
-	Refused               // the device does not take the recorded value: it is not sent again until another is wanted
+	Refused               // the device rejects the recorded value: it is not sent again until another is wanted
 )
 
 var stateNames = [...]string{"known", "unknown", "in flight", "refused"}
 
 func (s State) String() string { return stateNames[s] }
 
-// Event is something that tells about a block.
+// Event is an event that may change the state of a block.
 type Event uint8
 
 // Events.
@@ -61,11 +60,10 @@ func Answered(o *txn.Outcome, sent []byte) Event {
 
 // transitions are the states that follow, by event and state.
 //
-// A response to a Set carries what the device holds after it (IBA 14.2.1.2), so only one
-// that is equal confirms. A Set without a response may have been executed all the same, and
-// so may one that was refused, when an earlier attempt of it was not: what the device holds
-// then is open. What contradicts a block that is InFlight may be older than the Set, whose
-// response is awaited.
+// The response to a Set carries the value after it (IBA 14.2.1.2), so only an equal one
+// confirms. A Set without a response may still have been executed, and so may a rejected one
+// of which an earlier attempt was accepted: then the block is unknown. A reply that contradicts
+// a block that is InFlight may be older than the Set; the response to the Set decides.
 var transitions = [events][4]State{
 	//             Known     Unknown   InFlight  Refused
 	Got:           {Known, Known, Known, Known},

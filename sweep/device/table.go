@@ -12,7 +12,7 @@ const BlockSize = mad.DataSize
 // table is the states of blocks, and the values of those that no row has.
 type table struct {
 	states []uint64              // stateBits for each block; blocks beyond its end are Known
-	cells  []*[mad.DataSize]byte // nil holds zeroes
+	values []*[mad.DataSize]byte // nil holds zeroes
 	shared bool                  // a snapshot reads both, too: they are copied before they are written
 }
 
@@ -36,11 +36,11 @@ func (t *table) state(block, blocks int) State {
 // own makes the table writable.
 func (t *table) own() {
 	if t.shared {
-		t.states, t.cells, t.shared = slices.Clone(t.states), slices.Clone(t.cells), false
+		t.states, t.values, t.shared = slices.Clone(t.states), slices.Clone(t.values), false
 	}
 }
 
-// set is to be called after own.
+// set must be called after own.
 func (t *table) set(block int, s State) {
 	for len(t.states) <= block/perWord {
 		t.states = append(t.states, 0)
@@ -117,8 +117,8 @@ func (t *Blocks) Snapshot() Blocks {
 	return *t
 }
 
-// Target is the table that comes of writing row: every block that is not Known to hold
-// its part of row is InFlight. When nothing has to be written it is Complete.
+// Target is the target table of row: every block that is not Known to hold its part of row is
+// InFlight. If nothing has to be written, it is Complete.
 func (t *Blocks) Target(row []byte) *Blocks {
 	target := &Blocks{row: row}
 	if t.Complete() && len(t.row) == len(row) && (len(row) == 0 || &t.row[0] == &row[0]) {
@@ -132,9 +132,8 @@ func (t *Blocks) Target(row []byte) *Blocks {
 	return target
 }
 
-// Follow has a target take the place of the table that it was made of, of which blocks may
-// have ceased to be Known since. The target is to be written by the owner of t alone from
-// now on.
+// Follow has a target replace the table from which it was computed. Blocks of that table may have
+// become unknown since. From now on only the owner of t may write the target.
 func (t *Blocks) Follow(was *Blocks) *Blocks {
 	if was == nil || len(was.states) == 0 {
 		return t

@@ -65,7 +65,7 @@ func TestTarget(t *testing.T) {
 			}
 		}
 		if !slices.Equal(write, c.write) || to.Complete() != (len(write) == 0) {
-			t.Errorf("%s: blocks %v are to be written, want %v", c.name, write, c.write)
+			t.Errorf("%s: blocks %v would be written, want %v", c.name, write, c.write)
 		}
 		for b := range 40 {
 			to.Take(b, Confirmed)
@@ -77,7 +77,7 @@ func TestTarget(t *testing.T) {
 }
 
 // A target takes over that a block has ceased to be known while it was computed, and
-// blocks that are to be written anyway are not contradicted.
+// blocks that will be written anyway are not contradicted.
 func TestFollow(t *testing.T) {
 	live := Read(row(4, 1), nil)
 	held := live.Snapshot()
@@ -118,7 +118,7 @@ func TestTransitions(t *testing.T) {
 		{Unread, Unknown, Unknown, Unknown, Unknown, "who asked for a block did not rely on it"},
 		{Sent, InFlight, InFlight, InFlight, InFlight, "the Set may be executed from now on"},
 		{Confirmed, Known, Known, Known, Known, "the response shows what the device holds after the Set"},
-		{Differs, Unknown, Unknown, Unknown, Unknown, "the device does not do as it is told"},
+		{Differs, Unknown, Unknown, Unknown, Unknown, "the device holds another value"},
 		{Rejected, Unknown, Unknown, Unknown, Refused, "an earlier attempt may have been executed"},
 		{TimedOut, Unknown, Unknown, Unknown, Unknown, "the Set, or only its response, was lost"},
 		{Contradicted, Unknown, Unknown, InFlight, Unknown, "an older Set was executed last, unless ours is still open"},

@@ -147,7 +147,7 @@ func (m *Machine) unreadPKeys(e topo.End, o *txn.Outcome) {
 	m.report(f)
 }
 
-// setPKeys takes a partition table that has been read. Equal ones are to be the same one.
+// setPKeys takes a P_Key table that has been read. Equal tables share memory.
 func (m *Machine) setPKeys(r *reading) {
 	m.keys = m.keys[:0]
 	for i := range m.b.Node(r.at.Node).PKeyTableSize(r.at.Port) {

@@ -36,7 +36,7 @@ const (
 	OneSided                                 // a cable found from one end, while the port at the other says it has no link
 )
 
-// String tells the finding in words.
+// String is the message for the log.
 func (f Finding) String() string {
 	switch f.Kind {
 	case Unresponsive:

@@ -33,14 +33,14 @@ type Config struct {
 	Devices *device.Record
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
-	// Findings are what the walk that Prev is from found out of order. A quick walk tells
-	// again of those that it has not asked about.
+	// Findings are those of the walk that Prev is from. A quick walk repeats those about nodes
+	// that it does not ask.
 	Findings []Finding
 	// Clear lets the walk clear PortStateChange before it reads the ports of a
 	// switch: a change that comes later sets it again, so that none is lost. Only
 	// the master may, and of switches that Prev lacks only where they have no table.
 	Clear bool
-	// MKey is shown in every request to whom Key knows no other one.
+	// MKey is the M_Key of requests to agents for which Keys has no other one.
 	MKey mad.MKey
 	Keys Keys
 	// IgnoreOtherSM leaves other managers unasked.
@@ -86,19 +86,19 @@ var maxWalk = limit{nodes: int(mad.MaxUnicastLID), ports: 1 << 20}
 
 // Result is what a walk found. Builder is complete but not frozen.
 type Result struct {
-	Builder  *topo.Builder
-	Quick    bool                        // what was silent before has not been asked
-	Stirred  bool                        // something may have come to life there all the same
-	SelfDown bool                        // the manager's own port has no link, or did not answer
-	Tables   map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
-	Ports    *device.Ports               // what ports hold that is not in the Builder
-	SMs      []SM                        // other managers
-	Twin     bool                        // a manager answers at another port with a GUID of our own node
-	Findings []Finding
-	Changed  bool       // a switch had PortStateChange set, and it was not cleared before its ports were read
-	Cleared  []mad.GUID // switches whose PortStateChange was cleared
-	Moved    bool       // links changed while the walk went on
-	TimedOut int        // requests that got no answer
+	Builder          *topo.Builder
+	Quick            bool                        // what was silent before has not been asked
+	Stirred          bool                        // something may have come to life there all the same
+	SelfDown         bool                        // the manager's own port has no link, or did not answer
+	Tables           map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
+	Ports            *device.Ports               // what ports hold that is not in the Builder
+	SMs              []SM                        // other managers
+	DuplicateManager bool                        // a manager answers at another port with a GUID of our own node
+	Findings         []Finding
+	Changed          bool       // a switch had PortStateChange set, and it was not cleared before its ports were read
+	Cleared          []mad.GUID // switches whose PortStateChange was cleared
+	Moved            bool       // links changed while the walk went on
+	TimedOut         int        // requests that got no answer
 }
 
 // SM is another subnet manager.
@@ -190,15 +190,15 @@ const (
 	kindAR
 	kindPrivateLFT
 	kindExtended
-	kindBlock // of a reading
-	kindTwin  // SMInfo where a GUID of our own node was found again
+	kindBlock     // of a reading
+	kindDuplicate // SMInfo where a GUID of our own node was found again
 )
 
 // item is a request to make, small because a switch queues one for each port.
 type item struct {
 	kind uint8
 	num  uint16 // port number or block
-	node int32  // by the Builder's index; of kindRecheck the conflict, of kindBlock the reading, of kindTwin the finding
+	node int32  // by the Builder's index; of kindRecheck the conflict, of kindBlock the reading, of kindDuplicate the finding
 }
 
 func (it item) tag() uint64 {
@@ -241,7 +241,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), !m.cfg.Plain[m.device(it.node)])
 	case kindPlain:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
-	case kindTwin:
+	case kindDuplicate:
 		req.Attr, req.Node, req.Route = smp.AttrSMInfo, -1, m.res.Findings[it.node].Other
 		return req, true
 	case kindSM:
@@ -299,7 +299,7 @@ func (m *Machine) device(n int32) Device {
 func (m *Machine) report(f Finding) {
 	m.res.Findings = append(m.res.Findings, f)
 	if self := m.b.Self(); self != topo.NoEnd && (f.Kind == DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID || f.Kind == DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
-		m.queue.push(item{kind: kindTwin, node: int32(len(m.res.Findings) - 1)})
+		m.queue.push(item{kind: kindDuplicate, node: int32(len(m.res.Findings) - 1)})
 	}
 }
 

@@ -5,20 +5,20 @@ import (
 	"ibsm/topo"
 )
 
-// Keys tells what M_Keys agents are known to have, so that those with protection answer
-// (IBA 14.2.4). The zero value knows none.
+// Keys are the known M_Keys of agents, so that those with protection answer (IBA 14.2.4). The
+// zero value has none.
 type Keys struct {
 	// Of is the key of a port's agent, by port GUID: of a switch its port 0's.
 	Of func(port mad.GUID) (key mad.MKey, known bool)
-	// Behind is the port GUID of the agent that was behind a port last, 0 for nobody: a port
-	// of the switch with that node GUID, or our own with that port GUID. Only called where
-	// Of is set.
+	// Behind is the port GUID of the agent that was last behind a port, 0 for none: a port of
+	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
+	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
-	Self   mad.MKey // of our own port, before it has told its GUID
+	Self   mad.MKey // of our own port, before its GUID is known
 }
 
-// withMKey marks, in an item's number, a request that is repeated with Config.MKey: to the key
-// that was known nobody has answered.
+// withMKey marks, in an item's number, a request that is repeated with Config.MKey, because the
+// request with the known key got no answer.
 const withMKey = 1 << 8
 
 // mayRepeat reports whether a request is one of those that are repeated with Config.MKey: the first
@@ -34,7 +34,7 @@ func (m *Machine) mayRepeat(it item) bool {
 	return false
 }
 
-// mkey is the M_Key that a request shows.
+// mkey is the M_Key of a request.
 func (m *Machine) mkey(it item) mad.MKey {
 	if m.cfg.Keys.Of == nil || it.num&withMKey != 0 && m.mayRepeat(it) {
 		return m.cfg.MKey
@@ -51,7 +51,7 @@ func (m *Machine) mkey(it item) mad.MKey {
 	case kindRecheck:
 		c := &m.conflicts[it.node]
 		return m.agentKey(c.port)
-	case kindTwin:
+	case kindDuplicate:
 		return m.cfg.MKey
 	case kindBlock:
 		return m.agentKey(m.readings[it.node].at)

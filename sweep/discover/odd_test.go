@@ -89,9 +89,9 @@ func TestDuplicates(t *testing.T) {
 		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
 		{"adapters, other port GUIDs", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x30, 1), 1)
-			twin := p.add(mad.CA, 0x30, 1)
-			p.Nodes[twin].Ports[1].GUID = 0x99
-			p.cable(b, 3, twin, 1)
+			duplicate := p.add(mad.CA, 0x30, 1)
+			p.Nodes[duplicate].Ports[1].GUID = 0x99
+			p.cable(b, 3, duplicate, 1)
 		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
 		{"adapters with ports of their own", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x30, 1), 1)
@@ -106,9 +106,9 @@ func TestDuplicates(t *testing.T) {
 		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
 		{"switches of different make", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.Switch, 0x3000, 4), 1)
-			twin := p.add(mad.Switch, 0x3000, 4)
-			p.Nodes[twin].DeviceID = 99
-			p.cable(b, 3, twin, 2)
+			duplicate := p.add(mad.Switch, 0x3000, 4)
+			p.Nodes[duplicate].DeviceID = 99
+			p.cable(b, 3, duplicate, 2)
 		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
 		{"switches at other ports", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.Switch, 0x3000, 4), 1)
@@ -116,15 +116,15 @@ func TestDuplicates(t *testing.T) {
 		}, map[FindingKind]int{OneSided: 1}, 5},
 		{"one port GUID at two nodes", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x30, 1), 1)
-			twin := p.add(mad.CA, 0x40, 1)
-			p.Nodes[twin].Ports[1].GUID = 0x31
-			p.cable(b, 3, twin, 1)
+			duplicate := p.add(mad.CA, 0x40, 1)
+			p.Nodes[duplicate].Ports[1].GUID = 0x31
+			p.cable(b, 3, duplicate, 1)
 		}, map[FindingKind]int{DuplicatePortGUID: 1}, 5},
 		{"one port GUID at two ports", func(p *plant, a, b int32) {
-			twin := p.add(mad.CA, 0x30, 2)
-			p.Nodes[twin].Ports[2].GUID = 0x31
-			p.cable(a, 3, twin, 1)
-			p.cable(b, 3, twin, 2)
+			duplicate := p.add(mad.CA, 0x30, 2)
+			p.Nodes[duplicate].Ports[2].GUID = 0x31
+			p.cable(a, 3, duplicate, 1)
+			p.cable(b, 3, duplicate, 2)
 		}, map[FindingKind]int{DuplicatePortGUID: 1}, 5},
 		{"our own GUIDs", func(p *plant, a, b int32) {
 			p.cable(b, 3, p.add(mad.CA, 0x10, 1), 1)
@@ -132,9 +132,9 @@ func TestDuplicates(t *testing.T) {
 		{"a loopback plug", func(p *plant, a, b int32) { p.cable(a, 4, a, 4) }, map[FindingKind]int{Loopback: 1}, 4},
 		{"a switch cabled to itself", func(p *plant, a, b int32) { p.cable(a, 4, a, 5) }, map[FindingKind]int{Loopback: 1}, 4},
 		{"an adapter cabled to itself", func(p *plant, a, b int32) {
-			twin := p.add(mad.CA, 0x30, 3)
-			p.cable(twin, 2, twin, 3)
-			p.cable(a, 3, twin, 1)
+			duplicate := p.add(mad.CA, 0x30, 3)
+			p.cable(duplicate, 2, duplicate, 3)
+			p.cable(a, 3, duplicate, 1)
 		}, nil, 5},
 		{"a ring of cables", func(p *plant, a, b int32) {
 			p.cable(a, 4, b, 4)

@@ -7,18 +7,17 @@ import (
 	"ibsm/topo"
 )
 
-// A quick walk asks each switch whether a port of it has changed its state, and
-// believes the previous walk about everything else: a port that has been ARMED or
-// ACTIVE all along leads where it led. The routes are new ones, over links that have
-// just been found up. It costs one SMP a switch, and what has changed costs as in a
-// full walk.
+// A quick walk reads PortStateChange of each switch, and takes over everything else from the
+// previous walk: a port that has stayed ARMED or ACTIVE still leads to the same node. Its
+// directed routes are new, over links that it has just found up. It costs one SMP per switch;
+// changed switches cost as much as in a full walk.
 //
-// It does not see what changes without a link falling: that is told by traps, which
-// ask for a full walk. Nor does it ask again where nobody answered, which takes as long as
-// the last retry: a light sweep does.
+// It does not see changes without a link going down: traps report those, and cause a full walk.
+// Nor does it ask nodes again that did not answer, because that takes all retries: a light
+// sweep does.
 
-// unchanged reports whether a quick walk may believe the previous one about a switch,
-// and if so takes its ports over.
+// unchanged reports whether a quick walk may take over a switch from the previous one, and if
+// so takes its ports over.
 func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	node := m.b.Node(n)
 	old := m.before(node.GUID)
@@ -55,7 +54,7 @@ func (m *Machine) before(guid mad.GUID) topo.NodeIdx {
 }
 
 // mute reports whether a switch's port has the link that it had when nobody answered behind
-// it. A link that came up again since and has not been armed cannot be told from that one.
+// it. A link that has come up again since and is not armed looks the same.
 func (m *Machine) mute(e topo.End, info *smp.PortInfo, was *topo.Port) bool {
 	prev := m.cfg.Prev
 	answered := was.Peer != topo.None && prev.Nodes[prev.Ports[was.Peer].Node].Missed == 0
@@ -70,8 +69,8 @@ func (m *Machine) mute(e topo.End, info *smp.PortInfo, was *topo.Port) bool {
 	return true
 }
 
-// tellAgain adds what the previous walk found where this one has not asked.
-func (m *Machine) tellAgain() {
+// repeatFindings adds findings of the previous walk about nodes that this one has not asked.
+func (m *Machine) repeatFindings() {
 	for _, f := range m.cfg.Findings {
 		n, known := m.b.Find(f.GUID)
 		switch f.Kind {

@@ -6,12 +6,12 @@ import (
 	"ibsm/topo"
 )
 
-// A node that refuses to answer a question is there, and its agent lives: it is not busy
-// dying. So what it does not tell is taken to be as it was, and the walk goes on through it;
-// nobody behind it loses anything. It is reported, and asked again soon. Where nothing is
-// known from before, or the link in front has been down since, there is nothing to take.
+// A node that answers a request with an error is present, and its agent works. So its previous
+// state is assumed to be unchanged, and the walk goes on through it; nodes behind it keep
+// their routes. The refusal is reported, and the node is asked again soon. If there is no
+// previous state, or the link in front has been down since, nothing is assumed.
 
-// takeBefore has a port that refuses its PortInfo be what it was.
+// takeBefore gives a port that refuses its PortInfo the previous one.
 func (m *Machine) takeBefore(e topo.End) {
 	was := m.previous(e)
 	node := m.b.Node(e.Node)

@@ -17,7 +17,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	if o.Result == txn.TimedOut && m.askWithMKey(it) {
 		return
 	}
-	if !replied && it.kind != kindTwin { // most likely nobody is there
+	if !replied && it.kind != kindDuplicate { // most likely nobody is there
 		m.res.TimedOut++
 	}
 	ok := replied && o.Status == mad.StatusOK
@@ -53,8 +53,8 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.portInfo(it.end(), o, ok)
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
-	case kindTwin:
-		m.res.Twin = m.res.Twin || ok
+	case kindDuplicate:
+		m.res.DuplicateManager = m.res.DuplicateManager || ok
 	case kindBlock:
 		m.block(it, o, ok)
 	case kindExtended:
@@ -79,7 +79,7 @@ func (m *Machine) self(info *smp.NodeInfo) {
 	m.ask(n, port)
 }
 
-// ask queues what is to be known of a new node that was reached through port.
+// ask queues the requests for a new node that was reached through port.
 func (m *Machine) ask(n int32, port uint8) {
 	m.recall(n)
 	node := m.b.Node(n)
@@ -342,7 +342,7 @@ func (m *Machine) finish() {
 		m.b.Drop(n)
 	}
 	if m.cfg.Quick {
-		m.tellAgain()
+		m.repeatFindings()
 	}
 	m.recallPorts()
 	m.dropOneSided()

@@ -185,7 +185,7 @@ func TestTooFar(t *testing.T) {
 	}
 }
 
-// TestTimeouts leaves each request of a walk unanswered in turn: the walk ends, tells
+// TestTimeouts leaves each request of a walk unanswered in turn: the walk ends, reports
 // of it, and the rest of the subnet is found.
 func TestTimeouts(t *testing.T) {
 	n := generate(t, "fattree:k=4,levels=2")
@@ -251,7 +251,7 @@ func TestRecall(t *testing.T) {
 	lost := 0
 	w.meddle = func(req *txn.Request, o *txn.Outcome) {
 		if req.Attr == smp.AttrPortInfo && req.Route.Hops() == 3 {
-			(*smp.PortInfo)(&o.Data).SetLID(77) // what is answered goes before what was
+			(*smp.PortInfo)(&o.Data).SetLID(77) // the answer takes precedence over the previous state
 		}
 		if num := uint8(req.Mod); req.Attr == smp.AttrPortInfo && req.Route.Hops() == 1 && num > 1 {
 			o.Result, o.Data = txn.TimedOut, [mad.DataSize]byte{}

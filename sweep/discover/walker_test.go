@@ -103,7 +103,7 @@ func generate(t testing.TB, spec string) *net.Net {
 	return n
 }
 
-// firstHost is where a manager sits unless it is told otherwise.
+// firstHost is the default position of a manager.
 func firstHost(n *net.Net) net.End {
 	for i := range n.Nodes {
 		if n.Nodes[i].Type == mad.CA {
