@@ -20,7 +20,7 @@ const maxSADB = 1 << 30
 func readSADB(file string, stored time.Time, logger *slog.Logger) (reg *registry.Registry, whole bool) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxSADB {
-		err = fmt.Errorf("%s: longer than %d bytes, so no SA database", file, maxSADB)
+		err = fmt.Errorf("%s: longer than %d bytes: not an SA database", file, maxSADB)
 	}
 	var text []byte
 	switch {

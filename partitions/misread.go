@@ -12,7 +12,7 @@ import (
 func (f *File) findMisreadings() {
 	f.findStraySemicolons()
 	if i := strings.IndexByte(f.Src, '\r'); i >= 0 {
-		f.Warnings.Add(f.place(i), "line ends of another system (CR LF): OpenSM takes the CR for a part of the word before it")
+		f.Warnings.Add(f.place(i), "line ends CR LF: OpenSM takes the CR as part of the preceding word")
 	}
 	f.findLongLine()
 	f.findBareGroups()
@@ -37,9 +37,9 @@ func (f *File) findStraySemicolons() {
 		case semicolon:
 			switch {
 			case !open:
-				f.Warnings.Add(f.at(t.word), "a ';' that ends nothing: OpenSM takes it for an error, and makes every port a full member of the default partition")
+				f.Warnings.Add(f.at(t.word), "a ';' after nothing: to OpenSM it is an error, which makes every port a full member of the default partition")
 			case first:
-				f.Warnings.Add(f.at(t.word), "a ';' that begins a line: OpenSM may read on in what is left of a line before; put it behind the last item")
+				f.Warnings.Add(f.at(t.word), "a ';' at the start of a line: OpenSM may misread the previous line; put it after the last item")
 			}
 			open = false
 		}
@@ -124,7 +124,7 @@ func (f *File) checkEnd(d *Definition) {
 		return
 	}
 	if _, ok := groupAddress(last.Value.Text); !ok || len(last.Flags) == 0 {
-		f.Warnings.Add(f.at(last.Name), "OpenSM may read on behind the ';' after this group; put a member after it, such as NONE, on a line of its own")
+		f.Warnings.Add(f.at(last.Name), "OpenSM may continue to read after the ';' of this group; put a member such as NONE after it, on a separate line")
 	}
 }
 
@@ -134,7 +134,7 @@ func (f *File) checkLeftover(item *Item, text string) {
 		name, value, assigned := strings.Cut(piece, "=")
 		name = strings.Trim(name, blank+"\n")
 		if flag := whole(name, groupFlagWords); assigned && flag != "" {
-			f.Warnings.Add(f.at(item.Name), "OpenSM takes %s of a comment for %s of this group; give the item a flag of its own",
+			f.Warnings.Add(f.at(item.Name), "OpenSM takes %s of a comment for %s of this group; give the item its own flag",
 				shown(strings.Trim(piece, blank+"\n")), flag+"="+strings.Trim(value, blank+"\n"))
 			return
 		}

@@ -232,12 +232,12 @@ func differs(t testing.TB, file string, both bool) (difference string, warnings 
 // in another way, and why this package does not follow it. differs is what then may
 // differ, line by line; "" for anything, where OpenSM reads on in other text.
 var reasons = []struct{ text, why, differs string }{
-	{"a ';' that begins a line", "OpenSM reads what an earlier line left in its buffer", ""},
-	{"a ';' that ends nothing", "OpenSM takes an empty statement for a broken one", "^refused by OpenSM alone"},
-	{"line ends of another system", "to OpenSM the CR belongs to the word", ""},
+	{"a ';' at the start of a line", "OpenSM reads what an earlier line left in its buffer", ""},
+	{"a ';' after nothing", "OpenSM takes an empty statement for a broken one", "^refused by OpenSM alone"},
+	{"line ends CR LF", "to OpenSM the CR belongs to the word", ""},
 	{"line of", "OpenSM cuts lines", ""},
 	{"OpenSM takes", "OpenSM reads a comment as flags of the group before it", "^group "},
-	{"OpenSM may read on behind", "OpenSM steps over the end of a group without flags, or of one that it gives up", ""},
+	{"OpenSM may continue to read after", "OpenSM steps over the end of a group without flags, or of one that it gives up", ""},
 	{"OpenSM makes no broadcast group of scope", "OpenSM ignores scope= there", "^group "},
 	{"OpenSM makes no group of scope", "OpenSM looks for the group of the address as written, not as scoped", "^group .*: OpenSM has it not"},
 	{"OpenSM may crash here", "OpenSM makes a group that is there already", "^OpenSM crashed|^group "},

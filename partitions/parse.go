@@ -208,7 +208,7 @@ func (p *parser) body(d *Definition) {
 			continue
 		}
 		if p.startsNext() {
-			p.f.Errors.Add(p.here(), "%s: a definition begins here, but that of line %d does not end; write ';' behind its last member",
+			p.f.Errors.Add(p.here(), "%s: a definition begins here, but that of line %d does not end; write ';' after its last member",
 				shown(p.src[p.pos:p.pos+until(p.src[p.pos:], ":\n")]), d.Head.Name.Line)
 			return
 		}

@@ -51,7 +51,7 @@ func introduce(tx *bbolt.Tx) (schema int, is identity, err error) {
 		return 0, is, err
 	}
 	if version > Schema {
-		return 0, is, fmt.Errorf("%w: its schema is %d and this version knows %d; run the newer version, or move the file away and lose what is in it",
+		return 0, is, fmt.Errorf("%w: its schema is %d and this version knows %d; run the newer version, or move the file away, which loses its content",
 			ErrNewer, version, Schema)
 	}
 	if version == 0 {

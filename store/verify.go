@@ -94,7 +94,7 @@ func headless(head []byte) error {
 	if len(bytes.Trim(head, "\x00")) == 0 {
 		return fmt.Errorf("%w: it begins with zeros alone", errDamaged)
 	}
-	return fmt.Errorf("%w: it does not begin as one; name another file or move it away", ErrNotStore)
+	return fmt.Errorf("%w: it has a different header; name another file or move it away", ErrNotStore)
 }
 
 // page checks a page and all below it. Its keys are not below low and, unless high is

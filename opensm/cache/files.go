@@ -108,7 +108,7 @@ func (f *Files) read(name string) (path string, b []byte, err error) {
 	defer file.Close()
 	b, err = io.ReadAll(io.LimitReader(file, maxSize+1))
 	if err == nil && len(b) > maxSize {
-		err = fmt.Errorf("%s: longer than %d bytes, so no file of OpenSM's", path, maxSize)
+		err = fmt.Errorf("%s: longer than %d bytes: not a file of OpenSM", path, maxSize)
 	}
 	if err != nil {
 		return path, nil, err

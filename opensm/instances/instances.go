@@ -134,9 +134,9 @@ func (p *Plan) file(root fs.FS, name, number string) {
 	case info.IsDir():
 		p.Wrong.Add(at, "is a folder, not the configuration of an instance")
 	case i >= 0:
-		p.Wrong.Add(at, "is passed over: instance %s is that of %s", number, p.Instances[i].Config)
+		p.Wrong.Add(at, "is ignored: instance %s has the configuration %s", number, p.Instances[i].Config)
 	case len(p.Instances) == maxInstances:
-		p.Wrong.Add(at, "is passed over: more than %d instances", maxInstances)
+		p.Wrong.Add(at, "is ignored: there are more than %d instances", maxInstances)
 	default:
 		p.Instances = append(p.Instances, Instance{Name: number, Config: "/" + name, Source: at})
 	}
@@ -177,11 +177,11 @@ func (p *Plan) listed(list setting, options []string) bool {
 		same := func(i Instance) bool { return i.GUID == guid }
 		switch {
 		case err != nil:
-			p.Wrong.Add(list.at, "%s: %q is passed over: %v", list.key, word, err)
+			p.Wrong.Add(list.at, "%s: %q is ignored: %v", list.key, word, err)
 		case slices.ContainsFunc(p.Instances, same):
-			p.Wrong.Add(list.at, "%s: %s is there twice", list.key, word)
+			p.Wrong.Add(list.at, "%s: %s is listed twice", list.key, word)
 		case len(p.Instances) == maxInstances:
-			p.Wrong.Add(list.at, "%s: more than %d ports; the rest is passed over", list.key, maxInstances)
+			p.Wrong.Add(list.at, "%s: more than %d ports; the rest is ignored", list.key, maxInstances)
 			return true
 		default:
 			p.Instances = append(p.Instances, Instance{Name: guid.String(), GUID: guid, Options: options, Source: list.at})
@@ -195,7 +195,7 @@ func ParseGUID(word string) (mad.GUID, error) {
 	digits := strings.TrimPrefix(strings.ToLower(word), "0x")
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil || n == 0 {
-		return 0, errors.New("want the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them")
+		return 0, errors.New("expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them")
 	}
 	return mad.GUID(n), nil
 }
@@ -206,7 +206,7 @@ func (p *Plan) prioritize(priority setting) {
 		return
 	}
 	if n, err := strconv.ParseUint(priority.value, 0, 8); err != nil || n > 15 {
-		p.Wrong.Add(priority.at, "%s: %q is passed over: want 0 to 15", priority.key, priority.value)
+		p.Wrong.Add(priority.at, "%s: %q is ignored: expected 0 to 15", priority.key, priority.value)
 		return
 	}
 	for i := range p.Instances {

@@ -52,14 +52,14 @@ func TestRead(t *testing.T) {
 		{"PRIORITY alone", map[string]string{"etc/sysconfig/opensm": "GUIDS=\"\"\nPRIORITY='7'\n"}, ": --priority=7"},
 		{"OPTIONS", map[string]string{"etc/sysconfig/opensm": `OPTIONS="-R updn -s 5"`}, ": -R updn -s 5"},
 		{"PRIORITY out of range", map[string]string{"etc/sysconfig/opensm": "GUIDS=" + first + "\nPRIORITY=16"},
-			first + ": --guid=" + first + "\nwrong: /etc/sysconfig/opensm:2: PRIORITY: \"16\" is passed over: want 0 to 15"},
+			first + ": --guid=" + first + "\nwrong: /etc/sysconfig/opensm:2: PRIORITY: \"16\" is ignored: expected 0 to 15"},
 		{"a GUID that is none, one twice", map[string]string{"etc/sysconfig/opensm": "GUIDS='mlx5_0 " + first + " 2c9030002fce9 0'"},
 			first + ": --guid=" + first +
-				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"mlx5_0\" is passed over: want the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them" +
-				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: 2c9030002fce9 is there twice" +
-				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"0\" is passed over: want the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them"},
+				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"mlx5_0\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them" +
+				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: 2c9030002fce9 is listed twice" +
+				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"0\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them"},
 		{"no GUID that is one", map[string]string{"etc/sysconfig/opensm": "GUIDS=GUID_1"},
-			"wrong: /etc/sysconfig/opensm:1: GUIDS: \"GUID_1\" is passed over: want the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them"},
+			"wrong: /etc/sysconfig/opensm:1: GUIDS: \"GUID_1\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them"},
 		{"numbered files", map[string]string{"etc/rdma/opensm.conf.10": "", "etc/rdma/opensm.conf.2": "", "etc/rdma/opensm.conf": "",
 			"etc/sysconfig/opensm": "GUIDS=" + first, "etc/default/opensm": "PORTS=ALL"},
 			"2: --config=/etc/rdma/opensm.conf.2\n10: --config=/etc/rdma/opensm.conf.10"},
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 			"etc/opensm/opensm.conf.1~": "", "etc/opensm/opensm.conf.dpkg-dist": "", "etc/opensm/opensm.conf.1.dpkg-old": "", "etc/opensm/.opensm.conf.1.swp": "",
 			"etc/opensm/opensm.conf.01": "", "etc/opensm/opensm.conf.-1": "", "etc/opensm/#opensm.conf.1#": "", "etc/opensm/opensm.conf.1.bak": ""}, ":"},
 		{"number in both folders", map[string]string{"etc/rdma/opensm.conf.1": "", "etc/opensm/opensm.conf.1": ""},
-			"1: --config=/etc/opensm/opensm.conf.1\nwrong: /etc/rdma/opensm.conf.1: is passed over: instance 1 is that of /etc/opensm/opensm.conf.1"},
+			"1: --config=/etc/opensm/opensm.conf.1\nwrong: /etc/rdma/opensm.conf.1: is ignored: instance 1 has the configuration /etc/opensm/opensm.conf.1"},
 		{"folder", map[string]string{"etc/opensm/opensm.conf.1/x": "", "etc/opensm/opensm.conf.2": ""},
 			"2: --config=/etc/opensm/opensm.conf.2\nwrong: /etc/opensm/opensm.conf.1: is a folder, not the configuration of an instance"},
 		{"PORTS=ALL", map[string]string{"etc/default/opensm": "PORTS=\"ALL\"\n"}, "all ports"},
@@ -76,9 +76,9 @@ func TestRead(t *testing.T) {
 			first + ": --guid=" + first + "\n" + second + ": --guid=" + second},
 		{"GUIDS before PORTS", map[string]string{"etc/default/opensm": "PORTS=ALL", "etc/sysconfig/opensm": "GUIDS=" + first}, first + ": --guid=" + first},
 		{"expansion", map[string]string{"etc/default/opensm": "PORTS=$(ibstat -p)\n"},
-			"wrong: /etc/default/opensm:1: PORTS is passed over: nothing is expanded here; write the value out"},
+			"wrong: /etc/default/opensm:1: PORTS is ignored: nothing is expanded here; write the value out"},
 		{"open quote", map[string]string{"etc/sysconfig/opensm": "PRIORITY=1\nGUIDS=\"0x1\n"},
-			"wrong: /etc/sysconfig/opensm:2: GUIDS is passed over: a quote is left open"},
+			"wrong: /etc/sysconfig/opensm:2: GUIDS is ignored: a quote is left open"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := shown(Read(host(c.files))); got != c.want {

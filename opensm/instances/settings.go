@@ -69,14 +69,14 @@ func (p *parser) statement() {
 	}
 	key, at := p.rest[:n], p.at()
 	if n == 0 || n == len(p.rest) || p.rest[n] != '=' {
-		p.wrong.Add(at, "this line is passed over: want KEY=value")
+		p.wrong.Add(at, "this line is ignored: expected KEY=value")
 		p.skipLine()
 		return
 	}
 	p.rest = p.rest[n+1:]
 	value, fault := p.value()
 	if fault != "" {
-		p.wrong.Add(at, "%s is passed over: %s", key, fault)
+		p.wrong.Add(at, "%s is ignored: %s", key, fault)
 		p.skipLine()
 	}
 	p.set[key] = setting{key, strings.TrimSpace(value), fault != "", at}

@@ -44,7 +44,7 @@ func Parse(file string, text []byte) (routes []view.PrefixRoute, warnings diag.L
 		default:
 			routes = append(routes, r)
 			if len(words) > 2 {
-				warnings.Add(at, "only a prefix and a GUID count: %q is passed over", words[2])
+				warnings.Add(at, "expected only a prefix and a GUID: %q is ignored", words[2])
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		{"no prefix", "zz 1\n* 1235\n", []view.PrefixRoute{any}, []string{`f:1:1: "zz" is no prefix`}},
 		{"not a GUID", "* x\n", nil, []string{`f:1:1: "x" is no GUID`}},
 		{"too long", "* 10000000000000000\n", nil, []string{"is no GUID"}},
-		{"more words", "* 1235 R1\n", []view.PrefixRoute{any}, []string{`"R1" is passed over`}},
+		{"more words", "* 1235 R1\n", []view.PrefixRoute{any}, []string{`"R1" is ignored`}},
 	} {
 		got, warnings := Parse("f", []byte(c.text))
 		if !slices.Equal(got, c.want) || len(warnings) != len(c.warnings) {

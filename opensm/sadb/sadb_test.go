@@ -126,7 +126,7 @@ func TestWrong(t *testing.T) {
 		{"good", line("1") + port + line("2") + port, "", 2, 2},
 		{"a comment and other text", "# " + line("1") + "hello\n\n" + line("2") + port, "", 1, 1},
 		{"nothing", "", "", 0, 0},
-		{"another file", "0x1 0x2\n", "f: not a record in it; an SA database is what OpenSM writes as opensm-sa.dump", 0, 0},
+		{"another file", "0x1 0x2\n", "f: no record in the file; an SA database is a file that OpenSM writes as opensm-sa.dump", 0, 0},
 		{"nobody in a group", line("1"), "", 0, 0},
 		{"no label", strings.Replace(line("1"), " qkey=0x1", "", 1) + port + line("2") + port, `f:1:63: no "qkey=0x" follows here`, 1, 1},
 		{"too long a number", strings.Replace(line("1"), "tclass=0x0", "tclass=0x100", 1) + port, "f:1:103: a hexadecimal number of up to 8 bits belongs here", 0, 0},
