@@ -77,6 +77,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.sweeps.Configure(c.cfg.Sweep)
 	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.use(c.fx.now, &c.cfg)
+	c.enter()
 	c.fx.table.SetMaxWindow(cfg.Txn.MaxWindow)
 	c.sweeps.want(wishFull, "configuration reloaded")
 }

@@ -65,11 +65,10 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	if paused > c.elect.stall() && paused < now { // not the first step
 		c.resumed(paused)
 	}
+	c.enter() // the first state; others are reported as they come
 	c.take(ev)
-	c.entered()
 	c.tick()
 	c.pump()
-	c.entered()
 	c.followMaster()
 	c.handover.prepare(&c.fx, c.elect.Target())
 	c.fx.flush()
@@ -214,13 +213,6 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.deadline())
 	return at, ok
-}
-
-// entered reports a change of this manager's state.
-func (c *Core) entered() {
-	if !c.cfg.DryRun && c.elect.entered(&c.fx) {
-		c.term.entered(c.elect.State())
-	}
 }
 
 // resumed asks every other manager again after this one was paused, before anything is

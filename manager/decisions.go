@@ -60,6 +60,14 @@ func (c *Core) act(do elect.Do) {
 	case elect.SendTrap:
 		c.elect.askOwnPort(&c.fx)
 	}
+	c.enter()
+}
+
+// enter reports the state that the election has come to, if it is another one.
+func (c *Core) enter() {
+	if !c.cfg.DryRun && c.elect.enter(&c.fx) {
+		c.term.enter(c.elect.State())
+	}
 }
 
 // becomeMaster begins a term, or goes on with it: routes are computed from what the walk has

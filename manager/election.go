@@ -69,8 +69,8 @@ func (e *election) portDown() {
 	e.authority = unconfirmed
 }
 
-// entered reports a change of the state; is is false if there was none.
-func (e *election) entered(fx *effects) (is bool) {
+// enter reports the state; is is false where it is the one that was reported last.
+func (e *election) enter(fx *effects) (is bool) {
 	s := e.State()
 	if s == e.reported {
 		return false

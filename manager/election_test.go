@@ -33,7 +33,7 @@ func newElectionAt(state smp.SMState) (*election, *effects) {
 	case smp.Master:
 		e.Decide(fx.now, nil)
 	}
-	e.entered(fx)
+	e.enter(fx)
 	fx.actions = nil
 	return &e, fx
 }
@@ -57,8 +57,8 @@ func TestAuthority(t *testing.T) {
 	if e.portDown(); e.mayWrite() || e.authority != unconfirmed {
 		t.Error("writes without a port")
 	}
-	e.entered(fx)
-	e.entered(fx)
+	e.enter(fx)
+	e.enter(fx)
 	equal(t, "states", fx.did(), []string{"enters DISCOVERING"})
 }
 

@@ -115,7 +115,7 @@ func TestTerm(t *testing.T) {
 			case "stand by":
 				m.standBy()
 			default:
-				m.entered(smp.Discovering)
+				m.enter(smp.Discovering)
 			}
 			if m.state != s.state {
 				t.Errorf("%s: %s leads to %v, want %v", c.name, s.do, m.state, s.state)

@@ -209,6 +209,7 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 		c.unpublish()
 	}
 	c.elect.portDown()
+	c.enter()
 	c.mirror.forget()
 	c.sweeps.isolate(found)
 	c.multicast.Abdicate()

@@ -53,8 +53,8 @@ func (t *term) end(fx *effects) {
 // standBy notes that another manager becomes or stays master.
 func (t *term) standBy() { t.state = stoodBy }
 
-// entered handles a change of the state of this manager.
-func (t *term) entered(s smp.SMState) {
+// enter handles the state that this manager has come to.
+func (t *term) enter(s smp.SMState) {
 	if s != smp.Master && t.state == inTerm {
 		t.state = noTerm
 	}
