@@ -65,7 +65,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Partitions = cfg.Sweep.Partitions
 	if cfg.Sweep.EngineName != c.cfg.Sweep.EngineName {
 		c.cfg.Sweep.Engine, c.cfg.Sweep.EngineName = cfg.Sweep.Engine, cfg.Sweep.EngineName
-		c.sweeps.Reroute()
+		c.sweeps.sweeper.Reroute()
 	}
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
@@ -74,7 +74,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect
-	c.sweeps.Configure(c.cfg.Sweep)
+	c.sweeps.sweeper.Configure(c.cfg.Sweep)
 	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.use(c.fx.now, &c.cfg)
 	c.enter()

@@ -45,7 +45,7 @@ func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
 	c := &Core{
 		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
-		sweeps: scheduler{Sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},
+		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: guidWrites{awaited: map[uint64]sa.GUIDBlock{}},
 		logged: sweepLog{findings: map[discover.Finding]bool{}},
 	}
@@ -99,11 +99,11 @@ func (c *Core) take(ev Event) {
 		c.requested(ev.Sweep)
 	case RegistryChanged:
 		c.multicast.SetRegistry(ev.State)
-		c.sweeps.SetMulticastTop(c.multicast.Top())
+		c.sweeps.sweeper.SetMulticastTop(c.multicast.Top())
 		c.raiseTop()
 	case PartitionsChanged:
 		c.cfg.Sweep.Partitions = ev.Partitions
-		c.sweeps.Configure(c.cfg.Sweep)
+		c.sweeps.sweeper.Configure(c.cfg.Sweep)
 		c.sweeps.want(wishQuick, "other partitions")
 	case ConfigChanged:
 		c.reconfigure(ev.Config)
@@ -115,7 +115,7 @@ func (c *Core) take(ev Event) {
 		c.fx.log(warn, "a port has created multicast groups on as many MLIDs as are free: its further groups share an MLID with groups of equal P_Key, MTU, rate and SL, or are refused",
 			"guid", ev.Port)
 	case Reregister:
-		c.sweeps.Reregister(ev.Ports)
+		c.sweeps.sweeper.Reregister(ev.Ports)
 		c.sweeps.want(wishQuick, "members of changed groups have to join again")
 	case Resumed:
 		if ev.Paused > c.elect.stall() {
@@ -145,7 +145,7 @@ func (c *Core) receive(d *mad.Datagram) {
 		return
 	}
 	c.multicast.UnmatchedReply(c.fx.now, &d.Packet)
-	if c.sweeps.UnmatchedReply(&d.Packet) {
+	if c.sweeps.sweeper.UnmatchedReply(&d.Packet) {
 		c.sweeps.want(wishFull, "a device accepted a stale table block")
 	}
 }
@@ -183,7 +183,7 @@ func (c *Core) tick() {
 	if c.handover.over(c.fx.now) && !c.stopped {
 		c.exit(nil)
 	}
-	c.traps.heal(&c.fx, c.sweeps.Heal)
+	c.traps.heal(&c.fx, c.sweeps.sweeper.Heal)
 	if want, due := c.traps.tick(c.fx.now); due {
 		c.trapSweep(want)
 	}

@@ -83,7 +83,7 @@ func (c *Core) becomeMaster() {
 	if stoodBy && c.cfg.Registrar.DropSubscriptions {
 		c.fx.do(ForRegistrar{sa.Forget{}})
 	} else if from, known := c.mirror.source(c.fx.now); known {
-		c.sweeps.Inherit(from)
+		c.sweeps.sweeper.Inherit(from)
 	}
 	c.multicast.Lower()
 	c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})

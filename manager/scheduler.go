@@ -18,13 +18,13 @@ import (
 // soon done. It takes precedence over whatever takes longer; that is begun again after it. A
 // storm of traps defers it for so long and no longer.
 type scheduler struct {
-	*sweep.Sweeper
-	state  scheduleState
-	phase  any              // of the sweep under way: a *sweep.Walk, Found, RouteTask, Program or Look; nil for none
-	found  *discover.Result // of it, once its walk is done
-	wanted wishes
-	reason string // of the heavy sweep that is wanted
-	plan   planning
+	sweeper *sweep.Sweeper
+	state   scheduleState
+	phase   sweep.Phase      // of the sweep under way; nil for none
+	found   *discover.Result // of it, once its walk is done
+	wanted  wishes
+	reason  string // of the heavy sweep that is wanted
+	plan    planning
 
 	started  time.Duration // of the heavy sweep under way
 	slow     time.Duration // when a sweep that is not quick was begun first and not done since; 0 never
@@ -102,27 +102,21 @@ func (s *scheduler) becomeWalking(state scheduleState, now time.Duration, mayWri
 	if s.state = state; state != quickSweep && s.slow == 0 {
 		s.slow = now
 	}
-	s.phase = s.Walk(mayWrite, state == quickSweep)
+	s.phase = s.sweeper.Walk(mayWrite, state == quickSweep)
 }
 
-// asking is a phase that makes requests.
-type asking interface {
-	Next() (txn.Request, bool)
-	Done(*txn.Outcome)
-}
-
-// next is the next request of the sweep under way.
+// nextRequest is the next one of the sweep under way.
 func (s *scheduler) nextRequest() (req txn.Request, ok bool) {
-	if p, asks := s.phase.(asking); asks {
-		return p.Next()
+	if s.phase != nil {
+		req, ok = s.phase.Next()
 	}
-	return req, false
+	return req, ok
 }
 
 // take takes the outcome of a request.
 func (s *scheduler) take(o *txn.Outcome) {
-	if p, asks := s.phase.(asking); asks {
-		p.Done(o)
+	if s.phase != nil {
+		s.phase.Done(o)
 	}
 }
 
@@ -164,7 +158,7 @@ func (s *scheduler) begin(fx *effects, mayWrite, resting bool) {
 
 // beginsHeavy reports whether the next sweep is a heavy one.
 func (s *scheduler) beginsHeavy(resting bool) bool {
-	return !resting && (s.wanted.has(wishHeavy) || s.wanted.has(wishLight) && !s.Known())
+	return !resting && (s.wanted.has(wishHeavy) || s.wanted.has(wishLight) && !s.sweeper.Known())
 }
 
 func (s *scheduler) beginLight(fx *effects) {
@@ -174,7 +168,7 @@ func (s *scheduler) beginLight(fx *effects) {
 	s.wanted &^= wishLight
 	s.count[LightSweep]++
 	fx.log(debug, osmlog.LightSweep)
-	s.phase = s.Look(fx.now)
+	s.phase = s.sweeper.Look(fx.now)
 }
 
 // beginHeavy starts a heavy sweep: a quick one where that is enough, or where a link has
@@ -200,7 +194,7 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 
 // mayQuick reports whether what is known of the subnet is enough for a quick sweep.
 func (s *scheduler) mayQuick(mayWrite bool) bool {
-	return mayWrite && !s.needFull && s.Known()
+	return mayWrite && !s.needFull && s.sweeper.Known()
 }
 
 // overdue reports whether a sweep has been deferred for as long as it may be.
@@ -257,7 +251,7 @@ func (s *scheduler) inconclusive(found *sweep.Found) {
 }
 
 // incomplete reports whether only a full sweep shows the state of the subnet.
-func (s *scheduler) incomplete() bool { return s.needFull || s.Waiting() || !s.Known() }
+func (s *scheduler) incomplete() bool { return s.needFull || s.sweeper.Waiting() || !s.sweeper.Known() }
 
 // drop gives up a sweep whose walk is done.
 func (s *scheduler) drop(found *sweep.Found) {
@@ -286,13 +280,13 @@ func (s *scheduler) halt(fx *effects) {
 }
 
 func (s *scheduler) abdicate() {
-	s.Abdicate()
+	s.sweeper.Abdicate()
 	s.becomeIdle()
 }
 
 // isolate gives up what is under way where nothing can be reached.
 func (s *scheduler) isolate(found *sweep.Found) {
-	s.Isolate(found)
+	s.sweeper.Isolate(found)
 	s.becomeIdle()
 }
 

@@ -40,7 +40,7 @@ func newSchedule(t *testing.T, swept bool) *schedule {
 		t.Fatal(err)
 	}
 	cfg := sweep.Config{Engine: minhop.Route, EngineName: "minhop"}
-	s := &schedule{T: t, scheduler: scheduler{Sweeper: sweep.New(cfg)}, fx: newEffects(time.Second), fabric: f, at: station}
+	s := &schedule{T: t, scheduler: scheduler{sweeper: sweep.New(cfg)}, fx: newEffects(time.Second), fabric: f, at: station}
 	if swept {
 		s.want(wishFull, "start")
 		s.begin(s.fx, true, false)
@@ -88,7 +88,7 @@ func (s *schedule) walk() (found *sweep.Found) {
 
 // finish takes a heavy sweep to its end.
 func (s *schedule) finish() (out *sweep.Outcome) {
-	p := s.Program(s.compute(s.walk().Task(1)).Run(context.Background()))
+	p := s.sweeper.Program(s.compute(s.walk().Task(1)).Run(context.Background()))
 	s.phase = p
 	s.answer(func() bool { out, _ = p.Outcome(); return out != nil })
 	s.finished(out, "", false)

@@ -27,7 +27,7 @@ func (c *Core) requested(s Sweep) {
 	case Light:
 		c.sweeps.want(wishLight, "")
 	case Reroute:
-		c.sweeps.Reroute()
+		c.sweeps.sweeper.Reroute()
 		c.sweeps.want(wishFull, "requested")
 	default:
 		c.sweeps.want(wishFull, "requested")
@@ -95,6 +95,7 @@ func (c *Core) settle() (more bool) {
 		if verdict, ok := p.Verdict(); ok {
 			c.looked(&verdict)
 		}
+	case *sweep.Found, *sweep.RouteTask: // an event goes on from there
 	}
 	return more
 }
@@ -241,8 +242,8 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 	default:
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Sweep.EngineName, c.cfg.Names)
-		c.sweeps.phase = c.sweeps.Program(r)
-		if lids, forgotten := c.sweeps.Changes(); len(lids)+len(forgotten) > 0 {
+		c.sweeps.phase = c.sweeps.sweeper.Program(r)
+		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
 		if ports := portsReset(r); ports != nil {
@@ -338,7 +339,7 @@ func (c *Core) publishDescriptions() {
 		return
 	}
 	c.descriptions.published()
-	if t := c.sweeps.Rename(descs); t != nil {
+	if t := c.sweeps.sweeper.Rename(descs); t != nil {
 		c.published.replaceTopo(&c.fx, t)
 	}
 }

@@ -286,12 +286,12 @@ func (c *Core) trap(received *mad.Datagram) {
 		return
 	}
 	if errors.babbles() {
-		if end, ok := c.sweeps.ShutOff(errors.lid, errors.port); ok {
+		if end, ok := c.sweeps.sweeper.ShutOff(errors.lid, errors.port); ok {
 			c.traps.disabled(&c.fx, errors, end)
 		}
 	}
 	if c.traps.errors(c.fx.now, errors) {
-		if key, ok := c.sweeps.Avoid(errors.lid, errors.port); ok {
+		if key, ok := c.sweeps.sweeper.Avoid(errors.lid, errors.port); ok {
 			c.traps.avoided(&c.fx, errors, key)
 		}
 	}
@@ -302,7 +302,7 @@ func (c *Core) trap(received *mad.Datagram) {
 // configured, an agent at an unknown LID gets no TrapRepress: it repeats the trap until a sweep
 // has found it.
 func (c *Core) repress(d *mad.Datagram) {
-	key, known := c.sweeps.MKeyAt(d.LID, c.published.view)
+	key, known := c.sweeps.sweeper.MKeyAt(d.LID, c.published.view)
 	if !known && c.cfg.Sweep.Settings.MKey.Value != 0 {
 		return
 	}

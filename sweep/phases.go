@@ -5,9 +5,30 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 )
+
+// Phase is a phase of a sweep: a *Walk, *Found, *RouteTask, *Program or *Look. Next returns
+// requests; the caller passes the outcome of each to Done.
+type Phase interface {
+	Next() (txn.Request, bool)
+	Done(*txn.Outcome)
+	phase()
+}
+
+func (*Walk) phase()      {}
+func (*Found) phase()     {}
+func (*RouteTask) phase() {}
+func (*Program) phase()   {}
+func (*Look) phase()      {}
+
+// silent is a phase that makes no requests.
+type silent struct{}
+
+func (silent) Next() (req txn.Request, ok bool) { return req, false }
+func (silent) Done(*txn.Outcome)                {}
 
 // Walk discovers the subnet.
 type Walk struct {
@@ -33,7 +54,7 @@ func (w *Walk) Found() *Found {
 	if !w.Finished() {
 		return nil
 	}
-	return &Found{w.s, w.Result()}
+	return &Found{s: w.s, Result: w.Result()}
 }
 
 // Drop abandons the walk. The caller has cancelled its requests.
@@ -41,6 +62,7 @@ func (w *Walk) Drop() { w.s.drop(w.Cleared()) }
 
 // Found is what a walk found.
 type Found struct {
+	silent
 	s *Sweeper
 	*discover.Result
 }

@@ -7,9 +7,7 @@
 //
 //	Sweeper.Walk -> Walk.Found -> Found.Task -> RouteTask.Run -> Sweeper.Program -> Program.Outcome
 //
-// A light sweep only checks whether a heavy one is needed: Sweeper.Look -> Look.Verdict. A
-// phase that reads or writes returns requests by Next; the caller passes the outcome of each
-// to Done.
+// A light sweep only checks whether a heavy one is needed: Sweeper.Look -> Look.Verdict.
 package sweep
 
 import (
