@@ -97,11 +97,7 @@ func (c *client) ask(p mad.Packet) error {
 }
 
 func (c *client) try(p mad.Packet) (answer mad.Datagram, err error) {
-	pair, err := umad.Find("/", c.guid)
-	if err != nil {
-		return answer, err
-	}
-	dev, err := umad.Open(pair, umad.Config{Timeout: time.Second})
+	pair, dev, err := umad.OpenBest("/", c.guid, umad.Config{Timeout: time.Second})
 	if err != nil {
 		return answer, err
 	}
