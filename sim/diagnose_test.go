@@ -48,12 +48,12 @@ func adapters(n *net.Net) (all []int32) {
 }
 
 // desc is the name of a node.
-func (f *managed) desc(node int32) string { return f.net.Nodes[node].Desc }
+func (w *managed) desc(node int32) string { return w.net.Nodes[node].Desc }
 
 // leaf is the switch port before a host, as NODE:PORT.
-func (f *managed) leaf(host int32) string {
-	at := f.net.Nodes[host].Ports[1].Peer
-	return f.desc(at.Node) + ":" + string('0'+rune(at.Port))
+func (w *managed) leaf(host int32) string {
+	at := w.net.Nodes[host].Ports[1].Peer
+	return w.desc(at.Node) + ":" + string('0'+rune(at.Port))
 }
 
 // diagnose is the one diagnosis there is.

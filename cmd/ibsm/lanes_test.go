@@ -82,7 +82,7 @@ func (s *simulator) setLanes(lid string, mod uint32, fill uint8) {
 	for i := range 8 {
 		d[0].Packet.Data()[i] = fill | uint8(i)
 	}
-	if _, err := p.Send(d); err == nil {
+	if _, err = p.Send(d); err == nil {
 		_, err = p.Recv(d)
 	}
 	if err != nil || d[0].TimedOut || d[0].Packet.Status() != mad.StatusOK {
