@@ -22,26 +22,22 @@ func (l *sweepLog) logAdaptive(fx *effects, r *sweep.SweepPlan) {
 	case r.AR > 0 && r.AR != on:
 		fx.log(info, "adaptive routing is on: switches keep it as long as their routes do not change", "switches", r.AR)
 	}
-	l.adaptive.private = logNew(l.adaptive.private, r.Topo, r.Private(), func(n *topo.Node) {
-		fx.log(warn, "private forwarding tables are in use: the forwarding table of the switch is not written", "guid", n.GUID, "name", n.Desc.String())
-	})
+	l.adaptive.private = logSwitches(fx, "private forwarding tables are in use: the forwarding table of the switch is not written", l.adaptive.private, r.Topo, r.Private())
 }
 
 // logNotAdaptive logs the switches that have lost adaptive routing.
 func (l *sweepLog) logNotAdaptive(fx *effects, out *sweep.Outcome) {
-	l.adaptive.noAdaptive = logNew(l.adaptive.noAdaptive, out.Topo, out.NotAdaptive(), func(n *topo.Node) {
-		fx.log(warn, "adaptive routing is off since the routes of the switch changed", "guid", n.GUID, "name", n.Desc.String())
-	})
+	l.adaptive.noAdaptive = logSwitches(fx, "adaptive routing is off since the routes of the switch changed", l.adaptive.noAdaptive, out.Topo, out.NotAdaptive())
 }
 
-// logNew calls do for each of some nodes that was not logged before, and returns those that
-// are now.
-func logNew(logged map[mad.GUID]bool, t *topo.Topo, nodes []topo.NodeIdx, do func(*topo.Node)) (now map[mad.GUID]bool) {
+// logSwitches logs a text for each of some switches that was not logged before, and returns
+// those that are now.
+func logSwitches(fx *effects, text string, logged map[mad.GUID]bool, t *topo.Topo, switches []topo.NodeIdx) (now map[mad.GUID]bool) {
 	now = map[mad.GUID]bool{}
-	for _, n := range nodes {
+	for _, n := range switches {
 		node := &t.Nodes[n]
 		if now[node.GUID] = true; !logged[node.GUID] {
-			do(node)
+			fx.log(warn, text, "guid", node.GUID, "name", node.Desc.String())
 		}
 	}
 	return now

@@ -58,7 +58,7 @@ func (p *planning) ask(r planRequest) { p.asked = r }
 // wanted reports whether a sweep is wanted for a plan.
 func (p *planning) wanted() bool { return p.state == noPlan && p.asked != noRequest }
 
-// begin takes that the sweep that is beginning is one.
+// begin notes that the sweep that begins is the walk of the plan.
 func (p *planning) begin() { p.state, p.begun, p.asked = planWalking, p.asked, noRequest }
 
 // compute goes on from the walk.
@@ -87,7 +87,7 @@ func (p *planning) giveUp(fx *effects) {
 	}
 }
 
-// done takes the result of the task and answers the plan.
+// done answers the plan with the result of its task.
 func (p *planning) done(fx *effects, r *sweep.SweepPlan, outdated bool) {
 	if p.state != planCancelled && r != nil {
 		fx.do(Planned{r, outdated, r.Err})

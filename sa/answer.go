@@ -49,8 +49,8 @@ func (a *Responder) WithGRHPorts(ports *GRHPorts) *Responder {
 	return &Responder{view: a.view, reg: a.reg, paths: a.paths.WithGRHPorts(ports), grh: ports}
 }
 
-// Heard takes requests of any kind, before they are answered: the port of one that has a GRH
-// demands it.
+// Heard notes the ports that demand a GRH: those whose requests, of any kind, have one. It is called
+// before the requests are answered.
 func (a *Responder) Heard(ds []mad.Datagram) {
 	if a == nil || a.grh == nil {
 		return

@@ -17,7 +17,7 @@ type Event interface{ event() }
 type TimePassed struct{}
 
 // Received are requests, responses to Reports, and packets of other managers. They are valid
-// only during Step. Came is when each was received; nil for now.
+// only during Step. Came is when each was received; nil means at this moment.
 type Received struct {
 	Datagrams []mad.Datagram
 	Came      []time.Duration

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/ctl"
+	"ibsm/ctl/ctltest"
 	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -54,30 +54,6 @@ func (w *managed) desc(node int32) string { return w.net.Nodes[node].Desc }
 func (w *managed) leaf(host int32) string {
 	at := w.net.Nodes[host].Ports[1].Peer
 	return w.desc(at.Node) + ":" + string('0'+rune(at.Port))
-}
-
-// diagnose is the one diagnosis there is.
-func diagnose(t *testing.T, s ctl.Subnet, port, other string) *ctl.Diagnosis {
-	t.Helper()
-	rows, err := s.Diagnose(port, other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*ctl.Diagnosis
-	for d := range rows {
-		all = append(all, d)
-	}
-	if len(all) != 1 {
-		t.Fatalf("%s: %d diagnoses", port, len(all))
-	}
-	return all[0]
-}
-
-// has reports whether some reason is of a kind, with a text in it, and says what to do.
-func has(d *ctl.Diagnosis, kind, text string) bool {
-	return slices.ContainsFunc(d.Reasons, func(r ctl.Reason) bool {
-		return r.Kind == kind && strings.Contains(r.Text, text) && r.Do != ""
-	})
 }
 
 // portInfo makes a Defect of an agent: of a Set of PortInfo it does what set says, and a
@@ -135,8 +111,8 @@ func TestDiagnoseFaults(t *testing.T) {
 				}
 			}, mute...)
 			s := server.Show(f.m.View)
-			d := diagnose(t, s, leaf, "")
-			if d.Works || d.State != c.state || !has(d, c.kind, c.text) {
+			d := ctltest.Diagnose(t, s, leaf, "")
+			if d.Works || d.State != c.state || !ctltest.HasReason(d, c.kind, c.text) {
 				t.Errorf("%s is %s: %+v", leaf, d.State, d.Reasons)
 			}
 			rows, _ := s.Diagnose("", "")
@@ -151,7 +127,7 @@ func TestDiagnoseFaults(t *testing.T) {
 				t.Error("no port is listed")
 			}
 			others := adapters(n)
-			if d := diagnose(t, s, f.desc(others[1]), f.desc(others[2])); !d.Works {
+			if d := ctltest.Diagnose(t, s, f.desc(others[1]), f.desc(others[2])); !d.Works {
 				t.Errorf("others do not reach each other: %+v", d.Reasons)
 			}
 		})
@@ -172,7 +148,7 @@ func TestDiagnoseLater(t *testing.T) {
 	f := bringUp(t, n, nil)
 	all := adapters(n)
 	s := server.Show(f.m.View)
-	if d := diagnose(t, s, f.desc(all[3]), f.desc(all[9])); !d.Works || d.To == nil || len(d.Reasons) != 0 {
+	if d := ctltest.Diagnose(t, s, f.desc(all[3]), f.desc(all[9])); !d.Works || d.To == nil || len(d.Reasons) != 0 {
 		t.Errorf("in good health: %+v", d.Reasons)
 	}
 	rows, err := s.Diagnose("", "")
@@ -188,20 +164,20 @@ func TestDiagnoseLater(t *testing.T) {
 	f.Ask(f.m.Manager, manager.Heavy)
 	f.pass(5 * time.Second)
 	s = server.Show(f.m.View)
-	if d := diagnose(t, s, f.desc(all[3]), ""); d.Works || !has(d, "no answer", "has not answered") {
+	if d := ctltest.Diagnose(t, s, f.desc(all[3]), ""); d.Works || !ctltest.HasReason(d, "no answer", "has not answered") {
 		t.Errorf("mute: %+v", d)
 	}
-	if d := diagnose(t, s, f.desc(all[9]), f.desc(all[3])); d.Works || !has(d, "no answer", f.desc(all[3])) {
+	if d := ctltest.Diagnose(t, s, f.desc(all[9]), f.desc(all[3])); d.Works || !ctltest.HasReason(d, "no answer", f.desc(all[3])) {
 		t.Errorf("to the mute one: %+v", d)
 	}
 	f.Fabric.Unplug(net.End{Node: all[3], Port: 1})
 	f.pass(time.Minute)
 	s = server.Show(f.m.View)
 	for _, name := range []string{lid.String(), f.net.Nodes[all[3]].Ports[1].GUID.String()} {
-		if d := diagnose(t, s, name, ""); d.State != "absent" || !has(d, "absent", "LID "+lid.String()+" is reserved") {
+		if d := ctltest.Diagnose(t, s, name, ""); d.State != "absent" || !ctltest.HasReason(d, "absent", "LID "+lid.String()+" is reserved") {
 			t.Errorf("gone, by %s: %+v", name, d)
 		}
-		if d := diagnose(t, s, f.desc(all[1]), name); d.State != "absent" {
+		if d := ctltest.Diagnose(t, s, f.desc(all[1]), name); d.State != "absent" {
 			t.Errorf("to the one that is gone: %+v", d)
 		}
 	}
@@ -215,7 +191,7 @@ func TestDiagnoseAdaptiveRouting(t *testing.T) {
 			c.AR = fabric.AROn
 		}
 	})
-	if d := diagnose(t, server.Show(f.m.View), f.leaf(adapters(n)[4]), ""); !d.Works || !has(d, "no longer adaptive", "adaptive routing is off") {
+	if d := ctltest.Diagnose(t, server.Show(f.m.View), f.leaf(adapters(n)[4]), ""); !d.Works || !ctltest.HasReason(d, "no longer adaptive", "adaptive routing is off") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -85,24 +85,14 @@ func TestRenamedAndIsSM(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			m := b.comeUp(minhopConfig())
 			info := b.Fabric.PortInfo(host(n, 5))
-			var d mad.Datagram
-			d.LID = info.LID()
-			d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
-			d.Packet.SetTID(1)
-			notice := (*smp.Notice)(d.Packet.Data())
-			notice.SetIsGeneric(true)
-			notice.SetTrapNumber(smp.TrapLocalChange)
-			notice.SetIssuerLID(info.LID())
-			change := notice.LocalChange()
-			change.SetLID(info.LID())
-			change.SetOtherLocalChanges(true)
-			change.SetChangeFlags(smp.ChangedNodeDescription)
-			change.SetCapabilityMask(info.CapabilityMask())
-			change.SetCapabilityMask2(info.CapabilityMask2())
+			mask := info.CapabilityMask()
 			if changed {
-				change.SetCapabilityMask(info.CapabilityMask() | smp.IsSM)
+				mask |= smp.IsSM
 			}
-			b.Deliver(m.Manager, d)
+			b.Deliver(m.Manager, localChange(info.LID(), smp.ChangedNodeDescription, func(change *smp.LocalChangeDetails) {
+				change.SetCapabilityMask(mask)
+				change.SetCapabilityMask2(info.CapabilityMask2())
+			}))
 			sweeps := len(m.ups)
 			b.pass(settling)
 			if swept := len(m.ups) > sweeps; swept != changed {
@@ -121,23 +111,22 @@ func TestRenamedAndMore(t *testing.T) {
 	m.mustKnowName(at.Node, "old")
 	name = "new"
 	info := b.Fabric.PortInfo(at)
-	var d mad.Datagram
-	d.LID = info.LID()
-	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
-	d.Packet.SetTID(1)
-	notice := (*smp.Notice)(d.Packet.Data())
-	notice.SetIsGeneric(true)
-	notice.SetTrapNumber(smp.TrapLocalChange)
-	notice.SetIssuerLID(info.LID())
-	change := notice.LocalChange()
-	change.SetLID(info.LID())
-	change.SetOtherLocalChanges(true)
-	change.SetChangeFlags(smp.ChangedNodeDescription | smp.ChangedSMPriority)
-	b.Deliver(m.Manager, d)
+	b.Deliver(m.Manager, localChange(info.LID(), smp.ChangedNodeDescription|smp.ChangedSMPriority, func(*smp.LocalChangeDetails) {}))
 	sweeps := len(m.ups)
 	b.pass(settling)
 	m.mustKnowName(at.Node, "new")
 	if len(m.ups) == sweeps {
 		t.Error("nothing was asked about what else has changed")
 	}
+}
+
+// localChange is trap 144 of the node with a LID, with some flags and what else fill writes.
+func localChange(lid mad.LID, flags smp.ChangeFlags, fill func(*smp.LocalChangeDetails)) mad.Datagram {
+	return trapFrom(smp.TrapLocalChange, lid, 1, func(n *smp.Notice) {
+		change := n.LocalChange()
+		change.SetLID(lid)
+		change.SetOtherLocalChanges(true)
+		change.SetChangeFlags(flags)
+		fill(change)
+	})
 }

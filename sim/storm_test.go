@@ -100,7 +100,15 @@ func stormSpec(small, large string) string {
 }
 
 // trapOf is a trap about port 1 of the node with a LID, or about the node.
-func trapOf(number smp.TrapNumber, lid mad.LID, tid int) (d mad.Datagram) {
+func trapOf(number smp.TrapNumber, lid mad.LID, tid int) mad.Datagram {
+	return trapFrom(number, lid, tid, func(n *smp.Notice) {
+		n.PortError().SetLID(lid)
+		n.PortError().SetPortNum(1)
+	})
+}
+
+// trapFrom is a trap of the node with a LID, with the details that fill writes.
+func trapFrom(number smp.TrapNumber, lid mad.LID, tid int, fill func(*smp.Notice)) (d mad.Datagram) {
 	d.LID = lid
 	d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
 	d.Packet.SetTID(mad.TID(tid))
@@ -108,8 +116,7 @@ func trapOf(number smp.TrapNumber, lid mad.LID, tid int) (d mad.Datagram) {
 	notice.SetIsGeneric(true)
 	notice.SetTrapNumber(number)
 	notice.SetIssuerLID(lid)
-	notice.PortError().SetLID(lid)
-	notice.PortError().SetPortNum(1)
+	fill(notice)
 	return d
 }
 

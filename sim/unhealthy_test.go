@@ -21,17 +21,10 @@ func (w *watched) complain(at net.End, count int) {
 	}
 	info := w.harness.Fabric.PortInfo(owner)
 	for range count {
-		var d mad.Datagram
-		d.LID = info.LID()
-		d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodTrap, smp.AttrNotice, 0)
-		d.Packet.SetTID(1)
-		n := (*smp.Notice)(d.Packet.Data())
-		n.SetIsGeneric(true)
-		n.SetTrapNumber(smp.TrapLinkIntegrity)
-		n.SetIssuerLID(info.LID())
-		n.PortError().SetLID(info.LID())
-		n.PortError().SetPortNum(at.Port)
-		w.harness.Deliver(w.Manager, d)
+		w.harness.Deliver(w.Manager, trapFrom(smp.TrapLinkIntegrity, info.LID(), 1, func(n *smp.Notice) {
+			n.PortError().SetLID(info.LID())
+			n.PortError().SetPortNum(at.Port)
+		}))
 	}
 }
 

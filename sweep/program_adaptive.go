@@ -40,8 +40,8 @@ func (p *Program) askAR(n topo.NodeIdx) {
 	}
 }
 
-// refusedLFT takes that a switch has refused a block, and reports whether that may be due to
-// adaptive routing: the block is sent again then when it is off.
+// refusedLFT notes that a switch has refused a block, and reports whether adaptive routing may be
+// the reason: the block is then sent again when adaptive routing is off.
 func (p *Program) refusedLFT(st plan.Step) bool {
 	n := p.c.Topo.Ports[st.Port].Node
 	node := &p.c.Topo.Nodes[n]
@@ -73,8 +73,8 @@ func (p *Program) confirmAR() {
 	}
 }
 
-// arInfo takes what a switch says of its adaptive routing, when asked or after a Set that
-// turns it off. One that may have it on still does not forward by its table.
+// arInfo handles the ARInfo of a switch, the response to a Get or to a Set that turns adaptive
+// routing off. While adaptive routing is on, the switch does not forward by its table.
 func (p *Program) arInfo(r request, o *txn.Outcome) {
 	n := p.c.Topo.Ports[r.Port].Node
 	node := &p.c.Topo.Nodes[n]

@@ -80,8 +80,8 @@ func Prepare(root *cobra.Command, version string) {
 	}
 }
 
-// Complete prepares a command and its verbs for a request of a completion script: names of files
-// complete options and arguments whose placeholder is FILE or the like, and no others.
+// Complete prepares a command and its verbs for a request of a completion script: options and
+// arguments whose placeholder isFile are completed with names of files, others are not.
 func Complete(cmd *cobra.Command) {
 	cmd.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ibsm/ctl"
+	"ibsm/ctl/ctltest"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
@@ -15,30 +16,6 @@ import (
 	"ibsm/topo"
 	"ibsm/topo/net"
 )
-
-// diagnose is the one diagnosis there is.
-func diagnose(t *testing.T, s *subnet, port, other string) *ctl.Diagnosis {
-	t.Helper()
-	rows, err := s.Diagnose(port, other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*ctl.Diagnosis
-	for d := range rows {
-		all = append(all, d)
-	}
-	if len(all) != 1 {
-		t.Fatalf("%s: %d diagnoses", port, len(all))
-	}
-	return all[0]
-}
-
-// has reports whether some reason is of a kind, with a text in it, and says what to do.
-func has(d *ctl.Diagnosis, kind, text string) bool {
-	return slices.ContainsFunc(d.Reasons, func(r ctl.Reason) bool {
-		return r.Kind == kind && strings.Contains(r.Text, text) && r.Do != ""
-	})
-}
 
 // TestDiagnosePhysical: each physical state of a port that is down has its own reason.
 func TestDiagnosePhysical(t *testing.T) {
@@ -50,7 +27,7 @@ func TestDiagnosePhysical(t *testing.T) {
 		info := &v.Topo.Ports[p].Info
 		info.SetPortState(smp.PortDown)
 		info.SetPortPhysicalState(phys)
-		d := diagnose(t, s, v.Topo.Nodes[v.Topo.Switches[0]].Desc.String()+":1", "")
+		d := ctltest.Diagnose(t, s, v.Topo.Nodes[v.Topo.Switches[0]].Desc.String()+":1", "")
 		if len(d.Reasons) != 1 || kinds[d.Reasons[0].Kind] || d.Physical != phys.String() {
 			t.Errorf("%v: %+v", phys, d.Reasons)
 		}
@@ -68,7 +45,7 @@ func TestDiagnoseAggregation(t *testing.T) {
 		}
 		s := newSubnet(viewOf(t, n, 1), nil)
 		for num, want := range map[uint8]string{2: "no signal", ports: map[bool]string{true: "no aggregation node", false: "no signal"}[special]} {
-			d := diagnose(t, s, fmt.Sprintf("sw:%d", num), "")
+			d := ctltest.Diagnose(t, s, fmt.Sprintf("sw:%d", num), "")
 			if len(d.Reasons) != 1 || d.Reasons[0].Kind != want || strings.Contains(d.Reasons[0].Do, "cable") != (want == "no signal") {
 				t.Errorf("port %d of %d: %+v, want %q", num, ports, d.Reasons, want)
 			}
@@ -109,17 +86,17 @@ func TestDiagnosePartitions(t *testing.T) {
 		{1, 2, "both limited", []string{`"red", P_Key 0x0001`, "p.conf:2:10", "p.conf:2:38"}},
 		{3, 4, "no common P_Key", []string{`a full member of "red"`, `a full member of "blue", P_Key 0x0002`, "p.conf:3:11", "p.conf:2:"}},
 	} {
-		d := diagnose(t, newSubnet(v, nil), guid(c.a), guid(c.b))
+		d := ctltest.Diagnose(t, newSubnet(v, nil), guid(c.a), guid(c.b))
 		if d.Works != (c.kind == "") {
 			t.Errorf("%d to %d: %+v", c.a, c.b, d.Reasons)
 		}
 		for _, text := range c.texts {
-			if !has(d, c.kind, text) {
+			if !ctltest.HasReason(d, c.kind, text) {
 				t.Errorf("%d to %d: nothing about %q in %+v", c.a, c.b, text, d.Reasons)
 			}
 		}
 	}
-	for _, r := range append(diagnose(t, newSubnet(v, nil), guid(3), guid(4)).Reasons, diagnose(t, newSubnet(v, nil), guid(1), guid(2)).Reasons...) {
+	for _, r := range append(ctltest.Diagnose(t, newSubnet(v, nil), guid(3), guid(4)).Reasons, ctltest.Diagnose(t, newSubnet(v, nil), guid(1), guid(2)).Reasons...) {
 		if r.Kind != "both limited" {
 			continue
 		}
@@ -133,7 +110,7 @@ func TestDiagnosePartitions(t *testing.T) {
 	}
 	none := topo.NewPKeyTable([]mad.PKey{0x8009})
 	v.Topo.Ports[cas[3]].PKeys = none
-	if d := diagnose(t, newSubnet(v, nil), guid(3), guid(1)); !has(d, "P_Keys not written", "does not have") {
+	if d := ctltest.Diagnose(t, newSubnet(v, nil), guid(3), guid(1)); !ctltest.HasReason(d, "P_Keys not written", "does not have") {
 		t.Errorf("before the tables are written: %+v", d.Reasons)
 	}
 }
@@ -151,7 +128,7 @@ func TestDiagnoseRoutes(t *testing.T) {
 	}
 	from, to := cas[0], cas[len(cas)-1]
 	a, b := v.Topo.Ports[from].GUID.String(), v.Topo.Ports[to].GUID.String()
-	if d := diagnose(t, s, a, b); !d.Works || len(d.Reasons) > 0 {
+	if d := ctltest.Diagnose(t, s, a, b); !d.Works || len(d.Reasons) > 0 {
 		t.Fatalf("%+v", d.Reasons)
 	}
 	w := s.walk(from, to, v.LIDs.Base[to])
@@ -159,13 +136,13 @@ func TestDiagnoseRoutes(t *testing.T) {
 	out := v.Topo.Port(mid, w.path.Hops[3].Out)
 	v.Topo.Ports[out].Info.SetNeighborMTU(mad.MTU1024)
 	v.Topo.Ports[out].Info.SetLinkWidthActive(mad.Width1x)
-	if d := diagnose(t, s, a, b); !d.Works || !has(d, "lower MTU", "MTU of 1024") || !has(d, "lower rate", "Gb/s") {
+	if d := ctltest.Diagnose(t, s, a, b); !d.Works || !ctltest.HasReason(d, "lower MTU", "MTU of 1024") || !ctltest.HasReason(d, "lower rate", "Gb/s") {
 		t.Errorf("a slow link: %+v", d.Reasons)
 	}
 	row := slices.Clone(v.Tables.LFT[v.Topo.Nodes[mid].Switch])
 	v.Tables.LFT[v.Topo.Nodes[mid].Switch] = row
 	row[v.LIDs.Base[to]] = routing.NoPath
-	if d := diagnose(t, s, a, b); d.Works || !has(d, "no route", "1 of its 2 LIDs") {
+	if d := ctltest.Diagnose(t, s, a, b); d.Works || !ctltest.HasReason(d, "no route", "1 of its 2 LIDs") {
 		t.Errorf("a lost entry: %+v", d.Reasons)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"ibsm/ctl"
+	"ibsm/ctl/ctltest"
 	"ibsm/topo/net"
 	"ibsm/view"
 	"ibsm/view/viewtest"
@@ -67,10 +68,10 @@ func TestHistory(t *testing.T) {
 
 		s := newSubnet(v, nil)
 		s.past = d.past
-		if g := diagnose(t, s, host.Desc, ""); g.State != "absent" || g.Port.Desc != host.Desc || !has(g, "absent", fmt.Sprintf("last linked to %s port %d", n.Nodes[end.Node].Desc, end.Port)) || !has(g, "absent", "is reserved for it") {
+		if g := ctltest.Diagnose(t, s, host.Desc, ""); g.State != "absent" || g.Port.Desc != host.Desc || !ctltest.HasReason(g, "absent", fmt.Sprintf("last linked to %s port %d", n.Nodes[end.Node].Desc, end.Port)) || !ctltest.HasReason(g, "absent", "is reserved for it") {
 			t.Errorf("%+v", g)
 		}
-		if g := diagnose(t, s, leaf, ""); !has(g, "link lost", "it was linked to "+host.Desc+" port 1 until") {
+		if g := ctltest.Diagnose(t, s, leaf, ""); !ctltest.HasReason(g, "link lost", "it was linked to "+host.Desc+" port 1 until") {
 			t.Errorf("%s: %+v", leaf, g)
 		}
 	})

@@ -17,7 +17,7 @@ type GRHPorts struct {
 	ports atomic.Pointer[map[mad.GUID]bool]
 }
 
-// Add takes that a port demands a GRH.
+// Add notes that a port demands a GRH.
 func (g *GRHPorts) Add(port mad.GUID) {
 	if g.has(port) {
 		return
