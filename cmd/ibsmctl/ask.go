@@ -27,14 +27,15 @@ type asker struct {
 	names  names
 	socket string
 	mapped string    // the file of names
-	stdout io.Writer // of a verb of verbsOf
+	stdout io.Writer // of a verb of verbsOf, as stderr
+	stderr io.Writer
 }
 
 // verbsOf returns what adds a verb to a command that has verbs of its own.
 func (a *asker) verbsOf(cmd *cobra.Command) func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
 	return func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
 		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most), RunE: func(cmd *cobra.Command, args []string) error {
-			a.stdout = cmd.OutOrStdout()
+			a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return do(cmd.Context(), args)
 		}}
 		cmd.AddCommand(v)

@@ -95,7 +95,7 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 	edit("remove NAME MEMBER...", "remove members", 2, -1)
 	edit("set NAME FLAG...", "set flags", 2, -1)
 	edit("unset NAME FLAG...", "remove flags", 2, -1)
-	verb("undo", "undo the last edit", 0, 0, onFile(c.undo))
+	verb("undo", "undo the last edit by ibsmctl", 0, 0, onFile(c.undo))
 	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff), append(common, "file")...)
 	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply), append(common, "dry-run", "wait")...)
 	why := cli.Takes(verb("why PORT NAME", "the line that decides a port's membership", 2, 2, c.why), common...)

@@ -67,6 +67,9 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 	if err := plan.print(c.stdout, c.asker); err != nil || plan.file.Refused || c.dryRun {
 		return err
 	}
+	if err := keepEdited(plan.file.Name); err != nil {
+		fmt.Fprintln(c.stderr, "ibsmctl: no version of the file kept:", err)
+	}
 	from := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()

@@ -32,7 +32,7 @@ func TestPartitionsRunning(t *testing.T) {
 	ask(0, regexp.QuoteMeta(file)+" changed; apply it with ibsmctl partitions apply", "add", "red", "0xbeef")
 	ask(0, "0x000000000000beef", "check")
 	ask(0, regexp.QuoteMeta(file)+" changed; apply it with ibsmctl partitions apply", "undo")
-	ask(1, "no earlier version of "+regexp.QuoteMeta(file), "undo")
+	ask(1, "no earlier version of "+regexp.QuoteMeta(file)+" than the present one", "undo")
 	shown := ask(0, `1  0x8011  full    both     red`, "show")
 	if n := strings.Count(shown, " 0x8011 "); n != 16 {
 		t.Errorf("%d of 16 hosts are in red\n%s", n, shown)
@@ -72,6 +72,7 @@ func TestPartitionsRunning(t *testing.T) {
 	}
 	ask(0, ` is a limited member of 0x0011 \(red\) by `+port+`=limited, .*partitions.conf:2:\d+; its P_Key table has 0x0011\n`, "why", port, "0x11")
 	ask(0, "\n0 P_Key table entries change\n", "diff")
+	ask(1, `(?s)not made by ibsmctl, and undo would lose it:.*  \+ fast=0x12`, "undo")
 
 	write("Default=0x7fff : ALL=full;\nred=0x11 ALL_CAS=full;\n")
 	ask(1, `partitions.conf:2:1: error: .*: no ':' in it`, "apply")

@@ -2,21 +2,98 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
+	"ibsm/cmd/cli"
 	"ibsm/partitions"
 )
 
-// keptVersions is how many earlier versions of a file are kept, as FILE.~1~, the newest,
-// to FILE.~10~.
-const keptVersions = 10
+// maxVersions is how many versions of a file are kept: as FILE.~1~, the oldest, and so on, in
+// the manner of cp --backup=numbered. A version that ibsmctl did not write has a name that
+// ends in editedSuffix.
+const (
+	maxVersions  = 100
+	editedSuffix = "edited"
+	undoneSuffix = "undone"
+)
 
-func version(file string, n int) string { return fmt.Sprintf("%s.~%d~", file, n) }
+// version is one text of a file, as it once was.
+type version struct {
+	number int
+	edited bool // ibsmctl found it, and did not write it
+	name   string
+}
+
+// versions are those of a file, oldest first.
+func versions(file string) (list []version, err error) {
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), filepath.Base(file)+".~")
+		digits, suffix, ends := strings.Cut(rest, "~")
+		n, err := strconv.Atoi(digits)
+		if ours && ends && err == nil && n > 0 && (suffix == "" || suffix == editedSuffix) {
+			list = append(list, version{n, suffix != "", filepath.Join(filepath.Dir(file), e.Name())})
+		}
+	}
+	slices.SortFunc(list, func(a, b version) int { return cmp.Compare(a.number, b.number) })
+	return list, nil
+}
+
+// keep stores a text of the file as its newest version, unless it is that already.
+func keep(file string, text []byte, edited bool) error {
+	list, err := versions(file)
+	if err != nil {
+		return err
+	}
+	next := version{number: 1, edited: edited}
+	if len(list) > 0 {
+		newest := list[len(list)-1]
+		if had, err := os.ReadFile(newest.name); err != nil || bytes.Equal(had, text) {
+			return err
+		}
+		next.number = newest.number + 1
+	}
+	for _, old := range list[:max(0, len(list)+1-maxVersions)] {
+		if err := os.Remove(old.name); err != nil {
+			return err
+		}
+	}
+	name := fmt.Sprintf("%s.~%d~", file, next.number)
+	if edited {
+		name += editedSuffix
+	}
+	return replace(name, file, text)
+}
+
+// keepEdited stores the present text of a file as a version, unless ibsmctl wrote it.
+func keepEdited(file string) error {
+	return locked(file, func() error {
+		f, err := readPartitions(file)
+		if err != nil {
+			return err
+		}
+		return keep(file, []byte(f.Src), true)
+	})
+}
+
+// lockPatience is how long an edit waits for another one, lockPoll how often it looks.
+const (
+	lockPatience = 10 * time.Second
+	lockPoll     = 20 * time.Millisecond
+)
 
 // locked does something while no other ibsmctl changes the file.
 func locked(file string, do func() error) error {
@@ -25,10 +102,19 @@ func locked(file string, do func() error) error {
 		return err
 	}
 	defer lock.Close() // which unlocks
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("another ibsmctl is editing %s: %w", file, err)
+	until := time.Now().Add(lockPatience)
+	for {
+		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return do()
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			return fmt.Errorf("lock %s: %w", lock.Name(), err)
+		case time.Now().After(until):
+			return fmt.Errorf("another ibsmctl has been editing %s for %v", file, lockPatience)
+		}
+		time.Sleep(lockPoll)
 	}
-	return do()
 }
 
 // changed is what has become of a file.
@@ -40,8 +126,8 @@ const (
 	fileMade // there was none before
 )
 
-// change gives a file another text, and keeps the one before as a version. Readers see
-// the one or the other.
+// change gives a file another text, and keeps both as versions. Readers see the one or the
+// other.
 func change(file string, how func(*partitions.File) ([]byte, error)) (done changed, err error) {
 	err = locked(file, func() error {
 		f, err := readPartitions(file)
@@ -57,37 +143,66 @@ func change(file string, how func(*partitions.File) ([]byte, error)) (done chang
 			return err
 		}
 		if !missing {
-			for n := keptVersions - 1; n > 0; n-- {
-				if err := os.Rename(version(file, n), version(file, n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-			}
-			if err := replace(version(file, 1), file, []byte(f.Src)); err != nil {
+			if err := keep(file, []byte(f.Src), true); err != nil {
 				return err
 			}
+		}
+		if err := replace(file, file, text); err != nil {
+			return err
 		}
 		if done = fileMade; !missing {
 			done = fileChanged
 		}
-		return replace(file, file, text)
+		return keep(file, text, false)
 	})
 	return done, err
 }
 
-// undo puts the newest version in the place of the file.
+// undo takes back the last change by ibsmctl. It refuses to take back anything that was
+// written otherwise, and shows it.
 func undo(file string) error {
 	return locked(file, func() error {
-		err := os.Rename(version(file, 1), file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("no earlier version of %s: ibsmctl saves one at each of its own edits, but none for edits with an editor", file)
+		f, err := readPartitions(file)
+		if err != nil {
+			return err
 		}
-		for n := 2; n <= keptVersions && err == nil; n++ {
-			if err = os.Rename(version(file, n), version(file, n-1)); errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
+		list, err := versions(file)
+		if err != nil {
+			return err
 		}
-		return err
+		if len(list) == 0 {
+			return fmt.Errorf("no earlier version of %s: versions are kept from the first edit by ibsmctl or the first apply on", file)
+		}
+		newest := list[len(list)-1]
+		now, err := os.ReadFile(newest.name)
+		if err != nil {
+			return err
+		}
+		if string(now) != f.Src {
+			return notOurs(newest.name, file, string(now), f.Src)
+		}
+		if len(list) == 1 {
+			return fmt.Errorf("no earlier version of %s than the present one", file)
+		}
+		before := list[len(list)-2]
+		text, err := os.ReadFile(before.name)
+		if err != nil {
+			return err
+		}
+		if newest.edited {
+			return notOurs(before.name, file, string(text), f.Src)
+		}
+		if err := replace(file, file, text); err != nil {
+			return err
+		}
+		return os.Rename(newest.name, newest.name+undoneSuffix)
 	})
+}
+
+// notOurs refuses to undo a change that was not made by ibsmctl.
+func notOurs(earlier, file, before, after string) error {
+	return cli.WithHint(fmt.Errorf("the last change of %s was not made by ibsmctl, and undo would lose it:\n%s", file, lineDiff(before, after)),
+		fmt.Sprintf("edit the file, or copy %s over it", earlier))
 }
 
 // replace writes a file in one step, with the mode and the owner of another one, if that
