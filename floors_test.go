@@ -26,7 +26,7 @@ type floor struct {
 var floors = []floor{
 	{packages: "mad conf/diag conf/manual priority"},
 	{packages: "mad/smp mad/rmpp mad/umad mad/madtest mad/txn"},
-	{packages: "mad/gsi mad/sarec"},
+	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/netwalk routing partitions"},

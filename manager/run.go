@@ -133,8 +133,10 @@ func (l *loop) give(ctx context.Context, ev Event) {
 	for _, a := range l.core.Step(time.Since(l.start), ev) {
 		l.act(ctx, a)
 	}
+	stats := l.core.Stats()
+	stats.QueueFull = l.engine.Dropped()
 	l.shell.mu.Lock()
-	l.shell.stats = l.core.Stats()
+	l.shell.stats = stats
 	l.shell.mu.Unlock()
 	if l.shell.Moved != nil {
 		l.shell.Moved(l.core.Progress())

@@ -22,6 +22,8 @@ type Stats struct {
 	Self   view.SM
 	// Received counts the packets that came to QP0.
 	Received uint64
+	// QueueFull counts the packets that found the receive queue full, and were dropped.
+	QueueFull uint64
 	// FromStandby says that the term as master that is, or was last, began in STANDBY.
 	FromStandby bool
 	Rivals      []view.SM // other managers, by GUID, as they were heard last; never written again

@@ -363,6 +363,29 @@ type answered struct{ st *sa.Stats }
 func (answered) Describe(chan<- *prometheus.Desc)      {}
 func (a answered) Collect(to chan<- prometheus.Metric) { sink(to).answers(a.st) }
 
+// Packets to QP0 that the queue had no room for are counted with the others that were dropped.
+func TestQueueFull(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(smps{&manager.Stats{QueueFull: 3}})
+	all, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		for _, m := range f.Metric {
+			if f.GetName() == "ibsm_smp_dropped_total" && m.Label[0].GetValue() == "queue_full" && m.GetCounter().GetValue() == 3 {
+				return
+			}
+		}
+	}
+	t.Errorf("%v", all)
+}
+
+type smps struct{ st *manager.Stats }
+
+func (smps) Describe(chan<- *prometheus.Desc)      {}
+func (s smps) Collect(to chan<- prometheus.Metric) { sink(to).smps(s.st) }
+
 // Packets are counted by kind, but for those of QP0, which other metrics count.
 func TestPackets(t *testing.T) {
 	var counts received

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"ibsm/mad"
 )
@@ -32,7 +31,7 @@ const MaxQueue = 4096
 // recvBatch is how many datagrams the receive loop asks for at a time.
 const recvBatch = 64
 
-// ErrEnded is the error of Receive and Do after the context of Run has ended.
+// ErrEnded is the error of Receive after the context of Run has ended.
 var ErrEnded = errors.New("txn: engine has ended")
 
 // NewEngine returns an engine for the port, which Run will close. It receives
@@ -118,62 +117,4 @@ func (e *Engine) Dropped() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.dropped
-}
-
-// Do asks all requests, as fast as a window of its own allows, and returns their
-// outcomes in the order of the requests. Run must be running. It is for callers
-// that have nothing else to wait for: what comes unasked meanwhile is lost. When
-// ctx ends or the port fails, requests without outcome have Result 0, and the
-// error says why.
-func (e *Engine) Do(ctx context.Context, cfg Config, requests []Request) ([]Outcome, error) {
-	var (
-		start    = time.Now()
-		table    = New(cfg)
-		outcomes = make([]Outcome, len(requests))
-		next     int
-		out, in  []mad.Datagram
-		expired  []Outcome
-		timer    = time.NewTimer(0)
-		err      error
-	)
-	defer timer.Stop()
-	settle := func(o Outcome) {
-		at := &outcomes[o.Tag]
-		*at, at.Tag = o, requests[o.Tag].Tag
-	}
-	for {
-		for ; next < len(requests) && table.Room() > 0; next++ {
-			r := requests[next]
-			r.Tag = uint64(next)
-			table.Submit(&r)
-		}
-		out = table.Output(time.Since(start), out[:0])
-		if err := e.Send(out); err != nil {
-			return outcomes, err
-		}
-		deadline, waiting := table.Deadline()
-		if !waiting {
-			return outcomes, nil
-		}
-		timer.Reset(deadline - time.Since(start))
-		select {
-		case <-ctx.Done():
-			return outcomes, ctx.Err()
-		case <-timer.C:
-		case <-e.ready:
-		}
-		if in, err = e.Receive(in); err != nil {
-			return outcomes, err
-		}
-		now := time.Since(start)
-		for i := range in {
-			if o, ended := table.Match(now, &in[i]); ended {
-				settle(o)
-			}
-		}
-		expired = table.Expire(now, expired[:0])
-		for _, o := range expired {
-			settle(o)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package txn
+package txn_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/mad/txn/txntest"
 )
 
 // testPort answers each request at once, except those that lost names.
@@ -23,7 +25,7 @@ type testPort struct {
 }
 
 func newTestPort(lost func(n int) bool) *testPort {
-	return &testPort{lost: lost, in: make(chan mad.Datagram, 2*MaxQueue), closed: make(chan struct{})}
+	return &testPort{lost: lost, in: make(chan mad.Datagram, 2*txn.MaxQueue), closed: make(chan struct{})}
 }
 
 func (p *testPort) Send(ds []mad.Datagram) (int, error) {
@@ -33,7 +35,7 @@ func (p *testPort) Send(ds []mad.Datagram) (int, error) {
 		p.n++
 		p.mu.Unlock()
 		if !p.lost(n) {
-			p.in <- reply(ds[i])
+			p.in <- answered(ds[i])
 		}
 	}
 	return len(ds), nil
@@ -59,9 +61,21 @@ func (p *testPort) Close() error {
 	return nil
 }
 
+// nodeInfo is a request to the node behind a port of ours.
+func nodeInfo(port uint8) txn.Request {
+	return txn.Request{Route: mad.MakeRoute(port), Method: mad.MethodGet, Attr: 0x11, Node: int32(port)}
+}
+
+// answered is what an agent makes of such a request (IBA 13.4.5, 14.2.2).
+func answered(d mad.Datagram) mad.Datagram {
+	d.Packet.SetMethod(mad.MethodGetResp)
+	d.Packet.SetReturning()
+	return d
+}
+
 // run starts an engine; the function it returns stops it and gives Run's error.
-func run(p Port) (*Engine, func() error) {
-	e := NewEngine(p)
+func run(p txn.Port) (*txn.Engine, func() error) {
+	e := txn.NewEngine(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
@@ -76,13 +90,13 @@ func TestDo(t *testing.T) {
 		// The third packet is lost.
 		const total = 1000
 		e, stop := run(newTestPort(func(n int) bool { return n == 2 }))
-		requests := make([]Request, total)
+		requests := make([]txn.Request, total)
 		for i := range requests {
-			requests[i] = *request(uint8(i % 50))
+			requests[i] = nodeInfo(uint8(i % 50))
 			requests[i].Tag = uint64(total - i)
 		}
 		start := time.Now()
-		outcomes, err := e.Do(t.Context(), Config{}, requests)
+		outcomes, err := txntest.Do(t.Context(), e, txn.Config{}, requests)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,17 +105,17 @@ func TestDo(t *testing.T) {
 			if i == 2 {
 				want = 2
 			}
-			if o.Result != Replied || o.Tag != uint64(total-i) || o.Attempts != want {
+			if o.Result != txn.Replied || o.Tag != uint64(total-i) || o.Attempts != want {
 				t.Fatalf("outcome %d: %+v", i, o)
 			}
 		}
-		if d := time.Since(start); d != 200*ms {
+		if d := time.Since(start); d != 200*time.Millisecond {
 			t.Errorf("took %v: want one time-out", d)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if _, err := e.Receive(nil); err != ErrEnded {
+		if _, err := e.Receive(nil); err != txn.ErrEnded {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -111,17 +125,17 @@ func TestDoEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPort(func(int) bool { return true })
 		e, stop := run(p)
-		outcomes, err := e.Do(t.Context(), Config{}, []Request{*request(1)})
-		if err != nil || outcomes[0].Result != TimedOut || outcomes[0].Attempts != 4 {
+		outcomes, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1)})
+		if err != nil || outcomes[0].Result != txn.TimedOut || outcomes[0].Attempts != 4 {
 			t.Fatalf("silence: %+v %v", outcomes, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 300*ms)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if outcomes, err = e.Do(ctx, Config{}, []Request{*request(1)}); !errors.Is(err, context.DeadlineExceeded) || outcomes[0].Result != 0 {
+		if outcomes, err = txntest.Do(ctx, e, txn.Config{}, []txn.Request{nodeInfo(1)}); !errors.Is(err, context.DeadlineExceeded) || outcomes[0].Result != 0 {
 			t.Fatalf("context: %+v %v", outcomes, err)
 		}
-		time.AfterFunc(100*ms, func() { close(p.in) })
-		if _, err = e.Do(t.Context(), Config{}, []Request{*request(1)}); !errors.Is(err, io.ErrUnexpectedEOF) {
+		time.AfterFunc(100*time.Millisecond, func() { close(p.in) })
+		if _, err = txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1)}); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("broken port: %v", err)
 		}
 		if err := stop(); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -133,14 +147,14 @@ func TestDoEnds(t *testing.T) {
 func TestEngineQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPort(nil)
-		for range MaxQueue + 10 {
+		for range txn.MaxQueue + 10 {
 			p.in <- mad.Datagram{}
 		}
 		e, stop := run(p)
 		synctest.Wait()
 		<-e.Ready()
 		got, err := e.Receive(nil)
-		if len(got) != MaxQueue || err != nil || e.Dropped() != 10 {
+		if len(got) != txn.MaxQueue || err != nil || e.Dropped() != 10 {
 			t.Errorf("%d received, %d dropped, %v", len(got), e.Dropped(), err)
 		}
 		if err := stop(); err != nil {

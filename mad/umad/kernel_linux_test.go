@@ -10,6 +10,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/txn"
+	"ibsm/mad/txn/txntest"
 )
 
 // kernel answers requests as Linux does, and worse: it also hands out packets with
@@ -100,7 +101,7 @@ func TestHostileKernel(t *testing.T) {
 	for i := range requests {
 		requests[i] = txn.Request{Route: mad.MakeRoute(1, byte(i)), Method: mad.MethodGet, Attr: 0x11, Mod: uint32(i), Node: -1, Tag: uint64(i)}
 	}
-	outcomes, err := engine.Do(ctx, txn.Config{Retries: 14}, requests)
+	outcomes, err := txntest.Do(ctx, engine, txn.Config{Retries: 14}, requests)
 	if err != nil {
 		t.Fatal(err)
 	}

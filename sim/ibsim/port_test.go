@@ -12,6 +12,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/txn"
+	"ibsm/mad/txn/txntest"
 	"ibsm/sim/fabric"
 )
 
@@ -50,7 +51,7 @@ func TestWalk(t *testing.T) {
 			{[]uint8{1, 3, 2}, 1, 1, 1},
 			{[]uint8{1, 3, 1}, 2, 8, 3},
 		} {
-			outcomes, err := e.Do(t.Context(), txn.Config{}, []txn.Request{nodeInfo(tt.route...)})
+			outcomes, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(tt.route...)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +63,7 @@ func TestWalk(t *testing.T) {
 				t.Errorf("route %v: node GUID %v, our own %v", tt.route, guid, p.NodeGUID())
 			}
 		}
-		outcomes, err := e.Do(t.Context(), txn.Config{}, []txn.Request{nodeInfo(1, 7)})
+		outcomes, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1, 7)})
 		if err != nil || outcomes[0].Result != txn.TimedOut || outcomes[0].Attempts != 4 {
 			t.Errorf("route to nowhere: %+v %v", outcomes[0], err)
 		}
@@ -85,7 +86,7 @@ func Test100000Requests(t *testing.T) {
 		if s.Server == "" {
 			cfg.Timeout = time.Minute
 		}
-		outcomes, err := e.Do(t.Context(), cfg, requests)
+		outcomes, err := txntest.Do(t.Context(), e, cfg, requests)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func TestSMInfoBetweenClients(t *testing.T) {
 		}()
 		ask := nodeInfo(1, 3, 2)
 		ask.Attr = 0x20
-		outcomes, err := asker.Do(t.Context(), txn.Config{Timeout: 5 * time.Second, Retries: -1}, []txn.Request{ask})
+		outcomes, err := txntest.Do(t.Context(), asker, txn.Config{Timeout: 5 * time.Second, Retries: -1}, []txn.Request{ask})
 		if err != nil || outcomes[0].Result != txn.Replied || outcomes[0].Data[63] != 77 {
 			t.Errorf("%+v %v", outcomes, err)
 		}
@@ -140,7 +141,7 @@ func TestLinkAndIsSM(t *testing.T) {
 	// PortInfo (IBA 14.2.5.6): LID at 16, CapabilityMask at 20, IsSM its bit 1.
 	portInfo := txn.Request{Method: mad.MethodGet, Attr: 0x15, Mod: 1, Node: -1}
 	ask := func() txn.Outcome {
-		o, err := e.Do(t.Context(), txn.Config{}, []txn.Request{portInfo})
+		o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{portInfo})
 		if err != nil || o[0].Result != txn.Replied {
 			t.Fatal(o, err)
 		}
@@ -161,7 +162,7 @@ func TestLinkAndIsSM(t *testing.T) {
 	set.Method, set.Data = mad.MethodSet, ask().Data
 	binary.BigEndian.PutUint16(set.Data[16:], 0x1234)
 	set.Data[32], set.Data[33] = 0, set.Data[33]&^0xf0 // no change of state
-	if o, err := e.Do(t.Context(), txn.Config{}, []txn.Request{set}); err != nil || o[0].Status != mad.StatusOK {
+	if o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{set}); err != nil || o[0].Status != mad.StatusOK {
 		t.Fatal(o, err)
 	}
 	if lid, _, err := p.Link(t.Context()); lid != 0x1234 || err != nil {
@@ -243,7 +244,7 @@ func TestServerDies(t *testing.T) {
 			requests[i] = nodeInfo(1, 3, 2)
 		}
 		go s.kill()
-		_, err := e.Do(t.Context(), txn.Config{}, requests)
+		_, err := txntest.Do(t.Context(), e, txn.Config{}, requests)
 		if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "is gone") {
 			t.Errorf("%v: want that the simulator is gone", err)
 		}
@@ -264,7 +265,7 @@ func BenchmarkNodeInfo(b *testing.B) {
 				requests[i] = nodeInfo(1, 3, 2)
 			}
 			for b.Loop() {
-				if _, err := e.Do(b.Context(), txn.Config{MaxWindow: window}, requests); err != nil {
+				if _, err := txntest.Do(b.Context(), e, txn.Config{MaxWindow: window}, requests); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/txn"
+	"ibsm/mad/txn/txntest"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 )
@@ -176,7 +177,7 @@ func TestForeignBytes(t *testing.T) {
 		}
 	}
 	_, e := dial(t, s.Config)
-	outcomes, err := e.Do(t.Context(), txn.Config{}, []txn.Request{nodeInfo(1, 3, 2)})
+	outcomes, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1, 3, 2)})
 	if err != nil || outcomes[0].Result != txn.Replied {
 		t.Errorf("another client, after %d datagrams: %+v %v", sent, outcomes, err)
 	}
@@ -244,7 +245,7 @@ func TestSlowReader(t *testing.T) {
 		full = sent == before && len(s.server.Clients()) == 1 && s.server.Clients()[0].Queued >= pauseAt
 	}
 	_, e := dial(t, s.Config)
-	if o, err := e.Do(t.Context(), txn.Config{}, []txn.Request{nodeInfo(1, 3, 2)}); err != nil || o[0].Result != txn.Replied {
+	if o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1, 3, 2)}); err != nil || o[0].Result != txn.Replied {
 		t.Fatalf("another client: %+v %v", o, err)
 	}
 	slow.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -303,7 +304,7 @@ func TestHungManager(t *testing.T) {
 	b[frameHeader+4] |= 0x80
 	hung.conn.Write(b[:])
 	_, e := dial(t, s.Config)
-	o, err := e.Do(t.Context(), txn.Config{}, []txn.Request{nodeInfo(1)})
+	o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1)})
 	if err != nil || o[0].Result != txn.Replied {
 		t.Errorf("%+v %v", o, err)
 	}
@@ -409,7 +410,7 @@ func TestManyClients(t *testing.T) {
 		_, e := dial(t, cfg)
 		all.Go(func() {
 			requests := slices.Repeat([]txn.Request{nodeInfo(1)}, 100)
-			outcomes, err := e.Do(t.Context(), txn.Config{Timeout: time.Minute}, requests)
+			outcomes, err := txntest.Do(t.Context(), e, txn.Config{Timeout: time.Minute}, requests)
 			if err != nil {
 				t.Error(err)
 				return
