@@ -23,6 +23,18 @@ type Status struct {
 	Subnet *SubnetStatus `json:"subnet,omitempty"` // only of a master that has completed a sweep
 	Sweep  *SweepStatus  `json:"sweep,omitempty"`  // the last heavy sweep as master
 	SMs    []SM          `json:"sms"`              // this manager first
+
+	Alarms []Alarm `json:"alarms,omitempty"` // ports that sent what only other ports may send
+}
+
+// Alarm is what one port has sent that only another one may send.
+type Alarm struct {
+	Kind  string    `json:"kind"`
+	GUID  string    `json:"guid,omitempty"` // of the port that sent it, if that is known
+	LID   mad.LID   `json:"lid,omitempty"`
+	Where string    `json:"where"` // the port in words
+	Count uint64    `json:"count"`
+	Last  time.Time `json:"last"`
 }
 
 // MirroredSettings describes the partitions and settings that a manager has mirrored from
@@ -65,9 +77,10 @@ type SM struct {
 	Priority   uint8   `json:"priority"`
 	State      string  `json:"state"`
 	ActCount   uint32  `json:"act_count"`
-	NextMaster bool    `json:"next_master"` // becomes master when the master dies
-	Mirrors    bool    `json:"mirrors"`     // the master's SA registrations
-	Lag        float64 `json:"lag"`         // seconds since the mirror has been incomplete; 0 if complete
+	NextMaster bool    `json:"next_master"`       // becomes master when the master dies
+	Ignored    bool    `json:"ignored,omitempty"` // has another sm_key, or is not in allowed_sm_guids
+	Mirrors    bool    `json:"mirrors"`           // the master's SA registrations
+	Lag        float64 `json:"lag"`               // seconds since the mirror has been incomplete; 0 if complete
 	// Reads is set if it mirrors by SA queries, because the master is not ibsm. Lag is then
 	// the age of the last reading, and Incomplete why that may be incomplete.
 	Reads      bool   `json:"reads,omitempty"`

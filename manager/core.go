@@ -31,6 +31,7 @@ type Core struct {
 	traps        traps        // notices, and the sweeps that they cause
 	descriptions descriptions // NodeDescriptions, between sweeps
 	guids        guidWrites   // GUIDs that the SA assigns
+	alarms       alarms       // what hosts send that is not theirs to send
 
 	published publication
 	logged    sweepLog

@@ -23,8 +23,9 @@ type election struct {
 	lid       mad.LID     // its port's; 0 while it has none
 	key       mad.MKey    // for requests
 	others    []discover.SM
-	shown     []view.SM // the same, as Stats shows them; never written again
-	duplicate bool      // another manager has our GUID; this was logged
+	shown     []view.SM  // the same, as Stats shows them; never written again
+	ignored   []mad.GUID // those of them that do not apply; never written again
+	duplicate bool       // another manager has our GUID; this was logged
 	interval  time.Duration
 }
 
@@ -243,6 +244,17 @@ func (e *election) met(sms []discover.SM) {
 		e.shown[i] = viewOf(&sms[i].Info, sms[i].LID)
 	}
 	slices.SortFunc(e.shown, func(a, b view.SM) int { return cmp.Compare(a.GUID, b.GUID) })
+	e.sortOut()
+}
+
+// sortOut notes which of the others do not apply.
+func (e *election) sortOut() {
+	e.ignored = nil
+	for i := range e.others {
+		if e.Ignores(&e.others[i].Info) {
+			e.ignored = append(e.ignored, e.others[i].Port)
+		}
+	}
 }
 
 // maxMet bounds the managers that this one knows only by their requests.
@@ -268,6 +280,9 @@ func (e *election) heard(info *smp.SMInfo) {
 		if o := &e.others[i]; o.Info.GUID() == info.GUID() {
 			o.Info = *info
 		}
+	}
+	if e.Ignores(info) != slices.Contains(e.ignored, info.GUID()) {
+		e.sortOut()
 	}
 	for i := range e.shown {
 		if r := &e.shown[i]; r.GUID == info.GUID() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/view"
@@ -27,9 +28,12 @@ type Stats struct {
 	// FromStandby says that the term as master that is, or was last, began in STANDBY.
 	FromStandby bool
 	Rivals      []view.SM // other managers, by GUID, as they were heard last; never written again
+	// Ignored are those of Rivals that do not apply: elect.Machine.Ignores. Never written again.
+	Ignored []mad.GUID
 	Progress
 
-	traps trapCounts
+	traps  trapCounts
+	alarms alarms
 }
 
 // SweepKind is an index into Stats.Sweeps.
@@ -121,6 +125,6 @@ func (c *Core) Stats() Stats {
 	return Stats{
 		State: c.elect.State(), Terms: c.term.begun, FromStandby: c.term.fromStandby, Gen: c.published.gen,
 		Sweeps: c.sweeps.count, Phases: c.sweeps.took, Txn: c.fx.table.Stats(), Self: c.elect.self(c.port.lid, c.sent), Received: c.received,
-		Rivals: c.elect.shown, Progress: c.Progress(), traps: c.traps.counts,
+		Rivals: c.elect.shown, Ignored: c.elect.ignored, Progress: c.Progress(), traps: c.traps.counts, alarms: c.alarms,
 	}
 }

@@ -159,12 +159,35 @@ func (c *Core) walked(found *sweep.Found) {
 		c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))).WithMulticast(c.multicast.Multicast)})
 		return
 	}
-	c.elect.met(found.SMs)
+	c.met(found.SMs)
 	others := infos(found.SMs)
 	if c.isDuplicate(found, others) {
 		return
 	}
 	c.act(c.elect.Decide(c.fx.now, others))
+}
+
+// met takes the managers that a walk found.
+func (c *Core) met(sms []discover.SM) {
+	c.elect.met(sms)
+	for i := range sms {
+		c.judgeManager(&sms[i].Info, sms[i].LID, sms[i].Route)
+	}
+}
+
+// judgeManager raises an alarm about a manager that is ignored. The route is that to its port, where
+// the port is not in the view.
+func (c *Core) judgeManager(sm *smp.SMInfo, lid mad.LID, route mad.Route) {
+	if !c.elect.Ignores(sm) {
+		return
+	}
+	a := Alarm{Kind: AlarmManager, Port: sm.GUID(), LID: lid, Where: "directed route " + route.String()}
+	if v := c.published.view; v != nil {
+		if p := v.Topo.FindPort(sm.GUID()); p != topo.None {
+			a.LID, a.Where = v.Topo.Ports[p].Info.LID(), whereIs(v, p)
+		}
+	}
+	c.alarms.raise(&c.fx, c.cfg.Epoch, a, "state", sm.SMState(), "priority", sm.Priority())
 }
 
 // isDuplicate reports whether this manager must not become master, as another one has its
@@ -299,6 +322,7 @@ func (c *Core) looked(v *sweep.Verdict) {
 		sm := &v.SMs[i]
 		if sm.OK {
 			c.elect.heard(&sm.Info)
+			c.judgeManager(&sm.Info, 0, mad.Route{})
 		}
 		switch {
 		case sm.Known && !sm.OK:

@@ -59,6 +59,9 @@ func noteOn(m *ctl.SM, isThis bool) string {
 	if m.NextMaster {
 		notes = append(notes, "takes over when the master dies")
 	}
+	if m.Ignored {
+		notes = append(notes, "ignored: another sm_key, or not in allowed_sm_guids")
+	}
 	if note := mirrorNote(m); note != "" {
 		notes = append(notes, note)
 	}

@@ -66,9 +66,20 @@ func statusText(st *ctl.Status, now time.Time) string {
 		if i == 0 {
 			name = "this SM"
 		}
-		line(name, "%s LID %d priority %d %s", m.GUID, m.LID, m.Priority, m.State)
+		line(name, "%s LID %d priority %d %s%s", m.GUID, m.LID, m.Priority, m.State, ignoredText(&m))
+	}
+	for _, a := range st.Alarms {
+		line("ALARM", "%s: %d packets from %s %s (LID %d), the last %v ago", a.Kind, a.Count, a.GUID, a.Where, a.LID, now.Sub(a.Last).Round(time.Second))
 	}
 	return b.String()
+}
+
+// ignoredText says that a manager does not apply.
+func ignoredText(m *ctl.SM) string {
+	if m.Ignored {
+		return ", ignored: another sm_key, or not in allowed_sm_guids"
+	}
+	return ""
 }
 
 // settingsText says describes the partitions and settings in force, unless they are the manager's own.

@@ -126,6 +126,10 @@ func (s sink) manager(st *manager.Stats) {
 	for number, n := range st.Traps() {
 		traps(n, server.TrapLabel(number))
 	}
+	alarms := s.counter("ibsm_alarms_total", "Packets that only another port may send, by kind; ibsmctl status names the ports.", "kind")
+	for kind, n := range st.AlarmCounts() {
+		alarms(n, kind.String())
+	}
 	keys := s.counter("ibsm_bad_keys_total", "Traps 257 to 259 about wrong P_Keys and Q_Keys, by the port that sent the packet; 32 ports have their own label, the rest is other.", "trap", "port_guid")
 	for o := range st.Offenders() {
 		port := "other"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,6 +160,13 @@ func (d *Server) Status() *ctl.Status {
 		st.Subnet = s.status
 	}
 	st.SMs = managers(&stats)
+	for _, a := range stats.Alarms() {
+		alarm := ctl.Alarm{Kind: a.Kind.String(), LID: a.LID, Where: a.Where, Count: a.Count, Last: time.Unix(a.Last, 0)}
+		if a.Port != 0 {
+			alarm.GUID = a.Port.String()
+		}
+		st.Alarms = append(st.Alarms, alarm)
+	}
 	for _, m := range shell.Mirrors() {
 		for i := range st.SMs {
 			if sm := &st.SMs[i]; sm.GUID == m.Standby.String() {
@@ -177,7 +185,8 @@ func managers(st *manager.Stats) []ctl.SM {
 	for i, m := range all {
 		state := smp.SMState(m.State)
 		sms[i] = ctl.SM{GUID: m.GUID.String(), LID: m.LID, Priority: m.Priority, State: state.String(), ActCount: m.ActCount}
-		if state == smp.Master || state == smp.NotActive {
+		sms[i].Ignored = slices.Contains(st.Ignored, m.GUID)
+		if state == smp.Master || state == smp.NotActive || sms[i].Ignored {
 			continue
 		}
 		if next < 0 || m.Priority > all[next].Priority || m.Priority == all[next].Priority && m.GUID < all[next].GUID {

@@ -4,7 +4,6 @@
 package elect
 
 import (
-	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -19,8 +18,7 @@ type Config struct {
 	// higher: a manager that comes back then does not take the mastership back.
 	MasterPriority uint8
 	SMKey          uint64
-	// Allowed are the managers that the mastership may be handed to, and whose
-	// control packets count; all that have our SM_Key when it is empty.
+	// Allowed are the ports whose managers apply; all that have our SM_Key when it is empty.
 	Allowed []mad.GUID
 	// PollInterval is the time between polls of the master by a standby; 10 s. A
 	// peer ibsm is polled every two seconds, if that is less.
@@ -157,16 +155,6 @@ func (m *Machine) higher(o *smp.SMInfo) bool {
 	return o.GUID() < m.cfg.GUID
 }
 
-// mayBeMaster reports whether the mastership may be handed to a manager: it has our SM_Key,
-// or does not show it, and is allowed.
-func (m *Machine) mayBeMaster(o *smp.SMInfo) bool {
-	return (o.SMKey() == 0 || o.SMKey() == m.cfg.SMKey) && m.allows(o)
-}
-
-func (m *Machine) allows(o *smp.SMInfo) bool {
-	return len(m.cfg.Allowed) == 0 || slices.Contains(m.cfg.Allowed, o.GUID())
-}
-
 // Decide takes the managers that a walk found and decides which is MASTER.
 func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 	if m.cfg.IgnoreOthers {
@@ -177,6 +165,8 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 	for i := range others {
 		o := &others[i]
 		switch {
+		case m.Ignores(o):
+			continue
 		case o.SMState() == smp.Master:
 			if master == nil || outranks(o, master) {
 				master = o
@@ -252,7 +242,7 @@ func (m *Machine) LosePath() Do {
 // Seen takes what a manager said to the MASTER in a light sweep, or what one says of
 // itself in a Question.
 func (m *Machine) Seen(info *smp.SMInfo) Do {
-	if m.state != smp.Master || m.cfg.IgnoreOthers || info.GUID() == m.target() && info.SMState() != smp.Master {
+	if m.state != smp.Master || m.cfg.IgnoreOthers || m.Ignores(info) || info.GUID() == m.target() && info.SMState() != smp.Master {
 		return Nothing
 	}
 	if info.SMState() == smp.Master || m.mayBeMaster(info) && info.SMState() != smp.NotActive && m.higher(info) {

@@ -26,6 +26,8 @@ func (m *Machine) Leave(now time.Duration, others []smp.SMInfo) Do {
 	}
 	for i := range others {
 		switch o := &others[i]; {
+		case m.Ignores(o):
+			continue
 		case o.SMState() == smp.Master:
 			return End
 		case o.SMState() != smp.NotActive && m.mayBeMaster(o):

@@ -115,6 +115,9 @@ func (m *Machine) Reply(now time.Duration, info *smp.SMInfo) Do {
 	if info.GUID() != m.polled {
 		return Nothing
 	}
+	if m.Ignores(info) {
+		return m.masterLost(now)
+	}
 	if isPeer(info) && m.watch.kind != peer {
 		m.watch.kind = peer
 		m.due = min(m.due, now+m.interval())
