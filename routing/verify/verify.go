@@ -92,7 +92,7 @@ func Check(ctx context.Context, t *topo.Topo, l *topo.LIDs, tables *routing.Tabl
 	follow := c.changed(since)
 	blocks := make([]blockReport, len(follow))
 	err := routing.Parallel(ctx, len(blocks), func() func(int) {
-		trace := routing.NewTrace(len(c.rows))
+		trace := routing.NewTrace(len(c.Rows))
 		return func(block int) { c.check(block, follow[block], trace, &blocks[block]) }
 	})
 	if err != nil {
@@ -103,56 +103,18 @@ func Check(ctx context.Context, t *topo.Topo, l *topo.LIDs, tables *routing.Tabl
 
 // checker is what all blocks have in common.
 type checker struct {
-	lids   *topo.LIDs
-	rows   [][]uint8 // of each switch, up to Top
-	tracer *routing.Tracer
-	part   []int32 // by SwitchIdx: connected parts
-	home   []home  // by LID
+	*routing.Forwarding
+	lids *topo.LIDs
+	part []int32 // by SwitchIdx: connected parts
 	// longest is, by LID, 1 + the links of its longest route, and 0 where any of its routes
 	// or entries is not good.
 	longest []uint8
 }
 
-// home is where packets to a LID leave the switches.
-type home struct {
-	owned bool           // by anybody
-	at    topo.SwitchIdx // None without a switch
-	port  uint8          // of it; 0 for the switch itself
-}
-
 func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
-	c := &checker{
-		lids: l, rows: make([][]uint8, len(t.Switches)), tracer: routing.NewTracer(t, l),
-		part: routing.NewGraph(t).Components(), home: make([]home, len(l.Owner)),
-	}
-	for s, row := range tables.LFT {
-		c.rows[s] = row[:min(len(row), int(tables.Top)+1)]
-	}
-	for lid, p := range l.Owner {
-		c.home[lid] = homeOf(t, p)
-	}
-	c.longest = make([]uint8, c.blocks()*routing.BlockSize)
+	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components()}
+	c.longest = make([]uint8, c.Blocks()*routing.BlockSize)
 	return c
-}
-
-func homeOf(t *topo.Topo, p topo.PortIdx) home {
-	if p == topo.None {
-		return home{at: topo.None}
-	}
-	h := home{owned: true, at: t.SwitchOf(p)}
-	if peer := t.Ports[p].Peer; h.at != topo.None && t.Nodes[t.Ports[p].Node].Switch == topo.None {
-		h.port = t.Ports[peer].Num
-	}
-	return h
-}
-
-// blocks is how many there are, up to the last LID owned or routed.
-func (c *checker) blocks() int {
-	length := len(c.lids.Owner)
-	for _, row := range c.rows {
-		length = max(length, len(row))
-	}
-	return (length + routing.BlockSize - 1) / routing.BlockSize
 }
 
 // blockReport is the part of a Report that one block of LIDs makes.
@@ -172,12 +134,12 @@ func (b *blockReport) add(f Finding) {
 
 // check looks at the LIDs of a block; those that have no bit in follow are good.
 func (c *checker) check(block int, follow uint64, trace *routing.Trace, into *blockReport) {
-	c.tracer.Block(c.rows, block, follow, trace)
+	c.Tracer.Block(c.Rows, block, follow, trace)
 	first := block * routing.BlockSize
 	for lid := first; lid < first+routing.BlockSize; lid++ {
 		owned := c.lids.PortOf(mad.LID(lid)) != topo.None
 		if owned {
-			into.routes += len(c.rows)
+			into.routes += len(c.Rows)
 		}
 		switch {
 		case follow>>(lid-first)&1 == 0:
@@ -217,7 +179,7 @@ func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
 			f.Kind = Nowhere
 		case fate == routing.WrongPort:
 			f.Kind = WrongOwner
-		case c.connected(f.Switch, c.home[lid].at):
+		case c.connected(f.Switch, c.Home(lid)):
 			f.Kind = DeadEnd
 		}
 		into.add(f)
@@ -230,7 +192,7 @@ func (c *checker) connected(a, b topo.SwitchIdx) bool {
 
 func (c *checker) findStrays(lid mad.LID, into *blockReport) {
 	c.longest[lid] = 1
-	for s, row := range c.rows {
+	for s, row := range c.Rows {
 		if int(lid) < len(row) && row[lid] != routing.NoPath {
 			c.longest[lid] = 0
 			into.add(Finding{Unowned, topo.SwitchIdx(s), lid})

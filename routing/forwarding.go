@@ -1,0 +1,154 @@
+package routing
+
+import (
+	"bytes"
+
+	"ibsm/mad"
+	"ibsm/topo"
+)
+
+// Forwarding is how the switches of a subnet forward by tables. It is what proofs of tables
+// start from, and immutable: the rows of the tables must not be written any more.
+type Forwarding struct {
+	Rows   [][]uint8 // by SwitchIdx, up to Top: entries above it count as missing, as they do in a switch
+	Tracer *Tracer
+	homes  []home // by LID
+}
+
+// home is where packets to a LID leave the switches.
+type home struct {
+	owned bool           // by anybody
+	at    topo.SwitchIdx // None without a switch
+	port  uint8          // of it; 0 for the switch itself
+}
+
+// NewForwarding is that of tables.
+func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
+	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner))}
+	for s, row := range tables.LFT {
+		f.Rows[s] = row[:min(len(row), int(tables.Top)+1)]
+	}
+	for lid, p := range l.Owner {
+		f.homes[lid] = homeOf(t, p)
+	}
+	return f
+}
+
+func homeOf(t *topo.Topo, p topo.PortIdx) home {
+	if p == topo.None {
+		return home{at: topo.None}
+	}
+	h := home{owned: true, at: t.SwitchOf(p)}
+	if peer := t.Ports[p].Peer; h.at != topo.None && t.Nodes[t.Ports[p].Node].Switch == topo.None {
+		h.port = t.Ports[peer].Num
+	}
+	return h
+}
+
+// Home is the switch at which packets to a LID leave the switches: None if nobody owns the LID,
+// or its owner is at no switch.
+func (f *Forwarding) Home(lid mad.LID) topo.SwitchIdx { return f.homeOf(int(lid)).at }
+
+func (f *Forwarding) homeOf(lid int) home {
+	if lid >= len(f.homes) {
+		return home{at: topo.None}
+	}
+	return f.homes[lid]
+}
+
+// Blocks is the number of blocks up to the last LID owned or routed.
+func (f *Forwarding) Blocks() int {
+	length := len(f.homes)
+	for _, row := range f.Rows {
+		length = max(length, len(row))
+	}
+	return (length + BlockSize - 1) / BlockSize
+}
+
+// Changed are the LIDs of which any route may have changed since. The routes to a LID are what
+// they were when each switch has the same entry for it, the ports by which packets come from
+// switch to switch lead where they led, and the LID is still at the same port of the same
+// switch. Switches count by their numbers: it does not matter who they are. All LIDs have
+// changed when was is nil or has another number of switches.
+func (f *Forwarding) Changed(was *Forwarding) LIDSet {
+	changed := make(LIDSet, f.Blocks())
+	if was == nil || len(was.Rows) != len(f.Rows) {
+		for block := range changed {
+			changed[block] = WholeBlock
+		}
+		return changed
+	}
+	for lid := range len(changed) * BlockSize {
+		if was.homeOf(lid) != f.homeOf(lid) {
+			changed.Add(lid)
+		}
+	}
+	for s, row := range f.Rows {
+		changed.addUnequal(was.Rows[s], row)
+		var turned [256]bool
+		turns := false
+		f.Tracer.Turns(was.Tracer, topo.SwitchIdx(s), func(port uint8) { turned[port], turns = true, true })
+		if turns {
+			changed.addEntries(row, &turned)
+		}
+	}
+	return changed
+}
+
+// LIDSet is a set of LIDs: a word for each block of LIDs, a bit for each LID.
+type LIDSet []uint64
+
+// Add adds a LID, which must be in one of the set's blocks.
+func (l LIDSet) Add(lid int) { l[lid/BlockSize] |= 1 << (lid % BlockSize) }
+
+// Has reports whether a LID of the set's blocks is in it.
+func (l LIDSet) Has(lid int) bool { return l[lid/BlockSize]>>(lid%BlockSize)&1 != 0 }
+
+// Empty reports whether no LID is in it.
+func (l LIDSet) Empty() bool {
+	for _, word := range l {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// addUnequal adds the LIDs for which two rows of a switch have different entries.
+func (l LIDSet) addUnequal(was, is []uint8) {
+	if len(was) == len(is) && (len(is) == 0 || &was[0] == &is[0]) {
+		return
+	}
+	for block := range l {
+		first := block * BlockSize
+		if bytes.Equal(part(was, first), part(is, first)) {
+			continue
+		}
+		for lid := first; lid < first+BlockSize; lid++ {
+			if entry(was, lid) != entry(is, lid) {
+				l.Add(lid)
+			}
+		}
+	}
+}
+
+// part is what a row has of the block that begins with a LID.
+func part(row []uint8, first int) []uint8 {
+	return row[min(first, len(row)):min(first+BlockSize, len(row))]
+}
+
+func entry(row []uint8, lid int) uint8 {
+	if lid >= len(row) {
+		return NoPath
+	}
+	return row[lid]
+}
+
+// addEntries adds the LIDs whose packets leave a switch by any of the ports.
+func (l LIDSet) addEntries(row []uint8, ports *[256]bool) {
+	for lid, port := range row {
+		if ports[port] {
+			l.Add(lid)
+		}
+	}
+}
