@@ -146,8 +146,9 @@ func (l *Loaded) flags() {
 	}
 }
 
-// findFile reads the named file, or the first of DefaultFiles that exists. If the named
-// file does not exist it adds a warning and returns nil: OpenSM starts without it too.
+// findFile reads the named file, or the first of DefaultFiles that exists. A named
+// file that does not exist is an error, unlike with OpenSM: the subnet would come up with other
+// settings than the operator wants.
 func findFile(named string, env Environment, report *Report) *File {
 	names := DefaultFiles
 	if named != "" {
@@ -163,7 +164,7 @@ func findFile(named string, env Environment, report *Report) *File {
 		case !errors.Is(err, fs.ErrNotExist):
 			report.add(Refusal, p, "", "cannot read configuration file: %v", err)
 		case named != "":
-			report.add(Warning, p, "", "configuration file does not exist")
+			report.add(Refusal, p, "", "configuration file does not exist")
 		}
 	}
 	return nil

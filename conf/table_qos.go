@@ -42,8 +42,8 @@ var ownKeys = []Key{
 		Help: "also send state changes to syslog, under OpenSM's name; not on simulated fabrics"},
 	{Name: "state_dir", TOML: "files.state_dir", Kind: String, Default: null, Own: true, Effect: Acts, Unset: atState, Long: "state_dir", Arg: "DIR",
 		Help: "directory of the state store, with a subdirectory for each port; none disables the store"},
-	{Name: "partition_fallback", TOML: "partitions.fallback", Kind: Word, Words: []string{"closed", "open"}, Default: "closed", Own: true, Serious: true, Effect: Acts, Long: "partition_fallback", Arg: "HOW",
-		Help: "what to do at start if the partition file has errors and no earlier good one is stored: closed lets ports reach only the manager, open lets all ports communicate, as OpenSM does"},
+	{Name: "partition_fallback", TOML: "partitions.fallback", Kind: Word, Words: []string{"refuse", "closed", "open"}, Default: "refuse", Own: true, Serious: true, Effect: Acts, Long: "partition_fallback", Arg: "HOW",
+		Help: "what to do at start if the partition file has errors, or was named and does not exist, and no earlier good one is stored: refuse does not start, closed lets ports reach only the manager, open lets all ports communicate, as OpenSM does"},
 }
 
 func joined(parts ...[]Key) (all []Key) {

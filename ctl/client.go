@@ -135,10 +135,14 @@ func (c *Client) PlanPartitions(ctx context.Context, text []byte, each func(*Par
 	return Elements(body, partitionPlan, each)
 }
 
-// ApplyPartitions makes a manager apply its own partition file; rows are as for
-// PlanPartitions.
-func (c *Client) ApplyPartitions(ctx context.Context, each func(*PartitionRow) error) error {
-	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", nil, each)
+// ApplyPartitions makes a manager apply its own partition file, with force even with dangerous
+// lines; rows are as for PlanPartitions.
+func (c *Client) ApplyPartitions(ctx context.Context, force bool, each func(*PartitionRow) error) error {
+	query := url.Values{}
+	if force {
+		query.Set("force", "1")
+	}
+	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", query, each)
 }
 
 // Plan passes on each step of a plan. outdated is as Plan.Outdated.

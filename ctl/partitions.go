@@ -49,6 +49,9 @@ type PartitionFile struct {
 	Name string `json:"name"`
 	// Refused is set if the file has errors; then the partitions in force do not change.
 	Refused bool `json:"refused"`
+	// Dangerous is set if the file has dangerous lines that are not in force: it is applied only
+	// by force.
+	Dangerous bool `json:"dangerous"`
 	// InForce is set if the P_Key tables of the fabric agree with the file.
 	InForce bool `json:"in_force"`
 }
@@ -68,9 +71,9 @@ type Partitioner interface {
 	// PlanPartitions returns the changes that a text, or for nil the manager's own file,
 	// would make.
 	PlanPartitions(text []byte) ([]PartitionRow, error)
-	// ApplyPartitions applies the manager's file unless it has errors. It does not wait
-	// for the end of the sweep.
-	ApplyPartitions() ([]PartitionRow, error)
+	// ApplyPartitions applies the manager's file unless it has errors or, without force,
+	// dangerous lines that are not in force. It does not wait for the end of the sweep.
+	ApplyPartitions(force bool) ([]PartitionRow, error)
 }
 
 // MaxPartitionFile is the maximum length of a text to plan, in bytes.
@@ -78,7 +81,10 @@ const MaxPartitionFile = 64 << 20
 
 // planPartitions reads the text of a file from the request body.
 func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
-	return s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
+	if err := known(r); err != nil {
+		return err
+	}
+	return s.partitions(w, func(p Partitioner) ([]PartitionRow, error) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPartitionFile))
 		if err != nil {
 			return nil, fmt.Errorf("%w: the file: %w", ErrBadRequest, err)
@@ -91,15 +97,19 @@ func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) error {
-	return s.partitions(w, r, func(p Partitioner) ([]PartitionRow, error) {
-		s.cfg.Logger.Info("partition file reload requested over the control socket")
-		return p.ApplyPartitions()
+	force, err := flag(r, "force")
+	if err = cmp.Or(known(r, "force"), err); err != nil {
+		return err
+	}
+	return s.partitions(w, func(p Partitioner) ([]PartitionRow, error) {
+		s.cfg.Logger.Info("partition file reload requested over the control socket", "force", force)
+		return p.ApplyPartitions(force)
 	})
 }
 
 // partitions answers with rows, for one client at a time.
-func (s *Server) partitions(w http.ResponseWriter, r *http.Request, rows func(Partitioner) ([]PartitionRow, error)) error {
-	if err := cmp.Or(known(r), has(s.cfg.Partitions != nil, "partitions")); err != nil {
+func (s *Server) partitions(w http.ResponseWriter, rows func(Partitioner) ([]PartitionRow, error)) error {
+	if err := has(s.cfg.Partitions != nil, "partitions"); err != nil {
 		return err
 	}
 	if err := s.begin(); err != nil {

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"fmt"
 	"time"
 
 	"ibsm/mad"
@@ -8,17 +9,18 @@ import (
 
 // Status is the state of a manager and a summary of its subnet.
 type Status struct {
-	Version          string            `json:"version"`
-	PID              int               `json:"pid"`
-	Started          time.Time         `json:"started"`
-	Where            string            `json:"where"`             // the port
-	Waiting          string            `json:"waiting,omitempty"` // why it has no port
-	State            string            `json:"state"`             // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
-	Phase            string            `json:"phase"`             // of the current sweep; "idle"
-	Engine           string            `json:"engine"`
-	MirroredSettings *MirroredSettings `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
-	MastershipTerm   uint64            `json:"mastership_term"`             // number of mastership terms so far
-	Events           uint64            `json:"events"`
+	Version          string             `json:"version"`
+	PID              int                `json:"pid"`
+	Started          time.Time          `json:"started"`
+	Where            string             `json:"where"`             // the port
+	Waiting          string             `json:"waiting,omitempty"` // why it has no port
+	State            string             `json:"state"`             // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
+	Phase            string             `json:"phase"`             // of the current sweep; "idle"
+	Engine           string             `json:"engine"`
+	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
+	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`        // nil if the partition file is in force
+	MastershipTerm   uint64             `json:"mastership_term"`             // number of mastership terms so far
+	Events           uint64             `json:"events"`
 
 	Subnet *SubnetStatus `json:"subnet,omitempty"` // only of a master that has completed a sweep
 	Sweep  *SweepStatus  `json:"sweep,omitempty"`  // the last heavy sweep as master
@@ -35,6 +37,26 @@ type Alarm struct {
 	Where string    `json:"where"` // the port in words
 	Count uint64    `json:"count"`
 	Last  time.Time `json:"last"`
+}
+
+// PartitionsTrouble is why the partition file is not in force, and what is instead.
+type PartitionsTrouble struct {
+	InForce string `json:"in_force"` // closed, open, last good file, file (as it was), no file
+	File    string `json:"file"`
+	Reason  string `json:"reason"` // the first error
+}
+
+// String is one line for the operator.
+func (t *PartitionsTrouble) String() string {
+	text := map[string]string{
+		"closed":  "PARTITIONS ARE CLOSED: every port reaches only the manager, because %s cannot be used: %s",
+		"open":    "PARTITIONS ARE OPEN: every port is a full member of the default partition, because %s cannot be used: %s",
+		"no file": "NO PARTITIONS: P_Key tables stay as they are, because %s cannot be used: %s",
+	}[t.InForce]
+	if text == "" {
+		text = "EARLIER PARTITIONS: the last version without errors is in force, because %s cannot be used: %s"
+	}
+	return fmt.Sprintf(text, t.File, t.Reason)
 }
 
 // MirroredSettings describes the partitions and settings that a manager has mirrored from

@@ -9,6 +9,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/opensm/console"
@@ -33,7 +34,7 @@ type configuration struct {
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs chan manager.Config
 	kept    *state
-	show    func(engine string, r *ctl.MirroredSettings) // shows what the manager is master by
+	show    func(server.Rules) // shows what the manager is master by
 	changes chan func()
 	current atomic.Pointer[inForce]
 }
@@ -52,7 +53,7 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(string, *ctl.MirroredSettings)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
 		kept: kept, show: show, changes: make(chan func()),
@@ -99,25 +100,26 @@ func (c *configuration) swap(was *inForce, edit func(next *inForce)) (swapped bo
 }
 
 // begin is the configuration of a manager that starts at a port. The store has the partition
-// file that was in force last, and the policy of the previous master.
-func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) (cfg manager.Config) {
+// file that was in force last, and the policy of the previous master. The error is a refusal.
+func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) (cfg manager.Config, err error) {
 	for {
 		was := c.current.Load()
-		var read partitions.Input
-		if was.partitions == nil {
-			read = readPartitions(was.own)
+		chosen := was.partitions
+		if chosen == nil {
+			if chosen, err = selectPartitions(was.own, port, lastPartitions); err != nil {
+				return cfg, refusal{err}
+			}
 		}
 		routes := c.readRoutes(was.own)
 		begun := c.swap(was, func(next *inForce) {
 			next.port, next.routes = port, routes
 			if was.partitions == nil {
-				chosen := partitions.Select(read, lastPartitions, conf.PartitionFallback.In(next.own.Config) == "open")
-				c.setPartitions(next, &chosen)
+				c.setPartitions(next, chosen)
 			}
 			cfg = c.first(next, lastPolicy)
 		})
 		if begun {
-			return cfg
+			return cfg, nil
 		}
 	}
 }
@@ -160,7 +162,7 @@ type reread struct {
 
 func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.config, r.changed, r.report, r.err = was.own.Reread(Environment)
-	r.partitions = readPartitions(r.config)
+	r.partitions = readPartitions(r.config, was.port)
 	r.routes = c.readRoutes(r.config)
 	r.modules = readModuleLog(r.config)
 	return r
@@ -198,7 +200,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	c.setModules(read.modules)
 	found := findings(read.report)
 	if next.partitions != nil {
-		chosen := next.partitions.Reload(read.partitions)
+		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)
 		found = append(found, partitionFindings(&chosen)...)
 	}
@@ -235,7 +237,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))
 	}
 	next.shown = next.from.shown(next.differs)
-	c.show(cfg.Sweep.EngineName, next.shown)
+	c.show(server.Rules{Engine: cfg.Sweep.EngineName, Mirrored: next.shown, Partitions: partitionsTrouble(chosen, l)})
 	return cfg
 }
 

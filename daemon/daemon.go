@@ -96,7 +96,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.state = newState(d.conf, d.logger)
 	d.tasks.atEnd(d.state.close)
 	d.control = server.New(server.Config{Version: conf.Version, Engine: managerConfig(d.conf).Sweep.EngineName, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
-	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.Rules)
+	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
 	d.tasks.run(context.Background(), d.current.run) // until the manager has ended
 	d.tasks.run(ctx, d.listen)
 	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
@@ -231,13 +231,19 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 		d.logger.Error(err.Error()) // nobody sees standard error of a daemon
 		return err
 	}
+	shell, err := receiver{d, port}.shell()
+	if err != nil {
+		port.close()
+		d.logger.Error(err.Error())
+		return err
+	}
+	d.warnOfPartitions()
 	if !d.conf.DryRun {
 		if err := port.SetIsSM(ctx, true); err != nil {
 			port.close()
 			return err
 		}
 	}
-	shell := receiver{d, port}.shell()
 	d.state.resume(shell)
 	var atPort tasks
 	defer atPort.end()
@@ -248,5 +254,23 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 	d.control.Serve(shell, port.Name)
 	d.running.Store(true)
 	defer d.running.Store(false)
-	return shell.Run(ctx)
+	err = shell.Run(ctx)
+	if d.conf.Once && err == nil && len(d.current.current.Load().partitions.Errors) > 0 {
+		err = fmt.Errorf("%w: the partition file is not in force", manager.ErrIncomplete)
+	}
+	return err
+}
+
+// warnOfPartitions prints that the partition file is not in force, or obeyed although it is
+// dangerous: who starts a manager at a terminal does not see its log.
+func (d *daemon) warnOfPartitions() {
+	now := d.current.current.Load()
+	l, chosen := now.effective()
+	if t := partitionsTrouble(chosen, l); t != nil {
+		fmt.Fprintln(d.cfg.Stderr, "ibsm: warning: "+t.String())
+	} else if chosen.Policy != nil {
+		for _, e := range chosen.Policy.Dangers {
+			fmt.Fprintln(d.cfg.Stderr, "ibsm: warning: "+e.Error())
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -26,7 +27,7 @@ import (
 // TestMeaning: sums are those of what files mean, not of how they are written.
 func TestMeaning(t *testing.T) {
 	of := func(text string) any {
-		c := partitions.Select(partitions.Input{Name: "partitions.conf", Text: []byte(text)}, nil, false)
+		c := partitions.Select(partitions.Input{Name: "partitions.conf", Text: []byte(text)}, nil, partitions.NoStart)
 		if len(c.Errors) > 0 {
 			t.Fatal(c.Errors)
 		}
@@ -70,13 +71,22 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	}
 	o.state = newState(l, logger)
 	o.state.store.Store(stored)
-	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(_ string, r *ctl.MirroredSettings) { o.policy = r })
+	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored })
 	var ts tasks
 	ts.atEnd(func() { stored.Close() })
 	ts.run(context.Background(), o.run)
 	t.Cleanup(ts.end)
-	o.sent = o.begin(7, nil, nil)
+	o.again(nil)
 	return o
+}
+
+// again begins with the policy that was kept.
+func (o *fixture) again(policy []byte) {
+	o.t.Helper()
+	var err error
+	if o.sent, err = o.begin(7, nil, policy); err != nil {
+		o.t.Fatal(err)
+	}
 }
 
 // kept is the policy that is kept for the next start.
@@ -206,7 +216,7 @@ func TestInheritPartitionsApplied(t *testing.T) {
 	o := newFixture(t, ownSettings, ownParts)
 	o.hears(master.sent.Registrar.Mirror.Policy)
 	o.entered(smp.Master)
-	o.applyPartitions()
+	o.applyPartitions(false)
 	o.take()
 	o.must("applied", 1, 2, "lmc", "part_enforce")
 	next := newFixture(t, ownSettings, masterParts)
@@ -249,10 +259,10 @@ func TestInheritNothing(t *testing.T) {
 func TestInheritAgain(t *testing.T) {
 	policy := newFixture(t, masterSettings, masterParts).sent.Registrar.Mirror.Policy
 	o := newFixture(t, ownSettings, ownParts)
-	o.sent = o.begin(7, nil, policy)
+	o.again(policy)
 	o.must("after a kill", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	o = newFixture(t, ownSettings, ownParts)
-	o.sent = o.begin(7, nil, []byte("damaged"))
+	o.again([]byte("damaged"))
 	o.must("damaged", 0, 2)
 }
 

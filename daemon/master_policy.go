@@ -82,7 +82,7 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	chosen := partitions.Selected{Source: p.source}
 	switch p.source {
 	case partitions.FromFile, partitions.FromLastGood:
-		chosen = partitions.Select(partitions.Input{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file}, nil, false)
+		chosen = partitions.Select(partitions.Input{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file}, nil, partitions.NoStart)
 		if len(chosen.Errors) > 0 {
 			return nil, chosen.Errors.Err()
 		}

@@ -2,17 +2,44 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
+	"ibsm/mad"
 	osmlog "ibsm/opensm/log"
 	"ibsm/partitions"
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/sweep"
 )
+
+// fallbacks are the words of partition_fallback.
+var fallbacks = map[string]partitions.Fallback{"refuse": partitions.NoStart, "closed": partitions.StartClosed, "open": partitions.StartOpen}
+
+// selectPartitions selects the policy of a start. The error says why the manager must not start:
+// the partition file cannot be used, no earlier one is known, and partition_fallback says so; or
+// with --strict the file has errors or warnings.
+func selectPartitions(l *conf.Loaded, port mad.GUID, lastGood []byte) (*partitions.Selected, error) {
+	chosen := partitions.Select(readPartitions(l, port), lastGood, fallbacks[conf.PartitionFallback.In(l.Config)])
+	switch found := append(slices.Clone(chosen.Errors), chosen.Warnings...); {
+	case chosen.Policy == nil:
+		return nil, fmt.Errorf("the partition file cannot be used, and no earlier one is known: fix it, or select with partition_fallback what applies instead: %w", chosen.Errors)
+	case l.Strict && len(found) > 0:
+		return nil, fmt.Errorf("--strict: the partition file has errors or warnings: %w", found)
+	}
+	return &chosen, nil
+}
+
+// partitionsTrouble is what ibsmctl shows of a partition file that is not in force; nil if it is.
+func partitionsTrouble(chosen *partitions.Selected, l *conf.Loaded) *ctl.PartitionsTrouble {
+	if chosen == nil || len(chosen.Errors) == 0 {
+		return nil
+	}
+	return &ctl.PartitionsTrouble{InForce: chosen.Source.String(), File: conf.PartitionConfigFile.In(l.Config), Reason: chosen.Errors[0].Error()}
+}
 
 // setPartitions puts a policy into force, logs the errors of its file, and stores the file for
 // a start without a good one.
@@ -71,6 +98,10 @@ func (c *configuration) logPartitions(next *inForce) {
 	for _, w := range p.Warnings {
 		c.logger.Warn(w.Error())
 	}
+	if len(p.Errors) == 0 && len(p.Policy.Dangers) > 0 {
+		c.logger.Error("THE PARTITION FILE HAS DANGEROUS LINES: they are obeyed as OpenSM obeys them, and make other ports communicate than they seem to say",
+			"lines", len(p.Policy.Dangers), "first", p.Policy.Dangers[0].Error())
+	}
 	for _, e := range p.Errors {
 		c.logger.Error(e.Error())
 	}
@@ -84,7 +115,7 @@ func (c *configuration) logPartitions(next *inForce) {
 	case len(p.Errors) == 0:
 		c.logger.Info("partition file in force", "file", file, "partitions", len(p.Policy.Partitions))
 	case p.Source == partitions.FromCaution:
-		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier one is known: every port reaches only the manager; fix the file and send SIGHUP", "file", file)
+		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier one is known, and by partition_fallback every port reaches only the manager; fix the file and send SIGHUP", "file", file)
 	case p.Source == partitions.FromFallback:
 		c.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, and by partition_fallback every port is a full member of the default partition", "file", file)
 	default:
@@ -107,35 +138,36 @@ func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
 	}
 	r := partitions.Input{Name: "the file", Text: text}
 	if text == nil {
-		r = readPartitions(now.own)
+		r = readPartitions(now.own, now.port)
 	}
+	r.Self = now.port
 	l, chosen := now.effective()
-	c := chosen.Reload(r)
+	c := chosen.Reload(r, true)
 	if c.Source == partitions.FromFile && string(c.Text) == string(chosen.Text) {
 		c.Policy = chosen.Policy
 	}
-	return p.control.PartitionRows(r.Name, &c, partitionSettings(l.Config)), nil
+	return p.control.PartitionRows(r.Name, &c, partitionSettings(l.Config), c.NewDangers(chosen.Policy)), nil
 }
 
 // ApplyPartitions reloads the manager's partition file, and no other setting. A file without
 // errors takes precedence over the policy of the previous master.
-func (p partitioner) ApplyPartitions() ([]ctl.PartitionRow, error) {
+func (p partitioner) ApplyPartitions(force bool) ([]ctl.PartitionRow, error) {
 	if p.current.Load().partitions == nil {
 		return nil, errNoPartitions
 	}
-	now := p.applyPartitions()
+	now := p.applyPartitions(force)
 	l, chosen := now.effective()
-	return p.control.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config)), nil
+	return p.control.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config), nil), nil
 }
 
 // applyPartitions reloads the partition file and puts it into force. It returns the resulting
 // configuration.
-func (c *configuration) applyPartitions() (now *inForce) {
+func (c *configuration) applyPartitions(force bool) (now *inForce) {
 	for {
 		was := c.current.Load()
-		read := readPartitions(was.own)
+		read := readPartitions(was.own, was.port)
 		swapped := c.swap(was, func(next *inForce) {
-			chosen := next.partitions.Reload(read)
+			chosen := next.partitions.Reload(read, force)
 			c.setPartitions(next, &chosen)
 			if next.from != nil && next.master && len(chosen.Errors) == 0 {
 				next.from = next.from.withoutPartitions()
@@ -152,9 +184,9 @@ func (c *configuration) applyPartitions() (now *inForce) {
 
 var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has not read its partition file yet", ctl.ErrNotNow)
 
-// readPartitions reads the file that the configuration names.
-func readPartitions(l *conf.Loaded) partitions.Input {
+// readPartitions reads the file that the configuration names, for the manager at a port.
+func readPartitions(l *conf.Loaded, port mad.GUID) partitions.Input {
 	name := conf.PartitionConfigFile.In(l.Config)
 	text, err := readUpTo(name, partitions.MaxFile+1)
-	return partitions.Input{Name: name, Text: text, Err: err}
+	return partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err, Self: port}
 }

@@ -18,13 +18,17 @@ type receiver struct {
 }
 
 // shell is a manager at the port that reports to r.
-func (r receiver) shell() *manager.Shell {
+func (r receiver) shell() (*manager.Shell, error) {
+	begun, err := r.current.begin(r.port.GUID, r.state.lastPartitions(), r.state.lastPolicy())
+	if err != nil {
+		return nil, err
+	}
 	return &manager.Shell{
-		Config: r.current.begin(r.port.GUID, r.state.lastPartitions(), r.state.lastPolicy()),
+		Config: begun,
 		Port:   r.port.SMI, GSI: r.port.GSI, PlainPeers: r.port.PlainPeers, Logger: r.logger,
 		Asks: r.requests, Configs: r.current.configs,
 		Notify: r.notification, Mirrored: r.mirrored, Published: r.published, Moved: r.progress,
-	}
+	}, nil
 }
 
 // notification takes what is more than a line of the log.

@@ -3,6 +3,7 @@ package partitions
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
@@ -16,16 +17,16 @@ const (
 	FromFile     Source = 1
 	FromNothing  Source = 2 // there is no file and never was: Default
 	FromLastGood Source = 3 // the file as it was when it last had no errors
-	FromCaution  Source = 4 // the file has errors, and no earlier one is known: Closed
-	FromFallback Source = 5 // the same with partition_fallback open, as OpenSM: Default
+	FromCaution  Source = 4 // the file cannot be used, no earlier one is known, and the fallback is StartClosed: Closed
+	FromFallback Source = 5 // the same with StartOpen, as OpenSM: Default
 )
 
 var sourceNames = map[Source]string{
 	FromFile:     "file",
 	FromNothing:  "no file",
 	FromLastGood: "last good file",
-	FromCaution:  "caution",
-	FromFallback: "fallback",
+	FromCaution:  "closed",
+	FromFallback: "open",
 }
 
 func (s Source) String() string { return mad.NameOf(sourceNames, s, "source %d") }
@@ -54,10 +55,15 @@ func (c Selected) ForTables() *Policy {
 
 // Input is the content of the partition file, or the error from reading it.
 type Input struct {
-	Name string
-	Text []byte
-	Err  error // nil, or why there is no Text; fs.ErrNotExist where there is no file
+	Name  string
+	Named bool // the operator named the file; it is an error if it does not exist
+	Text  []byte
+	Err   error    // nil, or why there is no Text; fs.ErrNotExist where there is no file
+	Self  mad.GUID // of the manager's port, 0 if not known
 }
+
+// missing reports whether there is no file where none is required.
+func (r Input) missing() bool { return errors.Is(r.Err, fs.ErrNotExist) && !r.Named }
 
 // parse is the policy of the file, or its errors.
 func (r Input) parse() Selected {
@@ -66,46 +72,96 @@ func (r Input) parse() Selected {
 		errors.Add(diag.Position{File: r.Name}, "%v", r.Err)
 		return Selected{Errors: errors}
 	}
-	policy, errors, warnings := Parse(r.Name, r.Text).Policy()
+	f := Parse(r.Name, r.Text)
+	f.Self = r.Self
+	policy, errors, warnings := f.Policy()
 	return Selected{Policy: policy, Source: FromFile, Text: r.Text, Errors: errors, Warnings: warnings}
 }
 
+// Fallback is the policy at a start whose file cannot be used, if no earlier file is known.
+type Fallback uint8
+
+// Fallbacks.
+const (
+	NoStart     Fallback = 0 // the manager does not start
+	StartClosed Fallback = 1 // every port reaches only the manager
+	StartOpen   Fallback = 2 // every port is a full member of the default partition, as with OpenSM
+)
+
 // Select selects the policy at a start. lastGood is the last good file, nil if none is
-// known. An error never opens a partitioned fabric: without a last good file every port
-// reaches only the manager. With open, every port is then a full member of the default
-// partition, as with OpenSM.
-func Select(r Input, lastGood []byte, open bool) Selected {
+// known. It takes the place of a file with errors, and of one with dangerous lines that are not
+// in lastGood. Without a last good file dangerous lines are obeyed, as OpenSM obeys them, and
+// the fallback decides about a file with errors. With NoStart the Policy may be nil.
+func Select(r Input, lastGood []byte, fallback Fallback) Selected {
 	c := r.parse()
-	if c.Policy != nil {
-		return c
-	}
 	if lastGood != nil {
-		old, errors, _ := Parse(r.Name, lastGood).Policy()
-		if len(errors) == 0 {
-			return Selected{Policy: old, Source: FromLastGood, Text: lastGood, Errors: c.Errors, Warnings: c.Warnings}
+		last := r
+		last.Text, last.Err = lastGood, nil
+		if old := last.parse(); old.Policy != nil {
+			if c.Policy != nil {
+				c.Errors = c.refused(old.Policy)
+			}
+			if len(c.Errors) > 0 {
+				return Selected{Policy: old.Policy, Source: FromLastGood, Text: lastGood, Errors: c.Errors, Warnings: c.Warnings}
+			}
 		}
 	}
 	switch {
-	case errors.Is(r.Err, fs.ErrNotExist):
+	case c.Policy != nil:
+		return c
+	case r.missing():
 		return Selected{Policy: Default(), Source: FromNothing}
-	case open:
+	case fallback == StartOpen:
 		c.Policy, c.Source = Default(), FromFallback
+	case fallback == StartClosed:
+		c.Policy, c.Source = closedFor(r.Name), FromCaution
 	default:
-		c.Policy, c.Source = Closed(), FromCaution
+		c.Source = 0
 	}
 	c.Text = nil
 	return c
 }
 
+// closedFor is Closed in place of a file, which the positions of its members name.
+func closedFor(file string) *Policy {
+	p := Closed()
+	for i := range p.Partitions[0].Members {
+		p.Partitions[0].Members[i].Position.File = file
+	}
+	return p
+}
+
+// NewDangers are the dangerous lines of the policy that are not in another one.
+func (c Selected) NewDangers(before *Policy) (dangers diag.List) {
+	for _, d := range c.Policy.Dangers {
+		if before == nil || !slices.ContainsFunc(before.Dangers, func(old diag.Error) bool { return old.Text == d.Text }) {
+			dangers = append(dangers, d)
+		}
+	}
+	return dangers
+}
+
+// refused are the errors of a file that dangerous lines keep from replacing a policy.
+func (c Selected) refused(before *Policy) (errors diag.List) {
+	for _, d := range c.NewDangers(before) {
+		errors.Add(d.Position, "%s (ibsmctl partitions apply --force applies it)", d.Text)
+	}
+	return errors
+}
+
 // Reload selects the policy after a reload: that of the file, or the previous one, with the
-// reason in Errors. A file that is still missing is not an error.
-func (c Selected) Reload(r Input) Selected {
+// reason in Errors. A file that is still missing is not an error. Unless forced, a file with
+// dangerous lines that are not in force is refused.
+func (c Selected) Reload(r Input, force bool) Selected {
 	next := r.parse()
 	switch {
-	case next.Policy != nil:
-		return next
-	case c.Source == FromNothing && errors.Is(r.Err, fs.ErrNotExist):
+	case next.Policy == nil && c.Source == FromNothing && r.missing():
 		return c
+	case next.Policy != nil && !force:
+		next.Errors = next.refused(c.Policy)
+	}
+	if len(next.Errors) == 0 {
+		return next
 	}
 	c.Errors, c.Warnings = next.Errors, next.Warnings
 	return c

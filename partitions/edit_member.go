@@ -34,7 +34,7 @@ func ParseMember(text string) (Member, error) {
 // names reports whether an item names just the ports of a member.
 func names(item *Item, m Member) bool {
 	name := item.Name.Text
-	if item.IsGroup() || strings.HasPrefix("NONE", name) {
+	if item.IsGroup() || strings.HasPrefix(noneWord, name) {
 		return false
 	}
 	for _, w := range whoNames {

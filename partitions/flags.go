@@ -52,7 +52,11 @@ func (r *resolver) flags(d *Definition) flags {
 			f.index0 = true
 			continue
 		}
-		switch w := whole(a.Name.Text, flagWords); w {
+		w := whole(a.Name.Text, flagWords)
+		if w != "" {
+			r.checkWhole(a.Name, w)
+		}
+		switch w {
 		case "ipoib":
 			f.ipoib = true
 			if a.Assigned {
@@ -61,9 +65,10 @@ func (r *resolver) flags(d *Definition) flags {
 		case "defmember":
 			got, known := membership(a.Value.Text)
 			if !known || !a.Assigned {
-				r.warn(a.Name, "defmember %s: ignored; expected defmember=full, defmember=limited or defmember=both%s", shown(a.Value.Text), meant(a.Value.Text, memberships))
+				r.danger(a.Name, "defmember %s: ignored; expected defmember=full, defmember=limited or defmember=both%s", shown(a.Value.Text), meant(a.Value.Text, memberships))
 				continue
 			}
+			r.checkWhole(a.Value, got.String())
 			f.membership = got
 		case "":
 			r.warn(a.Name, "unknown flag %s is ignored%s", shown(a.Name.Text), meant(a.Name.Text, append(flagWords, index0Word)))

@@ -53,7 +53,7 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"A=1:ALL;", `p:1:1: "A" has no full member`},
 		{"A=1:;", `p:1:1: "A" has no member`},
-		{"A=1:ALL=full;B=1:SELF=full;", `p:1:14: "B" has the P_Key 0x0001 of "A" of line 1; both are one partition, named "A"`},
+		{"A=1:ALL=full;B=1:SELF=full;", `p:1:14: "B" has the P_Key 0x0001 of "A"; both are one partition, named "A"`},
 		{"A=0x7fff:SELF;", `p:1:10: the manager's port is a limited member of the default partition`},
 		{"A=1:ALL=ful1;", `p:1:9: "ful1" is not a membership; using limited; expected full, limited or both; did you mean full?`},
 		{"A=1:10=full;", `"10" is read as a decimal number, port 0x000000000000000a; write 0x`},

@@ -13,6 +13,10 @@ type Policy struct {
 	// Partitions come in the order in which they are first defined, no two with the
 	// same Key. The default partition is always among them and comes first.
 	Partitions []Partition
+	// Dangers are those of the file's warnings that are about a line which makes other ports
+	// communicate than it seems to say. Their texts have no positions of other lines, so that
+	// they are the same after an edit elsewhere.
+	Dangers diag.List
 }
 
 // Partition is everything that the definitions of one P_Key say together.

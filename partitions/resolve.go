@@ -72,6 +72,14 @@ func (r *resolver) warn(w Word, format string, args ...any) {
 	}
 }
 
+// danger is warn for a line that makes other ports communicate than it seems to say.
+func (r *resolver) danger(w Word, format string, args ...any) {
+	r.warn(w, format, args...)
+	if len(r.policy.Dangers) < maxFindings {
+		r.policy.Dangers.Add(r.at(w), format, args...)
+	}
+}
+
 // define lays one definition upon what is there, and returns the key that it is about, 0
 // if it has none that is good.
 func (r *resolver) define(d *Definition) mad.PKey {
@@ -88,7 +96,11 @@ func (r *resolver) define(d *Definition) mad.PKey {
 	}
 	p := &r.policy.Partitions[i]
 	if name := d.Head.Name; there && name.Text != "" && name.Text != p.Name && name != keyWord(d) {
-		r.warn(name, "%s has the P_Key %s of %s%s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), since(p), shown(p.Name))
+		say := r.danger
+		if p.Position.Line == 0 { // the implicit default under another name
+			say = r.warn
+		}
+		say(name, "%s has the P_Key %s of %s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), shown(p.Name))
 	}
 	if p.Position.Line == 0 { // the default partition, which is there without a line
 		p.Position = r.at(d.Head.Name)
@@ -110,14 +122,6 @@ func nameOf(d *Definition, key mad.PKey) string {
 		return name.Text
 	}
 	return fmt.Sprintf("%04x", uint16(key))
-}
-
-// since says where a partition is first defined.
-func since(p *Partition) string {
-	if p.Position.Line == 0 {
-		return ", the default partition"
-	}
-	return fmt.Sprintf(" of line %d", p.Position.Line)
 }
 
 // keyWord is the word that gives a definition its key: what is assigned to its name, or a
@@ -142,7 +146,7 @@ func (r *resolver) key(d *Definition) (key mad.PKey, ok bool) {
 		}
 		key = mad.PKey(n).Base()
 		if wide || n > 0xffff {
-			r.warn(w, "P_Key %s has more than 16 bits; using %s", shown(w.Text), key)
+			r.danger(w, "P_Key %s has more than 16 bits; using %s", shown(w.Text), key)
 		}
 	}
 	if key == 0 {
@@ -151,7 +155,7 @@ func (r *resolver) key(d *Definition) (key mad.PKey, ok bool) {
 	if r.given[key] {
 		delete(r.given, key)
 		p := r.policy.Find(key)
-		r.warn(d.Head.Name, "P_Key %s was assigned to %s of line %d, which does not specify one; both are one partition now: write a P_Key there", key, shown(p.Name), p.Position.Line)
+		r.danger(d.Head.Name, "P_Key %s was assigned to %s, which does not specify one; both are one partition now: write a P_Key there", key, shown(p.Name))
 	}
 	return key, true
 }
@@ -171,7 +175,7 @@ func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
 		}
 	}
 	if found > 1 {
-		r.warn(d.Head.Name, "%d partitions are named %s; this line applies to the one with P_Key %s: write the P_Key", found, shown(name), key)
+		r.danger(d.Head.Name, "%d partitions are named %s; this line applies to the one with P_Key %s: write the P_Key", found, shown(name), key)
 	}
 	if found > 0 {
 		return key, true
@@ -215,12 +219,14 @@ func (r *resolver) members(p *Partition, d *Definition, f flags) {
 func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 	m = Member{Membership: f.membership, Index0: f.index0, Position: r.at(item.Name)}
 	name := item.Name.Text
-	if strings.HasPrefix("NONE", name) {
+	if strings.HasPrefix(noneWord, name) {
+		r.checkWhole(item.Name, noneWord)
 		return m, false
 	}
 	for _, w := range whoNames {
 		if strings.HasPrefix(w.name, name) {
 			m.Who = w.who
+			r.checkWhole(item.Name, w.name)
 			break
 		}
 	}
@@ -241,11 +247,12 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 		m.Membership = Limited
 		if got, known := membership(item.Value.Text); known {
 			m.Membership = got
+			r.checkWhole(item.Value, got.String())
 		} else {
-			r.warn(item.Value, "%s is not a membership; using limited; expected full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
+			r.danger(item.Value, "%s is not a membership; using limited; expected full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
 		}
 		if item.Value.Text == "" {
-			r.warn(item.Name, "no value after '=': using full")
+			r.danger(item.Name, "no value after '=': using full")
 		}
 	}
 	return m, true
@@ -255,13 +262,23 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 func (r *resolver) checkGUID(w Word, port mad.GUID, wide bool) {
 	switch {
 	case wide:
-		r.warn(w, "%s has more than 64 bits; using %s", shown(w.Text), port)
+		r.danger(w, "%s has more than 64 bits; using %s", shown(w.Text), port)
 	case !strings.HasPrefix(w.Text, "0x") && !strings.HasPrefix(w.Text, "0X"):
 		base := "decimal"
 		if w.Text[0] == '0' {
 			base = "octal"
 		}
 		r.warn(w, "%s is read as a %s number, port %s; write 0x before hexadecimal digits", shown(w.Text), base, port)
+	}
+}
+
+// noneWord names no port.
+const noneWord = "NONE"
+
+// checkWhole warns of the beginning of a word, which OpenSM takes for the word.
+func (r *resolver) checkWhole(w Word, word string) {
+	if w.Text != word && w.Text != "" {
+		r.danger(w, "%s is read as %s: write the whole word", shown(w.Text), word)
 	}
 }
 

@@ -31,19 +31,25 @@ func (r *resolver) review() {
 }
 
 // reviewDefault warns of members that cannot reach the manager, which they do by the
-// default partition.
+// default partition. A manager runs on an adapter, as far as this package knows.
 func (r *resolver) reviewDefault(p *Partition) {
 	self, others := Limited, Limited
 	var place diag.Position
 	for _, m := range p.Members {
-		switch m.Who {
-		case Self:
+		switch {
+		case m.Who == Self || m.Who == AllCAs || m.Who == OnePort && m.Port == r.Self && r.Self != 0:
 			self, place = m.Membership, m.Position
-		case All:
+		case m.Who == All:
 			self, others, place = m.Membership, m.Membership, m.Position
+		}
+		if m.Who == AllCAs {
+			others = m.Membership
 		}
 	}
 	if self == Limited && others == Limited {
-		r.warnings.Add(place, "the manager's port is a limited member of the default partition, key %s: limited members cannot reach it", mad.DefaultPKey)
+		r.warnings.Add(place, managerLimited, mad.DefaultPKey)
+		r.policy.Dangers.Add(place, managerLimited, mad.DefaultPKey)
 	}
 }
+
+const managerLimited = "the manager's port is a limited member of the default partition, key %s: limited members cannot reach it"

@@ -2,14 +2,16 @@ package partitions
 
 import (
 	"ibsm/conf/diag"
+	"ibsm/mad"
 )
 
 // File is a partitions.conf as it is written: its text, and what stands where in it.
 // Nothing of the text is lost, so Src printed is the file. A File is not written after
-// Parse.
+// Parse, except for Self.
 type File struct {
 	Name        string
 	Src         string
+	Self        mad.GUID // of the manager's port, 0 if not known; only for warnings
 	Definitions []Definition
 	// Errors make a file mean nothing. Warnings are about what is legal but hardly
 	// meant, and about what OpenSM reads otherwise.

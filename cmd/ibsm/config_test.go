@@ -29,6 +29,9 @@ func TestCreateConfig(t *testing.T) {
 		return string(text)
 	}
 	ibsm := program(t, "ibsm")
+	if err := os.WriteFile(file("none"), nil, 0o666); err != nil { // OpenSM and ibsm read no other file then
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name    string
 		options []string

@@ -82,8 +82,8 @@ func TestLogTrouble(t *testing.T) {
 	}
 	silent := s.net.hosts()[1]
 	s.console(`Error "%s" 100`, silent)
-	logOf := func(m *manager) (found []string) {
-		p := m.bringUp(s, "-D", "0x03", "-P", partitions)
+	logOf := func(m *manager, options ...string) (found []string) {
+		p := m.bringUp(s, append(options, "-D", "0x03", "-P", partitions)...)
 		p.stop()
 		for _, line := range lines(p.text()) {
 			if strings.HasPrefix(line, "0x01") {
@@ -94,7 +94,7 @@ func TestLogTrouble(t *testing.T) {
 		return found
 	}
 	want := logOf(&opensm)
-	got := logOf(&ibsm)
+	got := logOf(&ibsm, "--partition_fallback", "open")
 	if len(want) < 5 || !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nOpenSM:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

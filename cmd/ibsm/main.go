@@ -40,7 +40,7 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 		fmt.Fprint(stdout, conf.Usage())
 		return daemon.ExitUsage
 	case l.Version && asOpenSM:
-		bannerHead(stdout, "")
+		bannerHead(stdout, "", "")
 		return 0
 	case l.Version:
 		fmt.Fprintf(stdout, "ibsm %s (%s compatible)\n", conf.Version, conf.OpenSM)

@@ -15,11 +15,15 @@ func calledOpenSM(program string) bool { return filepath.Base(program) == "opens
 
 var bannerRule = strings.Repeat("-", 49)
 
-// bannerHead is the beginning of a banner, and all that --version prints.
-func bannerHead(w io.Writer, configFile string) {
+// bannerHead is the beginning of a banner, and all that --version prints. named is the
+// configuration file that the options name, read the one that was read; "" for none.
+func bannerHead(w io.Writer, named, read string) {
 	fmt.Fprintf(w, "%s\n%s\n", bannerRule, conf.OpenSM)
-	if configFile != "" {
-		fmt.Fprintf(w, "Config file is `%s`:\n", configFile)
+	if named != "" {
+		fmt.Fprintf(w, "Config file is `%s`:\n", named)
+	}
+	if read != "" {
+		fmt.Fprintf(w, " Reading Cached Option File: %s\n", read)
 	}
 	fmt.Fprintln(w, "Command Line Arguments:")
 }
@@ -32,7 +36,7 @@ func banner(w io.Writer, l *conf.Loaded) {
 			named = g.Value
 		}
 	}
-	bannerHead(w, named)
+	bannerHead(w, named, l.ConfigFile)
 	for _, g := range l.Given {
 		if text := echo(l, g); text != "" {
 			fmt.Fprintln(w, text)

@@ -37,6 +37,9 @@ func TestBanner(t *testing.T) {
 		"--consolidate_ipv6_snm_req --guid_routing_order_no_scatter --log_prefix lp -V -D 0xff -d 0 -d 1 -d 2 -d 3 -d 0x5",
 	} {
 		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "none"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
 		args := append(strings.Fields(c), "-c", "written.conf")
 		want := run(t, dir, caches(t), append([]string{"opensm"}, args...)...)
 		got := run(t, dir, caches(t), append([]string{ours}, args...)...)

@@ -30,8 +30,8 @@ func (s *simulator) keys(host string) (keys []string) {
 
 // TestPartitionFile: ports hold the keys that the file gives them, as OpenSM has them
 // too. A file that breaks changes nothing, neither while the manager runs nor at its next
-// start; at a first start it divides the fabric instead of opening it. Without a file ports
-// keep what they have.
+// start; with partition_fallback closed it divides the fabric at a first start instead of
+// opening it. Without a file ports keep what they have.
 func TestPartitionFile(t *testing.T) {
 	t.Parallel()
 	const good, other, broken = "tenant=0x10 : ALL=limited, SELF=full;\n", "tenant=0x11 : ALL=full;\n", "tenant=0x12 ALL=full;\n"
@@ -43,9 +43,10 @@ func TestPartitionFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	startOn := func(s *simulator) *process {
+	argv := []string{program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "--state_dir", h.state}
+	startOn := func(s *simulator, options ...string) *process {
 		t.Helper()
-		p, _ := h.start(s, program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "--state_dir", h.state, "-P", file)
+		p, _ := h.start(s, append(slices.Clone(argv), options...)...)
 		return p
 	}
 	holds := func(s *simulator, manager, host string) {
@@ -60,7 +61,7 @@ func TestPartitionFile(t *testing.T) {
 	holds(s, "0x8010 0xffff", "0x0010 0x7fff")
 	p.stop()
 
-	p = startOn(s)
+	p = startOn(s, "-P", file)
 	holds(s, "0x8010 0xffff", "0x0010 0x7fff")
 	write(other)
 	p.signal(syscall.SIGHUP)
@@ -74,26 +75,66 @@ func TestPartitionFile(t *testing.T) {
 	holds(s, "0x8011 0xffff", "0x7fff 0x8011")
 	p.stop()
 
-	p = startOn(s)
+	p = startOn(s, "-P", file)
 	holds(s, "0x8011 0xffff", "0x7fff 0x8011")
 	p.stop()
 
 	if err := os.RemoveAll(h.state); err != nil {
 		t.Fatal(err)
 	}
-	p = startOn(s)
+	p = startOn(s, "-P", file, "--partition_fallback", "closed")
 	if said := p.text(); !strings.Contains(said, "PARTITIONS ARE CLOSED") {
 		t.Errorf("it said\n%s", tail(said))
 	}
 	holds(s, "0xffff", "0x7fff")
 	p.stop()
 
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
 	p = startOn(s)
 	if said := p.text(); !strings.Contains(said, "no partition file: leaving all P_Key tables unchanged") {
 		t.Errorf("it said\n%s", tail(said))
 	}
 	holds(s, "0xffff", "0x7fff")
+}
+
+// TestPartitionFileAtStart: a first start with a file that was named and cannot be used fails,
+// and says where; so does any start with --strict. What applies by partition_fallback instead
+// is said, and is not success.
+func TestPartitionFileAtStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"good": "tenant=0x10 : ALL=full;\n", "broken": "tenant=0x12 ALL=full;\n", "dangerous": "tenant=0x12 : ALL=ful;\n", "doubtful": "tenant=0x12 : ALL=limited;\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		options string
+		status  int
+		says    string
+	}{
+		{"-P good", 0, ""},
+		{"-P good --strict", 0, ""},
+		{"-P broken", 1, `ibsm: error: the partition file cannot be used, and no earlier one is known: fix it, or select with partition_fallback what applies instead: broken:1:1: "tenant=0x12 ALL=full;": no ':'`},
+		{"-P missing", 1, "missing: open missing: no such file"},
+		{"-P . ", 1, "is a directory"},
+		{"-P broken --dry-run", 1, "broken:1:1: "},
+		{"-P broken --partition_fallback closed", 4, "ibsm: warning: PARTITIONS ARE CLOSED: every port reaches only the manager, because broken cannot be used: broken:1:1: "},
+		{"-P missing --partition_fallback open", 4, "PARTITIONS ARE OPEN: every port is a full member of the default partition, because missing cannot be used: "},
+		{"-P broken --partition_fallback closed --strict", 1, "--strict"},
+		{"-P doubtful", 0, ""},
+		{"-P doubtful --strict", 1, `doubtful:1:1: "tenant" has no full member`},
+		{"-P dangerous", 0, `ibsm: warning: dangerous:1:19: "ful" is read as full`},
+		{"-F missing", 1, "ibsm: error: missing: configuration file does not exist"},
+	} {
+		options := strings.Fields(c.options)
+		if !slices.Contains(options, "--dry-run") {
+			options = append(options, "-o")
+		}
+		r := run(t, dir, caches(t), append([]string{program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2"}, options...)...)
+		if r.status != c.status || !strings.Contains(r.stderr, c.says) || c.says == "" && r.stderr != "" {
+			t.Errorf("%s: exit status %d, want %d and %q\n%s", c.options, r.status, c.status, c.says, r.stderr)
+		}
+	}
 }

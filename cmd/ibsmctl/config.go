@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +14,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/conf"
+	"ibsm/conf/diag"
 	"ibsm/ctl"
 )
 
@@ -29,7 +32,8 @@ func newConfig(a *asker) *cobra.Command {
 Checks, shows, compares and converts configuration files. A file whose name ends in .toml has
 the format of ibsm.toml, any other the format of opensm.conf. reload, and show without a file,
 ask the running manager: reload makes it reload its configuration file, and sweep. A file with
-an error changes nothing. Settings that need a restart are listed.
+an error changes nothing. Settings that need a restart are listed. check also checks the
+partition file that FILE names, or the usual one.
 
 Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage.`,
 		Example: `  ibsmctl config check --strict /etc/opensm/opensm.conf
@@ -75,16 +79,15 @@ func goodConfig(name string) (*conf.Config, error) {
 }
 
 func (c *configCommand) check(name string) error {
-	_, report, err := readConfig(name)
+	config, report, err := readConfig(name)
 	if err != nil {
 		return err
 	}
+	report = append(report, checkPartitions(config)...)
 	findings := []ctl.Finding{}
-	for _, f := range report {
-		findings = append(findings, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key, Text: f.Text})
-	}
 	var text bytes.Buffer
 	for _, f := range report {
+		findings = append(findings, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key, Text: f.Text})
 		fmt.Fprintln(&text, f)
 	}
 	if err := c.print(findings, &text); err != nil {
@@ -98,6 +101,32 @@ func (c *configCommand) check(name string) error {
 		return fmt.Errorf("%s has errors: a manager would not start with it", name)
 	}
 	return nil
+}
+
+// checkPartitions checks the partition file of a configuration, without which a manager does not
+// start for the first time.
+func checkPartitions(config *conf.Config) (report conf.Report) {
+	key := conf.PartitionConfigFile.Key()
+	add := func(severity conf.Severity, list ...diag.Error) {
+		for _, e := range list {
+			report = append(report, conf.Finding{Error: e, Severity: severity, Key: key.Name, Status: 1})
+		}
+	}
+	name, chosen := conf.PartitionConfigFile.In(config), conf.PartitionConfigFile.Chosen(config)
+	if !chosen {
+		name = conf.UsualFile(name, conf.Environment{ReadFile: os.ReadFile})
+	}
+	f, err := readPartitions(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !chosen:
+	case err != nil:
+		add(conf.Refusal, diag.Error{Position: config.Setting(key).Position, Text: err.Error()})
+	default:
+		_, errs, warnings := f.Policy()
+		add(conf.Refusal, errs...)
+		add(conf.Warning, warnings...)
+	}
+	return report
 }
 
 // setting is a line of show or diff for programs. Values are as in opensm.conf.

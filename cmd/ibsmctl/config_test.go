@@ -17,9 +17,12 @@ func TestConfig(t *testing.T) {
 		"imposes.toml": "[subnet]\nlmc = 2\n[election]\npriority = 3\n[links]\nmax_operational_vls = 5\n",
 		"bad.conf":     "lmc 9\n",
 		"unsure.conf":  "nosuchkey 1\n",
+		"parts.conf":   "partition_config_file D/broken\n",
+		"noparts.conf": "partition_config_file D/nosuch\n",
+		"broken":       "A=1 ALL=full;\n",
 	}
 	for name, src := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(src, "D/", dir+"/")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,6 +36,8 @@ func TestConfig(t *testing.T) {
 		{"check D/unsure.conf", 0, "unsure.conf:1:1: warning: Unrecognized token"},
 		{"check --strict D/unsure.conf", 1, "warning"},
 		{"check --json D/bad.conf", 1, `"severity": "error"`},
+		{"check D/parts.conf", 1, "broken:1:1: error: \"A=1 ALL=full;\": no ':'"},
+		{"check D/noparts.conf", 1, "noparts.conf:1:23: error: open "},
 		{"check D/missing.conf", 1, "no such file"},
 		{"show D/good.conf", 0, "lmc          2  "},
 		{"show --all D/good.conf", 0, "not chosen: as found in the fabric"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type partitionsCommand struct {
 	file, key, node       string
 	flags                 []string
 	dryRun, write, strict bool
+	force                 bool
 	wait                  time.Duration
 }
 
@@ -50,6 +52,7 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
 	f.StringArrayVar(&c.flags, "flag", nil, "create: a `FLAG`; may be repeated")
 	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "print the changed file, write nothing; apply: show the plan")
 	f.BoolVarP(&c.write, "write", "w", false, "fmt: write the file")
+	f.BoolVar(&c.force, "force", false, "check, apply: accept dangerous lines")
 	f.BoolVar(&c.strict, "strict", false, "check: treat warnings as errors")
 	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only")
 	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most this `TIME`")
@@ -97,7 +100,7 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 	edit("unset NAME FLAG...", "remove flags", 2, -1)
 	verb("undo", "undo the last edit by ibsmctl", 0, 0, onFile(c.undo))
 	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff), append(common, "file")...)
-	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply), append(common, "dry-run", "wait")...)
+	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply), append(common, "dry-run", "force", "wait")...)
 	why := cli.Takes(verb("why PORT NAME", "the line that decides a port's membership", 2, 2, c.why), common...)
 	why.ValidArgsFunction = c.completeNodes(1)
 }
@@ -117,19 +120,25 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, errs, warnings := f.Policy()
+	policy, errs, warnings := f.Policy()
 	findings := []ctl.Finding{}
 	var text bytes.Buffer
 	lines := strings.Split(f.Src, "\n")
-	for _, list := range []struct {
-		severity string
-		list     diag.List
-	}{{"error", errs}, {"warning", warnings}} {
-		for _, e := range list.list {
-			findings = append(findings, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity, Text: e.Text})
+	add := func(severity string, e diag.Error) {
+		findings = append(findings, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: severity, Text: e.Text})
+	}
+	for _, e := range errs {
+		add("error", e)
+	}
+	for _, e := range warnings {
+		if policy != nil && slices.Contains(policy.Dangers, e) {
+			add("danger", e)
+		} else {
+			add("warning", e)
 		}
 	}
 	findings = append(findings, fabricFindings(ctx, c.socket, f, findings)...)
+	dangers := slices.ContainsFunc(findings, func(f ctl.Finding) bool { return f.Severity == "danger" })
 	for _, e := range findings {
 		fmt.Fprintln(&text, e)
 		if e.Line > 0 && e.Line <= len(lines) && len(lines[e.Line-1]) > 0 {
@@ -142,6 +151,8 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	switch {
 	case len(errs) > 0:
 		return fmt.Errorf("%s has %s: a manager would not apply it", c.file, several(len(errs), "error"))
+	case dangers && !c.force:
+		return cli.WithHint(fmt.Errorf("%s has dangerous lines, which make other ports communicate than they seem to say", c.file), "fix the lines, or use --force")
 	case c.strict && len(findings) > 0:
 		return fmt.Errorf("%s has %s", c.file, several(len(findings), "warning"))
 	}

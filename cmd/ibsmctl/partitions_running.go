@@ -55,17 +55,21 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 	}
 	plan := &partitionRows{}
 	err := c.PlanPartitions(ctx, nil, plan.add)
-	if err == nil && !c.dryRun && !plan.file.Refused {
+	plan.file.Dangerous = plan.file.Dangerous && !c.force
+	if err == nil && !c.dryRun && !plan.file.Refused && !plan.file.Dangerous {
 		again := &partitionRows{}
-		if err = c.ApplyPartitions(ctx, again.add); again.file.Refused {
+		if err = c.ApplyPartitions(ctx, c.force, again.add); again.file.Refused {
 			plan = again // it was changed meanwhile
 		}
 	}
 	if err != nil {
 		return c.explain(err)
 	}
-	if err := plan.print(c.stdout, c.asker); err != nil || plan.file.Refused || c.dryRun {
+	if err := plan.print(c.stdout, c.asker); err != nil || c.dryRun {
 		return err
+	}
+	if plan.file.Dangerous {
+		return dangerous(plan.file.Name)
 	}
 	if err := keepEdited(plan.file.Name); err != nil {
 		fmt.Fprintln(c.stderr, "ibsmctl: no version of the file kept:", err)
@@ -119,6 +123,11 @@ func (c *partitionsCommand) diff(ctx context.Context, args []string) error {
 		return c.explain(err)
 	}
 	return rows.print(c.stdout, c.asker)
+}
+
+// dangerous refuses a file for its dangerous lines.
+func dangerous(name string) error {
+	return cli.WithHint(fmt.Errorf("%s has dangerous lines: the partitions in force do not change", name), "fix the lines, or use --force")
 }
 
 // partitionRows are what a manager says to a partition file.

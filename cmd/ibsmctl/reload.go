@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"ibsm/conf"
 	"ibsm/ctl"
 )
 
@@ -24,10 +26,18 @@ func (c *configCommand) reload(ctx context.Context) error {
 	} else {
 		_, err = io.WriteString(c.stdout, reloadText(r))
 	}
-	if err == nil && r.Refused {
-		err = errors.New("the file has errors: nothing has changed")
+	inError := func(f ctl.Finding) bool {
+		return f.Severity == conf.Refusal.String() && f.Key == conf.PartitionConfigFile.Key().Name
 	}
-	return err
+	switch {
+	case err != nil:
+		return err
+	case r.Refused:
+		return errors.New("the file has errors: nothing has changed")
+	case slices.ContainsFunc(r.Findings, inError):
+		return errors.New("the partition file is refused: the partitions have not changed")
+	}
+	return nil
 }
 
 // reloadText is what came of a reload, for people.

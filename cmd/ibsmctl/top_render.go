@@ -60,6 +60,9 @@ func (v *topView) head() []line {
 		title += "  PAUSED"
 	}
 	lines := []line{{title, reverse}}
+	if st.Partitions != nil {
+		lines = []line{{st.Partitions.String(), alarm}, lines[0]}
+	}
 	if st.Waiting != "" {
 		lines = append(lines, line{"waiting  " + st.Waiting, alarm})
 	}

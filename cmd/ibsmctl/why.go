@@ -40,16 +40,19 @@ func (a *asker) why(ctx context.Context, args []string, stdout io.Writer) error 
 	if err != nil {
 		return a.explain(err)
 	}
+	st := &ctl.Status{}
+	if err := a.Get(ctx, "/v1/status", nil, st); err != nil {
+		return a.explain(err)
+	}
 	out := bufio.NewWriter(stdout)
+	if st.Partitions != nil {
+		fmt.Fprintf(out, "%s\n\n", printable(st.Partitions.String()))
+	}
 	if named[0] != "" {
 		a.printDiagnoses(out, all)
 		return out.Flush()
 	}
 	a.printCauses(out, all)
-	st := &ctl.Status{}
-	if err := a.Get(ctx, "/v1/status", nil, st); err != nil {
-		return a.explain(err)
-	}
 	io.WriteString(out, routesText(st.Sweep))
 	return out.Flush()
 }

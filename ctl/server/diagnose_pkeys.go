@@ -125,6 +125,8 @@ func (d *doctor) line(p topo.PortIdx, k mad.PKey) string {
 	switch {
 	case m == nil:
 		return " (without a line in the file)"
+	case m.Position.Line == 0 && m.Position.File != "":
+		return fmt.Sprintf(" (%s cannot be used, so that every port reaches only the manager)", m.Position.File)
 	case m.Position.Line == 0:
 		return " (the implicit default)"
 	}

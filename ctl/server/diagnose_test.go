@@ -69,7 +69,7 @@ func TestDiagnosePartitions(t *testing.T) {
 	text := "Default=0x7fff: SELF=full;\n" +
 		"red=0x1: " + guid(1) + "=limited, " + guid(2) + "=limited, " + guid(3) + "=full;\n" +
 		"blue=0x2: " + guid(4) + "=full;\n"
-	chosen := partitions.Select(partitions.Input{Name: "p.conf", Text: []byte(text)}, nil, true)
+	chosen := partitions.Select(partitions.Input{Name: "p.conf", Text: []byte(text)}, nil, partitions.NoStart)
 	if len(chosen.Errors) > 0 {
 		t.Fatal(chosen.Errors)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -135,12 +136,19 @@ func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
 	return 0, fmt.Errorf("%w: %d partitions are named %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text, strings.Join(keys, ", "))
 }
 
-// PartitionRows are the changes by a selected policy, and the findings about its file.
-// Without a subnet there are only the findings about the file.
-func (d *Server) PartitionRows(file string, c *partitions.Selected, settings partitions.Settings) []ctl.PartitionRow {
-	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0}
+// PartitionRows are the changes by a selected policy, and the findings about its file; dangers
+// are its dangerous lines that are not in force. Without a subnet there are only the findings
+// about the file.
+func (d *Server) PartitionRows(file string, c *partitions.Selected, settings partitions.Settings, dangers diag.List) []ctl.PartitionRow {
+	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0, Dangerous: len(dangers) > 0}
 	rows := appendFindings([]ctl.PartitionRow{{File: head}}, file, c.Errors, "error")
-	rows = appendFindings(rows, file, c.Warnings, "warning")
+	for _, w := range c.Warnings {
+		severity := "warning"
+		if c.Policy != nil && slices.Contains(c.Policy.Dangers, w) {
+			severity = "danger"
+		}
+		rows = appendFindings(rows, file, diag.List{w}, severity)
+	}
 	v := d.View()
 	if v == nil || v.Partitions == nil || head.Refused {
 		return rows

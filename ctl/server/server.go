@@ -43,18 +43,17 @@ type Server struct {
 	past    *history.Keeper
 	clients clientRates
 
-	mu       sync.Mutex // guards the following
-	where    string     // the port
-	engine   string
-	mirrored *ctl.MirroredSettings
-	waiting  string // why there is no port
-	sweep    *ctl.SweepStatus
-	planned  chan manager.Planned // receives the plan that a client waits for; nil for none
+	mu      sync.Mutex // guards the following
+	where   string     // the port
+	rules   Rules
+	waiting string // why there is no port
+	sweep   *ctl.SweepStatus
+	planned chan manager.Planned // receives the plan that a client waits for; nil for none
 }
 
 // New returns a Server without a manager.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, engine: cfg.Engine, past: history.NewKeeper()}
+	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, rules: Rules{Engine: cfg.Engine}, past: history.NewKeeper()}
 }
 
 // Serve sets the manager that is about to run, and its port.
@@ -65,12 +64,18 @@ func (d *Server) Serve(s *manager.Shell, where string) {
 	d.shell.Store(s)
 }
 
-// Rules sets the routing engine and the settings that the manager has mirrored, if it does
-// not use its own files; the argument must not be changed afterwards.
-func (d *Server) Rules(engine string, r *ctl.MirroredSettings) {
+// Rules are what a manager is master by. They are immutable.
+type Rules struct {
+	Engine     string
+	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
+	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
+}
+
+// SetRules sets what the manager is master by.
+func (d *Server) SetRules(r Rules) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.engine, d.mirrored = engine, r
+	d.rules = r
 }
 
 // Wait records that no manager runs, and why.
@@ -147,7 +152,8 @@ func (d *Server) Status() *ctl.Status {
 		st.Events = d.cfg.Events.Last()
 	}
 	d.mu.Lock()
-	st.Where, st.Waiting, st.Sweep, st.Engine, st.MirroredSettings = d.where, d.waiting, d.sweep, d.engine, d.mirrored
+	st.Where, st.Waiting, st.Sweep = d.where, d.waiting, d.sweep
+	st.Engine, st.MirroredSettings, st.Partitions = d.rules.Engine, d.rules.Mirrored, d.rules.Partitions
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {
