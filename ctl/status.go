@@ -90,6 +90,8 @@ type SweepStatus struct {
 	Cut      int       `json:"cut"`      // disconnected pairs of switch and LID
 	Lost     int       `json:"lost"`     // routes that do not arrive although the ends are connected
 	Longest  int       `json:"longest"`  // links of the longest route
+	// CreditLoop is the number of links of a credit loop among the routes; 0 if they have none.
+	CreditLoop int `json:"credit_loop,omitempty"`
 }
 
 // SM is a subnet manager.

@@ -50,6 +50,9 @@ func (d *display) up(u manager.Up) {
 		d.line(fmt.Sprintf("  %d nodes (%d switches), %d links, %d ports active, %d LIDs, longest route %d links",
 			u.Nodes, u.Switches, u.Links, u.Active, u.LIDs, u.Longest))
 		d.line(fmt.Sprintf("  written: %s; took %v", u.SetsText(), u.Took.Round(time.Millisecond)))
+		if u.CreditLoop > 0 {
+			d.line(fmt.Sprintf("  routes have a credit loop of %d links: ibsmctl why", u.CreditLoop))
+		}
 		if u.Failures+u.Cut+u.Bad > 0 {
 			d.line(fmt.Sprintf("  errors: %d Sets failed, %d pairs of switch and LID disconnected, %d routes do not arrive (see the log)", u.Failures, u.Cut, u.Bad))
 		}
@@ -63,6 +66,9 @@ func (d *display) plan(s manager.Show) {
 	for step := range s.Computed.Steps {
 		fmt.Fprintln(d.w, step)
 		n++
+	}
+	if text := manager.CreditLoop(s.Computed, nil); text != "" {
+		fmt.Fprintln(d.w, "warning:", text)
 	}
 	fmt.Fprintf(d.w, "%d Sets would be sent; nothing was written\n", n)
 }

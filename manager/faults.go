@@ -29,6 +29,9 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 	for _, n := range out.NotAdaptive() {
 		add(view.Fault{Kind: view.NotAdaptive, Node: out.Topo.Nodes[n].GUID, Text: "adaptive routing is off since its routes changed: it forwards by its linear table"})
 	}
+	for i, c := range out.CreditLoop {
+		add(creditLoopFault(out.SweepPlan, c, out.CreditLoop[(i+1)%len(out.CreditLoop)]))
+	}
 	if out.Err != nil {
 		add(view.Fault{Kind: view.NoRoutes, Text: out.Err.Error()})
 	}

@@ -62,6 +62,7 @@ type Summary struct {
 	Longest                int // links of the longest route
 	Cut                    int // pairs of a switch and a LID with no cables between
 	Bad                    int // routes that do not arrive although cables lead there
+	CreditLoop             int // links of a credit loop among the routes; 0 if they have none
 	Failures               int
 	Errors                 bool // the subnet as a whole did not come up
 }
@@ -86,6 +87,7 @@ func summary(out *sweep.Outcome, took time.Duration) Summary {
 	}
 	if out.Report != nil {
 		s.Longest, s.Cut, s.Bad = out.Report.Longest, out.Report.Count[verify.Cut], out.Report.Unreached()
+		s.CreditLoop = len(out.CreditLoop)
 	}
 	return s
 }

@@ -28,6 +28,8 @@ type sweepLog struct {
 	lost, cut string                    // examples of routes
 	up        bool                      // SUBNET UP was logged
 	adaptive  adaptiveLog
+	// creditLoop is the text about the loop that was logged last.
+	creditLoop string
 }
 
 // logOverflows logs ports that cannot hold all their P_Keys.
@@ -101,6 +103,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 		}
 	}
 	l.lost, l.cut = lost, cut
+	l.logCreditLoop(fx, r, m)
 	fx.log(info, osmlog.TablesConfigured(engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
 }
 

@@ -9,6 +9,7 @@ import (
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/routing"
+	"ibsm/routing/creditloop"
 	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
@@ -48,11 +49,12 @@ type SweepPlan struct {
 
 	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
 	Conflicts   []LIDConflict
-	Exhausted   []mad.GUID      // end ports for which no LID is left
-	Reclaimed   []LIDAssignment // LIDs of absent ports that were given to other ports
-	Absent      []LIDAssignment // LIDs that are kept for absent ports
-	Report      *verify.Report  // of Tables
-	BeforeCut   *verify.Report  // of the engine's tables, if they had loops that were cut
+	Exhausted   []mad.GUID           // end ports for which no LID is left
+	Reclaimed   []LIDAssignment      // LIDs of absent ports that were given to other ports
+	Absent      []LIDAssignment      // LIDs that are kept for absent ports
+	Report      *verify.Report       // of Tables
+	BeforeCut   *verify.Report       // of the engine's tables, if they had loops that were cut
+	CreditLoop  []creditloop.Channel // among routes between hosts, as Tables and one lane have it; nil without any
 	Keep        routing.Keep
 	Unused      bool // links were added that adopted routes do not use
 	Unavoidable int  // unhealthy links that are still used, because there is no other path
@@ -77,6 +79,7 @@ type delta struct {
 	settings     Settings
 	values       plan.Values
 	report       *verify.Report
+	credit       *creditloop.Report
 	adopted      bool
 	indexes      partitions.Indexes // nil: unchanged
 	groups       map[mad.GUID]*groups
@@ -89,7 +92,7 @@ type delta struct {
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.report, s.adopted, s.groups = d.settings, d.values, d.report, d.adopted, d.groups
+	s.settings, s.values, s.report, s.credit, s.adopted, s.groups = d.settings, d.values, d.report, d.credit, d.adopted, d.groups
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -134,7 +137,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
-	d.report = s.report
+	d.report, d.credit = s.report, s.credit
 	d.groups = j.adaptive(out)
 	j.route(ctx, out, reserved)
 	off := j.turnOff(ctx, out)
@@ -214,7 +217,12 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 			return
 		}
 	}
+	credit, err := creditloop.Find(ctx, t, out.LIDs, report.Forwarding(), creditloop.BetweenHosts, d.credit)
+	if err != nil {
+		return
+	}
 	out.Report, out.Tables, d.report = report, tables, report
+	out.CreditLoop, d.credit = credit.Loop, credit
 	for i, n := range t.Switches {
 		sw := &d.switches[i]
 		if t.Nodes[n].Missed > 0 {

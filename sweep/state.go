@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/routing/creditloop"
 	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
@@ -34,6 +35,7 @@ type state struct {
 	prev         *topo.Topo         // the subnet as the last sweep left it
 	findings     []discover.Finding // of the walk that prev is from
 	report       *verify.Report     // of the tables computed last; nil without any
+	credit       *creditloop.Report // likewise
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
 	swept        bool               // a sweep has been completed in this mastership
 	settings     Settings           // that values were resolved from

@@ -37,12 +37,14 @@ const (
 	// private ones.
 	PrivateTables FaultKind = 14
 	NotAdaptive   FaultKind = 15 // adaptive routing was on at a switch, and is off
+	CreditLoop    FaultKind = 16 // packets that leave by the port can wait for each other for ever
 )
 
 var faultNames = [...]string{
 	NoAnswer: "no answer", Refused: "refused", NotKept: "not kept", Unrouted: "table incomplete", Excluded: "P_Keys not written",
 	WentDown: "went down", Unresponsive: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
 	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes", PrivateTables: "private tables", NotAdaptive: "no longer adaptive",
+	CreditLoop: "credit loop",
 }
 
 // String names the kind in a few words.

@@ -170,6 +170,7 @@ func (s sink) lastSweep(st *ctl.SweepStatus) {
 	s.gauge("ibsm_last_sweep_cut_pairs", "Pairs of switch and LID without a path of cables between them.")(float64(st.Cut))
 	s.gauge("ibsm_last_sweep_lost_routes", "Routes that do not reach their LID although there is a path of cables.")(float64(st.Lost))
 	s.gauge("ibsm_last_sweep_longest_route_links", "Links of the longest route.")(float64(st.Longest))
+	s.gauge("ibsm_last_sweep_credit_loop_links", "Links of a credit loop among the routes; 0 if they have none.")(float64(st.CreditLoop))
 }
 
 // subnet sends the subnet in figures.

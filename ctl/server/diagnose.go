@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"ibsm/ctl"
 	"ibsm/mad"
@@ -80,18 +81,24 @@ func one(d *ctl.Diagnosis) iter.Seq[*ctl.Diagnosis] {
 	return func(yield func(*ctl.Diagnosis) bool) { yield(d) }
 }
 
-// all are the ports that are not Active, and those of nodes that do not answer.
+// all are the ports that are not Active, those of nodes that do not answer, and those in a credit
+// loop.
 func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	t := d.view.Topo
 	for i := range t.Ports {
 		port := &t.Ports[i]
-		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 {
+		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 && !d.loops(topo.PortIdx(i)) {
 			continue
 		}
 		if !yield(d.diagnosis(topo.PortIdx(i))) {
 			return
 		}
 	}
+}
+
+// loops reports whether a port is in a credit loop.
+func (d *doctor) loops(p topo.PortIdx) bool {
+	return slices.ContainsFunc(d.at(p), func(f *view.Fault) bool { return f.Kind == view.CreditLoop })
 }
 
 // diagnosis is the diagnosis of a port.

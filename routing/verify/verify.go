@@ -63,6 +63,9 @@ type Report struct {
 	checker  *checker  // that found it
 }
 
+// Forwarding is that of the tables.
+func (r *Report) Forwarding() *routing.Forwarding { return r.checker.Forwarding }
+
 // Bad is the number of routes and entries that the tables are to blame for.
 func (r *Report) Bad() (n int) {
 	for kind, count := range r.Count {
