@@ -41,6 +41,13 @@ var forkStems = []struct{ stem, about string }{
 	{"pfrn_", "routing notification"}, {"vs_", "vendor-specific classes"}, {"n2n_", "node-to-node keys"}, {"key_mgr_", "keys"},
 }
 
+// forkEngines are routing engines of NVIDIA's manager, and those to write instead. Engines whose
+// names begin with ar_ also write adaptive routing groups.
+var forkEngines = map[string]string{
+	"ar_updn": "updn", "ar_ftree": "ftree", "pqft": "ftree", "ar_torus": "torus-2QoS", "ar_dor": "dor", "ar_minhop": "minhop",
+	"dfp": "dfsssp or nue", "dfp2": "dfsssp or nue", "kdor-hc": "dor or nue", "kdor-ghc": "dor or nue", "auto": "updn, ftree or minhop, as the topology is", "chain": "the engines of the chain",
+}
+
 // forkKey describes the meaning of a key of NVIDIA's manager, "" if the key is unknown.
 func forkKey(name string) string {
 	if meaning := forkKeys[name]; meaning != "" {

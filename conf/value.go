@@ -145,6 +145,9 @@ func (k *Key) parseList(text string) (Value, error) {
 	for _, e := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 		e = strings.Trim(e, blanks)
 		if k.Words != nil && !slices.Contains(k.Words, e) {
+			if instead := forkEngines[e]; instead != "" && k.Name == "routing_engine" {
+				return Value{}, fmt.Errorf("%q is a routing engine of NVIDIA's subnet manager; write %s", e, instead)
+			}
 			return Value{}, fmt.Errorf("%q is unknown%s", e, didYouMean(e, k.Words))
 		}
 		if k.Name == "cc_cct" {

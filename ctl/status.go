@@ -17,6 +17,7 @@ type Status struct {
 	State            string             `json:"state"`             // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
 	Phase            string             `json:"phase"`             // of the current sweep; "idle"
 	Engine           string             `json:"engine"`
+	InPlaceOf        string             `json:"in_place_of,omitempty"`       // the chosen routing engines that this version does not have
 	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
 	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`        // nil if the partition file is in force
 	MastershipTerm   uint64             `json:"mastership_term"`             // number of mastership terms so far

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"ibsm/conf"
@@ -70,7 +71,11 @@ func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 		}
 		names := strings.Join(missing, ", ")
 		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", engine)
-		fmt.Fprintf(stderr, "ibsm: warning: this version has no routing engine %s; %s is used\n", names, engine)
+		text := fmt.Sprintf("this version has no routing engine %s; %s is used", names, engine)
+		if !slices.Contains(conf.RoutingEngine.In(l.Config), engine) {
+			text += " if its routes have no credit loop"
+		}
+		fmt.Fprintln(stderr, "ibsm: warning: "+text)
 	}
 	if by := laneEngine(l.Config); by != "" {
 		const text = "every path gets SL 0, where OpenSM with this routing engine gives paths SLs against credit loops: taking over a fabric that depends on them can stop its traffic"

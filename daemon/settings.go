@@ -31,12 +31,17 @@ import (
 
 // managerConfig is the configuration of the manager.
 func managerConfig(l *conf.Loaded) manager.Config {
-	engine, _, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
+	engine, missing, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
+	inPlaceOf := ""
+	if !slices.Contains(conf.RoutingEngine.In(l.Config), engine) {
+		inPlaceOf = strings.Join(missing, ", ")
+	}
 	return manager.Config{
 		Sweep: sweep.Config{
 			Settings:      subnetSettings(l.Config),
 			Engine:        engines[engine],
 			EngineName:    engine,
+			InPlaceOf:     inPlaceOf,
 			IgnoreOtherSM: conf.IgnoreOtherSM.In(l.Config),
 		},
 		Elect:         election(l.Config),

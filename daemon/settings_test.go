@@ -124,7 +124,7 @@ func TestManagerConfig(t *testing.T) {
 		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n", "-o", defaults(func(c *manager.Config) {
 			c.Elect.PollRetries, c.Txn.Retries, c.SweepInterval, c.Once = -1, -1, 0, true
 		})},
-		{"engines that there are not", "routing_engine ftree, updn\n", "--dry-run", defaults(func(c *manager.Config) { c.DryRun = true })},
+		{"engines that there are not", "routing_engine ftree, updn\n", "--dry-run", defaults(func(c *manager.Config) { c.DryRun, c.Sweep.InPlaceOf = true, "ftree, updn" })},
 	} {
 		l := load(c.src, strings.Fields(c.args)...)
 		if err := l.Report.Err(conf.Start); err != nil {

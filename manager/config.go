@@ -63,6 +63,7 @@ const portPoll = time.Second
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
 	c.cfg.Sweep.Partitions = cfg.Sweep.Partitions
+	c.cfg.Sweep.InPlaceOf = cfg.Sweep.InPlaceOf
 	if cfg.Sweep.EngineName != c.cfg.Sweep.EngineName {
 		c.cfg.Sweep.Engine, c.cfg.Sweep.EngineName = cfg.Sweep.Engine, cfg.Sweep.EngineName
 		c.sweeps.sweeper.Reroute()

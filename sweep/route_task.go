@@ -22,13 +22,14 @@ import (
 // run once; several may run at a time.
 type RouteTask struct {
 	silent
-	found    *Found
-	settings Settings
-	engine   routing.Engine
-	state    *state // the snapshot, which the task may write to
-	parts    Partitions
-	reroute  bool // compute all routes afresh
-	now      int64
+	found     *Found
+	settings  Settings
+	engine    routing.Engine
+	inPlaceOf string // as Config.InPlaceOf
+	state     *state // the snapshot, which the task may write to
+	parts     Partitions
+	reroute   bool // compute all routes afresh
+	now       int64
 
 	multicastTop mad.LID
 	reregister   map[mad.GUID]bool // In.Reregister of the plan
@@ -56,9 +57,10 @@ type SweepPlan struct {
 	BeforeCut   *verify.Report       // of the engine's tables, if they had loops that were cut
 	CreditLoop  []creditloop.Channel // among routes between hosts, as Tables and one lane have it; nil without any
 	Keep        routing.Keep
-	Unused      bool // links were added that adopted routes do not use
-	Unavoidable int  // unhealthy links that are still used, because there is no other path
-	AR          int  // switches on which adaptive routing is on and is not turned off by DisableAR
+	Idle        [2]int // with an engine in place of another: links between switches that no route between hosts uses, of how many
+	Unused      bool   // links were added that adopted routes do not use
+	Unavoidable int    // unhealthy links that are still used, because there is no other path
+	AR          int    // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
 	Err         error // the routing engine failed
 
@@ -200,29 +202,16 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
 	out.Keep = in.Keep
 	out.Unused = in.Keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
-	tables, err := j.engine(ctx, in)
-	if err != nil {
-		out.Err = fmt.Errorf("routing: %w", err)
+	p := j.prove(ctx, out, in, reserved)
+	if p != nil && j.inPlaceOf != "" {
+		p = j.standIn(ctx, out, in, reserved, p)
+	}
+	if p == nil {
 		return
 	}
-	tables = fix(out, tables, reserved)
-	report, err := verify.Check(ctx, t, out.LIDs, tables, d.report)
-	if err != nil {
-		return
-	}
-	if report.Count[verify.Loop] > 0 {
-		out.BeforeCut = report
-		tables = fix(out, verify.CutLoops(t, out.LIDs, tables, report), nil)
-		if report, err = verify.Check(ctx, t, out.LIDs, tables, report); err != nil {
-			return
-		}
-	}
-	credit, err := creditloop.Find(ctx, t, out.LIDs, report.Forwarding(), creditloop.BetweenHosts, d.credit)
-	if err != nil {
-		return
-	}
-	out.Report, out.Tables, d.report = report, tables, report
-	out.CreditLoop, d.credit = credit.Loop, credit
+	tables := p.tables
+	out.Report, out.Tables, d.report = p.report, tables, p.report
+	out.CreditLoop, d.credit = p.credit.Loop, p.credit
 	for i, n := range t.Switches {
 		sw := &d.switches[i]
 		if t.Nodes[n].Missed > 0 {
@@ -233,6 +222,39 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		}
 		sw.Row = tables.LFT[i]
 	}
+}
+
+// proved are tables with their proofs.
+type proved struct {
+	tables *routing.Tables
+	report *verify.Report
+	credit *creditloop.Report
+}
+
+// prove computes tables, proves that their routes arrive, cuts loops, and looks for credit loops.
+// It returns nil if the engine fails or ctx is done.
+func (j *RouteTask) prove(ctx context.Context, out *SweepPlan, in routing.In, reserved []mad.LID) *proved {
+	t := out.Topo
+	tables, err := j.engine(ctx, in)
+	if err != nil {
+		out.Err = fmt.Errorf("routing: %w", err)
+		return nil
+	}
+	tables = fix(out, tables, reserved)
+	report, err := verify.Check(ctx, t, out.LIDs, tables, out.delta.report)
+	if err == nil && report.Count[verify.Loop] > 0 {
+		out.BeforeCut = report
+		tables = fix(out, verify.CutLoops(t, out.LIDs, tables, report), nil)
+		report, err = verify.Check(ctx, t, out.LIDs, tables, report)
+	}
+	if err != nil {
+		return nil
+	}
+	credit, err := creditloop.Find(ctx, t, out.LIDs, report.Forwarding(), creditloop.BetweenHosts, out.delta.credit)
+	if err != nil {
+		return nil
+	}
+	return &proved{tables, report, credit}
 }
 
 // keep decides how much of the previous tables stays. Routes of another manager stay as long

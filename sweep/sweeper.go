@@ -26,10 +26,13 @@ import (
 
 // Config of a Sweeper.
 type Config struct {
-	Settings      Settings
-	Partitions    Partitions
-	Engine        routing.Engine
-	EngineName    string
+	Settings   Settings
+	Partitions Partitions
+	Engine     routing.Engine
+	EngineName string
+	// InPlaceOf names the chosen routing engines that this version does not have, if Engine is
+	// used only because of that. Then its routes must have no credit loop.
+	InPlaceOf     string
 	IgnoreOtherSM bool
 	Restored      Restored
 }

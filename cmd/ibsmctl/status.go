@@ -45,7 +45,11 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if st.State != "" {
 		line("state", "%s; sweep: %s", st.State, st.Phase)
 	}
-	line("routing", "%s", st.Engine)
+	engine := st.Engine
+	if st.InPlaceOf != "" {
+		engine += ", because this version does not have " + st.InPlaceOf
+	}
+	line("routing", "%s", engine)
 	if text := settingsText(st); text != "" {
 		line("settings", "%s", text)
 	}

@@ -67,6 +67,7 @@ func (d *Server) Serve(s *manager.Shell, where string) {
 // Rules are what a manager is master by. They are immutable.
 type Rules struct {
 	Engine     string
+	InPlaceOf  string                 // as sweep.Config.InPlaceOf
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
 }
@@ -153,6 +154,7 @@ func (d *Server) Status() *ctl.Status {
 	}
 	d.mu.Lock()
 	st.Where, st.Waiting, st.Sweep = d.where, d.waiting, d.sweep
+	st.InPlaceOf = d.rules.InPlaceOf
 	st.Engine, st.MirroredSettings, st.Partitions = d.rules.Engine, d.rules.Mirrored, d.rules.Partitions
 	d.mu.Unlock()
 	shell := d.shell.Load()
