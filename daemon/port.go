@@ -22,6 +22,11 @@ type Port struct {
 	SetIsSM func(ctx context.Context, is bool) error
 	// State reads the PortState of the port from the host; nil where the host does not know.
 	State func() uint8
+	// RetriesReports is set where the host's kernel sends a Report again that is not answered.
+	RetriesReports bool
+	// Held counts the requests of each queue pair that the host's kernel has not returned; nil
+	// where there is no kernel between.
+	Held func() (qp0, qp1 int)
 	// PlainPeers is set where clients of the SA may not know RMPP, such as those of ibsim.
 	PlainPeers bool
 }

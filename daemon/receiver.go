@@ -23,9 +23,10 @@ func (r receiver) shell() (*manager.Shell, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun.Registrar.Reports.PortRetries = r.port.RetriesReports
 	return &manager.Shell{
 		Config: begun,
-		Port:   r.port.SMI, GSI: r.port.GSI, PlainPeers: r.port.PlainPeers, Logger: r.logger,
+		Port:   r.port.SMI, GSI: r.port.GSI, PlainPeers: r.port.PlainPeers, Held: r.port.Held, Logger: r.logger,
 		Asks: r.requests, Configs: r.current.configs,
 		Notify: r.notification, Mirrored: r.mirrored, Published: r.published, Moved: r.progress,
 	}, nil

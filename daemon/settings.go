@@ -115,6 +115,8 @@ func registrations(c *conf.Config) sa.RegistrarConfig {
 		AssignedGUID: conf.SMAssignedGUID.In(c),
 
 		DropSubscriptions: conf.DropEventSubscriptions.In(c),
+
+		Reports: txn.Config{Timeout: conf.TransactionTimeout.In(c), Retries: times(conf.TransactionRetries.In(c))},
 	}
 }
 
@@ -179,9 +181,8 @@ func times(n uint32) int {
 
 // patience is how long a request is worth an answer, whichever of its attempts the
 // answer is to, and a little more.
-func patience(c *conf.Config) time.Duration {
-	attempts := min(conf.TransactionRetries.In(c), conf.MostRetries) + 1
-	return conf.TransactionTimeout.In(c)*time.Duration(attempts) + 50*time.Millisecond
+func patience(timeout time.Duration, retries uint32) time.Duration {
+	return timeout*time.Duration(retries+1) + 50*time.Millisecond
 }
 
 // engines are the routing engines that there are.

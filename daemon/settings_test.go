@@ -104,7 +104,7 @@ func TestManagerConfig(t *testing.T) {
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004, MaxRate: 20,
 			Registrar: sa.RegistrarConfig{
 				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
-				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14,
+				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14, Reports: txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
 			},
 		}},
 		{"nothing", "", "", defaults(func(*manager.Config) {})},
@@ -122,7 +122,7 @@ func TestManagerConfig(t *testing.T) {
 			c.Txn.MaxWindow = 4
 		})},
 		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n", "-o", defaults(func(c *manager.Config) {
-			c.Elect.PollRetries, c.Txn.Retries, c.SweepInterval, c.Once = -1, -1, 0, true
+			c.Elect.PollRetries, c.Txn.Retries, c.Registrar.Reports.Retries, c.SweepInterval, c.Once = -1, -1, -1, 0, true
 		})},
 		{"engines that there are not", "routing_engine ftree, updn\n", "--dry-run", defaults(func(c *manager.Config) { c.DryRun, c.Sweep.InPlaceOf = true, "ftree, updn" })},
 	} {
@@ -148,7 +148,7 @@ func defaults(change func(*manager.Config)) manager.Config {
 		Elect: elect.Config{SMKey: 1},
 		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		SAKey: 1, SweepInterval: 10 * time.Second,
-		Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups()},
+		Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups(), Reports: txn.Config{Timeout: 200 * time.Millisecond, Retries: 3}},
 	}
 	change(&c)
 	return c

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/mad/umad"
+	"ibsm/sa/client"
 )
 
 // umadPort is QP0 of a device, which is closed with it.
@@ -23,7 +24,13 @@ func HostPort(l *conf.Loaded) Opener {
 	if guid != 0 {
 		name = "GUID " + guid.String()
 	}
-	cfg := umad.Config{Serve: !l.DryRun, Timeout: patience(l.Config)}
+	timeout, retries := conf.TransactionTimeout.In(l.Config), min(conf.TransactionRetries.In(l.Config), conf.MostRetries)
+	cfg := umad.Config{
+		Serve:         !l.DryRun,
+		Timeout:       patience(timeout, retries),
+		QueryTimeout:  patience(client.DefaultTimeout, client.Retries),
+		ReportTimeout: timeout, ReportRetries: retries,
+	}
 	return Opener{Name: name, Open: func(context.Context) (*Port, error) {
 		pair, dev, err := umad.OpenBest("/", guid, cfg)
 		if err != nil {
@@ -32,8 +39,10 @@ func HostPort(l *conf.Loaded) Opener {
 		guid = pair.GUID()
 		return &Port{
 			SMI: umadPort{dev.SMI, dev}, GSI: dev.GSI, GUID: pair.SMI.GUID, Name: pair.String() + ", GUID " + guid.String(),
-			SetIsSM: func(_ context.Context, is bool) error { return dev.SetIsSM(is) },
-			State:   pair.SMI.CurrentState,
+			SetIsSM:        func(_ context.Context, is bool) error { return dev.SetIsSM(is) },
+			RetriesReports: true,
+			State:          pair.SMI.CurrentState,
+			Held:           func() (qp0, qp1 int) { return dev.SMI.Stats().Held, dev.GSI.Stats().Held },
 		}, nil
 	}}
 }

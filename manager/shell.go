@@ -35,7 +35,10 @@ type Shell struct {
 	// PlainPeers is set where clients of the SA may know no RMPP, as ibsim's: such a one
 	// gets the first packet of a table, once.
 	PlainPeers bool
-	Logger     *slog.Logger
+	// Held counts the requests of each queue pair that the host's kernel has not returned. It
+	// may be nil, and is called by any goroutine.
+	Held   func() (qp0, qp1 int)
+	Logger *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
 	Asks <-chan Sweep
 	// Configs are configurations that were read again: of Config only what can change

@@ -134,7 +134,7 @@ func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Re
 	r := &Registrar{
 		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror), follower: mirror.NewFollower(cfg.Mirror), reader: mirror.NewReader(cfg.Mirror)},
 		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
-		reports: reports{table: txn.New(cfg.Reports), queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}}, absent: newAbsences(), tally: newTally(&reg.State),
+		reports: newReports(txn.New(cfg.Reports), 0), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
 	}
 	r.pending.durable, r.pending.forwarded = reg.Seq(), reg.Seq()

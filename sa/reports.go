@@ -23,22 +23,39 @@ type notice struct {
 }
 
 // reports are the Reports that wait or are under way. Each subscriber is sent one at a
-// time, in order, so that one that is dead holds up nobody else.
+// time, in order, and only few of those that did not answer the last one have any under way,
+// so that they delay nobody else.
 type reports struct {
 	table   *txn.Table
 	notices []*notice               // to be compared with subscriptions
 	queues  map[mad.GID]*subscriber // that Reports wait for
 	ready   []*subscriber           // those with nothing under way
+	retried []*subscriber           // the same, if they are unresponsive
 	flying  map[uint64]*subscriber  // the others, by tag
+	retries int                     // of flying, those that are unresponsive
 	tag     uint64
 	waiting int // Reports in queues
 	ended   []txn.Outcome
+
+	unresponsive map[mad.GID]struct{} // did not answer the last Report; at most maxUnresponsive
 }
+
+func newReports(table *txn.Table, tag uint64) reports {
+	return reports{table: table, tag: tag, queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}, unresponsive: map[mad.GID]struct{}{}}
+}
+
+const (
+	// maxRetried is how many unresponsive subscribers have a Report under way at a time. Half
+	// of the window that a Table begins with stays free for the others.
+	maxRetried      = 8
+	maxUnresponsive = 1 << 16
+)
 
 // subscriber is a port that Reports wait for.
 type subscriber struct {
-	gid   mad.GID
-	queue []report
+	gid          mad.GID
+	unresponsive bool // when the first Report was queued
+	queue        []report
 }
 
 type report struct {
@@ -49,7 +66,9 @@ type report struct {
 // clear drops all.
 func (p *reports) clear() {
 	p.ended = p.table.Cancel(p.ended[:0])
-	*p = reports{table: p.table, queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}, tag: p.tag, ended: p.ended}
+	ended := p.ended
+	*p = newReports(p.table, p.tag)
+	p.ended = ended
 }
 
 // deadline is when there is something to be done.
@@ -142,6 +161,11 @@ func (r *Registrar) report() {
 		p.ready[0] = nil
 		p.ready = p.ready[1:]
 	}
+	for len(p.retried) > 0 && p.retries < maxRetried && p.table.Room() > 0 && r.submit(p.retried[0]) {
+		p.retries++
+		p.retried[0] = nil
+		p.retried = p.retried[1:]
+	}
 	r.effects.Send = p.table.Output(r.now, r.effects.Send)
 }
 
@@ -161,7 +185,11 @@ func (r *Registrar) queue(n *notice, sub *registry.Subscription) {
 	if s == nil {
 		s = &subscriber{gid: sub.Subscriber}
 		p.queues[sub.Subscriber] = s
-		p.ready = append(p.ready, s)
+		if _, s.unresponsive = p.unresponsive[s.gid]; s.unresponsive {
+			p.retried = append(p.retried, s)
+		} else {
+			p.ready = append(p.ready, s)
+		}
 	}
 	to := sub.Destination
 	if r.view.LIDs.PortOf(to.Addr.LID) != port {
@@ -216,10 +244,19 @@ func (r *Registrar) reportEnded(o *txn.Outcome) {
 		return
 	}
 	delete(p.flying, o.Tag)
+	if s.unresponsive {
+		p.retries--
+		s.unresponsive = false
+	}
 	n := 1
 	if o.Result == txn.TimedOut {
 		n = len(s.queue)
 		r.count.Unanswered += uint64(n)
+		if len(p.unresponsive) < maxUnresponsive {
+			p.unresponsive[s.gid] = struct{}{}
+		}
+	} else {
+		delete(p.unresponsive, s.gid)
 	}
 	p.waiting -= n
 	if s.queue = s.queue[n:]; len(s.queue) > 0 {

@@ -197,6 +197,51 @@ func TestDeadSubscriber(t *testing.T) {
 	}
 }
 
+// Subscribers that do not answer, however many, delay those that do only by the first event,
+// and are still sent each Report.
+func TestUnresponsiveSubscribers(t *testing.T) {
+	const silent = 31
+	d := newHarness(t)
+	d.subscribe(h3)
+	for sub := range d.State().SubscriptionsOf(gidOf(h3)) {
+		for i := range silent { // aliases of H2, which come before H3
+			alias := registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: h2, Index: uint8(1 + i)}, GUID: mad.GUID(0x1000 + i)}}
+			sub.Subscriber, sub.QPN = mad.MakeGID(mad.DefaultPrefix, alias.GUID), uint32(100+i)
+			sub.Addr.LID, sub.Addr.QPN = 4, sub.QPN
+			if !d.apply(alias, registry.PutSubscription{Subscription: sub}) {
+				t.Fatal("the registry refuses a subscription")
+			}
+		}
+	}
+	for event := range 3 {
+		d.joined(h1, gid(fmt.Sprintf("ff1500000000000000000000000000%02x", event)))
+		began, first := d.at, map[uint32]time.Duration{}
+		for d.at < began+10*time.Second {
+			sent := d.sent
+			d.sent = nil
+			for _, out := range sent {
+				if _, again := first[out.QPN]; !again {
+					first[out.QPN] = d.at - began
+				}
+				if out.LID == 5 {
+					out.Packet.SetMethod(mad.MethodReportResp)
+					d.step(Received{Datagrams: []mad.Datagram{out}})
+				}
+			}
+			d.wait(50 * time.Millisecond)
+		}
+		if after, most := first[1], time.Duration(0); event > 0 && after > most || after > time.Second {
+			t.Errorf("event %d: sent after %v to the one that answers, want %v", event, after, most)
+		}
+		if len(first) != silent+1 {
+			t.Errorf("event %d: sent to %d, want %d", event, len(first), silent+1)
+		}
+	}
+	if st := d.Stats(); st.Waiting != 0 || st.Unanswered != 3*silent {
+		t.Errorf("%+v", st)
+	}
+}
+
 // A Report goes where the subscriber is now.
 func TestMovedSubscriber(t *testing.T) {
 	d := newHarness(t)

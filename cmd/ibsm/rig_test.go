@@ -40,6 +40,7 @@ var rigScripts = []struct {
 	{file: "tables.sh", quick: true},
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
+	{file: "subscribers.sh", net: "subscribers.net"},
 	{file: "ipoib.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
 	{file: "osmtest.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log"},
 	{file: "grh.sh", rigs: true, env: "SM=ibsm -B -f /tmp/sm.log", shows: "joined the IPoIB group yes, .* ping yes"},
@@ -59,7 +60,8 @@ const (
 // rigLimit is how long one script may take, on a busy machine.
 const rigLimit = 15 * time.Minute
 
-// TestRig: ibsm on real umad devices.
+// TestRig: ibsm on real umad devices. With VHCA_KERNEL it runs on another kernel, which
+// ../shared/rig/get-kernel has downloaded.
 func TestRig(t *testing.T) {
 	needRig(t)
 	needFabcheck(t)

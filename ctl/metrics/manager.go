@@ -38,6 +38,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.answers(shell.SAStats())
 		s.transfers(shell.SATransfers())
 		s.registrations(shell.SARegistrations())
+		s.held(shell.Held)
 	}
 	states := s.gauge("ibsm_state", "1 for the state of the subnet manager, 0 for the others; NOT-ACTIVE also while it has no port.", "state")
 	for of := smp.NotActive; of <= smp.Master; of++ {
@@ -159,6 +160,17 @@ func (s sink) smps(st *manager.Stats) {
 	dropped(st.QueueFull, "queue_full")
 	s.gauge("ibsm_smp_window", "Largest number of requests on the wire at a time.")(float64(t.Window))
 	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response.")(float64(t.OnWire))
+}
+
+// held sends how many requests the host's kernel has.
+func (s sink) held(counts func() (qp0, qp1 int)) {
+	if counts == nil {
+		return
+	}
+	held := s.gauge("ibsm_kernel_requests", "Requests that the host's kernel has not returned, by queue pair. Each attempt is one, until it is answered or all attempts have had their time.", "qp")
+	qp0, qp1 := counts()
+	held(float64(qp0), "0")
+	held(float64(qp1), "1")
 }
 
 // lastSweep sends how the last heavy sweep as master ended.

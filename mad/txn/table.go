@@ -7,39 +7,6 @@ import (
 	"ibsm/mad"
 )
 
-// Config of a Table. The zero value means the stated defaults.
-type Config struct {
-	Timeout time.Duration // of one attempt; 200 ms
-	// Retries is how many attempts follow the first: 3; negative for none, at
-	// most 14.
-	Retries int
-	// MaxWindow bounds the packets on the wire: DefaultMaxWindow, at most 2048.
-	// How many of them are used adapts to the fabric.
-	MaxWindow int
-	PerNode   int // requests under way at one node; 4
-}
-
-// maxParked is how many requests may wait for their nodes before Room is 0.
-const maxParked = 1024
-
-func (c Config) withDefaults() Config {
-	if c.Timeout <= 0 {
-		c.Timeout = 200 * time.Millisecond
-	}
-	if c.Retries == 0 {
-		c.Retries = 3
-	}
-	c.Retries = min(max(c.Retries, 0), maxAttempts-1)
-	if c.MaxWindow <= 0 {
-		c.MaxWindow = DefaultMaxWindow
-	}
-	c.MaxWindow = min(c.MaxWindow, maxMaxWindow)
-	if c.PerNode <= 0 {
-		c.PerNode = 4
-	}
-	return c
-}
-
 // Table is the outstanding requests of one queue pair. Its owner submits while
 // there is Room, sends what Output gives, hands every response and bounce to
 // Match, and calls Expire when Deadline has come. All times are since one fixed
@@ -145,11 +112,15 @@ func (t *Table) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 func (t *Table) send(now time.Duration, i int32, out []mad.Datagram) []mad.Datagram {
 	t.unlink(i)
 	s := &t.slots[i]
+	byPort := t.cfg.PortRetries && s.attempt > 0 && !s.busy // else the port has its answer
 	s.attempt++
 	s.lastSent, s.busy = now, false
-	s.d.Packet.SetTID(makeTID(s.attempt, s.generation, i))
 	t.push(&t.sent, i, sent)
 	t.stats.Sent++
+	if byPort {
+		return out
+	}
+	s.d.Packet.SetTID(makeTID(s.attempt, s.generation, i))
 	return append(out, s.d)
 }
 
@@ -261,10 +232,15 @@ func responseTo(m mad.Method) mad.Method {
 
 // bounce takes the port's word that an attempt will have no answer. The next
 // attempt goes out at once: the kernel speaks up when the time is over anyway,
-// and ibsim at once, but only where no route leads.
+// and ibsim at once, but only where no route leads. A port that retries bounces only the
+// last attempt.
 func (t *Table) bounce(i int32, attempt uint8) (Outcome, bool) {
 	t.stats.Bounced++
 	s := &t.slots[i]
+	if t.cfg.PortRetries && !s.busy {
+		t.stats.Expired++
+		return t.timedOut(i), true
+	}
 	if attempt != s.attempt || s.state != sent || s.busy {
 		return Outcome{}, false
 	}
@@ -291,9 +267,7 @@ func (t *Table) expire(i int32) (Outcome, bool) {
 	}
 	t.window.queueing.giveUp()
 	if int(s.attempt) > t.cfg.Retries {
-		o := s.outcome(TimedOut)
-		t.release(i, TimedOut)
-		return o, true
+		return t.timedOut(i), true
 	}
 	if s.attempt == 1 {
 		t.first--
@@ -301,6 +275,12 @@ func (t *Table) expire(i int32) (Outcome, bool) {
 	t.unlink(i)
 	t.push(&t.again, i, again)
 	return Outcome{}, false
+}
+
+func (t *Table) timedOut(i int32) Outcome {
+	o := t.slots[i].outcome(TimedOut)
+	t.release(i, TimedOut)
+	return o
 }
 
 // Deadline is the next time that Expire has something to do; false when nothing

@@ -245,6 +245,50 @@ func TestBounce(t *testing.T) {
 	}
 }
 
+// TestPortRetries: a port that sends again by itself is given a request once, and a bounce of it
+// is the last. A busy reply ends the port's attempts, so the next is given to it.
+func TestPortRetries(t *testing.T) {
+	tab := New(Config{Retries: 3, PortRetries: true})
+	d := submit(t, tab, 0, request(1))[0]
+	for _, at := range []time.Duration{200 * ms, 400 * ms} {
+		if len(tab.Expire(at, nil)) != 0 || len(tab.Output(at, nil)) != 0 {
+			t.Fatalf("%v: ended, or sent again", at)
+		}
+	}
+	late := reply(d)
+	if o, ok := tab.Match(450*ms, &late); !ok || o.Result != Replied || o.Attempts != 3 || o.RTT != 0 {
+		t.Fatalf("outcome %+v %v", o, ok)
+	}
+
+	d = submit(t, tab, 500*ms, request(1))[0]
+	if len(tab.Expire(700*ms, nil)) != 0 || len(tab.Output(700*ms, nil)) != 0 {
+		t.Fatal("ended, or sent again")
+	}
+	bounce := d
+	bounce.TimedOut = true
+	if o, ok := tab.Match(800*ms, &bounce); !ok || o.Result != TimedOut || tab.Outstanding() != 0 {
+		t.Fatalf("outcome %+v %v", o, ok)
+	}
+
+	busy := reply(submit(t, tab, time.Second, request(1))[0])
+	busy.Packet.SetStatus(mad.StatusBusy)
+	if _, ok := tab.Match(time.Second+ms, &busy); ok {
+		t.Fatal("a busy node ends the request")
+	}
+	tab.Expire(1200*ms, nil)
+	out := tab.Output(1200*ms, nil)
+	if len(out) != 1 || out[0].Packet.TID() == busy.Packet.TID() {
+		t.Fatalf("%d packets after a busy reply, want a new one", len(out))
+	}
+	last := reply(out[0])
+	if _, ok := tab.Match(1300*ms, &last); !ok {
+		t.Fatal("no outcome")
+	}
+	if ended := tab.Expire(10*time.Second, nil); len(ended) != 0 {
+		t.Fatalf("%+v", ended)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	tab := New(Config{PerNode: 1})
 	out := submit(t, tab, 0, request(1), request(1), request(2))

@@ -127,7 +127,8 @@ func methodMask(methods []mad.Method) (mask [2]uint64) {
 }
 
 // registerAgent asks for an agent for a class on a queue pair, which is given others'
-// requests with one of the methods, and returns its number.
+// requests with one of the methods, and returns its number. An agent of class 0 sends
+// requests of any class, and is given only the responses to them.
 func registerAgent(fd int, qp int, class mad.Class, methods []mad.Method) (uint32, error) {
 	mask := methodMask(methods)
 	r2 := agentRequest2{qpn: uint32(qp), class: uint8(class), version: class.Version(), methods: mask}

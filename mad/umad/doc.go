@@ -6,8 +6,11 @@
 // delays a subnet management packet.
 //
 // The kernel segments nothing here: RMPP is left to user space, and a datagram is always one
-// packet of 256 bytes. Nor does it retry: it only remembers a request for Config.Timeout,
-// because it delivers no reply to a request that it has forgotten.
+// packet of 256 bytes. It sends a Report again where there is no answer in time. Other requests
+// it only remembers for Config.Timeout, because it delivers no reply to a request that it has
+// forgotten: it cannot be stopped from sending a Set again that is no longer wanted. Several agents of the
+// kernel share the requests, because newer kernels have requests wait that are too many for
+// one agent.
 package umad
 
 import (
@@ -25,6 +28,13 @@ type Config struct {
 	// request as timed out; 1 s if 0. A later reply is lost, so it should cover all attempts
 	// of a request.
 	Timeout time.Duration
+	// QueryTimeout is the same for requests to other SAs; Timeout if 0.
+	QueryTimeout time.Duration
+	// ReportTimeout is how long the kernel waits for the answer to a Report, Timeout if 0,
+	// before it sends that again, ReportRetries times. After those it returns the Report as
+	// timed out.
+	ReportTimeout time.Duration
+	ReportRetries uint32
 }
 
 // Errors that do not pass by waiting.
@@ -48,4 +58,7 @@ type Stats struct {
 	TimedOut  uint64 // requests that the kernel says have no answer
 	Malformed uint64 // reads that were neither
 	Oversized uint64 // messages of more than one packet, dropped
+	// Held is how many requests the kernel has not returned, answered or timed out, whether
+	// on the wire or waiting in the kernel. One that the adapter fails to send stays counted.
+	Held int
 }

@@ -129,7 +129,7 @@ func FuzzReads(f *testing.F) {
 	f.Add(answer{directedAgent, 0, mad.ClassDirected, 88}.bytes(), uint16(88))
 	f.Add([]byte{1}, uint16(1))
 	f.Fuzz(func(t *testing.T, b []byte, size uint16) {
-		p := &Port{agents: []agent{{mad.ClassDirected, directedAgent}, {mad.ClassLIDRouted, lidAgent}}}
+		p := &Port{agents: agents{list: []agent{{mad.ClassDirected, directedAgent}, {mad.ClassLIDRouted, lidAgent}}}}
 		p.in.port, p.out.port = p, p
 		n := min(int(size), frameSize)
 		copy(p.in.frame.bytes(), b)

@@ -43,6 +43,12 @@ func Open(at Pair, cfg Config) (*Device, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = time.Second
 	}
+	if cfg.QueryTimeout <= 0 {
+		cfg.QueryTimeout = cfg.Timeout
+	}
+	if cfg.ReportTimeout <= 0 {
+		cfg.ReportTimeout = cfg.Timeout
+	}
 	if !cfg.Serve {
 		return openDevice(at, cfg, nil, nil)
 	}
@@ -77,7 +83,7 @@ func openBest(ports []HostPort, guid mad.GUID, open func(Pair) (*Device, error))
 }
 
 func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
-	smi, err := openPort(at.SMI, 0, cfg.Timeout,
+	smi, err := openPort(at.SMI, 0, cfg,
 		registration{class: mad.ClassDirected, methods: sm}, registration{class: mad.ClassLIDRouted, methods: sm})
 	if err != nil {
 		return nil, err
@@ -87,7 +93,7 @@ func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
 		classes[0].may = reports
 		classes = append(classes, registration{class: mad.ClassMirror, methods: mirrorMethods})
 	}
-	gsi, err := openPort(at.GSI, 1, cfg.Timeout, classes...)
+	gsi, err := openPort(at.GSI, 1, cfg, classes...)
 	if err != nil {
 		smi.Close()
 		return nil, err
@@ -103,7 +109,7 @@ type registration struct {
 }
 
 // openPort opens the file of a queue pair.
-func openPort(at HostPort, qp int, timeout time.Duration, registrations ...registration) (*Port, error) {
+func openPort(at HostPort, qp int, cfg Config, registrations ...registration) (*Port, error) {
 	if !at.IsInfiniBand() {
 		return nil, fmt.Errorf("umad: %v: %w: its link layer is %s", at, ErrNotInfiniBand, at.LinkLayer)
 	}
@@ -112,7 +118,7 @@ func openPort(at HostPort, qp int, timeout time.Duration, registrations ...regis
 	if err != nil {
 		return nil, fault(at, "open "+path, err)
 	}
-	var agents []agent
+	var list []agent
 	for _, r := range registrations {
 		id, err := registerAgent(fd, qp, r.class, slices.Concat(r.methods, r.may))
 		if err != nil && r.may != nil {
@@ -122,9 +128,16 @@ func openPort(at HostPort, qp int, timeout time.Duration, registrations ...regis
 			unix.Close(fd)
 			return nil, inUse(at, fmt.Sprintf("register class %v at %s", r.class, path), err)
 		}
-		agents = append(agents, agent{r.class, id})
+		list = append(list, agent{r.class, id})
 	}
-	p, err := newPort(fd, fmt.Sprintf("%v (%s)", at, path), qp, agents, timeout)
+	for range senders {
+		id, err := registerAgent(fd, qp, 0, nil)
+		if err != nil {
+			break // with fewer, requests may wait in the kernel
+		}
+		list = append(list, agent{0, id})
+	}
+	p, err := newPort(fd, fmt.Sprintf("%v (%s)", at, path), qp, list, cfg)
 	if err != nil {
 		return nil, fault(at, path, err)
 	}

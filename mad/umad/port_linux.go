@@ -26,18 +26,12 @@ type Port struct {
 	qp     int
 	file   *os.File
 	raw    syscall.RawConn
-	agents []agent
+	agents agents
 	out    sender
 	sends  sync.Pool // of *send
 	in     receiver
 	stats  counters
 	end    atomic.Pointer[error] // what ended the port, which every later call returns
-}
-
-// agent is one of the kernel's that acts for us.
-type agent struct {
-	class mad.Class
-	id    uint32
 }
 
 // counters are those of Stats.
@@ -50,15 +44,15 @@ type counters struct {
 const maxRefused = 64
 
 // newPort takes over a file that does not block.
-func newPort(fd int, name string, qp int, agents []agent, timeout time.Duration) (*Port, error) {
+func newPort(fd int, name string, qp int, list []agent, cfg Config) (*Port, error) {
 	f := os.NewFile(uintptr(fd), name)
 	raw, err := f.SyscallConn()
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	p := &Port{name: name, qp: qp, file: f, raw: raw, agents: agents}
-	p.out.timeoutMS = uint32(min(max(timeout.Milliseconds(), 1), time.Hour.Milliseconds()))
+	p := &Port{name: name, qp: qp, file: f, raw: raw, agents: agents{list: list}}
+	p.out.timeoutMS, p.out.queryMS, p.out.reports = milliseconds(cfg.Timeout), milliseconds(cfg.QueryTimeout), attempts{milliseconds(cfg.ReportTimeout), cfg.ReportRetries}
 	p.out.port, p.out.write = p, unix.Write
 	p.sends.New = func() any {
 		s := &send{sender: &p.out}
@@ -67,6 +61,10 @@ func newPort(fd int, name string, qp int, agents []agent, timeout time.Duration)
 	}
 	p.in.port, p.in.step, p.in.read = p, p.in.try, unix.Read
 	return p, nil
+}
+
+func milliseconds(d time.Duration) uint32 {
+	return uint32(min(max(d.Milliseconds(), 1), time.Hour.Milliseconds()))
 }
 
 // Send sends the datagrams in order. One that the kernel does not take, for want of
@@ -124,7 +122,7 @@ func (p *Port) ended(err error) error {
 func (p *Port) Stats() Stats {
 	c := &p.stats
 	return Stats{Sent: c.sent.Load(), Refused: c.refused.Load(), Received: c.received.Load(),
-		TimedOut: c.timedOut.Load(), Malformed: c.malformed.Load(), Oversized: c.oversized.Load()}
+		TimedOut: c.timedOut.Load(), Malformed: c.malformed.Load(), Oversized: c.oversized.Load(), Held: p.agents.outstanding()}
 }
 
 // explain makes a sentence of what ends the port.
@@ -157,10 +155,15 @@ func isGone(errno error) bool {
 type sender struct {
 	port      *Port
 	timeoutMS uint32
-	refused   int // in a row
+	queryMS   uint32   // of requests to other SAs
+	reports   attempts // of Reports
+	refused   int      // in a row
 	write     func(fd int, b []byte) (int, error)
 	frame     frame
 }
+
+// attempts are those of a request that the kernel sends again by itself.
+type attempts struct{ timeoutMS, retries uint32 }
 
 // send is one call of Send.
 type send struct {
@@ -177,7 +180,7 @@ func (s *send) try(fd uintptr) bool {
 		if s.err = s.encode(&s.ds[s.n]); s.err != nil {
 			return true
 		}
-		_, err := s.write(int(fd), s.frame.bytes())
+		err := s.writeFrame(int(fd))
 		switch {
 		case err == nil:
 			s.refused = 0
@@ -199,13 +202,28 @@ func (s *send) try(fd uintptr) bool {
 	return true
 }
 
+// writeFrame writes the frame. A request counts as held from before that on, because its
+// answer may be read before write returns.
+func (s *sender) writeFrame(fd int) error {
+	h := &s.frame.header
+	held := h.timeoutMS != 0 && isLimited(s.frame.packet.MgmtClass())
+	if held {
+		s.port.agents.took(h.agent)
+	}
+	_, err := s.write(fd, s.frame.bytes())
+	if err != nil && held {
+		s.port.agents.returned(h.agent)
+	}
+	return err
+}
+
 // Q_Keys, which the kernel ignores: it sends with those of its own queue pairs.
 const gsiQKey = 0x80010000
 
 // encode makes the frame of a datagram.
 func (s *sender) encode(d *mad.Datagram) error {
 	p := &d.Packet
-	id, ok := s.port.agentOf(p.MgmtClass())
+	id, ok := s.port.agents.ofClass(p.MgmtClass())
 	if !ok {
 		return fmt.Errorf("class %v has no agent at QP%d", p.MgmtClass(), s.port.qp)
 	}
@@ -213,6 +231,16 @@ func (s *sender) encode(d *mad.Datagram) error {
 	*h = header{agent: id, sl: d.SL, pathBits: d.PathBits, pkeyIndex: d.PKeyIndex}
 	if !p.IsResponse() && p.Method() != mad.MethodSend {
 		h.timeoutMS = s.timeoutMS
+		if isLimited(p.MgmtClass()) {
+			h.agent = s.port.agents.forRequest(id)
+		}
+		switch {
+		case p.MgmtClass() != mad.ClassSA:
+		case p.Method() == mad.MethodReport:
+			h.timeoutMS, h.retries = s.reports.timeoutMS, s.reports.retries
+		default:
+			h.timeoutMS = s.queryMS
+		}
 	}
 	binary.BigEndian.PutUint32(h.qpn[:], d.QPN)
 	if s.port.qp != 0 {
@@ -222,15 +250,6 @@ func (s *sender) encode(d *mad.Datagram) error {
 	binary.BigEndian.PutUint16(h.lid[:], uint16(d.LID))
 	s.frame.packet = *p
 	return nil
-}
-
-func (p *Port) agentOf(class mad.Class) (uint32, bool) {
-	for _, a := range p.agents {
-		if a.class == class {
-			return a.id, true
-		}
-	}
-	return 0, false
 }
 
 // receiver reads datagrams.
@@ -300,16 +319,25 @@ func (r *receiver) decode(d *mad.Datagram, n int) bool {
 	}
 	d.Packet = r.frame.packet
 	clear(d.Packet[size:])
-	if id, ok := r.port.agentOf(d.Packet.MgmtClass()); !ok || id != h.agent {
+	if !r.port.agents.has(h.agent, d.Packet.MgmtClass()) {
 		return false
 	}
 	d.TimedOut = timedOut
+	if isLimited(d.Packet.MgmtClass()) && (timedOut || d.Packet.IsResponse() && !isLaterSegment(&d.Packet)) {
+		r.port.agents.returned(h.agent)
+	}
 	d.Addr = mad.Addr{
 		LID: mad.LID(binary.BigEndian.Uint16(h.lid[:])),
 		QPN: binary.BigEndian.Uint32(h.qpn[:]),
 		SL:  h.sl, PathBits: h.pathBits, PKeyIndex: h.pkeyIndex, GRH: h.grh(),
 	}
 	return true
+}
+
+// isLaterSegment reports whether a response is a segment of an RMPP transfer after its first,
+// with which the request came back.
+func isLaterSegment(p *mad.Packet) bool {
+	return p.MgmtClass() == mad.ClassSA && p.IsRMPP() && binary.BigEndian.Uint32(p[28:]) > 1
 }
 
 // maxMessage bounds what is read only to be rid of it.

@@ -41,7 +41,7 @@ func socketPort(t testing.TB, qp int) (*Port, int) {
 	if qp == 1 {
 		agents = []agent{{mad.ClassSA, saAgent}}
 	}
-	p, err := newPort(fds[0], "mlx5_0 port 1", qp, agents, time.Second)
+	p, err := newPort(fds[0], "mlx5_0 port 1", qp, agents, Config{Timeout: time.Second, QueryTimeout: time.Second, ReportTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,18 @@ import (
 // Config of a Client. The zero value asks nobody.
 type Config struct {
 	SA mad.Addr // whom to ask, at QP1
-	// Timeout is how long an answer may take to begin, a second if it is 0; then a
-	// question is sent again, three times.
+	// Timeout is how long an answer may take to begin, DefaultTimeout if it is 0; then a
+	// question is sent again, Retries times.
 	Timeout time.Duration
 	// MaxTable bounds a table in bytes.
 	MaxTable int
 }
+
+// How often a question is sent.
+const (
+	DefaultTimeout = time.Second
+	Retries        = 3
+)
 
 // Query is a question.
 type Query struct {
@@ -77,10 +83,10 @@ const totalTime = time.Minute
 // New returns a client without questions.
 func New(cfg Config) *Client {
 	if cfg.Timeout <= 0 {
-		cfg.Timeout = time.Second
+		cfg.Timeout = DefaultTimeout
 	}
 	return &Client{
-		cfg: cfg, questions: txn.New(txn.Config{Timeout: cfg.Timeout}),
+		cfg: cfg, questions: txn.New(txn.Config{Timeout: cfg.Timeout, Retries: Retries}),
 		transfers: rmpp.New(rmpp.Config{TotalTime: totalTime, MaxTransfers: maxOver, MaxPerPeer: maxOver, MaxBytes: 2 * cfg.MaxTable, MaxMessage: cfg.MaxTable}),
 	}
 }

@@ -2,9 +2,12 @@
 // does: a service, and subscriptions to ports and groups that come and go.
 //
 //	saclient PORT-GUID
+//	saclient subscribe PORT-GUID...      only subscriptions to new groups
+//	saclient groups PORT-GUID EVENTS     create groups, print when the Reports come
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,6 +15,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
 	"ibsm/mad/umad"
 )
 
@@ -19,22 +23,46 @@ import (
 const patience = 10
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: saclient PORT-GUID")
-		os.Exit(2)
-	}
-	if err := run(os.Args[1]); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "saclient:", err)
 		os.Exit(1)
 	}
 }
 
-func run(arg string) error {
-	guid, err := strconv.ParseUint(arg, 0, 64)
+var errUsage = errors.New("usage: saclient PORT-GUID | subscribe PORT-GUID... | groups PORT-GUID EVENTS")
+
+func run(args []string) error {
+	switch {
+	case len(args) == 1:
+		return at(args[0], (*client).register)
+	case len(args) == 3 && args[0] == "groups":
+		events, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		return at(args[1], func(c *client) error { return c.groups(events) })
+	case len(args) > 1 && args[0] == "subscribe":
+		for _, guid := range args[1:] {
+			subscribe := func(c *client) error { return c.ask(subscription(uint16(smp.TrapGroupCreated))) }
+			if err := at(guid, subscribe); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return errUsage
+}
+
+// at has the client of a port do something.
+func at(guid string, do func(*client) error) error {
+	n, err := strconv.ParseUint(guid, 0, 64)
 	if err != nil {
 		return err
 	}
-	c := &client{guid: mad.GUID(guid)}
+	return do(&client{guid: mad.GUID(n)})
+}
+
+func (c *client) register() error {
 	if err := c.ask(c.service()); err != nil {
 		return fmt.Errorf("service: %w", err)
 	}
