@@ -37,7 +37,11 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []s
 	if err != nil {
 		return err
 	}
-	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group"), Routes: routes})
+	absent, err := flag(r, "absent")
+	if err != nil {
+		return err
+	}
+	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group"), Routes: routes, Absent: absent})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"time"
 
 	"ibsm/mad"
 )
@@ -50,7 +51,12 @@ type Filter struct {
 	Group string // MGID, of Members
 	// Routes requests Link.Routes, which takes a second in a large subnet.
 	Routes bool
+	// Absent also selects the nodes and links that have gone since the manager started.
+	Absent bool
 }
+
+// Absent is the state of a link that is gone.
+const Absent = "absent"
 
 // Node is a switch, channel adapter or router.
 type Node struct {
@@ -67,6 +73,8 @@ type Node struct {
 	Missed     int     `json:"missed"` // consecutive sweeps without a response
 	// Aggregation is set for a SHARP aggregation node of a switch, which is not a host.
 	Aggregation bool `json:"aggregation,omitempty"`
+	// Absent is when the node was lost, nil if it is there.
+	Absent *time.Time `json:"absent,omitempty"`
 }
 
 // HostName is the first word of an adapter's NodeDescription, which is the name of its
@@ -107,7 +115,7 @@ type End struct {
 type Link struct {
 	From      End    `json:"from"`
 	To        End    `json:"to"`
-	State     string `json:"state"` // the lower state of the two ends
+	State     string `json:"state"` // the lower state of the two ends, or Absent
 	Width     string `json:"width,omitempty"`
 	Speed     string `json:"speed,omitempty"`
 	Unhealthy bool   `json:"unhealthy,omitempty"`

@@ -115,8 +115,8 @@ func TestCompare(t *testing.T) {
 			past := history.NewPast()
 			past.Take(losses, time.Unix(7, 0))
 			here := history.End{Node: w.net.Nodes[w.node(t, "leaf-01")].GUID, Port: 2}
-			if lost, since, ok := past.Link(here); ok != (c.lost != "") || lost != c.lost || ok && since != time.Unix(7, 0) {
-				t.Errorf("lost: %q since %v", lost, since)
+			if l, ok := past.Link(here); ok != (c.lost != "") || l.Name != c.lost || ok && l.Since != time.Unix(7, 0) {
+				t.Errorf("lost: %+v", l)
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestReboot(t *testing.T) {
 			if p.Peer == net.NoEnd {
 				continue
 			}
-			if _, _, lost := l.Link(history.End{Node: w.net.Nodes[p.Peer.Node].GUID, Port: p.Peer.Port}); lost {
+			if _, lost := l.Link(history.End{Node: w.net.Nodes[p.Peer.Node].GUID, Port: p.Peer.Port}); lost {
 				n++
 			}
 		}

@@ -53,7 +53,7 @@ share a box.`, Example: `  ibsmctl draw -o fabric.svg
 			}
 		}
 		var picture bytes.Buffer
-		if err := draw.SVG(&picture, f, draw.Options{Colour: c, Note: note}); err != nil {
+		if err := draw.SVG(&picture, f, draw.Options{Colour: c, Note: note, Stateless: *spec != ""}); err != nil {
 			return err
 		}
 		if cmp.Or(*output, "-") != "-" {

@@ -40,11 +40,11 @@ func (a *asker) shape(ctx context.Context, spec string, routes bool) (*shape.Fab
 			return nil, err
 		}
 	} else {
-		q := query()
+		q := query("absent", "1")
 		if routes {
 			q.Set("routes", "1")
 		}
-		err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/nodes", nil, func(n *ctl.Node) error {
+		err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/nodes", query("absent", "1"), func(n *ctl.Node) error {
 			nodes = append(nodes, new(*n))
 			return nil
 		})

@@ -215,7 +215,7 @@ func (c *comparer) link(o, n topo.PortIdx) (moved bool) {
 	node, num := &c.now.Topo.Nodes[c.now.Topo.Ports[n].Node], c.now.Topo.Ports[n].Num
 	here := End{node.GUID, num}
 	if was != topo.None {
-		c.losses.Links = append(c.losses.Links, LostLink{here, endOf(c.old.Topo, was), endText(c.old.Topo, was)})
+		c.losses.Links = append(c.losses.Links, LostLink{Here: here, Far: endOf(c.old.Topo, was), Name: endText(c.old.Topo, was)})
 		if c.mine(c.old.Topo, c.newOf, here, was) {
 			c.about(Links, node, num, endText(c.old.Topo, was), "")
 		}

@@ -91,10 +91,17 @@ func (k *Keeper) Between(from, to uint64) ([]Step, []Change, error) {
 }
 
 // Link is as Past.Link.
-func (k *Keeper) Link(here End) (name string, since time.Time, ok bool) {
+func (k *Keeper) Link(here End) (l LostLink, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.log.Link(here)
+}
+
+// Lost is as Past.Lost.
+func (k *Keeper) Lost() ([]GoneNode, []LostLink) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.log.Lost()
 }
 
 // Gone is as Past.Gone.

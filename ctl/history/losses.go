@@ -1,6 +1,9 @@
 package history
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -47,6 +50,7 @@ type GonePort struct {
 type LostLink struct {
 	Here, Far End
 	Name      string // of the far end
+	Since     time.Time
 }
 
 func goneNode(v *view.View, n topo.NodeIdx) GoneNode {
@@ -74,17 +78,12 @@ const (
 // Past remembers what was lost and has not come back. It is owned by one goroutine.
 type Past struct {
 	nodes map[mad.GUID]GoneNode
-	links map[End]lost
-	More  uint64 // losses for which there was no room
-}
-
-type lost struct {
-	name  string
-	since time.Time
+	links map[End]LostLink // by Here
+	More  uint64           // losses for which there was no room
 }
 
 // NewPast remembers nothing.
-func NewPast() *Past { return &Past{nodes: map[mad.GUID]GoneNode{}, links: map[End]lost{}} }
+func NewPast() *Past { return &Past{nodes: map[mad.GUID]GoneNode{}, links: map[End]LostLink{}} }
 
 // Take adds what was lost at a time, and forgets what came back.
 func (p *Past) Take(l *Losses, at time.Time) {
@@ -104,7 +103,8 @@ func (p *Past) Take(l *Losses, at time.Time) {
 			p.More++
 			continue
 		}
-		p.links[l.Here] = lost{l.Name, at}
+		l.Since = at
+		p.links[l.Here] = l
 	}
 	for _, here := range l.Linked { // after the links that were lost: another may be there instead
 		delete(p.links, here)
@@ -126,10 +126,20 @@ func (p *Past) Settle(t *topo.Topo) {
 	}
 }
 
-// Link is what a port was linked to last, and since when it is not any more.
-func (p *Past) Link(here End) (name string, since time.Time, ok bool) {
-	l, ok := p.links[here]
-	return l.name, l.since, ok
+// Link is the link that a port has not any more.
+func (p *Past) Link(here End) (l LostLink, ok bool) {
+	l, ok = p.links[here]
+	return l, ok
+}
+
+// Lost are all nodes, by GUID, and links, by their first end, that are not there any more. Of a
+// link between two nodes that are there, both ends are in the list.
+func (p *Past) Lost() (nodes []GoneNode, links []LostLink) {
+	nodes = slices.SortedFunc(maps.Values(p.nodes), func(a, b GoneNode) int { return cmp.Compare(a.GUID, b.GUID) })
+	links = slices.SortedFunc(maps.Values(p.links), func(a, b LostLink) int {
+		return cmp.Or(cmp.Compare(a.Here.Node, b.Here.Node), cmp.Compare(a.Here.Port, b.Here.Port))
+	})
+	return nodes, links
 }
 
 // Gone is the node that is not there any more for which match holds, the one with the

@@ -81,10 +81,18 @@ func one(d *ctl.Diagnosis) iter.Seq[*ctl.Diagnosis] {
 	return func(yield func(*ctl.Diagnosis) bool) { yield(d) }
 }
 
-// all are the ports that are not Active, those of nodes that do not answer, and those in a credit
-// loop.
+// all are the nodes that have gone since the manager started, the ports that are not Active, those
+// of nodes that do not answer, and those in a credit loop.
 func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	t := d.view.Topo
+	if d.past != nil {
+		gone, _ := d.past.Lost()
+		for i := range gone {
+			if !yield(d.gone(&gone[i])) {
+				return
+			}
+		}
+	}
 	for i := range t.Ports {
 		port := &t.Ports[i]
 		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 && !d.loops(topo.PortIdx(i)) {

@@ -72,7 +72,10 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	default:
 		why = because("down", fmt.Sprintf("the port has no link, physical state %v", phys), "reset it with ibportstate LID PORT reset")
 	}
-	if was := d.before(p); was != "" {
+	if neighbour, since := d.absentNeighbour(p); neighbour != "" {
+		why = because("absent neighbour", fmt.Sprintf("%q, at the other end of the cable, has been absent since %s", neighbour, since.Format(time.DateTime)),
+			"see the absent node: ibsmctl why NODE")
+	} else if was := d.before(p); was != "" {
 		why.Kind, why.Text = "link lost", was+"; now: "+why.Text
 	}
 	return append([]ctl.Reason{why}, d.faultReasons(p, d.at(p))...)
@@ -102,12 +105,30 @@ func (d *doctor) before(p topo.PortIdx) string {
 	if d.past == nil {
 		return ""
 	}
-	port := &d.view.Topo.Ports[p]
-	name, since, lost := d.past.Link(history.End{Node: d.view.Topo.Nodes[port.Node].GUID, Port: port.Num})
+	l, lost := d.past.Link(d.endOf(p))
 	if !lost {
 		return ""
 	}
-	return fmt.Sprintf("it was linked to %s until %s", name, since.Format(time.DateTime))
+	return fmt.Sprintf("it was linked to %s until %s", l.Name, l.Since.Format(time.DateTime))
+}
+
+// absentNeighbour is the node that a port was linked to last, if that is absent; "" if not.
+func (d *doctor) absentNeighbour(p topo.PortIdx) (name string, since time.Time) {
+	if d.past == nil {
+		return "", since
+	}
+	l, lost := d.past.Link(d.endOf(p))
+	if !lost {
+		return "", since
+	}
+	gone, _ := d.past.Gone(func(g *history.GoneNode) bool { return g.GUID == l.Far.Node })
+	return gone.Name, gone.Since
+}
+
+// endOf identifies a port in the history.
+func (d *doctor) endOf(p topo.PortIdx) history.End {
+	port := &d.view.Topo.Ports[p]
+	return history.End{Node: d.view.Topo.Nodes[port.Node].GUID, Port: port.Num}
 }
 
 // alone are the reasons of a port with a link but without a known node behind it.

@@ -71,7 +71,25 @@ func TestHistory(t *testing.T) {
 		if g := ctltest.Diagnose(t, s, host.Desc, ""); g.State != "absent" || g.Port.Desc != host.Desc || !ctltest.HasReason(g, "absent", fmt.Sprintf("last linked to %s port %d", n.Nodes[end.Node].Desc, end.Port)) || !ctltest.HasReason(g, "absent", "is reserved for it") {
 			t.Errorf("%+v", g)
 		}
-		if g := ctltest.Diagnose(t, s, leaf, ""); !ctltest.HasReason(g, "link lost", "it was linked to "+host.Desc+" port 1 until") {
+		gone := rows[ctl.Node](t, s, ctl.Nodes, ctl.Filter{Absent: true})
+		if last := gone[len(gone)-1]; len(gone) != len(rows[ctl.Node](t, s, ctl.Nodes, ctl.Filter{}))+1 || last.Desc != host.Desc || last.Absent == nil || last.LID != lid {
+			t.Errorf("the last of %d nodes is %+v", len(gone), last)
+		}
+		lost := rows[ctl.Link](t, s, ctl.Links, ctl.Filter{Absent: true})
+		if l := lost[len(lost)-1]; l.State != ctl.Absent || l.From.Desc != n.Nodes[end.Node].Desc || l.From.Port != uint8(end.Port) || l.To.Desc != host.Desc || l.To.Port != 1 {
+			t.Errorf("the last of %d links is %+v", len(lost), l)
+		}
+		all, err := s.Diagnose("", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for g := range all {
+			if g.State != "absent" || g.Port.Desc != host.Desc {
+				t.Errorf("the first diagnosis is %+v", g)
+			}
+			break
+		}
+		if g := ctltest.Diagnose(t, s, leaf, ""); !ctltest.HasReason(g, "absent neighbour", fmt.Sprintf("%q, at the other end of the cable, has been absent since", host.Desc)) {
 			t.Errorf("%s: %+v", leaf, g)
 		}
 	})

@@ -150,6 +150,9 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 				return
 			}
 		}
+		if f.Absent && only == topo.None {
+			s.absentRows(l, &f, yield)
+		}
 	}, nil
 }
 

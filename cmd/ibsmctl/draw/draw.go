@@ -24,6 +24,8 @@ const (
 type Options struct {
 	Colour Colour
 	Note   string // printed below the heading, such as where the subnet is from
+	// Stateless is set for a subnet from a file or generator, which says nothing of states.
+	Stateless bool
 }
 
 // SVG draws a subnet. The error is that of w.

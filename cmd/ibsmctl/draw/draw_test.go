@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
@@ -199,7 +200,7 @@ func TestFewerCables(t *testing.T) {
 	}
 	for _, title := range titles {
 		name, _, _ := strings.Cut(title, "\n")
-		if strings.Contains(title, "fewer cables") != (name == "leaf-05" || name == "agg-06") {
+		if strings.Contains(title, "cables to switches, most on its level have ") != (name == "leaf-05" || name == "agg-06") {
 			t.Error(title)
 		}
 	}
@@ -257,5 +258,52 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestBrokenWriter(t *testing.T) {
 	if err := SVG(broken{}, shape.New(ctltest.Rows(t, "torus")), Options{}); !errors.Is(err, io.ErrClosedPipe) {
 		t.Error(err)
+	}
+}
+
+// TestAbsent: what has gone since the manager started is drawn where it was, and not counted.
+func TestAbsent(t *testing.T) {
+	nodes, links := ctltest.Rows(t, "fattree:k=4")
+	since := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	for _, n := range nodes {
+		if n.Desc == "agg-02" || strings.HasPrefix(n.Desc, "host-05 ") {
+			n.Absent = &since
+		}
+	}
+	for _, l := range links {
+		if l.From.Desc == "agg-02" || l.To.Desc == "agg-02" || strings.HasPrefix(l.From.Desc+l.To.Desc, "host-05 ") || strings.HasPrefix(l.To.Desc, "host-05 ") {
+			l.State, l.Width, l.Speed = ctl.Absent, "", ""
+		}
+	}
+	text, titles := drawn(t, shape.New(nodes, links), Options{Colour: ByState})
+	for _, want := range []string{">19 switches on 3 levels, 15 adapters, 43 links<", ">absent switches: 1<", ">absent adapters: 1<", ">links absent: 5<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	all := strings.Join(titles, "\n\n")
+	for _, want := range []string{"LID 10\nabsent since 2026-11-22 20:00:00", "agg-02: 0 of 1 link\n", " absent\nabsent since 2026-11-22 20:00:00"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no title has %q", want)
+		}
+	}
+}
+
+// TestParallelCables: the number of cables between two switches is in the picture.
+func TestParallelCables(t *testing.T) {
+	nodes, links := ctltest.Rows(t, "fattree:k=4")
+	for _, l := range links {
+		if l.From.Desc == "leaf-01" && l.To.Desc == "agg-01" || l.From.Desc == "leaf-02" && l.To.Desc == "agg-01" {
+			second := *l
+			second.From.Port, second.To.Port = 11, 11
+			if l.From.Desc == "leaf-02" {
+				second.State = ctl.Absent
+			}
+			links = append(links, &second)
+		}
+	}
+	text, _ := drawn(t, shape.New(nodes, links), Options{Colour: ByState})
+	if strings.Count(text, `class="n">2<`) != 1 || strings.Count(text, `class="n">1 of 2<`) != 1 || strings.Count(text, `class="n">`) != 2 {
+		t.Error("the numbers of cables are not 2 and 1 of 2")
 	}
 }

@@ -12,7 +12,18 @@ func (p *picture) writeHead(w *svg) {
 	if f.Levels > 1 {
 		levels = fmt.Sprintf(" on %d levels", f.Levels)
 	}
-	w.text(margin, 28, "h", fmt.Sprintf("%s%s, %s, %s", count(len(f.Switches), "switch", "es"), levels, count(len(f.Hosts), "adapter", "s"), count(f.Links, "link", "s")))
+	switches, adapters := len(f.Switches), 0
+	classes := map[string]int{}
+	for s := range f.Switches {
+		classes[p.switchClass(s)]++
+	}
+	switches -= classes["k g"]
+	for _, h := range f.Hosts {
+		if h.Absent == nil {
+			adapters++
+		}
+	}
+	w.text(margin, 28, "h", fmt.Sprintf("%s%s, %s, %s", count(switches, "switch", "es"), levels, count(adapters, "adapter", "s"), count(f.Links, "link", "s")))
 	note := p.options.Note
 	if p.prefix != "" {
 		note = strings.TrimPrefix(fmt.Sprintf("%s; names of switches begin with %q", note, p.prefix), "; ")
@@ -28,20 +39,15 @@ func (p *picture) writeHead(w *svg) {
 			used[p.paint.state(l)]++
 		}
 	}
-	missed, fewer := 0, 0
-	for s := range f.Switches {
-		switch p.switchClass(s) {
-		case "k x":
-			missed++
-		case "k y":
-			fewer++
+	for _, c := range []struct{ class, text string }{
+		{"k g", "absent switches"}, {"k x", "switches that do not answer"}, {"k y", "switches with fewer cables to others than most on their level"},
+	} {
+		if n := classes[c.class]; n > 0 {
+			x = legend(w, x, c.class, fmt.Sprintf("%s: %d", c.text, n))
 		}
 	}
-	if missed > 0 {
-		x = legend(w, x, "k x", fmt.Sprintf("switches that do not answer: %d", missed))
-	}
-	if fewer > 0 {
-		x = legend(w, x, "k y", fmt.Sprintf("switches with fewer cables to others than most on their level: %d", fewer))
+	if n := len(f.Hosts) - adapters; n > 0 {
+		x = legend(w, x, fmt.Sprintf("s%d", absent), fmt.Sprintf("absent adapters: %d", n))
 	}
 	for class, n := range used {
 		if n == 0 {
@@ -51,7 +57,11 @@ func (p *picture) writeHead(w *svg) {
 		if p.paint.byLoad { // only hosts show it
 			what = "adapters' links"
 		}
-		x = legend(w, x, fmt.Sprintf("s%d", class), fmt.Sprintf("%s %s: %d", what, stateNames[class], n))
+		name := stateNames[class]
+		if p.options.Stateless {
+			name = strings.TrimLeft(strings.TrimPrefix(name, stateNames[fine]), ", ")
+		}
+		x = legend(w, x, fmt.Sprintf("s%d", class), fmt.Sprintf("%s: %d", strings.TrimSpace(what+" "+name), n))
 	}
 }
 

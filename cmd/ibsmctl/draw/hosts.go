@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"time"
 
 	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
@@ -96,5 +97,9 @@ func (p *picture) writeHosts(w *svg, k *knot) {
 // writeHost draws the square of a host's port.
 func (p *picture) writeHost(w *svg, h shape.Attached, x, y float64, transform string) {
 	node := p.fabric.Hosts[h.Host]
-	w.cell(x, y, cellSize, p.paint.host(h.Link), transform, fmt.Sprintf("%s\nGUID %s, LID %d\n%s", node.Desc, node.GUID, node.LID, p.linkTitle(h.Link)))
+	title := fmt.Sprintf("%s\nGUID %s, LID %d\n%s", node.Desc, node.GUID, node.LID, p.linkTitle(h.Link))
+	if node.Absent != nil {
+		title += "\nabsent since " + node.Absent.Format(time.DateTime)
+	}
+	w.cell(x, y, cellSize, p.paint.host(h.Link), transform, title)
 }

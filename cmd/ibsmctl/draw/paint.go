@@ -17,13 +17,14 @@ const (
 	pending = 2 // not yet Active
 	avoided = 3 // by routes
 	down    = 4
+	absent  = 5 // since the manager started
 )
 
-var stateNames = [...]string{fine: "Active", slow: "Active, slower than most", pending: "Initialize or Armed", avoided: "avoided by routes", down: "Down"}
+var stateNames = [...]string{fine: "Active", slow: "Active, slower than most", pending: "Initialize or Armed", avoided: "avoided by routes", down: "Down", absent: "absent"}
 
 // Palettes. Good is quiet, so that what is not stands out.
 var (
-	stateColours = [...]string{fine: "#8ea3b8", slow: "#e0b000", pending: "#e67e00", avoided: "#b0389e", down: "#d62020"}
+	stateColours = [...]string{fine: "#8ea3b8", slow: "#e0b000", pending: "#e67e00", avoided: "#b0389e", down: "#d62020", absent: "#d62020"}
 	loadStops    = [...][3]float64{{0xd5, 0xdc, 0xe4}, {0x3f, 0x86, 0xc0}, {0x8e, 0x3f, 0xa8}, {0xe0, 0x1c, 0x24}}
 )
 
@@ -35,12 +36,12 @@ const hostKind = "host"
 
 // painter finds the colours of links.
 type painter struct {
-	byLoad bool
-	mean   float64              // routes in one direction of a link between switches
-	most   uint32               // of any of these
-	usual  map[string]int       // rank of most links of a kind
-	kinds  map[*ctl.Link]string // of every link
-	fewer  []bool               // by switch: it has fewer cables to others than most on its level
+	byLoad      bool
+	mean        float64              // routes in one direction of a link between switches
+	most        uint32               // of any of these
+	usual       map[string]int       // rank of most links of a kind
+	kinds       map[*ctl.Link]string // of every link
+	usualCables []int                // by switch that has fewer cables to others than most on its level: what most have; else 0
 }
 
 func newPainter(f *shape.Fabric, c Colour) *painter {
@@ -81,37 +82,41 @@ func newPainter(f *shape.Fabric, c Colour) *painter {
 	if directions > 0 {
 		p.mean = routes / float64(directions)
 	}
-	p.fewer = fewerCables(f)
+	p.usualCables = usualCables(f)
 	return p
 }
 
-// fewerCables finds the switches that have fewer cables to others than two thirds of their
-// level have: a cable that is out or dead is in no list of links.
-func fewerCables(f *shape.Fabric) []bool {
+// usualCables finds the switches that have fewer cables to others than at least half of their
+// level have, and how many those have: a cable that is out or dead is in no list of links.
+func usualCables(f *shape.Fabric) []int {
 	cables := make([]int, len(f.Switches))
 	for i := range f.Trunks {
 		t := &f.Trunks[i]
-		cables[t.A] += len(t.Links)
-		cables[t.B] += len(t.Links)
+		cables[t.A] += shape.Present(t.Links)
+		cables[t.B] += shape.Present(t.Links)
 	}
-	fewer := make([]bool, len(f.Switches))
+	usual := make([]int, len(f.Switches))
 	for level := 1; level <= f.Levels; level++ {
 		count, all := map[int]int{}, 0
 		for s, n := range cables {
-			if f.Switches[s].Level == level {
+			if f.Switches[s].Level == level && f.Switches[s].Absent == nil {
 				count[n]++
 				all++
 			}
 		}
+		most := 0
+		for n, times := range count {
+			if 2*times >= all {
+				most = max(most, n)
+			}
+		}
 		for s, n := range cables {
-			for usual, times := range count {
-				if f.Switches[s].Level == level && n < usual && 3*times >= 2*all {
-					fewer[s] = true
-				}
+			if f.Switches[s].Level == level && f.Switches[s].Absent == nil && n < most {
+				usual[s] = most
 			}
 		}
 	}
-	return fewer
+	return usual
 }
 
 // rank orders links by what gets through, 0 if unknown.
@@ -128,6 +133,8 @@ func rank(l *ctl.Link) int {
 // state is the class of a link.
 func (p *painter) state(l *ctl.Link) int {
 	switch {
+	case l.State == ctl.Absent:
+		return absent
 	case l.State == "Down":
 		return down
 	case l.Unhealthy:
@@ -195,6 +202,7 @@ func (p *painter) style() string {
 	for class, colour := range stateColours {
 		fmt.Fprintf(&b, "path.s%d{stroke:%s}rect.s%d{fill:%s}", class, colour, class, colour)
 	}
+	fmt.Fprintf(&b, "path.s%d{stroke-dasharray:4 3}rect.s%[1]d{fill:#fff;stroke:%s;stroke-dasharray:2 1}", absent, stateColours[absent])
 	if p.byLoad {
 		for step := range loadSteps + 1 {
 			fmt.Fprintf(&b, "path.l%d{stroke:%s}rect.l%d{fill:%s}", step, loadColour(step), step, loadColour(step))

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
 )
 
@@ -57,7 +59,7 @@ func (w svg) cell(x, y, size float64, class, transform, title string) {
 
 const styleSheet = `text{font:10px sans-serif;fill:#222}.t{font-size:9px;fill:#444}.m{text-anchor:middle}.e{text-anchor:end}` +
 	`.h{font-size:16px;font-weight:bold}.c{font-size:11px;fill:#555}path{fill:none}` +
-	`.k{stroke:#55606c;stroke-width:1}.v1{fill:#eaf3ea}.v2{fill:#e7eef8}.v3{fill:#f3ebf6}.v4,.v5,.v6,.v7{fill:#f7f1e4}.x{fill:#f9c9c4;stroke:#d62020}.y{fill:#fff0b8;stroke:#b08600}` +
+	`.k{stroke:#55606c;stroke-width:1}.v1{fill:#eaf3ea}.v2{fill:#e7eef8}.v3{fill:#f3ebf6}.v4,.v5,.v6,.v7{fill:#f7f1e4}.x{fill:#f9c9c4;stroke:#d62020}.g{fill:#fff;stroke:#d62020;stroke-dasharray:4 3}.n{font-size:9px;fill:#444;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:3}.y{fill:#fff0b8;stroke:#b08600}` +
 	`path:hover{stroke:#000;stroke-opacity:1;stroke-width:4}rect:hover,circle:hover{stroke:#000;stroke-width:2}`
 
 // write writes the picture: edges, the worst or busiest last so that they are in front,
@@ -109,6 +111,27 @@ func (p *picture) writeEdges(w *svg) {
 		w.title(p.edgeTitle(e))
 		w.WriteString("</path>\n")
 	}
+	if len(p.edges) > manyEdges {
+		return
+	}
+	for _, e := range order {
+		if text := cables(e.links); text != "1" {
+			x, y := (e.x1+e.x2)/2, (e.y1+e.y2)/2
+			if e.bend {
+				x, y = (e.x1+2*e.cx+e.x2)/4, (e.y1+2*e.cy+e.y2)/4
+			}
+			w.text(x, y+3, "n", text)
+		}
+	}
+}
+
+// cables is the number of parallel cables, such as 2, or 1 of 2 where some are absent.
+func cables(links []*ctl.Link) string {
+	n, all := shape.Present(links), len(links)
+	if n == all {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d of %d", n, all)
 }
 
 // titleLinks is how many links the title of an edge names.
@@ -119,10 +142,9 @@ func (p *picture) edgeTitle(e *edge) string {
 	a, b := &p.knots[e.a], &p.knots[e.b]
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s - %s: ", p.knotName(a), p.knotName(b))
-	if len(e.links) == 1 {
-		t.WriteString("1 link")
-	} else {
-		fmt.Fprintf(&t, "%d links", len(e.links))
+	t.WriteString(cables(e.links) + " link")
+	if len(e.links) != 1 {
+		t.WriteString("s")
 	}
 	if n := busiest(e.links); p.paint.byLoad {
 		fmt.Fprintf(&t, ", up to %d routes", n)
@@ -141,7 +163,12 @@ func (p *picture) edgeTitle(e *edge) string {
 
 // linkTitle describes a link.
 func (p *picture) linkTitle(l *ctl.Link) string {
-	text := fmt.Sprintf("%s port %d - %s port %d: %s %s %s", l.From.Desc, l.From.Port, l.To.Desc, l.To.Port, l.Width, l.Speed, l.State)
+	text := fmt.Sprintf("%s port %d - %s port %d:", l.From.Desc, l.From.Port, l.To.Desc, l.To.Port)
+	for _, word := range []string{l.Width, l.Speed, l.State} {
+		if word != "" && !(p.options.Stateless && word == l.State) {
+			text += " " + word
+		}
+	}
 	if l.Unhealthy {
 		text += ", avoided by routes"
 	}
@@ -162,23 +189,37 @@ func (p *picture) knotName(k *knot) string {
 // switchTitle describes a switch.
 func (p *picture) switchTitle(s int) string {
 	sw := &p.fabric.Switches[s]
-	text := fmt.Sprintf("%s\nGUID %s, LID %d\n%d of %d ports Active, %s", sw.Desc, sw.GUID, sw.LID, sw.Up, sw.Ports, hostCount(len(sw.Hosts)))
+	text := fmt.Sprintf("%s\nGUID %s, LID %d\n", sw.Desc, sw.GUID, sw.LID)
+	switch {
+	case sw.Absent != nil:
+		return text + "absent since " + sw.Absent.Format(time.DateTime)
+	case p.options.Stateless:
+		text += fmt.Sprintf("%d of %d ports cabled, %s", sw.Up, sw.Ports, hostCount(len(sw.Hosts)))
+	default:
+		text += fmt.Sprintf("%d of %d ports Active, %s", sw.Up, sw.Ports, hostCount(len(sw.Hosts)))
+	}
 	if sw.Missed > 0 {
 		text += fmt.Sprintf("\nhas not answered for %d sweeps", sw.Missed)
 	}
-	if p.paint.fewer[s] {
-		text += "\nhas fewer cables to switches than most on its level"
+	if usual := p.paint.usualCables[s]; usual > 0 {
+		n := 0
+		for _, i := range sw.Trunks {
+			n += shape.Present(p.fabric.Trunks[i].Links)
+		}
+		text += fmt.Sprintf("\nhas %d cables to switches, most on its level have %d", n, usual)
 	}
 	return text
 }
 
-// switchClass is the class of a switch: its level, that it does not answer, or that it
-// lacks cables.
+// switchClass is the class of a switch: its level, that it is absent, does not answer, or lacks
+// cables.
 func (p *picture) switchClass(s int) string {
 	switch {
+	case p.fabric.Switches[s].Absent != nil:
+		return "k g"
 	case p.fabric.Switches[s].Missed > 0:
 		return "k x"
-	case p.paint.fewer[s]:
+	case p.paint.usualCables[s] > 0:
 		return "k y"
 	}
 	return fmt.Sprintf("k v%d", min(p.fabric.Switches[s].Level, 7))

@@ -17,7 +17,7 @@ type Fabric struct {
 	Hosts    []*ctl.Node // adapters and routers, by GUID, without aggregation nodes
 	Trunks   []Trunk     // by their ends
 	Direct   []*ctl.Link // from adapter to adapter, without a switch between
-	Links    int         // cables, but for those to aggregation nodes
+	Links    int         // cables, but for absent ones and those to aggregation nodes
 	// Levels is the number of levels of switches: leafs are on level 1, what they are
 	// cabled to on level 2. It is 0 where levels say nothing, as in a torus; all
 	// switches then are on level 1.
@@ -78,11 +78,11 @@ func New(nodes []*ctl.Node, links []*ctl.Link) *Fabric {
 		switch h, ok := hosts[guid]; {
 		case ok && isSwitch != both:
 			f.Switches[sw].Hosts = append(f.Switches[sw].Hosts, Attached{h, l})
-			f.Links++
+			f.count(l)
 		case ok && !isSwitch && l.From.Node != l.To.Node:
 			if _, known := hosts[l.To.Node]; known {
 				f.Direct = append(f.Direct, l)
-				f.Links++
+				f.count(l)
 			}
 		}
 	}
@@ -100,7 +100,24 @@ func (f *Fabric) addTrunk(at map[[2]int]int, a, b int, l *ctl.Link) {
 		f.Trunks = append(f.Trunks, Trunk{A: a, B: b})
 	}
 	f.Trunks[i].Links = append(f.Trunks[i].Links, l)
-	f.Links++
+	f.count(l)
+}
+
+// count counts a link, unless it is absent.
+func (f *Fabric) count(l *ctl.Link) {
+	if l.State != ctl.Absent {
+		f.Links++
+	}
+}
+
+// Present is the number of links of a list that are not absent.
+func Present(links []*ctl.Link) (n int) {
+	for _, l := range links {
+		if l.State != ctl.Absent {
+			n++
+		}
+	}
+	return n
 }
 
 // sort brings everything into an order that does not depend on that of the rows.
