@@ -30,6 +30,7 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	}
 	if port.Num == 0 && node.Type == mad.Switch { // it sends as an adapter does, and has no neighbour
 		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
+		p.lanes(i, port.Info.VLCap(), &w)
 		return w
 	}
 	w.SetLinkDownDefaultState(smp.PhysPolling) // a port in Sleep never finds its peer again
@@ -66,22 +67,31 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetSubnetTimeOut(v.SubnetTimeOut)
 	if !v.KeepMKey {
 		w.SetMKey(v.MKey)
+	}
+	if !v.KeepMKeyLease {
 		w.SetMKeyLeasePeriod(v.MKeyLease)
+	}
+	if !v.KeepMKeyProtect {
 		w.SetMKeyProtectBits(v.MKeyProtect)
 	}
 }
 
+// lanes sets OperationalVLs of a port whose peer has a VLCap. A port that carries traffic keeps
+// its VLs: a change would need a reset of the link.
+func (p *Plan) lanes(i topo.PortIdx, peerCap uint8, w *smp.PortInfo) {
+	if info := &p.in.Topo.Ports[i].Info; info.PortState() <= smp.PortInit {
+		w.SetOperationalVLs(max(min(info.VLCap(), peerCap, p.in.Values.MaxOpVLs), 1))
+	}
+}
+
 // link sets the fields that must be equal at both ends of a link, and those that depend on the
-// type of its peer. A link that carries traffic keeps its VLs: a change would need a reset of
-// the link.
+// type of its peer.
 func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
 	v, t := &p.in.Values, p.in.Topo
 	port := &t.Ports[i]
 	peer := &t.Ports[port.Peer]
 	w.SetNeighborMTU(max(min(port.Info.MTUCap(), peer.Info.MTUCap()), mad.MTU256))
-	if port.Info.PortState() <= smp.PortInit {
-		w.SetOperationalVLs(max(min(port.Info.VLCap(), peer.Info.VLCap(), v.MaxOpVLs), 1))
-	}
+	p.lanes(i, peer.Info.VLCap(), w)
 	w.SetLocalPhyErrors(v.PhyErrors)
 	w.SetOverrunErrors(v.Overruns)
 	switch {

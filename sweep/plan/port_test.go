@@ -46,7 +46,7 @@ func TestWanted(t *testing.T) {
 		{"adapter", hostGUID, 1, []func(*smp.PortInfo){end(4), link}},
 		{"router", routerGUID, 1, []func(*smp.PortInfo){end(5), link, func(w *smp.PortInfo) { w.SetHOQLife(12) }}},
 		{"base port 0", sw1GUID, 0, []func(*smp.PortInfo){end(2)}},
-		{"enhanced port 0", sw2GUID, 0, []func(*smp.PortInfo){end(3), func(w *smp.PortInfo) { w.SetNeighborMTU(mad.MTU4096) }}},
+		{"enhanced port 0", sw2GUID, 0, []func(*smp.PortInfo){end(3), func(w *smp.PortInfo) { w.SetNeighborMTU(mad.MTU4096); w.SetOperationalVLs(3) }}},
 		{"between switches", sw1GUID, 2, []func(*smp.PortInfo){link, life(14, 5)}},
 		{"towards an adapter", sw2GUID, 2, []func(*smp.PortInfo){link, life(12, 6)}},
 		{"towards a router", sw2GUID, 3, []func(*smp.PortInfo){link, life(12, 6)}},
@@ -120,7 +120,8 @@ func TestWantedNeighborMTU(t *testing.T) {
 
 func TestWantedKeepsMKey(t *testing.T) {
 	s := newSubnet(t)
-	s.in.Values.KeepMKey = true
+	v := &s.in.Values
+	v.KeepMKey, v.KeepMKeyLease, v.KeepMKeyProtect = true, true, true
 	is := s.info(hostGUID, 1)
 	is.SetMKey(0xf0)
 	is.SetMKeyLeasePeriod(7)
@@ -129,6 +130,10 @@ func TestWantedKeepsMKey(t *testing.T) {
 	w := p.Wanted(s.at(hostGUID, 1))
 	if w.MKey() != 0xf0 || w.MKeyLeasePeriod() != 7 || w.MKeyProtectBits() != 2 {
 		t.Errorf("a foreign M_Key becomes %#x, lease %d, protection %d", uint64(w.MKey()), w.MKeyLeasePeriod(), w.MKeyProtectBits())
+	}
+	v.KeepMKeyLease, v.KeepMKeyProtect = false, false // the operator chose them
+	if w := New(s.in).Wanted(s.at(hostGUID, 1)); w.MKey() != 0xf0 || w.MKeyLeasePeriod() != v.MKeyLease || w.MKeyProtectBits() != v.MKeyProtect {
+		t.Errorf("with lease and protection chosen: M_Key %#x, lease %d, protection %d", uint64(w.MKey()), w.MKeyLeasePeriod(), w.MKeyProtectBits())
 	}
 	for _, c := range []struct {
 		node mad.GUID

@@ -25,8 +25,10 @@ type Values struct {
 	MKey          mad.MKey
 	MKeyLease     uint16
 	MKeyProtect   uint8
-	KeepMKey      bool // ports keep the M_Key, lease and protection they have
-	NoMKeyLookup  bool // every request uses MKey, whatever the port's key is
+	// Ports keep the M_Key, the lease period and the protection that they have.
+	KeepMKey, KeepMKeyLease, KeepMKeyProtect bool
+
+	NoMKeyLookup bool // every request uses MKey, whatever the port's key is
 	// Widths and speeds that ports enable; 0 leaves them, and smp's All enables all that they
 	// support.
 	LinkWidth     mad.LinkWidth
