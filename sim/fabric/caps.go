@@ -22,6 +22,9 @@ type Caps struct {
 	Extended        Extended
 	Defect          Defect // nil for a sound agent
 	NVIDIA          bool   // answers ExtendedPortInfo, and a switch GeneralInfo
+	// PowerUp may change what a port holds after power-up, before its link trains.
+	PowerUp func(num uint8, info *smp.PortInfo)
+	OneVL   bool // after power-up every SL but 0 maps to VL 15, which drops it
 
 	// Switches only.
 	LinearFDBCap            uint16

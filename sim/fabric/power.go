@@ -59,6 +59,27 @@ func (f *Fabric) powerUpPort(n *node, p *port) {
 		pi.SetLinkWidthActive(mad.Width4x)
 		setActive(pi, min(n.speed, mad.NDR))
 	}
+	if c.PowerUp != nil {
+		c.PowerUp(p.num, pi)
+	}
+	if c.OneVL {
+		p.useOneVL(n)
+	}
+}
+
+// useOneVL maps SL 0 to VL 0 and drops the others.
+func (p *port) useOneVL(n *node) {
+	var row [mad.DataSize]byte
+	for sl := range uint8(16) {
+		(*smp.SLtoVLMappingTable)(&row).SetVL(sl, min(sl, 1)*15)
+	}
+	rows := 1
+	if n.sw != nil {
+		rows += int(n.numPorts)
+	}
+	for in := range rows {
+		p.setSLtoVL(uint8(in), rows, &row)
+	}
 }
 
 // setSupported makes the port support and enable all speeds up to s.
