@@ -74,13 +74,22 @@ func TestDuplicatePort(t *testing.T) {
 }
 
 // Two switches with one GUID, cabled alike and not.
-func TestDuplicateSwitch(t *testing.T) {
+func TestDuplicateSwitch(t *testing.T) { duplicateSwitch(t, func(*net.Node, *net.Node) {}) }
+
+// The same with one SystemImageGUID, as the chips of a director have: they differ in nothing
+// but their links.
+func TestDuplicateSwitchOfDirector(t *testing.T) {
+	duplicateSwitch(t, func(a, z *net.Node) { z.SystemImageGUID = a.SystemImageGUID })
+}
+
+func duplicateSwitch(t *testing.T, alike func(a, z *net.Node)) {
 	for name, count := range ordered(map[string]int{"same ports": 0, "other ports": 2}) {
 		t.Run(name, func(t *testing.T) {
 			n := generate(t, "fattree:k=8,levels=2")
 			a := spine(n)
 			z := a + 1
 			n.Nodes[z].GUID, n.Nodes[z].Ports[0].GUID = n.Nodes[a].GUID, n.Nodes[a].Ports[0].GUID
+			alike(&n.Nodes[a], &n.Nodes[z])
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			for num := 1; num <= count; num++ { // what the one has, the other lacks
 				b.Fabric.LinkDown(net.End{Node: a, Port: uint8(num)})

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"slices"
 	"strings"
 
 	"ibsm/mad"
@@ -399,8 +400,8 @@ func (m *Machine) previous(e topo.End) *topo.Port {
 }
 
 // dropOneSided takes away cables of which an end says that it is down, or was
-// not read: the link changed under the walk. When every walk finds it so, there are
-// two nodes with one GUID.
+// not read: the link changed under the walk. When two walks find it so, there are two
+// nodes with one GUID, and a third walk would find no more.
 func (m *Machine) dropOneSided() {
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
@@ -411,12 +412,16 @@ func (m *Machine) dropOneSided() {
 			if peer == topo.NoEnd || info != nil && info.PortState() > smp.PortDown {
 				continue
 			}
+			lasts := false
 			if info != nil && m.passable(peer) {
 				route, _ := m.routeOut(peer)
 				m.report(Finding{Kind: OneSided, GUID: node.GUID, Port: e.Port, Route: node.Route, Other: route})
+				lasts = slices.ContainsFunc(m.cfg.Findings, func(f Finding) bool {
+					return f.Kind == OneSided && f.GUID == node.GUID && f.Port == e.Port
+				})
 			}
 			m.b.Unlink(e)
-			m.res.Moved = true
+			m.res.Moved = m.res.Moved || !lasts
 		}
 	}
 }
