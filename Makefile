@@ -20,9 +20,14 @@ deb:
 test: deps fabcheck
 	.ci/go-test -timeout 10m ./...
 
-# The same tests in the sizes that the project's claims are about.
+# Packages whose tests run on the simulated fabric.
+simulated = ./sim/... ./sweep/... ./manager ./partitions ./cmd/ibsm ./cmd/ibfabric
+
+# The same tests in the sizes that the project's claims are about, and those on the simulated
+# fabric with ideal devices, too.
 proof: deps fabcheck
 	IBSM_PROOF=1 .ci/go-test -timeout 3h ./...
+	IBSM_PROFILE=ideal .ci/go-test -timeout 1h $(simulated)
 
 # What must hold before a commit.
 check: deps fabcheck

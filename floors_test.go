@@ -29,7 +29,7 @@ var floors = []floor{
 	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
-	{packages: "topo/netwalk routing partitions"},
+	{packages: "topo/netwalk topo/net/nettest routing partitions"},
 	{packages: "routing/*"},
 	{packages: "sweep/device"},
 	{packages: "view"},

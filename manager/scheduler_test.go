@@ -11,6 +11,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // schedule is a scheduler at a port of a fabric.
@@ -24,10 +25,7 @@ type schedule struct {
 
 // newSchedule begins where the first sweep is wanted, or after it.
 func newSchedule(t *testing.T, swept bool) *schedule {
-	n, err := net.Generate("fattree:k=4,levels=2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	f := fabric.New(n, fabric.Config{})
 	var at net.End
 	for i := range n.Nodes {

@@ -19,6 +19,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 	"ibsm/topo/netwalk"
 )
 
@@ -131,6 +132,7 @@ func runOpenSM(t testing.TB, file string, options ...string) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.Profile = nettest.Profile(t)
 	sock := madtest.NewSocket()
 	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, MaxClients: 8, Fabric: fabric.New(n, fabric.Config{})})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // arWorld is a fat tree of NVIDIA's switches, and the tables that they took.
@@ -23,7 +24,7 @@ type arWorld struct {
 
 func newARWorld(t *testing.T, spec string, caps fabric.Caps) *arWorld {
 	w := &arWorld{written: map[int32]bool{}, private: map[int32]bool{}}
-	n := generate(t, spec)
+	n := nettest.Generate(t, spec)
 	w.harness = newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		if s.Attr == smp.AttrLinearForwardingTable {
 			w.written[s.Node] = true

@@ -9,6 +9,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // adaptive makes switches of NVIDIA's make, one of them with adaptive routing on.
@@ -46,7 +47,7 @@ func holdConfig() manager.Config {
 
 // Where adaptive routing is on and ar_mode is hold, no route is written, on no switch.
 func TestAdaptiveRoutingIsLeftAlone(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	var sets setLog
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
 	m := b.comeUp(holdConfig())
@@ -61,7 +62,7 @@ func TestAdaptiveRoutingIsLeftAlone(t *testing.T) {
 
 // A switch that refuses for a while to say whether it is on is taken to have it on still.
 func TestAdaptiveRoutingIsNotReported(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	status := mad.StatusOK
 	var sets setLog
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
@@ -81,7 +82,7 @@ func TestAdaptiveRoutingIsNotReported(t *testing.T) {
 
 // When the operator wants it off it is turned off before any route is written.
 func TestAdaptiveRoutingIsTurnedOff(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	var sets setLog
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
 	cfg := minhopConfig()
@@ -102,7 +103,7 @@ func TestAdaptiveRoutingIsTurnedOff(t *testing.T) {
 // table: that is left alone.
 func TestAdaptiveRoutingStaysOn(t *testing.T) {
 	for _, silent := range []bool{false, true} {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		const sick = 2
 		var sets setLog
 		b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
@@ -123,7 +124,7 @@ func TestAdaptiveRoutingStaysOn(t *testing.T) {
 
 // Attributes of NVIDIA's go to no one else.
 func TestVendorAttributes(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for i := range n.Nodes {
 		if i%2 == 1 {
 			n.Nodes[i].VendorID = 0x1175

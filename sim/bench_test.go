@@ -10,6 +10,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // meter is a manager on a fabric that answers at once, and where the time goes.
@@ -89,7 +90,7 @@ func BenchmarkColdSweep(b *testing.B) {
 	if os.Getenv("IBSM_PROOF") == "1" {
 		spec = "fattree:k=36"
 	}
-	n := generate(b, spec)
+	n := nettest.Generate(b, spec)
 	var sum meter
 	b.ReportAllocs()
 	for b.Loop() {

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // Every kind of fabric comes up, every link of it, and data passes between all its
@@ -15,7 +16,7 @@ func TestBringUp(t *testing.T) {
 		"dragonfly:a=2,p=1,h=1", "hyperx:dims=3x3", "random:switches=8,degree=3,hosts=2", "tree:depth=3,fanout=2", "fattree:k=8,levels=1",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			b := newHarness(t, generate(t, spec), fabric.Config{Seed: 1})
+			b := newHarness(t, nettest.Generate(t, spec), fabric.Config{Seed: 1})
 			m := b.comeUp(minhopConfig())
 			b.mustBeWhole(m)
 			if up := m.ups[0]; !up.First || up.Errors || up.Failures > 0 || up.Nodes != len(b.net.Nodes) {

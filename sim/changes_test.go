@@ -8,6 +8,7 @@ import (
 	"ibsm/routing"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 	"ibsm/view"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func TestCompare(t *testing.T) {
 			map[history.Kind]int{history.Names: 1}, history.Change{Kind: history.Names, Name: "db1 mlx5_0", From: "host-02 mlx5_0", To: "db1 mlx5_0"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := bringUp(t, generate(t, "fattree:k=4"), nil)
+			w := bringUp(t, nettest.Generate(t, "fattree:k=4"), nil)
 			before := w.m.View
 			if c.want.Kind == history.Nodes && c.counts != nil {
 				c.want.From = fmt.Sprintf(c.want.From, w.lid(w.node(t, strings.TrimSuffix(c.want.Name, " mlx5_0"))))
@@ -124,7 +125,7 @@ func TestCompare(t *testing.T) {
 
 // TestReboot: what went and came back is no change, and is forgotten as a loss.
 func TestReboot(t *testing.T) {
-	w := bringUp(t, generate(t, "fattree:k=4"), nil)
+	w := bringUp(t, nettest.Generate(t, "fattree:k=4"), nil)
 	l := history.NewLog()
 	l.Begin(w.m.View, time.Unix(1, 0))
 	first := w.m.View.Gen

@@ -9,13 +9,14 @@ import (
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // TestCreditLoop: shortest routes in a ring of five switches form a credit loop (each packet
 // over two links waits in the first for the second). It is logged once, each of its ports says
 // so, and it ends with a link.
 func TestCreditLoop(t *testing.T) {
-	n := generate(t, "torus:dims=5,hosts=1")
+	n := nettest.Generate(t, "torus:dims=5,hosts=1")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	b.mustBeWhole(m)
@@ -52,7 +53,7 @@ func TestCreditLoop(t *testing.T) {
 // TestCreditLoopTakenOver: tables of another manager, which are kept, get an error, because they
 // may be free of credit loops with SLs that nobody knows now.
 func TestCreditLoopTakenOver(t *testing.T) {
-	n := generate(t, "torus:dims=5,hosts=1")
+	n := nettest.Generate(t, "torus:dims=5,hosts=1")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.comeUp(minhopConfig()).retire()
 	m := b.add(host(n, 1), minhopConfig())

@@ -11,6 +11,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 	"ibsm/view"
 )
 
@@ -41,7 +42,7 @@ func TestSwitchWithoutTable(t *testing.T) {
 	for _, attr := range []mad.AttrID{smp.AttrLinearForwardingTable, smp.AttrSwitchInfo} {
 		for _, silent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s silent %v", smp.AttrName(attr), silent), func(t *testing.T) {
-				n := generate(t, "fattree:k=8,levels=2")
+				n := nettest.Generate(t, "fattree:k=8,levels=2")
 				sick, ill := spine(n), true
 				b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 					if ill {
@@ -110,7 +111,7 @@ func (b *harness) leadsThrough(sw int32) bool {
 func TestHostRefusesPortInfo(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			sick := host(n, 5)
 			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, silent))})
 			m := b.comeUp(minhopConfig())
@@ -129,7 +130,7 @@ func TestHostRefusesPortInfo(t *testing.T) {
 // A port that refuses a Set for one field is sent the rest as it holds it: it comes
 // up, as it does where a manager sets parameters and states apart, and is left alone then.
 func TestRefusedField(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	const leaf = 0
 	sick := map[string]int32{"switch": leaf, "host": host(n, 5).Node}
 	for name, node := range ordered(sick) {
@@ -166,7 +167,7 @@ func TestRefusedField(t *testing.T) {
 // A port that refuses its state once, as one whose link was just training, comes up in the
 // same sweep with everything that it should hold.
 func TestRefusedOnce(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	sick, refused := host(n, 5), 0
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 		if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && info.PortState() == smp.PortArmed && refused == 0 {
@@ -217,7 +218,7 @@ func TestFieldNotHeld(t *testing.T) {
 	for name, forget := range ordered(fields) {
 		for _, honest := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s honest %v", name, honest), func(t *testing.T) {
-				n := generate(t, "fattree:k=4")
+				n := nettest.Generate(t, "fattree:k=4")
 				sick := int32(0)
 				if name == "SubnetTimeOut" {
 					sick = host(n, 3).Node
@@ -244,7 +245,7 @@ func TestFieldNotHeld(t *testing.T) {
 // A device that refuses the modifier's bit 31 is asked without it, and asked so from
 // then on.
 func TestPlainSpeeds(t *testing.T) {
-	n := generate(t, "fattree:k=4,speed=NDR")
+	n := nettest.Generate(t, "fattree:k=4,speed=NDR")
 	refused := 0
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 		c.Extended = fabric.ExtendedRefused
@@ -274,7 +275,7 @@ func TestPlainSpeeds(t *testing.T) {
 // A switch that holds no complete table is one fault of the view, of the node as a whole,
 // however many links are left in INIT for it.
 func TestUnroutedSwitchIsOneFault(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	sick := spine(n)
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, refuses(smp.AttrLinearForwardingTable, false))})
 	m := b.comeUp(minhopConfig())

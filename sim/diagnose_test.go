@@ -14,6 +14,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // managed is a simulated fabric and a manager at its first host.
@@ -94,7 +95,7 @@ func TestDiagnoseFaults(t *testing.T) {
 		}, kind: "duplicate GUID", text: "Found duplicated port GUID", state: "Initialize"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			host := adapters(n)[victim]
 			f := &managed{harness: &harness{net: n}}
 			leaf := f.leaf(host)
@@ -144,7 +145,7 @@ func uncable(n *net.Net, host int32) {
 // TestDiagnoseLater: a host that answers no more keeps its routes for a while; one that is
 // gone is remembered by its LID.
 func TestDiagnoseLater(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	f := bringUp(t, n, nil)
 	all := adapters(n)
 	s := server.Show(f.m.View)
@@ -185,7 +186,7 @@ func TestDiagnoseLater(t *testing.T) {
 
 // TestDiagnoseAdaptiveRouting: a switch that has lost it carries data, and says so.
 func TestDiagnoseAdaptiveRouting(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	f := bringUp(t, n, func(_ int32, node *net.Node, c *fabric.Caps) {
 		if c.NVIDIA = true; node.Type == mad.Switch {
 			c.AR = fabric.AROn
@@ -200,7 +201,7 @@ func TestDiagnoseAdaptiveRouting(t *testing.T) {
 // ports of switches and ports of adapters that are not Active, and those of a node that no
 // longer answers. Port 0 has no link, and nothing is known of a port that was not read.
 func TestDiagnoseAll(t *testing.T) {
-	f := bringUp(t, generate(t, "fattree:k=4"), nil)
+	f := bringUp(t, nettest.Generate(t, "fattree:k=4"), nil)
 	tp := f.m.View.Topo
 	list := func() (ports []string) {
 		rows, err := server.Show(f.m.View).Diagnose("", "")

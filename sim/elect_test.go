@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // last is the state that a manager logged last.
@@ -23,7 +24,7 @@ func (w *watched) last() smp.SMState {
 // Of two managers the higher rules and the other stands by; when the first is killed
 // the second takes over, and moves nothing.
 func TestTwoManagers(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := minhopConfig(), minhopConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -61,7 +62,7 @@ func TestTwoManagers(t *testing.T) {
 
 // A higher manager that comes later is handed the mastership, and knows that it is master.
 func TestHandover(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := minhopConfig(), minhopConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -81,7 +82,7 @@ func TestHandover(t *testing.T) {
 
 // Two masters that grew up apart find each other, and one is left.
 func TestTwoMasters(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	island := host(n, 6)
 	b.Fabric.LinkDown(island)
@@ -104,7 +105,7 @@ func TestTwoMasters(t *testing.T) {
 
 // A manager whose own port is down says so once, waits, and begins when it is up.
 func TestOwnPortDown(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.Fabric.LinkDown(firstHost(n))
 	m := b.add(firstHost(n), minhopConfig())
@@ -135,7 +136,7 @@ func TestOnce(t *testing.T) {
 	once := minhopConfig()
 	once.Once = true
 	t.Run("port down", func(t *testing.T) {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		b.Fabric.LinkDown(firstHost(n))
 		m := b.add(firstHost(n), once)
@@ -145,7 +146,7 @@ func TestOnce(t *testing.T) {
 		}
 	})
 	t.Run("other master", func(t *testing.T) {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		b.comeUp(minhopConfig())
 		sets := b.sets()
@@ -159,7 +160,7 @@ func TestOnce(t *testing.T) {
 		}
 	})
 	t.Run("done", func(t *testing.T) {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.add(firstHost(n), once)
 		b.pass(5 * time.Second)
@@ -176,7 +177,7 @@ func TestOnceUnanswered(t *testing.T) {
 	once := minhopConfig()
 	once.Once = true
 	for _, answers := range []bool{true, false} {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		b.Fabric.Mute(firstHost(n).Node, true)
 		m := b.add(firstHost(n), once)
@@ -198,7 +199,7 @@ func TestDryRun(t *testing.T) {
 	dry := minhopConfig()
 	dry.DryRun = true
 	for _, wasMaster := range []bool{false, true} {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		if wasMaster {
 			b.comeUp(minhopConfig())

@@ -14,6 +14,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep/elect"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // One seed decides where three managers are, how they rank, and what happens to them:
@@ -88,7 +89,7 @@ type rival struct {
 
 func newContest(t *testing.T, seed uint64) *contest {
 	rng := rand.New(rand.NewPCG(seed, 0xe1ec7))
-	n := generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3", "mesh:dims=4x2"))
+	n := nettest.Generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3", "mesh:dims=4x2"))
 	c := &contest{rng: rng}
 	c.harness = newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, 5*time.Microsecond, time.Millisecond), TrainTime: pick(rng, 0, time.Second)})
 	c.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)

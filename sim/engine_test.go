@@ -11,6 +11,7 @@ import (
 	"ibsm/routing/minhop"
 	"ibsm/routing/verify"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // looping is minhop with an error: what two neighbouring switches have for a port goes round
@@ -43,7 +44,7 @@ func looping(victim mad.GUID) func(context.Context, routing.In) (*routing.Tables
 // Whatever an engine computes, no route that loops is written: its entries are cut, so that
 // packets are dropped, all other routes stay, and both is reported.
 func TestLoopsAreCut(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	victim := host(n, 9)
 	cfg := minhopConfig()

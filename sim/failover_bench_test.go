@@ -15,6 +15,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/store"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // relay is two managers that take turns: the master is killed and started again, another
@@ -79,7 +80,7 @@ func newRelay(b *testing.B) *relay {
 	if os.Getenv("IBSM_PROOF") != "" {
 		spec, groups = "fattree:k=54", 10_000
 	}
-	r := &relay{harness: newHarness(b, generate(b, spec), fabric.Config{Seed: 1}), cfg: registrarConfig()}
+	r := &relay{harness: newHarness(b, nettest.Generate(b, spec), fabric.Config{Seed: 1}), cfg: registrarConfig()}
 	r.cfg.SweepInterval = 0
 	r.Clock = func() time.Duration {
 		var u syscall.Rusage

@@ -14,6 +14,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sim/hosts"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // ways are those in which a master goes, and how soon its standby is to rule. Each returns
@@ -117,7 +118,7 @@ type failover struct {
 }
 
 func newFailover(t *testing.T) *failover {
-	n := generate(t, stormSpec("fattree:k=8", "fattree:k=36"))
+	n := nettest.Generate(t, stormSpec("fattree:k=8", "fattree:k=36"))
 	f := &failover{sets: map[mad.AttrID]int{}, announced: map[written]bool{}}
 	f.harness = newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, OnSet: f.set})
 	if os.Getenv("IBSM_PROOF") != "" {

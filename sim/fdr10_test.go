@@ -9,6 +9,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep/plan"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // fdr10Set counts Sets of ExtendedPortInfo.
@@ -20,7 +21,7 @@ func (b *harness) fdr10Sets() uint64 {
 // next training on, and is not asked for where nothing is said. A port that does not hear is
 // written twice.
 func TestFDR10(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for i := range n.Nodes {
 		n.Nodes[i].EnhancedPort0 = false
 		for j := range n.Nodes[i].Ports {

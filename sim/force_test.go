@@ -8,6 +8,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // enabledMasks are what a port may train to: widths, speeds, extended speeds.
@@ -20,7 +21,7 @@ func masks(pi *smp.PortInfo) enabledMasks {
 // What ports are to enable is written once to those that do not have it, with no link taken
 // down. A link that would not come up again with it is spared, and logged once.
 func TestForcedLinks(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	slow := host(n, 5) // whose cable has one lane
 	n.Nodes[slow.Node].Ports[slow.Port].Width = mad.Width1x
 	peer := n.Nodes[slow.Node].Ports[slow.Port].Peer
@@ -87,7 +88,7 @@ func TestForcedLinks(t *testing.T) {
 
 // A port that does not accept the wanted width or speed is written twice, and then left alone.
 func TestForcedLinksRefused(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	stubborn := host(n, 5)
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
 		if i != stubborn.Node {
@@ -120,7 +121,7 @@ func TestForcedLinksRefused(t *testing.T) {
 
 // A port that answers 0 for fields that were sent as "no change" does not count as refusing.
 func TestEchoedNoChange(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			asked := smp.PortInfo(*p.Data())

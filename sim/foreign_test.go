@@ -11,6 +11,7 @@ import (
 	"ibsm/sa/mirror"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // foreign makes a manager one of another kind for its standbys: it does not see by what
@@ -31,7 +32,7 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			defer repeat(t, seed)
 			rng := rand.New(rand.NewPCG(seed, 0xf0e1))
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: rng.Uint64()})
 			high, low := registrarConfig(), registrarConfig()
 			high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -84,7 +85,7 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 // A master that is not ibsm dies so that only polls show it: the questions that
 // have no answer meanwhile are no reason to doubt what was read before.
 func TestStandbyOfTheSilent(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -116,7 +117,7 @@ func TestStandbyOfTheSilent(t *testing.T) {
 
 // A standby whose port is not shown everything says so, and has clients register again.
 func TestStandbyInDoubt(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3

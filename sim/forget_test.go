@@ -8,6 +8,7 @@ import (
 
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // With drop_event_subscriptions a standby that takes over knows of no subscription of the
@@ -16,7 +17,7 @@ import (
 func TestSubscriptionsEndWithTheirMaster(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		t.Run(fmt.Sprint(dropped), func(t *testing.T) {
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			high, low := registrarConfig(), registrarConfig()
 			high.Elect.Priority, low.Elect.Priority = 9, 3

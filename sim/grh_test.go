@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/registry"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // grhHost is a host that demands a GRH of every packet of general services.
@@ -35,7 +36,7 @@ func (h *grhHost) receive(d mad.Datagram) {
 // TestGRH: a host that drops packets without a GRH is answered with one, in one packet and
 // in a table, and a request without one is answered without.
 func TestGRH(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.add(host(n, 0), registrarConfig())
 	b.pass(settling)
@@ -118,7 +119,7 @@ func TestGRH(t *testing.T) {
 // TestGRHPaths: paths from and to a host that demands a GRH have a HopLimit with which Linux sends one,
 // as soon as the host has asked or joined anything, and no other paths do. This outlives our own link.
 func TestGRHPaths(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, by := range []struct {
 		name   string
 		method mad.Method

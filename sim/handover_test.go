@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // fate is what happens while the mastership is handed over.
@@ -44,7 +45,7 @@ func TestHandoverLosesNothing(t *testing.T) {
 
 func handoverUnderLoad(t *testing.T, seed uint64, what fate) (asked int) {
 	rng := rand.New(rand.NewPCG(seed, 0x4a4d))
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 2*time.Millisecond)})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -120,7 +121,7 @@ func loseOrders(m *watched, until time.Duration) func([]mad.Datagram) {
 // One that never mirrors, as its m_key is another, is handed the mastership all the same,
 // ten seconds later; then clients are asked.
 func TestHandoverWithoutMirror(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -153,7 +154,7 @@ func TestHandoverWithoutMirror(t *testing.T) {
 
 // One that is not of our own kind is handed the mastership at once.
 func TestHandoverToOthers(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3

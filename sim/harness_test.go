@@ -18,6 +18,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // latency of a quiet test fabric.
@@ -43,19 +44,11 @@ type watched struct {
 	log     []string
 }
 
-func generate(t testing.TB, spec string) *net.Net {
-	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func newHarness(t testing.TB, n *net.Net, cfg fabric.Config) *harness {
 	if cfg.Latency == 0 {
 		cfg.Latency = latency
 	}
+	n.Profile = nettest.Profile(t)
 	w := &sim.World{Fabric: fabric.New(n, cfg), ComputeTime: 10 * time.Millisecond}
 	if recording != nil {
 		recording.add(w)
@@ -88,6 +81,8 @@ func (b *harness) addKept(at net.End, cfg manager.Config, disk *sim.Disk) *watch
 
 func (w *watched) took(now time.Duration, a manager.Action) {
 	switch a := a.(type) {
+	case manager.Send:
+		w.judgeSent(a.Datagrams)
 	case manager.Up:
 		w.ups = append(w.ups, a)
 		w.log = append(w.log, fmt.Sprintf("%v UP %+v", now, a))
@@ -98,6 +93,20 @@ func (w *watched) took(now time.Duration, a manager.Action) {
 		w.shown = append(w.shown, a.Computed)
 	case manager.Log:
 		w.log = append(w.log, fmt.Sprintf("%v %v %s %v", now, a.Level, a.Msg, a.Args))
+	}
+}
+
+// judgeSent fails the test where a manager uses a LID that no port can hold: adapters have
+// 65535 before a manager sets theirs.
+func (w *watched) judgeSent(sent []mad.Datagram) {
+	for i := range sent {
+		p := &sent[i].Packet
+		if p.MgmtClass() != mad.ClassDirected && !sent[i].LID.IsUnicast() {
+			w.harness.Errorf("%v of attribute %#04x goes to LID %d", p.Method(), uint16(p.AttrID()), sent[i].LID)
+		}
+		if notice := (*smp.Notice)(p.Data()); p.Method() == mad.MethodTrap && !notice.IssuerLID().IsUnicast() {
+			w.harness.Errorf("trap %v of LID %d", notice.TrapNumber(), notice.IssuerLID())
+		}
 	}
 }
 

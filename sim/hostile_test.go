@@ -8,6 +8,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // intruder is a host that sends what it likes.
@@ -75,7 +76,7 @@ func (w *watched) alarms(kind manager.AlarmKind) uint64 {
 // A host that says it is MASTER deposes no master that has a secret key or a list of managers, and
 // keeps none from becoming master. The alarm names its port.
 func TestImpostor(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	own := mad.GUID(0)
 	for _, c := range []struct {
 		name    string
@@ -123,7 +124,7 @@ func TestImpostor(t *testing.T) {
 
 // Managers with the same secret key, or that are both allowed, elect one of them beside an impostor.
 func TestManagersBesideImpostor(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, allowed := range []bool{false, true} {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()

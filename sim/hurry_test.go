@@ -11,6 +11,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // slowly is a latency at which a full walk of a small fabric takes long enough that
@@ -54,7 +55,7 @@ func (w *watched) lostLinks(at net.End, disturb func()) (quiet, disturbed time.D
 // A link that is lost while a full walk goes on, or a plan is made, is seen nearly as soon
 // as in a quiet fabric, and what was under way ends all the same.
 func TestLinkLostDuringFullWalk(t *testing.T) {
-	n := generate(t, "fattree:k=8")
+	n := nettest.Generate(t, "fattree:k=8")
 	for name, kind := range ordered(map[string]manager.Sweep{"heavy": manager.Heavy, "plan": manager.Plan}) {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1, Latency: slowly})
@@ -105,7 +106,7 @@ func (b *harness) walks(m *watched) time.Duration {
 // Traps that do not end do not keep a full walk from coming to its end, whether links change
 // their state or not: what only that walk can see is repaired.
 func TestTrapsDuringFullWalk(t *testing.T) {
-	n := generate(t, "fattree:k=8")
+	n := nettest.Generate(t, "fattree:k=8")
 	for name, strike := range ordered(map[string]func(b *harness, m *watched, at net.End, i int){
 		"nothing but traps": func(b *harness, m *watched, at net.End, i int) {
 			sender := b.Fabric.PortInfo(net.End{Node: at.Node})
@@ -162,7 +163,7 @@ func otherwise(strange *bool) fabric.Defect {
 // A full walk that is given up for a quick one takes with it the changes that it has
 // cleared: the quick one finds those of both.
 func TestChangesOfAWalkGivenUp(t *testing.T) {
-	n := generate(t, "fattree:k=8")
+	n := nettest.Generate(t, "fattree:k=8")
 	b := newHarness(t, n, fabric.Config{Seed: 1, Latency: slowly})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
@@ -197,7 +198,7 @@ func TestChangesOfAWalkGivenUp(t *testing.T) {
 func TestFullWalksPutOff(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: seed, Latency: slowly, TrainTime: 5 * time.Millisecond})
 		m := b.comeUp(minhopConfig())
 		self := b.Fabric.Peer(firstHost(n))

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // setSMInfo sends Set(SMInfo) to a port as the manager at another one, which is MASTER,
@@ -42,7 +43,7 @@ func (b *harness) setSMInfo(from, to *watched, mod uint32) (status mad.Status) {
 // A manager that starts NOT-ACTIVE asks its own port who it is and nobody else, whatever
 // it is asked for, and is no rival of the master, whose STANDBY wakes it.
 func TestInactive(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.Elect.Priority, cfg.Elect.Inactive = 9, true
@@ -87,7 +88,7 @@ func TestInactive(t *testing.T) {
 
 // A manager that starts NOT-ACTIVE is woken by a configuration without that.
 func TestInactiveConfigured(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.Elect.Inactive = true
@@ -108,7 +109,7 @@ func TestInactiveConfigured(t *testing.T) {
 // One sweep, and a dry run, of a manager that is to start NOT-ACTIVE: the first ends at
 // once, the second looks all the same.
 func TestInactiveOnce(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	once, dry := minhopConfig(), minhopConfig()
 	once.Elect.Inactive, once.Once = true, true

@@ -61,7 +61,7 @@ func (b *harness) judge(v *view.View) (faults []string) {
 // endPorts are the ports that hold a LID and have a link.
 func (b *harness) endPorts() (ports []net.End) {
 	for at := range b.Fabric.EndPorts() {
-		if pi := b.Fabric.PortInfo(at); b.Fabric.Powered(at.Node) && pi.PortState() > smp.PortDown {
+		if b.Fabric.HasLink(at) {
 			ports = append(ports, at)
 		}
 	}
@@ -98,7 +98,7 @@ func (b *harness) compare(v *view.View, fault func(string, ...any)) {
 	f := b.Fabric
 	for at := range f.EndPorts() {
 		truth := f.PortInfo(at)
-		if truth.PortState() <= smp.PortDown {
+		if !f.HasLink(at) {
 			continue
 		}
 		p := v.Topo.FindPort(f.PortGUID(at))

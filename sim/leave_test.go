@@ -13,6 +13,7 @@ import (
 	"ibsm/sa/mirror"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/elect"
+	"ibsm/topo/net/nettest"
 )
 
 // A master is asked to end while clients join and leave, and packets are lost. The standby,
@@ -29,7 +30,7 @@ func TestLeaveLosesNothing(t *testing.T) {
 
 func leaveUnderLoad(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x1eae))
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 2*time.Millisecond)})
 	var all []*watched
 	for i, at := range []int{0, 6, 9}[:pick(rng, 2, 3)] {
@@ -87,7 +88,7 @@ func leaveUnderLoad(t *testing.T, seed uint64) {
 // A standby of another kind is handed the mastership at once and does not hand it back. The
 // one that leaves is not waited for: it is on no list any more.
 func TestLeaveToOthers(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -144,7 +145,7 @@ func TestLeaveAlone(t *testing.T) {
 		{"many that hang", 6, true, elect.LeavePatience},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			m := b.add(host(n, 0), cfg)
 			for i := range c.others {
@@ -176,7 +177,7 @@ func TestLeaveAlone(t *testing.T) {
 
 // A standby that did not answer the last walk is known by its questions.
 func TestLeaveToUnmet(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority, high.SweepInterval = 9, 3, 0
@@ -204,7 +205,7 @@ func TestLeaveToUnmet(t *testing.T) {
 
 // A standby that is asked to end does so at once, and the master does not mind.
 func TestLeaveAsStandby(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3

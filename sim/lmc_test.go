@@ -6,12 +6,13 @@ import (
 	"ibsm/mad"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/topo/net/nettest"
 )
 
 // Enhanced switch ports 0 get as many LIDs as hosts if they are to, and all of them are
 // reached; a manager without the setting leaves them as it finds them.
 func TestLMCOfPort0(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for i := range n.Nodes {
 		n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
 	}

@@ -13,6 +13,7 @@ import (
 	"ibsm/sa"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // mirrorLag is how far a standby may be behind.
@@ -32,7 +33,7 @@ func TestStandbyTakesOverWhatIsRegistered(t *testing.T) {
 
 func standbyTakesOver(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x5a5b))
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64()})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -128,7 +129,7 @@ func (b *harness) mustBeSubscribed(s *registry.State, c *client, trap uint16, wa
 
 // After a mirror that failed before the master did, clients are asked to register again.
 func TestMirrorFailed(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -157,7 +158,7 @@ func TestMirrorFailed(t *testing.T) {
 // everything. The one that has handed over then mirrors it. Neither asks clients to
 // register again.
 func TestMirrorAfterHandover(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3

@@ -12,6 +12,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // spine is a switch without hosts of a fabric that has two levels.
@@ -60,7 +61,7 @@ func changed(before, after map[int32][]uint8) map[int32]int {
 // When a link is lost only the routes that went over it move, and when it is back
 // they may.
 func TestLostLink(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	before := b.lfts()
@@ -88,7 +89,7 @@ func TestLostLink(t *testing.T) {
 
 // A switch that has rebooted gets back the table it had, and no other is touched.
 func TestRebootedSwitch(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	written := map[int32]bool{}
 	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, OnSet: func(s fabric.Set) {
 		if s.Attr == smp.AttrLinearForwardingTable {
@@ -117,7 +118,7 @@ func TestRebootedSwitch(t *testing.T) {
 // taken for one that holds its table, although the sweep writes its LinearFDBTop, a
 // block of its table and some of its ports.
 func TestRebootWithinSweep(t *testing.T) {
-	n := generate(t, "fattree:k=12,levels=2") // tables of two blocks
+	n := nettest.Generate(t, "fattree:k=12,levels=2") // tables of two blocks
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.ComputeTime = 300 * time.Millisecond
 	m := b.comeUp(minhopConfig())
@@ -155,7 +156,7 @@ func TestRebootWithinSweep(t *testing.T) {
 // A host whose link is up but which does not answer keeps its LID and its routes for
 // five sweeps. Then it is given up and its port taken down.
 func TestMuteHost(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	downs := map[int32]int{}
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo && info.PortState() == smp.PortDown {
@@ -216,7 +217,7 @@ func (b *harness) mustMiss(m *watched, victim net.End, before map[int32][]uint8)
 // A switch in the middle that does not answer goes on forwarding, and so it is
 // routed through as before. When it answers again nothing has happened.
 func TestMuteSwitch(t *testing.T) {
-	n := generate(t, "torus:dims=3x3,hosts=2")
+	n := nettest.Generate(t, "torus:dims=3x3,hosts=2")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
@@ -240,7 +241,7 @@ func TestMuteSwitch(t *testing.T) {
 
 // A switch that is given up is routed round, as far as there is another way.
 func TestGivenUpSwitch(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	sw := spine(n)
@@ -260,7 +261,7 @@ func TestGivenUpSwitch(t *testing.T) {
 // A Set that was long on its way puts an old block back into a switch. The answer to it
 // shows it, and the block is written again.
 func TestLateBlock(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.add(firstHost(n), minhopConfig())
 	t.Cleanup(m.dump)
@@ -293,7 +294,7 @@ func TestLateBlock(t *testing.T) {
 
 // A host that is lost with its link keeps its LID for when it is back.
 func TestLIDsAreKept(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	lids := func() map[net.End]mad.LID {
@@ -322,7 +323,7 @@ func TestLIDsAreKept(t *testing.T) {
 // When our own port loses its link while switches are written, or between sweeps, that is known
 // as soon as some questions are unanswered, not after one of each node has been waited for.
 func TestOwnLinkLost(t *testing.T) {
-	n := generate(t, "fattree:k=16")
+	n := nettest.Generate(t, "fattree:k=16")
 	for name, at := range ordered(map[string]time.Duration{"while written": 10200 * time.Microsecond, "between sweeps": 15 * time.Second}) {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1})

@@ -11,12 +11,13 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/plan"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // When the M_Key is changed no port is shown a wrong one, whatever else changes with it:
 // the ports of a switch have one key (IBA 14.2.4), and it becomes another in the middle.
 func TestOtherMKey(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, protect := range []uint8{0, 1, 2, 3} {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
@@ -45,7 +46,7 @@ func TestOtherMKey(t *testing.T) {
 // A manager that begins with another m_key than the ports have finds them by what OpenSM's
 // files know, whatever their protection; and where the files are wrong, by m_key.
 func TestMKeyFromFiles(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, c := range []struct {
 		name           string
 		ports, m, file mad.MKey // what ports have, m_key, and what guid2mkey says
@@ -118,7 +119,7 @@ func (b *harness) keptKeys(key mad.MKey) (k sweep.Restored) {
 // Control packets are taken from who shows the M_Key that our own port has now, not the one
 // it had when it was walked.
 func TestControlByMKey(t *testing.T) {
-	b := newHarness(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1})
+	b := newHarness(t, nettest.Generate(t, "fattree:k=4"), fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	m := b.comeUp(cfg)
 	answered := false
@@ -153,7 +154,7 @@ func TestControlByMKey(t *testing.T) {
 // Where answers are lost while the M_Key is changed, and nodes are left out of walks because
 // of it, every port gets the new one in the end.
 func TestOtherMKeyUnderLoss(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for seed := uint64(1); seed <= 6; seed++ {
 		for _, protect := range []uint8{0, 1, 2} {
 			b := newHarness(t, n, fabric.Config{Seed: seed})
@@ -184,7 +185,7 @@ func TestOtherMKeyUnderLoss(t *testing.T) {
 // Traps have M_Key 0 (o14-1), those of our own node SLID 0 as well. A TrapRepress shows the M_Key of
 // the agent: each trap is sent once, and nothing counts as a violation.
 func TestTrapsUnderMKey(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, protect := range []uint8{0, 1, 2, 3} {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
@@ -225,7 +226,7 @@ func TestTrapsUnderMKey(t *testing.T) {
 // A TrapRepress goes where the trap came from, to our own LID in place of 0. To an LID that nobody
 // is known to have it shows no M_Key, and none is sent while one is configured.
 func TestRepressShowsMKey(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, key := range []mad.MKey{0, 0x77} {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
@@ -266,7 +267,7 @@ func TestRepressShowsMKey(t *testing.T) {
 // A host's port that somebody without its M_Key attacks again and again keeps its protection as
 // long as a manager runs, whether it sends traps or not.
 func TestAttackedPortStaysProtected(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	victim := host(n, 5)
 	for _, traps := range []bool{true, false} {
 		b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {

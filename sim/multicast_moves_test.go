@@ -15,6 +15,7 @@ import (
 	"ibsm/routing/mcast"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // mfts counts the Sets of multicast tables.
@@ -29,7 +30,7 @@ func (b *harness) mfts() (count uint64) {
 
 // filled is a choir of groups in which every host is a member of some.
 func filled(t *testing.T, spec string, groups int, cfg fabric.Config) (*choir, *rand.Rand) {
-	c := newChoir(newHarness(t, generate(t, spec), cfg), minhopConfig())
+	c := newChoir(newHarness(t, nettest.Generate(t, spec), cfg), minhopConfig())
 	rng := rand.New(rand.NewPCG(7, uint64(groups)))
 	ports := c.endPorts()
 	for i := range groups {
@@ -218,7 +219,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 		}, "the response has other values"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := generate(t, "fattree:k=4,levels=2")
+			n := nettest.Generate(t, "fattree:k=4,levels=2")
 			spine := uplinkPeer(n)
 			ch := newChoir(newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, caps *fabric.Caps) {
 				if i == spine {
@@ -294,7 +295,7 @@ func TestMulticastManyGroups(t *testing.T) {
 		caps uint16
 	}{{"an MLID each", 0xfffe, 16384}, {"shared", last, 1024}} {
 		t.Run(c.name, func(t *testing.T) {
-			ch := newChoir(newHarness(t, generate(t, spec), fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, caps *fabric.Caps) {
+			ch := newChoir(newHarness(t, nettest.Generate(t, spec), fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, caps *fabric.Caps) {
 				if n.Type == mad.Switch {
 					caps.MulticastFDBCap = c.caps
 				}
@@ -344,7 +345,7 @@ func TestMulticastGroupThatWent(t *testing.T) {
 func TestMulticastGroupOfFirstSweep(t *testing.T) {
 	high := minhopConfig()
 	high.Elect.Priority = 9
-	c := newChoir(newHarness(t, generate(t, "fattree:k=4"), fabric.Config{Seed: 1}), high)
+	c := newChoir(newHarness(t, nettest.Generate(t, "fattree:k=4"), fabric.Config{Seed: 1}), high)
 	master := c.m
 	c.m = c.add(host(c.net, 1), minhopConfig())
 	c.listen(c.m)
@@ -385,7 +386,7 @@ func TestMulticastTopLowered(t *testing.T) {
 func TestMulticastTablesNotShown(t *testing.T) {
 	for name, shows := range ordered(map[string]bool{"refused": true, "no answer": false}) {
 		t.Run(name, func(t *testing.T) {
-			n := generate(t, "fattree:k=4,levels=2")
+			n := nettest.Generate(t, "fattree:k=4,levels=2")
 			leaf := n.Nodes[firstHost(n).Node].Ports[1].Peer.Node
 			c := newChoir(newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(leaf, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 				if p.AttrID() == smp.AttrMulticastForwardingTable && p.Method() == mad.MethodGet {

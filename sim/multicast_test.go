@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/registry"
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // choir is a manager whose clients join and leave multicast groups.
@@ -146,7 +146,7 @@ func (c *choir) judgeMulticast() {
 func (c *choir) judgeSpread(mlid mad.LID, from net.End, ends map[net.End]bool) {
 	c.Helper()
 	managed := c.reachable(c.m.Station.At().Node)
-	if !c.up(from) || !managed[from.Node] {
+	if !c.Fabric.SendsData(from) || !managed[from.Node] {
 		return
 	}
 	spread := c.Fabric.ProbeMulticast(from, mlid, mad.DefaultPKey, 0)
@@ -159,16 +159,10 @@ func (c *choir) judgeSpread(mlid mad.LID, from net.End, ends map[net.End]bool) {
 		}
 	}
 	for to, receives := range ends {
-		if receives && to != from && c.up(to) && managed[to.Node] && !slices.Contains(spread.Delivered, to) {
+		if receives && to != from && c.Fabric.SendsData(to) && managed[to.Node] && !slices.Contains(spread.Delivered, to) {
 			c.Errorf("MLID %v from %v: %v got no copy: %v", mlid, from, to, spread)
 		}
 	}
-}
-
-// up reports whether a port can send and receive data.
-func (c *choir) up(at net.End) bool {
-	pi := c.Fabric.PortInfo(at)
-	return c.Fabric.Powered(at.Node) && pi.PortState() == smp.PortActive
 }
 
 // compareMFTs holds the tables of the view against those of the switches.
@@ -209,7 +203,7 @@ func TestMulticastEverywhere(t *testing.T) {
 		"hypercube:dim=3,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2", "random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			n := generate(t, spec)
+			n := nettest.Generate(t, spec)
 			rng := rand.New(rand.NewPCG(uint64(len(n.Nodes)), 5))
 			c := newChoir(newHarness(t, n, fabric.Config{Seed: 1}), minhopConfig())
 			ports := c.endPorts()

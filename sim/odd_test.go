@@ -9,6 +9,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // mustBeActive fails the test unless every link is ACTIVE, but for those of the nodes
@@ -46,7 +47,7 @@ func (w *watched) mustSweepAtMost(limit int) {
 
 // Two adapters with the same GUIDs: it is logged once, and the rest comes up.
 func TestDuplicateHost(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	duplicate := host(n, 7)
 	n.Nodes[duplicate.Node].GUID = n.Nodes[host(n, 4).Node].GUID
 	n.Nodes[duplicate.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
@@ -61,7 +62,7 @@ func TestDuplicateHost(t *testing.T) {
 
 // Two adapters with one port GUID.
 func TestDuplicatePort(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	duplicate := host(n, 7)
 	n.Nodes[duplicate.Node].Ports[1].GUID = n.Nodes[host(n, 4).Node].Ports[1].GUID
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -85,7 +86,7 @@ func TestDuplicateSwitchOfDirector(t *testing.T) {
 func duplicateSwitch(t *testing.T, alike func(a, z *net.Node)) {
 	for name, count := range ordered(map[string]int{"same ports": 0, "other ports": 2}) {
 		t.Run(name, func(t *testing.T) {
-			n := generate(t, "fattree:k=8,levels=2")
+			n := nettest.Generate(t, "fattree:k=8,levels=2")
 			a := spine(n)
 			z := a + 1
 			n.Nodes[z].GUID, n.Nodes[z].Ports[0].GUID = n.Nodes[a].GUID, n.Nodes[a].Ports[0].GUID
@@ -112,7 +113,7 @@ func duplicateSwitch(t *testing.T, alike func(a, z *net.Node)) {
 
 // A loopback plug, and a cable from a switch to itself.
 func TestLoopback(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for range 3 {
 		n.Nodes[2].Ports = append(n.Nodes[2].Ports, net.Port{Peer: net.NoEnd})
 	}
@@ -143,7 +144,7 @@ func TestLoopback(t *testing.T) {
 // An enhanced port 0 goes through the states of a port, but where it does not the switch is
 // as good as any other: no sweep follows another for it.
 func TestPort0StaysInInit(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, honest := range []bool{false, true} {
 		b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
@@ -177,7 +178,7 @@ func TestPort0StaysInInit(t *testing.T) {
 func TestBasePort0(t *testing.T) {
 	for _, state := range []smp.PortState{smp.PortNoChange, smp.PortDown, smp.PortInit, smp.PortArmed} {
 		t.Run(state.String(), func(t *testing.T) {
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			for i := range n.Nodes {
 				n.Nodes[i].EnhancedPort0 = false
 			}

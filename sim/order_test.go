@@ -8,6 +8,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // referee watches the Sets of a bring-up. No port may go ARMED before the table of
@@ -64,7 +65,7 @@ func (r *referee) port(at net.End, info *smp.PortInfo) {
 }
 
 func TestOrder(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2,taper=3")
+	n := nettest.Generate(t, "fattree:k=8,levels=2,taper=3")
 	r := &referee{t: t, own: firstHost(n), blocks: map[int32]int{}, state: map[net.End]smp.PortState{}}
 	last := map[int32]int{}
 	r.harness = newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
@@ -87,7 +88,7 @@ func TestOrder(t *testing.T) {
 
 // What was ACTIVE is never reset, whatever else happens in the fabric.
 func TestActiveLinksStay(t *testing.T) {
-	n := generate(t, "torus:dims=3x3,hosts=2")
+	n := nettest.Generate(t, "torus:dims=3x3,hosts=2")
 	downs := 0
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo && (info.PortState() == smp.PortDown || info.PortPhysicalState() != smp.PhysNoChange) {

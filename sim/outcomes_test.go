@@ -12,6 +12,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // What docs/failover.md says of clocks, disks, stores, GUIDs and garbage.
@@ -20,7 +21,7 @@ import (
 // first, both configured as given.
 func masterAndStandby(t *testing.T, high, low manager.Config, disks [2]*sim.Disk) (b *harness, first, second *watched, clients []*client) {
 	t.Helper()
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b = newHarness(t, n, fabric.Config{Seed: 1})
 	high.Elect.Priority, low.Elect.Priority = 9, 3
 	first = b.addKept(host(n, 0), high, disks[0])
@@ -172,7 +173,7 @@ func TestGarbageInTheExchange(t *testing.T) {
 // Of two managers at ports with one GUID the later one does not become master, and writes
 // nothing, until the other has gone.
 func TestDuplicateGUID(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	a, z := host(n, 0), host(n, 6)
 	n.Nodes[z.Node].GUID, n.Nodes[z.Node].Ports[1].GUID = n.Nodes[a.Node].GUID, n.Nodes[a.Node].Ports[1].GUID
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -209,7 +210,7 @@ func TestDuplicateGUID(t *testing.T) {
 func TestDuplicateGUIDAtOnce(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		a, z := host(n, 0), host(n, 6)
 		n.Nodes[z.Node].GUID, n.Nodes[z.Node].Ports[1].GUID = n.Nodes[a.Node].GUID, n.Nodes[a.Node].Ports[1].GUID
 		b := newHarness(t, n, fabric.Config{Seed: seed})

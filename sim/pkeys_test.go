@@ -14,6 +14,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // tenants is a fabric whose partitions change, and the wanted partitions.
@@ -113,7 +114,7 @@ func (b *tenants) someone() *partitions.Policy {
 // of switches' external ports.
 func newTenants(t *testing.T, seed uint64, spec string, settings partitions.Settings, host, external uint16) *tenants {
 	b := &tenants{rng: rand.New(rand.NewPCG(seed, 257)), settings: settings, bare: map[int32]bool{}}
-	b.harness = newHarness(t, generate(t, spec), fabric.Config{
+	b.harness = newHarness(t, nettest.Generate(t, spec), fabric.Config{
 		Seed: seed, TrainTime: 5 * time.Millisecond,
 		Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 			if c.PartitionEnforcementCap = 0; n.Type == mad.Switch {

@@ -12,6 +12,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // plan asks for a plan and returns its steps.
@@ -61,7 +62,7 @@ func (b *harness) misinform(at net.End) {
 // A plan of a subnet that is as it should be is empty. One after a change is what the
 // next sweep writes, and changes neither the fabric nor what that sweep does.
 func TestPlan(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	run := func(planned bool) (written int, steps []string) {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.comeUp(minhopConfig())
@@ -98,7 +99,7 @@ func TestPlan(t *testing.T) {
 
 // Who is not master has no plan.
 func TestPlanOfStandby(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	b.comeUp(minhopConfig())
 	m := b.add(host(n, 3), minhopConfig())
@@ -110,7 +111,7 @@ func TestPlanOfStandby(t *testing.T) {
 
 // What a manager did is counted.
 func TestStats(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	before := m.Core.Stats()
@@ -194,7 +195,7 @@ func TestPlanShowsMulticast(t *testing.T) {
 // it was when it was asked for, says that it may not be so any more, and leaves no trace.
 func TestRepairBesidePlan(t *testing.T) {
 	const held = 20 * time.Second // in virtual time, for the plan
-	n := generate(t, "fattree:k=8")
+	n := nettest.Generate(t, "fattree:k=8")
 	at := uplink(n, 0)
 	type outcome struct {
 		steps    []string

@@ -11,6 +11,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/topo/net/nettest"
 )
 
 // withPolicy is a manager whose policy is a partition file, as it reads it and sends it.
@@ -39,7 +40,7 @@ func TestMastersPolicyStays(t *testing.T) {
 	const theirs, own = "Default=0x7fff: ALL=full;\na=0x0001: ALL_CAS=full;\n", "Default=0x7fff: ALL=full;\nb=0x0002: ALL_CAS=full;\n"
 	for _, priority := range []uint8{1, 9} {
 		t.Run(fmt.Sprint("priority ", priority), func(t *testing.T) {
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			first := b.add(host(n, 0), withPolicy(t, 5, theirs))
 			t.Cleanup(first.dump)
@@ -80,7 +81,7 @@ func TestMastersPolicyStays(t *testing.T) {
 // of one of our own.
 func TestForeignMaster(t *testing.T) {
 	for _, plain := range []bool{false, true} {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		first := rival{plain: plain, m: b.add(host(n, 0), registrarConfig())}
 		first.m.OnAction = func(now time.Duration, a manager.Action) {

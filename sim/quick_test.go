@@ -11,11 +11,12 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // After one change a quick walk asks each switch once, and little more.
 func TestQuickWalk(t *testing.T) {
-	n := generate(t, "fattree:k=8")
+	n := nettest.Generate(t, "fattree:k=8")
 	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
@@ -59,7 +60,7 @@ func TestQuickWalkFindsTheSame(t *testing.T) {
 	for _, spec := range []string{"fattree:k=4", "torus:dims=3x3,hosts=2", "random:switches=12,degree=4,hosts=2,seed=3"} {
 		t.Run(spec, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			n := generate(t, spec)
+			n := nettest.Generate(t, spec)
 			b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
 			cfg := minhopConfig()
 			cfg.SweepInterval = 0

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // Over an unchanged fabric no sweep sets anything, a light one asks little, and a view
@@ -19,7 +20,7 @@ import (
 func TestUnchanged(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8", "torus:dims=4x4", "fattree:k=8,levels=2"} {
 		t.Run(spec, func(t *testing.T) {
-			b := newHarness(t, generate(t, spec), fabric.Config{Seed: 1})
+			b := newHarness(t, nettest.Generate(t, spec), fabric.Config{Seed: 1})
 			m := b.comeUp(minhopConfig())
 			switches := 0
 			for i := range b.net.Nodes {
@@ -78,7 +79,7 @@ func total(f *fabric.Fabric) (count int) {
 
 // However often links fall and come back, the manager keeps no more than it needs.
 func TestMemory(t *testing.T) {
-	b := newHarness(t, generate(t, "fattree:k=8,levels=2"), fabric.Config{Seed: 1})
+	b := newHarness(t, nettest.Generate(t, "fattree:k=8,levels=2"), fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	flaps := func(count int) uint64 {
 		for i := range count {
@@ -107,7 +108,7 @@ func TestMemory(t *testing.T) {
 // A node without a description is asked for one in each light sweep, and no more comes of
 // that while it has none.
 func TestNoDescription(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	nameless := host(n, 3).Node
 	name := ""
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(nameless, named(&name))})

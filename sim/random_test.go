@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // randomNet is a fabric of 10 to some 100 nodes of a random kind, with oddities:
@@ -20,7 +21,7 @@ func randomNet(t testing.TB, rng *rand.Rand) *net.Net {
 		"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3", "fattree:k=16,levels=1",
 	)
 	spec += fmt.Sprintf("%cseed=%d,speed=%s", separator(spec), rng.Uint32(), pick(rng, "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"))
-	n := generate(t, spec)
+	n := nettest.Generate(t, spec)
 	hosts := 0
 	for i := range n.Nodes {
 		node := &n.Nodes[i]

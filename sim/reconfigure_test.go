@@ -8,12 +8,13 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/topo/net/nettest"
 )
 
 // A configuration that is read again is in force after the heavy sweep that it asks for,
 // and leaves alone what it does not change.
 func TestReconfigure(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	sets := b.sets()
@@ -53,7 +54,7 @@ func TestReconfigure(t *testing.T) {
 
 // A priority that falls below another manager's ends the mastership.
 func TestReconfigurePriority(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := minhopConfig(), minhopConfig()
 	high.Elect.Priority, low.Elect.Priority = 9, 3
@@ -71,7 +72,7 @@ func TestReconfigurePriority(t *testing.T) {
 // Without sweeps on traps a link that goes is noticed by the clock; with a heavy sweep
 // each time, nothing need be said of it.
 func TestSweepsByTheClock(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.IgnoreTraps = true

@@ -20,6 +20,7 @@ import (
 	"ibsm/sim/hosts"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // recordFile has a line for each World of each recorded run: its name, digests of what left
@@ -127,6 +128,7 @@ func (s *scenario) record(t *testing.T, name string, seed int, transcript io.Wri
 	if s.seeds > 1 {
 		t.Setenv("IBSM_SEED", fmt.Sprint(seed))
 	}
+	nettest.SetProfile(t, net.Ideal)
 	rec := &record{name: name, transcript: transcript}
 	recording = rec
 	defer func() { recording = nil }()
@@ -207,7 +209,7 @@ func sweepsOnEveryKind(t *testing.T) {
 	seed := seeds(t)[0]
 	rng := rand.New(rand.NewPCG(seed, 0x7ec0))
 	spec := everyKind[seed%uint64(len(everyKind))]
-	n := generate(t, fmt.Sprintf("%s,seed=%d", spec, rng.Uint32()))
+	n := nettest.Generate(t, fmt.Sprintf("%s,seed=%d", spec, rng.Uint32()))
 	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 50*time.Microsecond, time.Millisecond),
 		TrainTime: pick(rng, 0, 30*time.Millisecond), Caps: randomCaps(rng)})
 	b.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // moods makes an agent refuse Gets of an attribute for as long as status is not 0: all of
@@ -31,7 +32,7 @@ const inNoMood = mad.Status(0x7700)
 // behind it: nobody counts as missed, no route moves, and a link that is lost elsewhere is
 // seen as soon as ever. Full walks do not go on for ever because of it.
 func TestRefusingNode(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	leaf := n.Nodes[host(n, 9).Node].Ports[1].Peer.Node
 	for name, node := range ordered(map[string]int32{"leaf": leaf, "spine": spine(n), "host": host(n, 9).Node}) {
 		for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrPKeyTable} {
@@ -98,7 +99,7 @@ func (b *harness) mustHaveKept(m *watched, before *topo.Topo) {
 // Where a node refuses to answer from the beginning, so that nobody knows what is behind it, it
 // is asked again soon, and everything comes up within seconds of its change of mind.
 func TestRefusingNewNode(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	port := n.Nodes[host(n, 9).Node].Ports[1].Peer
 	for name, at := range ordered(map[string]net.End{
 		"leaf": {Node: port.Node}, "port of a leaf": port, "spine": {Node: spine(n)}, "host": {Node: host(n, 9).Node},
@@ -131,7 +132,7 @@ func TestRefusingNewNode(t *testing.T) {
 // A host that refuses its PortInfo is believed to be as it was while the switch in front says
 // that the link is ARMED or ACTIVE. When the link has been down since, nothing is known of it.
 func TestRefusedPortInfoAndItsLink(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	at := host(n, 9)
 	near := n.Nodes[at.Node].Ports[1].Peer
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 	"ibsm/sa"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // registrarConfig is a manager with an SA.
@@ -186,7 +187,7 @@ func TestRegistrationsOutliveTheManager(t *testing.T) {
 
 func registrations(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x5a5a))
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64()})
 	disk := sim.NewDisk(pick(rng, 0, time.Millisecond, 50*time.Millisecond))
 	m := b.addKept(host(n, 0), registrarConfig(), disk)

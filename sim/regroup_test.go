@@ -13,6 +13,7 @@ import (
 	"ibsm/sa"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // ipoibHost joins as IPoIB of Linux does: the broadcast group as it is, then a group with the
@@ -83,7 +84,7 @@ func (h *ipoibHost) receive(d mad.Datagram) {
 // its members are asked to register again, once, and then what one sends by the values it was given
 // reaches the others. So they are when multicast is switched off, which ends all groups.
 func TestMembersFollowTheirGroup(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := registrarConfig()
 	m := b.comeUp(cfg)
@@ -186,7 +187,7 @@ func judgeIPoIB(t *testing.T, b *harness, in []*ipoibHost, want registry.Group) 
 // A member that does not register again is asked again until it does; one that cannot be asked
 // is left alone.
 func TestMembersAreAskedUntilTheyKnow(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	dropping, asked := false, 0
 	old := host(n, 5).Node
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(node int32, _ *net.Node, c *fabric.Caps) {

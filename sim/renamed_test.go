@@ -10,6 +10,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/topo/net/nettest"
 )
 
 // mustKnowName fails the test unless a node is known by a description.
@@ -24,7 +25,7 @@ func (w *watched) mustKnowName(node int32, name string) {
 // A node that says that its description has changed is asked for it, whatever the manager is
 // at: it says so once.
 func TestRenamed(t *testing.T) {
-	n := generate(t, "fattree:k=8")
+	n := nettest.Generate(t, "fattree:k=8")
 	for name, tt := range ordered(map[string]struct {
 		protect uint8
 		at      func(b *harness, m *watched) // when nodes are renamed
@@ -79,7 +80,7 @@ func named(name *string) fabric.Defect {
 // A trap 144 that says that a description has changed carries the capabilities, too, and no
 // flag is there for them: of a port that has become a subnet manager's the manager asks more.
 func TestRenamedAndIsSM(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for name, changed := range ordered(map[string]bool{"the same capabilities": false, "other capabilities": true}) {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -104,7 +105,7 @@ func TestRenamedAndIsSM(t *testing.T) {
 
 // A node whose description has changed with something else is asked for it, too.
 func TestRenamedAndMore(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	at, name := host(n, 5), "old"
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, named(&name))})
 	m := b.comeUp(minhopConfig())

@@ -8,13 +8,14 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // A block that had to be sent twice is read again by the next light sweep: the first
 // copy of an older Set may arrive after all, and its reply be lost, so that nothing
 // else shows it.
 func TestLateBlockWithoutReply(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.add(firstHost(n), minhopConfig())
 	t.Cleanup(m.dump)

@@ -11,6 +11,7 @@ import (
 	"ibsm/sim"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // lids are those that end ports hold.
@@ -26,7 +27,7 @@ func (b *harness) lids() map[mad.GUID]mad.LID {
 // begin brings a fabric up, in an order that gives LIDs in no order, and loses a host
 // for good. It returns the manager, which has a disk, and the LIDs.
 func begin(t *testing.T, onSet func(fabric.Set)) (b *harness, m *watched, gone net.End, lids map[mad.GUID]mad.LID) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b = newHarness(t, n, fabric.Config{Seed: 1, OnSet: onSet})
 	late := []net.End{host(n, 2), host(n, 5), host(n, 7)}
 	for _, at := range late {
@@ -146,7 +147,7 @@ func TestRestartAfterStandby(t *testing.T) {
 // one that does not, from the ports.
 func TestHonorGUID2LID(t *testing.T) {
 	for _, honor := range []bool{false, true} {
-		n := generate(t, "fattree:k=4")
+		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		first := b.comeUp(minhopConfig())
 		cfg := minhopConfig()

@@ -8,12 +8,13 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // A manager that rests answers, and sweeps for nobody; what changed meanwhile is seen when
 // it goes on.
 func TestResting(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	m := b.comeUp(cfg)
@@ -44,7 +45,7 @@ func TestResting(t *testing.T) {
 // Every node is asked for its description once, as the window allows, and a view with the
 // answers follows without a sweep.
 func TestDescribe(t *testing.T) {
-	n := generate(t, "fattree:k=8")
+	n := nettest.Generate(t, "fattree:k=8")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.SweepInterval, cfg.Txn.MaxWindow = time.Hour, 3

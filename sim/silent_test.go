@@ -8,6 +8,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // Where one node is silent though its link is up, a link that is lost elsewhere is seen as soon
@@ -16,7 +17,7 @@ import (
 // is waiting for its answer at that moment. When the node is not waited for any more,
 // that needs no full walk.
 func TestLinkLostBesideSilence(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	for _, tt := range []struct {
 		name   string
 		silent int32
@@ -77,7 +78,7 @@ func TestLinkLostBesideSilence(t *testing.T) {
 // for as long as it would without them. A port that stays silent causes no full walks for
 // ever, and a node that answers again is found.
 func TestSilenceAndQuickSweeps(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	victim, flaps := host(n, 9), host(n, 20)
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())

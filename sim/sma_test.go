@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // slowAgents take one SMP at a time for 20 us, and drop what finds four waiting.
@@ -14,7 +15,7 @@ var slowAgents = fabric.SMA{Time: 20 * time.Microsecond, Buffer: 4}
 // slowBringUp is how long a subnet of slow agents takes to come up, and how many SMPs they
 // dropped, with so many requests on the wire at most and so many at a node.
 func slowBringUp(t *testing.T, spec string, window, perNode int) (took time.Duration, dropped uint64) {
-	h := newHarness(t, generate(t, spec), fabric.Config{Seed: 1, SMA: slowAgents})
+	h := newHarness(t, nettest.Generate(t, spec), fabric.Config{Seed: 1, SMA: slowAgents})
 	cfg := minhopConfig()
 	cfg.Txn.MaxWindow, cfg.Txn.PerNode = window, perNode
 	m := h.add(firstHost(h.net), cfg)

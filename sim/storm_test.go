@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // asker is a program at a host that asks the manager for its SMInfo all the time.
@@ -122,7 +123,7 @@ func trapFrom(number smp.TrapNumber, lid mad.LID, tid int, fill func(*smp.Notice
 
 // A thousand traps a second from one port are repressed and joined.
 func TestTrapStorm(t *testing.T) {
-	n := generate(t, stormSpec("fattree:k=4", "fattree:k=16"))
+	n := nettest.Generate(t, stormSpec("fattree:k=4", "fattree:k=16"))
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	noisy := host(n, 3)
@@ -135,7 +136,7 @@ func TestTrapStorm(t *testing.T) {
 
 // A switch whose ports flap ten times a second.
 func TestFlappingSwitch(t *testing.T) {
-	n := generate(t, stormSpec("fattree:k=8", "fattree:k=40,levels=2"))
+	n := nettest.Generate(t, stormSpec("fattree:k=8", "fattree:k=40,levels=2"))
 	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 20 * time.Millisecond})
 	m := b.comeUp(minhopConfig())
 	sw := b.Fabric.Peer(host(n, 40)).Node
@@ -158,7 +159,7 @@ func TestFlappingSwitch(t *testing.T) {
 
 // Very many ports are lost within a second, and come back.
 func TestManyPortsLost(t *testing.T) {
-	n := generate(t, stormSpec("fattree:k=8", "fattree:k=28"))
+	n := nettest.Generate(t, stormSpec("fattree:k=8", "fattree:k=28"))
 	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 20 * time.Millisecond})
 	m := b.comeUp(minhopConfig())
 	rng := rand.New(rand.NewPCG(7, 7))

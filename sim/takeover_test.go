@@ -11,6 +11,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // snapshot is what a fabric holds that data depends upon, by what it is of.
@@ -49,7 +50,7 @@ func (w *watched) retire() {
 func TestTakeover(t *testing.T) {
 	for _, at := range []int{0, 5} {
 		t.Run(fmt.Sprint("host ", at), func(t *testing.T) {
-			n := generate(t, "fattree:k=8,levels=2,missing-links=3")
+			n := nettest.Generate(t, "fattree:k=8,levels=2,missing-links=3")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			first := b.comeUp(minhopConfig())
 			b.age(first)
@@ -91,7 +92,7 @@ func (b *harness) age(m *watched) {
 // A host that does not answer while a fabric is taken over still uses its LID: nobody
 // else gets it, and its routes stay, as long as a missing node is waited for.
 func TestTakeoverWithMuteHost(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	newcomer, silent := host(n, 2), host(n, 9)
 	b.Fabric.NodeDown(newcomer.Node)
@@ -126,7 +127,7 @@ func TestTakeoverWithMuteHost(t *testing.T) {
 // While a master's own port has no link another one may rule: what it left in the
 // switches is read, not what was there before.
 func TestIsolatedMaster(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	first := b.comeUp(minhopConfig())
 	second := b.add(host(n, 9), minhopConfig())
@@ -154,7 +155,7 @@ func odd() sweep.Settings {
 // What the operator has not configured is taken from the fabric, also for what comes
 // up later.
 func TestTakeoverAdopts(t *testing.T) {
-	n := generate(t, "fattree:k=8,levels=2")
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	downs := 0
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
 		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo && info.PortState() == smp.PortDown {
@@ -188,7 +189,7 @@ func TestTakeoverAdopts(t *testing.T) {
 // A link that carries traffic keeps its lanes even where the operator wants others: to
 // change them it would have to be reset. New links get what is wanted.
 func TestActiveLinksKeepLanes(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	newcomer := host(n, 9)
 	b.Fabric.NodeDown(newcomer.Node)
@@ -245,7 +246,7 @@ func (b *harness) mustBeOdd(ports ...net.End) {
 func TestForeignMKey(t *testing.T) {
 	for _, protect := range []uint8{0, 1} {
 		t.Run(fmt.Sprint("protect ", protect), func(t *testing.T) {
-			n := generate(t, "fattree:k=4")
+			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			cfg := minhopConfig()
 			cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x1234567890abcdef))

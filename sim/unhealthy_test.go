@@ -10,6 +10,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // complain delivers traps 129 of a port, all alike, as its node sends them.
@@ -41,7 +42,7 @@ func (w *watched) usesLink(at net.End) bool {
 // The link at a port that does not stop to complain is avoided until it has been silent
 // for a while, whatever the manager is at when that is over.
 func TestUnhealthyPort(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for name, meanwhile := range ordered(map[string]func(*harness, *watched){
 		"nothing": func(*harness, *watched) {},
 		"a sweep computes": func(b *harness, m *watched) {
@@ -86,7 +87,7 @@ func TestUnhealthyPort(t *testing.T) {
 // A babbler is disabled at that end of its link which is nearer, where the answer still
 // comes back and from where it can be enabled again; and never our own port.
 func TestBabbler(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, tt := range []struct {
 		name     string
 		count    int
@@ -126,7 +127,7 @@ func TestBabbler(t *testing.T) {
 // Each unhealthy port is used again a minute after its last trap, whether or not anything
 // else happens then.
 func TestUnhealthyPortsHealInTime(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0

@@ -7,12 +7,13 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
 )
 
 // TestTrapsLogged: the first traps of a series are logged one by one, and later ones by
 // their number, as OpenSM does; the port that saw a bad key is logged as well.
 func TestTrapsLogged(t *testing.T) {
-	b := newHarness(t, generate(t, "fattree:k=4,levels=2"), fabric.Config{})
+	b := newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"), fabric.Config{})
 	m := b.comeUp(minhopConfig())
 	send := func(number smp.TrapNumber, times int) {
 		var d mad.Datagram
@@ -48,7 +49,7 @@ func TestTrapsLogged(t *testing.T) {
 // TestPortsLogged: what comes and goes between sweeps is logged, but not what a new
 // master finds.
 func TestPortsLogged(t *testing.T) {
-	n := generate(t, "fattree:k=4,levels=2")
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	b := newHarness(t, n, fabric.Config{})
 	m := b.comeUp(minhopConfig())
 	if logged := m.says("new port") + m.says("Removed port"); logged != 0 {

@@ -9,6 +9,7 @@ import (
 	"ibsm/routing/minhop"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // harness is a Sweeper on a fabric that answers at once.
@@ -26,15 +27,13 @@ type harness struct {
 
 func newHarness(t *testing.T, spec string, cfg Config) *harness {
 	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, spec)
 	cfg.Engine = minhop.Route
 	b := &harness{T: t, Sweeper: New(cfg), net: n}
 	b.fabric = fabric.New(n, fabric.Config{OnSet: func(s fabric.Set) { b.sets = append(b.sets, s) }})
 	for i := range n.Nodes {
 		if n.Nodes[i].Type == mad.CA {
+			var err error
 			if b.at, err = b.fabric.Attach(net.End{Node: int32(i), Port: 1}); err != nil {
 				t.Fatal(err)
 			}

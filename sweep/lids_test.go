@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 	"ibsm/topo/netwalk"
 )
 
@@ -260,10 +261,7 @@ func hasRoom(a *assignment, p topo.PortIdx, reserved []mad.LID) bool {
 // TestSmallSwitchJoins: a switch with a table too small for a subnet in use does not
 // move the LIDs of others.
 func TestSmallSwitchJoins(t *testing.T) {
-	n, err := net.Generate("fattree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4")
 	top, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)

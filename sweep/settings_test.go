@@ -8,6 +8,7 @@ import (
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 	"ibsm/topo/netwalk"
 )
 
@@ -15,10 +16,7 @@ import (
 // each.
 func twoStars(t testing.TB) *topo.Topo {
 	t.Helper()
-	n, err := net.Generate("tree:depth=2,fanout=2,hosts=3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "tree:depth=2,fanout=2,hosts=3")
 	top, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		t.Fatal(err)

@@ -12,12 +12,17 @@ import (
 // nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches and adapters.
 const nvidia = 0x2c9
 
-// deviceCaps makes nodes as most devices are, and as OpenSM and the diags expect
-// them: they show extended speeds to those who do not ask for them, and NVIDIA's
-// answer its own attributes, which OpenSM asks for by vendor and device ID.
-func deviceCaps(_ int32, n *net.Node, c *fabric.Caps) {
-	c.Extended = fabric.ExtendedAlways
-	c.NVIDIA = n.VendorID == nvidia
+// deviceCaps makes ideal nodes as OpenSM and the diags expect them: they show extended
+// speeds to those who do not ask for them, and NVIDIA's answer its own attributes, which
+// OpenSM asks for by vendor and device ID. Real ones stay as they are.
+func deviceCaps(n *net.Net) func(int32, *net.Node, *fabric.Caps) {
+	if n.Profile != net.Ideal {
+		return nil
+	}
+	return func(_ int32, n *net.Node, c *fabric.Caps) {
+		c.Extended = fabric.ExtendedAlways
+		c.NVIDIA = n.VendorID == nvidia
+	}
 }
 
 // loadNet makes the topology that a generator or a file describes.

@@ -88,7 +88,7 @@ func TestOpenSMTables(t *testing.T) {
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "net")
-			if status := run([]string{"gen", spec, "-o", file}, io.Discard, os.Stderr); status != 0 {
+			if status := run([]string{"gen", spec + ",devices=ideal", "-o", file}, io.Discard, os.Stderr); status != 0 {
 				t.FailNow()
 			}
 			n, err := loadNet(file)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
+	stdnet "net"
 	"os"
 	"os/signal"
 	"strings"
@@ -18,6 +18,7 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
+	"ibsm/topo/net"
 )
 
 func newServe() *cobra.Command {
@@ -26,7 +27,8 @@ Simulates a fabric and serves ibsim's socket protocol. Programs that use libibum
 with ibsim-run: opensm, osmtest, infiniband-diags.
 
 SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE has the format
-of ibnetdiscover. A program attaches to the node named by SIM_HOST, by ID or
+of ibnetdiscover. Ports, tables and switches report at power-up what real devices of their
+speed do, or with devices=ideal what the architecture would have. A program attaches to the node named by SIM_HOST, by ID or
 description, or else to the first one of the fabric.
 
 It reads commands from standard input, one per line. Each answer ends with a line "ok" or
@@ -45,11 +47,14 @@ server; quit, SIGINT and SIGTERM do.
 	loss := f.String("loss", "0", "packet loss `RATE`, such as 0.01 or 1%")
 	seed := f.Uint64("seed", 1, "seed `N` of all random numbers")
 	control := f.String("control", "", "also accept commands on a unix socket at `PATH`; its mode is 0600")
+	devices := f.String("devices", "", "what the devices of FILE report at power-up, a `PROFILE`: real or ideal (default: real; of a SPEC its key devices says so)")
 	clients := f.Int("clients", 256, "maximum number `N` of clients, at most 1024")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case *sock != "" && *udp != "":
 			return cli.UsageError("--sock and --udp exclude each other", "")
+		case *devices != "" && net.IsSpec(args[0]):
+			return cli.UsageError("--devices is for a FILE", "write "+args[0]+" with devices="+*devices)
 		case *latency < 0:
 			return cli.UsageError(fmt.Sprintf("--latency %v: cannot be negative", *latency), "")
 		}
@@ -61,8 +66,13 @@ server; quit, SIGINT and SIGTERM do.
 		if err != nil {
 			return err
 		}
+		if *devices != "" {
+			if n.Profile, err = net.ParseProfile(*devices); err != nil {
+				return cli.UsageError(fmt.Sprintf("--devices %s: %v", *devices, err), "")
+			}
+		}
 		cfg := ibsim.ServerConfig{SockName: *sock, Listen: listenAddress(*udp), MaxClients: *clients}
-		cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps})
+		cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps(n)})
 		server, err := ibsim.Listen(cfg)
 		if err != nil {
 			return err
@@ -85,7 +95,7 @@ func listenAddress(udp string) string {
 // describe says what is served and how to get there.
 func describe(name string, cfg ibsim.ServerConfig) string {
 	how := "IBSIM_SOCKNAME=" + cfg.SockName
-	if host, port, err := net.SplitHostPort(cfg.Listen); err == nil {
+	if host, port, err := stdnet.SplitHostPort(cfg.Listen); err == nil {
 		how = "IBSIM_SERVER_NAME=" + host + " IBSIM_SERVER_PORT=" + port
 	} else if cfg.SockName == "" {
 		how = "IBSIM_SOCKNAME unset"
@@ -118,16 +128,16 @@ func (c *console) run(ctx context.Context, path string, stdout io.Writer, greeti
 }
 
 // listenCommands makes the socket for commands, that its owner alone can use.
-func listenCommands(path string) (net.Listener, error) {
+func listenCommands(path string) (stdnet.Listener, error) {
 	if old, err := os.Lstat(path); err == nil && old.Mode().Type() == os.ModeSocket {
-		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		if conn, err := stdnet.DialTimeout("unix", path, time.Second); err == nil {
 			conn.Close()
 			return nil, fmt.Errorf("control socket %s: a server listens there", path)
 		}
 		os.Remove(path) // of a server that was killed
 	}
 	mask := syscall.Umask(0o177)
-	l, err := net.Listen("unix", path)
+	l, err := stdnet.Listen("unix", path)
 	syscall.Umask(mask)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
@@ -135,7 +145,7 @@ func listenCommands(path string) (net.Listener, error) {
 	return l, nil
 }
 
-func (c *console) accept(l net.Listener) {
+func (c *console) accept(l stdnet.Listener) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {

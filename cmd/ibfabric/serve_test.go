@@ -14,6 +14,7 @@ import (
 	"ibsm/mad/madtest"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
+	"ibsm/topo/net/nettest"
 )
 
 // startServer serves a fabric until the test ends.
@@ -23,8 +24,9 @@ func startServer(t *testing.T, spec string) (s *ibsim.Server, sock string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.Profile = nettest.Profile(t)
 	sock = madtest.NewSocket()
-	s, err = ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps})})
+	s, err = ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps(n)})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestCommands(t *testing.T) {
 		{line: "link down leaf-01 1"},
 		{line: "state", want: "not active 47 of 47 links, the first at \"S-b83fd20300400000\" port 2: Initialize, LinkUp\n"},
 		{line: "show \"host-01 mlx5_0\"", want: "node \"H-b83fd20300a00000\" CA 0xb83fd20300a00000\n" +
-			"port 1 lid 0 Down Polling to \"S-b83fd20300400000\" 1\n"},
+			"port 1 lid " + map[string]string{"real": "65535", "ideal": "0"}[nettest.Profile(t).String()] + " Down Polling to \"S-b83fd20300400000\" 1\n"},
 		{line: "link up 0xb83fd20300400000 1 # by GUID"},
 		{line: "node down leaf-01"},
 		{line: "state", want: "not active 44 of 44..."},

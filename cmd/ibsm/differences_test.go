@@ -43,6 +43,15 @@ var differences = []difference{
 			return q.AttrID() == sarec.AttrPortInfoRecord && (q.ComponentMask()&(sarec.PortInfoLocalPhyErrors|sarec.PortInfoOverrunErrors) != 0 ||
 				bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && ours.SAData()[2] == 0 && alikeBut(theirs, ours, 57))
 		}},
+	{"base port 0", "it says nothing of a link: OpenSM gives its paths no MTU and 2.5 Gb/s; ibsm what the links on their way can carry",
+		func(q, theirs, ours *mad.Packet) bool {
+			if q.AttrID() != sarec.AttrPathRecord || theirs == nil || ours.Status() != mad.StatusOK {
+				return false
+			}
+			limits := sarec.PathMTUSelector | sarec.PathMTU
+			return theirs.Status() == mad.StatusOK && theirs.SAData()[54]&0x3f == 0 && alikeBut(theirs, ours, 54, 55) ||
+				theirs.Status() == mad.StatusNoRecords && q.ComponentMask().Has(limits)
+		}},
 	{"GUIDs asked for", "OpenSM compares the components of GUIDs with nothing but 0 and the port's own",
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrGUIDInfoRecord && q.ComponentMask()&0xff0 != 0

@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // downDefaults are the LinkDownDefaultStates of ports to which something was written; all
@@ -51,10 +52,7 @@ func (d *downDefaults) of(node int32, n *net.Node) fabric.Defect {
 func TestLinkDownDefaultState(t *testing.T) {
 	var left [2]map[net.End]smp.PortPhysicalState
 	for i, m := range []string{"OpenSM", "ibsm"} {
-		n, err := net.Generate("fattree:k=4,levels=2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := nettest.Generate(t, "fattree:k=4,levels=2")
 		d := &downDefaults{now: map[net.End]smp.PortPhysicalState{}}
 		w := newTestSubnetWith(t, n, 1, func(i int32, node *net.Node, c *fabric.Caps) { c.Defect = d.of(i, node) })
 		if m == "OpenSM" {

@@ -34,7 +34,7 @@ var tableLine = regexp.MustCompile(`(?m)^(\w+ +: \w\w : .*|[=-]{100,})$`)
 // say the same of ours.
 func TestDumps(t *testing.T) {
 	t.Parallel()
-	fabrics := append(examples[:len(examples):len(examples)], generated("fattree:k=4"), generated("torus:dims=3x3"), oddities)
+	fabrics := append(examples[:len(examples):len(examples)], generated("fattree:k=4,devices=ideal"), generated("torus:dims=3x3,devices=ideal"), oddities)
 	if proof() {
 		fabrics = append(fabrics, realCluster, generated("fattree:k=8"), generated("dragonfly"), generated("random:switches=30,degree=4,hosts=4"))
 	}

@@ -11,6 +11,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // device is a node of a fabric that is being made, with what its ports hold after power-up.
@@ -125,7 +126,7 @@ var portKinds = []portKind{
 	{"small MulticastFDBCap", mad.Switch, func(d *device) { d.caps.MulticastFDBCap = 32 }},
 	{"no multicast", mad.Switch, func(d *device) { d.caps.MulticastFDBCap = 0 }},
 	{"LinearFDBCap 16384", mad.Switch, func(d *device) { d.caps.LinearFDBCap = 16384 }},
-	{"wildcards of SLtoVL", mad.Switch, func(d *device) { d.caps.OptimizedSLtoVL = true }},
+	{"wildcards of SLtoVL", mad.Switch, func(d *device) { d.caps.OptimizedSLtoVL = 1 }},
 	{"another maker", 0, func(d *device) { d.caps.NVIDIA = false }},
 }
 
@@ -138,10 +139,7 @@ var fieldFabrics = []string{
 // randomNet makes the nodes and cables.
 func randomNet(t *testing.T, r *rand.Rand) *net.Net {
 	t.Helper()
-	n, err := net.Generate(fmt.Sprintf("%s,seed=%d", fieldFabrics[r.IntN(len(fieldFabrics))], r.IntN(1000)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, fmt.Sprintf("%s,seed=%d", fieldFabrics[r.IntN(len(fieldFabrics))], r.IntN(1000)))
 	first := managersHost(n)
 	for i := range n.Nodes {
 		node := &n.Nodes[i]

@@ -135,6 +135,10 @@ var linkRows = []fieldRow{
 		func(d *fieldDifference) bool {
 			return d.of("LocalPhyErrors", "OverrunErrors") && d.place == enhancedPort0 && d.keeps()
 		}},
+	{smp.AttrPortInfo, "LinkDownDefaultState", "base port 0 that holds 0", "Polling", "unchanged", "it has no link",
+		func(d *fieldDifference) bool {
+			return d.of("LinkDownDefaultState") && d.place == basePort0 && len(d.ours) == 0
+		}},
 	{smp.AttrPortInfo, "PortState", "an adapter or router in INIT needs another NeighborMTU or OperationalVLs", "DOWN first", "no DOWN",
 		"a port in INIT carries no data, and the reset costs another sweep",
 		func(d *fieldDifference) bool {

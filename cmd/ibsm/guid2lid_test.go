@@ -8,7 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/sim/fabric"
-	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // TestHonorGUID2LID: with honor_guid2lid_file a standby that becomes master takes LIDs from
@@ -18,10 +18,7 @@ func TestHonorGUID2LID(t *testing.T) {
 	for _, honor := range []string{"FALSE", "TRUE"} {
 		t.Run(honor, func(t *testing.T) {
 			t.Parallel()
-			n, err := net.Generate("fattree:k=4,levels=2")
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := nettest.Generate(t, "fattree:k=4,levels=2")
 			w := newTestSubnetOf(t, n, 2)
 			w.bringUp(program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-p", "9")
 			before := w.lid(w.ends[0])

@@ -14,7 +14,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/sim/fabric"
 	"ibsm/store"
-	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // succession is a fabric with two managers, whose files differ, and hosts that have
@@ -35,10 +35,7 @@ func newSuccession(t *testing.T) *succession {
 
 // newSuccessionOf does so with a program for each manager.
 func newSuccessionOf(t *testing.T, first, second string) *succession {
-	n, err := net.Generate("fattree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4")
 	s := &succession{testSubnet: newTestSubnetOf(t, n, 2), dir: t.TempDir(), ibsm: [2]string{first, second}}
 	for i := range 2 {
 		s.files[i] = filepath.Join(s.dir, fmt.Sprint("partitions", i))

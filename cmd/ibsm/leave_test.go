@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ibsm/ctl"
-	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // endPatience is more than a manager takes to end after a signal.
@@ -58,10 +58,7 @@ func TestEndHandsOver(t *testing.T) {
 // once, and takes it though the one that ends ranks higher.
 func TestEndHandsOverToOpenSM(t *testing.T) {
 	t.Parallel()
-	n, err := net.Generate("fattree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4")
 	conf := filepath.Join(t.TempDir(), "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/sim/fabric"
-	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // asOpenSM is ibsm under the other's name.
@@ -72,10 +72,7 @@ func TestOnceStatus(t *testing.T) {
 // status of its own.
 func TestOnceIncomplete(t *testing.T) {
 	t.Parallel()
-	n, err := net.Generate("fattree:k=4,levels=2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	w := newTestSubnet(t, n)
 	w.server.Do(func(f *fabric.Fabric) { f.Mute(w.ends[2].Node, true) })
 	env := append(caches(t), "IBSIM_SOCKNAME="+w.socket, "SIM_HOST="+w.hosts[0])
@@ -118,10 +115,7 @@ func TestStates(t *testing.T) {
 // hostPorts are the GUIDs of two adapters of a fabric.
 func hostPorts(t *testing.T, spec string) (guids []string) {
 	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, spec)
 	f := fabric.New(n, fabric.Config{})
 	for at := range f.EndPorts() {
 		if f.NodeType(at.Node) == mad.CA {

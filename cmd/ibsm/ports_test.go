@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // What settings make of ports is the same under OpenSM and under ibsm.
@@ -54,10 +55,7 @@ func nothingElse(int, *fabric.Fabric, net.End) {}
 
 // Enhanced switch ports 0 get the LMC of hosts, base ones do not.
 func TestLMCOfPort0Alike(t *testing.T) {
-	n, err := net.Generate("fattree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4")
 	for i := range n.Nodes {
 		n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
 	}
@@ -100,10 +98,7 @@ func (w *testSubnet) smInfo() (info smp.SMInfo) {
 // is not to be compared: OpenSM does not before it has swept, and cannot be woken.
 func TestInactiveAlike(t *testing.T) {
 	for _, m := range bothManagers {
-		n, err := net.Generate("fattree:k=4")
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := nettest.Generate(t, "fattree:k=4")
 		w := newTestSubnet(t, n)
 		w.manager = w.start(w.hosts[0], append(m.argv(t), "-I", "-p", "7", "-f", "stdout", "-s", "1")...)
 		w.manager.await("Entering NOTACTIVE state")
@@ -127,10 +122,7 @@ func TestInactiveAlike(t *testing.T) {
 func TestMKeyLookupAlike(t *testing.T) {
 	for _, lookup := range []string{"TRUE", "FALSE"} {
 		for _, m := range bothManagers {
-			n, err := net.Generate("fattree:k=4")
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := nettest.Generate(t, "fattree:k=4")
 			w, cache := newTestSubnet(t, n), "OSM_CACHE_DIR="+t.TempDir()
 			run := func(argv []string, keys, says string) *process {
 				conf := filepath.Join(t.TempDir(), "opensm.conf")
@@ -181,10 +173,7 @@ func TestForcedLinksAlike(t *testing.T) {
 		"force_link_speed 5\nforce_link_speed_ext 3\nforce_link_width 2\n",
 		"force_link_speed 0\nforce_link_speed_ext 0\nforce_link_width 0\n",
 	} {
-		n, err := net.Generate("fattree:k=4")
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := nettest.Generate(t, "fattree:k=4")
 		for i := range n.Nodes {
 			n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
 		}
@@ -204,10 +193,7 @@ func TestFDR10Alike(t *testing.T) {
 		src string
 		was bool // all ports but 0 have it enabled at first
 	}{{"fdr10 2\n", true}, {"impose fdr10\nfdr10 1\n", false}, {"fdr10 0\n", true}} {
-		n, err := net.Generate("fattree:k=4")
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := nettest.Generate(t, "fattree:k=4")
 		for i := range n.Nodes {
 			n.Nodes[i].EnhancedPort0 = n.Nodes[i].Type == mad.Switch && i%3 > 0
 			for j := range n.Nodes[i].Ports {

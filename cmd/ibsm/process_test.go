@@ -3,8 +3,10 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"ibsm/topo/net/nettest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,7 +49,7 @@ func start(t *testing.T, stdin *os.File, dir string, env []string, argv ...strin
 	if p.name == "ibsim-run" {
 		p.name = argv[1]
 	}
-	p.cmd = command(t.Context(), dir, env, argv...)
+	p.cmd = command(t.Context(), dir, env, profiled(t, argv)...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if stdin != nil {
 		p.cmd.Stdin = stdin
@@ -176,13 +178,24 @@ type result struct {
 	status         int // exit status, -1 when a signal ended it
 }
 
+// profiled has the fabric inside a program made of the devices that the tests run on.
+func profiled(t *testing.T, argv []string) []string {
+	argv = slices.Clone(argv)
+	for i := range argv {
+		if i > 0 && argv[i-1] == "--fabric" {
+			argv[i] = nettest.Spec(t, argv[i])
+		}
+	}
+	return argv
+}
+
 // run runs argv to its end.
 func run(t *testing.T, dir string, env []string, argv ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := command(ctx, dir, env, argv...)
+	cmd := command(ctx, dir, env, profiled(t, argv)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if ctx.Err() != nil {

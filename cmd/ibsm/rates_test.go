@@ -68,11 +68,11 @@ func newGroup(port mad.GID, id byte) mad.Packet {
 	return p
 }
 
-// switchGID is that of port 0 of some switch.
+// switchGID is that of port 0 of some switch that says how fast it is, as a base port 0 does not.
 func (w *testSubnet) switchGID() (gid mad.GID) {
 	w.server.Do(func(f *fabric.Fabric) {
 		for at := range f.EndPorts() {
-			if f.NodeType(at.Node) == mad.Switch {
+			if info := f.PortInfo(at); f.NodeType(at.Node) == mad.Switch && info.LinkWidthActive() != 0 {
 				gid = mad.MakeGID(mad.DefaultPrefix, f.PortGUID(at))
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/registry"
-	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // dumper is a directory for a manager's dump files, with a configuration that has it
@@ -127,10 +127,7 @@ func registerWithOpenSM(w *testSubnet) (questions []question) {
 // GUIDs, in the files and in answers.
 func TestSADB(t *testing.T) {
 	t.Parallel()
-	n, err := net.Generate("fattree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4")
 	w := newTestSubnet(t, n)
 	files := []dumper{newDumper(t), newDumper(t), newDumper(t)}
 	byOpenSM := func(d dumper, more ...string) []string {
@@ -209,10 +206,7 @@ func TestSADBReregister(t *testing.T) {
 		{"missing", "", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, err := net.Generate("fattree:k=4,levels=2")
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := nettest.Generate(t, "fattree:k=4,levels=2")
 			w, d := newTestSubnet(t, n), newDumper(t)
 			file := filepath.Join(t.TempDir(), "sa.dump")
 			if tt.text != "" {
@@ -245,10 +239,7 @@ func TestSADBReregister(t *testing.T) {
 // register again.
 func TestSADBAtTakeover(t *testing.T) {
 	t.Parallel()
-	n, err := net.Generate("fattree:k=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := nettest.Generate(t, "fattree:k=4")
 	w := newTestSubnetOf(t, n, 2)
 	theirs, ours := newDumper(t), newDumper(t)
 	w.bringUp("ibsim-run", "opensm", "-F", theirs.conf, "-f", "stdout", "-s", "0", "-R", "minhop", "-p", "9")

@@ -15,6 +15,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // testSubnet is one of two equal fabrics, each with a manager at its first host and a client of
@@ -100,21 +101,14 @@ func (w *testSubnet) start(host string, argv ...string) *process {
 // lines in their opensm.conf.
 func equalSubnets(t *testing.T, spec string, lines ...string) (theirs, ours *testSubnet) {
 	t.Helper()
-	generate := func() *net.Net {
-		n, err := net.Generate(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	n := generate()
+	n := nettest.Generate(t, spec)
 	theirs = newTestSubnet(t, n)
 	conf := filepath.Join(t.TempDir(), "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	theirs.bringUp("ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")
-	withLIDs := generate()
+	withLIDs := nettest.Generate(t, spec)
 	theirs.server.Do(func(f *fabric.Fabric) {
 		for at := range f.EndPorts() {
 			info := f.PortInfo(at)

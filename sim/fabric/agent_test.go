@@ -83,7 +83,7 @@ func TestBadClassVersion(t *testing.T) {
 func TestTablesAreStored(t *testing.T) {
 	var sets []Set
 	f := New(twoSwitches(), Config{
-		Caps:  func(_ int32, _ *net.Node, c *Caps) { c.OptimizedSLtoVL = true },
+		Caps:  func(_ int32, _ *net.Node, c *Caps) { c.OptimizedSLtoVL = 1 },
 		OnSet: func(s Set) { sets = append(sets, s) },
 	})
 	c := newClient(t, f, h1)

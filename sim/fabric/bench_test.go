@@ -9,16 +9,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
-
-func generate(t testing.TB, spec string) *net.Net {
-	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // routes are directed routes from node to every node, by breadth first.
 func routes(n *net.Net, from int32) []mad.Route {
@@ -72,7 +64,7 @@ func requests(n *net.Net, from int32) []mad.Datagram {
 // BenchmarkSMP is one SMP asked and answered on a three-level fat tree of 11,664
 // hosts, at once and through the event queue.
 func BenchmarkSMP(b *testing.B) {
-	n := generate(b, "fattree:k=36")
+	n := nettest.Generate(b, "fattree:k=36")
 	for _, c := range []struct {
 		name string
 		cfg  Config
@@ -109,7 +101,7 @@ func BenchmarkSMP(b *testing.B) {
 
 // BenchmarkNew is the loading of a fabric that is already a Net.
 func BenchmarkNew(b *testing.B) {
-	n := generate(b, "fattree:k=36")
+	n := nettest.Generate(b, "fattree:k=36")
 	b.ReportAllocs()
 	for b.Loop() {
 		New(n, Config{})
@@ -117,7 +109,7 @@ func BenchmarkNew(b *testing.B) {
 }
 
 func TestSMPDoesNotAllocate(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for _, latency := range []time.Duration{0, time.Microsecond} {
 		f := New(n, Config{Latency: latency})
 		ca := firstCA(n)
@@ -144,7 +136,7 @@ func TestLargestSubnet(t *testing.T) {
 	if os.Getenv("IBSM_PROOF") == "" {
 		t.Skip("full size: set IBSM_PROOF=1")
 	}
-	n := generate(t, "fattree:k=54")
+	n := nettest.Generate(t, "fattree:k=54")
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -7,7 +7,7 @@ import (
 )
 
 // Caps is what a node can do. Config.Caps may change what New assumes from the
-// node's type and the fastest of its links.
+// node's type, the fastest of its links and the Net's profile.
 type Caps struct {
 	CapabilityMask  smp.CapMask  // of end ports and switch port 0
 	CapabilityMask2 smp.CapMask2 // likewise
@@ -15,9 +15,12 @@ type Caps struct {
 	VLCap           uint8 // code 1..5, see smp.DataVLs
 	VLArbHighCap    uint8 // entries, at most 64
 	VLArbLowCap     uint8
-	GUIDCap         uint8  // GUIDInfo entries of an end port, at most 255
-	PartitionCap    uint16 // P_Keys of an end port and of switch port 0
-	SubnetTimeOut   uint8  // at power-up: 4.096 us * 2^v between two traps
+	GUIDCap         uint8   // GUIDInfo entries of an end port, at most 255
+	PartitionCap    uint16  // P_Keys of an end port and of switch port 0
+	LID             mad.LID // of an end port at power-up
+	BaseSpeeds      uint8   // LinkSpeedSupported, 0: all up to that of the fastest link
+	BaseSpeedActive uint8   // LinkSpeedActive beside an extended speed
+	SubnetTimeOut   uint8   // at power-up: 4.096 us * 2^v between two traps
 	RespTimeValue   uint8
 	Extended        Extended
 	Defect          Defect // nil for a sound agent
@@ -30,7 +33,10 @@ type Caps struct {
 	LinearFDBCap            uint16
 	MulticastFDBCap         uint16
 	PartitionEnforcementCap uint16 // P_Keys of an external port; 0: enforces nothing
-	OptimizedSLtoVL         bool   // takes SLtoVL Sets for all ports at once
+	FilterRaw               bool   // in- and outbound
+	DefaultPort             uint8
+	EmptyPort0              bool  // all fields of a base port 0's link are zero
+	OptimizedSLtoVL         uint8 // takes SLtoVL Sets for all ports at once if bit 0 is set
 	AR                      AdaptiveRouting
 	NoFallback              bool // refuses Sets of LinearForwardingTable while adaptive routing is on
 	PrivateLFTs             bool // answers PrivateLFTInfo
@@ -82,7 +88,15 @@ func supported(n *net.Node) (mad.LinkSpeed, mad.LinkWidth) {
 	return speed, width
 }
 
-func defaultCaps(n *net.Node) Caps {
+func defaultCaps(n *net.Node, profile net.Profile) Caps {
+	c := idealCaps(n)
+	if profile == net.RealDevices {
+		makeReal(&c, n)
+	}
+	return c
+}
+
+func idealCaps(n *net.Node) Caps {
 	c := Caps{
 		CapabilityMask: smp.IsTrapSupported | smp.IsSLMappingSupported | smp.IsSystemImageGUIDSupported |
 			smp.IsCapabilityMask2Supported | smp.IsCapabilityMaskNoticeSupported |
@@ -119,6 +133,7 @@ func defaultCaps(n *net.Node) Caps {
 		c.LinearFDBCap = uint16(mad.MinMulticastLID)
 		c.MulticastFDBCap = 1024
 		c.PartitionEnforcementCap = 64
+		c.DefaultPort = noPort
 	} else {
 		c.CapabilityMask |= smp.IsCommunicationManagementSupported
 	}

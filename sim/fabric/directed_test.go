@@ -7,6 +7,7 @@ import (
 	"ibsm/mad/madtest"
 	"ibsm/mad/smp"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // The answer to a captured request is the captured answer, but for what ibsim makes
@@ -147,7 +148,7 @@ func TestSMInfoGoesToTheStation(t *testing.T) {
 // On every kind of generated fabric each node is found where its cables say.
 func TestWalkGenerated(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8", "fattree:k=8,levels=2", "torus", "mesh", "hypercube", "dragonfly", "hyperx", "random", "tree"} {
-		n := generate(t, spec)
+		n := nettest.Generate(t, spec)
 		f := New(n, Config{})
 		ca := firstCA(n)
 		c := newClient(t, f, ca)

@@ -41,6 +41,7 @@ type Set struct {
 // Fabric is a simulated subnet. Its methods must not be called concurrently.
 type Fabric struct {
 	cfg    Config
+	real   bool // devices
 	now    time.Duration
 	random *rand.Rand
 	queue  queue
@@ -95,11 +96,12 @@ type port struct {
 }
 
 // New builds the fabric that n describes, all nodes freshly powered up and all
-// good links trained. It panics when n is inconsistent: a peer that does not exist
+// good links trained. What they hold at power-up follows from n's profile. It panics when n is inconsistent: a peer that does not exist
 // or does not lead back, more than 254 ports.
 func New(n *net.Net, cfg Config) *Fabric {
 	f := &Fabric{
 		cfg:    cfg,
+		real:   n.Profile == net.RealDevices,
 		random: rand.New(rand.NewPCG(cfg.Seed, 0x1b5a)),
 		nodes:  make([]node, len(n.Nodes)),
 		byGUID: make(map[mad.GUID]int32, len(n.Nodes)),
@@ -112,7 +114,7 @@ func New(n *net.Net, cfg Config) *Fabric {
 	}
 	f.ports = make([]port, total)
 	for i := range n.Nodes {
-		f.addNode(int32(i), &n.Nodes[i])
+		f.addNode(int32(i), &n.Nodes[i], n.Profile)
 	}
 	for i := range n.Nodes {
 		f.cable(int32(i), n)
@@ -131,13 +133,13 @@ func New(n *net.Net, cfg Config) *Fabric {
 	return f
 }
 
-func (f *Fabric) addNode(i int32, n *net.Node) {
+func (f *Fabric) addNode(i int32, n *net.Node, profile net.Profile) {
 	if len(n.Ports) < 2 || len(n.Ports) > 255 {
 		panic(fmt.Sprintf("fabric: node %s has %d ports, want 1 to 254", n.ID, len(n.Ports)-1))
 	}
 	d := &f.nodes[i]
 	d.id = n.ID
-	d.typ, d.numPorts, d.caps = n.Type, uint8(n.NumPorts()), defaultCaps(n)
+	d.typ, d.numPorts, d.caps = n.Type, uint8(n.NumPorts()), defaultCaps(n, profile)
 	if f.cfg.Caps != nil {
 		f.cfg.Caps(i, n, &d.caps)
 	}
@@ -193,7 +195,7 @@ func (f *Fabric) cable(i int32, n *net.Net) {
 func (f *Fabric) keepLIDs(n *net.Net) {
 	for i := range n.Nodes {
 		for num := range n.Nodes[i].Ports {
-			if at := f.nodes[i].first + int32(num); at == f.mgmt(at) {
+			if at := f.nodes[i].first + int32(num); at == f.mgmt(at) && n.Nodes[i].Ports[num].LID != 0 {
 				f.ports[at].info.SetLID(n.Nodes[i].Ports[num].LID)
 				f.ports[at].info.SetLMC(n.Nodes[i].Ports[num].LMC)
 			}

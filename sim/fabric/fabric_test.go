@@ -21,7 +21,7 @@ const (
 // twoSwitches is the fabric that the captured packets come from: H1 and H2 at ports
 // 1 and 2 of SW1, H3 and H4 at those of SW2, the switches joined at ports 7.
 func twoSwitches() *net.Net {
-	n := &net.Net{}
+	n := &net.Net{Profile: net.Ideal}
 	n.Nodes = append(n.Nodes, newNode("SW1", mad.Switch, 0x200000, 8), newNode("SW2", mad.Switch, 0x200010, 8))
 	for i, id := range []string{"H1", "H2", "H3", "H4"} {
 		n.Nodes = append(n.Nodes, newNode(id, mad.CA, 0x100000+mad.GUID(i)<<4, 1))

@@ -8,12 +8,13 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // storm asks a fabric with all faults for everything while links and nodes come and
 // go, and returns a digest of all that the station saw, with when.
 func storm(t *testing.T, seed uint64) ([32]byte, Stats) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	f := New(n, Config{
 		Seed: seed, Latency: 5 * time.Microsecond, TrainTime: time.Millisecond,
 		Faults: Faults{Loss: 0.1, Duplicate: 0.1, Reorder: 0.1, Jitter: 3 * time.Microsecond},
@@ -161,7 +162,7 @@ func FuzzStation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, lid uint16, pathBits uint8) {
 		fab := New(twoSwitches(), Config{Latency: time.Microsecond, Caps: func(_ int32, _ *net.Node, c *Caps) {
-			c.NVIDIA, c.AR, c.OptimizedSLtoVL = true, AROff, true
+			c.NVIDIA, c.AR, c.OptimizedSLtoVL = true, AROff, 1
 			c.CapabilityMask2 |= smp.IsSetNodeDescriptionSupported
 		}})
 		c := attach(t, fab, h1, 1)

@@ -35,7 +35,7 @@ type flight struct {
 // route carries a packet from the end port from by the forwarding tables to the
 // port that owns its LID, and returns the port by which it came in there.
 func (f *Fabric) route(from int32, t *flight) (at int32, why Drop) {
-	if !t.vl15 && f.ports[from].info.PortState() != smp.PortActive {
+	if !t.vl15 && !f.sendsData(from) {
 		return from, DropNotActive
 	}
 	if f.owns(from, t.dlid) {
@@ -115,6 +115,12 @@ func (t *flight) log(f *Fabric, in, out int32, vl uint8) {
 	t.hops = append(t.hops, h)
 }
 
+// sendsData reports whether an end port is in a state to send data packets.
+func (f *Fabric) sendsData(i int32) bool {
+	p := &f.ports[i]
+	return p.info.PortState() == smp.PortActive || f.nodes[p.node].basePort0(p)
+}
+
 // takesData lets a data packet into port i. A port that is Armed goes Active by it
 // (IBA 7.2.7).
 func (f *Fabric) takesData(i int32) bool {
@@ -122,7 +128,7 @@ func (f *Fabric) takesData(i int32) bool {
 	if pi.PortState() == smp.PortArmed {
 		pi.SetPortState(smp.PortActive)
 	}
-	return pi.PortState() == smp.PortActive
+	return f.sendsData(i)
 }
 
 // mayEnter is the inbound partition enforcement of a switch port.
@@ -171,7 +177,7 @@ func (f *Fabric) mayLeave(at, out int32, t *flight) (vl uint8, why Drop) {
 func (f *Fabric) owns(i int32, l mad.LID) bool {
 	pi := &f.ports[i].info
 	base := pi.LID()
-	return base != 0 && l >= base && int(l) < int(base)+1<<pi.LMC()
+	return base.IsUnicast() && l >= base && int(l) < int(base)+1<<pi.LMC()
 }
 
 // arrive is a packet sent by the end port from that has crossed the fabric: what

@@ -125,7 +125,7 @@ func (f *Fabric) riseEnd(i int32, w mad.LinkWidth, s mad.LinkSpeed) {
 	p := &f.ports[i]
 	p.training = 0
 	p.info.SetLinkWidthActive(w)
-	setActive(&p.info, s)
+	setActive(&p.info, s, f.nodeOf(i).caps.BaseSpeedActive)
 	p.runsFDR10 = s == mad.FDR10
 	p.info.SetPortState(smp.PortInit)
 	p.info.SetPortPhysicalState(smp.PhysLinkUp)
@@ -248,7 +248,7 @@ func (f *Fabric) SetNodeDescription(node int32, text string) {
 	n := &f.nodes[node]
 	n.desc.Set(text)
 	for i := n.first; i <= n.first+int32(n.numPorts); i++ {
-		if i == f.mgmt(i) && f.linkUp(i) {
+		if i == f.mgmt(i) && (n.sw != nil || f.linkUp(i)) {
 			f.raiseLocalChange(i, smp.ChangedNodeDescription)
 		}
 	}

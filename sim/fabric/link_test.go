@@ -173,7 +173,7 @@ func TestNegotiation(t *testing.T) {
 		{mad.Width4x, mad.XDR, 0, 0, 1, mad.Width4x, 7, 15, 1},
 	}
 	for _, tt := range tests {
-		n := &net.Net{Nodes: []net.Node{newNode("A", mad.CA, 16, 1), newNode("B", mad.CA, 32, 1)}}
+		n := &net.Net{Profile: net.Ideal, Nodes: []net.Node{newNode("A", mad.CA, 16, 1), newNode("B", mad.CA, 32, 1)}}
 		join(n, 0, 1, 1, 1)
 		for i := range n.Nodes {
 			n.Nodes[i].Ports[0].Speed = tt.speed

@@ -55,7 +55,7 @@ func (f *Fabric) setPortInfo(i int32, want *smp.PortInfo, extended bool) mad.Sta
 	p := &f.ports[i]
 	n := &f.nodes[p.node]
 	next := p.info
-	basePort0 := n.sw != nil && p.num == 0 && !n.sw.enhanced
+	basePort0 := n.basePort0(p)
 	ok := f.legalStates(i, want, basePort0)
 	if i == f.mgmt(i) {
 		ok = ok && setEndPort(&next, want, basePort0)

@@ -37,6 +37,10 @@ func (f *Fabric) powerUpPort(n *node, p *port) {
 		pi.SetGUIDCap(c.GUIDCap)
 		pi.SetSubnetTimeOut(c.SubnetTimeOut)
 		pi.SetRespTimeValue(c.RespTimeValue)
+		pi.SetLID(c.LID)
+	}
+	if n.basePort0(p) && c.EmptyPort0 {
+		return
 	}
 	pi.SetNeighborMTU(c.MTUCap)
 	pi.SetMTUCap(c.MTUCap)
@@ -50,6 +54,13 @@ func (f *Fabric) powerUpPort(n *node, p *port) {
 	pi.SetLinkWidthSupported(n.width)
 	pi.SetLinkWidthEnabled(n.width)
 	setSupported(pi, n.speed)
+	if c.BaseSpeeds != 0 {
+		pi.SetLinkSpeedSupported(c.BaseSpeeds)
+		pi.SetLinkSpeedEnabled(c.BaseSpeeds)
+	}
+	if f.aggregates(n, p) {
+		aggregate(pi)
+	}
 	if n.sw != nil && p.num == 0 {
 		pi.SetPortPhysicalState(smp.PhysLinkUp)
 		pi.SetPortState(smp.PortActive)
@@ -57,7 +68,7 @@ func (f *Fabric) powerUpPort(n *node, p *port) {
 			pi.SetPortState(smp.PortInit)
 		}
 		pi.SetLinkWidthActive(mad.Width4x)
-		setActive(pi, min(n.speed, mad.NDR))
+		setActive(pi, min(n.speed, mad.NDR), c.BaseSpeedActive)
 	}
 	if c.PowerUp != nil {
 		c.PowerUp(p.num, pi)
@@ -111,9 +122,9 @@ func enabled(pi *smp.PortInfo, s mad.LinkSpeed) bool {
 	return pi.LinkSpeedExtEnabled2()&1 != 0
 }
 
-// setActive shows s as the speed in use.
-func setActive(pi *smp.PortInfo, s mad.LinkSpeed) {
-	pi.SetLinkSpeedActive(0)
+// setActive shows s as the speed in use, and beside an extended one base as LinkSpeedActive.
+func setActive(pi *smp.PortInfo, s mad.LinkSpeed, base uint8) {
+	pi.SetLinkSpeedActive(base)
 	pi.SetLinkSpeedExtActive(0)
 	pi.SetLinkSpeedExtActive2(0)
 	switch {

@@ -99,6 +99,19 @@ func (f *Fabric) PortInfo(at net.End) smp.PortInfo {
 	return pi
 }
 
+// HasLink reports whether an end port can be reached: it is powered and has a link, or is port
+// 0 of a switch.
+func (f *Fabric) HasLink(at net.End) bool {
+	i := f.must(at)
+	n := &f.nodes[at.Node]
+	return !n.gone && (n.sw != nil && at.Port == 0 || f.ports[i].info.PortState() > smp.PortDown)
+}
+
+// SendsData reports whether a port is powered, and in a state to send data.
+func (f *Fabric) SendsData(at net.End) bool {
+	return !f.nodes[at.Node].gone && f.sendsData(f.must(at))
+}
+
 // RunsFDR10 reports whether the port's link has trained to FDR10, which PortInfo calls QDR.
 func (f *Fabric) RunsFDR10(at net.End) bool {
 	i := f.must(at)
@@ -176,7 +189,7 @@ func (f *Fabric) FirstSharedLID() (lid mad.LID, ok bool) {
 	var taken [mad.MinMulticastLID]bool
 	for at := range f.EndPorts() {
 		pi := &f.ports[f.must(at)].info
-		if f.nodes[at.Node].gone || pi.LID() == 0 {
+		if f.nodes[at.Node].gone || !pi.LID().IsUnicast() {
 			continue
 		}
 		for l := pi.LID(); int(l) < int(pi.LID())+1<<pi.LMC() && l <= mad.MaxUnicastLID; l++ {

@@ -23,16 +23,16 @@ func (s *switchState) powerUp(c *Caps) {
 	s.lft, s.mft, s.info, s.adaptive = nil, nil, smp.SwitchInfo{}, adaptive{}
 	s.info.SetLinearFDBCap(c.LinearFDBCap)
 	s.info.SetMulticastFDBCap(c.MulticastFDBCap)
-	s.info.SetDefaultPort(noPort)
+	s.info.SetDefaultPort(c.DefaultPort)
 	s.info.SetDefaultMulticastPrimaryPort(noPort)
 	s.info.SetDefaultMulticastNotPrimaryPort(noPort)
 	s.info.SetPartitionEnforcementCap(c.PartitionEnforcementCap)
 	s.info.SetInboundEnforcementCap(c.PartitionEnforcementCap > 0)
 	s.info.SetOutboundEnforcementCap(c.PartitionEnforcementCap > 0)
 	s.info.SetEnhancedPort0(s.enhanced)
-	if c.OptimizedSLtoVL {
-		s.info.SetOptimizedSLtoVLMappingProgramming(1)
-	}
+	s.info.SetOptimizedSLtoVLMappingProgramming(c.OptimizedSLtoVL)
+	s.info.SetFilterRawInboundCap(c.FilterRaw)
+	s.info.SetFilterRawOutboundCap(c.FilterRaw)
 	s.adaptive.info.SetEnabled(c.AR == AROn)
 	s.adaptive.info.SetNoFallback(c.NoFallback)
 }

@@ -119,7 +119,7 @@ func (f *Fabric) slToVLTable(at int32, set bool, mod uint32, d *[mad.DataSize]by
 		return mad.StatusOK
 	}
 	wild := smp.SLtoVLAllIn | smp.SLtoVLAllOut
-	if mod&^(wild|0xffff) != 0 || mod&wild != 0 && (!set || !n.caps.OptimizedSLtoVL) {
+	if mod&^(wild|0xffff) != 0 || mod&wild != 0 && (!set || n.caps.OptimizedSLtoVL&1 == 0) {
 		return mad.StatusBadField
 	}
 	if mod&smp.SLtoVLAllIn != 0 {

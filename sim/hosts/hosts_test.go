@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // harness is one switch, the SA at its first port, a crowd at the others.
@@ -30,6 +31,7 @@ func newHarness(t *testing.T) *harness {
 		n.Nodes = append(n.Nodes, net.Node{ID: string(rune('a' + i)), Type: mad.CA, GUID: guid,
 			Ports: []net.Port{{Peer: net.NoEnd}, {GUID: guid + 1, Peer: net.End{Node: 0, Port: uint8(1 + i)}}}})
 	}
+	n.Profile = nettest.Profile(t)
 	b := &harness{t: t, f: fabric.New(n, fabric.Config{Seed: 1})}
 	var err error
 	if b.sa, err = b.f.Attach(net.End{Node: 1, Port: 1}); err != nil {

@@ -21,6 +21,7 @@ import (
 	"ibsm/mad/txn/txntest"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // serve offers a fabric by our Server until the test ends.
@@ -30,6 +31,7 @@ func serve(t testing.TB, topology string, f fabric.Config, cfg ServerConfig) *si
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.Profile = nettest.Profile(t)
 	s := &simulator{Config: Config{Node: "H1"}}
 	if cfg.Listen == "" {
 		cfg.SockName = fmt.Sprintf("ibsm-test-%d-%d", os.Getpid(), simulators.Add(1))
@@ -117,6 +119,7 @@ Hca	1 "H2"
 // What ibsim itself answers is the witness: the same questions to both.
 func TestAnswersAreThoseOfIbsim(t *testing.T) {
 	littleEndian(t)
+	nettest.SetProfile(t, net.Ideal) // ibsim's agents are
 	theirs, ours := startSimulator(t, guidNet), serve(t, guidNet, fabric.Config{}, ServerConfig{})
 	for _, node := range []string{"H1", "S1", ""} {
 		a, b := open(t, theirs.Config, node), open(t, ours.Config, node)

@@ -12,6 +12,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // two is a subnet of two switches with one cable, our host on the first and another on
@@ -226,7 +227,7 @@ func TestBackToBack(t *testing.T) {
 
 // TestOnSwitch: a manager at port 0 of a switch.
 func TestOnSwitch(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	var self net.End
 	for i := range n.Nodes {
 		if n.Nodes[i].Type == mad.Switch {

@@ -10,6 +10,8 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep/device"
 	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // write puts keys into a port's table as a manager would.
@@ -60,8 +62,8 @@ func (w *walker) known(t *topo.Topo) *device.Record {
 }
 
 func TestPKeys(t *testing.T) {
-	n := generate(t, "fattree:k=4")
-	w := newWalker(t, n, firstHost(n), fabric.Config{})
+	n := nettest.Generate(t, "fattree:k=4")
+	w := newWalker(t, n, firstHost(n), fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.PartitionEnforcementCap = 64 }})
 	first := w.walk(New(Config{})).Builder.Freeze()
 	host := first.EndPorts[slices.IndexFunc(first.EndPorts, func(p topo.PortIdx) bool {
 		return first.Nodes[first.Ports[p].Node].Type == mad.CA && p != first.Self
@@ -133,7 +135,7 @@ func TestPKeys(t *testing.T) {
 
 // TestPKeysNotRead: a table of which a block is missing is not known.
 func TestPKeysNotRead(t *testing.T) {
-	n := generate(t, "fattree:k=4,levels=2")
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	w := newWalker(t, n, firstHost(n), fabric.Config{})
 	for _, refused := range []bool{false, true} {
 		hit := int32(-1)

@@ -16,6 +16,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 type counts = map[mad.AttrID]int
@@ -30,7 +31,7 @@ func (w *walker) mustCount(name string, want counts) {
 // TestCounts: 16 hosts, 20 switches of 4 ports, 48 cables, 64 P_Keys for each that has a
 // LID.
 func TestCounts(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	w := newWalker(t, n, firstHost(n), fabric.Config{})
 	r := w.walk(New(Config{Clear: true}))
 	w.mustCount("cold", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 2 * 20, smp.AttrPortInfo: 16 + 20*5,
@@ -99,7 +100,7 @@ func TestCounts(t *testing.T) {
 
 // TestClear: only where it is allowed is PortStateChange cleared, and before any port is read.
 func TestClear(t *testing.T) {
-	n := generate(t, "fattree:k=4,levels=2")
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	for _, clear := range []bool{false, true} {
 		var sets []fabric.Set
 		w := newWalker(t, n, firstHost(n), fabric.Config{OnSet: func(s fabric.Set) { sets = append(sets, s) }})
@@ -128,10 +129,7 @@ func TestClear(t *testing.T) {
 // TestBreadthFirst: no route is longer than the shortest there is.
 func TestBreadthFirst(t *testing.T) {
 	for _, spec := range []string{"fattree:k=4", "torus:dims=5x4", "random:switches=20,degree=4,hosts=1,seed=3", "hypercube:dim=4"} {
-		n, err := net.Generate(spec)
-		if err != nil {
-			t.Fatal(spec, err)
-		}
+		n := nettest.Generate(t, spec)
 		self := firstHost(n)
 		hops := map[mad.GUID]int{n.Nodes[self.Node].GUID: 0}
 		for queue := []int32{self.Node}; len(queue) > 0; queue = queue[1:] {
@@ -188,7 +186,7 @@ func TestTooFar(t *testing.T) {
 // TestTimeouts leaves each request of a walk unanswered in turn: the walk ends, reports
 // of it, and the rest of the subnet is found.
 func TestTimeouts(t *testing.T) {
-	n := generate(t, "fattree:k=4,levels=2")
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	self := firstHost(n)
 	for i := range n.Nodes {
 		n.Nodes[i].VendorID = 0x0002c9
@@ -245,7 +243,7 @@ func TestTimeouts(t *testing.T) {
 
 // TestRecall: what is lost in one walk is filled in from the one before.
 func TestRecall(t *testing.T) {
-	n := generate(t, "fattree:k=4,levels=2")
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	w := newWalker(t, n, firstHost(n), fabric.Config{})
 	prev := w.walk(New(Config{})).Builder.Freeze()
 	lost := 0
@@ -277,7 +275,7 @@ func TestRecall(t *testing.T) {
 // TestResultOutlivesMachine: a Result lasts as long as the sweep; the Machine and the nodes of
 // a frozen Builder, which are large, do not.
 func TestResultOutlivesMachine(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	m := New(Config{})
 	machine := weak.Make(m)
 	r := newWalker(t, n, firstHost(n), fabric.Config{}).walk(m)

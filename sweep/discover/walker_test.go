@@ -10,6 +10,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // walker carries a Machine's requests over a fabric.
@@ -26,6 +27,7 @@ type walker struct {
 
 func newWalker(t testing.TB, n *net.Net, self net.End, cfg fabric.Config) *walker {
 	t.Helper()
+	n.Profile = nettest.Profile(t)
 	w := &walker{t: t, fabric: fabric.New(n, cfg)}
 	at, err := w.fabric.Attach(self)
 	if err != nil {
@@ -92,15 +94,6 @@ func (w *walker) ask(req *txn.Request) txn.Outcome {
 		}
 	}
 	return o
-}
-
-func generate(t testing.TB, spec string) *net.Net {
-	t.Helper()
-	n, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // firstHost is the default position of a manager.

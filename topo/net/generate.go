@@ -30,22 +30,33 @@ func (s *Spec) Generate() (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	if total := plan.switches + plan.hosts; total > int(mad.MaxUnicastLID) {
+	profile, speed := s.values["devices"].profile, s.values["speed"].speed
+	sharp := sharpState(s.values["sharp"].n)
+	total := plan.switches + plan.hosts
+	if sharp == sharpOn {
+		total += plan.switches
+	}
+	if total > int(mad.MaxUnicastLID) {
 		return nil, s.errorf("%d switches and %d hosts are more than a subnet has LIDs (%d)", plan.switches, plan.hosts,
 			mad.MaxUnicastLID)
 	}
 	b := &builder{
-		nodes: make([]Node, 0, plan.switches+plan.hosts),
-		next:  make([]int, plan.switches),
-		hosts: plan.hosts,
-		speed: s.values["speed"].speed,
-		width: s.values["width"].width,
-		rng:   rand.New(rand.NewPCG(s.values["seed"].seed, 0x1b5)),
+		nodes:   make([]Node, 0, plan.switches+plan.hosts),
+		next:    make([]int, plan.switches),
+		hosts:   plan.hosts,
+		speed:   speed,
+		width:   s.values["width"].width,
+		profile: profile,
+		sharp:   sharp,
+		rng:     rand.New(rand.NewPCG(s.values["seed"].seed, 0x1b5)),
 	}
 	plan.build(b)
-	n := &Net{Nodes: b.nodes}
+	n := &Net{Nodes: b.nodes, Profile: profile}
 	if err := s.degrade(n, b.rng); err != nil {
 		return nil, err
+	}
+	if sharp == sharpOn {
+		n.addAggregationNodes(speed)
 	}
 	return n, nil
 }
@@ -54,9 +65,12 @@ func (s *Spec) errorf(format string, args ...any) error {
 	return &SpecError{Text: s.kind.name + ": " + fmt.Sprintf(format, args...)}
 }
 
+// maxSwitchPorts is the number of port numbers of a switch.
+const maxSwitchPorts = 254
+
 // fits refuses switches with more ports than port numbers.
 func (s *Spec) fits(ports int) error {
-	if ports > 254 {
+	if ports > maxSwitchPorts {
 		return s.errorf("switches would need %d ports: at most 254 have numbers", ports)
 	}
 	return nil
@@ -65,16 +79,18 @@ func (s *Spec) fits(ports int) error {
 // builder makes the nodes and cables of a fabric. All switches come before the
 // first host.
 type builder struct {
-	nodes []Node
-	next  []int // by switch: the port that link and host take next, less 1
-	hosts int   // that there will be
-	speed mad.LinkSpeed
-	width mad.LinkWidth
-	rng   *rand.Rand
+	nodes   []Node
+	next    []int // by switch: the port that link and host take next, less 1
+	hosts   int   // that there will be
+	speed   mad.LinkSpeed
+	width   mad.LinkWidth
+	profile Profile
+	sharp   sharpState
+	rng     *rand.Rand
 }
 
 // GUIDs count from these, NVIDIA's prefix, in steps as a maker leaves between
-// boards. A host's port GUID is its node GUID plus one, as ibsim has it too.
+// boards. An ideal host's port GUID is its node GUID plus one, as ibsim has it too.
 const (
 	switchGUIDs mad.GUID = 0xb83fd20300400000
 	switchStep           = 0x40
@@ -90,14 +106,20 @@ var devices = [mad.XDR + 1]struct{ sw, ca uint16 }{
 	mad.HDR: {0xd2f0, 0x101b}, mad.NDR: {0xd2f2, 0x1021}, mad.XDR: {0xd2f4, 0x1023},
 }
 
-// addSwitch adds a switch without cables.
+// addSwitch adds a switch without cables, with that many ports for them.
 func (b *builder) addSwitch(desc string, ports int) int {
+	if b.sharpPort(ports) {
+		ports++
+	}
 	guid := switchGUIDs + mad.GUID(len(b.nodes)*switchStep)
 	n := Node{
 		ID: fmt.Sprintf("S-%016x", uint64(guid)), Desc: desc, Type: mad.Switch, GUID: guid, SystemImageGUID: guid,
 		VendorID: nvidia, DeviceID: devices[b.speed].sw, EnhancedPort0: true, Ports: bare(ports),
 	}
 	n.Ports[0].GUID = guid
+	if b.profile == RealDevices {
+		realSwitch(&n, len(b.nodes))
+	}
 	b.nodes = append(b.nodes, n)
 	return len(b.nodes) - 1
 }
@@ -121,6 +143,9 @@ func (b *builder) addHosts(sw, count int) {
 			GUID: guid, SystemImageGUID: guid, VendorID: nvidia, DeviceID: devices[b.speed].ca, Ports: bare(1),
 		}
 		n.Ports[1].GUID = guid + 1
+		if b.profile == RealDevices {
+			realHost(&n, b.speed)
+		}
 		b.nodes = append(b.nodes, n)
 		b.next[sw]++
 		b.cable(sw, b.next[sw], len(b.nodes)-1, 1)

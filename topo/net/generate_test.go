@@ -182,7 +182,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	host := n.Nodes[80]
-	if host.Ports[1].GUID != host.GUID+1 || host.ID != fmt.Sprintf("H-%016x", uint64(host.GUID)) || cable(n, &host.Ports[1]) != n.Nodes[0].ID+"[1] 4xHDR" {
+	if host.Ports[1].GUID != host.GUID || host.ID != fmt.Sprintf("H-%016x", uint64(host.GUID)) || cable(n, &host.Ports[1]) != n.Nodes[0].ID+"[1] 4xHDR" {
 		t.Errorf("first host: %+v", host)
 	}
 	if got := generate(t, "torus:dims=2x3").Nodes[5].Desc; got != "switch-1-2" {
@@ -303,8 +303,8 @@ func TestSpecErrors(t *testing.T) {
 		{"fatree:k=4", `unknown kind of fabric "fatree": want one of fattree, torus, mesh, hypercube, dragonfly, hyperx, random, tree`,
 			"did you mean fattree?"},
 		{"mesh:", "", ""},
-		{"mesh:dims=4x4,", `unknown key of mesh "": want one of dims, hosts, speed, width, missing-links, missing-switches, seed`, ""},
-		{"mesh:host=2", `unknown key of mesh "host": want one of dims, hosts, speed, width, missing-links, missing-switches, seed`,
+		{"mesh:dims=4x4,", `unknown key of mesh "": want one of dims, hosts, speed, width, missing-links, missing-switches, devices, sharp, seed`, ""},
+		{"mesh:host=2", `unknown key of mesh "host": want one of dims, hosts, speed, width, missing-links, missing-switches, devices, sharp, seed`,
 			"did you mean hosts?"},
 		{"mesh:hosts=2,hosts=3", "mesh: hosts is given twice", ""},
 		{"mesh:hosts", `mesh: hosts="": want a number from 1 to 254`, "hosts: hosts on each switch"},

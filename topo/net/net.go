@@ -9,7 +9,8 @@ import "ibsm/mad"
 // Net is a fabric. The order of Nodes is the order of the file or generator; the
 // first channel adapter is where a manager attaches by default.
 type Net struct {
-	Nodes []Node
+	Nodes   []Node
+	Profile Profile // of its devices
 }
 
 // Node is a switch, channel adapter or router.

@@ -35,13 +35,14 @@ type key struct {
 
 // value is a parameter that was read. One field counts, as the key says.
 type value struct {
-	set   bool // stated, or a default that is not ""
-	n     int
-	share float64 // 0..1, where the key may be a percentage and was
-	dims  []int
-	seed  uint64
-	speed mad.LinkSpeed
-	width mad.LinkWidth
+	set     bool // stated, or a default that is not ""
+	n       int
+	share   float64 // 0..1, where the key may be a percentage and was
+	dims    []int
+	seed    uint64
+	speed   mad.LinkSpeed
+	width   mad.LinkWidth
+	profile Profile
 }
 
 // kind is a kind of topology.
@@ -66,6 +67,8 @@ var common = []key{
 	{"width", readWidth, "4x", "width of every link: 1x, 2x, 4x, 8x, 12x"},
 	{"missing-links", readAmount, "0", "cables between switches to leave out, a number or a share such as 5%"},
 	{"missing-switches", readAmount, "0", "switches to leave out, a number or a share; only switches without hosts if there are any"},
+	{"devices", readProfile, "real", "real: GUIDs, SystemImageGUIDs, ports 0 and values at power-up of real devices; ideal: as the architecture would have them"},
+	{"sharp", readSHARP, "auto", "one more port of each switch: none, off (it is always down), on (an aggregation node is there), auto (off for 40, 64, 80 and 128 ports of real devices, HDR or faster)"},
 	{"seed", readSeed, "1", "chooses what is missing and what is random"},
 }
 

@@ -76,14 +76,14 @@ devid=0xd2f0
 sysimgguid=0xb83fd20300400000
 switchguid=0xb83fd20300400000(b83fd20300400000)
 Switch	2 "S-b83fd20300400000"		# "a=b" enhanced port 0 lid 2 lmc 0
-[1]	"H-b83fd20300a00000"[1](b83fd20300a00001) 		# "host-01 mlx5_0" lid 4 4xHDR
+[1]	"H-b83fd20300a00000"[1](b83fd20300a00000) 		# "host-01 mlx5_0" lid 4 4xHDR
 
 vendid=0x2c9
 devid=0x101b
 sysimgguid=0xb83fd20300a00000
 caguid=0xb83fd20300a00000
 Ca	1 "H-b83fd20300a00000"		# "host-01 mlx5_0"
-[1](b83fd20300a00001) 	"S-b83fd20300400000"[1]		# lid 4 lmc 1 "a-b" lid 2 4xHDR
+[1](b83fd20300a00000) 	"S-b83fd20300400000"[1]		# lid 4 lmc 1 "a-b" lid 2 4xHDR
 
 `
 	if got := string(write(t, n)); got != want {
