@@ -45,6 +45,9 @@ type Tables struct {
 	// own, NoPath for none. All rows have the same length, whole blocks of 64.
 	LFT [][]uint8
 	Top mad.LID // highest LID routed, for SwitchInfo.LinearFDBTop
+	// SLs are those of paths; nil where the engine leaves them to others. Each SL has a lane of its
+	// own: VL and SL are the same number.
+	SLs *SLs
 }
 
 // BlockSize is the number of LIDs in one LinearForwardingTable block.

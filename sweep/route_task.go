@@ -250,7 +250,7 @@ func (j *RouteTask) prove(ctx context.Context, out *SweepPlan, in routing.In, re
 	if err != nil {
 		return nil
 	}
-	credit, err := creditloop.Find(ctx, t, out.LIDs, report.Forwarding(), creditloop.BetweenHosts, out.delta.credit)
+	credit, err := creditloop.Find(ctx, creditloop.In{Topo: t, LIDs: out.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Traffic: creditloop.BetweenHosts, Since: out.delta.credit})
 	if err != nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ func newSubnet(tb testing.TB, spec string) *subnet {
 
 func (s *subnet) find(tb testing.TB, traffic Traffic, since *Report) *Report {
 	tb.Helper()
-	r, err := Find(tb.Context(), s.topo, s.lids, routing.NewForwarding(s.topo, s.lids, s.tables), traffic, since)
+	r, err := Find(tb.Context(), In{s.topo, s.lids, routing.NewForwarding(s.topo, s.lids, s.tables), s.tables.SLs, traffic, since})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func (s *subnet) find(tb testing.TB, traffic Traffic, since *Report) *Report {
 // changed is the subnet with rows of its own.
 func (s *subnet) changed() *subnet {
 	c := *s
-	c.tables = &routing.Tables{LFT: slices.Clone(s.tables.LFT), Top: s.tables.Top}
+	c.tables = &routing.Tables{LFT: slices.Clone(s.tables.LFT), Top: s.tables.Top, SLs: s.tables.SLs}
 	for i := range c.tables.LFT {
 		c.tables.LFT[i] = slices.Clone(c.tables.LFT[i])
 	}
@@ -59,13 +59,13 @@ func (s *subnet) changed() *subnet {
 
 // link is a channel of the naive search.
 type link struct {
-	sw   topo.SwitchIdx
-	port uint8
+	sw         topo.SwitchIdx
+	port, lane uint8
 }
 
 // way is the links between switches that packets take from a switch to a LID; loops end after
 // they have come round once more.
-func (s *subnet) way(from topo.SwitchIdx, lid mad.LID) (links []link) {
+func (s *subnet) way(from topo.SwitchIdx, lid mad.LID, lane uint8) (links []link) {
 	for sw := from; len(links) < 2*len(s.topo.Switches)+2; {
 		port := s.tables.LFT[sw][lid]
 		if port == 0 || port == routing.NoPath || port > s.topo.Nodes[s.topo.Switches[sw]].NumPorts {
@@ -79,22 +79,22 @@ func (s *subnet) way(from topo.SwitchIdx, lid mad.LID) (links []link) {
 		if next == topo.None {
 			return links
 		}
-		links = append(links, link{sw, port})
+		links = append(links, link{sw, port, lane})
 		sw = next
 	}
 	return links
 }
 
-// pairs calls do for every pair of ports that traffic goes between: the switch of the first,
-// and a LID of the second.
-func (s *subnet) pairs(traffic Traffic, do func(topo.SwitchIdx, mad.LID)) {
+// pairs calls do for every pair of ports that traffic goes between: the switch of the first, a LID
+// of the second, and the SL.
+func (s *subnet) pairs(traffic Traffic, do func(topo.SwitchIdx, mad.LID, uint8)) {
 	counts := func(p topo.PortIdx) bool {
 		return traffic == All || s.topo.Nodes[s.topo.Ports[p].Node].Type != mad.Switch
 	}
 	for _, from := range s.topo.EndPorts {
 		for _, to := range s.topo.EndPorts {
 			if counts(from) && counts(to) && s.topo.SwitchOf(from) != topo.None && s.topo.SwitchOf(to) != topo.None {
-				do(s.topo.SwitchOf(from), s.lids.Base[to])
+				do(s.topo.SwitchOf(from), s.lids.Base[to], s.tables.SLs.Of(s.lids.Base[from], s.lids.Base[to]))
 			}
 		}
 	}
@@ -104,8 +104,8 @@ func (s *subnet) pairs(traffic Traffic, do func(topo.SwitchIdx, mad.LID)) {
 // all links that come after it.
 func (s *subnet) hasLoop(traffic Traffic) bool {
 	after := map[link]map[link]bool{}
-	s.pairs(traffic, func(from topo.SwitchIdx, lid mad.LID) {
-		way := s.way(from, lid)
+	s.pairs(traffic, func(from topo.SwitchIdx, lid mad.LID, lane uint8) {
+		way := s.way(from, lid, lane)
 		for i := 1; i < len(way); i++ {
 			if after[way[i-1]] == nil {
 				after[way[i-1]] = map[link]bool{}
@@ -137,17 +137,65 @@ func (s *subnet) mustHold(t *testing.T, traffic Traffic, loop []Channel) {
 	t.Helper()
 	for i, c := range loop {
 		next := loop[(i+1)%len(loop)]
-		way := s.way(c.Source, c.Dest)
-		at := slices.Index(way, link{c.Switch, c.Port})
-		if at < 0 || at+1 == len(way) || way[at+1] != (link{next.Switch, next.Port}) {
+		way := s.way(c.Source, c.Dest, c.Lane)
+		at := slices.Index(way, link{c.Switch, c.Port, c.Lane})
+		if at < 0 || at+1 == len(way) || way[at+1] != (link{next.Switch, next.Port, next.Lane}) {
 			t.Errorf("%+v: packets go %v, which is not on to %+v", c, way, next)
 		}
 		starts := false
-		s.pairs(traffic, func(from topo.SwitchIdx, lid mad.LID) { starts = starts || from == c.Source && lid == c.Dest })
+		s.pairs(traffic, func(from topo.SwitchIdx, lid mad.LID, lane uint8) {
+			starts = starts || from == c.Source && lid == c.Dest && lane == c.Lane
+		})
 		if !starts {
 			t.Errorf("%+v: nobody sends this", c)
 		}
 	}
+}
+
+// mustProve fails the test unless the numbers of a report without a loop ascend on every way.
+func (s *subnet) mustProve(t *testing.T, traffic Traffic, r *Report) {
+	t.Helper()
+	if r.Loop != nil {
+		return
+	}
+	s.pairs(traffic, func(from topo.SwitchIdx, lid mad.LID, lane uint8) {
+		last := int32(-1)
+		for _, l := range s.way(from, lid, lane) {
+			n := r.Number(l.sw, l.port, l.lane)
+			if n <= last {
+				t.Fatalf("from switch %d to LID %d: number %d at %+v, after %d", from, lid, n, l, last)
+			}
+			last = n
+		}
+	})
+}
+
+// someSLs are SLs of a random form: by destination, by switches, or by LIDs.
+func (s *subnet) someSLs(rng *rand.Rand) *routing.SLs {
+	from, to := make([]int32, len(s.lids.Owner)), make([]int32, len(s.lids.Owner))
+	form, most := rng.IntN(3), 1+rng.IntN(4)
+	for lid, p := range s.lids.Owner {
+		from[lid], to[lid] = -1, -1
+		if p == topo.None {
+			continue
+		}
+		switch form {
+		case 0:
+			from[lid], to[lid] = 0, int32(lid)
+		case 1:
+			from[lid], to[lid] = int32(s.topo.SwitchOf(p)), int32(s.topo.SwitchOf(p))
+		case 2:
+			from[lid], to[lid] = int32(lid), int32(lid)
+		}
+	}
+	rows := make([][]uint8, max(len(from), len(s.topo.Switches)))
+	for r := range rows {
+		rows[r] = make([]uint8, max(len(to), len(s.topo.Switches)))
+		for c := range rows[r] {
+			rows[r][c] = uint8(rng.IntN(most))
+		}
+	}
+	return routing.NewSLs(from, to, rows)
 }
 
 // Trees have no credit loop between hosts, rings of more than four switches have.
@@ -177,6 +225,9 @@ func TestNaive(t *testing.T) {
 	for range 40 {
 		spec := []string{"fattree:k=4", "fattree:k=6,hosts=1", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2", "random:switches=10,degree=3,hosts=1"}[rng.IntN(5)]
 		s := newSubnet(t, spec)
+		if rng.IntN(2) == 0 {
+			s.tables.SLs = s.someSLs(rng)
+		}
 		var last [2]*Report
 		for range 8 {
 			for _, traffic := range []Traffic{BetweenHosts, All} {
@@ -185,6 +236,7 @@ func TestNaive(t *testing.T) {
 					t.Fatalf("seed %d, %s, traffic %d: found %+v; the naive search: %v", seed, spec, traffic, r.Loop, naive)
 				}
 				s.mustHold(t, traffic, r.Loop)
+				s.mustProve(t, traffic, r)
 				switch {
 				case r.Loop != nil:
 					loops++
@@ -219,7 +271,7 @@ func BenchmarkFind(b *testing.B) {
 				b.Run(name, func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if r, err := Find(b.Context(), s.topo, s.lids, f, BetweenHosts, since); err != nil || r.Loop != nil {
+						if r, err := Find(b.Context(), In{s.topo, s.lids, f, nil, BetweenHosts, since}); err != nil || r.Loop != nil {
 							b.Fatal(r, err)
 						}
 					}

@@ -13,7 +13,7 @@ import (
 // follow adds the dependencies of the routes to some LIDs.
 func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	return routing.Parallel(ctx, len(lids), func() func(int) {
-		w := &walker{graph: g, egress: make([]uint8, len(g.Rows)*routing.BlockSize), passed: make([]uint64, len(g.Rows))}
+		w := &walker{graph: g, egress: make([]uint8, len(g.Rows)*routing.BlockSize), passed: make([]uint16, len(g.Rows))}
 		return func(block int) {
 			if lids[block] != 0 {
 				w.followBlock(block, lids[block])
@@ -26,11 +26,10 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 type walker struct {
 	*graph
 	egress []uint8  // by LID of the block * switches + SwitchIdx: the port to it, NoPath for none
-	passed []uint64 // by SwitchIdx, a bit for each LID of the block
+	passed []uint16 // by SwitchIdx: on these lanes the route to the LID in hand has been followed
 }
 
 func (w *walker) followBlock(block int, lids uint64) {
-	clear(w.passed)
 	first, n := block*routing.BlockSize, len(w.Rows)
 	for s, row := range w.Rows {
 		row = row[min(first, len(row)):min(first+routing.BlockSize, len(row))]
@@ -45,27 +44,48 @@ func (w *walker) followBlock(block int, lids uint64) {
 	for ; lids != 0; lids &= lids - 1 {
 		i := bits.TrailingZeros64(lids)
 		if lid := first + i; lid < len(w.dests) && w.dests[lid] {
-			w.followLID(w.egress[i*n:][:n], 1<<i)
+			w.followLID(lid, w.egress[i*n:][:n])
 		}
 	}
 }
 
-// followLID goes from each source towards a LID, up to where it has been. egress is the port
-// to the LID by SwitchIdx, bit that of the LID in passed.
-func (w *walker) followLID(egress []uint8, bit uint64) {
-	for _, s := range w.sources {
-		port := egress[s]
-		for port != routing.NoPath && w.passed[s]&bit == 0 {
-			w.passed[s] |= bit
+// followLID goes from each source towards a LID, up to where it has been on the same lanes.
+// egress is the port to the LID by SwitchIdx.
+func (w *walker) followLID(lid int, egress []uint8) {
+	clear(w.passed)
+	for i, s := range w.sources {
+		lanes := w.lanesOf(i, lid)
+		for port := egress[s]; port != routing.NoPath; {
+			if lanes &^= w.passed[s]; lanes == 0 {
+				break
+			}
+			w.passed[s] |= lanes
 			c := int(s)*w.ports + int(port)
 			if s = w.next[c]; s < 0 {
 				break
 			}
 			if port = egress[s]; port != routing.NoPath && w.next[int(s)*w.ports+int(port)] >= 0 {
-				w.depend(c, port)
+				for left := lanes; left != 0; left &= left - 1 {
+					w.depend(bits.TrailingZeros16(left)*len(w.next)+c, port)
+				}
 			}
 		}
 	}
+}
+
+// lanesOf are the lanes of packets to a LID from a source, by its index.
+func (g *graph) lanesOf(source, lid int) (lanes uint16) {
+	if g.sls == nil {
+		return 1
+	}
+	for _, row := range g.rows[source] {
+		sl := uint8(0)
+		if row >= 0 && lid < len(g.sls.To) && g.sls.To[lid] >= 0 {
+			sl = g.sls.Rows[row][g.sls.To[lid]]
+		}
+		lanes |= 1 << sl
+	}
+	return lanes
 }
 
 // depend notes that packets that came by a channel go on by a port.
@@ -76,23 +96,25 @@ func (g *graph) depend(from int, port uint8) {
 	}
 }
 
-// each calls do for each channel that packets take after a channel.
+// each calls do for each channel that packets take after a channel, both on a lane.
 func (g *graph) each(from int, do func(to int)) {
+	lane, next := from/len(g.next), g.next[from%len(g.next)]
 	for w, word := range g.deps[from*g.words:][:g.words] {
 		for ; word != 0; word &= word - 1 {
-			do(int(g.next[from])*g.ports + 64*w + bits.TrailingZeros64(word))
+			do(lane*len(g.next) + int(next)*g.ports + 64*w + bits.TrailingZeros64(word))
 		}
 	}
 }
 
-// witness is one channel, and packets that go from it to another.
+// witness is one channel on a lane, and packets that go from it to another.
 func (g *graph) witness(from, to int) Channel {
-	w := Channel{Switch: topo.SwitchIdx(from / g.ports), Port: uint8(from % g.ports)}
+	lane, from, to := from/len(g.next), from%len(g.next), to%len(g.next)
+	w := Channel{Switch: topo.SwitchIdx(from / g.ports), Port: uint8(from % g.ports), Lane: uint8(lane)}
 	for lid := range g.dests {
 		if !g.dests[lid] || g.channel(int32(w.Switch), lid) != from || g.channel(g.next[from], lid) != to {
 			continue
 		}
-		if source := g.source(from, lid); source != topo.None {
+		if source := g.source(from, lane, lid); source != topo.None {
 			w.Source, w.Dest = source, mad.LID(lid)
 			break
 		}
@@ -100,18 +122,20 @@ func (g *graph) witness(from, to int) Channel {
 	return w
 }
 
-// source is a switch where packets to a LID start that take a channel, the one of the lowest
-// number; None if there is none.
-func (g *graph) source(channel, lid int) topo.SwitchIdx {
-	for _, source := range g.sources {
-		s := source
+// source is a switch where packets to a LID start that take a channel on a lane, the one of the
+// lowest number; None if there is none.
+func (g *graph) source(channel, lane, lid int) topo.SwitchIdx {
+	for i, s := range g.sources {
+		if g.lanesOf(i, lid)>>lane&1 == 0 {
+			continue
+		}
 		for range len(g.Rows) { // more channels are a circle
 			c := g.channel(s, lid)
 			if c < 0 {
 				break
 			}
 			if c == channel {
-				return topo.SwitchIdx(source)
+				return topo.SwitchIdx(g.sources[i])
 			}
 			s = g.next[c]
 		}

@@ -10,12 +10,13 @@ import (
 // keepsOrder reports whether the numbers of the channels in an earlier report prove these
 // tables too: the routes that have changed lead to higher numbers as well.
 func (g *graph) keepsOrder(ctx context.Context, since *Report) (bool, error) {
-	if since == nil || len(since.number) != len(g.next) || since.graph.ports != g.ports {
+	if since == nil || len(since.number) != g.lanes*len(g.next) || since.graph.ports != g.ports || since.graph.sls != g.sls {
 		return false, nil
 	}
 	was := since.graph
-	for _, s := range g.sources {
-		if _, is := slices.BinarySearch(was.sources, s); !is {
+	for i, s := range g.sources {
+		at, is := slices.BinarySearch(was.sources, s)
+		if !is || g.sls != nil && !slices.Equal(was.rows[at], g.rows[i]) {
 			return false, nil
 		}
 	}
@@ -39,11 +40,12 @@ func (g *graph) keepsOrder(ctx context.Context, since *Report) (bool, error) {
 // order numbers the channels so that packets come to higher numbers only. Where that cannot be,
 // it returns those that have no number, by channel; others are 0.
 func (g *graph) order() (number, waiting []int32) {
-	number, waiting = make([]int32, len(g.next)), make([]int32, len(g.next))
-	for from := range g.next {
+	n := g.lanes * len(g.next)
+	number, waiting = make([]int32, n), make([]int32, n)
+	for from := range n {
 		g.each(from, func(to int) { waiting[to]++ })
 	}
-	queue := make([]int32, 0, len(g.next))
+	queue := make([]int32, 0, n)
 	for c, before := range waiting {
 		if before == 0 {
 			queue = append(queue, int32(c))

@@ -1,0 +1,31 @@
+package routing
+
+import "ibsm/mad"
+
+// SLs are the SLs that an engine gives to paths. They are immutable. Paths between LIDs of one
+// row and one column have one SL, so that engines which choose by switch need no more than that.
+type SLs struct {
+	From  []int32   // by source LID: a row; negative for a LID that sends nothing
+	To    []int32   // by destination LID: a column; negative for a LID that nothing is sent to
+	Rows  [][]uint8 // by column
+	Count int       // 1 + the highest SL
+}
+
+// NewSLs are SLs, which NewSLs keeps; all must be less than 16.
+func NewSLs(from, to []int32, rows [][]uint8) *SLs {
+	s := &SLs{From: from, To: to, Rows: rows, Count: 1}
+	for _, row := range rows {
+		for _, sl := range row {
+			s.Count = max(s.Count, int(sl)+1)
+		}
+	}
+	return s
+}
+
+// Of is the SL of a path. Nil SLs give 0 to all paths, and so do others to LIDs that they do not know.
+func (s *SLs) Of(from, to mad.LID) uint8 {
+	if s == nil || int(from) >= len(s.From) || int(to) >= len(s.To) || s.From[from] < 0 || s.To[to] < 0 {
+		return 0
+	}
+	return s.Rows[s.From[from]][s.To[to]]
+}
