@@ -34,6 +34,13 @@ func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
 	return f
 }
 
+// Home is the switch at which packets to an end port leave the switches, and by which port: 0 for
+// the switch itself. It is None for no port, and for one at no switch.
+func Home(t *topo.Topo, p topo.PortIdx) (at topo.SwitchIdx, port uint8) {
+	h := homeOf(t, p)
+	return h.at, h.port
+}
+
 func homeOf(t *topo.Topo, p topo.PortIdx) home {
 	if p == topo.None {
 		return home{at: topo.None}

@@ -54,9 +54,23 @@ func mostEndPortsFirst(t *topo.Topo) []topo.SwitchIdx {
 			}
 		}
 	}
-	reversed := func(s topo.SwitchIdx) uint64 { return bits.ReverseBytes64(uint64(t.Nodes[t.Switches[s]].GUID)) }
 	slices.SortFunc(switches, func(a, b topo.SwitchIdx) int {
-		return cmp.Or(cmp.Compare(endPorts[b], endPorts[a]), cmp.Compare(reversed(a), reversed(b)))
+		return cmp.Or(cmp.Compare(endPorts[b], endPorts[a]), cmp.Compare(reversed(t, a), reversed(t, b)))
 	})
 	return switches
+}
+
+// SwitchesByGUID are all switches in the order of their GUIDs in which OpenSM walks them.
+func SwitchesByGUID(t *topo.Topo) []topo.SwitchIdx {
+	switches := make([]topo.SwitchIdx, len(t.Switches))
+	for s := range switches {
+		switches[s] = topo.SwitchIdx(s)
+	}
+	slices.SortFunc(switches, func(a, b topo.SwitchIdx) int { return cmp.Compare(reversed(t, a), reversed(t, b)) })
+	return switches
+}
+
+// reversed is the GUID of a switch as OpenSM compares it: read from the last byte to the first.
+func reversed(t *topo.Topo, s topo.SwitchIdx) uint64 {
+	return bits.ReverseBytes64(uint64(t.Nodes[t.Switches[s]].GUID))
 }

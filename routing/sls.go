@@ -1,6 +1,9 @@
 package routing
 
-import "ibsm/mad"
+import (
+	"ibsm/mad"
+	"ibsm/topo"
+)
 
 // SLs are the SLs that an engine gives to paths. They are immutable. Paths between LIDs of one
 // row and one column have one SL, so that engines which choose by switch need no more than that.
@@ -20,6 +23,17 @@ func NewSLs(from, to []int32, rows [][]uint8) *SLs {
 		}
 	}
 	return s
+}
+
+// SLsBySwitch are SLs that depend on the switches of both ends. rows are by source and destination
+// switch; SLsBySwitch keeps them.
+func SLsBySwitch(t *topo.Topo, l *topo.LIDs, rows [][]uint8) *SLs {
+	at := make([]int32, len(l.Owner))
+	for lid, p := range l.Owner {
+		s, _ := Home(t, p)
+		at[lid] = int32(s)
+	}
+	return NewSLs(at, at, rows)
 }
 
 // Of is the SL of a path. Nil SLs give 0 to all paths, and so do others to LIDs that they do not know.

@@ -1,0 +1,209 @@
+package lash
+
+import (
+	"context"
+	"fmt"
+)
+
+// layers are the paths by lane. A pair of switches has one lane for both directions.
+type layers struct {
+	*network
+	channels []channel
+	at       [][]int32 // by switch, index of a link: the channel to the switch at its end
+	lanes    []*layer
+}
+
+// channel is a direction between two switches that are cabled together, however many cables there
+// are.
+type channel struct{ from, to int32 }
+
+// assignLanes gives each pair of switches the lowest lane, out of so many, in which its paths
+// form no circle with those before, and evens the lanes out. The result is by SwitchIdx.
+func (n *network) assignLanes(ctx context.Context, budget int) ([][]uint8, error) {
+	l := newLayers(n)
+	for i := range n.links {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for j := i + 1; j < len(n.links); j++ {
+			if !l.place(int32(i), int32(j)) {
+				if len(l.lanes) == budget {
+					return nil, fmt.Errorf("more than %d lanes are needed", budget)
+				}
+				l.lanes = append(l.lanes, newLayer(len(n.links), len(l.channels)))
+				l.place(int32(i), int32(j))
+			}
+		}
+	}
+	if len(l.lanes) > 1 {
+		if err := l.balance(ctx); err != nil {
+			return nil, err
+		}
+	}
+	lane := make([][]uint8, len(n.order))
+	for s := range lane {
+		lane[s] = make([]uint8, len(n.order))
+	}
+	for v, layer := range l.lanes {
+		for pair, is := range layer.state {
+			if is != absent {
+				lane[n.order[pair/len(n.order)]][n.order[pair%len(n.order)]] = uint8(v)
+			}
+		}
+	}
+	return lane, nil
+}
+
+func newLayers(n *network) *layers {
+	l := &layers{network: n, at: make([][]int32, len(n.links))}
+	known := map[channel]int32{}
+	for s := range n.links {
+		for _, link := range n.links[s] {
+			c := channel{int32(s), link.to}
+			if _, ok := known[c]; !ok {
+				known[c] = int32(len(l.channels))
+				l.channels = append(l.channels, c)
+			}
+			l.at[s] = append(l.at[s], known[c])
+		}
+	}
+	l.lanes = []*layer{newLayer(len(n.links), len(l.channels))}
+	return l
+}
+
+// path calls do for each two channels that follow each other from i to j; from is -1 before the
+// first.
+func (l *layers) path(i, j int32, do func(from, to int32)) {
+	from := int32(-1)
+	for s := i; s != j; {
+		e := l.first[s][j]
+		to := l.at[s][e]
+		do(from, to)
+		from, s = to, l.links[s][e].to
+	}
+}
+
+// place puts a pair into the first lane that can take it, and reports whether one can.
+func (l *layers) place(i, j int32) bool {
+	for _, layer := range l.lanes {
+		if l.add(layer, i, j) {
+			layer.set(i, j, present)
+			layer.paths += 2
+			return true
+		}
+	}
+	return false
+}
+
+// add adds the dependencies of both paths of a pair to a lane, unless a circle would come of
+// them. OpenSM counts an attempt that failed as one more use of each dependency that was there.
+func (l *layers) add(layer *layer, i, j int32) bool {
+	var added []dependency
+	fits := true
+	both := func(do func(from, to int32)) {
+		l.path(i, j, do)
+		l.path(j, i, do)
+	}
+	both(func(from, to int32) {
+		if from < 0 {
+			return
+		}
+		if d := layer.find(from, to); d != nil {
+			d.uses++
+			return
+		}
+		if fits = fits && layer.insert(from, to); fits {
+			added = append(added, dependency{from, to})
+		}
+	})
+	if !fits {
+		for _, d := range added {
+			layer.drop(d.from, d.to)
+		}
+		return false
+	}
+	both(func(_, to int32) { layer.users[to]++ })
+	return true
+}
+
+// remove takes both paths of a pair out of a lane. What OpenSM counts too often stays there.
+func (l *layers) remove(layer *layer, i, j int32) {
+	for _, pair := range [][2]int32{{i, j}, {j, i}} {
+		var gone []dependency
+		l.path(pair[0], pair[1], func(from, to int32) {
+			if from >= 0 {
+				gone = append(gone, dependency{from, to})
+			}
+		})
+		l.path(pair[0], pair[1], func(_, to int32) {
+			if layer.users[to]--; layer.users[to] == 0 {
+				layer.empty(to)
+			}
+		})
+		for _, d := range gone {
+			if at := layer.find(d.from, d.to); at != nil {
+				if at.uses--; at.uses == 0 {
+					layer.drop(d.from, d.to)
+				}
+			}
+		}
+	}
+}
+
+// dependency says that packets that hold a channel wait for another one.
+type dependency struct{ from, to int32 }
+
+// pairState says where a pair is with regard to one lane.
+type pairState uint8
+
+const (
+	absent  pairState = iota
+	present           // its paths use the lane
+	stuck             // the same, and it could not be moved
+)
+
+// layer is one lane: the dependencies of its paths, with an order of the channels in which each
+// leads upwards (Pearce and Kelly, 2006).
+type layer struct {
+	next  [][]use
+	prev  [][]int32
+	users []int32 // by channel: paths that take it
+	place []int32 // by channel: in the order
+	state []pairState
+	n     int
+	paths int
+
+	mark          []int32 // by channel: the search that came by
+	search        int32
+	ahead, behind []int32 // scratch
+}
+
+// use is a dependency, and how often it is counted.
+type use struct {
+	to   int32
+	uses int32
+}
+
+func newLayer(switches, channels int) *layer {
+	l := &layer{
+		next: make([][]use, channels), prev: make([][]int32, channels), users: make([]int32, channels), place: make([]int32, channels),
+		state: make([]pairState, switches*switches), n: switches, mark: make([]int32, channels),
+	}
+	for c := range l.place {
+		l.place[c] = int32(c)
+	}
+	return l
+}
+
+func (l *layer) set(i, j int32, to pairState) {
+	l.state[int(i)*l.n+int(j)], l.state[int(j)*l.n+int(i)] = to, to
+}
+
+func (l *layer) find(from, to int32) *use {
+	for i := range l.next[from] {
+		if l.next[from][i].to == to {
+			return &l.next[from][i]
+		}
+	}
+	return nil
+}

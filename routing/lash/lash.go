@@ -1,0 +1,154 @@
+// Package lash is the routing engine lash (layered shortest path): between each two switches packets
+// take one shortest path, and each pair of switches has a lane, so that the paths of a lane
+// form no credit loop. The tables are OpenSM's, entry for entry.
+package lash
+
+import (
+	"context"
+	"fmt"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Settings are the operator's settings of the engine.
+type Settings struct {
+	// StartVL is the lowest lane that paths get (lash_start_vl).
+	StartVL uint8
+}
+
+// New is the engine. It computes everything afresh each time: In.Keep does not matter. It
+// refuses a subnet in which two switches have no path between them, or that needs more lanes than
+// each link between switches has.
+func New(s Settings) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		budget := int(routing.LeastLanes(in.Lanes))
+		if int(s.StartVL) >= budget {
+			return nil, fmt.Errorf("lash_start_vl is %d, and the links have lanes 0 to %d", s.StartVL, budget-1)
+		}
+		n := newNetwork(in.Topo)
+		for root := range n.links {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if missed := n.spread(int32(root)); missed >= 0 {
+				return nil, fmt.Errorf("there is no path between switch %v and switch %v", name(in.Topo, root), name(in.Topo, missed))
+			}
+		}
+		lane, err := n.assignLanes(ctx, budget-int(s.StartVL))
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range lane {
+			for i := range row {
+				row[i] += s.StartVL
+			}
+		}
+		return &routing.Tables{LFT: n.rows(in.Topo, in.LIDs), Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane)}, nil
+	}
+}
+
+func name(t *topo.Topo, s int) string {
+	n := &t.Nodes[t.Switches[s]]
+	return fmt.Sprintf("%v %q", n.GUID, n.Desc.String())
+}
+
+// network is the switches in OpenSM's order of GUIDs, with the paths between them.
+type network struct {
+	order []topo.SwitchIdx // by number here
+	links [][]link         // of each switch, in the order of ports
+	first [][]int32        // by switch, destination: index of the link by which packets leave; -1 for none yet
+
+	parent, queue []int32 // scratch of spread
+	by            []int32 // index of the first link from the parent
+}
+
+// link is a link to another switch.
+type link struct {
+	to   int32
+	port uint8
+}
+
+func newNetwork(t *topo.Topo) *network {
+	n := &network{order: routing.SwitchesByGUID(t)}
+	number := make([]int32, len(n.order))
+	for i, s := range n.order {
+		number[s] = int32(i)
+	}
+	g := routing.NewGraph(t)
+	n.links, n.first = make([][]link, len(n.order)), make([][]int32, len(n.order))
+	for i, s := range n.order {
+		peers, ports := g.Edges(s)
+		for e, peer := range peers {
+			n.links[i] = append(n.links[i], link{number[peer], ports[e]})
+		}
+		n.first[i] = make([]int32, len(n.order))
+		for d := range n.first[i] {
+			n.first[i][d] = -1
+		}
+	}
+	n.parent, n.by = make([]int32, len(n.order)), make([]int32, len(n.order))
+	return n
+}
+
+// spread adds the paths along the tree of shortest paths from a root: from each switch to all
+// below it, where it has none yet. It returns a switch that the tree does not reach, -1 if
+// there is none.
+func (n *network) spread(root int32) (missed int) {
+	for i := range n.parent {
+		n.parent[i] = -1
+	}
+	n.parent[root] = root
+	n.queue = append(n.queue[:0], root)
+	for i := 0; i < len(n.queue); i++ {
+		s := n.queue[i]
+		for e, l := range n.links[s] {
+			if n.parent[l.to] < 0 {
+				n.parent[l.to], n.by[l.to] = s, int32(e)
+				n.queue = append(n.queue, l.to)
+			}
+		}
+	}
+	if len(n.queue) < len(n.order) {
+		for s, p := range n.parent {
+			if p < 0 {
+				return int(n.order[s])
+			}
+		}
+	}
+	for _, d := range n.queue[1:] {
+		for at := d; at != root; at = n.parent[at] {
+			if from := n.first[n.parent[at]]; from[d] < 0 {
+				from[d] = n.by[at]
+			}
+		}
+	}
+	return -1
+}
+
+// rows are the forwarding tables.
+func (n *network) rows(t *topo.Topo, l *topo.LIDs) [][]uint8 {
+	rows := make([][]uint8, len(n.order))
+	number := make([]int32, len(n.order))
+	for i, s := range n.order {
+		number[s] = int32(i)
+		rows[s] = make([]uint8, routing.RowLen(l.Top))
+		for lid := range rows[s] {
+			rows[s][lid] = routing.NoPath
+		}
+	}
+	for lid, p := range l.Owner {
+		home, egress := routing.Home(t, p)
+		if home == topo.None {
+			continue
+		}
+		for i, s := range n.order {
+			if s == home {
+				rows[s][lid] = egress
+			} else {
+				rows[s][lid] = n.links[i][n.first[i][number[home]]].port
+			}
+		}
+	}
+	return rows
+}

@@ -1,0 +1,173 @@
+package lash
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/verify"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+)
+
+func newProblem(t testing.TB, spec string) routing.In {
+	t.Helper()
+	fabric, err := net.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := int32(slices.IndexFunc(fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch }))
+	in := routing.In{}
+	if in.Topo, err = netwalk.Topo(fabric, net.End{Node: host, Port: 1}); err != nil {
+		t.Fatal(err)
+	}
+	in.LIDs = topo.SequentialLIDs(in.Topo, 0)
+	return in
+}
+
+// TestNoCreditLoop: all packets arrive, and no lane has a credit loop, on fabrics of every kind,
+// some of them damaged.
+func TestNoCreditLoop(t *testing.T) {
+	for _, spec := range []string{
+		"fattree:k=6", "torus:dims=7,hosts=2", "torus:dims=5x4,hosts=1,missing-links=5%", "torus:dims=4x3x3,hosts=1", "mesh:dims=4x4,hosts=1",
+		"hypercube", "dragonfly", "hyperx:missing-links=5%", "random:switches=30,degree=4,hosts=1,missing-switches=3",
+	} {
+		in := newProblem(t, spec)
+		tables, err := New(Settings{StartVL: 1})(t.Context(), in)
+		if err != nil {
+			t.Errorf("%s: %v", spec, err)
+			continue
+		}
+		report, err := verify.Check(t.Context(), in.Topo, in.LIDs, tables, nil)
+		if err != nil || report.Bad() > 0 {
+			t.Errorf("%s: %+v, %v", spec, report.Count, err)
+		}
+		for _, traffic := range []creditloop.Traffic{creditloop.BetweenHosts, creditloop.All} {
+			r, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Traffic: traffic})
+			if err != nil || r.Loop != nil {
+				t.Errorf("%s, traffic %d: %+v, %v", spec, traffic, r.Loop, err)
+			}
+		}
+		for _, row := range tables.SLs.Rows {
+			if slices.Min(row) < 1 {
+				t.Errorf("%s: a path has an SL below the first", spec)
+				break
+			}
+		}
+	}
+}
+
+// TestMerged: one pair of another lane is enough for a credit loop where lanes are full.
+func TestMerged(t *testing.T) {
+	in := newProblem(t, "torus:dims=5x5,hosts=1")
+	tables, err := New(Settings{})(t.Context(), in)
+	if err != nil || tables.SLs.Count < 2 {
+		t.Fatal(tables, err)
+	}
+	for _, row := range tables.SLs.Rows {
+		clear(row)
+	}
+	f := routing.NewForwarding(in.Topo, in.LIDs, tables)
+	if r, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: f, SLs: tables.SLs}); err != nil || r.Loop == nil {
+		t.Errorf("%+v, %v: all paths on one lane have no loop", r, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	torus := newProblem(t, "torus:dims=5x5,hosts=1")
+	lanes := func(n uint8) []uint8 { return slices.Repeat([]uint8{n}, len(torus.Topo.Ports)) }
+	for _, c := range []struct {
+		name  string
+		lanes []uint8
+		start uint8
+		want  string
+	}{
+		{"too few", lanes(2), 0, "more than 2 lanes are needed"},
+		{"too few from the first on", lanes(4), 2, "more than 2 lanes are needed"},
+		{"first too high", lanes(2), 2, "lash_start_vl is 2, and the links have lanes 0 to 1"},
+	} {
+		in := torus
+		in.Lanes = c.lanes
+		if _, err := New(Settings{StartVL: c.start})(t.Context(), in); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	in := newProblem(t, "mesh:dims=1x3,hosts=1")
+	for p := range in.Topo.Ports {
+		if port := &in.Topo.Ports[p]; port.Peer != topo.None && in.Topo.Nodes[port.Node].Switch == 0 && in.Topo.SwitchOf(port.Peer) > 0 {
+			in.Topo.Ports[port.Peer].Peer, port.Peer = topo.None, topo.None
+		}
+	}
+	if _, err := New(Settings{})(t.Context(), in); err == nil || !strings.Contains(err.Error(), "there is no path between switch") {
+		t.Errorf("two parts: %v", err)
+	}
+}
+
+// TestOrder: the order of channels stays one through random insertions and removals, and an
+// insertion is refused exactly when it closes a circle.
+func TestOrder(t *testing.T) {
+	const seed, channels = 3, 30
+	rng := rand.New(rand.NewPCG(seed, 1))
+	refused := 0
+	for range 50 {
+		l := newLayer(2, channels)
+		for range 200 {
+			from, to := int32(rng.IntN(channels)), int32(rng.IntN(channels))
+			switch {
+			case l.find(from, to) != nil:
+				l.drop(from, to)
+			case l.reaches(to, from) == l.insert(from, to):
+				t.Fatalf("seed %d: from %d to %d", seed, from, to)
+			case l.find(from, to) == nil:
+				refused++
+			}
+			for c := range int32(channels) {
+				for _, u := range l.next[c] {
+					if l.place[c] >= l.place[u.to] {
+						t.Fatalf("seed %d: %d before %d", seed, c, u.to)
+					}
+				}
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("no circle happened")
+	}
+}
+
+// reaches is a plain search.
+func (l *layer) reaches(from, to int32) bool {
+	seen, stack := map[int32]bool{from: true}, []int32{from}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if at == to {
+			return true
+		}
+		for _, u := range l.next[at] {
+			if !seen[u.to] {
+				seen[u.to] = true
+				stack = append(stack, u.to)
+			}
+		}
+	}
+	return false
+}
+
+func BenchmarkLash(b *testing.B) {
+	for _, spec := range []string{"fattree:k=16", "torus:dims=6x6x6,hosts=1"} {
+		b.Run(spec, func(b *testing.B) {
+			in := newProblem(b, spec)
+			for b.Loop() {
+				if _, err := New(Settings{})(b.Context(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

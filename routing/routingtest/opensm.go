@@ -1,0 +1,280 @@
+// Package routingtest compares routing engines with OpenSM's.
+package routingtest
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/madtest"
+	"ibsm/routing"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+)
+
+// File writes a generated fabric to a file that ibsim reads.
+func File(t testing.TB, spec string) (file string) {
+	t.Helper()
+	fabric, err := net.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := net.Write(&text, fabric); err != nil {
+		t.Fatal(err)
+	}
+	return write(t, text.String())
+}
+
+// Files are the fabrics that come with ibsim, and one of what generators do not make.
+func Files(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("/usr/share/doc/ibsim-utils/net-examples/net*")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no net-examples of Debian's package ibsim-utils", err)
+	}
+	return append(files, write(t, oddities))
+}
+
+func write(t testing.TB, text string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "fabric.net")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// oddities are what generators do not make: parallel cables, a cable from a switch to
+// itself, an adapter on two switches, GUIDs whose order depends on how they are read.
+const oddities = `
+switchguid=0x0000000000000201
+Switch 8 "a"
+[1] "b"[1]
+[2] "b"[2]
+[3] "h1"[1]
+[4] "c"[4]
+[5] "a"[6]
+[6] "a"[5]
+[7] "h2"[1]
+
+switchguid=0x0000000000000102
+Switch 8 "b"
+[1] "a"[1]
+[2] "a"[2]
+[3] "c"[1]
+[4] "c"[2]
+[5] "h2"[2]
+[6] "h3"[1]
+
+switchguid=0x0000000000000301
+Switch 8 "c"
+[1] "b"[3]
+[2] "b"[4]
+[4] "a"[4]
+[5] "h4"[1]
+[6] "h5"[1]
+
+caguid=0x0000000000001000
+Hca 1 "h1"
+[1] "a"[3]
+
+caguid=0x0000000000000900
+Hca 2 "h2"
+[1] "a"[7]
+[2] "b"[5]
+
+caguid=0x0000000000003000
+Hca 1 "h3"
+[1] "b"[6]
+
+caguid=0x0000000000002000
+Hca 1 "h4"
+[1] "c"[5]
+
+caguid=0x0000000000004000
+Hca 1 "h5"
+[1] "c"[6]
+`
+
+// Run is a fabric as OpenSM has brought it up.
+type Run struct {
+	Topo *topo.Topo
+	LIDs *topo.LIDs // that OpenSM gave
+	Log  string
+	dump *dump
+}
+
+// OpenSM lets OpenSM bring up the fabric of a file on ibsim once, with an engine and
+// further options. The test is passed over without OpenSM.
+func OpenSM(t testing.TB, file, engine string, options ...string) *Run {
+	t.Helper()
+	madtest.Need(t, "opensm")
+	dir := t.TempDir()
+	conf, log := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "opensm.log")
+	if err := os.WriteFile(conf, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"opensm", "-o", "-D", "0x43", "-F", conf, "-P", filepath.Join(dir, "none"), "-f", log, "-R", engine}
+	cmd := madtest.Peer(t, dir, madtest.StartIbsim(t, file), "", append(args, options...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("opensm: %v\n%s", err, out)
+	}
+	read := func(file string) []byte {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	fabric, err := net.Parse(file, read(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Run{dump: readDump(t, read(filepath.Join(dir, "opensm-lfts.dump"))), Log: string(read(log))}
+	if r.Topo, err = netwalk.Topo(fabric, net.NoEnd); err != nil {
+		t.Fatal(err)
+	}
+	r.LIDs = r.dump.lids(t, r.Topo)
+	return r
+}
+
+// Start lets OpenSM bring up the fabric of a file on ibsim, and serve it until the test ends. It
+// returns when the subnet is up; ibsim's socket is sock.
+func Start(t testing.TB, file, engine string, options ...string) (sock string) {
+	t.Helper()
+	madtest.Need(t, "opensm")
+	dir, sock := t.TempDir(), madtest.StartIbsim(t, file)
+	conf := filepath.Join(dir, "opensm.conf")
+	if err := os.WriteFile(conf, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"opensm", "-F", conf, "-P", filepath.Join(dir, "none"), "-f", "stdout", "-R", engine}
+	cmd := madtest.Peer(t, dir, sock, "", append(args, options...)...)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for !strings.Contains(lines.Text(), "SUBNET UP") {
+		if !lines.Scan() {
+			t.Fatalf("opensm ended: %v", lines.Err())
+		}
+	}
+	go io.Copy(io.Discard, out) // what nobody reads would stop it
+	return sock
+}
+
+// Compare fails the test for each entry of tables that is not OpenSM's.
+func (r *Run) Compare(t testing.TB, tables *routing.Tables) {
+	t.Helper()
+	compared, differ := 0, 0
+	for s, n := range r.Topo.Switches {
+		theirs := r.dump.tables[r.Topo.Nodes[n].GUID]
+		for lid, owner := range r.LIDs.Owner {
+			if owner == topo.None {
+				continue
+			}
+			want, ok := theirs[mad.LID(lid)]
+			if !ok {
+				want = routing.NoPath
+			}
+			compared++
+			if got := tables.LFT[s][lid]; got != want {
+				if differ++; differ < 10 {
+					t.Errorf("switch %v LID %d: port %d, OpenSM %d", r.Topo.Nodes[n].GUID, lid, got, want)
+				}
+			}
+		}
+	}
+	if compared < len(r.Topo.Switches)*len(r.Topo.EndPorts) {
+		t.Errorf("compared %d entries of %d switches and %d end ports", compared, len(r.Topo.Switches), len(r.Topo.EndPorts))
+	}
+	t.Logf("compared %d entries, %d differ", compared, differ)
+}
+
+// dump is what OpenSM says in opensm-lfts.dump.
+type dump struct {
+	tables map[mad.GUID]map[mad.LID]uint8 // by node GUID of the switch
+	owner  map[mad.LID]mad.GUID           // port GUIDs
+}
+
+var (
+	dumpHead  = regexp.MustCompile(`^Unicast lids \[.*\] of switch (?:Lid|LID) \d+ guid (0x[0-9a-f]+) `)
+	dumpEntry = regexp.MustCompile(`^(0x[0-9a-f]+) (\d+) # .* portguid (0x[0-9a-f]+)`)
+)
+
+func readDump(t testing.TB, text []byte) *dump {
+	t.Helper()
+	d := &dump{tables: map[mad.GUID]map[mad.LID]uint8{}, owner: map[mad.LID]mad.GUID{}}
+	guid := func(text string) mad.GUID {
+		g, err := mad.ParseGUID(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	var table map[mad.LID]uint8
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if m := dumpHead.FindStringSubmatch(line); m != nil {
+			table = map[mad.LID]uint8{}
+			d.tables[guid(m[1])] = table
+		} else if m := dumpEntry.FindStringSubmatch(line); m != nil {
+			lid, err := strconv.ParseUint(m[1], 0, 16)
+			if err != nil {
+				t.Fatal(err)
+			}
+			port, err := strconv.ParseUint(m[2], 10, 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			table[mad.LID(lid)] = uint8(port)
+			d.owner[mad.LID(lid)] = guid(m[3])
+		} else if line != "" && !strings.HasSuffix(line, "lids dumped") {
+			t.Fatalf("line in dump: %q", line)
+		}
+	}
+	return d
+}
+
+// lids are the LIDs that OpenSM gave.
+func (d *dump) lids(t testing.TB, top *topo.Topo) *topo.LIDs {
+	t.Helper()
+	base, lmc := make([]mad.LID, len(top.Ports)), make([]uint8, len(top.Ports))
+	count := map[topo.PortIdx]uint{}
+	for lid, guid := range d.owner {
+		p := top.FindPort(guid)
+		if p == topo.None {
+			t.Fatalf("OpenSM has a port %v that we have not", guid)
+		}
+		if base[p] == 0 || lid < base[p] {
+			base[p] = lid
+		}
+		count[p]++
+	}
+	for p, n := range count {
+		lmc[p] = uint8(bits.TrailingZeros(n))
+	}
+	for _, p := range top.EndPorts {
+		if base[p] == 0 {
+			t.Fatalf("OpenSM gave port %v no LID", top.Ports[p].GUID)
+		}
+	}
+	return topo.NewLIDs(base, lmc)
+}
