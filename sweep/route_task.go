@@ -318,7 +318,7 @@ func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Ta
 		top = max(top, l)
 	}
 	size := routing.RowLen(top)
-	fixed := &routing.Tables{LFT: make([][]uint8, len(tables.LFT)), Top: top}
+	fixed := &routing.Tables{LFT: make([][]uint8, len(tables.LFT)), Top: top, SLs: tables.SLs}
 	for s, row := range tables.LFT {
 		held := out.delta.switches[s].LFT
 		switch {

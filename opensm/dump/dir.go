@@ -45,6 +45,9 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		replace("opensm-lid-matrix.dump", LIDMatrix)
 		replace("opensm.fdbs", Routes)
 		replace("opensm.mcfdbs", MulticastFDBs)
+		if v.Tables.SLs != nil {
+			replace("opensm-path-sl.dump", PathSLs)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package lash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -28,7 +29,7 @@ func (n *network) assignLanes(ctx context.Context, budget int) ([][]uint8, error
 		for j := i + 1; j < len(n.links); j++ {
 			if !l.place(int32(i), int32(j)) {
 				if len(l.lanes) == budget {
-					return nil, fmt.Errorf("more than %d lanes are needed", budget)
+					return nil, tooFew(budget)
 				}
 				l.lanes = append(l.lanes, newLayer(len(n.links), len(l.channels)))
 				l.place(int32(i), int32(j))
@@ -52,6 +53,14 @@ func (n *network) assignLanes(ctx context.Context, budget int) ([][]uint8, error
 		}
 	}
 	return lane, nil
+}
+
+// tooFew is the error of a subnet that needs more lanes.
+func tooFew(budget int) error {
+	if budget == 1 {
+		return errors.New("more than 1 lane is needed")
+	}
+	return fmt.Errorf("more than %d lanes are needed", budget)
 }
 
 func newLayers(n *network) *layers {

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
+	"ibsm/opensm/dump"
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/lash"
+	"ibsm/routing/minhop"
+	"ibsm/routing/quality"
+	"ibsm/routing/verify"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+	"ibsm/view"
+)
+
+const routeExamples = `  ibfabric route fattree:k=36
+  ibfabric route torus:dims=5x5x5 --engine lash,minhop
+  ibfabric route cluster.topo --engine lash --lanes 4 --dump dumps
+`
+
+// route is one run of ibfabric route.
+type route struct {
+	engines []string
+	lanes   uint8
+	lmc     uint8
+	startVL uint8
+	dir     string
+	out     io.Writer
+}
+
+func newRoute() *cobra.Command {
+	r := &route{}
+	c := &cobra.Command{Use: "route FILE|SPEC [OPTION]...", Short: "compute and prove routes without a manager", Args: cli.Args(1, 1), Example: routeExamples, Long: `
+Computes the routes of a topology, proves them, and prints what was found: pairs of switch and LID
+that packets do not come through, credit loops, lanes, and the load of links. The status is 1 if no
+engine routes the topology, if packets do not arrive although there are cables, or if routes between
+hosts have a credit loop.
+
+FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfabric gen --help
+describes them.
+
+Engines are tried in the order of the list; one that cannot route the topology says why. They are
+minhop and lash.`}
+	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
+	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
+	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "`N`: each port of a channel adapter or router gets 2^N LIDs, N up to 7")
+	c.Flags().Uint8Var(&r.startVL, "lash-start-vl", 0, "lowest lane of lash")
+	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		r.out = cmd.OutOrStdout()
+		switch {
+		case r.lanes > 15:
+			return cli.UsageError(fmt.Sprintf("--lanes %d: expected 1 to 15", r.lanes), "")
+		case r.lmc > 7:
+			return cli.UsageError(fmt.Sprintf("--lmc %d: expected 0 to 7", r.lmc), "")
+		}
+		for _, name := range r.engines {
+			if r.engine(name) == nil {
+				return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected minhop or lash")
+			}
+		}
+		fabric, err := loadNet(args[0])
+		if err != nil {
+			return err
+		}
+		return r.run(cmd.Context(), fabric)
+	}
+	return c
+}
+
+// engine is the engine of a name, nil if there is none.
+func (r *route) engine(name string) routing.Engine {
+	switch name {
+	case "minhop":
+		return minhop.Route
+	case "lash":
+		return lash.New(lash.Settings{StartVL: r.startVL})
+	}
+	return nil
+}
+
+func (r *route) run(ctx context.Context, fabric *net.Net) error {
+	t, err := netwalk.Topo(fabric, net.NoEnd)
+	if err != nil {
+		return err
+	}
+	in := routing.In{Topo: t, LIDs: topo.SequentialLIDs(t, r.lmc), Lanes: slices.Repeat([]uint8{cmp.Or(r.lanes, 15)}, len(t.Ports))}
+	r.line("fabric", "%d switches, %d end ports, %d LIDs", len(t.Switches), len(t.EndPorts), in.LIDs.Top)
+	tables, err := r.compute(ctx, in)
+	if err != nil {
+		return err
+	}
+	if r.dir != "" {
+		if err := os.MkdirAll(r.dir, 0o755); err != nil {
+			return err
+		}
+		v := &view.View{Topo: t, LIDs: in.LIDs, Tables: tables}
+		if err := (dump.Dir{Path: r.dir, Routing: true}).Write(ctx, v); err != nil {
+			return err
+		}
+	}
+	return r.prove(ctx, in, tables)
+}
+
+// compute returns the tables of the first engine that routes the topology.
+func (r *route) compute(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	for _, name := range r.engines {
+		start := time.Now()
+		tables, err := r.engine(name)(ctx, in)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil {
+			r.line("engine", "%s, %.3f s", name, time.Since(start).Seconds())
+			return tables, nil
+		}
+		r.line("engine", "%s cannot route this topology: %v", name, err)
+	}
+	return nil, errors.New("no engine of the list routes the topology")
+}
+
+// prove prints what the proofs find. The error says what makes tables unfit.
+func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables) error {
+	start := time.Now()
+	report, err := verify.Check(ctx, in.Topo, in.LIDs, tables, nil)
+	if err != nil {
+		return err
+	}
+	loops := [2]*creditloop.Report{}
+	for traffic := range loops {
+		loops[traffic], err = creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Traffic: creditloop.Traffic(traffic)})
+		if err != nil {
+			return err
+		}
+	}
+	took := time.Since(start)
+	r.line("routes", "%d pairs of switch and LID, the longest %d links", report.Routes, report.Longest)
+	for kind, n := range report.Count {
+		if n > 0 {
+			r.line("", "%d: %v", n, verify.Kind(kind))
+		}
+	}
+	r.line("lanes", "%s", lanesText(tables.SLs))
+	r.line("credit loops", "%s", loopText(in.Topo, loops[creditloop.BetweenHosts].Loop, "between hosts"))
+	r.line("", "%s", loopText(in.Topo, loops[creditloop.All].Loop, "with traffic of switch ports 0"))
+	r.line("proof", "%.3f s", took.Seconds())
+	if err := r.load(ctx, in, tables); err != nil {
+		return err
+	}
+	switch {
+	case report.Bad() > 0:
+		return fmt.Errorf("%d routes or entries are wrong", report.Bad())
+	case loops[creditloop.BetweenHosts].Loop != nil:
+		return errors.New("routes between hosts have a credit loop")
+	}
+	return nil
+}
+
+// load prints how evenly links between switches are used.
+func (r *route) load(ctx context.Context, in routing.In, tables *routing.Tables) error {
+	loads, err := quality.Loads(ctx, in.Topo, in.LIDs, tables.LFT)
+	if err != nil {
+		return err
+	}
+	var most uint32
+	var sum, links, unused int
+	for p, n := range loads {
+		if peer := in.Topo.Ports[p].Peer; peer == topo.None || !in.Topo.IsSwitchPort(topo.PortIdx(p)) || !in.Topo.IsSwitchPort(peer) {
+			continue
+		}
+		links++
+		sum += int(n)
+		most = max(most, n)
+		if n == 0 {
+			unused++
+		}
+	}
+	if links > 0 {
+		r.line("load", "of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most", links, unused, float64(sum)/float64(links), most)
+	}
+	return nil
+}
+
+func (r *route) line(name, format string, args ...any) {
+	fmt.Fprintf(r.out, "%-13s %s\n", name, fmt.Sprintf(format, args...))
+}
+
+// lanesText describes the lanes that paths use, with the number of pairs of LIDs on each.
+func lanesText(s *routing.SLs) string {
+	if s == nil {
+		return "one"
+	}
+	var paths [16]int
+	weight := map[int32]int{} // LIDs of each column
+	for _, c := range s.To {
+		if c >= 0 {
+			weight[c]++
+		}
+	}
+	for _, row := range s.From {
+		if row < 0 {
+			continue
+		}
+		for c, n := range weight {
+			paths[s.Rows[row][c]] += n
+		}
+	}
+	var text []string
+	for sl := range s.Count {
+		text = append(text, fmt.Sprintf("%d: %d", sl, paths[sl]))
+	}
+	return fmt.Sprintf("pairs of LIDs by SL: %s", strings.Join(text, ", "))
+}
+
+// loopText describes a credit loop.
+func loopText(t *topo.Topo, loop []creditloop.Channel, traffic string) string {
+	if loop == nil {
+		return "none " + traffic
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d links %s", len(loop), traffic)
+	name := func(s topo.SwitchIdx) string { return t.Nodes[t.Switches[s]].Desc.String() }
+	for _, c := range loop {
+		fmt.Fprintf(&text, "\n%-13s   %q port %d, lane %d: packets from %q to LID %d", "", name(c.Switch), c.Port, c.Lane, name(c.Source), c.Dest)
+	}
+	return text.String()
+}

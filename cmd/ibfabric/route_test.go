@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ibsm/mad/madtest"
+)
+
+func TestRouteUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args   string
+		code   int
+		stderr string
+	}{
+		{"", 2, "ibfabric: error: an argument is missing\nhint: see ibfabric route --help\n"},
+		{"fattree:k=4 --lanes 16", 2, "ibfabric: error: --lanes 16: expected 1 to 15\n"},
+		{"fattree:k=4 --lmc 8", 2, "ibfabric: error: --lmc 8: expected 0 to 7\n"},
+		{"fattree:k=4 -R minhop,updn", 2, "ibfabric: error: --engine updn: there is no such engine here\nhint: expected minhop or lash\n"},
+		{"fattree:k=4 -R lash --lash-start-vl 15", 1, "ibfabric: error: no engine of the list routes the topology\n"},
+		{"torus:dims=5,hosts=1", 1, "ibfabric: error: routes between hosts have a credit loop\n"},
+		{"torus:dims=5,hosts=1 -R lash --lanes 1", 1, "ibfabric: error: no engine of the list routes the topology\n"},
+		{"torus:dims=5,hosts=1 -R lash --lanes 2", 0, ""},
+		{"fattree:k=4,missing-links=2 -l 2", 0, ""},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(append([]string{"route"}, strings.Fields(tt.args)...), &stdout, &stderr)
+		if code != tt.code || stderr.String() != tt.stderr {
+			t.Errorf("%s: exit %d, want %d; stderr\n%s\nwant\n%s", tt.args, code, tt.code, stderr.String(), tt.stderr)
+		}
+	}
+}
+
+// An engine that cannot route the topology says why, and the next one routes it.
+func TestRouteNext(t *testing.T) {
+	var out bytes.Buffer
+	code := run(strings.Fields("route torus:dims=5,hosts=1 -R lash,minhop --lanes 1"), &out, &out)
+	if code != 1 || !strings.Contains(out.String(), "lash cannot route this topology: more than 1 lane is needed") || !strings.Contains(out.String(), "minhop, ") {
+		t.Errorf("exit %d\n%s", code, out.String())
+	}
+}
+
+// TestRouteCreditLoops: ibdmchk, which reads the dumps, finds a credit loop where we find one, and
+// none where we find none; between hosts, and with switches.
+func TestRouteCreditLoops(t *testing.T) {
+	madtest.Need(t, "ibdmchk")
+	both := [2]int{}
+	for _, args := range []string{
+		"fattree:k=4", "fattree:k=8,levels=2", "torus:dims=5,hosts=1", "torus:dims=5,hosts=1 -R lash", "torus:dims=4x5,hosts=1", "torus:dims=4x5,hosts=1 -R lash",
+		"torus:dims=3x3x3,hosts=1 -R lash", "mesh:dims=4x4,hosts=1", "hyperx -R lash", "random:switches=20,degree=4,hosts=1,seed=3", "random:switches=20,degree=4,hosts=1,seed=3 -R lash",
+	} {
+		dir := filepath.Join(t.TempDir(), "dumps")
+		var out bytes.Buffer
+		run(append(strings.Fields("route "+args), "--dump", dir), &out, &out)
+		for i, none := range []string{"none between hosts", "none with traffic of switch ports 0"} {
+			check := []string{"-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs"}
+			if i == 1 {
+				check = append(check, "-a")
+			}
+			if _, err := os.Stat(filepath.Join(dir, "opensm-path-sl.dump")); err == nil {
+				check = append(check, "-c", "opensm-path-sl.dump")
+			}
+			cmd := exec.CommandContext(t.Context(), "ibdmchk", check...)
+			cmd.Dir = dir
+			said, _ := cmd.CombinedOutput() // its words count, not its exit status
+			free := strings.Contains(string(said), "-I- no credit loops found")
+			if free == strings.Contains(string(said), "-E- credit loops in routing") {
+				t.Fatalf("%s: ibdmchk says neither\n%s", args, said)
+			}
+			if free != strings.Contains(out.String(), none) {
+				t.Errorf("%s: ibdmchk finds no credit loop: %v; found\n%s", args, free, out.String())
+			}
+			if free {
+				both[0]++
+			} else {
+				both[1]++
+			}
+		}
+	}
+	if both[0] == 0 || both[1] == 0 {
+		t.Errorf("%d free of credit loops, %d with one", both[0], both[1])
+	}
+}
