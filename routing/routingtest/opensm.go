@@ -21,10 +21,15 @@ import (
 	"ibsm/topo/netwalk"
 )
 
-// File writes a generated fabric to a file that ibsim reads.
+// File writes a generated fabric to a file that ibsim reads, which numbers ports by itself, as
+// ideal devices do.
 func File(t testing.TB, spec string) (file string) {
 	t.Helper()
-	fabric, err := net.Generate(spec)
+	separator := ","
+	if !strings.Contains(spec, ":") {
+		separator = ":"
+	}
+	fabric, err := net.Generate(spec + separator + "devices=ideal")
 	if err != nil {
 		t.Fatal(err)
 	}
