@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// insert adds a dependency and mends the order. It reports false, and adds nothing, if that closes
+// insert adds a dependency and corrects the order. It reports false, and adds nothing, if that closes
 // a circle.
 func (l *layer) insert(from, to int32) bool {
 	if l.place[to] <= l.place[from] {
