@@ -312,7 +312,7 @@ func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (go
 	case s.needFull:
 		s.want(wishFull, "possible missed changes during the last sweep")
 	case out.Healed:
-		s.want(wishFull, "a switch accepts its forwarding table again")
+		s.want(wishFull, "a switch accepts its forwarding table again, or a link has become ACTIVE")
 	}
 	s.trouble = trouble
 	s.becomeIdle()

@@ -37,8 +37,14 @@ func (s *state) resolve(settings *Settings, t *topo.Topo) plan.Values {
 }
 
 // bypass marks the links of switches that reject their tables, unless they carry traffic anyway:
-// such links are not armed, and a route over one leads nowhere.
-func bypass(t *topo.Topo, switches []device.Walked) {
+// such links are not armed, and a route over one leads nowhere. Links that do not become ACTIVE
+// are marked for the same reason.
+func (s *state) bypass(t *topo.Topo, switches []device.Walked) {
+	for k, sweeps := range s.stuck {
+		if p := portOf(t, k); sweeps >= maxFailed && p != topo.None && t.Ports[p].Peer != topo.None {
+			t.Ports[p].Unhealthy, t.Ports[t.Ports[p].Peer].Unhealthy = true, true
+		}
+	}
 	for s, n := range t.Switches {
 		node := &t.Nodes[n]
 		if sw := &switches[s]; node.Missed > 0 || sw.Failed < maxFailed || !sw.Up.Empty() {
@@ -53,19 +59,21 @@ func bypass(t *topo.Topo, switches []device.Walked) {
 	}
 }
 
+// portOf is the port of a name, None if t does not have it.
+func portOf(t *topo.Topo, k plan.Key) topo.PortIdx {
+	n := t.FindNode(k.Node)
+	if n == topo.None || k.Port > t.Nodes[n].NumPorts {
+		return topo.None
+	}
+	return t.Port(n, k.Port)
+}
+
 // avoid marks the links of unhealthy ports in t, unless that would split the subnet. It returns
 // how many it could not avoid, and the ports to disable.
 func (s *state) avoid(t *topo.Topo) (needed int, babblers []topo.PortIdx) {
-	find := func(k plan.Key) topo.PortIdx {
-		n := t.FindNode(k.Node)
-		if n == topo.None || k.Port > t.Nodes[n].NumPorts {
-			return topo.None
-		}
-		return t.Port(n, k.Port)
-	}
 	var marked []topo.PortIdx
 	for k := range s.unhealthy {
-		if p := find(k); p != topo.None && t.Ports[p].Peer != topo.None {
+		if p := portOf(t, k); p != topo.None && t.Ports[p].Peer != topo.None {
 			marked = append(marked, p, t.Ports[p].Peer)
 		}
 	}
@@ -80,7 +88,7 @@ func (s *state) avoid(t *topo.Topo) (needed int, babblers []topo.PortIdx) {
 		needed = len(marked) / 2
 	}
 	for k := range s.babblers {
-		if p := find(k); p != topo.None {
+		if p := portOf(t, k); p != topo.None {
 			babblers = append(babblers, p)
 		}
 	}

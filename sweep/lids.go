@@ -152,19 +152,30 @@ func (a *assignment) order() []topo.PortIdx {
 
 // lidLimit is the highest LID that fits the forwarding table of every switch. In a subnet
 // that is in use, switches that are not in use yet do not count: because of a small table of
-// theirs, all other ports would have to change their LIDs.
+// theirs, all other ports would have to change their LIDs. Nor do switches without room for
+// all end ports, where they are the fewer: because of one that lies, nobody would have a LID.
 func lidLimit(t *topo.Topo) int {
+	limit := func(n topo.NodeIdx) int {
+		if fdbCap := int(t.Nodes[n].SwitchInfo.LinearFDBCap()); fdbCap > 0 {
+			return min(fdbCap-1, int(mad.MaxUnicastLID))
+		}
+		return int(mad.MaxUnicastLID)
+	}
+	small := 0
+	for _, n := range t.Switches {
+		if limit(n) < len(t.EndPorts) {
+			small++
+		}
+	}
 	all, used := int(mad.MaxUnicastLID), int(mad.MaxUnicastLID)
 	inUse := false
 	for _, n := range t.Switches {
-		node := &t.Nodes[n]
-		limit := int(mad.MaxUnicastLID)
-		if fdbCap := int(node.SwitchInfo.LinearFDBCap()); fdbCap > 0 {
-			limit = min(limit, fdbCap-1)
+		if 2*small < len(t.Switches) && limit(n) < len(t.EndPorts) {
+			continue
 		}
-		all = min(all, limit)
+		all = min(all, limit(n))
 		if up := device.PortsUp(t, n); !up.Empty() {
-			used, inUse = min(used, limit), true
+			used, inUse = min(used, limit(n)), true
 		}
 	}
 	if inUse {

@@ -268,9 +268,19 @@ func TestSmallSwitchJoins(t *testing.T) {
 	}
 	small := &top.Nodes[top.Switches[3]]
 	small.SwitchInfo.SetLinearFDBCap(8)
-	if got := lidLimit(top); got != 7 {
-		t.Errorf("in a subnet that is not in use the limit is %d", got)
+	if got := lidLimit(top); got != int(mad.MaxUnicastLID) {
+		t.Errorf("in a subnet that is not in use, and whose other switches have room for all, the limit is %d", got)
 	}
+	for _, n := range top.Switches {
+		top.Nodes[n].SwitchInfo.SetLinearFDBCap(8)
+	}
+	if got := lidLimit(top); got != 7 {
+		t.Errorf("where all switches are small the limit is %d", got)
+	}
+	for _, n := range top.Switches {
+		top.Nodes[n].SwitchInfo.SetLinearFDBCap(49152)
+	}
+	small.SwitchInfo.SetLinearFDBCap(8)
 	active(top, smp.PortActive)
 	for num := range small.NumPorts {
 		top.Ports[small.First+1+topo.PortIdx(num)].Info.SetPortState(smp.PortInit)
@@ -279,8 +289,12 @@ func TestSmallSwitchJoins(t *testing.T) {
 		t.Errorf("a switch that joins sets the limit to %d", got)
 	}
 	top.Ports[small.First+1].Info.SetPortState(smp.PortArmed)
-	if got := lidLimit(top); got != 7 {
-		t.Errorf("a switch that is in use does not count: %d", got)
+	if got := lidLimit(top); got != int(mad.MaxUnicastLID) {
+		t.Errorf("a switch that is in use and has no room sets the limit to %d", got)
+	}
+	small.SwitchInfo.SetLinearFDBCap(64)
+	if got := lidLimit(top); got != 63 {
+		t.Errorf("a switch that is in use and has room does not count: %d", got)
 	}
 }
 

@@ -245,6 +245,27 @@ func (p *Program) tally() (healed bool) {
 			sw.Failed = min(sw.Failed+1, maxFailed)
 		}
 	}
+	return p.tallyLinks() || healed
+}
+
+// tallyLinks counts for each link between switches the sweeps in a row after which it was up
+// and not ACTIVE. It reports whether one that was bypassed for that reason is ACTIVE now.
+func (p *Program) tallyLinks() (healed bool) {
+	t := p.c.Topo
+	stuck := map[plan.Key]uint8{}
+	for i := range t.Ports {
+		port := &t.Ports[i]
+		key := plan.Key{Node: t.Nodes[port.Node].GUID, Port: port.Num}
+		state := port.Info.PortState()
+		between := port.Peer != topo.None && t.IsSwitchPort(topo.PortIdx(i)) && t.IsSwitchPort(port.Peer)
+		switch {
+		case between && t.Answers(topo.PortIdx(i)) && state != smp.PortDown && state != smp.PortActive:
+			stuck[key] = min(p.state.stuck[key]+1, maxFailed)
+		case state == smp.PortActive:
+			healed = healed || p.state.stuck[key] >= maxFailed
+		}
+	}
+	p.state.stuck = stuck
 	return healed
 }
 

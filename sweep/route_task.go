@@ -121,7 +121,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	var dead, babblers []topo.PortIdx
 	var grace bool
 	d.unresponsive, dead, grace = s.unanswered(t, !j.found.Quick)
-	bypass(t, d.switches)
+	s.bypass(t, d.switches)
 	out.Unavoidable, babblers = s.avoid(t)
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values

@@ -26,6 +26,7 @@ type state struct {
 	inherited    mad.LID            // of the previous master, if its clients' registrations are known here
 	unresponsive map[plan.Key]uint8 // sweeps in a row in which nothing answered behind an ACTIVE port without a known node
 	unhealthy    map[plan.Key]bool  // ports whose links are avoided
+	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	babblers     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
 	groups       map[mad.GUID]*groups  // of switches whose adaptive routing is on, by GUID; nil where it went off
@@ -42,8 +43,8 @@ type state struct {
 	values       plan.Values
 }
 
-// maxFailed is in how many sweeps in a row a switch may reject its table before the routes
-// of other nodes avoid it.
+// maxFailed is in how many sweeps in a row a switch may reject its table, or a link not become
+// ACTIVE, before routes avoid it.
 const maxFailed = 2
 
 func newState(restored Restored) *state {
@@ -66,7 +67,7 @@ func newState(restored Restored) *state {
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
 	s.devices.ForeignMaster()
-	s.unresponsive, s.prev, s.adopted, s.swept, s.findings, s.groups = nil, nil, false, false, nil, nil
+	s.unresponsive, s.stuck, s.prev, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, false, false, nil, nil
 	s.pkeys.removalsHeld = 0
 }
 

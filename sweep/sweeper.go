@@ -95,7 +95,7 @@ type Outcome struct {
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []Failure
 	NotHeld  []NotHeld
-	Healed   bool // a switch that was bypassed has accepted its table: routes may use it again
+	Healed   bool // a switch that was bypassed has accepted its table, or a link has become ACTIVE: routes may use it again
 	devices  *device.Record
 }
 

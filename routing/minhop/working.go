@@ -66,8 +66,9 @@ func (p *problem) repairPrev(ctx context.Context, rows [][]uint8) error {
 	return nil
 }
 
-// takeOver is the previous row of a switch, less what nobody owns, and with the
-// entries that can be no other: those of what the switch is and what hangs on it.
+// takeOver is the previous row of a switch, less what nobody owns and what leads over unhealthy
+// links, and with the entries that can be no other: those of what the switch is and what hangs
+// on it.
 func (m *repair) takeOver(s topo.SwitchIdx) []uint8 {
 	row, prev := make([]uint8, routing.RowLen(m.LIDs.Top)), m.prev(s)
 	fill(row, routing.NoPath)
@@ -76,12 +77,18 @@ func (m *repair) takeOver(s topo.SwitchIdx) []uint8 {
 		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
 			if d.Switch == s {
 				row[lid] = d.Egress
-			} else if int(lid) < len(prev) {
+			} else if int(lid) < len(prev) && !m.unhealthy(s, prev[lid]) {
 				row[lid] = prev[lid]
 			}
 		}
 	}
 	return row
+}
+
+// unhealthy reports whether a port of a switch has an unhealthy link.
+func (m *repair) unhealthy(s topo.SwitchIdx, port uint8) bool {
+	n := m.Topo.Switches[s]
+	return port <= m.Topo.Nodes[n].NumPorts && m.Topo.Ports[m.Topo.Port(n, port)].Unhealthy
 }
 
 // findBroken notes where packets to the LIDs of a block do not arrive.

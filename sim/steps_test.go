@@ -1,0 +1,62 @@
+package sim_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
+)
+
+// TestRebootAtEachStep: a switch that reboots at any step of the first two sweeps, or of those after the
+// reboot of a switch, comes up all the same, with everybody else.
+func TestRebootAtEachStep(t *testing.T) {
+	stride := 3
+	if os.Getenv("IBSM_PROOF") != "" {
+		stride = 1
+	}
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
+	for name, node := range ordered(map[string]int32{"own leaf": n.Nodes[firstHost(n).Node].Ports[1].Peer.Node, "leaf": 1, "spine": spine(n)}) {
+		for _, later := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s later %v", name, later), func(t *testing.T) {
+				steps := 0
+				for step := 0; ; step += stride {
+					b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond}}) // each packet is a step
+					m := b.add(firstHost(n), minhopConfig())
+					if later {
+						b.pass(settling)
+						b.Fabric.Reboot(spine(n))
+					}
+					begin, ups := b.Steps, len(m.ups)
+					if !b.Run(b.Fabric.Now()+time.Second, func() bool { return b.Steps-begin >= step }) || len(m.ups) > ups+1 {
+						steps = step
+						break
+					}
+					b.Fabric.Reboot(node)
+					b.pass(settling)
+					if b.mustBeWhole(m); t.Failed() {
+						m.dump()
+						t.Fatalf("rebooted at step %d", step)
+					}
+				}
+				if steps < 30 {
+					t.Errorf("a sweep of %d steps", steps)
+				}
+			})
+		}
+	}
+}
+
+// TestSplitPorts: switches all of whose ports are split into two of two lanes each have 128 ports,
+// and their links a rate of their own.
+func TestSplitPorts(t *testing.T) {
+	for _, speed := range []string{"HDR", "NDR", "XDR"} {
+		n := nettest.Generate(t, "tree:depth=2,fanout=2,hosts=126,width=2x,speed="+speed)
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		m := b.comeUp(minhopConfig())
+		b.mustBeWhole(m)
+		b.mustConnectHosts()
+	}
+}
