@@ -106,7 +106,6 @@ func (r *fieldRecord) set(s fabric.Set) {
 	at := r.target(s)
 	fields := fieldsOf(s.Attr)
 	if s.Status != mad.StatusOK {
-		r.send(item{at, s.Attr, "refused"}, s.Status.String())
 		r.refused[at] = true
 	}
 	for i := range fields {

@@ -129,8 +129,6 @@ var linkRows = []fieldRow{
 		}},
 	{smp.AttrPortInfo, "all", "the device refuses bit 31 of the attribute modifier", "is sent with it all the same; the Set is refused", "is sent without it",
 		"the port must get its fields", func(d *fieldDifference) bool { return d.refusing[d.at] && d.kind("bit 31 refused") }},
-	{smp.AttrPortInfo, "all", "the state of a port changes while it is written", "Sets of PortState that the port refuses", "none", "each Set begins from the last state that was read",
-		func(d *fieldDifference) bool { return d.of("refused") && d.stage != coldStart && len(d.ours) == 0 }},
 	{smp.AttrPortInfo, "LocalPhyErrors, OverrunErrors", "enhanced port 0", "as configured", "unchanged", "port 0 has no link whose errors could be counted",
 		func(d *fieldDifference) bool {
 			return d.of("LocalPhyErrors", "OverrunErrors") && d.place == enhancedPort0 && d.keeps()
