@@ -14,12 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"ibsm/cmd/cli"
+	"ibsm/mad"
 	"ibsm/opensm/dump"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/quality"
+	"ibsm/routing/updn"
 	"ibsm/routing/verify"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -29,6 +31,7 @@ import (
 
 const routeExamples = `  ibfabric route fattree:k=36
   ibfabric route torus:dims=5x5x5 --engine lash,minhop
+  ibfabric route fattree:k=8,missing-links=3% --engine updn --root 0xb83fd20300404000
   ibfabric route cluster.topo --engine lash --lanes 4 --dump dumps
 `
 
@@ -38,6 +41,7 @@ type route struct {
 	lanes   uint8
 	lmc     uint8
 	startVL uint8
+	updn    updn.Settings
 	dir     string
 	out     io.Writer
 }
@@ -54,11 +58,14 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop and lash.`}
+minhop, updn and lash.`}
+	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
 	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "`N`: each port of a channel adapter or router gets 2^N LIDs, N up to 7")
 	c.Flags().Uint8Var(&r.startVL, "lash-start-vl", 0, "lowest lane of lash")
+	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn; may be repeated (default: detected)")
+	c.Flags().BoolVar(&r.updn.ConnectRoots, "connect-roots", false, "routes between root switches of updn: without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.out = cmd.OutOrStdout()
@@ -70,8 +77,15 @@ minhop and lash.`}
 		}
 		for _, name := range r.engines {
 			if r.engine(name) == nil {
-				return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected minhop or lash")
+				return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected minhop, updn or lash")
 			}
+		}
+		for _, text := range roots {
+			guid, err := mad.ParseGUID(text)
+			if err != nil {
+				return cli.UsageError(fmt.Sprintf("--root %s: %v", text, err), "")
+			}
+			r.updn.Roots = append(r.updn.Roots, guid)
 		}
 		fabric, err := loadNet(args[0])
 		if err != nil {
@@ -87,6 +101,8 @@ func (r *route) engine(name string) routing.Engine {
 	switch name {
 	case "minhop":
 		return minhop.Route
+	case "updn":
+		return updn.New(r.updn)
 	case "lash":
 		return lash.New(lash.Settings{StartVL: r.startVL})
 	}

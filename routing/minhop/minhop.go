@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"context"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
 )
@@ -27,7 +26,7 @@ func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables := &routing.Tables{LFT: make([][]uint8, p.graph.Len()), Top: in.LIDs.Top}
+	tables := &routing.Tables{LFT: make([][]uint8, p.Graph.Len()), Top: in.LIDs.Top}
 	if in.Keep == routing.KeepWorking && p.hasPrev() {
 		err = p.repairPrev(ctx, tables.LFT)
 	} else {
@@ -41,45 +40,37 @@ func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 
 // problem is what all switches have in common.
 type problem struct {
-	routing.In
-	graph  *routing.Graph
-	hops   *routing.Hops
-	order  []routing.Dest
-	lmc    uint8   // greatest of any port, as OpenSM's option lmc
-	system []int32 // by SwitchIdx: equal for switches with one SystemImageGUID
+	*routing.Balance
+	hops *routing.Hops
 }
 
 func newProblem(ctx context.Context, in routing.In) (*problem, error) {
-	p := &problem{In: in, graph: routing.NewGraph(in.Topo), order: routing.Order(in.Topo, in.LIDs)}
-	for _, d := range p.order {
-		p.lmc = max(p.lmc, d.LMC)
-	}
-	p.system = make([]int32, p.graph.Len())
-	first := map[mad.GUID]int32{}
-	for s, n := range in.Topo.Switches {
-		guid := in.Topo.Nodes[n].Info.SystemImageGUID()
-		if _, ok := first[guid]; !ok {
-			first[guid] = int32(s)
-		}
-		p.system[s] = first[guid]
-	}
+	p := &problem{Balance: routing.NewBalance(in)}
 	var err error
-	p.hops, err = routing.NewHops(ctx, p.graph)
+	p.hops, err = routing.NewHops(ctx, p.Graph)
 	return p, err
 }
 
-// prev is the previous row of a switch, nil when there is none.
-func (p *problem) prev(s topo.SwitchIdx) []uint8 {
-	if p.Prev == nil || int(s) >= len(p.Prev.LFT) {
-		return nil
+func (p *problem) newPlacer() *routing.Placer { return p.NewPlacer(p.nearest) }
+
+// nearest adds the ports of a switch that lie on a shortest way.
+func (p *problem) nearest(s topo.SwitchIdx, into *routing.PortSets) {
+	peers, egress := p.Graph.Edges(s)
+	own := p.hops.From(s)
+	for e, r := range peers {
+		words, bit := into.Of(egress[e])
+		for d, hop := range p.hops.From(r) {
+			if hop == own[d]-1 { // for s itself this wraps to Unreachable, and no neighbour is that far
+				words[d] |= bit
+			}
+		}
 	}
-	return p.Prev.LFT[s]
 }
 
 // hasPrev reports whether there is any previous row.
 func (p *problem) hasPrev() bool {
-	for s := range p.graph.Len() {
-		if p.prev(topo.SwitchIdx(s)) != nil {
+	for s := range p.Graph.Len() {
+		if p.PrevRow(topo.SwitchIdx(s)) != nil {
 			return true
 		}
 	}
@@ -90,25 +81,25 @@ func (p *problem) hasPrev() bool {
 // were.
 func (p *problem) routeAll(ctx context.Context, rows [][]uint8) error {
 	return routing.Parallel(ctx, len(rows), func() func(int) {
-		pl := newPlacer(p)
+		pl := p.newPlacer()
 		st := newStanding(p)
 		var row []uint8
 		return func(i int) {
 			s := topo.SwitchIdx(i)
 			if p.Keep == routing.KeepMinimal && st.stands(s) {
-				rows[s] = p.prev(s)
+				rows[s] = p.PrevRow(s)
 				return
 			}
 			if row == nil {
 				row = make([]uint8, routing.RowLen(p.LIDs.Top))
 			}
 			fill(row, routing.NoPath)
-			pl.begin(s)
+			pl.Begin(s)
 			if p.Keep != routing.KeepNone {
-				pl.keepMinimal(row, nil)
+				pl.Keep(row, nil)
 			}
-			pl.place(row, nil)
-			if prev := p.prev(s); bytes.Equal(prev, row) {
+			pl.Place(row, nil)
+			if prev := p.PrevRow(s); bytes.Equal(prev, row) {
 				rows[s] = prev
 			} else {
 				rows[s], row = row, nil

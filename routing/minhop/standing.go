@@ -19,8 +19,8 @@ func newStanding(p *problem) *standing {
 	for l := range st.to {
 		st.to[l] = topo.None
 	}
-	for i := range p.order {
-		d := &p.order[i]
+	for i := range p.Order {
+		d := &p.Order[i]
 		for k := range 1 << d.LMC {
 			l := int(d.Base) + k
 			st.to[l], st.egress[l] = d.Switch, d.Egress
@@ -32,12 +32,12 @@ func newStanding(p *problem) *standing {
 // stands reports whether every entry of the previous row of s is a shortest way, or
 // there is none, and no entry is missing or too many.
 func (st *standing) stands(s topo.SwitchIdx) bool {
-	row := st.prev(s)
+	row := st.PrevRow(s)
 	if len(row) != len(st.to) {
 		return false
 	}
 	st.beyond = [256][]uint8{}
-	peers, ports := st.graph.Edges(s)
+	peers, ports := st.Graph.Edges(s)
 	for e, port := range ports {
 		st.beyond[port] = st.hops.From(peers[e])
 	}

@@ -25,7 +25,7 @@ type repair struct {
 	broken  []uint64      // by block * switches + switch, a bit for each LID of the block
 	partial []bool        // by LID: neither whole nor fresh
 	fresh   []bool        // by LID
-	count   [][256]uint32 // by SwitchIdx, as in placer
+	count   [][256]uint32 // by SwitchIdx, as in Placer
 }
 
 func (p *problem) repairPrev(ctx context.Context, rows [][]uint8) error {
@@ -49,7 +49,7 @@ func (p *problem) repairPrev(ctx context.Context, rows [][]uint8) error {
 		return err
 	}
 	err = routing.Parallel(ctx, n, func() func(int) {
-		pl := newPlacer(p)
+		pl := p.newPlacer()
 		return func(s int) { m.placeFresh(topo.SwitchIdx(s), pl) }
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *problem) repairPrev(ctx context.Context, rows [][]uint8) error {
 		return err
 	}
 	for s := range rows {
-		if prev := p.prev(topo.SwitchIdx(s)); bytes.Equal(prev, rows[s]) {
+		if prev := p.PrevRow(topo.SwitchIdx(s)); bytes.Equal(prev, rows[s]) {
 			rows[s] = prev
 		}
 	}
@@ -70,10 +70,10 @@ func (p *problem) repairPrev(ctx context.Context, rows [][]uint8) error {
 // links, and with the entries that can be no other: those of what the switch is and what hangs
 // on it.
 func (m *repair) takeOver(s topo.SwitchIdx) []uint8 {
-	row, prev := make([]uint8, routing.RowLen(m.LIDs.Top)), m.prev(s)
+	row, prev := make([]uint8, routing.RowLen(m.LIDs.Top)), m.PrevRow(s)
 	fill(row, routing.NoPath)
-	for k := range m.order {
-		d := &m.order[k]
+	for k := range m.Order {
+		d := &m.Order[k]
 		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
 			if d.Switch == s {
 				row[lid] = d.Egress
@@ -117,31 +117,31 @@ func (m *repair) isBroken(s topo.SwitchIdx, lid mad.LID) bool {
 
 // placeFresh clears the broken entries of a switch, counts the others, and then
 // places the fresh LIDs.
-func (m *repair) placeFresh(s topo.SwitchIdx, pl *placer) {
-	pl.begin(s)
+func (m *repair) placeFresh(s topo.SwitchIdx, pl *routing.Placer) {
+	pl.Begin(s)
 	row := m.rows[s]
-	for k := range m.order {
-		d := &m.order[k]
+	for k := range m.Order {
+		d := &m.Order[k]
 		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
 			if m.isBroken(s, lid) {
 				row[lid] = routing.NoPath
 			} else if d.Switch != s {
-				pl.use(k, row[lid])
+				pl.Use(k, row[lid])
 			}
 		}
 	}
-	pl.keepMinimal(row, m.fresh)
-	pl.place(row, m.fresh)
-	m.count[s] = pl.count
+	pl.Keep(row, m.fresh)
+	pl.Place(row, m.fresh)
+	m.count[s] = pl.Count
 }
 
 // joinPartial repairs the LIDs that some switches reach and others do not, in the
 // order in which destinations are placed.
 func (m *repair) joinPartial(ctx context.Context) error {
 	j := newJoiner(m)
-	for i := range mad.LID(1) << m.lmc {
-		for k := range m.order {
-			d := &m.order[k]
+	for i := range mad.LID(1) << m.LMC {
+		for k := range m.Order {
+			d := &m.Order[k]
 			if i>>d.LMC == 0 && m.partial[d.Base+i] {
 				if err := ctx.Err(); err != nil {
 					return err
@@ -197,7 +197,7 @@ func (j *joiner) join(d *routing.Dest, lid mad.LID) {
 // tree outwards.
 func (j *joiner) measure(lid mad.LID) {
 	for _, s := range j.broken {
-		peers, _ := j.graph.Edges(s)
+		peers, _ := j.Graph.Edges(s)
 		for _, r := range peers {
 			if far := j.inTree(r, lid); far < beyond {
 				j.links[s] = min(j.links[s], far+1)
@@ -212,7 +212,7 @@ func (j *joiner) measure(lid mad.LID) {
 			if int(j.links[s]) != far {
 				continue // has come nearer since
 			}
-			peers, _ := j.graph.Edges(s)
+			peers, _ := j.Graph.Edges(s)
 			for _, r := range peers {
 				if j.links[r] > j.links[s]+1 && j.isBroken(r, lid) {
 					j.links[r] = j.links[s] + 1
@@ -249,13 +249,13 @@ func (j *joiner) inTree(r topo.SwitchIdx, lid mad.LID) int32 {
 // choose is the port of a broken switch: the previous one if it lies on a shortest
 // way, or else the least used.
 func (j *joiner) choose(s topo.SwitchIdx, lid mad.LID) uint8 {
-	if prev := j.prev(s); int(lid) < len(prev) {
+	if prev := j.PrevRow(s); int(lid) < len(prev) {
 		if r := j.tracer.Next(s, prev[lid]); r != topo.None && j.links[r] == j.links[s]-1 {
 			return prev[lid]
 		}
 	}
 	best := uint8(routing.NoPath)
-	peers, ports := j.graph.Edges(s)
+	peers, ports := j.Graph.Edges(s)
 	for e, r := range peers {
 		if j.links[r] == j.links[s]-1 && (best == routing.NoPath || j.count[s][ports[e]] < j.count[s][best]) {
 			best = ports[e]

@@ -1,28 +1,27 @@
-package minhop
+package routing
 
 import (
 	"math/bits"
 
-	"ibsm/routing"
 	"ibsm/topo"
 )
 
-// candidates are the ports of one switch that lie on a shortest way, for each
-// destination switch. Most destinations share a few sets.
-type candidates struct {
+// PortSets are, for one switch at a time, the ports by which the routes to each destination switch
+// may go. Most destinations share a few sets. It belongs to one goroutine.
+type PortSets struct {
 	setOf []uint16 // by destination switch, index into sets
 	sets  []portSet
-	ids   map[portMask]uint16
-	mask  [4][]uint64 // by destination switch, 64 ports each: scratch
+	ids   map[PortMask]uint16
+	mask  [4][]uint64 // by destination switch, 64 ports each
 	arena []uint8     // of portSet.ports
 }
 
-// portMask is a set of port numbers.
-type portMask [4]uint64
+// PortMask is a set of port numbers: a bit for each, 64 in a word.
+type PortMask [4]uint64
 
 // portSet is a set of candidates, and how far it is used up.
 type portSet struct {
-	mask  portMask
+	mask  PortMask
 	ports []uint8 // ascending
 	// No port has a count below level, and none before next has a count of level:
 	// counts only grow, so the search for the least goes on where it stopped.
@@ -30,40 +29,41 @@ type portSet struct {
 	next  int
 }
 
-func newCandidates(switches int) *candidates {
-	c := &candidates{setOf: make([]uint16, switches), ids: map[portMask]uint16{}}
+func newPortSets(switches int) *PortSets {
+	c := &PortSets{setOf: make([]uint16, switches), ids: map[PortMask]uint16{}}
 	for w := range c.mask {
 		c.mask[w] = make([]uint64, switches)
 	}
 	return c
 }
 
-// of finds the candidates of a switch. They are good until the next call.
-func (c *candidates) of(g *routing.Graph, hops *routing.Hops, s topo.SwitchIdx) {
+// clear makes all sets empty.
+func (c *PortSets) clear() {
 	for w := range c.mask {
 		clear(c.mask[w])
 	}
-	peers, egress := g.Edges(s)
-	own := hops.From(s)
-	for e, r := range peers {
-		mask, bit := c.mask[egress[e]>>6], uint64(1)<<(egress[e]&63)
-		for d, hop := range hops.From(r) {
-			if hop == own[d]-1 { // for s itself this wraps to Unreachable, and no neighbour is that far
-				mask[d] |= bit
-			}
-		}
+}
+
+// Of gives the words of a port, by destination switch, and its bit in them: for adding the port.
+func (c *PortSets) Of(port uint8) (words []uint64, bit uint64) {
+	return c.mask[port>>6], 1 << (port & 63)
+}
+
+// Set gives the ports to a destination switch.
+func (c *PortSets) Set(to topo.SwitchIdx, ports *PortMask) {
+	for w := range c.mask {
+		c.mask[w][to] = ports[w]
 	}
-	c.intern()
 }
 
 // intern turns the masks into sets.
-func (c *candidates) intern() {
+func (c *PortSets) intern() {
 	clear(c.ids)
 	c.sets, c.arena = c.sets[:0], c.arena[:0]
-	last := portMask{^uint64(0)} // no set: port 0 is in none
+	last := PortMask{^uint64(0)} // no set: port 0 is in none
 	id := uint16(0)
 	for d := range c.setOf {
-		if set := (portMask{c.mask[0][d], c.mask[1][d], c.mask[2][d], c.mask[3][d]}); set != last {
+		if set := (PortMask{c.mask[0][d], c.mask[1][d], c.mask[2][d], c.mask[3][d]}); set != last {
 			last = set
 			known := false
 			if id, known = c.ids[set]; !known {
@@ -76,7 +76,7 @@ func (c *candidates) intern() {
 	}
 }
 
-func (c *candidates) add(set portMask) {
+func (c *PortSets) add(set PortMask) {
 	from := len(c.arena)
 	for w, word := range set {
 		for ; word != 0; word &= word - 1 {
@@ -87,8 +87,8 @@ func (c *candidates) add(set portMask) {
 	c.sets = append(c.sets, portSet{mask: set, ports: list, next: len(list)})
 }
 
-// to is the set of candidates towards a switch.
-func (c *candidates) to(d topo.SwitchIdx) *portSet { return &c.sets[c.setOf[d]] }
+// to is the set of ports to a switch.
+func (c *PortSets) to(d topo.SwitchIdx) *portSet { return &c.sets[c.setOf[d]] }
 
 func (s *portSet) has(port uint8) bool { return s.mask[port>>6]>>(port&63)&1 != 0 }
 

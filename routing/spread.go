@@ -1,4 +1,4 @@
-package minhop
+package routing
 
 import (
 	"math"
@@ -6,11 +6,11 @@ import (
 	"ibsm/topo"
 )
 
-// memory knows, for one switch, through which neighbours the LIDs of each
+// spread knows, for one switch, through which neighbours the LIDs of each
 // destination go so far, so that the next one takes a neighbour of another system,
 // or at least another neighbour.
-type memory struct {
-	*problem
+type spread struct {
+	*Balance
 	peer [256]topo.SwitchIdx // by port of the switch
 	used []neighbour         // 2^lmc slots of each destination, free ones last
 }
@@ -20,13 +20,13 @@ type neighbour struct {
 	lids uint8          // that go through it
 }
 
-func newMemory(p *problem) *memory {
-	return &memory{problem: p, used: make([]neighbour, len(p.order)<<p.lmc)}
+func newSpread(p *Balance) *spread {
+	return &spread{Balance: p, used: make([]neighbour, len(p.Order)<<p.LMC)}
 }
 
 // begin turns to a switch.
-func (m *memory) begin(s topo.SwitchIdx) {
-	peers, ports := m.graph.Edges(s)
+func (m *spread) begin(s topo.SwitchIdx) {
+	peers, ports := m.Graph.Edges(s)
 	for e, r := range peers {
 		m.peer[ports[e]] = r
 	}
@@ -36,8 +36,8 @@ func (m *memory) begin(s topo.SwitchIdx) {
 }
 
 // remember notes that a LID of destination k goes through a port.
-func (m *memory) remember(k int, port uint8) {
-	slots := m.used[k<<m.lmc : (k+1)<<m.lmc]
+func (m *spread) remember(k int, port uint8) {
+	slots := m.used[k<<m.LMC : (k+1)<<m.LMC]
 	for i := range slots {
 		if slots[i].peer == m.peer[port] || slots[i].peer == topo.None {
 			slots[i].peer = m.peer[port]
@@ -49,10 +49,10 @@ func (m *memory) remember(k int, port uint8) {
 
 // known says whether a LID of destination k goes through the system that a port
 // leads to, and through which slot if it is the very neighbour.
-func (m *memory) known(k int, port uint8) (system bool, through *neighbour) {
+func (m *spread) known(k int, port uint8) (system bool, through *neighbour) {
 	peer := m.peer[port]
-	for i := range m.used[k<<m.lmc : (k+1)<<m.lmc] {
-		u := &m.used[k<<m.lmc+i]
+	for i := range m.used[k<<m.LMC : (k+1)<<m.LMC] {
+		u := &m.used[k<<m.LMC+i]
 		if u.peer == topo.None {
 			break
 		}
@@ -66,7 +66,7 @@ func (m *memory) known(k int, port uint8) (system bool, through *neighbour) {
 
 // choose is OpenSM's choice for one of several LIDs of destination k. Candidates
 // are visited in ascending order from port start on, round the end.
-func (m *memory) choose(k int, ports []uint8, start uint8, count *[256]uint32) uint8 {
+func (m *spread) choose(k int, ports []uint8, start uint8, count *[256]uint32) uint8 {
 	from := 0
 	for from < len(ports) && ports[from] < start {
 		from++

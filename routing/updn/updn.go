@@ -1,0 +1,203 @@
+// Package updn is the routing engine updn: switches are ranked by their distance from root switches,
+// and routes go up towards roots and then down, never up again. Of the shortest such ways each switch
+// by itself spreads the destinations over its ports, as minhop does. The tables are OpenSM's.
+//
+// On fabrics whose links lead from rank to rank there is no credit loop. Where links connect switches
+// of one rank OpenSM's search can join ways that turn up after down, and so does this one: the
+// proof of the tables shows it.
+package updn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Settings are the operator's settings of the engine.
+type Settings struct {
+	// Roots are the node GUIDs of root switches (root_guid_file); those that are not in the subnet do
+	// not count. Without any, switches are roots that have nearly all hosts at one distance.
+	Roots []mad.GUID
+	// IDs replace the node GUIDs of switches where the direction between two of one rank is decided:
+	// up is to the lower one (ids_guid_file).
+	IDs map[mad.GUID]uint64
+	// ConnectRoots gives root switches shortest ways to each other, which may turn (connect_roots).
+	ConnectRoots bool
+}
+
+// New is the engine. It refuses a subnet without roots. In.Prev keeps the entries that lead the
+// shortest way that is allowed, whatever In.Keep says except KeepNone.
+func New(s Settings) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		n, err := newNetwork(ctx, in, &s)
+		if err != nil {
+			return nil, err
+		}
+		if err := n.findWays(ctx); err != nil {
+			return nil, err
+		}
+		tables := &routing.Tables{LFT: make([][]uint8, n.Graph.Len()), Top: in.LIDs.Top}
+		err = routing.Parallel(ctx, len(tables.LFT), func() func(int) {
+			pl := n.NewPlacer(n.ports)
+			return func(i int) { tables.LFT[i] = n.row(pl, topo.SwitchIdx(i)) }
+		})
+		if err != nil {
+			return nil, err
+		}
+		return tables, nil
+	}
+}
+
+// row is the forwarding table of a switch.
+func (n *network) row(pl *routing.Placer, s topo.SwitchIdx) []uint8 {
+	row := bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(n.LIDs.Top))
+	pl.Begin(s)
+	if n.In.Keep != routing.KeepNone {
+		pl.Keep(row, nil)
+	}
+	pl.Place(row, nil)
+	if prev := n.PrevRow(s); bytes.Equal(prev, row) {
+		return prev
+	}
+	return row
+}
+
+// network is the ranked switches, and the ways between them.
+type network struct {
+	*routing.Balance
+	rank   []uint32 // by SwitchIdx; unranked for those that no root reaches
+	id     []uint64 // by SwitchIdx
+	direct bool     // ways to roots may turn
+	hops   *routing.Hops
+	edges  []edge // of switch s: first[s] .. first[s+1]-1
+	first  []int32
+	way    [][]uint16           // by source and destination SwitchIdx: index into ways
+	ways   [][]routing.PortMask // by source: sets of ports
+}
+
+// edge is a link as one of its switches sees it.
+type edge struct {
+	to   topo.SwitchIdx
+	port uint8
+	back int32 // the same link as to sees it
+	down bool
+}
+
+const unranked = ^uint32(0)
+
+var errNoRoots = errors.New("no root switch was found: none has more than 90 % of the end ports at one distance; name the roots in root_guid_file")
+
+func newNetwork(ctx context.Context, in routing.In, s *Settings) (*network, error) {
+	n := &network{Balance: routing.NewBalance(in), rank: make([]uint32, len(in.Topo.Switches)), id: make([]uint64, len(in.Topo.Switches))}
+	var queue []topo.SwitchIdx
+	for i, node := range in.Topo.Switches {
+		n.rank[i], n.id[i] = unranked, uint64(in.Topo.Nodes[node].GUID)
+		if id, is := s.IDs[in.Topo.Nodes[node].GUID]; is {
+			n.id[i] = id
+		}
+	}
+	var err error
+	if s.Roots == nil || s.ConnectRoots {
+		if n.hops, err = routing.NewHops(ctx, n.Graph); err != nil {
+			return nil, err
+		}
+	}
+	if s.Roots == nil {
+		queue = n.detectRoots()
+	}
+	for _, guid := range s.Roots {
+		if node := in.Topo.FindNode(guid); node != topo.None && in.Topo.Nodes[node].Switch != topo.None {
+			queue = append(queue, in.Topo.Nodes[node].Switch)
+		}
+	}
+	if len(queue) == 0 {
+		return nil, errNoRoots
+	}
+	n.direct = s.ConnectRoots && (s.Roots == nil || len(queue) > 1)
+	for _, root := range queue {
+		n.rank[root] = 0
+	}
+	for i := 0; i < len(queue); i++ {
+		peers, _ := n.Graph.Edges(queue[i])
+		for _, r := range peers {
+			if far := n.rank[queue[i]] + 1; far < n.rank[r] {
+				n.rank[r] = far
+				queue = append(queue, r)
+			}
+		}
+	}
+	n.connect()
+	return n, nil
+}
+
+// detectRoots are the switches that have more than 90 % of the end ports at one distance, and no
+// more than 5 % at any other.
+func (n *network) detectRoots() (roots []topo.SwitchIdx) {
+	hosts, all := make([]int, n.Graph.Len()), 0
+	for _, p := range n.Topo.EndPorts {
+		if s := n.Topo.SwitchOf(p); s != topo.None && n.Topo.Nodes[n.Topo.Ports[p].Node].Switch == topo.None {
+			hosts[s]++
+			all++
+		}
+	}
+	for s := range hosts {
+		var at [mad.MaxHops + 1]int
+		for d, hop := range n.hops.From(topo.SwitchIdx(s)) {
+			if int(hop) < len(at) {
+				at[hop] += hosts[d]
+			}
+		}
+		most, some := 0, 0
+		for _, count := range at {
+			if float64(count) > float64(all)*0.9 {
+				most++
+			}
+			if float64(count) > float64(all)*0.05 {
+				some++
+			}
+		}
+		if most == 1 && some == 1 {
+			roots = append(roots, topo.SwitchIdx(s))
+		}
+	}
+	return roots
+}
+
+// connect makes the edges.
+func (n *network) connect() {
+	type end struct {
+		s    topo.SwitchIdx
+		port uint8
+	}
+	at := map[end]int32{}
+	for s := range topo.SwitchIdx(n.Graph.Len()) {
+		n.first = append(n.first, int32(len(n.edges)))
+		peers, ports := n.Graph.Edges(s)
+		for i, r := range peers {
+			at[end{s, ports[i]}] = int32(len(n.edges))
+			n.edges = append(n.edges, edge{to: r, port: ports[i], down: n.down(s, r)})
+		}
+	}
+	n.first = append(n.first, int32(len(n.edges)))
+	for s := range topo.SwitchIdx(n.Graph.Len()) {
+		for e := n.first[s]; e < n.first[s+1]; e++ {
+			far := n.Topo.Ports[n.Topo.Port(n.Topo.Switches[s], n.edges[e].port)].Peer
+			n.edges[e].back = at[end{n.edges[e].to, n.Topo.Ports[far].Num}]
+		}
+	}
+}
+
+// down reports whether the way from a switch to one next to it leads down.
+func (n *network) down(s, r topo.SwitchIdx) bool {
+	switch {
+	case n.rank[s] == 0 && n.rank[r] == 0:
+		return false
+	case n.rank[s] != n.rank[r]:
+		return n.rank[s] < n.rank[r]
+	}
+	return n.id[s] <= n.id[r]
+}
