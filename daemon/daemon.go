@@ -102,6 +102,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
 	logReport(d.logger, d.conf.Report)
 	warnOfEngines(d.conf, d.logger, d.cfg.Stderr)
+	warnOfDefaultKeys(d.conf, d.logger)
 	d.tasks.run(ctx, d.control.Run)
 	if err = d.serveControl(ctx); err != nil {
 		return err

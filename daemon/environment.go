@@ -84,6 +84,23 @@ func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 	}
 }
 
+// warnOfDefaultKeys warns of keys that everybody knows, with what to set. What is simulated needs
+// no secrets.
+func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
+	e := election(l.Config)
+	if e.IgnoreOthers || l.Fabric != "" || l.DryRun {
+		return
+	}
+	if !e.Protected() {
+		logger.Warn("default sm_key: any host of the subnet can depose this manager. "+
+			"Set the same secret sm_key (keys.sm_key in ibsm.toml) on all managers, or list their port GUIDs in allowed_sm_guids; see docs/security.md", "sm_key", e.SMKey)
+	}
+	if conf.MKey.In(l.Config) == 0 {
+		logger.Warn("no m_key: any host of the subnet can write to switches and ports. " +
+			"Set the same secret m_key (keys.m_key in ibsm.toml) on all managers, and m_key_protection_level 1; see docs/security.md")
+	}
+}
+
 // laneEngine is the routing engine that OpenSM would use first, if that keeps routes free of
 // credit loops by several VLs, to which paths are assigned by their SL; "" if not.
 func laneEngine(c *conf.Config) string {

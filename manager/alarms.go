@@ -19,11 +19,16 @@ const (
 	// AlarmManager is a subnet manager that does not show our sm_key, or is not in
 	// allowed_sm_guids. It is ignored, also as MASTER.
 	AlarmManager AlarmKind = iota
+	// AlarmControl is Set(SMInfo) that is not the master's, or has another SM_Key. It is refused.
+	AlarmControl
+	// AlarmQuestion is Get(SMInfo) in the name of another port than the sender's. It is answered,
+	// but nobody is asked because of it.
+	AlarmQuestion
 	numAlarmKinds
 )
 
 var alarmNames = [numAlarmKinds]string{
-	AlarmManager: "manager",
+	AlarmManager: "manager", AlarmControl: "control", AlarmQuestion: "question",
 }
 
 // String is the kind as metrics and the control socket have it.
@@ -31,7 +36,9 @@ func (k AlarmKind) String() string { return alarmNames[k] }
 
 // alarmTexts are the log lines.
 var alarmTexts = [numAlarmKinds]string{
-	AlarmManager: "ALARM: ignoring a subnet manager that does not show this subnet's sm_key or is not in allowed_sm_guids",
+	AlarmControl:  "ALARM: refusing a control packet, Set(SMInfo), that is not from the master",
+	AlarmQuestion: "ALARM: ignoring Get(SMInfo) in the name of another port",
+	AlarmManager:  "ALARM: ignoring a subnet manager that does not show this subnet's sm_key or is not in allowed_sm_guids",
 }
 
 // Alarm is what one port has sent.

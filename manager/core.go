@@ -31,6 +31,8 @@ type Core struct {
 	traps        traps        // notices, and the sweeps that they cause
 	descriptions descriptions // NodeDescriptions, between sweeps
 	guids        guidWrites   // GUIDs that the SA assigns
+	inquiry      inquiry      // a manager that has named itself
+	controls     control      // a control packet whose sender is to be proved
 	alarms       alarms       // what hosts send that is not theirs to send
 
 	published publication

@@ -51,12 +51,16 @@ func (c *Core) act(do elect.Do) {
 		c.sweeps.want(wishFull, "the mastership is vacant")
 	case elect.Resweep:
 		c.sweeps.want(wishFull, "another subnet manager")
+	case elect.Distrust:
+		c.sweeps.distrust = true
+		c.traps.sweep(c.fx.now, true, "another subnet manager handed its mastership over")
 	case elect.BecomeInactive:
 		c.abandon()
 	case elect.Poll:
 		c.elect.poll(&c.fx)
 	case elect.Look:
 		c.elect.look(&c.fx)
+	case elect.Inquire: // question has the port
 	case elect.SendTrap:
 		c.elect.askOwnPort(&c.fx)
 	}
@@ -161,6 +165,7 @@ func (c *Core) cancel() {
 	c.ended = c.fx.table.Cancel(c.ended[:0])
 	c.guids.drop()
 	c.descriptions.cancelled()
+	c.controls.state, c.inquiry = controlIdle, inquiry{}
 }
 
 // ownTerm notes that what clients have registered up to now is known here, if it is.
@@ -184,6 +189,10 @@ func (c *Core) asked(o *txn.Outcome) {
 		if c.handover.state != staying && !c.stopped {
 			c.exit(nil)
 		}
+	case o.Tag == tagInquiry:
+		c.inquired(o)
+	case o.Tag == tagControl:
+		c.proved(o)
 	default:
 		c.act(c.elect.done(&c.fx, o, &c.port))
 	}
@@ -229,8 +238,7 @@ func (c *Core) request(d *mad.Datagram) {
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		if c.port.mayRead(p.MKey()) {
 			c.elect.answer(&c.fx, d, mad.StatusOK, &c.port, c.sent)
-			c.elect.meet(p, c.port.guid)
-			c.act(c.elect.Asked((*smp.SMInfo)(p.Data())))
+			c.question(d)
 		}
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodSet:
 		if c.port.mayWrite(p.MKey()) {
@@ -238,21 +246,6 @@ func (c *Core) request(d *mad.Datagram) {
 		}
 	case p.AttrID() == smp.AttrNotice && p.Method() == mad.MethodTrap:
 		c.trap(d)
-	}
-}
-
-// control takes a Set(SMInfo).
-func (c *Core) control(d *mad.Datagram) {
-	from := (*smp.SMInfo)(d.Packet.Data())
-	wasPolled := from.GUID() == c.elect.Polled()
-	do, status := c.elect.Control(c.fx.now, d.Packet.AttrMod(), from)
-	c.elect.answer(&c.fx, d, status, &c.port, c.sent)
-	c.act(do)
-	switch {
-	case do == elect.TakeOver && wasPolled:
-		c.elect.order(&c.fx, smp.ControlAcknowledge, smp.Standby, c.sent)
-	case do == elect.StandBy && !c.elect.locate(c.sweeps.found):
-		c.act(c.elect.LosePath())
 	}
 }
 

@@ -50,6 +50,8 @@ const (
 	tagTrap                      // the trap
 	tagHandover                  // Set(SMInfo)
 	tagAcknowledge               // Set(SMInfo)
+	tagInquiry                   // Get(SMInfo) from a manager that has named itself
+	tagControl                   // Get from the sender of a control packet, or from our own port
 )
 
 func newElection(cfg *Config) election {
@@ -255,23 +257,6 @@ func (e *election) sortOut() {
 			e.ignored = append(e.ignored, e.others[i].Port)
 		}
 	}
-}
-
-// maxMet bounds the managers that this one knows only by their requests.
-const maxMet = 16
-
-// meet stores a standby ibsm that sends a request, and the route back to it, if the last walk has
-// not found it: it may not have answered then.
-func (e *election) meet(p *mad.Packet, own mad.GUID) {
-	info := (*smp.SMInfo)(p.Data())
-	known := func(o discover.SM) bool { return o.Info.GUID() == info.GUID() }
-	if !elect.IsQuestion(info) || info.GUID() == own || p.MgmtClass() != mad.ClassDirected || slices.ContainsFunc(e.others, known) || len(e.others) >= maxMet {
-		return
-	}
-	hops := min(p.HopCount(), mad.MaxHops)
-	back := slices.Clone(p.ReturnPath()[1 : 1+hops])
-	slices.Reverse(back)
-	e.others = append(e.others, discover.SM{Port: info.GUID(), Route: mad.MakeRoute(back...), Info: *info})
 }
 
 // heard stores the SMInfo of another manager.

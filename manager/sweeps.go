@@ -129,6 +129,10 @@ func (c *Core) begin() {
 		c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 		return
 	}
+	if c.sweeps.distrust && c.sweeps.beginsHeavy(c.cfg.Resting) {
+		c.sweeps.distrust = false
+		c.pause()
+	}
 	c.sweeps.begin(&c.fx, c.elect.mayWrite(), c.cfg.Resting)
 }
 

@@ -2,11 +2,13 @@ package sim_test
 
 import (
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/elect"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -150,4 +152,169 @@ func TestManagersBesideImpostor(t *testing.T) {
 		}
 		b.mustBeWhole(first)
 	}
+}
+
+// routeTo is a directed route from its port to another one.
+func (i *intruder) routeTo(to net.End) mad.Route {
+	f, from := i.harness.Fabric, i.station.At()
+	type step struct {
+		node  int32
+		route mad.Route
+	}
+	queue, seen := []step{{f.Peer(from).Node, mad.MakeRoute(from.Port)}}, map[int32]bool{}
+	for ; len(queue) > 0; queue = queue[1:] {
+		s := queue[0]
+		for num := 1; f.NodeType(s.node) == mad.Switch && num <= i.harness.net.Nodes[s.node].NumPorts(); num++ {
+			peer := f.Peer(net.End{Node: s.node, Port: uint8(num)})
+			if peer == net.NoEnd || seen[peer.Node] {
+				continue
+			}
+			seen[peer.Node] = true
+			route, _ := s.route.Then(uint8(num))
+			if peer == to {
+				return route
+			}
+			queue = append(queue, step{peer.Node, route})
+		}
+	}
+	i.harness.Fatal("no route to", to)
+	return mad.Route{}
+}
+
+// smInfo sends an SMInfo of what it likes to a port, by directed route or by LID.
+func (i *intruder) smInfo(to net.End, directed bool, method mad.Method, mod uint32, info smp.SMInfo, tid int) {
+	var d mad.Datagram
+	if directed {
+		route := i.routeTo(to)
+		d.LID = mad.PermissiveLID
+		d.Packet.SetDirected(&route, method, smp.AttrSMInfo, mod)
+	} else {
+		pi := i.harness.Fabric.PortInfo(to)
+		d.LID = pi.LID()
+		d.Packet.SetHeader(mad.ClassLIDRouted, method, smp.AttrSMInfo, mod)
+	}
+	d.Packet.SetTID(mad.TID(tid))
+	*d.Packet.Data() = info
+	i.station.Send([]mad.Datagram{d})
+}
+
+// statuses are those of the answers that it got.
+func (i *intruder) statuses() (all []mad.Status) {
+	for _, p := range i.got {
+		if p.Method() == mad.MethodGetResp && p.AttrID() == smp.AttrSMInfo {
+			all = append(all, p.Status())
+		}
+	}
+	i.got = nil
+	return all
+}
+
+// Control packets change nothing unless they come from the port of the known master, whatever they
+// claim; from there they do.
+func TestControlFromOthers(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	high, low := minhopConfig(), minhopConfig()
+	high.Elect.Priority, high.Elect.SMKey, low.Elect.SMKey = 9, 1, 1
+	master := b.comeUp(high)
+	standby := b.add(host(n, 6), low)
+	asleep := low
+	asleep.Elect.Inactive = true
+	inactive := b.add(host(n, 9), asleep)
+	t.Cleanup(standby.dump)
+	b.pass(settling)
+	i := b.intrude(host(n, 5))
+	sweeps, tid, alarms := master.Core.Stats().Sweeps, 0, uint64(0)
+	for _, at := range []*watched{standby, inactive, master} {
+		states := len(at.states)
+		for _, name := range []mad.GUID{b.Fabric.PortGUID(firstHost(n)), i.guid(), 0x1234} {
+			for _, directed := range []bool{false, true} {
+				for mod := smp.ControlHandover; mod <= smp.ControlDiscover; mod++ {
+					if mod == smp.ControlAcknowledge {
+						continue // changes nothing, from anybody
+					}
+					tid++
+					info := otherSM(name, 15, smp.Master)
+					info.SetSMKey(1)
+					i.smInfo(at.Station.At(), directed, mad.MethodSet, mod, info, tid)
+					b.pass(3 * time.Second)
+					// A manager that has been MASTER elsewhere hands over to this one, which looks again.
+					harmless := at == master && mod == smp.ControlHandover && directed && name == i.guid()
+					if got := i.statuses(); len(got) != 1 || (got[0] == mad.StatusOK) != harmless {
+						t.Errorf("%v, named %v, directed %t, modifier %d: answered %v", at.last(), name, directed, mod, got)
+					}
+					if !harmless {
+						alarms++
+					}
+					if len(at.states) != states {
+						t.Fatalf("named %v, directed %t, modifier %d: %v", name, directed, mod, at.states)
+					}
+				}
+			}
+		}
+	}
+	if got := master.alarms(manager.AlarmControl) + standby.alarms(manager.AlarmControl) + inactive.alarms(manager.AlarmControl); got != alarms {
+		t.Errorf("%d alarms, want %d", got, alarms)
+	}
+	if now := master.Core.Stats().Sweeps; now[manager.HeavySweep] > sweeps[manager.HeavySweep]+1 {
+		t.Errorf("sweeps %v, before %v", now, sweeps)
+	}
+	b.mustBeWhole(master)
+	for _, c := range []struct {
+		mod  uint32
+		want smp.SMState
+	}{{smp.ControlDisable, smp.NotActive}, {smp.ControlStandby, smp.Standby}, {smp.ControlDiscover, smp.Standby}} {
+		if status := b.setSMInfo(master, standby, c.mod); status != mad.StatusBadField {
+			t.Errorf("with another SM_Key, modifier %d: %v", c.mod, status)
+		}
+		info := otherSM(b.Fabric.PortGUID(firstHost(n)), 9, smp.Master)
+		info.SetSMKey(1)
+		d := master.directedTo(standby.Station.At(), mad.MethodSet, smp.AttrSMInfo, c.mod)
+		*d.Packet.Data() = info
+		master.Station.Send([]mad.Datagram{d})
+		if b.pass(5 * time.Second); standby.last() != c.want {
+			t.Errorf("the master's own, modifier %d: %v", c.mod, standby.states)
+		}
+	}
+}
+
+// Get(SMInfo) in the name of another port costs no sweep, and no false manager is remembered, to
+// which a leaving master would hand over.
+func TestFalseQuestions(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	i := b.intrude(host(n, 5))
+	before := m.Core.Stats().Sweeps[manager.HeavySweep]
+	for k := range 400 {
+		name := mad.GUID(0xdeadbeef + k)
+		if k%3 == 0 {
+			name = b.Fabric.PortGUID(host(n, 7)) // an honest host
+		}
+		q := elect.New(elect.Config{GUID: name, Priority: 15}).Question()
+		q.SetSMState([]smp.SMState{smp.Standby, smp.Master, smp.Discovering}[k%3])
+		i.smInfo(firstHost(n), k%2 == 0, mad.MethodGet, 0, q, k+1)
+		b.pass(5 * time.Millisecond)
+	}
+	b.pass(settling)
+	stats := m.Core.Stats()
+	if heavy := stats.Sweeps[manager.HeavySweep] - before; heavy > 0 {
+		t.Errorf("%d heavy sweeps", heavy)
+	}
+	if got := m.alarms(manager.AlarmQuestion); got != 400 {
+		t.Errorf("%d alarms", got)
+	}
+	began := b.Fabric.Now()
+	b.Leave(m.Manager)
+	if !b.Run(began+elect.LeavePatience, func() bool { return m.Exited }) || b.Fabric.Now() != began {
+		t.Errorf("it ends after %v: somebody is offered the mastership", b.Fabric.Now()-began)
+	}
+}
+
+// otherSM is what a manager says of itself.
+func otherSM(guid mad.GUID, priority uint8, state smp.SMState) (i smp.SMInfo) {
+	i.SetGUID(guid)
+	i.SetPriority(priority)
+	i.SetSMState(state)
+	return i
 }

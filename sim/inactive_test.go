@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
 
@@ -15,11 +16,8 @@ import (
 // and returns the status of the answer.
 func (b *harness) setSMInfo(from, to *watched, mod uint32) (status mad.Status) {
 	b.Helper()
-	own := b.Fabric.PortInfo(to.Station.At())
-	var d mad.Datagram
-	d.LID = own.LID()
+	d := from.directedTo(to.Station.At(), mad.MethodSet, smp.AttrSMInfo, mod)
 	p := &d.Packet
-	p.SetHeader(mad.ClassLIDRouted, mad.MethodSet, smp.AttrSMInfo, mod)
 	p.SetTID(0xbeef)
 	i := (*smp.SMInfo)(p.Data())
 	i.SetGUID(b.Fabric.PortGUID(from.Station.At()))
@@ -38,6 +36,17 @@ func (b *harness) setSMInfo(from, to *watched, mod uint32) (status mad.Status) {
 	}
 	from.Heard = nil
 	return status
+}
+
+// directedTo is an SMP to a port along the directed route of the manager, which is master.
+func (w *watched) directedTo(at net.End, method mad.Method, attr mad.AttrID, mod uint32) (d mad.Datagram) {
+	route, ok := w.View.Topo.RouteTo(w.View.Topo.FindPort(w.harness.Fabric.PortGUID(at)))
+	if !ok {
+		w.harness.Fatal("no route to", at)
+	}
+	d.LID = mad.PermissiveLID
+	d.Packet.SetDirected(&route, method, attr, mod)
+	return d
 }
 
 // A manager that starts NOT-ACTIVE asks its own port who it is and nobody else, whatever

@@ -39,8 +39,10 @@ type Machine struct {
 	state  smp.SMState
 	polled mad.GUID // whom we poll: the master, or the one expected to become it
 	misses int
-	due    time.Duration // of the next poll
-	watch  watch
+	// disabledBy is the master whose DISABLE made this manager NOT-ACTIVE; 0 for none.
+	disabledBy mad.GUID
+	due        time.Duration // of the next poll
+	watch      watch
 	// phase of handing the mastership over to the manager that is polled, or was (late).
 	phase      phase
 	until      time.Duration // preparing, offering: it is waited for
@@ -137,10 +139,12 @@ const (
 	AwaitHandover      // MASTER, but another, lower one has to hand over first: poll it
 	Discover           // walk the subnet again, as DISCOVERING
 	Resweep            // MASTER: walk again
+	Distrust           // MASTER or DISCOVERING: walk again and believe nothing, because another manager was MASTER until now
 	TakeOver           // the mastership was handed to us: walk as MASTER
 	BecomeInactive     // NOT-ACTIVE: nothing runs
 	Poll               // send Question to Polled
 	Look               // ask for the PortInfo of Polled's port, and of the port it is cabled to
+	Inquire            // MASTER: ask the manager that has named itself in a Question, at its port
 	SendTrap           // send Polled, which is MASTER, a priority-change trap: we rank higher
 	Offer              // after Leave: poll Polled, which is offered the mastership
 	End                // after Leave: there is nobody to be handed the mastership
@@ -239,8 +243,7 @@ func (m *Machine) LosePath() Do {
 	return Discover
 }
 
-// Seen takes what a manager said to the MASTER in a light sweep, or what one says of
-// itself in a Question.
+// Seen takes what a manager said to the MASTER when it was asked between walks.
 func (m *Machine) Seen(info *smp.SMInfo) Do {
 	if m.state != smp.Master || m.cfg.IgnoreOthers || m.Ignores(info) || info.GUID() == m.target() && info.SMState() != smp.Master {
 		return Nothing
@@ -253,40 +256,3 @@ func (m *Machine) Seen(info *smp.SMInfo) Do {
 
 // PortDown is the loss of our own port.
 func (m *Machine) PortDown() { m.become(smp.Discovering) }
-
-// Control takes a Set(SMInfo) from another manager, and answers with the status
-// of the reply.
-func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, mad.Status) {
-	if m.leaving() && mod != smp.ControlAcknowledge {
-		return Nothing, mad.StatusBadField // too late
-	}
-	sender := smp.Master
-	if mod == smp.ControlAcknowledge {
-		sender = smp.Standby
-	}
-	if from.SMState() != sender || from.SMKey() != m.cfg.SMKey || !m.allows(from) {
-		return Nothing, mad.StatusBadField
-	}
-	switch {
-	case mod == smp.ControlHandover && m.state != smp.NotActive:
-		do := TakeOver
-		if m.state == smp.Discovering {
-			do = Discover
-		} else {
-			m.become(smp.Master)
-		}
-		return do, mad.StatusOK
-	case mod == smp.ControlAcknowledge && (m.state == smp.Standby || m.leaving()):
-		return Nothing, mad.StatusOK
-	case mod == smp.ControlDisable && (m.state == smp.Standby || m.state == smp.Discovering):
-		m.become(smp.NotActive)
-		return BecomeInactive, mad.StatusOK
-	case mod == smp.ControlStandby && m.state == smp.NotActive && from.GUID() != 0:
-		m.standBy(now, from.GUID())
-		return StandBy, mad.StatusOK
-	case mod == smp.ControlDiscover && m.state == smp.Standby:
-		m.become(smp.Discovering)
-		return Discover, mad.StatusOK
-	}
-	return Nothing, mad.StatusBadField
-}

@@ -23,13 +23,18 @@ func (m *Machine) Question() smp.SMInfo {
 	return i
 }
 
-// Asked takes the data of a Get(SMInfo): a Question names a manager that a MASTER has
-// to see to.
+// Asked takes the data of a Get(SMInfo): a Question names a manager that a MASTER may have
+// to see to. Anybody can name one, so it is asked itself first. A Question shows no SM_Key.
 func (m *Machine) Asked(data *smp.SMInfo) Do {
 	if !IsQuestion(data) || data.GUID() == m.cfg.GUID {
 		return Nothing
 	}
-	return m.Seen(data)
+	named := *data
+	named.SetSMKey(m.cfg.SMKey)
+	if m.Seen(&named) == Resweep {
+		return Inquire
+	}
+	return Nothing
 }
 
 // Answer is our SMInfo, but for ActCount, for one who sent data.

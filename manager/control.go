@@ -1,0 +1,124 @@
+package manager
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/elect"
+)
+
+// control is the state machine that proves who has sent a control packet, Set(SMInfo), before it
+// is obeyed: it asks the port to which the return path leads. One packet is proved at a time.
+type control struct {
+	state   controlState
+	request mad.Datagram // unless idle
+	route   mad.Route    // back to its sender
+	anyone  bool         // the master is not known: it is the one whose LID our own port has as MasterSMLID
+	lid     mad.LID      // of the sender, in state asksOwn
+}
+
+// controlState says what is asked.
+type controlState uint8
+
+const (
+	controlIdle controlState = iota
+	asksNode                 // NodeInfo of the sender: its port GUID
+	asksPort                 // PortInfo of the sender: its LID
+	asksOwn                  // PortInfo of our own port: the LID of the master
+)
+
+func (s controlState) String() string {
+	return [...]string{"idle", "asks the node", "asks the port", "asks our own port"}[s]
+}
+
+// same reports whether d is a repetition of the request that is proved.
+func (c *control) same(d *mad.Datagram) bool {
+	a, b := &c.request.Packet, &d.Packet
+	return a.AttrMod() == b.AttrMod() && *a.Data() == *b.Data() && *a.ReturnPath() == *b.ReturnPath() && a.HopCount() == b.HopCount()
+}
+
+// ask sends the next question.
+func (c *control) ask(fx *effects, state controlState, key mad.MKey) {
+	c.state = state
+	route, attr := c.route, smp.AttrPortInfo
+	switch state {
+	case asksNode:
+		attr = smp.AttrNodeInfo
+	case asksOwn:
+		route = mad.Route{}
+	}
+	req := directed(ownerElection, tagControl, route, mad.MethodGet, attr, 0, key)
+	if !fx.request(&req) {
+		c.state = controlIdle
+	}
+}
+
+// control takes a Set(SMInfo).
+func (c *Core) control(d *mad.Datagram) {
+	from := (*smp.SMInfo)(d.Packet.Data())
+	order := c.elect.Judge(d.Packet.AttrMod(), from)
+	if order == elect.Harmless {
+		c.obey(d)
+		return
+	}
+	route, ok := returnRoute(&d.Packet)
+	switch proof := &c.controls; {
+	case order == elect.Refused || !ok:
+		c.refuse(d)
+	case order == elect.FromMaster && route == c.elect.route:
+		c.obey(d)
+	case proof.state == controlIdle:
+		proof.request, proof.route, proof.anyone = *d, route, order == elect.FromUnknown
+		proof.ask(&c.fx, asksNode, c.elect.key)
+	case proof.same(d):
+		proof.request = *d // its sender waits for the answer to the latest attempt
+	}
+}
+
+// proved takes an answer to what control has asked.
+func (c *Core) proved(o *txn.Outcome) {
+	proof := &c.controls
+	from := (*smp.SMInfo)(proof.request.Packet.Data())
+	node, port, ok := (*smp.NodeInfo)(&o.Data), (*smp.PortInfo)(&o.Data), false
+	switch state := proof.state; {
+	case !isOK(o):
+	case state == asksNode && node.PortGUID() == from.GUID():
+		if ok = !proof.anyone; !ok {
+			proof.ask(&c.fx, asksPort, c.elect.key)
+			return
+		}
+	case state == asksPort && port.LID() != 0:
+		proof.lid = port.LID()
+		proof.ask(&c.fx, asksOwn, c.elect.key)
+		return
+	case state == asksOwn:
+		ok = port.MasterSMLID() == proof.lid
+	}
+	proof.state = controlIdle
+	if ok {
+		c.obey(&proof.request)
+	} else {
+		c.refuse(&proof.request)
+	}
+}
+
+// refuse answers a control packet that is not the master's.
+func (c *Core) refuse(d *mad.Datagram) {
+	c.elect.answer(&c.fx, d, mad.StatusBadField, &c.port, c.sent)
+	c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmControl, c.published.view, d), "modifier", d.Packet.AttrMod(), "claims", (*smp.SMInfo)(d.Packet.Data()).GUID())
+}
+
+// obey takes a control packet from a proved sender, or one that changes nothing.
+func (c *Core) obey(d *mad.Datagram) {
+	from := (*smp.SMInfo)(d.Packet.Data())
+	wasPolled := from.GUID() == c.elect.Polled()
+	do, status := c.elect.Control(c.fx.now, d.Packet.AttrMod(), from)
+	c.elect.answer(&c.fx, d, status, &c.port, c.sent)
+	c.act(do)
+	switch {
+	case do == elect.TakeOver && wasPolled:
+		c.elect.order(&c.fx, smp.ControlAcknowledge, smp.Standby, c.sent)
+	case do == elect.StandBy && !c.elect.locate(c.sweeps.found):
+		c.act(c.elect.LosePath())
+	}
+}
