@@ -24,11 +24,14 @@ const (
 	// AlarmQuestion is Get(SMInfo) in the name of another port than the sender's. It is answered,
 	// but nobody is asked because of it.
 	AlarmQuestion
+	// AlarmTrap is a trap about another node than the sender's, or one that only the master
+	// reports. It is ignored.
+	AlarmTrap
 	numAlarmKinds
 )
 
 var alarmNames = [numAlarmKinds]string{
-	AlarmManager: "manager", AlarmControl: "control", AlarmQuestion: "question",
+	AlarmManager: "manager", AlarmControl: "control", AlarmQuestion: "question", AlarmTrap: "trap",
 }
 
 // String is the kind as metrics and the control socket have it.
@@ -37,6 +40,7 @@ func (k AlarmKind) String() string { return alarmNames[k] }
 // alarmTexts are the log lines.
 var alarmTexts = [numAlarmKinds]string{
 	AlarmControl:  "ALARM: refusing a control packet, Set(SMInfo), that is not from the master",
+	AlarmTrap:     "ALARM: ignoring a trap about another port",
 	AlarmQuestion: "ALARM: ignoring Get(SMInfo) in the name of another port",
 	AlarmManager:  "ALARM: ignoring a subnet manager that does not show this subnet's sm_key or is not in allowed_sm_guids",
 }

@@ -278,6 +278,10 @@ func (c *Core) trap(received *mad.Datagram) {
 		return
 	}
 	c.repress(&d)
+	if n := (*smp.Notice)(d.Packet.Data()); isForged(n, d.LID, c.published.view) {
+		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, &d), "text", describe(n))
+		return
+	}
 	described, errors := c.traps.receive(&c.fx, &d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {
 		c.descriptions.wantLID(c.published.view, described)

@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/sa"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/elect"
 	"ibsm/topo/net"
@@ -317,4 +318,72 @@ func otherSM(guid mad.GUID, priority uint8, state smp.SMState) (i smp.SMInfo) {
 	i.SetPriority(priority)
 	i.SetSMState(state)
 	return i
+}
+
+// trap sends a trap to a manager's port.
+func (i *intruder) trap(to net.End, number smp.TrapNumber, tid int, fill func(*smp.Notice)) {
+	pi, own := i.harness.Fabric.PortInfo(to), i.harness.Fabric.PortInfo(i.station.At())
+	d := trapFrom(number, own.LID(), tid, fill)
+	d.LID = pi.LID()
+	i.station.Send([]mad.Datagram{d})
+}
+
+// Traps about other nodes than the sender's, and traps that only the master reports, are neither
+// believed nor forwarded, and no link is avoided or disabled because of them.
+func TestForgedTraps(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.Sweep.Settings.DisableBabblers = true
+	m := b.comeUp(cfg)
+	forwarded, forward := 0, m.OnAction
+	m.OnAction = func(now time.Duration, a manager.Action) {
+		forward(now, a)
+		if ev, is := a.(manager.ForRegistrar); is {
+			if _, is := ev.Event.(sa.TrapReceived); is {
+				forwarded++
+			}
+		}
+	}
+	i := b.intrude(host(n, 5))
+	link := uplink(n, b.Fabric.Peer(host(n, 5)).Node)
+	own, victim := b.Fabric.PortInfo(i.station.At()), b.Fabric.PortInfo(host(n, 7))
+	sw := b.Fabric.PortInfo(net.End{Node: link.Node})
+	heavy, tid := m.Core.Stats().Sweeps, 0
+	send := func(number smp.TrapNumber, count int, fill func(*smp.Notice)) {
+		for range count {
+			tid++
+			i.trap(firstHost(n), number, tid, fill)
+			b.pass(10 * time.Millisecond)
+		}
+	}
+	send(smp.TrapLinkIntegrity, 300, func(n *smp.Notice) { n.PortError().SetLID(sw.LID()); n.PortError().SetPortNum(link.Port) })
+	send(smp.TrapFlowControl, 20, func(n *smp.Notice) { n.PortError().SetLID(victim.LID()); n.PortError().SetPortNum(1) })
+	send(smp.TrapLinkState, 20, func(n *smp.Notice) { n.LinkState().SetLID(sw.LID()) })
+	send(smp.TrapLocalChange, 20, func(n *smp.Notice) { n.LocalChange().SetLID(victim.LID()) })
+	send(smp.TrapBadMKey, 20, func(n *smp.Notice) { n.BadMKey().SetLID(victim.LID()) })
+	send(smp.TrapSwitchBadPKey, 20, func(n *smp.Notice) { n.SwitchBadPKey().SetSwitchLID(sw.LID()) })
+	send(smp.TrapBadPKey, 20, func(n *smp.Notice) { n.BadKey().SetLID1(victim.LID()); n.BadKey().SetLID2(sw.LID()) })
+	for number := smp.TrapGIDInService; number <= smp.TrapRepath; number++ {
+		send(number, 5, func(n *smp.Notice) {})
+	}
+	send(smp.TrapSystemImageGUID, 5, func(n *smp.Notice) { n.SetIssuerLID(victim.LID()) })
+	b.pass(2 * settling)
+	if forwarded > 0 {
+		t.Errorf("%d traps are forwarded to subscribers", forwarded)
+	}
+	if now := m.Core.Stats().Sweeps; now[manager.HeavySweep] != heavy[manager.HeavySweep] || now[manager.QuickSweep] != heavy[manager.QuickSweep] {
+		t.Errorf("sweeps %v, before %v", now, heavy)
+	}
+	if m.says("unhealthy") > 0 || m.says("babbles") > 0 || !m.usesLink(link) {
+		t.Error("a link is avoided")
+	}
+	if got := m.alarms(manager.AlarmTrap); got != uint64(tid) {
+		t.Errorf("%d alarms of %d", got, tid)
+	}
+	b.mustBeWhole(m)
+	send(smp.TrapLinkIntegrity, 1, func(n *smp.Notice) { n.PortError().SetLID(own.LID()); n.PortError().SetPortNum(1) })
+	if forwarded != 1 || m.alarms(manager.AlarmTrap) != uint64(tid-1) {
+		t.Error("a trap of the port itself is ignored")
+	}
 }
