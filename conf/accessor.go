@@ -66,6 +66,7 @@ var (
 	SMPriority                     = number[uint8]("sm_priority")
 	MasterSMPriority               = number[uint8]("master_sm_priority")
 	AllowedSMGUIDs                 = list("allowed_sm_guids")
+	MirrorWithDefaultKeys          = boolean("mirror_with_default_keys")
 	IgnoreOtherSM                  = boolean("ignore_other_sm")
 	SMInfoPollingTimeout           = duration("sminfo_polling_timeout")
 	PollingRetryNumber             = number[uint32]("polling_retry_number")

@@ -178,6 +178,8 @@ var subnetKeys = []Key{
 		Help: "priority while master, if higher than sm_priority: prevents a returning manager from taking mastership back"},
 	{Name: "allowed_sm_guids", TOML: "election.allowed", Kind: List, Default: null, Own: true, Reload: true, Effect: Acts,
 		Help: "port GUIDs of the managers that may become master; if empty, all managers with the same sm_key"},
+	{Name: "mirror_with_default_keys", TOML: "election.mirror_with_default_keys", Kind: Bool, Default: "FALSE", Own: true, Reload: true, Effect: Acts,
+		Help: "mirror SA registrations, partitions and settings between managers although sm_key and m_key are the defaults, which any host knows"},
 	{Name: "ignore_other_sm", TOML: "election.ignore_others", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts,
 		Help: "ignore other managers"},
 	{Name: "sminfo_polling_timeout", TOML: "election.poll_interval", Kind: U32, Unit: Milliseconds, Range: "1-0xffffffff", Default: "10000", Reload: true, Effect: Acts, Unset: asQuick,

@@ -100,8 +100,8 @@ func (c *configuration) swap(was *inForce, edit func(next *inForce)) (swapped bo
 }
 
 // begin is the configuration of a manager that starts at a port. The store has the partition
-// file that was in force last, and the policy of the previous master. The error is a refusal.
-func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) (cfg manager.Config, err error) {
+// file that was in force last. The error is a refusal.
+func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager.Config, err error) {
 	for {
 		was := c.current.Load()
 		chosen := was.partitions
@@ -116,7 +116,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) 
 			if was.partitions == nil {
 				c.setPartitions(next, chosen)
 			}
-			cfg = c.first(next, lastPolicy)
+			cfg = c.first(next)
 		})
 		if begun {
 			return cfg, nil
@@ -126,16 +126,9 @@ func (c *configuration) begin(port mad.GUID, lastPartitions, lastPolicy []byte) 
 
 // first is the configuration that a manager starts with. Configurations that were sent to the
 // previous manager are withdrawn.
-func (c *configuration) first(next *inForce, lastPolicy []byte) manager.Config {
+func (c *configuration) first(next *inForce) manager.Config {
 	c.kept.keepConfiguration(next.own)
 	c.kept.keepPartitions(next.partitions.Text)
-	if len(lastPolicy) > 0 {
-		from, err := newMasterPolicy(lastPolicy)
-		if err != nil {
-			c.logger.Error("the previous master's policy cannot be read: this manager uses its own files", "reason", err)
-		}
-		c.inherit(next, from)
-	}
 	select {
 	case <-c.configs:
 	default:
@@ -232,6 +225,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.Registrar.Groups = groups(chosen, l.Config)
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
+	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
 	cfg.PrefixRoutes = next.routes
 	if chosen != nil {
 		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))

@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	"ibsm/conf"
+	"ibsm/mad"
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
+	"ibsm/sa/mirror"
 )
 
 // Environment is what the configuration is loaded from: this process's environment and
@@ -94,6 +96,9 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 	if !e.Protected() {
 		logger.Warn("default sm_key: any host of the subnet can depose this manager. "+
 			"Set the same secret sm_key (keys.sm_key in ibsm.toml) on all managers, or list their port GUIDs in allowed_sm_guids; see docs/security.md", "sm_key", e.SMKey)
+	}
+	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)), DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
+		logger.Info("no mirroring with default keys: after a takeover clients are asked to register again; see docs/failover.md")
 	}
 	if conf.MKey.In(l.Config) == 0 {
 		logger.Warn("no m_key: any host of the subnet can write to switches and ports. " +

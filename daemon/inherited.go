@@ -24,6 +24,7 @@ import (
 func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Loaded, chosen *partitions.Selected) mirror.Config {
 	m := mirror.Config{
 		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
+		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config), Allowed: cfg.Elect.Allowed,
 		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
 	}
 	switch {
@@ -91,11 +92,6 @@ func (c *configuration) foreignMaster(master mad.GUID) {
 // inherit puts the policy of a master into force, nil for none.
 func (c *configuration) inherit(next *inForce, from *masterPolicy) {
 	next.from, next.differs = from, nil
-	text := []byte{}
-	if from != nil {
-		text = from.text
-	}
-	c.kept.keepMasterPolicy(text)
 	c.compare(next)
 }
 

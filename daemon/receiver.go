@@ -19,7 +19,7 @@ type receiver struct {
 
 // shell is a manager at the port that reports to r.
 func (r receiver) shell() (*manager.Shell, error) {
-	begun, err := r.current.begin(r.port.GUID, r.state.lastPartitions(), r.state.lastPolicy())
+	begun, err := r.current.begin(r.port.GUID, r.state.lastPartitions())
 	if err != nil {
 		return nil, err
 	}

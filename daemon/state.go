@@ -329,30 +329,12 @@ func (s *state) keepPartitions(text []byte) {
 	}
 }
 
-// keepMasterPolicy keeps the policy that this manager has inherited, empty for none. Any
-// goroutine may call it.
-func (s *state) keepMasterPolicy(text []byte) { s.put(store.Batch{Policy: text}) }
-
 // lastPartitions is the partition file that was in force last, nil where none is known.
 func (s *state) lastPartitions() []byte {
 	if s.kept == nil {
 		return nil
 	}
 	return s.kept.Partitions
-}
-
-// lastPolicy is the policy that a manager that was killed had inherited, nil where none is
-// known. One that ended in good order has given it up: an operator who starts it again wants
-// its own files.
-func (s *state) lastPolicy() []byte {
-	switch {
-	case s.kept == nil || len(s.kept.Policy) == 0:
-		return nil
-	case s.kept.Interrupted.IsZero():
-		s.keepMasterPolicy([]byte{})
-		return nil
-	}
-	return s.kept.Policy
 }
 
 // close writes what is left, and gives everything back.

@@ -73,6 +73,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID
 	c.cfg.PrefixRoutes, c.cfg.PathSLs = cfg.PrefixRoutes, cfg.PathSLs
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
+	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect
 	c.sweeps.sweeper.Configure(c.cfg.Sweep)

@@ -212,11 +212,11 @@ func (c *Core) polled(info *smp.SMInfo) {
 }
 
 // followMaster says which master's registrations are mirrored: those of the one that is
-// polled.
+// polled, unless anybody could say that it is the master.
 func (c *Core) followMaster() {
 	var m mirror.Master
 	standby := c.elect.State() == smp.Standby
-	if standby && c.elect.lid != 0 && (c.elect.IsPeer() || c.elect.Foreign()) {
+	if standby && c.cfg.Registrar.Mirror.On() && c.elect.lid != 0 && (c.elect.IsPeer() || c.elect.Foreign()) {
 		m = mirror.Master{GUID: c.elect.Polled(), LID: c.elect.lid, Self: c.port.guid, Foreign: !c.elect.IsPeer()}
 	}
 	c.mirror.follow(&c.fx, m, standby)

@@ -70,6 +70,7 @@ func (c *Core) inquired(o *txn.Outcome) {
 	c.judgeManager(info, sm.LID, sm.Route)
 	if !c.elect.knows(sm.Port) {
 		c.elect.others = append(c.elect.others, sm)
+		c.published.addSM(&c.fx, viewOf(info, sm.LID))
 	}
 	c.elect.heard(info)
 	if c.elect.Seen(info) == elect.Resweep {

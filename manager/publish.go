@@ -2,6 +2,7 @@ package manager
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sort"
 
@@ -33,6 +34,17 @@ func (p *publication) replaceMFTs(fx *effects, tables func(*topo.Topo) *mcast.MF
 	if mfts := tables(p.view.Topo); mfts != p.view.MFTs {
 		v := *p.view
 		v.MFTs = mfts
+		p.publish(fx, &v)
+	}
+}
+
+// addSM publishes another manager of the same subnet.
+func (p *publication) addSM(fx *effects, sm view.SM) {
+	if p.view != nil {
+		v := *p.view
+		v.SMs = append(slices.Clone(v.SMs), sm)
+		others := v.SMs[1:]
+		slices.SortFunc(others, func(a, b view.SM) int { return cmp.Compare(a.GUID, b.GUID) })
 		p.publish(fx, &v)
 	}
 }

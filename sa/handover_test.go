@@ -1,6 +1,7 @@
 package sa
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/registry"
 	"ibsm/sa/mirror"
+	"ibsm/view"
 )
 
 // succession is a master's harness, and the standby at h2 that is to rule next.
@@ -19,7 +21,13 @@ type succession struct {
 }
 
 func newSuccession(t *testing.T) *succession {
-	s := &succession{harness: newHarness(t), follower: mirror.NewFollower(mirror.Config{})}
+	h := newHarness(t)
+	v := *h.view
+	v.SMs = append(slices.Clone(v.SMs), view.SM{GUID: h2, LID: lidsOfOpenSM[h2]})
+	h.view = &v
+	h.Registrar = NewRegistrar(RegistrarConfig{Groups: h.cfg.Groups, Began: 1_000_000, Mirror: mirror.Config{DefaultKeys: true}}, registry.New(), new(Stats))
+	h.step(ViewPublished{h.view})
+	s := &succession{harness: h, follower: mirror.NewFollower(mirror.Config{DefaultKeys: true}, 0)}
 	s.follower.Follow(0, mirror.Master{GUID: s.view.SMs[0].GUID, LID: s.view.SMs[0].LID, Self: h2})
 	return s
 }
@@ -144,5 +152,24 @@ func TestHandOverUnacknowledged(t *testing.T) {
 	s.pass(200 * time.Millisecond)
 	if !s.joins(2) || s.complete > 0 {
 		t.Errorf("no client is listened to any more; complete %d times", s.complete)
+	}
+}
+
+// Only managers of the view are answered, each at its own port: neither a host with the keys, nor
+// one in the name of a manager.
+func TestMirrorAnswersManagers(t *testing.T) {
+	for _, c := range []struct {
+		from, claims mad.GUID
+		answered     bool
+	}{{h2, h2, true}, {h3, h3, false}, {h3, h2, false}, {h2, h3, false}} {
+		s := newSuccession(t)
+		s.follower.Follow(0, mirror.Master{GUID: s.view.SMs[0].GUID, LID: s.view.SMs[0].LID, Self: c.claims})
+		for _, d := range s.follower.Output(s.at, nil) {
+			d.LID = lidsOfOpenSM[c.from]
+			s.do(Received{Datagrams: []mad.Datagram{d}})
+		}
+		if st := s.MirrorStats().Source; (st.Answers == 1) != c.answered || (st.Untrusted == 1) == c.answered || len(s.sent) > 0 != c.answered {
+			t.Errorf("%v from %v: %+v", c.claims, c.from, st)
+		}
 	}
 }

@@ -1,11 +1,14 @@
 package sa
 
 import (
+	"slices"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/registry"
 	"ibsm/sa/mirror"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // mirrored is a Registrar's part in mirroring. On the master the Source sends its changes; on
@@ -49,12 +52,25 @@ func (m *mirrored) configure(cfg mirror.Config) {
 // exchange takes a mirroring packet from another manager.
 func (r *Registrar) exchange(d *mad.Datagram) {
 	if r.view != nil {
-		r.mirrored.source.Receive(r.now, d)
+		r.mirrored.source.Receive(r.now, d, r.managerAt(d.LID))
 		return
 	}
 	if u, ok := r.mirrored.follower.Receive(r.now, d); ok {
 		r.update(&u)
 	}
+}
+
+// managerAt is the port with a LID if there is another manager in the view, else 0.
+func (r *Registrar) managerAt(lid mad.LID) mad.GUID {
+	p := r.view.LIDs.PortOf(lid)
+	if p == topo.None {
+		return 0
+	}
+	guid := r.view.Topo.Ports[p].GUID
+	if !slices.ContainsFunc(r.view.SMs[min(1, len(r.view.SMs)):], func(sm view.SM) bool { return sm.GUID == guid }) {
+		return 0
+	}
+	return guid
 }
 
 // update applies an update of the master.

@@ -132,7 +132,7 @@ type GUIDBlock struct {
 // Requests are counted in stats, together with those of Responders.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
-		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror), follower: mirror.NewFollower(cfg.Mirror), reader: mirror.NewReader(cfg.Mirror)},
+		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror), follower: mirror.NewFollower(cfg.Mirror, cfg.Began), reader: mirror.NewReader(cfg.Mirror)},
 		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
 		reports: newReports(txn.New(cfg.Reports), 0), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sa"
+	"ibsm/sa/mirror"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/elect"
 	"ibsm/topo/net"
@@ -385,5 +386,44 @@ func TestForgedTraps(t *testing.T) {
 	send(smp.TrapLinkIntegrity, 1, func(n *smp.Notice) { n.PortError().SetLID(own.LID()); n.PortError().SetPortNum(1) })
 	if forwarded != 1 || m.alarms(manager.AlarmTrap) != uint64(tid-1) {
 		t.Error("a trap of the port itself is ignored")
+	}
+}
+
+// With default keys a standby mirrors nothing and a handover waits for no mirror, unless the
+// operator asks for it; with a secret key or M_Key it mirrors.
+func TestMirrorNeedsSecret(t *testing.T) {
+	n := generate(t, "fattree:k=4")
+	for name, c := range map[string]struct {
+		smKey uint64
+		mKey  mad.MKey
+		asked bool
+		on    bool
+	}{"default keys": {1, 0, false, false}, "no key": {0, 0, false, false}, "asked for": {1, 0, true, true}, "SM_Key": {0x5ec, 0, false, true}, "M_Key": {1, 0x77, false, true}} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			high, low := registrarConfig(), registrarConfig()
+			for _, cfg := range []*manager.Config{&high, &low} {
+				cfg.Elect.SMKey = c.smKey
+				cfg.Registrar.Mirror = mirror.Config{SMKey: c.smKey, MKey: c.mKey, DefaultKeys: c.asked, Policy: []byte("a=0x8001: ALL;\n")}
+				cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
+			}
+			high.Elect.Priority = 9
+			first, second := b.comeUp(high), b.add(host(n, 6), low)
+			t.Cleanup(second.dump)
+			policies := 0
+			second.Mirrored = func([]byte) { policies++ }
+			b.pass(settling)
+			if st := second.Registrar().MirrorStats(); (st.Follower.Answers > 0) != c.on || (policies > 0) != c.on {
+				t.Errorf("%+v, %d policies", st.Follower, policies)
+			}
+			began := b.Fabric.Now()
+			b.Leave(first.Manager)
+			if !b.Run(began+elect.LeavePatience, func() bool { return second.last() == smp.Master }) {
+				t.Fatalf("the standby is %v", second.states)
+			}
+			if took := b.Fabric.Now() - began; took > 50*time.Millisecond {
+				t.Errorf("master only after %v", took)
+			}
+		})
 	}
 }

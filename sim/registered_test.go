@@ -20,6 +20,7 @@ import (
 func registrarConfig() manager.Config {
 	cfg := minhopConfig()
 	cfg.Registrar.Groups = sa.DefaultGroups()
+	cfg.Registrar.Mirror.DefaultKeys = true
 	return cfg
 }
 

@@ -40,8 +40,6 @@ type Contents struct {
 	// The last good configuration and partitions; nil if none were kept.
 	Configuration []byte
 	Partitions    []byte
-	// Policy is the mirrored policy of the master while this manager was standby; empty for none.
-	Policy []byte
 
 	// Damage says what was wrong with the file that was there, and SetAside where it
 	// is now. Then everything else is empty.
@@ -72,7 +70,6 @@ type Batch struct {
 	Term          *Term
 	Configuration []byte // nil to leave it
 	Partitions    []byte // nil to leave it
-	Policy        []byte // nil to leave it
 }
 
 // held is everything that belongs in the file.
@@ -87,7 +84,6 @@ type held struct {
 const (
 	textConfiguration = "configuration"
 	textPartitions    = "partitions"
-	textPolicy        = "policy"
 )
 
 func (c *Contents) hold() held {
@@ -95,7 +91,7 @@ func (c *Contents) hold() held {
 	for _, l := range c.LIDs {
 		h.lids[l.Port] = l
 	}
-	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textPolicy: c.Policy} {
+	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions} {
 		if text != nil {
 			h.texts[name] = text
 		}
@@ -110,7 +106,6 @@ func (h *held) contents() *Contents {
 		Terms:         slices.Clone(h.terms),
 		Configuration: slices.Clone(h.texts[textConfiguration]),
 		Partitions:    slices.Clone(h.texts[textPartitions]),
-		Policy:        slices.Clone(h.texts[textPolicy]),
 	}
 	every := func(yield func(registry.Change, error) bool) {
 		for change := range h.registry.Changes() {
@@ -203,7 +198,7 @@ func (h *held) add(b *Batch, d *delta) {
 		h.terms = h.terms[max(0, len(h.terms)-maxTerms):]
 		d.terms = h.terms
 	}
-	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textPolicy: b.Policy} {
+	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions} {
 		if text != nil {
 			text = append([]byte{}, text...)
 			h.texts[name], d.texts[name] = text, text

@@ -161,8 +161,6 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Configuration = append([]byte{}, r[1]...)
 		case textPartitions:
 			c.Partitions = append([]byte{}, r[1]...)
-		case textPolicy:
-			c.Policy = append([]byte{}, r[1]...)
 		}
 	}
 	if err := loadRegistry(tx, c); err != nil {

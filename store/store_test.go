@@ -79,7 +79,7 @@ func same(t testing.TB, got, want *Contents) {
 		t.Errorf("terms %+v, want %+v", got.Terms, want.Terms)
 	}
 	if !bytes.Equal(got.Configuration, want.Configuration) || !bytes.Equal(got.Partitions, want.Partitions) ||
-		(got.Partitions == nil) != (want.Partitions == nil) || !bytes.Equal(got.Policy, want.Policy) {
+		(got.Partitions == nil) != (want.Partitions == nil) {
 		t.Errorf("texts %q and %q, want %q and %q", got.Configuration, got.Partitions, want.Configuration, want.Partitions)
 	}
 }
@@ -114,9 +114,9 @@ func TestReopen(t *testing.T) {
 		},
 		func() Batch { return register(t, want.Registry, putGroup(1), putMember(1, 5), putMember(1, 6)) },
 		func() Batch {
-			want.Configuration, want.Partitions, want.Policy = []byte("sweep_interval 10\n"), []byte{}, []byte("policy")
+			want.Configuration, want.Partitions = []byte("sweep_interval 10\n"), []byte{}
 			want.Terms = []Term{{Number: 1, Master: true, Began: 100}}
-			return Batch{Configuration: want.Configuration, Partitions: want.Partitions, Policy: want.Policy, Term: &want.Terms[0]}
+			return Batch{Configuration: want.Configuration, Partitions: want.Partitions, Term: &want.Terms[0]}
 		},
 		func() Batch {
 			want.LIDs = []LID{want.LIDs[0], {Port: 2, Base: 9}}

@@ -39,6 +39,9 @@ type Follower struct {
 	cfg       Config
 	master    Master
 	has       position
+	last      answerNumber // of the last answer, or just before the first that may come
+	number    uint64       // of the last question
+	began     int64
 	transfers *rmpp.Machine
 	asked     time.Duration // when the last question was
 	due       time.Duration // of the next
@@ -70,9 +73,10 @@ type Update struct {
 	Policy []byte
 }
 
-// NewFollower returns a Follower without a master.
-func NewFollower(cfg Config) *Follower {
-	f := &Follower{cfg: cfg}
+// NewFollower returns a Follower without a master. began is the wall time at time 0, in seconds
+// since 1970.
+func NewFollower(cfg Config, began int64) *Follower {
+	f := &Follower{cfg: cfg, began: began}
 	f.reset()
 	return f
 }
@@ -91,6 +95,7 @@ func (f *Follower) Follow(now time.Duration, m Master) {
 	}
 	f.reset()
 	f.master = m
+	f.last = answerNumber{question: f.next(now)}
 	f.stats.Heard = 0
 	f.due, f.wait = now, askSoonest
 }
@@ -103,7 +108,7 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	switch {
 	case f.master.GUID == 0 || d.TimedOut:
 		return Update{}, false
-	case d.LID != f.master.LID || !f.cfg.trusts(&d.Packet):
+	case d.LID != f.master.LID || !f.cfg.trusts(&d.Packet, f.master.GUID, f.master.Self):
 		f.stats.Untrusted++
 		return Update{}, false
 	case !rmpp.IsActive(&d.Packet) || !d.Packet.IsResponse():
@@ -114,6 +119,10 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 		return Update{}, false
 	}
 	u, err := f.take(e.Data)
+	if errors.Is(err, errReplay) {
+		f.stats.Untrusted++
+		return Update{}, false
+	}
 	if err != nil {
 		f.stats.Garbage++
 		f.Forget()
@@ -126,6 +135,15 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	return u, true
 }
 
+// next is the number of a question: greater than those of this manager before, also if it was
+// restarted.
+func (f *Follower) next(now time.Duration) uint64 {
+	return max(f.number+1, uint64(f.began)<<32+uint64(now/time.Microsecond))
+}
+
+// errReplay is for an answer that is older than one that was taken.
+var errReplay = errors.New("mirror: an old answer")
+
 // take reads an answer.
 func (f *Follower) take(b []byte) (Update, error) {
 	a, err := readAnswer(b)
@@ -135,6 +153,8 @@ func (f *Follower) take(b []byte) (Update, error) {
 		return u, err
 	case a.now.term.Manager != f.master.GUID:
 		return u, fmt.Errorf("mirror: the answer is from %v", a.now.term.Manager)
+	case !a.number.after(f.last):
+		return u, errReplay
 	case a.now.term == f.has.term && a.now.seq < f.has.seq:
 		return u, nil // a later answer came first
 	case a.kind == kindWhole:
@@ -157,7 +177,7 @@ func (f *Follower) take(b []byte) (Update, error) {
 	if u.Whole != nil {
 		f.stats.Whole++
 	}
-	f.has = a.now
+	f.has, f.last = a.now, a.number
 	f.stats.Changes += uint64(len(u.Changes))
 	return u, nil
 }
@@ -185,18 +205,24 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 		return out
 	}
 	f.transfers.Expire(now, nil)
+	first := len(out)
 	out = f.transfers.Drain(now, out)
+	for i := first; i < len(out); i++ {
+		f.cfg.sign(&out[i].Packet, f.master.Self, f.master.GUID)
+	}
 	if f.due > now {
 		return out
 	}
 	f.asked, f.due = now, now+f.wait
 	f.wait = min(2*f.wait, askLatest)
 	f.tid++
+	f.number = f.next(now)
 	f.stats.Questions++
 	d := mad.Datagram{Addr: mad.Addr{LID: f.master.LID, QPN: 1}}
 	f.cfg.header(&d.Packet, mad.MethodGetTable, mad.TID(f.tid))
-	q := question{from: f.master.Self, has: f.has}
+	q := question{from: f.master.Self, has: f.has, number: f.number}
 	q.write(&d.Packet)
+	f.cfg.sign(&d.Packet, f.master.Self, f.master.GUID)
 	return append(out, d)
 }
 

@@ -41,7 +41,7 @@ type pair struct {
 
 func newPair(t testing.TB, seed uint64) *pair {
 	p := &pair{
-		TB: t, step: time.Millisecond, rng: rand.New(rand.NewPCG(seed, 1)), source: mirror.NewSource(keys), follower: mirror.NewFollower(keys),
+		TB: t, step: time.Millisecond, rng: rand.New(rand.NewPCG(seed, 1)), source: mirror.NewSource(keys), follower: mirror.NewFollower(keys, 0),
 		master: registry.New(), copy: registry.New(),
 	}
 	p.put(1)
@@ -95,7 +95,7 @@ func (p *pair) pass(d time.Duration) {
 				p.tamperUp(&up[i])
 			}
 			if up[i].Addr = (mad.Addr{LID: standbyLID, QPN: 1}); p.rng.Float64() >= p.loss {
-				p.source.Receive(p.now, &up[i])
+				p.source.Receive(p.now, &up[i], standbyGUID)
 			}
 		}
 	}
@@ -200,6 +200,7 @@ func TestOlderManagers(t *testing.T) {
 			t.Errorf("question of version %d, which older managers drop", d.Packet[versionAt])
 		}
 		d.Packet[latestAt] = 0
+		keys.Sign(&d.Packet, standbyGUID, masterGUID)
 	}
 	p.tamperDown = func(d *mad.Datagram) {
 		if first := binary.BigEndian.Uint32(d.Packet[28:]) == 1; d.Packet[25] == 1 && first && d.Packet[versionAt] != 1 {
@@ -379,27 +380,95 @@ func TestKeys(t *testing.T) {
 		})
 	}
 	p := newPair(t, 1)
-	p.follower.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID + 5})
+	p.follower.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID + 5, Self: standbyGUID})
 	p.pass(time.Second)
 	if st := p.follower.Stats(); st.Answers > 0 || st.Untrusted == 0 {
 		t.Errorf("what another LID says: %+v", st)
 	}
 	p = newPair(t, 1)
-	p.follower.Follow(0, mirror.Master{GUID: masterGUID + 1, LID: masterLID})
+	p.follower.Follow(0, mirror.Master{GUID: masterGUID + 1, LID: masterLID, Self: standbyGUID})
 	p.pass(time.Second)
-	if st := p.follower.Stats(); st.Answers > 0 || st.Garbage == 0 {
-		t.Errorf("what another manager says: %+v", st)
+	if st := p.source.Stats(); st.Answers > 0 || st.Untrusted == 0 {
+		t.Errorf("what was for another manager: %+v", st)
+	}
+}
+
+// No packet shows a key, and none is taken twice: a replayed question does not count, nor does a
+// replayed answer, though it says that everything was different before.
+func TestReplays(t *testing.T) {
+	p := newPair(t, 1)
+	var questions, answers []mad.Datagram
+	keep := func(all *[]mad.Datagram) func(d *mad.Datagram) {
+		return func(d *mad.Datagram) {
+			for _, key := range []uint64{keys.SMKey, uint64(keys.MKey)} {
+				if bytes.Contains(d.Packet[:], binary.BigEndian.AppendUint64(nil, key)) {
+					t.Fatal("a packet shows a key")
+				}
+			}
+			*all = append(*all, *d)
+		}
+	}
+	p.tamperUp, p.tamperDown = keep(&questions), keep(&answers)
+	p.pass(2 * time.Second)
+	p.tamperUp, p.tamperDown = nil, nil
+	p.put(2)
+	p.pass(2 * time.Second)
+	p.mustAgree()
+	before, asked, updates := p.source.Stats(), p.follower.Stats(), len(p.updates)
+	for i := range questions {
+		d := questions[i]
+		d.Addr = mad.Addr{LID: standbyLID, QPN: 1}
+		p.source.Receive(p.now, &d, standbyGUID)
+	}
+	for i := range answers {
+		d := answers[i]
+		d.Packet.SetTID(d.Packet.TID() ^ 0xff<<32) // the code does not cover it
+		d.Addr = mad.Addr{LID: masterLID, QPN: 1}
+		if u, ok := p.follower.Receive(p.now, &d); ok {
+			t.Errorf("took %+v", u)
+		}
+	}
+	if s := p.source.Stats(); s.Questions != before.Questions || s.Untrusted == before.Untrusted {
+		t.Errorf("the master: %+v, before %+v", s, before)
+	}
+	if f := p.follower.Stats(); f.Answers != asked.Answers || len(p.updates) != updates {
+		t.Errorf("the standby: %+v, before %+v", f, asked)
+	}
+	p.pass(2 * time.Second)
+	p.mustAgree()
+	if s := p.source.Stats(); s.Whole != before.Whole {
+		t.Errorf("everything was sent again: %+v", s)
+	}
+}
+
+// Managers whose keys everybody knows do not mirror each other unless they are asked to.
+func TestDefaultKeys(t *testing.T) {
+	for _, c := range []struct {
+		cfg mirror.Config
+		on  bool
+	}{
+		{mirror.Config{}, false}, {mirror.Config{SMKey: 1}, false}, {mirror.Config{SMKey: 2}, true}, {mirror.Config{SMKey: 1, MKey: 1}, true},
+		{mirror.Config{SMKey: 1, DefaultKeys: true}, true},
+	} {
+		p := newPair(t, 1)
+		p.source.Configure(c.cfg)
+		p.follower.Configure(c.cfg)
+		if p.pass(time.Second); c.cfg.On() != c.on || (p.source.Stats().Answers > 0) != c.on {
+			t.Errorf("%+v: on %t, %+v", c.cfg, c.cfg.On(), p.source.Stats())
+		}
 	}
 }
 
 // There are as many standbys as there is room for.
 func TestStandbys(t *testing.T) {
 	p := newPair(t, 1)
-	asked := p.follower.Output(p.now, nil)
 	for lid := range mad.LID(20) {
-		d := asked[0]
+		standby := standbyGUID + mad.GUID(lid)
+		other := mirror.NewFollower(keys, 0)
+		other.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standby})
+		d := other.Output(p.now, nil)[0]
 		d.LID = 100 + lid
-		p.source.Receive(p.now, &d)
+		p.source.Receive(p.now, &d, standby)
 	}
 	if st := p.source.Stats(); st.Standbys != 8 || st.Full != 12 {
 		t.Errorf("%+v", st)
@@ -438,10 +507,10 @@ func FuzzExchange(f *testing.F) {
 			copy(d.Packet[:], b)
 			d.Packet[1] = byte(mad.ClassMirror)
 			binary.BigEndian.PutUint32(d.Packet[36:], mad.MirrorOUI)
-			binary.BigEndian.PutUint64(d.Packet[40:], keys.SMKey)
-			binary.BigEndian.PutUint64(d.Packet[48:], uint64(keys.MKey))
 			d.Addr = mad.Addr{LID: standbyLID, QPN: 1}
-			p.source.Receive(p.now, &d)
+			keys.Sign(&d.Packet, standbyGUID, masterGUID)
+			p.source.Receive(p.now, &d, standbyGUID)
+			keys.Sign(&d.Packet, masterGUID, standbyGUID)
 			d.Addr = mad.Addr{LID: masterLID, QPN: 1}
 			if u, ok := p.follower.Receive(p.now, &d); ok {
 				if u.Whole != nil {
@@ -466,7 +535,7 @@ func FuzzExchange(f *testing.F) {
 func questionAnswered(p *pair) []mad.Datagram {
 	asked := p.follower.Output(p.now+time.Second, nil)
 	asked[0].Addr = mad.Addr{LID: standbyLID, QPN: 1}
-	p.source.Receive(p.now, &asked[0])
+	p.source.Receive(p.now, &asked[0], standbyGUID)
 	return p.source.Output(p.now, nil)
 }
 

@@ -45,7 +45,7 @@ type SourceStats struct {
 	Answers   uint64 // begun
 	Whole     uint64 // of them, those with everything
 	Failed    uint64 // answers that were not acknowledged
-	Untrusted uint64 // packets with other keys
+	Untrusted uint64 // packets with other keys, from ports that no walk found a manager at, and replays
 	Foreign   uint64 // questions of another version
 	Full      uint64 // questions beyond maxStandbys, and answers without room in a buffer
 	TooLong   uint64 // policies beyond MaxPolicy
@@ -54,6 +54,8 @@ type SourceStats struct {
 // standby is a manager that gets changes.
 type standby struct {
 	guid    mad.GUID
+	asked   uint64 // number of its last question
+	answers uint64 // begun
 	addr    mad.Addr
 	high    uint32   // upper half of its transaction IDs, by which its kernel finds the process
 	has     position // as far as is known here
@@ -121,11 +123,12 @@ func (s *Source) Changed(changes []registry.Change, state *registry.State) {
 	}
 }
 
-// Receive takes a packet.
-func (s *Source) Receive(now time.Duration, d *mad.Datagram) {
+// Receive takes a packet from the port with a GUID, which the last walk found a manager at; 0 for
+// any other port.
+func (s *Source) Receive(now time.Duration, d *mad.Datagram, from mad.GUID) {
 	switch {
 	case s.term == (Term{}) || d.TimedOut || d.Packet.IsResponse():
-	case !s.cfg.trusts(&d.Packet):
+	case from == 0 || len(s.cfg.Allowed) > 0 && !slices.Contains(s.cfg.Allowed, from) || !s.cfg.trusts(&d.Packet, from, s.term.Manager):
 		s.stats.Untrusted++
 	case rmpp.IsActive(&d.Packet):
 		if rmpp.TypeOf(&d.Packet) == rmpp.TypeData {
@@ -135,18 +138,22 @@ func (s *Source) Receive(now time.Duration, d *mad.Datagram) {
 			s.ended(now, &e)
 		}
 	default:
-		s.asked(now, d)
+		s.asked(now, d, from)
 	}
 }
 
 // asked takes a question.
-func (s *Source) asked(now time.Duration, d *mad.Datagram) {
+func (s *Source) asked(now time.Duration, d *mad.Datagram, from mad.GUID) {
 	q, err := readQuestion(&d.Packet)
 	if err != nil {
 		s.stats.Foreign++
 		return
 	}
 	p := s.standbys[d.LID]
+	if q.from != from || p != nil && p.guid == from && q.number <= p.asked {
+		s.stats.Untrusted++
+		return
+	}
 	if p == nil {
 		if len(s.standbys) >= maxStandbys {
 			s.stats.Full++
@@ -156,7 +163,7 @@ func (s *Source) asked(now time.Duration, d *mad.Datagram) {
 		s.standbys[d.LID] = p
 	}
 	s.stats.Questions++
-	p.guid, p.version, p.heard, p.owed = q.from, q.understood, now, true
+	p.guid, p.asked, p.version, p.heard, p.owed = q.from, q.number, q.understood, now, true
 	if !p.sending {
 		p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
 	}
@@ -198,7 +205,14 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 			s.answer(now, p)
 		}
 	}
-	return s.transfers.Drain(now, out)
+	from := len(out)
+	out = s.transfers.Drain(now, out)
+	for i := from; i < len(out); i++ {
+		if p := s.standbys[out[i].LID]; p != nil {
+			s.cfg.sign(&out[i].Packet, s.term.Manager, p.guid)
+		}
+	}
+	return out
 }
 
 // lacks reports whether a standby is behind, as far as is known.
@@ -249,7 +263,7 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 
 // answer begins to send a standby what it lacks.
 func (s *Source) answer(now time.Duration, p *standby) {
-	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), version: p.version}
+	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), version: p.version, number: answerNumber{p.asked, p.answers + 1}}
 	if p.has.policy != s.policy {
 		a.policy = s.cfg.Policy
 	}
@@ -267,6 +281,7 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	s.tid++
 	p.tid = mad.TID(p.high)<<32 | mad.TID(s.tid)
 	p.will, p.owed = a.now, false
+	p.answers++
 	d := mad.Datagram{Addr: p.addr}
 	s.cfg.header(&d.Packet, mad.MethodGetTableResp, p.tid)
 	if err := s.transfers.Send(now, &d, a.append(nil)); err != nil {

@@ -10,24 +10,23 @@ import (
 	"ibsm/registry"
 )
 
-// A packet has the header of a vendor's class with an OUI (IBA 16.5), and after it the keys,
-// so that each segment of a message has them. The data begins where that of
+// A packet has the header of a vendor's class with an OUI (IBA 16.5), and after it its
+// authentication code, so that each segment of a message has one. The data begins where that of
 // subnet administration does, which is what mad/rmpp expects.
 //
 //	24 RMPP header
 //	36 reserved  OUI
-//	40 SM_Key
-//	48 M_Key
+//	40 authentication code
 //	56 data
 const (
 	ouiAt    = 36
-	smKeyAt  = 40
-	mKeyAt   = 48
+	codeAt   = 40
+	dataAt   = 56
 	attrOurs = mad.AttrID(0x10) // of questions and answers
 )
 
 // version of the data, incremented with each change of its layout.
-const version = 2
+const version = 3
 
 // oldestRegistry is the registry.Version of managers that send no latest version.
 const oldestRegistry = 1
@@ -44,11 +43,13 @@ const oldestRegistry = 1
 //	24 Term.Began              24 number of the Change before the first
 //	32 number of the last       32 number of the last
 //	40 sum of the policy        40 sum of the policy
-//	                            48 length of the policy, 0 if it is known
-//	                            56 policy, then Changes
+//	48 number of the question   48 number of the question
+//	                            56 number of the answer
+//	                            64 length of the policy, 0 if it is known
+//	                            72 policy, then Changes
 const (
-	questionSize = 48
-	answerSize   = 56
+	questionSize = 56
+	answerSize   = 72
 )
 
 // MaxPolicy is the longest policy that is sent, in bytes. A longer one is counted and not
@@ -75,6 +76,10 @@ type Term struct {
 type Config struct {
 	SMKey uint64
 	MKey  mad.MKey
+	// DefaultKeys has managers mirror each other although everybody knows their keys.
+	DefaultKeys bool
+	// Allowed are the ports whose managers are answered; all in the view when it is empty.
+	Allowed []mad.GUID
 	// Policy is the master's policy, in the caller's encoding; nil for none. It is not
 	// changed.
 	Policy []byte
@@ -93,20 +98,18 @@ func sumOf(policy []byte) uint64 {
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
-// header writes the header of a packet.
+// header writes the header of a packet, but not the code.
 func (c *Config) header(p *mad.Packet, m mad.Method, tid mad.TID) {
 	p.SetHeader(mad.ClassMirror, m, attrOurs, 0)
 	p.SetTID(tid)
 	binary.BigEndian.PutUint32(p[ouiAt:], mad.MirrorOUI)
-	binary.BigEndian.PutUint64(p[smKeyAt:], c.SMKey)
-	binary.BigEndian.PutUint64(p[mKeyAt:], uint64(c.MKey))
 }
 
-// trusts reports whether a packet is one of mirroring and has the configured keys.
-func (c *Config) trusts(p *mad.Packet) bool {
+// trusts reports whether a packet is one of mirroring that a manager sent to another one, and
+// both have the same keys.
+func (c *Config) trusts(p *mad.Packet, from, to mad.GUID) bool {
 	return p.MgmtClass() == mad.ClassMirror && p.ClassVersion() == mad.ClassMirror.Version() && p.AttrID() == attrOurs &&
-		binary.BigEndian.Uint32(p[ouiAt:]) == mad.MirrorOUI &&
-		binary.BigEndian.Uint64(p[smKeyAt:]) == c.SMKey && binary.BigEndian.Uint64(p[mKeyAt:]) == uint64(c.MKey)
+		binary.BigEndian.Uint32(p[ouiAt:]) == mad.MirrorOUI && c.On() && c.verify(p, from, to)
 }
 
 // position says which Changes and which policy a manager has.
@@ -139,18 +142,28 @@ func readKind(b []byte) (k kind, understood uint8, err error) {
 	return kind(b[1]), min(max(b[2], b[3]), registry.Version), nil
 }
 
+// answerNumber orders the answers that a standby gets: by its latest question that the master had,
+// then by the master's own count. One that is not greater than the last is a replay.
+type answerNumber struct{ question, answer uint64 }
+
+func (n answerNumber) after(o answerNumber) bool {
+	return n.question > o.question || n.question == o.question && n.answer > o.answer
+}
+
 // question is the message of a standby.
 type question struct {
 	from       mad.GUID
 	has        position
-	understood uint8 // the latest registry.Version that both understand
+	number     uint64 // greater than that of every earlier question of the standby
+	understood uint8  // the latest registry.Version that both understand
 }
 
 func (q *question) write(p *mad.Packet) {
 	b := binary.BigEndian.AppendUint64(appendKind(p.SAData()[:0], kindQuestion, oldestRegistry), uint64(q.from))
 	b = q.has.term.append(b)
 	b = binary.BigEndian.AppendUint64(b, q.has.seq)
-	binary.BigEndian.AppendUint64(b, q.has.policy)
+	b = binary.BigEndian.AppendUint64(b, q.has.policy)
+	binary.BigEndian.AppendUint64(b, q.number)
 }
 
 func readQuestion(p *mad.Packet) (q question, err error) {
@@ -160,7 +173,7 @@ func readQuestion(p *mad.Packet) (q question, err error) {
 		return q, errForeign
 	}
 	has := position{readTerm(b[16:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
-	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), has, understood}, nil
+	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), has, binary.BigEndian.Uint64(b[48:]), understood}, nil
 }
 
 // answer is the message of the master.
@@ -168,6 +181,7 @@ type answer struct {
 	kind    kind
 	before  uint64 // number of the Change before the first
 	now     position
+	number  answerNumber
 	policy  []byte // of now; empty if the standby has it, or there is none
 	changes []byte
 	version uint8 // registry.Version of changes
@@ -175,7 +189,7 @@ type answer struct {
 
 func (a *answer) append(b []byte) []byte {
 	b = a.now.term.append(appendKind(b, a.kind, a.version))
-	for _, n := range []uint64{a.before, a.now.seq, a.now.policy, uint64(len(a.policy))} {
+	for _, n := range []uint64{a.before, a.now.seq, a.now.policy, a.number.question, a.number.answer, uint64(len(a.policy))} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return append(append(b, a.policy...), a.changes...)
@@ -191,7 +205,8 @@ func readAnswer(b []byte) (a answer, err error) {
 	}
 	a = answer{kind: k, before: binary.BigEndian.Uint64(b[24:])}
 	a.now = position{readTerm(b[8:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
-	n := binary.BigEndian.Uint64(b[48:])
+	a.number = answerNumber{binary.BigEndian.Uint64(b[48:]), binary.BigEndian.Uint64(b[56:])}
+	n := binary.BigEndian.Uint64(b[64:])
 	b = b[answerSize:]
 	switch {
 	case a.now.seq < a.before:

@@ -12,11 +12,11 @@ type Order uint8
 
 // Worth of a control packet.
 const (
-	Refused    Order = iota // it has another SM_Key, or is not from the master
-	Harmless                // it changes nothing here: Control says how it is answered
-	FromOther               // HANDOVER from a manager that was not known to be MASTER: it only causes a sweep
-	FromMaster              // it says that it is from the manager that is polled, or that disabled this one
-	FromUnknown             // it may be from the master, which this manager does not know: it was started NOT-ACTIVE
+	Refused     Order = iota // it has another SM_Key, or is not from the master
+	Harmless                 // it changes nothing here: Control says how it is answered
+	FromOther                // HANDOVER from a manager that was not known to be MASTER: it only causes a sweep
+	FromMaster               // it says that it is from the manager that is polled, or that disabled this one
+	FromUnknown              // it may be from the master, which this manager does not know: it was started NOT-ACTIVE
 )
 
 func (o Order) String() string {

@@ -28,6 +28,9 @@ type Config struct {
 	PollRetries int
 	// IgnoreOthers makes this manager act as if it were alone.
 	IgnoreOthers bool
+	// Unmirrored says that managers do not mirror registrations: a peer ibsm is handed the
+	// mastership at once.
+	Unmirrored bool
 	// Inactive makes it begin NOT-ACTIVE, until a MASTER's STANDBY or a configuration
 	// without it.
 	Inactive bool

@@ -67,7 +67,7 @@ func (m *Machine) answered(now time.Duration, info *smp.SMInfo) Do {
 		return m.end()
 	case state == smp.NotActive || !m.mayBeMaster(info):
 		return m.offer(now)
-	case m.watch.kind != peer:
+	case m.watch.kind != peer || m.cfg.Unmirrored:
 		return m.handOver(now)
 	}
 	m.until = now + mirrorTimeout

@@ -58,7 +58,7 @@ func (m *Machine) heard(now time.Duration, info *smp.SMInfo) Do {
 	case state == smp.Master || state == smp.NotActive || !m.higher(info) || !m.mayBeMaster(info):
 		m.become(smp.Master)
 		return Resweep
-	case m.watch.kind != peer:
+	case m.watch.kind != peer || m.cfg.Unmirrored:
 		return m.handOver(now)
 	}
 	m.misses, m.watch.heard = 0, now

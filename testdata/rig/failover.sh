@@ -20,7 +20,7 @@ run() {
 sign() { kill -$2 $(cat /tmp/pid$1); }
 ended() { [ ! -d /proc/$(cat /tmp/pid$1) ]; }
 # A master that comes back does not take over again.
-echo master_sm_priority 14 >/tmp/ibsm.conf
+printf 'master_sm_priority 14\nsm_key 0x5ec\n' >/tmp/ibsm.conf
 
 demand() { [ $MANAGER = opensm ] || "$@"; }
 mirrors() { [ $MANAGER = opensm ] || grep -q 'mirroring the client registrations of the master' /tmp/sm$1.log; }

@@ -21,7 +21,7 @@ run_opensm() {
 	within 60 in_state 1 MASTER && within 60 up || fail "OpenSM does not bring the fabric up"
 }
 run_ibsm() {
-	printf 'sminfo_polling_timeout 500\npolling_retry_number 1\n%s\n' "$1" >/tmp/ibsm.conf
+	printf 'sminfo_polling_timeout 500\npolling_retry_number 1\nmirror_with_default_keys TRUE\n%s\n' "$1" >/tmp/ibsm.conf
 	rm -f /tmp/sm0.log
 	ibsm --ctl_socket /tmp/ctl0 -F /tmp/ibsm.conf -g $(port_guid 0) -p 3 -s 0 -f /tmp/sm0.log >>/tmp/sm.out 2>&1 &
 	sm=$!
