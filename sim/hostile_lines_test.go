@@ -17,6 +17,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // attack is a run of one seed: a master, a standby, honest hosts with registrations, and an
@@ -157,7 +158,7 @@ func TestHostileHost(t *testing.T) {
 
 func newAttack(t *testing.T, seed uint64, keys bool) *attack {
 	rng := rand.New(rand.NewPCG(seed, 0x7e57))
-	b := newHarness(t, generate(t, "fattree:k=4"), fabric.Config{Seed: rng.Uint64()})
+	b := newHarness(t, nettest.Generate(t, "fattree:k=4"), fabric.Config{Seed: rng.Uint64()})
 	high, low := registrarConfig(), registrarConfig()
 	for _, cfg := range []*manager.Config{&high, &low} {
 		cfg.Elect.SMKey = 1

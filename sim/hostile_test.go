@@ -214,7 +214,7 @@ func (i *intruder) statuses() (all []mad.Status) {
 // Control packets change nothing unless they come from the port of the known master, whatever they
 // claim; from there they do.
 func TestControlFromOthers(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := minhopConfig(), minhopConfig()
 	high.Elect.Priority, high.Elect.SMKey, low.Elect.SMKey = 9, 1, 1
@@ -283,7 +283,7 @@ func TestControlFromOthers(t *testing.T) {
 // Get(SMInfo) in the name of another port costs no sweep, and no false manager is remembered, to
 // which a leaving master would hand over.
 func TestFalseQuestions(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	i := b.intrude(host(n, 5))
@@ -332,7 +332,7 @@ func (i *intruder) trap(to net.End, number smp.TrapNumber, tid int, fill func(*s
 // Traps about other nodes than the sender's, and traps that only the master reports, are neither
 // believed nor forwarded, and no link is avoided or disabled because of them.
 func TestForgedTraps(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
 	cfg.Sweep.Settings.DisableBabblers = true
@@ -392,7 +392,7 @@ func TestForgedTraps(t *testing.T) {
 // With default keys a standby mirrors nothing and a handover waits for no mirror, unless the
 // operator asks for it; with a secret key or M_Key it mirrors.
 func TestMirrorNeedsSecret(t *testing.T) {
-	n := generate(t, "fattree:k=4")
+	n := nettest.Generate(t, "fattree:k=4")
 	for name, c := range map[string]struct {
 		smKey uint64
 		mKey  mad.MKey
