@@ -36,6 +36,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 	if !slices.Contains(conf.RoutingEngine.In(l.Config), engine) {
 		inPlaceOf = strings.Join(missing, ", ")
 	}
+	e := election(l.Config)
 	return manager.Config{
 		Sweep: sweep.Config{
 			Settings:      subnetSettings(l.Config),
@@ -43,8 +44,9 @@ func managerConfig(l *conf.Loaded) manager.Config {
 			EngineName:    engine,
 			InPlaceOf:     inPlaceOf,
 			IgnoreOtherSM: conf.IgnoreOtherSM.In(l.Config),
+			AllowedSMs:    e.Allowed,
 		},
-		Elect:         election(l.Config),
+		Elect:         e,
 		Txn:           pace(l.Config),
 		GUID:          portGUID(l.Config),
 		SweepInterval: conf.SweepInterval.In(l.Config),

@@ -98,7 +98,7 @@ func TestManagerConfig(t *testing.T) {
 				PhyErrors: sweep.Given[uint8](5), Overruns: sweep.Given[uint8](6),
 				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60), MKeyProtect: sweep.Given[uint8](1),
 				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR,
-			}},
+			}, AllowedSMs: []mad.GUID{0x21, 0x22}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004, MaxRate: 20,

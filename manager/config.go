@@ -62,7 +62,7 @@ const portPoll = time.Second
 // read again, and has a heavy sweep bring it into force.
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
-	c.cfg.Sweep.Partitions = cfg.Sweep.Partitions
+	c.cfg.Sweep.Partitions, c.cfg.Sweep.AllowedSMs = cfg.Sweep.Partitions, cfg.Sweep.AllowedSMs
 	c.cfg.Sweep.InPlaceOf = cfg.Sweep.InPlaceOf
 	if cfg.Sweep.EngineName != c.cfg.Sweep.EngineName {
 		c.cfg.Sweep.Engine, c.cfg.Sweep.EngineName = cfg.Sweep.Engine, cfg.Sweep.EngineName

@@ -202,12 +202,12 @@ func (e *election) order(fx *effects, mod uint32, state smp.SMState, actCount ui
 }
 
 // answer sends our SMInfo back by the path of the request. It has the SM_Key only for a manager
-// that knows the M_Key.
+// that knows the M_Key, if there is one: else any host could read it.
 func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *ownPort, actCount uint32) {
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
 	info.SetActCount(actCount)
-	if own.protect > 0 && d.Packet.MKey() != own.mkey {
+	if own.mkey != 0 && d.Packet.MKey() != own.mkey {
 		info.SetSMKey(0)
 	}
 	*reply.Packet.Data() = info

@@ -197,14 +197,14 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestAnswer: the SM_Key is shown only to a manager that knows the M_Key, where that protects
+// TestAnswer: the SM_Key is shown only to a manager that knows the M_Key, where there is one
 // the port (IBA 14.2.4).
 func TestAnswer(t *testing.T) {
 	for _, c := range []struct {
 		protect    uint8
 		key        mad.MKey
 		shown, own uint64
-	}{{0, 0, 11, 11}, {1, 0, 0, 11}, {1, 7, 11, 11}} {
+	}{{0, 0, 0, 11}, {0, 7, 11, 11}, {1, 0, 0, 11}, {1, 7, 11, 11}} {
 		e := newElection(&Config{Elect: elect.Config{GUID: 5, SMKey: c.own}})
 		fx := newEffects(0)
 		var d mad.Datagram

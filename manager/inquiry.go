@@ -51,7 +51,11 @@ func (c *Core) question(d *mad.Datagram) {
 
 // inquire asks a manager at its port.
 func (c *Core) inquire(sm discover.SM) {
-	req := directed(ownerElection, tagInquiry, sm.Route, mad.MethodGet, smp.AttrSMInfo, 0, c.elect.key)
+	key := c.elect.key
+	if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, sm.Port) {
+		key = 0
+	}
+	req := directed(ownerElection, tagInquiry, sm.Route, mad.MethodGet, smp.AttrSMInfo, 0, key)
 	req.Data = c.elect.Question()
 	if c.fx.request(&req) {
 		c.inquiry = inquiry{asked: sm, after: c.fx.now + inquiryPause}

@@ -10,6 +10,7 @@ import (
 	"ibsm/sa"
 	"ibsm/sa/mirror"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
 	"ibsm/sweep/elect"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -426,4 +427,51 @@ func TestMirrorNeedsSecret(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With allowed_sm_guids and an M_Key, a host that runs a subnet manager is shown neither the M_Key
+// nor the SM_Key, and the managers on the list find each other.
+func TestSecretsAreNotShown(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.Elect.SMKey = 0x5ec
+	cfg.Elect.Allowed = []mad.GUID{b.Fabric.PortGUID(host(n, 0)), b.Fabric.PortGUID(host(n, 6))}
+	cfg.Sweep.AllowedSMs = cfg.Elect.Allowed
+	cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(0x3347)), sweep.Given(uint8(1))
+	i := b.intrude(host(n, 5))
+	i.impersonate(15, smp.Master, 0)
+	answer := i.station
+	shown, asked := 0, 0
+	answer.OnReceive(func(d mad.Datagram) {
+		if p := &d.Packet; p.AttrID() == smp.AttrSMInfo {
+			asked++
+			if p.MKey() != 0 || (*smp.SMInfo)(p.Data()).SMKey() != 0 {
+				shown++
+			}
+		}
+		i.take(d)
+	})
+	first := b.comeUp(cfg)
+	second := b.add(host(n, 6), cfg)
+	t.Cleanup(second.dump)
+	b.pass(settling)
+	for _, at := range []*watched{first, second} {
+		for _, directed := range []bool{false, true} {
+			q := elect.New(elect.Config{GUID: i.guid(), Priority: 15}).Question()
+			i.smInfo(at.Station.At(), directed, mad.MethodGet, 0, q, 1)
+			b.pass(settling)
+		}
+	}
+	if asked < 8 || shown > 0 {
+		t.Errorf("%d of %d packets show a key", shown, asked)
+	}
+	if first.last() != smp.Master || second.last() != smp.Standby {
+		t.Errorf("the first is %v, the second %v", first.states, second.states)
+	}
+	b.Leave(first.Manager)
+	if b.pass(settling); second.last() != smp.Master {
+		t.Errorf("the second is %v", second.states)
+	}
+	b.mustBeWhole(second)
 }

@@ -28,6 +28,8 @@ type Look struct {
 	sms      []SMReply
 	managers []smPort
 	renewed  time.Duration // when M_Key leases were renewed last
+
+	allowedSMs []mad.GUID // Config.AllowedSMs
 }
 
 // SMReply is the reply of another manager to a light sweep.
@@ -142,6 +144,9 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 // key is the M_Key of a request.
 func (l *Look) key(a ask) mad.MKey {
 	p := a.port
+	if a.attr == smp.AttrSMInfo && len(l.allowedSMs) > 0 && !slices.Contains(l.allowedSMs, l.t.Ports[p].GUID) {
+		return 0 // see discover.Config.AllowedSMs
+	}
 	if a.out {
 		if p = l.t.Ports[p].Peer; p == topo.None {
 			return l.settings.MKey.Value

@@ -43,7 +43,7 @@ func (s *Sweeper) Walk(master, quick bool) *Walk {
 	s.state.devices.WalkBegins()
 	return &Walk{s, discover.New(discover.Config{
 		Prev: s.state.prev, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
-		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM,
+		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), QoS: s.cfg.Settings.QoS},
 	})}
 }
@@ -141,7 +141,9 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 
 // Look begins a light sweep. now is any time that does not run backwards. A heavy one must have ended before.
 func (s *Sweeper) Look(now time.Duration) *Look {
-	return newLook(now, s.state.prev, s.state, &s.cfg.Settings, s.sms)
+	l := newLook(now, s.state.prev, s.state, &s.cfg.Settings, s.sms)
+	l.allowedSMs = s.cfg.AllowedSMs
+	return l
 }
 
 // Verdict is the result of a light sweep.

@@ -34,6 +34,7 @@ type Config struct {
 	// used only because of that. Then its routes must have no credit loop.
 	InPlaceOf     string
 	IgnoreOtherSM bool
+	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored
 }
 

@@ -171,7 +171,7 @@ func (h *hostile) attacks() (rows []string) {
 	row("Get(SMInfo) in false names: %d SMPs each, and the answer", (h.smps()-before)/names-2)
 	row("DISABLE: the standby is %s", h.control(smp.ControlDisable))
 	h.control(smp.ControlStandby)
-	row("HANDOVER: the standby is %s", h.control(smp.ControlHandover))
+	row("HANDOVER: the standby is %s, and was master %t", h.control(smp.ControlHandover), strings.Contains(h.standby.text(), "Entering MASTER state"))
 	time.Sleep(5 * time.Second)
 
 	var sw net.End
@@ -321,10 +321,10 @@ func TestHostileHost(t *testing.T) {
 		want []string // parts of rows
 	}{
 		{"OpenSM", [2][]string{append(slices.Clone(theirs), "5"), append(slices.Clone(theirs), "3")}, nil},
-		{"ibsm with default keys", ours(write("default", "")), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY", "HANDOVER: the standby is STANDBY",
+		{"ibsm with default keys", ours(write("default", "")), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY", "HANDOVER: the standby is STANDBY, and was master false",
 			"unhealthy false", "subscriber false"}},
 		{"ibsm with keys set", ours(write("keys", "sm_key 0x5ec\nm_key 0x3347\nm_key_protection_level 1\n")), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY",
-			"HANDOVER: the standby is STANDBY", "unhealthy false", "subscriber false", "written false", "the master is MASTER"}},
+			"HANDOVER: the standby is STANDBY, and was master false", "unhealthy false", "subscriber false", "written false", "the master is MASTER"}},
 	} {
 		if c.want == nil && os.Getenv("IBSM_PROOF") == "" {
 			continue // OpenSM's column

@@ -45,6 +45,9 @@ type Config struct {
 	Keys Keys
 	// IgnoreOtherSM leaves other managers unasked.
 	IgnoreOtherSM bool
+	// AllowedSMs are the ports whose managers are shown an M_Key; all when it is empty. A manager
+	// is a program: it can read what it is sent, where an agent keeps it to itself.
+	AllowedSMs []mad.GUID
 	// FDR10 asks NVIDIA devices for their ports' ExtendedPortInfo.
 	FDR10 bool
 	device.Conditions

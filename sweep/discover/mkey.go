@@ -1,6 +1,8 @@
 package discover
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/topo"
 )
@@ -36,6 +38,9 @@ func (m *Machine) mayRepeat(it item) bool {
 
 // mkey is the M_Key of a request.
 func (m *Machine) mkey(it item) mad.MKey {
+	if it.kind == kindDuplicate && len(m.cfg.AllowedSMs) > 0 || it.kind == kindSM && !m.showsMKey(m.b.PortGUID(it.end())) {
+		return 0
+	}
 	if m.cfg.Keys.Of == nil || it.num&withMKey != 0 && m.mayRepeat(it) {
 		return m.cfg.MKey
 	}
@@ -59,6 +64,11 @@ func (m *Machine) mkey(it item) mad.MKey {
 		return m.agentKey(it.end())
 	}
 	return m.agentKey(topo.End{Node: it.node, Port: m.b.Node(it.node).Info.LocalPortNum()})
+}
+
+// showsMKey reports whether the manager at a port is shown an M_Key.
+func (m *Machine) showsMKey(port mad.GUID) bool {
+	return len(m.cfg.AllowedSMs) == 0 || slices.Contains(m.cfg.AllowedSMs, port)
 }
 
 // agentKey is the M_Key of the agent of a port: the one that it has shown in this walk,
