@@ -32,7 +32,7 @@ type Core struct {
 	descriptions descriptions // NodeDescriptions, between sweeps
 	guids        guidWrites   // GUIDs that the SA assigns
 	inquiry      inquiry      // a manager that has named itself
-	controls     control      // a control packet whose sender is to be proved
+	controls     control      // a control packet whose sender is not proved yet
 	alarms       alarms       // what hosts send that is not theirs to send
 
 	published publication

@@ -51,8 +51,8 @@ func (c *Core) act(do elect.Do) {
 		c.sweeps.want(wishFull, "the mastership is vacant")
 	case elect.Resweep:
 		c.sweeps.want(wishFull, "another subnet manager")
-	case elect.Distrust:
-		c.sweeps.distrust = true
+	case elect.ReadAll:
+		c.sweeps.readAll = true
 		c.traps.sweep(c.fx.now, true, "another subnet manager handed its mastership over")
 	case elect.BecomeInactive:
 		c.abandon()

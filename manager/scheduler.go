@@ -32,7 +32,7 @@ type scheduler struct {
 	backoff  time.Duration // between sweeps that try again what failed
 	trouble  string        // what went wrong in the last sweep, to see whether it is the same again
 	needFull bool          // what the last sweep left is no ground for a quick one
-	distrust bool          // another manager has been master meanwhile: the next full sweep believes nothing
+	readAll  bool          // another manager has been master meanwhile: the next full sweep reads everything again
 	silences int           // walks of a run of one sweep in which our own port did not answer
 
 	ended []txn.Outcome // scratch
@@ -195,7 +195,7 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 
 // mayQuick reports whether what is known of the subnet is enough for a quick sweep.
 func (s *scheduler) mayQuick(mayWrite bool) bool {
-	return mayWrite && !s.needFull && !s.distrust && s.sweeper.Known()
+	return mayWrite && !s.needFull && !s.readAll && s.sweeper.Known()
 }
 
 // overdue reports whether a sweep has been deferred for as long as it may be.
@@ -293,7 +293,7 @@ func (s *scheduler) isolate(found *sweep.Found) {
 
 // reset forgets what is wanted and what went wrong.
 func (s *scheduler) reset() {
-	s.wanted, s.next, s.slow, s.trouble, s.backoff, s.needFull, s.distrust = 0, 0, 0, "", 0, false, false
+	s.wanted, s.next, s.slow, s.trouble, s.backoff, s.needFull, s.readAll = 0, 0, 0, "", 0, false, false
 }
 
 // finished ends a heavy sweep. trouble is what went wrong in it; grave says that only a full

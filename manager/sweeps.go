@@ -129,8 +129,8 @@ func (c *Core) begin() {
 		c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 		return
 	}
-	if c.sweeps.distrust && c.sweeps.beginsHeavy(c.cfg.Resting) {
-		c.sweeps.distrust = false
+	if c.sweeps.readAll && c.sweeps.beginsHeavy(c.cfg.Resting) {
+		c.sweeps.readAll = false
 		c.pause()
 	}
 	c.sweeps.begin(&c.fx, c.elect.mayWrite(), c.cfg.Resting)

@@ -247,7 +247,7 @@ func TestSADBAtTakeover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(conf, polling)
+	fmt.Fprint(conf, polling+"mirror_with_default_keys TRUE\n")
 	if err := conf.Close(); err != nil {
 		t.Fatal(err)
 	}

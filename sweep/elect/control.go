@@ -58,7 +58,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 	}
 	switch {
 	case order == FromOther:
-		return Distrust, mad.StatusOK
+		return ReadAll, mad.StatusOK
 	case mod == smp.ControlHandover && m.state != smp.NotActive:
 		m.become(smp.Master)
 		return TakeOver, mad.StatusOK

@@ -142,7 +142,7 @@ const (
 	AwaitHandover      // MASTER, but another, lower one has to hand over first: poll it
 	Discover           // walk the subnet again, as DISCOVERING
 	Resweep            // MASTER: walk again
-	Distrust           // MASTER or DISCOVERING: walk again and believe nothing, because another manager was MASTER until now
+	ReadAll            // MASTER or DISCOVERING: walk again and read everything, because another manager was MASTER until now
 	TakeOver           // the mastership was handed to us: walk as MASTER
 	BecomeInactive     // NOT-ACTIVE: nothing runs
 	Poll               // send Question to Polled

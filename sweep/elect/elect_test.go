@@ -18,7 +18,7 @@ import (
 
 var doNames = map[Do]string{Nothing: "nothing", BecomeMaster: "become master", StandBy: "stand by", HandOver: "hand over", PrepareHandover: "prepare handover", AwaitHandover: "await handover",
 	Discover: "discover", Resweep: "resweep", TakeOver: "take over", BecomeInactive: "become inactive",
-	Inquire: "inquire", Distrust: "distrust", Poll: "poll", Look: "look", SendTrap: "send trap", Offer: "offer", End: "end"}
+	Inquire: "inquire", ReadAll: "read all", Poll: "poll", Look: "look", SendTrap: "send trap", Offer: "offer", End: "end"}
 
 var controls = map[string]uint32{"handover": smp.ControlHandover, "acknowledge": smp.ControlAcknowledge,
 	"disable": smp.ControlDisable, "standby": smp.ControlStandby, "discover": smp.ControlDiscover}
