@@ -1,6 +1,10 @@
 package ctl
 
-import "ibsm/mad"
+import (
+	"time"
+
+	"ibsm/mad"
+)
 
 // Lists of SA registrations. They take no Filter.
 const (
@@ -8,6 +12,7 @@ const (
 	Members       List = "members"       // of Member, by MGID and port GID
 	Services      List = "services"      // of Service, by ID, GID and P_Key
 	Subscriptions List = "subscriptions" // of Subscription, by subscriber
+	Refusals      List = "refusals"      // of Refusal, the latest first
 )
 
 // Group is a multicast group.
@@ -77,6 +82,17 @@ type SAReplies struct {
 	Count     uint64 `json:"count"`
 }
 
+// Refusal is a multicast group that a port could not join.
+type Refusal struct {
+	Port   string    `json:"port"` // GUID
+	Node   string    `json:"node"` // GUID; "" if the port is absent
+	Desc   string    `json:"desc"`
+	MGID   string    `json:"mgid"`
+	Reason string    `json:"reason"` // of the last refusal
+	Count  uint64    `json:"count"`  // since the port was a member last
+	Last   time.Time `json:"last"`
+}
+
 // SADrops counts dropped datagrams.
 type SADrops struct {
 	Reason string `json:"reason"`
@@ -106,7 +122,7 @@ type SARegistrations struct {
 	MLIDShare uint64 `json:"mlid_share"` // new groups whose creator had as many MLIDs as were free
 	Late      uint64 `json:"late"`       // replies sent before the change was on disk and in the tables
 	Expired   uint64 `json:"expired"`    // services whose leases ended
-	Reset     uint64 `json:"reset"`      // ports found in INIT, whose registrations ended
+	Reset     uint64 `json:"reset"`      // ports whose registrations ended because they were found in INIT
 	Absent    uint64 `json:"absent"`     // ports absent too long, likewise
 	Unwritten uint64 `json:"unwritten"`  // replies about GUIDs that a port did not accept
 	Defects   uint64 `json:"defects"`    // changes that contradict the registrations

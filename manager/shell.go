@@ -134,6 +134,7 @@ func (s *Shell) Run(until context.Context) error {
 	defer cancel()
 	port := s.Port // for the core
 	start := time.Now()
+	s.logSA(ctx)
 	inbox := newInbox(&s.sa.stats, start)
 	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, s.PlainPeers)
 	if s.GSI == nil {

@@ -127,8 +127,11 @@ func (r *Registrar) dropReset() {
 		return
 	}
 	for _, port := range r.reset {
+		before := r.reg.Seq()
 		r.drop(port)
-		r.count.Reset++
+		if r.reg.Seq() != before {
+			r.count.Reset++
+		}
 	}
 	r.reset = nil
 }

@@ -110,6 +110,9 @@ func (a *Responder) Answer(in, out *mad.Datagram, stats *Stats) bool {
 		clear(reply.SAData()[res.size:])
 		reply.SetAttributeOffset(uint16(res.size / 8))
 	}
+	if st == mad.StatusNoRecords && p.AttrID() == sarec.AttrPathRecord {
+		a.pathRefused(&r, stats)
+	}
 	reply.SetStatus(st)
 	stats.reply(p.AttrID(), st)
 	return true

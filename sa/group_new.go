@@ -2,10 +2,12 @@ package sa
 
 import (
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	osmlog "ibsm/opensm/log"
 	"ibsm/registry"
 	"ibsm/sa/path"
 	"ibsm/topo"
@@ -15,24 +17,25 @@ import (
 // yet.
 func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx, g *registry.Group) mad.Status {
 	if !registry.JoinState(rec.JoinState()).KeepsAlive() {
-		return mad.StatusReqInvalid
+		return r.notFull(q, port)
 	}
 	if !q.comps.Has(createComps) {
-		return mad.StatusReqInsufficient
+		guid, desc := named(r.view.Topo, port)
+		return q.because(mad.StatusReqInsufficient, "the group does not exist, and it does not say all that is needed to create it", osmlog.JoinNoGroup, guid, desc, rec.MGID(), uint64(q.comps))
 	}
 	*g = registry.Group{
 		MGID: rec.MGID(), PKey: rec.PKey(), QKey: rec.QKey(), SL: rec.SL(), FlowLabel: rec.FlowLabel(), TClass: rec.TClass(),
 	}
 	if g.MGID == (mad.GID{}) {
 		if !r.makeMGID(q, rec, g) {
-			return r.full()
+			return q.because(r.full(), "no MGID is free", "")
 		}
 	} else if !r.validMGID(q, rec, g) {
 		return mad.StatusReqInvalid
 	}
 	g.Scope = scopeOf(g.MGID) // whatever the request says: osmtest has them differ
 	if !r.chooseTerms(q, rec, port, g) {
-		return mad.StatusReqInvalid
+		return q.because(mad.StatusReqInvalid, "the MTU, rate or lifetime that it requires for the new group is not possible", osmlog.CreateTerms)
 	}
 	g.HopLimit = hopLimit(g.Scope)
 	if q.comps.Has(sarec.MCMemberHopLimit) {
@@ -40,7 +43,7 @@ func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port to
 	}
 	creator := r.view.Topo.Ports[q.from].GUID
 	if r.reg.Counts().Groups >= maxGroups || !r.allotMLID(g, r.hasShare(creator)) {
-		return r.full()
+		return q.because(r.full(), "no MLID is free", osmlog.CreateNoMLID, uint16(rec.MLID()))
 	}
 	return mad.StatusOK
 }
@@ -106,16 +109,20 @@ func signatureOf(mgid mad.GID) uint16 { return binary.BigEndian.Uint16(mgid[2:])
 
 // validMGID reports whether a client may make a group with an MGID of its choice.
 func (r *Registrar) validMGID(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) bool {
+	const cause = "its MGID is not one that a group may have"
 	switch sig := signatureOf(g.MGID); {
 	case !g.MGID.IsMulticast():
-		return false
+		q.because(mad.StatusReqInvalid, cause, osmlog.MGIDPrefix, uint16(g.MGID[0])<<8)
 	case sig == signatureIPv4 || sig == signatureIPv6:
 		return r.cfg.AnyIPoIB || r.likeBroadcast(q, rec, g)
 	case g.MGID[1]&0xe0 != 0:
-		return false
+		q.because(mad.StatusReqInvalid, cause, osmlog.MGIDFlags, g.MGID[1]>>4&0xe)
+	case sig == signatureOwn && scopeOf(g.MGID) == linkLocalScope:
+		q.because(mad.StatusReqInvalid, cause, osmlog.MGIDSignature)
 	default:
-		return sig != signatureOwn || scopeOf(g.MGID) != linkLocalScope
+		return true
 	}
+	return false
 }
 
 // likeBroadcast reports whether a group of IP over InfiniBand agrees with the broadcast
@@ -128,12 +135,18 @@ func (r *Registrar) likeBroadcast(q *writeRequest, rec *sarec.MCMemberRecord, g 
 	}
 	broadcast, found := r.reg.Group(mgid)
 	if !found {
+		q.because(mad.StatusReqInvalid, fmt.Sprintf("the broadcast group %v of its partition does not exist", mgid), osmlog.CreateNoBroadcast, mgid)
 		return false
 	}
 	given := *q
 	given.comps &= sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberSL |
 		sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit
-	return agrees(&given, rec, &broadcast) == mad.StatusOK
+	if agrees(&given, rec, &broadcast) == mad.StatusOK {
+		return true
+	}
+	q.refused = given.refused
+	q.because(mad.StatusReqInvalid, "", osmlog.CreateUnlike, g.MGID)
+	return false
 }
 
 // maxMGIDTries bounds the search for an MGID that is free.

@@ -1,8 +1,11 @@
 package sa
 
 import (
+	"fmt"
+
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	osmlog "ibsm/opensm/log"
 	"ibsm/registry"
 	"ibsm/topo"
 )
@@ -21,14 +24,19 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	if st != mad.StatusOK {
 		return st
 	}
-	if !validTerms(q.comps, rec) || q.comps.Has(sarec.MCMemberPKey) && !rec.PKey().Valid() {
-		return mad.StatusReqInvalid
-	}
 	group, exists := r.reg.Group(m.MGID)
+	if !validTerms(q.comps, rec) || q.comps.Has(sarec.MCMemberPKey) && !rec.PKey().Valid() {
+		return r.unfit(q, port, "its MTU, rate or P_Key has no meaning")
+	}
 	if exists && r.cfg.AnyJoin {
 		st = mad.StatusOK
 	} else if exists {
-		st = agrees(q, rec, &group)
+		if st = agrees(q, rec, &group); st != mad.StatusOK && len(q.refused.lines) > 0 {
+			guid, desc := named(r.view.Topo, port)
+			q.because(st, "", osmlog.JoinUnlike, m.MGID, guid, desc)
+		} else if st != mad.StatusOK {
+			r.unfit(q, port, "")
+		}
 	} else {
 		st = r.newGroup(q, rec, port, &group)
 	}
@@ -41,13 +49,13 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	m.MGID = group.MGID
 	old, was := r.reg.Member(m.MGID, m.Port)
 	if was && !r.mayChange(q, port, &old, &group) {
-		return mad.StatusReqInvalid
+		return r.notPermitted(q, port, "another port may not change it")
 	}
 	if !was && (r.reg.Counts().Members >= maxMembers || !r.hasRoom(q, &m)) {
-		return r.full()
+		return q.because(r.full(), "the port is in too many groups", "")
 	}
 	if !exists && !r.apply(registry.PutGroup{Group: group}) {
-		return mad.StatusNoResources
+		return q.because(mad.StatusNoResources, "no room", "")
 	}
 	if !exists && r.alone(&group) {
 		r.tally.creators.add(group.MGID, r.view.Topo.Ports[q.from].GUID)
@@ -58,6 +66,7 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	if m.Proxy && !was {
 		r.tally.proxies.add(memberKey{m.MGID, m.Port}, r.view.Topo.Ports[q.from].GUID)
 	}
+	r.stats.Refusals.joined(q.refused.port, m.MGID)
 	now, _ := r.reg.Member(m.MGID, m.Port)
 	fillMember(rec, &group, &now, q.trusted)
 	q.size, q.wait = len(rec), waitsForTables
@@ -76,17 +85,23 @@ func (r *Registrar) hasRoom(q *writeRequest, m *registry.Member) bool {
 // member reads port and group of a join, and checks the requester's authority.
 func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m registry.Member, port topo.PortIdx, st mad.Status) {
 	gid := rec.PortGID()
+	q.refused.port, q.refused.mgid = gid.GUID(), rec.MGID()
 	switch {
 	case !q.comps.Has(memberComps):
-		return m, topo.None, mad.StatusReqInsufficient
+		return m, topo.None, q.because(mad.StatusReqInsufficient, "it lacks MGID, PortGID or JoinState", osmlog.JoinComponents, uint64(q.comps), uint64(memberComps), rec.MGID(), gid)
 	case !r.onSubnet(gid):
-		return m, topo.None, mad.StatusReqInvalidGID
-	case rec.JoinState() == 0:
-		return m, topo.None, mad.StatusReqInvalid
+		return m, topo.None, q.because(mad.StatusReqInvalidGID, "its PortGID is of another subnet", osmlog.JoinPrefix, uint64(gid.Prefix()), uint64(r.view.Subnet.Prefix))
 	}
 	port = r.portOf(gid.GUID())
 	if port == topo.None || !r.view.Topo.MayTalk(q.from, port) {
-		return m, topo.None, mad.StatusReqInvalid
+		return m, topo.None, q.because(mad.StatusReqInvalid, "no port has the GUID, or it shares no P_Key with the sender", "")
+	}
+	q.refused.port = r.view.Topo.Ports[port].GUID
+	if rec.JoinState() == 0 {
+		if _, exists := r.reg.Group(rec.MGID()); !exists {
+			return m, topo.None, r.notFull(q, port)
+		}
+		return m, topo.None, r.unfit(q, port, "its JoinState is 0")
 	}
 	m = registry.Member{
 		MGID: rec.MGID(), Port: mad.MakeGID(r.view.Subnet.Prefix, gid.GUID()),
@@ -95,18 +110,49 @@ func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m regist
 	return m, port, mad.StatusOK
 }
 
+// unfit refuses a join with values that a group or a port cannot have.
+func (r *Registrar) unfit(q *writeRequest, port topo.PortIdx, cause string) mad.Status {
+	guid, desc := named(r.view.Topo, port)
+	return q.because(mad.StatusReqInvalid, cause, osmlog.JoinUnfit, q.refused.mgid, guid, desc)
+}
+
+// notFull refuses to create a group for a member that would not keep it alive.
+func (r *Registrar) notFull(q *writeRequest, port topo.PortIdx) mad.Status {
+	guid, desc := named(r.view.Topo, port)
+	return q.because(mad.StatusReqInvalid, "the group does not exist, and only a full member creates it", osmlog.JoinNotFull, q.refused.mgid, guid, desc)
+}
+
+// notPermitted refuses a join for which the sender has no authority.
+func (r *Registrar) notPermitted(q *writeRequest, port topo.PortIdx, cause string) mad.Status {
+	guid, desc := named(r.view.Topo, port)
+	return q.because(mad.StatusReqInvalid, cause, osmlog.JoinNotPermitted, guid, desc, q.refused.mgid)
+}
+
 // agrees compares the components that a join gives with a group that there is.
 func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.Status {
-	differs := func(comp mad.ComponentMask, same bool) bool { return q.comps.Has(comp) && !same }
-	key := rec.PKey()
-	if differs(sarec.MCMemberQKey, rec.QKey() == g.QKey) ||
-		differs(sarec.MCMemberPKey, key.Matches(g.PKey)) ||
-		differs(sarec.MCMemberTClass, rec.TClass() == g.TClass) ||
-		differs(sarec.MCMemberSL, rec.SL() == g.SL) ||
-		differs(sarec.MCMemberFlowLabel, rec.FlowLabel() == g.FlowLabel) ||
-		differs(sarec.MCMemberHopLimit, rec.HopLimit() == g.HopLimit) ||
-		!termsFit(q.comps, rec, g) {
-		return mad.StatusReqInvalid
+	key, keyFormat := rec.PKey(), osmlog.UnlikePKey
+	if key.Base() == g.PKey.Base() {
+		keyFormat = osmlog.UnlikeLimited
+	}
+	for _, c := range []struct {
+		comp       mad.ComponentMask
+		same       bool
+		name, line string
+		asked, has uint32
+	}{
+		{sarec.MCMemberQKey, rec.QKey() == g.QKey, "Q_Key", osmlog.UnlikeQKey, rec.QKey(), g.QKey},
+		{sarec.MCMemberPKey, key.Matches(g.PKey), "P_Key", keyFormat, uint32(key), uint32(g.PKey)},
+		{sarec.MCMemberTClass, rec.TClass() == g.TClass, "TClass", osmlog.UnlikeTClass, uint32(rec.TClass()), uint32(g.TClass)},
+		{sarec.MCMemberSL, rec.SL() == g.SL, "SL", osmlog.UnlikeSL, uint32(rec.SL()), uint32(g.SL)},
+		{sarec.MCMemberFlowLabel, rec.FlowLabel() == g.FlowLabel, "FlowLabel", osmlog.UnlikeFlowLabel, rec.FlowLabel(), g.FlowLabel},
+		{sarec.MCMemberHopLimit, rec.HopLimit() == g.HopLimit, "HopLimit", osmlog.UnlikeHopLimit, uint32(rec.HopLimit()), uint32(g.HopLimit)},
+	} {
+		if q.comps.Has(c.comp) && !c.same {
+			return q.because(mad.StatusReqInvalid, fmt.Sprintf("its %s 0x%x is not the group's, 0x%x", c.name, c.asked, c.has), c.line, c.asked, c.has)
+		}
+	}
+	if !termsFit(q.comps, rec, g) {
+		return q.because(mad.StatusReqInvalid, fmt.Sprintf("it requires another MTU or rate than the group's, %d and %g Gb/s", g.MTU.Bytes(), g.Rate.Gbps()), "")
 	}
 	return mad.StatusOK
 }
@@ -114,8 +160,17 @@ func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.S
 // mayJoin reports whether the port can take the group's packets, and both it and who
 // asks for it are in the group's partition.
 func (r *Registrar) mayJoin(q *writeRequest, port topo.PortIdx, g *registry.Group) mad.Status {
-	if !r.fits(port, g) || !r.holds(q.from, g.PKey) {
-		return mad.StatusReqInvalid
+	q.refused.mgid = g.MGID
+	switch can := r.portLimits(port); {
+	case can.mtu < int(g.MTU):
+		return r.unfit(q, port, fmt.Sprintf("its MTU %d is smaller than the group's, %d", mad.MTU(can.mtu).Bytes(), g.MTU.Bytes()))
+	case can.rank < g.Rate.Rank():
+		return r.unfit(q, port, fmt.Sprintf("its rate %g Gb/s is lower than the group's, %g Gb/s", mad.RateOfRank(can.rank).Gbps(), g.Rate.Gbps()))
+	case !r.holds(port, g.PKey):
+		guid, _ := named(r.view.Topo, port)
+		return q.because(mad.StatusReqInvalid, fmt.Sprintf("it is not in the group's partition, P_Key %v", g.PKey), osmlog.JoinPartition, guid, g.MGID)
+	case !r.holds(q.from, g.PKey):
+		return r.notPermitted(q, port, fmt.Sprintf("the sender is not in the group's partition, P_Key %v", g.PKey))
 	}
 	return mad.StatusOK
 }
@@ -138,14 +193,17 @@ func (r *Registrar) deleteMember(q *writeRequest) mad.Status {
 	gid := rec.PortGID()
 	switch {
 	case !q.comps.Has(memberComps):
-		return mad.StatusReqInsufficient
+		return q.because(mad.StatusReqInsufficient, "it lacks MGID, PortGID or JoinState", osmlog.LeaveComponents, uint64(q.comps), uint64(memberComps))
 	case !r.onSubnet(gid):
-		return mad.StatusReqInvalidGID
+		return q.because(mad.StatusReqInvalidGID, "its PortGID is of another subnet", osmlog.LeavePrefix, uint64(gid.Prefix()), uint64(r.view.Subnet.Prefix))
 	}
 	bits := registry.JoinState(rec.JoinState())
-	group, _ := r.reg.Group(rec.MGID())
+	group, exists := r.reg.Group(rec.MGID())
 	m, was := r.reg.Member(rec.MGID(), mad.MakeGID(r.view.Subnet.Prefix, gid.GUID()))
 	if !was || bits == 0 || bits&^m.JoinState != 0 || !r.mayChange(q, r.portOf(gid.GUID()), &m, &group) {
+		if exists {
+			q.because(mad.StatusReqInvalid, "it is not a member in this way", osmlog.LeaveInvalid, rec.MGID(), gid)
+		}
 		return mad.StatusReqInvalid
 	}
 	r.apply(r.reg.Leave(m.MGID, m.Port, bits)...)

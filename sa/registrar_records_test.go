@@ -321,6 +321,10 @@ func TestAliasJoins(t *testing.T) {
 	if c := d.State().Counts(); c.Aliases != 0 || c.Members != 0 {
 		t.Errorf("after its port was reset: %+v", c)
 	}
+	d.step(PortsReset{[]mad.GUID{h3}})
+	if n := d.Stats().Reset; n != 1 {
+		t.Errorf("%d ports lost registrations, want 1: the second time it had none", n)
+	}
 }
 
 // The reply waits for the port, and says so when it did not take its GUIDs.

@@ -6,7 +6,7 @@ type RegistrarStats struct {
 	Late      uint64 // replies that left before their change was on disk and in the tables
 	Refused   uint64 // changes that the registry did not take: a defect
 	Expired   uint64 // services whose leases ended
-	Reset     uint64 // ports found in INIT
+	Reset     uint64 // ports whose registrations ended because they were found in INIT
 	Absent    uint64 // ports that were absent too long
 	Full      uint64 // requests refused because a limit was reached
 	MLIDShare uint64 // new groups whose creator had as many MLIDs as were free

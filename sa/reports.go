@@ -1,12 +1,14 @@
 package sa
 
 import (
+	"log/slog"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	osmlog "ibsm/opensm/log"
 	"ibsm/registry"
 	"ibsm/topo"
 )
@@ -81,6 +83,7 @@ func (p *reports) deadline(now time.Duration) (time.Duration, bool) {
 
 // groupEvent reports that a group was created or deleted.
 func (r *Registrar) groupEvent(trap smp.TrapNumber, g *registry.Group) {
+	r.stats.Refusals.log(slog.LevelInfo, osmlog.ReportingGroup(trap, g.MGID))
 	n := r.own(trap, g.MGID)
 	n.group = g.PKey
 	r.publish(n)

@@ -13,6 +13,8 @@ import (
 // and read at once; with a Stats for each worker they do not share cache lines. The zero value
 // is ready.
 type Stats struct {
+	Refusals Refusals
+
 	replies [len(attrs)][len(statuses)]atomic.Uint64
 	drops   [len(drops)]atomic.Uint64
 	times   [len(ways)]times

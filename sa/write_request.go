@@ -40,6 +40,8 @@ type writeRequest struct {
 	came    time.Duration
 	data    *[mad.SADataSize]byte
 
+	refused refused // if it is
+
 	size int      // of the reply's record
 	wait waitsFor // of the reply
 	key  blockKey // with waitsForPort
@@ -96,6 +98,9 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 	if st == mad.StatusOK {
 		clear(q.data[q.size:])
 		out.Packet.SetAttributeOffset(uint16(q.size / 8))
+	}
+	if st != mad.StatusOK && q.refused.cause != "" {
+		r.stats.Refusals.add(r.view.Topo.Ports[q.from].GUID, &q.refused)
 	}
 	out.Packet.SetStatus(st)
 	r.stats.reply(p.AttrID(), st)

@@ -19,23 +19,27 @@ func newGroups(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "groups [OPTION]... [MGID]", Short: "multicast groups and their members", Args: cli.Args(0, 1), RunE: a.asking(a.groups), Long: `
 Lists the multicast groups: MGID, MLID, P_Key, Q_Key, MTU, rate, SL, and the number of full
 members (which keep the group alive) and of all members. With an MGID it lists the members of
-that group: port, join state and name.`}
+that group: port, join state and name. Then it lists the ports whose requests to join were
+refused, and why, until they have joined. --json prints the first list only.`}
 }
 
 func (a *asker) groups(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(args) == 1 {
 		t := &table{columns: []column{{head: "PORT"}, {head: "MEMBER"}, {head: "NODE", yields: true}}}
-		return rows(ctx, a, "/v1/members", query("group", args[0]), stdout, t, func(m *ctl.Member) {
+		if err := rows(ctx, a, "/v1/members", query("group", args[0]), stdout, t, func(m *ctl.Member) {
 			state := strings.Join(m.State, ", ")
 			if m.Proxy {
 				state += ", by proxy"
 			}
 			t.add(shortGID(m.Port), state, printable(a.names.of(m.Node, m.Desc)))
-		})
+		}); err != nil {
+			return err
+		}
+		return a.refusals(ctx, args[0], stdout)
 	}
 	t := &table{columns: []column{{head: "MGID"}, {head: "MLID"}, {head: "P_KEY"}, {head: "Q_KEY"}, {head: "MTU", right: true},
 		{head: "GBIT/S", right: true}, {head: "SL", right: true}, {head: "MEMBERS", right: true}, {head: ""}}}
-	return rows(ctx, a, "/v1/groups", nil, stdout, t, func(g *ctl.Group) {
+	err := rows(ctx, a, "/v1/groups", nil, stdout, t, func(g *ctl.Group) {
 		kept := ""
 		if g.WellKnown {
 			kept = "configured"
@@ -43,6 +47,31 @@ func (a *asker) groups(ctx context.Context, args []string, stdout io.Writer) err
 		t.add(shortGID(g.MGID), fmt.Sprintf("0x%04x", uint16(g.MLID)), g.PKey, g.QKey, strconv.Itoa(g.MTU), strconv.FormatFloat(g.Rate, 'f', -1, 64),
 			strconv.Itoa(int(g.SL)), fmt.Sprintf("%d/%d", g.Full, g.Members), kept)
 	})
+	if err != nil {
+		return err
+	}
+	return a.refusals(ctx, "", stdout)
+}
+
+// refusals lists refused requests to join a group, "" for all groups, below the list before.
+func (a *asker) refusals(ctx context.Context, group string, stdout io.Writer) error {
+	if a.json {
+		return nil
+	}
+	t := &table{columns: []column{{head: "REFUSED"}, {head: "NODE", yields: true}, {head: "MGID"}, {head: "TIMES", right: true}, {head: "LAST"}, {head: "REASON", yields: true}}}
+	found := false
+	err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/refusals", query("group", group), func(r *ctl.Refusal) error {
+		found = true
+		t.add(r.Port, printable(a.names.of(r.Node, r.Desc)), shortGID(r.MGID), strconv.FormatUint(r.Count, 10), r.Last.Local().Format(time.DateTime), printable(r.Reason))
+		return nil
+	})
+	if err != nil || !found {
+		return a.explain(err)
+	}
+	if _, err := io.WriteString(stdout, "\n"); err != nil {
+		return err
+	}
+	return t.print(stdout, terminalWidth(stdout))
 }
 
 func newServices(a *asker) *cobra.Command {
@@ -139,7 +168,7 @@ func printSAStats(stdout io.Writer, st *ctl.SAStats) error {
 	}
 	x, r := &st.Transfers, &st.Registrations
 	_, err := fmt.Fprintf(stdout, `transfers by RMPP: %d sent, %d received, %d failed, %d refused, %d under way; %d times sent again
-registrations: %d refused at a limit, %d groups of ports at their share of MLIDs, %d leases ended, %d ports in INIT, %d absent too long; replies: %d late, %d without GUIDs, %d wait
+registrations: %d refused at a limit, %d groups of ports at their share of MLIDs, %d leases ended, those of %d ports ended at their restart, of %d after a long absence; replies: %d late, %d without GUIDs, %d wait
 events: %d, %d dropped; reports: %d sent, %d unanswered, %d dropped, %d wait
 `,
 		x.Sent, x.Received, x.Failed, x.Refused, x.UnderWay, x.Repeated,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"ibsm/ctl/history"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/registry"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -232,7 +234,7 @@ func (d *doctor) otherMaster(p topo.PortIdx) []ctl.Reason {
 func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	port := &t.Ports[p]
-	why := d.faultReasons(p, d.at(p))
+	why := append(d.faultReasons(p, d.at(p)), d.notJoined(p)...)
 	for _, f := range d.ofNode(p) {
 		if f.Kind == view.NotAdaptive || f.Kind == view.PrivateTables {
 			why = append(why, d.faultReasons(p, []*view.Fault{f})...)
@@ -251,6 +253,43 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 			"reseat or replace the cable: some of its lanes do not work"))
 	}
 	return append(why, d.mismatch(p)...)
+}
+
+// notJoined are the groups that a port could not join.
+func (d *doctor) notJoined(p topo.PortIdx) (why []ctl.Reason) {
+	if d.refusals == nil || d.view.Topo.EndPort(p) != p {
+		return nil
+	}
+	for _, r := range d.refusals() {
+		if r.Port != d.view.Topo.Ports[p].GUID {
+			continue
+		}
+		do := "correct the request of the host"
+		switch g, exists := d.group(r.MGID); {
+		case exists && g.WellKnown:
+			do = "bring the port to the values of the group, or lower those of its partition (rate=, mtu=) in the partition file; IP over InfiniBand has no carrier without its broadcast group"
+		case exists:
+			do = "bring the port to the values of the group, or have its creator lower them"
+		}
+		why = append(why, because("join refused", fmt.Sprintf("the request to join the multicast group %v was refused %s, last at %s: %s",
+			netip.AddrFrom16(r.MGID), times(r.Count), r.Last.Format(time.DateTime), r.Cause), do))
+	}
+	return why
+}
+
+// group is a registered multicast group.
+func (d *doctor) group(mgid mad.GID) (g registry.Group, exists bool) {
+	if d.registered == nil {
+		return g, false
+	}
+	return d.registered.Group(mgid)
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // widest is the widest of a set of widths.

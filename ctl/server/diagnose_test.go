@@ -6,13 +6,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ibsm/ctl"
 	"ibsm/ctl/ctltest"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
+	"ibsm/registry"
 	"ibsm/routing"
+	"ibsm/sa"
 	"ibsm/topo"
 	"ibsm/topo/net"
 )
@@ -49,6 +52,36 @@ func TestDiagnoseAggregation(t *testing.T) {
 			if len(d.Reasons) != 1 || d.Reasons[0].Kind != want || strings.Contains(d.Reasons[0].Do, "cable") != (want == "no signal") {
 				t.Errorf("port %d of %d: %+v, want %q", num, ports, d.Reasons, want)
 			}
+		}
+	}
+}
+
+// TestDiagnoseRefused: that a host could not join a group is a remark about its port, and among the
+// refusals of the group.
+func TestDiagnoseRefused(t *testing.T) {
+	v := newView(t, "fattree:k=4")
+	p := v.Topo.EndPorts[len(v.Topo.EndPorts)-1]
+	v.Topo.Ports[p].Info.SetPortState(smp.PortActive)
+	port, mgid := v.Topo.Ports[p].GUID, registry.BroadcastMGID(mad.DefaultPKey, 2)
+	reg := registry.New()
+	if err := reg.Apply(registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc000, PKey: mad.DefaultPKey, Rate: 7, MTU: 4, WellKnown: true}}); err != nil {
+		t.Fatal(err)
+	}
+	s := newSubnet(v, reg.Freeze())
+	at := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	s.refusals = func() []sa.Refusal {
+		return []sa.Refusal{{Port: port, MGID: mgid, Cause: "its rate 10 Gb/s is lower than the group's, 40 Gb/s", Count: 3, Last: at}}
+	}
+	d := ctltest.Diagnose(t, s, port.String(), "")
+	if !d.Works || !ctltest.HasReason(d, "join refused", "the request to join the multicast group ff12:401b:ffff::ffff:ffff was refused 3 times, last at 2026-11-22 20:00:00: its rate 10 Gb/s is lower") {
+		t.Errorf("%+v", d)
+	}
+	if d := ctltest.Diagnose(t, s, v.Topo.Ports[v.Topo.EndPorts[len(v.Topo.EndPorts)-2]].GUID.String(), ""); ctltest.HasReason(d, "join refused", "") {
+		t.Errorf("another port: %+v", d)
+	}
+	for group, want := range map[string]int{"": 1, "ff12:401b:ffff::ffff:ffff": 1, "ff12::1": 0} {
+		if all := rows[ctl.Refusal](t, s, ctl.Refusals, ctl.Filter{Group: group}); len(all) != want || want > 0 && (all[0].Port != port.String() || all[0].Count != 3 || all[0].Desc == "") {
+			t.Errorf("%q: %+v", group, all)
 		}
 	}
 }

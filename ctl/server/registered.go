@@ -28,6 +28,8 @@ func (s *subnet) registeredRows(l ctl.List) func(f *ctl.Filter) (iter.Seq[any], 
 		return s.services
 	case ctl.Subscriptions:
 		return s.subscriptions
+	case ctl.Refusals:
+		return s.refusalRows
 	}
 	return nil
 }
@@ -46,6 +48,25 @@ func (s *subnet) groups(*ctl.Filter) (iter.Seq[any], error) {
 				MTU: g.MTU.Bytes(), Rate: g.Rate.Gbps(), SL: g.SL, Members: s.registered.CountMembers(g.MGID),
 				Full: s.registered.FullMembers(g.MGID), WellKnown: g.WellKnown,
 			}
+			if !yield(&row) {
+				return
+			}
+		}
+	}, nil
+}
+
+// refusalRows are the groups that ports could not join: the filter's group, or all.
+func (s *subnet) refusalRows(f *ctl.Filter) (iter.Seq[any], error) {
+	if s.refusals == nil {
+		return none, nil
+	}
+	return func(yield func(any) bool) {
+		for _, r := range s.refusals() {
+			if f.Group != "" && f.Group != r.MGID.String() && f.Group != netip.AddrFrom16(r.MGID).String() {
+				continue
+			}
+			row := ctl.Refusal{Port: r.Port.String(), MGID: r.MGID.String(), Reason: r.Cause, Count: r.Count, Last: r.Last}
+			row.Node, row.Desc = s.nodeOf(mad.MakeGID(s.view.Subnet.Prefix, r.Port))
 			if !yield(&row) {
 				return
 			}

@@ -128,7 +128,7 @@ func (d *Server) subnet() *subnet {
 	switch {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
-		s.past = d.past
+		s.past, s.refusals = d.past, shell.SAStats().Refusals.All
 	case s.registered != reg:
 		s = s.with(reg)
 	default:

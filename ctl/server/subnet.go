@@ -17,6 +17,7 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/registry"
 	"ibsm/routing/quality"
+	"ibsm/sa"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -26,8 +27,9 @@ type subnet struct {
 	view       *view.View
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
-	loads      func() []uint32 // quality.Loads, computed on first use
-	past       *history.Keeper // nil without history
+	loads      func() []uint32     // quality.Loads, computed on first use
+	past       *history.Keeper     // nil without history
+	refusals   func() []sa.Refusal // nil without a manager
 }
 
 // Show returns a ctl.Subnet of a view that no manager has published.

@@ -109,6 +109,12 @@ func Size(p *mad.Packet) int {
 	return 36 + int(lengthOf(p))
 }
 
+// SetSize completes the header of a table that fits into one packet, of which so many bytes are in
+// use: clients of Linux leave it empty, and the kernel fills it in.
+func SetSize(p *mad.Packet, size int) {
+	setHeader(p, TypeData, FlagFirst|FlagLast, StatusNormal, 1, uint32(size-36))
+}
+
 // segments is how many a message of so many bytes takes; an empty one takes one.
 func segments(size int) uint32 { return uint32(max(1, (size+mad.SADataSize-1)/mad.SADataSize)) }
 

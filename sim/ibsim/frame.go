@@ -31,6 +31,9 @@ const statusTimedOut = 110
 // madHeader is the least a MAD can be: its common header.
 const madHeader = 24
 
+// saHeader is what follows it in a packet of subnet administration, before the records.
+const saHeader = 32
+
 // encodeFrame writes a datagram as a client sends it.
 func encodeFrame(b *[frameSize]byte, d *mad.Datagram) {
 	clear(b[:frameHeader])
@@ -75,6 +78,10 @@ func decodeFromClient(d *mad.Datagram, b []byte) error {
 	source := getLID(b[4:])
 	d.Addr = mad.Addr{LID: getLID(b[0:]), QPN: binary.BigEndian.Uint32(b[8:]), PathBits: uint8(source)}
 	d.TimedOut = false
+	length := int(binary.BigEndian.Uint64(b[24:]))
+	if d.Packet.MgmtClass() == mad.ClassSA && d.Packet.Method() == mad.MethodGetTableResp && !rmpp.IsActive(&d.Packet) && length >= madHeader+saHeader && length < mad.PacketSize {
+		rmpp.SetSize(&d.Packet, length) // as the kernel does; otherwise the end of the table is lost
+	}
 	return nil
 }
 

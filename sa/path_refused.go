@@ -1,0 +1,59 @@
+package sa
+
+import (
+	"fmt"
+	"net/netip"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	osmlog "ibsm/opensm/log"
+	"ibsm/topo"
+)
+
+// pathRefused logs why there is no path between two ports, where partitions are the reason, or the
+// group that does not exist.
+func (a *Responder) pathRefused(r *request, stats *Stats) {
+	rec := (*sarec.PathRecord)(r.data[:])
+	w := refused{}
+	if dgid := rec.DGID(); r.comps.Has(sarec.PathDGID) && dgid.IsMulticast() {
+		if _, exists := a.reg.Group(dgid); !exists {
+			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathNoMGroup, netip.AddrFrom16(dgid)))
+		}
+	} else if src, dst := a.pathEnds(r, rec); src != topo.None && dst != topo.None {
+		x, y := &a.view.Topo.Ports[src], &a.view.Topo.Ports[dst]
+		from, fromDesc := named(a.view.Topo, src)
+		to, toDesc := named(a.view.Topo, dst)
+		key := rec.PKey()
+		common, shared := mad.PKey(0), x.PKeys == nil || y.PKeys == nil
+		if !shared {
+			common, shared = x.PKeys.Common(y.PKeys)
+		}
+		_, one := x.PKeys.Find(key)
+		_, other := y.PKeys.Find(key)
+		switch {
+		case r.comps.Has(sarec.PathPKey) && x.PKeys != nil && y.PKeys != nil && !(one && other):
+			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathPKey, from, fromDesc, x.Num, to, toDesc, y.Num, uint16(key)))
+		case !shared && common == 0:
+			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathNoPKey, from, fromDesc, x.Num, to, toDesc, y.Num))
+		}
+	}
+	if w.lines != nil {
+		stats.Refusals.add(a.view.Topo.Ports[r.from].GUID, &w)
+	}
+}
+
+// pathEnds are the ports that a request for a path names, topo.None for one that there is not.
+func (a *Responder) pathEnds(r *request, rec *sarec.PathRecord) (src, dst topo.PortIdx) {
+	end := func(byGID, byLID bool, gid mad.GID, lid mad.LID, otherwise topo.PortIdx) topo.PortIdx {
+		switch {
+		case byGID:
+			return a.view.Topo.FindPort(gid.GUID())
+		case byLID:
+			return a.view.LIDs.PortOf(lid)
+		}
+		return otherwise
+	}
+	src = end(r.comps.Has(sarec.PathSGID), r.comps.Has(sarec.PathSLID), rec.SGID(), rec.SLID(), r.from)
+	dst = end(r.comps.Has(sarec.PathDGID), r.comps.Has(sarec.PathDLID), rec.DGID(), rec.DLID(), topo.None)
+	return src, dst
+}

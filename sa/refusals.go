@@ -1,0 +1,173 @@
+package sa
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/topo"
+)
+
+// Limits of Refusals.
+const (
+	maxRefusals     = 1 << 10 // that are kept, each of a port and a group
+	maxSenders      = 1 << 16 // whose minute is known
+	refusalsAMinute = 10      // of one port that are logged; each may have two lines
+)
+
+// Refusals logs refused requests and keeps the latest of each port and group, until the port has
+// joined the group. Any number of goroutines may use it. The zero value logs nothing.
+type Refusals struct {
+	// Log logs a line; nil for no log. It must not change once requests are served.
+	Log func(level slog.Level, text string)
+
+	mu      sync.Mutex // guards the following
+	kept    map[refusalKey]*Refusal
+	senders map[mad.GUID]*sender
+}
+
+type refusalKey struct {
+	port mad.GUID
+	mgid mad.GID
+}
+
+// sender is how much of a port was logged within a minute.
+type sender struct {
+	since       time.Time
+	logged, not int
+}
+
+// Refusal is a request to join a group that was refused.
+type Refusal struct {
+	Port  mad.GUID // the wanted member
+	MGID  mad.GID
+	Cause string // the last one, in a few words
+	Count uint64 // of refusals since the port joined last
+	Last  time.Time
+}
+
+// All are the refusals that are kept, the latest first.
+func (r *Refusals) All() []Refusal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]Refusal, 0, len(r.kept))
+	for _, k := range r.kept {
+		all = append(all, *k)
+	}
+	slices.SortFunc(all, func(a, b Refusal) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Port, b.Port), slices.Compare(a.MGID[:], b.MGID[:]))
+	})
+	return all
+}
+
+// add notes a refused request of a port, and logs it unless too many were.
+func (r *Refusals) add(from mad.GUID, w *refused) {
+	now := time.Now()
+	r.mu.Lock()
+	skipped, wanted := r.admit(from, now)
+	if known := r.kept[refusalKey{w.port, w.mgid}] != nil; w.mgid != (mad.GID{}) && (known || wanted) {
+		r.keep(w, now)
+	}
+	r.mu.Unlock()
+	if skipped > 0 {
+		r.log(slog.LevelWarn, fmt.Sprintf("refused requests of port %v are not logged: %d in the last minute", from, skipped))
+	}
+	for _, line := range w.lines {
+		if wanted {
+			r.log(slog.LevelError, line)
+		}
+	}
+}
+
+func (r *Refusals) log(level slog.Level, text string) {
+	if r.Log != nil {
+		r.Log(level, text)
+	}
+}
+
+// admit reports whether a refusal of a port is logged, and how many were not in the minute that
+// has ended.
+func (r *Refusals) admit(from mad.GUID, now time.Time) (skipped int, wanted bool) {
+	if r.senders == nil || len(r.senders) > maxSenders {
+		r.senders = map[mad.GUID]*sender{}
+	}
+	if r.kept == nil {
+		r.kept = map[refusalKey]*Refusal{}
+	}
+	s := r.senders[from]
+	if s == nil {
+		s = &sender{since: now}
+		r.senders[from] = s
+	}
+	if now.Sub(s.since) >= time.Minute {
+		skipped = s.not
+		*s = sender{since: now}
+	}
+	if s.logged >= refusalsAMinute {
+		s.not++
+		return skipped, false
+	}
+	s.logged++
+	return skipped, true
+}
+
+// keep keeps a refusal, in place of the oldest if there is no room.
+func (r *Refusals) keep(w *refused, now time.Time) {
+	key := refusalKey{w.port, w.mgid}
+	k := r.kept[key]
+	if k == nil {
+		if len(r.kept) >= maxRefusals {
+			var oldest *Refusal
+			for _, o := range r.kept {
+				if oldest == nil || o.Last.Before(oldest.Last) {
+					oldest = o
+				}
+			}
+			delete(r.kept, refusalKey{oldest.Port, oldest.MGID})
+		}
+		k = &Refusal{Port: w.port, MGID: w.mgid}
+		r.kept[key] = k
+	}
+	k.Count++
+	k.Cause, k.Last = w.cause, now
+}
+
+// joined forgets a refusal: the port is a member now.
+func (r *Refusals) joined(port mad.GUID, mgid mad.GID) {
+	r.mu.Lock()
+	delete(r.kept, refusalKey{port, mgid})
+	r.mu.Unlock()
+}
+
+// refused is why a request is refused.
+type refused struct {
+	cause string
+	lines []string // of the log
+	port  mad.GUID
+	mgid  mad.GID // 0: nothing is kept of it
+}
+
+// because notes why a request is refused, and adds a line of the log, a format of opensm/log. It
+// returns the status.
+func (q *writeRequest) because(st mad.Status, cause, format string, args ...any) mad.Status {
+	q.refused.cause = cmp.Or(cause, q.refused.cause)
+	for i, arg := range args {
+		if gid, is := arg.(mad.GID); is {
+			args[i] = netip.AddrFrom16(gid) // as OpenSM prints it
+		}
+	}
+	if format != "" {
+		q.refused.lines = append(q.refused.lines, fmt.Sprintf(format, args...))
+	}
+	return st
+}
+
+// named is the GUID of a port, and the NodeDescription of its node.
+func named(t *topo.Topo, p topo.PortIdx) (guid uint64, desc string) {
+	return uint64(t.Ports[p].GUID), t.Nodes[t.Ports[p].Node].Desc.String()
+}
