@@ -6,15 +6,22 @@ check_sources = ../shared/check
 build:
 	go build -o bin/ ./cmd/...
 
-# The programs, man pages and completion for shells, below PREFIX.
+# The programs, man pages and completion for shells, below PREFIX, and units with their settings in
+# the places of SYSTEM: debian or rhel, or none.
 PREFIX = /usr/local
+SYSTEM = $(shell [ -d /etc/sysconfig ] && echo rhel || echo debian)
 install: build
-	dist/install bin "$(DESTDIR)" "$(PREFIX)"
+	dist/install bin "$(DESTDIR)" "$(PREFIX)" $(if $(filter-out none,$(SYSTEM)),units $(SYSTEM))
 
 # Debian packages, in bin/.
 deb:
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/static/ ./cmd/...
 	dist/deb bin/static $$(bin/static/ibsm --version | cut -d' ' -f2) bin
+
+# The package for RHEL and its relatives, in bin/.
+rpm:
+	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/static/ ./cmd/...
+	dist/rpm/build bin/static $$(bin/static/ibsm --version | cut -d' ' -f2) bin
 
 # All tests in their small size.
 test: deps fabcheck
@@ -65,4 +72,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb test proof check fuzz-short mutants bench microbench deps fabcheck
+.PHONY: build install deb rpm test proof check fuzz-short mutants bench microbench deps fabcheck

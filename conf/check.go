@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"ibsm/conf/diag"
 )
 
 // amend corrects a setting that contradicts another one.
@@ -108,23 +106,16 @@ func (c *Config) checkAllowed(report *Report) {
 	}
 }
 
-// checkEffects reports in one finding, at the position of the first, the chosen
-// settings that have no effect.
+// checkEffects reports the chosen settings that have no effect, each at its position.
 func (c *Config) checkEffects(report *Report) {
-	var at diag.Position
-	var idle []string
+	first := len(*report)
+	defer func() { (*report)[first:].sort() }()
 	for i := range table {
 		k, s := &table[i], &c.settings[i]
 		if k.Effect != NotYet || s.Source <= FromEnvironment || s.Value == k.standard() {
 			continue
 		}
-		if idle == nil {
-			at = s.Position
-		}
-		idle = append(idle, k.Name)
-	}
-	if idle != nil {
-		report.add(Warning, at, "", "no effect in this version: %s", strings.Join(idle, ", "))
+		report.add(Warning, s.Position, k.Name, "no effect in this version: %s", k.Name)
 	}
 }
 

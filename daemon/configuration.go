@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -293,6 +294,9 @@ func (c *configuration) Settings() []ctl.Setting {
 		k := &conf.Keys()[i]
 		s := l.Setting(k)
 		shown := ctl.Setting{Key: k.Name, Value: k.Format(s.Value), Chosen: l.Chosen(k), Source: s.Source.String(), Position: s.Position.String()}
+		if path, err := filepath.Abs(shown.Value); err == nil && k == conf.PartitionConfigFile.Key() && shown.Value != "" {
+			shown.Value = path // ibsmctl has another working directory
+		}
 		switch {
 		case k.Kind == conf.X64 && k.Group() == "keys":
 			shown.Value, shown.Note = "-", "not shown"

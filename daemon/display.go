@@ -59,11 +59,23 @@ func (d *display) up(u manager.Up) {
 	}
 }
 
-// plan prints what a dry run would write.
+// plan prints what a dry run would write: a summary, an empty line, and each Set.
 func (d *display) plan(s manager.Show) {
 	d.clear()
+	c := s.Computed
+	lids := 0
+	for _, p := range c.Topo.EndPorts {
+		if c.LIDs.Base[p] != 0 && c.LIDs.Base[p] != c.Topo.Ports[p].Info.LID() {
+			lids++
+		}
+	}
+	fmt.Fprintf(d.w, "%d nodes (%d switches); %d ports would get another LID\n", len(c.Topo.Nodes), len(c.Topo.Switches), lids)
+	for _, line := range c.Summary() {
+		fmt.Fprintln(d.w, line)
+	}
+	fmt.Fprintln(d.w)
 	n := 0
-	for step := range s.Computed.Steps {
+	for step := range c.Steps {
 		fmt.Fprintln(d.w, step)
 		n++
 	}

@@ -102,7 +102,11 @@ func (la *launcher) one(here func([]string) int) int {
 		for _, i := range plan.Instances {
 			names = append(names, i.Name)
 		}
-		la.complain(fmt.Sprintf("there is no instance %q; there are %s", name, strings.Join(names, ", ")))
+		there := "there are " + strings.Join(names, ", ")
+		if names = slices.DeleteFunc(names, func(n string) bool { return n == "" }); len(names) == 0 {
+			there = "the files of this host name none: a number needs /etc/opensm/opensm.conf.NUMBER or /etc/rdma, a GUID begins with 0x"
+		}
+		la.complain(fmt.Sprintf("error: there is no instance %q; %s", name, there))
 		return ExitUsage
 	}
 	children := la.children([]instances.Instance{instance})

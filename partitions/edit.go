@@ -46,6 +46,11 @@ func (f *File) Create(name string, key mad.PKey, flags []string, members ...Memb
 	if name == "" || strings.ContainsAny(name, ",:;=#\n\r") || digit(name[0]) < 10 {
 		return nil, fmt.Errorf("%s is not a valid partition name", shown(name))
 	}
+	for _, flag := range flags {
+		if err := checkFlag(flag); err != nil {
+			return nil, err
+		}
+	}
 	key = key.Base()
 	for free := mad.PKey(1); key == 0 && free < DefaultKey; free++ {
 		if policy.Find(free) == nil {
@@ -122,6 +127,9 @@ func (f *File) Set(partition, flag string) (*File, error) {
 	if strings.ContainsAny(flag, ",:;#\n") || word != index0Word && !slices.Contains(flagWords, word) {
 		return nil, fmt.Errorf("unknown flag %s%s", shown(word), meant(word, append(flagWords, index0Word)))
 	}
+	if err := checkFlag(flag); err != nil {
+		return nil, err
+	}
 	first := true
 	return f.edit(partition, func(d *Definition) []patch {
 		only := word == "ipoib" && !first
@@ -140,6 +148,17 @@ func (f *File) Set(partition, flag string) (*File, error) {
 		last := old[len(old)-1]
 		return []patch{{last.Name.Start, last.end(), flag}}
 	})
+}
+
+// checkFlag refuses a flag with a value that would be ignored, or leave a group out.
+func checkFlag(flag string) error {
+	_, errors, warnings := Parse("", []byte("x=1, "+flag+" : ALL=full;")).Policy()
+	for _, e := range append(errors, warnings...) {
+		if strings.Contains(e.Text, "expected ") {
+			return fmt.Errorf("%s", e.Text)
+		}
+	}
+	return nil
 }
 
 // Unset removes a flag from every definition of a partition.

@@ -21,6 +21,7 @@ import (
 	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
@@ -193,4 +194,32 @@ func (c *SweepPlan) Steps(yield func(string) bool) {
 	if c.multicast != nil {
 		c.multicast.steps(yield)
 	}
+}
+
+// opTexts are what a summary calls the Sets of each operation, in the order of a summary.
+var opTexts = []struct {
+	op   plan.Op
+	text string
+}{
+	{plan.Activate, "to make ports ACTIVE"}, {plan.Arm, "to make ports ARMED"}, {plan.SetPort, "of parameters of ports"}, {plan.TakeDown, "to take ports down"},
+	{plan.ShutOff, "to disable ports"}, {plan.SetFDR10, "of FDR10"}, {plan.SetSwitch, "of parameters of switches"}, {plan.SetLFT, "of forwarding table blocks"},
+	{plan.AddPKeys, "that add P_Keys"}, {plan.SetPKeys, "of P_Key table blocks"}, {plan.DisableAR, "that turn adaptive routing off"}, {plan.ClearChange, "that clear PortStateChange"},
+}
+
+// Summary is the number of Sets by what they are for, the rest being multicast forwarding table
+// blocks.
+func (c *SweepPlan) Summary() (lines []string) {
+	defer c.Plan.Rewind()
+	counts := map[plan.Op]int{}
+	for more := true; more; more = c.Plan.Advance() {
+		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {
+			counts[st.Op]++
+		}
+	}
+	for _, o := range opTexts {
+		if n := counts[o.op]; n > 0 {
+			lines = append(lines, fmt.Sprintf("%d Sets %s", n, o.text))
+		}
+	}
+	return lines
 }

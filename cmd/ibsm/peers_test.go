@@ -100,7 +100,7 @@ func TestDryRun(t *testing.T) {
 		t.Helper()
 		s.snapshot("before")
 		r := run(t, s.dir, s.env(s.net.managerHost()), program(t, "ibsm"), "--ibsim", "--dry-run")
-		if r.status != 0 || r.stdout == "" {
+		if head, steps, _ := strings.Cut(r.stdout, "\n\n"); r.status != 0 || steps == "" || !strings.Contains(head, " nodes (2 switches); ") || strings.Contains(head, "switch 0x") {
 			t.Errorf("status %d, it wrote %q and %q", r.status, r.stdout, r.stderr)
 		}
 		if changes := s.changes("before"); changes != nil {

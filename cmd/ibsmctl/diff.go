@@ -26,10 +26,16 @@ forwarding table entries per switch. A change that was reverted in between is no
 ibsmctl generations lists the generations.`}
 	whole := c.Flags().Bool("all", false, "list all switches whose tables changed, not only those with most changes")
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+		before := uint64(0)
 		for _, g := range args {
-			if n, err := strconv.ParseUint(g, 10, 64); err != nil || n == 0 {
+			n, err := strconv.ParseUint(g, 10, 64)
+			if err != nil || n == 0 {
 				return cli.UsageError(fmt.Sprintf("generation %q: expected a number", g), "ibsmctl generations lists them")
 			}
+			if n < before {
+				return cli.UsageError(fmt.Sprintf("generation %d is older than %d", n, before), fmt.Sprintf("the older one comes first: ibsmctl diff %d %d", n, before))
+			}
+			before = n
 		}
 		named := append(args, "", "")
 		q := query("from", named[0], "to", named[1])

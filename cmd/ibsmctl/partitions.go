@@ -37,14 +37,15 @@ func newPartitions(a *asker) *cobra.Command {
 Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
 runs, check also reports conflicts with the subnet.
 
-NAME may also be a P_Key. A MEMBER is a port GUID or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
-SELF, with =full, =limited or =both; without a suffix the partition's defmember applies.
+NAME may also be a P_Key. A MEMBER is a port GUID, the name of a host (which stands for its
+ports, if a manager runs), or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, with =full,
+=limited or =both; without a suffix the partition's defmember applies.
 A FLAG is, for example, ipoib, rate=7 or defmember=full.
 
 Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong usage.`,
 		Example: `  ibsmctl partitions check --strict partitions.conf
   ibsmctl partitions create storage --key 0x10 --flag ipoib --flag rate=16 SELF=full
-  ibsmctl partitions add storage 0xb83fd20300a00020=full && ibsmctl partitions apply
+  ibsmctl partitions add storage host-02=full 0xb83fd20300a00020 && ibsmctl partitions apply
 `}
 	f := cmd.PersistentFlags()
 	f.StringVarP(&c.file, "file", "f", "", "`FILE` to use (default: the manager's; if none runs, partitions.conf in /etc/opensm or /etc/rdma)")
@@ -80,7 +81,7 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 	edit := func(use, short string, least, most int) {
 		what, _, _ := strings.Cut(use, " ")
 		verb(use, short, least, most, func(ctx context.Context, args []string) error {
-			return onFile(func(context.Context) error { return c.edit(what, args) })(ctx, nil)
+			return onFile(func(ctx context.Context) error { return c.edit(ctx, what, args) })(ctx, nil)
 		})
 	}
 	verb("check [FILE]", "report errors and warnings", 0, 1, onFile(c.check))
@@ -241,7 +242,12 @@ func (c *partitionsCommand) undo(context.Context) error {
 }
 
 // edit changes the file.
-func (c *partitionsCommand) edit(what string, args []string) error {
+func (c *partitionsCommand) edit(ctx context.Context, what string, args []string) (err error) {
+	if what == "create" || what == "add" || what == "remove" {
+		if args, err = c.resolveMembers(ctx, args); err != nil {
+			return err
+		}
+	}
 	how := func(f *partitions.File) ([]byte, error) {
 		edited, err := c.edited(f, what, args[0], args[1:])
 		if err != nil {

@@ -71,7 +71,11 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 	if plan.file.Dangerous {
 		return dangerous(plan.file.Name)
 	}
-	if err := keepEdited(plan.file.Name); err != nil {
+	file, err := partitionFile(ctx, c.socket) // with an absolute path
+	if err == nil {
+		err = keepEdited(file)
+	}
+	if err != nil {
 		fmt.Fprintln(c.stderr, "ibsmctl: no version of the file kept:", err)
 	}
 	from := time.Now()

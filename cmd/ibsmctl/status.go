@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -15,9 +17,54 @@ import (
 )
 
 func newStatus(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "status [OPTION]...", Short: "state of the manager and summary of its subnet", Args: cli.Args(0, 0), RunE: a.asking(a.status), Long: `
+	c := &cobra.Command{Use: "status [OPTION]...", Short: "state of the manager and summary of its subnet", Args: cli.Args(0, 0), Long: `
 Shows the state of the manager, the result of its last heavy sweep, a summary of the
-subnet, and the subnet managers in it.`}
+subnet, and the subnet managers in it. With --wait it first waits until the manager runs,
+and has completed a heavy sweep as master or is a standby; the exit status is 1 if that takes
+longer than TIME.`}
+	wait := c.Flags().Duration("wait", 0, "wait at most `TIME` for the manager, 1m without a TIME")
+	c.Flags().Lookup("wait").NoOptDefVal = "1m"
+	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+		if *wait > 0 {
+			if err := a.await(ctx, *wait); err != nil {
+				return err
+			}
+		}
+		return a.status(ctx, args, stdout)
+	})
+	return c
+}
+
+// awaitPoll is how often --wait asks.
+const awaitPoll = 100 * time.Millisecond
+
+// await waits until the manager runs and has come up, as master or standby.
+func (a *asker) await(ctx context.Context, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	tick := time.NewTicker(awaitPoll)
+	defer tick.Stop()
+	reason := errors.New("it has not answered")
+	for {
+		st := &ctl.Status{}
+		err := a.Get(ctx, "/v1/status", nil, st)
+		switch {
+		case ctx.Err() != nil:
+		case err == nil && (st.Sweep != nil || st.State == "STANDBY" || st.State == "NOT-ACTIVE"):
+			return nil
+		case err == nil:
+			reason = fmt.Errorf("the manager is %s, %s", cmp.Or(st.State, "without a port: "+st.Waiting), st.Phase)
+		case !errors.Is(err, ctl.ErrUnreachable):
+			return a.explain(err)
+		default:
+			reason = a.explain(err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not up after %v: %w", most, reason)
+		case <-tick.C:
+		}
+	}
 }
 
 func (a *asker) status(ctx context.Context, _ []string, stdout io.Writer) error {
