@@ -67,7 +67,8 @@ func (p *publication) withdraw(fx *effects) {
 // publishFirst answers the hosts of a subnet in use before they learn that this manager is
 // their master: Linux asks for its paths anew then, and drops packets until it has them.
 func (c *Core) publishFirst(r *sweep.SweepPlan) {
-	if c.published.view != nil || r.Err != nil || r.Topo.Ports[r.Topo.Self].Info.PortState() != smp.PortActive {
+	self := r.Topo.Self
+	if up := r.Topo.IsBasePort0(self) || r.Topo.Ports[self].Info.PortState() == smp.PortActive; c.published.view != nil || r.Err != nil || !up {
 		return
 	}
 	found := *r.Topo // as it was: replies to Sets change the other

@@ -166,6 +166,13 @@ func (t *Topo) IsSwitchPort(p PortIdx) bool {
 	return t.Ports[p].Num != 0 && t.Nodes[t.Ports[p].Node].Type == mad.Switch
 }
 
+// IsBasePort0 reports whether the port is the base port 0 of a switch: it has no link, and its
+// PortState, as all that PortInfo says of a link, means nothing.
+func (t *Topo) IsBasePort0(p PortIdx) bool {
+	node := &t.Nodes[t.Ports[p].Node]
+	return t.Ports[p].Num == 0 && node.Type == mad.Switch && !node.SwitchInfo.EnhancedPort0()
+}
+
 // LinkSpeed is the speed of the lanes of a port's link, which must be up. Whether the
 // extended speeds apply, the capabilities of the end port say.
 func (t *Topo) LinkSpeed(p PortIdx) mad.LinkSpeed {

@@ -70,7 +70,7 @@ func appendPort(b []byte, v *view.View, p topo.PortIdx) []byte {
 	b = append(b, " : "...)
 	b = append(b, map[mad.NodeType]string{mad.Switch: "SW", mad.CA: "CA", mad.Router: "RT"}[t.Nodes[port.Node].Type]...)
 	b = appendHex(append(b, " : "...), uint64(port.Num), 2, upperDigits)
-	base := port.Num == 0 && !t.Nodes[port.Node].SwitchInfo.EnhancedPort0()
+	base := t.IsBasePort0(p)
 	if b = append(b, " : "...); base {
 		b = append(b, "   "...)
 	} else {

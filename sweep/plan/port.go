@@ -22,7 +22,7 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	if p.in.LIDs.Base[i] != 0 || !t.IsSwitchPort(i) {
 		p.endPort(i, &w)
 	}
-	if node.Type == mad.Switch && port.Num == 0 && !node.SwitchInfo.EnhancedPort0() {
+	if t.IsBasePort0(i) {
 		return w
 	}
 	if p.in.Values.forces() {

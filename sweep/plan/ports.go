@@ -104,15 +104,7 @@ func (p *Plan) Reregisters(i topo.PortIdx) bool {
 		return false
 	}
 	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 && info.MasterSMLID() == v.Inherited
-	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.basePort0(i) || !ours || p.in.Reregister[p.in.Topo.Ports[i].GUID]
-}
-
-// basePort0 reports whether a port is the base port 0 of a switch: it has no link, and its
-// PortState means nothing.
-func (p *Plan) basePort0(i topo.PortIdx) bool {
-	t := p.in.Topo
-	node := &t.Nodes[t.Ports[i].Node]
-	return node.Type == mad.Switch && t.Ports[i].Num == 0 && !node.SwitchInfo.EnhancedPort0()
+	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.in.Topo.IsBasePort0(i) || !ours || p.in.Reregister[p.in.Topo.Ports[i].GUID]
 }
 
 // activations lists the ports that are ARMED or will be after the previous stage.
