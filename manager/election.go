@@ -120,7 +120,7 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 	switch {
 	case !isOK(o):
 	case o.Tag == tagPort:
-		if lid := port.LID(); lid != 0 {
+		if lid := port.LID(); lid.IsUnicast() {
 			e.lid = lid // it may have had none, or another, when it was met
 		}
 		if do = e.Port(fx.now, port.CapabilityMask().Has(smp.IsSM)); do != elect.Nothing {
@@ -167,8 +167,8 @@ func (e *election) askOwnPort(fx *effects) {
 // at which the walk found the master: our port may still name another one, even ourselves.
 func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
 	to := cmp.Or(e.lid, own.MasterSMLID())
-	if own.LID() == 0 || to == 0 || e.Polled() == 0 {
-		return // the master has not discovered our port yet
+	if !own.LID().IsUnicast() || to == 0 || e.Polled() == 0 {
+		return // the master has not discovered our port yet, which then holds LID 0 or 65535
 	}
 	var n smp.Notice
 	n.SetIsGeneric(true)

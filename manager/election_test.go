@@ -73,6 +73,8 @@ func TestElectionRequests(t *testing.T) {
 	}
 	own := smp.PortInfo{}
 	own.SetLID(7)
+	fresh := smp.PortInfo{}
+	fresh.SetLID(mad.PermissiveLID)
 	for _, c := range []struct {
 		name string
 		do   func(e *election, fx *effects)
@@ -85,6 +87,7 @@ func TestElectionRequests(t *testing.T) {
 		{"own port", func(e *election, fx *effects) { e.askOwnPort(fx) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
 		{"trap", func(e *election, fx *effects) { e.sendTrap(fx, &own, 0) }, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
 		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}, 0) }, nil},
+		{"trap of an adapter at power-up", func(e *election, fx *effects) { e.sendTrap(fx, &fresh, 0) }, nil},
 		{"handover", func(e *election, fx *effects) { e.order(fx, smp.ControlHandover, smp.Master, 1) },
 			[]sent{{mad.MethodSet, smp.AttrSMInfo, smp.ControlHandover, 2, mad.PermissiveLID}}},
 	} {
@@ -131,6 +134,7 @@ func TestElectionOutcomes(t *testing.T) {
 	}{
 		{"a manager is there", tagPort, txn.Replied, port(91, smp.PortActive, true), elect.Nothing, smp.Standby, 91, 0},
 		{"its port has no LID yet", tagPort, txn.Replied, port(0, smp.PortActive, true), elect.Nothing, smp.Standby, 90, 0},
+		{"its port has the LID of power-up", tagPort, txn.Replied, port(mad.PermissiveLID, smp.PortActive, true), elect.Nothing, smp.Standby, 90, 0},
 		{"it has ended", tagPort, txn.Replied, port(90, smp.PortActive, false), elect.Discover, smp.Discovering, 90, 1},
 		{"no answer", tagPort, txn.TimedOut, port(91, smp.PortActive, false), elect.Nothing, smp.Standby, 90, 0},
 		{"the cable is there", tagPeer, txn.Replied, port(0, smp.PortActive, false), elect.Nothing, smp.Standby, 90, 0},

@@ -48,9 +48,13 @@ func (p *ownPort) becomeUp(fx *effects) {
 	}
 }
 
-// holds stores the values of the port after a Get or Set.
+// holds stores the values of the port after a Get or Set. LID 65535, which adapters report at
+// power-up, is none.
 func (p *ownPort) holds(info *smp.PortInfo) {
 	p.lid, p.mkey, p.protect = info.LID(), info.MKey(), info.MKeyProtectBits()
+	if !p.lid.IsUnicast() {
+		p.lid = 0
+	}
 }
 
 // wait stores a request until the GUID is known.

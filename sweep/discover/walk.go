@@ -275,6 +275,9 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	}
 	if ok {
 		info := (*smp.PortInfo)(&o.Data)
+		if !info.LID().IsUnicast() {
+			info.SetLID(0) // adapters report 65535 before a manager sets it
+		}
 		m.b.SetPort(e, info)
 		m.port(e, info)
 	} else if o.Result == txn.Replied {

@@ -44,6 +44,11 @@ func TestCounts(t *testing.T) {
 	if len(prev.Nodes) != 36 || len(prev.EndPorts) != 36 {
 		t.Fatalf("%d nodes, %d end ports", len(prev.Nodes), len(prev.EndPorts))
 	}
+	for _, p := range prev.EndPorts {
+		if lid := prev.Ports[p].Info.LID(); lid != 0 {
+			t.Errorf("port %v has LID %d at power-up", prev.Ports[p].GUID, lid)
+		}
+	}
 
 	r = w.walk(New(Config{Prev: prev, Clear: true}))
 	w.mustCount("again", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16 + 20*5, smp.AttrPKeyTable: 2 * 36})
