@@ -84,6 +84,9 @@ func HostName(desc string) string {
 	return name
 }
 
+// BasePort0 is the state of the base port 0 of a switch, which has no link.
+const BasePort0 = "base port 0"
+
 // Port is a physical port, or port 0 of a switch.
 type Port struct {
 	GUID      string  `json:"guid"` // for an external switch port that of the switch

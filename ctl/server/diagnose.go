@@ -109,11 +109,21 @@ func (d *doctor) loops(p topo.PortIdx) bool {
 	return slices.ContainsFunc(d.at(p), func(f *view.Fault) bool { return f.Kind == view.CreditLoop })
 }
 
+// statesOf are a port's PortState and PortPhysicalState.
+func statesOf(t *topo.Topo, p topo.PortIdx) (state, physical string) {
+	if t.IsBasePort0(p) {
+		return ctl.BasePort0, ""
+	}
+	info := &t.Ports[p].Info
+	return info.PortState().String(), info.PortPhysicalState().String()
+}
+
 // diagnosis is the diagnosis of a port.
 func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
 	port := &d.view.Topo.Ports[p]
+	state, physical := statesOf(d.view.Topo, p)
 	return &ctl.Diagnosis{
-		Port: d.end(p), State: port.Info.PortState().String(), Physical: port.Info.PortPhysicalState().String(),
+		Port: d.end(p), State: state, Physical: physical,
 		Works: d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0, Reasons: append([]ctl.Reason{}, d.reasons(p)...),
 	}
 }

@@ -190,13 +190,13 @@ func (s *subnet) ports(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 	for num := range int(node.NumPorts) + 1 {
 		p := t.Port(n, uint8(num))
 		port := &t.Ports[p]
-		state := port.Info.PortState().String()
+		state, physical := statesOf(t, p)
 		if num == 0 && node.Type != mad.Switch || !port.Seen || f.State != "" && f.State != state {
 			continue
 		}
 		row = ctl.Port{
 			GUID: port.GUID.String(), Node: guid, Desc: desc, Type: node.Type.String(), Num: port.Num, LID: s.view.LIDs.Base[p], LMC: s.view.LIDs.LMC[p],
-			State: state, Physical: port.Info.PortPhysicalState().String(), Unhealthy: port.Unhealthy,
+			State: state, Physical: physical, Unhealthy: port.Unhealthy,
 		}
 		if port.Num != 0 && port.Info.PortState() != smp.PortDown {
 			row.Width, row.Speed, row.MTU = port.Info.LinkWidthActive().String(), t.LinkSpeed(p).String(), port.Info.NeighborMTU().Bytes()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ibsm/ctl"
+	"ibsm/ctl/ctltest"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing"
@@ -29,6 +30,32 @@ func newView(t testing.TB, spec string) *view.View {
 	}
 	v.Gen, v.Subnet.Prefix = 3, mad.DefaultPrefix
 	return v
+}
+
+// TestBasePort0State: a base port 0 has no state; the others show theirs.
+func TestBasePort0State(t *testing.T) {
+	v := newView(t, "fattree:k=4")
+	base := map[string]bool{}
+	for _, n := range v.Topo.Switches {
+		node := &v.Topo.Nodes[n]
+		base[node.GUID.String()] = !node.SwitchInfo.EnhancedPort0()
+	}
+	s, shown := newSubnet(v, nil), 0
+	for _, p := range rows[ctl.Port](t, s, ctl.Ports, ctl.Filter{}) {
+		is := p.Num == 0 && base[p.Node]
+		if (p.State == ctl.BasePort0) != is || (p.Physical == "") != is {
+			t.Errorf("port %d of %s: state %q, physical %q", p.Num, p.Desc, p.State, p.Physical)
+		}
+		if is {
+			shown++
+			if d := ctltest.Diagnose(t, s, p.Desc+":0", ""); d.State != ctl.BasePort0 || d.Physical != "" {
+				t.Errorf("diagnosis of port 0 of %s: %+v", p.Desc, d)
+			}
+		}
+	}
+	if shown == 0 || shown == len(v.Topo.Switches) {
+		t.Errorf("%d base ports 0", shown)
+	}
 }
 
 // rows are those of a list.
