@@ -21,6 +21,9 @@ func randomNet(t testing.TB, rng *rand.Rand) *net.Net {
 		"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3", "fattree:k=16,levels=1",
 	)
 	spec += fmt.Sprintf("%cseed=%d,speed=%s", separator(spec), rng.Uint32(), pick(rng, "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"))
+	if nettest.Profile(t) == net.RealDevices {
+		spec += pick(rng, "", ",sharp=off", ",sharp=on")
+	}
 	n := nettest.Generate(t, spec)
 	hosts := 0
 	for i := range n.Nodes {
@@ -35,8 +38,11 @@ func randomNet(t testing.TB, rng *rand.Rand) *net.Net {
 			}
 			continue
 		}
-		if hosts++; hosts == 1 {
-			continue // the manager's
+		if hosts++; hosts == 1 || node.DeviceID == net.SHARPDevice {
+			continue // the manager's, and what a switch has inside
+		}
+		if n.Profile == net.RealDevices {
+			node.Desc = pick(rng, node.Desc, node.Desc, node.Desc, node.Desc+" ", " "+node.Desc, "")
 		}
 		switch rng.IntN(10) {
 		case 0:

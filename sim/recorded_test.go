@@ -209,6 +209,9 @@ func sweepsOnEveryKind(t *testing.T) {
 	seed := seeds(t)[0]
 	rng := rand.New(rand.NewPCG(seed, 0x7ec0))
 	spec := everyKind[seed%uint64(len(everyKind))]
+	if nettest.Profile(t) == net.RealDevices {
+		spec += []string{"", ",sharp=off", ",sharp=on"}[seed%3]
+	}
 	n := nettest.Generate(t, fmt.Sprintf("%s,seed=%d", spec, rng.Uint32()))
 	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 50*time.Microsecond, time.Millisecond),
 		TrainTime: pick(rng, 0, 30*time.Millisecond), Caps: randomCaps(rng)})
@@ -276,6 +279,14 @@ func (b *harness) changeFabric(rng *rand.Rand, own int32) {
 	}
 }
 
+// onRealDevices runs a scenario on fabrics of real devices; the others run on ideal ones.
+func onRealDevices(run func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		nettest.SetProfile(t, net.RealDevices)
+		run(t)
+	}
+}
+
 // scenarios are all that is recorded: runs of random seeds first, then every other test of
 // this package that has a World. The names are those of the record.
 var scenarios = []scenario{
@@ -292,6 +303,11 @@ var scenarios = []scenario{
 	{"RegistrationsOutliveTheManager", 60, 19, TestRegistrationsOutliveTheManager},
 	{"Partitions", 40, 13, TestPartitions},
 	{"PartitionsUnderFire", 60, 19, TestPartitionsUnderFire},
+
+	{"RealDevices", 30, 10, onRealDevices(sweepsOnEveryKind)},
+	{"RealDevicesSeeds", 20, 10, onRealDevices(TestSeeds)},
+	{"RealDevicesElections", 20, 10, onRealDevices(TestElections)},
+	{"RealDevicesPartitions", 20, 10, onRealDevices(TestPartitions)},
 
 	{"AdaptiveRoutingIsLeftAlone", 1, 1, TestAdaptiveRoutingIsLeftAlone},
 	{"AdaptiveRoutingIsNotReported", 1, 1, TestAdaptiveRoutingIsNotReported},
