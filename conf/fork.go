@@ -28,7 +28,7 @@ var forkKeys = map[string]string{
 	"enable_sm_port_failover":         "a manager runs at one port, guid",
 	"topo_config_file":                "the fabric is not compared with a file",
 	"tenants_policy_file":             "there are no tenants",
-	"max_wire_smps_per_device":        "at most four requests are outstanding at one node",
+	"max_wire_smps_per_device":        "at most two requests are outstanding at one device",
 	"max_alt_dr_path_retries":         "other paths are tried in the next sweep",
 	"mepi_cache_enabled":              "vendor attributes are read as they are needed",
 	"reports":                         "subscriptions are always served",

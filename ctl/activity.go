@@ -32,8 +32,12 @@ type SMPs struct {
 	Retries  uint64 `json:"retries"`
 	Replied  uint64 `json:"replied"`
 	TimedOut uint64 `json:"timed_out"` // requests without a response
-	Window   int    `json:"window"`    // maximum number of outstanding requests
-	OnWire   int    `json:"on_wire"`   // outstanding requests
+	Window   int    `json:"window"`    // maximum number of requests on the wire
+	OnWire   int    `json:"on_wire"`   // requests on the wire
+	Overdue  int    `json:"overdue"`   // requests that have waited for more than 10 ms: not counted in OnWire
+	Waiting  int    `json:"waiting"`   // requests that wait for others to the same device
+	// PathLimited says that the window is 4, as switches seem to pass SMPs on in their agents.
+	PathLimited bool `json:"path_limited"`
 }
 
 // BadKey is a port that sent packets with wrong keys.

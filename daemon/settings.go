@@ -159,15 +159,15 @@ func election(c *conf.Config) elect.Config {
 	return e
 }
 
-// pace is how requests are sent. Without a bound of the operator's, the window grows
-// until packets are late or lost.
+// pace is how requests are sent. An operator's bound replaces the default of 32; within it the
+// window adapts.
 func pace(c *conf.Config) txn.Config {
 	t := txn.Config{
 		Timeout: conf.TransactionTimeout.In(c),
 		Retries: times(conf.TransactionRetries.In(c)),
 	}
-	if n := conf.MaxWireSMPs.In(c); conf.MaxWireSMPs.Chosen(c) && n < conf.NoBound {
-		t.MaxWindow = int(n)
+	if n := conf.MaxWireSMPs.In(c); conf.MaxWireSMPs.Chosen(c) {
+		t.MaxWindow = int(min(n, txn.DefaultMaxWindow)) // with conf.NoBound, too
 	}
 	return t
 }

@@ -123,6 +123,7 @@ func TestManagerConfig(t *testing.T) {
 		})},
 		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n", "-o", defaults(func(c *manager.Config) {
 			c.Elect.PollRetries, c.Txn.Retries, c.Registrar.Reports.Retries, c.SweepInterval, c.Once = -1, -1, -1, 0, true
+			c.Txn.MaxWindow = 128 // as many as Linux keeps with the adapter
 		})},
 		{"engines that there are not", "routing_engine ftree, updn\n", "--dry-run", defaults(func(c *manager.Config) { c.DryRun, c.Sweep.InPlaceOf = true, "ftree, updn" })},
 	} {

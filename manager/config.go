@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"time"
 
 	"ibsm/mad"
@@ -18,7 +19,8 @@ import (
 type Config struct {
 	Sweep sweep.Config
 	Elect elect.Config
-	Txn   txn.Config
+	// Txn is how SMPs are sent. Its MaxWindow is 32 where it is 0.
+	Txn txn.Config
 	// GUID is the port that must be ours; 0 takes what is there.
 	GUID mad.GUID
 	// SweepInterval is the time between light sweeps; 0 for none.
@@ -55,6 +57,12 @@ type Config struct {
 	DryRun bool
 }
 
+// maxSMPs is the default of Config.Txn.MaxWindow, as published for large fabrics of NVIDIA's.
+const maxSMPs = 32
+
+// maxWindow is the largest window of SMPs.
+func (c *Config) maxWindow() int { return cmp.Or(c.Txn.MaxWindow, maxSMPs) }
+
 // portPoll is how often a manager whose own port is down looks at it again.
 const portPoll = time.Second
 
@@ -80,6 +88,6 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.use(c.fx.now, &c.cfg)
 	c.enter()
-	c.fx.table.SetMaxWindow(cfg.Txn.MaxWindow)
+	c.fx.table.SetMaxWindow(cfg.maxWindow())
 	c.sweeps.want(wishFull, "configuration reloaded")
 }

@@ -46,6 +46,7 @@ type Core struct {
 // NewCore returns a manager that begins with a heavy sweep at its first Step.
 func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
+	cfg.Txn.MaxWindow = cfg.maxWindow()
 	c := &Core{
 		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},

@@ -182,7 +182,7 @@ func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
 	d.SetOtherLocalChanges(true)
 	d.SetChangeFlags(smp.ChangedSMPriority)
 	req := txn.Request{Owner: ownerElection, Tag: tagTrap, Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to}, Method: mad.MethodTrap, Attr: smp.AttrNotice,
-		MKey: key, Data: n, Node: -1}
+		MKey: key, Data: n}
 	fx.request(&req)
 }
 

@@ -256,3 +256,27 @@ func TestPlansEndWithTheMastership(t *testing.T) {
 	}
 	t.Errorf("no answer: %q", c.fx.did())
 }
+
+// TestPollsDoNotWait: a poll leaves though a sweep uses the whole window.
+func TestPollsDoNotWait(t *testing.T) {
+	e, fx := newElection(&Config{Elect: elect.Config{GUID: 5, Priority: 3}}), newEffects(time.Second)
+	fx.table = txn.New(txn.Config{MaxWindow: 1})
+	for port := range uint8(3) {
+		req := directed(ownerSweep, 0, mad.MakeRoute(1+port), mad.MethodGet, smp.AttrNodeInfo, 0, 0)
+		fx.request(&req)
+	}
+	if n := len(fx.sent()); n != 1 {
+		t.Fatalf("%d sent with a window of 1", n)
+	}
+	e.poll(fx)
+	polls := 0
+	out := fx.sent()
+	for i := range out {
+		if out[i].Packet.AttrID() == smp.AttrSMInfo {
+			polls++
+		}
+	}
+	if polls != 1 {
+		t.Errorf("%d sent, %d of them polls", len(out), polls)
+	}
+}

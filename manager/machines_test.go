@@ -197,6 +197,7 @@ func TestDescriptions(t *testing.T) {
 		}
 	}
 	answer := func(tag uint64, r txn.Result) {
+		fx.table.Cancel(nil) // which has no part in this
 		m.done(fx.now, &txn.Outcome{Owner: ownerDescriptions, Tag: tag, Result: r, Data: smp.NodeDescription{'x'}})
 	}
 	m.want(guid)

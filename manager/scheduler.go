@@ -106,8 +106,12 @@ func (s *scheduler) becomeWalking(state scheduleState, now time.Duration, mayWri
 	s.phase = s.sweeper.Walk(mayWrite, state == quickSweep)
 }
 
-// nextRequest is the next one of the sweep under way.
-func (s *scheduler) nextRequest() (req txn.Request, ok bool) {
+// nextRequest is the next one of the sweep under way. unknown says that it may go to a device that
+// is not known yet.
+func (s *scheduler) nextRequest(unknown bool) (req txn.Request, ok bool) {
+	if w, is := s.phase.(*sweep.Walk); is && !unknown {
+		return w.NextKnown()
+	}
 	if s.phase != nil {
 		req, ok = s.phase.Next()
 	}

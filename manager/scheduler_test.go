@@ -53,7 +53,7 @@ func (s *schedule) answer(over func() bool) {
 	buf := make([]mad.Datagram, 64)
 	for {
 		for s.fx.table.Room() > 0 {
-			req, ok := s.nextRequest()
+			req, ok := s.nextRequest(true)
 			if !ok {
 				break
 			}
@@ -166,7 +166,7 @@ func TestPreempt(t *testing.T) {
 		if c.overdue {
 			s.fx.now += maxDeferred + 1
 		}
-		req, asks := s.nextRequest()
+		req, asks := s.nextRequest(true)
 		if asks {
 			req.Owner = ownerSweep
 			s.fx.request(&req)

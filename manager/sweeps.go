@@ -105,11 +105,11 @@ func (c *Core) settle() (more bool) {
 func (c *Core) submit() bool {
 	req, ok := c.multicast.Next()
 	if req.Owner = ownerMulticast; !ok {
-		req, ok = c.sweeps.nextRequest()
+		req, ok = c.sweeps.nextRequest(c.fx.table.RoomForUnknown())
 		req.Owner = ownerSweep
 	}
 	if ok && !c.fx.request(&req) {
-		c.outcome(&txn.Outcome{Owner: req.Owner, Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled})
+		c.outcome(&txn.Outcome{Owner: req.Owner, Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled})
 	}
 	return ok
 }

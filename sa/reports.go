@@ -223,7 +223,7 @@ func (r *Registrar) submit(s *subscriber) bool {
 	packet.SetHeader(mad.ClassSA, mad.MethodReport, sarec.AttrNotice, 0)
 	copy(packet.SAData()[:], next.Notice[:])
 	p.tag++
-	if !p.table.Submit(&txn.Request{Packet: &packet, Addr: r.addr(&next.to), Node: -1, Tag: p.tag}) {
+	if !p.table.Submit(&txn.Request{Packet: &packet, Addr: r.addr(&next.to), Tag: p.tag}) {
 		return false
 	}
 	p.flying[p.tag] = s

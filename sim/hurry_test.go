@@ -122,7 +122,7 @@ func TestTrapsDuringFullWalk(t *testing.T) {
 	}) {
 		t.Run(name, func(t *testing.T) {
 			strange := false
-			b := newHarness(t, n, fabric.Config{Seed: 1, Latency: 5 * slowly, Caps: defective(host(n, 40).Node, otherwise(&strange))})
+			b := newHarness(t, n, fabric.Config{Seed: 1, Latency: 2 * slowly, Caps: defective(host(n, 40).Node, otherwise(&strange))})
 			m := b.comeUp(minhopConfig())
 			if whole := b.walks(m); whole < 2*time.Second {
 				t.Fatalf("no test: a full walk takes %v, and traps are a second apart", whole)

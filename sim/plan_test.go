@@ -260,7 +260,7 @@ func TestRepairBesidePlan(t *testing.T) {
 	}) {
 		t.Run(name, func(t *testing.T) {
 			alone, beside := run(false, repair), run(true, repair)
-			if beside.repaired != alone.repaired || beside.sets != alone.sets || beside.sets == 0 {
+			if (beside.repaired-alone.repaired).Abs() > 2*latency || beside.sets != alone.sets || beside.sets == 0 {
 				t.Errorf("the repair takes %v and %d Sets, beside a plan %v and %d", alone.repaired, alone.sets, beside.repaired, beside.sets)
 			}
 			if !slices.Equal(beside.steps, quiet.steps) || !beside.outdated {

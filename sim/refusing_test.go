@@ -60,7 +60,7 @@ func TestRefusingNode(t *testing.T) {
 						t.Errorf("%d full walks in five minutes", now)
 					}
 					b.mustHaveKept(m, view.Topo)
-					if took := m.lose(b.Fabric.Peer(host(n, 20))); took > 22*slowly && attr != smp.AttrSwitchInfo {
+					if took := m.lose(b.Fabric.Peer(host(n, 20))); took > 26*slowly && attr != smp.AttrSwitchInfo {
 						t.Errorf("a lost link is seen after %v", took)
 					}
 					status = mad.StatusOK

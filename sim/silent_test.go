@@ -41,7 +41,7 @@ func TestLinkLostBesideSilence(t *testing.T) {
 			at := b.Fabric.Peer(host(n, 20))
 			near := b.Fabric.Peer(host(n, 8)) // of a host at the same switch as the silent one
 			var times []time.Duration
-			quiet := 22 * slowly // what TestLinkLostDuringFullWalk finds
+			quiet := 26 * slowly // what TestLinkLostDuringFullWalk finds
 			b.Fabric.Mute(tt.silent, true)
 			for range tt.sweeps {
 				m.sweep(manager.Heavy)

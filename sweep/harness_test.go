@@ -114,7 +114,7 @@ func (b *harness) ask(req *txn.Request) txn.Outcome {
 	*d.Packet.Data() = req.Data
 	b.at.Send([]mad.Datagram{d})
 	b.fabric.Advance(b.fabric.Now())
-	o := txn.Outcome{Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
+	o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
 	var in [8]mad.Datagram
 	for b.at.Pending() > 0 {
 		for _, d := range in[:b.at.Recv(in[:])] {

@@ -114,7 +114,7 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 		a := l.asks[0]
 		l.asks = l.asks[1:]
 		port := &l.t.Ports[a.port]
-		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, Node: int32(port.Node), MKey: l.key(a)}
+		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, MKey: l.key(a)}
 		req.Tag = uint64(a.attr)<<32 | uint64(uint32(a.port))
 		if a.renews {
 			req.Tag |= renewal

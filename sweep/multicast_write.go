@@ -37,7 +37,7 @@ func (m *Multicast) request(c mftBlock) (req txn.Request, ok bool) {
 	node := &m.subnet.topo.Nodes[n]
 	req = txn.Request{
 		Class: mad.ClassDirected, Route: node.Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
-		Mod: smp.MFTMod(c.position, c.block), MKey: m.settings.MKeyFor(m.subnet.topo, node.First), Node: int32(n),
+		Mod: smp.MFTMod(c.position, c.block), MKey: m.settings.MKeyFor(m.subnet.topo, node.First),
 		Tag: uint64(m.epoch)<<32 | uint64(uint32(c.s)),
 	}
 	if m.phase == multicastReads {

@@ -17,8 +17,8 @@ import (
 const maxNodeTimeOuts = 2
 
 // maxSilence is how many Sets in a row may remain without an answer before the rest is left to
-// the next sweep: most likely our own port has lost its link.
-const maxSilence = 256
+// the next sweep: most likely our own port has lost its link. No more than that are on the wire.
+const maxSilence = 128
 
 // Failure is a Set that did not do what it should.
 type Failure struct {
@@ -168,7 +168,7 @@ func (p *Program) request(r request, set *plan.Set) txn.Request {
 	p.open[tag], p.free = r, p.free[:len(p.free)-1]
 	return txn.Request{
 		Class: mad.ClassDirected, Route: set.Route, Method: mad.MethodSet, Attr: set.Attr, Mod: set.Mod, MKey: set.MKey,
-		Data: set.Data, Node: int32(p.c.Topo.Ports[r.Port].Node), Tag: uint64(tag),
+		Data: set.Data, Tag: uint64(tag),
 	}
 }
 

@@ -83,7 +83,7 @@ func TestSilentNode(t *testing.T) {
 		}
 		sent++
 		sick = b.net.Nodes[b.node(mad.Switch, 0)].GUID
-		*o = txn.Outcome{Tag: o.Tag, Node: o.Node, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
+		*o = txn.Outcome{Tag: o.Tag, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
 	}
 	out := b.heavy()
 	if sent > maxNodeTimeOuts || len(out.Failures) == 0 || len(out.Failures) > maxNodeTimeOuts+1 {

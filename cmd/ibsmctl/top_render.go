@@ -73,9 +73,9 @@ func (v *topView) head() []line {
 		}
 	}
 	lines = append(lines, v.sweeps()...)
-	lines = append(lines, line{fmt.Sprintf("SMPs     %s sent, %s retried, %s timed out; %d of %d on the wire; %s traps",
+	lines = append(lines, line{fmt.Sprintf("SMPs     %s sent, %s retried, %s timed out; %d of %d on the wire%s; %s traps",
 		v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.Sent }), v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.Retries }),
-		v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.TimedOut }), v.now.SMPs.OnWire, v.now.SMPs.Window, v.perSecond(traps)), plain})
+		v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.TimedOut }), v.now.SMPs.OnWire, v.now.SMPs.Window, pathText(&v.now.SMPs), v.perSecond(traps)), plain})
 	text := fmt.Sprintf("SA       %s answered, %s refused, %s dropped", v.perSecond(func(a *ctl.Activity) uint64 { return replies(a, "", ok) }),
 		v.perSecond(refusals), v.perSecond(func(a *ctl.Activity) uint64 { return drops(a, "") }))
 	text += numbers("; wait: ", count{v.now.SA.Transfers.UnderWay, "tables"}, count{v.now.SA.Registrations.RepliesWaiting, "replies"},
@@ -343,4 +343,12 @@ func (v *topView) managers(width int) []line {
 		t.add(m.GUID, lid(m.LID), strconv.Itoa(int(m.Priority)), m.State, noteOn(&m, i == 0))
 	}
 	return tableLines(t, width)
+}
+
+// pathText says why the window of SMPs is small.
+func pathText(s *ctl.SMPs) string {
+	if s.PathLimited {
+		return " (slow switches)"
+	}
+	return ""
 }

@@ -158,8 +158,11 @@ func (s sink) smps(st *manager.Stats) {
 	dropped(t.Unmatched, "unknown")
 	dropped(t.Mismatched, "mismatched")
 	dropped(st.QueueFull, "queue_full")
-	s.gauge("ibsm_smp_window", "Largest number of requests on the wire at a time.")(float64(t.Window))
-	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response.")(float64(t.OnWire))
+	s.gauge("ibsm_smp_window", "Largest number of requests on the wire at a time, now.")(float64(t.Window))
+	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response, for no more than 10 ms.")(float64(t.OnWire))
+	s.gauge("ibsm_smp_overdue", "Requests that have waited for a response for more than 10 ms, and are not counted in the window.")(float64(t.Overdue))
+	s.gauge("ibsm_smp_waiting", "Requests that wait for others to the same device.")(float64(t.Parked))
+	s.gauge("ibsm_smp_path_limited", "1 while the window is 4, because switches seem to pass SMPs on in their agents.")(truth(t.PathLimited))
 }
 
 // held sends how many requests the host's kernel has.

@@ -34,7 +34,8 @@ func (d *Server) Activity() *ctl.Activity {
 		out.Phases = append(out.Phases, p)
 	}
 	t := &st.Txn
-	out.SMPs = ctl.SMPs{Sent: t.Sent, Retries: t.Retries, Replied: t.Replied, TimedOut: t.TimedOut, Window: t.Window, OnWire: t.OnWire}
+	out.SMPs = ctl.SMPs{Sent: t.Sent, Retries: t.Retries, Replied: t.Replied, TimedOut: t.TimedOut, Window: t.Window, OnWire: t.OnWire,
+		Overdue: t.Overdue, Waiting: t.Parked, PathLimited: t.PathLimited}
 	for number, n := range st.Traps() {
 		if n > 0 {
 			out.Traps[TrapLabel(number)] = n

@@ -57,7 +57,7 @@ func (d *Server) ConsoleStatus() (st console.Status) {
 func consoleSMPs(stats *manager.Stats) console.SMPs {
 	t := &stats.Txn
 	return console.SMPs{
-		Outstanding: t.OnWire + t.Parked, OnWire: t.OnWire, Received: stats.Received,
+		Outstanding: t.OnWire + t.Overdue + t.Parked, OnWire: t.OnWire + t.Overdue, Received: stats.Received,
 		Sent: uint64(stats.Sent), Unicast: uint64(stats.Sent) - min(t.Sent, uint64(stats.Sent)),
 		Unknown: t.Stale + t.Unmatched + t.Mismatched,
 	}

@@ -11,14 +11,20 @@ type Config struct {
 	// PortRetries says that the port sends a request again by itself, Retries times after
 	// Timeout each, and bounces it after that. Then a request is given to the port once.
 	PortRetries bool
-	// MaxWindow bounds the packets on the wire: DefaultMaxWindow, at most 2048.
-	// How many of them are used adapts to the fabric.
-	MaxWindow int
-	PerNode   int // requests under way at one node; 4
+	// MaxWindow bounds the window: DefaultMaxWindow, at most 2048. How much of it is used
+	// adapts to the fabric. The window never falls below MinWindow: 4, or MaxWindow if that is
+	// less.
+	MaxWindow, MinWindow int
+	PerDevice            int // requests by directed route under way at one device; 2
 }
 
-// maxParked is how many requests may wait for their nodes before Room is 0.
-const maxParked = 1024
+const (
+	// maxParked is how many requests may wait for their devices before Room is 0.
+	maxParked = 1024
+	// maxOnWire bounds the requests that wait for an answer, those included that have left the
+	// window, unless MaxWindow is larger.
+	maxOnWire = DefaultMaxWindow
+)
 
 func (c Config) withDefaults() Config {
 	if c.Timeout <= 0 {
@@ -32,8 +38,12 @@ func (c Config) withDefaults() Config {
 		c.MaxWindow = DefaultMaxWindow
 	}
 	c.MaxWindow = min(c.MaxWindow, maxMaxWindow)
-	if c.PerNode <= 0 {
-		c.PerNode = 4
+	if c.MinWindow <= 0 {
+		c.MinWindow = minWindow
+	}
+	c.MinWindow = min(c.MinWindow, c.MaxWindow)
+	if c.PerDevice <= 0 {
+		c.PerDevice = perDevice
 	}
 	return c
 }

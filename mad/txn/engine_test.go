@@ -63,7 +63,7 @@ func (p *testPort) Close() error {
 
 // nodeInfo is a request to the node behind a port of ours.
 func nodeInfo(port uint8) txn.Request {
-	return txn.Request{Route: mad.MakeRoute(port), Method: mad.MethodGet, Attr: 0x11, Node: int32(port)}
+	return txn.Request{Route: mad.MakeRoute(port), Method: mad.MethodGet, Attr: 0x11}
 }
 
 // answered is what an agent makes of such a request (IBA 13.4.5, 14.2.2).

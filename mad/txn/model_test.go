@@ -3,6 +3,7 @@ package txn
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,14 +16,42 @@ type model struct {
 	t        *testing.T
 	cfg      Config
 	requests map[uint64]*modelRequest // by tag, without outcome
-	active   map[int32]int            // requests on the wire by node
+	active   [20]int                  // requests on the wire by device
+	dead     [20]bool                 // devices of which a request has timed out
+	recent   []modelAttempt           // what was sent no longer than patience ago, and counts
 	tids     map[mad.TID]bool
 }
 
 type modelRequest struct {
-	node     int32
+	device   uint64
 	attempts int
 	sent     time.Duration
+}
+
+type modelAttempt struct {
+	at time.Duration
+	of *modelRequest
+}
+
+// Kinds of device of the model; all others are known, and deviceGone answers nothing.
+const (
+	deviceUnknown = 0 // requests whose device is not known
+	deviceGone    = 5
+	deviceByLID   = 18 // requests that are not routed
+	deviceExempt  = 19
+)
+
+// counts are the attempts that count in the window, and those of unknown devices among them.
+func (m *model) counts(now time.Duration) (all, unknown int) {
+	for _, a := range m.recent {
+		if r := a.of; now < a.at+leastPatience && r.attempts > 0 && r.sent == a.at {
+			all++
+			if r.device == deviceUnknown && r.attempts == 1 {
+				unknown++
+			}
+		}
+	}
+	return all, unknown
 }
 
 func (m *model) sent(now time.Duration, d *mad.Datagram) {
@@ -35,12 +64,26 @@ func (m *model) sent(now time.Duration, d *mad.Datagram) {
 		m.t.Fatalf("request %d again after %v", tag, now-r.sent)
 	}
 	if r.attempts == 0 {
-		m.active[r.node]++
+		m.active[r.device]++
 	}
 	r.attempts++
 	r.sent = now
-	if r.attempts > m.cfg.Retries+1 || r.node >= 0 && m.active[r.node] > m.cfg.PerNode {
-		m.t.Fatalf("request %d: attempt %d, %d at the node", tag, r.attempts, m.active[r.node])
+	if r.device != deviceExempt {
+		m.recent = append(m.recent, modelAttempt{now, r})
+	}
+	most := 1000
+	switch {
+	case r.device == deviceUnknown || r.device == deviceByLID || r.device == deviceExempt:
+	case m.dead[r.device]:
+		most = perSilent
+	default:
+		most = m.cfg.PerDevice
+	}
+	if r.attempts > m.cfg.Retries+1 || r.attempts == 1 && m.active[r.device] > most {
+		m.t.Fatalf("request %d: attempt %d, %d at the device", tag, r.attempts, m.active[r.device])
+	}
+	if all, unknown := m.counts(now); r.device != deviceExempt && all > m.cfg.MaxWindow || unknown > m.cfg.PerDevice {
+		m.t.Fatalf("%d in the window, %d to unknown devices", all, unknown)
 	}
 	if tid := d.Packet.TID(); m.tids[tid] || tid == 0 || tid>>32 != 0 {
 		m.t.Fatalf("request %d: transaction ID %#x", tag, tid)
@@ -54,10 +97,12 @@ func (m *model) ended(o Outcome) *modelRequest {
 	if r == nil {
 		m.t.Fatalf("request %d ends twice", o.Tag)
 	}
-	if o.Attempts != r.attempts || o.Node != r.node {
+	if o.Attempts != r.attempts {
 		m.t.Fatalf("outcome %+v of %+v", o, r)
 	}
-	m.active[r.node]--
+	m.active[r.device]--
+	m.dead[r.device] = m.dead[r.device] || o.Result == TimedOut
+	r.sent = -1 // it counts no more
 	delete(m.requests, o.Tag)
 	return r
 }
@@ -72,8 +117,8 @@ type flight struct {
 // reorders, and whose nodes may be gone, and holds the table to the model.
 func simulate(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	cfg := Config{Timeout: 50 * ms, Retries: 1 + rng.IntN(4), MaxWindow: 1 + rng.IntN(64), PerNode: 1 + rng.IntN(4)}
-	m := &model{t: t, cfg: cfg, requests: map[uint64]*modelRequest{}, active: map[int32]int{}, tids: map[mad.TID]bool{}}
+	cfg := Config{Timeout: 50 * ms, Retries: 1 + rng.IntN(4), MaxWindow: 1 + rng.IntN(64), PerDevice: 1 + rng.IntN(4)}
+	m := &model{t: t, cfg: cfg, requests: map[uint64]*modelRequest{}, tids: map[mad.TID]bool{}}
 	tab := New(cfg)
 	var (
 		now     time.Duration
@@ -87,17 +132,20 @@ func simulate(t *testing.T, seed uint64) {
 	for tag < 2000 || tab.Outstanding() > 0 {
 		for tag < 2000 && tab.Room() > 0 {
 			tag++
-			r := request(uint8(tag % 64))
-			r.Tag, r.Node = tag, int32(tag%20)-1
+			device := tag % 20
+			r := request(uint8(device))
+			r.Tag, r.Unknown, r.Exempt = tag, device == deviceUnknown, device == deviceExempt
+			if device == deviceByLID {
+				r.Class, r.Addr = mad.ClassLIDRouted, mad.Addr{LID: 7}
+			}
 			binary.BigEndian.PutUint64(r.Data[:], tag)
-			m.requests[tag] = &modelRequest{node: r.Node}
+			m.requests[tag] = &modelRequest{device: device}
 			tab.Submit(r)
 		}
 		out = tab.Output(now, out[:0])
 		for i := range out {
 			m.sent(now, &out[i])
-			node := m.requests[binary.BigEndian.Uint64(out[i].Packet.Data()[:])].node
-			if node == 5 || rng.Float64() < loss {
+			if m.requests[binary.BigEndian.Uint64(out[i].Packet.Data()[:])].device == deviceGone || rng.Float64() < loss {
 				continue
 			}
 			wire = append(wire, flight{now + time.Duration(1+rng.Int64N(latency)), reply(out[i])})
@@ -105,7 +153,10 @@ func simulate(t *testing.T, seed uint64) {
 				wire = append(wire, flight{now + time.Duration(1+rng.Int64N(4*latency)), reply(out[i])})
 			}
 		}
-		if s := tab.Stats(); s.OnWire > cfg.MaxWindow || s.Window > cfg.MaxWindow {
+		if now > 0 && len(m.recent) > 1000 {
+			m.recent = slices.DeleteFunc(m.recent, func(a modelAttempt) bool { return a.at+leastPatience <= now })
+		}
+		if s := tab.Stats(); s.OnWire+s.Overdue > maxOnWire+cfg.MaxWindow || s.Window > cfg.MaxWindow {
 			t.Fatalf("stats %+v with a limit of %d", s, cfg.MaxWindow)
 		}
 		deadline, waiting := tab.Deadline()
@@ -209,7 +260,7 @@ func FuzzMatch(f *testing.F) {
 func round(tab *Table, now *time.Duration, out []mad.Datagram) []mad.Datagram {
 	r := Request{Method: mad.MethodGet, Attr: 0x11}
 	for i := 0; tab.Room() > 0; i++ {
-		r.Node = int32(i & 63)
+		r.Route = mad.MakeRoute(uint8(i & 63))
 		tab.Submit(&r)
 	}
 	out = tab.Output(*now, out[:0])

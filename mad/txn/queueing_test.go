@@ -34,12 +34,12 @@ func (s *site) ask(requests int) (took time.Duration, window int, waits time.Dur
 	for steps := time.Duration(1); ; steps++ {
 		for ; asked < requests && tab.Room() > 0; asked++ {
 			r := request(1)
-			r.Node, r.Tag = int32(asked*7%nodes), uint64(asked)
+			r.Class, r.Addr.LID, r.Tag = mad.ClassLIDRouted, mad.LID(1+asked*7%nodes), uint64(asked)
 			tab.Submit(r)
 		}
 		for _, d := range tab.Output(now, nil) {
 			_, _, i := splitTID(d.Packet.TID())
-			node, wires := tab.slots[i].node, s.wires(int(tab.slots[i].tag))
+			node, wires := int32(d.LID-1), s.wires(int(tab.slots[i].tag))
 			free = max(free, now) + s.server
 			agents[node] = max(agents[node], free+wires/2) + s.agent(node)
 			f := flight{agents[node] + wires/2, reply(d)}
@@ -105,7 +105,7 @@ func TestQueueing(t *testing.T) {
 
 func toAnyNode() *Request {
 	r := request(1)
-	r.Node = anyNode(0)
+	r.Class = mad.ClassLIDRouted
 	return r
 }
 

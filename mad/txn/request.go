@@ -27,10 +27,12 @@ type Request struct {
 	// Packet is the whole MAD but for its transaction ID. It is copied.
 	Packet *mad.Packet
 
-	// Node is whose agent answers, a dense index that the caller gives out. At
-	// most Config.PerNode requests of one node are on the wire; a negative Node
-	// has no such limit.
-	Node int32
+	// Unknown says that the device at the end of the route is not known: it may be one to
+	// which other requests are on their way by another route. All such requests together
+	// have the limit of one device.
+	Unknown bool
+	// Exempt has the request leave at once, whatever the limits.
+	Exempt bool
 	// Owner is who gets the Outcome, and Tag is the owner's own. Both come back in the
 	// Outcome.
 	Owner Owner
@@ -64,6 +66,11 @@ func (r *Request) datagram(d *mad.Datagram) {
 	*d.Packet.Data() = r.Data
 }
 
+// limited reports whether the limit of requests to one device applies.
+func (r *Request) limited() bool {
+	return !r.Exempt && r.Packet == nil && (r.Class == 0 || r.Class == mad.ClassDirected)
+}
+
 // Result is how a request ended.
 type Result uint8
 
@@ -86,7 +93,6 @@ func (r Result) String() string { return cmp.Or(resultNames[r], "no result") }
 type Outcome struct {
 	Owner  Owner // of the request, as is Tag
 	Tag    uint64
-	Node   int32
 	Method mad.Method // of the request
 	Attr   mad.AttrID
 	Mod    uint32

@@ -39,10 +39,12 @@ type state uint8
 
 const (
 	free   state = 0
-	parked state = 1 // its node has PerNode requests under way
+	parked state = 1 // its device has as many requests under way as it may
 	ready  state = 2 // waits for the window
-	again  state = 3 // an attempt was lost; the next goes out with the next Output
-	sent   state = 4 // waits for a reply
+	again  state = 3 // an attempt was lost; the next waits for the window
+	exempt state = 4 // the next attempt leaves with the next Output
+	sent   state = 5 // waits for a reply, and counts in the window
+	late   state = 6 // has waited for longer than patience, and still waits
 )
 
 // slot is one request and, while free, the memory of the last one.
@@ -51,16 +53,25 @@ type slot struct {
 	tag        uint64
 	firstSent  time.Duration
 	lastSent   time.Duration
-	node       int32
+	device     int32 // an index into Table.devices, -1 for none
 	next, prev int32
 	generation uint16
 	attempt    uint8 // the last that was sent, 0 before the first
 	state      state
 	owner      Owner
+	exempt     bool   // Request.Exempt
 	measured   bool   // its first attempt belongs to a measurement of the window's
 	busy       bool   // the last attempt was answered, with mad.StatusBusy
 	lost       bool   // an attempt ran out without any answer
 	ended      Result // how the generation before ended
+}
+
+// retries is 1 for a request whose last attempt is not its first, else 0.
+func (s *slot) retries() int32 {
+	if s.attempt > 1 {
+		return 1
+	}
+	return 0
 }
 
 // list is a queue of slots, linked through them; 0 ends it. A slot is in exactly
@@ -83,6 +94,9 @@ func (t *Table) push(l *list, i int32, st state) {
 func (t *Table) unlink(i int32) {
 	s := &t.slots[i]
 	l := t.listOf(s)
+	if s.state == sent {
+		t.retrying -= s.retries()
+	}
 	if s.prev != 0 {
 		t.slots[s.prev].next = s.next
 	} else {
@@ -99,13 +113,17 @@ func (t *Table) unlink(i int32) {
 func (t *Table) listOf(s *slot) *list {
 	switch s.state {
 	case parked:
-		return &t.nodes[s.node].parked
+		return &t.devices[s.device].parked
 	case ready:
 		return &t.ready
 	case again:
 		return &t.again
+	case exempt:
+		return &t.exempt
 	case sent:
 		return &t.sent
+	case late:
+		return &t.late
 	}
 	return &t.free
 }

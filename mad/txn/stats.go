@@ -24,6 +24,11 @@ type Stats struct {
 
 	Cuts   uint64 // how often the window was halved
 	Window int    // now
-	OnWire int    // requests that wait for a reply now
-	Parked int    // requests that wait for their node now
+	OnWire int    // requests that count in the window now
+	// Overdue is how many wait for a reply for longer than patience.
+	Overdue int
+	Parked  int // requests that wait for their device now
+	// PathLimited says that the window is only pathWindow, as switches may pass SMPs on in
+	// their agents.
+	PathLimited bool
 }

@@ -12,37 +12,38 @@ import (
 // Match, and calls Expire when Deadline has come. All times are since one fixed
 // start and never run backwards.
 //
-// Two limits govern what is on the wire. The window bounds requests that wait
-// for their first answer; MaxWindow bounds all. So nodes that are gone hold the
-// window for one time-out, not for all of them, and a retry, one packet each
-// time-out, need not wait.
+// Three limits govern what is on the wire: of each device (see perDevice), of the path on which
+// all requests leave (see passing), and of all, the window. An attempt counts in the window until
+// it is answered, but no longer than patience, so that devices that are gone hold it for a
+// moment, not for a time-out. Retries use at most half of the window. In a Table without requests
+// by directed route only first attempts count, up to their time-out.
 //
 // A Table belongs to one goroutine. It does not allocate once it has seen as
-// many requests and nodes as it will have to hold.
+// many requests and devices as it will have to hold.
 type Table struct {
-	cfg    Config
-	slots  []slot
-	nodes  []node
-	free   list
-	ready  list
-	again  list
-	sent   list // by time of sending: the time-out is one for all, so also by deadline
-	first  int  // of sent, those in their first attempt
-	parked int
-	window window
-	stats  Stats
-}
-
-// node is what one node has to bear.
-type node struct {
-	active int // requests ready, again or sent
-	parked list
+	cfg      Config
+	slots    []slot
+	devices  []device
+	byRoute  map[mad.Route]int32 // indices of devices
+	free     list
+	ready    list
+	again    list
+	exempt   list
+	sent     list  // by time of sending: the time-out is one for all, so also by deadline
+	late     list  // the same, all sent earlier than those
+	retrying int32 // of sent, those that are not in their first attempt
+	parked   int
+	directed bool          // there have been requests by directed route
+	rtt      time.Duration // mean of round trips, of which each new one has an eighth
+	window   window
+	stats    Stats
 }
 
 // New returns an empty table.
 func New(cfg Config) *Table {
 	cfg = cfg.withDefaults()
-	return &Table{cfg: cfg, slots: make([]slot, 1, 64), window: newWindow(cfg.MaxWindow)}
+	return &Table{cfg: cfg, slots: make([]slot, 1, 64), devices: make([]device, 1), byRoute: map[mad.Route]int32{},
+		window: newWindow(cfg.MinWindow, cfg.MaxWindow)}
 }
 
 // SetMaxWindow changes Config.MaxWindow. What is on the wire beyond it is awaited.
@@ -58,13 +59,16 @@ func (t *Table) SetYields(is bool) { t.window.setYields(is) }
 
 // Room is how many more requests can be submitted now without exceeding a limit.
 func (t *Table) Room() int {
-	room := t.window.open() - t.first - int(t.ready.n)
-	room = min(room, t.cfg.MaxWindow-int(t.sent.n+t.again.n+t.ready.n), maxParked-t.parked)
+	room := t.window.open() - int(t.sent.n+t.ready.n)
+	room = min(room, t.maxOnWire()-int(t.onWire()+t.again.n+t.ready.n), maxParked-t.parked)
 	return max(room, 0)
 }
 
-// Submit takes a request, which leaves with Output at once or when the window
-// and its node allow. It may exceed Room, for what cannot wait for room to be
+func (t *Table) onWire() int32  { return t.sent.n + t.late.n }
+func (t *Table) maxOnWire() int { return max(t.cfg.MaxWindow, maxOnWire) }
+
+// Submit takes a request, which leaves with Output at once or when the limits
+// allow. It may exceed Room, for what cannot wait for room to be
 // found; it reports false, and takes nothing, when even the slots are used up.
 func (t *Table) Submit(r *Request) bool {
 	i := t.allocate()
@@ -74,19 +78,23 @@ func (t *Table) Submit(r *Request) bool {
 	}
 	t.stats.Requests++
 	s := &t.slots[i]
-	s.owner, s.tag, s.node, s.busy, s.lost = r.Owner, r.Tag, r.Node, false, false
+	s.owner, s.tag, s.exempt, s.busy, s.lost = r.Owner, r.Tag, r.Exempt, false, false
+	s.device = t.deviceOf(r)
 	r.datagram(&s.d)
-	if r.Node >= 0 {
-		for int(r.Node) >= len(t.nodes) {
-			t.nodes = append(t.nodes, node{})
-		}
-		n := &t.nodes[r.Node]
-		if n.active >= t.cfg.PerNode {
+	if s.exempt {
+		t.push(&t.exempt, i, exempt)
+		return true
+	}
+	if s.device >= 0 {
+		t.directed = true
+		t.window.passing.needed = t.window.passing.needed || r.Route.Hops() > 1
+		d := &t.devices[s.device]
+		if !t.mayTake(d) {
 			t.parked++
-			t.push(&n.parked, i, parked)
+			t.push(&d.parked, i, parked)
 			return true
 		}
-		n.active++
+		d.active++
 	}
 	t.push(&t.ready, i, ready)
 	return true
@@ -95,17 +103,19 @@ func (t *Table) Submit(r *Request) bool {
 // Output appends the packets to send now, retries first, and considers them sent.
 // A packet that the port then does not take is as good as lost, and is retried.
 func (t *Table) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
-	for t.again.n > 0 && int(t.sent.n) < t.cfg.MaxWindow {
-		out = t.send(now, t.again.head, out)
-		t.stats.Retries++
+	t.age(now)
+	for t.exempt.n > 0 {
+		out = t.send(now, t.exempt.head, out)
 	}
-	for t.ready.n > 0 && t.first < t.window.open() && int(t.sent.n) < t.cfg.MaxWindow {
-		t.first++
-		s := &t.slots[t.ready.head]
-		s.firstSent, s.measured = now, t.window.queueing.measure()
+	open, most := int32(t.window.open()), int32(t.maxOnWire())
+	for t.again.n > 0 && t.onWire() < most && (!t.directed || t.sent.n < open && t.retrying < max(open/2, 1)) {
+		out = t.send(now, t.again.head, out)
+	}
+	for t.ready.n > 0 && t.sent.n < open && t.onWire() < most {
+		t.slots[t.ready.head].measured = t.window.queueing.measure()
 		out = t.send(now, t.ready.head, out)
 	}
-	t.window.full = t.first >= t.window.open()
+	t.window.full = t.sent.n >= open
 	return out
 }
 
@@ -113,9 +123,17 @@ func (t *Table) send(now time.Duration, i int32, out []mad.Datagram) []mad.Datag
 	t.unlink(i)
 	s := &t.slots[i]
 	byPort := t.cfg.PortRetries && s.attempt > 0 && !s.busy // else the port has its answer
-	s.attempt++
+	if s.attempt++; s.attempt == 1 {
+		s.firstSent = now
+	}
 	s.lastSent, s.busy = now, false
-	t.push(&t.sent, i, sent)
+	t.stats.Retries += uint64(s.retries())
+	if s.attempt > 1 && !t.directed {
+		t.push(&t.late, i, late)
+	} else {
+		t.retrying += s.retries()
+		t.push(&t.sent, i, sent)
+	}
 	t.stats.Sent++
 	if byPort {
 		return out
@@ -156,11 +174,15 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 	}
 	if s.attempt == 1 {
 		t.window.answered(now, s.firstSent, s.measured)
+		if d.Packet.MgmtClass() == mad.ClassDirected {
+			t.window.passing.answered(int(d.Packet.HopCount()), now-s.firstSent)
+		}
 	}
 	o := s.outcome(Replied)
 	o.Status, o.Data = d.Packet.Status(), *d.Packet.Data()
 	if attempt == s.attempt {
 		o.RTT = now - s.lastSent
+		t.rtt += (o.RTT - t.rtt) / 8
 	} else {
 		t.stats.Slow++
 	}
@@ -241,7 +263,7 @@ func (t *Table) bounce(i int32, attempt uint8) (Outcome, bool) {
 		t.stats.Expired++
 		return t.timedOut(i), true
 	}
-	if attempt != s.attempt || s.state != sent || s.busy {
+	if attempt != s.attempt || s.state != sent && s.state != late || s.busy {
 		return Outcome{}, false
 	}
 	return t.expire(i)
@@ -250,9 +272,12 @@ func (t *Table) bounce(i int32, attempt uint8) (Outcome, bool) {
 // Expire appends the outcomes of requests whose last attempt has run out of time.
 // Earlier attempts that have are followed by the next with the next Output.
 func (t *Table) Expire(now time.Duration, out []Outcome) []Outcome {
-	for t.sent.n > 0 && t.slots[t.sent.head].lastSent+t.cfg.Timeout <= now {
-		if o, ended := t.expire(t.sent.head); ended {
-			out = append(out, o)
+	t.age(now)
+	for _, l := range []*list{&t.late, &t.sent} {
+		for l.n > 0 && t.slots[l.head].lastSent+t.cfg.Timeout <= now {
+			if o, ended := t.expire(l.head); ended {
+				out = append(out, o)
+			}
 		}
 	}
 	return out
@@ -269,11 +294,12 @@ func (t *Table) expire(i int32) (Outcome, bool) {
 	if int(s.attempt) > t.cfg.Retries {
 		return t.timedOut(i), true
 	}
-	if s.attempt == 1 {
-		t.first--
-	}
 	t.unlink(i)
-	t.push(&t.again, i, again)
+	if s.exempt {
+		t.push(&t.exempt, i, exempt)
+	} else {
+		t.push(&t.again, i, again)
+	}
 	return Outcome{}, false
 }
 
@@ -283,13 +309,18 @@ func (t *Table) timedOut(i int32) Outcome {
 	return o
 }
 
-// Deadline is the next time that Expire has something to do; false when nothing
+// Deadline is the next time that Expire or Output has something to do; false when nothing
 // is on the wire.
-func (t *Table) Deadline() (time.Duration, bool) {
-	if t.sent.n == 0 {
-		return 0, false
+func (t *Table) Deadline() (at time.Duration, waits bool) {
+	if t.sent.n > 0 {
+		at, waits = t.slots[t.sent.head].lastSent+t.patience(), true
 	}
-	return t.slots[t.sent.head].lastSent + t.cfg.Timeout, true
+	if t.late.n > 0 {
+		if ends := t.slots[t.late.head].lastSent + t.cfg.Timeout; !waits || ends < at {
+			at, waits = ends, true
+		}
+	}
+	return at, waits
 }
 
 // Cancel ends all requests and appends their outcomes. Replies to them that come
@@ -323,32 +354,29 @@ func (t *Table) cancel(is func(Owner) bool, out []Outcome) []Outcome {
 
 // Outstanding is how many requests have no outcome yet.
 func (t *Table) Outstanding() int {
-	return int(t.sent.n+t.again.n+t.ready.n) + t.parked
+	return int(t.onWire()+t.again.n+t.exempt.n+t.ready.n) + t.parked
 }
 
 // Stats is a copy of the counters.
 func (t *Table) Stats() Stats {
 	st := t.stats
-	st.Window, st.Cuts = t.window.size, t.window.cuts
-	st.OnWire, st.Parked = int(t.sent.n), t.parked
+	st.Window, st.PathLimited, st.Cuts = min(t.window.size, t.window.path()), t.window.path() == pathWindow, t.window.cuts
+	st.OnWire, st.Overdue, st.Parked = int(t.sent.n), int(t.late.n), t.parked
 	return st
 }
 
 func (s *slot) outcome(r Result) Outcome {
 	p := &s.d.Packet
-	return Outcome{Owner: s.owner, Tag: s.tag, Node: s.node, Method: p.Method(), Attr: p.AttrID(), Mod: p.AttrMod(),
+	return Outcome{Owner: s.owner, Tag: s.tag, Method: p.Method(), Attr: p.AttrID(), Mod: p.AttrMod(),
 		Result: r, Attempts: int(s.attempt)}
 }
 
 // release frees the slot of a request that has ended and lets the next one of
-// its node proceed.
+// its device proceed.
 func (t *Table) release(i int32, r Result) {
 	s := &t.slots[i]
 	t.unlink(i)
 	was := s.state
-	if was == sent && s.attempt == 1 {
-		t.first--
-	}
 	s.generation++
 	s.attempt, s.ended = 0, r
 	t.push(&t.free, i, free)
@@ -360,19 +388,12 @@ func (t *Table) release(i int32, r Result) {
 	case Cancelled:
 		t.stats.Cancelled++
 	}
-	if was == parked {
+	switch {
+	case was == parked:
 		t.parked--
 		return
+	case s.device > 0 && r != Cancelled:
+		t.devices[s.device].silent = r == TimedOut
 	}
-	if s.node < 0 {
-		return
-	}
-	n := &t.nodes[s.node]
-	n.active--
-	if next := n.parked.head; next != 0 {
-		t.parked--
-		n.active++
-		t.unlink(next)
-		t.push(&t.ready, next, ready)
-	}
+	t.leave(s)
 }

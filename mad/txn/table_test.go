@@ -9,10 +9,9 @@ import (
 
 const ms = time.Millisecond
 
-// request is a NodeInfo Get one hop out of port, answered by the node of that
-// number.
+// request is a NodeInfo Get one hop out of port.
 func request(port uint8) *Request {
-	return &Request{Route: mad.MakeRoute(port), Method: mad.MethodGet, Attr: 0x11, Node: int32(port), Tag: uint64(port)}
+	return &Request{Route: mad.MakeRoute(port), Method: mad.MethodGet, Attr: 0x11, Tag: uint64(port)}
 }
 
 // reply is what a well-behaved agent makes of a request: in a directed route's
@@ -50,15 +49,19 @@ func TestReply(t *testing.T) {
 	if len(out) != 1 || out[0].Packet.TID() == 0 || out[0].Packet.TID()>>32 != 0 || out[0].LID != mad.PermissiveLID {
 		t.Fatalf("output %v", out)
 	}
+	if d, ok := tab.Deadline(); !ok || d != 11*ms {
+		t.Fatalf("deadline %v %v, want 11ms", d, ok)
+	}
+	tab.Expire(11*ms, nil)
 	if d, ok := tab.Deadline(); !ok || d != 201*ms {
-		t.Fatalf("deadline %v %v, want 201ms", d, ok)
+		t.Fatalf("deadline %v %v after it left the window, want 201ms", d, ok)
 	}
 	r := reply(out[0])
 	r.Packet.Data()[5] = 42
 	r.Packet.SetStatus(mad.StatusBadField)
 	r.Packet.SetTID(r.Packet.TID() | 0xdeadbeef<<32) // the upper half is the kernel's
 	o, ok := tab.Match(3*ms, &r)
-	want := Outcome{Tag: 7, Node: 7, Method: mad.MethodGet, Attr: 0x11, Result: Replied,
+	want := Outcome{Tag: 7, Method: mad.MethodGet, Attr: 0x11, Result: Replied,
 		Status: mad.StatusBadField, Data: *r.Packet.Data(), RTT: 2 * ms, Attempts: 1}
 	if !ok || o != want {
 		t.Fatalf("outcome %+v, want %+v", o, want)
@@ -180,7 +183,7 @@ func TestKindsOfRequest(t *testing.T) {
 		{"records", Request{Packet: &sa, Addr: mad.Addr{LID: 1, QPN: 1, SL: 4}}, mad.MethodGetTableResp, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.r.Data[0], tt.r.Node = 9, -1
+			tt.r.Data[0] = 9
 			tab := New(Config{})
 			d := submit(t, tab, 0, &tt.r)[0]
 			p := d.Packet
@@ -290,7 +293,7 @@ func TestPortRetries(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	tab := New(Config{PerNode: 1})
+	tab := New(Config{PerDevice: 1})
 	out := submit(t, tab, 0, request(1), request(1), request(2))
 	ended := tab.Cancel(nil)
 	if len(ended) != 3 || tab.Outstanding() != 0 || len(tab.Output(ms, nil)) != 0 {
@@ -318,7 +321,7 @@ func TestCancel(t *testing.T) {
 // Only the requests of one owner end, and those of others that waited for their node
 // behind them go on.
 func TestCancelOwner(t *testing.T) {
-	tab := New(Config{PerNode: 1})
+	tab := New(Config{PerDevice: 1})
 	mine, others := *request(1), *request(1)
 	mine.Owner, others.Owner, others.Tag = 7, 8, 9
 	submit(t, tab, 0, &mine, &mine, &others)
@@ -336,8 +339,8 @@ func TestCancelOwner(t *testing.T) {
 	}
 }
 
-func TestPerNode(t *testing.T) {
-	tab := New(Config{PerNode: 2})
+func TestPerDevice(t *testing.T) {
+	tab := New(Config{PerDevice: 2})
 	out := submit(t, tab, 0, request(1), request(1), request(1), request(2))
 	if len(out) != 3 || tab.Stats().Parked != 1 {
 		t.Fatalf("sent %d, parked %d", len(out), tab.Stats().Parked)
@@ -348,14 +351,14 @@ func TestPerNode(t *testing.T) {
 		t.Fatalf("sent %d, parked %d", len(out), tab.Stats().Parked)
 	}
 	unlimited := *request(9)
-	unlimited.Node = -1
+	unlimited.Class = mad.ClassLIDRouted
 	if out := submit(t, tab, ms, &unlimited, &unlimited, &unlimited); len(out) != 3 {
-		t.Fatalf("sent %d of 3 without a node", len(out))
+		t.Fatalf("sent %d of 3 without a directed route", len(out))
 	}
 }
 
 func TestLimits(t *testing.T) {
-	tab := New(Config{PerNode: 1})
+	tab := New(Config{PerDevice: 1})
 	taken := 0
 	for tab.Submit(request(1)) {
 		taken++

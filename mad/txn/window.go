@@ -6,18 +6,18 @@ import "time"
 const (
 	minWindow   = 4
 	startWindow = 16
-	// DefaultMaxWindow is a quarter of the replies that Linux has receive buffers for
-	// on QP0. 512 brought a fabric up no sooner.
+	// DefaultMaxWindow is as many requests as Linux 7 keeps with the adapter, and a quarter of
+	// the replies that Linux has receive buffers for on QP0. More would wait in the kernel.
 	DefaultMaxWindow = 128
 	maxMaxWindow     = 2048
 )
 
-// window is how many requests may wait for the reply to their first attempt. It doubles each
+// window is how many requests may wait for the reply to an attempt. It doubles each
 // round trip until it is too large, then grows by one each round trip. A loss halves it, and
 // with yields a queue shrinks it.
 type window struct {
 	size      int
-	max       int
+	min, max  int
 	threshold int // below it the window doubles: half of the size at the last loss
 	fits      int // below it the window doubles: the size that keeps queues short
 	replies   int // since it grew by one
@@ -26,10 +26,11 @@ type window struct {
 	lastCut   time.Duration
 	yields    bool // it keeps queues short for other packets
 	queueing  queueing
+	passing   passing
 }
 
-func newWindow(limit int) window {
-	return window{size: min(startWindow, limit), max: limit, threshold: limit, fits: limit, lastCut: -1}
+func newWindow(least, limit int) window {
+	return window{size: min(max(startWindow, least), limit), min: least, max: limit, threshold: limit, fits: limit, lastCut: -1}
 }
 
 // setLimit changes the largest size of the window.
@@ -49,10 +50,19 @@ func (w *window) setYields(is bool) {
 
 // open is how many requests may wait now.
 func (w *window) open() int {
+	open := min(w.size, w.path())
 	if w.queueing.measuring {
-		return min(w.size, fewRequests)
+		open = min(open, fewRequests)
 	}
-	return w.size
+	return open
+}
+
+// path is the limit of the path on which all requests leave.
+func (w *window) path() int {
+	if w.passing.needed && !w.passing.inHardware {
+		return max(pathWindow, w.min)
+	}
+	return maxMaxWindow
 }
 
 // grow takes a reply to a request without loss. It grows only a full window, because a partly
@@ -77,7 +87,7 @@ func (w *window) cut(now, firstSent time.Duration) {
 	if firstSent <= w.lastCut {
 		return
 	}
-	w.size = max(w.size/2, min(minWindow, w.max))
+	w.size = max(w.size/2, min(w.min, w.max))
 	w.threshold, w.replies, w.lastCut = w.size, 0, now
 	w.cuts++
 }

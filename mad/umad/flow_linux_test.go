@@ -183,7 +183,7 @@ func TestSilentSubscribers(t *testing.T) {
 			if i == silent {
 				to = living
 			}
-			r := txn.Request{Class: mad.ClassSA, Method: mad.MethodReport, Attr: 2, Addr: mad.Addr{LID: to, QPN: 1}, Node: -1}
+			r := txn.Request{Class: mad.ClassSA, Method: mad.MethodReport, Attr: 2, Addr: mad.Addr{LID: to, QPN: 1}}
 			table.Submit(&r)
 		}
 		k.run(t, p, table, (event+1)*every)
@@ -219,7 +219,7 @@ func TestNoneWaits(t *testing.T) {
 			if i%3 == 0 {
 				k.nodes[mad.LID(1+i)] = 100 * time.Microsecond
 			}
-			table.Submit(&txn.Request{Class: mad.ClassLIDRouted, Method: mad.MethodGet, Attr: 0x11, Addr: mad.Addr{LID: mad.LID(1 + i)}, Node: -1})
+			table.Submit(&txn.Request{Class: mad.ClassLIDRouted, Method: mad.MethodGet, Attr: 0x11, Addr: mad.Addr{LID: mad.LID(1 + i)}})
 		}
 		k.run(t, p, table, k.now+10*time.Millisecond)
 		held := p.Stats().Held

@@ -99,7 +99,7 @@ func TestHostileKernel(t *testing.T) {
 	go func() { ended <- engine.Run(ctx) }()
 	requests := make([]txn.Request, 2000)
 	for i := range requests {
-		requests[i] = txn.Request{Route: mad.MakeRoute(1, byte(i)), Method: mad.MethodGet, Attr: 0x11, Mod: uint32(i), Node: -1, Tag: uint64(i)}
+		requests[i] = txn.Request{Route: mad.MakeRoute(1, byte(i)), Method: mad.MethodGet, Attr: 0x11, Mod: uint32(i), Tag: uint64(i)}
 	}
 	outcomes, err := txntest.Do(ctx, engine, txn.Config{Retries: 14}, requests)
 	if err != nil {

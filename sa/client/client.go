@@ -98,7 +98,7 @@ func (c *Client) Ask(tag uint64, q *Query) bool {
 	p.SetSMKey(q.SMKey)
 	p.SetComponentMask(q.Comps)
 	copy(p.SAData()[:], q.Record)
-	return c.questions.Submit(&txn.Request{Packet: &p, Addr: c.cfg.SA, Node: -1, Tag: tag})
+	return c.questions.Submit(&txn.Request{Packet: &p, Addr: c.cfg.SA, Tag: tag})
 }
 
 // Receive takes a packet of subnet administration that is no request, or one of ours that

@@ -137,5 +137,5 @@ func dial(t testing.TB, cfg Config) (*Port, *txn.Engine) {
 }
 
 func nodeInfo(ports ...uint8) txn.Request {
-	return txn.Request{Route: mad.MakeRoute(ports...), Method: mad.MethodGet, Attr: 0x11, Node: -1}
+	return txn.Request{Route: mad.MakeRoute(ports...), Method: mad.MethodGet, Attr: 0x11}
 }

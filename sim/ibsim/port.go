@@ -145,21 +145,21 @@ func (p *Port) SetIsSM(ctx context.Context, is bool) error {
 // full; one that is gone is an error.
 func (p *Port) Send(ds []mad.Datagram) (int, error) {
 	n, err := p.out.send(ds)
-	return n, p.explainSend(err)
+	return n, p.explain("send to", err)
 }
 
 // TrySend sends what the simulator's queue has room for.
 func (p *Port) TrySend(ds []mad.Datagram) (int, error) {
 	n, err := p.out.trySend(ds)
-	return n, p.explainSend(err)
+	return n, p.explain("send to", err)
 }
 
-// explainSend makes a sentence of why a packet was not sent.
-func (p *Port) explainSend(err error) error {
+// explain makes a sentence of why a packet was not sent or received.
+func (p *Port) explain(what string, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTCONN) {
 		return fmt.Errorf("ibsim: the simulator at %s is gone: %w", p.where, err)
 	} else if err != nil {
-		return fmt.Errorf("ibsim: send to %s: %w", p.where, err)
+		return fmt.Errorf("ibsim: %s %s: %w", what, p.where, err)
 	}
 	return nil
 }
@@ -167,10 +167,7 @@ func (p *Port) explainSend(err error) error {
 // Recv waits for datagrams and takes as many as are there, up to len(ds).
 func (p *Port) Recv(ds []mad.Datagram) (int, error) {
 	n, err := p.in.recv(ds)
-	if err != nil {
-		return n, fmt.Errorf("ibsim: receive from %s: %w", p.where, err)
-	}
-	return n, nil
+	return n, p.explain("receive from", err)
 }
 
 // Malformed is how many datagrams were dropped because they are none of the

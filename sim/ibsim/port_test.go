@@ -82,7 +82,7 @@ func Test100000Requests(t *testing.T) {
 		}
 		// The local sockets lose nothing; UDP does when the simulator is slower than
 		// the window grows.
-		cfg := txn.Config{Retries: 20}
+		cfg := txn.Config{Retries: 20, MinWindow: 16, PerDevice: txn.DefaultMaxWindow}
 		if s.Server == "" {
 			cfg.Timeout = time.Minute
 		}
@@ -139,7 +139,7 @@ func TestLinkAndIsSM(t *testing.T) {
 	s := startSimulator(t, smallNet)
 	p, e := dial(t, s.Config)
 	// PortInfo (IBA 14.2.5.6): LID at 16, CapabilityMask at 20, IsSM its bit 1.
-	portInfo := txn.Request{Method: mad.MethodGet, Attr: 0x15, Mod: 1, Node: -1}
+	portInfo := txn.Request{Method: mad.MethodGet, Attr: 0x15, Mod: 1}
 	ask := func() txn.Outcome {
 		o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{portInfo})
 		if err != nil || o[0].Result != txn.Replied {
@@ -244,7 +244,7 @@ func TestServerDies(t *testing.T) {
 			requests[i] = nodeInfo(1, 3, 2)
 		}
 		go s.kill()
-		_, err := txntest.Do(t.Context(), e, txn.Config{}, requests)
+		_, err := txntest.Do(t.Context(), e, txn.Config{MinWindow: txn.DefaultMaxWindow, PerDevice: txn.DefaultMaxWindow}, requests)
 		if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "is gone") {
 			t.Errorf("%v: want that the simulator is gone", err)
 		}
@@ -265,7 +265,7 @@ func BenchmarkNodeInfo(b *testing.B) {
 				requests[i] = nodeInfo(1, 3, 2)
 			}
 			for b.Loop() {
-				if _, err := txntest.Do(b.Context(), e, txn.Config{MaxWindow: window}, requests); err != nil {
+				if _, err := txntest.Do(b.Context(), e, txn.Config{MinWindow: window, MaxWindow: window, PerDevice: window}, requests); err != nil {
 					b.Fatal(err)
 				}
 			}

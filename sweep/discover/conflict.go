@@ -39,7 +39,7 @@ func (m *Machine) join(from, to topo.End) {
 // ourselves): a directed route cannot pass through anything else.
 func (m *Machine) recheck(it item, req txn.Request) (txn.Request, bool) {
 	c := &m.conflicts[it.node]
-	req.Attr, req.Node = smp.AttrNodeInfo, -1
+	req.Attr, req.Unknown = smp.AttrNodeInfo, true
 	out := c.old
 	if !m.passable(out) {
 		out = c.port

@@ -63,8 +63,9 @@ type Device struct {
 type Machine struct {
 	cfg       Config
 	b         *topo.Builder
-	queue     fifo
-	open      int // requests handed out and not answered
+	queue     fifo // of requests to nodes that are known
+	probes    fifo // of kindNode, each to whatever is behind a port
+	open      int  // requests handed out and not answered
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
 	plainKey  map[int32]bool // nodes that answered to Config.MKey and not to the key that was known
@@ -156,8 +157,19 @@ func (m *Machine) Cleared() []mad.GUID { return m.res.Cleared }
 // Next is the next request to make; ok is false when there is none now. Each
 // must be answered by Done.
 func (m *Machine) Next() (req txn.Request, ok bool) {
+	if req, ok = m.next(&m.probes); !ok {
+		req, ok = m.next(&m.queue)
+	}
+	return req, ok
+}
+
+// NextKnown is Next for nodes that are known. A request to an unknown one that cannot be sent yet
+// is better made later: it may become needless.
+func (m *Machine) NextKnown() (req txn.Request, ok bool) { return m.next(&m.queue) }
+
+func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 	for {
-		it, ok := m.queue.pop()
+		it, ok := q.pop()
 		if !ok {
 			return req, false
 		}
@@ -169,7 +181,7 @@ func (m *Machine) Next() (req txn.Request, ok bool) {
 }
 
 // Finished reports whether nothing is left to ask or to be answered.
-func (m *Machine) Finished() bool { return m.open == 0 && m.queue.empty() }
+func (m *Machine) Finished() bool { return m.open == 0 && m.queue.empty() && m.probes.empty() }
 
 // Result is what was found, once Finished. The machine must not be used any more.
 func (m *Machine) Result() *Result {
@@ -215,17 +227,16 @@ func (it item) end() topo.End { return topo.End{Node: it.node, Port: uint8(it.nu
 // request makes the request of an item; ok is false when it has become needless
 // or cannot be sent.
 func (m *Machine) request(it item) (req txn.Request, ok bool) {
-	req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, MKey: m.mkey(it), Node: it.node, Tag: it.tag()}
+	req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, MKey: m.mkey(it), Tag: it.tag()}
 	switch it.kind {
 	case kindSelf:
-		req.Attr, req.Node = smp.AttrNodeInfo, -1
+		req.Attr = smp.AttrNodeInfo
 		return req, true
 	case kindNode:
 		if m.b.Peer(it.end()) != topo.NoEnd {
 			return req, false // the other end was asked meanwhile
 		}
-		req.Attr = smp.AttrNodeInfo
-		req.Node = -1 // who answers is what we ask
+		req.Attr, req.Unknown = smp.AttrNodeInfo, true // who answers is what we ask
 		req.Route, ok = m.routeOut(it.end())
 		if !ok {
 			m.report(Finding{Kind: TooFar, GUID: m.b.Node(it.node).GUID, Port: uint8(it.num)})
@@ -245,7 +256,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 	case kindPlain:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
 	case kindDuplicate:
-		req.Attr, req.Node, req.Route = smp.AttrSMInfo, -1, m.res.Findings[it.node].Other
+		req.Attr, req.Unknown, req.Route = smp.AttrSMInfo, true, m.res.Findings[it.node].Other
 		return req, true
 	case kindSM:
 		req.Attr = smp.AttrSMInfo
@@ -261,7 +272,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		return req, ok
 	case kindBlock:
 		r := &m.readings[it.node]
-		req.Attr, req.Mod, req.Node = r.of.ID, r.of.Modifier(m.b.Node(r.at.Node), r.at.Port, it.num), r.at.Node
+		req.Attr, req.Mod = r.of.ID, r.of.Modifier(m.b.Node(r.at.Node), r.at.Port, it.num)
 		req.Route, ok = m.routeTo(r.at)
 		return req, ok
 	}

@@ -100,7 +100,11 @@ func (m *Machine) askWithMKey(it item) bool {
 		return false
 	}
 	it.num |= withMKey
-	m.queue.push(it)
+	if it.kind == kindNode {
+		m.probes.push(it)
+	} else {
+		m.queue.push(it)
+	}
 	return true
 }
 

@@ -191,7 +191,7 @@ func TestMoved(t *testing.T) {
 			moved = true
 		case moved && old && slices.Equal(ports, []uint8{1, 3}) && req.Attr == smp.AttrNodeInfo: // another port is there now
 			(*smp.NodeInfo)(&o.Data).SetLocalPortNum(4)
-		case moved && len(ports) >= 2 && ports[1] == 3: // the old place is empty
+		case moved && len(ports) >= 2 && ports[1] == 3 && req.Attr == smp.AttrNodeInfo: // the old place is empty
 			o.Result, o.Status, o.Data = txn.TimedOut, 0, [mad.DataSize]byte{}
 		}
 	}
@@ -483,7 +483,7 @@ func TestMKey(t *testing.T) {
 
 // garbage replies to everything with random bytes, some of them likely ones.
 func garbage(r *rand.Rand, req *txn.Request) txn.Outcome {
-	o := txn.Outcome{Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Replied}
+	o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Replied}
 	switch r.IntN(12) {
 	case 0:
 		o.Result = txn.TimedOut

@@ -138,12 +138,13 @@ func TestPKeysNotRead(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	w := newWalker(t, n, firstHost(n), fabric.Config{})
 	for _, refused := range []bool{false, true} {
-		hit := int32(-1)
+		var hit mad.Route
+		found := false
 		w.meddle = func(req *txn.Request, o *txn.Outcome) {
-			if req.Attr != smp.AttrPKeyTable || hit >= 0 && req.Node != hit || req.Mod&0xffff != 1 {
+			if req.Attr != smp.AttrPKeyTable || found && req.Route != hit || req.Mod&0xffff != 1 {
 				return
 			}
-			hit = req.Node
+			hit, found = req.Route, true
 			if o.Status = mad.StatusBadField; !refused {
 				o.Result = txn.TimedOut
 			}

@@ -320,7 +320,7 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 		m.res.SelfDown = node.Type != mad.Switch && info.PortState() <= smp.PortDown
 	}
 	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
-		m.queue.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
+		m.probes.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
 	}
 }
 

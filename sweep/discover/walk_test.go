@@ -109,12 +109,12 @@ func TestClear(t *testing.T) {
 	for _, clear := range []bool{false, true} {
 		var sets []fabric.Set
 		w := newWalker(t, n, firstHost(n), fabric.Config{OnSet: func(s fabric.Set) { sets = append(sets, s) }})
-		cleared := map[int32]bool{}
+		cleared := map[mad.Route]bool{}
 		w.meddle = func(req *txn.Request, o *txn.Outcome) {
 			if req.Method == mad.MethodSet {
-				cleared[req.Node] = true
+				cleared[req.Route] = true
 			}
-			if clear && req.Attr == smp.AttrPortInfo && (*smp.PortInfo)(&o.Data).LinkWidthActive() != 0 && req.Route.Hops() == 1 && !cleared[req.Node] {
+			if clear && req.Attr == smp.AttrPortInfo && (*smp.PortInfo)(&o.Data).LinkWidthActive() != 0 && req.Route.Hops() == 1 && !cleared[req.Route] {
 				t.Error("a port is read before PortStateChange was cleared")
 			}
 		}
@@ -207,7 +207,7 @@ func TestTimeouts(t *testing.T) {
 		var mute txn.Request
 		w.meddle = func(req *txn.Request, o *txn.Outcome) {
 			if asked == silent {
-				*o = txn.Outcome{Tag: o.Tag, Node: o.Node, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
+				*o = txn.Outcome{Tag: o.Tag, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
 				mute = *req
 			}
 			asked++

@@ -84,7 +84,7 @@ func (w *walker) ask(req *txn.Request) txn.Outcome {
 	*d.Packet.Data() = req.Data
 	w.at.Send([]mad.Datagram{d})
 	w.fabric.Advance(w.fabric.Now())
-	o := txn.Outcome{Tag: req.Tag, Node: req.Node, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
+	o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
 	var in [8]mad.Datagram
 	for w.at.Pending() > 0 {
 		for _, d := range in[:w.at.Recv(in[:])] {

@@ -1,0 +1,71 @@
+package txn
+
+import (
+	"time"
+
+	"ibsm/mad"
+)
+
+// passing finds out whether switches pass directed-route SMPs on in hardware, or have their agents
+// do it. Agents take about as long for an SMP that passes as for one that they answer, one at a
+// time; so all that goes farther than one hop waits in the VL15 buffer of the switch next to
+// the manager, there and back, and that decides how many may be on the wire.
+//
+// It compares round trips of different numbers of hops. The least ones have not waited for
+// other SMPs.
+type passing struct {
+	needed     bool // a request has gone farther than one hop
+	inHardware bool
+	hops       [mad.MaxHops + 1]least
+}
+
+// least is the least of some round trips.
+type least struct {
+	rtt time.Duration
+	n   int
+}
+
+const (
+	// pathWindow is the window while switches may pass SMPs on in their agents: what OpenSM has
+	// on the wire. VL15 buffers of all switches hold that.
+	pathWindow = 4
+	// nearSamples is how many round trips over the least number of hops are compared: an
+	// inflated one would make others appear to be short.
+	nearSamples = 4
+)
+
+// answered takes the round trip of a request over so many hops, of which only a few samples
+// matter once the answer is known.
+func (p *passing) answered(hops int, rtt time.Duration) {
+	if hops < 1 || hops > mad.MaxHops {
+		return
+	}
+	at := &p.hops[hops]
+	if at.n++; at.n > nearSamples && rtt >= at.rtt {
+		return
+	}
+	if at.n == 1 || rtt < at.rtt {
+		at.rtt = rtt
+	}
+	p.decide()
+}
+
+// decide compares: each hop but the first is a switch to pass, twice. In hardware that takes far
+// less than a quarter of the time of an answer.
+func (p *passing) decide() {
+	p.inHardware = false
+	near := 0
+	for h := 1; h <= mad.MaxHops; h++ {
+		at := &p.hops[h]
+		switch {
+		case at.n == 0:
+		case near == 0:
+			if near = h; at.n < nearSamples {
+				return
+			}
+		case (at.rtt-p.hops[near].rtt)/time.Duration(2*(h-near)) <= p.hops[near].rtt/4:
+			p.inHardware = true
+			return
+		}
+	}
+}
