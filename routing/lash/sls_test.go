@@ -68,7 +68,7 @@ func pathSLs(t *testing.T, sock string, run *routingtest.Run) map[[2]mad.LID]uin
 		}
 		return outcomes
 	}
-	own := smp.PortInfo(ask(txn.Request{Route: mad.MakeRoute(), Method: mad.MethodGet, Attr: smp.AttrPortInfo, Node: -1})[0].Data)
+	own := smp.PortInfo(ask(txn.Request{Route: mad.MakeRoute(), Method: mad.MethodGet, Attr: smp.AttrPortInfo})[0].Data)
 	var requests []txn.Request
 	var paths [][2]mad.LID
 	for _, from := range hosts {
@@ -79,7 +79,7 @@ func pathSLs(t *testing.T, sock string, run *routingtest.Run) map[[2]mad.LID]uin
 			record.SetSLID(from)
 			record.SetDLID(to)
 			p.SetComponentMask(sarec.PathSLID | sarec.PathDLID)
-			requests = append(requests, txn.Request{Packet: &p, Addr: mad.Addr{LID: own.MasterSMLID(), QPN: 1}, Node: -1})
+			requests = append(requests, txn.Request{Packet: &p, Addr: mad.Addr{LID: own.MasterSMLID(), QPN: 1}})
 			paths = append(paths, [2]mad.LID{from, to})
 		}
 	}
