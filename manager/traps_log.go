@@ -40,7 +40,7 @@ func logSender(fx *effects, n *smp.Notice, v *view.View, from mad.LID) {
 	if route, ok := v.Topo.RouteTo(p); ok && n.IsGeneric() {
 		fx.log(info, osmlog.TrapPath(n.TrapNumber(), route))
 	}
-	fx.log(info, osmlog.Reporting(n, v.Topo.Ports[p].GUID))
+	fx.log(info, osmlog.Reporting(n, v.Subnet.Prefix, v.Topo.Ports[p].GUID))
 }
 
 // portOf is the port that has a LID in a view, None if there is none. v may be nil.

@@ -155,3 +155,21 @@ func (d *SwitchBadPKeyDetails) PortNum() uint8 { return d[50] }
 
 // SetPortNum sets PortNum.
 func (d *SwitchBadPKeyDetails) SetPortNum(v uint8) { d[50] = v }
+
+// GID2 is the GID of the receiver.
+func (d *BadKeyDetails) GID2() mad.GID { return mad.GID(d[34:50]) }
+
+// DataValid has a bit for each of the fields that are valid (IBA 14.2.5.1).
+func (d *SwitchBadPKeyDetails) DataValid() uint16 { return get16(d[0:]) }
+
+// SL is the service level of the packet, 0..15.
+func (d *SwitchBadPKeyDetails) SL() uint8 { return get(d[8], 0xf0) }
+
+// QP1 is the queue pair of the sender.
+func (d *SwitchBadPKeyDetails) QP1() uint32 { return get24((*[3]byte)(d[9:])) }
+
+// QP2 is the queue pair of the receiver.
+func (d *SwitchBadPKeyDetails) QP2() uint32 { return get24((*[3]byte)(d[13:])) }
+
+// GID2 is the GID of the receiver.
+func (d *SwitchBadPKeyDetails) GID2() mad.GID { return mad.GID(d[32:48]) }

@@ -166,32 +166,14 @@ func (d *BadMKeyDetails) SetDRReturnPath(ports []uint8) {
 // SetGID1 sets GID1.
 func (d *BadKeyDetails) SetGID1(g mad.GID) { copy(d[18:34], g[:]) }
 
-// GID2 is the address it was for, 0 without a GRH.
-func (d *BadKeyDetails) GID2() mad.GID { return mad.GID(d[34:50]) }
-
 // SetGID2 sets GID2.
 func (d *BadKeyDetails) SetGID2(g mad.GID) { copy(d[34:50], g[:]) }
-
-// DataValid is a mask of the fields below that count.
-func (d *SwitchBadPKeyDetails) DataValid() uint16 { return get16(d[0:]) }
 
 // SetDataValid sets DataValid.
 func (d *SwitchBadPKeyDetails) SetDataValid(v uint16) { put16(d[0:], v) }
 
-// SL is the packet's service level.
-func (d *SwitchBadPKeyDetails) SL() uint8 { return get(d[8], 0xf0) }
-
-// QP1 is the queue pair it came from.
-func (d *SwitchBadPKeyDetails) QP1() uint32 { return get24((*[3]byte)(d[9:])) }
-
-// QP2 is the queue pair it was for.
-func (d *SwitchBadPKeyDetails) QP2() uint32 { return get24((*[3]byte)(d[13:])) }
-
 // SetGID1 sets GID1.
 func (d *SwitchBadPKeyDetails) SetGID1(g mad.GID) { copy(d[16:32], g[:]) }
-
-// GID2 is the address it was for, 0 without a GRH.
-func (d *SwitchBadPKeyDetails) GID2() mad.GID { return mad.GID(d[32:48]) }
 
 // SetGID2 sets GID2.
 func (d *SwitchBadPKeyDetails) SetGID2(g mad.GID) { copy(d[32:48], g[:]) }

@@ -136,9 +136,9 @@ func TestTexts(t *testing.T) {
 		{EngineFailed("bogus"), "setup_routing_engines: Failed to setup routing engine 'bogus'"},
 		{ConsoleListening(10771), "osm_console_init: Console listening on port 10771"},
 		{TrapPath(smp.TrapLinkState, mad.MakeRoute(1, 3)), "SM class trap 128: Directed Path Dump of 2 hop path: Path = 0,1,3"},
-		{Reporting(link, 0x200001), `log_notice: Reporting Urgent Notice "Link state change" from switch LID 3, GUID 0x0000000000200001`},
-		{Reporting(integrity, 0x100001), `log_notice: Reporting Urgent Notice "Local Link integrity threshold reached" from LID 3, GUID 0x0000000000100001, port 7`},
-		{Reporting(local, 0x100007), `log_notice: Reporting Informational Notice "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed" from LID 5, GUID 0x0000000000100007, new CapabilityMask 0x0050c04a`},
+		{Reporting(link, mad.DefaultPrefix, 0x200001), `log_notice: Reporting Urgent Notice "Link state change" from switch LID 3, GUID 0x0000000000200001`},
+		{Reporting(integrity, mad.DefaultPrefix, 0x100001), `log_notice: Reporting Urgent Notice "Local Link integrity threshold reached" from LID 3, GUID 0x0000000000100001, port 7`},
+		{Reporting(local, mad.DefaultPrefix, 0x100007), `log_notice: Reporting Informational Notice "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed" from LID 5, GUID 0x0000000000100007, new CapabilityMask 0x0050c04a`},
 		{ReportingGID(smp.TrapGIDOutOfService, mad.DefaultPrefix, 0x100004), `log_notice: Reporting Informational Notice "GID out of service", GID:fe80::10:4`},
 		{strings.Join(Unanswered(smp.AttrNodeInfo, 0, mad.MakeRoute(1, 3, 2)), "|"),
 			"log_send_error: ERR 5411: DR SMP Send completed with error (IB_TIMEOUT) -- dropping\n\t\tMethod 0x1, Attr 0x11|" +

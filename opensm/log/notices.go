@@ -15,13 +15,14 @@ func TrapPath(n smp.TrapNumber, route mad.Route) string {
 }
 
 // Reporting says that a notice goes to those who have subscribed to it. The GUID is
-// that of the port that sent it.
-func Reporting(n *smp.Notice, guid mad.GUID) string {
+// that of the port that sent it, at a subnet with the prefix.
+func Reporting(n *smp.Notice, prefix mad.Prefix, guid mad.GUID) string {
+	gid := netip.AddrFrom16(mad.MakeGID(prefix, guid))
 	head := func(kind, from string) string {
 		return fmt.Sprintf("log_notice: Reporting %s Notice \"%s\" from %sLID %d, GUID 0x%016x", kind, trapName(n.TrapNumber()), from, n.IssuerLID(), uint64(guid))
 	}
 	if !n.IsGeneric() {
-		return fmt.Sprintf("log_notice: Reporting Vendor Notice type:%d vend:%d dev:%d from LID:%d", uint8(n.Type()), n.VendorID(), uint16(n.TrapNumber()), n.IssuerLID())
+		return fmt.Sprintf("log_notice: Reporting Vendor Notice type:%d vend:%d dev:%d from LID:%d GID:%v", uint8(n.Type()), n.VendorID(), uint16(n.TrapNumber()), n.IssuerLID(), gid)
 	}
 	switch n.TrapNumber() {
 	case smp.TrapLinkState:
@@ -36,13 +37,23 @@ func Reporting(n *smp.Notice, guid mad.GUID) string {
 		return head("Informational", "") + fmt.Sprintf(", new CapabilityMask 0x%08x", uint32(d.CapabilityMask()))
 	case smp.TrapSystemImageGUID:
 		return head("Informational", "") + fmt.Sprintf(", new SysImageGUID 0x%016x", uint64(n.SystemImage().SystemImageGUID()))
-	case smp.TrapBadMKey, smp.TrapBadPKey, smp.TrapBadQKey:
-		return head("Security", "")
+	case smp.TrapBadMKey:
+		k := n.BadMKey()
+		return head("Security", "") + fmt.Sprintf(", Method 0x%x, Attribute 0x%x, AttrMod 0x%x, M_Key 0x%016x", uint8(k.Method()), uint16(k.AttributeID()), k.AttributeModifier(), uint64(k.MKey()))
+	case smp.TrapBadPKey, smp.TrapBadQKey:
+		k, name := n.BadKey(), "P_Key"
+		if n.TrapNumber() == smp.TrapBadQKey {
+			name = "Q_Key"
+		}
+		return head("Security", "") + fmt.Sprintf(" : LID1 %d, LID2 %d, %s 0x%x, SL %d, QP1 0x%x, QP2 0x%x, GID1 %s, GID2 %s",
+			k.LID1(), k.LID2(), name, k.Key(), k.SL(), k.QP1(), k.QP2(), netip.AddrFrom16(k.GID1()), netip.AddrFrom16(k.GID2()))
 	case smp.TrapSwitchBadPKey:
-		return head("Security", "switch ")
+		k := n.SwitchBadPKey()
+		return head("Security", "switch ") + fmt.Sprintf(" port %d : data_valid 0x%04x, LID1 %d, LID2 %d, PKey 0x%04x, SL %d, QP1 0x%x, QP2 0x%x, GID1 %s, GID2 %s",
+			k.PortNum(), uint16(k.DataValid()), k.LID1(), k.LID2(), uint16(k.PKey()), k.SL(), k.QP1(), k.QP2(), netip.AddrFrom16(k.GID1()), netip.AddrFrom16(k.GID2()))
 	}
-	return fmt.Sprintf("log_notice: Reporting Generic Notice type:%d num:%d (%s) from LID:%d",
-		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), n.IssuerLID())
+	return fmt.Sprintf("log_notice: Reporting Generic Notice type:%d num:%d (%s) from LID:%d GID:%v",
+		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), n.IssuerLID(), gid)
 }
 
 // ReportingGID says that the reports of trap 64 or 65 go out: a port has come or gone.
