@@ -106,6 +106,9 @@ func (c *Config) checkAllowed(report *Report) {
 	}
 }
 
+// missingVLs is what qos leaves undone.
+const missingVLs = "; SLtoVLMappingTable, VLArbitrationTable and VLHighLimit stay as ports have them, and some switches drop all SLs but 0 after power-on"
+
 // checkEffects reports the chosen settings that have no effect, each at its position.
 func (c *Config) checkEffects(report *Report) {
 	first := len(*report)
@@ -115,7 +118,11 @@ func (c *Config) checkEffects(report *Report) {
 		if k.Effect != NotYet || s.Source <= FromEnvironment || s.Value == k.standard() {
 			continue
 		}
-		report.add(Warning, s.Position, k.Name, "no effect in this version: %s", k.Name)
+		missing := ""
+		if k == QoS.Key() {
+			missing = missingVLs
+		}
+		report.add(Warning, s.Position, k.Name, "no effect in this version: %s%s", k.Name, missing)
 	}
 }
 

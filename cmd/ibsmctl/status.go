@@ -50,7 +50,7 @@ func (a *asker) await(ctx context.Context, most time.Duration) error {
 		err := a.Get(ctx, "/v1/status", nil, st)
 		switch {
 		case ctx.Err() != nil:
-		case err == nil && (st.Sweep != nil || st.State == "STANDBY" || st.State == "NOT-ACTIVE"):
+		case err == nil && (st.Sweep != nil || st.State == "STANDBY"): // NOT-ACTIVE is also the state before the first sweep
 			return nil
 		case err == nil:
 			reason = fmt.Errorf("the manager is %s, %s", cmp.Or(st.State, "without a port: "+st.Waiting), st.Phase)
