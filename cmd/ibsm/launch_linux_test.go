@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ibsm/mad/madtest"
+	"ibsm/topo/net/nettest"
 )
 
 // TestLaunch: what the Red Hat guide writes starts two managers, each with what is its
@@ -18,7 +19,7 @@ import (
 // together.
 func TestLaunch(t *testing.T) {
 	t.Parallel()
-	const spec = "fattree:k=4,levels=2"
+	spec := nettest.Spec(t, "fattree:k=4,levels=2")
 	guids := hostPorts(t, spec)
 	if r := run(t, "", nil, "unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/etc"); r.status != 0 {
 		t.Skip("this system gives no mount namespace: " + r.stderr)
@@ -148,7 +149,7 @@ func kill(t *testing.T, pid int, s syscall.Signal) {
 func TestInstance(t *testing.T) {
 	t.Parallel()
 	madtest.Need(t, "unshare")
-	const spec = "fattree:k=4,levels=2"
+	spec := nettest.Spec(t, "fattree:k=4,levels=2")
 	guid, dir := hostPorts(t, spec)[0], t.TempDir()
 	args := []string{program(t, "ibsm"), "--instance", guid, "--fabric", spec, "-f", filepath.Join(dir, "sm.log"), "--state_dir", dir}
 	first := start(t, nil, dir, caches(t), args...)

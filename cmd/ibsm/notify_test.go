@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"ibsm/topo/net/nettest"
 	"net"
 	"path/filepath"
 	"slices"
@@ -78,7 +79,7 @@ func TestNotify(t *testing.T) {
 // start, and says how they are.
 func TestNotifyAll(t *testing.T) {
 	t.Parallel()
-	const spec = "fattree:k=4,levels=2"
+	spec := nettest.Spec(t, "fattree:k=4,levels=2")
 	guids := hostPorts(t, spec)
 	if r := run(t, "", nil, "unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/etc"); r.status != 0 {
 		t.Skip("this system gives no mount namespace: " + r.stderr)
