@@ -17,7 +17,6 @@ import (
 // device is a node of a fabric that is being made, with what its ports hold after power-up.
 type device struct {
 	caps    *fabric.Caps
-	random  *rand.Rand
 	powerUp []func(num uint8, info *smp.PortInfo)
 }
 

@@ -177,7 +177,6 @@ func (h *hostile) attacks() (rows []string) {
 	var sw net.End
 	h.server.Do(func(f *fabric.Fabric) { sw = f.Peer(h.ends[attacker]) })
 	swLID := h.lid(net.End{Node: sw.Node})
-	before = h.smps()
 	for range 12 {
 		h.put(attacker, master, h.trap(smp.TrapLinkIntegrity, func(n *smp.Notice) {
 			n.SetIssuerLID(swLID)
