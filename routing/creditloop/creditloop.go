@@ -75,8 +75,13 @@ type In struct {
 // Find looks for a credit loop. The error is that of ctx.
 func Find(ctx context.Context, in In) (*Report, error) {
 	g := newGraph(in)
-	if unchanged, err := g.keepsOrder(ctx, in.Since); unchanged || err != nil {
-		return &Report{graph: g, number: in.Since.number}, err
+	defer func() { g.deps = nil }() // large, and not needed after this
+	keeps, err := g.keepsOrder(ctx, in.Since)
+	if err != nil {
+		return nil, err
+	}
+	if keeps {
+		return &Report{graph: g, number: in.Since.number}, nil
 	}
 	if err := g.follow(ctx, g.Changed(nil)); err != nil {
 		return nil, err
@@ -84,9 +89,8 @@ func Find(ctx context.Context, in In) (*Report, error) {
 	r := &Report{graph: g}
 	var waiting []int32
 	if r.number, waiting = g.order(); waiting != nil {
-		r.number, r.Loop = nil, g.loop(waiting)
+		r.Loop = g.loop(waiting)
 	}
-	g.deps = nil // large, and not needed after this
 	return r, nil
 }
 

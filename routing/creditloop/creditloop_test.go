@@ -8,9 +8,8 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
+	"ibsm/routing/routingtest"
 	"ibsm/topo"
-	"ibsm/topo/net"
-	"ibsm/topo/netwalk"
 )
 
 // subnet is a fabric with tables, which a test may spoil.
@@ -22,17 +21,10 @@ type subnet struct {
 
 func newSubnet(tb testing.TB, spec string) *subnet {
 	tb.Helper()
-	fabric, err := net.Generate(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	host := int32(slices.IndexFunc(fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch }))
-	s := &subnet{}
-	if s.topo, err = netwalk.Topo(fabric, net.End{Node: host, Port: 1}); err != nil {
-		tb.Fatal(err)
-	}
-	s.lids = topo.SequentialLIDs(s.topo, 0)
-	if s.tables, err = minhop.Route(tb.Context(), routing.In{Topo: s.topo, LIDs: s.lids}); err != nil {
+	in := routingtest.Problem(tb, spec)
+	s := &subnet{topo: in.Topo, lids: in.LIDs}
+	var err error
+	if s.tables, err = minhop.Route(tb.Context(), in); err != nil {
 		tb.Fatal(err)
 	}
 	return s

@@ -55,9 +55,10 @@ func name(t *topo.Topo, s int) string {
 
 // network is the switches in OpenSM's order of GUIDs, with the paths between them.
 type network struct {
-	order []topo.SwitchIdx // by number here
-	links [][]link         // of each switch, in the order of ports
-	first [][]int32        // by switch, destination: index of the link by which packets leave; -1 for none yet
+	order  []topo.SwitchIdx // by number here
+	number []int32          // by SwitchIdx
+	links  [][]link         // of each switch, in the order of ports
+	first  [][]int32        // by switch, destination: index of the link by which packets leave; -1 for none yet
 
 	parent, queue []int32 // scratch of spread
 	by            []int32 // index of the first link from the parent
@@ -71,16 +72,16 @@ type link struct {
 
 func newNetwork(t *topo.Topo) *network {
 	n := &network{order: routing.SwitchesByGUID(t)}
-	number := make([]int32, len(n.order))
+	n.number = make([]int32, len(n.order))
 	for i, s := range n.order {
-		number[s] = int32(i)
+		n.number[s] = int32(i)
 	}
 	g := routing.NewGraph(t)
 	n.links, n.first = make([][]link, len(n.order)), make([][]int32, len(n.order))
 	for i, s := range n.order {
 		peers, ports := g.Edges(s)
 		for e, peer := range peers {
-			n.links[i] = append(n.links[i], link{number[peer], ports[e]})
+			n.links[i] = append(n.links[i], link{n.number[peer], ports[e]})
 		}
 		n.first[i] = make([]int32, len(n.order))
 		for d := range n.first[i] {
@@ -129,9 +130,7 @@ func (n *network) spread(root int32) (missed int) {
 // rows are the forwarding tables.
 func (n *network) rows(t *topo.Topo, l *topo.LIDs) [][]uint8 {
 	rows := make([][]uint8, len(n.order))
-	number := make([]int32, len(n.order))
-	for i, s := range n.order {
-		number[s] = int32(i)
+	for s := range rows {
 		rows[s] = make([]uint8, routing.RowLen(l.Top))
 		for lid := range rows[s] {
 			rows[s][lid] = routing.NoPath
@@ -146,7 +145,7 @@ func (n *network) rows(t *topo.Topo, l *topo.LIDs) [][]uint8 {
 			if s == home {
 				rows[s][lid] = egress
 			} else {
-				rows[s][lid] = n.links[i][n.first[i][number[home]]].port
+				rows[s][lid] = n.links[i][n.first[i][n.number[home]]].port
 			}
 		}
 	}

@@ -6,29 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/routingtest"
 	"ibsm/routing/verify"
 	"ibsm/topo"
-	"ibsm/topo/net"
-	"ibsm/topo/netwalk"
 )
-
-func newProblem(t testing.TB, spec string) routing.In {
-	t.Helper()
-	fabric, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host := int32(slices.IndexFunc(fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch }))
-	in := routing.In{}
-	if in.Topo, err = netwalk.Topo(fabric, net.End{Node: host, Port: 1}); err != nil {
-		t.Fatal(err)
-	}
-	in.LIDs = topo.SequentialLIDs(in.Topo, 0)
-	return in
-}
 
 // TestNoCreditLoop: all packets arrive, and no lane has a credit loop, on fabrics of every kind,
 // some of them damaged.
@@ -37,7 +20,7 @@ func TestNoCreditLoop(t *testing.T) {
 		"fattree:k=6", "torus:dims=7,hosts=2", "torus:dims=5x4,hosts=1,missing-links=5%", "torus:dims=4x3x3,hosts=1", "mesh:dims=4x4,hosts=1",
 		"hypercube", "dragonfly", "hyperx:missing-links=5%", "random:switches=30,degree=4,hosts=1,missing-switches=3",
 	} {
-		in := newProblem(t, spec)
+		in := routingtest.Problem(t, spec)
 		tables, err := New(Settings{StartVL: 1})(t.Context(), in)
 		if err != nil {
 			t.Errorf("%s: %v", spec, err)
@@ -64,7 +47,7 @@ func TestNoCreditLoop(t *testing.T) {
 
 // TestMerged: one pair of another lane is enough for a credit loop where lanes are full.
 func TestMerged(t *testing.T) {
-	in := newProblem(t, "torus:dims=5x5,hosts=1")
+	in := routingtest.Problem(t, "torus:dims=5x5,hosts=1")
 	tables, err := New(Settings{})(t.Context(), in)
 	if err != nil || tables.SLs.Count < 2 {
 		t.Fatal(tables, err)
@@ -79,7 +62,7 @@ func TestMerged(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	torus := newProblem(t, "torus:dims=5x5,hosts=1")
+	torus := routingtest.Problem(t, "torus:dims=5x5,hosts=1")
 	lanes := func(n uint8) []uint8 { return slices.Repeat([]uint8{n}, len(torus.Topo.Ports)) }
 	for _, c := range []struct {
 		name  string
@@ -97,7 +80,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	in := newProblem(t, "mesh:dims=1x3,hosts=1")
+	in := routingtest.Problem(t, "mesh:dims=1x3,hosts=1")
 	for p := range in.Topo.Ports {
 		if port := &in.Topo.Ports[p]; port.Peer != topo.None && in.Topo.Nodes[port.Node].Switch == 0 && in.Topo.SwitchOf(port.Peer) > 0 {
 			in.Topo.Ports[port.Peer].Peer, port.Peer = topo.None, topo.None
@@ -162,7 +145,7 @@ func (l *layer) reaches(from, to int32) bool {
 func BenchmarkLash(b *testing.B) {
 	for _, spec := range []string{"fattree:k=16", "torus:dims=6x6x6,hosts=1"} {
 		b.Run(spec, func(b *testing.B) {
-			in := newProblem(b, spec)
+			in := routingtest.Problem(b, spec)
 			for b.Loop() {
 				if _, err := New(Settings{})(b.Context(), in); err != nil {
 					b.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +21,22 @@ import (
 	"ibsm/topo/net"
 	"ibsm/topo/netwalk"
 )
+
+// Problem is the routing of a generated fabric, as its first host finds it, with one LID for each
+// port.
+func Problem(t testing.TB, spec string) routing.In {
+	t.Helper()
+	fabric, err := net.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := int32(slices.IndexFunc(fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch }))
+	found, err := netwalk.Topo(fabric, net.End{Node: host, Port: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, 0)}
+}
 
 // File writes a generated fabric to a file that ibsim reads, which numbers ports by itself, as
 // ideal devices do.

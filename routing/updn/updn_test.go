@@ -8,26 +8,10 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/routingtest"
 	"ibsm/routing/verify"
 	"ibsm/topo"
-	"ibsm/topo/net"
-	"ibsm/topo/netwalk"
 )
-
-func newProblem(t testing.TB, spec string) routing.In {
-	t.Helper()
-	fabric, err := net.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host := int32(slices.IndexFunc(fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch }))
-	in := routing.In{}
-	if in.Topo, err = netwalk.Topo(fabric, net.End{Node: host, Port: 1}); err != nil {
-		t.Fatal(err)
-	}
-	in.LIDs = topo.SequentialLIDs(in.Topo, 0)
-	return in
-}
 
 func route(t testing.TB, in routing.In, s Settings) *routing.Tables {
 	t.Helper()
@@ -42,7 +26,7 @@ func route(t testing.TB, in routing.In, s Settings) *routing.Tables {
 // and down arrive, and have no credit loop.
 func TestTree(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8,missing-links=3%", "fattree:k=6,missing-switches=1", "fattree:k=8,levels=2,missing-links=5%"} {
-		in := newProblem(t, spec)
+		in := routingtest.Problem(t, spec)
 		var s Settings
 		for _, n := range in.Topo.Switches {
 			if node := &in.Topo.Nodes[n]; node.Desc.String()[:2] == "sp" {
@@ -65,17 +49,17 @@ func TestTree(t *testing.T) {
 }
 
 func TestNoRoots(t *testing.T) {
-	if _, err := New(Settings{})(t.Context(), newProblem(t, "torus:dims=4x4,hosts=1")); err != errNoRoots {
+	if _, err := New(Settings{})(t.Context(), routingtest.Problem(t, "torus:dims=4x4,hosts=1")); err != errNoRoots {
 		t.Errorf("a torus: %v", err)
 	}
-	if _, err := New(Settings{Roots: []mad.GUID{7}})(t.Context(), newProblem(t, "fattree:k=4")); err != errNoRoots {
+	if _, err := New(Settings{Roots: []mad.GUID{7}})(t.Context(), routingtest.Problem(t, "fattree:k=4")); err != errNoRoots {
 		t.Errorf("a root that is not there: %v", err)
 	}
 }
 
 // TestIDs: between switches of one rank, up is to the lower ID, so that the IDs of a ring turn its ways.
 func TestIDs(t *testing.T) {
-	in := newProblem(t, "torus:dims=5,hosts=1")
+	in := routingtest.Problem(t, "torus:dims=5,hosts=1")
 	root := in.Topo.Nodes[in.Topo.Switches[0]].GUID
 	ids := map[mad.GUID]uint64{}
 	for i, n := range in.Topo.Switches {
@@ -104,7 +88,7 @@ func TestIDs(t *testing.T) {
 
 // TestKeep: what leads an allowed shortest way stays, and all else is placed anew.
 func TestKeep(t *testing.T) {
-	in := newProblem(t, "fattree:k=6")
+	in := routingtest.Problem(t, "fattree:k=6")
 	first := route(t, in, Settings{})
 	in.Prev, in.Keep = first, routing.KeepMinimal
 	same := route(t, in, Settings{})
@@ -138,7 +122,7 @@ func TestKeep(t *testing.T) {
 func BenchmarkUpDn(b *testing.B) {
 	for _, spec := range []string{"fattree:k=24", "fattree:k=36"} {
 		b.Run(spec, func(b *testing.B) {
-			in := newProblem(b, spec)
+			in := routingtest.Problem(b, spec)
 			b.ReportAllocs()
 			for b.Loop() {
 				route(b, in, Settings{})

@@ -91,11 +91,11 @@ func (w *search) to(d topo.SwitchIdx, i int, found [][batch]routing.PortMask) {
 	for at := 0; at < len(w.queue); at++ {
 		s := w.queue[at]
 		w.waits[s] = false
-		if now := (visit{w.least[s], w.down[s]}); w.last[s] == now {
+		now := visit{w.least[s], w.down[s]}
+		if w.last[s] == now {
 			continue // nothing has changed since
-		} else {
-			w.last[s] = now
 		}
+		w.last[s] = now
 		for e := w.first[s]; e < w.first[s+1]; e++ {
 			edge := &w.edges[e]
 			if w.down[s] && !edge.down || w.least[s]+1 >= w.hops[edge.back] {
