@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/bits"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -142,12 +143,8 @@ func OpenSM(t testing.TB, file, engine string, options ...string) *Run {
 	t.Helper()
 	madtest.Need(t, "opensm")
 	dir := t.TempDir()
-	conf, log := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "opensm.log")
-	if err := os.WriteFile(conf, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"opensm", "-o", "-D", "0x43", "-F", conf, "-P", filepath.Join(dir, "none"), "-f", log, "-R", engine}
-	cmd := madtest.Peer(t, dir, madtest.StartIbsim(t, file), "", append(args, options...)...)
+	log := filepath.Join(dir, "opensm.log")
+	cmd := command(t, dir, madtest.StartIbsim(t, file), engine, append([]string{"-o", "-D", "0x43", "-f", log}, options...))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("opensm: %v\n%s", err, out)
 	}
@@ -170,18 +167,24 @@ func OpenSM(t testing.TB, file, engine string, options ...string) *Run {
 	return r
 }
 
+// command is OpenSM with an engine and options, an empty configuration and no partitions.
+func command(t testing.TB, dir, sock, engine string, options []string) *exec.Cmd {
+	t.Helper()
+	conf := filepath.Join(dir, "opensm.conf")
+	if err := os.WriteFile(conf, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"opensm", "-F", conf, "-P", filepath.Join(dir, "none"), "-R", engine}
+	return madtest.Peer(t, dir, sock, "", append(args, options...)...)
+}
+
 // Start lets OpenSM bring up the fabric of a file on ibsim, and serve it until the test ends. It
 // returns when the subnet is up; ibsim's socket is sock.
 func Start(t testing.TB, file, engine string, options ...string) (sock string) {
 	t.Helper()
 	madtest.Need(t, "opensm")
-	dir, sock := t.TempDir(), madtest.StartIbsim(t, file)
-	conf := filepath.Join(dir, "opensm.conf")
-	if err := os.WriteFile(conf, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"opensm", "-F", conf, "-P", filepath.Join(dir, "none"), "-f", "stdout", "-R", engine}
-	cmd := madtest.Peer(t, dir, sock, "", append(args, options...)...)
+	sock = madtest.StartIbsim(t, file)
+	cmd := command(t, t.TempDir(), sock, engine, append([]string{"-f", "stdout"}, options...))
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
