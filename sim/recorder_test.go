@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/partitions"
 	"ibsm/sim"
@@ -200,7 +201,11 @@ func writeView(v *view.View, line func(format string, args ...any)) {
 func writeNode(v *view.View, i topo.NodeIdx, line func(format string, args ...any)) {
 	t, n := v.Topo, &v.Topo.Nodes[i]
 	line("node %#x type=%d ports=%d aggregation=%t missed=%d ar=%d route=%d", uint64(n.GUID), uint8(n.Type), n.NumPorts, n.Aggregation, n.Missed, uint8(n.AR), n.Route.Ports())
-	line("node %#x info=%s desc=%s switch=%s ar=%s", uint64(n.GUID), bare(n.Info[:]), bare(n.Desc[:]), bare(n.SwitchInfo[:]), bare(n.ARInfo[:]))
+	var ar smp.ARInfo
+	if n.ARInfo != nil {
+		ar = *n.ARInfo
+	}
+	line("node %#x info=%s desc=%s switch=%s ar=%s", uint64(n.GUID), bare(n.Info[:]), bare(n.Desc[:]), bare(n.SwitchInfo[:]), bare(ar[:]))
 	for num := range int(n.NumPorts) + 1 {
 		idx := t.Port(i, uint8(num))
 		p := &t.Ports[idx]

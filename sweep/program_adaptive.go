@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
@@ -80,8 +81,8 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 	node := &p.c.Topo.Nodes[n]
 	f := p.fallbackOf(n)
 	if o.Status == mad.StatusOK {
-		node.ARInfo = o.Data
-		node.AR = topo.AROf(&node.ARInfo)
+		info := smp.ARInfo(o.Data)
+		node.ARInfo, node.AR = &info, topo.AROf(&info)
 	}
 	switch {
 	case o.Status == mad.StatusOK && node.AR == topo.AROff:

@@ -5,8 +5,6 @@
 package topo
 
 import (
-	"slices"
-
 	"ibsm/mad"
 	"ibsm/mad/smp"
 )
@@ -59,7 +57,7 @@ type Node struct {
 	Info        smp.NodeInfo
 	Desc        smp.NodeDescription
 	SwitchInfo  smp.SwitchInfo // switches
-	ARInfo      smp.ARInfo     // switches whose AR is AROff or AROn
+	ARInfo      *smp.ARInfo    // of switches whose AR is AROff or AROn, else nil; nobody writes to it
 }
 
 // ARState says what is known of NVIDIA's adaptive routing on a switch.
@@ -92,13 +90,14 @@ const (
 	PrivateLFTOn // the switch forwards by them in place of its linear table
 )
 
-// Port is one port of a node.
+// Port is one port of a node. A subnet has very many: the order of the fields leaves no gaps.
 type Port struct {
-	Node NodeIdx
-	Num  uint8
-	Peer PortIdx  // other end of the link; None when there is none or nothing answers behind it
-	GUID mad.GUID // of end ports; switch external ports have their switch's port 0's
-	Seen bool     // PortInfo was read
+	GUID  mad.GUID   // of end ports; switch external ports have their switch's port 0's
+	PKeys *PKeyTable // nil when not known, as that of external ports mostly is
+	Node  NodeIdx
+	Peer  PortIdx // other end of the link; None when there is none or nothing answers behind it
+	Num   uint8
+	Seen  bool // PortInfo was read
 	// Shunned says that what answers behind the port has been left out, as a node
 	// with another's GUID is.
 	Shunned bool
@@ -106,7 +105,6 @@ type Port struct {
 	Unhealthy bool
 	FDR10     FDR10
 	Info      smp.PortInfo
-	PKeys     *PKeyTable // nil when not known, as that of external ports mostly is
 }
 
 // FDR10 is what is known of a port's FDR10, a speed of NVIDIA's own.
@@ -134,8 +132,13 @@ func FDR10Of(e *smp.ExtendedPortInfo) FDR10 {
 // Equal reports whether two Topos are the same in all that was read, the routes along which
 // that was included.
 func (t *Topo) Equal(o *Topo) bool {
-	if t.Self != o.Self || !slices.Equal(t.Nodes, o.Nodes) || len(t.Ports) != len(o.Ports) {
+	if t.Self != o.Self || len(t.Nodes) != len(o.Nodes) || len(t.Ports) != len(o.Ports) {
 		return false
+	}
+	for i := range t.Nodes {
+		if !t.Nodes[i].equal(&o.Nodes[i]) {
+			return false
+		}
 	}
 	for i := range t.Ports {
 		if !t.Ports[i].equal(&o.Ports[i]) {
@@ -143,6 +146,16 @@ func (t *Topo) Equal(o *Topo) bool {
 		}
 	}
 	return true
+}
+
+// equal looks into ARInfo only where it is not one and the same.
+func (n *Node) equal(o *Node) bool {
+	if n.ARInfo == nil || o.ARInfo == nil || *n.ARInfo != *o.ARInfo {
+		return *n == *o
+	}
+	same := *n
+	same.ARInfo = o.ARInfo
+	return same == *o
 }
 
 // equal looks into the partition tables only where they are not one and the same.

@@ -63,8 +63,8 @@ func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	case it.kind == kindAR && absent:
 		node.AR = topo.ARAbsent
 	case it.kind == kindAR:
-		node.ARInfo = o.Data
-		node.AR = topo.AROf(&node.ARInfo)
+		info := smp.ARInfo(o.Data)
+		node.ARInfo, node.AR = &info, topo.AROf(&info)
 	case absent:
 		node.PrivateLFT = topo.PrivateLFTAbsent
 	case (*smp.PrivateLFTInfo)(&o.Data).ActiveMode() == 0:

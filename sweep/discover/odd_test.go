@@ -428,7 +428,7 @@ func TestAdaptive(t *testing.T) {
 			t.Errorf("%s: %d questions, want %d", c.name, got, c.first)
 		}
 		for _, n := range top.Switches {
-			if top.Nodes[n].AR != c.want || top.Nodes[n].ARInfo.Enabled() != (c.want == topo.AROn) {
+			if node := &top.Nodes[n]; node.AR != c.want || (node.ARInfo != nil && node.ARInfo.Enabled()) != (c.want == topo.AROn) {
 				t.Errorf("%s: state %d", c.name, top.Nodes[n].AR)
 			}
 		}

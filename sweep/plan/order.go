@@ -113,7 +113,7 @@ func (p *Plan) clearChange(st Step) (device.Data, bool) {
 }
 
 func (p *Plan) disableAR(st Step) (device.Data, bool) {
-	info := p.node(st).ARInfo
+	info := *p.node(st).ARInfo
 	info.TurnOff()
 	return info, true
 }

@@ -125,7 +125,8 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 			case smp.AttrLinearForwardingTable:
 				s.in.Held[node.Switch].Take(int(st.Block), device.Confirmed)
 			case smp.AttrARInfo:
-				node.ARInfo = req.Data
+				info := smp.ARInfo(req.Data)
+				node.ARInfo = &info
 				node.AR = topo.AROff
 			}
 			did = append(did, st)
