@@ -1,9 +1,12 @@
 package sa
 
 import (
+	"fmt"
+
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
 	"ibsm/registry"
 	"ibsm/topo"
 )
@@ -20,28 +23,36 @@ type blockKey struct {
 func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
 	rec := (*sarec.GUIDInfoRecord)(q.data[:])
 	if !q.comps.Has(sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum) {
-		return mad.StatusReqInsufficient
+		return q.because(mad.StatusReqInsufficient, "it lacks LID or BlockNum", "")
 	}
 	t, port := r.view.Topo, r.view.LIDs.PortOf(rec.LID())
-	if port == topo.None || int(rec.BlockNum())*smp.GUIDsPerBlock >= int(t.Ports[port].Info.GUIDCap()) {
-		return mad.StatusNoRecords
+	if port == topo.None {
+		return q.because(mad.StatusNoRecords, fmt.Sprintf("no port has LID %d", rec.LID()), "")
+	}
+	if blocks := (int(t.Ports[port].Info.GUIDCap()) + smp.GUIDsPerBlock - 1) / smp.GUIDsPerBlock; int(rec.BlockNum()) >= blocks {
+		line := osmlog.GUIDsDeleteBlock
+		if set {
+			line = osmlog.GUIDsSetBlock
+		}
+		return q.because(mad.StatusNoRecords, "the port has no such block of GUIDs", line, rec.BlockNum(), blocks, uint64(t.Ports[port].GUID))
 	}
 	if !q.trusted && t.Ports[q.from].Node != t.Ports[port].Node {
-		return mad.StatusReqDenied
+		return q.because(mad.StatusReqDenied, fmt.Sprintf("LID %d is another node's", rec.LID()), "")
 	}
 	slots := slotsOf(q, rec, t.Ports[port].GUID)
 	for _, s := range slots {
 		if s.Index == 0 || s.Index >= t.Ports[port].Info.GUIDCap() {
-			return mad.StatusReqInvalid
+			return q.because(mad.StatusReqInvalid, fmt.Sprintf("GUID %d of the port cannot be written", s.Index), "")
 		}
 		if old := r.reg.AliasAt(s.Slot); old != 0 && r.isMember(old) && !(set && (s.GUID == 0 || s.GUID == old)) {
-			return mad.StatusReqDenied
+			return q.because(mad.StatusReqDenied, fmt.Sprintf("alias GUID %v is a member of multicast groups", old), "")
 		}
 	}
 	var declined []registry.Alias
 	for _, s := range slots {
 		if set && !r.putAlias(s) {
 			declined = append(declined, s)
+			q.because(mad.StatusOK, "another port has the GUID", osmlog.GUIDsTaken, uint64(s.GUID), s.Index, uint64(s.Port), uint64(r.holder(s.GUID)))
 		} else if !set && r.reg.AliasAt(s.Slot) != 0 {
 			r.apply(registry.DeleteAlias{Slot: s.Slot})
 		}
@@ -103,6 +114,14 @@ func (r *Registrar) makeGUID() mad.GUID {
 func (r *Registrar) isTaken(guid mad.GUID) bool {
 	_, isAlias := r.reg.Alias(guid)
 	return isAlias || r.view.Topo.FindPort(guid) != topo.None || r.view.Topo.FindNode(guid) != topo.None
+}
+
+// holder is the port that has a GUID, as its own or as an alias; its node where that is what has it.
+func (r *Registrar) holder(guid mad.GUID) mad.GUID {
+	if slot, is := r.reg.Alias(guid); is {
+		return slot.Port
+	}
+	return guid
 }
 
 // written sends the replies that waited for a port to take its GUIDs. One that did not

@@ -1,11 +1,13 @@
 package sa
 
 import (
+	"cmp"
 	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	osmlog "ibsm/opensm/log"
 	"ibsm/registry"
 	"ibsm/topo"
 )
@@ -28,28 +30,33 @@ func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
 		GID: info.GID(), LIDBegin: info.LIDRangeBegin(), LIDEnd: info.LIDRangeEnd(), Generic: info.IsGeneric() != 0,
 		Type: info.Type(), Trap: info.TrapNumber(), Producer: info.ProducerType(),
 	})}
-	if info.Subscribe() > 1 || info.IsGeneric() > 1 || isSecurity(key.Generic, key.Trap) && !q.trusted {
-		return mad.StatusReqInvalid
+	switch {
+	case info.Subscribe() > 1:
+		return q.because(mad.StatusReqInvalid, "Subscribe is neither 0 nor 1", osmlog.InformSubscribe, info.Subscribe())
+	case info.IsGeneric() > 1:
+		return q.because(mad.StatusReqInvalid, "IsGeneric is neither 0 nor 1", osmlog.InformInvalid)
+	case isSecurity(key.Generic, key.Trap) && !q.trusted:
+		return q.because(mad.StatusReqInvalid, "only requests with the SM_Key may subscribe to security traps", osmlog.InformSecurity, 0)
 	}
 	if info.Subscribe() == 0 {
 		key.QPN = info.QPN()
 		if _, is := r.reg.Subscription(key); !is {
-			return mad.StatusReqInvalid
+			return q.because(mad.StatusReqInvalid, "there is no such subscription", osmlog.InformUnknown)
 		}
 		r.apply(registry.DeleteSubscription{SubscriptionKey: key})
 		return mad.StatusOK
 	}
-	if !r.mayHear(q.from, &key.Filter) {
-		return mad.StatusReqInvalid
+	if !r.mayHear(q, &key.Filter) {
+		return q.because(mad.StatusReqInvalid, "", osmlog.InformInvalid)
 	}
 	dest := r.destination(q.addr)
 	old, was := r.reg.Subscription(key)
 	if !was && (r.reg.Counts().Subscriptions >= maxSubscriptions || r.tally.subscriptions[key.Subscriber] >= maxPortSubs) {
-		return r.full()
+		return q.because(r.full(), "there are too many subscriptions", osmlog.InformNoRoom)
 	}
 	if !was || old != dest {
 		if !r.apply(registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: key, Destination: dest}}) {
-			return mad.StatusReqInvalid
+			return q.because(mad.StatusReqInvalid, "the subscription is not possible", osmlog.InformInvalid)
 		}
 	}
 	info.SetQPN(key.QPN)
@@ -98,28 +105,40 @@ func isSecurity(generic bool, trap uint16) bool {
 	return generic && trap >= uint16(smp.TrapBadMKey) && trap <= uint16(smp.TrapSwitchBadPKey)
 }
 
-// mayHear reports whether a port may subscribe to events of the ports that a filter names:
-// it shares a P_Key with all of them.
-func (r *Registrar) mayHear(from topo.PortIdx, f *registry.Filter) bool {
-	t := r.view.Topo
+// mayHear reports whether the requester may subscribe to events of the ports that a filter names:
+// it shares a P_Key with all of them. If not, it notes why.
+func (r *Registrar) mayHear(q *writeRequest, f *registry.Filter) bool {
 	if f.GID != (mad.GID{}) {
 		p := topo.PortIdx(topo.None)
 		if r.onSubnet(f.GID) {
 			p = r.portOf(f.GID.GUID())
 		}
-		return p != topo.None && t.MayTalk(from, p)
+		if p == topo.None {
+			q.because(mad.StatusReqInvalid, "no port has the GID", osmlog.InformGUID, uint64(f.GID.GUID()))
+			return false
+		}
+		return r.mayHearOf(q, p)
 	}
 	if f.LIDBegin == registry.AnyLID {
 		return true
 	}
-	if f.LIDBegin > r.view.LIDs.Top {
+	if top := r.view.LIDs.Top; f.LIDBegin > top {
+		q.because(mad.StatusReqInvalid, "no port has the LIDs", osmlog.InformLIDs, f.LIDBegin, cmp.Or(min(f.LIDEnd, top), f.LIDBegin), top+1)
 		return false
 	}
 	last := min(max(f.LIDBegin, f.LIDEnd), r.view.LIDs.Top)
 	for lid := f.LIDBegin; lid <= last; lid++ {
-		if p := r.view.LIDs.PortOf(lid); p != topo.None && !t.MayTalk(from, p) {
+		if p := r.view.LIDs.PortOf(lid); p != topo.None && !r.mayHearOf(q, p) {
 			return false
 		}
 	}
 	return true
+}
+
+func (r *Registrar) mayHearOf(q *writeRequest, p topo.PortIdx) bool {
+	if r.view.Topo.MayTalk(q.from, p) {
+		return true
+	}
+	q.because(mad.StatusReqInvalid, "it shares no P_Key with a port that it asks about", "")
+	return false
 }

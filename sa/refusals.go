@@ -17,7 +17,7 @@ import (
 const (
 	maxRefusals     = 1 << 10 // that are kept, each of a port and a group
 	maxSenders      = 1 << 16 // whose minute is known
-	refusalsAMinute = 10      // of one port that are logged; each may have two lines
+	refusalsAMinute = 10      // of one port that are logged; each may have three lines
 )
 
 // Refusals logs refused requests and keeps the latest of each port and group, until the port has

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/sarec"
 )
 
 // TestRefusalsLimit: of each sender so many refusals are logged a minute, and then how many were
@@ -49,4 +50,72 @@ func TestRefusalsLimit(t *testing.T) {
 		var none Refusals // as of a manager without a log
 		none.add(1, &refused{cause: "why", lines: []string{"x"}})
 	})
+}
+
+// TestEachRefusalIsLogged: whatever change of registrations is refused, a line names the port and the
+// cause.
+func TestEachRefusalIsLogged(t *testing.T) {
+	d := newHarness(t)
+	var lines []string
+	d.stats.Refusals.Log = func(_ slog.Level, text string) { lines = append(lines, text) }
+	service := func(at mad.GUID, key byte, pkey mad.PKey) []byte {
+		var rec sarec.ServiceRecord
+		rec.SetServiceID(7)
+		rec.SetServiceGID(gidOf(at))
+		rec.SetServicePKey(pkey)
+		rec.SetServiceKey([16]byte{key})
+		return rec[:]
+	}
+	const named = sarec.ServiceServiceID | sarec.ServiceServiceGID
+	guids := func(lid mad.LID, block uint8) []byte {
+		var rec sarec.GUIDInfoRecord
+		rec.SetLID(lid)
+		rec.SetBlockNum(block)
+		rec.GUIDInfo().SetGUID(0, 5)
+		return rec[:]
+	}
+	const first = sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum | sarec.GUIDInfoGUID0
+	lid := func(guid mad.GUID) mad.LID { return d.view.LIDs.Base[d.view.Topo.FindPort(guid)] }
+	inform := func(edit func(i *sarec.InformInfo)) []byte {
+		info := everything(1)
+		edit(&info)
+		return info[:]
+	}
+	set, del := mad.Method(mad.MethodSet), mad.Method(mad.MethodDelete)
+	if st := d.ask(d.request(h3, set, sarec.AttrServiceRecord, named|sarec.ServiceServiceKey, service(h3, 9, 0))).Status(); st != mad.StatusOK {
+		t.Fatal(st)
+	}
+	for _, c := range []struct {
+		from  mad.GUID
+		m     mad.Method
+		attr  mad.AttrID
+		comps mad.ComponentMask
+		rec   []byte
+		want  string
+	}{
+		{h3, set, sarec.AttrServiceRecord, sarec.ServiceServiceID, service(h3, 0, 0), "it lacks ServiceID or ServiceGID"},
+		{h4, set, sarec.AttrServiceRecord, named, service(h2, 0, 0), "shares no P_Key with the port that the service is at"},
+		{h3, set, sarec.AttrServiceRecord, named | sarec.ServiceServicePKey, service(h3, 0, 0x8005), "not in the service's partition"},
+		{h3, set, sarec.AttrServiceRecord, named | sarec.ServiceServicePKey, service(h4, 0, 0x8001), "the port that the service is at is not in its partition"},
+		{h1, set, sarec.AttrServiceRecord, named | sarec.ServiceServiceKey, service(h3, 8, 0), "another port's"},
+		{h1, del, sarec.AttrServiceRecord, named | sarec.ServiceServiceKey, service(h3, 8, 0), "another port's"},
+		{h1, del, sarec.AttrServiceRecord, named, service(h1, 8, 0), "there is no such service"},
+		{h3, set, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID, guids(lid(h3), 0), "it lacks LID or BlockNum"},
+		{h3, set, sarec.AttrGUIDInfoRecord, first, guids(0xbf00, 0), "no port has LID 48896"},
+		{h3, del, sarec.AttrGUIDInfoRecord, first, guids(lid(h3), 4), "the port has no such block"},
+		{h3, set, sarec.AttrGUIDInfoRecord, first, guids(lid(h2), 0), "another node's"},
+		{h3, set, sarec.AttrGUIDInfoRecord, first, guids(lid(h3), 0), "GUID 0 of the port cannot be written"},
+		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) { i.SetGID(gidOf(h2)) }), "it shares no P_Key"},
+		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) { i.SetLIDRangeBegin(lid(h2)) }), "it shares no P_Key"},
+		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) { i.SetIsGeneric(2) }), "IsGeneric is neither 0 nor 1"},
+	} {
+		d.stats.Refusals.senders, lines = nil, nil
+		if st := d.ask(d.request(c.from, c.m, c.attr, c.comps, c.rec)).Status(); st == mad.StatusOK {
+			t.Errorf("%q was not refused", c.want)
+		}
+		last := strings.Join(lines, "\n")
+		if i := strings.LastIndex(last, "SA request refused: "); i < 0 || !strings.Contains(last[i:], c.want) || !strings.Contains(last[i:], fmt.Sprintf("from port 0x%016x (", uint64(c.from))) {
+			t.Errorf("want %q of port %v, got %q", c.want, c.from, lines)
+		}
+	}
 }

@@ -1,16 +1,25 @@
 package sa
 
 import (
+	"fmt"
+
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	osmlog "ibsm/opensm/log"
 	"ibsm/registry"
 	"ibsm/topo"
 )
 
+// notOwned is why a port may not change a service.
+const notOwned = "the service is another port's, and has another ServiceKey"
+
 // setService registers a service, or renews it (IBA 15.2.5.14).
 func (r *Registrar) setService(q *writeRequest) mad.Status {
 	rec := (*sarec.ServiceRecord)(q.data[:])
-	if !q.comps.Has(sarec.ServiceServiceID|sarec.ServiceServiceGID) || !r.mayServe(q, rec) {
+	if !q.comps.Has(sarec.ServiceServiceID | sarec.ServiceServiceGID) {
+		return q.because(mad.StatusReqInvalid, "it lacks ServiceID or ServiceGID", "")
+	}
+	if !r.mayServe(q, rec) {
 		return mad.StatusReqInvalid
 	}
 	v := registry.Service{ServiceKey: serviceKey(rec), Lease: registry.InfiniteLease, Name: rec.ServiceName(), Data: rec.ServiceData()}
@@ -23,11 +32,11 @@ func (r *Registrar) setService(q *writeRequest) mad.Status {
 	}
 	old, was := r.reg.Service(v.ServiceKey)
 	if was && !r.owns(q, old, v.Key) {
-		return mad.StatusReqDenied
+		return q.because(mad.StatusReqDenied, notOwned, "")
 	}
 	from := r.view.Topo.Ports[q.from].GUID
 	if !was && r.reg.Counts().Services >= maxServices || !r.tally.registrars.hasRoom(v.ServiceKey, from, maxPortServices) {
-		return r.full()
+		return q.because(r.full(), "there are too many services", osmlog.ServiceNoRoom)
 	}
 	if !was || *old != v {
 		r.apply(registry.PutService{Service: v})
@@ -52,10 +61,10 @@ func (r *Registrar) deleteService(q *writeRequest) mad.Status {
 	}
 	old, was := r.reg.Service(serviceKey(rec))
 	if !was {
-		return mad.StatusNoRecords
+		return q.because(mad.StatusNoRecords, "there is no such service", "")
 	}
 	if !r.owns(q, old, rec.ServiceKey()) {
-		return mad.StatusReqDenied
+		return q.because(mad.StatusReqDenied, notOwned, "")
 	}
 	r.apply(registry.DeleteService{ServiceKey: old.ServiceKey})
 	fillService(rec, old, q.trusted)
@@ -70,23 +79,33 @@ func serviceKey(rec *sarec.ServiceRecord) registry.ServiceKey {
 }
 
 // mayServe reports whether the requester, and the port that a service is at, are in the
-// service's partition, and share one.
+// service's partition, and share one. If not, it notes why.
 func (r *Registrar) mayServe(q *writeRequest, rec *sarec.ServiceRecord) bool {
 	gid, at := rec.ServiceGID(), topo.PortIdx(topo.None)
 	if !gid.IsMulticast() {
 		at = r.portOf(gid.GUID()) // whatever the prefix: osmtest gives none
 	}
 	if at != topo.None && !r.view.Topo.MayTalk(q.from, at) {
+		q.because(mad.StatusReqInvalid, "the sender shares no P_Key with the port that the service is at", "")
 		return false
 	}
 	if !q.comps.Has(sarec.ServiceServicePKey) {
 		return true
 	}
 	key := rec.ServicePKey()
-	if !key.Valid() || !r.holds(q.from, key) {
-		return false
+	switch {
+	case !key.Valid() || !r.holds(q.from, key):
+		q.because(mad.StatusReqInvalid, fmt.Sprintf("the sender is not in the service's partition, P_Key %v", key), "")
+	case gid.IsMulticast():
+		return true
+	case at == topo.None:
+		q.because(mad.StatusReqInvalid, "no port has the ServiceGID", osmlog.ServiceGUID, uint64(gid.GUID()))
+	case r.holds(at, key):
+		return true
+	default:
+		q.because(mad.StatusReqInvalid, fmt.Sprintf("the port that the service is at is not in its partition, P_Key %v", key), "")
 	}
-	return gid.IsMulticast() || at != topo.None && r.holds(at, key)
+	return false
 }
 
 // owns reports whether a request may change a service: it comes from the port that the

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	osmlog "ibsm/opensm/log"
 	"ibsm/topo"
 )
 
@@ -99,12 +100,22 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 		clear(q.data[q.size:])
 		out.Packet.SetAttributeOffset(uint16(q.size / 8))
 	}
-	if st != mad.StatusOK && q.refused.cause != "" {
-		r.stats.Refusals.add(r.view.Topo.Ports[q.from].GUID, &q.refused)
+	if q.refused.cause != "" && (st != mad.StatusOK || p.AttrID() == sarec.AttrGUIDInfoRecord) {
+		r.refuse(p, &q)
 	}
 	out.Packet.SetStatus(st)
 	r.stats.reply(p.AttrID(), st)
 	r.reply(&out, &q)
+}
+
+// refuse logs a request that was refused, or GUIDs that another port has. Where OpenSM logs nothing,
+// or does not name the port, a line of our own does.
+func (r *Registrar) refuse(p *mad.Packet, q *writeRequest) {
+	guid, desc := named(r.view.Topo, q.from)
+	if len(q.refused.lines) == 0 || p.AttrID() != sarec.AttrMCMemberRecord {
+		q.refused.lines = append(q.refused.lines, osmlog.Refused(p.Method(), sarec.AttrName(p.AttrID()), guid, desc, q.refused.cause))
+	}
+	r.stats.Refusals.add(mad.GUID(guid), &q.refused)
 }
 
 func (r *Registrar) serve(p *mad.Packet, q *writeRequest) mad.Status {

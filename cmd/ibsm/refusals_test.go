@@ -11,7 +11,7 @@ import (
 )
 
 // refusals are requests that are refused, or that create or delete a group, in order.
-func refusals(gid, other mad.GID) (all []question) {
+func refusals(gid, other mad.GID, lid mad.LID) (all []question) {
 	const join = sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState
 	const create = join | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberFlowLabel | sarec.MCMemberSL
 	broadcast := mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
@@ -65,6 +65,7 @@ func refusals(gid, other mad.GID) (all []question) {
 	path.SetDGID(other)
 	path.SetPKey(0x8005)
 	all = append(all, question{packet: p})
+	all = append(all, otherRefusals(gid, other, lid)...)
 	member(mad.MethodDelete, join, fresh(5), nil) // no such group
 	member(mad.MethodDelete, sarec.MCMemberMGID, fresh(1), nil)
 	member(set, create, fresh(2), nil) // created
@@ -74,7 +75,46 @@ func refusals(gid, other mad.GID) (all []question) {
 	return all
 }
 
-var logged = regexp.MustCompile(`(?m)0x0[12] -> (.*(?:ERR 1[BF]|"New mcast|"Mcast).*)$`)
+// otherRefusals are those that have nothing to do with groups.
+func otherRefusals(gid, other mad.GID, lid mad.LID) (all []question) {
+	inform := func(edit func(info *sarec.InformInfo)) {
+		p := request(mad.MethodSet, sarec.AttrInformInfo, 0)
+		info := (*sarec.InformInfo)(p.SAData()[:36])
+		info.SetLIDRangeBegin(0xffff)
+		info.SetIsGeneric(1)
+		info.SetSubscribe(1)
+		info.SetType(3)
+		info.SetTrapNumber(64)
+		info.SetProducerType(4)
+		info.SetQPN(1)
+		edit(info)
+		all = append(all, question{packet: p})
+	}
+	inform(func(info *sarec.InformInfo) { info.SetGID(mad.MakeGID(mad.DefaultPrefix, 0x99)) })
+	inform(func(info *sarec.InformInfo) { info.SetLIDRangeBegin(0xbf00) })
+	inform(func(info *sarec.InformInfo) { info.SetSubscribe(2) })
+	inform(func(info *sarec.InformInfo) { info.SetTrapNumber(256) })
+	inform(func(info *sarec.InformInfo) { info.SetSubscribe(0) }) // there is none
+	service := request(mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|sarec.ServiceServicePKey)
+	rec := (*sarec.ServiceRecord)(service.SAData()[:176])
+	rec.SetServiceID(9)
+	rec.SetServiceGID(mad.MakeGID(mad.DefaultPrefix, 0x99))
+	rec.SetServicePKey(0xffff)
+	all = append(all, question{packet: service})
+	guids := func(block uint8, guid mad.GUID) {
+		p := request(mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1)
+		rec := (*sarec.GUIDInfoRecord)(p.SAData()[:72])
+		rec.SetLID(lid)
+		rec.SetBlockNum(block)
+		rec.GUIDInfo().SetGUID(1, guid)
+		all = append(all, question{packet: p})
+	}
+	guids(200, 5)
+	guids(0, other.GUID()) // another port's
+	return all
+}
+
+var logged = regexp.MustCompile(`(?m)0x0[12] -> (.*(?:ERR (?:1[BF]|24|4[30]|51)|"New mcast|"Mcast).*)$`)
 
 // TestRefusalsLogged: what is refused, and groups that come and go, are logged as OpenSM does. A
 // request that names no port is not logged by OpenSM, nor a port that is not there.
@@ -83,10 +123,10 @@ func TestRefusalsLogged(t *testing.T) {
 	theirs, ours := equalSubnets(t, "fattree:k=4")
 	gids := theirs.clientGIDs()
 	var want, got []string
-	for i := range refusals(gids[0], gids[1]) {
+	for i := range refusals(gids[0], gids[1], 0) {
 		for _, w := range []*testSubnet{theirs, ours} {
 			from := i / 8 // no more of one sender than are logged in a minute
-			q := refusals(gids[from], gids[from+1])[i]
+			q := refusals(gids[from], gids[from+1], w.lid(w.ends[from]))[i]
 			q.from = from
 			w.register(q)
 		}
@@ -99,7 +139,7 @@ func TestRefusalsLogged(t *testing.T) {
 	for _, m := range logged.FindAllStringSubmatch(ours.manager.text(), -1) {
 		got = append(got, m[1])
 	}
-	if len(want) < 25 || !slices.Equal(got, want) {
+	if len(want) < 33 || !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nOpenSM:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

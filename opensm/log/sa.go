@@ -32,6 +32,21 @@ const (
 	LeavePrefix     = "mcmr_rcv_leave_mgrp: ERR 1B41: PortGID subnet prefix 0x%x does not match configured prefix 0x%x"
 	LeaveInvalid    = "mcmr_rcv_leave_mgrp: ERR 1B25: Received an invalid delete request for MGID: %v for PortGID: %v"
 
+	InformGUID      = "validate_ports_access_rights: ERR 4301: Invalid port guid: 0x%016x"
+	InformLIDs      = "validate_ports_access_rights: ERR 4302: Given LIDs (%d-%d) are out of range (%d)"
+	InformInvalid   = "infr_rcv_process_set_method: ERR 4305: Failed to validate a new inform object"
+	InformNoRoom    = "infr_rcv_process_set_method: ERR 4306: Failed to create a new inform object"
+	InformUnknown   = "infr_rcv_process_set_method: ERR 4307: Failed to UnSubscribe to non existing inform object"
+	InformSubscribe = "infr_rcv_process_set_method: ERR 430A: Invalid subscribe: %d"
+	InformSecurity  = "infr_rcv_process_set_method: ERR 430B Request for security trap from non-trusted requester: Given SM_Key:0x%016x"
+
+	ServiceGUID   = "match_service_pkey_with_ports_pkey: ERR 2405: No port object for port 0x%016x"
+	ServiceNoRoom = "sr_rcv_process_set_method: ERR 2411: Failed to create new service record"
+
+	GUIDsDeleteBlock = "del_guidinfo: ERR 5116: block_num %d is higher than Max GUID Cap block %d for port GUID 0x%x"
+	GUIDsSetBlock    = "set_guidinfo: ERR 5118: block_num %d is higher than Max GUID Cap block %d for port GUID 0x%x"
+	GUIDsTaken       = "set_guidinfo: ERR 5108: Duplicate alias port GUID 0x%x index %d base port GUID 0x%x, alias GUID already assigned to base port GUID 0x%x"
+
 	PathPKey     = "pr_rcv_get_path_parms: ERR 1F1A: Ports 0x%016x (%s port %d) and 0x%016x (%s port %d) do not share specified PKey 0x%04x"
 	PathNoPKey   = "pr_rcv_get_path_parms: ERR 1F1B: Ports src 0x%016x (%s port %d) and dst 0x%016x (%s port %d) do not have any shared PKeys"
 	PathNoMGroup = "pr_process_multicast: ERR 1F09: No MC group found for PathRecord destination GID %v"
@@ -47,6 +62,11 @@ const (
 	UnlikeFlowLabel = "validate_other_comp_fields: ERR 1B35: FlowLabel mismatch: query 0x%x group 0x%x"
 	UnlikeHopLimit  = "validate_other_comp_fields: ERR 1B36: Hop mismatch: query %d group %d"
 )
+
+// Refused says, in words of our own, why a request is refused that OpenSM refuses without a line.
+func Refused(method mad.Method, attr string, guid uint64, desc, cause string) string {
+	return fmt.Sprintf("SA request refused: %v of %s from port 0x%016x (%s): %s", method, attr, guid, desc, cause)
+}
 
 // ReportingGroup says that the reports of trap 66 or 67 go out: a group was created or deleted.
 func ReportingGroup(n smp.TrapNumber, mgid mad.GID) string {
