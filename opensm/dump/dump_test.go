@@ -20,6 +20,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/registry"
 	"ibsm/routing"
+	"ibsm/routing/file"
 	"ibsm/topo"
 	"ibsm/view"
 	"ibsm/view/viewtest"
@@ -40,7 +41,7 @@ func write(t *testing.T, w writer, v *view.View) string {
 // TestReadBack: what is written is what is read.
 func TestReadBack(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4", 0)
-	tables, err := ReadLFTs("lfts", strings.NewReader(write(t, LFTs, v)))
+	tables, err := file.ReadLFTs("lfts", strings.NewReader(write(t, LFTs, v)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestReadBack(t *testing.T) {
 	if len(tables.Owner) != len(v.Topo.EndPorts) {
 		t.Errorf("%d owners of %d LIDs", len(tables.Owner), len(v.Topo.EndPorts))
 	}
-	matrix, err := ReadLIDMatrix("matrix", strings.NewReader(write(t, LIDMatrix, v)))
+	matrix, err := file.ReadHops("matrix", strings.NewReader(write(t, LIDMatrix, v)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,6 +134,7 @@ type Run struct {
 	Topo *topo.Topo
 	LIDs *topo.LIDs // that OpenSM gave
 	Log  string
+	Dir  string // of the dump files that it wrote
 	dump *dump
 }
 
@@ -159,7 +160,7 @@ func OpenSM(t testing.TB, file, engine string, options ...string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Run{dump: readDump(t, read(filepath.Join(dir, "opensm-lfts.dump"))), Log: string(read(log))}
+	r := &Run{dump: readDump(t, read(filepath.Join(dir, "opensm-lfts.dump"))), Log: string(read(log)), Dir: dir}
 	if r.Topo, err = netwalk.Topo(fabric, net.NoEnd); err != nil {
 		t.Fatal(err)
 	}

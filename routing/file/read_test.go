@@ -1,4 +1,4 @@
-package dump
+package file
 
 import (
 	"errors"
@@ -68,8 +68,8 @@ func TestReadLFTs(t *testing.T) {
 	}
 }
 
-func TestReadLIDMatrix(t *testing.T) {
-	got, err := ReadLIDMatrix("matrix", strings.NewReader(opensmMatrix))
+func TestReadHops(t *testing.T) {
+	got, err := ReadHops("matrix", strings.NewReader(opensmMatrix))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestErrors(t *testing.T) {
 		return err
 	}
 	matrix := func(text string) error {
-		_, err := ReadLIDMatrix("f", strings.NewReader(text))
+		_, err := ReadHops("f", strings.NewReader(text))
 		return err
 	}
 	for _, c := range []struct {
@@ -161,12 +161,12 @@ func FuzzReadLFTs(f *testing.F) {
 	})
 }
 
-func FuzzReadLIDMatrix(f *testing.F) {
+func FuzzReadHops(f *testing.F) {
 	for _, seed := range []string{opensmMatrix, "0x0001: 00\n", ""} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := ReadLIDMatrix("f", strings.NewReader(string(text)))
+		got, err := ReadHops("f", strings.NewReader(string(text)))
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package dump
+package file
 
 import (
 	"io"
@@ -29,9 +29,9 @@ type HopTable struct {
 // view that must not be written: routing.Unreachable where a port does not lead there.
 func (h *HopTable) By(place int) []uint8 { return h.hops[place*h.Ports:][:h.Ports] }
 
-// ReadLIDMatrix reads what LIDMatrix and OpenSM write. A file with an error is
+// ReadHops reads what OpenSM writes as opensm-lid-matrix.dump. A file with an error is
 // refused as a whole, with a diag.List.
-func ReadLIDMatrix(name string, from io.Reader) (*Matrix, error) {
+func ReadHops(name string, from io.Reader) (*Matrix, error) {
 	r := newReader(name, from)
 	m := &Matrix{}
 	known := map[mad.GUID]int{}

@@ -1,4 +1,4 @@
-package dump
+package file
 
 import (
 	"io"
@@ -10,16 +10,16 @@ import (
 	"ibsm/routing"
 )
 
-// Tables are the forwarding tables of a file.
-type Tables struct {
-	Switches []Table // in the order of the file
+// LFTs are the forwarding tables of a file.
+type LFTs struct {
+	Switches []LFT // in the order of the file
 	// Owner is the GUID of the port that each LID belonged to, if the file has it:
 	// a port may have another LID by now, and its routes go with it.
 	Owner map[mad.LID]mad.GUID
 }
 
-// Table is the forwarding table of a switch.
-type Table struct {
+// LFT is the forwarding table of a switch.
+type LFT struct {
 	GUID mad.GUID      // of the node
 	At   diag.Position // of its heading
 	// Port is the egress port of each LID, routing.NoPath for none, in whole blocks.
@@ -27,16 +27,16 @@ type Table struct {
 	Port []uint8
 }
 
-// ReadLFTs reads what LFTs and OpenSM write, and what dump_fts and ibroute print. A
+// ReadLFTs reads what OpenSM writes as opensm-lfts.dump, and what dump_fts and ibroute print. A
 // file with an error is rejected as a whole, with a diag.List.
-func ReadLFTs(name string, from io.Reader) (*Tables, error) {
+func ReadLFTs(name string, from io.Reader) (*LFTs, error) {
 	r := newReader(name, from)
-	t := &Tables{}
+	t := &LFTs{}
 	known := map[mad.GUID]int{}
 	for r.next() {
 		switch text := strings.TrimSpace(r.line); {
 		case strings.HasPrefix(text, "Unicast lids"):
-			t.Switches = heading(r, known, t.Switches, func(g mad.GUID, at diag.Position) Table { return Table{GUID: g, At: at} })
+			t.Switches = heading(r, known, t.Switches, func(g mad.GUID, at diag.Position) LFT { return LFT{GUID: g, At: at} })
 		case strings.HasPrefix(text, "Multicast mlids"):
 			r.fail(text, "multicast tables: only unicast routes can be given")
 		case strings.HasPrefix(text, "0x") && t.Switches == nil:
@@ -57,7 +57,7 @@ func ReadLFTs(name string, from io.Reader) (*Tables, error) {
 }
 
 // route reads "0x0003 007" and what may follow of its owner.
-func (r *reader) route(t *Table, text string) {
+func (r *reader) route(t *LFT, text string) {
 	words := strings.Fields(text)
 	lid, ok := r.lid(words[0])
 	if !ok {
