@@ -64,6 +64,8 @@ var narrow = map[string]string{
 	// Only tests and programs import simulations.
 	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
 	"routing": "mad topo priority",
+	// What a policy means depends on the ports and their partitions alone.
+	"routing/qos": "mad conf/diag partitions topo",
 }
 
 // unsafePackage is the one package that may know the kernel's memory layout.
