@@ -30,6 +30,8 @@ var floors = []floor{
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/netwalk topo/net/nettest routing partitions"},
+	{packages: "routing/mcast"},
+	{packages: "routing/creditloop"},
 	{packages: "routing/*"},
 	{packages: "sweep/device"},
 	{packages: "view"},

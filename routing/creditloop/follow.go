@@ -3,142 +3,183 @@ package creditloop
 import (
 	"context"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
 )
 
-// follow adds the dependencies of the routes to some LIDs.
+// follow adds the dependencies of the routes to some LIDs, and those of multicast packets.
 func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
-	return routing.Parallel(ctx, len(lids), func() func(int) {
-		w := &walker{graph: g, egress: make([]uint8, len(g.Rows)*routing.BlockSize), passed: make([]uint16, len(g.Rows))}
+	var two routing.LIDSet // LIDs to which switches have two routes
+	if len(g.rules) > 1 {
+		two = g.Changed(g.rules[1].Forwarding)
+	}
+	var workers []*walker
+	var mutex sync.Mutex
+	err := routing.Parallel(ctx, len(lids), func() func(int) {
+		w := &walker{graph: g, passed: make([]uint16, g.inputs)}
+		for i := range g.rules {
+			w.egress[i] = make([]uint8, len(g.Rows)*routing.BlockSize)
+		}
+		if g.used != nil {
+			w.used = make([]uint16, g.count)
+		}
+		mutex.Lock()
+		workers = append(workers, w)
+		mutex.Unlock()
 		return func(block int) {
 			if lids[block] != 0 {
-				w.followBlock(block, lids[block])
+				w.followBlock(block, lids[block], two)
 			}
 		}
 	})
+	for _, w := range workers {
+		for stream, sls := range w.used {
+			g.used[stream] |= sls
+		}
+	}
+	sp := newSpreader(g)
+	for i := range g.Multicast {
+		sp.spread(&g.Multicast[i], g.sources, sp.note)
+	}
+	return err
 }
 
 // walker follows the routes of a block of LIDs. It belongs to one goroutine.
 type walker struct {
 	*graph
-	egress []uint8  // by LID of the block * switches + SwitchIdx: the port to it, NoPath for none
-	passed []uint16 // by SwitchIdx: on these lanes the route to the LID in hand has been followed
+	egress [2][]uint8 // for each rules, by LID of the block * switches + SwitchIdx: the port to it, NoPath for none
+	passed []uint16   // by input: with these SLs the routes to the LID in hand have been followed
+	used   []uint16   // as in graph
+	stack  []packets
 }
 
-func (w *walker) followBlock(block int, lids uint64) {
+// packets are at a switch.
+type packets struct {
+	at    topo.SwitchIdx
+	class uint8 // of the port by which they came in
+	sls   uint16
+}
+
+func (w *walker) followBlock(block int, lids uint64, two routing.LIDSet) {
+	n := len(w.Rows)
+	several := uint64(0)
+	if block < len(two) {
+		several = two[block]
+	}
+	w.transpose(0, block)
+	if several != 0 {
+		w.transpose(1, block)
+	}
+	for ; lids != 0; lids &= lids - 1 {
+		i := bits.TrailingZeros64(lids)
+		switch lid := block*routing.BlockSize + i; {
+		case lid >= len(w.dests) || !w.dests[lid]:
+		case several>>i&1 != 0:
+			w.followBoth(lid, [2][]uint8{w.egress[0][i*n:][:n], w.egress[1][i*n:][:n]})
+		default:
+			w.followLID(lid, w.egress[0][i*n:][:n])
+		}
+	}
+}
+
+// transpose sets egress of some rules to those of a block.
+func (w *walker) transpose(rules, block int) {
 	first, n := block*routing.BlockSize, len(w.Rows)
-	for s, row := range w.Rows {
+	for s, row := range w.rules[rules].Forwarding.Rows {
 		row = row[min(first, len(row)):min(first+routing.BlockSize, len(row))]
 		for i := range routing.BlockSize {
 			port := uint8(routing.NoPath)
 			if i < len(row) && int(row[i]) < w.ports {
 				port = row[i]
 			}
-			w.egress[i*n+s] = port
-		}
-	}
-	for ; lids != 0; lids &= lids - 1 {
-		i := bits.TrailingZeros64(lids)
-		if lid := first + i; lid < len(w.dests) && w.dests[lid] {
-			w.followLID(lid, w.egress[i*n:][:n])
+			w.egress[rules][i*n+s] = port
 		}
 	}
 }
 
-// followLID goes from each source towards a LID, up to where it has been on the same lanes.
+// followLID goes from each source towards a LID, up to where it has been with the same SLs.
 // egress is the port to the LID by SwitchIdx.
 func (w *walker) followLID(lid int, egress []uint8) {
 	clear(w.passed)
-	for i, s := range w.sources {
-		lanes := w.lanesOf(i, lid)
+	for i := range w.sources {
+		from := &w.sources[i]
+		s, class, sls := from.at, from.class, w.slsOf(from, lid)
 		for port := egress[s]; port != routing.NoPath; {
-			if lanes &^= w.passed[s]; lanes == 0 {
+			input := w.input(s, class)
+			if sls &^= w.passed[input]; sls == 0 {
 				break
 			}
-			w.passed[s] |= lanes
-			c := int(s)*w.ports + int(port)
-			if s = w.next[c]; s < 0 {
+			w.passed[input] |= sls
+			stream, c := w.stream(s, port, class), int(s)*w.ports+int(port)
+			sls = w.leave(stream, sls)
+			if s, class = w.next[c], w.after(c); s < 0 {
 				break
 			}
 			if port = egress[s]; port != routing.NoPath && w.next[int(s)*w.ports+int(port)] >= 0 {
-				for left := lanes; left != 0; left &= left - 1 {
-					w.depend(bits.TrailingZeros16(left)*len(w.next)+c, port)
+				w.depend(stream, sls, port)
+			}
+		}
+	}
+}
+
+// leave notes the SLs of packets in a stream, and returns those whose packets go on.
+func (w *walker) leave(stream int, sls uint16) uint16 {
+	if w.used != nil {
+		w.used[stream] |= sls
+	}
+	if w.lost != nil {
+		sls &^= w.lost[stream]
+	}
+	return sls
+}
+
+// followBoth is followLID where switches have two routes.
+func (w *walker) followBoth(lid int, egress [2][]uint8) {
+	clear(w.passed)
+	for i := range w.sources {
+		w.stack = append(w.stack[:0], packets{w.sources[i].at, w.sources[i].class, w.slsOf(&w.sources[i], lid)})
+		for len(w.stack) > 0 {
+			p := w.stack[len(w.stack)-1]
+			w.stack = w.stack[:len(w.stack)-1]
+			input := w.input(p.at, p.class)
+			if p.sls &^= w.passed[input]; p.sls == 0 {
+				continue
+			}
+			w.passed[input] |= p.sls
+			for j, ports := range egress {
+				if port := ports[p.at]; port != routing.NoPath && (j == 0 || port != egress[0][p.at]) {
+					w.step(p, port, &egress)
 				}
 			}
 		}
 	}
 }
 
-// lanesOf are the lanes of packets to a LID from a source, by its index.
-func (g *graph) lanesOf(source, lid int) (lanes uint16) {
-	if g.sls == nil {
-		return 1
+// step is one step of followBoth: packets leave by a port.
+func (w *walker) step(p packets, port uint8, egress *[2][]uint8) {
+	stream, c := w.stream(p.at, port, p.class), int(p.at)*w.ports+int(port)
+	sls, to := w.leave(stream, p.sls), w.next[c]
+	if to < 0 {
+		return
 	}
-	for _, row := range g.rows[source] {
-		sl := uint8(0)
-		if row >= 0 && lid < len(g.sls.To) && g.sls.To[lid] >= 0 {
-			sl = g.sls.Rows[row][g.sls.To[lid]]
+	for _, ports := range egress {
+		if next := ports[to]; next != routing.NoPath && w.next[int(to)*w.ports+int(next)] >= 0 {
+			w.depend(stream, sls, next)
 		}
-		lanes |= 1 << sl
 	}
-	return lanes
+	w.stack = append(w.stack, packets{to, w.after(c), sls})
 }
 
-// depend notes that packets that came by a channel go on by a port.
-func (g *graph) depend(from int, port uint8) {
-	word, bit := &g.deps[from*g.words+int(port/64)], uint64(1)<<(port%64)
-	if atomic.LoadUint64(word)&bit == 0 {
-		atomic.OrUint64(word, bit)
-	}
-}
-
-// each calls do for each channel that packets take after a channel, both on a lane.
-func (g *graph) each(from int, do func(to int)) {
-	lane, next := from/len(g.next), g.next[from%len(g.next)]
-	for w, word := range g.deps[from*g.words:][:g.words] {
-		for ; word != 0; word &= word - 1 {
-			do(lane*len(g.next) + int(next)*g.ports + 64*w + bits.TrailingZeros64(word))
+// depend notes that packets of a stream go on by a port.
+func (g *graph) depend(stream int, sls uint16, port uint8) {
+	bit := uint64(1) << (port % 64)
+	for ; sls != 0; sls &= sls - 1 {
+		word := &g.deps[(bits.TrailingZeros16(sls)*g.count+stream)*g.words+int(port/64)]
+		if atomic.LoadUint64(word)&bit == 0 {
+			atomic.OrUint64(word, bit)
 		}
 	}
-}
-
-// witness is one channel on a lane, and packets that go from it to another.
-func (g *graph) witness(from, to int) Channel {
-	lane, from, to := from/len(g.next), from%len(g.next), to%len(g.next)
-	w := Channel{Switch: topo.SwitchIdx(from / g.ports), Port: uint8(from % g.ports), Lane: uint8(lane)}
-	for lid := range g.dests {
-		if !g.dests[lid] || g.channel(int32(w.Switch), lid) != from || g.channel(g.next[from], lid) != to {
-			continue
-		}
-		if source := g.source(from, lane, lid); source != topo.None {
-			w.Source, w.Dest = source, mad.LID(lid)
-			break
-		}
-	}
-	return w
-}
-
-// source is a switch where packets to a LID start that take a channel on a lane, the one of the
-// lowest number; None if there is none.
-func (g *graph) source(channel, lane, lid int) topo.SwitchIdx {
-	for i, s := range g.sources {
-		if g.lanesOf(i, lid)>>lane&1 == 0 {
-			continue
-		}
-		for range len(g.Rows) { // more channels are a circle
-			c := g.channel(s, lid)
-			if c < 0 {
-				break
-			}
-			if c == channel {
-				return topo.SwitchIdx(g.sources[i])
-			}
-			s = g.next[c]
-		}
-	}
-	return topo.None
 }

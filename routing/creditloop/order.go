@@ -2,27 +2,22 @@ package creditloop
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 
+	"ibsm/routing"
 	"ibsm/topo"
 )
 
 // keepsOrder reports whether the numbers of the channels in an earlier report prove these
 // tables too: the routes that have changed lead to higher numbers as well.
 func (g *graph) keepsOrder(ctx context.Context, since *Report) (bool, error) {
-	if since == nil || len(since.number) != g.lanes*len(g.next) || since.graph.ports != g.ports || since.graph.sls != g.sls {
+	if since == nil || !g.comparable(since) {
 		return false, nil
 	}
-	was := since.graph
-	for i, s := range g.sources {
-		at, is := slices.BinarySearch(was.sources, s)
-		if !is || g.sls != nil && !slices.Equal(was.rows[at], g.rows[i]) {
-			return false, nil
-		}
-	}
-	changed := g.Changed(was.Forwarding)
+	changed := g.Changed(since.graph.Forwarding)
 	for lid, is := range g.dests {
-		if is && (lid >= len(was.dests) || !was.dests[lid]) {
+		if is && (lid >= len(since.graph.dests) || !since.graph.dests[lid]) {
 			changed.Add(lid)
 		}
 	}
@@ -35,6 +30,65 @@ func (g *graph) keepsOrder(ctx context.Context, since *Report) (bool, error) {
 	}
 	clear(g.deps)
 	return rises, nil
+}
+
+// comparable reports whether packets to LIDs whose routes have not changed are on the lanes that
+// they were on in an earlier report without a loop and findings.
+func (g *graph) comparable(since *Report) bool {
+	was := since.graph
+	if len(since.number) != g.lanes*len(g.next) || was.ports != g.ports || len(since.Findings) > 0 || was.SLs != g.SLs || len(g.rules)+len(was.rules) > 2 {
+		return false
+	}
+	if g.checked() != was.checked() || g.checked() && (g.Maps != was.Maps || g.Topo != was.Topo && !g.Topo.Equal(was.Topo) || !slices.Equal(g.Lanes, was.Lanes) || !slices.Equal(g.Turns, was.Turns)) {
+		return false
+	}
+	for i := range g.sources {
+		s := &g.sources[i]
+		at, is := slices.BinarySearchFunc(was.sources, was.input(s.at, s.class), func(o source, input int) int { return was.input(o.at, o.class) - input })
+		if !is || g.SLs != nil && !slices.EqualFunc(was.sources[at].flows, s.flows, func(a, b flow) bool { return a.rows == b.rows }) {
+			return false
+		}
+	}
+	return true
+}
+
+// each calls do for each channel on a lane that packets take after a channel on a lane.
+func (g *graph) each(from int, do func(to int)) {
+	lane, c := uint8(from/len(g.next)), from%len(g.next)
+	if g.next[c] < 0 {
+		return
+	}
+	s, port := topo.SwitchIdx(c/g.ports), uint8(c%g.ports)
+	for class := range g.classCount(s) {
+		stream := g.stream(s, port, uint8(class))
+		for sl := range uint8(g.sls) {
+			if g.onLane(stream, sl, lane) {
+				g.eachOf(c, stream, sl, do)
+			}
+		}
+	}
+}
+
+// onLane reports whether a stream's packets of an SL are on a lane by any rules.
+func (g *graph) onLane(stream int, sl, lane uint8) bool {
+	return g.lane(0, stream, sl) == lane || len(g.rules) > 1 && g.lane(1, stream, sl) == lane
+}
+
+// eachOf is each for the packets of one SL in a stream.
+func (g *graph) eachOf(c, stream int, sl uint8, do func(to int)) {
+	next, class := g.next[c], g.after(c)
+	for w, word := range g.deps[(int(sl)*g.count+stream)*g.words:][:g.words] {
+		for ; word != 0; word &= word - 1 {
+			port := uint8(64*w + bits.TrailingZeros64(word))
+			to, last := g.stream(next, port, class), uint8(routing.DropVL)
+			for i := range g.rules {
+				if lane := g.lane(i, to, sl); lane != routing.DropVL && lane != last {
+					do(int(lane)*len(g.next) + int(next)*g.ports + int(port))
+					last = lane
+				}
+			}
+		}
+	}
 }
 
 // order numbers the channels so that packets come to higher numbers only. Where that cannot be,
@@ -92,8 +146,29 @@ func (g *graph) loop(waiting []int32) []Channel {
 	}
 	var loop []Channel
 	for to := at; len(loop) == 0 || to != at; to = int(before[to]) {
-		loop = append(loop, g.witness(int(before[to]), to))
+		loop = append(loop, g.channel(int(before[to]), to))
 	}
 	slices.Reverse(loop)
 	return loop
+}
+
+// channel is one of a loop, from which packets go to another.
+func (g *graph) channel(from, to int) Channel {
+	lane, c := uint8(from/len(g.next)), from%len(g.next)
+	s, port := topo.SwitchIdx(c/g.ports), uint8(c%g.ports)
+	channel := Channel{Switch: s, Port: port, Lane: lane}
+	for class := range uint8(g.classCount(s)) {
+		stream := g.stream(s, port, class)
+		for sl := range uint8(g.sls) {
+			found := false
+			if g.onLane(stream, sl, lane) {
+				g.eachOf(c, stream, sl, func(next int) { found = found || next == to })
+			}
+			if found {
+				channel.Flow = g.flow(s, port, class, sl, to%len(g.next)%g.ports)
+				return channel
+			}
+		}
+	}
+	return channel
 }

@@ -27,6 +27,11 @@ func (m PortMask) And(o PortMask) PortMask {
 	return PortMask{m[0] & o[0], m[1] & o[1], m[2] & o[2], m[3] & o[3]}
 }
 
+// Without is the ports of the set that are not in the other.
+func (m PortMask) Without(o PortMask) PortMask {
+	return PortMask{m[0] &^ o[0], m[1] &^ o[1], m[2] &^ o[2], m[3] &^ o[3]}
+}
+
 // Empty reports whether no port is in the set.
 func (m PortMask) Empty() bool { return m == PortMask{} }
 

@@ -1,0 +1,42 @@
+package routing
+
+import "ibsm/topo"
+
+// DropVL in an SL to VL mapping table drops the packets of an SL: VL15 is for management packets of
+// the subnet only (IBA 7.6.6).
+const DropVL = 15
+
+// SLToVL is one SL to VL mapping table: the VL of each SL, 0 to 15.
+type SLToVL [16]uint8
+
+// VL is that of an SL below 16. A nil table maps each SL to the VL of the same number.
+func (m *SLToVL) VL(sl uint8) uint8 {
+	if m == nil {
+		return sl
+	}
+	return m[sl]
+}
+
+// Maps are the SL to VL mapping tables of a subnet. They are immutable, and ports share tables and
+// lists of tables.
+type Maps struct {
+	// Of is, by PortIdx of the port that packets leave by: nothing where each SL has the VL of the
+	// same number; one table for all packets; or for a port of a switch a table for each number of
+	// the port that packets come in by, 0 for the switch itself. Nil tables are as those of nil Maps.
+	Of [][]*SLToVL
+}
+
+// Table is the one for packets that come in by a port and leave by another; in means nothing for
+// end ports. It is nil where each SL has the VL of the same number, and so are all of nil Maps.
+func (m *Maps) Table(in uint8, out topo.PortIdx) *SLToVL {
+	if m == nil {
+		return nil
+	}
+	switch tables := m.Of[out]; {
+	case len(tables) == 1:
+		return tables[0]
+	case int(in) < len(tables):
+		return tables[in]
+	}
+	return nil
+}
