@@ -77,7 +77,7 @@ type In struct {
 	Forwarding *routing.Forwarding // by the tables, in the subnet
 	SLs        *routing.SLs        // of the tables
 	Maps       *routing.Maps       // from SLs to lanes
-	Multicast  []Group
+	Multicast  []mcast.Group
 	Traffic    Traffic
 	// Lanes is, by PortIdx, the number of data VLs that a link has. Ports for which it has 0 are like
 	// their peer; of links for which both have 0, and of all if it is nil, no lane is missing.
@@ -98,12 +98,6 @@ type Rules struct {
 	Forwarding *routing.Forwarding
 	SLs        *routing.SLs
 	Maps       *routing.Maps
-}
-
-// Group is the packets to a multicast LID.
-type Group struct {
-	Tree *mcast.Tree
-	SL   uint8
 }
 
 // Find looks for a credit loop, and for ports that stop packets. The error is that of ctx.

@@ -28,7 +28,7 @@ func newSpreader(g *graph) *spreader {
 
 // spread calls do for each stream of packets of a group that start at some of the sources, and with
 // the ports by which they go on; none where the stream leaves the switches.
-func (s *spreader) spread(group *Group, from []source, do func(sl uint8, at reached, to mcast.PortMask)) {
+func (s *spreader) spread(group *mcast.Group, from []source, do func(sl uint8, at reached, to mcast.PortMask)) {
 	for _, b := range group.Tree.Branches {
 		s.ports[b.Switch] = b.Ports
 	}

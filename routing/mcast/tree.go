@@ -60,3 +60,9 @@ func (t *Tree) remap(to []topo.SwitchIdx) *Tree {
 	}
 	return r
 }
+
+// Group is the packets to a multicast LID.
+type Group struct {
+	Tree *Tree
+	SL   uint8
+}
