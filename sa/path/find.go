@@ -64,6 +64,12 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 	if q.walks--; q.walks < 0 {
 		return false
 	}
+	if sl, is := f.engineSL(slid, dlid); is {
+		if q.comps.Has(sarec.PathSL) && q.want.SL() != sl {
+			return false
+		}
+		q.sl = sl
+	}
 	there, back := f.walkBoth(src, dst, slid, dlid)
 	if !there.ok {
 		return false
@@ -93,6 +99,14 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 	out.SetRate(sarec.Exactly, terms.rate)
 	out.SetPacketLifeTime(sarec.Exactly, terms.lifeTime)
 	return true
+}
+
+// engineSL is the SL that the routing engine gives to a path; ok is false where it leaves SLs to
+// others. As with OpenSM it takes precedence over that of the partition, and a request for another
+// SL has no answer.
+func (f *Finder) engineSL(slid, dlid mad.LID) (sl uint8, ok bool) {
+	sls := f.view.Tables.SLs
+	return sls.Of(slid, dlid), sls != nil
 }
 
 // fill writes what does not depend on the way: GIDs, P_Key, SL. The source is

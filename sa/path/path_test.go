@@ -3,6 +3,7 @@ package path
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 
 	"ibsm/mad"
@@ -329,6 +330,58 @@ func TestFindDoesNotAllocate(t *testing.T) {
 			}
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// TestEngineSL: a path has the SL that the routing engine gives it by its LIDs, whatever that of the
+// partition, and there is no path of another SL. With LMC 1 the two paths have SLs of their own.
+func TestEngineSL(t *testing.T) {
+	s := newSubnet(t, 1)
+	key := func(k mad.PKey) mad.PKey { return k &^ mad.FullMember }
+	s.SLs = map[mad.PKey]uint8{key(mad.DefaultPKey): 3}
+	from, to := make([]int32, len(s.LIDs.Owner)), make([]int32, len(s.LIDs.Owner))
+	for lid := range to {
+		to[lid] = int32(lid & 1)
+	}
+	s.Tables.SLs = routing.NewSLs(from, to, [][]uint8{{5, 6}})
+	f := New(&s.View)
+	var want sarec.PathRecord
+	want.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
+	want.SetDGID(mad.MakeGID(mad.DefaultPrefix, h3))
+	ends := sarec.PathSGID | sarec.PathDGID
+	for _, c := range []struct {
+		comps mad.ComponentMask
+		sl    uint8
+		want  []uint8
+	}{{0, 0, []uint8{5, 6}}, {sarec.PathSL, 6, []uint8{6}}, {sarec.PathSL, 3, nil}} {
+		want.SetSL(c.sl)
+		table, st := f.Table(t.Context(), asker, &want, ends|c.comps, 1<<16)
+		var got []uint8
+		for rec := range slices.Chunk(table, recordSize) {
+			got = append(got, (*sarec.PathRecord)(rec).SL())
+		}
+		slices.Sort(got)
+		if got = slices.Compact(got); st != mad.StatusOK || !slices.Equal(got, c.want) {
+			t.Errorf("components %#x, SL %d: SLs %d, %v, want %d", c.comps, c.sl, got, st, c.want)
+		}
+		var out sarec.PathRecord
+		if st := f.Find(asker, &want, ends|c.comps, &out); (st == mad.StatusOK) != (c.want != nil) || st == mad.StatusOK && !slices.Contains(c.want, out.SL()) {
+			t.Errorf("components %#x, SL %d: %v, SL %d", c.comps, c.sl, st, out.SL())
+		}
+	}
+	var many sarec.MultiPathRecord
+	many.SetSGIDCount(1)
+	many.SetDGIDCount(1)
+	many.SetGID(0, want.SGID())
+	many.SetGID(1, want.DGID())
+	table, st := f.Multi(t.Context(), asker, &many, sarec.MultiPathSGIDCount|sarec.MultiPathDGIDCount)
+	if st != mad.StatusOK || len(table) == 0 {
+		t.Fatal(st)
+	}
+	for rec := range slices.Chunk(table, recordSize) {
+		if r := (*sarec.PathRecord)(rec); r.SL() != 5+uint8(r.DLID()&1) {
+			t.Errorf("MultiPathRecord: SL %d to LID %v", r.SL(), r.DLID())
 		}
 	}
 }
