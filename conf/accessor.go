@@ -60,6 +60,8 @@ var (
 	ForceHeavySweep                = boolean("force_heavy_sweep")
 	SweepOnTrap                    = boolean("sweep_on_trap")
 	RoutingEngine                  = list("routing_engine")
+	ConnectRoots                   = boolean("connect_roots")
+	LashStartVL                    = number[uint8]("lash_start_vl")
 	SADBFile                       = text("sa_db_file")
 	SADBDump                       = boolean("sa_db_dump")
 	ARMode                         = text("ar_mode")

@@ -224,7 +224,7 @@ func TestReconcile(t *testing.T) {
 		{"allowed_sm_guids 0", "allowed_sm_guids", "0", "error: allowed_sm_guids: \"0\" is not a port GUID"},
 		{"allowed_sm_guids 0x10,0x0002c90300000001\nmaster_sm_priority 14", "master_sm_priority", "14", ""},
 		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", "warning: no effect in this version: qos_ca_vlarb_low"},
-		{"perfmgr TRUE\nsm_priority 1\nconnect_roots TRUE", "perfmgr", "TRUE", "f.conf:1:9: warning: no effect in this version: perfmgr\nf.conf:3:15: warning: no effect in this version: connect_roots"},
+		{"perfmgr TRUE\nsm_priority 1\nport_shifting TRUE", "perfmgr", "TRUE", "f.conf:1:9: warning: no effect in this version: perfmgr\nf.conf:3:15: warning: no effect in this version: port_shifting"},
 	} {
 		config, r := FromFile("f.conf", []byte(c.src))
 		if c.says == "" {

@@ -53,7 +53,7 @@ func TestReplies(t *testing.T) {
 			`,{"node":"","desc":"","type":"","port":2,"lid":0}` + "\n]}\n"},
 		{get, "/v1/why", `{"generation":7,"diagnoses":[` + "\n" +
 			`{"port":{"node":"","desc":"","type":"","port":0,"lid":0},"state":"Down","works":false,"reasons":[]}` + "\n]}\n"},
-		{get, "/v1/activity", `{"time":"0001-01-01T00:00:00Z","status":{"version":"","pid":0,"started":"0001-01-01T00:00:00Z","where":"here","state":"","phase":"","engine":"","mastership_term":0,"events":0,"sms":null},"sa":null,"sweeps":{"light":2},"phases":null,"smps":{"sent":0,"retries":0,"replied":0,"timed_out":0,"window":0,"on_wire":0,"overdue":0,"waiting":0,"path_limited":false},"traps":null,"bad_keys":null,"clients":{"seconds":0,"asked":0,"active":0,"most":null}}` + "\n"},
+		{get, "/v1/activity", `{"time":"0001-01-01T00:00:00Z","status":{"version":"","pid":0,"started":"0001-01-01T00:00:00Z","where":"here","state":"","phase":"","engines":null,"engine":"","mastership_term":0,"events":0,"sms":null},"sa":null,"sweeps":{"light":2},"phases":null,"smps":{"sent":0,"retries":0,"replied":0,"timed_out":0,"window":0,"on_wire":0,"overdue":0,"waiting":0,"path_limited":false},"traps":null,"bad_keys":null,"clients":{"seconds":0,"asked":0,"active":0,"most":null}}` + "\n"},
 		{get, "/v1/generations", `{"generations":[` + "\n" +
 			`{"generation":3,"last":4,"time":"0001-01-01T00:00:00Z","counts":{"node":1},"entries":0}` + "\n]}\n"},
 		{get, "/v1/diff", `{"rows":[` + "\n" + `{"span":{"from":0,"to":4,"time":"0001-01-01T00:00:00Z","entries":0}}` + "\n" +

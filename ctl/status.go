@@ -12,12 +12,16 @@ type Status struct {
 	Version          string             `json:"version"`
 	PID              int                `json:"pid"`
 	Started          time.Time          `json:"started"`
-	Where            string             `json:"where"`             // the port
-	Waiting          string             `json:"waiting,omitempty"` // why it has no port
-	State            string             `json:"state"`             // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
-	Phase            string             `json:"phase"`             // of the current sweep; "idle"
-	Engine           string             `json:"engine"`
-	InPlaceOf        string             `json:"in_place_of,omitempty"`       // the chosen routing engines that this version does not have
+	Where            string             `json:"where"`                       // the port
+	Waiting          string             `json:"waiting,omitempty"`           // why it has no port
+	State            string             `json:"state"`                       // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
+	Phase            string             `json:"phase"`                       // of the current sweep; "idle"
+	Engines          []string           `json:"engines"`                     // routing engines, as they were chosen
+	Engine           string             `json:"engine"`                      // that computed the routes in force; "" for none
+	InPlaceOf        string             `json:"in_place_of,omitempty"`       // the chosen routing engines that this version does not have, if Engine is used because of that
+	Refused          []EngineRefusal    `json:"refused,omitempty"`           // by engines that were tried before Engine
+	RoutesKept       bool               `json:"routes_kept,omitempty"`       // the routes are another manager's, and Engine repairs them
+	NotOf            string             `json:"not_of,omitempty"`            // if RoutesKept: the chosen engine, where it has other tables
 	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
 	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`        // nil if the partition file is in force
 	MastershipTerm   uint64             `json:"mastership_term"`             // number of mastership terms so far
@@ -28,6 +32,12 @@ type Status struct {
 	SMs    []SM          `json:"sms"`              // this manager first
 
 	Alarms []Alarm `json:"alarms,omitempty"` // ports that sent what only other ports may send
+}
+
+// EngineRefusal is why a routing engine did not route the subnet.
+type EngineRefusal struct {
+	Engine string `json:"engine"`
+	Reason string `json:"reason"`
 }
 
 // Alarm is what one port has sent that only another one may send.

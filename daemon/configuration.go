@@ -232,7 +232,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))
 	}
 	next.shown = next.from.shown(next.differs)
-	c.show(server.Rules{Engine: cfg.Sweep.EngineName, InPlaceOf: cfg.Sweep.InPlaceOf, Mirrored: next.shown, Partitions: partitionsTrouble(chosen, l)})
+	c.show(server.Rules{Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown, Partitions: partitionsTrouble(chosen, l)})
 	return cfg
 }
 

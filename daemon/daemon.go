@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sweep/engines"
 )
 
 // Config of a daemon.
@@ -59,8 +61,8 @@ type daemon struct {
 // process that was started.
 func Run(cfg Config) error {
 	l := cfg.Loaded
-	if _, _, err := chooseEngine(conf.RoutingEngine.In(l.Config)); err != nil {
-		return &UsageError{err.Error(), "minhop is the engine that there is"}
+	if err := checkEngines(l.Config); err != nil {
+		return &UsageError{err.Error(), "this version has " + strings.Join(engines.Names(), ", ")}
 	}
 	if inBackground(l) {
 		if parent, err := daemonize(); parent || err != nil {
@@ -95,7 +97,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	})
 	d.state = newState(d.conf, d.logger)
 	d.tasks.atEnd(d.state.close)
-	d.control = server.New(server.Config{Version: conf.Version, Engine: managerConfig(d.conf).Sweep.EngineName, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
+	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
 	d.tasks.run(context.Background(), d.current.run) // until the manager has ended
 	d.tasks.run(ctx, d.listen)

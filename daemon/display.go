@@ -70,6 +70,8 @@ func (d *display) plan(s manager.Show) {
 		}
 	}
 	fmt.Fprintf(d.w, "%d nodes (%d switches); %d ports would get another LID\n", len(c.Topo.Nodes), len(c.Topo.Switches), lids)
+	routes := manager.RoutingOf(c)
+	fmt.Fprintf(d.w, "routes: %v\n", &routes)
 	for _, line := range c.Summary() {
 		fmt.Fprintln(d.w, line)
 	}

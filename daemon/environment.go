@@ -7,12 +7,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 
 	"ibsm/conf"
 	"ibsm/mad"
-	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
 	"ibsm/sa/mirror"
 )
@@ -64,28 +61,6 @@ func logReport(logger *slog.Logger, report conf.Report) {
 	}
 }
 
-// warnOfEngines logs the routing engines of the list that this version does not have.
-func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
-	engine, missing, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
-	if missing != nil {
-		for _, name := range missing {
-			logger.Error(osmlog.EngineFailed(name))
-		}
-		names := strings.Join(missing, ", ")
-		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", engine)
-		text := fmt.Sprintf("this version has no routing engine %s; %s is used", names, engine)
-		if !slices.Contains(conf.RoutingEngine.In(l.Config), engine) {
-			text += " if its routes have no credit loop"
-		}
-		fmt.Fprintln(stderr, "ibsm: warning: "+text)
-	}
-	if by := laneEngine(l.Config); by != "" {
-		const text = "every path gets SL 0, where OpenSM with this routing engine gives paths SLs against credit loops: taking over a fabric that depends on them can stop its traffic"
-		logger.Error(text, "engine", by)
-		fmt.Fprintf(stderr, "ibsm: warning: routing_engine %s: %s\n", by, text)
-	}
-}
-
 // warnOfDefaultKeys warns of keys that everybody knows, with what to set. What is simulated needs
 // no secrets.
 func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
@@ -104,24 +79,6 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 		logger.Warn("no m_key: any host of the subnet can write to switches and ports. " +
 			"Set the same secret m_key (keys.m_key in ibsm.toml) on all managers, and m_key_protection_level 1; see docs/security.md")
 	}
-}
-
-// laneEngine is the routing engine that OpenSM would use first, if that keeps routes free of
-// credit loops by several VLs, to which paths are assigned by their SL; "" if not.
-func laneEngine(c *conf.Config) string {
-	list := conf.RoutingEngine.In(c)
-	if len(list) == 0 {
-		return ""
-	}
-	switch list[0] {
-	case "lash", "dfsssp", "torus-2QoS":
-		return list[0]
-	case "nue":
-		if c.Setting(conf.Find("nue_max_num_vls")).Value.Num != 1 {
-			return list[0]
-		}
-	}
-	return ""
 }
 
 // readNames reads the names of nodes. As with OpenSM, an error in the file is logged, and

@@ -76,7 +76,7 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := chooseEngine(conf.RoutingEngine.In(settings)); err != nil {
+	if err := checkEngines(settings); err != nil {
 		return nil, err
 	}
 	chosen := partitions.Selected{Source: p.source}

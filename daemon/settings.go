@@ -2,12 +2,9 @@ package daemon
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"ibsm/conf"
@@ -18,8 +15,6 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
 	"ibsm/registry"
-	"ibsm/routing"
-	"ibsm/routing/minhop"
 	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
@@ -31,18 +26,11 @@ import (
 
 // managerConfig is the configuration of the manager.
 func managerConfig(l *conf.Loaded) manager.Config {
-	engine, missing, _ := chooseEngine(conf.RoutingEngine.In(l.Config))
-	inPlaceOf := ""
-	if !slices.Contains(conf.RoutingEngine.In(l.Config), engine) {
-		inPlaceOf = strings.Join(missing, ", ")
-	}
 	e := election(l.Config)
 	return manager.Config{
 		Sweep: sweep.Config{
 			Settings:      subnetSettings(l.Config),
-			Engine:        engines[engine],
-			EngineName:    engine,
-			InPlaceOf:     inPlaceOf,
+			Engines:       chain(l.Config),
 			IgnoreOtherSM: conf.IgnoreOtherSM.In(l.Config),
 			AllowedSMs:    e.Allowed,
 		},
@@ -185,27 +173,6 @@ func times(n uint32) int {
 // answer is to, and a little more.
 func patience(timeout time.Duration, retries uint32) time.Duration {
 	return timeout*time.Duration(retries+1) + 50*time.Millisecond
-}
-
-// engines are the routing engines that there are.
-var engines = map[string]routing.Engine{"minhop": minhop.Route}
-
-// chooseEngine is the first routing engine of a list that there is. An engine that
-// OpenSM has and this manager has not is passed over, as OpenSM does with one that
-// fails; minhop is the last, unless the list forbids it.
-func chooseEngine(list []string) (name string, missing []string, err error) {
-	for _, name := range list {
-		if engines[name] != nil {
-			return name, missing, nil
-		}
-		if name != "no_fallback" {
-			missing = append(missing, name)
-		}
-	}
-	if slices.Contains(list, "no_fallback") {
-		return "", missing, fmt.Errorf("routing_engine %s: this version has none of these, and no_fallback forbids minhop", strings.Join(list, ","))
-	}
-	return "minhop", missing, nil
 }
 
 // PortGUID is the GUID of the port to run at, 0 for the best.

@@ -90,7 +90,7 @@ func TestManagerConfig(t *testing.T) {
 		want            manager.Config
 	}{
 		{"everything", everything, "", manager.Config{
-			Sweep: sweep.Config{EngineName: "minhop", IgnoreOtherSM: true, Settings: sweep.Settings{
+			Sweep: sweep.Config{IgnoreOtherSM: true, Settings: sweep.Settings{
 				SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000002)), LMC: sweep.Given[uint8](3), LMCPort0: sweep.Given(true),
 				SubnetTimeOut: sweep.Given[uint8](14), PacketLifeTime: sweep.Given[uint8](15), MaxOpVLs: sweep.Given[uint8](4),
 				HOQLife: sweep.Given[uint8](0x11), LeafHOQLife: sweep.Given[uint8](0x12),
@@ -125,17 +125,17 @@ func TestManagerConfig(t *testing.T) {
 			c.Elect.PollRetries, c.Txn.Retries, c.Registrar.Reports.Retries, c.SweepInterval, c.Once = -1, -1, -1, 0, true
 			c.Txn.MaxWindow = 128 // as many as Linux keeps with the adapter
 		})},
-		{"engines that there are not", "routing_engine ftree, updn\n", "--dry-run", defaults(func(c *manager.Config) { c.DryRun, c.Sweep.InPlaceOf = true, "ftree, updn" })},
+		{"a dry run", "", "--dry-run", defaults(func(c *manager.Config) { c.DryRun = true })},
 	} {
 		l := load(c.src, strings.Fields(c.args)...)
 		if err := l.Report.Err(conf.Start); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		got := managerConfig(l)
-		if got.Sweep.Engine == nil {
-			t.Errorf("%s: no engine", c.name)
+		if got.Sweep.Engines.String() != "minhop" {
+			t.Errorf("%s: engines %v", c.name, got.Sweep.Engines)
 		}
-		got.Sweep.Engine = nil
+		got.Sweep.Engines = nil
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", c.name, got, c.want)
 		}
@@ -145,7 +145,6 @@ func TestManagerConfig(t *testing.T) {
 // defaults are OpenSM's, but for what a test changes.
 func defaults(change func(*manager.Config)) manager.Config {
 	c := manager.Config{
-		Sweep: sweep.Config{EngineName: "minhop"},
 		Elect: elect.Config{SMKey: 1},
 		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		SAKey: 1, SweepInterval: 10 * time.Second,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
 	"ibsm/sa"
@@ -71,11 +72,10 @@ const portPoll = time.Second
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
 	c.cfg.Sweep.Partitions, c.cfg.Sweep.AllowedSMs = cfg.Sweep.Partitions, cfg.Sweep.AllowedSMs
-	c.cfg.Sweep.InPlaceOf = cfg.Sweep.InPlaceOf
-	if cfg.Sweep.EngineName != c.cfg.Sweep.EngineName {
-		c.cfg.Sweep.Engine, c.cfg.Sweep.EngineName = cfg.Sweep.Engine, cfg.Sweep.EngineName
+	if !cfg.Sweep.Engines.Equal(c.cfg.Sweep.Engines) && c.elect.State() == smp.Master {
 		c.sweeps.sweeper.Reroute()
 	}
+	c.cfg.Sweep.Engines = cfg.Sweep.Engines
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID

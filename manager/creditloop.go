@@ -2,7 +2,6 @@ package manager
 
 import (
 	"fmt"
-	"strings"
 
 	"ibsm/opensm/names"
 	"ibsm/routing"
@@ -27,28 +26,17 @@ func (l *sweepLog) logCreditLoop(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	l.creditLoop = text
 }
 
-// maxLoopNamed is the number of channels of a credit loop that a text names.
-const maxLoopNamed = 6
-
 // CreditLoop is a sentence about the credit loop of a plan; "" if it has none.
 func CreditLoop(r *sweep.SweepPlan, m names.Map) string {
 	if r.CreditLoop == nil {
 		return ""
 	}
-	var ports []string
-	for i, c := range r.CreditLoop {
-		if i == maxLoopNamed {
-			ports = append(ports, "...")
-			break
-		}
-		n := &r.Topo.Nodes[r.Topo.Switches[c.Switch]]
-		ports = append(ports, fmt.Sprintf("%q port %d", nodeName(m, n), c.Port))
-	}
 	whose := "the routes have a credit loop"
 	if r.Keep == routing.KeepWorking {
 		whose = "the routes of another manager are kept, and have a credit loop where that manager gave paths different SLs, because every path has the same SL now"
 	}
-	return fmt.Sprintf("%s: packets that leave by these %d ports can wait for each other for ever: %s", whose, len(r.CreditLoop), strings.Join(ports, ", "))
+	name := func(n *topo.Node) string { return nodeName(m, n) }
+	return fmt.Sprintf("%s: packets that leave by these %d ports can wait for each other for ever: %s", whose, len(r.CreditLoop), creditloop.Text(r.Topo, r.CreditLoop, name))
 }
 
 // creditLoopFault is the fault of a port in a credit loop, whose packets wait for the next one.

@@ -86,6 +86,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16,
 			MaxRate: c.cfg.MaxRate, NoMulticast: c.cfg.NoMulticast},
 		SMs:          []view.SM{c.elect.self(out.LIDs.Base[out.Topo.Self], c.sent)},
+		Routing:      RoutingOf(out.SweepPlan),
 		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.cfg.PathSLs,
 	}
 	v.Faults, v.FaultsMore = faults(out)

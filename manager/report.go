@@ -31,6 +31,8 @@ type sweepLog struct {
 	adaptive  adaptiveLog
 	// creditLoop is the text about the loop that was logged last.
 	creditLoop string
+	refused    map[string]bool // engines, with their reasons
+	foreign    string          // as sweep.SweepPlan.Foreign
 }
 
 // logOverflows logs ports that cannot hold all their P_Keys.
@@ -61,7 +63,7 @@ func (l *sweepLog) logUnforced(fx *effects, r *sweep.SweepPlan, m names.Map) {
 }
 
 // computed logs what a route task came to before anything is written.
-func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m names.Map) {
+func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	for _, guid := range r.Lost {
 		fx.log(warn, "node given up: it has not answered for several sweeps", "guid", guid)
 	}
@@ -75,6 +77,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 		fx.log(info, "no LIDs are free: the LIDs of an absent port are reassigned", "guid", k.Port, "lid", k.Base)
 	}
 	l.logAdaptive(fx, r)
+	l.logEngines(fx, r)
 	if r.Err != nil {
 		fx.log(erro, r.Err.Error())
 	}
@@ -106,7 +109,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, engine string, m na
 	}
 	l.lost, l.cut = lost, cut
 	l.logCreditLoop(fx, r, m)
-	fx.log(info, osmlog.TablesConfigured(engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
+	fx.log(info, osmlog.TablesConfigured(r.Engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
 }
 
 // logStandIn logs the links that an engine in place of another one leaves unused.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/routing/minhop"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -37,7 +37,7 @@ func newSchedule(t *testing.T, swept bool) *schedule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sweep.Config{Engine: minhop.Route, EngineName: "minhop"}
+	cfg := sweep.Config{Engines: engines.Chain{engines.MinHop}}
 	s := &schedule{T: t, scheduler: scheduler{sweeper: sweep.New(cfg)}, fx: newEffects(time.Second), fabric: f, at: station}
 	if swept {
 		s.want(wishFull, "start")

@@ -268,7 +268,7 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		c.exit(r.Err)
 	default:
 		c.fx.log(debug, osmlog.LIDsAssigned)
-		c.logged.computed(&c.fx, r, c.cfg.Sweep.EngineName, c.cfg.Names)
+		c.logged.computed(&c.fx, r, c.cfg.Names)
 		c.sweeps.phase = c.sweeps.sweeper.Program(r)
 		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})

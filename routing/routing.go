@@ -27,20 +27,8 @@ type In struct {
 	Prev *Tables
 	Keep Keep
 	// Lanes is, by PortIdx, the number of data VLs that the links of switches have, 1 to 15; 0 for
-	// ports without a link. It is nil where no engine asks for it.
+	// ports without a link. Nil is 15 everywhere.
 	Lanes []uint8
-}
-
-// LanesOf are the lanes of links as switch ports report them by their OperationalVLs.
-func LanesOf(t *topo.Topo) []uint8 {
-	lanes := make([]uint8, len(t.Ports))
-	for p := range t.Ports {
-		port := &t.Ports[p]
-		if vls := port.Info.OperationalVLs(); t.Nodes[port.Node].Type == mad.Switch && port.Num > 0 && port.Peer != topo.None && vls > 0 {
-			lanes[p] = min(uint8(1)<<(min(vls, 5)-1), 15)
-		}
-	}
-	return lanes
 }
 
 // LeastLanes is the number of lanes that every link has, 15 if there are none.

@@ -11,6 +11,7 @@ import (
 	"ibsm/routing/minhop"
 	"ibsm/routing/verify"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/engines"
 	"ibsm/topo/net/nettest"
 )
 
@@ -48,7 +49,7 @@ func TestLoopsAreCut(t *testing.T) {
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	victim := host(n, 9)
 	cfg := minhopConfig()
-	cfg.Sweep.Engine = looping(b.Fabric.PortGUID(victim))
+	cfg.Sweep.Engines = engines.Chain{{Name: "looping", Route: looping(b.Fabric.PortGUID(victim))}}
 	m := b.comeUp(cfg)
 	dropped := 0
 	for _, from := range b.endPorts() {

@@ -13,10 +13,10 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
-	"ibsm/routing/minhop"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -58,7 +58,7 @@ func newHarness(t testing.TB, n *net.Net, cfg fabric.Config) *harness {
 
 // minhopConfig is a manager as it is by default.
 func minhopConfig() manager.Config {
-	return manager.Config{Sweep: sweep.Config{Engine: minhop.Route, EngineName: "minhop"}, SweepInterval: 10 * time.Second}
+	return manager.Config{Sweep: sweep.Config{Engines: engines.Chain{engines.MinHop}}, SweepInterval: 10 * time.Second}
 }
 
 // add puts a manager at a port.

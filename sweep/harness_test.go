@@ -6,8 +6,8 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/txn"
-	"ibsm/routing/minhop"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -28,7 +28,9 @@ type harness struct {
 func newHarness(t *testing.T, spec string, cfg Config) *harness {
 	t.Helper()
 	n := nettest.Generate(t, spec)
-	cfg.Engine = minhop.Route
+	if cfg.Engines == nil {
+		cfg.Engines = engines.Chain{engines.MinHop}
+	}
 	b := &harness{T: t, Sweeper: New(cfg), net: n}
 	b.fabric = fabric.New(n, fabric.Config{OnSet: func(s fabric.Set) { b.sets = append(b.sets, s) }})
 	for i := range n.Nodes {

@@ -86,7 +86,7 @@ func (f *Found) Preview(reroute bool) *RouteTask {
 
 func (f *Found) task() *RouteTask {
 	s := f.s
-	return &RouteTask{found: f, settings: s.cfg.Settings, engine: s.cfg.Engine, inPlaceOf: s.cfg.InPlaceOf, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute,
+	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute,
 		multicastTop: s.multicastTop}
 }
 

@@ -3,7 +3,6 @@ package sweep
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 
 	"ibsm/mad"
@@ -13,6 +12,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/engines"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -22,14 +22,13 @@ import (
 // run once; several may run at a time.
 type RouteTask struct {
 	silent
-	found     *Found
-	settings  Settings
-	engine    routing.Engine
-	inPlaceOf string // as Config.InPlaceOf
-	state     *state // the snapshot, which the task may write to
-	parts     Partitions
-	reroute   bool // compute all routes afresh
-	now       int64
+	found    *Found
+	settings Settings
+	chain    engines.Chain
+	state    *state // the snapshot, which the task may write to
+	parts    Partitions
+	reroute  bool // compute all routes afresh
+	now      int64
 
 	multicastTop mad.LID
 	reregister   map[mad.GUID]bool // In.Reregister of the plan
@@ -56,13 +55,17 @@ type SweepPlan struct {
 	Report      *verify.Report       // of Tables
 	BeforeCut   *verify.Report       // of the engine's tables, if they had loops that were cut
 	CreditLoop  []creditloop.Channel // among routes between hosts, as Tables and one lane have it; nil without any
+	Engine      string               // that computed Tables; "" without Tables
+	InPlaceOf   string               // engines.Engine.InPlaceOf of that
+	Refused     []engines.Refusal    // by engines that were tried before it
 	Keep        routing.Keep
+	Foreign     string // with KeepWorking: the chosen engine, where it has other tables than those found
 	Idle        [2]int // with an engine in place of another: links between switches that no route between hosts uses, of how many
 	Unused      bool   // links were added that adopted routes do not use
 	Unavoidable int    // unhealthy links that are still used, because there is no other path
 	AR          int    // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
-	Err         error // the routing engine failed
+	Err         error // no engine routes the subnet
 
 	found     *Found
 	same      bool // Topo is equal to that of the last sweep
@@ -82,6 +85,8 @@ type delta struct {
 	values       plan.Values
 	report       *verify.Report
 	credit       *creditloop.Report
+	sls          *routing.SLs
+	foreign      string
 	adopted      bool
 	indexes      partitions.Indexes // nil: unchanged
 	groups       map[mad.GUID]*groups
@@ -94,13 +99,13 @@ type delta struct {
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.report, s.credit, s.adopted, s.groups = d.settings, d.values, d.report, d.credit, d.adopted, d.groups
+	s.settings, s.values, s.report, s.credit, s.sls, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.credit, d.sls, d.foreign, d.adopted, d.groups
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
 }
 
-// Run computes the plan. SweepPlan.Err is an error of the engine; a cancelled context gives
+// Run computes the plan. SweepPlan.Err is why no engine routes the subnet; a cancelled context gives
 // nil.
 func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	b, tables, s := j.found.Builder, j.found.Tables, j.state
@@ -139,7 +144,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
-	d.report, d.credit = s.report, s.credit
+	d.report, d.credit, d.sls = s.report, s.credit, s.sls
 	d.groups = j.adaptive(out)
 	j.route(ctx, out, reserved)
 	off := j.turnOff(ctx, out)
@@ -187,7 +192,7 @@ func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 	return lids
 }
 
-// route computes and proves the tables, and cuts loops that the proof finds.
+// route takes the tables that the subnet gets.
 func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
 	t, s, d := out.Topo, j.state, &out.delta
 	for _, n := range t.Switches {
@@ -198,20 +203,17 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if out.RoutesHeld() {
 		return
 	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out)}
+	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs)}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
-	out.Keep = in.Keep
-	out.Unused = in.Keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
-	p := j.prove(ctx, out, in, reserved)
-	if p != nil && j.inPlaceOf != "" {
-		p = j.standIn(ctx, out, in, reserved, p)
-	}
-	if p == nil {
+	r := (&attempts{RouteTask: j, out: out, in: in, reserved: reserved}).choose(ctx)
+	if r == nil {
 		return
 	}
-	tables := p.tables
-	out.Report, out.Tables, d.report = p.report, tables, p.report
-	out.CreditLoop, d.credit = p.credit.Loop, p.credit
+	tables := r.tables
+	d.foreign = out.Foreign
+	out.Engine, out.InPlaceOf, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.missing, r.keep, r.report, r.beforeCut, tables
+	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
+	out.CreditLoop, d.report, d.credit, d.sls = r.credit.Loop, r.report, r.credit, tables.SLs
 	for i, n := range t.Switches {
 		sw := &d.switches[i]
 		if t.Nodes[n].Missed > 0 {
@@ -222,39 +224,6 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		}
 		sw.Row = tables.LFT[i]
 	}
-}
-
-// proved are tables with their proofs.
-type proved struct {
-	tables *routing.Tables
-	report *verify.Report
-	credit *creditloop.Report
-}
-
-// prove computes tables, proves that their routes arrive, cuts loops, and looks for credit loops.
-// It returns nil if the engine fails or ctx is done.
-func (j *RouteTask) prove(ctx context.Context, out *SweepPlan, in routing.In, reserved []mad.LID) *proved {
-	t := out.Topo
-	tables, err := j.engine(ctx, in)
-	if err != nil {
-		out.Err = fmt.Errorf("routing: %w", err)
-		return nil
-	}
-	tables = fix(out, tables, reserved)
-	report, err := verify.Check(ctx, t, out.LIDs, tables, out.delta.report)
-	if err == nil && report.Count[verify.Loop] > 0 {
-		out.BeforeCut = report
-		tables = fix(out, verify.CutLoops(t, out.LIDs, tables, report), nil)
-		report, err = verify.Check(ctx, t, out.LIDs, tables, report)
-	}
-	if err != nil {
-		return nil
-	}
-	credit, err := creditloop.Find(ctx, creditloop.In{Topo: t, LIDs: out.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Traffic: creditloop.BetweenHosts, Since: out.delta.credit})
-	if err != nil {
-		return nil
-	}
-	return &proved{tables, report, credit}
 }
 
 // keep decides how much of the previous tables stays. Routes of another manager stay as long
@@ -353,7 +322,7 @@ func (c *SweepPlan) InForce() *routing.Tables {
 		return c.Tables
 	}
 	switches := c.delta.switches
-	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top}
+	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top, SLs: c.delta.sls}
 	for i, n := range c.Topo.Switches {
 		if switches[i].LFT != nil {
 			t.Top = max(t.Top, min(c.Topo.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))

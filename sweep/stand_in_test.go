@@ -8,14 +8,19 @@ import (
 
 	"ibsm/mad/smp"
 	"ibsm/routing"
+	"ibsm/routing/minhop"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/engines"
 )
+
+// inPlaceOfUpdn is the chain of a list with nothing but updn, in a version without it.
+var inPlaceOfUpdn = engines.Chain{{Name: "minhop", Route: minhop.Route, InPlaceOf: "updn"}}
 
 // TestStandIn: an engine in place of another one routes nothing where its routes have a credit
 // loop: a ring of more than four switches has one (Dally and Seitz), a tree and a row have none.
 func TestStandIn(t *testing.T) {
 	for spec, loop := range map[string]bool{"torus:dims=6": true, "torus:dims=4x4": true, "mesh:dims=6": false, "fattree:k=4": false} {
-		b := newHarness(t, spec, Config{InPlaceOf: "updn"})
+		b := newHarness(t, spec, Config{Engines: inPlaceOfUpdn})
 		c := b.walk().Task(1).Run(context.Background())
 		switch {
 		case !loop && c.Err != nil:
@@ -29,7 +34,7 @@ func TestStandIn(t *testing.T) {
 // TestStandInKeeps: a link that would close a credit loop stays unused as long as the routes work
 // without it. A manager that has routed the subnet goes on and reports the loop.
 func TestStandInKeeps(t *testing.T) {
-	b := newHarness(t, "torus:dims=6", Config{InPlaceOf: "updn"})
+	b := newHarness(t, "torus:dims=6", Config{Engines: inPlaceOfUpdn})
 	link := b.inner()
 	b.fabric.LinkDown(link)
 	if out := b.heavy(); out.CreditLoop != nil || out.Idle != [2]int{0, 5} {
@@ -47,7 +52,7 @@ func TestStandInKeeps(t *testing.T) {
 	b = newHarness(t, "torus:dims=6", Config{})
 	b.heavy()
 	cfg := b.cfg
-	cfg.InPlaceOf = "updn"
+	cfg.Engines = inPlaceOfUpdn
 	b.Configure(cfg)
 	if out := b.heavy(); out.CreditLoop == nil {
 		t.Error("a ring that is routed: no loop is reported")

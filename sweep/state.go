@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/verify"
 	"ibsm/sweep/device"
@@ -37,6 +38,8 @@ type state struct {
 	findings     []discover.Finding // of the walk that prev is from
 	report       *verify.Report     // of the tables computed last; nil without any
 	credit       *creditloop.Report // likewise
+	sls          *routing.SLs       // likewise
+	foreign      string             // SweepPlan.Foreign of the last plan
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
 	swept        bool               // a sweep has been completed in this mastership
 	settings     Settings           // that values were resolved from
@@ -67,7 +70,7 @@ func newState(restored Restored) *state {
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
 	s.devices.ForeignMaster()
-	s.unresponsive, s.stuck, s.prev, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, false, false, nil, nil
+	s.unresponsive, s.stuck, s.prev, s.sls, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, false, false, nil, nil
 	s.pkeys.removalsHeld = 0
 }
 

@@ -18,22 +18,18 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
-	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/engines"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
 // Config of a Sweeper.
 type Config struct {
-	Settings   Settings
-	Partitions Partitions
-	Engine     routing.Engine
-	EngineName string
-	// InPlaceOf names the chosen routing engines that this version does not have, if Engine is
-	// used only because of that. Then its routes must have no credit loop.
-	InPlaceOf     string
+	Settings      Settings
+	Partitions    Partitions
+	Engines       engines.Chain
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored

@@ -333,7 +333,7 @@ func TestReserved(t *testing.T) {
 	guid := b.net.Nodes[host].Ports[1].GUID
 	lid := findLID(b.state.lids, guid).Base
 	before := slices.Clone(b.fabric.LFT(b.node(mad.Switch, 0)))
-	fresh := New(Config{Engine: b.cfg.Engine}) // a manager that comes anew
+	fresh := New(Config{Engines: b.cfg.Engines}) // a manager that comes anew
 	b.Sweeper = fresh
 	b.fabric.Mute(host, true)
 	out := b.heavy()
@@ -355,7 +355,7 @@ func TestForget(t *testing.T) {
 	b := up(t, small, Config{})
 	moved := b.node(mad.CA, 5)
 	guid := b.net.Nodes[moved].Ports[1].GUID
-	other := New(Config{Engine: b.cfg.Engine})
+	other := New(Config{Engines: b.cfg.Engines})
 	mine := b.Sweeper
 	b.Sweeper = other
 	other.state.lids = []LIDAssignment{{Port: guid, Base: 40}} // it gives another LID

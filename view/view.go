@@ -23,8 +23,9 @@ type View struct {
 	// in Topo.
 	Partitions *partitions.Tables
 	// Ports is what ports hold of attributes that are read only where they matter.
-	Ports  *device.Ports
-	Subnet Subnet
+	Ports   *device.Ports
+	Subnet  Subnet
+	Routing Routing
 	// PrefixRoutes are the routers to other subnets, the first that holds first.
 	PrefixRoutes []PrefixRoute
 	// SLs are the SLs of paths by the base of the partition's P_Key; 0 for others. It is

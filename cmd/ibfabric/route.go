@@ -18,11 +18,9 @@ import (
 	"ibsm/opensm/dump"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
-	"ibsm/routing/lash"
-	"ibsm/routing/minhop"
 	"ibsm/routing/quality"
-	"ibsm/routing/updn"
 	"ibsm/routing/verify"
+	"ibsm/sweep/engines"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/netwalk"
@@ -37,13 +35,12 @@ const routeExamples = `  ibfabric route fattree:k=36
 
 // route is one run of ibfabric route.
 type route struct {
-	engines []string
-	lanes   uint8
-	lmc     uint8
-	startVL uint8
-	updn    updn.Settings
-	dir     string
-	out     io.Writer
+	engines  []string
+	settings engines.Settings
+	lanes    uint8
+	lmc      uint8
+	dir      string
+	out      io.Writer
 }
 
 func newRoute() *cobra.Command {
@@ -63,9 +60,9 @@ minhop, updn and lash.`}
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
 	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "`N`: each port of a channel adapter or router gets 2^N LIDs, N up to 7")
-	c.Flags().Uint8Var(&r.startVL, "lash-start-vl", 0, "lowest lane of lash")
+	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "lowest lane of lash")
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn; may be repeated (default: detected)")
-	c.Flags().BoolVar(&r.updn.ConnectRoots, "connect-roots", false, "routes between root switches of updn: without it they do not reach each other, which the proof reports")
+	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches of updn: without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.out = cmd.OutOrStdout()
@@ -76,8 +73,8 @@ minhop, updn and lash.`}
 			return cli.UsageError(fmt.Sprintf("--lmc %d: expected 0 to 7", r.lmc), "")
 		}
 		for _, name := range r.engines {
-			if r.engine(name) == nil {
-				return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected minhop, updn or lash")
+			if _, ok := engines.Find(name, &r.settings); !ok {
+				return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected some of "+strings.Join(engines.Names(), ", "))
 			}
 		}
 		for _, text := range roots {
@@ -85,7 +82,7 @@ minhop, updn and lash.`}
 			if err != nil {
 				return cli.UsageError(fmt.Sprintf("--root %s: %v", text, err), "")
 			}
-			r.updn.Roots = append(r.updn.Roots, guid)
+			r.settings.Updn.Roots = append(r.settings.Updn.Roots, guid)
 		}
 		fabric, err := loadNet(args[0])
 		if err != nil {
@@ -94,19 +91,6 @@ minhop, updn and lash.`}
 		return r.run(cmd.Context(), fabric)
 	}
 	return c
-}
-
-// engine is the engine of a name, nil if there is none.
-func (r *route) engine(name string) routing.Engine {
-	switch name {
-	case "minhop":
-		return minhop.Route
-	case "updn":
-		return updn.New(r.updn)
-	case "lash":
-		return lash.New(lash.Settings{StartVL: r.startVL})
-	}
-	return nil
 }
 
 func (r *route) run(ctx context.Context, fabric *net.Net) error {
@@ -136,7 +120,8 @@ func (r *route) run(ctx context.Context, fabric *net.Net) error {
 func (r *route) compute(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	for _, name := range r.engines {
 		start := time.Now()
-		tables, err := r.engine(name)(ctx, in)
+		e, _ := engines.Find(name, &r.settings)
+		tables, err := e.Route(ctx, in)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -247,11 +232,9 @@ func loopText(t *topo.Topo, loop []creditloop.Channel, traffic string) string {
 	if loop == nil {
 		return "none " + traffic
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%d links %s", len(loop), traffic)
-	name := func(s topo.SwitchIdx) string { return t.Nodes[t.Switches[s]].Desc.String() }
+	text := fmt.Sprintf("%d links %s: %s", len(loop), traffic, creditloop.Text(t, loop, creditloop.Description))
 	for _, c := range loop {
-		fmt.Fprintf(&text, "\n%-13s   %q port %d, lane %d: packets from %q to LID %d", "", name(c.Switch), c.Port, c.Lane, name(c.Source), c.Dest)
+		text += fmt.Sprintf("\n%-13s   %s", "", c.Text(t, creditloop.Description))
 	}
-	return text.String()
+	return text
 }

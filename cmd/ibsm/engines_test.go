@@ -4,6 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing/routingtest"
+	"ibsm/sim/ibsim"
 )
 
 // TestMissingEngine: min-hop takes the place of an engine that there is not only where its
@@ -15,10 +19,14 @@ func TestMissingEngine(t *testing.T) {
 		status          int
 		says            string
 	}{
-		{"fattree:k=4", "updn", 0, "this version has no routing engine updn; minhop is used if its routes have no credit loop\n"},
-		{"torus:dims=5x5", "updn", 4, "routing: this version has no routing engine updn, and the routes of min-hop have a credit loop, in which traffic can stop for good: \"switch-"},
-		{"torus:dims=5x5", "updn,dnup", 4, "this version has no routing engine updn, dnup, and"},
-		{"torus:dims=5x5", "updn,minhop", 0, "this version has no routing engine updn; minhop is used\n"},
+		{"fattree:k=4", "dnup", 0, "this version has no routing engine dnup; minhop is used if its routes have no credit loop\n"},
+		{"torus:dims=5x5", "dor", 4, "routing: minhop: this version has no routing engine dor, and the routes of min-hop have a credit loop, in which traffic can stop for good: \"switch-"},
+		{"torus:dims=5x5", "dor,dnup", 4, "this version has no routing engine dor, dnup, and"},
+		{"torus:dims=5x5", "dor,minhop", 0, "this version has no routing engine dor; minhop is used\n"},
+		{"torus:dims=5x5", "dor,lash", 0, "this version has no routing engine dor; lash is used\n"},
+		{"torus:dims=5x5", "updn,dor", 4, "routing: updn: no root switch was found: none has more than 90 % of the end ports at one distance; name the roots in root_guid_file; minhop: this version has no routing engine dor, and"},
+		{"torus:dims=5x5", "updn,no_fallback", 4, "routing: updn: no root switch was found"},
+		{"torus:dims=5x5", "updn", 0, ""},
 		{"torus:dims=5x5", "minhop", 0, ""},
 		{"fattree:k=4", "ar_updn", 2, `"ar_updn" is a routing engine of NVIDIA's subnet manager; write updn`},
 	} {
@@ -43,9 +51,63 @@ func TestMissingEngineTakeover(t *testing.T) {
 	if said := p.text(); !strings.Contains(said, "updn tables configured on all switches") {
 		t.Fatalf("OpenSM did not route by updn:\n%s", tail(said))
 	}
-	p = ibsm.bringUp(s, "-R", "updn")
+	p = ibsm.bringUp(s, "-R", "dor")
 	p.stop()
 	if said := p.text(); !strings.Contains(said, "minhop tables configured on all switches kept=true") || strings.Contains(said, "LinearForwardingTable") {
 		t.Errorf("it wrote routes:\n%s", tail(said))
 	}
+}
+
+// TestEngineTakeover: what OpenSM routed by lash, ibsm routes by lash, with the same tables and the
+// same SL of each path, and without a Set of a forwarding table.
+func TestEngineTakeover(t *testing.T) {
+	t.Parallel()
+	spec := "torus:dims=5x5,hosts=1"
+	if proof() {
+		spec = "torus:dims=5x5x5,hosts=1"
+	}
+	s := startIbsim(t, generated(spec).file(t))
+	p := opensm.bringUp(s, "-R", "lash", "-Q")
+	var lids []mad.LID
+	for range 2 * len(s.net.hosts()) { // and as many switches
+		lids = append(lids, mad.LID(len(lids)+1))
+	}
+	theirs := s.pathSLs(lids)
+	p.stop()
+	if said := p.text(); !strings.Contains(said, "lash tables configured on all switches") {
+		t.Fatalf("OpenSM did not route by lash:\n%s", tail(said))
+	}
+	p = ibsm.bringUp(s, "-R", "lash", "-Q")
+	ours := s.pathSLs(lids)
+	p.stop()
+	if said := p.text(); !strings.Contains(said, "lash tables configured on all switches kept=true") || strings.Contains(said, "LinearForwardingTable") {
+		t.Errorf("it wrote routes:\n%s", tail(said))
+	}
+	differ, used := 0, map[uint8]bool{}
+	for path, sl := range theirs {
+		if used[sl] = true; ours[path] != sl {
+			differ++
+		}
+	}
+	if t.Logf("compared %d paths with %d SLs, %d differ", len(theirs), len(used), differ); differ > 0 || len(used) < 2 || len(ours) != len(theirs) {
+		t.Fail()
+	}
+
+	ibsm.bringUp(s, "-R", "minhop").stop() // which keeps the tables, and knows no SLs
+	p = ibsm.bringUp(s, "-R", "minhop,lash")
+	p.stop()
+	if said := p.text(); !strings.Contains(said, "the routes of another manager are kept, and have a credit loop") {
+		t.Errorf("without lash:\n%s", tail(said))
+	}
+}
+
+// pathSLs is what the SA gives as the SL of the path between each two LIDs.
+func (s *simulator) pathSLs(lids []mad.LID) map[[2]mad.LID]uint8 {
+	s.t.Helper()
+	port, err := ibsim.Dial(s.t.Context(), ibsim.Config{SockName: s.socket, Node: s.net.witnessHost()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer port.Close()
+	return routingtest.PathSLs(s.t, port, lids)
 }

@@ -14,6 +14,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/view"
 )
 
 func newStatus(a *asker) *cobra.Command {
@@ -92,11 +93,7 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if st.State != "" {
 		line("state", "%s; sweep: %s", st.State, st.Phase)
 	}
-	engine := st.Engine
-	if st.InPlaceOf != "" {
-		engine += ", because this version does not have " + st.InPlaceOf
-	}
-	line("routing", "%s", engine)
+	line("routing", "%s", routingText(st))
 	if text := settingsText(st); text != "" {
 		line("settings", "%s", text)
 	}
@@ -180,4 +177,20 @@ func states(ports map[string]int) string {
 		names[i] = fmt.Sprintf("%d %s", ports[name], name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// routingText says which routing engines are chosen, and which is used.
+func routingText(st *ctl.Status) string {
+	chosen := strings.Join(st.Engines, ",")
+	if st.Subnet == nil {
+		return "chosen: " + cmp.Or(chosen, "minhop")
+	}
+	r := view.Routing{Engine: st.Engine, InPlaceOf: st.InPlaceOf, Kept: st.RoutesKept, Foreign: st.NotOf}
+	for _, f := range st.Refused {
+		r.Refused = append(r.Refused, view.Refusal{Engine: f.Engine, Reason: f.Reason})
+	}
+	if text := r.String(); chosen != "" && chosen != text {
+		return text + "; chosen: " + chosen
+	}
+	return r.String()
 }

@@ -47,7 +47,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 
 // newExporter is an Exporter of a manager that shows a view, with metrics of every kind.
 func newExporter(v *view.View) *Exporter {
-	control := server.New(server.Config{Version: `1"0`, Engine: "minhop", Where: "x", Console: &console.Counters{}})
+	control := server.New(server.Config{Version: `1"0`, Where: "x", Console: &console.Counters{}})
 	control.Serve(&manager.Shell{}, "x")
 	control.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
 	e := New(control, new(ctl.Stats), slog.New(slog.DiscardHandler))
@@ -309,7 +309,7 @@ func TestPorts(t *testing.T) {
 			guid(`uplink_guid="GUID",uplink_lid="`+lid+`",uplink_port="1",uplink_type="CA"} 1`, v.Topo.Ports[host].GUID),
 		guid(`infiniband_hca_rate_bytes_per_second{guid="GUID"} 2.5e+10`, v.Topo.Ports[host].GUID), // 4x HDR
 		guid(`infiniband_switch_port_rate_bytes_per_second{guid="GUID",port="1"} 2.5e+10`, v.Topo.Nodes[leaf].GUID),
-		`ibsm_links 16`, `ibsm_nodes{type="CA"} 8`, `ibsm_state{state="MASTER"} 0`, `ibsm_info{engine="minhop",version="1\"0"} 1`,
+		`ibsm_links 16`, `ibsm_nodes{type="CA"} 8`, `ibsm_state{state="MASTER"} 0`, `ibsm_info{engine="none",version="1\"0"} 1`,
 		`ibsm_ports{state="Active"} 32`, `ibsm_ports{state="Down"} 0`, `ibsm_last_sweep_seconds 1.5`, `ibsm_last_sweep_lost_routes 3`,
 		`ibsm_sa_groups 1`, `ibsm_sa_members 2`, `ibsm_sa_services 3`, `ibsm_sa_subscriptions 4`, `ibsm_sa_aliases 5`,
 	} {

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -27,7 +28,11 @@ func (*collector) Describe(chan<- *prometheus.Desc) {}
 // Collect is prometheus.Collector's.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s, st := sink(to), c.control.Status()
-	s.gauge("ibsm_info", "Version and routing engine of the manager.", "version", "engine")(1, st.Version, st.Engine)
+	s.gauge("ibsm_info", "Version of the manager, and the routing engine that computed the routes in force.", "version", "engine")(1, st.Version, cmp.Or(st.Engine, "none"))
+	refused := s.gauge("ibsm_routing_engine_refused", "1 for each chosen routing engine that cannot route the subnet.", "engine")
+	for _, r := range st.Refused {
+		refused(1, r.Engine)
+	}
 	state := smp.SMState(0)
 	if shell := c.control.Manager(); shell != nil {
 		stats := shell.Stats()

@@ -42,8 +42,8 @@ func (d *Server) ConsoleStatus() (st console.Status) {
 	}
 	stats := shell.Stats()
 	st.State = stats.State
-	if shell.View() != nil {
-		st.Ready, st.Engine = true, d.cfg.Engine
+	if v := shell.View(); v != nil {
+		st.Ready, st.Engine = true, v.Routing.Engine
 	} else {
 		st.FirstSweep, st.FromStandby = true, stats.FromStandby
 	}

@@ -21,7 +21,6 @@ import (
 // Config of a Server.
 type Config struct {
 	Version string
-	Engine  string
 	Where   string // the port to run on
 	// Asks is the channel of requests to the manager.
 	Asks chan<- manager.Sweep
@@ -53,7 +52,7 @@ type Server struct {
 
 // New returns a Server without a manager.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, rules: Rules{Engine: cfg.Engine}, past: history.NewKeeper()}
+	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, past: history.NewKeeper()}
 }
 
 // Serve sets the manager that is about to run, and its port.
@@ -66,8 +65,7 @@ func (d *Server) Serve(s *manager.Shell, where string) {
 
 // Rules are what a manager is master by. They are immutable.
 type Rules struct {
-	Engine     string
-	InPlaceOf  string                 // as sweep.Config.InPlaceOf
+	Engines    []string               // the routing engines as they were chosen; nil for none
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
 }
@@ -114,6 +112,14 @@ func (d *Server) Notify(a manager.Notification) {
 	}
 }
 
+// showRouting shows where routes come from.
+func showRouting(st *ctl.Status, r *view.Routing) {
+	st.Engine, st.InPlaceOf, st.RoutesKept, st.NotOf = r.Engine, r.InPlaceOf, r.Kept, r.Foreign
+	for _, f := range r.Refused {
+		st.Refused = append(st.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Reason})
+	}
+}
+
 // subnet is the view with its derived values, which are computed once.
 func (d *Server) subnet() *subnet {
 	shell := d.shell.Load()
@@ -148,14 +154,16 @@ func (d *Server) Subnet() ctl.Subnet {
 
 // Status returns the state of the manager.
 func (d *Server) Status() *ctl.Status {
-	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, SMs: []ctl.SM{}}
+	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, Engines: []string{}, SMs: []ctl.SM{}}
 	if d.cfg.Events != nil {
 		st.Events = d.cfg.Events.Last()
 	}
 	d.mu.Lock()
 	st.Where, st.Waiting, st.Sweep = d.where, d.waiting, d.sweep
-	st.InPlaceOf = d.rules.InPlaceOf
-	st.Engine, st.MirroredSettings, st.Partitions = d.rules.Engine, d.rules.Mirrored, d.rules.Partitions
+	if d.rules.Engines != nil {
+		st.Engines = d.rules.Engines
+	}
+	st.MirroredSettings, st.Partitions = d.rules.Mirrored, d.rules.Partitions
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {
@@ -166,6 +174,7 @@ func (d *Server) Status() *ctl.Status {
 	if s := d.subnet(); s != nil {
 		stats.Self.LID = s.view.SMs[0].LID // which may be newer
 		st.Subnet = s.status
+		showRouting(st, &s.view.Routing)
 	}
 	st.SMs = managers(&stats)
 	for _, a := range stats.Alarms() {

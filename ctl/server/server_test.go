@@ -21,7 +21,7 @@ var (
 
 // A server without a manager says so, and keeps nobody waiting.
 func TestNobody(t *testing.T) {
-	d := New(Config{Version: "1", Engine: "minhop", Where: "a port", Asks: make(chan manager.Sweep)})
+	d := New(Config{Version: "1", Where: "a port", Asks: make(chan manager.Sweep)})
 	d.Wait("no cable")
 	if st := d.Status(); st.Where != "a port" || st.Waiting != "no cable" || st.State != "" || st.Subnet != nil {
 		t.Errorf("status %+v", st)

@@ -48,16 +48,6 @@ func SettingIsSM(port mad.GUID) string {
 	return fmt.Sprintf("osm_opensm_bind: Setting IS_SM on port 0x%016x", uint64(port))
 }
 
-// EngineFailed says that a routing engine cannot be used.
-func EngineFailed(engine string) string {
-	return "setup_routing_engines: Failed to setup routing engine '" + engine + "'"
-}
-
-// TablesConfigured says that an engine has given all switches their tables.
-func TablesConfigured(engine string) string {
-	return "osm_ucast_mgr_process: " + engine + " tables configured on all switches"
-}
-
 // ConsoleListening says that the console takes clients.
 func ConsoleListening(port int) string {
 	return fmt.Sprintf("osm_console_init: Console listening on port %d", port)

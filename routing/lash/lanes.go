@@ -1,10 +1,6 @@
 package lash
 
-import (
-	"context"
-	"errors"
-	"fmt"
-)
+import "context"
 
 // layers are the paths by lane. A pair of switches has one lane for both directions.
 type layers struct {
@@ -18,9 +14,10 @@ type layers struct {
 // are.
 type channel struct{ from, to int32 }
 
-// assignLanes gives each pair of switches the lowest lane, out of so many, in which its paths
-// form no circle with those before, and evens the lanes out. The result is by SwitchIdx.
-func (n *network) assignLanes(ctx context.Context, budget int) ([][]uint8, error) {
+// assignLanes gives each pair of switches the lowest lane, out of those from start on of so many, in
+// which its paths form no circle with those before, and evens the lanes out. The result is by
+// SwitchIdx, and counts lanes from start.
+func (n *network) assignLanes(ctx context.Context, budget, start int) ([][]uint8, error) {
 	l := newLayers(n)
 	for i := range n.links {
 		if err := ctx.Err(); err != nil {
@@ -28,8 +25,8 @@ func (n *network) assignLanes(ctx context.Context, budget int) ([][]uint8, error
 		}
 		for j := i + 1; j < len(n.links); j++ {
 			if !l.place(int32(i), int32(j)) {
-				if len(l.lanes) == budget {
-					return nil, tooFew(budget)
+				if len(l.lanes) == budget-start {
+					return nil, &TooFewLanes{Lanes: budget - start, Start: start}
 				}
 				l.lanes = append(l.lanes, newLayer(len(n.links), len(l.channels)))
 				l.place(int32(i), int32(j))
@@ -53,14 +50,6 @@ func (n *network) assignLanes(ctx context.Context, budget int) ([][]uint8, error
 		}
 	}
 	return lane, nil
-}
-
-// tooFew is the error of a subnet that needs more lanes.
-func tooFew(budget int) error {
-	if budget == 1 {
-		return errors.New("more than 1 lane is needed")
-	}
-	return fmt.Errorf("more than %d lanes are needed", budget)
 }
 
 func newLayers(n *network) *layers {

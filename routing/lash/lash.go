@@ -24,7 +24,7 @@ func New(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		budget := int(routing.LeastLanes(in.Lanes))
 		if int(s.StartVL) >= budget {
-			return nil, fmt.Errorf("lash_start_vl is %d, and the links have lanes 0 to %d", s.StartVL, budget-1)
+			return nil, &StartTooHigh{Start: int(s.StartVL), Lanes: budget}
 		}
 		n := newNetwork(in.Topo)
 		for root := range n.links {
@@ -35,7 +35,7 @@ func New(s Settings) routing.Engine {
 				return nil, fmt.Errorf("there is no path between switch %v and switch %v", name(in.Topo, root), name(in.Topo, missed))
 			}
 		}
-		lane, err := n.assignLanes(ctx, budget-int(s.StartVL))
+		lane, err := n.assignLanes(ctx, budget, int(s.StartVL))
 		if err != nil {
 			return nil, err
 		}

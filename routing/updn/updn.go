@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -89,7 +90,16 @@ type edge struct {
 
 const unranked = ^uint32(0)
 
-var errNoRoots = errors.New("no root switch was found: none has more than 90 % of the end ports at one distance; name the roots in root_guid_file")
+// ErrNoRoots refuses a subnet in which no switch is a root.
+var ErrNoRoots = errors.New("no root switch was found")
+
+// noRoots is ErrNoRoots with its reason.
+func (s *Settings) noRoots() error {
+	if s.Roots == nil {
+		return fmt.Errorf("%w: none has more than 90 %% of the end ports at one distance; name the roots in root_guid_file", ErrNoRoots)
+	}
+	return fmt.Errorf("%w: none of the %d GUIDs in root_guid_file is that of a switch in this subnet", ErrNoRoots, len(s.Roots))
+}
 
 func newNetwork(ctx context.Context, in routing.In, s *Settings) (*network, error) {
 	n := &network{Balance: routing.NewBalance(in), rank: make([]uint32, len(in.Topo.Switches)), id: make([]uint64, len(in.Topo.Switches))}
@@ -115,7 +125,7 @@ func newNetwork(ctx context.Context, in routing.In, s *Settings) (*network, erro
 		}
 	}
 	if len(queue) == 0 {
-		return nil, errNoRoots
+		return nil, s.noRoots()
 	}
 	n.direct = s.ConnectRoots && (s.Roots == nil || len(queue) > 1)
 	for _, root := range queue {

@@ -80,8 +80,31 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 // its VLs: a change would need a reset of the link.
 func (p *Plan) lanes(i topo.PortIdx, peerCap uint8, w *smp.PortInfo) {
 	if info := &p.in.Topo.Ports[i].Info; info.PortState() <= smp.PortInit {
-		w.SetOperationalVLs(max(min(info.VLCap(), peerCap, p.in.Values.MaxOpVLs), 1))
+		w.SetOperationalVLs(wantedVLs(info.VLCap(), peerCap, p.in.Values.MaxOpVLs))
 	}
+}
+
+// wantedVLs is the OperationalVLs of a link that comes up, from the VLCap of both ends.
+func wantedVLs(vlCap, peerCap, most uint8) uint8 { return max(min(vlCap, peerCap, most), 1) }
+
+// Lanes is, by PortIdx, the number of data VLs that the links of switches have once the plan is
+// carried out, for routing.In.
+func Lanes(t *topo.Topo, maxOpVLs uint8) []uint8 {
+	lanes := make([]uint8, len(t.Ports))
+	for p := range t.Ports {
+		port := &t.Ports[p]
+		if port.Num == 0 || port.Peer == topo.None || t.Nodes[port.Node].Switch == topo.None || !port.Seen {
+			continue
+		}
+		vls := port.Info.OperationalVLs()
+		if port.Info.PortState() <= smp.PortInit && t.Ports[port.Peer].Seen {
+			vls = wantedVLs(port.Info.VLCap(), t.Ports[port.Peer].Info.VLCap(), maxOpVLs)
+		}
+		if vls > 0 {
+			lanes[p] = min(uint8(1)<<(min(vls, 5)-1), 15)
+		}
+	}
+	return lanes
 }
 
 // link sets the fields that must be equal at both ends of a link, and those that depend on the

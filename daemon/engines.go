@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"ibsm/conf"
+	osmlog "ibsm/opensm/log"
+	"ibsm/routing/lash"
+	"ibsm/routing/updn"
+	"ibsm/sweep/engines"
+)
+
+// chain is the chain of routing engines; conf or Run has refused a list that leaves none.
+func chain(c *conf.Config) engines.Chain {
+	chain, _, _ := engines.New(conf.RoutingEngine.In(c), engineSettings(c))
+	return chain
+}
+
+// checkEngines says why the list of routing engines leaves none; nil if it does not.
+func checkEngines(c *conf.Config) error {
+	_, _, err := engines.New(conf.RoutingEngine.In(c), &engines.Settings{})
+	return err
+}
+
+// engineSettings are the settings of routing engines.
+func engineSettings(c *conf.Config) *engines.Settings {
+	return &engines.Settings{
+		Updn: updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
+		Lash: lash.Settings{StartVL: conf.LashStartVL.In(c)},
+	}
+}
+
+// warnOfEngines logs the routing engines of the list that this version does not have.
+func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
+	chain, missing, _ := engines.New(conf.RoutingEngine.In(l.Config), &engines.Settings{})
+	if missing != nil {
+		for _, name := range missing {
+			logger.Error(osmlog.EngineFailed(name))
+		}
+		names, used := strings.Join(missing, ", "), chain[0]
+		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", used.Name)
+		text := fmt.Sprintf("this version has no routing engine %s; %s is used", names, used.Name)
+		if used.InPlaceOf != "" {
+			text += " if its routes have no credit loop"
+		}
+		fmt.Fprintln(stderr, "ibsm: warning: "+text)
+	}
+	if by := laneEngine(l.Config); slices.Contains(missing, by) {
+		const text = "every path gets SL 0, where OpenSM with this routing engine gives paths SLs against credit loops: taking over a fabric that depends on them can stop its traffic"
+		logger.Error(text, "engine", by)
+		fmt.Fprintf(stderr, "ibsm: warning: routing_engine %s: %s\n", by, text)
+	}
+}
+
+// laneEngine is the routing engine that OpenSM would use first, if that keeps routes free of
+// credit loops by several VLs, to which paths are assigned by their SL; "" if not.
+func laneEngine(c *conf.Config) string {
+	list := conf.RoutingEngine.In(c)
+	if len(list) == 0 {
+		return ""
+	}
+	switch list[0] {
+	case "lash", "dfsssp", "torus-2QoS":
+		return list[0]
+	case "nue":
+		if c.Setting(conf.Find("nue_max_num_vls")).Value.Num != 1 {
+			return list[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,41 @@
+package manager
+
+import (
+	osmlog "ibsm/opensm/log"
+	"ibsm/routing"
+	"ibsm/sweep"
+	"ibsm/view"
+)
+
+// RoutingOf says where the routes of a plan come from.
+func RoutingOf(r *sweep.SweepPlan) view.Routing {
+	v := view.Routing{Engine: r.Engine, InPlaceOf: r.InPlaceOf, Kept: r.Tables != nil && r.Keep == routing.KeepWorking, Foreign: r.Foreign}
+	for _, f := range r.Refused {
+		v.Refused = append(v.Refused, view.Refusal{Engine: f.Engine, Reason: f.Err.Error()})
+	}
+	return v
+}
+
+// logEngines logs which engines refused the subnet, in OpenSM's words and with the reason, each
+// once as long as it lasts, and whose routes are kept.
+func (l *sweepLog) logEngines(fx *effects, r *sweep.SweepPlan) {
+	refused := map[string]bool{}
+	for _, f := range r.Refused {
+		text := f.String()
+		if refused[text] = true; l.refused[text] {
+			continue
+		}
+		for _, words := range osmlog.EngineRefused(f.Engine, f.Err) {
+			fx.log(erro, words)
+		}
+		fx.log(erro, "a routing engine cannot route this subnet", "engine", f.Engine, "reason", f.Err.Error())
+	}
+	if len(r.Refused) > 0 && r.Tables == nil && len(l.refused) == 0 {
+		fx.log(erro, osmlog.NoEngine)
+	}
+	l.refused = refused
+	if r.Foreign != l.foreign && r.Foreign != "" {
+		fx.log(warn, "the routes of another manager are kept: they are not those of the chosen routing engine, which ibsmctl reroute uses", "engine", r.Foreign)
+	}
+	l.foreign = r.Foreign
+}

@@ -1,0 +1,42 @@
+package log
+
+import (
+	"errors"
+	"fmt"
+
+	"ibsm/routing/lash"
+	"ibsm/routing/updn"
+)
+
+// EngineFailed says that a routing engine cannot be used.
+func EngineFailed(engine string) string {
+	return "setup_routing_engines: Failed to setup routing engine '" + engine + "'"
+}
+
+// EngineRefused says that a routing engine has not routed the subnet, for a reason that the engine
+// gave.
+func EngineRefused(engine string, reason error) (lines []string) {
+	what := "lid matrices"
+	var lanes *lash.TooFewLanes
+	var start *lash.StartTooHigh
+	switch {
+	case errors.As(reason, &lanes):
+		lines = append(lines, fmt.Sprintf("lash_core: ERR 4D02: Lane requirements (%d) exceed available lanes (%d) with starting lane (%d)", lanes.Lanes+1, lanes.Lanes, lanes.Start))
+	case errors.As(reason, &start):
+		lines = append(lines, fmt.Sprintf("discover_network_properties: ERR 4D03: Start VL(%d) too high for min operational vl(%d)", start.Start, start.Lanes))
+	case errors.Is(reason, updn.ErrNoRoots):
+		lines = append(lines, "updn_lid_matrices: disabling UPDN algorithm, no root nodes were found")
+	}
+	if engine == "lash" {
+		what = "fwd tables"
+	}
+	return append(lines, fmt.Sprintf("ucast_mgr_route: %s: cannot build %s", engine, what))
+}
+
+// NoEngine says that all routing engines have failed.
+const NoEngine = "osm_ucast_mgr_process: No routing engine able to successfully configure  switch tables on current fabric"
+
+// TablesConfigured says that an engine has given all switches their tables.
+func TablesConfigured(engine string) string {
+	return "osm_ucast_mgr_process: " + engine + " tables configured on all switches"
+}

@@ -1,0 +1,157 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/verify"
+	"ibsm/sweep/engines"
+)
+
+// attempts are those to route a subnet by the engines of the chain. Each begins with the same
+// problem.
+type attempts struct {
+	*RouteTask
+	out      *SweepPlan
+	in       routing.In
+	reserved []mad.LID
+}
+
+// routed are tables with their proofs, and how they came about.
+type routed struct {
+	engine    *engines.Engine
+	missing   string // InPlaceOf of the engine, or of the one that would route the subnet afresh
+	keep      routing.Keep
+	tables    *routing.Tables
+	report    *verify.Report
+	beforeCut *verify.Report // of the engine's tables, if they had loops that were cut
+	credit    *creditloop.Report
+}
+
+// choose returns the tables that the subnet gets: those of the first engine that routes it, or
+// those found, repaired, as long as they are another manager's. It returns nil if out.Err says why
+// there are none, or ctx is done.
+func (a *attempts) choose(ctx context.Context) *routed {
+	if a.in.Keep != routing.KeepWorking {
+		return a.first(ctx, a.in.Keep)
+	}
+	a.out.Foreign = a.state.foreign
+	if a.chain.Promises() && !a.state.swept {
+		r := a.first(ctx, routing.KeepMinimal)
+		if r != nil && r.engine.NoCreditLoop && a.keepsFound(r.tables) {
+			a.out.delta.adopted = false // the tables found are the engine's own
+			return r
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.out.Foreign, a.out.Err = "", nil
+		if r != nil && r.engine.NoCreditLoop {
+			a.out.Foreign = r.engine.Name
+		}
+	}
+	return a.repair(ctx)
+}
+
+// first returns the tables of the first engine that routes the subnet.
+func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
+	a.out.Refused = nil
+	for i := range a.chain {
+		e := &a.chain[i]
+		r, err := a.try(ctx, e, keep)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil && e.InPlaceOf != "" {
+			r, err = a.standIn(ctx, r, e.InPlaceOf)
+		}
+		if err == nil {
+			return r
+		}
+		a.out.Refused = append(a.out.Refused, engines.Refusal{Engine: e.Name, Err: err})
+	}
+	var reasons []string
+	for _, r := range a.out.Refused {
+		reasons = append(reasons, r.String())
+	}
+	a.out.Err = fmt.Errorf("routing: %s", strings.Join(reasons, "; "))
+	return nil
+}
+
+// repair keeps the routes found where they work.
+func (a *attempts) repair(ctx context.Context) *routed {
+	r, err := a.try(ctx, &engines.MinHop, routing.KeepWorking)
+	if missing := a.chain[0].InPlaceOf; err == nil && missing != "" {
+		r, err = a.standIn(ctx, r, missing)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.out.Err = fmt.Errorf("routing: %w", err)
+	}
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// try has one engine compute tables, cuts loops that the proof finds, and looks for credit loops.
+// The error says why the engine does not route the subnet, or is that of ctx.
+func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
+	t, in := a.out.Topo, a.in
+	in.Keep = keep
+	computed, err := e.Route(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	r := &routed{engine: e, keep: keep, tables: fix(a.out, computed, a.reserved)}
+	if r.report, err = verify.Check(ctx, t, a.out.LIDs, r.tables, a.state.report); err != nil {
+		return nil, err
+	}
+	if r.report.Count[verify.Loop] > 0 {
+		r.beforeCut = r.report
+		r.tables = fix(a.out, verify.CutLoops(t, a.out.LIDs, r.tables, r.report), nil)
+		if r.report, err = verify.Check(ctx, t, a.out.LIDs, r.tables, r.report); err != nil {
+			return nil, err
+		}
+	}
+	if r.credit, err = a.creditLoops(ctx, r.tables, r.report.Forwarding(), a.state.credit); err != nil {
+		return nil, err
+	}
+	if !e.NoCreditLoop || r.credit.Loop == nil {
+		return r, nil
+	}
+	// Tables of switches that do not answer stay: what they add is not the engine's.
+	own, err := a.creditLoops(ctx, computed, routing.NewForwarding(t, a.out.LIDs, computed), nil)
+	if err == nil && own.Loop != nil {
+		err = fmt.Errorf("the proof finds a credit loop among its routes, which it promises to avoid: %s", creditloop.Text(t, own.Loop, creditloop.Description))
+	}
+	return r, err
+}
+
+func (a *attempts) creditLoops(ctx context.Context, tables *routing.Tables, f *routing.Forwarding, since *creditloop.Report) (*creditloop.Report, error) {
+	return creditloop.Find(ctx, creditloop.In{Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: f, SLs: tables.SLs, Traffic: creditloop.BetweenHosts, Since: since})
+}
+
+// keepsFound reports whether tables have every entry by which packets arrive in the tables that
+// were found.
+func (a *attempts) keepsFound(tables *routing.Tables) bool {
+	if a.in.Prev == nil {
+		return false
+	}
+	found := a.in.Prev.LFT
+	tracer, trace := routing.NewTracer(a.out.Topo, a.out.LIDs), routing.NewTrace(len(found))
+	for block := range routing.RowLen(a.out.LIDs.Top) / routing.BlockSize {
+		tracer.Block(found, block, routing.WholeBlock, trace)
+		for lid := mad.LID(block * routing.BlockSize); int(lid) < (block+1)*routing.BlockSize; lid++ {
+			for s, fate := range trace.Fates(lid) {
+				if fate >= routing.Arrived && found[s][lid] != tables.LFT[s][lid] {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/routing/lash"
+	"ibsm/routing/minhop"
+	"ibsm/routing/updn"
+	"ibsm/sim/fabric"
+	"ibsm/sweep/engines"
+	"ibsm/topo/net"
+)
+
+func chainOf(t *testing.T, s engines.Settings, names ...string) engines.Chain {
+	t.Helper()
+	c, missing, err := engines.New(names, &s)
+	if err != nil || missing != nil {
+		t.Fatal(missing, err)
+	}
+	return c
+}
+
+func wroteRoutes(b *harness) bool {
+	return slices.ContainsFunc(b.sets, func(s fabric.Set) bool { return s.Attr == smp.AttrLinearForwardingTable })
+}
+
+// TestChain: engines are tried in order, each with the same problem. One that breaks its promise is
+// not used, and the next one is.
+func TestChain(t *testing.T) {
+	refuses := engines.Engine{Name: "refuses", Route: func(context.Context, routing.In) (*routing.Tables, error) {
+		return nil, errors.New("switch 7 is not one")
+	}}
+	breaks := engines.Engine{Name: "breaks", Route: minhop.Route, NoCreditLoop: true}
+	b := newHarness(t, "torus:dims=5,hosts=1", Config{Engines: engines.Chain{refuses, breaks, engines.MinHop}})
+	out := b.heavy()
+	if out.Engine != "minhop" || len(out.Refused) != 2 || out.CreditLoop == nil || out.Err != nil {
+		t.Fatalf("engine %q, refused %v, loop %v, error %v", out.Engine, out.Refused, out.CreditLoop, out.Err)
+	}
+	if text := out.Refused[0].String(); text != "refuses: switch 7 is not one" {
+		t.Error(text)
+	}
+	if text := out.Refused[1].String(); !strings.HasPrefix(text, "breaks: the proof finds a credit loop") || !strings.Contains(text, `" port `) {
+		t.Error(text)
+	}
+
+	b = newHarness(t, "torus:dims=5,hosts=1", Config{Engines: engines.Chain{refuses, breaks}})
+	c := b.walk().Task(1).Run(t.Context())
+	if c.Tables != nil || c.Engine != "" || c.Err == nil || !strings.Contains(c.Err.Error(), "refuses: switch 7 is not one; breaks: the proof") {
+		t.Errorf("engine %q, error %v", c.Engine, c.Err)
+	}
+}
+
+// TestChainOfOpenSM: lash routes a torus without a credit loop where it has lanes enough, updn
+// where it finds roots; min-hop comes last.
+func TestChainOfOpenSM(t *testing.T) {
+	for _, c := range []struct {
+		spec    string
+		names   []string
+		start   uint8
+		maxVLs  uint8 // code
+		engine  string
+		refused int
+		loop    bool
+	}{
+		{"torus:dims=5x5,hosts=1", []string{"lash"}, 0, 5, "lash", 0, false},
+		{"torus:dims=5x5,hosts=1", []string{"updn", "lash"}, 0, 5, "lash", 1, false},
+		{"torus:dims=5x5,hosts=1", []string{"updn", "lash"}, 15, 5, "minhop", 2, true},
+		{"torus:dims=5x5,hosts=1", []string{"lash"}, 0, 2, "minhop", 1, true},
+		{"fattree:k=4", []string{"updn", "lash"}, 0, 1, "updn", 0, false},
+	} {
+		s := engines.Settings{Lash: lash.Settings{StartVL: c.start}}
+		b := newHarness(t, c.spec, Config{Engines: chainOf(t, s, c.names...), Settings: Settings{MaxOpVLs: Given(c.maxVLs)}})
+		out := b.heavy()
+		if out.Engine != c.engine || len(out.Refused) != c.refused || (out.CreditLoop != nil) != c.loop || (out.Tables.SLs != nil) != (c.engine == "lash") {
+			t.Errorf("%s by %v: engine %q, refused %v, loop %v", c.spec, c.names, out.Engine, out.Refused, out.CreditLoop)
+		}
+		b.heavy()
+		if wroteRoutes(b) {
+			t.Errorf("%s by %v: another sweep writes routes", c.spec, c.names)
+		}
+	}
+}
+
+// TestTakeOver: tables that the chosen engine computes are its own, with their SLs. Others stay as
+// long as nobody asks for new routes.
+func TestTakeOver(t *testing.T) {
+	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{Engines: chainOf(t, engines.Settings{}, "lash")})
+	was := b.heavy()
+	again := func(names ...string) *Outcome {
+		b.Sweeper = New(Config{Engines: chainOf(t, engines.Settings{}, names...)})
+		out := b.heavy()
+		if wroteRoutes(b) {
+			t.Errorf("%v: routes were written", names)
+		}
+		return out
+	}
+	out := again("updn", "lash")
+	if out.Engine != "lash" || out.Keep == routing.KeepWorking || out.Foreign != "" || out.CreditLoop != nil {
+		t.Errorf("the engine's own: engine %q, keep %v, not of %q, loop %v", out.Engine, out.Keep, out.Foreign, out.CreditLoop)
+	}
+	for _, from := range out.Topo.EndPorts {
+		for _, to := range out.Topo.EndPorts {
+			if l, m := out.LIDs.Base[from], out.LIDs.Base[to]; out.Tables.SLs.Of(l, m) != was.Tables.SLs.Of(l, m) {
+				t.Fatalf("from LID %v to LID %v: another SL", l, m)
+			}
+		}
+	}
+	b.Reroute()
+	b.Configure(Config{Engines: engines.Chain{engines.MinHop}})
+	b.heavy()
+	b.Sweeper = New(Config{Engines: chainOf(t, engines.Settings{}, "lash")})
+	for range 2 { // what is said of the routes holds for further sweeps, too
+		if out = b.heavy(); out.Keep != routing.KeepWorking || out.Foreign != "lash" || out.Tables.SLs != nil || wroteRoutes(b) {
+			t.Errorf("min-hop's: engine %q, keep %v, not of %q, routes were written: %v", out.Engine, out.Keep, out.Foreign, wroteRoutes(b))
+		}
+	}
+	b.Reroute()
+	if out = b.heavy(); out.Engine != "lash" || out.Foreign != "" || out.Tables.SLs == nil {
+		t.Errorf("after a reroute: engine %q, not of %q", out.Engine, out.Foreign)
+	}
+}
+
+// TestTakeOverDamaged: an engine that keeps what works repairs its own tables within its rules, also
+// where a link was lost while nobody was master.
+func TestTakeOverDamaged(t *testing.T) {
+	b := newHarness(t, "fattree:k=4,levels=2", Config{})
+	var spines []mad.GUID
+	for _, node := range b.net.Nodes {
+		if node.Type == mad.Switch && !slices.ContainsFunc(node.Ports, func(p net.Port) bool { return p.Peer.Node >= 0 && b.net.Nodes[p.Peer.Node].Type != mad.Switch }) {
+			spines = append(spines, node.GUID)
+		}
+	}
+	cfg := Config{Engines: chainOf(t, engines.Settings{Updn: updn.Settings{Roots: spines}}, "updn")}
+	b.Sweeper = New(cfg)
+	b.heavy()
+	b.fabric.LinkDown(b.inner())
+	b.Sweeper = New(cfg)
+	if out := b.heavy(); out.Engine != "updn" || out.Foreign != "" || out.Keep != routing.KeepMinimal || !wroteRoutes(b) {
+		t.Errorf("engine %q, not of %q, keep %v", out.Engine, out.Foreign, out.Keep)
+	}
+}
+
+// TestRefusedKeepsSLs: paths keep their SLs with their tables when no engine routes the subnet any
+// more.
+func TestRefusedKeepsSLs(t *testing.T) {
+	b := newHarness(t, "mesh:dims=3,hosts=1", Config{Engines: chainOf(t, engines.Settings{Lash: lash.Settings{StartVL: 2}}, "lash", "no_fallback")})
+	b.heavy()
+	c := b.cfg
+	c.Engines = engines.Chain{{Name: "refuses", Route: func(context.Context, routing.In) (*routing.Tables, error) { return nil, errors.New("no") }}}
+	b.Configure(c)
+	plan := b.walk().Task(1).Run(t.Context())
+	if plan.Tables != nil || plan.InForce().SLs.Of(1, 2) != 2 {
+		t.Errorf("tables %v, SLs %v", plan.Tables, plan.InForce().SLs)
+	}
+}

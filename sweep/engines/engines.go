@@ -1,0 +1,130 @@
+// Package engines is the routing engines that operators choose from, and the order in which they
+// are tried.
+package engines
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"ibsm/routing"
+	"ibsm/routing/lash"
+	"ibsm/routing/minhop"
+	"ibsm/routing/updn"
+)
+
+// Settings are the operator's settings of all engines. Files have been read.
+type Settings struct {
+	Updn updn.Settings
+	Lash lash.Settings
+}
+
+// Engine is a routing engine with its settings.
+type Engine struct {
+	Name  string
+	Route routing.Engine
+	// NoCreditLoop is its promise that routes between hosts have no credit loop. Tables that break
+	// it are not used.
+	NoCreditLoop bool
+	// InPlaceOf names chosen engines that this version does not have, where this one is used only
+	// because of that. Then its routes must have no credit loop either.
+	InPlaceOf string
+
+	settings any // those of Route
+}
+
+// table is the engines that there are.
+var table = []struct {
+	name string
+	make func(*Settings) Engine
+}{
+	{"minhop", func(*Settings) Engine { return MinHop }},
+	{"updn", func(s *Settings) Engine {
+		return Engine{Route: updn.New(s.Updn), NoCreditLoop: true, settings: s.Updn}
+	}},
+	{"lash", func(s *Settings) Engine {
+		return Engine{Route: lash.New(s.Lash), NoCreditLoop: true, settings: s.Lash}
+	}},
+}
+
+// MinHop is the engine that is tried last, and that repairs routes of other managers.
+var MinHop = Engine{Name: "minhop", Route: minhop.Route}
+
+// Names are those of all engines.
+func Names() (names []string) {
+	for i := range table {
+		names = append(names, table[i].name)
+	}
+	return names
+}
+
+// Find is the engine of a name; ok is false if this version does not have it.
+func Find(name string, s *Settings) (e Engine, ok bool) {
+	for i := range table {
+		if table[i].name == name {
+			e = table[i].make(s)
+			e.Name = name
+			return e, true
+		}
+	}
+	return e, false
+}
+
+// Chain is the engines of an operator's list that this version has, in the order in which they are
+// tried. It is not empty.
+type Chain []Engine
+
+// noFallback in a list says that min-hop is not tried where the list does not name it.
+const noFallback = "no_fallback"
+
+// New is the chain of a list, and the engines of the list that this version does not have. As
+// with OpenSM, min-hop comes last unless the list has no_fallback. The error says that nothing is
+// left to try.
+func New(list []string, s *Settings) (c Chain, missing []string, err error) {
+	for _, name := range list {
+		if e, ok := Find(name, s); ok {
+			c = append(c, e)
+		} else if name != noFallback {
+			missing = append(missing, name)
+		}
+	}
+	switch {
+	case slices.Contains(list, noFallback):
+		if len(c) == 0 {
+			err = fmt.Errorf("routing_engine %s: this version has none of these, and no_fallback forbids minhop", strings.Join(list, ","))
+		}
+	case !slices.Contains(list, MinHop.Name):
+		last := MinHop
+		last.InPlaceOf = strings.Join(missing, ", ")
+		c = append(c, last)
+	}
+	return c, missing, err
+}
+
+// Equal reports whether two chains route every subnet alike.
+func (c Chain) Equal(o Chain) bool {
+	return slices.EqualFunc(c, o, func(a, b Engine) bool {
+		return a.Name == b.Name && a.InPlaceOf == b.InPlaceOf && reflect.DeepEqual(a.settings, b.settings)
+	})
+}
+
+// String is the names of the engines.
+func (c Chain) String() string {
+	var names []string
+	for i := range c {
+		names = append(names, c[i].Name)
+	}
+	return strings.Join(names, ",")
+}
+
+// Promises reports whether the engine that is tried first promises that routes have no credit loop.
+func (c Chain) Promises() bool { return c[0].NoCreditLoop }
+
+// Refusal is why an engine of a chain did not route a subnet.
+type Refusal struct {
+	Engine string
+	Err    error
+}
+
+func (r Refusal) String() string { return r.Engine + ": " + r.Err.Error() }

@@ -1,0 +1,39 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Routing says where the routes of a View come from.
+type Routing struct {
+	Engine    string    // that computed them; "" if none did, or none are written
+	InPlaceOf string    // chosen engines that this version does not have, if Engine is used only because of that
+	Refused   []Refusal // by chosen engines that were tried before
+	Kept      bool      // they are another manager's; Engine repairs them where they do not work
+	Foreign   string    // if Kept: the chosen engine, where it has other tables
+}
+
+// Refusal is why a routing engine did not route the subnet.
+type Refusal struct{ Engine, Reason string }
+
+// String is one line for the operator.
+func (r *Routing) String() string {
+	text := r.Engine
+	switch {
+	case text == "":
+		text = "none: no routes are written"
+	case r.Foreign != "":
+		text += ", which repairs the routes of another manager: they are not those of " + r.Foreign
+	case r.Kept:
+		text += ", which repairs the routes of another manager"
+	}
+	if r.InPlaceOf != "" {
+		text += ", because this version does not have " + r.InPlaceOf
+	}
+	var refused []string
+	for _, f := range r.Refused {
+		refused = append(refused, fmt.Sprintf("%s refused: %s", f.Engine, f.Reason))
+	}
+	return strings.Join(append([]string{text}, refused...), "; ")
+}
