@@ -1,6 +1,9 @@
 package routing
 
 import (
+	"bytes"
+	"context"
+
 	"ibsm/mad"
 	"ibsm/topo"
 )
@@ -130,4 +133,33 @@ func (pl *Placer) Use(k int, port uint8) {
 	if pl.lids != nil {
 		pl.lids.remember(k, port)
 	}
+}
+
+// Route fills the tables of all switches, which have the ports that find adds for Placer. In.Prev keeps
+// its entries that lead by one of them unless In.Keep is KeepNone, and rows that come out as they were
+// are those of In.Prev. The error is that of ctx.
+func (b *Balance) Route(ctx context.Context, find func(s topo.SwitchIdx, into *PortSets)) (*Tables, error) {
+	tables := &Tables{LFT: make([][]uint8, b.Graph.Len()), Top: b.LIDs.Top}
+	err := Parallel(ctx, len(tables.LFT), func() func(int) {
+		pl := b.NewPlacer(find)
+		return func(i int) { tables.LFT[i] = pl.row(topo.SwitchIdx(i)) }
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tables, nil
+}
+
+// row is the forwarding table of a switch.
+func (pl *Placer) row(s topo.SwitchIdx) []uint8 {
+	row := bytes.Repeat([]byte{NoPath}, RowLen(pl.LIDs.Top))
+	pl.Begin(s)
+	if pl.In.Keep != KeepNone {
+		pl.Keep(row, nil)
+	}
+	pl.Place(row, nil)
+	if prev := pl.PrevRow(s); bytes.Equal(prev, row) {
+		return prev
+	}
+	return row
 }

@@ -85,27 +85,11 @@ func (f *Matrix) Route(ctx context.Context, in routing.In) (*routing.Tables, err
 			given[in.Topo.Nodes[n].Switch] = &f.Switches[i]
 		}
 	}
-	tables := &routing.Tables{LFT: make([][]uint8, b.Graph.Len()), Top: in.LIDs.Top}
-	err := routing.Parallel(ctx, len(tables.LFT), func() func(int) {
-		pl := b.NewPlacer(func(s topo.SwitchIdx, into *routing.PortSets) {
-			if given[s] != nil {
-				given[s].nearest(in, b.Graph, s, into)
-			}
-		})
-		return func(i int) {
-			row := bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(in.LIDs.Top))
-			pl.Begin(topo.SwitchIdx(i))
-			if in.Keep != routing.KeepNone {
-				pl.Keep(row, nil)
-			}
-			pl.Place(row, nil)
-			tables.LFT[i] = row
+	return b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
+		if given[s] != nil {
+			given[s].nearest(in, b.Graph, s, into)
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return tables, nil
 }
 
 // nearest adds the ports of a switch from which the file says the way to each switch is shortest.

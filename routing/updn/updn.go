@@ -8,7 +8,6 @@
 package updn
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,33 +37,12 @@ func New(s Settings) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		if err := n.findWays(ctx); err != nil {
-			return nil, err
-		}
-		tables := &routing.Tables{LFT: make([][]uint8, n.Graph.Len()), Top: in.LIDs.Top}
-		err = routing.Parallel(ctx, len(tables.LFT), func() func(int) {
-			pl := n.NewPlacer(n.ports)
-			return func(i int) { tables.LFT[i] = n.row(pl, topo.SwitchIdx(i)) }
-		})
+		ways, err := routing.NewRankedWays(ctx, in.Topo, n.Graph, n.rule())
 		if err != nil {
 			return nil, err
 		}
-		return tables, nil
+		return n.Route(ctx, ways.Ports)
 	}
-}
-
-// row is the forwarding table of a switch.
-func (n *network) row(pl *routing.Placer, s topo.SwitchIdx) []uint8 {
-	row := bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(n.LIDs.Top))
-	pl.Begin(s)
-	if n.In.Keep != routing.KeepNone {
-		pl.Keep(row, nil)
-	}
-	pl.Place(row, nil)
-	if prev := n.PrevRow(s); bytes.Equal(prev, row) {
-		return prev
-	}
-	return row
 }
 
 // network is the ranked switches, and the ways between them.
@@ -74,18 +52,6 @@ type network struct {
 	id     []uint64 // by SwitchIdx
 	direct bool     // ways to roots may turn
 	hops   *routing.Hops
-	edges  []edge // of switch s: first[s] .. first[s+1]-1
-	first  []int32
-	way    [][]uint16           // by source and destination SwitchIdx: index into ways
-	ways   [][]routing.PortMask // by source: sets of ports
-}
-
-// edge is a link as one of its switches sees it.
-type edge struct {
-	to   topo.SwitchIdx
-	port uint8
-	back int32 // the same link as to sees it
-	down bool
 }
 
 const unranked = ^uint32(0)
@@ -140,7 +106,6 @@ func newNetwork(ctx context.Context, in routing.In, s *Settings) (*network, erro
 			}
 		}
 	}
-	n.connect()
 	return n, nil
 }
 
@@ -177,37 +142,23 @@ func (n *network) detectRoots() (roots []topo.SwitchIdx) {
 	return roots
 }
 
-// connect makes the edges.
-func (n *network) connect() {
-	type end struct {
-		s    topo.SwitchIdx
-		port uint8
-	}
-	at := map[end]int32{}
-	for s := range topo.SwitchIdx(n.Graph.Len()) {
-		n.first = append(n.first, int32(len(n.edges)))
-		peers, ports := n.Graph.Edges(s)
-		for i, r := range peers {
-			at[end{s, ports[i]}] = int32(len(n.edges))
-			n.edges = append(n.edges, edge{to: r, port: ports[i], down: n.down(s, r)})
+// rule is that of the engine: backwards from the destination a way that has led down must not lead up.
+func (n *network) rule() routing.Rule {
+	r := routing.Rule{Leads: n.leads, Start: routing.Up, Last: routing.Down, Never: routing.Up, Hops: n.hops}
+	if n.direct {
+		r.Direct = make([]bool, len(n.rank))
+		for s, rank := range n.rank {
+			r.Direct[s] = rank == 0
 		}
 	}
-	n.first = append(n.first, int32(len(n.edges)))
-	for s := range topo.SwitchIdx(n.Graph.Len()) {
-		for e := n.first[s]; e < n.first[s+1]; e++ {
-			far := n.Topo.Ports[n.Topo.Port(n.Topo.Switches[s], n.edges[e].port)].Peer
-			n.edges[e].back = at[end{n.edges[e].to, n.Topo.Ports[far].Num}]
-		}
-	}
+	return r
 }
 
-// down reports whether the way from a switch to one next to it leads down.
-func (n *network) down(s, r topo.SwitchIdx) bool {
+// leads is where the link from a switch to one next to it leads.
+func (n *network) leads(s, to topo.SwitchIdx) routing.Direction {
 	switch {
-	case n.rank[s] == 0 && n.rank[r] == 0:
-		return false
-	case n.rank[s] != n.rank[r]:
-		return n.rank[s] < n.rank[r]
+	case n.rank[s] == 0 && n.rank[to] == 0, n.rank[s] > n.rank[to], n.rank[s] == n.rank[to] && n.id[s] > n.id[to]:
+		return routing.Up
 	}
-	return n.id[s] <= n.id[r]
+	return routing.Down
 }

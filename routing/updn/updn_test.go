@@ -77,8 +77,8 @@ func TestIDs(t *testing.T) {
 		for _, r := range peers {
 			if n.rank[s] == n.rank[r] && n.rank[s] > 0 {
 				turned++
-				if n.down(topo.SwitchIdx(s), r) != (s > int(r)) { // IDs fall as GUIDs rise
-					t.Errorf("from %d to %d: down is %v", s, r, n.down(topo.SwitchIdx(s), r))
+				if leads := n.leads(topo.SwitchIdx(s), r); (leads == routing.Down) != (s > int(r)) { // IDs fall as GUIDs rise
+					t.Errorf("from %d to %d: leads %v", s, r, leads)
 				}
 			}
 		}
