@@ -20,6 +20,20 @@ type Hops struct {
 // written.
 func (h *Hops) From(s topo.SwitchIdx) []uint8 { return h.row[int(s)*h.n:][:h.n] }
 
+// Nearest adds the ports of a switch that lie on a shortest way.
+func (h *Hops) Nearest(g *Graph, s topo.SwitchIdx, into *PortSets) {
+	peers, egress := g.Edges(s)
+	own := h.From(s)
+	for e, r := range peers {
+		words, bit := into.Of(egress[e])
+		for d, hop := range h.From(r) {
+			if hop == own[d]-1 { // for s itself this wraps to Unreachable, and no neighbour is that far
+				words[d] |= bit
+			}
+		}
+	}
+}
+
 // wave is a set of destinations: 512 of them are searched for at once, one bit
 // each, so that a step over an edge costs one cache line.
 type wave [8]uint64

@@ -12,10 +12,13 @@ import (
 // destinations evenly over the ports by which they may be reached.
 type Balance struct {
 	In
-	Graph  *Graph
-	Order  []Dest  // in which destinations are placed
-	LMC    uint8   // greatest of any port, as OpenSM's option lmc
-	system []int32 // by SwitchIdx: equal for switches with one SystemImageGUID
+	Graph *Graph
+	Order []Dest // in which destinations are placed
+	LMC   uint8  // greatest of any port, as OpenSM's option lmc
+	// OneNeighbour says that the ports to a destination all lead to one switch, as those of dor do: the
+	// LIDs of the destination are spread over the cables to it.
+	OneNeighbour bool
+	system       []int32 // by SwitchIdx: equal for switches with one SystemImageGUID
 }
 
 // NewBalance prepares for a problem.
@@ -114,6 +117,8 @@ func (pl *Placer) Place(row []uint8, only []bool) {
 				continue
 			case pl.lids == nil:
 				row[lid] = set.least(&pl.Count)
+			case pl.OneNeighbour:
+				row[lid] = pl.lids.chooseCable(k, set.ports, &pl.Count)
 			case i == 0:
 				row[lid] = pl.lids.choose(k, set.ports, 0, &pl.Count)
 			default:

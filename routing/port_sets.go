@@ -56,6 +56,24 @@ func (c *PortSets) Set(to topo.SwitchIdx, ports *PortMask) {
 	}
 }
 
+// Narrow leaves in each set the lowest port, and those that are like it.
+func (c *PortSets) Narrow(like func(first, port uint8) bool) {
+	for d := range c.setOf {
+		first := -1
+		for w := range c.mask {
+			for word := c.mask[w][d]; word != 0; word &= word - 1 {
+				port := w<<6 + bits.TrailingZeros64(word)
+				if first < 0 {
+					first = port
+				}
+				if !like(uint8(first), uint8(port)) {
+					c.mask[w][d] &^= 1 << (port & 63)
+				}
+			}
+		}
+	}
+}
+
 // intern turns the masks into sets.
 func (c *PortSets) intern() {
 	clear(c.ids)

@@ -29,6 +29,9 @@ func (m *spread) begin(s topo.SwitchIdx) {
 	peers, ports := m.Graph.Edges(s)
 	for e, r := range peers {
 		m.peer[ports[e]] = r
+		if m.OneNeighbour {
+			m.peer[ports[e]] = topo.SwitchIdx(ports[e]) // in place of the neighbour: only cables are told apart
+		}
 	}
 	for i := range m.used {
 		m.used[i] = neighbour{peer: topo.None}
@@ -98,6 +101,26 @@ func (m *spread) choose(k int, ports []uint8, start uint8, count *[256]uint32) u
 		return otherSystem.port
 	case otherNode.port != 0:
 		return otherNode.port
+	}
+	return best.port
+}
+
+// chooseCable is OpenSM's choice where all ports lead to one neighbour.
+func (m *spread) chooseCable(k int, ports []uint8, count *[256]uint32) uint8 {
+	best, leastLIDs := choice{count: math.MaxUint32}, uint8(math.MaxUint8)
+	for _, port := range ports {
+		lids := uint8(0)
+		for _, u := range m.used[k<<m.LMC : (k+1)<<m.LMC] {
+			if u.peer == m.peer[port] {
+				lids = u.lids
+			}
+		}
+		switch c := (choice{port, count[port]}); {
+		case c.count < best.count:
+			best, leastLIDs = c, min(leastLIDs, lids)
+		case c.count == best.count && lids < leastLIDs:
+			best, leastLIDs = c, lids
+		}
 	}
 	return best.port
 }

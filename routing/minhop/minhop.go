@@ -53,19 +53,7 @@ func newProblem(ctx context.Context, in routing.In) (*problem, error) {
 
 func (p *problem) newPlacer() *routing.Placer { return p.NewPlacer(p.nearest) }
 
-// nearest adds the ports of a switch that lie on a shortest way.
-func (p *problem) nearest(s topo.SwitchIdx, into *routing.PortSets) {
-	peers, egress := p.Graph.Edges(s)
-	own := p.hops.From(s)
-	for e, r := range peers {
-		words, bit := into.Of(egress[e])
-		for d, hop := range p.hops.From(r) {
-			if hop == own[d]-1 { // for s itself this wraps to Unreachable, and no neighbour is that far
-				words[d] |= bit
-			}
-		}
-	}
-}
+func (p *problem) nearest(s topo.SwitchIdx, into *routing.PortSets) { p.hops.Nearest(p.Graph, s, into) }
 
 // hasPrev reports whether there is any previous row.
 func (p *problem) hasPrev() bool {

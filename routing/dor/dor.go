@@ -1,0 +1,35 @@
+// Package dor is the routing engine dor (dimension order routing): every packet takes a way of the
+// fewest links, and of the switches that lie on one it goes to the one behind the lowest port, so that
+// on a mesh whose dimensions are cabled to the same ports everywhere it goes along the first dimension
+// first. Parallel cables to that switch share the destinations. The tables are OpenSM's.
+//
+// On such meshes there is no credit loop; on rings of more than three switches, and so on tori,
+// there is.
+package dor
+
+import (
+	"context"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Route is a routing.Engine. In.Prev keeps the entries that are as good, whatever In.Keep says except
+// KeepNone.
+func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	b := routing.NewBalance(in)
+	b.OneNeighbour = true
+	hops, err := routing.NewHops(ctx, b.Graph)
+	if err != nil {
+		return nil, err
+	}
+	return b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
+		hops.Nearest(b.Graph, s, into)
+		peers, ports := b.Graph.Edges(s)
+		var to [256]topo.SwitchIdx
+		for i, r := range peers {
+			to[ports[i]] = r
+		}
+		into.Narrow(func(first, port uint8) bool { return to[first] == to[port] })
+	})
+}
