@@ -30,7 +30,7 @@ func (m *spread) begin(s topo.SwitchIdx) {
 	for e, r := range peers {
 		m.peer[ports[e]] = r
 		if m.OneNeighbour {
-			m.peer[ports[e]] = topo.SwitchIdx(ports[e]) // in place of the neighbour: only cables are told apart
+			m.peer[ports[e]] = topo.SwitchIdx(ports[e]) // in place of the neighbour: only cables count
 		}
 	}
 	for i := range m.used {

@@ -30,26 +30,31 @@ type Settings struct {
 func New(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		n := newNetwork(in)
-		tables := &routing.Tables{LFT: make([][]uint8, len(in.Topo.Switches)), Top: in.LIDs.Top}
-		for i := range tables.LFT {
-			tables.LFT[i] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(in.LIDs.Top))
-		}
-		for _, p := range n.destinations(s) {
-			for i := range in.LIDs.Count(p) {
-				if err := ctx.Err(); err != nil {
-					return nil, err
-				}
-				n.search(p)
-				if v := slices.Index(n.distance, infinite); v >= 0 {
-					node := &in.Topo.Nodes[in.Topo.Switches[n.switches[v]]]
-					return nil, fmt.Errorf("switch %v %q cannot be reached from all others", node.GUID, node.Desc.String())
-				}
-				n.fill(tables.LFT, in.LIDs.Base[p]+mad.LID(i))
-				n.weigh()
-			}
-		}
-		return tables, nil
+		return n.place(ctx, n.destinations(s))
 	}
+}
+
+// place fills the tables, one destination after the other.
+func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tables, error) {
+	tables := &routing.Tables{LFT: make([][]uint8, len(n.switches)), Top: n.LIDs.Top}
+	for i := range tables.LFT {
+		tables.LFT[i] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(n.LIDs.Top))
+	}
+	for _, p := range list {
+		for i := range n.LIDs.Count(p) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			n.search(p)
+			if v := slices.Index(n.distance, infinite); v >= 0 {
+				node := &n.Topo.Nodes[n.Topo.Switches[n.switches[v]]]
+				return nil, fmt.Errorf("switch %v %q cannot be reached from all others", node.GUID, node.Desc.String())
+			}
+			n.fill(tables.LFT, n.LIDs.Base[p]+mad.LID(i))
+			n.weigh()
+		}
+	}
+	return tables, nil
 }
 
 // network is the switches, in the order in which OpenSM walks them, and the links between them.
