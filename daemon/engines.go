@@ -9,6 +9,7 @@ import (
 
 	"ibsm/conf"
 	osmlog "ibsm/opensm/log"
+	"ibsm/routing/dnup"
 	"ibsm/routing/lash"
 	"ibsm/routing/updn"
 	"ibsm/sweep/engines"
@@ -30,6 +31,7 @@ func checkEngines(c *conf.Config) error {
 func engineSettings(c *conf.Config) *engines.Settings {
 	return &engines.Settings{
 		Updn: updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
+		Dnup: dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
 		Lash: lash.Settings{StartVL: conf.LashStartVL.In(c)},
 	}
 }

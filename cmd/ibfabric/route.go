@@ -55,7 +55,7 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn and lash.`}
+minhop, updn, dnup, dor, lash, sssp and dfsssp.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")

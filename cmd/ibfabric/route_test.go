@@ -20,7 +20,7 @@ func TestRouteUsage(t *testing.T) {
 		{"", 2, "ibfabric: error: an argument is missing\nhint: see ibfabric route --help\n"},
 		{"fattree:k=4 --lanes 16", 2, "ibfabric: error: --lanes 16: expected 1 to 15\n"},
 		{"fattree:k=4 --lmc 8", 2, "ibfabric: error: --lmc 8: expected 0 to 7\n"},
-		{"fattree:k=4 -R minhop,nue", 2, "ibfabric: error: --engine nue: there is no such engine here\nhint: expected some of minhop, updn, lash\n"},
+		{"fattree:k=4 -R minhop,nue", 2, "ibfabric: error: --engine nue: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, lash, sssp, dfsssp\n"},
 		{"fattree:k=4 -R updn --root x", 2, "ibfabric: error: --root x: GUID \"x\": want 1 to 16 hexadecimal digits\n"},
 		{"torus:dims=5,hosts=1 -R updn", 1, "ibfabric: error: no engine of the list routes the topology\n"},
 		{"torus:dims=5,hosts=1 -R updn --root b83fd20300400000", 0, ""},
@@ -53,7 +53,7 @@ func TestRouteCreditLoops(t *testing.T) {
 	madtest.Need(t, "ibdmchk")
 	both := [2]int{}
 	for _, args := range []string{
-		"fattree:k=4", "fattree:k=8,levels=2", "torus:dims=5,hosts=1", "torus:dims=5,hosts=1 -R lash", "torus:dims=4x5,hosts=1", "torus:dims=4x5,hosts=1 -R lash",
+		"fattree:k=4", "fattree:k=8,levels=2", "torus:dims=5,hosts=1", "torus:dims=5,hosts=1 -R lash", "torus:dims=4x5,hosts=1", "torus:dims=4x5,hosts=1 -R lash", "torus:dims=4x5,hosts=1 -R dfsssp", "torus:dims=4x5,hosts=1 -R dor", "mesh:dims=4x4,hosts=1 -R dor", "hyperx -R dfsssp",
 		"torus:dims=3x3x3,hosts=1 -R lash", "mesh:dims=4x4,hosts=1", "hyperx -R lash", "mesh:dims=4x4,hosts=1 -R updn --root b83fd20300400000", "torus:dims=4x5,hosts=1 -R updn --root b83fd20300400000", "random:switches=20,degree=4,hosts=1,seed=3", "random:switches=20,degree=4,hosts=1,seed=3 -R lash",
 	} {
 		dir := filepath.Join(t.TempDir(), "dumps")

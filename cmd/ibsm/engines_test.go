@@ -19,15 +19,17 @@ func TestMissingEngine(t *testing.T) {
 		status          int
 		says            string
 	}{
-		{"fattree:k=4", "dnup", 0, "this version has no routing engine dnup; minhop is used if its routes have no credit loop\n"},
-		{"torus:dims=5x5", "dor", 4, "routing: minhop: this version has no routing engine dor, and the routes of min-hop have a credit loop, in which traffic can stop for good: \"switch-"},
-		{"torus:dims=5x5", "dor,dnup", 4, "this version has no routing engine dor, dnup, and"},
-		{"torus:dims=5x5", "dor,minhop", 0, "this version has no routing engine dor; minhop is used\n"},
-		{"torus:dims=5x5", "dor,lash", 0, "this version has no routing engine dor; lash is used\n"},
-		{"torus:dims=5x5", "updn,dor", 4, "routing: updn: no root switch was found: none has more than 90 % of the end ports at one distance; name the roots in root_guid_file; minhop: this version has no routing engine dor, and"},
+		{"fattree:k=4", "ftree", 0, "this version has no routing engine ftree; minhop is used if its routes have no credit loop\n"},
+		{"torus:dims=5x5", "nue", 4, "routing: minhop: this version has no routing engine nue, and the routes of min-hop have a credit loop, in which traffic can stop for good: \"switch-"},
+		{"torus:dims=5x5", "nue,ftree", 4, "this version has no routing engine nue, ftree, and"},
+		{"torus:dims=5x5", "nue,minhop", 0, "this version has no routing engine nue; minhop is used\n"},
+		{"torus:dims=5x5", "nue,lash", 0, "this version has no routing engine nue; lash is used\n"},
+		{"torus:dims=5x5", "updn,nue", 4, "routing: updn: no root switch was found: none has more than 90 % of the end ports at one distance; name the roots in root_guid_file; minhop: this version has no routing engine nue, and"},
 		{"torus:dims=5x5", "updn,no_fallback", 4, "routing: updn: no root switch was found"},
 		{"torus:dims=5x5", "updn", 0, ""},
 		{"torus:dims=5x5", "minhop", 0, ""},
+		{"torus:dims=5x5", "dor", 0, ""},
+		{"torus:dims=5x5", "dfsssp,no_fallback", 0, ""},
 		{"fattree:k=4", "ar_updn", 2, `"ar_updn" is a routing engine of NVIDIA's subnet manager; write updn`},
 	} {
 		r := run(t, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", c.fabric, "-R", c.engines, "-o")
@@ -51,7 +53,7 @@ func TestMissingEngineTakeover(t *testing.T) {
 	if said := p.text(); !strings.Contains(said, "updn tables configured on all switches") {
 		t.Fatalf("OpenSM did not route by updn:\n%s", tail(said))
 	}
-	p = ibsm.bringUp(s, "-R", "dor")
+	p = ibsm.bringUp(s, "-R", "nue")
 	p.stop()
 	if said := p.text(); !strings.Contains(said, "minhop tables configured on all switches kept=true") || strings.Contains(said, "LinearForwardingTable") {
 		t.Errorf("it wrote routes:\n%s", tail(said))

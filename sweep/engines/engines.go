@@ -9,15 +9,20 @@ import (
 	"strings"
 
 	"ibsm/routing"
+	"ibsm/routing/dnup"
+	"ibsm/routing/dor"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
+	"ibsm/routing/sssp"
 	"ibsm/routing/updn"
 )
 
 // Settings are the operator's settings of all engines. Files have been read.
 type Settings struct {
 	Updn updn.Settings
+	Dnup dnup.Settings
 	Lash lash.Settings
+	SSSP sssp.Settings // of dfsssp, too
 }
 
 // Engine is a routing engine with its settings.
@@ -43,8 +48,14 @@ var table = []struct {
 	{"updn", func(s *Settings) Engine {
 		return Engine{Route: updn.New(s.Updn), NoCreditLoop: true, settings: s.Updn}
 	}},
+	{"dnup", func(s *Settings) Engine { return Engine{Route: dnup.New(s.Dnup), settings: s.Dnup} }},
+	{"dor", func(*Settings) Engine { return Engine{Route: dor.Route} }},
 	{"lash", func(s *Settings) Engine {
 		return Engine{Route: lash.New(s.Lash), NoCreditLoop: true, settings: s.Lash}
+	}},
+	{"sssp", func(s *Settings) Engine { return Engine{Route: sssp.New(s.SSSP), settings: s.SSSP} }},
+	{"dfsssp", func(s *Settings) Engine {
+		return Engine{Route: sssp.NewDeadlockFree(s.SSSP), NoCreditLoop: true, settings: s.SSSP}
 	}},
 }
 
