@@ -139,7 +139,7 @@ func (c *Core) leave() {
 // abandon drops what is under way and what another manager may change.
 func (c *Core) abandon() {
 	c.term.end(&c.fx)
-	c.halt()
+	c.halt(abandoned)
 	c.sweeps.reset()
 	c.unpublish()
 	c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
@@ -148,16 +148,16 @@ func (c *Core) abandon() {
 // pause writes nothing for now, but still answers from what was published.
 func (c *Core) pause() {
 	c.guids.refuse(&c.fx)
-	c.halt()
+	c.halt(pausing)
 }
 
 // halt drops what is under way: nothing is written until every other manager has been
 // asked.
-func (c *Core) halt() {
+func (c *Core) halt(how scheduleState) {
 	c.elect.authority = unconfirmed
 	c.cancel()
 	c.multicast.Abdicate()
-	c.sweeps.halt(&c.fx)
+	c.sweeps.halt(&c.fx, how)
 }
 
 // cancel drops all requests that are outstanding.

@@ -14,6 +14,7 @@ import (
 	"ibsm/sa"
 	"ibsm/store"
 	"ibsm/sweep"
+	"ibsm/sweep/discover"
 )
 
 // newEffects are those of a Step at a time, with an empty table.
@@ -295,6 +296,27 @@ func TestOwnPort(t *testing.T) {
 	if p.state != ownPortUp || len(fx.logged()) != 1 {
 		t.Error("up is not logged once")
 	}
+	walk := func(now time.Duration, own discover.OwnPort, heard discover.Heard, want ownPortState, lines int) {
+		t.Helper()
+		fx.now = now
+		p.walked(fx, &discover.Result{Own: own, Heard: heard})
+		if n := len(fx.logged()); p.state != want || n != lines {
+			t.Errorf("own port %v, %+v: %v with %d lines, want %v with %d", own, heard, p.state, n, want, lines)
+		}
+	}
+	good, lossy, alone := discover.Heard{Answers: 8, Nodes: 8}, discover.Heard{Answers: 8, Late: 8, Nodes: 8}, discover.Heard{Silent: 1}
+	walk(1, discover.OwnUp, good, ownPortUp, 0)
+	walk(2, discover.OwnUp, lossy, ownPortLossy, 1)
+	walk(3, discover.OwnSilent, discover.Heard{}, ownPortSilent, 1)
+	walk(4, discover.OwnUp, alone, ownPortIsolated, 1)
+	walk(5, discover.OwnUp, good, ownPortUp, 1)
+	walk(6, discover.OwnUp, alone, ownPortIsolated, 0) // not every time
+	walk(7, discover.OwnUp, good, ownPortUp, 0)
+	walk(alarmSilence+4, discover.OwnUp, alone, ownPortIsolated, 1)
+	p.becomeDown(fx)
+	fx.logged()
+	walk(alarmSilence+5, discover.OwnSilent, discover.Heard{}, ownPortDown, 0) // it has not said that it has a link
+	walk(alarmSilence+6, discover.OwnUp, good, ownPortUp, 2)
 	for range 2 * maxEarly {
 		p.wait(&mad.Datagram{})
 	}

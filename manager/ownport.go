@@ -1,16 +1,19 @@
 package manager
 
 import (
+	"time"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sweep/discover"
 )
 
 // maxEarly is how many requests wait for the GUID of our own port.
 const maxEarly = 16
 
-// ownPort is the state machine of this manager's own port: its known values, and whether it has a
-// link.
+// ownPort is the state machine of this manager's own port: its known values, and whether others
+// are heard by it.
 type ownPort struct {
 	state   ownPortState
 	guid    mad.GUID // 0 until it is known: requests wait in early
@@ -18,17 +21,59 @@ type ownPort struct {
 	mkey    mad.MKey
 	protect uint8
 	early   []mad.Datagram
+	doubt   ownPortState                       // that was logged last, up when it was over
+	said    [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
 
-// ownPortState says whether our own port has a link.
+// ownPortState says whether others are heard by our own port. As long as they are not, nobody
+// is given up for being silent.
 type ownPortState uint8
 
 const (
-	ownPortUp   ownPortState = iota // it has one, or nothing is known
-	ownPortDown                     // it has none: this was logged, and nothing is published
+	ownPortUp       ownPortState = iota // they are, or nothing is known
+	ownPortDown                         // it has no link, as it says itself: nothing is published
+	ownPortSilent                       // its own agent does not answer: nothing is believed or written
+	ownPortLossy                        // many packets are lost
+	ownPortIsolated                     // most nodes have fallen silent at once
 )
 
-func (s ownPortState) String() string { return [...]string{"up", "down"}[s] }
+func (s ownPortState) String() string {
+	return [...]string{"up", "down", "silent", "lossy", "isolated"}[s]
+}
+
+// doubtful are the states that a walk finds.
+var doubtful = map[discover.Doubt]ownPortState{
+	discover.DoubtsPort: ownPortSilent, discover.DoubtsNodes: ownPortIsolated, discover.DoubtsAnswer: ownPortLossy,
+}
+
+// doubts are what the log says about them.
+var doubts = [ownPortIsolated + 1]string{
+	ownPortSilent:   "our own port does not answer: nothing is changed, and no node is given up, until it does",
+	ownPortLossy:    "many packets of this manager are lost: no node is given up for being silent",
+	ownPortIsolated: "most nodes fell silent at once: the trouble may be at our own port, and no node is given up for it",
+}
+
+// walked takes how well a walk has heard others, unless it has found that the port has no link. One
+// that had none is believed to have one when it says so.
+func (p *ownPort) walked(fx *effects, found *discover.Result) {
+	if found.Own == discover.OwnSilent && p.state == ownPortDown {
+		return
+	}
+	p.becomeUp(fx)
+	p.state = doubtful[found.Doubt()]
+	h := &found.Heard
+	args := []any{"answered", h.Nodes, "silent", h.Silent, "answers", h.Answers, "late", h.Late}
+	switch said := &p.said[p.state]; {
+	case p.state == ownPortUp && p.doubt != ownPortUp:
+		fx.log(info, "our own port hears the subnet again", args...)
+	case p.state == ownPortUp || p.state == p.doubt || *said > 0 && fx.now-*said < alarmSilence:
+		return
+	default:
+		fx.log(warn, doubts[p.state], args...)
+		*said = max(fx.now, 1)
+	}
+	p.doubt = p.state
+}
 
 // becomeDown notes that the port has no link. It reports whether it had one before.
 func (p *ownPort) becomeDown(fx *effects) bool {

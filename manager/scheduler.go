@@ -48,11 +48,12 @@ const (
 	quickSweep                 // a heavy one that believes switches which report no change
 	fullSweep                  // a heavy one that asks about everything
 	previewSweep               // the walk of a full one, for a plan
-	abandoned                  // it was given up; the result of its job is awaited
+	pausing                    // it was given up; the result of its job is awaited
+	abandoned                  // the same, for a manager that is not master any more
 )
 
 func (s scheduleState) String() string {
-	return [...]string{"no sweep", "light sweep", "quick sweep", "full sweep", "preview", "abandoned"}[s]
+	return [...]string{"no sweep", "light sweep", "quick sweep", "full sweep", "preview", "pausing", "abandoned"}[s]
 }
 
 // wishes are the sweeps that are wanted, each at most once.
@@ -235,7 +236,7 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 func (s *scheduler) preview(fx *effects, found *sweep.Found, m *sweep.Multicast) {
 	task := found.Preview(s.plan.begun == newRoutes).WithMulticast(m)
 	s.drop(found)
-	if found.SelfDown {
+	if found.Own != discover.OwnUp {
 		s.plan.refuse(fx, ErrPortDown)
 		return
 	}
@@ -273,19 +274,24 @@ func (s *scheduler) walked(found *sweep.Found) {
 }
 
 // halt gives up what is under way, and what another manager may change. The result of a job
-// that is out is awaited first.
-func (s *scheduler) halt(fx *effects) {
+// that is out is awaited first. how is pausing or abandoned.
+func (s *scheduler) halt(fx *effects, how scheduleState) {
 	s.plan.putOff(fx)
 	if _, out := s.phase.(*sweep.RouteTask); out {
-		s.state = abandoned
+		s.state = max(s.state, how)
 		fx.do(Cancel{ForSweep})
 		return
 	}
-	s.abdicate()
+	s.giveUp(how)
 }
 
-func (s *scheduler) abdicate() {
-	s.sweeper.Abdicate()
+// giveUp forgets what another manager may change; one that is abandoned, also the subnet.
+func (s *scheduler) giveUp(how scheduleState) {
+	if how == abandoned {
+		s.sweeper.Abdicate()
+	} else {
+		s.sweeper.Pause()
+	}
 	s.becomeIdle()
 }
 

@@ -193,19 +193,19 @@ func TestHalt(t *testing.T) {
 	s := newSchedule(t, true)
 	s.plan.ask(keepRoutes)
 	s.begin(s.fx, true, false)
-	if s.halt(s.fx); s.state != noSweep || !s.plan.wanted() {
+	if s.halt(s.fx, abandoned); s.state != noSweep || !s.plan.wanted() {
 		t.Errorf("a walk: %v, plan %v", s.state, s.plan.state)
 	}
 	equal(t, "a walk", s.fx.did(), nil)
 	s.want(wishFull, "")
 	s.begin(s.fx, true, false)
 	s.compute(s.walk().Task(1))
-	s.halt(s.fx)
+	s.halt(s.fx, abandoned)
 	equal(t, "a job", s.fx.did(), []string{"cancel sweep"})
 	if s.state != abandoned || !s.is(Computing) {
 		t.Errorf("a job: %v", s.state)
 	}
-	if s.abdicate(); s.state != noSweep || !s.is(Idle) {
+	if s.giveUp(s.state); s.state != noSweep || !s.is(Idle) {
 		t.Errorf("its result: %v", s.state)
 	}
 	s.want(wishFull, "")
@@ -235,9 +235,9 @@ func TestBesidePlan(t *testing.T) {
 		t.Errorf("%v begins beside a plan, not a quick sweep", s.state)
 	}
 	s.compute(s.walk().Task(1))
-	s.halt(s.fx)
+	s.halt(s.fx, abandoned)
 	equal(t, "both are halted", s.fx.did(), []string{"cancel plan", "cancel sweep"})
-	s.abdicate()
+	s.giveUp(s.state)
 	if s.plan.wanted() {
 		t.Error("a plan begins before the last one is over")
 	}

@@ -144,15 +144,19 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	c.readOwn(found.Result)
-	if found.SelfDown {
+	switch found.Own {
+	case discover.OwnDown:
 		c.ownPortDown(found)
+		return
+	case discover.OwnSilent:
+		c.ownPortSilent(found)
 		return
 	}
 	if c.sweeps.state == quickSweep && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.findings)) {
 		c.sweeps.inconclusive(found)
 		return
 	}
-	c.port.becomeUp(&c.fx)
+	c.port.walked(&c.fx, found.Result)
 	c.logged.walked(&c.fx, found.Result)
 	c.fx.log(debug, osmlog.HeavySweepDone)
 	if c.cfg.GUID != 0 && c.cfg.GUID != c.port.guid {
@@ -221,15 +225,28 @@ func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 // unanswered, as on a machine that has too much to do, before it gives up.
 const maxSilences = 5
 
-// ownPortDown waits for our own port. A run of one sweep does not, unless it is not
-// known to be down.
+// ownPortSilent looks again soon where our own port does not answer: nothing can be said about the
+// subnet then, and nothing has changed. Before anything is written every other manager is asked. A
+// run of one sweep gives up in the end.
+func (c *Core) ownPortSilent(found *sweep.Found) {
+	c.sweeps.drop(found)
+	switch once := c.cfg.Once || c.cfg.DryRun; {
+	case once && c.sweeps.silences+1 >= maxSilences:
+		c.exit(ErrPortDown)
+	case once:
+		c.sweeps.silences++
+		c.sweeps.want(wishFull, "our own port did not answer")
+	default:
+		c.port.walked(&c.fx, found.Result)
+		c.elect.authority = unconfirmed
+		c.sweeps.needFull = true
+		c.sweeps.schedule(c.fx.now, portPoll)
+	}
+}
+
+// ownPortDown waits for our own port, which has no link. A run of one sweep does not.
 func (c *Core) ownPortDown(found *sweep.Found) {
 	if c.cfg.Once || c.cfg.DryRun {
-		if c.sweeps.silences++; found.TimedOut > 0 && c.sweeps.silences < maxSilences {
-			c.sweeps.drop(found)
-			c.sweeps.want(wishFull, "our own port did not answer")
-			return
-		}
 		c.exit(ErrPortDown)
 		return
 	}
@@ -261,8 +278,8 @@ func (c *Core) readOwn(found *discover.Result) {
 // computed takes the result of a sweep's route task.
 func (c *Core) computed(r *sweep.SweepPlan) {
 	switch {
-	case c.sweeps.state == abandoned || r == nil:
-		c.sweeps.abdicate()
+	case c.sweeps.state >= pausing || r == nil:
+		c.sweeps.giveUp(c.sweeps.state)
 	case c.cfg.DryRun:
 		c.fx.do(Show{r})
 		c.exit(r.Err)

@@ -19,6 +19,8 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []devic
 			all[i].GUID = node.GUID
 			if was := s.devices.Find(node.GUID); was != nil {
 				all[i].Switch = *was
+			} else {
+				all[i].Row = s.devices.Before(node.GUID)
 			}
 			continue
 		}

@@ -42,7 +42,7 @@ func (s *Sweeper) Walk(master, quick bool) *Walk {
 	s.renamed = nil
 	s.state.devices.WalkBegins()
 	return &Walk{s, discover.New(discover.Config{
-		Prev: s.state.prev, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
+		Prev: s.state.prev, Before: s.state.before, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
 		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), QoS: s.cfg.Settings.QoS},
 	})}
@@ -130,7 +130,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
 	s.state.pkeys.tally(p.held)
 	s.reregistrations.acknowledged(p.c)
-	s.state.prev, s.state.swept = p.c.Topo, true
+	s.state.prev, s.state.before, s.state.swept = p.c.Topo, nil, true
 	s.state.rememberKeys(p.c.Topo)
 	s.state.findings = found.Findings
 	s.state.devices.WalkEnds()

@@ -111,8 +111,8 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	b, tables, s := j.found.Builder, j.found.Tables, j.state
 	j.found.Builder, j.found.Tables = nil, nil // large, and not needed after this
 	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR}
-	for _, n := range b.KeepMissing(s.prev, !j.found.Quick) {
-		out.Lost = append(out.Lost, s.prev.Nodes[n].GUID)
+	for _, n := range b.KeepMissing(s.remembered(), j.found.Hearing()) {
+		out.Lost = append(out.Lost, s.remembered().Nodes[n].GUID)
 	}
 	t := b.Freeze()
 	out.Topo = t
@@ -125,7 +125,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
 	var dead, babblers []topo.PortIdx
 	var grace bool
-	d.unresponsive, dead, grace = s.unanswered(t, !j.found.Quick)
+	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive)
 	s.bypass(t, d.switches)
 	out.Unavoidable, babblers = s.avoid(t)
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -35,6 +36,7 @@ type state struct {
 	renewed      time.Duration         // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
+	before       *topo.Topo         // where prev is nil because of Pause: the subnet as it was until then
 	findings     []discover.Finding // of the walk that prev is from
 	report       *verify.Report     // of the tables computed last; nil without any
 	credit       *creditloop.Report // likewise
@@ -66,13 +68,15 @@ func newState(restored Restored) *state {
 
 // forgetMastership drops what does not outlive mastership: another manager may since have
 // written tables and assigned LIDs. LIDs that ports report take precedence over stored ones
-// then. The quirks of devices stay.
+// then. The quirks of devices stay; its caller decides about devices.
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
-	s.devices.ForeignMaster()
-	s.unresponsive, s.stuck, s.prev, s.sls, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, false, false, nil, nil
+	s.unresponsive, s.stuck, s.prev, s.before, s.sls, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, nil, false, false, nil, nil
 	s.pkeys.removalsHeld = 0
 }
+
+// remembered is the subnet as it was known last, of which a walk may find only a part; nil for none.
+func (s *state) remembered() *topo.Topo { return cmp.Or(s.prev, s.before) }
 
 // snapshot is the present state, for a task.
 func (s *state) snapshot() *state {

@@ -120,8 +120,20 @@ func (s *Sweeper) managers(t *topo.Topo, found *discover.Result) (ports []smPort
 // Abdicate abandons the sweep and forgets what another manager may change.
 func (s *Sweeper) Abdicate() {
 	s.rest()
+	s.state.devices.ForeignMaster()
 	s.state.forgetMastership()
 	s.sms = nil
+}
+
+// Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go
+// on as such: it also forgets what another one may have changed, but not of which nodes the subnet
+// consists. One that does not answer to the next walk is not gone because of that.
+func (s *Sweeper) Pause() {
+	before := s.state.remembered()
+	s.rest()
+	s.state.devices.Pause()
+	s.state.forgetMastership()
+	s.state.before, s.sms = before, nil
 }
 
 // Isolate abandons the sweep when nothing can be reached any more, and forgets what another
@@ -132,7 +144,7 @@ func (s *Sweeper) Isolate(found *Found) {
 		found.Drop()
 		return
 	}
-	s.Abdicate()
+	s.Pause()
 	s.state.registered = true
 }
 

@@ -11,13 +11,24 @@ import (
 // before it is given up while its link stays up.
 const MaxMissed = 5
 
+// Hearing is how well a walk has heard what it asked.
+type Hearing uint8
+
+// Hearings.
+const (
+	Clear        Hearing = iota // everybody who answered did so at once
+	Noisy                       // some answers were lost: that nobody answered over one cable may be chance
+	Inconclusive                // so many were lost, or left out, that nobody's silence says anything
+)
+
+func (h Hearing) String() string { return [...]string{"clear", "noisy", "inconclusive"}[h] }
+
 // KeepMissing puts back what did not answer this time but did before: a node
 // behind a cable whose near end has been ARMED or ACTIVE all along is still
 // there, forwards by its tables, and keeps its routes for MaxMissed sweeps. What
-// lies only behind such a switch is kept with it. It returns the nodes of
-// prev that have been given up. Where asked is false, as after a walk that has left out what
-// was silent before, nothing is counted.
-func (b *Builder) KeepMissing(prev *Topo, asked bool) (lost []NodeIdx) {
+// lies only behind such a switch is kept with it. A walk that was Inconclusive counts for nothing. It
+// returns the nodes of prev that have been given up.
+func (b *Builder) KeepMissing(prev *Topo, heard Hearing) (lost []NodeIdx) {
 	if prev == nil {
 		return nil
 	}
@@ -30,7 +41,7 @@ func (b *Builder) KeepMissing(prev *Topo, asked bool) (lost []NodeIdx) {
 			continue
 		}
 		for num := range min(len(b.nodes[n].ports), int(prev.Nodes[old].NumPorts)+1) {
-			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num)), asked); gone != None && !slices.Contains(lost, gone) {
+			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num)), heard); gone != None && !slices.Contains(lost, gone) {
 				lost = append(lost, gone)
 			}
 		}
@@ -41,7 +52,7 @@ func (b *Builder) KeepMissing(prev *Topo, asked bool) (lost []NodeIdx) {
 // keepPeer restores the cable at e to what prev knew behind it, if e is still up
 // and nothing answered there. It returns the node behind it when that has missed
 // too many sweeps.
-func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, asked bool) (gone NodeIdx) {
+func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, heard Hearing) (gone NodeIdx) {
 	here, peer := b.port(e), prev.Ports[was].Peer
 	if here.peer != NoEnd || !here.seen || here.info.PortState() < smp.PortArmed || peer == None {
 		return None
@@ -50,7 +61,7 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, asked bool) (gone Nod
 	n, known := b.Find(prev.Nodes[far.Node].GUID)
 	if !known {
 		missed := prev.Nodes[far.Node].Missed
-		if asked || missed == 0 {
+		if heard != Inconclusive || missed == 0 {
 			missed++
 		}
 		if missed > MaxMissed || b.replaced(prev, far.Node) {
@@ -58,10 +69,13 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, asked bool) (gone Nod
 		}
 		n = b.restore(prev, far.Node, missed)
 	}
-	if b.nodes[n].Missed == 0 && b.nodes[e.Node].Missed == 0 || int(far.Num) >= len(b.nodes[n].ports) {
-		return None // both ends answer, and neither found the other
-	}
 	to := End{n, far.Num}
+	if int(far.Num) >= len(b.nodes[n].ports) {
+		return None
+	}
+	if answer := b.nodes[n].Missed == 0 && b.nodes[e.Node].Missed == 0; answer && (heard == Clear || here.answered || b.port(to).answered) {
+		return None // neither found the other
+	}
 	b.restorePort(to, far)
 	if p := b.port(to); p.peer == NoEnd && p.seen && p.info.PortState() >= smp.PortArmed {
 		b.Link(e, to)

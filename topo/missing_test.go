@@ -41,7 +41,7 @@ func TestKeepMissingHost(t *testing.T) {
 	prev := smallCabling().build(nil, smp.PortActive).Freeze()
 	for missed := uint8(1); missed <= MaxMissed; missed++ {
 		b := without(0x30)
-		if lost := b.KeepMissing(prev, true); len(lost) != 0 {
+		if lost := b.KeepMissing(prev, Clear); len(lost) != 0 {
 			t.Fatalf("sweep %d: nodes %v are given up", missed, lost)
 		}
 		now := b.Freeze()
@@ -53,7 +53,7 @@ func TestKeepMissingHost(t *testing.T) {
 		prev = now
 	}
 	b := without(0x30)
-	lost := b.KeepMissing(prev, true)
+	lost := b.KeepMissing(prev, Clear)
 	if len(lost) != 1 || prev.Nodes[lost[0]].GUID != 0x30 {
 		t.Errorf("after %d sweeps %v are given up", MaxMissed, lost)
 	}
@@ -65,10 +65,10 @@ func TestKeepMissingHost(t *testing.T) {
 func TestKeepMissingComesBack(t *testing.T) {
 	prev := smallCabling().build(nil, smp.PortActive).Freeze()
 	b := without(0x30)
-	b.KeepMissing(prev, true)
+	b.KeepMissing(prev, Clear)
 	prev = b.Freeze()
 	b = without()
-	b.KeepMissing(prev, true)
+	b.KeepMissing(prev, Clear)
 	if now := b.Freeze(); now.Nodes[now.FindNode(0x30)].Missed != 0 {
 		t.Error("a host that answers again still counts as missing")
 	}
@@ -81,7 +81,7 @@ func TestKeepMissingSwitch(t *testing.T) {
 		n, _ := b.Find(0x50)     // and so does port 2 of 0x50, which answers at port 1
 		b.nodes[n].ports[2] = buildPort{peer: NoEnd}
 		delete(b.portOwner, 0x52)
-		b.KeepMissing(prev, true)
+		b.KeepMissing(prev, Clear)
 		now := b.Freeze()
 		checkTopo(t, now)
 		for _, guid := range []mad.GUID{0x10, 0x30} {
@@ -98,7 +98,7 @@ func TestKeepMissingSwitch(t *testing.T) {
 		prev = now
 	}
 	b := without(0x10, 0x30)
-	lost := b.KeepMissing(prev, true)
+	lost := b.KeepMissing(prev, Clear)
 	if len(lost) != 1 || prev.Nodes[lost[0]].GUID != 0x10 {
 		t.Errorf("given up: %v, want the switch once, though two cables lead to it", lost)
 	}
@@ -138,7 +138,7 @@ func TestKeepMissingNot(t *testing.T) {
 	} {
 		b := without(0x30)
 		c.spoil(b)
-		b.KeepMissing(prev, true)
+		b.KeepMissing(prev, Clear)
 		now := b.Freeze()
 		checkTopo(t, now)
 		if now.FindNode(0x30) != None {
@@ -146,7 +146,7 @@ func TestKeepMissingNot(t *testing.T) {
 		}
 	}
 	b := without()
-	if lost := b.KeepMissing(nil, true); lost != nil || b.Len() != 5 {
+	if lost := b.KeepMissing(nil, Clear); lost != nil || b.Len() != 5 {
 		t.Error("without a previous walk something is kept")
 	}
 }
@@ -158,9 +158,45 @@ func TestKeepMissingBothAnswer(t *testing.T) {
 	b := without()
 	n, _ := b.Find(0x20)
 	b.Unlink(End{n, 3})
-	b.KeepMissing(prev, true)
+	b.KeepMissing(prev, Clear)
 	if now := b.Freeze(); peerOf(now, 0x20, 3) != 0 || peerOf(now, 0x20, 2) != 0x10 {
 		t.Error("the cable is put back, or its neighbour is lost")
+	}
+}
+
+// TestKeepMissingUnderLoss: where packets are lost, a cable over which no answer came at either end
+// stays; one at whose end something else answered has been moved.
+func TestKeepMissingUnderLoss(t *testing.T) {
+	for _, c := range []struct {
+		heard    Hearing
+		answered bool
+		kept     bool
+	}{{Clear, false, false}, {Noisy, false, true}, {Noisy, true, false}, {Inconclusive, false, true}, {Inconclusive, true, false}} {
+		prev := smallCabling().build(nil, smp.PortActive).Freeze()
+		b := without()
+		n, _ := b.Find(0x20)
+		b.Unlink(End{n, 3})
+		if c.answered {
+			b.SetAnswered(End{n, 3})
+		}
+		b.KeepMissing(prev, c.heard)
+		if now := b.Freeze(); (peerOf(now, 0x20, 3) != 0) != c.kept {
+			t.Errorf("%v, something else answered %t: kept %t", c.heard, c.answered, !c.kept)
+		}
+	}
+}
+
+// TestKeepMissingInconclusive: a walk that heard hardly anything gives up nobody, however often.
+func TestKeepMissingInconclusive(t *testing.T) {
+	prev := smallCabling().build(nil, smp.PortActive).Freeze()
+	for range 3 * MaxMissed {
+		b := without(0x30)
+		if lost := b.KeepMissing(prev, Inconclusive); len(lost) != 0 {
+			t.Fatal("given up")
+		}
+		if prev = b.Freeze(); prev.Nodes[prev.FindNode(0x30)].Missed != 1 {
+			t.Fatalf("missed in %d sweeps", prev.Nodes[prev.FindNode(0x30)].Missed)
+		}
 	}
 }
 
@@ -171,7 +207,7 @@ func TestKeepMissingDropped(t *testing.T) {
 	b := without()
 	n, _ := b.Find(0x30)
 	b.Drop(n)
-	b.KeepMissing(prev, true)
+	b.KeepMissing(prev, Clear)
 	now := b.Freeze()
 	checkTopo(t, now)
 	if n := now.FindNode(0x30); n == None || now.Nodes[n].Missed != 1 || peerOf(now, 0x10, 3) != 0x30 {

@@ -23,6 +23,20 @@ func (f *Fabric) SetFaults(x Faults) { f.cfg.Faults = x }
 // way keeps the old one.
 func (f *Fabric) SetLatency(d time.Duration) { f.cfg.Latency = d }
 
+// SetLoss has a station lose packets on the cable of its port from now on, at random in each
+// direction, besides what Faults lose. rate is a probability, 0 to 1. What the station asks the
+// agent of its own port does not go over the cable, and is not lost.
+func (s *Station) SetLoss(rate float64) { s.loss = rate }
+
+// losesOnCable reports whether a packet is lost on the cable of the station at a port.
+func (f *Fabric) losesOnCable(port int32, d *mad.Datagram) bool {
+	s := f.ports[port].station
+	if s == nil || d.Packet.MgmtClass() == mad.ClassDirected && d.Packet.HopCount() == 0 {
+		return false
+	}
+	return f.chance(s.loss)
+}
+
 // Faults are the random faults in force, and the latency.
 func (f *Fabric) Faults() (Faults, time.Duration) { return f.cfg.Faults, f.cfg.Latency }
 
@@ -32,7 +46,7 @@ func (f *Fabric) chance(rate float64) bool { return rate > 0 && f.random.Float64
 // d is used up.
 func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) {
 	x := &f.cfg.Faults
-	if f.chance(x.Loss) {
+	if f.chance(x.Loss) || f.losesOnCable(port, d) {
 		f.drop(DropLoss, d)
 		return
 	}

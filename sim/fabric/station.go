@@ -20,6 +20,7 @@ type Station struct {
 	onReceive  func(mad.Datagram) // nil: what arrives goes into the inbox
 	inbox      []mad.Datagram     // inbox[head:] waits
 	head       int
+	loss       float64 // SetLoss
 	isSM       bool
 	reregister bool
 }

@@ -21,6 +21,7 @@ type Record struct {
 	dirty       map[Place]int          // what may be other than the Topo says, and the walk during or after which that was found
 	checks      map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
 	walks       int
+	before      map[mad.GUID][]byte // what Pause has kept, until WalkEnds
 }
 
 // NewRecord returns an empty Record.
@@ -120,7 +121,7 @@ func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 // Snapshot is the record of the switches as it is now, for a task. Multicast tables are not
 // in it.
 func (r *Record) Snapshot() *Record {
-	c := &Record{Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone()}
+	c := &Record{Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone(), before: r.before}
 	tables := make([]Blocks, len(c.Switches))
 	for i := range c.Switches {
 		sw := &c.Switches[i]
@@ -199,10 +200,29 @@ func (r *Record) WalkBegins() { r.walks++ }
 // WalkEnds forgets what was dirty before the walk.
 func (r *Record) WalkEnds() {
 	maps.DeleteFunc(r.dirty, func(_ Place, walk int) bool { return walk < r.walks })
+	r.before = nil
 }
 
 // ForeignMaster forgets what another manager may write. What devices do not support stays.
 func (r *Record) ForeignMaster() { *r = Record{walks: r.walks, Unsupported: r.Unsupported} }
+
+// Pause is ForeignMaster where it is likely that no other manager has written anything. The linear
+// forwarding tables are read again; of blocks that are not answered Before has what they held.
+func (r *Record) Pause() {
+	before := map[mad.GUID][]byte{}
+	maps.Copy(before, r.before) // which a task may read
+	for i := range r.Switches {
+		if sw := &r.Switches[i]; sw.Row != nil {
+			before[sw.GUID] = sw.Row
+		}
+	}
+	r.ForeignMaster()
+	r.before = before
+}
+
+// Before is the linear forwarding table that a switch was to hold before Pause; nil if that is not
+// known, or the switch was read since. It must not be written.
+func (r *Record) Before(guid mad.GUID) []byte { return r.before[guid] }
 
 // ForgetMulticast forgets what is in multicast tables, as if the switches had been powered up.
 func (r *Record) ForgetMulticast() {

@@ -64,6 +64,27 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestPause: what another manager may have written has to be read again; what was computed is kept
+// for blocks that are not answered, also over a second pause, until a sweep has ended.
+func TestPause(t *testing.T) {
+	r := NewRecord()
+	r.Switches = []Switch{{GUID: 1, Row: row(4, 1), LFT: Read(row(4, 1), nil)}, {GUID: 2}}
+	r.Pause()
+	r.Pause()
+	if r.Find(1) != nil || string(r.Before(1)) != string(row(4, 1)) || r.Before(2) != nil || string(r.Snapshot().Before(1)) != string(row(4, 1)) {
+		t.Errorf("%v, before %v and %v", r.Find(1), r.Before(1), r.Before(2))
+	}
+	r.WalkEnds()
+	if r.Before(1) != nil {
+		t.Error("kept for longer than needed")
+	}
+	r.Switches = []Switch{{GUID: 1, Row: row(4, 1)}}
+	r.Pause()
+	if r.ForeignMaster(); r.Before(1) != nil {
+		t.Error("another master has written")
+	}
+}
+
 // A place is dirty until a walk that began after it was found has ended.
 func TestDirty(t *testing.T) {
 	r := NewRecord()

@@ -117,6 +117,9 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 		copy(r.row[int(it.num)*device.BlockSize:], o.Data[:])
 	} else {
 		r.missing = append(r.missing, int(it.num))
+		if before := m.cfg.Devices.Before(m.b.Node(r.at.Node).GUID); r.of.ID == smp.AttrLinearForwardingTable && len(before) >= (int(it.num)+1)*device.BlockSize {
+			copy(r.row[int(it.num)*device.BlockSize:], before[int(it.num)*device.BlockSize:][:device.BlockSize])
+		}
 		if r.of.ID == smp.AttrPKeyTable && len(r.missing) == 1 {
 			m.unreadPKeys(r.at, o)
 		}

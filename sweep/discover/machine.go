@@ -25,6 +25,9 @@ import (
 type Config struct {
 	// Prev is the subnet as the previous walk found it; nil for none.
 	Prev *topo.Topo
+	// Before is the subnet as it was known until the manager was paused, where Prev is nil because
+	// of that. What is not answered is taken from it, and all else is read again.
+	Before *topo.Topo
 	// Plain holds the devices that refuse PortInfo with the modifier's bit 31. The
 	// machine adds to it; it outlives the walk. Nil for one that does not.
 	Plain map[Device]bool
@@ -93,7 +96,7 @@ type Result struct {
 	Builder          *topo.Builder
 	Quick            bool                        // what was silent before has not been asked
 	Stirred          bool                        // something may have come to life there all the same
-	SelfDown         bool                        // the manager's own port has no link, or did not answer
+	Own              OwnPort                     // the manager's own port
 	Tables           map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
 	Ports            *device.Ports               // what ports hold that is not in the Builder
 	SMs              []SM                        // other managers
@@ -103,6 +106,7 @@ type Result struct {
 	Cleared          []mad.GUID // switches whose PortStateChange was cleared
 	Moved            bool       // links changed while the walk went on
 	TimedOut         int        // requests that got no answer
+	Heard            Heard      // how much of what was asked was heard
 }
 
 // SM is another subnet manager.
@@ -134,7 +138,7 @@ func New(cfg Config) *Machine {
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, plainKey: map[int32]bool{},
 		unasked: map[topo.End]bool{}, believed: map[int32]bool{},
 	}
-	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}, SelfDown: true}
+	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}
 	m.queue.push(item{kind: kindSelf})
 	return m
 }

@@ -238,15 +238,15 @@ func TestOnSwitch(t *testing.T) {
 	r := w.walk(New(Config{}))
 	top := r.Builder.Freeze()
 	checkTopo(t, top)
-	if len(top.Nodes) != 36 || r.SelfDown || top.Ports[top.Self].Num != 0 || top.Nodes[top.Ports[top.Self].Node].GUID != n.Nodes[self.Node].GUID {
-		t.Errorf("%d nodes, self port %d, down %v", len(top.Nodes), top.Ports[top.Self].Num, r.SelfDown)
+	if len(top.Nodes) != 36 || r.Own != OwnUp || top.Ports[top.Self].Num != 0 || top.Nodes[top.Ports[top.Self].Node].GUID != n.Nodes[self.Node].GUID {
+		t.Errorf("%d nodes, self port %d, own port %v", len(top.Nodes), top.Ports[top.Self].Num, r.Own)
 	}
 }
 
 func TestSelfDown(t *testing.T) {
 	var p plant
 	w := newWalker(t, &p.Net, net.End{Node: p.add(mad.CA, 0x10, 1), Port: 1}, fabric.Config{})
-	if r := w.walk(New(Config{})); !r.SelfDown || len(r.Builder.Freeze().Nodes) != 1 {
+	if r := w.walk(New(Config{})); r.Own != OwnDown || len(r.Builder.Freeze().Nodes) != 1 {
 		t.Error("a port without a cable is not down")
 	}
 }
@@ -558,7 +558,7 @@ func walkGarbage(t *testing.T, seed uint64, window int) {
 		for _, f := range res.Findings {
 			_ = f.String()
 		}
-		res.Builder.KeepMissing(prev, true)
+		res.Builder.KeepMissing(prev, topo.Clear)
 		prev = res.Builder.Freeze()
 		checkTopo(t, prev)
 	}

@@ -15,7 +15,7 @@ import (
 func (m *Machine) takeBefore(e topo.End) {
 	was := m.previous(e)
 	node := m.b.Node(e.Node)
-	if was == nil || m.cfg.Prev.Nodes[was.Node].Missed > 0 {
+	if was == nil || m.remembered().Nodes[was.Node].Missed > 0 {
 		return
 	}
 	if node.Type != mad.Switch && m.b.Self() != e && !m.up(m.b.Peer(e)) {
@@ -39,13 +39,13 @@ func (m *Machine) up(e topo.End) bool {
 func (m *Machine) refusedSwitchInfo(n int32, status mad.Status) {
 	node := m.b.Node(n)
 	m.report(Finding{Kind: Refused, GUID: node.GUID, Route: node.Route, Status: status})
-	if m.cfg.Prev == nil {
+	if m.remembered() == nil {
 		return
 	}
-	old := m.cfg.Prev.FindNode(node.GUID)
-	if old == topo.None || m.cfg.Prev.Nodes[old].Missed > 0 || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+	old := m.remembered().FindNode(node.GUID)
+	if old == topo.None || m.remembered().Nodes[old].Missed > 0 || m.remembered().Nodes[old].NumPorts != node.NumPorts {
 		return
 	}
-	node.SwitchInfo = m.cfg.Prev.Nodes[old].SwitchInfo
+	node.SwitchInfo = m.remembered().Nodes[old].SwitchInfo
 	m.askPorts(n)
 }

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -20,6 +21,12 @@ func (m *Machine) Done(o *txn.Outcome) {
 	}
 	if !replied && it.kind != kindDuplicate { // most likely nobody is there
 		m.res.TimedOut++
+	}
+	if replied && !m.isLocal(it) {
+		m.res.Heard.Answers++
+		if o.Attempts > 1 {
+			m.res.Heard.Late++
+		}
 	}
 	ok := replied && o.Status == mad.StatusOK
 	switch it.kind {
@@ -317,7 +324,9 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 		m.queue.push(item{kind: kindSM, num: uint16(e.Port), node: e.Node})
 	}
 	if isSelf {
-		m.res.SelfDown = node.Type != mad.Switch && info.PortState() <= smp.PortDown
+		if m.res.Own = OwnUp; node.Type != mad.Switch && info.PortState() <= smp.PortDown {
+			m.res.Own = OwnDown
+		}
 	}
 	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
 		m.probes.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
@@ -350,6 +359,7 @@ func (m *Machine) finish() {
 	}
 	m.recallPorts()
 	m.dropOneSided()
+	m.countNodes()
 }
 
 // complete reports whether enough of a node is known to manage it.
@@ -363,7 +373,7 @@ func (m *Machine) complete(n int32, node *topo.Node) bool {
 // recallPorts fills in, from the previous walk, ports whose PortInfo was lost
 // this time although their node answers.
 func (m *Machine) recallPorts() {
-	if m.cfg.Prev == nil {
+	if m.remembered() == nil {
 		return
 	}
 	for n := range int32(m.b.Len()) {
@@ -384,10 +394,13 @@ func (m *Machine) recallPorts() {
 	}
 }
 
+// remembered is the subnet as it was known last; nil for none.
+func (m *Machine) remembered() *topo.Topo { return cmp.Or(m.cfg.Prev, m.cfg.Before) }
+
 // previous is a port as the previous walk read it; nil where it did not, or where the node
 // has become another.
 func (m *Machine) previous(e topo.End) *topo.Port {
-	prev, node := m.cfg.Prev, m.b.Node(e.Node)
+	prev, node := m.remembered(), m.b.Node(e.Node)
 	if prev == nil {
 		return nil
 	}

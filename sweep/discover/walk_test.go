@@ -36,8 +36,8 @@ func TestCounts(t *testing.T) {
 	r := w.walk(New(Config{Clear: true}))
 	w.mustCount("cold", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 2 * 20, smp.AttrPortInfo: 16 + 20*5,
 		smp.AttrGeneralInfo: 20, smp.AttrPKeyTable: 2 * 36})
-	if len(r.Findings) != 0 || r.Changed || r.Moved || r.TimedOut != 0 || r.SelfDown {
-		t.Errorf("findings %v changed %v moved %v timed out %d down %v", r.Findings, r.Changed, r.Moved, r.TimedOut, r.SelfDown)
+	if len(r.Findings) != 0 || r.Changed || r.Moved || r.TimedOut != 0 || r.Own != OwnUp {
+		t.Errorf("findings %v changed %v moved %v timed out %d own port %v", r.Findings, r.Changed, r.Moved, r.TimedOut, r.Own)
 	}
 	prev := r.Builder.Freeze()
 	checkTopo(t, prev)
@@ -220,7 +220,7 @@ func TestTimeouts(t *testing.T) {
 		switch mute.Attr {
 		case smp.AttrNodeInfo:
 			if mute.Route.Hops() == 0 {
-				if !r.SelfDown || len(top.Nodes) != 0 || top.Self != topo.None {
+				if r.Own != OwnSilent || len(top.Nodes) != 0 || top.Self != topo.None {
 					t.Errorf("%s: %d nodes", name, len(top.Nodes))
 				}
 				continue

@@ -1,0 +1,164 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// troubles are what can be wrong with a manager's own port, its cable, or whatever carries its
+// packets, while nothing is wrong with the fabric. Each begins, and returns what happens before
+// each step and what ends it.
+var troubles = []struct {
+	name  string
+	begin func(s *storm) (step, end func())
+}{
+	{"loss on the cable", func(s *storm) (step, end func()) {
+		s.m.Station.SetLoss(pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5))
+		return nil, func() { s.m.Station.SetLoss(0) }
+	}},
+	{"loss everywhere", func(s *storm) (step, end func()) { // as in ibsim: what our own agent is asked is lost as well
+		s.Fabric.SetFaults(fabric.Faults{Loss: pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5)})
+		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
+	}},
+	{"everything is lost on the cable", func(s *storm) (step, end func()) {
+		s.m.Station.SetLoss(1)
+		return nil, func() { s.m.Station.SetLoss(0) }
+	}},
+	{"everything is lost", func(s *storm) (step, end func()) {
+		s.Fabric.SetFaults(fabric.Faults{Loss: 1})
+		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
+	}},
+	{"paused, and loss", func(s *storm) (step, end func()) { // what another manager may have changed meanwhile is read again
+		s.Fabric.SetFaults(fabric.Faults{Loss: pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5)})
+		s.m.Asleep = s.Fabric.Now() + 3*time.Second
+		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
+	}},
+	{"a server that stops", func(s *storm) (step, end func()) { // and answers everything afterwards
+		goesOn := s.Fabric.Now() + 30*time.Second
+		return func() { s.Fabric.SetLatency(max(latency, goesOn-s.Fabric.Now())) }, func() { s.Fabric.SetLatency(latency) }
+	}},
+}
+
+// storm is a fabric in order, of which the manager hears little or nothing for a while.
+type storm struct {
+	*harness
+	m       *watched
+	rng     *rand.Rand
+	lids    map[net.End]mad.LID
+	routes  map[int32][]uint8
+	ports   int // in the view
+	givenUp int // most at any time
+	judging bool
+}
+
+// givenUpByOpenSM is how many ports OpenSM gives up in such a storm.
+const givenUpByOpenSM = 0
+
+func newStorm(t *testing.T, seed uint64) *storm {
+	s := &storm{rng: rand.New(rand.NewPCG(seed, 0xd0b7)), lids: map[net.End]mad.LID{}}
+	n := nettest.Generate(t, pick(s.rng, "fattree:k=4", "torus:dims=3x3,hosts=2", "fattree:k=8,levels=2", "tree:depth=1,fanout=4"))
+	s.harness = newHarness(t, n, fabric.Config{Seed: s.rng.Uint64(), TrainTime: 100 * time.Millisecond, OnSet: s.set})
+	s.m = s.comeUp(minhopConfig())
+	for _, at := range s.endPorts() {
+		pi := s.Fabric.PortInfo(at)
+		s.lids[at] = pi.LID()
+	}
+	s.routes, s.ports = s.lfts(), len(s.m.View.Topo.EndPorts)
+	forward := s.m.OnAction
+	s.m.OnAction = func(now time.Duration, a manager.Action) {
+		if p, ok := a.(manager.Publish); ok && s.judging {
+			s.published(now, p)
+		}
+		forward(now, a)
+	}
+	s.judging = true
+	return s
+}
+
+// published takes what questions are answered from.
+func (s *storm) published(now time.Duration, p manager.Publish) {
+	if p.View == nil {
+		s.Errorf("at %v questions are not answered any more", now)
+		return
+	}
+	left := 0
+	for at := range s.lids {
+		if p.View.Topo.FindPort(s.Fabric.PortGUID(at)) != topo.None {
+			left++
+		}
+	}
+	s.givenUp = max(s.givenUp, s.ports-left)
+}
+
+// set judges what is written: nothing but what is there.
+func (s *storm) set(w fabric.Set) {
+	if !s.judging {
+		return
+	}
+	switch w.Attr {
+	case smp.AttrPortInfo:
+		info := (*smp.PortInfo)(&w.Data)
+		if info.PortState() == smp.PortDown || info.PortPhysicalState() != 0 {
+			s.Errorf("at %v port %d of %q is taken down", w.At, w.Mod&0xff, s.net.Nodes[w.Node].Desc)
+		}
+		at := net.End{Node: w.Node, Port: uint8(w.Mod)}
+		if was, ok := s.lids[at]; ok && info.LID() != was {
+			s.Errorf("at %v port %v is given LID %d, it had %d", w.At, at, info.LID(), was)
+		}
+	case smp.AttrLinearForwardingTable:
+		for i, port := range w.Data {
+			if lid := int(w.Mod)*len(w.Data) + i; lid < len(s.routes[w.Node]) && s.routes[w.Node][lid] != port {
+				s.Errorf("at %v switch %d is given route %d for LID %d, it had %d", w.At, w.Node, port, lid, s.routes[w.Node][lid])
+			}
+		}
+	}
+}
+
+// blow lets trouble last for so long.
+func (s *storm) blow(begin func(s *storm) (step, end func()), length time.Duration) {
+	step, end := begin(s)
+	s.Run(s.Fabric.Now()+length, func() bool {
+		if step != nil {
+			step()
+		}
+		return false
+	})
+	end()
+}
+
+// TestOwnTrouble: whatever is wrong with the manager's own port or cable, nothing in the fabric is
+// taken down, moved or forgotten, and questions are answered all the while.
+func TestOwnTrouble(t *testing.T) {
+	count := uint64(6)
+	if os.Getenv("IBSM_PROOF") != "" {
+		count = 100
+	}
+	for _, trouble := range troubles {
+		for seed := range count {
+			t.Run(fmt.Sprintf("%s/%d", trouble.name, seed), func(t *testing.T) {
+				defer repeat(t, seed)
+				s := newStorm(t, seed)
+				for range 1 + s.rng.IntN(2) {
+					s.pass(time.Duration(s.rng.Int64N(int64(12 * time.Second))))
+					s.blow(trouble.begin, pick(s.rng, 2*time.Second, 30*time.Second, 30*time.Second, 3*time.Minute))
+				}
+				s.pass(convergence)
+				if s.givenUp > givenUpByOpenSM {
+					t.Errorf("%d of %d ports were given up, OpenSM gives up %d", s.givenUp, s.ports, givenUpByOpenSM)
+				}
+				s.mustBeWhole(s.m)
+			})
+		}
+	}
+}

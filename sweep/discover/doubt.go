@@ -1,0 +1,131 @@
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+)
+
+// A manager that hears nobody is more likely to be in trouble itself than all others at once: its
+// port, its cable or its host loses what it sends, or what is sent to it. A walk then says nothing
+// about the nodes that it did not find.
+
+// OwnPort is what a walk found of the manager's own port, from the agent of that port alone.
+type OwnPort uint8
+
+// Own ports.
+const (
+	OwnSilent OwnPort = iota // it did not answer: whether it has a link is not known
+	OwnDown                  // it has no link
+	OwnUp
+)
+
+func (p OwnPort) String() string { return [...]string{"silent", "down", "up"}[p] }
+
+// Heard is how much of what a walk asked other nodes was heard.
+type Heard struct {
+	Answers int // to requests
+	Late    int // of them: to a second attempt or a later one
+	Nodes   int // that answered
+	// Silent counts nodes that were known, and did not answer although the link to them, from one
+	// that did, is up; and whatever is behind our own port. What lies behind them is not counted.
+	Silent int
+}
+
+// Doubt is why the nodes that a walk did not find may be there all the same.
+type Doubt uint8
+
+// Doubts.
+const (
+	NoDoubt      Doubt = iota // the others are heard: who is silent is so on its own account
+	DoubtsPort                // our own port does not answer: the walk says nothing
+	DoubtsNodes               // more nodes are silent than answer
+	DoubtsAnswer              // so many packets are lost that a lost answer says nothing
+)
+
+func (d Doubt) String() string {
+	return [...]string{"none", "own port silent", "most nodes silent", "packets lost"}[d]
+}
+
+// lateShare is the share of answers that come late, one in so many, from which on an answer that
+// does not come says nothing. With a quarter of the attempts lost, one request in 256 has no answer
+// after four, and no node loses one in each of MaxMissed sweeps.
+const lateShare = 4
+
+// Doubt says whether, and why, the walk must not be taken as evidence that a node is gone.
+func (r *Result) Doubt() Doubt {
+	switch h := &r.Heard; {
+	case r.Own == OwnSilent:
+		return DoubtsPort
+	case r.Own == OwnDown:
+		return NoDoubt
+	case h.Silent > h.Nodes:
+		return DoubtsNodes
+	case h.Late*lateShare > h.Answers:
+		return DoubtsAnswer
+	}
+	return NoDoubt
+}
+
+// Hearing is what the walk's silences are worth. A quick walk leaves out what was silent before.
+func (r *Result) Hearing() topo.Hearing {
+	switch {
+	case r.Quick || r.Doubt() != NoDoubt:
+		return topo.Inconclusive
+	case r.Heard.Late > 0:
+		return topo.Noisy
+	}
+	return topo.Clear
+}
+
+// isLocal reports whether a request does not leave our own node, the first that was found.
+func (m *Machine) isLocal(it item) bool {
+	switch it.kind {
+	case kindSelf:
+		return true
+	case kindNode, kindRecheck, kindDuplicate:
+		return false
+	case kindBlock:
+		return m.readings[it.node].at.Node == 0
+	}
+	return it.node == 0
+}
+
+// countNodes counts the nodes that answered and those that did not.
+func (m *Machine) countNodes() {
+	silent := map[mad.GUID]bool{}
+	for n := range int32(m.b.Len()) {
+		if m.b.Dropped(n) {
+			continue
+		}
+		self := m.b.Self().Node == n
+		if !self {
+			m.res.Heard.Nodes++
+		}
+		for num := range int(m.b.Node(n).NumPorts) + 1 {
+			e := topo.End{Node: n, Port: uint8(num)}
+			if info := m.b.Port(e); info == nil || info.PortState() < smp.PortInit || m.b.Peer(e) != topo.NoEnd || m.unasked[e] {
+				continue
+			}
+			if guid := m.knownBehind(e); guid != 0 || m.b.Self() == e {
+				silent[guid] = true
+			}
+		}
+	}
+	m.res.Heard.Silent = len(silent)
+}
+
+// knownBehind is the node that was behind a port in the previous walk and has not been found in this
+// one, 0 for none.
+func (m *Machine) knownBehind(e topo.End) mad.GUID {
+	was := m.previous(e)
+	if was == nil || was.Peer == topo.None || m.b.Port(e).PortState() < smp.PortArmed {
+		return 0
+	}
+	prev := m.remembered()
+	guid := prev.Nodes[prev.Ports[was.Peer].Node].GUID
+	if n, known := m.b.Find(guid); known && !m.b.Dropped(n) {
+		return 0
+	}
+	return guid
+}
