@@ -67,7 +67,7 @@ var narrow = map[string]string{
 	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
 	"routing": "mad topo priority",
 	// What a policy means depends on the ports and their partitions alone.
-	"routing/qos": "mad conf/diag partitions topo",
+	"routing/qos": "mad conf/diag partitions registry topo",
 }
 
 // unsafePackage is the one package that may know the kernel's memory layout.

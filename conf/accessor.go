@@ -102,6 +102,7 @@ var (
 	ConsolePort                    = number[uint16]("console_port")
 	ConsoleOpen                    = boolean("console_open")
 	QoS                            = boolean("qos")
+	QoSPolicyFile                  = text("qos_policy_file")
 	PrefixRoutesFile               = text("prefix_routes_file")
 	ConsolidateIPv6SNMReq          = boolean("consolidate_ipv6_snm_req")
 	LogPrefix                      = text("log_prefix")

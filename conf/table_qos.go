@@ -6,7 +6,7 @@ var qosKeys = joined(
 	[]Key{
 		{Name: "qos", TOML: "qos.enabled", Kind: Bool, Default: "FALSE", Reload: true, Long: "qos", Short: 'Q',
 			Help: "set up VLs and apply the QoS policy"},
-		{Name: "qos_policy_file", TOML: "qos.policy_file", Kind: String, Default: "/etc/opensm/qos-policy.conf", Long: "qos_policy_file", Short: 'Y', Arg: "FILE",
+		{Name: "qos_policy_file", TOML: "qos.policy_file", Kind: String, Default: "/etc/opensm/qos-policy.conf", Effect: Acts, Long: "qos_policy_file", Short: 'Y', Arg: "FILE",
 			Help: "QoS policy file"},
 		{Name: "suppress_sl2vl_mad_status_errors", TOML: "qos.quiet_sl2vl_errors", Kind: Bool, Default: "FALSE", Reload: true, Effect: Foreign,
 			Help: "do not log SL-to-VL tables that a device rejects"},

@@ -44,6 +44,7 @@ type configuration struct {
 type inForce struct {
 	own        *conf.Loaded         // of this manager's own files
 	partitions *partitions.Selected // the same; nil before the port is open
+	qos        *qosSelected         // the same; not nil where partitions are not
 	routes     []view.PrefixRoute   // the same
 	port       mad.GUID
 	from       *masterPolicy         // takes precedence over own and partitions; nil for none
@@ -105,9 +106,12 @@ func (c *configuration) swap(was *inForce, edit func(next *inForce)) (swapped bo
 func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager.Config, err error) {
 	for {
 		was := c.current.Load()
-		chosen := was.partitions
+		chosen, policy := was.partitions, was.qos
 		if chosen == nil {
 			if chosen, err = selectPartitions(was.own, port, lastPartitions); err != nil {
+				return cfg, refusal{err}
+			}
+			if policy, err = selectQoS(was.own); err != nil {
 				return cfg, refusal{err}
 			}
 		}
@@ -116,6 +120,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 			next.port, next.routes = port, routes
 			if was.partitions == nil {
 				c.setPartitions(next, chosen)
+				c.setQoS(next, policy)
 			}
 			cfg = c.first(next)
 		})
@@ -150,6 +155,7 @@ type reread struct {
 	report     conf.Report
 	err        error
 	partitions partitions.Input
+	qos        qosRead
 	routes     []view.PrefixRoute
 	modules    moduleLog
 }
@@ -157,6 +163,7 @@ type reread struct {
 func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.config, r.changed, r.report, r.err = was.own.Reread(Environment)
 	r.partitions = readPartitions(r.config, was.port)
+	r.qos = readQoS(r.config)
 	r.routes = c.readRoutes(r.config)
 	r.modules = readModuleLog(r.config)
 	return r
@@ -196,7 +203,9 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)
-		found = append(found, partitionFindings(&chosen)...)
+		policy := next.qos.reload(read.qos)
+		c.setQoS(next, policy)
+		found = append(append(found, partitionFindings(&chosen)...), qosFindings(policy)...)
 	}
 	if own && read.err == nil {
 		c.useOwnFiles(next)
@@ -224,7 +233,8 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Resting = next.paused
 	cfg.Names = c.names
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
-	cfg.Registrar.Groups = groups(chosen, l.Config)
+	cfg.QoS = next.qosPolicy(l).policy
+	cfg.Registrar.Groups = pathGroups(chosen, l, cfg.QoS)
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
 	cfg.PrefixRoutes = next.routes

@@ -33,12 +33,12 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 	case next.from != nil && next.from.chosen != nil:
 		m.Policy = next.from.text
 	default:
-		own := policyText{of: next.port, shared: l.WriteShared(), source: chosen.Source, file: chosen.Text}
+		own := policyText{of: next.port, shared: l.WriteShared(), source: chosen.Source, file: chosen.Text, qos: next.qosPolicy(l).text}
 		m.Policy = own.encode()
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy
 	if tooLong && !next.tooLong {
-		c.logger.Error("the partition file is too long for standbys: they would use their own", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
+		c.logger.Error("the partition file and the QoS policy are too long for standbys: they would use their own", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
 	}
 	next.tooLong = tooLong
 	return m
@@ -105,6 +105,9 @@ func (c *configuration) compare(next *inForce) {
 	if next.partitions != nil && meaning(next.partitions) != meaning(chosen) {
 		differs = append(differs, conf.PartitionConfigFile.Key().Name)
 	}
+	if next.qos != nil && !sameLines(next.qos.text, next.qosPolicy(l).text) {
+		differs = append(differs, conf.QoSPolicyFile.Key().Name)
+	}
 	was := next.differs
 	next.differs = differs
 	switch {
@@ -134,7 +137,7 @@ func (c *configuration) useOwnFiles(next *inForce) {
 	if next.from == nil || !next.master || next.partitions == nil {
 		return
 	}
-	if len(next.partitions.Errors) > 0 {
+	if len(next.partitions.Errors)+len(next.qos.errors) > 0 {
 		c.logger.Error("the partitions and settings of the previous master stay in force", "guid", next.from.of)
 		return
 	}
@@ -148,6 +151,18 @@ func (p *masterPolicy) shown(differs []string) *ctl.MirroredSettings {
 		return nil
 	}
 	return &ctl.MirroredSettings{Of: p.of.String(), Differ: differs}
+}
+
+// sameLines reports whether two files differ in comments and blanks only.
+func sameLines(a, b []byte) bool {
+	words := func(text []byte) (words []string) {
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "#")
+			words = append(words, strings.Fields(line)...)
+		}
+		return words
+	}
+	return slices.Equal(words(a), words(b))
 }
 
 // meaning is a checksum of the policy of a partition file. It does not depend on how the file

@@ -228,7 +228,7 @@ func TestInheritNothing(t *testing.T) {
 	for name, bad := range map[string][]byte{
 		"nothing":            {},
 		"no policy":          []byte("lmc 1\n"),
-		"another version":    bytes.Replace(policy, []byte("ruling 1"), []byte("ruling 2"), 1),
+		"another version":    bytes.Replace(policy, []byte("ruling 1"), []byte("ruling 3"), 1),
 		"cut off":            policy[:60],
 		"a wrong setting":    bytes.Replace(policy, []byte("lmc = 1"), []byte("lmc = 9"), 1),
 		"a wrong partition":  append(slices.Clone(policy), "oops="...),

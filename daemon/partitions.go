@@ -50,13 +50,18 @@ func (c *configuration) setPartitions(next *inForce, chosen *partitions.Selected
 }
 
 // partitionFindings are the errors and warnings of a partition file, for the control socket.
-func partitionFindings(c *partitions.Selected) (found []ctl.Finding) {
+func partitionFindings(c *partitions.Selected) []ctl.Finding {
+	return fileFindings(conf.PartitionConfigFile.Key(), c.Errors, c.Warnings)
+}
+
+// fileFindings are the errors and warnings of the file that a setting names.
+func fileFindings(k *conf.Key, errors, warnings diag.List) (found []ctl.Finding) {
 	for _, list := range []struct {
 		severity conf.Severity
 		list     diag.List
-	}{{conf.Refusal, c.Errors}, {conf.Warning, c.Warnings}} {
+	}{{conf.Refusal, errors}, {conf.Warning, warnings}} {
 		for _, e := range list.list {
-			found = append(found, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity.String(), Key: conf.PartitionConfigFile.Key().Name, Text: e.Text})
+			found = append(found, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity.String(), Key: k.Name, Text: e.Text})
 		}
 	}
 	return found

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
+	"ibsm/routing/qos"
 	"ibsm/sa"
 	"ibsm/store"
 	"ibsm/sweep"
@@ -39,6 +40,8 @@ type Config struct {
 	PrefixRoutes []view.PrefixRoute
 	// PathSLs are the SLs of paths by partition: view.View.SLs.
 	PathSLs map[mad.PKey]uint8
+	// QoS is what paths may be: view.View.QoS.
+	QoS *qos.Policy
 	// Names are those that the log calls nodes by; the others by their descriptions.
 	Names names.Map
 	// Once ends the run with the first sweep that is complete.
@@ -79,7 +82,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID
-	c.cfg.PrefixRoutes, c.cfg.PathSLs = cfg.PrefixRoutes, cfg.PathSLs
+	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
 	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions

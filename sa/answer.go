@@ -73,6 +73,7 @@ func (a *Responder) WithView(v *view.View) *Responder {
 	case a == nil:
 		return New(v, nil)
 	case a.view.Topo != v.Topo || a.view.LIDs != v.LIDs || a.view.Tables != v.Tables || a.view.Subnet != v.Subnet,
+		a.view.Ports != v.Ports || a.view.QoS != v.QoS,
 		!slices.Equal(a.view.PrefixRoutes, v.PrefixRoutes):
 		return New(v, a.reg).WithGRHPorts(a.grh)
 	}

@@ -7,6 +7,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/mcast"
+	"ibsm/routing/qos"
 	"ibsm/sweep/device"
 	"ibsm/topo"
 )
@@ -31,6 +32,8 @@ type View struct {
 	// SLs are the SLs of paths by the base of the partition's P_Key; 0 for others. It is
 	// not changed.
 	SLs map[mad.PKey]uint8
+	// QoS is what paths may be, by request; nil for anything.
+	QoS *qos.Policy
 	SMs []SM // this manager first, then others by port GUID
 
 	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most

@@ -31,8 +31,12 @@ type testSubnet struct {
 	tid     mad.TID // used last
 	marker  mad.TID // of the request that shows that all before it have been served
 	waiting map[mad.TID]int
-	answers []*mad.Packet    // of the questions under way, nil for none
-	marked  chan *mad.Packet // the answer to the marker
+	asked   int // the client that asked last
+	// acknowledges says that answers by RMPP, which have one segment, are acknowledged. OpenSM leaves
+	// RMPP to the kernel, and would take an acknowledgement for a request.
+	acknowledges bool
+	answers      []*mad.Packet    // of the questions under way, nil for none
+	marked       chan *mad.Packet // the answer to the marker
 }
 
 // newTestSubnet serves a fabric. Its ports start with the LIDs that the Net says.
@@ -213,6 +217,7 @@ func (w *testSubnet) post(f *fabric.Fabric, from int, p *mad.Packet) mad.TID {
 	info := f.PortInfo(w.ends[from])
 	d := mad.Datagram{Addr: mad.Addr{LID: info.MasterSMLID(), QPN: 1}, Packet: *p}
 	w.tid++
+	w.asked = from
 	d.Packet.SetTID(w.tid)
 	w.clients[from].Send([]mad.Datagram{d})
 	return w.tid
@@ -221,6 +226,15 @@ func (w *testSubnet) post(f *fabric.Fabric, from int, p *mad.Packet) mad.TID {
 // received takes what comes for a client; the server calls it.
 func (w *testSubnet) received(d mad.Datagram) {
 	tid := d.Packet.TID()
+	if w.acknowledges && d.Packet.IsRMPP() {
+		if d.Packet[25] != 1 {
+			return // no data
+		}
+		ack := mad.Datagram{Addr: d.Addr, Packet: d.Packet}
+		ack.Packet.SetMethod(d.Packet.Method() &^ 0x80)
+		setRMPP(&ack.Packet, 2, 1, 1, 64)
+		w.clients[w.asked].Send([]mad.Datagram{ack})
+	}
 	if tid == w.marker {
 		w.marker = 0
 		select {

@@ -28,6 +28,7 @@ const (
 	MultiPathReversible             mad.ComponentMask = 1 << 5
 	MultiPathNumbPath               mad.ComponentMask = 1 << 6
 	MultiPathPKey                   mad.ComponentMask = 1 << 7
+	MultiPathQoSClass               mad.ComponentMask = 1 << 8
 	MultiPathSL                     mad.ComponentMask = 1 << 9
 	MultiPathMTUSelector            mad.ComponentMask = 1 << 10
 	MultiPathMTU                    mad.ComponentMask = 1 << 11
@@ -86,6 +87,9 @@ func (r *MultiPathRecord) PacketLifeTime() (Selector, uint8) {
 
 // SetPacketLifeTime replaces selector and lifetime.
 func (r *MultiPathRecord) SetPacketLifeTime(s Selector, v uint8) { r[12] = byte(s)<<6 | v&0x3f }
+
+// QoSClass is the class of service asked for, 12 bits.
+func (r *MultiPathRecord) QoSClass() uint16 { return binary.BigEndian.Uint16(r[8:]) >> 4 }
 
 // ServiceIDHigh is the high byte of what the paths are for.
 func (r *MultiPathRecord) ServiceIDHigh() uint8 { return r[13] }

@@ -55,6 +55,9 @@ func PathMask(comps mad.ComponentMask) (mask PathRecord) {
 	return mask
 }
 
+// ServiceID is what the path is for; quality of service may depend on it.
+func (r *PathRecord) ServiceID() uint64 { return binary.BigEndian.Uint64(r[0:]) }
+
 // SetServiceID replaces ServiceID.
 func (r *PathRecord) SetServiceID(id uint64) { binary.BigEndian.PutUint64(r[0:], id) }
 
@@ -124,6 +127,9 @@ func (r *PathRecord) PKey() mad.PKey { return mad.PKey(binary.BigEndian.Uint16(r
 
 // SetPKey replaces PKey.
 func (r *PathRecord) SetPKey(k mad.PKey) { binary.BigEndian.PutUint16(r[50:], uint16(k)) }
+
+// QoSClass is the class of service asked for, 12 bits.
+func (r *PathRecord) QoSClass() uint16 { return binary.BigEndian.Uint16(r[52:]) >> 4 }
 
 // SetQoSClass replaces QoSClass; bits above the lower 12 are dropped.
 func (r *PathRecord) SetQoSClass(c uint16) {

@@ -88,9 +88,6 @@ func (r *MultiPathRecord) SetTClass(c uint8) { r[4] = c }
 // SetReversible replaces Reversible.
 func (r *MultiPathRecord) SetReversible(rev bool) { r[5] = r[5]&0x7f | bit7(rev) }
 
-// QoSClass is the class of service asked for, 12 bits.
-func (r *MultiPathRecord) QoSClass() uint16 { return binary.BigEndian.Uint16(r[8:]) >> 4 }
-
 // SetQoSClass replaces QoSClass; bits above the lower 12 are dropped.
 func (r *MultiPathRecord) SetQoSClass(c uint16) {
 	binary.BigEndian.PutUint16(r[8:], c<<4|uint16(r[9]&0x0f))
@@ -124,12 +121,6 @@ func (r *MulticastForwardingTableRecord) BlockNum() uint16 {
 
 // LocalPortNum is the number of the port of the record, 0 for a switch.
 func (r *NodeRecord) LocalPortNum() uint8 { return r[40] }
-
-// ServiceID is what the path is for; quality of service may depend on it.
-func (r *PathRecord) ServiceID() uint64 { return binary.BigEndian.Uint64(r[0:]) }
-
-// QoSClass is the class of service asked for, 12 bits.
-func (r *PathRecord) QoSClass() uint16 { return binary.BigEndian.Uint16(r[52:]) >> 4 }
 
 // BlockNum counts the blocks of smp.PKeysPerBlock P_Keys from 0.
 func (r *PKeyTableRecord) BlockNum() uint16 { return binary.BigEndian.Uint16(r[2:]) }
@@ -201,7 +192,6 @@ const (
 	MultiPathFlowLabel            mad.ComponentMask = 1 << 2
 	MultiPathHopLimit             mad.ComponentMask = 1 << 3
 	MultiPathTClass               mad.ComponentMask = 1 << 4
-	MultiPathQoSClass             mad.ComponentMask = 1 << 8
 	MultiPathIndependenceSelector mad.ComponentMask = 1 << 17
 	NodeBaseVersion               mad.ComponentMask = 1 << 2
 	NodeClassVersion              mad.ComponentMask = 1 << 3

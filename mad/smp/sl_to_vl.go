@@ -16,6 +16,9 @@ func (t *SLtoVLMappingTable) SetVL(sl, vl uint8) {
 	*b = *b&^(0x0f<<shift) | vl&0x0f<<shift
 }
 
+// VL is the virtual lane of a service level, which counts modulo 16.
+func (t *SLtoVLMappingTable) VL(sl uint8) uint8 { return t[sl&15>>1] >> shiftOfSL(sl) & 0x0f }
+
 func shiftOfSL(sl uint8) uint8 { return 4 &^ (sl << 2) }
 
 // Wildcards to be or-ed into SLtoVLMod, for a switch whose

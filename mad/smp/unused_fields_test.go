@@ -324,9 +324,6 @@ func (p *PortInfo) SpeedsSupported(mask CapMask, mask2 CapMask2) SpeedMask {
 	return speeds(p.LinkSpeedSupported(), p.LinkSpeedExtSupported(), p.LinkSpeedExtSupported2(), mask, mask2)
 }
 
-// VL is the virtual lane of a service level, which counts modulo 16.
-func (t *SLtoVLMappingTable) VL(sl uint8) uint8 { return t[sl&15>>1] >> shiftOfSL(sl) & 0x0f }
-
 // RandomFDBCap is the number of entries of the random forwarding table.
 func (s *SwitchInfo) RandomFDBCap() uint16 { return get16(s[2:]) }
 

@@ -1,9 +1,12 @@
 package qos
 
 import (
+	"slices"
+
 	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/registry"
 )
 
 // SLOf is the SL that the policy gives to everything in a partition: that of the first rule which asks
@@ -17,6 +20,30 @@ func (p *Policy) SLOf(key mad.PKey) (sl uint8, found bool) {
 	}
 	return 0, false
 }
+
+// ForGroups returns the groups with the SLs that the policy gives to their partitions (SLOf): the
+// broadcast groups of IPoIB, and the other groups of IPoIB that have the SL of theirs, which hosts
+// join with the values of the broadcast group (RFC 4391, 5).
+func (p *Policy) ForGroups(groups []registry.Group) []registry.Group {
+	own := map[mad.PKey]uint8{} // the SLs of broadcast groups
+	for i := range groups {
+		if g := &groups[i]; g.MGID == registry.BroadcastMGID(g.PKey, g.Scope) {
+			own[g.PKey] = g.SL
+		}
+	}
+	groups = slices.Clone(groups)
+	for i := range groups {
+		g := &groups[i]
+		sl, given := p.SLOf(g.PKey)
+		if before, has := own[g.PKey]; has && given && before == g.SL && isIPoIB(g.MGID) {
+			g.SL = sl
+		}
+	}
+	return groups
+}
+
+// isIPoIB reports whether a group has the signature of IPv4 or IPv6 (RFC 4391, 4).
+func isIPoIB(mgid mad.GID) bool { return (mgid[2] == 0x40 || mgid[2] == 0x60) && mgid[3] == 0x1b }
 
 // Conflicts returns warnings about rules whose P_Keys no partition has. OpenSM refuses the whole
 // file if a line ipoib is among them.

@@ -13,9 +13,9 @@ const maxWalks = 1 << 16
 
 // Find answers a request with the first path that it allows, destinations in the
 // outer loop, each side in the order of GUIDs. out is written only when the status
-// is StatusOK. The components TClass, FlowLabel, HopLimit, QoSClass, ServiceID and
-// NumbPath do not narrow the choice, because clients give values there that no
-// path within the subnet has. A DGID or DLID of multicast asks for the path to a group.
+// is StatusOK. The components TClass, FlowLabel, HopLimit and NumbPath do not narrow
+// the choice, because clients give values there that no path within the subnet has;
+// QoSClass and ServiceID have a say in it only by the policy. A DGID or DLID of multicast asks for the path to a group.
 func (f *Finder) Find(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, out *sarec.PathRecord) mad.Status {
 	if isMulticast(want, comps) {
 		return f.findGroup(from, want, comps, out)
@@ -64,34 +64,29 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 	if q.walks--; q.walks < 0 {
 		return false
 	}
-	if sl, is := f.engineSL(slid, dlid); is {
-		if q.comps.Has(sarec.PathSL) && q.want.SL() != sl {
-			return false
-		}
-		q.sl = sl
+	if !f.allowsSource(q, src, slid) {
+		return false
 	}
 	there, back := f.walkBoth(src, dst, slid, dlid)
 	if !there.ok {
 		return false
 	}
-	lifeTime := f.view.Subnet.SubnetTimeOut
-	if src == dst {
-		lifeTime = 0
-	}
 	rates := known[f.ends[src].caps] & known[f.ends[dst].caps]
-	terms, ok := q.terms(there.have, rates, lifeTime)
+	forth := f.routed(q, q.there, slid, dlid)
+	terms, ok := f.terms(q, forth, &there, rates)
 	if !ok {
 		return false
 	}
 	reversible := false
 	if back.ok {
-		_, reversible = q.terms(back.have, rates, lifeTime)
+		_, reversible = f.terms(q, f.routed(q, q.back, dlid, slid), &back, rates)
 	}
 	if q.comps.Has(sarec.PathReversible) && q.want.Reversible() && !reversible {
 		return false
 	}
 	q.hops = int(there.hops)
 	f.fill(q, src, dst, out)
+	out.SetSL(forth.sl)
 	out.SetSLID(slid)
 	out.SetDLID(dlid)
 	out.SetReversible(reversible)
@@ -101,15 +96,7 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 	return true
 }
 
-// engineSL is the SL that the routing engine gives to a path; ok is false where it leaves SLs to
-// others. As with OpenSM it takes precedence over that of the partition, and a request for another
-// SL has no answer.
-func (f *Finder) engineSL(slid, dlid mad.LID) (sl uint8, ok bool) {
-	sls := f.view.Tables.SLs
-	return sls.Of(slid, dlid), sls != nil
-}
-
-// fill writes what does not depend on the way: GIDs, P_Key, SL. The source is
+// fill writes what does not depend on the way: GIDs and P_Key. The source is
 // repeated as it was asked for, so that a client that knows itself by the prefix
 // it powered up with finds its own GID.
 func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
@@ -132,9 +119,5 @@ func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
 		out.SetSGID(q.want.SGID())
 	}
 	out.SetRawTraffic(q.comps.Has(sarec.PathRawTraffic) && q.want.RawTraffic())
-	out.SetPKey(q.pkey)
-	out.SetSL(q.sl)
-	if q.comps.Has(sarec.PathSL) {
-		out.SetSL(q.want.SL())
-	}
+	out.SetPKey(q.there.pkey)
 }

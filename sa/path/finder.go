@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/registry"
+	"ibsm/routing/qos"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -17,11 +18,12 @@ import (
 type Finder struct {
 	view     *view.View
 	reg      *registry.State
-	grh      *GRHPorts  // nil for none
-	guids    []mad.GUID // of Topo.EndPorts
-	ends     []end      // by PortIdx
-	hops     []hop      // by PortIdx
-	switches []transit  // by SwitchIdx
+	grh      *GRHPorts    // nil for none
+	guids    []mad.GUID   // of Topo.EndPorts
+	policy   *qos.Matcher // nil for none
+	ends     []end        // by PortIdx
+	hops     []hop        // by PortIdx
+	switches []transit    // by SwitchIdx
 }
 
 // end is a port as the end of a path.
@@ -30,11 +32,14 @@ type end struct {
 	keys *topo.PKeyTable
 	own  limits
 	caps rateCaps
+	// drops are the SLs that an adapter's or router's port drops, by bit: those on VL15.
+	drops uint16
 }
 
 // hop is the link at a port.
 type hop struct {
 	to   int32  // where a packet sent out comes to: a SwitchIdx, toPort of an end port, or nowhere
+	in   uint8  // the port of the switch there
 	link limits // of both ends
 }
 
@@ -47,6 +52,7 @@ type transit struct {
 	lft   []uint8
 	first topo.PortIdx // port 0
 	ports uint8        // external ones
+	drops []uint16     // SLs that are dropped, by the port in and the port out; nil for none at all
 }
 
 // limits are what a port, link or path can carry.
@@ -77,10 +83,16 @@ func New(v *view.View) *Finder {
 		f.guids[i] = t.Ports[p].GUID
 	}
 	for i, n := range t.Switches {
-		f.switches[i] = transit{v.Tables.LFT[i], t.Nodes[n].First, t.Nodes[n].NumPorts}
+		f.switches[i] = transit{v.Tables.LFT[i], t.Nodes[n].First, t.Nodes[n].NumPorts, dropsOf(v, n)}
 	}
 	for p := range t.Ports {
 		f.ends[p] = newEnd(t, topo.PortIdx(p))
+		if t.Nodes[t.Ports[p].Node].Type != mad.Switch {
+			f.ends[p].drops = drops(slToVL(v, topo.PortIdx(p)), 0)
+		}
+	}
+	if v.QoS != nil {
+		f.policy = v.QoS.Compile(t, v.Partitions)
 	}
 	for p := range t.Ports {
 		f.hops[p] = f.newHop(t, topo.PortIdx(p))
@@ -117,7 +129,7 @@ func (f *Finder) newHop(t *topo.Topo, p topo.PortIdx) hop {
 	}
 	h.link = h.link.and(f.ends[peer].own)
 	if sw := t.Nodes[t.Ports[peer].Node].Switch; sw != topo.None {
-		h.to = int32(sw)
+		h.to, h.in = int32(sw), t.Ports[peer].Num
 	} else {
 		h.to = toPort(peer)
 	}

@@ -84,6 +84,7 @@ func pathOf(want *sarec.MultiPathRecord, comps mad.ComponentMask) (rec sarec.Pat
 	rec.SetRawTraffic(want.RawTraffic())
 	rec.SetReversible(want.Reversible())
 	rec.SetPKey(want.PKey())
+	rec.SetQoSClass(want.QoSClass())
 	rec.SetSL(want.SL())
 	rec.SetMTU(want.MTU())
 	rec.SetRate(want.Rate())
@@ -92,6 +93,7 @@ func pathOf(want *sarec.MultiPathRecord, comps mad.ComponentMask) (rec sarec.Pat
 		{sarec.MultiPathServiceIDHigh, sarec.PathServiceIDHigh}, {sarec.MultiPathServiceIDLow, sarec.PathServiceIDLow},
 		{sarec.MultiPathRawTraffic, sarec.PathRawTraffic}, {sarec.MultiPathReversible, sarec.PathReversible},
 		{sarec.MultiPathPKey, sarec.PathPKey}, {sarec.MultiPathSL, sarec.PathSL},
+		{sarec.MultiPathQoSClass, sarec.PathQoSClass},
 		{sarec.MultiPathMTUSelector, sarec.PathMTUSelector}, {sarec.MultiPathMTU, sarec.PathMTU},
 		{sarec.MultiPathRateSelector, sarec.PathRateSelector}, {sarec.MultiPathRate, sarec.PathRate},
 		{sarec.MultiPathPacketLifeTimeSelector, sarec.PathPacketLifeTimeSelector},

@@ -3,6 +3,7 @@ package path
 import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/routing/qos"
 	"ibsm/topo"
 )
 
@@ -12,12 +13,13 @@ type query struct {
 	want     *sarec.PathRecord
 	comps    mad.ComponentMask
 	src, dst side
-	pkey     mad.PKey // of the answer
-	sl       uint8    // of the partition in which the ports may talk
-	hops     int      // of the path found
-	walks    int      // that may still be tried
-	limit    int      // of a table in bytes
-	most     mad.Rate // view.Subnet.MaxRate
+	there    agreed      // of the ports under way, from the source
+	back     agreed      // and from the destination
+	hops     int         // of the path found
+	match    qos.Request // of the ports under way
+	walks    int         // that may still be tried
+	limit    int         // of a table in bytes
+	most     mad.Rate    // view.Subnet.MaxRate
 }
 
 // side is one end of a query: a port or all of them, the LID at which the port must be
@@ -91,75 +93,17 @@ func (f *Finder) side(hasGID bool, gid mad.GID, hasLID bool, lid mad.LID, isDest
 	return s, mad.StatusOK
 }
 
-// admit decides whether the requester may know of a path between two ports, and by which
-// P_Key they may talk (IBA 10.9.3): all three share one in pairs.
+// admit decides whether the requester may know of a path between two ports: all three share a
+// P_Key in pairs (IBA 10.9.3), and the request wants nothing that the ports have not agreed.
 func (f *Finder) admit(q *query, src, dst topo.PortIdx) bool {
 	if !f.mayTalk(q.from, src) || !f.mayTalk(q.from, dst) || !f.mayTalk(src, dst) {
 		return false
 	}
-	var ok bool
-	switch {
-	case q.comps.Has(sarec.PathRawTraffic) && q.want.RawTraffic():
-		key, _ := f.common(src, dst)
-		q.sl = f.slOf(key)
-		q.pkey = 0
-		return true
-	case q.comps.Has(sarec.PathPKey):
-		q.pkey, ok = q.want.PKey(), f.share(src, dst, q.want.PKey())
-	default:
-		q.pkey, ok = f.common(src, dst)
+	if q.there = f.agree(q, src, dst); !q.there.ok {
+		return false
 	}
-	q.sl = f.slOf(q.pkey)
-	return ok
-}
-
-// slOf is the SL of paths in the partition of a key.
-func (f *Finder) slOf(k mad.PKey) uint8 { return f.view.SLs[k&^mad.FullMember] }
-
-// mayTalk is Topo.MayTalk of two end ports.
-func (f *Finder) mayTalk(a, b topo.PortIdx) bool {
-	x, y := f.ends[a].keys, f.ends[b].keys
-	if a == b || x == nil || y == nil {
-		return true
-	}
-	_, ok := x.Common(y)
-	return ok
-}
-
-// unknownKeys stand for a table that is not known.
-var unknownKeys = topo.NewPKeyTable([]mad.PKey{mad.DefaultPKey})
-
-func (f *Finder) keys(p topo.PortIdx) *topo.PKeyTable {
-	if k := f.ends[p].keys; k != nil {
-		return k
-	}
-	return unknownKeys
-}
-
-// share reports whether two ports may talk in the partition of k. A source that is a
-// member of both kinds does so as the one that k is.
-func (f *Finder) share(src, dst topo.PortIdx, k mad.PKey) bool {
-	a, inA := f.keys(src).Find(k)
-	if k&mad.FullMember == 0 && f.keys(src).Has(k) {
-		a = k
-	}
-	b, inB := f.keys(dst).Find(k)
-	return inA && inB && (src == dst || a.Matches(b))
-}
-
-// common is the source's entry of the lowest partition in which two ports may talk. To
-// itself a port may talk in any of its own.
-func (f *Finder) common(src, dst topo.PortIdx) (mad.PKey, bool) {
-	a, b := f.keys(src), f.keys(dst)
-	if k, ok := a.Common(b); ok || src != dst {
-		return k, ok
-	}
-	for _, k := range a.Keys() {
-		if k.Valid() {
-			return k, true
-		}
-	}
-	return 0, false
+	q.back = f.agree(q, dst, src)
+	return true
 }
 
 // terms are what an answer promises.
@@ -169,11 +113,22 @@ type terms struct {
 	lifeTime uint8
 }
 
-// terms are those of a path that can carry have between ports that understand the
-// known rates; ok is false when the request wants others.
-func (q *query) terms(have limits, known uint32, lifeTime uint8) (t terms, ok bool) {
-	t = terms{mad.MTU256, minRate, lifeTime}
+// terms are those of the way w, by what the ports have agreed, between ports that understand
+// the known rates; ok is false when the request wants others, or a port on the way drops the SL.
+func (f *Finder) terms(q *query, a agreed, w *walk, known uint32) (t terms, ok bool) {
+	if !a.ok || w.drops>>a.sl&1 != 0 {
+		return t, false
+	}
+	t = terms{mad.MTU256, minRate, f.view.Subnet.SubnetTimeOut}
 	known &= upTo(q.most)
+	have := w.have
+	if a.level != nil {
+		have = have.and(limitsOf(a.level))
+		t.lifeTime = a.level.PacketLife.Or(t.lifeTime)
+	}
+	if w.hops == 0 { // a port's way to itself
+		t.lifeTime = 0
+	}
 	if have.mtu != unlimited {
 		t.mtu = mad.MTU(have.mtu)
 	}
@@ -200,6 +155,18 @@ func (q *query) terms(have limits, known uint32, lifeTime uint8) (t terms, ok bo
 		}
 	}
 	return t, true
+}
+
+// limitsOf are those of a QoS level.
+func limitsOf(level *qos.Level) limits {
+	l := limits{unlimited, unlimited}
+	if level.MTU != 0 {
+		l.mtu = uint8(level.MTU)
+	}
+	if rank := level.Rate.Rank(); rank != 0 {
+		l.rank = uint8(rank)
+	}
+	return l
 }
 
 // bound is what a path that has MTU or lifetime have answers to what was asked: a

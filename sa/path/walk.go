@@ -10,18 +10,19 @@ const maxHops = 64
 
 // walk is a packet on its way along the forwarding tables.
 type walk struct {
-	dst  topo.PortIdx
-	dlid mad.LID
-	at   hop
-	have limits // of the way so far
-	hops uint8
-	done bool
-	ok   bool // it has arrived
+	dst   topo.PortIdx
+	dlid  mad.LID
+	at    hop
+	have  limits // of the way so far
+	drops uint16 // SLs that are dropped on it, by bit
+	hops  uint8
+	done  bool
+	ok    bool // it has arrived
 }
 
 // start puts a packet for dlid, one of dst's, on the wire at src.
 func (f *Finder) start(src, dst topo.PortIdx, dlid mad.LID) walk {
-	w := walk{dst: dst, dlid: dlid, at: f.hops[src], have: f.ends[src].own}
+	w := walk{dst: dst, dlid: dlid, at: f.hops[src], have: f.ends[src].own, drops: f.ends[src].drops}
 	if src == dst {
 		w.done, w.ok = true, true
 	}
@@ -42,6 +43,9 @@ func (f *Finder) step(w *walk) {
 		return
 	}
 	egress := sw.lft[w.dlid]
+	if sw.drops != nil && egress <= sw.ports {
+		w.drops |= sw.drops[int(w.at.in)*(int(sw.ports)+1)+int(egress)]
+	}
 	switch {
 	case egress == 0:
 		w.have = w.have.and(f.ends[w.dst].own)
