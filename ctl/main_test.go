@@ -95,6 +95,24 @@ func (s *source) Why(port, partition string) (*ctl.Why, error) {
 	return &ctl.Why{Port: port, Partition: partition}, nil
 }
 
+func (s *source) QoS() (*ctl.QoS, error) {
+	return &ctl.QoS{Default: ctl.QoSLevel{SL: 3}}, nil
+}
+
+func (s *source) PathRecord(from, to string, ask *ctl.PathRequest) (*ctl.PathAnswer, error) {
+	a := &ctl.PathAnswer{Rule: from + " to " + to}
+	if ask.ServiceID != nil {
+		a.Rule += fmt.Sprint(", service ", *ask.ServiceID)
+	}
+	if ask.PKey != nil {
+		a.Rule += fmt.Sprint(", P_Key ", *ask.PKey)
+	}
+	if ask.QoSClass != nil {
+		a.Rule += fmt.Sprint(", class ", *ask.QoSClass)
+	}
+	return a, nil
+}
+
 func (s *source) Diagnose(port, other string) (iter.Seq[*ctl.Diagnosis], error) {
 	if port == "nobody" {
 		return nil, fmt.Errorf("%w: no node is named nobody", ctl.ErrNotFound)

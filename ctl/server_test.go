@@ -60,6 +60,7 @@ func TestReplies(t *testing.T) {
 			`,{"change":{"what":"node","name":"a","to":"CA"}}` + "\n]}\n"},
 		{post, "/v1/plan", "{\"outdated\":false,\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{get, "/v1/dump/lfts", "text\n"},
+		{get, "/v1/qos", `{"default":{"position":"","limits":"","sl":3},"rules":null,"levels":null,"groups":null}` + "\n"},
 		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"packets":[{"kind":"SA request","received":5,"dropped":2}],"times":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"mlid_share":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
 		{get, "/v1/log-level", `{"flags":3}` + "\n"},
 		{get, "/v1/events", `{"seq":1,"time":"0001-01-01T00:00:00Z","level":"","text":"first"}` + "\n"},
@@ -72,6 +73,11 @@ func TestReplies(t *testing.T) {
 		}
 	}
 	var path ctl.Path
+	var answer ctl.PathAnswer
+	asked := url.Values{"from": {"a"}, "to": {"b"}, "service_id": {"0x10"}, "pkey": {"0x8001"}, "qos_class": {"5"}}
+	if err := b.Get(t.Context(), "/v1/path-record", asked, &answer); err != nil || answer.Rule != "a to b, service 16, P_Key 32769, class 5" {
+		t.Errorf("%+v %v", answer, err)
+	}
 	if err := b.Get(t.Context(), "/v1/path", url.Values{"from": {"a b"}, "to": {"c&d"}}, &path); err != nil || path.Result != "a b to c&d" {
 		t.Errorf("path: %q, %v", path.Result, err)
 	}
@@ -104,6 +110,9 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/status?x=1", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/nodes?type=CA&type=switch", status: 400, says: "repeated parameter"},
 		{method: get, path: "/v1/nodes", none: true, status: 503, says: "subnet is not known"},
+		{method: get, path: "/v1/path-record?from=1", status: 400, says: "from and to"},
+		{method: get, path: "/v1/path-record?from=1&to=2&qos_class=0x1000", status: 400, says: "qos_class"},
+		{method: get, path: "/v1/path-record?from=1&to=2&pkey=x", status: 400, says: "at most 16 bits"},
 		{method: get, path: "/v1/path?from=1", status: 400, says: "from and to"},
 		{method: get, path: "/v1/path?from=1&to=nowhere", status: 404, says: `"error":"no node is named nowhere"`},
 		{method: get, path: "/v1/why?port=nobody", status: 404, says: `"error":"no node is named nobody"`},
@@ -130,7 +139,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 26 {
+	if n := b.server.Stats().Errors.Load(); n != 29 {
 		t.Errorf("%d errors counted", n)
 	}
 }

@@ -26,6 +26,10 @@ type Subnet interface {
 	// the first does not reach the other; without ports all that are not Active. A port is
 	// given as for Path, or as NODE:PORT, and may be without LID.
 	Diagnose(port, other string) (iter.Seq[*Diagnosis], error)
+	// QoS is the QoS policy in force, and PathRecord what the SA answers to the host at a port,
+	// given as for Path, that asks for the path to another.
+	QoS() (*QoS, error)
+	PathRecord(from, to string, ask *PathRequest) (*PathAnswer, error)
 	// Dumps are the kinds of dump.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error

@@ -1,12 +1,14 @@
 package sa
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sa/path"
 	"ibsm/topo"
 )
 
@@ -35,11 +37,37 @@ func (a *Responder) pathRefused(r *request, stats *Stats) {
 			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathPKey, from, fromDesc, x.Num, to, toDesc, y.Num, uint16(key)))
 		case !shared && common == 0:
 			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathNoPKey, from, fromDesc, x.Num, to, toDesc, y.Num))
+		default:
+			w.lines = append(w.lines, a.levelRefused(r, src, dst)...)
 		}
 	}
 	if w.lines != nil {
 		stats.Refusals.add(a.view.Topo.Ports[r.from].GUID, &w)
 	}
+}
+
+// levelRefused logs why there is no path where the QoS level or a table of SLs is the reason.
+func (a *Responder) levelRefused(r *request, src, dst topo.PortIdx) []string {
+	rec := (*sarec.PathRecord)(r.data[:])
+	d := a.paths.Decide(src, dst, rec, r.comps)
+	x, y := &a.view.Topo.Ports[src], &a.view.Topo.Ports[dst]
+	from, fromDesc := named(a.view.Topo, src)
+	to, toDesc := named(a.view.Topo, dst)
+	level := ""
+	if d.Level != nil {
+		level = cmp.Or(d.Level.Name, fmt.Sprintf("SimpleQoSLevel_SL%d", d.Level.SL)) // of a line of qos-ulps
+	}
+	switch {
+	case d.Refusal == path.PKeyNotInLevel:
+		return []string{fmt.Sprintf(osmlog.PathLevelPKey, level, uint16(rec.PKey()), from, fromDesc, x.Num, to, toDesc, y.Num)}
+	case d.Refusal == path.NoPKeyOfLevel:
+		return []string{fmt.Sprintf(osmlog.PathNoLevelKey, from, fromDesc, to, toDesc, level)}
+	case d.Refusal == path.OtherSL && d.Level != nil && d.Level.SL != rec.SL():
+		return []string{fmt.Sprintf(osmlog.PathLevelSL, rec.SL(), level, d.Level.SL, fromDesc, x.Num, toDesc, y.Num)}
+	case d.Refusal == path.SLDropped:
+		return []string{fmt.Sprintf(osmlog.PathVL15, d.SL, fromDesc, x.Num, toDesc, y.Num)}
+	}
+	return nil
 }
 
 // pathEnds are the ports that a request for a path names, topo.None for one that there is not.

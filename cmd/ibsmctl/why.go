@@ -16,18 +16,64 @@ import (
 )
 
 func newWhy(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "why [OPTION]... [PORT [OTHER]]", Short: "why a port is not Active, or does not reach another", Args: cli.Args(0, 2), RunE: a.asking(a.why), ValidArgsFunction: a.completeNodes(2), Long: `
+	var ask pathOptions
+	cmd := &cobra.Command{Use: "why [OPTION]... [PORT [OTHER]]", Short: "why a port is not Active, or does not reach another", Args: cli.Args(0, 2),
+		RunE: a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+			return a.why(ctx, args, &ask, stdout)
+		}), ValidArgsFunction: a.completeNodes(2), Long: `
 Explains why a port is not Active or, with two ports, why the first does not reach the
 second, and what to do about it. Without arguments it lists all ports that are not Active, by
 reason.
 
+If a QoS policy is in force, or with one of its options, it also shows the path that the
+host at PORT gets if it asks for the one to OTHER: SL, MTU, rate and P_Key, and the rule of
+the policy that decides, with its line. The options are what the host says when it asks;
+with --json the output is then that of the path alone.
+
 PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a GID,
 a node name, which stands for all its ports, or NODE:PORT.
 The exit status is 0 whatever the diagnosis.`}
+	f := cmd.Flags()
+	f.StringVar(&ask.serviceID, "service-id", "", "the host asks for this service `ID`, a number of 64 bits")
+	f.StringVar(&ask.pkey, "pkey", "", "the host asks for this P_Key `KEY`, such as 0x8001")
+	f.StringVar(&ask.class, "qos-class", "", "the host asks for this QoS class `N`, 0 to 4095")
+	for _, name := range []string{"service-id", "pkey", "qos-class"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	return cmd
 }
 
-func (a *asker) why(ctx context.Context, args []string, stdout io.Writer) error {
+// pathOptions is what a host says when it asks for a path.
+type pathOptions struct{ serviceID, pkey, class string }
+
+// pathAnswerText is a path in words.
+func pathAnswerText(p *ctl.PathAnswer) (text string) {
+	if p.Found {
+		text = fmt.Sprintf("path record: SL %d, MTU %d, %g Gb/s, lifetime %d, P_Key %s\n", p.SL, p.MTU, p.Gbps, p.LifeTime, p.PKey)
+	} else {
+		text = fmt.Sprintf("path record: none: %s\n", printable(p.Reason))
+	}
+	switch {
+	case p.Position == "":
+		return text + "  no QoS policy\n"
+	case p.Rule == "":
+		text += fmt.Sprintf("  no rule matches: the default level, %s\n", p.Position)
+	default:
+		text += fmt.Sprintf("  rule %s: %s\n", p.Position, printable(p.Rule))
+	}
+	return text + fmt.Sprintf("  level %s\n", printable(levelText(p.Level, p.Limits)))
+}
+
+func (a *asker) why(ctx context.Context, args []string, ask *pathOptions, stdout io.Writer) error {
 	named := append(args, "", "")
+	record := query("from", a.names.resolve(named[0]), "to", a.names.resolve(named[1]), "service_id", ask.serviceID, "pkey", ask.pkey, "qos_class", ask.class)
+	switch {
+	case *ask == pathOptions{}:
+	case len(args) < 2:
+		return cli.UsageError("--service-id, --pkey and --qos-class need PORT and OTHER", "")
+	case a.json:
+		return a.copy(ctx, http.MethodGet, "/v1/path-record", record, stdout)
+	}
 	q := query("port", a.names.resolvePort(named[0]), "other", a.names.resolvePort(named[1]))
 	if a.json {
 		return a.copy(ctx, http.MethodGet, "/v1/why", q, stdout)
@@ -50,7 +96,18 @@ func (a *asker) why(ctx context.Context, args []string, stdout io.Writer) error 
 	}
 	if named[0] != "" {
 		a.printDiagnoses(out, all)
-		return out.Flush()
+		if err := out.Flush(); err != nil || named[1] == "" {
+			return err
+		}
+		p := &ctl.PathAnswer{}
+		switch err := a.Get(ctx, "/v1/path-record", record, p); {
+		case err != nil && *ask != pathOptions{}:
+			return a.explain(err)
+		case err == nil && (p.Position != "" || *ask != pathOptions{}):
+			_, err = io.WriteString(stdout, pathAnswerText(p))
+			return err
+		}
+		return nil
 	}
 	a.printCauses(out, all)
 	io.WriteString(out, routesText(st.Sweep))

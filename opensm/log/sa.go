@@ -47,9 +47,13 @@ const (
 	GUIDsSetBlock    = "set_guidinfo: ERR 5118: block_num %d is higher than Max GUID Cap block %d for port GUID 0x%x"
 	GUIDsTaken       = "set_guidinfo: ERR 5108: Duplicate alias port GUID 0x%x index %d base port GUID 0x%x, alias GUID already assigned to base port GUID 0x%x"
 
-	PathPKey     = "pr_rcv_get_path_parms: ERR 1F1A: Ports 0x%016x (%s port %d) and 0x%016x (%s port %d) do not share specified PKey 0x%04x"
-	PathNoPKey   = "pr_rcv_get_path_parms: ERR 1F1B: Ports src 0x%016x (%s port %d) and dst 0x%016x (%s port %d) do not have any shared PKeys"
-	PathNoMGroup = "pr_process_multicast: ERR 1F09: No MC group found for PathRecord destination GID %v"
+	PathPKey       = "pr_rcv_get_path_parms: ERR 1F1A: Ports 0x%016x (%s port %d) and 0x%016x (%s port %d) do not share specified PKey 0x%04x"
+	PathNoPKey     = "pr_rcv_get_path_parms: ERR 1F1B: Ports src 0x%016x (%s port %d) and dst 0x%016x (%s port %d) do not have any shared PKeys"
+	PathLevelPKey  = "pr_rcv_get_path_parms: ERR 1F1D: QoS level \"%s\" doesn't define specified PKey 0x%04x for ports 0x%016x (%s port %d) and 0x%016x (%s port %d)"
+	PathNoLevelKey = "pr_rcv_get_path_parms: ERR 1F1E: Ports 0x%016x (%s) and 0x%016x (%s) do not share PKeys defined by QoS level \"%s\""
+	PathLevelSL    = "pr_rcv_get_path_parms: ERR 1F1F: QoS constraints: required PathRecord SL (%d) doesn't match QoS policy \"%s\" SL (%d) [%s port %d <-> %s port %d]"
+	PathVL15       = "pr_rcv_get_path_parms: ERR 1F24: Selected SL (%d) leads to VL15 [%s port %d <-> %s port %d]"
+	PathNoMGroup   = "pr_process_multicast: ERR 1F09: No MC group found for PathRecord destination GID %v"
 )
 
 // Values of a group that a request has otherwise: the one asked for, and the group's.
