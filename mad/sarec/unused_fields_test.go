@@ -167,11 +167,6 @@ func (r *VLArbitrationTableRecord) OutputPortNum() uint8 { return r[2] }
 // BlockNum is smp.VLArbLow0 to smp.VLArbHigh1.
 func (r *VLArbitrationTableRecord) BlockNum() uint8 { return r[3] }
 
-// VLArbitrationTable is the block, as a view.
-func (r *VLArbitrationTableRecord) VLArbitrationTable() *smp.VLArbitrationTable {
-	return (*smp.VLArbitrationTable)(r[8:72])
-}
-
 var switchInfoFields = [...]field{{0, 16}}
 
 // Bits and components that no program names.

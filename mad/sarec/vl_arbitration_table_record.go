@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 )
 
 // VLArbitrationTableRecord is attribute 0x0036: a block of the list by which
@@ -40,3 +41,8 @@ func (r *VLArbitrationTableRecord) SetOutputPortNum(n uint8) { r[2] = n }
 
 // SetBlockNum replaces BlockNum.
 func (r *VLArbitrationTableRecord) SetBlockNum(n uint8) { r[3] = n }
+
+// VLArbitrationTable is the block, as a view.
+func (r *VLArbitrationTableRecord) VLArbitrationTable() *smp.VLArbitrationTable {
+	return (*smp.VLArbitrationTable)(r[8:72])
+}

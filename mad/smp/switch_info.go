@@ -66,6 +66,10 @@ func (s *SwitchInfo) PortStateChange() bool { return s[11]&0x04 != 0 }
 // SetPortStateChange sets PortStateChange.
 func (s *SwitchInfo) SetPortStateChange(v bool) { putBool(&s[11], 0x04, v) }
 
+// OptimizedSLtoVLMappingProgramming is 1 when the switch takes wildcards in the
+// modifier of SLtoVLMappingTable (SLtoVLAllIn, SLtoVLAllOut), 0 when not.
+func (s *SwitchInfo) OptimizedSLtoVLMappingProgramming() uint8 { return get(s[11], 0x03) }
+
 // SetOptimizedSLtoVLMappingProgramming sets OptimizedSLtoVLMappingProgramming.
 func (s *SwitchInfo) SetOptimizedSLtoVLMappingProgramming(v uint8) { put(&s[11], 0x03, v) }
 

@@ -330,10 +330,6 @@ func (s *SwitchInfo) RandomFDBCap() uint16 { return get16(s[2:]) }
 // SetRandomFDBCap sets RandomFDBCap.
 func (s *SwitchInfo) SetRandomFDBCap(v uint16) { put16(s[2:], v) }
 
-// OptimizedSLtoVLMappingProgramming is 1 when the switch takes wildcards in the
-// modifier of SLtoVLMappingTable (SLtoVLAllIn, SLtoVLAllOut), 0 when not.
-func (s *SwitchInfo) OptimizedSLtoVLMappingProgramming() uint8 { return get(s[11], 0x03) }
-
 // LIDsPerPort belongs to the random forwarding table.
 func (s *SwitchInfo) LIDsPerPort() uint16 { return get16(s[12:]) }
 
@@ -351,20 +347,6 @@ func (s *SwitchInfo) FilterRawInboundCap() bool { return s[16]&0x20 != 0 }
 
 // FilterRawOutboundCap says that the switch can drop raw packets that go out.
 func (s *SwitchInfo) FilterRawOutboundCap() bool { return s[16]&0x10 != 0 }
-
-// Entry is entry i of the block, or of the whole list: i counts modulo
-// VLArbBlockSize. weight is in 64 bytes; 0 passes over the entry.
-func (t *VLArbitrationTable) Entry(i int) (vl, weight uint8) {
-	i = i & (VLArbBlockSize - 1) * 2
-	return t[i] & 0x0f, t[i+1]
-}
-
-// SetEntry sets entry i, counted as in Entry.
-func (t *VLArbitrationTable) SetEntry(i int, vl, weight uint8) {
-	i = i & (VLArbBlockSize - 1) * 2
-	put(&t[i], 0x0f, vl)
-	t[i+1] = weight
-}
 
 // The details of NVIDIA's traps about virtual ports.
 
@@ -413,5 +395,4 @@ const (
 	IsEnhancedTrap128Supported          CapMask2    = 1 << 7
 	IsPartitionTopSupported             CapMask2    = 1 << 8
 	IsEnhancedQoSArbiterSupported       CapMask2    = 1 << 9
-	VLArbHigh0                          uint8       = 3 // high priority, entries 0..31
 )
