@@ -1,9 +1,7 @@
 package conf
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 )
 
 // amend corrects a setting that contradicts another one.
@@ -59,15 +57,7 @@ func (c *Config) comment(report *Report) {
 	c.checkEffects(report)
 	c.checkMost(report)
 	c.checkAllowed(report)
-	for i := range table {
-		k, s := &table[i], &c.settings[i]
-		switch {
-		case strings.HasSuffix(k.Name, "_sl2vl") && QoS.In(c):
-			c.checkSL2VL(k, s, report)
-		case strings.Contains(k.Name, "_vlarb_") && QoS.In(c):
-			c.checkVLArb(k, s, report)
-		}
-	}
+	c.checkLanes(report)
 }
 
 // MostRetries and MostSMPs are the largest values that this manager uses.
@@ -106,9 +96,6 @@ func (c *Config) checkAllowed(report *Report) {
 	}
 }
 
-// missingVLs is what qos leaves undone.
-const missingVLs = "; SLtoVLMappingTable, VLArbitrationTable and VLHighLimit stay as ports have them, and some switches drop all SLs but 0 after power-on"
-
 // checkEffects reports the chosen settings that have no effect, each at its position.
 func (c *Config) checkEffects(report *Report) {
 	first := len(*report)
@@ -118,54 +105,6 @@ func (c *Config) checkEffects(report *Report) {
 		if k.Effect != NotYet || s.Source <= FromEnvironment || s.Value == k.standard() {
 			continue
 		}
-		missing := ""
-		if k == QoS.Key() {
-			missing = missingVLs
-		}
-		report.add(Warning, s.Position, k.Name, "no effect in this version: %s%s", k.Name, missing)
+		report.add(Warning, s.Position, k.Name, "no effect in this version: %s", k.Name)
 	}
-}
-
-func (c *Config) checkSL2VL(k *Key, s *Setting, report *Report) {
-	if s.Value.Unset {
-		return
-	}
-	list := s.Value.list()
-	for _, e := range list {
-		if _, err := within(e, 15); err != nil {
-			report.add(Invalid, s.Position, k.Name, "%s: VL %s: %v", k.Name, shown(e), err)
-		}
-	}
-	if len(list) != slCount {
-		report.add(Warning, s.Position, k.Name, "%s: %d VLs listed; expected %d, one for each SL", k.Name, len(list), slCount)
-	}
-}
-
-// vlArbLength is how many entries a VL arbitration table has (IBA 7.6.9.1).
-const vlArbLength = 64
-
-func (c *Config) checkVLArb(k *Key, s *Setting, report *Report) {
-	list := s.Value.list()
-	for _, e := range list {
-		vl, weight, found := strings.Cut(e, ":")
-		_, err := within(vl, 14)
-		if err == nil {
-			_, err = within(weight, 255)
-		}
-		if !found || err != nil {
-			report.add(Invalid, s.Position, k.Name, "%s: %s: expected vl:weight, 0 to 14 and 0 to 255", k.Name, shown(e))
-		}
-	}
-	if len(list) > vlArbLength {
-		report.add(Warning, s.Position, k.Name, "%s: %d pairs listed; more than %d are dropped", k.Name, len(list), vlArbLength)
-	}
-}
-
-// within reads a number from 0 to a highest one.
-func within(text string, highest uint64) (uint64, error) {
-	n, err := parseNumber(strings.Trim(text, blanks), 32)
-	if err == nil && n > highest {
-		err = fmt.Errorf("expected 0 to %d", highest)
-	}
-	return n, err
 }

@@ -223,7 +223,11 @@ func TestReconcile(t *testing.T) {
 		{"allowed_sm_guids 0x10,spine", "allowed_sm_guids", "0x10,spine", "f.conf:1:18: error: allowed_sm_guids: \"spine\" is not a port GUID"},
 		{"allowed_sm_guids 0", "allowed_sm_guids", "0", "error: allowed_sm_guids: \"0\" is not a port GUID"},
 		{"allowed_sm_guids 0x10,0x0002c90300000001\nmaster_sm_priority 14", "master_sm_priority", "14", ""},
-		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", "warning: no effect in this version: qos_ca_vlarb_low"},
+		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", "f.conf:2:18: error: qos_ca_vlarb_low: \"0\": expected vl:weight"},
+		{"qos_swe_vlarb_high 0:256", "qos", "FALSE", "f.conf:1:20: error: qos_swe_vlarb_high: \"0:256\": expected vl:weight"},
+		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 64), "qos", "FALSE", "f.conf:1:19: error: qos_rtr_vlarb_low: 65 pairs listed; expected 64 at most"},
+		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 63), "qos_rtr_vlarb_low", "0:1" + strings.Repeat(",1:2", 63), ""},
+		{"qos_max_vls 8", "qos_max_vls", "8", "f.conf:1:13: note: qos_max_vls has no effect"},
 		{"perfmgr TRUE\nsm_priority 1\nport_shifting TRUE", "perfmgr", "TRUE", "f.conf:1:9: warning: no effect in this version: perfmgr\nf.conf:3:15: warning: no effect in this version: port_shifting"},
 	} {
 		config, r := FromFile("f.conf", []byte(c.src))

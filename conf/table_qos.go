@@ -4,7 +4,7 @@ package conf
 // OpenSM writes last.
 var qosKeys = joined(
 	[]Key{
-		{Name: "qos", TOML: "qos.enabled", Kind: Bool, Default: "FALSE", Reload: true, Long: "qos", Short: 'Q',
+		{Name: "qos", TOML: "qos.enabled", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Long: "qos", Short: 'Q',
 			Help: "set up VLs and apply the QoS policy"},
 		{Name: "qos_policy_file", TOML: "qos.policy_file", Kind: String, Default: "/etc/opensm/qos-policy.conf", Effect: Acts, Long: "qos_policy_file", Short: 'Y', Arg: "FILE",
 			Help: "QoS policy file"},
@@ -57,15 +57,15 @@ func joined(parts ...[]Key) (all []Key) {
 // ports.
 func qosFamily(prefix, group, ports string) []Key {
 	return []Key{
-		{Name: prefix + "max_vls", TOML: group + ".max_vls", Kind: U32, Range: "0-15", Default: "0", Reload: true,
-			Help: "number of VLs of " + ports + "; 0 uses the general setting, or 15"},
-		{Name: prefix + "high_limit", TOML: group + ".high_limit", Kind: I32, Range: "0-255", Default: "-1", Reload: true,
+		{Name: prefix + "max_vls", TOML: group + ".max_vls", Kind: U32, Range: "0-15", Default: "0", Reload: true, Effect: Foreign,
+			Help: "number of VLs of " + ports + "; without effect, as with OpenSM: max_op_vls limits the VLs of links"},
+		{Name: prefix + "high_limit", TOML: group + ".high_limit", Kind: I32, Range: "0-255", Default: "-1", Reload: true, Effect: Acts,
 			Help: "VLHighLimit of " + ports + "; -1 uses the general setting, or 0"},
-		{Name: prefix + "vlarb_high", TOML: group + ".vlarb_high", Kind: List, Default: null, Reload: true,
+		{Name: prefix + "vlarb_high", TOML: group + ".vlarb_high", Kind: List, Default: null, Reload: true, Effect: Acts,
 			Help: "high-priority VL arbitration table of " + ports + ": up to 64 entries vl:weight"},
-		{Name: prefix + "vlarb_low", TOML: group + ".vlarb_low", Kind: List, Default: null, Reload: true,
+		{Name: prefix + "vlarb_low", TOML: group + ".vlarb_low", Kind: List, Default: null, Reload: true, Effect: Acts,
 			Help: "low-priority VL arbitration table of " + ports + ": up to 64 entries vl:weight"},
-		{Name: prefix + "sl2vl", TOML: group + ".sl2vl", Kind: List, Default: null, Reload: true,
+		{Name: prefix + "sl2vl", TOML: group + ".sl2vl", Kind: List, Default: null, Reload: true, Effect: Acts,
 			Help: "VL for each of the 16 SLs on " + ports},
 	}
 }

@@ -76,6 +76,8 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		FDR10:          chosen[plan.FDR10](c, conf.FDR10).Value,
 		SMSL:           conf.SMSL.In(c),
 		QoS:            conf.QoS.In(c),
+		EngineSLs:      choosesSLs(c),
+		Lanes:          laneUses(c),
 
 		ReassignLIDs:    conf.ReassignLIDs.In(c),
 		NoReregister:    conf.NoClientsRereg.In(c),

@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	"ibsm/registry"
+	"ibsm/routing/lanes"
 	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
@@ -97,7 +98,7 @@ func TestManagerConfig(t *testing.T) {
 				VLStallCount: sweep.Given[uint8](1), LeafVLStall: sweep.Given[uint8](2),
 				PhyErrors: sweep.Given[uint8](5), Overruns: sweep.Given[uint8](6),
 				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60), MKeyProtect: sweep.Given[uint8](1),
-				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR,
+				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR, Lanes: standardLanes,
 			}, AllowedSMs: []mad.GUID{0x21, 0x22}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
@@ -115,6 +116,16 @@ func TestManagerConfig(t *testing.T) {
 		{"subscriptions are dropped", "drop_event_subscriptions TRUE\n", "", defaults(func(c *manager.Config) { c.Registrar.DropSubscriptions = true })},
 		{"old rates", "use_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 18 })},
 		{"lanes", "qos TRUE\n", "", defaults(func(c *manager.Config) { c.Sweep.Settings.QoS = true })},
+		{"lanes of kinds of port", "qos_high_limit 9\nqos_sw0_high_limit 0\nqos_vlarb_low 3:255\nqos_ca_vlarb_low 0:1,14:2\nqos_rtr_sl2vl 1,15\n", "", defaults(func(c *manager.Config) {
+			for kind := range c.Sweep.Settings.Lanes {
+				u := &c.Sweep.Settings.Lanes[kind]
+				u.HighLimit, u.Low = 9, [64]lanes.Turn{{VL: 3, Weight: 255}}
+			}
+			of := &c.Sweep.Settings.Lanes
+			of[lanes.Port0].HighLimit = 0
+			of[lanes.Adapter].Low = [64]lanes.Turn{{VL: 0, Weight: 1}, {VL: 14, Weight: 2}}
+			of[lanes.Router].SLtoVL = [16]uint8{1, 15}
+		})},
 		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
 		{"defaults that are chosen", "lmc 0\nimpose lmc\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
 			c.Sweep.Settings.LMC = sweep.Given[uint8](0)
@@ -142,9 +153,13 @@ func TestManagerConfig(t *testing.T) {
 	}
 }
 
+// standardLanes are the uses of lanes without settings.
+var standardLanes = lanes.NewUses(lanes.Settings{}, [lanes.Kinds]lanes.Settings{})
+
 // defaults are OpenSM's, but for what a test changes.
 func defaults(change func(*manager.Config)) manager.Config {
 	c := manager.Config{
+		Sweep: sweep.Config{Settings: sweep.Settings{Lanes: standardLanes}},
 		Elect: elect.Config{SMKey: 1},
 		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		SAKey: 1, SweepInterval: 10 * time.Second,

@@ -1,6 +1,8 @@
 package sim_test
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -8,14 +10,16 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/routing"
+	"ibsm/routing/lanes"
+	"ibsm/routing/minhop"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/device"
+	"ibsm/sweep/engines"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
-
-// A manager that reads SLtoVLMappingTables does not write them: another does, here.
 
 // lanesOf is the table that writeLanes gives to a pair of ports, another one for each.
 func lanesOf(node int32, in, out, salt uint8) (t smp.SLtoVLMappingTable) {
@@ -55,13 +59,69 @@ func (b *harness) writeLanes(from net.End, salt uint8) {
 	}
 }
 
-// laneReads counts the tables that were asked for.
-func (b *harness) laneReads() uint64 {
-	return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodGet, Attr: smp.AttrSLtoVLMappingTable}]
+// laneSMPs counts the Gets or Sets of tables of lanes.
+func (b *harness) laneSMPs(m mad.Method) uint64 {
+	smps := b.Fabric.Stats().SMPs
+	return smps[fabric.Kind{Method: m, Attr: smp.AttrSLtoVLMappingTable}] + smps[fabric.Kind{Method: m, Attr: smp.AttrVLArbitrationTable}]
 }
 
-// lanes counts the tables that the view does not have, and those that it has otherwise than
-// the fabric.
+// useOf is the use of lanes of all kinds of port that the tests want: without a VL 15, which would
+// drop what the subnet administrator is asked.
+func useOf(limit uint8) lanes.Uses {
+	all := lanes.Settings{HighLimit: &limit, Low: []lanes.Turn{{VL: 6, Weight: 11}, {VL: 1, Weight: 12}}, SLtoVL: []uint8{0, 5, 3, 2, 1, 14}}
+	return lanes.NewUses(all, [lanes.Kinds]lanes.Settings{})
+}
+
+// lanesWrong lists ports with a link that do not use their lanes as useOf says.
+func (b *harness) lanesWrong(limit uint8) (wrong []string) {
+	for at := range b.Fabric.Ports() {
+		info, isSwitch, ins := b.Fabric.PortInfo(at), b.Fabric.NodeType(at.Node) == mad.Switch, uint8(0)
+		if isSwitch {
+			sw := b.Fabric.SwitchInfo(at.Node)
+			if ins = b.Fabric.NumPorts(at.Node); at.Port == 0 && !sw.EnhancedPort0() {
+				continue
+			}
+		}
+		if !b.Fabric.Powered(at.Node) || info.PortState() == smp.PortDown {
+			continue
+		}
+		note := func(what string, got, want uint8) {
+			if got != want {
+				wrong = append(wrong, fmt.Sprintf("%v: %s is %d, want %d", at, what, got, want))
+			}
+		}
+		mask := uint8(1)<<(info.OperationalVLs()-1) - 1
+		for in := range ins + 1 {
+			for sl, vl := range [16]uint8{0, 5, 3, 2, 1, 14} {
+				note(fmt.Sprintf("VL of SL %d from port %d", sl, in), b.Fabric.VL(at, in, uint8(sl)), vl&mask)
+			}
+		}
+		if info.VLCap() == 1 {
+			continue
+		}
+		note("VLHighLimit", info.VLHighLimit(), limit)
+		low := b.Fabric.VLArbitration(at, 0)
+		for i, want := range [3][2]uint8{{6 & mask, 11}, {1 & mask, 12}, {}} {
+			if i < int(info.VLArbitrationLowCap()) {
+				vl, weight := low.Entry(i)
+				note(fmt.Sprintf("VL of turn %d", i), vl, want[0])
+				note(fmt.Sprintf("weight of turn %d", i), weight, want[1])
+			}
+		}
+	}
+	return wrong
+}
+
+// laneConfig is that of a manager with QoS.
+func laneConfig(priority, limit uint8) manager.Config {
+	cfg := minhopConfig()
+	cfg.Elect.Priority = priority
+	cfg.Sweep.Settings.QoS, cfg.Sweep.Settings.Lanes = true, useOf(limit)
+	return cfg
+}
+
+// lanes counts the SLtoVLMappingTables of ports with a link that the view does not have, and those
+// that it has otherwise than the fabric.
 func (b *harness) lanes(m *watched) (unknown, wrong int) {
 	b.Helper()
 	t := m.View.Topo
@@ -69,7 +129,7 @@ func (b *harness) lanes(m *watched) (unknown, wrong int) {
 		port := &t.Ports[p]
 		node := &t.Nodes[port.Node]
 		at, found := b.Fabric.Find(t.Ports[t.EndPort(topo.PortIdx(p))].GUID)
-		if base := node.Type == mad.Switch && port.Num == 0 && !node.SwitchInfo.EnhancedPort0(); !found || !port.Seen || base {
+		if base := node.Type == mad.Switch && port.Num == 0 && !node.SwitchInfo.EnhancedPort0(); !found || !port.Seen || base || port.Info.PortState() == smp.PortDown {
 			continue // a base port 0 sends on VL 15 alone
 		}
 		ins := uint8(0)
@@ -95,41 +155,38 @@ func (b *harness) lanes(m *watched) (unknown, wrong int) {
 	return unknown, wrong
 }
 
-// laneTables is the number of tables of a switch with ports 0 to 4: of each pair of ports, and
-// none of a base port 0.
-func laneTables(sw *net.Node) uint64 {
-	if sw.EnhancedPort0 {
-		return 5 * 5
+// With QoS a manager has every port use its lanes as configured, whoever wrote before. It asks and
+// writes only where something may be otherwise.
+func TestLanes(t *testing.T) {
+	for name, wildcards := range map[string]uint8{"one by one": 0, "wildcards": 1} {
+		t.Run(name, func(t *testing.T) { testLanes(t, wildcards) })
 	}
-	return 4 * 5
 }
 
-// With QoS a manager knows the SLtoVLMappingTable of each pair of ports, whoever wrote it; it
-// reads one again only where that may have been lost.
-func TestLanes(t *testing.T) {
+func testLanes(t *testing.T, wildcards uint8) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
-	tables := uint64(8) // of hosts
-	for i := range n.Nodes {
-		if n.Nodes[i].Type == mad.Switch {
-			tables += laneTables(&n.Nodes[i])
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
+		c.OptimizedSLtoVL, c.OneVL = wildcards, i%2 == 0
+		if c.VLCap = uint8(i)%5 + 1; node.Type == mad.Switch {
+			c.VLCap = uint8(i)%3 + 3
 		}
-	}
-	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
+	}})
 	plain := b.comeUp(minhopConfig())
-	if b.laneReads() > 0 || plain.View.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: plain.View.Topo.Nodes[0].GUID, Port: 1}) != nil {
-		t.Error("lanes are read without QoS")
+	if b.laneSMPs(mad.MethodGet)+b.laneSMPs(mad.MethodSet) > 0 || plain.View.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: plain.View.Topo.Nodes[0].GUID, Port: 1}) != nil {
+		t.Error("lanes are read or written without QoS")
 	}
 	b.writeLanes(host(n, 3), 0)
 	plain.retire()
-	cfg := minhopConfig()
-	cfg.Sweep.Settings.QoS = true
-	cfg.Elect.Priority = 3
-	m := b.add(host(n, 5), cfg)
+	m := b.add(host(n, 5), laneConfig(3, 40))
 	t.Cleanup(m.dump)
-	expect := func(what string, reads uint64) {
+	expect := func(what string, writes bool, limit uint8) {
 		t.Helper()
-		if got := b.laneReads(); got != reads {
-			t.Errorf("%s: %d tables are read, want %d", what, got, reads)
+		sets := b.laneSMPs(mad.MethodSet)
+		if writes != (sets > 0) {
+			t.Errorf("%s: %d tables are written", what, sets)
+		}
+		if wrong := b.lanesWrong(limit); wrong != nil {
+			t.Errorf("%s: %d values are wrong, such as %s", what, len(wrong), wrong[0])
 		}
 		if unknown, wrong := b.lanes(m); unknown+wrong > 0 {
 			t.Errorf("%s: %d tables are not known, %d are not as the fabric has them", what, unknown, wrong)
@@ -137,30 +194,36 @@ func TestLanes(t *testing.T) {
 		b.Fabric.ResetStats()
 	}
 	b.pass(settling)
-	expect("takeover", tables)
+	expect("takeover", true, 40)
 	for range 3 {
 		m.sweep(manager.Heavy)
 	}
-	expect("heavy sweeps", 0)
+	if n := b.laneSMPs(mad.MethodGet); n > 0 {
+		t.Errorf("heavy sweeps ask for %d tables", n)
+	}
+	expect("heavy sweeps", false, 40)
 
 	bounced := uplink(n, firstSwitch(b))
 	b.Fabric.LinkDown(bounced)
 	b.pass(settling)
 	b.Fabric.LinkUp(bounced)
 	b.pass(settling)
-	expect("a link between switches comes back", 0)
+	expect("a link between switches comes back", false, 40)
 	b.Fabric.Reboot(host(n, 2).Node)
 	b.pass(settling)
-	expect("a host reboots", 1)
+	expect("a host reboots", true, 40)
 	b.Fabric.Reboot(firstSwitch(b))
 	b.pass(settling)
-	behind := uint64(0) // hosts, whose links have been down
-	for _, p := range n.Nodes[firstSwitch(b)].Ports {
-		if p.Peer.Node >= 0 && n.Nodes[p.Peer.Node].Type == mad.CA {
-			behind++
-		}
-	}
-	expect("a switch reboots", laneTables(&n.Nodes[firstSwitch(b)])+behind)
+	expect("a switch reboots", true, 40)
+	b.Configure(m.Manager, laneConfig(3, 41))
+	b.pass(settling)
+	expect("another VLHighLimit", false, 41)
+
+	m.retire()
+	m = b.add(host(n, 5), laneConfig(3, 41))
+	t.Cleanup(m.dump)
+	b.pass(settling)
+	expect("a restart", false, 41)
 
 	high := minhopConfig()
 	high.Elect.Priority = 9
@@ -174,53 +237,131 @@ func TestLanes(t *testing.T) {
 	b.Kill(other.Manager)
 	b.Fabric.ResetStats()
 	b.pass(2 * settling)
-	expect("another manager was master", tables)
+	expect("another manager was master", true, 41)
 
+	cfg := laneConfig(3, 41)
 	cfg.Sweep.Settings.QoS = false
 	b.Configure(m.Manager, cfg)
 	b.pass(settling)
-	if unknown, _ := b.lanes(m); b.laneReads() > 0 || unknown != int(tables) {
-		t.Error("tables that do not matter any more are read, or still shown")
+	if b.laneSMPs(mad.MethodGet)+b.laneSMPs(mad.MethodSet) > 0 {
+		t.Error("tables that do not matter any more are read or written")
 	}
 }
 
-// Of what is lost on the way, nothing wrong is believed, and it is read once nothing is lost
-// any more. An agent that knows no tables, or does not say, costs the subnet nothing.
+// What is lost on the way is written again, and of ports that refuse, forget or change their
+// tables nothing wrong is believed. Where a switch refuses a wildcard it gets its tables one by one.
 func TestLanesAreLost(t *testing.T) {
 	for _, seed := range seeds(t) {
 		n := nettest.Generate(t, "fattree:k=4,levels=2")
 		silent, refuses := host(n, 2), host(n, 6)
-		rng, lossy := rand.New(rand.NewPCG(seed, 0x51)), false
-		b := newHarness(t, n, fabric.Config{Seed: seed, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+		rng, lossy := rand.New(rand.NewPCG(seed, 0x51)), true
+		b := newHarness(t, n, fabric.Config{Seed: seed, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
+			c.OneVL, c.OptimizedSLtoVL = true, 1
 			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				wildcard := p.AttrID() == smp.AttrSLtoVLMappingTable && p.AttrMod() > 0xffff
 				switch {
-				case p.AttrID() != smp.AttrSLtoVLMappingTable:
-				case i == refuses.Node:
+				case p.AttrID() != smp.AttrSLtoVLMappingTable && p.AttrID() != smp.AttrVLArbitrationTable:
+				case i == refuses.Node, wildcard && i%3 == 1:
 					return mad.StatusBadMethodAttr, true
 				case i == silent.Node, lossy && rng.IntN(3) > 0:
 					return mad.StatusOK, false
+				case wildcard && i%3 == 2: // it takes another
+					p.Data()[0] ^= 0x33
+					status := obey()
+					return status, true
 				}
 				return obey(), true
 			}
 		}})
 		m := b.comeUp(minhopConfig())
-		b.writeLanes(host(n, 3), uint8(seed))
-		cfg := minhopConfig()
-		cfg.Sweep.Settings.QoS = true
-		lossy = true
-		b.Configure(m.Manager, cfg)
+		b.Configure(m.Manager, laneConfig(0, 7))
 		b.pass(settling)
-		if unknown, wrong := b.lanes(m); unknown <= 2 || wrong > 0 {
-			t.Errorf("seed %d: %d tables are not known, %d are not what they are believed to be", seed, unknown, wrong)
-		}
 		lossy = false
 		b.Ask(m.Manager, manager.Heavy)
 		b.pass(2 * settling)
+		for _, w := range b.lanesWrong(7) {
+			var at net.End
+			if fmt.Sscanf(w, "{%d %d}", &at.Node, &at.Port); at != silent && at != refuses {
+				t.Fatalf("seed %d: %s", seed, w)
+			}
+		}
 		if unknown, wrong := b.lanes(m); unknown != 2 || wrong > 0 {
 			t.Errorf("seed %d: %d tables are not known, want those of the two hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
 		}
-		if m.View.FaultsMore+len(m.View.Faults) > 0 {
-			t.Errorf("seed %d: faults %v", seed, m.View.Faults)
+		if len(m.View.Faults) == 0 {
+			t.Errorf("seed %d: no faults are shown for the two hosts", seed)
 		}
+	}
+}
+
+// threeSLs puts the paths of min-hop on three SLs, by the switches of both ends.
+func threeSLs(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	tables, err := minhop.Route(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]uint8, len(in.Topo.Switches))
+	for s := range rows {
+		rows[s] = make([]uint8, len(rows))
+		for to := range rows[s] {
+			rows[s][to] = uint8(s+to) % 3
+		}
+	}
+	of := *tables
+	of.SLs = routing.SLsBySwitch(in.Topo, in.LIDs, rows)
+	return &of, nil
+}
+
+// Without QoS the tables are left as they are as long as all paths have SL 0. An engine that puts
+// paths on several SLs has them written: each SL on the lane of its number, at every port before a
+// link is ARMED. Hosts send to the manager on the SL of their path.
+func TestLanesOfEngine(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.OneVL, c.VLCap = true, 3 }})
+	cfg := minhopConfig()
+	cfg.Sweep.Engines, cfg.Sweep.Settings.EngineSLs = engines.Chain{{Name: "three", Route: threeSLs}}, true
+	cfg.Sweep.Settings.Lanes = useOf(9)
+	m := b.comeUp(cfg)
+	for at := range b.Fabric.Ports() {
+		info, ins := b.Fabric.PortInfo(at), uint8(0)
+		if isSwitch := b.Fabric.NodeType(at.Node) == mad.Switch; isSwitch {
+			ins = b.Fabric.NumPorts(at.Node)
+		}
+		if at.Port == 0 || info.PortState() != smp.PortActive {
+			continue
+		}
+		for in := range ins + 1 {
+			for sl := range uint8(3) {
+				if vl := b.Fabric.VL(at, in, sl); vl != sl {
+					t.Fatalf("%v: SL %d from port %d is on VL %d", at, sl, in, vl)
+				}
+			}
+		}
+		if info.VLHighLimit() != 9 {
+			t.Errorf("%v: VLHighLimit %d", at, info.VLHighLimit())
+		}
+	}
+	v, several := m.View, map[uint8]bool{}
+	for _, p := range v.Topo.EndPorts {
+		info := &v.Topo.Ports[p].Info
+		at, _ := b.Fabric.Find(v.Topo.Ports[p].GUID)
+		held := b.Fabric.PortInfo(at)
+		want := v.Tables.SLs.Of(info.LID(), v.LIDs.Base[v.Topo.Self])
+		if several[want] = true; held.MasterSMSL() != want {
+			t.Errorf("%v: MasterSMSL %d, want %d", at, held.MasterSMSL(), want)
+		}
+	}
+	if len(several) < 2 {
+		t.Fatal("all paths to the manager have one SL")
+	}
+	b.Fabric.ResetStats()
+	for range 2 {
+		m.sweep(manager.Heavy)
+	}
+	m.retire()
+	b.add(host(n, 4), cfg)
+	b.pass(settling)
+	if sets := b.laneSMPs(mad.MethodSet); sets > 0 {
+		t.Errorf("%d tables are written again", sets)
 	}
 }

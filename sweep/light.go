@@ -15,8 +15,8 @@ import (
 
 // Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port,
 // the NodeInfo behind ports with an unresponsive neighbour, NodeDescriptions that are
-// missing, the SMInfo of other managers, and the blocks of forwarding and P_Key tables that
-// were sent more than once: a delayed copy may have written an old value. It renews M_Key leases.
+// missing, the SMInfo of other managers, and the blocks of tables that were sent more than once: a
+// delayed copy may have written an old value. It renews M_Key leases.
 type Look struct {
 	t        *topo.Topo
 	state    *state
@@ -122,7 +122,7 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 		switch {
 		case a.out:
 			req.Route, ok = l.t.Nodes[port.Node].Route.Then(port.Num)
-		case a.attr == smp.AttrPortInfo || a.attr == smp.AttrSMInfo || a.attr == smp.AttrPKeyTable:
+		case a.attr == smp.AttrPortInfo || a.attr == smp.AttrSMInfo || device.Of(a.attr) != nil && !device.Of(a.attr).PerSwitch:
 			req.Route, ok = l.t.RouteTo(a.port)
 		default:
 			req.Route, ok = l.t.Nodes[port.Node].Route, true
@@ -173,7 +173,7 @@ func (l *Look) Done(o *txn.Outcome) {
 		case known && top != info.LinearFDBTop():
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		}
-	case smp.AttrLinearForwardingTable, smp.AttrPKeyTable:
+	case smp.AttrLinearForwardingTable, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable:
 		p, table := topo.PortIdx(uint32(o.Tag)), device.Of(o.Attr)
 		_, block := table.Named(node, port.Num, o.Mod)
 		if ok && l.state.devices.Contradicts(table, l.t, p, block, &o.Data) {

@@ -44,7 +44,7 @@ func (s *Sweeper) Walk(master, quick bool) *Walk {
 	return &Walk{s, discover.New(discover.Config{
 		Prev: s.state.prev, Before: s.state.before, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
 		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
-		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), QoS: s.cfg.Settings.QoS},
+		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
 }
 

@@ -78,18 +78,22 @@ type outcome struct {
 
 // outcomes are by plan.Op.
 var outcomes = map[plan.Op]outcome{
-	plan.ClearChange: {answered: (*Program).changeCleared},
-	plan.DisableAR:   {answered: (*Program).arInfo, refused: true, required: true},
-	plan.SetSwitch:   {answered: (*Program).switchInfo},
-	plan.SetLFT:      {answered: (*Program).lft, settled: (*Program).lftSettled, sending: (*Program).sendingLFT},
-	plan.AddPKeys:    {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
-	plan.SetPKeys:    {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
-	plan.SetPort:     {answered: (*Program).port, refused: true},
-	plan.Arm:         {answered: (*Program).port, refused: true},
-	plan.Activate:    {answered: (*Program).port, refused: true},
-	plan.TakeDown:    {answered: (*Program).port, refused: true},
-	plan.ShutOff:     {answered: (*Program).port, refused: true},
-	plan.SetFDR10:    {answered: (*Program).extended, refused: true, sending: (*Program).sendingFDR10},
+	plan.ClearChange:  {answered: (*Program).changeCleared},
+	plan.DisableAR:    {answered: (*Program).arInfo, refused: true, required: true},
+	plan.SetSwitch:    {answered: (*Program).switchInfo},
+	plan.SetLFT:       {answered: (*Program).lft, settled: (*Program).lftSettled, sending: (*Program).sendingLFT},
+	plan.AddPKeys:     {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
+	plan.SetPKeys:     {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
+	plan.SetPort:      {answered: (*Program).port, refused: true},
+	plan.Arm:          {answered: (*Program).port, refused: true},
+	plan.Activate:     {answered: (*Program).port, refused: true},
+	plan.TakeDown:     {answered: (*Program).port, refused: true},
+	plan.ShutOff:      {answered: (*Program).port, refused: true},
+	plan.SetFDR10:     {answered: (*Program).extended, refused: true, sending: (*Program).sendingFDR10},
+	plan.SetSLtoVLAll: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
+	plan.SetSLtoVLOut: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
+	plan.SetSLtoVL:    {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
+	plan.SetTurns:     {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 }
 
 // NotHeld is a port that acknowledges fields without keeping them.
@@ -101,6 +105,9 @@ type NotHeld struct {
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
 	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
+	if held := c.Plan.LanePorts(); held != nil {
+		p.state.devices.Ports = held
+	}
 	p.enter()
 	return p
 }

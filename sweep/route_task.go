@@ -157,7 +157,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, Partitions: out.Partitions,
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions,
 		Dead: dead, Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister,
 	})

@@ -3,6 +3,7 @@ package sweep
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing/lanes"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
@@ -43,7 +44,9 @@ type Settings struct {
 	LinkSpeedExt uint8
 	FDR10        plan.FDR10
 	SMSL         uint8 // MasterSMSL of every end port
-	QoS          bool  // the tables of lanes matter, and are read
+	QoS          bool  // the tables of lanes are written, by Lanes
+	EngineSLs    bool  // a routing engine is chosen that may put paths on several SLs
+	Lanes        lanes.Uses
 
 	ReassignLIDs bool // assign all LIDs anew in the first sweep
 	NoReregister bool // never ask clients to register again

@@ -98,7 +98,12 @@ type Outcome struct {
 }
 
 // Ports is what ports hold that is not in the Topo.
-func (o *Outcome) Ports() *device.Ports { return o.delta.ports }
+func (o *Outcome) Ports() *device.Ports {
+	if o.devices == nil { // before anything was written
+		return o.delta.ports
+	}
+	return o.devices.Ports
+}
 
 // managers are the ports with another subnet manager, including those that did not answer
 // SMInfo: one that has just started may not answer yet.
@@ -211,6 +216,8 @@ var opTexts = []struct {
 }{
 	{plan.Activate, "to make ports ACTIVE"}, {plan.Arm, "to make ports ARMED"}, {plan.SetPort, "of parameters of ports"}, {plan.TakeDown, "to take ports down"},
 	{plan.ShutOff, "to disable ports"}, {plan.SetFDR10, "of FDR10"}, {plan.SetSwitch, "of parameters of switches"}, {plan.SetLFT, "of forwarding table blocks"},
+	{plan.SetSLtoVLAll, "of SLtoVLMappingTables of whole switches"}, {plan.SetSLtoVLOut, "of SLtoVLMappingTables of ports"}, {plan.SetSLtoVL, "of SLtoVLMappingTables"},
+	{plan.SetTurns, "of VLArbitrationTable blocks"},
 	{plan.AddPKeys, "that add P_Keys"}, {plan.SetPKeys, "of P_Key table blocks"}, {plan.DisableAR, "that turn adaptive routing off"}, {plan.ClearChange, "that clear PortStateChange"},
 }
 

@@ -28,7 +28,14 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 		now = s.program.c.Topo
 	}
 	n := now.FindNode(t.Nodes[t.Ports[at].Node].GUID)
-	return n != topo.None && num <= now.Nodes[n].NumPorts && s.state.devices.Contradicts(table, now, now.Port(n, num), block, p.Data())
+	if n == topo.None || num > now.Nodes[n].NumPorts {
+		return false
+	}
+	contradicts := s.state.devices.Contradicts(table, now, now.Port(n, num), block, p.Data())
+	for num := range wildcarded(now, n, p.AttrID(), p.AttrMod()) {
+		contradicts = s.state.devices.Contradicts(table, now, now.Port(n, num+1), block, p.Data()) || contradicts
+	}
+	return contradicts
 }
 
 // follow is the node at the end of the directed route of a packet, or None.

@@ -79,7 +79,7 @@ func TestStartFile(t *testing.T) {
 		status    int
 		says      []string // on standard error, whole lines
 	}{
-		{"f.conf", "sm_priority 3\nperfmgr TRUE\nqos TRUE\nlog_file stdout\n", 0, []string{"ibsm: warning: f.conf:2:9: no effect in this version: perfmgr", "ibsm: warning: f.conf:3:5: no effect in this version: qos; SLtoVLMappingTable, VLArbitrationTable and VLHighLimit stay as ports have them, and some switches drop all SLs but 0 after power-on"}},
+		{"f.conf", "sm_priority 3\nperfmgr TRUE\nqos TRUE\nlog_file stdout\n", 0, []string{"ibsm: warning: f.conf:2:9: no effect in this version: perfmgr"}},
 		{"f.toml", "[log]\nfile = \"stdout\"\n[perfmgr]\nenabled = true\n", 0, []string{"ibsm: warning: f.toml:4:11: no effect in this version: perfmgr"}},
 		{"f.conf", "log_file stdout\nnosuchkey 1\nsm_priority 16\n", 0, []string{
 			"ibsm: warning: f.conf:2:1: Unrecognized token: \"nosuchkey\": not a key of OpenSM",

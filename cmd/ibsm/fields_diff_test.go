@@ -69,6 +69,7 @@ type fieldDifference struct {
 	theirs, ours []string
 	first        string           // held before the stage
 	refusing     map[net.End]bool // ports that have refused a Set of OpenSM
+	newVLs       bool             // OperationalVLs are other than before the stage, or than OpenSM's
 }
 
 // String is the difference without the port.
@@ -105,7 +106,8 @@ type fieldState struct {
 func (c *fieldCase) differ(s stage, theirs, ours *fieldState) (list []*fieldDifference) {
 	note := func(i item, sent bool, a, b []string) {
 		if !slices.Equal(a, b) {
-			list = append(list, &fieldDifference{i, c, s, ours.places[i.at], sent, a, b, ours.first[i], theirs.refused})
+			vls := item{i.at, smp.AttrPortInfo, "OperationalVLs"}
+			list = append(list, &fieldDifference{i, c, s, ours.places[i.at], sent, a, b, ours.first[i], theirs.refused, ours.first[vls] != ours.held[vls] || theirs.held[vls] != ours.held[vls]})
 		}
 	}
 	for i := range union(theirs.sent, ours.sent) {

@@ -82,6 +82,7 @@ type fieldRecord struct {
 	blocks  map[item]string // written since power-up
 	sent    map[item][]string
 	sets    int
+	all     []item // that were set since watching began
 	refused map[net.End]bool
 }
 
@@ -95,6 +96,7 @@ func (r *fieldRecord) watch(f *fabric.Fabric) {
 	r.before = r.held()
 	r.first = maps.Clone(r.before)
 	clear(r.sent)
+	r.all = nil
 }
 
 // set takes a Set.
@@ -104,6 +106,7 @@ func (r *fieldRecord) set(s fabric.Set) {
 	}
 	r.sets++
 	at := r.target(s)
+	r.all = append(r.all, item{at, s.Attr, blockName(s)})
 	fields := fieldsOf(s.Attr)
 	if s.Status != mad.StatusOK {
 		r.refused[at] = true
@@ -190,6 +193,10 @@ func (r *fieldRecord) held() map[item]string {
 	m := map[item]string{}
 	for at := range r.fabric.Ports() {
 		r.hold(at, smp.AttrPortInfo, m)
+		for block := range 4 {
+			table := r.fabric.VLArbitration(at, block)
+			m[item{at, smp.AttrVLArbitrationTable, fmt.Sprintf("held in block %d", block)}] = hex.EncodeToString(table[:])
+		}
 		m[item{at, smp.AttrPKeyTable, "held"}] = fmt.Sprint(r.fabric.PKeys(at))
 		if r.fabric.NodeType(at.Node) != mad.Switch {
 			m[item{at, smp.AttrSLtoVLMappingTable, "held"}] = r.lanes(at, 0)

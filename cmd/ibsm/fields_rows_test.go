@@ -86,6 +86,17 @@ func (d *fieldDifference) vlsChanged() bool {
 	return d.stage == reloaded && d.changed == "max_op_vls" && d.keeps()
 }
 
+// justSent reports whether the difference is in what is sent; what is held shows the rest.
+func (d *fieldDifference) justSent() bool { return d.sent }
+
+// vlsFollow reports whether the port had another number of VLs.
+func (d *fieldDifference) vlsFollow() bool { return !d.sent && d.newVLs }
+
+// wildcard reports whether a wildcard is for the port, for which OpenSM sends nothing.
+func (d *fieldDifference) wildcard() bool {
+	return d.place == unconnected || d.place == enhancedPort0 && d.kind("wildcards of SLtoVL")
+}
+
 // fullKeys reports whether ibsm has the keys that OpenSM has, all of them full.
 func (d *fieldDifference) fullKeys() bool {
 	if d.sent {
@@ -96,7 +107,6 @@ func (d *fieldDifference) fullKeys() bool {
 
 const (
 	notAChoice = "a default in opensm.conf is not a choice: ports keep what they have"
-	notYet     = "not yet supported"
 	otherKeys  = "the keys of another manager protect the subnet until the operator decides"
 	inUse      = "the change needs a reset of the link, which loses packets"
 	beyondEnd  = "entries beyond the end of the table are lost"
@@ -107,7 +117,7 @@ const (
 var fieldRows []fieldRow
 
 func init() { // they refer to functions that refer to them
-	fieldRows = slices.Concat(linkRows, keyRows, switchRows)
+	fieldRows = slices.Concat(linkRows, laneRows, keyRows, switchRows)
 }
 
 var linkRows = []fieldRow{
@@ -153,10 +163,18 @@ var linkRows = []fieldRow{
 		}},
 	{smp.AttrPortInfo, "all", "a setting gets OpenSM's default again by a reload", "the default", "unchanged", notAChoice, (*fieldDifference).setBack},
 	{smp.AttrSwitchInfo, "all", "a setting gets OpenSM's default again by a reload", "the default", "unchanged", notAChoice, (*fieldDifference).setBack},
-	{smp.AttrPortInfo, "VLHighLimit", "`qos`", "as configured", "unchanged", notYet,
-		func(d *fieldDifference) bool { return d.of("VLHighLimit") && d.settings.chosen("qos") && d.keeps() }},
-	{smp.AttrSLtoVLMappingTable, "all", "`qos`", "as configured", "unchanged", notYet, (*fieldDifference).keeps},
-	{smp.AttrVLArbitrationTable, "all", "`qos`", "as configured", "unchanged", notYet, (*fieldDifference).keeps},
+}
+
+var laneRows = []fieldRow{
+	{smp.AttrSLtoVLMappingTable, "all", "the port holds it already, or its switch takes wildcards", "is sent all the same, one by one", "is not sent, or by a wildcard", "fewer requests",
+		(*fieldDifference).justSent},
+	{smp.AttrVLArbitrationTable, "all", "the port holds it already", "is sent all the same", "is not sent", "fewer requests", (*fieldDifference).justSent},
+	{smp.AttrSLtoVLMappingTable, "all", "switch that takes wildcards: ports without a link, and port 0", "unchanged, or port 0 with `use_optimized_slvl` as its switch takes the wildcard for all ports", "as configured",
+		"a wildcard is for all ports; whether port 0 is one of them is not known", (*fieldDifference).wildcard},
+	{smp.AttrSLtoVLMappingTable, "all", "OperationalVLs change in the same sweep, or differ", "for the old number of VLs until the next heavy sweep", "for the new one", "an SL would be on a VL that is not there",
+		(*fieldDifference).vlsFollow},
+	{smp.AttrVLArbitrationTable, "all", "OperationalVLs change in the same sweep, or differ", "for the old number of VLs until the next heavy sweep", "for the new one", "a VL would have no turn",
+		(*fieldDifference).vlsFollow},
 }
 
 var keyRows = []fieldRow{

@@ -27,8 +27,9 @@ type fieldCase struct {
 	partitions  string
 	aggregation bool // there is an aggregation node
 	kinds       []string
-	changed     string          // setting that was changed by the reload
-	defaults    map[string]bool // settings that had their default in some stage
+	changed     string                               // setting that was changed by the reload
+	caps        func(int32, *net.Node, *fabric.Caps) // what nodes can do; nil: randomCaps
+	defaults    map[string]bool                      // settings that had their default in some stage
 }
 
 func newFieldCase(t *testing.T, seed uint64) *fieldCase {
@@ -55,6 +56,7 @@ type managed struct {
 	*fieldCase
 	server  *ibsim.Server
 	dir     string // of its files
+	env     []string
 	manager *process
 	fields  *fieldRecord
 }
@@ -63,7 +65,10 @@ type managed struct {
 func (c *fieldCase) manage(files map[string]string, argv ...string) *managed {
 	c.t.Helper()
 	n := c.net()
-	caps, _ := randomCaps(c.seed, n)
+	caps := c.caps
+	if caps == nil {
+		caps, _ = randomCaps(c.seed, n)
+	}
 	m := &managed{fieldCase: c, dir: c.t.TempDir(), fields: newFieldRecord()}
 	f := fabric.New(n, fabric.Config{Seed: c.seed, Caps: caps, OnSet: m.fields.set})
 	m.fields.watch(f)
@@ -86,14 +91,20 @@ func (c *fieldCase) manage(files map[string]string, argv ...string) *managed {
 	}
 	m.write("guid2mkey", keysOf(f))
 	m.configure()
-	env := []string{"IBSIM_SOCKNAME=" + socket, "SIM_HOST=" + n.Nodes[managersHost(n)].ID, "OSM_CACHE_DIR=" + m.dir, "OSM_TMP_DIR=" + m.dir, "IBSM_SOCKET=none"}
+	m.env = []string{"IBSIM_SOCKNAME=" + socket, "SIM_HOST=" + n.Nodes[managersHost(n)].ID, "OSM_CACHE_DIR=" + m.dir, "OSM_TMP_DIR=" + m.dir, "IBSM_SOCKET=none"}
+	m.start(argv...)
+	return m
+}
+
+// start starts a manager with the files that are there.
+func (m *managed) start(argv ...string) {
+	m.t.Helper()
 	argv = append(argv, "-F", "opensm.conf", "-f", "stdout", "-s", "1", "-R", "minhop")
-	if c.partitions != "" {
+	if m.partitions != "" {
 		argv = append(argv, "-P", m.path("partitions.conf"))
 	}
-	m.manager = start(c.t, nil, m.dir, env, argv...)
+	m.manager = start(m.t, nil, m.dir, m.env, argv...)
 	m.manager.await("SUBNET UP")
-	return m
 }
 
 // keysOf is OpenSM's file of the M_Keys that ports hold.

@@ -157,6 +157,15 @@ func (f *Fabric) PKeys(at net.End) (keys []mad.PKey) {
 // by port in; 15 drops them.
 func (f *Fabric) VL(at net.End, in, sl uint8) uint8 { return f.ports[f.must(at)].vl(in, sl&15) }
 
+// VLArbitration is a block of the lists by which the port gives its lanes their turns; block is
+// 0 to 3, as in the high half of the modifier less 1.
+func (f *Fabric) VLArbitration(at net.End, block int) (t smp.VLArbitrationTable) {
+	if w := f.ports[f.must(at)].tables; w != nil {
+		t = w.vlarb[block]
+	}
+	return t
+}
+
 // SwitchInfo is what a switch holds.
 func (f *Fabric) SwitchInfo(node int32) smp.SwitchInfo { return f.nodes[node].sw.info }
 

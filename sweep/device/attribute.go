@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing/lanes"
 	"ibsm/topo"
 )
 
@@ -18,6 +19,9 @@ type Attribute struct {
 	Survives  Survival
 	// Blocks is the number of blocks of a port, 0 where it has none.
 	Blocks func(n *topo.Node, num uint8) int
+	// Size is how many bytes of a block a port with this PortInfo has, 0 for a block that it
+	// does not have. Nil is BlockSize for all.
+	Size func(info *smp.PortInfo, block uint16) int
 	// Wanted reports whether a walk reads the blocks of a port.
 	Wanted func(c *Conditions, p *Walking) bool
 	// Modifier is the AttributeModifier by which the agent of a port knows a block.
@@ -50,7 +54,7 @@ const (
 // Conditions are the settings on which it depends what a walk reads.
 type Conditions struct {
 	Enforced bool // switches enforce partitions
-	QoS      bool // traffic is on more lanes than VL 0
+	Lanes    bool // traffic is on more lanes than VL 0
 }
 
 // Walking is a port as far as a walk has read it.
@@ -62,6 +66,27 @@ type Walking struct {
 	// Of its switch, when all ports of that have been read:
 	Port0 *smp.PortInfo // nil: not yet, or not read
 	Up    PortSet       // external ports that are ARMED or ACTIVE
+}
+
+// size is how many bytes of a block a port has.
+func (a *Attribute) size(info *smp.PortInfo, block uint16) int {
+	if a.Size == nil {
+		return BlockSize
+	}
+	return a.Size(info, block)
+}
+
+// inUse reports whether traffic may pass a port: of a switch, whether it may pass any.
+func (p *Walking) inUse() bool {
+	if p.Node.Type == mad.Switch {
+		return p.Port0 != nil && !p.Up.Empty()
+	}
+	return p.Info != nil && p.Info.PortState() >= smp.PortArmed
+}
+
+// linkless reports whether the port of a switch has no link.
+func (p *Walking) linkless() bool {
+	return p.external() && (p.Info == nil || p.Info.PortState() == smp.PortDown)
 }
 
 func (p *Walking) external() bool { return p.Node.Type == mad.Switch && p.Num != 0 }
@@ -137,8 +162,9 @@ var Attributes = []Attribute{
 			if p.Node.Type != mad.Switch {
 				end = p.Info
 			}
-			return c.QoS && end != nil && end.CapabilityMask().Has(smp.IsSLMappingSupported)
+			return c.Lanes && p.inUse() && !p.linkless() && end.CapabilityMask().Has(smp.IsSLMappingSupported)
 		},
+		Size: func(*smp.PortInfo, uint16) int { return lanes.SLs / 2 },
 		Modifier: func(n *topo.Node, num uint8, block uint16) uint32 {
 			if n.Type != mad.Switch {
 				return 0
@@ -150,6 +176,38 @@ var Attributes = []Attribute{
 				return arrival, 0
 			}
 			return uint8(mod), uint16(mod >> 8 & 0xff)
+		},
+	},
+	{ // two blocks of low priority, two of high
+		ID: smp.AttrVLArbitrationTable, Name: "VLArbitrationTable", Survives: WhileInUse,
+		Blocks: func(n *topo.Node, num uint8) int {
+			if n.Type == mad.Switch && num == 0 && !n.SwitchInfo.EnhancedPort0() {
+				return 0
+			}
+			return lanes.Blocks
+		},
+		Size: func(info *smp.PortInfo, block uint16) int {
+			port := lanes.Of(info, info.OperationalVLs())
+			return 2 * port.Turns(int(block))
+		},
+		Wanted: func(c *Conditions, p *Walking) bool {
+			if !c.Lanes || !p.inUse() || p.linkless() {
+				return false
+			}
+			port := lanes.Of(p.Info, p.Info.OperationalVLs())
+			return port.Turns(0)+port.Turns(lanes.Blocks/2) > 0
+		},
+		Modifier: func(n *topo.Node, num uint8, block uint16) uint32 {
+			if n.Type != mad.Switch {
+				num = 0
+			}
+			return smp.VLArbMod(uint8(block)+smp.VLArbLow0, num)
+		},
+		Named: func(n *topo.Node, arrival uint8, mod uint32) (uint8, uint16) {
+			if n.Type == mad.Switch {
+				arrival = uint8(mod)
+			}
+			return arrival, uint16(mod>>16) - uint16(smp.VLArbLow0)
 		},
 	},
 }
@@ -178,6 +236,14 @@ func (r *Record) Survive(a *Attribute, p *Walking, was *smp.PortInfo) bool {
 	return p.Info.PortState() >= smp.PortArmed && was.PortState() >= smp.PortArmed
 }
 
+// Cut is data as far as a port has the block, with zeroes beyond. present reports whether it
+// has any of it.
+func (a *Attribute) Cut(info *smp.PortInfo, block uint16, data *Data) (cut Data, present bool) {
+	size := a.size(info, block)
+	copy(cut[:size], data[:size])
+	return cut, size > 0
+}
+
 // Contradicts reports whether a port that was believed to hold a block shows that it holds
 // something else. The block is not Known any more then.
 func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block uint16, data *Data) bool {
@@ -186,7 +252,7 @@ func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block u
 	if a.value != nil {
 		known = a.value(r, t, p, block)
 	} else if b := r.Ports.Blocks(at); b.State(int(block)) == Known {
-		known = b.Block(int(block))
+		known = b.Block(int(block))[:a.size(&t.Ports[p].Info, block)]
 	}
 	if known == nil || bytes.Equal(known, data[:len(known)]) {
 		return false

@@ -22,6 +22,7 @@ var PortInfo = func() Managed {
 	m.SetSubnetTimeOut(0xff)
 	m.SetNeighborMTU(0xff)
 	m.SetOperationalVLs(0xff)
+	m.SetVLHighLimit(0xff)
 	m.SetLocalPhyErrors(0xff)
 	m.SetOverrunErrors(0xff)
 	m.SetLinkWidthEnabled(0xff)

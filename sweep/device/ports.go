@@ -1,6 +1,10 @@
 package device
 
-import "ibsm/mad"
+import (
+	"maps"
+
+	"ibsm/mad"
+)
 
 // Ports is what ports hold of the attributes that have no other place in the record or the
 // Topo. Ports whose blocks are equal share them. Who makes it writes it; then nobody does.
@@ -25,9 +29,24 @@ func (p *Ports) Keep(at Place, b *Blocks) {
 	if p.held == nil {
 		p.held, p.same, p.seen = map[Place]*Blocks{}, map[string]*Blocks{}, map[*Blocks]bool{}
 	}
-	if p.held[at] = b; b.Complete() && !p.seen[b] {
-		p.seen[b], p.same[string(b.row)] = true, b
+	if b.Complete() && !p.seen[b] {
+		if same := p.same[string(b.row)]; same != nil {
+			b = same
+		} else {
+			p.seen[b], p.same[string(b.row)] = true, b
+		}
 	}
+	p.held[at] = b
+}
+
+// With is p with other blocks at some places. p stays as it is.
+func (p *Ports) With(targets map[Place]*Blocks) *Ports {
+	w := &Ports{held: make(map[Place]*Blocks, len(targets)), same: map[string]*Blocks{}, seen: map[*Blocks]bool{}}
+	if p != nil {
+		maps.Copy(w.held, p.held)
+	}
+	maps.Copy(w.held, targets)
+	return w
 }
 
 // Blocks is what a port holds, to be read only; nil where nothing was read.

@@ -10,12 +10,12 @@ import (
 	"ibsm/topo"
 )
 
-// lanes is an attribute without a place of its own.
-var lanes = Attribute{ID: smp.AttrSLtoVLMappingTable, Survives: WhileInUse}
+// mapping is an attribute without a place of its own.
+var mapping = Attribute{ID: smp.AttrSLtoVLMappingTable, Survives: WhileInUse}
 
 // Ports whose blocks are equal share them, whichever walk read them.
 func TestPortsShare(t *testing.T) {
-	at := func(node mad.GUID, port uint8) Place { return Place{lanes.ID, node, port} }
+	at := func(node mad.GUID, port uint8) Place { return Place{mapping.ID, node, port} }
 	was, is := &Ports{}, &Ports{}
 	was.Read(at(1, 1), row(3, 7), nil)
 	was.Read(at(1, 2), row(3, 7), nil)
@@ -53,14 +53,14 @@ func TestPortsContradicted(t *testing.T) {
 	top := b.Freeze()
 	r := NewRecord()
 	r.Ports = &Ports{}
-	at := Place{lanes.ID, 5, 2}
+	at := Place{mapping.ID, 5, 2}
 	r.Ports.Read(at, slices.Concat(row(1, 3), row(1, 4)), []int{1})
 	three, four := Data(row(1, 3)), Data(row(1, 4))
 	p := top.Port(0, 2)
-	if r.Contradicts(&lanes, top, p, 0, &three) || r.Contradicts(&lanes, top, p, 1, &three) || r.Contradicts(&lanes, top, p, 2, &three) || r.Contradicts(&lanes, top, p-1, 0, &four) || r.Dirty(at) {
+	if r.Contradicts(&mapping, top, p, 0, &three) || r.Contradicts(&mapping, top, p, 1, &three) || r.Contradicts(&mapping, top, p, 2, &three) || r.Contradicts(&mapping, top, p-1, 0, &four) || r.Dirty(at) {
 		t.Error("contradicted by what it holds, or where nothing is known")
 	}
-	if !r.Contradicts(&lanes, top, p, 0, &four) || !r.Dirty(at) {
+	if !r.Contradicts(&mapping, top, p, 0, &four) || !r.Dirty(at) {
 		t.Error("not contradicted")
 	}
 }
@@ -88,17 +88,17 @@ func TestSurvive(t *testing.T) {
 		top     mad.LID
 		want    bool
 	}{
-		{"adapter in use", &lanes, ca, 1, info(smp.PortActive), info(smp.PortArmed), PortSet{}, 0, true},
-		{"adapter that came up", &lanes, ca, 1, info(smp.PortInit), info(smp.PortActive), PortSet{}, 0, false},
-		{"adapter that went down", &lanes, ca, 1, info(smp.PortActive), info(smp.PortInit), PortSet{}, 0, false},
-		{"adapter not seen before", &lanes, ca, 1, nil, info(smp.PortActive), PortSet{}, 0, false},
-		{"adapter not read", &lanes, ca, 1, info(smp.PortActive), nil, PortSet{}, 0, false},
-		{"link of a switch in use came up", &lanes, sw, 3, info(smp.PortDown), info(smp.PortInit), up, 9, true},
+		{"adapter in use", &mapping, ca, 1, info(smp.PortActive), info(smp.PortArmed), PortSet{}, 0, true},
+		{"adapter that came up", &mapping, ca, 1, info(smp.PortInit), info(smp.PortActive), PortSet{}, 0, false},
+		{"adapter that went down", &mapping, ca, 1, info(smp.PortActive), info(smp.PortInit), PortSet{}, 0, false},
+		{"adapter not seen before", &mapping, ca, 1, nil, info(smp.PortActive), PortSet{}, 0, false},
+		{"adapter not read", &mapping, ca, 1, info(smp.PortActive), nil, PortSet{}, 0, false},
+		{"link of a switch in use came up", &mapping, sw, 3, info(smp.PortDown), info(smp.PortInit), up, 9, true},
 		{"the same, tables that go with the link", pkeys, sw, 3, info(smp.PortDown), info(smp.PortInit), up, 9, false},
 		{"port 0 of a switch in use", pkeys, sw, 0, info(smp.PortActive), info(smp.PortActive), up, 9, true},
-		{"port of a switch that may have been reset", &lanes, sw, 1, info(smp.PortActive), info(smp.PortActive), other, 9, false},
-		{"port of a switch that was reset", &lanes, sw, 1, info(smp.PortActive), info(smp.PortActive), up, 0, false},
-		{"port of a switch that another manager wrote", &lanes, sw, 1, info(smp.PortActive), info(smp.PortActive), up, 8, false},
+		{"port of a switch that may have been reset", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive), other, 9, false},
+		{"port of a switch that was reset", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive), up, 0, false},
+		{"port of a switch that another manager wrote", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive), up, 8, false},
 	} {
 		r := NewRecord()
 		r.Switches = []Switch{{GUID: 5, LFT: Read(row(1, 1), nil), Top: 9, Up: up}}

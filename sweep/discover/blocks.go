@@ -53,9 +53,21 @@ func (m *Machine) read(e topo.End) {
 			r.row[i] = 0xff
 		}
 		m.readings = append(m.readings, r)
-		for block := range blocks {
-			m.queue.push(item{kind: kindBlock, num: uint16(block), node: int32(len(m.readings) - 1)})
+		m.askBlocks(p.Info, int32(len(m.readings)-1))
+	}
+}
+
+// askBlocks asks for the blocks of a reading that the port has.
+func (m *Machine) askBlocks(info *smp.PortInfo, reading int32) {
+	r := &m.readings[reading]
+	for block := range r.left {
+		var none device.Data
+		if cut, present := r.of.Cut(info, uint16(block), &none); !present {
+			copy(r.row[block*device.BlockSize:], cut[:])
+			r.left--
+			continue
 		}
+		m.queue.push(item{kind: kindBlock, num: uint16(block), node: reading})
 	}
 }
 
@@ -114,7 +126,8 @@ func (m *Machine) was(e topo.End) *topo.Port {
 func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 	r := &m.readings[it.node]
 	if ok {
-		copy(r.row[int(it.num)*device.BlockSize:], o.Data[:])
+		cut, _ := r.of.Cut(m.b.Port(r.at), it.num, &o.Data)
+		copy(r.row[int(it.num)*device.BlockSize:], cut[:])
 	} else {
 		r.missing = append(r.missing, int(it.num))
 		if before := m.cfg.Devices.Before(m.b.Node(r.at.Node).GUID); r.of.ID == smp.AttrLinearForwardingTable && len(before) >= (int(it.num)+1)*device.BlockSize {

@@ -27,6 +27,7 @@ func changes(is, w *smp.PortInfo) (out []string) {
 	field("LinkDownDefaultState", uint8(is.LinkDownDefaultState()), uint8(w.LinkDownDefaultState()))
 	field("NeighborMTU", mtuText(is.NeighborMTU()), mtuText(w.NeighborMTU()))
 	field("OperationalVLs", is.OperationalVLs(), w.OperationalVLs())
+	field("VLHighLimit", is.VLHighLimit(), w.VLHighLimit())
 	field("LinkWidthEnabled", uint8(is.LinkWidthEnabled()), uint8(w.LinkWidthEnabled()))
 	field("LinkSpeedEnabled", is.LinkSpeedEnabled(), w.LinkSpeedEnabled())
 	field("LinkSpeedExtEnabled", is.LinkSpeedExtEnabled(), w.LinkSpeedExtEnabled())

@@ -19,6 +19,9 @@ type Stage uint8
 const (
 	Prepare          Stage = iota // Sets that depend on nothing
 	SwitchInfos                   // LinearFDBTop before the blocks that it covers
+	LaneSwitches                  // tables of lanes before paths get SLs: for all ports of a switch,
+	LaneOutputs                   // for a port that differs,
+	LanePairs                     // and for each way into a port
 	ForwardingTables              // before any link is ARMED
 	RelaxEnforcement              // before P_Keys are added: data that they allow would be dropped
 	AddSwitchPKeys                // new P_Keys everywhere before any old one is removed
@@ -38,18 +41,22 @@ type Op uint8
 
 // Operations.
 const (
-	ClearChange Op = iota + 1 // SwitchInfo: clear PortStateChange
-	DisableAR                 // ARInfo: turn adaptive routing off
-	SetSwitch                 // SwitchInfo: LinearFDBTop and LifeTimeValue
-	SetLFT                    // one block of LinearForwardingTable
-	AddPKeys                  // one block of P_KeyTable: new keys beside the present ones
-	SetPKeys                  // the target of the same block
-	SetPort                   // PortInfo: LID and parameters, no change of state
-	Arm                       // PortInfo: the same, and INIT to ARMED
-	Activate                  // PortInfo: ARMED to ACTIVE
-	TakeDown                  // PortInfo: DOWN
-	ShutOff                   // PortInfo: DOWN and Disabled
-	SetFDR10                  // ExtendedPortInfo: whether FDR10 is enabled
+	ClearChange  Op = iota + 1 // SwitchInfo: clear PortStateChange
+	DisableAR                  // ARInfo: turn adaptive routing off
+	SetSwitch                  // SwitchInfo: LinearFDBTop and LifeTimeValue
+	SetLFT                     // one block of LinearForwardingTable
+	AddPKeys                   // one block of P_KeyTable: new keys beside the present ones
+	SetPKeys                   // the target of the same block
+	SetPort                    // PortInfo: LID and parameters, no change of state
+	Arm                        // PortInfo: the same, and INIT to ARMED
+	Activate                   // PortInfo: ARMED to ACTIVE
+	TakeDown                   // PortInfo: DOWN
+	ShutOff                    // PortInfo: DOWN and Disabled
+	SetFDR10                   // ExtendedPortInfo: whether FDR10 is enabled
+	SetSLtoVLAll               // SLtoVLMappingTable of all external ports of a switch
+	SetSLtoVLOut               // SLtoVLMappingTable of a port, from all others
+	SetSLtoVL                  // SLtoVLMappingTable of a port, from one
+	SetTurns                   // one block of VLArbitrationTable
 	ops
 )
 
@@ -68,19 +75,24 @@ var operations [ops]operation
 func init() { // they refer to Plan's methods, which refer to them
 	portInfo := operation{attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).portData, describe: (*Plan).describePort}
 	pkeys := operation{attr: smp.AttrPKeyTable, modifier: (*Plan).pkeyMod, data: (*Plan).pkeyData, describe: (*Plan).describePKeys}
+	mapping := operation{attr: smp.AttrSLtoVLMappingTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeMapping}
 	operations = [ops]operation{
-		ClearChange: {attr: smp.AttrSwitchInfo, data: (*Plan).clearChange, describe: fixed("clear PortStateChange")},
-		DisableAR:   {attr: smp.AttrARInfo, data: (*Plan).disableAR, describe: fixed("turn adaptive routing off")},
-		SetSwitch:   {attr: smp.AttrSwitchInfo, data: (*Plan).switchData, describe: (*Plan).describeSwitch},
-		SetLFT:      {attr: smp.AttrLinearForwardingTable, modifier: blockMod, data: (*Plan).lftData, describe: (*Plan).describeLFT},
-		AddPKeys:    pkeys,
-		SetPKeys:    pkeys,
-		SetPort:     portInfo,
-		Arm:         portInfo,
-		Activate:    portInfo,
-		TakeDown:    portInfo,
-		ShutOff:     portInfo,
-		SetFDR10:    {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data, describe: (*Plan).describeFDR10},
+		ClearChange:  {attr: smp.AttrSwitchInfo, data: (*Plan).clearChange, describe: fixed("clear PortStateChange")},
+		DisableAR:    {attr: smp.AttrARInfo, data: (*Plan).disableAR, describe: fixed("turn adaptive routing off")},
+		SetSwitch:    {attr: smp.AttrSwitchInfo, data: (*Plan).switchData, describe: (*Plan).describeSwitch},
+		SetLFT:       {attr: smp.AttrLinearForwardingTable, modifier: blockMod, data: (*Plan).lftData, describe: (*Plan).describeLFT},
+		AddPKeys:     pkeys,
+		SetPKeys:     pkeys,
+		SetPort:      portInfo,
+		Arm:          portInfo,
+		Activate:     portInfo,
+		TakeDown:     portInfo,
+		ShutOff:      portInfo,
+		SetFDR10:     {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data, describe: (*Plan).describeFDR10},
+		SetSLtoVLAll: mapping,
+		SetSLtoVLOut: mapping,
+		SetSLtoVL:    mapping,
+		SetTurns:     {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeTurns},
 	}
 	operations[TakeDown].describe = fixed("take the link down, nothing answers behind it")
 	operations[ShutOff].describe = fixed("disable the port, it babbles")

@@ -13,6 +13,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/routing"
+	"ibsm/routing/lanes"
 	"ibsm/sweep/device"
 	"ibsm/topo"
 )
@@ -25,6 +26,10 @@ type In struct {
 	Tables *routing.Tables  // nil: routes are left alone
 	Held   []*device.Blocks // by SwitchIdx; nil for a switch whose table is unknown. Read only
 	Values Values
+	SLs    *routing.SLs // of paths, by the routing engine; nil where it leaves them to others
+	// Lanes is how ports are to use their lanes; nil leaves that alone.
+	Lanes *lanes.Uses
+	Ports *device.Ports // what ports hold; not written
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
 	// Dead are ports to take down, because no node has answered behind them for several sweeps.
@@ -50,6 +55,7 @@ type Plan struct {
 	next    int // step within it
 	block   int // within ForwardingTables, of the step
 	waves   pkeyWaves
+	lanes   laneTables
 	minimal map[topo.PortIdx]bool // ports that get minimal Sets
 	// targets are the target forwarding tables, by SwitchIdx; nil where routes are left alone.
 	targets []*device.Blocks
@@ -66,11 +72,15 @@ type steps struct {
 func New(in In) *Plan {
 	p := &Plan{in: in}
 	p.pkeys()
+	p.lanesOf()
 	w := &p.waves
 	relaxing, first, ports := p.ports()
 	p.stages = [stages]steps{
 		Prepare:           {list: append(p.prepare(), p.fdr10()...)},
 		SwitchInfos:       {list: p.switchInfos()},
+		LaneSwitches:      {list: p.lanes.all},
+		LaneOutputs:       {list: p.lanes.outs},
+		LanePairs:         {list: p.lanes.ports},
 		ForwardingTables:  {switches: p.tables()},
 		RelaxEnforcement:  {list: relaxing},
 		AddSwitchPKeys:    {list: w.addSwitch},
@@ -89,7 +99,7 @@ func New(in In) *Plan {
 // Step is one Set.
 type Step struct {
 	Op    Op
-	Block uint16 // SetLFT, AddPKeys, SetPKeys
+	Block uint16 // of a table
 	Port  topo.PortIdx
 }
 

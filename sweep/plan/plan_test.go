@@ -23,15 +23,16 @@ func (s *subnet) ops(steps []Step) (out []string) {
 	return out
 }
 
-// all are the steps of a plan by stage, without carrying them out. The stages of
-// partition tables are left out where the plan is of none.
+// all are the steps of a plan by stage, without carrying them out. Without partitions the
+// stages of partition tables and of lanes are left out.
 func (s *subnet) all(p *Plan) (out [][]string) {
 	for more := true; more; more = p.Advance() {
 		var steps []Step
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
 			steps = append(steps, st)
 		}
-		if s.in.Partitions != nil || p.at < RelaxEnforcement || p.at > MoveHostPKeys {
+		lanes, pkeys := p.at >= LaneSwitches && p.at <= LanePairs, p.at >= RelaxEnforcement && p.at <= MoveHostPKeys
+		if s.in.Partitions != nil || !lanes && !pkeys {
 			out = append(out, s.ops(steps))
 		}
 	}
@@ -234,8 +235,9 @@ func TestBlocksInTurn(t *testing.T) {
 	}
 	s.in.Held[0] = device.Read(append(row(1, 1), row(2, 9)...), nil) // block 0 is there
 	p := New(s.in)
-	p.Advance()
-	p.Advance()
+	for p.at < ForwardingTables {
+		p.Advance()
+	}
 	var got []string
 	for st, ok := p.Next(); ok; st, ok = p.Next() {
 		got = append(got, fmt.Sprintf("%d:%d", s.Nodes[s.Ports[st.Port].Node].Switch, st.Block))

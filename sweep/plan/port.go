@@ -3,6 +3,7 @@ package plan
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing/lanes"
 	"ibsm/sweep/device"
 	"ibsm/topo"
 )
@@ -25,12 +26,15 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	if t.IsBasePort0(i) {
 		return w
 	}
+	if u, ok := p.use(i); ok {
+		w.SetVLHighLimit(u.Limit(lanes.Of(&w, 0)))
+	}
 	if p.in.Values.forces() {
 		p.enabled(i).put(&w)
 	}
 	if port.Num == 0 && node.Type == mad.Switch { // it sends as an adapter does, and has no neighbour
 		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
-		p.lanes(i, port.Info.VLCap(), &w)
+		p.setVLs(i, port.Info.VLCap(), &w)
 		return w
 	}
 	w.SetLinkDownDefaultState(smp.PhysPolling) // a port in Sleep never finds its peer again
@@ -62,7 +66,7 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetLID(p.in.LIDs.Base[i])
 	w.SetLMC(p.in.LIDs.LMC[i])
 	w.SetMasterSMLID(p.in.LIDs.Base[p.in.Topo.Self])
-	w.SetMasterSMSL(v.SMSL)
+	w.SetMasterSMSL(p.smSL(i))
 	w.SetGidPrefix(v.Prefix)
 	w.SetSubnetTimeOut(v.SubnetTimeOut)
 	if !v.KeepMKey {
@@ -76,9 +80,17 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	}
 }
 
-// lanes sets OperationalVLs of a port whose peer has a VLCap. A port that carries traffic keeps
+// smSL is the SL of the path from a port to the manager.
+func (p *Plan) smSL(i topo.PortIdx) uint8 {
+	if p.in.SLs == nil {
+		return p.in.Values.SMSL
+	}
+	return p.in.SLs.Of(p.in.LIDs.Base[i], p.in.LIDs.Base[p.in.Topo.Self])
+}
+
+// setVLs sets OperationalVLs of a port whose peer has a VLCap. A port that carries traffic keeps
 // its VLs: a change would need a reset of the link.
-func (p *Plan) lanes(i topo.PortIdx, peerCap uint8, w *smp.PortInfo) {
+func (p *Plan) setVLs(i topo.PortIdx, peerCap uint8, w *smp.PortInfo) {
 	if info := &p.in.Topo.Ports[i].Info; info.PortState() <= smp.PortInit {
 		w.SetOperationalVLs(wantedVLs(info.VLCap(), peerCap, p.in.Values.MaxOpVLs))
 	}
@@ -114,7 +126,7 @@ func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
 	port := &t.Ports[i]
 	peer := &t.Ports[port.Peer]
 	w.SetNeighborMTU(max(min(port.Info.MTUCap(), peer.Info.MTUCap()), mad.MTU256))
-	p.lanes(i, peer.Info.VLCap(), w)
+	p.setVLs(i, peer.Info.VLCap(), w)
 	w.SetLocalPhyErrors(v.PhyErrors)
 	w.SetOverrunErrors(v.Overruns)
 	switch {

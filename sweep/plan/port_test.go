@@ -178,7 +178,7 @@ func TestManaged(t *testing.T) {
 		{"MTUCap", false, func(p *smp.PortInfo) { p.SetMTUCap(5) }},
 		{"VLCap", false, func(p *smp.PortInfo) { p.SetVLCap(4) }},
 		{"enforcement", true, func(p *smp.PortInfo) { p.SetPartitionEnforcementInbound(true) }},
-		{"VLHighLimit", false, func(p *smp.PortInfo) { p.SetVLHighLimit(1) }},
+		{"VLHighLimit", true, func(p *smp.PortInfo) { p.SetVLHighLimit(1) }},
 		{"ClientReregister", false, func(p *smp.PortInfo) { p.SetClientReregister(true) }},
 		{"M_KeyViolations", false, func(p *smp.PortInfo) { p.SetMKeyViolations(1) }},
 		{"RespTimeValue", false, func(p *smp.PortInfo) { p.SetRespTimeValue(1) }},

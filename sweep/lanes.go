@@ -1,0 +1,79 @@
+package sweep
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/routing"
+	"ibsm/routing/lanes"
+	"ibsm/sweep/device"
+	"ibsm/sweep/plan"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// lanesMatter reports whether a walk reads the tables of lanes: they may have to be written.
+func (s *Sweeper) lanesMatter() bool {
+	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || countSLs(s.state.sls) > 1
+}
+
+// countSLs is the number of SLs that a routing engine puts paths on.
+func countSLs(s *routing.SLs) int {
+	if s == nil {
+		return 1
+	}
+	return s.Count
+}
+
+// uses is how ports are to use their lanes, nil where that is left as it was found: without QoS as
+// long as all paths have SL 0, and without routes.
+func (c *SweepPlan) uses(s *Settings) *lanes.Uses {
+	count := countSLs(c.delta.sls)
+	if c.Tables == nil || !s.QoS && count == 1 {
+		return nil
+	}
+	uses := s.Lanes
+	if count > 1 {
+		for k := range uses {
+			uses[k] = uses[k].Serving(count)
+		}
+	}
+	return &uses
+}
+
+func (p *Program) sendingLanes(st plan.Step) { p.c.Plan.LaneEvent(st, device.Sent) }
+
+// lanesSettled notes what comes of a Set of a table of lanes. A wildcard that a switch refuses, or
+// does not show to have taken, is followed by the tables that it stands for.
+func (p *Program) lanesSettled(r request, o *txn.Outcome) {
+	at := *o
+	at.Data, _ = device.Of(o.Attr).Cut(&p.c.Topo.Ports[r.Port].Info, r.Block, &o.Data)
+	left := p.c.Plan.LaneEvent(r.Step, device.Answered(&at, p.c.Plan.LaneSent(r.Step)))
+	if o.Result == txn.Replied && (r.Op == plan.SetSLtoVLAll || r.Op == plan.SetSLtoVLOut) {
+		p.more = append(p.more, left...)
+	} else if o.Result == txn.Replied && o.Status == mad.StatusOK && len(left) > 0 {
+		p.fail(r.Step, view.Refused, fmt.Sprintf("the response to Set(%s) has other values", smp.AttrName(o.Attr)))
+	}
+}
+
+// lanesAnswered has what was sent more than once read by the next light sweep.
+func (p *Program) lanesAnswered(r request, o *txn.Outcome) {
+	p.check(r.Step, o)
+	if r.Op != plan.SetSLtoVLAll {
+		return
+	}
+	n := p.c.Topo.Ports[r.Port].Node
+	for num := range p.c.Topo.Nodes[n].NumPorts {
+		p.check(plan.Step{Op: r.Op, Port: p.c.Topo.Port(n, num+1), Block: r.Block}, o)
+	}
+}
+
+// wildcarded are the ports of a switch whose tables a wildcard stood for; none for another Set.
+func wildcarded(t *topo.Topo, n topo.NodeIdx, attr mad.AttrID, mod uint32) uint8 {
+	if attr != smp.AttrSLtoVLMappingTable || mod&smp.SLtoVLAllOut == 0 || t.Nodes[n].Type != mad.Switch {
+		return 0
+	}
+	return t.Nodes[n].NumPorts
+}
