@@ -35,7 +35,7 @@ var floors = []floor{
 	{packages: "routing/*"},
 	{packages: "sweep/device"},
 	{packages: "view"},
-	{packages: "view/viewtest store opensm/log opensm/names", modules: "go.etcd.io/bbolt"},
+	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile", modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
 	{packages: "sa/path sa/client"},

@@ -145,12 +145,12 @@ func (c *Client) ApplyPartitions(ctx context.Context, force bool, each func(*Par
 	return All(ctx, c, http.MethodPost, "/v1/partitions/apply", query, each)
 }
 
-// Plan passes on each step of a plan. outdated is as Plan.Outdated.
-func (c *Client) Plan(ctx context.Context, query url.Values, each func(*string) error) (outdated bool, err error) {
+// Plan passes on each step of a plan, and returns the rest of it.
+func (c *Client) Plan(ctx context.Context, query url.Values, each func(*string) error) (PlanHead, error) {
 	const path = "/v1/plan"
 	body, err := c.Open(ctx, http.MethodPost, path, query)
 	if err != nil {
-		return false, err
+		return PlanHead{}, err
 	}
 	return elements(body, path, each)
 }
@@ -161,33 +161,38 @@ func Elements[T any](body io.ReadCloser, path string, each func(*T) error) error
 	return err
 }
 
-// elements also returns the member "outdated", false if there is none.
-func elements[T any](body io.ReadCloser, path string, each func(*T) error) (outdated bool, err error) {
+// elements also returns the members of a plan, which other lists do not have.
+func elements[T any](body io.ReadCloser, path string, each func(*T) error) (head PlanHead, err error) {
 	defer body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(body, 1<<16))
 	var before, token json.Token
 	for token != json.Delim('[') { // the list is the value of the last member
 		before = token
 		if token, err = d.Token(); err != nil {
-			return outdated, fmt.Errorf("%s: invalid reply: %w", path, err)
+			return head, fmt.Errorf("%s: invalid reply: %w", path, err)
 		}
-		outdated = outdated || before == "outdated" && token == true
+		switch before {
+		case "outdated":
+			head.Outdated = token == true
+		case "routes":
+			head.Routes, _ = token.(string)
+		}
 	}
 	for d.More() {
 		var v T
 		if err := d.Decode(&v); err != nil {
-			return outdated, fmt.Errorf("%s: incomplete reply: %w", path, err)
+			return head, fmt.Errorf("%s: incomplete reply: %w", path, err)
 		}
 		if err := each(&v); err != nil {
-			return outdated, err
+			return head, err
 		}
 	}
 	for range 2 { // the end shows that the list is complete
 		if _, err := d.Token(); err != nil {
-			return outdated, fmt.Errorf("%s: incomplete reply: %w", path, err)
+			return head, fmt.Errorf("%s: incomplete reply: %w", path, err)
 		}
 	}
-	return outdated, nil
+	return head, nil
 }
 
 // Follow reads events as they arrive, until ctx is done, the manager exits or each fails.

@@ -3,6 +3,7 @@ package ctl
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -140,7 +141,11 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sendList(w, "steps", fmt.Sprintf(`"outdated":%t`, plan.Outdated), plan.Steps)
+	routes, err := json.Marshal(plan.Routes)
+	if err != nil {
+		return err
+	}
+	sendList(w, "steps", fmt.Sprintf(`"outdated":%t,"routes":%s`, plan.Outdated, routes), plan.Steps)
 	return nil
 }
 

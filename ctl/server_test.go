@@ -233,14 +233,14 @@ func TestOnePlan(t *testing.T) {
 func TestOutdatedPlan(t *testing.T) {
 	s := &source{rows: counted(1)}
 	b := serve(t, s, ctl.Config{})
-	for _, outdated := range []bool{true, false} {
+	for _, head := range []ctl.PlanHead{{Outdated: true, Routes: "outdated"}, {Routes: "lash \"[\""}} {
 		s.plan = func(bool) (*ctl.Plan, error) {
-			return &ctl.Plan{Steps: slices.Values([]string{"outdated", "true"}), Outdated: outdated}, nil
+			return &ctl.Plan{PlanHead: head, Steps: slices.Values([]string{"outdated", "true"})}, nil
 		}
 		var steps []string
 		got, err := b.Client.Plan(t.Context(), nil, func(step *string) error { steps = append(steps, *step); return nil })
-		if got != outdated || err != nil || !slices.Equal(steps, []string{"outdated", "true"}) {
-			t.Errorf("outdated %t: %t, %q, %v", outdated, got, steps, err)
+		if got != head || err != nil || !slices.Equal(steps, []string{"outdated", "true"}) {
+			t.Errorf("%+v: %+v, %q, %v", head, got, steps, err)
 		}
 	}
 	enough := errors.New("enough")

@@ -27,8 +27,14 @@ type Planner interface {
 // Plan is the Sets that a heavy sweep would send, as texts, which are computed while the caller
 // iterates.
 type Plan struct {
-	Steps    iter.Seq[string]
-	Outdated bool // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
+	PlanHead
+	Steps iter.Seq[string]
+}
+
+// PlanHead is the rest of a Plan.
+type PlanHead struct {
+	Outdated bool   // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
+	Routes   string // which routing engine would route the subnet, and which refuse, in a line
 }
 
 // LogLevel is the log level, as OpenSM's log flags (-D).

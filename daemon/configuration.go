@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ibsm/conf"
+	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/mad"
@@ -46,6 +47,7 @@ type inForce struct {
 	partitions *partitions.Selected // the same; nil before the port is open
 	qos        *qosSelected         // the same; not nil where partitions are not
 	routes     []view.PrefixRoute   // the same
+	files      engineFiles          // the same; nil before the port is open
 	port       mad.GUID
 	from       *masterPolicy         // takes precedence over own and partitions; nil for none
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
@@ -115,9 +117,18 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 				return cfg, refusal{err}
 			}
 		}
+		files, warnings := was.files, diag.List(nil)
+		if files == nil {
+			if files, warnings, err = selectEngineFiles(was.own); err != nil {
+				return cfg, refusal{err}
+			}
+		}
 		routes := c.readRoutes(was.own)
 		begun := c.swap(was, func(next *inForce) {
-			next.port, next.routes = port, routes
+			next.port, next.routes, next.files = port, routes, files
+			for _, w := range warnings {
+				c.logger.Warn(w.Error())
+			}
 			if was.partitions == nil {
 				c.setPartitions(next, chosen)
 				c.setQoS(next, policy)
@@ -157,6 +168,7 @@ type reread struct {
 	partitions partitions.Input
 	qos        qosRead
 	routes     []view.PrefixRoute
+	engines    engineRead
 	modules    moduleLog
 }
 
@@ -165,6 +177,7 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.partitions = readPartitions(r.config, was.port)
 	r.qos = readQoS(r.config)
 	r.routes = c.readRoutes(r.config)
+	r.engines = readEngineFiles(r.config.Config)
 	r.modules = readModuleLog(r.config)
 	return r
 }
@@ -199,7 +212,8 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	}
 	next.routes = read.routes
 	c.setModules(read.modules)
-	found := findings(read.report)
+	c.takeEngineFiles(next, &read.engines)
+	found := append(findings(read.report), read.engines.found...)
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)
@@ -207,7 +221,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 		c.setQoS(next, policy)
 		found = append(append(found, partitionFindings(&chosen)...), qosFindings(policy)...)
 	}
-	if own && read.err == nil {
+	if own && read.err == nil && len(read.engines.errors) == 0 {
 		c.useOwnFiles(next)
 	}
 	c.compare(next)
@@ -232,6 +246,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg := managerConfig(l)
 	cfg.Resting = next.paused
 	cfg.Names = c.names
+	cfg.Sweep.Engines = chain(l.Config, next.engineFiles())
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.Registrar.Groups = pathGroups(chosen, l, cfg.QoS)
@@ -252,6 +267,14 @@ func (s *inForce) effective() (*conf.Loaded, *partitions.Selected) {
 		return s.own, s.partitions
 	}
 	return s.from.over(s.own, s.partitions)
+}
+
+// engineFiles are the files of routing engines that this manager uses as master.
+func (s *inForce) engineFiles() engineFiles {
+	if s.from == nil {
+		return s.files
+	}
+	return s.from.engines
 }
 
 // setLog applies the log settings. Log flags that ibsmctl has set stay until those in the file

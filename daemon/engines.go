@@ -16,8 +16,8 @@ import (
 )
 
 // chain is the chain of routing engines; conf or Run has refused a list that leaves none.
-func chain(c *conf.Config) engines.Chain {
-	chain, _, _ := engines.New(conf.RoutingEngine.In(c), engineSettings(c))
+func chain(c *conf.Config, files engineFiles) engines.Chain {
+	chain, _, _ := engines.New(conf.RoutingEngine.In(c), files.settings(c))
 	return chain
 }
 
@@ -27,7 +27,7 @@ func checkEngines(c *conf.Config) error {
 	return err
 }
 
-// engineSettings are the settings of routing engines.
+// engineSettings are the settings of routing engines that are in no file of their own.
 func engineSettings(c *conf.Config) *engines.Settings {
 	return &engines.Settings{
 		Updn: updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},

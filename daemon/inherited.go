@@ -33,12 +33,12 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 	case next.from != nil && next.from.chosen != nil:
 		m.Policy = next.from.text
 	default:
-		own := policyText{of: next.port, shared: l.WriteShared(), source: chosen.Source, file: chosen.Text, qos: next.qosPolicy(l).text}
+		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
 		m.Policy = own.encode()
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy
 	if tooLong && !next.tooLong {
-		c.logger.Error("the partition file and the QoS policy are too long for standbys: they would use their own", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
+		c.logger.Error("the files for standbys are too long: they would use their own", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
 	}
 	next.tooLong = tooLong
 	return m
@@ -108,6 +108,7 @@ func (c *configuration) compare(next *inForce) {
 	if next.qos != nil && !sameLines(next.qos.text, next.qosPolicy(l).text) {
 		differs = append(differs, conf.QoSPolicyFile.Key().Name)
 	}
+	differs = append(differs, next.files.differ(next.from.engines)...)
 	was := next.differs
 	next.differs = differs
 	switch {

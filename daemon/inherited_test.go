@@ -228,7 +228,7 @@ func TestInheritNothing(t *testing.T) {
 	for name, bad := range map[string][]byte{
 		"nothing":            {},
 		"no policy":          []byte("lmc 1\n"),
-		"another version":    bytes.Replace(policy, []byte("ruling 1"), []byte("ruling 3"), 1),
+		"another version":    bytes.Replace(policy, []byte("ruling 1"), []byte("ruling 4"), 1),
 		"cut off":            policy[:60],
 		"a wrong setting":    bytes.Replace(policy, []byte("lmc = 1"), []byte("lmc = 9"), 1),
 		"a wrong partition":  append(slices.Clone(policy), "oops="...),
@@ -288,7 +288,7 @@ func TestInheritSources(t *testing.T) {
 // TestPolicyTooLong: a partition file that is too long for standbys is logged once.
 func TestPolicyTooLong(t *testing.T) {
 	o := newFixture(t, masterSettings, masterParts+strings.Repeat("# a comment that makes it long\n", mirror.MaxPolicy/30))
-	o.mustSay("too long for standbys")
+	o.mustSay("the files for standbys are too long")
 	o.reload(true)
 	if strings.Contains(o.log.String(), "too long") {
 		t.Error("it is logged twice")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ibsm/conf"
@@ -14,37 +15,47 @@ import (
 )
 
 // policyText is the policy of a master, as it is sent to standbys and stored: its partitions,
-// its shared settings (see conf), and its QoS policy. It begins with a line,
+// its shared settings (see conf), its QoS policy, and the files of its routing engines. It begins with a
+// line,
 //
 //	ibsm ruling 1 GUID SOURCE LENGTH
 //	ibsm ruling 2 GUID SOURCE LENGTH QOSLENGTH
+//	ibsm ruling 3 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH
 //
-// with the partitions.Source and the length of the settings, which follow in the format of
-// ibsm.toml. In version 2, which is written only where there is a QoS policy, qos-policy.conf is next.
-// The rest is partitions.conf.
+// with the partitions.Source and the length of the settings, which follow in the format of ibsm.toml.
+// In version 2, which is written only where there is a QoS policy, qos-policy.conf is next, and in
+// version 3, which is written only where routing engines have files, these. The rest is
+// partitions.conf.
 type policyText struct {
-	of     mad.GUID // the manager whose files it comes from
-	shared []byte
-	qos    []byte // nil for no policy
-	source partitions.Source
-	file   []byte // where the source is a file
+	of      mad.GUID // the manager whose files it comes from
+	shared  []byte
+	qos     []byte // nil for no policy
+	engines engineFiles
+	source  partitions.Source
+	file    []byte // where the source is a file
 }
 
-// The lines of the versions.
-const (
-	policyHead  = "ibsm ruling 1 %v %d %d\n"
-	policyHead2 = "ibsm ruling 2 %v %d %d %d\n"
-)
+// policyHead is the line of each version, up to the lengths.
+const policyHead = "ibsm ruling %d %v %d"
 
 // maxPolicyHead bounds the line.
 const maxPolicyHead = 80
 
 func (t *policyText) encode() []byte {
-	head := fmt.Appendf(nil, policyHead, t.of, uint8(t.source), len(t.shared))
-	if t.qos != nil {
-		head = fmt.Appendf(nil, policyHead2, t.of, uint8(t.source), len(t.shared), len(t.qos))
+	files := t.engines.encode()
+	lengths := []int{len(t.shared), len(t.qos), len(files)}
+	version := 1
+	switch {
+	case len(files) > 0:
+		version = 3
+	case len(t.qos) > 0:
+		version = 2
 	}
-	return slices.Concat(head, t.shared, t.qos, t.file)
+	text := fmt.Appendf(nil, policyHead, version, t.of, uint8(t.source))
+	for _, n := range lengths[:version] {
+		text = fmt.Appendf(text, " %d", n)
+	}
+	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, t.file)
 }
 
 // errPolicyText is for other versions and for garbage.
@@ -55,23 +66,31 @@ func decodePolicy(text []byte) (*policyText, error) {
 	if end < 0 {
 		return nil, errPolicyText
 	}
+	var version, source uint8
 	var guid string
-	var source uint8
-	var length, qosLength int
-	head := string(text[:end+1])
-	if n, err := fmt.Sscanf(head, strings.Replace(policyHead, "%v", "%s", 1), &guid, &source, &length); n != 3 || err != nil {
-		if n, err := fmt.Sscanf(head, strings.Replace(policyHead2, "%v", "%s", 1), &guid, &source, &length, &qosLength); n != 4 || err != nil || qosLength <= 0 {
-			return nil, errPolicyText
-		}
-	}
-	of, err := mad.ParseGUID(guid)
-	rest := text[end+1:]
-	if err != nil || length < 0 || length > len(rest) || qosLength > len(rest)-length {
+	words := strings.Fields(string(text[:end]))
+	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 3 || len(words) != 5+int(version) {
 		return nil, errPolicyText
 	}
-	t := &policyText{of: of, shared: rest[:length], source: partitions.Source(source), file: rest[length+qosLength:]}
-	if qosLength > 0 {
-		t.qos = rest[length : length+qosLength]
+	of, err := mad.ParseGUID(guid)
+	if err != nil {
+		return nil, errPolicyText
+	}
+	rest := text[end+1:]
+	var parts [3][]byte
+	for i, word := range words[5:] {
+		length, err := strconv.Atoi(word)
+		if err != nil || length < 0 || length > len(rest) {
+			return nil, errPolicyText
+		}
+		parts[i], rest = rest[:length:length], rest[length:]
+	}
+	t := &policyText{of: of, shared: parts[0], source: partitions.Source(source), file: rest}
+	if len(parts[1]) > 0 {
+		t.qos = parts[1]
+	}
+	if t.engines, err = decodeEngineFiles(parts[2]); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

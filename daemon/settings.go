@@ -30,7 +30,6 @@ func managerConfig(l *conf.Loaded) manager.Config {
 	return manager.Config{
 		Sweep: sweep.Config{
 			Settings:      subnetSettings(l.Config),
-			Engines:       chain(l.Config),
 			IgnoreOtherSM: conf.IgnoreOtherSM.In(l.Config),
 			AllowedSMs:    e.Allowed,
 		},

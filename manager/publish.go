@@ -114,7 +114,7 @@ func shareSame(v, last *view.View) {
 	if v.LIDs != last.LIDs && slices.Equal(v.LIDs.Base, last.LIDs.Base) && slices.Equal(v.LIDs.LMC, last.LIDs.LMC) {
 		v.LIDs = last.LIDs
 	}
-	if v.Tables != last.Tables && v.Tables.Top == last.Tables.Top && slices.EqualFunc(v.Tables.LFT, last.Tables.LFT, bytes.Equal) {
+	if v.Tables != last.Tables && v.Tables.Top == last.Tables.Top && v.Tables.SLs.Equal(last.Tables.SLs) && slices.EqualFunc(v.Tables.LFT, last.Tables.LFT, bytes.Equal) {
 		v.Tables = last.Tables
 	}
 }

@@ -1,6 +1,9 @@
 package routing
 
 import (
+	"bytes"
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/topo"
 )
@@ -42,4 +45,12 @@ func (s *SLs) Of(from, to mad.LID) uint8 {
 		return 0
 	}
 	return s.Rows[s.From[from]][s.To[to]]
+}
+
+// Equal reports whether both give every path the same SL, for the same rows and columns.
+func (s *SLs) Equal(o *SLs) bool {
+	if s == nil || o == nil || s == o {
+		return s == o
+	}
+	return slices.Equal(s.From, o.From) && slices.Equal(s.To, o.To) && slices.EqualFunc(s.Rows, o.Rows, bytes.Equal)
 }

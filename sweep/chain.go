@@ -40,9 +40,9 @@ func (a *attempts) choose(ctx context.Context) *routed {
 		return a.first(ctx, a.in.Keep)
 	}
 	a.out.Foreign = a.state.foreign
-	if a.chain.Promises() && !a.state.swept {
+	if !a.chain[0].IsMinHop() && !a.state.swept {
 		r := a.first(ctx, routing.KeepMinimal)
-		if r != nil && r.engine.NoCreditLoop && a.keepsFound(r.tables) {
+		if r != nil && !r.engine.IsMinHop() && a.keepsFound(r.tables) {
 			a.out.delta.adopted = false // the tables found are the engine's own
 			return r
 		}
@@ -50,7 +50,7 @@ func (a *attempts) choose(ctx context.Context) *routed {
 			return nil
 		}
 		a.out.Foreign, a.out.Err = "", nil
-		if r != nil && r.engine.NoCreditLoop {
+		if r != nil && !r.engine.IsMinHop() {
 			a.out.Foreign = r.engine.Name
 		}
 	}

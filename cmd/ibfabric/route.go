@@ -18,6 +18,7 @@ import (
 	"ibsm/opensm/dump"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/file"
 	"ibsm/routing/quality"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
@@ -55,7 +56,7 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn, dnup, dor, lash, sssp and dfsssp.`}
+minhop, updn, dnup, dor, lash, sssp, dfsssp and file.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
@@ -64,6 +65,8 @@ minhop, updn, dnup, dor, lash, sssp and dfsssp.`}
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn; may be repeated (default: detected)")
 	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches of updn: without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
+	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
+	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.out = cmd.OutOrStdout()
 		switch {
@@ -84,6 +87,13 @@ minhop, updn, dnup, dor, lash, sssp and dfsssp.`}
 			}
 			r.settings.Updn.Roots = append(r.settings.Updn.Roots, guid)
 		}
+		var err error
+		if r.settings.File.LFTs, err = readDump(*lfts, file.ReadLFTs); err != nil {
+			return err
+		}
+		if r.settings.File.Matrix, err = readDump(*matrix, file.ReadHops); err != nil {
+			return err
+		}
 		fabric, err := loadNet(args[0])
 		if err != nil {
 			return err
@@ -91,6 +101,19 @@ minhop, updn, dnup, dor, lash, sssp and dfsssp.`}
 		return r.run(cmd.Context(), fabric)
 	}
 	return c
+}
+
+// readDump reads a file of the engine file; "" is none.
+func readDump[T any](name string, read func(string, io.Reader) (*T, error)) (*T, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return read(name, f)
 }
 
 func (r *route) run(ctx context.Context, fabric *net.Net) error {

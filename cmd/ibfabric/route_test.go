@@ -20,7 +20,7 @@ func TestRouteUsage(t *testing.T) {
 		{"", 2, "ibfabric: error: an argument is missing\nhint: see ibfabric route --help\n"},
 		{"fattree:k=4 --lanes 16", 2, "ibfabric: error: --lanes 16: expected 1 to 15\n"},
 		{"fattree:k=4 --lmc 8", 2, "ibfabric: error: --lmc 8: expected 0 to 7\n"},
-		{"fattree:k=4 -R minhop,nue", 2, "ibfabric: error: --engine nue: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, lash, sssp, dfsssp\n"},
+		{"fattree:k=4 -R minhop,nue", 2, "ibfabric: error: --engine nue: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, lash, sssp, dfsssp, file\n"},
 		{"fattree:k=4 -R updn --root x", 2, "ibfabric: error: --root x: GUID \"x\": want 1 to 16 hexadecimal digits\n"},
 		{"torus:dims=5,hosts=1 -R updn", 1, "ibfabric: error: no engine of the list routes the topology\n"},
 		{"torus:dims=5,hosts=1 -R updn --root b83fd20300400000", 0, ""},
@@ -44,6 +44,25 @@ func TestRouteNext(t *testing.T) {
 	code := run(strings.Fields("route torus:dims=5,hosts=1 -R lash,minhop --lanes 1"), &out, &out)
 	if code != 1 || !strings.Contains(out.String(), "lash cannot route this topology: more than 1 lane is needed") || !strings.Contains(out.String(), "minhop, ") {
 		t.Errorf("exit %d\n%s", code, out.String())
+	}
+}
+
+// TestRouteFile: what updn has dumped, the engine file routes: without a credit loop on a ring, on
+// which minhop has one.
+func TestRouteFile(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	if code := run(strings.Fields("route torus:dims=5,hosts=1 -R updn --root b83fd20300400000 --connect-roots --dump "+dir), &out, &out); code != 0 {
+		t.Fatal(out.String())
+	}
+	if code := run(strings.Fields("route torus:dims=5,hosts=1 -R file --lfts-file "+dir+"/opensm-lfts.dump"), &out, &out); code != 0 || !strings.Contains(out.String(), "engine        file, ") {
+		t.Errorf("exit %d\n%s", code, out.String())
+	}
+	if code := run(strings.Fields("route torus:dims=5,hosts=1 -R file --lid-matrix-file "+dir+"/opensm-lid-matrix.dump"), &out, &out); code == 2 {
+		t.Errorf("exit %d\n%s", code, out.String())
+	}
+	if code := run(strings.Fields("route torus:dims=5,hosts=1 -R file --lfts-file "+dir+"/opensm-lid-matrix.dump"), &out, &out); code != 1 {
+		t.Errorf("a file of another kind: exit %d\n%s", code, out.String())
 	}
 }
 

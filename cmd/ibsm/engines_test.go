@@ -60,6 +60,32 @@ func TestMissingEngineTakeover(t *testing.T) {
 	}
 }
 
+// TestRootsTakeover: what OpenSM routed by updn with a file of roots, ibsm routes by updn with the same
+// file, and without a Set of a forwarding table; also where the file is another manager's dump.
+func TestRootsTakeover(t *testing.T) {
+	t.Parallel()
+	s := startIbsim(t, generated("torus:dims=5x5").file(t))
+	roots, lfts := s.path("roots"), s.path("opensm-lfts.dump")
+	if err := os.WriteFile(roots, []byte("# one is enough\n0xb83fd20300400000\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s.conf = "dump_files_dir " + s.dir + "\n"
+	p := opensm.bringUp(s, "-R", "updn", "-a", roots, "-z", "-D", "0x43")
+	p.stop()
+	for _, c := range []struct{ args, says string }{
+		{"-R updn -z -a " + roots, "updn tables configured on all switches kept=true"},
+		{"-R nue,updn -z -a " + roots, "updn tables configured on all switches kept=true"},
+		{"-R file -U " + lfts, "file tables configured on all switches kept=true"},
+		{"-R lash", "the routes of another manager are kept: they are not those of the chosen routing engine"},
+	} {
+		p := ibsm.bringUp(s, strings.Fields(c.args)...)
+		p.stop()
+		if said := p.text(); !strings.Contains(said, c.says) || strings.Contains(said, "LinearForwardingTable") {
+			t.Errorf("%s: it wrote routes, or does not say %q:\n%s", c.args, c.says, tail(said))
+		}
+	}
+}
+
 // TestEngineTakeover: what OpenSM routed by lash, ibsm routes by lash, with the same tables and the
 // same SL of each path, and without a Set of a forwarding table.
 func TestEngineTakeover(t *testing.T) {

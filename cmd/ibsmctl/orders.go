@@ -72,14 +72,17 @@ may have changed since.`}
 		}
 		count := 0
 		out := bufio.NewWriterSize(stdout, 1<<16)
-		outdated, err := a.Client.Plan(ctx, q, func(step *string) error {
+		head, err := a.Client.Plan(ctx, q, func(step *string) error {
 			count++
 			_, err := fmt.Fprintln(out, printable(*step))
 			return err
 		})
 		if err == nil {
 			fmt.Fprintf(out, "%d Sets would be sent; nothing was written\n", count)
-			if outdated {
+			if head.Routes != "" { // not of a manager of an older version
+				fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
+			}
+			if head.Outdated {
 				fmt.Fprintln(out, "the subnet may have changed since it was read for this plan: repeat the command for a new one")
 			}
 			err = out.Flush()

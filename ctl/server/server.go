@@ -262,7 +262,8 @@ func (d *Server) Plan(ctx context.Context, reroute bool) (*ctl.Plan, error) {
 		if p.Err != nil {
 			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
 		}
-		return &ctl.Plan{Steps: p.Computed.Steps, Outdated: p.Outdated}, nil
+		routes := manager.RoutingOf(p.Computed)
+		return &ctl.Plan{PlanHead: ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String()}, Steps: p.Computed.Steps}, nil
 	case <-ctx.Done(): // the plan still arrives later; the next client must not get it
 		return nil, ctx.Err()
 	}

@@ -33,6 +33,15 @@ func EngineRefused(engine string, reason error) (lines []string) {
 	return append(lines, fmt.Sprintf("ucast_mgr_route: %s: cannot build %s", engine, what))
 }
 
+// RootsUnreadable and IDsUnreadable say that a file of updn has an error.
+func RootsUnreadable(file string) string {
+	return "updn_lid_matrices: ERR AA02: cannot parse root guids file '" + file + "'"
+}
+
+func IDsUnreadable(file string) string {
+	return "updn_lid_matrices: ERR AA03: cannot parse node ids file '" + file + "'"
+}
+
 // NoEngine says that all routing engines have failed.
 const NoEngine = "osm_ucast_mgr_process: No routing engine able to successfully configure  switch tables on current fabric"
 

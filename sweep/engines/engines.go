@@ -11,6 +11,7 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/dnup"
 	"ibsm/routing/dor"
+	"ibsm/routing/file"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/sssp"
@@ -23,6 +24,24 @@ type Settings struct {
 	Dnup dnup.Settings
 	Lash lash.Settings
 	SSSP sssp.Settings // of dfsssp, too
+	File FileSettings
+}
+
+// FileSettings are what the engine file reads: forwarding tables, or without them the lengths of
+// ways; without both it routes as min-hop does. With tables the lengths do not matter.
+type FileSettings struct {
+	LFTs   *file.LFTs   // lfts_file
+	Matrix *file.Matrix // lid_matrix_dump_file
+}
+
+func (s *FileSettings) route() routing.Engine {
+	switch {
+	case s.LFTs != nil:
+		return s.LFTs.Route
+	case s.Matrix != nil:
+		return s.Matrix.Route
+	}
+	return minhop.Route
 }
 
 // Engine is a routing engine with its settings.
@@ -57,6 +76,7 @@ var table = []struct {
 	{"dfsssp", func(s *Settings) Engine {
 		return Engine{Route: sssp.NewDeadlockFree(s.SSSP), NoCreditLoop: true, settings: s.SSSP}
 	}},
+	{"file", func(s *Settings) Engine { return Engine{Route: s.File.route(), settings: s.File} }},
 }
 
 // MinHop is the engine that is tried last, and that repairs routes of other managers.
@@ -129,8 +149,9 @@ func (c Chain) String() string {
 	return strings.Join(names, ",")
 }
 
-// Promises reports whether the engine that is tried first promises that routes have no credit loop.
-func (c Chain) Promises() bool { return c[0].NoCreditLoop }
+// IsMinHop reports whether an engine is min-hop, also in place of others: with it, routes that work are
+// as good as its own.
+func (e *Engine) IsMinHop() bool { return e.Name == MinHop.Name }
 
 // Refusal is why an engine of a chain did not route a subnet.
 type Refusal struct {

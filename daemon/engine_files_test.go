@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/partitions"
+	"ibsm/routing/lash"
+	"ibsm/routing/updn"
+	"ibsm/sweep/engines"
+)
+
+// rootFile is a root_guid_file that a test may write anew, and the settings that name it.
+func rootFile(t *testing.T, text string) (write func(string), settings string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "roots")
+	write = func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text)
+	return write, "routing_engine updn,lash\nconnect_roots TRUE\nlash_start_vl 2\nroot_guid_file " + name + "\n"
+}
+
+// mustRoute fails the test unless the manager has the engines of that file with these roots.
+func (o *fixture) mustRoute(when string, roots ...mad.GUID) {
+	o.t.Helper()
+	want, _, _ := engines.New([]string{"updn", "lash"}, &engines.Settings{Updn: updn.Settings{Roots: roots, ConnectRoots: true}, Lash: lash.Settings{StartVL: 2}})
+	if !o.sent.Sweep.Engines.Equal(want) {
+		o.t.Errorf("%s: the roots are not %v", when, roots)
+	}
+}
+
+// TestEngineFiles: what the files of engines say applies, not how they are written. A file with an
+// error changes nothing, and the log has its position and OpenSM's words.
+func TestEngineFiles(t *testing.T) {
+	write, settings := rootFile(t, "0x10\n0x11\n")
+	o := newFixture(t, settings, ownParts)
+	o.mustRoute("at first", 0x10, 0x11)
+	reload := func() {
+		o.log.Reset()
+		o.reload(true)
+		o.take()
+	}
+	for _, c := range []struct {
+		when, text, says string
+		roots            []mad.GUID
+	}{
+		{"otherwise written", "# the same\n0x11\n16\n0x10", "GUID 0x0000000000000010 is on line 3, too", []mad.GUID{0x10, 0x11}},
+		{"an error", "0x12\n spine\n", "roots:2:2: expected a GUID", []mad.GUID{0x10, 0x11}},
+		{"OpenSM's words", "x\n", "updn_lid_matrices: ERR AA02: cannot parse root guids file", []mad.GUID{0x10, 0x11}},
+		{"another root", "0x12\n", "", []mad.GUID{0x12}},
+		{"none", "#\n", "", []mad.GUID{}},
+	} {
+		write(c.text)
+		reload()
+		o.mustRoute(c.when, c.roots...)
+		o.mustSay(c.says)
+	}
+	write("x\n")
+	isError := func(f ctl.Finding) bool {
+		return f.Line == 1 && f.Column == 1 && f.Severity == conf.Refusal.String() && f.Key == "root_guid_file"
+	}
+	if found := o.reload(true).Findings; !slices.ContainsFunc(found, isError) {
+		t.Errorf("who asks for the reload learns of %+v", found)
+	}
+}
+
+// TestEngineFilesAtStart: a start is refused with a file that cannot be used, unless no engine reads
+// it.
+func TestEngineFilesAtStart(t *testing.T) {
+	write, settings := rootFile(t, "0x10\nx\n")
+	load := func(text string) *conf.Loaded {
+		name := filepath.Join(t.TempDir(), "opensm.conf")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return conf.Load([]string{"-F", name}, Environment)
+	}
+	if _, _, err := selectEngineFiles(load(settings)); err == nil || !strings.Contains(err.Error(), "roots:2:1: expected a GUID") {
+		t.Error(err)
+	}
+	write("0x10\n0x10\n")
+	l := load(settings)
+	if _, warnings, err := selectEngineFiles(l); err != nil || len(warnings) != 1 {
+		t.Error(warnings, err)
+	}
+	l.Strict = true
+	if _, _, err := selectEngineFiles(l); err == nil || !strings.Contains(err.Error(), "--strict") {
+		t.Error(err)
+	}
+	if _, _, err := selectEngineFiles(load("routing_engine updn\nids_guid_file /no/such\n")); err == nil || !strings.Contains(err.Error(), "/no/such: ids_guid_file: ") {
+		t.Error(err)
+	}
+	if files, _, err := selectEngineFiles(load("routing_engine lash\nroot_guid_file /no/such\n")); err != nil || len(files) > 0 {
+		t.Error(files, err)
+	}
+}
+
+// TestInheritEngineFiles: a standby has the contents of its master's files, whatever its own files
+// say, and with its own files of equal contents nothing differs.
+func TestInheritEngineFiles(t *testing.T) {
+	_, settings := rootFile(t, "0x10\n")
+	master := newFixture(t, settings, ownParts)
+	policy := master.sent.Registrar.Mirror.Policy
+	write, own := rootFile(t, "0x20\n")
+	for _, c := range []struct {
+		own    string
+		differ []string
+	}{{own, []string{"root_guid_file"}}, {"", []string{"routing_engine", "connect_roots", "lash_start_vl", "root_guid_file"}}} {
+		o := newFixture(t, c.own, ownParts)
+		o.hears(policy)
+		o.mustRoute("as standby", 0x10)
+		if o.policy == nil || !slices.Equal(o.policy.Differ, c.differ) {
+			t.Errorf("what differs is shown as %+v, want %q", o.policy, c.differ)
+		}
+		o.entered(smp.Master)
+		o.mustRoute("as master", 0x10)
+		if string(o.sent.Registrar.Mirror.Policy) != string(policy) {
+			t.Error("its standbys get another policy")
+		}
+		if c.own != "" {
+			write("# as at the master\n0x10\n")
+			o.reload(false)
+			if d := o.policy.Differ; len(d) != 0 {
+				t.Errorf("%q differ", d)
+			}
+			write("0x20\n")
+			o.reload(true)
+			o.take()
+			o.mustRoute("after a reload", 0x20)
+		}
+	}
+	none := newFixture(t, "routing_engine updn,lash\nconnect_roots TRUE\nlash_start_vl 2\n", ownParts)
+	o := newFixture(t, own, ownParts)
+	o.hears(none.sent.Registrar.Mirror.Policy)
+	if want, _, _ := engines.New([]string{"updn", "lash"}, engineSettings(o.own().Config)); !o.sent.Sweep.Engines.Equal(want) {
+		t.Error("the master detects roots, and the standby would not")
+	}
+}
+
+// TestEngineFilesRefused: what no manager sends is refused as a whole.
+func TestEngineFilesRefused(t *testing.T) {
+	good := (&policyText{of: 9, source: partitions.FromNothing, engines: engineFiles{"root_guid_file": {text: []byte("0x1\n")}, "ids_guid_file": {text: []byte("0x1 1\n")}, "lfts_file": {text: nil}}}).encode()
+	if _, err := newMasterPolicy(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"root_guid_file 5\n0x1\n", "root_guid_file -1\n0x1\n", "root_guid_file 2\nx\n", "torus_config 2\nx\n", "root_guid_file\n", "root_guid_file 4\n0x1\nroot_guid_file 4\n0x1\n", "\n"} {
+		if _, err := decodeEngineFiles([]byte(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package sim_test
+
+import (
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/manager"
+	"ibsm/routing/lash"
+	"ibsm/routing/updn"
+	"ibsm/sim/fabric"
+	"ibsm/sweep/engines"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// chainConfig is a manager with engines.
+func chainConfig(t *testing.T, s engines.Settings, names ...string) manager.Config {
+	t.Helper()
+	cfg := minhopConfig()
+	var err error
+	if cfg.Sweep.Engines, _, err = engines.New(names, &s); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// TestEngineRefuses: where an engine cannot route the subnet any more, the next one does, until it can
+// again. Both is logged, in OpenSM's words and with the reason, once.
+func TestEngineRefuses(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
+	var cables []net.End // one of each root
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.Switch && !slices.ContainsFunc(n.Nodes[i].Ports, func(p net.Port) bool { return p.Peer.Node >= 0 && n.Nodes[p.Peer.Node].Type != mad.Switch }) {
+			cables = append(cables, net.End{Node: int32(i), Port: uint8(len(cables) + 1)})
+		}
+	}
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(chainConfig(t, engines.Settings{Updn: updn.Settings{ConnectRoots: true}}, "updn"))
+	b.mustBeWhole(m)
+	if r := m.View.Routing; r.Engine != "updn" || r.Refused != nil || r.Kept {
+		t.Fatalf("%+v", r)
+	}
+	for _, c := range cables {
+		b.Fabric.LinkDown(c)
+	}
+	b.pass(settling)
+	m.sweep(manager.Heavy)
+	if r := m.View.Routing; r.Engine != "minhop" || len(r.Refused) != 1 || r.Refused[0].Engine != "updn" {
+		t.Errorf("%+v", r)
+	}
+	for _, words := range []string{"disabling UPDN algorithm, no root nodes were found", "updn: cannot build lid matrices", "a routing engine cannot route this subnet"} {
+		if m.says("ERROR", words) != 1 {
+			t.Errorf("%q is logged %d times", words, m.says("ERROR", words))
+		}
+	}
+	for _, c := range cables {
+		b.Fabric.LinkUp(c)
+	}
+	b.pass(settling)
+	if r := m.View.Routing; r.Engine != "updn" || r.Refused != nil {
+		t.Errorf("the links are back: %+v", r)
+	}
+	b.mustBeWhole(m)
+}
+
+// TestEngineReload: other engines, or other settings of one, compute all routes anew; the same
+// settings, read once more, do not. Standbys compute nothing.
+func TestEngineReload(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=5x5,hosts=1")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(chainConfig(t, engines.Settings{Lash: lash.Settings{StartVL: 1}}, "lash"))
+	b.mustBeWhole(m)
+	root := n.Nodes[uplink(n, 0).Node].GUID
+	for _, c := range []struct {
+		name     string
+		settings engines.Settings
+		engines  []string
+		engine   string
+		rewrites bool
+		least    uint8 // SL
+	}{
+		{"the same", engines.Settings{Lash: lash.Settings{StartVL: 1}}, []string{"lash"}, "lash", false, 1},
+		{"another lane", engines.Settings{}, []string{"lash"}, "lash", false, 0},
+		{"another engine", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{root}}}, []string{"updn", "lash"}, "updn", true, 0},
+		{"the same root", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{root}}}, []string{"updn", "lash"}, "updn", false, 0},
+		{"another root", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{n.Nodes[uplink(n, 2).Node].GUID}}}, []string{"updn", "lash"}, "updn", true, 0},
+		{"no root", engines.Settings{}, []string{"updn", "lash"}, "lash", true, 0},
+	} {
+		before := b.lfts()
+		b.Configure(m.Manager, chainConfig(t, c.settings, c.engines...))
+		b.pass(settling)
+		if r := m.View.Routing; r.Engine != c.engine || (len(changed(before, b.lfts())) > 0) != c.rewrites {
+			t.Errorf("%s: %+v, %d switches have other tables", c.name, r, len(changed(before, b.lfts())))
+		}
+		least := uint8(15)
+		for _, from := range m.View.Topo.EndPorts {
+			for _, to := range m.View.Topo.EndPorts {
+				least = min(least, m.View.Tables.SLs.Of(m.View.LIDs.Base[from], m.View.LIDs.Base[to]))
+			}
+		}
+		if least != c.least {
+			t.Errorf("%s: the least SL is %d, want %d", c.name, least, c.least)
+		}
+		b.mustBeWhole(m)
+	}
+}
+
+// TestEngineFailover: a standby with the same engine takes over without a Set of a forwarding table,
+// and paths keep their SLs.
+func TestEngineFailover(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=5x5,hosts=1")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := chainConfig(t, engines.Settings{}, "lash")
+	m := b.comeUp(cfg)
+	was := m.View
+	b.Configure(m.Manager, cfg)
+	standby := b.add(host(n, 1), cfg)
+	b.pass(settling)
+	before := b.lfts()
+	m.retire()
+	b.pass(settling)
+	if r := standby.View.Routing; r.Engine != "lash" || r.Kept || len(changed(before, b.lfts())) > 0 {
+		t.Errorf("%+v, %d switches have other tables", r, len(changed(before, b.lfts())))
+	}
+	for _, from := range was.LIDs.Base {
+		for _, to := range was.LIDs.Base {
+			if from != 0 && to != 0 && was.Tables.SLs.Of(from, to) != standby.View.Tables.SLs.Of(from, to) {
+				t.Fatalf("from LID %v to LID %v: another SL", from, to)
+			}
+		}
+	}
+}
