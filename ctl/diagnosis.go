@@ -14,8 +14,9 @@ type Diagnosis struct {
 	To       *End     `json:"to,omitempty"` // of a pair
 	State    string   `json:"state"`        // of Port; "absent" for an absent port
 	Physical string   `json:"physical,omitempty"`
-	Works    bool     `json:"works"`   // Port is Active, or reaches To; reasons are then remarks
-	Reasons  []Reason `json:"reasons"` // most important first
+	Works    bool     `json:"works"`            // Port is Active, or reaches To; reasons are then remarks
+	Reasons  []Reason `json:"reasons"`          // most important first
+	Routes   string   `json:"routes,omitempty"` // of a pair: the routing engine, the engines that refused, and the SLs of the path and of the way back
 }
 
 // Reason is a cause.

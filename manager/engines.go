@@ -1,9 +1,12 @@
 package manager
 
 import (
+	"fmt"
+
 	osmlog "ibsm/opensm/log"
 	"ibsm/routing"
 	"ibsm/sweep"
+	"ibsm/topo"
 	"ibsm/view"
 )
 
@@ -38,4 +41,21 @@ func (l *sweepLog) logEngines(fx *effects, r *sweep.SweepPlan) {
 		fx.log(warn, "the routes of another manager are kept: they are not those of the chosen routing engine, which ibsmctl reroute uses", "engine", r.Foreign)
 	}
 	l.foreign = r.Foreign
+	l.logUnknown(fx, r)
+}
+
+// logUnknown logs that a file of the engine names switches that are not there.
+func (l *sweepLog) logUnknown(fx *effects, r *sweep.SweepPlan) {
+	text := fmt.Sprint(r.Unknown)
+	if text != l.unknown && len(r.Unknown) > 0 {
+		of := "no node of this subnet"
+		switch guid := r.Unknown[0]; {
+		case r.Topo.FindNode(guid) != topo.None:
+			of = "a node that is no switch"
+		case r.Topo.FindPort(guid) != topo.None:
+			of = "a port: write the GUID of its node"
+		}
+		fx.log(warn, "a file of the routing engine names GUIDs that are no switches", "engine", r.Engine, "count", len(r.Unknown), "first", r.Unknown[0], "which is", of)
+	}
+	l.unknown = text
 }

@@ -33,6 +33,7 @@ type sweepLog struct {
 	creditLoop string
 	refused    map[string]bool // engines, with their reasons
 	foreign    string          // as sweep.SweepPlan.Foreign
+	unknown    string          // GUIDs of files of engines
 }
 
 // logOverflows logs ports that cannot hold all their P_Keys.

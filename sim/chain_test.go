@@ -2,8 +2,11 @@ package sim_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"ibsm/ctl/ctltest"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/routing/lash"
@@ -48,6 +51,9 @@ func TestEngineRefuses(t *testing.T) {
 	m.sweep(manager.Heavy)
 	if r := m.View.Routing; r.Engine != "minhop" || len(r.Refused) != 1 || r.Refused[0].Engine != "updn" {
 		t.Errorf("%+v", r)
+	}
+	if d := ctltest.Diagnose(t, server.Show(m.View), n.Nodes[host(n, 0).Node].Desc, n.Nodes[host(n, 1).Node].Desc); !strings.HasPrefix(d.Routes, "minhop; updn refused: no root switch was found") {
+		t.Errorf("why says %q", d.Routes)
 	}
 	for _, words := range []string{"disabling UPDN algorithm, no root nodes were found", "updn: cannot build lid matrices", "a routing engine cannot route this subnet"} {
 		if m.says("ERROR", words) != 1 {
@@ -114,7 +120,6 @@ func TestEngineFailover(t *testing.T) {
 	cfg := chainConfig(t, engines.Settings{}, "lash")
 	m := b.comeUp(cfg)
 	was := m.View
-	b.Configure(m.Manager, cfg)
 	standby := b.add(host(n, 1), cfg)
 	b.pass(settling)
 	before := b.lfts()
@@ -129,5 +134,18 @@ func TestEngineFailover(t *testing.T) {
 				t.Fatalf("from LID %v to LID %v: another SL", from, to)
 			}
 		}
+	}
+}
+
+// TestEngineUnknown: GUIDs in root_guid_file that are no switches do not count, and are logged once with
+// what the first of them is.
+func TestEngineUnknown(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=5,hosts=1")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	root, adapter := n.Nodes[uplink(n, 0).Node].GUID, n.Nodes[host(n, 0).Node].GUID
+	m := b.comeUp(chainConfig(t, engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{adapter, root, 0x7}}}, "updn"))
+	m.sweep(manager.Heavy)
+	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "names GUIDs that are no switches", "count 2", adapter.String(), "a node that is no switch") != 1 {
+		t.Errorf("%+v", r)
 	}
 }

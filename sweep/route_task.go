@@ -58,6 +58,7 @@ type SweepPlan struct {
 	Engine      string               // that computed Tables; "" without Tables
 	InPlaceOf   string               // engines.Engine.InPlaceOf of that
 	Refused     []engines.Refusal    // by engines that were tried before it
+	Unknown     []mad.GUID           // that Engine's files name as switches, and that are none
 	Keep        routing.Keep
 	Foreign     string // with KeepWorking: the chosen engine, where it has other tables than those found
 	Idle        [2]int // with an engine in place of another: links between switches that no route between hosts uses, of how many
@@ -210,6 +211,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		return
 	}
 	tables := r.tables
+	out.Unknown = r.engine.Unknown(t)
 	d.foreign = out.Foreign
 	out.Engine, out.InPlaceOf, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.missing, r.keep, r.report, r.beforeCut, tables
 	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)

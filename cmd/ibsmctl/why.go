@@ -191,6 +191,9 @@ func (a *asker) printDiagnosis(w io.Writer, d *ctl.Diagnosis) {
 	if len(d.Reasons) == 0 {
 		fmt.Fprintln(w, "  no problem found")
 	}
+	if d.Routes != "" {
+		fmt.Fprintf(w, "  routes: %s\n", printable(d.Routes))
+	}
 }
 
 // cause is a kind of reason and the ports that it keeps down.

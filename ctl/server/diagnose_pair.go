@@ -36,7 +36,19 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 	if out.Works = len(out.Reasons) == 0; out.Works {
 		out.Reasons = append([]ctl.Reason{}, d.slow(from, to)...)
 	}
+	out.Routes = d.routes(from, to)
 	return out
+}
+
+// routes says which engine routed two ports, and by which SLs they reach each other if the engine gives
+// SLs.
+func (d *doctor) routes(from, to topo.PortIdx) string {
+	text := d.view.Routing.String()
+	if sls := d.view.Tables.SLs; sls != nil {
+		a, b := d.view.LIDs.Base[from], d.view.LIDs.Base[to]
+		text += fmt.Sprintf("; SL %d there, SL %d back", sls.Of(a, b), sls.Of(b, a))
+	}
+	return text
 }
 
 // unreached is the reason if the forwarding tables do not lead to some LIDs of a port.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/dnup"
 	"ibsm/routing/dor"
@@ -16,6 +17,7 @@ import (
 	"ibsm/routing/minhop"
 	"ibsm/routing/sssp"
 	"ibsm/routing/updn"
+	"ibsm/topo"
 )
 
 // Settings are the operator's settings of all engines. Files have been read.
@@ -56,6 +58,18 @@ type Engine struct {
 	InPlaceOf string
 
 	settings any // those of Route
+	named    []mad.GUID
+}
+
+// Unknown are the GUIDs that a file of the engine names as switches, and that are no switches of a
+// subnet, ascending.
+func (e *Engine) Unknown(t *topo.Topo) (guids []mad.GUID) {
+	for _, guid := range e.named {
+		if n := t.FindNode(guid); n == topo.None || t.Nodes[n].Switch == topo.None {
+			guids = append(guids, guid)
+		}
+	}
+	return guids
 }
 
 // table is the engines that there are.
@@ -65,7 +79,7 @@ var table = []struct {
 }{
 	{"minhop", func(*Settings) Engine { return MinHop }},
 	{"updn", func(s *Settings) Engine {
-		return Engine{Route: updn.New(s.Updn), NoCreditLoop: true, settings: s.Updn}
+		return Engine{Route: updn.New(s.Updn), NoCreditLoop: true, settings: s.Updn, named: s.Updn.Roots}
 	}},
 	{"dnup", func(s *Settings) Engine { return Engine{Route: dnup.New(s.Dnup), settings: s.Dnup} }},
 	{"dor", func(*Settings) Engine { return Engine{Route: dor.Route} }},
