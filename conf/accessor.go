@@ -62,6 +62,8 @@ var (
 	RoutingEngine                  = list("routing_engine")
 	LFTsFile                       = text("lfts_file")
 	LIDMatrixFile                  = text("lid_matrix_dump_file")
+	ComputeGUIDFile                = text("cn_guid_file")
+	IOGUIDFile                     = text("io_guid_file")
 	RootGUIDFile                   = text("root_guid_file")
 	IDsGUIDFile                    = text("ids_guid_file")
 	ConnectRoots                   = boolean("connect_roots")

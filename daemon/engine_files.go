@@ -33,21 +33,23 @@ const maxDump = 512 << 20
 
 // engineFileKinds are the files that routing engines read.
 var engineFileKinds = []struct {
-	path   conf.Accessor[string]
-	engine string
-	most   int64 // bytes
-	parse  func(name string, text []byte) (apply func(*engines.Settings), warnings diag.List, err error)
+	path  conf.Accessor[string]
+	users []string // engines
+	most  int64    // bytes
+	parse func(name string, text []byte) (apply func(*engines.Settings), warnings diag.List, err error)
 	// unreadable is what OpenSM logs of a file that it cannot read; nil for nothing of use.
 	unreadable func(file string) string
 }{
-	{conf.RootGUIDFile, "updn", guidfile.MaxFile + 1, parseRoots, osmlog.RootsUnreadable},
-	{conf.IDsGUIDFile, "updn", guidfile.MaxFile + 1, parseIDs, osmlog.IDsUnreadable},
-	{conf.LFTsFile, "file", maxDump, parseLFTs, nil},
-	{conf.LIDMatrixFile, "file", maxDump, parseMatrix, nil},
+	{conf.RootGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseRoots, osmlog.RootsUnreadable},
+	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseIDs, osmlog.IDsUnreadable},
+	{conf.ComputeGUIDFile, []string{"sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute, nil},
+	{conf.IOGUIDFile, []string{"sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO, nil},
+	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs, nil},
+	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix, nil},
 }
 
 func parseRoots(name string, text []byte) (func(*engines.Settings), diag.List, error) {
-	roots, warnings, errors := guidfile.Roots(name, text)
+	roots, warnings, errors := guidfile.GUIDs(name, text)
 	slices.Sort(roots)
 	roots = append([]mad.GUID{}, slices.Compact(roots)...) // not nil, which would be no file
 	return func(to *engines.Settings) { to.Updn.Roots = roots }, warnings, errors.Err()
@@ -56,6 +58,24 @@ func parseRoots(name string, text []byte) (func(*engines.Settings), diag.List, e
 func parseIDs(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	ids, warnings, errors := guidfile.IDs(name, text)
 	return func(to *engines.Settings) { to.Updn.IDs = ids }, warnings, errors.Err()
+}
+
+func parseCompute(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	ports, warnings, errors := guidfile.GUIDs(name, text)
+	return func(to *engines.Settings) { to.SSSP.Compute = setOf(ports) }, warnings, errors.Err()
+}
+
+func parseIO(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	ports, warnings, errors := guidfile.GUIDs(name, text)
+	return func(to *engines.Settings) { to.SSSP.IO = setOf(ports) }, warnings, errors.Err()
+}
+
+func setOf(guids []mad.GUID) map[mad.GUID]bool {
+	set := map[mad.GUID]bool{}
+	for _, guid := range guids {
+		set[guid] = true
+	}
+	return set
 }
 
 func parseLFTs(name string, text []byte) (func(*engines.Settings), diag.List, error) {
@@ -81,7 +101,8 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 	r.files = engineFiles{}
 	for _, kind := range engineFileKinds {
 		name, key := kind.path.In(c), kind.path.Key().Name
-		if name == "" || !slices.Contains(conf.RoutingEngine.In(c), kind.engine) {
+		uses := func(engine string) bool { return slices.Contains(kind.users, engine) }
+		if name == "" || !slices.ContainsFunc(conf.RoutingEngine.In(c), uses) {
 			continue
 		}
 		text, err := readUpTo(name, kind.most)

@@ -100,6 +100,12 @@ func TestEngineFilesAtStart(t *testing.T) {
 	if _, _, err := selectEngineFiles(load("routing_engine updn\nids_guid_file /no/such\n")); err == nil || !strings.Contains(err.Error(), "/no/such: ids_guid_file: ") {
 		t.Error(err)
 	}
+	write("0x10\n")
+	compute := strings.NewReplacer("updn", "dfsssp", "root_guid_file", "cn_guid_file").Replace(settings)
+	files, _, err := selectEngineFiles(load(compute))
+	if s := files.settings(load(compute).Config); err != nil || !s.SSSP.Compute[0x10] || s.SSSP.IO != nil || s.Updn.Roots != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
 	if files, _, err := selectEngineFiles(load("routing_engine lash\nroot_guid_file /no/such\n")); err != nil || len(files) > 0 {
 		t.Error(files, err)
 	}

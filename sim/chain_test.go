@@ -112,6 +112,32 @@ func TestEngineReload(t *testing.T) {
 	}
 }
 
+// TestEngineReloadKeeps: routes of another manager are kept when the configuration is read once more, and
+// are not when another engine is chosen.
+func TestEngineReloadKeeps(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=5x5,hosts=1")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.comeUp(minhopConfig()).retire()
+	cfg := chainConfig(t, engines.Settings{}, "lash")
+	m := b.add(host(n, 1), cfg)
+	b.pass(settling)
+	for range 2 {
+		if r := m.View.Routing; !r.Kept || r.Foreign != "lash" {
+			t.Errorf("%+v", r)
+		}
+		b.Configure(m.Manager, cfg)
+		b.pass(settling)
+	}
+	if m.says("WARN", "they are not those of the chosen routing engine") != 1 {
+		t.Error("it is not logged once")
+	}
+	b.Configure(m.Manager, chainConfig(t, engines.Settings{Lash: lash.Settings{StartVL: 1}}, "lash"))
+	b.pass(settling)
+	if r := m.View.Routing; r.Kept || r.Engine != "lash" || r.Foreign != "" {
+		t.Errorf("other settings: %+v", r)
+	}
+}
+
 // TestEngineFailover: a standby with the same engine takes over without a Set of a forwarding table,
 // and paths keep their SLs.
 func TestEngineFailover(t *testing.T) {

@@ -22,8 +22,9 @@ type Entry struct {
 	ID   uint64 // with ids
 }
 
-// Roots reads root_guid_file: node GUIDs of switches. What follows a GUID on its line is ignored.
-func Roots(file string, text []byte) (guids []mad.GUID, warnings, errors diag.List) {
+// GUIDs reads root_guid_file, cn_guid_file or io_guid_file: a GUID on each line, after which the rest
+// of the line is ignored.
+func GUIDs(file string, text []byte) (guids []mad.GUID, warnings, errors diag.List) {
 	entries, warnings, errors := parse(file, text, false)
 	for _, e := range entries {
 		guids = append(guids, e.GUID)

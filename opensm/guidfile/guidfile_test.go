@@ -9,8 +9,8 @@ import (
 	"ibsm/mad"
 )
 
-// TestRoots: GUIDs are read as OpenSM's parse_node_map reads them, by strtoull with base 0.
-func TestRoots(t *testing.T) {
+// TestGUIDs: GUIDs are read as OpenSM's parse_node_map reads them, by strtoull with base 0.
+func TestGUIDs(t *testing.T) {
 	for _, c := range []struct {
 		name, text       string
 		want             []mad.GUID
@@ -30,7 +30,7 @@ func TestRoots(t *testing.T) {
 		{"many errors", strings.Repeat("x\n", 1000), nil, "", "f:101: too many errors"},
 		{"too long", strings.Repeat("#\n", MaxFile/2+1), nil, "", "f: the file is longer than"},
 	} {
-		got, warnings, errors := Roots("f", []byte(c.text))
+		got, warnings, errors := GUIDs("f", []byte(c.text))
 		if !slices.Equal(got, c.want) || warnings.Error() != c.warnings || !strings.Contains(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
 			t.Errorf("%s: %v, warnings %v, errors %v", c.name, got, warnings, errors)
 		}
