@@ -139,3 +139,13 @@ func (s *simulator) pathSLs(lids []mad.LID) map[[2]mad.LID]uint8 {
 	defer port.Close()
 	return routingtest.PathSLs(s.t, port, lids)
 }
+
+// TestEngineDryRun: a dry run says which engine would route, and which would not and why, before the
+// Sets.
+func TestEngineDryRun(t *testing.T) {
+	t.Parallel()
+	r := run(t, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", "torus:dims=5x5", "-R", "updn,lash", "--dry-run")
+	if want := "\nroutes: lash; updn refused: no root switch was found"; r.status != 0 || !strings.Contains(r.stdout, want) {
+		t.Errorf("exit status %d, want %q\n%s%s", r.status, want, tail(r.stdout), r.stderr)
+	}
+}
