@@ -6,6 +6,7 @@ package lash
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ibsm/routing"
 	"ibsm/topo"
@@ -15,6 +16,9 @@ import (
 type Settings struct {
 	// StartVL is the lowest lane that paths get (lash_start_vl).
 	StartVL uint8
+	// MeshAnalysis orders paths by the dimensions of a mesh or torus, if the subnet is one, so that
+	// fewer lanes are needed, and uses all of several cables between two switches (do_mesh_analysis).
+	MeshAnalysis bool
 }
 
 // New is the engine. It computes everything afresh each time: In.Keep does not matter. It
@@ -26,7 +30,10 @@ func New(s Settings) routing.Engine {
 		if int(s.StartVL) >= budget {
 			return nil, &StartTooHigh{Start: int(s.StartVL), Lanes: budget}
 		}
-		n := newNetwork(in.Topo)
+		n := newNetwork(in.Topo, s.MeshAnalysis)
+		if s.MeshAnalysis {
+			n.analyse()
+		}
 		for root := range n.links {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -64,13 +71,14 @@ type network struct {
 	by            []int32 // index of the first link from the parent
 }
 
-// link is a link to another switch.
+// link is a link to another switch, or several in one.
 type link struct {
-	to   int32
-	port uint8
+	to    int32
+	ports []uint8
 }
 
-func newNetwork(t *topo.Topo) *network {
+// newNetwork is that of a subnet. bundle makes one link of several between two switches.
+func newNetwork(t *topo.Topo, bundle bool) *network {
 	n := &network{order: routing.SwitchesByGUID(t)}
 	n.number = make([]int32, len(n.order))
 	for i, s := range n.order {
@@ -81,7 +89,12 @@ func newNetwork(t *topo.Topo) *network {
 	for i, s := range n.order {
 		peers, ports := g.Edges(s)
 		for e, peer := range peers {
-			n.links[i] = append(n.links[i], link{n.number[peer], ports[e]})
+			to := n.number[peer]
+			if at := slices.IndexFunc(n.links[i], func(l link) bool { return bundle && l.to == to }); at >= 0 {
+				n.links[i][at].ports = append(n.links[i][at].ports, ports[e])
+			} else {
+				n.links[i] = append(n.links[i], link{to, []uint8{ports[e]}})
+			}
 		}
 		n.first[i] = make([]int32, len(n.order))
 		for d := range n.first[i] {
@@ -127,10 +140,11 @@ func (n *network) spread(root int32) (missed int) {
 	return -1
 }
 
-// rows are the forwarding tables.
+// rows are the forwarding tables. The ports of one link take turns.
 func (n *network) rows(t *topo.Topo, l *topo.LIDs) [][]uint8 {
-	rows := make([][]uint8, len(n.order))
-	for s := range rows {
+	rows, turns := make([][]uint8, len(n.order)), make([][]int, len(n.order))
+	for i, s := range n.order {
+		turns[i] = make([]int, len(n.links[i]))
 		rows[s] = make([]uint8, routing.RowLen(l.Top))
 		for lid := range rows[s] {
 			rows[s][lid] = routing.NoPath
@@ -144,9 +158,12 @@ func (n *network) rows(t *topo.Topo, l *topo.LIDs) [][]uint8 {
 		for i, s := range n.order {
 			if s == home {
 				rows[s][lid] = egress
-			} else {
-				rows[s][lid] = n.links[i][n.first[i][n.number[home]]].port
+				continue
 			}
+			link := n.first[i][n.number[home]]
+			ports := n.links[i][link].ports
+			rows[s][lid] = ports[turns[i][link]%len(ports)]
+			turns[i][link]++
 		}
 	}
 	return rows

@@ -86,8 +86,44 @@ func TestRefusals(t *testing.T) {
 			in.Topo.Ports[port.Peer].Peer, port.Peer = topo.None, topo.None
 		}
 	}
-	if _, err := New(Settings{})(t.Context(), in); err == nil || !strings.Contains(err.Error(), "there is no path between switch") {
-		t.Errorf("two parts: %v", err)
+	for _, mesh := range []bool{false, true} {
+		if _, err := New(Settings{MeshAnalysis: mesh})(t.Context(), in); err == nil || !strings.Contains(err.Error(), "there is no path between switch") {
+			t.Errorf("two parts: %v", err)
+		}
+	}
+}
+
+// TestShapes: polynomials are those in OpenSM's table, of which there are 100.
+func TestShapes(t *testing.T) {
+	if len(shapes) != 100 {
+		t.Errorf("%d shapes", len(shapes))
+	}
+	for _, want := range []shape{
+		{1, polynomial{0}}, {1, polynomial{-1, 0}}, {1, polynomial{-36, 0}}, {2, polynomial{-15, -32, -18, 0}}, {2, polynomial{8, 9, 0}},
+		{3, polynomial{0, 0, -768, -512, -96, 0}}, {3, polynomial{96, 215, 160, 42, 0}}, {4, polynomial{0, 0, -2304, -4864, -3552, -1136, -145, 0}},
+		{5, polynomial{128, 240, 160, 40, 0}}, {6, polynomial{512, 1680, 2208, 1480, 520, 81, 0}}, {8, polynomial{-1792, -6144, -8960, -7168, -3360, -896, -112, 0}},
+	} {
+		if !slices.ContainsFunc(shapes, func(s shape) bool {
+			return s.dimensions == want.dimensions && slices.Equal(s.polynomial, want.polynomial)
+		}) {
+			t.Errorf("no shape %+v", want)
+		}
+	}
+}
+
+// TestMeshNeedsFewerLanes: the mesh analysis pays on tori, also in OpenSM.
+func TestMeshNeedsFewerLanes(t *testing.T) {
+	in := routingtest.Problem(t, "torus:dims=4x4x4,hosts=1")
+	var lanes [2]int
+	for i, settings := range []Settings{{}, {MeshAnalysis: true}} {
+		tables, err := New(settings)(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lanes[i] = tables.SLs.Count
+	}
+	if lanes[1] >= lanes[0] {
+		t.Errorf("%d lanes, %d with mesh analysis", lanes[0], lanes[1])
 	}
 }
 

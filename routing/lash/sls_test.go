@@ -11,11 +11,14 @@ import (
 
 // TestOpenSMPathSLs compares the SL of every path with that in OpenSM's PathRecord.
 func TestOpenSMPathSLs(t *testing.T) {
-	for _, spec := range []string{"torus:dims=5x5,hosts=1", "torus:dims=4x4x4,hosts=1", "random:switches=40,degree=4,hosts=1,seed=5", "dragonfly"} {
+	for spec, settings := range map[string]Settings{
+		"torus:dims=5x5,hosts=1": {}, "torus:dims=4x4x4,hosts=1": {}, "random:switches=40,degree=4,hosts=1,seed=5": {StartVL: 2}, "dragonfly": {},
+		"torus:dims=6x5,hosts=1,missing-links=5%": {StartVL: 1, MeshAnalysis: true},
+	} {
 		t.Run(spec, func(t *testing.T) {
 			file := routingtest.File(t, spec)
-			run := routingtest.OpenSM(t, file, "lash")
-			tables, err := New(Settings{})(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+			run := routingtest.OpenSM(t, file, "lash", settings.options()...)
+			tables, err := New(settings)(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -27,7 +30,7 @@ func TestOpenSMPathSLs(t *testing.T) {
 				}
 			}
 			compared, differ := 0, 0
-			port, err := ibsim.Dial(t.Context(), ibsim.Config{SockName: routingtest.Start(t, file, "lash"), Node: node})
+			port, err := ibsim.Dial(t.Context(), ibsim.Config{SockName: routingtest.Start(t, file, "lash", settings.options()...), Node: node})
 			if err != nil {
 				t.Fatal(err)
 			}
