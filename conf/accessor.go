@@ -67,6 +67,7 @@ var (
 	RootGUIDFile                   = text("root_guid_file")
 	IDsGUIDFile                    = text("ids_guid_file")
 	ConnectRoots                   = boolean("connect_roots")
+	DoMeshAnalysis                 = boolean("do_mesh_analysis")
 	LashStartVL                    = number[uint8]("lash_start_vl")
 	SADBFile                       = text("sa_db_file")
 	SADBDump                       = boolean("sa_db_dump")

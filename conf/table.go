@@ -149,7 +149,7 @@ var subnetKeys = []Key{
 		Help: "file of IDs that order switches of equal rank (updn)"},
 	{Name: "guid_routing_order_file", TOML: "routing.order_file", Kind: String, Default: null, Serious: true, Long: "guid_routing_order_file", Short: 'X', Arg: "FILE",
 		Help: "file of ports to route first (minhop, updn, dnup)"},
-	{Name: "do_mesh_analysis", TOML: "routing.mesh_analysis", Kind: Bool, Default: "FALSE", Reload: true, Serious: true, Long: "do_mesh_analysis",
+	{Name: "do_mesh_analysis", TOML: "routing.mesh_analysis", Kind: Bool, Default: "FALSE", Reload: true, Serious: true, Effect: Acts, Long: "do_mesh_analysis",
 		Help: "detect a mesh or torus (lash)"},
 	{Name: "lash_start_vl", TOML: "routing.lash_start_vl", Kind: U8, Range: "0-15", Default: "0", Reload: true, Serious: true, Effect: Acts, Long: "lash_start_vl", Arg: "VL",
 		Help: "first VL to use (lash)"},

@@ -32,7 +32,7 @@ func engineSettings(c *conf.Config) *engines.Settings {
 	return &engines.Settings{
 		Updn: updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
 		Dnup: dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
-		Lash: lash.Settings{StartVL: conf.LashStartVL.In(c)},
+		Lash: lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c)},
 	}
 }
 

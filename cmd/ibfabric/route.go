@@ -62,6 +62,7 @@ minhop, updn, dnup, dor, lash, sssp, dfsssp and file.`}
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
 	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "`N`: each port of a channel adapter or router gets 2^N LIDs, N up to 7")
 	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "lowest lane of lash")
+	c.Flags().BoolVar(&r.settings.Lash.MeshAnalysis, "do-mesh-analysis", false, "detect a mesh or torus (lash)")
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn; may be repeated (default: detected)")
 	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches of updn: without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")

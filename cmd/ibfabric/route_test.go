@@ -28,6 +28,7 @@ func TestRouteUsage(t *testing.T) {
 		{"torus:dims=5,hosts=1", 1, "ibfabric: error: routes between hosts have a credit loop\n"},
 		{"torus:dims=5,hosts=1 -R lash --lanes 1", 1, "ibfabric: error: no engine of the list routes the topology\n"},
 		{"torus:dims=5,hosts=1 -R lash --lanes 2", 0, ""},
+		{"torus:dims=4x4x4,hosts=1 -R lash --do-mesh-analysis --lanes 1", 0, ""},
 		{"fattree:k=4,missing-links=2 -l 2", 0, ""},
 	} {
 		var stdout, stderr bytes.Buffer
