@@ -17,6 +17,16 @@ func (m *SLToVL) VL(sl uint8) uint8 {
 	return m[sl]
 }
 
+// Equal reports whether two tables map each SL to the same VL.
+func (m *SLToVL) Equal(o *SLToVL) bool {
+	for sl := range uint8(16) {
+		if m.VL(sl) != o.VL(sl) {
+			return false
+		}
+	}
+	return true
+}
+
 // Maps are the SL to VL mapping tables of a subnet. They are immutable, and ports share tables and
 // lists of tables.
 type Maps struct {

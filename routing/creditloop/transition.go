@@ -1,0 +1,176 @@
+package creditloop
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Transition is how switches go over from the rules of before to new ones.
+type Transition struct {
+	// Stages are the switches whose rules change, ascending in each stage. Switches of one stage can be
+	// written in any order. Those of the next stage follow when all writes are acknowledged, and packets
+	// sent before have left the subnet.
+	Stages [][]topo.SwitchIdx
+	// Risk is a credit loop that can form while the last stage is written; nil if none can.
+	Risk []Channel
+}
+
+// maxSearches bounds how often Order searches for a loop.
+const maxSearches = 64
+
+// Order finds an order of writing switches in which no credit loop can form, whichever of the
+// switches of a stage have been written: all at once if they can, and otherwise many of those that can.
+// Where it finds none, the last stage has the rest, and the Transition has its risk. Hosts
+// may use the SLs of before and the new ones all the time. In.Before must be set; In.Turns and
+// In.Since do not matter. The error is that of ctx.
+func Order(ctx context.Context, in In) (*Transition, error) {
+	t := &transition{in: in, stage: make([]int, len(in.Topo.Switches))}
+	t.in.Since, t.in.Turns = nil, nil
+	out := &Transition{}
+	rest := t.changed()
+	for len(rest) > 0 {
+		now, risk, err := t.next(ctx, rest)
+		if err != nil {
+			return nil, err
+		}
+		out.Stages, out.Risk = append(out.Stages, now), risk
+		rest = slices.DeleteFunc(rest, func(s topo.SwitchIdx) bool { return slices.Contains(now, s) })
+	}
+	return out, nil
+}
+
+// transition is a search for an order.
+type transition struct {
+	in       In
+	stage    []int // by switch: of those below
+	searches int
+}
+
+// Stages of switches: with the rules of before, with either, with the new ones. Switches whose rules do
+// not change stay at the first.
+const (
+	later = iota
+	writing
+	written
+)
+
+// changed are the switches whose rules change.
+func (t *transition) changed() (changed []topo.SwitchIdx) {
+	for s := range t.in.Topo.Switches {
+		if !bytes.Equal(t.in.Forwarding.Rows[s], t.in.Before.Forwarding.Rows[s]) || t.remapped(topo.SwitchIdx(s)) {
+			changed = append(changed, topo.SwitchIdx(s))
+		}
+	}
+	return changed
+}
+
+// remapped reports whether a mapping table of a switch changes.
+func (t *transition) remapped(s topo.SwitchIdx) bool {
+	if t.in.Maps == t.in.Before.Maps {
+		return false
+	}
+	n := t.in.Topo.Switches[s]
+	for out := 1; out <= int(t.in.Topo.Nodes[n].NumPorts); out++ {
+		p := t.in.Topo.Port(n, uint8(out))
+		for from := range int(t.in.Topo.Nodes[n].NumPorts) + 1 {
+			if is, was := t.in.Maps.Table(uint8(from), p), t.in.Before.Maps.Table(uint8(from), p); is != was && !is.Equal(was) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// next is the next stage of the switches that are left, and the risk of writing them all if there is no
+// other way.
+func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel, err error) {
+	now, risk, err = t.most(ctx, rest)
+	for i := 0; i < len(rest) && now == nil && err == nil && t.searches < maxSearches; i++ {
+		now, _, err = t.most(ctx, rest[i:i+1])
+	}
+	if now == nil {
+		return slices.Clone(rest), risk, err
+	}
+	for _, s := range now {
+		t.stage[s] = written
+	}
+	return now, nil, err
+}
+
+// most is as many of some switches as can be written in any order, and the loop that keeps others from
+// that. It leaves out one switch after the other of the loops that it finds; nil if none is left.
+func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel, err error) {
+	for _, s := range some {
+		t.stage[s] = writing
+	}
+	for now = slices.Clone(some); len(now) > 0; {
+		r, err := Find(ctx, t.rules())
+		if err != nil {
+			return nil, nil, err
+		}
+		t.searches++
+		if r.Loop == nil {
+			return now, risk, nil
+		}
+		if risk == nil {
+			risk = r.Loop
+		}
+		i := slices.IndexFunc(r.Loop, func(c Channel) bool { return t.stage[c.Switch] == writing })
+		if i < 0 { // the rules of before, or those of the stages so far, have the loop: no order helps
+			t.searches = maxSearches
+		}
+		if t.searches >= maxSearches {
+			break
+		}
+		out := r.Loop[i].Switch
+		t.stage[out] = later
+		now = slices.DeleteFunc(now, func(s topo.SwitchIdx) bool { return s == out })
+	}
+	for _, s := range some {
+		t.stage[s] = later
+	}
+	return nil, risk, nil
+}
+
+// rules are the search for a loop while switches are at their stages.
+func (t *transition) rules() In {
+	in, before := t.in, *t.in.Before
+	in.Forwarding, before.Forwarding = t.forwarding(later), t.forwarding(later, writing)
+	in.Maps, before.Maps = t.maps(later), t.maps(later, writing)
+	in.Before = &before
+	return in
+}
+
+// forwarding is that of before at switches of some stages, and else the new one.
+func (t *transition) forwarding(old ...int) *routing.Forwarding {
+	f := *t.in.Forwarding
+	f.Rows = slices.Clone(f.Rows)
+	for s := range f.Rows {
+		if slices.Contains(old, t.stage[s]) {
+			f.Rows[s] = t.in.Before.Forwarding.Rows[s]
+		}
+	}
+	return &f
+}
+
+// maps is likewise for mapping tables; end ports may have both.
+func (t *transition) maps(old ...int) *routing.Maps {
+	if t.in.Maps == t.in.Before.Maps {
+		return t.in.Maps
+	}
+	m := &routing.Maps{Of: make([][]*routing.SLToVL, len(t.in.Topo.Ports))}
+	for p := range m.Of {
+		from, port := t.in.Maps, topo.PortIdx(p)
+		if s := t.in.Topo.Nodes[t.in.Topo.Ports[p].Node].Switch; s != topo.None && slices.Contains(old, t.stage[s]) || s == topo.None && len(old) > 1 {
+			from = t.in.Before.Maps
+		}
+		if from != nil {
+			m.Of[p] = from.Of[port]
+		}
+	}
+	return m
+}

@@ -1,0 +1,115 @@
+package creditloop
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/minhop"
+	"ibsm/routing/routingtest"
+	"ibsm/routing/updn"
+	"ibsm/topo"
+)
+
+// mixed is a subnet while a stage is written: switches written before have the new tables, those
+// of later stages the old ones, and each of the stage either.
+func mixed(is, was *routingtest.Subnet, written, writing []topo.SwitchIdx) *routingtest.Subnet {
+	m, old := was.Changed(), was.Changed()
+	m.Tables.SLs = is.Tables.SLs
+	for _, s := range written {
+		m.Tables.LFT[s], old.Tables.LFT[s] = is.Tables.LFT[s], is.Tables.LFT[s]
+	}
+	for _, s := range writing {
+		m.Tables.LFT[s] = is.Tables.LFT[s]
+	}
+	m.Before = old
+	return m
+}
+
+// TestOrder: between routes of different roots, and to and from min-hop, each stage is free of loops by
+// the naive search, or the loop that is named as the risk can form. Stages have all switches
+// that change, and these only.
+func TestOrder(t *testing.T) {
+	const seed = 4
+	rng := rand.New(rand.NewPCG(seed, 1))
+	count := 30
+	if os.Getenv("IBSM_PROOF") != "" {
+		count = 600
+	}
+	var once, staged, risks int
+	for range count {
+		spec := []string{"torus:dims=4x3,hosts=1", "mesh:dims=4x3,hosts=1", "torus:dims=5,hosts=1", "random:switches=10,degree=4,hosts=1", "fattree:k=4"}[rng.IntN(5)]
+		is, was := routed(t, spec, rng), routed(t, spec, rng)
+		rules := func(s *routingtest.Subnet) Rules {
+			return Rules{routing.NewForwarding(s.Topo, s.LIDs, s.Tables), s.Tables.SLs, nil}
+		}
+		old, now := rules(was), rules(is)
+		tr, err := Order(t.Context(), In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs, Before: &old})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var written []topo.SwitchIdx
+		for i, stage := range tr.Stages {
+			m := mixed(is, was, written, stage)
+			if last := i == len(tr.Stages)-1; m.Search(true).HasLoop() != (last && tr.Risk != nil) {
+				t.Fatalf("seed %d, %s: stage %d of %v, risk %v", seed, spec, i, tr.Stages, tr.Risk)
+			} else if last && tr.Risk != nil {
+				mustHold(t, m, BetweenHosts, &Report{Loop: tr.Risk})
+			}
+			written = append(written, stage...)
+		}
+		slices.Sort(written)
+		var changed []topo.SwitchIdx
+		for s := range is.Tables.LFT {
+			if !bytes.Equal(is.Tables.LFT[s], was.Tables.LFT[s]) {
+				changed = append(changed, topo.SwitchIdx(s))
+			}
+		}
+		if !slices.Equal(written, changed) {
+			t.Errorf("seed %d, %s: stages %v; changed are %v", seed, spec, tr.Stages, changed)
+		}
+		switch {
+		case tr.Risk != nil:
+			risks++
+		case len(tr.Stages) > 1:
+			staged++
+		default:
+			once++
+		}
+	}
+	t.Logf("seed %d: %d at once, %d in stages, %d with a risk", seed, once, staged, risks)
+	if once == 0 || staged == 0 || risks == 0 {
+		t.Error("some case did not happen")
+	}
+}
+
+// routed is a fabric with routes of some root, or those of min-hop.
+func routed(t *testing.T, spec string, rng *rand.Rand) *routingtest.Subnet {
+	s := routingtest.NewSubnet(t, spec, minhop.Route)
+	if rng.IntN(5) == 0 {
+		return s
+	}
+	root := s.Topo.Nodes[s.Topo.Switches[rng.IntN(len(s.Topo.Switches))]].GUID
+	return routingtest.NewSubnet(t, spec, updn.New(updn.Settings{Roots: []mad.GUID{root}, ConnectRoots: true}))
+}
+
+// TestOrderOfMaps: new mapping tables of a switch make it one that changes, and nothing else does.
+func TestOrderOfMaps(t *testing.T) {
+	s := routingtest.NewSubnet(t, "mesh:dims=1x4,hosts=1", minhop.Route)
+	f := routing.NewForwarding(s.Topo, s.LIDs, s.Tables)
+	m := &routing.Maps{Of: make([][]*routing.SLToVL, len(s.Topo.Ports))}
+	m.Of[s.Topo.Port(s.Topo.Switches[2], 1)] = []*routing.SLToVL{{1, 1}}
+	tr, err := Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: m, Before: &Rules{Forwarding: f}})
+	if err != nil || tr.Risk != nil || len(tr.Stages) != 1 || !slices.Equal(tr.Stages[0], []topo.SwitchIdx{2}) {
+		t.Errorf("%+v, %v", tr, err)
+	}
+	same := &routing.Maps{Of: make([][]*routing.SLToVL, len(s.Topo.Ports))}
+	tr, err = Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: same, Before: &Rules{Forwarding: f}})
+	if err != nil || tr.Stages != nil {
+		t.Errorf("%+v, %v", tr, err)
+	}
+}
