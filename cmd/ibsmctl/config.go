@@ -83,7 +83,7 @@ func (c *configCommand) check(name string) error {
 	if err != nil {
 		return err
 	}
-	report = append(report, checkPartitions(config)...)
+	report = append(append(report, checkPartitions(config)...), checkQoS(config)...)
 	findings := []ctl.Finding{}
 	var text bytes.Buffer
 	for _, f := range report {
@@ -123,6 +123,30 @@ func checkPartitions(config *conf.Config) (report conf.Report) {
 		add(conf.Refusal, diag.Error{Position: config.Setting(key).Position, Text: err.Error()})
 	default:
 		_, errs, warnings := f.Policy()
+		add(conf.Refusal, errs...)
+		add(conf.Warning, warnings...)
+	}
+	return report
+}
+
+// checkQoS checks the QoS policy file of a configuration, with errors in which a manager does not start.
+func checkQoS(config *conf.Config) (report conf.Report) {
+	key := conf.QoSPolicyFile.Key()
+	name, chosen := conf.QoSPolicyFile.In(config), conf.QoSPolicyFile.Chosen(config)
+	if !conf.QoS.In(config) || name == "" {
+		return nil
+	}
+	add := func(severity conf.Severity, list ...diag.Error) {
+		for _, e := range list {
+			report = append(report, conf.Finding{Error: e, Severity: severity, Key: key.Name, Status: 1})
+		}
+	}
+	_, _, errs, warnings, err := readQoS(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !chosen:
+	case err != nil:
+		add(conf.Refusal, diag.Error{Position: config.Setting(key).Position, Text: err.Error()})
+	default:
 		add(conf.Refusal, errs...)
 		add(conf.Warning, warnings...)
 	}

@@ -20,6 +20,9 @@ func TestConfig(t *testing.T) {
 		"parts.conf":   "partition_config_file D/broken\n",
 		"noparts.conf": "partition_config_file D/nosuch\n",
 		"broken":       "A=1 ALL=full;\n",
+		"qos.conf":     "qos TRUE\nqos_policy_file D/badqos\n",
+		"noqos.conf":   "qos_policy_file D/badqos\n",
+		"badqos":       "qos-ulps\ndefault: 16\nend-qos-ulps\n",
 	}
 	for name, src := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(src, "D/", dir+"/")), 0o600); err != nil {
@@ -37,6 +40,8 @@ func TestConfig(t *testing.T) {
 		{"check --strict D/unsure.conf", 1, "warning"},
 		{"check --json D/bad.conf", 1, `"severity": "error"`},
 		{"check D/parts.conf", 1, "broken:1:1: error: \"A=1 ALL=full;\": no ':'"},
+		{"check D/qos.conf", 1, "badqos:2:10: error: 16 is out of range"},
+		{"check D/noqos.conf", 0, ""},
 		{"check D/noparts.conf", 1, "noparts.conf:1:23: error: open "},
 		{"check D/missing.conf", 1, "no such file"},
 		{"show D/good.conf", 0, "lmc          2  "},

@@ -109,6 +109,9 @@ qos-ulps
 end-qos-ulps
 `
 
+// continued has keywords and values in unusual places.
+const continued = "qos-levels qos-level name: \"DEFAULT\" # name\nuse: some\n words\nsl: 3 end-qos-level\nqos-level\nuse: x\n# comment\nname: B\nsl:\n4 end-qos-level end-qos-levels"
+
 // levels is a section with levels DEFAULT and L1 and what else is written into it.
 const levels = "qos-levels\nqos-level\nname: DEFAULT\nsl: 0\nend-qos-level\nqos-level\nname: L1\nsl: 1\nend-qos-level\nend-qos-levels\n"
 

@@ -63,7 +63,6 @@ type parser struct {
 	named    []named // the rules of qos-match-rules, by index in policy.Rules
 	ulps     []Rule
 	fallback *Level // the line default of qos-ulps
-	setup    bool   // there is a section qos-setup
 }
 
 // named is what a rule names, to be looked up when everything is read.

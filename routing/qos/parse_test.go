@@ -72,7 +72,7 @@ func TestFull(t *testing.T) {
 // TestContinued: a description may go on in the next line, if that has no sign; keywords need no
 // line of their own. So reads OpenSM.
 func TestContinued(t *testing.T) {
-	p, errors, _ := Parse("p", []byte("qos-levels qos-level name: \"DEFAULT\" # name\nuse: some\n words\nsl: 3 end-qos-level\nqos-level\nuse: x\n# comment\nname: B\nsl:\n4 end-qos-level end-qos-levels"))
+	p, errors, _ := Parse("p", []byte(continued))
 	if p == nil || len(p.Levels) != 2 || p.Default.SL != 3 || p.Levels[1].SL != 4 || p.Default.Use != "some" {
 		t.Errorf("%+v %v", p, errors)
 	}

@@ -102,7 +102,9 @@ func (f *Finder) admit(q *query, src, dst topo.PortIdx) bool {
 	if q.there = f.agree(q, src, dst); !q.there.ok {
 		return false
 	}
-	q.back = f.agree(q, dst, src)
+	if q.back = q.there; f.policy != nil { // or it is the same
+		q.back = f.agree(q, dst, src)
+	}
 	return true
 }
 
