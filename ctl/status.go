@@ -14,6 +14,7 @@ type Status struct {
 	Started          time.Time          `json:"started"`
 	Where            string             `json:"where"`                       // the port
 	Waiting          string             `json:"waiting,omitempty"`           // why it has no port
+	OwnPort          string             `json:"own_port,omitempty"`          // what is wrong with it
 	State            string             `json:"state"`                       // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
 	Phase            string             `json:"phase"`                       // of the current sweep; "idle"
 	Engines          []string           `json:"engines"`                     // routing engines, as they were chosen

@@ -313,8 +313,14 @@ func TestOwnPort(t *testing.T) {
 	walk(6, discover.OwnUp, alone, ownPortIsolated, 0) // not every time
 	walk(7, discover.OwnUp, good, ownPortUp, 0)
 	walk(alarmSilence+4, discover.OwnUp, alone, ownPortIsolated, 1)
+	if p.looked(); p.state != ownPortUp || p.doubt != ownPortIsolated {
+		t.Errorf("after a light sweep %v", p.state)
+	}
 	p.becomeDown(fx)
 	fx.logged()
+	if p.looked(); p.state != ownPortDown {
+		t.Errorf("without a link %v", p.state)
+	}
 	walk(alarmSilence+5, discover.OwnSilent, discover.Heard{}, ownPortDown, 0) // it has not said that it has a link
 	walk(alarmSilence+6, discover.OwnUp, good, ownPortUp, 2)
 	for range 2 * maxEarly {

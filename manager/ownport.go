@@ -48,6 +48,7 @@ var doubtful = map[discover.Doubt]ownPortState{
 
 // doubts are what the log says about them.
 var doubts = [ownPortIsolated + 1]string{
+	ownPortDown:     osmlog.PortIsDown,
 	ownPortSilent:   "our own port does not answer: nothing is changed, and no node is given up, until it does",
 	ownPortLossy:    "many packets of this manager are lost: no node is given up for being silent",
 	ownPortIsolated: "most nodes fell silent at once: the trouble may be at our own port, and no node is given up for it",
@@ -73,6 +74,13 @@ func (p *ownPort) walked(fx *effects, found *discover.Result) {
 		*said = max(fx.now, 1)
 	}
 	p.doubt = p.state
+}
+
+// looked takes that a light sweep got all its answers. The next walk logs it.
+func (p *ownPort) looked() {
+	if p.state == ownPortLossy || p.state == ownPortIsolated {
+		p.state = ownPortUp
+	}
 }
 
 // becomeDown notes that the port has no link. It reports whether it had one before.

@@ -30,6 +30,8 @@ type Stats struct {
 	Rivals      []view.SM // other managers, by GUID, as they were heard last; never written again
 	// Ignored are those of Rivals that do not apply: elect.Machine.Ignores. Never written again.
 	Ignored []mad.GUID
+	// OwnPort is what is wrong with the manager's own port, as the log has it; "" for nothing.
+	OwnPort string
 	Progress
 
 	traps  trapCounts
@@ -125,6 +127,6 @@ func (c *Core) Stats() Stats {
 	return Stats{
 		State: c.elect.State(), Terms: c.term.begun, FromStandby: c.term.fromStandby, Gen: c.published.gen,
 		Sweeps: c.sweeps.count, Phases: c.sweeps.took, Txn: c.fx.table.Stats(), Self: c.elect.self(c.port.lid, c.sent), Received: c.received,
-		Rivals: c.elect.shown, Ignored: c.elect.ignored, Progress: c.Progress(), traps: c.traps.counts, alarms: c.alarms,
+		Rivals: c.elect.shown, Ignored: c.elect.ignored, OwnPort: doubts[c.port.state], Progress: c.Progress(), traps: c.traps.counts, alarms: c.alarms,
 	}
 }

@@ -352,6 +352,9 @@ func (c *Core) looked(v *sweep.Verdict) {
 			c.sweeps.want(wishFull, "another subnet manager")
 		}
 	}
+	if v.Reason == "" {
+		c.port.looked()
+	}
 	c.sweeps.looked(&c.fx, v)
 	c.fx.do(Swept{})
 	c.sweeps.backOff()

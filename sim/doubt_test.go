@@ -21,30 +21,31 @@ import (
 // each step and what ends it.
 var troubles = []struct {
 	name  string
+	total bool // nothing is heard
 	begin func(s *storm) (step, end func())
 }{
-	{"loss on the cable", func(s *storm) (step, end func()) {
+	{"loss on the cable", false, func(s *storm) (step, end func()) {
 		s.m.Station.SetLoss(pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5))
 		return nil, func() { s.m.Station.SetLoss(0) }
 	}},
-	{"loss everywhere", func(s *storm) (step, end func()) { // as in ibsim: what our own agent is asked is lost as well
+	{"loss everywhere", false, func(s *storm) (step, end func()) { // as in ibsim: what our own agent is asked is lost as well
 		s.Fabric.SetFaults(fabric.Faults{Loss: pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5)})
 		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
 	}},
-	{"everything is lost on the cable", func(s *storm) (step, end func()) {
+	{"everything is lost on the cable", true, func(s *storm) (step, end func()) {
 		s.m.Station.SetLoss(1)
 		return nil, func() { s.m.Station.SetLoss(0) }
 	}},
-	{"everything is lost", func(s *storm) (step, end func()) {
+	{"everything is lost", true, func(s *storm) (step, end func()) {
 		s.Fabric.SetFaults(fabric.Faults{Loss: 1})
 		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
 	}},
-	{"paused, and loss", func(s *storm) (step, end func()) { // what another manager may have changed meanwhile is read again
+	{"paused, and loss", false, func(s *storm) (step, end func()) { // what another manager may have changed meanwhile is read again
 		s.Fabric.SetFaults(fabric.Faults{Loss: pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5)})
 		s.m.Asleep = s.Fabric.Now() + 3*time.Second
 		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
 	}},
-	{"a server that stops", func(s *storm) (step, end func()) { // and answers everything afterwards
+	{"a server that stops", false, func(s *storm) (step, end func()) { // and answers everything afterwards
 		goesOn := s.Fabric.Now() + 30*time.Second
 		return func() { s.Fabric.SetLatency(max(latency, goesOn-s.Fabric.Now())) }, func() { s.Fabric.SetLatency(latency) }
 	}},
@@ -125,8 +126,8 @@ func (s *storm) set(w fabric.Set) {
 	}
 }
 
-// blow lets trouble last for so long.
-func (s *storm) blow(begin func(s *storm) (step, end func()), length time.Duration) {
+// blow lets trouble last for so long, and returns what the manager says of its port then.
+func (s *storm) blow(begin func(s *storm) (step, end func()), length time.Duration) (says string) {
 	step, end := begin(s)
 	s.Run(s.Fabric.Now()+length, func() bool {
 		if step != nil {
@@ -134,7 +135,9 @@ func (s *storm) blow(begin func(s *storm) (step, end func()), length time.Durati
 		}
 		return false
 	})
+	says = s.m.Core.Stats().OwnPort
 	end()
+	return says
 }
 
 // TestOwnTrouble: whatever is wrong with the manager's own port or cable, nothing in the fabric is
@@ -151,9 +154,15 @@ func TestOwnTrouble(t *testing.T) {
 				s := newStorm(t, seed)
 				for range 1 + s.rng.IntN(2) {
 					s.pass(time.Duration(s.rng.Int64N(int64(12 * time.Second))))
-					s.blow(trouble.begin, pick(s.rng, 2*time.Second, 30*time.Second, 30*time.Second, 3*time.Minute))
+					length := pick(s.rng, 2*time.Second, 30*time.Second, 30*time.Second, 3*time.Minute)
+					if says := s.blow(trouble.begin, length); says == "" && trouble.total && length > 2*time.Second {
+						t.Error("it does not say what it sees")
+					}
 				}
 				s.pass(convergence)
+				if says := s.m.Core.Stats().OwnPort; says != "" {
+					t.Errorf("it still says %q", says)
+				}
 				if s.givenUp > givenUpByOpenSM {
 					t.Errorf("%d of %d ports were given up, OpenSM gives up %d", s.givenUp, s.ports, givenUpByOpenSM)
 				}

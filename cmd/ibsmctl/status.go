@@ -90,6 +90,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if st.Waiting != "" {
 		line("waiting", "%s", st.Waiting)
 	}
+	if st.OwnPort != "" {
+		line("", "%s", st.OwnPort)
+	}
 	if st.State != "" {
 		line("state", "%s; sweep: %s", st.State, st.Phase)
 	}

@@ -178,3 +178,15 @@ func TestTopRates(t *testing.T) {
 		t.Errorf("%d events are held", len(v.events))
 	}
 }
+
+// TestStatusOfOwnPort: what is wrong with the manager's own port follows the port's name.
+func TestStatusOfOwnPort(t *testing.T) {
+	status := *looked().now.Status
+	if text := statusText(&status, time.Now()); strings.Contains(text, "own port") {
+		t.Errorf("nothing is wrong:\n%s", text)
+	}
+	status.OwnPort = "our own port does not answer"
+	if text := statusText(&status, time.Now()); !strings.Contains(text, "mlx5_0 port 1\n          our own port does not answer\nstate") {
+		t.Errorf("it does not answer:\n%s", text)
+	}
+}

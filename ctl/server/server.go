@@ -170,7 +170,7 @@ func (d *Server) Status() *ctl.Status {
 		return st
 	}
 	stats := shell.Stats()
-	st.State, st.Phase, st.MastershipTerm = stats.State.String(), stats.Phase.String(), stats.Terms
+	st.State, st.Phase, st.MastershipTerm, st.OwnPort = stats.State.String(), stats.Phase.String(), stats.Terms, stats.OwnPort
 	if s := d.subnet(); s != nil {
 		stats.Self.LID = s.view.SMs[0].LID // which may be newer
 		st.Subnet = s.status
