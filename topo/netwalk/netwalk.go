@@ -4,6 +4,7 @@ package netwalk
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -84,6 +85,7 @@ func (w *netWalk) visit(e net.End, route mad.Route) error {
 		n = w.b.AddNode(&info, route)
 		w.at[e.Node] = n
 		w.b.Node(n).Desc.Set(node.Desc)
+		w.b.Node(n).Aggregation = node.Type == mad.CA && strings.Contains(node.Desc, "Aggregation Node")
 	}
 	if node.Type != mad.Switch { // the agent of one port answers for that port alone
 		w.b.SetPortGUID(topo.End{Node: n, Port: e.Port}, node.Ports[e.Port].GUID)

@@ -1,0 +1,214 @@
+// Package ftree is the routing engine ftree (fat tree): switches have ranks and an index in the tree, and
+// the routes to compute nodes go up to another switch for each node in turn, so that shifts among the
+// nodes meet on no link. The tables are OpenSM's. Aggregation nodes, because of which OpenSM takes a
+// spine for a leaf and gives up, are I/O that hangs on any switch here, and routers get routes, too.
+//
+// Between switches of different ranks there is no credit loop. With reverse hops, and where links connect
+// switches of one rank, there may be: the proof of the tables shows it.
+package ftree
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Settings are the operator's settings of the engine.
+type Settings struct {
+	// Roots are the node GUIDs of root switches (root_guid_file). Without any the tree must be pure:
+	// switches of one rank have equal numbers of links. Those that are not in the subnet do not
+	// count.
+	Roots []mad.GUID
+	// Compute are the port GUIDs of compute nodes (cn_guid_file); nil for all hosts. IO are those of I/O
+	// nodes that are no compute nodes (io_guid_file).
+	Compute, IO map[mad.GUID]bool
+	// ReverseHops is how often routes to I/O nodes may turn up again (max_reverse_hops).
+	ReverseHops int
+	// QuasiIndexing gives switches their index from each root down (quasi_ftree_indexing).
+	QuasiIndexing bool
+	// ConnectRoots gives switches that have no way to each other one over a leaf (connect_roots).
+	ConnectRoots bool
+}
+
+// New is the engine. It computes everything afresh each time: In.Keep does not matter. It refuses, with
+// the reason, a subnet that is no fat tree, and one whose ports have several LIDs.
+func New(s Settings) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		t := &tree{In: in, Settings: s}
+		if err := t.build(); err != nil {
+			return nil, err
+		}
+		if err := t.route(ctx); err != nil {
+			return nil, err
+		}
+		tables := &routing.Tables{LFT: make([][]uint8, len(in.Topo.Switches)), Top: in.LIDs.Top}
+		for s, sw := range t.at {
+			if sw == nil {
+				tables.LFT[s] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(in.LIDs.Top))
+				continue
+			}
+			tables.LFT[s] = sw.row
+		}
+		return tables, nil
+	}
+}
+
+// tree is the subnet as a fat tree.
+type tree struct {
+	routing.In
+	Settings
+	at       []*node // by SwitchIdx; nil for switches that are not in the tree
+	nodes    []*node // in the order of OpenSM
+	hosts    []host  // in the order of OpenSM
+	maxRank  int
+	leafRank int
+	leaves   []*node // of leafRank, in the order of their index, from the first to the last with compute nodes
+	mostCN   int     // compute nodes of a leaf
+	known    map[index]bool
+}
+
+// node is a switch.
+type node struct {
+	at             topo.SwitchIdx
+	lid            mad.LID
+	rank           int // 0 for roots
+	index          index
+	leaf           bool // has compute nodes
+	up, same, down []*group
+	next           int     // in down: where reverse hops go next
+	changed        bool    // up counts of groups have changed since they were sorted
+	hops           []uint8 // by LID: links to it
+	row            []uint8
+}
+
+// group is all links of a switch to the same switch or port of a host.
+type group struct {
+	owner    *node
+	to       *node // nil for a host
+	host     int   // index into hosts; for a switch -1
+	ports    []link
+	up, down int // routes
+}
+
+// link is one of them.
+type link struct {
+	port, far uint8
+	up, down  int
+}
+
+// host is a port of a host that is connected to a switch.
+type host struct {
+	port    topo.PortIdx
+	lid     mad.LID
+	at      *node
+	on      uint8 // port of the switch
+	compute bool
+	io      bool
+	extra   bool // aggregation node: part of no tree
+}
+
+// index is the place of a switch in the tree: its rank, and a digit for each rank.
+type index [8]uint8
+
+const unset = 0xff
+
+var noIndex = index{unset, unset, unset, unset, unset, unset, unset, unset}
+
+// unranked is the rank of switches to which no way leads from the others.
+const unranked = 1 << 30
+
+func (t *tree) name(n *node) string {
+	sw := &t.Topo.Nodes[t.Topo.Switches[n.at]]
+	return fmt.Sprintf("switch %v %q", sw.GUID, sw.Desc.String())
+}
+
+// build makes the tree.
+func (t *tree) build() error {
+	for _, p := range t.Topo.EndPorts {
+		if t.LIDs.LMC[p] > 0 {
+			return errors.New("ports have several LIDs (lmc), which ftree does not support")
+		}
+	}
+	if len(t.Topo.Switches) < 2 {
+		return fmt.Errorf("a fat tree has at least two switches, and there is %d", len(t.Topo.Switches))
+	}
+	t.addSwitches()
+	if err := t.addHosts(); err != nil {
+		return err
+	}
+	t.rank()
+	t.connect()
+	if err := t.findLeaves(); err != nil {
+		return err
+	}
+	t.giveIndexes()
+	if err := t.sortLeaves(); err != nil {
+		return err
+	}
+	if t.Roots == nil {
+		return t.validate()
+	}
+	return nil
+}
+
+func (t *tree) addSwitches() {
+	t.at = make([]*node, len(t.Topo.Switches))
+	size := routing.RowLen(t.LIDs.Top)
+	for _, s := range routing.SwitchesByGUID(t.Topo) {
+		n := &node{at: s, lid: t.LIDs.Base[t.Topo.Nodes[t.Topo.Switches[s]].First], rank: unranked, index: noIndex,
+			hops: bytes.Repeat([]byte{routing.Unreachable}, size), row: bytes.Repeat([]byte{routing.NoPath}, size)}
+		t.at[s] = n
+		t.nodes = append(t.nodes, n)
+	}
+}
+
+// addHosts lists the ports of hosts, by the GUIDs of their nodes.
+func (t *tree) addHosts() error {
+	var nodes []topo.NodeIdx
+	for i := range t.Topo.Nodes {
+		if t.Topo.Nodes[i].Type == mad.CA {
+			nodes = append(nodes, topo.NodeIdx(i))
+		}
+	}
+	if len(nodes) < 2 {
+		return fmt.Errorf("a fat tree has at least two hosts, and there is %d", len(nodes))
+	}
+	guid := func(n topo.NodeIdx) uint64 { return bits.ReverseBytes64(uint64(t.Topo.Nodes[n].GUID)) }
+	slices.SortFunc(nodes, func(a, b topo.NodeIdx) int { return cmp.Compare(guid(a), guid(b)) })
+	for _, n := range nodes {
+		for num := 1; num <= int(t.Topo.Nodes[n].NumPorts); num++ {
+			p := t.Topo.Port(n, uint8(num))
+			peer := t.Topo.Ports[p].Peer
+			if peer == topo.None {
+				continue
+			}
+			if t.Topo.Nodes[t.Topo.Ports[peer].Node].Type == mad.CA {
+				return fmt.Errorf("host %q is cabled to a host", t.Topo.Nodes[n].Desc.String())
+			}
+			if s := t.Topo.Nodes[t.Topo.Ports[peer].Node].Switch; s != topo.None {
+				t.hosts = append(t.hosts, t.newHost(p, t.at[s], t.Topo.Ports[peer].Num))
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tree) newHost(p topo.PortIdx, at *node, on uint8) host {
+	guid := t.Topo.Ports[p].GUID
+	h := host{port: p, lid: t.LIDs.Base[p], at: at, on: on, compute: t.Compute == nil || t.Compute[guid]}
+	if t.IO[guid] && !(t.Compute != nil && h.compute) {
+		h.io, h.compute = true, false
+	}
+	if t.Topo.Nodes[t.Topo.Ports[p].Node].Aggregation {
+		h.extra, h.compute = true, false
+	}
+	return h
+}

@@ -1,0 +1,184 @@
+package ftree
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Limits of the number of ranks.
+const (
+	minRanks = 2
+	maxRanks = len(index{})
+)
+
+// rank gives switches their ranks: from the roots that are named, or else from those that are farthest
+// from hosts. Switches that are left without a rank leave the tree, with their hosts.
+func (t *tree) rank() {
+	g := routing.NewGraph(t.Topo)
+	var roots []*node
+	for _, guid := range t.Roots {
+		if n := t.Topo.FindNode(guid); n != topo.None && t.Topo.Nodes[n].Switch != topo.None {
+			root := t.at[t.Topo.Nodes[n].Switch]
+			root.rank = 0
+			roots = append(roots, root)
+		}
+	}
+	if len(roots) == 0 {
+		roots = t.farthest(g)
+	}
+	t.maxRank = t.spread(g, roots)
+	t.nodes = slices.DeleteFunc(t.nodes, func(n *node) bool {
+		if n.rank == unranked {
+			t.at[n.at] = nil
+		}
+		return n.rank == unranked
+	})
+	t.hosts = slices.DeleteFunc(t.hosts, func(h host) bool { return h.at.rank == unranked })
+}
+
+// farthest are the switches that are farthest from those with hosts; all others have no rank.
+func (t *tree) farthest(g *routing.Graph) (roots []*node) {
+	var leaves []*node
+	for i := range t.hosts {
+		if h := &t.hosts[i]; !h.extra && h.at.rank != 0 {
+			h.at.rank = 0
+			leaves = append(leaves, h.at)
+		}
+	}
+	far := t.spread(g, leaves)
+	for _, n := range t.nodes {
+		if n.rank == far {
+			n.rank = 0
+			roots = append(roots, n)
+		} else {
+			n.rank = unranked
+		}
+	}
+	return roots
+}
+
+// spread ranks all switches by their distance from some, which have rank 0, and returns the greatest
+// rank.
+func (t *tree) spread(g *routing.Graph, from []*node) (last int) {
+	for i := 0; i < len(from); i++ {
+		peers, _ := g.Edges(from[i].at)
+		for _, s := range peers {
+			if n := t.at[s]; n.rank > from[i].rank+1 {
+				n.rank = from[i].rank + 1
+				last = n.rank
+				from = append(from, n)
+			}
+		}
+	}
+	return last
+}
+
+// connect makes the groups of links.
+func (t *tree) connect() {
+	hostAt := map[topo.PortIdx]int{}
+	for i := range t.hosts {
+		hostAt[t.hosts[i].port] = i
+	}
+	for _, n := range t.nodes {
+		of := t.Topo.Switches[n.at]
+		for num := 1; num <= int(t.Topo.Nodes[of].NumPorts); num++ {
+			p := t.Topo.Port(of, uint8(num))
+			peer := t.Topo.Ports[p].Peer
+			if peer == topo.None || t.Topo.Ports[peer].Node == of || t.Topo.Ports[p].Unhealthy {
+				continue
+			}
+			l := link{port: uint8(num), far: t.Topo.Ports[peer].Num}
+			if s := t.Topo.Nodes[t.Topo.Ports[peer].Node].Switch; s != topo.None && t.at[s] != nil {
+				n.add(t.at[s], -1, l)
+			} else if i, is := hostAt[peer]; is {
+				n.add(nil, i, l)
+			}
+		}
+	}
+}
+
+// add adds a link to the group of what it leads to.
+func (n *node) add(to *node, host int, l link) {
+	list := &n.down
+	switch {
+	case to == nil:
+	case n.rank > to.rank:
+		list = &n.up
+	case n.rank == to.rank:
+		list = &n.same
+	}
+	i := slices.IndexFunc(*list, func(g *group) bool { return g.to == to && g.host == host })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, &group{owner: n, to: to, host: host})
+	}
+	(*list)[i].ports = append((*list)[i].ports, l)
+}
+
+// findLeaves finds the rank of leaves and marks those with compute nodes.
+func (t *tree) findLeaves() error {
+	if t.maxRank == 0 && len(t.nodes) > 1 {
+		return errors.New("there are several switches, and all are roots")
+	}
+	first := slices.IndexFunc(t.hosts, func(h host) bool { return h.compute })
+	if first < 0 {
+		return errors.New("there is no compute node")
+	}
+	if t.leafRank = t.maxRank; t.Roots != nil {
+		t.leafRank = t.hosts[first].at.rank
+	}
+	if ranks := t.leafRank + 1; ranks < minRanks || ranks > maxRanks {
+		return fmt.Errorf("the tree has %d ranks of switches; ftree supports %d to %d", ranks, minRanks, maxRanks)
+	}
+	for i := range t.hosts {
+		h := &t.hosts[i]
+		if !h.compute || h.at.leaf {
+			continue
+		}
+		h.at.leaf = true
+		if h.at.rank != t.leafRank {
+			return fmt.Errorf("compute node %q is connected to %s of rank %d, and leaves have rank %d",
+				t.Topo.Nodes[t.Topo.Ports[h.port].Node].Desc.String(), t.name(h.at), h.at.rank, t.leafRank)
+		}
+	}
+	return nil
+}
+
+// validate refuses a tree that is not pure.
+func (t *tree) validate() error {
+	first := make([]*node, t.leafRank+1)
+	for _, n := range t.nodes {
+		r := first[n.rank]
+		if r == nil {
+			first[n.rank] = n
+			continue
+		}
+		differ := func(what string, a, b int) error {
+			return fmt.Errorf("%s and %s of rank %d have %d and %d %s; name the roots in root_guid_file to use a tree that is not complete", t.name(r), t.name(n), n.rank, a, b, what)
+		}
+		if len(r.up) != len(n.up) {
+			return differ("switches above", len(r.up), len(n.up))
+		}
+		if a, b := t.neighboursBelow(r), t.neighboursBelow(n); n.rank != t.leafRank && len(a) != len(b) {
+			return differ("neighbours below", len(a), len(b))
+		}
+		for i := range n.up {
+			if a, b := len(r.up[0].ports), len(n.up[i].ports); a != b {
+				return differ("cables to a switch above", a, b)
+			}
+		}
+		if a, b := t.neighboursBelow(r), t.neighboursBelow(n); n.rank != t.leafRank && len(b) > 0 && len(a[0].ports) != len(b[0].ports) {
+			return differ("cables to a neighbour below", len(a[0].ports), len(b[0].ports)) // of the first only, as in OpenSM
+		}
+	}
+	return nil
+}
+
+// neighboursBelow are the groups of links down, but for those to aggregation nodes.
+func (t *tree) neighboursBelow(n *node) []*group {
+	return slices.DeleteFunc(slices.Clone(n.down), func(g *group) bool { return g.to == nil && t.hosts[g.host].extra })
+}

@@ -1,0 +1,248 @@
+package ftree
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// route fills the rows: first for compute nodes, leaf by leaf, then for other hosts, switches and
+// routers.
+func (t *tree) route(ctx context.Context) error {
+	for _, n := range t.leaves {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.routeLeaf(n)
+	}
+	for i := range t.hosts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if h := &t.hosts[i]; !h.compute {
+			credit := 0
+			if h.io {
+				credit = t.ReverseHops
+			}
+			t.routeTo(h.at, h.lid, h.on, 1, true, credit)
+		}
+	}
+	for _, n := range t.nodes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.routeTo(n, n.lid, 0, 0, false, 0)
+	}
+	if t.ConnectRoots {
+		t.connectRoots()
+	}
+	for _, p := range t.Topo.EndPorts {
+		if t.Topo.Nodes[t.Topo.Ports[p].Node].Type == mad.Router {
+			if s, port := routing.Home(t.Topo, p); s != topo.None && t.at[s] != nil {
+				t.routeTo(t.at[s], t.LIDs.Base[p], port, 1, true, 0)
+			}
+		}
+	}
+	return nil
+}
+
+// routeLeaf routes to the compute nodes of a leaf, and to as many that it lacks as other leaves have more:
+// so the routes to those of the next leaf go on in the same rhythm.
+func (t *tree) routeLeaf(n *node) {
+	count := 0
+	for _, g := range slices.Clone(n.down) {
+		if g.to == nil && t.hosts[g.host].compute {
+			t.routeTo(n, t.hosts[g.host].lid, g.ports[0].port, 1, true, 0)
+			count++
+		}
+	}
+	for ; count < t.mostCN; count++ {
+		n.hops[0] = 1
+		t.above(n, nil, step{lid: 0, main: true, hops: 1})
+		for _, sw := range t.nodes {
+			sw.hops[0], sw.row[0] = routing.Unreachable, routing.NoPath
+		}
+	}
+}
+
+// routeTo routes to a LID behind a port of a switch, which is so many links away from it.
+func (t *tree) routeTo(n *node, lid mad.LID, port, hops uint8, main bool, credit int) {
+	if lid == 0 {
+		return
+	}
+	n.row[lid], n.hops[lid] = port, hops
+	t.above(n, nil, step{lid: lid, main: main, hops: hops, credit: credit})
+}
+
+// step is where the routes to a LID are being laid.
+type step struct {
+	lid    mad.LID
+	main   bool  // counts
+	hops   uint8 // from the LID so far
+	credit int   // reverse hops that are left
+}
+
+func (s step) next() step { s.hops++; return s }
+
+// set has a switch go to the LID by a link, whose other end it is at.
+func (s step) set(n *node, l *link) { n.row[s.lid], n.hops[s.lid] = l.far, s.hops+1 }
+
+// done reports whether a switch has a route to the LID that is as short.
+func (s step) done(n *node) bool {
+	return n.row[s.lid] != routing.NoPath && s.hops+1 >= n.hops[s.lid]
+}
+
+// below has the switches below one, from which a LID can be reached, go up to it, but for the one that it
+// was reached from. It reports whether there are hosts.
+func (t *tree) below(n, from *node, s step) (made bool) {
+	if len(n.down) == 0 {
+		return false
+	}
+	if n.changed {
+		slices.SortStableFunc(n.down, byUp)
+		n.changed = false
+	}
+	slices.SortStableFunc(n.same, byUp)
+	groups := len(n.down)
+	if s.lid != 0 {
+		groups += len(n.same)
+	}
+	for k := range groups {
+		var g *group
+		if k < len(n.down) {
+			g = n.down[k]
+		} else {
+			g = n.same[k-len(n.down)]
+		}
+		if g.to == nil {
+			made = true
+			continue
+		}
+		if g.to == from || g.to.hops[s.lid] != routing.Unreachable && s.hops+1 >= g.to.hops[s.lid] {
+			continue
+		}
+		l := g.least(func(l *link) int { return l.up })
+		s.set(g.to, l)
+		if t.below(g.to, nil, s.next()) {
+			made = true
+			l.up++
+			g.up++
+			n.changed = true
+		}
+	}
+	if made {
+		n.next = (n.next + 1) % len(n.down)
+	}
+	return made
+}
+
+// above has the switches above one, from which a LID can be reached, go down to it, and all below those
+// go up. It reports whether there are hosts.
+func (t *tree) above(n, from *node, s step) (made bool) {
+	made = t.below(n, from, s)
+	if n.rank == 0 {
+		if s.credit > 0 {
+			made = t.reverseAtRoot(n, s) || made
+		}
+		return made
+	}
+	slices.SortStableFunc(n.up, byDown)
+	first := n.up[0]
+	if s.main {
+		l := first.least(func(l *link) int { return l.down })
+		first.down++
+		l.down++
+		if first.to.row[s.lid] == routing.NoPath || s.hops+1 < first.to.hops[s.lid] {
+			s.set(first.to, l)
+		}
+		made = t.above(first.to, n, s.next()) || made
+	}
+	other := s
+	other.main = false
+	begin := 0
+	if s.main {
+		begin = 1
+	}
+	for i := begin; i < len(n.up); i++ {
+		if g := n.up[i]; !s.done(g.to) {
+			s.set(g.to, g.least(func(l *link) int { return l.down }))
+			made = t.above(g.to, n, other.next()) || made
+		}
+	}
+	slices.SortStableFunc(n.same, byDown)
+	for i := range n.same {
+		g := n.same[i]
+		if s.done(g.to) {
+			continue
+		}
+		l := g.least(func(l *link) int { return l.down })
+		s.set(g.to, l)
+		if t.above(g.to, n, other.next()) {
+			made = true
+			first.down++ // of the group above, as in OpenSM
+			l.down++
+		}
+	}
+	if s.credit == 0 || n.leaf {
+		return made
+	}
+	reverse := s.next()
+	reverse.main, reverse.credit = true, s.credit-1
+	for i := range n.down {
+		if g := n.down[i]; g.to != nil {
+			made = t.above(g.to, n, reverse) || made
+		}
+	}
+	return made
+}
+
+// reverseAtRoot goes down from a root to go up elsewhere.
+func (t *tree) reverseAtRoot(n *node, s step) (made bool) {
+	n.next = (n.next + 1) % len(n.down)
+	reverse := s.next()
+	reverse.credit--
+	at := n.next
+	for range n.down {
+		g := n.down[at]
+		at = (at + 1) % len(n.down)
+		if g.to != nil {
+			made = t.above(g.to, n, reverse) || made
+		}
+	}
+	return made
+}
+
+// connectRoots has switches that have no route to another one go to it over the last leaf: ways turn up
+// again there only, which makes no credit loop.
+func (t *tree) connectRoots() {
+	leaf := t.leaves[len(t.leaves)-1]
+	for _, n := range t.nodes {
+		if n.rank >= t.leafRank {
+			continue
+		}
+		for _, to := range t.nodes {
+			if n.row[to.lid] == routing.NoPath && leaf.hops[to.lid] != routing.Unreachable {
+				n.row[to.lid] = n.row[leaf.lid]
+				n.hops[to.lid] = n.hops[leaf.lid] + leaf.hops[to.lid]
+			}
+		}
+	}
+}
+
+// least is the first of the links with the lowest count.
+func (g *group) least(count func(*link) int) *link {
+	least := &g.ports[0]
+	for i := range g.ports {
+		if l := &g.ports[i]; count(l) < count(least) {
+			least = l
+		}
+	}
+	return least
+}
+
+func byUp(a, b *group) int   { return cmp.Or(cmp.Compare(a.up, b.up), byIndex(a, b)) }
+func byDown(a, b *group) int { return cmp.Or(cmp.Compare(a.down, b.down), byIndex(a, b)) }
