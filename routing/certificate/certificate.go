@@ -23,7 +23,7 @@ type In struct {
 	Tables *routing.Tables
 	Maps   *routing.Maps // from SLs to lanes
 	Groups []mcast.Group
-	// Hosts leaves out packets from and to port 0 of switches.
+	// Hosts leaves out packets from and to port 0 of switches, and from aggregation nodes.
 	Hosts bool
 	// Lanes is, by PortIdx of ports of switches, the number of lanes of the link; packets on higher
 	// ones are dropped, and so are those on VL15. Nil, and 0, mean 15.
@@ -138,7 +138,7 @@ func (c *checker) counts(p topo.PortIdx) bool {
 func (c *checker) findStarts() {
 	at := map[[2]int]int{}
 	for lid, p := range c.LIDs.Owner {
-		if !c.counts(p) {
+		if !c.counts(p) || c.Hosts && c.Topo.Nodes[c.Topo.Ports[p].Node].Aggregation {
 			continue
 		}
 		s, port := c.entry(p)

@@ -22,8 +22,9 @@ import (
 // Traffic says which packets count.
 type Traffic uint8
 
-// Traffic between hosts is from and to channel adapters and routers. All traffic is also from and
-// to port 0 of switches, such as that of performance management.
+// Traffic between hosts is from and to channel adapters and routers; aggregation nodes are sent to, but
+// send only along the links of their own tree. All traffic is also from those, and from and to port 0
+// of switches, such as that of performance management.
 const (
 	BetweenHosts Traffic = iota
 	All

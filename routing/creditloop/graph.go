@@ -82,6 +82,9 @@ func (g *graph) start() {
 			continue
 		}
 		g.dests[lid] = true
+		if g.Traffic != All && g.Topo.Nodes[g.Topo.Ports[p].Node].Aggregation {
+			continue
+		}
 		f := flow{from: mad.LID(lid)}
 		for i, r := range g.rules {
 			if r.SLs != nil && lid < len(r.SLs.From) {

@@ -97,7 +97,7 @@ func TestNaive(t *testing.T) {
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var subnets []*routingtest.Subnet
-	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2", "random:switches=10,degree=3,hosts=1", "torus:dims=5,hosts=1"} {
+	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2", "random:switches=10,degree=3,hosts=1", "torus:dims=5,hosts=1", "fattree:k=4,sharp=on"} {
 		subnets = append(subnets, routingtest.NewSubnet(t, spec, minhop.Route))
 	}
 	var free, loops, kept, findings int

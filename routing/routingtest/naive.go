@@ -141,7 +141,7 @@ func (s *Subnet) packets(hosts bool, do func(p Packet, sw topo.SwitchIdx, in uin
 		return p != topo.None && (!hosts || s.Topo.Nodes[s.Topo.Ports[p].Node].Type != mad.Switch) && s.Topo.SwitchOf(p) != topo.None
 	}
 	for from, p := range s.LIDs.Owner {
-		if !counts(p) {
+		if !counts(p) || hosts && s.Topo.Nodes[s.Topo.Ports[p].Node].Aggregation {
 			continue
 		}
 		sw, in := routing.Home(s.Topo, p)
