@@ -67,6 +67,8 @@ var (
 	RootGUIDFile                   = text("root_guid_file")
 	IDsGUIDFile                    = text("ids_guid_file")
 	ConnectRoots                   = boolean("connect_roots")
+	QuasiFtreeIndexing             = boolean("quasi_ftree_indexing")
+	MaxReverseHops                 = number[uint16]("max_reverse_hops")
 	DoMeshAnalysis                 = boolean("do_mesh_analysis")
 	LashStartVL                    = number[uint8]("lash_start_vl")
 	SADBFile                       = text("sa_db_file")

@@ -40,10 +40,10 @@ var engineFileKinds = []struct {
 	// unreadable is what OpenSM logs of a file that it cannot read; nil for nothing of use.
 	unreadable func(file string) string
 }{
-	{conf.RootGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseRoots, osmlog.RootsUnreadable},
+	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, parseRoots, osmlog.RootsUnreadable},
 	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseIDs, osmlog.IDsUnreadable},
-	{conf.ComputeGUIDFile, []string{"sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute, nil},
-	{conf.IOGUIDFile, []string{"sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO, nil},
+	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute, nil},
+	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO, nil},
 	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs, nil},
 	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix, nil},
 }
@@ -52,7 +52,7 @@ func parseRoots(name string, text []byte) (func(*engines.Settings), diag.List, e
 	roots, warnings, errors := guidfile.GUIDs(name, text)
 	slices.Sort(roots)
 	roots = append([]mad.GUID{}, slices.Compact(roots)...) // not nil, which would be no file
-	return func(to *engines.Settings) { to.Updn.Roots = roots }, warnings, errors.Err()
+	return func(to *engines.Settings) { to.Updn.Roots, to.Ftree.Roots = roots, roots }, warnings, errors.Err()
 }
 
 func parseIDs(name string, text []byte) (func(*engines.Settings), diag.List, error) {
@@ -62,12 +62,14 @@ func parseIDs(name string, text []byte) (func(*engines.Settings), diag.List, err
 
 func parseCompute(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	ports, warnings, errors := guidfile.GUIDs(name, text)
-	return func(to *engines.Settings) { to.SSSP.Compute = setOf(ports) }, warnings, errors.Err()
+	set := setOf(ports)
+	return func(to *engines.Settings) { to.SSSP.Compute, to.Ftree.Compute = set, set }, warnings, errors.Err()
 }
 
 func parseIO(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	ports, warnings, errors := guidfile.GUIDs(name, text)
-	return func(to *engines.Settings) { to.SSSP.IO = setOf(ports) }, warnings, errors.Err()
+	set := setOf(ports)
+	return func(to *engines.Settings) { to.SSSP.IO, to.Ftree.IO = set, set }, warnings, errors.Err()
 }
 
 func setOf(guids []mad.GUID) map[mad.GUID]bool {

@@ -10,6 +10,7 @@ import (
 	"ibsm/conf"
 	osmlog "ibsm/opensm/log"
 	"ibsm/routing/dnup"
+	"ibsm/routing/ftree"
 	"ibsm/routing/lash"
 	"ibsm/routing/updn"
 	"ibsm/sweep/engines"
@@ -30,9 +31,10 @@ func checkEngines(c *conf.Config) error {
 // engineSettings are the settings of routing engines that are in no file of their own.
 func engineSettings(c *conf.Config) *engines.Settings {
 	return &engines.Settings{
-		Updn: updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
-		Dnup: dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
-		Lash: lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c)},
+		Updn:  updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
+		Dnup:  dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
+		Ftree: ftree.Settings{ReverseHops: int(conf.MaxReverseHops.In(c)), QuasiIndexing: conf.QuasiFtreeIndexing.In(c), ConnectRoots: conf.ConnectRoots.In(c)},
+		Lash:  lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c)},
 	}
 }
 

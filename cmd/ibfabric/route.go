@@ -56,15 +56,15 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn, dnup, dor, lash, sssp, dfsssp and file.`}
+minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp and file.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
 	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "`N`: each port of a channel adapter or router gets 2^N LIDs, N up to 7")
 	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "lowest lane of lash")
 	c.Flags().BoolVar(&r.settings.Lash.MeshAnalysis, "do-mesh-analysis", false, "detect a mesh or torus (lash)")
-	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn; may be repeated (default: detected)")
-	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches of updn: without it they do not reach each other, which the proof reports")
+	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
+	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
 	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
 	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
@@ -88,6 +88,8 @@ minhop, updn, dnup, dor, lash, sssp, dfsssp and file.`}
 			}
 			r.settings.Updn.Roots = append(r.settings.Updn.Roots, guid)
 		}
+		r.settings.Ftree.Roots = r.settings.Updn.Roots
+		r.settings.Ftree.ConnectRoots, r.settings.Dnup.ConnectRoots = r.settings.Updn.ConnectRoots, r.settings.Updn.ConnectRoots
 		var err error
 		if r.settings.File.LFTs, err = readDump(*lfts, file.ReadLFTs); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"ibsm/routing/dnup"
 	"ibsm/routing/dor"
 	"ibsm/routing/file"
+	"ibsm/routing/ftree"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/sssp"
@@ -22,11 +23,12 @@ import (
 
 // Settings are the operator's settings of all engines. Files have been read.
 type Settings struct {
-	Updn updn.Settings
-	Dnup dnup.Settings
-	Lash lash.Settings
-	SSSP sssp.Settings // of dfsssp, too
-	File FileSettings
+	Updn  updn.Settings
+	Dnup  dnup.Settings
+	Ftree ftree.Settings
+	Lash  lash.Settings
+	SSSP  sssp.Settings // of dfsssp, too
+	File  FileSettings
 }
 
 // FileSettings are what the engine file reads: forwarding tables, or without them the lengths of
@@ -83,6 +85,9 @@ var table = []struct {
 	}},
 	{"dnup", func(s *Settings) Engine { return Engine{Route: dnup.New(s.Dnup), settings: s.Dnup} }},
 	{"dor", func(*Settings) Engine { return Engine{Route: dor.Route} }},
+	{"ftree", func(s *Settings) Engine {
+		return Engine{Route: ftree.New(s.Ftree), NoCreditLoop: s.Ftree.ReverseHops == 0, settings: s.Ftree, named: s.Ftree.Roots}
+	}},
 	{"lash", func(s *Settings) Engine {
 		return Engine{Route: lash.New(s.Lash), NoCreditLoop: true, settings: s.Lash}
 	}},
