@@ -25,6 +25,7 @@ type election struct {
 	others    []discover.SM
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
+	postponed int        // walks in a row after which taking over was postponed
 	duplicate bool       // another manager has our GUID; this was logged
 	interval  time.Duration
 }

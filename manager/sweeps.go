@@ -47,6 +47,9 @@ func (c *Core) periodic() {
 		if c.sweeps.incomplete() {
 			c.sweeps.want(wishFull, "the last sweep was incomplete")
 		}
+		if c.port.state != ownPortUp {
+			c.sweeps.want(wishFull, "our own port heard too little of the subnet")
+		}
 	}
 }
 
@@ -172,7 +175,41 @@ func (c *Core) walked(found *sweep.Found) {
 	if c.isDuplicate(found, others) {
 		return
 	}
+	if c.postpones(found, others) {
+		c.sweeps.drop(found)
+		c.sweeps.schedule(c.fx.now, portPoll)
+		return
+	}
 	c.act(c.elect.Decide(c.fx.now, others))
+}
+
+// fewAnswers is how many answers a walk must have for their lateness to say something.
+const fewAnswers = 16
+
+// maxPostponed is how many walks in a row that lost many packets a standby makes, in about two
+// minutes, before it takes over from a master that none of them found: with three quarters of the
+// attempts lost, one walk in seven finds a master that is there.
+const maxPostponed = 60
+
+// postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
+// the master, but hears the others no better. Who hears nobody takes nothing over.
+func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
+	h, limit := &found.Heard, 0
+	switch doubt := found.Doubt(); {
+	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):
+	case doubt == discover.DoubtsNodes:
+		return true
+	case doubt != discover.NoDoubt || h.Answers < fewAnswers && h.Late+found.TimedOut > 0:
+		limit = maxPostponed
+	case h.Late > 0 && found.TimedOut > 0:
+		limit = 1 // the loss may have ended during this walk
+	}
+	if c.elect.postponed >= limit {
+		c.elect.postponed = 0
+		return false
+	}
+	c.elect.postponed++
+	return true
 }
 
 // met takes the managers that a walk found.
@@ -198,6 +235,8 @@ func (c *Core) judgeManager(sm *smp.SMInfo, lid mad.LID, route mad.Route) {
 	c.alarms.raise(&c.fx, c.cfg.Epoch, a, "state", sm.SMState(), "priority", sm.Priority())
 }
 
+func isMaster(o smp.SMInfo) bool { return o.SMState() == smp.Master }
+
 // isDuplicate reports whether this manager must not become master, as another one has its
 // GUID: neither can see in the other's SMInfo which of them ranks higher. One that is
 // master already goes on.
@@ -209,7 +248,7 @@ func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 		c.elect.duplicate = true
 		c.fx.log(erro, "another subnet manager has this one's GUID: the manager that started later does not become master; stop one of them, and give each port a unique GUID", "guid", c.port.guid)
 	}
-	if c.elect.State() == smp.Master || slices.ContainsFunc(others, func(o smp.SMInfo) bool { return o.SMState() == smp.Master }) {
+	if c.elect.State() == smp.Master || slices.ContainsFunc(others, isMaster) {
 		return false
 	}
 	if c.cfg.Once {

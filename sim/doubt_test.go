@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -165,6 +166,40 @@ func TestOwnTrouble(t *testing.T) {
 				}
 				if s.givenUp > givenUpByOpenSM {
 					t.Errorf("%d of %d ports were given up, OpenSM gives up %d", s.givenUp, s.ports, givenUpByOpenSM)
+				}
+				s.mustBeWhole(s.m)
+			})
+		}
+	}
+}
+
+// TestStandbyInTrouble: a standby that hears little or nothing because of its own port or cable does
+// not depose a master that is well, and nothing changes in the fabric. Later both are what they were.
+func TestStandbyInTrouble(t *testing.T) {
+	count := uint64(6)
+	if os.Getenv("IBSM_PROOF") != "" {
+		count = 100
+	}
+	for _, rate := range []float64{0.1, 0.2, 0.3, 0.4, 0.5, 1} {
+		for seed := range count {
+			t.Run(fmt.Sprintf("%g/%d", rate, seed), func(t *testing.T) {
+				defer repeat(t, seed)
+				s := newStorm(t, seed)
+				s.judging = false
+				other := s.add(host(s.net, 1+s.rng.IntN(3)), minhopConfig())
+				t.Cleanup(other.dump)
+				s.pass(settling)
+				if other.last() != smp.Standby {
+					t.Fatalf("the second manager is %v", other.states)
+				}
+				before, stood := len(s.m.states), len(other.states)
+				s.judging = true
+				other.Station.SetLoss(rate)
+				s.pass(pick(s.rng, 5*time.Second, 30*time.Second, 3*time.Minute))
+				other.Station.SetLoss(0)
+				s.pass(convergence)
+				if len(s.m.states) != before || other.last() != smp.Standby || slices.Contains(other.states[stood:], smp.Master) {
+					t.Errorf("the master was %v, the standby %v", s.m.states[before-1:], other.states[stood-1:])
 				}
 				s.mustBeWhole(s.m)
 			})
