@@ -44,6 +44,7 @@ func TestConvert(t *testing.T) {
 			c.settings[i].Value.Text = strings.ToValidUTF8(strings.ReplaceAll(c.settings[i].Value.Text, "#", "x"), "x")
 		}
 		c.reconcile(&Report{})
+		c.comment(&Report{}) // as each reading does, which disables an unconfirmed console
 		for _, toTOML := range []bool{true, false} {
 			there := convert(t, c, toTOML)
 			back := convert(t, there, !toTOML)

@@ -249,9 +249,17 @@ func inForce(config *conf.Config, k *conf.Key) string {
 }
 
 func (c *configCommand) convert(name string) error {
-	config, err := goodConfig(name)
+	config, report, err := readConfig(name)
 	if err != nil {
 		return err
+	}
+	if err := report.Err(conf.Start); err != nil {
+		return err
+	}
+	for _, f := range report {
+		if f.Severity >= conf.Invalid { // the new file has another value, without a word of it
+			fmt.Fprintln(c.stderr, f)
+		}
 	}
 	return c.write(config, !conf.IsTOML(name))
 }
