@@ -151,7 +151,7 @@ func (p *argParser) short(letters string) {
 	}
 }
 
-// clean makes a word of the command line printable.
+// clean makes what somebody wrote printable, and bounds its length.
 func clean(text string) string {
 	q := shown(text)
 	return q[1 : len(q)-1]

@@ -42,6 +42,7 @@ func TestErrorsOpenSM(t *testing.T) {
 		{"sm_priority 010", []string{"f.conf:1:13: warning: sm_priority 010: a leading 0 makes it octal, 8"}},
 		{"sm_priority 16", []string{"error: sm_priority \"16\": value out of range"}},
 		{"sm_priority x", []string{"error: sm_priority \"x\": expected numeric input"}},
+		{"daemon =  true \ra", []string{`error: daemon "=  true \ra": OpenSM reads this as FALSE: opensm.conf uses no =; write daemon true \ra; expected TRUE or FALSE; using FALSE`}},
 		{"guid 0002c9030000abcd", []string{"error: guid \"0002c9030000abcd\": expected numeric input: a hexadecimal number begins with 0x"}},
 		{"subnet_prefix -1", []string{"error: subnet_prefix \"-1\": value out of range"}},
 		{"subnet_prefix x1", []string{"error: subnet_prefix \"x1\": expected numeric input"}},

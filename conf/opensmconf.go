@@ -100,7 +100,7 @@ func asMeant(k *Key, value string, err error) error {
 	rest, equals := strings.CutPrefix(value, "=")
 	switch {
 	case equals:
-		return errors.New(err.Error() + ": opensm.conf uses no =; write " + k.Name + " " + strings.Trim(rest, blanks))
+		return errors.New(err.Error() + ": opensm.conf uses no =; write " + k.Name + " " + clean(strings.Trim(rest, blanks)))
 	case k.Kind == X64 && value != "" && strings.Trim(strings.ToLower(value), "0123456789abcdef") == "":
 		return errors.New(err.Error() + ": a hexadecimal number begins with 0x")
 	case k.Kind == Word:
