@@ -63,7 +63,7 @@ func (c *Config) comment(report *Report) {
 // MostRetries and MostSMPs are the largest values that this manager uses.
 const (
 	MostRetries = 14
-	MostSMPs    = 2048
+	MostSMPs    = 128
 )
 
 // checkMost reports larger values.

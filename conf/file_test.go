@@ -216,6 +216,8 @@ func TestReconcile(t *testing.T) {
 		{"transaction_timeout 900", "long_transaction_timeout", "900", "less than transaction_timeout"},
 		{"no_partition_enforcement TRUE\npart_enforce in", "part_enforce", "off", "takes precedence"},
 		{"max_wire_smps 0", "max_wire_smps", "2147483647", ""},
+		{"max_wire_smps 128", "max_wire_smps", "128", ""},
+		{"max_wire_smps 129", "max_wire_smps", "129", "warning: max_wire_smps = 129 is above the maximum; using 128"},
 		{"use_original_extended_sa_rates_only TRUE\nmax_rate_enum 20", "max_rate_enum", "18", "limited"},
 		{"qos TRUE\nqos_sl2vl 0,1", "qos", "TRUE", "2 VLs listed"},
 		{"qos TRUE\nqos_sl2vl 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,16", "qos", "TRUE", "expected 0 to 15"},

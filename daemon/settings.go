@@ -156,7 +156,7 @@ func pace(c *conf.Config) txn.Config {
 		Retries: times(conf.TransactionRetries.In(c)),
 	}
 	if n := conf.MaxWireSMPs.In(c); conf.MaxWireSMPs.Chosen(c) {
-		t.MaxWindow = int(min(n, txn.DefaultMaxWindow)) // with conf.NoBound, too
+		t.MaxWindow = int(min(n, conf.MostSMPs)) // with conf.NoBound, too
 	}
 	return t
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -167,7 +168,7 @@ func defaults(change func(*manager.Config)) manager.Config {
 
 // TestMutatedStart mutates a file that sets everything, and a command line. A manager
 // that would start gets either the value that is written there or the default: a wrong number
-// anywhere is no other number.
+// anywhere is no other number, unless a finding says which one is used instead.
 func TestMutatedStart(t *testing.T) {
 	rounds := 500
 	if os.Getenv("IBSM_PROOF") == "1" {
@@ -187,7 +188,7 @@ func TestMutatedStart(t *testing.T) {
 		}
 		started++
 		got := managerConfig(l)
-		compareLeaves(t, reflect.ValueOf(got), reflect.ValueOf(good), reflect.ValueOf(standard), src+strings.Join(args, " "))
+		compareLeaves(t, reflect.ValueOf(got), reflect.ValueOf(good), reflect.ValueOf(standard), src+strings.Join(args, " ")+instead(l.Report))
 		if t.Failed() {
 			t.Fatalf("%q\n%s\n%v", args, src, l.Report)
 		}
@@ -195,6 +196,20 @@ func TestMutatedStart(t *testing.T) {
 	if started < rounds/10 || refused < rounds/10 {
 		t.Errorf("%d would start, %d are refused", started, refused)
 	}
+}
+
+// usedInstead is the end of a finding about a number that is not used as it is written.
+var usedInstead = regexp.MustCompile(`; using (\d+)$`)
+
+// instead are the numbers that findings name as used in place of written ones.
+func instead(report conf.Report) string {
+	var b strings.Builder
+	for _, f := range report {
+		if m := usedInstead.FindStringSubmatch(f.Text); m != nil {
+			b.WriteString(" " + m[1])
+		}
+	}
+	return b.String()
 }
 
 // mutated changes a byte or two.
