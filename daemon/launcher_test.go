@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -370,6 +371,11 @@ func TestSuperviseReload(t *testing.T) {
 	}, out)
 	s.sockets = t.TempDir()
 	s.soonest = time.Hour
+	// As supervise does. Otherwise shells that nohup runs would inherit that SIGHUP is ignored,
+	// and no trap of theirs could change that.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	defer signal.Stop(handled)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	passed, ended := make(chan os.Signal), make(chan int, 1)
