@@ -300,7 +300,7 @@ func TestGeneratedAsOpenSM(t *testing.T) {
 	if os.Getenv("IBSM_PROOF") != "" {
 		count = 4000
 	}
-	same, explained := 0, map[string]int{}
+	same, stray, explained := 0, 0, map[string]int{}
 	for ; count > 0; count-- {
 		seed++
 		file := generateFile(seed, seed%4 == 0)
@@ -310,14 +310,54 @@ func TestGeneratedAsOpenSM(t *testing.T) {
 			same++
 		case reason != "":
 			explained[reason]++
+		case readsUnfilled(file) && agreesAgain(t, file, seed%3 == 0):
+			stray++
 		default:
 			t.Errorf("seed %d\n%s\n%s%v", seed, file, difference, warnings)
 		}
 	}
-	t.Logf("%d files mean the same to OpenSM", same)
+	t.Logf("%d files mean the same to OpenSM, and %d in a second run of it, as it reads memory that no line has filled", same, stray)
 	for _, r := range reasons {
 		if explained[r.text] > 0 {
 			t.Logf("%d do not, as %s", explained[r.text], r.why)
+		}
+	}
+}
+
+// bareGroup is the end of a line of which OpenSM 3.3.23 reads on behind the end: an address
+// without a flag, without a comma, semicolon or comment behind it.
+var bareGroup = regexp.MustCompile(`mgid[ \t]*=[ \t]*[^\s,;#]+[ \t]*\n?$`)
+
+// readsUnfilled reports whether OpenSM takes flags of a group from its stack: it steps over the end
+// of a line with a bare group, and no line before was longer. Memory that holds a = may make the MTU
+// 0, for example, and then OpenSM makes no group; this is another in each run.
+func readsUnfilled(file string) bool {
+	longest := 0
+	for line := range strings.Lines(file) {
+		if len(line) >= longest && bareGroup.MatchString(line) {
+			return true
+		}
+		longest = max(longest, len(line))
+	}
+	return false
+}
+
+// agreesAgain reports whether a file means what another run of OpenSM makes of it.
+func agreesAgain(t *testing.T, file string, both bool) bool {
+	difference, _ := differs(t, file, both)
+	return difference == ""
+}
+
+func TestReadsUnfilled(t *testing.T) {
+	for file, want := range map[string]bool{
+		generateFile(3303, false):                                true, // met once in 4000 files
+		"A=1:\nmgid=ff12::5\nALL=full;":                          true,
+		"A=1:\nmgid=ff12::5 # comment\nALL=full;":                false,
+		"A=1:\nmgid=ff12::5,sl=1\nALL=full;":                     false,
+		"# longer than the group\nA=1:\nmgid=ff12::5\nALL=full;": false,
+	} {
+		if got := readsUnfilled(file); got != want {
+			t.Errorf("%t, want %t\n%s", got, want, file)
 		}
 	}
 }
