@@ -142,6 +142,7 @@ type Path struct {
 	From    End     `json:"from"`
 	To      End     `json:"to"`
 	DLID    mad.LID `json:"dlid"`
+	SL      uint8   `json:"sl"` // service level that the subnet administrator gives to the path
 	Arrived bool    `json:"arrived"`
 	Result  string  `json:"result"` // "arrived", or what happens instead
 	Links   int     `json:"links"`
@@ -161,4 +162,5 @@ type Hop struct {
 	Out   uint8   `json:"out"`
 	Width string  `json:"width,omitempty"` // of the link at Out
 	Speed string  `json:"speed,omitempty"`
+	VL    *uint8  `json:"vl,omitempty"` // virtual lane of the SL there; nil where it is not known
 }

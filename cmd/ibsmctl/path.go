@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -50,16 +51,30 @@ func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 		}
 		return strconv.Itoa(int(n))
 	}
+	lanes := slices.ContainsFunc(p.Hops, func(h ctl.Hop) bool { return h.VL != nil })
+	if lanes {
+		t.columns = append(t.columns, column{head: "VL", right: true})
+	}
 	for _, h := range p.Hops {
 		link := ""
 		if h.Width != "" {
 			link = h.Width + " " + h.Speed
 		}
-		t.add(h.Node, printable(a.names.of(h.Node, h.Desc)), lid(h.LID), port(h.In), port(h.Out), link)
+		cells := []string{h.Node, printable(a.names.of(h.Node, h.Desc)), lid(h.LID), port(h.In), port(h.Out), link}
+		if lanes && h.VL != nil {
+			cells = append(cells, strconv.Itoa(int(*h.VL)))
+		} else if lanes {
+			cells = append(cells, "")
+		}
+		t.add(cells...)
 	}
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil || !p.Arrived {
 		return err
 	}
-	_, err := fmt.Fprintf(stdout, "%d links to LID %d, %g Gb/s, MTU %d\n", p.Links, p.DLID, p.Gbps, p.MTU)
+	sl := ""
+	if lanes || p.SL != 0 {
+		sl = fmt.Sprintf(", SL %d", p.SL)
+	}
+	_, err := fmt.Fprintf(stdout, "%d links to LID %d, %g Gb/s, MTU %d%s\n", p.Links, p.DLID, p.Gbps, p.MTU, sl)
 	return err
 }

@@ -58,19 +58,23 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		return nil // reported already
 	}
 	lost := 0
-	var first *ctl.Path
+	var first *walk
 	for lid := base; lid < base+mad.LID(count); lid++ {
 		if w := d.walk(from, to, lid); !w.path.Arrived {
 			if lost++; first == nil {
-				first = &w.path
+				first = w
 			}
 		}
 	}
 	if first == nil {
 		return nil
 	}
-	last := first.Hops[len(first.Hops)-1]
-	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.DLID, first.Result, last.Desc)
+	last := first.path.Hops[len(first.path.Hops)-1]
+	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.path.DLID, first.path.Result, last.Desc)
+	if first.dropped {
+		return []ctl.Reason{because("SL is dropped", text+fmt.Sprintf(" port %d", last.Out),
+			"ibsmctl path shows the VL at each hop; check qos_sl2vl and, for switches, qos_swe_sl2vl")}
+	}
 	if count > 1 {
 		text += fmt.Sprintf("; %d of its %d LIDs are affected", lost, count)
 	}

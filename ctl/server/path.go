@@ -1,11 +1,15 @@
 package server
 
 import (
+	"fmt"
 	"math"
 
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
 	"ibsm/routing"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -18,6 +22,8 @@ type walk struct {
 	path ctl.Path
 	rate mad.Rate // of the slowest link so far; 0 before the first
 	mtu  int
+	// dropped says that the packet ends where its SL has no lane.
+	dropped bool
 }
 
 // Path follows the forwarding tables.
@@ -36,6 +42,7 @@ func (s *subnet) Path(from, to string) (*ctl.Path, error) {
 // walk follows the forwarding tables from a port to one of the LIDs of another.
 func (s *subnet) walk(src, dst topo.PortIdx, dlid mad.LID) *walk {
 	w := &walk{subnet: s, path: ctl.Path{From: s.end(src), To: s.end(dst), DLID: dlid}, mtu: math.MaxInt}
+	w.path.SL = s.slOf(src, dst, dlid)
 	w.path.Result = w.follow(src, dst)
 	w.path.Arrived = w.path.Result == arrived
 	w.path.Links, w.path.Gbps = len(w.path.Hops)-1, w.rate.Gbps()
@@ -67,6 +74,9 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 			return fate
 		}
 		w.hop(at, in, out)
+		if w.dropped {
+			return fmt.Sprintf("has SL %d, which is on VL %d and dropped", w.path.SL, *w.path.Hops[len(w.path.Hops)-1].VL)
+		}
 		peer := t.Ports[t.Port(at, out)].Peer
 		if peer == topo.None {
 			return "is sent to a port without a cable"
@@ -93,6 +103,32 @@ func (w *walk) egress(n topo.NodeIdx, dst topo.PortIdx) (out uint8, fate string)
 	return row[lid], ""
 }
 
+// slOf is the SL that the subnet administrator gives to a path.
+func (s *subnet) slOf(src, dst topo.PortIdx, dlid mad.LID) uint8 {
+	t := s.view.Topo
+	src, dst = t.EndPort(src), t.EndPort(dst)
+	if sls := s.view.Tables.SLs; sls != nil || s.view.Partitions == nil {
+		return sls.Of(s.view.LIDs.Base[src], dlid)
+	}
+	return s.finder().Decide(src, dst, &sarec.PathRecord{}, 0).SL
+}
+
+// lane is the VL of the packet at a port that it leaves by, nil where that is not known.
+func (w *walk) lane(p topo.PortIdx, in uint8) *uint8 {
+	port := &w.view.Topo.Ports[p]
+	node := &w.view.Topo.Nodes[port.Node]
+	if node.Type != mad.Switch {
+		in = 0
+	}
+	held := w.view.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: node.GUID, Port: port.Num})
+	if held.State(int(in)) != device.Known {
+		return nil
+	}
+	table := smp.SLtoVLMappingTable(held.Known(int(in)))
+	vl := table.VL(w.path.SL)
+	return &vl
+}
+
 // hop records a node, and the link at out unless that is 0.
 func (w *walk) hop(n topo.NodeIdx, in, out uint8) {
 	t := w.view.Topo
@@ -108,6 +144,10 @@ func (w *walk) hop(n topo.NodeIdx, in, out uint8) {
 			w.rate = r
 		}
 		w.mtu = min(w.mtu, t.Ports[p].Info.NeighborMTU().Bytes())
+		if h.VL = w.lane(p, in); h.VL != nil {
+			vls := t.Ports[p].Info.OperationalVLs()
+			w.dropped = *h.VL == smp.VLDrop || vls > 0 && *h.VL >= 1<<(vls-1)
+		}
 	}
 	w.path.Hops = append(w.path.Hops, h)
 }

@@ -55,7 +55,7 @@ func (s *subnet) PathRecord(from, to string, ask *ctl.PathRequest) (*ctl.PathAns
 		want.SetQoSClass(*ask.QoSClass)
 		comps |= sarec.PathQoSClass
 	}
-	f := path.New(s.view)
+	f := s.finder()
 	out := &ctl.PathAnswer{From: s.end(src), To: s.end(dst)}
 	d := f.Decide(src, dst, &want, comps)
 	if out.SL = d.SL; d.Level != nil {

@@ -18,6 +18,7 @@ import (
 	"ibsm/registry"
 	"ibsm/routing/quality"
 	"ibsm/sa"
+	"ibsm/sa/path"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -28,6 +29,7 @@ type subnet struct {
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
 	loads      func() []uint32     // quality.Loads, computed on first use
+	finder     func() *path.Finder // made on first use
 	past       *history.Keeper     // nil without history
 	refusals   func() []sa.Refusal // nil without a manager
 }
@@ -41,6 +43,7 @@ func newSubnet(v *view.View, reg *registry.State) *subnet {
 		loads, _ := quality.Loads(context.Background(), v.Topo, v.LIDs, v.Tables.LFT) // the only error is the context's
 		return loads
 	})
+	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })
 	s.status = s.count()
 	return s
 }
