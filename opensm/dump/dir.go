@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/opensm/names"
 	"ibsm/opensm/sadb"
 	"ibsm/registry"
@@ -47,6 +48,9 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		replace("opensm.mcfdbs", MulticastFDBs)
 		if v.Tables.SLs != nil {
 			replace("opensm-path-sl.dump", PathSLs)
+		}
+		if v.Ports.Holds(smp.AttrSLtoVLMappingTable) {
+			replace("opensm-sl2vl.dump", SLtoVL)
 		}
 	}
 	return errors.Join(errs...)

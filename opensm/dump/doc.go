@@ -6,6 +6,7 @@
 //	opensm.fdbs             forwarding tables, judged
 //	opensm.mcfdbs           multicast tables
 //	opensm-subnet.lst       cables
+//	opensm-sl2vl.dump       SLtoVLMappingTables, where they matter
 //	opensm-sa.dump          registrations
 //
 // The table of ports that OpenSM prints with VERBOSE is here, too.

@@ -57,6 +57,18 @@ func (p *Ports) Blocks(at Place) *Blocks {
 	return p.held[at]
 }
 
+// Holds reports whether anything is known of an attribute.
+func (p *Ports) Holds(attr mad.AttrID) bool {
+	if p != nil {
+		for at := range p.held {
+			if at.Attr == attr {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // KeepMissing puts in what was known of nodes of which missing says that they did not answer.
 func (p *Ports) KeepMissing(was *Ports, missing func(mad.GUID) bool) {
 	if was == nil {
