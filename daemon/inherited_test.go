@@ -302,6 +302,8 @@ func TestPolicyTooLong(t *testing.T) {
 func FuzzPolicy(f *testing.F) {
 	f.Add((&policyText{of: 9, shared: []byte("[subnet]\nlmc = 1\n"), source: partitions.FromFile, file: []byte(masterParts)}).encode())
 	f.Add((&policyText{of: 9, source: partitions.FromNothing}).encode())
+	f.Add((&policyText{of: 9, shared: []byte("[qos]\nenabled = true\n"), qos: []byte(goodQoS), source: partitions.FromNothing}).encode())
+	f.Add([]byte("ibsm ruling 2 0x0000000000000009 2 0 -1\n"))
 	f.Add([]byte("ibsm ruling 1 0x0000000000000009 1 999999999999999999999\n"))
 	f.Add([]byte("ibsm ruling 1 0x0000000000000009 1 -1\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -310,7 +312,7 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		again, err := newMasterPolicy(from.encode())
-		if err != nil || again.of != from.of || meaning(again.chosen) != meaning(from.chosen) {
+		if err != nil || again.of != from.of || meaning(again.chosen) != meaning(from.chosen) || string(again.qos.text) != string(from.qos.text) {
 			t.Errorf("%q is read as %q: %v", b, from.encode(), err)
 		}
 		if _, chosen := from.over(&conf.Loaded{Config: conf.New()}, nil); chosen == nil || chosen.Policy == nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestQoSAsOpenSM: by random policies and partitions, random requests for paths have the same answers from
-// OpenSM and from ibsm: status, SL, MTU, rate, lifetime, P_Key and everything else.
+// OpenSM and from ibsm, also where switches drop one SL and hosts another: status, SL, MTU, rate, lifetime, P_Key and everything else.
 func TestQoSAsOpenSM(t *testing.T) {
 	first, count := uint64(1), 12
 	if proof() {
@@ -40,6 +40,7 @@ func TestQoSAsOpenSM(t *testing.T) {
 	}
 	const spec = "fattree:k=4"
 	theirs, ours := equalSubnets(t, spec, "qos TRUE", "log_flags 0x07",
+		"qos_swe_sl2vl 0,1,2,3,4,15,6,7,0,1,2,3,4,5,6,7", "qos_ca_sl2vl 0,1,2,3,4,5,6,7,0,15,2,3,4,5,6,7", // SL 5 and 9 are dropped
 		"partition_config_file "+write("partitions.conf", "Default=0x7fff, ipoib: ALL=full;\n"),
 		"qos_policy_file "+write("qos-policy.conf", "qos-ulps\ndefault: 0\nend-qos-ulps\n"))
 	ours.acknowledges = true
