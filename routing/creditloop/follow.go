@@ -106,20 +106,28 @@ func (w *walker) followLID(lid int, egress []uint8) {
 	clear(w.passed)
 	for i := range w.sources {
 		from := &w.sources[i]
-		s, class, sls := from.at, from.class, w.slsOf(from, lid)
-		for port := egress[s]; port != routing.NoPath; {
-			input := w.input(s, class)
+		input, s, sls := w.input(from.at, from.class), int(from.at), w.slsOf(from, lid)
+		for port := int(egress[s]); port != routing.NoPath; {
 			if sls &^= w.passed[input]; sls == 0 {
 				break
 			}
 			w.passed[input] |= sls
-			stream, c := w.stream(s, port, class), int(s)*w.ports+int(port)
+			c := s*w.graph.ports + port
+			stream := c
+			if w.classes != nil {
+				stream = int(w.first[input]) + port*int(w.classes[s].count)
+			}
 			sls = w.leave(stream, sls)
-			if s, class = w.next[c], w.after(c); s < 0 {
+			next := w.next[c]
+			if next < 0 {
 				break
 			}
-			if port = egress[s]; port != routing.NoPath && w.next[int(s)*w.ports+int(port)] >= 0 {
-				w.depend(stream, sls, port)
+			input, s = int(next), int(next)
+			if w.into != nil {
+				input = int(w.into[c])
+			}
+			if port = int(egress[s]); port != routing.NoPath && w.next[s*w.graph.ports+port] >= 0 {
+				w.depend(stream, sls, uint8(port))
 			}
 		}
 	}

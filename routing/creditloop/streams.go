@@ -17,6 +17,8 @@ type streams struct {
 	inputs  int       // number of classes of all switches
 	classes []classes // by switch; nil if each has one class, and then streams are channels
 	class   []uint8   // by channel: that of the port it leads to; nil likewise
+	first   []int32   // by input: its stream of port 0; nil likewise
+	into    []int32   // by channel: the input that it leads to; nil likewise
 	width   int       // ports, as in graph
 	// tables are, for each rules, those by stream; nil if SLs and lanes have the same numbers.
 	tables [2][]*routing.SLToVL
@@ -77,11 +79,17 @@ func (s *streams) classify(g *graph) [][]uint8 {
 		return leaders
 	}
 	s.classes, s.count, s.inputs = all, int(stream), int(input)
-	s.class = make([]uint8, len(g.next))
+	s.class, s.into = make([]uint8, len(g.next)), make([]int32, len(g.next))
+	for i := range all {
+		for class := range all[i].count {
+			s.first = append(s.first, all[i].stream+class)
+		}
+	}
 	for c, to := range g.next {
 		if to >= 0 {
 			peer := g.Topo.Ports[g.Topo.Port(g.Topo.Switches[c/g.ports], uint8(c%g.ports))].Peer
 			s.class[c] = all[to].of[g.Topo.Ports[peer].Num]
+			s.into[c] = all[to].input + int32(s.class[c])
 		}
 	}
 	return leaders
