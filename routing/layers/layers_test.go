@@ -186,3 +186,44 @@ func BenchmarkAssign(b *testing.B) {
 		})
 	}
 }
+
+// TestSuspects: a pair of switches is one to move exactly if one of its paths has an edge in a circle,
+// also where the path leads into one that has been followed before.
+func TestSuspects(t *testing.T) {
+	for _, spec := range []string{"fattree:k=8,missing-links=10%", "random:switches=40,degree=3,hosts=1", "torus:dims=5x4,hosts=1"} {
+		s := routingtest.NewSubnet(t, spec, minhop.Route)
+		g := newGraph(In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), 15, false})
+		if err := g.follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		g.findCircles()
+		sets, err := g.suspects(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var count [2]int
+		for _, from := range g.sources {
+			for home, lids := range g.homes {
+				want := false
+				for _, lid := range lids {
+					for c := g.channel(from, lid); c >= 0; {
+						next := g.channel(int32(g.next[c]), lid)
+						want = want || next >= 0 && g.edge(c, next) >= 0
+						c = next
+					}
+				}
+				if sets[from].has(home) != want {
+					t.Fatalf("%s: from switch %d to switch %d: %v", spec, from, home, !want)
+				}
+				if want {
+					count[1]++
+				} else {
+					count[0]++
+				}
+			}
+		}
+		if count[0] == 0 || count[1] == 0 {
+			t.Errorf("%s: %d without, %d with an edge in a circle", spec, count[0], count[1])
+		}
+	}
+}
