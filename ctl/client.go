@@ -165,17 +165,26 @@ func Elements[T any](body io.ReadCloser, path string, each func(*T) error) error
 func elements[T any](body io.ReadCloser, path string, each func(*T) error) (head PlanHead, err error) {
 	defer body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(body, 1<<16))
-	var before, token json.Token
-	for token != json.Delim('[') { // the list is the value of the last member
-		before = token
-		if token, err = d.Token(); err != nil {
+	if _, err = d.Token(); err != nil { // the beginning of the object
+		return head, fmt.Errorf("%s: invalid reply: %w", path, err)
+	}
+	for { // the list is the value of the last member
+		key, err := d.Token()
+		if err != nil {
 			return head, fmt.Errorf("%s: invalid reply: %w", path, err)
 		}
-		switch before {
+		value, err := d.Token()
+		if err != nil {
+			return head, fmt.Errorf("%s: invalid reply: %w", path, err)
+		}
+		if value == json.Delim('[') {
+			break
+		}
+		switch key {
 		case "outdated":
-			head.Outdated = token == true
+			head.Outdated = value == true
 		case "routes":
-			head.Routes, _ = token.(string)
+			head.Routes, _ = value.(string)
 		}
 	}
 	for d.More() {

@@ -156,7 +156,7 @@ func TestMKeyLookupAlike(t *testing.T) {
 }
 
 // lost is what a manager says that does not reach its own port.
-var lost = map[string]string{"opensm": "ERR 3113", "ibsm": "SM port is down"}
+var lost = map[string]string{"opensm": "ERR 3113", "ibsm": "our own port does not answer"}
 
 // Ports enable the same widths and speeds.
 func TestForcedLinksAlike(t *testing.T) {
