@@ -79,27 +79,58 @@ func (f *Forwarding) Blocks() int {
 // changed when was is nil or has another number of switches.
 func (f *Forwarding) Changed(was *Forwarding) LIDSet {
 	changed := make(LIDSet, f.Blocks())
-	if was == nil || len(was.Rows) != len(f.Rows) {
+	if !f.Changes(was, changed.Add, func(_ topo.SwitchIdx, lid int) { changed.Add(lid) }) {
 		for block := range changed {
 			changed[block] = WholeBlock
 		}
-		return changed
-	}
-	for lid := range len(changed) * BlockSize {
-		if was.homeOf(lid) != f.homeOf(lid) {
-			changed.Add(lid)
-		}
-	}
-	for s, row := range f.Rows {
-		changed.addUnequal(was.Rows[s], row)
-		var turned [256]bool
-		turns := false
-		f.Tracer.Turns(was.Tracer, topo.SwitchIdx(s), func(port uint8) { turned[port], turns = true, true })
-		if turns {
-			changed.addEntries(row, &turned)
-		}
 	}
 	return changed
+}
+
+// Changes calls moved for each LID that is not any more at the port of the switch where it was, and entry for each
+// entry of a switch that is not what it was, or whose port leads to another switch or to none since.
+// It reports false and calls neither when was is nil or has another number of switches.
+func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s topo.SwitchIdx, lid int)) bool {
+	if was == nil || len(was.Rows) != len(f.Rows) {
+		return false
+	}
+	blocks := f.Blocks()
+	for lid := range blocks * BlockSize {
+		if was.homeOf(lid) != f.homeOf(lid) {
+			moved(lid)
+		}
+	}
+	for i, row := range f.Rows {
+		s := topo.SwitchIdx(i)
+		unequal(blocks, was.Rows[s], row, func(lid int) { entry(s, lid) })
+		var turned [256]bool
+		turns := false
+		f.Tracer.Turns(was.Tracer, s, func(port uint8) { turned[port], turns = true, true })
+		for lid := 0; turns && lid < len(row); lid++ {
+			if turned[row[lid]] {
+				entry(s, lid)
+			}
+		}
+	}
+	return true
+}
+
+// unequal calls do for the LIDs of so many blocks for which two rows of a switch have different entries.
+func unequal(blocks int, was, is []uint8, do func(lid int)) {
+	if len(was) == len(is) && (len(is) == 0 || &was[0] == &is[0]) {
+		return
+	}
+	for block := range blocks {
+		first := block * BlockSize
+		if bytes.Equal(part(was, first), part(is, first)) {
+			continue
+		}
+		for lid := first; lid < first+BlockSize; lid++ {
+			if rowEntry(was, lid) != rowEntry(is, lid) {
+				do(lid)
+			}
+		}
+	}
 }
 
 // LIDSet is a set of LIDs: a word for each block of LIDs, a bit for each LID.
@@ -121,41 +152,14 @@ func (l LIDSet) Empty() bool {
 	return true
 }
 
-// addUnequal adds the LIDs for which two rows of a switch have different entries.
-func (l LIDSet) addUnequal(was, is []uint8) {
-	if len(was) == len(is) && (len(is) == 0 || &was[0] == &is[0]) {
-		return
-	}
-	for block := range l {
-		first := block * BlockSize
-		if bytes.Equal(part(was, first), part(is, first)) {
-			continue
-		}
-		for lid := first; lid < first+BlockSize; lid++ {
-			if entry(was, lid) != entry(is, lid) {
-				l.Add(lid)
-			}
-		}
-	}
-}
-
 // part is what a row has of the block that begins with a LID.
 func part(row []uint8, first int) []uint8 {
 	return row[min(first, len(row)):min(first+BlockSize, len(row))]
 }
 
-func entry(row []uint8, lid int) uint8 {
+func rowEntry(row []uint8, lid int) uint8 {
 	if lid >= len(row) {
 		return NoPath
 	}
 	return row[lid]
-}
-
-// addEntries adds the LIDs whose packets leave a switch by any of the ports.
-func (l LIDSet) addEntries(row []uint8, ports *[256]bool) {
-	for lid, port := range row {
-		if ports[port] {
-			l.Add(lid)
-		}
-	}
 }
