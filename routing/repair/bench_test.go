@@ -1,0 +1,81 @@
+package repair
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"ibsm/routing"
+	"ibsm/routing/minhop"
+	"ibsm/topo"
+	"ibsm/topo/netwalk"
+)
+
+// BenchmarkTables repairs tables of min-hop after the loss of one cable, beside a fresh route: with what is known of
+// the tables before, and, as at a takeover, without.
+func BenchmarkTables(b *testing.B) {
+	for _, bench := range []struct {
+		name, spec string
+		proof      bool
+	}{
+		{"ftree-3l-3456", "fattree:k=24", false},
+		{"ftree-3l-11664", "fattree:k=36", false},
+		{"ftree-3l-39366", "fattree:k=54", true},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			if bench.proof && !proof() {
+				b.Skip("large: runs when IBSM_PROOF is set")
+			}
+			f := newLiving(b, bench.spec, 0, minhop.Route)
+			b.Run("fresh", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := minhop.Route(b.Context(), routing.In{Topo: f.topo, LIDs: f.lids}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			for name, leaf := range map[string]bool{"cable to a leaf": true, "cable to a spine": false} {
+				less := f.lose(b, leaf)
+				b.Run(name, func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						mustRepair(b, In{
+							Topo: less, LIDs: f.lids, Tables: f.tables, Proof: f.proof,
+							Was: f.report.Forwarding(), Good: f.report.Good(),
+						})
+					}
+				})
+			}
+			b.Run("takeover", func(b *testing.B) {
+				less := f.lose(b, true)
+				b.ReportAllocs()
+				for b.Loop() {
+					mustRepair(b, In{Topo: less, LIDs: f.lids, Tables: f.tables})
+				}
+			})
+		})
+	}
+}
+
+// lose is the subnet without one cable between switches, to a switch with hosts or between others.
+func (f *living) lose(b *testing.B, leaf bool) *topo.Topo {
+	hosts := make([]bool, len(f.fabric.Nodes))
+	for _, c := range f.cables(true) {
+		hosts[c[1].Node] = true
+	}
+	cables := f.cables(false)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for {
+		c := cables[rng.IntN(len(cables))]
+		if (hosts[c[0].Node] || hosts[c[1].Node]) != leaf {
+			continue
+		}
+		f.cut(c)
+		less, err := netwalk.Topo(f.fabric, f.self())
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.restore(len(f.lost) - 1)
+		return less
+	}
+}
