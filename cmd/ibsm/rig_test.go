@@ -43,11 +43,13 @@ var rigScripts = []struct {
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
 	{file: "subscribers.sh", net: "subscribers.net"},
+	{file: "lanes.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "events.sh", rigs: true, front: true},
 	{file: "two-subnets.sh", net: "two-subnets.net", rigs: true, front: true},
 	{file: "planes.sh", rigs: true, newer: true},
 	{file: "no-qp0.sh", rigs: true},
 	{file: "vl15.sh", rigs: true},
+	{file: "vl.sh", rigs: true, shows: vlFigures},
 	{file: "adaptive.sh", rigs: true},
 	{file: "adaptive.sh", rigs: true, env: "TAKEOVER=1"},
 	{file: "adaptive.sh", rigs: true, env: "ON=1"},
@@ -61,6 +63,11 @@ var rigScripts = []struct {
 	{file: "standby.sh", rigs: true},
 	{file: "attacker.sh", rigs: true},
 }
+
+// vlFigures are OpenSM's, too: its QoS tables at the start, after a switch has rebooted, and
+// after one has with tables of one lane.
+const vlFigures = "at first " + vlHops + "; sw1 rebooted: " + vlHops + "; sw2 rebooted with one VL: SL 1 ok;"
+const vlHops = "SL 0 on VL 1 1 1 , SL 2 VL without weight in the arbitration tables at hca0/1, SL 3 SL mapped to VL 15 at hca0/1"
 
 // The first words of the README's two migration scripts.
 const (
