@@ -30,7 +30,7 @@ type mirroring struct {
 	ownUntil   time.Duration // end of our own term, up to which we know the registrations; 0 if another master's were copied since
 	foreign    mad.GUID      // the foreign master that was reported; 0 after an update from a peer ibsm
 	incomplete string        // why the last reading from a foreign master may be incomplete
-	reported   string        // the reason that was logged last, "" for none
+	reported   string        // the reason that was logged last; "" when it was logged that there is none
 }
 
 // mirrorState says whether the master's registrations are known.
@@ -96,8 +96,8 @@ func (f *mirroring) heard(fx *effects, h *sa.Heard) {
 	}
 	if f.from.Foreign {
 		f.read(fx, h)
-	} else if f.state == mirrorsNothing {
-		fx.log(info, "mirroring the client registrations of the master", "guid", h.Master)
+	} else {
+		f.answered(fx, h)
 	}
 	if h.Known > 0 {
 		f.state, f.complete = mirrorsAll, h.Known
@@ -107,10 +107,23 @@ func (f *mirroring) heard(fx *effects, h *sa.Heard) {
 	if h.Some {
 		f.ever, f.ownUntil = true, 0
 	}
-	if !f.from.Foreign {
+	if !f.from.Foreign && h.Incomplete == "" {
 		f.foreign = 0
 	}
 }
+
+// answered logs when a master that is ibsm begins to answer, or does not.
+func (f *mirroring) answered(fx *effects, h *sa.Heard) {
+	if h.Incomplete != "" && h.Incomplete != f.reported {
+		fx.log(warn, notMirrored, "guid", h.Master, "reason", h.Incomplete)
+	} else if h.Incomplete == "" && (f.state == mirrorsNothing || f.reported != "") {
+		fx.log(info, "mirroring the client registrations of the master", "guid", h.Master)
+	}
+	f.reported = h.Incomplete
+}
+
+// notMirrored is logged with the reason.
+const notMirrored = "mirroring of the master's client registrations may be incomplete: if it dies, clients are asked to register again"
 
 // foreignMaster reports once that the master is not ibsm.
 func (f *mirroring) foreignMaster(fx *effects, guid mad.GUID) {
@@ -128,8 +141,7 @@ func (f *mirroring) read(fx *effects, h *sa.Heard) {
 		return
 	}
 	if f.reported = h.Incomplete; h.Incomplete != "" {
-		fx.log(warn, "mirroring of the master's client registrations may be incomplete: if it dies, clients are asked to register again",
-			"guid", h.Master, "reason", h.Incomplete)
+		fx.log(warn, notMirrored, "guid", h.Master, "reason", h.Incomplete)
 		return
 	}
 	fx.log(info, "mirroring the client registrations of the master by SA queries", "guid", h.Master)

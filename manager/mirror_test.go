@@ -98,3 +98,22 @@ func TestMirroringReports(t *testing.T) {
 		}
 	}
 }
+
+// A master that is ibsm and does not answer is reported once, and so is its first answer.
+func TestMirroringSilence(t *testing.T) {
+	var f mirroring
+	fx := newEffects(time.Second)
+	f.follow(fx, mirror.Master{GUID: 6, LID: 60}, true)
+	for i, c := range []struct {
+		heard sa.Heard
+		lines int
+	}{
+		{sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 1}, 1}, {sa.Heard{Known: 2}, 0}, {sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Known: 3}, 1},
+	} {
+		c.heard.Master = 6
+		f.heard(fx, &c.heard)
+		if n := len(fx.logged()); n != c.lines {
+			t.Errorf("update %d is logged in %d lines, want %d", i, n, c.lines)
+		}
+	}
+}

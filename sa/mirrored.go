@@ -37,11 +37,14 @@ type Heard struct {
 	Master     mad.GUID
 	Known      time.Duration // all registrations up to this time are known; 0 if that is not certain
 	Less       bool          // nor is it certain any more that all was known before
-	Incomplete string        // why it is not certain, where the master is not ibsm
+	Incomplete string        // why it is not certain
 	Some       bool          // some registrations are known
 	// Policy is the master's policy when it has changed, else nil; empty if it sends none.
 	Policy []byte
 }
+
+// noAnswer is why a standby knows nothing of a master that is ibsm.
+const noAnswer = "the master does not answer: its sm_key or m_key is another one, or it is an ibsm of another version"
 
 func (m *mirrored) configure(cfg mirror.Config) {
 	m.source.Configure(cfg)
@@ -127,6 +130,9 @@ func (r *Registrar) mirrorOut() {
 	}
 	r.effects.Send = r.mirrored.source.Output(r.now, r.effects.Send)
 	r.effects.Send = r.mirrored.follower.Output(r.now, r.effects.Send)
+	if r.effects.Heard.Master == 0 && r.mirrored.follower.Silent(r.now) {
+		r.effects.Heard = Heard{Master: r.mirrored.follower.Stats().Master, Incomplete: noAnswer}
+	}
 	r.effects.Send = r.mirrored.reader.Output(r.now, r.effects.Send)
 }
 

@@ -16,6 +16,8 @@ const (
 	AskInterval = time.Second
 	askSoonest  = 100 * time.Millisecond // the first retry without an answer; doubled each time
 	askLatest   = 2 * time.Second
+	// silence is how long a master does not answer until it is taken to mirror nothing.
+	silence = 10 * time.Second
 )
 
 // maxMessage bounds an encoded registry: what the limits of sa allow, and a policy.
@@ -46,6 +48,7 @@ type Follower struct {
 	asked     time.Duration // when the last question was
 	due       time.Duration // of the next
 	wait      time.Duration // for its answer
+	answered  time.Duration // when the last answer came, or else when the first question was due
 	tid       uint32
 	stats     FollowerStats
 }
@@ -97,7 +100,7 @@ func (f *Follower) Follow(now time.Duration, m Master) {
 	f.master = m
 	f.last = answerNumber{question: f.next(now)}
 	f.stats.Heard = 0
-	f.due, f.wait = now, askSoonest
+	f.due, f.wait, f.answered = now, askSoonest, now
 }
 
 // Forget has the next question ask for everything.
@@ -130,7 +133,7 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 		return Update{}, false
 	}
 	f.stats.Answers++
-	f.stats.Heard = now
+	f.stats.Heard, f.answered = now, now
 	f.due, f.wait = f.asked+AskInterval, askSoonest
 	return u, true
 }
@@ -236,6 +239,11 @@ func (f *Follower) Deadline() (time.Duration, bool) {
 		at = f.due
 	}
 	return at, true
+}
+
+// Silent reports whether a master that should answer has not done so for ten seconds.
+func (f *Follower) Silent(now time.Duration) bool {
+	return f.master.GUID != 0 && f.cfg.On() && now-f.answered >= silence
 }
 
 // Stats is a copy of the counters.

@@ -377,6 +377,10 @@ func TestKeys(t *testing.T) {
 			if wrong := name != "none"; (f.Untrusted > 0) != wrong || (len(p.updates) == 0) != wrong {
 				t.Errorf("the standby: %+v", f)
 			}
+			p.pass(10 * time.Second)
+			if silent := p.follower.Silent(p.now); silent != (name != "none") {
+				t.Errorf("after ten seconds the master counts as silent: %v", silent)
+			}
 		})
 	}
 	p := newPair(t, 1)
