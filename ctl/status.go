@@ -25,6 +25,7 @@ type Status struct {
 	NotOf            string             `json:"not_of,omitempty"`            // if RoutesKept: the chosen engine, where it has other tables
 	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
 	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`        // nil if the partition file is in force
+	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`        // nil if the QoS policy file is in force, or there is none
 	MastershipTerm   uint64             `json:"mastership_term"`             // number of mastership terms so far
 	Events           uint64             `json:"events"`
 
@@ -69,6 +70,32 @@ func (t *PartitionsTrouble) String() string {
 		text = "EARLIER PARTITIONS: the last version without errors is in force, because %s cannot be used: %s"
 	}
 	return fmt.Sprintf(text, t.File, t.Reason)
+}
+
+// QoSTrouble is why the QoS policy file is not in force, and what is instead.
+type QoSTrouble struct {
+	InForce string `json:"in_force"` // earlier policy, no policy
+	File    string `json:"file"`
+	Reason  string `json:"reason"` // the first error
+}
+
+// String is one line for the operator.
+func (t *QoSTrouble) String() string {
+	if t.InForce == "no policy" {
+		return fmt.Sprintf("NO QOS POLICY: paths get their SLs without one, because %s cannot be used: %s", t.File, t.Reason)
+	}
+	return fmt.Sprintf("EARLIER QOS POLICY: the last version without errors is in force, because %s cannot be used: %s", t.File, t.Reason)
+}
+
+// Troubles are the lines that come before all others: files that are not in force.
+func (s *Status) Troubles() (lines []string) {
+	if s.Partitions != nil {
+		lines = append(lines, s.Partitions.String())
+	}
+	if s.QoSPolicy != nil {
+		lines = append(lines, s.QoSPolicy.String())
+	}
+	return lines
 }
 
 // MirroredSettings describes the partitions and settings that a manager has mirrored from

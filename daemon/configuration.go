@@ -257,7 +257,10 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))
 	}
 	next.shown = next.from.shown(next.differs)
-	c.show(server.Rules{Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown, Partitions: partitionsTrouble(chosen, l)})
+	c.show(server.Rules{
+		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l),
+	})
 	return cfg
 }
 

@@ -127,6 +127,18 @@ func pathGroups(chosen *partitions.Selected, l *conf.Loaded, policy *qos.Policy)
 	return policy.ForGroups(all)
 }
 
+// trouble is what ibsmctl shows of a policy file that is not in force; nil if it is.
+func (s *qosSelected) trouble(l *conf.Loaded) *ctl.QoSTrouble {
+	if len(s.errors) == 0 {
+		return nil
+	}
+	t := &ctl.QoSTrouble{InForce: "earlier policy", File: conf.QoSPolicyFile.In(l.Config), Reason: s.errors[0].Error()}
+	if s.policy == nil {
+		t.InForce = "no policy"
+	}
+	return t
+}
+
 // qosFindings are the errors and warnings of a policy file, for the control socket.
 func qosFindings(s *qosSelected) []ctl.Finding {
 	return fileFindings(conf.QoSPolicyFile.Key(), s.errors, s.warnings)

@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,4 +75,66 @@ func TestPathAnswerText(t *testing.T) {
 			t.Errorf("%q\nwant %q", got, want)
 		}
 	}
+}
+
+// TestQoSRefused: after a reload of a policy file with errors, status, why, top and the metrics say that
+// the earlier policy is in force, and why; after one without errors, none does.
+func TestQoSRefused(t *testing.T) {
+	dir := t.TempDir()
+	file, config := filepath.Join(dir, "qos-policy.conf"), filepath.Join(dir, "opensm.conf")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "qos-ulps\ndefault: 1\nend-qos-ulps\n")
+	write(config, "qos TRUE\nqos_policy_file "+file+"\n")
+	socket, _ := startManager(t, "fattree:k=4", "-F", config, "--state_dir", "none")
+	ask := func(args ...string) string {
+		var out bytes.Buffer
+		run(append([]string{"--socket", socket}, args...), &out, &out)
+		return out.String()
+	}
+	metric := `ibsm_file_refused{setting="qos_policy_file"} 1`
+	first := "EARLIER QOS POLICY: the last version without errors is in force, because " + file + " cannot be used: " + file + ":2:10: 16 is out of range; expected 0 to 15\n"
+	for _, c := range []struct {
+		text    string
+		refused bool
+	}{{"qos-ulps\ndefault: 16\nend-qos-ulps\n", true}, {"qos-ulps\ndefault: 2\nend-qos-ulps\n", false}} {
+		write(file, c.text)
+		ask("config", "reload")
+		for _, args := range [][]string{{"status"}, {"why"}, {"why", "host-01", "host-02"}} {
+			if got := ask(args...); strings.HasPrefix(got, first) != c.refused || strings.Contains(got, "QOS POLICY") != c.refused {
+				t.Errorf("%q, %v:\n%s\nfirst line, if refused:\n%s", c.text, args, got, first)
+			}
+		}
+		if got := scrape(t, socket); strings.Contains(got, metric) != c.refused {
+			t.Errorf("%q: the metrics have %s: %t", c.text, metric, !c.refused)
+		}
+	}
+	v := looked()
+	v.now.Status.QoSPolicy = &ctl.QoSTrouble{InForce: "no policy", File: "q.conf", Reason: "q.conf:1:1: wrong"}
+	if lines := render(v, 120, 40); !strings.HasPrefix(lines[0].text, "NO QOS POLICY: ") {
+		t.Errorf("top begins with %q", lines[0].text)
+	}
+}
+
+// scrape is the metrics as text.
+func scrape(t *testing.T, socket string) string {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	defer client.CloseIdleConnections()
+	r, err := client.Get("http://ibsm/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

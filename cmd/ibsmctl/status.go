@@ -82,8 +82,8 @@ func statusText(st *ctl.Status, now time.Time) string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-9s %s\n", name, printable(fmt.Sprintf(format, args...)))
 	}
-	if st.Partitions != nil {
-		b.WriteString(printable(st.Partitions.String()) + "\n")
+	for _, text := range st.Troubles() {
+		b.WriteString(printable(text) + "\n")
 	}
 	line("manager", "ibsm %s, process %d, up for %v", st.Version, st.PID, now.Sub(st.Started).Round(time.Second))
 	line("port", "%s", st.Where)

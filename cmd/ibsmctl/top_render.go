@@ -59,10 +59,11 @@ func (v *topView) head() []line {
 	case v.paused:
 		title += "  PAUSED"
 	}
-	lines := []line{{title, reverse}}
-	if st.Partitions != nil {
-		lines = []line{{st.Partitions.String(), alarm}, lines[0]}
+	var lines []line
+	for _, text := range st.Troubles() {
+		lines = append(lines, line{text, alarm})
 	}
+	lines = append(lines, line{title, reverse})
 	if st.Waiting != "" {
 		lines = append(lines, line{"waiting  " + st.Waiting, alarm})
 	}

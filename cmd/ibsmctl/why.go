@@ -91,8 +91,8 @@ func (a *asker) why(ctx context.Context, args []string, ask *pathOptions, stdout
 		return a.explain(err)
 	}
 	out := bufio.NewWriter(stdout)
-	if st.Partitions != nil {
-		fmt.Fprintf(out, "%s\n\n", printable(st.Partitions.String()))
+	for _, text := range st.Troubles() {
+		fmt.Fprintf(out, "%s\n\n", printable(text))
 	}
 	if named[0] != "" {
 		a.printDiagnoses(out, all)

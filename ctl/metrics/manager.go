@@ -33,6 +33,13 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for _, r := range st.Refused {
 		refused(1, r.Engine)
 	}
+	file := s.gauge("ibsm_file_refused", "1 for each setting whose file has errors, so that what was before it is in force.", "setting")
+	if st.Partitions != nil {
+		file(1, "partition_config_file")
+	}
+	if st.QoSPolicy != nil {
+		file(1, "qos_policy_file")
+	}
 	state := smp.SMState(0)
 	if shell := c.control.Manager(); shell != nil {
 		stats := shell.Stats()

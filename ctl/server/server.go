@@ -68,6 +68,7 @@ type Rules struct {
 	Engines    []string               // the routing engines as they were chosen; nil for none
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
+	QoSPolicy  *ctl.QoSTrouble        // nil if the QoS policy file is in force, or there is none
 }
 
 // SetRules sets what the manager is master by.
@@ -163,7 +164,7 @@ func (d *Server) Status() *ctl.Status {
 	if d.rules.Engines != nil {
 		st.Engines = d.rules.Engines
 	}
-	st.MirroredSettings, st.Partitions = d.rules.Mirrored, d.rules.Partitions
+	st.MirroredSettings, st.Partitions, st.QoSPolicy = d.rules.Mirrored, d.rules.Partitions, d.rules.QoSPolicy
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {
