@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ var storms = []struct {
 		s.proc.signal(syscall.SIGCONT)
 	}, 0},
 	{"a client that never reads", (*simulator).joinUnread, 0},
+	{"joins", (*simulator).joinMany, 0},
 }
 
 func stormLength() time.Duration {
@@ -55,22 +57,84 @@ func stormLength() time.Duration {
 	return 6 * time.Second
 }
 
-// joinUnread has a host ask for very many multicast groups without reading an answer.
+// stormJoins is how many multicast groups a host asks for.
+func stormJoins() int {
+	if proof() {
+		return 250_000
+	}
+	return 3000
+}
+
+// joinUnread has a host ask for multicast groups without reading an answer. Both servers stop taking
+// what it sends then, ibsim what anybody sends, until it leaves.
 func (s *simulator) joinUnread() {
 	s.t.Helper()
-	count := 3000
-	if proof() {
-		count = 250_000
-	}
+	p := s.dialRegistrant()
+	defer p.Close()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*stormLength())
 	defer cancel()
-	lid := s.lidOf(s.net.managerHost())
-	p, err := ibsim.Dial(ctx, ibsim.Config{SockName: s.socket, Node: s.registrant()})
+	defer context.AfterFunc(ctx, func() { p.Close() })()
+	s.t.Logf("%d of %d joins were taken", sendJoins(p, s.joinFrame()), stormJoins())
+	<-ctx.Done()
+}
+
+// joinMany has a host ask for as many groups, all of which reach the manager's port: as with an adapter,
+// answers that nobody waits for are dropped at the host. Meanwhile another host asks who is master.
+func (s *simulator) joinMany() {
+	s.t.Helper()
+	p := s.dialRegistrant()
+	var answers, givenBack atomic.Int64
+	go func() {
+		for ds := make([]mad.Datagram, 64); ; {
+			n, err := p.Recv(ds)
+			if err != nil {
+				return
+			}
+			for i := range ds[:n] {
+				if ds[i].TimedOut {
+					givenBack.Add(1)
+				} else {
+					answers.Add(1)
+				}
+			}
+		}
+	}()
+	began, sent, frame := time.Now(), make(chan int, 1), s.joinFrame()
+	go func() { sent <- sendJoins(p, frame) }()
+	asked, refused, count := 0, 0, -1
+	for count < 0 {
+		select {
+		case count = <-sent:
+		case <-time.After(100 * time.Millisecond):
+		}
+		if asked++; judgeMaster(s) != nil {
+			refused++
+		}
+	}
+	took := time.Since(began)
+	for last := int64(-1); last != answers.Load(); time.Sleep(2 * time.Second) {
+		last = answers.Load()
+	}
+	p.Close()
+	s.t.Logf("%d of %d joins in %v: %d answers, %d given back; sminfo meanwhile: %d of %d were answered",
+		count, stormJoins(), took.Round(time.Second/10), answers.Load(), givenBack.Load(), asked-refused, asked)
+	if count < stormJoins() {
+		s.t.Error("not all joins were sent")
+	}
+}
+
+func (s *simulator) dialRegistrant() *ibsim.Port {
+	s.t.Helper()
+	p, err := ibsim.Dial(s.t.Context(), ibsim.Config{SockName: s.socket, Node: s.registrant()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer p.Close()
-	defer context.AfterFunc(ctx, func() { p.Close() })() // where the server waits for it to read
+	return p
+}
+
+// joinFrame is a request to join a group that there is not yet.
+func (s *simulator) joinFrame() (d mad.Datagram) {
+	s.t.Helper()
 	var rec sarec.MCMemberRecord
 	rec.SetPortGID(s.portGID(s.registrant()))
 	rec.SetQKey(0x1234)
@@ -78,24 +142,26 @@ func (s *simulator) joinUnread() {
 	rec.SetPacketLifeTime(sarec.Exactly, 18)
 	rec.SetScope(2)
 	rec.SetJoinState(1)
-	sent := 0
-	for ; sent < count && ctx.Err() == nil; sent++ {
+	d.Addr = mad.Addr{LID: s.lidOf(s.net.managerHost()), QPN: 1}
+	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
+	d.Packet.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass |
+		sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberJoinState | sarec.MCMemberPacketLifeTimeSelector |
+		sarec.MCMemberPacketLifeTime | sarec.MCMemberScope)
+	copy(d.Packet.SAData()[:], rec[:])
+	return d
+}
+
+// sendJoins asks for groups until the port is closed, and returns for how many it has asked.
+func sendJoins(p *ibsim.Port, d mad.Datagram) (sent int) {
+	rec := (*sarec.MCMemberRecord)(d.Packet.SAData()[:])
+	for ; sent < stormJoins(); sent++ {
 		rec.SetMGID(mad.GID{0: 0xff, 1: 0x12, 12: 0x88, 13: byte(sent >> 16), 14: byte(sent >> 8), 15: byte(sent)})
-		d := mad.Datagram{Addr: mad.Addr{LID: lid, QPN: 1}}
-		d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
-		d.Packet.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass |
-			sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberJoinState | sarec.MCMemberPacketLifeTimeSelector |
-			sarec.MCMemberPacketLifeTime | sarec.MCMemberScope)
 		d.Packet.SetTID(mad.TID(sent + 1))
-		copy(d.Packet.SAData()[:], rec[:])
 		if _, err := p.Send([]mad.Datagram{d}); err != nil {
 			break // closed
 		}
 	}
-	s.t.Logf("%d of %d joins were sent", sent, count)
-	if sent == count {
-		<-ctx.Done()
-	}
+	return sent
 }
 
 // lidOf is the LID of a host's port 1.
@@ -128,6 +194,9 @@ func TestStorms(t *testing.T) {
 			for _, storm := range storms {
 				t.Run(strings.Join([]string{m.name, server.name, storm.name}, "/"), func(t *testing.T) {
 					t.Parallel()
+					if m != &ibsm && server.name == "ibsim" && storm.name == "joins" {
+						t.Skip("ibsim and a wrapped OpenSM wait for each other to read, for ever")
+					}
 					s := server.start(t, generated("fattree:k=4").file(t))
 					p := m.bringUp(s, "-s", "2")
 					time.Sleep(3 * time.Second)
