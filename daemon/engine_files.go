@@ -44,8 +44,35 @@ var engineFileKinds = []struct {
 	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseIDs, osmlog.IDsUnreadable},
 	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute, nil},
 	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO, nil},
+	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, parseOrder, osmlog.OrderUnreadable},
+	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, parseIgnored, osmlog.IgnoredUnreadable},
+	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, parseSearch, osmlog.SearchUnreadable},
+	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, parseWeights, osmlog.WeightsUnreadable},
 	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs, nil},
 	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix, nil},
+}
+
+// balancing are the engines that spread destinations over ports.
+var balancing = []string{"minhop", "updn", "dnup", "dor", "file"}
+
+func parseOrder(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	ports, warnings, errors := guidfile.GUIDs(name, text)
+	return func(to *engines.Settings) { to.Balancing.First = ports }, warnings, errors.Err()
+}
+
+func parseIgnored(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	ports, warnings, errors := guidfile.Ports(name, text)
+	return func(to *engines.Settings) { to.Balancing.Ignored = ports }, warnings, errors.Err()
+}
+
+func parseSearch(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	orders, warnings, errors := guidfile.SearchOrders(name, text)
+	return func(to *engines.Settings) { to.Balancing.Search = orders }, warnings, errors.Err()
+}
+
+func parseWeights(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	weights, warnings, errors := guidfile.Weights(name, text)
+	return func(to *engines.Settings) { to.Balancing.Weights = weights }, warnings, errors.Err()
 }
 
 func parseRoots(name string, text []byte) (func(*engines.Settings), diag.List, error) {
@@ -104,7 +131,7 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 	for _, kind := range engineFileKinds {
 		name, key := kind.path.In(c), kind.path.Key().Name
 		uses := func(engine string) bool { return slices.Contains(kind.users, engine) }
-		if name == "" || !slices.ContainsFunc(conf.RoutingEngine.In(c), uses) {
+		if name == "" || !slices.ContainsFunc(engines.Tried(conf.RoutingEngine.In(c)), uses) {
 			continue
 		}
 		text, err := readUpTo(name, kind.most)

@@ -9,9 +9,11 @@ import (
 
 	"ibsm/conf"
 	osmlog "ibsm/opensm/log"
+	"ibsm/routing"
 	"ibsm/routing/dnup"
 	"ibsm/routing/ftree"
 	"ibsm/routing/lash"
+	"ibsm/routing/sssp"
 	"ibsm/routing/updn"
 	"ibsm/sweep/engines"
 )
@@ -31,9 +33,14 @@ func checkEngines(c *conf.Config) error {
 // engineSettings are the settings of routing engines that are in no file of their own.
 func engineSettings(c *conf.Config) *engines.Settings {
 	return &engines.Settings{
+		Balancing: routing.Balancing{
+			Seed: conf.ScatterPorts.In(c), FirstInTurn: conf.GUIDRoutingOrderNoScatter.In(c),
+			Shift: conf.PortShifting.In(c), Switches: conf.PortProfileSwitchNodes.In(c),
+		},
 		Updn:  updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
 		Dnup:  dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
 		Ftree: ftree.Settings{ReverseHops: int(conf.MaxReverseHops.In(c)), QuasiIndexing: conf.QuasiFtreeIndexing.In(c), ConnectRoots: conf.ConnectRoots.In(c)},
+		SSSP:  sssp.Settings{AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
 		Lash:  lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c)},
 	}
 }

@@ -44,18 +44,25 @@ func (l *sweepLog) logEngines(fx *effects, r *sweep.SweepPlan) {
 	l.logUnknown(fx, r)
 }
 
-// logUnknown logs that a file of the engine names switches that are not there.
+// logUnknown logs that files of the engine name switches or end ports that are not there.
 func (l *sweepLog) logUnknown(fx *effects, r *sweep.SweepPlan) {
 	text := fmt.Sprint(r.Unknown)
-	if text != l.unknown && len(r.Unknown) > 0 {
+	if guids := r.Unknown.Switches; text != l.unknown && len(guids) > 0 {
 		of := "no node of this subnet"
-		switch guid := r.Unknown[0]; {
+		switch guid := guids[0]; {
 		case r.Topo.FindNode(guid) != topo.None:
 			of = "a node that is no switch"
 		case r.Topo.FindPort(guid) != topo.None:
 			of = "a port: write the GUID of its node"
 		}
-		fx.log(warn, "a file of the routing engine names GUIDs that are no switches", "engine", r.Engine, "count", len(r.Unknown), "first", r.Unknown[0], "which is", of)
+		fx.log(warn, "a file of the routing engine names GUIDs that are no switches", "engine", r.Engine, "count", len(guids), "first", guids[0], "which is", of)
+	}
+	if guids := r.Unknown.Ports; text != l.unknown && len(guids) > 0 {
+		of := "no end port of this subnet"
+		if r.Topo.FindNode(guids[0]) != topo.None {
+			of = "a node: write the GUID of its port"
+		}
+		fx.log(warn, "a file of the routing engine names GUIDs that are no end ports", "engine", r.Engine, "count", len(guids), "first", guids[0], "which is", of)
 	}
 	l.unknown = text
 }

@@ -15,6 +15,7 @@ type Graph struct {
 	start []int32 // edges of switch s are start[s] .. start[s+1]-1
 	peer  []topo.SwitchIdx
 	port  []uint8
+	cost  []uint8 // of each edge; nil: 1
 }
 
 // NewGraph is the graph of a subnet.
@@ -41,6 +42,27 @@ func NewGraphOf(t *topo.Topo, use func(topo.PortIdx) bool) *Graph {
 		g.start[s+1] = int32(len(g.peer))
 	}
 	return g
+}
+
+// weigh gives edges what they cost.
+func (g *Graph) weigh(t *topo.Topo, weights map[SwitchPort]uint8) {
+	if len(weights) == 0 {
+		return
+	}
+	g.cost = make([]uint8, len(g.peer))
+	for s, n := range t.Switches {
+		for e := g.start[s]; e < g.start[s+1]; e++ {
+			g.cost[e] = max(1, weights[SwitchPort{t.Nodes[n].GUID, g.port[e]}])
+		}
+	}
+}
+
+// Cost is what an edge of a switch costs, given by its place in Edges: 1 unless weights are set.
+func (g *Graph) Cost(s topo.SwitchIdx, edge int) uint8 {
+	if g.cost == nil {
+		return 1
+	}
+	return g.cost[int(g.start[s])+edge]
 }
 
 // ports is the number of ports of a switch that tables can name.
@@ -86,10 +108,11 @@ func (g *Graph) Components() []int32 {
 
 // Dest is a port that packets are routed to.
 type Dest struct {
-	Port   topo.PortIdx
-	Switch topo.SwitchIdx // the switch it belongs to or hangs on
-	Egress uint8          // the port of Switch that leads to it; 0 for switch port 0
-	Weighs bool           // paths to it are expected to carry load: not to switches and aggregation nodes
-	Base   mad.LID
-	LMC    uint8
+	Port    topo.PortIdx
+	Switch  topo.SwitchIdx // the switch it belongs to or hangs on
+	Egress  uint8          // the port of Switch that leads to it; 0 for switch port 0
+	Weighs  bool           // paths to it are expected to carry load: not to switches, unless chosen, and aggregation nodes
+	Scatter bool           // its first LID takes one of several ports at random
+	Base    mad.LID
+	LMC     uint8
 }

@@ -7,10 +7,11 @@ import (
 	"ibsm/topo"
 )
 
-// Unreachable in a hop matrix: there is no way, or none of less than 255 links.
+// Unreachable in a hop matrix: there is no way, or none that costs less than 255.
 const Unreachable = 0xff
 
-// Hops is the number of links between each two switches.
+// Hops is the number of links between each two switches, or what the cheapest way costs where links have
+// weights.
 type Hops struct {
 	n   int
 	row []uint8 // from * n + to
@@ -26,8 +27,9 @@ func (h *Hops) Nearest(g *Graph, s topo.SwitchIdx, into *PortSets) {
 	own := h.From(s)
 	for e, r := range peers {
 		words, bit := into.Of(egress[e])
+		cost := g.Cost(s, e)
 		for d, hop := range h.From(r) {
-			if hop == own[d]-1 { // for s itself this wraps to Unreachable, and no neighbour is that far
+			if hop == own[d]-cost && hop < own[d] && own[d] != Unreachable {
 				words[d] |= bit
 			}
 		}
@@ -40,11 +42,15 @@ type wave [8]uint64
 
 const waveSize = 64 * len(wave{})
 
-// NewHops counts hops by breadth-first search from all destinations together.
+// NewHops counts hops by breadth-first search from all destinations together. Where links have weights it
+// finds the cheapest ways to one destination after the other.
 func NewHops(ctx context.Context, g *Graph) (*Hops, error) {
 	h := &Hops{n: g.Len(), row: make([]uint8, g.Len()*g.Len())}
 	for i := range h.row {
 		h.row[i] = Unreachable
+	}
+	if g.cost != nil {
+		return h, h.weighted(ctx, g)
 	}
 	err := Parallel(ctx, (h.n+waveSize-1)/waveSize, func() func(int) {
 		front, next, seen := make([]wave, h.n), make([]wave, h.n), make([]wave, h.n)
@@ -92,4 +98,57 @@ func (h *Hops) search(ctx context.Context, g *Graph, first int, front, next, see
 		}
 		front, next = next, front
 	}
+}
+
+// weighted fills in what the cheapest ways cost. Costs are small, so switches wait in a list for each
+// cost (Dijkstra's algorithm by Dial).
+func (h *Hops) weighted(ctx context.Context, g *Graph) error {
+	into := g.reversed()
+	return Parallel(ctx, h.n, func() func(int) {
+		far := make([]uint8, h.n)
+		var waiting [Unreachable][]topo.SwitchIdx
+		return func(d int) {
+			for s := range far {
+				far[s] = Unreachable
+			}
+			far[d] = 0
+			waiting[0] = append(waiting[0], topo.SwitchIdx(d))
+			for cost := range waiting {
+				for i := 0; i < len(waiting[cost]); i++ {
+					r := waiting[cost][i]
+					if int(far[r]) != cost {
+						continue // has become cheaper since
+					}
+					for _, e := range into[r] {
+						if sum := cost + int(e.cost); sum < int(far[e.from]) {
+							far[e.from] = uint8(sum)
+							waiting[sum] = append(waiting[sum], e.from)
+						}
+					}
+				}
+				waiting[cost] = waiting[cost][:0]
+			}
+			for s, cost := range far {
+				h.row[s*h.n+d] = cost
+			}
+		}
+	})
+}
+
+// arrival is an edge as the switch sees it that it leads to.
+type arrival struct {
+	from topo.SwitchIdx
+	cost uint8
+}
+
+// reversed are the edges by the switch that they lead to.
+func (g *Graph) reversed() [][]arrival {
+	into := make([][]arrival, g.Len())
+	for s := range topo.SwitchIdx(g.Len()) {
+		peers, _ := g.Edges(s)
+		for e, r := range peers {
+			into[r] = append(into[r], arrival{s, g.Cost(s, e)})
+		}
+	}
+	return into
 }

@@ -10,35 +10,43 @@ import (
 )
 
 // Order lists the ports to route to in the order in which OpenSM's balancing
-// engines place them: what hangs on the switch with the most end ports first, port
-// by port, and after them all switches. Switches with equal numbers of end ports come
-// in the order of their GUIDs, read from the last byte to the first: OpenSM sorts
+// engines place them: those of s.First, then what hangs on the switch with the most end ports, port
+// by port, and after them all other switches. Switches with equal numbers of end ports, and those
+// at the end, come in the order of their GUIDs, read from the last byte to the first: OpenSM sorts
 // them as they lie in a packet, and takes them for numbers of its little-endian
 // machine. Ports that own no LID or hang on no switch are left out.
-func Order(t *topo.Topo, l *topo.LIDs) []Dest {
+func Order(t *topo.Topo, l *topo.LIDs, s Balancing) []Dest {
 	order := make([]Dest, 0, len(t.EndPorts))
-	add := func(p topo.PortIdx, d Dest) {
-		if l.Base[p] != 0 {
-			d.Port, d.Base, d.LMC = p, l.Base[p], l.LMC[p]
-			order = append(order, d)
+	listed := make([]bool, len(t.Ports))
+	add := func(p topo.PortIdx, scatter bool) {
+		at, egress := Home(t, p)
+		if listed[p] || l.Base[p] == 0 || at == topo.None {
+			return
+		}
+		listed[p] = true
+		node := &t.Nodes[t.Ports[p].Node]
+		weighs := !node.Aggregation
+		if node.Switch != topo.None {
+			weighs = s.Switches
+		}
+		order = append(order, Dest{Port: p, Switch: at, Egress: egress, Weighs: weighs, Scatter: scatter, Base: l.Base[p], LMC: l.LMC[p]})
+	}
+	for _, guid := range s.First {
+		if p := t.FindPort(guid); p != topo.None {
+			add(p, s.Seed != 0 && !s.FirstInTurn)
 		}
 	}
-	for _, s := range mostEndPortsFirst(t) {
-		n := t.Switches[s]
+	for _, sw := range mostEndPortsFirst(t) {
+		n := t.Switches[sw]
 		for num := 1; num <= ports(t, n); num++ {
-			p := t.Ports[t.Port(n, uint8(num))].Peer
-			if p == topo.None {
-				continue
-			}
-			if node := &t.Nodes[t.Ports[p].Node]; node.Type != mad.Switch {
-				add(p, Dest{Switch: s, Egress: uint8(num), Weighs: !node.Aggregation})
+			if p := t.Ports[t.Port(n, uint8(num))].Peer; p != topo.None && t.Nodes[t.Ports[p].Node].Type != mad.Switch {
+				add(p, s.Seed != 0)
 			}
 		}
 	}
-	for _, p := range t.EndPorts {
-		if s := t.Nodes[t.Ports[p].Node].Switch; s != topo.None {
-			add(p, Dest{Switch: s})
-		}
+	rest := slices.SortedFunc(slices.Values(t.EndPorts), func(a, b topo.PortIdx) int { return cmp.Compare(portReversed(t, a), portReversed(t, b)) })
+	for _, p := range rest {
+		add(p, s.Seed != 0)
 	}
 	return order
 }

@@ -85,9 +85,9 @@ func TestOrder(t *testing.T) {
 	}
 	// most end ports first; then 0x0201 before 0x0102, as their last bytes say
 	want := []dest{{0x4001, 2, true}, {0x1001, 3, true}, {0x2001, 3, false},
-		{0x0102, 0, false}, {0x0201, 0, false}, {0x0303, 0, false}}
+		{0x0201, 0, false}, {0x0102, 0, false}, {0x0303, 0, false}}
 	var got []dest
-	for _, d := range routing.Order(fabric, lids) {
+	for _, d := range routing.Order(fabric, lids, routing.Balancing{}) {
 		got = append(got, dest{fabric.Ports[d.Port].GUID, d.Egress, d.Weighs})
 		if d.Base != lids.Base[d.Port] || d.Switch != fabric.SwitchOf(d.Port) {
 			t.Errorf("%v: LID %d at switch %d", fabric.Ports[d.Port].GUID, d.Base, d.Switch)

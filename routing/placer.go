@@ -18,12 +18,18 @@ type Balance struct {
 	// OneNeighbour says that the ports to a destination all lead to one switch, as those of dor do: the
 	// LIDs of the destination are spread over the cables to it.
 	OneNeighbour bool
-	system       []int32 // by SwitchIdx: equal for switches with one SystemImageGUID
+
+	settings Balancing
+	system   []int32    // by SwitchIdx: equal for switches with one SystemImageGUID
+	ignored  []PortMask // by SwitchIdx: ports whose load does not count; nil for none at all
+	search   [][]uint8  // by SwitchIdx: the order in which ports are compared; nil for ascending ones
+	draws    []CRand    // by SwitchIdx: the random numbers of its destinations; nil without any
 }
 
 // NewBalance prepares for a problem.
-func NewBalance(in In) *Balance {
-	b := &Balance{In: in, Graph: NewGraph(in.Topo), Order: Order(in.Topo, in.LIDs)}
+func NewBalance(in In, s Balancing) *Balance {
+	b := &Balance{In: in, Graph: NewGraph(in.Topo), Order: Order(in.Topo, in.LIDs, s), settings: s, ignored: s.ignored(in.Topo), search: s.search(in.Topo)}
+	b.Graph.weigh(in.Topo, s.Weights)
 	for _, d := range b.Order {
 		b.LMC = max(b.LMC, d.LMC)
 	}
@@ -39,6 +45,43 @@ func NewBalance(in In) *Balance {
 	return b
 }
 
+// Search is the order in which the ports of a switch are compared; nil for ascending ones.
+func (b *Balance) Search(s topo.SwitchIdx) []uint8 { return b.search[s] }
+
+// draw gives each switch its random numbers, if destinations take ports at random: OpenSM draws
+// them for one switch after the other, one for each destination beyond the switch that can be reached.
+func (b *Balance) draw(ctx context.Context, find func(s topo.SwitchIdx, into *PortSets)) error {
+	if b.settings.Seed == 0 {
+		return nil
+	}
+	count := make([]int, b.Graph.Len())
+	err := Parallel(ctx, len(count), func() func(int) {
+		sets := newPortSets(b.Graph.Len())
+		return func(s int) {
+			sets.clear()
+			find(topo.SwitchIdx(s), sets)
+			sets.intern()
+			for i := range b.Order {
+				if d := &b.Order[i]; d.Scatter && d.Switch != topo.SwitchIdx(s) && len(sets.to(d.Switch).ports) > 0 {
+					count[s]++
+				}
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	b.draws = make([]CRand, len(count))
+	rand := NewCRand(b.settings.Seed)
+	for _, s := range SwitchesByGUID(b.Topo) {
+		b.draws[s] = *rand
+		for range count[s] {
+			rand.Next()
+		}
+	}
+	return ctx.Err()
+}
+
 // PrevRow is the previous row of a switch, nil when there is none.
 func (b *Balance) PrevRow(s topo.SwitchIdx) []uint8 {
 	if b.Prev == nil || int(s) >= len(b.Prev.LFT) {
@@ -50,20 +93,28 @@ func (b *Balance) PrevRow(s topo.SwitchIdx) []uint8 {
 // Placer fills the rows of one switch after the other. It belongs to one goroutine.
 type Placer struct {
 	*Balance
-	Count [256]uint32 // destinations of weight that each port of the switch serves so far
-	s     topo.SwitchIdx
-	find  func(s topo.SwitchIdx, into *PortSets)
-	sets  *PortSets
-	lids  *spread // nil when no port has several LIDs
+	Count   [256]uint32 // destinations of weight that each port of the switch serves so far
+	s       topo.SwitchIdx
+	find    func(s topo.SwitchIdx, into *PortSets)
+	sets    *PortSets
+	ignored PortMask
+	chooser *chooser // nil where the least used port is taken, the lowest of several
 }
 
-// NewPlacer returns a Placer. find adds to empty sets the ports of a switch by which routes may go.
-func (b *Balance) NewPlacer(find func(s topo.SwitchIdx, into *PortSets)) *Placer {
-	pl := &Placer{Balance: b, find: find, sets: newPortSets(b.Graph.Len())}
-	if b.LMC > 0 {
-		pl.lids = newSpread(b)
+// Placers returns what makes a Placer for a goroutine. find adds to empty sets the ports of a switch by
+// which routes may go. The error is that of ctx.
+func (b *Balance) Placers(ctx context.Context, find func(s topo.SwitchIdx, into *PortSets)) (func() *Placer, error) {
+	if err := b.draw(ctx, find); err != nil {
+		return nil, err
 	}
-	return pl
+	plain := b.LMC == 0 && !b.settings.Shift && b.draws == nil && len(b.settings.Search) == 0
+	return func() *Placer {
+		pl := &Placer{Balance: b, find: find, sets: newPortSets(b.Graph.Len())}
+		if !plain {
+			pl.chooser = newChooser(b)
+		}
+		return pl
+	}, nil
 }
 
 // Begin turns to a switch.
@@ -73,8 +124,11 @@ func (pl *Placer) Begin(s topo.SwitchIdx) {
 	pl.find(s, pl.sets)
 	pl.sets.intern()
 	clear(pl.Count[:])
-	if pl.lids != nil {
-		pl.lids.begin(s)
+	if pl.Balance.ignored != nil {
+		pl.ignored = pl.Balance.ignored[s]
+	}
+	if pl.chooser != nil {
+		pl.chooser.begin(s)
 	}
 }
 
@@ -115,14 +169,14 @@ func (pl *Placer) Place(row []uint8, only []bool) {
 			switch {
 			case len(set.ports) == 0:
 				continue
-			case pl.lids == nil:
+			case pl.chooser == nil:
 				row[lid] = set.least(&pl.Count)
-			case pl.OneNeighbour:
-				row[lid] = pl.lids.chooseCable(k, set.ports, &pl.Count)
-			case i == 0:
-				row[lid] = pl.lids.choose(k, set.ports, 0, &pl.Count)
+			case i == 0 && d.Scatter:
+				row[lid] = pl.chooser.scatter(set, &pl.Count)
+			case i == 0 || pl.OneNeighbour:
+				row[lid] = pl.chooser.choose(k, set, 0, &pl.Count)
 			default:
-				row[lid] = pl.lids.choose(k, set.ports, row[lid-1]+1, &pl.Count)
+				row[lid] = pl.chooser.choose(k, set, row[lid-1]+1, &pl.Count)
 			}
 			pl.Use(k, row[lid])
 		}
@@ -131,12 +185,12 @@ func (pl *Placer) Place(row []uint8, only []bool) {
 
 // Use counts a path to destination k through a port.
 func (pl *Placer) Use(k int, port uint8) {
-	if !pl.Order[k].Weighs {
+	if !pl.Order[k].Weighs || pl.ignored[port>>6]>>(port&63)&1 != 0 {
 		return
 	}
 	pl.Count[port]++
-	if pl.lids != nil {
-		pl.lids.remember(k, port)
+	if pl.chooser != nil {
+		pl.chooser.remember(k, port)
 	}
 }
 
@@ -145,8 +199,12 @@ func (pl *Placer) Use(k int, port uint8) {
 // are those of In.Prev. The error is that of ctx.
 func (b *Balance) Route(ctx context.Context, find func(s topo.SwitchIdx, into *PortSets)) (*Tables, error) {
 	tables := &Tables{LFT: make([][]uint8, b.Graph.Len()), Top: b.LIDs.Top}
-	err := Parallel(ctx, len(tables.LFT), func() func(int) {
-		pl := b.NewPlacer(find)
+	newPlacer, err := b.Placers(ctx, find)
+	if err != nil {
+		return nil, err
+	}
+	err = Parallel(ctx, len(tables.LFT), func() func(int) {
+		pl := newPlacer()
 		return func(i int) { tables.LFT[i] = pl.row(topo.SwitchIdx(i)) }
 	})
 	if err != nil {

@@ -56,10 +56,17 @@ func (c *PortSets) Set(to topo.SwitchIdx, ports *PortMask) {
 	}
 }
 
-// Narrow leaves in each set the lowest port, and those that are like it.
-func (c *PortSets) Narrow(like func(first, port uint8) bool) {
+// Narrow leaves in each set its first port in an order, nil for the lowest one, and those that are
+// like it.
+func (c *PortSets) Narrow(order []uint8, like func(first, port uint8) bool) {
 	for d := range c.setOf {
 		first := -1
+		for _, port := range order {
+			if c.mask[port>>6][d]>>(port&63)&1 != 0 {
+				first = int(port)
+				break
+			}
+		}
 		for w := range c.mask {
 			for word := c.mask[w][d]; word != 0; word &= word - 1 {
 				port := w<<6 + bits.TrailingZeros64(word)

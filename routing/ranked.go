@@ -26,8 +26,8 @@ type Rule struct {
 	Start, Last, Never Direction
 	// Penalty allows such turns, and counts them as so many links; 0 does not.
 	Penalty uint8
-	// Direct are the switches to which shortest ways lead that may turn anywhere, by SwitchIdx; nil for
-	// none. Hops are needed for them.
+	// Direct are the switches to which the cheapest ways lead that may turn anywhere, by SwitchIdx, except
+	// where an allowed one has fewer links than that costs; nil for none. Hops are needed for them.
 	Direct []bool
 	Hops   *Hops
 }
@@ -50,6 +50,7 @@ type RankedWays struct {
 type rankedEdge struct {
 	to    topo.SwitchIdx
 	port  uint8
+	cost  uint8
 	back  int32 // the same link as to sees it
 	leads Direction
 }
@@ -100,7 +101,8 @@ func NewRankedWays(ctx context.Context, t *topo.Topo, g *Graph, rule Rule) (*Ran
 	return w, nil
 }
 
-// connect makes the edges.
+// connect makes the edges. A cable from a switch to itself is one, too: no way gains by it, but the
+// switch is visited again, in the direction in which it leads.
 func (w *RankedWays) connect(t *topo.Topo) {
 	type end struct {
 		s    topo.SwitchIdx
@@ -109,10 +111,19 @@ func (w *RankedWays) connect(t *topo.Topo) {
 	at := map[end]int32{}
 	for s := range topo.SwitchIdx(w.graph.Len()) {
 		w.first = append(w.first, int32(len(w.edges)))
-		peers, ports := w.graph.Edges(s)
-		for i, r := range peers {
-			at[end{s, ports[i]}] = int32(len(w.edges))
-			w.edges = append(w.edges, rankedEdge{to: r, port: ports[i], leads: w.rule.Leads(s, r)})
+		peers, nums := w.graph.Edges(s)
+		node := t.Switches[s]
+		for num, i := 1, 0; num <= ports(t, node); num++ {
+			edge := rankedEdge{to: s, port: uint8(num), cost: 1}
+			if peer := t.Ports[t.Port(node, edge.port)].Peer; i < len(nums) && nums[i] == edge.port {
+				edge.to, edge.cost = peers[i], w.graph.Cost(s, i)
+				i++
+			} else if peer == topo.None || t.Ports[peer].Node != node {
+				continue
+			}
+			edge.leads = w.rule.Leads(s, edge.to)
+			at[end{s, edge.port}] = int32(len(w.edges))
+			w.edges = append(w.edges, edge)
 		}
 	}
 	w.first = append(w.first, int32(len(w.edges)))
@@ -156,15 +167,14 @@ func newBackwards(w *RankedWays) *backwards {
 // search puts the ports of each switch that are nearest to a destination into found, at index i. It
 // returns the links of the longest way.
 func (b *backwards) search(d topo.SwitchIdx, i int, found [][batch]PortMask) (longest uint8) {
-	if b.rule.Direct != nil && b.rule.Direct[d] {
-		b.directly(d, i, found)
-		return 0
-	}
 	for e := range b.hops {
 		b.hops[e] = Unreachable
 	}
 	for s := range b.least {
 		b.least[s], b.last[s] = Unreachable, visit{least: Unreachable}
+	}
+	if b.rule.Direct != nil && b.rule.Direct[d] {
+		b.preset(d)
 	}
 	b.least[d], b.leads[d] = 0, b.rule.Start
 	b.queue = append(b.queue[:0], d)
@@ -192,10 +202,11 @@ func (b *backwards) search(d topo.SwitchIdx, i int, found [][batch]PortMask) (lo
 
 // visit follows the ways from a switch back to those next to it.
 func (b *backwards) visit(s topo.SwitchIdx) (longest uint8) {
+	leads := b.leads[s]
 	for e := b.first[s]; e < b.first[s+1]; e++ {
 		edge := &b.edges[e]
 		links := int(b.least[s]) + 1
-		if b.leads[s] == b.rule.Last && edge.leads == b.rule.Never {
+		if leads == b.rule.Last && edge.leads == b.rule.Never {
 			if b.rule.Penalty == 0 {
 				continue
 			}
@@ -215,16 +226,14 @@ func (b *backwards) visit(s topo.SwitchIdx) (longest uint8) {
 	return longest
 }
 
-// directly is search by shortest ways of any kind.
-func (b *backwards) directly(d topo.SwitchIdx, i int, found [][batch]PortMask) {
+// preset gives ports what the cheapest ways of any kind cost.
+func (b *backwards) preset(d topo.SwitchIdx) {
 	for s := range b.least {
-		var mask PortMask
-		own := b.rule.Hops.From(topo.SwitchIdx(s))[d]
+		b.least[s] = b.rule.Hops.From(topo.SwitchIdx(s))[d]
 		for e := b.first[s]; e < b.first[s+1]; e++ {
-			if port := b.edges[e].port; b.rule.Hops.From(b.edges[e].to)[d] == own-1 {
-				mask[port>>6] |= 1 << (port & 63)
+			if edge := &b.edges[e]; edge.to != topo.SwitchIdx(s) {
+				b.hops[e] = uint8(min(Unreachable, int(b.rule.Hops.From(edge.to)[d])+int(edge.cost)))
 			}
 		}
-		found[s][i] = mask
 	}
 }

@@ -84,7 +84,7 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 
 // repair keeps the routes found where they work.
 func (a *attempts) repair(ctx context.Context) *routed {
-	r, err := a.try(ctx, &engines.MinHop, routing.KeepWorking)
+	r, err := a.try(ctx, a.chain.Repairs(), routing.KeepWorking)
 	if missing := a.chain[0].InPlaceOf; err == nil && missing != "" {
 		r, err = a.standIn(ctx, r, missing)
 	}

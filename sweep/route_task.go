@@ -58,7 +58,7 @@ type SweepPlan struct {
 	Engine      string               // that computed Tables; "" without Tables
 	InPlaceOf   string               // engines.Engine.InPlaceOf of that
 	Refused     []engines.Refusal    // by engines that were tried before it
-	Unknown     []mad.GUID           // that Engine's files name as switches, and that are none
+	Unknown     engines.Named        // what Engine's files name that is not there
 	Keep        routing.Keep
 	Foreign     string // with KeepWorking: the chosen engine, where it has other tables than those found
 	Idle        [2]int // with an engine in place of another: links between switches that no route between hosts uses, of how many

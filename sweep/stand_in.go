@@ -7,7 +7,6 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/quality"
-	"ibsm/sweep/engines"
 	"ibsm/topo"
 )
 
@@ -17,7 +16,7 @@ import (
 // nothing yet routes nothing; otherwise the routes are repaired all the same.
 func (a *attempts) standIn(ctx context.Context, r *routed, missing string) (*routed, error) {
 	if r.credit.Loop != nil && a.in.Prev != nil && r.keep != routing.KeepWorking {
-		kept, err := a.try(ctx, &engines.MinHop, routing.KeepWorking)
+		kept, err := a.try(ctx, a.chain.Repairs(), routing.KeepWorking)
 		if err == nil && kept.credit.Loop == nil {
 			r = kept
 		}

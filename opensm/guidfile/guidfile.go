@@ -1,5 +1,5 @@
 // Package guidfile reads files of GUIDs that steer OpenSM's routing engines, such as
-// root_guid_file: on each line a GUID, and for some files a number.
+// root_guid_file: on each line a GUID, and for some files numbers.
 package guidfile
 
 import (
@@ -12,80 +12,102 @@ import (
 
 // Bounds of a file.
 const (
-	MaxFile   = 4 << 20 // bytes; longer ones are refused
-	maxErrors = 100
+	MaxFile     = 4 << 20 // bytes; longer ones are refused
+	maxErrors   = 100
+	maxWarnings = 100
+	maxLine     = 255 // bytes, with its end: what OpenSM reads at a time
 )
 
-// Entry is a line of a file.
-type Entry struct {
-	GUID mad.GUID
-	ID   uint64 // with ids
-}
-
-// GUIDs reads root_guid_file, cn_guid_file or io_guid_file: a GUID on each line, after which the rest
-// of the line is ignored.
+// GUIDs reads root_guid_file, cn_guid_file, io_guid_file or guid_routing_order_file: a GUID on each line,
+// after which the rest of the line is ignored.
 func GUIDs(file string, text []byte) (guids []mad.GUID, warnings, errors diag.List) {
-	entries, warnings, errors := parse(file, text, false)
-	for _, e := range entries {
-		guids = append(guids, e.GUID)
-	}
-	return guids, warnings, errors
+	r := reader{}
+	seen := map[mad.GUID]int{}
+	r.lines(file, text, func(guid mad.GUID, _ string, at diag.Position) {
+		r.once(seen, guid, at)
+		guids = append(guids, guid)
+	})
+	return guids, r.warnings, r.errors
 }
 
 // IDs reads ids_guid_file: a node GUID and the ID of its switch on each line. Of two IDs of a switch
 // the last applies.
 func IDs(file string, text []byte) (ids map[mad.GUID]uint64, warnings, errors diag.List) {
-	entries, warnings, errors := parse(file, text, true)
+	r := reader{}
+	seen := map[mad.GUID]int{}
 	ids = map[mad.GUID]uint64{}
-	for _, e := range entries {
-		ids[e.GUID] = e.ID
-	}
-	return ids, warnings, errors
+	r.lines(file, text, func(guid mad.GUID, rest string, at diag.Position) {
+		r.once(seen, guid, at)
+		at.Col += tokenLength(rest)
+		id, ok := id(rest[tokenLength(rest):], &at)
+		if !ok {
+			r.errors.Add(at, "expected an ID, a number: OpenSM ignores the rest of the file")
+			return
+		}
+		ids[guid] = id
+	})
+	return ids, r.warnings, r.errors
 }
 
-// parse reads lines as OpenSM does: numbers are those of the C library, with 0x or 0 before them or
-// decimal, and a line that begins with # is a comment. A line that OpenSM cannot read is an error,
-// after which OpenSM would ignore the rest of the file.
-func parse(file string, text []byte, withID bool) (entries []Entry, warnings, errors diag.List) {
+// reader collects what there is to say of a file.
+type reader struct {
+	warnings, errors diag.List
+}
+
+// lines calls do for each GUID, with the line from it on and its position. GUIDs are read as OpenSM does:
+// they are numbers of the C library, with 0x or 0 before them or decimal, and a line that begins with # is a
+// comment. A line whose GUID OpenSM cannot read is an error, after which OpenSM would ignore the rest
+// of the file.
+func (r *reader) lines(file string, text []byte, do func(guid mad.GUID, line string, at diag.Position)) {
 	if len(text) > MaxFile {
-		errors.Add(diag.Position{File: file}, "the file is longer than %d bytes", MaxFile)
-		return nil, nil, errors
+		r.errors.Add(diag.Position{File: file}, "the file is longer than %d bytes", MaxFile)
+		return
 	}
-	seen := map[mad.GUID]int{}
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
-		if len(errors) == maxErrors {
-			errors.Add(diag.Position{File: file, Line: n}, "too many errors: the rest of the file is not checked")
+		if len(r.errors) == maxErrors {
+			r.errors.Add(diag.Position{File: file, Line: n}, "too many errors: the rest of the file is not checked")
 			break
 		}
 		at := diag.Position{File: file, Line: n, Col: 1}
-		rest := skipBlanks(line, &at)
-		if rest == "" || rest[0] == '#' {
+		if len(line) > maxLine {
+			r.warn(at, "the line is longer than %d bytes: OpenSM takes the rest for a line of its own", maxLine)
+		}
+		line = skipBlanks(line, &at)
+		if line == "" || line[0] == '#' {
 			continue
 		}
-		guid, rest, ok := number(rest)
+		guid, rest, ok := number(line)
 		if !ok || rest != "" && !isBlank(rest[0]) && rest[0] != '#' {
-			errors.Add(at, "expected a GUID, with 0x before its digits: OpenSM ignores the rest of the file")
+			r.errors.Add(at, "expected a GUID, with 0x before its digits: OpenSM ignores the rest of the file")
 			continue
 		}
-		e := Entry{GUID: mad.GUID(guid)}
-		if was := seen[e.GUID]; was > 0 && len(warnings) < maxErrors {
-			warnings.Add(at, "GUID %v is on line %d, too", e.GUID, was)
-		}
-		if seen[e.GUID] = n; guid == 0 {
-			warnings.Add(at, "GUID 0 is that of no node")
-		}
-		if withID {
-			at.Col += len(line[at.Col-1:]) - len(rest)
-			if e.ID, ok = id(rest, &at); !ok {
-				errors.Add(at, "expected an ID, a number: OpenSM ignores the rest of the file")
-				continue
-			}
-		}
-		entries = append(entries, e)
+		do(mad.GUID(guid), line, at)
 	}
-	return entries, warnings, errors
+}
+
+// warn adds a warning, unless there are very many.
+func (r *reader) warn(at diag.Position, format string, args ...any) {
+	if len(r.warnings) < maxWarnings {
+		r.warnings.Add(at, format, args...)
+	}
+}
+
+// once warns of a GUID that comes again, and of none. seen are the lines of those before.
+func (r *reader) once(seen map[mad.GUID]int, guid mad.GUID, at diag.Position) {
+	if was := seen[guid]; was > 0 {
+		r.warn(at, "GUID %v is on line %d, too", guid, was)
+	}
+	if seen[guid] = at.Line; guid == 0 {
+		r.warn(at, "GUID 0 is that of no node")
+	}
+}
+
+// tokenLength is the length of the GUID at the beginning of a line.
+func tokenLength(line string) int {
+	_, rest, _ := number(line)
+	return len(line) - len(rest)
 }
 
 // id reads what follows the GUID of a line. A line without an ID has 0, as OpenSM reads it.

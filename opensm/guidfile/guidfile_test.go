@@ -1,12 +1,15 @@
 package guidfile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"ibsm/conf/diag"
 	"ibsm/mad"
+	"ibsm/routing"
 )
 
 // TestGUIDs: GUIDs are read as OpenSM's parse_node_map reads them, by strtoull with base 0.
@@ -56,13 +59,110 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+func port(of mad.GUID, num uint8) routing.SwitchPort {
+	return routing.SwitchPort{Switch: of, Port: num}
+}
+
+// TestPorts: lines are read as OpenSM's mark_ignored_port reads them, by strtoul with base 0.
+func TestPorts(t *testing.T) {
+	for _, c := range []struct {
+		name, text, warnings, errors string
+		want                         []routing.SwitchPort
+	}{
+		{"ports", "# ours\n0x1 5\n0x1\t0x10 comment\n2 7x\r\n0x3 010", "", "", []routing.SwitchPort{port(1, 5), port(1, 16), port(2, 7), port(3, 8)}},
+		{"no ports", "0x1\n0x1 0\n0x1 p\n0x1 255\n0x1 #5\n0x2 1\n", "f:1:4: expected a port of the switch, 1 to 254: the line is ignored\nf:2:5: e", "", []routing.SwitchPort{port(2, 1)}},
+		{"twice", "0x1 5\n0x1 6\n0x1 05\n", "f:3:1: port 5 of switch 0x0000000000000001 is on line 1, too", "", []routing.SwitchPort{port(1, 5), port(1, 6)}},
+		{"binary", "0x1 \x00\xff\n\x00\n", "f:1:5: expected a port", "f:2:1: expected a GUID", nil},
+	} {
+		got, warnings, errors := Ports("f", []byte(c.text))
+		mustMatch(t, c.name, warnings, errors, c.warnings, c.errors)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestWeights: as OpenSM's set_hop_wf, for which one character of any kind stands before a weight.
+func TestWeights(t *testing.T) {
+	for _, c := range []struct {
+		name, text, warnings, errors string
+		want                         map[routing.SwitchPort]uint8
+	}{
+		{"weights", "0x1 5 2\n0x1 6,0xff # slow\n0x2 1  010\r\n", "", "", map[routing.SwitchPort]uint8{port(1, 5): 2, port(1, 6): 255, port(2, 1): 8}},
+		{"0 and 256", "0x1 5 0\n0x1 5 256\n0x1 5 1", "f:1:8: expected a weight, 1 to 255: the line is ignored, and the link has weight 1\nf:2:10: e", "", map[routing.SwitchPort]uint8{port(1, 5): 1}},
+		{"none", "0x1 5\n0x1 5 \n0x1 5 x\n0x1\n", "f:1:6: expected a weight", "", nil},
+		{"the last applies", "0x1 5 2\n0x1 5 3\n", "f:2:1: the weight of port 5 of switch 0x0000000000000001 is on line 1, too", "", map[routing.SwitchPort]uint8{port(1, 5): 3}},
+		{"no GUID", "0x1 5 2\nspine 5 2\n", "", "f:2:1: expected a GUID", map[routing.SwitchPort]uint8{port(1, 5): 2}},
+	} {
+		got, warnings, errors := Weights("f", []byte(c.text))
+		mustMatch(t, c.name, warnings, errors, c.warnings, c.errors)
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSearchOrders: as OpenSM's set_search_ordering_ports.
+func TestSearchOrders(t *testing.T) {
+	for _, c := range []struct {
+		name, text, warnings, errors string
+		want                         string
+	}{
+		{"orders", "0x1 3 2 0x1\n0x2\t7 # x\n0x3 1  2\r\n", "", "", "[{1 [3 2 1]} {2 [7]} {3 [1 2]}]"},
+		{"bad ports", "0x1 3 0\n0x1 3 255\n0x1 3,2\n0x1 3 x\n0x1 3 2 3\n0x1\n0x1 #3\n", "f:1:7: expected a port of the switch, 1 to 254: the line is ignored\nf:2:7: expected", "", "[]"},
+		{"twice in a line", "0x1 3 2 3\n", "f:1:1: port 3 comes twice: the line is ignored", "", "[]"},
+		{"twice", "0x1 3\n0x1 4\n", "f:2:1: switch 0x0000000000000001 is on line 1, too, which applies if the switch has all its ports", "", "[{1 [3]} {1 [4]}]"},
+		{"long", "0x1" + strings.Repeat(" ", 300) + "3\n", "f:1:1: the line is longer than 255 bytes: OpenSM takes the rest for a line of its own", "", "[{1 [3]}]"},
+		{"binary", "\xff\xfe0\x00\n", "", "f:1:1: expected a GUID", "[]"},
+	} {
+		got, warnings, errors := SearchOrders("f", []byte(c.text))
+		mustMatch(t, c.name, warnings, errors, c.warnings, c.errors)
+		plain := make([]struct {
+			s uint64
+			p []uint8
+		}, len(got))
+		for i, o := range got {
+			plain[i].s, plain[i].p = uint64(o.Switch), o.Ports
+		}
+		if s := fmt.Sprint(plain); s != c.want {
+			t.Errorf("%s: %s, want %s", c.name, s, c.want)
+		}
+	}
+}
+
+// mustMatch fails the test unless what is said of a file contains the texts, and is nothing where they are "".
+func mustMatch(t *testing.T, name string, warnings, errors diag.List, w, e string) {
+	t.Helper()
+	for _, c := range []struct {
+		list diag.List
+		want string
+	}{{warnings, w}, {errors, e}} {
+		if !strings.Contains(c.list.Error(), c.want) || (len(c.list) > 0) != (c.want != "") {
+			t.Errorf("%s: %v, want %q", name, c.list, c.want)
+		}
+	}
+}
+
 // FuzzParse: whatever a file has, it is read or refused.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("0x1 5\n# x\n020\r\n"))
+	f.Add([]byte("0x1 5 256\n0x1 3 2 1\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		entries, warnings, errors := parse("f", text, len(text)%2 == 0)
-		if lines := strings.Count(string(text), "\n") + 1; len(entries)+len(errors) > lines+1 || len(warnings) > 2*lines {
-			t.Errorf("%d entries, %d warnings and %d errors of %d lines", len(entries), len(warnings), len(errors), lines)
+		lines := strings.Count(string(text), "\n") + 1
+		check := func(entries int, warnings, errors diag.List) {
+			if entries+len(errors) > lines+1 || len(warnings) > 3*lines {
+				t.Errorf("%d entries, %d warnings and %d errors of %d lines", entries, len(warnings), len(errors), lines)
+			}
 		}
+		guids, w, e := GUIDs("f", text)
+		check(len(guids), w, e)
+		ids, w, e := IDs("f", text)
+		check(len(ids), w, e)
+		ports, w, e := Ports("f", text)
+		check(len(ports), w, e)
+		weights, w, e := Weights("f", text)
+		check(len(weights), w, e)
+		orders, w, e := SearchOrders("f", text)
+		check(len(orders), w, e)
 	})
 }

@@ -42,6 +42,24 @@ func IDsUnreadable(file string) string {
 	return "updn_lid_matrices: ERR AA03: cannot parse node ids file '" + file + "'"
 }
 
+// OrderUnreadable, IgnoredUnreadable, SearchUnreadable and WeightsUnreadable say that a file of the engines that
+// spread destinations over ports has an error.
+func OrderUnreadable(file string) string {
+	return "ucast_mgr_build_lfts: ERR 3A0D: cannot parse guid routing order file '" + file + "'"
+}
+
+func IgnoredUnreadable(file string) string {
+	return "ucast_mgr_build_lfts: ERR 3A0E: cannot parse port prof ignore file '" + file + "'"
+}
+
+func SearchUnreadable(file string) string {
+	return "ucast_mgr_setup_all_switches: ERR 3A0F: cannot parse port_search_ordering_file '" + file + "'"
+}
+
+func WeightsUnreadable(file string) string {
+	return "osm_ucast_mgr_build_lid_matrices: ERR 3A05: cannot parse hop_weights_file '" + file + "'"
+}
+
 // NoEngine says that all routing engines have failed.
 const NoEngine = "osm_ucast_mgr_process: No routing engine able to successfully configure  switch tables on current fabric"
 

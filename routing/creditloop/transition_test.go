@@ -94,7 +94,7 @@ func routed(t *testing.T, spec string, rng *rand.Rand) *routingtest.Subnet {
 		return s
 	}
 	root := s.Topo.Nodes[s.Topo.Switches[rng.IntN(len(s.Topo.Switches))]].GUID
-	return routingtest.NewSubnet(t, spec, updn.New(updn.Settings{Roots: []mad.GUID{root}, ConnectRoots: true}))
+	return routingtest.NewSubnet(t, spec, updn.New(updn.Settings{Roots: []mad.GUID{root}, ConnectRoots: true}, routing.Balancing{}))
 }
 
 // TestOrderOfMaps: new mapping tables of a switch make it one that changes, and nothing else does.

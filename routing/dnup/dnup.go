@@ -29,9 +29,9 @@ const unranked = ^uint32(0)
 
 // New is the engine. It refuses a subnet in which no switch has an end port. In.Prev keeps the entries
 // that lead the shortest way that is allowed, whatever In.Keep says except KeepNone.
-func New(s Settings) routing.Engine {
+func New(s Settings, spread routing.Balancing) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		b := routing.NewBalance(in)
+		b := routing.NewBalance(in, spread)
 		rank, err := rankSwitches(in.Topo, b.Graph)
 		if err != nil {
 			return nil, err

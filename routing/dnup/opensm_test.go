@@ -46,7 +46,7 @@ func compare(t *testing.T, file string, lmc int, connect bool) {
 	if !strings.Contains(run.Log, "dnup tables configured") {
 		t.Fatal("OpenSM did not route by dnup")
 	}
-	tables, err := New(Settings{ConnectRoots: connect})(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+	tables, err := New(Settings{ConnectRoots: connect}, routing.Balancing{})(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,22 +14,25 @@ import (
 	"ibsm/topo"
 )
 
-// Route is a routing.Engine. In.Prev keeps the entries that are as good, whatever In.Keep says except
-// KeepNone.
-func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
-	b := routing.NewBalance(in)
-	b.OneNeighbour = true
-	hops, err := routing.NewHops(ctx, b.Graph)
-	if err != nil {
-		return nil, err
-	}
-	return b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
-		hops.Nearest(b.Graph, s, into)
-		peers, ports := b.Graph.Edges(s)
-		var to [256]topo.SwitchIdx
-		for i, r := range peers {
-			to[ports[i]] = r
+// New is the engine. In.Prev keeps the entries that are as good, whatever In.Keep says except KeepNone.
+// With s.Search packets go to the switch behind the first port of the order, so that dimensions need not have
+// the same ports everywhere.
+func New(s routing.Balancing) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		b := routing.NewBalance(in, s)
+		b.OneNeighbour = true
+		hops, err := routing.NewHops(ctx, b.Graph)
+		if err != nil {
+			return nil, err
 		}
-		into.Narrow(func(first, port uint8) bool { return to[first] == to[port] })
-	})
+		return b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
+			hops.Nearest(b.Graph, s, into)
+			peers, ports := b.Graph.Edges(s)
+			var to [256]topo.SwitchIdx
+			for i, r := range peers {
+				to[ports[i]] = r
+			}
+			into.Narrow(b.Search(s), func(first, port uint8) bool { return to[first] == to[port] })
+		})
+	}
 }

@@ -41,7 +41,7 @@ func compare(t *testing.T, file string, lmc int) {
 	if !strings.Contains(run.Log, "dor tables configured") {
 		t.Fatal("OpenSM did not route by dor")
 	}
-	tables, err := Route(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+	tables, err := New(routing.Balancing{})(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
 	if err != nil {
 		t.Fatal(err)
 	}

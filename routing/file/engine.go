@@ -75,10 +75,16 @@ func (f *LFTs) moved(in routing.In) []mad.LID {
 	return moved
 }
 
-// Route is a routing.Engine: it balances routes as minhop does, over the ports from which
-// lid_matrix_dump_file says the way is shortest. In.Prev keeps the entries that lead by one of them.
-func (f *Matrix) Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
-	b := routing.NewBalance(in)
+// Engine balances routes as minhop does, over the ports from which lid_matrix_dump_file says the way is
+// shortest. In.Prev keeps the entries that lead by one of them.
+func (f *Matrix) Engine(s routing.Balancing) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		return f.route(ctx, in, s)
+	}
+}
+
+func (f *Matrix) route(ctx context.Context, in routing.In, s routing.Balancing) (*routing.Tables, error) {
+	b := routing.NewBalance(in, s)
 	given := make([]*HopTable, b.Graph.Len())
 	for i := range f.Switches {
 		if n := in.Topo.FindNode(f.Switches[i].GUID); n != topo.None && in.Topo.Nodes[n].Switch != topo.None {

@@ -41,7 +41,7 @@ func TestOpenSM(t *testing.T) {
 			if !strings.Contains(run.Log, "file tables configured") {
 				t.Fatal("OpenSM did not load its lid matrix")
 			}
-			run.Compare(t, routed(t, run, readHops(t, hops).Route))
+			run.Compare(t, routed(t, run, readHops(t, hops).Engine(routing.Balancing{})))
 		})
 	}
 }

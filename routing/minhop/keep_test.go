@@ -19,7 +19,7 @@ func wander(t *topo.Topo, l *topo.LIDs, rng *rand.Rand) *routing.Tables {
 		tables.LFT[s] = slices.Repeat([]uint8{routing.NoPath}, routing.RowLen(l.Top))
 	}
 	graph := routing.NewGraph(t)
-	for _, d := range routing.Order(t, l) {
+	for _, d := range routing.Order(t, l, routing.Balancing{}) {
 		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
 			tables.LFT[d.Switch][lid] = d.Egress
 			tree := []topo.SwitchIdx{d.Switch}
@@ -127,7 +127,7 @@ func TestKeepMinimal(t *testing.T) {
 		kept := 0
 		for s := range got.LFT {
 			hops := naiveHops(top, topo.SwitchIdx(s))
-			for _, d := range routing.Order(top, lids) {
+			for _, d := range routing.Order(top, lids, routing.Balancing{}) {
 				if int(d.Base) >= len(prev.LFT[s]) || d.Switch == topo.SwitchIdx(s) {
 					continue
 				}
@@ -156,7 +156,7 @@ func TestKeepMinimal(t *testing.T) {
 func TestKeptCountFirst(t *testing.T) {
 	top, lids := generate(t, "fattree:k=4,levels=2", 0)
 	fresh := mustRoute(t, routing.In{Topo: top, LIDs: lids})
-	order := slices.DeleteFunc(routing.Order(top, lids), func(d routing.Dest) bool { return !d.Weighs })
+	order := slices.DeleteFunc(routing.Order(top, lids, routing.Balancing{}), func(d routing.Dest) bool { return !d.Weighs })
 	leaf, first, last := order[0].Switch, order[2], order[len(order)-1]
 	kept := fresh.LFT[leaf][first.Base] // what first takes on an unused leaf
 	for _, keep := range []routing.Keep{routing.KeepMinimal, routing.KeepWorking} {

@@ -14,44 +14,53 @@ import (
 	"ibsm/topo"
 )
 
-// Route is a routing.Engine. It works on as many switches at a time as there are
+// Route is the engine with the defaults of all settings.
+func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	return New(routing.Balancing{})(ctx, in)
+}
+
+// New is the engine. It works on as many switches at a time as there are
 // processors; the tables do not depend on how many.
 //
 // KeepMinimal keeps the entries of In.Prev that lead a shortest way, and KeepWorking
 // all by which packets arrive. What is kept is counted before anything is placed, so
 // new entries go where there is room. Rows that come out as they were are those of
 // In.Prev themselves.
-func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
-	p, err := newProblem(ctx, in)
-	if err != nil {
-		return nil, err
+func New(s routing.Balancing) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		p, err := newProblem(ctx, in, s)
+		if err != nil {
+			return nil, err
+		}
+		tables := &routing.Tables{LFT: make([][]uint8, p.Graph.Len()), Top: in.LIDs.Top}
+		if in.Keep == routing.KeepWorking && p.hasPrev() {
+			err = p.repairPrev(ctx, tables.LFT)
+		} else {
+			err = p.routeAll(ctx, tables.LFT)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return tables, nil
 	}
-	tables := &routing.Tables{LFT: make([][]uint8, p.Graph.Len()), Top: in.LIDs.Top}
-	if in.Keep == routing.KeepWorking && p.hasPrev() {
-		err = p.repairPrev(ctx, tables.LFT)
-	} else {
-		err = p.routeAll(ctx, tables.LFT)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return tables, nil
 }
 
 // problem is what all switches have in common.
 type problem struct {
 	*routing.Balance
-	hops *routing.Hops
+	hops      *routing.Hops
+	newPlacer func() *routing.Placer
 }
 
-func newProblem(ctx context.Context, in routing.In) (*problem, error) {
-	p := &problem{Balance: routing.NewBalance(in)}
+func newProblem(ctx context.Context, in routing.In, s routing.Balancing) (*problem, error) {
+	p := &problem{Balance: routing.NewBalance(in, s)}
 	var err error
-	p.hops, err = routing.NewHops(ctx, p.Graph)
+	if p.hops, err = routing.NewHops(ctx, p.Graph); err != nil {
+		return nil, err
+	}
+	p.newPlacer, err = p.Placers(ctx, p.nearest)
 	return p, err
 }
-
-func (p *problem) newPlacer() *routing.Placer { return p.NewPlacer(p.nearest) }
 
 func (p *problem) nearest(s topo.SwitchIdx, into *routing.PortSets) { p.hops.Nearest(p.Graph, s, into) }
 

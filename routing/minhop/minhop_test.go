@@ -147,7 +147,7 @@ func TestMinimal(t *testing.T) {
 func TestSpread(t *testing.T) {
 	top, lids := generate(t, "fattree:k=8", 0)
 	tables := mustRoute(t, routing.In{Topo: top, LIDs: lids})
-	order := routing.Order(top, lids)
+	order := routing.Order(top, lids, routing.Balancing{})
 	leaf, count := order[0].Switch, map[uint8]int{}
 	for _, d := range order {
 		if d.Weighs && d.Switch != leaf {

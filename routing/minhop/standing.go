@@ -12,6 +12,7 @@ type standing struct {
 	to     []topo.SwitchIdx // by LID: the switch it hangs on, None for no owner
 	egress []uint8          // by LID: the port there
 	beyond [256][]uint8     // by port of the switch in hand: the hops from behind it; nil for none
+	cost   [256]uint8       // by port: of the link to there
 }
 
 func newStanding(p *problem) *standing {
@@ -39,7 +40,7 @@ func (st *standing) stands(s topo.SwitchIdx) bool {
 	st.beyond = [256][]uint8{}
 	peers, ports := st.Graph.Edges(s)
 	for e, port := range ports {
-		st.beyond[port] = st.hops.From(peers[e])
+		st.beyond[port], st.cost[port] = st.hops.From(peers[e]), st.Graph.Cost(s, e)
 	}
 	own := st.hops.From(s)
 	for l, port := range row {
@@ -54,7 +55,7 @@ func (st *standing) stands(s topo.SwitchIdx) bool {
 				return false
 			}
 		default:
-			if beyond := st.beyond[port]; beyond == nil || beyond[to] != own[to]-1 {
+			if beyond := st.beyond[port]; beyond == nil || int(beyond[to])+int(st.cost[port]) != int(own[to]) {
 				return false
 			}
 		}

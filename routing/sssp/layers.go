@@ -17,7 +17,7 @@ import (
 // loops they form.
 func NewDeadlockFree(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		n := newNetwork(in)
+		n := newNetwork(in, s)
 		list := n.destinations(s)
 		tables, err := n.place(ctx, list)
 		if err != nil {

@@ -24,7 +24,7 @@ func TestOpenSMDeadlockFree(t *testing.T) {
 			if !strings.Contains(run.Log, "dfsssp tables configured") {
 				t.Fatal("OpenSM did not route by dfsssp")
 			}
-			n := newNetwork(routing.In{Topo: run.Topo, LIDs: run.LIDs})
+			n := newNetwork(routing.In{Topo: run.Topo, LIDs: run.LIDs}, Settings{})
 			list := n.destinations(Settings{})
 			tables, err := n.place(t.Context(), list)
 			if err != nil {

@@ -23,13 +23,16 @@ type Settings struct {
 	// Compute and IO are the port GUIDs of compute nodes and of I/O nodes, whose routes are placed first
 	// and second (cn_guid_file, io_guid_file); nil for none.
 	Compute, IO map[mad.GUID]bool
+	// AvoidThrottled leaves out links between switches that are slower or narrower than both ends have
+	// enabled (avoid_throttled_links).
+	AvoidThrottled bool
 }
 
 // New is the engine. It computes everything afresh each time: In.Keep does not matter. It refuses a
 // subnet whose switches are not all connected.
 func New(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		n := newNetwork(in)
+		n := newNetwork(in, s)
 		return n.place(ctx, n.destinations(s))
 	}
 }
@@ -92,8 +95,9 @@ const (
 
 const infinite = uint64(1) << 62
 
-func newNetwork(in routing.In) *network {
-	g, t := routing.NewGraph(in.Topo), in.Topo
+func newNetwork(in routing.In, s Settings) *network {
+	t := in.Topo
+	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool { return !t.Ports[p].Unhealthy && !(s.AvoidThrottled && throttled(t, p)) })
 	n := &network{In: in, switches: routing.SwitchesByGUID(t), vertex: make([]int32, g.Len()), lids: make([]uint64, g.Len()),
 		distance: make([]uint64, g.Len()), by: make([]int32, g.Len()), behind: make([]uint64, g.Len())}
 	for v, s := range n.switches {

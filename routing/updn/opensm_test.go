@@ -55,7 +55,7 @@ func TestOpenSM(t *testing.T) {
 			if !bytes.Contains([]byte(run.Log), []byte("updn tables configured")) {
 				t.Fatal("OpenSM did not route by updn")
 			}
-			tables, err := New(s)(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+			tables, err := New(s, routing.Balancing{})(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,9 +31,9 @@ type Settings struct {
 
 // New is the engine. It refuses a subnet without roots. In.Prev keeps the entries that lead the
 // shortest way that is allowed, whatever In.Keep says except KeepNone.
-func New(s Settings) routing.Engine {
+func New(s Settings, spread routing.Balancing) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		n, err := newNetwork(ctx, in, &s)
+		n, err := newNetwork(ctx, in, &s, spread)
 		if err != nil {
 			return nil, err
 		}
@@ -67,8 +67,8 @@ func (s *Settings) noRoots() error {
 	return fmt.Errorf("%w: none of the %d GUIDs in root_guid_file is that of a switch in this subnet", ErrNoRoots, len(s.Roots))
 }
 
-func newNetwork(ctx context.Context, in routing.In, s *Settings) (*network, error) {
-	n := &network{Balance: routing.NewBalance(in), rank: make([]uint32, len(in.Topo.Switches)), id: make([]uint64, len(in.Topo.Switches))}
+func newNetwork(ctx context.Context, in routing.In, s *Settings, spread routing.Balancing) (*network, error) {
+	n := &network{Balance: routing.NewBalance(in, spread), rank: make([]uint32, len(in.Topo.Switches)), id: make([]uint64, len(in.Topo.Switches))}
 	var queue []topo.SwitchIdx
 	for i, node := range in.Topo.Switches {
 		n.rank[i], n.id[i] = unranked, uint64(in.Topo.Nodes[node].GUID)

@@ -17,7 +17,7 @@ import (
 
 func route(t testing.TB, in routing.In, s Settings) *routing.Tables {
 	t.Helper()
-	tables, err := New(s)(t.Context(), in)
+	tables, err := New(s, routing.Balancing{})(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +51,10 @@ func TestTree(t *testing.T) {
 }
 
 func TestNoRoots(t *testing.T) {
-	if _, err := New(Settings{})(t.Context(), routingtest.Problem(t, "torus:dims=4x4,hosts=1")); !errors.Is(err, ErrNoRoots) || !strings.Contains(err.Error(), "90 %") {
+	if _, err := New(Settings{}, routing.Balancing{})(t.Context(), routingtest.Problem(t, "torus:dims=4x4,hosts=1")); !errors.Is(err, ErrNoRoots) || !strings.Contains(err.Error(), "90 %") {
 		t.Errorf("a torus: %v", err)
 	}
-	if _, err := New(Settings{Roots: []mad.GUID{7}})(t.Context(), routingtest.Problem(t, "fattree:k=4")); !errors.Is(err, ErrNoRoots) || !strings.Contains(err.Error(), "none of the 1 GUIDs") {
+	if _, err := New(Settings{Roots: []mad.GUID{7}}, routing.Balancing{})(t.Context(), routingtest.Problem(t, "fattree:k=4")); !errors.Is(err, ErrNoRoots) || !strings.Contains(err.Error(), "none of the 1 GUIDs") {
 		t.Errorf("a root that is not there: %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestIDs(t *testing.T) {
 	for i, n := range in.Topo.Switches {
 		ids[in.Topo.Nodes[n].GUID] = uint64(len(in.Topo.Switches) - i)
 	}
-	n, err := newNetwork(t.Context(), in, &Settings{Roots: []mad.GUID{root}, IDs: ids})
+	n, err := newNetwork(t.Context(), in, &Settings{Roots: []mad.GUID{root}, IDs: ids}, routing.Balancing{})
 	if err != nil {
 		t.Fatal(err)
 	}

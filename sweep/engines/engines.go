@@ -4,6 +4,7 @@ package engines
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,12 +24,13 @@ import (
 
 // Settings are the operator's settings of all engines. Files have been read.
 type Settings struct {
-	Updn  updn.Settings
-	Dnup  dnup.Settings
-	Ftree ftree.Settings
-	Lash  lash.Settings
-	SSSP  sssp.Settings // of dfsssp, too
-	File  FileSettings
+	Balancing routing.Balancing // of minhop, updn, dnup, dor and file
+	Updn      updn.Settings
+	Dnup      dnup.Settings
+	Ftree     ftree.Settings
+	Lash      lash.Settings
+	SSSP      sssp.Settings // of dfsssp, too
+	File      FileSettings
 }
 
 // FileSettings are what the engine file reads: forwarding tables, or without them the lengths of
@@ -38,14 +40,14 @@ type FileSettings struct {
 	Matrix *file.Matrix // lid_matrix_dump_file
 }
 
-func (s *FileSettings) route() routing.Engine {
+func (s *FileSettings) route(b routing.Balancing) routing.Engine {
 	switch {
 	case s.LFTs != nil:
 		return s.LFTs.Route
 	case s.Matrix != nil:
-		return s.Matrix.Route
+		return s.Matrix.Engine(b)
 	}
-	return minhop.Route
+	return minhop.New(b)
 }
 
 // Engine is a routing engine with its settings.
@@ -60,18 +62,59 @@ type Engine struct {
 	InPlaceOf string
 
 	settings any // those of Route
-	named    []mad.GUID
+	named    Named
 }
 
-// Unknown are the GUIDs that a file of the engine names as switches, and that are no switches of a
-// subnet, ascending.
-func (e *Engine) Unknown(t *topo.Topo) (guids []mad.GUID) {
-	for _, guid := range e.named {
+// Named are GUIDs in files of an engine.
+type Named struct {
+	Switches []mad.GUID // of nodes
+	Ports    []mad.GUID // of end ports
+}
+
+// Unknown are the GUIDs that files of the engine name and that are not in a subnet as what they are
+// named for, each once, ascending.
+func (e *Engine) Unknown(t *topo.Topo) (u Named) {
+	for _, guid := range e.named.Switches {
 		if n := t.FindNode(guid); n == topo.None || t.Nodes[n].Switch == topo.None {
-			guids = append(guids, guid)
+			u.Switches = append(u.Switches, guid)
 		}
 	}
-	return guids
+	for _, guid := range e.named.Ports {
+		if t.FindPort(guid) == topo.None {
+			u.Ports = append(u.Ports, guid)
+		}
+	}
+	u.Switches, u.Ports = distinct(u.Switches), distinct(u.Ports)
+	return u
+}
+
+func distinct(guids []mad.GUID) []mad.GUID {
+	slices.Sort(guids)
+	return slices.Compact(guids)
+}
+
+// balanced are the GUIDs that settings of balancing name, after others.
+func (s *Settings) balanced(switches ...mad.GUID) Named {
+	b := &s.Balancing
+	for _, p := range b.Ignored {
+		switches = append(switches, p.Switch)
+	}
+	for _, o := range b.Search {
+		switches = append(switches, o.Switch)
+	}
+	for p := range b.Weights {
+		switches = append(switches, p.Switch)
+	}
+	return Named{Switches: switches, Ports: b.First}
+}
+
+// nodes are those that an engine has in sets of end ports.
+func nodes(switches []mad.GUID, sets ...map[mad.GUID]bool) Named {
+	n := Named{Switches: switches}
+	for _, set := range sets {
+		n.Ports = slices.AppendSeq(n.Ports, maps.Keys(set))
+	}
+	return n
 }
 
 // table is the engines that there are.
@@ -79,27 +122,38 @@ var table = []struct {
 	name string
 	make func(*Settings) Engine
 }{
-	{"minhop", func(*Settings) Engine { return MinHop }},
-	{"updn", func(s *Settings) Engine {
-		return Engine{Route: updn.New(s.Updn), NoCreditLoop: true, settings: s.Updn, named: s.Updn.Roots}
+	{"minhop", func(s *Settings) Engine {
+		return Engine{Route: minhop.New(s.Balancing), settings: s.Balancing, named: s.balanced()}
 	}},
-	{"dnup", func(s *Settings) Engine { return Engine{Route: dnup.New(s.Dnup), settings: s.Dnup} }},
-	{"dor", func(*Settings) Engine { return Engine{Route: dor.Route} }},
+	{"updn", func(s *Settings) Engine {
+		updn := updn.New(s.Updn, s.Balancing)
+		return Engine{Route: updn, NoCreditLoop: true, settings: []any{s.Updn, s.Balancing}, named: s.balanced(s.Updn.Roots...)}
+	}},
+	{"dnup", func(s *Settings) Engine {
+		return Engine{Route: dnup.New(s.Dnup, s.Balancing), settings: []any{s.Dnup, s.Balancing}, named: s.balanced()}
+	}},
+	{"dor", func(s *Settings) Engine {
+		return Engine{Route: dor.New(s.Balancing), settings: s.Balancing, named: s.balanced()}
+	}},
 	{"ftree", func(s *Settings) Engine {
-		return Engine{Route: ftree.New(s.Ftree), NoCreditLoop: s.Ftree.ReverseHops == 0, settings: s.Ftree, named: s.Ftree.Roots}
+		return Engine{Route: ftree.New(s.Ftree), NoCreditLoop: s.Ftree.ReverseHops == 0, settings: s.Ftree, named: nodes(s.Ftree.Roots, s.Ftree.Compute, s.Ftree.IO)}
 	}},
 	{"lash", func(s *Settings) Engine {
 		return Engine{Route: lash.New(s.Lash), NoCreditLoop: true, settings: s.Lash}
 	}},
-	{"sssp", func(s *Settings) Engine { return Engine{Route: sssp.New(s.SSSP), settings: s.SSSP} }},
-	{"dfsssp", func(s *Settings) Engine {
-		return Engine{Route: sssp.NewDeadlockFree(s.SSSP), NoCreditLoop: true, settings: s.SSSP}
+	{"sssp", func(s *Settings) Engine {
+		return Engine{Route: sssp.New(s.SSSP), settings: s.SSSP, named: nodes(nil, s.SSSP.Compute, s.SSSP.IO)}
 	}},
-	{"file", func(s *Settings) Engine { return Engine{Route: s.File.route(), settings: s.File} }},
+	{"dfsssp", func(s *Settings) Engine {
+		return Engine{Route: sssp.NewDeadlockFree(s.SSSP), NoCreditLoop: true, settings: s.SSSP, named: nodes(nil, s.SSSP.Compute, s.SSSP.IO)}
+	}},
+	{"file", func(s *Settings) Engine {
+		return Engine{Route: s.File.route(s.Balancing), settings: []any{s.File, s.Balancing}, named: s.balanced()}
+	}},
 }
 
-// MinHop is the engine that is tried last, and that repairs routes of other managers.
-var MinHop = Engine{Name: "minhop", Route: minhop.Route}
+// MinHop is the engine that is tried last, with the defaults of all settings.
+var MinHop = Engine{Name: "minhop", Route: minhop.Route, settings: routing.Balancing{}}
 
 // Names are those of all engines.
 func Names() (names []string) {
@@ -128,6 +182,14 @@ type Chain []Engine
 // noFallback in a list says that min-hop is not tried where the list does not name it.
 const noFallback = "no_fallback"
 
+// Tried are the names of a list, with min-hop if it is tried last.
+func Tried(list []string) []string {
+	if slices.Contains(list, noFallback) || slices.Contains(list, MinHop.Name) {
+		return list
+	}
+	return append(slices.Clone(list), MinHop.Name)
+}
+
 // New is the chain of a list, and the engines of the list that this version does not have. As
 // with OpenSM, min-hop comes last unless the list has no_fallback. The error says that nothing is
 // left to try.
@@ -145,11 +207,21 @@ func New(list []string, s *Settings) (c Chain, missing []string, err error) {
 			err = fmt.Errorf("routing_engine %s: this version has none of these, and no_fallback forbids minhop", strings.Join(list, ","))
 		}
 	case !slices.Contains(list, MinHop.Name):
-		last := MinHop
+		last, _ := Find(MinHop.Name, s)
 		last.InPlaceOf = strings.Join(missing, ", ")
 		c = append(c, last)
 	}
 	return c, missing, err
+}
+
+// Repairs is the engine that repairs routes of other managers: the chain's min-hop, if it has one.
+func (c Chain) Repairs() *Engine {
+	for i := range c {
+		if c[i].IsMinHop() {
+			return &c[i]
+		}
+	}
+	return &MinHop
 }
 
 // Equal reports whether two chains route every subnet alike.
