@@ -207,10 +207,10 @@ func Start(t testing.TB, file, engine string, options ...string) (sock string) {
 	return sock
 }
 
-// Compare fails the test for each entry of tables that is not OpenSM's.
-func (r *Run) Compare(t testing.TB, tables *routing.Tables) {
+// Compare fails the test for each entry of tables that is not OpenSM's, and returns how many there are.
+func (r *Run) Compare(t testing.TB, tables *routing.Tables) (compared int) {
 	t.Helper()
-	compared, differ := 0, 0
+	differ := 0
 	for s, n := range r.Topo.Switches {
 		theirs := r.dump.tables[r.Topo.Nodes[n].GUID]
 		for lid, owner := range r.LIDs.Owner {
@@ -233,6 +233,7 @@ func (r *Run) Compare(t testing.TB, tables *routing.Tables) {
 		t.Errorf("compared %d entries of %d switches and %d end ports", compared, len(r.Topo.Switches), len(r.Topo.EndPorts))
 	}
 	t.Logf("compared %d entries, %d differ", compared, differ)
+	return compared
 }
 
 // dump is what OpenSM says in opensm-lfts.dump.
