@@ -59,9 +59,33 @@ type Tables struct {
 	// own, NoPath for none. All rows have the same length, whole blocks of 64.
 	LFT [][]uint8
 	Top mad.LID // highest LID routed, for SwitchInfo.LinearFDBTop
-	// SLs are those of paths; nil where the engine leaves them to others. Each SL has a lane of its
-	// own: VL and SL are the same number.
+	// SLs are those of paths; nil where the engine leaves them to others.
 	SLs *SLs
+	// Trunk is the tree of which those of all multicast groups must be parts; nil leaves them free.
+	Trunk *Trunk
+	// Notes are what the engine has to say about the subnet, for the log.
+	Notes []string
+	// Places are those of switches in a torus that the engine has found, in the order of its dump file.
+	Places []Place
+}
+
+// Place is a switch with its coordinates.
+type Place struct {
+	Switch topo.SwitchIdx
+	At     [3]int
+}
+
+// Trunk is a tree of switches.
+type Trunk struct {
+	Root topo.SwitchIdx
+	Up   []TrunkLink // by SwitchIdx
+}
+
+// TrunkLink is what joins a switch to the next one on its way to the root: one or several cables.
+type TrunkLink struct {
+	To   topo.SwitchIdx // None for the root, and for switches that are not in the tree
+	Down []uint8        // ports of To
+	Up   []uint8        // and their peers, ports of the switch
 }
 
 // BlockSize is the number of LIDs in one LinearForwardingTable block.

@@ -1,6 +1,10 @@
 package routing
 
-import "ibsm/topo"
+import (
+	"slices"
+
+	"ibsm/topo"
+)
 
 // DropVL in an SL to VL mapping table drops the packets of an SL: VL15 is for management packets of
 // the subnet only (IBA 7.6.6).
@@ -34,6 +38,25 @@ type Maps struct {
 	// same number; one table for all packets; or for a port of a switch a table for each number of
 	// the port that packets come in by, 0 for the switch itself. Nil tables are as those of nil Maps.
 	Of [][]*SLToVL
+	// Turns are, by PortIdx, the lanes that the turns of the configured VL arbitration are for; nil
+	// Turns, and nil in them, are the configured ones.
+	Turns []*LaneOfTurn
+}
+
+// LaneOfTurn is the lane that a turn of VL arbitration is for, by the lane that is configured; DropVL
+// leaves the turn out.
+type LaneOfTurn [16]uint8
+
+// Equal reports whether both have the same tables for every port.
+func (m *Maps) Equal(o *Maps) bool {
+	if m == nil || o == nil || m == o {
+		return m == o
+	}
+	sameTurns := func(a, b *LaneOfTurn) bool { return a == b || a != nil && b != nil && *a == *b }
+	same := func(a, b []*SLToVL) bool {
+		return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.EqualFunc(a, b, func(a, b *SLToVL) bool { return a == b || a.Equal(b) }))
+	}
+	return slices.EqualFunc(m.Of, o.Of, same) && slices.EqualFunc(m.Turns, o.Turns, sameTurns)
 }
 
 // Table is the one for packets that come in by a port and leave by another; in means nothing for
