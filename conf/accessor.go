@@ -75,6 +75,7 @@ var (
 	PortShifting                   = boolean("port_shifting")
 	ScatterPorts                   = number[uint32]("scatter_ports")
 	AvoidThrottledLinks            = boolean("avoid_throttled_links")
+	TorusConfig                    = text("torus_config")
 	ConnectRoots                   = boolean("connect_roots")
 	QuasiFtreeIndexing             = boolean("quasi_ftree_indexing")
 	MaxReverseHops                 = number[uint16]("max_reverse_hops")

@@ -167,7 +167,7 @@ var subnetKeys = []Key{
 		Help: "OpenSM's SA database, loaded when the manager first becomes master"},
 	{Name: "sa_db_dump", TOML: "sa.db_dump", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts,
 		Help: "write SA registrations to opensm-sa.dump after each sweep and at exit"},
-	{Name: "torus_config", TOML: "routing.torus_file", Kind: String, Default: "/etc/opensm/torus-2QoS.conf", Reload: true, Serious: true, Long: "torus_config", Arg: "FILE",
+	{Name: "torus_config", TOML: "routing.torus_file", Kind: String, Default: "/etc/opensm/torus-2QoS.conf", Reload: true, Serious: true, Effect: Acts, Long: "torus_config", Arg: "FILE",
 		Help: "description of the torus (torus-2QoS)"},
 	{Name: "ar_mode", TOML: "routing.adaptive", Kind: Word, Words: []string{"keep", "hold", "disable"}, Default: "keep", Own: true, Serious: true, Effect: Acts, Long: "ar_mode", Arg: "MODE",
 		Help: "what to do if switches have adaptive routing enabled: keep writes all routes, and a switch loses it only when its own routes change; hold writes no routes while it is on anywhere; disable turns it off first"},

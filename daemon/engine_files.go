@@ -15,6 +15,7 @@ import (
 	"ibsm/opensm/guidfile"
 	osmlog "ibsm/opensm/log"
 	"ibsm/routing/file"
+	"ibsm/routing/torus"
 	"ibsm/sweep/engines"
 )
 
@@ -48,6 +49,7 @@ var engineFileKinds = []struct {
 	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, parseIgnored, osmlog.IgnoredUnreadable},
 	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, parseSearch, osmlog.SearchUnreadable},
 	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, parseWeights, osmlog.WeightsUnreadable},
+	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, parseTorus, osmlog.TorusUnreadable},
 	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs, nil},
 	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix, nil},
 }
@@ -105,6 +107,11 @@ func setOf(guids []mad.GUID) map[mad.GUID]bool {
 		set[guid] = true
 	}
 	return set
+}
+
+func parseTorus(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	settings, warnings, errors := torus.Parse(name, text)
+	return func(to *engines.Settings) { to.Torus = settings }, warnings, errors.Err()
 }
 
 func parseLFTs(name string, text []byte) (func(*engines.Settings), diag.List, error) {

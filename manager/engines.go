@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"slices"
 
 	osmlog "ibsm/opensm/log"
 	"ibsm/routing"
@@ -20,7 +21,7 @@ func RoutingOf(r *sweep.SweepPlan) view.Routing {
 }
 
 // logEngines logs which engines refused the subnet, in OpenSM's words and with the reason, each
-// once as long as it lasts, and whose routes are kept.
+// once as long as it lasts, whose routes are kept, and what the engine has to say.
 func (l *sweepLog) logEngines(fx *effects, r *sweep.SweepPlan) {
 	refused := map[string]bool{}
 	for _, f := range r.Refused {
@@ -42,6 +43,12 @@ func (l *sweepLog) logEngines(fx *effects, r *sweep.SweepPlan) {
 	}
 	l.foreign = r.Foreign
 	l.logUnknown(fx, r)
+	if r.Tables != nil && !slices.Equal(r.Tables.Notes, l.notes) {
+		l.notes = r.Tables.Notes
+		for _, note := range l.notes {
+			fx.log(info, note, "engine", r.Engine)
+		}
+	}
 }
 
 // logUnknown logs that files of the engine name switches or end ports that are not there.

@@ -34,6 +34,7 @@ type sweepLog struct {
 	refused    map[string]bool // engines, with their reasons
 	foreign    string          // as sweep.SweepPlan.Foreign
 	unknown    string          // GUIDs of files of engines
+	notes      []string        // of the engine
 }
 
 // logOverflows logs ports that cannot hold all their P_Keys.

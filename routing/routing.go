@@ -5,7 +5,9 @@
 package routing
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/topo"
@@ -79,6 +81,16 @@ type Place struct {
 type Trunk struct {
 	Root topo.SwitchIdx
 	Up   []TrunkLink // by SwitchIdx
+}
+
+// Equal reports whether two trees are the same.
+func (t *Trunk) Equal(o *Trunk) bool {
+	if t == nil || o == nil || t == o {
+		return t == o
+	}
+	return t.Root == o.Root && slices.EqualFunc(t.Up, o.Up, func(a, b TrunkLink) bool {
+		return a.To == b.To && bytes.Equal(a.Down, b.Down) && bytes.Equal(a.Up, b.Up)
+	})
 }
 
 // TrunkLink is what joins a switch to the next one on its way to the root: one or several cables.

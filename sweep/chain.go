@@ -132,7 +132,7 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 }
 
 func (a *attempts) creditLoops(ctx context.Context, tables *routing.Tables, f *routing.Forwarding, since *creditloop.Report) (*creditloop.Report, error) {
-	return creditloop.Find(ctx, creditloop.In{Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: f, SLs: tables.SLs, Traffic: creditloop.BetweenHosts, Since: since})
+	return creditloop.Find(ctx, creditloop.In{Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: f, SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Since: since})
 }
 
 // keepsFound reports whether tables have every entry by which packets arrive in the tables that

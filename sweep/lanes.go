@@ -28,14 +28,16 @@ func countSLs(s *routing.SLs) int {
 }
 
 // uses is how ports are to use their lanes, nil where that is left as it was found: without QoS as
-// long as all paths have SL 0, and without routes.
+// long as all paths have SL 0, and without routes. Tables of the routing engine take the place of
+// its SL to VL mapping.
 func (c *SweepPlan) uses(s *Settings) *lanes.Uses {
 	count := countSLs(c.delta.sls)
-	if c.Tables == nil || !s.QoS && count == 1 {
+	maps := c.delta.sls.Lanes()
+	if c.Tables == nil || !s.QoS && count == 1 && maps == nil {
 		return nil
 	}
 	uses := s.Lanes
-	if count > 1 {
+	if count > 1 && maps == nil {
 		for k := range uses {
 			uses[k] = uses[k].Serving(count)
 		}

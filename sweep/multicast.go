@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/registry"
+	"ibsm/routing"
 	"ibsm/routing/mcast"
 	"ibsm/sweep/device"
 	"ibsm/topo"
@@ -57,9 +58,10 @@ type Multicast struct {
 
 // subnet is the outcome of a sweep.
 type subnet struct {
-	topo *topo.Topo
-	held []*device.MFT // by SwitchIdx
-	top  mad.LID       // the MulticastFDBTop that the sweep wrote, or a lower one that the next writes; 0 none
+	topo  *topo.Topo
+	held  []*device.MFT  // by SwitchIdx
+	trunk *routing.Trunk // of which trees must be parts; nil leaves them free
+	top   mad.LID        // the MulticastFDBTop that the sweep wrote, or a lower one that the next writes; 0 none
 }
 
 type multicastPhase uint8
@@ -100,6 +102,9 @@ func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
 // indexes.
 func (m *Multicast) SetSubnet(out *Outcome) {
 	next := &subnet{topo: out.Topo, top: out.MulticastTop}
+	if out.Tables != nil {
+		next.trunk = out.Tables.Trunk
+	}
 	m.devices = out.devices
 	for s, n := range out.Topo.Switches {
 		sw, node := &m.devices.Switches[s], &out.Topo.Nodes[n]
@@ -108,7 +113,7 @@ func (m *Multicast) SetSubnet(out *Outcome) {
 		}
 		next.held = append(next.held, sw.MFT)
 	}
-	if last := m.latest(); last == nil || last.topo != next.topo || last.top != next.top || !slices.Equal(last.held, next.held) {
+	if last := m.latest(); last == nil || last.topo != next.topo || last.top != next.top || !last.trunk.Equal(next.trunk) || !slices.Equal(last.held, next.held) {
 		m.next = next
 	}
 }
@@ -213,7 +218,7 @@ func (m *Multicast) begin(now time.Duration) (task *MulticastTask, more bool) {
 		return nil, false
 	}
 	m.retryAt = 0
-	m.task = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, old: m.computed, mfts: m.mfts,
+	m.task = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, trunk: m.subnet.trunk, old: m.computed, mfts: m.mfts,
 		held: m.subnet.held, numBlocks: m.numBlocks(), left: m.left}
 	m.phase = multicastComputes
 	return m.task, false

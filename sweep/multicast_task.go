@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/registry"
+	"ibsm/routing"
 	"ibsm/routing/mcast"
 	"ibsm/sweep/device"
 	"ibsm/topo"
@@ -25,7 +26,8 @@ type MulticastTask struct {
 	held        []*device.MFT   // by SwitchIdx
 	numBlocks   int             // that this manager programs on every switch
 	left        []mftBlock
-	includeInit bool // trees may use links in INIT
+	includeInit bool           // trees may use links in INIT
+	trunk       *routing.Trunk // of which trees must be parts; nil leaves them free
 }
 
 // MulticastResult is the outcome of a MulticastTask.
@@ -154,10 +156,16 @@ func (j *MulticastTask) use(p topo.PortIdx) mcast.Use {
 // tree computes one tree and proves it.
 func (j *MulticastTask) tree(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *MulticastResult) *mcast.Tree {
 	m := j.members(mlid)
-	tree, unreached := grower.Grow(mlid, m, old)
+	grow := func(old *mcast.Tree) (*mcast.Tree, []topo.PortIdx) {
+		if j.trunk != nil {
+			return grower.GrowAlong(j.trunk, mlid, m, old)
+		}
+		return grower.Grow(mlid, m, old)
+	}
+	tree, unreached := grow(old)
 	err := mcast.Check(j.topo, tree, m, unreached)
 	if err != nil {
-		tree, unreached = grower.Grow(mlid, m, nil)
+		tree, unreached = grow(nil)
 		if err = mcast.Check(j.topo, tree, m, unreached); err != nil {
 			tree, out.err = &mcast.Tree{MLID: mlid}, err
 		}

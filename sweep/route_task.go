@@ -289,7 +289,8 @@ func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Ta
 		top = max(top, l)
 	}
 	size := routing.RowLen(top)
-	fixed := &routing.Tables{LFT: make([][]uint8, len(tables.LFT)), Top: top, SLs: tables.SLs}
+	fixed := *tables
+	fixed.LFT, fixed.Top = make([][]uint8, len(tables.LFT)), top
 	for s, row := range tables.LFT {
 		held := out.delta.switches[s].LFT
 		switch {
@@ -300,7 +301,7 @@ func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Ta
 		}
 		fixed.LFT[s] = resized(row, size)
 	}
-	return fixed
+	return &fixed
 }
 
 // withReserved copies the entries of reserved LIDs from the held row.

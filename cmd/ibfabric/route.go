@@ -20,6 +20,7 @@ import (
 	"ibsm/routing/creditloop"
 	"ibsm/routing/file"
 	"ibsm/routing/quality"
+	"ibsm/routing/torus"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
 	"ibsm/topo"
@@ -56,7 +57,7 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp and file.`}
+minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS and file.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
@@ -66,6 +67,7 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp and file.`}
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
 	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
+	torusFile := c.Flags().String("torus-config", "", "`FILE` that describes the torus of torus-2QoS, in the format of torus-2QoS.conf")
 	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
 	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -91,6 +93,9 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp and file.`}
 		r.settings.Ftree.Roots = r.settings.Updn.Roots
 		r.settings.Ftree.ConnectRoots, r.settings.Dnup.ConnectRoots = r.settings.Updn.ConnectRoots, r.settings.Updn.ConnectRoots
 		var err error
+		if r.settings.Torus, err = readTorus(*torusFile); err != nil {
+			return err
+		}
 		if r.settings.File.LFTs, err = readDump(*lfts, file.ReadLFTs); err != nil {
 			return err
 		}
@@ -104,6 +109,19 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp and file.`}
 		return r.run(cmd.Context(), fabric)
 	}
 	return c
+}
+
+// readTorus reads a file of torus-2QoS; "" is none.
+func readTorus(name string) (*torus.Settings, error) {
+	if name == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	settings, _, found := torus.Parse(name, text)
+	return settings, found.Err()
 }
 
 // readDump reads a file of the engine file; "" is none.
@@ -169,7 +187,7 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	}
 	loops := [2]*creditloop.Report{}
 	for traffic := range loops {
-		loops[traffic], err = creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Traffic: creditloop.Traffic(traffic)})
+		loops[traffic], err = creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: creditloop.Traffic(traffic)})
 		if err != nil {
 			return err
 		}

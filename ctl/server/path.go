@@ -107,10 +107,11 @@ func (w *walk) egress(n topo.NodeIdx, dst topo.PortIdx) (out uint8, fate string)
 func (s *subnet) slOf(src, dst topo.PortIdx, dlid mad.LID) uint8 {
 	t := s.view.Topo
 	src, dst = t.EndPort(src), t.EndPort(dst)
-	if sls := s.view.Tables.SLs; sls != nil || s.view.Partitions == nil {
-		return sls.Of(s.view.LIDs.Base[src], dlid)
+	sls, hint := s.view.Tables.SLs, uint8(0)
+	if s.view.Partitions != nil && (sls == nil || sls.Hint != 0) {
+		hint = s.finder().Decide(src, dst, &sarec.PathRecord{}, 0).SL
 	}
-	return s.finder().Decide(src, dst, &sarec.PathRecord{}, 0).SL
+	return sls.For(s.view.LIDs.Base[src], dlid, hint)
 }
 
 // lane is the VL of the packet at a port that it leaves by, nil where that is not known.

@@ -49,6 +49,9 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		if v.Tables.SLs != nil {
 			replace("opensm-path-sl.dump", PathSLs)
 		}
+		if v.Tables.Places != nil {
+			replace("opensm-torus.dump", Torus)
+		}
 		if v.Ports.Holds(smp.AttrSLtoVLMappingTable) {
 			replace("opensm-sl2vl.dump", SLtoVL)
 		}

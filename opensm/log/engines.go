@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ibsm/routing/lash"
+	"ibsm/routing/torus"
 	"ibsm/routing/updn"
 )
 
@@ -13,13 +14,21 @@ func EngineFailed(engine string) string {
 	return "setup_routing_engines: Failed to setup routing engine '" + engine + "'"
 }
 
+// maxFaults bounds the lines about a damaged torus.
+const maxFaults = 8
+
 // EngineRefused says that a routing engine has not routed the subnet, for a reason that the engine
 // gave.
 func EngineRefused(engine string, reason error) (lines []string) {
 	what := "lid matrices"
 	var lanes *lash.TooFewLanes
 	var start *lash.StartTooHigh
+	var damage *torus.Unroutable
 	switch {
+	case errors.As(reason, &damage):
+		for _, f := range damage.Faults[:min(len(damage.Faults), maxFaults)] {
+			lines = append(lines, fmt.Sprintf("routable_torus: ERR %X: %s", f.Number, f.Text))
+		}
 	case errors.As(reason, &lanes):
 		lines = append(lines, fmt.Sprintf("lash_core: ERR 4D02: Lane requirements (%d) exceed available lanes (%d) with starting lane (%d)", lanes.Lanes+1, lanes.Lanes, lanes.Start))
 	case errors.As(reason, &start):
@@ -27,7 +36,7 @@ func EngineRefused(engine string, reason error) (lines []string) {
 	case errors.Is(reason, updn.ErrNoRoots):
 		lines = append(lines, "updn_lid_matrices: disabling UPDN algorithm, no root nodes were found")
 	}
-	if engine == "lash" {
+	if engine == "lash" || engine == "torus-2QoS" {
 		what = "fwd tables"
 	}
 	return append(lines, fmt.Sprintf("ucast_mgr_route: %s: cannot build %s", engine, what))
@@ -58,6 +67,11 @@ func SearchUnreadable(file string) string {
 
 func WeightsUnreadable(file string) string {
 	return "osm_ucast_mgr_build_lid_matrices: ERR 3A05: cannot parse hop_weights_file '" + file + "'"
+}
+
+// TorusUnreadable says that torus_config has an error.
+func TorusUnreadable(file string) string {
+	return "parse_config: ERR 4E13: parsing '" + file + "'"
 }
 
 // NoEngine says that all routing engines have failed.

@@ -6,6 +6,7 @@ package lanes
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing"
 )
 
 // Kind is a kind of port. Each has settings of its own.
@@ -123,9 +124,14 @@ func (p *Port) lane(vl uint8) uint8 {
 func (p *Port) arbitrates() bool { return p.VLCap > 1 }
 
 // Table is the SLtoVLMappingTable of a port for packets from any other.
-func (u *Use) Table(p Port) (t smp.SLtoVLMappingTable) {
-	for sl, vl := range u.SLtoVL {
-		t.SetVL(uint8(sl), p.lane(vl))
+func (u *Use) Table(p Port) smp.SLtoVLMappingTable {
+	return p.Table(func(sl uint8) uint8 { return u.SLtoVL[sl] })
+}
+
+// Table is the SLtoVLMappingTable by which each SL has the VL that vl returns.
+func (p *Port) Table(vl func(sl uint8) uint8) (t smp.SLtoVLMappingTable) {
+	for sl := range uint8(SLs) {
+		t.SetVL(sl, p.lane(vl(sl)))
 	}
 	return t
 }
@@ -154,24 +160,32 @@ func (p *Port) Turns(block int) int {
 	return min(max(int(list)-block%2*smp.VLArbBlockSize, 0), smp.VLArbBlockSize)
 }
 
-// Arbitration is a block of a port's VL arbitration, with the entries that the port has.
-func (u *Use) Arbitration(p Port, block int) (t smp.VLArbitrationTable) {
+// Arbitration is a block of a port's VL arbitration, with the entries that the port has. of gives
+// turns to other lanes; nil is none.
+func (u *Use) Arbitration(p Port, block int, of *routing.LaneOfTurn) (t smp.VLArbitrationTable) {
 	list := &u.Low
 	if block >= Blocks/2 {
 		list = &u.High
 	}
+	n := 0
 	for i := range p.Turns(block) {
 		turn := list[block%2*smp.VLArbBlockSize+i]
-		t.SetEntry(i, p.lane(turn.VL), turn.Weight)
+		if of != nil {
+			turn.VL = of[turn.VL]
+		}
+		if turn.VL != routing.DropVL {
+			t.SetEntry(n, p.lane(turn.VL), turn.Weight)
+			n++
+		}
 	}
 	return t
 }
 
 // Row is all blocks of a port's VL arbitration.
-func (u *Use) Row(p Port) []byte {
+func (u *Use) Row(p Port, of *routing.LaneOfTurn) []byte {
 	row := make([]byte, 0, Blocks*mad.DataSize)
 	for b := range Blocks {
-		t := u.Arbitration(p, b)
+		t := u.Arbitration(p, b, of)
 		row = append(row, t[:]...)
 	}
 	return row

@@ -44,10 +44,10 @@ func TestMasks(t *testing.T) {
 	if got := mapped(standard[Adapter].Table(port(5, 5, 8, 8))); got != "0123456789abcde7" {
 		t.Errorf("without settings: %s", got)
 	}
-	if got := text(standard[External].Arbitration(port(2, 4, 8, 8), 0), 9); got != "0:0 1:4 0:4 1:4 0:4 1:4 0:4 1:4 0:0 " {
+	if got := text(standard[External].Arbitration(port(2, 4, 8, 8), 0, nil), 9); got != "0:0 1:4 0:4 1:4 0:4 1:4 0:4 1:4 0:0 " {
 		t.Errorf("low priority: %s", got)
 	}
-	if got := text(standard[External].Arbitration(port(4, 4, 8, 8), 2), 3); got != "0:4 1:0 2:0 " {
+	if got := text(standard[External].Arbitration(port(4, 4, 8, 8), 2, nil), 3); got != "0:4 1:0 2:0 " {
 		t.Errorf("high priority: %s", got)
 	}
 }
@@ -77,10 +77,10 @@ func TestTurns(t *testing.T) {
 		all = append(all, Turn{i % 15, i})
 	}
 	uses := NewUses(Settings{High: all}, [Kinds]Settings{})
-	if got := text(uses[Router].Arbitration(port(5, 5, 34, 0), 3), 3); got != "2:32 3:33 0:0 " {
+	if got := text(uses[Router].Arbitration(port(5, 5, 34, 0), 3, nil), 3); got != "2:32 3:33 0:0 " {
 		t.Errorf("second block: %s", got)
 	}
-	if row := uses[Router].Row(port(5, 5, 34, 0)); len(row) != 256 || row[0] != 0 || row[128+3] != 1 {
+	if row := uses[Router].Row(port(5, 5, 34, 0), nil); len(row) != 256 || row[0] != 0 || row[128+3] != 1 {
 		t.Errorf("row %x", row)
 	}
 }
@@ -100,7 +100,7 @@ func TestInheritance(t *testing.T) {
 		Port0:    "200 1:9 0:0  0:0 1:4  0123456789abcde7",
 	} {
 		u := &uses[kind]
-		if got := fmt.Sprint(u.Limit(p), " ", text(u.Arbitration(p, 2), 2), " ", text(u.Arbitration(p, 0), 2), " ", mapped(u.Table(p))); got != want {
+		if got := fmt.Sprint(u.Limit(p), " ", text(u.Arbitration(p, 2, nil), 2), " ", text(u.Arbitration(p, 0, nil), 2), " ", mapped(u.Table(p))); got != want {
 			t.Errorf("kind %d: %s, want %s", kind, got, want)
 		}
 	}

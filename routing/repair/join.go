@@ -45,7 +45,7 @@ type target struct {
 func newJoiner(r *repair) *joiner {
 	n := len(r.own)
 	j := &joiner{
-		repair: r, order: routing.Order(r.Topo, r.LIDs), hosts: make([][]mad.LID, n), count: make([][256]uint32, n),
+		repair: r, order: routing.Order(r.Topo, r.LIDs, routing.Balancing{}), hosts: make([][]mad.LID, n), count: make([][256]uint32, n),
 		weighs: make([]bool, r.size), links: make([]int32, n), rises: make([]uint16, n), alone: topo.None,
 	}
 	for i := range j.order {

@@ -130,7 +130,7 @@ func hasWay(in In, r *Result, lid mad.LID) (has, known bool) {
 
 // engines make tables to repair.
 var engines = map[string]routing.Engine{
-	"minhop": minhop.Route, "updn": updn.New(updn.Settings{ConnectRoots: true}), "lash": lash.New(lash.Settings{}),
+	"minhop": minhop.Route, "updn": updn.New(updn.Settings{ConnectRoots: true}, routing.Balancing{}), "lash": lash.New(lash.Settings{}),
 	"dfsssp": sssp.NewDeadlockFree(sssp.Settings{}),
 }
 

@@ -30,7 +30,7 @@ func wander(t *topo.Topo, l *topo.LIDs, rng *rand.Rand) *routing.Tables {
 		tables.LFT[s] = slices.Repeat([]uint8{routing.NoPath}, routing.RowLen(l.Top))
 	}
 	graph := routing.NewGraph(t)
-	for _, d := range routing.Order(t, l) {
+	for _, d := range routing.Order(t, l, routing.Balancing{}) {
 		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
 			tables.LFT[d.Switch][lid] = d.Egress
 			tree := []topo.SwitchIdx{d.Switch}
@@ -229,7 +229,7 @@ func someSLs(n int) [][]uint8 {
 func TestSiblings(t *testing.T) {
 	f := newLiving(t, "fattree:k=8,levels=2", 2, minhop.Route)
 	f.tables = lopsided(t, f)
-	d := routing.Order(f.topo, f.lids)[0]
+	d := routing.Order(f.topo, f.lids, routing.Balancing{})[0]
 	found := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.lids.Top}
 	for s, row := range f.tables.LFT {
 		found.LFT[s] = slices.Clone(row)

@@ -8,20 +8,29 @@ import (
 )
 
 // Unroutable refuses a damaged torus: packets would not arrive, or wait for each other for ever.
-type Unroutable struct{ Faults []string }
+type Unroutable struct{ Faults []Fault }
+
+// Fault is what keeps a torus from being routed, in OpenSM's words.
+type Fault struct {
+	Number int // of OpenSM's message
+	Text   string
+}
 
 func (e *Unroutable) Error() string {
 	const most = 8
-	text := strings.Join(e.Faults[:min(len(e.Faults), most)], "; ")
-	if len(e.Faults) > most {
-		text += fmt.Sprintf("; and %d more", len(e.Faults)-most)
+	var texts []string
+	for _, f := range e.Faults[:min(len(e.Faults), most)] {
+		texts = append(texts, f.Text)
 	}
-	return text
+	if len(e.Faults) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(e.Faults)-most))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // faults are what keeps a torus from being routed without credit loops. Links may be missing as long as
 // no ring falls into parts, and switches as long as they are neighbors in z.
-func (g *grid) faults() (faults []string) {
+func (g *grid) faults() (faults []Fault) {
 	rings := [3]struct {
 		dim, outer, inner int
 	}{{0, 2, 1}, {1, 0, 2}, {2, 1, 0}}
@@ -39,13 +48,13 @@ func (g *grid) faults() (faults []string) {
 		for _, at := range missing[:min(len(missing), 8)] {
 			text += fmt.Sprintf(" %d,%d,%d", at[0], at[1], at[2])
 		}
-		faults = append(faults, text)
+		faults = append(faults, Fault{0x4e38, text})
 	}
 	return faults
 }
 
 // ringFaults looks at a ring: the gaps that begin in it are as many as those that end, one at most.
-func (g *grid) ringFaults(at [3]int, dim int) (faults []string) {
+func (g *grid) ringFaults(at [3]int, dim int) (faults []Fault) {
 	begin, end := 0, 0
 	for v := range g.Radix[dim] {
 		at[dim] = v
@@ -65,10 +74,10 @@ func (g *grid) ringFaults(at [3]int, dim int) (faults []string) {
 		}
 	}
 	if begin != end {
-		faults = append(faults, fmt.Sprintf("strange failures %s b2g_cnt %d g2b_cnt %d", ring, begin, end))
+		faults = append(faults, Fault{0x4e32 + 2*dim, fmt.Sprintf("strange failures %s b2g_cnt %d g2b_cnt %d", ring, begin, end)})
 	}
 	if begin > 1 {
-		faults = append(faults, "disjoint failures "+ring)
+		faults = append(faults, Fault{0x4e33 + 2*dim, "disjoint failures " + ring})
 	}
 	return faults
 }

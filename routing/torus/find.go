@@ -152,7 +152,7 @@ func (g *grid) take(at [3]int, s step, face bool) bool {
 	return g.install(to, g.cables.away(a, b, d, g.sw(straight), face))
 }
 
-// safe reports whether a link of a dimension can be told from those of the others: a ring of four switches
+// safe reports whether a link of a dimension cannot be taken for one of another dimension: a ring of four switches
 // looks like a face, unless two of its links are known.
 func (g *grid) safe(at [3]int, dim int) bool {
 	for other := range g.Radix {

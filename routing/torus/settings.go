@@ -44,8 +44,11 @@ const axes = "xyz"
 // switches looks like a face of a cube.
 func (s *Settings) needsBoth(dim int) bool { return s.Radix[dim] == 4 && !s.Mesh[dim] }
 
-// Switches are all that a file names, ascending and each once.
+// Switches are all that a file names, ascending and each once. Nil Settings name none.
 func (s *Settings) Switches() (guids []mad.GUID) {
+	if s == nil {
+		return nil
+	}
 	for i := range s.Seeds {
 		for _, l := range s.Seeds[i].Links {
 			if l != nil {

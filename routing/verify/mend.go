@@ -16,7 +16,8 @@ func CutLoops(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, r *Report) *ro
 	if r.Count[Loop] == 0 {
 		return tables
 	}
-	cut := &routing.Tables{LFT: slices.Clone(tables.LFT), Top: tables.Top, SLs: tables.SLs}
+	cut := new(*tables)
+	cut.LFT = slices.Clone(tables.LFT)
 	own := make([]bool, len(cut.LFT)) // rows that are no longer shared
 	c := circles{tracer: routing.NewTracer(t, l), rows: tables.LFT, visit: make([]int32, len(cut.LFT))}
 	for lid := range l.Owner {

@@ -52,7 +52,7 @@ func (f *Finder) agree(q *query, src, dst topo.PortIdx) (a agreed) {
 // path takes precedence, as with OpenSM, and a request for another one has no answer.
 func (f *Finder) routed(q *query, a agreed, slid, dlid mad.LID) agreed {
 	if sls := f.view.Tables.SLs; sls != nil {
-		a.sl = sls.Of(slid, dlid)
+		a.sl = sls.For(slid, dlid, a.sl)
 		a.ok = a.ok && (!q.comps.Has(sarec.PathSL) || a.sl == q.want.SL())
 	}
 	return a

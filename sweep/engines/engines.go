@@ -18,6 +18,7 @@ import (
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/sssp"
+	"ibsm/routing/torus"
 	"ibsm/routing/updn"
 	"ibsm/topo"
 )
@@ -29,7 +30,8 @@ type Settings struct {
 	Dnup      dnup.Settings
 	Ftree     ftree.Settings
 	Lash      lash.Settings
-	SSSP      sssp.Settings // of dfsssp, too
+	SSSP      sssp.Settings   // of dfsssp, too
+	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
 }
 
@@ -146,6 +148,9 @@ var table = []struct {
 	}},
 	{"dfsssp", func(s *Settings) Engine {
 		return Engine{Route: sssp.NewDeadlockFree(s.SSSP), NoCreditLoop: true, settings: s.SSSP, named: nodes(nil, s.SSSP.Compute, s.SSSP.IO)}
+	}},
+	{"torus-2QoS", func(s *Settings) Engine {
+		return Engine{Route: torus.New(s.Torus), NoCreditLoop: true, settings: s.Torus, named: Named{Switches: s.Torus.Switches()}}
 	}},
 	{"file", func(s *Settings) Engine {
 		return Engine{Route: s.File.route(s.Balancing), settings: []any{s.File, s.Balancing}, named: s.balanced()}

@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing"
 	"ibsm/routing/lanes"
 	"ibsm/sweep/device"
 	"ibsm/topo"
@@ -32,6 +33,10 @@ type laneRow struct {
 	kind  lanes.Kind
 	port  lanes.Port
 	ports uint8 // of its switch
+	// What the routing engine wants of the port; nil for nothing: the first table of a list that ports
+	// share, and the lanes of turns.
+	maps  **routing.SLToVL
+	turns *routing.LaneOfTurn
 }
 
 // kind is the kind of a port, ok is false for one that has no lanes of its own.
@@ -118,7 +123,11 @@ func (p *Plan) row(name laneRow, make func() []byte) []byte {
 func (p *Plan) turns(i topo.PortIdx, u *lanes.Use) {
 	kind, _ := p.kind(i)
 	port := p.lanePort(i)
-	row := p.row(laneRow{attr: smp.AttrVLArbitrationTable, kind: kind, port: port}, func() []byte { return u.Row(port) })
+	var of *routing.LaneOfTurn
+	if m := p.in.SLs.Lanes(); m != nil && m.Turns != nil {
+		of = m.Turns[i]
+	}
+	row := p.row(laneRow{attr: smp.AttrVLArbitrationTable, kind: kind, port: port, turns: of}, func() []byte { return u.Row(port, of) })
 	place := p.Place(smp.AttrVLArbitrationTable, i)
 	target := p.in.Ports.Blocks(place).Target(row)
 	for b := range lanes.Blocks {
@@ -145,10 +154,27 @@ func (p *Plan) mapping(i topo.PortIdx) []byte {
 	if node.Type == mad.Switch {
 		name.ports, from = node.NumPorts, lanes.External
 	}
+	if m := p.in.SLs.Lanes(); m != nil {
+		return p.mappingBy(m, i, name)
+	}
 	return p.row(name, func() (row []byte) {
 		table, own := p.in.Lanes[from].Table(port), p.in.Lanes[kind].Table(port)
 		row = append(row, own[:]...)
 		for range name.ports {
+			row = append(row, table[:]...)
+		}
+		return row
+	})
+}
+
+// mappingBy is mapping by the tables of the routing engine.
+func (p *Plan) mappingBy(m *routing.Maps, i topo.PortIdx, name laneRow) []byte {
+	if of := m.Of[i]; len(of) > 0 {
+		name.maps = &of[0]
+	}
+	return p.row(name, func() (row []byte) {
+		for in := range int(name.ports) + 1 {
+			table := name.port.Table(m.Table(uint8(in), i).VL)
 			row = append(row, table[:]...)
 		}
 		return row
@@ -177,6 +203,10 @@ func (p *Plan) aim(place device.Place, target *device.Blocks) {
 // mapByWildcards compares the SLtoVLMappingTables of a switch that takes wildcards. One for all
 // ports may be for port 0 too, or not, so that port 0 gets its own afterwards.
 func (p *Plan) mapByWildcards(n topo.NodeIdx, mapped []topo.PortIdx) {
+	if p.in.SLs.Lanes() != nil {
+		p.mapOutputs(mapped)
+		return
+	}
 	common := p.common(mapped)
 	var differ, others []topo.PortIdx
 	same := topo.PortIdx(topo.None)
@@ -224,11 +254,52 @@ func (p *Plan) mapOut(ports []topo.PortIdx) {
 	for _, i := range ports {
 		target := (*device.Blocks)(nil).Target(p.mapping(i))
 		p.aim(p.Place(smp.AttrSLtoVLMappingTable, i), target)
-		p.lanes.outs = append(p.lanes.outs, Step{Op: SetSLtoVLOut, Block: 1, Port: i})
-		if string(target.Block(0)) != string(target.Block(1)) {
-			p.lanes.ports = append(p.lanes.ports, Step{Op: SetSLtoVL, Port: i})
+		most, others := frequent(target)
+		p.lanes.outs = append(p.lanes.outs, Step{Op: SetSLtoVLOut, Block: most, Port: i})
+		for _, b := range others {
+			p.lanes.ports = append(p.lanes.ports, Step{Op: SetSLtoVL, Block: b, Port: i})
 		}
 	}
+}
+
+// mapOutputs compares the tables of a switch that takes wildcards, where they depend on both ports: a
+// wildcard is used for each port that is left by, where that saves Sets.
+func (p *Plan) mapOutputs(mapped []topo.PortIdx) {
+	for _, i := range mapped {
+		row := p.mapping(i)
+		target := p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, i)).Target(row)
+		differ := 0
+		for b := range len(row) / device.BlockSize {
+			if target.State(b) != device.Known {
+				differ++
+			}
+		}
+		if _, others := frequent(target); differ > 1+len(others) {
+			p.mapOut([]topo.PortIdx{i})
+		} else {
+			p.mapOne(i, row)
+		}
+	}
+}
+
+// frequent is the block whose value most blocks have, and those with another value.
+func frequent(target *device.Blocks) (most uint16, others []uint16) {
+	count := map[string]int{}
+	blocks := len(target.Row()) / device.BlockSize
+	for b := range blocks {
+		count[string(target.Block(b))]++
+	}
+	for b := blocks - 1; b >= 0; b-- {
+		if count[string(target.Block(b))] >= count[string(target.Block(int(most)))] && (b > 0 || blocks == 1) {
+			most = uint16(b)
+		}
+	}
+	for b := range blocks {
+		if string(target.Block(b)) != string(target.Block(int(most))) {
+			others = append(others, uint16(b))
+		}
+	}
+	return most, others
 }
 
 // LanePorts is what ports hold with the targets of the plan, in which the program that carries it

@@ -82,10 +82,7 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 
 // smSL is the SL of the path from a port to the manager.
 func (p *Plan) smSL(i topo.PortIdx) uint8 {
-	if p.in.SLs == nil {
-		return p.in.Values.SMSL
-	}
-	return p.in.SLs.Of(p.in.LIDs.Base[i], p.in.LIDs.Base[p.in.Topo.Self])
+	return p.in.SLs.For(p.in.LIDs.Base[i], p.in.LIDs.Base[p.in.Topo.Self], p.in.Values.SMSL)
 }
 
 // setVLs sets OperationalVLs of a port whose peer has a VLCap. A port that carries traffic keeps
