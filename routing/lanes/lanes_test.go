@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ibsm/mad/smp"
+	"ibsm/routing"
 )
 
 func port(vls, vlCap, high, low uint8) Port { return Port{vls, vlCap, high, low} }
@@ -117,5 +118,18 @@ func TestServing(t *testing.T) {
 		if got := mapped(u.Table(port(5, 5, 8, 8))); got != want {
 			t.Errorf("%d SLs: %s, want %s", count, got, want)
 		}
+	}
+}
+
+// TestLaneOfTurn: turns are given to other lanes or left out, block by block, and those that follow move up, as
+// torus-2QoS has them at ports that lead to hosts (osm_torus.c).
+func TestLaneOfTurn(t *testing.T) {
+	of := &routing.LaneOfTurn{0, 15, 15, 15, 1, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15}
+	u := NewUses(Settings{Low: []Turn{{1, 9}, {4, 8}, {2, 7}, {0, 6}, {4, 5}}}, [Kinds]Settings{})[External]
+	if got := text(u.Arbitration(port(4, 4, 8, 8), 0, of), 4); got != "1:8 0:6 1:5 0:0 " {
+		t.Errorf("all turns: %s", got)
+	}
+	if got := text(u.Arbitration(port(4, 4, 8, 4), 0, of), 4); got != "1:8 0:6 0:0 0:0 " {
+		t.Errorf("a port with four turns: %s", got)
 	}
 }
