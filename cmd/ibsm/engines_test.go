@@ -21,7 +21,6 @@ func TestMissingEngine(t *testing.T) {
 	}{
 		{"fattree:k=4", "nue", 0, "this version has no routing engine nue; minhop is used if its routes have no credit loop\n"},
 		{"torus:dims=5x5", "nue", 4, "routing: minhop: this version has no routing engine nue, and the routes of min-hop have a credit loop, in which traffic can stop for good: \"switch-"},
-		{"torus:dims=5x5", "torus-2QoS", 4, "a file of the routing engine cannot be used: /etc/opensm/torus-2QoS.conf: torus_config: "},
 		{"torus:dims=5x5", "nue,minhop", 0, "this version has no routing engine nue; minhop is used\n"},
 		{"torus:dims=5x5", "nue,lash", 0, "this version has no routing engine nue; lash is used\n"},
 		{"torus:dims=5x5", "updn,nue", 4, "routing: updn: no root switch was found: none has more than 90 % of the end ports at one distance; name the roots in root_guid_file; minhop: this version has no routing engine nue, and"},

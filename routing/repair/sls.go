@@ -37,7 +37,9 @@ func (j *joiner) adopt() {
 			from[f.lid], to[f.lid] = sls.From[like], sls.To[like]
 		}
 	}
-	if adopted := routing.NewSLs(from, to, sls.Rows); !adopted.Equal(sls) {
+	adopted := routing.NewSLs(from, to, sls.Rows)
+	adopted.Hint, adopted.Maps = sls.Hint, sls.Maps
+	if !adopted.Equal(sls) {
 		j.tables.SLs = adopted
 	}
 }
