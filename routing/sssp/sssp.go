@@ -15,6 +15,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/heap"
 	"ibsm/topo"
 )
 
@@ -75,7 +76,7 @@ type network struct {
 	by       []int32 // the edge by which it was reached, or one of these
 	taken    []int32 // vertices in the order of their distance
 	egress   uint8   // the port by which the switch of the destination was reached
-	heap     heap
+	heap     heap.Heap
 	behind   []uint64 // scratch of weigh
 }
 
@@ -122,7 +123,7 @@ func newNetwork(in routing.In, s Settings) *network {
 		}
 	}
 	n.first = append(n.first, int32(len(n.edges)))
-	n.heap = newHeap(g.Len() + 1)
+	n.heap = heap.New(g.Len() + 1)
 	return n
 }
 
@@ -164,27 +165,27 @@ func (n *network) destinations(s Settings) (list []topo.PortIdx) {
 // heap decides, as it does in OpenSM.
 func (n *network) search(p topo.PortIdx) {
 	h := &n.heap
-	h.clear()
+	h.Clear()
 	for v := range n.distance {
 		n.distance[v], n.by[v] = infinite, unreached
-		h.push(int32(v), infinite)
+		h.Push(int32(v), infinite)
 	}
 	n.taken = n.taken[:0]
 	home, port := routing.Home(n.Topo, p)
 	start := int32(len(n.distance)) // of an end port: a vertex of its own
 	if n.egress = port; port != 0 {
-		h.push(start, infinite)
+		h.Push(start, infinite)
 	} else {
 		start = n.vertex[home]
 		n.distance[start], n.by[start] = 0, itself
 	}
-	h.lower(start, 0)
-	for h.len() > 0 {
-		v, d := h.pop()
+	h.Lower(start, 0)
+	for h.Len() > 0 {
+		v, d := h.Pop()
 		if int(v) == len(n.distance) {
 			to := n.vertex[home]
 			n.distance[to], n.by[to] = 1, fromPort
-			h.lower(to, 1)
+			h.Lower(to, 1)
 			continue
 		}
 		if d == infinite {
@@ -194,7 +195,7 @@ func (n *network) search(p topo.PortIdx) {
 		for e := n.first[v]; e < n.first[v+1]; e++ {
 			if to := n.edges[e].to; d+n.weight[e] < n.distance[to] { // never of one that was taken before
 				n.distance[to], n.by[to] = d+n.weight[e], e
-				h.lower(to, d+n.weight[e])
+				h.Lower(to, d+n.weight[e])
 			}
 		}
 	}
