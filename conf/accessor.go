@@ -81,6 +81,8 @@ var (
 	MaxReverseHops                 = number[uint16]("max_reverse_hops")
 	DoMeshAnalysis                 = boolean("do_mesh_analysis")
 	LashStartVL                    = number[uint8]("lash_start_vl")
+	NueMaxVLs                      = number[uint8]("nue_max_num_vls")
+	NueIncludeSwitches             = boolean("nue_include_switches")
 	SADBFile                       = text("sa_db_file")
 	SADBDump                       = boolean("sa_db_dump")
 	ARMode                         = text("ar_mode")

@@ -13,6 +13,7 @@ import (
 	"ibsm/routing/dnup"
 	"ibsm/routing/ftree"
 	"ibsm/routing/lash"
+	"ibsm/routing/nue"
 	"ibsm/routing/sssp"
 	"ibsm/routing/updn"
 	"ibsm/sweep/engines"
@@ -42,6 +43,7 @@ func engineSettings(c *conf.Config) *engines.Settings {
 		Ftree: ftree.Settings{ReverseHops: int(conf.MaxReverseHops.In(c)), QuasiIndexing: conf.QuasiFtreeIndexing.In(c), ConnectRoots: conf.ConnectRoots.In(c)},
 		SSSP:  sssp.Settings{AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
 		Lash:  lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c)},
+		Nue:   nue.Settings{MaxVLs: conf.NueMaxVLs.In(c), Switches: conf.NueIncludeSwitches.In(c), QoS: conf.QoS.In(c)},
 	}
 }
 
@@ -77,10 +79,6 @@ func laneEngine(c *conf.Config) string {
 	switch list[0] {
 	case "lash", "dfsssp", "torus-2QoS":
 		return list[0]
-	case "nue":
-		if c.Setting(conf.Find("nue_max_num_vls")).Value.Num != 1 {
-			return list[0]
-		}
 	}
 	return ""
 }

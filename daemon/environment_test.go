@@ -15,7 +15,7 @@ import (
 func TestWarnOfLanes(t *testing.T) {
 	for args, warned := range map[string]bool{
 		"": false, "-R minhop": false, "-R updn": false, "-R sssp": false, "-R dfsssp": false, "-R lash,minhop": false,
-		"-R torus-2QoS,no_fallback,minhop": false, "-R minhop,dfsssp": false, "-R nue": false, "-R nue --nue_max_num_vls 4": true, "-R nue --nue_max_num_vls 0": true,
+		"-R torus-2QoS,no_fallback,minhop": false, "-R minhop,dfsssp": false, "-R nue --nue_max_num_vls 4": false,
 	} {
 		l := conf.Load(strings.Fields(args), conf.Environment{
 			Getenv:   func(string) string { return "" },

@@ -233,7 +233,7 @@ func TestInheritNothing(t *testing.T) {
 		"a wrong setting":    bytes.Replace(policy, []byte("lmc = 1"), []byte("lmc = 9"), 1),
 		"a wrong partition":  append(slices.Clone(policy), "oops="...),
 		"an unknown source":  (&policyText{of: 9, source: 77}).encode(),
-		"engines it has not": (&policyText{of: 9, source: partitions.FromNothing, shared: []byte("[routing]\nengines = [\"nue\", \"no_fallback\"]\n")}).encode(),
+		"engines it has not": (&policyText{of: 9, source: partitions.FromNothing, shared: []byte("[routing]\nengines = [\"torus-2QoS\", \"no_fallback\"]\n")}).encode(),
 	} {
 		o := newFixture(t, ownSettings, ownParts)
 		o.hears(policy)

@@ -54,11 +54,7 @@ func (w *Walk) Found() *Found {
 	if !w.Finished() {
 		return nil
 	}
-	found := &Found{s: w.s, Result: w.Result()}
-	if !found.Quick && found.Doubt() == discover.NoDoubt {
-		w.s.state.devices.WalkHeard()
-	}
-	return found
+	return &Found{s: w.s, Result: w.Result()}
 }
 
 // Drop abandons the walk. The caller has cancelled its requests.

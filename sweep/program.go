@@ -7,7 +7,6 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
-	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -237,10 +236,9 @@ func (p *Program) routed(s topo.SwitchIdx) bool {
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its table. It
-// reports whether a switch that was bypassed for that reason holds it now. Where the walk heard
-// others badly, what a switch was sent may never have got there.
+// reports whether a switch that was bypassed for that reason holds it now.
 func (p *Program) tally() (healed bool) {
-	if p.c.Tables == nil || p.c.Found().Doubt() != discover.NoDoubt {
+	if p.c.Tables == nil {
 		return false
 	}
 	for i, n := range p.c.Topo.Switches {

@@ -57,13 +57,16 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS and file.`}
+minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue and file.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
 	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "`N`: each port of a channel adapter or router gets 2^N LIDs, N up to 7")
 	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "lowest lane of lash")
 	c.Flags().BoolVar(&r.settings.Lash.MeshAnalysis, "do-mesh-analysis", false, "detect a mesh or torus (lash)")
+	r.settings.Nue.QoS = true
+	c.Flags().Uint8Var(&r.settings.Nue.MaxVLs, "nue-max-num-vls", 1, "at most `N` lanes for nue; 0 for all")
+	c.Flags().BoolVar(&r.settings.Nue.Switches, "nue-include-switches", false, "keep routes to switches free of credit loops, too (nue)")
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
 	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")

@@ -10,52 +10,27 @@ import (
 	"ibsm/sim/ibsim"
 )
 
-// TestMissingEngine: min-hop takes the place of an engine that there is not only where its
-// routes have no credit loop, or the list has it.
-func TestMissingEngine(t *testing.T) {
+// TestEngineLists: engines that do not route the subnet, with and without min-hop after them, and
+// names of other managers' engines.
+func TestEngineLists(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		fabric, engines string
 		status          int
 		says            string
 	}{
-		{"fattree:k=4", "nue", 0, "this version has no routing engine nue; minhop is used if its routes have no credit loop\n"},
-		{"torus:dims=5x5", "nue", 4, "routing: minhop: this version has no routing engine nue, and the routes of min-hop have a credit loop, in which traffic can stop for good: \"switch-"},
-		{"torus:dims=5x5", "nue,minhop", 0, "this version has no routing engine nue; minhop is used\n"},
-		{"torus:dims=5x5", "nue,lash", 0, "this version has no routing engine nue; lash is used\n"},
-		{"torus:dims=5x5", "updn,nue", 4, "routing: updn: no root switch was found: none has more than 90 % of the end ports at one distance; name the roots in root_guid_file; minhop: this version has no routing engine nue, and"},
 		{"torus:dims=5x5", "updn,no_fallback", 4, "routing: updn: no root switch was found"},
 		{"torus:dims=5x5", "updn", 0, ""},
 		{"torus:dims=5x5", "minhop", 0, ""},
 		{"torus:dims=5x5", "dor", 0, ""},
 		{"torus:dims=5x5", "dfsssp,no_fallback", 0, ""},
+		{"torus:dims=5x5", "nue,no_fallback", 0, ""},
 		{"fattree:k=4", "ar_updn", 2, `"ar_updn" is a routing engine of NVIDIA's subnet manager; write updn`},
 	} {
 		r := run(t, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", c.fabric, "-R", c.engines, "-o")
 		if r.status != c.status || !strings.Contains(r.stderr, c.says) || strings.Contains(r.stdout, "SUBNET UP") != (c.status == 0) {
 			t.Errorf("%s on %s: exit status %d, want %d and %q\n%s%s", c.engines, c.fabric, r.status, c.status, c.says, r.stdout, r.stderr)
 		}
-	}
-}
-
-// TestMissingEngineTakeover: a torus whose routes by updn are free of credit loops is taken over
-// with them.
-func TestMissingEngineTakeover(t *testing.T) {
-	t.Parallel()
-	s := startIbsim(t, generated("torus:dims=5x5").file(t))
-	roots := s.path("roots")
-	if err := os.WriteFile(roots, []byte("0xb83fd20300400000\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	p := opensm.bringUp(s, "-R", "updn", "-a", roots)
-	p.stop()
-	if said := p.text(); !strings.Contains(said, "updn tables configured on all switches") {
-		t.Fatalf("OpenSM did not route by updn:\n%s", tail(said))
-	}
-	p = ibsm.bringUp(s, "-R", "nue")
-	p.stop()
-	if said := p.text(); !strings.Contains(said, "minhop tables configured on all switches kept=true") || strings.Contains(said, "LinearForwardingTable") {
-		t.Errorf("it wrote routes:\n%s", tail(said))
 	}
 }
 
@@ -73,7 +48,7 @@ func TestRootsTakeover(t *testing.T) {
 	p.stop()
 	for _, c := range []struct{ args, says string }{
 		{"-R updn -z -a " + roots, "updn tables configured on all switches kept=true"},
-		{"-R nue,updn -z -a " + roots, "updn tables configured on all switches kept=true"},
+		{"-R torus-2QoS,updn -z -a " + roots, "updn tables configured on all switches kept=true"},
 		{"-R file -U " + lfts, "file tables configured on all switches kept=true"},
 		{"-R lash", "the routes of another manager are kept: they are not those of the chosen routing engine"},
 	} {

@@ -17,6 +17,7 @@ import (
 	"ibsm/routing/ftree"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
+	"ibsm/routing/nue"
 	"ibsm/routing/sssp"
 	"ibsm/routing/torus"
 	"ibsm/routing/updn"
@@ -30,7 +31,8 @@ type Settings struct {
 	Dnup      dnup.Settings
 	Ftree     ftree.Settings
 	Lash      lash.Settings
-	SSSP      sssp.Settings   // of dfsssp, too
+	SSSP      sssp.Settings // of dfsssp, too
+	Nue       nue.Settings
 	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
 }
@@ -151,6 +153,9 @@ var table = []struct {
 	}},
 	{"torus-2QoS", func(s *Settings) Engine {
 		return Engine{Route: torus.New(s.Torus), NoCreditLoop: true, settings: s.Torus, named: Named{Switches: s.Torus.Switches()}}
+	}},
+	{"nue", func(s *Settings) Engine {
+		return Engine{Route: nue.New(s.Nue), NoCreditLoop: true, settings: s.Nue}
 	}},
 	{"file", func(s *Settings) Engine {
 		return Engine{Route: s.File.route(s.Balancing), settings: []any{s.File, s.Balancing}, named: s.balanced()}
