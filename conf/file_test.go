@@ -231,7 +231,7 @@ func TestReconcile(t *testing.T) {
 		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 64), "qos", "FALSE", "f.conf:1:19: error: qos_rtr_vlarb_low: 65 pairs listed; expected 64 at most"},
 		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 63), "qos_rtr_vlarb_low", "0:1" + strings.Repeat(",1:2", 63), ""},
 		{"qos_max_vls 8", "qos_max_vls", "8", "f.conf:1:13: note: qos_max_vls has no effect"},
-		{"perfmgr TRUE\nsm_priority 1\nnue_include_switches TRUE", "perfmgr", "TRUE", "f.conf:1:9: warning: no effect in this version: perfmgr\nf.conf:3:22: warning: no effect in this version: nue_include_switches"},
+		{"perfmgr TRUE\nsm_priority 1\ncongestion_control TRUE", "perfmgr", "TRUE", "f.conf:1:9: warning: no effect in this version: perfmgr\nf.conf:3:20: warning: no effect in this version: congestion_control"},
 	} {
 		config, r := FromFile("f.conf", []byte(c.src))
 		if c.says == "" {

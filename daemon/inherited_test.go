@@ -226,14 +226,14 @@ func TestInheritPartitionsApplied(t *testing.T) {
 func TestInheritNothing(t *testing.T) {
 	policy := newFixture(t, masterSettings, masterParts).sent.Registrar.Mirror.Policy
 	for name, bad := range map[string][]byte{
-		"nothing":            {},
-		"no policy":          []byte("lmc 1\n"),
-		"another version":    bytes.Replace(policy, []byte("ruling 1"), []byte("ruling 4"), 1),
-		"cut off":            policy[:60],
-		"a wrong setting":    bytes.Replace(policy, []byte("lmc = 1"), []byte("lmc = 9"), 1),
-		"a wrong partition":  append(slices.Clone(policy), "oops="...),
-		"an unknown source":  (&policyText{of: 9, source: 77}).encode(),
-		"engines it has not": (&policyText{of: 9, source: partitions.FromNothing, shared: []byte("[routing]\nengines = [\"torus-2QoS\", \"no_fallback\"]\n")}).encode(),
+		"nothing":           {},
+		"no policy":         []byte("lmc 1\n"),
+		"another version":   bytes.Replace(policy, []byte("ruling 1"), []byte("ruling 4"), 1),
+		"cut off":           policy[:60],
+		"a wrong setting":   bytes.Replace(policy, []byte("lmc = 1"), []byte("lmc = 9"), 1),
+		"a wrong partition": append(slices.Clone(policy), "oops="...),
+		"an unknown source": (&policyText{of: 9, source: 77}).encode(),
+		"an unknown engine": (&policyText{of: 9, source: partitions.FromNothing, shared: []byte("[routing]\nengines = [\"maxhop\", \"no_fallback\"]\n")}).encode(),
 	} {
 		o := newFixture(t, ownSettings, ownParts)
 		o.hears(policy)
