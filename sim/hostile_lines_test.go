@@ -94,6 +94,7 @@ var attackLines = []struct {
 			}
 		})
 	}},
+	{"replies with other tables", false, func(a *attack) { a.sendUnasked(a.master, a.rng.IntN(1<<16)) }},
 	{"malformed SMPs", false, func(a *attack) { a.raw(func(p *mad.Packet) {}) }},
 	{"SA requests in other names", false, func(a *attack) { a.saRequest(a.Fabric.PortGUID(host(a.net, 1+a.rng.IntN(3)))) }},
 	{"malformed SA requests", false, func(a *attack) {

@@ -304,6 +304,19 @@ func TestFalseQuestions(t *testing.T) {
 	if heavy := stats.Sweeps[manager.HeavySweep] - before; heavy > 0 {
 		t.Errorf("%d heavy sweeps", heavy)
 	}
+	for k := range 400 { // from where nobody is known: sweeps at the pace of traps
+		q := elect.New(elect.Config{GUID: mad.GUID(0xdeadbeef + k), Priority: 15}).Question()
+		d := m.directedTo(m.Station.At(), mad.MethodGet, smp.AttrSMInfo, 0)
+		d.Packet[6], d.Packet[7] = 1, 1 // a hop, done
+		d.Packet.ReturnPath()[1] = 99
+		*d.Packet.Data() = q
+		b.Deliver(m.Manager, d)
+		b.pass(20 * time.Millisecond)
+	}
+	b.pass(settling)
+	if heavy := m.Core.Stats().Sweeps[manager.HeavySweep] - before; heavy == 0 || heavy > 18 {
+		t.Errorf("%d heavy sweeps in 8 s because of an unknown port", heavy)
+	}
 	if got := m.alarms(manager.AlarmQuestion); got != 400 {
 		t.Errorf("%d alarms", got)
 	}
@@ -474,4 +487,42 @@ func TestSecretsAreNotShown(t *testing.T) {
 		t.Errorf("the second is %v", second.states)
 	}
 	b.mustBeWhole(second)
+}
+
+// sendUnasked brings a manager the k-th reply that it did not ask for, with a table block as no switch
+// holds it.
+func (b *harness) sendUnasked(m *watched, k int) {
+	tables := []mad.AttrID{smp.AttrLinearForwardingTable, smp.AttrMulticastForwardingTable, smp.AttrPKeyTable}
+	t := m.View.Topo
+	var d mad.Datagram
+	d.LID = mad.PermissiveLID
+	p := &d.Packet
+	p.SetDirected(&t.Nodes[t.Switches[k%len(t.Switches)]].Route, mad.MethodGetResp, tables[k%len(tables)], 0)
+	p.SetReturning()
+	p.SetTID(mad.TID(k))
+	for i := range p.Data() {
+		p.Data()[i] = byte(k + i)
+	}
+	b.Deliver(m.Manager, d)
+}
+
+// Replies that nobody asked for, which show another table of a switch than it holds, have the table
+// read again, at the pace of traps. They change nothing.
+func TestUnaskedReplies(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	before, sweeps, began := b.snapshot(), m.Core.Stats().Sweeps, b.Fabric.Now()
+	for k := range 400 {
+		b.sendUnasked(m, k)
+		b.pass(50 * time.Millisecond)
+	}
+	took := b.Fabric.Now() - began
+	b.pass(settling)
+	now := m.Core.Stats().Sweeps
+	if heavy := now[manager.HeavySweep] - sweeps[manager.HeavySweep]; heavy == 0 || heavy > uint64(took/time.Second)+10 {
+		t.Errorf("%d heavy sweeps in %v", heavy, took)
+	}
+	b.mustBeAsBefore(before)
+	b.mustBeWhole(m)
 }
