@@ -60,29 +60,42 @@ func TestRootsTakeover(t *testing.T) {
 	}
 }
 
-// TestEngineTakeover: what OpenSM routed by lash, ibsm routes by lash, with the same tables and the
+// TestEngineTakeover: what OpenSM routed by lash or nue, ibsm routes by it, with the same tables and the
 // same SL of each path, and without a Set of a forwarding table.
 func TestEngineTakeover(t *testing.T) {
 	t.Parallel()
+	takeOverEngine(t, "nue", "-Q", "--nue_max_num_vls", "4")
+	s := takeOverEngine(t, "lash", "-Q")
+	ibsm.bringUp(s, "-R", "minhop").stop() // which keeps the tables, and knows no SLs
+	p := ibsm.bringUp(s, "-R", "minhop,lash")
+	p.stop()
+	if said := p.text(); !strings.Contains(said, "the routes of another manager are kept, and have a credit loop") {
+		t.Errorf("without lash:\n%s", tail(said))
+	}
+}
+
+// takeOverEngine lets OpenSM bring up a torus with an engine, and ibsm take it over.
+func takeOverEngine(t *testing.T, engine string, options ...string) *simulator {
+	t.Helper()
 	spec := "torus:dims=5x5,hosts=1"
 	if proof() {
 		spec = "torus:dims=5x5x5,hosts=1"
 	}
 	s := startIbsim(t, generated(spec).file(t))
-	p := opensm.bringUp(s, "-R", "lash", "-Q")
+	p := opensm.bringUp(s, append(options, "-R", engine)...)
 	var lids []mad.LID
 	for range 2 * len(s.net.hosts()) { // and as many switches
 		lids = append(lids, mad.LID(len(lids)+1))
 	}
 	theirs := s.pathSLs(lids)
 	p.stop()
-	if said := p.text(); !strings.Contains(said, "lash tables configured on all switches") {
-		t.Fatalf("OpenSM did not route by lash:\n%s", tail(said))
+	if said := p.text(); !strings.Contains(said, engine+" tables configured on all switches") {
+		t.Fatalf("OpenSM did not route by %s:\n%s", engine, tail(said))
 	}
-	p = ibsm.bringUp(s, "-R", "lash", "-Q")
+	p = ibsm.bringUp(s, append(options, "-R", engine)...)
 	ours := s.pathSLs(lids)
 	p.stop()
-	if said := p.text(); !strings.Contains(said, "lash tables configured on all switches kept=true") || strings.Contains(said, "LinearForwardingTable") {
+	if said := p.text(); !strings.Contains(said, engine+" tables configured on all switches kept=true") || strings.Contains(said, "LinearForwardingTable") {
 		t.Errorf("it wrote routes:\n%s", tail(said))
 	}
 	differ, used := 0, map[uint8]bool{}
@@ -91,16 +104,10 @@ func TestEngineTakeover(t *testing.T) {
 			differ++
 		}
 	}
-	if t.Logf("compared %d paths with %d SLs, %d differ", len(theirs), len(used), differ); differ > 0 || len(used) < 2 || len(ours) != len(theirs) {
+	if t.Logf("%s: compared %d paths with %d SLs, %d differ", engine, len(theirs), len(used), differ); differ > 0 || len(used) < 2 || len(ours) != len(theirs) {
 		t.Fail()
 	}
-
-	ibsm.bringUp(s, "-R", "minhop").stop() // which keeps the tables, and knows no SLs
-	p = ibsm.bringUp(s, "-R", "minhop,lash")
-	p.stop()
-	if said := p.text(); !strings.Contains(said, "the routes of another manager are kept, and have a credit loop") {
-		t.Errorf("without lash:\n%s", tail(said))
-	}
+	return s
 }
 
 // pathSLs is what the SA gives as the SL of the path between each two LIDs.
