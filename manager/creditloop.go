@@ -32,7 +32,11 @@ func CreditLoop(r *sweep.SweepPlan, m names.Map) string {
 		return ""
 	}
 	whose := "the routes have a credit loop"
-	if r.Keep == routing.KeepWorking {
+	switch {
+	case r.Keep != routing.KeepWorking:
+	case len(r.Closing) > 0:
+		whose = fmt.Sprintf("the routes of another manager are kept, and have a credit loop since a repair, which found no other way to LID %v that goes with them", r.Closing[0].LID)
+	default:
 		whose = "the routes of another manager are kept, and have a credit loop where that manager gave paths different SLs, because every path has the same SL now"
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }

@@ -51,7 +51,7 @@ type Keep uint8
 const (
 	KeepNone    Keep = 0 // compute everything afresh
 	KeepMinimal Keep = 1 // entries that are as good as any the engine would choose
-	KeepWorking Keep = 2 // every entry that leads to its destination
+	KeepWorking Keep = 2 // every entry that leads to its destination: for package repair, not for engines
 )
 
 // Tables are the forwarding tables of a subnet. They are immutable once returned;

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/repair"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
 )
@@ -30,6 +31,7 @@ type routed struct {
 	report    *verify.Report
 	beforeCut *verify.Report // of the engine's tables, if they had loops that were cut
 	credit    *creditloop.Report
+	closing   []repair.Route // repaired routes to which no way was found that adds no credit loop
 }
 
 // choose returns the tables that the subnet gets: those of the first engine that routes it, or
@@ -84,7 +86,7 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 
 // repair keeps the routes found where they work.
 func (a *attempts) repair(ctx context.Context) *routed {
-	r, err := a.try(ctx, a.chain.Repairs(), routing.KeepWorking)
+	r, err := a.repaired(ctx)
 	if missing := a.chain[0].InPlaceOf; err == nil && missing != "" {
 		r, err = a.standIn(ctx, r, missing)
 	}
@@ -95,6 +97,28 @@ func (a *attempts) repair(ctx context.Context) *routed {
 		return nil
 	}
 	return r
+}
+
+// repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more.
+func (a *attempts) repaired(ctx context.Context) (*routed, error) {
+	e, closing := *a.chain.Repairs(), []repair.Route(nil)
+	e.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		found := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: in.Prev, Proof: a.state.credit}
+		if was := a.state.report; was != nil {
+			found.Was, found.Good = was.Forwarding(), was.Good()
+		}
+		result, err := repair.Tables(ctx, found)
+		if err != nil {
+			return nil, err
+		}
+		closing = result.Unavoidable
+		return result.Tables, nil
+	}
+	r, err := a.try(ctx, &e, routing.KeepWorking)
+	if err == nil {
+		r.closing = closing
+	}
+	return r, err
 }
 
 // try has one engine compute tables, cuts loops that the proof finds, and looks for credit loops.

@@ -15,6 +15,7 @@ import (
 	"ibsm/routing/updn"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
 	"ibsm/topo/net"
 )
 
@@ -145,6 +146,73 @@ func TestTakeOverDamaged(t *testing.T) {
 	if out := b.heavy(); out.Engine != "updn" || out.Foreign != "" || out.Keep != routing.KeepMinimal || !wroteRoutes(b) {
 		t.Errorf("engine %q, not of %q, keep %v", out.Engine, out.Foreign, out.Keep)
 	}
+}
+
+// TestRepair: routes of another manager are repaired after each lost cable of a mesh; others stay. A credit loop that comes of
+// it is said to be the repair's, as long as it lasts.
+func TestRepair(t *testing.T) {
+	const spec = "mesh:dims=2x3,hosts=1"
+	closed := 0
+	for i := range 7 {
+		b := newHarness(t, spec, Config{})
+		b.heavy()
+		b.Sweeper = New(b.cfg)
+		found := b.heavy()
+		if found.Keep != routing.KeepWorking || found.CreditLoop != nil {
+			t.Fatalf("keep %v, loop %v", found.Keep, found.CreditLoop)
+		}
+		b.fabric.LinkDown(b.links()[i])
+		lost := b.heavy()
+		if lost.Report.Bad() > 0 || !wroteRoutes(b) {
+			t.Errorf("cable %d: %d bad routes; routes were written: %v", i, lost.Report.Bad(), wroteRoutes(b))
+		}
+		again := b.heavy()
+		for s := range lost.Tables.LFT {
+			for lid, port := range found.Tables.LFT[s] {
+				if again.Tables.LFT[s][lid] != lost.Tables.LFT[s][lid] {
+					t.Errorf("cable %d: switch %d LID %d: another sweep changes port %d to %d", i, s, lid, lost.Tables.LFT[s][lid], again.Tables.LFT[s][lid])
+				}
+				if changed := lost.Tables.LFT[s][lid] != port; changed && arrives(lost.SweepPlan, found.Tables, topo.SwitchIdx(s), mad.LID(lid)) {
+					t.Errorf("cable %d: switch %d LID %d: port %d worked", i, s, lid, port)
+				}
+			}
+		}
+		if (lost.CreditLoop != nil) != (lost.Closing != nil) || !slices.Equal(lost.Closing, again.Closing) {
+			t.Errorf("cable %d: loop %v, repaired routes %v, then %v", i, lost.CreditLoop, lost.Closing, again.Closing)
+		}
+		if lost.Closing != nil {
+			closed++
+		}
+	}
+	if closed == 0 {
+		t.Error("no repair closes a loop")
+	}
+}
+
+// links are an end of each link between switches.
+func (b *harness) links() (ends []net.End) {
+	for at := range b.fabric.Ports() {
+		peer := b.fabric.Peer(at)
+		if peer != net.NoEnd && peer.Node > at.Node && b.fabric.NodeType(at.Node) == mad.Switch && b.fabric.NodeType(peer.Node) == mad.Switch {
+			ends = append(ends, at)
+		}
+	}
+	return ends
+}
+
+// arrives reports whether packets to a LID arrive from a switch by some tables, in the subnet of a plan.
+func arrives(c *SweepPlan, tables *routing.Tables, s topo.SwitchIdx, lid mad.LID) bool {
+	for range c.Topo.Switches {
+		port := c.Topo.Port(c.Topo.Switches[s], tables.LFT[s][lid])
+		if owner, peer := c.LIDs.PortOf(lid), c.Topo.Ports[port].Peer; owner == port || peer != topo.None && owner == peer {
+			return true
+		} else if peer == topo.None || c.Topo.Nodes[c.Topo.Ports[peer].Node].Switch == topo.None {
+			return false
+		} else {
+			s = c.Topo.Nodes[c.Topo.Ports[peer].Node].Switch
+		}
+	}
+	return false
 }
 
 // TestRefusedKeepsSLs: paths keep their SLs with their tables when no engine routes the subnet any

@@ -9,6 +9,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/repair"
 	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
@@ -60,11 +61,12 @@ type SweepPlan struct {
 	Refused     []engines.Refusal    // by engines that were tried before it
 	Unknown     engines.Named        // what Engine's files name that is not there
 	Keep        routing.Keep
-	Foreign     string // with KeepWorking: the chosen engine, where it has other tables than those found
-	Idle        [2]int // with an engine in place of another: links between switches that no route between hosts uses, of how many
-	Unused      bool   // links were added that adopted routes do not use
-	Unavoidable int    // unhealthy links that are still used, because there is no other path
-	AR          int    // switches on which adaptive routing is on and is not turned off by DisableAR
+	Foreign     string         // with KeepWorking: the chosen engine, where it has other tables than those found
+	Idle        [2]int         // with an engine in place of another: links between switches that no route between hosts uses, of how many
+	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
+	Unused      bool           // links were added that adopted routes do not use
+	Unavoidable int            // unhealthy links that are still used, because there is no other path
+	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
 	Err         error // no engine routes the subnet
 
@@ -88,6 +90,7 @@ type delta struct {
 	credit       *creditloop.Report
 	sls          *routing.SLs
 	foreign      string
+	closing      []repair.Route
 	adopted      bool
 	indexes      partitions.Indexes // nil: unchanged
 	groups       map[mad.GUID]*groups
@@ -101,6 +104,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.credit, s.sls, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.credit, d.sls, d.foreign, d.adopted, d.groups
+	s.closing = d.closing
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -205,6 +209,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		return
 	}
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs)}
+	if in.Prev == nil {
+		in.Keep = routing.KeepNone
+	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
 	r := (&attempts{RouteTask: j, out: out, in: in, reserved: reserved}).choose(ctx)
 	if r == nil {
@@ -215,6 +222,10 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	d.foreign = out.Foreign
 	out.Engine, out.InPlaceOf, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.missing, r.keep, r.report, r.beforeCut, tables
 	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
+	if out.Closing = r.closing; out.Closing == nil && r.credit.Loop != nil && r.keep == routing.KeepWorking {
+		out.Closing = s.closing
+	}
+	d.closing = out.Closing
 	out.CreditLoop, d.report, d.credit, d.sls = r.credit.Loop, r.report, r.credit, tables.SLs
 	for i, n := range t.Switches {
 		sw := &d.switches[i]

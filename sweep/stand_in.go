@@ -16,7 +16,7 @@ import (
 // nothing yet routes nothing; otherwise the routes are repaired all the same.
 func (a *attempts) standIn(ctx context.Context, r *routed, missing string) (*routed, error) {
 	if r.credit.Loop != nil && a.in.Prev != nil && r.keep != routing.KeepWorking {
-		kept, err := a.try(ctx, a.chain.Repairs(), routing.KeepWorking)
+		kept, err := a.repaired(ctx)
 		if err == nil && kept.credit.Loop == nil {
 			r = kept
 		}

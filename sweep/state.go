@@ -9,6 +9,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/repair"
 	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
@@ -42,6 +43,7 @@ type state struct {
 	credit       *creditloop.Report // likewise
 	sls          *routing.SLs       // likewise
 	foreign      string             // SweepPlan.Foreign of the last plan
+	closing      []repair.Route     // SweepPlan.Closing of the last plan
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
 	swept        bool               // a sweep has been completed in this mastership
 	settings     Settings           // that values were resolved from

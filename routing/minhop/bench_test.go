@@ -28,7 +28,6 @@ func BenchmarkRoute(b *testing.B) {
 			}{
 				{"fresh", fresh},
 				{"minimal", routing.In{Topo: t, LIDs: l, Prev: tables, Keep: routing.KeepMinimal}},
-				{"working", routing.In{Topo: t, LIDs: l, Prev: tables, Keep: routing.KeepWorking}},
 			} {
 				b.Run(mode.name, func(b *testing.B) {
 					b.ReportAllocs()

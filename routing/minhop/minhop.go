@@ -22,10 +22,9 @@ func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 // New is the engine. It works on as many switches at a time as there are
 // processors; the tables do not depend on how many.
 //
-// KeepMinimal keeps the entries of In.Prev that lead a shortest way, and KeepWorking
-// all by which packets arrive. What is kept is counted before anything is placed, so
-// new entries go where there is room. Rows that come out as they were are those of
-// In.Prev themselves.
+// In.Prev keeps its entries that lead a shortest way unless In.Keep is KeepNone. What is kept is
+// counted before anything is placed, so new entries go where there is room. Rows that
+// come out as they were are those of In.Prev themselves.
 func New(s routing.Balancing) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		p, err := newProblem(ctx, in, s)
@@ -33,12 +32,7 @@ func New(s routing.Balancing) routing.Engine {
 			return nil, err
 		}
 		tables := &routing.Tables{LFT: make([][]uint8, p.Graph.Len()), Top: in.LIDs.Top}
-		if in.Keep == routing.KeepWorking && p.hasPrev() {
-			err = p.repairPrev(ctx, tables.LFT)
-		} else {
-			err = p.routeAll(ctx, tables.LFT)
-		}
-		if err != nil {
+		if err := p.routeAll(ctx, tables.LFT); err != nil {
 			return nil, err
 		}
 		return tables, nil
@@ -64,16 +58,6 @@ func newProblem(ctx context.Context, in routing.In, s routing.Balancing) (*probl
 
 func (p *problem) nearest(s topo.SwitchIdx, into *routing.PortSets) { p.hops.Nearest(p.Graph, s, into) }
 
-// hasPrev reports whether there is any previous row.
-func (p *problem) hasPrev() bool {
-	for s := range p.Graph.Len() {
-		if p.PrevRow(topo.SwitchIdx(s)) != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // routeAll fills every row by itself: afresh, or around the minimal entries there
 // were.
 func (p *problem) routeAll(ctx context.Context, rows [][]uint8) error {
@@ -83,7 +67,7 @@ func (p *problem) routeAll(ctx context.Context, rows [][]uint8) error {
 		var row []uint8
 		return func(i int) {
 			s := topo.SwitchIdx(i)
-			if p.Keep == routing.KeepMinimal && st.stands(s) {
+			if p.Keep != routing.KeepNone && st.stands(s) {
 				rows[s] = p.PrevRow(s)
 				return
 			}

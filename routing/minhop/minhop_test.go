@@ -196,7 +196,7 @@ func TestAggregation(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, spec := range []string{"fattree:k=8,missing-links=10%", "random:seed=4"} {
-		for _, keep := range []routing.Keep{routing.KeepNone, routing.KeepMinimal, routing.KeepWorking} {
+		for _, keep := range []routing.Keep{routing.KeepNone, routing.KeepMinimal} {
 			top, lids := generate(t, spec, 1)
 			in := routing.In{Topo: top, LIDs: lids, Keep: keep, Prev: spoiled(top, lids, 7)}
 			var got [2]*routing.Tables
@@ -217,7 +217,7 @@ func TestCancelled(t *testing.T) {
 	top, lids := generate(t, "fattree:k=8", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, keep := range []routing.Keep{routing.KeepNone, routing.KeepMinimal, routing.KeepWorking} {
+	for _, keep := range []routing.Keep{routing.KeepNone, routing.KeepMinimal} {
 		in := routing.In{Topo: top, LIDs: lids, Keep: keep, Prev: spoiled(top, lids, 7)}
 		if tables, err := Route(ctx, in); !errors.Is(err, context.Canceled) || tables != nil {
 			t.Errorf("keep %d: tables %v, error %v", keep, tables, err)

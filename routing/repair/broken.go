@@ -18,6 +18,7 @@ type repair struct {
 	own    []bool          // by SwitchIdx: the row is not one of In.Tables
 	size   int             // of rows
 	graph  *routing.Graph
+	found  *routing.Forwarding // by In.Tables; entries that have been cleared since may be missing
 	tracer *routing.Tracer
 	broken [][]uint64 // by block and SwitchIdx: a bit for each LID; nil for blocks whose packets all arrive
 }
@@ -26,7 +27,7 @@ func newRepair(in In) *repair {
 	r := &repair{
 		In: in, size: routing.RowLen(in.LIDs.Top), own: make([]bool, len(in.Topo.Switches)),
 		tables: &routing.Tables{LFT: make([][]uint8, len(in.Topo.Switches)), Top: in.LIDs.Top, SLs: in.Tables.SLs},
-		graph:  routing.NewGraph(in.Topo), tracer: routing.NewTracer(in.Topo, in.LIDs),
+		graph:  routing.NewGraph(in.Topo),
 	}
 	copy(r.tables.LFT, in.Tables.LFT)
 	for s, row := range r.tables.LFT {
@@ -37,6 +38,8 @@ func newRepair(in In) *repair {
 		copy(r.tables.LFT[s], row)
 	}
 	r.broken = make([][]uint64, r.size/routing.BlockSize)
+	r.found = routing.NewForwarding(in.Topo, in.LIDs, r.tables)
+	r.tracer = r.found.Tracer
 	return r
 }
 
@@ -108,13 +111,12 @@ func (r *repair) findBroken(ctx context.Context) error {
 // doubts finds what to look at, and sets the entries that can be no others.
 func (r *repair) doubts() *doubts {
 	d := &doubts{lids: make(routing.LIDSet, len(r.broken))}
-	f := routing.NewForwarding(r.Topo, r.LIDs, r.tables)
 	add := func(lid int) {
 		if lid < r.size {
 			d.lids.Add(lid)
 		}
 	}
-	known := f.Changes(r.Was, add, func(s topo.SwitchIdx, lid int) {
+	known := r.found.Changes(r.Was, add, func(s topo.SwitchIdx, lid int) {
 		if lid < r.size {
 			d.entries = append(d.entries, Route{s, mad.LID(lid)})
 		}

@@ -125,7 +125,7 @@ func (j *joiner) slsFrom(s topo.SwitchIdx) (sls uint16) {
 // joinAll joins switches in the order in which destinations are placed. It returns the LIDs that
 // hosts' packets do not reach on a shortest way that follows the order of the proof; these stay as they are.
 func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
-	found := creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: routing.NewForwarding(j.Topo, j.LIDs, j.In.Tables), SLs: j.tables.SLs, Maps: j.Maps}
+	found := creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: j.found, SLs: j.tables.SLs, Maps: j.Maps}
 	if j.Proof == nil || !j.Proof.Covers(found) {
 		if j.Proof, err = creditloop.Find(ctx, j.search()); err != nil {
 			return nil, err

@@ -224,7 +224,8 @@ func New(list []string, s *Settings) (c Chain, missing []string, err error) {
 	return c, missing, err
 }
 
-// Repairs is the engine that repairs routes of other managers: the chain's min-hop, if it has one.
+// Repairs is the engine that repaired routes of other managers count as, for they promise no more: the chain's
+// min-hop, if it has one.
 func (c Chain) Repairs() *Engine {
 	for i := range c {
 		if c[i].IsMinHop() {
