@@ -61,6 +61,7 @@ var (
 	SweepOnTrap                    = boolean("sweep_on_trap")
 	RoutingEngine                  = list("routing_engine")
 	LFTsFile                       = text("lfts_file")
+	LFTsFileForce                  = boolean("lfts_file_force")
 	LIDMatrixFile                  = text("lid_matrix_dump_file")
 	ComputeGUIDFile                = text("cn_guid_file")
 	IOGUIDFile                     = text("io_guid_file")

@@ -135,6 +135,8 @@ var subnetKeys = []Key{
 		Help: "file to read hop counts from (file)"},
 	{Name: "lfts_file", TOML: "routing.lfts_file", Kind: String, Default: null, Serious: true, Effect: Acts, Long: "lfts_file", Short: 'U', Arg: "FILE",
 		Help: "file to read forwarding tables from (file)"},
+	{Name: "lfts_file_force", TOML: "routing.lfts_file_force", Kind: Bool, Default: "FALSE", Own: true, Reload: true, Serious: true, Effect: Acts,
+		Help: "use the tables of lfts_file although packets would go in circles or wait for each other for ever (file)"},
 	{Name: "root_guid_file", TOML: "routing.root_guid_file", Kind: String, Default: null, Serious: true, Effect: Acts, Long: "root_guid_file", Short: 'a', Arg: "FILE",
 		Help: "file of root switches (updn, dnup, ftree)"},
 	{Name: "cn_guid_file", TOML: "routing.compute_guid_file", Kind: String, Default: null, Serious: true, Effect: Acts, Long: "cn_guid_file", Short: 'u', Arg: "FILE",

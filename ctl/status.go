@@ -23,6 +23,7 @@ type Status struct {
 	Refused          []EngineRefusal    `json:"refused,omitempty"`           // by engines that were tried before Engine
 	RoutesKept       bool               `json:"routes_kept,omitempty"`       // the routes are another manager's, and Engine repairs them
 	NotOf            string             `json:"not_of,omitempty"`            // if RoutesKept: the chosen engine, where it has other tables
+	Lanes            string             `json:"lanes,omitempty"`             // if RoutesKept: what SLs its paths have, or would need
 	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
 	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`        // nil if the partition file is in force
 	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`        // nil if the QoS policy file is in force, or there is none

@@ -34,6 +34,7 @@ func checkEngines(c *conf.Config) error {
 // engineSettings are the settings of routing engines that are in no file of their own.
 func engineSettings(c *conf.Config) *engines.Settings {
 	return &engines.Settings{
+		File:  engines.FileSettings{Forced: conf.LFTsFileForce.In(c)},
 		Balancing: routing.Balancing{
 			Seed: conf.ScatterPorts.In(c), FirstInTurn: conf.GUIDRoutingOrderNoScatter.In(c),
 			Shift: conf.PortShifting.In(c), Switches: conf.PortProfileSwitchNodes.In(c),
@@ -63,7 +64,7 @@ func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 		fmt.Fprintln(stderr, "ibsm: warning: "+text)
 	}
 	if by := laneEngine(l.Config); slices.Contains(missing, by) {
-		const text = "every path gets SL 0, where OpenSM with this routing engine gives paths SLs against credit loops: taking over a fabric that depends on them can stop its traffic"
+		const text = "paths do not have the SLs that OpenSM gives them with this routing engine: routes that are taken over get others if they have a credit loop and ports have the lanes, and connections made before keep theirs"
 		logger.Error(text, "engine", by)
 		fmt.Fprintf(stderr, "ibsm: warning: routing_engine %s: %s\n", by, text)
 	}

@@ -24,7 +24,7 @@ func TestWarnOfLanes(t *testing.T) {
 		var log, stderr bytes.Buffer
 		warnOfEngines(l, slog.New(slog.NewTextHandler(&log, nil)), &stderr)
 		for _, text := range []string{log.String(), stderr.String()} {
-			if strings.Contains(text, "every path gets SL 0") != warned {
+			if strings.Contains(text, "paths do not have the SLs") != warned {
 				t.Errorf("%q: %s", args, text)
 			}
 		}

@@ -38,6 +38,6 @@ func choosesSLs(c *conf.Config) bool {
 		case "lash", "dfsssp", "torus-2QoS", "nue":
 			return true
 		}
-		return false
+		return name == "file" && conf.LFTsFile.In(c) != ""
 	})
 }

@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 
+	"ibsm/mad"
 	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
@@ -33,6 +34,8 @@ func CreditLoop(r *sweep.SweepPlan, m names.Map) string {
 	}
 	whose := "the routes have a credit loop"
 	switch {
+	case r.Fitting.State == sweep.TooFewLanes:
+		whose = "the routes of another manager are kept, and have a credit loop: without one they need " + lanesNeeded(&r.Fitting)
 	case r.Keep != routing.KeepWorking:
 	case len(r.Closing) > 0:
 		whose = fmt.Sprintf("the routes of another manager are kept, and have a credit loop since a repair, which found no other way to LID %v that goes with them", r.Closing[0].LID)
@@ -43,12 +46,73 @@ func CreditLoop(r *sweep.SweepPlan, m names.Map) string {
 	return fmt.Sprintf("%s: packets that leave by these %d ports can wait for each other for ever: %s", whose, len(r.CreditLoop), creditloop.Text(r.Topo, r.CreditLoop, name))
 }
 
+// lanesNeeded says how many service levels tables need, and how many ports have.
+func lanesNeeded(f *sweep.Fitting) string {
+	if f.Needed > routing.DropVL {
+		return fmt.Sprintf("more service levels with lanes of their own than there can be; the ports have lanes for %d", f.Lanes)
+	}
+	return fmt.Sprintf("%d service levels with lanes of their own; the ports have lanes for %d", f.Needed, f.Lanes)
+}
+
+// logFitting logs that paths in tables found get SLs, once as long as that lasts.
+func (l *sweepLog) logFitting(fx *effects, r *sweep.SweepPlan) {
+	if f := r.Fitting; f != l.fitting && f.State == sweep.Fitted {
+		fx.log(warn, "the routes of another manager are kept: their paths get service levels with which they have no credit loop on the lanes that ports have; connections made before keep theirs until hosts ask for their paths again",
+			"SLs", f.Needed, "lanes", f.Lanes, "SL back may differ", f.OneWay)
+	}
+	l.fitting = r.Fitting
+}
+
+// packets names packets: their SL, and the nodes at both ends.
+func packets(r *sweep.SweepPlan, f *creditloop.Flow, m names.Map) string {
+	end := func(lid mad.LID) string {
+		if p := r.LIDs.PortOf(lid); p != topo.None {
+			return fmt.Sprintf("%q LID %v", nodeName(m, &r.Topo.Nodes[r.Topo.Ports[p].Node]), lid)
+		}
+		return fmt.Sprintf("LID %v", lid)
+	}
+	return fmt.Sprintf("packets of SL %d from %s to %s", f.SL, end(f.SourceLID), end(f.Dest))
+}
+
+func switchNode(r *sweep.SweepPlan, s topo.SwitchIdx) *topo.Node {
+	return &r.Topo.Nodes[r.Topo.Switches[s]]
+}
+
 // creditLoopFault is the fault of a port in a credit loop, whose packets wait for the next one.
 func creditLoopFault(r *sweep.SweepPlan, c, next creditloop.Channel) view.Fault {
-	node := func(s topo.SwitchIdx) *topo.Node { return &r.Topo.Nodes[r.Topo.Switches[s]] }
 	return view.Fault{
-		Kind: view.CreditLoop, Node: node(c.Switch).GUID, Port: c.Port,
-		Text: fmt.Sprintf("in a credit loop of %d links: packets from hosts of %v to LID %v leave by this port, and wait for port %d of %v",
-			len(r.CreditLoop), node(c.Source).Desc, c.Dest, next.Port, node(next.Switch).Desc),
+		Kind: view.CreditLoop, Node: switchNode(r, c.Switch).GUID, Port: c.Port,
+		Text: fmt.Sprintf("in a credit loop of %d links: %s leave by this port on lane %d, and wait for port %d of %v",
+			len(r.CreditLoop), packets(r, &c.Flow, nil), c.Lane, next.Port, switchNode(r, next.Switch).Desc),
 	}
+}
+
+// stopped says why packets do not leave by a port.
+func stopped(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
+	in := ""
+	if r.Topo.IsSwitchPort(f.Port) {
+		in = fmt.Sprintf(" that come in by port %d", f.In)
+	}
+	text := packets(r, &f.Flow, m) + in
+	switch f.Kind {
+	case creditloop.Dropped:
+		return text + " are dropped: their SL is on VL 15"
+	case creditloop.NoLane:
+		return fmt.Sprintf("%s are dropped: their SL is on VL %d, which the link does not have", text, f.VL)
+	}
+	return fmt.Sprintf("%s are never sent: their SL is on VL %d, to which the VL arbitration gives no turn", text, f.VL)
+}
+
+// logStopped logs ports that stop packets between hosts, each time that they are others.
+func (l *sweepLog) logStopped(fx *effects, r *sweep.SweepPlan, m names.Map) {
+	text := ""
+	if len(r.Stopped) > 0 {
+		f := &r.Stopped[0]
+		port := &r.Topo.Ports[f.Port]
+		text = fmt.Sprintf("%q port %d: %s", nodeName(m, &r.Topo.Nodes[port.Node]), port.Num, stopped(r, f, m))
+		if text != l.stopped {
+			fx.log(erro, "ports stop packets between hosts, because of their lanes", "ports", len(r.Stopped), "first", text)
+		}
+	}
+	l.stopped = text
 }

@@ -90,7 +90,12 @@ func (c *Core) becomeMaster() {
 		c.sweeps.sweeper.Inherit(from)
 	}
 	c.multicast.Lower()
-	c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))), Recall: c.cfg.HonorGUID2LID && stoodBy, Restore: first && !c.mirror.ever})
+	task := found.Task(c.term.timeOfDay(c.fx.now))
+	again := c.sweeps.unwritten // of this term
+	c.sweeps.unwritten = Compute{
+		Task: c.sweeps.compute(task), Recall: c.cfg.HonorGUID2LID && stoodBy || again.Recall, Restore: first && !c.mirror.ever || again.Restore,
+	}
+	c.fx.do(c.sweeps.unwritten)
 }
 
 // standBy stops sweeping: another manager becomes or stays master.

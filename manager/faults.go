@@ -32,6 +32,10 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 	for i, c := range out.CreditLoop {
 		add(creditLoopFault(out.SweepPlan, c, out.CreditLoop[(i+1)%len(out.CreditLoop)]))
 	}
+	for i := range out.Stopped {
+		port := &out.Topo.Ports[out.Stopped[i].Port]
+		add(view.Fault{Kind: view.StoppedLane, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: stopped(out.SweepPlan, &out.Stopped[i], nil)})
+	}
 	if out.Err != nil {
 		add(view.Fault{Kind: view.NoRoutes, Text: out.Err.Error()})
 	}

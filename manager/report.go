@@ -31,6 +31,8 @@ type sweepLog struct {
 	adaptive  adaptiveLog
 	// creditLoop is the text about the loop that was logged last.
 	creditLoop string
+	stopped    string // likewise of ports that stop packets
+	fitting    sweep.Fitting
 	refused    map[string]bool // engines, with their reasons
 	foreign    string          // as sweep.SweepPlan.Foreign
 	unknown    string          // GUIDs of files of engines
@@ -111,6 +113,8 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	}
 	l.lost, l.cut = lost, cut
 	l.logCreditLoop(fx, r, m)
+	l.logFitting(fx, r)
+	l.logStopped(fx, r, m)
 	fx.log(info, osmlog.TablesConfigured(r.Engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
 }
 

@@ -33,7 +33,9 @@ type scheduler struct {
 	trouble  string        // what went wrong in the last sweep, to see whether it is the same again
 	needFull bool          // what the last sweep left is no ground for a quick one
 	readAll  bool          // another manager has been master meanwhile: the next full sweep reads everything again
-	silences int           // walks of a run of one sweep in which our own port did not answer
+	// unwritten is the last computation for a sweep, as long as nothing of this term has been written.
+	unwritten Compute
+	silences  int // walks of a run of one sweep in which our own port did not answer
 
 	ended []txn.Outcome // scratch
 	phaseTimes
@@ -256,6 +258,12 @@ func (s *scheduler) inconclusive(found *sweep.Found) {
 	s.want(wishFull, "quick sweep inconclusive")
 }
 
+// readLanes has the next sweep read the lanes of ports.
+func (s *scheduler) readLanes() {
+	s.sweeper.ReadLanes()
+	s.want(wishFull, "the routes found have a credit loop: it depends on the lanes of ports what can be done")
+}
+
 // incomplete reports whether only a full sweep shows the state of the subnet.
 func (s *scheduler) incomplete() bool { return s.needFull || s.sweeper.Waiting() || !s.sweeper.Known() }
 
@@ -287,6 +295,7 @@ func (s *scheduler) halt(fx *effects, how scheduleState) {
 
 // giveUp forgets what another manager may change; one that is abandoned, also the subnet.
 func (s *scheduler) giveUp(how scheduleState) {
+	s.unwritten = Compute{}
 	if how == abandoned {
 		s.sweeper.Abdicate()
 	} else {

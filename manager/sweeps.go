@@ -319,13 +319,17 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 	switch {
 	case c.sweeps.state >= pausing || r == nil:
 		c.sweeps.giveUp(c.sweeps.state)
+	case r.Fitting.State == sweep.LanesFirst:
+		c.sweeps.phase.(*sweep.RouteTask).Drop()
+		c.sweeps.becomeIdle()
+		c.sweeps.readLanes()
 	case c.cfg.DryRun:
 		c.fx.do(Show{r})
 		c.exit(r.Err)
 	default:
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Names)
-		c.sweeps.phase = c.sweeps.sweeper.Program(r)
+		c.sweeps.phase, c.sweeps.unwritten = c.sweeps.sweeper.Program(r), Compute{}
 		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
@@ -353,6 +357,9 @@ func (c *Core) finish(out *sweep.Outcome) {
 	c.multicast.SetSubnet(out)
 	c.publish(out)
 	c.raiseTop()
+	if out.Fitting.State == sweep.LanesUnread {
+		c.sweeps.readLanes()
+	}
 	trouble, grave := troubles(out)
 	c.logged.finished(&c.fx, out, c.fx.now-c.sweeps.started, trouble == c.sweeps.trouble)
 	goesOn := c.sweeps.finished(out, trouble, grave)

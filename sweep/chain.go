@@ -30,8 +30,8 @@ type routed struct {
 	tables    *routing.Tables
 	report    *verify.Report
 	beforeCut *verify.Report // of the engine's tables, if they had loops that were cut
-	credit    *creditloop.Report
-	closing   []repair.Route // repaired routes to which no way was found that adds no credit loop
+	proof
+	closing []repair.Route // repaired routes to which no way was found that adds no credit loop
 }
 
 // choose returns the tables that the subnet gets: those of the first engine that routes it, or
@@ -87,6 +87,9 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 // repair keeps the routes found where they work.
 func (a *attempts) repair(ctx context.Context) *routed {
 	r, err := a.repaired(ctx)
+	if err == nil && r.credit.Loop != nil {
+		err = a.fit(ctx, r)
+	}
 	if missing := a.chain[0].InPlaceOf; err == nil && missing != "" {
 		r, err = a.standIn(ctx, r, missing)
 	}
@@ -131,6 +134,11 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 		return nil, err
 	}
 	r := &routed{engine: e, keep: keep, tables: fix(a.out, computed, a.reserved)}
+	if keep == routing.KeepWorking && a.state.fitting.State == Fitted {
+		r.tables.SLs, r.fitting = a.state.sls, a.state.fitting
+	} else if r.tables.SLs.Equal(a.state.sls) {
+		r.tables.SLs = a.state.sls // the proof before this one is about them
+	}
 	if r.report, err = verify.Check(ctx, t, a.out.LIDs, r.tables, a.state.report); err != nil {
 		return nil, err
 	}
@@ -141,22 +149,33 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 			return nil, err
 		}
 	}
-	if r.credit, err = a.creditLoops(ctx, r.tables, r.report.Forwarding(), a.state.credit); err != nil {
-		return nil, err
+	if err = a.prove(ctx, r); err == nil && e.Layers && r.credit.Loop != nil {
+		err = a.layer(ctx, r)
 	}
-	if !e.NoCreditLoop || r.credit.Loop == nil {
-		return r, nil
+	if err == nil && e.Force != "" && r.beforeCut != nil {
+		err = fmt.Errorf("packets would go round in circles, of %d pairs of a switch and a LID; %s uses the other routes all the same", r.beforeCut.Count[verify.Loop], e.Force)
 	}
-	// Tables of switches that do not answer stay: what they add is not the engine's.
-	own, err := a.creditLoops(ctx, computed, routing.NewForwarding(t, a.out.LIDs, computed), nil)
-	if err == nil && own.Loop != nil {
-		err = fmt.Errorf("the proof finds a credit loop among its routes, which it promises to avoid: %s", creditloop.Text(t, own.Loop, creditloop.Description))
+	if err == nil && e.NoCreditLoop && r.credit.Loop != nil {
+		err = a.mustAvoidLoop(ctx, r, computed)
 	}
 	return r, err
 }
 
-func (a *attempts) creditLoops(ctx context.Context, tables *routing.Tables, f *routing.Forwarding, since *creditloop.Report) (*creditloop.Report, error) {
-	return creditloop.Find(ctx, creditloop.In{Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: f, SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Since: since})
+// mustAvoidLoop returns an error if the tables that r's engine has computed have a credit loop
+// themselves. Tables of switches that do not answer stay: what they add is not the engine's.
+func (a *attempts) mustAvoidLoop(ctx context.Context, r *routed, computed *routing.Tables) error {
+	t := a.out.Topo
+	own, err := creditloop.Find(ctx, creditloop.In{
+		Topo: t, LIDs: a.out.LIDs, Forwarding: routing.NewForwarding(t, a.out.LIDs, computed), SLs: r.tables.SLs, Maps: r.tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts,
+	})
+	switch {
+	case err != nil || own.Loop == nil:
+		return err
+	case r.engine.Force != "":
+		return fmt.Errorf("the proof finds a credit loop among its routes, and there are not lanes enough for SLs without one; %s uses them all the same: %s",
+			r.engine.Force, creditloop.Text(t, own.Loop, creditloop.Description))
+	}
+	return fmt.Errorf("the proof finds a credit loop among its routes, which it promises to avoid: %s", creditloop.Text(t, own.Loop, creditloop.Description))
 }
 
 // keepsFound reports whether tables have every entry by which packets arrive in the tables that

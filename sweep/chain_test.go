@@ -10,6 +10,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing"
+	"ibsm/routing/file"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/updn"
@@ -89,6 +90,52 @@ func TestChainOfOpenSM(t *testing.T) {
 	}
 }
 
+// TestForced: tables of a file that have a credit loop get SLs, if links have the lanes. If not, or
+// if routes go round in circles, they are refused unless they are forced.
+func TestForced(t *testing.T) {
+	was := newHarness(t, "torus:dims=5x5,hosts=1", Config{}).heavy()
+	written, circles := &file.LFTs{}, &file.LFTs{}
+	for s, n := range was.Topo.Switches {
+		lft := file.LFT{GUID: was.Topo.Nodes[n].GUID, Port: was.Tables.LFT[s]}
+		written.Switches = append(written.Switches, lft)
+		lft.Port = slices.Clone(lft.Port)
+		host := was.LIDs.Base[was.Topo.Self]
+		for num := uint8(1); num <= was.Topo.Nodes[n].NumPorts && was.Topo.SwitchOf(was.Topo.Self) != topo.SwitchIdx(s); num++ {
+			if peer := was.Topo.Ports[was.Topo.Port(n, num)].Peer; peer != topo.None && was.Topo.IsSwitchPort(peer) {
+				lft.Port[host] = num // away from wherever: nobody leads to the host's own switch
+			}
+		}
+		circles.Switches = append(circles.Switches, lft)
+	}
+	for _, c := range []struct {
+		file   *file.LFTs
+		forced bool
+		vls    uint8
+		engine string
+		sls    bool
+		reason string
+	}{
+		{written, false, 5, "file", true, ""},
+		{written, false, 1, "minhop", false, "file: the proof finds a credit loop among its routes, and there are not lanes enough for SLs without one; lfts_file_force uses them all the same"},
+		{written, true, 1, "file", false, ""},
+		{circles, false, 5, "minhop", false, "file: packets would go round in circles"},
+		{circles, true, 5, "file", true, ""},
+	} {
+		s := engines.Settings{File: engines.FileSettings{LFTs: c.file, Forced: c.forced}}
+		b := newHarness(t, "torus:dims=5x5,hosts=1", Config{Engines: chainOf(t, s, "file"), Settings: Settings{MaxOpVLs: Given(c.vls)}})
+		out, reason := b.heavy(), ""
+		if len(out.Refused) > 0 {
+			reason = out.Refused[0].String()
+		}
+		if out.Engine != c.engine || (out.Tables.SLs != nil) != c.sls || !strings.HasPrefix(reason, c.reason) || (reason == "") != (c.reason == "") {
+			t.Errorf("forced %v, %d lanes: engine %q, SLs %v, refused: %s", c.forced, c.vls, out.Engine, out.Tables.SLs != nil, reason)
+		}
+		if out.Tables.SLs != nil && out.CreditLoop != nil {
+			t.Errorf("with SLs: a credit loop %v", out.CreditLoop)
+		}
+	}
+}
+
 // TestTakeOver: tables that the chosen engine computes are its own, with their SLs. Others stay as
 // long as nobody asks for new routes.
 func TestTakeOver(t *testing.T) {
@@ -116,9 +163,9 @@ func TestTakeOver(t *testing.T) {
 	b.Reroute()
 	b.Configure(Config{Engines: engines.Chain{engines.MinHop}})
 	b.heavy()
-	b.Sweeper = New(Config{Engines: chainOf(t, engines.Settings{}, "lash")})
+	b.Sweeper = New(Config{Engines: chainOf(t, engines.Settings{}, "lash"), Settings: Settings{EngineSLs: true}})
 	for range 2 { // what is said of the routes holds for further sweeps, too
-		if out = b.heavy(); out.Keep != routing.KeepWorking || out.Foreign != "lash" || out.Tables.SLs != nil || wroteRoutes(b) {
+		if out = b.heavy(); out.Keep != routing.KeepWorking || out.Foreign != "lash" || out.Fitting.State != Fitted || out.CreditLoop != nil || wroteRoutes(b) {
 			t.Errorf("min-hop's: engine %q, keep %v, not of %q, routes were written: %v", out.Engine, out.Keep, out.Foreign, wroteRoutes(b))
 		}
 	}

@@ -14,10 +14,14 @@ import (
 	"ibsm/view"
 )
 
-// lanesMatter reports whether a walk reads the tables of lanes: they may have to be written.
+// lanesMatter reports whether a walk reads the tables of lanes: they may have to be written, or SLs to
+// be fitted to them.
 func (s *Sweeper) lanesMatter() bool {
-	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || countSLs(s.state.sls) > 1
+	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.state.readLanes || countSLs(s.state.sls) > 1
 }
+
+// ReadLanes has walks read the tables of lanes as long as routes of another manager are kept.
+func (s *Sweeper) ReadLanes() { s.state.readLanes = true }
 
 // countSLs is the number of SLs that a routing engine puts paths on.
 func countSLs(s *routing.SLs) int {
@@ -27,17 +31,25 @@ func countSLs(s *routing.SLs) int {
 	return s.Count
 }
 
-// uses is how ports are to use their lanes, nil where that is left as it was found: without QoS as
-// long as all paths have SL 0, and without routes. Tables of the routing engine take the place of
-// its SL to VL mapping.
+// uses is how ports are to use their lanes, nil where that is left as it was found: also without
+// routes.
 func (c *SweepPlan) uses(s *Settings) *lanes.Uses {
-	count := countSLs(c.delta.sls)
-	maps := c.delta.sls.Lanes()
-	if c.Tables == nil || !s.QoS && count == 1 && maps == nil {
+	if c.Tables == nil {
+		return nil
+	}
+	return usesOf(s, c.delta.sls, c.delta.fitting.State == Fitted)
+}
+
+// usesOf is how ports are to use their lanes with the SLs of paths, nil where that is left as it was
+// found: without QoS as long as all paths have SL 0, or SLs that are fitted to what was found. Tables of
+// the routing engine take the place of its SL to VL mapping.
+func usesOf(s *Settings, sls *routing.SLs, fitted bool) *lanes.Uses {
+	count := countSLs(sls)
+	if !s.QoS && (count == 1 && sls.Lanes() == nil || fitted) {
 		return nil
 	}
 	uses := s.Lanes
-	if count > 1 && maps == nil {
+	if count > 1 && !fitted && sls.Lanes() == nil {
 		for k := range uses {
 			uses[k] = uses[k].Serving(count)
 		}

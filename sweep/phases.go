@@ -81,6 +81,7 @@ func (f *Found) Task(now int64) *RouteTask {
 func (f *Found) Preview(reroute bool) *RouteTask {
 	j := f.task()
 	j.reroute = j.reroute || reroute
+	j.state.readLanes = true // it goes on with what is known of lanes
 	return j
 }
 
@@ -101,6 +102,9 @@ func (s *Sweeper) drop(cleared []mad.GUID) {
 	}
 	s.rest()
 }
+
+// Drop abandons the sweep: the plan of the task is not programmed. The task is not run any more.
+func (j *RouteTask) Drop() { j.found.Drop() }
 
 // Program begins to write the plan of a task.
 func (s *Sweeper) Program(c *SweepPlan) *Program {

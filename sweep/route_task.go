@@ -55,7 +55,9 @@ type SweepPlan struct {
 	Absent      []LIDAssignment      // LIDs that are kept for absent ports
 	Report      *verify.Report       // of Tables
 	BeforeCut   *verify.Report       // of the engine's tables, if they had loops that were cut
-	CreditLoop  []creditloop.Channel // among routes between hosts, as Tables and one lane have it; nil without any
+	CreditLoop  []creditloop.Channel // among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
+	Stopped     []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
+	Fitting     Fitting              // of SLs to tables found
 	Engine      string               // that computed Tables; "" without Tables
 	InPlaceOf   string               // engines.Engine.InPlaceOf of that
 	Refused     []engines.Refusal    // by engines that were tried before it
@@ -87,15 +89,15 @@ type delta struct {
 	settings     Settings
 	values       plan.Values
 	report       *verify.Report
-	credit       *creditloop.Report
 	sls          *routing.SLs
-	foreign      string
-	closing      []repair.Route
-	adopted      bool
-	indexes      partitions.Indexes // nil: unchanged
-	groups       map[mad.GUID]*groups
-	ports        *device.Ports
-	unsupported  device.Unsupported
+	proof
+	foreign     string
+	closing     []repair.Route
+	adopted     bool
+	indexes     partitions.Indexes // nil: unchanged
+	groups      map[mad.GUID]*groups
+	ports       *device.Ports
+	unsupported device.Unsupported
 }
 
 // apply applies the changes of a task. Events since its snapshot take precedence: blocks that
@@ -103,7 +105,8 @@ type delta struct {
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.report, s.credit, s.sls, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.credit, d.sls, d.foreign, d.adopted, d.groups
+	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
+	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing = d.closing
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
@@ -149,9 +152,12 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
-	d.report, d.credit, d.sls = s.report, s.credit, s.sls
+	d.report, d.sls, d.proof = s.report, s.sls, proof{s.credit, s.rules, s.fitting}
 	d.groups = j.adaptive(out)
 	j.route(ctx, out, reserved)
+	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
+		return out
+	}
 	off := j.turnOff(ctx, out)
 	if ctx.Err() != nil {
 		return nil
@@ -226,7 +232,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		out.Closing = s.closing
 	}
 	d.closing = out.Closing
-	out.CreditLoop, d.report, d.credit, d.sls = r.credit.Loop, r.report, r.credit, tables.SLs
+	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
 	for i, n := range t.Switches {
 		sw := &d.switches[i]
 		if t.Nodes[n].Missed > 0 {

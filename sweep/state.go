@@ -42,6 +42,9 @@ type state struct {
 	report       *verify.Report     // of the tables computed last; nil without any
 	credit       *creditloop.Report // likewise
 	sls          *routing.SLs       // likewise
+	rules        *plan.LaneRules    // likewise
+	fitting      Fitting            // likewise
+	readLanes    bool               // walks read the tables of lanes: sls may have to be fitted to them
 	foreign      string             // SweepPlan.Foreign of the last plan
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
@@ -73,7 +76,8 @@ func newState(restored Restored) *state {
 // then. The quirks of devices stay; its caller decides about devices.
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
-	s.unresponsive, s.stuck, s.prev, s.before, s.sls, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, nil, false, false, nil, nil
+	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, false, false, nil, nil
+	s.sls, s.fitting, s.readLanes = nil, Fitting{}, false
 	s.pkeys.removalsHeld = 0
 }
 

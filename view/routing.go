@@ -12,6 +12,7 @@ type Routing struct {
 	Refused   []Refusal // by chosen engines that were tried before
 	Kept      bool      // they are another manager's; Engine repairs them where they do not work
 	Foreign   string    // if Kept: the chosen engine, where it has other tables
+	Lanes     string    // if Kept: what SLs of its paths need and have; "" where one is enough
 }
 
 // Refusal is why a routing engine did not route the subnet.
@@ -27,6 +28,9 @@ func (r *Routing) String() string {
 		text += ", which repairs the routes of another manager: they are not those of " + r.Foreign
 	case r.Kept:
 		text += ", which repairs the routes of another manager"
+	}
+	if r.Lanes != "" {
+		text += ", whose paths " + r.Lanes
 	}
 	if r.InPlaceOf != "" {
 		text += ", because this version does not have " + r.InPlaceOf

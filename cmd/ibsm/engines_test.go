@@ -69,7 +69,7 @@ func TestEngineTakeover(t *testing.T) {
 	ibsm.bringUp(s, "-R", "minhop").stop() // which keeps the tables, and knows no SLs
 	p := ibsm.bringUp(s, "-R", "minhop,lash")
 	p.stop()
-	if said := p.text(); !strings.Contains(said, "the routes of another manager are kept, and have a credit loop") {
+	if said := p.text(); !strings.Contains(said, "their paths get service levels with which they have no credit loop") {
 		t.Errorf("without lash:\n%s", tail(said))
 	}
 }

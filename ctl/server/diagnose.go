@@ -95,7 +95,7 @@ func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	}
 	for i := range t.Ports {
 		port := &t.Ports[i]
-		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 && !d.loops(topo.PortIdx(i)) {
+		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 && !d.stopsPackets(topo.PortIdx(i)) {
 			continue
 		}
 		if !yield(d.diagnosis(topo.PortIdx(i))) {
@@ -104,9 +104,9 @@ func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	}
 }
 
-// loops reports whether a port is in a credit loop.
-func (d *doctor) loops(p topo.PortIdx) bool {
-	return slices.ContainsFunc(d.at(p), func(f *view.Fault) bool { return f.Kind == view.CreditLoop })
+// stopsPackets reports whether a port is in a credit loop, or lacks a lane that packets need.
+func (d *doctor) stopsPackets(p topo.PortIdx) bool {
+	return slices.ContainsFunc(d.at(p), func(f *view.Fault) bool { return f.Kind == view.CreditLoop || f.Kind == view.StoppedLane })
 }
 
 // statesOf are a port's PortState and PortPhysicalState.

@@ -38,8 +38,10 @@ type Settings struct {
 }
 
 // FileSettings are what the engine file reads: forwarding tables, or without them the lengths of
-// ways; without both it routes as min-hop does. With tables the lengths do not matter.
+// ways; without both it routes as min-hop does. With tables the lengths do not matter. Tables with
+// loops, or with a credit loop on all the lanes that there are, are used only if that is forced.
 type FileSettings struct {
+	Forced bool
 	LFTs   *file.LFTs   // lfts_file
 	Matrix *file.Matrix // lid_matrix_dump_file
 }
@@ -61,6 +63,11 @@ type Engine struct {
 	// NoCreditLoop is its promise that routes between hosts have no credit loop. Tables that break
 	// it are not used.
 	NoCreditLoop bool
+	// Layers says that paths get SLs if its tables have a credit loop without.
+	Layers bool
+	// Force is the setting that has tables used although packets go round in circles, or wait for each
+	// other for ever; "" if there is none, or it is set.
+	Force string
 	// InPlaceOf names chosen engines that this version does not have, where this one is used only
 	// because of that. Then its routes must have no credit loop either.
 	InPlaceOf string
@@ -158,7 +165,11 @@ var table = []struct {
 		return Engine{Route: nue.New(s.Nue), NoCreditLoop: true, settings: s.Nue}
 	}},
 	{"file", func(s *Settings) Engine {
-		return Engine{Route: s.File.route(s.Balancing), settings: []any{s.File, s.Balancing}, named: s.balanced()}
+		e := Engine{Route: s.File.route(s.Balancing), Layers: s.File.LFTs != nil, settings: []any{s.File, s.Balancing}, named: s.balanced()}
+		if e.Layers && !s.File.Forced {
+			e.NoCreditLoop, e.Force = true, "lfts_file_force"
+		}
+		return e
 	}},
 }
 

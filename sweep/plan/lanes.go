@@ -39,10 +39,10 @@ type laneRow struct {
 	turns *routing.LaneOfTurn
 }
 
-// kind is the kind of a port, ok is false for one that has no lanes of its own.
-func (p *Plan) kind(i topo.PortIdx) (k lanes.Kind, ok bool) {
-	port := &p.in.Topo.Ports[i]
-	switch node := &p.in.Topo.Nodes[port.Node]; {
+// Kind is the kind of a port, ok is false for one that has no lanes of its own.
+func Kind(t *topo.Topo, i topo.PortIdx) (k lanes.Kind, ok bool) {
+	port := &t.Ports[i]
+	switch node := &t.Nodes[port.Node]; {
 	case node.Type == mad.Router:
 		return lanes.Router, true
 	case node.Type != mad.Switch:
@@ -56,7 +56,7 @@ func (p *Plan) kind(i topo.PortIdx) (k lanes.Kind, ok bool) {
 
 // use is how a port is to use its lanes; ok is false where that is left alone.
 func (p *Plan) use(i topo.PortIdx) (u *lanes.Use, ok bool) {
-	kind, ok := p.kind(i)
+	kind, ok := Kind(p.in.Topo, i)
 	if !ok || p.in.Lanes == nil || p.in.Topo.Ports[i].Info.PortState() == smp.PortDown {
 		return nil, false
 	}
@@ -121,7 +121,7 @@ func (p *Plan) row(name laneRow, make func() []byte) []byte {
 
 // turns compares the VL arbitration of a port.
 func (p *Plan) turns(i topo.PortIdx, u *lanes.Use) {
-	kind, _ := p.kind(i)
+	kind, _ := Kind(p.in.Topo, i)
 	port := p.lanePort(i)
 	var of *routing.LaneOfTurn
 	if m := p.in.SLs.Lanes(); m != nil && m.Turns != nil {
@@ -147,7 +147,7 @@ func (p *Plan) turns(i topo.PortIdx, u *lanes.Use) {
 // Packets from port 0 of a switch to itself have a table of their own.
 func (p *Plan) mapping(i topo.PortIdx) []byte {
 	port := p.lanePort(i)
-	kind, _ := p.kind(i)
+	kind, _ := Kind(p.in.Topo, i)
 	node := p.in.Topo.Nodes[p.in.Topo.Ports[i].Node]
 	name := laneRow{attr: smp.AttrSLtoVLMappingTable, kind: kind, port: lanes.Port{OperationalVLs: port.OperationalVLs}}
 	from := kind

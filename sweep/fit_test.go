@@ -1,0 +1,84 @@
+package sweep
+
+import (
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/routing/certificate"
+	"ibsm/sweep/engines"
+	"ibsm/topo"
+)
+
+// TestFit: tables of another manager stay and get SLs with which they have no credit loop on the lanes
+// that ports have, if it gave SLs itself. No table is written.
+func TestFit(t *testing.T) {
+	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{})
+	b.heavy()
+	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}})
+	if out := b.heavy(); out.Fitting.State != NotNeeded || out.CreditLoop == nil || b.asked[smp.AttrSLtoVLMappingTable] > 0 {
+		t.Fatalf("nothing shows that the other manager gave SLs: %+v, loop %v, %d tables were read", out.Fitting, out.CreditLoop, b.asked[smp.AttrSLtoVLMappingTable])
+	}
+	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}, Settings: Settings{SMSL: 1}})
+	b.heavy()
+	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}})
+	for range 2 {
+		out := b.heavy()
+		if out.Fitting.State != Fitted || out.CreditLoop != nil || out.Tables.SLs == nil || out.Keep != routing.KeepWorking {
+			t.Fatalf("%+v, loop %v", out.Fitting, out.CreditLoop)
+		}
+		for _, s := range b.sets {
+			if s.Attr != smp.AttrPortInfo {
+				t.Fatalf("%v was written", smp.AttrName(s.Attr))
+			}
+		}
+		mustBeProved(t, b, out)
+	}
+}
+
+// TestFitTooFew: where ports have one lane, what tables need is known, and they stay as they are.
+func TestFitTooFew(t *testing.T) {
+	one := Settings{SMSL: 1, MaxOpVLs: Given(uint8(1))}
+	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{Settings: one})
+	b.heavy()
+	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}, Settings: one})
+	for range 2 {
+		out := b.heavy()
+		if f := out.Fitting; f.State != TooFewLanes || f.Lanes != 1 || f.Needed < 2 || out.CreditLoop == nil || out.Tables.SLs != nil || wroteRoutes(b) {
+			t.Fatalf("%+v, loop %v, SLs %v", f, out.CreditLoop, out.Tables.SLs)
+		}
+	}
+}
+
+// mustBeProved checks the proof by what switches hold.
+func mustBeProved(t *testing.T, b *harness, out *Outcome) {
+	t.Helper()
+	maps := &routing.Maps{Of: make([][]*routing.SLToVL, len(out.Topo.Ports))}
+	for p := range maps.Of {
+		port := &out.Topo.Ports[p]
+		if port.Peer == topo.None {
+			continue
+		}
+		node := &out.Topo.Nodes[port.Node]
+		at, _ := b.fabric.Find(out.Topo.Ports[out.Topo.EndPort(topo.PortIdx(p))].GUID)
+		at.Port = port.Num
+		ins := uint8(0)
+		if node.Type == mad.Switch {
+			ins = node.NumPorts
+		}
+		for in := range ins + 1 {
+			var m routing.SLToVL
+			for sl := range m {
+				m[sl] = b.fabric.VL(at, in, uint8(sl))
+			}
+			maps.Of[p] = append(maps.Of[p], &m)
+		}
+	}
+	err := certificate.Check(t.Context(), certificate.In{
+		Topo: out.Topo, LIDs: out.LIDs, Tables: out.Tables, Maps: maps, Hosts: true, Lanes: out.delta.rules.Lanes, Number: out.delta.credit.Number,
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
