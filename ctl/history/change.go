@@ -40,10 +40,12 @@ const (
 	Groups   Kind = 10 // multicast groups
 	Names    Kind = 11 // NodeDescriptions
 	Routes   Kind = 12 // entries of a switch's forwarding table
-	NumKinds      = 13
+	SLs      Kind = 13 // of paths, as the routing engine or the takeover gives them
+	Lanes    Kind = 14 // a port's SLtoVLMappingTables or VL arbitration, where they are known
+	NumKinds      = 15
 )
 
-var kindNames = [NumKinds]string{"node", "link", "answers", "state", "speed", "avoided", "lid", "pkeys", "manager", "setting", "group", "name", "routes"}
+var kindNames = [NumKinds]string{"node", "link", "answers", "state", "speed", "avoided", "lid", "pkeys", "manager", "setting", "group", "name", "routes", "sls", "lanes"}
 
 // String is a word for it.
 func (k Kind) String() string {

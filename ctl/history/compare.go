@@ -31,6 +31,10 @@ func Compare(old, now Moment) (*Step, *Losses) {
 	c.groups(old.Registered, now.Registered)
 	if old.View.Tables != now.View.Tables {
 		c.routes()
+		c.sls()
+	}
+	if old.View.Ports != now.View.Ports {
+		c.lanes()
 	}
 	c.step.Changes = slices.Concat(c.kept[:]...)
 	c.step.Changes = c.step.Changes[:min(len(c.step.Changes), MaxChanges)]
