@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"strings"
 
 	"ibsm/mad"
 	"ibsm/opensm/names"
@@ -20,9 +21,9 @@ func (l *sweepLog) logCreditLoop(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	case text == "":
 		fx.log(info, "the routes have no credit loop any more")
 	case r.Keep == routing.KeepWorking:
-		fx.log(erro, text)
+		fx.log(erro, text, "for example", waits(r, m))
 	default:
-		fx.log(warn, text)
+		fx.log(warn, text, "for example", waits(r, m))
 	}
 	l.creditLoop = text
 }
@@ -61,6 +62,19 @@ func (l *sweepLog) logFitting(fx *effects, r *sweep.SweepPlan) {
 			"SLs", f.Needed, "lanes", f.Lanes, "SL back may differ", f.OneWay)
 	}
 	l.fitting = r.Fitting
+}
+
+// maxWaits is how many packets waits names.
+const maxWaits = 6
+
+// waits names packets for each channel of a credit loop that are in it and wait for the next one.
+func waits(r *sweep.SweepPlan, m names.Map) string {
+	var all []string
+	for i := range r.CreditLoop[:min(len(r.CreditLoop), maxWaits)] {
+		c := &r.CreditLoop[i]
+		all = append(all, fmt.Sprintf("%q port %d, lane %d: %s", nodeName(m, switchNode(r, c.Switch)), c.Port, c.Lane, packets(r, &c.Flow, m)))
+	}
+	return strings.Join(all, "; ")
 }
 
 // packets names packets: their SL, and the nodes at both ends.

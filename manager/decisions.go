@@ -90,7 +90,7 @@ func (c *Core) becomeMaster() {
 		c.sweeps.sweeper.Inherit(from)
 	}
 	c.multicast.Lower()
-	task := found.Task(c.term.timeOfDay(c.fx.now))
+	task := found.Task(c.term.timeOfDay(c.fx.now)).WithTrees(c.multicast.Multicast)
 	again := c.sweeps.unwritten // of this term
 	c.sweeps.unwritten = Compute{
 		Task: c.sweeps.compute(task), Recall: c.cfg.HonorGUID2LID && stoodBy || again.Recall, Restore: first && !c.mirror.ever || again.Restore,

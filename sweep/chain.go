@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/mcast"
 	"ibsm/routing/repair"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
@@ -20,6 +21,7 @@ type attempts struct {
 	out      *SweepPlan
 	in       routing.In
 	reserved []mad.LID
+	groups   []mcast.Group // that the proof covers
 }
 
 // routed are tables with their proofs, and how they came about.
@@ -162,7 +164,8 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 }
 
 // mustAvoidLoop returns an error if the tables that r's engine has computed have a credit loop
-// themselves. Tables of switches that do not answer stay: what they add is not the engine's.
+// themselves. Tables of switches that do not answer stay: what they add is not the engine's, nor is what
+// multicast trees add.
 func (a *attempts) mustAvoidLoop(ctx context.Context, r *routed, computed *routing.Tables) error {
 	t := a.out.Topo
 	own, err := creditloop.Find(ctx, creditloop.In{

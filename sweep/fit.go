@@ -36,6 +36,9 @@ const (
 // fit gives the paths of r, which are another manager's and have a credit loop, SLs with which they
 // have none, if ports have the lanes.
 func (a *attempts) fit(ctx context.Context, r *routed) error {
+	if without, err := a.withoutTrees(ctx, r); err != nil || without.Loop == nil {
+		return err
+	}
 	was := a.state
 	switch {
 	case r.rules == nil && !was.readLanes && !usesSLs(a.out.Topo):

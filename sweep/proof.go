@@ -3,9 +3,12 @@ package sweep
 import (
 	"context"
 
+	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/mcast"
 	"ibsm/sweep/plan"
+	"ibsm/topo"
 )
 
 // proof is what is proved of tables before they are written: that packets between hosts cannot wait
@@ -21,9 +24,17 @@ type proof struct {
 func (a *attempts) prove(ctx context.Context, r *routed) (err error) {
 	r.rules = a.rules(r.tables.SLs, r.fitting.State == Fitted)
 	in := a.search(r)
-	in.Since = a.state.credit
+	in.Multicast, in.Since = a.groups, a.state.credit
 	r.credit, err = creditloop.Find(ctx, in)
 	return err
+}
+
+// withoutTrees is what is proved of r without multicast trees.
+func (a *attempts) withoutTrees(ctx context.Context, r *routed) (*creditloop.Report, error) {
+	if len(a.groups) == 0 {
+		return r.credit, nil
+	}
+	return creditloop.Find(ctx, a.search(r))
 }
 
 // search is one for credit loops among packets between hosts by r.
@@ -42,4 +53,37 @@ func (a *attempts) rules(sls *routing.SLs, fitted bool) *plan.LaneRules {
 		return a.state.rules
 	}
 	return rules
+}
+
+// trees are the multicast trees that switches forward by.
+type trees struct {
+	mfts       *mcast.MFTs
+	from       *topo.Topo // of mfts
+	registered *registry.State
+}
+
+// WithTrees has the task also prove the multicast trees that there are.
+func (j *RouteTask) WithTrees(m *Multicast) *RouteTask {
+	if m.subnet != nil && m.computed != nil {
+		j.trees = trees{m.mfts, m.subnet.topo, m.computed}
+	}
+	return j
+}
+
+// groups are the packets of the trees, by the switches of t. Groups that share a multicast LID can
+// have several SLs.
+func (m *trees) groups(t *topo.Topo) (groups []mcast.Group) {
+	if m.mfts == nil {
+		return nil
+	}
+	for tree := range m.mfts.Remap(m.from, t).Trees() {
+		sls := uint16(0)
+		for g := range m.registered.OnMLID(tree.MLID) {
+			if bit := uint16(1) << g.SL; sls&bit == 0 {
+				sls |= bit
+				groups = append(groups, mcast.Group{Tree: tree, SL: g.SL})
+			}
+		}
+	}
+	return groups
 }

@@ -34,6 +34,7 @@ type RouteTask struct {
 	multicastTop mad.LID
 	reregister   map[mad.GUID]bool // In.Reregister of the plan
 	multicast    *multicastPlan    // nil: the plan does not show it
+	trees        trees
 }
 
 // SweepPlan is the result of a RouteTask.
@@ -219,7 +220,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		in.Keep = routing.KeepNone
 	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
-	r := (&attempts{RouteTask: j, out: out, in: in, reserved: reserved}).choose(ctx)
+	r := (&attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}).choose(ctx)
 	if r == nil {
 		return
 	}
