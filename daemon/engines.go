@@ -34,7 +34,7 @@ func checkEngines(c *conf.Config) error {
 // engineSettings are the settings of routing engines that are in no file of their own.
 func engineSettings(c *conf.Config) *engines.Settings {
 	return &engines.Settings{
-		File:  engines.FileSettings{Forced: conf.LFTsFileForce.In(c)},
+		File: engines.FileSettings{Forced: conf.LFTsFileForce.In(c)},
 		Balancing: routing.Balancing{
 			Seed: conf.ScatterPorts.In(c), FirstInTurn: conf.GUIDRoutingOrderNoScatter.In(c),
 			Shift: conf.PortShifting.In(c), Switches: conf.PortProfileSwitchNodes.In(c),
