@@ -108,7 +108,14 @@ func (a *attempts) repair(ctx context.Context) *routed {
 func (a *attempts) repaired(ctx context.Context) (*routed, error) {
 	e, closing := *a.chain.Repairs(), []repair.Route(nil)
 	e.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		found := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: in.Prev, Proof: a.state.credit}
+		tables, fitted := *in.Prev, a.state.fitting.State == Fitted
+		if fitted {
+			tables.SLs = a.state.sls
+		}
+		found := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Proof: a.state.credit}
+		if rules := a.rules(tables.SLs, fitted); rules != nil {
+			found.Maps = rules.Maps
+		}
 		if was := a.state.report; was != nil {
 			found.Was, found.Good = was.Forwarding(), was.Good()
 		}
@@ -137,7 +144,7 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 	}
 	r := &routed{engine: e, keep: keep, tables: fix(a.out, computed, a.reserved)}
 	if keep == routing.KeepWorking && a.state.fitting.State == Fitted {
-		r.tables.SLs, r.fitting = a.state.sls, a.state.fitting
+		r.fitting = a.state.fitting
 	} else if r.tables.SLs.Equal(a.state.sls) {
 		r.tables.SLs = a.state.sls // the proof before this one is about them
 	}
