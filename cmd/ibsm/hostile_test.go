@@ -315,21 +315,25 @@ func TestHostileHost(t *testing.T) {
 	}
 	theirs := []string{"ibsim-run", "opensm", "-F", write("opensm", ""), "-f", "stdout", "-p"}
 	for _, c := range []struct {
-		name string
-		argv [2][]string
-		want []string // parts of rows
+		name     string
+		argv     [2][]string
+		want     []string // parts of rows
+		warnings int      // of keys that everybody knows, at the start
 	}{
-		{"OpenSM", [2][]string{append(slices.Clone(theirs), "5"), append(slices.Clone(theirs), "3")}, nil},
+		{"OpenSM", [2][]string{append(slices.Clone(theirs), "5"), append(slices.Clone(theirs), "3")}, nil, 0},
 		{"ibsm with default keys", ours(write("default", "")), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY", "HANDOVER: the standby is STANDBY, and was master false",
-			"unhealthy false", "subscriber false"}},
+			"unhealthy false", "subscriber false"}, 2},
 		{"ibsm with keys set", ours(write("keys", "sm_key 0x5ec\nm_key 0x3347\nm_key_protection_level 1\n")), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY",
-			"HANDOVER: the standby is STANDBY, and was master false", "unhealthy false", "subscriber false", "written false", "the master is MASTER"}},
+			"HANDOVER: the standby is STANDBY, and was master false", "unhealthy false", "subscriber false", "written false", "the master is MASTER"}, 0},
 	} {
 		if c.want == nil && os.Getenv("IBSM_PROOF") == "" {
 			continue // OpenSM's column
 		}
 		t.Run(c.name, func(t *testing.T) {
 			h := newHostile(t, c.argv[0], c.argv[1])
+			if got := strings.Count(h.manager.text(), ": any host of the subnet can "); got != c.warnings {
+				t.Errorf("%d warnings of default keys, want %d", got, c.warnings)
+			}
 			rows := h.attacks()
 			for _, r := range rows {
 				t.Logf("%s: %s", c.name, r)
