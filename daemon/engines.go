@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"ibsm/conf"
@@ -63,23 +62,4 @@ func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
 		}
 		fmt.Fprintln(stderr, "ibsm: warning: "+text)
 	}
-	if by := laneEngine(l.Config); slices.Contains(missing, by) {
-		const text = "paths do not have the SLs that OpenSM gives them with this routing engine: routes that are taken over get others if they have a credit loop and ports have the lanes, and connections made before keep theirs"
-		logger.Error(text, "engine", by)
-		fmt.Fprintf(stderr, "ibsm: warning: routing_engine %s: %s\n", by, text)
-	}
-}
-
-// laneEngine is the routing engine that OpenSM would use first, if that keeps routes free of
-// credit loops by several VLs, to which paths are assigned by their SL; "" if not.
-func laneEngine(c *conf.Config) string {
-	list := conf.RoutingEngine.In(c)
-	if len(list) == 0 {
-		return ""
-	}
-	switch list[0] {
-	case "lash", "dfsssp", "torus-2QoS":
-		return list[0]
-	}
-	return ""
 }

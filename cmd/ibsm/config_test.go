@@ -84,7 +84,6 @@ func TestStartFile(t *testing.T) {
 		{"f.conf", "log_file stdout\nnosuchkey 1\nsm_priority 16\n", 0, []string{
 			"ibsm: warning: f.conf:2:1: Unrecognized token: \"nosuchkey\": not a key of OpenSM",
 			"ibsm: error: f.conf:3:13: sm_priority \"16\": value out of range; expected a number, 0 to 15; value ignored"}},
-		{"f.conf", "routing_engine torus-2QoS\nlog_file stdout\n", 0, []string{"ibsm: warning: this version has no routing engine torus-2QoS; minhop is used if its routes have no credit loop"}},
 		{"f.conf", "lmc 8\n", 1, []string{"ibsm: error: f.conf:1:5: lmc \"8\": value out of range; expected a number, 0 to 7"}},
 		{"f.conf", "guid 0xffffffffffffffff\n", 0, nil}, // -g 0: the ports of a simulation are not asked for
 	} {

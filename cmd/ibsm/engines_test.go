@@ -48,7 +48,6 @@ func TestRootsTakeover(t *testing.T) {
 	p.stop()
 	for _, c := range []struct{ args, says string }{
 		{"-R updn -z -a " + roots, "updn tables configured on all switches kept=true"},
-		{"-R torus-2QoS,updn -z -a " + roots, "updn tables configured on all switches kept=true"},
 		{"-R file -U " + lfts, "file tables configured on all switches kept=true"},
 		{"-R lash", "the routes of another manager are kept: they are not those of the chosen routing engine"},
 	} {

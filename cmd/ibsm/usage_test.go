@@ -32,7 +32,6 @@ func TestRefusals(t *testing.T) {
 		{"value out of range", "", "--fabric fattree:k=4 -l 8 -o", 255, `ibsm: error: command line: -l 8: LMC must be 7 or less.*`, false},
 		{"argument too many", "", "--fabric fattree:k=4 -o nonsense --strict", 2, `ibsm: error: .*nonsense.*`, false},
 		{"engine that is not", "", "--fabric fattree:k=4 -R ftre", 2, `ibsm: error: .*did you mean ftree.*`, false},
-		{"engine that OpenSM has, and no other", "", "--fabric fattree:k=4 -R torus-2QoS,no_fallback", 2, `ibsm: error: .*no_fallback forbids minhop`, false},
 		{"to be asked for a port", "", "-g 0", 1, `ibsm: error: umad: .*ib_umad.*`, false},
 		{"to be asked in the background", "", "-g 0 -B", 255, `ibsm: error: -g 0 .*ibstat -p.*`, false},
 		{"no such port", "", "-g 0x1 -f ibsm.log -o", 1, `ibsm: error: umad: .+: .+`, true},
