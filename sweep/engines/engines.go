@@ -107,6 +107,7 @@ func distinct(guids []mad.GUID) []mad.GUID {
 // balanced are the GUIDs that settings of balancing name, after others.
 func (s *Settings) balanced(switches ...mad.GUID) Named {
 	b := &s.Balancing
+	switches = slices.Clone(switches)
 	for _, p := range b.Ignored {
 		switches = append(switches, p.Switch)
 	}
