@@ -1,9 +1,13 @@
 package daemon
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,9 +15,13 @@ import (
 	"testing"
 
 	"ibsm/conf"
+	"ibsm/opensm/dump"
+	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
 	"ibsm/sweep/engines"
+	"ibsm/view"
 )
 
 // TestEnginesAsOpenSM routes random fabrics with random configurations, which OpenSM reads from the same
@@ -70,6 +78,7 @@ func (c *tally) compare(t *testing.T, s *routingtest.Seed) {
 		t.Fatalf("routed by %s, with OpenSM by %s", engine, m[1])
 	}
 	c.entries += run.Compare(t, tables)
+	compareFindings(t, run, engine, tables)
 	c.by[engine]++
 	for _, line := range s.Lines {
 		switch key, value, _ := strings.Cut(line, " "); {
@@ -77,6 +86,34 @@ func (c *tally) compare(t *testing.T, s *routingtest.Seed) {
 			c.by[key+" "+value]++
 		case slices.Contains(steers[key], engine):
 			c.by[key]++
+		}
+	}
+}
+
+var finds = regexp.MustCompile(`-> ((?:lash_core|discover_network_properties|dfsssp_remove_deadlocks|fabric_dump_general_info): .*)`)
+
+// compareFindings compares what is logged and dumped of what an engine found.
+func compareFindings(t *testing.T, run *routingtest.Run, engine string, tables *routing.Tables) {
+	ours := osmlog.EngineFindings(engine, tables.Findings)
+	theirs := finds.FindAllStringSubmatch(run.Log, -1)
+	for i, line := range ours {
+		if i >= len(theirs) || theirs[i][1] != line {
+			t.Errorf("line %q, OpenSM's lines %q", line, theirs)
+			break
+		}
+	}
+	v := &view.View{Topo: run.Topo, LIDs: run.LIDs, Tables: tables}
+	for name, write := range map[string]func(context.Context, io.Writer, *view.View, names.Map) error{"opensm-updn-roots.dump": dump.Roots, "opensm-ftree-ca-order.dump": dump.ComputeOrder} {
+		if f := tables.Findings; f == nil || name == "opensm-updn-roots.dump" && f.Roots == nil || name == "opensm-ftree-ca-order.dump" && f.Computes == nil {
+			continue
+		}
+		var text bytes.Buffer
+		if err := write(t.Context(), &text, v, names.Map{}); err != nil {
+			t.Error(err)
+		}
+		theirs, err := os.ReadFile(filepath.Join(run.Dir, name))
+		if err != nil || text.String() != string(theirs) {
+			t.Errorf("%s:\n%s\nOpenSM's:\n%s\n%v", name, text.String(), theirs, err)
 		}
 	}
 }

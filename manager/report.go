@@ -115,6 +115,9 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	l.logCreditLoop(fx, r, m)
 	l.logFitting(fx, r)
 	l.logStopped(fx, r, m)
+	for _, line := range osmlog.EngineFindings(r.Engine, r.Tables.Findings) {
+		fx.log(info, line)
+	}
 	fx.log(info, osmlog.TablesConfigured(r.Engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
 }
 

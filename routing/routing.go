@@ -69,6 +69,8 @@ type Tables struct {
 	Notes []string
 	// Places are those of switches in a torus that the engine has found, in the order of its dump file.
 	Places []Place
+	// Findings are nil for engines that have none.
+	Findings *Findings
 }
 
 // Place is a switch with its coordinates.

@@ -41,11 +41,18 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		}
 	}
 	replace("opensm-subnet.lst", Subnet)
+	found := v.Tables.Findings
+	if found != nil && found.Computes != nil {
+		replace("opensm-ftree-ca-order.dump", ComputeOrder)
+	}
 	if d.Routing {
 		replace("opensm-lfts.dump", LFTs)
 		replace("opensm-lid-matrix.dump", LIDMatrix)
 		replace("opensm.fdbs", Routes)
 		replace("opensm.mcfdbs", MulticastFDBs)
+		if found != nil && found.Roots != nil {
+			replace("opensm-updn-roots.dump", Roots)
+		}
 		if v.Tables.SLs != nil {
 			replace("opensm-path-sl.dump", PathSLs)
 		}

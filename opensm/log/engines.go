@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"ibsm/routing"
 	"ibsm/routing/lash"
+	"ibsm/routing/sssp"
 	"ibsm/routing/torus"
 	"ibsm/routing/updn"
 )
@@ -24,6 +26,7 @@ func EngineRefused(engine string, reason error) (lines []string) {
 	var lanes *lash.TooFewLanes
 	var start *lash.StartTooHigh
 	var damage *torus.Unroutable
+	var layers *sssp.TooFewLanes
 	switch {
 	case errors.As(reason, &damage):
 		for _, f := range damage.Faults[:min(len(damage.Faults), maxFaults)] {
@@ -33,6 +36,10 @@ func EngineRefused(engine string, reason error) (lines []string) {
 		lines = append(lines, fmt.Sprintf("lash_core: ERR 4D02: Lane requirements (%d) exceed available lanes (%d) with starting lane (%d)", lanes.Lanes+1, lanes.Lanes, lanes.Start))
 	case errors.As(reason, &start):
 		lines = append(lines, fmt.Sprintf("discover_network_properties: ERR 4D03: Start VL(%d) too high for min operational vl(%d)", start.Start, start.Lanes))
+	case errors.As(reason, &layers):
+		lines = append(lines, fmt.Sprintf("dfsssp_remove_deadlocks: ERR AD25: Not enough VLs available (avail=%d, needed=%d); Stopping dfsssp routing!", layers.Lanes, layers.Lanes+1))
+	case errors.Is(reason, sssp.ErrSplit):
+		lines = append(lines, "dfsssp_build_graph: ERR AD0C: unsupported network state (detached and inaccessible switches found; gracefully shutdown this routing engine)")
 	case errors.Is(reason, updn.ErrNoRoots):
 		lines = append(lines, "updn_lid_matrices: disabling UPDN algorithm, no root nodes were found")
 	}
@@ -40,6 +47,70 @@ func EngineRefused(engine string, reason error) (lines []string) {
 		what = "fwd tables"
 	}
 	return append(lines, fmt.Sprintf("ucast_mgr_route: %s: cannot build %s", engine, what))
+}
+
+// EngineFindings say what a routing engine has found out about the subnet.
+func EngineFindings(engine string, f *routing.Findings) (lines []string) {
+	say := func(function, format string, args ...any) {
+		lines = append(lines, function+": "+fmt.Sprintf(format, args...))
+	}
+	switch {
+	case f == nil:
+	case f.Tree != nil:
+		sayTree(f.Tree, say)
+	case f.Lanes != nil && engine == "lash":
+		u := f.Lanes
+		say("discover_network_properties", "min operational vl(%d) start vl(%d) max_switches(%d)", u.Available, u.Start, u.Switches)
+		layers := func(paths []uint64) {
+			for layer, n := range paths {
+				say("lash_core", "Lanes in layer %d: %d", layer, n)
+			}
+		}
+		layers(u.Paths)
+		say("lash_core", "Lanes needed: %d, Balancing", len(u.Paths))
+		layers(u.Even)
+	case f.Lanes != nil:
+		const function = "dfsssp_remove_deadlocks"
+		u := f.Lanes
+		say(function, "Virtual Lanes available: %d", u.Available)
+		say(function, "Virtual Lanes needed: %d", len(u.Paths))
+		say(function, "Paths per VL (before balancing):")
+		for lane := range u.Available {
+			n := uint64(0)
+			if lane < len(u.Paths) {
+				n = u.Paths[lane]
+			}
+			say(function, "   %d. lane: %d", lane, n)
+		}
+		say(function, "Approx. #paths per VL (after balancing):")
+		for lane, n := range u.Even {
+			say(function, "   %d. lane: %d", lane, n)
+		}
+	}
+	return lines
+}
+
+func sayTree(t *routing.TreeShape, say func(function, format string, args ...any)) {
+	const function = "fabric_dump_general_info"
+	switches := 0
+	for _, n := range t.Switches {
+		switches += n
+	}
+	say(function, "General fabric topology info")
+	say(function, "============================")
+	say(function, "  - FatTree rank (roots to leaf switches): %d", t.LeafRank+1)
+	say(function, "  - FatTree max switch rank: %d", len(t.Switches)-1)
+	say(function, "  - Fabric has %d CAs, %d CA ports (%d of them CNs), %d switches", t.Hosts, t.HostPorts, t.Computes, switches)
+	for rank, n := range t.Switches {
+		text := fmt.Sprintf("  - Fabric has %d switches at rank %d", n, rank)
+		switch rank {
+		case 0:
+			text += " (roots)"
+		case t.LeafRank:
+			text += fmt.Sprintf(" (%d of them leafs)", t.Leaves)
+		}
+		say(function, "%s", text)
+	}
 }
 
 // RootsUnreadable and IDsUnreadable say that a file of updn has an error.

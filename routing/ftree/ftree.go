@@ -57,6 +57,7 @@ func New(s Settings) routing.Engine {
 			}
 			tables.LFT[s] = sw.row
 		}
+		tables.Findings = &routing.Findings{Computes: t.computes(), Tree: t.shape()}
 		return tables, nil
 	}
 }

@@ -1,6 +1,10 @@
 package lash
 
-import "context"
+import (
+	"context"
+
+	"ibsm/routing"
+)
 
 // layers are the paths by lane. A pair of switches has one lane for both directions.
 type layers struct {
@@ -17,27 +21,29 @@ type channel struct{ from, to int32 }
 // assignLanes gives each pair of switches the lowest lane, out of those from start on of so many, in
 // which its paths form no circle with those before, and evens the lanes out. The result is by
 // SwitchIdx, and counts lanes from start.
-func (n *network) assignLanes(ctx context.Context, budget, start int) ([][]uint8, error) {
+func (n *network) assignLanes(ctx context.Context, budget, start int) ([][]uint8, *routing.LaneUse, error) {
 	l := newLayers(n)
 	for i := range n.links {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for j := i + 1; j < len(n.links); j++ {
 			if !l.place(int32(i), int32(j)) {
 				if len(l.lanes) == budget-start {
-					return nil, &TooFewLanes{Lanes: budget - start, Start: start}
+					return nil, nil, &TooFewLanes{Lanes: budget - start, Start: start}
 				}
 				l.lanes = append(l.lanes, newLayer(len(n.links), len(l.channels)))
 				l.place(int32(i), int32(j))
 			}
 		}
 	}
+	use := &routing.LaneUse{Available: budget - start, Start: start, Switches: len(n.links), Paths: l.paths()}
 	if len(l.lanes) > 1 {
 		if err := l.balance(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	use.Even = l.paths()
 	lane := make([][]uint8, len(n.order))
 	for s := range lane {
 		lane[s] = make([]uint8, len(n.order))
@@ -49,7 +55,15 @@ func (n *network) assignLanes(ctx context.Context, budget, start int) ([][]uint8
 			}
 		}
 	}
-	return lane, nil
+	return lane, use, nil
+}
+
+// paths are the numbers of paths by lane.
+func (l *layers) paths() (paths []uint64) {
+	for _, lane := range l.lanes {
+		paths = append(paths, uint64(lane.paths))
+	}
+	return paths
 }
 
 func newLayers(n *network) *layers {

@@ -42,7 +42,7 @@ func New(s Settings) routing.Engine {
 				return nil, fmt.Errorf("there is no path between switch %v and switch %v", name(in.Topo, root), name(in.Topo, missed))
 			}
 		}
-		lane, err := n.assignLanes(ctx, budget, int(s.StartVL))
+		lane, use, err := n.assignLanes(ctx, budget, int(s.StartVL))
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func New(s Settings) routing.Engine {
 				row[i] += s.StartVL
 			}
 		}
-		return &routing.Tables{LFT: n.rows(in.Topo, in.LIDs), Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane)}, nil
+		return &routing.Tables{LFT: n.rows(in.Topo, in.LIDs), Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane), Findings: &routing.Findings{Lanes: use}}, nil
 	}
 }
 

@@ -24,9 +24,11 @@ func NewDeadlockFree(s Settings) routing.Engine {
 			return nil, err
 		}
 		a := newAssignment(n, tables, list)
-		if tables.SLs, err = a.assign(ctx, int(routing.LeastLanes(in.Lanes))); err != nil {
+		lanes := int(routing.LeastLanes(in.Lanes))
+		if tables.SLs, err = a.assign(ctx, lanes); err != nil {
 			return nil, err
 		}
+		tables.Findings = &routing.Findings{Lanes: a.use(lanes)}
 		return tables, nil
 	}
 }
@@ -49,6 +51,13 @@ type assignment struct {
 }
 
 const none int32 = -1
+
+// TooFewLanes refuses a subnet that needs more than so many lanes.
+type TooFewLanes struct{ Lanes int }
+
+func (e *TooFewLanes) Error() string {
+	return fmt.Sprintf("more than %d lanes are needed to keep routes free of credit loops: the links between switches have %[1]d", e.Lanes)
+}
 
 // canMap reports whether a port takes part: hosts and switches that have SL to VL mapping tables.
 func (n *network) canMap(p topo.PortIdx) bool {
@@ -144,10 +153,23 @@ func (a *assignment) assign(ctx context.Context, lanes int) (*routing.SLs, error
 		}
 	}
 	if layers[lanes-1].findLoop() {
-		return nil, fmt.Errorf("%d lanes are too few to keep routes free of credit loops: the links between switches have %d", lanes+1, lanes)
+		return nil, &TooFewLanes{Lanes: lanes}
 	}
 	a.count = count[:needed]
 	return a.sls(balance(a.count, lanes)), nil
+}
+
+// use is how many paths each lane has.
+func (a *assignment) use(lanes int) *routing.LaneUse {
+	base, split := balance(a.count, lanes)
+	u := &routing.LaneUse{Available: lanes, Paths: a.count}
+	for lane, layer := 0, 0; lane < lanes; lane++ {
+		if layer+1 < len(base) && base[layer+1] == uint64(lane) {
+			layer++
+		}
+		u.Even = append(u.Even, a.count[layer]/split[layer])
+	}
+	return u
 }
 
 // add adds the path of a bundle to a layer.

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,9 @@ type Settings struct {
 	// enabled (avoid_throttled_links).
 	AvoidThrottled bool
 }
+
+// ErrSplit refuses a subnet whose switches are not all connected.
+var ErrSplit = errors.New("the subnet is split")
 
 // New is the engine. It computes everything afresh each time: In.Keep does not matter. It refuses a
 // subnet whose switches are not all connected.
@@ -52,7 +56,7 @@ func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tabl
 			n.search(p)
 			if v := slices.Index(n.distance, infinite); v >= 0 {
 				node := &n.Topo.Nodes[n.Topo.Switches[n.switches[v]]]
-				return nil, fmt.Errorf("switch %v %q cannot be reached from all others", node.GUID, node.Desc.String())
+				return nil, fmt.Errorf("%w: switch %v %q cannot be reached from all others", ErrSplit, node.GUID, node.Desc.String())
 			}
 			n.fill(tables.LFT, n.LIDs.Base[p]+mad.LID(i))
 			n.weigh()

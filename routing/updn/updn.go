@@ -41,7 +41,12 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		return n.Route(ctx, ways.Ports)
+		tables, err := n.Route(ctx, ways.Ports)
+		if err != nil {
+			return nil, err
+		}
+		tables.Findings = &routing.Findings{Roots: n.roots()}
+		return tables, nil
 	}
 }
 
@@ -107,6 +112,16 @@ func newNetwork(ctx context.Context, in routing.In, s *Settings, spread routing.
 		}
 	}
 	return n, nil
+}
+
+// roots are the switches of rank 0.
+func (n *network) roots() (roots []topo.SwitchIdx) {
+	for _, s := range routing.SwitchesByGUID(n.Topo) {
+		if n.rank[s] == 0 {
+			roots = append(roots, s)
+		}
+	}
+	return roots
 }
 
 // detectRoots are the switches that have more than 90 % of the end ports at one distance, and no

@@ -1,0 +1,34 @@
+package routing
+
+import "ibsm/topo"
+
+// Findings are what an engine has found out about a subnet besides its routes, for operators.
+type Findings struct {
+	// Roots are the root switches, in OpenSM's order of GUIDs (updn).
+	Roots []topo.SwitchIdx
+	// Computes are the ports of compute nodes in the order of their leaves, as many for each leaf, None
+	// for those that a leaf lacks: the order in which ranks of MPI jobs meet on no link (ftree).
+	Computes []topo.PortIdx
+	// Tree is what the tree looks like (ftree).
+	Tree *TreeShape
+	// Lanes are how lanes are used (lash, dfsssp).
+	Lanes *LaneUse
+}
+
+// TreeShape is what a fat tree looks like.
+type TreeShape struct {
+	LeafRank         int
+	Hosts, HostPorts int   // nodes of hosts, and ports of them
+	Computes         int   // of HostPorts
+	Switches         []int // by rank, from the roots on
+	Leaves           int
+}
+
+// LaneUse is how lanes are used.
+type LaneUse struct {
+	Available, Start int // lanes from Start on
+	Switches         int // of the subnet (lash)
+	// Paths are how many have each lane that is needed before lanes are evened out, and Even of all lanes
+	// after it: roughly, where lanes share paths.
+	Paths, Even []uint64
+}
