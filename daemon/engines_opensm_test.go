@@ -25,7 +25,8 @@ import (
 )
 
 // TestEnginesAsOpenSM routes random fabrics with random configurations, which OpenSM reads from the same
-// files, and wants each entry to be OpenSM's unless permitted says otherwise. IBSM_SEED=N tries one.
+// files, and wants each entry to be OpenSM's: no difference is permitted. Aggregation nodes, because of which ibsm differs, are
+// not among these fabrics. IBSM_SEED=N tries one seed, IBSM_SEED=N-M those from N to M-1.
 func TestEnginesAsOpenSM(t *testing.T) {
 	from, to := uint64(0), uint64(60)
 	if os.Getenv("IBSM_PROOF") != "" {
