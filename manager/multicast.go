@@ -26,6 +26,7 @@ type multicast struct {
 	*sweep.Multicast
 	trouble string // as it was logged last; "" for none
 	missed  int
+	avoided int
 }
 
 // deadline is when settle has something to do; false for never.
@@ -58,6 +59,10 @@ func (m *multicast) forwarded(fx *effects, done *sweep.Forwarding) {
 		} else {
 			fx.log(info, "multicast forwarding tables are complete again")
 		}
+	}
+	if avoided := m.Avoided(); avoided != m.avoided {
+		m.avoided = avoided
+		fx.log(warn, fmt.Sprintf("switches that multicast trees avoid because they do not take their tables: %d", avoided))
 	}
 	if done.Missed != m.missed {
 		m.missed = done.Missed

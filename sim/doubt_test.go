@@ -11,6 +11,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/registry"
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -52,11 +53,12 @@ var troubles = []struct {
 	}},
 }
 
-// storm is a fabric in order, of which the manager hears little or nothing for a while.
+// storm is a fabric in order, of which the manager hears little or nothing for a while. Meanwhile
+// ports join multicast groups.
 type storm struct {
-	*harness
-	m       *watched
+	*choir
 	rng     *rand.Rand
+	ends    []net.End
 	lids    map[net.End]mad.LID
 	routes  map[int32][]uint8
 	ports   int // in the view
@@ -70,9 +72,14 @@ const givenUpByOpenSM = 0
 func newStorm(t *testing.T, seed uint64) *storm {
 	s := &storm{rng: rand.New(rand.NewPCG(seed, 0xd0b7)), lids: map[net.End]mad.LID{}}
 	n := nettest.Generate(t, pick(s.rng, "fattree:k=4", "torus:dims=3x3,hosts=2", "fattree:k=8,levels=2", "tree:depth=1,fanout=4"))
-	s.harness = newHarness(t, n, fabric.Config{Seed: s.rng.Uint64(), TrainTime: 100 * time.Millisecond, OnSet: s.set})
-	s.m = s.comeUp(minhopConfig())
-	for _, at := range s.endPorts() {
+	s.choir = newChoir(newHarness(t, n, fabric.Config{Seed: s.rng.Uint64(), TrainTime: 100 * time.Millisecond, OnSet: s.set}), minhopConfig())
+	s.ends = s.endPorts()
+	for i := range stormGroups {
+		s.group(i, 0)
+	}
+	s.joinSome(3 * stormGroups)
+	s.sing()
+	for _, at := range s.ends {
 		pi := s.Fabric.PortInfo(at)
 		s.lids[at] = pi.LID()
 	}
@@ -86,6 +93,16 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	}
 	s.judging = true
 	return s
+}
+
+// stormGroups is how many multicast groups there are.
+const stormGroups = 6
+
+// joinSome has some ports join groups.
+func (s *storm) joinSome(count int) {
+	for range count {
+		s.join(s.rng.IntN(stormGroups), pick(s.rng, s.ends...), registry.FullMember)
+	}
 }
 
 // published takes what questions are answered from.
@@ -130,12 +147,16 @@ func (s *storm) set(w fabric.Set) {
 // blow lets trouble last for so long, and returns what the manager says of its port then.
 func (s *storm) blow(begin func(s *storm) (step, end func()), length time.Duration) (says string) {
 	step, end := begin(s)
-	s.Run(s.Fabric.Now()+length, func() bool {
-		if step != nil {
-			step()
-		}
-		return false
-	})
+	for over := s.Fabric.Now() + length; s.Fabric.Now() < over; {
+		s.joinSome(s.rng.IntN(3))
+		s.Register(s.m.Manager, s.reg.Freeze())
+		s.Run(min(over, s.Fabric.Now()+time.Duration(s.rng.Int64N(int64(5*time.Second)))), func() bool {
+			if step != nil {
+				step()
+			}
+			return false
+		})
+	}
 	says = s.m.Core.Stats().OwnPort
 	end()
 	return says
@@ -167,7 +188,11 @@ func TestOwnTrouble(t *testing.T) {
 				if s.givenUp > givenUpByOpenSM {
 					t.Errorf("%d of %d ports were given up, OpenSM gives up %d", s.givenUp, s.ports, givenUpByOpenSM)
 				}
+				if s.m.says("switches that multicast trees avoid") > 0 {
+					t.Error("multicast trees avoid a switch in order")
+				}
 				s.mustBeWhole(s.m)
+				s.judgeMulticast()
 			})
 		}
 	}
@@ -204,5 +229,42 @@ func TestStandbyInTrouble(t *testing.T) {
 				s.mustBeWhole(s.m)
 			})
 		}
+	}
+}
+
+// TestBootedUnderLoss: while the manager's cable loses packets, a switch that is powered up may take
+// its tables and arm its links late. That is no reason to lead routes around it.
+func TestBootedUnderLoss(t *testing.T) {
+	count := uint64(6)
+	if os.Getenv("IBSM_PROOF") != "" {
+		count = 100
+	}
+	for seed := range count {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			defer repeat(t, seed)
+			rng := rand.New(rand.NewPCG(seed, 0xb007))
+			b := newHarness(t, nettest.Generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3,hosts=2")), fabric.Config{Seed: seed, TrainTime: 100 * time.Millisecond})
+			m := b.comeUp(minhopConfig())
+			sw := b.Fabric.Peer(uplink(b.net, b.Fabric.Peer(m.Station.At()).Node)).Node
+			b.Fabric.NodeDown(sw)
+			b.pass(settling)
+			forward := m.OnAction
+			m.OnAction = func(now time.Duration, a manager.Action) {
+				if p, ok := a.(manager.Publish); ok && p.View != nil {
+					for i := range p.View.Topo.Ports {
+						if port := &p.View.Topo.Ports[i]; port.Unhealthy {
+							t.Errorf("at %v port %d of %q is avoided", now, port.Num, p.View.Topo.Nodes[port.Node].Desc)
+						}
+					}
+				}
+				forward(now, a)
+			}
+			m.Station.SetLoss(pick(rng, 0.2, 0.3, 0.4, 0.5))
+			b.Fabric.NodeUp(sw)
+			b.pass(pick(rng, 10*time.Second, time.Minute, 3*time.Minute))
+			m.Station.SetLoss(0)
+			b.pass(convergence)
+			b.mustBeWhole(m)
+		})
 	}
 }

@@ -44,8 +44,9 @@ type Multicast struct {
 	round      *MulticastResult
 	blocks     []mftBlock // that this phase reads or writes
 	at, open   int
-	notRemoved blockEntries           // transition entries of which some switch did not remove the old links
-	failed     map[topo.SwitchIdx]int // requests that failed in this round
+	notRemoved blockEntries            // transition entries of which some switch did not remove the old links
+	failed     map[topo.SwitchIdx]int  // requests that failed in this round
+	refused    map[topo.SwitchIdx]bool // where some of them were answered
 	failures   []Failure
 	unread     bool       // another manager may have written some table
 	left       []mftBlock // that the last round left different from their targets
@@ -233,7 +234,8 @@ func (m *Multicast) TaskDone(g *MulticastResult) {
 	}
 	m.graph, m.task = g.task.graph, nil
 	m.phase, m.blocks, m.at = multicastRemoves, g.removes, 0
-	m.round, m.notRemoved, m.failed, m.failures = g, blockEntries{}, map[topo.SwitchIdx]int{}, nil
+	m.round, m.notRemoved, m.failures = g, blockEntries{}, nil
+	m.failed, m.refused = map[topo.SwitchIdx]int{}, map[topo.SwitchIdx]bool{}
 	if m.next == nil {
 		m.mfts, m.computed = g.mfts, g.task.state
 		for mlid, n := range g.unreached {
@@ -283,11 +285,36 @@ func (m *Multicast) countFailures() {
 		wrong[c.s] = true
 	}
 	for i, t := range m.subnet.held {
-		s := topo.SwitchIdx(i)
-		if failed := m.failed[s] > 0; (failed || m.answers(s) && !wrong[s]) && t.Judge(failed) {
+		s, verdict := topo.SwitchIdx(i), device.Obeyed
+		switch {
+		case m.refused[s]:
+			verdict = device.Refuses
+		case m.failed[s] > 0:
+			verdict = device.Silent
+		case !m.answers(s) || wrong[s]:
+			continue
+		}
+		if m.devices.Judge(t, verdict) {
 			m.graph, m.computed = nil, nil
 		}
 	}
+}
+
+// NeedsWalk reports whether some switch did not answer to its multicast table: a walk that begins
+// now will show whose fault that is.
+func (m *Multicast) NeedsWalk() bool { return m.devices != nil && m.devices.Suspects() }
+
+// Avoided counts the switches that trees avoid because they do not take their tables.
+func (m *Multicast) Avoided() (count int) {
+	if m.subnet == nil {
+		return 0
+	}
+	for _, t := range m.subnet.held {
+		if t.Avoided() {
+			count++
+		}
+	}
+	return count
 }
 
 // Short reports whether the MulticastFDBTop of some switch is too low: a sweep has to raise

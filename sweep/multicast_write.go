@@ -99,6 +99,7 @@ func (m *Multicast) fail(c mftBlock, e device.Event, reason string) {
 	}
 	m.subnet.held[c.s].Take(c.block, c.position, e, &sent)
 	m.failed[c.s]++
+	m.refused[c.s] = m.refused[c.s] || e != device.TimedOut
 	node := &m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]]
 	m.failures = append(m.failures, Failure{Node: node.GUID, Desc: node.Desc.String(),
 		Reason: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})

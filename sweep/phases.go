@@ -54,7 +54,11 @@ func (w *Walk) Found() *Found {
 	if !w.Finished() {
 		return nil
 	}
-	return &Found{s: w.s, Result: w.Result()}
+	found := &Found{s: w.s, Result: w.Result()}
+	if !found.Quick && found.Doubt() == discover.NoDoubt {
+		w.s.state.devices.WalkHeard()
+	}
+	return found
 }
 
 // Drop abandons the walk. The caller has cancelled its requests.

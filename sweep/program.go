@@ -7,6 +7,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -236,9 +237,10 @@ func (p *Program) routed(s topo.SwitchIdx) bool {
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its table. It
-// reports whether a switch that was bypassed for that reason holds it now.
+// reports whether a switch that was bypassed for that reason holds it now. Where the walk heard
+// others badly, what a switch was sent may never have got there.
 func (p *Program) tally() (healed bool) {
-	if p.c.Tables == nil {
+	if p.c.Tables == nil || p.c.Found().Doubt() != discover.NoDoubt {
 		return false
 	}
 	for i, n := range p.c.Topo.Switches {

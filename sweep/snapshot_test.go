@@ -136,7 +136,7 @@ func deep(v reflect.Value) string {
 		return deep(v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; name != "walks" && name != "shared" {
+			if name := v.Type().Field(i).Name; name != "walks" && name != "heard" && name != "shared" {
 				all = append(all, name+":"+deep(v.Field(i)))
 			}
 		}

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing/mcast"
@@ -17,7 +19,8 @@ type MFT struct {
 	Positions uint8
 	Blocks    int   // that the table has
 	Foreign   bool  // another manager may have written it: it is read before it is written
-	Failed    uint8 // rounds in a row in which a Set of it failed
+	Failed    uint8 // rounds in a row in which a Set of it failed by the switch's own fault
+	silentIn  int   // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
 }
 
 // maxFailedMFT is in how many rounds in a row a switch may reject its multicast table before
@@ -33,14 +36,38 @@ func NewMFT(node *topo.Node, foreign bool) *MFT {
 // Avoided reports whether trees avoid the switch.
 func (m *MFT) Avoided() bool { return m.Failed >= maxFailedMFT }
 
-// Judge notes whether a round failed at the switch, and reports whether that changes
-// Avoided.
-func (m *MFT) Judge(failed bool) (changed bool) {
+// Verdict says how a round of Sets went at a switch.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Obeyed  Verdict = iota
+	Silent          // some Set got no answer, and none another one than it should
+	Refuses         // some Set was rejected, or answered with other values
+)
+
+// Judge notes how a round went at the switch, and reports whether that changes Avoided. A Set that
+// got no answer may be lost by our own fault: it counts only where another one got none before, and
+// a walk that began between the two has heard everybody well.
+func (r *Record) Judge(m *MFT, v Verdict) (changed bool) {
 	before := m.Avoided()
-	if m.Failed = min(m.Failed+1, maxFailedMFT); !failed {
-		m.Failed = 0
+	switch {
+	case v == Obeyed:
+		m.Failed, m.silentIn = 0, 0
+	case m.Avoided():
+	case v == Refuses:
+		m.Failed++
+	case m.silentIn == 0:
+		m.silentIn = r.walks
+	case r.heard > m.silentIn:
+		m.Failed, m.silentIn = m.Failed+1, r.walks
 	}
 	return m.Avoided() != before
+}
+
+// Suspects reports whether some multicast table got no answer, and no walk has begun since.
+func (r *Record) Suspects() bool {
+	return slices.ContainsFunc(r.Switches, func(sw Switch) bool { return sw.MFT != nil && sw.MFT.silentIn == r.walks && r.walks > 0 })
 }
 
 func (m *MFT) index(block uint16, position uint8) int {

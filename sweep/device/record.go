@@ -20,8 +20,9 @@ type Record struct {
 	Unsupported Unsupported            // what devices do not hold of their PortInfo and the like
 	dirty       map[Place]int          // what may be other than the Topo says, and the walk during or after which that was found
 	checks      map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
-	walks       int
-	before      map[mad.GUID][]byte // what Pause has kept, until WalkEnds
+	walks       int                    // walks that have begun
+	heard       int                    // the latest of them that heard everybody well
+	before      map[mad.GUID][]byte    // what Pause has kept, until WalkEnds
 }
 
 // NewRecord returns an empty Record.
@@ -196,6 +197,9 @@ func (r *Record) Dirty(p Place) bool {
 // WalkBegins must be called before a walk, and WalkEnds after the sweep of that walk, which has
 // read what was dirty before it.
 func (r *Record) WalkBegins() { r.walks++ }
+
+// WalkHeard must be called when the walk that began last has heard everybody well.
+func (r *Record) WalkHeard() { r.heard = r.walks }
 
 // WalkEnds forgets what was dirty before the walk.
 func (r *Record) WalkEnds() {

@@ -202,7 +202,47 @@ func TestMFT(t *testing.T) {
 	if m.Take(1, 1, Confirmed, block(0)); m.values[m.index(1, 1)] != nil || !m.Holds(1, 1, block(0)) {
 		t.Error("an empty block takes memory")
 	}
-	if m.Judge(true) || m.Avoided() || !m.Judge(true) || !m.Avoided() || m.Judge(true) || !m.Judge(false) || m.Avoided() {
-		t.Error("a switch is avoided after two rounds in a row, until one succeeds")
+	r := NewRecord()
+	if r.Judge(m, Refuses) || m.Avoided() || !r.Judge(m, Refuses) || !m.Avoided() || r.Judge(m, Refuses) || !r.Judge(m, Obeyed) || m.Avoided() {
+		t.Error("a switch is avoided after two rounds in a row that it refused, until one succeeds")
+	}
+}
+
+// Sets of a multicast table that get no answer count against the switch only once a walk that began
+// after the first of them has heard everybody well.
+func TestSilentMFT(t *testing.T) {
+	r := NewRecord()
+	r.WalkBegins()
+	r.WalkHeard()
+	m := NewMFT(&topo.Node{NumPorts: 4}, false)
+	r.Switches = []Switch{{MFT: m}}
+	for range 3 {
+		if r.Judge(m, Silent) || m.Avoided() {
+			t.Fatal("avoided without a walk")
+		}
+	}
+	if !r.Suspects() {
+		t.Error("no walk is asked for")
+	}
+	r.WalkBegins()
+	if r.Judge(m, Silent) || r.Judge(m, Silent) || r.Suspects() {
+		t.Error("a walk that heard little counts")
+	}
+	r.WalkBegins()
+	r.WalkHeard()
+	if r.Judge(m, Silent) || r.Judge(m, Silent) || !r.Suspects() {
+		t.Error("avoided after one walk that heard everybody")
+	}
+	r.WalkBegins()
+	r.WalkHeard()
+	if !r.Judge(m, Silent) || !m.Avoided() {
+		t.Error("not avoided after two walks that heard everybody")
+	}
+	r.WalkBegins()
+	if r.Judge(m, Silent) || !m.Avoided() || r.Suspects() {
+		t.Error("a switch that is avoided asks for walks")
+	}
+	if !r.Judge(m, Obeyed) || m.Avoided() || r.Judge(m, Silent) || r.Judge(m, Silent) || !r.Suspects() {
+		t.Error("what was before a round that succeeded counts")
 	}
 }
