@@ -126,7 +126,7 @@ var subnetKeys = []Key{
 	{Name: "routing_engine", TOML: "routing.engines", Kind: List, Words: engines, Default: null, Serious: true, Effect: Acts, Long: "routing_engine", Short: 'R', Arg: "LIST",
 		Help: "routing engines to try, in order; minhop is tried last unless no_fallback is listed"},
 	{Name: "avoid_throttled_links", TOML: "routing.avoid_throttled_links", Kind: Bool, Default: "FALSE", Serious: true, Effect: Acts,
-		Help: "do not route over links between switches that are slower or narrower than both ends allow (sssp, dfsssp)"},
+		Help: "do not route over links between switches that are slower or narrower than both ends allow (sssp, dfsssp, nue)"},
 	{Name: "connect_roots", TOML: "routing.connect_roots", Kind: Bool, Default: "FALSE", Reload: true, Serious: true, Effect: Acts, Long: "connect_roots", Short: 'z',
 		Help: "also create routes between root switches (updn, dnup, ftree)"},
 	{Name: "use_ucast_cache", TOML: "routing.cache", Kind: Bool, Default: "FALSE", Serious: true, Effect: Foreign, Long: "ucast_cache", Short: 'A',

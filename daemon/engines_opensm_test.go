@@ -121,7 +121,7 @@ func compareFindings(t *testing.T, run *routingtest.Run, engine string, tables *
 
 // steers are the engines that each setting has an effect on.
 var steers = map[string][]string{
-	"avoid_throttled_links": {"sssp", "dfsssp"}, "cn_guid_file": {"ftree", "sssp", "dfsssp"}, "connect_roots": {"updn", "dnup", "ftree"},
+	"avoid_throttled_links": {"sssp", "dfsssp", "nue"}, "cn_guid_file": {"ftree", "sssp", "dfsssp"}, "connect_roots": {"updn", "dnup", "ftree"},
 	"do_mesh_analysis": {"lash"}, "guid_routing_order_file": balancing, "guid_routing_order_no_scatter": balancing,
 	"hop_weights_file": {"minhop", "dor", "file", "updn"}, "ids_guid_file": {"updn"}, "io_guid_file": {"ftree", "sssp", "dfsssp"}, "lash_start_vl": {"lash"},
 	"max_reverse_hops": {"ftree"}, "port_prof_ignore_file": balancing, "port_profile_switch_nodes": balancing, "port_search_ordering_file": balancing,

@@ -40,8 +40,11 @@ type network struct {
 	after   []int32
 }
 
-func newNetwork(in routing.In) *network {
-	t, g := in.Topo, routing.NewGraph(in.Topo)
+func newNetwork(in routing.In, avoidThrottled bool) *network {
+	t := in.Topo
+	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool {
+		return !t.Ports[p].Unhealthy && !(avoidThrottled && routing.Throttled(t, p))
+	})
 	n := &network{In: in, vertex: make([]int32, g.Len()), lids: make([]uint8, g.Len()), by: make([]int32, g.Len()),
 		reached: make([]uint64, g.Len()), behind: make([]uint64, g.Len()), after: make([]int32, g.Len()), heap: heap.New(g.Len())}
 	for s := range g.Len() {

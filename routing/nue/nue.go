@@ -30,6 +30,9 @@ type Settings struct {
 	// QoS says that the operator has switched quality of service on (qos). As with OpenSM, routes get one
 	// lane without it.
 	QoS bool
+	// AvoidThrottled leaves out links between switches that are slower or narrower than both ends have
+	// enabled (avoid_throttled_links).
+	AvoidThrottled bool
 }
 
 // New is the engine. It computes everything afresh each time: In.Keep does not matter. It refuses a
@@ -71,7 +74,7 @@ type dest struct {
 }
 
 func newRoutes(in routing.In, s Settings) *routes {
-	r := &routes{network: newNetwork(in), lane: make([]uint8, len(in.LIDs.Owner))}
+	r := &routes{network: newNetwork(in, s.AvoidThrottled), lane: make([]uint8, len(in.LIDs.Owner))}
 	r.tables = &routing.Tables{LFT: make([][]uint8, len(r.switches)), Top: in.LIDs.Top}
 	for i := range r.tables.LFT {
 		r.tables.LFT[i] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(in.LIDs.Top))

@@ -102,7 +102,9 @@ const infinite = uint64(1) << 62
 
 func newNetwork(in routing.In, s Settings) *network {
 	t := in.Topo
-	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool { return !t.Ports[p].Unhealthy && !(s.AvoidThrottled && throttled(t, p)) })
+	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool {
+		return !t.Ports[p].Unhealthy && !(s.AvoidThrottled && routing.Throttled(t, p))
+	})
 	n := &network{In: in, switches: routing.SwitchesByGUID(t), vertex: make([]int32, g.Len()), lids: make([]uint64, g.Len()),
 		distance: make([]uint64, g.Len()), by: make([]int32, g.Len()), behind: make([]uint64, g.Len())}
 	for v, s := range n.switches {

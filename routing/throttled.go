@@ -1,4 +1,4 @@
-package sssp
+package routing
 
 import (
 	"ibsm/mad"
@@ -6,9 +6,9 @@ import (
 	"ibsm/topo"
 )
 
-// throttled reports whether a link is slower or narrower than both ends have enabled, as OpenSM has it.
+// Throttled reports whether a link is slower or narrower than both ends have enabled, as OpenSM has it.
 // Ends that do not agree about their link are throttled, too.
-func throttled(t *topo.Topo, p topo.PortIdx) bool {
+func Throttled(t *topo.Topo, p topo.PortIdx) bool {
 	far := t.Ports[p].Peer
 	near, other := &t.Ports[p].Info, &t.Ports[far].Info
 	width, speed := near.LinkWidthActive(), t.LinkSpeed(p)
