@@ -476,6 +476,21 @@ func TestSecretsAreNotShown(t *testing.T) {
 			b.pass(settling)
 		}
 	}
+	unknown := b.intrude(host(n, 8)) // that no walk finds to be a manager is asked what it is
+	unknown.smInfo(first.Station.At(), true, mad.MethodGet, 0, elect.New(elect.Config{GUID: unknown.guid(), Priority: 15}).Question(), 1)
+	b.pass(settling)
+	inquiries := 0
+	for _, p := range unknown.got {
+		if p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet {
+			inquiries++
+			if p.MKey() != 0 || (*smp.SMInfo)(p.Data()).SMKey() != 0 {
+				shown++
+			}
+		}
+	}
+	if inquiries == 0 {
+		t.Error("a manager that names itself is not asked")
+	}
 	if asked < 8 || shown > 0 {
 		t.Errorf("%d of %d packets show a key", shown, asked)
 	}

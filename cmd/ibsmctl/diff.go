@@ -22,7 +22,8 @@ func newDiff(a *asker) *cobra.Command {
 Shows the last change of the subnet; with one generation everything that has changed since
 it, with two everything that changed from the first to the second: nodes and links added or
 removed, LIDs, port states, P_Keys, groups, settings, subnet managers, SLs of paths, tables of
-lanes, and the number of forwarding table entries per switch. A change that was reverted in between is not shown.
+lanes, and the number of forwarding table entries per switch. A change that was reverted in
+between is not shown.
 ibsmctl generations lists the generations.`}
 	whole := c.Flags().Bool("all", false, "list all switches whose tables changed, not only those with most changes")
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
