@@ -144,7 +144,12 @@ func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if j.begin(t); len(j.broken) > 0 && !j.joinShortest(j.sls) {
+			j.begin(t)
+			order := j.sls
+			if j.alone != topo.None {
+				order = 0 // no route to it is left that this one could go with: the load of ports decides
+			}
+			if len(j.broken) > 0 && !j.joinShortest(order, j.sls) {
 				j.undo()
 				later = append(later, t)
 			}
@@ -267,17 +272,17 @@ func (j *joiner) rising(s topo.SwitchIdx, port uint8, next topo.SwitchIdx) (sls 
 }
 
 // joinShortest gives each broken switch a port on a shortest way, if it can one whose way follows the order
-// of the proof for packets of some SLs. It reports whether those of hosts all do.
-func (j *joiner) joinShortest(sls uint16) bool {
+// of the proof for packets of the SLs of order. It reports whether those of hosts that have the SLs of must all do.
+func (j *joiner) joinShortest(order, must uint16) bool {
 	follow := true
 	for _, s := range j.nearest {
 		if j.tables.LFT[s][j.lid] != routing.NoPath {
 			continue
 		}
-		port, next := j.choose(s, sls)
+		port, next := j.choose(s, order)
 		j.place(s, port)
 		j.rises[s] = j.rising(s, port, next)
-		follow = follow && j.slsFrom(s)&sls&^j.rises[s] == 0
+		follow = follow && j.slsFrom(s)&must&^j.rises[s] == 0
 	}
 	return follow
 }

@@ -93,7 +93,7 @@ func (s *searcher) join(t target) {
 			}
 		}
 	}
-	s.joinShortest(0)
+	s.joinShortest(0, 0)
 	for _, from := range without {
 		s.force(from)
 	}
