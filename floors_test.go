@@ -65,7 +65,7 @@ var narrow = map[string]string{
 	"sim/ibsim":  "mad mad/* sim/fabric",
 	// Only tests and programs import simulations.
 	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
-	"routing": "mad topo priority",
+	"routing": "mad mad/smp topo priority",
 	// What a policy means depends on the ports and their partitions alone.
 	"routing/qos": "mad conf/diag partitions registry topo",
 }
