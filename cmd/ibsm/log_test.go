@@ -30,13 +30,15 @@ var grepped = regexp.MustCompile(`(?m)^[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \d{6} \
 }, "|") + `))`)
 
 // lines are what is looked for in a log, each where it comes first. The level of
-// SUBNET UP is left out: OpenSM's changes with the mastership.
+// SUBNET UP is left out: OpenSM's changes with the mastership. So are the ports of a path: of two
+// cables to a switch OpenSM takes the one over which the switch answered last.
 func lines(log string) (found []string) {
 	for _, m := range grepped.FindAllStringSubmatch(log, -1) {
 		line := m[1]
 		if strings.HasSuffix(line, "SUBNET UP") {
 			line = "SUBNET UP"
 		}
+		line, _, _ = strings.Cut(line, ": Path = ")
 		if !slices.Contains(found, line) {
 			found = append(found, line)
 		}
