@@ -10,10 +10,6 @@ import (
 	"testing"
 
 	"ibsm/conf/diag"
-	"ibsm/routing"
-	"ibsm/topo"
-	"ibsm/topo/net"
-	"ibsm/topo/netwalk"
 )
 
 // fabric is a torus for a test, with its cables at random ports and random GUIDs.
@@ -31,7 +27,6 @@ type fabric struct {
 	seeds    int    // in the configuration; 0 is 1
 	options  string // lines of the configuration
 	settings string // "torus 4 4 1" for another topology than that of the fabric
-	vls      int    // VLCap of adapters; 0 for that of switches
 	seed     uint64
 }
 
@@ -209,22 +204,4 @@ func settingsOf(t testing.TB, file string) (*Settings, diag.List) {
 	}
 	s, _, errors := Parse(file, text)
 	return s, errors
-}
-
-// problem is the routing of a fabric of a file, with one LID for each port.
-func problem(t testing.TB, file string, lmc uint8) routing.In {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fabric, err := net.Parse(file, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := netwalk.Topo(fabric, net.NoEnd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, lmc)}
 }

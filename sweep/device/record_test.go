@@ -225,12 +225,12 @@ func TestSilentMFT(t *testing.T) {
 		t.Error("no walk is asked for")
 	}
 	r.WalkBegins()
-	if r.Judge(m, Silent) || r.Judge(m, Silent) || r.Suspects() {
+	if first, second := r.Judge(m, Silent), r.Judge(m, Silent); first || second || r.Suspects() {
 		t.Error("a walk that heard little counts")
 	}
 	r.WalkBegins()
 	r.WalkHeard()
-	if r.Judge(m, Silent) || r.Judge(m, Silent) || !r.Suspects() {
+	if first, second := r.Judge(m, Silent), r.Judge(m, Silent); first || second || !r.Suspects() {
 		t.Error("avoided after one walk that heard everybody")
 	}
 	r.WalkBegins()
