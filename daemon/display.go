@@ -84,6 +84,9 @@ func (d *display) plan(s manager.Show) {
 	if text := manager.CreditLoop(s.Computed, nil); text != "" {
 		fmt.Fprintln(d.w, "warning:", text)
 	}
+	if text := manager.Transition(s.Computed, nil); text != "" {
+		fmt.Fprintln(d.w, "note:", text)
+	}
 	fmt.Fprintf(d.w, "%d Sets would be sent; nothing was written\n", n)
 }
 

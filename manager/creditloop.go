@@ -64,6 +64,37 @@ func (l *sweepLog) logFitting(fx *effects, r *sweep.SweepPlan) {
 	l.fitting = r.Fitting
 }
 
+// logTransition logs what can happen while a plan is written.
+func (l *sweepLog) logTransition(fx *effects, r *sweep.SweepPlan, m names.Map) {
+	text := Transition(r, m)
+	switch {
+	case text == "":
+	case r.Transition.Risk != nil:
+		fx.log(warn, text)
+	default:
+		fx.log(info, text)
+	}
+}
+
+// Transition is a sentence about credit loops while a plan is written; "" if its tables can be written in
+// any order.
+func Transition(r *sweep.SweepPlan, m names.Map) string {
+	tr := &r.Transition
+	if tr.Risk == nil {
+		if len(tr.Order) < 2 {
+			return ""
+		}
+		return fmt.Sprintf("switches get their tables in %d groups, one after the other: in any other order the old and new routes together could have a credit loop", len(tr.Order))
+	}
+	until := fmt.Sprintf("until the last %d switches have their tables", len(tr.Order[len(tr.Order)-1]))
+	if tr.Lasting {
+		until = "until hosts have asked for their paths again, because connections made before keep their SLs"
+	}
+	name := func(n *topo.Node) string { return nodeName(m, n) }
+	return fmt.Sprintf("the old and new routes together have a credit loop %s: packets that leave by these %d ports can wait for each other until switches drop them (head_of_queue_lifetime): %s",
+		until, len(tr.Risk), creditloop.Text(r.Topo, tr.Risk, name))
+}
+
 // maxWaits is how many packets waits names.
 const maxWaits = 6
 

@@ -114,6 +114,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	l.lost, l.cut = lost, cut
 	l.logCreditLoop(fx, r, m)
 	l.logFitting(fx, r)
+	l.logTransition(fx, r, m)
 	l.logStopped(fx, r, m)
 	for _, line := range osmlog.EngineFindings(r.Engine, r.Tables.Findings) {
 		fx.log(info, line)

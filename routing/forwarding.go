@@ -139,6 +139,13 @@ type LIDSet []uint64
 // Add adds a LID, which must be in one of the set's blocks.
 func (l LIDSet) Add(lid int) { l[lid/BlockSize] |= 1 << (lid % BlockSize) }
 
+// Union adds the LIDs of another set with as many blocks.
+func (l LIDSet) Union(o LIDSet) {
+	for block, word := range o {
+		l[block] |= word
+	}
+}
+
 // Has reports whether a LID of the set's blocks is in it.
 func (l LIDSet) Has(lid int) bool { return l[lid/BlockSize]>>(lid%BlockSize)&1 != 0 }
 

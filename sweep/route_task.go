@@ -59,6 +59,7 @@ type SweepPlan struct {
 	CreditLoop  []creditloop.Channel // among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
 	Stopped     []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
 	Fitting     Fitting              // of SLs to tables found
+	Transition  Transition           // to Tables
 	Engine      string               // that computed Tables; "" without Tables
 	InPlaceOf   string               // engines.Engine.InPlaceOf of that
 	Refused     []engines.Refusal    // by engines that were tried before it
@@ -169,7 +170,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions,
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
 		Dead: dead, Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister,
 	})
@@ -220,9 +221,14 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		in.Keep = routing.KeepNone
 	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
-	r := (&attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}).choose(ctx)
+	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
+	r := a.choose(ctx)
 	if r == nil {
 		return
+	}
+	var err error
+	if out.Transition, err = a.transition(ctx, r); err != nil {
+		return // as ctx is done
 	}
 	tables := r.tables
 	out.Unknown = r.engine.Unknown(t)

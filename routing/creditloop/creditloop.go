@@ -105,12 +105,12 @@ type Rules struct {
 func Find(ctx context.Context, in In) (*Report, error) {
 	g := newGraph(in)
 	defer func() { g.deps, g.used = nil, nil }() // large, and not needed after this
-	keeps, err := g.keepsOrder(ctx, in.Since)
+	descents, known, err := g.descents(ctx, in.Since)
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{graph: g}
-	if keeps {
+	if known && descents == nil {
 		r.number, r.Findings = in.Since.number, g.findings()
 		return r, nil
 	}

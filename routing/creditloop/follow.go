@@ -69,9 +69,9 @@ func (w *walker) followBlock(block int, lids uint64, two routing.LIDSet) {
 	if block < len(two) {
 		several = two[block]
 	}
-	w.transpose(0, block)
-	if several != 0 {
-		w.transpose(1, block)
+	w.transpose(0, block, lids)
+	if several &= lids; several != 0 {
+		w.transpose(1, block, several)
 	}
 	for ; lids != 0; lids &= lids - 1 {
 		i := bits.TrailingZeros64(lids)
@@ -85,13 +85,13 @@ func (w *walker) followBlock(block int, lids uint64, two routing.LIDSet) {
 	}
 }
 
-// transpose sets egress of some rules to those of a block.
-func (w *walker) transpose(rules, block int) {
+// transpose sets egress of some rules to those of some LIDs of a block.
+func (w *walker) transpose(rules, block int, lids uint64) {
 	first, n := block*routing.BlockSize, len(w.Rows)
 	for s, row := range w.rules[rules].Forwarding.Rows {
 		row = row[min(first, len(row)):min(first+routing.BlockSize, len(row))]
-		for i := range routing.BlockSize {
-			port := uint8(routing.NoPath)
+		for rest := lids; rest != 0; rest &= rest - 1 {
+			i, port := bits.TrailingZeros64(rest), uint8(routing.NoPath)
 			if i < len(row) && int(row[i]) < w.ports {
 				port = row[i]
 			}

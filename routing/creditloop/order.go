@@ -9,34 +9,45 @@ import (
 	"ibsm/topo"
 )
 
-// keepsOrder reports whether the numbers of the channels in an earlier report prove these
-// tables too: the routes that have changed lead to higher numbers as well.
-func (g *graph) keepsOrder(ctx context.Context, since *Report) (bool, error) {
+// descents are the switches from which packets to LIDs whose routes have changed come to a channel with a
+// lower number, by the numbers of an earlier report, ascending. Without any, the numbers prove these tables, too.
+// known is false where the numbers say nothing about these tables.
+func (g *graph) descents(ctx context.Context, since *Report) (from []topo.SwitchIdx, known bool, err error) {
 	if since == nil || !g.comparable(since) {
-		return false, nil
+		return nil, false, nil
 	}
 	changed := g.Changed(since.graph.Forwarding)
+	if len(g.rules) > 1 {
+		changed.Union(g.Changed(g.rules[1].Forwarding))
+	}
 	for lid, is := range g.dests {
 		if is && (lid >= len(since.graph.dests) || !since.graph.dests[lid]) {
 			changed.Add(lid)
 		}
 	}
 	if err := g.follow(ctx, changed); err != nil {
-		return false, err
+		return nil, false, err
 	}
-	rises := true
-	for from, number := range since.number {
-		g.each(from, func(to int) { rises = rises && number < since.number[to] })
+	for c, number := range since.number {
+		rises := true
+		g.each(c, func(to int) { rises = rises && number < since.number[to] })
+		if !rises {
+			from = append(from, topo.SwitchIdx(c%len(g.next)/g.ports))
+		}
 	}
 	clear(g.deps)
-	return rises, nil
+	slices.Sort(from)
+	return slices.Compact(from), true, nil
 }
 
 // comparable reports whether packets to LIDs whose routes have not changed are on the lanes that
-// they were on in an earlier report without a loop and findings.
+// they were on in an earlier report without a loop and findings, and by the rules of before as well.
 func (g *graph) comparable(since *Report) bool {
 	was := since.graph
-	if len(since.number) != g.lanes*len(g.next) || was.ports != g.ports || len(since.Findings) > 0 || was.SLs != g.SLs || len(g.rules)+len(was.rules) > 2 {
+	if len(since.number) != g.lanes*len(g.next) || was.ports != g.ports || len(since.Findings) > 0 || was.SLs != g.SLs || len(was.rules) > 1 {
+		return false
+	}
+	if before := g.rules[len(g.rules)-1]; before.SLs != g.SLs || before.Maps != g.Maps {
 		return false
 	}
 	if g.checked() != was.checked() || g.checked() && (g.Maps != was.Maps || g.Topo != was.Topo && !g.Topo.Equal(was.Topo) || !slices.Equal(g.Lanes, was.Lanes) || !slices.Equal(g.Turns, was.Turns)) {
@@ -45,7 +56,7 @@ func (g *graph) comparable(since *Report) bool {
 	for i := range g.sources {
 		s := &g.sources[i]
 		at, is := slices.BinarySearchFunc(was.sources, was.input(s.at, s.class), func(o source, input int) int { return was.input(o.at, o.class) - input })
-		if !is || g.SLs != nil && !slices.EqualFunc(was.sources[at].flows, s.flows, func(a, b flow) bool { return a.rows == b.rows }) {
+		if !is || g.SLs != nil && !slices.EqualFunc(was.sources[at].flows, s.flows, func(a, b flow) bool { return a.rows[0] == b.rows[0] }) {
 			return false
 		}
 	}

@@ -19,17 +19,13 @@ type Transition struct {
 	Risk []Channel
 }
 
-// maxSearches bounds how often Order searches for a loop.
-const maxSearches = 64
-
 // Order finds an order of writing switches in which no credit loop can form, whichever of the
 // switches of a stage have been written: all at once if they can, and otherwise many of those that can.
 // Where it finds none, the last stage has the rest, and the Transition has its risk. Hosts
-// may use the SLs of before and the new ones all the time. In.Before must be set; In.Turns and
-// In.Since do not matter. The error is that of ctx.
-func Order(ctx context.Context, in In) (*Transition, error) {
-	t := &transition{in: in, stage: make([]int, len(in.Topo.Switches))}
-	t.in.Since, t.in.Turns = nil, nil
+// may use the SLs of before and the new ones all the time. In.Before must be set; In.Since may be a report of
+// the new rules. Order searches for a loop so many times at most, but at least once. The error is that of ctx.
+func Order(ctx context.Context, in In, searches int) (*Transition, error) {
+	t := &transition{in: in, stage: make([]int, len(in.Topo.Switches)), searches: searches}
 	out := &Transition{}
 	rest := t.changed()
 	for len(rest) > 0 {
@@ -47,7 +43,7 @@ func Order(ctx context.Context, in In) (*Transition, error) {
 type transition struct {
 	in       In
 	stage    []int // by switch: of those below
-	searches int
+	searches int   // that are left
 }
 
 // Stages of switches: with the rules of before, with either, with the new ones. Switches whose rules do
@@ -88,8 +84,10 @@ func (t *transition) remapped(s topo.SwitchIdx) bool {
 // next is the next stage of the switches that are left, and the risk of writing them all if there is no
 // other way.
 func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel, err error) {
-	now, risk, err = t.most(ctx, rest)
-	for i := 0; i < len(rest) && now == nil && err == nil && t.searches < maxSearches; i++ {
+	if now, err = t.numbered(ctx, rest); now == nil && err == nil {
+		now, risk, err = t.most(ctx, rest)
+	}
+	for i := 0; i < len(rest) && now == nil && err == nil && t.searches > 0; i++ {
 		now, _, err = t.most(ctx, rest[i:i+1])
 	}
 	if now == nil {
@@ -99,6 +97,37 @@ func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []top
 		t.stage[s] = written
 	}
 	return now, nil, err
+}
+
+// numbered is as many of the switches that are left as the numbers of the new rules prove: those from which
+// packets could come to a lower number wait until others are written. Nil if the numbers prove none.
+func (t *transition) numbered(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, err error) {
+	for _, s := range rest {
+		t.stage[s] = writing
+	}
+	for now = slices.Clone(rest); len(now) > 0; {
+		descents, known, err := newGraph(t.rules()).descents(ctx, t.in.Since)
+		if err != nil {
+			return nil, err
+		}
+		if known && descents == nil {
+			return now, nil
+		}
+		left := len(now)
+		for _, s := range descents {
+			if t.stage[s] == writing {
+				t.stage[s] = later
+			}
+		}
+		now = slices.DeleteFunc(now, func(s topo.SwitchIdx) bool { return t.stage[s] == later })
+		if len(now) == left {
+			break // others than those that are written come to lower numbers
+		}
+	}
+	for _, s := range rest {
+		t.stage[s] = later
+	}
+	return nil, nil
 }
 
 // most is as many of some switches as can be written in any order, and the loop that keeps others from
@@ -112,7 +141,7 @@ func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []top
 		if err != nil {
 			return nil, nil, err
 		}
-		t.searches++
+		t.searches--
 		if r.Loop == nil {
 			return now, risk, nil
 		}
@@ -121,9 +150,9 @@ func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []top
 		}
 		i := slices.IndexFunc(r.Loop, func(c Channel) bool { return t.stage[c.Switch] == writing })
 		if i < 0 { // the rules of before, or those of the stages so far, have the loop: no order helps
-			t.searches = maxSearches
+			t.searches = 0
 		}
-		if t.searches >= maxSearches {
+		if t.searches <= 0 {
 			break
 		}
 		out := r.Loop[i].Switch

@@ -2,6 +2,7 @@ package creditloop
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -36,54 +37,76 @@ func mixed(is, was *routingtest.Subnet, written, writing []topo.SwitchIdx) *rout
 func TestOrder(t *testing.T) {
 	const seed = 4
 	rng := rand.New(rand.NewPCG(seed, 1))
-	count := 30
+	seeds := 30
 	if os.Getenv("IBSM_PROOF") != "" {
-		count = 600
+		seeds = 600
 	}
-	var once, staged, risks int
-	for range count {
+	var count [2]struct{ once, staged, risks int } // without and with a report of the new routes
+	for range seeds {
 		spec := []string{"torus:dims=4x3,hosts=1", "mesh:dims=4x3,hosts=1", "torus:dims=5,hosts=1", "random:switches=10,degree=4,hosts=1", "fattree:k=4"}[rng.IntN(5)]
 		is, was := routed(t, spec, rng), routed(t, spec, rng)
 		rules := func(s *routingtest.Subnet) Rules {
 			return Rules{routing.NewForwarding(s.Topo, s.LIDs, s.Tables), s.Tables.SLs, nil}
 		}
 		old, now := rules(was), rules(is)
-		tr, err := Order(t.Context(), In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs, Before: &old})
+		tr, err := Order(t.Context(), In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs, Before: &old}, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var written []topo.SwitchIdx
-		for i, stage := range tr.Stages {
-			m := mixed(is, was, written, stage)
-			if last := i == len(tr.Stages)-1; m.Search(true).HasLoop() != (last && tr.Risk != nil) {
-				t.Fatalf("seed %d, %s: stage %d of %v, risk %v", seed, spec, i, tr.Stages, tr.Risk)
-			} else if last && tr.Risk != nil {
-				mustHold(t, m, BetweenHosts, &Report{Loop: tr.Risk})
+		report, err := Find(t.Context(), In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs, Before: &old, Since: report}
+		if _, known, err := newGraph(in).descents(t.Context(), report); known != (report.Loop == nil) || err != nil {
+			t.Fatalf("seed %d, %s: %v, %v", seed, spec, known, err)
+		}
+		quick, err := Order(t.Context(), in, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, tr := range []*Transition{tr, quick} {
+			mustOrder(t, fmt.Sprintf("seed %d, %s", seed, spec), is, was, tr)
+			switch {
+			case tr.Risk != nil:
+				count[i].risks++
+			case len(tr.Stages) > 1:
+				count[i].staged++
+			default:
+				count[i].once++
 			}
-			written = append(written, stage...)
-		}
-		slices.Sort(written)
-		var changed []topo.SwitchIdx
-		for s := range is.Tables.LFT {
-			if !bytes.Equal(is.Tables.LFT[s], was.Tables.LFT[s]) {
-				changed = append(changed, topo.SwitchIdx(s))
-			}
-		}
-		if !slices.Equal(written, changed) {
-			t.Errorf("seed %d, %s: stages %v; changed are %v", seed, spec, tr.Stages, changed)
-		}
-		switch {
-		case tr.Risk != nil:
-			risks++
-		case len(tr.Stages) > 1:
-			staged++
-		default:
-			once++
 		}
 	}
-	t.Logf("seed %d: %d at once, %d in stages, %d with a risk", seed, once, staged, risks)
-	if once == 0 || staged == 0 || risks == 0 {
-		t.Error("some case did not happen")
+	t.Logf("seed %d: %+v", seed, count)
+	for _, c := range count {
+		if c.once == 0 || c.staged == 0 || c.risks == 0 {
+			t.Error("some case did not happen")
+		}
+	}
+}
+
+// mustOrder checks what Order found.
+func mustOrder(t *testing.T, name string, is, was *routingtest.Subnet, tr *Transition) {
+	t.Helper()
+	var written []topo.SwitchIdx
+	for i, stage := range tr.Stages {
+		m := mixed(is, was, written, stage)
+		if last := i == len(tr.Stages)-1; m.Search(true).HasLoop() != (last && tr.Risk != nil) {
+			t.Fatalf("%s: stage %d of %v, risk %v", name, i, tr.Stages, tr.Risk)
+		} else if last && tr.Risk != nil {
+			mustHold(t, m, BetweenHosts, &Report{Loop: tr.Risk})
+		}
+		written = append(written, stage...)
+	}
+	slices.Sort(written)
+	var changed []topo.SwitchIdx
+	for s := range is.Tables.LFT {
+		if !bytes.Equal(is.Tables.LFT[s], was.Tables.LFT[s]) {
+			changed = append(changed, topo.SwitchIdx(s))
+		}
+	}
+	if !slices.Equal(written, changed) {
+		t.Errorf("%s: stages %v; changed are %v", name, tr.Stages, changed)
 	}
 }
 
@@ -103,12 +126,12 @@ func TestOrderOfMaps(t *testing.T) {
 	f := routing.NewForwarding(s.Topo, s.LIDs, s.Tables)
 	m := &routing.Maps{Of: make([][]*routing.SLToVL, len(s.Topo.Ports))}
 	m.Of[s.Topo.Port(s.Topo.Switches[2], 1)] = []*routing.SLToVL{{1, 1}}
-	tr, err := Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: m, Before: &Rules{Forwarding: f}})
+	tr, err := Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: m, Before: &Rules{Forwarding: f}}, 64)
 	if err != nil || tr.Risk != nil || len(tr.Stages) != 1 || !slices.Equal(tr.Stages[0], []topo.SwitchIdx{2}) {
 		t.Errorf("%+v, %v", tr, err)
 	}
 	same := &routing.Maps{Of: make([][]*routing.SLToVL, len(s.Topo.Ports))}
-	tr, err = Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: same, Before: &Rules{Forwarding: f}})
+	tr, err = Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: same, Before: &Rules{Forwarding: f}}, 64)
 	if err != nil || tr.Stages != nil {
 		t.Errorf("%+v, %v", tr, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ibsm/routing"
+	"ibsm/routing/creditloop"
 	"ibsm/routing/minhop"
 	"ibsm/topo"
 	"ibsm/topo/netwalk"
@@ -45,6 +46,13 @@ func BenchmarkTables(b *testing.B) {
 						})
 					}
 				})
+				repaired := mustRepair(b, In{Topo: less, LIDs: f.lids, Tables: f.tables, Proof: f.proof, Was: f.report.Forwarding(), Good: f.report.Good()})
+				b.Run(name+", proved and ordered", func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						prove(b, less, f, repaired.Tables)
+					}
+				})
 			}
 			b.Run("takeover", func(b *testing.B) {
 				less := f.lose(b, true)
@@ -54,6 +62,19 @@ func BenchmarkTables(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// prove proves repaired tables from what is known of the tables before, and finds an order of writing them.
+func prove(b *testing.B, less *topo.Topo, f *living, tables *routing.Tables) {
+	in := creditloop.In{Topo: less, LIDs: f.lids, Forwarding: routing.NewForwarding(less, f.lids, tables), Since: f.proof}
+	report, err := creditloop.Find(b.Context(), in)
+	if err != nil || report.Loop != nil {
+		b.Fatal(report, err)
+	}
+	in.Since, in.Before = report, &creditloop.Rules{Forwarding: routing.NewForwarding(less, f.lids, f.tables)}
+	if tr, err := creditloop.Order(b.Context(), in, 1); err != nil || tr.Risk != nil {
+		b.Fatal(tr, err)
 	}
 }
 

@@ -44,6 +44,9 @@ type In struct {
 	MulticastTop mad.LID
 	// Reregister are ports whose clients have to register again.
 	Reregister map[mad.GUID]bool
+	// Order is in which order switches get tables of lanes and forwarding tables: those of one list all of
+	// them, before those of the next list do. Ports and switches that are in no list count as in the first.
+	Order [][]topo.SwitchIdx
 }
 
 // Plan is a sequence of stages with a barrier between them. It is owned by one
@@ -51,7 +54,9 @@ type In struct {
 type Plan struct {
 	in      In
 	stages  [stages]steps
+	parts   [][partStages]steps // by list of In.Order, from LaneSwitches on; nil where one list has all
 	at      Stage
+	part    int // of parts
 	next    int // step within it
 	block   int // within ForwardingTables, of the step
 	waves   pkeyWaves
@@ -93,7 +98,53 @@ func New(in In) *Plan {
 		Ports:             {list: ports},
 		Activations:       {list: p.activations()},
 	}
+	p.divide()
 	return p
+}
+
+// partStages is the number of stages that In.Order divides.
+const partStages = ForwardingTables - LaneSwitches + 1
+
+// divide sets the parts of stages by In.Order.
+func (p *Plan) divide() {
+	if len(p.in.Order) < 2 {
+		return
+	}
+	p.parts = make([][partStages]steps, len(p.in.Order))
+	partOf := make([]int, len(p.in.Topo.Switches))
+	for part, switches := range p.in.Order {
+		for _, s := range switches {
+			partOf[s] = part
+		}
+	}
+	for stage := range p.parts[0] {
+		all := &p.stages[int(LaneSwitches)+stage]
+		for _, st := range all.list {
+			part := 0
+			if s := p.node(st).Switch; s != topo.None {
+				part = partOf[s]
+			}
+			to := &p.parts[part][stage]
+			to.list = append(to.list, st)
+		}
+		for _, s := range all.switches {
+			to := &p.parts[partOf[s]][stage]
+			to.switches = append(to.switches, s)
+		}
+	}
+}
+
+// steps are those of the stage, or of the part of it that is in hand.
+func (p *Plan) steps() *steps {
+	if p.divided() {
+		return &p.parts[p.part][p.at-LaneSwitches]
+	}
+	return &p.stages[p.at]
+}
+
+// divided reports whether the stage has parts.
+func (p *Plan) divided() bool {
+	return p.parts != nil && p.at >= LaneSwitches && p.at <= ForwardingTables
 }
 
 // Step is one Set.
@@ -159,7 +210,7 @@ func (p *Plan) Targets() []*device.Blocks { return p.targets }
 
 // Next is the next step of the stage; ok is false when the stage has no more.
 func (p *Plan) Next() (step Step, ok bool) {
-	st := &p.stages[p.at]
+	st := p.steps()
 	if p.at != ForwardingTables {
 		if p.next == len(st.list) {
 			return step, false
@@ -185,20 +236,25 @@ func (p *Plan) Next() (step Step, ok bool) {
 }
 
 // Switches are the switches whose forwarding tables the stage writes.
-func (p *Plan) Switches() []topo.SwitchIdx { return p.stages[p.at].switches }
+func (p *Plan) Switches() []topo.SwitchIdx { return p.steps().switches }
 
-// Advance goes on to the next stage, and reports whether there is one. The caller calls it
-// when every step of the stage has its outcome.
+// Advance goes on to the next stage, or part of stages, and reports whether there is one. The caller
+// calls it when every step of the stage has its outcome.
 func (p *Plan) Advance() bool {
 	if p.at == stages-1 {
 		return false
 	}
-	p.at, p.next, p.block = p.at+1, 0, 0
+	p.next, p.block = 0, 0
+	if p.at == ForwardingTables && p.part+1 < len(p.parts) {
+		p.at, p.part = LaneSwitches, p.part+1
+		return true
+	}
+	p.at++
 	return true
 }
 
 // Rewind goes back to the first stage, after a preview.
-func (p *Plan) Rewind() { p.at, p.next, p.block = 0, 0, 0 }
+func (p *Plan) Rewind() { p.at, p.part, p.next, p.block = 0, 0, 0, 0 }
 
 // Empty reports whether the plan writes nothing.
 func (p *Plan) Empty() bool {

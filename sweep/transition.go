@@ -1,0 +1,87 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/sweep/plan"
+	"ibsm/topo"
+)
+
+// Transition is how switches go over from the tables that they have to those of a plan. Between the first
+// Set and the last some have these, and some those.
+type Transition struct {
+	// Order is In.Order of the plan: in each list, switches can be written in any order.
+	Order [][]topo.SwitchIdx
+	// Risk is a credit loop that packets can be in while the switches of the last list are written; nil
+	// if no order or every order leads to one anyway.
+	Risk []creditloop.Channel
+	// Lasting says that packets can be in it after that, too, as long as hosts use SLs of before.
+	Lasting bool
+}
+
+// transition finds an order of writing r's tables in which packets cannot come to wait for each other
+// for ever. Routes that have a credit loop, or had one before, have no such order.
+func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, err error) {
+	if a.in.Prev == nil || r.credit.Loop != nil || a.state.credit != nil && a.state.credit.Loop != nil {
+		return tr, nil
+	}
+	if r.rules == a.state.rules && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
+		return tr, nil // no switch is written
+	}
+	in := a.search(r)
+	in.Multicast, in.Since, in.Before = a.groups, r.credit, a.before(&in)
+	found, err := creditloop.Order(ctx, in, a.searches())
+	if err != nil {
+		return tr, err
+	}
+	tr = Transition{Order: found.Stages, Risk: found.Risk}
+	if tr.Risk == nil {
+		return tr, nil
+	}
+	old := in
+	old.Forwarding, old.SLs, old.Maps, old.Before, old.Since = in.Before.Forwarding, in.Before.SLs, in.Before.Maps, nil, nil
+	if was, err := creditloop.Find(ctx, old); err != nil || was.Loop != nil {
+		return Transition{}, err // the risk is there, and ends with the last Set
+	}
+	if in.SLs != in.Before.SLs {
+		in.Before = &creditloop.Rules{Forwarding: in.Forwarding, SLs: in.Before.SLs, Maps: in.Maps}
+		later, err := creditloop.Find(ctx, in)
+		if err != nil {
+			return tr, err
+		}
+		tr.Lasting = later.Loop != nil
+	}
+	return tr, nil
+}
+
+// before are the rules of packets before the plan, those of in where they are the same.
+func (a *attempts) before(in *creditloop.In) *creditloop.Rules {
+	before := &creditloop.Rules{Forwarding: routing.NewForwarding(a.out.Topo, a.out.LIDs, a.in.Prev), SLs: a.state.sls}
+	if before.SLs.Equal(in.SLs) {
+		before.SLs = in.SLs
+	}
+	if held := plan.NewLaneRules(a.out.Topo, a.in.Lanes, nil, nil, a.out.delta.ports); held != nil {
+		before.Maps = held.Maps
+	}
+	if before.Maps.Equal(in.Maps) {
+		before.Maps = in.Maps
+	}
+	return before
+}
+
+// Entries of forwarding tables that all searches for an order go through: seconds of work.
+const maxSearched = 200e6
+
+// searches is how many searches an order of writing may take: one where a link is lost, because packets
+// are until the tables are written.
+func (a *attempts) searches() int {
+	if a.state.prev != nil && linksAdded(a.out.Topo, a.state.prev) {
+		return 1
+	}
+	entries := len(a.out.Topo.Switches) * (int(a.out.LIDs.Top) + 1)
+	return min(max(maxSearched/entries, 1), 64)
+}
