@@ -31,7 +31,7 @@ func (t *tree) shape() *routing.TreeShape {
 	nodes := map[topo.NodeIdx]bool{}
 	for i := range t.hosts {
 		h := &t.hosts[i]
-		if h.extra || t.at[h.at.at] == nil {
+		if h.extra {
 			continue
 		}
 		s.HostPorts++

@@ -51,10 +51,6 @@ func New(s Settings) routing.Engine {
 		}
 		tables := &routing.Tables{LFT: make([][]uint8, len(in.Topo.Switches)), Top: in.LIDs.Top}
 		for s, sw := range t.at {
-			if sw == nil {
-				tables.LFT[s] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(in.LIDs.Top))
-				continue
-			}
 			tables.LFT[s] = sw.row
 		}
 		tables.Findings = &routing.Findings{Computes: t.computes(), Tree: t.shape()}
@@ -66,7 +62,7 @@ func New(s Settings) routing.Engine {
 type tree struct {
 	routing.In
 	Settings
-	at       []*node // by SwitchIdx; nil for switches that are not in the tree
+	at       []*node // by SwitchIdx
 	nodes    []*node // in the order of OpenSM
 	hosts    []host  // in the order of OpenSM
 	maxRank  int
@@ -145,7 +141,9 @@ func (t *tree) build() error {
 	if err := t.addHosts(); err != nil {
 		return err
 	}
-	t.rank()
+	if err := t.rank(); err != nil {
+		return err
+	}
 	t.connect()
 	if err := t.findLeaves(); err != nil {
 		return err

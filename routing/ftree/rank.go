@@ -16,8 +16,8 @@ const (
 )
 
 // rank gives switches their ranks: from the roots that are named, or else from those that are farthest
-// from hosts. Switches that are left without a rank leave the tree, with their hosts.
-func (t *tree) rank() {
+// from hosts. It refuses a subnet in which some switch has no way to those.
+func (t *tree) rank() error {
 	g := routing.NewGraph(t.Topo)
 	var roots []*node
 	for _, guid := range t.Roots {
@@ -31,13 +31,12 @@ func (t *tree) rank() {
 		roots = t.farthest(g)
 	}
 	t.maxRank = t.spread(g, roots)
-	t.nodes = slices.DeleteFunc(t.nodes, func(n *node) bool {
+	for _, n := range t.nodes {
 		if n.rank == unranked {
-			t.at[n.at] = nil
+			return fmt.Errorf("the subnet is split: there is no way from %s to %s", t.name(n), t.name(roots[0]))
 		}
-		return n.rank == unranked
-	})
-	t.hosts = slices.DeleteFunc(t.hosts, func(h host) bool { return h.at.rank == unranked })
+	}
+	return nil
 }
 
 // farthest are the switches that are farthest from those with hosts; all others have no rank.
@@ -92,7 +91,7 @@ func (t *tree) connect() {
 				continue
 			}
 			l := link{port: uint8(num), far: t.Topo.Ports[peer].Num}
-			if s := t.Topo.Nodes[t.Topo.Ports[peer].Node].Switch; s != topo.None && t.at[s] != nil {
+			if s := t.Topo.Nodes[t.Topo.Ports[peer].Node].Switch; s != topo.None {
 				n.add(t.at[s], -1, l)
 			} else if i, is := hostAt[peer]; is {
 				n.add(nil, i, l)

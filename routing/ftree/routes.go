@@ -42,7 +42,7 @@ func (t *tree) route(ctx context.Context) error {
 	}
 	for _, p := range t.Topo.EndPorts {
 		if t.Topo.Nodes[t.Topo.Ports[p].Node].Type == mad.Router {
-			if s, port := routing.Home(t.Topo, p); s != topo.None && t.at[s] != nil {
+			if s, port := routing.Home(t.Topo, p); s != topo.None {
 				t.routeTo(t.at[s], t.LIDs.Base[p], port, 1, true, 0)
 			}
 		}

@@ -1,0 +1,323 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/mad"
+	"ibsm/mad/madtest"
+	"ibsm/opensm/dump"
+	"ibsm/routing"
+	"ibsm/routing/certificate"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/lash"
+	"ibsm/routing/routingtest"
+	"ibsm/routing/sssp"
+	"ibsm/routing/updn"
+	"ibsm/routing/verify"
+	"ibsm/sweep/engines"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// TestEnginePromises routes random damaged fabrics with each engine, at first and after more cables are lost, and wants its
+// promise to be kept: it ends, refuses only for reasons that are there, sends no packet in a circle, reaches
+// what it can by its own rule, and makes no credit loop where it promises none, for which the certificate is
+// checked. IBSM_SEED=N tries one seed.
+func TestEnginePromises(t *testing.T) {
+	from, to := uint64(0), uint64(12)
+	if os.Getenv("IBSM_PROOF") != "" {
+		to = 500
+	}
+	if text := os.Getenv("IBSM_SEED"); text != "" {
+		from, _ = strconv.ParseUint(text, 10, 64)
+		to = from + 1
+	}
+	for _, name := range engines.Names() {
+		t.Run(name, func(t *testing.T) {
+			p := promised{refused: map[string]int{}}
+			for number := from; number < to; number++ {
+				t.Run(fmt.Sprint(number), func(t *testing.T) { p.try(t, routingtest.NewDamaged(t, name, number)) })
+			}
+			t.Logf("routed %d times, with %d routes lost that are cut and %d for which there is no way by the rule of the engine (in %d subnets its search passes over some); %d credit loops that are not promised against, %d that had the attempt fail; ibdmchk asked %d times; refused: %v",
+				p.routed, p.cut, p.without, p.passed, p.loops, p.broken, p.asked, p.refused)
+			if p.routed == 0 && to-from > 1 {
+				t.Error("nothing was routed")
+			}
+			if p.passed*100 > p.routed {
+				t.Error("in too many subnets")
+			}
+		})
+	}
+}
+
+// promised is how often an engine did what.
+type promised struct {
+	routed, cut, without, passed, loops, broken, asked int
+	refused                                            map[string]int // by the first words of the reason
+}
+
+func (p *promised) try(t *testing.T, f *routingtest.Damaged) {
+	loaded := conf.Load([]string{"-F", f.Conf}, Environment)
+	files, _, err := selectEngineFiles(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := files.settings(loaded.Config)
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s, %d lanes\n%s", f.Spec, f.Lanes[0], strings.Join(f.Lines, "\n"))
+		}
+	}()
+	e := &chain(loaded.Config, files)[0]
+	in := f.In
+	tables := p.route(t, e, in, s)
+	if tables == nil {
+		return
+	}
+	if p.routed%4 == 1 && readable(in) {
+		t.Run("ibdmchk", func(t *testing.T) { p.ask(t, in, tables) })
+	}
+	in.Topo, in.Prev, in.Keep = lose(in.Topo), tables, routing.KeepMinimal
+	p.route(t, e, in, s)
+}
+
+// lose is a subnet after each twentieth cable between switches is lost.
+func lose(t *topo.Topo) *topo.Topo {
+	after, cables := *t, 0
+	after.Ports = slices.Clone(t.Ports)
+	for i := range after.Ports {
+		port := &after.Ports[i]
+		if port.Peer > topo.PortIdx(i) && t.IsSwitchPort(topo.PortIdx(i)) && t.IsSwitchPort(port.Peer) {
+			if cables++; cables%20 == 7 {
+				after.Ports[port.Peer].Peer, port.Peer = topo.None, topo.None
+			}
+		}
+	}
+	return &after
+}
+
+// route has the engine route a subnet, and checks what it promises. It returns nil if the engine refuses.
+func (p *promised) route(t *testing.T, e *engines.Engine, in routing.In, s *engines.Settings) *routing.Tables {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tables, err := e.Route(ctx, in)
+	if err != nil {
+		if !mayRefuse(e.Name, err, in) {
+			t.Errorf("refused: %v", err)
+		}
+		words := strings.Fields(err.Error())
+		p.refused[strings.Join(words[:min(len(words), 5)], " ")]++
+		return nil
+	}
+	p.routed++
+	report, err := verify.Check(ctx, in.Topo, in.LIDs, tables, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cut += report.Count[verify.Cut]
+	if bad := report.Bad() - report.Count[verify.DeadEnd]; bad > 0 {
+		t.Errorf("%d routes or entries are wrong: %+v", bad, report.Examples)
+	}
+	p.without += report.Count[verify.DeadEnd]
+	p.mustReach(t, e, in, s, tables)
+	p.mustNotWait(t, ctx, e, in, report, tables)
+	return tables
+}
+
+// mayRefuse reports whether an engine may refuse a subnet with an error.
+func mayRefuse(name string, err error, in routing.In) bool {
+	split := len(slices.Compact(slices.Sorted(slices.Values(routing.NewGraph(in.Topo).Components())))) != 1
+	var few *sssp.TooFewLanes
+	var fewer *lash.TooFewLanes
+	var high *lash.StartTooHigh
+	switch name {
+	case "sssp", "nue":
+		return split
+	case "dfsssp":
+		return split || errors.As(err, &few)
+	case "lash":
+		return split || errors.As(err, &fewer) || errors.As(err, &high)
+	case "updn":
+		return errors.Is(err, updn.ErrNoRoots)
+	case "dnup":
+		return len(withHosts(in.Topo)) == 0
+	case "ftree", "torus-2QoS":
+		return true // what is no tree or torus
+	}
+	return false
+}
+
+// mayFail reports whether the tables of an engine that promises no credit loop may have one: where switches of one rank are connected,
+// and with too few lanes for a switch that is missing in a torus.
+func mayFail(e *engines.Engine, lanes uint8) bool {
+	return e.NoCreditLoop && (e.Name == "updn" || e.Name == "ftree" || e.Name == "torus-2QoS" && lanes < 4)
+}
+
+// mustNotWait looks for a credit loop, and checks the certificate if there is none.
+func (p *promised) mustNotWait(t *testing.T, ctx context.Context, e *engines.Engine, in routing.In, report *verify.Report, tables *routing.Tables) {
+	found, err := creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes})
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case len(found.Findings) > 0:
+		t.Errorf("packets are stopped: %+v", found.Findings)
+	case found.Loop != nil && mayFail(e, in.Lanes[0]):
+		p.broken++ // the manager does not use such tables
+	case found.Loop != nil && e.NoCreditLoop:
+		t.Errorf("credit loop: %s", creditloop.Text(in.Topo, found.Loop, creditloop.Description))
+	case found.Loop != nil:
+		p.loops++
+	default:
+		err := certificate.Check(ctx, certificate.In{Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: true, Lanes: in.Lanes, Number: found.Number})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// mustReach fails the test for pairs of a switch and a LID without a route, although there are cables that the rule of
+// the engine permits to use. OpenSM's search by updn, which remembers one direction for a switch, passes over a few, and so does ours; dnup has
+// no rule besides such a search. What ftree is for is between hosts.
+func (p *promised) mustReach(t *testing.T, e *engines.Engine, in routing.In, s *engines.Settings, tables *routing.Tables) {
+	if e.Name == "dnup" {
+		return
+	}
+	w := newWays(e.Name, in, s, tables)
+	part, hosts := routing.NewGraph(in.Topo).Components(), map[topo.SwitchIdx]bool{}
+	for _, s := range withHosts(in.Topo) {
+		hosts[s] = true
+	}
+	for lid, owner := range in.LIDs.Owner {
+		home, port := routing.Home(in.Topo, owner)
+		if owner == topo.None || home == topo.None || e.Name == "ftree" && port == 0 {
+			continue
+		}
+		var permitted []bool
+		for i := range tables.LFT {
+			from := topo.SwitchIdx(i)
+			if part[from] != part[home] || e.Name == "ftree" && !hosts[from] || arrives(in.Topo, tables, from, home, mad.LID(lid)) {
+				continue
+			}
+			if permitted == nil {
+				permitted = w.reaching(home)
+			}
+			switch {
+			case permitted[from] && e.Name == "updn":
+				p.passed++
+				return
+			case permitted[from]:
+				t.Fatalf("no route from %q to LID %d at %q", in.Topo.Nodes[in.Topo.Switches[from]].Desc, lid, in.Topo.Nodes[in.Topo.Switches[home]].Desc)
+			}
+		}
+	}
+}
+
+// arrives reports whether packets from a switch come to the one where a LID is.
+func arrives(t *topo.Topo, tables *routing.Tables, at, home topo.SwitchIdx, lid mad.LID) bool {
+	for range t.Switches {
+		if at == home {
+			return tables.LFT[at][lid] != routing.NoPath
+		}
+		port := tables.LFT[at][lid]
+		if port == 0 || port > t.Nodes[t.Switches[at]].NumPorts {
+			return false
+		}
+		peer := t.Ports[t.Port(t.Switches[at], port)].Peer
+		if peer == topo.None || t.Nodes[t.Ports[peer].Node].Switch == topo.None {
+			return false
+		}
+		at = t.Nodes[t.Ports[peer].Node].Switch
+	}
+	return false
+}
+
+// readable reports whether ibdmchk understands a subnet: it holds several LIDs of a port for wrong unless they are OpenSM's, and looks at
+// one port of each host.
+func readable(in routing.In) bool {
+	several := func(n topo.Node) bool { return n.Type != mad.Switch && n.NumPorts > 1 }
+	return slices.Max(in.LIDs.LMC) == 0 && !slices.ContainsFunc(in.Topo.Nodes, several)
+}
+
+// ask has ibdmchk look at routes between hosts, by the SLs and lanes that they have, and wants it to find what we do: routes
+// that are missing, and whether there is a credit loop.
+func (p *promised) ask(t *testing.T, in routing.In, tables *routing.Tables) {
+	madtest.Need(t, "ibdmchk")
+	p.asked++
+	v := &view.View{Topo: in.Topo, LIDs: in.LIDs, Tables: tables}
+	d := dump.Dir{Path: t.TempDir(), Routing: true}
+	if err := d.Write(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs"}
+	if tables.SLs != nil {
+		args = append(args, "-c", "opensm-path-sl.dump")
+	}
+	if maps := tables.SLs.Lanes(); maps != nil {
+		args = append(args, "-d", "lanes")
+		if err := os.WriteFile(filepath.Join(d.Path, "lanes"), slVLs(in.Topo, maps), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "ibdmchk", args...)
+	cmd.Dir = d.Path
+	said, _ := cmd.CombinedOutput() // its words count, not its exit status
+	found, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := lostPairs(in, tables)
+	switch text := string(said); {
+	case lost > 0:
+		if want := fmt.Sprintf("-E- Found %d missing paths", lost); !strings.Contains(text, want) {
+			t.Errorf("want %q: %s", want, text)
+		}
+	case strings.Contains(text, "missing paths"):
+		t.Errorf("no route is lost: %s", text)
+	case found.Loop == nil && !strings.Contains(text, "-I- no credit loops found"), found.Loop != nil && !strings.Contains(text, "-E- credit loops in routing"):
+		t.Errorf("a credit loop: %v; %s", found.Loop != nil, text)
+	}
+}
+
+// lostPairs are the pairs of ports of hosts without a route.
+func lostPairs(in routing.In, tables *routing.Tables) (lost int) {
+	isHost := func(p topo.PortIdx) bool { return in.Topo.Nodes[in.Topo.Ports[p].Node].Type != mad.Switch }
+	for _, from := range in.Topo.EndPorts {
+		at, _ := routing.Home(in.Topo, from)
+		for _, to := range in.Topo.EndPorts {
+			home, _ := routing.Home(in.Topo, to)
+			if from != to && isHost(from) && isHost(to) && (at == topo.None || home == topo.None || !arrives(in.Topo, tables, at, home, in.LIDs.Base[to])) {
+				lost++
+			}
+		}
+	}
+	return lost
+}
+
+// slVLs are mapping tables of switches as ibdmchk reads them: the GUID of a switch, the ports by which packets come in and leave,
+// and two lanes in each number.
+func slVLs(t *topo.Topo, maps *routing.Maps) (text []byte) {
+	for _, n := range t.Switches {
+		for out := 1; out <= int(t.Nodes[n].NumPorts); out++ {
+			for in := 0; in <= int(t.Nodes[n].NumPorts); in++ {
+				table := maps.Table(uint8(in), t.Port(n, uint8(out)))
+				text = fmt.Appendf(text, "%#016x %d %d", uint64(t.Nodes[n].GUID), in, out)
+				for sl := uint8(0); sl < 16; sl += 2 {
+					text = fmt.Appendf(text, " 0x%x%x", table.VL(sl), table.VL(sl+1))
+				}
+				text = append(text, '\n')
+			}
+		}
+	}
+	return text
+}
