@@ -19,7 +19,6 @@ type Status struct {
 	Phase            string             `json:"phase"`                       // of the current sweep; "idle"
 	Engines          []string           `json:"engines"`                     // routing engines, as they were chosen
 	Engine           string             `json:"engine"`                      // that computed the routes in force; "" for none
-	InPlaceOf        string             `json:"in_place_of,omitempty"`       // the chosen routing engines that this version does not have, if Engine is used because of that
 	Refused          []EngineRefusal    `json:"refused,omitempty"`           // by engines that were tried before Engine
 	RoutesKept       bool               `json:"routes_kept,omitempty"`       // the routes are another manager's, and Engine repairs them
 	NotOf            string             `json:"not_of,omitempty"`            // if RoutesKept: the chosen engine, where it has other tables

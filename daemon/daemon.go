@@ -62,7 +62,7 @@ type daemon struct {
 func Run(cfg Config) error {
 	l := cfg.Loaded
 	if err := checkEngines(l.Config); err != nil {
-		return &UsageError{err.Error(), "this version has " + strings.Join(engines.Names(), ", ")}
+		return &UsageError{err.Error(), "the engines are " + strings.Join(engines.Names(), ", ")}
 	}
 	if inBackground(l) {
 		if parent, err := daemonize(); parent || err != nil {
@@ -103,7 +103,6 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.tasks.run(ctx, d.listen)
 	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
 	logReport(d.logger, d.conf.Report)
-	warnOfEngines(d.conf, d.logger, d.cfg.Stderr)
 	warnOfDefaultKeys(d.conf, d.logger)
 	d.tasks.run(ctx, d.control.Run)
 	if err = d.serveControl(ctx); err != nil {

@@ -33,7 +33,7 @@ func rootFile(t *testing.T, text string) (write func(string), settings string) {
 // mustRoute fails the test unless the manager has the engines of that file with these roots.
 func (o *fixture) mustRoute(when string, roots ...mad.GUID) {
 	o.t.Helper()
-	want, _, _ := engines.New([]string{"updn", "lash"}, &engines.Settings{Updn: updn.Settings{Roots: roots, ConnectRoots: true}, Lash: lash.Settings{StartVL: 2}})
+	want, _ := engines.New([]string{"updn", "lash"}, &engines.Settings{Updn: updn.Settings{Roots: roots, ConnectRoots: true}, Lash: lash.Settings{StartVL: 2}})
 	if !o.sent.Sweep.Engines.Equal(want) {
 		o.t.Errorf("%s: the roots are not %v", when, roots)
 	}
@@ -148,7 +148,7 @@ func TestInheritEngineFiles(t *testing.T) {
 	none := newFixture(t, "routing_engine updn,lash\nconnect_roots TRUE\nlash_start_vl 2\n", ownParts)
 	o := newFixture(t, own, ownParts)
 	o.hears(none.sent.Registrar.Mirror.Policy)
-	if want, _, _ := engines.New([]string{"updn", "lash"}, engineSettings(o.own().Config)); !o.sent.Sweep.Engines.Equal(want) {
+	if want, _ := engines.New([]string{"updn", "lash"}, engineSettings(o.own().Config)); !o.sent.Sweep.Engines.Equal(want) {
 		t.Error("the master detects roots, and the standby would not")
 	}
 }

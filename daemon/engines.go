@@ -1,13 +1,7 @@
 package daemon
 
 import (
-	"fmt"
-	"io"
-	"log/slog"
-	"strings"
-
 	"ibsm/conf"
-	osmlog "ibsm/opensm/log"
 	"ibsm/routing"
 	"ibsm/routing/dnup"
 	"ibsm/routing/ftree"
@@ -20,13 +14,13 @@ import (
 
 // chain is the chain of routing engines; conf or Run has refused a list that leaves none.
 func chain(c *conf.Config, files engineFiles) engines.Chain {
-	chain, _, _ := engines.New(conf.RoutingEngine.In(c), files.settings(c))
+	chain, _ := engines.New(conf.RoutingEngine.In(c), files.settings(c))
 	return chain
 }
 
 // checkEngines says why the list of routing engines leaves none; nil if it does not.
 func checkEngines(c *conf.Config) error {
-	_, _, err := engines.New(conf.RoutingEngine.In(c), &engines.Settings{})
+	_, err := engines.New(conf.RoutingEngine.In(c), &engines.Settings{})
 	return err
 }
 
@@ -44,22 +38,5 @@ func engineSettings(c *conf.Config) *engines.Settings {
 		SSSP:  sssp.Settings{AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
 		Lash:  lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c)},
 		Nue:   nue.Settings{MaxVLs: conf.NueMaxVLs.In(c), Switches: conf.NueIncludeSwitches.In(c), QoS: conf.QoS.In(c), AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
-	}
-}
-
-// warnOfEngines logs the routing engines of the list that this version does not have.
-func warnOfEngines(l *conf.Loaded, logger *slog.Logger, stderr io.Writer) {
-	chain, missing, _ := engines.New(conf.RoutingEngine.In(l.Config), &engines.Settings{})
-	if missing != nil {
-		for _, name := range missing {
-			logger.Error(osmlog.EngineFailed(name))
-		}
-		names, used := strings.Join(missing, ", "), chain[0]
-		logger.Error("this version does not have all routing engines of the list", "missing", names, "used", used.Name)
-		text := fmt.Sprintf("this version has no routing engine %s; %s is used", names, used.Name)
-		if used.InPlaceOf != "" {
-			text += " if its routes have no credit loop"
-		}
-		fmt.Fprintln(stderr, "ibsm: warning: "+text)
 	}
 }

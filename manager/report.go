@@ -26,7 +26,6 @@ type sweepLog struct {
 	overflows map[string]bool           // partition tables that are too small
 	unforced  string                    // links whose width and speed cannot be forced
 	lost, cut string                    // examples of routes
-	idle      [2]int                    // the links that such an engine leaves unused, of how many
 	up        bool                      // SUBNET UP was logged
 	adaptive  adaptiveLog
 	// creditLoop is the text about the loop that was logged last.
@@ -93,7 +92,6 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	if r.Unavoidable > 0 {
 		fx.log(warn, "unhealthy links are still used: without them the subnet would be split", "links", r.Unavoidable)
 	}
-	l.logStandIn(fx, r)
 	if r.BeforeCut != nil {
 		fx.log(warn, "routes had loops, which were removed", "pairs", r.BeforeCut.Count[verify.Loop])
 	}
@@ -120,14 +118,6 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 		fx.log(info, line)
 	}
 	fx.log(info, osmlog.TablesConfigured(r.Engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
-}
-
-// logStandIn logs the links that an engine in place of another one leaves unused.
-func (l *sweepLog) logStandIn(fx *effects, r *sweep.SweepPlan) {
-	if r.Idle != l.idle && r.Idle[0] > 0 {
-		fx.log(warn, "minhop leaves links between switches unused that the chosen routing engine may use", "unused", r.Idle[0], "links", r.Idle[1])
-	}
-	l.idle = r.Idle
 }
 
 // example is one route that is cut, or does not arrive.

@@ -22,7 +22,7 @@ func chainConfig(t *testing.T, s engines.Settings, names ...string) manager.Conf
 	t.Helper()
 	cfg := minhopConfig()
 	var err error
-	if cfg.Sweep.Engines, _, err = engines.New(names, &s); err != nil {
+	if cfg.Sweep.Engines, err = engines.New(names, &s); err != nil {
 		t.Fatal(err)
 	}
 	return cfg

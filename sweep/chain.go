@@ -27,7 +27,6 @@ type attempts struct {
 // routed are tables with their proofs, and how they came about.
 type routed struct {
 	engine    *engines.Engine
-	missing   string // InPlaceOf of the engine, or of the one that would route the subnet afresh
 	keep      routing.Keep
 	tables    *routing.Tables
 	report    *verify.Report
@@ -70,9 +69,6 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err == nil && e.InPlaceOf != "" {
-			r, err = a.standIn(ctx, r, e.InPlaceOf)
-		}
 		if err == nil {
 			return r
 		}
@@ -91,9 +87,6 @@ func (a *attempts) repair(ctx context.Context) *routed {
 	r, err := a.repaired(ctx)
 	if err == nil && r.credit.Loop != nil {
 		err = a.fit(ctx, r)
-	}
-	if missing := a.chain[0].InPlaceOf; err == nil && missing != "" {
-		r, err = a.standIn(ctx, r, missing)
 	}
 	if err != nil && ctx.Err() == nil {
 		a.out.Err = fmt.Errorf("routing: %w", err)

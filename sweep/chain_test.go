@@ -22,9 +22,9 @@ import (
 
 func chainOf(t *testing.T, s engines.Settings, names ...string) engines.Chain {
 	t.Helper()
-	c, missing, err := engines.New(names, &s)
-	if err != nil || missing != nil {
-		t.Fatal(missing, err)
+	c, err := engines.New(names, &s)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return c
 }

@@ -61,12 +61,10 @@ type SweepPlan struct {
 	Fitting     Fitting              // of SLs to tables found
 	Transition  Transition           // to Tables
 	Engine      string               // that computed Tables; "" without Tables
-	InPlaceOf   string               // engines.Engine.InPlaceOf of that
 	Refused     []engines.Refusal    // by engines that were tried before it
 	Unknown     engines.Named        // what Engine's files name that is not there
 	Keep        routing.Keep
 	Foreign     string         // with KeepWorking: the chosen engine, where it has other tables than those found
-	Idle        [2]int         // with an engine in place of another: links between switches that no route between hosts uses, of how many
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
 	Unused      bool           // links were added that adopted routes do not use
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
@@ -233,7 +231,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	tables := r.tables
 	out.Unknown = r.engine.Unknown(t)
 	d.foreign = out.Foreign
-	out.Engine, out.InPlaceOf, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.missing, r.keep, r.report, r.beforeCut, tables
+	out.Engine, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.keep, r.report, r.beforeCut, tables
 	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
 	if out.Closing = r.closing; out.Closing == nil && r.credit.Loop != nil && r.keep == routing.KeepWorking {
 		out.Closing = s.closing

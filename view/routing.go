@@ -7,12 +7,11 @@ import (
 
 // Routing says where the routes of a View come from.
 type Routing struct {
-	Engine    string    // that computed them; "" if none did, or none are written
-	InPlaceOf string    // chosen engines that this version does not have, if Engine is used only because of that
-	Refused   []Refusal // by chosen engines that were tried before
-	Kept      bool      // they are another manager's; Engine repairs them where they do not work
-	Foreign   string    // if Kept: the chosen engine, where it has other tables
-	Lanes     string    // if Kept: what SLs of its paths need and have; "" where one is enough
+	Engine  string    // that computed them; "" if none did, or none are written
+	Refused []Refusal // by chosen engines that were tried before
+	Kept    bool      // they are another manager's; Engine repairs them where they do not work
+	Foreign string    // if Kept: the chosen engine, where it has other tables
+	Lanes   string    // if Kept: what SLs of its paths need and have; "" where one is enough
 }
 
 // Refusal is why a routing engine did not route the subnet.
@@ -31,9 +30,6 @@ func (r *Routing) String() string {
 	}
 	if r.Lanes != "" {
 		text += ", whose paths " + r.Lanes
-	}
-	if r.InPlaceOf != "" {
-		text += ", because this version does not have " + r.InPlaceOf
 	}
 	var refused []string
 	for _, f := range r.Refused {

@@ -23,7 +23,6 @@ func TestRoutingText(t *testing.T) {
 		{routed(ctl.Status{Engine: "lash", Engines: []string{"lash"}}), "lash"},
 		{routed(ctl.Status{Engine: "updn", Engines: []string{"lash", "updn"}, Refused: []ctl.EngineRefusal{{Engine: "lash", Reason: "more than 2 lanes are needed"}}}),
 			"updn; lash refused: more than 2 lanes are needed; chosen: lash,updn"},
-		{routed(ctl.Status{Engine: "minhop", Engines: []string{"nue"}, InPlaceOf: "nue"}), "minhop, because this version does not have nue; chosen: nue"},
 		{routed(ctl.Status{Engine: "minhop", Engines: []string{"lash"}, RoutesKept: true, NotOf: "lash"}),
 			"minhop, which repairs the routes of another manager: they are not those of lash; chosen: lash"},
 		{routed(ctl.Status{Engines: []string{"updn", "no_fallback"}, Refused: []ctl.EngineRefusal{{Engine: "updn", Reason: "no root switch was found"}}}),

@@ -115,7 +115,7 @@ func (d *Server) Notify(a manager.Notification) {
 
 // showRouting shows where routes come from.
 func showRouting(st *ctl.Status, r *view.Routing) {
-	st.Engine, st.InPlaceOf, st.RoutesKept, st.NotOf, st.Lanes = r.Engine, r.InPlaceOf, r.Kept, r.Foreign, r.Lanes
+	st.Engine, st.RoutesKept, st.NotOf, st.Lanes = r.Engine, r.Kept, r.Foreign, r.Lanes
 	for _, f := range r.Refused {
 		st.Refused = append(st.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Reason})
 	}

@@ -11,11 +11,6 @@ import (
 	"ibsm/routing/updn"
 )
 
-// EngineFailed says that a routing engine cannot be used.
-func EngineFailed(engine string) string {
-	return "setup_routing_engines: Failed to setup routing engine '" + engine + "'"
-}
-
 // maxFaults bounds the lines about a damaged torus.
 const maxFaults = 8
 

@@ -133,7 +133,6 @@ func TestTexts(t *testing.T) {
 		{DiscoveredPort(0x100003, 4, 7, "H2"), "state_mgr_report_new_ports: Discovered new port with GUID:0x0000000000100003 LID range [4,7] of node: H2"},
 		{Binding(mad.ClassDirected, 0x100001), "osm_vendor_bind: Mgmt class 0x81 binding to port GUID 0x100001"},
 		{SettingIsSM(0x100001), "osm_opensm_bind: Setting IS_SM on port 0x0000000000100001"},
-		{EngineFailed("bogus"), "setup_routing_engines: Failed to setup routing engine 'bogus'"},
 		{ConsoleListening(10771), "osm_console_init: Console listening on port 10771"},
 		{TrapPath(smp.TrapLinkState, mad.MakeRoute(1, 3)), "SM class trap 128: Directed Path Dump of 2 hop path: Path = 0,1,3"},
 		{Reporting(link, mad.DefaultPrefix, 0x200001), `log_notice: Reporting Urgent Notice "Link state change" from switch LID 3, GUID 0x0000000000200001`},

@@ -68,9 +68,6 @@ type Engine struct {
 	// Force is the setting that has tables used although packets go round in circles, or wait for each
 	// other for ever; "" if there is none, or it is set.
 	Force string
-	// InPlaceOf names chosen engines that this version does not have, where this one is used only
-	// because of that. Then its routes must have no credit loop either.
-	InPlaceOf string
 
 	settings any // those of Route
 	named    Named
@@ -185,7 +182,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Find is the engine of a name; ok is false if this version does not have it.
+// Find is the engine of a name; ok is false if there is none.
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	for i := range table {
 		if table[i].name == name {
@@ -197,8 +194,7 @@ func Find(name string, s *Settings) (e Engine, ok bool) {
 	return e, false
 }
 
-// Chain is the engines of an operator's list that this version has, in the order in which they are
-// tried. It is not empty.
+// Chain is the engines of an operator's list in the order in which they are tried. It is not empty.
 type Chain []Engine
 
 // noFallback in a list says that min-hop is not tried where the list does not name it.
@@ -212,28 +208,23 @@ func Tried(list []string) []string {
 	return append(slices.Clone(list), MinHop.Name)
 }
 
-// New is the chain of a list, and the engines of the list that this version does not have. As
-// with OpenSM, min-hop comes last unless the list has no_fallback. The error says that nothing is
-// left to try.
-func New(list []string, s *Settings) (c Chain, missing []string, err error) {
-	for _, name := range list {
-		if e, ok := Find(name, s); ok {
-			c = append(c, e)
-		} else if name != noFallback {
-			missing = append(missing, name)
+// New is the chain of a list. As with OpenSM, min-hop comes last unless the list has no_fallback. The error
+// says that the list has a name of no engine, or none at all.
+func New(list []string, s *Settings) (c Chain, err error) {
+	for _, name := range Tried(list) {
+		if name == noFallback {
+			continue
 		}
-	}
-	switch {
-	case slices.Contains(list, noFallback):
-		if len(c) == 0 {
-			err = fmt.Errorf("routing_engine %s: this version has none of these, and no_fallback forbids minhop", strings.Join(list, ","))
+		e, ok := Find(name, s)
+		if !ok {
+			return nil, fmt.Errorf("routing_engine %s: there is no engine %s", strings.Join(list, ","), name)
 		}
-	case !slices.Contains(list, MinHop.Name):
-		last, _ := Find(MinHop.Name, s)
-		last.InPlaceOf = strings.Join(missing, ", ")
-		c = append(c, last)
+		c = append(c, e)
 	}
-	return c, missing, err
+	if c == nil {
+		return nil, fmt.Errorf("routing_engine %s: it has no engine, and no_fallback forbids minhop", strings.Join(list, ","))
+	}
+	return c, nil
 }
 
 // Repairs is the engine that repaired routes of other managers count as, for they promise no more: the chain's
@@ -250,7 +241,7 @@ func (c Chain) Repairs() *Engine {
 // Equal reports whether two chains route every subnet alike.
 func (c Chain) Equal(o Chain) bool {
 	return slices.EqualFunc(c, o, func(a, b Engine) bool {
-		return a.Name == b.Name && a.InPlaceOf == b.InPlaceOf && reflect.DeepEqual(a.settings, b.settings)
+		return a.Name == b.Name && reflect.DeepEqual(a.settings, b.settings)
 	})
 }
 
@@ -263,7 +254,7 @@ func (c Chain) String() string {
 	return strings.Join(names, ",")
 }
 
-// IsMinHop reports whether an engine is min-hop, also in place of others: with it, routes that work are
+// IsMinHop reports whether an engine is min-hop: with it, routes that work are
 // as good as its own.
 func (e *Engine) IsMinHop() bool { return e.Name == MinHop.Name }
 
