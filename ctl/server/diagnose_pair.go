@@ -6,6 +6,8 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sa/path"
 	"ibsm/topo"
 )
 
@@ -67,7 +69,7 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		}
 	}
 	if first == nil {
-		return nil
+		return d.notOffered(from, to)
 	}
 	last := first.path.Hops[len(first.path.Hops)-1]
 	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.path.DLID, first.path.Result, last.Desc)
@@ -83,6 +85,20 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 	}
 	return []ctl.Reason{because("no route", text,
 		fmt.Sprintf("see the route with ibsmctl path, the cables with ibsmctl links --node %q; ibsmctl sweep looks for changes", last.Desc))}
+}
+
+// notOffered is the reason if the subnet administrator gives no path from a port to another, because a
+// port on the way is not known to let the SL of the path pass.
+func (d *doctor) notOffered(from, to topo.PortIdx) []ctl.Reason {
+	if d.view.Ports == nil {
+		return nil
+	}
+	decision := d.finder().Decide(d.view.Topo.EndPort(from), d.view.Topo.EndPort(to), &sarec.PathRecord{}, 0)
+	if decision.Refusal != path.SLDropped {
+		return nil
+	}
+	return []ctl.Reason{because("SL is not offered", fmt.Sprintf("no path from %s to %s: %s", d.called(from), d.called(to), d.refusal(&decision, from, to, 0)),
+		"ibsmctl path shows the VL at each hop; ibsmctl events shows refused Sets, ibsmctl sweep writes them again")}
 }
 
 // slow are remarks about the route between two ports that reach each other.

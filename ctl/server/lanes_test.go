@@ -76,6 +76,14 @@ func TestPathLanes(t *testing.T) {
 	if d := ctltest.Diagnose(t, newSubnet(v, nil), a, b); d.Works || !ctltest.HasReason(d, "SL is dropped", fmt.Sprintf("dropped at %q port %d", hops[3].Desc, hops[3].Out)) {
 		t.Errorf("%+v", d.Reasons)
 	}
+	// A table that was not read: the SL is on no lane that is known, and the path is not offered.
+	v.Ports = &device.Ports{}
+	second := &v.Topo.Nodes[v.Topo.FindNode(mustGUID(t, hops[1].Node))]
+	v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: second.GUID, Port: hops[1].Out}, make([]byte, (int(second.NumPorts)+1)*device.BlockSize), []int{int(hops[1].In)})
+	lanes("- - - - - - -", "arrived")
+	if d := ctltest.Diagnose(t, newSubnet(v, nil), a, b); d.Works || !ctltest.HasReason(d, "SL is not offered", fmt.Sprintf("not known to pass %q port %d, for packets that come in by port %d: the port did not show", hops[1].Desc, hops[1].Out, hops[1].In)) {
+		t.Errorf("%+v", d.Reasons)
+	}
 	v.Ports = &device.Ports{}
 	hold(1, 7)
 	out := v.Topo.Port(v.Topo.FindNode(mustGUID(t, hops[1].Node)), hops[1].Out)

@@ -80,6 +80,14 @@ func (s *subnet) PathRecord(from, to string, ask *ctl.PathRequest) (*ctl.PathAns
 	return out, nil
 }
 
+// stops says why an SL does not pass a port.
+var stops = map[path.Stop]string{
+	path.ToVL15:   "its SLtoVLMappingTable has VL 15 for it (saquery SL2VL)",
+	path.NoLane:   "its SLtoVLMappingTable has a VL for it that the link does not have (saquery SL2VL, OperationalVLs of ibsmctl ports)",
+	path.NoTurn:   "its VL arbitration gives the VL of the SL no turn (saquery VLAR)",
+	path.NotKnown: "the port did not show its tables of SLs and VLs, or refused those that it was to have (ibsmctl status)",
+}
+
 // refusal is why there is no path, in words; "" if the decision does not say.
 func (s *subnet) refusal(d *path.Decision, src, dst topo.PortIdx, key mad.PKey) string {
 	t := s.view.Topo
@@ -96,11 +104,15 @@ func (s *subnet) refusal(d *path.Decision, src, dst topo.PortIdx, key mad.PKey) 
 		return fmt.Sprintf("no route leads from %q to LID %d: see ibsmctl path", t.Nodes[t.Ports[src].Node].Desc, s.view.LIDs.Base[dst])
 	case path.SLDropped:
 		port := &t.Ports[d.Drops]
-		text := fmt.Sprintf("SL %d is dropped at %q port %d", d.SL, t.Nodes[port.Node].Desc, port.Num)
+		verb := "dropped at"
+		if d.Stop == path.NotKnown {
+			verb = "not known to pass"
+		}
+		text := fmt.Sprintf("SL %d is %s %q port %d", d.SL, verb, t.Nodes[port.Node].Desc, port.Num)
 		if t.Nodes[port.Node].Type == mad.Switch {
 			text += fmt.Sprintf(", for packets that come in by port %d", d.In)
 		}
-		return text + ": its SLtoVLMappingTable has VL 15 for it (saquery SL2VL)"
+		return text + ": " + stops[d.Stop]
 	}
 	return ""
 }

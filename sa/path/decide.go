@@ -5,6 +5,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/routing/qos"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Decision is how a request for a path between two ports is decided, as far as it does not depend on the
@@ -14,8 +15,10 @@ type Decision struct {
 	Level   *qos.Level // nil without a policy
 	SL      uint8
 	Refusal Refusal
-	// The port that drops the SL, and at a switch, the port by which packets come in.
+	// With SLDropped: the port that packets are not known to leave, why, and at a switch, the port by
+	// which they come in.
 	Drops topo.PortIdx
+	Stop  Stop
 	In    uint8
 }
 
@@ -31,7 +34,7 @@ const (
 	NoPKeyOfLevel          // they share none of the level's
 	OtherSL                // another SL is wanted than that of the level or of the routing engine
 	NoRoute                // the forwarding tables do not lead there
-	SLDropped              // a port on the way drops the SL
+	SLDropped              // a port on the way drops the SL, or is not known to let it pass
 )
 
 // Decide explains what Find says to a request for a path from src to dst, by their first LIDs. It
@@ -67,7 +70,7 @@ func (f *Finder) Decide(src, dst topo.PortIdx, want *sarec.PathRecord, comps mad
 func (f *Finder) decideRoute(d *Decision, src, dst topo.PortIdx, dlid mad.LID) {
 	w := f.start(src, dst, dlid)
 	if w.drops>>d.SL&1 != 0 {
-		d.Refusal, d.Drops = SLDropped, src
+		d.dropped(f.view, src, 0)
 		return
 	}
 	for range maxHops {
@@ -77,11 +80,17 @@ func (f *Finder) decideRoute(d *Decision, src, dst topo.PortIdx, dlid mad.LID) {
 		at := w.at
 		if f.step(&w); w.drops>>d.SL&1 != 0 {
 			sw := &f.switches[at.to]
-			d.Refusal, d.Drops, d.In = SLDropped, sw.first+topo.PortIdx(sw.lft[dlid]), at.in
+			d.dropped(f.view, sw.first+topo.PortIdx(sw.lft[dlid]), at.in)
 			return
 		}
 	}
 	if !w.ok {
 		d.Refusal = NoRoute
 	}
+}
+
+// dropped refuses the path for a port that packets are not known to leave.
+func (d *Decision) dropped(v *view.View, p topo.PortIdx, in uint8) {
+	o := outputOf(v, p)
+	d.Refusal, d.Drops, d.In, d.Stop = SLDropped, p, in, o.stop(int(in), d.SL)
 }

@@ -32,7 +32,7 @@ type end struct {
 	keys *topo.PKeyTable
 	own  limits
 	caps rateCaps
-	// drops are the SLs that an adapter's or router's port drops, by bit: those on VL15.
+	// drops are the SLs of which packets are not known to leave an adapter's or router's port, by bit.
 	drops uint16
 }
 
@@ -52,7 +52,7 @@ type transit struct {
 	lft   []uint8
 	first topo.PortIdx // port 0
 	ports uint8        // external ones
-	drops []uint16     // SLs that are dropped, by the port in and the port out; nil for none at all
+	drops []uint16     // SLs that are not known to pass, by the port in and the port out; nil for none at all
 }
 
 // limits are what a port, link or path can carry.
@@ -88,7 +88,8 @@ func New(v *view.View) *Finder {
 	for p := range t.Ports {
 		f.ends[p] = newEnd(t, topo.PortIdx(p))
 		if t.Nodes[t.Ports[p].Node].Type != mad.Switch {
-			f.ends[p].drops = drops(slToVL(v, topo.PortIdx(p)), 0)
+			o := outputOf(v, topo.PortIdx(p))
+			f.ends[p].drops = o.drops(0)
 		}
 	}
 	if v.QoS != nil {

@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	"ibsm/routing/lanes"
 	"ibsm/routing/qos"
 	"ibsm/sweep/device"
 	"ibsm/topo"
@@ -225,6 +226,81 @@ func TestDroppedSL(t *testing.T) {
 		want.SetSL(1)
 		if st := New(&s.View).Find(asker, &want, bySGID|sarec.PathSL, &out); st != mad.StatusNoRecords {
 			t.Errorf("%s drops SL 1, asked for: %v", c.name, st)
+		}
+	}
+}
+
+// TestSLNotKnownToPass: no path has an SL whose packets are not known to pass a port on the way. SL 0 is
+// given where nothing is known.
+func TestSLNotKnownToPass(t *testing.T) {
+	s := newSubnet(t, 0)
+	s.underPolicy("")
+	policy := s.QoS // SL 1
+	w := New(&s.View).start(s.port(h1), s.port(h3), s.lid(h3))
+	sw := s.Topo.Switches[w.at.to]
+	out, in := s.Tables.LFT[w.at.to][s.lid(h3)], int(w.at.in)
+	info := &s.Topo.Ports[s.Topo.Port(sw, out)].Info
+	info.SetVLCap(4) // 8 lanes
+	info.SetVLArbitrationHighCap(2)
+	info.SetVLArbitrationLowCap(2)
+	maps := device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: s.Topo.Nodes[sw].GUID, Port: out}
+	turns := maps
+	turns.Attr = smp.AttrVLArbitrationTable
+	for _, c := range []struct {
+		name   string
+		vl     uint8 // of SL 1
+		vls    uint8 // OperationalVLs
+		turns  [2]uint8
+		change func(maps, turns *device.Blocks)
+		stop   Stop
+	}{
+		{name: "all is known", vl: 1, vls: 4, turns: [2]uint8{0, 1}},
+		{name: "there is no such lane", vl: 8, vls: 4, turns: [2]uint8{0, 8}, stop: NoLane},
+		{name: "the link has fewer lanes", vl: 2, vls: 2, turns: [2]uint8{0, 2}, stop: NoLane},
+		{name: "no turn", vl: 2, vls: 4, turns: [2]uint8{0, 1}, stop: NoTurn},
+		{name: "no turns at all", vl: 2, vls: 4},
+		{name: "the table was not read", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) { maps.Take(in, device.Unread) }},
+		{name: "that of another port was not", vl: 1, vls: 4, change: func(maps, _ *device.Blocks) { maps.Take(in+1, device.Unread) }},
+		{name: "a Set was refused", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) {
+			maps.Take(in, device.Sent)
+			maps.Take(in, device.Rejected)
+		}},
+		{name: "a Set was not answered", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) { maps.Take(in, device.TimedOut) }},
+		{name: "turns are not known", vl: 1, vls: 4, stop: NotKnown, change: func(_, turns *device.Blocks) { turns.Take(0, device.Unread) }},
+		{name: "turns are not known, on VL 0", vl: 0, vls: 4, change: func(_, turns *device.Blocks) { turns.Take(0, device.Unread) }},
+		{name: "the port has no such turns", vl: 1, vls: 4, change: func(_, turns *device.Blocks) { turns.Take(1, device.Unread) }},
+	} {
+		info.SetOperationalVLs(c.vls)
+		var table smp.SLtoVLMappingTable
+		table.SetVL(1, c.vl)
+		row := make([]byte, 64*device.BlockSize)
+		copy(row[in*device.BlockSize:], table[:])
+		var low smp.VLArbitrationTable
+		for i, vl := range c.turns {
+			low.SetEntry(i, vl, min(vl+c.turns[1], 1))
+		}
+		mapped, turned := device.Read(row, nil), device.Read(append(low[:], make([]byte, (lanes.Blocks-1)*device.BlockSize)...), nil)
+		if c.change != nil {
+			c.change(mapped, turned)
+		}
+		s.Ports = &device.Ports{}
+		s.Ports.Keep(maps, mapped)
+		s.Ports.Keep(turns, turned)
+		s.QoS = policy
+		want := mad.StatusOK
+		if c.stop != NotStopped {
+			want = mad.StatusNoRecords
+		}
+		if _, st := s.find(h1, h3); st != want {
+			t.Errorf("%s: %v, want %v", c.name, st, want)
+		}
+		if d := New(&s.View).Decide(s.port(h1), s.port(h3), &sarec.PathRecord{}, 0); d.Stop != c.stop || (d.Refusal == SLDropped) != (c.stop != NotStopped) || d.SL != 1 {
+			t.Errorf("%s: %+v, want %d", c.name, d, c.stop)
+		}
+		if s.QoS = nil; c.stop != NotStopped && c.turns[1] == 0 {
+			if _, st := s.find(h1, h3); st != mad.StatusOK {
+				t.Errorf("%s: SL 0: %v", c.name, st)
+			}
 		}
 	}
 }

@@ -116,7 +116,8 @@ type terms struct {
 }
 
 // terms are those of the way w, by what the ports have agreed, between ports that understand
-// the known rates; ok is false when the request wants others, or a port on the way drops the SL.
+// the known rates; ok is false when the request wants others, or the SL is not
+// known to pass all ports on the way.
 func (f *Finder) terms(q *query, a agreed, w *walk, known uint32) (t terms, ok bool) {
 	if !a.ok || w.drops>>a.sl&1 != 0 {
 		return t, false

@@ -14,7 +14,7 @@ type walk struct {
 	dlid  mad.LID
 	at    hop
 	have  limits // of the way so far
-	drops uint16 // SLs that are dropped on it, by bit
+	drops uint16 // SLs that are not known to pass it, by bit
 	hops  uint8
 	done  bool
 	ok    bool // it has arrived
