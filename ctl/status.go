@@ -31,7 +31,9 @@ type Status struct {
 
 	Subnet *SubnetStatus `json:"subnet,omitempty"` // only of a master that has completed a sweep
 	Sweep  *SweepStatus  `json:"sweep,omitempty"`  // the last heavy sweep as master
-	SMs    []SM          `json:"sms"`              // this manager first
+	// Certificate is what was proved last of routes in force; nil before that.
+	Certificate *Certificate `json:"certificate,omitempty"`
+	SMs         []SM         `json:"sms"` // this manager first
 
 	Alarms []Alarm `json:"alarms,omitempty"` // ports that sent what only other ports may send
 }
@@ -131,6 +133,33 @@ type SweepStatus struct {
 	Longest  int       `json:"longest"`  // links of the longest route
 	// CreditLoop is the number of links of a credit loop among the routes; 0 if they have none.
 	CreditLoop int `json:"credit_loop,omitempty"`
+}
+
+// Certificate is what was proved of routes in force after they were written: the numbers of the proof
+// were checked by code that shares nothing with it, and packets from and to switches were included.
+type Certificate struct {
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	// Result is "all" if no packets can wait for each other for ever; "hosts" if none between hosts can, but
+	// packets from and to switches; "none" if packets between hosts can; "violated" if the check found the proof
+	// wrong, which is an error of ibsm.
+	Result     string `json:"result"`
+	Channels   int    `json:"channels"`              // directions of links between switches, each by its lanes
+	CreditLoop int    `json:"credit_loop,omitempty"` // with "hosts": links of the credit loop
+	Text       string `json:"text,omitempty"`        // what is wrong, in words
+}
+
+// String is one line for the operator.
+func (c *Certificate) String() string {
+	switch c.Result {
+	case "all":
+		return fmt.Sprintf("certified: no packets have a credit loop, those from and to switches included (%d channels)", c.Channels)
+	case "hosts":
+		return fmt.Sprintf("certified for packets between hosts; those from and to switches have a credit loop of %d links", c.CreditLoop)
+	case "violated":
+		return "THE PROOF IS WRONG, which is an error of ibsm: " + c.Text
+	}
+	return "not certified: packets between hosts have a credit loop"
 }
 
 // SM is a subnet manager.

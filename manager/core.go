@@ -28,6 +28,7 @@ type Core struct {
 	mirror       mirroring    // what clients have registered with another master
 	sweeps       scheduler    // which sweep is made when, and plans
 	multicast    multicast    // the multicast tables, beside the sweeps
+	certifying   certifying   // what is proved of the routes in force
 	traps        traps        // notices, and the sweeps that they cause
 	descriptions descriptions // NodeDescriptions, between sweeps
 	guids        guidWrites   // GUIDs that the SA assigns
@@ -99,6 +100,8 @@ func (c *Core) take(ev Event) {
 		}
 	case MulticastComputed:
 		c.multicast.TaskDone(ev.Result)
+	case CertificateMade:
+		c.certifying.done(&c.fx, ev.Result, c.cfg.Names)
 	case SweepRequested:
 		c.requested(ev.Sweep)
 	case RegistryChanged:

@@ -123,5 +123,6 @@ func shareSame(v, last *view.View) {
 func (c *Core) unpublish() {
 	c.fx.table.SetYields(false)
 	c.descriptions.reset()
+	c.certifying.end(&c.fx)
 	c.published.withdraw(&c.fx)
 }

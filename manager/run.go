@@ -28,6 +28,8 @@ type loop struct {
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed
 	grown     chan MulticastComputed
+	certified chan CertificateMade // room for the one that is out
+	endProof  context.CancelFunc
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
@@ -71,6 +73,7 @@ func (l *loop) run(ctx context.Context) error {
 		case s := <-l.shell.Asks:
 			ev = SweepRequested{s}
 		case ev = <-l.grown:
+		case ev = <-l.certified:
 		case cfg := <-l.shell.Configs:
 			ev = l.configure(&cfg)
 		case <-l.registrar.changed:
@@ -180,6 +183,16 @@ func (l *loop) act(ctx context.Context, a Action) {
 		})
 	case Cancel:
 		l.endTask[a.For]()
+	case Certify:
+		ctx, cancel := context.WithCancel(routing.WithWorkers(ctx, 1)) // so that a sweep beside it is as fast as alone
+		l.endProof = cancel
+		l.tasks.Go(func() {
+			defer cancel()
+			priority.GiveWay()
+			l.certified <- CertificateMade{a.Task.Run(ctx)}
+		})
+	case EndCertify:
+		l.endProof()
 	case Publish:
 		l.shell.view.Store(a.View)
 		l.shell.sa.setView(a.View)

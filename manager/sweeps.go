@@ -327,6 +327,9 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		c.fx.do(Show{r})
 		c.exit(r.Err)
 	default:
+		if !r.SameSubnet() {
+			c.certifying.end(&c.fx)
+		}
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Names)
 		c.sweeps.phase, c.sweeps.unwritten = c.sweeps.sweeper.Program(r), Compute{}
@@ -372,6 +375,7 @@ func (c *Core) finish(out *sweep.Outcome) {
 		c.exit(nil)
 		return
 	}
+	c.certifying.begin(&c.fx, out)
 	if out.Found.Stirred {
 		c.sweeps.want(wishLight, "")
 	}

@@ -2,7 +2,10 @@ package sim_test
 
 import (
 	"fmt"
+	"ibsm/sweep"
+	"strings"
 	"testing"
+	"time"
 
 	"ibsm/ctl/ctltest"
 	"ibsm/ctl/server"
@@ -60,5 +63,83 @@ func TestCreditLoopTakenOver(t *testing.T) {
 	b.pass(settling)
 	if m.says("the routes of another manager are kept", "ERROR") != 1 {
 		t.Error("it is not said")
+	}
+}
+
+// TestCertificate: routes in force are proved once more when they are written, those of packets from and to
+// switches too. In a tree nobody waits; in a fat tree packets between spines turn upwards at a leaf.
+func TestCertificate(t *testing.T) {
+	for _, c := range []struct {
+		spec, says, level string
+		state             sweep.CertificateState
+	}{
+		{"torus:dims=5,hosts=1", "", "", sweep.NoCertificate},
+		{"fattree:k=4", "packets between hosts have no credit loop, but", "INFO", sweep.HostsCertified},
+		{"torus:dims=3,hosts=1", "the routes are certified", "INFO", sweep.Certified},
+	} {
+		n := nettest.Generate(t, c.spec)
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		b.Certify = true
+		m := b.add(host(n, 0), minhopConfig())
+		var proved []manager.Proved
+		out, most := 0, 0
+		m.OnAction = func(now time.Duration, a manager.Action) {
+			m.took(now, a)
+			switch a := a.(type) {
+			case manager.Certify:
+				out++
+				most = max(most, out)
+			case manager.Proved:
+				proved = append(proved, a)
+				out--
+			}
+		}
+		b.pass(settling)
+		last := func() manager.Proved { return proved[len(proved)-1] }
+		if len(proved) == 0 || last().State != c.state || most != 1 || (last().Channels > 0) != (c.state != sweep.NoCertificate) ||
+			(last().Loop > 0) != (c.state == sweep.HostsCertified) {
+			t.Fatalf("%s: %+v, %d tasks at a time", c.spec, proved, most)
+		}
+		if c.says != "" && m.says(c.says, c.level) != 1 {
+			t.Errorf("%s: %s was logged %d times", c.spec, c.says, m.says(c.says, c.level))
+		}
+		before := len(proved)
+		m.sweep(manager.Heavy)
+		b.pass(settling)
+		if c.says != "" && m.says(c.says, c.level) != 1 || len(proved) == before {
+			t.Errorf("%s: the second sweep logs it again, or is not proved", c.spec)
+		}
+	}
+}
+
+// TestCertificateEnded: a newer plan ends the proof of the routes before it, which then is not reported.
+func TestCertificateEnded(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=3,hosts=1")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.Certify, b.ComputeTime = true, 100*time.Millisecond
+	m := b.add(host(n, 0), minhopConfig())
+	var story []string
+	var begun []time.Duration
+	m.OnAction = func(now time.Duration, a manager.Action) {
+		m.took(now, a)
+		switch a := a.(type) {
+		case manager.Certify:
+			story = append(story, "begins")
+			begun = append(begun, now)
+			if len(story) == 1 {
+				b.Fabric.LinkDown(uplink(n, 0))
+			}
+		case manager.EndCertify:
+			story = append(story, "ended")
+		case manager.Proved:
+			story = append(story, a.State.String())
+		}
+	}
+	b.pass(settling)
+	if got := strings.Join(story, " "); !strings.HasPrefix(got, "begins ended begins all") || strings.Count(got, "all") != strings.Count(got, "begins")-1 {
+		t.Error(got)
+	}
+	if wait := begun[1] - begun[0]; wait != 10*b.ComputeTime {
+		t.Errorf("the newer routes wait %v for the task that was ended", wait)
 	}
 }

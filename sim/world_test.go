@@ -20,6 +20,8 @@ type World struct {
 	Managers []*Manager
 	// ComputeTime is how long a route task takes in virtual time.
 	ComputeTime time.Duration
+	// Certify has managers prove their routes in force, which takes ten times as long.
+	Certify bool
 	// StepTook, when set, is given the time that a core computed for one event, in real
 	// time.
 	StepTook func(time.Duration)
@@ -60,6 +62,9 @@ type Manager struct {
 	tasks   [manager.NumPurposes]task
 	grown   *sweep.MulticastResult // result of a multicast task that is on its way
 	grownAt time.Duration
+	proved  manager.CertificateMade // likewise, of a certificate task
+	proving bool
+	proveAt time.Duration
 	buf     []mad.Datagram
 	sa      *saServer // nil without a Registrar
 }
@@ -175,6 +180,7 @@ func (w *World) next() (at time.Duration, ok bool) {
 			earlier(max(t.done, m.Asleep), t.out)
 		}
 		earlier(max(m.grownAt, m.Asleep), m.grown != nil)
+		earlier(max(m.proveAt, m.Asleep), m.proving)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
 	}
 	return max(at, w.Fabric.Now()), ok
@@ -207,6 +213,9 @@ func (w *World) attend(m *Manager) {
 		grown := m.grown
 		m.grown = nil
 		w.step(m, manager.MulticastComputed{Result: grown})
+	case m.proving && m.proveAt <= w.Fabric.Now():
+		m.proving = false
+		w.step(m, m.proved)
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.TimePassed{})
 	case m.sa != nil:
@@ -254,6 +263,12 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.tasks[a.For].done, m.tasks[a.For].result.Result = w.Fabric.Now(), nil
 		case manager.ComputeMulticast:
 			m.grown, m.grownAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
+		case manager.Certify:
+			if w.Certify {
+				m.proving, m.proveAt, m.proved = true, w.Fabric.Now()+10*w.ComputeTime, manager.CertificateMade{Result: a.Task.Run(context.Background())}
+			}
+		case manager.EndCertify:
+			m.proved = manager.CertificateMade{} // which comes no sooner
 		case manager.Publish:
 			m.View = a.View
 		case manager.Persist:

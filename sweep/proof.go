@@ -16,6 +16,7 @@ import (
 type proof struct {
 	credit  *creditloop.Report
 	rules   *plan.LaneRules // nil where each SL is on the lane of its number, as far as anybody knows
+	grown   []mcast.Group   // multicast trees that the proof covers
 	fitting Fitting         // of SLs to tables found
 }
 
@@ -23,6 +24,7 @@ type proof struct {
 // since the last proof, only the changed ones are followed.
 func (a *attempts) prove(ctx context.Context, r *routed) (err error) {
 	r.rules = a.rules(r.tables.SLs, r.fitting.State == Fitted)
+	r.grown = a.groups
 	in := a.search(r)
 	in.Multicast, in.Since = a.groups, a.state.credit
 	r.credit, err = creditloop.Find(ctx, in)
@@ -39,9 +41,14 @@ func (a *attempts) withoutTrees(ctx context.Context, r *routed) (*creditloop.Rep
 
 // search is one for credit loops among packets between hosts by r.
 func (a *attempts) search(r *routed) creditloop.In {
-	in := creditloop.In{Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), SLs: r.tables.SLs, Traffic: creditloop.BetweenHosts}
-	if r.rules != nil {
-		in.Maps, in.Lanes, in.Turns = r.rules.Maps, r.rules.Lanes, r.rules.Turns
+	return proofOf(a.out.Topo, a.out.LIDs, r.report.Forwarding(), r.tables.SLs, r.rules)
+}
+
+// proofOf is a search among packets between hosts.
+func proofOf(t *topo.Topo, l *topo.LIDs, f *routing.Forwarding, sls *routing.SLs, rules *plan.LaneRules) creditloop.In {
+	in := creditloop.In{Topo: t, LIDs: l, Forwarding: f, SLs: sls, Traffic: creditloop.BetweenHosts}
+	if rules != nil {
+		in.Maps, in.Lanes, in.Turns = rules.Maps, rules.Lanes, rules.Turns
 	}
 	return in
 }

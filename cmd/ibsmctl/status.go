@@ -97,6 +97,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line("state", "%s; sweep: %s", st.State, st.Phase)
 	}
 	line("routing", "%s", routingText(st))
+	if c := st.Certificate; c != nil {
+		line("", "%s", c)
+	}
 	if text := settingsText(st); text != "" {
 		line("settings", "%s", text)
 	}

@@ -59,6 +59,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if st.Sweep != nil {
 		s.lastSweep(st.Sweep)
 	}
+	if st.Certificate != nil {
+		s.certificate(st.Certificate)
+	}
 	if st.Subnet != nil {
 		s.subnet(st.Subnet)
 		if reg := c.control.Registry(); reg != nil {
@@ -198,6 +201,17 @@ func (s sink) lastSweep(st *ctl.SweepStatus) {
 	s.gauge("ibsm_last_sweep_lost_routes", "Routes that do not reach their LID although there is a path of cables.")(float64(st.Lost))
 	s.gauge("ibsm_last_sweep_longest_route_links", "Links of the longest route.")(float64(st.Longest))
 	s.gauge("ibsm_last_sweep_credit_loop_links", "Links of a credit loop among the routes; 0 if they have none.")(float64(st.CreditLoop))
+}
+
+// certificate sends what was proved of the routes in force.
+func (s sink) certificate(c *ctl.Certificate) {
+	s.gauge("ibsm_certificate_timestamp_seconds", "When routes in force were certified last, since the epoch.")(float64(c.Time.UnixMilli()) / 1000)
+	s.gauge("ibsm_certificate_seconds", "How long that took, beside other work.")(c.Seconds)
+	s.gauge("ibsm_certificate_channels", "Channels that the certificate numbers: directions of links between switches, by lane.")(float64(c.Channels))
+	result := s.gauge("ibsm_certificate", "1 for the result of the last certificate.", "result")
+	for _, r := range []string{"all", "hosts", "none", "violated"} {
+		result(truth(r == c.Result), r)
+	}
 }
 
 // subnet sends the subnet in figures.

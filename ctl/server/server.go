@@ -42,12 +42,13 @@ type Server struct {
 	past    *history.Keeper
 	clients clientRates
 
-	mu      sync.Mutex // guards the following
-	where   string     // the port
-	rules   Rules
-	waiting string // why there is no port
-	sweep   *ctl.SweepStatus
-	planned chan manager.Planned // receives the plan that a client waits for; nil for none
+	mu          sync.Mutex // guards the following
+	where       string     // the port
+	rules       Rules
+	waiting     string // why there is no port
+	sweep       *ctl.SweepStatus
+	certificate *ctl.Certificate     // of the routes in force; nil before there was one
+	planned     chan manager.Planned // receives the plan that a client waits for; nil for none
 }
 
 // New returns a Server without a manager.
@@ -101,6 +102,11 @@ func (d *Server) Notify(a manager.Notification) {
 		}
 		d.mu.Lock()
 		d.sweep = sweep
+		d.mu.Unlock()
+	case manager.Proved:
+		c := &ctl.Certificate{Time: time.Now(), Seconds: a.Took.Seconds(), Result: a.State.String(), Channels: a.Channels, CreditLoop: a.Loop, Text: a.Text}
+		d.mu.Lock()
+		d.certificate = c
 		d.mu.Unlock()
 	case manager.Planned:
 		d.mu.Lock()
@@ -160,7 +166,7 @@ func (d *Server) Status() *ctl.Status {
 		st.Events = d.cfg.Events.Last()
 	}
 	d.mu.Lock()
-	st.Where, st.Waiting, st.Sweep = d.where, d.waiting, d.sweep
+	st.Where, st.Waiting, st.Sweep, st.Certificate = d.where, d.waiting, d.sweep, d.certificate
 	if d.rules.Engines != nil {
 		st.Engines = d.rules.Engines
 	}

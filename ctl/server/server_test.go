@@ -10,6 +10,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/sweep"
 	"ibsm/view"
 )
 
@@ -48,6 +49,10 @@ func TestNobody(t *testing.T) {
 
 func TestLastSweep(t *testing.T) {
 	d := New(Config{})
+	d.Notify(manager.Proved{State: sweep.HostsCertified, Channels: 48, Loop: 4, Took: 250 * time.Millisecond, Text: "spines"})
+	if c := d.Status().Certificate; c == nil || c.Result != "hosts" || c.Channels != 48 || c.CreditLoop != 4 || c.Seconds != 0.25 || c.Text != "spines" || !strings.Contains(c.String(), "of 4 links") {
+		t.Errorf("%+v", c)
+	}
 	d.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5, Sets: map[mad.AttrID]int{}}})
 	s := d.Status().Sweep
 	if s == nil || s.Ended.IsZero() {

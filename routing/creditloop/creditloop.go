@@ -71,6 +71,17 @@ func (r *Report) Number(s topo.SwitchIdx, port, lane uint8) int32 {
 	return r.number[int(lane)*len(r.graph.next)+int(s)*r.graph.ports+int(port)]
 }
 
+// Channels is the number of channels of the report's subnet, each on as many lanes as there can be packets
+// on.
+func (r *Report) Channels() (n int) {
+	for _, to := range r.graph.next {
+		if to != topo.None {
+			n += r.graph.lanes
+		}
+	}
+	return n
+}
+
 // In is what a search is about.
 type In struct {
 	Topo       *topo.Topo
