@@ -41,7 +41,7 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 	}
 	was := a.state
 	switch {
-	case r.rules == nil && !was.readLanes && !usesSLs(a.out.Topo):
+	case r.rules == nil && !was.readLanes && !usesSLs(a.out.Topo) && !a.haveLanes():
 		return nil
 	case r.rules == nil && !was.readLanes:
 		r.fitting = Fitting{State: LanesUnread}
@@ -73,9 +73,21 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 	return nil
 }
 
-// usesSLs reports whether hosts of a subnet as found send to their manager on other SLs than 0: only
-// then it is worth while to read the lanes of all ports, which can take as long as the rest of a walk
-// many times over.
+// haveLanes reports whether a link between switches has more lanes than one. Where routes found have a credit
+// loop on one lane, it can be that they have none on the lanes that their paths had; to read the lanes of all
+// ports can take as long as the rest of a walk many times over, and is not worth while without both.
+func (a *attempts) haveLanes() bool {
+	t := a.out.Topo
+	for i, n := range a.in.Lanes {
+		if p := topo.PortIdx(i); n > 1 && t.Ports[p].Peer != topo.None && t.IsSwitchPort(p) && t.IsSwitchPort(t.Ports[p].Peer) {
+			return true
+		}
+	}
+	return false
+}
+
+// usesSLs reports whether hosts of a subnet as found send to their manager on other SLs than 0, which shows
+// that the manager before gave SLs, also where links have one lane now.
 func usesSLs(t *topo.Topo) bool {
 	return slices.ContainsFunc(t.EndPorts, func(p topo.PortIdx) bool { return t.Ports[p].Info.MasterSMSL() != 0 })
 }

@@ -12,16 +12,19 @@ import (
 )
 
 // TestFit: tables of another manager stay and get SLs with which they have no credit loop on the lanes
-// that ports have, if it gave SLs itself. No table is written.
+// that ports have, whatever SLs its own paths to the manager had. No table is written.
 func TestFit(t *testing.T) {
 	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{})
-	b.heavy()
-	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}})
-	if out := b.heavy(); out.Fitting.State != NotNeeded || out.CreditLoop == nil || b.asked[smp.AttrSLtoVLMappingTable] > 0 {
-		t.Fatalf("nothing shows that the other manager gave SLs: %+v, loop %v, %d tables were read", out.Fitting, out.CreditLoop, b.asked[smp.AttrSLtoVLMappingTable])
+	for _, sl := range []uint8{0, 1} {
+		b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}, Settings: Settings{SMSL: sl}})
+		b.heavy()
+		testFitted(t, b)
 	}
-	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}, Settings: Settings{SMSL: 1}})
-	b.heavy()
+}
+
+// testFitted takes over, and sweeps once more.
+func testFitted(t *testing.T, b *harness) {
+	t.Helper()
 	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}})
 	for range 2 {
 		out := b.heavy()
@@ -48,6 +51,18 @@ func TestFitTooFew(t *testing.T) {
 		if f := out.Fitting; f.State != TooFewLanes || f.Lanes != 1 || f.Needed < 2 || out.CreditLoop == nil || out.Tables.SLs != nil || wroteRoutes(b) {
 			t.Fatalf("%+v, loop %v, SLs %v", f, out.CreditLoop, out.Tables.SLs)
 		}
+	}
+}
+
+// TestFitOneLane: where no link has a second lane and nothing shows that the other manager gave SLs, no
+// tables of lanes are read for a credit loop.
+func TestFitOneLane(t *testing.T) {
+	one := Settings{MaxOpVLs: Given(uint8(1))}
+	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{Settings: one})
+	b.heavy()
+	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}, Settings: one})
+	if out := b.heavy(); out.Fitting.State != NotNeeded || out.CreditLoop == nil || b.asked[smp.AttrSLtoVLMappingTable] > 0 {
+		t.Fatalf("%+v, loop %v, %d tables were read", out.Fitting, out.CreditLoop, b.asked[smp.AttrSLtoVLMappingTable])
 	}
 }
 

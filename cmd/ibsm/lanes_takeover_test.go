@@ -13,11 +13,11 @@ func TestLanesTakeover(t *testing.T) {
 	t.Parallel()
 	needFabcheck(t)
 	for _, c := range []struct{ spec, engine, conf, list, says string }{
-		{"torus:dims=5x5,hosts=1", "lash", "", "minhop,lash", "service levels without a credit loop"},
+		{"torus:dims=5x5,hosts=1", "lash", "", "minhop", "service levels without a credit loop"},
 		{"torus:dims=5x5,hosts=1", "dfsssp", "", "minhop,lash", "service levels without a credit loop"},
 		{"torus:dims=5x5,hosts=1", "nue", "nue_max_num_vls 4\n", "minhop,lash", "service levels without a credit loop"},
 		{"torus:dims=5x5,hosts=1", "updn", "", "minhop", ""},
-		{"torus:dims=5x5,hosts=1", "dor", "", "minhop,lash", "service levels without a credit loop"},
+		{"torus:dims=5x5,hosts=1", "dor", "", "minhop", "service levels without a credit loop"},
 		{"torus:dims=5x5,hosts=1", "minhop", "max_op_vls 1\n", "minhop,lash", "service levels with lanes of their own; the ports have lanes for 1"},
 		{"torus:dims=5x5x3,hosts=1", "torus-2QoS", "", "minhop,lash", "service levels without a credit loop"},
 	} {
