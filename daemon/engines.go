@@ -36,7 +36,7 @@ func engineSettings(c *conf.Config) *engines.Settings {
 		Dnup:  dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
 		Ftree: ftree.Settings{ReverseHops: int(conf.MaxReverseHops.In(c)), QuasiIndexing: conf.QuasiFtreeIndexing.In(c), ConnectRoots: conf.ConnectRoots.In(c)},
 		SSSP:  sssp.Settings{AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
-		Lash:  lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c)},
+		Lash:  lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c), Seed: conf.ScatterPorts.In(c)},
 		Nue:   nue.Settings{MaxVLs: conf.NueMaxVLs.In(c), Switches: conf.NueIncludeSwitches.In(c), QoS: conf.QoS.In(c), AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
 	}
 }

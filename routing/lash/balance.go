@@ -11,10 +11,10 @@ import (
 const enough = 6
 
 // balance moves pairs from the fullest lane to the emptiest until both have about as many, or it
-// has tried for each pair. OpenSM draws pairs with the C library's generator, which it never
-// seeds: its second computation in one run draws other ones than the first.
-func (l *layers) balance(ctx context.Context) error {
-	rand, n := routing.NewCRand(1), len(l.links)
+// has tried for each pair. OpenSM draws pairs with the C library's generator, which it seeds only for
+// scatter_ports: without, its second computation in one run draws other ones than the first.
+func (l *layers) balance(ctx context.Context, seed uint32) error {
+	rand, n := routing.NewCRand(seed), len(l.links)
 	fullest, emptiest := 0, len(l.lanes)-1
 	for trials := l.lanes[fullest].paths; ; {
 		from, to := l.lanes[fullest], l.lanes[emptiest]

@@ -18,11 +18,11 @@ type layers struct {
 // are.
 type channel struct{ from, to int32 }
 
-// assignLanes gives each pair of switches the lowest lane, out of those from start on of so many, in
+// assignLanes gives each pair of switches the lowest lane, out of those from the first on of so many, in
 // which its paths form no circle with those before, and evens the lanes out. The result is by
-// SwitchIdx, and counts lanes from start.
-func (n *network) assignLanes(ctx context.Context, budget, start int) ([][]uint8, *routing.LaneUse, error) {
-	l := newLayers(n)
+// SwitchIdx, and counts lanes from the first.
+func (n *network) assignLanes(ctx context.Context, budget int, s Settings) ([][]uint8, *routing.LaneUse, error) {
+	l, start := newLayers(n), int(s.StartVL)
 	for i := range n.links {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -39,7 +39,7 @@ func (n *network) assignLanes(ctx context.Context, budget, start int) ([][]uint8
 	}
 	use := &routing.LaneUse{Available: budget - start, Start: start, Switches: len(n.links), Paths: l.paths()}
 	if len(l.lanes) > 1 {
-		if err := l.balance(ctx); err != nil {
+		if err := l.balance(ctx, s.Seed); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -19,6 +19,8 @@ type Settings struct {
 	// MeshAnalysis orders paths by the dimensions of a mesh or torus, if the subnet is one, so that
 	// fewer lanes are needed, and uses all of several cables between two switches (do_mesh_analysis).
 	MeshAnalysis bool
+	// Seed is that of the random numbers with which lanes are evened out (scatter_ports); 0 is 1.
+	Seed uint32
 }
 
 // New is the engine. It computes everything afresh each time: In.Keep does not matter. It
@@ -42,7 +44,7 @@ func New(s Settings) routing.Engine {
 				return nil, fmt.Errorf("there is no path between switch %v and switch %v", name(in.Topo, root), name(in.Topo, missed))
 			}
 		}
-		lane, use, err := n.assignLanes(ctx, budget, int(s.StartVL))
+		lane, use, err := n.assignLanes(ctx, budget, s)
 		if err != nil {
 			return nil, err
 		}
