@@ -289,9 +289,12 @@ func (p *promised) ask(t *testing.T, in routing.In, tables *routing.Tables) {
 	}
 }
 
-// lostPairs are the pairs of ports of hosts without a route.
+// lostPairs are the pairs of ports of hosts without a route. Aggregation nodes are no hosts.
 func lostPairs(in routing.In, tables *routing.Tables) (lost int) {
-	isHost := func(p topo.PortIdx) bool { return in.Topo.Nodes[in.Topo.Ports[p].Node].Type != mad.Switch }
+	isHost := func(p topo.PortIdx) bool {
+		node := &in.Topo.Nodes[in.Topo.Ports[p].Node]
+		return node.Type != mad.Switch && !node.Aggregation
+	}
 	for _, from := range in.Topo.EndPorts {
 		at, _ := routing.Home(in.Topo, from)
 		for _, to := range in.Topo.EndPorts {
