@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// polling makes a standby of either kind see the death of its master within seconds.
-const polling = "force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 1\n"
+// polling makes a standby of either kind see the death of its master within three seconds, and not take a master that gets
+// no processor for a second for dead.
+const polling = "force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 5\n"
 
 // pair is two managers on one fabric, the second of which starts when the first has
 // brought it up.
