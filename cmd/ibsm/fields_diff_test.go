@@ -18,6 +18,8 @@ type stage string
 
 const (
 	coldStart stage = "cold start"
+	joined    stage = "requests of hosts"
+	leftGroup stage = "members leave"
 	reboot    stage = "reboot"
 	lostLink  stage = "lost link"
 	reloaded  stage = "reload"
@@ -70,6 +72,7 @@ type fieldDifference struct {
 	first        string           // held before the stage
 	refusing     map[net.End]bool // ports that have refused a Set of OpenSM
 	newVLs       bool             // OperationalVLs are other than before the stage, or than OpenSM's
+	oneVL        bool             // a single one is in use
 }
 
 // String is the difference without the port.
@@ -107,7 +110,7 @@ func (c *fieldCase) differ(s stage, theirs, ours *fieldState) (list []*fieldDiff
 	note := func(i item, sent bool, a, b []string) {
 		if !slices.Equal(a, b) {
 			vls := item{i.at, smp.AttrPortInfo, "OperationalVLs"}
-			list = append(list, &fieldDifference{i, c, s, ours.places[i.at], sent, a, b, ours.first[i], theirs.refused, ours.first[vls] != ours.held[vls] || theirs.held[vls] != ours.held[vls]})
+			list = append(list, &fieldDifference{i, c, s, ours.places[i.at], sent, a, b, ours.first[i], theirs.refused, ours.first[vls] != ours.held[vls] || theirs.held[vls] != ours.held[vls], ours.held[vls] == "1"})
 		}
 	}
 	for i := range union(theirs.sent, ours.sent) {

@@ -18,6 +18,7 @@ import (
 type device struct {
 	caps    *fabric.Caps
 	powerUp []func(num uint8, info *smp.PortInfo)
+	sw      []func(info *smp.SwitchInfo) // likewise for the switch
 }
 
 // atPowerUp has ports but a switch's port 0 hold something.
@@ -62,6 +63,22 @@ func holds(change func(info *smp.PortInfo)) func(*device) {
 
 func endPortHolds(change func(info *smp.PortInfo)) func(*device) {
 	return func(d *device) { d.atEndPort(change) }
+}
+
+func switchHolds(change func(info *smp.SwitchInfo)) func(*device) {
+	return func(d *device) { d.sw = append(d.sw, change) }
+}
+
+// partitionsOf has end ports, or external ports of switches, hold P_Keys.
+func partitionsOf(keys ...mad.PKey) func(*device) {
+	return func(d *device) {
+		d.caps.PKeys = func(num uint8) []mad.PKey {
+			if num == 0 || len(keys) > int(d.caps.PartitionCap) {
+				return nil
+			}
+			return keys
+		}
+	}
 }
 
 // portKinds are kinds of port that depend on the node; speeds, widths and places of links
@@ -126,6 +143,21 @@ var portKinds = []portKind{
 	{"no multicast", mad.Switch, func(d *device) { d.caps.MulticastFDBCap = 0 }},
 	{"LinearFDBCap 16384", mad.Switch, func(d *device) { d.caps.LinearFDBCap = 16384 }},
 	{"wildcards of SLtoVL", mad.Switch, func(d *device) { d.caps.OptimizedSLtoVL = 1 }},
+	{"DefaultPort of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetDefaultPort(1) })},
+	{"default multicast ports of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) {
+		info.SetDefaultMulticastPrimaryPort(1)
+		info.SetDefaultMulticastNotPrimaryPort(0)
+	})},
+	{"LifeTimeValue of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetLifeTimeValue(11) })},
+	{"LinearFDBTop of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetLinearFDBTop(0x200) })},
+	{"MulticastFDBTop of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetMulticastFDBTop(0xc00f) })},
+	{"PortStateChange at power-on", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetPortStateChange(true) })},
+	{"P_Keys of before", 0, partitionsOf(mad.DefaultPKey, 0x8123, 0, 0x0456)},
+	{"P_Keys of before, the default last", 0, partitionsOf(0x8123, mad.DefaultPKey)},
+	{"P_Keys of before, the default limited", 0, partitionsOf(0x7fff, 0x9234)},
+	{"GUIDs of before", mad.CA, func(d *device) {
+		d.caps.GUIDs = []mad.GUID{0, 0x1400000000000001, 0, 0x1400000000000003}
+	}},
 	{"another maker", 0, func(d *device) { d.caps.NVIDIA = false }},
 }
 
@@ -228,7 +260,7 @@ func randomCaps(seed uint64, n *net.Net) (caps func(int32, *net.Node, *fabric.Ca
 		node := &n.Nodes[i]
 		for range r.IntN(4) {
 			k := &portKinds[r.IntN(len(portKinds))]
-			if k.on != 0 && (k.on == mad.Switch) != (node.Type == mad.Switch) || i == first && strings.Contains(k.name, "M_Key") {
+			if k.on != 0 && (k.on == mad.Switch) != (node.Type == mad.Switch) || i == first && (strings.Contains(k.name, "M_Key") || strings.Contains(k.name, "P_Keys of before")) {
 				continue
 			}
 			kinds[i], names = append(kinds[i], k), append(names, k.name)
@@ -244,6 +276,11 @@ func randomCaps(seed uint64, n *net.Net) (caps func(int32, *net.Node, *fabric.Ca
 		c.PowerUp = func(num uint8, info *smp.PortInfo) {
 			for _, change := range d.powerUp {
 				change(num, info)
+			}
+		}
+		c.SwitchPowerUp = func(info *smp.SwitchInfo) {
+			for _, change := range d.sw {
+				change(info)
 			}
 		}
 	}, chosen

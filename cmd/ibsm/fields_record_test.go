@@ -77,6 +77,7 @@ type item struct {
 // for each item other than the one that was held, and the values now held.
 type fieldRecord struct {
 	fabric  *fabric.Fabric
+	members map[member]joinedAs
 	first   map[item]string // held when watching began
 	before  map[item]string // held when the last Set came
 	blocks  map[item]string // written since power-up
@@ -87,12 +88,15 @@ type fieldRecord struct {
 }
 
 func newFieldRecord() *fieldRecord {
-	return &fieldRecord{blocks: map[item]string{}, before: map[item]string{}, sent: map[item][]string{}, refused: map[net.End]bool{}}
+	return &fieldRecord{blocks: map[item]string{}, before: map[item]string{}, sent: map[item][]string{}, refused: map[net.End]bool{}, members: map[member]joinedAs{}}
 }
 
 // watch begins to record what is sent to a fabric. What it holds now was not sent.
 func (r *fieldRecord) watch(f *fabric.Fabric) {
 	r.fabric = f
+	if len(r.blocks) == 0 {
+		r.hasTables(func(net.End) bool { return true })
+	}
 	r.before = r.held()
 	r.first = maps.Clone(r.before)
 	clear(r.sent)
@@ -140,10 +144,8 @@ func emptyBlock(attr mad.AttrID) string {
 	switch attr {
 	case smp.AttrLinearForwardingTable:
 		return strings.Repeat("ff", mad.DataSize)
-	case smp.AttrMulticastForwardingTable:
+	case smp.AttrMulticastForwardingTable, smp.AttrPKeyTable, smp.AttrGUIDInfo:
 		return strings.Repeat("00", mad.DataSize)
-	case smp.AttrPKeyTable:
-		return "ffff" + strings.Repeat("00", mad.DataSize-2)
 	}
 	return ""
 }
@@ -151,6 +153,28 @@ func emptyBlock(attr mad.AttrID) string {
 // rebooted forgets what was written to a node.
 func (r *fieldRecord) rebooted(node int32) {
 	maps.DeleteFunc(r.blocks, func(i item, _ string) bool { return i.at.Node == node })
+	r.hasTables(func(at net.End) bool { return at.Node == node })
+}
+
+// hasTables notes the P_Keys and GUIDs that ports have after power-up.
+func (r *fieldRecord) hasTables(which func(net.End) bool) {
+	for at := range r.fabric.Ports() {
+		if !which(at) {
+			continue
+		}
+		var keys smp.PKeyTable
+		for i, k := range r.fabric.PKeys(at) {
+			keys.SetPKey(i, k)
+		}
+		r.blocks[item{at, smp.AttrPKeyTable, "block 0"}] = hex.EncodeToString(keys[:])
+		if r.fabric.NodeType(at.Node) != mad.Switch {
+			var guids smp.GUIDInfo
+			for i, g := range r.fabric.GUIDs(at)[:min(smp.GUIDsPerBlock, len(r.fabric.GUIDs(at)))] {
+				guids.SetGUID(i, g)
+			}
+			r.blocks[item{at, smp.AttrGUIDInfo, "block 0x0"}] = hex.EncodeToString(guids[:])
+		}
+	}
 }
 
 func (r *fieldRecord) send(i item, v string) {
@@ -199,6 +223,7 @@ func (r *fieldRecord) held() map[item]string {
 		}
 		m[item{at, smp.AttrPKeyTable, "held"}] = fmt.Sprint(r.fabric.PKeys(at))
 		if r.fabric.NodeType(at.Node) != mad.Switch {
+			m[item{at, smp.AttrGUIDInfo, "held"}] = fmt.Sprint(r.fabric.GUIDs(at))
 			m[item{at, smp.AttrSLtoVLMappingTable, "held"}] = r.lanes(at, 0)
 			continue
 		}
@@ -212,6 +237,7 @@ func (r *fieldRecord) held() map[item]string {
 		r.hold(at, smp.AttrSwitchInfo, m)
 		r.holdTables(at, m)
 	}
+	r.holdGroups(m)
 	return m
 }
 

@@ -71,9 +71,13 @@ func (d *fieldDifference) theirsGreater() bool {
 	return bits(d.theirs...) > bits(d.ours...) || d.sent && d.theirs == nil && bits(d.first) > bits(d.ours...)
 }
 
-// orsOldBits reports whether OpenSM's value is ibsm's with bits of the one before.
+// orsOldBits reports whether OpenSM's value is ibsm's with more of the last two bits.
 func (d *fieldDifference) orsOldBits() bool {
-	return bits(d.theirs...) == bits(d.ours...)|bits(d.first)&3
+	theirs, ours := bits(d.theirs...), bits(d.ours...)
+	if d.sent && d.ours == nil {
+		ours = bits(d.first)
+	}
+	return theirs&ours == ours && theirs-ours < 4
 }
 
 // setBack reports whether a setting has got OpenSM's default again.
@@ -89,8 +93,9 @@ func (d *fieldDifference) vlsChanged() bool {
 // justSent reports whether the difference is in what is sent; what is held shows the rest.
 func (d *fieldDifference) justSent() bool { return d.sent }
 
-// vlsFollow reports whether the port had another number of VLs.
-func (d *fieldDifference) vlsFollow() bool { return !d.sent && d.newVLs }
+// vlsFollow reports whether the port had another number of VLs, or has no link any more, so that
+// OpenSM leaves it as it is.
+func (d *fieldDifference) vlsFollow() bool { return !d.sent && (d.newVLs || d.place == unconnected) }
 
 // wildcard reports whether a wildcard is for the port, for which OpenSM sends nothing.
 func (d *fieldDifference) wildcard() bool {
@@ -102,7 +107,20 @@ func (d *fieldDifference) fullKeys() bool {
 	if d.sent {
 		return d.partitions != "" // what is held shows it
 	}
-	return strings.NewReplacer("0x0", "0x8", "0x7fff", "0xffff").Replace(d.theirs[0]) == d.ours[0]
+	return slices.Equal(keysIn(strings.NewReplacer("0x0", "0x8", "0x7fff", "0xffff").Replace(d.theirs[0])), keysIn(d.ours[0]))
+}
+
+// sameKeys reports whether both have the same keys, at other places.
+func (d *fieldDifference) sameKeys() bool {
+	return d.kind("P_Keys of before") && (d.sent || slices.Equal(keysIn(d.theirs[0]), keysIn(d.ours[0])))
+}
+
+// keysIn are the P_Keys of a table, without regard to their places.
+func keysIn(table string) []string {
+	keys := strings.Fields(strings.Trim(table, "[]"))
+	keys = slices.DeleteFunc(keys, func(k string) bool { return k == "0x0000" })
+	slices.Sort(keys)
+	return keys
 }
 
 const (
@@ -171,9 +189,14 @@ var laneRows = []fieldRow{
 	{smp.AttrVLArbitrationTable, "all", "the port holds it already", "is sent all the same", "is not sent", "fewer requests", (*fieldDifference).justSent},
 	{smp.AttrSLtoVLMappingTable, "all", "switch that takes wildcards: ports without a link, and port 0", "unchanged, or port 0 with `use_optimized_slvl` as its switch takes the wildcard for all ports", "as configured",
 		"a wildcard is for all ports; whether port 0 is one of them is not known", (*fieldDifference).wildcard},
-	{smp.AttrSLtoVLMappingTable, "all", "OperationalVLs change in the same sweep, or differ", "for the old number of VLs until the next heavy sweep", "for the new one", "an SL would be on a VL that is not there",
+	{smp.AttrSLtoVLMappingTable, "all", "OperationalVLs change in the same sweep, or differ", "for the old number of VLs until the next heavy sweep, and for good where the link is lost before", "for the new one", "an SL would be on a VL that is not there",
 		(*fieldDifference).vlsFollow},
-	{smp.AttrVLArbitrationTable, "all", "OperationalVLs change in the same sweep, or differ", "for the old number of VLs until the next heavy sweep", "for the new one", "a VL would have no turn",
+	{smp.AttrSLtoVLMappingTable, "all", "`qos` is turned on by a reload, and one VL is in use", "unchanged until the next change: it takes tables that it has not read for zeros", "as configured",
+		"an SL would be on a VL that is not there",
+		func(d *fieldDifference) bool {
+			return d.stage == reloaded && d.changed == "qos" && d.oneVL && strings.Trim(d.ours[0], "0") == ""
+		}},
+	{smp.AttrVLArbitrationTable, "all", "OperationalVLs change in the same sweep, or differ", "for the old number of VLs until the next heavy sweep, and for good where the link is lost before", "for the new one", "a VL would have no turn",
 		(*fieldDifference).vlsFollow},
 }
 
@@ -191,6 +214,10 @@ var keyRows = []fieldRow{
 	{smp.AttrPKeyTable, "all", "switch port to a limited member", "limited keys", "full keys",
 		"a packet of a limited member has the limited key, which matches no other limited key (IBA 10.9.3)",
 		func(d *fieldDifference) bool { return (d.place == leafPort || d.place == unconnected) && d.fullKeys() }},
+	{smp.AttrPKeyTable, "all", "the port holds P_Keys from before", "new keys come directly behind those that stay", "new keys come behind all that were there",
+		"a queue pair names its P_Key by the index: it must not get into another partition", (*fieldDifference).sameKeys},
+	{smp.AttrPKeyTable, "all", "no partition file", "the default partition alone", "unchanged", "without a policy P_Key tables are left alone",
+		func(d *fieldDifference) bool { return d.partitions == "" && d.keeps() }},
 	{smp.AttrPKeyTable, "all", smallTable, "as many as a block has room for", "as many as the port has room for", beyondEnd,
 		func(d *fieldDifference) bool { return d.kind(oneKey) }},
 	{smp.AttrPKeyTable, "all", "switch port to a host that has no room for all its P_Keys", "those that the host holds", "all that it should hold", "a key that the host lacks lets nothing in",
@@ -213,8 +240,20 @@ var switchRows = []fieldRow{
 	{smp.AttrSwitchInfo, "LinearFDBTop", "the port with the highest LIDs is gone, or has a smaller LMC than the others", "as if it were there, with the LMC of the others",
 		"the highest LID that a port has", "LIDs without a port are not forwarded",
 		func(d *fieldDifference) bool { return d.of("LinearFDBTop") && len(d.ours) < 2 && d.theirsGreater() }},
-	{smp.AttrSwitchInfo, "LifeTimeValue", "`packet_life_time` changed", "the new value, with ones in the last two bits that the old one has", "the new value", "an error of OpenSM: it keeps bits of the old value",
+	{smp.AttrSwitchInfo, "DefaultMulticastPrimaryPort, DefaultMulticastNotPrimaryPort", "it names a port of the switch", "unchanged", "255, which drops packets to groups that no tree forwards",
+		"without a tree packets might circulate",
+		func(d *fieldDifference) bool {
+			return d.of("DefaultMulticastPrimaryPort", "DefaultMulticastNotPrimaryPort") && slices.Equal(d.ours, []string{"ff"})
+		}},
+	{smp.AttrSwitchInfo, "LifeTimeValue", "the switch had another value, or `packet_life_time` was changed", "the new value, with ones in the last two bits that the old one has", "the new value", "an error of OpenSM: it keeps bits of the old value",
 		func(d *fieldDifference) bool { return d.of("LifeTimeValue") && d.orsOldBits() }},
+	{smp.AttrMulticastForwardingTable, "all", "several trees lead to the members of a group", "a shortest-path tree from one switch", "a tree that grows and keeps its branches",
+		"members that join or leave do not move the branches of others; whom members reach is the same",
+		func(d *fieldDifference) bool {
+			return !strings.HasPrefix(d.part, reachedMembers) && !strings.HasPrefix(d.part, reachedOthers)
+		}},
+	{smp.AttrMulticastForwardingTable, "all", "a port has joined a group only to send", "it gets the packets of the group", "it gets none", "it has not asked for them",
+		func(d *fieldDifference) bool { return strings.HasPrefix(d.part, reachedOthers) && d.ours[0] == "" }},
 	{smp.AttrLinearForwardingTable, "all", "there is an aggregation node", "routes to it count for the balance", "they do not",
 		"it belongs to the switch and carries no traffic of hosts",
 		func(d *fieldDifference) bool { return d.aggregation }},

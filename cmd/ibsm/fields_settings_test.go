@@ -110,6 +110,9 @@ func (s settings) String() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// limitedMembers makes all but the manager's host limited members of the default partition.
+const limitedMembers = "ALL, SELF=full;"
+
 // randomPartitions is a partition file, "" for none.
 func randomPartitions(r *rand.Rand, n *net.Net) string {
 	text := "Default=0x7fff, ipoib : ALL=full;\n"
@@ -117,7 +120,7 @@ func randomPartitions(r *rand.Rand, n *net.Net) string {
 	case 0:
 		return ""
 	case 1:
-		text = "Default=0x7fff, ipoib : ALL, SELF=full;\n"
+		text = "Default=0x7fff, ipoib : " + limitedMembers + "\n"
 	}
 	for k := range r.IntN(4) {
 		var members []string

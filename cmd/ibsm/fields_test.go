@@ -218,11 +218,15 @@ func (c *fieldCase) run(r *fieldReport) {
 	c.noteDefaults()
 	c.compare(coldStart, theirs, ours, r)
 	chance := rand.New(rand.NewPCG(c.seed, 0x4a9))
+	members := c.serve(theirs, ours, r)
 	both := func(s stage, event func(m *managed, f *fabric.Fabric)) {
 		for _, m := range []*managed{theirs, ours} {
 			m.manager.skip()
 			m.happen(func(f *fabric.Fabric) { event(m, f) })
 			m.manager.await("SUBNET UP")
+		}
+		if s == reboot { // as IPoIB does when its port is ACTIVE again
+			serveBoth(theirs, ours, members)
 		}
 		c.compare(s, theirs, ours, r)
 	}
@@ -243,6 +247,18 @@ func (c *fieldCase) run(r *fieldReport) {
 		m.configure()
 		m.manager.signal(syscall.SIGHUP)
 	})
+}
+
+// serve compares OpenSM and ibsm when hosts have made requests of the SA, and when some have left
+// their groups. It returns the requests by which members join
+// again.
+func (c *fieldCase) serve(theirs, ours *managed, r *fieldReport) (members []fieldRequest) {
+	join, leave := c.requests(c.net(), rand.New(rand.NewPCG(c.seed, 0x901)))
+	serveBoth(theirs, ours, join)
+	c.compare(joined, theirs, ours, r)
+	serveBoth(theirs, ours, leave)
+	c.compare(leftGroup, theirs, ours, r)
+	return ours.fields.rejoining(join)
 }
 
 // noteDefaults notes the settings that are not chosen.
@@ -269,7 +285,7 @@ func randomCable(n *net.Net, r *rand.Rand) net.End {
 	for i := range n.Nodes {
 		for num, p := range n.Nodes[i].Ports {
 			at := net.End{Node: int32(i), Port: uint8(num)}
-			if p.Peer.Node > at.Node && int(p.Peer.Node) != managersHost(n) && n.Nodes[i].Type == mad.Switch && joined(n, at) {
+			if p.Peer.Node > at.Node && int(p.Peer.Node) != managersHost(n) && n.Nodes[i].Type == mad.Switch && whole(n, at) {
 				cables = append(cables, at)
 			}
 		}
@@ -280,8 +296,8 @@ func randomCable(n *net.Net, r *rand.Rand) net.End {
 	return cables[r.IntN(len(cables))]
 }
 
-// joined reports whether all switches are joined without a cable.
-func joined(n *net.Net, without net.End) bool {
+// whole reports whether all switches are joined without a cable.
+func whole(n *net.Net, without net.End) bool {
 	seen, next := map[int32]bool{0: true}, []int32{0}
 	for len(next) > 0 {
 		i := next[0]

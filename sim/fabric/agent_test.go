@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"slices"
 	"testing"
 
 	"ibsm/mad"
@@ -142,6 +143,44 @@ func TestTablesAreStored(t *testing.T) {
 		if got := f.VL(end(sw2, out), 0, 8); got != 7 {
 			t.Errorf("SL 8 to port %d: VL %d, want 7", out, got)
 		}
+	}
+}
+
+// TestPowerUpContents: devices can hold values from before, and have them again after a reboot.
+func TestPowerUpContents(t *testing.T) {
+	f := New(twoSwitches(), Config{Caps: func(_ int32, _ *net.Node, c *Caps) {
+		c.PKeys = func(num uint8) []mad.PKey {
+			if num == 0 {
+				return nil
+			}
+			return []mad.PKey{0x8001, 0, 0x0002}
+		}
+		c.GUIDs = []mad.GUID{0, 0, 7}
+		c.SwitchPowerUp = func(info *smp.SwitchInfo) { info.SetLifeTimeValue(11) }
+	}})
+	c := newClient(t, f, h1)
+	for range 2 {
+		for _, at := range []struct {
+			mod  uint32
+			path []uint8
+		}{{smp.PKeyTableMod(7, 0), []uint8{1}}, {0, []uint8{1, 2}}} {
+			if keys := smp.PKeyTable(c.get(smp.AttrPKeyTable, at.mod, at.path...)); keys.PKey(0) != 0x8001 || keys.PKey(1) != 0 || keys.PKey(2) != 2 || keys.PKey(3) != 0 {
+				t.Errorf("P_Keys along %v: % x", at.path, keys[:8])
+			}
+		}
+		if keys := f.PKeys(end(sw1, 0)); !slices.Equal(keys, []mad.PKey{mad.DefaultPKey}) {
+			t.Errorf("P_Keys of port 0: %v", keys)
+		}
+		if guids := smp.GUIDInfo(c.get(smp.AttrGUIDInfo, 0, 1, 2)); guids.GUID(0) != f.PortGUID(end(h2, 1)) || guids.GUID(1) != 0 || guids.GUID(2) != 7 {
+			t.Errorf("GUIDs: % x", guids[:24])
+		}
+		if info := smp.SwitchInfo(c.get(smp.AttrSwitchInfo, 0, 1)); info.LifeTimeValue() != 11 {
+			t.Errorf("LifeTimeValue %d", info.LifeTimeValue())
+		}
+		var none [mad.DataSize]byte
+		c.set(smp.AttrPKeyTable, 0, none, 1, 2)
+		c.set(smp.AttrGUIDInfo, 0, none, 1, 2)
+		f.Reboot(h2)
 	}
 }
 

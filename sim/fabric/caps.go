@@ -27,7 +27,11 @@ type Caps struct {
 	NVIDIA          bool   // answers ExtendedPortInfo, and a switch GeneralInfo
 	// PowerUp may change what a port holds after power-up, before its link trains.
 	PowerUp func(num uint8, info *smp.PortInfo)
-	OneVL   bool // after power-up every SL but 0 maps to VL 15, which drops it
+	// PKeys is what a port's partition table holds after power-up; nil, or a nil table: the
+	// default partition alone.
+	PKeys func(num uint8) []mad.PKey
+	GUIDs []mad.GUID // GUIDInfo of an end port after power-up; entry 0 is the port's own
+	OneVL bool       // after power-up every SL but 0 maps to VL 15, which drops it
 
 	// Switches only.
 	LinearFDBCap            uint16
@@ -40,6 +44,8 @@ type Caps struct {
 	AR                      AdaptiveRouting
 	NoFallback              bool // refuses Sets of LinearForwardingTable while adaptive routing is on
 	PrivateLFTs             bool // answers PrivateLFTInfo
+	// SwitchPowerUp may change what the switch holds after power-up.
+	SwitchPowerUp func(info *smp.SwitchInfo)
 }
 
 // Defect makes an agent a faulty one. It is given each Get and Set in place of the

@@ -38,6 +38,14 @@ func (f *Fabric) powerUpPort(n *node, p *port) {
 		pi.SetSubnetTimeOut(c.SubnetTimeOut)
 		pi.SetRespTimeValue(c.RespTimeValue)
 		pi.SetLID(c.LID)
+		if c.GUIDs != nil {
+			p.setGUIDs(0, c.GUIDs)
+		}
+	}
+	if c.PKeys != nil {
+		if keys := c.PKeys(p.num); keys != nil {
+			p.setPKeys(0, keys)
+		}
 	}
 	if n.basePort0(p) && c.EmptyPort0 {
 		return

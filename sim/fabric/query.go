@@ -153,6 +153,15 @@ func (f *Fabric) PKeys(at net.End) (keys []mad.PKey) {
 	return keys
 }
 
+// GUIDs is what the end port shows of GUIDInfo, as many as it has room for; a copy.
+func (f *Fabric) GUIDs(at net.End) (guids []mad.GUID) {
+	p := &f.ports[f.must(at)]
+	for i := range int(p.info.GUIDCap()) {
+		guids = append(guids, p.guidAt(i))
+	}
+	return guids
+}
+
 // VL is the lane that the port sends a service level on, for packets that came in
 // by port in; 15 drops them.
 func (f *Fabric) VL(at net.End, in, sl uint8) uint8 { return f.ports[f.must(at)].vl(in, sl&15) }

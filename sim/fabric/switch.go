@@ -35,6 +35,9 @@ func (s *switchState) powerUp(c *Caps) {
 	s.info.SetFilterRawOutboundCap(c.FilterRaw)
 	s.adaptive.info.SetEnabled(c.AR == AROn)
 	s.adaptive.info.SetNoFallback(c.NoFallback)
+	if c.SwitchPowerUp != nil {
+		c.SwitchPowerUp(&s.info)
+	}
 }
 
 // lookup is the port that a unicast LID leads to, noPort for none.

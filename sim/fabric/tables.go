@@ -38,6 +38,27 @@ func (p *port) pkeyAt(i int) mad.PKey {
 	return p.tables.pkeys[i]
 }
 
+// setPKeys stores entries from an index on; the table then reaches to the end of a block.
+func (p *port) setPKeys(from int, keys []mad.PKey) {
+	w := p.written()
+	if w.pkeys == nil {
+		w.pkeys = append(w.pkeys, mad.DefaultPKey)
+	}
+	for len(w.pkeys) < from+len(keys) || len(w.pkeys)%smp.PKeysPerBlock != 0 {
+		w.pkeys = append(w.pkeys, 0)
+	}
+	copy(w.pkeys[from:], keys)
+}
+
+// setGUIDs stores entries of GUIDInfo from an index on.
+func (p *port) setGUIDs(from int, guids []mad.GUID) {
+	w := p.written()
+	if need := from + len(guids); len(w.guids) < need {
+		w.guids = append(w.guids, make([]mad.GUID, need-len(w.guids))...)
+	}
+	copy(w.guids[from:], guids)
+}
+
 // pkey finds the first entry that matches k.
 func (p *port) pkey(k mad.PKey) (index int, ok bool) {
 	if p.tables == nil || p.tables.pkeys == nil {
@@ -86,16 +107,11 @@ func (f *Fabric) pkeyTable(at int32, set bool, mod uint32, d *[mad.DataSize]byte
 	}
 	p, t := &f.ports[i], (*smp.PKeyTable)(d)
 	if set {
-		w := p.written()
-		if w.pkeys == nil {
-			w.pkeys = append(w.pkeys, mad.DefaultPKey)
+		var keys [smp.PKeysPerBlock]mad.PKey
+		for k := range keys {
+			keys[k] = t.PKey(k)
 		}
-		for len(w.pkeys) < from+smp.PKeysPerBlock {
-			w.pkeys = append(w.pkeys, 0)
-		}
-		for k := range smp.PKeysPerBlock {
-			w.pkeys[from+k] = t.PKey(k)
-		}
+		p.setPKeys(from, keys[:])
 	}
 	for k := range smp.PKeysPerBlock {
 		t.SetPKey(k, p.pkeyAt(from+k))
@@ -198,25 +214,25 @@ func (f *Fabric) guidInfo(m int32, set bool, mod uint32, d *[mad.DataSize]byte) 
 	}
 	from := int(mod) * smp.GUIDsPerBlock
 	if set {
-		w := p.written()
-		if need := from + smp.GUIDsPerBlock; len(w.guids) < need {
-			w.guids = append(w.guids, make([]mad.GUID, need-len(w.guids))...)
+		var guids [smp.GUIDsPerBlock]mad.GUID
+		for k := range guids {
+			guids[k] = t.GUID(k)
 		}
-		for k := range smp.GUIDsPerBlock {
-			if from+k < int(p.info.GUIDCap()) {
-				w.guids[from+k] = t.GUID(k)
-			}
-		}
+		p.setGUIDs(from, guids[:min(len(guids), int(p.info.GUIDCap())-from)])
 	}
 	for k := range smp.GUIDsPerBlock {
-		var g mad.GUID
-		switch {
-		case from+k == 0:
-			g = p.guid
-		case p.tables != nil && from+k < len(p.tables.guids):
-			g = p.tables.guids[from+k]
-		}
-		t.SetGUID(k, g)
+		t.SetGUID(k, p.guidAt(from+k))
 	}
 	return mad.StatusOK
+}
+
+// guidAt is an entry of GUIDInfo; 0 where nothing is.
+func (p *port) guidAt(i int) mad.GUID {
+	switch {
+	case i == 0:
+		return p.guid
+	case p.tables != nil && i < len(p.tables.guids):
+		return p.tables.guids[i]
+	}
+	return 0
 }
