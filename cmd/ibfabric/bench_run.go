@@ -23,25 +23,28 @@ import (
 	"ibsm/topo/net"
 )
 
-const openSM = "opensm"
+const (
+	openSM     = "opensm"
+	openSMConf = "opensm.conf"
+)
 
 // manager is a program to be measured.
 type manager struct {
-	name string
-	argv []string
-	conf string // written to opensm.conf in the folder that it runs in
+	name  string
+	argv  []string
+	files map[string]string // by name: written to the folder that it runs in
 }
 
 // openSM writes its log as it goes: its line of a takeover is waited for.
 func (b *bench) openSM() manager {
-	return manager{openSM, []string{"ibsim-run", b.opensm, "-F", "opensm.conf", "-s", "0", "-R", "minhop"}, "force_log_flush TRUE\n"}
+	return manager{openSM, []string{"ibsim-run", b.opensm, "-F", openSMConf, "-s", "0", "-R", "minhop"}, map[string]string{openSMConf: "force_log_flush TRUE\n"}}
 }
 
 // controlSocket is made in the folder that the manager runs in.
 const controlSocket = "control"
 
 func (b *bench) ownSM() manager {
-	return manager{"ibsm", []string{b.ibsm, "--ibsim", "-s", "0", "-R", "minhop"}, ""}
+	return manager{"ibsm", []string{b.ibsm, "--ibsim", "-s", "0", "-R", "minhop"}, nil}
 }
 
 // measurement is what one run cost, up to the server's confirmation.
@@ -150,8 +153,10 @@ func startManager(m manager, sock, host, kind, keep string) (*process, error) {
 			os.Remove(run.log)
 		}
 	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "opensm.conf"), []byte(m.conf), 0o666)
+	for name, text := range m.files {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666)
+		}
 	}
 	if err == nil {
 		run.cmd = exec.Command(m.argv[0], append(m.argv[1:len(m.argv):len(m.argv)], "-f", run.log)...)
