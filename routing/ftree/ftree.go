@@ -8,7 +8,6 @@
 package ftree
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -50,9 +49,7 @@ func New(s Settings) routing.Engine {
 			return nil, err
 		}
 		tables := &routing.Tables{LFT: make([][]uint8, len(in.Topo.Switches)), Top: in.LIDs.Top}
-		for s, sw := range t.at {
-			tables.LFT[s] = sw.row
-		}
+		t.fill(tables.LFT)
 		tables.Findings = &routing.Findings{Computes: t.computes(), Tree: t.shape()}
 		return tables, nil
 	}
@@ -70,6 +67,10 @@ type tree struct {
 	leaves   []*node // of leafRank, in the order of their index, from the first to the last with compute nodes
 	mostCN   int     // compute nodes of a leaf
 	known    map[index]bool
+
+	columns [][]uint8 // by LID, then by SwitchIdx: the ports; nil for a LID to which nothing has been routed
+	ports   []uint8   // the column of the LID that is routed to now
+	hops    []uint8   // by SwitchIdx: links to that LID
 }
 
 // node is a switch.
@@ -80,17 +81,17 @@ type node struct {
 	index          index
 	leaf           bool // has compute nodes
 	up, same, down []*group
-	next           int     // in down: where reverse hops go next
-	changed        bool    // up counts of groups have changed since they were sorted
-	hops           []uint8 // by LID: links to it
-	row            []uint8
+	ends           []topo.SwitchIdx // of the groups of down, in their order; none for a host
+	next           int              // in down: where reverse hops go next
+	changed        bool             // up counts of groups have changed since they were sorted
 }
 
 // group is all links of a switch to the same switch or port of a host.
 type group struct {
 	owner    *node
-	to       *node // nil for a host
-	host     int   // index into hosts; for a switch -1
+	to       *node          // nil for a host
+	at       topo.SwitchIdx // of that; none for a host
+	host     int            // index into hosts; for a switch -1
 	ports    []link
 	up, down int // routes
 }
@@ -115,7 +116,10 @@ type host struct {
 // index is the place of a switch in the tree: its rank, and a digit for each rank.
 type index [8]uint8
 
-const unset = 0xff
+const (
+	unset = 0xff
+	none  = topo.SwitchIdx(topo.None)
+)
 
 var noIndex = index{unset, unset, unset, unset, unset, unset, unset, unset}
 
@@ -160,10 +164,9 @@ func (t *tree) build() error {
 
 func (t *tree) addSwitches() {
 	t.at = make([]*node, len(t.Topo.Switches))
-	size := routing.RowLen(t.LIDs.Top)
+	t.columns, t.hops = make([][]uint8, int(t.LIDs.Top)+1), make([]uint8, len(t.at))
 	for _, s := range routing.SwitchesByGUID(t.Topo) {
-		n := &node{at: s, lid: t.LIDs.Base[t.Topo.Nodes[t.Topo.Switches[s]].First], rank: unranked, index: noIndex,
-			hops: bytes.Repeat([]byte{routing.Unreachable}, size), row: bytes.Repeat([]byte{routing.NoPath}, size)}
+		n := &node{at: s, lid: t.LIDs.Base[t.Topo.Nodes[t.Topo.Switches[s]].First], rank: unranked, index: noIndex}
 		t.at[s] = n
 		t.nodes = append(t.nodes, n)
 	}

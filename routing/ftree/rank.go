@@ -113,7 +113,11 @@ func (n *node) add(to *node, host int, l link) {
 	i := slices.IndexFunc(*list, func(g *group) bool { return g.to == to && g.host == host })
 	if i < 0 {
 		i = len(*list)
-		*list = append(*list, &group{owner: n, to: to, host: host})
+		g := &group{owner: n, to: to, at: none, host: host}
+		if to != nil {
+			g.at = to.at
+		}
+		*list = append(*list, g)
 	}
 	(*list)[i].ports = append((*list)[i].ports, l)
 }

@@ -1,6 +1,7 @@
 package ftree
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"ibsm/topo"
 )
 
-// route fills the rows: first for compute nodes, leaf by leaf, then for other hosts, switches and
+// route fills the columns: first for compute nodes, leaf by leaf, then for other hosts, switches and
 // routers.
 func (t *tree) route(ctx context.Context) error {
 	for _, n := range t.leaves {
@@ -61,11 +62,9 @@ func (t *tree) routeLeaf(n *node) {
 		}
 	}
 	for ; count < t.mostCN; count++ {
-		n.hops[0] = 1
+		t.start(0)
+		t.hops[n.at] = 1
 		t.above(n, nil, step{lid: 0, main: true, hops: 1})
-		for _, sw := range t.nodes {
-			sw.hops[0], sw.row[0] = routing.Unreachable, routing.NoPath
-		}
 	}
 }
 
@@ -74,8 +73,38 @@ func (t *tree) routeTo(n *node, lid mad.LID, port, hops uint8, main bool, credit
 	if lid == 0 {
 		return
 	}
-	n.row[lid], n.hops[lid] = port, hops
+	t.start(lid)
+	t.ports[n.at], t.hops[n.at] = port, hops
 	t.above(n, nil, step{lid: lid, main: main, hops: hops, credit: credit})
+}
+
+// start begins to route to a LID. 0 is no LID: ways to it only count.
+func (t *tree) start(lid mad.LID) {
+	if t.columns[lid] == nil {
+		t.columns[lid] = make([]uint8, len(t.at))
+	}
+	t.ports = t.columns[lid]
+	for s := range t.ports {
+		t.ports[s], t.hops[s] = routing.NoPath, routing.Unreachable
+	}
+}
+
+// fill writes the columns into the tables: some switches and LIDs at a time, which are near in memory.
+func (t *tree) fill(tables [][]uint8) {
+	for s := range tables {
+		tables[s] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(t.LIDs.Top))
+	}
+	const some = 64
+	for from := 1; from < len(t.columns); from += some {
+		for s := range tables {
+			row := tables[s]
+			for lid := from; lid < min(from+some, len(t.columns)); lid++ {
+				if column := t.columns[lid]; column != nil {
+					row[lid] = column[s]
+				}
+			}
+		}
+	}
 }
 
 // step is where the routes to a LID are being laid.
@@ -89,11 +118,12 @@ type step struct {
 func (s step) next() step { s.hops++; return s }
 
 // set has a switch go to the LID by a link, whose other end it is at.
-func (s step) set(n *node, l *link) { n.row[s.lid], n.hops[s.lid] = l.far, s.hops+1 }
+func (t *tree) set(n *node, l *link, s step) { t.ports[n.at], t.hops[n.at] = l.far, s.hops+1 }
 
 // done reports whether a switch has a route to the LID that is as short.
-func (s step) done(n *node) bool {
-	return n.row[s.lid] != routing.NoPath && s.hops+1 >= n.hops[s.lid]
+func (t *tree) done(at topo.SwitchIdx, s step) bool {
+	hops := t.hops[at]
+	return hops != routing.Unreachable && s.hops+1 >= hops
 }
 
 // below has the switches below one, from which a LID can be reached, go up to it, but for the one that it
@@ -102,42 +132,54 @@ func (t *tree) below(n, from *node, s step) (made bool) {
 	if len(n.down) == 0 {
 		return false
 	}
-	if n.changed {
-		slices.SortStableFunc(n.down, byUp)
-		n.changed = false
+	if n.changed || n.ends == nil {
+		n.sortDown()
 	}
 	slices.SortStableFunc(n.same, byUp)
-	groups := len(n.down)
-	if s.lid != 0 {
-		groups += len(n.same)
+	for k := range n.down {
+		switch at := n.ends[k]; {
+		case at == none:
+			made = true
+		case t.done(at, s) || n.down[k].to == from:
+		default:
+			made = t.goUp(n, n.down[k], s) || made
+		}
 	}
-	for k := range groups {
-		var g *group
-		if k < len(n.down) {
-			g = n.down[k]
-		} else {
-			g = n.same[k-len(n.down)]
-		}
-		if g.to == nil {
-			made = true
-			continue
-		}
-		if g.to == from || g.to.hops[s.lid] != routing.Unreachable && s.hops+1 >= g.to.hops[s.lid] {
-			continue
-		}
-		l := g.least(func(l *link) int { return l.up })
-		s.set(g.to, l)
-		if t.below(g.to, nil, s.next()) {
-			made = true
-			l.up++
-			g.up++
-			n.changed = true
+	for k := range n.same {
+		if g := n.same[k]; s.lid != 0 && g.to != from && !t.done(g.at, s) {
+			made = t.goUp(n, g, s) || made
 		}
 	}
 	if made {
 		n.next = (n.next + 1) % len(n.down)
 	}
 	return made
+}
+
+// goUp has the switch at the other end of a group, and all below it, go up to one. It reports whether there
+// are hosts.
+func (t *tree) goUp(n *node, g *group, s step) bool {
+	l := g.least(func(l *link) int { return l.up })
+	t.set(g.to, l, s)
+	if !t.below(g.to, nil, s.next()) {
+		return false
+	}
+	l.up++
+	g.up++
+	n.changed = true
+	return true
+}
+
+// sortDown sorts the groups below a switch by their counts.
+func (n *node) sortDown() {
+	if n.changed {
+		slices.SortStableFunc(n.down, byUp)
+		n.changed = false
+	}
+	n.ends = n.ends[:0]
+	for _, g := range n.down {
+		n.ends = append(n.ends, g.at)
+	}
 }
 
 // above has the switches above one, from which a LID can be reached, go down to it, and all below those
@@ -156,8 +198,8 @@ func (t *tree) above(n, from *node, s step) (made bool) {
 		l := first.least(func(l *link) int { return l.down })
 		first.down++
 		l.down++
-		if first.to.row[s.lid] == routing.NoPath || s.hops+1 < first.to.hops[s.lid] {
-			s.set(first.to, l)
+		if !t.done(first.at, s) {
+			t.set(first.to, l, s)
 		}
 		made = t.above(first.to, n, s.next()) || made
 	}
@@ -168,19 +210,19 @@ func (t *tree) above(n, from *node, s step) (made bool) {
 		begin = 1
 	}
 	for i := begin; i < len(n.up); i++ {
-		if g := n.up[i]; !s.done(g.to) {
-			s.set(g.to, g.least(func(l *link) int { return l.down }))
+		if g := n.up[i]; !t.done(g.at, s) {
+			t.set(g.to, g.least(func(l *link) int { return l.down }), s)
 			made = t.above(g.to, n, other.next()) || made
 		}
 	}
 	slices.SortStableFunc(n.same, byDown)
 	for i := range n.same {
 		g := n.same[i]
-		if s.done(g.to) {
+		if t.done(g.at, s) {
 			continue
 		}
 		l := g.least(func(l *link) int { return l.down })
-		s.set(g.to, l)
+		t.set(g.to, l, s)
 		if t.above(g.to, n, other.next()) {
 			made = true
 			first.down++ // of the group above, as in OpenSM
@@ -221,13 +263,15 @@ func (t *tree) reverseAtRoot(n *node, s step) (made bool) {
 func (t *tree) connectRoots() {
 	leaf := t.leaves[len(t.leaves)-1]
 	for _, n := range t.nodes {
-		if n.rank >= t.leafRank {
+		if n.rank >= t.leafRank || leaf.lid == 0 {
 			continue
 		}
 		for _, to := range t.nodes {
-			if n.row[to.lid] == routing.NoPath && leaf.hops[to.lid] != routing.Unreachable {
-				n.row[to.lid] = n.row[leaf.lid]
-				n.hops[to.lid] = n.hops[leaf.lid] + leaf.hops[to.lid]
+			if to.lid == 0 {
+				continue
+			}
+			if column := t.columns[to.lid]; column[n.at] == routing.NoPath && column[leaf.at] != routing.NoPath {
+				column[n.at] = t.columns[leaf.lid][n.at]
 			}
 		}
 	}
