@@ -1,10 +1,5 @@
 package nue
 
-import (
-	"context"
-	"slices"
-)
-
 // layer is the channels of one lane, and which may wait for which. A dependency that is used leads from
 // one channel to the next on the way away from a destination.
 //
@@ -181,18 +176,7 @@ func (l *layer) hasCircle() bool {
 
 // reserve keeps a tree free for destinations that cannot be reached otherwise: its root is the switch
 // that is most in the middle of all.
-func (l *layer) reserve(ctx context.Context, dests []dest) error {
-	if i := slices.IndexFunc(dests, func(d dest) bool { return d.router }); i > 0 && !l.strict {
-		dests = dests[:i] // OpenSM does not know of the routers, which come last
-	}
-	h, err := newHull(ctx, l.network, dests)
-	if err != nil {
-		return err
-	}
-	root, err := h.centre(ctx)
-	if err != nil {
-		return err
-	}
+func (l *layer) reserve(root int32, dests []dest) {
 	l.spread(root)
 	l.escape = append([]int32(nil), l.by...)
 	home := make([]bool, len(l.switches))
@@ -204,7 +188,6 @@ func (l *layer) reserve(ctx context.Context, dests []dest) error {
 	}
 	l.reserveRoot(root)
 	l.order.reset()
-	return nil
 }
 
 // reserveWay keeps the way from the root to a switch; for the home of a destination also the way to the

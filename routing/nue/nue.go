@@ -43,8 +43,16 @@ func New(s Settings) routing.Engine {
 		if err := r.connected(); err != nil {
 			return nil, err
 		}
+		known := make([][]dest, len(r.lanes))
 		for lane, dests := range r.lanes {
-			if err := r.routeLane(ctx, uint8(lane), dests); err != nil {
+			known[lane] = withoutRouters(dests)
+		}
+		roots, err := r.centres(ctx, known)
+		if err != nil {
+			return nil, err
+		}
+		for lane, dests := range r.lanes {
+			if err := r.routeLane(ctx, uint8(lane), dests, roots[lane]); err != nil {
 				return nil, err
 			}
 		}
@@ -120,6 +128,15 @@ func inTurn(dests []dest) (order []dest) {
 	return order
 }
 
+// withoutRouters are the destinations that OpenSM knows of: routers come last. Where there are none else,
+// they are.
+func withoutRouters(dests []dest) []dest {
+	if i := slices.IndexFunc(dests, func(d dest) bool { return d.router }); i > 0 {
+		return dests[:i]
+	}
+	return dests
+}
+
 // connected returns an error if some switch does not reach all others.
 func (r *routes) connected() error {
 	if len(r.switches) == 0 {
@@ -139,26 +156,33 @@ func (n *network) name(v int) string {
 	return fmt.Sprintf("%v %q", node.GUID, node.Desc.String())
 }
 
-// routeLane routes to the destinations of a lane as OpenSM does, and if a circle of channels that wait
-// for each other has come of it, once more without the faults that let it close.
-func (r *routes) routeLane(ctx context.Context, lane uint8, dests []dest) error {
+// routeLane routes to the destinations of a lane as OpenSM does, with the tree from a root, and if a circle
+// of channels that wait for each other has come of it, once more without the faults that let it close.
+func (r *routes) routeLane(ctx context.Context, lane uint8, dests []dest, root int32) error {
 	if len(dests) == 0 {
 		return nil
 	}
 	weight := slices.Clone(r.weight)
-	circle, err := r.tryLane(ctx, lane, dests, false)
+	circle, err := r.tryLane(ctx, lane, dests, root, false)
 	if err == errCircle || err == nil && circle {
 		copy(r.weight, weight)
-		_, err = r.tryLane(ctx, lane, dests, true)
+		roots, err := r.centres(ctx, [][]dest{dests})
+		if err != nil {
+			return err
+		}
+		_, err = r.tryLane(ctx, lane, dests, roots[0], true)
+		return err
 	}
 	return err
 }
 
 // tryLane reports whether the routes of a lane have come to a circle.
-func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, strict bool) (circle bool, err error) {
+func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int32, strict bool) (circle bool, err error) {
 	l := newLayer(r.network, strict)
-	if err := l.reserve(ctx, dests); err != nil {
-		return false, err
+	if strict {
+		l.reserve(root, dests)
+	} else {
+		l.reserve(root, withoutRouters(dests))
 	}
 	for _, d := range dests {
 		for i := range mad.LID(r.LIDs.Count(d.port)) {

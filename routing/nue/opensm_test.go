@@ -112,9 +112,13 @@ func TestCircle(t *testing.T) {
 	run := routingtest.OpenSM(t, routingtest.File(t, "torus:dims=6x6x6,hosts=1,missing-links=1%,seed=1"), "nue", s.options(t)...)
 	in := routing.In{Topo: run.Topo, LIDs: run.LIDs}
 	r := newRoutes(in, s)
+	roots, err := r.centres(t.Context(), r.lanes)
+	if err != nil {
+		t.Fatal(err)
+	}
 	circles := 0
 	for lane, dests := range r.lanes {
-		circle, err := r.tryLane(t.Context(), uint8(lane), dests, false)
+		circle, err := r.tryLane(t.Context(), uint8(lane), dests, roots[lane], false)
 		if err != nil {
 			t.Fatal(err)
 		}

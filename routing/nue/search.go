@@ -61,16 +61,16 @@ func (l *layer) clear(home int32) {
 
 // expand goes on from the end of a channel by the dependencies that have a state.
 func (l *layer) expand(c int32, s state) {
-	first := l.first[l.end(c)]
-	for e := l.start[c]; e < l.start[c+1]; e++ {
-		if l.state[e] != s {
+	first, states, before := l.first[l.end(c)], l.state[l.start[c]:l.start[c+1]], l.length[c]
+	ends, weights := l.to[first:][:len(states)], l.weight[first:][:len(states)]
+	for i, is := range states {
+		if is != s {
 			continue
 		}
-		next := first + e - l.start[c]
-		length, to := l.length[c]+l.weight[next], l.to[next]
+		next, to, length := first+int32(i), ends[i], before+weights[i]
 		if length < l.distance[to] {
 			l.reach(c, next, length)
-		} else if l.state[e] == used && (l.stuck == 0 || l.by[to] == none) {
+		} else if s == used && (l.stuck == 0 || l.by[to] == none) {
 			l.length[next] = length
 			l.note(to, next)
 		}
