@@ -84,23 +84,26 @@ func (h *Heap) up(at int) {
 
 // down moves an item away from the root past those that are less, of several equal ones past the last.
 func (h *Heap) down(at int) {
-	moved := h.items[at]
+	items, place := h.items, h.place
+	moved := items[at]
 	for {
 		first := at*children + 1
-		if first >= len(h.items) {
+		if first >= len(items) {
 			break
 		}
-		least := first
-		for child := first + 1; child < min(first+children, len(h.items)); child++ {
-			if h.items[child].key <= h.items[least].key {
-				least = child
+		row := items[first:min(first+children, len(items))]
+		least, key := 0, row[0].key
+		for child := 1; child < len(row); child++ {
+			if k := row[child].key; k <= key {
+				least, key = child, k
 			}
 		}
-		if moved.key <= h.items[least].key {
+		if moved.key <= key {
 			break
 		}
-		h.set(at, h.items[least])
-		at = least
+		items[at] = row[least]
+		place[row[least].vertex] = int32(at)
+		at = first + least
 	}
 	h.set(at, moved)
 }
