@@ -41,10 +41,12 @@ func Hint(err error) string {
 	return ""
 }
 
+// cobra sorts verbs, for all programs or none; help has them in the order in which they were added.
+func init() { cobra.EnableCommandSorting = false }
+
 // Prepare gives a program of verbs what all have: options --help and --version, verbs help and
 // version, help in one form, and errors with hints. Call it when the program has all its verbs.
 func Prepare(root *cobra.Command, version string) {
-	cobra.EnableCommandSorting = false
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentFlags().BoolP("help", "h", false, "print the help")
 	// cobra's own --version needs text/template, with which the linker drops no methods: 3 MB.

@@ -34,8 +34,9 @@ func (d dumper) file() string { return filepath.Join(d.dir, "opensm-sa.dump") }
 
 // What two managers write differently: the Q_Key of QP1, which is 0 on a simulator; the
 // time, and what is left of a lease then; the creator of a group, if he has left; how long
-// a subscriber takes.
-var dumpDiffers = regexp.MustCompile(`remote_qkey=\w+|modified_time=\w+|lease_period=0x[0-9a-e]\w*|(qkey=.*)?port_gid=\S+ (qkey=\w+ mlid)|qpn_resp_time_val=\w+`)
+// a subscriber takes; and the index of the P_Key by which a request came, which ibsim's umad2sim leaves as
+// it finds it in memory.
+var dumpDiffers = regexp.MustCompile(`remote_qkey=\w+|pkey_ix=\w+|modified_time=\w+|lease_period=0x[0-9a-e]\w*|(qkey=.*)?port_gid=\S+ (qkey=\w+ mlid)|qpn_resp_time_val=\w+`)
 
 // records are those of the file in order. Those of members have their group's MGID before
 // them; blocks of GUIDs without an alias are left out.
