@@ -102,7 +102,7 @@ func compareCluster(t *testing.T, file, engine string, roots []mad.GUID) {
 		}
 		return
 	}
-	report, err := verify.Check(t.Context(), in.Topo, in.LIDs, tables, nil)
+	report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
 	if err != nil || report.Bad() != report.Count[verify.DeadEnd] || lostPairs(in, tables) > 0 {
 		t.Errorf("%+v, %d pairs of hosts lost, %v", report.Count, lostPairs(in, tables), err)
 	}

@@ -121,7 +121,7 @@ func (p *promised) route(t *testing.T, e *engines.Engine, in routing.In, s *engi
 		return nil
 	}
 	p.routed++
-	report, err := verify.Check(ctx, in.Topo, in.LIDs, tables, nil)
+	report, err := verify.Check(ctx, 0, in.Topo, in.LIDs, tables, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,6 @@ type Core struct {
 	logged    sweepLog
 	received  uint64 // packets
 	sent      uint32 // packets: ActCount
-	stopped   bool   // Exit was returned
 	ended     []txn.Outcome
 }
 
@@ -64,7 +63,7 @@ func NewCore(cfg Config) *Core {
 func (c *Core) Step(now time.Duration, ev Event) []Action {
 	paused := now - c.fx.now
 	c.fx.begin(now)
-	if c.stopped {
+	if c.handover.state == exited {
 		return nil
 	}
 	if paused > c.elect.stall() && paused < now { // not the first step
@@ -187,7 +186,7 @@ func (c *Core) tick() {
 	for do, ok := c.elect.tick(&c.fx); ok; do, ok = c.elect.tick(&c.fx) {
 		c.act(do)
 	}
-	if c.handover.over(c.fx.now) && !c.stopped {
+	if c.handover.over(c.fx.now) {
 		c.exit(nil)
 	}
 	c.traps.heal(&c.fx, c.sweeps.sweeper.Heal)
@@ -203,7 +202,7 @@ func (c *Core) tick() {
 
 // Deadline is when Step is wanted even if nothing happens; false for never.
 func (c *Core) Deadline() (at time.Duration, ok bool) {
-	if c.stopped {
+	if c.handover.state == exited {
 		return 0, false
 	}
 	earlier := func(t time.Duration, set bool) {
@@ -237,6 +236,6 @@ func (c *Core) resumed(paused time.Duration) {
 }
 
 func (c *Core) exit(err error) {
-	c.stopped = true
+	c.handover.state = exited
 	c.fx.do(Exit{err})
 }

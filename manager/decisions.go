@@ -191,7 +191,7 @@ func (c *Core) asked(o *txn.Outcome) {
 		if !isOK(o) {
 			c.fx.log(warn, "the other subnet manager did not accept the mastership", "status", o.Status)
 		}
-		if c.handover.state != staying && !c.stopped {
+		if c.handover.state != staying && c.handover.state != exited {
 			c.exit(nil)
 		}
 	case o.Tag == tagInquiry:

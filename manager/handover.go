@@ -23,16 +23,19 @@ type handover struct {
 	target mad.GUID      // the handover target; 0 for none
 }
 
-// handoverState says whether this manager is about to exit.
+// handoverState says whether this manager is about to exit, or has exited.
 type handoverState uint8
 
 const (
 	staying    handoverState = iota // it is not
 	leaving                         // it looks for a standby that accepts the mastership
 	handedOver                      // HANDOVER was sent for good
+	exited                          // Exit was returned: there are no more steps
 )
 
-func (s handoverState) String() string { return [...]string{"staying", "leaving", "handed over"}[s] }
+func (s handoverState) String() string {
+	return [...]string{"staying", "leaving", "handed over", "exited"}[s]
+}
 
 // leave begins the exit.
 func (h *handover) leave(now time.Duration) { h.state, h.by = leaving, now+elect.LeavePatience }
@@ -48,7 +51,9 @@ func (h *handover) depart(fx *effects) {
 }
 
 // over reports whether this manager exits now.
-func (h *handover) over(now time.Duration) bool { return h.state != staying && h.by <= now }
+func (h *handover) over(now time.Duration) bool {
+	return (h.state == leaving || h.state == handedOver) && h.by <= now
+}
 
 // deadline is when this manager exits at the latest; false for never.
 func (h *handover) deadline() (time.Duration, bool) { return h.by, h.state != staying }

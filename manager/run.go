@@ -154,9 +154,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 		}
 	case Compute:
 		if a.For == ForPlan {
-			ctx = routing.WithWorkers(ctx, 1) // so that a sweep beside it is as fast as alone
+			a.Task.Workers = 1 // so that a sweep beside it is as fast as alone
 		} else if l.shell.View() != nil {
-			ctx = routing.WithWorkers(ctx, priority.Processors()-1)
+			a.Task.Workers = routing.Workers(max(priority.Processors()-1, 1))
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		l.endTask[a.For] = cancel
@@ -184,7 +184,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Cancel:
 		l.endTask[a.For]()
 	case Certify:
-		ctx, cancel := context.WithCancel(routing.WithWorkers(ctx, 1)) // so that a sweep beside it is as fast as alone
+		ctx, cancel := context.WithCancel(ctx)
 		l.endProof = cancel
 		l.tasks.Go(func() {
 			defer cancel()

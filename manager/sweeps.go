@@ -55,7 +55,7 @@ func (c *Core) periodic() {
 
 // pump keeps the window full, and goes from phase to phase.
 func (c *Core) pump() {
-	for !c.stopped {
+	for c.handover.state != exited {
 		c.observe()
 		for c.fx.table.Room() > 0 && c.submit() {
 		}

@@ -40,7 +40,7 @@ func TestWeights(t *testing.T) {
 			s.Weights[routing.SwitchPort{Switch: n.GUID, Port: uint8(1 + rng.IntN(int(n.NumPorts)))}] = []uint8{2, 3, 100, 254, 255}[rng.IntN(5)]
 		}
 		b := routing.NewBalance(routing.In{Topo: fabric, LIDs: topo.SequentialLIDs(fabric, 0)}, s)
-		hops, err := routing.NewHops(t.Context(), b.Graph)
+		hops, err := routing.NewHops(t.Context(), 0, b.Graph)
 		if err != nil {
 			t.Fatal(err)
 		}

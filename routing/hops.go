@@ -44,15 +44,15 @@ const waveSize = 64 * len(wave{})
 
 // NewHops counts hops by breadth-first search from all destinations together. Where links have weights it
 // finds the cheapest ways to one destination after the other.
-func NewHops(ctx context.Context, g *Graph) (*Hops, error) {
+func NewHops(ctx context.Context, workers Workers, g *Graph) (*Hops, error) {
 	h := &Hops{n: g.Len(), row: make([]uint8, g.Len()*g.Len())}
 	for i := range h.row {
 		h.row[i] = Unreachable
 	}
 	if g.cost != nil {
-		return h, h.weighted(ctx, g)
+		return h, h.weighted(ctx, workers, g)
 	}
-	err := Parallel(ctx, (h.n+waveSize-1)/waveSize, func() func(int) {
+	err := Parallel(ctx, workers, (h.n+waveSize-1)/waveSize, func() func(int) {
 		front, next, seen := make([]wave, h.n), make([]wave, h.n), make([]wave, h.n)
 		return func(i int) { h.search(ctx, g, i*waveSize, front, next, seen) }
 	})
@@ -102,9 +102,9 @@ func (h *Hops) search(ctx context.Context, g *Graph, first int, front, next, see
 
 // weighted fills in what the cheapest ways cost. Costs are small, so switches wait in a list for each
 // cost (Dijkstra's algorithm by Dial).
-func (h *Hops) weighted(ctx context.Context, g *Graph) error {
+func (h *Hops) weighted(ctx context.Context, workers Workers, g *Graph) error {
 	into := g.reversed()
-	return Parallel(ctx, h.n, func() func(int) {
+	return Parallel(ctx, workers, h.n, func() func(int) {
 		far := make([]uint8, h.n)
 		var waiting [Unreachable][]topo.SwitchIdx
 		return func(d int) {

@@ -56,7 +56,7 @@ func TestHops(t *testing.T) {
 		"random:switches=70,degree=3,seed=5", "mesh:dims=2x40", "mesh:dims=1x300",
 	} {
 		fabric := fromSpec(t, spec)
-		hops, err := routing.NewHops(t.Context(), routing.NewGraph(fabric))
+		hops, err := routing.NewHops(t.Context(), 0, routing.NewGraph(fabric))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestHopsApart(t *testing.T) {
 		}
 	}
 	graph := routing.NewGraph(fabric)
-	hops, err := routing.NewHops(t.Context(), graph)
+	hops, err := routing.NewHops(t.Context(), 0, graph)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestHopsApart(t *testing.T) {
 func TestHopsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := routing.NewHops(ctx, routing.NewGraph(fromSpec(t, "tree"))); !errors.Is(err, context.Canceled) {
+	if _, err := routing.NewHops(ctx, 0, routing.NewGraph(fromSpec(t, "tree"))); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -8,30 +8,25 @@ import (
 	"ibsm/priority"
 )
 
-// most is the context key of WithWorkers.
-type most struct{}
-
-// WithWorkers returns a context in which Parallel has at most n workers, but at least one. A lower
+// Workers is at most how many goroutines compute at the same time; 0 is one for each processor. A lower
 // priority of the workers alone is not enough for answering queries quickly: with a worker on
 // each processor, Linux now and then delays other threads by some milliseconds.
-func WithWorkers(ctx context.Context, n int) context.Context {
-	return context.WithValue(ctx, most{}, n)
-}
+type Workers int
 
-// Parallel processes items 0 .. n-1 on one worker per processor. The workers have a lower priority
+// Parallel processes items 0 .. n-1 on some workers. The workers have a lower priority
 // than goroutines that answer queries, if the system supports that, and yield between two items.
 // Each worker calls worker once, which allocates its scratch space, and calls the returned
 // function for each of its items. Items must not depend on each other; then the result does not
 // depend on the number of workers. Parallel returns when all workers have ended. After ctx is
 // done it begins no item and returns the error of ctx.
-func Parallel(ctx context.Context, n int, worker func() func(item int)) error {
+func Parallel(ctx context.Context, most Workers, n int, worker func() func(item int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	workers := priority.Processors()
-	if n, limited := ctx.Value(most{}).(int); limited {
-		workers = min(workers, n)
+	if most > 0 {
+		workers = min(workers, int(most))
 	}
-	for range min(max(workers, 1), n) {
+	for range min(workers, n) {
 		group.Go(func() {
 			priority.GiveWay()
 			do := worker()

@@ -17,12 +17,12 @@ func TestParallel(t *testing.T) {
 	n := priority.Processors()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n + 5))
 	for _, c := range []struct {
-		ctx     context.Context
+		most    routing.Workers
 		workers int
-	}{{t.Context(), n}, {routing.WithWorkers(t.Context(), n-1), max(n-1, 1)}, {routing.WithWorkers(t.Context(), 1), 1}, {routing.WithWorkers(t.Context(), 2*n), n}} {
+	}{{0, n}, {routing.Workers(n), n}, {1, 1}, {routing.Workers(2 * n), n}} {
 		done := make([]atomic.Int32, 100)
 		var started atomic.Int32
-		err := routing.Parallel(c.ctx, len(done), func() func(int) {
+		err := routing.Parallel(t.Context(), c.most, len(done), func() func(int) {
 			started.Add(1)
 			return func(i int) { done[i].Add(1) }
 		})
@@ -40,7 +40,7 @@ func TestParallel(t *testing.T) {
 func TestParallelCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done atomic.Int32
-	err := routing.Parallel(ctx, 1000, func() func(int) {
+	err := routing.Parallel(ctx, 0, 1000, func() func(int) {
 		return func(i int) {
 			cancel()
 			done.Add(1)

@@ -55,7 +55,7 @@ func (b *Balance) draw(ctx context.Context, find func(s topo.SwitchIdx, into *Po
 		return nil
 	}
 	count := make([]int, b.Graph.Len())
-	err := Parallel(ctx, len(count), func() func(int) {
+	err := Parallel(ctx, b.Workers, len(count), func() func(int) {
 		sets := newPortSets(b.Graph.Len())
 		return func(s int) {
 			sets.clear()
@@ -133,14 +133,14 @@ func (pl *Placer) Begin(s topo.SwitchIdx) {
 }
 
 // Keep puts into the row the previous entries of LIDs without one, where routes may go by
-// their ports. only restricts it to some LIDs, nil to none.
-func (pl *Placer) Keep(row []uint8, only []bool) {
+// their ports.
+func (pl *Placer) Keep(row []uint8) {
 	prev := pl.PrevRow(pl.s)
 	for i := range mad.LID(1) << pl.LMC {
 		for k := range pl.Order {
 			d := &pl.Order[k]
 			lid := d.Base + i
-			if i>>d.LMC != 0 || int(lid) >= len(prev) || row[lid] != NoPath || only != nil && !only[lid] {
+			if i>>d.LMC != 0 || int(lid) >= len(prev) || row[lid] != NoPath {
 				continue
 			}
 			if d.Switch != pl.s && pl.sets.to(d.Switch).has(prev[lid]) {
@@ -151,14 +151,13 @@ func (pl *Placer) Keep(row []uint8, only []bool) {
 	}
 }
 
-// Place gives every LID that has no entry yet the port that is used least. only
-// restricts it to some LIDs, nil to none.
-func (pl *Placer) Place(row []uint8, only []bool) {
+// Place gives every LID that has no entry yet the port that is used least.
+func (pl *Placer) Place(row []uint8) {
 	for i := range mad.LID(1) << pl.LMC {
 		for k := range pl.Order {
 			d := &pl.Order[k]
 			lid := d.Base + i
-			if i>>d.LMC != 0 || row[lid] != NoPath || only != nil && !only[lid] {
+			if i>>d.LMC != 0 || row[lid] != NoPath {
 				continue
 			}
 			if d.Switch == pl.s {
@@ -203,7 +202,7 @@ func (b *Balance) Route(ctx context.Context, find func(s topo.SwitchIdx, into *P
 	if err != nil {
 		return nil, err
 	}
-	err = Parallel(ctx, len(tables.LFT), func() func(int) {
+	err = Parallel(ctx, b.Workers, len(tables.LFT), func() func(int) {
 		pl := newPlacer()
 		return func(i int) { tables.LFT[i] = pl.row(topo.SwitchIdx(i)) }
 	})
@@ -218,9 +217,9 @@ func (pl *Placer) row(s topo.SwitchIdx) []uint8 {
 	row := bytes.Repeat([]byte{NoPath}, RowLen(pl.LIDs.Top))
 	pl.Begin(s)
 	if pl.In.Keep != KeepNone {
-		pl.Keep(row, nil)
+		pl.Keep(row)
 	}
-	pl.Place(row, nil)
+	pl.Place(row)
 	if prev := pl.PrevRow(s); bytes.Equal(prev, row) {
 		return prev
 	}

@@ -59,7 +59,7 @@ type rankedEdge struct {
 const batch = 64
 
 // NewRankedWays finds the ways of a subnet.
-func NewRankedWays(ctx context.Context, t *topo.Topo, g *Graph, rule Rule) (*RankedWays, error) {
+func NewRankedWays(ctx context.Context, workers Workers, t *topo.Topo, g *Graph, rule Rule) (*RankedWays, error) {
 	n := g.Len()
 	w := &RankedWays{rule: rule, graph: g, way: make([][]uint16, n), ways: make([][]PortMask, n)}
 	w.connect(t)
@@ -70,14 +70,14 @@ func NewRankedWays(ctx context.Context, t *topo.Topo, g *Graph, rule Rule) (*Ran
 	found := make([][batch]PortMask, n) // of the batch in hand
 	longest := make([]uint8, n)
 	for from := 0; from < n; from += batch {
-		err := Parallel(ctx, min(batch, n-from), func() func(int) {
+		err := Parallel(ctx, workers, min(batch, n-from), func() func(int) {
 			b := newBackwards(w)
 			return func(i int) { longest[from+i] = b.search(topo.SwitchIdx(from+i), i, found) }
 		})
 		if err != nil {
 			return nil, err
 		}
-		err = Parallel(ctx, n, func() func(int) {
+		err = Parallel(ctx, workers, n, func() func(int) {
 			return func(s int) {
 				for i := range min(batch, n-from) {
 					mask := found[s][i]

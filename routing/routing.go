@@ -31,6 +31,8 @@ type In struct {
 	// Lanes is, by PortIdx, the number of data VLs that the links of switches have, 1 to 15; 0 for
 	// ports without a link. Nil is 15 everywhere.
 	Lanes []uint8
+	// Workers compute, whose number changes nothing in the result.
+	Workers Workers
 }
 
 // LeastLanes is the number of lanes that every link has, 15 if there are none.

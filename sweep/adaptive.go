@@ -89,7 +89,7 @@ func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.Swi
 	for i := range t.Switches { // in their order, whatever the map's
 		g := out.delta.groups[t.Nodes[t.Switches[i]].GUID]
 		if all := keeping[g]; len(all) > 0 {
-			off = append(off, g.stale(ctx, out, all)...)
+			off = append(off, g.stale(ctx, j.Workers, out, all)...)
 			delete(keeping, g)
 		}
 	}
@@ -100,7 +100,7 @@ func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.Swi
 // any more: one that has lost a link to another switch, and one whose neighbour on a path
 // that was a shortest one is not nearer to the LID than itself by the new tables. When each
 // packet that leaves a switch is nearer to its LID, none circulates.
-func (g *groups) stale(ctx context.Context, out *SweepPlan, among []topo.SwitchIdx) (stale []topo.SwitchIdx) {
+func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx) (stale []topo.SwitchIdx) {
 	t := out.Topo
 	here, then := make([]topo.SwitchIdx, len(g.switches)), make([]topo.SwitchIdx, len(t.Switches))
 	for i, guid := range g.switches {
@@ -122,7 +122,7 @@ func (g *groups) stale(ctx context.Context, out *SweepPlan, among []topo.SwitchI
 	if changed == nil || len(keep) == 0 {
 		return stale
 	}
-	hops, err := routing.NewHops(ctx, g.graph)
+	hops, err := routing.NewHops(ctx, workers, g.graph)
 	if err != nil {
 		return stale
 	}

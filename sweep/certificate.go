@@ -66,7 +66,9 @@ func (o *Outcome) Certificate(since *Certificate) *CertificateTask {
 	if o.Tables == nil || d.credit == nil || d.report == nil {
 		return nil
 	}
+	// One worker, so that a sweep beside it is as fast as alone.
 	search := proofOf(o.Topo, o.LIDs, d.report.Forwarding(), o.Tables.SLs, d.rules)
+	search.Workers = 1
 	search.Multicast = d.grown
 	return &CertificateTask{topo: o.Topo, lids: o.LIDs, tables: o.Tables, hosts: d.credit, search: search, since: since}
 }
@@ -122,7 +124,7 @@ func unless(ctx context.Context, c *Certificate) *Certificate {
 // check has the numbers of a report checked, and reports whether they are right.
 func (j *CertificateTask) check(ctx context.Context, c *Certificate, r *creditloop.Report, hosts bool) bool {
 	err := certificate.Check(ctx, certificate.In{
-		Topo: j.topo, LIDs: j.lids, Tables: j.tables, Maps: j.search.Maps, Groups: j.search.Multicast, Hosts: hosts, Lanes: lanesOfLinks(j.topo, j.search.Lanes), Number: r.Number,
+		Topo: j.topo, LIDs: j.lids, Tables: j.tables, Maps: j.search.Maps, Groups: j.search.Multicast, Hosts: hosts, Lanes: lanesOfLinks(j.topo, j.search.Lanes), Number: r.Number, Workers: j.search.Workers,
 	})
 	if errors.As(err, &c.Violation) {
 		c.State = Violated

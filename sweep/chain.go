@@ -105,7 +105,7 @@ func (a *attempts) repaired(ctx context.Context) (*routed, error) {
 		if fitted {
 			tables.SLs = a.state.sls
 		}
-		found := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Proof: a.state.credit}
+		found := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Proof: a.state.credit, Workers: in.Workers}
 		if rules := a.rules(tables.SLs, fitted); rules != nil {
 			found.Maps = rules.Maps
 		}
@@ -141,13 +141,13 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 	} else if r.tables.SLs.Equal(a.state.sls) {
 		r.tables.SLs = a.state.sls // the proof before this one is about them
 	}
-	if r.report, err = verify.Check(ctx, t, a.out.LIDs, r.tables, a.state.report); err != nil {
+	if r.report, err = verify.Check(ctx, in.Workers, t, a.out.LIDs, r.tables, a.state.report); err != nil {
 		return nil, err
 	}
 	if r.report.Count[verify.Loop] > 0 {
 		r.beforeCut = r.report
 		r.tables = fix(a.out, verify.CutLoops(t, a.out.LIDs, r.tables, r.report), nil)
-		if r.report, err = verify.Check(ctx, t, a.out.LIDs, r.tables, r.report); err != nil {
+		if r.report, err = verify.Check(ctx, in.Workers, t, a.out.LIDs, r.tables, r.report); err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +169,7 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 func (a *attempts) mustAvoidLoop(ctx context.Context, r *routed, computed *routing.Tables) error {
 	t := a.out.Topo
 	own, err := creditloop.Find(ctx, creditloop.In{
-		Topo: t, LIDs: a.out.LIDs, Forwarding: routing.NewForwarding(t, a.out.LIDs, computed), SLs: r.tables.SLs, Maps: r.tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts,
+		Topo: t, LIDs: a.out.LIDs, Forwarding: routing.NewForwarding(t, a.out.LIDs, computed), SLs: r.tables.SLs, Maps: r.tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: a.Workers,
 	})
 	switch {
 	case err != nil || own.Loop == nil:

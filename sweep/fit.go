@@ -55,7 +55,7 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 	}
 	usable := apart(a.out.Topo, a.rules(nil, true), a.in.Lanes)
 	assigned, err := layers.Assign(ctx, layers.In{
-		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: max(len(usable), 1), Hosts: true,
+		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: max(len(usable), 1), Hosts: true, Workers: a.in.Workers,
 	})
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func usesSLs(t *topo.Topo) bool {
 // if there are lanes enough.
 func (a *attempts) layer(ctx context.Context, r *routed) error {
 	assigned, err := layers.Assign(ctx, layers.In{
-		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: int(routing.LeastLanes(a.in.Lanes)), Hosts: true,
+		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: int(routing.LeastLanes(a.in.Lanes)), Hosts: true, Workers: a.in.Workers,
 	})
 	if err != nil || assigned.SLs == nil {
 		return err

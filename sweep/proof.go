@@ -41,7 +41,9 @@ func (a *attempts) withoutTrees(ctx context.Context, r *routed) (*creditloop.Rep
 
 // search is one for credit loops among packets between hosts by r.
 func (a *attempts) search(r *routed) creditloop.In {
-	return proofOf(a.out.Topo, a.out.LIDs, r.report.Forwarding(), r.tables.SLs, r.rules)
+	in := proofOf(a.out.Topo, a.out.LIDs, r.report.Forwarding(), r.tables.SLs, r.rules)
+	in.Workers = a.Workers
+	return in
 }
 
 // proofOf is a search among packets between hosts.

@@ -35,6 +35,9 @@ type RouteTask struct {
 	reregister   map[mad.GUID]bool // In.Reregister of the plan
 	multicast    *multicastPlan    // nil: the plan does not show it
 	trees        trees
+
+	// Workers compute. It may be set until Run is called.
+	Workers routing.Workers
 }
 
 // SweepPlan is the result of a RouteTask.
@@ -214,7 +217,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if out.RoutesHeld() {
 		return
 	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs)}
+	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Workers: j.Workers}
 	if in.Prev == nil {
 		in.Keep = routing.KeepNone
 	}

@@ -184,7 +184,7 @@ func (r *route) compute(ctx context.Context, in routing.In) (*routing.Tables, er
 // prove prints what the proofs find. The error says what makes tables unfit.
 func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables) error {
 	start := time.Now()
-	report, err := verify.Check(ctx, in.Topo, in.LIDs, tables, nil)
+	report, err := verify.Check(ctx, 0, in.Topo, in.LIDs, tables, nil)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 
 // load prints how evenly links between switches are used.
 func (r *route) load(ctx context.Context, in routing.In, tables *routing.Tables) error {
-	loads, err := quality.Loads(ctx, in.Topo, in.LIDs, tables.LFT)
+	loads, err := quality.Loads(ctx, 0, in.Topo, in.LIDs, tables.LFT)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
 func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s := &subnet{view: v, registered: reg}
 	s.loads = sync.OnceValue(func() []uint32 {
-		loads, _ := quality.Loads(context.Background(), v.Topo, v.LIDs, v.Tables.LFT) // the only error is the context's
+		loads, _ := quality.Loads(context.Background(), 0, v.Topo, v.LIDs, v.Tables.LFT) // the only error is the context's
 		return loads
 	})
 	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })

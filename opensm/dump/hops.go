@@ -19,7 +19,7 @@ type hops struct {
 
 func newHops(ctx context.Context, v *view.View) (*hops, error) {
 	g := routing.NewGraph(v.Topo)
-	count, err := routing.NewHops(ctx, g)
+	count, err := routing.NewHops(ctx, 0, g)
 	return &hops{graph: g, count: count}, err
 }
 

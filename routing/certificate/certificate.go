@@ -30,7 +30,8 @@ type In struct {
 	Lanes []uint8
 	// Number is the number of the channel that leaves a switch by a port, on a lane. It is called by
 	// several goroutines at a time.
-	Number func(s topo.SwitchIdx, port, lane uint8) int32
+	Number  func(s topo.SwitchIdx, port, lane uint8) int32
+	Workers routing.Workers
 }
 
 // Step is a channel that packets take.
@@ -65,7 +66,7 @@ func Check(ctx context.Context, in In) error {
 		}
 	}
 	blocks := (len(in.LIDs.Owner) + routing.BlockSize - 1) / routing.BlockSize
-	err := routing.Parallel(ctx, blocks, func() func(int) {
+	err := routing.Parallel(ctx, in.Workers, blocks, func() func(int) {
 		w := &walk{checker: c, seen: make([]uint16, len(c.next))}
 		return func(block int) {
 			for lid := block * routing.BlockSize; lid < min((block+1)*routing.BlockSize, len(in.LIDs.Owner)); lid++ {

@@ -102,7 +102,8 @@ type In struct {
 	Before *Rules
 	// Since is an earlier report, nil for none. Where it has no loop and no finding, only routes that
 	// have changed since are followed.
-	Since *Report
+	Since   *Report
+	Workers routing.Workers
 }
 
 // Rules are what switches follow; the fields are like those of In.

@@ -18,7 +18,7 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	}
 	var workers []*walker
 	var mutex sync.Mutex
-	err := routing.Parallel(ctx, len(lids), func() func(int) {
+	err := routing.Parallel(ctx, g.Workers, len(lids), func() func(int) {
 		w := &walker{graph: g, passed: make([]uint16, g.inputs)}
 		for i := range g.rules {
 			w.egress[i] = make([]uint8, len(g.Rows)*routing.BlockSize)

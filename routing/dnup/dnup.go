@@ -45,10 +45,10 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 			}
 			return routing.Level
 		}}
-		ways, err := routing.NewRankedWays(ctx, in.Topo, b.Graph, rule)
+		ways, err := routing.NewRankedWays(ctx, in.Workers, in.Topo, b.Graph, rule)
 		if err == nil && s.ConnectRoots {
 			rule.Penalty = ways.Longest + 1
-			ways, err = routing.NewRankedWays(ctx, in.Topo, b.Graph, rule)
+			ways, err = routing.NewRankedWays(ctx, in.Workers, in.Topo, b.Graph, rule)
 		}
 		if err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ func New(s routing.Balancing) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		b := routing.NewBalance(in, s)
 		b.OneNeighbour = true
-		hops, err := routing.NewHops(ctx, b.Graph)
+		hops, err := routing.NewHops(ctx, in.Workers, b.Graph)
 		if err != nil {
 			return nil, err
 		}

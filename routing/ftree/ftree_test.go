@@ -80,7 +80,7 @@ func TestProofs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}
-		report, err := verify.Check(t.Context(), in.Topo, in.LIDs, tables, nil)
+		report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

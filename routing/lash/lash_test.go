@@ -26,7 +26,7 @@ func TestNoCreditLoop(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		report, err := verify.Check(t.Context(), in.Topo, in.LIDs, tables, nil)
+		report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
 		if err != nil || report.Bad() > 0 {
 			t.Errorf("%s: %+v, %v", spec, report.Count, err)
 		}

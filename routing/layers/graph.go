@@ -14,6 +14,7 @@ import (
 // all paths. A channel is a number: switch * ports + port.
 type graph struct {
 	*routing.Forwarding
+	workers routing.Workers
 	ports   int              // of the switch with the most, port 0 included
 	next    []topo.SwitchIdx // by channel: the switch that it leads to, None if it leads to no switch
 	homes   [][]int          // by switch: LIDs to which packets go that leave the switches there
@@ -32,7 +33,7 @@ type graph struct {
 
 func newGraph(in In) *graph {
 	t := in.Topo
-	g := &graph{Forwarding: in.Forwarding, homes: make([][]int, len(t.Switches))}
+	g := &graph{Forwarding: in.Forwarding, workers: in.Workers, homes: make([][]int, len(t.Switches))}
 	for _, n := range t.Switches {
 		g.ports = max(g.ports, int(t.Nodes[n].NumPorts)+1)
 	}
@@ -81,7 +82,7 @@ func (g *graph) arrives(s int32, lid int) bool {
 
 // byHome processes the LIDs of each switch on a worker, whose scratch space is by switch.
 func (g *graph) byHome(ctx context.Context, do func(home topo.SwitchIdx, lid int, scratch []state)) error {
-	return routing.Parallel(ctx, len(g.homes), func() func(int) {
+	return routing.Parallel(ctx, g.workers, len(g.homes), func() func(int) {
 		scratch := make([]state, len(g.Rows))
 		return func(home int) {
 			for _, lid := range g.homes[home] {

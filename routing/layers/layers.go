@@ -22,6 +22,7 @@ type In struct {
 	Forwarding *routing.Forwarding
 	Lanes      int  // that there are, 1 to 15
 	Hosts      bool // paths from and to port 0 of switches do not count, and keep SL 0
+	Workers    routing.Workers
 }
 
 // Result is what Assign found.

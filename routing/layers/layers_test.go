@@ -18,7 +18,7 @@ import (
 
 func assign(tb testing.TB, s *routingtest.Subnet, lanes int, hosts bool) *Result {
 	tb.Helper()
-	r, err := Assign(tb.Context(), In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), lanes, hosts})
+	r, err := Assign(tb.Context(), In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), lanes, hosts, 0})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -161,9 +161,10 @@ func TestLash(t *testing.T) {
 // TestWorkers: the SLs do not depend on the number of processors.
 func TestWorkers(t *testing.T) {
 	s := routingtest.NewSubnet(t, "torus:dims=5x4x3,hosts=2", minhop.Route)
-	in := In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), 15, true}
-	a, err := Assign(routing.WithWorkers(t.Context(), 1), in)
-	b, err2 := Assign(routing.WithWorkers(t.Context(), 8), in)
+	in := In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), 15, true, 1}
+	a, err := Assign(t.Context(), in)
+	in.Workers = 8
+	b, err2 := Assign(t.Context(), in)
 	if err != nil || err2 != nil || a.SLs == nil || !reflect.DeepEqual(a, b) {
 		t.Error(a, b, err, err2)
 	}
@@ -192,7 +193,7 @@ func BenchmarkAssign(b *testing.B) {
 func TestSuspects(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8,missing-links=10%", "random:switches=40,degree=3,hosts=1", "torus:dims=5x4,hosts=1"} {
 		s := routingtest.NewSubnet(t, spec, minhop.Route)
-		g := newGraph(In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), 15, false})
+		g := newGraph(In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), 15, false, 0})
 		if err := g.follow(t.Context()); err != nil {
 			t.Fatal(err)
 		}

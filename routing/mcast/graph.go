@@ -83,7 +83,7 @@ func (g *Graph) plane(mlid mad.LID) *plane {
 			p.graph = routing.NewGraphOf(g.t, func(port topo.PortIdx) bool {
 				return g.use[port] == Extend && g.capable(port, p.cap) && g.capable(g.t.Ports[port].Peer, p.cap)
 			})
-			p.hops, _ = routing.NewHops(context.Background(), p.graph)
+			p.hops, _ = routing.NewHops(context.Background(), 0, p.graph)
 			p.part = p.graph.Components()
 		})
 		return p

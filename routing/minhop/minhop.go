@@ -49,7 +49,7 @@ type problem struct {
 func newProblem(ctx context.Context, in routing.In, s routing.Balancing) (*problem, error) {
 	p := &problem{Balance: routing.NewBalance(in, s)}
 	var err error
-	if p.hops, err = routing.NewHops(ctx, p.Graph); err != nil {
+	if p.hops, err = routing.NewHops(ctx, p.Workers, p.Graph); err != nil {
 		return nil, err
 	}
 	p.newPlacer, err = p.Placers(ctx, p.nearest)
@@ -61,7 +61,7 @@ func (p *problem) nearest(s topo.SwitchIdx, into *routing.PortSets) { p.hops.Nea
 // routeAll fills every row by itself: afresh, or around the minimal entries there
 // were.
 func (p *problem) routeAll(ctx context.Context, rows [][]uint8) error {
-	return routing.Parallel(ctx, len(rows), func() func(int) {
+	return routing.Parallel(ctx, p.Workers, len(rows), func() func(int) {
 		pl := p.newPlacer()
 		st := newStanding(p)
 		var row []uint8
@@ -77,9 +77,9 @@ func (p *problem) routeAll(ctx context.Context, rows [][]uint8) error {
 			fill(row, routing.NoPath)
 			pl.Begin(s)
 			if p.Keep != routing.KeepNone {
-				pl.Keep(row, nil)
+				pl.Keep(row)
 			}
-			pl.Place(row, nil)
+			pl.Place(row)
 			if prev := p.PrevRow(s); bytes.Equal(prev, row) {
 				rows[s] = prev
 			} else {

@@ -46,7 +46,7 @@ func mustRoute(tb testing.TB, in routing.In) *routing.Tables {
 // mustVerify wants every route to arrive that can.
 func mustVerify(tb testing.TB, t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *verify.Report {
 	tb.Helper()
-	r, err := verify.Check(tb.Context(), t, l, tables, nil)
+	r, err := verify.Check(tb.Context(), 0, t, l, tables, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func holes(in routing.In, rng *rand.Rand) *topo.LIDs {
 
 func mustKeep(t *testing.T, in routing.In, tables *routing.Tables, s Settings) {
 	t.Helper()
-	report, err := verify.Check(t.Context(), in.Topo, in.LIDs, tables, nil)
+	report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
 	if err != nil || report.Bad() != 0 {
 		t.Fatalf("%+v: %v, %v", s, report, err)
 	}

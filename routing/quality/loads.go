@@ -14,7 +14,7 @@ import (
 // host to each LID of each other port of a host, as far as they arrive. Hosts are channel
 // adapters and routers; switches and aggregation nodes count for nothing. The error is
 // that of ctx.
-func Loads(ctx context.Context, t *topo.Topo, l *topo.LIDs, rows [][]uint8) ([]uint32, error) {
+func Loads(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, rows [][]uint8) ([]uint32, error) {
 	p := &pass{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l), hosts: make([]uint32, len(t.Switches))}
 	for _, e := range t.EndPorts {
 		if s := t.SwitchOf(e); s != topo.None && p.isHost(e) {
@@ -23,7 +23,7 @@ func Loads(ctx context.Context, t *topo.Topo, l *topo.LIDs, rows [][]uint8) ([]u
 	}
 	blocks := int(l.Top)/routing.BlockSize + 1
 	counts := make(chan *count, blocks) // there are no more workers than blocks
-	err := routing.Parallel(ctx, blocks, func() func(int) {
+	err := routing.Parallel(ctx, workers, blocks, func() func(int) {
 		c := p.newCount()
 		counts <- c
 		return func(block int) { p.block(block, c) }

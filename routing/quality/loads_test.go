@@ -68,7 +68,7 @@ func TestLoads(t *testing.T) {
 				}
 			}
 		}
-		got, err := Loads(t.Context(), subnet, lids, tables.LFT)
+		got, err := Loads(t.Context(), 0, subnet, lids, tables.LFT)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestLoads(t *testing.T) {
 func BenchmarkLoads(b *testing.B) {
 	t, l, tables := routed(b, "fattree:k=36", 0)
 	for b.Loop() {
-		if _, err := Loads(b.Context(), t, l, tables.LFT); err != nil {
+		if _, err := Loads(b.Context(), 0, t, l, tables.LFT); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -96,7 +96,7 @@ func (r *repair) findBroken(ctx context.Context) error {
 			blocks = append(blocks, block)
 		}
 	}
-	return routing.Parallel(ctx, len(blocks), func() func(int) {
+	return routing.Parallel(ctx, r.Workers, len(blocks), func() func(int) {
 		f := &follower{repair: r, fate: make([]fate, len(r.own))}
 		return func(i int) {
 			block := blocks[i]

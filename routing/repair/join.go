@@ -77,7 +77,7 @@ func (j *joiner) clear(ctx context.Context) (any bool, err error) {
 			switches = append(switches, topo.SwitchIdx(s))
 		}
 	}
-	return len(switches) > 0, routing.Parallel(ctx, len(switches), func() func(int) {
+	return len(switches) > 0, routing.Parallel(ctx, j.Workers, len(switches), func() func(int) {
 		return func(i int) { j.clearRow(switches[i]) }
 	})
 }
@@ -125,7 +125,7 @@ func (j *joiner) slsFrom(s topo.SwitchIdx) (sls uint16) {
 // joinAll joins switches in the order in which destinations are placed. It returns the LIDs that
 // hosts' packets do not reach on a shortest way that follows the order of the proof; these stay as they are.
 func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
-	found := creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: j.found, SLs: j.tables.SLs, Maps: j.Maps}
+	found := creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: j.found, SLs: j.tables.SLs, Maps: j.Maps, Workers: j.Workers}
 	if j.Proof == nil || !j.Proof.Covers(found) {
 		if j.Proof, err = creditloop.Find(ctx, j.search()); err != nil {
 			return nil, err
@@ -160,7 +160,7 @@ func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
 
 // search is for the credit loops of the tables as they are.
 func (j *joiner) search() creditloop.In {
-	return creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: routing.NewForwarding(j.Topo, j.LIDs, j.tables), SLs: j.tables.SLs, Maps: j.Maps, Traffic: creditloop.BetweenHosts}
+	return creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: routing.NewForwarding(j.Topo, j.LIDs, j.tables), SLs: j.tables.SLs, Maps: j.Maps, Traffic: creditloop.BetweenHosts, Workers: j.Workers}
 }
 
 // begin turns to a LID, and finds the way from each broken switch to the tree.

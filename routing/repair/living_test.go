@@ -84,7 +84,7 @@ func (f *living) walk(t testing.TB) {
 func (f *living) judge(t testing.TB) {
 	t.Helper()
 	var err error
-	if f.report, err = verify.Check(t.Context(), f.topo, f.lids, f.tables, f.report); err != nil {
+	if f.report, err = verify.Check(t.Context(), 0, f.topo, f.lids, f.tables, f.report); err != nil {
 		t.Fatal(err)
 	}
 	if f.proof, err = creditloop.Find(t.Context(), search(f.topo, f.lids, f.tables)); err != nil {
@@ -223,7 +223,7 @@ func walk(t *topo.Topo, l *topo.LIDs, rows [][]uint8, s topo.SwitchIdx, lid mad.
 // mustVerify wants every packet to arrive that can.
 func mustVerify(t *testing.T, in In, r *Result) {
 	t.Helper()
-	report, err := verify.Check(t.Context(), in.Topo, in.LIDs, r.Tables, nil)
+	report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, r.Tables, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ type In struct {
 	Good routing.LIDSet
 	// Proof is what was found of the tables before the subnet changed, for traffic between hosts; nil if nothing is
 	// known. It saves time.
-	Proof *creditloop.Report
+	Proof   *creditloop.Report
+	Workers routing.Workers
 }
 
 // Result is what a repair comes to.

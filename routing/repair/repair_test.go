@@ -93,7 +93,7 @@ func TestSpoiled(t *testing.T) {
 func lopsided(t *testing.T, f *living) *routing.Tables {
 	t.Helper()
 	graph := routing.NewGraph(f.topo)
-	hops, err := routing.NewHops(t.Context(), graph)
+	hops, err := routing.NewHops(t.Context(), 0, graph)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func compareWithOpenSM(t *testing.T, f fabric) {
 	run.Filled = true
 	run.Compare(t, tables)
 	compareMaps(t, run, tables.SLs.Maps)
-	if routes, err := verify.Check(t.Context(), run.Topo, run.LIDs, tables, nil); err != nil || routes.Bad() > 0 {
+	if routes, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil); err != nil || routes.Bad() > 0 {
 		t.Errorf("routes: %v, %v", routes.Count, err)
 	}
 	report, err := creditloop.Find(t.Context(), creditloop.In{Topo: run.Topo, LIDs: run.LIDs, Forwarding: routing.NewForwarding(run.Topo, run.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Maps, Traffic: creditloop.All})

@@ -91,7 +91,7 @@ func (g *grid) portOrder() (order []uint8) {
 
 // rows are the forwarding tables. Where several cables lead the same way, end ports take turns, and so
 // do switches among themselves.
-func (g *grid) rows(ctx context.Context, t *topo.Topo, l *topo.LIDs) ([][]uint8, error) {
+func (g *grid) rows(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs) ([][]uint8, error) {
 	length := routing.RowLen(l.Top)
 	empty := make([]uint8, length)
 	for lid := range empty {
@@ -103,7 +103,7 @@ func (g *grid) rows(ctx context.Context, t *topo.Topo, l *topo.LIDs) ([][]uint8,
 	}
 	dests := g.dests(t, l)
 	lost := make([]*cell, len(g.order)) // a switch that cannot be reached from each
-	err := routing.Parallel(ctx, len(g.order), func() func(int) {
+	err := routing.Parallel(ctx, workers, len(g.order), func() func(int) {
 		return func(i int) {
 			from := g.order[i]
 			row := append([]uint8(nil), empty...)

@@ -25,7 +25,7 @@ func New(s *Settings) routing.Engine {
 		if faults := g.faults(); len(faults) > 0 {
 			return nil, &Unroutable{faults}
 		}
-		rows, err := g.rows(ctx, in.Topo, in.LIDs)
+		rows, err := g.rows(ctx, in.Workers, in.Topo, in.LIDs)
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		ways, err := routing.NewRankedWays(ctx, in.Topo, n.Graph, n.rule())
+		ways, err := routing.NewRankedWays(ctx, in.Workers, in.Topo, n.Graph, n.rule())
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func newNetwork(ctx context.Context, in routing.In, s *Settings, spread routing.
 	}
 	var err error
 	if s.Roots == nil || s.ConnectRoots {
-		if n.hops, err = routing.NewHops(ctx, n.Graph); err != nil {
+		if n.hops, err = routing.NewHops(ctx, in.Workers, n.Graph); err != nil {
 			return nil, err
 		}
 	}

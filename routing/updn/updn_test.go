@@ -36,7 +36,7 @@ func TestTree(t *testing.T) {
 			}
 		}
 		tables := route(t, in, s)
-		report, err := verify.Check(t.Context(), in.Topo, in.LIDs, tables, nil)
+		report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

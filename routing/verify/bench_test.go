@@ -25,7 +25,7 @@ func BenchmarkVerify(b *testing.B) {
 				b.Run(run.name, func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if r, err := Check(b.Context(), run.of.topo, run.of.lids, run.of.tables, run.since); err != nil || r.Bad() != 0 {
+						if r, err := Check(b.Context(), 0, run.of.topo, run.of.lids, run.of.tables, run.since); err != nil || r.Bad() != 0 {
 							b.Fatal(r, err)
 						}
 					}

@@ -120,7 +120,7 @@ func TestSince(t *testing.T) {
 				said = f.happen(t, rng)
 			}
 			want := f.check(t)
-			got, err := Check(t.Context(), f.topo, f.lids, f.tables, last)
+			got, err := Check(t.Context(), 0, f.topo, f.lids, f.tables, last)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestOwnedOutThere(t *testing.T) {
 	last := f.check(t)
 	f = f.next()
 	f.lids.Owner[lid] = owner
-	r, err := Check(t.Context(), f.topo, f.lids, f.tables, last)
+	r, err := Check(t.Context(), 0, f.topo, f.lids, f.tables, last)
 	if err != nil || last.Bad() != 0 || last.Count[Cut] != 0 || r.Count[Cut] != 3 {
 		t.Errorf("%+v, %v; before %+v; want it cut off from 3 switches", r.Count, err, last.Count)
 	}

@@ -90,11 +90,11 @@ func (r *Report) Loops(lid mad.LID) bool {
 // as missing, as they do in a switch. Of a LID whose routes since has found good nothing
 // is followed, unless they may have changed; since may be nil, or of another subnet. The
 // rows of both Reports' tables must not be written any more. The error is that of ctx.
-func Check(ctx context.Context, t *topo.Topo, l *topo.LIDs, tables *routing.Tables, since *Report) (*Report, error) {
+func Check(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, tables *routing.Tables, since *Report) (*Report, error) {
 	c := newChecker(t, l, tables)
 	follow := c.changed(since)
 	blocks := make([]blockReport, len(follow))
-	err := routing.Parallel(ctx, len(blocks), func() func(int) {
+	err := routing.Parallel(ctx, workers, len(blocks), func() func(int) {
 		trace := routing.NewTrace(len(c.Rows))
 		return func(block int) { c.check(block, follow[block], trace, &blocks[block]) }
 	})

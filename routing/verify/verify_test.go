@@ -54,7 +54,7 @@ func mustRoute(tb testing.TB, in routing.In) *routing.Tables {
 
 func (f *fixture) check(tb testing.TB) *Report {
 	tb.Helper()
-	r, err := Check(tb.Context(), f.topo, f.lids, f.tables, nil)
+	r, err := Check(tb.Context(), 0, f.topo, f.lids, f.tables, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestCancelled(t *testing.T) {
 	f := newFixture(t, "tree", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Check(ctx, f.topo, f.lids, f.tables, nil); !errors.Is(err, context.Canceled) || r != nil {
+	if r, err := Check(ctx, 0, f.topo, f.lids, f.tables, nil); !errors.Is(err, context.Canceled) || r != nil {
 		t.Errorf("report %v, error %v", r, err)
 	}
 }
