@@ -137,6 +137,32 @@ func TestSlowAgentsLater(t *testing.T) {
 	}
 }
 
+// TestSlowAgent: one agent that takes long is not buried by repetitions, and its node comes up, as
+// long as it answers within the four attempts of a request. Longer than a time-out for one SMP, it
+// takes a second sweep.
+func TestSlowAgent(t *testing.T) {
+	for name, slow := range ordered(map[string]func(*harness) int32{"spine": aSpine, "host": aHost}) {
+		for _, takes := range []time.Duration{5, 50, 100, 190, 250, 350, 600} {
+			t.Run(fmt.Sprintf("%s, %d ms", name, takes), func(t *testing.T) {
+				n := nettest.Generate(t, "fattree:k=8,levels=2")
+				node := slow(&harness{net: n})
+				b := newHarness(t, n, fabric.Config{Seed: 1, SMA: slowAgents, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+					if i == node {
+						c.SMATime = takes * time.Millisecond
+					}
+				}})
+				m := b.comeUp(minhopConfig())
+				b.pass(2 * settling)
+				b.mustBeWhole(m)
+				dropped, retries := b.Fabric.Stats().Drops[fabric.DropVL15], m.Core.Stats().Txn.Retries
+				if sweeps := len(m.ups); dropped > 120 || retries > 200 || sweeps > 3 {
+					t.Errorf("%d SMPs dropped, %d sent again, %d heavy sweeps", dropped, retries, sweeps)
+				}
+			})
+		}
+	}
+}
+
 // TestSilentHosts: hosts that do not answer delay a sweep by the time-outs of one, not by those of
 // each.
 func TestSilentHosts(t *testing.T) {

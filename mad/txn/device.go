@@ -13,9 +13,14 @@ const (
 	// while the agent handles the first. With as many requests to devices that are not known
 	// yet, no agent has more to take than from OpenSM, which has four on the wire.
 	perDevice = 2
-	// perSilent replaces it for a device that has left a request unanswered in all attempts:
-	// then nobody is there who would be kept from answering.
+	// perSilent replaces it for a device that has left a request unanswered in all attempts, unless
+	// it is slow and has answered another one meanwhile: then nobody is there who would be kept
+	// from answering, or the device does not answer such requests.
 	perSilent = 32
+	// slowPart is the part of the time-out after which an answer is that of a slow device. Such
+	// a device is sent one request at a time: a second one would wait for the first, and what
+	// waits for longer than a time-out is sent again and has to be answered twice.
+	slowPart = 2
 	// leastPatience is the least that Table.patience can be.
 	leastPatience = 10 * time.Millisecond
 	// maxDevices is how many are remembered. More routes than that are only in use where the
@@ -27,8 +32,54 @@ const (
 // not known.
 type device struct {
 	active int  // requests that wait for the window or an answer
-	silent bool // the last request that ended was not answered
+	silent bool // the last request that ended was not answered, though there was time
+	slow   bool
+	rtt    time.Duration // recent round trips; 0 as long as none was long
+	heard  time.Duration // when it last answered
 	parked list
+}
+
+// answered takes a round trip of the device.
+func (d *device) answered(now, rtt, timeout time.Duration) {
+	d.heard, d.silent = now, false
+	if rtt < timeout/slowPart && d.rtt == 0 {
+		return
+	}
+	if rtt > d.rtt {
+		d.rtt = rtt
+	} else {
+		d.rtt -= (d.rtt - rtt) / 8
+	}
+	if d.slow = d.rtt >= timeout/slowPart; !d.slow {
+		d.rtt = 0
+	}
+}
+
+// patienceWith is how long an attempt is awaited. A slow device is asked again when twice the
+// time has passed that it takes, so that its agent does not work on repetitions.
+func (t *Table) patienceWith(s *slot) time.Duration {
+	if s.device <= 0 || t.cfg.PortRetries {
+		return t.cfg.Timeout
+	}
+	return min(max(t.cfg.Timeout, 2*t.devices[s.device].rtt), t.allAttempts())
+}
+
+// allAttempts is how long a device may take for an answer if it is not known to be slow.
+func (t *Table) allAttempts() time.Duration {
+	return time.Duration(t.cfg.Retries+1) * t.cfg.Timeout
+}
+
+// hears notes that the device of a request has answered it after a time. Of unknown ones only
+// those that are slow are noted.
+func (t *Table) hears(now, rtt time.Duration, i int32, p *mad.Packet) {
+	switch {
+	case i > 0:
+	case i < 0 || rtt < t.cfg.Timeout/slowPart || p.MgmtClass() != mad.ClassDirected:
+		return
+	default:
+		i = t.deviceAt(mad.MakeRoute(p.InitialPath()[1 : 1+min(int(p.HopCount()), mad.MaxHops)]...))
+	}
+	t.devices[i].answered(now, rtt, t.cfg.Timeout)
 }
 
 // deviceOf is the index of the device that answers a request, -1 for one without a limit.
@@ -37,24 +88,35 @@ func (t *Table) deviceOf(r *Request) int32 {
 	case !r.limited():
 		return -1
 	case r.Unknown:
+		if i, known := t.byRoute[r.Route]; known && t.devices[i].slow {
+			return i
+		}
 		return 0
 	}
 	if len(t.devices) > maxDevices && t.Outstanding() == 0 {
 		t.devices, t.byRoute = t.devices[:1], map[mad.Route]int32{}
 	}
-	i, known := t.byRoute[r.Route]
+	return t.deviceAt(r.Route)
+}
+
+// deviceAt is the index of the device at the end of a route.
+func (t *Table) deviceAt(r mad.Route) int32 {
+	i, known := t.byRoute[r]
 	if !known {
 		i = int32(len(t.devices))
-		t.devices = append(t.devices, device{})
-		t.byRoute[r.Route] = i
+		t.devices = append(t.devices, device{heard: -1})
+		t.byRoute[r] = i
 	}
 	return i
 }
 
 // mayTake reports whether a device can be sent one more request.
 func (t *Table) mayTake(d *device) bool {
-	if d.silent && d != &t.devices[0] {
+	switch {
+	case d.silent && d != &t.devices[0]:
 		return d.active < max(perSilent, t.cfg.PerDevice)
+	case d.slow:
+		return d.active < 1
 	}
 	return d.active < t.cfg.PerDevice
 }
@@ -100,7 +162,11 @@ func (t *Table) age(now time.Duration) {
 			return
 		}
 		t.unlink(i)
-		t.push(&t.late, i, late)
+		if s.patience > t.cfg.Timeout {
+			t.push(&t.slow, i, awaited)
+		} else {
+			t.push(&t.late, i, late)
+		}
 		if s.device == 0 {
 			t.leave(s)
 		}

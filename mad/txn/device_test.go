@@ -108,6 +108,72 @@ func TestSilentDevice(t *testing.T) {
 	}
 }
 
+// A device that answers late gets one request at a time, which is sent again only when twice the
+// time has passed that it takes; also by a request that does not know it. When it answers quickly
+// again, it is like others; when it falls silent, requests to it wait no longer than others do.
+func TestSlowDevice(t *testing.T) {
+	tab := New(Config{})
+	first := submit(t, tab, 0, to(2, 1), to(2, 1))
+	tab.Expire(200*ms, nil)
+	if again := tab.Output(200*ms, nil); len(again) != 2 {
+		t.Fatalf("%d sent again after a time-out", len(again))
+	}
+	answer(tab, 300*ms, first)
+	unknown := to(2, 1)
+	unknown.Unknown = true
+	now := 300 * ms
+	for range 3 {
+		out := submit(t, tab, now, to(2, 1), unknown)
+		if len(out) != 1 {
+			t.Fatalf("%d sent to a slow device", len(out))
+		}
+		tab.Expire(now+599*ms, nil)
+		if again := tab.Output(now+599*ms, nil); len(again) != 0 {
+			t.Fatalf("sent again before twice the time has passed")
+		}
+		tab.Expire(now+600*ms, nil)
+		if again := tab.Output(now+600*ms, nil); len(again) != 1 {
+			t.Fatalf("%d sent again when twice the time has passed", len(again))
+		}
+		now += 700 * ms
+		tab.Cancel(nil)
+	}
+	for range 30 {
+		answer(tab, now+ms, submit(t, tab, now, to(2, 1)))
+		now += 2 * ms
+	}
+	if out := submit(t, tab, now, to(2, 1), to(2, 1), to(2, 1)); len(out) != perDevice {
+		t.Fatalf("%d sent to a device that has become quick", len(out))
+	}
+	tab.Cancel(nil)
+
+	answer(tab, now+300*ms, submit(t, tab, now, to(2, 1)))
+	now += 301 * ms
+	submit(t, tab, now, to(2, 1))
+	for tab.Outstanding() > 0 {
+		at, _ := tab.Deadline()
+		tab.Expire(at, nil)
+		tab.Output(at, nil)
+		now = at
+	}
+	submit(t, tab, now, to(2, 1))
+	tab.Expire(now+200*ms, nil)
+	if again := tab.Output(now+200*ms, nil); len(again) != 1 {
+		t.Errorf("%d sent again to a device that has fallen silent", len(again))
+	}
+}
+
+// An answer that comes after the last attempt shows that a device is slow, and not gone.
+func TestAnswerAfterTheEnd(t *testing.T) {
+	tab := New(Config{Retries: -1})
+	out := submit(t, tab, 0, to(2, 1))
+	tab.Expire(200*ms, nil)
+	answer(tab, 250*ms, out)
+	if out := submit(t, tab, 250*ms, to(2, 1), to(2, 1), to(2, 1)); len(out) != 1 {
+		t.Errorf("%d sent", len(out))
+	}
+}
+
 // What is exempt leaves at once, also again.
 func TestExempt(t *testing.T) {
 	tab := New(Config{MaxWindow: 1})

@@ -82,7 +82,11 @@ func (m *model) sent(now time.Duration, d *mad.Datagram) {
 	if r.attempts > m.cfg.Retries+1 || r.attempts == 1 && m.active[r.device] > most {
 		m.t.Fatalf("request %d: attempt %d, %d at the device", tag, r.attempts, m.active[r.device])
 	}
-	if all, unknown := m.counts(now); r.device != deviceExempt && all > m.cfg.MaxWindow || unknown > m.cfg.PerDevice {
+	limit := 2 * m.cfg.PerDevice // the device that they are for has a limit of its own while it is slow
+	if m.dead[deviceUnknown] {
+		limit += perSilent
+	}
+	if all, unknown := m.counts(now); r.device != deviceExempt && all > m.cfg.MaxWindow || unknown > limit {
 		m.t.Fatalf("%d in the window, %d to unknown devices", all, unknown)
 	}
 	if tid := d.Packet.TID(); m.tids[tid] || tid == 0 || tid>>32 != 0 {

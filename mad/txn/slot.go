@@ -45,6 +45,8 @@ const (
 	exempt state = 4 // the next attempt leaves with the next Output
 	sent   state = 5 // waits for a reply, and counts in the window
 	late   state = 6 // has waited for longer than patience, and still waits
+	// awaited is late of a device that is known to take longer than a time-out.
+	awaited state = 7
 )
 
 // slot is one request and, while free, the memory of the last one.
@@ -53,7 +55,8 @@ type slot struct {
 	tag        uint64
 	firstSent  time.Duration
 	lastSent   time.Duration
-	device     int32 // an index into Table.devices, -1 for none
+	patience   time.Duration // how long the last attempt is awaited
+	device     int32         // an index into Table.devices, -1 for none
 	next, prev int32
 	generation uint16
 	attempt    uint8 // the last that was sent, 0 before the first
@@ -124,6 +127,8 @@ func (t *Table) listOf(s *slot) *list {
 		return &t.sent
 	case late:
 		return &t.late
+	case awaited:
+		return &t.slow
 	}
 	return &t.free
 }

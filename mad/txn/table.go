@@ -31,6 +31,7 @@ type Table struct {
 	exempt   list
 	sent     list  // by time of sending: the time-out is one for all, so also by deadline
 	late     list  // the same, all sent earlier than those
+	slow     list  // those that have more time, in no order
 	retrying int32 // of sent, those that are not in their first attempt
 	parked   int
 	directed bool          // there have been requests by directed route
@@ -64,7 +65,7 @@ func (t *Table) Room() int {
 	return max(room, 0)
 }
 
-func (t *Table) onWire() int32  { return t.sent.n + t.late.n }
+func (t *Table) onWire() int32  { return t.sent.n + t.late.n + t.slow.n }
 func (t *Table) maxOnWire() int { return max(t.cfg.MaxWindow, maxOnWire) }
 
 // Submit takes a request, which leaves with Output at once or when the limits
@@ -126,7 +127,7 @@ func (t *Table) send(now time.Duration, i int32, out []mad.Datagram) []mad.Datag
 	if s.attempt++; s.attempt == 1 {
 		s.firstSent = now
 	}
-	s.lastSent, s.busy = now, false
+	s.lastSent, s.busy, s.patience = now, false, t.patienceWith(s)
 	t.stats.Retries += uint64(s.retries())
 	if s.attempt > 1 && !t.directed {
 		t.push(&t.late, i, late)
@@ -150,7 +151,7 @@ func (t *Table) send(now time.Duration, i int32, out []mad.Datagram) []mad.Datag
 // A reply to an earlier attempt is as good as one to the last. Since each attempt
 // has its own transaction ID, a round trip is never ascribed to the wrong one.
 func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
-	i, attempt := t.find(d)
+	i, attempt := t.find(now, d)
 	if i == 0 {
 		return Outcome{}, false
 	}
@@ -180,18 +181,21 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 	}
 	o := s.outcome(Replied)
 	o.Status, o.Data = d.Packet.Status(), *d.Packet.Data()
+	took := now - s.firstSent // at most
 	if attempt == s.attempt {
-		o.RTT = now - s.lastSent
+		took = now - s.lastSent
+		o.RTT = took
 		t.rtt += (o.RTT - t.rtt) / 8
 	} else {
 		t.stats.Slow++
 	}
+	t.hears(now, took, s.device, &s.d.Packet)
 	t.release(i, Replied)
 	return o, true
 }
 
 // find gives the slot and attempt that a datagram answers, slot 0 for none.
-func (t *Table) find(d *mad.Datagram) (int32, uint8) {
+func (t *Table) find(now time.Duration, d *mad.Datagram) (int32, uint8) {
 	attempt, generation, i := splitTID(d.Packet.TID())
 	if !d.TimedOut && !d.Packet.IsResponse() || i == 0 || int(i) >= len(t.slots) {
 		t.stats.Unmatched++
@@ -206,6 +210,9 @@ func (t *Table) find(d *mad.Datagram) (int32, uint8) {
 			t.stats.Duplicates++
 		default:
 			t.stats.Late++
+			if s.state == free && s.ended == TimedOut && !d.TimedOut && agrees(&s.d.Packet, d) {
+				t.hears(now, t.allAttempts(), 0, &s.d.Packet)
+			}
 		}
 		return 0, 0
 	}
@@ -263,7 +270,7 @@ func (t *Table) bounce(i int32, attempt uint8) (Outcome, bool) {
 		t.stats.Expired++
 		return t.timedOut(i), true
 	}
-	if attempt != s.attempt || s.state != sent && s.state != late || s.busy {
+	if attempt != s.attempt || s.state != sent && s.state != late && s.state != awaited || s.busy {
 		return Outcome{}, false
 	}
 	return t.expire(i)
@@ -279,6 +286,16 @@ func (t *Table) Expire(now time.Duration, out []Outcome) []Outcome {
 				out = append(out, o)
 			}
 		}
+	}
+	for i := t.slow.head; i != 0; {
+		s := &t.slots[i]
+		next := s.next
+		if s.lastSent+s.patience <= now {
+			if o, ended := t.expire(i); ended {
+				out = append(out, o)
+			}
+		}
+		i = next
 	}
 	return out
 }
@@ -317,6 +334,11 @@ func (t *Table) Deadline() (at time.Duration, waits bool) {
 	}
 	if t.late.n > 0 {
 		if ends := t.slots[t.late.head].lastSent + t.cfg.Timeout; !waits || ends < at {
+			at, waits = ends, true
+		}
+	}
+	for i := t.slow.head; i != 0; i = t.slots[i].next {
+		if ends := t.slots[i].lastSent + t.slots[i].patience; !waits || ends < at {
 			at, waits = ends, true
 		}
 	}
@@ -393,7 +415,10 @@ func (t *Table) release(i int32, r Result) {
 		t.parked--
 		return
 	case s.device > 0 && r != Cancelled:
-		t.devices[s.device].silent = r == TimedOut
+		d := &t.devices[s.device]
+		if d.silent = r == TimedOut && (!d.slow || d.heard < s.firstSent); d.silent {
+			d.slow, d.rtt = false, 0
+		}
 	}
 	t.leave(s)
 }

@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"time"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo/net"
@@ -23,8 +25,10 @@ type Caps struct {
 	SubnetTimeOut   uint8   // at power-up: 4.096 us * 2^v between two traps
 	RespTimeValue   uint8
 	Extended        Extended
-	Defect          Defect // nil for a sound agent
-	NVIDIA          bool   // answers ExtendedPortInfo, and a switch GeneralInfo
+	Defect          Defect        // nil for a sound agent
+	SMATime         time.Duration // that its agent takes for one SMP; Config.SMA.Time
+	SMABuffer       int           // SMPs that may wait for it; Config.SMA.Buffer
+	NVIDIA          bool          // answers ExtendedPortInfo, and a switch GeneralInfo
 	// PowerUp may change what a port holds after power-up, before its link trains.
 	PowerUp func(num uint8, info *smp.PortInfo)
 	// PKeys is what a port's partition table holds after power-up; nil, or a nil table: the

@@ -40,17 +40,19 @@ type Set struct {
 
 // Fabric is a simulated subnet. Its methods must not be called concurrently.
 type Fabric struct {
-	cfg    Config
-	real   bool // devices
-	now    time.Duration
-	random *rand.Rand
-	queue  queue
-	nodes  []node
-	ports  []port // of all nodes, port 0 of each first
-	byGUID map[mad.GUID]int32
-	stats  Stats
-	serial uint64 // of traps and trainings
-	onDrop func(d *mad.Datagram, why Drop)
+	cfg  Config
+	real bool // devices
+	// agentsTakeTime says that some agent does.
+	agentsTakeTime bool
+	now            time.Duration
+	random         *rand.Rand
+	queue          queue
+	nodes          []node
+	ports          []port // of all nodes, port 0 of each first
+	byGUID         map[mad.GUID]int32
+	stats          Stats
+	serial         uint64 // of traps and trainings
+	onDrop         func(d *mad.Datagram, why Drop)
 }
 
 // node is what belongs to a node as a whole.
@@ -140,9 +142,11 @@ func (f *Fabric) addNode(i int32, n *net.Node, profile net.Profile) {
 	d := &f.nodes[i]
 	d.id = n.ID
 	d.typ, d.numPorts, d.caps = n.Type, uint8(n.NumPorts()), defaultCaps(n, profile)
+	d.caps.SMATime, d.caps.SMABuffer = f.cfg.SMA.Time, f.cfg.SMA.Buffer
 	if f.cfg.Caps != nil {
 		f.cfg.Caps(i, n, &d.caps)
 	}
+	f.agentsTakeTime = f.agentsTakeTime || d.caps.SMATime > 0
 	d.speed, d.width = supported(n)
 	d.desc.Set(n.Desc)
 	d.info.SetBaseVersion(1)

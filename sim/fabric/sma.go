@@ -6,7 +6,8 @@ import (
 	"ibsm/mad"
 )
 
-// SMA is how fast agents handle SMPs. The zero value is agents that need no time.
+// SMA is how fast agents handle SMPs, unless Caps make one faster or slower. The zero value is
+// agents that need no time.
 type SMA struct {
 	// Time is how long an agent takes for one SMP. It handles one at a time.
 	Time time.Duration
@@ -36,7 +37,7 @@ func decodePass(s uint64) pass { return pass{s&1 != 0, int(s >> 1)} }
 
 // takesTime reports whether a packet is handled by agents that need time for it.
 func (f *Fabric) takesTime(d *mad.Datagram) bool {
-	return f.cfg.SMA.Time > 0 && d.Packet.MgmtClass() == mad.ClassDirected && d.Packet.HopCount() <= mad.MaxHops
+	return f.agentsTakeTime && d.Packet.MgmtClass() == mad.ClassDirected && d.Packet.HopCount() <= mad.MaxHops
 }
 
 // toAgent has an SMP of the end port from handled by the agent after hop hops of its route,
@@ -80,9 +81,9 @@ func (f *Fabric) toAgent(port int32, w pass, d *mad.Datagram) {
 func (f *Fabric) serve(node int32) (done time.Duration, ok bool) {
 	n := &f.nodes[node]
 	begin := max(f.now, n.busy)
-	if begin-f.now > time.Duration(f.cfg.SMA.Buffer)*f.cfg.SMA.Time {
+	if begin-f.now > time.Duration(n.caps.SMABuffer)*n.caps.SMATime {
 		return 0, false
 	}
-	n.busy = begin + f.cfg.SMA.Time
+	n.busy = begin + n.caps.SMATime
 	return n.busy, true
 }
