@@ -51,6 +51,7 @@ var floors = []floor{
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric"},
 	{packages: "sim sim/hosts sim/ibsim"},
+	{packages: "sim/ibsim/ibsimtest"},
 	{packages: "cmd/ibsmctl/shape"},
 	{packages: "cmd/ibsmctl/draw cmd/ibsmctl/slurm"},
 	{packages: "cmd/cli", modules: "github.com/spf13/cobra github.com/spf13/pflag"},

@@ -3,10 +3,9 @@ package lash
 import (
 	"testing"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
-	"ibsm/sim/ibsim"
+	"ibsm/sim/ibsim/ibsimtest"
 )
 
 // TestOpenSMPathSLs compares the SL of every path with that in OpenSM's PathRecord.
@@ -22,20 +21,8 @@ func TestOpenSMPathSLs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var hosts []mad.LID
-			var node string
-			for _, p := range run.Topo.EndPorts {
-				if n := &run.Topo.Nodes[run.Topo.Ports[p].Node]; n.Type != mad.Switch {
-					hosts, node = append(hosts, run.LIDs.Base[p]), n.Desc.String()
-				}
-			}
 			compared, differ := 0, 0
-			port, err := ibsim.Dial(t.Context(), ibsim.Config{SockName: routingtest.Start(t, file, "lash", settings.options()...), Node: node})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer port.Close()
-			for path, want := range routingtest.PathSLs(t, port, hosts) {
+			for path, want := range run.Serve(t, ibsimtest.Dial).SLs(run.HostLIDs()) {
 				compared++
 				if got := tables.SLs.Of(path[0], path[1]); got != want {
 					if differ++; differ < 10 {

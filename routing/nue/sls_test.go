@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
-	"ibsm/sim/ibsim"
+	"ibsm/sim/ibsim/ibsimtest"
 )
 
 // TestOpenSMPathSLs compares the SL of every path between hosts with that in OpenSM's PathRecord.
@@ -29,20 +28,9 @@ func TestOpenSMPathSLs(t *testing.T) {
 				t.Fatal(err)
 			}
 			run.Compare(t, tables)
-			var hosts []mad.LID
-			var node string
-			for _, p := range run.Topo.EndPorts {
-				if n := &run.Topo.Nodes[run.Topo.Ports[p].Node]; n.Type != mad.Switch {
-					hosts, node = append(hosts, run.LIDs.Base[p]), n.Desc.String()
-				}
-			}
-			port, err := ibsim.Dial(t.Context(), ibsim.Config{SockName: routingtest.Start(t, file, "nue", c.options(t)...), Node: node})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer port.Close()
+			hosts := run.HostLIDs()
 			compared, used := 0, map[uint8]bool{}
-			for path, want := range routingtest.PathSLs(t, port, hosts) {
+			for path, want := range run.Serve(t, ibsimtest.Dial).SLs(hosts) {
 				compared++
 				if used[want] = true; tables.SLs.Of(path[0], path[1]) != want {
 					t.Fatalf("from LID %v to LID %v: SL %d, OpenSM %d", path[0], path[1], tables.SLs.Of(path[0], path[1]), want)

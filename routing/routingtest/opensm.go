@@ -2,10 +2,8 @@
 package routingtest
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"math/bits"
 	"os"
 	"os/exec"
@@ -139,18 +137,31 @@ type Run struct {
 	// Filled allows routes where OpenSM has none.
 	Filled bool
 	dump   *dump
+
+	file, engine string
+	options      []string
 }
 
 // OpenSM lets OpenSM bring up the fabric of a file on ibsim once, with an engine and
 // further options. The test is passed over without OpenSM.
 func OpenSM(t testing.TB, file, engine string, options ...string) *Run {
 	t.Helper()
+	run, err := Try(t, file, engine, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// Try is OpenSM for a subnet with which OpenSM may end by a fault of its own: that is the error.
+func Try(t testing.TB, file, engine string, options ...string) (*Run, error) {
+	t.Helper()
 	madtest.Need(t, "opensm")
 	dir := t.TempDir()
 	log := filepath.Join(dir, "opensm.log")
 	cmd := command(t, dir, madtest.StartIbsim(t, file), engine, append([]string{"-o", "-D", "0x43", "-f", log}, options...))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("opensm: %v\n%s", err, out)
+		return nil, fmt.Errorf("opensm: %w\n%s", err, out)
 	}
 	read := func(file string) []byte {
 		text, err := os.ReadFile(file)
@@ -163,13 +174,13 @@ func OpenSM(t testing.TB, file, engine string, options ...string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Run{dump: readDump(t, read(filepath.Join(dir, "opensm-lfts.dump"))), Log: string(read(log)), Dir: dir}
+	r := &Run{dump: readDump(t, read(filepath.Join(dir, "opensm-lfts.dump"))), Log: string(read(log)), Dir: dir, file: file, engine: engine, options: options}
 	if r.Topo, err = netwalk.Topo(fabric, net.NoEnd); err != nil {
 		t.Fatal(err)
 	}
 	r.dump.readLIDs(t, read(filepath.Join(dir, "guid2lid")))
 	r.LIDs = r.dump.lids(t, r.Topo)
-	return r
+	return r, nil
 }
 
 // command is OpenSM with an engine and options, an empty configuration and no partitions.
@@ -181,34 +192,6 @@ func command(t testing.TB, dir, sock, engine string, options []string) *exec.Cmd
 	}
 	args := []string{"opensm", "-F", conf, "-P", filepath.Join(dir, "none"), "-R", engine}
 	return madtest.Peer(t, dir, sock, "", append(args, options...)...)
-}
-
-// Start lets OpenSM bring up the fabric of a file on ibsim, and serve it until the test ends. It
-// returns when the subnet is up; ibsim's socket is sock.
-func Start(t testing.TB, file, engine string, options ...string) (sock string) {
-	t.Helper()
-	madtest.Need(t, "opensm")
-	sock = madtest.StartIbsim(t, file)
-	cmd := command(t, t.TempDir(), sock, engine, append([]string{"-f", "stdout"}, options...))
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	lines := bufio.NewScanner(out)
-	for !strings.Contains(lines.Text(), "SUBNET UP") {
-		if !lines.Scan() {
-			t.Fatalf("opensm ended: %v", lines.Err())
-		}
-	}
-	go io.Copy(io.Discard, out) // what nobody reads would stop it
-	return sock
 }
 
 // Compare fails the test for each entry of tables that is not OpenSM's, and returns how many there are.

@@ -29,7 +29,7 @@ type Seed struct {
 }
 
 // engines that seeds draw from, in turn. Every second one spreads destinations over ports.
-var seedEngines = []string{"minhop", "ftree", "updn", "lash", "dor", "sssp", "dnup", "dfsssp", "file", "minhop", "updn", "ftree"}
+var seedEngines = []string{"minhop", "ftree", "updn", "lash", "dor", "sssp", "dnup", "dfsssp", "file", "nue", "updn", "torus-2QoS", "minhop", "ftree"}
 
 // NewSeed draws a fabric and a configuration. The same number gives the same ones.
 func NewSeed(t testing.TB, number uint64) *Seed {
@@ -82,7 +82,7 @@ func (d *draw) write(name, text string) (file string) {
 func (d *draw) one(in int) bool { return d.IntN(in) == 0 }
 
 // spec is that of a fabric of some kind, whole or with up to a tenth of its cables or switches missing. ftree
-// gets trees more often than others.
+// gets trees more often than others, and torus-2QoS only what has a configuration.
 func (d *draw) spec(engine string) string {
 	n := func(from, to int) int { return from + d.IntN(to-from+1) }
 	kinds := []func() string{
@@ -106,8 +106,15 @@ func (d *draw) spec(engine string) string {
 	if engine == "ftree" && !d.one(4) {
 		kind = d.IntN(3)
 	}
+	if engine == torus2QoS {
+		kind = 3 + d.IntN(3)
+	}
 	spec := kinds[kind]()
-	switch d.IntN(4) {
+	damage := d.IntN(4)
+	if engine == "ftree" && d.one(2) {
+		damage = 3
+	}
+	switch damage {
 	case 0:
 		spec += fmt.Sprintf(",missing-links=%d%%", n(1, 10))
 	case 1:
@@ -246,19 +253,32 @@ func (d *draw) configure(s *Seed) {
 	}
 	set("routing_engine", s.Engine)
 	set("lmc", s.LMC)
-	for _, key := range []string{"lmc_esp0", "port_profile_switch_nodes", "port_shifting", "guid_routing_order_no_scatter", "connect_roots", "quasi_ftree_indexing", "avoid_throttled_links", "do_mesh_analysis", "use_ucast_cache"} {
-		if d.one(3) {
+	if d.one(2) { // of one engine each
+		set("quasi_ftree_indexing", "TRUE")
+		set("do_mesh_analysis", "TRUE")
+	}
+	for _, key := range []string{"lmc_esp0", "port_profile_switch_nodes", "port_shifting", "guid_routing_order_no_scatter", "connect_roots", "avoid_throttled_links", "use_ucast_cache"} {
+		if d.one(3) && !(s.Engine == "nue" && key == "lmc_esp0") { // with which OpenSM crashes
 			set(key, "TRUE")
 		}
 	}
 	if d.one(3) {
 		set("scatter_ports", 1+d.Uint32N(1<<31-1))
 	}
-	if d.one(4) {
+	if !d.one(4) {
 		set("max_reverse_hops", d.IntN(4))
 	}
-	if d.one(4) {
+	if d.one(2) {
 		set("lash_start_vl", d.IntN(4))
+	}
+	switch s.Engine {
+	case torus2QoS:
+		set("qos", "TRUE") // without, OpenSM does not route
+		file("torus_config", d.torus(s.Spec))
+	case "nue":
+		set("qos", []string{"TRUE", "FALSE"}[d.IntN(2)])
+		set("nue_max_num_vls", d.IntN(9))
+		set("nue_include_switches", []string{"TRUE", "FALSE"}[d.IntN(2)])
 	}
 	if d.one(3) {
 		file("guid_routing_order_file", d.guids(d.topo.EndPorts, 1+d.IntN(hosts)))
@@ -268,10 +288,10 @@ func (d *draw) configure(s *Seed) {
 			file(key, d.guids(d.topo.EndPorts, 1+d.IntN(hosts)))
 		}
 	}
-	if d.one(3) || ftree && d.one(2) {
+	if d.one(3) || ftree && !d.one(4) {
 		file("root_guid_file", d.roots())
 	}
-	if d.one(4) {
+	if d.one(2) {
 		file("ids_guid_file", d.switchLines(func(int) string { return fmt.Sprint(d.IntN(20)) }))
 	}
 	if d.one(4) {

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/routingtest"
-	"ibsm/sim/ibsim"
+	"ibsm/sim/ibsim/ibsimtest"
 )
 
 // TestOpenSMDeadlockFree compares with OpenSM the tables, how many lanes are needed, how many paths
@@ -53,7 +52,7 @@ func TestOpenSMDeadlockFree(t *testing.T) {
 				return layer
 			}
 			compared, differ := 0, 0
-			for path, theirs := range pathSLs(t, run, routingtest.Start(t, file, "dfsssp")) {
+			for path, theirs := range run.Serve(t, ibsimtest.Dial).SLs(run.HostLIDs()) {
 				compared++
 				if got := tables.SLs.Of(path[0], path[1]); layer(got) != layer(theirs) {
 					if differ++; differ < 10 {
@@ -65,24 +64,6 @@ func TestOpenSMDeadlockFree(t *testing.T) {
 			mustBeFree(t, run, tables)
 		})
 	}
-}
-
-// pathSLs asks the OpenSM that serves the fabric of a run for the SL of the path between each two hosts.
-func pathSLs(t *testing.T, run *routingtest.Run, sock string) map[[2]mad.LID]uint8 {
-	t.Helper()
-	var hosts []mad.LID
-	var node string
-	for _, p := range run.Topo.EndPorts {
-		if n := &run.Topo.Nodes[run.Topo.Ports[p].Node]; n.Type != mad.Switch {
-			hosts, node = append(hosts, run.LIDs.Base[p]), n.Desc.String()
-		}
-	}
-	port, err := ibsim.Dial(t.Context(), ibsim.Config{SockName: sock, Node: node})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer port.Close()
-	return routingtest.PathSLs(t, port, hosts)
 }
 
 // mustBeFree fails the test if the routes between hosts have a credit loop.

@@ -2,18 +2,15 @@ package torus
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/routingtest"
 	"ibsm/routing/verify"
-	"ibsm/topo"
 )
 
 // fabrics are whole and damaged ones.
@@ -75,7 +72,7 @@ func compareWithOpenSM(t *testing.T, f fabric) {
 	}
 	run.Filled = true
 	run.Compare(t, tables)
-	compareMaps(t, run, tables.SLs.Maps)
+	run.CompareMaps(t, tables.SLs.Maps)
 	if routes, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil); err != nil || routes.Bad() > 0 {
 		t.Errorf("routes: %v, %v", routes.Count, err)
 	}
@@ -83,53 +80,4 @@ func compareWithOpenSM(t *testing.T, f fabric) {
 	if err != nil || report.Loop != nil || len(report.Findings) > 0 {
 		t.Errorf("credit loop %v, findings %v, %v", report.Loop, report.Findings, err)
 	}
-}
-
-var (
-	mapHead = regexp.MustCompile(`^(?:Switch|Channel Adapter) 0x([0-9a-f]+), base LID`)
-	mapLine = regexp.MustCompile(`^(\d+) +(\d+) +:((?: +\d+){16})`)
-)
-
-// compareMaps compares opensm-sl2vl.dump. All ports of ibsim have eight lanes.
-func compareMaps(t *testing.T, run *routingtest.Run, maps *routing.Maps) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(run.Dir, "opensm-sl2vl.dump"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := topo.PortIdx(topo.None)
-	compared, differ := 0, 0
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if m := mapHead.FindStringSubmatch(line); m != nil {
-			guid, _ := strconv.ParseUint(m[1], 16, 64)
-			at = run.Topo.FindPort(mad.GUID(guid))
-			if at == topo.None {
-				t.Fatalf("line in dump: %q", line)
-			}
-			continue
-		}
-		m := mapLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		in, _ := strconv.Atoi(m[1])
-		out, _ := strconv.Atoi(m[2])
-		port := at
-		if node := run.Topo.Ports[at].Node; run.Topo.Nodes[node].Type == mad.Switch {
-			port = run.Topo.Port(node, uint8(out))
-		}
-		table := maps.Table(uint8(in), port)
-		for sl, vl := range strings.Fields(m[3]) {
-			compared++
-			if got := strconv.Itoa(int(table.VL(uint8(sl)))); got != vl {
-				if differ++; differ < 10 {
-					t.Errorf("port %v, from %d to %d, SL %d: VL %s, OpenSM %s", run.Topo.Ports[at].GUID, in, out, sl, got, vl)
-				}
-			}
-		}
-	}
-	if compared < 16*len(run.Topo.EndPorts) {
-		t.Errorf("compared %d VLs", compared)
-	}
-	t.Logf("compared %d VLs, %d differ", compared, differ)
 }
