@@ -12,7 +12,7 @@ import (
 	"ibsm/mad/txn/txntest"
 )
 
-// PathSLs asks the SA of a subnet for the path between each two LIDs, from a port.
+// PathSLs asks the SA of a subnet for the path between each two LIDs, from a port. Those that it has no path for are left out.
 func PathSLs(t testing.TB, port txn.Port, lids []mad.LID) map[[2]mad.LID]uint8 {
 	t.Helper()
 	c, end := newClient(t, port)
@@ -77,6 +77,9 @@ func (c *client) pathSLs(lids []mad.LID) map[[2]mad.LID]uint8 {
 	}
 	sls := map[[2]mad.LID]uint8{}
 	for i, o := range c.ask(requests...) {
+		if o.Result == txn.Replied && o.Status == mad.StatusNoRecords {
+			continue
+		}
 		sls[paths[i]] = c.field(o, fmt.Sprintf("from LID %v to LID %v", paths[i][0], paths[i][1]), 53) & 0xf
 	}
 	return sls

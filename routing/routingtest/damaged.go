@@ -1,7 +1,6 @@
 package routingtest
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -28,10 +27,6 @@ func NewDamaged(t testing.TB, engine string, number uint64) *Damaged {
 	t.Helper()
 	d := &draw{Rand: rand.New(rand.NewPCG(number, 0xda3a)), t: t, dir: t.TempDir()}
 	f := &Damaged{Spec: d.spec(engine)}
-	torus := engine == "torus-2QoS" && !d.one(20)
-	if torus {
-		f.Spec = d.torus()
-	}
 	n, err := net.Generate(f.Spec)
 	if err != nil { // too little of it would be left
 		f.Spec = missing.ReplaceAllString(f.Spec, "")
@@ -40,7 +35,7 @@ func NewDamaged(t testing.TB, engine string, number uint64) *Damaged {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !torus || d.one(4) {
+	if engine != torus2QoS || d.one(4) {
 		d.change(n)
 	}
 	d.rename(n)
@@ -50,11 +45,8 @@ func NewDamaged(t testing.TB, engine string, number uint64) *Damaged {
 	if d.topo, err = netwalk.Topo(n, net.NoEnd); err != nil {
 		t.Fatal(err)
 	}
-	s := &Seed{Engine: engine}
+	s := &Seed{Spec: f.Spec, Engine: engine}
 	d.configure(s)
-	if engine == "torus-2QoS" {
-		s.Lines = append(s.Lines, "torus_config "+d.write("torus-2QoS.conf", d.torusFile(f.Spec)))
-	}
 	f.Lines = s.Lines
 	f.Conf = d.write("opensm.conf", strings.Join(s.Lines, "\n")+"\n")
 	lanes := []uint8{1, 2, 4, 8, 8, 15}[d.IntN(6)]
@@ -90,67 +82,4 @@ func (d *draw) lids(lmc int) *topo.LIDs {
 		}
 	}
 	return topo.NewLIDs(base, lmcs)
-}
-
-// torus is the spec of a torus or mesh, of two or three dimensions.
-func (d *draw) torus() string {
-	n := func(from, to int) int { return from + d.IntN(to-from+1) }
-	kind := []string{"torus", "torus", "mesh"}[d.IntN(3)]
-	spec := fmt.Sprintf("%s:dims=%dx%dx%d,hosts=%d", kind, n(2, 5), n(2, 5), n(2, 4), n(1, 2))
-	if d.one(3) {
-		spec = fmt.Sprintf("%s:dims=%dx%d,hosts=%d", kind, n(2, 7), n(2, 7), n(1, 2))
-	}
-	switch d.IntN(4) {
-	case 0:
-		spec += fmt.Sprintf(",missing-links=%d", n(1, 4))
-	case 1:
-		spec += fmt.Sprintf(",missing-links=%d%%", n(1, 10))
-	case 2:
-		spec += ",missing-switches=1"
-	}
-	return spec + fmt.Sprintf(",devices=ideal,sharp=none,seed=%d", n(1, 1<<20))
-}
-
-// torusFile is torus-2QoS.conf for a spec, with a seed at each of some switches, wherever the names of switches say that
-// they are.
-func (d *draw) torusFile(spec string) string {
-	kind, rest, _ := strings.Cut(spec, ":")
-	var size [3]int
-	if n, _ := fmt.Sscanf(rest, "dims=%dx%dx%d", &size[0], &size[1], &size[2]); n < 2 {
-		size = [3]int{3, 3, 1} // something else than the fabric
-	}
-	size[2] = max(size[2], 1)
-	open := [3]bool{kind == "mesh", kind == "mesh", kind == "mesh"}
-	guids := map[[3]int]mad.GUID{}
-	for _, s := range d.topo.Switches {
-		var at [3]int
-		if n, _ := fmt.Sscanf(d.topo.Nodes[s].Desc.String(), "switch-%d-%d-%d", &at[0], &at[1], &at[2]); n >= 2 {
-			guids[at] = d.topo.Nodes[s].GUID
-		}
-	}
-	var b strings.Builder
-	b.WriteString("torus")
-	for dim, n := range size {
-		fmt.Fprintf(&b, " %d%s", n, map[bool]string{true: "M", false: "t"}[open[dim] || n < 3])
-	}
-	b.WriteString("\n")
-	for seed := range 3 {
-		at := [3]int{d.IntN(size[0]), d.IntN(size[1]), d.IntN(size[2])}
-		if seed > 0 {
-			b.WriteString("next_seed\n")
-		}
-		for dim, n := range size {
-			for side, sign := range []int{-1, 1} {
-				to := at
-				to[dim] = (at[dim] + sign + n) % n
-				if n > 1 && (to[dim]-at[dim] == sign || !open[dim] && n > 2) {
-					fmt.Fprintf(&b, "%c%c_link %#x %#x\n", "xyz"[dim], "mp"[side], uint64(guids[at]), uint64(guids[to]))
-				}
-			}
-			if n > 1 {
-				fmt.Fprintf(&b, "%c_dateline %d\n", "xyz"[dim], -at[dim])
-			}
-		}
-	}
-	return b.String()
 }

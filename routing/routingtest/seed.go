@@ -82,8 +82,11 @@ func (d *draw) write(name, text string) (file string) {
 func (d *draw) one(in int) bool { return d.IntN(in) == 0 }
 
 // spec is that of a fabric of some kind, whole or with up to a tenth of its cables or switches missing. ftree
-// gets trees more often than others, and torus-2QoS only what has a configuration.
+// gets trees more often than others, and torus-2QoS a torus or mesh nearly always.
 func (d *draw) spec(engine string) string {
+	if engine == torus2QoS && !d.one(20) {
+		return d.torus()
+	}
 	n := func(from, to int) int { return from + d.IntN(to-from+1) }
 	kinds := []func() string{
 		func() string { return fmt.Sprintf("fattree:k=%d", []int{4, 4, 6}[d.IntN(3)]) },
@@ -105,9 +108,6 @@ func (d *draw) spec(engine string) string {
 	kind := d.IntN(len(kinds))
 	if engine == "ftree" && !d.one(4) {
 		kind = d.IntN(3)
-	}
-	if engine == torus2QoS {
-		kind = 3 + d.IntN(3)
 	}
 	spec := kinds[kind]()
 	damage := d.IntN(4)
@@ -253,7 +253,7 @@ func (d *draw) configure(s *Seed) {
 	}
 	set("routing_engine", s.Engine)
 	set("lmc", s.LMC)
-	if d.one(2) { // of one engine each
+	if !d.one(4) { // of one engine each
 		set("quasi_ftree_indexing", "TRUE")
 		set("do_mesh_analysis", "TRUE")
 	}
@@ -274,7 +274,7 @@ func (d *draw) configure(s *Seed) {
 	switch s.Engine {
 	case torus2QoS:
 		set("qos", "TRUE") // without, OpenSM does not route
-		file("torus_config", d.torus(s.Spec))
+		file("torus_config", d.torusFile(s.Spec))
 	case "nue":
 		set("qos", []string{"TRUE", "FALSE"}[d.IntN(2)])
 		set("nue_max_num_vls", d.IntN(9))

@@ -21,6 +21,9 @@ type box struct {
 
 func (d *draw) box(spec string) *box {
 	m := boxes.FindStringSubmatch(spec)
+	if m == nil {
+		m = boxes.FindStringSubmatch("torus:dims=3x3,") // something else than the fabric
+	}
 	b := &box{open: m[1] == "mesh", at: map[[3]int]mad.GUID{}}
 	names := "switch-%d-%d-%d"
 	if m[4] == "" {
@@ -50,9 +53,28 @@ func (b *box) next(at [3]int, dim, sign int) (to [3]int, ok bool) {
 	return to, ok
 }
 
-// torus is a torus-2QoS.conf: of a few seeds, each a switch and some or all next to it. Rarely a seed is not what it
+// torus is the spec of a torus or mesh, of two or three dimensions.
+func (d *draw) torus() string {
+	n := func(from, to int) int { return from + d.IntN(to-from+1) }
+	kind := []string{"torus", "torus", "mesh"}[d.IntN(3)]
+	spec := fmt.Sprintf("%s:dims=%dx%dx%d,hosts=%d", kind, n(2, 5), n(2, 5), n(2, 4), n(1, 2))
+	if d.one(3) {
+		spec = fmt.Sprintf("%s:dims=%dx%d,hosts=%d", kind, n(2, 7), n(2, 7), n(1, 2))
+	}
+	switch d.IntN(4) {
+	case 0:
+		spec += fmt.Sprintf(",missing-links=%d", n(1, 4))
+	case 1:
+		spec += fmt.Sprintf(",missing-links=%d%%", n(1, 10))
+	case 2:
+		spec += ",missing-switches=1"
+	}
+	return spec + fmt.Sprintf(",devices=ideal,sharp=none,seed=%d", n(1, 1<<20))
+}
+
+// torusFile is a torus-2QoS.conf: of a few seeds, each a switch and some or all next to it. Rarely a seed is not what it
 // should be, or has a switch that is missing.
-func (d *draw) torus(spec string) (lines []string) {
+func (d *draw) torusFile(spec string) (lines []string) {
 	b := d.box(spec)
 	topology := map[bool]string{true: "mesh", false: "torus"}[b.open]
 	for _, radix := range b.radix {
