@@ -131,9 +131,6 @@ func (c *tally) compareServed(t *testing.T, run *routingtest.Run, engine string,
 	lids := run.HostLIDs()
 	theirs := served.SLs(lids[:min(len(lids), 50)])
 	c.entries[engine+" SLs"] += len(theirs)
-	if asked := min(len(lids), 50); engine != "torus-2QoS" && len(theirs) < asked*asked {
-		t.Errorf("%d paths between %d hosts", len(theirs), asked)
-	}
 	if engine == "dfsssp" {
 		compareLayers(t, tables, theirs)
 	} else {

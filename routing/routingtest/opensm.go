@@ -223,6 +223,29 @@ func (r *Run) Compare(t testing.TB, tables *routing.Tables) (compared int) {
 	return compared
 }
 
+// arrives reports whether packets from a port of a host get to a LID by OpenSM's tables.
+func (r *Run) arrives(from topo.PortIdx, lid mad.LID) bool {
+	s, _ := routing.Home(r.Topo, from)
+	for range r.Topo.Switches {
+		n := r.Topo.Switches[s]
+		egress, ok := r.dump.tables[r.Topo.Nodes[n].GUID][lid]
+		if !ok || egress > r.Topo.Nodes[n].NumPorts {
+			return false
+		}
+		to := r.Topo.Port(n, egress)
+		if egress != 0 {
+			to = r.Topo.Ports[to].Peer
+		}
+		if to == topo.None || r.LIDs.Owner[lid] == to {
+			return to != topo.None
+		}
+		if s = r.Topo.Nodes[r.Topo.Ports[to].Node].Switch; s == topo.None {
+			return false
+		}
+	}
+	return false
+}
+
 // dump is what OpenSM says in opensm-lfts.dump.
 type dump struct {
 	tables map[mad.GUID]map[mad.LID]uint8 // by node GUID of the switch

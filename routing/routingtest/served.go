@@ -56,8 +56,20 @@ func (r *Run) Serve(t testing.TB, dial func(t testing.TB, sock, node string) txn
 	return &Served{t, r, c}
 }
 
-// SLs are the SLs of the paths between each two LIDs, in PathRecords.
-func (s *Served) SLs(lids []mad.LID) map[[2]mad.LID]uint8 { return s.client.pathSLs(lids) }
+// SLs are the SLs of the paths between each two LIDs, in PathRecords. There must be one for each two between which packets
+// arrive by OpenSM's tables.
+func (s *Served) SLs(lids []mad.LID) map[[2]mad.LID]uint8 {
+	s.t.Helper()
+	sls := s.client.pathSLs(lids)
+	for _, from := range lids {
+		for _, to := range lids {
+			if _, ok := sls[[2]mad.LID{from, to}]; !ok && s.run.arrives(s.run.LIDs.Owner[from], to) {
+				s.t.Errorf("OpenSM has no path from LID %v to LID %v, though packets arrive", from, to)
+			}
+		}
+	}
+	return sls
+}
 
 // HostLIDs are the lowest LIDs of all ports of hosts.
 func (r *Run) HostLIDs() (lids []mad.LID) {
@@ -76,11 +88,11 @@ func (r *Run) hosts() (ports []topo.PortIdx) {
 	return ports
 }
 
-// CompareTrees joins random hosts to so many groups, and fails the test if some switch does not come to forward a
+// CompareTrees joins random hosts that OpenSM has routes to, to so many groups, and fails the test if some switch does not come to forward a
 // group as the trunk says. It returns how many entries it has compared: one for each group and switch.
 func (s *Served) CompareTrees(groups int, trunk *routing.Trunk) (compared int) {
 	s.t.Helper()
-	hosts := s.run.hosts()
+	hosts := slices.DeleteFunc(s.run.hosts(), func(p topo.PortIdx) bool { return !s.run.arrives(s.run.Topo.Self, s.run.LIDs.Base[p]) })
 	if len(hosts) < 2 {
 		return 0
 	}
