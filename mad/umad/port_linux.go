@@ -329,7 +329,10 @@ func (r *receiver) decode(d *mad.Datagram, n int) bool {
 	d.Addr = mad.Addr{
 		LID: mad.LID(binary.BigEndian.Uint16(h.lid[:])),
 		QPN: binary.BigEndian.Uint32(h.qpn[:]),
-		SL:  h.sl, PathBits: h.pathBits, PKeyIndex: h.pkeyIndex, GRH: h.grh(),
+		SL:  h.sl, PathBits: h.pathBits, PKeyIndex: h.pkeyIndex,
+	}
+	if r.port.qp != 0 { // packets of VL15 have no GRH, whatever the header says
+		d.GRH = h.grh()
 	}
 	return true
 }
