@@ -55,12 +55,15 @@ func takesGUID(at net.End, index int, guid mad.GUID) fieldRequest {
 	}}
 }
 
-// fieldRequests are joins of three groups and requests for alias GUIDs by hosts that have a link;
-// and then some members leave.
-func (c *fieldCase) requests(n *net.Net, r *rand.Rand) (join, leave []fieldRequest) {
+// requests are joins of three groups and requests for alias GUIDs by hosts that OpenSM has
+// brought up; and then some members leave.
+func (c *fieldCase) requests(theirs *managed, r *rand.Rand) (join, leave []fieldRequest) {
 	var hosts []net.End
-	if strings.Contains(c.partitions, limitedMembers) {
-		return nil, nil // nor reach limited members the SA when switches check P_Keys
+	n := c.net()
+	if strings.Contains(c.partitions, limitedMembers) || c.settings.chosen("sm_sl") {
+		// With OpenSM limited members do not reach the SA where switches check P_Keys, nor hosts on
+		// another SL than 0 where ports differ in VLs, since it leaves the tables of lanes as they are.
+		return nil, nil
 	}
 	for i := range n.Nodes {
 		node := &n.Nodes[i]
@@ -73,6 +76,12 @@ func (c *fieldCase) requests(n *net.Net, r *rand.Rand) (join, leave []fieldReque
 		}
 		hosts = append(hosts, net.End{Node: int32(i), Port: 1})
 	}
+	theirs.server.Do(func(f *fabric.Fabric) {
+		hosts = slices.DeleteFunc(hosts, func(at net.End) bool {
+			info := f.PortInfo(at)
+			return info.MasterSMLID() == 0 // it has refused OpenSM's Set
+		})
+	})
 	for g := range 3 {
 		r.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
 		for i, at := range hosts[:min(len(hosts), 1+r.IntN(4))] {

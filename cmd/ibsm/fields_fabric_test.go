@@ -135,6 +135,10 @@ var portKinds = []portKind{
 		info.SetLinkSpeedExtEnabled(smp.LinkSpeedExtNone)
 	})},
 	{"no enforcement", mad.Switch, func(d *device) { d.caps.PartitionEnforcementCap = 0 }},
+	{"no enforcement though it says 1", mad.Switch, func(d *device) {
+		d.caps.PartitionEnforcementCap = 0
+		d.atPowerUp(func(info *smp.PortInfo) { info.SetPartitionEnforcementInbound(true) })
+	}},
 	{"room for one P_Key at a switch's port", mad.Switch, func(d *device) { d.caps.PartitionEnforcementCap = 1 }},
 	{"room for 128 P_Keys", mad.CA, func(d *device) { d.caps.PartitionCap = 128 }},
 	{"room for 2 P_Keys", mad.CA, func(d *device) { d.caps.PartitionCap = 2 }},
@@ -150,11 +154,15 @@ var portKinds = []portKind{
 	})},
 	{"LifeTimeValue of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetLifeTimeValue(11) })},
 	{"LinearFDBTop of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetLinearFDBTop(0x200) })},
-	{"MulticastFDBTop of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetMulticastFDBTop(0xc00f) })},
+	{"MulticastFDBTop of before", mad.Switch, switchHolds(func(info *smp.SwitchInfo) {
+		if info.MulticastFDBCap() > 0 {
+			info.SetMulticastFDBTop(0xc00f)
+		}
+	})},
 	{"PortStateChange at power-on", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetPortStateChange(true) })},
 	{"P_Keys of before", 0, partitionsOf(mad.DefaultPKey, 0x8123, 0, 0x0456)},
-	{"P_Keys of before, the default last", 0, partitionsOf(0x8123, mad.DefaultPKey)},
-	{"P_Keys of before, the default limited", 0, partitionsOf(0x7fff, 0x9234)},
+	{"P_Keys of before with the default last", 0, partitionsOf(0x8123, mad.DefaultPKey)},
+	{"P_Keys of before with the default limited", 0, partitionsOf(0x7fff, 0x9234)},
 	{"GUIDs of before", mad.CA, func(d *device) {
 		d.caps.GUIDs = []mad.GUID{0, 0x1400000000000001, 0, 0x1400000000000003}
 	}},

@@ -74,6 +74,9 @@ func (d *fieldDifference) theirsGreater() bool {
 // orsOldBits reports whether OpenSM's value is ibsm's with more of the last two bits.
 func (d *fieldDifference) orsOldBits() bool {
 	theirs, ours := bits(d.theirs...), bits(d.ours...)
+	if d.sent && d.theirs == nil {
+		theirs = bits(d.first)
+	}
 	if d.sent && d.ours == nil {
 		ours = bits(d.first)
 	}
@@ -251,6 +254,11 @@ var switchRows = []fieldRow{
 		"members that join or leave do not move the branches of others; whom members reach is the same",
 		func(d *fieldDifference) bool {
 			return !strings.HasPrefix(d.part, reachedMembers) && !strings.HasPrefix(d.part, reachedOthers)
+		}},
+	{smp.AttrMulticastForwardingTable, "all", "a switch has no multicast forwarding table (MulticastFDBCap 0)", "trees lead through it, and members behind it get nothing", "trees lead around it where there is a way",
+		"members must be reached",
+		func(d *fieldDifference) bool {
+			return strings.HasPrefix(d.part, reachedMembers) && strings.Contains(strings.Join(d.kinds, ", "), "no multicast") && len(d.theirs[0]) < len(d.ours[0])
 		}},
 	{smp.AttrMulticastForwardingTable, "all", "a port has joined a group only to send", "it gets the packets of the group", "it gets none", "it has not asked for them",
 		func(d *fieldDifference) bool { return strings.HasPrefix(d.part, reachedOthers) && d.ours[0] == "" }},

@@ -253,7 +253,7 @@ func (c *fieldCase) run(r *fieldReport) {
 // their groups. It returns the requests by which members join
 // again.
 func (c *fieldCase) serve(theirs, ours *managed, r *fieldReport) (members []fieldRequest) {
-	join, leave := c.requests(c.net(), rand.New(rand.NewPCG(c.seed, 0x901)))
+	join, leave := c.requests(theirs, rand.New(rand.NewPCG(c.seed, 0x901)))
 	serveBoth(theirs, ours, join)
 	c.compare(joined, theirs, ours, r)
 	serveBoth(theirs, ours, leave)
