@@ -84,6 +84,9 @@ func (d *display) plan(s manager.Show) {
 	if text := manager.CreditLoop(s.Computed, nil); text != "" {
 		fmt.Fprintln(d.w, "warning:", text)
 	}
+	if text := manager.Fitting(s.Computed); text != "" {
+		fmt.Fprintln(d.w, "note:", text)
+	}
 	if text := manager.Transition(s.Computed, nil); text != "" {
 		fmt.Fprintln(d.w, "note:", text)
 	}

@@ -41,7 +41,7 @@ func CreditLoop(r *sweep.SweepPlan, m names.Map) string {
 	case len(r.Closing) > 0:
 		whose = fmt.Sprintf("the routes of another manager are kept, and have a credit loop since a repair, which found no other way to LID %v that goes with them", r.Closing[0].LID)
 	default:
-		whose = "the routes of another manager are kept, and have a credit loop where that manager gave paths different SLs, because every path has the same SL now"
+		whose = "the routes of another manager are kept, and have a credit loop where that manager gave paths different SLs, because every path has the same SL now, while connections made before keep theirs until hosts ask for their paths again"
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }
 	return fmt.Sprintf("%s: packets that leave by these %d ports can wait for each other for ever: %s", whose, len(r.CreditLoop), creditloop.Text(r.Topo, r.CreditLoop, name))
@@ -58,10 +58,17 @@ func lanesNeeded(f *sweep.Fitting) string {
 // logFitting logs that paths in tables found get SLs, once as long as that lasts.
 func (l *sweepLog) logFitting(fx *effects, r *sweep.SweepPlan) {
 	if f := r.Fitting; f != l.fitting && f.State == sweep.Fitted {
-		fx.log(warn, "the routes of another manager are kept: their paths get service levels with which they have no credit loop on the lanes that ports have; connections made before keep theirs until hosts ask for their paths again",
-			"SLs", f.Needed, "lanes", f.Lanes, "SL back may differ", f.OneWay)
+		fx.log(warn, Fitting(r), "SLs", f.Needed, "lanes", f.Lanes, "SL back may differ", f.OneWay)
 	}
 	l.fitting = r.Fitting
+}
+
+// Fitting is a sentence about the SLs that paths in tables found get; "" if they get none.
+func Fitting(r *sweep.SweepPlan) string {
+	if r.Fitting.State != sweep.Fitted {
+		return ""
+	}
+	return "the routes of another manager are kept: their paths get service levels with which they have no credit loop on the lanes that ports have; connections made before keep theirs until hosts ask for their paths again"
 }
 
 // logTransition logs what can happen while a plan is written.

@@ -68,6 +68,9 @@ func TestCreditLoopTakenOver(t *testing.T) {
 		if m.says("the routes of another manager are kept", level) != 1 {
 			t.Errorf("OperationalVLs %d: it is not said", lanes)
 		}
+		if m.says("connections made before keep theirs", level) != 1 {
+			t.Errorf("OperationalVLs %d: nothing is said of the connections that there are", lanes)
+		}
 	}
 }
 

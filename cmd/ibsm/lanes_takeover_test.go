@@ -56,6 +56,10 @@ func testLanesTakeover(t *testing.T, spec, engine, conf, list, says string) {
 	if !strings.Contains(dry.stdout, says) {
 		t.Errorf("the dry run does not say %q:\n%s%s", says, dry.stdout, dry.stderr)
 	}
+	const connections = "connections made before keep theirs until hosts ask for their paths again"
+	if says != "" && !strings.Contains(says, "ports have lanes for") && !strings.Contains(dry.stdout, connections) {
+		t.Errorf("the dry run does not say what connections made before the takeover use:\n%s", dry.stdout)
+	}
 	p = ibsm.bringUp(s, "-R", list)
 	defer p.stop()
 	after := s.run(s.net.witnessHost(), fabcheckPath(), "--no-check", "-q", "--compare", before)
