@@ -155,7 +155,8 @@ func (h *hostile) smps() (count uint64) {
 	return count
 }
 
-// control sends the standby a control packet in the master's name, and returns its state later.
+// control sends the standby a control packet in the master's name, and returns its state later. Where
+// it is accepted, that is after the state has been another one.
 func (h *hostile) control(mod uint32) string {
 	var p mad.Packet
 	p.SetHeader(mad.ClassLIDRouted, mad.MethodSet, smp.AttrSMInfo, mod)
@@ -164,8 +165,18 @@ func (h *hostile) control(mod uint32) string {
 	info.SetSMKey(1)
 	info.SetPriority(5)
 	info.SetSMState(smp.Master)
-	h.put(attacker, h.lid(h.at[1]), p) // a port with an M_Key does not answer
-	h.state(1)                         // OpenSM answers before it obeys
+	before, accepted := h.state(1), false
+	h.drain()
+	set := h.put(attacker, h.lid(h.at[1]), p) // a port with an M_Key does not answer
+	p.SetHeader(mad.ClassLIDRouted, mad.MethodGet, smp.AttrSMInfo, 0)
+	get := h.put(attacker, h.lid(h.at[1]), p)
+	h.hears("SMInfo of the standby", func(p *mad.Packet) bool {
+		accepted = accepted || p.TID() == set && p.Status() == mad.StatusOK
+		return p.TID() == get
+	})
+	if accepted { // OpenSM answers before it obeys
+		eventually(h.t, "the standby obeys", func() bool { return h.state(1) != before })
+	}
 	return h.state(1)
 }
 
