@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type attack struct {
 	rng     *rand.Rand
 	master  *watched
 	standby *watched
+	witness *fabric.Station // at an honest host
 	tid     int
 }
 
@@ -97,6 +99,12 @@ var attackLines = []struct {
 	{"replies with other tables", false, func(a *attack) { a.sendUnasked(a.master, a.rng.IntN(1<<16)) }},
 	{"malformed SMPs", false, func(a *attack) { a.raw(func(p *mad.Packet) {}) }},
 	{"SA requests in other names", false, func(a *attack) { a.saRequest(a.Fabric.PortGUID(host(a.net, 1+a.rng.IntN(3)))) }},
+	{"services and alias GUIDs of others", false, func(a *attack) { a.takeOver(false, 0) }},
+	{"services and alias GUIDs of others, default sa_key", true, func(a *attack) { a.takeOver(false, 1) }},
+	{"the same, with a GRH in another's name", false, func(a *attack) { a.takeOver(true, 0) }},
+	{"SA requests of LIDs that nobody has", false, func(a *attack) {
+		a.takeOverFrom(pick(a.rng, 0, 0x300, 0xbfff, 0xc000, 0xfffe, mad.PermissiveLID))
+	}},
 	{"malformed SA requests", false, func(a *attack) {
 		a.gsi(mad.ClassSA, func(p *mad.Packet) {
 			for i := 24; i < len(p); i++ {
@@ -162,11 +170,11 @@ func newAttack(t *testing.T, seed uint64, keys bool) *attack {
 	b := newHarness(t, nettest.Generate(t, "fattree:k=4"), fabric.Config{Seed: rng.Uint64()})
 	high, low := registrarConfig(), registrarConfig()
 	for _, cfg := range []*manager.Config{&high, &low} {
-		cfg.Elect.SMKey = 1
+		cfg.Elect.SMKey, cfg.SAKey = 1, 1
 		cfg.Sweep.Settings.DisableBabblers = true
 		cfg.Registrar.Mirror = mirror.Config{SMKey: 1}
 		if keys {
-			cfg.Elect.SMKey = 0x5ec
+			cfg.Elect.SMKey, cfg.SAKey = 0x5ec, 0x5a
 			cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(0x3347)), sweep.Given(uint8(1))
 			cfg.Registrar.Mirror = mirror.Config{SMKey: 0x5ec, MKey: 0x3347}
 		}
@@ -178,6 +186,10 @@ func newAttack(t *testing.T, seed uint64, keys bool) *attack {
 	t.Cleanup(a.standby.dump)
 	b.pass(settling)
 	a.intruder = b.intrude(host(b.net, pick(rng, 5, 7, 9, 12)))
+	var err error
+	if a.witness, err = b.Fabric.Attach(host(b.net, 4)); err != nil {
+		b.Fatal(err)
+	}
 	return a
 }
 
@@ -186,6 +198,11 @@ func (a *attack) run(keys bool) {
 	a.ask(clients, a.Fabric.Now()+3*time.Second, true)
 	a.ask(clients, a.Fabric.Now()+5*time.Second, false)
 	a.pass(settling)
+	a.own()
+	registered := a.registered()
+	if strings.Count(registered, "service {") != 3 || strings.Count(registered, "alias {") != 3 || strings.Count(registered, "HopLimit 0") != 3 {
+		a.Fatalf("not all is registered:\n%s", registered)
+	}
 	before, masterStates, standbyStates, stats := a.harness.snapshot(), len(a.master.states), len(a.standby.states), a.master.Core.Stats()
 	began := a.Fabric.Now()
 	for range 12 {
@@ -214,6 +231,9 @@ func (a *attack) run(keys bool) {
 	}
 	if len(now.Alarms()) > 32 || len(now.Rivals) > 18 {
 		a.Errorf("%d alarms, %d rivals are remembered", len(now.Alarms()), len(now.Rivals))
+	}
+	if now := a.registered(); now != registered {
+		a.Errorf("of other ports was registered:\n%s\nis:\n%s", registered, now)
 	}
 	a.mustHold(a.master, clients)
 	a.mustBeWhole(a.master)

@@ -124,7 +124,13 @@ func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Resumed{P
 
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
-	w.step(m, manager.Received{Datagrams: []mad.Datagram{d}})
+	rest := []mad.Datagram{d}
+	if m.sa != nil {
+		rest = w.take(m, rest)
+	}
+	if len(rest) > 0 {
+		w.step(m, manager.Received{Datagrams: rest})
+	}
 }
 
 // Leave asks a manager to end.
