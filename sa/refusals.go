@@ -18,10 +18,11 @@ const (
 	maxRefusals     = 1 << 10 // that are kept, each of a port and a group
 	maxSenders      = 1 << 16 // whose minute is known
 	refusalsAMinute = 10      // of one port that are logged; each may have three lines
+	groupsAMinute   = 100     // that one port creates or deletes and that are logged
 )
 
-// Refusals logs refused requests and keeps the latest of each port and group, until the port has
-// joined the group. Any number of goroutines may use it. The zero value logs nothing.
+// Refusals logs refused requests and groups that come and go, and keeps the latest refusal of each port
+// and group, until the port has joined the group. Any number of goroutines may use it. The zero value logs nothing.
 type Refusals struct {
 	// Log logs a line; nil for no log. It must not change once requests are served.
 	Log func(level slog.Level, text string)
@@ -36,10 +37,28 @@ type refusalKey struct {
 	mgid mad.GID
 }
 
-// sender is how much of a port was logged within a minute.
-type sender struct {
+// sender is how much of a port was logged.
+type sender struct{ refusals, groups minute }
+
+// minute is how many events of a kind were logged within a minute, and how many were not.
+type minute struct {
 	since       time.Time
 	logged, not int
+}
+
+// admit reports whether an event is logged, of which a minute has so many, and how many were not in the
+// minute that has ended.
+func (m *minute) admit(now time.Time, limit int) (skipped int, wanted bool) {
+	if now.Sub(m.since) >= time.Minute {
+		skipped = m.not
+		*m = minute{since: now}
+	}
+	if m.logged >= limit {
+		m.not++
+		return skipped, false
+	}
+	m.logged++
+	return skipped, true
 }
 
 // Refusal is a request to join a group that was refused.
@@ -69,7 +88,7 @@ func (r *Refusals) All() []Refusal {
 func (r *Refusals) add(from mad.GUID, w *refused) {
 	now := time.Now()
 	r.mu.Lock()
-	skipped, wanted := r.admit(from, now)
+	skipped, wanted := r.sender(from).refusals.admit(now, refusalsAMinute)
 	if known := r.kept[refusalKey{w.port, w.mgid}] != nil; w.mgid != (mad.GID{}) && (known || wanted) {
 		r.keep(w, now)
 	}
@@ -90,36 +109,43 @@ func (r *Refusals) log(level slog.Level, text string) {
 	}
 }
 
-// admit reports whether a refusal of a port is logged, and how many were not in the minute that
-// has ended.
-func (r *Refusals) admit(from mad.GUID, now time.Time) (skipped int, wanted bool) {
+// grouped logs that a group was created or deleted, unless too many were. from is the port whose request
+// did it; 0 for none.
+func (r *Refusals) grouped(from mad.GUID, line string) {
+	skipped, wanted := 0, true
+	if from != 0 {
+		r.mu.Lock()
+		skipped, wanted = r.sender(from).groups.admit(time.Now(), groupsAMinute)
+		r.mu.Unlock()
+	}
+	if skipped > 0 {
+		r.log(slog.LevelWarn, fmt.Sprintf("groups that port %v creates and deletes are not logged: %d lines in the last minute", from, skipped))
+	}
+	if wanted {
+		r.log(slog.LevelInfo, line)
+	}
+}
+
+// sender is what was logged of a port.
+func (r *Refusals) sender(from mad.GUID) *sender {
 	if r.senders == nil || len(r.senders) > maxSenders {
 		r.senders = map[mad.GUID]*sender{}
 	}
-	if r.kept == nil {
-		r.kept = map[refusalKey]*Refusal{}
-	}
 	s := r.senders[from]
 	if s == nil {
-		s = &sender{since: now}
+		s = &sender{}
 		r.senders[from] = s
 	}
-	if now.Sub(s.since) >= time.Minute {
-		skipped = s.not
-		*s = sender{since: now}
-	}
-	if s.logged >= refusalsAMinute {
-		s.not++
-		return skipped, false
-	}
-	s.logged++
-	return skipped, true
+	return s
 }
 
 // keep keeps a refusal, in place of the oldest if there is no room.
 func (r *Refusals) keep(w *refused, now time.Time) {
 	key := refusalKey{w.port, w.mgid}
 	k := r.kept[key]
+	if r.kept == nil {
+		r.kept = map[refusalKey]*Refusal{}
+	}
 	if k == nil {
 		if len(r.kept) >= maxRefusals {
 			var oldest *Refusal

@@ -119,3 +119,33 @@ func TestEachRefusalIsLogged(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsLimit: of each port so many groups that it creates and deletes are logged a minute, and then
+// how many lines were not; those of another port are logged all the same.
+func TestGroupsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newHarness(t)
+		var lines []string
+		d.stats.Refusals.Log = func(_ slog.Level, text string) { lines = append(lines, text) }
+		comeAndGo := func(from mad.GUID, times int) {
+			mgid := mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: byte(from)}
+			for range times {
+				d.joined(from, mgid)
+				if _, st := d.member(mad.MethodDelete, newJoining(from, mgid, 1)); st != mad.StatusOK {
+					t.Fatal(st)
+				}
+			}
+		}
+		comeAndGo(h1, 500)
+		comeAndGo(h2, 1)
+		if len(lines) != groupsAMinute+2 || !strings.Contains(lines[groupsAMinute], "New mcast group created") || !strings.Contains(lines[groupsAMinute+1], "Mcast group deleted") {
+			t.Errorf("%d lines, the last %q", len(lines), lines[max(0, len(lines)-2):])
+		}
+		time.Sleep(time.Minute)
+		lines = nil
+		comeAndGo(h1, 1)
+		if want := fmt.Sprintf("groups that port %v creates and deletes are not logged: 900 lines in the last minute", h1); len(lines) != 3 || lines[0] != want {
+			t.Errorf("%q", lines)
+		}
+	})
+}

@@ -85,6 +85,7 @@ type Registrar struct {
 
 	now     time.Duration
 	effects Effects
+	asks    mad.GUID // the port whose request is served; 0 for none
 
 	mirrored   mirrored
 	handover   handover

@@ -1,7 +1,6 @@
 package sa
 
 import (
-	"log/slog"
 	"time"
 
 	"ibsm/mad"
@@ -83,7 +82,7 @@ func (p *reports) deadline(now time.Duration) (time.Duration, bool) {
 
 // groupEvent reports that a group was created or deleted.
 func (r *Registrar) groupEvent(trap smp.TrapNumber, g *registry.Group) {
-	r.stats.Refusals.log(slog.LevelInfo, osmlog.ReportingGroup(trap, g.MGID))
+	r.stats.Refusals.grouped(r.asks, osmlog.ReportingGroup(trap, g.MGID))
 	n := r.own(trap, g.MGID)
 	n.group = g.PKey
 	r.publish(n)

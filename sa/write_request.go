@@ -94,7 +94,9 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 	}
 	st := mad.StatusBadVersion
 	if isSpoken(p) {
+		r.asks = r.view.Topo.Ports[q.from].GUID
 		st = r.serve(p, &q)
+		r.asks = 0
 	}
 	if st == mad.StatusOK {
 		clear(q.data[q.size:])
