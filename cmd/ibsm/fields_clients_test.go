@@ -90,8 +90,13 @@ func (c *fieldCase) requests(theirs *managed, r *rand.Rand) (join, leave []field
 				state = 4
 			}
 			join = append(join, joins(at, mad.MethodSet, testGroup(g), state))
-			if r.IntN(4) == 0 {
-				leave = append(leave, joins(at, mad.MethodDelete, testGroup(g), state))
+			if r.IntN(4) > 0 {
+				continue
+			}
+			if q := joins(at, mad.MethodDelete, testGroup(g), state); state == 1 {
+				leave = append(leave, q)
+			} else {
+				leave = append([]fieldRequest{q}, leave...) // the group goes with its last full member
 			}
 		}
 	}
