@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"ibsm/conf"
 	"ibsm/conf/diag"
@@ -142,6 +144,12 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 			continue
 		}
 		text, err := readUpTo(name, kind.most)
+		if errors.Is(err, fs.ErrNotExist) && name == kind.path.Key().Default {
+			missing := diag.List{{Position: diag.Position{File: name}, Text: key + " names no other file, and this one is missing: " + strings.Join(kind.users, ", ") + " will refuse the subnet"}}
+			r.warnings = append(r.warnings, missing...)
+			r.found = append(r.found, fileFindings(kind.path.Key(), nil, missing)...)
+			continue
+		}
 		var apply func(*engines.Settings)
 		var warnings diag.List
 		if err == nil {

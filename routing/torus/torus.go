@@ -6,14 +6,19 @@ package torus
 
 import (
 	"context"
+	"errors"
 
 	"ibsm/routing"
 )
 
 // New is the engine. It computes everything afresh each time: In.Keep does not matter. It refuses a
-// subnet that is not the torus of its settings, or so damaged that there would be credit loops.
+// subnet that is not the torus of its settings, or so damaged that there would be credit loops, and any without
+// settings.
 func New(s *Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		if s == nil {
+			return nil, errors.New("no file describes the torus (torus_config)")
+		}
 		switches, ends := lanes(in)
 		if err := enough(switches); err != nil {
 			return nil, err
