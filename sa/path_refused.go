@@ -13,8 +13,12 @@ import (
 )
 
 // pathRefused logs why there is no path between two ports, where partitions are the reason, or the
-// group that does not exist.
+// group that does not exist. Where nothing is logged it costs no memory: any host can ask as often as it likes.
 func (a *Responder) pathRefused(r *request, stats *Stats) {
+	sender := a.view.Topo.Ports[r.from].GUID
+	if !stats.Refusals.logs(sender) {
+		return
+	}
 	rec := (*sarec.PathRecord)(r.data[:])
 	w := refused{}
 	if dgid := rec.DGID(); r.comps.Has(sarec.PathDGID) && dgid.IsMulticast() {
@@ -42,7 +46,7 @@ func (a *Responder) pathRefused(r *request, stats *Stats) {
 		}
 	}
 	if w.lines != nil {
-		stats.Refusals.add(a.view.Topo.Ports[r.from].GUID, &w)
+		stats.Refusals.add(sender, &w)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
@@ -47,4 +49,34 @@ func TestPathRefusedByLevel(t *testing.T) {
 			t.Errorf("%q, want %s", lines, want)
 		}
 	}
+}
+
+// TestRefusedPathsCostNoMemory: a host that asks for a refused path as often as it likes has its lines in each minute, and
+// whatever else it asks costs no memory and is counted.
+func TestRefusedPathsCostNoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newView(t)
+		a := New(v, nil)
+		var rec sarec.PathRecord
+		rec.SetSGID(mad.MakeGID(mad.DefaultPrefix, h3))
+		rec.SetDGID(mad.GID{0xff, 0x12, 15: 1}) // no such group
+		in := get(sarec.AttrPathRecord, sarec.PathSGID|sarec.PathDGID, rec[:])
+		var lines []string
+		var stats Stats
+		stats.Refusals.Log = func(_ slog.Level, text string) { lines = append(lines, text) }
+		var out mad.Datagram
+		ask := func() { a.Answer(in, &out, &stats) }
+		for range refusalsAMinute {
+			ask()
+		}
+		if n := testing.AllocsPerRun(100, ask); n != 0 || len(lines) != refusalsAMinute {
+			t.Errorf("%v allocations, %d lines", n, len(lines))
+		}
+		time.Sleep(time.Minute)
+		lines = nil
+		ask()
+		if len(lines) != 2 || !strings.Contains(lines[0], "are not logged: 101 in the last minute") {
+			t.Errorf("%q", lines)
+		}
+	})
 }

@@ -103,6 +103,21 @@ func (r *Refusals) add(from mad.GUID, w *refused) {
 	}
 }
 
+// logs reports whether a refused request of a port would be logged now; if too many were, it counts one more.
+func (r *Refusals) logs(from mad.GUID) bool {
+	if r.Log == nil {
+		return false
+	}
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m := &r.sender(from).refusals; m.logged >= refusalsAMinute && now.Sub(m.since) < time.Minute {
+		m.not++
+		return false
+	}
+	return true
+}
+
 func (r *Refusals) log(level slog.Level, text string) {
 	if r.Log != nil {
 		r.Log(level, text)
