@@ -202,7 +202,13 @@ func (h *hostile) attacks() (rows []string) {
 	row("DISABLE: the standby is %s", h.control(smp.ControlDisable))
 	h.control(smp.ControlStandby)
 	row("HANDOVER: the standby is %s, and was master %t", h.control(smp.ControlHandover), strings.Contains(h.standby.text(), "Entering MASTER state"))
-	eventually(h.t, "the managers have settled who is master", func() bool { return h.state(0) == "MASTER" && h.state(1) == "STANDBY" })
+	eventually(h.t, "the managers have settled who is master, and hosts know", func() (known bool) {
+		h.server.Do(func(f *fabric.Fabric) {
+			info := f.PortInfo(h.ends[honest])
+			known = info.MasterSMLID() == master
+		})
+		return known && h.state(0) == "MASTER" && h.state(1) == "STANDBY"
+	})
 
 	var sw net.End
 	h.server.Do(func(f *fabric.Fabric) { sw = f.Peer(h.ends[attacker]) })
