@@ -256,10 +256,12 @@ func (h *hostile) reportsForged(master mad.LID) (forged bool) {
 	inform.SetIsGeneric(1)
 	inform.SetSubscribe(1)
 	inform.SetType(0xffff)
-	inform.SetTrapNumber(0xffff)
 	inform.SetProducerType(0xffffff)
 	inform.SetQPN(1)
-	h.register(question{from: honest, packet: p})
+	for _, number := range []smp.TrapNumber{smp.TrapGIDOutOfService, smp.TrapGroupCreated} {
+		inform.SetTrapNumber(uint16(number))
+		h.register(question{from: honest, packet: p})
+	}
 	h.drain()
 	report := func(p *mad.Packet, number smp.TrapNumber) bool {
 		return p.Method() == mad.MethodReport && (*smp.Notice)(p.SAData()[:]).TrapNumber() == number
