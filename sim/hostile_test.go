@@ -383,6 +383,9 @@ func TestForgedTraps(t *testing.T) {
 		send(number, 5, func(n *smp.Notice) {})
 	}
 	send(smp.TrapSystemImageGUID, 5, func(n *smp.Notice) { n.SetIssuerLID(victim.LID()) })
+	send(smp.TrapSystemImageGUID, 5, func(n *smp.Notice) { n.PortError().SetLID(victim.LID()) }) // where trap 145 has it, too
+	send(smp.TrapBufferOverrun, 20, func(n *smp.Notice) { n.PortError().SetLID(sw.LID()); n.PortError().SetPortNum(link.Port) })
+	send(smp.TrapBadQKey, 20, func(n *smp.Notice) { n.BadKey().SetLID1(victim.LID()); n.BadKey().SetLID2(sw.LID()) })
 	b.pass(2 * settling)
 	if forwarded > 0 {
 		t.Errorf("%d traps are forwarded to subscribers", forwarded)
