@@ -122,8 +122,13 @@ func (t *tree) set(n *node, l *link, s step) { t.ports[n.at], t.hops[n.at] = l.f
 
 // done reports whether a switch has a route to the LID that is as short.
 func (t *tree) done(at topo.SwitchIdx, s step) bool {
-	hops := t.hops[at]
-	return hops != routing.Unreachable && s.hops+1 >= hops
+	return t.ports[at] != routing.NoPath && s.hops+1 >= t.hops[at]
+}
+
+// near reports whether a switch is as near to the LID. The one that the LID belongs to is, also where the LID is
+// 0, and no route is kept.
+func (t *tree) near(at topo.SwitchIdx, s step) bool {
+	return t.hops[at] != routing.Unreachable && s.hops+1 >= t.hops[at]
 }
 
 // below has the switches below one, from which a LID can be reached, go up to it, but for the one that it
@@ -140,13 +145,13 @@ func (t *tree) below(n, from *node, s step) (made bool) {
 		switch at := n.ends[k]; {
 		case at == none:
 			made = true
-		case t.done(at, s) || n.down[k].to == from:
+		case t.near(at, s) || n.down[k].to == from:
 		default:
 			made = t.goUp(n, n.down[k], s) || made
 		}
 	}
 	for k := range n.same {
-		if g := n.same[k]; s.lid != 0 && g.to != from && !t.done(g.at, s) {
+		if g := n.same[k]; s.lid != 0 && g.to != from && !t.near(g.at, s) {
 			made = t.goUp(n, g, s) || made
 		}
 	}
