@@ -63,19 +63,15 @@ depends less on the load of the machine than absolute times.`}
 		if len(specs) == 0 {
 			specs = defaultSpecs
 		}
-		if err := b.findPrograms(); err != nil {
-			return err
-		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		for _, spec := range specs {
+		err := b.each(cmd.Context(), specs, func(ctx context.Context, spec string) error {
 			if err := b.measure(ctx, spec); err != nil {
-				return fmt.Errorf("%s: %w", spec, err)
+				return err
 			}
 			printComparison(b.out, spec, compare(b.all, spec))
-		}
-		if *file == "" {
 			return nil
+		})
+		if err != nil || *file == "" {
+			return err
 		}
 		return b.writeJSON(*file, specs)
 	}
@@ -87,6 +83,21 @@ func (b *bench) options(c *cobra.Command) {
 	c.Flags().StringVar(&b.ibsm, "ibsm", "", "`PATH` of the ibsm program (default: beside ibfabric, or in PATH)")
 	c.Flags().StringVar(&b.opensm, "opensm", "opensm", "`PATH` of the opensm program")
 	c.Flags().StringVar(&b.keep, "keep", "", "keep the managers' logs in `DIR`")
+}
+
+// each measures one topology after the other, until the first error or an interrupt.
+func (b *bench) each(ctx context.Context, specs []string, measure func(ctx context.Context, spec string) error) error {
+	if err := b.findPrograms(); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	for _, spec := range specs {
+		if err := measure(ctx, spec); err != nil {
+			return fmt.Errorf("%s: %w", spec, err)
+		}
+	}
+	return nil
 }
 
 // findPrograms looks for the programs to run.
@@ -135,7 +146,7 @@ func (b *bench) measure(ctx context.Context, spec string) error {
 	}
 	fmt.Fprintf(b.out, "%s: %d hosts, %d switches, %d runs\n", spec, hosts, len(n.Nodes)-hosts, runs)
 	for run := range runs {
-		order := []manager{b.openSM(), b.ownSM()}
+		order := []manager{b.openSM("minhop"), b.ownSM("minhop")}
 		if run%2 == 1 {
 			order[0], order[1] = order[1], order[0]
 		}

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,17 +72,7 @@ lash, dfsssp, nue and torus-2QoS run with quality of service, nue with all lanes
 		if len(specs) == 0 {
 			specs = engineSpecs
 		}
-		if err := b.findPrograms(); err != nil {
-			return err
-		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		for _, spec := range specs {
-			if err := b.measure(ctx, spec); err != nil {
-				return fmt.Errorf("%s: %w", spec, err)
-			}
-		}
-		return nil
+		return b.each(cmd.Context(), specs, b.measure)
 	}
 	return c
 }
@@ -174,8 +162,7 @@ func engineAlone(ctx context.Context, n *net.Net, name, torusFile string) (r eng
 const moduleLevels = "osm_state_mgr.c=0x07\n"
 
 func (b *benchEngines) openSMWith(engine, spec string, n *net.Net) manager {
-	m := b.openSM()
-	m.argv = append(slices.Clone(m.argv[:len(m.argv)-1]), engine)
+	m := b.openSM(engine)
 	m.files[openSMConf] += engineConf(engine) + "per_module_logging_file levels.conf\n"
 	m.files["levels.conf"] = moduleLevels
 	m.files[torusConf] = torusFile(spec, n)
@@ -183,8 +170,8 @@ func (b *benchEngines) openSMWith(engine, spec string, n *net.Net) manager {
 }
 
 func (b *benchEngines) ownSMWith(engine, spec string, n *net.Net) manager {
-	m := b.ownSM()
-	m.argv = append(slices.Clone(m.argv[:len(m.argv)-1]), engine, "-F", openSMConf)
+	m := b.ownSM(engine)
+	m.argv = append(m.argv, "-F", openSMConf)
 	m.files = map[string]string{openSMConf: engineConf(engine), torusConf: torusFile(spec, n)}
 	return m
 }
@@ -253,34 +240,23 @@ func (b *benchEngines) route(ctx context.Context, n *net.Net, m manager) (r engi
 
 // await waits until a manager says SUBNET UP, or until OpenSM has routed for too long.
 func (b *benchEngines) await(ctx context.Context, run *process, name string, r *engineRun) error {
-	look := time.NewTicker(lookInterval)
-	defer look.Stop()
-	began, routes := time.Now(), time.Time{}
-	for {
-		select {
-		case <-ctx.Done():
-			return errors.New("interrupted")
-		case died := <-run.died:
-			run.died <- died // for kill
-			return fmt.Errorf("it exited before the subnet was up: %v", died)
-		case <-look.C:
-		}
+	var routes time.Time // since when OpenSM does
+	return run.until(ctx, func() bool {
 		text, _ := os.ReadFile(run.log) // it may not be there yet
 		log := string(text)
 		r.engine, r.took = readRouting(log)
 		switch {
 		case strings.Contains(log, "SUBNET UP"):
-			return nil
-		case time.Since(began) > benchTimeout:
-			return fmt.Errorf("the measurement is not complete after %v", benchTimeout)
+			return true
 		case name != openSM || r.engine != "" || !strings.Contains(log, osmlog.LIDsAssigned):
 		case routes.IsZero():
 			routes = time.Now()
 		case time.Since(routes) > b.limit:
 			r.took = b.limit
-			return nil
+			return true
 		}
-	}
+		return false
+	})
 }
 
 var configured = regexp.MustCompile(`osm_ucast_mgr_process: (\S+) tables configured on all switches`)

@@ -94,27 +94,12 @@ func (p *ibsimPlace) run(ctx context.Context, m manager, keep string) (r measure
 	if err != nil {
 		return r, err
 	}
-	err = run.awaitUp(ctx, began)
+	err = run.awaitUp(ctx)
 	r.Wall = seconds(time.Since(began))
 	return r, errors.Join(err, run.kill(&r))
 }
 
 // awaitUp waits until the manager says SUBNET UP.
-func (run *process) awaitUp(ctx context.Context, began time.Time) error {
-	look := time.NewTicker(lookInterval)
-	defer look.Stop()
-	for !saysUp(run.log) {
-		select {
-		case <-ctx.Done():
-			return errors.New("interrupted")
-		case died := <-run.died:
-			run.died <- died // for kill
-			return fmt.Errorf("it exited before the measurement was complete: %v", died)
-		case <-look.C:
-			if time.Since(began) > benchTimeout {
-				return fmt.Errorf("the measurement is not complete after %v", benchTimeout)
-			}
-		}
-	}
-	return nil
+func (run *process) awaitUp(ctx context.Context) error {
+	return run.until(ctx, func() bool { return saysUp(run.log) })
 }

@@ -36,15 +36,15 @@ type manager struct {
 }
 
 // openSM writes its log as it goes: its line of a takeover is waited for.
-func (b *bench) openSM() manager {
-	return manager{openSM, []string{"ibsim-run", b.opensm, "-F", openSMConf, "-s", "0", "-R", "minhop"}, map[string]string{openSMConf: "force_log_flush TRUE\n"}}
+func (b *bench) openSM(engine string) manager {
+	return manager{openSM, []string{"ibsim-run", b.opensm, "-F", openSMConf, "-s", "0", "-R", engine}, map[string]string{openSMConf: "force_log_flush TRUE\n"}}
 }
 
 // controlSocket is made in the folder that the manager runs in.
 const controlSocket = "control"
 
-func (b *bench) ownSM() manager {
-	return manager{"ibsm", []string{b.ibsm, "--ibsim", "-s", "0", "-R", "minhop"}, nil}
+func (b *bench) ownSM(engine string) manager {
+	return manager{"ibsm", []string{b.ibsm, "--ibsim", "-s", "0", "-R", engine}, nil}
 }
 
 // measurement is what one run cost, up to the server's confirmation.
@@ -202,10 +202,25 @@ func (p *benchPlace) run(ctx context.Context, m manager, kind, keep string) (mea
 // await looks at the fabric until the manager's work is done, and reads clock and
 // counters in the same moment.
 func (p *benchPlace) await(ctx context.Context, run *process, sayUp bool, r *measurement) error {
+	return run.until(ctx, func() (done bool) {
+		if sayUp && !saysUp(run.log) {
+			return false
+		}
+		p.server.Do(func(f *fabric.Fabric) {
+			if done = isUp(f); done {
+				r.Wall, r.Phases, r.SMPs = seconds(f.Now()-p.began), p.phases(f.Now()), countSMPs(f.Stats())
+			}
+		})
+		return done
+	})
+}
+
+// until asks again and again whether the measurement is complete.
+func (run *process) until(ctx context.Context, done func() bool) error {
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	late := time.After(benchTimeout)
-	for {
+	for !done() {
 		select {
 		case <-ctx.Done():
 			return errors.New("interrupted")
@@ -216,19 +231,8 @@ func (p *benchPlace) await(ctx context.Context, run *process, sayUp bool, r *mea
 			return fmt.Errorf("the measurement is not complete after %v", benchTimeout)
 		case <-look.C:
 		}
-		if sayUp && !saysUp(run.log) {
-			continue
-		}
-		done := false
-		p.server.Do(func(f *fabric.Fabric) {
-			if done = isUp(f); done {
-				r.Wall, r.Phases, r.SMPs = seconds(f.Now()-p.began), p.phases(f.Now()), countSMPs(f.Stats())
-			}
-		})
-		if done {
-			return nil
-		}
 	}
+	return nil
 }
 
 // awaitFarewell waits until the server has noticed that the manager is gone.

@@ -86,7 +86,7 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 		fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		for _, m := range []manager{b.openSM(), b.ownSM()} {
+		for _, m := range []manager{b.openSM("minhop"), b.ownSM("minhop")} {
 			if *only != "" && *only != m.name {
 				continue
 			}

@@ -35,7 +35,7 @@ func (b *benchSA) onIbsim(ctx context.Context, n *net.Net, m manager) error {
 		return err
 	}
 	r := measurement{}
-	err = run.awaitUp(ctx, time.Now())
+	err = run.awaitUp(ctx)
 	if err == nil {
 		err = b.askOnIbsim(ctx, place, run, n, m)
 	}
