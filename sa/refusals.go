@@ -46,6 +46,11 @@ type minute struct {
 	logged, not int
 }
 
+// full reports whether so many have been logged that no more are now.
+func (m *minute) full(now time.Time, limit int) bool {
+	return m.logged >= limit && now.Sub(m.since) < time.Minute
+}
+
 // admit reports whether an event is logged, of which a minute has so many, and how many were not in the
 // minute that has ended.
 func (m *minute) admit(now time.Time, limit int) (skipped int, wanted bool) {
@@ -53,7 +58,7 @@ func (m *minute) admit(now time.Time, limit int) (skipped int, wanted bool) {
 		skipped = m.not
 		*m = minute{since: now}
 	}
-	if m.logged >= limit {
+	if m.full(now, limit) {
 		m.not++
 		return skipped, false
 	}
@@ -111,7 +116,7 @@ func (r *Refusals) logs(from mad.GUID) bool {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if m := &r.sender(from).refusals; m.logged >= refusalsAMinute && now.Sub(m.since) < time.Minute {
+	if m := &r.sender(from).refusals; m.full(now, refusalsAMinute) {
 		m.not++
 		return false
 	}

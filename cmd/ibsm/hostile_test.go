@@ -116,15 +116,23 @@ func (h *hostile) send(from int, d mad.Datagram) (tid mad.TID) {
 // hears waits for a packet that came to one of the two clients.
 func (h *hostile) hears(what string, is func(p *mad.Packet) bool) mad.Packet {
 	h.t.Helper()
-	late := time.After(patience())
-	for {
+	p, heard := h.hearsWithin(patience(), is)
+	if !heard {
+		h.t.Fatalf("not within %v: %s", patience(), what)
+	}
+	return p
+}
+
+// hearsWithin is hears, of what need not come.
+func (h *hostile) hearsWithin(limit time.Duration, is func(p *mad.Packet) bool) (p mad.Packet, heard bool) {
+	for late := time.After(limit); ; {
 		select {
-		case p := <-h.got:
+		case p = <-h.got:
 			if is(&p) {
-				return p
+				return p, true
 			}
 		case <-late:
-			h.t.Fatalf("not within %v: %s", patience(), what)
+			return p, false
 		}
 	}
 }
@@ -141,22 +149,13 @@ func (h *hostile) answer(lid mad.LID, p mad.Packet) mad.Packet {
 // while it is not sure of being master. Other packets that come meanwhile are noted.
 func (h *hostile) registers(master mad.LID, p mad.Packet, note func(p *mad.Packet)) {
 	h.t.Helper()
-	for late := time.After(patience()); ; {
-		tid, again := h.put(honest, master, p), time.After(time.Second)
-		for waiting := true; waiting; {
-			select {
-			case r := <-h.got:
-				if r.TID() == tid {
-					return
-				}
-				note(&r)
-			case <-again:
-				waiting = false
-			case <-late:
-				h.t.Fatalf("not within %v: the answer to %v(%v); the manager says\n%s", patience(), p.Method(), p.AttrID(), h.manager.text())
-			}
+	for begin := time.Now(); time.Since(begin) < patience(); {
+		tid := h.put(honest, master, p)
+		if _, answered := h.hearsWithin(time.Second, func(r *mad.Packet) bool { note(r); return r.TID() == tid }); answered {
+			return
 		}
 	}
+	h.t.Fatalf("not within %v: the answer to %v(%v); the manager says\n%s", patience(), p.Method(), p.AttrID(), h.manager.text())
 }
 
 // state is that of a manager, as it answers another host. It has handled then what came before. OpenSM may be
@@ -166,20 +165,15 @@ func (h *hostile) state(manager int) string {
 	var p mad.Packet
 	p.SetHeader(mad.ClassLIDRouted, mad.MethodGet, smp.AttrSMInfo, 0)
 	h.drain()
-	tid, late := h.put(attacker, h.lid(h.at[manager]), p), time.After(10*time.Second)
-	for {
-		select {
-		case r := <-h.got:
-			if r.TID() == tid {
-				return (*smp.SMInfo)(r.Data()).SMState().String()
-			}
-		case <-late:
-			if h.ctl != "" {
-				h.t.Fatal("ibsm does not answer Get(SMInfo) for 10 s")
-			}
-			return "silent"
-		}
+	tid := h.put(attacker, h.lid(h.at[manager]), p)
+	r, answered := h.hearsWithin(10*time.Second, func(r *mad.Packet) bool { return r.TID() == tid })
+	if !answered && h.ctl != "" {
+		h.t.Fatal("ibsm does not answer Get(SMInfo) for 10 s")
 	}
+	if !answered {
+		return "silent"
+	}
+	return (*smp.SMInfo)(r.Data()).SMState().String()
 }
 
 // smps counts the SMPs in the fabric.
