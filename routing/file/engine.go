@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 
+	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
@@ -42,12 +43,45 @@ func (f *LFTs) Route(ctx context.Context, in routing.In) (*routing.Tables, error
 		}
 		tables.LFT[in.Topo.Nodes[n].Switch] = row
 	}
+	var err error
+	given := func(s topo.SwitchIdx) bool { return tables.LFT[s] != nil }
+	if tables.Notes, err = whole(in, given, f.Owner, f.end); err != nil {
+		return nil, err
+	}
 	for s, row := range tables.LFT {
 		if row == nil {
 			tables.LFT[s] = bytes.Repeat([]byte{routing.NoPath}, size)
 		}
 	}
 	return tables, ctx.Err()
+}
+
+// whole returns an error if a file leads to a switch of the subnet but has nothing of what leads from there, and a note about switches
+// that it does not know at all. given are the switches that it has; owner are the ports that it names; end is the last line.
+func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad.GUID, end diag.Position) (notes []string, err error) {
+	named := make([]bool, len(in.Topo.Switches))
+	for _, guid := range owner {
+		if p := in.Topo.FindPort(guid); p != topo.None && in.Topo.Nodes[in.Topo.Ports[p].Node].Switch != topo.None {
+			named[in.Topo.Nodes[in.Topo.Ports[p].Node].Switch] = true
+		}
+	}
+	missing, first := 0, ""
+	for s, n := range in.Topo.Switches {
+		node := &in.Topo.Nodes[n]
+		switch {
+		case given(topo.SwitchIdx(s)):
+		case named[s]:
+			return nil, fmt.Errorf("%v: there are ways to switch %v %q in the file, and none from there: %s", end, node.GUID, node.Desc.String(), cutOff)
+		default:
+			if missing++; missing == 1 {
+				first = fmt.Sprintf("%v %q", node.GUID, node.Desc.String())
+			}
+		}
+	}
+	if missing > 0 {
+		notes = append(notes, fmt.Sprintf("%s has nothing about %d switches of this subnet, which get no routes; the first is %s", end.File, missing, first))
+	}
+	return notes, nil
 }
 
 // moved is, by LID of the file, the LID that its port has now: the same if it is one of the
@@ -91,11 +125,20 @@ func (f *Matrix) route(ctx context.Context, in routing.In, s routing.Balancing) 
 			given[in.Topo.Nodes[n].Switch] = &f.Switches[i]
 		}
 	}
-	return b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
+	notes, err := whole(in, func(s topo.SwitchIdx) bool { return given[s] != nil }, f.Owner, f.end)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
 		if given[s] != nil {
 			given[s].nearest(in, b.Graph, s, into)
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	tables.Notes = notes
+	return tables, nil
 }
 
 // nearest adds the ports of a switch from which the file says the way to each switch is shortest.

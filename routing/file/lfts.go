@@ -16,6 +16,7 @@ type LFTs struct {
 	// Owner is the GUID of the port that each LID belonged to, if the file has it:
 	// a port may have another LID by now, and its routes go with it.
 	Owner map[mad.LID]mad.GUID
+	end   diag.Position // last line
 }
 
 // LFT is the forwarding table of a switch.
@@ -27,12 +28,16 @@ type LFT struct {
 	Port []uint8
 }
 
+// endOfTable ends the last line of a table in OpenSM's dump and in ibroute's output.
+const endOfTable = "lids dumped"
+
 // ReadLFTs reads what OpenSM writes as opensm-lfts.dump, and what dump_fts and ibroute print. A
 // file with an error is rejected as a whole, with a diag.List.
 func ReadLFTs(name string, from io.Reader) (*LFTs, error) {
 	r := newReader(name, from)
 	t := &LFTs{}
 	known := map[mad.GUID]int{}
+	ended := 0 // tables
 	for r.next() {
 		switch text := strings.TrimSpace(r.line); {
 		case strings.HasPrefix(text, "Unicast lids"):
@@ -43,16 +48,21 @@ func ReadLFTs(name string, from io.Reader) (*LFTs, error) {
 			r.fail(text, "a route before the first line \"Unicast lids ... of switch ... guid ...\"")
 		case strings.HasPrefix(text, "0x"):
 			r.route(&t.Switches[len(t.Switches)-1], text)
-		case strings.HasSuffix(text, "lids dumped"), strings.HasPrefix(text, "Lid "), strings.HasPrefix(text, "Port "):
-			// The end of a table, and ibroute's headings of columns.
+		case strings.HasSuffix(text, endOfTable):
+			ended = len(t.Switches)
+		case strings.HasPrefix(text, "Lid "), strings.HasPrefix(text, "Port "):
+			// ibroute's headings of columns
 		default:
 			r.fail(text, "want \"Unicast lids ... of switch ... guid ...\" or \"0xLID PORT\"")
 		}
 	}
+	if len(r.errs) == 0 && ended > 0 && ended < len(t.Switches) {
+		r.errs.Add(t.Switches[len(t.Switches)-1].At, "the last table has no line %q at its end, which others have: %s", endOfTable, cutOff)
+	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	t.Owner = r.owners()
+	t.Owner, t.end = r.owners(), r.at
 	return t, nil
 }
 

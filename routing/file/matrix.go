@@ -1,7 +1,9 @@
 package file
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,7 @@ type Matrix struct {
 	Switches []HopTable // in the order of the file
 	// Owner is the GUID of the port that each LID belonged to, if the file has it.
 	Owner map[mad.LID]mad.GUID
+	end   diag.Position // last line
 }
 
 // HopTable is how far destinations are from a switch by each of its ports.
@@ -49,11 +52,45 @@ func ReadHops(name string, from io.Reader) (*Matrix, error) {
 			r.fail(text, "want \"Switch: guid ...\" or \"0xLID: hops by port\"")
 		}
 	}
+	if lacks := m.lastLacks(); len(r.errs) == 0 && lacks != "" {
+		r.errs.Add(m.Switches[len(m.Switches)-1].At, "the last switch has no hops to %s: %s", lacks, cutOff)
+	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	m.Owner = r.owners()
+	m.Owner, m.end = r.owners(), r.at
 	return m, nil
+}
+
+// lastLacks is what the last switch has no hops to although another switch has them: itself, or a switch that has hops to it. It is "" if
+// there is none.
+func (m *Matrix) lastLacks() string {
+	if len(m.Switches) < 2 {
+		return ""
+	}
+	last := &m.Switches[len(m.Switches)-1]
+	own := last.own()
+	for i := range m.Switches[:len(m.Switches)-1] {
+		h := &m.Switches[i]
+		switch lid := h.own(); {
+		case lid == 0:
+		case own == 0:
+			return "itself, which others have"
+		case !slices.Contains(last.LIDs, lid) && slices.Contains(h.LIDs, own):
+			return fmt.Sprintf("LID %v, whose switch has hops to it", lid)
+		}
+	}
+	return ""
+}
+
+// own is the LID to which the switch has no link; 0 where the table does not say.
+func (h *HopTable) own() mad.LID {
+	for place, lid := range h.LIDs {
+		if h.By(place)[0] == 0 {
+			return lid
+		}
+	}
+	return 0
 }
 
 // row reads "0x0003: 01 ff 01" and what may follow of its owner.

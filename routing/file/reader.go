@@ -25,6 +25,7 @@ type reader struct {
 	at    diag.Position // of the line
 	line  string
 	lines *bufio.Scanner
+	open  bool // the line has no end: the file ends within it
 	errs  diag.List
 	cells int
 	owner map[mad.LID]owner
@@ -37,19 +38,33 @@ type owner struct {
 }
 
 func newReader(name string, r io.Reader) *reader {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
-	return &reader{at: diag.Position{File: name}, lines: lines, owner: map[mad.LID]owner{}}
+	f := &reader{at: diag.Position{File: name}, lines: bufio.NewScanner(r), owner: map[mad.LID]owner{}}
+	f.lines.Buffer(nil, maxLine)
+	f.lines.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		advance, line, err = bufio.ScanLines(data, atEOF)
+		f.open = advance > 0 && data[advance-1] != '\n'
+		return advance, line, err
+	})
+	return f
 }
+
+// cutOff says what to do about a file that is not whole.
+const cutOff = "the file is cut off; write it again"
 
 // next goes to the next line that is neither empty nor a comment.
 func (r *reader) next() bool {
 	for len(r.errs) < maxErrors && r.lines.Scan() {
 		r.at.Line++
 		r.line = r.lines.Text()
-		if text := strings.TrimSpace(r.line); text != "" && text[0] != '#' {
-			return true
+		text := strings.TrimSpace(r.line)
+		if text == "" || text[0] == '#' {
+			continue
 		}
+		if r.open && !strings.HasSuffix(text, endOfTable) {
+			r.fail(text, "the file ends within this line: either "+cutOff+", or the line needs an end")
+			return false
+		}
+		return true
 	}
 	return false
 }
