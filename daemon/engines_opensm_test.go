@@ -98,7 +98,7 @@ func (c *tally) compare(t *testing.T, s *routingtest.Seed) {
 	engine, tables, refused := first(t, chain(loaded.Config, files), in)
 	defer func() {
 		if t.Failed() {
-			t.Logf("%s; %s\n%s", s.Spec, refused, strings.Join(s.Lines, "\n"))
+			t.Logf("%s; %v\n%s", s.Spec, refused, strings.Join(s.Lines, "\n"))
 		}
 	}()
 	m := configured.FindStringSubmatch(run.Log)
@@ -109,7 +109,8 @@ func (c *tally) compare(t *testing.T, s *routingtest.Seed) {
 		t.Fatalf("routed by %s, with OpenSM by %s", engine, m[1])
 	}
 	run.Filled = engine == "torus-2QoS" || engine == "ftree" && leavesMeet(run.Topo)
-	if !strings.Contains(refused, "dfsssp: ") { // after which OpenSM's min-hop goes on from where dfsssp stopped
+	compareRefusals(t, run, refused)
+	if !slices.ContainsFunc(refused, func(r engines.Refusal) bool { return r.Engine == "dfsssp" }) { // after which OpenSM's min-hop goes on from where dfsssp stopped
 		c.entries[engine+" forwarding tables"] += run.Compare(t, tables)
 	}
 	compareFindings(t, run, engine, tables)
@@ -234,14 +235,29 @@ var steers = map[string][]string{
 	"torus_config": {"torus-2QoS"},
 }
 
-// first are the tables of the first engine that routes.
-func first(t *testing.T, c engines.Chain, in routing.In) (engine string, tables *routing.Tables, refused string) {
+// first are the tables of the first engine that routes, and those that refuse before it.
+func first(t *testing.T, c engines.Chain, in routing.In) (engine string, tables *routing.Tables, refused []engines.Refusal) {
 	for i := range c {
 		tables, err := c[i].Route(t.Context(), in)
 		if err == nil {
 			return c[i].Name, tables, refused
 		}
-		refused += c[i].Name + ": " + err.Error() + "; "
+		refused = append(refused, engines.Refusal{Engine: c[i].Name, Err: err})
 	}
 	return "", nil, refused
+}
+
+// compareRefusals wants OpenSM's log to have each line that ibsm takes from it, and a refusal of updn to leave an empty file of roots.
+func compareRefusals(t *testing.T, run *routingtest.Run, refused []engines.Refusal) {
+	for _, r := range refused {
+		if text, err := os.ReadFile(filepath.Join(run.Dir, "opensm-updn-roots.dump")); r.Engine == "updn" && (err != nil || len(text) > 0) {
+			t.Errorf("OpenSM's roots without a root: %q, %v", text, err)
+		}
+		for _, line := range osmlog.EngineRefused(r.Engine, r.Err) {
+			theirs, _, _ := strings.Cut(line, " Switches are missing at")
+			if !strings.Contains(run.Log, theirs) {
+				t.Errorf("OpenSM does not say %q; %v", line, r)
+			}
+		}
+	}
 }

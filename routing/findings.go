@@ -2,6 +2,14 @@ package routing
 
 import "ibsm/topo"
 
+// Refused is why an engine does not route a subnet, where OpenSM's log has words for it, too.
+type Refused struct {
+	Reason string // for the operator
+	OpenSM string // the line in OpenSM's log, without its time and level
+}
+
+func (r *Refused) Error() string { return r.Reason }
+
 // Findings are what an engine has found out about a subnet besides its routes, for operators.
 type Findings struct {
 	// Roots are the root switches, in OpenSM's order of GUIDs (updn).

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ibsm/conf/diag"
 	"ibsm/routing"
 	"ibsm/routing/lash"
 	"ibsm/routing/sssp"
@@ -22,6 +23,7 @@ func EngineRefused(engine string, reason error) (lines []string) {
 	var start *lash.StartTooHigh
 	var damage *torus.Unroutable
 	var layers *sssp.TooFewLanes
+	var other *routing.Refused
 	switch {
 	case errors.As(reason, &damage):
 		for _, f := range damage.Faults[:min(len(damage.Faults), maxFaults)] {
@@ -35,6 +37,8 @@ func EngineRefused(engine string, reason error) (lines []string) {
 		lines = append(lines, fmt.Sprintf("dfsssp_remove_deadlocks: ERR AD25: Not enough VLs available (avail=%d, needed=%d); Stopping dfsssp routing!", layers.Lanes, layers.Lanes+1))
 	case errors.Is(reason, sssp.ErrSplit):
 		lines = append(lines, "dfsssp_build_graph: ERR AD0C: unsupported network state (detached and inaccessible switches found; gracefully shutdown this routing engine)")
+	case errors.As(reason, &other):
+		lines = append(lines, other.OpenSM)
 	case errors.Is(reason, updn.ErrNoRoots):
 		lines = append(lines, "updn_lid_matrices: disabling UPDN algorithm, no root nodes were found")
 	}
@@ -108,36 +112,53 @@ func sayTree(t *routing.TreeShape, say func(function, format string, args ...any
 	}
 }
 
-// RootsUnreadable and IDsUnreadable say that a file of updn has an error.
-func RootsUnreadable(file string) string {
-	return "updn_lid_matrices: ERR AA02: cannot parse root guids file '" + file + "'"
-}
-
-func IDsUnreadable(file string) string {
-	return "updn_lid_matrices: ERR AA03: cannot parse node ids file '" + file + "'"
-}
-
-// OrderUnreadable, IgnoredUnreadable, SearchUnreadable and WeightsUnreadable say that a file of the engines that
-// spread destinations over ports has an error.
-func OrderUnreadable(file string) string {
-	return "ucast_mgr_build_lfts: ERR 3A0D: cannot parse guid routing order file '" + file + "'"
-}
-
-func IgnoredUnreadable(file string) string {
-	return "ucast_mgr_build_lfts: ERR 3A0E: cannot parse port prof ignore file '" + file + "'"
-}
-
-func SearchUnreadable(file string) string {
-	return "ucast_mgr_setup_all_switches: ERR 3A0F: cannot parse port_search_ordering_file '" + file + "'"
-}
-
-func WeightsUnreadable(file string) string {
-	return "osm_ucast_mgr_build_lid_matrices: ERR 3A05: cannot parse hop_weights_file '" + file + "'"
-}
-
-// TorusUnreadable says that torus_config has an error.
-func TorusUnreadable(file string) string {
-	return "parse_config: ERR 4E13: parsing '" + file + "'"
+// FileUnreadable is what OpenSM logs where an engine cannot use the file of a key, for the first error
+// in the file: "" for nothing.
+func FileUnreadable(engine, key string, e diag.Error) string {
+	quoted := " '" + e.File + "'"
+	switch key + " " + engine {
+	case "root_guid_file updn":
+		return "updn_lid_matrices: ERR AA02: cannot parse root guids file" + quoted
+	case "root_guid_file ftree":
+		return "fabric_load_roots: ERR AB2A: cannot parse root guids file" + quoted
+	case "ids_guid_file updn":
+		return "updn_lid_matrices: ERR AA03: cannot parse node ids file" + quoted
+	case "cn_guid_file ftree":
+		return "fabric_read_guid_files: ERR AB23: Problem parsing CN guid file"
+	case "io_guid_file ftree":
+		return "fabric_read_guid_files: ERR AB28: Problem parsing I/O guid file"
+	case "cn_guid_file sssp", "cn_guid_file dfsssp":
+		return "dfsssp_do_dijkstra_routing: ERR AD33: Problem parsing compute node guid file"
+	case "io_guid_file sssp", "io_guid_file dfsssp":
+		return "dfsssp_do_dijkstra_routing: ERR AD35: Problem parsing I/O guid file"
+	}
+	unopened := e.Line == 0
+	switch key {
+	case "guid_routing_order_file":
+		return "ucast_mgr_build_lfts: ERR 3A0D: cannot parse guid routing order file" + quoted
+	case "port_prof_ignore_file":
+		return "ucast_mgr_build_lfts: ERR 3A0E: cannot parse port prof ignore file" + quoted
+	case "port_search_ordering_file":
+		return "ucast_mgr_setup_all_switches: ERR 3A0F: cannot parse port_search_ordering_file" + quoted
+	case "hop_weights_file":
+		return "osm_ucast_mgr_build_lid_matrices: ERR 3A05: cannot parse hop_weights_file" + quoted
+	case "torus_config":
+		if unopened {
+			return "parse_config: ERR 4E11: Opening " + e.File
+		}
+		return fmt.Sprintf("parse_config: ERR 4E13: parsing%s: line %d", quoted, e.Line)
+	case "lfts_file":
+		if unopened {
+			return "do_ucast_file_load: ERR 6302: Can't open ucast dump file" + quoted
+		}
+		return fmt.Sprintf("do_ucast_file_load: PARSE ERROR: %s:%d: %s", e.File, e.Line, e.Text)
+	case "lid_matrix_dump_file":
+		if unopened {
+			return "do_lid_matrix_file_load: ERR 6305: Can't open lid matrix file" + quoted
+		}
+		return fmt.Sprintf("do_lid_matrix_file_load: PARSE ERROR: %s:%d: %s", e.File, e.Line, e.Text)
+	}
+	return ""
 }
 
 // NoEngine says that all routing engines have failed.

@@ -10,7 +10,6 @@ package ftree
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -135,11 +134,14 @@ func (t *tree) name(n *node) string {
 func (t *tree) build() error {
 	for _, p := range t.Topo.EndPorts {
 		if t.LIDs.LMC[p] > 0 {
-			return errors.New("ports have several LIDs (lmc), which ftree does not support")
+			return &routing.Refused{Reason: "ports have several LIDs (lmc), which ftree does not support", OpenSM: "LMC > 0 is not supported by fat-tree routing."}
 		}
 	}
 	if len(t.Topo.Switches) < 2 {
-		return fmt.Errorf("a fat tree has at least two switches, and there is %d", len(t.Topo.Switches))
+		return &routing.Refused{
+			Reason: fmt.Sprintf("a fat tree has at least two switches, and there is %d", len(t.Topo.Switches)),
+			OpenSM: fmt.Sprintf("Fabric has %d switches - topology is not fat-tree.", len(t.Topo.Switches)),
+		}
 	}
 	t.addSwitches()
 	if err := t.addHosts(); err != nil {
@@ -181,7 +183,10 @@ func (t *tree) addHosts() error {
 		}
 	}
 	if len(nodes) < 2 {
-		return fmt.Errorf("a fat tree has at least two hosts, and there is %d", len(nodes))
+		return &routing.Refused{
+			Reason: fmt.Sprintf("a fat tree has at least two hosts, and there is %d", len(nodes)),
+			OpenSM: fmt.Sprintf("Fabric has %d nodes (%d switches) - topology is not fat-tree.", len(t.Topo.Nodes), len(t.Topo.Switches)),
+		}
 	}
 	guid := func(n topo.NodeIdx) uint64 { return bits.ReverseBytes64(uint64(t.Topo.Nodes[n].GUID)) }
 	slices.SortFunc(nodes, func(a, b topo.NodeIdx) int { return cmp.Compare(guid(a), guid(b)) })

@@ -2,8 +2,9 @@ package ftree
 
 import (
 	"bytes"
-	"errors"
 	"slices"
+
+	"ibsm/routing"
 )
 
 // byIndex compares groups by the index of the switch that they lead to; hosts come last.
@@ -118,7 +119,7 @@ func (t *tree) sortLeaves() error {
 		t.leaves = t.leaves[:len(t.leaves)-1]
 	}
 	if len(t.leaves) < 2 {
-		return errors.New("fewer than two switches have compute nodes")
+		return &routing.Refused{Reason: "fewer than two switches have compute nodes", OpenSM: "Failed to find leaf switches - topology is not fat-tree"}
 	}
 	for _, n := range t.leaves {
 		count := 0

@@ -1,7 +1,6 @@
 package ftree
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -125,17 +124,20 @@ func (n *node) add(to *node, host int, l link) {
 // findLeaves finds the rank of leaves and marks those with compute nodes.
 func (t *tree) findLeaves() error {
 	if t.maxRank == 0 && len(t.nodes) > 1 {
-		return errors.New("there are several switches, and all are roots")
+		return &routing.Refused{Reason: "there are several switches, and all are roots", OpenSM: "construct_fabric: ERR AB2B: Found more than one root on fabric with maximum rank 0"}
 	}
 	first := slices.IndexFunc(t.hosts, func(h host) bool { return h.compute })
 	if first < 0 {
-		return errors.New("there is no compute node")
+		return t.noComputes()
 	}
 	if t.leafRank = t.maxRank; t.Roots != nil {
 		t.leafRank = t.hosts[first].at.rank
 	}
 	if ranks := t.leafRank + 1; ranks < minRanks || ranks > maxRanks {
-		return fmt.Errorf("the tree has %d ranks of switches; ftree supports %d to %d", ranks, minRanks, maxRanks)
+		return &routing.Refused{
+			Reason: fmt.Sprintf("the tree has %d ranks of switches; ftree supports %d to %d", ranks, minRanks, maxRanks),
+			OpenSM: fmt.Sprintf("Fabric rank is %d (should be between %d and %d)", ranks, minRanks, maxRanks),
+		}
 	}
 	for i := range t.hosts {
 		h := &t.hosts[i]
@@ -144,11 +146,29 @@ func (t *tree) findLeaves() error {
 		}
 		h.at.leaf = true
 		if h.at.rank != t.leafRank {
-			return fmt.Errorf("compute node %q is connected to %s of rank %d, and leaves have rank %d",
-				t.Topo.Nodes[t.Topo.Ports[h.port].Node].Desc.String(), t.name(h.at), h.at.rank, t.leafRank)
+			port := &t.Topo.Ports[h.port]
+			return &routing.Refused{
+				Reason: fmt.Sprintf("compute node %q is connected to %s of rank %d, and leaves have rank %d", t.Topo.Nodes[port.Node].Desc.String(), t.name(h.at), h.at.rank, t.leafRank),
+				OpenSM: fmt.Sprintf("fabric_mark_leaf_switches: ERR AB26: CN port %#x is connected to switch %#x with rank %d, while FatTree leaf rank is %d",
+					uint64(port.GUID), uint64(t.Topo.Nodes[t.Topo.Switches[h.at.at]].GUID), h.at.rank, t.leafRank),
+			}
 		}
 	}
 	return nil
+}
+
+// noComputes refuses a subnet without a compute node.
+func (t *tree) noComputes() error {
+	r := &routing.Refused{Reason: "there is no compute node", OpenSM: "Fabric has no valid compute nodes"}
+	switch {
+	case t.Compute == nil:
+	case len(t.Compute) == 0:
+		r.Reason += ": cn_guid_file has no GUID"
+		r.OpenSM = "fabric_read_guid_files: ERR AB27: Compute node guids file has no valid guids"
+	default:
+		r.Reason += fmt.Sprintf(": none of the %d GUIDs in cn_guid_file is that of a host's port in this subnet", len(t.Compute))
+	}
+	return r
 }
 
 // validate refuses a tree that is not pure.
@@ -160,22 +180,25 @@ func (t *tree) validate() error {
 			first[n.rank] = n
 			continue
 		}
-		differ := func(what string, a, b int) error {
-			return fmt.Errorf("%s and %s of rank %d have %d and %d %s; name the roots in root_guid_file to use a tree that is not complete", t.name(r), t.name(n), n.rank, a, b, what)
+		differ := func(number, of, what string, a, b int) error {
+			return &routing.Refused{
+				Reason: fmt.Sprintf("%s and %s of rank %d have %d and %d %s; name the roots in root_guid_file to use a tree that is not complete", t.name(r), t.name(n), n.rank, a, b, what),
+				OpenSM: "fabric_validate_topology: ERR " + number + ": Different number of " + of + " on switches:",
+			}
 		}
 		if len(r.up) != len(n.up) {
-			return differ("switches above", len(r.up), len(n.up))
+			return differ("AB09", "upward port groups", "switches above", len(r.up), len(n.up))
 		}
 		if a, b := t.neighboursBelow(r), t.neighboursBelow(n); n.rank != t.leafRank && len(a) != len(b) {
-			return differ("neighbours below", len(a), len(b))
+			return differ("AB0A", "downward port groups", "neighbours below", len(a), len(b))
 		}
 		for i := range n.up {
 			if a, b := len(r.up[0].ports), len(n.up[i].ports); a != b {
-				return differ("cables to a switch above", a, b)
+				return differ("AB0B", "ports in an upward port group", "cables to a switch above", a, b)
 			}
 		}
 		if a, b := t.neighboursBelow(r), t.neighboursBelow(n); n.rank != t.leafRank && len(b) > 0 && len(a[0].ports) != len(b[0].ports) {
-			return differ("cables to a neighbour below", len(a[0].ports), len(b[0].ports)) // of the first only, as in OpenSM
+			return differ("AB0C", "ports in an downward port group", "cables to a neighbour below", len(a[0].ports), len(b[0].ports)) // of the first only, as in OpenSM
 		}
 	}
 	return nil

@@ -4,11 +4,17 @@ import (
 	"fmt"
 	"strings"
 
+	"ibsm/routing"
 	"ibsm/topo"
 )
 
 // Unroutable refuses a damaged torus: packets would not arrive, or wait for each other for ever.
 type Unroutable struct{ Faults []Fault }
+
+// refuse refuses a subnet in OpenSM's words, which have a number.
+func refuse(number, words string) error {
+	return &routing.Refused{Reason: words, OpenSM: number + ": " + words}
+}
 
 // Fault is what keeps a torus from being routed, in OpenSM's words.
 type Fault struct {
@@ -67,12 +73,13 @@ func (g *grid) ringFaults(at [3]int, dim int) (faults []Fault) {
 			}
 		}
 	}
-	ring := fmt.Sprintf("in %c ring at", axes[dim])
+	var places []string
 	for other := range at {
 		if other != dim {
-			ring += fmt.Sprintf(" %c=%d", axes[other], at[other])
+			places = append(places, fmt.Sprintf("%c=%d", axes[other], at[other]))
 		}
 	}
+	ring := fmt.Sprintf("in %c ring at %s", axes[dim], strings.Join(places, "  "))
 	if begin != end {
 		faults = append(faults, Fault{0x4e32 + 2*dim, fmt.Sprintf("strange failures %s b2g_cnt %d g2b_cnt %d", ring, begin, end)})
 	}

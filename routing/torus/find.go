@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ibsm/mad"
+	"ibsm/routing"
 	"ibsm/topo"
 )
 
@@ -27,7 +28,7 @@ func (g *grid) seed(t *topo.Topo) (int, error) {
 		}
 		return n, nil
 	}
-	return 0, fmt.Errorf("every configured torus seed has at least one switch missing in fabric%s", see)
+	return 0, refuse("verify_setup: ERR 4E30", "Every configured torus seed has at least one switch missing in fabric"+see)
 }
 
 // present reports whether all switches of a seed are in the subnet.
@@ -190,7 +191,10 @@ func (g *grid) settle(t *topo.Topo) error {
 			continue
 		}
 		if placed[c.sw] {
-			return fmt.Errorf("invalid topology discovery. Verify torus-2QoS.conf contents: switch %s has two places, %v is one", g.name(t, c), at)
+			return &routing.Refused{
+				Reason: fmt.Sprintf("Invalid topology discovery. Verify torus-2QoS.conf contents: switch %s has two places, %v is one", g.name(t, c), at),
+				OpenSM: "link_srcsink: ERR 4E1C: Invalid topology discovery. Verify torus-2QoS.conf contents.",
+			}
 		}
 		placed[c.sw] = true
 		n := t.Switches[c.sw]
@@ -202,7 +206,14 @@ func (g *grid) settle(t *topo.Topo) error {
 				}
 			}
 			if len(c.ends) == g.PortGroupMax {
-				return fmt.Errorf("exceeded port group max port count (%d): switch %s has more end ports, with its own port 0; see portgroup_max_ports in torus-2QoS.conf(5)", g.PortGroupMax, g.name(t, c))
+				number := 0x4e1d
+				if num > 0 {
+					number++
+				}
+				return &routing.Refused{
+					Reason: fmt.Sprintf("exceeded port group max port count (%d): switch %s has more end ports, with its own port 0; see portgroup_max_ports in torus-2QoS.conf(5)", g.PortGroupMax, g.name(t, c)),
+					OpenSM: fmt.Sprintf("link_srcsink: ERR %X: exceeded port group max port count (%d): switch GUID %#04x", number, g.PortGroupMax, uint64(c.guid(t))),
+				}
 			}
 			c.ends = append(c.ends, uint8(num))
 		}

@@ -12,14 +12,15 @@ const maxNotes = 64
 
 // discover finds the torus in a subnet.
 func discover(s *Settings, t *topo.Topo) (*grid, error) {
-	if s == nil {
-		return nil, fmt.Errorf("missing required torus size specification: no torus_config was read")
-	}
-	for _, n := range t.Switches {
-		node := &t.Nodes[n]
+	for _, sw := range routing.SwitchesByGUID(t) {
+		node := &t.Nodes[t.Switches[sw]]
 		for _, p := range s.PortOrder[:min(len(s.PortOrder), int(node.NumPorts)+1)] {
 			if p > node.NumPorts {
-				return nil, fmt.Errorf("port_order configured using port %d, but only %d ports in switch %v %q", p, node.NumPorts, node.GUID, node.Desc.String())
+				const words = "port_order configured using port %d, but only %d ports in switch"
+				return nil, &routing.Refused{
+					Reason: fmt.Sprintf(words+" %v %q", p, node.NumPorts, node.GUID, node.Desc.String()),
+					OpenSM: fmt.Sprintf("verify_setup: ERR 4E21: "+words+" w/ GUID %#04x", p, node.NumPorts, uint64(node.GUID)),
+				}
 			}
 		}
 	}

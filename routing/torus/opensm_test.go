@@ -36,6 +36,32 @@ var fabrics = []fabric{
 	{dims: [3]int{4, 4, 1}, cables: 4, hosts: 2, options: "portgroup_max_ports 3"},
 }
 
+// contradicting are fabrics that are cabled otherwise than their file says.
+var contradicting = []fabric{
+	{dims: [3]int{6, 1, 1}, cables: 1, hosts: 1, settings: "torus 5 1 1"},
+	{dims: [3]int{5, 3, 1}, cables: 1, hosts: 1, settings: "torus 3 5 1"},
+	{dims: [3]int{5, 5, 1}, cables: 1, hosts: 1, settings: "torus 4 5 1"},
+	{dims: [3]int{4, 4, 1}, cables: 1, hosts: 1, settings: "torus 5 4 1"},
+	{dims: [3]int{4, 4, 1}, cables: 1, hosts: 1, settings: "mesh 4 4 1"},
+	{dims: [3]int{4, 4, 4}, cables: 1, hosts: 1, settings: "torus 4 4 3"},
+	{dims: [3]int{4, 4, 4}, cables: 1, hosts: 1, settings: "torus 2 8 4"},
+	{dims: [3]int{3, 3, 3}, cables: 1, hosts: 1, settings: "torus 3 3 6"},
+	{dims: [3]int{3, 3, 3}, cables: 1, hosts: 1, settings: "torus 3 3 1"},
+	{dims: [3]int{2, 2, 2}, cables: 1, hosts: 1, settings: "torus 99 99 5"},
+}
+
+// TestContradicts: with a file that does not say how switches are cabled, ibsm refuses the subnet where OpenSM does, and otherwise has its
+// tables.
+func TestContradicts(t *testing.T) {
+	some := contradicting
+	if os.Getenv("IBSM_PROOF") == "" {
+		some = contradicting[:small]
+	}
+	for _, f := range some {
+		t.Run(f.String(), func(t *testing.T) { compareWithOpenSM(t, f) })
+	}
+}
+
 // small is how many fabrics the small size tests.
 const small = 4
 
