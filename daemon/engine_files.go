@@ -40,20 +40,18 @@ var engineFileKinds = []struct {
 	users []string // engines
 	most  int64    // bytes
 	parse func(name string, text []byte) (apply func(*engines.Settings), warnings diag.List, err error)
-	// unreadable is what OpenSM logs of a file that it cannot read; nil for nothing of use.
-	unreadable func(file string) string
 }{
-	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, parseRoots, osmlog.RootsUnreadable},
-	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseIDs, osmlog.IDsUnreadable},
-	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute, nil},
-	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO, nil},
-	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, parseOrder, osmlog.OrderUnreadable},
-	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, parseIgnored, osmlog.IgnoredUnreadable},
-	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, parseSearch, osmlog.SearchUnreadable},
-	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, parseWeights, osmlog.WeightsUnreadable},
-	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, parseTorus, osmlog.TorusUnreadable},
-	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs, nil},
-	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix, nil},
+	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, parseRoots},
+	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseIDs},
+	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute},
+	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO},
+	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, parseOrder},
+	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, parseIgnored},
+	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, parseSearch},
+	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, parseWeights},
+	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, parseTorus},
+	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs},
+	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix},
 }
 
 // balancing are the engines that spread destinations over ports.
@@ -82,7 +80,7 @@ func parseWeights(name string, text []byte) (func(*engines.Settings), diag.List,
 func parseRoots(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	roots, warnings, errors := guidfile.GUIDs(name, text)
 	slices.Sort(roots)
-	roots = append([]mad.GUID{}, slices.Compact(roots)...) // not nil, which would be no file
+	roots = append([]mad.GUID{}, roots...) // not nil, which would be no file
 	return func(to *engines.Settings) { to.Updn.Roots, to.Ftree.Roots = roots, roots }, warnings, errors.Err()
 }
 
@@ -139,8 +137,8 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 	r.files = engineFiles{}
 	for _, kind := range engineFileKinds {
 		name, key := kind.path.In(c), kind.path.Key().Name
-		uses := func(engine string) bool { return slices.Contains(kind.users, engine) }
-		if name == "" || !slices.ContainsFunc(engines.Tried(conf.RoutingEngine.In(c)), uses) {
+		users := slices.DeleteFunc(slices.Clone(engines.Tried(conf.RoutingEngine.In(c))), func(engine string) bool { return !slices.Contains(kind.users, engine) })
+		if name == "" || len(users) == 0 {
 			continue
 		}
 		text, err := readUpTo(name, kind.most)
@@ -159,8 +157,13 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 		if err != nil && !errors.As(err, &found) {
 			found = diag.List{{Position: diag.Position{File: name}, Text: fmt.Sprintf("%s: %v", key, err)}}
 		}
-		if len(found) > 0 && kind.unreadable != nil {
-			r.unreadable = append(r.unreadable, kind.unreadable(name))
+		for _, engine := range users {
+			if len(found) == 0 {
+				break
+			}
+			if words := osmlog.FileUnreadable(engine, key, found[0]); !slices.Contains(r.unreadable, words) {
+				r.unreadable = append(r.unreadable, words)
+			}
 		}
 		r.files[key] = engineFile{text, apply}
 		r.warnings, r.errors = append(r.warnings, warnings...), append(r.errors, found...)

@@ -55,9 +55,9 @@ func TestEngineFiles(t *testing.T) {
 		when, text, says string
 		roots            []mad.GUID
 	}{
-		{"otherwise written", "# the same\n0x11\n16\n0x10", "GUID 0x0000000000000010 is on line 3, too", []mad.GUID{0x10, 0x11}},
-		{"an error", "0x12\n spine\n", "roots:2:2: expected a GUID", []mad.GUID{0x10, 0x11}},
-		{"OpenSM's words", "x\n", "updn_lid_matrices: ERR AA02: cannot parse root guids file", []mad.GUID{0x10, 0x11}},
+		{"otherwise written", "# the same\n0x11\n16\n0x10", "GUID 0x0000000000000010 is on line 3, too", []mad.GUID{0x10, 0x10, 0x11}},
+		{"an error", "0x12\n spine\n", "roots:2:2: expected a GUID", []mad.GUID{0x10, 0x10, 0x11}},
+		{"OpenSM's words", "x\n", "updn_lid_matrices: ERR AA02: cannot parse root guids file", []mad.GUID{0x10, 0x10, 0x11}},
 		{"another root", "0x12\n", "", []mad.GUID{0x12}},
 		{"none", "#\n", "", []mad.GUID{}},
 	} {

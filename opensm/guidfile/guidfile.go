@@ -83,6 +83,9 @@ func (r *reader) lines(file string, text []byte, do func(guid mad.GUID, line str
 			r.errors.Add(at, "expected a GUID, with 0x before its digits: OpenSM ignores the rest of the file")
 			continue
 		}
+		if guid == 0 {
+			r.warn(at, "GUID 0 is that of no node")
+		}
 		do(mad.GUID(guid), line, at)
 	}
 }
@@ -94,14 +97,12 @@ func (r *reader) warn(at diag.Position, format string, args ...any) {
 	}
 }
 
-// once warns of a GUID that comes again, and of none. seen are the lines of those before.
+// once warns of a GUID that comes again. seen are the lines of those before.
 func (r *reader) once(seen map[mad.GUID]int, guid mad.GUID, at diag.Position) {
 	if was := seen[guid]; was > 0 {
 		r.warn(at, "GUID %v is on line %d, too", guid, was)
 	}
-	if seen[guid] = at.Line; guid == 0 {
-		r.warn(at, "GUID 0 is that of no node")
-	}
+	seen[guid] = at.Line
 }
 
 // tokenLength is the length of the GUID at the beginning of a line.

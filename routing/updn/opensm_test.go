@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -61,6 +62,38 @@ func TestOpenSM(t *testing.T) {
 			}
 			run.Compare(t, tables)
 		})
+	}
+}
+
+// TestRootTwice: with connect_roots a root that the file names twice is reached by the cheapest ways, as if there were two.
+func TestRootTwice(t *testing.T) {
+	file := routingtest.File(t, "torus:dims=3x4,hosts=1")
+	root := switchGUID(t, file, 0)
+	s := Settings{ConnectRoots: true, Roots: []mad.GUID{root, root}}
+	b := routing.Balancing{Weights: map[routing.SwitchPort]uint8{}}
+	var weights []byte
+	for i := range 12 {
+		for port := uint8(1); port < 5; port++ {
+			p, weight := routing.SwitchPort{Switch: switchGUID(t, file, i), Port: port}, uint8(1+i*int(port)%7*20)
+			b.Weights[p] = weight
+			weights = fmt.Appendf(weights, "%#x %d %d\n", uint64(p.Switch), port, weight)
+		}
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"roots": fmt.Sprintf("%#x\n%#x\n", uint64(root), uint64(root)), "weights": string(weights)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := routingtest.OpenSM(t, file, "updn", "-z", "-a", filepath.Join(dir, "roots"), "--hop_weights_file", filepath.Join(dir, "weights"))
+	tables, err := New(s, b)(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Compare(t, tables)
+	once, err := New(Settings{ConnectRoots: true, Roots: []mad.GUID{root}}, b)(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+	if err != nil || slices.EqualFunc(tables.LFT, once.LFT, bytes.Equal) {
+		t.Error("the same as with one root", err)
 	}
 }
 

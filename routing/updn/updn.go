@@ -20,7 +20,8 @@ import (
 // Settings are the operator's settings of the engine.
 type Settings struct {
 	// Roots are the node GUIDs of root switches (root_guid_file); those that are not in the subnet do
-	// not count. Without any, switches are roots that have nearly all hosts at one distance.
+	// not count. One that is named twice counts as two roots for ConnectRoots, as with OpenSM. Without any,
+	// switches are roots that have nearly all hosts at one distance.
 	Roots []mad.GUID
 	// IDs replace the node GUIDs of switches where the direction between two of one rank is decided:
 	// up is to the lower one (ids_guid_file).

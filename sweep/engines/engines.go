@@ -136,7 +136,7 @@ var table = []struct {
 	}},
 	{"updn", func(s *Settings) Engine {
 		updn := updn.New(s.Updn, s.Balancing)
-		return Engine{Route: updn, NoCreditLoop: true, settings: []any{s.Updn, s.Balancing}, named: s.balanced(s.Updn.Roots...)}
+		return Engine{Route: updn, NoCreditLoop: true, settings: []any{s.Updn, s.Balancing}, named: s.balanced(slices.AppendSeq(slices.Clone(s.Updn.Roots), maps.Keys(s.Updn.IDs))...)}
 	}},
 	{"dnup", func(s *Settings) Engine {
 		return Engine{Route: dnup.New(s.Dnup, s.Balancing), settings: []any{s.Dnup, s.Balancing}, named: s.balanced()}
