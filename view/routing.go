@@ -24,12 +24,12 @@ func (r *Routing) String() string {
 	case text == "":
 		text = "none: no routes are written"
 	case r.Foreign != "":
-		text += ", which repairs the routes of another manager: they are not those of " + r.Foreign
+		text = "kept from another manager, and repaired by " + text + "; " + r.Foreign + " would compute others"
 	case r.Kept:
-		text += ", which repairs the routes of another manager"
+		text = "kept from another manager, and repaired by " + text
 	}
 	if r.Lanes != "" {
-		text += ", whose paths " + r.Lanes
+		text += "; their paths " + r.Lanes
 	}
 	var refused []string
 	for _, f := range r.Refused {

@@ -24,7 +24,7 @@ func TestRoutingText(t *testing.T) {
 		{routed(ctl.Status{Engine: "updn", Engines: []string{"lash", "updn"}, Refused: []ctl.EngineRefusal{{Engine: "lash", Reason: "more than 2 lanes are needed"}}}),
 			"updn; lash refused: more than 2 lanes are needed; chosen: lash,updn"},
 		{routed(ctl.Status{Engine: "minhop", Engines: []string{"lash"}, RoutesKept: true, NotOf: "lash"}),
-			"minhop, which repairs the routes of another manager: they are not those of lash; chosen: lash"},
+			"kept from another manager, and repaired by minhop; lash would compute others; chosen: lash"},
 		{routed(ctl.Status{Engines: []string{"updn", "no_fallback"}, Refused: []ctl.EngineRefusal{{Engine: "updn", Reason: "no root switch was found"}}}),
 			"none: no routes are written; updn refused: no root switch was found; chosen: updn,no_fallback"},
 	} {

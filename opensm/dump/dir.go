@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -50,7 +51,8 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 		replace("opensm-lid-matrix.dump", LIDMatrix)
 		replace("opensm.fdbs", Routes)
 		replace("opensm.mcfdbs", MulticastFDBs)
-		if found != nil && found.Roots != nil {
+		refused := slices.ContainsFunc(v.Routing.Refused, func(r view.Refusal) bool { return r.Engine == "updn" })
+		if refused || found != nil && found.Roots != nil {
 			replace("opensm-updn-roots.dump", Roots)
 		}
 		if v.Tables.SLs != nil {

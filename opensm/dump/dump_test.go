@@ -240,6 +240,33 @@ func TestDir(t *testing.T) {
 }
 
 // TestInterrupted: a file that is not finished leaves the old one as it was.
+// TestRootsOfARefusal: the roots of an earlier sweep do not stay where updn has refused the subnet since.
+func TestRootsOfARefusal(t *testing.T) {
+	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
+	d := Dir{Path: t.TempDir(), Routing: true}
+	text := func(v *view.View) string {
+		if err := d.Write(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(d.Path, "opensm-updn-roots.dump"))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	tables := *v.Tables
+	tables.Findings = &routing.Findings{Roots: []topo.SwitchIdx{0}}
+	with, without := *v, *v
+	with.Tables = &tables
+	if want := fmt.Sprintf("%#x\n", uint64(v.Topo.Nodes[v.Topo.Switches[0]].GUID)); text(&with) != want {
+		t.Errorf("want %q", want)
+	}
+	without.Routing.Refused = []view.Refusal{{Engine: "updn"}}
+	if got := text(&without); got != "" {
+		t.Errorf("%q after a refusal", got)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	dir := t.TempDir()

@@ -10,8 +10,12 @@ import (
 	"ibsm/view"
 )
 
-// Roots writes opensm-updn-roots.dump: the node GUIDs of root switches, which root_guid_file may have.
+// Roots writes opensm-updn-roots.dump: the node GUIDs of root switches, which root_guid_file may have. It is empty where updn has
+// refused the subnet.
 func Roots(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
+	if v.Tables.Findings == nil {
+		return nil
+	}
 	for _, s := range v.Tables.Findings.Roots {
 		if _, err := fmt.Fprintf(w, "%#x\n", uint64(v.Topo.Nodes[v.Topo.Switches[s]].GUID)); err != nil {
 			return err
