@@ -180,6 +180,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		var sent [frameSize]byte
 		encodeFrame(&sent, &d)
+		clear(d.Packet[binary.BigEndian.Uint64(sent[24:]):]) // a segment ends where its RMPP header says so
 		// What is sent to the source comes back from there, addresses swapped.
 		copy(sent[4:8], sent[0:4])
 		copy(sent[12:16], sent[8:12])
