@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -110,6 +112,20 @@ func (b *harness) until(p phase, over func() bool) {
 		}
 	}
 	b.Fatalf("the sweep has no end: %T", p)
+}
+
+// arm has a port ARMED, as another manager would.
+func (b *harness) arm(t *topo.Topo, p topo.PortIdx) {
+	b.Helper()
+	port := &t.Ports[p]
+	req := txn.Request{Route: t.Nodes[port.Node].Route, Method: mad.MethodSet, Attr: smp.AttrPortInfo, Mod: uint32(port.Num)}
+	info := port.Info
+	info.SetPortState(smp.PortArmed)
+	info.SetPortPhysicalState(0)
+	req.Data = info
+	if o := b.ask(&req); o.Result != txn.Replied || o.Status != mad.StatusOK {
+		b.Fatalf("port %d is not ARMED: %v %v", port.Num, o.Result, o.Status)
+	}
 }
 
 func (b *harness) ask(req *txn.Request) txn.Outcome {
