@@ -45,6 +45,9 @@ const waveSize = 64 * len(wave{})
 // NewHops counts hops by breadth-first search from all destinations together. Where links have weights it
 // finds the cheapest ways to one destination after the other.
 func NewHops(ctx context.Context, workers Workers, g *Graph) (*Hops, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	h := &Hops{n: g.Len(), row: make([]uint8, g.Len()*g.Len())}
 	for i := range h.row {
 		h.row[i] = Unreachable

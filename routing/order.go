@@ -44,7 +44,8 @@ func Order(t *topo.Topo, l *topo.LIDs, s Balancing) []Dest {
 			}
 		}
 	}
-	rest := slices.SortedFunc(slices.Values(t.EndPorts), func(a, b topo.PortIdx) int { return cmp.Compare(portReversed(t, a), portReversed(t, b)) })
+	rest := slices.DeleteFunc(slices.Clone(t.EndPorts), func(p topo.PortIdx) bool { return listed[p] })
+	slices.SortFunc(rest, func(a, b topo.PortIdx) int { return cmp.Compare(portReversed(t, a), portReversed(t, b)) })
 	for _, p := range rest {
 		add(p, s.Seed != 0)
 	}

@@ -60,6 +60,9 @@ const batch = 64
 
 // NewRankedWays finds the ways of a subnet.
 func NewRankedWays(ctx context.Context, workers Workers, t *topo.Topo, g *Graph, rule Rule) (*RankedWays, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	n := g.Len()
 	w := &RankedWays{rule: rule, graph: g, way: make([][]uint16, n), ways: make([][]PortMask, n)}
 	w.connect(t)
@@ -104,33 +107,29 @@ func NewRankedWays(ctx context.Context, workers Workers, t *topo.Topo, g *Graph,
 // connect makes the edges. A cable from a switch to itself is one, too: no way gains by it, but the
 // switch is visited again, in the direction in which it leads.
 func (w *RankedWays) connect(t *topo.Topo) {
-	type end struct {
-		s    topo.SwitchIdx
-		port uint8
-	}
-	at := map[end]int32{}
+	at := make([]int32, len(t.Ports)) // by PortIdx
 	for s := range topo.SwitchIdx(w.graph.Len()) {
 		w.first = append(w.first, int32(len(w.edges)))
 		peers, nums := w.graph.Edges(s)
 		node := t.Switches[s]
 		for num, i := 1, 0; num <= ports(t, node); num++ {
 			edge := rankedEdge{to: s, port: uint8(num), cost: 1}
-			if peer := t.Ports[t.Port(node, edge.port)].Peer; i < len(nums) && nums[i] == edge.port {
+			p := t.Port(node, edge.port)
+			if peer := t.Ports[p].Peer; i < len(nums) && nums[i] == edge.port {
 				edge.to, edge.cost = peers[i], w.graph.Cost(s, i)
 				i++
 			} else if peer == topo.None || t.Ports[peer].Node != node {
 				continue
 			}
 			edge.leads = w.rule.Leads(s, edge.to)
-			at[end{s, edge.port}] = int32(len(w.edges))
+			at[p] = int32(len(w.edges))
 			w.edges = append(w.edges, edge)
 		}
 	}
 	w.first = append(w.first, int32(len(w.edges)))
 	for s := range topo.SwitchIdx(w.graph.Len()) {
 		for e := w.first[s]; e < w.first[s+1]; e++ {
-			far := t.Ports[t.Port(t.Switches[s], w.edges[e].port)].Peer
-			w.edges[e].back = at[end{w.edges[e].to, t.Ports[far].Num}]
+			w.edges[e].back = at[t.Ports[t.Port(t.Switches[s], w.edges[e].port)].Peer]
 		}
 	}
 }

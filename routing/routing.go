@@ -109,3 +109,15 @@ const BlockSize = 64
 
 // RowLen is the length of the rows that hold LIDs up to top.
 func RowLen(top mad.LID) int { return (int(top)/BlockSize + 1) * BlockSize }
+
+// EmptyRows are the forwarding tables of so many switches before they have routes. The error is that of ctx.
+func EmptyRows(ctx context.Context, switches int, top mad.LID) ([][]uint8, error) {
+	rows := make([][]uint8, switches)
+	for s := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		rows[s] = bytes.Repeat([]byte{NoPath}, RowLen(top))
+	}
+	return rows, nil
+}

@@ -24,6 +24,9 @@ func (f *LFTs) Route(ctx context.Context, in routing.In) (*routing.Tables, error
 	tables := &routing.Tables{LFT: make([][]uint8, len(in.Topo.Switches)), Top: in.LIDs.Top}
 	moved := f.moved(in)
 	for i := range f.Switches {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		from := &f.Switches[i]
 		n := in.Topo.FindNode(from.GUID)
 		if n == topo.None || in.Topo.Nodes[n].Switch == topo.None {
@@ -53,7 +56,7 @@ func (f *LFTs) Route(ctx context.Context, in routing.In) (*routing.Tables, error
 			tables.LFT[s] = bytes.Repeat([]byte{routing.NoPath}, size)
 		}
 	}
-	return tables, ctx.Err()
+	return tables, nil
 }
 
 // whole returns an error if a file leads to a switch of the subnet but has nothing of what leads from there, and a note about switches

@@ -41,14 +41,20 @@ type Settings struct {
 func New(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		t := &tree{In: in, Settings: s}
-		if err := t.build(); err != nil {
+		if err := t.build(ctx); err != nil {
 			return nil, err
 		}
 		if err := t.route(ctx); err != nil {
 			return nil, err
 		}
-		tables := &routing.Tables{LFT: make([][]uint8, len(in.Topo.Switches)), Top: in.LIDs.Top}
-		t.fill(tables.LFT)
+		rows, err := routing.EmptyRows(ctx, len(in.Topo.Switches), in.LIDs.Top)
+		if err == nil {
+			err = t.fill(ctx, rows)
+		}
+		if err != nil {
+			return nil, err
+		}
+		tables := &routing.Tables{LFT: rows, Top: in.LIDs.Top}
 		tables.Findings = &routing.Findings{Computes: t.computes(), Tree: t.shape()}
 		return tables, nil
 	}
@@ -131,7 +137,7 @@ func (t *tree) name(n *node) string {
 }
 
 // build makes the tree.
-func (t *tree) build() error {
+func (t *tree) build(ctx context.Context) error {
 	for _, p := range t.Topo.EndPorts {
 		if t.LIDs.LMC[p] > 0 {
 			return &routing.Refused{Reason: "ports have several LIDs (lmc), which ftree does not support", OpenSM: "LMC > 0 is not supported by fat-tree routing."}
@@ -150,7 +156,9 @@ func (t *tree) build() error {
 	if err := t.rank(); err != nil {
 		return err
 	}
-	t.connect()
+	if err := t.connect(ctx); err != nil {
+		return err
+	}
 	if err := t.findLeaves(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package ftree
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -76,12 +77,15 @@ func (t *tree) spread(g *routing.Graph, from []*node) (last int) {
 }
 
 // connect makes the groups of links.
-func (t *tree) connect() {
+func (t *tree) connect(ctx context.Context) error {
 	hostAt := map[topo.PortIdx]int{}
 	for i := range t.hosts {
 		hostAt[t.hosts[i].port] = i
 	}
 	for _, n := range t.nodes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		of := t.Topo.Switches[n.at]
 		for num := 1; num <= int(t.Topo.Nodes[of].NumPorts); num++ {
 			p := t.Topo.Port(of, uint8(num))
@@ -97,6 +101,7 @@ func (t *tree) connect() {
 			}
 		}
 	}
+	return nil
 }
 
 // add adds a link to the group of what it leads to.

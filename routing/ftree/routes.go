@@ -1,7 +1,6 @@
 package ftree
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -39,7 +38,7 @@ func (t *tree) route(ctx context.Context) error {
 		t.routeTo(n, n.lid, 0, 0, false, 0)
 	}
 	if t.ConnectRoots {
-		t.connectRoots()
+		t.connectRoots(ctx)
 	}
 	for _, p := range t.Topo.EndPorts {
 		if t.Topo.Nodes[t.Topo.Ports[p].Node].Type == mad.Router {
@@ -90,12 +89,12 @@ func (t *tree) start(lid mad.LID) {
 }
 
 // fill writes the columns into the tables: some switches and LIDs at a time, which are near in memory.
-func (t *tree) fill(tables [][]uint8) {
-	for s := range tables {
-		tables[s] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(t.LIDs.Top))
-	}
+func (t *tree) fill(ctx context.Context, tables [][]uint8) error {
 	const some = 64
 	for from := 1; from < len(t.columns); from += some {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for s := range tables {
 			row := tables[s]
 			for lid := from; lid < min(from+some, len(t.columns)); lid++ {
@@ -105,6 +104,7 @@ func (t *tree) fill(tables [][]uint8) {
 			}
 		}
 	}
+	return nil
 }
 
 // step is where the routes to a LID are being laid.
@@ -265,9 +265,12 @@ func (t *tree) reverseAtRoot(n *node, s step) (made bool) {
 
 // connectRoots has switches that have no route to another one go to it over the last leaf: ways turn up
 // again there only, which makes no credit loop.
-func (t *tree) connectRoots() {
+func (t *tree) connectRoots(ctx context.Context) {
 	leaf := t.leaves[len(t.leaves)-1]
 	for _, n := range t.nodes {
+		if ctx.Err() != nil {
+			return
+		}
 		if n.rank >= t.leafRank || leaf.lid == 0 {
 			continue
 		}

@@ -24,10 +24,10 @@ type channel struct{ from, to int32 }
 func (n *network) assignLanes(ctx context.Context, budget int, s Settings) ([][]uint8, *routing.LaneUse, error) {
 	l, start := newLayers(n), int(s.StartVL)
 	for i := range n.links {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
 		for j := i + 1; j < len(n.links); j++ {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
 			if !l.place(int32(i), int32(j)) {
 				if len(l.lanes) == budget-start {
 					return nil, nil, &TooFewLanes{Lanes: budget - start, Start: start}
@@ -44,18 +44,28 @@ func (n *network) assignLanes(ctx context.Context, budget int, s Settings) ([][]
 		}
 	}
 	use.Even = l.paths()
-	lane := make([][]uint8, len(n.order))
-	for s := range lane {
-		lane[s] = make([]uint8, len(n.order))
-	}
-	for v, layer := range l.lanes {
-		for pair, is := range layer.state {
-			if is != absent {
-				lane[n.order[pair/len(n.order)]][n.order[pair%len(n.order)]] = uint8(v)
+	lane, err := l.bySwitch(ctx)
+	return lane, use, err
+}
+
+// bySwitch are the lanes of all pairs, by SwitchIdx. The error is that of ctx.
+func (l *layers) bySwitch(ctx context.Context) ([][]uint8, error) {
+	n := len(l.order)
+	lane := make([][]uint8, n)
+	for i, s := range l.order {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		lane[s] = make([]uint8, n)
+		for v, layer := range l.lanes {
+			for j, is := range layer.state[i*n:][:n] {
+				if is != absent {
+					lane[s][l.order[j]] = uint8(v)
+				}
 			}
 		}
 	}
-	return lane, use, nil
+	return lane, nil
 }
 
 // paths are the numbers of paths by lane.

@@ -32,7 +32,10 @@ func New(s Settings) routing.Engine {
 		if int(s.StartVL) >= budget {
 			return nil, &StartTooHigh{Start: int(s.StartVL), Lanes: budget}
 		}
-		n := newNetwork(in.Topo, s.MeshAnalysis)
+		n := newNetwork(ctx, in.Topo, s.MeshAnalysis)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if s.MeshAnalysis {
 			n.analyse()
 		}
@@ -53,7 +56,11 @@ func New(s Settings) routing.Engine {
 				row[i] += s.StartVL
 			}
 		}
-		return &routing.Tables{LFT: n.rows(in.Topo, in.LIDs), Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane), Findings: &routing.Findings{Lanes: use}}, nil
+		rows, err := n.rows(ctx, in.Topo, in.LIDs)
+		if err != nil {
+			return nil, err
+		}
+		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane), Findings: &routing.Findings{Lanes: use}}, nil
 	}
 }
 
@@ -79,8 +86,8 @@ type link struct {
 	ports []uint8
 }
 
-// newNetwork is that of a subnet. bundle makes one link of several between two switches.
-func newNetwork(t *topo.Topo, bundle bool) *network {
+// newNetwork is that of a subnet. bundle makes one link of several between two switches. When ctx is done it is not whole.
+func newNetwork(ctx context.Context, t *topo.Topo, bundle bool) *network {
 	n := &network{order: routing.SwitchesByGUID(t)}
 	n.number = make([]int32, len(n.order))
 	for i, s := range n.order {
@@ -89,6 +96,9 @@ func newNetwork(t *topo.Topo, bundle bool) *network {
 	g := routing.NewGraph(t)
 	n.links, n.first = make([][]link, len(n.order)), make([][]int32, len(n.order))
 	for i, s := range n.order {
+		if ctx.Err() != nil {
+			break
+		}
 		peers, ports := g.Edges(s)
 		for e, peer := range peers {
 			to := n.number[peer]
@@ -142,17 +152,20 @@ func (n *network) spread(root int32) (missed int) {
 	return -1
 }
 
-// rows are the forwarding tables. The ports of one link take turns.
-func (n *network) rows(t *topo.Topo, l *topo.LIDs) [][]uint8 {
-	rows, turns := make([][]uint8, len(n.order)), make([][]int, len(n.order))
-	for i, s := range n.order {
+// rows are the forwarding tables. The ports of one link take turns. The error is that of ctx.
+func (n *network) rows(ctx context.Context, t *topo.Topo, l *topo.LIDs) ([][]uint8, error) {
+	rows, err := routing.EmptyRows(ctx, len(n.order), l.Top)
+	if err != nil {
+		return nil, err
+	}
+	turns := make([][]int, len(n.order))
+	for i := range turns {
 		turns[i] = make([]int, len(n.links[i]))
-		rows[s] = make([]uint8, routing.RowLen(l.Top))
-		for lid := range rows[s] {
-			rows[s][lid] = routing.NoPath
-		}
 	}
 	for lid, p := range l.Owner {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		home, egress := routing.Home(t, p)
 		if home == topo.None {
 			continue
@@ -168,5 +181,5 @@ func (n *network) rows(t *topo.Topo, l *topo.LIDs) [][]uint8 {
 			turns[i][link]++
 		}
 	}
-	return rows
+	return rows, nil
 }

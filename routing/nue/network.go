@@ -58,7 +58,7 @@ func newNetwork(in routing.In, avoidThrottled bool) *network {
 		n.vertex[s] = int32(v)
 	}
 	all := n.countLIDs()
-	at := make(map[topo.PortIdx]int32) // the channel that leaves by a port
+	at := make([]int32, len(t.Ports)) // the channel that leaves by a port
 	var leaves []topo.PortIdx
 	for v, s := range n.switches {
 		n.first = append(n.first, int32(len(n.to)))

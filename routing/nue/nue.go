@@ -10,7 +10,6 @@
 package nue
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -39,8 +38,11 @@ type Settings struct {
 // subnet whose switches are not all connected.
 func New(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		r := newRoutes(in, s)
-		if err := r.connected(); err != nil {
+		r, err := newRoutes(ctx, in, s)
+		if err == nil {
+			err = r.connected()
+		}
+		if err != nil {
 			return nil, err
 		}
 		known := make([][]dest, len(r.lanes))
@@ -81,12 +83,13 @@ type dest struct {
 	router bool
 }
 
-func newRoutes(in routing.In, s Settings) *routes {
+func newRoutes(ctx context.Context, in routing.In, s Settings) (*routes, error) {
 	r := &routes{network: newNetwork(in, s.AvoidThrottled), lane: make([]uint8, len(in.LIDs.Owner))}
-	r.tables = &routing.Tables{LFT: make([][]uint8, len(r.switches)), Top: in.LIDs.Top}
-	for i := range r.tables.LFT {
-		r.tables.LFT[i] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(in.LIDs.Top))
+	rows, err := routing.EmptyRows(ctx, len(r.switches), in.LIDs.Top)
+	if err != nil {
+		return nil, err
 	}
+	r.tables = &routing.Tables{LFT: rows, Top: in.LIDs.Top}
 	lanes := routing.LeastLanes(in.Lanes)
 	if s.MaxVLs != 0 {
 		lanes = min(lanes, s.MaxVLs)
@@ -112,7 +115,7 @@ func newRoutes(in routing.In, s Settings) *routes {
 	for i := range r.lanes {
 		r.lanes[i] = inTurn(r.lanes[i])
 	}
-	return r
+	return r, nil
 }
 
 // inTurn are destinations in the order in which they are routed: adapters, switches, routers.
@@ -179,17 +182,20 @@ func (r *routes) routeLane(ctx context.Context, lane uint8, dests []dest, root i
 // tryLane reports whether the routes of a lane have come to a circle.
 func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int32, strict bool) (circle bool, err error) {
 	l := newLayer(r.network, strict)
-	if strict {
-		l.reserve(root, dests)
-	} else {
-		l.reserve(root, withoutRouters(dests))
+	if err := ctx.Err(); err != nil {
+		return false, err
 	}
+	known := dests
+	if !strict {
+		known = withoutRouters(dests)
+	}
+	l.reserve(root, known)
 	for _, d := range dests {
 		for i := range mad.LID(r.LIDs.Count(d.port)) {
+			l.route(ctx, d)
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
-			l.route(d)
 			lid := r.LIDs.Base[d.port] + i
 			if err := r.place(lid, d); err != nil {
 				return false, err
@@ -197,7 +203,8 @@ func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int
 			r.lane[lid] = lane
 		}
 	}
-	return l.hasCircle(), nil
+	circle = l.hasCircle()
+	return circle, ctx.Err()
 }
 
 // routeSwitches routes to port 0 of all switches by the lightest ways.

@@ -111,7 +111,10 @@ func TestCircle(t *testing.T) {
 	s := Settings{MaxVLs: 2, QoS: true}
 	run := routingtest.OpenSM(t, routingtest.File(t, "torus:dims=6x6x6,hosts=1,missing-links=1%,seed=1"), "nue", s.options(t)...)
 	in := routing.In{Topo: run.Topo, LIDs: run.LIDs}
-	r := newRoutes(in, s)
+	r, err := newRoutes(t.Context(), in, s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	roots, err := r.centres(t.Context(), r.lanes)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,9 @@
 package sssp
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // graph is the channels of a layer, and which depends on which. Which loop is found first depends on
 // the order in which channels and dependencies came, and on a tree in which OpenSM keeps the channels:
@@ -87,14 +90,17 @@ func (g *graph) release(c, on int32, paths uint64) {
 	}
 }
 
-// findLoop searches for a loop, from where the last search ended, and reports whether there is one.
-func (g *graph) findLoop() bool {
+// findLoop searches for a loop, from where the last search ended, and reports whether there is one. When ctx is done it finds none.
+func (g *graph) findLoop(ctx context.Context) bool {
 	if !g.searched {
 		g.searched, g.restart = true, g.root
 		g.sort()
 	}
 	at := g.restart
-	for at != none {
+	for steps := 0; at != none; steps++ {
+		if steps%256 == 0 && ctx.Err() != nil {
+			break
+		}
 		g.node[at].state = onWay
 		next := none
 		for i := range g.node[at].after {

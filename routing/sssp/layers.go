@@ -143,20 +143,25 @@ func (a *assignment) assign(ctx context.Context, lanes int) (*routing.SLs, error
 	count, needed := make([]uint64, lanes), 1
 	count[0] = a.paths
 	for i := 0; i < lanes-1; i++ {
-		for layers[i].findLoop() {
+		for layers[i].findLoop(ctx) {
+			needed = i + 2
+			moved := a.moveWeakest(ctx, layers[i], layers[i+1], uint8(i))
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			needed = i + 2
-			moved := a.moveWeakest(layers[i], layers[i+1], uint8(i))
 			count[i], count[i+1] = count[i]-moved, count[i+1]+moved
 		}
 	}
-	if layers[lanes-1].findLoop() {
+	loop := layers[lanes-1].findLoop(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if loop {
 		return nil, &TooFewLanes{Lanes: lanes}
 	}
 	a.count = count[:needed]
-	return a.sls(balance(a.count, lanes)), nil
+	base, split := balance(a.count, lanes)
+	return a.sls(ctx, base, split)
 }
 
 // use is how many paths each lane has.
@@ -186,9 +191,12 @@ func (a *assignment) add(g *graph, bundle int32) {
 }
 
 // moveWeakest moves all bundles that make the weakest dependency of the loop found to the next layer,
-// and returns how many paths they are.
-func (a *assignment) moveWeakest(g, next *graph, layer uint8) (moved uint64) {
-	for _, bundle := range g.cutWeakest() {
+// and returns how many paths they are. When ctx is done it stops.
+func (a *assignment) moveWeakest(ctx context.Context, g, next *graph, layer uint8) (moved uint64) {
+	for i, bundle := range g.cutWeakest() {
+		if i%64 == 0 && ctx.Err() != nil {
+			break
+		}
 		if a.layer[bundle] != layer {
 			continue // moved before
 		}
@@ -234,8 +242,8 @@ func balance(count []uint64, lanes int) (base, split []uint64) {
 	return base, split
 }
 
-// sls are the SLs of all paths.
-func (a *assignment) sls(base, split []uint64) *routing.SLs {
+// sls are the SLs of all paths. The error is that of ctx.
+func (a *assignment) sls(ctx context.Context, base, split []uint64) (*routing.SLs, error) {
 	from, to := make([]int32, len(a.LIDs.Owner)), make([]int32, len(a.LIDs.Owner))
 	for lid := range from {
 		from[lid], to[lid] = none, none
@@ -252,10 +260,13 @@ func (a *assignment) sls(base, split []uint64) *routing.SLs {
 	}
 	rows := make([][]uint8, len(a.sources))
 	for i := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		rows[i] = a.layer[i*len(a.dests):][:len(a.dests)]
 		for d, layer := range rows[i] {
 			rows[i][d] = uint8(base[layer] + uint64(i+d)%split[layer])
 		}
 	}
-	return routing.NewSLs(from, to, rows)
+	return routing.NewSLs(from, to, rows), nil
 }

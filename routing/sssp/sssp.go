@@ -7,7 +7,6 @@
 package sssp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -44,9 +43,9 @@ func New(s Settings) routing.Engine {
 
 // place fills the tables, one destination after the other.
 func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tables, error) {
-	tables := &routing.Tables{LFT: make([][]uint8, len(n.switches)), Top: n.LIDs.Top}
-	for i := range tables.LFT {
-		tables.LFT[i] = bytes.Repeat([]byte{routing.NoPath}, routing.RowLen(n.LIDs.Top))
+	rows, err := routing.EmptyRows(ctx, len(n.switches), n.LIDs.Top)
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range list {
 		for i := range n.LIDs.Count(p) {
@@ -58,11 +57,11 @@ func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tabl
 				node := &n.Topo.Nodes[n.Topo.Switches[n.switches[v]]]
 				return nil, fmt.Errorf("%w: switch %v %q cannot be reached from all others", ErrSplit, node.GUID, node.Desc.String())
 			}
-			n.fill(tables.LFT, n.LIDs.Base[p]+mad.LID(i))
+			n.fill(rows, n.LIDs.Base[p]+mad.LID(i))
 			n.weigh()
 		}
 	}
-	return tables, nil
+	return &routing.Tables{LFT: rows, Top: n.LIDs.Top}, nil
 }
 
 // network is the switches, in the order in which OpenSM walks them, and the links between them.

@@ -90,6 +90,9 @@ func newNetwork(ctx context.Context, in routing.In, s *Settings, spread routing.
 	}
 	if s.Roots == nil {
 		queue = n.detectRoots()
+		if err = ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
 	for _, guid := range s.Roots {
 		if node := in.Topo.FindNode(guid); node != topo.None && in.Topo.Nodes[node].Switch != topo.None {
