@@ -131,10 +131,10 @@ func (a *assignment) assign(ctx context.Context, lanes int) (*routing.SLs, error
 		layers[i] = newGraph(len(a.key))
 	}
 	for _, g := range a.groups {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		for source := range a.sources {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			for d := g[0]; d < g[1]; d++ {
 				a.add(layers[0], int32(source*len(a.dests)+d))
 			}

@@ -43,7 +43,13 @@ func New(s *Settings) routing.Engine {
 		for _, h := range list {
 			trunk.Up[h.sw] = routing.TrunkLink{To: h.on, Down: []uint8{h.down}, Up: []uint8{h.up}}
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		sls := g.sls(in.Topo, in.LIDs, list)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		sls.Maps = g.maps(in.Topo, switches, ends)
 		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: sls, Trunk: trunk, Notes: g.notes(in.Topo, list, switches, ends), Places: g.placed()}, nil
 	}
