@@ -1,0 +1,293 @@
+package main_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// living is a subnet in which cables and switches are lost and come back, while OpenSM and ibsm are master in turn.
+type living struct {
+	*testSubnet
+	net  *net.Net
+	rng  *rand.Rand
+	argv [2][]string        // of OpenSM and of ibsm
+	ctl  string             // ibsm's control socket
+	cuts []net.End          // cables that are lost, by one end
+	off  []int32            // switches that are
+	was  map[[2]int]journey // at the last look, nil where nothing is expected of them
+}
+
+// journey is how a packet gets from one host to another.
+type journey struct {
+	sl   uint8
+	hops []fabric.Hop
+}
+
+// TestLivingFabric: cables and switches are lost and return while OpenSM and ibsm are master in turn, each with the same
+// opensm.conf. Under ibsm no pair of hosts is lost that has cables, and fabcheck finds no credit loop. Pairs whose way is not
+// affected keep their SL.
+func TestLivingFabric(t *testing.T) {
+	t.Parallel()
+	needFabcheck(t)
+	rounds, seed := 4, uint64(1)
+	if proof() {
+		rounds = 50
+	}
+	for _, c := range []struct{ spec, engines, more string }{
+		{"torus:dims=5x5x3,hosts=1", "torus-2QoS,lash", ""},
+		{"torus:dims=4x4,hosts=1", "lash", ""},
+		{"torus:dims=4x4,hosts=1", "dfsssp,lash", ""},
+		{"random:switches=14,degree=4,hosts=1", "nue,lash", "nue_max_num_vls 4\n"},
+		{"fattree:k=4", "ftree,updn", ""},
+		{"fattree:k=4", "updn", ""},
+	} {
+		name, _, _ := strings.Cut(c.engines, ",")
+		if !proof() && name != "torus-2QoS" && name != "updn" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Logf("seed %d, %d rounds", seed, rounds)
+			l := newLiving(t, c.spec, c.engines, c.more, seed)
+			for round := range rounds {
+				l.round(round, name == "torus-2QoS")
+				if t.Failed() {
+					t.Fatalf("round %d; lost cables %v, switches %v", round, l.cuts, l.off)
+				}
+			}
+		})
+	}
+}
+
+func newLiving(t *testing.T, spec, engines, more string, seed uint64) *living {
+	dir := t.TempDir()
+	l := &living{net: nettest.Generate(t, spec), rng: rand.New(rand.NewPCG(seed, 0)), ctl: filepath.Join(dir, "ctl")}
+	l.testSubnet = newTestSubnetOf(t, l.net, 2)
+	conf, torus := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "torus.conf")
+	lines := "force_log_flush TRUE\nqos TRUE\nsweep_interval 5\nrouting_engine " + engines + "\ntorus_config " + torus + "\n" + more
+	for name, text := range map[string]string{conf: lines, torus: torusConf} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.argv = [2][]string{
+		{"ibsim-run", "opensm", "-F", conf, "-f", "stdout"},
+		{program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "--state_dir", "none", "--ctl_socket", l.ctl},
+	}
+	return l
+}
+
+// round is one manager's time as master. Something changes while it is, and before the next one comes.
+func (l *living) round(number int, keepsSLs bool) {
+	ours := number%2 == 1
+	l.bringUp(l.argv[number%2]...)
+	if ours {
+		l.judge(keepsSLs)
+		eventually(l.t, "ibsm sweeps no more", func() bool { return !l.swept().IsZero() })
+		before := l.swept()
+		l.change()
+		eventually(l.t, "ibsm has swept again, and packets arrive", func() bool { return l.swept().After(before) && l.arrive() })
+		l.judge(keepsSLs)
+		l.manager.stop()
+	} else {
+		l.was = l.journeys()
+		l.change()
+		l.manager.kill() // in the middle of a sweep it may not end on SIGTERM
+	}
+	if l.rng.IntN(2) == 0 {
+		l.change()
+	}
+}
+
+// arrive reports whether packets with SL 0 get from all clients to all that have cables to them.
+func (l *living) arrive() (all bool) {
+	all = true
+	l.server.Do(func(f *fabric.Fabric) {
+		clients := l.reach(f)
+		for _, from := range clients {
+			for _, to := range clients {
+				info := f.PortInfo(l.ends[to])
+				_, lost := f.Probe(l.ends[from], info.LID(), mad.DefaultPKey, 0, nil)
+				all = all && (from == to || lost == fabric.Delivered)
+			}
+		}
+	})
+	return all
+}
+
+// swept is when the last heavy sweep of ibsm's has ended, 0 while it sweeps.
+func (l *living) swept() (ended time.Time) {
+	client := ctl.NewClient(l.ctl)
+	defer client.Close()
+	var st ctl.Status
+	if client.Get(l.t.Context(), "/v1/status", nil, &st) != nil || st.Phase != "idle" || st.Sweep == nil {
+		return ended
+	}
+	return st.Sweep.Ended
+}
+
+// change loses or brings back a cable or a switch, at most three of both at a time. The switches of the
+// managers and of the first client stay.
+func (l *living) change() {
+	l.server.Do(func(f *fabric.Fabric) {
+		back := len(l.cuts)+len(l.off) >= 3 || len(l.cuts)+len(l.off) > 0 && l.rng.IntN(2) == 0
+		switch {
+		case back && len(l.off) > 0:
+			f.NodeUp(l.off[0])
+			l.off = l.off[1:]
+		case back:
+			f.LinkUp(l.cuts[0])
+			l.cuts = l.cuts[1:]
+		case l.rng.IntN(3) == 0:
+			node := l.victim(f)
+			f.NodeDown(node)
+			l.off = append(l.off, node)
+		default:
+			for {
+				at := net.End{Node: l.victim(f), Port: uint8(1 + l.rng.IntN(6))}
+				if at.Port > f.NumPorts(at.Node) || !f.CableGood(at) || f.NodeType(f.Peer(at).Node) != mad.Switch {
+					continue
+				}
+				f.LinkDown(at)
+				l.cuts = append(l.cuts, at)
+				break
+			}
+		}
+		if back {
+			l.was = nil // ways may have gone around it
+		}
+	})
+}
+
+// victim is a switch with power that may be lost.
+func (l *living) victim(f *fabric.Fabric) int32 {
+	for {
+		node := int32(l.rng.IntN(f.NumNodes()))
+		if f.NodeType(node) != mad.Switch || !f.Powered(node) {
+			continue
+		}
+		stays := f.Peer(l.ends[0]).Node == node
+		for _, id := range l.hosts {
+			at, _ := f.FindNode(id)
+			stays = stays || f.Peer(net.End{Node: at.Node, Port: 1}).Node == node
+		}
+		if !stays {
+			return node
+		}
+	}
+}
+
+// reach are the clients that have cables to the first one.
+func (l *living) reach(f *fabric.Fabric) (clients []int) {
+	seen := map[int32]bool{l.ends[0].Node: true}
+	for queue := []int32{l.ends[0].Node}; len(queue) > 0; queue = queue[1:] {
+		for num := range f.NumPorts(queue[0]) {
+			at := net.End{Node: queue[0], Port: num + 1}
+			if f.CableGood(at) && !seen[f.Peer(at).Node] {
+				seen[f.Peer(at).Node] = true
+				queue = append(queue, f.Peer(at).Node)
+			}
+		}
+	}
+	for i, at := range l.ends {
+		if seen[at.Node] {
+			clients = append(clients, i)
+		}
+	}
+	return clients
+}
+
+// journeys are those of all pairs of clients, with the SLs that the SA gives.
+func (l *living) journeys() map[[2]int]journey {
+	l.t.Helper()
+	var clients []int
+	l.server.Do(func(f *fabric.Fabric) { clients = l.reach(f) })
+	gids := l.clientGIDs()
+	var questions []question
+	var pairs [][2]int
+	for _, from := range clients {
+		for _, to := range clients {
+			if from == to {
+				continue
+			}
+			p := request(mad.MethodGet, sarec.AttrPathRecord, sarec.PathDGID|sarec.PathSGID|sarec.PathNumbPath)
+			rec := (*sarec.PathRecord)(p.SAData()[:])
+			rec.SetSGID(gids[from])
+			rec.SetDGID(gids[to])
+			rec.SetNumbPath(1)
+			questions, pairs = append(questions, question{from: 0, packet: p}), append(pairs, [2]int{from, to})
+		}
+	}
+	all := map[[2]int]journey{}
+	var answers []*mad.Packet
+	for some := range slices.Chunk(questions, 100) { // as many as no manager drops
+		answers = append(answers, l.ask(some)...)
+	}
+	l.server.Do(func(f *fabric.Fabric) {
+		for i, a := range answers {
+			if a == nil || a.Status() != mad.StatusOK {
+				continue
+			}
+			rec := (*sarec.PathRecord)(a.SAData()[:])
+			hops, lost := f.Probe(l.ends[pairs[i][0]], rec.DLID(), rec.PKey(), rec.SL(), nil)
+			if lost == fabric.Delivered {
+				all[pairs[i]] = journey{rec.SL(), hops}
+			}
+		}
+	})
+	return all
+}
+
+// judge holds that ibsm has all pairs connected that have cables, without a credit loop, and that those whose way is
+// not affected have the SL that they had.
+func (l *living) judge(keepsSLs bool) {
+	l.t.Helper()
+	var clients []int
+	l.server.Do(func(f *fabric.Fabric) { clients = l.reach(f) })
+	now := l.journeys()
+	if want := len(clients) * (len(clients) - 1); len(now) != want {
+		l.t.Errorf("%d of %d pairs arrive", len(now), want)
+	}
+	moved := 0
+	for pair, was := range l.was {
+		is, there := now[pair]
+		if !keepsSLs || !there {
+			continue
+		}
+		if is.sl != was.sl && l.whole(was) {
+			l.t.Errorf("%v: SL %d and then %d, though its way %v is there", pair, was.sl, is.sl, was.hops)
+		}
+		if !slices.EqualFunc(is.hops, was.hops, func(a, b fabric.Hop) bool { return a.Node == b.Node && a.Out == b.Out }) {
+			moved++
+		}
+	}
+	r := run(l.t, l.t.TempDir(), []string{"IBSIM_SOCKNAME=" + l.socket, "SIM_HOST=" + l.hosts[1]}, "ibsim-run", fabcheckPath(), "--ibsim", "-q", "-v", "-c")
+	if r.status != 0 || !strings.Contains(r.stderr, "SA answers") {
+		l.t.Errorf("fabcheck: status %d, %s%s", r.status, r.stdout, r.stderr)
+	}
+	l.was = now
+	l.t.Log(fmt.Sprintf("%d pairs, %d of which changed their way; lost cables %v, switches %v", len(now), moved, l.cuts, l.off))
+}
+
+// whole reports whether all cables of a way are still there.
+func (l *living) whole(j journey) (is bool) {
+	is = true
+	l.server.Do(func(f *fabric.Fabric) {
+		for _, h := range j.hops {
+			is = is && f.Powered(h.Node) && (h.Out == 0 || f.CableGood(net.End{Node: h.Node, Port: h.Out}))
+		}
+	})
+	return is
+}
