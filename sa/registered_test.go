@@ -104,6 +104,8 @@ func TestMCMemberRecords(t *testing.T) {
 		{"MLID of nothing", sarec.MCMemberMLID, func(r *rec) { r.SetMLID(0xcfff) }, 0, 0},
 		{"MGID and MLID of another", mgid | sarec.MCMemberMLID, func(r *rec) { r.SetMGID(broadcast); r.SetMLID(0xc001) }, 0, 0},
 		{"member", port, func(r *rec) { r.SetPortGID(gidOf(h3)) }, 1, 1},
+		{"member, with the prefix of ports that have none", port, func(r *rec) { r.SetPortGID(mad.MakeGID(mad.DefaultPrefix, h3)) }, 1, 1},
+		{"member, with the prefix of another subnet", port, func(r *rec) { r.SetPortGID(mad.MakeGID(0xfec0<<48|9, h3)) }, 0, 0}, // OpenSM looks at the GUID only
 		{"no member", port, func(r *rec) { r.SetPortGID(gidOf(h4)) }, 0, 0},
 		{"member's bits", sarec.MCMemberJoinState, func(r *rec) { r.SetJoinState(8) }, 2, 1},
 		{"proxied", sarec.MCMemberProxyJoin, func(r *rec) { r.SetProxyJoin(true) }, 2, 1},
