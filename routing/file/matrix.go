@@ -64,14 +64,14 @@ func ReadHops(name string, from io.Reader) (*Matrix, error) {
 
 // lastLacks is what the last switch has no hops to although another switch has them: itself, or a switch that has hops to it. It is "" if
 // there is none.
-func (m *Matrix) lastLacks() string {
-	if len(m.Switches) < 2 {
+func (f *Matrix) lastLacks() string {
+	if len(f.Switches) < 2 {
 		return ""
 	}
-	last := &m.Switches[len(m.Switches)-1]
+	last := &f.Switches[len(f.Switches)-1]
 	own := last.own()
-	for i := range m.Switches[:len(m.Switches)-1] {
-		h := &m.Switches[i]
+	for i := range f.Switches[:len(f.Switches)-1] {
+		h := &f.Switches[i]
 		switch lid := h.own(); {
 		case lid == 0:
 		case own == 0:
