@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
@@ -25,7 +24,6 @@ type hostile struct {
 	got     chan mad.Packet
 	standby *process
 	says    *smp.SMInfo // what the host answers to Get(SMInfo); nil for nothing
-	ctl     string      // the master's control socket; OpenSM has none
 	sent    uint64      // SMPs in the fabric at the last look
 }
 
@@ -40,7 +38,8 @@ func newHostile(t *testing.T, ctl string, first, second []string) *hostile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &hostile{testSubnet: newTestSubnetOf(t, n, 2), net: n, got: make(chan mad.Packet, 1024), ctl: ctl}
+	h := &hostile{testSubnet: newTestSubnetOf(t, n, 2), net: n, got: make(chan mad.Packet, 1024)}
+	h.ctl = ctl
 	h.server.Do(func(f *fabric.Fabric) {
 		for at := range f.EndPorts() {
 			if id := n.Nodes[at.Node].ID; id == h.hosts[0] || id == h.hosts[1] {
@@ -79,13 +78,6 @@ func (h *hostile) settled() bool {
 	}
 	st, err := h.status()
 	return err == nil && len(st.SMs) > 1 && st.Phase == "idle"
-}
-
-// status is what the master's control socket says.
-func (h *hostile) status() (st ctl.Status, err error) {
-	client := ctl.NewClient(h.ctl)
-	defer client.Close()
-	return st, client.Get(h.t.Context(), "/v1/status", nil, &st)
 }
 
 // receive keeps what came for the two clients.

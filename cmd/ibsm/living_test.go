@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/sim/fabric"
@@ -23,7 +21,6 @@ type living struct {
 	net  *net.Net
 	rng  *rand.Rand
 	argv [2][]string        // of OpenSM and of ibsm
-	ctl  string             // ibsm's control socket
 	cuts []net.End          // cables that are lost, by one end
 	off  []int32            // switches that are
 	was  map[[2]int]journey // at the last look, nil where nothing is expected of them
@@ -73,8 +70,9 @@ func TestLivingFabric(t *testing.T) {
 
 func newLiving(t *testing.T, spec, engines, more string, seed uint64) *living {
 	dir := t.TempDir()
-	l := &living{net: nettest.Generate(t, spec), rng: rand.New(rand.NewPCG(seed, 0)), ctl: filepath.Join(dir, "ctl")}
+	l := &living{net: nettest.Generate(t, spec), rng: rand.New(rand.NewPCG(seed, 0))}
 	l.testSubnet = newTestSubnetOf(t, l.net, 2)
+	l.ctl = filepath.Join(dir, "ctl")
 	conf, torus := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "torus.conf")
 	lines := "force_log_flush TRUE\nqos TRUE\nsweep_interval 5\nrouting_engine " + engines + "\ntorus_config " + torus + "\n" + more
 	for name, text := range map[string]string{conf: lines, torus: torusConf} {
@@ -137,19 +135,8 @@ func (l *living) arrive() (all bool) {
 	return all
 }
 
-// swept is when the last heavy sweep of ibsm's has ended, 0 while it sweeps.
-func (l *living) swept() (ended time.Time) {
-	client := ctl.NewClient(l.ctl)
-	defer client.Close()
-	var st ctl.Status
-	if client.Get(l.t.Context(), "/v1/status", nil, &st) != nil || st.Phase != "idle" || st.Sweep == nil {
-		return ended
-	}
-	return st.Sweep.Ended
-}
-
-// change loses or brings back a cable or a switch, at most three of both at a time. The switches of the
-// managers and of the first client stay.
+// change loses or brings back a cable or a switch, at most three of both at a time. The first
+// client always has a way to the manager.
 func (l *living) change() {
 	l.server.Do(func(f *fabric.Fabric) {
 		back := len(l.cuts)+len(l.off) >= 3 || len(l.cuts)+len(l.off) > 0 && l.rng.IntN(2) == 0
@@ -161,18 +148,25 @@ func (l *living) change() {
 			f.LinkUp(l.cuts[0])
 			l.cuts = l.cuts[1:]
 		case l.rng.IntN(3) == 0:
-			node := l.victim(f)
-			f.NodeDown(node)
-			l.off = append(l.off, node)
+			for {
+				node := l.victim(f)
+				if f.NodeDown(node); l.asks(f) {
+					l.off = append(l.off, node)
+					break
+				}
+				f.NodeUp(node)
+			}
 		default:
 			for {
 				at := net.End{Node: l.victim(f), Port: uint8(1 + l.rng.IntN(6))}
 				if at.Port > f.NumPorts(at.Node) || !f.CableGood(at) || f.NodeType(f.Peer(at).Node) != mad.Switch {
 					continue
 				}
-				f.LinkDown(at)
-				l.cuts = append(l.cuts, at)
-				break
+				if f.LinkDown(at); l.asks(f) {
+					l.cuts = append(l.cuts, at)
+					break
+				}
+				f.LinkUp(at)
 			}
 		}
 		if back {
@@ -199,10 +193,14 @@ func (l *living) victim(f *fabric.Fabric) int32 {
 	}
 }
 
-// reach are the clients that have cables to the first one.
+// asks reports whether the first client, which asks the SA, has cables to the manager.
+func (l *living) asks(f *fabric.Fabric) bool { return slices.Contains(l.reach(f), 0) }
+
+// reach are the clients that have cables to the manager.
 func (l *living) reach(f *fabric.Fabric) (clients []int) {
-	seen := map[int32]bool{l.ends[0].Node: true}
-	for queue := []int32{l.ends[0].Node}; len(queue) > 0; queue = queue[1:] {
+	manager, _ := f.FindNode(l.hosts[0])
+	seen := map[int32]bool{manager.Node: true}
+	for queue := []int32{manager.Node}; len(queue) > 0; queue = queue[1:] {
 		for num := range f.NumPorts(queue[0]) {
 			at := net.End{Node: queue[0], Port: num + 1}
 			if f.CableGood(at) && !seen[f.Peer(at).Node] {

@@ -53,8 +53,11 @@ func TestQoSAsOpenSM(t *testing.T) {
 		}
 		ours.manager.await("QoS policy in force")
 		for _, w := range []*testSubnet{theirs, ours} {
-			w.manager.await("SUBNET UP")
+			w.manager.await("SUBNET UP") // or of a sweep that was under way
 		}
+		eventually(t, "ibsm has swept with the new files", func() bool {
+			return ours.partitionKeys() == theirs.partitionKeys() && !ours.swept().IsZero()
+		})
 	}
 	answered, refused, same, excused := 0, 0, 0, map[string]int{}
 	for seed := first; seed < first+uint64(count); seed++ {

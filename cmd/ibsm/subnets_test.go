@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/sim/fabric"
@@ -25,6 +27,7 @@ type testSubnet struct {
 	server  *ibsim.Server
 	socket  string
 	hosts   []string // where managers can be
+	ctl     string   // the control socket of ibsm as the manager; OpenSM has none
 	manager *process
 	clients []*fabric.Station
 	ends    []net.End
@@ -92,6 +95,33 @@ func (w *testSubnet) bringUp(argv ...string) {
 	w.manager.await("SUBNET UP")
 }
 
+// status is what the manager's control socket says.
+func (w *testSubnet) status() (st ctl.Status, err error) {
+	client := ctl.NewClient(w.ctl)
+	defer client.Close()
+	return st, client.Get(w.t.Context(), "/v1/status", nil, &st)
+}
+
+// swept is when the last heavy sweep of ibsm's has ended, 0 while it sweeps.
+func (w *testSubnet) swept() (ended time.Time) {
+	if st, err := w.status(); err == nil && st.Phase == "idle" && st.Sweep != nil {
+		ended = st.Sweep.Ended
+	}
+	return ended
+}
+
+// partitionKeys are the P_Keys that each end port has, in order.
+func (w *testSubnet) partitionKeys() (text string) {
+	w.server.Do(func(f *fabric.Fabric) {
+		for at := range f.EndPorts() {
+			keys := slices.DeleteFunc(f.PKeys(at), func(k mad.PKey) bool { return !k.Valid() })
+			slices.Sort(keys)
+			text += fmt.Sprintln(at, keys)
+		}
+	})
+	return text
+}
+
 // start starts a manager at a host.
 func (w *testSubnet) start(host string, argv ...string) *process {
 	w.t.Helper()
@@ -120,7 +150,8 @@ func equalSubnets(t *testing.T, spec string, lines ...string) (theirs, ours *tes
 		}
 	})
 	ours = newTestSubnet(t, withLIDs)
-	ours.bringUp(program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop")
+	ours.ctl = filepath.Join(filepath.Dir(conf), "ctl")
+	ours.bringUp(program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop", "--ctl_socket", ours.ctl)
 	for i, end := range theirs.ends {
 		a, b := theirs.lid(end), ours.lid(end)
 		if a != b {
