@@ -9,6 +9,7 @@ import (
 	"ibsm/routing/certificate"
 	"ibsm/sweep/engines"
 	"ibsm/topo"
+	"ibsm/topo/net"
 )
 
 // TestFit: tables of another manager stay and get SLs with which they have no credit loop on the lanes
@@ -38,6 +39,24 @@ func testFitted(t *testing.T, b *harness) {
 		}
 		mustBeProved(t, b, out)
 	}
+}
+
+// TestFitRepaired: where a cable is lost when the other manager goes, its tables are repaired at once, and their paths get
+// SLs as soon as lanes have been read.
+func TestFitRepaired(t *testing.T) {
+	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{})
+	b.heavy()
+	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}})
+	b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 7), Port: 1})
+	out := b.heavy()
+	if out.Fitting.State != LanesUnread || !wroteRoutes(b) || out.Tables.SLs != nil || b.asked[smp.AttrSLtoVLMappingTable] > 0 {
+		t.Fatalf("%+v, routes were written: %t, SLs %v", out.Fitting, wroteRoutes(b), out.Tables.SLs)
+	}
+	b.ReadLanes()
+	if out = b.heavy(); out.Fitting.State != Fitted || out.CreditLoop != nil || wroteRoutes(b) {
+		t.Fatalf("with lanes: %+v, loop %v", out.Fitting, out.CreditLoop)
+	}
+	mustBeProved(t, b, out)
 }
 
 // TestFitTooFew: where ports have one lane, what tables need is known, and they stay as they are.
