@@ -157,12 +157,11 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 		if err != nil && !errors.As(err, &found) {
 			found = diag.List{{Position: diag.Position{File: name}, Text: fmt.Sprintf("%s: %v", key, err)}}
 		}
-		for _, engine := range users {
-			if len(found) == 0 {
-				break
-			}
-			if words := osmlog.FileUnreadable(engine, key, found[0]); !slices.Contains(r.unreadable, words) {
-				r.unreadable = append(r.unreadable, words)
+		if len(found) > 0 {
+			for _, engine := range users {
+				if words := osmlog.FileUnreadable(engine, key, found[0]); !slices.Contains(r.unreadable, words) {
+					r.unreadable = append(r.unreadable, words)
+				}
 			}
 		}
 		r.files[key] = engineFile{text, apply}

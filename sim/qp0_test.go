@@ -16,14 +16,10 @@ import (
 const fuzzedSMP = 3 + mad.PacketSize
 
 // notice is a notice about a LID, as a trap or as the end of one.
-func notice(method mad.Method, number smp.TrapNumber, producer smp.ProducerType, lid mad.LID) (p mad.Packet) {
-	p.SetHeader(mad.ClassLIDRouted, method, smp.AttrNotice, 0)
-	n := (*smp.Notice)(p.Data())
-	n.SetIsGeneric(true)
-	n.SetProducerType(producer)
-	n.SetTrapNumber(number)
-	n.SetIssuerLID(lid)
-	return p
+func notice(method mad.Method, number smp.TrapNumber, producer smp.ProducerType, lid mad.LID) mad.Packet {
+	d := trapFrom(number, lid, 0, func(n *smp.Notice) { n.SetProducerType(producer) })
+	d.Packet.SetMethod(method)
+	return d.Packet
 }
 
 // FuzzQP0: whatever packets come to QP0 of a master and its standby, which have a secret key, both stay

@@ -159,7 +159,7 @@ func TestCancelled(t *testing.T) {
 // end. The garbage collector, which works beside it, is off.
 func TestCancelledSoon(t *testing.T) {
 	if os.Getenv("IBSM_PROOF") == "" {
-		t.Skip("full size")
+		t.Skip("measures; with IBSM_PROOF=1")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(8 << 30))
