@@ -15,7 +15,6 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/routing/heap"
 	"ibsm/topo"
 )
 
@@ -48,17 +47,21 @@ func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tabl
 		return nil, err
 	}
 	for _, p := range list {
+		home, egress := routing.Home(n.Topo, p)
+		find := n.search.toPort
+		if egress == 0 {
+			find = n.search.toSwitch
+		}
 		for i := range n.LIDs.Count(p) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			n.search(p)
-			if v := slices.Index(n.distance, infinite); v >= 0 {
+			if v := find(n.vertex[home]); v != unreached {
 				node := &n.Topo.Nodes[n.Topo.Switches[n.switches[v]]]
 				return nil, fmt.Errorf("%w: switch %v %q cannot be reached from all others", ErrSplit, node.GUID, node.Desc.String())
 			}
-			n.fill(rows, n.LIDs.Base[p]+mad.LID(i))
-			n.weigh()
+			n.fill(rows, n.LIDs.Base[p]+mad.LID(i), egress)
+			n.search.weigh(n.lids)
 		}
 	}
 	return &routing.Tables{LFT: rows, Top: n.LIDs.Top}, nil
@@ -72,15 +75,7 @@ type network struct {
 	lids     []uint64         // by vertex: of the switch and of what hangs on it
 	edges    []edge           // of vertex v: first[v] .. first[v+1]-1
 	first    []int32
-	weight   []uint64 // by edge
-
-	// What the last search found, by vertex.
-	distance []uint64
-	by       []int32 // the edge by which it was reached, or one of these
-	taken    []int32 // vertices in the order of their distance
-	egress   uint8   // the port by which the switch of the destination was reached
-	heap     heap.Heap
-	behind   []uint64 // scratch of weigh
+	search   search
 }
 
 // edge is a link from one switch to the next, in the direction away from destinations.
@@ -90,22 +85,12 @@ type edge struct {
 	port uint8 // of the switch that it leads to
 }
 
-// In place of an edge.
-const (
-	unreached int32 = -1
-	fromPort  int32 = -2 // the destination is an end port of this switch
-	itself    int32 = -3
-)
-
-const infinite = uint64(1) << 62
-
 func newNetwork(in routing.In, s Settings) *network {
 	t := in.Topo
 	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool {
 		return !t.Ports[p].Unhealthy && !(s.AvoidThrottled && routing.Throttled(t, p))
 	})
-	n := &network{In: in, switches: routing.SwitchesByGUID(t), vertex: make([]int32, g.Len()), lids: make([]uint64, g.Len()),
-		distance: make([]uint64, g.Len()), by: make([]int32, g.Len()), behind: make([]uint64, g.Len())}
+	n := &network{In: in, switches: routing.SwitchesByGUID(t), vertex: make([]int32, g.Len()), lids: make([]uint64, g.Len())}
 	for v, s := range n.switches {
 		n.vertex[s] = int32(v)
 	}
@@ -124,11 +109,10 @@ func newNetwork(in routing.In, s Settings) *network {
 		for i, r := range peers {
 			far := t.Ports[t.Port(t.Switches[s], ports[i])].Peer
 			n.edges = append(n.edges, edge{to: n.vertex[r], from: int32(v), port: t.Ports[far].Num})
-			n.weight = append(n.weight, all*all) // more than all routes together: no way is longer than it must be
 		}
 	}
 	n.first = append(n.first, int32(len(n.edges)))
-	n.heap = heap.New(g.Len() + 1)
+	n.search = newSearch(n.edges, n.first, all*all) // more than routes over one link
 	return n
 }
 
@@ -166,67 +150,13 @@ func (n *network) destinations(s Settings) (list []topo.PortIdx) {
 	return append(list, routers...)
 }
 
-// search finds the lightest ways from all switches to a port (Dijkstra). Among equals the order of the
-// heap decides, as it does in OpenSM.
-func (n *network) search(p topo.PortIdx) {
-	h := &n.heap
-	h.Clear()
-	for v := range n.distance {
-		n.distance[v], n.by[v] = infinite, unreached
-		h.Push(int32(v), infinite)
-	}
-	n.taken = n.taken[:0]
-	home, port := routing.Home(n.Topo, p)
-	start := int32(len(n.distance)) // of an end port: a vertex of its own
-	if n.egress = port; port != 0 {
-		h.Push(start, infinite)
-	} else {
-		start = n.vertex[home]
-		n.distance[start], n.by[start] = 0, itself
-	}
-	h.Lower(start, 0)
-	for h.Len() > 0 {
-		v, d := h.Pop()
-		if int(v) == len(n.distance) {
-			to := n.vertex[home]
-			n.distance[to], n.by[to] = 1, fromPort
-			h.Lower(to, 1)
-			continue
-		}
-		if d == infinite {
-			return
-		}
-		n.taken = append(n.taken, v)
-		for e := n.first[v]; e < n.first[v+1]; e++ {
-			if to := n.edges[e].to; d+n.weight[e] < n.distance[to] { // never of one that was taken before
-				n.distance[to], n.by[to] = d+n.weight[e], e
-				h.Lower(to, d+n.weight[e])
-			}
-		}
-	}
-}
-
 // fill puts what a search found into the tables.
-func (n *network) fill(rows [][]uint8, lid mad.LID) {
-	for v, e := range n.by {
-		switch e {
-		case itself:
-			rows[n.switches[v]][lid] = 0
-		case fromPort:
-			rows[n.switches[v]][lid] = n.egress
-		default:
-			rows[n.switches[v]][lid] = n.edges[e].port
+func (n *network) fill(rows [][]uint8, lid mad.LID, egress uint8) {
+	for v, e := range n.search.by {
+		port := egress
+		if e >= 0 {
+			port = n.edges[e].port
 		}
-	}
-}
-
-// weigh adds to the weight of each link the LIDs of all switches whose way the last search led over it.
-func (n *network) weigh() {
-	copy(n.behind, n.lids)
-	for i := len(n.taken) - 1; i >= 0; i-- {
-		if v := n.taken[i]; n.by[v] >= 0 {
-			n.weight[n.by[v]] += n.behind[v]
-			n.behind[n.edges[n.by[v]].from] += n.behind[v]
-		}
+		rows[n.switches[v]][lid] = port
 	}
 }
