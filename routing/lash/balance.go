@@ -28,7 +28,7 @@ func (l *layers) balance(ctx context.Context, seed uint32) error {
 			from.set(i, j, absent)
 			to.set(i, j, present)
 		} else {
-			from.set(i, j, stuck)
+			from.stick(i, j)
 			trials -= 2
 		}
 		if trials == 0 || from.paths-to.paths < enough {
@@ -68,13 +68,4 @@ func (l *layer) pick(i, j int) (int32, int32, bool) {
 		i = (i + 1) % l.n
 	}
 	return 0, 0, false
-}
-
-// free lets pairs that were stuck be tried again.
-func (l *layer) free() {
-	for pair, is := range l.state {
-		if is == stuck {
-			l.state[pair] = present
-		}
-	}
 }

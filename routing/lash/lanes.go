@@ -2,6 +2,7 @@ package lash
 
 import (
 	"context"
+	"slices"
 
 	"ibsm/routing"
 )
@@ -12,6 +13,7 @@ type layers struct {
 	channels []channel
 	at       [][]int32 // by switch, index of a link: the channel to the switch at its end
 	lanes    []*layer
+	missing  []dependency // scratch of add
 }
 
 // channel is a direction between two switches that are cabled together, however many cables there
@@ -32,7 +34,10 @@ func (n *network) assignLanes(ctx context.Context, budget int, s Settings) ([][]
 				if len(l.lanes) == budget-start {
 					return nil, nil, &TooFewLanes{Lanes: budget - start, Start: start}
 				}
-				l.lanes = append(l.lanes, newLayer(len(n.links), len(l.channels)))
+				next := newLayer(len(n.links), len(l.channels))
+				copy(next.place, l.lanes[0].place) // nearer to what paths need than any
+				copy(next.order, l.lanes[0].order)
+				l.lanes = append(l.lanes, next)
 				l.place(int32(i), int32(j))
 			}
 		}
@@ -120,7 +125,7 @@ func (l *layers) place(i, j int32) bool {
 // add adds the dependencies of both paths of a pair to a lane, unless a circle would come of
 // them. OpenSM counts an attempt that failed as one more use of each dependency that was there.
 func (l *layers) add(layer *layer, i, j int32) bool {
-	var added []dependency
+	missing := l.missing[:0]
 	fits := true
 	both := func(do func(from, to int32)) {
 		l.path(i, j, do)
@@ -134,12 +139,21 @@ func (l *layers) add(layer *layer, i, j int32) bool {
 			d.uses++
 			return
 		}
-		if fits = fits && layer.insert(from, to); fits {
-			added = append(added, dependency{from, to})
-		}
+		missing = append(missing, dependency{from, to})
+		fits = fits && !layer.refused(from, to)
 	})
+	l.missing = missing
 	if !fits {
-		for _, d := range added {
+		return false
+	}
+	for n, d := range missing {
+		if layer.insert(d.from, d.to) {
+			continue
+		}
+		if n == 0 {
+			layer.refuse(d.from, d.to)
+		}
+		for _, d := range missing[:n] {
 			layer.drop(d.from, d.to)
 		}
 		return false
@@ -150,6 +164,7 @@ func (l *layers) add(layer *layer, i, j int32) bool {
 
 // remove takes both paths of a pair out of a lane. What OpenSM counts too often stays there.
 func (l *layers) remove(layer *layer, i, j int32) {
+	layer.age++
 	for _, pair := range [][2]int32{{i, j}, {j, i}} {
 		var gone []dependency
 		l.path(pair[0], pair[1], func(from, to int32) {
@@ -187,17 +202,30 @@ const (
 // layer is one lane: the dependencies of its paths, with an order of the channels in which each
 // leads upwards (Pearce and Kelly, 2006).
 type layer struct {
-	next  [][]use
-	prev  [][]int32
-	users []int32 // by channel: paths that take it
-	place []int32 // by channel: in the order
-	state []pairState
-	n     int
-	paths int
+	next    [][]use
+	prev    [][]int32
+	users   []int32   // by channel: paths that take it
+	closing []closing // by channel
+	age     int32     // how often dependencies were taken away
+	state   []pairState
+	stuck   [][2]int32 // pairs in that state
+	n       int
+	paths   int
 
+	place         []int32 // by channel: in the order
+	order         []int32 // channels by place
 	mark          []int32 // by channel: the search that came by
 	search        int32
-	ahead, behind []int32 // scratch
+	ahead, behind []int32  // what the last search found
+	places        []int32  // scratch of reorder
+	bits          []uint64 // scratch of sort: by place
+}
+
+// closing are channels to which a dependency would close a circle. That stays so until dependencies are
+// taken away.
+type closing struct {
+	age int32 // of the layer, when they were found
+	to  []int32
 }
 
 // use is a dependency, and how often it is counted.
@@ -208,17 +236,47 @@ type use struct {
 
 func newLayer(switches, channels int) *layer {
 	l := &layer{
-		next: make([][]use, channels), prev: make([][]int32, channels), users: make([]int32, channels), place: make([]int32, channels),
-		state: make([]pairState, switches*switches), n: switches, mark: make([]int32, channels),
+		next: make([][]use, channels), prev: make([][]int32, channels), users: make([]int32, channels), closing: make([]closing, channels),
+		state: make([]pairState, switches*switches), n: switches,
+		place: make([]int32, channels), order: make([]int32, channels), mark: make([]int32, channels), bits: make([]uint64, channels/64+1),
 	}
 	for c := range l.place {
-		l.place[c] = int32(c)
+		l.put(int32(c), int32(c))
 	}
 	return l
 }
 
 func (l *layer) set(i, j int32, to pairState) {
 	l.state[int(i)*l.n+int(j)], l.state[int(j)*l.n+int(i)] = to, to
+}
+
+// stick notes that a pair could not be moved.
+func (l *layer) stick(i, j int32) {
+	l.set(i, j, stuck)
+	l.stuck = append(l.stuck, [2]int32{i, j})
+}
+
+// free lets pairs that were stuck be tried again.
+func (l *layer) free() {
+	for _, pair := range l.stuck {
+		l.set(pair[0], pair[1], present)
+	}
+	l.stuck = l.stuck[:0]
+}
+
+// refuse notes that a dependency closes a circle.
+func (l *layer) refuse(from, to int32) {
+	c := &l.closing[from]
+	if c.age != l.age {
+		c.age, c.to = l.age, c.to[:0]
+	}
+	c.to = append(c.to, to)
+}
+
+// refused reports whether a dependency is known to close a circle.
+func (l *layer) refused(from, to int32) bool {
+	c := &l.closing[from]
+	return c.age == l.age && slices.Contains(c.to, to)
 }
 
 func (l *layer) find(from, to int32) *use {

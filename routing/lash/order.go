@@ -1,7 +1,7 @@
 package lash
 
 import (
-	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -52,18 +52,42 @@ func (l *layer) backward(c, least int32) {
 
 // reorder puts what is behind before what is ahead, in the places that they have together.
 func (l *layer) reorder() {
-	byPlace := func(a, b int32) int { return cmp.Compare(l.place[a], l.place[b]) }
-	slices.SortFunc(l.behind, byPlace)
-	slices.SortFunc(l.ahead, byPlace)
-	channels := append(l.behind, l.ahead...)
-	places := make([]int32, len(channels))
-	for i, c := range channels {
-		places[i] = l.place[c]
+	behind, ahead := l.sort(l.behind), l.sort(l.ahead)
+	l.places = l.places[:0]
+	for i, j := 0, 0; i < len(behind) || j < len(ahead); {
+		if j == len(ahead) || i < len(behind) && l.place[behind[i]] < l.place[ahead[j]] {
+			l.places = append(l.places, l.place[behind[i]])
+			i++
+		} else {
+			l.places = append(l.places, l.place[ahead[j]])
+			j++
+		}
 	}
-	slices.Sort(places)
-	for i, c := range channels {
-		l.place[c] = places[i]
+	for i, c := range behind {
+		l.put(c, l.places[i])
 	}
+	for i, c := range ahead {
+		l.put(c, l.places[len(behind)+i])
+	}
+}
+
+func (l *layer) put(c, place int32) { l.place[c], l.order[place] = place, c }
+
+// sort sorts channels by their places: with a bit for each place, because they are many, close together.
+func (l *layer) sort(channels []int32) []int32 {
+	first, last := l.place[channels[0]], int32(0)
+	for _, c := range channels {
+		at := l.place[c]
+		l.bits[at/64] |= 1 << (at % 64)
+		first, last = min(first, at), max(last, at)
+	}
+	channels = channels[:0]
+	for word := first / 64; word <= last/64; word++ {
+		for ; l.bits[word] != 0; l.bits[word] &= l.bits[word] - 1 {
+			channels = append(channels, l.order[word*64+int32(bits.TrailingZeros64(l.bits[word]))])
+		}
+	}
+	return channels
 }
 
 // drop removes a dependency.
