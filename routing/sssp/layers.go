@@ -76,7 +76,7 @@ func newAssignment(n *network, tables *routing.Tables, list []topo.PortIdx) *ass
 	lid := func(v int32) uint64 {
 		return uint64(n.LIDs.Base[n.Topo.Nodes[n.Topo.Switches[n.switches[v]]].First])
 	}
-	for e, link := range n.edges { // which leads away from destinations: packets take it the other way
+	for e, link := range n.search.edges { // which leads away from destinations: packets take it the other way
 		s := n.switches[link.to]
 		a.channel[s][link.port] = int32(e)
 		a.next = append(a.next, n.switches[link.from])

@@ -6,43 +6,47 @@ import (
 	"ibsm/routing/heap"
 )
 
-// search finds the lightest ways from all switches to a destination (Dijkstra). Among equals the order
-// of the heap decides, as it does in OpenSM.
+// search finds the lightest ways from all switches to a destination. Among equals the order of the heap
+// decides with which OpenSM finds them (Dijkstra).
+//
+// An empty link weighs more than the routes over any link, so ways of the fewest links are nearly always
+// the lightest, and the switches next to a switch have different distances. While that is so, the
+// lightest ways are found without the heap.
 type search struct {
-	vertices int
-	edges    []edge // of vertex v: first[v] .. first[v+1]-1
-	first    []int32
-	weight   []uint64 // by edge
-	link     uint64   // weight of an empty link
-	heavy    uint64   // routes over the link that has most
-	rows     rows
+	edges  []edge   // those to vertex 0, then those to vertex 1, ...
+	in     []int32  // edges to vertex v: in[v] .. in[v+1]-1, in the order of where they come from
+	out    [][]way  // by vertex: edges from it, in the order of its ports
+	weight []uint64 // by edge
+	link   uint64   // weight of an empty link
+	heavy  uint64   // routes over the link that has most
+	rows   rows
+	heap   heap.Heap
+	behind []uint64    // scratch of weigh
+	sums   [256]uint64 // scratch of byRows
 
 	// What the last search found, by vertex.
 	distance []uint64
 	by       []int32 // the edge by which it was reached, home for that of the destination
 	taken    []int32 // vertices, each after that from which it was reached
-	heap     heap.Heap
-	behind   []uint64 // scratch of weigh
+}
+
+// edge is a link from one switch to the next, in the direction away from destinations.
+type edge struct {
+	from, to int32 // vertices
+	port     uint8 // of the switch that it leads to
 }
 
 // rows are the vertices by the fewest links to them from one vertex.
-//
-// An empty link weighs more than the routes over any link, so ways of the fewest links are nearly always
-// the lightest. While that is sure, a search looks at edges from one row to the next only, and leaves the
-// last row out of the heap: it comes after all others, and whatever is greater than two items changes
-// nothing in their order.
 type rows struct {
 	home    int32   // the vertex in row 0
 	row     []int32 // by vertex
 	reached []int32 // vertices in the order of their rows
-	last    int32
-	others  int   // vertices that are not in the last row
-	on      []way // to the next row; of vertex v: first[v] .. first[v+1]-1
+	ways    []way   // from the row before; to vertex reached[i]: first[i] .. first[i+1]-1
 	first   []int32
 }
 
-// way is an edge and where it leads to.
-type way struct{ to, edge int32 }
+// way is an edge, and the vertex at its other end.
+type way struct{ vertex, edge int32 }
 
 // In place of the edge by which a vertex was reached.
 const (
@@ -52,31 +56,38 @@ const (
 
 const infinite = uint64(1) << 62
 
-// newSearch is a search over a graph in which an empty link has a weight.
-func newSearch(edges []edge, first []int32, link uint64) search {
-	count := len(first) - 1
-	return search{vertices: count, edges: edges, first: first, weight: slices.Repeat([]uint64{link}, len(edges)), link: link,
-		rows:     rows{home: unreached, row: make([]int32, count), first: make([]int32, count+1)},
-		distance: make([]uint64, count), by: make([]int32, count), heap: heap.New(count + 1), behind: make([]uint64, count)}
+// newSearch is a search over edges, which are in the order of the vertices and ports that they come from. An
+// empty link has a weight.
+func newSearch(vertices int, edges []edge, link uint64) search {
+	s := search{edges: make([]edge, len(edges)), in: make([]int32, vertices+1), out: make([][]way, vertices),
+		weight: slices.Repeat([]uint64{link}, len(edges)), link: link,
+		rows: rows{home: unreached, row: make([]int32, vertices)}, heap: heap.New(vertices + 1), behind: make([]uint64, vertices),
+		distance: make([]uint64, vertices), by: make([]int32, vertices)}
+	for _, e := range edges {
+		s.in[e.to+1]++
+	}
+	for v := range vertices {
+		s.in[v+1] += s.in[v]
+	}
+	next := slices.Clone(s.in)
+	for _, e := range edges {
+		s.edges[next[e.to]] = e
+		s.out[e.from] = append(s.out[e.from], way{e.to, next[e.to]})
+		next[e.to]++
+	}
+	return s
 }
 
-// toSwitch searches for the ways to a switch. It returns one from which there is none, unreached if all have one.
-func (s *search) toSwitch(v int32) (missed int32) {
-	s.start(v, 0)
-	return s.throughAll()
-}
-
-// toPort searches for the ways to an end port of a switch.
-func (s *search) toPort(v int32) (missed int32) {
+// find searches for the ways to the end port of a switch, or to the switch itself. It returns a switch from
+// which there is none, unreached if all have one.
+func (s *search) find(v int32, endPort bool) (missed int32) {
 	if s.rows.home != v {
 		s.arrange(v)
 	}
-	s.start(v, 1)
-	if len(s.rows.reached) == s.vertices && uint64(s.rows.last)*s.heavy < s.link {
-		s.throughRows()
+	if r := &s.rows; len(r.reached) == len(s.out) && uint64(r.row[r.reached[len(r.reached)-1]])*s.heavy < s.link && s.byRows() {
 		return unreached
 	}
-	return s.throughAll()
+	return s.byHeap(v, endPort)
 }
 
 // arrange puts the vertices into rows.
@@ -86,78 +97,84 @@ func (s *search) arrange(v int32) {
 		r.row[i] = unreached
 	}
 	r.home, r.row[v] = v, 0
-	r.reached = append(r.reached[:0], v)
-	r.on = r.on[:0]
+	r.reached, r.ways, r.first = append(r.reached[:0], v), r.ways[:0], r.first[:0]
 	for i := 0; i < len(r.reached); i++ {
 		v := r.reached[i]
-		for e := s.first[v]; e < s.first[v+1]; e++ {
-			to := s.edges[e].to
-			if r.row[to] == unreached {
-				r.row[to] = r.row[v] + 1
-				r.reached = append(r.reached, to)
+		for _, w := range s.out[v] {
+			if r.row[w.vertex] == unreached {
+				r.row[w.vertex] = r.row[v] + 1
+				r.reached = append(r.reached, w.vertex)
+			}
+		}
+		r.first = append(r.first, int32(len(r.ways)))
+		before := r.row[v] - 1
+		for e := s.in[v]; e < s.in[v+1] && i > 0; e++ {
+			if from := s.edges[e].from; r.row[from] == before {
+				r.ways = append(r.ways, way{from, e})
 			}
 		}
 	}
-	r.last = r.row[r.reached[len(r.reached)-1]]
-	r.others = slices.IndexFunc(r.reached, func(v int32) bool { return r.row[v] == r.last })
-	for v := range r.row {
-		for e := s.first[v]; e < s.first[v+1]; e++ {
-			if to := s.edges[e].to; r.row[to] == r.row[v]+1 {
-				r.on = append(r.on, way{to, e})
-			}
-		}
-		r.first[v+1] = int32(len(r.on))
-	}
+	r.first = append(r.first, int32(len(r.ways)))
 }
 
-// start fills the heap and puts the switch of the destination first.
-func (s *search) start(v int32, distance uint64) {
+// byRows searches where the lightest ways are of the fewest links. It reports false where the heap has to
+// decide.
+func (s *search) byRows() bool {
+	r := &s.rows
+	s.distance[r.home], s.by[r.home] = 0, home
+	for i, v := range r.reached[1:] {
+		ways := r.ways[r.first[i+1]:r.first[i+2]]
+		sums := s.sums[:len(ways)]
+		least := infinite
+		for i, w := range ways {
+			sums[i] = s.distance[w.vertex] + s.weight[w.edge]
+			least = min(least, sums[i])
+		}
+		best, nearest := way{}, infinite
+		for i, sum := range sums {
+			if sum != least {
+				continue
+			}
+			d := s.distance[ways[i].vertex]
+			if d == nearest && ways[i].vertex != best.vertex {
+				return false
+			}
+			if d < nearest { // the heap has it before the others
+				best, nearest = ways[i], d
+			}
+		}
+		s.distance[v], s.by[v] = least, best.edge
+	}
+	s.taken = append(s.taken[:0], r.reached...)
+	return true
+}
+
+// byHeap searches as OpenSM does. An end port is a vertex of its own.
+func (s *search) byHeap(v int32, endPort bool) (missed int32) {
 	for v := range s.distance {
 		s.distance[v], s.by[v] = infinite, unreached
 	}
 	s.taken = s.taken[:0]
-	s.heap.Fill(s.vertices, infinite)
-	if distance > 0 { // an end port is a vertex of its own
-		s.heap.Push(int32(s.vertices), infinite)
-		s.heap.Lower(int32(s.vertices), 0)
+	s.distance[v], s.by[v] = 0, home
+	s.heap.Fill(len(s.out), infinite)
+	if endPort {
+		port := int32(len(s.out))
+		s.distance[v] = 1
+		s.heap.Push(port, infinite)
+		s.heap.Lower(port, 0)
 		s.heap.Pop()
 	}
-	s.distance[v], s.by[v] = distance, home
-	s.heap.Lower(v, distance)
-}
-
-// throughRows searches where no way of more links than need be is the lightest.
-func (s *search) throughRows() {
-	r := &s.rows
-	for range r.others {
-		v, d := s.heap.Pop()
-		s.taken = append(s.taken, v)
-		inHeap := r.row[v]+1 < r.last
-		for _, w := range r.on[r.first[v]:r.first[v+1]] {
-			if sum := d + s.weight[w.edge]; sum < s.distance[w.to] {
-				s.distance[w.to], s.by[w.to] = sum, w.edge
-				if inHeap {
-					s.heap.Lower(w.to, sum)
-				}
-			}
-		}
-	}
-	s.taken = append(s.taken, r.reached[r.others:]...)
-}
-
-// throughAll searches for any ways.
-func (s *search) throughAll() (missed int32) {
-	for range s.vertices {
+	s.heap.Lower(v, s.distance[v])
+	for range s.out {
 		v, d := s.heap.Pop()
 		if d == infinite {
 			return v
 		}
 		s.taken = append(s.taken, v)
-		for e := s.first[v]; e < s.first[v+1]; e++ {
-			to := s.edges[e].to
-			if sum := d + s.weight[e]; sum < s.distance[to] { // never of one that was taken before
-				s.distance[to], s.by[to] = sum, e
-				s.heap.Lower(to, sum)
+		for _, w := range s.out[v] {
+			if sum := d + s.weight[w.edge]; sum < s.distance[w.vertex] { // never of one that was taken before
+				s.distance[w.vertex], s.by[w.vertex] = sum, w.edge
+				s.heap.Lower(w.vertex, sum)
 			}
 		}
 	}

@@ -48,15 +48,11 @@ func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tabl
 	}
 	for _, p := range list {
 		home, egress := routing.Home(n.Topo, p)
-		find := n.search.toPort
-		if egress == 0 {
-			find = n.search.toSwitch
-		}
 		for i := range n.LIDs.Count(p) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if v := find(n.vertex[home]); v != unreached {
+			if v := n.search.find(n.vertex[home], egress != 0); v != unreached {
 				node := &n.Topo.Nodes[n.Topo.Switches[n.switches[v]]]
 				return nil, fmt.Errorf("%w: switch %v %q cannot be reached from all others", ErrSplit, node.GUID, node.Desc.String())
 			}
@@ -67,22 +63,13 @@ func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tabl
 	return &routing.Tables{LFT: rows, Top: n.LIDs.Top}, nil
 }
 
-// network is the switches, in the order in which OpenSM walks them, and the links between them.
+// network is the switches, in the order in which OpenSM walks them.
 type network struct {
 	routing.In
 	switches []topo.SwitchIdx // by vertex
 	vertex   []int32          // by SwitchIdx
 	lids     []uint64         // by vertex: of the switch and of what hangs on it
-	edges    []edge           // of vertex v: first[v] .. first[v+1]-1
-	first    []int32
 	search   search
-}
-
-// edge is a link from one switch to the next, in the direction away from destinations.
-type edge struct {
-	to   int32 // vertex
-	from int32
-	port uint8 // of the switch that it leads to
 }
 
 func newNetwork(in routing.In, s Settings) *network {
@@ -103,16 +90,15 @@ func newNetwork(in routing.In, s Settings) *network {
 			all += uint64(in.LIDs.Count(p))
 		}
 	}
+	var edges []edge
 	for v, s := range n.switches {
-		n.first = append(n.first, int32(len(n.edges)))
 		peers, ports := g.Edges(s)
 		for i, r := range peers {
 			far := t.Ports[t.Port(t.Switches[s], ports[i])].Peer
-			n.edges = append(n.edges, edge{to: n.vertex[r], from: int32(v), port: t.Ports[far].Num})
+			edges = append(edges, edge{to: n.vertex[r], from: int32(v), port: t.Ports[far].Num})
 		}
 	}
-	n.first = append(n.first, int32(len(n.edges)))
-	n.search = newSearch(n.edges, n.first, all*all) // more than routes over one link
+	n.search = newSearch(g.Len(), edges, all*all) // more than routes over one link
 	return n
 }
 
@@ -155,7 +141,7 @@ func (n *network) fill(rows [][]uint8, lid mad.LID, egress uint8) {
 	for v, e := range n.search.by {
 		port := egress
 		if e >= 0 {
-			port = n.edges[e].port
+			port = n.search.edges[e].port
 		}
 		rows[n.switches[v]][lid] = port
 	}
