@@ -24,7 +24,7 @@ type CertificateMade struct{ Result *sweep.Certificate }
 type Proved struct {
 	State    sweep.CertificateState
 	Channels int
-	Loop     int // links of a credit loop among all packets; 0 if they have none
+	Loop     int // links of a credit loop among all packets, or one that multicast trees closed after the sweep; 0 if there is none
 	Text     string
 	Took     time.Duration
 }
@@ -38,13 +38,19 @@ func (CertificateMade) event() {}
 // certifying is the machine that has the routes in force proved once more, beside everything else. A
 // newer plan ends what is under way.
 type certifying struct {
-	state certifyState
-	task  *sweep.CertificateTask // that is out
-	next  *sweep.CertificateTask // that begins when the result of the one that is out is there; nil for none
-	began time.Duration
-	last  *sweep.Certificate // nil before there was one
-	text  string             // as it was logged last
+	state    certifyState
+	task     *sweep.CertificateTask // that is out
+	next     *sweep.CertificateTask // that begins when the result of the one that is out is there; nil for none
+	routes   *sweep.CertificateTask // of the last sweep that wrote routes; nil before, and while others may be in force
+	treesDue time.Duration          // when the routes are proved with the trees of now; 0 for no need
+	began    time.Duration
+	last     *sweep.Certificate // nil before there was one
+	text     string             // as it was logged last
 }
+
+// treesWait is how long multicast trees may have changed before they are proved: many joins are proved
+// together, and leave most of the time to other work.
+const treesWait = time.Second
 
 // certifyState is whether a task is out.
 type certifyState uint8
@@ -71,6 +77,33 @@ func (c *certifying) begin(fx *effects, out *sweep.Outcome) {
 		c.end(fx)
 		c.next = task
 	}
+	c.routes = task
+}
+
+// regrown notes that multicast trees may have changed.
+func (c *certifying) regrown(now time.Duration) {
+	if c.routes != nil && c.treesDue == 0 {
+		c.treesDue = now + treesWait
+	}
+}
+
+// deadline is when tick has something to do; false for never.
+func (c *certifying) deadline() (time.Duration, bool) {
+	return c.treesDue, c.treesDue > 0 && c.state == notCertifying
+}
+
+// tick has the routes proved with the multicast trees of now, when that is due.
+func (c *certifying) tick(fx *effects, m *sweep.Multicast) {
+	if at, is := c.deadline(); !is || at > fx.now {
+		return
+	}
+	c.treesDue = 0
+	if c.routes == nil {
+		return
+	}
+	if task := c.routes.WithTrees(m, c.last); c.last == nil || !c.last.Proves(task) {
+		c.start(fx, task)
+	}
 }
 
 func (c *certifying) start(fx *effects, task *sweep.CertificateTask) {
@@ -80,6 +113,7 @@ func (c *certifying) start(fx *effects, task *sweep.CertificateTask) {
 
 // end ends what is under way: its routes are not in force any more, or soon will not be.
 func (c *certifying) end(fx *effects) {
+	c.routes = nil
 	if c.next = nil; c.state == isCertifying {
 		c.state = endsCertifying
 		fx.do(EndCertify{})
@@ -108,6 +142,8 @@ func (c *certifying) certified(fx *effects, r *sweep.Certificate, m names.Map) {
 	case text == c.text && (text != "" || !first):
 	case r.State == sweep.Violated:
 		fx.log(erro, "the proof that the routes have no credit loop is wrong, which is an error of ibsm: please report it", "where", text)
+	case r.State == sweep.NoCertificate && r.Loop != nil:
+		fx.log(warn, "multicast groups and the routes between hosts have a credit loop since groups or their members have changed: packets can wait for each other for ever", "loop", text)
 	case r.State == sweep.HostsCertified:
 		fx.log(info, "packets between hosts have no credit loop, but packets from and to switches, such as those of performance management, have one", "loop", text)
 	case r.State == sweep.Certified:

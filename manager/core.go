@@ -198,6 +198,7 @@ func (c *Core) tick() {
 	if c.sweeps.tick(c.fx.now) {
 		c.periodic()
 	}
+	c.certifying.tick(&c.fx, c.multicast.Multicast)
 }
 
 // Deadline is when Step is wanted even if nothing happens; false for never.
@@ -218,6 +219,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.deadline())
+	earlier(c.certifying.deadline())
 	return at, ok
 }
 

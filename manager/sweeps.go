@@ -426,6 +426,7 @@ func (c *Core) settleMulticast() (more bool) {
 	if done != nil {
 		c.published.replaceMFTs(&c.fx, c.multicast.MFTs)
 		c.multicast.forwarded(&c.fx, done)
+		c.certifying.regrown(c.fx.now)
 		if c.multicast.NeedsWalk() {
 			c.sweeps.want(wishFull, "a switch did not answer to its multicast table")
 		}

@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"fmt"
-	"ibsm/sweep"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,10 @@ import (
 	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/manager"
+	"ibsm/registry"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/sweep/engines"
 	"ibsm/topo/net/nettest"
 )
 
@@ -149,5 +151,53 @@ func TestCertificateEnded(t *testing.T) {
 	}
 	if wait := begun[1] - begun[0]; wait != 10*b.ComputeTime {
 		t.Errorf("the newer routes wait %v for the task that was ended", wait)
+	}
+}
+
+// TestCertificateOfTrees: routes in force are proved again with the multicast trees that joins make, before
+// any heavy sweep. In a ring of five, lash has no credit loop with two lanes; a tree over all switches on
+// one of these closes one.
+func TestCertificateOfTrees(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=5,hosts=1")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.Certify = true
+	c := newChoir(b, chainConfig(t, engines.Settings{}, "lash"))
+	var proved []manager.Proved
+	forward := c.m.OnAction
+	c.m.OnAction = func(now time.Duration, a manager.Action) {
+		if p, is := a.(manager.Proved); is {
+			proved = append(proved, p)
+		}
+		forward(now, a)
+	}
+	const says = "multicast groups and the routes between hosts have a credit loop"
+	// change expects proofs of what is registered, the last of them with a result, and no heavy sweep.
+	change := func(want sweep.CertificateState, loop bool) {
+		t.Helper()
+		sweeps := len(c.m.ups)
+		proved = nil
+		c.sing()
+		c.pass(2 * time.Second)
+		if len(proved) != 1 || proved[0].State != want || (proved[0].Loop > 0) != loop || len(c.m.ups) != sweeps {
+			t.Errorf("%+v after %d sweeps, want %v", proved, len(c.m.ups)-sweeps, want)
+		}
+	}
+	c.group(0, 0)
+	for i := range 5 {
+		c.join(0, host(n, i), registry.FullMember)
+	}
+	change(sweep.NoCertificate, true)
+	if c.m.says(says, "WARN") != 1 {
+		t.Errorf("the loop was logged %d times", c.m.says(says, "WARN"))
+	}
+	for i := range 4 {
+		c.leave(0, host(n, i))
+	}
+	change(sweep.Certified, false)
+	proved = nil
+	c.sing()
+	c.pass(2 * time.Second)
+	if len(proved) != 0 {
+		t.Errorf("the same trees are proved again: %+v", proved)
 	}
 }

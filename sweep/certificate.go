@@ -15,7 +15,8 @@ import (
 // written. It is immutable.
 type Certificate struct {
 	State CertificateState
-	// Loop is, with HostsCertified, a credit loop among all packets.
+	// Loop is, with HostsCertified, a credit loop among all packets; with NoCertificate one that multicast
+	// trees have closed since the sweep.
 	Loop []creditloop.Channel
 	// Violation is, with Violated, the step of packets by which the proof is wrong.
 	Violation *certificate.Violation
@@ -43,6 +44,9 @@ func (s CertificateState) String() string {
 // Topo is the subnet that it is about.
 func (c *Certificate) Topo() *topo.Topo { return c.task.topo }
 
+// Proves reports whether the certificate is what a task would come to.
+func (c *Certificate) Proves(j *CertificateTask) bool { return j.Same(c.task) }
+
 // LIDs are those of the subnet.
 func (c *Certificate) LIDs() *topo.LIDs { return c.task.lids }
 
@@ -54,10 +58,19 @@ type CertificateTask struct {
 	topo   *topo.Topo
 	lids   *topo.LIDs
 	tables *routing.Tables
-	hosts  *creditloop.Report // of packets between hosts
-	search creditloop.In      // that found it, but for Since
-	since  *Certificate       // an earlier one; nil for none
+	hosts  *creditloop.Report // of packets between hosts, from the sweep
+	search creditloop.In      // that found it, but for Since; with the multicast trees of now
+	trees  treesSince
+	since  *Certificate // an earlier one; nil for none
 }
+
+// treesSince is whether multicast trees are as they were in the sweep.
+type treesSince uint8
+
+const (
+	sameTrees treesSince = iota
+	otherTrees
+)
 
 // Certificate is the task for the routes that a sweep left; nil if it has left none. since is the last
 // certificate, nil for none.
@@ -71,6 +84,17 @@ func (o *Outcome) Certificate(since *Certificate) *CertificateTask {
 	search.Workers = 1
 	search.Multicast = d.grown
 	return &CertificateTask{topo: o.Topo, lids: o.LIDs, tables: o.Tables, hosts: d.credit, search: search, since: since}
+}
+
+// WithTrees is the task for the same routes with the multicast trees that there are now. since is the last
+// certificate.
+func (j *CertificateTask) WithTrees(m *Multicast, since *Certificate) *CertificateTask {
+	n := &CertificateTask{topo: j.topo, lids: j.lids, tables: j.tables, hosts: j.hosts, search: j.search, since: since}
+	now := treesOf(m)
+	if groups := now.groups(j.topo); !slices.Equal(groups, j.search.Multicast) {
+		n.search.Multicast, n.trees = groups, otherTrees
+	}
+	return n
 }
 
 // SameSubnet reports whether the subnet is as the last sweep left it.
@@ -90,18 +114,27 @@ func (j *CertificateTask) Run(ctx context.Context) *Certificate {
 	if since != nil && j.Same(since.task) {
 		return since
 	}
-	c := &Certificate{task: j}
-	if j.hosts.Loop != nil {
+	c, hosts := &Certificate{task: j}, j.hosts
+	if hosts.Loop != nil {
 		return c
 	}
-	if c.Channels = j.hosts.Channels(); !j.check(ctx, c, j.hosts, true) {
+	in := j.search
+	var err error
+	if j.trees == otherTrees {
+		in.Since = hosts
+		if hosts, err = creditloop.Find(ctx, in); err != nil {
+			return nil
+		}
+		if c.Loop = hosts.Loop; c.Loop != nil {
+			return c
+		}
+	}
+	if c.Channels = hosts.Channels(); !j.check(ctx, c, hosts, true) {
 		return unless(ctx, c)
 	}
-	in := j.search
-	if in.Traffic = creditloop.All; since != nil {
+	if in.Traffic, in.Since = creditloop.All, nil; since != nil {
 		in.Since = since.all
 	}
-	var err error
 	if c.all, err = creditloop.Find(ctx, in); err != nil {
 		return nil
 	}

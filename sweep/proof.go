@@ -73,10 +73,16 @@ type trees struct {
 
 // WithTrees has the task also prove the multicast trees that there are.
 func (j *RouteTask) WithTrees(m *Multicast) *RouteTask {
-	if m.subnet != nil && m.computed != nil {
-		j.trees = trees{m.mfts, m.subnet.topo, m.computed}
-	}
+	j.trees = treesOf(m)
 	return j
+}
+
+// treesOf are the trees of m, none while it does not know them.
+func treesOf(m *Multicast) trees {
+	if m.subnet == nil || m.computed == nil {
+		return trees{}
+	}
+	return trees{m.mfts, m.subnet.topo, m.computed}
 }
 
 // groups are the packets of the trees, by the switches of t. Groups that share a multicast LID can
