@@ -145,7 +145,7 @@ type Certificate struct {
 	// wrong, which is an error of ibsm.
 	Result     string `json:"result"`
 	Channels   int    `json:"channels"`              // directions of links between switches, each by its lanes
-	CreditLoop int    `json:"credit_loop,omitempty"` // with "hosts": links of the credit loop
+	CreditLoop int    `json:"credit_loop,omitempty"` // with "hosts", or with "none" if multicast trees that changed after the sweep closed it: its links
 	Text       string `json:"text,omitempty"`        // what is wrong, in words
 }
 
@@ -158,6 +158,9 @@ func (c *Certificate) String() string {
 		return fmt.Sprintf("certified for packets between hosts; those from and to switches have a credit loop of %d links", c.CreditLoop)
 	case "violated":
 		return "THE PROOF IS WRONG, which is an error of ibsm: " + c.Text
+	}
+	if c.CreditLoop > 0 {
+		return fmt.Sprintf("not certified: routes between hosts and multicast trees that joins have changed have a credit loop of %d links", c.CreditLoop)
 	}
 	return "not certified: packets between hosts have a credit loop"
 }

@@ -18,11 +18,11 @@ func (l *layers) balance(ctx context.Context, seed uint32) error {
 	fullest, emptiest := 0, len(l.lanes)-1
 	for trials := l.lanes[fullest].paths; ; {
 		from, to := l.lanes[fullest], l.lanes[emptiest]
-		i, j, found := from.pick(rand.Next()%n, rand.Next()%n)
+		i, j, found := from.pick(ctx, rand.Next()%n, rand.Next()%n)
 		if !found || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if l.add(to, i, j) {
+		if l.add(ctx, to, i, j) {
 			from.paths, to.paths = from.paths-2, to.paths+2
 			l.remove(from, i, j)
 			from.set(i, j, absent)
@@ -56,9 +56,12 @@ func (l *layers) balance(ctx context.Context, seed uint32) error {
 }
 
 // pick is the first pair of the lane from (i, j) on that is not stuck, in the order in which OpenSM
-// looks: j goes round, then i.
-func (l *layer) pick(i, j int) (int32, int32, bool) {
+// looks: j goes round, then i. When ctx is done it finds none.
+func (l *layer) pick(ctx context.Context, i, j int) (int32, int32, bool) {
 	for range l.n {
+		if ctx.Err() != nil {
+			break
+		}
 		for range l.n {
 			if l.state[i*l.n+j] == present {
 				return int32(i), int32(j), true

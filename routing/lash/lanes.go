@@ -30,7 +30,10 @@ func (n *network) assignLanes(ctx context.Context, budget int, s Settings) ([][]
 			if err := ctx.Err(); err != nil {
 				return nil, nil, err
 			}
-			if !l.place(int32(i), int32(j)) {
+			if !l.place(ctx, int32(i), int32(j)) {
+				if err := ctx.Err(); err != nil {
+					return nil, nil, err
+				}
 				if len(l.lanes) == budget-start {
 					return nil, nil, &TooFewLanes{Lanes: budget - start, Start: start}
 				}
@@ -38,7 +41,7 @@ func (n *network) assignLanes(ctx context.Context, budget int, s Settings) ([][]
 				copy(next.place, l.lanes[0].place) // nearer to what paths need than any
 				copy(next.order, l.lanes[0].order)
 				l.lanes = append(l.lanes, next)
-				l.place(int32(i), int32(j))
+				l.place(ctx, int32(i), int32(j))
 			}
 		}
 	}
@@ -110,10 +113,10 @@ func (l *layers) path(i, j int32, do func(from, to int32)) {
 	}
 }
 
-// place puts a pair into the first lane that can take it, and reports whether one can.
-func (l *layers) place(i, j int32) bool {
+// place puts a pair into the first lane that can take it, and reports whether one can. When ctx is done none can.
+func (l *layers) place(ctx context.Context, i, j int32) bool {
 	for _, layer := range l.lanes {
-		if l.add(layer, i, j) {
+		if l.add(ctx, layer, i, j) {
 			layer.set(i, j, present)
 			layer.paths += 2
 			return true
@@ -123,8 +126,9 @@ func (l *layers) place(i, j int32) bool {
 }
 
 // add adds the dependencies of both paths of a pair to a lane, unless a circle would come of
-// them. OpenSM counts an attempt that failed as one more use of each dependency that was there.
-func (l *layers) add(layer *layer, i, j int32) bool {
+// them. OpenSM counts an attempt that failed as one more use of each dependency that was there. When ctx
+// is done it adds nothing.
+func (l *layers) add(ctx context.Context, layer *layer, i, j int32) bool {
 	missing := l.missing[:0]
 	fits := true
 	both := func(do func(from, to int32)) {
@@ -147,7 +151,7 @@ func (l *layers) add(layer *layer, i, j int32) bool {
 		return false
 	}
 	for n, d := range missing {
-		if layer.insert(d.from, d.to) {
+		if ctx.Err() == nil && layer.insert(d.from, d.to) {
 			continue
 		}
 		if n == 0 {
