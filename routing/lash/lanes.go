@@ -151,7 +151,7 @@ func (l *layers) add(ctx context.Context, layer *layer, i, j int32) bool {
 		return false
 	}
 	for n, d := range missing {
-		if ctx.Err() == nil && layer.insert(d.from, d.to) {
+		if layer.insert(ctx, d.from, d.to) {
 			continue
 		}
 		if n == 0 {

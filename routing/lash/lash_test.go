@@ -140,7 +140,7 @@ func TestOrder(t *testing.T) {
 			switch {
 			case l.find(from, to) != nil:
 				l.drop(from, to)
-			case l.reaches(to, from) == l.insert(from, to):
+			case l.reaches(to, from) == l.insert(t.Context(), from, to):
 				t.Fatalf("seed %d: from %d to %d", seed, from, to)
 			case l.find(from, to) == nil:
 				refused++

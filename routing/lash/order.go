@@ -1,21 +1,18 @@
 package lash
 
 import (
+	"context"
 	"math/bits"
 	"slices"
 )
 
 // insert adds a dependency and corrects the order. It reports false, and adds nothing, if that closes
-// a circle.
-func (l *layer) insert(from, to int32) bool {
+// a circle, or if ctx is done.
+func (l *layer) insert(ctx context.Context, from, to int32) bool {
 	if l.place[to] <= l.place[from] {
-		l.search++
-		l.ahead, l.behind = l.ahead[:0], l.behind[:0]
-		if from == to || !l.forward(to, from) {
+		if from == to || !l.forward(ctx, to, from) || !l.backward(ctx, from, l.place[to]) {
 			return false
 		}
-		l.search++
-		l.backward(from, l.place[to])
 		l.reorder()
 	}
 	l.next[from] = append(l.next[from], use{to, 1})
@@ -23,31 +20,49 @@ func (l *layer) insert(from, to int32) bool {
 	return true
 }
 
+// looks is how many channels a search goes through before it looks at its context.
+const looks = 1024
+
 // forward collects the channels that follow c, no farther than end in the order. It reports
 // false when it comes to end.
-func (l *layer) forward(c, end int32) bool {
+func (l *layer) forward(ctx context.Context, c, end int32) bool {
+	l.search++
+	l.ahead = append(l.ahead[:0], c)
 	l.mark[c] = l.search
-	l.ahead = append(l.ahead, c)
-	for _, u := range l.next[c] {
-		if u.to == end {
+	for i := 0; i < len(l.ahead); i++ {
+		if i%looks == 0 && ctx.Err() != nil {
 			return false
 		}
-		if l.mark[u.to] != l.search && l.place[u.to] < l.place[end] && !l.forward(u.to, end) {
-			return false
+		for _, u := range l.next[l.ahead[i]] {
+			if u.to == end {
+				return false
+			}
+			if l.mark[u.to] != l.search && l.place[u.to] < l.place[end] {
+				l.mark[u.to] = l.search
+				l.ahead = append(l.ahead, u.to)
+			}
 		}
 	}
 	return true
 }
 
 // backward collects the channels that come before c, down to a place.
-func (l *layer) backward(c, least int32) {
+func (l *layer) backward(ctx context.Context, c, least int32) bool {
+	l.search++
+	l.behind = append(l.behind[:0], c)
 	l.mark[c] = l.search
-	l.behind = append(l.behind, c)
-	for _, p := range l.prev[c] {
-		if l.mark[p] != l.search && l.place[p] > least {
-			l.backward(p, least)
+	for i := 0; i < len(l.behind); i++ {
+		if i%looks == 0 && ctx.Err() != nil {
+			return false
+		}
+		for _, p := range l.prev[l.behind[i]] {
+			if l.mark[p] != l.search && l.place[p] > least {
+				l.mark[p] = l.search
+				l.behind = append(l.behind, p)
+			}
 		}
 	}
+	return true
 }
 
 // reorder puts what is behind before what is ahead, in the places that they have together.
