@@ -157,7 +157,7 @@ func (c *fieldCase) listed(i item, m *managed) (yes bool) {
 func TestQoS(t *testing.T) {
 	to := uint64(2)
 	if proof() {
-		to = 60
+		to = 300
 	}
 	for seed := range to {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
