@@ -1,6 +1,7 @@
 package torus
 
 import (
+	"context"
 	"fmt"
 
 	"ibsm/routing"
@@ -17,8 +18,8 @@ import (
 const level = 8
 
 // sls are the SLs of all paths. They do not depend on what is missing: what hosts have asked for stays right.
-// Switches that hang on the torus have those of their anchors.
-func (g *grid) sls(t *topo.Topo, l *topo.LIDs, list []hung) *routing.SLs {
+// Switches that hang on the torus have those of their anchors. The error is that of ctx.
+func (g *grid) sls(ctx context.Context, t *topo.Topo, l *topo.LIDs, list []hung) (*routing.SLs, error) {
 	number := make([]int32, len(t.Switches)) // of its own or its anchor's place, in the order of cells
 	for s := range number {
 		number[s] = -1
@@ -31,6 +32,9 @@ func (g *grid) sls(t *topo.Topo, l *topo.LIDs, list []hung) *routing.SLs {
 	}
 	rows := make([][]uint8, len(g.order))
 	for i, from := range g.order {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		rows[i] = make([]uint8, len(g.order))
 		for j, to := range g.order {
 			for dim := range from.at {
@@ -49,7 +53,7 @@ func (g *grid) sls(t *topo.Topo, l *topo.LIDs, list []hung) *routing.SLs {
 	}
 	sls := routing.NewSLs(at, at, rows)
 	sls.Hint = level
-	return sls
+	return sls, nil
 }
 
 // lanes are the least numbers of lanes of links between switches, and of those to end ports.

@@ -46,8 +46,8 @@ func New(s *Settings) routing.Engine {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		sls := g.sls(in.Topo, in.LIDs, list)
-		if err := ctx.Err(); err != nil {
+		sls, err := g.sls(ctx, in.Topo, in.LIDs, list)
+		if err != nil {
 			return nil, err
 		}
 		sls.Maps = g.maps(in.Topo, switches, ends)
