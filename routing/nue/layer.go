@@ -1,5 +1,7 @@
 package nue
 
+import "context"
+
 // layer is the channels of one lane, and which may wait for which. A dependency that is used leads from
 // one channel to the next on the way away from a destination.
 //
@@ -9,6 +11,7 @@ package nue
 // searches in any case.
 type layer struct {
 	*network
+	ctx    context.Context // of the computation; when it is done, searches end early, and nothing found may be used
 	strict bool
 
 	// Dependencies, and channels. Behind the channels come starts, one for each switch: ways to the
@@ -47,9 +50,9 @@ const (
 	firstColour
 )
 
-func newLayer(n *network, strict bool) *layer {
+func newLayer(ctx context.Context, n *network, strict bool) *layer {
 	all := len(n.to) + len(n.switches)
-	l := &layer{network: n, strict: strict, start: make([]int32, all+1), colour: make([]uint16, all), damp: make([]bool, all),
+	l := &layer{network: n, ctx: ctx, strict: strict, start: make([]int32, all+1), colour: make([]uint16, all), damp: make([]bool, all),
 		shown: []uint16{noColour, escapeColour}, joined: []uint16{noColour, escapeColour}}
 	for c := range all {
 		v := l.end(int32(c))

@@ -181,7 +181,7 @@ func (r *routes) routeLane(ctx context.Context, lane uint8, dests []dest, root i
 
 // tryLane reports whether the routes of a lane have come to a circle.
 func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int32, strict bool) (circle bool, err error) {
-	l := newLayer(r.network, strict)
+	l := newLayer(ctx, r.network, strict)
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -192,7 +192,7 @@ func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int
 	l.reserve(root, known)
 	for _, d := range dests {
 		for i := range mad.LID(r.LIDs.Count(d.port)) {
-			l.route(ctx, d)
+			l.route(d)
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}

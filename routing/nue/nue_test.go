@@ -161,7 +161,7 @@ func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	refused := 0
 	for i := range 20 {
-		l := newLayer(newNetwork(routingtest.Problem(t, fmt.Sprintf("random:switches=12,degree=4,hosts=1,seed=%d", i)), false), true)
+		l := newLayer(t.Context(), newNetwork(routingtest.Problem(t, fmt.Sprintf("random:switches=12,degree=4,hosts=1,seed=%d", i)), false), true)
 		l.order.reset()
 		for range 2000 {
 			c := int32(rng.IntN(len(l.to)))

@@ -79,13 +79,19 @@ func (o *order) add(c, d int32) bool {
 	return ok
 }
 
+// looks is how many channels a search goes through before it looks at the context.
+const looks = 1024
+
 // search finds what is ahead of d up to the number of c, and what is behind c down to that of d. It
-// reports false if c is ahead of d.
+// reports false if c is ahead of d, or the context is done.
 func (o *order) search(c, d int32) bool {
 	low, high := o.number[d], o.number[c]
 	o.ahead, o.back = append(o.ahead[:0], d), o.back[:0]
 	o.seen[d] = true
 	for i := 0; i < len(o.ahead); i++ {
+		if i%looks == 0 && o.ctx.Err() != nil {
+			return false
+		}
 		at := o.ahead[i]
 		first := o.first[o.to[at]]
 		for k, s := range o.state[o.start[at]:o.start[at+1]] {
@@ -103,6 +109,9 @@ func (o *order) search(c, d int32) bool {
 	o.back = append(o.back, c)
 	o.seen[c] = true
 	for i := 0; i < len(o.back); i++ {
+		if i%looks == 0 && o.ctx.Err() != nil {
+			return false
+		}
 		at := o.back[i]
 		v := o.from[at]
 		for e := o.first[v]; e < o.first[v+1]; e++ {
@@ -142,7 +151,7 @@ func (o *order) renumber() {
 func (o *order) reaches(from, to int32) (found bool) {
 	o.ahead = append(o.ahead[:0], from)
 	o.seen[from] = true
-	for i := 0; i < len(o.ahead) && !found; i++ {
+	for i := 0; i < len(o.ahead) && !found && (i%looks > 0 || o.ctx.Err() == nil); i++ {
 		o.each(o.ahead[i], func(d int32) {
 			found = found || d == to
 			if !o.seen[d] {

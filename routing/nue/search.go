@@ -1,10 +1,6 @@
 package nue
 
-import (
-	"context"
-
-	"ibsm/routing/heap"
-)
+import "ibsm/routing/heap"
 
 // search is the state of one search for ways to a destination.
 type search struct {
@@ -30,14 +26,14 @@ func newSearch(n *network) search {
 }
 
 // route finds ways from all switches to a destination: the lightest that close no circle, or if some
-// switch is not reached by these, those along the tree. When ctx is done it leaves off, and what is found must not be used.
-func (l *layer) route(ctx context.Context, d dest) {
+// switch is not reached by these, those along the tree.
+func (l *layer) route(d dest) {
 	l.clear(d.home)
 	l.open(d.home)
 	at := l.begin(d.home)
 	l.length[at] = 0
 	for at != none {
-		if ctx.Err() != nil {
+		if l.ctx.Err() != nil {
 			return
 		}
 		l.expand(at, used)
