@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,12 +60,31 @@ func TestRootsTakeover(t *testing.T) {
 	}
 }
 
-// TestEngineTakeover: what OpenSM routed by lash or nue, ibsm routes by it, with the same tables and the
-// same SL of each path, and without a Set of a forwarding table.
+// TestEngineTakeover: what OpenSM routed by an engine, ibsm routes by it with the same files: without a Set of
+// a forwarding table or of a table of lanes, and with the same SL of each path.
 func TestEngineTakeover(t *testing.T) {
 	t.Parallel()
-	takeOverEngine(t, "nue", "-Q", "--nue_max_num_vls", "4")
-	s := takeOverEngine(t, "lash", "-Q")
+	const torus, tree = "torus:dims=5x5,hosts=1", "fattree:k=4"
+	for _, c := range []struct {
+		engine, spec string
+		options      []string
+	}{
+		{"nue", torus, []string{"-Q", "--nue_max_num_vls", "4"}},
+		{"torus-2QoS", "torus:dims=5x5x3,hosts=1", []string{"-Q"}},
+		{"ftree", tree, nil},
+		{"dfsssp", torus, []string{"-Q"}},
+		{"sssp", torus, nil},
+		{"dor", torus, nil},
+		{"dnup", tree, nil},
+		{"updn", tree, nil},
+	} {
+		t.Run(c.engine, func(t *testing.T) { takeOverEngine(t, c.spec, c.engine, c.options...) })
+	}
+	spec := torus
+	if proof() {
+		spec = "torus:dims=5x5x5,hosts=1"
+	}
+	s := takeOverEngine(t, spec, "lash", "-Q")
 	ibsm.bringUp(s, "-R", "minhop").stop() // which keeps the tables, and knows no SLs
 	p := ibsm.bringUp(s, "-R", "minhop,lash")
 	p.stop()
@@ -73,15 +93,15 @@ func TestEngineTakeover(t *testing.T) {
 	}
 }
 
-// takeOverEngine lets OpenSM bring up a torus with an engine, and ibsm take it over.
-func takeOverEngine(t *testing.T, engine string, options ...string) *simulator {
+// takeOverEngine lets OpenSM bring up a fabric with an engine, and ibsm take it over.
+func takeOverEngine(t *testing.T, spec, engine string, options ...string) *simulator {
 	t.Helper()
-	spec := "torus:dims=5x5,hosts=1"
-	if proof() {
-		spec = "torus:dims=5x5x5,hosts=1"
-	}
 	s := startIbsim(t, generated(spec).file(t))
-	p := opensm.bringUp(s, append(options, "-R", engine)...)
+	options = append(options, "-R", engine)
+	if engine == "torus-2QoS" {
+		options = append(options, "--torus_config", s.writeTorusConf())
+	}
+	p := opensm.bringUp(s, options...)
 	var lids []mad.LID
 	for range 2 * len(s.net.hosts()) { // and as many switches
 		lids = append(lids, mad.LID(len(lids)+1))
@@ -91,20 +111,27 @@ func takeOverEngine(t *testing.T, engine string, options ...string) *simulator {
 	if said := p.text(); !strings.Contains(said, engine+" tables configured on all switches") {
 		t.Fatalf("OpenSM did not route by %s:\n%s", engine, tail(said))
 	}
-	p = ibsm.bringUp(s, append(options, "-R", engine)...)
+	p = ibsm.bringUp(s, options...)
 	ours := s.pathSLs(lids)
 	p.stop()
-	if said := p.text(); !strings.Contains(said, engine+" tables configured on all switches kept=true") || strings.Contains(said, "LinearForwardingTable") {
-		t.Errorf("it wrote routes:\n%s", tail(said))
+	said := p.text()
+	for _, attr := range []string{"LinearForwardingTable", "SLtoVLMappingTable", "VLArbitrationTable"} {
+		if strings.Contains(said, attr) {
+			t.Errorf("%s: it wrote a %s:\n%s", engine, attr, tail(said))
+		}
+	}
+	if !strings.Contains(said, engine+" tables configured on all switches kept=true") {
+		t.Errorf("%s: it did not keep the routes:\n%s", engine, tail(said))
 	}
 	differ, used := 0, map[uint8]bool{}
 	for path, sl := range theirs {
-		if used[sl] = true; ours[path] != sl {
+		if used[sl] = true; ours[path] != sl && engine != "dfsssp" { // of which OpenSM draws one for each question
 			differ++
 		}
 	}
-	if t.Logf("%s: compared %d paths with %d SLs, %d differ", engine, len(theirs), len(used), differ); differ > 0 || len(used) < 2 || len(ours) != len(theirs) {
-		t.Fail()
+	lanes := slices.Contains(options, "-Q")
+	if t.Logf("%s: compared %d paths with %d SLs, %d differ", engine, len(theirs), len(used), differ); differ > 0 || len(used) > 1 != lanes || len(ours) != len(theirs) {
+		t.Errorf("%s: %d of %d paths have another SL than with OpenSM", engine, differ, len(theirs))
 	}
 	return s
 }

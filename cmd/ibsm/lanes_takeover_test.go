@@ -30,11 +30,7 @@ func testLanesTakeover(t *testing.T, spec, engine, conf, list, says string) {
 	s.conf = conf + "dump_files_dir " + s.dir + "\n"
 	args := []string{"-R", engine, "-Q"}
 	if engine == "torus-2QoS" {
-		torus := s.path("torus.conf")
-		if err := os.WriteFile(torus, []byte(torusConf), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		args = append(args, "--torus_config", torus)
+		args = append(args, "--torus_config", s.writeTorusConf())
 	}
 	if engine == "updn" {
 		roots := s.path("roots")
@@ -72,6 +68,16 @@ func testLanesTakeover(t *testing.T, spec, engine, conf, list, says string) {
 	if want := !strings.Contains(says, "of their own"); (r.status == 0) != want || !strings.Contains(r.stderr, "SA answers") {
 		t.Errorf("fabcheck, which finds nothing: %v, status %d: %s%s", want, r.status, r.stdout, r.stderr)
 	}
+}
+
+// writeTorusConf writes torusConf to a file, and returns its path.
+func (s *simulator) writeTorusConf() string {
+	s.t.Helper()
+	path := s.path("torus.conf")
+	if err := os.WriteFile(path, []byte(torusConf), 0o666); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
 }
 
 // torusConf is torus-2QoS.conf of the torus of the test.
