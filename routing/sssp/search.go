@@ -11,7 +11,8 @@ import (
 //
 // An empty link weighs more than the routes over any link, so ways of the fewest links are nearly always
 // the lightest, and the switches next to a switch have different distances. While that is so, the
-// lightest ways are found without the heap.
+// lightest ways are found without the heap. Where the heap has to decide between two switches, it gets those
+// that are as near, and nearer: whatever is greater than two items changes nothing in their order.
 type search struct {
 	edges  []edge   // those to vertex 0, then those to vertex 1, ...
 	in     []int32  // edges to vertex v: in[v] .. in[v+1]-1, in the order of where they come from
@@ -22,7 +23,8 @@ type search struct {
 	rows   rows
 	heap   heap.Heap
 	behind []uint64    // scratch of weigh
-	sums   [256]uint64 // scratch of byRows
+	sums   [256]uint64 // scratch of lightest
+	turn   []int32     // by vertex: when it left the heap
 
 	// What the last search found, by vertex.
 	distance []uint64
@@ -61,7 +63,7 @@ const infinite = uint64(1) << 62
 func newSearch(vertices int, edges []edge, link uint64) search {
 	s := search{edges: make([]edge, len(edges)), in: make([]int32, vertices+1), out: make([][]way, vertices),
 		weight: slices.Repeat([]uint64{link}, len(edges)), link: link,
-		rows: rows{home: unreached, row: make([]int32, vertices)}, heap: heap.New(vertices + 1), behind: make([]uint64, vertices),
+		rows: rows{home: unreached, row: make([]int32, vertices)}, heap: heap.New(vertices + 1), behind: make([]uint64, vertices), turn: make([]int32, vertices),
 		distance: make([]uint64, vertices), by: make([]int32, vertices)}
 	for _, e := range edges {
 		s.in[e.to+1]++
@@ -84,10 +86,13 @@ func (s *search) find(v int32, endPort bool) (missed int32) {
 	if s.rows.home != v {
 		s.arrange(v)
 	}
-	if r := &s.rows; len(r.reached) == len(s.out) && uint64(r.row[r.reached[len(r.reached)-1]])*s.heavy < s.link && s.byRows() {
+	r := &s.rows
+	last := r.row[r.reached[len(r.reached)-1]]
+	if len(r.reached) == len(s.out) && uint64(last)*s.heavy < s.link {
+		s.byRows(endPort)
 		return unreached
 	}
-	return s.byHeap(v, endPort)
+	return s.byHeap(v, endPort, len(s.out))
 }
 
 // arrange puts the vertices into rows.
@@ -107,50 +112,77 @@ func (s *search) arrange(v int32) {
 			}
 		}
 		r.first = append(r.first, int32(len(r.ways)))
-		before := r.row[v] - 1
-		for e := s.in[v]; e < s.in[v+1] && i > 0; e++ {
-			if from := s.edges[e].from; r.row[from] == before {
-				r.ways = append(r.ways, way{from, e})
+		before, count := r.row[v]-1, len(r.ways)
+		for e := s.in[v]; e < s.in[v+1] && i > 0; e++ { // one in two, by chance: without a jump
+			from := s.edges[e].from
+			r.ways = append(r.ways[:count], way{from, e})
+			if r.row[from] == before {
+				count++
 			}
 		}
+		r.ways = r.ways[:count]
 	}
 	r.first = append(r.first, int32(len(r.ways)))
 }
 
-// byRows searches where the lightest ways are of the fewest links. It reports false where the heap has to
-// decide.
-func (s *search) byRows() bool {
+// byRows searches where the lightest ways are of the fewest links.
+func (s *search) byRows(endPort bool) {
 	r := &s.rows
 	s.distance[r.home], s.by[r.home] = 0, home
-	for i, v := range r.reached[1:] {
-		ways := r.ways[r.first[i+1]:r.first[i+2]]
-		sums := s.sums[:len(ways)]
-		least := infinite
-		for i, w := range ways {
-			sums[i] = s.distance[w.vertex] + s.weight[w.edge]
-			least = min(least, sums[i])
+	known := int32(-1) // the last row of which it is known when switches leave the heap
+	for i := 1; i < len(r.reached); i++ {
+		v := r.reached[i]
+		best, least, sure := s.lightest(r.ways[r.first[i]:r.first[i+1]], r.row[v] <= known+1)
+		if sure {
+			s.distance[v], s.by[v] = least, best.edge
+			continue
 		}
-		best, nearest := way{}, infinite
-		for i, sum := range sums {
-			if sum != least {
-				continue
-			}
-			d := s.distance[ways[i].vertex]
-			if d == nearest && ways[i].vertex != best.vertex {
-				return false
-			}
-			if d < nearest { // the heap has it before the others
-				best, nearest = ways[i], d
-			}
+		for known = r.row[v] - 1; r.row[r.reached[i-1]] > known; i-- {
 		}
-		s.distance[v], s.by[v] = least, best.edge
+		s.byHeap(r.home, endPort, i)
+		for turn, v := range s.taken {
+			s.turn[v] = int32(turn)
+		}
+		i-- // again from the first of this row on
 	}
 	s.taken = append(s.taken[:0], r.reached...)
-	return true
 }
 
-// byHeap searches as OpenSM does. An end port is a vertex of its own.
-func (s *search) byHeap(v int32, endPort bool) (missed int32) {
+// lightest is the lightest of ways to a vertex, by the switch that leaves the heap first of several. It is not
+// sure where that matters and is not known.
+func (s *search) lightest(ways []way, known bool) (best way, least uint64, sure bool) {
+	sums := s.sums[:len(ways)]
+	least = infinite
+	for i, w := range ways {
+		sums[i] = s.distance[w.vertex] + s.weight[w.edge]
+		least = min(least, sums[i])
+	}
+	nearest := infinite
+	for i, sum := range sums {
+		if sum != least {
+			continue
+		}
+		switch w, d := ways[i], s.distance[ways[i].vertex]; {
+		case d < nearest:
+			best, nearest = w, d
+		case d > nearest || w.vertex == best.vertex:
+		case !known:
+			return best, least, false
+		case s.turn[w.vertex] < s.turn[best.vertex]:
+			best = w
+		}
+	}
+	return best, least, true
+}
+
+// byHeap searches as OpenSM does for the ways to a switch, or to an end port there, which is a vertex of its
+// own: those from all switches, or from so many, which are the first rows.
+func (s *search) byHeap(v int32, endPort bool, count int) (missed int32) {
+	r := &s.rows
+	last := int32(len(s.out))
+	if count < len(s.out) {
+		last = r.row[r.reached[count-1]]
+	}
 	for v := range s.distance {
 		s.distance[v], s.by[v] = infinite, unreached
 	}
@@ -165,14 +197,14 @@ func (s *search) byHeap(v int32, endPort bool) (missed int32) {
 		s.heap.Pop()
 	}
 	s.heap.Lower(v, s.distance[v])
-	for range s.out {
+	for range count {
 		v, d := s.heap.Pop()
 		if d == infinite {
 			return v
 		}
 		s.taken = append(s.taken, v)
 		for _, w := range s.out[v] {
-			if sum := d + s.weight[w.edge]; sum < s.distance[w.vertex] { // never of one that was taken before
+			if sum := d + s.weight[w.edge]; sum < s.distance[w.vertex] && r.row[w.vertex] <= last { // never of one that was taken before
 				s.distance[w.vertex], s.by[w.vertex] = sum, w.edge
 				s.heap.Lower(w.vertex, sum)
 			}
