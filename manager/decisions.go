@@ -229,7 +229,7 @@ func (c *Core) followMaster() {
 
 // request takes what others ask of us on QP0: SMInfo, and traps. Everything else is
 // the port's own agent's to answer. Before we know the GUID of our port, which is who
-// we are, there is nothing to say: requests wait for that.
+// we are, there is nothing to say: requests wait for that. LID 0 is our own port's.
 func (c *Core) request(d *mad.Datagram) {
 	p := &d.Packet
 	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun {
@@ -238,6 +238,16 @@ func (c *Core) request(d *mad.Datagram) {
 	if c.port.guid == 0 {
 		c.port.wait(d)
 		return
+	}
+	if p.MgmtClass() == mad.ClassLIDRouted {
+		from := *d
+		if from.LID == 0 {
+			from.LID = c.port.lid
+		}
+		if !from.LID.IsUnicast() {
+			return
+		}
+		d = &from
 	}
 	switch {
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:

@@ -269,20 +269,16 @@ func (t *traps) deadline() (at time.Duration, ok bool) {
 
 // trap handles a notice and represses it. A trap of our own node comes from LID 0; while this
 // manager has no LID, the trap cannot be answered and is repeated.
-func (c *Core) trap(received *mad.Datagram) {
-	d := *received
-	if d.LID == 0 {
-		d.LID = c.port.lid
-	}
-	if c.elect.State() != smp.Master || d.Packet.MgmtClass() != mad.ClassLIDRouted || d.LID == 0 {
+func (c *Core) trap(d *mad.Datagram) {
+	if c.elect.State() != smp.Master || d.Packet.MgmtClass() != mad.ClassLIDRouted {
 		return
 	}
-	c.repress(&d)
+	c.repress(d)
 	if n := (*smp.Notice)(d.Packet.Data()); isForged(n, d.LID, c.published.view) {
-		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, &d), "text", describe(n))
+		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, d), "text", describe(n))
 		return
 	}
-	described, errors := c.traps.receive(&c.fx, &d, c.published.view, c.cfg.IgnoreTraps)
+	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {
 		c.descriptions.wantLID(c.published.view, described)
 	}

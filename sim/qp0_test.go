@@ -57,6 +57,15 @@ func FuzzQP0(f *testing.F) {
 			seed(directed, routed, answer)
 		}
 	}
+	var nowhere []byte
+	for i, p := range []mad.Packet{{}, {}, notice(mad.MethodTrap, 128, 2, 1)} {
+		if i < 2 {
+			p.SetHeader(mad.ClassLIDRouted, mad.MethodGet+mad.Method(i), smp.AttrSMInfo, 1)
+		}
+		nowhere = append(append(nowhere, byte(i), 0, 0), p[:]...)
+		nowhere = append(append(nowhere, byte(i), 0, 0xc0), p[:]...)
+	}
+	f.Add(nowhere)
 	f.Fuzz(func(t *testing.T, packets []byte) {
 		n := nettest.Generate(t, "fattree:k=4,levels=2")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -72,7 +81,7 @@ func FuzzQP0(f *testing.F) {
 		for ; len(packets) > 0 && count < 16; count++ {
 			var in [fuzzedSMP]byte
 			packets = packets[copy(in[:], packets):]
-			b.Deliver(both[in[0]&1].Manager, mad.Datagram{Addr: mad.Addr{LID: mad.LID(in[2])}, Packet: mad.Packet(in[3:])})
+			b.Deliver(both[in[0]&1].Manager, mad.Datagram{Addr: mad.Addr{LID: mad.LID(int8(in[2]))}, Packet: mad.Packet(in[3:])})
 			b.pass(time.Duration(in[1]) * 10 * time.Millisecond)
 		}
 		b.pass(2 * settling)
