@@ -21,6 +21,8 @@ type Findings struct {
 	Tree *TreeShape
 	// Lanes are how lanes are used (lash, dfsssp).
 	Lanes *LaneUse
+	// Mesh is what the analysis of meshes has found (lash with do_mesh_analysis); nil without one.
+	Mesh *MeshShape
 }
 
 // TreeShape is what a fat tree looks like.
@@ -39,4 +41,24 @@ type LaneUse struct {
 	// Paths are how many have each lane that is needed before lanes are evened out, and Even of all lanes
 	// after it: roughly, where lanes share paths.
 	Paths, Even []uint64
+}
+
+// MeshShape is what the switches of a mesh or torus look like.
+type MeshShape struct {
+	// Classes are the switches whose neighbours look alike, those of the first switch first; none if no
+	// switch looks like one of a mesh.
+	Classes []MeshClass
+	// Seen is how many switches each dimension has, 6 for six and more, as the first switch of the largest class
+	// sees it; nil if it sees no mesh.
+	Seen []int
+	// Polynomial is by what that switch is known, its coefficients from that of x^0 on.
+	Polynomial []int32
+	// Size is how many switches the mesh has in each dimension; nil if there is none.
+	Size []int32
+}
+
+// MeshClass is switches whose neighbours look alike.
+type MeshClass struct {
+	Shape    int // OpenSM's number of what they look like; 0 for nothing known
+	Switches int
 }

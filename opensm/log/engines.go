@@ -3,6 +3,7 @@ package log
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"ibsm/conf/diag"
 	"ibsm/routing"
@@ -60,6 +61,9 @@ func EngineFindings(engine string, f *routing.Findings) (lines []string) {
 	case f.Lanes != nil && engine == "lash":
 		u := f.Lanes
 		say("discover_network_properties", "min operational vl(%d) start vl(%d) max_switches(%d)", u.Available, u.Start, u.Switches)
+		if f.Mesh != nil {
+			sayMesh(f.Mesh, say)
+		}
 		layers := func(paths []uint64) {
 			for layer, n := range paths {
 				say("lash_core", "Lanes in layer %d: %d", layer, n)
@@ -87,6 +91,65 @@ func EngineFindings(engine string, f *routing.Findings) (lines []string) {
 		}
 	}
 	return lines
+}
+
+func sayMesh(m *routing.MeshShape, say func(function, format string, args ...any)) {
+	const function = "osm_do_mesh_analysis"
+	plural, most := "es", "most common "
+	switch len(m.Classes) {
+	case 0:
+		say(function, "found no likely mesh nodes - done")
+		return
+	case 1:
+		plural, most = "", ""
+	}
+	say(function, "found %d node class%s", len(m.Classes), plural)
+	for i, c := range m.Classes {
+		say(function, "class[%d] has %d members with type = %d", i, c.Switches, c.Shape)
+	}
+	seen := "unknown geometry"
+	if m.Seen != nil {
+		seen = strings.ReplaceAll(times(m.Seen), "6", "6+") + " mesh"
+	}
+	say(function, "%snode shape is %s", most, seen)
+	say(function, "poly = %s", polynomial(m.Polynomial))
+	if m.Size != nil {
+		say(function, "found %s mesh", times(m.Size))
+	}
+}
+
+func times[N int | int32](all []N) string {
+	var text []string
+	for _, n := range all {
+		text = append(text, fmt.Sprint(n))
+	}
+	return strings.Join(text, " x ")
+}
+
+// polynomial is a polynomial as OpenSM writes it, from its coefficient of x^0 on.
+func polynomial(p []int32) string {
+	var text strings.Builder
+	for i, c := range p {
+		if c == 0 {
+			continue
+		}
+		if c > 0 && text.Len() > 0 {
+			text.WriteByte('+')
+		}
+		switch {
+		case i > 0 && c == -1:
+			text.WriteByte('-')
+		case i == 0 || c != 1:
+			fmt.Fprint(&text, c)
+		}
+		switch {
+		case i > 1:
+			fmt.Fprintf(&text, "x^%d", i)
+		case i == 1:
+			text.WriteByte('x')
+		}
+	}
+	return text.String()
 }
 
 func sayTree(t *routing.TreeShape, say func(function, format string, args ...any)) {

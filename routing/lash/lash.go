@@ -36,8 +36,9 @@ func New(s Settings) routing.Engine {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		var found routing.Findings
 		if s.MeshAnalysis {
-			n.analyse()
+			found.Mesh = n.analyse()
 		}
 		for root := range n.links {
 			if err := ctx.Err(); err != nil {
@@ -48,6 +49,7 @@ func New(s Settings) routing.Engine {
 			}
 		}
 		lane, use, err := n.assignLanes(ctx, budget, s)
+		found.Lanes = use
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +62,7 @@ func New(s Settings) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane), Findings: &routing.Findings{Lanes: use}}, nil
+		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane), Findings: &found}, nil
 	}
 }
 

@@ -98,13 +98,16 @@ func TestShapes(t *testing.T) {
 	if len(shapes) != 100 {
 		t.Errorf("%d shapes", len(shapes))
 	}
-	for _, want := range []shape{
+	for _, want := range []struct {
+		dimensions int
+		polynomial polynomial
+	}{
 		{1, polynomial{0}}, {1, polynomial{-1, 0}}, {1, polynomial{-36, 0}}, {2, polynomial{-15, -32, -18, 0}}, {2, polynomial{8, 9, 0}},
 		{3, polynomial{0, 0, -768, -512, -96, 0}}, {3, polynomial{96, 215, 160, 42, 0}}, {4, polynomial{0, 0, -2304, -4864, -3552, -1136, -145, 0}},
 		{5, polynomial{128, 240, 160, 40, 0}}, {6, polynomial{512, 1680, 2208, 1480, 520, 81, 0}}, {8, polynomial{-1792, -6144, -8960, -7168, -3360, -896, -112, 0}},
 	} {
 		if !slices.ContainsFunc(shapes, func(s shape) bool {
-			return s.dimensions == want.dimensions && slices.Equal(s.polynomial, want.polynomial)
+			return len(s.sizes) == want.dimensions && slices.Equal(s.polynomial, want.polynomial)
 		}) {
 			t.Errorf("no shape %+v", want)
 		}

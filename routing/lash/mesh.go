@@ -3,6 +3,8 @@ package lash
 import (
 	"math"
 	"slices"
+
+	"ibsm/routing"
 )
 
 // mesh is the analysis of meshes and tori (do_mesh_analysis): switches get coordinates, and their
@@ -11,9 +13,11 @@ import (
 type mesh struct {
 	*network
 	nodes      []meshNode // by switch
-	seed       int        // the switch at the origin
+	classes    []class
+	seed       int // the switch at the origin
 	dimensions int
-	order      []int // dimensions, that of the most switches first
+	size       []int32 // by dimension
+	order      []int   // dimensions, that of the most switches first
 }
 
 // meshNode is a switch. An axis is 1 + twice its dimension, or one more in the negative direction; 0 is
@@ -21,36 +25,62 @@ type mesh struct {
 type meshNode struct {
 	distance   [][]int32 // by link, link: between the ends, on ways past the switch; nil if it has more than maxDegree
 	polynomial polynomial
-	dimensions int     // of the shape that it is in; 0 if that is not known
+	shape      int     // 1 + its index in shapes; 0 if that is not known
 	edge       bool    // has a known shape, but a neighbour has more links
 	axes       []int   // by link
 	back       []int   // by link: the link of its end that leads back; -1 for none
 	at         []int32 // coordinates, unplaced if not known
 }
 
+// class is switches whose neighbours look alike.
+type class struct{ first, count int }
+
 // unplaced is what OpenSM has for coordinates and distances that are not known.
 const unplaced = math.MaxInt32
 
-// analyse orders switches and links by their coordinates, if most of the switches are in a mesh.
-func (n *network) analyse() {
+// analyse orders switches and links by their coordinates, if most of the switches are in a mesh. It returns what
+// it has found.
+func (n *network) analyse() *routing.MeshShape {
 	m := &mesh{network: n, nodes: make([]meshNode, len(n.links))}
 	for s := range m.nodes {
 		m.measure(int32(s))
 	}
 	for s := range m.nodes {
 		node := &m.nodes[s]
-		node.edge = node.dimensions > 0 && slices.ContainsFunc(n.links[s], func(l link) bool { return len(n.links[l.to]) > len(n.links[s]) })
+		node.edge = node.shape > 0 && slices.ContainsFunc(n.links[s], func(l link) bool { return len(n.links[l.to]) > len(n.links[s]) })
 	}
-	if !m.findSeed() {
-		return
+	if m.classify(); len(m.classes) == 0 {
+		return &routing.MeshShape{}
 	}
-	m.nameAxes()
-	m.place()
-	m.orderDimensions()
-	for s := range m.nodes {
-		m.orderLinks(s)
+	if m.dimensions > 0 {
+		m.nameAxes()
+		m.place()
+		m.orderDimensions()
+		for s := range m.nodes {
+			m.orderLinks(s)
+		}
 	}
-	m.renumber()
+	found := m.found()
+	if m.dimensions > 0 {
+		m.renumber()
+	}
+	return found
+}
+
+// found is what the analysis has found, for operators.
+func (m *mesh) found() *routing.MeshShape {
+	found := &routing.MeshShape{Size: m.size}
+	for _, c := range m.classes {
+		found.Classes = append(found.Classes, routing.MeshClass{Shape: m.nodes[c.first].shape, Switches: c.count})
+	}
+	seed := &m.nodes[m.seed]
+	if n := len(seed.polynomial); n > 0 {
+		found.Polynomial = append(slices.Clone(seed.polynomial), int32(1-n%2*2))
+	}
+	if m.dimensions > 0 {
+		found.Seen = shapes[seed.shape-1].sizes
+	}
+	return found
 }
 
 // measure finds the distances of the neighbours of a switch from each other, and its shape.
@@ -68,9 +98,7 @@ func (m *mesh) measure(s int32) {
 		node.distance[i] = m.distances(s, i)
 	}
 	node.polynomial = characteristic(node.distance)
-	if i := slices.IndexFunc(shapes, func(k shape) bool { return slices.Equal(k.polynomial, node.polynomial) }); i >= 0 {
-		node.dimensions = shapes[i].dimensions
-	}
+	node.shape = 1 + slices.IndexFunc(shapes, func(k shape) bool { return slices.Equal(k.polynomial, node.polynomial) })
 }
 
 // distances are those of the neighbours of a switch from one of them, on ways past the switch. They
@@ -102,34 +130,34 @@ func (m *mesh) distances(s int32, from int) []int32 {
 	return distance
 }
 
-// findSeed finds the first switch of those that look alike and are the most. It reports false if
-// these are in no known shape.
-func (m *mesh) findSeed() bool {
-	type class struct{ first, count int }
-	var all []class
+// classify finds classes, and the seed: the first switch of those that are the most. There are no
+// dimensions if these are in no known shape.
+func (m *mesh) classify() {
 	for s := range m.nodes {
 		node := &m.nodes[s]
 		if node.edge || node.distance == nil {
 			continue
 		}
-		i := slices.IndexFunc(all, func(c class) bool { return slices.Equal(m.nodes[c.first].polynomial, node.polynomial) })
+		i := slices.IndexFunc(m.classes, func(c class) bool { return slices.Equal(m.nodes[c.first].polynomial, node.polynomial) })
 		if i < 0 {
-			i = len(all)
-			all = append(all, class{first: s})
+			i = len(m.classes)
+			m.classes = append(m.classes, class{first: s})
 		}
-		all[i].count++
+		m.classes[i].count++
 	}
 	most := class{}
-	for _, c := range all {
+	for _, c := range m.classes {
 		if c.count > most.count {
 			most = c
 		}
 	}
-	m.seed = most.first
-	if most.count > 0 {
-		m.dimensions = m.nodes[m.seed].dimensions
+	if most.count == 0 {
+		return
 	}
-	return m.dimensions > 0
+	m.seed = most.first
+	if shape := m.nodes[m.seed].shape; shape > 0 {
+		m.dimensions = len(shapes[shape-1].sizes)
+	}
 }
 
 // place gives each switch the coordinates with the least magnitudes that a way along axes leads to.
@@ -172,18 +200,18 @@ func nearer(a, b int32) bool {
 
 // orderDimensions puts dimensions with more switches first.
 func (m *mesh) orderDimensions() {
-	size := make([]int32, m.dimensions)
-	for d := range size {
+	m.size = make([]int32, m.dimensions)
+	for d := range m.size {
 		least, most := int32(unplaced), int32(-unplaced)
 		for s := range m.nodes {
 			if at := m.nodes[s].at[d]; at != unplaced {
 				least, most = min(least, at), max(most, at)
 			}
 		}
-		size[d] = most - least + 1
+		m.size[d] = most - least + 1
 		m.order = append(m.order, d)
 	}
-	slices.SortStableFunc(m.order, func(a, b int) int { return int(size[b] - size[a]) })
+	slices.SortStableFunc(m.order, func(a, b int) int { return int(m.size[b] - m.size[a]) })
 }
 
 // orderLinks puts the links of a switch in the order of dimensions: in each first those that lead away

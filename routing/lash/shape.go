@@ -1,5 +1,10 @@
 package lash
 
+import (
+	"cmp"
+	"slices"
+)
+
 // The neighbours of a switch in a torus lie around it in a way that depends on how many switches
 // each dimension has. Their distances from each other, on ways past the switch, make a matrix; its
 // characteristic polynomial does not depend on the order of the neighbours.
@@ -53,7 +58,7 @@ func characteristic(m [][]int32) polynomial {
 
 // shape is a kind of torus, as a switch sees it.
 type shape struct {
-	dimensions int
+	sizes      []int // of the dimensions, from the greatest on; 6 stands for 6 and more
 	polynomial polynomial
 }
 
@@ -62,7 +67,7 @@ type shape struct {
 // have a distance of 2 as all others have; a dimension of 2 has one neighbour.
 var far = map[int]int32{3: 1, 5: 3, 6: 4}
 
-// shapes are those that OpenSM knows.
+// shapes are those that OpenSM knows, in its order: its log has their numbers, from 1 on.
 var shapes = makeShapes()
 
 func makeShapes() (all []shape) {
@@ -70,7 +75,7 @@ func makeShapes() (all []shape) {
 	var grow func(torus []int, degree, from int)
 	grow = func(torus []int, degree, from int) {
 		if len(torus) > 0 && known(torus) {
-			all = append(all, shape{len(torus), characteristic(distances(torus))})
+			all = append(all, shape{torus, characteristic(distances(torus))})
 		}
 		for i := from; i < len(sizes); i++ {
 			if links := degree + linksOf(sizes[i]); links <= maxDegree {
@@ -79,8 +84,15 @@ func makeShapes() (all []shape) {
 		}
 	}
 	grow(nil, 0, 0)
+	slices.SortFunc(all, func(a, b shape) int {
+		c := cmp.Compare(len(a.sizes), len(b.sizes))
+		for d := len(a.sizes) - 1; c == 0 && d >= 0; d-- {
+			c = cmp.Compare(a.sizes[d], b.sizes[d])
+		}
+		return c
+	})
 	// A switch of a two-dimensional mesh that OpenSM came across.
-	return append(all, shape{2, polynomial{-192, -256, -80, 0}})
+	return append(all, shape{[]int{6, 6}, polynomial{-192, -256, -80, 0}})
 }
 
 // known reports whether OpenSM knows a torus: it lacks those of four dimensions without one of 2 or
