@@ -31,6 +31,11 @@ func (b *harness) mfts() (count uint64) {
 // filled is a choir of groups in which every host is a member of some.
 func filled(t *testing.T, spec string, groups int, cfg fabric.Config) (*choir, *rand.Rand) {
 	c := newChoir(newHarness(t, nettest.Generate(t, spec), cfg), minhopConfig())
+	return c, c.fill(groups)
+}
+
+// fill makes groups, and every host a member of some.
+func (c *choir) fill(groups int) *rand.Rand {
 	rng := rand.New(rand.NewPCG(7, uint64(groups)))
 	ports := c.endPorts()
 	for i := range groups {
@@ -43,7 +48,7 @@ func filled(t *testing.T, spec string, groups int, cfg fabric.Config) (*choir, *
 		}
 	}
 	c.sing()
-	return c, rng
+	return rng
 }
 
 // No packet meets a circle, nor gets there twice, while trees move: not between any two of

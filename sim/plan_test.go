@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/routing/torus"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -189,6 +192,62 @@ func TestPlanShowsMulticast(t *testing.T) {
 	}
 	c.pass(settling)
 	c.judgeMulticast()
+}
+
+// A plan has the trees of the trunk of torus-2QoS, as the sweep after it writes them.
+func TestPlanShowsTrunk(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=5x5,hosts=1")
+	guid := map[string]mad.GUID{}
+	for i := range n.Nodes {
+		guid[n.Nodes[i].Desc] = n.Nodes[i].GUID
+	}
+	settings, _, errs := torus.Parse("torus", fmt.Appendf(nil, "torus 5 5 1\nxp_link %#x %#x\nyp_link %#x %#x\n",
+		uint64(guid["switch-1-1"]), uint64(guid["switch-2-1"]), uint64(guid["switch-1-1"]), uint64(guid["switch-1-2"])))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	engine, _ := engines.Find("torus-2QoS", &engines.Settings{Torus: settings})
+	cfg := minhopConfig()
+	cfg.Sweep.Engines = engines.Chain{engine}
+	c := newChoir(newHarness(t, n, fabric.Config{Seed: 1}), cfg)
+	c.fill(8)
+	root := c.m.View.Topo.Switches[c.m.View.Tables.Trunk.Root]
+	c.Fabric.SetFaults(fabric.Faults{Loss: 1}) // no trap reports what comes
+	c.Fabric.NodeDown(int32(slices.IndexFunc(n.Nodes, func(node net.Node) bool { return node.GUID == c.m.View.Topo.Nodes[root].GUID })))
+	c.pass(time.Millisecond)
+	c.Fabric.SetFaults(fabric.Faults{})
+	steps, err := c.m.plan(manager.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.pass(settling)
+	shown := 0
+	for _, step := range steps {
+		from, changes, is := strings.Cut(step, ": multicast forwarding table block 0, position 0: ")
+		if !is {
+			continue
+		}
+		sw := slices.IndexFunc(n.Nodes, func(node net.Node) bool { return strings.Contains(from, node.GUID.String()) })
+		for change := range strings.SplitSeq(changes, ", ") {
+			var mlid mad.LID
+			if _, err := fmt.Sscanf(change, "MLID 0x%x ", &mlid); err != nil {
+				t.Fatalf("%q: %v", change, err)
+			}
+			var ports []int
+			for port := range n.Nodes[sw].NumPorts() + 1 {
+				if c.Fabric.MulticastPort(int32(sw), mlid, uint8(port)) {
+					ports = append(ports, port)
+				}
+			}
+			if _, after, _ := strings.Cut(change, " -> "); after != fmt.Sprint(ports) {
+				t.Errorf("%s: %s, but the sweep has written %v", from, change, ports)
+			}
+			shown++
+		}
+	}
+	if shown == 0 {
+		t.Errorf("no tree changes: %q", steps)
+	}
 }
 
 // A repair does not wait for a plan that is being computed. The plan is that of the subnet as

@@ -8,6 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/registry"
+	"ibsm/routing"
 	"ibsm/routing/mcast"
 	"ibsm/sweep/device"
 	"ibsm/topo"
@@ -38,9 +39,13 @@ func (j *RouteTask) WithMulticast(m *Multicast) *RouteTask {
 	return j
 }
 
-// run computes the trees of the subnet as it will be after the sweep.
-func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, devices *device.Record) *MulticastResult {
+// run computes the trees of the subnet as it will be after the sweep, with these tables, which are nil if no
+// engine routes.
+func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, tables *routing.Tables, devices *device.Record) *MulticastResult {
 	j := &MulticastTask{topo: t, state: p.state, numBlocks: p.numBlocks, includeInit: true}
+	if tables != nil {
+		j.trunk = tables.Trunk
+	}
 	if p.from != nil {
 		j.mfts = p.mfts.Remap(p.from, t)
 	}

@@ -180,7 +180,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	out.same = s.prev != nil && t.Equal(s.prev)
 	if j.multicast != nil {
-		out.multicast = j.multicast.run(ctx, t, s.devices)
+		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
 	}
 	return out
 }
