@@ -92,6 +92,8 @@ func TestOptions(t *testing.T) {
 		{"--sm_sl 16", "sm_sl", "0", 255},
 		{"--lash_start_vl 16", "lash_start_vl", "0", 255},
 		{"--nue_max_num_vls 16", "nue_max_num_vls", "1", 255},
+		{"-H 3", "max_reverse_hops", "3", 0},
+		{"-H 0x3", "max_reverse_hops", "0", 2},
 		{"-s 4294", "sweep_interval", "4294", 0},
 		{"-s 4295", "sweep_interval", "10", 0},
 		{"-s 10s", "sweep_interval", "10", 2},

@@ -94,6 +94,7 @@ func TestErrorsTOML(t *testing.T) {
 		{"lmc = 3", []string{"f.toml:1:7: error: unknown key \"lmc\": the key lmc of opensm.conf is subnet.lmc in ibsm.toml"}},
 		{"[subnets]\nlmc = 3", []string{"error: unknown key \"subnets\""}},
 		{"[sweep]\ninterval = 10", []string{"error: sweep.interval = 10: wrong type; expected a time such as \"10s\", in whole seconds"}},
+		{"[transactions]\ntimeout = 10", []string{"a time such as \"200ms\", in whole milliseconds"}},
 		{"[sweep]\ninterval = \"1500ms\"", []string{"not a multiple of 1s"}},
 		{"[sweep]\ninterval = \"-1s\"", []string{"value out of range"}},
 		{"[sweep]\ninterval = \"ten\"", []string{"not a time"}},

@@ -81,6 +81,14 @@ func TestUsage(t *testing.T) {
 			}
 		}
 	}
+	for name, want := range map[string]string{
+		strings.Repeat("x", usageIndent-10): "      --" + strings.Repeat("x", usageIndent-10) + "  Help",
+		strings.Repeat("x", usageIndent-9):  "      --" + strings.Repeat("x", usageIndent-9) + "\n" + strings.Repeat(" ", usageIndent) + "Help",
+	} {
+		if text := (&Option{Long: name, Help: "Help"}).usage(); !strings.HasPrefix(text, want) {
+			t.Errorf("%q, want %q", text, want)
+		}
+	}
 	program := madtest.Need(t, "opensm")
 	help, _ := exec.Command(program, "--help").Output()
 	lines := regexp.MustCompile(`(?m)^--(\w[\w-]*)(?:, -(\w))?`).FindAllStringSubmatch(string(help), -1)

@@ -100,6 +100,7 @@ func TestRefusedEdits(t *testing.T) {
 		{two, "rename A x=y", `"x=y" is not a valid partition name`},
 		{two, "set A rat=7", `unknown flag "rat"; did you mean rate?`},
 		{two, "delete C", `this would change partition "D", whose P_Key 0x0005 depends on earlier lines`},
+		{"A : SELF;\nB : NONE;\nC=2 : NONE;\n", "delete A", `this would change partition "B", whose P_Key 0x0002 depends on earlier lines`},
 		{"A=1 : x;\n", "add A SELF", `p:1:7: "x" is neither a port GUID`},
 	} {
 		if f, err := step(t, Parse("p", []byte(c.file)), c.edit); err == nil || f != nil || !strings.Contains(err.Error(), c.want) {

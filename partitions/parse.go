@@ -168,8 +168,8 @@ func (p *parser) definition() {
 // noHead reports a line that should be the head of a definition, and passes what seems
 // to belong to it.
 func (p *parser) noHead(line string) {
-	if i := strings.IndexByte(line, ';'); i >= 0 {
-		line = line[:i+1]
+	if head, _, found := strings.Cut(line, ";"); found {
+		line = head + ";"
 	}
 	p.f.Errors.Add(p.here(), "%s: no ':' in it; expected NAME=P_KEY, FLAG, ... : MEMBER, ... ; with the colon on the line of the name", shown(strings.TrimRight(line, blank)))
 	for {

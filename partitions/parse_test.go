@@ -16,7 +16,7 @@ import (
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"", `p:1: the file defines no partition; for OpenSM's behaviour without a file write Default=0x7fff, ipoib : ALL=full;`},
-		{"Z=0x20 ALL=full;\n", `p:1:1: "Z=0x20 ALL=full;": no ':' in it`},
+		{"Z=0x20 ALL=full; A=1:ALL;\n", `p:1:1: "Z=0x20 ALL=full;": no ':' in it`},
 		{"A=1:ALL;\nZ=0x20 ALL=full,\n0x1,\n0x2;\nB=2x:ALL;\n", "p:2:1: \"Z=0x20 ALL=full,\": no ':' in it|p:5:3: P_Key \"2x\": expected a number of 0x1 to 0x7fff"},
 		{"A=1:ALL\nB=2 : ALL;\n", `p:2:1: "B=2 ": a definition begins here, but that of line 1 does not end; write ';'`},
 		{"A=ffff:ALL;", `P_Key "ffff": expected a number of 0x1 to 0x7fff; did you mean 0xffff?`},
@@ -42,9 +42,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.80q: %d errors", c.file, len(errors))
 		}
 	}
-	large := make([]byte, MaxFile+1)
-	if f := Parse("p", large); len(f.Errors) != 1 {
-		t.Errorf("a large file: %v", f.Errors)
+	for name, src := range map[string][]byte{"large": make([]byte, MaxFile+1), "wide": slices.Concat(bytes.Repeat([]byte("x"), MaxLine+1), []byte("\ny;\n"))} {
+		if f := Parse("p", src); len(f.Errors) != 1 {
+			t.Errorf("a %s file: %v", name, f.Errors)
+		}
 	}
 }
 
