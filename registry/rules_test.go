@@ -95,6 +95,11 @@ func TestAllotMLID(t *testing.T) {
 		mlid, _ := r.AllotMLID(&g, p)
 		return mlid
 	}
+	for last, want := range map[mad.LID]int{0: 0x3fff, 0xbfff: 0x3fff, 0xc000: 1, 0xc0ff: 0x100, 0xfffe: 0x3fff, 0xffff: 0x3fff} {
+		if free := r.FreeMLIDs(MLIDPolicy{Last: last}); free != want {
+			t.Errorf("%d free MLIDs up to %#x, want %d", free, uint16(last), want)
+		}
+	}
 	small := MLIDPolicy{Last: 0xc002}
 	for n := range uint32(3) {
 		g := plainGroup(n, 0)

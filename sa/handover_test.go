@@ -111,7 +111,11 @@ func TestRemoteChangeRefused(t *testing.T) {
 		refused uint64
 	}{{[]registry.Change{group}, 0}, {[]registry.Change{stray}, 1}} {
 		r.effects.Heard = Heard{}
+		r.mirrored.subscribers = make([]registry.SubscriptionKey, 1) // read from a master that sends no updates
 		r.update(&mirror.Update{Master: 5, Changes: c.changes})
+		if left := len(r.mirrored.subscribers); left != int(c.refused) {
+			t.Errorf("%v: %d subscribers left that were read", c.changes, left)
+		}
 		if known := r.effects.Heard.Master != 0; known != (c.refused == 0) || r.Stats().Refused != c.refused {
 			t.Errorf("%v: known %t, %d refused", c.changes, known, r.Stats().Refused)
 		}

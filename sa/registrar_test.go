@@ -334,6 +334,9 @@ func TestMembersAsOpenSM(t *testing.T) {
 		{"leave without JoinState", mad.MethodDelete, join(broadcast, 1, only(minimalJoin&^sarec.MCMemberJoinState)), insufficient, 0, nil},
 		{"another's membership", mad.MethodDelete, join(ipv4Group, 1, from(h1), port(h3)), invalid, 0, nil},
 		{"another's by proxy", mad.MethodDelete, join(broadcast, 1, from(h1), port(h4)), ok, 0x20, nil},
+		{"create before the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000e0000001"), 1), invalid, 0, nil},
+		{"create the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000ffffffff"), 1), ok, 0x51, nil},
+		{"create after the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000e0000001"), 1), ok, 0x51, nil},
 	} {
 		rec, st := d.member(c.method, c.join)
 		switch {
@@ -344,5 +347,33 @@ func TestMembersAsOpenSM(t *testing.T) {
 		case st == mad.StatusOK && c.check != nil && !c.check(&rec):
 			t.Errorf("%d %s: %x", i, c.name, rec)
 		}
+	}
+}
+
+// A port whose P_Key table could not be read counts as a member of all partitions.
+func TestUnreadPKeys(t *testing.T) {
+	d := newHarness(t)
+	j := newJoining(h4, gid("ff150000000000000000000000000001"), 1)
+	j.rec.SetPKey(0x8001)
+	if _, st := d.member(mad.MethodSet, j); st != mad.StatusReqInvalid {
+		t.Errorf("a port that is not in the partition: %v", st)
+	}
+	d.view.Topo.Ports[d.view.Topo.FindPort(h4)].PKeys = nil
+	if _, st := d.member(mad.MethodSet, j); st != mad.StatusOK {
+		t.Errorf("a port whose table is not known: %v", st)
+	}
+}
+
+// What a client has written behind its record does not come back to it.
+func TestNothingBehindRecord(t *testing.T) {
+	d := newHarness(t)
+	j := newJoining(h3, broadcast, 1)
+	in := d.request(j.from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
+	for i := range in.Packet.SAData()[len(j.rec):] {
+		in.Packet.SAData()[len(j.rec)+i] = 0xee
+	}
+	out := d.ask(in)
+	if behind := out.SAData()[len(j.rec):]; out.Status() != mad.StatusOK || slices.Max(behind) != 0 {
+		t.Errorf("%v, behind the record %x", out.Status(), behind)
 	}
 }

@@ -18,7 +18,14 @@ func TestTook(t *testing.T) {
 	for _, took := range []time.Duration{0, time.Microsecond, 1001, 15 * time.Microsecond, 10 * time.Second, 11 * time.Second} {
 		s.Took(AsTable, took, 2)
 	}
+	for w := range s.Times() {
+		if w == AsTable {
+			break
+		}
+	}
+	ways := 0
 	for w, times := range s.Times() {
+		ways++
 		var sum uint64
 		for i, n := range times.Counts {
 			want := map[int]uint64{0: 4, 1: 2, 7: 2, len(TimeBounds) - 1: 2, len(TimeBounds): 2}[i]
@@ -33,6 +40,9 @@ func TestTook(t *testing.T) {
 		if w == AsTable && times.Sum != 2*(21*time.Second+17001) {
 			t.Errorf("sum %v", times.Sum)
 		}
+	}
+	if ways != len(s.times) {
+		t.Errorf("%d ways of %d", ways, len(s.times))
 	}
 	if n := testing.AllocsPerRun(100, func() { s.Took(AtOnce, time.Millisecond, 3) }); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -237,6 +237,9 @@ func TestSetAsideTwice(t *testing.T) {
 		}
 		s, c := open(t, cfg)
 		_ = s.Close()
+		if got := s.Stats().Rewrites; got != 1 {
+			t.Errorf("file %d was written anew %d times", n, got)
+		}
 		names[c.SetAside] = true
 		if info, err := os.Stat(c.SetAside); err != nil || info.Size() != int64(9000+n) {
 			t.Errorf("%v", err)
@@ -260,6 +263,28 @@ func TestNotSetAside(t *testing.T) {
 	defer s.Close()
 	if info, err := os.Stat(cfg.Path); c.Damage == nil || c.SetAside != "" || err != nil || info.Size() != 9000 {
 		t.Errorf("damage %v, set aside as %q, then %v", c.Damage, c.SetAside, err)
+	}
+}
+
+// A key that is in a page twice is damage: bbolt would find one of both.
+func TestKeyTwice(t *testing.T) {
+	page := func(keys string) []byte {
+		p := make([]byte, pageSize)
+		host.PutUint16(p[8:], leafFlag)
+		host.PutUint16(p[10:], uint16(len(keys)))
+		for i := range keys {
+			e := p[pageHeader+i*elementSize:]
+			at := pageHeader + len(keys)*elementSize + i
+			host.PutUint32(e[4:], uint32(at-pageHeader-i*elementSize))
+			host.PutUint32(e[8:], 1)
+			p[at] = keys[i]
+		}
+		return p
+	}
+	for keys, want := range map[string]error{"ab": nil, "abc": nil, "aa": errDamaged, "abb": errDamaged, "ba": errDamaged} {
+		if err := (&verifier{}).elements(2, page(keys), nil, nil, 0); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: %v", keys, err)
+		}
 	}
 }
 
