@@ -621,6 +621,15 @@ func TestFlood(t *testing.T) {
 			out(m, 0)
 		}
 	}
+	lost := m.Stats().ControlLost
+	for i := range 2 * maxControl { // each is refused with an abort, which nobody takes
+		d := message(mad.MethodGetMulti, attrMultiPathRecord, mad.TID(200_000+i))
+		d.LID = 7
+		m.Receive(0, packet(d, TypeData, FlagFirst, 1, payloadLength(1<<20)))
+	}
+	if got := m.Stats().ControlLost - lost; got < maxControl || got > 2*maxControl || m.control.len() != maxControl {
+		t.Errorf("%d aborts wait, %d are lost", m.control.len(), got)
+	}
 	if s := m.Stats(); s.UnderWay > 4096 || s.Bytes > 4096*200 || len(m.transfers) > 2*4096 || s.OverCount == 0 || m.control.len() > maxControl {
 		t.Errorf("%d transfers known, %+v", len(m.transfers), s)
 	}

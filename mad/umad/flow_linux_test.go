@@ -273,3 +273,45 @@ func TestAnswerBeforeWriteReturns(t *testing.T) {
 		t.Errorf("%v, %+v", err, p.Stats())
 	}
 }
+
+// TestSegmentsReturnOnce: of an answer in segments the first says that the kernel holds the request no more.
+func TestSegmentsReturnOnce(t *testing.T) {
+	p := senderPort(t, 1)
+	p.out.timeoutMS, p.out.queryMS = 850, 5000
+	var asked []frame
+	p.out.write = func(_ int, b []byte) (int, error) {
+		var f frame
+		copy(f.bytes(), b)
+		asked = append(asked, f)
+		return len(b), nil
+	}
+	ds := make([]mad.Datagram, 3)
+	for i := range ds {
+		ds[i].LID = 1
+		ds[i].Packet.SetHeader(mad.ClassSA, mad.MethodGetTable, 0x35, 0)
+		ds[i].Packet.SetTID(mad.TID(1 + i))
+	}
+	if n, err := p.Send(ds); n != 3 || err != nil || p.Stats().Held != 3 {
+		t.Fatalf("sent %d, %v; %d held", n, err, p.Stats().Held)
+	}
+	for i, c := range []struct{ request, segment, held int }{{0, 1, 2}, {0, 2, 2}, {0, 3, 2}, {1, 0, 1}, {2, 1, 0}, {2, 2, 0}} {
+		f := asked[c.request]
+		f.packet.SetMethod(mad.MethodGetTableResp)
+		if c.segment > 0 {
+			copy(f.packet[24:], []byte{1, 1, 1, 0, 0, 0, 0, byte(c.segment)}) // RMPP: version, DATA, Active, segment
+		}
+		p.in.frame, p.in.ds, p.in.n = f, make([]mad.Datagram, 1), 0
+		if p.in.take(frameSize); p.in.n != 1 || p.Stats().Held != c.held {
+			t.Errorf("%d, segment %d of answer %d: %d datagrams, %d held, want %d", i, c.segment, c.request, p.in.n, p.Stats().Held, c.held)
+		}
+	}
+}
+
+// TestMilliseconds: no time-out is 0 for the kernel, which would be "no answer".
+func TestMilliseconds(t *testing.T) {
+	for d, want := range map[time.Duration]uint32{-time.Second: 1, 0: 1, time.Microsecond: 1, 1500 * time.Microsecond: 1, time.Second: 1000, 100 * time.Hour: 3_600_000} {
+		if got := milliseconds(d); got != want {
+			t.Errorf("%v: %d", d, got)
+		}
+	}
+}

@@ -102,6 +102,11 @@ func TestTable(t *testing.T) {
 	if a, ok := b.Receive(b.now, &late[0]); ok {
 		t.Errorf("an answer that came is taken again: %+v", a)
 	}
+	unasked := late[0]
+	unasked.Packet.SetTID(q.Packet.TID() + 1)
+	if a, ok := b.Receive(b.now, &unasked); ok || len(b.coming) > 0 {
+		t.Errorf("a table that nobody asked for is taken: %+v, %d are coming", a, len(b.coming))
+	}
 	const linger = 10 * time.Second // for which the transfer is known
 	if at, waits := b.Client.Deadline(); !waits || at != linger {
 		t.Errorf("something is due at %v, %t", at, waits)
