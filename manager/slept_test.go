@@ -1,10 +1,16 @@
 package manager
 
 import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/mad/txn"
 	"ibsm/registry"
 	"ibsm/store"
 	"ibsm/sweep"
@@ -69,5 +75,39 @@ func TestDuplicateIsLoggedAgain(t *testing.T) {
 		if logged := len(c.fx.logged()) > 0; logged != (i == 0 || i == 3) {
 			t.Errorf("sweep %d: logged %t", i, logged)
 		}
+	}
+}
+
+// TestDuplicateOfOnce: a run of one sweep does not wait for another manager with its GUID to go.
+func TestDuplicateOfOnce(t *testing.T) {
+	c := NewCore(Config{Once: true})
+	c.fx.begin(time.Second)
+	duplicate := c.isDuplicate(&sweep.Found{Result: &discover.Result{DuplicateManager: true}}, nil)
+	if end, is := c.fx.actions[len(c.fx.actions)-1].(Exit); !duplicate || !is || !errors.Is(end.Err, ErrOtherMaster) {
+		t.Errorf("duplicate %t, exits %t", duplicate, is)
+	}
+}
+
+// TestSleepComesFirst: the core takes that the host has slept before anything else that happened.
+func TestSleepComesFirst(t *testing.T) {
+	for slept, want := range map[time.Duration]bool{0: false, minSleep - 100*time.Millisecond: false, time.Hour: true} {
+		var log bytes.Buffer
+		port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
+		l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}), engine: txn.NewEngine(port), start: time.Now()}
+		l.step(t.Context(), TimePassed{})
+		l.ahead -= slept
+		l.step(t.Context(), SweepRequested{Plan})
+		if paused := strings.Contains(log.String(), "this manager was paused"); paused != want {
+			t.Errorf("slept %v: %s", slept, log.String())
+		}
+	}
+}
+
+// TestPersistIsPassedOn: what is kept is passed on also where there is no store.
+func TestPersistIsPassedOn(t *testing.T) {
+	passed := 0
+	l := &loop{shell: &Shell{Notify: func(a Notification) { passed++ }, Logger: slog.New(slog.DiscardHandler)}}
+	if l.act(t.Context(), Persist{Forgotten: []mad.GUID{1}}); passed != 1 {
+		t.Errorf("passed on %d times", passed)
 	}
 }
