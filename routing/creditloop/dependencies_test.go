@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/routingtest"
 	"ibsm/topo"
@@ -122,6 +123,34 @@ func TestRises(t *testing.T) {
 	}
 	if rises < 100 {
 		t.Errorf("%d turns rise: too few", rises)
+	}
+}
+
+// TestRisesToNoPort: a turn to a port that no switch has does not rise, and one that only dropped packets could make
+// makes nobody wait.
+func TestRisesToNoPort(t *testing.T) {
+	s := routingtest.NewSubnet(t, "torus:dims=5x5,hosts=1", lash.New(lash.Settings{}))
+	s.Maps = &routing.Maps{Of: make([][]*routing.SLToVL, len(s.Topo.Ports))}
+	for p := range s.Maps.Of {
+		s.Maps.Of[p] = []*routing.SLToVL{{0: 0, 1: routing.DropVL, 2: 2, 3: 3}}
+	}
+	r := find(t, s, BetweenHosts, nil)
+	graph := routing.NewGraph(s.Topo)
+	for at := range topo.SwitchIdx(graph.Len()) {
+		peers, ports := graph.Edges(at)
+		for e, to := range peers {
+			back, next := graph.Edges(to)
+			for port := r.graph.ports; port < 256; port++ {
+				if r.Rises(Turn{Switch: at, Port: ports[e], Next: uint8(port)}, to) {
+					t.Fatalf("switch %d by port %d, then port %d of switch %d, rises", at, ports[e], port, to)
+				}
+			}
+			for i := range back {
+				if turn := (Turn{SL: 1, Switch: at, Port: ports[e], Next: next[i]}); !r.Rises(turn, to) {
+					t.Fatalf("%+v has no packets, and does not rise", turn)
+				}
+			}
+		}
 	}
 }
 
