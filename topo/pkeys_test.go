@@ -86,3 +86,12 @@ func BenchmarkCommon(b *testing.B) {
 		})
 	}
 }
+
+// TestNoKeys: a table without a valid key is one without entries.
+func TestNoKeys(t *testing.T) {
+	for _, entries := range [][]mad.PKey{nil, {0}, {0x8000}, {0, 0x8000, 0}} {
+		if left := keys(entries...).Keys(); len(left) > 0 {
+			t.Errorf("%v: keys %v", entries, left)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 	"ibsm/view/viewtest"
 )
 
@@ -86,5 +88,22 @@ func BenchmarkLoads(b *testing.B) {
 		if _, err := Loads(b.Context(), 0, t, l, tables.LFT); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestLoadsWithoutSwitch: two hosts that a cable joins have no routes to count.
+func TestLoadsWithoutSwitch(t *testing.T) {
+	n, err := net.Parse("cable", []byte("vendid=0x2c9\ndevid=0x1\nsysimgguid=0x11\ncaguid=0x10\nCa\t1 \"H-0000000000000010\"\t\t# \"a\"\n[1](11)\t\"H-0000000000000020\"[1] (21)\t\t# lid 1 lmc 0 \"b\" lid 2 4xQDR\n\n"+
+		"vendid=0x2c9\ndevid=0x1\nsysimgguid=0x21\ncaguid=0x20\nCa\t1 \"H-0000000000000020\"\t\t# \"b\"\n[1](21)\t\"H-0000000000000010\"[1] (11)\t\t# lid 2 lmc 0 \"a\" lid 1 4xQDR\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnet, err := netwalk.Topo(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load, err := Loads(t.Context(), 0, subnet, topo.SequentialLIDs(subnet, 0), nil)
+	if err != nil || len(load) != len(subnet.Ports) || len(subnet.EndPorts) != 2 {
+		t.Fatalf("%v, %v", load, err)
 	}
 }

@@ -140,13 +140,21 @@ func TestCancelled(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			in, s := large(t, name, "fattree:k=6", "torus:dims=5x5x5,hosts=1")
+			s.Balancing.Seed = 7
 			e, _ := Find(name, s)
 			all := &asked{Context: t.Context()}
 			if _, err := e.Route(all, in); err != nil || all.times == 0 {
 				t.Fatalf("asks %d times, %v", all.times, err)
 			}
-			for n := range 10 {
-				ctx := &asked{Context: t.Context(), last: max(1, all.times*n/10)}
+			for n := range 30 { // at each of the first questions, and now and then
+				last := n + 1
+				if n >= 20 {
+					last = max(1, all.times*(n-20)/10)
+				}
+				if last >= all.times {
+					continue
+				}
+				ctx := &asked{Context: t.Context(), last: last}
 				if tables, err := e.Route(ctx, in); tables != nil || !errors.Is(err, context.Canceled) {
 					t.Fatalf("after %d of %d questions: %v", ctx.last, all.times, err)
 				}
