@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -363,5 +365,25 @@ func TestLanesOfEngine(t *testing.T) {
 	b.pass(settling)
 	if sets := b.laneSMPs(mad.MethodSet); sets > 0 {
 		t.Errorf("%d tables are written again", sets)
+	}
+}
+
+// TestPlanShowsLanes: a dry run shows both tables of VL arbitration as they would be written.
+func TestPlanShowsLanes(t *testing.T) {
+	limit := uint8(7)
+	b := newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"), fabric.Config{Seed: 1})
+	cfg := laneConfig(0, limit)
+	cfg.Sweep.Settings.Lanes = lanes.NewUses(lanes.Settings{HighLimit: &limit, High: []lanes.Turn{{VL: 2, Weight: 9}}, Low: []lanes.Turn{{VL: 1, Weight: 12}, {VL: 3, Weight: 4}}}, [lanes.Kinds]lanes.Settings{})
+	cfg.DryRun = true
+	dry := b.add(host(b.net, 1), cfg)
+	b.Run(b.Fabric.Now()+settling, func() bool { return dry.Exited })
+	if len(dry.shown) != 1 {
+		t.Fatalf("%d plans", len(dry.shown))
+	}
+	text := strings.Join(slices.Collect(dry.shown[0].Steps), "\n")
+	for _, want := range []string{"VLArbitrationTable, low priority from entry 0, VL:weight 1:12 3:4 0:0", "VLArbitrationTable, high priority from entry 0, VL:weight 2:9 0:0", "VLHighLimit"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
 	}
 }

@@ -382,6 +382,24 @@ func TestGrowKeepsSilent(t *testing.T) {
 	}
 }
 
+// TestGrowDropsStrayPorts: what a switch holds at a port that it does not have is no link of a tree.
+func TestGrowDropsStrayPorts(t *testing.T) {
+	fabric := fabricOf(t, "fattree:k=4")
+	m := mcast.Members{Receivers: hosts(fabric)}
+	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+	old := grow(t, g, fabric, 0xc000, m, nil)
+	stray := &mcast.Tree{MLID: 0xc000}
+	for _, b := range old.Branches {
+		for port := fabric.Nodes[fabric.Switches[b.Switch]].NumPorts + 1; port < 0xff; port++ {
+			b.Ports.Add(port)
+		}
+		stray.Branches = append(stray.Branches, b)
+	}
+	if got := grow(t, g, fabric, 0xc000, m, stray); moved(fabric, got, old) > 0 {
+		t.Errorf("%d switches have other ports", moved(fabric, got, old))
+	}
+}
+
 func uplinkOf(t *testing.T, fabric *topo.Topo, tree *mcast.Tree) topo.PortIdx {
 	for _, b := range tree.Branches {
 		for num := range b.Ports.Ports() {

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"math/bits"
 	"testing"
+
+	"ibsm/routing/routingtest"
+	"ibsm/topo"
 )
 
 // TestCubeIsSymmetric: turned and mirrored, the steps of a cube stay the same steps. Where one corner alone
@@ -66,4 +69,55 @@ func TestCubeIsSymmetric(t *testing.T) {
 func (s step) eitherWay() step {
 	s.known[0], s.known[2] = min(s.known[0], s.known[2]), max(s.known[0], s.known[2])
 	return s
+}
+
+// TestDeadlocks: missing switches close no circle if they are one, or neighbors in z; the ring of z is closed.
+func TestDeadlocks(t *testing.T) {
+	for _, c := range []struct {
+		missing [][3]int
+		want    bool
+	}{
+		{[][3]int{{1, 1, 1}}, false},
+		{[][3]int{{1, 1, 1}, {1, 1, 2}}, false},
+		{[][3]int{{1, 1, 4}, {1, 1, 0}}, false},
+		{[][3]int{{1, 1, 4}, {1, 1, 0}, {1, 1, 1}}, false},
+		{[][3]int{{1, 1, 1}, {1, 1, 3}}, true},
+		{[][3]int{{1, 1, 0}, {1, 1, 1}, {1, 1, 3}}, true},
+		{[][3]int{{1, 1, 1}, {2, 1, 1}}, true},
+		{[][3]int{{1, 1, 1}, {1, 2, 1}}, true},
+	} {
+		g := newGrid(&Settings{Radix: [3]int{3, 3, 5}}, nil)
+		for i := range g.cells {
+			g.cells[i] = &cell{}
+		}
+		for _, at := range c.missing {
+			g.cells[g.index(at)] = nil
+		}
+		if got := g.deadlocks(c.missing); got != c.want {
+			t.Errorf("without %v: %t", c.missing, got)
+		}
+	}
+}
+
+// TestLeastLanes: of links between switches and of those to end ports each has its least number of lanes.
+func TestLeastLanes(t *testing.T) {
+	in := routingtest.Problem(t, "mesh:dims=1x3,hosts=2")
+	in.Lanes = make([]uint8, len(in.Topo.Ports))
+	for _, c := range []struct{ link, end, switches, ends uint8 }{{8, 8, 8, 8}, {8, 2, 8, 2}, {4, 15, 4, 15}, {0, 0, 15, 15}} {
+		for p := range in.Lanes {
+			in.Lanes[p] = 15
+		}
+		for p := range topo.PortIdx(len(in.Lanes)) {
+			if peer := in.Topo.Ports[p].Peer; peer != topo.None && in.Topo.IsSwitchPort(p) {
+				if in.Topo.IsSwitchPort(peer) {
+					in.Lanes[p] = c.link
+				} else {
+					in.Lanes[p] = c.end
+				}
+			}
+		}
+		if switches, ends := lanes(in); switches != c.switches || ends != c.ends {
+			t.Errorf("%+v: %d and %d", c, switches, ends)
+		}
+	}
 }

@@ -283,6 +283,23 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestChanges: each field that a plan sets is named with its old and its new value.
+func TestChanges(t *testing.T) {
+	for want, set := range map[string]func(p *smp.PortInfo){
+		"LID 0 -> 7": func(p *smp.PortInfo) { p.SetLID(7) }, "LMC 0 -> 2": func(p *smp.PortInfo) { p.SetLMC(2) },
+		"MasterSMLID 0 -> 5": func(p *smp.PortInfo) { p.SetMasterSMLID(5) }, "MasterSMSL 0 -> 3": func(p *smp.PortInfo) { p.SetMasterSMSL(3) },
+		"SubnetTimeOut 0 -> 18": func(p *smp.PortInfo) { p.SetSubnetTimeOut(18) }, "M_KeyLeasePeriod 0 -> 60": func(p *smp.PortInfo) { p.SetMKeyLeasePeriod(60) },
+		"M_KeyProtectBits 0 -> 2": func(p *smp.PortInfo) { p.SetMKeyProtectBits(2) }, "OperationalVLs 0 -> 3": func(p *smp.PortInfo) { p.SetOperationalVLs(3) },
+		"VLHighLimit 0 -> 4": func(p *smp.PortInfo) { p.SetVLHighLimit(4) }, "LinkWidthEnabled 0 -> 3": func(p *smp.PortInfo) { p.SetLinkWidthEnabled(3) },
+		"LinkSpeedEnabled 0 -> 7": func(p *smp.PortInfo) { p.SetLinkSpeedEnabled(7) },
+	} {
+		var is, wanted smp.PortInfo
+		if set(&wanted); !slices.Equal(changes(&is, &wanted), []string{want}) {
+			t.Errorf("%q, want %q", changes(&is, &wanted), want)
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	for _, c := range []struct {
 		set  func(*smp.PortInfo)
