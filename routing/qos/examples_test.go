@@ -119,6 +119,7 @@ const levels = "qos-levels\nqos-level\nname: DEFAULT\nsl: 0\nend-qos-level\nqos-
 var broken = []struct{ file, want string }{
 	{"", "p:1: no level for requests that no rule matches"},
 	{"# nothing\n", "p:1: no level for requests"},
+	{": x\n", "p:1:1: unexpected \":\"; expected port-groups"},
 	{"qos-ulps\n", "p:2:1: the file ends within qos-ulps, which begins in line 1; expected end-qos-ulps"},
 	{"qos-ulps\n  default : 16\nend-qos-ulps\n", "p:2:13: 16 is out of range; expected 0 to 15"},
 	{"qos-ulps\n  default 1\nend-qos-ulps\n", "p:2:11: expected ':' after default"},

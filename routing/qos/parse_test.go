@@ -120,7 +120,13 @@ func TestLarge(t *testing.T) {
 			t.Errorf("%s: policy %t, %d errors, %d warnings", name, p != nil, len(errors), len(warnings))
 		}
 	}
-	// So many numbers are fine.
+	// So many rules and numbers are fine.
+	for count, fits := range map[int]bool{1<<14 - 1: true, 1<<14 + 1: false} {
+		p, errors, _ := Parse("p", []byte("qos-ulps\ndefault:0\n"+strings.Repeat("any, service-id 1: 1\n", count)+"end-qos-ulps\n"))
+		if fits != (p != nil) {
+			t.Errorf("%d rules: %v", count, errors)
+		}
+	}
 	p, errors, _ := Parse("p", []byte("qos-ulps\ndefault:0\nany, service-id 1"+strings.Repeat(",7,3-5", 1<<20)+": 2\nend-qos-ulps\n"))
 	if p == nil || !slices.Equal(p.Rules[0].ServiceIDs, Ranges{{1, 1}, {3, 5}, {7, 7}}) || len(p.Rules[0].Use) > 200 {
 		t.Errorf("a long list: %v", errors)
