@@ -3,9 +3,11 @@ package layers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"ibsm/mad"
@@ -14,6 +16,8 @@ import (
 	"ibsm/routing/minhop"
 	"ibsm/routing/routingtest"
 	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 func assign(tb testing.TB, s *routingtest.Subnet, lanes int, hosts bool) *Result {
@@ -225,6 +229,32 @@ func TestSuspects(t *testing.T) {
 		}
 		if count[0] == 0 || count[1] == 0 {
 			t.Errorf("%s: %d without, %d with an edge in a circle", spec, count[0], count[1])
+		}
+	}
+}
+
+// TestWide: a ring of switches needs two lanes whatever ports its cables are at.
+func TestWide(t *testing.T) {
+	for _, ports := range [][2]int{{1, 2}, {62, 63}, {63, 64}, {64, 65}, {127, 128}, {253, 254}} {
+		var text strings.Builder
+		for s := range 6 {
+			fmt.Fprintf(&text, "switchguid=%#x\nSwitch 254 \"s%d\"\n[3] \"h%d\"[1]\n[%d] \"s%d\"[%d]\n[%d] \"s%d\"[%d]\n\n", 0x201+s, s, s, ports[0], (s+1)%6, ports[1], ports[1], (s+5)%6, ports[0])
+			fmt.Fprintf(&text, "caguid=%#x\nHca 1 \"h%d\"\n[1] \"s%d\"[3]\n\n", 0x1000+s*16, s, s)
+		}
+		n, err := net.Parse("ring", []byte(text.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := netwalk.Topo(n, net.NoEnd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &routingtest.Subnet{Topo: found, LIDs: topo.SequentialLIDs(found, 0)}
+		if s.Tables, err = minhop.Route(t.Context(), routing.In{Topo: found, LIDs: s.LIDs}); err != nil {
+			t.Fatal(err)
+		}
+		if r := assign(t, s, 15, true); r.Needed != 2 {
+			t.Errorf("cables at ports %v: %d lanes", ports, r.Needed)
 		}
 	}
 }
