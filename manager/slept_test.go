@@ -107,7 +107,9 @@ func TestSleepComesFirst(t *testing.T) {
 func TestPersistIsPassedOn(t *testing.T) {
 	passed := 0
 	l := &loop{shell: &Shell{Notify: func(a Notification) { passed++ }, Logger: slog.New(slog.DiscardHandler)}}
-	if l.act(t.Context(), Persist{Forgotten: []mad.GUID{1}}); passed != 1 {
-		t.Errorf("passed on %d times", passed)
+	for i, a := range []Action{Persist{Forgotten: []mad.GUID{1}}, Entered{State: smp.Standby}, Up{}} {
+		if l.act(t.Context(), a); passed != i+1 {
+			t.Errorf("%T is not passed on", a)
+		}
 	}
 }

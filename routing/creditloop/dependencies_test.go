@@ -136,6 +136,9 @@ func TestRisesToNoPort(t *testing.T) {
 	}
 	r := find(t, s, BetweenHosts, nil)
 	graph := routing.NewGraph(s.Topo)
+	if r.Rises(Turn{Switch: topo.SwitchIdx(graph.Len()), Next: 1}, 0) {
+		t.Error("a turn at no switch rises")
+	}
 	for at := range topo.SwitchIdx(graph.Len()) {
 		peers, ports := graph.Edges(at)
 		for e, to := range peers {
