@@ -141,7 +141,7 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 		if name == "" || len(users) == 0 {
 			continue
 		}
-		text, err := readUpTo(name, kind.most)
+		text, err := readFile(name, kind.most)
 		if errors.Is(err, fs.ErrNotExist) && name == kind.path.Key().Default {
 			missing := diag.List{{Position: diag.Position{File: name}, Text: key + " names no other file, and this one is missing: " + strings.Join(kind.users, ", ") + " will refuse the subnet"}}
 			r.warnings = append(r.warnings, missing...)

@@ -17,15 +17,8 @@ import (
 // Environment is what the configuration is loaded from: this process's environment and
 // files.
 var Environment = conf.Environment{
-	Getenv: os.Getenv,
-	ReadFile: func(name string) ([]byte, error) {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		return io.ReadAll(io.LimitReader(f, conf.MaxFile+1))
-	},
+	Getenv:   os.Getenv,
+	ReadFile: func(name string) ([]byte, error) { return readFile(name, conf.MaxFile+1) },
 }
 
 // Judge prints the errors of the configuration. It returns 0, or the exit status if they

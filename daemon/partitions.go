@@ -192,6 +192,6 @@ var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has no
 // readPartitions reads the file that the configuration names, for the manager at a port.
 func readPartitions(l *conf.Loaded, port mad.GUID) partitions.Input {
 	name := conf.PartitionConfigFile.In(l.Config)
-	text, err := readUpTo(name, partitions.MaxFile+1)
+	text, err := readFile(name, partitions.MaxFile+1)
 	return partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err, Self: port}
 }

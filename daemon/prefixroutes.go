@@ -2,10 +2,8 @@ package daemon
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 
 	"ibsm/conf"
 	"ibsm/opensm/prefixroutes"
@@ -23,7 +21,7 @@ func (c *configuration) readRoutes(l *conf.Loaded) []view.PrefixRoute {
 // readPrefixRoutes reads the file of routers to other subnets. A missing file is no error;
 // lines with an error are logged and left out.
 func readPrefixRoutes(file string, logger *slog.Logger) []view.PrefixRoute {
-	text, err := readUpTo(file, maxPrefixRoutesFile)
+	text, err := readFile(file, maxPrefixRoutesFile)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			logger.Warn("cannot read prefix_routes_file", "err", err)
@@ -35,14 +33,4 @@ func readPrefixRoutes(file string, logger *slog.Logger) []view.PrefixRoute {
 		logger.Warn(w.Error())
 	}
 	return routes
-}
-
-// readUpTo reads the first n bytes of a file.
-func readUpTo(file string, n int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, n))
 }

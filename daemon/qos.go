@@ -28,7 +28,7 @@ type qosRead struct {
 func readQoS(l *conf.Loaded) (r qosRead) {
 	r.name, r.named, r.off = conf.QoSPolicyFile.In(l.Config), conf.QoSPolicyFile.Chosen(l.Config), !conf.QoS.In(l.Config)
 	if !r.off && r.name != "" {
-		r.text, r.err = readUpTo(r.name, qos.MaxFile+1)
+		r.text, r.err = readFile(r.name, qos.MaxFile+1)
 	}
 	return r
 }

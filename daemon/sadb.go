@@ -28,7 +28,7 @@ func readSADB(file string, stored time.Time, logger *slog.Logger) (reg *registry
 		logger.Info("sa_db_file is older than the store, which takes precedence", "file", file)
 		return nil, true
 	case err == nil:
-		text, err = readUpTo(file, maxSADB)
+		text, err = readFile(file, maxSADB)
 	}
 	if err != nil {
 		logger.Error(fmt.Sprintf("Can't open sa db file '%s'. Skip restoring: clients are asked to register again", file), "reason", err)

@@ -21,6 +21,7 @@ import (
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
+	"ibsm/view"
 )
 
 // lanesOf is the table that writeLanes gives to a pair of ports, another one for each.
@@ -255,7 +256,7 @@ func testLanes(t *testing.T, wildcards uint8) {
 func TestLanesAreLost(t *testing.T) {
 	for _, seed := range seeds(t) {
 		n := nettest.Generate(t, "fattree:k=4,levels=2")
-		silent, refuses := host(n, 2), host(n, 6)
+		silent, refuses, truncates := host(n, 2), host(n, 6), host(n, 4)
 		rng, lossy := rand.New(rand.NewPCG(seed, 0x51)), true
 		b := newHarness(t, n, fabric.Config{Seed: seed, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
 			c.OneVL, c.OptimizedSLtoVL = true, 1
@@ -267,6 +268,9 @@ func TestLanesAreLost(t *testing.T) {
 					return mad.StatusBadMethodAttr, true
 				case i == silent.Node, lossy && rng.IntN(3) > 0:
 					return mad.StatusOK, false
+				case i == truncates.Node && p.Method() == mad.MethodSet: // it takes the first byte
+					clear(p.Data()[1:])
+					return obey(), true
 				case wildcard && i%3 == 2: // it takes another
 					p.Data()[0] ^= 0x33
 					status := obey()
@@ -283,15 +287,19 @@ func TestLanesAreLost(t *testing.T) {
 		b.pass(2 * settling)
 		for _, w := range b.lanesWrong(7) {
 			var at net.End
-			if fmt.Sscanf(w, "{%d %d}", &at.Node, &at.Port); at != silent && at != refuses {
+			if fmt.Sscanf(w, "{%d %d}", &at.Node, &at.Port); at != silent && at != refuses && at != truncates {
 				t.Fatalf("seed %d: %s", seed, w)
 			}
 		}
-		if unknown, wrong := b.lanes(m); unknown != 2 || wrong > 0 {
-			t.Errorf("seed %d: %d tables are not known, want those of the two hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
+		if unknown, wrong := b.lanes(m); unknown != 3 || wrong > 0 {
+			t.Errorf("seed %d: %d tables are not known, want those of the three hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
 		}
-		if len(m.View.Faults) == 0 {
-			t.Errorf("seed %d: no faults are shown for the two hosts", seed)
+		for what, sick := range map[string]net.End{"answers nothing": silent, "refuses": refuses, "truncates": truncates} {
+			if guid := b.Fabric.PortGUID(sick); !slices.ContainsFunc(m.View.Faults, func(f view.Fault) bool {
+				return m.View.Topo.FindPort(guid) != topo.None && f.Node == m.View.Topo.Nodes[m.View.Topo.Ports[m.View.Topo.FindPort(guid)].Node].GUID
+			}) {
+				t.Errorf("seed %d: no fault of the host that %s: %+v", seed, what, m.View.Faults)
+			}
 		}
 	}
 }

@@ -59,8 +59,8 @@ func (f *LFTs) Route(ctx context.Context, in routing.In) (*routing.Tables, error
 	return tables, nil
 }
 
-// whole returns an error if a file leads to a switch of the subnet but has nothing of what leads from there, and a note about switches
-// that it does not know at all. given are the switches that it has; owner are the ports that it names; end is the last line.
+// whole returns an error if a file is about another subnet, or leads to a switch of this one but has nothing of what leads from
+// there, and a note about switches that it does not know at all. given are the switches that it has; owner are the ports that it names; end is the last line.
 func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad.GUID, end diag.Position) (notes []string, err error) {
 	named := make([]bool, len(in.Topo.Switches))
 	for _, guid := range owner {
@@ -81,7 +81,10 @@ func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad
 			}
 		}
 	}
-	if missing > 0 {
+	switch {
+	case missing > 0 && missing == len(in.Topo.Switches):
+		return nil, fmt.Errorf("%v: none of the file's switches is in this subnet: it is another one's", end)
+	case missing > 0:
 		notes = append(notes, fmt.Sprintf("%s has nothing about %d switches of this subnet, which get no routes; the first is %s", end.File, missing, first))
 	}
 	return notes, nil

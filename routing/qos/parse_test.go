@@ -3,6 +3,7 @@ package qos
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,27 @@ func TestRanges(t *testing.T) {
 				t.Fatalf("%v of %v has %d: %t", joined, parts, n, !want)
 			}
 		}
+	}
+}
+
+// TestCutOff: a policy of which the end is missing, wherever it is cut, is refused with a place, unless whole sections are missing.
+func TestCutOff(t *testing.T) {
+	sections := regexp.MustCompile(`(?m)^(end-)?(port-groups|qos-setup|qos-levels|qos-match-rules|qos-ulps)\b`)
+	taken := 0
+	for end := range len(full) {
+		p, errors, _ := Parse("p", []byte(full[:end]))
+		if p != nil {
+			if taken++; len(sections.FindAllString(full[:end], -1))%2 != 0 {
+				t.Errorf("cut off at byte %d: taken, although a section is not closed: ...%q", end, full[max(0, end-40):end])
+			}
+			continue
+		}
+		if last := 1 + strings.Count(full[:end], "\n"); len(errors) == 0 || errors[0].Line < 1 || errors[0].Line > last {
+			t.Errorf("cut off at byte %d, in line %d: %v", end, last, errors)
+		}
+	}
+	if taken == 0 || taken > len(full)/20 {
+		t.Errorf("%d of %d parts are taken", taken, len(full))
 	}
 }
 
