@@ -285,24 +285,31 @@ func TestSegmentsReturnOnce(t *testing.T) {
 		asked = append(asked, f)
 		return len(b), nil
 	}
-	ds := make([]mad.Datagram, 3)
+	ds := make([]mad.Datagram, 3*len(p.agents.list)) // so that each agent has several
 	for i := range ds {
 		ds[i].LID = 1
 		ds[i].Packet.SetHeader(mad.ClassSA, mad.MethodGetTable, 0x35, 0)
 		ds[i].Packet.SetTID(mad.TID(1 + i))
 	}
-	if n, err := p.Send(ds); n != 3 || err != nil || p.Stats().Held != 3 {
+	held := len(ds)
+	if n, err := p.Send(ds); n != held || err != nil || p.Stats().Held != held {
 		t.Fatalf("sent %d, %v; %d held", n, err, p.Stats().Held)
 	}
-	for i, c := range []struct{ request, segment, held int }{{0, 1, 2}, {0, 2, 2}, {0, 3, 2}, {1, 0, 1}, {2, 1, 0}, {2, 2, 0}} {
+	for i, c := range []struct {
+		request, segment int
+		returns          bool
+	}{{0, 1, true}, {0, 2, false}, {0, 3, false}, {1, 0, true}, {2, 1, true}, {2, 2, false}} {
 		f := asked[c.request]
 		f.packet.SetMethod(mad.MethodGetTableResp)
 		if c.segment > 0 {
 			copy(f.packet[24:], []byte{1, 1, 1, 0, 0, 0, 0, byte(c.segment)}) // RMPP: version, DATA, Active, segment
 		}
+		if c.returns {
+			held--
+		}
 		p.in.frame, p.in.ds, p.in.n = f, make([]mad.Datagram, 1), 0
-		if p.in.take(frameSize); p.in.n != 1 || p.Stats().Held != c.held {
-			t.Errorf("%d, segment %d of answer %d: %d datagrams, %d held, want %d", i, c.segment, c.request, p.in.n, p.Stats().Held, c.held)
+		if p.in.take(frameSize); p.in.n != 1 || p.Stats().Held != held {
+			t.Errorf("%d, segment %d of answer %d: %d datagrams, %d held, want %d", i, c.segment, c.request, p.in.n, p.Stats().Held, held)
 		}
 	}
 }
