@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +13,6 @@ import (
 
 	"ibsm/conf"
 	"ibsm/mad"
-	"ibsm/mad/madtest"
-	"ibsm/opensm/dump"
 	"ibsm/routing"
 	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
@@ -27,7 +23,6 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // TestEnginePromises routes random damaged fabrics with each engine, at first and after more cables are lost, and wants its
@@ -86,7 +81,8 @@ func (p *promised) try(t *testing.T, f *routingtest.Damaged) {
 		return
 	}
 	if p.routed%4 == 1 && readable(in) {
-		t.Run("ibdmchk", func(t *testing.T) { p.ask(t, in, tables) })
+		p.asked++
+		t.Run("ibdmchk", func(t *testing.T) { compareWithIbdmchk(t, in, tables) })
 	}
 	in.Topo, in.Prev, in.Keep = lose(in.Topo), tables, routing.KeepMinimal
 	p.route(t, e, in, s)
@@ -242,53 +238,6 @@ func arrives(t *topo.Topo, tables *routing.Tables, at, home topo.SwitchIdx, lid 
 	return false
 }
 
-// readable reports whether ibdmchk understands a subnet: it holds several LIDs of a port for wrong unless they are OpenSM's, and looks at
-// one port of each host.
-func readable(in routing.In) bool {
-	several := func(n topo.Node) bool { return n.Type != mad.Switch && n.NumPorts > 1 }
-	return slices.Max(in.LIDs.LMC) == 0 && !slices.ContainsFunc(in.Topo.Nodes, several)
-}
-
-// ask has ibdmchk look at routes between hosts, by the SLs and lanes that they have, and wants it to find what we do: routes
-// that are missing, and whether there is a credit loop.
-func (p *promised) ask(t *testing.T, in routing.In, tables *routing.Tables) {
-	madtest.Need(t, "ibdmchk")
-	p.asked++
-	v := &view.View{Topo: in.Topo, LIDs: in.LIDs, Tables: tables}
-	d := dump.Dir{Path: t.TempDir(), Routing: true}
-	if err := d.Write(t.Context(), v); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs"}
-	if tables.SLs != nil {
-		args = append(args, "-c", "opensm-path-sl.dump")
-	}
-	if maps := tables.SLs.Lanes(); maps != nil {
-		args = append(args, "-d", "lanes")
-		if err := os.WriteFile(filepath.Join(d.Path, "lanes"), slVLs(in.Topo, maps), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "ibdmchk", args...)
-	cmd.Dir = d.Path
-	said, _ := cmd.CombinedOutput() // its words count, not its exit status
-	found, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost := lostPairs(in, tables)
-	switch text := string(said); {
-	case lost > 0:
-		if want := fmt.Sprintf("-E- Found %d missing paths", lost); !strings.Contains(text, want) {
-			t.Errorf("want %q: %s", want, text)
-		}
-	case strings.Contains(text, "missing paths"):
-		t.Errorf("no route is lost: %s", text)
-	case found.Loop == nil && !strings.Contains(text, "-I- no credit loops found"), found.Loop != nil && !strings.Contains(text, "-E- credit loops in routing"):
-		t.Errorf("a credit loop: %v; %s", found.Loop != nil, text)
-	}
-}
-
 // lostPairs are the pairs of ports of hosts without a route. Aggregation nodes are no hosts.
 func lostPairs(in routing.In, tables *routing.Tables) (lost int) {
 	isHost := func(p topo.PortIdx) bool {
@@ -305,22 +254,4 @@ func lostPairs(in routing.In, tables *routing.Tables) (lost int) {
 		}
 	}
 	return lost
-}
-
-// slVLs are mapping tables of switches as ibdmchk reads them: the GUID of a switch, the ports by which packets come in and leave,
-// and two lanes in each number.
-func slVLs(t *topo.Topo, maps *routing.Maps) (text []byte) {
-	for _, n := range t.Switches {
-		for out := 1; out <= int(t.Nodes[n].NumPorts); out++ {
-			for in := 0; in <= int(t.Nodes[n].NumPorts); in++ {
-				table := maps.Table(uint8(in), t.Port(n, uint8(out)))
-				text = fmt.Appendf(text, "%#016x %d %d", uint64(t.Nodes[n].GUID), in, out)
-				for sl := uint8(0); sl < 16; sl += 2 {
-					text = fmt.Appendf(text, " 0x%x%x", table.VL(sl), table.VL(sl+1))
-				}
-				text = append(text, '\n')
-			}
-		}
-	}
-	return text
 }
