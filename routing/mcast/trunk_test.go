@@ -86,4 +86,10 @@ func TestGrowAlong(t *testing.T) {
 	if err := mcast.Check(fabric, tree, m, unreached); err != nil || !slices.Equal(unreached, m.Receivers[:1]) {
 		t.Errorf("with a link that cannot be used: %v, unreached %v, %v", tree, unreached, err)
 	}
+	trunk.Up[at["switch-2-2"]] = routing.TrunkLink{To: topo.None}
+	m = mcast.Members{Receivers: []topo.PortIdx{host("switch-0-0"), host("switch-2-2"), host("switch-0-2")}}
+	tree, unreached = mcast.NewGrower(mcast.NewGraph(fabric, all)).GrowAlong(trunk, mad.MinMulticastLID, m, nil)
+	if err := mcast.Check(fabric, tree, m, unreached); err != nil || !slices.Equal(unreached, m.Receivers[1:2]) || len(tree.Branches) != 4 {
+		t.Errorf("a switch that the trunk does not have: %v, unreached %v, %v", tree.Branches, unreached, err)
+	}
 }
