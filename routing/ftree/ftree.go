@@ -8,9 +8,12 @@
 package ftree
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -76,6 +79,7 @@ type tree struct {
 	columns [][]uint8 // by LID, then by SwitchIdx: the ports; nil for a LID to which nothing has been routed
 	ports   []uint8   // the column of the LID that is routed to now
 	hops    []uint8   // by SwitchIdx: links to that LID
+	nothing []uint8   // by SwitchIdx: NoPath, which is the same byte as Unreachable
 }
 
 // node is a switch.
@@ -84,28 +88,38 @@ type node struct {
 	lid            mad.LID
 	rank           int // 0 for roots
 	index          index
-	leaf           bool // has compute nodes
-	up, same, down []*group
+	leaf           bool             // has compute nodes
+	up, same, down []*group         // to switches nearer to the roots, as near, and farther
 	ends           []topo.SwitchIdx // of the groups of down, in their order; none for a host
+	hosts          bool             // all groups of down are hosts
 	next           int              // in down: where reverse hops go next
-	changed        bool             // up counts of groups have changed since they were sorted
+	changed        bool             // counts of groups of down have changed since they were sorted
 }
 
 // group is all links of a switch to the same switch or port of a host.
 type group struct {
-	owner    *node
-	to       *node          // nil for a host
-	at       topo.SwitchIdx // of that; none for a host
-	host     int            // index into hosts; for a switch -1
-	ports    []link
-	up, down int // routes
+	owner  *node
+	to     *node          // nil for a host
+	at     topo.SwitchIdx // of that; none for a host
+	host   int            // index into hosts; for a switch -1
+	order  uint64         // that of byIndex
+	ports  []link
+	routes [2]int // by direction
 }
 
 // link is one of them.
 type link struct {
 	port, far uint8
-	up, down  int
+	routes    [2]int // by direction
 }
+
+// direction is that of packets on a link.
+type direction int
+
+const (
+	up direction = iota
+	down
+)
 
 // host is a port of a host that is connected to a switch.
 type host struct {
@@ -163,6 +177,22 @@ func (t *tree) build(ctx context.Context) error {
 		return err
 	}
 	t.giveIndexes()
+	for _, n := range t.nodes {
+		n.hosts = true
+		for _, g := range slices.Concat(n.up, n.same, n.down) {
+			switch {
+			case g.to == nil:
+				g.order = math.MaxUint64
+			case g.to.index == noIndex:
+				g.order = math.MaxUint64 - 1
+			default:
+				g.order = binary.BigEndian.Uint64(g.to.index[:])
+			}
+		}
+		for _, g := range n.down {
+			n.hosts = n.hosts && g.to == nil
+		}
+	}
 	if err := t.sortLeaves(); err != nil {
 		return err
 	}
@@ -175,6 +205,7 @@ func (t *tree) build(ctx context.Context) error {
 func (t *tree) addSwitches() {
 	t.at = make([]*node, len(t.Topo.Switches))
 	t.columns, t.hops = make([][]uint8, int(t.LIDs.Top)+1), make([]uint8, len(t.at))
+	t.nothing = bytes.Repeat([]byte{routing.NoPath}, len(t.at))
 	for _, s := range routing.SwitchesByGUID(t.Topo) {
 		n := &node{at: s, lid: t.LIDs.Base[t.Topo.Nodes[t.Topo.Switches[s]].First], rank: unranked, index: noIndex}
 		t.at[s] = n

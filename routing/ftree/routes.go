@@ -1,7 +1,6 @@
 package ftree
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -83,9 +82,8 @@ func (t *tree) start(lid mad.LID) {
 		t.columns[lid] = make([]uint8, len(t.at))
 	}
 	t.ports = t.columns[lid]
-	for s := range t.ports {
-		t.ports[s], t.hops[s] = routing.NoPath, routing.Unreachable
-	}
+	copy(t.ports, t.nothing)
+	copy(t.hops, t.nothing)
 }
 
 // fill writes the columns into the tables: some switches and LIDs at a time, which are near in memory.
@@ -137,12 +135,37 @@ func (t *tree) below(n, from *node, s step) (made bool) {
 	if len(n.down) == 0 {
 		return false
 	}
+	if n.hosts {
+		made = true
+	} else {
+		made = t.belowDown(n, from, s)
+	}
+	order(n.same, up)
+	for k := range n.same {
+		if g := n.same[k]; s.lid != 0 && g.to != from && !t.near(g.at, s) {
+			made = t.goUp(n, g, s) || made
+		}
+	}
+	if made {
+		n.turn()
+	}
+	return made
+}
+
+// turn has reverse hops go to the next group. It is called for each switch and LID, and divides nothing.
+func (n *node) turn() {
+	if n.next++; n.next == len(n.down) {
+		n.next = 0
+	}
+}
+
+// belowDown is below for the switches that are farther from the roots.
+func (t *tree) belowDown(n, from *node, s step) (made bool) {
 	if n.changed || n.ends == nil {
 		n.sortDown()
 	}
-	slices.SortStableFunc(n.same, byUp)
-	for k := range n.down {
-		switch at := n.ends[k]; {
+	for k, at := range n.ends {
+		switch {
 		case at == none:
 			made = true
 		case t.near(at, s) || n.down[k].to == from:
@@ -150,27 +173,19 @@ func (t *tree) below(n, from *node, s step) (made bool) {
 			made = t.goUp(n, n.down[k], s) || made
 		}
 	}
-	for k := range n.same {
-		if g := n.same[k]; s.lid != 0 && g.to != from && !t.near(g.at, s) {
-			made = t.goUp(n, g, s) || made
-		}
-	}
-	if made {
-		n.next = (n.next + 1) % len(n.down)
-	}
 	return made
 }
 
 // goUp has the switch at the other end of a group, and all below it, go up to one. It reports whether there
 // are hosts.
 func (t *tree) goUp(n *node, g *group, s step) bool {
-	l := g.least(func(l *link) int { return l.up })
+	l := g.least(up)
 	t.set(g.to, l, s)
 	if !t.below(g.to, nil, s.next()) {
 		return false
 	}
-	l.up++
-	g.up++
+	l.routes[up]++
+	g.routes[up]++
 	n.changed = true
 	return true
 }
@@ -178,7 +193,7 @@ func (t *tree) goUp(n *node, g *group, s step) bool {
 // sortDown sorts the groups below a switch by their counts.
 func (n *node) sortDown() {
 	if n.changed {
-		slices.SortStableFunc(n.down, byUp)
+		order(n.down, up)
 		n.changed = false
 	}
 	n.ends = n.ends[:0]
@@ -197,12 +212,12 @@ func (t *tree) above(n, from *node, s step) (made bool) {
 		}
 		return made
 	}
-	slices.SortStableFunc(n.up, byDown)
+	order(n.up, down)
 	first := n.up[0]
 	if s.main {
-		l := first.least(func(l *link) int { return l.down })
-		first.down++
-		l.down++
+		l := first.least(down)
+		first.routes[down]++
+		l.routes[down]++
 		if !t.done(first.at, s) {
 			t.set(first.to, l, s)
 		}
@@ -216,22 +231,22 @@ func (t *tree) above(n, from *node, s step) (made bool) {
 	}
 	for i := begin; i < len(n.up); i++ {
 		if g := n.up[i]; !t.done(g.at, s) {
-			t.set(g.to, g.least(func(l *link) int { return l.down }), s)
+			t.set(g.to, g.least(down), s)
 			made = t.above(g.to, n, other.next()) || made
 		}
 	}
-	slices.SortStableFunc(n.same, byDown)
+	order(n.same, down)
 	for i := range n.same {
 		g := n.same[i]
 		if t.done(g.at, s) {
 			continue
 		}
-		l := g.least(func(l *link) int { return l.down })
+		l := g.least(down)
 		t.set(g.to, l, s)
 		if t.above(g.to, n, other.next()) {
 			made = true
-			first.down++ // of the group above, as in OpenSM
-			l.down++
+			first.routes[down]++ // of the group above, as in OpenSM
+			l.routes[down]++
 		}
 	}
 	if s.credit == 0 || n.leaf {
@@ -249,7 +264,7 @@ func (t *tree) above(n, from *node, s step) (made bool) {
 
 // reverseAtRoot goes down from a root to go up elsewhere.
 func (t *tree) reverseAtRoot(n *node, s step) (made bool) {
-	n.next = (n.next + 1) % len(n.down)
+	n.turn()
 	reverse := s.next()
 	reverse.credit--
 	at := n.next
@@ -285,16 +300,29 @@ func (t *tree) connectRoots(ctx context.Context) {
 	}
 }
 
-// least is the first of the links with the lowest count.
-func (g *group) least(count func(*link) int) *link {
+// least is the first of the links with the fewest routes in a direction.
+func (g *group) least(d direction) *link {
 	least := &g.ports[0]
-	for i := range g.ports {
-		if l := &g.ports[i]; count(l) < count(least) {
+	for i := 1; i < len(g.ports); i++ {
+		if l := &g.ports[i]; l.routes[d] < least.routes[d] {
 			least = l
 		}
 	}
 	return least
 }
 
-func byUp(a, b *group) int   { return cmp.Or(cmp.Compare(a.up, b.up), byIndex(a, b)) }
-func byDown(a, b *group) int { return cmp.Or(cmp.Compare(a.down, b.down), byIndex(a, b)) }
+// order sorts groups by their routes in a direction, and those with as many by index. Few of them change from one
+// time to the next: they are sorted by insertion.
+func order(groups []*group, d direction) {
+	for i := 1; i < len(groups); i++ {
+		g, k := groups[i], i
+		for ; k > 0; k-- {
+			before := groups[k-1]
+			if before.routes[d] < g.routes[d] || before.routes[d] == g.routes[d] && before.order <= g.order {
+				break
+			}
+			groups[k] = before
+		}
+		groups[k] = g
+	}
+}
