@@ -15,6 +15,7 @@ import (
 // that are as near, and nearer: whatever is greater than two items changes nothing in their order.
 type search struct {
 	edges  []edge   // those to vertex 0, then those to vertex 1, ...
+	from   []int32  // by edge, what edges have: it is read for each edge and destination
 	in     []int32  // edges to vertex v: in[v] .. in[v+1]-1, in the order of where they come from
 	out    [][]way  // by vertex: edges from it, in the order of its ports
 	weight []uint64 // by edge
@@ -43,7 +44,7 @@ type rows struct {
 	home    int32   // the vertex in row 0
 	row     []int32 // by vertex
 	reached []int32 // vertices in the order of their rows
-	ways    []way   // from the row before; to vertex reached[i]: first[i] .. first[i+1]-1
+	ways    []way   // from the row before; to vertex reached[i]: first[i] .. first[i+1]-1; one more than edges
 	first   []int32
 }
 
@@ -61,9 +62,9 @@ const infinite = uint64(1) << 62
 // newSearch is a search over edges, which are in the order of the vertices and ports that they come from. An
 // empty link has a weight.
 func newSearch(vertices int, edges []edge, link uint64) search {
-	s := search{edges: make([]edge, len(edges)), in: make([]int32, vertices+1), out: make([][]way, vertices),
+	s := search{edges: make([]edge, len(edges)), from: make([]int32, len(edges)), in: make([]int32, vertices+1), out: make([][]way, vertices),
 		weight: slices.Repeat([]uint64{link}, len(edges)), link: link,
-		rows: rows{home: unreached, row: make([]int32, vertices)}, heap: heap.New(vertices + 1), behind: make([]uint64, vertices), turn: make([]int32, vertices),
+		rows: rows{home: unreached, row: make([]int32, vertices), ways: make([]way, len(edges)+1)}, heap: heap.New(vertices + 1), behind: make([]uint64, vertices), turn: make([]int32, vertices),
 		distance: make([]uint64, vertices), by: make([]int32, vertices)}
 	for _, e := range edges {
 		s.in[e.to+1]++
@@ -73,7 +74,7 @@ func newSearch(vertices int, edges []edge, link uint64) search {
 	}
 	next := slices.Clone(s.in)
 	for _, e := range edges {
-		s.edges[next[e.to]] = e
+		s.edges[next[e.to]], s.from[next[e.to]] = e, e.from
 		s.out[e.from] = append(s.out[e.from], way{e.to, next[e.to]})
 		next[e.to]++
 	}
@@ -102,7 +103,8 @@ func (s *search) arrange(v int32) {
 		r.row[i] = unreached
 	}
 	r.home, r.row[v] = v, 0
-	r.reached, r.ways, r.first = append(r.reached[:0], v), r.ways[:0], r.first[:0]
+	r.reached, r.first = append(r.reached[:0], v), r.first[:0]
+	count := 0
 	for i := 0; i < len(r.reached); i++ {
 		v := r.reached[i]
 		for _, w := range s.out[v] {
@@ -111,18 +113,16 @@ func (s *search) arrange(v int32) {
 				r.reached = append(r.reached, w.vertex)
 			}
 		}
-		r.first = append(r.first, int32(len(r.ways)))
-		before, count := r.row[v]-1, len(r.ways)
-		for e := s.in[v]; e < s.in[v+1] && i > 0; e++ { // one in two, by chance: without a jump
-			from := s.edges[e].from
-			r.ways = append(r.ways[:count], way{from, e})
+		r.first = append(r.first, int32(count))
+		before, first := r.row[v]-1, s.in[v]
+		for e, from := range s.from[first:s.in[v+1]] { // one in two is from there, by chance: without a jump
+			r.ways[count] = way{from, first + int32(e)}
 			if r.row[from] == before {
 				count++
 			}
 		}
-		r.ways = r.ways[:count]
 	}
-	r.first = append(r.first, int32(len(r.ways)))
+	r.first = append(r.first, int32(count))
 }
 
 // byRows searches where the lightest ways are of the fewest links.
@@ -220,7 +220,7 @@ func (s *search) weigh(lids []uint64) {
 		if e := s.by[v]; e >= 0 {
 			s.weight[e] += s.behind[v]
 			s.heavy = max(s.heavy, s.weight[e]-s.link)
-			s.behind[s.edges[e].from] += s.behind[v]
+			s.behind[s.from[e]] += s.behind[v]
 		}
 	}
 }
