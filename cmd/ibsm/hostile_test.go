@@ -248,6 +248,8 @@ func (h *hostile) attacks() (rows []string) {
 	row("trap 65: reported to a subscriber %t", h.reportsForged(master))
 	row("Set(PortInfo) to another host: written %t", h.writes(sw))
 
+	rows = append(rows, h.intrudesOnRegistrations(master)...)
+
 	idle := h.latency()
 	for _, f := range h.floods(swLID) {
 		row("flood of %s: p99 of another host %v, idle %v", f.of, h.flooded(f.packet).Round(10*time.Microsecond), idle.Round(10*time.Microsecond))
@@ -397,9 +399,9 @@ func TestHostileHost(t *testing.T) {
 	}{
 		{"OpenSM", "", [2][]string{append(slices.Clone(theirs), "5"), append(slices.Clone(theirs), "3")}, nil, 0},
 		{"ibsm with default keys", sockets[0], ours(write("default", ""), sockets[0]), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY", "HANDOVER: the standby is STANDBY, and was master false",
-			"unhealthy false", "subscriber false"}, 2},
+			"unhealthy false", "subscriber false", "service: gone false", "membership: gone false", "alias GUID at another host's port: set false"}, 2},
 		{"ibsm with keys set", sockets[1], ours(write("keys", "sm_key 0x5ec\nm_key 0x3347\nm_key_protection_level 1\n"), sockets[1]), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY",
-			"HANDOVER: the standby is STANDBY, and was master false", "unhealthy false", "subscriber false", "written false", "the master is MASTER"}, 0},
+			"HANDOVER: the standby is STANDBY, and was master false", "unhealthy false", "subscriber false", "service: gone false", "membership: gone false", "alias GUID at another host's port: set false", "written false", "the master is MASTER"}, 0},
 	} {
 		if c.want == nil && os.Getenv("IBSM_PROOF") == "" {
 			continue // OpenSM's column
