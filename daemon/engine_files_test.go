@@ -14,6 +14,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing/lash"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/torus"
 	"ibsm/routing/updn"
 	"ibsm/sweep/engines"
 )
@@ -180,4 +181,46 @@ func TestEngineFilesRefused(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
+}
+
+// TestTorusFile: torus_config is reloaded and mirrored as the files of other engines are.
+func TestTorusFile(t *testing.T) {
+	const five = "torus 5 5 1\nxp_link 0x201 0x203\nyp_link 0x201 0x204\n"
+	name := filepath.Join(t.TempDir(), "torus-2QoS.conf")
+	write := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRoute := func(o *fixture, when, text string) {
+		t.Helper()
+		parsed, _, errs := torus.Parse("torus", []byte(text))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if want, _ := engines.New([]string{"torus-2QoS"}, &engines.Settings{Torus: parsed}); !o.sent.Sweep.Engines.Equal(want) {
+			t.Errorf("%s: the torus is not %q", when, text)
+		}
+	}
+	write(five)
+	master := newFixture(t, "routing_engine torus-2QoS\ntorus_config "+name+"\n", ownParts)
+	mustRoute(master, "at first", five)
+	for _, c := range []struct{ when, text, says, want string }{
+		{"otherwise written", "# the same\n" + strings.ReplaceAll(five, " ", "\t"), "", five},
+		{"an error", "torus 5 5 1\nxp_link 0x201 x\n", "torus-2QoS.conf:2:", five},
+		{"cut off", "torus 5", "torus-2QoS.conf:1:", five},
+		{"another radix", strings.Replace(five, "5 5", "6 5", 1), "", strings.Replace(five, "5 5", "6 5", 1)},
+	} {
+		write(c.text)
+		master.log.Reset()
+		master.reload(true)
+		master.take()
+		mustRoute(master, c.when, c.want)
+		master.mustSay(c.says)
+	}
+	standby := newFixture(t, "", ownParts)
+	standby.hears(master.sent.Registrar.Mirror.Policy)
+	mustRoute(standby, "as standby", strings.Replace(five, "5 5", "6 5", 1))
+	standby.entered(smp.Master)
+	mustRoute(standby, "as master", strings.Replace(five, "5 5", "6 5", 1))
 }
