@@ -47,6 +47,9 @@ func NewKeeper(files *Files, lids map[mad.GUID]LIDRange, mkeys map[mad.GUID]mad.
 
 // PutLIDs has LIDs that have changed written, soon. A Min of 0 forgets a port.
 func (k *Keeper) PutLIDs(changed map[mad.GUID]LIDRange) {
+	if len(changed) == 0 {
+		return
+	}
 	k.put(func() {
 		for port, r := range changed {
 			if r.Min == 0 {
@@ -72,8 +75,13 @@ func (k *Keeper) PutView(v *view.View) {
 	}
 }
 
-// MarkDirty has all files written again: another manager may have written them since.
-func (k *Keeper) MarkDirty() { k.put(func() { k.dirty = true }) }
+// MarkDirty has all files written again with the next change or view: another manager may have written them since. Until
+// then they stay as they are, because who becomes master may have to read guid2lid first (honor_guid2lid_file).
+func (k *Keeper) MarkDirty() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dirty, k.topo = true, nil
+}
 
 func (k *Keeper) put(change func()) {
 	k.mu.Lock()

@@ -131,3 +131,28 @@ func TestKeeperDoubt(t *testing.T) {
 	k.MarkDirty()
 	write(ours)
 }
+
+// Who becomes master may have to read guid2lid first: before something is known to have changed, what another manager has
+// written stays.
+func TestKeeperLeavesFiles(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		dir := t.TempDir()
+		k := NewKeeper(&Files{Dir: dir}, map[mad.GUID]LIDRange{5: {5, 5}}, nil, slog.New(slog.DiscardHandler))
+		const theirs = "0x0000000000000005 0x0123 0x0123\n\n"
+		if err := os.WriteFile(filepath.Join(dir, guid2lid), []byte(theirs), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		k.MarkDirty()
+		k.PutLIDs(nil)
+		want := theirs
+		if changes {
+			k.PutLIDs(map[mad.GUID]LIDRange{5: {6, 6}})
+			want = "0x0000000000000005 0x0006 0x0006\n\n"
+		}
+		k.Close()
+		k.Run()
+		if b, err := os.ReadFile(filepath.Join(dir, guid2lid)); err != nil || string(b) != want {
+			t.Errorf("changes %t: %q, want %q; %v", changes, b, want, err)
+		}
+	}
+}
