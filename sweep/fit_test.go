@@ -71,6 +71,17 @@ func TestFitTooFew(t *testing.T) {
 			t.Fatalf("%+v, loop %v, SLs %v", f, out.CreditLoop, out.Tables.SLs)
 		}
 	}
+	// What is known is not computed again before a route changes.
+	const wrong = 99
+	for _, lost := range []bool{false, true} {
+		b.state.fitting.Needed = wrong
+		if lost {
+			b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 7), Port: 1})
+		}
+		if out := b.heavy(); out.Fitting.State != TooFewLanes || (out.Fitting.Needed == wrong) == lost {
+			t.Errorf("a cable is lost: %t; %+v", lost, out.Fitting)
+		}
+	}
 }
 
 // TestFitOneLane: where no link has a second lane and nothing shows that the other manager gave SLs, no

@@ -204,6 +204,20 @@ func TestEnabledMasks(t *testing.T) {
 	}
 }
 
+// All ones of a field of Enabled speeds stands for what is supported: 15 of four bits, 31 of five, 7 of three (IBA 14.2.5.6).
+func TestEnable(t *testing.T) {
+	for _, all := range []struct{ ones, of uint8 }{{15, smp.LinkSpeedAll}, {31, smp.LinkSpeedExtAll}, {7, smp.LinkSpeedExt2All}} {
+		for want, mask := range map[uint8]uint8{0: 1, 1: 1, 2: 2, 3: 3, all.ones: 3} {
+			if got, ok := enable(want, 1, 3, all.of); got != mask || !ok {
+				t.Errorf("%d of 1 to %d: %d, %t", want, all.ones, got, ok)
+			}
+		}
+		if _, ok := enable(4, 1, 3, all.of); ok {
+			t.Errorf("of 1 to %d one is taken that is not supported", all.ones)
+		}
+	}
+}
+
 // Bit 31 of the modifier: who gets to see extended speeds.
 func TestExtendedBit(t *testing.T) {
 	tests := []struct {
