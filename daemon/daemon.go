@@ -38,6 +38,7 @@ type Config struct {
 type daemon struct {
 	cfg     Config
 	conf    *conf.Loaded // as it was at the start
+	signals <-chan os.Signal
 	tasks   tasks
 	logger  *slog.Logger
 	lines   *osmlog.Handler
@@ -77,7 +78,10 @@ func Run(cfg Config) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	d := &daemon{cfg: cfg, conf: l, events: ctl.NewRing(keptEvents), requests: make(chan manager.Sweep)}
+	// To the end of the process: one that is being stopped must not die of a SIGHUP or SIGUSR1.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
+	d := &daemon{cfg: cfg, conf: l, signals: signals, events: ctl.NewRing(keptEvents), requests: make(chan manager.Sweep)}
 	defer d.tasks.end()
 	if err := d.start(ctx); err != nil {
 		return err
@@ -100,7 +104,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
 	d.tasks.run(context.Background(), d.current.run) // until the manager has ended
-	d.tasks.run(ctx, d.listen)
+	d.tasks.run(context.Background(), func(ended context.Context) { d.listen(ctx, ended) }) // until the manager has ended
 	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
 	logReport(d.logger, d.conf.Report)
 	warnOfDefaultKeys(d.conf, d.logger)
@@ -163,19 +167,16 @@ func (d *daemon) dumpSA(heavy bool) {
 
 // listen has the configuration read again on SIGHUP, and the log file opened again on
 // SIGUSR1. SIGCONT is treated like SIGHUP, as by OpenSM: a manager that was stopped has
-// missed what happened.
-func (d *daemon) listen(ctx context.Context) {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
-	defer signal.Stop(signals)
+// missed what happened. When ctx is done, only the log file is opened again.
+func (d *daemon) listen(ctx, ended context.Context) {
 	for {
 		select {
-		case <-ctx.Done():
+		case <-ended.Done():
 			return
-		case s := <-signals:
+		case s := <-d.signals:
 			if s == syscall.SIGUSR1 {
 				reopen(d.log, d.logger)
-			} else {
+			} else if ctx.Err() == nil {
 				d.current.reload(s == syscall.SIGHUP)
 			}
 		}

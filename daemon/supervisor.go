@@ -81,8 +81,7 @@ func (la *launcher) supervise() int {
 	}
 	kill, passed := make(chan os.Signal, 1), make(chan os.Signal, 4)
 	context.AfterFunc(ctx, func() { signal.Notify(kill, syscall.SIGINT, syscall.SIGTERM) })
-	signal.Notify(passed, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
-	defer signal.Stop(passed)
+	signal.Notify(passed, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1) // to the end of the process
 	return s.run(ctx, passed, kill)
 }
 

@@ -164,6 +164,17 @@ func TestLogFile(t *testing.T) {
 	await(log, "") // it is there again
 	p.signal(syscall.SIGHUP)
 	await(log, "-> mpi: SUBNET UP ")
-	p.stop()
+	p.signal(syscall.SIGTERM)
+	for ended := false; !ended; {
+		select {
+		case <-p.done:
+			ended = true
+		default:
+			p.cmd.Process.Signal(syscall.SIGHUP) // an error means that it has ended
+		}
+	}
+	if p.err != nil {
+		t.Errorf("stopped while it was sent SIGHUP, it ended with %v", p.err)
+	}
 	await(log, "0x80 -> mpi: Exiting SM\n")
 }

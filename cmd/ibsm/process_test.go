@@ -6,6 +6,7 @@ import (
 	"ibsm/topo/net/nettest"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -54,13 +55,21 @@ func start(t *testing.T, stdin *os.File, dir string, env []string, argv ...strin
 	if stdin != nil {
 		p.cmd.Stdin = stdin
 	}
-	if err := p.cmd.Start(); err != nil {
+	started := make(chan error)
+	go func() {
+		// Until the process ends, its thread cannot: the kernel would kill it (see command).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatalf("start %s: %v", p.name, err)
 	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
@@ -70,7 +79,8 @@ func start(t *testing.T, stdin *os.File, dir string, env []string, argv ...strin
 	return p
 }
 
-// command is argv, ready to run; the kernel kills it when the test process ends.
+// command is argv, ready to run. The kernel kills it when the thread ends that started it, and so
+// when the test process does.
 func command(ctx context.Context, dir string, env []string, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
@@ -197,7 +207,9 @@ func run(t *testing.T, dir string, env []string, argv ...string) result {
 	var out, errs bytes.Buffer
 	cmd := command(ctx, dir, env, profiled(t, argv)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	runtime.LockOSThread()
 	err := cmd.Run()
+	runtime.UnlockOSThread()
 	if ctx.Err() != nil {
 		t.Fatalf("%s has not ended within %v; it wrote:\n%s%s", argv, patience(), tail(out.String()), tail(errs.String()))
 	}
