@@ -103,8 +103,9 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.tasks.atEnd(d.state.close)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
-	d.tasks.run(context.Background(), d.current.run) // until the manager has ended
-	d.tasks.run(context.Background(), func(ended context.Context) { d.listen(ctx, ended) }) // until the manager has ended
+	// Both run until the manager has ended.
+	d.tasks.run(context.Background(), d.current.run)
+	d.tasks.run(context.Background(), func(ended context.Context) { d.listen(ctx, ended) })
 	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
 	logReport(d.logger, d.conf.Report)
 	warnOfDefaultKeys(d.conf, d.logger)

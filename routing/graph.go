@@ -24,7 +24,7 @@ func NewGraph(t *topo.Topo) *Graph {
 }
 
 // NewGraphOf is the graph of the links that may be used: use is asked about each port
-// that leads to another switch, and must say the same of both ends of a link.
+// that leads to another switch. A link of which it says yes at one end only leads one way, from there.
 func NewGraphOf(t *topo.Topo, use func(topo.PortIdx) bool) *Graph {
 	g := &Graph{start: make([]int32, len(t.Switches)+1)}
 	for s, n := range t.Switches {

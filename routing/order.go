@@ -69,6 +69,19 @@ func mostEndPortsFirst(t *topo.Topo) []topo.SwitchIdx {
 	return switches
 }
 
+// Ranks gives each of some switches its place in an order that has no equals, for Tables.Ranks.
+func Ranks(switches int, compare func(a, b topo.SwitchIdx) int) []int32 {
+	sorted, ranks := make([]topo.SwitchIdx, switches), make([]int32, switches)
+	for s := range sorted {
+		sorted[s] = topo.SwitchIdx(s)
+	}
+	slices.SortStableFunc(sorted, compare)
+	for i, s := range sorted {
+		ranks[s] = int32(i)
+	}
+	return ranks
+}
+
 // SwitchesByGUID are all switches in the order of their GUIDs in which OpenSM walks them.
 func SwitchesByGUID(t *topo.Topo) []topo.SwitchIdx {
 	switches := make([]topo.SwitchIdx, len(t.Switches))

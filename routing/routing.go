@@ -67,6 +67,9 @@ type Tables struct {
 	SLs *SLs
 	// Trunk is the tree of which those of all multicast groups must be parts; nil leaves them free.
 	Trunk *Trunk
+	// Ranks is an order of the switches, by SwitchIdx, no two of which are equal: in trees of multicast
+	// groups no packet goes up, to a lower rank, after it has come down. Nil allows that.
+	Ranks []int32
 	// Notes are what the engine has to say about the subnet, for the log.
 	Notes []string
 	// Places are those of switches in a torus that the engine has found, in the order of its dump file.

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -9,7 +10,10 @@ import (
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/registry"
+	"ibsm/routing/ftree"
+	"ibsm/routing/updn"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/engines"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -254,5 +258,107 @@ func TestMulticastEverywhere(t *testing.T) {
 				t.Errorf("%d Sets in a further sweep", c.sets()-before)
 			}
 		})
+	}
+}
+
+// Under engines that route up and then down no packet of a group turns from a link down to one up where
+// some switch has ways down to all members, while those come and go and links are lost. Levels are
+// those of the generated tree, and the ways are read from the switches.
+func TestMulticastDoesNotTurn(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=6")
+	level := levels(n)
+	var roots []mad.GUID
+	for i := range n.Nodes {
+		if level[i] == 3 {
+			roots = append(roots, n.Nodes[i].GUID)
+		}
+	}
+	settings := engines.Settings{Updn: updn.Settings{Roots: roots}, Ftree: ftree.Settings{Roots: roots}}
+	for _, engine := range []string{"updn", "dnup", "ftree"} {
+		t.Run(engine, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(6, 7))
+			c := newChoir(newHarness(t, n, fabric.Config{Seed: 1}), chainConfig(t, settings, engine))
+			ports := slices.DeleteFunc(c.endPorts(), func(at net.End) bool { return n.Nodes[at.Node].Type == mad.Switch })
+			const groups = 20
+			for i := range groups {
+				c.group(i, 0)
+			}
+			for step := range 12 {
+				for range 2 * groups {
+					c.randomChange(rng, groups, ports)
+				}
+				if step%3 == 2 {
+					c.Fabric.LinkDown(uplinkOf(c.Fabric, rng))
+				}
+				c.sing()
+				c.pass(30 * time.Second)
+				c.judgeMulticast()
+				if got := c.m.View.Routing.Engine; got != engine {
+					t.Fatalf("step %d: the engine is %s", step, got)
+				}
+				for mlid := range c.reg.MLIDs() {
+					c.judgeTurns(mlid, level)
+				}
+			}
+		})
+	}
+}
+
+// levels are the distances of the nodes of a tree from the next host.
+func levels(n *net.Net) []int {
+	level := make([]int, len(n.Nodes))
+	for far := 1; far < 4; far++ {
+		for i := range n.Nodes {
+			if n.Nodes[i].Type == mad.Switch && level[i] == 0 && slices.ContainsFunc(n.Nodes[i].Ports, func(p net.Port) bool {
+				return p.Peer.Node >= 0 && level[p.Peer.Node] == far-1 && (far > 1 || n.Nodes[p.Peer.Node].Type != mad.Switch)
+			}) {
+				level[i] = far
+			}
+		}
+	}
+	return level
+}
+
+// judgeTurns follows the links of a group: no switch has two that lead up, if some switch is above all members.
+func (c *choir) judgeTurns(mlid mad.LID, level []int) {
+	c.Helper()
+	above := func(node int32, visit func(to int32, port uint8)) {
+		for port := uint8(1); int(port) <= c.net.Nodes[node].NumPorts(); port++ {
+			at := net.End{Node: node, Port: port}
+			if peer := c.Fabric.Peer(at); c.Fabric.HasLink(at) && peer.Node >= 0 && level[peer.Node] > level[node] {
+				visit(peer.Node, port)
+			}
+		}
+	}
+	members, over := map[int32]bool{}, map[int32]int{}
+	for at := range c.listeners(mlid) {
+		if c.Fabric.HasLink(at) {
+			members[c.Fabric.Peer(at).Node] = true
+		}
+	}
+	for leaf := range members {
+		reached := []int32{leaf}
+		for i := 0; i < len(reached); i++ {
+			over[reached[i]]++
+			above(reached[i], func(to int32, _ uint8) {
+				if !slices.Contains(reached, to) {
+					reached = append(reached, to)
+				}
+			})
+		}
+	}
+	common := slices.ContainsFunc(slices.Collect(maps.Values(over)), func(leaves int) bool { return leaves == len(members) })
+	for node := range c.net.Nodes {
+		up := 0
+		if c.net.Nodes[node].Type == mad.Switch {
+			above(int32(node), func(_ int32, port uint8) {
+				if c.Fabric.MulticastPort(int32(node), mlid, port) {
+					up++
+				}
+			})
+		}
+		if up > 1 && common {
+			c.Errorf("MLID %v: %s has %d links up", mlid, c.net.Nodes[node].Desc, up)
+		}
 	}
 }

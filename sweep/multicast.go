@@ -60,7 +60,8 @@ type Multicast struct {
 type subnet struct {
 	topo  *topo.Topo
 	held  []*device.MFT  // by SwitchIdx
-	trunk *routing.Trunk // of which trees must be parts; nil leaves them free
+	trunk *routing.Trunk // Tables.Trunk
+	ranks []int32        // Tables.Ranks
 	top   mad.LID        // the MulticastFDBTop that the sweep wrote, or a lower one that the next writes; 0 none
 }
 
@@ -103,7 +104,7 @@ func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
 func (m *Multicast) SetSubnet(out *Outcome) {
 	next := &subnet{topo: out.Topo, top: out.MulticastTop}
 	if out.Tables != nil {
-		next.trunk = out.Tables.Trunk
+		next.trunk, next.ranks = out.Tables.Trunk, out.Tables.Ranks
 	}
 	m.devices = out.devices
 	for s, n := range out.Topo.Switches {
@@ -113,7 +114,7 @@ func (m *Multicast) SetSubnet(out *Outcome) {
 		}
 		next.held = append(next.held, sw.MFT)
 	}
-	if last := m.latest(); last == nil || last.topo != next.topo || last.top != next.top || !last.trunk.Equal(next.trunk) || !slices.Equal(last.held, next.held) {
+	if last := m.latest(); last == nil || last.topo != next.topo || last.top != next.top || !last.trunk.Equal(next.trunk) || !slices.Equal(last.ranks, next.ranks) || !slices.Equal(last.held, next.held) {
 		m.next = next
 	}
 }
@@ -218,7 +219,7 @@ func (m *Multicast) begin(now time.Duration) (task *MulticastTask, more bool) {
 		return nil, false
 	}
 	m.retryAt = 0
-	m.task = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, trunk: m.subnet.trunk, old: m.computed, mfts: m.mfts,
+	m.task = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, trunk: m.subnet.trunk, ranks: m.subnet.ranks, old: m.computed, mfts: m.mfts,
 		held: m.subnet.held, numBlocks: m.numBlocks(), left: m.left}
 	m.phase = multicastComputes
 	return m.task, false

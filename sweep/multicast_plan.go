@@ -44,7 +44,7 @@ func (j *RouteTask) WithMulticast(m *Multicast) *RouteTask {
 func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, tables *routing.Tables, devices *device.Record) *MulticastResult {
 	j := &MulticastTask{topo: t, state: p.state, numBlocks: p.numBlocks, includeInit: true}
 	if tables != nil {
-		j.trunk = tables.Trunk
+		j.trunk, j.ranks = tables.Trunk, tables.Ranks
 	}
 	if p.from != nil {
 		j.mfts = p.mfts.Remap(p.from, t)

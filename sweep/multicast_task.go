@@ -27,7 +27,8 @@ type MulticastTask struct {
 	numBlocks   int             // that this manager programs on every switch
 	left        []mftBlock
 	includeInit bool           // trees may use links in INIT
-	trunk       *routing.Trunk // of which trees must be parts; nil leaves them free
+	trunk       *routing.Trunk // Tables.Trunk
+	ranks       []int32        // Tables.Ranks
 }
 
 // MulticastResult is the outcome of a MulticastTask.
@@ -44,7 +45,7 @@ type MulticastResult struct {
 // Run computes the trees that changes affect. A cancelled context gives nil.
 func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
 	if j.graph == nil {
-		j.graph = mcast.NewGraph(j.topo, j.use)
+		j.graph = mcast.NewGraph(j.topo, j.ranks, j.use)
 	}
 	out := &MulticastResult{task: j, unreached: map[mad.LID]int{}, transition: blockEntries{}}
 	grower := mcast.NewGrower(j.graph)

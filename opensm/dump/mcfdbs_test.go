@@ -27,7 +27,7 @@ func grown(t *testing.T, spec string, groups int) *view.View {
 			p.Info.SetPortState(4)
 		}
 	}
-	grower := mcast.NewGrower(mcast.NewGraph(v.Topo, func(topo.PortIdx) mcast.Use { return mcast.Extend }))
+	grower := mcast.NewGrower(mcast.NewGraph(v.Topo, nil, func(topo.PortIdx) mcast.Use { return mcast.Extend }))
 	for i := range groups {
 		var m mcast.Members
 		for k, p := range v.Topo.EndPorts {

@@ -8,6 +8,7 @@
 package dnup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -53,7 +54,12 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		return b.Route(ctx, ways.Ports)
+		tables, err := b.Route(ctx, ways.Ports)
+		if err != nil {
+			return nil, err
+		}
+		tables.Ranks = routing.Ranks(len(rank), func(a, b topo.SwitchIdx) int { return cmp.Compare(rank[b], rank[a]) })
+		return tables, nil
 	}
 }
 

@@ -1,15 +1,31 @@
 package mcast
 
-import "ibsm/topo"
+import (
+	"ibsm/routing"
+	"ibsm/topo"
+)
 
 // growFresh grows a tree from a root in the middle of the homes: every home is as near to
-// it as can be.
+// it as can be. It chooses the ways that the tree uses.
 func (g *Grower) growFresh() {
 	homes := g.together()
-	root := g.root(homes)
+	root := topo.SwitchIdx(topo.None)
+	if g.ways = &g.plane.upward; g.graph.ranks != nil {
+		root = g.root(homes)
+	}
+	if root == topo.None {
+		g.ways = &g.plane.any
+		root = g.root(homes)
+	}
 	k := &g.fresh
 	k.add(root, g.isHome[root])
-	up := g.plane.hops.From(root)
+	up := g.ways.hops.From(root) // links go both ways
+	if g.ways == &g.plane.upward {
+		up = g.depth
+		for s := range up {
+			up[s] = g.ways.hops.From(topo.SwitchIdx(s))[root]
+		}
+	}
 	// From the far end inwards, so that each switch knows which others could share its
 	// parent. level is the homes still to come, sorted by distance as levels are taken.
 	depth := uint8(0)
@@ -62,13 +78,13 @@ func (g *Grower) together() []topo.SwitchIdx {
 
 // root is a switch from which the furthest home is nearest, and of those one from which
 // all homes are nearest together; equal ones take turns from one multicast LID to the
-// next.
+// next. It is None if no switch has ways to all homes.
 func (g *Grower) root(homes []topo.SwitchIdx) topo.SwitchIdx {
 	clear(g.worst)
 	clear(g.total)
 	for _, s := range homes {
 		worst, total := g.worst, g.total
-		for r, hops := range g.plane.hops.From(s) { // links go both ways
+		for r, hops := range g.ways.hops.From(s) {
 			worst[r] = max(worst[r], hops)
 			total[r] += int32(hops)
 		}
@@ -77,16 +93,19 @@ func (g *Grower) root(homes []topo.SwitchIdx) topo.SwitchIdx {
 	for r := range g.worst {
 		s := topo.SwitchIdx(r)
 		switch {
-		case g.plane.part[s] != g.plane.part[best]:
+		case g.worst[s] == routing.Unreachable:
 		case g.worst[s] < g.worst[best] || g.worst[s] == g.worst[best] && g.total[s] < g.total[best]:
 			best, equals = s, 1
 		case g.worst[s] == g.worst[best] && g.total[s] == g.total[best]:
 			equals++
 		}
 	}
+	if equals == 0 {
+		return topo.None
+	}
 	turn := int(g.mlid) % equals
 	for r := range g.worst {
-		if s := topo.SwitchIdx(r); g.plane.part[s] == g.plane.part[best] && g.worst[s] == g.worst[best] && g.total[s] == g.total[best] {
+		if s := topo.SwitchIdx(r); g.worst[s] == g.worst[best] && g.total[s] == g.total[best] {
 			if turn == 0 {
 				return s
 			}
@@ -100,7 +119,7 @@ func (g *Grower) root(homes []topo.SwitchIdx) topo.SwitchIdx {
 // one.
 func (g *Grower) countParents(level []topo.SwitchIdx, up []uint8, depth uint8, by int32) {
 	for _, s := range level {
-		peers, _ := g.plane.graph.Edges(s)
+		peers, _ := g.ways.graph.Edges(s)
 		for _, r := range peers {
 			if up[r] == depth-1 {
 				g.wanted[r] += by
@@ -119,7 +138,7 @@ func (g *Grower) toParent(s topo.SwitchIdx, up []uint8) topo.SwitchIdx {
 		}
 		return g.wanted[r]
 	}
-	peers, ports := g.plane.graph.Edges(s)
+	peers, ports := g.ways.graph.Edges(s)
 	best, equals := int32(-1), 0
 	for _, r := range peers {
 		if up[r]+1 != up[s] {

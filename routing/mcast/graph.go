@@ -24,6 +24,7 @@ const (
 // used. It is for any number of goroutines.
 type Graph struct {
 	t      *topo.Topo
+	ranks  []int32
 	use    []Use // by port; Shun where there is no link between switches
 	planes []plane
 }
@@ -31,11 +32,25 @@ type Graph struct {
 // plane is the part of the graph where switches can forward the multicast LIDs below a
 // number.
 type plane struct {
-	cap   int // of the multicast LIDs, counted from the first
-	made  sync.Once
+	cap    int // of the multicast LIDs, counted from the first
+	made   sync.Once
+	part   []int32
+	any    ways
+	upward ways // where switches have ranks
+}
+
+// ways are links along which a switch can have its parent in a tree, and the number of them
+// from each switch to each other.
+type ways struct {
 	graph *routing.Graph
 	hops  *routing.Hops
-	part  []int32
+}
+
+// newWays are the ways over the links that may be used.
+func newWays(t *topo.Topo, use func(topo.PortIdx) bool) (w ways) {
+	w.graph = routing.NewGraphOf(t, use)
+	w.hops, _ = routing.NewHops(context.Background(), 0, w.graph)
+	return w
 }
 
 // maxPlanes bounds what a subnet of switches with many different MulticastFDBCaps costs.
@@ -43,9 +58,10 @@ type plane struct {
 const maxPlanes = 8
 
 // NewGraph is the graph of a subnet. use is asked about each port that leads to
-// another switch; the lesser of what it says of the two ends counts.
-func NewGraph(t *topo.Topo, use func(topo.PortIdx) Use) *Graph {
-	g := &Graph{t: t, use: make([]Use, len(t.Ports))}
+// another switch; the lesser of what it says of the two ends counts. ranks are those of
+// routing.Tables, nil for none.
+func NewGraph(t *topo.Topo, ranks []int32, use func(topo.PortIdx) Use) *Graph {
+	g := &Graph{t: t, ranks: ranks, use: make([]Use, len(t.Ports))}
 	var caps []int
 	for _, n := range t.Switches {
 		for num := 1; num <= int(t.Nodes[n].NumPorts); num++ {
@@ -80,11 +96,16 @@ func (g *Graph) plane(mlid mad.LID) *plane {
 			continue
 		}
 		p.made.Do(func() {
-			p.graph = routing.NewGraphOf(g.t, func(port topo.PortIdx) bool {
+			usable := func(port topo.PortIdx) bool {
 				return g.use[port] == Extend && g.capable(port, p.cap) && g.capable(g.t.Ports[port].Peer, p.cap)
-			})
-			p.hops, _ = routing.NewHops(context.Background(), 0, p.graph)
-			p.part = p.graph.Components()
+			}
+			p.any = newWays(g.t, usable)
+			p.part = p.any.graph.Components()
+			if g.ranks != nil {
+				p.upward = newWays(g.t, func(port topo.PortIdx) bool {
+					return usable(port) && g.ranks[g.t.SwitchOf(g.t.Ports[port].Peer)] < g.ranks[g.t.SwitchOf(port)]
+				})
+			}
 		})
 		return p
 	}

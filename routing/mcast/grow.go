@@ -18,6 +18,7 @@ type Members struct {
 type Grower struct {
 	graph *Graph
 	plane *plane // of the multicast LID at hand
+	ways  *ways  // of plane: those that its tree uses
 	mlid  mad.LID
 	// Member switches, in ascending order, and what hangs on each of all switches.
 	homes    []topo.SwitchIdx
@@ -25,7 +26,8 @@ type Grower struct {
 	receives []PortMask
 	kept     sketch
 	fresh    sketch
-	dist     []int // of a walk over a tree
+	depth    []uint8 // by switch, hops up to the root
+	dist     []int   // of a walk over a tree
 	queue    []topo.SwitchIdx
 	worst    []uint8 // by switch, most hops to a home
 	total    []int32 // by switch, hops to all homes
@@ -37,7 +39,7 @@ func NewGrower(g *Graph) *Grower {
 	n := len(g.t.Switches)
 	return &Grower{
 		graph: g, isHome: make([]bool, n), receives: make([]PortMask, n), kept: newSketch(n), fresh: newSketch(n),
-		dist: make([]int, n), worst: make([]uint8, n), total: make([]int32, n), wanted: make([]int32, n),
+		depth: make([]uint8, n), dist: make([]int, n), worst: make([]uint8, n), total: make([]int32, n), wanted: make([]int32, n),
 	}
 }
 
@@ -49,13 +51,16 @@ func NewGrower(g *Graph) *Grower {
 // little of it changes as possible: a branch is added for each member that has come, the
 // shortest, and those that lead to nobody any more go. Only a tree that has become much
 // longer than need be is grown afresh. What is equal to old is old itself.
+//
+// Where switches have ranks no packet on the tree turns from a link down to one up, unless no
+// switch has ways down to all members. An old tree on which packets turn is grown afresh.
 func (g *Grower) Grow(mlid mad.LID, m Members, old *Tree) (tree *Tree, unreached []topo.PortIdx) {
 	g.mlid, g.plane = mlid, g.graph.plane(mlid)
 	many := g.settle(m)
 	if many && g.capableHomes() {
 		g.growFresh()
 		best := &g.fresh
-		if g.keep(old); g.worthKeeping() {
+		if g.keep(old) && g.worthKeeping() {
 			best = &g.kept
 		}
 		tree, unreached = g.finish(best), g.missed(m, best)

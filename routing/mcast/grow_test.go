@@ -1,12 +1,14 @@
 package mcast_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/routing"
 	"ibsm/routing/mcast"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -74,7 +76,7 @@ func TestGrowEverywhere(t *testing.T) {
 	for _, spec := range kinds {
 		t.Run(spec, func(t *testing.T) {
 			fabric := fabricOf(t, spec)
-			g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+			g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 			rng := rand.New(rand.NewPCG(1, 2))
 			ends := slices.Clone(fabric.EndPorts) // switches' own ports, too
 			for mlid := mad.LID(0xc000); mlid < 0xc008; mlid++ {
@@ -125,7 +127,7 @@ func contains(a, b *mcast.Tree) bool {
 // pod; the cores take turns.
 func TestGrowShort(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=8")
-	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 	m := mcast.Members{Receivers: hosts(fabric)}
 	roots := map[topo.SwitchIdx]int{}
 	for mlid := mad.LID(0xc000); mlid < 0xc020; mlid++ {
@@ -166,7 +168,7 @@ func isCore(fabric *topo.Topo, s topo.SwitchIdx) bool {
 
 func TestGrowFew(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
-	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 	h := hosts(fabric)
 	own := fabric.Nodes[fabric.Switches[3]].First
 	for _, c := range []struct {
@@ -243,7 +245,7 @@ func TestGrowSharesParents(t *testing.T) {
 		for _, i := range members {
 			m.Receivers = append(m.Receivers, fabric.FindPort(mad.GUID(i+1)))
 		}
-		g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+		g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 		for mlid := mad.LID(0xc000); mlid < 0xc010; mlid++ {
 			tree := grow(t, g, fabric, mlid, m, nil)
 			used := 0
@@ -264,9 +266,9 @@ func TestGrowSharesParents(t *testing.T) {
 func TestGrowAvoids(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
 	m := mcast.Members{Receivers: hosts(fabric)}
-	before := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, all)), fabric, 0xc000, m, nil)
+	before := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, nil, all)), fabric, 0xc000, m, nil)
 	lost, use := uplinkOf(t, fabric, before), mcast.Shun
-	g := mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
+	g := mcast.NewGraph(fabric, nil, func(p topo.PortIdx) mcast.Use {
 		if p == lost {
 			return use
 		}
@@ -280,7 +282,7 @@ func TestGrowAvoids(t *testing.T) {
 		t.Errorf("%d switches forward otherwise", n)
 	}
 	use = mcast.Keep
-	g = mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
+	g = mcast.NewGraph(fabric, nil, func(p topo.PortIdx) mcast.Use {
 		if p == lost {
 			return use
 		}
@@ -342,13 +344,13 @@ func TestGrowShortensLongTrees(t *testing.T) {
 		}
 	}
 	visit(fabric.Switches[0])
-	old := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
+	old := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, nil, func(p topo.PortIdx) mcast.Use {
 		if winding[p] {
 			return mcast.Extend
 		}
 		return mcast.Shun
 	})), fabric, 0xc000, m, nil)
-	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 	short := longest(fabric, grow(t, g, fabric, 0xc000, m, nil))
 	if before := longest(fabric, old); before < 2*short {
 		t.Fatalf("%d links from end to end, %d in a new tree: no test", before, short)
@@ -363,9 +365,9 @@ func TestGrowShortensLongTrees(t *testing.T) {
 func TestGrowKeepsSilent(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
 	h := hosts(fabric)
-	tree := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]}, nil)
+	tree := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, nil, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]}, nil)
 	silent := fabric.SwitchOf(h[0])
-	g := mcast.NewGrower(mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
+	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, func(p topo.PortIdx) mcast.Use {
 		if fabric.SwitchOf(p) == silent {
 			return mcast.Keep
 		}
@@ -386,7 +388,7 @@ func TestGrowKeepsSilent(t *testing.T) {
 func TestGrowDropsStrayPorts(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
 	m := mcast.Members{Receivers: hosts(fabric)}
-	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 	old := grow(t, g, fabric, 0xc000, m, nil)
 	stray := &mcast.Tree{MLID: 0xc000}
 	for _, b := range old.Branches {
@@ -424,7 +426,7 @@ func TestGrowCaps(t *testing.T) {
 			fabric.Nodes[n].SwitchInfo.SetMulticastFDBCap(uint16(32 + s))
 		}
 	}
-	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 	m := mcast.Members{Receivers: hosts(fabric)}
 	for _, c := range []struct {
 		mlid      mad.LID
@@ -443,7 +445,7 @@ func TestGrowCaps(t *testing.T) {
 // A proof fails where a tree is none.
 func TestCheckRefuses(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
-	g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 	h := hosts(fabric)
 	m := mcast.Members{Receivers: h[:12], Senders: h[14:15]}
 	tree := grow(t, g, fabric, 0xc000, m, nil)
@@ -489,7 +491,7 @@ func TestCheckRefuses(t *testing.T) {
 // BenchmarkBroadcast grows the tree of all hosts of a large fat tree.
 func BenchmarkBroadcast(b *testing.B) {
 	fabric := fabricOf(b, "fattree:k=36")
-	graph := mcast.NewGraph(fabric, all)
+	graph := mcast.NewGraph(fabric, nil, all)
 	g := mcast.NewGrower(graph)
 	m := mcast.Members{Receivers: hosts(fabric)}
 	tree := grow(b, g, fabric, 0xc000, m, nil)
@@ -522,9 +524,122 @@ func BenchmarkGroups(b *testing.B) {
 		groups[i].Receivers = slices.Clone(h[:2+rng.IntN(63)])
 	}
 	for b.Loop() {
-		g := mcast.NewGrower(mcast.NewGraph(fabric, all))
+		g := mcast.NewGrower(mcast.NewGraph(fabric, nil, all))
 		for i := range groups {
 			g.Grow(0xc000+mad.LID(i), groups[i], nil)
 		}
+	}
+}
+
+// With ranks no packet turns from down to up wherever some switch has ways down to all members,
+// whoever joins and leaves, and a join or leave still leaves most of the tree as it was.
+func TestGrowUpDown(t *testing.T) {
+	for _, spec := range kinds {
+		t.Run(spec, func(t *testing.T) {
+			fabric := fabricOf(t, spec)
+			for seed := range uint64(4) {
+				rng := rand.New(rand.NewPCG(seed, 1))
+				ranks := ranksFrom(fabric, topo.SwitchIdx(rng.IntN(len(fabric.Switches))))
+				g := mcast.NewGrower(mcast.NewGraph(fabric, ranks, all))
+				ends := hosts(fabric)
+				rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+				var m mcast.Members
+				var tree *mcast.Tree
+				kept, steps := 0, min(2*len(ends), 60)
+				for i := range steps {
+					if i >= steps*2/3 && len(m.Receivers) > 0 {
+						m.Receivers = m.Receivers[1:]
+					} else {
+						m.Receivers = append(m.Receivers, ends[i%len(ends)])
+					}
+					old := tree
+					tree = grow(t, g, fabric, 0xc000, m, old)
+					// All ranks but one root's are below it, so that it has ways down to everybody.
+					if s := turn(fabric, ranks, tree); s != topo.None {
+						t.Fatalf("seed %d, step %d: packets turn at switch %d", seed, i, s)
+					}
+					if again := grow(t, g, fabric, 0xc000, m, tree); again != tree {
+						t.Fatalf("seed %d, step %d: a tree of the same members is another one", seed, i)
+					}
+					if contains(tree, old) || contains(old, tree) {
+						kept++
+					}
+				}
+				if kept < steps*2/3 {
+					t.Errorf("seed %d: only %d of %d joins and leaves left the rest of the tree as it was", seed, kept, steps)
+				}
+			}
+		})
+	}
+}
+
+// ranksFrom ranks switches by their distance from a root, and those of one distance by their index, so
+// that each but the root has a link to one above it.
+func ranksFrom(fabric *topo.Topo, root topo.SwitchIdx) []int32 {
+	hops, _ := routing.NewHops(context.Background(), 0, routing.NewGraph(fabric))
+	from := hops.From(root)
+	return routing.Ranks(len(from), func(a, b topo.SwitchIdx) int { return int(from[a]) - int(from[b]) })
+}
+
+// turn is a switch of a tree that has two links to switches above it, None if there is none.
+func turn(fabric *topo.Topo, ranks []int32, tree *mcast.Tree) topo.SwitchIdx {
+	for _, b := range tree.Branches {
+		above := 0
+		for num := range b.Ports.Ports() {
+			if num == 0 {
+				continue
+			}
+			peer := fabric.Ports[fabric.Port(fabric.Switches[b.Switch], num)].Peer
+			if fabric.IsSwitchPort(peer) && ranks[fabric.SwitchOf(peer)] < ranks[b.Switch] {
+				above++
+			}
+		}
+		if above > 1 {
+			return b.Switch
+		}
+	}
+	return topo.None
+}
+
+// A tree of another manager on which packets turn is replaced, and one that turns because there is no
+// other way is kept.
+func TestGrowTurns(t *testing.T) {
+	fabric := fabricOf(t, "mesh:dims=4x1,hosts=1")
+	h := hosts(fabric)
+	line := make([]topo.SwitchIdx, 0, len(h)) // from end to end, in the order of hosts
+	for _, p := range h {
+		line = append(line, fabric.SwitchOf(p))
+	}
+	m := mcast.Members{Receivers: h}
+	free := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, nil, all)), fabric, 0xc000, m, nil)
+	ranks := make([]int32, len(line))
+	for i, s := range line { // ends are above the middle
+		ranks[s] = []int32{0, 2, 3, 1}[i]
+	}
+	if turn(fabric, ranks, free) == topo.None {
+		t.Fatal("the line does not turn")
+	}
+	tree := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, ranks, all)), fabric, 0xc000, m, free)
+	if tree != free {
+		t.Error("the only tree there is was changed")
+	}
+
+	ring := fabricOf(t, "torus:dims=6,hosts=1")
+	m = mcast.Members{Receivers: hosts(ring)}
+	free = grow(t, mcast.NewGrower(mcast.NewGraph(ring, nil, all)), ring, 0xc000, m, nil)
+	turned := 0
+	for root := range topo.SwitchIdx(6) {
+		ranks := ranksFrom(ring, root)
+		if turn(ring, ranks, free) == topo.None {
+			continue
+		}
+		turned++
+		g := mcast.NewGrower(mcast.NewGraph(ring, ranks, all))
+		if s := turn(ring, ranks, grow(t, g, ring, 0xc000, m, free)); s != topo.None {
+			t.Errorf("root %d: a tree with a turn at switch %d is kept", root, s)
+		}
+	}
+	if turned == 0 {
+		t.Error("no root makes a tree that was grown freely turn")
 	}
 }

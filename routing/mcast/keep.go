@@ -5,18 +5,44 @@ import (
 	"ibsm/topo"
 )
 
-// keep takes over what is left of a tree, prunes it, and joins the homes that have come.
-func (g *Grower) keep(old *Tree) {
+// keep takes over what is left of a tree, prunes it, and joins the homes that have come. It
+// reports whether there is a tree with no turns but those that a fresh one has, too.
+func (g *Grower) keep(old *Tree) bool {
 	k := &g.kept
 	if old == nil || !g.standing(old) {
-		return
+		return false
 	}
 	g.prune(k)
+	join := g.branch
+	if g.ways == &g.plane.upward {
+		if g.turns(k) {
+			return false
+		}
+		join = g.branchUpward
+	}
 	for _, s := range g.homes {
 		if !k.has[s] {
-			g.branch(k, s)
+			join(k, s)
 		}
 	}
+	return true
+}
+
+// turns reports whether packets on a tree can turn from a link down to one up: whether one of
+// its switches has several above it.
+func (g *Grower) turns(k *sketch) bool {
+	for _, s := range k.switches {
+		above := 0
+		for num := range k.links[s].Ports() {
+			if r, _ := g.graph.link(s, num); g.graph.ranks[r] < g.graph.ranks[s] {
+				above++
+			}
+		}
+		if above > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // standing takes over the largest piece of a tree, that with most homes, and reports
@@ -117,10 +143,45 @@ func (g *Grower) prune(k *sketch) {
 	k.switches = left
 }
 
+// branchUpward joins a home to a tree on which packets do not turn, so that they still do not,
+// if there are ways: up to the nearest switch of the tree, or up to one above the whole tree to
+// which the highest of the tree is joined, too.
+func (g *Grower) branchUpward(k *sketch, s topo.SwitchIdx) {
+	from, near := g.ways.hops.From(s), int(routing.Unreachable)
+	highest := k.switches[0]
+	for _, r := range k.switches {
+		near = min(near, int(from[r]))
+		if g.graph.ranks[r] < g.graph.ranks[highest] {
+			highest = r
+		}
+	}
+	top := topo.SwitchIdx(topo.None)
+	for r, up := range g.ways.hops.From(highest) {
+		if hops := int(up) + int(from[r]); up != routing.Unreachable && hops < near {
+			top, near = topo.SwitchIdx(r), hops
+		}
+	}
+	if top == topo.None {
+		g.branch(k, s)
+		return
+	}
+	g.lead(k, s, top)
+	g.lead(k, highest, top)
+	k.add(top, g.isHome[top])
+}
+
+// lead adds the way from a switch to another one, except that one itself.
+func (g *Grower) lead(k *sketch, s, to topo.SwitchIdx) {
+	for s != to {
+		k.add(s, g.isHome[s])
+		s = g.step(k, s, to)
+	}
+}
+
 // branch joins a home to the nearest switch of a tree, if there is a way.
 func (g *Grower) branch(k *sketch, s topo.SwitchIdx) {
 	near, equals := uint8(routing.Unreachable), 0
-	from := g.plane.hops.From(s)
+	from := g.ways.hops.From(s)
 	for _, r := range k.switches {
 		if hops := from[r]; hops < near {
 			near, equals = hops, 1
@@ -141,25 +202,23 @@ func (g *Grower) branch(k *sketch, s topo.SwitchIdx) {
 			turn--
 		}
 	}
-	down := g.plane.hops.From(to)
-	for s != to {
-		k.add(s, g.isHome[s])
-		s = g.step(k, s, down)
-	}
+	g.lead(k, s, to)
 }
 
 // step links a switch to one that is nearer to the end of a way.
-func (g *Grower) step(k *sketch, s topo.SwitchIdx, down []uint8) topo.SwitchIdx {
-	peers, ports := g.plane.graph.Edges(s)
+func (g *Grower) step(k *sketch, s, to topo.SwitchIdx) topo.SwitchIdx {
+	peers, ports := g.ways.graph.Edges(s)
+	hops := g.ways.hops.From(s)[to]
+	nearer := func(r topo.SwitchIdx) bool { return g.ways.hops.From(r)[to]+1 == hops }
 	equals := 0
 	for _, r := range peers {
-		if down[r]+1 == down[s] {
+		if nearer(r) {
 			equals++
 		}
 	}
 	turn := g.pick(s, equals)
 	for i, r := range peers {
-		if down[r]+1 == down[s] {
+		if nearer(r) {
 			if turn == 0 {
 				g.join(k, s, ports[i])
 				return r

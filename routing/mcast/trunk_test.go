@@ -47,7 +47,7 @@ func TestGrowAlong(t *testing.T) {
 		t.Fatal("no host at ", s)
 		return topo.None
 	}
-	g := mcast.NewGraph(fabric, all)
+	g := mcast.NewGraph(fabric, nil, all)
 	for _, c := range []struct {
 		members  []string
 		switches []string
@@ -75,7 +75,7 @@ func TestGrowAlong(t *testing.T) {
 			t.Errorf("%v: %v, want %v, unreached %v, %v", c.members, has, want, unreached, err)
 		}
 	}
-	g = mcast.NewGraph(fabric, func(p topo.PortIdx) mcast.Use {
+	g = mcast.NewGraph(fabric, nil, func(p topo.PortIdx) mcast.Use {
 		if fabric.SwitchOf(p) == at["switch-2-2"] {
 			return mcast.Shun
 		}
@@ -88,7 +88,7 @@ func TestGrowAlong(t *testing.T) {
 	}
 	trunk.Up[at["switch-2-2"]] = routing.TrunkLink{To: topo.None}
 	m = mcast.Members{Receivers: []topo.PortIdx{host("switch-0-0"), host("switch-2-2"), host("switch-0-2")}}
-	tree, unreached = mcast.NewGrower(mcast.NewGraph(fabric, all)).GrowAlong(trunk, mad.MinMulticastLID, m, nil)
+	tree, unreached = mcast.NewGrower(mcast.NewGraph(fabric, nil, all)).GrowAlong(trunk, mad.MinMulticastLID, m, nil)
 	if err := mcast.Check(fabric, tree, m, unreached); err != nil || !slices.Equal(unreached, m.Receivers[1:2]) || len(tree.Branches) != 4 {
 		t.Errorf("a switch that the trunk does not have: %v, unreached %v, %v", tree.Branches, unreached, err)
 	}

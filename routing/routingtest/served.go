@@ -96,7 +96,7 @@ func (s *Served) CompareTrees(groups int, trunk *routing.Trunk) (compared int) {
 	if len(hosts) < 2 {
 		return 0
 	}
-	grower := mcast.NewGrower(mcast.NewGraph(s.run.Topo, func(topo.PortIdx) mcast.Use { return mcast.Extend }))
+	grower := mcast.NewGrower(mcast.NewGraph(s.run.Topo, nil, func(topo.PortIdx) mcast.Use { return mcast.Extend }))
 	rng := rand.New(rand.NewPCG(1, 2))
 	var trees []*mcast.Tree
 	for group := range groups {

@@ -8,6 +8,7 @@
 package updn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 			return nil, err
 		}
 		tables.Findings = &routing.Findings{Roots: n.roots()}
+		tables.Ranks = routing.Ranks(len(n.rank), func(a, b topo.SwitchIdx) int {
+			return cmp.Or(cmp.Compare(n.rank[a], n.rank[b]), cmp.Compare(n.id[a], n.id[b]))
+		})
 		return tables, nil
 	}
 }
