@@ -101,7 +101,7 @@ func (g *graph) inputOf(s topo.SwitchIdx, class uint8, f *Flow) uint8 {
 // atEndPorts adds the findings at end ports.
 func (g *graph) atEndPorts(found []Finding) []Finding {
 	for lid, p := range g.LIDs.Owner {
-		if g.Home(mad.LID(lid)) == topo.None || g.Topo.Nodes[g.Topo.Ports[p].Node].Type == mad.Switch {
+		if g.Home(mad.LID(lid)) == topo.None || g.Topo.Nodes[g.Topo.Ports[p].Node].Type == mad.Switch || !g.sends(p) {
 			continue
 		}
 		for sl := range uint8(g.sls) {

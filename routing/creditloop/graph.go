@@ -82,7 +82,7 @@ func (g *graph) start() {
 			continue
 		}
 		g.dests[lid] = true
-		if g.Traffic != All && g.Topo.Nodes[g.Topo.Ports[p].Node].Aggregation {
+		if !g.sends(p) {
 			continue
 		}
 		f := flow{from: mad.LID(lid)}
@@ -105,6 +105,11 @@ func (g *graph) start() {
 		}
 	}
 	slices.SortFunc(g.sources, func(a, b source) int { return int(g.input(a.at, a.class)) - int(g.input(b.at, b.class)) })
+}
+
+// sends reports whether an end port sends packets of the traffic that is followed.
+func (g *graph) sends(p topo.PortIdx) bool {
+	return g.Traffic == All || !g.Topo.Nodes[g.Topo.Ports[p].Node].Aggregation
 }
 
 // slsOf are the SLs of packets to a LID from a source.

@@ -109,7 +109,7 @@ func (g *graph) multicastFlow(stream int, sl uint8, port int) (Flow, bool) {
 // sender is a LID of a source whose packets can be in a stream.
 func (g *graph) sender(from *source, stream int) mad.LID {
 	for lid, is := range g.dests {
-		if !is || g.Home(mad.LID(lid)) != from.at {
+		if !is || g.Home(mad.LID(lid)) != from.at || !g.sends(g.LIDs.Owner[lid]) {
 			continue
 		}
 		if _, port := routing.Home(g.Topo, g.LIDs.Owner[lid]); g.classOf(from.at, port) == from.class && g.stream(from.at, port, from.class) != stream {
