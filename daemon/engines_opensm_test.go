@@ -174,12 +174,21 @@ func compareLayers(t *testing.T, tables *routing.Tables, theirs map[[2]mad.LID]u
 	}
 }
 
-var finds = regexp.MustCompile(`-> ((?:lash_core|osm_do_mesh_analysis|discover_network_properties|dfsssp_remove_deadlocks|fabric_dump_general_info): .*)`)
+// finds are the lines in which engines of OpenSM say what they have found. Those of an engine that then refuses are not
+// in ibsm's log, which has the reason alone.
+var finds = map[string]*regexp.Regexp{
+	"lash":   regexp.MustCompile(`-> ((?:lash_core|osm_do_mesh_analysis|discover_network_properties): .*)`),
+	"dfsssp": regexp.MustCompile(`-> (dfsssp_remove_deadlocks: .*)`),
+	"ftree":  regexp.MustCompile(`-> (fabric_dump_general_info: .*)`),
+}
 
 // compareFindings compares what is logged and dumped of what an engine found.
 func compareFindings(t *testing.T, run *routingtest.Run, engine string, tables *routing.Tables) {
 	ours := osmlog.EngineFindings(engine, tables.Findings)
-	theirs := finds.FindAllStringSubmatch(run.Log, -1)
+	var theirs [][]string
+	if lines := finds[engine]; lines != nil {
+		theirs = lines.FindAllStringSubmatch(run.Log, -1)
+	}
 	for i, line := range ours {
 		if i >= len(theirs) || theirs[i][1] != line {
 			t.Errorf("line %q, OpenSM's lines %q", line, theirs)

@@ -47,7 +47,7 @@ func newWays(name string, in routing.In, s *engines.Settings, tables *routing.Ta
 		w.next = upThenDown
 	case "ftree":
 		rank = w.ranks(rootsOfTree(in.Topo, s, w))
-		w.next = upThenDown
+		w.next = levelThenDown
 	}
 	for i := range w.steps {
 		if st := &w.steps[i]; rank != nil {
@@ -66,6 +66,14 @@ func upThenDown(state int, leads routing.Direction) int {
 		return -1
 	}
 	return state
+}
+
+// levelThenDown permits no way up, and none to a switch of the same rank, after one down, as ftree searches.
+func levelThenDown(state int, leads routing.Direction) int {
+	if leads == routing.Level {
+		return 1
+	}
+	return upThenDown(state, leads)
 }
 
 // leads is the direction from one switch to another.

@@ -43,7 +43,7 @@ func EngineRefused(engine string, reason error) (lines []string) {
 	case errors.Is(reason, updn.ErrNoRoots):
 		lines = append(lines, "updn_lid_matrices: disabling UPDN algorithm, no root nodes were found")
 	}
-	if engine == "lash" || engine == "torus-2QoS" {
+	if engine == "lash" || engine == "torus-2QoS" || layers != nil {
 		what = "fwd tables"
 	}
 	return append(lines, fmt.Sprintf("ucast_mgr_route: %s: cannot build %s", engine, what))
