@@ -30,11 +30,15 @@ test: deps fabcheck
 # Packages whose tests run on the simulated fabric.
 simulated = ./sim/... ./sweep/... ./manager ./partitions ./cmd/ibsm ./cmd/ibfabric
 
+# Packages that read packets of others.
+wire = ./mad/... ./manager ./sa/... ./sim ./sweep/discover
+
 # The same tests in the sizes that the project's claims are about, and those on the simulated
-# fabric with ideal devices, too.
+# fabric with ideal devices, too; and an hour of each fuzz target of what comes from the wire.
 proof: deps fabcheck
 	IBSM_PROOF=1 .ci/go-test -timeout 3h ./...
 	IBSM_PROFILE=ideal .ci/go-test -timeout 1h $(simulated)
+	.ci/fuzz 1h $(wire)
 
 # What must hold before a commit.
 check: deps fabcheck
