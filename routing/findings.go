@@ -10,7 +10,7 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.Reason }
 
-// Findings are what an engine has found out about a subnet besides its routes, for operators.
+// Findings are what an engine has found out about a subnet besides its routes, for operators, and what its dumps need.
 type Findings struct {
 	// Roots are the root switches, in OpenSM's order of GUIDs (updn).
 	Roots []topo.SwitchIdx
@@ -21,6 +21,9 @@ type Findings struct {
 	Tree *TreeShape
 	// Lanes are how lanes are used (lash, dfsssp).
 	Lanes *LaneUse
+	// Weights are those of links by which the engine has chosen ways; nil where each link counts 1 (minhop, dor and
+	// file with hop_weights_file).
+	Weights map[SwitchPort]uint8
 	// Mesh is what the analysis of meshes has found (lash with do_mesh_analysis); nil without one.
 	Mesh *MeshShape
 }

@@ -44,8 +44,8 @@ func NewGraphOf(t *topo.Topo, use func(topo.PortIdx) bool) *Graph {
 	return g
 }
 
-// weigh gives edges what they cost.
-func (g *Graph) weigh(t *topo.Topo, weights map[SwitchPort]uint8) {
+// Weigh gives edges what they cost: 1 where there is no weight.
+func (g *Graph) Weigh(t *topo.Topo, weights map[SwitchPort]uint8) {
 	if len(weights) == 0 {
 		return
 	}

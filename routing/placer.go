@@ -29,7 +29,7 @@ type Balance struct {
 // NewBalance prepares for a problem.
 func NewBalance(in In, s Balancing) *Balance {
 	b := &Balance{In: in, Graph: NewGraph(in.Topo), Order: Order(in.Topo, in.LIDs, s), settings: s, ignored: s.ignored(in.Topo), search: s.search(in.Topo)}
-	b.Graph.weigh(in.Topo, s.Weights)
+	b.Graph.Weigh(in.Topo, s.Weights)
 	for _, d := range b.Order {
 		b.LMC = max(b.LMC, d.LMC)
 	}
@@ -43,6 +43,14 @@ func NewBalance(in In, s Balancing) *Balance {
 		b.system[s] = first[guid]
 	}
 	return b
+}
+
+// Findings are the weights of links, for an engine that chooses ways by them; nil without any.
+func (b *Balance) Findings() *Findings {
+	if len(b.settings.Weights) == 0 {
+		return nil
+	}
+	return &Findings{Weights: b.settings.Weights}
 }
 
 // Search is the order in which the ports of a switch are compared; nil for ascending ones.

@@ -9,16 +9,20 @@ import (
 )
 
 // hops are the links from a switch to another by each port it can leave by, as a
-// min-hop engine counts them.
+// min-hop engine counts them: by their weights, where the engine in force has some.
 type hops struct {
 	graph *routing.Graph
 	count *routing.Hops
 	next  [256]topo.SwitchIdx // the switch behind each port of the switch chosen
+	cost  [256]uint8          // of the link of each port
 	least []uint8             // from it to each other
 }
 
 func newHops(ctx context.Context, v *view.View) (*hops, error) {
 	g := routing.NewGraph(v.Topo)
+	if f := v.Tables.Findings; f != nil {
+		g.Weigh(v.Topo, f.Weights)
+	}
 	count, err := routing.NewHops(ctx, 0, g)
 	return &hops{graph: g, count: count}, err
 }
@@ -31,7 +35,7 @@ func (h *hops) from(s topo.SwitchIdx) {
 	h.next[0] = s
 	peers, ports := h.graph.Edges(s)
 	for i, num := range ports {
-		h.next[num] = peers[i]
+		h.next[num], h.cost[num] = peers[i], h.graph.Cost(s, i)
 	}
 	h.least = h.count.From(s)
 }
@@ -47,11 +51,7 @@ func (h *hops) by(port uint8, to topo.SwitchIdx) uint8 {
 	case port == 0:
 		return h.least[to]
 	}
-	n := h.count.From(r)[to]
-	if n != routing.Unreachable {
-		n++
-	}
-	return n
+	return uint8(min(int(h.count.From(r)[to])+int(h.cost[port]), routing.Unreachable))
 }
 
 // nearest is the first port by which a switch is as few links away as can be.

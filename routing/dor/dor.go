@@ -25,7 +25,7 @@ func New(s routing.Balancing) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		return b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
+		tables, err := b.Route(ctx, func(s topo.SwitchIdx, into *routing.PortSets) {
 			hops.Nearest(b.Graph, s, into)
 			peers, ports := b.Graph.Edges(s)
 			var to [256]topo.SwitchIdx
@@ -34,5 +34,10 @@ func New(s routing.Balancing) routing.Engine {
 			}
 			into.Narrow(b.Search(s), func(first, port uint8) bool { return to[first] == to[port] })
 		})
+		if err != nil {
+			return nil, err
+		}
+		tables.Findings = b.Findings()
+		return tables, nil
 	}
 }

@@ -143,7 +143,7 @@ func (f *Matrix) route(ctx context.Context, in routing.In, s routing.Balancing) 
 	if err != nil {
 		return nil, err
 	}
-	tables.Notes = notes
+	tables.Notes, tables.Findings = notes, b.Findings()
 	return tables, nil
 }
 

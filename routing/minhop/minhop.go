@@ -31,7 +31,7 @@ func New(s routing.Balancing) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		tables := &routing.Tables{LFT: make([][]uint8, p.Graph.Len()), Top: in.LIDs.Top}
+		tables := &routing.Tables{LFT: make([][]uint8, p.Graph.Len()), Top: in.LIDs.Top, Findings: p.Findings()}
 		if err := p.routeAll(ctx, tables.LFT); err != nil {
 			return nil, err
 		}
