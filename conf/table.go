@@ -13,8 +13,8 @@ const (
 	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"
 )
 
-// engines are the routing engines of OpenSM 3.3.23.
-var engines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp", "no_fallback"}
+// engines are the routing engines of OpenSM 3.3.23, and tree.
+var engines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp", "tree", "no_fallback"}
 
 // table has a row for each setting, in the order in which OpenSM writes them.
 var table = joined(subnetKeys, serviceKeys, qosKeys)

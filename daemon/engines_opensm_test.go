@@ -68,7 +68,7 @@ func TestEnginesAsOpenSM(t *testing.T) {
 		return
 	}
 	for _, key := range slices.Concat(engines.Names(), slices.Collect(maps.Keys(steers))) {
-		if total.by[key] < 50 {
+		if total.by[key] < 50 && key != "tree" { // which OpenSM does not have
 			t.Errorf("%d seeds of %s", total.by[key], key)
 		}
 	}

@@ -148,7 +148,7 @@ func mayRefuse(name string, err error, in routing.In) bool {
 		return errors.Is(err, updn.ErrNoRoots)
 	case "dnup":
 		return len(withHosts(in.Topo)) == 0
-	case "ftree", "torus-2QoS":
+	case "ftree", "torus-2QoS", "tree":
 		return true // what is no tree or torus
 	}
 	return false
@@ -184,7 +184,7 @@ func (p *promised) mustNotWait(t *testing.T, ctx context.Context, e *engines.Eng
 
 // mustReach fails the test for pairs of a switch and a LID without a route, although there are cables that the rule of
 // the engine permits to use. OpenSM's search by updn, which remembers one direction for a switch, passes over a few, and so does ours; dnup has
-// no rule besides such a search. What ftree is for is between hosts. A switch that has lost its last cable is
+// no rule besides such a search. What ftree and tree are for is between hosts. A switch that has lost its last cable is
 // in no subnet.
 func (p *promised) mustReach(t *testing.T, e *engines.Engine, in routing.In, s *engines.Settings, tables *routing.Tables) {
 	if e.Name == "dnup" {
@@ -200,13 +200,13 @@ func (p *promised) mustReach(t *testing.T, e *engines.Engine, in routing.In, s *
 	}
 	for lid, owner := range in.LIDs.Owner {
 		home, port := routing.Home(in.Topo, owner)
-		if owner == topo.None || home == topo.None || e.Name == "ftree" && port == 0 || alone(home) {
+		if owner == topo.None || home == topo.None || (e.Name == "ftree" || e.Name == "tree") && port == 0 || alone(home) {
 			continue
 		}
 		var permitted []bool
 		for i := range tables.LFT {
 			from := topo.SwitchIdx(i)
-			if part[from] != part[home] || e.Name == "ftree" && !hosts[from] || arrives(in.Topo, tables, from, home, mad.LID(lid)) {
+			if part[from] != part[home] || (e.Name == "ftree" || e.Name == "tree") && !hosts[from] || arrives(in.Topo, tables, from, home, mad.LID(lid)) {
 				continue
 			}
 			if permitted == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -49,7 +50,9 @@ func newRoute() *cobra.Command {
 	r := &route{}
 	c := &cobra.Command{Use: "route FILE|SPEC [OPTION]...", Short: "compute and prove routes without a manager", Args: cli.Args(1, 1), Example: routeExamples, Long: `
 Computes the routes of a topology, proves them, and prints what was found: pairs of switch and LID
-that packets do not come through, credit loops, lanes, and the load of links. The status is 1 if no
+that packets do not come through, credit loops, lanes, the load of links, and how many flows meet on
+a link while each host sends to the one so many places after it, or half of the hosts send to the
+other half. The status is 1 if no
 engine routes the topology, if packets do not arrive although there are cables, or if routes between
 hosts have a credit loop.
 
@@ -57,7 +60,7 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue and file.`}
+minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and file.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
@@ -209,6 +212,7 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	if err := r.load(ctx, in, tables); err != nil {
 		return err
 	}
+	r.flows(in, tables)
 	switch {
 	case report.Bad() > 0:
 		return fmt.Errorf("%d routes or entries are wrong", report.Bad())
@@ -241,6 +245,31 @@ func (r *route) load(ctx context.Context, in routing.In, tables *routing.Tables)
 		r.line("load", "of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most", links, unused, float64(sum)/float64(links), most)
 	}
 	return nil
+}
+
+const (
+	mostShifts = 200
+	bisections = 50
+)
+
+// flows prints how many flows meet on a link while hosts send in patterns.
+func (r *route) flows(in routing.In, tables *routing.Tables) {
+	hosts, f := quality.Hosts(in.Topo, in.LIDs), quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
+	if len(hosts) < 2 {
+		return
+	}
+	step := 1 + (len(hosts)-2)/mostShifts
+	var shifts, worst, sum uint32
+	for by := 1; by < len(hosts); by += step {
+		n := f.Shift(hosts, by)
+		shifts, worst, sum = shifts+1, max(worst, n), sum+n
+	}
+	r.line("shifts", "of the hosts in the order of their LIDs, %d: %.2f flows on the fullest link on average, %d at most", shifts, float64(sum)/float64(shifts), worst)
+	rng, share := rand.New(rand.NewPCG(1, 1)), 0.0
+	for range bisections {
+		share += f.Bisection(hosts, rng) / bisections
+	}
+	r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, share)
 }
 
 func (r *route) line(name, format string, args ...any) {

@@ -20,7 +20,7 @@ func TestRouteUsage(t *testing.T) {
 		{"", 2, "ibfabric: error: an argument is missing\nhint: see ibfabric route --help\n"},
 		{"fattree:k=4 --lanes 16", 2, "ibfabric: error: --lanes 16: expected 1 to 15\n"},
 		{"fattree:k=4 --lmc 8", 2, "ibfabric: error: --lmc 8: expected 0 to 7\n"},
-		{"fattree:k=4 -R minhop,maxhop", 2, "ibfabric: error: --engine maxhop: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, file\n"},
+		{"fattree:k=4 -R minhop,maxhop", 2, "ibfabric: error: --engine maxhop: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, file\n"},
 		{"fattree:k=4 -R updn --root x", 2, "ibfabric: error: --root x: GUID \"x\": want 1 to 16 hexadecimal digits\n"},
 		{"torus:dims=5,hosts=1 -R updn", 1, "ibfabric: error: no engine of the list routes the topology\n"},
 		{"torus:dims=5,hosts=1 -R updn --root b83fd20300400000", 0, ""},

@@ -1,5 +1,5 @@
 // Package quality measures the quality of correct forwarding tables: how evenly they
-// spread routes over links.
+// spread routes over links, and how many flows meet there while hosts send in patterns.
 package quality
 
 import (

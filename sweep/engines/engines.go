@@ -20,6 +20,7 @@ import (
 	"ibsm/routing/nue"
 	"ibsm/routing/sssp"
 	"ibsm/routing/torus"
+	"ibsm/routing/tree"
 	"ibsm/routing/updn"
 	"ibsm/topo"
 )
@@ -162,6 +163,7 @@ var table = []struct {
 	{"nue", func(s *Settings) Engine {
 		return Engine{Route: nue.New(s.Nue), NoCreditLoop: true, settings: s.Nue}
 	}},
+	{"tree", func(*Settings) Engine { return Engine{Route: tree.Route, NoCreditLoop: true} }},
 	{"file", func(s *Settings) Engine {
 		e := Engine{Route: s.File.route(s.Balancing), Layers: s.File.LFTs != nil, settings: []any{s.File, s.Balancing}, named: s.balanced()}
 		if e.Layers && !s.File.Forced {

@@ -1,0 +1,263 @@
+package tree
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// network is the switches of the subnet as a tree.
+type network struct {
+	routing.In
+	graph  *routing.Graph
+	hosts  []int32 // by switch: hosts on it
+	leaf   []bool  // by switch: has a quarter of the hosts that the fullest has, or more
+	level  []int32 // by switch: links to the nearest leaf
+	height []int32 // by switch: its place in an order without equals; up is to a higher one
+	byRank []topo.SwitchIdx
+	up     [][]group // by switch: to higher switches
+	down   [][]group // and to lower ones
+	digit  []int32   // by switch: which of the switches of its level that stand for each other it is
+	tiers  []tier    // by level
+	ups    [][]step  // by switch, then by digit + parents * cable: where its groups up lead
+}
+
+// step is a port of a switch, and the switch behind it, None for no port.
+type step struct {
+	next topo.SwitchIdx
+	port uint8
+}
+
+// group is the cables from a switch to another.
+type group struct {
+	to    topo.SwitchIdx
+	ports []uint8
+}
+
+// tier is what the switches of a level have nominally.
+type tier struct {
+	switches        []topo.SwitchIdx
+	parents, cables int // groups up, and cables of a group
+	divider         int // of numbers of destinations: the quotient chooses the group
+}
+
+// newNetwork finds the tree in a subnet. When ctx is done what it returns means nothing.
+func newNetwork(ctx context.Context, in routing.In) *network {
+	count := len(in.Topo.Switches)
+	n := &network{In: in, graph: routing.NewGraph(in.Topo), hosts: make([]int32, count), leaf: make([]bool, count)}
+	most := int32(0)
+	for _, p := range in.Topo.EndPorts {
+		if s := in.Topo.SwitchOf(p); s != topo.None && n.isHost(p) {
+			n.hosts[s]++
+			most = max(most, n.hosts[s])
+		}
+	}
+	for s, hosts := range n.hosts {
+		n.leaf[s] = hosts*4 >= most
+	}
+	n.order(ctx)
+	n.group()
+	n.number()
+	n.measure()
+	return n
+}
+
+// isHost reports whether an end port is of a host or router, no switch and no aggregation node.
+func (n *network) isHost(p topo.PortIdx) bool {
+	node := &n.Topo.Nodes[n.Topo.Ports[p].Node]
+	return node.Type != mad.Switch && !node.Aggregation
+}
+
+// order gives switches their levels and heights. Of two of one level the one that is nearer to leaves is higher.
+func (n *network) order(ctx context.Context) {
+	var leaves []topo.SwitchIdx
+	for s := range n.leaf {
+		if n.leaf[s] {
+			leaves = append(leaves, topo.SwitchIdx(s))
+		}
+	}
+	n.level = n.distances(leaves)
+	for s, d := range n.level {
+		if int(d) == len(n.level) {
+			n.level[s] = 0
+		}
+	}
+	far := make([]int64, len(n.level)) // links to all leaves
+	if n.hasLevelLinks() {
+		for _, l := range leaves {
+			if ctx.Err() != nil {
+				break
+			}
+			for s, d := range n.distances([]topo.SwitchIdx{l}) {
+				far[s] += int64(d)
+			}
+		}
+	}
+	n.height = routing.Ranks(len(n.level), func(a, b topo.SwitchIdx) int {
+		return cmp.Or(cmp.Compare(n.level[a], n.level[b]), cmp.Compare(far[b], far[a]))
+	})
+	n.byRank = make([]topo.SwitchIdx, len(n.height))
+	for s, h := range n.height {
+		n.byRank[h] = topo.SwitchIdx(s)
+	}
+}
+
+// distances are the links from the nearest of some switches, by switch; those that cannot be reached are one link farther than
+// any can be.
+func (n *network) distances(from []topo.SwitchIdx) []int32 {
+	far := slices.Repeat([]int32{int32(n.graph.Len())}, n.graph.Len())
+	queue := slices.Clone(from)
+	for _, s := range queue {
+		far[s] = 0
+	}
+	for i := 0; i < len(queue); i++ {
+		peers, _ := n.graph.Edges(queue[i])
+		for _, r := range peers {
+			if d := far[queue[i]] + 1; d < far[r] {
+				far[r] = d
+				queue = append(queue, r)
+			}
+		}
+	}
+	return far
+}
+
+func (n *network) hasLevelLinks() bool {
+	for s := range n.level {
+		peers, _ := n.graph.Edges(topo.SwitchIdx(s))
+		if slices.ContainsFunc(peers, func(r topo.SwitchIdx) bool { return n.level[r] == n.level[s] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// group finds the groups of cables.
+func (n *network) group() {
+	n.up, n.down = make([][]group, len(n.level)), make([][]group, len(n.level))
+	for s := range n.level {
+		peers, ports := n.graph.Edges(topo.SwitchIdx(s))
+		for i, r := range peers {
+			groups := &n.down[s]
+			if n.height[r] > n.height[s] {
+				groups = &n.up[s]
+			}
+			at := slices.IndexFunc(*groups, func(g group) bool { return g.to == r })
+			if at < 0 {
+				at = len(*groups)
+				*groups = append(*groups, group{to: r})
+			}
+			(*groups)[at].ports = append((*groups)[at].ports, ports[i])
+		}
+	}
+}
+
+// number gives switches their digits. The switches from a level on that are connected with each other without lower ones are
+// a column: below the roots of a whole tree the switches of a level in one column stand above different leaves, and have the same
+// parents. So they have one digit, by which destinations choose them.
+func (n *network) number() {
+	top := slices.Max(append(slices.Clone(n.level), 0))
+	n.digit = make([]int32, len(n.level))
+	around := n.columns(0)
+	for level := int32(1); level <= top; level++ {
+		column := n.columns(level)
+		size := map[int32]int{} // by column
+		for s, c := range column {
+			if n.level[s] == level {
+				size[c]++
+			}
+		}
+		next := map[int32]int32{}   // by column around them: digits that have been given
+		digits := map[int32]int32{} // by column
+		for _, s := range n.ofLevel(level) {
+			c := column[s]
+			if _, is := digits[c]; !is {
+				digits[c] = next[around[s]]
+				next[around[s]]++
+			}
+			n.digit[s] = digits[c]
+		}
+		around = column
+	}
+}
+
+func (n *network) ofLevel(level int32) (found []topo.SwitchIdx) {
+	for s := range n.level {
+		if n.level[s] == level {
+			found = append(found, topo.SwitchIdx(s))
+		}
+	}
+	return found
+}
+
+// columns are the parts in which the switches from a level on are connected, by switch: the lowest number of one; None for
+// lower switches.
+func (n *network) columns(level int32) []int32 {
+	part := slices.Repeat([]int32{topo.None}, len(n.level))
+	var queue []topo.SwitchIdx
+	for s := range part {
+		if part[s] != topo.None || n.level[s] < level {
+			continue
+		}
+		part[s] = int32(s)
+		for queue = append(queue[:0], topo.SwitchIdx(s)); len(queue) > 0; {
+			last := queue[len(queue)-1]
+			queue = queue[:len(queue)-1]
+			peers, _ := n.graph.Edges(last)
+			for _, r := range peers {
+				if part[r] == topo.None && n.level[r] >= level {
+					part[r] = int32(s)
+					queue = append(queue, r)
+				}
+			}
+		}
+	}
+	return part
+}
+
+// measure finds what switches of each level have nominally: what most have.
+func (n *network) measure() {
+	top := slices.Max(append(slices.Clone(n.level), 0))
+	divider := 1
+	n.ups = make([][]step, len(n.level))
+	for level := int32(0); level <= top; level++ {
+		parents, cables := map[int]int{}, map[int]int{}
+		for _, s := range n.ofLevel(level) { // as most have
+			groups := 0
+			for _, g := range n.up[s] {
+				if n.level[g.to] > level {
+					groups++
+					cables[len(g.ports)]++
+				}
+			}
+			parents[groups]++
+		}
+		t := tier{switches: n.ofLevel(level), parents: max(1, most(parents)), cables: max(1, most(cables)), divider: divider}
+		n.tiers = append(n.tiers, t)
+		divider *= t.parents * t.cables
+		for _, s := range t.switches {
+			n.ups[s] = slices.Repeat([]step{{next: topo.None}}, t.parents*t.cables)
+			for _, g := range n.up[s] {
+				for cable, port := range g.ports[:min(len(g.ports), t.cables)] {
+					if digit := int(n.digit[g.to]); n.level[g.to] > level && digit < t.parents {
+						n.ups[s][digit+t.parents*cable] = step{g.to, port}
+					}
+				}
+			}
+		}
+	}
+}
+
+// most is the key with the greatest count, the greatest of several.
+func most(counts map[int]int) (key int) {
+	for k, count := range counts {
+		if count > counts[key] || count == counts[key] && k > key {
+			key = k
+		}
+	}
+	return key
+}

@@ -1,0 +1,372 @@
+package tree
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// placer chooses the ports to one switch after the other. The ways of digits are counted first, so that what has no such way
+// finds the load of all of them. A placer belongs to one goroutine.
+type placer struct {
+	*network
+	rows [][]uint8
+	load []uint32 // by switch * 256 + port: routes from hosts that leave by it
+
+	// To the switch in hand, by switch:
+	cost  []int32  // links
+	falls []bool   // the way leads down only
+	below []*group // where it falls by one group only: that group
+
+	// To the destination in hand, by switch:
+	by   []uint8          // the port
+	next []topo.SwitchIdx // the switch behind it
+	free []bool           // the port is not that of the digit
+	flow []uint32         // hosts whose packets come there
+
+	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by switch
+	// * 256 + port how many have a port other than that of the digit.
+	near  []int32
+	moved []uint8
+	parts [][]int32 // by level: of parts
+
+	tracer *routing.Tracer
+}
+
+const unreachable = math.MaxInt32 / 2
+
+func newPlacer(n *network, rows [][]uint8) *placer {
+	count := len(rows)
+	return &placer{network: n, rows: rows, load: make([]uint32, count<<8), cost: make([]int32, count), falls: make([]bool, count), below: make([]*group, count),
+		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), flow: make([]uint32, count)}
+}
+
+// place chooses all ports.
+func place(ctx context.Context, n *network, rows [][]uint8) error {
+	all, p := n.destinations(), newPlacer(n, rows)
+	if err := p.placeDigits(ctx, all); err != nil {
+		return err
+	}
+	if err := p.placeOthers(ctx, all); err != nil {
+		return err
+	}
+	if err := p.relieve(ctx, all); err != nil {
+		return err
+	}
+	return p.connect(ctx, all)
+}
+
+// connect gives switches that have no way to a destination the one to the first leaf, if that has, and otherwise a port to a switch
+// that has. There packets go up again: hosts send none of them.
+func (p *placer) connect(ctx context.Context, all []destinations) error {
+	first := &all[0]
+	for _, at := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !at.cut {
+			continue
+		}
+		for _, d := range at.ports {
+			if len(first.ports) > 0 && p.rows[first.at][d.lid] != routing.NoPath {
+				for _, row := range p.rows {
+					if row[d.lid] == routing.NoPath {
+						row[d.lid] = row[first.ports[0].lid]
+					}
+				}
+			}
+			p.connectNear(d.lid)
+		}
+	}
+	return nil
+}
+
+// connectNear gives switches that have no port for a LID one to a switch that has, until none is next to such a switch.
+func (p *placer) connectNear(lid mad.LID) {
+	for more := true; more; {
+		more = false
+		for s, row := range p.rows {
+			if row[lid] != routing.NoPath {
+				continue
+			}
+			peers, ports := p.graph.Edges(topo.SwitchIdx(s))
+			for i, r := range peers {
+				if p.rows[r][lid] != routing.NoPath {
+					row[lid] = ports[i]
+					break
+				}
+			}
+			more = more || row[lid] != routing.NoPath
+		}
+	}
+}
+
+// placeDigits fills the tables with the ports of digits, and counts the routes that need no others.
+func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
+	var mutex sync.Mutex
+	var refused error
+	var workers []*placer
+	err := routing.Parallel(ctx, p.Workers, len(all), func() func(int) {
+		w := newPlacer(p.network, p.rows)
+		mutex.Lock()
+		workers = append(workers, w)
+		mutex.Unlock()
+		return func(item int) {
+			if err := w.placeAt(&all[item]); err != nil {
+				mutex.Lock()
+				refused = err
+				mutex.Unlock()
+			}
+		}
+	})
+	for _, w := range workers {
+		for c, n := range w.load {
+			p.load[c] += n
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return refused
+}
+
+func (p *placer) placeAt(at *destinations) error {
+	p.measureWays(at.at)
+	at.cut = slices.Contains(p.cost, unreachable)
+	if err := p.check(at.at); err != nil {
+		return err
+	}
+	for i := range at.ports {
+		d := &at.ports[i]
+		d.others = p.choose(at.at, d)
+		if d.host {
+			p.count()
+		}
+		for s, port := range p.by {
+			p.rows[s][d.lid] = port
+		}
+	}
+	return nil
+}
+
+// placeOthers gives switches that have no port of the digit another one.
+func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
+	p.near, p.moved, p.parts = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load)), p.allParts()
+	for _, at := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(at.ports, func(d destination) bool { return d.others }) {
+			continue
+		}
+		p.measureWays(at.at)
+		for i := range at.ports {
+			if d := &at.ports[i]; d.others {
+				p.choose(at.at, d)
+				p.settle(at.at, d)
+			}
+		}
+	}
+	return nil
+}
+
+// check returns an error if there are cables from a switch with hosts to another, but no way.
+func (p *placer) check(to topo.SwitchIdx) error {
+	for s, cost := range p.cost {
+		if cost == unreachable && p.hosts[s] > 0 && p.hosts[to] > 0 && p.distances([]topo.SwitchIdx{topo.SwitchIdx(s)})[to] < int32(p.graph.Len()) {
+			return p.noWay(topo.SwitchIdx(s), to)
+		}
+	}
+	return nil
+}
+
+// measureWays finds the shortest ways to a switch that go up and then down. A switch above it goes down, also where a way that
+// goes up first is shorter: then no packet that has come down goes up.
+func (p *placer) measureWays(to topo.SwitchIdx) {
+	for s := range p.cost {
+		p.cost[s], p.falls[s] = unreachable, false
+	}
+	p.cost[to], p.falls[to] = 0, true
+	for _, s := range p.byRank[p.height[to]+1:] {
+		for i := range p.down[s] {
+			r := p.down[s][i].to
+			switch cost := p.cost[r] + 1; {
+			case !p.falls[r]:
+			case cost < p.cost[s]:
+				p.cost[s], p.falls[s], p.below[s] = cost, true, &p.down[s][i]
+			case cost == p.cost[s]:
+				p.below[s] = nil
+			}
+		}
+	}
+	for h := len(p.byRank) - 1; h >= 0; h-- {
+		s := p.byRank[h]
+		if p.falls[s] {
+			continue
+		}
+		cost := int32(unreachable - 1)
+		for i := range p.up[s] {
+			cost = min(cost, p.cost[p.up[s][i].to])
+		}
+		p.cost[s] = cost + 1
+	}
+}
+
+// choose gives each switch the port of the digit of a destination, or, where it has none, some port of a shortest way. It
+// reports whether there are such switches.
+func (p *placer) choose(at topo.SwitchIdx, d *destination) (others bool) {
+	for level := range p.tiers {
+		t := &p.tiers[level]
+		index := d.number / t.divider % (t.parents * t.cables)
+		for _, s := range t.switches {
+			cost := p.cost[s]
+			p.free[s] = false
+			switch step := p.ups[s][index]; {
+			case cost == unreachable:
+				p.by[s], p.next[s] = routing.NoPath, topo.None
+			case p.falls[s] && s != at:
+				p.descend(s, d)
+			case s == at:
+				p.by[s], p.next[s] = d.egress, topo.None
+			case step.next != topo.None && p.cost[step.next] == cost-1:
+				p.by[s], p.next[s] = step.port, step.next
+			default:
+				p.takeAny(s, p.up[s])
+			}
+			others = others || p.free[s]
+		}
+	}
+	return others
+}
+
+func (p *placer) descend(s topo.SwitchIdx, d *destination) {
+	if g := p.below[s]; g != nil {
+		t := &p.tiers[p.level[g.to]]
+		if cable := d.number / t.divider / t.parents % t.cables; cable < len(g.ports) {
+			p.by[s], p.next[s] = g.ports[cable], g.to
+			return
+		}
+	}
+	p.takeAny(s, p.down[s])
+}
+
+// takeAny has a switch go by some group with a shortest way.
+func (p *placer) takeAny(s topo.SwitchIdx, groups []group) {
+	for i := range groups {
+		if p.isWay(s, &groups[i]) {
+			p.by[s], p.next[s], p.free[s] = groups[i].ports[0], groups[i].to, true
+			return
+		}
+	}
+}
+
+// isWay reports whether a shortest way from a switch begins with a group.
+func (p *placer) isWay(s topo.SwitchIdx, g *group) bool {
+	return p.cost[g.to] == p.cost[s]-1 && (p.falls[g.to] || !p.falls[s])
+}
+
+// count adds the routes of all hosts to the load of links, up to switches that need another port than that of the digit.
+func (p *placer) count() {
+	for s, hosts := range p.hosts {
+		p.flow[s] = uint32(hosts)
+	}
+	p.inOrder(func(s topo.SwitchIdx) {
+		if next := p.next[s]; next != topo.None && !p.free[s] {
+			p.load[int(s)<<8|int(p.by[s])] += p.flow[s]
+			p.flow[next] += p.flow[s]
+		}
+	})
+}
+
+// inOrder calls do for each switch before those that its packets go on to.
+func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
+	for _, s := range p.byRank {
+		if !p.falls[s] {
+			do(s)
+		}
+	}
+	for h := len(p.byRank) - 1; h >= 0; h-- {
+		if s := p.byRank[h]; p.falls[s] {
+			do(s)
+		}
+	}
+}
+
+// settle gives switches without a port of the digit their ports. What comes to such a switch is counted from there on, up
+// to the next.
+func (p *placer) settle(at topo.SwitchIdx, d *destination) {
+	for s, hosts := range p.hosts {
+		p.flow[s] = 0
+		if d.host {
+			p.flow[s] = uint32(hosts)
+		}
+	}
+	p.inOrder(func(s topo.SwitchIdx) {
+		flow, next := p.flow[s], p.next[s]
+		if !p.free[s] {
+			if next != topo.None {
+				p.flow[next] += flow
+			}
+			return
+		}
+		if near := p.parts[min(int(p.level[s]), len(p.parts)-1)][at]; near != p.near[s] {
+			p.near[s] = near
+			clear(p.moved[int(s)<<8:][:256])
+		}
+		p.improve(s, p.moved[int(s)<<8:][:256])
+		if flow > 0 {
+			p.moved[int(s)<<8|int(p.by[s])]++
+		}
+		p.rows[s][d.lid] = p.by[s]
+		for ; p.next[s] != topo.None; s = p.next[s] {
+			p.load[int(s)<<8|int(p.by[s])] += flow
+			if next := p.next[s]; p.free[next] {
+				p.flow[next] += flow
+				return
+			}
+		}
+	})
+}
+
+// improve takes, of the cables with a shortest way, the one by which the fewest of the destinations that are near have been moved, and
+// of these the one with the emptiest fullest link on its way. moved is by port, nil for none.
+func (p *placer) improve(s topo.SwitchIdx, moved []uint8) {
+	groups := p.up[s]
+	if p.falls[s] {
+		groups = p.down[s]
+	}
+	least := uint64(math.MaxUint64)
+	fewest := uint8(math.MaxUint8)
+	for i := range groups {
+		g := &groups[i]
+		if !p.isWay(s, g) {
+			continue
+		}
+		beyond := p.fullest(g.to)
+		for _, port := range g.ports {
+			count := uint8(0)
+			if moved != nil {
+				count = moved[port]
+			}
+			own := p.load[int(s)<<8|int(port)]
+			if full := uint64(max(own, beyond))<<32 | uint64(own); count < fewest || count == fewest && full < least {
+				fewest, least = count, full
+				p.by[s], p.next[s] = port, g.to
+			}
+		}
+	}
+}
+
+// fullest is the routes of the fullest link on the way from a switch.
+func (p *placer) fullest(s topo.SwitchIdx) (most uint32) {
+	for p.next[s] != topo.None {
+		most = max(most, p.load[int(s)<<8|int(p.by[s])])
+		s = p.next[s]
+	}
+	return most
+}

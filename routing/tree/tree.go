@@ -1,0 +1,66 @@
+// Package tree is the routing engine tree: fat trees of any number of levels, whole or damaged, without a file of roots.
+// Packets go up, and then down. A destination takes the same way up at all switches of a level, by a digit of its number in
+// the tree (D-mod-K, Zahavi): in a whole tree no two packets of a shift among the hosts meet on a link, and all links
+// carry as many routes. Where a link is missing, only the destinations that would have used it go elsewhere, each by the
+// way whose fullest link has the fewest routes.
+//
+// No packet goes up after it has come down, so there is no credit loop, on one lane.
+package tree
+
+import (
+	"context"
+	"fmt"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Route is the engine. It refuses a subnet in which more than one cable in a hundred connects switches of one level, and one in
+// which the only ways between some leaves turn up again. It computes everything afresh: In.Keep does not matter.
+func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	if len(in.Topo.Switches) == 0 {
+		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()
+	}
+	n := newNetwork(ctx, in)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := n.refusal(); err != nil {
+		return nil, err
+	}
+	rows, err := routing.EmptyRows(ctx, len(in.Topo.Switches), in.LIDs.Top)
+	if err != nil {
+		return nil, err
+	}
+	if err := place(ctx, n, rows); err != nil {
+		return nil, err
+	}
+	ranks := make([]int32, len(n.height))
+	for s, height := range n.height {
+		ranks[s] = -height
+	}
+	return &routing.Tables{LFT: rows, Top: in.LIDs.Top, Ranks: ranks}, nil
+}
+
+// refusal is why the subnet is no tree, if it is none.
+func (n *network) refusal() error {
+	cables, level := 0, 0
+	for s := range n.level {
+		for _, g := range n.up[s] {
+			cables += len(g.ports)
+			if n.level[s] == n.level[g.to] {
+				level += len(g.ports)
+			}
+		}
+	}
+	if level*100 > cables {
+		return fmt.Errorf("no fat tree: of %d cables between switches %d connect two of one level", cables, level)
+	}
+	return nil
+}
+
+// noWay says that a switch has no way to another that does not turn up again.
+func (n *network) noWay(from, to topo.SwitchIdx) error {
+	name := func(s topo.SwitchIdx) string { return n.Topo.Nodes[n.Topo.Switches[s]].Desc.String() }
+	return fmt.Errorf("no fat tree: the ways from %q to %q go up again after they have come down", name(from), name(to))
+}

@@ -1,0 +1,214 @@
+package tree
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/ftree"
+	"ibsm/routing/minhop"
+	"ibsm/routing/quality"
+	"ibsm/routing/routingtest"
+	"ibsm/routing/sssp"
+	"ibsm/routing/updn"
+	"ibsm/topo"
+)
+
+// figures are how good forwarding tables are.
+type figures struct {
+	fullest   uint32  // routes between hosts on the link that has most
+	unused    int     // directions of links between switches
+	shift     float64 // flows on the fullest link, on average over shifts
+	worst     uint32  // and of the worst shift
+	bisection float64 // share of bandwidth
+}
+
+func measure(t testing.TB, in routing.In, engine routing.Engine) (f figures) {
+	t.Helper()
+	tables, err := engine(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, tables.LFT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, n := range loads {
+		if peer := in.Topo.Ports[p].Peer; peer != topo.None && in.Topo.IsSwitchPort(topo.PortIdx(p)) && in.Topo.IsSwitchPort(peer) {
+			if f.fullest = max(f.fullest, n); n == 0 {
+				f.unused++
+			}
+		}
+	}
+	hosts := asCabled(in)
+	flows := quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
+	step, count := 1+len(hosts)/200, 0
+	for by := 1; by < len(hosts); by += step {
+		n := flows.Shift(hosts, by)
+		f.worst, f.shift = max(f.worst, n), f.shift+float64(n)
+		count++
+	}
+	f.shift /= float64(count)
+	const bisections = 200
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range bisections {
+		f.bisection += flows.Bisection(hosts, rng) / bisections
+	}
+	return f
+}
+
+// asCabled are the hosts in the order of the leaves, as the generator has named them.
+func asCabled(in routing.In) []topo.PortIdx {
+	hosts := quality.Hosts(in.Topo, in.LIDs)
+	slices.SortFunc(hosts, func(a, b topo.PortIdx) int {
+		return cmp.Compare(in.Topo.Nodes[in.Topo.Ports[a].Node].Desc.String(), in.Topo.Nodes[in.Topo.Ports[b].Node].Desc.String())
+	})
+	return hosts
+}
+
+// TestComplete: in whole trees no link has more flows of a shift than hosts share an uplink, and the fullest link has as
+// many routes as the uplinks of a leaf must have.
+func TestComplete(t *testing.T) {
+	for _, c := range []struct {
+		spec    string
+		fullest uint32 // hosts of a leaf * other hosts / uplinks
+		shift   uint32
+		full    bool
+	}{
+		{"fattree:k=8,levels=2", 28, 1, false}, {"fattree:k=8", 124, 1, false}, {"fattree:k=8,levels=4", 508, 1, false},
+		{"fattree:k=12,levels=2,taper=2", 2 * (96 - 8), 2, false}, {"fattree:k=16,pods=5", 8 * (5*64 - 8) / 8, 1, false}, {"fattree:k=8,hosts=3,pods=6", 6*4*3 - 3, 2, false}, // 72 hosts are no multiple of 16 roots: shifts meet where the numbers begin again
+		{"fattree:k=36,levels=2", 630, 1, true}, {"fattree:k=24", 3444, 1, true}, {"fattree:k=54,levels=2", 54*27 - 27, 1, true},
+	} {
+		if c.full && os.Getenv("IBSM_PROOF") == "" {
+			continue
+		}
+		t.Run(c.spec, func(t *testing.T) {
+			in := routingtest.Problem(t, c.spec)
+			if f := measure(t, in, Route); f.worst > c.shift || f.fullest > c.fullest {
+				t.Errorf("%+v, want at most %d routes and shifts of %d", f, c.fullest, c.shift)
+			}
+		})
+	}
+}
+
+// TestRefused: what is no tree is refused, with the reason.
+func TestRefused(t *testing.T) {
+	for spec, want := range map[string]string{
+		"torus:dims=4x4":                       "no fat tree: of 32 cables between switches 32 connect two of one level",
+		"fattree:k=4,missing-links=30%,seed=2": "go up again after they have come down",
+	} {
+		if _, err := Route(t.Context(), routingtest.Problem(t, spec)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
+// TestNeverUpAgain: no packet between hosts goes to a higher switch after it has come to a lower one, by the ranks that the tables have.
+func TestNeverUpAgain(t *testing.T) {
+	for _, spec := range []string{"fattree:k=8,missing-links=8%,seed=3", "fattree:k=8,missing-switches=3,seed=2", "tree:depth=4"} {
+		s := routingtest.NewSubnet(t, spec, Route)
+		tracer := routing.NewTracer(s.Topo, s.LIDs)
+		hosts := map[topo.SwitchIdx]bool{}
+		for _, p := range quality.Hosts(s.Topo, s.LIDs) {
+			hosts[s.Topo.SwitchOf(p)] = true
+		}
+		for lid := mad.LID(1); lid <= s.LIDs.Top; lid++ {
+			for from := range s.Topo.Switches {
+				if !hosts[topo.SwitchIdx(from)] || s.Topo.Nodes[s.Topo.Ports[s.LIDs.Owner[lid]].Node].Type == mad.Switch {
+					continue
+				}
+				down := false
+				for at := topo.SwitchIdx(from); s.Tables.LFT[at][lid] != routing.NoPath; {
+					next := tracer.Next(at, s.Tables.LFT[at][lid])
+					if next == topo.None {
+						break
+					}
+					up := s.Tables.Ranks[next] < s.Tables.Ranks[at]
+					if up && down {
+						t.Fatalf("%s: up again at switch %d to LID %d", spec, at, lid)
+					}
+					down, at = down || !up, next
+				}
+			}
+		}
+	}
+}
+
+// TestDamaged compares the engine with OpenSM's engines on damaged trees, those that take roots with their roots: in the
+// median over seeds none has an emptier fullest link, and none has shifts or bisections that are better by one in a hundred.
+// Bisections are drawn at random.
+func TestDamaged(t *testing.T) {
+	seeds, trees := 5, []string{"fattree:k=8", "fattree:k=16,levels=2"}
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds, trees = 20, []string{"fattree:k=8", "fattree:k=16", "fattree:k=16,levels=2", "fattree:k=36,levels=2"}
+	}
+	for _, tree := range trees {
+		for _, percent := range []int{1, 3, 5, 10} {
+			t.Run(fmt.Sprintf("%s/%d%%", tree, percent), func(t *testing.T) {
+				found := map[string][]figures{}
+				for seed := range seeds {
+					in := routingtest.Problem(t, fmt.Sprintf("%s,missing-links=%d%%,seed=%d", tree, percent, seed+1))
+					if _, err := Route(t.Context(), in); err != nil {
+						t.Logf("seed %d: %v", seed+1, err)
+						continue
+					}
+					for name, engine := range rivals(in) {
+						found[name] = append(found[name], measure(t, in, engine))
+					}
+				}
+				if len(found["tree"]) < seeds*3/4 {
+					t.Errorf("%d of %d routed", len(found["tree"]), seeds)
+				}
+				ours := median(found["tree"])
+				for _, name := range slices.Sorted(maps.Keys(found)) {
+					f := median(found[name])
+					t.Logf("%-8s %+v", name, f)
+					if name != "tree" && (f.fullest < ours.fullest || f.shift < ours.shift*0.99 || f.bisection > ours.bisection*1.01) {
+						t.Errorf("%s is better", name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// rivals are the engines to compare, and this one.
+func rivals(in routing.In) map[string]routing.Engine {
+	n := newNetwork(context.Background(), in)
+	up, fat := updn.Settings{}, ftree.Settings{}
+	for _, s := range n.ofLevel(slices.Max(n.level)) {
+		up.Roots = append(up.Roots, in.Topo.Nodes[in.Topo.Switches[s]].GUID)
+	}
+	fat.Roots = up.Roots
+	return map[string]routing.Engine{
+		"tree": Route, "minhop": minhop.Route, "scatter": minhop.New(routing.Balancing{Seed: 1}), "updn": updn.New(up, routing.Balancing{}),
+		"ftree": ftree.New(fat), "sssp": sssp.New(sssp.Settings{}),
+	}
+}
+
+// median is that of each figure.
+func median(of []figures) (m figures) {
+	m.fullest = middle(of, func(f figures) uint32 { return f.fullest })
+	m.unused = middle(of, func(f figures) int { return f.unused })
+	m.shift = middle(of, func(f figures) float64 { return f.shift })
+	m.worst = middle(of, func(f figures) uint32 { return f.worst })
+	m.bisection = middle(of, func(f figures) float64 { return f.bisection })
+	return m
+}
+
+func middle[T cmp.Ordered](of []figures, figure func(figures) T) T {
+	var values []T
+	for _, f := range of {
+		values = append(values, figure(f))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
