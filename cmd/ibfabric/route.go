@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/file"
-	"ibsm/routing/quality"
 	"ibsm/routing/torus"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
@@ -34,6 +32,7 @@ const routeExamples = `  ibfabric route fattree:k=36
   ibfabric route torus:dims=5x5x5 --engine lash,minhop
   ibfabric route fattree:k=8,missing-links=3% --engine updn --root 0xb83fd20300404000
   ibfabric route cluster.topo --engine lash --lanes 4 --dump dumps
+  ibfabric route fattree:k=16 --engine minhop,ftree,sssp,tree --missing 0%..10%
 `
 
 // route is one run of ibfabric route.
@@ -43,6 +42,7 @@ type route struct {
 	lanes    uint8
 	lmc      uint8
 	dir      string
+	missing  string // a range of shares of cables; "" compares nothing
 	out      io.Writer
 }
 
@@ -59,6 +59,10 @@ hosts have a credit loop.
 FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfabric gen --help
 describes them.
 
+With --missing each engine of the list routes the topology with a share of the cables between switches
+missing, from the first share to the last in steps, and a table compares the routes. Of five draws
+of what is missing the middle one of each figure is shown.
+
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
 minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and file.`}
 	var roots []string
@@ -73,6 +77,7 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and fi
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
 	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
+	c.Flags().StringVar(&r.missing, "missing", "", "`RANGE`, such as 0%..10%: compare the engines with such shares of the cables between switches missing")
 	torusFile := c.Flags().String("torus-config", "", "`FILE` that describes the torus of torus-2QoS, in the format of torus-2QoS.conf")
 	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
 	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
@@ -83,6 +88,9 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and fi
 			return cli.UsageError(fmt.Sprintf("--lanes %d: expected 1 to 15", r.lanes), "")
 		case r.lmc > 7:
 			return cli.UsageError(fmt.Sprintf("--lmc %d: expected 0 to 7", r.lmc), "")
+		}
+		if _, err := shares(r.missing); err != nil {
+			return cli.UsageError(fmt.Sprintf("--missing %s: %v", r.missing, err), "expected a range such as 0%..10%")
 		}
 		for _, name := range r.engines {
 			if _, ok := engines.Find(name, &r.settings); !ok {
@@ -150,6 +158,9 @@ func (r *route) run(ctx context.Context, fabric *net.Net) error {
 	}
 	in := routing.In{Topo: t, LIDs: topo.SequentialLIDs(t, r.lmc), Lanes: slices.Repeat([]uint8{cmp.Or(r.lanes, 15)}, len(t.Ports))}
 	r.line("fabric", "%d switches, %d end ports, %d LIDs", len(t.Switches), len(t.EndPorts), in.LIDs.Top)
+	if r.missing != "" {
+		return r.compare(ctx, in)
+	}
 	tables, err := r.compute(ctx, in)
 	if err != nil {
 		return err
@@ -209,10 +220,9 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	r.line("credit loops", "%s", loopText(in.Topo, loops[creditloop.BetweenHosts].Loop, "between hosts"))
 	r.line("", "%s", loopText(in.Topo, loops[creditloop.All].Loop, "with traffic of switch ports 0"))
 	r.line("proof", "%.3f s", took.Seconds())
-	if err := r.load(ctx, in, tables); err != nil {
+	if err := r.quality(ctx, in, tables); err != nil {
 		return err
 	}
-	r.flows(in, tables)
 	switch {
 	case report.Bad() > 0:
 		return fmt.Errorf("%d routes or entries are wrong", report.Bad())
@@ -222,54 +232,20 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	return nil
 }
 
-// load prints how evenly links between switches are used.
-func (r *route) load(ctx context.Context, in routing.In, tables *routing.Tables) error {
-	loads, err := quality.Loads(ctx, 0, in.Topo, in.LIDs, tables.LFT)
+// quality prints how evenly links between switches are used, and what flows meet there.
+func (r *route) quality(ctx context.Context, in routing.In, tables *routing.Tables) error {
+	f, err := measure(ctx, in, tables)
 	if err != nil {
 		return err
 	}
-	var most uint32
-	var sum, links, unused int
-	for p, n := range loads {
-		if peer := in.Topo.Ports[p].Peer; peer == topo.None || !in.Topo.IsSwitchPort(topo.PortIdx(p)) || !in.Topo.IsSwitchPort(peer) {
-			continue
-		}
-		links++
-		sum += int(n)
-		most = max(most, n)
-		if n == 0 {
-			unused++
-		}
+	if f.links > 0 {
+		r.line("load", "of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most", f.links, f.unused, f.mean, f.fullest)
 	}
-	if links > 0 {
-		r.line("load", "of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most", links, unused, float64(sum)/float64(links), most)
+	if f.shifts > 0 {
+		r.line("shifts", "of the hosts in the order of their LIDs, %d: %.2f flows on the fullest link on average, %d at most", f.shifts, f.shift, f.worst)
+		r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, f.bisection)
 	}
 	return nil
-}
-
-const (
-	mostShifts = 200
-	bisections = 50
-)
-
-// flows prints how many flows meet on a link while hosts send in patterns.
-func (r *route) flows(in routing.In, tables *routing.Tables) {
-	hosts, f := quality.Hosts(in.Topo, in.LIDs), quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
-	if len(hosts) < 2 {
-		return
-	}
-	step := 1 + (len(hosts)-2)/mostShifts
-	var shifts, worst, sum uint32
-	for by := 1; by < len(hosts); by += step {
-		n := f.Shift(hosts, by)
-		shifts, worst, sum = shifts+1, max(worst, n), sum+n
-	}
-	r.line("shifts", "of the hosts in the order of their LIDs, %d: %.2f flows on the fullest link on average, %d at most", shifts, float64(sum)/float64(shifts), worst)
-	rng, share := rand.New(rand.NewPCG(1, 1)), 0.0
-	for range bisections {
-		share += f.Bisection(hosts, rng) / bisections
-	}
-	r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, share)
 }
 
 func (r *route) line(name, format string, args ...any) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ func TestRouteUsage(t *testing.T) {
 		{"fattree:k=4 --lanes 16", 2, "ibfabric: error: --lanes 16: expected 1 to 15\n"},
 		{"fattree:k=4 --lmc 8", 2, "ibfabric: error: --lmc 8: expected 0 to 7\n"},
 		{"fattree:k=4 -R minhop,maxhop", 2, "ibfabric: error: --engine maxhop: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, file\n"},
+		{"fattree:k=4 --missing 5..1%", 2, "ibfabric: error: --missing 5..1%: \"5\" is no share of 0% to 100%\nhint: expected a range such as 0%..10%\n"},
+		{"fattree:k=4 --missing 5%..1%", 2, "ibfabric: error: --missing 5%..1%: the first share is greater than the last\nhint: expected a range such as 0%..10%\n"},
+		{"fattree:k=4 --missing 101%", 2, "ibfabric: error: --missing 101%: \"101%\" is no share of 0% to 100%\nhint: expected a range such as 0%..10%\n"},
 		{"fattree:k=4 -R updn --root x", 2, "ibfabric: error: --root x: GUID \"x\": want 1 to 16 hexadecimal digits\n"},
 		{"torus:dims=5,hosts=1 -R updn", 1, "ibfabric: error: no engine of the list routes the topology\n"},
 		{"torus:dims=5,hosts=1 -R updn --root b83fd20300400000", 0, ""},
@@ -37,6 +41,24 @@ func TestRouteUsage(t *testing.T) {
 		code := run(append([]string{"route"}, strings.Fields(tt.args)...), &stdout, &stderr)
 		if code != tt.code || stderr.String() != tt.stderr {
 			t.Errorf("%s: exit %d, want %d; stderr\n%s\nwant\n%s", tt.args, code, tt.code, stderr.String(), tt.stderr)
+		}
+	}
+}
+
+// TestRouteCompare: each engine has a row for each share that is missing, with what the tests of the engines have found: a whole
+// tree of 128 hosts has 124 routes on the fullest link, and minhop leaves links unused.
+func TestRouteCompare(t *testing.T) {
+	var out bytes.Buffer
+	if code := run(strings.Fields("route fattree:k=8 -R minhop,ftree,tree --missing 0%..2%"), &out, &out); code != 0 {
+		t.Fatal(out.String())
+	}
+	for _, want := range []string{
+		`(?m)^0% +minhop +[0-9.]+ +0 +0 of 1 +192 +118\.0 +448 +3\.62 +4 `, // as OpenSM's tables
+		`(?m)^0% +tree +[0-9.]+ +0 +0 of 1 +0 +118\.0 +124 +1\.00 +1 `,     // 128 hosts: 4 * 124 / 4
+		`(?m)^1% +ftree +refuses: .* name the roots`, `(?m)^1% +tree +[0-9.]+ +0 +0 of 5 `, `(?m)^2% +minhop +[0-9.]+ +0 +0 of 5 `,
+	} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("no %s in\n%s", want, out.String())
 		}
 	}
 }

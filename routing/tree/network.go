@@ -238,7 +238,7 @@ func (n *network) measure() {
 		}
 		t := tier{switches: n.ofLevel(level), parents: max(1, most(parents)), cables: max(1, most(cables)), divider: divider}
 		n.tiers = append(n.tiers, t)
-		divider *= t.parents * t.cables
+		divider = min(divider*t.parents*t.cables, 1<<20) // more than LIDs: the quotient is 0
 		for _, s := range t.switches {
 			n.ups[s] = slices.Repeat([]step{{next: topo.None}}, t.parents*t.cables)
 			for _, g := range n.up[s] {
