@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"ibsm/mad"
@@ -164,22 +165,19 @@ func (n *network) number() {
 	n.digit = make([]int32, len(n.level))
 	around := n.columns(0)
 	for level := int32(1); level <= top; level++ {
-		column := n.columns(level)
-		size := map[int32]int{} // by column
-		for s, c := range column {
-			if n.level[s] == level {
-				size[c]++
-			}
-		}
-		next := map[int32]int32{}   // by column around them: digits that have been given
-		digits := map[int32]int32{} // by column
+		column, members := n.columns(level), map[int32][]topo.SwitchIdx{}
 		for _, s := range n.ofLevel(level) {
-			c := column[s]
-			if _, is := digits[c]; !is {
-				digits[c] = next[around[s]]
-				next[around[s]]++
+			members[column[s]] = append(members[column[s]], s)
+		}
+		next := map[int32]int32{} // by column around them: digits that have been given
+		for _, of := range slices.SortedFunc(maps.Values(members), func(a, b []topo.SwitchIdx) int {
+			return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a[0], b[0])) // parts that damage has cut off last
+		}) {
+			c := around[of[0]]
+			for _, s := range of {
+				n.digit[s] = next[c]
 			}
-			n.digit[s] = digits[c]
+			next[c]++
 		}
 		around = column
 	}
@@ -226,7 +224,7 @@ func (n *network) measure() {
 	n.ups = make([][]step, len(n.level))
 	for level := int32(0); level <= top; level++ {
 		parents, cables := map[int]int{}, map[int]int{}
-		for _, s := range n.ofLevel(level) { // as most have
+		for _, s := range n.ofLevel(level) {
 			groups := 0
 			for _, g := range n.up[s] {
 				if n.level[g.to] > level {

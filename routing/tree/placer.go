@@ -35,7 +35,7 @@ type placer struct {
 	moved []uint8
 	parts [][]int32 // by level: of parts
 
-	tracer *routing.Tracer
+	tracer *routing.Tracer // of relieve
 }
 
 const unreachable = math.MaxInt32 / 2
@@ -109,7 +109,7 @@ func (p *placer) connectNear(lid mad.LID) {
 // placeDigits fills the tables with the ports of digits, and counts the routes that need no others.
 func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
 	var mutex sync.Mutex
-	var refused error
+	refused := make([]error, len(all))
 	var workers []*placer
 	err := routing.Parallel(ctx, p.Workers, len(all), func() func(int) {
 		w := newPlacer(p.network, p.rows)
@@ -117,11 +117,7 @@ func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
 		workers = append(workers, w)
 		mutex.Unlock()
 		return func(item int) {
-			if err := w.placeAt(&all[item]); err != nil {
-				mutex.Lock()
-				refused = err
-				mutex.Unlock()
-			}
+			refused[item] = w.placeAt(&all[item])
 		}
 	})
 	for _, w := range workers {
@@ -132,7 +128,10 @@ func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
 	if err != nil {
 		return err
 	}
-	return refused
+	if i := slices.IndexFunc(refused, func(err error) bool { return err != nil }); i >= 0 {
+		return refused[i]
+	}
+	return nil
 }
 
 func (p *placer) placeAt(at *destinations) error {
