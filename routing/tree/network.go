@@ -22,6 +22,7 @@ type network struct {
 	byRank []topo.SwitchIdx
 	up     [][]group // by switch: to higher switches
 	down   [][]group // and to lower ones
+	above  [][]fall  // by switch: groups of higher ones that lead to it
 	digit  []int32   // by switch: which of the switches of its level that stand for each other it is
 	tiers  []tier    // by level
 	ups    [][]step  // by switch, then by digit + parents * cable: where its groups up lead
@@ -31,6 +32,12 @@ type network struct {
 type step struct {
 	next topo.SwitchIdx
 	port uint8
+}
+
+// fall is a group down from a switch.
+type fall struct {
+	from topo.SwitchIdx
+	by   *group
 }
 
 // group is the cables from a switch to another.
@@ -153,6 +160,13 @@ func (n *network) group() {
 				*groups = append(*groups, group{to: r})
 			}
 			(*groups)[at].ports = append((*groups)[at].ports, ports[i])
+		}
+	}
+	n.above = make([][]fall, len(n.level))
+	for s := range n.down {
+		for i := range n.down[s] {
+			g := &n.down[s][i]
+			n.above[g.to] = append(n.above[g.to], fall{topo.SwitchIdx(s), g})
 		}
 	}
 }

@@ -22,6 +22,7 @@ type placer struct {
 	cost  []int32  // links
 	falls []bool   // the way leads down only
 	below []*group // where it falls by one group only: that group
+	queue []topo.SwitchIdx
 
 	// To the destination in hand, by switch:
 	by   []uint8          // the port
@@ -191,15 +192,16 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 		p.cost[s], p.falls[s] = unreachable, false
 	}
 	p.cost[to], p.falls[to] = 0, true
-	for _, s := range p.byRank[p.height[to]+1:] {
-		for i := range p.down[s] {
-			r := p.down[s][i].to
+	p.queue = append(p.queue[:0], to)
+	for i := 0; i < len(p.queue); i++ {
+		r := p.queue[i]
+		for _, a := range p.above[r] {
 			switch cost := p.cost[r] + 1; {
-			case !p.falls[r]:
-			case cost < p.cost[s]:
-				p.cost[s], p.falls[s], p.below[s] = cost, true, &p.down[s][i]
-			case cost == p.cost[s]:
-				p.below[s] = nil
+			case cost < p.cost[a.from]:
+				p.cost[a.from], p.falls[a.from], p.below[a.from] = cost, true, a.by
+				p.queue = append(p.queue, a.from)
+			case cost == p.cost[a.from]:
+				p.below[a.from] = nil
 			}
 		}
 	}
