@@ -144,8 +144,9 @@ func (f *Follower) next(now time.Duration) uint64 {
 	return max(f.number+1, uint64(f.began)<<32+uint64(now/time.Microsecond))
 }
 
-// errReplay is for an answer that is older than one that was taken.
-var errReplay = errors.New("mirror: an old answer")
+// errReplay is for an answer that is older than one that was taken, or to a question that has not been asked: taken, it
+// would make all answers to come old ones.
+var errReplay = errors.New("mirror: an old answer, or to no question")
 
 // take reads an answer.
 func (f *Follower) take(b []byte) (Update, error) {
@@ -156,7 +157,7 @@ func (f *Follower) take(b []byte) (Update, error) {
 		return u, err
 	case a.now.term.Manager != f.master.GUID:
 		return u, fmt.Errorf("mirror: the answer is from %v", a.now.term.Manager)
-	case !a.number.after(f.last):
+	case !a.number.after(f.last), a.number.question > f.number:
 		return u, errReplay
 	case a.now.term == f.has.term && a.now.seq < f.has.seq:
 		return u, nil // a later answer came first
