@@ -20,6 +20,8 @@ import (
 	"ibsm/routing/sssp"
 	"ibsm/routing/updn"
 	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // figures are how good forwarding tables are.
@@ -211,4 +213,47 @@ func middle[T cmp.Ordered](of []figures, figure func(figures) T) T {
 	}
 	slices.Sort(values)
 	return values[len(values)/2]
+}
+
+// TestShuffled: in a whole tree whose switches have GUIDs in no order, no link has two flows of a shift, in the order that the
+// engine gives the hosts.
+func TestShuffled(t *testing.T) {
+	for seed := range uint64(5) {
+		for _, spec := range []string{"fattree:k=8", "fattree:k=8,levels=4", "fattree:k=12,levels=2"} {
+			fabric, err := net.Generate(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, guid := range rand.New(rand.NewPCG(seed, 1)).Perm(len(fabric.Nodes)) {
+				n := &fabric.Nodes[i]
+				n.GUID = mad.GUID(guid+1) << 16
+				for p := range n.Ports {
+					n.Ports[p].GUID = n.GUID + mad.GUID(p)
+				}
+			}
+			found, err := netwalk.Topo(fabric, net.NoEnd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, 0)}
+			tables, err := Route(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var hosts []topo.PortIdx
+			for _, at := range newNetwork(t.Context(), in).destinations() {
+				for _, d := range at.ports {
+					if d.host {
+						hosts = append(hosts, in.LIDs.PortOf(d.lid))
+					}
+				}
+			}
+			flows := quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
+			for by := 1; by < len(hosts); by++ {
+				if n := flows.Shift(hosts, by); n > 1 {
+					t.Fatalf("%s, seed %d: %d flows of shift %d meet", spec, seed, n, by)
+				}
+			}
+		}
+	}
 }
