@@ -74,7 +74,7 @@ func (n *network) inTreeOrder() []topo.SwitchIdx {
 	top := slices.Max(append(slices.Clone(n.level), 0))
 	var below [][]int32
 	for level := top - 1; level > 0; level-- {
-		below = append(below, n.parts(level))
+		below = append(below, n.below(level))
 	}
 	order := make([]topo.SwitchIdx, len(n.level))
 	for s := range order {
@@ -94,35 +94,10 @@ func (n *network) inTreeOrder() []topo.SwitchIdx {
 	return order
 }
 
-// parts are those in which the switches up to a level are connected, by switch: the lowest number of a leaf, or of a switch
-// in one without.
-func (n *network) parts(level int32) []int32 {
-	part := slices.Repeat([]int32{topo.None}, len(n.level))
-	var queue []topo.SwitchIdx
-	for s := range part {
-		if part[s] != topo.None || n.level[s] > level {
-			continue
-		}
-		part[s] = int32(s)
-		for queue = append(queue[:0], topo.SwitchIdx(s)); len(queue) > 0; {
-			last := queue[len(queue)-1]
-			queue = queue[:len(queue)-1]
-			peers, _ := n.graph.Edges(last)
-			for _, r := range peers {
-				if part[r] == topo.None && n.level[r] <= level {
-					part[r] = int32(s)
-					queue = append(queue, r)
-				}
-			}
-		}
-	}
-	return part
-}
-
-// allParts are the parts of each level.
-func (n *network) allParts() (parts [][]int32) {
+// allBelow are the parts up to each level.
+func (n *network) allBelow() (parts [][]int32) {
 	for level := range slices.Max(append(slices.Clone(n.level), 0)) + 1 {
-		parts = append(parts, n.parts(level))
+		parts = append(parts, n.below(level))
 	}
 	return parts
 }

@@ -206,13 +206,13 @@ func (n *network) ofLevel(level int32) (found []topo.SwitchIdx) {
 	return found
 }
 
-// columns are the parts in which the switches from a level on are connected, by switch: the lowest number of one; None for
-// lower switches.
-func (n *network) columns(level int32) []int32 {
+// parts are those in which the switches of some levels are connected, by switch: the lowest number of one; None for switches of
+// other levels.
+func (n *network) parts(has func(level int32) bool) []int32 {
 	part := slices.Repeat([]int32{topo.None}, len(n.level))
 	var queue []topo.SwitchIdx
 	for s := range part {
-		if part[s] != topo.None || n.level[s] < level {
+		if part[s] != topo.None || !has(n.level[s]) {
 			continue
 		}
 		part[s] = int32(s)
@@ -221,7 +221,7 @@ func (n *network) columns(level int32) []int32 {
 			queue = queue[:len(queue)-1]
 			peers, _ := n.graph.Edges(last)
 			for _, r := range peers {
-				if part[r] == topo.None && n.level[r] >= level {
+				if part[r] == topo.None && has(n.level[r]) {
 					part[r] = int32(s)
 					queue = append(queue, r)
 				}
@@ -229,6 +229,14 @@ func (n *network) columns(level int32) []int32 {
 		}
 	}
 	return part
+}
+
+// columns are the parts from a level up, and below those up to a level.
+func (n *network) columns(from int32) []int32 {
+	return n.parts(func(level int32) bool { return level >= from })
+}
+func (n *network) below(to int32) []int32 {
+	return n.parts(func(level int32) bool { return level <= to })
 }
 
 // measure finds what switches of each level have nominally: what most have.

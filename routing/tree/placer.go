@@ -19,10 +19,10 @@ type placer struct {
 	load []uint32 // by switch * 256 + port: routes from hosts that leave by it
 
 	// To the switch in hand, by switch:
-	cost  []int32  // links
-	falls []bool   // the way leads down only
-	below []*group // where it falls by one group only: that group
-	queue []topo.SwitchIdx
+	cost   []int32  // links
+	falls  []bool   // the way leads down only
+	onlyBy []*group // where it falls by one group only: that group
+	queue  []topo.SwitchIdx
 
 	// To the destination in hand, by switch:
 	by   []uint8          // the port
@@ -32,9 +32,9 @@ type placer struct {
 
 	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by switch
 	// * 256 + port how many have a port other than that of the digit.
-	near  []int32
-	moved []uint8
-	parts [][]int32 // by level: of parts
+	near    []int32
+	moved   []uint8
+	regions [][]int32 // by level, then by switch: parts up to the level
 
 	tracer *routing.Tracer // of relieve
 }
@@ -43,7 +43,7 @@ const unreachable = math.MaxInt32 / 2
 
 func newPlacer(n *network, rows [][]uint8) *placer {
 	count := len(rows)
-	return &placer{network: n, rows: rows, load: make([]uint32, count<<8), cost: make([]int32, count), falls: make([]bool, count), below: make([]*group, count),
+	return &placer{network: n, rows: rows, load: make([]uint32, count<<8), cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count),
 		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), flow: make([]uint32, count)}
 }
 
@@ -156,7 +156,7 @@ func (p *placer) placeAt(at *destinations) error {
 
 // placeOthers gives switches that have no port of the digit another one.
 func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
-	p.near, p.moved, p.parts = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load)), p.allParts()
+	p.near, p.moved, p.regions = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load)), p.allBelow()
 	for _, at := range all {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -198,10 +198,10 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 		for _, a := range p.above[r] {
 			switch cost := p.cost[r] + 1; {
 			case cost < p.cost[a.from]:
-				p.cost[a.from], p.falls[a.from], p.below[a.from] = cost, true, a.by
+				p.cost[a.from], p.falls[a.from], p.onlyBy[a.from] = cost, true, a.by
 				p.queue = append(p.queue, a.from)
 			case cost == p.cost[a.from]:
-				p.below[a.from] = nil
+				p.onlyBy[a.from] = nil
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func (p *placer) choose(at topo.SwitchIdx, d *destination) (others bool) {
 }
 
 func (p *placer) descend(s topo.SwitchIdx, d *destination) {
-	if g := p.below[s]; g != nil {
+	if g := p.onlyBy[s]; g != nil {
 		t := &p.tiers[p.level[g.to]]
 		if cable := d.number / t.divider / t.parents % t.cables; cable < len(g.ports) {
 			p.by[s], p.next[s] = g.ports[cable], g.to
@@ -315,7 +315,7 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 			}
 			return
 		}
-		if near := p.parts[min(int(p.level[s]), len(p.parts)-1)][at]; near != p.near[s] {
+		if near := p.regions[min(int(p.level[s]), len(p.regions)-1)][at]; near != p.near[s] {
 			p.near[s] = near
 			clear(p.moved[int(s)<<8:][:256])
 		}
