@@ -46,8 +46,8 @@ func TestClustersAsOpenSM(t *testing.T) {
 			if err := os.WriteFile(file, bytes.ReplaceAll(text.Bytes(), []byte("NDR"), []byte("HDR")), 0o644); err != nil { // which ibsim knows
 				t.Fatal(err)
 			}
-			for _, engine := range engines.Names() {
-				if engine == "tree" || os.Getenv("IBSM_PROOF") == "" && engine != "ftree" && engine != "dfsssp" {
+			for _, engine := range engines.OpenSM() {
+				if os.Getenv("IBSM_PROOF") == "" && engine != "ftree" && engine != "dfsssp" {
 					continue
 				}
 				t.Run(name+"/"+engine, func(t *testing.T) { compareCluster(t, file, engine, spines(n)) })

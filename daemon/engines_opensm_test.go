@@ -67,8 +67,8 @@ func TestEnginesAsOpenSM(t *testing.T) {
 	if to-from < 2000 {
 		return
 	}
-	for _, key := range slices.Concat(engines.Names(), slices.Collect(maps.Keys(steers))) {
-		if total.by[key] < 50 && key != "tree" { // which OpenSM does not have
+	for _, key := range slices.Concat(engines.OpenSM(), slices.Collect(maps.Keys(steers))) {
+		if total.by[key] < 50 {
 			t.Errorf("%d seeds of %s", total.by[key], key)
 		}
 	}

@@ -81,13 +81,18 @@ func (g *Graph) Edges(s topo.SwitchIdx) (peers []topo.SwitchIdx, ports []uint8) 
 // Components numbers the connected parts of the graph: two switches can reach each
 // other when their numbers are equal.
 func (g *Graph) Components() []int32 {
+	return g.ComponentsOf(func(topo.SwitchIdx) bool { return true })
+}
+
+// ComponentsOf numbers the parts in which some switches are connected without others, which have None.
+func (g *Graph) ComponentsOf(has func(topo.SwitchIdx) bool) []int32 {
 	part := make([]int32, g.Len())
 	for s := range part {
 		part[s] = topo.None
 	}
 	var queue []topo.SwitchIdx
 	for s := range part {
-		if part[s] != topo.None {
+		if part[s] != topo.None || !has(topo.SwitchIdx(s)) {
 			continue
 		}
 		part[s] = int32(s)
@@ -96,7 +101,7 @@ func (g *Graph) Components() []int32 {
 			queue = queue[:len(queue)-1]
 			peers, _ := g.Edges(last)
 			for _, r := range peers {
-				if part[r] == topo.None {
+				if part[r] == topo.None && has(r) {
 					part[r] = int32(s)
 					queue = append(queue, r)
 				}

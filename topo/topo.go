@@ -205,6 +205,18 @@ func (t *Topo) SwitchOf(p PortIdx) SwitchIdx {
 	return None
 }
 
+// BetweenSwitches reports whether a port of a switch has a cable to a port of a switch.
+func (t *Topo) BetweenSwitches(p PortIdx) bool {
+	peer := t.Ports[p].Peer
+	return peer != None && t.IsSwitchPort(p) && t.IsSwitchPort(peer)
+}
+
+// IsHost reports whether an end port is that of a channel adapter or router which sends and receives: aggregation nodes do not.
+func (t *Topo) IsHost(p PortIdx) bool {
+	n := &t.Nodes[t.Ports[p].Node]
+	return n.Type != mad.Switch && !n.Aggregation
+}
+
 // MKey is the M_Key that the agent of a port showed when it was read; 0 for none. The ports
 // of a switch have that of its port 0 (IBA 14.2.4).
 func (t *Topo) MKey(i PortIdx) mad.MKey {

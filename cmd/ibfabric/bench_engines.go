@@ -55,7 +55,7 @@ SUBNET UP. Where an engine cannot route the fabric there is the name of that whi
 
 lash, dfsssp, nue and torus-2QoS run with quality of service, nue with all lanes that there are.`}
 	b.options(c)
-	all := slices.DeleteFunc(engines.Names(), func(name string) bool { return name == "file" || name == "tree" }) // which OpenSM has as well, and which needs no file
+	all := slices.DeleteFunc(engines.OpenSM(), func(name string) bool { return name == "file" })
 	c.Flags().StringSliceVarP(&b.engines, "engine", "R", all, "`LIST` of routing engines")
 	c.Flags().DurationVar(&b.limit, "limit", 5*time.Minute, "OpenSM is ended when it has routed for this `TIME`")
 	c.RunE = func(cmd *cobra.Command, args []string) error {

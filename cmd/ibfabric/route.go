@@ -19,6 +19,7 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/file"
+	"ibsm/routing/quality"
 	"ibsm/routing/torus"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
@@ -42,7 +43,7 @@ type route struct {
 	lanes    uint8
 	lmc      uint8
 	dir      string
-	missing  string // a range of shares of cables; "" compares nothing
+	missing  []int // shares of cables, in percent; none compares nothing
 	out      io.Writer
 }
 
@@ -77,7 +78,7 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and fi
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
 	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
-	c.Flags().StringVar(&r.missing, "missing", "", "`RANGE`, such as 0%..10%: compare the engines with such shares of the cables between switches missing")
+	missing := c.Flags().String("missing", "", "`RANGE`, such as 0%..10%: compare the engines with such shares of the cables between switches missing")
 	torusFile := c.Flags().String("torus-config", "", "`FILE` that describes the torus of torus-2QoS, in the format of torus-2QoS.conf")
 	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
 	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
@@ -89,8 +90,9 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and fi
 		case r.lmc > 7:
 			return cli.UsageError(fmt.Sprintf("--lmc %d: expected 0 to 7", r.lmc), "")
 		}
-		if _, err := shares(r.missing); err != nil {
-			return cli.UsageError(fmt.Sprintf("--missing %s: %v", r.missing, err), "expected a range such as 0%..10%")
+		var err error
+		if r.missing, err = shares(*missing); err != nil {
+			return cli.UsageError(fmt.Sprintf("--missing %s: %v", *missing, err), "expected a range such as 0%..10%")
 		}
 		for _, name := range r.engines {
 			if _, ok := engines.Find(name, &r.settings); !ok {
@@ -106,7 +108,6 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and fi
 		}
 		r.settings.Ftree.Roots = r.settings.Updn.Roots
 		r.settings.Ftree.ConnectRoots, r.settings.Dnup.ConnectRoots = r.settings.Updn.ConnectRoots, r.settings.Updn.ConnectRoots
-		var err error
 		if r.settings.Torus, err = readTorus(*torusFile); err != nil {
 			return err
 		}
@@ -158,7 +159,7 @@ func (r *route) run(ctx context.Context, fabric *net.Net) error {
 	}
 	in := routing.In{Topo: t, LIDs: topo.SequentialLIDs(t, r.lmc), Lanes: slices.Repeat([]uint8{cmp.Or(r.lanes, 15)}, len(t.Ports))}
 	r.line("fabric", "%d switches, %d end ports, %d LIDs", len(t.Switches), len(t.EndPorts), in.LIDs.Top)
-	if r.missing != "" {
+	if r.missing != nil {
 		return r.compare(ctx, in)
 	}
 	tables, err := r.compute(ctx, in)
@@ -204,7 +205,7 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	}
 	loops := [2]*creditloop.Report{}
 	for traffic := range loops {
-		loops[traffic], err = creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: creditloop.Traffic(traffic)})
+		loops[traffic], err = findLoop(ctx, in, report, tables, creditloop.Traffic(traffic))
 		if err != nil {
 			return err
 		}
@@ -220,7 +221,7 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	r.line("credit loops", "%s", loopText(in.Topo, loops[creditloop.BetweenHosts].Loop, "between hosts"))
 	r.line("", "%s", loopText(in.Topo, loops[creditloop.All].Loop, "with traffic of switch ports 0"))
 	r.line("proof", "%.3f s", took.Seconds())
-	if err := r.quality(ctx, in, tables); err != nil {
+	if err := r.measure(ctx, in, tables); err != nil {
 		return err
 	}
 	switch {
@@ -232,18 +233,22 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	return nil
 }
 
-// quality prints how evenly links between switches are used, and what flows meet there.
-func (r *route) quality(ctx context.Context, in routing.In, tables *routing.Tables) error {
-	f, err := measure(ctx, in, tables)
+func findLoop(ctx context.Context, in routing.In, report *verify.Report, tables *routing.Tables, traffic creditloop.Traffic) (*creditloop.Report, error) {
+	return creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: traffic})
+}
+
+// measure prints how evenly links between switches are used, and what flows meet there.
+func (r *route) measure(ctx context.Context, in routing.In, tables *routing.Tables) error {
+	f, err := quality.Measure(ctx, in, tables.LFT, quality.Hosts(in.Topo, in.LIDs), bisections)
 	if err != nil {
 		return err
 	}
-	if f.links > 0 {
-		r.line("load", "of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most", f.links, f.unused, f.mean, f.fullest)
+	if f.Links > 0 {
+		r.line("load", "of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most", f.Links, f.Unused, f.Mean, f.Fullest)
 	}
-	if f.shifts > 0 {
-		r.line("shifts", "of the hosts in the order of their LIDs, %d: %.2f flows on the fullest link on average, %d at most", f.shifts, f.shift, f.worst)
-		r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, f.bisection)
+	if f.Shifts > 0 {
+		r.line("shifts", "of the hosts in the order of their LIDs, %d: %.2f flows on the fullest link on average, %d at most", f.Shifts, f.Shift, f.Worst)
+		r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, f.Bisection)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,72 +19,22 @@ import (
 )
 
 const (
-	mostShifts = 200
 	bisections = 50
 	draws      = 5 // of what is missing
 )
 
-// routeFigures are how good routes are.
-type routeFigures struct {
-	took          float64 // seconds
-	lost          int     // pairs of switch and LID without a route, although there are cables
-	loops         int     // 1 if there is a credit loop between hosts
-	links, unused int     // directions of links between switches
-	mean          float64 // routes between hosts on a link
-	fullest       uint32
-	shifts        int
-	shift         float64 // flows on the fullest link, on average over shifts
-	worst         uint32
-	bisection     float64 // share of the bandwidth of a link that a flow has
-}
-
-// measure finds all figures but those of the proof.
-func measure(ctx context.Context, in routing.In, tables *routing.Tables) (f routeFigures, err error) {
-	loads, err := quality.Loads(ctx, 0, in.Topo, in.LIDs, tables.LFT)
-	if err != nil {
-		return f, err
-	}
-	sum := 0
-	for p, n := range loads {
-		if !betweenSwitches(in.Topo, topo.PortIdx(p)) {
-			continue
-		}
-		f.links++
-		sum += int(n)
-		f.fullest = max(f.fullest, n)
-		if n == 0 {
-			f.unused++
-		}
-	}
-	f.mean = float64(sum) / float64(max(1, f.links))
-	hosts, flows := quality.Hosts(in.Topo, in.LIDs), quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
-	step := 1 + (len(hosts)-2)/mostShifts
-	for by := 1; by < len(hosts); by += step {
-		n := flows.Shift(hosts, by)
-		f.shifts, f.worst, f.shift = f.shifts+1, max(f.worst, n), f.shift+float64(n)
-	}
-	f.shift /= float64(max(1, f.shifts))
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range bisections {
-		f.bisection += flows.Bisection(hosts, rng) / bisections
-	}
-	return f, ctx.Err()
-}
-
-// betweenSwitches reports whether a port has a cable to another switch.
-func betweenSwitches(t *topo.Topo, p topo.PortIdx) bool {
-	peer := t.Ports[p].Peer
-	return peer != topo.None && t.IsSwitchPort(p) && t.IsSwitchPort(peer)
+// attempt is what an engine made of one draw.
+type attempt struct {
+	quality.Figures
+	took float64 // seconds
+	lost int     // pairs of switch and LID without a route, although there are cables
+	loop bool    // between hosts
 }
 
 // compare prints a table of the engines, with more and more cables missing.
 func (r *route) compare(ctx context.Context, in routing.In) error {
-	percents, err := shares(r.missing)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %10s\n", "missing", "engine", "seconds", "lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "bisection")
-	for _, percent := range percents {
+	for _, percent := range r.missing {
 		for _, name := range r.engines {
 			of, refused, err := r.tries(ctx, in, name, percent)
 			if err != nil {
@@ -97,10 +46,10 @@ func (r *route) compare(ctx context.Context, in routing.In) error {
 				continue
 			}
 			fmt.Fprintf(r.out, "%-8s %-10s %8.3f %8d %13s %7d %9.1f %9d %7.2f %6d %10.3f\n", share, name,
-				middle(of, func(f routeFigures) float64 { return f.took }), middle(of, func(f routeFigures) int { return f.lost }), fmt.Sprintf("%d of %d", total(of), len(of)),
-				middle(of, func(f routeFigures) int { return f.unused }), middle(of, func(f routeFigures) float64 { return f.mean }),
-				middle(of, func(f routeFigures) uint32 { return f.fullest }), middle(of, func(f routeFigures) float64 { return f.shift }),
-				middle(of, func(f routeFigures) uint32 { return f.worst }), middle(of, func(f routeFigures) float64 { return f.bisection }))
+				quality.Median(of, func(a attempt) float64 { return a.took }), quality.Median(of, func(a attempt) int { return a.lost }), fmt.Sprintf("%d of %d", loops(of), len(of)),
+				quality.Median(of, func(a attempt) int { return a.Unused }), quality.Median(of, func(a attempt) float64 { return a.Mean }),
+				quality.Median(of, func(a attempt) uint32 { return a.Fullest }), quality.Median(of, func(a attempt) float64 { return a.Shift }),
+				quality.Median(of, func(a attempt) uint32 { return a.Worst }), quality.Median(of, func(a attempt) float64 { return a.Bisection }))
 		}
 	}
 	fmt.Fprint(r.out, compared)
@@ -120,7 +69,7 @@ bisection     share of the bandwidth of a link that flows have while half of the
 `
 
 // tries are the figures of an engine for each draw of what is missing, without those that it refuses.
-func (r *route) tries(ctx context.Context, in routing.In, name string, percent int) (of []routeFigures, refused, err error) {
+func (r *route) tries(ctx context.Context, in routing.In, name string, percent int) (of []attempt, refused, err error) {
 	e, _ := engines.Find(name, &r.settings)
 	for draw := range uint64(draws) {
 		if percent == 0 && draw > 0 {
@@ -138,23 +87,20 @@ func (r *route) tries(ctx context.Context, in routing.In, name string, percent i
 			refused = err
 			continue
 		}
-		f, err := measure(ctx, damaged, tables)
-		if err != nil {
+		a := attempt{took: took.Seconds()}
+		if a.Figures, err = quality.Measure(ctx, damaged, tables.LFT, quality.Hosts(damaged.Topo, damaged.LIDs), bisections); err != nil {
 			return nil, nil, err
 		}
 		report, err := verify.Check(ctx, 0, damaged.Topo, damaged.LIDs, tables, nil)
 		if err != nil {
 			return nil, nil, err
 		}
-		loop, err := creditloop.Find(ctx, creditloop.In{Topo: damaged.Topo, LIDs: damaged.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes()})
+		found, err := findLoop(ctx, damaged, report, tables, creditloop.BetweenHosts)
 		if err != nil {
 			return nil, nil, err
 		}
-		if loop.Loop != nil {
-			f.loops = 1
-		}
-		f.took, f.lost = took.Seconds(), report.Bad()
-		of = append(of, f)
+		a.lost, a.loop = report.Bad(), found.Loop != nil
+		of = append(of, a)
 	}
 	return of, refused, nil
 }
@@ -165,7 +111,7 @@ func without(t *topo.Topo, percent int, draw uint64) *topo.Topo {
 	after.Ports = slices.Clone(t.Ports)
 	var cables []topo.PortIdx // by one end
 	for p := range t.Ports {
-		if p := topo.PortIdx(p); betweenSwitches(t, p) && t.Ports[p].Peer > p {
+		if p := topo.PortIdx(p); t.BetweenSwitches(p) && t.Ports[p].Peer > p {
 			cables = append(cables, p)
 		}
 	}
@@ -206,18 +152,12 @@ func shares(text string) (steps []int, err error) {
 	return slices.Compact(append(append([]int{ends[0]}, steps...), ends[1])), nil
 }
 
-func total(of []routeFigures) (loops int) {
-	for _, f := range of {
-		loops += f.loops
+// loops is how many attempts have a credit loop.
+func loops(of []attempt) (count int) {
+	for _, a := range of {
+		if a.loop {
+			count++
+		}
 	}
-	return loops
-}
-
-func middle[T cmp.Ordered](of []routeFigures, figure func(routeFigures) T) T {
-	var values []T
-	for _, f := range of {
-		values = append(values, figure(f))
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return count
 }

@@ -96,10 +96,8 @@ func (f *Flows) reset() {
 // Hosts are the end ports that send and receive, in the order of their LIDs. Aggregation nodes are none.
 func Hosts(t *topo.Topo, l *topo.LIDs) (hosts []topo.PortIdx) {
 	for lid, p := range l.Owner {
-		if p != topo.None && l.Base[p] == mad.LID(lid) && t.SwitchOf(p) != topo.None {
-			if n := &t.Nodes[t.Ports[p].Node]; n.Type != mad.Switch && !n.Aggregation {
-				hosts = append(hosts, p)
-			}
+		if p != topo.None && l.Base[p] == mad.LID(lid) && t.SwitchOf(p) != topo.None && t.IsHost(p) {
+			hosts = append(hosts, p)
 		}
 	}
 	return hosts

@@ -17,7 +17,7 @@ import (
 func Loads(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, rows [][]uint8) ([]uint32, error) {
 	p := &pass{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l), hosts: make([]uint32, len(t.Switches))}
 	for _, e := range t.EndPorts {
-		if s := t.SwitchOf(e); s != topo.None && p.isHost(e) {
+		if s := t.SwitchOf(e); s != topo.None && p.topo.IsHost(e) {
 			p.hosts[s]++
 		}
 	}
@@ -44,12 +44,6 @@ type pass struct {
 	hosts  []uint32 // by switch: the ports of hosts on it
 }
 
-// isHost reports whether an end port sends and receives.
-func (p *pass) isHost(e topo.PortIdx) bool {
-	n := &p.topo.Nodes[p.topo.Ports[e].Node]
-	return n.Type != mad.Switch && !n.Aggregation
-}
-
 // count is what one worker has counted, and its scratch space.
 type count struct {
 	load    []uint32 // by PortIdx
@@ -69,7 +63,7 @@ func (p *pass) block(block int, c *count) {
 	p.tracer.Block(p.rows, block, routing.WholeBlock, c.trace)
 	first := mad.LID(block * routing.BlockSize)
 	for lid := first; lid < first+routing.BlockSize; lid++ {
-		if owner := p.lids.PortOf(lid); owner != topo.None && p.isHost(owner) {
+		if owner := p.lids.PortOf(lid); owner != topo.None && p.topo.IsHost(owner) {
 			p.routesTo(lid, owner, c)
 		}
 	}
@@ -115,7 +109,7 @@ func (p *pass) sum(counts <-chan *count) []uint32 {
 		}
 	}
 	for _, e := range p.topo.EndPorts {
-		if s := p.topo.SwitchOf(e); s != topo.None && p.isHost(e) {
+		if s := p.topo.SwitchOf(e); s != topo.None && p.topo.IsHost(e) {
 			load[e] += reached[s]
 		}
 	}

@@ -41,11 +41,11 @@ func (n *network) destinations() (all []destinations) {
 		hosts, others := 0, 0
 		for _, p := range byPort[s] {
 			count := &others
-			if n.leaf[s] && n.isHost(p) {
+			if n.leaf[s] && n.Topo.IsHost(p) {
 				count = &hosts
 			}
 			for i := range n.LIDs.Count(p) {
-				d.ports = append(d.ports, destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), number: *count, host: n.isHost(p)})
+				d.ports = append(d.ports, destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), number: *count, host: n.Topo.IsHost(p)})
 				*count++
 			}
 		}
@@ -71,11 +71,6 @@ func (n *network) egress(p topo.PortIdx) uint8 {
 
 // inTreeOrder are the switches: leaves first, those below one switch of each level next to each other.
 func (n *network) inTreeOrder() []topo.SwitchIdx {
-	top := slices.Max(append(slices.Clone(n.level), 0))
-	var below [][]int32
-	for level := top - 1; level > 0; level-- {
-		below = append(below, n.below(level))
-	}
 	order := make([]topo.SwitchIdx, len(n.level))
 	for s := range order {
 		order[s] = topo.SwitchIdx(s)
@@ -84,20 +79,12 @@ func (n *network) inTreeOrder() []topo.SwitchIdx {
 		if c := cmp.Compare(min(n.level[a], 1), min(n.level[b], 1)); c != 0 {
 			return c
 		}
-		for _, part := range below {
-			if c := cmp.Compare(part[a], part[b]); c != 0 {
+		for level := len(n.below) - 2; level > 0; level-- {
+			if c := cmp.Compare(n.below[level][a], n.below[level][b]); c != 0 {
 				return c
 			}
 		}
 		return cmp.Compare(a, b)
 	})
 	return order
-}
-
-// allBelow are the parts up to each level.
-func (n *network) allBelow() (parts [][]int32) {
-	for level := range slices.Max(append(slices.Clone(n.level), 0)) + 1 {
-		parts = append(parts, n.below(level))
-	}
-	return parts
 }

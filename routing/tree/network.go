@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
 )
@@ -14,18 +13,20 @@ import (
 // network is the switches of the subnet as a tree.
 type network struct {
 	routing.In
-	graph  *routing.Graph
-	hosts  []int32 // by switch: hosts on it
-	leaf   []bool  // by switch: has a quarter of the hosts that the fullest has, or more
-	level  []int32 // by switch: links to the nearest leaf
-	height []int32 // by switch: its place in an order without equals; up is to a higher one
-	byRank []topo.SwitchIdx
-	up     [][]group // by switch: to higher switches
-	down   [][]group // and to lower ones
-	above  [][]fall  // by switch: groups of higher ones that lead to it
-	digit  []int32   // by switch: which of the switches of its level that stand for each other it is
-	tiers  []tier    // by level
-	ups    [][]step  // by switch, then by digit + parents * cable: where its groups up lead
+	graph    *routing.Graph
+	hosts    []uint32 // by switch: hosts on it
+	leaf     []bool   // by switch: has a quarter of the hosts that the fullest has, or more
+	level    []int32  // by switch: links to the nearest leaf
+	height   []int32  // by switch: its place in an order without equals; up is to a higher one
+	byHeight []topo.SwitchIdx
+	parts    []int32   // by switch: of the subnet, as far as cables lead
+	below    [][]int32 // by level, then by switch: parts up to the level
+	up       [][]group // by switch: to higher switches
+	down     [][]group // and to lower ones
+	above    [][]fall  // by switch: groups of higher ones that lead to it
+	digit    []int32   // by switch: which of the switches of its level that stand for each other it is
+	tiers    []tier    // by level
+	ups      [][]step  // by switch, then by digit + parents * cable: where its groups up lead
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -56,10 +57,10 @@ type tier struct {
 // newNetwork finds the tree in a subnet. When ctx is done what it returns means nothing.
 func newNetwork(ctx context.Context, in routing.In) *network {
 	count := len(in.Topo.Switches)
-	n := &network{In: in, graph: routing.NewGraph(in.Topo), hosts: make([]int32, count), leaf: make([]bool, count)}
-	most := int32(0)
+	n := &network{In: in, graph: routing.NewGraph(in.Topo), hosts: make([]uint32, count), leaf: make([]bool, count)}
+	most := uint32(0)
 	for _, p := range in.Topo.EndPorts {
-		if s := in.Topo.SwitchOf(p); s != topo.None && n.isHost(p) {
+		if s := in.Topo.SwitchOf(p); s != topo.None && in.Topo.IsHost(p) {
 			n.hosts[s]++
 			most = max(most, n.hosts[s])
 		}
@@ -72,12 +73,6 @@ func newNetwork(ctx context.Context, in routing.In) *network {
 	n.number()
 	n.measure()
 	return n
-}
-
-// isHost reports whether an end port is of a host or router, no switch and no aggregation node.
-func (n *network) isHost(p topo.PortIdx) bool {
-	node := &n.Topo.Nodes[n.Topo.Ports[p].Node]
-	return node.Type != mad.Switch && !node.Aggregation
 }
 
 // order gives switches their levels and heights. Of two of one level the one that is nearer to leaves is higher.
@@ -108,9 +103,17 @@ func (n *network) order(ctx context.Context) {
 	n.height = routing.Ranks(len(n.level), func(a, b topo.SwitchIdx) int {
 		return cmp.Or(cmp.Compare(n.level[a], n.level[b]), cmp.Compare(far[b], far[a]))
 	})
-	n.byRank = make([]topo.SwitchIdx, len(n.height))
+	n.byHeight = make([]topo.SwitchIdx, len(n.height))
 	for s, h := range n.height {
-		n.byRank[h] = topo.SwitchIdx(s)
+		n.byHeight[h] = topo.SwitchIdx(s)
+	}
+	n.tiers = make([]tier, 1+slices.Max(n.level))
+	for s, level := range n.level {
+		n.tiers[level].switches = append(n.tiers[level].switches, topo.SwitchIdx(s))
+	}
+	n.parts = n.graph.Components()
+	for level := range n.tiers {
+		n.below = append(n.below, n.graph.ComponentsOf(func(s topo.SwitchIdx) bool { return int(n.level[s]) <= level }))
 	}
 }
 
@@ -175,12 +178,11 @@ func (n *network) group() {
 // a column: below the roots of a whole tree the switches of a level in one column stand above different leaves, and have the same
 // parents. So they have one digit, by which destinations choose them.
 func (n *network) number() {
-	top := slices.Max(append(slices.Clone(n.level), 0))
 	n.digit = make([]int32, len(n.level))
-	around := n.columns(0)
-	for level := int32(1); level <= top; level++ {
-		column, members := n.columns(level), map[int32][]topo.SwitchIdx{}
-		for _, s := range n.ofLevel(level) {
+	around := n.parts
+	for level := 1; level < len(n.tiers); level++ {
+		column, members := n.columns(int32(level)), map[int32][]topo.SwitchIdx{}
+		for _, s := range n.tiers[level].switches {
 			members[column[s]] = append(members[column[s]], s)
 		}
 		next := map[int32]int32{} // by column around them: digits that have been given
@@ -197,79 +199,48 @@ func (n *network) number() {
 	}
 }
 
-func (n *network) ofLevel(level int32) (found []topo.SwitchIdx) {
-	for s := range n.level {
-		if n.level[s] == level {
-			found = append(found, topo.SwitchIdx(s))
-		}
-	}
-	return found
-}
-
-// parts are those in which the switches of some levels are connected, by switch: the lowest number of one; None for switches of
-// other levels.
-func (n *network) parts(has func(level int32) bool) []int32 {
-	part := slices.Repeat([]int32{topo.None}, len(n.level))
-	var queue []topo.SwitchIdx
-	for s := range part {
-		if part[s] != topo.None || !has(n.level[s]) {
-			continue
-		}
-		part[s] = int32(s)
-		for queue = append(queue[:0], topo.SwitchIdx(s)); len(queue) > 0; {
-			last := queue[len(queue)-1]
-			queue = queue[:len(queue)-1]
-			peers, _ := n.graph.Edges(last)
-			for _, r := range peers {
-				if part[r] == topo.None && has(n.level[r]) {
-					part[r] = int32(s)
-					queue = append(queue, r)
-				}
-			}
-		}
-	}
-	return part
-}
-
-// columns are the parts from a level up, and below those up to a level.
+// columns are the parts from a level up.
 func (n *network) columns(from int32) []int32 {
-	return n.parts(func(level int32) bool { return level >= from })
-}
-func (n *network) below(to int32) []int32 {
-	return n.parts(func(level int32) bool { return level <= to })
+	return n.graph.ComponentsOf(func(s topo.SwitchIdx) bool { return n.level[s] >= from })
 }
 
 // measure finds what switches of each level have nominally: what most have.
 func (n *network) measure() {
-	top := slices.Max(append(slices.Clone(n.level), 0))
 	divider := 1
 	n.ups = make([][]step, len(n.level))
-	for level := int32(0); level <= top; level++ {
-		parents, cables := map[int]int{}, map[int]int{}
-		for _, s := range n.ofLevel(level) {
+	for level := range n.tiers {
+		t, parents, cables := &n.tiers[level], map[int]int{}, map[int]int{}
+		for _, s := range t.switches {
 			groups := 0
 			for _, g := range n.up[s] {
-				if n.level[g.to] > level {
+				if int(n.level[g.to]) > level {
 					groups++
 					cables[len(g.ports)]++
 				}
 			}
 			parents[groups]++
 		}
-		t := tier{switches: n.ofLevel(level), parents: max(1, most(parents)), cables: max(1, most(cables)), divider: divider}
-		n.tiers = append(n.tiers, t)
+		t.parents, t.cables, t.divider = max(1, most(parents)), max(1, most(cables)), divider
 		divider = min(divider*t.parents*t.cables, 1<<20) // more than LIDs: the quotient is 0
 		for _, s := range t.switches {
-			n.ups[s] = slices.Repeat([]step{{next: topo.None}}, t.parents*t.cables)
-			for _, g := range n.up[s] {
-				for cable, port := range g.ports[:min(len(g.ports), t.cables)] {
-					if digit := int(n.digit[g.to]); n.level[g.to] > level && digit < t.parents {
-						n.ups[s][digit+t.parents*cable] = step{g.to, port}
-					}
-				}
-			}
+			n.ups[s] = n.digits(s, t)
 		}
 	}
+}
+
+// digits are the ports of a switch by digit + parents * cable.
+func (n *network) digits(s topo.SwitchIdx, t *tier) []step {
+	ups := slices.Repeat([]step{{next: topo.None}}, t.parents*t.cables)
+	for _, g := range n.up[s] {
+		digit := int(n.digit[g.to])
+		if n.level[g.to] == n.level[s] || digit >= t.parents {
+			continue
+		}
+		for cable, port := range g.ports[:min(len(g.ports), t.cables)] {
+			ups[digit+t.parents*cable] = step{g.to, port}
+		}
+	}
+	return ups
 }
 
 // most is the key with the greatest count, the greatest of several.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
 )
@@ -32,11 +31,8 @@ type placer struct {
 
 	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by switch
 	// * 256 + port how many have a port other than that of the digit.
-	near    []int32
-	moved   []uint8
-	regions [][]int32 // by level, then by switch: parts up to the level
-
-	tracer *routing.Tracer // of relieve
+	near  []int32
+	moved []uint8
 }
 
 const unreachable = math.MaxInt32 / 2
@@ -60,51 +56,6 @@ func place(ctx context.Context, n *network, rows [][]uint8) error {
 		return err
 	}
 	return p.connect(ctx, all)
-}
-
-// connect gives switches that have no way to a destination the one to the first leaf, if that has, and otherwise a port to a switch
-// that has. There packets go up again: hosts send none of them.
-func (p *placer) connect(ctx context.Context, all []destinations) error {
-	first := &all[0]
-	for _, at := range all {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !at.cut {
-			continue
-		}
-		for _, d := range at.ports {
-			if len(first.ports) > 0 && p.rows[first.at][d.lid] != routing.NoPath {
-				for _, row := range p.rows {
-					if row[d.lid] == routing.NoPath {
-						row[d.lid] = row[first.ports[0].lid]
-					}
-				}
-			}
-			p.connectNear(d.lid)
-		}
-	}
-	return nil
-}
-
-// connectNear gives switches that have no port for a LID one to a switch that has, until none is next to such a switch.
-func (p *placer) connectNear(lid mad.LID) {
-	for more := true; more; {
-		more = false
-		for s, row := range p.rows {
-			if row[lid] != routing.NoPath {
-				continue
-			}
-			peers, ports := p.graph.Edges(topo.SwitchIdx(s))
-			for i, r := range peers {
-				if p.rows[r][lid] != routing.NoPath {
-					row[lid] = ports[i]
-					break
-				}
-			}
-			more = more || row[lid] != routing.NoPath
-		}
-	}
 }
 
 // placeDigits fills the tables with the ports of digits, and counts the routes that need no others.
@@ -156,7 +107,7 @@ func (p *placer) placeAt(at *destinations) error {
 
 // placeOthers gives switches that have no port of the digit another one.
 func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
-	p.near, p.moved, p.regions = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load)), p.allBelow()
+	p.near, p.moved = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load))
 	for _, at := range all {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -178,7 +129,7 @@ func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 // check returns an error if there are cables from a switch with hosts to another, but no way.
 func (p *placer) check(to topo.SwitchIdx) error {
 	for s, cost := range p.cost {
-		if cost == unreachable && p.hosts[s] > 0 && p.hosts[to] > 0 && p.distances([]topo.SwitchIdx{topo.SwitchIdx(s)})[to] < int32(p.graph.Len()) {
+		if cost == unreachable && p.hosts[s] > 0 && p.hosts[to] > 0 && p.parts[s] == p.parts[to] {
 			return p.noWay(topo.SwitchIdx(s), to)
 		}
 	}
@@ -205,8 +156,8 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 			}
 		}
 	}
-	for h := len(p.byRank) - 1; h >= 0; h-- {
-		s := p.byRank[h]
+	for h := len(p.byHeight) - 1; h >= 0; h-- {
+		s := p.byHeight[h]
 		if p.falls[s] {
 			continue
 		}
@@ -273,9 +224,7 @@ func (p *placer) isWay(s topo.SwitchIdx, g *group) bool {
 
 // count adds the routes of all hosts to the load of links, up to switches that need another port than that of the digit.
 func (p *placer) count() {
-	for s, hosts := range p.hosts {
-		p.flow[s] = uint32(hosts)
-	}
+	copy(p.flow, p.hosts)
 	p.inOrder(func(s topo.SwitchIdx) {
 		if next := p.next[s]; next != topo.None && !p.free[s] {
 			p.load[int(s)<<8|int(p.by[s])] += p.flow[s]
@@ -286,13 +235,13 @@ func (p *placer) count() {
 
 // inOrder calls do for each switch before those that its packets go on to.
 func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
-	for _, s := range p.byRank {
+	for _, s := range p.byHeight {
 		if !p.falls[s] {
 			do(s)
 		}
 	}
-	for h := len(p.byRank) - 1; h >= 0; h-- {
-		if s := p.byRank[h]; p.falls[s] {
+	for h := len(p.byHeight) - 1; h >= 0; h-- {
+		if s := p.byHeight[h]; p.falls[s] {
 			do(s)
 		}
 	}
@@ -301,11 +250,9 @@ func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
 // settle gives switches without a port of the digit their ports. What comes to such a switch is counted from there on, up
 // to the next.
 func (p *placer) settle(at topo.SwitchIdx, d *destination) {
-	for s, hosts := range p.hosts {
-		p.flow[s] = 0
-		if d.host {
-			p.flow[s] = uint32(hosts)
-		}
+	clear(p.flow)
+	if d.host {
+		copy(p.flow, p.hosts)
 	}
 	p.inOrder(func(s topo.SwitchIdx) {
 		flow, next := p.flow[s], p.next[s]
@@ -315,7 +262,7 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 			}
 			return
 		}
-		if near := p.regions[min(int(p.level[s]), len(p.regions)-1)][at]; near != p.near[s] {
+		if near := p.below[p.level[s]][at]; near != p.near[s] {
 			p.near[s] = near
 			clear(p.moved[int(s)<<8:][:256])
 		}

@@ -11,8 +11,12 @@ import (
 // relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest emptier.
 func (p *placer) relieve(ctx context.Context, all []destinations) error {
 	bound := p.bound() * 17 / 16
-	p.tracer = routing.NewTracer(p.Topo, p.LIDs)
-	for most := slices.Max(p.load); most > bound; {
+	most := slices.Max(p.load)
+	if most <= bound {
+		return nil
+	}
+	tracer := routing.NewTracer(p.Topo, p.LIDs)
+	for most > bound {
 		limit := max(bound, most-most/16)
 		over := p.over(ctx, limit)
 		for _, at := range all {
@@ -26,7 +30,7 @@ func (p *placer) relieve(ctx context.Context, all []destinations) error {
 						p.measureWays(at.at)
 						measured = true
 					}
-					p.relieveOf(d, limit)
+					p.relieveOf(d, limit, tracer)
 				}
 			}
 		}
@@ -44,7 +48,7 @@ func (p *placer) relieve(ctx context.Context, all []destinations) error {
 func (p *placer) bound() (most uint32) {
 	all := uint32(0)
 	for _, hosts := range p.hosts {
-		all += uint32(hosts)
+		all += hosts
 	}
 	for s, hosts := range p.hosts {
 		cables := uint32(0)
@@ -52,7 +56,7 @@ func (p *placer) bound() (most uint32) {
 			cables += uint32(len(g.ports))
 		}
 		if cables > 0 && p.leaf[s] {
-			most = max(most, max(uint32(hosts), cables)*(all-uint32(hosts))/cables)
+			most = max(most, max(hosts, cables)*(all-hosts)/cables)
 		}
 	}
 	return most
@@ -81,17 +85,15 @@ func (p *placer) over(ctx context.Context, limit uint32) []bool {
 }
 
 // relieveOf moves routes to a destination away from links with more routes than a limit.
-func (p *placer) relieveOf(d *destination, limit uint32) {
+func (p *placer) relieveOf(d *destination, limit uint32, tracer *routing.Tracer) {
 	for s, row := range p.rows {
 		p.by[s], p.next[s] = row[d.lid], topo.None
 		if p.cost[s] > 0 && p.by[s] != routing.NoPath {
-			p.next[s] = p.tracer.Next(topo.SwitchIdx(s), p.by[s])
+			p.next[s] = tracer.Next(topo.SwitchIdx(s), p.by[s])
 		}
 	}
-	for s, hosts := range p.hosts {
-		p.flow[s] = uint32(hosts)
-	}
-	for _, s := range p.byRank {
+	copy(p.flow, p.hosts)
+	for _, s := range p.byHeight {
 		if p.falls[s] || p.next[s] == topo.None {
 			continue
 		}

@@ -1,8 +1,9 @@
 // Package tree is the routing engine tree: fat trees of any number of levels, whole or damaged, without a file of roots.
 // Packets go up, and then down. A destination takes the same way up at all switches of a level, by a digit of its number in
-// the tree (D-mod-K, Zahavi): in a whole tree no two packets of a shift among the hosts meet on a link, and all links
-// carry as many routes. Where a link is missing, only the destinations that would have used it go elsewhere, each by the
-// way whose fullest link has the fewest routes.
+// the tree (D-mod-K, Zahavi): in a whole tree with as many uplinks as hosts on each leaf no two packets of a shift among the
+// hosts meet on a link. Where a link is missing, the destinations that would have used it go elsewhere: by the cable by which the
+// fewest of those next to them go elsewhere, and of several by the way whose fullest link has the fewest routes. Then routes are
+// moved away from the fullest links.
 //
 // No packet goes up after it has come down, so there is no credit loop, on one lane.
 package tree
@@ -16,7 +17,7 @@ import (
 )
 
 // Route is the engine. It refuses a subnet in which more than one cable in a hundred connects switches of one level, and one in
-// which the only ways between some leaves turn up again. It computes everything afresh: In.Keep does not matter.
+// which the only ways between some hosts turn up again. It computes everything afresh: In.Keep does not matter.
 func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	if len(in.Topo.Switches) == 0 {
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()

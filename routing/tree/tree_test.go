@@ -24,45 +24,15 @@ import (
 	"ibsm/topo/netwalk"
 )
 
-// figures are how good forwarding tables are.
-type figures struct {
-	fullest   uint32  // routes between hosts on the link that has most
-	unused    int     // directions of links between switches
-	shift     float64 // flows on the fullest link, on average over shifts
-	worst     uint32  // and of the worst shift
-	bisection float64 // share of bandwidth
-}
-
-func measure(t testing.TB, in routing.In, engine routing.Engine) (f figures) {
+func measure(t testing.TB, in routing.In, engine routing.Engine) quality.Figures {
 	t.Helper()
 	tables, err := engine(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, tables.LFT)
+	f, err := quality.Measure(t.Context(), in, tables.LFT, asCabled(in), 200)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for p, n := range loads {
-		if peer := in.Topo.Ports[p].Peer; peer != topo.None && in.Topo.IsSwitchPort(topo.PortIdx(p)) && in.Topo.IsSwitchPort(peer) {
-			if f.fullest = max(f.fullest, n); n == 0 {
-				f.unused++
-			}
-		}
-	}
-	hosts := asCabled(in)
-	flows := quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
-	step, count := 1+len(hosts)/200, 0
-	for by := 1; by < len(hosts); by += step {
-		n := flows.Shift(hosts, by)
-		f.worst, f.shift = max(f.worst, n), f.shift+float64(n)
-		count++
-	}
-	f.shift /= float64(count)
-	const bisections = 200
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range bisections {
-		f.bisection += flows.Bisection(hosts, rng) / bisections
 	}
 	return f
 }
@@ -94,7 +64,7 @@ func TestComplete(t *testing.T) {
 		}
 		t.Run(c.spec, func(t *testing.T) {
 			in := routingtest.Problem(t, c.spec)
-			if f := measure(t, in, Route); f.worst > c.shift || f.fullest > c.fullest {
+			if f := measure(t, in, Route); f.Worst > c.shift || f.Fullest > c.fullest {
 				t.Errorf("%+v, want at most %d routes and shifts of %d", f, c.fullest, c.shift)
 			}
 		})
@@ -155,7 +125,7 @@ func TestDamaged(t *testing.T) {
 	for _, tree := range trees {
 		for _, percent := range []int{1, 3, 5, 10} {
 			t.Run(fmt.Sprintf("%s/%d%%", tree, percent), func(t *testing.T) {
-				found := map[string][]figures{}
+				found := map[string][]quality.Figures{}
 				for seed := range seeds {
 					in := routingtest.Problem(t, fmt.Sprintf("%s,missing-links=%d%%,seed=%d", tree, percent, seed+1))
 					if _, err := Route(t.Context(), in); err != nil {
@@ -173,7 +143,7 @@ func TestDamaged(t *testing.T) {
 				for _, name := range slices.Sorted(maps.Keys(found)) {
 					f := median(found[name])
 					t.Logf("%-8s %+v", name, f)
-					if name != "tree" && (f.fullest < ours.fullest || f.shift < ours.shift*0.99 || f.bisection > ours.bisection*1.01) {
+					if name != "tree" && (f.Fullest < ours.Fullest || f.Shift < ours.Shift*0.99 || f.Bisection > ours.Bisection*1.01) {
 						t.Errorf("%s is better", name)
 					}
 				}
@@ -186,7 +156,7 @@ func TestDamaged(t *testing.T) {
 func rivals(in routing.In) map[string]routing.Engine {
 	n := newNetwork(context.Background(), in)
 	up, fat := updn.Settings{}, ftree.Settings{}
-	for _, s := range n.ofLevel(slices.Max(n.level)) {
+	for _, s := range n.tiers[len(n.tiers)-1].switches {
 		up.Roots = append(up.Roots, in.Topo.Nodes[in.Topo.Switches[s]].GUID)
 	}
 	fat.Roots = up.Roots
@@ -196,23 +166,12 @@ func rivals(in routing.In) map[string]routing.Engine {
 	}
 }
 
-// median is that of each figure.
-func median(of []figures) (m figures) {
-	m.fullest = middle(of, func(f figures) uint32 { return f.fullest })
-	m.unused = middle(of, func(f figures) int { return f.unused })
-	m.shift = middle(of, func(f figures) float64 { return f.shift })
-	m.worst = middle(of, func(f figures) uint32 { return f.worst })
-	m.bisection = middle(of, func(f figures) float64 { return f.bisection })
+// median is that of each figure that is compared.
+func median(of []quality.Figures) (m quality.Figures) {
+	m.Fullest = quality.Median(of, func(f quality.Figures) uint32 { return f.Fullest })
+	m.Shift = quality.Median(of, func(f quality.Figures) float64 { return f.Shift })
+	m.Bisection = quality.Median(of, func(f quality.Figures) float64 { return f.Bisection })
 	return m
-}
-
-func middle[T cmp.Ordered](of []figures, figure func(figures) T) T {
-	var values []T
-	for _, f := range of {
-		values = append(values, figure(f))
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
 }
 
 // TestShuffled: in a whole tree whose switches have GUIDs in no order, no link has two flows of a shift, in the order that the

@@ -184,6 +184,11 @@ func Names() (names []string) {
 	return names
 }
 
+// OpenSM are the names of those that OpenSM has, too.
+func OpenSM() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return name == "tree" })
+}
+
 // Find is the engine of a name; ok is false if there is none.
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	for i := range table {

@@ -1,0 +1,68 @@
+package quality
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Figures are how good forwarding tables are.
+type Figures struct {
+	Links, Unused int     // directions of links between switches; those without routes between hosts
+	Mean          float64 // routes between hosts on such a link
+	Fullest       uint32  // and on the link that has most
+	Shifts        int     // that were tried
+	Shift         float64 // flows on the fullest link, on average over shifts
+	Worst         uint32  // and of the worst shift
+	Bisection     float64 // share of the bandwidth of a link that a flow has, on average over bisections
+}
+
+// mostShifts is about how many shifts are tried.
+const mostShifts = 200
+
+// Measure finds the figures of forwarding tables, with shifts among hosts in the order given, and so many bisections of them,
+// which are always the same ones. The error is that of ctx.
+func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures, err error) {
+	loads, err := Loads(ctx, 0, in.Topo, in.LIDs, rows)
+	if err != nil {
+		return f, err
+	}
+	sum := 0
+	for p, n := range loads {
+		if !in.Topo.BetweenSwitches(topo.PortIdx(p)) {
+			continue
+		}
+		f.Links++
+		sum += int(n)
+		f.Fullest = max(f.Fullest, n)
+		if n == 0 {
+			f.Unused++
+		}
+	}
+	f.Mean = float64(sum) / float64(max(1, f.Links))
+	flows, step := NewFlows(in.Topo, in.LIDs, rows), 1+(len(hosts)-2)/mostShifts
+	for by := 1; by < len(hosts); by += step {
+		n := flows.Shift(hosts, by)
+		f.Shifts, f.Worst, f.Shift = f.Shifts+1, max(f.Worst, n), f.Shift+float64(n)
+	}
+	f.Shift /= float64(max(1, f.Shifts))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range bisections {
+		f.Bisection += flows.Bisection(hosts, rng) / float64(bisections)
+	}
+	return f, ctx.Err()
+}
+
+// Median is the middle one of a figure of something, the greater one of two. There must be one.
+func Median[T any, F cmp.Ordered](of []T, figure func(T) F) F {
+	var values []F
+	for _, t := range of {
+		values = append(values, figure(t))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
