@@ -120,7 +120,7 @@ func (d *Dependencies) Add(t Turn) bool {
 func (d *Dependencies) Force(t Turn) {
 	g := d.graph
 	for class := range g.classCount(t.Switch) {
-		at, bit := (int(t.SL)*g.count+g.stream(t.Switch, t.Port, uint8(class)))*g.words+int(t.Next/64), t.Next%64
+		at, bit := (g.stream(t.Switch, t.Port, uint8(class))*g.sls+int(t.SL))*g.words+int(t.Next/64), t.Next%64
 		if g.deps[at]>>bit&1 == 0 {
 			g.deps[at] |= 1 << bit
 			d.added = append(d.added, at*64+int(bit))

@@ -2,6 +2,7 @@ package creditloop
 
 import (
 	"math/bits"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -43,6 +44,36 @@ func (g *graph) findings() (found []Finding) {
 		}
 	}
 	return g.atEndPorts(found[:min(len(found), MaxFindings)])
+}
+
+// mayStop reports whether some port stops packets of some SL: only then it matters which SLs come there.
+func (g *graph) mayStop() bool {
+	for s, n := range g.Topo.Switches {
+		for port := 1; port <= int(g.Topo.Nodes[n].NumPorts); port++ {
+			p := g.Topo.Port(n, uint8(port))
+			if g.Topo.Ports[p].Peer == topo.None {
+				continue
+			}
+			for class := range uint8(g.classCount(topo.SwitchIdx(s))) {
+				stream := g.stream(topo.SwitchIdx(s), uint8(port), class)
+				if g.stopsAny(p, func(rules int) *routing.SLToVL { return g.tableOf(rules, stream) }) {
+					return true
+				}
+			}
+		}
+	}
+	return slices.ContainsFunc(g.LIDs.Owner, func(p topo.PortIdx) bool {
+		return p != topo.None && g.stopsAny(p, func(rules int) *routing.SLToVL { return g.rules[rules].Maps.Table(0, p) })
+	})
+}
+
+func (g *graph) stopsAny(p topo.PortIdx, table func(rules int) *routing.SLToVL) bool {
+	for sl := range uint8(g.sls) {
+		if g.stops(&Finding{Port: p}, sl, table) {
+			return true
+		}
+	}
+	return false
 }
 
 // atPort adds the findings at a port of a switch.

@@ -19,7 +19,7 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	var workers []*walker
 	var mutex sync.Mutex
 	err := routing.Parallel(ctx, g.Workers, len(lids), func() func(int) {
-		w := &walker{graph: g, passed: make([]uint16, g.inputs)}
+		w := &walker{graph: g, passed: make([]uint16, g.inputs), sls: make([]uint16, len(g.sources)), column: noColumn}
 		for i := range g.rules {
 			w.egress[i] = make([]uint8, len(g.Rows)*routing.BlockSize)
 		}
@@ -52,6 +52,8 @@ type walker struct {
 	*graph
 	egress [2][]uint8 // for each rules, by LID of the block * switches + SwitchIdx: the port to it, NoPath for none
 	passed []uint16   // by input: with these SLs the routes to the LID in hand have been followed
+	sls    []uint16   // by index in sources: those of packets to the LID in hand
+	column int32      // of that LID, with rules of one time
 	used   []uint16   // as in graph
 	stack  []packets
 }
@@ -90,6 +92,15 @@ func (w *walker) transpose(rules, block int, lids uint64) {
 	first, n := block*routing.BlockSize, len(w.Rows)
 	for s, row := range w.rules[rules].Forwarding.Rows {
 		row = row[min(first, len(row)):min(first+routing.BlockSize, len(row))]
+		if lids == routing.WholeBlock && len(row) == routing.BlockSize {
+			for i, port := range row {
+				if int(port) >= w.ports {
+					port = routing.NoPath
+				}
+				w.egress[rules][i*n+s] = port
+			}
+			continue
+		}
 		for rest := lids; rest != 0; rest &= rest - 1 {
 			i, port := bits.TrailingZeros64(rest), uint8(routing.NoPath)
 			if i < len(row) && int(row[i]) < w.ports {
@@ -104,9 +115,10 @@ func (w *walker) transpose(rules, block int, lids uint64) {
 // egress is the port to the LID by SwitchIdx.
 func (w *walker) followLID(lid int, egress []uint8) {
 	clear(w.passed)
+	w.slsTo(lid)
 	for i := range w.sources {
 		from := &w.sources[i]
-		input, s, sls := w.input(from.at, from.class), int(from.at), w.slsOf(from, lid)
+		input, s, sls := w.input(from.at, from.class), int(from.at), w.sls[i]
 		for port := int(egress[s]); port != routing.NoPath; {
 			if sls &^= w.passed[input]; sls == 0 {
 				break
@@ -130,6 +142,24 @@ func (w *walker) followLID(lid int, egress []uint8) {
 				w.depend(stream, sls, uint8(port))
 			}
 		}
+	}
+}
+
+// noColumn is that of no LID.
+const noColumn = -2
+
+// slsTo sets the SLs to a LID. LIDs of one column have the same, and mostly follow each other.
+func (w *walker) slsTo(lid int) {
+	column := int32(-1)
+	if s := w.SLs; s != nil && lid < len(s.To) {
+		column = s.To[lid]
+	}
+	if column == w.column && len(w.rules) == 1 {
+		return
+	}
+	w.column = column
+	for i := range w.sources {
+		w.sls[i] = w.slsOf(&w.sources[i], lid)
 	}
 }
 
@@ -185,7 +215,7 @@ func (w *walker) step(p packets, port uint8, egress *[2][]uint8) {
 func (g *graph) depend(stream int, sls uint16, port uint8) {
 	bit := uint64(1) << (port % 64)
 	for ; sls != 0; sls &= sls - 1 {
-		word := &g.deps[(bits.TrailingZeros16(sls)*g.count+stream)*g.words+int(port/64)]
+		word := &g.deps[(stream*g.sls+bits.TrailingZeros16(sls))*g.words+int(port/64)]
 		if atomic.LoadUint64(word)&bit == 0 {
 			atomic.OrUint64(word, bit)
 		}

@@ -23,7 +23,7 @@ type graph struct {
 
 	sources []source // in order of switches
 	used    []uint16 // by stream: SLs of its packets; nil if nothing can stop them
-	// deps has, by (SL * streams + stream) * words, a bit for each port of the switch that the stream
+	// deps has, by (stream * SLs + SL) * words, a bit for each port of the switch that the stream
 	// leads to: packets go on by that port.
 	deps  []uint64
 	words int
@@ -60,7 +60,7 @@ func newGraph(in In) *graph {
 	g.streams = newStreams(g)
 	g.lanes = int(g.top()) + 1
 	g.start()
-	if g.checked() {
+	if g.checked() && g.mayStop() {
 		g.used = make([]uint16, g.count)
 	}
 	g.words = (g.ports + 63) / 64

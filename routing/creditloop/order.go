@@ -88,7 +88,7 @@ func (g *graph) onLane(stream int, sl, lane uint8) bool {
 // eachOf is each for the packets of one SL in a stream.
 func (g *graph) eachOf(c, stream int, sl uint8, do func(to int)) {
 	next, class := g.next[c], g.after(c)
-	for w, word := range g.deps[(int(sl)*g.count+stream)*g.words:][:g.words] {
+	for w, word := range g.deps[(stream*g.sls+int(sl))*g.words:][:g.words] {
 		for ; word != 0; word &= word - 1 {
 			port := uint8(64*w + bits.TrailingZeros64(word))
 			to, last := g.stream(next, port, class), uint8(routing.DropVL)

@@ -23,7 +23,7 @@ type streams struct {
 	// tables are, for each rules, those by stream; nil if SLs and lanes have the same numbers.
 	tables [2][]*routing.SLToVL
 	limit  []uint8  // by stream: the number of lanes of the link; nil without Maps and Lanes
-	lost   []uint16 // by stream: SLs whose packets get no farther; nil likewise
+	lost   []uint16 // by stream: SLs whose packets get no farther; nil if there are none
 }
 
 // classes are those of the ports of one switch.
@@ -114,6 +114,7 @@ func (s *streams) alike(g *graph, n topo.NodeIdx, a, b uint8) bool {
 // fill sets what there is by stream. leaders are a port of each class by switch; nil without tables.
 func (s *streams) fill(g *graph, leaders [][]uint8) {
 	s.limit, s.lost = make([]uint8, s.count), make([]uint16, s.count)
+	any := false
 	for i := range g.rules {
 		if leaders != nil {
 			s.tables[i] = make([]*routing.SLToVL, s.count)
@@ -135,8 +136,12 @@ func (s *streams) fill(g *graph, leaders [][]uint8) {
 					}
 				}
 				s.lost[stream] = s.lostAt(stream, len(g.rules))
+				any = any || s.lost[stream] != 0
 			}
 		}
+	}
+	if !any {
+		s.lost = nil
 	}
 }
 
