@@ -22,6 +22,7 @@ type attempts struct {
 	in       routing.In
 	reserved []mad.LID
 	groups   []mcast.Group // that the proof covers
+	base     *base         // in place of the state's; may be nil
 }
 
 // routed are tables with their proofs, and how they came about.
@@ -32,6 +33,7 @@ type routed struct {
 	report    *verify.Report
 	beforeCut *verify.Report // of the engine's tables, if they had loops that were cut
 	proof
+	base    *base          // of the tables, if the engine needs one
 	closing []repair.Route // repaired routes to which no way was found that adds no credit loop
 }
 
@@ -45,6 +47,11 @@ func (a *attempts) choose(ctx context.Context) *routed {
 	a.out.Foreign = a.state.foreign
 	if !a.chain[0].IsMinHop() && !a.state.swept {
 		r := a.first(ctx, routing.KeepMinimal)
+		if r != nil && r.engine.Steady && !a.keepsFound(r.tables) {
+			if r = a.fromFound(ctx, r); r == nil {
+				return nil
+			}
+		}
 		if r != nil && !r.engine.IsMinHop() && a.keepsFound(r.tables) {
 			a.out.delta.adopted = false // the tables found are the engine's own
 			return r
@@ -58,6 +65,22 @@ func (a *attempts) choose(ctx context.Context) *routed {
 		}
 	}
 	return a.repair(ctx)
+}
+
+// fromFound returns the tables that an engine has which changes those found as little as possible, if it keeps all of them: they may be its own, of
+// a subnet in which something was lost, or another manager's that have its rules. Otherwise it returns those that the
+// engine computed afresh, and nil when ctx is done.
+func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
+	a.base = newBase(afresh.engine.Name, a.out.Topo, a.in.Prev)
+	r, err := a.try(ctx, afresh.engine, routing.KeepMinimal)
+	a.base = nil
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil && a.keepsFound(r.tables):
+		return r
+	}
+	return afresh
 }
 
 // first returns the tables of the first engine that routes the subnet.
@@ -131,11 +154,24 @@ func (a *attempts) repaired(ctx context.Context) (*routed, error) {
 func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
 	t, in := a.out.Topo, a.in
 	in.Keep = keep
+	from := a.base
+	if from == nil {
+		from = a.state.base
+	}
+	if e.Steady && !a.reroute {
+		in.Base = from.tables(e.Name, t)
+	}
 	computed, err := e.Route(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	r := &routed{engine: e, keep: keep, tables: fix(a.out, computed, a.reserved)}
+	switch {
+	case in.Base != nil:
+		r.base = from
+	case e.Steady:
+		r.base = newBase(e.Name, t, computed)
+	}
 	if keep == routing.KeepWorking && a.state.fitting.State == Fitted {
 		r.fitting = a.state.fitting
 	} else if r.tables.SLs.Equal(a.state.sls) {

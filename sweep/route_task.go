@@ -97,6 +97,7 @@ type delta struct {
 	foreign     string
 	closing     []repair.Route
 	adopted     bool
+	base        *base
 	indexes     partitions.Indexes // nil: unchanged
 	groups      map[mad.GUID]*groups
 	ports       *device.Ports
@@ -110,7 +111,7 @@ func (s *state) apply(d *delta) {
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
-	s.closing = d.closing
+	s.closing, s.base = d.closing, d.base
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -232,6 +233,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		return // as ctx is done
 	}
 	tables := r.tables
+	if d.base = r.base; d.base == nil && slices.ContainsFunc(j.chain, func(e engines.Engine) bool { return s.base != nil && e.Name == s.base.engine }) {
+		d.base = s.base // its engine may route the next subnet again
+	}
 	out.Unknown = r.engine.Unknown(t)
 	d.foreign = out.Foreign
 	out.Engine, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.keep, r.report, r.beforeCut, tables

@@ -48,6 +48,7 @@ type state struct {
 	foreign      string             // SweepPlan.Foreign of the last plan
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
+	base         *base              // of the routes in force; nil where their engine needs none
 	swept        bool               // a sweep has been completed in this mastership
 	settings     Settings           // that values were resolved from
 	values       plan.Values
@@ -77,7 +78,7 @@ func newState(restored Restored) *state {
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
 	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, false, false, nil, nil
-	s.sls, s.fitting, s.readLanes = nil, Fitting{}, false
+	s.sls, s.fitting, s.readLanes, s.base = nil, Fitting{}, false, nil
 	s.pkeys.removalsHeld = 0
 }
 

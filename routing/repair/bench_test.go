@@ -30,7 +30,7 @@ func BenchmarkTables(b *testing.B) {
 			b.Run("fresh", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := minhop.Route(b.Context(), routing.In{Topo: f.topo, LIDs: f.lids}); err != nil {
+					if _, err := minhop.Route(b.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -41,12 +41,12 @@ func BenchmarkTables(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
 						mustRepair(b, In{
-							Topo: less, LIDs: f.lids, Tables: f.tables, Proof: f.proof,
+							Topo: less, LIDs: f.LIDs, Tables: f.tables, Proof: f.proof,
 							Was: f.report.Forwarding(), Good: f.report.Good(),
 						})
 					}
 				})
-				repaired := mustRepair(b, In{Topo: less, LIDs: f.lids, Tables: f.tables, Proof: f.proof, Was: f.report.Forwarding(), Good: f.report.Good()})
+				repaired := mustRepair(b, In{Topo: less, LIDs: f.LIDs, Tables: f.tables, Proof: f.proof, Was: f.report.Forwarding(), Good: f.report.Good()})
 				b.Run(name+", proved and ordered", func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
@@ -58,7 +58,7 @@ func BenchmarkTables(b *testing.B) {
 				less := f.lose(b, true)
 				b.ReportAllocs()
 				for b.Loop() {
-					mustRepair(b, In{Topo: less, LIDs: f.lids, Tables: f.tables})
+					mustRepair(b, In{Topo: less, LIDs: f.LIDs, Tables: f.tables})
 				}
 			})
 		})
@@ -67,12 +67,12 @@ func BenchmarkTables(b *testing.B) {
 
 // prove proves repaired tables from what is known of the tables before, and finds an order of writing them.
 func prove(b *testing.B, less *topo.Topo, f *living, tables *routing.Tables) {
-	in := creditloop.In{Topo: less, LIDs: f.lids, Forwarding: routing.NewForwarding(less, f.lids, tables), Since: f.proof}
+	in := creditloop.In{Topo: less, LIDs: f.LIDs, Forwarding: routing.NewForwarding(less, f.LIDs, tables), Since: f.proof}
 	report, err := creditloop.Find(b.Context(), in)
 	if err != nil || report.Loop != nil {
 		b.Fatal(report, err)
 	}
-	in.Since, in.Before = report, &creditloop.Rules{Forwarding: routing.NewForwarding(less, f.lids, f.tables)}
+	in.Since, in.Before = report, &creditloop.Rules{Forwarding: routing.NewForwarding(less, f.LIDs, f.tables)}
 	if tr, err := creditloop.Order(b.Context(), in, 1); err != nil || tr.Risk != nil {
 		b.Fatal(tr, err)
 	}
@@ -80,23 +80,23 @@ func prove(b *testing.B, less *topo.Topo, f *living, tables *routing.Tables) {
 
 // lose is the subnet without one cable between switches, to a switch with hosts or between others.
 func (f *living) lose(b *testing.B, leaf bool) *topo.Topo {
-	hosts := make([]bool, len(f.fabric.Nodes))
-	for _, c := range f.cables(true) {
+	hosts := make([]bool, len(f.Fabric.Nodes))
+	for _, c := range f.Cables(true) {
 		hosts[c[1].Node] = true
 	}
-	cables := f.cables(false)
+	cables := f.Cables(false)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for {
 		c := cables[rng.IntN(len(cables))]
 		if (hosts[c[0].Node] || hosts[c[1].Node]) != leaf {
 			continue
 		}
-		f.cut(c)
-		less, err := netwalk.Topo(f.fabric, f.self())
+		f.Cut(c)
+		less, err := netwalk.Topo(f.Fabric, f.Self())
 		if err != nil {
 			b.Fatal(err)
 		}
-		f.restore(len(f.lost) - 1)
+		f.Restore(len(f.Lost) - 1)
 		return less
 	}
 }

@@ -13,25 +13,14 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/topo"
 	"ibsm/topo/net"
-	"ibsm/topo/netwalk"
 )
 
 // proof says that tests run in their full sizes.
 func proof() bool { return os.Getenv("IBSM_PROOF") == "1" }
 
-// cable is two ends.
-type cable [2]net.End
-
-// living is a fabric that loses cables and gets them back, and its tables, which are repaired each time.
+// living is a fabric that changes, and its tables, which are repaired each time.
 type living struct {
-	fabric *net.Net
-	lost   []cable
-	base   map[mad.GUID]mad.LID // of end ports
-	lmc    uint8
-	next   mad.LID // to give to a port
-
-	topo   *topo.Topo
-	lids   *topo.LIDs
+	*routingtest.Living
 	tables *routing.Tables
 	report *verify.Report
 	proof  *creditloop.Report
@@ -43,51 +32,22 @@ func newLiving(t testing.TB, spec string, lmc uint8, engine routing.Engine) *liv
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &living{fabric: fabric, base: map[mad.GUID]mad.LID{}, lmc: lmc, next: 1 << lmc}
-	f.walk(t)
-	if f.tables, err = engine(t.Context(), routing.In{Topo: f.topo, LIDs: f.lids}); err != nil {
+	f := &living{Living: routingtest.NewLiving(t, fabric, lmc)}
+	if f.tables, err = engine(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs}); err != nil {
 		t.Fatal(err)
 	}
 	f.judge(t)
 	return f
 }
 
-// self is the port of the manager, on the first host.
-func (f *living) self() net.End {
-	return net.End{Node: int32(slices.IndexFunc(f.fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch })), Port: 1}
-}
-
-// walk finds the subnet, and gives each port that is new LIDs; others keep theirs, and so do those
-// that are not there.
-func (f *living) walk(t testing.TB) {
-	t.Helper()
-	var err error
-	if f.topo, err = netwalk.Topo(f.fabric, f.self()); err != nil {
-		t.Fatal(err)
-	}
-	base, lmc := make([]mad.LID, len(f.topo.Ports)), make([]uint8, len(f.topo.Ports))
-	for _, p := range f.topo.EndPorts {
-		guid := f.topo.Ports[p].GUID
-		if f.base[guid] == 0 {
-			f.base[guid] = f.next
-			f.next += 1 << f.lmc
-		}
-		base[p] = f.base[guid]
-		if f.topo.Nodes[f.topo.Ports[p].Node].Type != mad.Switch {
-			lmc[p] = f.lmc
-		}
-	}
-	f.lids = topo.NewLIDs(base, lmc)
-}
-
 // judge finds out what a manager knows of the tables.
 func (f *living) judge(t testing.TB) {
 	t.Helper()
 	var err error
-	if f.report, err = verify.Check(t.Context(), 0, f.topo, f.lids, f.tables, f.report); err != nil {
+	if f.report, err = verify.Check(t.Context(), 0, f.Topo, f.LIDs, f.tables, f.report); err != nil {
 		t.Fatal(err)
 	}
-	if f.proof, err = creditloop.Find(t.Context(), search(f.topo, f.lids, f.tables)); err != nil {
+	if f.proof, err = creditloop.Find(t.Context(), search(f.Topo, f.LIDs, f.tables)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,91 +56,14 @@ func search(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) creditloop.In {
 	return creditloop.In{Topo: t, LIDs: l, Forwarding: routing.NewForwarding(t, l, tables), SLs: tables.SLs}
 }
 
-// cables are those between switches, or of hosts other than the first.
-func (f *living) cables(hosts bool) (all []cable) {
-	first := true
-	for i := range f.fabric.Nodes {
-		node := &f.fabric.Nodes[i]
-		isHost := node.Type != mad.Switch
-		if isHost && first {
-			first = false
-			continue
-		}
-		for num := 1; num < len(node.Ports); num++ {
-			peer := node.Ports[num].Peer
-			if peer.Node < 0 || isHost != hosts {
-				continue
-			}
-			if !hosts && (f.fabric.Nodes[peer.Node].Type != mad.Switch || peer.Node < int32(i)) {
-				continue
-			}
-			all = append(all, cable{{Node: int32(i), Port: uint8(num)}, peer})
-		}
-	}
-	return all
-}
-
-func (f *living) cut(c cable) {
-	for _, end := range c {
-		f.fabric.Nodes[end.Node].Ports[end.Port].Peer = net.NoEnd
-	}
-	f.lost = append(f.lost, c)
-}
-
-// restore returns a cable that was lost.
-func (f *living) restore(i int) {
-	c := f.lost[i]
-	f.fabric.Nodes[c[0].Node].Ports[c[0].Port].Peer = c[1]
-	f.fabric.Nodes[c[1].Node].Ports[c[1].Port].Peer = c[0]
-	f.lost = slices.Delete(f.lost, i, i+1)
-}
-
-// damage loses or returns some cables at random.
-func (f *living) damage(rng *rand.Rand) {
-	for range 1 + rng.IntN(3) {
-		cables, hosts := f.cables(false), f.cables(true)
-		switch what := rng.IntN(7); {
-		case what < 3 && len(cables) > 0:
-			f.cut(cables[rng.IntN(len(cables))])
-		case what == 3 && len(hosts) > 0:
-			f.cut(hosts[rng.IntN(len(hosts))])
-		case what == 4 && len(cables) > 0: // all cables of a switch to others
-			at := cables[rng.IntN(len(cables))][rng.IntN(2)].Node
-			for _, c := range cables {
-				if c[0].Node == at || c[1].Node == at {
-					f.cut(c)
-				}
-			}
-		default:
-			for i := len(f.lost) - 1; i >= 0; i-- {
-				if rng.IntN(2) == 0 {
-					f.restore(i)
-				}
-			}
-		}
-	}
-}
-
-// found are the tables as a manager finds them after the subnet has changed: those of switches that are
-// still there.
-func (f *living) found(was *topo.Topo) *routing.Tables {
-	found := &routing.Tables{LFT: make([][]uint8, len(f.topo.Switches)), Top: f.lids.Top, SLs: f.tables.SLs}
-	for s, n := range f.topo.Switches {
-		if old := was.FindNode(f.topo.Nodes[n].GUID); old != topo.None {
-			found.LFT[s] = f.tables.LFT[was.Nodes[old].Switch]
-		}
-	}
-	return found
-}
-
 // change damages the fabric, and returns what to repair.
 func (f *living) change(t testing.TB, rng *rand.Rand) In {
-	was := f.topo
-	f.damage(rng)
-	f.walk(t)
-	found := f.found(was)
+	was := f.Topo
+	f.Damage(rng)
+	f.Walk(t)
+	found := f.Found(was, f.tables)
 	return In{
-		Topo: f.topo, LIDs: f.lids, Tables: found, Proof: f.proof,
+		Topo: f.Topo, LIDs: f.LIDs, Tables: found, Proof: f.proof,
 		Was: f.report.Forwarding(), Good: f.report.Good(),
 	}
 }

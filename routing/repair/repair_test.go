@@ -74,7 +74,7 @@ func TestSpoiled(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		f := newLiving(t, fmt.Sprintf("random:switches=%d,degree=%d,hosts=1,seed=%d", 4+2*rng.IntN(8), 2+rng.IntN(2), seed), uint8(rng.IntN(2)), minhop.Route)
-		f.tables = spoiled(f.topo, f.lids, seed)
+		f.tables = spoiled(f.Topo, f.LIDs, seed)
 		f.report = nil
 		f.judge(t)
 		in := f.change(t, rng)
@@ -92,18 +92,18 @@ func TestSpoiled(t *testing.T) {
 // lopsided is tables of shortest ways, in which each switch takes its lowest port.
 func lopsided(t *testing.T, f *living) *routing.Tables {
 	t.Helper()
-	graph := routing.NewGraph(f.topo)
+	graph := routing.NewGraph(f.Topo)
 	hops, err := routing.NewHops(t.Context(), 0, graph)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := &routing.Tables{LFT: make([][]uint8, graph.Len()), Top: f.lids.Top}
+	tables := &routing.Tables{LFT: make([][]uint8, graph.Len()), Top: f.LIDs.Top}
 	for i := range tables.LFT {
 		s := topo.SwitchIdx(i)
-		tables.LFT[s] = slices.Repeat([]uint8{routing.NoPath}, routing.RowLen(f.lids.Top))
+		tables.LFT[s] = slices.Repeat([]uint8{routing.NoPath}, routing.RowLen(f.LIDs.Top))
 		peers, ports := graph.Edges(s)
-		for lid, owner := range f.lids.Owner {
-			home, port := routing.Home(f.topo, owner)
+		for lid, owner := range f.LIDs.Owner {
+			home, port := routing.Home(f.Topo, owner)
 			if home == s {
 				tables.LFT[s][lid] = port
 			} else if home != topo.None {
@@ -124,7 +124,7 @@ func TestRow(t *testing.T) {
 		f.judge(t)
 		lost := &routing.Tables{LFT: slices.Clone(f.tables.LFT), Top: f.tables.Top}
 		lost.LFT[1] = nil
-		in := In{Topo: f.topo, LIDs: f.lids, Tables: lost, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+		in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: lost, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
 		r := mustRepair(t, in)
 		mustKeep(t, in, r)
 		for s := range r.Tables.LFT {
@@ -139,8 +139,8 @@ func TestRow(t *testing.T) {
 func TestNothing(t *testing.T) {
 	f := newLiving(t, "torus:dims=4x4,hosts=1", 1, lash.New(lash.Settings{}))
 	for _, in := range []In{
-		{Topo: f.topo, LIDs: f.lids, Tables: f.tables},
-		{Topo: f.topo, LIDs: f.lids, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof},
+		{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables},
+		{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof},
 	} {
 		r := mustRepair(t, in)
 		for s := range r.Tables.LFT {
@@ -158,13 +158,13 @@ func TestNothing(t *testing.T) {
 // already included, and to get the SLs of the other hosts at their switch.
 func TestNew(t *testing.T) {
 	f := newLiving(t, "fattree:k=8,levels=2", 0, minhop.Route)
-	f.tables.SLs = routing.SLsBySwitch(f.topo, f.lids, someSLs(len(f.topo.Switches)))
-	full := *f.lids
+	f.tables.SLs = routing.SLsBySwitch(f.Topo, f.LIDs, someSLs(len(f.Topo.Switches)))
+	full := *f.LIDs
 	var lids []mad.LID // of hosts, one that is old at each switch
 	base := slices.Clone(full.Base)
 	seen := map[topo.SwitchIdx]bool{}
-	for _, p := range f.topo.EndPorts {
-		if at, port := routing.Home(f.topo, p); port != 0 {
+	for _, p := range f.Topo.EndPorts {
+		if at, port := routing.Home(f.Topo, p); port != 0 {
 			if seen[at] {
 				lids = append(lids, base[p])
 				base[p] = 0
@@ -172,8 +172,8 @@ func TestNew(t *testing.T) {
 			seen[at] = true
 		}
 	}
-	f.lids = topo.NewLIDs(base, slices.Clone(full.LMC))
-	found := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.lids.Top, SLs: routing.SLsBySwitch(f.topo, f.lids, f.tables.SLs.Rows)}
+	f.LIDs = topo.NewLIDs(base, slices.Clone(full.LMC))
+	found := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.LIDs.Top, SLs: routing.SLsBySwitch(f.Topo, f.LIDs, f.tables.SLs.Rows)}
 	for s, row := range f.tables.LFT {
 		found.LFT[s] = slices.Clone(row)
 		for _, lid := range lids {
@@ -182,13 +182,13 @@ func TestNew(t *testing.T) {
 	}
 	f.tables, f.report = found, nil
 	f.judge(t)
-	in := In{Topo: f.topo, LIDs: &full, Tables: found, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+	in := In{Topo: f.Topo, LIDs: &full, Tables: found, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
 	r := mustRepair(t, in)
 	mustKeep(t, in, r)
 	for s := range r.Tables.LFT {
 		count := map[uint8]int{}
 		for lid, owner := range full.Owner {
-			if at, port := routing.Home(f.topo, owner); port != 0 && at != topo.SwitchIdx(s) && seen[topo.SwitchIdx(s)] {
+			if at, port := routing.Home(f.Topo, owner); port != 0 && at != topo.SwitchIdx(s) && seen[topo.SwitchIdx(s)] {
 				count[r.Tables.LFT[s][lid]]++
 			}
 		}
@@ -205,7 +205,7 @@ func TestNew(t *testing.T) {
 			if from == topo.None || to == topo.None {
 				continue
 			}
-			a, b := f.topo.SwitchOf(from), f.topo.SwitchOf(to)
+			a, b := f.Topo.SwitchOf(from), f.Topo.SwitchOf(to)
 			if got := r.Tables.SLs.Of(full.Base[from], full.Base[to]); got != found.SLs.Rows[a][b] {
 				t.Fatalf("from LID %v to LID %v: SL %d", full.Base[from], full.Base[to], got)
 			}
@@ -229,23 +229,23 @@ func someSLs(n int) [][]uint8 {
 func TestSiblings(t *testing.T) {
 	f := newLiving(t, "fattree:k=8,levels=2", 2, minhop.Route)
 	f.tables = lopsided(t, f)
-	d := routing.Order(f.topo, f.lids, routing.Balancing{})[0]
-	found := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.lids.Top}
+	d := routing.Order(f.Topo, f.LIDs, routing.Balancing{})[0]
+	found := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.LIDs.Top}
 	for s, row := range f.tables.LFT {
 		found.LFT[s] = slices.Clone(row)
 		for lid := d.Base; lid < d.Base+4; lid++ {
 			found.LFT[s][lid] = routing.NoPath
 		}
 	}
-	r := mustRepair(t, In{Topo: f.topo, LIDs: f.lids, Tables: found})
-	graph := routing.NewGraph(f.topo)
+	r := mustRepair(t, In{Topo: f.Topo, LIDs: f.LIDs, Tables: found})
+	graph := routing.NewGraph(f.Topo)
 	for s := range topo.SwitchIdx(graph.Len()) {
 		peers, _ := graph.Edges(s)
 		if slices.Contains(peers, d.Switch) || s == d.Switch {
 			continue // a spine has one way
 		}
 		next := map[topo.SwitchIdx]bool{}
-		tracer := routing.NewTracer(f.topo, f.lids)
+		tracer := routing.NewTracer(f.Topo, f.LIDs)
 		for lid := d.Base; lid < d.Base+4; lid++ {
 			next[tracer.Next(s, r.Tables.LFT[s][lid])] = true
 		}
@@ -258,8 +258,8 @@ func TestSiblings(t *testing.T) {
 // TestUnhealthy wants nothing to lead over an unhealthy link any more.
 func TestUnhealthy(t *testing.T) {
 	f := newLiving(t, "fattree:k=4", 0, minhop.Route)
-	sick := *f.topo
-	sick.Ports = slices.Clone(f.topo.Ports)
+	sick := *f.Topo
+	sick.Ports = slices.Clone(f.Topo.Ports)
 	peers := 0
 	for p := range sick.Ports {
 		peer := sick.Ports[p].Peer
@@ -267,7 +267,7 @@ func TestUnhealthy(t *testing.T) {
 			continue
 		}
 		sick.Ports[p].Unhealthy, sick.Ports[peer].Unhealthy = true, true
-		in := In{Topo: &sick, LIDs: f.lids, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+		in := In{Topo: &sick, LIDs: f.LIDs, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
 		r := mustRepair(t, in)
 		for _, port := range []topo.PortIdx{topo.PortIdx(p), peer} {
 			if s := sick.Nodes[sick.Ports[port].Node].Switch; slices.Contains(r.Tables.LFT[s], sick.Ports[port].Num) {
@@ -291,14 +291,14 @@ func TestRing(t *testing.T) {
 		t.Fatal("the ring has no credit loop")
 	}
 	for range 2 {
-		if len(f.lost) == 0 {
-			f.cut(f.cables(false)[0])
+		if len(f.Lost) == 0 {
+			f.Cut(f.Cables(false)[0])
 		} else {
-			f.restore(0)
+			f.Restore(0)
 		}
-		was := f.topo
-		f.walk(t)
-		in := In{Topo: f.topo, LIDs: f.lids, Tables: f.found(was), Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+		was := f.Topo
+		f.Walk(t)
+		in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.Found(was, f.tables), Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
 		r := mustRepair(t, in)
 		mustKeep(t, in, r)
 		f.tables = r.Tables
@@ -314,7 +314,7 @@ func TestWorkers(t *testing.T) {
 		for _, known := range []bool{false, true} {
 			f := newLiving(t, spec, 1, minhop.Route)
 			if !known {
-				f.tables, f.report = spoiled(f.topo, f.lids, 7), nil
+				f.tables, f.report = spoiled(f.Topo, f.LIDs, 7), nil
 				f.judge(t)
 			}
 			in := f.change(t, rand.New(rand.NewPCG(1, 1)))
@@ -339,7 +339,7 @@ func TestCancelled(t *testing.T) {
 	f := newLiving(t, "fattree:k=8", 0, minhop.Route)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Tables(ctx, In{Topo: f.topo, LIDs: f.lids, Tables: spoiled(f.topo, f.lids, 7)}); err == nil || r != nil || !errors.Is(err, ctx.Err()) {
+	if r, err := Tables(ctx, In{Topo: f.Topo, LIDs: f.LIDs, Tables: spoiled(f.Topo, f.LIDs, 7)}); err == nil || r != nil || !errors.Is(err, ctx.Err()) {
 		t.Errorf("result %v, error %v", r, err)
 	}
 }

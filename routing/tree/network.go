@@ -19,14 +19,15 @@ type network struct {
 	level    []int32  // by switch: links to the nearest leaf
 	height   []int32  // by switch: its place in an order without equals; up is to a higher one
 	byHeight []topo.SwitchIdx
-	parts    []int32   // by switch: of the subnet, as far as cables lead
-	below    [][]int32 // by level, then by switch: parts up to the level
-	up       [][]group // by switch: to higher switches
-	down     [][]group // and to lower ones
-	above    [][]fall  // by switch: groups of higher ones that lead to it
-	digit    []int32   // by switch: which of the switches of its level that stand for each other it is
-	tiers    []tier    // by level
-	ups      [][]step  // by switch, then by digit + parents * cable: where its groups up lead
+	parts    []int32            // by switch: of the subnet, as far as cables lead
+	below    [][]int32          // by level, then by switch: parts up to the level
+	up       [][]group          // by switch: to higher switches
+	higher   [][]topo.SwitchIdx // by switch: those of up, side by side in memory
+	down     [][]group          // and to lower ones
+	above    [][]fall           // by switch: groups of higher ones that lead to it
+	digit    []int32            // by switch: which of the switches of its level that stand for each other it is
+	tiers    []tier             // by level
+	ups      [][]step           // by switch, then by digit + parents * cable: where its groups up lead
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -164,6 +165,18 @@ func (n *network) group() {
 			}
 			(*groups)[at].ports = append((*groups)[at].ports, ports[i])
 		}
+	}
+	count := 0
+	for _, groups := range n.up {
+		count += len(groups)
+	}
+	flat := make([]topo.SwitchIdx, 0, count)
+	for _, groups := range n.up {
+		first := len(flat)
+		for _, g := range groups {
+			flat = append(flat, g.to)
+		}
+		n.higher = append(n.higher, flat[first:])
 	}
 	n.above = make([][]fall, len(n.level))
 	for s := range n.down {

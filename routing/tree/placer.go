@@ -24,15 +24,19 @@ type placer struct {
 	queue  []topo.SwitchIdx
 
 	// To the destination in hand, by switch:
-	by   []uint8          // the port
-	next []topo.SwitchIdx // the switch behind it
-	free []bool           // the port is not that of the digit
-	flow []uint32         // hosts whose packets come there
+	by     []uint8          // the port
+	chosen []uint8          // by of all destinations at the switch in hand
+	next   []topo.SwitchIdx // the switch behind it
+	free   []bool           // the port is not that of the digit
+	flow   []uint32         // hosts whose packets come there
 
 	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by switch
 	// * 256 + port how many have a port other than that of the digit.
 	near  []int32
 	moved []uint8
+
+	tracer *routing.Tracer // where tables exist already
+	beyond *beyond         // likewise
 }
 
 const unreachable = math.MaxInt32 / 2
@@ -46,20 +50,26 @@ func newPlacer(n *network, rows [][]uint8) *placer {
 // place chooses all ports.
 func place(ctx context.Context, n *network, rows [][]uint8) error {
 	all, p := n.destinations(), newPlacer(n, rows)
-	if err := p.placeDigits(ctx, all); err != nil {
-		return err
+	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.connect}
+	if n.Base != nil {
+		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.connect, p.share}
 	}
-	if err := p.placeOthers(ctx, all); err != nil {
-		return err
+	for _, step := range steps {
+		if err := step(ctx, all); err != nil {
+			return err
+		}
 	}
-	if err := p.relieve(ctx, all); err != nil {
-		return err
-	}
-	return p.connect(ctx, all)
+	return nil
 }
 
 // placeDigits fills the tables with the ports of digits, and counts the routes that need no others.
 func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
+	return p.forEach(ctx, all, (*placer).placeAt)
+}
+
+// forEach has several placers do something for all destinations, and adds what they counted. The error is the first one, or that
+// of ctx.
+func (p *placer) forEach(ctx context.Context, all []destinations, do func(*placer, *destinations) error) error {
 	var mutex sync.Mutex
 	refused := make([]error, len(all))
 	var workers []*placer
@@ -69,7 +79,7 @@ func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
 		workers = append(workers, w)
 		mutex.Unlock()
 		return func(item int) {
-			refused[item] = w.placeAt(&all[item])
+			refused[item] = do(w, &all[item])
 		}
 	})
 	for _, w := range workers {
@@ -87,22 +97,31 @@ func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
 }
 
 func (p *placer) placeAt(at *destinations) error {
-	p.measureWays(at.at)
-	at.cut = slices.Contains(p.cost, unreachable)
-	if err := p.check(at.at); err != nil {
+	if err := p.begin(at); err != nil {
 		return err
 	}
+	p.chosen = p.chosen[:0]
 	for i := range at.ports {
 		d := &at.ports[i]
 		d.others = p.choose(at.at, d)
 		if d.host {
 			p.count()
 		}
-		for s, port := range p.by {
-			p.rows[s][d.lid] = port
+		p.chosen = append(p.chosen, p.by...)
+	}
+	for s, row := range p.rows { // entries beside each other
+		for i := range at.ports {
+			row[at.ports[i].lid] = p.chosen[i*len(p.rows)+s]
 		}
 	}
 	return nil
+}
+
+// begin measures the ways to destinations.
+func (p *placer) begin(at *destinations) error {
+	p.measureWays(at.at)
+	at.cut = slices.Contains(p.cost, unreachable)
+	return p.check(at.at)
 }
 
 // placeOthers gives switches that have no port of the digit another one.
@@ -162,8 +181,8 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 			continue
 		}
 		cost := int32(unreachable - 1)
-		for i := range p.up[s] {
-			cost = min(cost, p.cost[p.up[s][i].to])
+		for _, r := range p.higher[s] {
+			cost = min(cost, p.cost[r])
 		}
 		p.cost[s] = cost + 1
 	}
@@ -262,13 +281,9 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 			}
 			return
 		}
-		if near := p.below[p.level[s]][at]; near != p.near[s] {
-			p.near[s] = near
-			clear(p.moved[int(s)<<8:][:256])
-		}
-		p.improve(s, p.moved[int(s)<<8:][:256])
-		if flow > 0 {
-			p.moved[int(s)<<8|int(p.by[s])]++
+		moved := p.movedNear(s, at)
+		if p.improve(s, moved); flow > 0 {
+			moved[p.by[s]]++
 		}
 		p.rows[s][d.lid] = p.by[s]
 		for ; p.next[s] != topo.None; s = p.next[s] {
@@ -279,6 +294,16 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 			}
 		}
 	})
+}
+
+// movedNear is how many of the destinations that are near each other, with those at a switch, have been moved, by port.
+func (p *placer) movedNear(s, at topo.SwitchIdx) []uint8 {
+	moved := p.moved[int(s)<<8:][:256]
+	if near := p.below[p.level[s]][at]; near != p.near[s] {
+		p.near[s] = near
+		clear(moved)
+	}
+	return moved
 }
 
 // improve takes, of the cables with a shortest way, the one by which the fewest of the destinations that are near have been moved, and

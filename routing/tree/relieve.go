@@ -15,7 +15,7 @@ func (p *placer) relieve(ctx context.Context, all []destinations) error {
 	if most <= bound {
 		return nil
 	}
-	tracer := routing.NewTracer(p.Topo, p.LIDs)
+	p.tracer = routing.NewTracer(p.Topo, p.LIDs)
 	for most > bound {
 		limit := max(bound, most-most/16)
 		over := p.over(ctx, limit)
@@ -30,7 +30,7 @@ func (p *placer) relieve(ctx context.Context, all []destinations) error {
 						p.measureWays(at.at)
 						measured = true
 					}
-					p.relieveOf(d, limit, tracer)
+					p.relieveOf(d, limit)
 				}
 			}
 		}
@@ -85,11 +85,11 @@ func (p *placer) over(ctx context.Context, limit uint32) []bool {
 }
 
 // relieveOf moves routes to a destination away from links with more routes than a limit.
-func (p *placer) relieveOf(d *destination, limit uint32, tracer *routing.Tracer) {
+func (p *placer) relieveOf(d *destination, limit uint32) {
 	for s, row := range p.rows {
 		p.by[s], p.next[s] = row[d.lid], topo.None
 		if p.cost[s] > 0 && p.by[s] != routing.NoPath {
-			p.next[s] = tracer.Next(topo.SwitchIdx(s), p.by[s])
+			p.next[s] = p.tracer.Next(topo.SwitchIdx(s), p.by[s])
 		}
 	}
 	copy(p.flow, p.hosts)

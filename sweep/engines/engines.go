@@ -64,6 +64,8 @@ type Engine struct {
 	// NoCreditLoop is its promise that routes between hosts have no credit loop. Tables that break
 	// it are not used.
 	NoCreditLoop bool
+	// Steady says that it changes tables that it has computed no more than it must, and returns to them: routing.In.Base.
+	Steady bool
 	// Layers says that paths get SLs if its tables have a credit loop without.
 	Layers bool
 	// Force is the setting that has tables used although packets go round in circles, or wait for each
@@ -163,7 +165,7 @@ var table = []struct {
 	{"nue", func(s *Settings) Engine {
 		return Engine{Route: nue.New(s.Nue), NoCreditLoop: true, settings: s.Nue}
 	}},
-	{"tree", func(*Settings) Engine { return Engine{Route: tree.Route, NoCreditLoop: true} }},
+	{"tree", func(*Settings) Engine { return Engine{Route: tree.Route, NoCreditLoop: true, Steady: true} }},
 	{"file", func(s *Settings) Engine {
 		e := Engine{Route: s.File.route(s.Balancing), Layers: s.File.LFTs != nil, settings: []any{s.File, s.Balancing}, named: s.balanced()}
 		if e.Layers && !s.File.Forced {

@@ -1,0 +1,251 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/minhop"
+	"ibsm/routing/routingtest"
+	"ibsm/routing/verify"
+	"ibsm/topo"
+	"ibsm/topo/net"
+)
+
+// naive are the shortest ways to a switch that go up and then down, found by relaxation of all links again and again.
+type naive struct {
+	down, any []int // by switch: links by going down only, and by any way; far is none
+	up        func(from, to topo.SwitchIdx) bool
+}
+
+const far = math.MaxInt / 2
+
+func naiveWays(g *routing.Graph, ranks []int32, to topo.SwitchIdx) *naive {
+	w := &naive{down: slices.Repeat([]int{far}, g.Len()), up: func(from, to topo.SwitchIdx) bool { return ranks[to] < ranks[from] }}
+	w.down[to] = 0
+	relax := func(cost []int, use func(s, r topo.SwitchIdx) bool) {
+		for changed := true; changed; {
+			changed = false
+			for s := range topo.SwitchIdx(g.Len()) {
+				peers, _ := g.Edges(s)
+				for _, r := range peers {
+					if use(s, r) && cost[r]+1 < cost[s] {
+						cost[s], changed = cost[r]+1, true
+					}
+				}
+			}
+		}
+	}
+	relax(w.down, func(s, r topo.SwitchIdx) bool { return !w.up(s, r) })
+	w.any = slices.Clone(w.down)
+	relax(w.any, func(s, r topo.SwitchIdx) bool { return w.down[s] == far && w.up(s, r) })
+	return w
+}
+
+// leads reports whether a shortest way begins with a link.
+func (w *naive) leads(from, to topo.SwitchIdx) bool {
+	switch {
+	case to == topo.None || w.any[from] == far:
+		return false
+	case w.down[from] < far:
+		return !w.up(from, to) && w.down[to] == w.down[from]-1
+	}
+	return w.up(from, to) && w.any[to] == w.any[from]-1
+}
+
+// steady is a living fabric with the tables that were computed afresh, and those in force.
+type steady struct {
+	*routingtest.Living
+	whole        *topo.Topo // that base is for
+	base, tables *routing.Tables
+}
+
+// follow routes the fabric after a change, and checks each entry. It returns why the engine refuses the fabric, if it does.
+func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
+	t.Helper()
+	in := routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base), Prev: f.Found(was, f.tables)}
+	tables, err := Route(t.Context(), in)
+	if err != nil {
+		if !strings.HasPrefix(err.Error(), "no fat tree: ") {
+			t.Fatal(err)
+		}
+		return err
+	}
+	f.tables = tables
+	graph, tracer := routing.NewGraph(f.Topo), routing.NewTracer(f.Topo, f.LIDs)
+	for lid := mad.LID(1); lid <= f.LIDs.Top; lid++ {
+		home, egress := routing.Home(f.Topo, f.LIDs.PortOf(lid))
+		if home == topo.None {
+			continue
+		}
+		w := naiveWays(graph, tables.Ranks, home)
+		for s := range topo.SwitchIdx(len(f.Topo.Switches)) {
+			is, first, last := portOf(tables.LFT[s], lid), portOf(in.Base.LFT[s], lid), portOf(in.Prev.LFT[s], lid)
+			leads := func(port uint8) bool { return w.leads(s, tracer.Next(s, port)) }
+			switch {
+			case s == home && is != egress:
+				t.Fatalf("switch %d LID %d: port %d, not that of its owner", s, lid, is)
+			case s == home || w.any[s] == far:
+			case leads(first) && is != first:
+				t.Fatalf("switch %d LID %d: port %d was chosen first and is good, but now it is %d", s, lid, first, is)
+			case !leads(first) && leads(last) && is != last:
+				t.Fatalf("switch %d LID %d: port %d is good, and became %d", s, lid, last, is)
+			case !leads(is):
+				t.Fatalf("switch %d LID %d: port %d is on no shortest way", s, lid, is)
+			}
+		}
+	}
+	report, err := verify.Check(t.Context(), 0, f.Topo, f.LIDs, tables, nil)
+	if err != nil || report.Bad() > 0 {
+		t.Fatal(err, report.Count)
+	}
+	credit, err := creditloop.Find(t.Context(), creditloop.In{Topo: f.Topo, LIDs: f.LIDs, Forwarding: report.Forwarding()})
+	if err != nil || credit.Loop != nil {
+		t.Fatal(err, creditloop.Text(f.Topo, credit.Loop, creditloop.Description))
+	}
+	return nil
+}
+
+// twoTrees is two trees, and a cable between two of their roots.
+func twoTrees(t *testing.T) *net.Net {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Generate("fattree:k=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := int32(len(n.Nodes))
+	for i := range other.Nodes {
+		node := &other.Nodes[i]
+		node.ID, node.GUID = "other-"+node.ID, node.GUID^1<<62
+		for p := range node.Ports {
+			if port := &node.Ports[p]; port.GUID != 0 {
+				port.GUID ^= 1 << 62
+			}
+			if node.Ports[p].Peer.Node >= 0 {
+				node.Ports[p].Peer.Node += first
+			}
+		}
+		n.Nodes = append(n.Nodes, *node)
+	}
+	var ends []net.End
+	for i := range n.Nodes {
+		if node := &n.Nodes[i]; strings.HasPrefix(node.Desc, "spine") && (len(ends) == 0 || int32(i) >= first && len(ends) == 1) {
+			ends = append(ends, net.End{Node: int32(i), Port: uint8(len(node.Ports))})
+			node.Ports = append(node.Ports, net.Port{})
+		}
+	}
+	for i, end := range ends {
+		n.Nodes[end.Node].Ports[end.Port].Peer = ends[1-i]
+	}
+	return n
+}
+
+// TestSteady: cables, switches and hosts are lost and return at random. An entry is that of the tables computed first wherever it is
+// good; where it is not, the one in force stays if it is good. When everything is back, all is as it was. Base tables are the engine's own
+// or min-hop's, of whole and damaged trees.
+func TestSteady(t *testing.T) {
+	events := 60
+	if os.Getenv("IBSM_PROOF") != "" {
+		events = 10000 / 7
+	}
+	for i, c := range []struct {
+		spec   string
+		lmc    uint8
+		engine routing.Engine
+	}{
+		{"fattree:k=8", 0, Route}, {"fattree:k=8,levels=2", 2, Route}, {"fattree:k=4,levels=4", 1, Route}, {"fattree:k=6,missing-links=5%,seed=2", 0, Route},
+		{"fattree:k=8", 0, minhop.Route}, {"fattree:k=6,missing-links=5%,seed=3", 0, minhop.Route}, {"two trees", 0, Route},
+	} {
+		t.Run(fmt.Sprintf("%d/%s", i, c.spec), func(t *testing.T) {
+			var fabric *net.Net
+			var err error
+			if c.spec == "two trees" {
+				fabric = twoTrees(t)
+			} else if fabric, err = net.Generate(c.spec); err != nil {
+				t.Fatal(err)
+			}
+			f := &steady{Living: routingtest.NewLiving(t, fabric, c.lmc)}
+			if f.base, err = c.engine(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs}); err != nil {
+				t.Fatal(err)
+			}
+			f.whole, f.tables = f.Topo, f.base
+			rng, routed, back := rand.New(rand.NewPCG(uint64(i), 1)), 0, 0
+			for range events {
+				was, lost := f.Topo, len(f.Lost)
+				f.Damage(rng)
+				if rng.IntN(8) == 0 {
+					for len(f.Lost) > 0 {
+						f.Restore(len(f.Lost) - 1)
+					}
+				}
+				f.Walk(t)
+				if f.follow(t, was) != nil { // too much of it is gone
+					for len(f.Lost) > min(lost, 2) {
+						f.Restore(len(f.Lost) - 1)
+					}
+					f.Walk(t)
+					if err := f.follow(t, was); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if routed++; len(f.Lost) == 0 {
+					back++
+					if !slices.EqualFunc(f.tables.LFT, f.base.LFT, slices.Equal) {
+						t.Fatal("everything is back, but the tables are not as they were")
+					}
+				}
+			}
+			t.Logf("%d of %d changes were routed, everything was back %d times", routed, events, back)
+			if routed < events/2 || back < events/20 {
+				t.Error("too few")
+			}
+		})
+	}
+}
+
+// TestDrift: tables from which one cable after the other was lost are not much worse than those that are computed afresh then.
+func TestDrift(t *testing.T) {
+	for _, spec := range []string{"fattree:k=8", "fattree:k=16,levels=2", "fattree:k=16"} {
+		if spec == "fattree:k=16" && os.Getenv("IBSM_PROOF") == "" {
+			continue
+		}
+		fabric, err := net.Generate(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &steady{Living: routingtest.NewLiving(t, fabric, 0)}
+		if f.base, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs}); err != nil {
+			t.Fatal(err)
+		}
+		f.whole, f.tables = f.Topo, f.base
+		rng := rand.New(rand.NewPCG(7, 1))
+		for range len(f.Cables(false)) / 20 {
+			was, cables := f.Topo, f.Cables(false)
+			f.Cut(cables[rng.IntN(len(cables))])
+			f.Walk(t)
+			in := routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base), Prev: f.Found(was, f.tables)}
+			if f.tables, err = Route(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in := routing.In{Topo: f.Topo, LIDs: f.LIDs}
+		fresh := measure(t, in, Route)
+		kept := measure(t, in, func(context.Context, routing.In) (*routing.Tables, error) { return f.tables, nil })
+		t.Logf("%s: afresh %+v", spec, fresh)
+		t.Logf("%s: kept   %+v", spec, kept)
+		if kept.Fullest > 2*fresh.Fullest || kept.Shift > 1.25*fresh.Shift || kept.Bisection < 0.98*fresh.Bisection {
+			t.Errorf("%s: they are much worse", spec)
+		}
+	}
+}

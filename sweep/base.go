@@ -1,0 +1,82 @@
+package sweep
+
+import (
+	"cmp"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// base are the tables that an engine computed afresh last, for one that changes them as little as possible and returns to them. It is
+// immutable.
+type base struct {
+	engine   string
+	switches []mad.GUID // ascending
+	rows     [][]uint8  // of switches
+	links    []link     // between switches, as they were then, in order
+}
+
+// link is one between switches, seen from the switch with the lower GUID.
+type link struct {
+	from, to         mad.GUID
+	fromPort, toPort uint8
+}
+
+func (l link) compare(o link) int {
+	return cmp.Or(cmp.Compare(l.from, o.from), cmp.Compare(l.fromPort, o.fromPort), cmp.Compare(l.to, o.to), cmp.Compare(l.toPort, o.toPort))
+}
+
+func newBase(engine string, t *topo.Topo, tables *routing.Tables) *base {
+	b := &base{engine: engine, rows: tables.LFT, links: linksOf(t)}
+	for _, n := range t.Switches {
+		b.switches = append(b.switches, t.Nodes[n].GUID)
+	}
+	return b
+}
+
+// linksOf are the links between switches that can be used, in order.
+func linksOf(t *topo.Topo) (links []link) {
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if !t.BetweenSwitches(topo.PortIdx(i)) || p.Unhealthy || t.Ports[p.Peer].Unhealthy {
+			continue
+		}
+		far := &t.Ports[p.Peer]
+		if l := (link{t.Nodes[p.Node].GUID, t.Nodes[far.Node].GUID, p.Num, far.Num}); l.from < l.to {
+			links = append(links, l)
+		}
+	}
+	slices.SortFunc(links, link.compare)
+	return links
+}
+
+// tables are those of a base for the switches of t; nil if it is another engine's, or t has links that it does not know: then these
+// would not be used. b may be nil.
+func (b *base) tables(engine string, t *topo.Topo) *routing.Tables {
+	if b == nil || b.engine != engine || b.lacks(linksOf(t)) {
+		return nil
+	}
+	tables := &routing.Tables{LFT: make([][]uint8, len(t.Switches))}
+	for s, n := range t.Switches {
+		if i, is := slices.BinarySearch(b.switches, t.Nodes[n].GUID); is {
+			tables.LFT[s] = b.rows[i]
+		}
+	}
+	return tables
+}
+
+// lacks reports whether some of the links, which are in order, are not among those of a base.
+func (b *base) lacks(links []link) bool {
+	at := 0
+	for _, l := range links {
+		for at < len(b.links) && b.links[at].compare(l) < 0 {
+			at++
+		}
+		if at == len(b.links) || b.links[at] != l {
+			return true
+		}
+	}
+	return false
+}
