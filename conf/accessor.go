@@ -77,6 +77,7 @@ var (
 	ScatterPorts                   = number[uint32]("scatter_ports")
 	AvoidThrottledLinks            = boolean("avoid_throttled_links")
 	TorusConfig                    = text("torus_config")
+	DrainFile                      = text("drain_file")
 	ConnectRoots                   = boolean("connect_roots")
 	QuasiFtreeIndexing             = boolean("quasi_ftree_indexing")
 	MaxReverseHops                 = number[uint16]("max_reverse_hops")

@@ -20,6 +20,9 @@ type Status struct {
 	Engines          []string           `json:"engines"`                     // routing engines, as they were chosen
 	Engine           string             `json:"engine"`                      // that computed the routes in force; "" for none
 	Refused          []EngineRefusal    `json:"refused,omitempty"`           // by engines that were tried before Engine
+	Drained          int                `json:"drained,omitempty"`           // switches and ports that routes avoid because the operator wants so, and those that are not there
+	DrainedPorts     int                `json:"drained_ports,omitempty"`     // of them, single ports
+	StillNeeded      int                `json:"still_needed,omitempty"`      // of them, those that routes still pass
 	RoutesKept       bool               `json:"routes_kept,omitempty"`       // the routes are another manager's, and Engine repairs them
 	NotOf            string             `json:"not_of,omitempty"`            // if RoutesKept: the chosen engine, where it has other tables
 	Lanes            string             `json:"lanes,omitempty"`             // if RoutesKept: what SLs its paths have, or would need

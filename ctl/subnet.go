@@ -45,7 +45,19 @@ const (
 	Nodes List = "nodes" // of Node, by GUID
 	Ports List = "ports" // of Port, by node GUID and port number
 	Links List = "links" // of Link, by node GUID and port number of the first end
+	// DrainedPorts is of Drained, in the order of drain_file. It takes no Filter.
+	DrainedPorts List = "drained"
 )
+
+// Drained is a switch, or a port of one, that routes avoid because the operator wants so.
+type Drained struct {
+	GUID  string   `json:"guid"`
+	Desc  string   `json:"desc"`           // "" if the switch is absent
+	Port  uint8    `json:"port"`           // 0: the whole switch
+	State string   `json:"state"`          // "drained", "still needed" or "absent"
+	Hosts []string `json:"hosts"`          // that lose a link when it is unplugged, the first 64
+	More  int      `json:"more,omitempty"` // that found no room in Hosts
+}
 
 // Filter selects rows of a list. Empty fields match all rows.
 type Filter struct {

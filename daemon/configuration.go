@@ -247,6 +247,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Resting = next.paused
 	cfg.Names = c.names
 	cfg.Sweep.Engines = chain(l.Config, next.engineFiles())
+	cfg.Sweep.Drained = next.engineFiles().settings(l.Config).Drained
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.Registrar.Groups = pathGroups(chosen, l, cfg.QoS)

@@ -50,6 +50,7 @@ var engineFileKinds = []struct {
 	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, parseSearch},
 	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, parseWeights},
 	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, parseTorus},
+	{conf.DrainFile, engines.Names(), guidfile.MaxFile + 1, parseDrained},
 	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs},
 	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix},
 }
@@ -101,6 +102,11 @@ func parseIO(name string, text []byte) (func(*engines.Settings), diag.List, erro
 	return func(to *engines.Settings) { to.SSSP.IO, to.Ftree.IO = set, set }, warnings, errors.Err()
 }
 
+func parseDrained(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	drained, warnings, errors := guidfile.Drained(name, text)
+	return func(to *engines.Settings) { to.Drained = drained }, warnings, errors.Err()
+}
+
 func setOf(guids []mad.GUID) map[mad.GUID]bool {
 	set := map[mad.GUID]bool{}
 	for _, guid := range guids {
@@ -142,6 +148,9 @@ func readEngineFiles(c *conf.Config) (r engineRead) {
 			continue
 		}
 		text, err := readFile(name, kind.most)
+		if errors.Is(err, fs.ErrNotExist) && key == conf.DrainFile.Key().Name {
+			continue // nothing is drained; the first ibsmctl drain makes the file
+		}
 		if errors.Is(err, fs.ErrNotExist) && name == kind.path.Key().Default {
 			missing := diag.List{{Position: diag.Position{File: name}, Text: key + " names no other file, and this one is missing: " + strings.Join(kind.users, ", ") + " will refuse the subnet"}}
 			r.warnings = append(r.warnings, missing...)

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
+	"ibsm/routing"
 	"ibsm/routing/lash"
 	"ibsm/routing/routingtest"
 	"ibsm/routing/torus"
@@ -181,6 +182,50 @@ func TestEngineFilesRefused(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
+}
+
+// TestDrainFile: what is drained is reloaded and mirrored, whatever the engine is; an error changes nothing, and a file that is not there drains
+// nothing.
+func TestDrainFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "drain.conf")
+	write := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustDrain := func(o *fixture, when string, want ...routing.SwitchPort) {
+		t.Helper()
+		if got := o.sent.Sweep.Drained; !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	master := newFixture(t, "drain_file "+name+"\n", ownParts)
+	mustDrain(master, "no file")
+	a, b := routing.SwitchPort{Switch: 0x10}, routing.SwitchPort{Switch: 0x11, Port: 3}
+	for _, c := range []struct {
+		text, says string
+		want       []routing.SwitchPort
+	}{
+		{"0x10\n0x11 3\n", "", []routing.SwitchPort{a, b}}, {"0x10 x\n", "drain.conf:1:6: expected a port", []routing.SwitchPort{a, b}}, {"0x11 3 # leaf\n", "", []routing.SwitchPort{b}},
+	} {
+		write(c.text)
+		master.log.Reset()
+		master.reload(true)
+		master.take()
+		mustDrain(master, c.text, c.want...)
+		master.mustSay(c.says)
+	}
+	standby := newFixture(t, "", ownParts)
+	standby.hears(master.sent.Registrar.Mirror.Policy)
+	mustDrain(standby, "as standby", b)
+	standby.entered(smp.Master)
+	mustDrain(standby, "as master", b)
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	master.reload(true)
+	master.take()
+	mustDrain(master, "the file is gone")
 }
 
 // TestTorusFile: torus_config is reloaded and mirrored as the files of other engines are.

@@ -78,7 +78,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	if !cfg.Sweep.Engines.Equal(c.cfg.Sweep.Engines) && c.elect.State() == smp.Master {
 		c.sweeps.sweeper.Reroute()
 	}
-	c.cfg.Sweep.Engines = cfg.Sweep.Engines
+	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained = cfg.Sweep.Engines, cfg.Sweep.Drained
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID

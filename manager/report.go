@@ -10,6 +10,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/view"
 )
 
 const (
@@ -33,6 +34,7 @@ type sweepLog struct {
 	stopped    string // likewise of ports that stop packets
 	fitting    sweep.Fitting
 	refused    map[string]bool // engines, with their reasons
+	drained    []view.Drained  // as sweep.SweepPlan.Drained
 	foreign    string          // as sweep.SweepPlan.Foreign
 	unknown    string          // GUIDs of files of engines
 	notes      []string        // of the engine
@@ -89,6 +91,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	if r.Unused {
 		fx.log(warn, "links were added, but the routes of another manager do not use them and are kept: ibsmctl reroute uses them")
 	}
+	l.logDrained(fx, r)
 	if r.Unavoidable > 0 {
 		fx.log(warn, "unhealthy links are still used: without them the subnet would be split", "links", r.Unavoidable)
 	}

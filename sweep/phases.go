@@ -91,7 +91,7 @@ func (f *Found) Preview(reroute bool) *RouteTask {
 
 func (f *Found) task() *RouteTask {
 	s := f.s
-	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute,
+	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained,
 		multicastTop: s.multicastTop}
 }
 

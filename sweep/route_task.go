@@ -16,6 +16,7 @@ import (
 	"ibsm/sweep/engines"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
 // RouteTask is the part of a sweep that computes a plan from what a walk found. It runs
@@ -29,6 +30,7 @@ type RouteTask struct {
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
 	reroute  bool // compute all routes afresh
+	drained  []routing.SwitchPort
 	now      int64
 
 	multicastTop mad.LID
@@ -70,6 +72,7 @@ type SweepPlan struct {
 	Foreign     string         // with KeepWorking: the chosen engine, where it has other tables than those found
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
 	Unused      bool           // links were added that adopted routes do not use
+	Drained     []view.Drained // in the order of Config.Drained
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
@@ -140,6 +143,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive)
 	s.bypass(t, d.switches)
 	out.Unavoidable, babblers = s.avoid(t)
+	out.Drained = drain(t, j.drained)
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
 	out.Values.ReregisterAll, out.Values.NoReregister = !s.swept && !s.registered, j.settings.NoReregister

@@ -18,6 +18,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
+	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
@@ -30,6 +31,7 @@ type Config struct {
 	Settings      Settings
 	Partitions    Partitions
 	Engines       engines.Chain
+	Drained       []routing.SwitchPort // that routes avoid; port 0 is a whole switch
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored

@@ -39,6 +39,7 @@ type View struct {
 	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most
 	FaultsMore int     // that found no room
 	Absent     []Absent
+	Drained    []Drained
 }
 
 // MaxFaults is how many Faults a View holds.

@@ -44,11 +44,10 @@ Exit status: 0 success, 1 the file has errors, 2 wrong usage.`,
 	return cmd
 }
 
-// qosFile is the QoS policy file of the running manager, or the default one.
-func (c *qosCommand) qosFile(ctx context.Context) string {
-	key := conf.QoSPolicyFile.Key()
+// runningFile is the file that a key of the running manager names, or the default one.
+func runningFile(ctx context.Context, a *asker, key *conf.Key) string {
 	var running struct{ Settings []ctl.Setting }
-	if c.open() == nil && c.Get(ctx, "/v1/config", nil, &running) == nil {
+	if a.open() == nil && a.Get(ctx, "/v1/config", nil, &running) == nil {
 		for _, s := range running.Settings {
 			if s.Key == key.Name {
 				return s.Value
@@ -73,7 +72,7 @@ func (c *qosCommand) check(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		name = args[0]
 	}
-	name = cmp.Or(name, c.qosFile(ctx))
+	name = cmp.Or(name, runningFile(ctx, c.asker, conf.QoSPolicyFile.Key()))
 	_, src, errors, warnings, err := readQoS(name)
 	if err != nil {
 		return err

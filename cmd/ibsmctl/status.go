@@ -100,6 +100,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if c := st.Certificate; c != nil {
 		line("", "%s", c)
 	}
+	if st.Drained > 0 {
+		line("drained", "%s", drainedText(st))
+	}
 	if text := settingsText(st); text != "" {
 		line("settings", "%s", text)
 	}
@@ -183,6 +186,22 @@ func states(ports map[string]int) string {
 		names[i] = fmt.Sprintf("%d %s", ports[name], name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// drainedText says how much is drained.
+func drainedText(st *ctl.Status) string {
+	var parts []string
+	if n := st.Drained - st.DrainedPorts; n > 0 {
+		parts = append(parts, severally(n, "switch", "switches"))
+	}
+	if st.DrainedPorts > 0 {
+		parts = append(parts, several(st.DrainedPorts, "port"))
+	}
+	text := strings.Join(parts, ", ") + ": ibsmctl drain lists them"
+	if st.StillNeeded > 0 {
+		text += fmt.Sprintf("; routes still pass %d", st.StillNeeded)
+	}
+	return text
 }
 
 // routingText says which routing engines are chosen, and which is used.

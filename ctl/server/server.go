@@ -182,6 +182,15 @@ func (d *Server) Status() *ctl.Status {
 		stats.Self.LID = s.view.SMs[0].LID // which may be newer
 		st.Subnet = s.status
 		showRouting(st, &s.view.Routing)
+		for _, d := range s.view.Drained {
+			st.Drained++
+			if d.Port > 0 {
+				st.DrainedPorts++
+			}
+			if d.State == view.DrainNeeded {
+				st.StillNeeded++
+			}
+		}
 	}
 	st.SMs = managers(&stats)
 	for _, a := range stats.Alarms() {

@@ -130,6 +130,9 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 	if rows := s.registeredRows(l); rows != nil {
 		return rows(&f)
 	}
+	if l == ctl.DrainedPorts {
+		return s.drained, nil
+	}
 	only := topo.NodeIdx(topo.None)
 	if f.Node != "" {
 		n, err := s.findNode(f.Node)

@@ -83,6 +83,26 @@ func TestPorts(t *testing.T) {
 }
 
 // TestWeights: as OpenSM's set_hop_wf, for which one character of any kind stands before a weight.
+// TestDrained: a switch, or a port of one, on each line; anything else is an error with its place.
+func TestDrained(t *testing.T) {
+	const text = "# comment\n0x10\n0x11 7 # leaf\r\n  0x12\t# all of it\n0x13 0\n0x14 255\n0x15 x\n0x16 3 4\n0x10\n0x17"
+	got, warnings, errors := Drained("f", []byte(text))
+	want := []routing.SwitchPort{{Switch: 0x10}, {Switch: 0x11, Port: 7}, {Switch: 0x12}, {Switch: 0x17}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if len(warnings) != 1 || warnings[0].Line != 9 {
+		t.Errorf("%v", warnings)
+	}
+	lines := []int{}
+	for _, e := range errors {
+		lines = append(lines, e.Line)
+	}
+	if !slices.Equal(lines, []int{5, 6, 7, 8}) {
+		t.Errorf("%v", errors)
+	}
+}
+
 func TestWeights(t *testing.T) {
 	for _, c := range []struct {
 		name, text, warnings, errors string

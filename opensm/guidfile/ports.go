@@ -31,6 +31,32 @@ func Ports(file string, text []byte) (ports []routing.SwitchPort, warnings, erro
 	return ports, r.warnings, r.errors
 }
 
+// Drained reads drain_file, which OpenSM does not have: a node GUID of a switch on each line, and after it a port, without which the whole switch
+// is drained; # begins a comment. Anything else is an error.
+func Drained(file string, text []byte) (drained []routing.SwitchPort, warnings, errors diag.List) {
+	r := reader{}
+	seen := map[routing.SwitchPort]int{}
+	r.lines(file, text, func(guid mad.GUID, line string, at diag.Position) {
+		f := fieldsOf(line, at)
+		p := routing.SwitchPort{Switch: guid}
+		if f.blanks(); f.rest != "" && f.rest[0] != '#' {
+			port, ok := f.number()
+			if f.blanks(); !ok || port == 0 || port > 254 || f.rest != "" && f.rest[0] != '#' {
+				r.errors.Add(f.at, "expected a port of the switch, 1 to 254, or nothing")
+				return
+			}
+			p.Port = uint8(port)
+		}
+		if was := seen[p]; was > 0 {
+			r.warn(at, "it is on line %d, too", was)
+			return
+		}
+		seen[p] = at.Line
+		drained = append(drained, p)
+	})
+	return drained, r.warnings, r.errors
+}
+
 // Weights reads hop_weights_file: a node GUID of a switch, a port of it and what the link there costs, 1
 // to 255, on each line, after which the rest of the line is ignored. Of two weights of a port the last
 // applies. Lines that OpenSM passes over are passed over, with a warning.

@@ -36,6 +36,7 @@ type Settings struct {
 	Nue       nue.Settings
 	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
+	Drained   []routing.SwitchPort // drain_file, of no engine: what all of them avoid; port 0 is a whole switch
 }
 
 // FileSettings are what the engine file reads: forwarding tables, or without them the lengths of

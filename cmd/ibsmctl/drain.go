@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
+	"ibsm/conf"
+	"ibsm/conf/diag"
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/opensm/guidfile"
+	"ibsm/routing"
+)
+
+// drainCommand is ibsmctl drain or undrain.
+type drainCommand struct {
+	*asker
+	wait time.Duration
+	all  bool
+	out  io.Writer
+}
+
+func newDrain(a *asker) *cobra.Command {
+	d := &drainCommand{asker: a}
+	c := &cobra.Command{Use: "drain [OPTION]... [SWITCH|SWITCH:PORT]...", Short: "have routes avoid switches and ports before they are unplugged", Args: cli.Args(0, -1), Long: `
+Has routes avoid switches, or cables between switches, so that they can be unplugged without
+losing a packet where other ways exist. It adds them to the manager's drain_file, has the
+manager read it, and waits until routes have changed. Then it lists all that is drained, and
+the hosts that lose a link when it is unplugged. Without an argument it only lists.
+
+A drained switch keeps one link, over which packets to itself and to hosts on it come. What is
+still needed is the only way to some switch; routes still pass it.
+
+It stays drained while it is unplugged and when it is back, also if the manager restarts or
+another one takes over, until ibsmctl undrain.
+
+Exit status: 0 success, 1 if something is still needed, or a failure, 2 wrong usage.`,
+		Example: `  ibsmctl drain spine-03 leaf-07:31
+  ibsmctl undrain --all
+`}
+	c.Flags().DurationVar(&d.wait, "wait", time.Minute, "wait at most this `TIME` for the routes")
+	c.ValidArgsFunction = a.completeNodes(math.MaxInt)
+	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+		d.out = stdout
+		if len(args) == 0 {
+			return d.list(ctx)
+		}
+		return d.drain(ctx, args)
+	})
+	return c
+}
+
+func newUndrain(a *asker) *cobra.Command {
+	d := &drainCommand{asker: a}
+	c := &cobra.Command{Use: "undrain [OPTION]... SWITCH|SWITCH:PORT...", Short: "have routes use what was drained", Args: cli.Args(0, -1), Long: `
+Removes switches and ports from the manager's drain_file, has the manager read it, and waits
+until it has. SWITCH is as for ibsmctl drain; for a switch that is absent it may be the GUID, or the
+name that it had.`}
+	c.Flags().DurationVar(&d.wait, "wait", time.Minute, "wait at most this `TIME` for the routes")
+	c.Flags().BoolVar(&d.all, "all", false, "everything that is drained")
+	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+		if d.out = stdout; (len(args) == 0) != d.all {
+			return cli.UsageError("expected SWITCH, SWITCH:PORT or --all", cli.See(c))
+		}
+		return d.undrain(ctx, args)
+	})
+	return c
+}
+
+// drainLine is what a line of the file says.
+type drainLine struct {
+	routing.SwitchPort
+	name string // of the comment
+	text string // the whole line
+}
+
+// String is how such a thing is named on the command line.
+func (l drainLine) String() string {
+	name := l.name
+	if name == "" {
+		name = l.Switch.String()
+	}
+	if l.Port > 0 {
+		name += ":" + strconv.Itoa(int(l.Port))
+	}
+	return name
+}
+
+func (d *drainCommand) drain(ctx context.Context, args []string) error {
+	var want []drainLine
+	for _, arg := range args {
+		l, err := d.find(ctx, arg)
+		if err != nil {
+			return err
+		}
+		l.text = l.Switch.String()
+		if l.Port > 0 {
+			l.text += " " + strconv.Itoa(int(l.Port))
+		}
+		l.text += " # " + l.name
+		want = append(want, l)
+	}
+	return d.edit(ctx, func(lines []drainLine) ([]drainLine, error) {
+		for _, l := range want {
+			if !slices.ContainsFunc(lines, func(o drainLine) bool { return o.SwitchPort == l.SwitchPort }) {
+				lines = append(lines, l)
+			}
+		}
+		return lines, nil
+	})
+}
+
+// find is a switch of the subnet, or a port of it.
+func (d *drainCommand) find(ctx context.Context, arg string) (l drainLine, err error) {
+	name := arg
+	if before, after, is := cutLast(arg, ":"); is {
+		if port, err := strconv.ParseUint(after, 10, 8); err == nil && port > 0 && port < 255 {
+			name, l.Port = before, uint8(port)
+		}
+	}
+	var found []ctl.Node
+	err = ctl.All(ctx, d.Client, http.MethodGet, "/v1/nodes", query("type", "switch", "node", d.names.resolve(name)), func(n *ctl.Node) error {
+		found = append(found, *n)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return l, d.explain(err)
+	case len(found) == 0:
+		return l, fmt.Errorf("%s is no switch", arg)
+	case int(l.Port) > found[0].Ports:
+		return l, fmt.Errorf("%s has %d ports", name, found[0].Ports)
+	}
+	l.name = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, d.names.of(found[0].GUID, found[0].Desc))
+	l.Switch, err = mad.ParseGUID(found[0].GUID)
+	return l, err
+}
+
+// cutLast is strings.Cut around the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+func (d *drainCommand) undrain(ctx context.Context, args []string) error {
+	return d.edit(ctx, func(lines []drainLine) ([]drainLine, error) {
+		for _, arg := range args {
+			is := func(l drainLine) bool {
+				return l.Switch != 0 && (l.String() == arg || drainLine{SwitchPort: l.SwitchPort}.String() == arg)
+			}
+			if !slices.ContainsFunc(lines, is) {
+				l, err := d.find(ctx, arg)
+				if is = func(o drainLine) bool { return o.SwitchPort == l.SwitchPort }; err != nil || !slices.ContainsFunc(lines, is) {
+					return nil, cli.WithHint(fmt.Errorf("%s is not drained", arg), "ibsmctl drain lists what is")
+				}
+			}
+			lines = slices.DeleteFunc(lines, is)
+		}
+		if d.all {
+			lines = slices.DeleteFunc(lines, func(l drainLine) bool { return l.Switch != 0 })
+		}
+		return lines, nil
+	})
+}
+
+// edit changes the manager's file, and waits until routes have followed.
+func (d *drainCommand) edit(ctx context.Context, change func([]drainLine) ([]drainLine, error)) error {
+	if _, err := d.drained(ctx); err != nil { // a manager that is not master would not use the file
+		return err
+	}
+	file := runningFile(ctx, d.asker, conf.DrainFile.Key())
+	var want []routing.SwitchPort
+	err := locked(file, func() error {
+		lines, err := readDrained(file)
+		if err != nil {
+			return err
+		}
+		if lines, err = change(lines); err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		for _, l := range lines {
+			fmt.Fprintln(&text, l.text)
+			if l.Switch != 0 {
+				want = append(want, l.SwitchPort)
+			}
+		}
+		return replace(file, file, text.Bytes())
+	})
+	if err != nil {
+		return err
+	}
+	r := &ctl.Reloaded{}
+	if err := d.Post(ctx, "/v1/reload", nil, r); err != nil {
+		return d.explain(err)
+	}
+	if r.Refused {
+		return errors.New("the manager refuses its configuration file: nothing has changed; see ibsmctl config reload")
+	}
+	if err := d.await(ctx, file, want); err != nil {
+		return err
+	}
+	return d.list(ctx)
+}
+
+// readDrained are the lines of the file, none if it does not exist.
+func readDrained(file string) (lines []drainLine, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for i, line := range slices.Collect(strings.Lines(string(text))) {
+		l := drainLine{text: strings.TrimRight(line, "\r\n")}
+		found, _, bad := guidfile.Drained(file, []byte(line))
+		if len(bad) > 0 {
+			bad[0].Line = i + 1
+			return nil, diag.List{bad[0]}.Err()
+		}
+		if len(found) > 0 {
+			_, comment, _ := strings.Cut(l.text, "#")
+			l.SwitchPort, l.name = found[0], strings.TrimSpace(comment)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// await waits until the manager has routes for what is drained.
+func (d *drainCommand) await(ctx context.Context, file string, want []routing.SwitchPort) error {
+	ctx, cancel := context.WithTimeout(ctx, d.wait)
+	defer cancel()
+	tick := time.NewTicker(awaitPoll)
+	defer tick.Stop()
+	for {
+		rows, err := d.drained(ctx)
+		same := slices.EqualFunc(rows, want, func(r ctl.Drained, w routing.SwitchPort) bool { return r.GUID == w.Switch.String() && r.Port == w.Port })
+		if err == nil && same {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return cli.WithHint(fmt.Errorf("%s is written, but the manager has not followed it within %v", file, d.wait),
+				"see ibsmctl status and the manager's log; a manager that uses the files of another one reads its own again after ibsmctl partitions apply or a restart")
+		case <-tick.C:
+		}
+	}
+}
+
+func (d *drainCommand) drained(ctx context.Context) (rows []ctl.Drained, err error) {
+	err = ctl.All(ctx, d.Client, http.MethodGet, "/v1/drained", nil, func(r *ctl.Drained) error {
+		rows = append(rows, *r)
+		return nil
+	})
+	return rows, d.explain(err)
+}
+
+// list prints what is drained. The error says that some of it is still needed.
+func (d *drainCommand) list(ctx context.Context) error {
+	needed := 0
+	t := &table{columns: []column{{head: "SWITCH", yields: true}, {head: "PORT", right: true}, {head: "STATE"}, {head: "HOSTS THAT LOSE A LINK", yields: true}}}
+	if d.json {
+		return d.copy(ctx, http.MethodGet, "/v1/drained", nil, d.out)
+	}
+	all, err := d.drained(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(d.out, "nothing is drained")
+		return err
+	}
+	for _, r := range all {
+		port, hosts := "all", strings.Join(r.Hosts, ", ")
+		if r.Port > 0 {
+			port = strconv.Itoa(int(r.Port))
+		}
+		if r.More > 0 {
+			hosts += fmt.Sprintf(" and %d more", r.More)
+		}
+		if r.State == "still needed" {
+			needed++
+		}
+		t.add(printable(cmp.Or(d.names.of(r.GUID, r.Desc), r.GUID)), port, r.State, printable(hosts))
+	}
+	if err := t.print(d.out, terminalWidth(d.out)); err != nil {
+		return err
+	}
+	if needed > 0 {
+		return fmt.Errorf("routes still pass %d of these: some switches or hosts have no other way", needed)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDrain: what is drained is in the manager's file, survives a restart, and is listed with the hosts on it. What cannot be drained is refused
+// or reported, and the file keeps lines of others.
+func TestDrain(t *testing.T) {
+	dir := t.TempDir()
+	conf, file := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "drain.conf")
+	if err := os.WriteFile(conf, []byte("drain_file "+file+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket, cmd := startManager(t, "fattree:k=4", "-F", conf, "--state_dir", "none")
+	ask := func(status int, says string, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
+		}
+		return out.String()
+	}
+	mustHold := func(want string) {
+		t.Helper()
+		if text, err := os.ReadFile(file); err != nil || string(text) != want {
+			t.Errorf("the file has %q, want %q: %v", text, want, err)
+		}
+	}
+	ask(0, "^nothing is drained\n$", "drain")
+	out := ask(0, `(?m)^spine-01 +all +drained *$`, "drain", "spine-01", "leaf-02:3")
+	if !regexp.MustCompile(`(?m)^leaf-02 +3 +drained *$`).MatchString(out) {
+		t.Error(out)
+	}
+	guid := regexp.MustCompile(`(?m)^(0x[0-9a-f]{16}) # spine-01\n(0x[0-9a-f]{16}) 3 # leaf-02\n$`)
+	text, err := os.ReadFile(file)
+	found := guid.FindStringSubmatch(string(text))
+	if err != nil || found == nil {
+		t.Fatal(string(text), err)
+	}
+	ask(0, "\ndrained +1 switch, 1 port: ibsmctl drain lists them\n", "status")
+	ask(0, `"state":"drained"`, "drain", "--json")
+	if err := os.WriteFile(file, append([]byte("# for the cabling on Monday\n"), text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask(1, `(?s)leaf-01 +all +drained +host-01 mlx5_0, host-02 mlx5_0.*leaf-01 +1 +still needed +host-01 mlx5_0.*routes still pass 1 of these`, "drain", "leaf-01", "leaf-01:1")
+	ask(0, "spine-01", "undrain", "leaf-01", "leaf-01:1")
+	mustHold("# for the cabling on Monday\n" + string(text))
+	ask(1, "no node is named", "drain", "nosuch")
+	ask(1, "host-01 is no switch|no switch", "drain", "host-01")
+	ask(1, "leaf-01 has 4 ports", "drain", "leaf-01:5")
+	ask(1, "spine-02 is not drained", "undrain", "spine-02")
+	ask(2, "expected SWITCH", "undrain")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	socket, _ = startManager(t, "fattree:k=4", "-F", conf, "--state_dir", "none")
+	ask(0, `spine-01 +all +drained`, "drain")
+	ask(0, "leaf-02 +3", "undrain", found[1])
+	if err := os.WriteFile(file, []byte("0x1\n0x2 x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask(1, regexp.QuoteMeta(file)+":2:5: expected a port of the switch", "drain", "spine-01")
+	mustHold("0x1\n0x2 x\n")
+	if err := os.WriteFile(file, []byte("0x1\n"+strings.TrimSpace(found[2])+" 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask(0, `(?s)0x0000000000000001 +all +absent.*leaf-02 +3 +drained.*spine-01`, "drain", "spine-01")
+	ask(0, "^nothing is drained\n$", "undrain", "--all")
+	mustHold("")
+}
