@@ -3,27 +3,110 @@
 // engine that routes such fabrics.
 package shape
 
-import "ibsm/topo"
+import (
+	"fmt"
+	"strings"
+
+	"ibsm/topo"
+)
+
+// Kind is a kind of fabric.
+type Kind uint8
+
+// Kinds. A fabric of several kinds has the first that it is in the order of Find: a ring of four is a torus and a hypercube.
+const (
+	KindIrregular     Kind = iota // none of the others
+	KindSingle                    // one switch, or none
+	KindFatTree                   // also a plain tree, and several trees
+	KindTorus                     // some rows are rings
+	KindMesh                      // no row is a ring
+	KindHypercube                 // a HyperX of two switches in each dimension
+	KindHyperX                    // also a full mesh
+	KindDragonfly                 // groups in which each switch has a cable to each other
+	KindDragonflyPlus             // groups of leaves and spines
+)
+
+var kindNames = [...]string{"irregular", "single switch", "fat tree", "torus", "mesh", "hypercube", "HyperX", "dragonfly", "dragonfly+"}
+
+// String is what the kind is called.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Shape is what kind of fabric a subnet is. What is not of the kind is nil; a torus that is a hypercube too has both. It must not be changed.
+type Shape struct {
+	Kind      Kind
+	Seen      string // what was found, in words: sizes and what is missing; of an irregular fabric why it is of no other kind
+	Tree      *Tree
+	Grid      *Grid
+	HyperX    *HyperX
+	Dragonfly *Dragonfly
+}
+
+// Tree is a fat tree.
+type Tree struct {
+	Level  []int32            // by SwitchIdx: links to the nearest leaf, so 0 for leaves; None if no leaf can be reached
+	Levels [][]topo.SwitchIdx // by level
+}
 
 // Grid is a torus or mesh.
 type Grid struct {
-	Dims []int     // switches along each dimension
-	Ring []bool    // by dimension: the last switch has a cable to the first
-	At   [][]int32 // by SwitchIdx: its coordinates, one for each dimension
+	Dims []int     // switches along each dimension, the smallest first
+	Ring []bool    // by dimension: the last switch has a cable to the first; false for two
+	At   [][]int32 // by SwitchIdx: its coordinates, one for each dimension; nil for a switch without a place, of which there are few
 }
 
 // HyperX is a grid in which each switch has a cable to every other of its row in each dimension. A hypercube is one whose
 // dimensions have two switches each.
 type HyperX struct {
-	Dims []int
-	At   [][]int32 // by SwitchIdx
+	Dims []int     // the smallest first
+	At   [][]int32 // by SwitchIdx; nil for a switch without a place
 }
 
 // Dragonfly is groups of switches, and cables between each two groups. In a dragonfly+ the switches of a group are leaves,
 // which have hosts, and spines, which have the cables to other groups.
 type Dragonfly struct {
 	Groups [][]topo.SwitchIdx
-	Of     []int32 // by SwitchIdx: its group
+	Of     []int32 // by SwitchIdx: its group; None for a switch of no group, of which there are few
 	Plus   bool
 	Spine  []bool // by SwitchIdx, of a dragonfly+
+}
+
+// Find finds what kind of fabric the switches of a subnet are. Cables with an unhealthy port are left out.
+func Find(t *topo.Topo) *Shape {
+	f := newFabric(t)
+	if f.len() < 2 {
+		return &Shape{Kind: KindSingle, Seen: [...]string{"no switch", "1 switch"}[f.len()]}
+	}
+	var reasons []string
+	r := newRanks(f)
+	noTree := r.refusal()
+	if noTree == nil && r.leaves*8 >= f.len() {
+		return r.shape()
+	}
+	p, noProduct := newProduct(f)
+	if noProduct == nil {
+		if s := p.shape(); s.Kind != KindIrregular {
+			return s
+		}
+		noProduct = fmt.Errorf("%s", p.kinds())
+	}
+	if noTree == nil { // leaves are few: in a torus of which few switches have hosts all ways go up and then down, too
+		return r.shape()
+	}
+	reasons = append(reasons, fmt.Sprintf("no fat tree: %v", noTree), fmt.Sprintf("no torus, mesh or HyperX: %v", noProduct))
+	return &Shape{Seen: strings.Join(reasons, "; ")}
+}
+
+func (r *ranks) shape() *Shape {
+	t := r.tree()
+	return &Shape{Kind: KindFatTree, Seen: r.seen(t), Tree: t}
+}
+
+func (p *product) shape() *Shape {
+	kind, name := p.name()
+	return &Shape{Kind: kind, Seen: name + p.damage(), Grid: p.grid(), HyperX: p.hyperX()}
 }

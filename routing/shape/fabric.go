@@ -1,0 +1,128 @@
+package shape
+
+import (
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// fabric is which switches are cabled to which. What the switches are is found from this and from where hosts are, never from
+// names, GUIDs or port numbers.
+type fabric struct {
+	hosts []int               // by switch
+	next  [][]topo.SwitchIdx  // by switch: those it is cabled to, in ascending order
+	links [][]int32           // by switch, then as next: index into ends
+	ends  [][2]topo.SwitchIdx // of links, the lower switch first: a link is all cables between two switches
+	wires []int32             // by link: cables
+	parts map[int32]int       // switches of each part of the subnet
+}
+
+func newFabric(t *topo.Topo) *fabric {
+	count := len(t.Switches)
+	f := &fabric{hosts: make([]int, count), next: make([][]topo.SwitchIdx, count), links: make([][]int32, count), parts: map[int32]int{}}
+	for _, p := range t.EndPorts {
+		if s := t.SwitchOf(p); s != topo.None && t.IsHost(p) {
+			f.hosts[s]++
+		}
+	}
+	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool { return !t.Ports[p].Unhealthy && !t.Ports[t.Ports[p].Peer].Unhealthy })
+	for s := range topo.SwitchIdx(count) {
+		peers, _ := g.Edges(s)
+		sorted := slices.Sorted(slices.Values(peers))
+		for i, r := range sorted {
+			if i > 0 && sorted[i-1] == r {
+				continue
+			}
+			link := int32(len(f.ends))
+			if r < s {
+				link = f.link(r, s)
+			} else {
+				f.ends, f.wires = append(f.ends, [2]topo.SwitchIdx{s, r}), append(f.wires, 0)
+			}
+			f.next[s], f.links[s] = append(f.next[s], r), append(f.links[s], link)
+		}
+		for _, r := range sorted {
+			if r > s {
+				f.wires[f.link(s, r)]++
+			}
+		}
+	}
+	for _, part := range g.Components() {
+		f.parts[part]++
+	}
+	return f
+}
+
+// len is the number of switches.
+func (f *fabric) len() int { return len(f.next) }
+
+// link is the link between two switches, None if there is none.
+func (f *fabric) link(a, z topo.SwitchIdx) int32 {
+	if i, ok := slices.BinarySearch(f.next[a], z); ok {
+		return f.links[a][i]
+	}
+	return topo.None
+}
+
+// far is the other end of a link.
+func (f *fabric) far(link int32, s topo.SwitchIdx) topo.SwitchIdx {
+	ends := f.ends[link]
+	return ends[0] + ends[1] - s
+}
+
+// cables is the number of cables between switches.
+func (f *fabric) cables() (sum int) {
+	for _, n := range f.wires {
+		sum += int(n)
+	}
+	return sum
+}
+
+// degree is the greatest number of switches that one is cabled to.
+func (f *fabric) degree() (most int) {
+	for _, next := range f.next {
+		most = max(most, len(next))
+	}
+	return most
+}
+
+// sets are disjoint sets of numbers from 0 on, as a forest.
+type sets []int32
+
+func newSets(count int) sets {
+	s := make(sets, count)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}
+
+// of is the number that stands for the set of another.
+func (s sets) of(i int32) int32 {
+	for s[i] != i {
+		s[i] = s[s[i]]
+		i = s[i]
+	}
+	return i
+}
+
+// join makes one set of two. The lowest number stands for it.
+func (s sets) join(a, b int32) {
+	a, b = s.of(a), s.of(b)
+	s[max(a, b)] = min(a, b)
+}
+
+// lists are the members of each set, in the order of their lowest ones.
+func (s sets) lists() (lists [][]int32) {
+	at := make([]int, len(s))
+	for i := range s {
+		root := s.of(int32(i))
+		if root == int32(i) {
+			at[i] = len(lists)
+			lists = append(lists, nil)
+		}
+		lists[at[root]] = append(lists[at[root]], int32(i))
+	}
+	return lists
+}

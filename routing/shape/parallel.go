@@ -1,0 +1,247 @@
+package shape
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"ibsm/topo"
+)
+
+// A torus, mesh, hypercube or HyperX is a product: a switch has a coordinate in each dimension, and a link leads along one
+// dimension. Round a circle of four links in a product, opposite links lead along the same dimension, and so do all links of a
+// triangle. A cable that is missing makes no circle, so both remain true of what is left.
+
+// classes are sets of links that lead along the same dimension: those of a dimension whose rows are fully cabled, and otherwise
+// those that lead from the switches of one coordinate to those of the next.
+type classes struct {
+	*fabric
+	of    []int32           // by link: its class
+	links [][]int32         // by class
+	row   []bool            // by class: some switch has two links of it
+	turns map[[2]int32]bool // two classes, the lower first, of which links meet in a corner of a square: they are of different dimensions
+	loose int               // links in no square and no triangle
+}
+
+// newClasses finds the classes. Squares are looked for between switches that have exactly two neighbours in common.
+func newClasses(f *fabric) *classes {
+	c := &classes{fabric: f, of: make([]int32, len(f.ends)), turns: map[[2]int32]bool{}}
+	joined := newSets(len(f.ends))
+	found := make([]bool, len(f.ends))
+	squares := f.squares()
+	for _, q := range squares {
+		joined.join(q[0], q[2])
+		joined.join(q[1], q[3])
+		for _, link := range q {
+			found[link] = true
+		}
+	}
+	f.triangles(func(a, b, c int32) {
+		joined.join(a, b)
+		joined.join(b, c)
+		found[a], found[b], found[c] = true, true, true
+	})
+	c.links = joined.lists()
+	c.row = make([]bool, len(c.links))
+	for i, links := range c.links {
+		for _, link := range links {
+			c.of[link] = int32(i)
+		}
+	}
+	for _, links := range f.links {
+		for i, link := range links {
+			for _, other := range links[:i] {
+				if c.of[link] == c.of[other] {
+					c.row[c.of[link]] = true
+				}
+			}
+		}
+	}
+	for _, q := range squares {
+		if a, b := c.of[q[0]], c.of[q[1]]; a != b {
+			c.turns[pair(a, b)] = true
+		}
+	}
+	for _, is := range found {
+		if !is {
+			c.loose++
+		}
+	}
+	return c
+}
+
+func pair(a, b int32) [2]int32 { return [2]int32{min(a, b), max(a, b)} }
+
+// squares are circles of four links, in their order, around two switches that have no link and exactly two neighbours in common.
+func (f *fabric) squares() (squares [][4]int32) {
+	ways := make([]int32, f.len())     // to each switch in two steps
+	by := make([][2][2]int32, f.len()) // the links of the first two ways
+	var reached []topo.SwitchIdx
+	for s := range topo.SwitchIdx(f.len()) {
+		for i, m := range f.next[s] {
+			for j, r := range f.next[m] {
+				if r <= s {
+					continue
+				}
+				if ways[r] == 0 {
+					reached = append(reached, r)
+				}
+				if ways[r] < 2 {
+					by[r][ways[r]] = [2]int32{f.links[s][i], f.links[m][j]}
+				}
+				ways[r]++
+			}
+		}
+		for _, r := range reached {
+			if ways[r] == 2 && f.link(s, r) == topo.None {
+				squares = append(squares, [4]int32{by[r][0][0], by[r][0][1], by[r][1][1], by[r][1][0]})
+			}
+			ways[r] = 0
+		}
+		reached = reached[:0]
+	}
+	return squares
+}
+
+// triangles calls visit with the links of each triangle.
+func (f *fabric) triangles(visit func(a, b, c int32)) {
+	at := slices.Repeat([]int32{topo.None}, f.len()) // links to the switch in hand
+	for s := range topo.SwitchIdx(f.len()) {
+		for i, r := range f.next[s] {
+			at[r] = f.links[s][i]
+		}
+		for i, r := range f.next[s] {
+			if r < s {
+				continue
+			}
+			for j, o := range f.next[r] {
+				if o > r && at[o] != topo.None {
+					visit(f.links[s][i], f.links[r][j], at[o])
+				}
+			}
+		}
+		for _, r := range f.next[s] {
+			at[r] = topo.None
+		}
+	}
+}
+
+// maxDims is the number of dimensions that a product may have: with two switches in each there are more switches than a subnet has LIDs.
+const maxDims = 15
+
+// dimensions joins the classes to dimensions, those with the most links first. Links of no dimension are those around which too much is missing.
+//
+// Where links of two classes meet at many switches and never in the corner of a square, they go on in one direction.
+func (c *classes) dimensions() (dims [][]int32) {
+	groups := newSets(len(c.links))
+	members := map[int32][]int32{}
+	for i := range c.links {
+		members[int32(i)] = []int32{int32(i)}
+	}
+	for _, p := range c.straight() {
+		a, b := groups.of(p[0]), groups.of(p[1])
+		few, many := members[a], members[b]
+		if len(few) > len(many) {
+			few, many = many, few
+		}
+		if a != b && !c.turn(few, many) && !c.crowded(groups, few, many) {
+			groups.join(a, b)
+			members[a], members[b] = nil, nil
+			members[groups.of(a)] = append(many, few...)
+		}
+	}
+	size := func(dim []int32) (links int) {
+		for _, i := range dim {
+			links += len(c.links[i])
+		}
+		return links
+	}
+	for _, i := range slices.Sorted(maps.Keys(members)) {
+		if dim := members[i]; size(dim)*4 >= c.len() && len(dim) > 0 {
+			dims = append(dims, dim)
+		}
+	}
+	slices.SortStableFunc(dims, func(a, b []int32) int { return cmp.Compare(size(b), size(a)) })
+	return dims
+}
+
+// firm are the classes of whose dimension there is little doubt: they meet links of every other dimension in squares, and have at
+// least a share of the links that the greatest of the dimension has.
+func (c *classes) firm(dims [][]int32, share int) []bool {
+	firm := make([]bool, len(c.links))
+	for d, dim := range dims {
+		greatest := 0
+		for _, i := range dim {
+			greatest = max(greatest, len(c.links[i]))
+		}
+		for _, i := range dim {
+			firm[i] = len(c.links[i])*share >= greatest
+			for other := range dims {
+				firm[i] = firm[i] && (other == d || c.turn([]int32{i}, dims[other]))
+			}
+		}
+	}
+	return firm
+}
+
+// straight are pairs of classes of which links meet, and never turn: first those that meet at most of their links.
+func (c *classes) straight() (pairs [][2]int32) {
+	meet := map[[2]int32]int{}
+	for _, links := range c.fabric.links {
+		for i, link := range links {
+			for _, other := range links[:i] {
+				a, b := c.of[link], c.of[other]
+				if a != b && !c.row[a] && !c.row[b] {
+					meet[pair(a, b)]++
+				}
+			}
+		}
+	}
+	for p := range meet {
+		if !c.turns[p] {
+			pairs = append(pairs, p)
+		}
+	}
+	share := func(p [2]int32) float64 {
+		return float64(meet[p]*meet[p]) / float64(len(c.links[p[0]])*len(c.links[p[1]]))
+	}
+	slices.SortFunc(pairs, func(p, q [2]int32) int {
+		return cmp.Or(cmp.Compare(share(q), share(p)), cmp.Compare(meet[q], meet[p]), cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]))
+	})
+	return pairs
+}
+
+// turn reports whether links of two groups of classes meet in a square.
+func (c *classes) turn(a, b []int32) bool {
+	if len(c.turns) == 0 {
+		return false
+	}
+	for _, i := range a {
+		for _, j := range b {
+			if c.turns[pair(i, j)] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// crowded reports whether some switch has more than two links of two groups of classes.
+func (c *classes) crowded(groups sets, few, many []int32) bool {
+	for _, i := range few {
+		for _, link := range c.links[i] {
+			for _, s := range c.ends[link] {
+				count := 0
+				for _, other := range c.fabric.links[s] {
+					if g := groups.of(c.of[other]); g == groups.of(i) || g == groups.of(many[0]) {
+						count++
+					}
+				}
+				if count > 2 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

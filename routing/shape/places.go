@@ -1,0 +1,198 @@
+package shape
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"ibsm/topo"
+)
+
+// next reports whether a row has a link between two coordinates.
+func (d dimension) next(a, b int) bool {
+	apart := max(a-b, b-a)
+	return apart == 1 || apart > 0 && d.full || apart == d.size-1 && d.ring
+}
+
+// links is how many a whole row has.
+func (d dimension) links() int {
+	switch {
+	case d.full:
+		return d.size * (d.size - 1) / 2
+	case d.ring:
+		return d.size
+	}
+	return d.size - 1
+}
+
+// sizes are those of the dimensions, such as 4x4x2.
+func (p *product) sizes() string {
+	sizes := make([]int, len(p.dims))
+	for d := range p.dims {
+		sizes[d] = p.dims[d].size
+	}
+	return by(sizes)
+}
+
+// close finds how rows are cabled: as most of those are of which the switches have places.
+func (p *product) close() {
+	chords := make([]int, len(p.dims)) // by dimension: links in a row between switches that are neither next to each other nor its ends
+	for _, ends := range p.ends {
+		if d, apart := p.along(ends); d != topo.None && apart > 1 && apart < p.dims[d].size-1 {
+			chords[d]++
+		}
+	}
+	for d := range p.dims {
+		dim := &p.dims[d]
+		rows, closed, open := len(p.slot)/dim.size, 0, 0
+		for place, first := range p.slot {
+			if first == topo.None || place/dim.step%dim.size != 0 {
+				continue
+			}
+			if last := p.slot[place+(dim.size-1)*dim.step]; last == topo.None {
+				continue
+			} else if p.link(first, last) != topo.None {
+				closed++
+			} else {
+				open++
+			}
+		}
+		dim.ring = dim.size > 2 && closed > 0 && closed >= open
+		switch {
+		case dim.size < 4:
+			dim.full = dim.size == 2 || dim.ring
+		case chords[d]*4 > rows*dim.size*(dim.size-3):
+			dim.ring, dim.full = false, true
+		}
+	}
+}
+
+// along is the dimension in which alone the places of two switches are apart, and how far.
+func (p *product) along(ends [2]topo.SwitchIdx) (dim, apart int) {
+	a, z := p.at[ends[0]], p.at[ends[1]]
+	dim = topo.None
+	for d := range a {
+		switch {
+		case z == nil || a[d] != z[d] && dim != topo.None:
+			return topo.None, 0
+		case a[d] != z[d]:
+			dim, apart = d, int(max(a[d]-z[d], z[d]-a[d]))
+		}
+	}
+	return dim, apart
+}
+
+// around are the places that have a link to one.
+func (p *product) around(place int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, dim := range p.dims {
+			here := place / dim.step % dim.size
+			for there := range dim.size {
+				if dim.next(here, there) && !yield(place+(there-here)*dim.step) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// complete gives switches without a place the one, of those that are free, next to the most of the switches to which they are cabled. Where several are, it
+// waits for others to get a place, which may leave one of them.
+func (p *product) complete() {
+	votes := make([]int, len(p.slot))
+	for waits := true; ; {
+		placed := false
+		for s := range topo.SwitchIdx(p.len()) {
+			if p.at[s] != nil {
+				continue
+			}
+			if place, ties := p.elect(s, votes); place != topo.None && (ties == 0 || !waits) {
+				p.put(s, place)
+				placed = true
+				if !waits {
+					break
+				}
+			}
+		}
+		if !placed && !waits {
+			return
+		}
+		waits = placed
+	}
+}
+
+// elect is the free place next to the most switches to which one is cabled, and how many other places are as good. votes has only zeros,
+// before and after.
+func (p *product) elect(s topo.SwitchIdx, votes []int) (best, ties int) {
+	var free []int
+	for _, r := range p.next[s] {
+		if p.at[r] == nil {
+			continue
+		}
+		for place := range p.around(p.place(r)) {
+			if p.slot[place] == topo.None {
+				if votes[place] == 0 {
+					free = append(free, place)
+				}
+				votes[place]++
+			}
+		}
+	}
+	best = topo.None
+	slices.Sort(free)
+	for _, place := range free {
+		switch {
+		case best == topo.None || votes[place] > votes[best]:
+			best, ties = place, 0
+		case votes[place] == votes[best]:
+			ties++
+		}
+	}
+	for _, place := range free {
+		votes[place] = 0
+	}
+	return best, ties
+}
+
+// compare counts what is not as in a whole product.
+func (p *product) compare() {
+	for _, dim := range p.dims {
+		p.whole += len(p.slot) / dim.size * dim.links()
+	}
+	for place, s := range p.slot {
+		if s == topo.None {
+			p.holes++
+			continue
+		}
+		for other := range p.around(place) {
+			if r := p.slot[other]; other > place && r != topo.None && p.link(s, r) == topo.None {
+				p.missing++
+			}
+		}
+	}
+	p.without = p.len() - (len(p.slot) - p.holes)
+	for _, ends := range p.ends {
+		a, z := p.at[ends[0]], p.at[ends[1]]
+		if a == nil || z == nil {
+			continue
+		}
+		if d, _ := p.along(ends); d == topo.None || !p.dims[d].next(int(a[d]), int(z[d])) {
+			p.foreign++
+		}
+	}
+}
+
+// refusal says why the fabric is not the product, if it differs too much.
+func (p *product) refusal() error {
+	switch {
+	case p.without*20 > p.len():
+		return fmt.Errorf("%s of %s have no place in rows of %s", number(p.without), count(p.len(), "switch"), p.sizes())
+	case p.holes > max(1, len(p.slot)/20):
+		return fmt.Errorf("rows of %s have %s without a switch", p.sizes(), count(p.holes, "place"))
+	case p.foreign*50 > len(p.ends):
+		return fmt.Errorf("%s of %s do not lead along rows of %s", number(p.foreign), count(len(p.ends), "link"), p.sizes())
+	case p.missing*10 > p.whole:
+		return fmt.Errorf("of %s along rows of %s %s are missing", count(p.whole, "link"), p.sizes(), number(p.missing))
+	}
+	return nil
+}
