@@ -2,7 +2,6 @@ package shape
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"ibsm/topo"
@@ -131,14 +130,16 @@ const maxDims = 15
 
 // dimensions joins the classes to dimensions, those with the most links first. Links of no dimension are those around which too much is missing.
 //
-// Where links of two classes meet at many switches and never in the corner of a square, they go on in one direction.
-func (c *classes) dimensions() (dims [][]int32) {
+// Where links of two classes meet and are never in the corner of a square, they go on in one direction. So classes that meet at many switches are joined first. Then
+// each of the others has the dimension with whose links its own are in no square, and of several the one with which they go on the most often.
+func (c *classes) dimensions(share int) (dims [][]int32) {
+	meet := c.meetings()
 	groups := newSets(len(c.links))
-	members := map[int32][]int32{}
+	members := make([][]int32, len(c.links))
 	for i := range c.links {
-		members[int32(i)] = []int32{int32(i)}
+		members[i] = []int32{int32(i)}
 	}
-	for _, p := range c.straight() {
+	for _, p := range c.straight(meet, share) {
 		a, b := groups.of(p[0]), groups.of(p[1])
 		few, many := members[a], members[b]
 		if len(few) > len(many) {
@@ -150,19 +151,57 @@ func (c *classes) dimensions() (dims [][]int32) {
 			members[groups.of(a)] = append(many, few...)
 		}
 	}
-	size := func(dim []int32) (links int) {
-		for _, i := range dim {
+	size := func(group []int32) (links int) {
+		for _, i := range group {
 			links += len(c.links[i])
 		}
 		return links
 	}
-	for _, i := range slices.Sorted(maps.Keys(members)) {
-		if dim := members[i]; size(dim)*4 >= c.len() && len(dim) > 0 {
-			dims = append(dims, dim)
+	members = slices.DeleteFunc(members, func(group []int32) bool { return group == nil })
+	slices.SortStableFunc(members, func(a, b []int32) int { return cmp.Compare(size(b), size(a)) })
+	for before := -1; len(members) != before; {
+		before = len(members)
+		members = slices.DeleteFunc(members, func(group []int32) bool {
+			d, fits := c.fitting(dims, group, meet)
+			switch {
+			case d != topo.None:
+				dims[d] = append(dims[d], group...)
+			case fits > 0:
+				return false
+			case size(group)*4 >= c.len():
+				dims = append(dims, group)
+			}
+			return true
+		})
+	}
+	return dims
+}
+
+// fitting is the dimension of a group of classes, None if several are as likely, and how many it may have.
+func (c *classes) fitting(dims [][]int32, group []int32, meet map[[2]int32]int) (best, fits int) {
+	best = topo.None
+	most, next := -1, -1
+	for d, dim := range dims {
+		if c.turn(dim, group) {
+			continue
+		}
+		fits++
+		meetings := 0
+		for _, i := range group {
+			for _, j := range dim {
+				meetings += meet[pair(i, j)]
+			}
+		}
+		if meetings > most {
+			best, most, next = d, meetings, most
+		} else {
+			next = max(next, meetings)
 		}
 	}
-	slices.SortStableFunc(dims, func(a, b []int32) int { return cmp.Compare(size(b), size(a)) })
-	return dims
+	if most == next {
+		best = topo.None
+	}
+	return best, fits
 }
 
 // firm are the classes of whose dimension there is little doubt: they meet links of every other dimension in squares, and have at
@@ -184,29 +223,35 @@ func (c *classes) firm(dims [][]int32, share int) []bool {
 	return firm
 }
 
-// straight are pairs of classes of which links meet, and never turn: first those that meet at most of their links.
-func (c *classes) straight() (pairs [][2]int32) {
+// meetings is at how many switches links of two classes meet. Left out are rows where each switch is cabled to each other, which go on nowhere, and links
+// without a square, if there are squares.
+func (c *classes) meetings() map[[2]int32]int {
 	meet := map[[2]int32]int{}
 	for _, links := range c.fabric.links {
 		for i, link := range links {
 			for _, other := range links[:i] {
 				a, b := c.of[link], c.of[other]
-				if a != b && !c.row[a] && !c.row[b] {
+				if a != b && !c.row[a] && !c.row[b] && (len(c.turns) == 0 || len(c.links[a]) > 1 && len(c.links[b]) > 1) {
 					meet[pair(a, b)]++
 				}
 			}
 		}
 	}
-	for p := range meet {
-		if !c.turns[p] {
+	return meet
+}
+
+// straight are pairs of classes that meet at a share of their links or more, and never turn: first those that meet at most of them.
+func (c *classes) straight(meet map[[2]int32]int, share int) (pairs [][2]int32) {
+	for p, n := range meet {
+		if !c.turns[p] && n*share >= len(c.links[p[0]]) && n*share >= len(c.links[p[1]]) {
 			pairs = append(pairs, p)
 		}
 	}
-	share := func(p [2]int32) float64 {
+	quota := func(p [2]int32) float64 {
 		return float64(meet[p]*meet[p]) / float64(len(c.links[p[0]])*len(c.links[p[1]]))
 	}
 	slices.SortFunc(pairs, func(p, q [2]int32) int {
-		return cmp.Or(cmp.Compare(share(q), share(p)), cmp.Compare(meet[q], meet[p]), cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]))
+		return cmp.Or(cmp.Compare(quota(q), quota(p)), cmp.Compare(meet[q], meet[p]), cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]))
 	})
 	return pairs
 }

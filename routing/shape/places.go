@@ -121,6 +121,98 @@ func (p *product) complete() {
 	}
 }
 
+// widen looks for places beyond the ends of open rows, for switches that have none yet.
+func (p *product) widen() {
+	for before := -1; p.placed() != before; {
+		before = p.placed()
+		low, size, places := make([]int, len(p.dims)), make([]int, len(p.dims)), 1
+		for d, dim := range p.dims {
+			if size[d] = dim.size; !dim.ring && (!dim.full || dim.size == 2) {
+				low[d], size[d] = -1, dim.size+2
+			}
+			places = min(places*size[d], maxPlaces)
+		}
+		if before == 0 || before == p.len() || places == maxPlaces {
+			return
+		}
+		p.cut(low, size)
+		p.complete()
+		p.trim(low, size)
+		for d := range p.dims {
+			low[d], size[d] = size[d], 0
+			for _, at := range p.at {
+				if at != nil {
+					low[d], size[d] = min(low[d], int(at[d])), max(size[d], int(at[d]))
+				}
+			}
+			size[d] -= low[d] - 1
+		}
+		p.cut(low, size)
+		p.close()
+		p.complete()
+	}
+}
+
+// trim takes their places from the switches beyond the former ends of rows, where less than half of the places have one.
+func (p *product) trim(low, size []int) {
+	for d, dim := range p.dims {
+		if low[d] == 0 {
+			continue
+		}
+		for _, end := range [2]int{0, size[d] - 1} {
+			var at []topo.SwitchIdx
+			for place, s := range p.slot {
+				if s != topo.None && place/dim.step%dim.size == end {
+					at = append(at, s)
+				}
+			}
+			inner := 1
+			for other := range p.dims {
+				if other != d {
+					inner *= size[other] + 2*low[other]
+				}
+			}
+			if len(at)*2 < inner {
+				for _, s := range at {
+					p.slot[p.place(s)], p.at[s] = topo.None, nil
+				}
+			}
+		}
+	}
+}
+
+// maxPlaces is how many places a product may have for a time: more than any subnet has switches.
+const maxPlaces = 1 << 20
+
+// placed is the number of switches that have a place.
+func (p *product) placed() (count int) {
+	for _, at := range p.at {
+		if at != nil {
+			count++
+		}
+	}
+	return count
+}
+
+// cut gives dimensions other sizes. low are the coordinates that become 0.
+func (p *product) cut(low, size []int) {
+	places := 1
+	for d := range p.dims {
+		p.dims[d].size, p.dims[d].step = size[d], places
+		places *= size[d]
+	}
+	p.slot = slices.Repeat([]topo.SwitchIdx{topo.None}, places)
+	for s, at := range p.at {
+		if at == nil {
+			continue
+		}
+		for d := range at {
+			at[d] -= int32(low[d])
+		}
+		p.slot[p.place(topo.SwitchIdx(s))] = topo.SwitchIdx(s)
+	}
+}
+
 // elect is the free place next to the most switches to which one is cabled, and how many other places are as good. votes has only zeros,
 // before and after.
 func (p *product) elect(s topo.SwitchIdx, votes []int) (best, ties int) {

@@ -3,6 +3,7 @@ package shape
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"ibsm/topo"
@@ -33,26 +34,31 @@ type dimension struct {
 }
 
 // newProduct finds the dimensions of a fabric, or says why it has none.
-func newProduct(f *fabric) (p *product, err error) {
+func newProduct(f *fabric) (*product, error) {
 	c := newClasses(f)
 	if f.degree() > 2 && c.loose*2 > len(f.ends) {
 		return nil, fmt.Errorf("%s of %s are in no square and no triangle", number(c.loose), count(len(f.ends), "link"))
 	}
-	groups := c.dimensions()
-	if len(groups) == 0 || len(groups) > maxDims {
-		return nil, fmt.Errorf("links lead along %d dimensions", len(groups))
-	}
-	for _, share := range [...]int{4, 2, 1} {
-		if p, err = c.product(groups, c.firm(groups, share)); err == nil {
-			break
+	var first error
+	for _, straight := range [...]int{3, 8} {
+		groups := c.dimensions(straight)
+		for _, share := range [...]int{4, 2, 1} {
+			p, err := c.product(groups, c.firm(groups, share))
+			if err == nil {
+				return p, nil
+			}
+			first = cmp.Or(first, err)
 		}
 	}
-	return p, err
+	return nil, first
 }
 
 // product gives switches coordinates.
 func (c *classes) product(groups [][]int32, firm []bool) (*product, error) {
 	f := c.fabric
+	if len(groups) == 0 || len(groups) > maxDims {
+		return nil, fmt.Errorf("links lead along %d dimensions", len(groups))
+	}
 	p := &product{fabric: f, at: make([][]int32, f.len())}
 	a := &axes{classes: c, dim: slices.Repeat([]int32{topo.None}, len(c.links)), firm: firm}
 	for d, group := range groups {
@@ -84,10 +90,10 @@ func (c *classes) product(groups [][]int32, firm []bool) (*product, error) {
 			p.put(s, place)
 		}
 	}
-	for range 2 { // what has a place then may show that rows are rings
-		p.close()
-		p.complete()
-	}
+	p.close()
+	p.complete()
+	p.widen()
+	p.close()
 	p.compare()
 	return p, p.refusal()
 }
@@ -99,14 +105,18 @@ type axes struct {
 	firm []bool  // by class: there is no doubt of it
 }
 
-// measure finds a whole row of a dimension, and gives each switch the coordinate of the switch of that row to which links of other dimensions
-// lead; None where they lead to none.
+// measure finds the coordinates of a dimension. A layer is switches that links of other dimensions connect, so they have one coordinate.
+// The layers of a row are numbered in its order, and then those next to them.
 func (a *axes) measure(d int32) (dim dimension) {
 	rows, layers := newSets(a.len()), newSets(a.len())
+	along := make([][]topo.SwitchIdx, a.len()) // by switch: those to which links of the dimension lead
+	full := false
 	for link, ends := range a.ends {
 		switch class := a.of[link]; {
 		case a.dim[class] == d:
 			rows.join(int32(ends[0]), int32(ends[1]))
+			along[ends[0]], along[ends[1]] = append(along[ends[0]], ends[1]), append(along[ends[1]], ends[0])
+			full = full || a.row[class]
 		case a.dim[class] != topo.None && a.firm[class]:
 			layers.join(int32(ends[0]), int32(ends[1]))
 		}
@@ -115,39 +125,149 @@ func (a *axes) measure(d int32) (dim dimension) {
 	for s := range sizes {
 		sizes[layers.of(int32(s))]++
 	}
-	var lines [][]int32
-	covered := make([]int, a.len()+1) // by size of a row: switches in such rows
+	var best []int32 // row with the greatest layers
+	most := 0
 	for _, row := range rows.lists() {
-		if row = a.line(d, row); len(row) > 1 && distinct(row, layers) {
-			lines = append(lines, row)
-			covered[len(row)] += len(row)
+		if !full {
+			row = line(along, row)
 		}
-	}
-	for size := range covered {
-		if covered[size] >= covered[dim.size] {
-			dim.size = size
-		}
-	}
-	weight := func(row []int32) (sum int) {
+		weight := 0
 		for _, s := range row {
-			sum += sizes[layers.of(s)]
+			weight += sizes[layers.of(s)]
 		}
-		return sum
+		if len(row) > 1 && weight > most && distinct(row, layers) {
+			best, most = row, weight
+		}
 	}
-	dim.value = slices.Repeat([]int32{topo.None}, a.len())
-	lines = slices.DeleteFunc(lines, func(row []int32) bool { return len(row) != dim.size })
-	if len(lines) == 0 {
-		return dimension{}
-	}
-	best := slices.MaxFunc(lines, func(p, q []int32) int { return cmp.Compare(weight(p), weight(q)) })
-	coordinate := slices.Repeat([]int32{topo.None}, a.len()) // by the switch that stands for a layer
+	values := map[int32]int32{} // by the switch that stands for a layer
 	for i, s := range best {
-		coordinate[layers.of(s)] = int32(i)
+		values[layers.of(s)] = int32(i)
 	}
+	if !full {
+		spread(along, layers, values, len(best))
+	}
+	return newDimension(layers, values)
+}
+
+// newDimension is a dimension in which layers have values. Layers at an end with hardly any switches, which do not belong there, lose theirs.
+func newDimension(layers sets, values map[int32]int32) (dim dimension) {
+	count := map[int32]int{} // switches with a value
+	dim.value = slices.Repeat([]int32{topo.None}, len(layers))
 	for s := range dim.value {
-		dim.value[s] = coordinate[layers.of(int32(s))]
+		if value, ok := values[layers.of(int32(s))]; ok {
+			count[value]++
+		}
+	}
+	few := func(value int32) bool { return count[value]*3*len(count) < len(layers) }
+	for len(count) > 0 && (few(lowest(count)) || few(highest(count))) {
+		if few(lowest(count)) {
+			delete(count, lowest(count))
+		} else {
+			delete(count, highest(count))
+		}
+	}
+	if len(count) == 0 {
+		return dim
+	}
+	low, high := lowest(count), highest(count)
+	dim.size = int(high-low) + 1
+	for s := range dim.value {
+		if value, ok := values[layers.of(int32(s))]; ok && value >= low && value <= high {
+			dim.value[s] = value - low
+		}
 	}
 	return dim
+}
+
+func lowest(count map[int32]int) int32 { return slices.Min(slices.Collect(maps.Keys(count))) }
+
+func highest(count map[int32]int) int32 { return slices.Max(slices.Collect(maps.Keys(count))) }
+
+// spread gives values to layers next to those that have one, of which a row has at least so many: a link leads from a value to the next or the one before, but not where another
+// link of the same switch leads.
+func spread(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least int) {
+	type choice struct{ layer, value int32 }
+	for {
+		count := closed(along, layers, values, least)
+		wrap := func(value int32) int32 {
+			if count == 0 {
+				return value
+			}
+			return (value%count + count) % count
+		}
+		for layer, value := range values {
+			values[layer] = wrap(value)
+		}
+		votes := map[choice]int{}
+		for s, peers := range along {
+			here, ok := values[layers.of(int32(s))]
+			if !ok {
+				continue
+			}
+			next := [2]int32{wrap(here - 1), wrap(here + 1)}
+			taken := [2]bool{}
+			for _, r := range peers {
+				if there, ok := values[layers.of(int32(r))]; ok {
+					taken[0], taken[1] = taken[0] || there == next[0], taken[1] || there == next[1]
+				}
+			}
+			for _, r := range peers {
+				layer := layers.of(int32(r))
+				if _, ok := values[layer]; ok {
+					continue
+				}
+				for i, value := range next {
+					if !taken[i] {
+						votes[choice{layer, value}]++
+					}
+				}
+			}
+		}
+		best, margin := map[int32]choice{}, map[int32]int{} // by layer: the value with the most votes, and how many more than the next
+		for c, n := range votes {
+			switch b, ok := best[c.layer]; {
+			case !ok:
+				best[c.layer], margin[c.layer] = c, n
+			case n > votes[b]:
+				best[c.layer], margin[c.layer] = c, n-votes[b]
+			default:
+				margin[c.layer] = min(margin[c.layer], votes[b]-n)
+			}
+		}
+		greatest := 0
+		for _, n := range margin {
+			greatest = max(greatest, n)
+		}
+		if greatest == 0 {
+			return
+		}
+		for layer, c := range best {
+			if margin[layer]*2 >= greatest {
+				values[layer] = c.value
+			}
+		}
+	}
+}
+
+// closed is the number of values of a ring, at least so many: most links between values that are not next to each other lead from its last to its
+// first. It is 0 if there are no such links.
+func closed(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least int) (count int32) {
+	found := map[int32]int{}
+	for s, peers := range along {
+		for _, r := range peers {
+			from, ok := values[layers.of(int32(s))]
+			to, also := values[layers.of(int32(r))]
+			if apart := to - from; ok && also && apart > 1 && int(apart)+1 >= least {
+				found[apart+1]++
+			}
+		}
+	}
+	for n, links := range found {
+		if links > found[count] || links == found[count] && n > count {
+			count = n
+		}
+	}
+	return count
 }
 
 // distinct reports whether no two of some switches are in one layer.
@@ -163,34 +283,22 @@ func distinct(switches []int32, layers sets) bool {
 	return true
 }
 
-// line is a row in order: from an end of it, or round it. A row in which a switch has three links or more has no order, unless
-// they are of one class. nil is for what is no row.
-func (a *axes) line(d int32, row []int32) []int32 {
-	along := func(s int32) (peers []topo.SwitchIdx, full bool) {
-		for i, link := range a.fabric.links[s] {
-			if class := a.of[link]; a.dim[class] == d {
-				peers = append(peers, a.next[s][i])
-				full = full || a.row[class]
-			}
-		}
-		return peers, full
-	}
+// line is a row in order: from an end of it, or round it; nil if some switch has more than two links.
+func line(along [][]topo.SwitchIdx, row []int32) []int32 {
 	start := row[0]
 	for _, s := range row {
-		switch peers, full := along(s); {
-		case full:
-			return row
-		case len(peers) > 2:
-			return nil
-		case len(peers) == 1:
+		switch len(along[s]) {
+		case 0, 1:
 			start = s
+		case 2:
+		default:
+			return nil
 		}
 	}
 	ordered := []int32{start}
 	for last, s := int32(topo.None), start; len(ordered) < len(row); {
-		peers, _ := along(s)
-		i := slices.IndexFunc(peers, func(r topo.SwitchIdx) bool { return int32(r) != last })
-		last, s = s, int32(peers[i])
+		i := slices.IndexFunc(along[s], func(r topo.SwitchIdx) bool { return int32(r) != last })
+		last, s = s, int32(along[s][i])
 		ordered = append(ordered, s)
 	}
 	return ordered
