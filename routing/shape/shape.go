@@ -5,7 +5,6 @@ package shape
 
 import (
 	"fmt"
-	"strings"
 
 	"ibsm/topo"
 )
@@ -81,7 +80,6 @@ func Find(t *topo.Topo) *Shape {
 	if f.len() < 2 {
 		return &Shape{Kind: KindSingle, Seen: [...]string{"no switch", "1 switch"}[f.len()]}
 	}
-	var reasons []string
 	r := newRanks(f)
 	noTree := r.refusal()
 	if noTree == nil && r.leaves*8 >= f.len() {
@@ -97,8 +95,15 @@ func Find(t *topo.Topo) *Shape {
 	if noTree == nil { // leaves are few: in a torus of which few switches have hosts all ways go up and then down, too
 		return r.shape()
 	}
-	reasons = append(reasons, fmt.Sprintf("no fat tree: %v", noTree), fmt.Sprintf("no torus, mesh or HyperX: %v", noProduct))
-	return &Shape{Seen: strings.Join(reasons, "; ")}
+	g, noGroups := newGroups(f)
+	if noGroups == nil {
+		return g.shape()
+	}
+	g, noPlus := newPlus(r)
+	if noPlus == nil {
+		return g.shape()
+	}
+	return &Shape{Seen: fmt.Sprintf("no fat tree: %v; no torus, mesh or HyperX: %v; no dragonfly: %v; no dragonfly+: %v", noTree, noProduct, noGroups, noPlus)}
 }
 
 func (r *ranks) shape() *Shape {

@@ -1,0 +1,261 @@
+package shape
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ibsm/topo"
+)
+
+// FindDragonfly finds the groups of a dragonfly or dragonfly+, or says why the switches are none.
+func FindDragonfly(t *topo.Topo) (*Dragonfly, error) {
+	f := newFabric(t)
+	g, err := newGroups(f)
+	if err != nil {
+		plus, errPlus := newPlus(newRanks(f))
+		if errPlus != nil {
+			return nil, fmt.Errorf("no dragonfly: %w; no dragonfly+: %w", err, errPlus)
+		}
+		g = plus
+	}
+	return g.dragonfly(), nil
+}
+
+// groups is the switches of a fabric in groups.
+type groups struct {
+	*fabric
+	of      []int32   // by switch: its group, None for none
+	lists   [][]int32 // by group: its switches
+	spine   []bool    // by switch, of a dragonfly+; otherwise nil
+	size    int       // of most groups
+	within  int       // links that whole groups have
+	missing int       // of those
+	between int       // links between groups
+	apart   int       // pairs of groups without a link
+	without int       // switches of no group
+}
+
+// A dragonfly has at least three groups of three switches: smaller groups do not stand out from a random graph.
+const leastGroup, leastGroups = 3, 3
+
+// newGroups finds groups in which each switch is cabled to each other, or says why there are none.
+func newGroups(f *fabric) (*groups, error) {
+	g := &groups{fabric: f, of: slices.Repeat([]int32{topo.None}, f.len())}
+	cores := make([][]int32, f.len())
+	sizes := make([]int32, f.len())
+	for s := range cores {
+		cores[s] = f.core(topo.SwitchIdx(s))
+		sizes[s] = int32(len(cores[s]))
+	}
+	g.size = int(most(sizes))
+	if g.size < leastGroup {
+		return nil, errors.New("most switches are in no triangle")
+	}
+	for s, core := range cores {
+		if g.of[s] == topo.None && len(core) == g.size && !slices.ContainsFunc(core, func(r int32) bool { return !slices.Equal(cores[r], core) }) {
+			g.add(core)
+		}
+	}
+	g.attach()
+	g.collect()
+	g.attach()
+	g.count()
+	for s := range g.of {
+		if of := g.of[s]; of != topo.None {
+			for _, r := range g.lists[of] {
+				if r > int32(s) && f.link(topo.SwitchIdx(s), topo.SwitchIdx(r)) == topo.None {
+					g.missing++
+				}
+			}
+		}
+	}
+	for _, list := range g.lists {
+		g.within += len(list) * (len(list) - 1) / 2
+	}
+	return g, g.refusal()
+}
+
+// add makes a group of switches.
+func (g *groups) add(switches []int32) {
+	for _, s := range switches {
+		g.of[s] = int32(len(g.lists))
+	}
+	g.lists = append(g.lists, slices.Clone(switches))
+}
+
+// core is a switch and those of its neighbours that have the most links among themselves: each to as many of them as possible. It is
+// in ascending order.
+func (f *fabric) core(s topo.SwitchIdx) []int32 {
+	next := f.next[s]
+	degree := make([]int, len(next))
+	for i, r := range next {
+		for _, o := range next {
+			if f.link(r, o) != topo.None {
+				degree[i]++
+			}
+		}
+	}
+	in := slices.Repeat([]bool{true}, len(next))
+	gone := 0 // neighbours taken away when those that remained had the most links each
+	best := -1
+	var order []int
+	for range next {
+		least := -1
+		for i := range next {
+			if in[i] && (least < 0 || degree[i] < degree[least]) {
+				least = i
+			}
+		}
+		if degree[least] > best {
+			best, gone = degree[least], len(order)
+		}
+		in[least] = false
+		order = append(order, least)
+		for i, r := range next {
+			if in[i] && f.link(next[least], r) != topo.None {
+				degree[i]--
+			}
+		}
+	}
+	if best < 1 {
+		return nil
+	}
+	core := []int32{int32(s)}
+	for _, i := range order[gone:] {
+		core = append(core, int32(next[i]))
+	}
+	slices.Sort(core)
+	return core
+}
+
+// attach adds switches without a group to groups that are not full, if they have links to most of their switches.
+func (g *groups) attach() {
+	for changed := true; changed; {
+		changed = false
+		for s := range topo.SwitchIdx(g.len()) {
+			if g.of[s] != topo.None {
+				continue
+			}
+			links := map[int32]int{}
+			for _, r := range g.next[s] {
+				if of := g.of[r]; of != topo.None && len(g.lists[of]) < g.size {
+					links[of]++
+				}
+			}
+			for _, r := range g.next[s] {
+				if of := g.of[r]; of != topo.None && links[of]*2 > len(g.lists[of]) {
+					g.of[s] = of
+					g.lists[of] = append(g.lists[of], int32(s))
+					changed = true
+					break
+				}
+			}
+		}
+	}
+}
+
+// collect makes groups of switches without one: those that triangles connect, and then those that links connect.
+func (g *groups) collect() {
+	free := func(s topo.SwitchIdx) bool { return g.of[s] == topo.None }
+	for _, triangles := range [2]bool{true, false} {
+		joined := newSets(g.len())
+		if triangles {
+			g.triangles(func(a, b, c int32) {
+				ends := [...]topo.SwitchIdx{g.ends[a][0], g.ends[a][1], g.ends[b][0], g.ends[b][1], g.ends[c][0], g.ends[c][1]}
+				for _, s := range ends {
+					if !free(s) {
+						return
+					}
+				}
+				for _, s := range ends {
+					joined.join(int32(ends[0]), int32(s))
+				}
+			})
+		} else {
+			for _, ends := range g.ends {
+				if free(ends[0]) && free(ends[1]) {
+					joined.join(int32(ends[0]), int32(ends[1]))
+				}
+			}
+		}
+		for _, list := range joined.lists() {
+			if len(list) > 1 && len(list) <= g.size {
+				g.add(list)
+			}
+		}
+	}
+}
+
+// count counts the links between groups.
+func (g *groups) count() {
+	linked := map[[2]int32]bool{}
+	for _, ends := range g.ends {
+		if a, z := g.of[ends[0]], g.of[ends[1]]; a != z && a != topo.None && z != topo.None {
+			g.between++
+			linked[pair(a, z)] = true
+		}
+	}
+	g.apart = g.pairs() - len(linked)
+	for _, of := range g.of {
+		if of == topo.None {
+			g.without++
+		}
+	}
+}
+
+// pairs is the number of pairs of groups.
+func (g *groups) pairs() int { return len(g.lists) * (len(g.lists) - 1) / 2 }
+
+// refusal says why the fabric is no dragonfly, if it differs too much.
+func (g *groups) refusal() error {
+	few := 0
+	for _, list := range g.lists {
+		if len(list)*2 < g.size {
+			few++
+		}
+	}
+	switch {
+	case len(g.lists) < leastGroups:
+		return errors.New("there are no groups of switches that are cabled to each other")
+	case g.without*20 > g.len():
+		return fmt.Errorf("%s of %s are in no group", number(g.without), count(g.len(), "switch"))
+	case few*10 > len(g.lists):
+		return fmt.Errorf("of %s %s have less than half of the switches of most", count(len(g.lists), "group"), number(few))
+	case g.missing*10 > g.within:
+		return fmt.Errorf("of %s within groups %s are missing", count(g.within, "link"), number(g.missing))
+	case g.apart*5 > g.pairs():
+		return fmt.Errorf("of %s of groups %s have no link", count(g.pairs(), "pair"), number(g.apart))
+	}
+	return nil
+}
+
+// dragonfly is the groups as the engines get them.
+func (g *groups) dragonfly() *Dragonfly {
+	d := &Dragonfly{Of: g.of, Plus: g.spine != nil, Spine: g.spine}
+	for _, list := range g.lists {
+		slices.Sort(list)
+	}
+	lists := slices.Clone(g.lists)
+	slices.SortFunc(lists, func(a, b []int32) int { return cmp.Compare(a[0], b[0]) })
+	for of, list := range lists {
+		group := make([]topo.SwitchIdx, len(list))
+		for i, s := range list {
+			group[i] = topo.SwitchIdx(s)
+			d.Of[s] = int32(of)
+		}
+		d.Groups = append(d.Groups, group)
+	}
+	return d
+}
+
+func (g *groups) shape() *Shape {
+	s := &Shape{Kind: KindDragonfly, Dragonfly: g.dragonfly()}
+	s.Seen = fmt.Sprintf("dragonfly of %s of %s", count(len(g.lists), "group"), count(g.size, "switch"))
+	if g.spine != nil {
+		s.Kind = KindDragonflyPlus
+		s.Seen = fmt.Sprintf("dragonfly+ of %s", count(len(g.lists), "group"))
+	}
+	return s
+}

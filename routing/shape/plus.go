@@ -1,0 +1,63 @@
+package shape
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ibsm/topo"
+)
+
+// newPlus finds the groups of a dragonfly+, or says why there are none: what remains connected without the cables between switches
+// that stand above leaves.
+func newPlus(r *ranks) (*groups, error) {
+	g := &groups{fabric: r.fabric, of: slices.Repeat([]int32{topo.None}, r.len()), spine: make([]bool, r.len())}
+	if r.leaves == 0 {
+		return nil, errors.New("no switch has hosts")
+	}
+	joined := newSets(r.len())
+	flat := 0 // links between leaves
+	for _, ends := range r.ends {
+		switch a, z := r.level[ends[0]], r.level[ends[1]]; {
+		case a == z && a == 0:
+			flat++
+		case a != z:
+			joined.join(int32(ends[0]), int32(ends[1]))
+		}
+	}
+	if flat*100 > len(r.ends) {
+		return nil, fmt.Errorf("of %s %s connect two leaves", count(len(r.ends), "link"), number(flat))
+	}
+	var sizes []int32
+	for _, list := range joined.lists() {
+		if len(list) > 1 {
+			g.add(list)
+			sizes = append(sizes, int32(len(list)))
+		}
+	}
+	if len(sizes) < leastGroups {
+		return nil, errors.New("switches above leaves are not in groups")
+	}
+	g.size = int(most(sizes))
+	g.count()
+	for s := range g.spine {
+		g.spine[s] = r.level[s] == 1
+	}
+	for _, list := range g.lists {
+		leaves := 0
+		for _, s := range list {
+			if !g.spine[s] {
+				leaves++
+			}
+		}
+		g.within += leaves * (len(list) - leaves)
+		for i, s := range list {
+			for _, o := range list[:i] {
+				if g.spine[s] != g.spine[o] && r.link(topo.SwitchIdx(s), topo.SwitchIdx(o)) == topo.None {
+					g.missing++
+				}
+			}
+		}
+	}
+	return g, g.refusal()
+}
