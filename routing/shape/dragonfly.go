@@ -159,33 +159,97 @@ func (g *groups) attach() {
 // collect makes groups of switches without one: those that triangles connect, and then those that links connect.
 func (g *groups) collect() {
 	free := func(s topo.SwitchIdx) bool { return g.of[s] == topo.None }
-	for _, triangles := range [2]bool{true, false} {
-		joined := newSets(g.len())
-		if triangles {
-			g.triangles(func(a, b, c int32) {
-				ends := [...]topo.SwitchIdx{g.ends[a][0], g.ends[a][1], g.ends[b][0], g.ends[b][1], g.ends[c][0], g.ends[c][1]}
-				for _, s := range ends {
-					if !free(s) {
-						return
-					}
-				}
-				for _, s := range ends {
-					joined.join(int32(ends[0]), int32(s))
-				}
-			})
-		} else {
-			for _, ends := range g.ends {
-				if free(ends[0]) && free(ends[1]) {
-					joined.join(int32(ends[0]), int32(ends[1]))
-				}
+	joined := newSets(g.len())
+	g.triangles(func(a, b, c int32) {
+		ends := [...]topo.SwitchIdx{g.ends[a][0], g.ends[a][1], g.ends[b][0], g.ends[b][1]} // two of a triangle have all three
+		if free(ends[0]) && free(ends[1]) && free(ends[2]) && free(ends[3]) {
+			for _, s := range ends[1:] {
+				joined.join(int32(ends[0]), int32(s))
 			}
 		}
-		for _, list := range joined.lists() {
-			if len(list) > 1 && len(list) <= g.size {
-				g.add(list)
+	})
+	for _, list := range joined.lists() {
+		if len(list) > 1 && len(list) <= g.size {
+			g.add(list)
+		}
+	}
+	for _, list := range g.connected(slices.DeleteFunc(numbers(g.len()), func(s int32) bool { return g.of[s] != topo.None }), topo.None) {
+		g.divide(list)
+	}
+}
+
+func numbers(count int) []int32 {
+	list := make([]int32, count)
+	for i := range list {
+		list[i] = int32(i)
+	}
+	return list
+}
+
+// connected are the parts of some switches that links between them connect, without one of the links.
+func (g *groups) connected(switches []int32, without int32) (parts [][]int32) {
+	joined := newSets(g.len())
+	for _, s := range switches {
+		for i, r := range g.next[s] {
+			if _, in := slices.BinarySearch(switches, int32(r)); in && g.links[s][i] != without {
+				joined.join(s, int32(r))
 			}
 		}
 	}
+	for _, list := range joined.lists() {
+		if _, in := slices.BinarySearch(switches, list[0]); in {
+			parts = append(parts, list)
+		}
+	}
+	return parts
+}
+
+// divide makes groups of connected switches, where they are too many for one, by leaving out links between groups: those without which the
+// parts have the size of groups, and lead to the same group only once.
+func (g *groups) divide(list []int32) {
+	switch {
+	case len(list) < 2 || len(list) > 4*g.size:
+		return
+	case len(list) <= g.size:
+		g.add(list)
+		return
+	}
+	var best [][]int32
+	least := 0
+	for _, s := range list {
+		for i, r := range g.next[s] {
+			if _, in := slices.BinarySearch(list, int32(r)); !in || int32(r) < s {
+				continue
+			}
+			parts := g.connected(list, g.links[s][i])
+			if len(parts) != 2 {
+				continue
+			}
+			odd := (len(parts[0])%g.size+len(parts[1])%g.size)*len(g.next)*len(g.next) + g.repeated(parts[0]) + g.repeated(parts[1])
+			if best == nil || odd < least {
+				best, least = parts, odd
+			}
+		}
+	}
+	for _, part := range best {
+		g.divide(part)
+	}
+}
+
+// repeated is how many links of some switches lead to a group to which another leads.
+func (g *groups) repeated(switches []int32) (links int) {
+	seen := map[int32]bool{}
+	for _, s := range switches {
+		for _, r := range g.next[s] {
+			if of := g.of[r]; of != topo.None {
+				if seen[of] {
+					links++
+				}
+				seen[of] = true
+			}
+		}
+	}
+	return links
 }
 
 // count counts the links between groups.
@@ -225,7 +289,7 @@ func (g *groups) refusal() error {
 		return fmt.Errorf("of %s %s have less than half of the switches of most", count(len(g.lists), "group"), number(few))
 	case g.missing*10 > g.within:
 		return fmt.Errorf("of %s within groups %s are missing", count(g.within, "link"), number(g.missing))
-	case g.apart*5 > g.pairs():
+	case g.apart > max(1, g.pairs()/5):
 		return fmt.Errorf("of %s of groups %s have no link", count(g.pairs(), "pair"), number(g.apart))
 	}
 	return nil

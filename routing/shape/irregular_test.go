@@ -23,7 +23,9 @@ func TestIrregular(t *testing.T) {
 		if s.Kind != KindIrregular {
 			t.Errorf("%s: %s", spec, s.Seen)
 		}
-		if i < 10 { t.Log(spec, s.Seen) }
+		if i < 10 {
+			t.Log(spec, s.Seen)
+		}
 	}
 }
 

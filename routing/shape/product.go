@@ -35,6 +35,18 @@ type dimension struct {
 
 // newProduct finds the dimensions of a fabric, or says why it has none.
 func newProduct(f *fabric) (*product, error) {
+	p, err := newLarge(f)
+	if err == nil {
+		return p, nil
+	}
+	if p := newSmall(f); p != nil {
+		return p, nil
+	}
+	return nil, err
+}
+
+// newLarge finds the dimensions from squares and triangles.
+func newLarge(f *fabric) (*product, error) {
 	c := newClasses(f)
 	if f.degree() > 2 && c.loose*2 > len(f.ends) {
 		return nil, fmt.Errorf("%s of %s are in no square and no triangle", number(c.loose), count(len(f.ends), "link"))

@@ -52,6 +52,7 @@ var generated = []struct {
 	{"mesh:dims=4x4", KindMesh}, {"mesh:dims=8x8", KindMesh}, {"mesh:dims=3x4x5", KindMesh}, {"mesh:dims=2x6", KindMesh}, {"mesh:dims=5x5x5", KindMesh}, {"mesh:dims=20x20", KindMesh}, {"mesh:dims=3x3x3", KindMesh},
 	{"hyperx:dims=4x4", KindHyperX}, {"hyperx:dims=3x5x4", KindHyperX}, {"hyperx:dims=8x8", KindHyperX}, {"hyperx:dims=6", KindHyperX}, {"hyperx:dims=20", KindHyperX}, {"hyperx:dims=2x5", KindHyperX}, {"hyperx:dims=5x5x5", KindHyperX}, {"hyperx:dims=16x16", KindHyperX},
 	{"dragonfly:a=4,h=2", KindDragonfly}, {"dragonfly:a=6,h=3", KindDragonfly}, {"dragonfly:a=8,h=4", KindDragonfly}, {"dragonfly:a=8,h=4,groups=10", KindDragonfly},
+	{"dragonfly+:h=2", KindDragonflyPlus}, {"dragonfly+:l=4,s=4,p=4,h=1", KindDragonflyPlus}, {"dragonfly+:l=3,s=2,p=2,h=2,groups=3", KindDragonflyPlus}, {"dragonfly+:l=8,s=8,p=8,h=2", KindDragonflyPlus},
 	{"dragonfly:a=4,h=1", KindDragonfly}, {"dragonfly:a=4,h=4", KindDragonfly}, {"dragonfly:a=3,h=2", KindDragonfly}, {"dragonfly:a=3,h=3", KindDragonfly},
 }
 

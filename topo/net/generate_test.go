@@ -99,6 +99,8 @@ func TestShapes(t *testing.T) {
 		{"hypercube:dim=5", shape{32, 32, 5, 5, 5}},
 		{"dragonfly:a=4,p=2,h=2", shape{36, 72, 5, 5, 3}},
 		{"dragonfly:a=4,p=1,h=2,groups=5", shape{20, 20, 5, 5, 0}},
+		{"dragonfly+:l=4,s=4,p=4,h=2", shape{72, 144, 4, 6, 5}},
+		{"dragonfly+:l=3,s=2,p=1,h=2,groups=3", shape{15, 9, 2, 5, 0}},
 		{"hyperx:dims=4x4", shape{16, 16, 6, 6, 2}},
 		{"hyperx:dims=2x3x4,hosts=3", shape{24, 72, 6, 6, 3}},
 		{"random:switches=20,degree=5,hosts=3,seed=1", shape{20, 60, 5, 5, 0}},
@@ -299,8 +301,8 @@ func TestSeeds(t *testing.T) {
 
 func TestSpecErrors(t *testing.T) {
 	tests := []struct{ spec, text, hint string }{
-		{"", `unknown kind of fabric "": want one of fattree, torus, mesh, hypercube, dragonfly, hyperx, random, tree`, ""},
-		{"fatree:k=4", `unknown kind of fabric "fatree": want one of fattree, torus, mesh, hypercube, dragonfly, hyperx, random, tree`,
+		{"", `unknown kind of fabric "": want one of fattree, torus, mesh, hypercube, dragonfly, dragonfly+, hyperx, random, tree`, ""},
+		{"fatree:k=4", `unknown kind of fabric "fatree": want one of fattree, torus, mesh, hypercube, dragonfly, dragonfly+, hyperx, random, tree`,
 			"did you mean fattree?"},
 		{"mesh:", "", ""},
 		{"mesh:dims=4x4,", `unknown key of mesh "": want one of dims, hosts, speed, width, missing-links, missing-switches, devices, sharp, seed`, ""},
@@ -318,6 +320,8 @@ func TestSpecErrors(t *testing.T) {
 		{"torus:dims=1000x1000x1000x1000x1000x1000", "torus: 65537 switches and 65537 hosts are more than a subnet has LIDs (49151)", ""},
 		{"tree:depth=16,fanout=253", "", ""},
 		{"dragonfly:groups=10", "dragonfly: groups=10: a=4 and h=2 can join 9", ""},
+		{"dragonfly+:groups=10", "dragonfly+: groups=10: s=4 and h=2 can join 9", ""},
+		{"dragonfly+:l=200,h=200", "dragonfly+: switches would need 400 ports: at most 254 have numbers", ""},
 		{"dragonfly:a=200,h=200", "dragonfly: switches would need 401 ports: at most 254 have numbers", ""},
 		{"random:degree=20", "random: degree=20: 20 switches have 19 neighbours at most", ""},
 		{"random:switches=5,degree=3", "random: switches=5 with degree=3: one of them must be even", ""},
@@ -350,7 +354,7 @@ func TestSpecErrors(t *testing.T) {
 
 func TestIsSpec(t *testing.T) {
 	for text, want := range map[string]bool{
-		"fattree": true, "fattree:k=8": true, "fatree:k=8": true, "tree:": true,
+		"fattree": true, "fattree:k=8": true, "fatree:k=8": true, "tree:": true, "dragonfly+:l=2": true,
 		"fabric.net": false, "net": false, "/data/a:b": false, "./mesh": false, "a.net:1": false, "": false, ":": false,
 	} {
 		if got := IsSpec(text); got != want {
