@@ -316,10 +316,39 @@ func (g *groups) dragonfly() *Dragonfly {
 
 func (g *groups) shape() *Shape {
 	s := &Shape{Kind: KindDragonfly, Dragonfly: g.dragonfly()}
-	s.Seen = fmt.Sprintf("dragonfly of %s of %s", count(len(g.lists), "group"), count(g.size, "switch"))
 	if g.spine != nil {
 		s.Kind = KindDragonflyPlus
-		s.Seen = fmt.Sprintf("dragonfly+ of %s", count(len(g.lists), "group"))
 	}
+	s.Seen = fmt.Sprintf("%v of %s of %s", s.Kind, count(len(g.lists), "group"), g.members())
+	add := func(n int, format string, args ...any) {
+		if n > 0 {
+			s.Seen += "; " + fmt.Sprintf(format, args...)
+		}
+	}
+	fewer := 0
+	for _, list := range g.lists {
+		if len(list) < g.size {
+			fewer++
+		}
+	}
+	add(fewer, "%s %s fewer", count(fewer, "group"), verb(fewer, "has", "have"))
+	add(g.missing, "%s of %s within groups %s missing", number(g.missing), count(g.within, "link"), verb(g.missing, "is", "are"))
+	add(g.apart, "%s of %s of groups %s no link", number(g.apart), count(g.pairs(), "pair"), verb(g.apart, "has", "have"))
+	add(g.without, "%s %s in no group", count(g.without, "switch"), verb(g.without, "is", "are"))
 	return s
+}
+
+// members is what most groups have.
+func (g *groups) members() string {
+	if g.spine == nil {
+		return count(g.size, "switch")
+	}
+	spines := make([]int32, len(g.lists))
+	for s, of := range g.of {
+		if of != topo.None && g.spine[s] {
+			spines[of]++
+		}
+	}
+	n := int(most(spines))
+	return count(g.size-n, "leaf") + " and " + count(n, "spine")
 }

@@ -30,7 +30,7 @@ func TestIrregular(t *testing.T) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	for _, spec := range []string{"fattree:k=54", "torus:dims=10x10x10", "torus:dims=10x10x10,missing-links=3%", "dragonfly:a=12,h=6", "random:switches=3600,degree=30", "hypercube:dim=10", "torus:dims=40x40,missing-links=3%", "hyperx:dims=16x16x12", "random:switches=3000,degree=3", "torus:dims=10000"} {
+	for _, spec := range []string{"fattree:k=54", "torus:dims=10x10x10", "torus:dims=10x10x10,missing-links=3%", "dragonfly:a=12,h=6", "random:switches=3600,degree=30", "hypercube:dim=10", "torus:dims=40x40,missing-links=3%", "hyperx:dims=16x16x12", "random:switches=3000,degree=3"} {
 		b.Run(spec, func(b *testing.B) {
 			in := shuffled(b, generate(b, spec), 1)
 			for b.Loop() {

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,6 +13,21 @@ import (
 func (d dimension) next(a, b int) bool {
 	apart := max(a-b, b-a)
 	return apart == 1 || apart > 0 && d.full || apart == d.size-1 && d.ring
+}
+
+// beside are the coordinates to which a row has links from one.
+func (d dimension) beside(a int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		from, to := max(0, a-1), min(a+1, d.size-1)
+		if d.full || d.ring && (a == 0 || a == d.size-1) {
+			from, to = 0, d.size-1
+		}
+		for b := from; b <= to; b++ {
+			if d.next(a, b) && !yield(b) {
+				return
+			}
+		}
+	}
 }
 
 // links is how many a whole row has.
@@ -87,8 +103,8 @@ func (p *product) around(place int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for _, dim := range p.dims {
 			here := place / dim.step % dim.size
-			for there := range dim.size {
-				if dim.next(here, there) && !yield(place+(there-here)*dim.step) {
+			for there := range dim.beside(here) {
+				if !yield(place + (there-here)*dim.step) {
 					return
 				}
 			}
@@ -246,11 +262,17 @@ func (p *product) elect(s topo.SwitchIdx, votes []int) (best, ties int) {
 	return best, ties
 }
 
+// links is the number that a whole product has.
+func (p *product) links() (sum int) {
+	for _, dim := range p.dims {
+		sum += len(p.slot) / dim.size * dim.links()
+	}
+	return sum
+}
+
 // compare counts what is not as in a whole product.
 func (p *product) compare() {
-	for _, dim := range p.dims {
-		p.whole += len(p.slot) / dim.size * dim.links()
-	}
+	p.whole = p.links()
 	for place, s := range p.slot {
 		if s == topo.None {
 			p.holes++
@@ -274,16 +296,19 @@ func (p *product) compare() {
 	}
 }
 
-// refusal says why the fabric is not the product, if it differs too much.
+// refusal says why the fabric is not the product, if it differs too much. A full mesh must be nearly whole: in a random graph of so many
+// links that each switch is cabled to most others few are missing, too.
 func (p *product) refusal() error {
 	switch {
+	case len(p.dims) == 1 && (p.foreign > 0 || p.missing*20 > p.whole):
+		return errors.New("they are no ring and no full mesh")
 	case p.without*20 > p.len():
 		return fmt.Errorf("%s of %s have no place in rows of %s", number(p.without), count(p.len(), "switch"), p.sizes())
 	case p.holes > max(1, len(p.slot)/20):
 		return fmt.Errorf("rows of %s have %s without a switch", p.sizes(), count(p.holes, "place"))
 	case p.foreign*50 > len(p.ends):
 		return fmt.Errorf("%s of %s do not lead along rows of %s", number(p.foreign), count(len(p.ends), "link"), p.sizes())
-	case p.missing*10 > p.whole || len(p.dims) == 1 && p.missing*20 > p.whole: // with a cable to most others a switch of a random graph is nearly in a full mesh
+	case p.missing*10 > p.whole:
 		return fmt.Errorf("of %s along rows of %s %s are missing", count(p.whole, "link"), p.sizes(), number(p.missing))
 	}
 	return nil

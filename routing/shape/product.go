@@ -2,6 +2,7 @@ package shape
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +36,9 @@ type dimension struct {
 
 // newProduct finds the dimensions of a fabric, or says why it has none.
 func newProduct(f *fabric) (*product, error) {
+	if len(f.ends) == 0 {
+		return nil, errors.New("no cable leads from a switch to another")
+	}
 	p, err := newLarge(f)
 	if err == nil {
 		return p, nil
@@ -52,7 +56,7 @@ func newLarge(f *fabric) (*product, error) {
 		return nil, fmt.Errorf("%s of %s are in no square and no triangle", number(c.loose), count(len(f.ends), "link"))
 	}
 	var first error
-	for _, straight := range [...]int{3, 8} {
+	for _, straight := range [...]int{3, 8, 2, 5} {
 		groups := c.dimensions(straight)
 		for _, share := range [...]int{4, 2, 1} {
 			p, err := c.product(groups, c.firm(groups, share))
@@ -69,7 +73,7 @@ func newLarge(f *fabric) (*product, error) {
 func (c *classes) product(groups [][]int32, firm []bool) (*product, error) {
 	f := c.fabric
 	if len(groups) == 0 || len(groups) > maxDims {
-		return nil, fmt.Errorf("links lead along %d dimensions", len(groups))
+		return nil, errors.New("squares of links give no dimensions")
 	}
 	p := &product{fabric: f, at: make([][]int32, f.len())}
 	a := &axes{classes: c, dim: slices.Repeat([]int32{topo.None}, len(c.links)), firm: firm}
@@ -86,7 +90,10 @@ func (c *classes) product(groups [][]int32, firm []bool) (*product, error) {
 	for d := range p.dims {
 		dim := &p.dims[d]
 		dim.step = places
-		if places *= dim.size; dim.size < 2 || places > 2*f.len()+2 {
+		if dim.size < 2 {
+			return nil, errors.New("links make no rows")
+		}
+		if places *= dim.size; places > 2*f.len()+2 {
 			return nil, fmt.Errorf("rows of %s do not fit %s", p.sizes(), count(f.len(), "switch"))
 		}
 	}

@@ -4,6 +4,7 @@
 package shape
 
 import (
+	"errors"
 	"fmt"
 
 	"ibsm/topo"
@@ -80,6 +81,9 @@ func Find(t *topo.Topo) *Shape {
 	if f.len() < 2 {
 		return &Shape{Kind: KindSingle, Seen: [...]string{"no switch", "1 switch"}[f.len()]}
 	}
+	if len(f.ends) == 0 {
+		return &Shape{Seen: "no cable leads from a switch to another"}
+	}
 	r := newRanks(f)
 	noTree := r.refusal()
 	if noTree == nil && r.leaves*8 >= f.len() {
@@ -90,7 +94,7 @@ func Find(t *topo.Topo) *Shape {
 		if s := p.shape(); s.Kind != KindIrregular {
 			return s
 		}
-		noProduct = fmt.Errorf("%s", p.kinds())
+		noProduct = errors.New(p.kinds())
 	}
 	if noTree == nil { // leaves are few: in a torus of which few switches have hosts all ways go up and then down, too
 		return r.shape()

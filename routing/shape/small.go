@@ -14,7 +14,8 @@ import (
 // maxTried is the number of switches up to which all sizes are tried, and maxSteps how many places are tried for the switches in one.
 const maxTried, maxSteps = 40, 20000
 
-// newSmall is the smallest torus or mesh that has all links of a fabric, with one place at most without a switch; nil if there is none.
+// newSmall is the torus or mesh with the fewest links that has all those of a fabric, with one place at most without a switch; nil if there is none.
+// Of several it is the one in which fewer are missing between switches.
 func newSmall(f *fabric) *product {
 	if f.len() > maxTried || len(f.parts) > 1 {
 		return nil
@@ -26,24 +27,27 @@ func newSmall(f *fabric) *product {
 			for d, step := 0, 1; d < len(dims); d++ {
 				dims[d].step = step
 				step *= dims[d].size
-				p.whole += places / dims[d].size * dims[d].links()
 			}
+			p.whole = p.links()
 			if p.whole >= len(f.ends) {
 				models = append(models, p)
 			}
 		}
 	}
 	slices.SortStableFunc(models, func(a, b *product) int { return cmp.Compare(a.whole, b.whole) })
+	var best *product
 	for _, p := range models {
-		if newFitter(p).fit(0) {
-			p.whole = 0
-			p.compare()
-			if p.refusal() == nil {
-				return p
-			}
+		if best != nil && p.whole > best.whole {
+			break
+		}
+		if !newFitter(p).fit(0) {
+			continue
+		}
+		if p.compare(); p.refusal() == nil && (best == nil || p.missing < best.missing) {
+			best = p
 		}
 	}
-	return nil
+	return best
 }
 
 // grids are all dimensions of so many places, each as great as least or greater. A ring of four is left out: it is the same as two dimensions of two.

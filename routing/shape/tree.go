@@ -109,7 +109,7 @@ func (r *ranks) measure() {
 	}
 }
 
-// lower makes leaves of the switches that have no hosts and stand, as leaves do, below switches of one subtree alone.
+// lower makes leaves of the switches that have no hosts and are cabled, as leaves are, to many switches of one subtree alone.
 func (r *ranks) lower() {
 	part := newSets(r.len()) // without the switches above level 1
 	for _, ends := range r.ends {
@@ -117,13 +117,20 @@ func (r *ranks) lower() {
 			part.join(int32(ends[0]), int32(ends[1]))
 		}
 	}
+	var up []int32 // links of leaves
+	for s, next := range r.next {
+		if r.leaf[s] {
+			up = append(up, int32(len(next)))
+		}
+	}
+	links := int(most(up))
 	var bare []int
 	for s, next := range r.next {
 		if r.level[s] != 2 {
 			continue
 		}
 		of := part.of(int32(next[0]))
-		if !slices.ContainsFunc(next, func(n topo.SwitchIdx) bool { return r.level[n] != 1 || part.of(int32(n)) != of }) {
+		if len(next)*2 >= links && !slices.ContainsFunc(next, func(n topo.SwitchIdx) bool { return r.level[n] != 1 || part.of(int32(n)) != of }) {
 			bare = append(bare, s)
 		}
 	}
