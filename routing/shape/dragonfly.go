@@ -14,7 +14,7 @@ func FindDragonfly(t *topo.Topo) (*Dragonfly, error) {
 	f := newFabric(t)
 	g, err := newGroups(f)
 	if err != nil {
-		plus, errPlus := newPlus(newRanks(f))
+		plus, errPlus := newPlus(f)
 		if errPlus != nil {
 			return nil, fmt.Errorf("no dragonfly: %w; no dragonfly+: %w", err, errPlus)
 		}

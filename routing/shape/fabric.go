@@ -10,7 +10,7 @@ import (
 // fabric is which switches are cabled to which. What the switches are is found from this and from where hosts are, never from
 // names, GUIDs or port numbers.
 type fabric struct {
-	hosts []int               // by switch
+	hosts []int32             // by switch
 	next  [][]topo.SwitchIdx  // by switch: those it is cabled to, in ascending order
 	links [][]int32           // by switch, then as next: index into ends
 	ends  [][2]topo.SwitchIdx // of links, the lower switch first: a link is all cables between two switches
@@ -20,7 +20,7 @@ type fabric struct {
 
 func newFabric(t *topo.Topo) *fabric {
 	count := len(t.Switches)
-	f := &fabric{hosts: make([]int, count), next: make([][]topo.SwitchIdx, count), links: make([][]int32, count), parts: map[int32]int{}}
+	f := &fabric{hosts: make([]int32, count), next: make([][]topo.SwitchIdx, count), links: make([][]int32, count), parts: map[int32]int{}}
 	for _, p := range t.EndPorts {
 		if s := t.SwitchOf(p); s != topo.None && t.IsHost(p) {
 			f.hosts[s]++

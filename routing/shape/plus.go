@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,9 +9,20 @@ import (
 	"ibsm/topo"
 )
 
-// newPlus finds the groups of a dragonfly+, or says why there are none: what remains connected without the cables between switches
-// that stand above leaves.
-func newPlus(r *ranks) (*groups, error) {
+// newPlus finds the groups of a dragonfly+, or says why there are none.
+func newPlus(f *fabric) (g *groups, err error) {
+	for _, share := range leafShares {
+		tried, refusal := newRanks(f, share).groups()
+		if refusal == nil {
+			return tried, nil
+		}
+		err = cmp.Or(err, refusal)
+	}
+	return nil, err
+}
+
+// groups are what remains connected without the cables between switches that stand above leaves.
+func (r *ranks) groups() (*groups, error) {
 	g := &groups{fabric: r.fabric, of: slices.Repeat([]int32{topo.None}, r.len()), spine: make([]bool, r.len())}
 	if r.leaves == 0 {
 		return nil, errors.New("no switch has hosts")

@@ -84,8 +84,7 @@ func Find(t *topo.Topo) *Shape {
 	if len(f.ends) == 0 {
 		return &Shape{Seen: "no cable leads from a switch to another"}
 	}
-	r := newRanks(f)
-	noTree := r.refusal()
+	r, noTree := newTree(f)
 	if noTree == nil && r.leaves*8 >= f.len() {
 		return r.shape()
 	}
@@ -103,7 +102,7 @@ func Find(t *topo.Topo) *Shape {
 	if noGroups == nil {
 		return g.shape()
 	}
-	g, noPlus := newPlus(r)
+	g, noPlus := newPlus(f)
 	if noPlus == nil {
 		return g.shape()
 	}

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -11,8 +12,8 @@ import (
 
 // FindTree finds the levels of a fat tree, or says why the switches are none.
 func FindTree(t *topo.Topo) (*Tree, error) {
-	r := newRanks(newFabric(t))
-	if err := r.refusal(); err != nil {
+	r, err := newTree(newFabric(t))
+	if err != nil {
 		return nil, fmt.Errorf("no fat tree: %w", err)
 	}
 	return r.tree(), nil
@@ -31,17 +32,35 @@ type ranks struct {
 	lost   int   // pairs of leaves of one tree without a way that goes up and then down
 }
 
-// A leaf has at least a quarter of the hosts that the fullest has. At most a quarter of the leaves may turn out to be none.
-const leafShare, oddShare = 4, 4
+// A leaf has at least a quarter of the hosts that most have; or three quarters, where leaves have so few that a host in an odd place makes
+// a leaf of a switch.
+var leafShares = [...]int32{1, 3}
 
-func newRanks(f *fabric) *ranks {
+// oddShare says how many switches may turn out to be leaves, or none: at most a quarter of the leaves.
+const oddShare = 4
+
+// newTree finds the levels of a fat tree, or says why there are none.
+func newTree(f *fabric) (r *ranks, err error) {
+	for _, share := range leafShares {
+		tried := newRanks(f, share)
+		if refusal := tried.refusal(); refusal == nil {
+			return tried, nil
+		} else {
+			err = cmp.Or(err, refusal)
+		}
+	}
+	return nil, err
+}
+
+// newRanks finds the levels if a leaf has so many quarters of the hosts that most have.
+func newRanks(f *fabric, share int32) *ranks {
 	r := &ranks{fabric: f, leaf: make([]bool, f.len())}
 	if f.len() == 0 {
 		return r
 	}
-	fullest := slices.Max(f.hosts)
+	nominal := most(slices.DeleteFunc(slices.Clone(f.hosts), func(hosts int32) bool { return hosts == 0 }))
 	for s, hosts := range f.hosts {
-		if hosts > 0 && hosts*leafShare >= fullest {
+		if hosts > 0 && hosts*4 >= nominal*share {
 			r.leaf[s] = true
 			r.leaves++
 		}
@@ -109,7 +128,7 @@ func (r *ranks) measure() {
 	}
 }
 
-// lower makes leaves of the switches that have no hosts and are cabled, as leaves are, to many switches of one subtree alone.
+// lower makes leaves of the switches that have few hosts or none and are cabled, as leaves are, to many switches of one subtree alone.
 func (r *ranks) lower() {
 	part := newSets(r.len()) // without the switches above level 1
 	for _, ends := range r.ends {
@@ -138,10 +157,11 @@ func (r *ranks) lower() {
 		return
 	}
 	for _, s := range bare {
-		r.leaf[s] = true
+		if r.leaf[s] = true; r.hosts[s] == 0 {
+			r.bare++
+		}
 	}
 	r.leaves += len(bare)
-	r.bare = len(bare)
 	r.measure()
 }
 
