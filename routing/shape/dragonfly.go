@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"ibsm/topo"
@@ -34,6 +35,7 @@ type groups struct {
 	missing int       // of those
 	between int       // links between groups
 	apart   int       // pairs of groups without a link
+	uneven  int       // pairs of groups with links, but a quarter fewer or more than most
 	without int       // switches of no group
 }
 
@@ -254,14 +256,20 @@ func (g *groups) repeated(switches []int32) (links int) {
 
 // count counts the links between groups.
 func (g *groups) count() {
-	linked := map[[2]int32]bool{}
+	linked := map[[2]int32]int32{}
 	for _, ends := range g.ends {
 		if a, z := g.of[ends[0]], g.of[ends[1]]; a != z && a != topo.None && z != topo.None {
 			g.between++
-			linked[pair(a, z)] = true
+			linked[pair(a, z)]++
 		}
 	}
 	g.apart = g.pairs() - len(linked)
+	usual := most(slices.Collect(maps.Values(linked)))
+	for _, links := range linked {
+		if max(links-usual, usual-links)*4 > usual {
+			g.uneven++
+		}
+	}
 	for _, of := range g.of {
 		if of == topo.None {
 			g.without++
@@ -287,10 +295,12 @@ func (g *groups) refusal() error {
 		return fmt.Errorf("%s of %s are in no group", number(g.without), count(g.len(), "switch"))
 	case few*10 > len(g.lists):
 		return fmt.Errorf("of %s %s have less than half of the switches of most", count(len(g.lists), "group"), number(few))
-	case g.missing*10 > g.within:
+	case g.missing*10 > g.within || g.missing > 0 && g.size == leastGroup && len(g.lists) < 5: // some random graphs have a few triangles
 		return fmt.Errorf("of %s within groups %s are missing", count(g.within, "link"), number(g.missing))
 	case g.apart > max(1, g.pairs()/5):
 		return fmt.Errorf("of %s of groups %s have no link", count(g.pairs(), "pair"), number(g.apart))
+	case g.uneven*2 > g.pairs():
+		return errors.New("pairs of groups have different numbers of links")
 	}
 	return nil
 }
