@@ -15,6 +15,7 @@ import (
 	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
+	"ibsm/view"
 )
 
 // chainConfig is a manager with engines.
@@ -173,5 +174,29 @@ func TestEngineUnknown(t *testing.T) {
 	m.sweep(manager.Heavy)
 	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "names GUIDs that are no switches", "count 2", adapter.String(), "a node that is no switch") != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestAutoEngine: with auto each fabric comes up with the engine that suits it, without a file, and the view says what the fabric is.
+func TestAutoEngine(t *testing.T) {
+	for spec, want := range map[string]view.Routing{
+		"fattree:k=4":                {Engine: "tree", Fabric: "fat tree of 3 levels"},
+		"torus:dims=5x5,hosts=1":     {Engine: "torus-2QoS", Fabric: "torus 5x5"},
+		"dragonfly:a=3,p=1,h=1":      {Fabric: "dragonfly"},
+		"random:switches=10,hosts=1": {Fabric: ""},
+	} {
+		t.Run(spec, func(t *testing.T) {
+			n := nettest.Generate(t, spec)
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			m := b.comeUp(chainConfig(t, engines.Settings{}, "auto", "no_fallback"))
+			b.mustBeWhole(m)
+			r := m.View.Routing
+			if want.Engine != "" && r.Engine != want.Engine || !strings.HasPrefix(r.Fabric, want.Fabric) || r.Refused != nil {
+				t.Errorf("%+v", r)
+			}
+			if r.Engine == "minhop" || m.ups[0].CreditLoop > 0 {
+				t.Errorf("%+v, a credit loop of %d", r, m.ups[0].CreditLoop)
+			}
+		})
 	}
 }

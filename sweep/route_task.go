@@ -66,6 +66,7 @@ type SweepPlan struct {
 	Fitting     Fitting              // of SLs to tables found
 	Transition  Transition           // to Tables
 	Engine      string               // that computed Tables; "" without Tables
+	Seen        string               // what kind of fabric it is, where the chain has auto
 	Refused     []engines.Refusal    // by engines that were tried before it
 	Unknown     engines.Named        // what Engine's files name that is not there
 	Keep        routing.Keep
@@ -227,6 +228,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		in.Keep = routing.KeepNone
 	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
+	j.chain, out.Seen = j.chain.For(t)
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
 	r := a.choose(ctx)
 	if r == nil {

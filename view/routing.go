@@ -11,6 +11,7 @@ type Routing struct {
 	Refused []Refusal // by chosen engines that were tried before
 	Kept    bool      // they are another manager's; Engine repairs them where they do not work
 	Foreign string    // if Kept: the chosen engine, where it has other tables
+	Fabric  string    // what kind of fabric was found, where the engine was chosen by that
 	Lanes   string    // if Kept: what SLs of its paths need and have; "" where one is enough
 }
 
@@ -27,6 +28,9 @@ func (r *Routing) String() string {
 		text = "kept from another manager, and repaired by " + text + "; " + r.Foreign + " would compute others"
 	case r.Kept:
 		text = "kept from another manager, and repaired by " + text
+	}
+	if r.Fabric != "" {
+		text += "; chosen for a " + r.Fabric
 	}
 	if r.Lanes != "" {
 		text += "; their paths " + r.Lanes

@@ -20,6 +20,7 @@ import (
 	"ibsm/routing/creditloop"
 	"ibsm/routing/file"
 	"ibsm/routing/quality"
+	"ibsm/routing/shape"
 	"ibsm/routing/torus"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
@@ -65,7 +66,7 @@ missing, from the first share to the last in steps, and a table compares the rou
 of what is missing the middle one of each figure is shown.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree and file.`}
+minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, file and auto, which chooses by the kind of fabric.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
@@ -159,6 +160,12 @@ func (r *route) run(ctx context.Context, fabric *net.Net) error {
 	}
 	in := routing.In{Topo: t, LIDs: topo.SequentialLIDs(t, r.lmc), Lanes: slices.Repeat([]uint8{cmp.Or(r.lanes, 15)}, len(t.Ports))}
 	r.line("fabric", "%d switches, %d end ports, %d LIDs", len(t.Switches), len(t.EndPorts), in.LIDs.Top)
+	kind := shape.Find(t)
+	if kind.Kind == shape.KindIrregular {
+		r.line("kind", "irregular: %s", kind.Seen)
+	} else {
+		r.line("kind", "%s", kind.Seen)
+	}
 	if r.missing != nil {
 		return r.compare(ctx, in)
 	}

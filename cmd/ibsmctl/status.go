@@ -210,7 +210,7 @@ func routingText(st *ctl.Status) string {
 	if st.Subnet == nil {
 		return "chosen: " + cmp.Or(chosen, "minhop")
 	}
-	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Lanes: st.Lanes}
+	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Lanes: st.Lanes, Fabric: st.Fabric}
 	for _, f := range st.Refused {
 		r.Refused = append(r.Refused, view.Refusal{Engine: f.Engine, Reason: f.Reason})
 	}

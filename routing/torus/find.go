@@ -8,9 +8,15 @@ import (
 	"ibsm/topo"
 )
 
-// seed puts the switches of the first seed of which all are in the subnet into the torus, and
+// seed puts the switches whose places are known into the torus, or else those of the first seed of which all are in the subnet into the torus, and
 // returns which one that is.
 func (g *grid) seed(t *topo.Topo) (int, error) {
+	for sw, at := range g.Settings.places {
+		g.install(at, topo.SwitchIdx(sw))
+	}
+	if g.Settings.places != nil {
+		return 0, nil
+	}
 	for n := range g.Seeds {
 		s := &g.Seeds[n]
 		if !g.present(t, s) {

@@ -1,6 +1,12 @@
 package torus
 
-import "ibsm/mad"
+import (
+	"errors"
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/routing/shape"
+)
 
 // Settings are what torus-2QoS.conf says. They are immutable.
 type Settings struct {
@@ -15,6 +21,31 @@ type Settings struct {
 	PortOrder []uint8
 	// MaxChanges is how many differences from the last torus are reported (max_changes).
 	MaxChanges int
+	// places are, by SwitchIdx of one subnet, where its switches are; nil where they are found from a seed.
+	places [][3]int
+}
+
+// FromGrid are settings for one subnet, of which it is known where each switch is. The error says why the engine does not route such a
+// subnet.
+func FromGrid(g *shape.Grid) (*Settings, error) {
+	s := &Settings{Radix: [3]int{1, 1, 1}, PortGroupMax: maxPort, MaxChanges: defaultMaxChanges}
+	if len(g.Dims) > len(s.Radix) {
+		return nil, fmt.Errorf("it has %d dimensions, and torus-2QoS routes three", len(g.Dims))
+	}
+	for dim, n := range g.Dims {
+		s.Radix[dim], s.Mesh[dim] = n, !g.Ring[dim]
+	}
+	for _, at := range g.At {
+		if at == nil {
+			return nil, errors.New("some switches have no place in it")
+		}
+		var place [3]int
+		for dim, i := range at {
+			place[dim] = int(i)
+		}
+		s.places = append(s.places, place)
+	}
+	return s, nil
 }
 
 // OpenSM's defaults.

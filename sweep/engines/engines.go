@@ -184,16 +184,19 @@ func Names() (names []string) {
 	for i := range table {
 		names = append(names, table[i].name)
 	}
-	return names
+	return append(names, Auto)
 }
 
 // OpenSM are the names of those that OpenSM has, too.
 func OpenSM() []string {
-	return slices.DeleteFunc(Names(), func(name string) bool { return name == "tree" })
+	return slices.DeleteFunc(Names(), func(name string) bool { return name == "tree" || name == Auto })
 }
 
 // Find is the engine of a name; ok is false if there is none.
 func Find(name string, s *Settings) (e Engine, ok bool) {
+	if name == Auto {
+		return Engine{Name: Auto, Route: auto(s), NoCreditLoop: true, settings: *s, named: s.balanced()}, true
+	}
 	for i := range table {
 		if table[i].name == name {
 			e = table[i].make(s)

@@ -1,0 +1,87 @@
+package engines
+
+import (
+	"context"
+	"errors"
+
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/shape"
+	"ibsm/routing/torus"
+	"ibsm/topo"
+)
+
+// Auto is the name that stands, in a list of engines, for those that suit what the fabric is.
+const Auto = "auto"
+
+// suited are the engines for each kind of fabric, the best first. All promise that there is no credit loop, and the last one routes every
+// subnet that is not split.
+var suited = map[shape.Kind][]string{
+	shape.KindSingle:  {MinHop.Name},
+	shape.KindFatTree: {"tree", "dfsssp", "nue"},
+	shape.KindTorus:   {"torus-2QoS", "dfsssp", "nue"},
+	shape.KindMesh:    {"torus-2QoS", "dfsssp", "nue"},
+}
+
+// anyKind are those for other kinds.
+var anyKind = []string{"dfsssp", "nue"}
+
+// For is a chain in which auto is replaced by the engines that suit a subnet. seen says what kind of fabric that is, and why; it is "" without auto.
+func (c Chain) For(t *topo.Topo) (fitted Chain, seen string) {
+	for i := range c {
+		e := c[i]
+		if e.Name != Auto {
+			fitted = append(fitted, e)
+			continue
+		}
+		found := shape.Find(t)
+		seen = found.Seen
+		s := e.settings.(Settings)
+		if found.Grid != nil {
+			s.Torus, _ = torus.FromGrid(found.Grid) // without settings the engine refuses the subnet
+		}
+		names := suited[found.Kind]
+		if names == nil {
+			names = anyKind
+		}
+		for _, name := range names {
+			engine, _ := Find(name, &s)
+			fitted = append(fitted, engine)
+		}
+	}
+	return fitted, seen
+}
+
+// auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it, and of which a proof finds that
+// they have no credit loop.
+func auto(s *Settings) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		chain, _ := Chain{Engine{Name: Auto, settings: *s}}.For(in.Topo)
+		var refused []error
+		for i := range chain {
+			tables, err := chain[i].Route(ctx, in)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err == nil {
+				err = mustHaveNoLoop(ctx, in, tables)
+			}
+			if err == nil {
+				return tables, nil
+			}
+			refused = append(refused, errors.New(Refusal{chain[i].Name, err}.String()))
+		}
+		return nil, errors.Join(refused...)
+	}
+}
+
+// mustHaveNoLoop returns an error if routes between hosts have a credit loop.
+func mustHaveNoLoop(ctx context.Context, in routing.In, tables *routing.Tables) error {
+	r, err := creditloop.Find(ctx, creditloop.In{
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: in.Workers,
+	})
+	if err == nil && r.Loop != nil {
+		err = errors.New("its routes have a credit loop: " + creditloop.Text(in.Topo, r.Loop, creditloop.Description))
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package engines
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/routing/routingtest"
+	"ibsm/routing/verify"
+)
+
+// TestAuto: auto routes every kind of fabric, whole and damaged, by the engine that suits it, and without a credit loop.
+func TestAuto(t *testing.T) {
+	seeds := 3
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds = 50
+	}
+	for spec, want := range map[string]string{
+		"fattree:k=4": "tree", "fattree:k=8,levels=2": "tree", "tree": "tree", "torus:dims=5x5": "torus-2QoS", "torus:dims=5x4x4": "torus-2QoS", "mesh:dims=4x5": "torus-2QoS",
+		"hypercube:dim=5": "dfsssp", "hyperx:dims=4x5": "dfsssp", "dragonfly": "dfsssp", "random:switches=20,degree=4": "dfsssp",
+	} {
+		for _, percent := range []int{0, 3, 10} {
+			for seed := range seeds {
+				if percent == 0 && seed > 0 || percent > 0 && spec == "tree" { // which falls apart without any cable
+					break
+				}
+				in := routingtest.Problem(t, fmt.Sprintf("%s%sseed=%d,missing-links=%d%%", spec, map[bool]string{true: ",", false: ":"}[strings.Contains(spec, ":")], seed+1, percent))
+				chain, seen := Chain{must(Find(Auto, &Settings{}))}.For(in.Topo)
+				if percent < 10 && (chain[0].Name != want || seen == "") {
+					t.Errorf("%s, %d %% missing, seed %d: %v, seen %q", spec, percent, seed+1, chain, seen)
+				}
+				e, _ := Find(Auto, &Settings{})
+				tables, err := e.Route(t.Context(), in)
+				if err != nil {
+					t.Errorf("%s, %d %% missing, seed %d: %v", spec, percent, seed+1, err)
+					continue
+				}
+				report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if report.Bad() > 0 {
+					t.Errorf("%s, %d %% missing, seed %d: %v", spec, percent, seed+1, report.Count)
+				}
+			}
+		}
+	}
+}
+
+func must(e Engine, ok bool) Engine {
+	if !ok {
+		panic("no such engine")
+	}
+	return e
+}
+
+// TestAutoInChain: auto is one of several engines of a list, and all others stay where they are.
+func TestAutoInChain(t *testing.T) {
+	c, err := New([]string{"updn", Auto, noFallback}, &Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := routingtest.Problem(t, "fattree:k=4")
+	fitted, seen := c.For(in.Topo)
+	if got := fitted.String(); got != "updn,tree,dfsssp,nue" || !strings.HasPrefix(seen, "fat tree") {
+		t.Errorf("%s, %q", got, seen)
+	}
+	if plain, seen := (Chain{MinHop}).For(in.Topo); len(plain) != 1 || seen != "" {
+		t.Errorf("%v, %q", plain, seen)
+	}
+	if !slices.Contains(Names(), Auto) {
+		t.Error("auto has no name")
+	}
+}
