@@ -95,6 +95,10 @@ func (s *source) Why(port, partition string) (*ctl.Why, error) {
 	return &ctl.Why{Port: port, Partition: partition}, nil
 }
 
+func (s *source) Quality(context.Context) (*ctl.Quality, error) {
+	return &ctl.Quality{Links: 4, Fullest: 9}, nil
+}
+
 func (s *source) QoS() (*ctl.QoS, error) {
 	return &ctl.QoS{Default: ctl.QoSLevel{SL: 3}}, nil
 }

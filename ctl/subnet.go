@@ -30,6 +30,7 @@ type Subnet interface {
 	// given as for Path, that asks for the path to another.
 	QoS() (*QoS, error)
 	PathRecord(from, to string, ask *PathRequest) (*PathAnswer, error)
+	Quality(ctx context.Context) (*Quality, error)
 	// Dumps are the kinds of dump.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error

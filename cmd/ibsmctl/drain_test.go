@@ -56,6 +56,8 @@ func TestDrain(t *testing.T) {
 	ask(1, "leaf-01 has 4 ports", "drain", "leaf-01:5")
 	ask(1, "spine-02 is not drained", "undrain", "spine-02")
 	ask(2, "expected SWITCH", "undrain")
+	ask(0, `(?s)^load +of \d+ directions .*all hosts +16 +15 +\d\.\d\d +\d +0\.\d{3}\n0x7fff +16 `, "routes", "quality")
+	ask(0, `"bisection":0\.\d`, "routes", "quality", "--json")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

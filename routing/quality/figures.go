@@ -31,6 +31,9 @@ func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.Po
 	if err != nil {
 		return f, err
 	}
+	if f, err = Patterns(ctx, in, rows, hosts, bisections); err != nil {
+		return f, err
+	}
 	sum := 0
 	for p, n := range loads {
 		if !in.Topo.BetweenSwitches(topo.PortIdx(p)) {
@@ -44,16 +47,25 @@ func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.Po
 		}
 	}
 	f.Mean = float64(sum) / float64(max(1, f.Links))
-	flows, step := NewFlows(in.Topo, in.LIDs, rows), 1+(len(hosts)-2)/mostShifts
-	for by := 1; by < len(hosts); by += step {
+	return f, nil
+}
+
+// Patterns are the figures of shifts and bisections alone.
+func Patterns(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures, err error) {
+	flows, step := NewFlows(in.Topo, in.LIDs, rows), 1+max(0, len(hosts)-2)/mostShifts
+	for by := 1; by < len(hosts) && ctx.Err() == nil; by += step {
 		n := flows.Shift(hosts, by)
 		f.Shifts, f.Worst, f.Shift = f.Shifts+1, max(f.Worst, n), f.Shift+float64(n)
 	}
 	f.Shift /= float64(max(1, f.Shifts))
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range bisections {
-		f.Bisection += flows.Bisection(hosts, rng) / float64(bisections)
+		if ctx.Err() != nil {
+			break
+		}
+		f.Bisection += flows.Bisection(hosts, rng)
 	}
+	f.Bisection /= float64(max(1, bisections))
 	return f, ctx.Err()
 }
 

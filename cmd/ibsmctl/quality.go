@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
+	"ibsm/ctl"
+)
+
+func newRoutes(a *asker) *cobra.Command {
+	cmd := &cobra.Command{Use: "routes VERB [OPTION]...", Short: "how good the routes are", Long: `
+Judges the routes in force. See ibsmctl dump routes for the routes themselves.`}
+	q := &cobra.Command{Use: "quality [OPTION]...", Short: "load of links, and what flows meet on them", Args: cli.Args(0, 0), RunE: a.asking(a.quality), Long: `
+Shows how evenly the routes between hosts use the links between switches, and how many flows
+meet on the fullest link in two patterns: in shifts each host sends to the one that is so many
+places after it in the order of LIDs, as in a step of MPI_Alltoall; in bisections halves drawn by
+chance send to each other. Then it shows the same of flows within each partition. 1 flow is the best
+that a shift can be, 1.000 the best of a bisection. docs/tuning.md says what to do about it.`}
+	cmd.AddCommand(q)
+	return cmd
+}
+
+func (a *asker) quality(ctx context.Context, _ []string, stdout io.Writer) error {
+	q := &ctl.Quality{}
+	if shown, err := a.value(ctx, "/v1/quality", nil, q, stdout); err != nil || shown {
+		return err
+	}
+	fmt.Fprintf(stdout, "load        of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most\n", q.Links, q.Unused, q.Mean, q.Fullest)
+	t := &table{columns: []column{{head: "FLOWS BETWEEN", yields: true}, {head: "HOSTS", right: true}, {head: "SHIFTS", right: true}, {head: "MEAN", right: true}, {head: "WORST", right: true}, {head: "BISECTION", right: true}}}
+	add := func(name string, p *ctl.Pattern) {
+		t.add(printable(name), strconv.Itoa(p.Hosts), strconv.Itoa(p.Shifts), strconv.FormatFloat(p.Shift, 'f', 2, 64), strconv.FormatUint(uint64(p.Worst), 10), strconv.FormatFloat(p.Bisection, 'f', 3, 64))
+	}
+	add("all hosts", &q.All)
+	for i := range q.Partitions {
+		p := &q.Partitions[i]
+		name := p.PKey
+		if p.Name != "" {
+			name += " (" + p.Name + ")"
+		}
+		add(name, &p.Pattern)
+	}
+	return t.print(stdout, terminalWidth(stdout))
+}

@@ -1,0 +1,41 @@
+package ctl
+
+import "net/http"
+
+// Quality is how good the routes in force are, between the hosts of the subnet in the order of their LIDs.
+type Quality struct {
+	Links      int                `json:"links"`      // directions of links between switches
+	Unused     int                `json:"unused"`     // of them, those without routes between hosts
+	Mean       float64            `json:"mean"`       // routes between hosts on a direction
+	Fullest    uint32             `json:"fullest"`    // and on the one that has most
+	All        Pattern            `json:"all"`        // flows between all hosts
+	Partitions []PartitionQuality `json:"partitions"` // flows within each partition of two hosts or more, by P_Key
+}
+
+// Pattern is what flows meet on links while each host sends to one other.
+type Pattern struct {
+	Hosts     int     `json:"hosts"`
+	Shifts    int     `json:"shifts"`    // that were tried: each host sends to the one that is so many places after it
+	Shift     float64 `json:"shift"`     // flows on the fullest link, on average over shifts
+	Worst     uint32  `json:"worst"`     // and of the worst shift
+	Bisection float64 `json:"bisection"` // share of a link's bandwidth that a flow has while halves drawn by chance send to each other
+}
+
+// PartitionQuality is that of flows within a partition.
+type PartitionQuality struct {
+	PKey string `json:"pkey"`
+	Name string `json:"name,omitempty"`
+	Pattern
+}
+
+// quality answers how good the routes are.
+func (s *Server) quality(r *http.Request) (any, error) {
+	if err := known(r); err != nil {
+		return nil, err
+	}
+	sub, err := s.subnet()
+	if err != nil {
+		return nil, err
+	}
+	return sub.Quality(r.Context())
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/quality"
+	"ibsm/topo"
+)
+
+const (
+	bisections = 50
+	// maxPartitions is how many partitions are measured: those with the lowest P_Keys.
+	maxPartitions = 64
+)
+
+// Quality is how good the routes in force are.
+func (s *subnet) Quality(ctx context.Context) (*ctl.Quality, error) {
+	v := s.view
+	in := routing.In{Topo: v.Topo, LIDs: v.LIDs}
+	hosts := quality.Hosts(v.Topo, v.LIDs)
+	f, err := quality.Measure(ctx, in, v.Tables.LFT, hosts, bisections)
+	if err != nil {
+		return nil, err
+	}
+	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
+	members := map[mad.PKey][]topo.PortIdx{} // by base
+	for _, p := range hosts {
+		for _, key := range v.Topo.Ports[p].PKeys.Keys() {
+			of := members[key.Base()]
+			if key.Valid() && (len(of) == 0 || of[len(of)-1] != p) { // a table can have two entries of a partition
+				members[key.Base()] = append(of, p)
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(members))
+	for _, key := range keys[:min(len(keys), maxPartitions)] {
+		if len(members[key]) < 2 {
+			continue
+		}
+		f, err := quality.Patterns(ctx, in, v.Tables.LFT, members[key], bisections)
+		if err != nil {
+			return nil, err
+		}
+		row := ctl.PartitionQuality{PKey: key.String(), Pattern: pattern(members[key], &f)}
+		if v.Partitions != nil && v.Partitions.Policy != nil {
+			if part := v.Partitions.Policy.Find(key); part != nil {
+				row.Name = part.Name
+			}
+		}
+		out.Partitions = append(out.Partitions, row)
+	}
+	return out, nil
+}
+
+func pattern(hosts []topo.PortIdx, f *quality.Figures) ctl.Pattern {
+	return ctl.Pattern{Hosts: len(hosts), Shifts: f.Shifts, Shift: f.Shift, Worst: f.Worst, Bisection: f.Bisection}
+}
