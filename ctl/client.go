@@ -173,6 +173,12 @@ func elements[T any](body io.ReadCloser, path string, each func(*T) error) (head
 		if err != nil {
 			return head, fmt.Errorf("%s: invalid reply: %w", path, err)
 		}
+		if key == "change" {
+			if err := d.Decode(&head.Change); err != nil {
+				return head, fmt.Errorf("%s: invalid reply: %w", path, err)
+			}
+			continue
+		}
 		value, err := d.Token()
 		if err != nil {
 			return head, fmt.Errorf("%s: invalid reply: %w", path, err)

@@ -127,8 +127,12 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 // plan answers with a plan; one at a time.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	reroute, err := flag(r, "reroute")
-	if err := cmp.Or(known(r, "reroute"), err); err != nil {
+	if err := cmp.Or(known(r, "reroute", "engine"), err); err != nil {
 		return err
+	}
+	q := PlanQuery{Reroute: reroute}
+	if list := r.URL.Query().Get("engine"); list != "" {
+		q.Engines = strings.Split(list, ",")
 	}
 	if s.cfg.Planner == nil {
 		return fmt.Errorf("%w: this manager does not plan", ErrNotFound)
@@ -137,7 +141,7 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer s.end()
-	plan, err := s.cfg.Planner.Plan(r.Context(), reroute)
+	plan, err := s.cfg.Planner.Plan(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -145,7 +149,15 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sendList(w, "steps", fmt.Sprintf(`"outdated":%t,"routes":%s`, plan.Outdated, routes), plan.Steps)
+	head := fmt.Sprintf(`"outdated":%t,"routes":%s`, plan.Outdated, routes)
+	if plan.Change != nil {
+		change, err := json.Marshal(plan.Change)
+		if err != nil {
+			return err
+		}
+		head += `,"change":` + string(change)
+	}
+	sendList(w, "steps", head, plan.Steps)
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (plainSource) PathRecord(from, to string, ask *PathRequest) (*PathAnswer, e
 func (plainSource) Diagnose(port, other string) (iter.Seq[*Diagnosis], error) {
 	return func(func(*Diagnosis) bool) {}, nil
 }
-func (plainSource) Plan(context.Context, bool) (*Plan, error) {
+func (plainSource) Plan(context.Context, PlanQuery) (*Plan, error) {
 	return &Plan{Steps: func(func(string) bool) {}}, nil
 }
 

@@ -148,7 +148,8 @@ func (s *source) Dumps() []string { return []string{"lfts"} }
 
 func (s *source) Dump(_ context.Context, w io.Writer, _ string) error { return s.dump(w) }
 
-func (s *source) Plan(_ context.Context, reroute bool) (*ctl.Plan, error) {
+func (s *source) Plan(_ context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
+	reroute := q.Reroute
 	return s.plan(reroute)
 }
 

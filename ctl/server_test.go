@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -234,13 +235,13 @@ func TestOnePlan(t *testing.T) {
 func TestOutdatedPlan(t *testing.T) {
 	s := &source{rows: counted(1)}
 	b := serve(t, s, ctl.Config{})
-	for _, head := range []ctl.PlanHead{{Outdated: true, Routes: "outdated"}, {Routes: "lash \"[\""}} {
+	for _, head := range []ctl.PlanHead{{Outdated: true, Routes: "outdated"}, {Routes: "lash \"[\"", Change: &ctl.PlanChange{Blocks: 7, Proof: "]}", After: ctl.EngineRoutes{Engine: "tree", Refused: []ctl.EngineRefusal{{Engine: "x", Reason: "y"}}}}}} {
 		s.plan = func(bool) (*ctl.Plan, error) {
 			return &ctl.Plan{PlanHead: head, Steps: slices.Values([]string{"outdated", "true"})}, nil
 		}
 		var steps []string
 		got, err := b.Client.Plan(t.Context(), nil, func(step *string) error { steps = append(steps, *step); return nil })
-		if got != head || err != nil || !slices.Equal(steps, []string{"outdated", "true"}) {
+		if !reflect.DeepEqual(got, head) || err != nil || !slices.Equal(steps, []string{"outdated", "true"}) {
 			t.Errorf("%+v: %+v, %q, %v", head, got, steps, err)
 		}
 	}

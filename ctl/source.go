@@ -21,7 +21,13 @@ type Source interface {
 
 // Planner returns the Sets that a heavy sweep would send now.
 type Planner interface {
-	Plan(ctx context.Context, reroute bool) (*Plan, error)
+	Plan(ctx context.Context, q PlanQuery) (*Plan, error)
+}
+
+// PlanQuery is what a plan is wanted for.
+type PlanQuery struct {
+	Reroute bool     // all routes computed afresh
+	Engines []string // by other routing engines than the configured ones; none for these
 }
 
 // Plan is the Sets that a heavy sweep would send, as texts, which are computed while the caller
@@ -35,6 +41,30 @@ type Plan struct {
 type PlanHead struct {
 	Outdated bool   // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
 	Routes   string // which routing engine would route the subnet, and which refuse, in a line
+	Change   *PlanChange
+}
+
+// PlanChange is what a plan that computes all routes afresh would change of them.
+type PlanChange struct {
+	Before     EngineRoutes `json:"before"`
+	After      EngineRoutes `json:"after"`
+	Switches   int          `json:"switches"`   // whose forwarding tables change
+	Blocks     int          `json:"blocks"`     // of forwarding tables
+	Entries    int          `json:"entries"`    // of forwarding tables
+	Proof      string       `json:"proof"`      // whether the routes of the plan have a credit loop
+	Transition string       `json:"transition"` // whether there is a risk while switches are written
+}
+
+// EngineRoutes are those of an engine, and how good they are: see Quality.
+type EngineRoutes struct {
+	Engine    string          `json:"engine"`
+	Refused   []EngineRefusal `json:"refused,omitempty"` // by engines that were tried before
+	SLs       int             `json:"sls"`               // that paths have
+	Unused    int             `json:"unused"`
+	Fullest   uint32          `json:"fullest"`
+	Shift     float64         `json:"shift"`
+	Worst     uint32          `json:"worst"`
+	Bisection float64         `json:"bisection"`
 }
 
 // LogLevel is the log level, as OpenSM's log flags (-D).

@@ -53,7 +53,7 @@ type daemon struct {
 	dumps   *dump.Keeper     // nil where there are none
 	shell   *manager.Shell   // of the manager that runs, or ran last
 	// requests are requested sweeps, and manager.NoSweep.
-	requests chan manager.Sweep
+	requests chan manager.SweepRequested
 	running  atomic.Bool // a manager is at the port
 }
 
@@ -81,7 +81,7 @@ func Run(cfg Config) error {
 	// To the end of the process: one that is being stopped must not die of a SIGHUP or SIGUSR1.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
-	d := &daemon{cfg: cfg, conf: l, signals: signals, events: ctl.NewRing(keptEvents), requests: make(chan manager.Sweep)}
+	d := &daemon{cfg: cfg, conf: l, signals: signals, events: ctl.NewRing(keptEvents), requests: make(chan manager.SweepRequested)}
 	defer d.tasks.end()
 	if err := d.start(ctx); err != nil {
 		return err
@@ -101,7 +101,8 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	})
 	d.state = newState(d.conf, d.logger)
 	d.tasks.atEnd(d.state.close)
-	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients})
+	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
+		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) }})
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
 	// Both run until the manager has ended.
 	d.tasks.run(context.Background(), d.current.run)

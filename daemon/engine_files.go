@@ -139,11 +139,14 @@ type engineRead struct {
 }
 
 // readEngineFiles reads the files that the configuration names for the engines in it.
-func readEngineFiles(c *conf.Config) (r engineRead) {
+func readEngineFiles(c *conf.Config) engineRead { return readFilesOf(c, conf.RoutingEngine.In(c)) }
+
+// readFilesOf reads the files that the configuration names for a list of engines.
+func readFilesOf(c *conf.Config, list []string) (r engineRead) {
 	r.files = engineFiles{}
 	for _, kind := range engineFileKinds {
 		name, key := kind.path.In(c), kind.path.Key().Name
-		users := slices.DeleteFunc(slices.Clone(engines.Tried(conf.RoutingEngine.In(c))), func(engine string) bool { return !slices.Contains(kind.users, engine) })
+		users := slices.DeleteFunc(slices.Clone(engines.Tried(list)), func(engine string) bool { return !slices.Contains(kind.users, engine) })
 		if name == "" || len(users) == 0 {
 			continue
 		}

@@ -18,6 +18,16 @@ func chain(c *conf.Config, files engineFiles) engines.Chain {
 	return chain
 }
 
+// enginesOf are those of a list with the settings in force, for a plan. The error is about the list or a file.
+func (c *configuration) enginesOf(list []string) (engines.Chain, error) {
+	l, _ := c.current.Load().effective()
+	r := readFilesOf(l.Config, list)
+	if len(r.errors) > 0 {
+		return nil, r.errors
+	}
+	return engines.New(list, r.files.settings(l.Config))
+}
+
 // checkEngines says why the list of routing engines leaves none; nil if it does not.
 func checkEngines(c *conf.Config) error {
 	_, err := engines.New(conf.RoutingEngine.In(c), &engines.Settings{})

@@ -116,7 +116,7 @@ func (d *daemon) watchdog(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case d.requests <- manager.NoSweep:
+		case d.requests <- manager.SweepRequested{}:
 			d.notify.say(sd.SdNotifyWatchdog)
 		case <-tick.C: // the next round looks whether it still runs
 		}

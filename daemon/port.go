@@ -58,7 +58,7 @@ const watchPort = 100 * time.Millisecond
 
 // watch requests a light sweep when the port's state has changed by itself. The switch
 // behind its cable may have lost its routes, and then no trap gets through.
-func (p *Port) watch(ctx context.Context, requests chan<- manager.Sweep) {
+func (p *Port) watch(ctx context.Context, requests chan<- manager.SweepRequested) {
 	tick := time.NewTicker(watchPort)
 	defer tick.Stop()
 	for state := p.State(); ; {
@@ -73,7 +73,7 @@ func (p *Port) watch(ctx context.Context, requests chan<- manager.Sweep) {
 		}
 		select {
 		case <-ctx.Done():
-		case requests <- manager.Light:
+		case requests <- manager.SweepRequested{Sweep: manager.Light}:
 		}
 	}
 }

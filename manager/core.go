@@ -102,7 +102,7 @@ func (c *Core) take(ev Event) {
 	case CertificateMade:
 		c.certifying.done(&c.fx, ev.Result, c.cfg.Names)
 	case SweepRequested:
-		c.requested(ev.Sweep)
+		c.requested(&ev)
 	case RegistryChanged:
 		c.multicast.SetRegistry(ev.State)
 		c.sweeps.sweeper.SetMulticastTop(c.multicast.Top())

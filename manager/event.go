@@ -7,6 +7,7 @@ import (
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/sweep"
+	"ibsm/sweep/engines"
 )
 
 // Event is something that happened: one of the types below.
@@ -28,7 +29,10 @@ type RoutesComputed struct {
 type MulticastComputed struct{ Result *sweep.MulticastResult }
 
 // SweepRequested is an operator's request.
-type SweepRequested struct{ Sweep Sweep }
+type SweepRequested struct {
+	Sweep   Sweep
+	Engines engines.Chain // of a PlanReroute: in place of the configured ones; nil for these
+}
 
 // Sweep is a sweep that is asked for.
 type Sweep uint8

@@ -1,10 +1,10 @@
 package manager
 
 import (
-	"cmp"
 	"time"
 
 	"ibsm/sweep"
+	"ibsm/sweep/engines"
 )
 
 // Planned answers Plan and PlanReroute. Computed is the receiver's alone, whatever the
@@ -21,10 +21,11 @@ func (Planned) action() {}
 // sweep does. Then it is computed from a snapshot, beside the sweep that comes next, and
 // nothing of it is kept.
 type planning struct {
-	state planState
-	asked planRequest   // and not begun
-	begun planRequest   // of the plan under way
-	since time.Duration // when its computation began
+	state         planState
+	asked         planRequest   // and not begun
+	begun         planRequest   // of the plan under way
+	engines, with engines.Chain // of asked and of begun; nil for the configured ones
+	since         time.Duration // when its computation began
 }
 
 // planState is how far a plan is.
@@ -53,13 +54,16 @@ const (
 func (r planRequest) String() string { return [...]string{"none", "keep routes", "new routes"}[r] }
 
 // ask takes a request for a plan.
-func (p *planning) ask(r planRequest) { p.asked = r }
+func (p *planning) ask(r planRequest) { p.asked, p.engines = r, nil }
 
 // wanted reports whether a sweep is wanted for a plan.
 func (p *planning) wanted() bool { return p.state == noPlan && p.asked != noRequest }
 
 // begin notes that the sweep that begins is the walk of the plan.
-func (p *planning) begin() { p.state, p.begun, p.asked = planWalking, p.asked, noRequest }
+func (p *planning) begin() {
+	p.state, p.begun, p.with = planWalking, p.asked, p.engines
+	p.asked, p.engines = noRequest, nil
+}
 
 // compute goes on from the walk.
 func (p *planning) compute(fx *effects, task *sweep.RouteTask) {
@@ -72,7 +76,9 @@ func (p *planning) computes() bool { return p.state >= planComputing }
 
 // putOff gives up the plan under way; it is made again.
 func (p *planning) putOff(fx *effects) {
-	p.asked = cmp.Or(p.asked, p.begun)
+	if p.asked == noRequest {
+		p.asked, p.engines = p.begun, p.with
+	}
 	p.giveUp(fx)
 }
 

@@ -70,8 +70,7 @@ func (l *loop) run(ctx context.Context) error {
 		case err := <-l.gsiEnded:
 			return err
 		case ev = <-l.results:
-		case s := <-l.shell.Asks:
-			ev = SweepRequested{s}
+		case ev = <-l.shell.Asks:
 		case ev = <-l.grown:
 		case ev = <-l.certified:
 		case cfg := <-l.shell.Configs:

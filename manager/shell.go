@@ -40,7 +40,7 @@ type Shell struct {
 	Held   func() (qp0, qp1 int)
 	Logger *slog.Logger
 	// Asks are sweeps that are asked for; may be nil.
-	Asks <-chan Sweep
+	Asks <-chan SweepRequested
 	// Configs are configurations that were read again: of Config only what can change
 	// while a manager runs is taken. May be nil.
 	Configs <-chan Config

@@ -96,7 +96,7 @@ func TestSleepComesFirst(t *testing.T) {
 		l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}), engine: txn.NewEngine(port), start: time.Now()}
 		l.step(t.Context(), TimePassed{})
 		l.ahead -= slept
-		l.step(t.Context(), SweepRequested{Plan})
+		l.step(t.Context(), SweepRequested{Sweep: Plan})
 		if paused := strings.Contains(log.String(), "this manager was paused"); paused != want {
 			t.Errorf("slept %v: %s", slept, log.String())
 		}

@@ -16,12 +16,13 @@ import (
 )
 
 // requested takes an operator's request.
-func (c *Core) requested(s Sweep) {
-	switch s {
+func (c *Core) requested(r *SweepRequested) {
+	switch r.Sweep {
 	case Plan:
 		c.sweeps.plan.ask(keepRoutes)
 	case PlanReroute:
 		c.sweeps.plan.ask(newRoutes)
+		c.sweeps.plan.engines = r.Engines
 	case Describe:
 		c.descriptions.wantAll(c.published.view)
 	case Light:

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/engines"
 )
 
 // Phase is a phase of a sweep: a *Walk, *Found, *RouteTask, *Program or *Look. Next returns
@@ -86,6 +87,14 @@ func (f *Found) Preview(reroute bool) *RouteTask {
 	j := f.task()
 	j.reroute = j.reroute || reroute
 	j.state.readLanes = true // it goes on with what is known of lanes
+	return j
+}
+
+// WithEngines has a preview compute all routes afresh with other engines than the configured ones; nil changes nothing.
+func (j *RouteTask) WithEngines(c engines.Chain) *RouteTask {
+	if c != nil {
+		j.chain, j.reroute = c, true
+	}
 	return j
 }
 

@@ -21,13 +21,18 @@ type Transition struct {
 	Risk []creditloop.Channel
 	// Lasting says that packets can be in it after that, too, as long as hosts use SLs of before.
 	Lasting bool
+	// Looped says that the routes before or after it have a credit loop themselves, so that no order is without risk.
+	Looped bool
 }
 
 // transition finds an order of writing r's tables in which packets cannot come to wait for each other
 // for ever. Routes that have a credit loop, or had one before, have no such order.
 func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, err error) {
-	if a.in.Prev == nil || r.credit.Loop != nil || a.state.credit != nil && a.state.credit.Loop != nil {
+	if a.in.Prev == nil {
 		return tr, nil
+	}
+	if r.credit.Loop != nil || a.state.credit != nil && a.state.credit.Loop != nil {
+		return Transition{Looped: true}, nil
 	}
 	if r.rules == a.state.rules && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
 		return tr, nil // no switch is written
@@ -45,7 +50,7 @@ func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, er
 	old := in
 	old.Forwarding, old.SLs, old.Maps, old.Before, old.Since = in.Before.Forwarding, in.Before.SLs, in.Before.Maps, nil, nil
 	if was, err := creditloop.Find(ctx, old); err != nil || was.Loop != nil {
-		return Transition{}, err // the risk is there, and ends with the last Set
+		return Transition{Looped: true}, err // the risk is there, and ends with the last Set
 	}
 	if in.SLs != in.Before.SLs {
 		in.Before = &creditloop.Rules{Forwarding: in.Forwarding, SLs: in.Before.SLs, Maps: in.Maps}

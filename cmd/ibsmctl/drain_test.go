@@ -65,6 +65,13 @@ func TestDrain(t *testing.T) {
 	socket, _ = startManager(t, "fattree:k=4", "-F", conf, "--state_dir", "none")
 	ask(0, `spine-01 +all +drained`, "drain")
 	ask(0, "leaf-02 +3", "undrain", found[1])
+	ask(0, "nothing is drained", "undrain", "leaf-02:3")
+	ask(0, `(?s)routing engine +minhop +tree\n.*flows that meet in shifts, mean +\d\.\d\d +1\.00\n.* entries in \d+ blocks of forwarding tables change, on \d+ switches\nproof: no credit loop between hosts\ntransition: safe`, "plan", "--engine", "auto")
+	ask(0, `routing engine +minhop +minhop\n`, "plan", "--reroute")
+	ask(0, `(?s)routing engine +minhop +tree\n.*torus-2QoS refuses: `, "plan", "--engine", "torus-2QoS,tree")
+	ask(1, "there is no engine nosuch", "plan", "--engine", "nosuch")
+	ask(0, `"change":{"before":{"engine":"minhop",.*"proof":"no credit loop`, "plan", "--engine", "tree", "--json")
+	ask(0, `^{"outdated":false,"routes":"minhop","steps":`, "plan", "--json")
 	if err := os.WriteFile(file, []byte("0x1\n0x2 x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

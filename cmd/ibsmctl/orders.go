@@ -58,12 +58,15 @@ func (a *asker) order(ctx context.Context, path, kind string, stdout io.Writer) 
 func newPlan(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
 Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
-that this sweep would send, in order. Nothing is written or stored. Sweeps do not wait for
+that this sweep would send, in order. With --reroute or --engine it also compares the routes:
+ibsmctl routes quality says what the figures mean. Nothing is written or stored.
+Sweeps do not wait for
 the plan; it is of the subnet as it was when it was read, and the last line says whether that
 may have changed since.`}
 	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
+	list := c.Flags().String("engine", "", "plan a reroute by the routing engines of `LIST` in place of the configured ones, with the settings and files of the configuration")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
-		q := query()
+		q := query("engine", *list)
 		if *reroute {
 			q.Set("reroute", "1")
 		}
@@ -82,6 +85,9 @@ may have changed since.`}
 			if head.Routes != "" { // not of a manager of an older version
 				fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
 			}
+			if head.Change != nil {
+				printChange(out, head.Change)
+			}
 			if head.Outdated {
 				fmt.Fprintln(out, "the subnet may have changed since it was read for this plan: repeat the command for a new one")
 			}
@@ -90,6 +96,27 @@ may have changed since.`}
 		return a.explain(err)
 	})
 	return c
+}
+
+// printChange compares the routes in force with those of a plan.
+func printChange(w io.Writer, c *ctl.PlanChange) {
+	line := func(name, format string, before, after any) {
+		fmt.Fprintf(w, "  %-30s %12s %12s\n", name, printable(fmt.Sprintf(format, before)), printable(fmt.Sprintf(format, after)))
+	}
+	b, a := &c.Before, &c.After
+	line("routes", "%s", "in force", "planned")
+	line("routing engine", "%s", b.Engine, a.Engine)
+	line("service levels of paths", "%d", b.SLs, a.SLs)
+	line("unused directions of links", "%d", b.Unused, a.Unused)
+	line("routes on the fullest link", "%d", b.Fullest, a.Fullest)
+	line("flows that meet in shifts, mean", "%.2f", b.Shift, a.Shift)
+	line("  in the worst shift", "%d", b.Worst, a.Worst)
+	line("bandwidth in bisections", "%.3f", b.Bisection, a.Bisection)
+	for _, r := range a.Refused {
+		fmt.Fprintf(w, "%s refuses: %s\n", printable(r.Engine), printable(r.Reason))
+	}
+	fmt.Fprintf(w, "%d entries in %d blocks of forwarding tables change, on %s\n", c.Entries, c.Blocks, severally(c.Switches, "switch", "switches"))
+	fmt.Fprintf(w, "proof: %s\ntransition: %s\n", printable(c.Proof), printable(c.Transition))
 }
 
 func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -91,7 +91,7 @@ const orderPatience = 5 * time.Second
 func (d *Server) ConsoleOrder(o console.Order) error {
 	ctx, cancel := context.WithTimeout(context.Background(), orderPatience)
 	defer cancel()
-	return d.ask(ctx, consoleOrders[o])
+	return d.ask(ctx, manager.SweepRequested{Sweep: consoleOrders[o]})
 }
 
 // ConsoleClients is what became of the clients of OpenSM's console; nil without one.

@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
+	"ibsm/sweep/engines"
 	"ibsm/view"
 )
 
@@ -23,11 +24,13 @@ type Config struct {
 	Version string
 	Where   string // the port to run on
 	// Asks is the channel of requests to the manager.
-	Asks chan<- manager.Sweep
+	Asks chan<- manager.SweepRequested
 	// Events holds the latest log events; may be nil.
 	Events *ctl.Ring
 	// Console holds the counters of OpenSM's console; nil without one.
 	Console *console.Counters
+	// Engines is a list of routing engines with the settings in force; nil without a configuration.
+	Engines func(list []string) (engines.Chain, error)
 }
 
 // Server is the ctl.Source, ctl.Planner and ctl.Historian of a manager, or of several that
@@ -236,9 +239,11 @@ func managers(st *manager.Stats) []ctl.SM {
 var orders = map[ctl.Order]manager.Sweep{ctl.LightSweep: manager.Light, ctl.HeavySweep: manager.Heavy, ctl.Reroute: manager.Reroute}
 
 // Order passes a request on.
-func (d *Server) Order(ctx context.Context, o ctl.Order) error { return d.ask(ctx, orders[o]) }
+func (d *Server) Order(ctx context.Context, o ctl.Order) error {
+	return d.ask(ctx, manager.SweepRequested{Sweep: orders[o]})
+}
 
-func (d *Server) ask(ctx context.Context, s manager.Sweep) error {
+func (d *Server) ask(ctx context.Context, s manager.SweepRequested) error {
 	if d.shell.Load() == nil {
 		return fmt.Errorf("%w: the manager is waiting for its port", ctl.ErrNotNow)
 	}
@@ -250,37 +255,5 @@ func (d *Server) ask(ctx context.Context, s manager.Sweep) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: the manager does not accept requests", ctl.ErrNotNow)
-	}
-}
-
-// Plan makes the manager compute a plan.
-func (d *Server) Plan(ctx context.Context, reroute bool) (*ctl.Plan, error) {
-	answer := make(chan manager.Planned, 1)
-	d.mu.Lock()
-	if d.planned != nil {
-		d.mu.Unlock()
-		return nil, fmt.Errorf("%w: another plan is in progress", ctl.ErrNotNow)
-	}
-	d.planned = answer
-	d.mu.Unlock()
-	what := manager.Plan
-	if reroute {
-		what = manager.PlanReroute
-	}
-	if err := d.ask(ctx, what); err != nil {
-		d.mu.Lock()
-		d.planned = nil
-		d.mu.Unlock()
-		return nil, err
-	}
-	select {
-	case p := <-answer:
-		if p.Err != nil {
-			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
-		}
-		routes := manager.RoutingOf(p.Computed)
-		return &ctl.Plan{PlanHead: ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String()}, Steps: p.Computed.Steps}, nil
-	case <-ctx.Done(): // the plan still arrives later; the next client must not get it
-		return nil, ctx.Err()
 	}
 }

@@ -22,7 +22,7 @@ var (
 
 // A server without a manager says so, and keeps nobody waiting.
 func TestNobody(t *testing.T) {
-	d := New(Config{Version: "1", Where: "a port", Asks: make(chan manager.Sweep)})
+	d := New(Config{Version: "1", Where: "a port", Asks: make(chan manager.SweepRequested)})
 	d.Wait("no cable")
 	if st := d.Status(); st.Where != "a port" || st.Waiting != "no cable" || st.State != "" || st.Subnet != nil {
 		t.Errorf("status %+v", st)
@@ -34,7 +34,7 @@ func TestNobody(t *testing.T) {
 		t.Errorf("order: %v", err)
 	}
 	for range 2 { // the first leaves nothing behind
-		if _, err := d.Plan(t.Context(), false); !errors.Is(err, ctl.ErrNotNow) || !strings.Contains(err.Error(), "waiting for its port") {
+		if _, err := d.Plan(t.Context(), ctl.PlanQuery{}); !errors.Is(err, ctl.ErrNotNow) || !strings.Contains(err.Error(), "waiting for its port") {
 			t.Errorf("plan: %v", err)
 		}
 	}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"ibsm/ctl"
+	"ibsm/manager"
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/quality"
+	"ibsm/sweep"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// Plan makes the manager compute a plan.
+func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
+	ask := manager.SweepRequested{Sweep: manager.Plan}
+	if q.Reroute {
+		ask.Sweep = manager.PlanReroute
+	}
+	if len(q.Engines) > 0 {
+		if d.cfg.Engines == nil {
+			return nil, fmt.Errorf("%w: this manager has no configuration of routing engines", ctl.ErrNotFound)
+		}
+		chain, err := d.cfg.Engines(q.Engines)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ctl.ErrBadRequest, err)
+		}
+		ask.Sweep, ask.Engines = manager.PlanReroute, chain
+	}
+	answer := make(chan manager.Planned, 1)
+	d.mu.Lock()
+	if d.planned != nil {
+		d.mu.Unlock()
+		return nil, fmt.Errorf("%w: another plan is in progress", ctl.ErrNotNow)
+	}
+	d.planned = answer
+	d.mu.Unlock()
+	if err := d.ask(ctx, ask); err != nil {
+		d.mu.Lock()
+		d.planned = nil
+		d.mu.Unlock()
+		return nil, err
+	}
+	select {
+	case p := <-answer:
+		if p.Err != nil {
+			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
+		}
+		routes := manager.RoutingOf(p.Computed)
+		head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String()}
+		if v := d.View(); ask.Sweep == manager.PlanReroute && v != nil && v.Tables != nil && p.Computed.Tables != nil {
+			var err error
+			if head.Change, err = changeOf(ctx, v, p.Computed); err != nil {
+				return nil, err
+			}
+		}
+		return &ctl.Plan{PlanHead: head, Steps: p.Computed.Steps}, nil
+	case <-ctx.Done(): // the plan still arrives later; the next client must not get it
+		return nil, ctx.Err()
+	}
+}
+
+// changeOf compares the routes in force with those of a plan.
+func changeOf(ctx context.Context, v *view.View, r *sweep.SweepPlan) (*ctl.PlanChange, error) {
+	c := &ctl.PlanChange{Before: ctl.EngineRoutes{Engine: v.Routing.Engine}, After: ctl.EngineRoutes{Engine: r.Engine, Refused: []ctl.EngineRefusal{}}}
+	for _, f := range r.Refused {
+		c.After.Refused = append(c.After.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Err.Error()})
+	}
+	for n, row := range r.Tables.LFT {
+		var was []uint8
+		if old := v.Topo.FindNode(r.Topo.Nodes[r.Topo.Switches[n]].GUID); old != topo.None && v.Topo.Nodes[old].Switch != topo.None {
+			was = v.Tables.LFT[v.Topo.Nodes[old].Switch]
+		}
+		blocks, entries := differ(was, row)
+		c.Blocks, c.Entries = c.Blocks+blocks, c.Entries+entries
+		if blocks > 0 {
+			c.Switches++
+		}
+	}
+	if err := judge(ctx, &c.Before, v.Topo, v.LIDs, v.Tables); err != nil {
+		return nil, err
+	}
+	if err := judge(ctx, &c.After, r.Topo, r.LIDs, r.Tables); err != nil {
+		return nil, err
+	}
+	c.Proof = "no credit loop between hosts"
+	if r.CreditLoop != nil {
+		c.Proof = "a credit loop: " + creditloop.Text(r.Topo, r.CreditLoop, creditloop.Description)
+	}
+	switch tr := &r.Transition; {
+	case tr.Risk != nil:
+		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk, creditloop.Description)
+	case tr.Looped:
+		c.Transition = "the routes in force or those planned have a credit loop themselves"
+	default:
+		c.Transition = "safe: old and new routes together have no credit loop in the order of the plan"
+	}
+	return c, nil
+}
+
+// differ counts the blocks and entries in which two rows differ.
+func differ(was, is []uint8) (blocks, entries int) {
+	for first := 0; first < len(is); first += routing.BlockSize {
+		before := entries
+		for lid := first; lid < min(first+routing.BlockSize, len(is)); lid++ {
+			old := uint8(routing.NoPath)
+			if lid < len(was) {
+				old = was[lid]
+			}
+			if old != is[lid] {
+				entries++
+			}
+		}
+		if entries > before {
+			blocks++
+		}
+	}
+	return blocks, entries
+}
+
+// judge fills in how good tables are.
+func judge(ctx context.Context, to *ctl.EngineRoutes, t *topo.Topo, l *topo.LIDs, tables *routing.Tables) error {
+	f, err := quality.Measure(ctx, routing.In{Topo: t, LIDs: l}, tables.LFT, quality.Hosts(t, l), bisections)
+	if err != nil {
+		return err
+	}
+	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection = f.Unused, f.Fullest, f.Shift, f.Worst, f.Bisection
+	if to.SLs = 1; tables.SLs != nil {
+		to.SLs = tables.SLs.Count
+	}
+	return nil
+}
