@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ibsm/conf/diag"
+
+	"ibsm/mad"
+	"ibsm/routing"
 )
 
 func (s *Server) status(r *http.Request) (any, error) { return s.cfg.Source.Status(), known(r) }
@@ -127,12 +131,15 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 // plan answers with a plan; one at a time.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	reroute, err := flag(r, "reroute")
-	if err := cmp.Or(known(r, "reroute", "engine"), err); err != nil {
+	if err := cmp.Or(known(r, "reroute", "engine", "without"), err); err != nil {
 		return err
 	}
 	q := PlanQuery{Reroute: reroute}
 	if list := r.URL.Query().Get("engine"); list != "" {
 		q.Engines = strings.Split(list, ",")
+	}
+	if q.Without, err = switchPorts(r.URL.Query().Get("without")); err != nil {
+		return err
 	}
 	if s.cfg.Planner == nil {
 		return fmt.Errorf("%w: this manager does not plan", ErrNotFound)
@@ -159,6 +166,27 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	}
 	sendList(w, "steps", head, plan.Steps)
 	return nil
+}
+
+// switchPorts reads a list of GUID or GUID:PORT.
+func switchPorts(list string) (all []routing.SwitchPort, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		if list == "" {
+			break
+		}
+		guid, port, one := strings.Cut(text, ":")
+		p := routing.SwitchPort{}
+		if p.Switch, err = mad.ParseGUID(guid); err != nil {
+			return nil, fmt.Errorf("%w: without %q: expected the GUID of a switch, or GUID:PORT", ErrBadRequest, text)
+		}
+		if n, err := strconv.ParseUint(port, 10, 8); err == nil && n > 0 {
+			p.Port = uint8(n)
+		} else if one {
+			return nil, fmt.Errorf("%w: without %q: expected a port, 1 to 254", ErrBadRequest, text)
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 // begin reserves the only slot for plans, each of which is as large as a sweep.

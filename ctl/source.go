@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+
+	"ibsm/routing"
 )
 
 // Source is the manager that a Server serves. All methods are safe for concurrent use.
@@ -26,8 +28,9 @@ type Planner interface {
 
 // PlanQuery is what a plan is wanted for.
 type PlanQuery struct {
-	Reroute bool     // all routes computed afresh
-	Engines []string // by other routing engines than the configured ones; none for these
+	Reroute bool                 // all routes computed afresh
+	Engines []string             // by other routing engines than the configured ones; none for these
+	Without []routing.SwitchPort // as if these had failed; port 0 is a whole switch
 }
 
 // Plan is the Sets that a heavy sweep would send, as texts, which are computed while the caller
@@ -46,6 +49,7 @@ type PlanHead struct {
 
 // PlanChange is what a plan that computes all routes afresh would change of them.
 type PlanChange struct {
+	CutOff     []string     `json:"cut_off,omitempty"` // hosts that cannot be reached any more, of a plan without something
 	Before     EngineRoutes `json:"before"`
 	After      EngineRoutes `json:"after"`
 	Switches   int          `json:"switches"`   // whose forwarding tables change

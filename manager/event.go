@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/registry"
+	"ibsm/routing"
 	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
@@ -30,8 +31,14 @@ type MulticastComputed struct{ Result *sweep.MulticastResult }
 
 // SweepRequested is an operator's request.
 type SweepRequested struct {
-	Sweep   Sweep
-	Engines engines.Chain // of a PlanReroute: in place of the configured ones; nil for these
+	Sweep Sweep
+	Preview
+}
+
+// Preview is what a plan is of, other than the subnet and the configuration as they are.
+type Preview struct {
+	Engines engines.Chain        // of a PlanReroute: in place of the configured ones; nil for these
+	Without []routing.SwitchPort // switches, with port 0, and cables that are left out
 }
 
 // Sweep is a sweep that is asked for.

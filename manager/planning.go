@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ibsm/sweep"
-	"ibsm/sweep/engines"
 )
 
 // Planned answers Plan and PlanReroute. Computed is the receiver's alone, whatever the
@@ -21,11 +20,11 @@ func (Planned) action() {}
 // sweep does. Then it is computed from a snapshot, beside the sweep that comes next, and
 // nothing of it is kept.
 type planning struct {
-	state         planState
-	asked         planRequest   // and not begun
-	begun         planRequest   // of the plan under way
-	engines, with engines.Chain // of asked and of begun; nil for the configured ones
-	since         time.Duration // when its computation began
+	state    planState
+	asked    planRequest   // and not begun
+	begun    planRequest   // of the plan under way
+	next, of Preview       // asked and begun
+	since    time.Duration // when its computation began
 }
 
 // planState is how far a plan is.
@@ -54,15 +53,15 @@ const (
 func (r planRequest) String() string { return [...]string{"none", "keep routes", "new routes"}[r] }
 
 // ask takes a request for a plan.
-func (p *planning) ask(r planRequest) { p.asked, p.engines = r, nil }
+func (p *planning) ask(r planRequest) { p.asked, p.next = r, Preview{} }
 
 // wanted reports whether a sweep is wanted for a plan.
 func (p *planning) wanted() bool { return p.state == noPlan && p.asked != noRequest }
 
 // begin notes that the sweep that begins is the walk of the plan.
 func (p *planning) begin() {
-	p.state, p.begun, p.with = planWalking, p.asked, p.engines
-	p.asked, p.engines = noRequest, nil
+	p.state, p.begun, p.of = planWalking, p.asked, p.next
+	p.asked, p.next = noRequest, Preview{}
 }
 
 // compute goes on from the walk.
@@ -77,7 +76,7 @@ func (p *planning) computes() bool { return p.state >= planComputing }
 // putOff gives up the plan under way; it is made again.
 func (p *planning) putOff(fx *effects) {
 	if p.asked == noRequest {
-		p.asked, p.engines = p.begun, p.with
+		p.asked, p.next = p.begun, p.of
 	}
 	p.giveUp(fx)
 }

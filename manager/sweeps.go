@@ -20,9 +20,10 @@ func (c *Core) requested(r *SweepRequested) {
 	switch r.Sweep {
 	case Plan:
 		c.sweeps.plan.ask(keepRoutes)
+		c.sweeps.plan.next = r.Preview
 	case PlanReroute:
 		c.sweeps.plan.ask(newRoutes)
-		c.sweeps.plan.engines = r.Engines
+		c.sweeps.plan.next = r.Preview
 	case Describe:
 		c.descriptions.wantAll(c.published.view)
 	case Light:

@@ -13,6 +13,7 @@ import (
 	"ibsm/manager"
 	"ibsm/routing/torus"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
 	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -20,6 +21,16 @@ import (
 
 // plan asks for a plan and returns its steps.
 func (w *watched) plan(s manager.Sweep) (steps []string, err error) {
+	w.harness.Helper()
+	computed, err := w.planOf(manager.SweepRequested{Sweep: s})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(computed.Steps), nil
+}
+
+// planOf asks for a plan of something.
+func (w *watched) planOf(r manager.SweepRequested) (computed *sweep.SweepPlan, err error) {
 	w.harness.Helper()
 	forward := w.OnAction
 	defer func() { w.OnAction = forward }()
@@ -30,7 +41,7 @@ func (w *watched) plan(s manager.Sweep) (steps []string, err error) {
 		}
 		forward(now, a)
 	}
-	w.harness.Ask(w.Manager, s)
+	w.harness.Request(w.Manager, r)
 	w.harness.Run(w.harness.Fabric.Now()+settling, func() bool { return len(answers) > 0 })
 	if len(answers) != 1 {
 		w.harness.Fatalf("%d answers to one question for a plan", len(answers))
@@ -38,7 +49,7 @@ func (w *watched) plan(s manager.Sweep) (steps []string, err error) {
 	if answers[0].Err != nil {
 		return nil, answers[0].Err
 	}
-	return slices.Collect(answers[0].Computed.Steps), nil
+	return answers[0].Computed, nil
 }
 
 // misinform has a port believe in another manager: no trap reports that.

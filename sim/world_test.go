@@ -103,6 +103,9 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 // Ask asks a manager for a sweep.
 func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.SweepRequested{Sweep: s}) }
 
+// Request is Ask for a plan of something else than the subnet and the configuration as they are.
+func (w *World) Request(m *Manager, r manager.SweepRequested) { w.step(m, r) }
+
 // Register gives a manager another state of what is registered.
 func (w *World) Register(m *Manager, s *registry.State) { w.step(m, manager.RegistryChanged{State: s}) }
 

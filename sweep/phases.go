@@ -6,6 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
@@ -95,6 +96,12 @@ func (j *RouteTask) WithEngines(c engines.Chain) *RouteTask {
 	if c != nil {
 		j.chain, j.reroute = c, true
 	}
+	return j
+}
+
+// Without has a preview leave switches and cables out, as if they had failed; port 0 is a whole switch.
+func (j *RouteTask) Without(what []routing.SwitchPort) *RouteTask {
+	j.without = what
 	return j
 }
 

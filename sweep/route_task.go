@@ -31,6 +31,7 @@ type RouteTask struct {
 	parts    Partitions
 	reroute  bool // compute all routes afresh
 	drained  []routing.SwitchPort
+	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
 
 	multicastTop mad.LID
@@ -73,6 +74,7 @@ type SweepPlan struct {
 	Foreign     string         // with KeepWorking: the chosen engine, where it has other tables than those found
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
 	Unused      bool           // links were added that adopted routes do not use
+	CutOff      []string       // of a preview without something: hosts that cannot be reached then
 	Drained     []view.Drained // in the order of Config.Drained
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
@@ -129,6 +131,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR}
 	for _, n := range b.KeepMissing(s.remembered(), j.found.Hearing()) {
 		out.Lost = append(out.Lost, s.remembered().Nodes[n].GUID)
+	}
+	if j.without != nil {
+		out.CutOff = cutOff(b, j.without)
 	}
 	t := b.Freeze()
 	out.Topo = t

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,15 +59,28 @@ func (a *asker) order(ctx context.Context, path, kind string, stdout io.Writer) 
 func newPlan(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
 Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
-that this sweep would send, in order. With --reroute or --engine it also compares the routes:
+that this sweep would send, in order. With --reroute, --engine or --without it also compares
+the routes, and says which hosts would be cut off:
 ibsmctl routes quality says what the figures mean. Nothing is written or stored.
 Sweeps do not wait for
 the plan; it is of the subnet as it was when it was read, and the last line says whether that
 may have changed since.`}
 	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
+	without := c.Flags().StringSlice("without", nil, "plan as if a `SWITCH`, or the cable at SWITCH:PORT, had failed; may be repeated")
 	list := c.Flags().String("engine", "", "plan a reroute by the routing engines of `LIST` in place of the configured ones, with the settings and files of the configuration")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		q := query("engine", *list)
+		var removed []string
+		for _, arg := range *without {
+			l, err := (&drainCommand{asker: a}).find(ctx, arg)
+			if err != nil {
+				return err
+			}
+			removed = append(removed, drainLine{SwitchPort: l.SwitchPort}.String())
+		}
+		if removed != nil {
+			q.Set("without", strings.Join(removed, ","))
+		}
 		if *reroute {
 			q.Set("reroute", "1")
 		}
@@ -114,6 +128,14 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 	line("bandwidth in bisections", "%.3f", b.Bisection, a.Bisection)
 	for _, r := range a.Refused {
 		fmt.Fprintf(w, "%s refuses: %s\n", printable(r.Engine), printable(r.Reason))
+	}
+	if len(c.CutOff) > 0 {
+		const most = 16
+		names, more := c.CutOff, ""
+		if len(names) > most {
+			names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		fmt.Fprintf(w, "%s cut off: %s%s\n", severally(len(c.CutOff), "host is", "hosts are"), printable(strings.Join(names, ", ")), more)
 	}
 	fmt.Fprintf(w, "%d entries in %d blocks of forwarding tables change, on %s\n", c.Entries, c.Blocks, severally(c.Switches, "switch", "switches"))
 	fmt.Fprintf(w, "proof: %s\ntransition: %s\n", printable(c.Proof), printable(c.Transition))

@@ -16,7 +16,7 @@ import (
 
 // Plan makes the manager compute a plan.
 func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
-	ask := manager.SweepRequested{Sweep: manager.Plan}
+	ask := manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Without: q.Without}}
 	if q.Reroute {
 		ask.Sweep = manager.PlanReroute
 	}
@@ -51,7 +51,7 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 		}
 		routes := manager.RoutingOf(p.Computed)
 		head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String()}
-		if v := d.View(); ask.Sweep == manager.PlanReroute && v != nil && v.Tables != nil && p.Computed.Tables != nil {
+		if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Computed.Tables != nil {
 			var err error
 			if head.Change, err = changeOf(ctx, v, p.Computed); err != nil {
 				return nil, err
@@ -65,7 +65,7 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 
 // changeOf compares the routes in force with those of a plan.
 func changeOf(ctx context.Context, v *view.View, r *sweep.SweepPlan) (*ctl.PlanChange, error) {
-	c := &ctl.PlanChange{Before: ctl.EngineRoutes{Engine: v.Routing.Engine}, After: ctl.EngineRoutes{Engine: r.Engine, Refused: []ctl.EngineRefusal{}}}
+	c := &ctl.PlanChange{CutOff: r.CutOff, Before: ctl.EngineRoutes{Engine: v.Routing.Engine}, After: ctl.EngineRoutes{Engine: r.Engine, Refused: []ctl.EngineRefusal{}}}
 	for _, f := range r.Refused {
 		c.After.Refused = append(c.After.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Err.Error()})
 	}

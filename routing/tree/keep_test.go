@@ -182,7 +182,7 @@ func TestSteady(t *testing.T) {
 			f.whole, f.tables = f.Topo, f.base
 			rng, routed, back := rand.New(rand.NewPCG(uint64(i), 1)), 0, 0
 			for range events {
-				was, lost := f.Topo, len(f.Lost)
+				was := f.Topo
 				f.Damage(rng)
 				if rng.IntN(8) == 0 {
 					for len(f.Lost) > 0 {
@@ -190,14 +190,12 @@ func TestSteady(t *testing.T) {
 					}
 				}
 				f.Walk(t)
-				if f.follow(t, was) != nil { // too much of it is gone
-					for len(f.Lost) > min(lost, 2) {
-						f.Restore(len(f.Lost) - 1)
-					}
-					f.Walk(t)
-					if err := f.follow(t, was); err != nil {
+				for err := f.follow(t, was); err != nil; err = f.follow(t, was) { // too much of it is gone
+					if len(f.Lost) == 0 {
 						t.Fatal(err)
 					}
+					f.Restore(len(f.Lost) - 1)
+					f.Walk(t)
 				}
 				if routed++; len(f.Lost) == 0 {
 					back++

@@ -1,0 +1,54 @@
+package sweep
+
+import (
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// cutOff takes switches and cables out of what a walk found, and everything that cannot be reached any more then. It returns the descriptions of the
+// channel adapters and routers among it, in order.
+func cutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string) {
+	for _, w := range without {
+		n, is := b.Find(w.Switch)
+		switch {
+		case !is || b.Dropped(n):
+		case w.Port == 0:
+			b.Drop(n)
+		case w.Port < uint8(len(portsOf(b, n))):
+			b.Unlink(topo.End{Node: n, Port: w.Port})
+		}
+	}
+	reached := make([]bool, b.Len())
+	queue := []int32{b.Self().Node}
+	reached[b.Self().Node] = true
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, e := range portsOf(b, queue[0]) {
+			if peer := b.Peer(e); peer != topo.NoEnd && !reached[peer.Node] {
+				reached[peer.Node] = true
+				queue = append(queue, peer.Node)
+			}
+		}
+	}
+	for n := range int32(b.Len()) {
+		if reached[n] || b.Dropped(n) {
+			continue
+		}
+		if node := b.Node(n); node.Type != mad.Switch && !node.Aggregation {
+			hosts = append(hosts, node.Desc.String())
+		}
+		b.Drop(n)
+	}
+	slices.Sort(hosts)
+	return hosts
+}
+
+// portsOf are the ports of a node, port 0 first.
+func portsOf(b *topo.Builder, n int32) (ends []topo.End) {
+	for num := range int(b.Node(n).NumPorts) + 1 {
+		ends = append(ends, topo.End{Node: n, Port: uint8(num)})
+	}
+	return ends
+}
