@@ -47,16 +47,24 @@ func newGroups(f *fabric) (*groups, error) {
 	g := &groups{fabric: f, of: slices.Repeat([]int32{topo.None}, f.len())}
 	cores := make([][]int32, f.len())
 	sizes := make([]int32, f.len())
+	place := slices.Repeat([]int32{topo.None}, f.len())
 	for s := range cores {
-		cores[s] = f.core(topo.SwitchIdx(s))
+		cores[s] = f.core(topo.SwitchIdx(s), place)
 		sizes[s] = int32(len(cores[s]))
 	}
-	g.size = int(most(sizes))
+	g.size = usual(sizes)
 	if g.size < leastGroup {
 		return nil, errors.New("most switches are in no triangle")
 	}
-	for s, core := range cores {
-		if g.of[s] == topo.None && len(core) == g.size && !slices.ContainsFunc(core, func(r int32) bool { return !slices.Equal(cores[r], core) }) {
+	for _, core := range cores {
+		agree := 0 // switches of the core that have the same: others lack a cable to one of it
+		for _, s := range core {
+			if slices.Equal(cores[s], core) {
+				agree++
+			}
+		}
+		taken := slices.ContainsFunc(core, func(s int32) bool { return g.of[s] != topo.None })
+		if len(core) == g.size && agree*2 > len(core) && !taken {
 			g.add(core)
 		}
 	}
@@ -79,6 +87,19 @@ func newGroups(f *fabric) (*groups, error) {
 	return g, g.refusal()
 }
 
+// usual is the greatest size that a quarter has, or the most common one: damage makes sizes smaller.
+func usual(sizes []int32) int {
+	sorted := slices.Sorted(slices.Values(sizes))
+	for i := len(sorted) - 1; i >= 0; {
+		first, _ := slices.BinarySearch(sorted, sorted[i])
+		if (i+1-first)*4 >= len(sorted) {
+			return int(sorted[i])
+		}
+		i = first - 1
+	}
+	return int(most(sizes))
+}
+
 // add makes a group of switches.
 func (g *groups) add(switches []int32) {
 	for _, s := range switches {
@@ -87,26 +108,27 @@ func (g *groups) add(switches []int32) {
 	g.lists = append(g.lists, slices.Clone(switches))
 }
 
-// core is a switch and those of its neighbours that have the most links among themselves: each to as many of them as possible. It is
-// in ascending order.
-func (f *fabric) core(s topo.SwitchIdx) []int32 {
+// core is a switch and those of its neighbours that have the most links among themselves: each to as many of them as possible. It
+// is in ascending order. place has None for each switch, before and after.
+func (f *fabric) core(s topo.SwitchIdx, place []int32) []int32 {
 	next := f.next[s]
-	degree := make([]int, len(next))
 	for i, r := range next {
-		for _, o := range next {
-			if f.link(r, o) != topo.None {
+		place[r] = int32(i)
+	}
+	degree, in := make([]int, len(next)), slices.Repeat([]bool{true}, len(next))
+	for i, r := range next {
+		for _, o := range f.next[r] {
+			if place[o] != topo.None {
 				degree[i]++
 			}
 		}
 	}
-	in := slices.Repeat([]bool{true}, len(next))
-	gone := 0 // neighbours taken away when those that remained had the most links each
-	best := -1
-	var order []int
+	order := make([]int, 0, len(next)) // in which neighbours are taken away: always one with the fewest links to those that remain
+	best, gone := 0, len(next)         // how many links each had when they were the most, and how many neighbours had been taken away
 	for range next {
-		least := -1
+		least := topo.None
 		for i := range next {
-			if in[i] && (least < 0 || degree[i] < degree[least]) {
+			if in[i] && (least == topo.None || degree[i] < degree[least]) {
 				least = i
 			}
 		}
@@ -115,14 +137,14 @@ func (f *fabric) core(s topo.SwitchIdx) []int32 {
 		}
 		in[least] = false
 		order = append(order, least)
-		for i, r := range next {
-			if in[i] && f.link(next[least], r) != topo.None {
+		for _, o := range f.next[next[least]] {
+			if i := place[o]; i != topo.None {
 				degree[i]--
 			}
 		}
 	}
-	if best < 1 {
-		return nil
+	for _, r := range next {
+		place[r] = topo.None
 	}
 	core := []int32{int32(s)}
 	for _, i := range order[gone:] {
@@ -206,14 +228,16 @@ func (g *groups) connected(switches []int32, without int32) (parts [][]int32) {
 	return parts
 }
 
-// divide makes groups of connected switches, where they are too many for one, by leaving out links between groups: those without which the
-// parts have the size of groups, and lead to the same group only once.
+// divide makes groups of connected switches, where they are too many for one, by leaving out links between groups: those without
+// which the parts have the size of groups, and lead to the same group only once.
 func (g *groups) divide(list []int32) {
 	switch {
-	case len(list) < 2 || len(list) > 4*g.size:
+	case len(list) < 2:
 		return
 	case len(list) <= g.size:
 		g.add(list)
+		return
+	case len(list) > 4*g.size || g.size > 8: // great groups do not fall apart
 		return
 	}
 	var best [][]int32
@@ -280,24 +304,35 @@ func (g *groups) count() {
 // pairs is the number of pairs of groups.
 func (g *groups) pairs() int { return len(g.lists) * (len(g.lists) - 1) / 2 }
 
-// refusal says why the fabric is no dragonfly, if it differs too much.
+// refusal says why the fabric is no dragonfly, if it differs too much. Some random graphs of a few switches are nearly groups, so a few
+// small ones must be whole.
 func (g *groups) refusal() error {
-	few := 0
+	few, fewer := 0, 0
 	for _, list := range g.lists {
 		if len(list)*2 < g.size {
 			few++
 		}
+		if len(list) < g.size {
+			fewer++
+		}
 	}
+	may := 1 // in five pairs of groups may have no link; two where a group has a few spines, of which one can be missing
+	if g.spine != nil {
+		may = 2
+	}
+	small := g.spine == nil && g.size+len(g.lists) < 8
 	switch {
 	case len(g.lists) < leastGroups:
 		return errors.New("there are no groups of switches that are cabled to each other")
+	case small && (g.size < 4 && len(g.lists) < 4 || fewer+g.missing+g.without+g.apart > 0):
+		return errors.New("a few switches are nearly groups")
 	case g.without*20 > g.len():
 		return fmt.Errorf("%s of %s are in no group", number(g.without), count(g.len(), "switch"))
 	case few*10 > len(g.lists):
 		return fmt.Errorf("of %s %s have less than half of the switches of most", count(len(g.lists), "group"), number(few))
-	case g.missing*10 > g.within || g.missing > 0 && g.size == leastGroup && len(g.lists) < 5: // some random graphs have a few triangles
+	case g.missing*10 > g.within:
 		return fmt.Errorf("of %s within groups %s are missing", count(g.within, "link"), number(g.missing))
-	case g.apart > max(1, g.pairs()/5):
+	case g.apart > max(1, g.pairs()*may/5):
 		return fmt.Errorf("of %s of groups %s have no link", count(g.pairs(), "pair"), number(g.apart))
 	case g.uneven*2 > g.pairs():
 		return errors.New("pairs of groups have different numbers of links")

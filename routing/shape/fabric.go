@@ -15,12 +15,12 @@ type fabric struct {
 	links [][]int32           // by switch, then as next: index into ends
 	ends  [][2]topo.SwitchIdx // of links, the lower switch first: a link is all cables between two switches
 	wires []int32             // by link: cables
-	parts map[int32]int       // switches of each part of the subnet
+	parts int                 // of the subnet, that no cable connects
 }
 
 func newFabric(t *topo.Topo) *fabric {
 	count := len(t.Switches)
-	f := &fabric{hosts: make([]int32, count), next: make([][]topo.SwitchIdx, count), links: make([][]int32, count), parts: map[int32]int{}}
+	f := &fabric{hosts: make([]int32, count), next: make([][]topo.SwitchIdx, count), links: make([][]int32, count)}
 	for _, p := range t.EndPorts {
 		if s := t.SwitchOf(p); s != topo.None && t.IsHost(p) {
 			f.hosts[s]++
@@ -48,8 +48,10 @@ func newFabric(t *topo.Topo) *fabric {
 			}
 		}
 	}
-	for _, part := range g.Components() {
-		f.parts[part]++
+	for s, part := range g.Components() {
+		if part == int32(s) { // the first of a part
+			f.parts++
+		}
 	}
 	return f
 }
@@ -63,12 +65,6 @@ func (f *fabric) link(a, z topo.SwitchIdx) int32 {
 		return f.links[a][i]
 	}
 	return topo.None
-}
-
-// far is the other end of a link.
-func (f *fabric) far(link int32, s topo.SwitchIdx) topo.SwitchIdx {
-	ends := f.ends[link]
-	return ends[0] + ends[1] - s
 }
 
 // cables is the number of cables between switches.

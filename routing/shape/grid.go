@@ -11,8 +11,8 @@ import (
 	"ibsm/topo"
 )
 
-// FindGrid finds the coordinates of a torus or mesh, or says why the switches are none. A ring of four is the same as two dimensions
-// of two: dimensions of two are taken together to rings of four, as long as there are two of them and no row is open.
+// FindGrid finds the coordinates of a torus or mesh, or says why the switches are none. A ring of four is the same as two
+// dimensions of two: dimensions of two are taken together to rings of four, as long as there are two of them and no row is open.
 func FindGrid(t *topo.Topo) (*Grid, error) {
 	p, err := newProduct(newFabric(t))
 	if err != nil {
@@ -100,8 +100,8 @@ func (p *product) grid() *Grid {
 	return g
 }
 
-// name is the kind of a product and its sizes; KindIrregular if it has no name. What is both a torus and a HyperX is a hypercube if it
-// has no rings of three, and a torus if it has.
+// name is the kind of a product and its sizes; KindIrregular if it has no name. What is both a torus and a HyperX is a hypercube
+// if it has no rings of three, and a torus if it has.
 func (p *product) name() (Kind, string) {
 	g, x := p.grid(), p.hyperX()
 	switch {

@@ -3,6 +3,7 @@ package shape
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// TestIrregular: graphs without an order are called irregular: random ones, trees with cables anywhere, and dragonflies of which half
-// of the groups' cables to each other, or half of the cables within groups, are missing.
+// TestIrregular: graphs without an order are called irregular: random ones, trees with cables anywhere, and dragonflies of which
+// half of the groups' cables to each other, or half of the cables within groups, are missing.
 func TestIrregular(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range seeds(200, 2000) {
@@ -43,6 +44,31 @@ func TestIrregular(t *testing.T) {
 			t.Errorf("%d: %s: %v: %s", i, spec, s.Kind, s.Seen)
 		} else if strings.Count(s.Seen, "; no ") != 3 {
 			t.Errorf("%s: not all reasons: %s", spec, s.Seen)
+		}
+	}
+}
+
+// TestSmallRandom: some random graphs of a few switches are hypercubes or the like, and then nothing is missing.
+func TestSmallRandom(t *testing.T) {
+	for seed := range seeds(50, 500) {
+		for n := 8; n <= 12; n++ {
+			spec := fmt.Sprintf("random:switches=%d,degree=%d,seed=%d", n, 3+n%2+int(seed%2)*(1-n%2), seed)
+			if s := Find(shuffled(t, generate(t, spec), seed)); s.Kind != KindIrregular && strings.Contains(s.Seen, ";") {
+				t.Errorf("%s: %v: %s", spec, s.Kind, s.Seen)
+			}
+		}
+	}
+}
+
+// TestRepeated: the same subnet gives the same.
+func TestRepeated(t *testing.T) {
+	for _, c := range generated {
+		found := shuffled(t, generate(t, c.spec+",missing-links=3%,missing-switches=1"), 1)
+		first := Find(found)
+		for range 3 {
+			if again := Find(found); !reflect.DeepEqual(again, first) {
+				t.Errorf("%s: %s, and then %s", c.spec, first.Seen, again.Seen)
+			}
 		}
 	}
 }

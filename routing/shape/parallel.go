@@ -15,16 +15,17 @@ import (
 // those that lead from the switches of one coordinate to those of the next.
 type classes struct {
 	*fabric
-	of    []int32           // by link: its class
-	links [][]int32         // by class
-	row   []bool            // by class: some switch has two links of it
-	turns map[[2]int32]bool // two classes, the lower first, of which links meet in a corner of a square: they are of different dimensions
-	loose int               // links in no square and no triangle
+	of    []int32         // by link: its class
+	links [][]int32       // by class
+	row   []bool          // by class: some switch has two links of it
+	turns [][]int32       // by class: those of which links meet its own in corners of squares, so that they are of another dimension
+	meet  []map[int32]int // by class: at how many switches links of others meet its own
+	loose int             // links in no square and no triangle
 }
 
 // newClasses finds the classes. Squares are looked for between switches that have exactly two neighbours in common.
 func newClasses(f *fabric) *classes {
-	c := &classes{fabric: f, of: make([]int32, len(f.ends)), turns: map[[2]int32]bool{}}
+	c := &classes{fabric: f, of: make([]int32, len(f.ends))}
 	joined := newSets(len(f.ends))
 	found := make([]bool, len(f.ends))
 	squares := f.squares()
@@ -56,11 +57,17 @@ func newClasses(f *fabric) *classes {
 			}
 		}
 	}
+	c.turns = make([][]int32, len(c.links))
 	for _, q := range squares {
 		if a, b := c.of[q[0]], c.of[q[1]]; a != b {
-			c.turns[pair(a, b)] = true
+			c.turns[a], c.turns[b] = append(c.turns[a], b), append(c.turns[b], a)
 		}
 	}
+	for i, others := range c.turns {
+		slices.Sort(others)
+		c.turns[i] = slices.Compact(others)
+	}
+	c.meet = c.meetings(len(squares) == 0)
 	for _, is := range found {
 		if !is {
 			c.loose++
@@ -69,6 +76,7 @@ func newClasses(f *fabric) *classes {
 	return c
 }
 
+// pair is two numbers, the lower first.
 func pair(a, b int32) [2]int32 { return [2]int32{min(a, b), max(a, b)} }
 
 // squares are circles of four links, in their order, around two switches that have no link and exactly two neighbours in common.
@@ -125,27 +133,29 @@ func (f *fabric) triangles(visit func(a, b, c int32)) {
 	}
 }
 
-// maxDims is the number of dimensions that a product may have: with two switches in each there are more switches than a subnet has LIDs.
+// maxDims is the number of dimensions that a product may have: with two switches in each there are more switches than a subnet has
+// LIDs.
 const maxDims = 15
 
-// dimensions joins the classes to dimensions, those with the most links first. Links of no dimension are those around which too much is missing.
+// dimensions joins the classes to dimensions, those with the most links first, and gives each class its own. Those around which
+// too much is missing have None.
 //
-// Where links of two classes meet and are never in the corner of a square, they go on in one direction. So classes that meet at many switches are joined first. Then
-// each of the others has the dimension with whose links its own are in no square, and of several the one with which they go on the most often.
-func (c *classes) dimensions(share int) (dims [][]int32) {
-	meet := c.meetings()
+// Where links of two classes meet and are never in the corner of a square, they go on in one direction. So classes that meet at
+// many switches, at a share of their links or more, are joined first. Then each group of them has the dimension with whose links
+// its own are in no square, and of several the one with which they go on the most often.
+func (c *classes) dimensions(share int) (dim []int32, dims int) {
 	groups := newSets(len(c.links))
 	members := make([][]int32, len(c.links))
 	for i := range c.links {
 		members[i] = []int32{int32(i)}
 	}
-	for _, p := range c.straight(meet, share) {
+	for _, p := range c.straight(share) {
 		a, b := groups.of(p[0]), groups.of(p[1])
 		few, many := members[a], members[b]
 		if len(few) > len(many) {
 			few, many = many, few
 		}
-		if a != b && !c.turn(few, many) && !c.crowded(groups, few, many) {
+		if a != b && !c.turn(groups, few, many[0]) && !c.crowded(groups, few, many[0]) {
 			groups.join(a, b)
 			members[a], members[b] = nil, nil
 			members[groups.of(a)] = append(many, few...)
@@ -157,48 +167,59 @@ func (c *classes) dimensions(share int) (dims [][]int32) {
 		}
 		return links
 	}
-	members = slices.DeleteFunc(members, func(group []int32) bool { return group == nil })
+	members = slices.DeleteFunc(members, func(group []int32) bool { return size(group) < 2 })
 	slices.SortStableFunc(members, func(a, b []int32) int { return cmp.Compare(size(b), size(a)) })
-	for before := -1; len(members) != before; {
+	dim = slices.Repeat([]int32{topo.None}, len(c.links))
+	for before := -1; len(members) != before && dims <= maxDims; {
 		before = len(members)
 		members = slices.DeleteFunc(members, func(group []int32) bool {
-			d, fits := c.fitting(dims, group, meet)
+			d, fits := c.fitting(dim, dims, group)
 			switch {
 			case d != topo.None:
-				dims[d] = append(dims[d], group...)
 			case fits > 0:
 				return false
 			case size(group)*4 >= c.len():
-				dims = append(dims, group)
+				d = int32(dims)
+				dims++
+			}
+			for _, i := range group {
+				dim[i] = d
 			}
 			return true
 		})
 	}
-	return dims
+	return dim, dims
 }
 
 // fitting is the dimension of a group of classes, None if several are as likely, and how many it may have.
-func (c *classes) fitting(dims [][]int32, group []int32, meet map[[2]int32]int) (best, fits int) {
+func (c *classes) fitting(dim []int32, dims int, group []int32) (best int32, fits int) {
+	other, meetings := make([]bool, dims), make([]int, dims)
+	for _, i := range group {
+		for _, j := range c.turns[i] {
+			if dim[j] != topo.None {
+				other[dim[j]] = true
+			}
+		}
+		for j, count := range c.meet[i] {
+			if dim[j] != topo.None {
+				meetings[dim[j]] += count
+			}
+		}
+	}
 	best = topo.None
-	most, next := -1, -1
-	for d, dim := range dims {
-		if c.turn(dim, group) {
+	ties := false
+	for d := range int32(dims) {
+		if other[d] {
 			continue
 		}
 		fits++
-		meetings := 0
-		for _, i := range group {
-			for _, j := range dim {
-				meetings += meet[pair(i, j)]
-			}
-		}
-		if meetings > most {
-			best, most, next = d, meetings, most
-		} else {
-			next = max(next, meetings)
+		if best == topo.None || meetings[d] > meetings[best] {
+			best, ties = d, false
+		} else if meetings[d] == meetings[best] {
+			ties = true
 		}
 	}
-	if most == next {
+	if ties {
 		best = topo.None
 	}
 	return best, fits
@@ -206,33 +227,44 @@ func (c *classes) fitting(dims [][]int32, group []int32, meet map[[2]int32]int) 
 
 // firm are the classes of whose dimension there is little doubt: they meet links of every other dimension in squares, and have at
 // least a share of the links that the greatest of the dimension has.
-func (c *classes) firm(dims [][]int32, share int) []bool {
-	firm := make([]bool, len(c.links))
-	for d, dim := range dims {
-		greatest := 0
-		for _, i := range dim {
-			greatest = max(greatest, len(c.links[i]))
+func (c *classes) firm(dim []int32, dims, share int) []bool {
+	firm, greatest := make([]bool, len(c.links)), make([]int, dims)
+	for i, d := range dim {
+		if d != topo.None {
+			greatest[d] = max(greatest[d], len(c.links[i]))
 		}
-		for _, i := range dim {
-			firm[i] = len(c.links[i])*share >= greatest
-			for other := range dims {
-				firm[i] = firm[i] && (other == d || c.turn([]int32{i}, dims[other]))
+	}
+	for i, d := range dim {
+		if d == topo.None || len(c.links[i])*share < greatest[d] {
+			continue
+		}
+		met := make([]bool, dims)
+		met[d] = true
+		for _, j := range c.turns[i] {
+			if dim[j] != topo.None {
+				met[dim[j]] = true
 			}
 		}
+		firm[i] = !slices.Contains(met, false)
 	}
 	return firm
 }
 
-// meetings is at how many switches links of two classes meet. Left out are rows where each switch is cabled to each other, which go on nowhere, and links
-// without a square, if there are squares.
-func (c *classes) meetings() map[[2]int32]int {
-	meet := map[[2]int32]int{}
+// meetings is at how many switches links of two classes meet. Left out are rows where each switch is cabled to each other, which
+// go on nowhere, and classes of one link, which are in no square, unless all are.
+func (c *classes) meetings(all bool) []map[int32]int {
+	meet := make([]map[int32]int, len(c.links))
+	for i := range meet {
+		if !c.row[i] && (all || len(c.links[i]) > 1) {
+			meet[i] = map[int32]int{}
+		}
+	}
 	for _, links := range c.fabric.links {
 		for i, link := range links {
 			for _, other := range links[:i] {
-				a, b := c.of[link], c.of[other]
-				if a != b && !c.row[a] && !c.row[b] && (len(c.turns) == 0 || len(c.links[a]) > 1 && len(c.links[b]) > 1) {
-					meet[pair(a, b)]++
+				if a, b := c.of[link], c.of[other]; a != b && meet[a] != nil && meet[b] != nil {
+					meet[a][b]++
+					meet[b][a]++
 				}
 			}
 		}
@@ -241,29 +273,29 @@ func (c *classes) meetings() map[[2]int32]int {
 }
 
 // straight are pairs of classes that meet at a share of their links or more, and never turn: first those that meet at most of them.
-func (c *classes) straight(meet map[[2]int32]int, share int) (pairs [][2]int32) {
-	for p, n := range meet {
-		if !c.turns[p] && n*share >= len(c.links[p[0]]) && n*share >= len(c.links[p[1]]) {
-			pairs = append(pairs, p)
+func (c *classes) straight(share int) (pairs [][2]int32) {
+	for i := range int32(len(c.links)) {
+		for j, n := range c.meet[i] {
+			if _, turn := slices.BinarySearch(c.turns[i], j); i < j && !turn && n*share >= len(c.links[i]) && n*share >= len(c.links[j]) {
+				pairs = append(pairs, [2]int32{i, j})
+			}
 		}
 	}
+	meet := func(p [2]int32) int { return c.meet[p[0]][p[1]] }
 	quota := func(p [2]int32) float64 {
-		return float64(meet[p]*meet[p]) / float64(len(c.links[p[0]])*len(c.links[p[1]]))
+		return float64(meet(p)*meet(p)) / float64(len(c.links[p[0]])*len(c.links[p[1]]))
 	}
 	slices.SortFunc(pairs, func(p, q [2]int32) int {
-		return cmp.Or(cmp.Compare(quota(q), quota(p)), cmp.Compare(meet[q], meet[p]), cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]))
+		return cmp.Or(cmp.Compare(quota(q), quota(p)), cmp.Compare(meet(q), meet(p)), cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]))
 	})
 	return pairs
 }
 
-// turn reports whether links of two groups of classes meet in a square.
-func (c *classes) turn(a, b []int32) bool {
-	if len(c.turns) == 0 {
-		return false
-	}
-	for _, i := range a {
-		for _, j := range b {
-			if c.turns[pair(i, j)] {
+// turn reports whether links of classes meet those of a group, of which one is given, in a square.
+func (c *classes) turn(groups sets, classes []int32, one int32) bool {
+	for _, i := range classes {
+		for _, j := range c.turns[i] {
+			if groups.of(j) == groups.of(one) {
 				return true
 			}
 		}
@@ -271,14 +303,14 @@ func (c *classes) turn(a, b []int32) bool {
 	return false
 }
 
-// crowded reports whether some switch has more than two links of two groups of classes.
-func (c *classes) crowded(groups sets, few, many []int32) bool {
+// crowded reports whether some switch has more than two links of a group of classes and of another, of which one is given.
+func (c *classes) crowded(groups sets, few []int32, one int32) bool {
 	for _, i := range few {
 		for _, link := range c.links[i] {
 			for _, s := range c.ends[link] {
 				count := 0
 				for _, other := range c.fabric.links[s] {
-					if g := groups.of(c.of[other]); g == groups.of(i) || g == groups.of(many[0]) {
+					if g := groups.of(c.of[other]); g == groups.of(i) || g == groups.of(one) {
 						count++
 					}
 				}

@@ -112,29 +112,35 @@ func (p *product) around(place int) iter.Seq[int] {
 	}
 }
 
-// complete gives switches without a place the one, of those that are free, next to the most of the switches to which they are cabled. Where several are, it
-// waits for others to get a place, which may leave one of them.
+// complete gives switches without a place the one, of those that are free, next to the most of the switches to which they are
+// cabled. Where several are, it waits for others to get a place, which may leave one of them, and then takes the first for a few.
 func (p *product) complete() {
 	votes := make([]int, len(p.slot))
-	for waits := true; ; {
-		placed := false
-		for s := range topo.SwitchIdx(p.len()) {
-			if p.at[s] != nil {
-				continue
-			}
-			if place, ties := p.elect(s, votes); place != topo.None && (ties == 0 || !waits) {
-				p.put(s, place)
-				placed = true
-				if !waits {
-					break
-				}
-			}
+	for few := 2 + p.len()/50; few > 0; few-- {
+		for p.settle(votes, false) {
 		}
-		if !placed && !waits {
+		if !p.settle(votes, true) {
 			return
 		}
-		waits = placed
 	}
+}
+
+// settle gives places to all switches that have one best, or to the first that has several. It reports whether there was one.
+func (p *product) settle(votes []int, ties bool) (placed bool) {
+	for s := range topo.SwitchIdx(p.len()) {
+		if p.at[s] != nil {
+			continue
+		}
+		place, others := p.elect(s, votes)
+		if place == topo.None || others > 0 && !ties {
+			continue
+		}
+		p.put(s, place)
+		if placed = true; ties {
+			return true
+		}
+	}
+	return placed
 }
 
 // widen looks for places beyond the ends of open rows, for switches that have none yet.
@@ -229,8 +235,8 @@ func (p *product) cut(low, size []int) {
 	}
 }
 
-// elect is the free place next to the most switches to which one is cabled, and how many other places are as good. votes has only zeros,
-// before and after.
+// elect is the free place next to the most switches to which one is cabled, and how many other places are as good. votes has only
+// zeros, before and after.
 func (p *product) elect(s topo.SwitchIdx, votes []int) (best, ties int) {
 	var free []int
 	for _, r := range p.next[s] {
@@ -296,10 +302,12 @@ func (p *product) compare() {
 	}
 }
 
-// refusal says why the fabric is not the product, if it differs too much. A full mesh must be nearly whole: in a random graph of so many
-// links that each switch is cabled to most others few are missing, too.
+// refusal says why the fabric is not the product, if it differs too much. A full mesh must be nearly whole: in a random graph of
+// so many links that each switch is cabled to most others few are missing, too. So must what has few switches.
 func (p *product) refusal() error {
 	switch {
+	case slices.ContainsFunc(p.dims, func(d dimension) bool { return d.size < 2 }):
+		return errors.New("links make no rows")
 	case len(p.dims) == 1 && (p.foreign > 0 || p.missing*20 > p.whole):
 		return errors.New("they are no ring and no full mesh")
 	case p.without*20 > p.len():
@@ -308,7 +316,7 @@ func (p *product) refusal() error {
 		return fmt.Errorf("rows of %s have %s without a switch", p.sizes(), count(p.holes, "place"))
 	case p.foreign*50 > len(p.ends):
 		return fmt.Errorf("%s of %s do not lead along rows of %s", number(p.foreign), count(len(p.ends), "link"), p.sizes())
-	case p.missing*10 > p.whole:
+	case p.missing*10 > p.whole || p.len() < 16 && p.holes > 0 && p.missing > 1:
 		return fmt.Errorf("of %s along rows of %s %s are missing", count(p.whole, "link"), p.sizes(), number(p.missing))
 	}
 	return nil

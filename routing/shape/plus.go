@@ -21,7 +21,7 @@ func newPlus(f *fabric) (g *groups, err error) {
 	return nil, err
 }
 
-// groups are what remains connected without the cables between switches that stand above leaves.
+// groups are what cables between leaves and the switches above them connect.
 func (r *ranks) groups() (*groups, error) {
 	g := &groups{fabric: r.fabric, of: slices.Repeat([]int32{topo.None}, r.len()), spine: make([]bool, r.len())}
 	if r.leaves == 0 {
@@ -33,7 +33,7 @@ func (r *ranks) groups() (*groups, error) {
 		switch a, z := r.level[ends[0]], r.level[ends[1]]; {
 		case a == z && a == 0:
 			flat++
-		case a != z:
+		case a+z == 1:
 			joined.join(int32(ends[0]), int32(ends[1]))
 		}
 	}
@@ -51,6 +51,7 @@ func (r *ranks) groups() (*groups, error) {
 		return nil, errors.New("switches above leaves are not in groups")
 	}
 	g.size = int(most(sizes))
+	g.adopt()
 	g.count()
 	for s := range g.spine {
 		g.spine[s] = r.level[s] == 1
@@ -72,4 +73,24 @@ func (r *ranks) groups() (*groups, error) {
 		}
 	}
 	return g, g.refusal()
+}
+
+// adopt adds switches without a group to the one to which most of their links lead: leaves that have no hosts.
+func (g *groups) adopt() {
+	for s, next := range g.next {
+		if g.of[s] != topo.None {
+			continue
+		}
+		links := map[int32]int{}
+		for _, r := range next {
+			links[g.of[r]]++
+		}
+		for _, r := range next {
+			if of := g.of[r]; of != topo.None && links[of]*3 > len(next)*2 {
+				g.of[s] = of
+				g.lists[of] = append(g.lists[of], int32(s))
+				break
+			}
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"ibsm/topo"
@@ -24,8 +23,8 @@ type product struct {
 	foreign int // links that a product does not have, between two switches in their places
 }
 
-// dimension is how the switches of a row are cabled that differ in one coordinate. A row of two is open and full, one of three can be
-// a ring and full.
+// dimension is how the switches of a row are cabled that differ in one coordinate. A row of two is open and full, one of three can
+// be a ring and full.
 type dimension struct {
 	size  int
 	ring  bool    // the last has a link to the first
@@ -56,10 +55,16 @@ func newLarge(f *fabric) (*product, error) {
 		return nil, fmt.Errorf("%s of %s are in no square and no triangle", number(c.loose), count(len(f.ends), "link"))
 	}
 	var first error
+	var tried []*axes
 	for _, straight := range [...]int{3, 8, 2, 5} {
-		groups := c.dimensions(straight)
+		dim, dims := c.dimensions(straight)
 		for _, share := range [...]int{4, 2, 1} {
-			p, err := c.product(groups, c.firm(groups, share))
+			a := &axes{classes: c, dims: dims, dim: dim, firm: c.firm(dim, dims, share)}
+			if slices.ContainsFunc(tried, a.equal) {
+				continue
+			}
+			tried = append(tried, a)
+			p, err := a.product()
 			if err == nil {
 				return p, nil
 			}
@@ -70,19 +75,13 @@ func newLarge(f *fabric) (*product, error) {
 }
 
 // product gives switches coordinates.
-func (c *classes) product(groups [][]int32, firm []bool) (*product, error) {
-	f := c.fabric
-	if len(groups) == 0 || len(groups) > maxDims {
+func (a *axes) product() (*product, error) {
+	if a.dims == 0 || a.dims > maxDims {
 		return nil, errors.New("squares of links give no dimensions")
 	}
+	f := a.fabric
 	p := &product{fabric: f, at: make([][]int32, f.len())}
-	a := &axes{classes: c, dim: slices.Repeat([]int32{topo.None}, len(c.links)), firm: firm}
-	for d, group := range groups {
-		for _, class := range group {
-			a.dim[class] = int32(d)
-		}
-	}
-	for d := range groups {
+	for d := range a.dims {
 		p.dims = append(p.dims, a.measure(int32(d)))
 	}
 	slices.SortStableFunc(p.dims, func(a, b dimension) int { return cmp.Compare(a.size, b.size) })
@@ -109,218 +108,15 @@ func (c *classes) product(groups [][]int32, firm []bool) (*product, error) {
 			p.put(s, place)
 		}
 	}
+	if placed := p.placed(); placed*2 < f.len() {
+		return nil, fmt.Errorf("%s of %s have no place in rows of %s", number(f.len()-placed), count(f.len(), "switch"), p.sizes())
+	}
 	p.close()
 	p.complete()
 	p.widen()
 	p.close()
 	p.compare()
 	return p, p.refusal()
-}
-
-// axes is along which dimension links lead.
-type axes struct {
-	*classes
-	dim  []int32 // by class: its dimension, None for none
-	firm []bool  // by class: there is no doubt of it
-}
-
-// measure finds the coordinates of a dimension. A layer is switches that links of other dimensions connect, so they have one coordinate.
-// The layers of a row are numbered in its order, and then those next to them.
-func (a *axes) measure(d int32) (dim dimension) {
-	rows, layers := newSets(a.len()), newSets(a.len())
-	along := make([][]topo.SwitchIdx, a.len()) // by switch: those to which links of the dimension lead
-	full := false
-	for link, ends := range a.ends {
-		switch class := a.of[link]; {
-		case a.dim[class] == d:
-			rows.join(int32(ends[0]), int32(ends[1]))
-			along[ends[0]], along[ends[1]] = append(along[ends[0]], ends[1]), append(along[ends[1]], ends[0])
-			full = full || a.row[class]
-		case a.dim[class] != topo.None && a.firm[class]:
-			layers.join(int32(ends[0]), int32(ends[1]))
-		}
-	}
-	sizes := make([]int, a.len()) // of layers, by the switch that stands for them
-	for s := range sizes {
-		sizes[layers.of(int32(s))]++
-	}
-	var best []int32 // row with the greatest layers
-	most := 0
-	for _, row := range rows.lists() {
-		if !full {
-			row = line(along, row)
-		}
-		weight := 0
-		for _, s := range row {
-			weight += sizes[layers.of(s)]
-		}
-		if len(row) > 1 && weight > most && distinct(row, layers) {
-			best, most = row, weight
-		}
-	}
-	values := map[int32]int32{} // by the switch that stands for a layer
-	for i, s := range best {
-		values[layers.of(s)] = int32(i)
-	}
-	if !full {
-		spread(along, layers, values, len(best))
-	}
-	return newDimension(layers, values)
-}
-
-// newDimension is a dimension in which layers have values. Layers at an end with hardly any switches, which do not belong there, lose theirs.
-func newDimension(layers sets, values map[int32]int32) (dim dimension) {
-	count := map[int32]int{} // switches with a value
-	dim.value = slices.Repeat([]int32{topo.None}, len(layers))
-	for s := range dim.value {
-		if value, ok := values[layers.of(int32(s))]; ok {
-			count[value]++
-		}
-	}
-	few := func(value int32) bool { return count[value]*3*len(count) < len(layers) }
-	for len(count) > 0 && (few(lowest(count)) || few(highest(count))) {
-		if few(lowest(count)) {
-			delete(count, lowest(count))
-		} else {
-			delete(count, highest(count))
-		}
-	}
-	if len(count) == 0 {
-		return dim
-	}
-	low, high := lowest(count), highest(count)
-	dim.size = int(high-low) + 1
-	for s := range dim.value {
-		if value, ok := values[layers.of(int32(s))]; ok && value >= low && value <= high {
-			dim.value[s] = value - low
-		}
-	}
-	return dim
-}
-
-func lowest(count map[int32]int) int32 { return slices.Min(slices.Collect(maps.Keys(count))) }
-
-func highest(count map[int32]int) int32 { return slices.Max(slices.Collect(maps.Keys(count))) }
-
-// spread gives values to layers next to those that have one, of which a row has at least so many: a link leads from a value to the next or the one before, but not where another
-// link of the same switch leads.
-func spread(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least int) {
-	type choice struct{ layer, value int32 }
-	for {
-		count := closed(along, layers, values, least)
-		wrap := func(value int32) int32 {
-			if count == 0 {
-				return value
-			}
-			return (value%count + count) % count
-		}
-		for layer, value := range values {
-			values[layer] = wrap(value)
-		}
-		votes := map[choice]int{}
-		for s, peers := range along {
-			here, ok := values[layers.of(int32(s))]
-			if !ok {
-				continue
-			}
-			next := [2]int32{wrap(here - 1), wrap(here + 1)}
-			taken := [2]bool{}
-			for _, r := range peers {
-				if there, ok := values[layers.of(int32(r))]; ok {
-					taken[0], taken[1] = taken[0] || there == next[0], taken[1] || there == next[1]
-				}
-			}
-			for _, r := range peers {
-				layer := layers.of(int32(r))
-				if _, ok := values[layer]; ok {
-					continue
-				}
-				for i, value := range next {
-					if !taken[i] {
-						votes[choice{layer, value}]++
-					}
-				}
-			}
-		}
-		best, margin := map[int32]choice{}, map[int32]int{} // by layer: the value with the most votes, and how many more than the next
-		for c, n := range votes {
-			switch b, ok := best[c.layer]; {
-			case !ok:
-				best[c.layer], margin[c.layer] = c, n
-			case n > votes[b]:
-				best[c.layer], margin[c.layer] = c, n-votes[b]
-			default:
-				margin[c.layer] = min(margin[c.layer], votes[b]-n)
-			}
-		}
-		greatest := 0
-		for _, n := range margin {
-			greatest = max(greatest, n)
-		}
-		if greatest == 0 {
-			return
-		}
-		for layer, c := range best {
-			if margin[layer]*2 >= greatest {
-				values[layer] = c.value
-			}
-		}
-	}
-}
-
-// closed is the number of values of a ring, at least so many: most links between values that are not next to each other lead from its last to its
-// first. It is 0 if there are no such links.
-func closed(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least int) (count int32) {
-	found := map[int32]int{}
-	for s, peers := range along {
-		for _, r := range peers {
-			from, ok := values[layers.of(int32(s))]
-			to, also := values[layers.of(int32(r))]
-			if apart := to - from; ok && also && apart > 1 && int(apart)+1 >= least {
-				found[apart+1]++
-			}
-		}
-	}
-	for n, links := range found {
-		if links > found[count] || links == found[count] && n > count {
-			count = n
-		}
-	}
-	return count
-}
-
-// distinct reports whether no two of some switches are in one layer.
-func distinct(switches []int32, layers sets) bool {
-	seen := map[int32]bool{}
-	for _, s := range switches {
-		if of := layers.of(s); seen[of] {
-			return false
-		} else {
-			seen[of] = true
-		}
-	}
-	return true
-}
-
-// line is a row in order: from an end of it, or round it; nil if some switch has more than two links.
-func line(along [][]topo.SwitchIdx, row []int32) []int32 {
-	start := row[0]
-	for _, s := range row {
-		switch len(along[s]) {
-		case 0, 1:
-			start = s
-		case 2:
-		default:
-			return nil
-		}
-	}
-	ordered := []int32{start}
-	for last, s := int32(topo.None), start; len(ordered) < len(row); {
-		i := slices.IndexFunc(along[s], func(r topo.SwitchIdx) bool { return int32(r) != last })
-		last, s = s, int32(along[s][i])
-		ordered = append(ordered, s)
-	}
-	return ordered
 }
 
 // put gives a switch its place.

@@ -1,6 +1,7 @@
 // Package shape finds what kind of fabric the switches of a subnet are, also when cables and switches are missing: a fat tree,
-// a torus or mesh, a HyperX or hypercube, a dragonfly. What it finds it says in words, and gives as coordinates or groups to the
-// engine that routes such fabrics.
+// a torus or mesh, a HyperX or hypercube, a dragonfly or dragonfly+. What it finds it says in words, and gives as levels,
+// coordinates or groups to the engine that routes such fabrics. It looks at cables and at where hosts are, never at names, GUIDs or
+// port numbers.
 package shape
 
 import (
@@ -13,7 +14,9 @@ import (
 // Kind is a kind of fabric.
 type Kind uint8
 
-// Kinds. A fabric of several kinds has the first that it is in the order of Find: a ring of four is a torus and a hypercube.
+// Kinds. Some fabrics are of several kinds, and have one name: what has rings of four alone is a hypercube, not a torus; what has
+// rings of three, too, is a torus, not a HyperX; and two groups of a dragonfly with cables from each switch to its like are a
+// HyperX.
 const (
 	KindIrregular     Kind = iota // none of the others
 	KindSingle                    // one switch, or none
@@ -36,7 +39,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Shape is what kind of fabric a subnet is. What is not of the kind is nil; a torus that is a hypercube too has both. It must not be changed.
+// Shape is what kind of fabric a subnet is. What it is not is nil; a hypercube has coordinates of a torus, too. It must not be
+// changed.
 type Shape struct {
 	Kind      Kind
 	Seen      string // what was found, in words: sizes and what is missing; of an irregular fabric why it is of no other kind
@@ -106,7 +110,8 @@ func Find(t *topo.Topo) *Shape {
 	if noPlus == nil {
 		return g.shape()
 	}
-	return &Shape{Seen: fmt.Sprintf("no fat tree: %v; no torus, mesh or HyperX: %v; no dragonfly: %v; no dragonfly+: %v", noTree, noProduct, noGroups, noPlus)}
+	return &Shape{Seen: fmt.Sprintf("no fat tree: %v; no torus, mesh or HyperX: %v; no dragonfly: %v; no dragonfly+: %v",
+		noTree, noProduct, noGroups, noPlus)}
 }
 
 func (r *ranks) shape() *Shape {

@@ -12,8 +12,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// generated are kinds of fabrics in several sizes. dims are those of a grid. A percentage of damaged fabrics may look like something
-// else: in these few switches each cable matters, or damage cuts rows to pieces.
+// generated are kinds of fabrics in several sizes. dims are those of a grid. A percentage of damaged fabrics may look like
+// something else: in these few switches each cable matters, or damage cuts rows to pieces.
 var generated = []struct {
 	spec string
 	want Kind
@@ -26,7 +26,7 @@ var generated = []struct {
 
 	{spec: "torus:dims=3x3", want: KindTorus, dims: "3x3"}, {spec: "torus:dims=4x5", want: KindTorus, dims: "4x5"},
 	{spec: "torus:dims=4x6", want: KindTorus, dims: "4x6"}, {spec: "torus:dims=5x5", want: KindTorus, dims: "5x5"},
-	{spec: "torus:dims=6x7", want: KindTorus, dims: "6x7"}, {spec: "torus:dims=8x8", want: KindTorus, dims: "8x8"},
+	{spec: "torus:dims=6x7", want: KindTorus, dims: "6x7"}, {spec: "torus:dims=8x8", want: KindTorus, dims: "8x8", may: 1},
 	{spec: "torus:dims=3x10", want: KindTorus, dims: "3x10"}, {spec: "torus:dims=2x8", want: KindTorus, dims: "2x8", may: 3},
 	{spec: "torus:dims=20x20", want: KindTorus, dims: "20x20", may: 1},
 	{spec: "torus:dims=3x3x3", want: KindTorus, dims: "3x3x3"}, {spec: "torus:dims=5x3x4", want: KindTorus, dims: "3x4x5"},
@@ -49,6 +49,7 @@ var generated = []struct {
 
 	{spec: "dragonfly:a=4,h=2", want: KindDragonfly}, {spec: "dragonfly:a=6,h=3", want: KindDragonfly}, {spec: "dragonfly:a=8,h=4", want: KindDragonfly},
 	{spec: "dragonfly:a=8,h=4,groups=10", want: KindDragonfly}, {spec: "dragonfly:a=4,h=1", want: KindDragonfly}, {spec: "dragonfly:a=4,h=4", want: KindDragonfly},
+	{spec: "dragonfly:a=10,h=1,groups=6", want: KindDragonfly, may: 1}, {spec: "dragonfly+:l=5,s=2,p=4,h=2,groups=4", want: KindDragonflyPlus, may: 3},
 	{spec: "dragonfly:a=3,h=2", want: KindDragonfly, may: 5}, {spec: "dragonfly:a=3,h=3", want: KindDragonfly, may: 10},
 
 	{spec: "dragonfly+:h=2", want: KindDragonflyPlus}, {spec: "dragonfly+:h=1", want: KindDragonflyPlus},
@@ -57,7 +58,8 @@ var generated = []struct {
 
 var damages = []string{"missing-links=3%", "missing-switches=1", "missing-links=3%,missing-switches=1"}
 
-// TestFind: the kind is found of each whole fabric and of damaged ones, whatever the order of GUIDs, and coordinates and groups are those of the generator.
+// TestFind: the kind is found of each whole fabric and of damaged ones, whatever the order of GUIDs, and coordinates and groups
+// are those of the generator.
 func TestFind(t *testing.T) {
 	for _, c := range generated {
 		t.Run(c.spec, func(t *testing.T) {
@@ -110,7 +112,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// check compares coordinates, groups and levels with the names that the generator gives. A percentage of the switches may have others, or none.
+// check compares coordinates, groups and levels with the names that the generator gives. A percentage of the switches may have
+// others, or none.
 func check(t *testing.T, found *topo.Topo, s *Shape, dims string, may int) {
 	t.Helper()
 	f := newFabric(found)
@@ -130,7 +133,13 @@ func check(t *testing.T, found *topo.Topo, s *Shape, dims string, may int) {
 	}
 	if s.Tree != nil {
 		wrong := 0
-		top := int32(len(s.Tree.Levels) - 1)
+		var roots []int32
+		for sw, level := range s.Tree.Level {
+			if strings.HasPrefix(name(found, topo.SwitchIdx(sw)), "spine") {
+				roots = append(roots, level)
+			}
+		}
+		top := most(roots)
 		for sw, level := range s.Tree.Level {
 			switch word, _, _ := strings.Cut(name(found, topo.SwitchIdx(sw)), "-"); {
 			case word == "leaf" && level != 0, word == "spine" && level != top, strings.HasPrefix(word, "agg") && (level == 0 || level == top):
@@ -223,7 +232,7 @@ func TestOddHosts(t *testing.T) {
 		if c.may > 0 {
 			continue
 		}
-		levels, other := "", 0
+		levels, other, missed := "", 0, 0
 		count := seeds(10, 100)
 		for seed := range count {
 			fabric := generate(t, fmt.Sprintf("%s,%s,seed=%d", c.spec, damages[seed%3], seed+1))
@@ -234,7 +243,8 @@ func TestOddHosts(t *testing.T) {
 			}
 			s := Find(shuffled(t, fabric, seed))
 			if s.Kind != c.want {
-				t.Errorf("%s, seed %d: %v: %s", c.spec, seed, s.Kind, s.Seen)
+				t.Logf("%s, seed %d: %v: %s", c.spec, seed, s.Kind, s.Seen)
+				missed++
 				continue
 			}
 			if s.Tree == nil {
@@ -247,6 +257,10 @@ func TestOddHosts(t *testing.T) {
 				t.Logf("%s, seed %d: %s, want %s", c.spec, seed, s.Seen, levels)
 				other++ // all leaves of a subtree of two have lost hosts
 			}
+		}
+		few := len(switches(generate(t, c.spec), "")) < 60 // a host on each of a few switches more makes leaves of a share of them that counts
+		if missed > 0 && !few || missed*10 > int(count) {
+			t.Errorf("%s: %d of %d are something else", c.spec, missed, count)
 		}
 		if other*10 > int(count) {
 			t.Errorf("%s: %d of %d have not the same levels", c.spec, other, count)

@@ -8,16 +8,17 @@ import (
 	"ibsm/topo"
 )
 
-// In a small torus or mesh most squares are lost where a few cables or a switch are missing. There are few sizes that so few switches can have, so
-// all are tried.
+// In a small torus or mesh most squares are lost where a few cables or a switch are missing. There are few sizes that so few
+// switches can have, so all are tried.
 
-// maxTried is the number of switches up to which all sizes are tried, and maxSteps how many places are tried for the switches in one.
+// maxTried is the number of switches up to which all sizes are tried, and maxSteps how many places are tried for the switches in
+// one.
 const maxTried, maxSteps = 40, 20000
 
-// newSmall is the torus or mesh with the fewest links that has all those of a fabric, with one place at most without a switch; nil if there is none.
-// Of several it is the one in which fewer are missing between switches.
+// newSmall is the torus or mesh with the fewest links that has all those of a fabric, with one place at most without a switch; nil
+// if there is none. Of several it is the one in which fewer are missing between switches.
 func newSmall(f *fabric) *product {
-	if f.len() > maxTried || len(f.parts) > 1 {
+	if f.len() > maxTried || f.parts > 1 {
 		return nil
 	}
 	var models []*product
@@ -40,17 +41,21 @@ func newSmall(f *fabric) *product {
 		if best != nil && p.whole > best.whole {
 			break
 		}
-		if !newFitter(p).fit(0) {
-			continue
-		}
-		if p.compare(); p.refusal() == nil && (best == nil || p.missing < best.missing) {
-			best = p
+		for may := 0; may*10 <= p.whole && (best == nil || may < best.missing); may++ {
+			if !newFitter(p, may).fit(0) {
+				continue
+			}
+			if p.compare(); p.refusal() == nil {
+				best = p
+			}
+			break
 		}
 	}
 	return best
 }
 
-// grids are all dimensions of so many places, each as great as least or greater. A ring of four is left out: it is the same as two dimensions of two.
+// grids are all dimensions of so many places, each as great as least or greater. A ring of four is left out: it is the same as two
+// dimensions of two.
 func grids(places int, least dimension) (found [][]dimension) {
 	if places == 1 {
 		return [][]dimension{nil}
@@ -83,11 +88,12 @@ type fitter struct {
 	used    uint64           // places with a switch
 	place   []int            // by switch
 	missing int              // links between switches in their places
+	may     int              // be missing at most
 	steps   int
 }
 
-func newFitter(p *product) *fitter {
-	f := &fitter{product: p, next: make([]uint64, len(p.slot)), place: slices.Repeat([]int{topo.None}, p.len())}
+func newFitter(p *product, may int) *fitter {
+	f := &fitter{product: p, may: may, next: make([]uint64, len(p.slot)), place: slices.Repeat([]int{topo.None}, p.len())}
 	for place := range p.slot {
 		for other := range p.around(place) {
 			f.next[place] |= 1 << other
@@ -97,7 +103,10 @@ func newFitter(p *product) *fitter {
 	for range p.len() {
 		best := topo.None
 		for s := range before {
-			if before[s] >= 0 && (best == topo.None || cmp.Or(cmp.Compare(before[s], before[best]), cmp.Compare(len(p.fabric.next[s]), len(p.fabric.next[best]))) > 0) {
+			switch {
+			case before[s] < 0:
+			case best == topo.None || before[s] > before[best],
+				before[s] == before[best] && len(p.fabric.next[s]) > len(p.fabric.next[best]):
 				best = s
 			}
 		}
@@ -134,7 +143,7 @@ func (f *fitter) fit(from int) bool {
 		if f.steps++; f.steps > maxSteps {
 			return false
 		}
-		if (f.missing+missing)*10 > f.whole {
+		if f.missing+missing > f.may {
 			continue
 		}
 		f.place[s], f.used, f.missing = place, f.used|1<<place, f.missing+missing

@@ -32,8 +32,8 @@ type ranks struct {
 	lost   int   // pairs of leaves of one tree without a way that goes up and then down
 }
 
-// A leaf has at least a quarter of the hosts that most have; or three quarters, where leaves have so few that a host in an odd place makes
-// a leaf of a switch.
+// A leaf has at least a quarter of the hosts that most have; or three quarters, where leaves have so few that a host in an odd
+// place makes a leaf of a switch.
 var leafShares = [...]int32{1, 3}
 
 // oddShare says how many switches may turn out to be leaves, or none: at most a quarter of the leaves.
@@ -128,7 +128,8 @@ func (r *ranks) measure() {
 	}
 }
 
-// lower makes leaves of the switches that have few hosts or none and are cabled, as leaves are, to many switches of one subtree alone.
+// lower makes leaves of the switches that have few hosts or none and are cabled, as leaves are, to many switches of one subtree
+// alone.
 func (r *ranks) lower() {
 	part := newSets(r.len()) // without the switches above level 1
 	for _, ends := range r.ends {
@@ -191,7 +192,8 @@ func (r *ranks) count() {
 	r.lost = (pairs - r.reached()) / 2
 }
 
-// reached is the number of pairs of leaves, in both directions and with those of a leaf with itself, between which a way goes up and then down.
+// reached is the number of pairs of leaves, in both directions and with those of a leaf with itself, between which a way goes up
+// and then down.
 func (r *ranks) reached() (sum int) {
 	words := (r.leaves + 63) / 64
 	to := make([]uint64, r.len()*words) // by switch: leaves below it, and then all that it has a way to
