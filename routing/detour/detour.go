@@ -1,0 +1,256 @@
+// Package detour finds ways around missing cables and switches, and keeps them free of credit loops. The paths of an engine pass
+// channels in an order that the engine knows. Where there is no such path, a switch sends packets to any switch next to it that has
+// a way, if no circle of channels closes that waits for each other. If each would close one, the paths get a higher SL,
+// by which packets are on lanes where none closes.
+//
+// Paths of the engine have SL 0, whatever others need.
+package detour
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// In is a subnet with its tables.
+type In struct {
+	Topo *topo.Topo
+	LIDs *topo.LIDs
+	// Rows are the forwarding tables. A switch has a port for all LIDs at another, or for none of them.
+	Rows [][]uint8
+	// Maps are the lanes of all SLs. They must be the same for packets from all end ports of a switch.
+	Maps *routing.Maps
+	SLs  int // that paths may have: 0 and so on
+	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination.
+	Odd []bool
+}
+
+// ErrNoRoom is why paths get no SLs: with each that there is a credit loop closes.
+var ErrNoRoom = errors.New("a credit loop remains")
+
+// Complete gives switches the ways that they lack, as far as cables lead there, in Rows. It returns the SLs of paths by
+// SwitchIdx of the source and of the destination. Both directions between two switches have the same one, so that an answer with
+// the SL of the question closes no loop. The error is ErrNoRoom with two switches, or that of ctx.
+func Complete(ctx context.Context, in In) ([][]uint8, error) {
+	n := len(in.Rows)
+	sls := slices.Repeat([][]uint8{make([]uint8, n)}, n)
+	g := newGraph(in)
+	if lost := g.lost(); lost || slices.Contains(in.Odd, true) {
+		if err := g.compare(ctx); err != nil {
+			return nil, err
+		}
+		if err := g.addEven(ctx); err != nil {
+			return nil, err
+		}
+		if err := g.connect(ctx); err != nil {
+			return nil, err
+		}
+		return sls, g.assign(ctx, sls)
+	}
+	return sls, ctx.Err()
+}
+
+// assign finds the SLs of odd paths.
+func (g *graph) assign(ctx context.Context, sls [][]uint8) error {
+	n, zero := len(sls), &sls[0][0]
+	for i := range topo.SwitchIdx(n) {
+		for j := range i {
+			if !g.Odd[int(i)*n+int(j)] && !g.Odd[int(j)*n+int(i)] {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			sl, fits := g.place(i, j)
+			if !fits {
+				return fmt.Errorf("%w: between %q and %q", ErrNoRoom, g.name(i), g.name(j))
+			}
+			for _, at := range [2][2]topo.SwitchIdx{{i, j}, {j, i}} {
+				if sl > 0 && &sls[at[0]][0] == zero {
+					sls[at[0]] = slices.Clone(sls[at[0]])
+				}
+				sls[at[0]][at[1]] = sl
+			}
+		}
+	}
+	return nil
+}
+
+// graph is the channels between switches on lanes, and their dependencies. A channel on a lane is the node lane * count +
+// channel.
+type graph struct {
+	In
+	channel []int32          // by SwitchIdx * 256 + port: that of the link to another switch, -1 for none
+	next    []topo.SwitchIdx // by channel: the switch that it leads to
+	into    []uint8          // by channel: the port of next
+	out     []topo.PortIdx   // by channel: the port that it leaves by
+	homes   [][]mad.LID      // by SwitchIdx: LIDs at it
+	unlike  [][]mad.LID      // likewise, without those that have the ways of another
+	order   *order
+	added   [][2]int32 // edges of the paths in hand
+}
+
+func newGraph(in In) *graph {
+	t, n := in.Topo, len(in.Rows)
+	in.Odd = slices.Clone(in.Odd)
+	g := &graph{In: in, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n)}
+	links := routing.NewGraph(t)
+	for s := range topo.SwitchIdx(n) {
+		peers, ports := links.Edges(s)
+		for i, r := range peers {
+			p := t.Port(t.Switches[s], ports[i])
+			g.channel[int(s)<<8|int(ports[i])] = int32(len(g.next))
+			g.next, g.into, g.out = append(g.next, r), append(g.into, t.Ports[t.Ports[p].Peer].Num), append(g.out, p)
+		}
+	}
+	for lid, p := range in.LIDs.Owner {
+		if s, _ := routing.Home(t, p); s != topo.None {
+			g.homes[s] = append(g.homes[s], mad.LID(lid))
+		}
+	}
+	return g
+}
+
+// lost reports whether a switch has no way to another.
+func (g *graph) lost() bool {
+	for _, row := range g.Rows {
+		for _, lids := range g.homes {
+			if len(lids) > 0 && row[lids[0]] == routing.NoPath {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compare finds the LIDs of each switch whose ways differ.
+func (g *graph) compare(ctx context.Context) error {
+	g.unlike = make([][]mad.LID, len(g.homes))
+	for t, lids := range g.homes {
+		for _, lid := range lids {
+			same := func(o mad.LID) bool {
+				for s, row := range g.Rows {
+					if row[lid] != row[o] && s != t {
+						return false
+					}
+				}
+				return true
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(g.unlike[t], same) {
+				g.unlike[t] = append(g.unlike[t], lid)
+			}
+		}
+	}
+	return nil
+}
+
+// follow calls do for each channel on a lane that packets of an SL take from a switch to a LID, with the one before it, -1 for
+// none, as long as it returns true.
+func (g *graph) follow(s topo.SwitchIdx, lid mad.LID, sl uint8, do func(from, to int32) bool) {
+	in, from := uint8(0), int32(-1)
+	for range g.Rows {
+		c := g.channel[int(s)<<8|int(g.Rows[s][lid])]
+		if c < 0 {
+			return // arrived, or lost
+		}
+		to := int32(g.Maps.Table(in, g.out[c]).VL(sl))*int32(len(g.next)) + c
+		if !do(from, to) {
+			return
+		}
+		from, in, s = to, g.into[c], g.next[c]
+	}
+}
+
+// addEven adds the dependencies of all paths that are not odd.
+func (g *graph) addEven(ctx context.Context) error {
+	g.order = newOrder(g.lanes() * len(g.next))
+	passed := make([]mad.LID, len(g.order.place)) // by node: the last LID to which packets came by
+	for home, lids := range g.unlike {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, lid := range lids {
+			for s := range g.Rows {
+				if g.Odd[s*len(g.Rows)+home] {
+					continue
+				}
+				g.follow(topo.SwitchIdx(s), lid, 0, func(from, to int32) bool {
+					if from >= 0 && !g.order.has(from, to) {
+						g.order.link(from, to)
+					}
+					first := passed[to] != lid
+					passed[to] = lid
+					return first
+				})
+			}
+		}
+	}
+	if !g.order.number() {
+		return fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
+	}
+	return nil
+}
+
+// lanes is 1 + the highest lane of any SL.
+func (g *graph) lanes() (lanes int) {
+	for sl := range uint8(g.SLs) {
+		for _, p := range g.out {
+			for from := range g.Topo.Nodes[g.Topo.Ports[p].Node].NumPorts + 1 {
+				lanes = max(lanes, int(g.Maps.Table(from, p).VL(sl))+1)
+			}
+		}
+	}
+	return lanes
+}
+
+// place finds the lowest SL for the paths between two switches, and adds their dependencies.
+func (g *graph) place(i, j topo.SwitchIdx) (sl uint8, fits bool) {
+	for sl := range uint8(g.SLs) {
+		if g.add(i, j, sl) && g.add(j, i, sl) {
+			g.added = g.added[:0]
+			return sl, true
+		}
+		g.undo()
+	}
+	return 0, false
+}
+
+// undo removes the edges of the paths in hand.
+func (g *graph) undo() {
+	for _, e := range g.added {
+		g.order.unlink(e[0], e[1])
+	}
+	g.added = g.added[:0]
+}
+
+// add adds the dependencies of the paths from a switch to another. It reports false when one of them closes a circle.
+func (g *graph) add(from, to topo.SwitchIdx, sl uint8) (fits bool) {
+	fits = true
+	for _, lid := range g.unlike[to] {
+		g.follow(from, lid, sl, func(a, b int32) bool {
+			if a < 0 || g.order.has(a, b) {
+				return true
+			}
+			if fits = g.order.add(a, b); fits {
+				g.added = append(g.added, [2]int32{a, b})
+			}
+			return fits
+		})
+		if !fits {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *graph) name(s topo.SwitchIdx) string {
+	return g.Topo.Nodes[g.Topo.Switches[s]].Desc.String()
+}
