@@ -1,0 +1,219 @@
+package dragonfly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/minhop"
+	"ibsm/routing/quality"
+	"ibsm/routing/routingtest"
+	"ibsm/routing/shape"
+	"ibsm/routing/sssp"
+	"ibsm/routing/verify"
+	"ibsm/topo"
+)
+
+// groups are those that the names of switches begin with.
+func groups(in routing.In) *shape.Dragonfly {
+	d := &shape.Dragonfly{Of: make([]int32, len(in.Topo.Switches)), Spine: make([]bool, len(in.Topo.Switches))}
+	number := map[string]int32{}
+	for s, n := range in.Topo.Switches {
+		group, name, _ := strings.Cut(in.Topo.Nodes[n].Desc.String(), " ")
+		g, known := number[group]
+		if !known {
+			g = int32(len(d.Groups))
+			number[group] = g
+			d.Groups = append(d.Groups, nil)
+		}
+		d.Of[s] = g
+		d.Groups[g] = append(d.Groups[g], topo.SwitchIdx(s))
+		if d.Spine[s] = strings.HasPrefix(name, "spine"); d.Spine[s] {
+			d.Plus = true
+		}
+	}
+	return d
+}
+
+// withLanes is a problem in which all links have so many lanes.
+func withLanes(in routing.In, lanes uint8) routing.In {
+	in.Lanes = slices.Repeat([]uint8{lanes}, len(in.Topo.Ports))
+	return in
+}
+
+// mustRoute checks that packets arrive from everywhere, and that there is no credit loop and nothing that stops packets.
+func mustRoute(t testing.TB, in routing.In, tables *routing.Tables, traffic creditloop.Traffic) {
+	t.Helper()
+	report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
+	if err != nil || report.Bad() != 0 || report.Count[verify.Cut] != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	loops, err := creditloop.Find(t.Context(), creditloop.In{
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: traffic,
+	})
+	if err != nil || loops.Loop != nil || len(loops.Findings) > 0 {
+		t.Fatalf("%+v, %+v, %v", loops.Loop, loops.Findings, err)
+	}
+}
+
+// TestWhole: whole dragonflies take two lanes and one SL, and their fullest link has no more routes than with other engines.
+func TestWhole(t *testing.T) {
+	for _, spec := range []string{
+		"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=5", "dragonfly:a=4,p=2,h=2,groups=3", "dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=5,p=2,h=3,groups=4", "dragonfly:a=8,p=4,h=4,groups=9",
+	} {
+		in := withLanes(routingtest.Problem(t, spec), 2)
+		tables, err := Route(t.Context(), in, groups(in))
+		if err != nil {
+			t.Fatalf("%s: %v", spec, err)
+		}
+		mustRoute(t, in, tables, creditloop.All)
+		if tables.SLs.Count != 1 {
+			t.Errorf("%s: %d SLs", spec, tables.SLs.Count)
+		}
+		ours := fullest(t, in, tables)
+		for name, engine := range map[string]routing.Engine{"minhop": minhop.Route, "sssp": sssp.New(sssp.Settings{})} {
+			theirs, err := engine(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := fullest(t, in, theirs)
+			t.Logf("%s: %d, %s %d", spec, ours, name, n)
+			if n < ours {
+				t.Errorf("%s: fullest link %d, with %s %d", spec, ours, name, n)
+			}
+		}
+	}
+}
+
+// fullest is the number of routes of the fullest link between switches.
+func fullest(t testing.TB, in routing.In, tables *routing.Tables) (most uint32) {
+	t.Helper()
+	loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, tables.LFT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, n := range loads {
+		if in.Topo.BetweenSwitches(topo.PortIdx(p)) {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// TestDamaged: with cables and switches missing everything is reached, without a credit loop, on two lanes and on eight.
+func TestDamaged(t *testing.T) {
+	seeds := 20
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds = 200
+	}
+	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=5", "dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=6,p=1,h=3"} {
+		for _, damage := range []string{"missing-links=1%", "missing-links=3%", "missing-links=10%", "missing-switches=1", "missing-switches=2,missing-links=5%"} {
+			for _, lanes := range []uint8{2, 4, 8} {
+				t.Run(fmt.Sprintf("%s,%s/%d lanes", spec, damage, lanes), func(t *testing.T) {
+					t.Parallel()
+					refused, sls := 0, 0
+					for seed := range seeds {
+						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)), lanes)
+						tables, err := Route(t.Context(), in, groups(in))
+						if err != nil {
+							t.Log(seed+1, err)
+							refused++
+							continue
+						}
+						mustRoute(t, in, tables, creditloop.All)
+						if tables.SLs.Count > 1 {
+							sls++
+						}
+					}
+					t.Logf("%d refused, %d with several SLs", refused, sls)
+				})
+			}
+		}
+	}
+}
+
+// TestRefused: with one lane a dragonfly is refused, with the reason.
+func TestRefused(t *testing.T) {
+	in := withLanes(routingtest.Problem(t, "dragonfly"), 1)
+	if _, err := Route(t.Context(), in, groups(in)); err == nil || !strings.Contains(err.Error(), "takes two lanes, and links between switches have one") {
+		t.Error(err)
+	}
+}
+
+// TestSame: the number of workers changes nothing, and a second run neither.
+func TestSame(t *testing.T) {
+	in := routingtest.Problem(t, "dragonfly:a=4,p=2,h=2,groups=5,missing-links=10%,seed=3")
+	first, err := Route(t.Context(), in, groups(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for workers := range routing.Workers(3) {
+		in.Workers = workers
+		again, err := Route(t.Context(), in, groups(in))
+		if err != nil || !slices.EqualFunc(first.LFT, again.LFT, slices.Equal) || !first.SLs.Equal(again.SLs) {
+			t.Fatalf("%d workers: other tables, %v", workers, err)
+		}
+	}
+}
+
+// TestSeveralLIDs: the LIDs of a port are spread over the cables between groups.
+func TestSeveralLIDs(t *testing.T) {
+	in := withLanes(routingtest.Problem(t, "dragonfly:a=4,p=2,h=2,groups=3"), 2) // four cables between two groups
+	in.LIDs = topo.SequentialLIDs(in.Topo, 2)
+	d := groups(in)
+	tables, err := Route(t.Context(), in, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRoute(t, in, tables, creditloop.All)
+	tracer := routing.NewTracer(in.Topo, in.LIDs)
+	for _, p := range in.Topo.EndPorts {
+		to := in.Topo.SwitchOf(p)
+		for from := range in.Topo.Switches {
+			if d.Of[from] == d.Of[to] || in.LIDs.LMC[p] == 0 || len(newNetwork(in, d).global[from]) > 0 {
+				continue
+			}
+			entries := map[topo.SwitchIdx]bool{}
+			for i := range mad.LID(4) {
+				at := topo.SwitchIdx(from)
+				for d.Of[at] != d.Of[to] {
+					at = tracer.Next(at, tables.LFT[at][in.LIDs.Base[p]+i])
+				}
+				entries[at] = true
+			}
+			if len(entries) != 4 {
+				t.Errorf("from switch %d to port %d: comes in at %v", from, p, entries)
+			}
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in := routingtest.Problem(t, "dragonfly")
+	if tables, err := Route(ctx, in, groups(in)); !errors.Is(err, context.Canceled) || tables != nil {
+		t.Error(tables, err)
+	}
+}
+
+func BenchmarkRoute(b *testing.B) {
+	for _, spec := range []string{"dragonfly:a=12,p=6,h=6,groups=73", "dragonfly:a=12,p=6,h=6,groups=25", "dragonfly:a=12,p=6,h=6,groups=73,missing-links=3%", "dragonfly:a=12,p=6,h=6,groups=73,missing-links=10%"} {
+		b.Run(spec, func(b *testing.B) {
+			in := withLanes(routingtest.Problem(b, spec), 8)
+			d := groups(in)
+			for b.Loop() {
+				if _, err := Route(b.Context(), in, d); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
