@@ -33,7 +33,7 @@ func (g *graph) connect(ctx context.Context) error {
 }
 
 // connectOne gives a switch a way to another, over a switch next to it that has one: that which adds the fewest dependencies, and of
-// these the shortest. If each closes a circle, it is the shortest, and the path is odd. It is false if there is none.
+// these the shortest, or the other way round. If each closes a circle, the path is odd. It is false if there is none.
 func (g *graph) connectOne(s, t topo.SwitchIdx) bool {
 	type step struct {
 		port       uint8
@@ -44,6 +44,8 @@ func (g *graph) connectOne(s, t topo.SwitchIdx) bool {
 		switch {
 		case a.closes != b.closes:
 			return b.closes
+		case g.Short && a.hops != b.hops:
+			return a.hops < b.hops
 		case a.adds != b.adds:
 			return a.adds < b.adds
 		}

@@ -26,8 +26,10 @@ type In struct {
 	// Maps are the lanes of all SLs. They must be the same for packets from all end ports of a switch.
 	Maps *routing.Maps
 	SLs  int // that paths may have: 0 and so on
-	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination.
+	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination; nil for none.
 	Odd []bool
+	// Short prefers the shortest ways to those that bring the fewest dependencies. These leave more room for others.
+	Short bool
 }
 
 // ErrNoRoom is why paths get no SLs: with each that there is a credit loop closes.
@@ -97,7 +99,9 @@ type graph struct {
 
 func newGraph(in In) *graph {
 	t, n := in.Topo, len(in.Rows)
-	in.Odd = slices.Clone(in.Odd)
+	if in.Odd = slices.Clone(in.Odd); in.Odd == nil {
+		in.Odd = make([]bool, n*n)
+	}
 	g := &graph{In: in, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {

@@ -1,0 +1,82 @@
+// Package hyperx is the routing engine hyperx: grids in which each switch has a cable to every other of its row in each dimension, and
+// hypercubes, which have two switches in each row. A packet goes to its place in one dimension after the other, with one cable for
+// each, so that all links of a whole HyperX have as many routes, and there is no credit loop, on one lane.
+//
+// Where a cable is missing packets go over a third switch of the row, that is higher than both in an order of all switches: the
+// channels of a row that lead up are passed before those that lead down. Where that cannot be, because a switch is missing, they
+// take dimensions in another order. Package detour gives such paths SLs, where they would close a credit loop, as far as there
+// are lanes.
+package hyperx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ibsm/routing"
+	"ibsm/routing/detour"
+	"ibsm/routing/shape"
+	"ibsm/routing/spread"
+	"ibsm/topo"
+)
+
+// Route is the engine, for the coordinates found in the subnet. It computes everything afresh: In.Keep does not matter. It refuses a
+// subnet whose links have too few lanes to route it without credit loops.
+func Route(ctx context.Context, in routing.In, h *shape.HyperX) (*routing.Tables, error) {
+	if len(in.Topo.Switches) == 0 {
+		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()
+	}
+	n, err := newNetwork(in, h)
+	if err != nil {
+		return nil, err
+	}
+	p, err := spread.NewPlacer(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.place(ctx, p); err != nil {
+		return nil, err
+	}
+	lanes := int(routing.LeastLanes(in.Lanes))
+	rows, err := detour.Complete(ctx, detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, SLs: lanes, Short: true})
+	if errors.Is(err, detour.ErrNoRoom) {
+		return nil, fmt.Errorf("the ways around missing cables and switches need more lanes than the %d that links between switches have: %w", lanes, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tables := &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top}
+	if sls := routing.SLsBySwitch(in.Topo, in.LIDs, rows); sls.Count > 1 {
+		tables.SLs = sls
+	}
+	return tables, nil
+}
+
+// place gives switches their ways to all LIDs.
+func (n *network) place(ctx context.Context, p *spread.Placer) error {
+	w, dests := newSearch(n), spread.Destinations(n.In)
+	var rest []topo.SwitchIdx
+	for t := range topo.SwitchIdx(len(n.at)) {
+		w.find(t)
+		p.Begin(t, dests[t])
+		rest = rest[:0]
+		for _, s := range w.order {
+			if !p.Fix(s, w.ways[s]) {
+				rest = append(rest, s)
+			}
+		}
+		for i := range dests[t] {
+			d := &dests[t][i]
+			for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				p.Turn(d, lid)
+				for _, s := range rest {
+					p.Place(s, w.ways[s])
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,212 @@
+package hyperx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/routing/minhop"
+	"ibsm/routing/quality"
+	"ibsm/routing/routingtest"
+	"ibsm/routing/shape"
+	"ibsm/routing/sssp"
+	"ibsm/routing/verify"
+	"ibsm/topo"
+)
+
+// coordinates are those in the names of switches: "switch-1-2", or "switch-0110" in a hypercube.
+func coordinates(in routing.In) *shape.HyperX {
+	h := &shape.HyperX{}
+	for _, n := range in.Topo.Switches {
+		parts := strings.Split(in.Topo.Nodes[n].Desc.String(), "-")[1:]
+		if len(parts) == 1 && len(parts[0]) > 2 {
+			parts = strings.Split(parts[0], "")
+		}
+		var at []int32
+		for d, text := range parts {
+			c, _ := strconv.Atoi(text)
+			at = append(at, int32(c))
+			if d == len(h.Dims) {
+				h.Dims = append(h.Dims, 0)
+			}
+			h.Dims[d] = max(h.Dims[d], c+1)
+		}
+		h.At = append(h.At, at)
+	}
+	return h
+}
+
+// withLanes is a problem in which all links have so many lanes.
+func withLanes(in routing.In, lanes uint8) routing.In {
+	in.Lanes = slices.Repeat([]uint8{lanes}, len(in.Topo.Ports))
+	return in
+}
+
+// mustRoute checks that packets arrive from everywhere, and that there is no credit loop and nothing that stops packets.
+func mustRoute(t testing.TB, in routing.In, tables *routing.Tables) {
+	t.Helper()
+	report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
+	if err != nil || report.Bad() != 0 || report.Count[verify.Cut] != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	loops, err := creditloop.Find(t.Context(), creditloop.In{
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: creditloop.All,
+	})
+	if err != nil || loops.Loop != nil || len(loops.Findings) > 0 {
+		t.Fatalf("%+v, %+v, %v", loops.Loop, loops.Findings, err)
+	}
+}
+
+// fullest is the number of routes of the fullest link between switches.
+func fullest(t testing.TB, in routing.In, tables *routing.Tables) (most uint32) {
+	t.Helper()
+	loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, tables.LFT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, n := range loads {
+		if in.Topo.BetweenSwitches(topo.PortIdx(p)) {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// TestWhole: whole grids take one lane and one SL, and all links of a dimension have as many routes, not more than the fullest
+// with other engines.
+func TestWhole(t *testing.T) {
+	for spec, want := range map[string]uint32{ // hosts of a switch * hosts that lie beyond it: the product of the later dimensions * that of the earlier
+		"hypercube:dim=4": 8, "hypercube:dim=6,hosts=2": 4 * 32, "hyperx:dims=4x4": 4, "hyperx:dims=3x5x4,hosts=2": 4 * 20, "hyperx:dims=8x8,hosts=4": 16 * 8,
+	} {
+		in := withLanes(routingtest.Problem(t, spec), 1)
+		tables, err := Route(t.Context(), in, coordinates(in))
+		if err != nil {
+			t.Fatalf("%s: %v", spec, err)
+		}
+		mustRoute(t, in, tables)
+		ours := fullest(t, in, tables)
+		if ours != want || tables.SLs != nil {
+			t.Errorf("%s: fullest link %d, want %d; %+v", spec, ours, want, tables.SLs)
+		}
+		for name, engine := range map[string]routing.Engine{"minhop": minhop.Route, "sssp": sssp.New(sssp.Settings{})} {
+			theirs, err := engine(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := fullest(t, in, theirs)
+			t.Logf("%s: %d, %s %d", spec, ours, name, n)
+			if n < ours {
+				t.Errorf("%s: fullest link %d, with %s %d", spec, ours, name, n)
+			}
+		}
+	}
+}
+
+// TestDamaged: with cables and switches missing everything is reached, without a credit loop, with one lane or a few.
+func TestDamaged(t *testing.T) {
+	seeds := 20
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds = 200
+	}
+	for _, spec := range []string{"hypercube:dim=4", "hypercube:dim=5", "hypercube:dim=6", "hyperx:dims=4x4,hosts=2", "hyperx:dims=3x5x4,hosts=2", "hyperx:dims=8x8"} {
+		for _, damage := range []string{"missing-links=1%", "missing-links=3%", "missing-links=10%", "missing-switches=1", "missing-switches=2,missing-links=5%"} {
+			for _, lanes := range []uint8{1, 2, 4, 8} {
+				t.Run(fmt.Sprintf("%s,%s/%d lanes", spec, damage, lanes), func(t *testing.T) {
+					t.Parallel()
+					refused, sls, most := 0, 0, 0
+					for seed := range seeds {
+						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)), lanes)
+						tables, err := Route(t.Context(), in, coordinates(in))
+						if err != nil {
+							refused++
+							continue
+						}
+						mustRoute(t, in, tables)
+						if tables.SLs != nil {
+							sls++
+							most = max(most, tables.SLs.Count)
+						}
+					}
+					t.Logf("%d refused, %d with several SLs, up to %d", refused, sls, most)
+				})
+			}
+		}
+	}
+}
+
+// TestRefused: coordinates that switches cannot have are refused, with the reason.
+func TestRefused(t *testing.T) {
+	for want, spoil := range map[string]func(h *shape.HyperX){
+		`has the coordinates [0 0], and so has another`:             func(h *shape.HyperX) { h.At[5] = []int32{0, 0} },
+		`has the coordinates [0 4] in a HyperX of [4 4] places`:     func(h *shape.HyperX) { h.At[5] = []int32{0, 4} },
+		`has 1 coordinates in a HyperX of 2 dimensions`:             func(h *shape.HyperX) { h.At[5] = []int32{0} },
+		`the HyperX has 15 switches, the subnet 16`:                 func(h *shape.HyperX) { h.At = h.At[1:] },
+		`a HyperX of [4 0] places: that are none, or more than`:     func(h *shape.HyperX) { h.Dims[1] = 0 },
+		`a HyperX of [4 99999999] places: that are none, or more t`: func(h *shape.HyperX) { h.Dims[1] = 99999999 },
+	} {
+		in := routingtest.Problem(t, "hyperx:dims=4x4")
+		h := coordinates(in)
+		spoil(h)
+		if _, err := Route(t.Context(), in, h); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestWithoutPlace: a switch that has no coordinates is reached all the same.
+func TestWithoutPlace(t *testing.T) {
+	in := routingtest.Problem(t, "hyperx:dims=4x4")
+	h := coordinates(in)
+	h.At[7] = nil
+	tables, err := Route(t.Context(), in, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRoute(t, in, tables)
+}
+
+// TestSame: the number of workers changes nothing, and a second run neither.
+func TestSame(t *testing.T) {
+	in := routingtest.Problem(t, "hyperx:dims=4x4,hosts=2,missing-links=10%,seed=3")
+	first, err := Route(t.Context(), in, coordinates(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for workers := range routing.Workers(3) {
+		in.Workers = workers
+		again, err := Route(t.Context(), in, coordinates(in))
+		if err != nil || !slices.EqualFunc(first.LFT, again.LFT, slices.Equal) || !first.SLs.Equal(again.SLs) {
+			t.Fatalf("%d workers: other tables, %v", workers, err)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in := routingtest.Problem(t, "hyperx")
+	if tables, err := Route(ctx, in, coordinates(in)); !errors.Is(err, context.Canceled) || tables != nil {
+		t.Error(tables, err)
+	}
+}
+
+func BenchmarkRoute(b *testing.B) {
+	for _, spec := range []string{"hyperx:dims=16x16,hosts=8", "hyperx:dims=16x16,hosts=8,missing-links=3%", "hyperx:dims=16x16,hosts=8,missing-switches=3,missing-links=10%"} {
+		b.Run(spec, func(b *testing.B) {
+			in := withLanes(routingtest.Problem(b, spec), 8)
+			h := coordinates(in)
+			for b.Loop() {
+				if _, err := Route(b.Context(), in, h); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
