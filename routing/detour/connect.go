@@ -9,79 +9,115 @@ import (
 	"ibsm/topo"
 )
 
-// connect gives switches without a way to a destination one.
-func (g *graph) connect(ctx context.Context) error {
-	for t, lids := range g.homes {
-		if len(lids) == 0 {
-			continue
-		}
-		var lost []topo.SwitchIdx
-		for s, row := range g.Rows {
-			if row[lids[0]] == routing.NoPath {
-				lost = append(lost, topo.SwitchIdx(s))
-			}
-		}
-		for before := 0; len(lost) > 0 && len(lost) != before; {
-			before = len(lost)
-			lost = slices.DeleteFunc(lost, func(s topo.SwitchIdx) bool { return ctx.Err() == nil && g.connectOne(s, topo.SwitchIdx(t)) })
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+// connect gives switches without a way to a destination one: to those with hosts, or to others. When ctx is done it stops.
+func (g *graph) connect(ctx context.Context, hosts bool) {
+	order := make([]topo.SwitchIdx, len(g.homes))
+	for i := range order {
+		order[i] = topo.SwitchIdx(i)
+	}
+	if g.rule == fewBackwards {
+		slices.Reverse(order)
+	}
+	for _, t := range order {
+		if len(g.homes[t]) > 0 && g.hosts[t] == hosts {
+			g.connectTo(ctx, t)
 		}
 	}
-	return nil
 }
 
-// connectOne gives a switch a way to another, over a switch next to it that has one: that which adds the fewest dependencies, and of
-// these the shortest, or the other way round. If each closes a circle, the path is odd. It is false if there is none.
-func (g *graph) connectOne(s, t topo.SwitchIdx) bool {
-	type step struct {
-		port       uint8
-		hops, adds int
-		closes     bool
-	}
-	better := func(a, b *step) bool {
+// connectTo gives switches ways to one destination. Those with hosts come first, as soon as they can have one.
+func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) {
+	var lost, others []topo.SwitchIdx
+	for s, row := range g.Rows {
 		switch {
-		case a.closes != b.closes:
-			return b.closes
-		case g.Short && a.hops != b.hops:
-			return a.hops < b.hops
-		case a.adds != b.adds:
-			return a.adds < b.adds
+		case row[g.homes[t][0]] != routing.NoPath:
+		case g.hosts[s]:
+			lost = append(lost, topo.SwitchIdx(s))
+		default:
+			others = append(others, topo.SwitchIdx(s))
 		}
-		return a.hops < b.hops
 	}
-	best := step{hops: -1}
+	for more := true; more && ctx.Err() == nil; {
+		before := len(lost)
+		lost = slices.DeleteFunc(lost, func(s topo.SwitchIdx) bool {
+			best := g.step(s, t)
+			return best.found && g.take(&best)
+		})
+		if more = len(lost) < before; !more {
+			others, more = g.connectBest(others, t)
+		}
+	}
+}
+
+// connectBest gives the one of some switches a way to a destination that has the best one, and returns the rest.
+func (g *graph) connectBest(lost []topo.SwitchIdx, t topo.SwitchIdx) (rest []topo.SwitchIdx, found bool) {
+	var best step
+	for _, s := range lost {
+		if now := g.step(s, t); now.found && (!best.found || g.better(&now, &best)) {
+			best = now
+		}
+	}
+	if !best.found {
+		return lost, false
+	}
+	g.take(&best)
+	return slices.DeleteFunc(lost, func(s topo.SwitchIdx) bool { return s == best.from }), true
+}
+
+// step is the first link of a way.
+type step struct {
+	choice
+	found  bool
+	hops   int
+	adds   int  // dependencies that are new
+	closes bool // a credit loop
+}
+
+func (g *graph) better(a, b *step) bool {
+	switch {
+	case a.closes != b.closes:
+		return b.closes
+	case g.rule == short && a.hops != b.hops:
+		return a.hops < b.hops
+	case a.adds != b.adds:
+		return a.adds < b.adds
+	}
+	return a.hops < b.hops
+}
+
+// step finds the best way of a switch to another, over a switch next to it that has one.
+func (g *graph) step(s, t topo.SwitchIdx) (best step) {
 	for port := 1; port < routing.NoPath; port++ {
 		c := g.channel[int(s)<<8|port]
 		if c < 0 {
 			continue
 		}
-		hops := g.hops(g.next[c], g.homes[t][0])
-		if hops < 0 {
+		now := step{choice: choice{s, t, uint8(port)}, hops: g.hops(g.next[c], g.homes[t][0])}
+		if now.hops < 0 {
 			continue
 		}
-		now := step{port: uint8(port), hops: hops}
 		g.set(s, t, now.port)
-		if now.closes = !g.add(s, t, 0); !now.closes {
-			now.adds = len(g.added)
-		}
+		now.found, now.closes = true, !g.add(s, t, 0)
+		now.adds = len(g.added)
 		g.undo()
-		if best.hops < 0 || better(&now, &best) {
+		if !best.found || g.better(&now, &best) {
 			best = now
 		}
 	}
-	if best.hops < 0 {
-		g.set(s, t, routing.NoPath)
-		return false
+	g.set(s, t, routing.NoPath)
+	return best
+}
+
+// take gives a switch its way. The path is odd if a credit loop closes.
+func (g *graph) take(by *step) bool {
+	g.set(by.from, by.to, by.port)
+	g.chosen = append(g.chosen, by.choice)
+	if by.closes {
+		g.odd[int(by.from)*len(g.Rows)+int(by.to)] = true
+	} else {
+		g.add(by.from, by.to, 0)
+		g.added = g.added[:0]
 	}
-	g.set(s, t, best.port)
-	if best.closes {
-		g.Odd[int(s)*len(g.Rows)+int(t)] = true
-		return true
-	}
-	g.add(s, t, 0)
-	g.added = g.added[:0]
 	return true
 }
 

@@ -9,7 +9,6 @@ package detour
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"ibsm/mad"
@@ -28,59 +27,53 @@ type In struct {
 	SLs  int // that paths may have: 0 and so on
 	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination; nil for none.
 	Odd []bool
-	// Short prefers the shortest ways to those that bring the fewest dependencies. These leave more room for others.
-	Short bool
 }
 
-// ErrNoRoom is why paths get no SLs: with each that there is a credit loop closes.
+// ErrNoRoom is why paths between hosts get no SLs: with each that there is a credit loop closes.
 var ErrNoRoom = errors.New("a credit loop remains")
 
-// Complete gives switches the ways that they lack, as far as cables lead there, in Rows. It returns the SLs of paths by
-// SwitchIdx of the source and of the destination. Both directions between two switches have the same one, so that an answer with
-// the SL of the question closes no loop. The error is ErrNoRoom with two switches, or that of ctx.
-func Complete(ctx context.Context, in In) ([][]uint8, error) {
-	n := len(in.Rows)
-	sls := slices.Repeat([][]uint8{make([]uint8, n)}, n)
-	g := newGraph(in)
-	if lost := g.lost(); lost || slices.Contains(in.Odd, true) {
-		if err := g.compare(ctx); err != nil {
-			return nil, err
-		}
-		if err := g.addEven(ctx); err != nil {
-			return nil, err
-		}
-		if err := g.connect(ctx); err != nil {
-			return nil, err
-		}
-		return sls, g.assign(ctx, sls)
-	}
-	return sls, ctx.Err()
+// Result is what Complete found.
+type Result struct {
+	// SLs are those of paths by SwitchIdx of the source and of the destination. Both directions between two switches have the
+	// same one, so that an answer with the SL of the question closes no loop.
+	SLs [][]uint8
+	// Unproved says that packets from or to switches without hosts can be part of a credit loop.
+	Unproved bool
 }
 
-// assign finds the SLs of odd paths.
-func (g *graph) assign(ctx context.Context, sls [][]uint8) error {
-	n, zero := len(sls), &sls[0][0]
-	for i := range topo.SwitchIdx(n) {
-		for j := range i {
-			if !g.Odd[int(i)*n+int(j)] && !g.Odd[int(j)*n+int(i)] {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			sl, fits := g.place(i, j)
-			if !fits {
-				return fmt.Errorf("%w: between %q and %q", ErrNoRoom, g.name(i), g.name(j))
-			}
-			for _, at := range [2][2]topo.SwitchIdx{{i, j}, {j, i}} {
-				if sl > 0 && &sls[at[0]][0] == zero {
-					sls[at[0]] = slices.Clone(sls[at[0]])
-				}
-				sls[at[0]][at[1]] = sl
-			}
+// Note is what there is to say of tables that are Unproved.
+const Note = "packets from or to switches without hosts can be part of a credit loop, for want of lanes; packets between hosts cannot"
+
+// Complete gives switches the ways that they lack, as far as cables lead there, in Rows. Paths between switches with hosts come first.
+// The error is ErrNoRoom with two switches, or that of ctx.
+func Complete(ctx context.Context, in In) (*Result, error) {
+	g := newGraph(in)
+	if !g.lost() && !slices.Contains(in.Odd, true) {
+		return &Result{SLs: g.noSLs()}, ctx.Err()
+	}
+	if err := g.compare(ctx); err != nil {
+		return nil, err
+	}
+	var best *attempt
+	for rule := range preferences {
+		a, err := g.try(ctx, rule)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || a.better(best) {
+			best = a
+		}
+		if best.needed == 1 && !best.Unproved {
+			break
 		}
 	}
-	return nil
+	if best.failed != nil {
+		return nil, best.failed
+	}
+	for _, c := range best.chosen {
+		g.set(c.from, c.to, c.port)
+	}
+	return &best.Result, nil
 }
 
 // graph is the channels between switches on lanes, and their dependencies. A channel on a lane is the node lane * count +
@@ -92,17 +85,21 @@ type graph struct {
 	into    []uint8          // by channel: the port of next
 	out     []topo.PortIdx   // by channel: the port that it leaves by
 	homes   [][]mad.LID      // by SwitchIdx: LIDs at it
+	hosts   []bool           // by SwitchIdx: has hosts
+	zero    []uint8          // the SLs from a switch whose paths have SL 0
 	unlike  [][]mad.LID      // likewise, without those that have the ways of another
-	order   *order
-	added   [][2]int32 // edges of the paths in hand
+
+	// Of the attempt in hand:
+	rule   preference
+	odd    []bool
+	chosen []choice
+	order  *order
+	added  [][2]int32 // edges of the paths in hand
 }
 
 func newGraph(in In) *graph {
 	t, n := in.Topo, len(in.Rows)
-	if in.Odd = slices.Clone(in.Odd); in.Odd == nil {
-		in.Odd = make([]bool, n*n)
-	}
-	g := &graph{In: in, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n)}
+	g := &graph{In: in, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]bool, n), zero: make([]uint8, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {
 		peers, ports := links.Edges(s)
@@ -115,6 +112,7 @@ func newGraph(in In) *graph {
 	for lid, p := range in.LIDs.Owner {
 		if s, _ := routing.Home(t, p); s != topo.None {
 			g.homes[s] = append(g.homes[s], mad.LID(lid))
+			g.hosts[s] = g.hosts[s] || t.IsHost(p)
 		}
 	}
 	return g
@@ -156,6 +154,9 @@ func (g *graph) compare(ctx context.Context) error {
 	return nil
 }
 
+// noSLs give all paths SL 0.
+func (g *graph) noSLs() [][]uint8 { return slices.Repeat([][]uint8{g.zero}, len(g.Rows)) }
+
 // follow calls do for each channel on a lane that packets of an SL take from a switch to a LID, with the one before it, -1 for
 // none, as long as it returns true.
 func (g *graph) follow(s topo.SwitchIdx, lid mad.LID, sl uint8, do func(from, to int32) bool) {
@@ -171,36 +172,6 @@ func (g *graph) follow(s topo.SwitchIdx, lid mad.LID, sl uint8, do func(from, to
 		}
 		from, in, s = to, g.into[c], g.next[c]
 	}
-}
-
-// addEven adds the dependencies of all paths that are not odd.
-func (g *graph) addEven(ctx context.Context) error {
-	g.order = newOrder(g.lanes() * len(g.next))
-	passed := make([]mad.LID, len(g.order.place)) // by node: the last LID to which packets came by
-	for home, lids := range g.unlike {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for _, lid := range lids {
-			for s := range g.Rows {
-				if g.Odd[s*len(g.Rows)+home] {
-					continue
-				}
-				g.follow(topo.SwitchIdx(s), lid, 0, func(from, to int32) bool {
-					if from >= 0 && !g.order.has(from, to) {
-						g.order.link(from, to)
-					}
-					first := passed[to] != lid
-					passed[to] = lid
-					return first
-				})
-			}
-		}
-	}
-	if !g.order.number() {
-		return fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
-	}
-	return nil
 }
 
 // lanes is 1 + the highest lane of any SL.

@@ -78,10 +78,11 @@ func TestNothingLost(t *testing.T) {
 		for range 20 {
 			spoil(&in, rng)
 		}
-		sls, err := Complete(t.Context(), in)
+		found, err := Complete(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
+		sls := found.SLs
 		s.Tables.SLs = routing.SLsBySwitch(s.Topo, s.LIDs, sls)
 		report, err := verify.Check(t.Context(), 0, s.Topo, s.LIDs, s.Tables, nil)
 		if err != nil || report.Bad() > 0 {
@@ -164,9 +165,9 @@ func TestNoRoom(t *testing.T) {
 		t.Error(err)
 	}
 	in.SLs = 2
-	sls, err := Complete(t.Context(), in)
-	if err != nil || routing.SLsBySwitch(s.Topo, s.LIDs, sls).Count != 2 {
-		t.Errorf("%v, %v", sls, err)
+	found, err := Complete(t.Context(), in)
+	if err != nil || routing.SLsBySwitch(s.Topo, s.LIDs, found.SLs).Count != 2 {
+		t.Errorf("%v, %v", found, err)
 	}
 	if in.Odd = make([]bool, n*n); !errors.Is(second(Complete(t.Context(), in)), nil) {
 		t.Error("nothing is odd, but there is an error")

@@ -47,18 +47,22 @@ func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tab
 		return nil, err
 	}
 	maps := n.maps(n.lanes)
-	rows, err := detour.Complete(ctx, detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd})
+	found, err := detour.Complete(ctx, detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd})
 	if errors.Is(err, detour.ErrNoRoom) {
 		return nil, fmt.Errorf("the ways around missing cables need more lanes than the %d that links between switches have: %w", n.lanes, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	sls := routing.SLsBySwitch(in.Topo, in.LIDs, rows)
+	sls := routing.SLsBySwitch(in.Topo, in.LIDs, found.SLs)
 	if sls.Maps = maps; sls.Count < n.lanes {
 		sls.Maps = n.maps(sls.Count)
 	}
-	return &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top, SLs: sls}, nil
+	tables := &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top, SLs: sls}
+	if found.Unproved {
+		tables.Notes = []string{detour.Note}
+	}
+	return tables, nil
 }
 
 // place gives all switches their ways to all LIDs, and returns which paths are odd, by source * switches + destination.
@@ -71,6 +75,9 @@ func (n *network) place(ctx context.Context, p *spread.Placer) (odd []bool, err 
 		w.find(t)
 		p.Begin(t, dests[t])
 		rest = rest[:0]
+		for _, s := range w.order {
+			odd[int(s)*count+int(t)] = n.lanes < 2 && !w.onOneLane(s)
+		}
 		for _, s := range w.order[1:] {
 			if w.kind[s] == bypass || !p.Fix(s, w.ways[s]) {
 				rest = append(rest, s)

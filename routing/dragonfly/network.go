@@ -115,10 +115,7 @@ func (n *network) betweens(into []between, from, to topo.SwitchIdx) []between {
 }
 
 // inOrder reports whether packets to the switch after a between keep the order of channels there. Those that have come into the
-// group are on VL 1 before it and after it, so they must go up and then down. On one lane only packets between leaves keep it.
+// group are on VL 1 before it and after it, so they must go up and then down.
 func (n *network) inOrder(m between, from topo.SwitchIdx) bool {
-	if n.lanes < 2 {
-		return !n.spine[from]
-	}
 	return !m.out && (m.up || len(n.global[from]) == 0)
 }

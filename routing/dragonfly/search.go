@@ -33,11 +33,12 @@ type search struct {
 	at    topo.SwitchIdx     // the destination
 
 	scratch []between
+	flat    []bool // by switch: the ways keep the order on one lane
 }
 
 func newSearch(n *network) *search {
 	count := len(n.group)
-	return &search{network: n, kind: make([]kind, count), cost: make([]int32, count), ways: make([][]spread.Way, count), over: make([][]topo.SwitchIdx, count)}
+	return &search{network: n, kind: make([]kind, count), cost: make([]int32, count), ways: make([][]spread.Way, count), over: make([][]topo.SwitchIdx, count), flat: make([]bool, count)}
 }
 
 // find finds the ways to a switch.
@@ -53,12 +54,20 @@ func (w *search) find(t topo.SwitchIdx) {
 	if len(w.order) == len(w.kind) {
 		return
 	}
-	if w.lanes > 1 {
-		w.findBypass(across)
-		w.findTwice()
-		w.findNear(twice)
-		w.findBypass(twice)
-	}
+	w.findBypass(across)
+	w.findTwice()
+	w.findNear(twice)
+	w.findBypass(twice)
+}
+
+// onOneLane reports, for the switches of the order one after the other, whether the ways from a switch keep the order of channels on
+// one lane: up to a spine, between groups, and down.
+func (w *search) onOneLane(s topo.SwitchIdx) bool {
+	k := w.kind[s]
+	w.flat[s] = k != bypass && k != twice && !(k == aside && w.spine[s]) && !slices.ContainsFunc(w.ways[s], func(way spread.Way) bool {
+		return !w.flat[way.To] || k == across && w.kind[way.To] == aside
+	})
+	return w.flat[s]
 }
 
 // add adds ways to a switch that has none, or whose ways are of the same kind; of these only the cheapest count. It reports whether
@@ -100,7 +109,7 @@ func (w *search) findInside() {
 // better than others, so that all cables between two groups have their part.
 func (w *search) findAcross() {
 	for _, s := range w.groups[w.group[w.at]] {
-		if w.kind[s] == lost || w.kind[s] == aside && w.lanes < 2 {
+		if w.kind[s] == lost {
 			continue
 		}
 		for _, b := range w.global[s] {

@@ -4,14 +4,15 @@
 //
 // Where a cable is missing packets go over a third switch of the row, that is higher than both in an order of all switches: the
 // channels of a row that lead up are passed before those that lead down. Where that cannot be, because a switch is missing, they
-// take dimensions in another order. Package detour gives such paths SLs, where they would close a credit loop, as far as there
-// are lanes.
+// take dimensions in another order. Where a credit loop would close, the lane is raised as packets go back to an earlier dimension, by
+// the port that they come in by; the last resort of package detour are SLs, as far as there are lanes.
 package hyperx
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ibsm/routing"
 	"ibsm/routing/detour"
@@ -37,19 +38,41 @@ func Route(ctx context.Context, in routing.In, h *shape.HyperX) (*routing.Tables
 	if err := n.place(ctx, p); err != nil {
 		return nil, err
 	}
-	lanes := int(routing.LeastLanes(in.Lanes))
-	rows, err := detour.Complete(ctx, detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, SLs: lanes, Short: true})
-	if errors.Is(err, detour.ErrNoRoom) {
-		return nil, fmt.Errorf("the ways around missing cables and switches need more lanes than the %d that links between switches have: %w", lanes, err)
-	}
-	if err != nil {
+	tables := &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top}
+	if err := n.complete(ctx, tables); err != nil {
 		return nil, err
 	}
-	tables := &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top}
-	if sls := routing.SLsBySwitch(in.Topo, in.LIDs, rows); sls.Count > 1 {
-		tables.SLs = sls
-	}
 	return tables, nil
+}
+
+// complete finds the ways around what is missing, and the SLs of paths. It tries to do without SLs, and without a second lane.
+func (n *network) complete(ctx context.Context, tables *routing.Tables) error {
+	lanes, before := int(routing.LeastLanes(n.Lanes)), tables.LFT
+	tables.LFT = make([][]uint8, len(before))
+	for s, row := range before {
+		tables.LFT[s] = slices.Clone(row)
+	}
+	in := detour.In{Topo: n.Topo, LIDs: n.LIDs, Rows: tables.LFT, SLs: 1}
+	found, err := detour.Complete(ctx, in)
+	if lanes > 1 && (err == nil && found.Unproved || errors.Is(err, detour.ErrNoRoom)) {
+		tables.LFT = before
+		in.Rows, in.SLs, in.Maps = before, lanes, n.maps(lanes)
+		found, err = detour.Complete(ctx, in)
+	}
+	if errors.Is(err, detour.ErrNoRoom) {
+		return fmt.Errorf("the ways around missing cables and switches need more lanes than the %d that links between switches have: %w", lanes, err)
+	}
+	if err != nil {
+		return err
+	}
+	if in.Maps != nil {
+		tables.SLs = routing.SLsBySwitch(n.Topo, n.LIDs, found.SLs)
+		tables.SLs.Maps = n.maps(tables.SLs.Count)
+	}
+	if found.Unproved {
+		tables.Notes = []string{detour.Note}
+	}
+	return nil
 }
 
 // place gives switches their ways to all LIDs.

@@ -120,7 +120,7 @@ func TestDamaged(t *testing.T) {
 			for _, lanes := range []uint8{1, 2, 4, 8} {
 				t.Run(fmt.Sprintf("%s,%s/%d lanes", spec, damage, lanes), func(t *testing.T) {
 					t.Parallel()
-					refused, sls, most := 0, 0, 0
+					refused, raised, sls, most := 0, 0, 0, 0
 					for seed := range seeds {
 						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)), lanes)
 						tables, err := Route(t.Context(), in, coordinates(in))
@@ -129,12 +129,14 @@ func TestDamaged(t *testing.T) {
 							continue
 						}
 						mustRoute(t, in, tables)
-						if tables.SLs != nil {
+						if tables.SLs != nil && tables.SLs.Count == 1 {
+							raised++
+						} else if tables.SLs != nil {
 							sls++
 							most = max(most, tables.SLs.Count)
 						}
 					}
-					t.Logf("%d refused, %d with several SLs, up to %d", refused, sls, most)
+					t.Logf("%d refused, %d with a raised lane, %d with several SLs, up to %d", refused, raised, sls, most)
 				})
 			}
 		}

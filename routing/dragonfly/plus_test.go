@@ -1,0 +1,139 @@
+package dragonfly
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/creditloop"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
+)
+
+// plus is a dragonfly+: groups of leaves, which have hosts, and of spines, which have cables to other groups.
+type plus struct {
+	groups, leaves, spines, hosts, global int
+}
+
+// build makes the fabric, without some of its cables between switches.
+func (f plus) build(t testing.TB, missing float64, seed uint64) routing.In {
+	t.Helper()
+	n := &net.Net{}
+	add := func(kind mad.NodeType, desc string, ports int) int32 {
+		guid := mad.GUID(0x1000 + 0x100*len(n.Nodes))
+		node := net.Node{ID: fmt.Sprintf("N-%d", len(n.Nodes)), Desc: desc, Type: kind, GUID: guid, SystemImageGUID: guid, EnhancedPort0: true, Ports: make([]net.Port, ports+1)}
+		for i := range node.Ports {
+			node.Ports[i] = net.Port{Peer: net.NoEnd, GUID: guid + mad.GUID(i)}
+			if kind == mad.Switch {
+				node.Ports[i].GUID = guid
+			}
+		}
+		n.Nodes = append(n.Nodes, node)
+		return int32(len(n.Nodes) - 1)
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	cable := func(a int32, aPort int, b int32, bPort int) {
+		if n.Nodes[a].Type == mad.Switch && n.Nodes[b].Type == mad.Switch && rng.Float64() < missing {
+			return
+		}
+		n.Nodes[a].Ports[aPort].Peer, n.Nodes[b].Ports[bPort].Peer = net.End{Node: b, Port: uint8(bPort)}, net.End{Node: a, Port: uint8(aPort)}
+	}
+	spine, leaf := make([][]int32, f.groups), make([][]int32, f.groups)
+	for g := range f.groups {
+		for i := range f.spines {
+			spine[g] = append(spine[g], add(mad.Switch, fmt.Sprintf("group-%d spine-%d", g, i), f.leaves+f.global))
+		}
+		for i := range f.leaves {
+			leaf[g] = append(leaf[g], add(mad.Switch, fmt.Sprintf("group-%d leaf-%d", g, i), f.spines+f.hosts))
+			for j, s := range spine[g] {
+				cable(s, 1+i, leaf[g][i], 1+j)
+			}
+			for j := range f.hosts {
+				cable(leaf[g][i], 1+f.spines+j, add(mad.CA, fmt.Sprintf("host-%d-%d-%d", g, i, j), 1), 1)
+			}
+		}
+	}
+	others := f.groups - 1
+	for round := range f.spines * f.global / others {
+		for g := range f.groups {
+			for d := 1; g+d < f.groups; d++ {
+				a, b := round*others+d-1, round*others+f.groups-d-1
+				cable(spine[g][a/f.global], 1+f.leaves+a%f.global, spine[g+d][b/f.global], 1+f.leaves+b%f.global)
+			}
+		}
+	}
+	found, err := netwalk.Topo(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, 0)}
+}
+
+// TestPlus: in whole dragonfly+ packets between hosts have no credit loop on one lane, and none at all have one on two.
+func TestPlus(t *testing.T) {
+	for _, f := range []plus{{3, 2, 2, 2, 1}, {5, 4, 4, 4, 2}, {9, 4, 4, 2, 2}, {4, 3, 3, 3, 4}, {17, 8, 8, 8, 2}} {
+		for lanes := uint8(1); lanes <= 2; lanes++ {
+			in := withLanes(f.build(t, 0, 0), lanes)
+			tables, err := Route(t.Context(), in, groups(in))
+			if err != nil {
+				t.Fatalf("%+v, %d lanes: %v", f, lanes, err)
+			}
+			traffic := creditloop.BetweenHosts
+			if lanes > 1 {
+				traffic = creditloop.All
+			}
+			mustRoute(t, in, tables, traffic)
+			if tables.SLs.Count != 1 {
+				t.Errorf("%+v, %d lanes: %d SLs", f, lanes, tables.SLs.Count)
+			}
+		}
+	}
+}
+
+// TestPlusDamaged: with cables missing everything is reached that has some, without a credit loop.
+func TestPlusDamaged(t *testing.T) {
+	seeds := uint64(20)
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds = 200
+	}
+	for _, f := range []plus{{3, 2, 2, 2, 1}, {5, 4, 4, 4, 2}, {9, 4, 4, 2, 2}, {4, 3, 3, 3, 4}} {
+		for _, missing := range []float64{0.01, 0.03, 0.1} {
+			for _, lanes := range []uint8{1, 2, 4, 8} {
+				refused, sls, hs, ms, un := 0, 0, 0, 0, 0
+				for seed := range seeds {
+					in := withLanes(f.build(t, missing, seed), lanes)
+					tables, err := Route(t.Context(), in, groups(in))
+					if err != nil {
+						refused++
+						continue
+					}
+					traffic := creditloop.All
+					if len(tables.Notes) > 0 {
+						traffic = creditloop.BetweenHosts
+						un++
+					}
+					mustRoute(t, in, tables, traffic)
+					if tables.SLs.Count > 1 {
+						sls++
+						for i, row := range tables.SLs.Rows {
+							for j, sl := range row {
+								if sl > 0 {
+									if groups(in).Spine[i] || groups(in).Spine[j] {
+										ms++
+									} else {
+										hs++
+									}
+								}
+							}
+						}
+					}
+				}
+				t.Logf("%+v, %v missing, %d lanes: %d refused, %d with several SLs %d %d un %d", f, missing, lanes, refused, sls, hs, ms, un)
+			}
+		}
+	}
+}
