@@ -9,21 +9,17 @@ import (
 	"ibsm/topo"
 )
 
-// preference says which of several ways a switch takes that close no credit loop.
-type preference uint8
+// rule says how an attempt chooses.
+type rule struct {
+	short     bool // the shortest of several ways; otherwise those that bring the fewest dependencies, so that more room is left for others
+	backwards bool // ways to the last destinations first
+	onlySL0   bool // no other SLs for paths between hosts
+}
 
-const (
-	short        preference = iota // the shortest
-	few                            // that which brings the fewest dependencies, so that more room is left for others
-	fewBackwards                   // likewise, the last destinations first
-	preferences
-)
-
-// attempt is what comes of a preference.
+// attempt is what comes of a rule.
 type attempt struct {
 	Result
 	chosen []choice
-	needed int   // SLs
 	failed error // ErrNoRoom
 }
 
@@ -33,53 +29,36 @@ type choice struct {
 	port     uint8
 }
 
-// better compares attempts.
-func (a *attempt) better(than *attempt) bool {
-	switch {
-	case a.failed != nil || than.failed != nil:
-		return a.failed == nil && than.failed != nil
-	case a.Unproved != than.Unproved:
-		return than.Unproved
-	}
-	return a.needed < than.needed
-}
-
-// try finds ways, and takes them back again. The error is that of ctx.
-func (g *graph) try(ctx context.Context, rule preference) (*attempt, error) {
-	g.odd, g.rule, g.chosen, g.order = slices.Clone(g.Odd), rule, nil, newOrder(g.lanes()*len(g.next))
-	if g.odd == nil {
-		g.odd = make([]bool, len(g.Rows)*len(g.Rows))
-	}
-	defer func() {
-		for _, c := range g.chosen {
-			g.set(c.from, c.to, routing.NoPath)
-		}
-	}()
+// try finds ways, and takes them back again.
+func (g *graph) try(ctx context.Context, by rule) *attempt {
+	g.rule, g.odd, g.chosen, g.kept, g.never = by, slices.Clone(g.Odd), nil, nil, make([][]int32, len(g.order.place))
 	a := &attempt{Result: Result{SLs: g.noSLs()}}
-	if a.failed = g.fit(ctx, a); a.failed == nil {
-		for _, row := range a.SLs {
-			a.needed = max(a.needed, 1+int(slices.Max(row)))
-		}
-	}
+	a.failed = g.fit(ctx, a)
 	a.chosen = g.chosen
-	return a, ctx.Err()
+	for _, c := range g.chosen {
+		g.set(c.from, c.to, routing.NoPath)
+	}
+	g.added = g.kept
+	g.undo()
+	return a
 }
 
 // fit finds the ways and SLs of paths between switches with hosts, and then those of others.
 func (g *graph) fit(ctx context.Context, a *attempt) error {
-	if !g.addEven(ctx, true) {
-		return fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
+	if err := g.connect(ctx, true); err != nil {
+		return err
 	}
-	g.connect(ctx, true)
 	if err := g.assign(ctx, a, true); err != nil {
 		return err
 	}
-	if fits := g.addEven(ctx, false); !fits {
+	if !g.addEven(ctx, false) {
 		for i := range g.odd {
 			g.odd[i] = g.odd[i] || !g.between(topo.SwitchIdx(i/len(g.Rows)), topo.SwitchIdx(i%len(g.Rows)))
 		}
 	}
-	g.connect(ctx, false)
+	if err := g.connect(ctx, false); err != nil {
+		return err
+	}
 	return g.assign(ctx, a, false)
 }
 
@@ -99,7 +78,7 @@ func (g *graph) assign(ctx context.Context, a *attempt, hosts bool) error {
 			}
 			sl, fits := g.place(i, j)
 			if !fits && hosts {
-				return fmt.Errorf("%w: between %q and %q", ErrNoRoom, g.name(i), g.name(j))
+				return g.noRoom(i, j)
 			}
 			a.Unproved = a.Unproved || !fits
 			for _, at := range [2][2]topo.SwitchIdx{{i, j}, {j, i}} {
@@ -111,6 +90,10 @@ func (g *graph) assign(ctx context.Context, a *attempt, hosts bool) error {
 		}
 	}
 	return nil
+}
+
+func (g *graph) noRoom(i, j topo.SwitchIdx) error {
+	return fmt.Errorf("%w: between %q and %q", ErrNoRoom, g.name(i), g.name(j))
 }
 
 // addEven adds the dependencies of all paths that are not odd, of those between hosts or of others. It reports false, and adds none
@@ -150,6 +133,9 @@ func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 		g.undo()
 		g.order.number()
 	}
-	g.added = g.added[:0]
+	if hosts {
+		g.added = g.added[:0] // for all attempts
+	}
+	g.keep()
 	return fits
 }

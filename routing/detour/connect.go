@@ -1,6 +1,7 @@
 package detour
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -10,23 +11,26 @@ import (
 )
 
 // connect gives switches without a way to a destination one: to those with hosts, or to others. When ctx is done it stops.
-func (g *graph) connect(ctx context.Context, hosts bool) {
+func (g *graph) connect(ctx context.Context, hosts bool) error {
 	order := make([]topo.SwitchIdx, len(g.homes))
 	for i := range order {
 		order[i] = topo.SwitchIdx(i)
 	}
-	if g.rule == fewBackwards {
+	if g.rule.backwards {
 		slices.Reverse(order)
 	}
 	for _, t := range order {
 		if len(g.homes[t]) > 0 && g.hosts[t] == hosts {
-			g.connectTo(ctx, t)
+			if err := g.connectTo(ctx, t); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // connectTo gives switches ways to one destination. Those with hosts come first, as soon as they can have one.
-func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) {
+func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
 	var lost, others []topo.SwitchIdx
 	for s, row := range g.Rows {
 		switch {
@@ -39,21 +43,30 @@ func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) {
 	}
 	for more := true; more && ctx.Err() == nil; {
 		before := len(lost)
-		lost = slices.DeleteFunc(lost, func(s topo.SwitchIdx) bool {
-			best := g.step(s, t)
-			return best.found && g.take(&best)
-		})
+		for i, s := range lost {
+			best := g.best(s, t)
+			if !best.found {
+				continue
+			}
+			if best.closes && g.rule.onlySL0 && g.hosts[t] {
+				return g.noRoom(s, t)
+			}
+			g.take(&best)
+			lost[i] = topo.None
+		}
+		lost = slices.DeleteFunc(lost, func(s topo.SwitchIdx) bool { return s == topo.None })
 		if more = len(lost) < before; !more {
 			others, more = g.connectBest(others, t)
 		}
 	}
+	return nil
 }
 
 // connectBest gives the one of some switches a way to a destination that has the best one, and returns the rest.
 func (g *graph) connectBest(lost []topo.SwitchIdx, t topo.SwitchIdx) (rest []topo.SwitchIdx, found bool) {
 	var best step
 	for _, s := range lost {
-		if now := g.step(s, t); now.found && (!best.found || g.better(&now, &best)) {
+		if now := g.best(s, t); now.found && (!best.found || g.better(&now, &best)) {
 			best = now
 		}
 	}
@@ -77,7 +90,7 @@ func (g *graph) better(a, b *step) bool {
 	switch {
 	case a.closes != b.closes:
 		return b.closes
-	case g.rule == short && a.hops != b.hops:
+	case g.rule.short && a.hops != b.hops:
 		return a.hops < b.hops
 	case a.adds != b.adds:
 		return a.adds < b.adds
@@ -85,23 +98,29 @@ func (g *graph) better(a, b *step) bool {
 	return a.hops < b.hops
 }
 
-// step finds the best way of a switch to another, over a switch next to it that has one.
-func (g *graph) step(s, t topo.SwitchIdx) (best step) {
+// best is the best way of a switch to another, over a switch next to it that has one.
+func (g *graph) best(s, t topo.SwitchIdx) (best step) {
+	steps := g.steps[:0]
 	for port := 1; port < routing.NoPath; port++ {
-		c := g.channel[int(s)<<8|port]
-		if c < 0 {
-			continue
+		if c := g.channel[int(s)<<8|port]; c >= 0 {
+			if hops := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
+				steps = append(steps, step{choice: choice{s, t, uint8(port)}, hops: hops, found: true})
+			}
 		}
-		now := step{choice: choice{s, t, uint8(port)}, hops: g.hops(g.next[c], g.homes[t][0])}
-		if now.hops < 0 {
-			continue
+	}
+	g.steps = steps
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.hops, b.hops) })
+	for i := range steps {
+		now := &steps[i]
+		if best.found && !best.closes && (best.adds == 0 || g.rule.short && now.hops > best.hops) {
+			break // none that follows is better
 		}
 		g.set(s, t, now.port)
-		now.found, now.closes = true, !g.add(s, t, 0)
+		now.closes = !g.add(s, t, 0)
 		now.adds = len(g.added)
 		g.undo()
-		if !best.found || g.better(&now, &best) {
-			best = now
+		if !best.found || g.better(now, &best) {
+			best = *now
 		}
 	}
 	g.set(s, t, routing.NoPath)
@@ -109,16 +128,15 @@ func (g *graph) step(s, t topo.SwitchIdx) (best step) {
 }
 
 // take gives a switch its way. The path is odd if a credit loop closes.
-func (g *graph) take(by *step) bool {
+func (g *graph) take(by *step) {
 	g.set(by.from, by.to, by.port)
 	g.chosen = append(g.chosen, by.choice)
 	if by.closes {
 		g.odd[int(by.from)*len(g.Rows)+int(by.to)] = true
-	} else {
-		g.add(by.from, by.to, 0)
-		g.added = g.added[:0]
+		return
 	}
-	return true
+	g.add(by.from, by.to, 0)
+	g.keep()
 }
 
 // set gives a switch a port for all LIDs at another.

@@ -7,8 +7,10 @@
 package detour
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"ibsm/mad"
@@ -54,26 +56,23 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 	if err := g.compare(ctx); err != nil {
 		return nil, err
 	}
-	var best *attempt
-	for rule := range preferences {
-		a, err := g.try(ctx, rule)
-		if err != nil {
-			return nil, err
-		}
-		if best == nil || a.better(best) {
-			best = a
-		}
-		if best.needed == 1 && !best.Unproved {
+	g.order = newOrder(g.lanes() * len(g.next))
+	if !g.addEven(ctx, true) {
+		return nil, fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
+	}
+	var a *attempt
+	for _, rule := range [...]rule{{short: true, onlySL0: true}, {onlySL0: true}, {onlySL0: true, backwards: true}, {}, {backwards: true}} {
+		if a = g.try(ctx, rule); a.failed == nil || ctx.Err() != nil {
 			break
 		}
 	}
-	if best.failed != nil {
-		return nil, best.failed
+	if err := cmp.Or(ctx.Err(), a.failed); err != nil {
+		return nil, err
 	}
-	for _, c := range best.chosen {
+	for _, c := range a.chosen {
 		g.set(c.from, c.to, c.port)
 	}
-	return &best.Result, nil
+	return &a.Result, nil
 }
 
 // graph is the channels between switches on lanes, and their dependencies. A channel on a lane is the node lane * count +
@@ -88,18 +87,24 @@ type graph struct {
 	hosts   []bool           // by SwitchIdx: has hosts
 	zero    []uint8          // the SLs from a switch whose paths have SL 0
 	unlike  [][]mad.LID      // likewise, without those that have the ways of another
+	order   *order
 
 	// Of the attempt in hand:
-	rule   preference
+	rule   rule
 	odd    []bool
 	chosen []choice
-	order  *order
+	kept   [][2]int32 // edges
 	added  [][2]int32 // edges of the paths in hand
+	never  [][]int32  // by node: those to which an edge closes a circle, and will as long as edges only come
+	steps  []step     // scratch
 }
 
 func newGraph(in In) *graph {
 	t, n := in.Topo, len(in.Rows)
-	g := &graph{In: in, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]bool, n), zero: make([]uint8, n)}
+	if in.Odd == nil {
+		in.Odd = make([]bool, n*n)
+	}
+	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]bool, n), zero: make([]uint8, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {
 		peers, ports := links.Edges(s)
@@ -190,13 +195,18 @@ func (g *graph) lanes() (lanes int) {
 func (g *graph) place(i, j topo.SwitchIdx) (sl uint8, fits bool) {
 	for sl := range uint8(g.SLs) {
 		if g.add(i, j, sl) && g.add(j, i, sl) {
-			g.added = g.added[:0]
+			g.keep()
 			return sl, true
 		}
-		g.undo()
+		if g.undo(); g.rule.onlySL0 && g.between(i, j) {
+			break
+		}
 	}
 	return 0, false
 }
+
+// keep keeps the edges of the paths in hand as long as the attempt lasts.
+func (g *graph) keep() { g.kept, g.added = append(g.kept, g.added...), g.added[:0] }
 
 // undo removes the edges of the paths in hand.
 func (g *graph) undo() {
@@ -214,8 +224,15 @@ func (g *graph) add(from, to topo.SwitchIdx, sl uint8) (fits bool) {
 			if a < 0 || g.order.has(a, b) {
 				return true
 			}
-			if fits = g.order.add(a, b); fits {
+			switch {
+			case slices.Contains(g.never[a], b):
+				fits = false
+			case g.order.add(a, b):
 				g.added = append(g.added, [2]int32{a, b})
+			default:
+				if fits = false; len(g.added) == 0 {
+					g.never[a] = append(g.never[a], b)
+				}
 			}
 			return fits
 		})

@@ -107,7 +107,8 @@ func fullest(t testing.TB, in routing.In, tables *routing.Tables) (most uint32) 
 	return most
 }
 
-// TestDamaged: with cables and switches missing everything is reached, without a credit loop, on two lanes and on eight.
+// TestDamaged: with cables and switches missing everything is reached, without a credit loop. Four lanes are enough for all of these
+// fabrics, two for nearly all, and nearly none needs a second SL.
 func TestDamaged(t *testing.T) {
 	seeds := 20
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -115,24 +116,29 @@ func TestDamaged(t *testing.T) {
 	}
 	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=5", "dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=6,p=1,h=3"} {
 		for _, damage := range []string{"missing-links=1%", "missing-links=3%", "missing-links=10%", "missing-switches=1", "missing-switches=2,missing-links=5%"} {
-			for _, lanes := range []uint8{2, 4, 8} {
+			for lanes, most := range map[uint8]int{2: seeds / 20, 4: 0} {
 				t.Run(fmt.Sprintf("%s,%s/%d lanes", spec, damage, lanes), func(t *testing.T) {
 					t.Parallel()
-					refused, sls := 0, 0
+					refused, several := 0, 0
 					for seed := range seeds {
 						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)), lanes)
 						tables, err := Route(t.Context(), in, groups(in))
 						if err != nil {
-							t.Log(seed+1, err)
 							refused++
+							if !strings.Contains(err.Error(), "need more lanes than the 2 that links") {
+								t.Error(err)
+							}
 							continue
 						}
 						mustRoute(t, in, tables, creditloop.All)
 						if tables.SLs.Count > 1 {
-							sls++
+							several++
 						}
 					}
-					t.Logf("%d refused, %d with several SLs", refused, sls)
+					t.Logf("%d refused, %d with several SLs", refused, several)
+					if refused > most || several > seeds/10 {
+						t.Errorf("more than %d refused, or too many with several SLs", most)
+					}
 				})
 			}
 		}
