@@ -62,12 +62,16 @@ func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
 	return nil
 }
 
-// connectBest gives the one of some switches a way to a destination that has the best one, and returns the rest.
+// connectBest gives one of some switches a way to a destination, the first that brings no dependency or else the best, and returns
+// the rest.
 func (g *graph) connectBest(lost []topo.SwitchIdx, t topo.SwitchIdx) (rest []topo.SwitchIdx, found bool) {
 	var best step
 	for _, s := range lost {
 		if now := g.best(s, t); now.found && (!best.found || g.better(&now, &best)) {
 			best = now
+		}
+		if best.found && !best.closes && best.adds == 0 {
+			break
 		}
 	}
 	if !best.found {

@@ -79,7 +79,7 @@ func (n *network) place(ctx context.Context, p *spread.Placer) (odd []bool, err 
 			odd[int(s)*count+int(t)] = n.lanes < 2 && !w.onOneLane(s)
 		}
 		for _, s := range w.order[1:] {
-			if w.kind[s] == bypass || !p.Fix(s, w.ways[s]) {
+			if !p.Fix(s, w.only(s, p)) {
 				rest = append(rest, s)
 			}
 		}

@@ -145,6 +145,41 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestRandom: parallel cables, cables from a switch to itself, switches in no group, hosts with two ports, GUIDs in any order, several
+// LIDs with holes between them: everything is reached that has cables, without a credit loop.
+func TestRandom(t *testing.T) {
+	numbers, routed := uint64(300), 0
+	if os.Getenv("IBSM_PROOF") != "" {
+		numbers = 5000
+	}
+	for number := range numbers {
+		f := routingtest.NewDamaged(t, "minhop", number)
+		if !strings.HasPrefix(f.Spec, "dragonfly") {
+			continue
+		}
+		d := groups(f.In)
+		for s, n := range f.Topo.Switches {
+			if strings.HasPrefix(f.Topo.Nodes[n].Desc.String(), "node") {
+				d.Of[s] = topo.None
+			}
+		}
+		tables, err := Route(t.Context(), f.In, d)
+		switch lanes := routing.LeastLanes(f.Lanes); {
+		case err == nil:
+			routed++
+			mustRoute(t, f.In, tables, creditloop.BetweenHosts)
+			if len(tables.Notes) == 0 {
+				mustRoute(t, f.In, tables, creditloop.All)
+			}
+		case lanes > 2 || !strings.Contains(err.Error(), "lanes"):
+			t.Errorf("%s, %d lanes: %v", f.Spec, lanes, err)
+		}
+	}
+	if routed < int(numbers)/30 {
+		t.Errorf("%d routed", routed)
+	}
+}
+
 // TestRefused: with one lane a dragonfly is refused, with the reason.
 func TestRefused(t *testing.T) {
 	in := withLanes(routingtest.Problem(t, "dragonfly"), 1)

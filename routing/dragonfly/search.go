@@ -158,6 +158,26 @@ func (w *search) findBypass(k kind) {
 	}
 }
 
+// only are the ways of a switch to all LIDs at the destination: none if they are not the same for all. A switch inside a group that has
+// no hosts, such as a spine on the way to another spine, takes one for all.
+func (w *search) only(s topo.SwitchIdx, p *spread.Placer) []spread.Way {
+	ways := w.ways[s]
+	if w.kind[s] != bypass && w.kind[s] != aside {
+		return ways
+	}
+	if slices.ContainsFunc(ways, func(way spread.Way) bool { return !p.Fixed(way.To) }) {
+		return nil
+	}
+	if w.kind[s] == bypass {
+		ways = w.regular(s, p)
+	}
+	if len(ways) > 1 && !p.HasHosts(s) {
+		i := int(s+w.at) % len(ways)
+		ways = ways[i : i+1]
+	}
+	return ways
+}
+
 // regular are the ways of a switch of kind bypass, to the LID in hand, whose first switch goes on to their second.
 func (w *search) regular(s topo.SwitchIdx, p *spread.Placer) (ways []spread.Way) {
 	for i, way := range w.ways[s] {

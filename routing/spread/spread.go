@@ -135,7 +135,7 @@ func (p *Placer) Begin(t topo.SwitchIdx, dests []routing.Dest) {
 
 // Fix gives a switch its only way for all LIDs at the switch in hand, if the rest of the way is the same for all of them.
 func (p *Placer) Fix(s topo.SwitchIdx, ways []Way) bool {
-	if len(ways) != 1 || p.fixed[ways[0].To] != p.number {
+	if len(ways) != 1 || !p.Fixed(ways[0].To) {
 		return false
 	}
 	w, row := ways[0], p.Rows[s]
@@ -150,10 +150,17 @@ func (p *Placer) Fix(s topo.SwitchIdx, ways []Way) bool {
 	return true
 }
 
+// Fixed reports whether a switch has the same way for all LIDs at the switch in hand.
+func (p *Placer) Fixed(s topo.SwitchIdx) bool { return p.fixed[s] == p.number }
+
+// HasHosts reports whether routes from a switch count.
+func (p *Placer) HasHosts(s topo.SwitchIdx) bool { return p.hosts[s] > 0 }
+
 // Turn turns to one of the LIDs of a destination.
 func (p *Placer) Turn(d *routing.Dest, lid mad.LID) { p.lid, p.base, p.weighs = lid, d.Base, d.Weighs }
 
-// Next is the switch that packets to the LID in hand go on to from a switch that has its way, None at the end.
+// Next is the switch that packets to the LID in hand go on to from a switch that has its way, None at the end. That of a fixed switch is
+// known for all LIDs.
 func (p *Placer) Next(s topo.SwitchIdx) topo.SwitchIdx { return p.next[s] }
 
 // Place gives a switch one of some ways to the LID in hand, of which there must be one. The switches that they lead to have theirs.
