@@ -31,54 +31,70 @@ func (g *graph) connect(ctx context.Context, hosts bool) error {
 
 // connectTo gives switches ways to one destination. Those with hosts come first, as soon as they can have one.
 func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
-	var lost, others []topo.SwitchIdx
+	lid := g.homes[t][0]
+	var near [2][]topo.SwitchIdx // without a way, next to a switch that has one: those with hosts, and others
+	waits := g.waits
+	clear(waits)
+	wait := func(s topo.SwitchIdx) {
+		if g.Rows[s][lid] != routing.NoPath || waits[s] {
+			return
+		}
+		waits[s] = true
+		kind := 1
+		if g.hosts[s] {
+			kind = 0
+		}
+		near[kind] = append(near[kind], s)
+	}
 	for s, row := range g.Rows {
-		switch {
-		case row[g.homes[t][0]] != routing.NoPath:
-		case g.hosts[s]:
-			lost = append(lost, topo.SwitchIdx(s))
-		default:
-			others = append(others, topo.SwitchIdx(s))
+		if row[lid] == routing.NoPath && slices.ContainsFunc(g.peers[s], func(r topo.SwitchIdx) bool { return g.Rows[r][lid] != routing.NoPath }) {
+			wait(topo.SwitchIdx(s))
 		}
 	}
-	for more := true; more && ctx.Err() == nil; {
-		before := len(lost)
-		for i, s := range lost {
-			best := g.best(s, t)
-			if !best.found {
-				continue
-			}
-			if best.closes && g.rule.onlySL0 && g.hosts[t] {
-				return g.noRoom(s, t)
-			}
-			g.take(&best)
-			lost[i] = topo.None
+	for len(near[0])+len(near[1]) > 0 && ctx.Err() == nil {
+		best, at := step{}, -1
+		if len(near[0]) > 0 {
+			best, near[0] = g.best(near[0][0], t), near[0][1:]
+		} else if best, at = g.bestOf(near[1], t); best.found {
+			near[1] = slices.Delete(near[1], at, at+1)
 		}
-		lost = slices.DeleteFunc(lost, func(s topo.SwitchIdx) bool { return s == topo.None })
-		if more = len(lost) < before; !more {
-			others, more = g.connectBest(others, t)
+		if !best.found && at < 0 {
+			continue // the cable leads here only
+		}
+		if !best.found {
+			break
+		}
+		if best.closes && g.rule.onlySL0 && g.between(best.from, t) {
+			return g.noRoom(best.from, t)
+		}
+		g.take(&best)
+		for _, r := range g.peers[best.from] {
+			wait(r)
 		}
 	}
 	return nil
 }
 
-// connectBest gives one of some switches a way to a destination, the first that brings no dependency or else the best, and returns
-// the rest.
-func (g *graph) connectBest(lost []topo.SwitchIdx, t topo.SwitchIdx) (rest []topo.SwitchIdx, found bool) {
-	var best step
-	for _, s := range lost {
-		if now := g.best(s, t); now.found && (!best.found || g.better(&now, &best)) {
-			best = now
+// mostSeen is how many ways without a credit loop are compared.
+const mostSeen = 4
+
+// bestOf is the way of one of some switches to a destination: the first that brings no dependency, or else the best of a few. at is the
+// place of the switch.
+func (g *graph) bestOf(some []topo.SwitchIdx, t topo.SwitchIdx) (best step, at int) {
+	seen := 0
+	for i, s := range some {
+		now := g.best(s, t)
+		if now.found && (!best.found || g.compare(&now, &best) < 0) {
+			best, at = now, i
 		}
-		if best.found && !best.closes && best.adds == 0 {
+		if now.found && !now.closes {
+			seen++
+		}
+		if seen == mostSeen || seen > 0 && best.adds == 0 {
 			break
 		}
 	}
-	if !best.found {
-		return lost, false
-	}
-	g.take(&best)
-	return slices.DeleteFunc(lost, func(s topo.SwitchIdx) bool { return s == best.from }), true
+	return best, at
 }
 
 // step is the first link of a way.
@@ -90,45 +106,69 @@ type step struct {
 	closes bool // a credit loop
 }
 
-func (g *graph) better(a, b *step) bool {
-	switch {
-	case a.closes != b.closes:
-		return b.closes
-	case g.rule.short && a.hops != b.hops:
-		return a.hops < b.hops
-	case a.adds != b.adds:
-		return a.adds < b.adds
+// compare is negative if the first way is better.
+func (g *graph) compare(a, b *step) int {
+	closes := 0
+	if a.closes != b.closes {
+		closes = 1
+		if b.closes {
+			closes = -1
+		}
 	}
-	return a.hops < b.hops
+	if g.rule.short {
+		return cmp.Or(closes, cmp.Compare(a.hops, b.hops), cmp.Compare(a.adds, b.adds))
+	}
+	return cmp.Or(closes, cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
 }
 
 // best is the best way of a switch to another, over a switch next to it that has one.
 func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	steps := g.steps[:0]
 	for port := 1; port < routing.NoPath; port++ {
-		if c := g.channel[int(s)<<8|port]; c >= 0 {
-			if hops := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
-				steps = append(steps, step{choice: choice{s, t, uint8(port)}, hops: hops, found: true})
-			}
+		c := g.channel[int(s)<<8|port]
+		if c < 0 {
+			continue
+		}
+		if hops := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
+			g.set(s, t, uint8(port))
+			adds, never := g.count(s, t)
+			steps = append(steps, step{choice{s, t, uint8(port)}, true, hops, adds, never})
 		}
 	}
 	g.steps = steps
-	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.hops, b.hops) })
+	slices.SortStableFunc(steps, func(a, b step) int { return g.compare(&a, &b) })
 	for i := range steps {
-		now := &steps[i]
-		if best.found && !best.closes && (best.adds == 0 || g.rule.short && now.hops > best.hops) {
-			break // none that follows is better
+		if steps[i].closes {
+			break
 		}
-		g.set(s, t, now.port)
-		now.closes = !g.add(s, t, 0)
-		now.adds = len(g.added)
-		g.undo()
-		if !best.found || g.better(now, &best) {
-			best = *now
+		g.set(s, t, steps[i].port)
+		steps[i].closes = !g.add(s, t, 0)
+		if g.undo(); !steps[i].closes {
+			best = steps[i]
+			break
 		}
+	}
+	if !best.found && len(steps) > 0 {
+		best = steps[0]
 	}
 	g.set(s, t, routing.NoPath)
 	return best
+}
+
+// count is the number of dependencies that the paths from a switch to another bring on SL 0. never says that one of them is known to
+// close a circle.
+func (g *graph) count(s, t topo.SwitchIdx) (adds int, never bool) {
+	g.fresh = g.fresh[:0]
+	for _, lid := range g.unlike[t] {
+		g.follow(s, lid, 0, func(a, b int32) bool {
+			if e := [2]int32{a, b}; a >= 0 && !g.order.has(a, b) && !slices.Contains(g.fresh, e) {
+				g.fresh = append(g.fresh, e)
+				never = never || slices.Contains(g.never[a], b)
+			}
+			return true
+		})
+	}
+	return len(g.fresh), never
 }
 
 // take gives a switch its way. The path is odd if a credit loop closes.

@@ -53,7 +53,7 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 	if !g.lost() && !slices.Contains(in.Odd, true) {
 		return &Result{SLs: g.noSLs()}, ctx.Err()
 	}
-	if err := g.compare(ctx); err != nil {
+	if err := g.distinguish(ctx); err != nil {
 		return nil, err
 	}
 	g.order = newOrder(g.lanes() * len(g.next))
@@ -85,8 +85,9 @@ type graph struct {
 	out     []topo.PortIdx   // by channel: the port that it leaves by
 	homes   [][]mad.LID      // by SwitchIdx: LIDs at it
 	hosts   []bool           // by SwitchIdx: has hosts
-	zero    []uint8          // the SLs from a switch whose paths have SL 0
-	unlike  [][]mad.LID      // likewise, without those that have the ways of another
+	peers   [][]topo.SwitchIdx
+	zero    []uint8     // the SLs from a switch whose paths have SL 0
+	unlike  [][]mad.LID // likewise, without those that have the ways of another
 	order   *order
 
 	// Of the attempt in hand:
@@ -97,6 +98,8 @@ type graph struct {
 	added  [][2]int32 // edges of the paths in hand
 	never  [][]int32  // by node: those to which an edge closes a circle, and will as long as edges only come
 	steps  []step     // scratch
+	waits  []bool     // by SwitchIdx, likewise
+	fresh  [][2]int32 // likewise
 }
 
 func newGraph(in In) *graph {
@@ -104,10 +107,11 @@ func newGraph(in In) *graph {
 	if in.Odd == nil {
 		in.Odd = make([]bool, n*n)
 	}
-	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]bool, n), zero: make([]uint8, n)}
+	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]bool, n), peers: make([][]topo.SwitchIdx, n), waits: make([]bool, n), zero: make([]uint8, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {
 		peers, ports := links.Edges(s)
+		g.peers[s] = peers
 		for i, r := range peers {
 			p := t.Port(t.Switches[s], ports[i])
 			g.channel[int(s)<<8|int(ports[i])] = int32(len(g.next))
@@ -135,8 +139,8 @@ func (g *graph) lost() bool {
 	return false
 }
 
-// compare finds the LIDs of each switch whose ways differ.
-func (g *graph) compare(ctx context.Context) error {
+// distinguish finds the LIDs of each switch whose ways differ.
+func (g *graph) distinguish(ctx context.Context) error {
 	g.unlike = make([][]mad.LID, len(g.homes))
 	for t, lids := range g.homes {
 		for _, lid := range lids {
