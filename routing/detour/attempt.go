@@ -32,6 +32,7 @@ type choice struct {
 // try finds ways, and takes them back again.
 func (g *graph) try(ctx context.Context, by rule) *attempt {
 	g.rule, g.odd, g.chosen, g.kept, g.never = by, slices.Clone(g.Odd), nil, nil, make([][]int32, len(g.order.place))
+	g.last = make([]uint8, len(g.Rows))
 	a := &attempt{Result: Result{SLs: g.noSLs()}}
 	a.failed = g.fit(ctx, a)
 	a.chosen = g.chosen

@@ -54,7 +54,9 @@ func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
 	for len(near[0])+len(near[1]) > 0 && ctx.Err() == nil {
 		best, at := step{}, -1
 		if len(near[0]) > 0 {
-			best, near[0] = g.best(near[0][0], t), near[0][1:]
+			if best, at = g.bestOf(near[0], t); best.found {
+				near[0] = slices.Delete(near[0], at, at+1)
+			}
 		} else if best, at = g.bestOf(near[1], t); best.found {
 			near[1] = slices.Delete(near[1], at, at+1)
 		}
@@ -76,7 +78,7 @@ func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
 }
 
 // mostSeen is how many ways without a credit loop are compared.
-const mostSeen = 4
+const mostSeen = 8
 
 // bestOf is the way of one of some switches to a destination: the first that brings no dependency, or else the best of a few. at is the
 // place of the switch.
@@ -121,18 +123,34 @@ func (g *graph) compare(a, b *step) int {
 	return cmp.Or(closes, cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
 }
 
-// best is the best way of a switch to another, over a switch next to it that has one.
+// best is the best way of a switch to another, over a switch next to it that has one. If the port that it has taken last brings no
+// dependency, that is good enough, unless there are shorter ways and these are wanted.
 func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	steps := g.steps[:0]
 	for port := 1; port < routing.NoPath; port++ {
-		c := g.channel[int(s)<<8|port]
-		if c < 0 {
-			continue
+		if c := g.channel[int(s)<<8|port]; c >= 0 {
+			if hops := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
+				steps = append(steps, step{choice: choice{s, t, uint8(port)}, found: true, hops: hops})
+			}
 		}
-		if hops := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
-			g.set(s, t, uint8(port))
-			adds, never := g.count(s, t)
-			steps = append(steps, step{choice{s, t, uint8(port)}, true, hops, adds, never})
+	}
+	others := func(a *step) int {
+		if a.port == g.last[s] {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(steps, func(a, b step) int {
+		if byHops := cmp.Compare(a.hops, b.hops); g.rule.short && byHops != 0 {
+			return byHops
+		}
+		return cmp.Or(cmp.Compare(others(&a), others(&b)), cmp.Compare(a.hops, b.hops))
+	})
+	for i := range steps {
+		g.set(s, t, steps[i].port)
+		if steps[i].adds, steps[i].closes = g.count(s, t); steps[i].adds == 0 {
+			steps = steps[:i+1]
+			break
 		}
 	}
 	g.steps = steps
@@ -174,7 +192,7 @@ func (g *graph) count(s, t topo.SwitchIdx) (adds int, never bool) {
 // take gives a switch its way. The path is odd if a credit loop closes.
 func (g *graph) take(by *step) {
 	g.set(by.from, by.to, by.port)
-	g.chosen = append(g.chosen, by.choice)
+	g.chosen, g.last[by.from] = append(g.chosen, by.choice), by.port
 	if by.closes {
 		g.odd[int(by.from)*len(g.Rows)+int(by.to)] = true
 		return

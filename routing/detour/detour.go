@@ -97,6 +97,7 @@ type graph struct {
 	kept   [][2]int32 // edges
 	added  [][2]int32 // edges of the paths in hand
 	never  [][]int32  // by node: those to which an edge closes a circle, and will as long as edges only come
+	last   []uint8    // by SwitchIdx: the port that has been chosen last
 	steps  []step     // scratch
 	waits  []bool     // by SwitchIdx, likewise
 	fresh  [][2]int32 // likewise
