@@ -12,6 +12,7 @@ import (
 // rule says how an attempt chooses.
 type rule struct {
 	short     bool // the shortest of several ways; otherwise those that bring the fewest dependencies, so that more room is left for others
+	even      bool // of those that bring few dependencies that with the fewest routes on its fullest link
 	backwards bool // ways to the last destinations first
 	onlySL0   bool // no other SLs for paths between hosts
 }
@@ -33,6 +34,9 @@ type choice struct {
 func (g *graph) try(ctx context.Context, by rule) *attempt {
 	g.rule, g.odd, g.chosen, g.kept, g.never = by, slices.Clone(g.Odd), nil, nil, make([][]int32, len(g.order.place))
 	g.last = make([]uint8, len(g.Rows))
+	if g.load = slices.Clone(g.Load); g.load == nil {
+		g.load = make([]uint32, len(g.channel))
+	}
 	a := &attempt{Result: Result{SLs: g.noSLs()}}
 	a.failed = g.fit(ctx, a)
 	a.chosen = g.chosen
@@ -64,7 +68,7 @@ func (g *graph) fit(ctx context.Context, a *attempt) error {
 }
 
 // between reports whether a path is one between switches with hosts.
-func (g *graph) between(from, to topo.SwitchIdx) bool { return g.hosts[from] && g.hosts[to] }
+func (g *graph) between(from, to topo.SwitchIdx) bool { return g.hosts[from] > 0 && g.hosts[to] > 0 }
 
 // assign finds the SLs of odd paths, of those between hosts or of others. When ctx is done it stops.
 func (g *graph) assign(ctx context.Context, a *attempt, hosts bool) error {

@@ -20,7 +20,7 @@ func (g *graph) connect(ctx context.Context, hosts bool) error {
 		slices.Reverse(order)
 	}
 	for _, t := range order {
-		if len(g.homes[t]) > 0 && g.hosts[t] == hosts {
+		if len(g.homes[t]) > 0 && g.hosts[t] > 0 == hosts {
 			if err := g.connectTo(ctx, t); err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
 		}
 		waits[s] = true
 		kind := 1
-		if g.hosts[s] {
+		if g.hosts[s] > 0 {
 			kind = 0
 		}
 		near[kind] = append(near[kind], s)
@@ -92,7 +92,7 @@ func (g *graph) bestOf(some []topo.SwitchIdx, t topo.SwitchIdx) (best step, at i
 		if now.found && !now.closes {
 			seen++
 		}
-		if seen == mostSeen || seen > 0 && best.adds == 0 {
+		if seen == mostSeen || seen > 0 && best.adds == 0 && !g.rule.even && !g.rule.short {
 			break
 		}
 	}
@@ -104,9 +104,13 @@ type step struct {
 	choice
 	found  bool
 	hops   int
-	adds   int  // dependencies that are new
-	closes bool // a credit loop
+	adds   int    // dependencies that are new
+	closes bool   // a credit loop
+	full   uint32 // routes on the fullest link
 }
+
+// fewAdds is how many dependencies are few.
+const fewAdds = 12
 
 // compare is negative if the first way is better.
 func (g *graph) compare(a, b *step) int {
@@ -118,7 +122,10 @@ func (g *graph) compare(a, b *step) int {
 		}
 	}
 	if g.rule.short {
-		return cmp.Or(closes, cmp.Compare(a.hops, b.hops), cmp.Compare(a.adds, b.adds))
+		return cmp.Or(closes, cmp.Compare(a.hops, b.hops), cmp.Compare(a.full, b.full), cmp.Compare(a.adds, b.adds))
+	}
+	if g.rule.even {
+		return cmp.Or(closes, cmp.Compare(max(a.adds, fewAdds), max(b.adds, fewAdds)), cmp.Compare(a.full, b.full), cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
 	}
 	return cmp.Or(closes, cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
 }
@@ -129,8 +136,8 @@ func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	steps := g.steps[:0]
 	for port := 1; port < routing.NoPath; port++ {
 		if c := g.channel[int(s)<<8|port]; c >= 0 {
-			if hops := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
-				steps = append(steps, step{choice: choice{s, t, uint8(port)}, found: true, hops: hops})
+			if hops, full := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
+				steps = append(steps, step{choice: choice{s, t, uint8(port)}, found: true, hops: hops, full: max(full, g.load[int(s)<<8|port])})
 			}
 		}
 	}
@@ -148,7 +155,7 @@ func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	})
 	for i := range steps {
 		g.set(s, t, steps[i].port)
-		if steps[i].adds, steps[i].closes = g.count(s, t); steps[i].adds == 0 {
+		if steps[i].adds, steps[i].closes = g.count(s, t); steps[i].adds == 0 && !g.rule.even && !g.rule.short {
 			steps = steps[:i+1]
 			break
 		}
@@ -199,6 +206,25 @@ func (g *graph) take(by *step) {
 	}
 	g.add(by.from, by.to, 0)
 	g.keep()
+	for _, lid := range g.homes[by.to] {
+		if g.Topo.IsHost(g.LIDs.Owner[lid]) {
+			g.carry(by.from, lid)
+		}
+	}
+}
+
+// carry adds the routes from the hosts of a switch to a LID to the load of links.
+func (g *graph) carry(s topo.SwitchIdx, lid mad.LID) {
+	routes := g.hosts[s]
+	for routes > 0 {
+		at := int(s)<<8 | int(g.Rows[s][lid])
+		c := g.channel[at]
+		if c < 0 {
+			return
+		}
+		g.load[at] += routes
+		s = g.next[c]
+	}
 }
 
 // set gives a switch a port for all LIDs at another.
@@ -208,14 +234,16 @@ func (g *graph) set(s, t topo.SwitchIdx, port uint8) {
 	}
 }
 
-// hops is how many links packets take from a switch to a LID, -1 if they do not arrive.
-func (g *graph) hops(s topo.SwitchIdx, lid mad.LID) (hops int) {
+// hops is how many links packets take from a switch to a LID, -1 if they do not arrive, and the routes on the fullest of these.
+func (g *graph) hops(s topo.SwitchIdx, lid mad.LID) (hops int, full uint32) {
 	for ; g.Rows[s][lid] != routing.NoPath; hops++ {
-		c := g.channel[int(s)<<8|int(g.Rows[s][lid])]
+		at := int(s)<<8 | int(g.Rows[s][lid])
+		c := g.channel[at]
 		if c < 0 {
-			return hops
+			return hops, full
 		}
+		full = max(full, g.load[at])
 		s = g.next[c]
 	}
-	return -1
+	return -1, 0
 }

@@ -29,6 +29,8 @@ type In struct {
 	SLs  int // that paths may have: 0 and so on
 	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination; nil for none.
 	Odd []bool
+	// Load is how many routes between hosts leave by each port, by SwitchIdx * 256 + port; nil for none.
+	Load []uint32
 }
 
 // ErrNoRoom is why paths between hosts get no SLs: with each that there is a credit loop closes.
@@ -61,7 +63,7 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 		return nil, fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
 	}
 	var a *attempt
-	for _, rule := range [...]rule{{short: true, onlySL0: true}, {onlySL0: true}, {onlySL0: true, backwards: true}, {}, {backwards: true}} {
+	for _, rule := range [...]rule{{short: true, onlySL0: true}, {even: true, onlySL0: true}, {onlySL0: true}, {onlySL0: true, backwards: true}, {}, {backwards: true}} {
 		if a = g.try(ctx, rule); a.failed == nil || ctx.Err() != nil {
 			break
 		}
@@ -84,7 +86,7 @@ type graph struct {
 	into    []uint8          // by channel: the port of next
 	out     []topo.PortIdx   // by channel: the port that it leaves by
 	homes   [][]mad.LID      // by SwitchIdx: LIDs at it
-	hosts   []bool           // by SwitchIdx: has hosts
+	hosts   []uint32         // by SwitchIdx: hosts on it
 	peers   [][]topo.SwitchIdx
 	zero    []uint8     // the SLs from a switch whose paths have SL 0
 	unlike  [][]mad.LID // likewise, without those that have the ways of another
@@ -97,6 +99,7 @@ type graph struct {
 	kept   [][2]int32 // edges
 	added  [][2]int32 // edges of the paths in hand
 	never  [][]int32  // by node: those to which an edge closes a circle, and will as long as edges only come
+	load   []uint32   // by SwitchIdx * 256 + port: routes between hosts
 	last   []uint8    // by SwitchIdx: the port that has been chosen last
 	steps  []step     // scratch
 	waits  []bool     // by SwitchIdx, likewise
@@ -108,7 +111,7 @@ func newGraph(in In) *graph {
 	if in.Odd == nil {
 		in.Odd = make([]bool, n*n)
 	}
-	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]bool, n), peers: make([][]topo.SwitchIdx, n), waits: make([]bool, n), zero: make([]uint8, n)}
+	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]uint32, n), peers: make([][]topo.SwitchIdx, n), waits: make([]bool, n), zero: make([]uint8, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {
 		peers, ports := links.Edges(s)
@@ -122,7 +125,9 @@ func newGraph(in In) *graph {
 	for lid, p := range in.LIDs.Owner {
 		if s, _ := routing.Home(t, p); s != topo.None {
 			g.homes[s] = append(g.homes[s], mad.LID(lid))
-			g.hosts[s] = g.hosts[s] || t.IsHost(p)
+			if t.IsHost(p) && in.LIDs.Base[p] == mad.LID(lid) {
+				g.hosts[s]++
+			}
 		}
 	}
 	return g

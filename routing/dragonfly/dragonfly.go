@@ -47,7 +47,7 @@ func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tab
 		return nil, err
 	}
 	maps := n.maps(n.lanes)
-	found, err := detour.Complete(ctx, detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd})
+	found, err := detour.Complete(ctx, detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd, Load: p.Load()})
 	if errors.Is(err, detour.ErrNoRoom) {
 		return nil, fmt.Errorf("the ways around missing cables need more lanes than the %d that links between switches have: %w", n.lanes, err)
 	}

@@ -39,20 +39,20 @@ func Route(ctx context.Context, in routing.In, h *shape.HyperX) (*routing.Tables
 		return nil, err
 	}
 	tables := &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top}
-	if err := n.complete(ctx, tables); err != nil {
+	if err := n.complete(ctx, tables, p.Load()); err != nil {
 		return nil, err
 	}
 	return tables, nil
 }
 
 // complete finds the ways around what is missing, and the SLs of paths. It tries to do without SLs, and without a second lane.
-func (n *network) complete(ctx context.Context, tables *routing.Tables) error {
+func (n *network) complete(ctx context.Context, tables *routing.Tables, load []uint32) error {
 	lanes, before := int(routing.LeastLanes(n.Lanes)), tables.LFT
 	tables.LFT = make([][]uint8, len(before))
 	for s, row := range before {
 		tables.LFT[s] = slices.Clone(row)
 	}
-	in := detour.In{Topo: n.Topo, LIDs: n.LIDs, Rows: tables.LFT, SLs: 1}
+	in := detour.In{Topo: n.Topo, LIDs: n.LIDs, Rows: tables.LFT, SLs: 1, Load: load}
 	found, err := detour.Complete(ctx, in)
 	if lanes > 1 && (err == nil && found.Unproved || errors.Is(err, detour.ErrNoRoom)) {
 		tables.LFT = before

@@ -109,16 +109,16 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestDamaged: with cables and switches missing everything is reached, without a credit loop. Four lanes are enough for all of these
-// fabrics, two for nearly all, and one for most that are hardly damaged.
+// TestDamaged: with cables and switches missing everything is reached, without a credit loop. Two lanes are enough for all of these
+// fabrics, and one for nearly all.
 func TestDamaged(t *testing.T) {
 	seeds := 20
 	if os.Getenv("IBSM_PROOF") != "" {
 		seeds = 200
 	}
 	for _, spec := range []string{"hypercube:dim=4", "hypercube:dim=5", "hypercube:dim=6", "hyperx:dims=4x4,hosts=2", "hyperx:dims=3x5x4,hosts=2", "hyperx:dims=8x8"} {
-		for i, damage := range []string{"missing-links=1%", "missing-switches=1", "missing-links=3%", "missing-links=10%", "missing-switches=2,missing-links=5%"} {
-			for lanes, most := range map[uint8]int{1: []int{seeds / 20, seeds / 20, seeds / 5, seeds, seeds}[i], 2: seeds / 10, 4: 0} {
+		for _, damage := range []string{"missing-links=1%", "missing-switches=1", "missing-links=3%", "missing-links=10%", "missing-switches=2,missing-links=5%"} {
+			for lanes, most := range map[uint8]int{1: seeds / 20, 2: 0} {
 				t.Run(fmt.Sprintf("%s,%s/%d lanes", spec, damage, lanes), func(t *testing.T) {
 					t.Parallel()
 					refused, raised, several := 0, 0, 0
@@ -141,7 +141,7 @@ func TestDamaged(t *testing.T) {
 						}
 					}
 					t.Logf("%d refused, %d with a raised lane, %d of them with several SLs", refused, raised, several)
-					if refused > most || several > seeds/2 {
+					if refused > most || several > 0 {
 						t.Errorf("more than %d refused, or too many with several SLs", most)
 					}
 				})

@@ -156,6 +156,9 @@ func (p *Placer) Fixed(s topo.SwitchIdx) bool { return p.fixed[s] == p.number }
 // HasHosts reports whether routes from a switch count.
 func (p *Placer) HasHosts(s topo.SwitchIdx) bool { return p.hosts[s] > 0 }
 
+// Load is how many routes between hosts leave by each port, by SwitchIdx * 256 + port. It must not be written.
+func (p *Placer) Load() []uint32 { return p.load }
+
 // Turn turns to one of the LIDs of a destination.
 func (p *Placer) Turn(d *routing.Dest, lid mad.LID) { p.lid, p.base, p.weighs = lid, d.Base, d.Weighs }
 
