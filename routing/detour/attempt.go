@@ -64,7 +64,13 @@ func (g *graph) fit(ctx context.Context, a *attempt) error {
 	if err := g.connect(ctx, false); err != nil {
 		return err
 	}
-	return g.assign(ctx, a, false)
+	if err := g.assign(ctx, a, false); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if i := slices.IndexFunc(g.Trunks, g.fits); i >= 0 {
+		a.Trunk = g.Trunks[i]
+	}
+	return nil
 }
 
 // between reports whether a path is one between switches with hosts.

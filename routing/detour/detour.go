@@ -31,6 +31,10 @@ type In struct {
 	Odd []bool
 	// Load is how many routes between hosts leave by each port, by SwitchIdx * 256 + port; nil for none.
 	Load []uint32
+	// Trunks are trees for multicast groups, of which one is kept whose packets close no credit loop. If Known is set, that is known
+	// of the first one, where no path is missing or odd.
+	Trunks []*routing.Trunk
+	Known  bool
 }
 
 // ErrNoRoom is why paths between hosts get no SLs: with each that there is a credit loop closes.
@@ -43,6 +47,8 @@ type Result struct {
 	SLs [][]uint8
 	// Unproved says that packets from or to switches without hosts can be part of a credit loop.
 	Unproved bool
+	// Trunk is one of those of In, or nil.
+	Trunk *routing.Trunk
 }
 
 // Note is what there is to say of tables that are Unproved.
@@ -52,8 +58,12 @@ const Note = "packets from or to switches without hosts can be part of a credit 
 // The error is ErrNoRoom with two switches, or that of ctx.
 func Complete(ctx context.Context, in In) (*Result, error) {
 	g := newGraph(in)
-	if !g.lost() && !slices.Contains(in.Odd, true) {
-		return &Result{SLs: g.noSLs()}, ctx.Err()
+	if !g.lost() && !slices.Contains(in.Odd, true) && (in.Known || len(in.Trunks) == 0) {
+		r := &Result{SLs: g.noSLs()}
+		if len(in.Trunks) > 0 {
+			r.Trunk = in.Trunks[0]
+		}
+		return r, ctx.Err()
 	}
 	if err := g.distinguish(ctx); err != nil {
 		return nil, err
@@ -181,7 +191,7 @@ func (g *graph) follow(s topo.SwitchIdx, lid mad.LID, sl uint8, do func(from, to
 		if c < 0 {
 			return // arrived, or lost
 		}
-		to := int32(g.Maps.Table(in, g.out[c]).VL(sl))*int32(len(g.next)) + c
+		to := g.node(g.Maps.Table(in, g.out[c]).VL(sl), c)
 		if !do(from, to) {
 			return
 		}
@@ -231,19 +241,7 @@ func (g *graph) add(from, to topo.SwitchIdx, sl uint8) (fits bool) {
 	fits = true
 	for _, lid := range g.unlike[to] {
 		g.follow(from, lid, sl, func(a, b int32) bool {
-			if a < 0 || g.order.has(a, b) {
-				return true
-			}
-			switch {
-			case slices.Contains(g.never[a], b):
-				fits = false
-			case g.order.add(a, b):
-				g.added = append(g.added, [2]int32{a, b})
-			default:
-				if fits = false; len(g.added) == 0 {
-					g.never[a] = append(g.never[a], b)
-				}
-			}
+			fits = a < 0 || g.depend(a, b)
 			return fits
 		})
 		if !fits {
@@ -251,6 +249,23 @@ func (g *graph) add(from, to topo.SwitchIdx, sl uint8) (fits bool) {
 		}
 	}
 	return true
+}
+
+// depend adds a dependency, unless it closes a circle.
+func (g *graph) depend(from, to int32) (fits bool) {
+	switch {
+	case g.order.has(from, to):
+		return true
+	case slices.Contains(g.never[from], to):
+		return false
+	case g.order.add(from, to):
+		g.added = append(g.added, [2]int32{from, to})
+		return true
+	}
+	if len(g.added) == 0 {
+		g.never[from] = append(g.never[from], to)
+	}
+	return false
 }
 
 func (g *graph) name(s topo.SwitchIdx) string {

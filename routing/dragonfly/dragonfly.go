@@ -35,7 +35,7 @@ func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tab
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()
 	}
 	n := newNetwork(in, d)
-	if n.lanes < 2 && !n.isPlus() {
+	if n.lanes < 2 && !n.plus {
 		return nil, errors.New("the lane of packets cannot be raised where they come into a group: that takes two lanes, and links between switches have one")
 	}
 	p, err := spread.NewPlacer(ctx, in)
@@ -47,7 +47,9 @@ func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tab
 		return nil, err
 	}
 	maps := n.maps(n.lanes)
-	found, err := detour.Complete(ctx, detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd, Load: p.Load()})
+	way := detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd, Load: p.Load()}
+	way.Trunks, way.Known = n.trunks()
+	found, err := detour.Complete(ctx, way)
 	if errors.Is(err, detour.ErrNoRoom) {
 		return nil, fmt.Errorf("the ways around missing cables need more lanes than the %d that links between switches have: %w", n.lanes, err)
 	}
@@ -58,7 +60,7 @@ func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tab
 	if sls.Maps = maps; sls.Count < n.lanes {
 		sls.Maps = n.maps(sls.Count)
 	}
-	tables := &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top, SLs: sls}
+	tables := &routing.Tables{LFT: p.Rows, Top: in.LIDs.Top, SLs: sls, Trunk: found.Trunk}
 	if found.Unproved {
 		tables.Notes = []string{detour.Note}
 	}

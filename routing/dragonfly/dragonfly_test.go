@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/mcast"
 	"ibsm/routing/minhop"
 	"ibsm/routing/quality"
 	"ibsm/routing/routingtest"
@@ -60,6 +62,83 @@ func mustRoute(t testing.TB, in routing.In, tables *routing.Tables, traffic cred
 	})
 	if err != nil || loops.Loop != nil || len(loops.Findings) > 0 {
 		t.Fatalf("%+v, %+v, %v", loops.Loop, loops.Findings, err)
+	}
+}
+
+// someGroups are the trees of multicast groups of random hosts.
+func someGroups(t testing.TB, in routing.In, trunk *routing.Trunk) (groups []mcast.Group) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	hosts := quality.Hosts(in.Topo, in.LIDs)
+	grower := mcast.NewGrower(mcast.NewGraph(in.Topo, nil, func(topo.PortIdx) mcast.Use { return mcast.Extend }))
+	for i := range mad.LID(20) {
+		var m mcast.Members
+		for range 2 + rng.IntN(len(hosts)) {
+			m.Receivers = append(m.Receivers, hosts[rng.IntN(len(hosts))])
+		}
+		var tree *mcast.Tree
+		var unreached []topo.PortIdx
+		if trunk == nil {
+			tree, unreached = grower.Grow(mad.MinMulticastLID+i, m, nil)
+		} else {
+			tree, unreached = grower.GrowAlong(trunk, mad.MinMulticastLID+i, m, nil)
+		}
+		if len(unreached) > 0 {
+			t.Fatalf("%d hosts are not in the tree", len(unreached))
+		}
+		groups = append(groups, mcast.Group{Tree: tree})
+	}
+	return groups
+}
+
+// TestMulticast: packets of multicast groups, whose trees are parts of the trunk, close no credit loop with the others. Without the
+// trunk they do, so that the test would find one. Damaged fabrics can be without a trunk.
+func TestMulticast(t *testing.T) {
+	find := func(in routing.In, tables *routing.Tables, trunk *routing.Trunk) *creditloop.Report {
+		report, err := creditloop.Find(t.Context(), creditloop.In{
+			Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Multicast: someGroups(t, in, trunk),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	without, loops := 0, 0
+	check := func(in routing.In, whole bool) {
+		tables, err := Route(t.Context(), in, groups(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if find(in, tables, nil).Loop != nil {
+			loops++
+		}
+		if tables.Trunk == nil {
+			if without++; whole {
+				t.Error("a whole dragonfly has no trunk")
+			}
+			return
+		}
+		if report := find(in, tables, tables.Trunk); report.Loop != nil || len(report.Findings) > 0 {
+			t.Errorf("%+v, %+v", report.Loop, report.Findings)
+		}
+	}
+	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=3", "dragonfly:a=6,p=3,h=3,groups=7"} {
+		check(withLanes(routingtest.Problem(t, spec), 2), true)
+		for seed := range 10 {
+			check(withLanes(routingtest.Problem(t, fmt.Sprintf("%s,missing-links=5%%,seed=%d", spec, seed+1)), 8), false)
+		}
+	}
+	for _, f := range []plus{{3, 2, 2, 2, 1}, {5, 4, 4, 4, 2}, {9, 4, 4, 2, 2}, {4, 3, 3, 3, 4}} {
+		for lanes := uint8(1); lanes <= 2; lanes++ {
+			check(withLanes(f.build(t, 0, 0), lanes), lanes > 1)
+		}
+		for seed := range uint64(10) {
+			check(withLanes(f.build(t, 0.03, seed), 8), false)
+		}
+	}
+	t.Logf("%d without a trunk, %d would have loops", without, loops)
+	if without > 20 || loops < 20 {
+		t.Errorf("%d without a trunk, %d would have loops", without, loops)
 	}
 }
 

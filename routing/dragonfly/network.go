@@ -22,6 +22,7 @@ type network struct {
 	byPeer [][]int16          // by switch, then by member of its group: 1 + the place in local; 0 without a cable
 	height []int32            // by switch: its place in an order without equals
 	spine  []bool             // by switch, of a dragonfly+
+	plus   bool               // all cables are those of a dragonfly+
 }
 
 // newNetwork sorts the cables. A switch that is in no group has one of its own.
@@ -53,6 +54,7 @@ func newNetwork(in routing.In, d *shape.Dragonfly) *network {
 			n.byPeer[s][n.member[b.To]] = int16(len(n.local[s]))
 		}
 	}
+	n.plus = n.isPlus()
 	// Packets that leave the order of channels for a gap go up and then down. So spines, which have many leaves above them,
 	// and switches with few cables are low.
 	n.height = routing.Ranks(count, func(a, b topo.SwitchIdx) int {
