@@ -29,74 +29,62 @@ func (g *graph) connect(ctx context.Context, hosts bool) error {
 	return nil
 }
 
-// connectTo gives switches ways to one destination. Those with hosts come first, as soon as they can have one.
+// connectTo gives switches ways to one destination. Those with hosts come first, as soon as they can have one, and of these the one
+// whose way is best.
 func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
 	lid := g.homes[t][0]
-	var near [2][]topo.SwitchIdx // without a way, next to a switch that has one: those with hosts, and others
-	waits := g.waits
-	clear(waits)
-	wait := func(s topo.SwitchIdx) {
-		if g.Rows[s][lid] != routing.NoPath || waits[s] {
-			return
-		}
-		waits[s] = true
-		kind := 1
-		if g.hosts[s] > 0 {
-			kind = 0
-		}
-		near[kind] = append(near[kind], s)
-	}
+	near := g.near[:0] // without a way, next to a switch that has one: the best that is known of each
 	for s, row := range g.Rows {
-		if row[lid] == routing.NoPath && slices.ContainsFunc(g.peers[s], func(r topo.SwitchIdx) bool { return g.Rows[r][lid] != routing.NoPath }) {
-			wait(topo.SwitchIdx(s))
+		if row[lid] == routing.NoPath {
+			if best := g.estimate(topo.SwitchIdx(s), t, nil); best.found {
+				near = append(near, best)
+			}
 		}
 	}
-	for len(near[0])+len(near[1]) > 0 && ctx.Err() == nil {
-		best, at := step{}, -1
-		if len(near[0]) > 0 {
-			if best, at = g.bestOf(near[0], t); best.found {
-				near[0] = slices.Delete(near[0], at, at+1)
-			}
-		} else if best, at = g.bestOf(near[1], t); best.found {
-			near[1] = slices.Delete(near[1], at, at+1)
+	for tries := 0; len(near) > 0 && ctx.Err() == nil; {
+		at := g.first(near)
+		best := g.best(near[at].from, t)
+		if near[at] = best; tries < mostTries && g.first(near) != at {
+			tries++
+			continue // it is not as good as it has seemed
 		}
-		if !best.found && at < 0 {
-			continue // the cable leads here only
-		}
-		if !best.found {
-			break
-		}
+		tries = 0
 		if best.closes && g.rule.onlySL0 && g.between(best.from, t) {
 			return g.noRoom(best.from, t)
 		}
+		near = slices.Delete(near, at, at+1)
 		g.take(&best)
 		for _, r := range g.peers[best.from] {
-			wait(r)
+			if g.Rows[r][lid] != routing.NoPath {
+				continue
+			}
+			now := g.estimate(r, t, &best.from)
+			i := slices.IndexFunc(near, func(n step) bool { return n.from == r })
+			switch {
+			case !now.found:
+			case i < 0:
+				near = append(near, now)
+			case g.compare(&now, &near[i]) < 0:
+				near[i] = now
+			}
 		}
 	}
+	g.near = near
 	return nil
 }
 
-// mostSeen is how many ways without a credit loop are compared.
-const mostSeen = 8
+// mostTries is how often a way is looked at again that is not as good as it has seemed.
+const mostTries = 8
 
-// bestOf is the way of one of some switches to a destination: the first that brings no dependency, or else the best of a few. at is the
-// place of the switch.
-func (g *graph) bestOf(some []topo.SwitchIdx, t topo.SwitchIdx) (best step, at int) {
-	seen := 0
-	for i, s := range some {
-		now := g.best(s, t)
-		if now.found && (!best.found || g.compare(&now, &best) < 0) {
-			best, at = now, i
-		}
-		if now.found && !now.closes {
-			seen++
-		}
-		if seen == mostSeen || seen > 0 && best.adds == 0 && !g.rule.even && !g.rule.short {
-			break
+// first is the place of the best of some ways: one from a switch with hosts, if there are such.
+func (g *graph) first(near []step) (at int) {
+	for i := range near {
+		with, most := g.hosts[near[i].from] > 0, g.hosts[near[at].from] > 0
+		if with && !most || with == most && g.compare(&near[i], &near[at]) < 0 {
+			at = i
 		}
 	}
-	return best, at
+	return at
 }
 
 // step is the first link of a way.
@@ -104,7 +92,7 @@ type step struct {
 	choice
 	found  bool
 	hops   int
-	adds   int    // dependencies that are new
+	adds   int    // dependencies that are new, of the path to the first LID there
 	closes bool   // a credit loop
 	full   uint32 // routes on the fullest link
 }
@@ -130,17 +118,39 @@ func (g *graph) compare(a, b *step) int {
 	return cmp.Or(closes, cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
 }
 
+// steps are the ways of a switch to another over switches next to it that have one, or over one of these only.
+func (g *graph) steps(s, t topo.SwitchIdx, over *topo.SwitchIdx) []step {
+	steps := g.scratch[:0]
+	for port := 1; port < routing.NoPath; port++ {
+		c := g.channel[int(s)<<8|port]
+		if c < 0 || over != nil && g.next[c] != *over {
+			continue
+		}
+		if hops, full := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
+			steps = append(steps, step{choice: choice{s, t, uint8(port)}, found: true, hops: hops, full: max(full, g.load[int(s)<<8|port])})
+		}
+	}
+	g.scratch = steps
+	return steps
+}
+
+// estimate is what seems the best way of a switch to another.
+func (g *graph) estimate(s, t topo.SwitchIdx, over *topo.SwitchIdx) (best step) {
+	for _, now := range g.steps(s, t, over) {
+		g.set(s, t, now.port)
+		now.adds, now.closes = g.count(s, g.unlike[t][0])
+		if !best.found || g.compare(&now, &best) < 0 {
+			best = now
+		}
+	}
+	g.set(s, t, routing.NoPath)
+	return best
+}
+
 // best is the best way of a switch to another, over a switch next to it that has one. If the port that it has taken last brings no
 // dependency, that is good enough, unless there are shorter ways and these are wanted.
 func (g *graph) best(s, t topo.SwitchIdx) (best step) {
-	steps := g.steps[:0]
-	for port := 1; port < routing.NoPath; port++ {
-		if c := g.channel[int(s)<<8|port]; c >= 0 {
-			if hops, full := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
-				steps = append(steps, step{choice: choice{s, t, uint8(port)}, found: true, hops: hops, full: max(full, g.load[int(s)<<8|port])})
-			}
-		}
-	}
+	steps := g.steps(s, t, nil)
 	others := func(a *step) int {
 		if a.port == g.last[s] {
 			return 0
@@ -155,12 +165,11 @@ func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	})
 	for i := range steps {
 		g.set(s, t, steps[i].port)
-		if steps[i].adds, steps[i].closes = g.count(s, t); steps[i].adds == 0 && !g.rule.even && !g.rule.short {
+		if steps[i].adds, steps[i].closes = g.count(s, g.unlike[t][0]); steps[i].adds == 0 && !g.rule.even && !g.rule.short {
 			steps = steps[:i+1]
 			break
 		}
 	}
-	g.steps = steps
 	slices.SortStableFunc(steps, func(a, b step) int { return g.compare(&a, &b) })
 	for i := range steps {
 		if steps[i].closes {
@@ -180,20 +189,17 @@ func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	return best
 }
 
-// count is the number of dependencies that the paths from a switch to another bring on SL 0. never says that one of them is known to
+// count is the number of dependencies that the path from a switch to a LID brings on SL 0. never says that one of them is known to
 // close a circle.
-func (g *graph) count(s, t topo.SwitchIdx) (adds int, never bool) {
-	g.fresh = g.fresh[:0]
-	for _, lid := range g.unlike[t] {
-		g.follow(s, lid, 0, func(a, b int32) bool {
-			if e := [2]int32{a, b}; a >= 0 && !g.order.has(a, b) && !slices.Contains(g.fresh, e) {
-				g.fresh = append(g.fresh, e)
-				never = never || slices.Contains(g.never[a], b)
-			}
-			return true
-		})
-	}
-	return len(g.fresh), never
+func (g *graph) count(s topo.SwitchIdx, lid mad.LID) (adds int, never bool) {
+	g.follow(s, lid, 0, func(a, b int32) bool {
+		if a >= 0 && !g.order.has(a, b) {
+			adds++
+			never = never || slices.Contains(g.never[a], b)
+		}
+		return true
+	})
+	return adds, never
 }
 
 // take gives a switch its way. The path is odd if a credit loop closes.

@@ -111,9 +111,9 @@ type graph struct {
 	never  [][]int32  // by node: those to which an edge closes a circle, and will as long as edges only come
 	load   []uint32   // by SwitchIdx * 256 + port: routes between hosts
 	last   []uint8    // by SwitchIdx: the port that has been chosen last
-	steps  []step     // scratch
-	waits  []bool     // by SwitchIdx, likewise
-	fresh  [][2]int32 // likewise
+
+	scratch []step
+	near    []step // scratch, too
 }
 
 func newGraph(in In) *graph {
@@ -121,7 +121,7 @@ func newGraph(in In) *graph {
 	if in.Odd == nil {
 		in.Odd = make([]bool, n*n)
 	}
-	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]uint32, n), peers: make([][]topo.SwitchIdx, n), waits: make([]bool, n), zero: make([]uint8, n)}
+	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]uint32, n), peers: make([][]topo.SwitchIdx, n), zero: make([]uint8, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {
 		peers, ports := links.Edges(s)
