@@ -67,9 +67,7 @@ func (g *graph) fit(ctx context.Context, a *attempt) error {
 	if err := g.assign(ctx, a, false); err != nil || ctx.Err() != nil {
 		return err
 	}
-	if i := slices.IndexFunc(g.Trunks, g.fits); i >= 0 {
-		a.Trunk = g.Trunks[i]
-	}
+	a.Trunk = g.firstTrunk(ctx)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"ibsm/mad"
@@ -31,10 +32,8 @@ type In struct {
 	Odd []bool
 	// Load is how many routes between hosts leave by each port, by SwitchIdx * 256 + port; nil for none.
 	Load []uint32
-	// Trunks are trees for multicast groups, of which one is kept whose packets close no credit loop. If Known is set, that is known
-	// of the first one, where no path is missing or odd.
-	Trunks []*routing.Trunk
-	Known  bool
+	// Trunks are trees for multicast groups, of which the first is kept whose packets close no credit loop; nil for none.
+	Trunks iter.Seq[Tree]
 }
 
 // ErrNoRoom is why paths between hosts get no SLs: with each that there is a credit loop closes.
@@ -47,7 +46,7 @@ type Result struct {
 	SLs [][]uint8
 	// Unproved says that packets from or to switches without hosts can be part of a credit loop.
 	Unproved bool
-	// Trunk is one of those of In, or nil.
+	// Trunk is one of the trees of In, or nil.
 	Trunk *routing.Trunk
 }
 
@@ -58,12 +57,8 @@ const Note = "packets from or to switches without hosts can be part of a credit 
 // The error is ErrNoRoom with two switches, or that of ctx.
 func Complete(ctx context.Context, in In) (*Result, error) {
 	g := newGraph(in)
-	if !g.lost() && !slices.Contains(in.Odd, true) && (in.Known || len(in.Trunks) == 0) {
-		r := &Result{SLs: g.noSLs()}
-		if len(in.Trunks) > 0 {
-			r.Trunk = in.Trunks[0]
-		}
-		return r, ctx.Err()
+	if !g.lost() && !slices.Contains(in.Odd, true) && (in.Trunks == nil || g.known()) {
+		return &Result{SLs: g.noSLs(), Trunk: g.trunk}, ctx.Err()
 	}
 	if err := g.distinguish(ctx); err != nil {
 		return nil, err
@@ -101,6 +96,7 @@ type graph struct {
 	zero    []uint8     // the SLs from a switch whose paths have SL 0
 	unlike  [][]mad.LID // likewise, without those that have the ways of another
 	order   *order
+	trunk   *routing.Trunk // that is known to close no loop where no path is missing or odd; nil for none
 
 	// Of the attempt in hand:
 	rule   rule

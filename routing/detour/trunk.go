@@ -1,9 +1,11 @@
 package detour
 
 import (
+	"context"
 	"slices"
 
 	"ibsm/routing"
+	"ibsm/routing/spread"
 	"ibsm/topo"
 )
 
@@ -13,6 +15,33 @@ type branch struct {
 	port    uint8
 	out, in int32   // channels
 	lanes   []uint8 // of packets that leave by it
+}
+
+// known reports whether the first tree is known to close no credit loop.
+func (g *graph) known() bool {
+	for tree := range g.Trunks {
+		if tree.Known {
+			g.trunk = tree.Trunk
+		}
+		break
+	}
+	return g.trunk != nil
+}
+
+// firstTrunk is the first tree that closes no credit loop, nil if there is none.
+func (g *graph) firstTrunk(ctx context.Context) *routing.Trunk {
+	if g.Trunks == nil {
+		return nil
+	}
+	for tree := range g.Trunks {
+		if ctx.Err() != nil {
+			break
+		}
+		if g.fits(tree.Trunk) {
+			return tree.Trunk
+		}
+	}
+	return nil
 }
 
 // fits reports whether packets along a tree, from all hosts to all others, close no credit loop with those of the paths.
@@ -71,12 +100,14 @@ func (g *graph) node(lane uint8, channel int32) int32 {
 // Tree is a tree of switches that grows.
 type Tree struct {
 	*routing.Trunk
-	topo *topo.Topo
+	// Known says that its packets are known to close no credit loop with those of paths, if no path is missing or odd.
+	Known bool
+	topo  *topo.Topo
 }
 
 // NewTree is a tree of one switch.
 func NewTree(t *topo.Topo, root topo.SwitchIdx) *Tree {
-	tree := &Tree{&routing.Trunk{Root: root, Up: make([]routing.TrunkLink, len(t.Switches))}, t}
+	tree := &Tree{Trunk: &routing.Trunk{Root: root, Up: make([]routing.TrunkLink, len(t.Switches))}, topo: t}
 	for s := range tree.Up {
 		tree.Up[s].To = topo.None
 	}
@@ -86,14 +117,31 @@ func NewTree(t *topo.Topo, root topo.SwitchIdx) *Tree {
 // Has reports whether a switch is in the tree.
 func (t *Tree) Has(s topo.SwitchIdx) bool { return s == t.Root || t.Up[s].To != topo.None }
 
-// Join joins a switch to one of the tree by the cables at some of its ports.
-func (t *Tree) Join(s, to topo.SwitchIdx, ports []uint8) {
-	link := routing.TrunkLink{To: to}
-	for _, port := range ports {
-		link.Up = append(link.Up, port)
-		link.Down = append(link.Down, t.topo.Ports[t.topo.Ports[t.topo.Port(t.topo.Switches[s], port)].Peer].Num)
+// Join joins a switch to one of the tree by the cables to that.
+func (t *Tree) Join(s topo.SwitchIdx, by *spread.Bundle) {
+	link := routing.TrunkLink{To: by.To}
+	for _, way := range by.Ways {
+		link.Up = append(link.Up, way.Port)
+		link.Down = append(link.Down, t.topo.Ports[t.topo.Ports[t.topo.Port(t.topo.Switches[s], way.Port)].Peer].Num)
 	}
 	t.Up[s] = link
+}
+
+// JoinRest joins what is left to any switch next to it. bundles are those from each switch.
+func (t *Tree) JoinRest(bundles ...[][]spread.Bundle) {
+	for more := true; more; {
+		more = false
+		for s := range topo.SwitchIdx(len(t.Up)) {
+			for _, of := range bundles {
+				for i := range of[s] {
+					if b := &of[s][i]; !t.Has(s) && t.Has(b.To) {
+						t.Join(s, b)
+						more = true
+					}
+				}
+			}
+		}
+	}
 }
 
 // Prune takes off the switches at the tips that have no hosts.

@@ -48,7 +48,7 @@ func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tab
 	}
 	maps := n.maps(n.lanes)
 	way := detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd, Load: p.Load()}
-	way.Trunks, way.Known = n.trunks()
+	way.Trunks = n.trunks
 	found, err := detour.Complete(ctx, way)
 	if errors.Is(err, detour.ErrNoRoom) {
 		return nil, fmt.Errorf("the ways around missing cables need more lanes than the %d that links between switches have: %w", n.lanes, err)

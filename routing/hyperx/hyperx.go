@@ -53,6 +53,7 @@ func (n *network) complete(ctx context.Context, tables *routing.Tables, load []u
 		tables.LFT[s] = slices.Clone(row)
 	}
 	in := detour.In{Topo: n.Topo, LIDs: n.LIDs, Rows: tables.LFT, SLs: 1, Load: load}
+	in.Trunks = n.trunks
 	found, err := detour.Complete(ctx, in)
 	if lanes > 1 && (err == nil && found.Unproved || errors.Is(err, detour.ErrNoRoom)) {
 		tables.LFT = before
@@ -65,6 +66,7 @@ func (n *network) complete(ctx context.Context, tables *routing.Tables, load []u
 	if err != nil {
 		return err
 	}
+	tables.Trunk = found.Trunk
 	if in.Maps != nil {
 		tables.SLs = routing.SLsBySwitch(n.Topo, n.LIDs, found.SLs)
 		tables.SLs.Maps = n.maps(tables.SLs.Count)

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/mcast"
 	"ibsm/routing/minhop"
 	"ibsm/routing/quality"
 	"ibsm/routing/routingtest"
@@ -77,6 +80,71 @@ func fullest(t testing.TB, in routing.In, tables *routing.Tables) (most uint32) 
 		}
 	}
 	return most
+}
+
+// someGroups are the trees of multicast groups of random hosts.
+func someGroups(t testing.TB, in routing.In, trunk *routing.Trunk) (groups []mcast.Group) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	hosts := quality.Hosts(in.Topo, in.LIDs)
+	grower := mcast.NewGrower(mcast.NewGraph(in.Topo, nil, func(topo.PortIdx) mcast.Use { return mcast.Extend }))
+	for i := range mad.LID(20) {
+		var m mcast.Members
+		for range 2 + rng.IntN(len(hosts)) {
+			m.Receivers = append(m.Receivers, hosts[rng.IntN(len(hosts))])
+		}
+		var tree *mcast.Tree
+		var unreached []topo.PortIdx
+		if trunk == nil {
+			tree, unreached = grower.Grow(mad.MinMulticastLID+i, m, nil)
+		} else {
+			tree, unreached = grower.GrowAlong(trunk, mad.MinMulticastLID+i, m, nil)
+		}
+		if len(unreached) > 0 {
+			t.Fatalf("%d hosts are not in the tree", len(unreached))
+		}
+		groups = append(groups, mcast.Group{Tree: tree})
+	}
+	return groups
+}
+
+// TestMulticast: packets of multicast groups, whose trees are parts of the trunk, close no credit loop with the others. Without the
+// trunk they do, so that the test would find one. Damaged fabrics can be without a trunk.
+func TestMulticast(t *testing.T) {
+	without, loops := 0, 0
+	for _, spec := range []string{"hypercube:dim=4", "hyperx:dims=4x4,hosts=2", "hyperx:dims=3x5x4", "hyperx:dims=2x2x3x2", "hyperx:dims=8x8"} {
+		for seed := range 11 {
+			if seed > 0 {
+				spec, _, _ = strings.Cut(spec, ",missing")
+				spec += fmt.Sprintf(",missing-links=4%%,seed=%d", seed)
+			}
+			in := withLanes(routingtest.Problem(t, spec), 1)
+			tables, err := Route(t.Context(), in, coordinates(in))
+			if err != nil {
+				t.Log(spec, err)
+				continue
+			}
+			search := creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes}
+			search.Multicast = someGroups(t, in, nil)
+			if free, err := creditloop.Find(t.Context(), search); err != nil || free.Loop != nil {
+				loops++
+			}
+			if tables.Trunk == nil {
+				if without++; seed == 0 {
+					t.Errorf("%s: no trunk", spec)
+				}
+				continue
+			}
+			search.Multicast = someGroups(t, in, tables.Trunk)
+			if report, err := creditloop.Find(t.Context(), search); err != nil || report.Loop != nil {
+				t.Errorf("%s: %+v, %v", spec, report.Loop, err)
+			}
+		}
+	}
+	t.Logf("%d without a trunk, %d would have loops", without, loops)
+	if without > 15 || loops < 20 {
+		t.Errorf("%d without a trunk, %d would have loops", without, loops)
+	}
 }
 
 // TestWhole: whole grids take one lane and one SL, and all links of a dimension have as many routes, not more than the fullest
