@@ -12,6 +12,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/mcast"
 	"ibsm/routing/minhop"
@@ -62,6 +63,12 @@ func mustRoute(t testing.TB, in routing.In, tables *routing.Tables, traffic cred
 	})
 	if err != nil || loops.Loop != nil || len(loops.Findings) > 0 {
 		t.Fatalf("%+v, %+v, %v", loops.Loop, loops.Findings, err)
+	}
+	err = certificate.Check(t.Context(), certificate.In{
+		Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: traffic == creditloop.BetweenHosts, Lanes: in.Lanes, Number: loops.Number,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -167,6 +174,16 @@ func TestWhole(t *testing.T) {
 			if n < ours {
 				t.Errorf("%s: fullest link %d, with %s %d", spec, ours, name, n)
 			}
+		}
+		in.Lanes = nil
+		free, err := sssp.NewDeadlockFree(sssp.Settings{})(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lanes := len(free.Findings.Lanes.Paths); lanes < 2 {
+			t.Errorf("%s: dfsssp takes %d lanes", spec, lanes)
+		} else {
+			t.Logf("%s: dfsssp takes %d lanes", spec, lanes)
 		}
 	}
 }
@@ -315,12 +332,36 @@ func TestSeveralLIDs(t *testing.T) {
 	}
 }
 
+// asked is a context that is done after so many questions.
+type asked struct {
+	context.Context
+	left int
+}
+
+func (a *asked) Err() error {
+	if a.left--; a.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCancelled: whenever the engine asks whether it is to end, it ends with the error of its context.
 func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	in := routingtest.Problem(t, "dragonfly")
-	if tables, err := Route(ctx, in, groups(in)); !errors.Is(err, context.Canceled) || tables != nil {
-		t.Error(tables, err)
+	in := withLanes(routingtest.Problem(t, "dragonfly:missing-links=10%,seed=4"), 8)
+	const plenty = 1 << 30
+	all := &asked{t.Context(), plenty}
+	if _, err := Route(all, in, groups(in)); err != nil {
+		t.Fatal(err)
+	}
+	questions := plenty - all.left
+	for n := range 40 {
+		ctx := &asked{t.Context(), min(n, 20) + max(0, n-20)*questions/20}
+		if ctx.left >= questions {
+			break
+		}
+		if tables, err := Route(ctx, in, groups(in)); !errors.Is(err, context.Canceled) || tables != nil {
+			t.Fatalf("%d of %d questions: %v", n, questions, err)
+		}
 	}
 }
 

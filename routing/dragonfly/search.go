@@ -22,7 +22,8 @@ const (
 	twice              // a cable to another group, to a switch that has one to the group of the destination
 )
 
-// search finds the ways to one destination switch after the other. All ways pass channels in this order: those inside groups on VL 0, up and then down; between groups on VL 0; between groups on VL 1; inside groups on VL 1, up and then down.
+// search finds the ways to one destination switch after the other. All ways pass channels in this order: those inside groups on VL 0, up
+// and then down; between groups on VL 0; between groups on VL 1; inside groups on VL 1, up and then down.
 type search struct {
 	*network
 	kind  []kind             // by switch
