@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
 )
@@ -111,12 +112,16 @@ func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 	passed := make([]bool, len(g.order.place)) // by node: packets to the LID in hand have come by
 	var nodes []int32
 	for home, lids := range g.unlike {
-		if ctx.Err() != nil {
-			return true
-		}
-		for _, lid := range lids {
+		for i, lid := range lids {
+			if ctx.Err() != nil {
+				return true
+			}
+			clear(g.same)
+			if i > 0 {
+				g.findSame(lid, lids[0])
+			}
 			for s := range g.Rows {
-				if g.odd[s*len(g.Rows)+home] || g.Rows[s][lid] == routing.NoPath || g.between(topo.SwitchIdx(s), topo.SwitchIdx(home)) != hosts {
+				if g.same[s] == same || g.odd[s*len(g.Rows)+home] || g.Rows[s][lid] == routing.NoPath || g.between(topo.SwitchIdx(s), topo.SwitchIdx(home)) != hosts {
 					continue
 				}
 				g.follow(topo.SwitchIdx(s), lid, 0, func(from, to int32) bool {
@@ -147,4 +152,42 @@ func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 	}
 	g.keep()
 	return fits
+}
+
+// sameness says whether packets to two LIDs have the same way from a switch on.
+type sameness uint8
+
+const (
+	unknown sameness = iota
+	same
+	other
+)
+
+// findSame finds the switches from which packets to two LIDs at one switch have the same way.
+func (g *graph) findSame(a, b mad.LID) {
+	way := g.way[:0]
+	for s := range topo.SwitchIdx(len(g.Rows)) {
+		is, at := same, s
+		for g.same[at] == unknown {
+			way = append(way, at)
+			port := g.Rows[at][a]
+			c := g.channel[int(at)<<8|int(port)]
+			if c < 0 {
+				break // both are at this switch, or lost
+			}
+			if port != g.Rows[at][b] {
+				is = other
+				break
+			}
+			at = g.next[c]
+		}
+		if g.same[at] == other {
+			is = other
+		}
+		for _, at := range way {
+			g.same[at] = is
+		}
+		way = way[:0]
+	}
+	g.way = way
 }

@@ -86,15 +86,15 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 // channel.
 type graph struct {
 	In
-	channel []int32          // by SwitchIdx * 256 + port: that of the link to another switch, -1 for none
-	next    []topo.SwitchIdx // by channel: the switch that it leads to
-	into    []uint8          // by channel: the port of next
-	out     []topo.PortIdx   // by channel: the port that it leaves by
-	homes   [][]mad.LID      // by SwitchIdx: LIDs at it
-	hosts   []uint32         // by SwitchIdx: hosts on it
-	peers   [][]topo.SwitchIdx
-	zero    []uint8     // the SLs from a switch whose paths have SL 0
-	unlike  [][]mad.LID // likewise, without those that have the ways of another
+	channel []int32            // by SwitchIdx * 256 + port: that of the link to another switch, -1 for none
+	next    []topo.SwitchIdx   // by channel: the switch that it leads to
+	into    []uint8            // by channel: the port of next
+	out     []topo.PortIdx     // by channel: the port that it leaves by
+	peers   [][]topo.SwitchIdx // by SwitchIdx: those that its links lead to
+	homes   [][]mad.LID        // by SwitchIdx: LIDs at it
+	unlike  [][]mad.LID        // likewise, without those that have the ways of another
+	hosts   []uint32           // by SwitchIdx: hosts on it
+	zero    []uint8            // the SLs from a switch whose paths have SL 0
 	order   *order
 	trunk   *routing.Trunk // that is known to close no loop where no path is missing or odd; nil for none
 
@@ -108,8 +108,10 @@ type graph struct {
 	load   []uint32   // by SwitchIdx * 256 + port: routes between hosts
 	last   []uint8    // by SwitchIdx: the port that has been chosen last
 
-	scratch []step
-	near    []step // scratch, too
+	// Scratch:
+	scratch, near []step
+	same          []sameness // by SwitchIdx
+	way           []topo.SwitchIdx
 }
 
 func newGraph(in In) *graph {
@@ -117,7 +119,7 @@ func newGraph(in In) *graph {
 	if in.Odd == nil {
 		in.Odd = make([]bool, n*n)
 	}
-	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]uint32, n), peers: make([][]topo.SwitchIdx, n), zero: make([]uint8, n)}
+	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]uint32, n), peers: make([][]topo.SwitchIdx, n), zero: make([]uint8, n), same: make([]sameness, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {
 		peers, ports := links.Edges(s)
