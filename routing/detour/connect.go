@@ -151,7 +151,7 @@ func (g *graph) estimate(s, t topo.SwitchIdx, over *topo.SwitchIdx) (best step) 
 // dependency, that is good enough, unless there are shorter ways and these are wanted.
 func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	steps := g.steps(s, t, nil)
-	others := func(a *step) int {
+	others := func(a *step) int { // 1 for all ports but that
 		if a.port == g.last[s] {
 			return 0
 		}

@@ -9,7 +9,7 @@
 // Destinations are spread over the cables between two groups, and over the ways inside a group. Where cables or switches are
 // missing packets go over another switch of the group, over a third group, or any other way, the shortest. A few of these ways
 // keep the order of channels no longer: package detour gives them SLs, where they would close a credit loop, as far as there are
-// lanes.
+// lanes. Packets between switches without hosts can be left in such a loop; the tables have a note then.
 package dragonfly
 
 import (
@@ -47,9 +47,9 @@ func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tab
 		return nil, err
 	}
 	maps := n.maps(n.lanes)
-	way := detour.In{Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd, Load: p.Load()}
-	way.Trunks = n.trunks
-	found, err := detour.Complete(ctx, way)
+	found, err := detour.Complete(ctx, detour.In{
+		Topo: in.Topo, LIDs: in.LIDs, Rows: p.Rows, Maps: maps, SLs: n.lanes, Odd: odd, Load: p.Load(), Trunks: n.trunks,
+	})
 	if errors.Is(err, detour.ErrNoRoom) {
 		return nil, fmt.Errorf("the ways around missing cables need more lanes than the %d that links between switches have: %w", n.lanes, err)
 	}

@@ -52,8 +52,7 @@ func (n *network) complete(ctx context.Context, tables *routing.Tables, load []u
 	for s, row := range before {
 		tables.LFT[s] = slices.Clone(row)
 	}
-	in := detour.In{Topo: n.Topo, LIDs: n.LIDs, Rows: tables.LFT, SLs: 1, Load: load}
-	in.Trunks = n.trunks
+	in := detour.In{Topo: n.Topo, LIDs: n.LIDs, Rows: tables.LFT, SLs: 1, Load: load, Trunks: n.trunks}
 	found, err := detour.Complete(ctx, in)
 	if lanes > 1 && (err == nil && found.Unproved || errors.Is(err, detour.ErrNoRoom)) {
 		tables.LFT = before
