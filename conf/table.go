@@ -14,7 +14,7 @@ const (
 )
 
 // engines are the routing engines of OpenSM 3.3.23, and tree.
-var engines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp", "tree", "auto", "no_fallback"}
+var engines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp", "tree", "dragonfly", "hyperx", "auto", "no_fallback"}
 
 // table has a row for each setting, in the order in which OpenSM writes them.
 var table = joined(subnetKeys, serviceKeys, qosKeys)

@@ -182,7 +182,8 @@ func TestAutoEngine(t *testing.T) {
 	for spec, want := range map[string]view.Routing{
 		"fattree:k=4":                {Engine: "tree", Fabric: "fat tree of 3 levels"},
 		"torus:dims=5x5,hosts=1":     {Engine: "torus-2QoS", Fabric: "torus 5x5"},
-		"dragonfly:a=3,p=1,h=1":      {Fabric: "dragonfly"},
+		"dragonfly:a=4,p=1,h=2":      {Engine: "dragonfly", Fabric: "dragonfly of"},
+		"hyperx:dims=3x4,hosts=1":    {Engine: "hyperx", Fabric: "HyperX 3x4"},
 		"random:switches=10,hosts=1": {Fabric: ""},
 	} {
 		t.Run(spec, func(t *testing.T) {

@@ -66,7 +66,7 @@ missing, from the first share to the last in steps, and a table compares the rou
 of what is missing the middle one of each figure is shown.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
-minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, file and auto, which chooses by the kind of fabric.`}
+minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, dragonfly, hyperx, file and auto, which chooses by the kind of fabric.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")

@@ -21,7 +21,7 @@ func TestRouteUsage(t *testing.T) {
 		{"", 2, "ibfabric: error: an argument is missing\nhint: see ibfabric route --help\n"},
 		{"fattree:k=4 --lanes 16", 2, "ibfabric: error: --lanes 16: expected 1 to 15\n"},
 		{"fattree:k=4 --lmc 8", 2, "ibfabric: error: --lmc 8: expected 0 to 7\n"},
-		{"fattree:k=4 -R minhop,maxhop", 2, "ibfabric: error: --engine maxhop: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, file, auto\n"},
+		{"fattree:k=4 -R minhop,maxhop", 2, "ibfabric: error: --engine maxhop: there is no such engine here\nhint: expected some of minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, dragonfly, hyperx, file, auto\n"},
 		{"fattree:k=4 --missing 5..1%", 2, "ibfabric: error: --missing 5..1%: \"5\" is no share of 0% to 100%\nhint: expected a range such as 0%..10%\n"},
 		{"fattree:k=4 --missing 5%..1%", 2, "ibfabric: error: --missing 5%..1%: the first share is greater than the last\nhint: expected a range such as 0%..10%\n"},
 		{"fattree:k=4 --missing 101%", 2, "ibfabric: error: --missing 101%: \"101%\" is no share of 0% to 100%\nhint: expected a range such as 0%..10%\n"},

@@ -21,6 +21,11 @@ var suited = map[shape.Kind][]string{
 	shape.KindFatTree: {"tree", "dfsssp", "nue"},
 	shape.KindTorus:   {"torus-2QoS", "dfsssp", "nue"},
 	shape.KindMesh:    {"torus-2QoS", "dfsssp", "nue"},
+
+	shape.KindHypercube:     {"hyperx", "dfsssp", "nue"},
+	shape.KindHyperX:        {"hyperx", "dfsssp", "nue"},
+	shape.KindDragonfly:     {"dragonfly", "dfsssp", "nue"},
+	shape.KindDragonflyPlus: {"dragonfly", "dfsssp", "nue"},
 }
 
 // anyKind are those for other kinds.

@@ -19,7 +19,7 @@ func TestAuto(t *testing.T) {
 	}
 	for spec, want := range map[string]string{
 		"fattree:k=4": "tree", "fattree:k=8,levels=2": "tree", "tree": "tree", "torus:dims=5x5": "torus-2QoS", "torus:dims=5x4x4": "torus-2QoS", "mesh:dims=4x5": "torus-2QoS",
-		"hypercube:dim=5": "dfsssp", "hyperx:dims=4x5": "dfsssp", "dragonfly": "dfsssp", "random:switches=20,degree=4": "dfsssp",
+		"hypercube:dim=5": "hyperx", "hyperx:dims=4x5": "hyperx", "dragonfly": "dragonfly", "dragonfly+": "dragonfly", "random:switches=20,degree=4": "dfsssp",
 	} {
 		for _, percent := range []int{0, 3, 10} {
 			for seed := range seeds {

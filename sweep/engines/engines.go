@@ -3,6 +3,7 @@
 package engines
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -13,11 +14,14 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/dnup"
 	"ibsm/routing/dor"
+	"ibsm/routing/dragonfly"
 	"ibsm/routing/file"
 	"ibsm/routing/ftree"
+	"ibsm/routing/hyperx"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/nue"
+	"ibsm/routing/shape"
 	"ibsm/routing/sssp"
 	"ibsm/routing/torus"
 	"ibsm/routing/tree"
@@ -167,6 +171,8 @@ var table = []struct {
 		return Engine{Route: nue.New(s.Nue), NoCreditLoop: true, settings: s.Nue}
 	}},
 	{"tree", func(*Settings) Engine { return Engine{Route: tree.Route, NoCreditLoop: true, Steady: true} }},
+	{"dragonfly", func(*Settings) Engine { return Engine{Route: routeDragonfly, NoCreditLoop: true} }},
+	{"hyperx", func(*Settings) Engine { return Engine{Route: routeHyperX, NoCreditLoop: true} }},
 	{"file", func(s *Settings) Engine {
 		e := Engine{Route: s.File.route(s.Balancing), Layers: s.File.LFTs != nil, settings: []any{s.File, s.Balancing}, named: s.balanced()}
 		if e.Layers && !s.File.Forced {
@@ -174,6 +180,25 @@ var table = []struct {
 		}
 		return e
 	}},
+}
+
+// own are the names of engines that OpenSM does not have.
+var own = []string{"tree", "dragonfly", "hyperx", Auto}
+
+func routeDragonfly(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	d, err := shape.FindDragonfly(in.Topo)
+	if err != nil {
+		return nil, err
+	}
+	return dragonfly.Route(ctx, in, d)
+}
+
+func routeHyperX(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	x, err := shape.FindHyperX(in.Topo)
+	if err != nil {
+		return nil, err
+	}
+	return hyperx.Route(ctx, in, x)
 }
 
 // MinHop is the engine that is tried last, with the defaults of all settings.
@@ -189,7 +214,7 @@ func Names() (names []string) {
 
 // OpenSM are the names of those that OpenSM has, too.
 func OpenSM() []string {
-	return slices.DeleteFunc(Names(), func(name string) bool { return name == "tree" || name == Auto })
+	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(own, name) })
 }
 
 // Find is the engine of a name; ok is false if there is none.
