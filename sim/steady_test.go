@@ -87,3 +87,41 @@ func TestSteadyEngine(t *testing.T) {
 		t.Error("a heavy sweep changes routes")
 	}
 }
+
+// TestSteadyFound: routes of min-hop that the engine tree finds are kept, as they have its rules, and so is what returns; status says that its own
+// would be better, until they are computed.
+func TestSteadyFound(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=8")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.comeUp(minhopConfig()).retire()
+	found := b.lfts()
+	m := b.add(host(n, 3), chainConfig(t, engines.Settings{}, "tree"))
+	b.pass(settling)
+	mustKeep := func(when string) {
+		t.Helper()
+		b.mustBeWhole(m)
+		if differ := blocks(found, b.lfts()); differ > 0 {
+			t.Errorf("%s: %d blocks differ from those found", when, differ)
+		}
+		if r := m.View.Routing; r.Engine != "tree" || r.Foreign != "tree" {
+			t.Errorf("%s: %+v", when, r)
+		}
+	}
+	mustKeep("taken over")
+	cable := uplink(n, 0)
+	b.Fabric.LinkDown(cable)
+	b.pass(settling)
+	b.mustBeWhole(m)
+	if blocks(found, b.lfts()) == 0 {
+		t.Error("a cable is lost, and no route has changed")
+	}
+	b.Fabric.LinkUp(cable)
+	b.pass(settling)
+	mustKeep("the cable is back")
+	m.sweep(manager.Reroute)
+	b.pass(settling)
+	b.mustBeWhole(m)
+	if r := m.View.Routing; r.Foreign != "" || blocks(found, b.lfts()) == 0 {
+		t.Errorf("rerouted: %+v", r)
+	}
+}

@@ -16,6 +16,7 @@ type base struct {
 	switches []mad.GUID // ascending
 	rows     [][]uint8  // of switches
 	links    []link     // between switches, as they were then, in order
+	uneven   bool       // they were found, and those that the engine would compute have less on the fullest link
 }
 
 // link is one between switches, seen from the switch with the lower GUID.

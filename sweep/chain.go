@@ -9,9 +9,11 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/mcast"
+	"ibsm/routing/quality"
 	"ibsm/routing/repair"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
 )
 
 // attempts are those to route a subnet by the engines of the chain. Each begins with the same
@@ -77,10 +79,30 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case err == nil && a.keepsFound(r.tables):
-		return r
+	case err != nil || !a.keepsFound(r.tables):
+		return afresh
 	}
-	return afresh
+	if r.base.uneven, err = a.isUneven(ctx, r.tables, afresh.tables); err != nil {
+		return nil
+	}
+	return r
+}
+
+// isUneven reports whether the fullest link has more than five quarters of the routes that it has by other tables. The error is that of ctx.
+func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables) (bool, error) {
+	var most [2]uint32
+	for i, t := range []*routing.Tables{tables, others} {
+		loads, err := quality.Loads(ctx, a.Workers, a.out.Topo, a.out.LIDs, t.LFT)
+		if err != nil {
+			return false, err
+		}
+		for p, n := range loads {
+			if a.out.Topo.BetweenSwitches(topo.PortIdx(p)) {
+				most[i] = max(most[i], n)
+			}
+		}
+	}
+	return most[0]*4 > most[1]*5, nil
 }
 
 // first returns the tables of the first engine that routes the subnet.

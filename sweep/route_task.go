@@ -71,7 +71,7 @@ type SweepPlan struct {
 	Refused     []engines.Refusal    // by engines that were tried before it
 	Unknown     engines.Named        // what Engine's files name that is not there
 	Keep        routing.Keep
-	Foreign     string         // with KeepWorking: the chosen engine, where it has other tables than those found
+	Foreign     string         // the chosen engine, where it would compute other tables than those found, which are kept
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
 	Unused      bool           // links were added that adopted routes do not use
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
@@ -244,6 +244,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		return // as ctx is done
 	}
 	tables := r.tables
+	if r.base != nil && r.base.uneven {
+		out.Foreign = r.engine.Name
+	}
 	if d.base = r.base; d.base == nil && slices.ContainsFunc(j.chain, func(e engines.Engine) bool { return s.base != nil && e.Name == s.base.engine }) {
 		d.base = s.base // its engine may route the next subnet again
 	}
