@@ -148,8 +148,10 @@ func mayRefuse(name string, err error, in routing.In) bool {
 		return errors.Is(err, updn.ErrNoRoots)
 	case "dnup":
 		return len(withHosts(in.Topo)) == 0
-	case "ftree", "torus-2QoS", "tree":
-		return true // what is no tree or torus
+	case "ftree", "torus-2QoS", "tree", "dragonfly", "hyperx":
+		return true // what is no such fabric
+	case "auto":
+		return split
 	}
 	return false
 }

@@ -110,6 +110,12 @@ func (d *draw) spec(engine string) string {
 		kind = d.IntN(3)
 	}
 	spec := kinds[kind]()
+	switch {
+	case engine == "dragonfly" && !d.one(4):
+		kind, spec = 7, fmt.Sprintf("dragonfly:a=%d,p=%d,h=%d", n(4, 6), n(1, 2), n(1, 3))
+	case engine == "hyperx" && !d.one(4):
+		kind, spec = 8, fmt.Sprintf("hyperx:dims=%dx%d,hosts=%d", n(3, 6), n(3, 5), n(1, 2))
+	}
 	damage := d.IntN(4)
 	if engine == "ftree" && d.one(2) {
 		damage = 3

@@ -87,9 +87,18 @@ func asker() string {
 // large is a problem for an engine: a fat tree or torus, whose links have eight VLs.
 func large(t *testing.T, name, tree, mesh string) (routing.In, *Settings) {
 	s := &Settings{Nue: nue.Settings{QoS: true}}
-	spec := tree
-	if name == "torus-2QoS" {
+	spec, isLarge := tree, os.Getenv("IBSM_PROOF") != ""
+	switch {
+	case name == "torus-2QoS":
 		spec = mesh
+	case name == "dragonfly" && isLarge:
+		spec = "dragonfly:a=12,p=6,h=6"
+	case name == "dragonfly":
+		spec = "dragonfly"
+	case name == "hyperx" && isLarge:
+		spec = "hyperx:dims=16x16,hosts=8"
+	case name == "hyperx":
+		spec = "hyperx:dims=4x5,hosts=2"
 	}
 	in := routingtest.Problem(t, spec)
 	in.Lanes = slices.Repeat([]uint8{8}, len(in.Topo.Ports))
