@@ -13,8 +13,7 @@ import (
 type branch struct {
 	to      topo.SwitchIdx
 	port    uint8
-	out, in int32   // channels
-	lanes   []uint8 // of packets that leave by it
+	out, in int32 // channels
 }
 
 // known reports whether the first tree is known to close no credit loop.
