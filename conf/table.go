@@ -13,7 +13,7 @@ const (
 	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"
 )
 
-// engines are the routing engines of OpenSM 3.3.23, and tree.
+// engines are the routing engines of OpenSM 3.3.23, and those that it does not have.
 var engines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp", "tree", "dragonfly", "hyperx", "auto", "no_fallback"}
 
 // table has a row for each setting, in the order in which OpenSM writes them.

@@ -179,7 +179,7 @@ func switchPorts(list string) (all []routing.SwitchPort, err error) {
 		if p.Switch, err = mad.ParseGUID(guid); err != nil {
 			return nil, fmt.Errorf("%w: without %q: expected the GUID of a switch, or GUID:PORT", ErrBadRequest, text)
 		}
-		if n, err := strconv.ParseUint(port, 10, 8); err == nil && n > 0 {
+		if n, err := strconv.ParseUint(port, 10, 8); err == nil && n > 0 && n < 255 {
 			p.Port = uint8(n)
 		} else if one {
 			return nil, fmt.Errorf("%w: without %q: expected a port, 1 to 254", ErrBadRequest, text)

@@ -37,5 +37,9 @@ func (s *Server) quality(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.begin(); err != nil { // it takes as long as a plan
+		return nil, err
+	}
+	defer s.end()
 	return sub.Quality(r.Context())
 }

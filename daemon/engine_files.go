@@ -143,6 +143,9 @@ func readEngineFiles(c *conf.Config) engineRead { return readFilesOf(c, conf.Rou
 
 // readFilesOf reads the files that the configuration names for a list of engines.
 func readFilesOf(c *conf.Config, list []string) (r engineRead) {
+	if slices.Contains(list, engines.Auto) {
+		list = append(slices.Clone(list), "dfsssp") // the one of those it stands for that reads files
+	}
 	r.files = engineFiles{}
 	for _, kind := range engineFileKinds {
 		name, key := kind.path.In(c), kind.path.Key().Name

@@ -62,3 +62,24 @@ func TestPlanWithout(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanWithoutOurOwn: a plan without the switch that the manager's host hangs on, or without its own cable, cuts off everybody, and nothing else
+// happens.
+func TestPlanWithoutOurOwn(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(minhopConfig())
+	own := m.View.Topo.Nodes[m.View.Topo.Ports[m.View.Topo.Self].Node].GUID
+	leaf := m.View.Topo.Ports[m.View.Topo.Ports[m.View.Topo.Self].Peer]
+	guid := m.View.Topo.Nodes[leaf.Node].GUID
+	for _, c := range []struct {
+		without routing.SwitchPort
+		cut     int
+	}{{routing.SwitchPort{Switch: guid}, 15}, {routing.SwitchPort{Switch: guid, Port: leaf.Num}, 15}, {routing.SwitchPort{Switch: own}, 0}, {routing.SwitchPort{Switch: own, Port: 200}, 0}, {routing.SwitchPort{Switch: 1}, 0}} {
+		plan, err := m.planOf(manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Without: []routing.SwitchPort{c.without}}})
+		if err != nil || len(plan.CutOff) != c.cut {
+			t.Errorf("%+v: %v, %v", c.without, plan, err)
+		}
+	}
+	b.mustBeWhole(m)
+}

@@ -11,28 +11,76 @@ import (
 
 // drain marks the links of drained switches and ports in t, so that routes avoid them, as far as that does not split the subnet. A drained
 // switch keeps one link: packets to itself and to hosts on it still come, and no route between others passes it.
-func drain(t *topo.Topo, drained []routing.SwitchPort) (all []view.Drained) {
+func drain(t *topo.Topo, drained []routing.SwitchPort) []view.Drained {
 	if len(drained) == 0 {
 		return nil
 	}
-	before := parts(t)
-	for _, d := range drained {
-		found := view.Drained{SwitchPort: d}
-		if n := t.FindNode(d.Switch); n != topo.None && t.Nodes[n].Switch != topo.None && d.Port <= t.Nodes[n].NumPorts {
-			links := drainedLinks(t, n, d.Port, &found)
-			switch {
-			case d.Port > 0 && t.Ports[t.Port(n, d.Port)].Peer == topo.None:
-			case d.Port > 0 && len(found.Hosts) > 0: // the only link of a host
-				found.State = view.DrainNeeded
-			case drainAll(t, links, d.Port == 0, before, drained):
-				found.State = view.DrainEmpty
-			default:
-				found.State = view.DrainNeeded
+	before, all := parts(t), make([]view.Drained, len(drained))
+	for _, ports := range []bool{true, false} { // single links first: a switch then keeps another one
+		for i, d := range drained {
+			if (d.Port > 0) == ports {
+				all[i] = drainOne(t, d, before, drained)
 			}
 		}
-		all = append(all, found)
 	}
 	return all
+}
+
+func drainOne(t *topo.Topo, d routing.SwitchPort, before int, drained []routing.SwitchPort) view.Drained {
+	found := view.Drained{SwitchPort: d}
+	n := t.FindNode(d.Switch)
+	if n == topo.None || t.Nodes[n].Switch == topo.None || d.Port > t.Nodes[n].NumPorts {
+		return found
+	}
+	links := drainedLinks(t, n, d.Port, &found)
+	switch {
+	case d.Port > 0 && t.Ports[t.Port(n, d.Port)].Peer == topo.None:
+	case d.Port > 0 && len(found.Hosts) > 0: // the only link of a host
+		found.State = view.DrainNeeded
+	case drainAll(t, links, d.Port == 0, before, drained):
+		found.State = view.DrainEmpty
+	default:
+		found.State = view.DrainNeeded
+	}
+	return found
+}
+
+// stillUsed marks what is drained and has routes all the same: where no engine routes the subnet, with tables from a file, and at switches that do not
+// answer. tables are nil where no routes are written.
+func stillUsed(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, drained []view.Drained) {
+	for i := range drained {
+		d := &drained[i]
+		if d.State != view.DrainEmpty {
+			continue
+		}
+		n := t.FindNode(d.Switch)
+		for num := range int(t.Nodes[n].NumPorts) + 1 {
+			if num == 0 || d.Port > 0 && num != int(d.Port) {
+				continue
+			}
+			p := t.Port(n, uint8(num))
+			if !t.BetweenSwitches(p) {
+				continue
+			}
+			if tables == nil || passes(t, l, tables, t.Ports[p].Peer, n, d.Port > 0) || d.Port > 0 && passes(t, l, tables, p, n, true) {
+				d.State = view.DrainNeeded
+			}
+		}
+	}
+}
+
+// passes reports whether routes leave a switch by a port; those to what is at a switch count only if all do.
+func passes(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, p topo.PortIdx, to topo.NodeIdx, all bool) bool {
+	s := t.Nodes[t.Ports[p].Node].Switch
+	for lid, port := range tables.LFT[s] {
+		if port != t.Ports[p].Num || lid >= len(l.Owner) || l.Owner[lid] == topo.None {
+			continue
+		}
+		if home, _ := routing.Home(t, l.Owner[lid]); all || home != t.Nodes[to].Switch {
+			return true
+		}
+	}
+	return false
 }
 
 // drainedLinks are the links of a switch, or of one of its ports, to other switches that can be used. It adds the hosts to d.

@@ -1,11 +1,13 @@
 package sweep
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/minhop"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -29,6 +31,7 @@ func TestDrainStates(t *testing.T) {
 		"the cable of a host":                 {"fattree:k=4", []string{"leaf-01:1"}, []view.DrainState{view.DrainNeeded}, []int{1}},
 		"no such port":                        {"fattree:k=4", []string{"leaf-01:99"}, []view.DrainState{view.DrainAbsent}, []int{0}},
 		"between two":                         {"mesh:dims=3,hosts=1", []string{"switch-1"}, []view.DrainState{view.DrainNeeded}, []int{1}},
+		"a root, then its lowest cable":       {"fattree:k=4", []string{"spine-01", "spine-01:1"}, []view.DrainState{view.DrainEmpty, view.DrainEmpty}, []int{0, 0}},
 		"a leaf, then what it kept a link to": {"fattree:k=4", []string{"leaf-01", "agg-01"}, []view.DrainState{view.DrainEmpty, view.DrainEmpty}, []int{2, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,5 +72,45 @@ func TestDrainStates(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStillUsed: what is drained by the links alone is still needed while tables lead over it, or there are none.
+func TestStillUsed(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	found, err := netwalk.Topo(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lids := topo.SequentialLIDs(found, 0)
+	before, err := minhop.Route(t.Context(), routing.In{Topo: found, LIDs: lids})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spine mad.GUID
+	for i := range n.Nodes {
+		if n.Nodes[i].Desc == "spine-01" {
+			spine = n.Nodes[i].GUID
+		}
+	}
+	for _, port := range []uint8{0, 2} {
+		list := drain(found, []routing.SwitchPort{{Switch: spine, Port: port}})
+		after, err := minhop.Route(t.Context(), routing.In{Topo: found, LIDs: lids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			tables *routing.Tables
+			want   view.DrainState
+		}{{after, view.DrainEmpty}, {before, view.DrainNeeded}, {nil, view.DrainNeeded}} {
+			got := slices.Clone(list)
+			stillUsed(found, lids, c.tables, got)
+			if got[0].State != c.want {
+				t.Errorf("port %d: %v, want %v", port, got[0].State, c.want)
+			}
+		}
+		for i := range found.Ports {
+			found.Ports[i].Unhealthy = false
+		}
 	}
 }

@@ -166,9 +166,10 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
-	d.report, d.sls, d.proof = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}
+	d.report, d.sls, d.proof, d.base = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base
 	d.groups = j.adaptive(out)
 	j.route(ctx, out, reserved)
+	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
 		return out
 	}

@@ -14,7 +14,7 @@ func cutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string) {
 	for _, w := range without {
 		n, is := b.Find(w.Switch)
 		switch {
-		case !is || b.Dropped(n):
+		case !is || b.Dropped(n) || n == b.Self().Node && w.Port == 0: // of our own node only cables can be lost
 		case w.Port == 0:
 			b.Drop(n)
 		case w.Port < uint8(len(portsOf(b, n))):

@@ -10,7 +10,7 @@ type Routing struct {
 	Engine  string    // that computed them; "" if none did, or none are written
 	Refused []Refusal // by chosen engines that were tried before
 	Kept    bool      // they are another manager's; Engine repairs them where they do not work
-	Foreign string    // if Kept: the chosen engine, where it has other tables
+	Foreign string    // the chosen engine, where it has other tables than those that were found and are kept
 	Fabric  string    // what kind of fabric was found, where the engine was chosen by that
 	Lanes   string    // if Kept: what SLs of its paths need and have; "" where one is enough
 }
@@ -24,6 +24,8 @@ func (r *Routing) String() string {
 	switch {
 	case text == "":
 		text = "none: no routes are written"
+	case r.Foreign != "" && !r.Kept:
+		text += ", with the routes that were found: those that it would compute use the links more evenly"
 	case r.Foreign != "":
 		text = "kept from another manager, and repaired by " + text + "; " + r.Foreign + " would compute others"
 	case r.Kept:

@@ -43,8 +43,9 @@ losing a packet where other ways exist. It adds them to the manager's drain_file
 manager read it, and waits until routes have changed. Then it lists all that is drained, and
 the hosts that lose a link when it is unplugged. Without an argument it only lists.
 
-A drained switch keeps one link, over which packets to itself and to hosts on it come. What is
-still needed is the only way to some switch; routes still pass it.
+A drained switch keeps one link, over which packets to itself and to hosts on it come. Routes
+still pass what is still needed: it is the only way to some switch or host, or the routing
+engine cannot do without it.
 
 It stays drained while it is unplugged and when it is back, also if the manager restarts or
 another one takes over, until ibsmctl undrain.
@@ -58,7 +59,7 @@ Exit status: 0 success, 1 if something is still needed, or a failure, 2 wrong us
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		d.out = stdout
 		if len(args) == 0 {
-			return d.list(ctx)
+			return d.list(ctx, true)
 		}
 		return d.drain(ctx, args)
 	})
@@ -101,6 +102,17 @@ func (l drainLine) String() string {
 	return name
 }
 
+// write sets the text of a line.
+func (l *drainLine) write() {
+	l.text = l.Switch.String()
+	if l.Port > 0 {
+		l.text += " " + strconv.Itoa(int(l.Port))
+	}
+	if l.name != "" {
+		l.text += " # " + l.name
+	}
+}
+
 func (d *drainCommand) drain(ctx context.Context, args []string) error {
 	var want []drainLine
 	for _, arg := range args {
@@ -108,14 +120,10 @@ func (d *drainCommand) drain(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		l.text = l.Switch.String()
-		if l.Port > 0 {
-			l.text += " " + strconv.Itoa(int(l.Port))
-		}
-		l.text += " # " + l.name
+		l.write()
 		want = append(want, l)
 	}
-	return d.edit(ctx, func(lines []drainLine) ([]drainLine, error) {
+	return d.edit(ctx, true, func(lines []drainLine) ([]drainLine, error) {
 		for _, l := range want {
 			if !slices.ContainsFunc(lines, func(o drainLine) bool { return o.SwitchPort == l.SwitchPort }) {
 				lines = append(lines, l)
@@ -166,7 +174,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 }
 
 func (d *drainCommand) undrain(ctx context.Context, args []string) error {
-	return d.edit(ctx, func(lines []drainLine) ([]drainLine, error) {
+	return d.edit(ctx, false, func(lines []drainLine) ([]drainLine, error) {
 		for _, arg := range args {
 			is := func(l drainLine) bool {
 				return l.Switch != 0 && (l.String() == arg || drainLine{SwitchPort: l.SwitchPort}.String() == arg)
@@ -186,17 +194,25 @@ func (d *drainCommand) undrain(ctx context.Context, args []string) error {
 	})
 }
 
-// edit changes the manager's file, and waits until routes have followed.
-func (d *drainCommand) edit(ctx context.Context, change func([]drainLine) ([]drainLine, error)) error {
-	if _, err := d.drained(ctx); err != nil { // a manager that is not master would not use the file
+// edit changes the manager's file, and waits until routes have followed. check says that what is still needed is an error.
+func (d *drainCommand) edit(ctx context.Context, check bool, change func([]drainLine) ([]drainLine, error)) error {
+	now, err := d.drained(ctx)
+	if err != nil { // a manager that is not master would not use the file
+		return err
+	}
+	inherited, err := d.inherited(ctx)
+	if err != nil {
 		return err
 	}
 	file := runningFile(ctx, d.asker, conf.DrainFile.Key())
 	var want []routing.SwitchPort
-	err := locked(file, func() error {
+	err = locked(file, func() error {
 		lines, err := readDrained(file)
 		if err != nil {
 			return err
+		}
+		if inherited {
+			lines = inForceOf(lines, now)
 		}
 		if lines, err = change(lines); err != nil {
 			return err
@@ -204,7 +220,7 @@ func (d *drainCommand) edit(ctx context.Context, change func([]drainLine) ([]dra
 		var text bytes.Buffer
 		for _, l := range lines {
 			fmt.Fprintln(&text, l.text)
-			if l.Switch != 0 {
+			if l.Switch != 0 && !slices.Contains(want, l.SwitchPort) {
 				want = append(want, l.SwitchPort)
 			}
 		}
@@ -217,13 +233,46 @@ func (d *drainCommand) edit(ctx context.Context, change func([]drainLine) ([]dra
 	if err := d.Post(ctx, "/v1/reload", nil, r); err != nil {
 		return d.explain(err)
 	}
-	if r.Refused {
-		return errors.New("the manager refuses its configuration file: nothing has changed; see ibsmctl config reload")
-	}
 	if err := d.await(ctx, file, want); err != nil {
 		return err
 	}
-	return d.list(ctx)
+	if err := d.list(ctx, check); err != nil || !r.Refused {
+		return err
+	}
+	return errors.New("the manager follows drain_file, but its configuration file has errors: see ibsmctl config reload")
+}
+
+// inherited reports whether the manager uses the files of the master before it. It reads its own when it is asked to reload: the error is for one whose
+// own files would change more than what is drained.
+func (d *drainCommand) inherited(ctx context.Context) (bool, error) {
+	st := &ctl.Status{}
+	if err := d.Get(ctx, "/v1/status", nil, st); err != nil {
+		return false, d.explain(err)
+	}
+	m := st.MirroredSettings
+	if m == nil {
+		return false, nil
+	}
+	if others := slices.DeleteFunc(slices.Clone(m.Differ), func(key string) bool { return key == conf.DrainFile.Key().Name }); len(others) > 0 {
+		return true, cli.WithHint(fmt.Errorf("the manager uses the files of the previous master, %s, and its own differ: %s", m.Of, strings.Join(others, ", ")),
+			"make them the same and use ibsmctl config reload, then try again")
+	}
+	return true, nil
+}
+
+// inForceOf are the comments of a file, and what is drained.
+func inForceOf(lines []drainLine, now []ctl.Drained) []drainLine {
+	lines = slices.DeleteFunc(lines, func(l drainLine) bool { return l.Switch != 0 })
+	for _, r := range now {
+		guid, err := mad.ParseGUID(r.GUID)
+		if err != nil {
+			continue
+		}
+		l := drainLine{SwitchPort: routing.SwitchPort{Switch: guid, Port: r.Port}, name: r.Desc}
+		l.write()
+		lines = append(lines, l)
+	}
+	return lines
 }
 
 // readDrained are the lines of the file, none if it does not exist.
@@ -263,7 +312,7 @@ func (d *drainCommand) await(ctx context.Context, file string, want []routing.Sw
 		select {
 		case <-ctx.Done():
 			return cli.WithHint(fmt.Errorf("%s is written, but the manager has not followed it within %v", file, d.wait),
-				"see ibsmctl status and the manager's log; a manager that uses the files of another one reads its own again after ibsmctl partitions apply or a restart")
+				"see ibsmctl status and the manager's log")
 		case <-tick.C:
 		}
 	}
@@ -277,21 +326,38 @@ func (d *drainCommand) drained(ctx context.Context) (rows []ctl.Drained, err err
 	return rows, d.explain(err)
 }
 
-// list prints what is drained. The error says that some of it is still needed.
-func (d *drainCommand) list(ctx context.Context) error {
-	needed := 0
-	t := &table{columns: []column{{head: "SWITCH", yields: true}, {head: "PORT", right: true}, {head: "STATE"}, {head: "HOSTS THAT LOSE A LINK", yields: true}}}
-	if d.json {
-		return d.copy(ctx, http.MethodGet, "/v1/drained", nil, d.out)
-	}
+// list prints what is drained. With check the error says that some of it is still needed.
+func (d *drainCommand) list(ctx context.Context, check bool) error {
 	all, err := d.drained(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(all) == 0 {
+	case d.json:
+		if err := d.copy(ctx, http.MethodGet, "/v1/drained", nil, d.out); err != nil {
+			return err
+		}
+	case len(all) == 0:
 		_, err := fmt.Fprintln(d.out, "nothing is drained")
 		return err
+	default:
+		if err := d.table(all).print(d.out, terminalWidth(d.out)); err != nil {
+			return err
+		}
 	}
+	needed := 0
+	for _, r := range all {
+		if r.State == "still needed" {
+			needed++
+		}
+	}
+	if check && needed > 0 {
+		return fmt.Errorf("routes still pass %d of these", needed)
+	}
+	return nil
+}
+
+func (d *drainCommand) table(all []ctl.Drained) *table {
+	t := &table{columns: []column{{head: "SWITCH", yields: true}, {head: "PORT", right: true}, {head: "STATE"}, {head: "HOSTS THAT LOSE A LINK", yields: true}}}
 	for _, r := range all {
 		port, hosts := "all", strings.Join(r.Hosts, ", ")
 		if r.Port > 0 {
@@ -300,16 +366,7 @@ func (d *drainCommand) list(ctx context.Context) error {
 		if r.More > 0 {
 			hosts += fmt.Sprintf(" and %d more", r.More)
 		}
-		if r.State == "still needed" {
-			needed++
-		}
 		t.add(printable(cmp.Or(d.names.of(r.GUID, r.Desc), r.GUID)), port, r.State, printable(hosts))
 	}
-	if err := t.print(d.out, terminalWidth(d.out)); err != nil {
-		return err
-	}
-	if needed > 0 {
-		return fmt.Errorf("routes still pass %d of these: some switches or hosts have no other way", needed)
-	}
-	return nil
+	return t
 }

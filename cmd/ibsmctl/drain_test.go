@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"ibsm/ctl"
+	"ibsm/routing"
 )
 
 // TestDrain: what is drained is in the manager's file, survives a restart, and is listed with the hosts on it. What cannot be drained is refused
@@ -49,6 +54,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(1, `(?s)leaf-01 +all +drained +host-01 mlx5_0, host-02 mlx5_0.*leaf-01 +1 +still needed +host-01 mlx5_0.*routes still pass 1 of these`, "drain", "leaf-01", "leaf-01:1")
+	ask(1, `"state":"still needed"`, "drain", "--json")
 	ask(0, "spine-01", "undrain", "leaf-01", "leaf-01:1")
 	mustHold("# for the cabling on Monday\n" + string(text))
 	ask(1, "no node is named", "drain", "nosuch")
@@ -72,6 +78,13 @@ func TestDrain(t *testing.T) {
 	ask(0, `(?s)routing engine +minhop +minhop\n.*2 hosts are cut off: host-03 mlx5_0, host-04 mlx5_0\n`, "plan", "--without", "leaf-02")
 	ask(0, `proof: no credit loop between hosts`, "plan", "--without", "spine-02", "--without", "leaf-02:3")
 	ask(1, "host-01 is no switch", "plan", "--without", "host-01")
+	for query, says := range map[string]string{"0x1": "no switch has GUID", found[1] + ":9": "has 4 ports", found[1] + ":255": "expected a port", "x": "expected the GUID"} {
+		q := url.Values{"without": {query}}
+		if _, err := ctl.NewClient(socket).Plan(t.Context(), q, func(*string) error { return nil }); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("a plan without %s: %v, want %q", query, err, says)
+		}
+	}
+	ask(1, "spine-02 has 4 ports", "plan", "--without", "spine-02:7")
 	ask(1, "there is no engine nosuch", "plan", "--engine", "nosuch")
 	ask(0, `"change":{"before":{"engine":"minhop",.*"proof":"no credit loop`, "plan", "--engine", "tree", "--json")
 	ask(0, `^{"outdated":false,"routes":"minhop","steps":`, "plan", "--json")
@@ -86,4 +99,17 @@ func TestDrain(t *testing.T) {
 	ask(0, `(?s)0x0000000000000001 +all +absent.*leaf-02 +3 +drained.*spine-01`, "drain", "spine-01")
 	ask(0, "^nothing is drained\n$", "undrain", "--all")
 	mustHold("")
+}
+
+// TestDrainedOfAnother: a manager that uses the files of the master before it goes on from what is drained, whatever its own file says. Comments
+// stay.
+func TestDrainedOfAnother(t *testing.T) {
+	mine := []drainLine{{text: "# mine"}, {SwitchPort: routing.SwitchPort{Switch: 1}, text: "0x1"}}
+	var text []string
+	for _, l := range inForceOf(mine, []ctl.Drained{{GUID: "0x0000000000000002", Desc: "leaf"}, {GUID: "0x0000000000000003", Port: 7}}) {
+		text = append(text, l.text)
+	}
+	if want := []string{"# mine", "0x0000000000000002 # leaf", "0x0000000000000003 7"}; !slices.Equal(text, want) {
+		t.Errorf("%q, want %q", text, want)
+	}
 }

@@ -60,8 +60,8 @@ func newPlan(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
 Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
 that this sweep would send, in order. With --reroute, --engine or --without it also compares
-the routes, and says which hosts would be cut off:
-ibsmctl routes quality says what the figures mean. Nothing is written or stored.
+the routes; for what the figures mean see ibsmctl routes quality. With --without it says which
+hosts would be cut off. Nothing is written or stored.
 Sweeps do not wait for
 the plan; it is of the subnet as it was when it was read, and the last line says whether that
 may have changed since.`}

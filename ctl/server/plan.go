@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"ibsm/ctl"
@@ -13,6 +15,9 @@ import (
 	"ibsm/topo"
 	"ibsm/view"
 )
+
+// errHeld is why no routes are computed though an engine would.
+var errHeld = errors.New("adaptive routing is on, and ar_mode is hold")
 
 // Plan makes the manager compute a plan.
 func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
@@ -29,6 +34,9 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 			return nil, fmt.Errorf("%w: %w", ctl.ErrBadRequest, err)
 		}
 		ask.Sweep, ask.Engines = manager.PlanReroute, chain
+	}
+	if err := d.mayFail(q.Without); err != nil {
+		return nil, err
 	}
 	answer := make(chan manager.Planned, 1)
 	d.mu.Lock()
@@ -49,6 +57,9 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 		if p.Err != nil {
 			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
 		}
+		if p.Computed.Tables == nil && q.Without != nil {
+			return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Computed.Err, errHeld))
+		}
 		routes := manager.RoutingOf(p.Computed)
 		head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String()}
 		if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Computed.Tables != nil {
@@ -61,6 +72,26 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 	case <-ctx.Done(): // the plan still arrives later; the next client must not get it
 		return nil, ctx.Err()
 	}
+}
+
+// mayFail returns an error for what cannot be left out of a plan.
+func (d *Server) mayFail(without []routing.SwitchPort) error {
+	v := d.View()
+	for _, w := range without {
+		if v == nil {
+			return fmt.Errorf("%w: the manager is not master, or its first sweep has not completed", ctl.ErrNotNow)
+		}
+		n := v.Topo.FindNode(w.Switch)
+		switch {
+		case n == topo.None || v.Topo.Nodes[n].Switch == topo.None:
+			return fmt.Errorf("%w: no switch has GUID %v", ctl.ErrNotFound, w.Switch)
+		case w.Port > v.Topo.Nodes[n].NumPorts:
+			return fmt.Errorf("%w: switch %v has %d ports", ctl.ErrBadRequest, w.Switch, v.Topo.Nodes[n].NumPorts)
+		case w.Port == 0 && n == v.Topo.Ports[v.Topo.Self].Node:
+			return fmt.Errorf("%w: the manager runs on switch %v", ctl.ErrBadRequest, w.Switch)
+		}
+	}
+	return nil
 }
 
 // changeOf compares the routes in force with those of a plan.

@@ -42,7 +42,7 @@ func (p *placer) connect(ctx context.Context, all []destinations) error {
 func (p *placer) connectAs(t *routing.Tables, lid mad.LID) {
 	p.repeat(lid, func(s topo.SwitchIdx) uint8 {
 		port := portOf(rowOf(t, s), lid)
-		if to := p.tracer.Next(s, port); to != topo.None && p.rows[to][lid] != routing.NoPath {
+		if to := p.beyond.next(s, port); to != topo.None && p.rows[to][lid] != routing.NoPath {
 			return port
 		}
 		return routing.NoPath

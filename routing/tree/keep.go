@@ -81,6 +81,12 @@ func (p *placer) newBeyond() *beyond {
 	return b
 }
 
+// next is the switch behind a port whose link can be used, None for none.
+func (b *beyond) next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
+	at := int(s)<<8 | int(port)
+	return max(b.higher[at], b.lower[at])
+}
+
 // ways are the shortest ways from one switch to the one in hand.
 type ways struct {
 	to    []topo.SwitchIdx // by port

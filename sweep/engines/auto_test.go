@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ibsm/routing"
 	"ibsm/routing/routingtest"
 	"ibsm/routing/verify"
 )
@@ -69,6 +70,10 @@ func TestAutoInChain(t *testing.T) {
 	}
 	if plain, seen := (Chain{MinHop}).For(in.Topo); len(plain) != 1 || seen != "" {
 		t.Errorf("%v, %q", plain, seen)
+	}
+	drained, err := New([]string{"updn", Auto, noFallback}, &Settings{Drained: []routing.SwitchPort{{Switch: 5}}})
+	if err != nil || !drained.Equal(c) {
+		t.Errorf("what is drained makes other engines of them: %v", err)
 	}
 	if !slices.Contains(Names(), Auto) {
 		t.Error("auto has no name")

@@ -220,7 +220,9 @@ func OpenSM() []string {
 // Find is the engine of a name; ok is false if there is none.
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	if name == Auto {
-		return Engine{Name: Auto, Route: auto(s), NoCreditLoop: true, settings: *s, named: s.balanced()}, true
+		own := *s
+		own.Drained = nil // it is of no engine
+		return Engine{Name: Auto, Route: auto(s), NoCreditLoop: true, settings: own, named: s.balanced()}, true
 	}
 	for i := range table {
 		if table[i].name == name {
