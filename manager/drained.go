@@ -25,7 +25,7 @@ func (l *sweepLog) logDrained(fx *effects, r *sweep.SweepPlan) {
 		case view.DrainEmpty:
 			fx.log(info, "drained: no route between other switches passes it", "guid", d.Switch, "port", d.Port, "hosts", len(d.Hosts)+d.More)
 		case view.DrainNeeded:
-			fx.log(warn, "drained, but still needed: there is no other way", "guid", d.Switch, "port", d.Port, "hosts", len(d.Hosts)+d.More)
+			fx.log(warn, "drained, but still needed: routes pass it", "guid", d.Switch, "port", d.Port, "hosts", len(d.Hosts)+d.More)
 		}
 	}
 	for _, d := range l.drained {

@@ -152,7 +152,7 @@ func linksAdded(prev, t *topo.Topo) bool {
 	before := prev.Remap(t)
 	for i := range t.Ports {
 		p := &t.Ports[i]
-		if !t.IsSwitchPort(topo.PortIdx(i)) || p.Peer == topo.None || !t.IsSwitchPort(p.Peer) {
+		if !t.BetweenSwitches(topo.PortIdx(i)) {
 			continue
 		}
 		old := before[p.Node]

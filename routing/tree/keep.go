@@ -17,7 +17,7 @@ import (
 
 // keep takes what stays from both tables. It leaves the rest without a port.
 func (p *placer) keep(ctx context.Context, all []destinations) error {
-	p.tracer, p.beyond = routing.NewTracer(p.Topo, p.LIDs), p.newBeyond()
+	p.beyond = p.newBeyond()
 	return p.forEach(ctx, all, func(w *placer, at *destinations) error {
 		w.beyond = p.beyond
 		return w.keepAt(at)
@@ -150,7 +150,7 @@ func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination) {
 	p.choose(at, d)
 	for s, row := range p.rows {
 		if port := row[d.lid]; port != routing.NoPath && topo.SwitchIdx(s) != at {
-			p.by[s], p.next[s], p.free[s] = port, p.tracer.Next(topo.SwitchIdx(s), port), false
+			p.by[s], p.next[s], p.free[s] = port, p.beyond.next(topo.SwitchIdx(s), port), false
 		}
 	}
 	p.inOrder(func(s topo.SwitchIdx) {

@@ -35,8 +35,8 @@ type placer struct {
 	near  []int32
 	moved []uint8
 
-	tracer *routing.Tracer // where tables exist already
-	beyond *beyond         // likewise
+	tracer *routing.Tracer // while relieve moves routes
+	beyond *beyond         // nil where all is placed afresh
 }
 
 const unreachable = math.MaxInt32 / 2
