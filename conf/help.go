@@ -123,7 +123,7 @@ differs from OpenSM's default, because OpenSM writes all defaults into the files
 in opensm.conf, list its key: ` + "`impose lmc,max_op_vls`" + `.
 
 **Errors** are reported with file, line and column. An invalid value is never applied. At start, an invalid value of a GUID,
-the LMC, the subnet prefix, a key, partitions or routing ends the program; for any other setting ibsm reports the error
+the LMC, the subnet prefix, a key, the trust in SA clients, partitions or routing ends the program; for any other setting ibsm reports the error
 and uses the default. Unknown keys are warnings. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
 with an error changes nothing.
 

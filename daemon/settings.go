@@ -19,6 +19,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
 	"ibsm/sweep/plan"
+	"ibsm/view"
 )
 
 // What the configuration means for each part of the daemon. Settings that no line here
@@ -40,6 +41,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		ForceHeavy:    conf.ForceHeavySweep.In(l.Config),
 		IgnoreTraps:   !conf.SweepOnTrap.In(l.Config),
 		SAKey:         conf.SAKey.In(l.Config),
+		Trust:         trust(l.Config),
 		MaxRate:       maxRate(l.Config),
 		NoMulticast:   conf.DisableMulticast.In(l.Config),
 		Registrar:     registrations(l.Config),
@@ -47,6 +49,16 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		DryRun:        l.DryRun,
 		HonorGUID2LID: conf.HonorGUID2LIDFile.In(l.Config),
 	}
+}
+
+// trust is how far the SA believes its clients.
+func trust(c *conf.Config) view.Trust {
+	t := view.Trust{Enhanced: conf.SAEnhancedTrustModel.In(c), CheckSGID: conf.SACheckSGIDSpoofing.In(c), Rate: conf.SARateThreshold.In(c)}
+	if t.Enhanced {
+		t.Proxies, t.GUIDs = conf.SAETMAllowUntrustedProxyRequests.In(c), conf.SAETMAllowUntrustedGUIDInfoRec.In(c)
+		t.Groups, t.Services, t.Subscriptions = conf.SAETMMaxNumMCGs.In(c), conf.SAETMMaxNumSrvcs.In(c), conf.SAETMMaxNumEventSubs.In(c)
+	}
+	return t
 }
 
 // subnetSettings is what the operator says about the subnet. What nobody has chosen

@@ -34,8 +34,9 @@ type Config struct {
 	// IgnoreTraps leaves changes that traps 128 and 144 report to the next sweep.
 	IgnoreTraps bool
 	SAKey       uint64
-	MaxRate     mad.Rate // view.Subnet.MaxRate
-	NoMulticast bool     // view.Subnet.NoMulticast
+	Trust       view.Trust // of clients of the SA
+	MaxRate     mad.Rate   // view.Subnet.MaxRate
+	NoMulticast bool       // view.Subnet.NoMulticast
 	// PrefixRoutes are the routers to other subnets, for path queries.
 	PrefixRoutes []view.PrefixRoute
 	// PathSLs are the SLs of paths by partition: view.View.SLs.
@@ -81,7 +82,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained = cfg.Sweep.Engines, cfg.Sweep.Drained
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
-	c.cfg.SAKey, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.HonorGUID2LID
+	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
 	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
 	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror

@@ -83,7 +83,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 	last := c.published.view
 	v := &view.View{
 		Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, Ports: out.Ports(), MFTs: c.multicast.MFTs(out.Topo),
-		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, RespTimeValue: 16,
+		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, Trust: c.cfg.Trust, RespTimeValue: 16,
 			MaxRate: c.cfg.MaxRate, NoMulticast: c.cfg.NoMulticast},
 		SMs:          []view.SM{c.elect.self(out.LIDs.Base[out.Topo.Self], c.sent)},
 		Routing:      RoutingOf(out.SweepPlan),

@@ -21,6 +21,7 @@ type saServer struct {
 	stats     sa.Stats
 	grh       sa.GRHPorts // for as long as this manager runs
 	clients   clientCounts
+	rates     clientRates
 
 	mu         sync.Mutex // guards the rest, and writing responder
 	transfers  rmpp.Stats
@@ -93,8 +94,11 @@ func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
 // takeRequests takes requests to the SA, for gsi.Users.
 func (p *saPort) takeRequests(ds []mad.Datagram) (dropped int) {
 	p.sa.clients.add(ds)
-	p.sa.responder.Load().Heard(ds)
 	at := time.Since(p.opened) // one look at the clock for all of them
+	responder, came := p.sa.responder.Load(), len(ds)
+	ds = p.sa.admit(ds, at, responder)
+	dropped = came - len(ds)
+	responder.Heard(ds)
 	for len(ds) > 0 {
 		way, n := sa.WayOf(&ds[0].Packet), 1
 		for n < len(ds) && sa.WayOf(&ds[n].Packet) == way {

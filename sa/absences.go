@@ -16,7 +16,7 @@ import (
 // those that are gone stay for the grace period.
 func (r *Registrar) setView(v *view.View) {
 	was := r.view
-	r.view, r.responder = v, &Responder{view: v}
+	r.view, r.responder = v, &Responder{view: v, reg: &r.reg.State}
 	if was != nil && was.Subnet != v.Subnet {
 		r.wellKnown()
 	}

@@ -123,7 +123,7 @@ func (a *Responder) Answer(in, out *mad.Datagram, stats *Stats) bool {
 // header.
 func (a *Responder) open(in, out *mad.Datagram, stats *Stats) bool {
 	if reason := a.gate(in); reason != answered {
-		stats.Drop(reason)
+		a.dropped(in, reason, stats)
 		return false
 	}
 	p, reply := &in.Packet, &out.Packet
@@ -168,10 +168,12 @@ func (a *Responder) gate(in *mad.Datagram) Drop {
 		return DropNotMaster
 	case p.SMKey() != 0 && p.SMKey() != a.view.Subnet.SAKey:
 		return DropBadKey
-	case a.view.LIDs.PortOf(in.LID) == topo.None:
+	}
+	from := a.view.LIDs.PortOf(in.LID)
+	if from == topo.None {
 		return DropUnknownRequester
 	}
-	return answered
+	return a.believes(in, from)
 }
 
 // responseTo is the method of the answer, 0 when the method asks for none.

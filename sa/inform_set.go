@@ -51,7 +51,7 @@ func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
 	}
 	dest := r.destination(q.addr)
 	old, was := r.reg.Subscription(key)
-	if !was && (r.reg.Counts().Subscriptions >= maxSubscriptions || r.tally.subscriptions[key.Subscriber] >= maxPortSubs) {
+	if !was && (r.reg.Counts().Subscriptions >= maxSubscriptions || r.tally.subscriptions[key.Subscriber] >= r.allowed(q, r.view.Subnet.Trust.Subscriptions, maxPortSubs)) {
 		return q.because(r.full(), "there are too many subscriptions", osmlog.InformNoRoom)
 	}
 	if !was || old != dest {

@@ -76,10 +76,11 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 // hasRoom reports whether who asks may enter one more member: a port itself, or any other by
 // proxy.
 func (r *Registrar) hasRoom(q *writeRequest, m *registry.Member) bool {
+	most := r.allowed(q, r.view.Subnet.Trust.Groups, maxPortMembers)
 	if m.Proxy {
-		return r.tally.proxies.hasRoom(memberKey{m.MGID, m.Port}, r.view.Topo.Ports[q.from].GUID, maxPortMembers)
+		return r.tally.proxies.hasRoom(memberKey{m.MGID, m.Port}, r.view.Topo.Ports[q.from].GUID, most)
 	}
-	return r.tally.own[m.Port] < maxPortMembers
+	return r.tally.own[m.Port] < most
 }
 
 // member reads port and group of a join, and checks the requester's authority.

@@ -35,7 +35,7 @@ func (r *Registrar) setService(q *writeRequest) mad.Status {
 		return q.because(mad.StatusReqDenied, notOwned, "")
 	}
 	from := r.view.Topo.Ports[q.from].GUID
-	if !was && r.reg.Counts().Services >= maxServices || !r.tally.registrars.hasRoom(v.ServiceKey, from, maxPortServices) {
+	if !was && r.reg.Counts().Services >= maxServices || !r.tally.registrars.hasRoom(v.ServiceKey, from, r.allowed(q, r.view.Subnet.Trust.Services, maxPortServices)) {
 		return q.because(r.full(), "there are too many services", osmlog.ServiceNoRoom)
 	}
 	if !was || *old != v {

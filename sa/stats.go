@@ -2,18 +2,21 @@ package sa
 
 import (
 	"iter"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	osmlog "ibsm/opensm/log"
 )
 
 // Stats counts replies, dropped requests, and reply times. Any number of goroutines may count
 // and read at once; with a Stats for each worker they do not share cache lines. The zero value
 // is ready.
 type Stats struct {
-	Refusals Refusals
+	Refusals  Refusals
+	Offenders Offenders
 
 	replies [len(attrs)][len(statuses)]atomic.Uint64
 	drops   [len(drops)]atomic.Uint64
@@ -47,21 +50,25 @@ type Drop uint8
 
 // Reasons for dropping.
 const (
-	DropNoRequest        Drop = 1 // not a request to subnet administration
-	DropNotMaster        Drop = 2 // this manager is not master, or its first sweep has not ended
-	DropBadKey           Drop = 3 // an SM_Key other than 0 and the SA's
-	DropUnknownRequester Drop = 4 // no port has the LID it came from
-	DropNoRoom           Drop = 5 // too many requests or replies wait
-	DropClientFull       Drop = 6 // too many of this client wait
-	DropDuplicate        Drop = 7 // the reply to the first copy is being made or sent
-	DropTooLate          Drop = 8 // it has waited longer than its client waits for a reply
-	DropHandingOver      Drop = 9 // draining: the handover target gets the last changes
+	DropNoRequest        Drop = 1  // not a request to subnet administration
+	DropNotMaster        Drop = 2  // this manager is not master, or its first sweep has not ended
+	DropBadKey           Drop = 3  // an SM_Key other than 0 and the SA's
+	DropUnknownRequester Drop = 4  // no port has the LID it came from
+	DropNoRoom           Drop = 5  // too many requests or replies wait
+	DropClientFull       Drop = 6  // too many of this client wait
+	DropDuplicate        Drop = 7  // the reply to the first copy is being made or sent
+	DropTooLate          Drop = 8  // it has waited longer than its client waits for a reply
+	DropHandingOver      Drop = 9  // draining: the handover target gets the last changes
+	DropUntrusted        Drop = 10 // without the SA_Key, and not what a host needs: view.Trust.Enhanced
+	DropSpoofed          Drop = 11 // the SGID of its GRH is not the port's that it came from
+	DropTooMany          Drop = 12 // more in a second from one LID than view.Trust.Rate
 
 	answered Drop = 0
 )
 
 var drops = [...]string{
 	"answered", "no request", "not master", "bad SM_Key", "unknown requester", "no room", "client full", "duplicate", "too late", "handing over",
+	"untrusted", "spoofed SGID", "rate limit",
 }
 
 // String is the reason in a few words.
@@ -104,3 +111,12 @@ func (s *Stats) reply(a mad.AttrID, st mad.Status) {
 
 // Drop counts a datagram that gets no answer.
 func (s *Stats) Drop(d Drop) { s.drops[d].Add(1) }
+
+// Offended counts a request that gets no answer for a reason that its sender has to answer for, and notes
+// the sender, a port with a GUID, 0 if there is none. The first of each sender and reason is logged.
+func (s *Stats) Offended(in *mad.Datagram, d Drop, port mad.GUID, desc string) {
+	s.Drop(d)
+	if s.Offenders.add(in, d, port) {
+		s.Refusals.log(slog.LevelError, osmlog.Dropped(in.Packet.Method(), sarec.AttrName(in.Packet.AttrID()), uint64(port), desc, d.because()))
+	}
+}

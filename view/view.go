@@ -50,6 +50,7 @@ type Subnet struct {
 	Prefix        mad.Prefix
 	SubnetTimeOut uint8 // 4.096 us x 2^n; PacketLifeTime of paths
 	SAKey         uint64
+	Trust         Trust
 	RespTimeValue uint8 // 4.096 us x 2^n, of our ClassPortInfo
 	// MaxRate is the highest rate code that the SA chooses; 0 for all. See path.LimitRate.
 	MaxRate mad.Rate

@@ -1,0 +1,60 @@
+package manager
+
+import (
+	"sync/atomic"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/sa"
+)
+
+// clientRates limit how many requests are taken from each LID: a token bucket each, kept as the time at
+// which it is full again (the generic cell rate algorithm). There is one for each unicast LID that a
+// packet can show, 384 KiB in all. Any number of goroutines may use it.
+type clientRates [mad.MinMulticastLID]atomic.Int64
+
+// take reports whether a request of a LID at a time is taken, where there may be so many in a second, and
+// as many at once.
+func (c *clientRates) take(lid mad.LID, now time.Duration, perSecond uint32) bool {
+	bucket := &c[min(int(lid), len(c)-1)]
+	each := int64(time.Second) / int64(perSecond)
+	for {
+		full := bucket.Load()
+		next := max(full, int64(now)) + each
+		if next-int64(now) > int64(time.Second) {
+			return false
+		}
+		if bucket.CompareAndSwap(full, next) {
+			return true
+		}
+	}
+}
+
+// admit moves the requests that are taken to the front, and returns them: those that show the SA_Key and
+// those of the manager's own port are, and of others as many as view.Trust.Rate allows.
+func (s *saServer) admit(ds []mad.Datagram, now time.Duration, responder *sa.Responder) []mad.Datagram {
+	if responder == nil {
+		return ds
+	}
+	v := responder.View()
+	perSecond := v.Subnet.Trust.Rate
+	if perSecond == 0 {
+		return ds
+	}
+	own := v.Topo.EndPort(v.Topo.Self)
+	n := 0
+	for i := range ds {
+		key := ds[i].Packet.SMKey()
+		if key == 0 || key != v.Subnet.SAKey {
+			if v.LIDs.PortOf(ds[i].LID) != own && !s.rates.take(ds[i].LID, now, perSecond) {
+				responder.TooMany(&ds[i], &s.stats)
+				continue
+			}
+		}
+		if n != i {
+			ds[n] = ds[i]
+		}
+		n++
+	}
+	return ds[:n]
+}
