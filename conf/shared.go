@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// sharedGroups are the groups whose settings determine what is written to the fabric.
-var sharedGroups = []string{"subnet", "links", "routing", "partitions", "qos"}
+// sharedGroups are the groups whose settings determine what is written to the fabric, and whom the SA
+// answers.
+var sharedGroups = []string{"subnet", "links", "routing", "partitions", "qos", "trust"}
 
-// Shared reports whether a setting determines what is written to the fabric, so that it
+// Shared reports whether a setting determines what is written to the fabric, or whom the SA answers, so that it
 // should be equal on all managers of a subnet: a standby takes over with its master's
 // value. Keys, which must not be sent, and file names are not shared.
 func (k *Key) Shared() bool {

@@ -125,6 +125,7 @@ func (plainSource) Generation() uint64                            { return 1 }
 func (plainSource) Why(string, string) (*Why, error)              { return &Why{}, nil }
 func (plainSource) Path(from, to string) (*Path, error)           { return &Path{}, nil }
 func (plainSource) Quality(context.Context) (*Quality, error)     { return &Quality{}, nil }
+func (plainSource) Security() *Security                           { return &Security{} }
 func (plainSource) QoS() (*QoS, error)                            { return &QoS{}, nil }
 func (plainSource) Dumps() []string                               { return []string{"lfts"} }
 func (plainSource) Dump(context.Context, io.Writer, string) error { return nil }

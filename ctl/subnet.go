@@ -31,6 +31,8 @@ type Subnet interface {
 	QoS() (*QoS, error)
 	PathRecord(from, to string, ask *PathRequest) (*PathAnswer, error)
 	Quality(ctx context.Context) (*Quality, error)
+	// Security is how well the subnet is protected from its own hosts.
+	Security() *Security
 	// Dumps are the kinds of dump.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error

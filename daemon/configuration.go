@@ -260,7 +260,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Rules{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: keysOf(l.Config),
 	})
 	return cfg
 }

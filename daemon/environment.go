@@ -9,9 +9,11 @@ import (
 	"os"
 
 	"ibsm/conf"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/opensm/names"
 	"ibsm/sa/mirror"
+	"ibsm/sweep/elect"
 )
 
 // Environment is what the configuration is loaded from: this process's environment and
@@ -91,4 +93,14 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 		logger.Error("some node names cannot be read", "reason", err)
 	}
 	return m
+}
+
+// keysOf is what the configuration says of keys, without showing any.
+func keysOf(c *conf.Config) server.Keys {
+	secret := func(k uint64) bool { return k != 0 && k != elect.DefaultSMKey }
+	m := mirror.Config{SMKey: conf.SMKey.In(c), MKey: mad.MKey(conf.MKey.In(c))}
+	return server.Keys{
+		SMKey: secret(conf.SMKey.In(c)), SAKey: secret(conf.SAKey.In(c)), MKey: conf.MKey.In(c) != 0,
+		AllowedSMs: conf.AllowedSMGUIDs.Chosen(c), Mirrored: m.On(),
+	}
 }

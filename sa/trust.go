@@ -14,7 +14,7 @@ type Condition uint8
 const (
 	// Always: there is none.
 	Always Condition = iota
-	// FromItself: a source that it gives is the requester's port.
+	// FromItself: it gives a source, SGID or SLID, and that is the requester's port.
 	FromItself
 	// ToOne is FromItself, and the request gives a destination.
 	ToOne
@@ -81,7 +81,7 @@ func (a *Responder) fulfils(c Condition, trust *view.Trust, p *mad.Packet, from 
 	switch c {
 	case FromItself, ToOne:
 		rec := (*sarec.PathRecord)(data[:])
-		return (!comps.Has(sarec.PathSGID) || a.portOf(rec.SGID()) == from) &&
+		return comps&(sarec.PathSGID|sarec.PathSLID) != 0 && (!comps.Has(sarec.PathSGID) || a.portOf(rec.SGID()) == from) &&
 			(!comps.Has(sarec.PathSLID) || a.view.LIDs.PortOf(rec.SLID()) == from) &&
 			(c == FromItself || comps&(sarec.PathDGID|sarec.PathDLID) != 0)
 	case ForItself:

@@ -128,7 +128,7 @@ func TestConditions(t *testing.T) {
 		trust view.Trust
 		yes   bool
 	}{
-		{"a path without a source", path(sarec.PathDLID, func(r *sarec.PathRecord) { r.SetDLID(4) }), view.Trust{}, true},
+		{"a path without a source", path(sarec.PathDLID, func(r *sarec.PathRecord) { r.SetDLID(4) }), view.Trust{}, false},
 		{"a path from its LID", path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) { r.SetSLID(5) }), view.Trust{}, true},
 		{"a path from another LID", path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) { r.SetSLID(4) }), view.Trust{}, false},
 		{"a path from no LID", path(sarec.PathSLID, func(r *sarec.PathRecord) { r.SetSLID(77) }), view.Trust{}, false},
@@ -139,6 +139,7 @@ func TestConditions(t *testing.T) {
 		{"a path from another GID", path(sarec.PathSGID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(sitePrefix, h2)) }), view.Trust{}, false},
 		{"its GID and another LID", path(sarec.PathSGID|sarec.PathSLID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(sitePrefix, h3)); r.SetSLID(4) }), view.Trust{}, false},
 		{"all paths from it", table(path(sarec.PathSLID, func(r *sarec.PathRecord) { r.SetSLID(5) })), view.Trust{}, false},
+		{"all paths to a LID", table(path(sarec.PathDLID, func(r *sarec.PathRecord) { r.SetDLID(4) })), view.Trust{}, false},
 		{"all paths", table(path(0, func(*sarec.PathRecord) {})), view.Trust{}, false},
 		{"paths from it to a GID", table(path(sarec.PathSLID|sarec.PathDGID, func(r *sarec.PathRecord) { r.SetSLID(5) })), view.Trust{}, true},
 		{"paths from another", table(path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) { r.SetSLID(4) })), view.Trust{}, false},

@@ -68,7 +68,13 @@ func Prepare(root *cobra.Command, version string) {
 	root.AddCommand(&cobra.Command{Use: "version", Hidden: true, RunE: printVersion})
 	for _, cmd := range append(root.Commands(), root) {
 		if cmd.HasSubCommands() {
-			cmd.RunE = noVerb
+			alone := cmd.RunE // nil where it does nothing without a verb
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				if alone != nil && len(args) == 0 {
+					return alone(cmd, args)
+				}
+				return noVerb(cmd, args)
+			}
 			if cmd.Args == nil {
 				cmd.Args = cobra.ArbitraryArgs
 			}

@@ -23,7 +23,9 @@ func tool() *cobra.Command {
 	many.PersistentFlags().String("word", "", "some `WORD`")
 	cli.Words(many, "word", "yes", "no")
 	many.AddCommand(cli.Takes(&cobra.Command{Use: "one [THING]...", Short: "first", Args: cli.Args(0, -1), RunE: func(*cobra.Command, []string) error { return nil }}, "word"))
-	root.AddCommand(fail, many, cli.Completion("Completes.", "other"))
+	both := &cobra.Command{Use: "both [VERB]", Short: "does something without a verb, too", Hidden: true, RunE: func(cmd *cobra.Command, _ []string) error { cmd.Print("done\n"); return nil }}
+	both.AddCommand(&cobra.Command{Use: "one", Args: cli.Args(0, 0), RunE: func(*cobra.Command, []string) error { return nil }})
+	root.AddCommand(fail, many, both, cli.Completion("Completes.", "other"))
 	cli.Prepare(root, "1.2")
 	return root
 }
@@ -59,6 +61,9 @@ See tool --help for the common options.
 		{"", 2, "tool: error: a verb is missing\nhint: see tool --help for the verbs\n"},
 		{"completoin", 2, "tool: error: unknown verb \"completoin\"; did you mean completion?\nhint: see tool --help for the verbs\n"},
 		{"many", 2, "tool: error: a verb of many is missing\nhint: see tool many --help for the verbs\n"},
+		{"both", 0, "done\n"},
+		{"both two", 2, "tool: error: unknown verb of both \"two\"\nhint: see tool both --help for the verbs\n"},
+		{"both one", 0, ""},
 		{"many two", 2, "tool: error: unknown verb of many \"two\"\nhint: see tool many --help for the verbs\n"},
 		{"many --word x one a b c", 0, ""},
 		{"many one --json", 2, "tool: error: unknown option --json\nhint: see tool many one --help\n"},

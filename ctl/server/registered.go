@@ -30,6 +30,8 @@ func (s *subnet) registeredRows(l ctl.List) func(f *ctl.Filter) (iter.Seq[any], 
 		return s.subscriptions
 	case ctl.Refusals:
 		return s.refusalRows
+	case ctl.Offenders:
+		return s.offenderRows
 	}
 	return nil
 }

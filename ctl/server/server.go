@@ -73,6 +73,14 @@ type Rules struct {
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
 	QoSPolicy  *ctl.QoSTrouble        // nil if the QoS policy file is in force, or there is none
+	Keys       Keys
+}
+
+// keys is what the configuration says of them.
+func (d *Server) keys() Keys {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rules.Keys
 }
 
 // SetRules sets what the manager is master by.
@@ -145,6 +153,7 @@ func (d *Server) subnet() *subnet {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
 		s.past, s.refusals = d.past, shell.SAStats().Refusals.All
+		s.offenders, s.keys = func() []ctl.Offender { return offendersOf(shell) }, d.keys
 	case s.registered != reg:
 		s = s.with(reg)
 	default:

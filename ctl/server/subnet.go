@@ -28,10 +28,12 @@ type subnet struct {
 	view       *view.View
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
-	loads      func() []uint32     // quality.Loads, computed on first use
-	finder     func() *path.Finder // made on first use
-	past       *history.Keeper     // nil without history
-	refusals   func() []sa.Refusal // nil without a manager
+	loads      func() []uint32       // quality.Loads, computed on first use
+	finder     func() *path.Finder   // made on first use
+	past       *history.Keeper       // nil without history
+	refusals   func() []sa.Refusal   // nil without a manager
+	offenders  func() []ctl.Offender // the same
+	keys       func() Keys           // the same
 }
 
 // Show returns a ctl.Subnet of a view that no manager has published.

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
+	"ibsm/ctl"
+)
+
+func newSecurity(a *asker) *cobra.Command {
+	cmd := &cobra.Command{Use: "security [VERB] [OPTION]...", Short: "how well the subnet is protected from its own hosts", RunE: a.asking(a.security), Long: `
+Reports rule by rule how well the subnet is protected from hosts whose users have root: keys,
+managers, the SA and partitions. For each rule that fails it shows at how many ports and at which,
+and what to set. docs/security.md says what each of them prevents.
+
+Exit status: 0 all rules hold, 1 a rule fails.`,
+		Example: `  ibsmctl security
+  ibsmctl security --json
+  ibsmctl security offenders`}
+	cmd.AddCommand(&cobra.Command{Use: "offenders [OPTION]...", Short: "ports that sent what they may not send", Args: cli.Args(0, 0), RunE: a.asking(a.offenders), Long: `
+Lists the ports that sent what they may not send, the latest first: requests that the SA dropped
+because of a wrong or missing key, a foreign SGID or their number, and packets of managers that
+only another port may send.`})
+	return cmd
+}
+
+// errInsecure is the failure of a rule.
+var errInsecure = errors.New("the subnet is not protected from its own hosts")
+
+func (a *asker) security(ctx context.Context, _ []string, stdout io.Writer) error {
+	s := &ctl.Security{}
+	if err := a.Get(ctx, "/v1/security", nil, s); err != nil {
+		return a.explain(err)
+	}
+	if a.json {
+		if err := printJSON(stdout, s); err != nil {
+			return err
+		}
+	} else if err := a.printSecurity(s, stdout); err != nil {
+		return err
+	}
+	if !s.Holds {
+		return cli.WithHint(errInsecure, "see the rules that fail, and docs/security.md")
+	}
+	return nil
+}
+
+// printSecurity prints the rules, and below those that fail what to do.
+func (a *asker) printSecurity(s *ctl.Security, stdout io.Writer) error {
+	var text bytes.Buffer
+	for i := range s.Rules {
+		r := &s.Rules[i]
+		fmt.Fprintf(&text, "%-13s %-24s %s\n", r.State, r.Rule, printable(r.Text))
+		if r.State != ctl.RuleFails {
+			continue
+		}
+		if names := a.securityPorts(r); names != "" {
+			fmt.Fprintf(&text, "%38s at %s\n", "", names)
+		}
+		fmt.Fprintf(&text, "%38s %s\n", "", printable(r.Do))
+	}
+	_, err := stdout.Write(text.Bytes())
+	return err
+}
+
+// securityPorts names some of the ports at which a rule fails.
+func (a *asker) securityPorts(r *ctl.SecurityRule) string {
+	const most = 4
+	names := make([]string, 0, most)
+	for i := range r.Ports[:min(len(r.Ports), most)] {
+		p := &r.Ports[i]
+		names = append(names, fmt.Sprintf("%s port %d", printable(a.names.of(p.Node, p.Desc)), p.Port))
+	}
+	if more := len(r.Ports) - len(names) + r.More; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *asker) offenders(ctx context.Context, _ []string, stdout io.Writer) error {
+	t := &table{columns: []column{{head: "PORT"}, {head: "NODE", yields: true}, {head: "LID", right: true}, {head: "REASON"}, {head: "TIMES", right: true}, {head: "LAST"}, {head: "PACKET", yields: true}}}
+	return rows(ctx, a, "/v1/offenders", nil, stdout, t, func(o *ctl.Offender) {
+		t.add(o.Port, printable(a.names.of(o.Node, o.Desc)), lid(o.LID), o.Reason, strconv.FormatUint(o.Count, 10), o.Last.Local().Format(time.DateTime), printable(o.What))
+	})
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/manager"
+	"ibsm/topo"
+)
+
+// Keys is what the configuration in force says of keys, without showing any. It is immutable.
+type Keys struct {
+	SMKey, SAKey, MKey bool // it is set, to another value than OpenSM's default
+	AllowedSMs         bool // only managers of a list are believed
+	Mirrored           bool // registrations are mirrored to standbys
+}
+
+// maxSecurityPorts is how many ports a rule names.
+const maxSecurityPorts = 64
+
+// rule is a ctl.SecurityRule that is made.
+type rule struct {
+	*subnet
+	ctl.SecurityRule
+	failing int
+}
+
+// fails notes a port at which the rule fails.
+func (r *rule) fails(p topo.PortIdx) {
+	t := r.view.Topo
+	if r.failing++; r.failing > maxSecurityPorts {
+		r.More++
+		return
+	}
+	n := &t.Nodes[t.Ports[p].Node]
+	r.Ports = append(r.Ports, ctl.SecurityPort{Node: n.GUID.String(), Desc: n.Desc.String(), Port: t.Ports[p].Num})
+}
+
+// Security is how well the subnet is protected, rule by rule.
+func (s *subnet) Security() *ctl.Security {
+	out := &ctl.Security{Holds: true}
+	keys, trust := Keys{}, s.view.Subnet.Trust
+	if s.keys != nil {
+		keys = s.keys()
+	}
+	setting := func(name string, holds bool, text, not, do string) ctl.SecurityRule {
+		if holds {
+			return ctl.SecurityRule{Rule: name, State: ctl.RuleHolds, Text: text}
+		}
+		return ctl.SecurityRule{Rule: name, State: ctl.RuleFails, Text: not, Do: do}
+	}
+	rules := []ctl.SecurityRule{
+		s.atPorts("m_key", "agents demand an M_Key for Sets", "take Sets from any host", "set a secret m_key, the same for all managers", s.lacksMKey),
+		s.atPorts("m_key_protection_level", "agents show their attributes only with the M_Key", "show their attributes to any host", "set m_key_protection_level 2", s.lacksProtection),
+		s.atPorts("m_key_lease_period", "agents drop the M_Key when no manager is left", "keep their M_Key for ever: who loses it cannot manage them", "set m_key_lease_period 60", s.lacksLease),
+		setting("sm_key", keys.SMKey, "other managers have to know the sm_key", "any host that runs a manager with a higher priority takes the subnet over", "set a secret sm_key, the same for all managers"),
+		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", "list the port GUIDs of all managers in allowed_sm_guids"),
+		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers have no secret to authenticate each other: registrations are not mirrored, or any host reads them", "set a secret sm_key and m_key"),
+		setting("sa_key", keys.SAKey, "trusted clients have to know the sa_key", "any host is a trusted client of the SA with the key 1", "set a secret sa_key"),
+		setting("sa_enhanced_trust_model", trust.Enhanced, "the SA answers others only what a host needs", "any host lists the nodes, ports and groups of its partitions", "set sa_enhanced_trust_model TRUE"),
+		setting("sa_check_sgid_spoofing", trust.CheckSGID, "requests with the GID of another port are dropped", "requests may show the GID of another port", "set sa_check_sgid_spoofing TRUE"),
+		setting("sa_rate_threshold", trust.Rate > 0, fmt.Sprintf("at most %d requests a second are taken from a port", trust.Rate), "one host can take up the SA's time", "set sa_rate_threshold 1000"),
+		s.atPorts("default partition", "hosts are limited members of the default partition", "are full members of the default partition: they reach every port", "write Default=0x7fff: ALL=limited, SELF=full; in the partition file", s.isFullMember),
+		s.atPorts("part_enforce", "switches check the P_Keys of hosts", "let packets of any partition in", "set part_enforce both", s.lacksEnforcement),
+	}
+	for _, name := range []string{"vendor-specific", "congestion control", "node-to-node", "aggregation"} {
+		rules = append(rules, ctl.SecurityRule{Rule: name + " keys", State: ctl.RuleLeft, Text: "this manager neither sets nor clears them"})
+	}
+	for _, r := range rules {
+		out.Holds = out.Holds && r.State != ctl.RuleFails
+	}
+	out.Rules = rules
+	return out
+}
+
+// atPorts makes a rule that holds where no end port fails.
+func (s *subnet) atPorts(name, text, not, do string, fails func(topo.PortIdx) (failing, counts bool)) ctl.SecurityRule {
+	r, all := rule{subnet: s, SecurityRule: ctl.SecurityRule{Rule: name, State: ctl.RuleHolds}}, 0
+	for _, p := range s.view.Topo.EndPorts {
+		failing, counts := fails(p)
+		if !counts {
+			continue
+		}
+		if all++; failing {
+			r.fails(p)
+		}
+	}
+	r.Text = fmt.Sprintf("%s, all %d of them", text, all)
+	if r.failing > 0 {
+		r.State, r.Do, r.Text = ctl.RuleFails, do, fmt.Sprintf("%d of %d ports %s", r.failing, all, not)
+	}
+	return r.SecurityRule
+}
+
+func (s *subnet) lacksMKey(p topo.PortIdx) (bool, bool) {
+	info := &s.view.Topo.Ports[p].Info
+	return s.view.Topo.MKey(p) == 0 && info.MKeyProtectBits() == 0, true
+}
+
+func (s *subnet) lacksProtection(p topo.PortIdx) (bool, bool) {
+	return s.view.Topo.Ports[p].Info.MKeyProtectBits() < 2, true
+}
+
+// lacksLease: a key that does not exist, or protects nothing, needs none.
+func (s *subnet) lacksLease(p topo.PortIdx) (bool, bool) {
+	info := &s.view.Topo.Ports[p].Info
+	return info.MKeyLeasePeriod() == 0, info.MKeyProtectBits() > 0
+}
+
+// isFullMember: the manager's own port has to be one.
+func (s *subnet) isFullMember(p topo.PortIdx) (bool, bool) {
+	t := s.view.Topo
+	if !t.IsHost(p) || p == t.EndPort(t.Self) || t.Ports[p].PKeys == nil {
+		return false, false
+	}
+	return t.Ports[p].PKeys.Has(mad.DefaultPKey), true
+}
+
+// lacksEnforcement looks at the switch port at the other end of a host's link.
+func (s *subnet) lacksEnforcement(p topo.PortIdx) (bool, bool) {
+	t := s.view.Topo
+	if !t.IsHost(p) || p == t.EndPort(t.Self) {
+		return false, false
+	}
+	peer := t.Ports[p].Peer
+	if peer == topo.None || !t.IsSwitchPort(peer) {
+		return false, false
+	}
+	return !t.Ports[peer].Info.PartitionEnforcementInbound(), true
+}
+
+// offenderRows are what ports sent that they may not send: requests that the SA dropped, and packets of
+// managers, the latest first.
+func (s *subnet) offenderRows(*ctl.Filter) (iter.Seq[any], error) {
+	if s.offenders == nil {
+		return none, nil
+	}
+	return func(yield func(any) bool) {
+		for _, row := range s.offenders() {
+			if row.Port != "" {
+				guid, _ := mad.ParseGUID(row.Port)
+				row.Node, row.Desc = s.nodeOf(mad.MakeGID(s.view.Subnet.Prefix, guid))
+			}
+			if !yield(&row) {
+				return
+			}
+		}
+	}, nil
+}
+
+// offendersOf are the ports that sent what they may not send, as a manager has counted them.
+func offendersOf(shell *manager.Shell) []ctl.Offender {
+	found, _ := shell.SAStats().Offenders.All()
+	rows := make([]ctl.Offender, 0, len(found))
+	for _, o := range found {
+		row := ctl.Offender{LID: o.LID, Reason: o.Why.String(), Last: o.Last, Count: o.Count, What: fmt.Sprintf("%v of %s", o.Method, sarec.AttrName(o.Attr))}
+		if o.Port != 0 {
+			row.Port = o.Port.String()
+		}
+		rows = append(rows, row)
+	}
+	stats := shell.Stats()
+	for _, a := range stats.Alarms() {
+		row := ctl.Offender{LID: a.LID, Reason: a.Kind.String(), Last: time.Unix(a.Last, 0), Count: a.Count, What: a.Where}
+		if a.Port != 0 {
+			row.Port = a.Port.String()
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
