@@ -25,7 +25,7 @@ type floor struct {
 // error, and so is a row that names no package. Test files may import anything.
 var floors = []floor{
 	{packages: "mad conf/diag conf/manual priority"},
-	{packages: "mad/smp mad/rmpp mad/umad mad/madtest mad/txn"},
+	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/txn"},
 	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},

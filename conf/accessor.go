@@ -32,6 +32,7 @@ var (
 	MKeyLookup                       = boolean("m_key_lookup")
 	SMKey                            = number[uint64]("sm_key")
 	SAKey                            = number[uint64]("sa_key")
+	KeysFile                         = text("keys_file")
 	SAEnhancedTrustModel             = boolean("sa_enhanced_trust_model")
 	SAETMAllowUntrustedProxyRequests = boolean("sa_etm_allow_untrusted_proxy_requests")
 	SAETMAllowUntrustedGUIDInfoRec   = boolean("sa_etm_allow_untrusted_guidinfo_rec")

@@ -24,6 +24,7 @@ const (
 	FromOpenSMConf  Source = 2
 	FromTOML        Source = 3
 	FromOption      Source = 4
+	FromKeysFile    Source = 6 // derived from the secret of keys_file, where nobody has chosen a value
 	FromMaster      Source = 5 // mirrored from the master while this manager was standby
 )
 
@@ -33,6 +34,7 @@ var sourceNames = map[Source]string{
 	FromTOML:        "ibsm.toml",
 	FromOption:      "option",
 	FromMaster:      "master",
+	FromKeysFile:    "keys_file",
 }
 
 func (s Source) String() string { return cmp.Or(sourceNames[s], "default") }

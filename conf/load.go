@@ -10,6 +10,8 @@ import (
 type Environment struct {
 	Getenv   func(name string) string
 	ReadFile func(name string) ([]byte, error)
+	// ReadSecret reads a file that others than its owner must not read, and says what is wrong otherwise.
+	ReadSecret func(name string) ([]byte, error)
 }
 
 // DefaultFiles are the configuration files that are tried, in this order, if none is
@@ -70,6 +72,7 @@ func Load(args []string, env Environment) *Loaded {
 		l.set(g, &l.Report)
 	}
 	l.usualFiles(env)
+	l.deriveKeys(env, &l.Report)
 	l.reconcile(&l.Report)
 	l.comment(&l.Report)
 	return l

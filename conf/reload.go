@@ -50,6 +50,10 @@ func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report
 		return l, nil, report, report.Err(Warning)
 	}
 	config, changed, report, err := l.Reload(f)
+	if err == nil {
+		changed = append(changed, config.deriveKeys(env, &report)...)
+		err = report.Err(Reload)
+	}
 	if err == nil && l.Strict {
 		err = report.Err(Strict)
 	}

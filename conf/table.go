@@ -56,6 +56,8 @@ var subnetKeys = []Key{
 		Help: "SM_Key in SMInfo; must be equal on all managers of the subnet"},
 	{Name: "sa_key", TOML: "keys.sa_key", Kind: X64, Default: "0x0000000000000001", Reload: true, Serious: true, Effect: Acts,
 		Help: "SM_Key that makes an SA query trusted"},
+	{Name: "keys_file", TOML: "keys.file", Kind: String, Default: null, Own: true, Reload: true, Serious: true, Effect: Acts,
+		Help: "file with the secret of the subnet's managers (ibsmctl security new), from which m_key, sm_key and sa_key are derived where they are not set"},
 	{Name: "sa_enhanced_trust_model", TOML: "trust.enhanced", Kind: Bool, Default: "FALSE", Own: true, Reload: true, Serious: true, Effect: Acts,
 		Help: "answer requests without sa_key only if a host needs them: paths, groups, services and subscriptions of its own; drop others"},
 	{Name: "sa_etm_allow_untrusted_proxy_requests", TOML: "trust.untrusted_proxies", Kind: Bool, Default: "FALSE", Own: true, Reload: true, Serious: true, Effect: Acts,

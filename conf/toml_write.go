@@ -15,6 +15,7 @@ import (
 // the others as comments. The error is a diag.List of values that the format cannot
 // represent.
 func (c *Config) WriteTOML() ([]byte, error) {
+	c = c.withoutDerived()
 	var b strings.Builder
 	var errs diag.List
 	for _, group := range tomlGroups() {

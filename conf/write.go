@@ -11,6 +11,7 @@ import (
 // OpenSM with a comment, in OpenSM's order, then the chosen settings of this manager.
 // The error is a diag.List of values that the format cannot represent.
 func (c *Config) WriteOpenSM() ([]byte, error) {
+	c = c.withoutDerived()
 	var b strings.Builder
 	var errs diag.List
 	for i := range table {

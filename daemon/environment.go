@@ -20,7 +20,7 @@ import (
 // files.
 var Environment = conf.Environment{
 	Getenv:   os.Getenv,
-	ReadFile: func(name string) ([]byte, error) { return readFile(name, conf.MaxFile+1) },
+	ReadFile: func(name string) ([]byte, error) { return readFile(name, conf.MaxFile+1) }, ReadSecret: readSecret,
 }
 
 // Judge prints the errors of the configuration. It returns 0, or the exit status if they

@@ -20,7 +20,8 @@ func newSecurity(a *asker) *cobra.Command {
 	cmd := &cobra.Command{Use: "security [VERB] [OPTION]...", Short: "how well the subnet is protected from its own hosts", RunE: a.asking(a.security), Long: `
 Reports rule by rule how well the subnet is protected from hosts whose users have root: keys,
 managers, the SA and partitions. For each rule that fails it shows at how many ports and at which,
-and what to set. docs/security.md says what each of them prevents.
+and what to set. docs/security.md says what each of them prevents. new, export and import make the
+file of keys_file and take it from manager to manager.
 
 Exit status: 0 all rules hold, 1 a rule fails.`,
 		Example: `  ibsmctl security
@@ -30,6 +31,7 @@ Exit status: 0 all rules hold, 1 a rule fails.`,
 Lists the ports that sent what they may not send, the latest first: requests that the SA dropped
 because of a wrong or missing key, a foreign SGID or their number, and packets of managers that
 only another port may send.`})
+	addSecretVerbs(cmd)
 	return cmd
 }
 

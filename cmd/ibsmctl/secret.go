@@ -1,0 +1,131 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"ibsm/cmd/cli"
+	"ibsm/keys"
+)
+
+// addSecretVerbs adds the verbs that make and carry the file of keys_file. They ask no manager.
+func addSecretVerbs(cmd *cobra.Command) {
+	var from string
+	verb := func(use, short, long string, do func(cmd *cobra.Command, file string) error) *cobra.Command {
+		v := cli.Takes(&cobra.Command{Use: use, Short: short, Long: long, Args: cli.Args(1, 1), RunE: func(cmd *cobra.Command, args []string) error { return do(cmd, args[0]) }})
+		cmd.AddCommand(v)
+		return v
+	}
+	passphrase := func(v *cobra.Command) {
+		v.Flags().StringVar(&from, "passphrase-file", "", "read the passphrase from the first line of `FILE` instead of the terminal")
+	}
+	verb("new FILE", "make the secret of a subnet's managers", `
+Makes a secret at random and writes it to FILE, which only its owner can read and which must not
+exist. keys_file names it in the configuration of all managers of the subnet: m_key, sm_key and
+sa_key are derived from it where they are not set. Use export and import to take it to the other
+managers.`, func(cmd *cobra.Command, file string) error {
+		secret, err := keys.New(rand.Reader)
+		if err != nil {
+			return err
+		}
+		return writeSecret(file, &secret, cmd.OutOrStdout())
+	})
+	passphrase(verb("export [OPTION]... FILE", "seal the secret with a passphrase", `
+Prints the secret of FILE, sealed with a passphrase, as one line that may travel by mail or chat.
+The passphrase should travel on another way.`, func(cmd *cobra.Command, file string) error {
+		text, err := readUpTo(file, keys.MaxFile+1)
+		if err != nil {
+			return err
+		}
+		secret, err := keys.Parse(file, text)
+		if err != nil {
+			return err
+		}
+		phrase, err := askPassphrase(from, true)
+		if err != nil {
+			return err
+		}
+		sealed, err := secret.Seal(phrase, rand.Reader)
+		if err == nil {
+			_, err = io.WriteString(cmd.OutOrStdout(), sealed)
+		}
+		return err
+	}))
+	passphrase(verb("import [OPTION]... FILE", "write a secret that was sealed with a passphrase", `
+Reads what export has printed from standard input, and writes the secret to FILE, which only its
+owner can read and which must not exist.`, func(cmd *cobra.Command, file string) error {
+		sealed, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), keys.MaxFile))
+		if err != nil {
+			return err
+		}
+		phrase, err := askPassphrase(from, false)
+		if err != nil {
+			return err
+		}
+		secret, err := keys.Open(string(sealed), phrase)
+		if err != nil {
+			return err
+		}
+		return writeSecret(file, &secret, cmd.OutOrStdout())
+	}))
+}
+
+// writeSecret writes a new file that only its owner can read, whole or not at all.
+func writeSecret(file string, s *keys.Secret, stdout io.Writer) (err error) {
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".keys-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(s.Text())
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temporary.Name(), file); errors.Is(err, fs.ErrExist) { // which does not replace a file
+		return cli.WithHint(fmt.Errorf("%s exists already", file), "a subnet whose managers lose their secret has to be opened switch by switch: keep the old one until all managers have the new one")
+	} else if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "wrote %s; name it as keys_file (keys.file in ibsm.toml) on this manager, standbys first\n", file)
+	return err
+}
+
+// askPassphrase reads a passphrase from a file or the terminal, twice where it is new.
+func askPassphrase(file string, isNew bool) (string, error) {
+	if file != "" {
+		text, err := readUpTo(file, keys.MaxFile)
+		if err != nil {
+			return "", err
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		return strings.TrimSuffix(line, "\r"), nil
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return "", cli.WithHint(errors.New("there is no terminal to ask for the passphrase"), "use --passphrase-file")
+	}
+	defer tty.Close()
+	ask := func(prompt string) (string, error) {
+		fmt.Fprint(tty, prompt)
+		b, err := term.ReadPassword(int(tty.Fd()))
+		fmt.Fprintln(tty)
+		return string(b), err
+	}
+	first, err := ask("passphrase: ")
+	if err != nil || !isNew {
+		return first, err
+	}
+	if again, err := ask("again: "); err != nil || again != first {
+		return "", errors.Join(err, errors.New("the two differ"))
+	}
+	return first, nil
+}

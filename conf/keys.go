@@ -1,0 +1,63 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"ibsm/conf/diag"
+	"ibsm/keys"
+)
+
+// deriveKeys sets the keys that nobody has chosen by the secret of keys_file, and returns the names of those that
+// changed by it. A file that cannot be read is an error: keys that everybody knows would be worse than none of
+// this manager.
+func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) {
+	name := KeysFile.In(c)
+	if name == "" {
+		return nil
+	}
+	at := c.Setting(KeysFile.Key())
+	text, err := env.ReadSecret(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s does not exist: make it on one manager with ibsmctl security new %s, and take it to the others with ibsmctl security export and import", name, name)
+	}
+	if err != nil {
+		report.add(Refusal, at.Position, KeysFile.Key().Name, "keys_file: %v", err)
+		return nil
+	}
+	secret, err := keys.Parse(name, text)
+	if bad := (diag.Error{}); errors.As(err, &bad) {
+		report.add(Refusal, bad.Position, KeysFile.Key().Name, "%s", bad.Text)
+		return nil
+	}
+	for _, derived := range []struct {
+		of   Accessor[uint64]
+		from func() uint64
+	}{{MKey, secret.MKey}, {SMKey, secret.SMKey}, {SAKey, secret.SAKey}} {
+		s := &c.settings[derived.of.row]
+		if s.chosen(derived.of.Key()) && s.Source != FromKeysFile {
+			continue
+		}
+		value := Value{Num: derived.from()}
+		if s.Value != value {
+			changed = append(changed, derived.of.Key().Name)
+		}
+		*s = Setting{Value: value, Source: FromKeysFile, Position: at.Position}
+	}
+	return changed
+}
+
+// withoutDerived is the configuration without the keys that are derived: no file has them but that of the secret.
+func (c *Config) withoutDerived() *Config {
+	if KeysFile.In(c) == "" {
+		return c
+	}
+	c = c.clone()
+	for i := range c.settings {
+		if c.settings[i].Source == FromKeysFile {
+			c.settings[i] = Setting{Value: table[i].standard()}
+		}
+	}
+	return c
+}
