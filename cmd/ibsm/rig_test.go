@@ -42,6 +42,7 @@ var rigScripts = []struct {
 	{file: "tables.sh", quick: true},
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
+	{file: "trust.sh", shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},
 	{file: "subscribers.sh", net: "subscribers.net"},
 	{file: "lanes.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "events.sh", rigs: true, front: true},

@@ -39,14 +39,19 @@ managers.`, func(cmd *cobra.Command, file string) error {
 		}
 		return writeSecret(file, &secret, cmd.OutOrStdout())
 	})
+	verb("show FILE", "print the keys that are derived from a secret", `
+Prints the m_key, sm_key and sa_key that are derived from the secret of FILE, for tools that have to
+show them: saquery --smkey SA_KEY, smpquery -y M_KEY. They are as secret as FILE.`, func(cmd *cobra.Command, file string) error {
+		secret, err := readSecret(file)
+		if err == nil {
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "m_key 0x%016x\nsm_key 0x%016x\nsa_key 0x%016x\n", secret.MKey(), secret.SMKey(), secret.SAKey())
+		}
+		return err
+	})
 	passphrase(verb("export [OPTION]... FILE", "seal the secret with a passphrase", `
 Prints the secret of FILE, sealed with a passphrase, as one line that may travel by mail or chat.
 The passphrase should travel on another way.`, func(cmd *cobra.Command, file string) error {
-		text, err := readUpTo(file, keys.MaxFile+1)
-		if err != nil {
-			return err
-		}
-		secret, err := keys.Parse(file, text)
+		secret, err := readSecret(file)
 		if err != nil {
 			return err
 		}
@@ -77,6 +82,14 @@ owner can read and which must not exist.`, func(cmd *cobra.Command, file string)
 		}
 		return writeSecret(file, &secret, cmd.OutOrStdout())
 	}))
+}
+
+func readSecret(file string) (s keys.Secret, err error) {
+	text, err := readUpTo(file, keys.MaxFile+1)
+	if err != nil {
+		return s, err
+	}
+	return keys.Parse(file, text)
 }
 
 // writeSecret writes a new file that only its owner can read, whole or not at all.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ibsm/cmd/cli"
+	"ibsm/keys"
 )
 
 // TestSecret: a secret is made once, and comes out of export and import as it was; nothing overwrites one.
@@ -40,6 +42,10 @@ func TestSecret(t *testing.T) {
 	}
 	if copied, err := os.ReadFile(file("copy")); err != nil || !bytes.Equal(copied, made) {
 		t.Errorf("the copy differs: %v", err)
+	}
+	secret, err := keys.Parse("keys", made)
+	if status, shown, _ := verb("", "show", file("keys")); err != nil || status != 0 || !strings.Contains(shown, fmt.Sprintf("\nsa_key 0x%016x\n", secret.SAKey())) {
+		t.Errorf("show: %s, %v", shown, err)
 	}
 	os.WriteFile(file("other phrase"), []byte("another horse battery"), 0o600)
 	for want, args := range map[string][]string{
