@@ -46,9 +46,9 @@ type Offender struct {
 	Port   string    `json:"port,omitempty"` // GUID; missing if it is not known
 	Node   string    `json:"node,omitempty"` // GUID; missing if the port is absent
 	Desc   string    `json:"desc,omitempty"`
-	LID    mad.LID   `json:"lid"`    // 0 where it is not known
-	Reason string    `json:"reason"` // as in docs/security.md
-	Last   time.Time `json:"last"`
+	LID    mad.LID   `json:"lid"`           // 0 where it is not known
+	Reason string    `json:"reason"`        // as in docs/security.md
+	Last   time.Time `json:"last,omitzero"` // missing where it is not known
 	Count  uint64    `json:"count"`
 	What   string    `json:"what"` // the last packet
 }

@@ -38,12 +38,12 @@ func (c *trapCounts) add(n *smp.Notice) {
 	c.byNumber[i]++
 }
 
-// offenders counts the traps 257 to 259 by the sender of the packets that they report. It is a
+// offenders counts the traps 256 to 259 by the sender of the packets that they report. It is a
 // plain value.
 type offenders struct {
 	known  [maxOffenders]Offender
 	used   int
-	others [3]uint64 // by trap, from 257 on
+	others [4]uint64 // by trap, from 256 on
 }
 
 func (o *offenders) add(port mad.GUID, trap smp.TrapNumber) {
@@ -54,14 +54,14 @@ func (o *offenders) add(port mad.GUID, trap smp.TrapNumber) {
 		}
 	}
 	if port == 0 || o.used == maxOffenders {
-		o.others[trap-smp.TrapBadPKey]++
+		o.others[trap-smp.TrapBadMKey]++
 		return
 	}
 	o.known[o.used] = Offender{port, trap, 1}
 	o.used++
 }
 
-// Offenders are the ports that sent packets with wrong P_Keys or Q_Keys, as traps 257 to
+// Offenders are the ports that sent packets with wrong M_Keys, P_Keys or Q_Keys, as traps 256 to
 // 259 reported.
 func (s *Stats) Offenders() iter.Seq[Offender] {
 	return func(yield func(Offender) bool) {
@@ -71,7 +71,7 @@ func (s *Stats) Offenders() iter.Seq[Offender] {
 			}
 		}
 		for i, n := range s.traps.offenders.others {
-			if n > 0 && !yield(Offender{Trap: smp.TrapBadPKey + smp.TrapNumber(i), Count: n}) {
+			if n > 0 && !yield(Offender{Trap: smp.TrapBadMKey + smp.TrapNumber(i), Count: n}) {
 				return
 			}
 		}
@@ -87,6 +87,13 @@ func (c *trapCounts) badKey(n *smp.Notice, v *view.View) string {
 	var from, to mad.LID
 	var sender mad.GID
 	switch n.TrapNumber() {
+	case smp.TrapBadMKey:
+		p, guid := badMKeySender(v, n), mad.GUID(0)
+		if p != topo.None {
+			guid = v.Topo.Ports[p].GUID
+		}
+		c.offenders.add(guid, n.TrapNumber())
+		return fmt.Sprintf("from %s to %s", nameOf(v, p, guid), nameOf(v, portOf(v, n.IssuerLID()), 0))
 	case smp.TrapBadPKey, smp.TrapBadQKey:
 		d := n.BadKey()
 		from, to, sender = d.LID1(), d.LID2(), d.GID1()

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo"
@@ -29,7 +31,7 @@ func isForged(n *smp.Notice, from mad.LID, v *view.View) bool {
 	case smp.TrapSystemImageGUID:
 		return !isOfNode(v, from, n.SystemImage().LID())
 	case smp.TrapBadMKey:
-		return !isOfNode(v, from, n.BadMKey().LID())
+		return false // its LID is that of who showed the key (IBA 14.2.5.1), or, with drivers of Linux, the agent's own
 	case smp.TrapBadPKey, smp.TrapBadQKey: // reported by the receiver of the packet
 		return !isOfNode(v, from, n.BadKey().LID1()) && !isOfNode(v, from, n.BadKey().LID2())
 	case smp.TrapSwitchBadPKey:
@@ -49,4 +51,39 @@ func isOfNode(v *view.View, from, lid mad.LID) bool {
 	}
 	sender := portOf(v, from)
 	return sender != topo.None && v.Topo.Ports[p].Node == v.Topo.Ports[sender].Node
+}
+
+// badMKeySender is the port that sent the SMP which trap 256 reports, None if it is not known. The
+// architecture has its LID in the notice (IBA 14.2.5.1). With qib and hfi1 of Linux that is the agent's own;
+// then the return path of a directed-route SMP leads back from the agent, up to the first adapter: what
+// it says beyond that is invented.
+func badMKeySender(v *view.View, n *smp.Notice) topo.PortIdx {
+	d := n.BadMKey()
+	agent, sender := portOf(v, n.IssuerLID()), portOf(v, d.LID())
+	switch {
+	case agent == topo.None:
+		return sender
+	case sender != topo.None && v.Topo.Ports[sender].Node != v.Topo.Ports[agent].Node:
+		return sender
+	case !d.DRNotice() || d.DRSLID() != mad.PermissiveLID || d.DRPathTruncated():
+		return topo.None
+	}
+	path := d.DRReturnPath()
+	isSwitch := func(p topo.PortIdx) bool { return v.Topo.Nodes[v.Topo.Ports[p].Node].Type == mad.Switch }
+	if len(path) > 0 && path[0] == 0 { // those drivers copy the field from its unused first byte on, and so not the last hop
+		if isSwitch(agent) {
+			return topo.None
+		}
+		path = append(slices.Clone(path[1:]), v.Topo.Ports[agent].Num)
+	}
+	at := agent
+	for i := len(path) - 1; i >= 0; i-- {
+		if at = v.Topo.Behind(at, path[i]); at == topo.None || !isSwitch(at) {
+			break
+		}
+	}
+	if at == topo.None || at == agent {
+		return topo.None
+	}
+	return v.Topo.EndPort(at)
 }

@@ -77,7 +77,7 @@ func describe(n *smp.Notice) string {
 		return fmt.Sprintf("145 SystemImageGUID of LID %v is %v", n.SystemImage().LID(), n.SystemImage().SystemImageGUID())
 	case smp.TrapBadMKey:
 		k := n.BadMKey()
-		return fmt.Sprintf("256 bad M_Key shown to LID %v: %v of attribute %v", k.LID(), k.Method(), k.AttributeID())
+		return fmt.Sprintf("256 bad M_Key from LID %v: %v of attribute %v", k.LID(), k.Method(), k.AttributeID())
 	case smp.TrapBadPKey, smp.TrapBadQKey:
 		k := n.BadKey()
 		return fmt.Sprintf("%d bad key 0x%x from LID %v to LID %v", uint16(number), k.Key(), k.LID1(), k.LID2())

@@ -1,12 +1,14 @@
 package manager
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/plan"
+	"ibsm/topo"
 )
 
 // newTraps has counted nothing.
@@ -187,6 +189,86 @@ func TestOffenders(t *testing.T) {
 	if text := stats.traps.badKey((*smp.Notice)(linkChange().Packet.Data()), v); text != "" {
 		t.Errorf("a trap of another kind: %s", text)
 	}
+}
+
+// TestBadMKeySender: trap 256 names the sender by its LID, as the architecture has it, or by the way back from the
+// agent, in the form of the architecture and in that of drivers of Linux.
+func TestBadMKeySender(t *testing.T) {
+	v := servedView()
+	found := 0
+	for _, from := range v.Topo.EndPorts {
+		if v.Topo.Nodes[v.Topo.Ports[from].Node].Type == mad.Switch {
+			continue
+		}
+		for to, back := range waysFrom(v.Topo, from) {
+			agent := v.Topo.EndPort(to)
+			lid := func(p topo.PortIdx) mad.LID { return v.LIDs.Base[v.Topo.EndPort(p)] }
+			report := func(fill func(d *smp.BadMKeyDetails)) topo.PortIdx {
+				n := notice(smp.TrapBadMKey, func(n *smp.Notice) { n.SetIssuerLID(lid(agent)); fill(n.BadMKey()) })
+				return badMKeySender(v, (*smp.Notice)(n.Packet.Data()))
+			}
+			path := func(ports ...uint8) func(d *smp.BadMKeyDetails) {
+				return func(d *smp.BadMKeyDetails) {
+					d.SetLID(lid(agent))
+					d.SetDRSLID(mad.PermissiveLID)
+					d.SetDRNotice(true)
+					d.SetDRHopCount(uint8(len(ports)))
+					copy(d.DRReturnPath(), ports)
+				}
+			}
+			if got := report(func(d *smp.BadMKeyDetails) { d.SetLID(lid(from)) }); got != from {
+				t.Errorf("by LID: %d, want %d", got, from)
+			}
+			if got := report(path(back...)); got != from {
+				t.Errorf("back by %v from %d: %d, want %d", back, agent, got, from)
+			}
+			if got := report(path(append([]uint8{7, 9}, back...)...)); got != from {
+				t.Errorf("back by %v with an invented beginning: %d, want %d", back, got, from)
+			}
+			isSwitch := v.Topo.Nodes[v.Topo.Ports[agent].Node].Type == mad.Switch
+			if got := report(path(append([]uint8{0}, back[:len(back)-1]...)...)); isSwitch && got != topo.None || !isSwitch && got != from {
+				t.Errorf("in the form of qib back by %v: %d, want %d", back, got, from)
+			}
+			for what, fill := range map[string]func(d *smp.BadMKeyDetails){
+				"a LID-routed SMP":  func(d *smp.BadMKeyDetails) { d.SetLID(lid(agent)) },
+				"partly by LID":     func(d *smp.BadMKeyDetails) { path(back...)(d); d.SetDRSLID(1) },
+				"a path cut off":    func(d *smp.BadMKeyDetails) { path(back...)(d); d.SetDRPathTruncated(true) },
+				"a path to nowhere": path(255, 255),
+			} {
+				if got := report(fill); got != topo.None {
+					t.Errorf("%s: %d", what, got)
+				}
+			}
+			found++
+		}
+	}
+	if found < 6 {
+		t.Errorf("%d pairs", found)
+	}
+}
+
+// waysFrom are the ports that SMPs from an adapter come in by, and the ports on which they were received on the way,
+// by the shortest ways.
+func waysFrom(t *topo.Topo, from topo.PortIdx) map[topo.PortIdx][]uint8 {
+	ways := map[topo.PortIdx][]uint8{}
+	next := []topo.PortIdx{from}
+	for len(next) > 0 {
+		at := next[0]
+		next = next[1:]
+		for num := range t.Nodes[t.Ports[at].Node].NumPorts {
+			in := t.Ports[t.Port(t.Ports[at].Node, num+1)].Peer
+			if at == from && num+1 != t.Ports[from].Num || in == topo.None || t.Ports[in].Node == t.Ports[from].Node {
+				continue
+			}
+			if end := t.EndPort(in); ways[end] == nil {
+				ways[end] = append(slices.Clone(ways[t.EndPort(at)]), t.Ports[in].Num)
+				if t.Nodes[t.Ports[in].Node].Type == mad.Switch {
+					next = append(next, in)
+				}
+			}
+		}
+	}
+	return ways
 }
 
 // TestUnhealthyPort: a port that does not stop sending errors is avoided until it has been

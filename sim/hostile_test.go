@@ -376,7 +376,7 @@ func TestForgedTraps(t *testing.T) {
 	send(smp.TrapFlowControl, 20, func(n *smp.Notice) { n.PortError().SetLID(victim.LID()); n.PortError().SetPortNum(1) })
 	send(smp.TrapLinkState, 20, func(n *smp.Notice) { n.LinkState().SetLID(sw.LID()) })
 	send(smp.TrapLocalChange, 20, func(n *smp.Notice) { n.LocalChange().SetLID(victim.LID()) })
-	send(smp.TrapBadMKey, 20, func(n *smp.Notice) { n.BadMKey().SetLID(victim.LID()) })
+	send(smp.TrapBadMKey, 20, func(n *smp.Notice) { n.SetIssuerLID(victim.LID()) })
 	send(smp.TrapSwitchBadPKey, 20, func(n *smp.Notice) { n.SwitchBadPKey().SetSwitchLID(sw.LID()) })
 	send(smp.TrapBadPKey, 20, func(n *smp.Notice) { n.BadKey().SetLID1(victim.LID()); n.BadKey().SetLID2(sw.LID()) })
 	for number := smp.TrapGIDInService; number <= smp.TrapRepath; number++ {

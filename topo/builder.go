@@ -256,15 +256,20 @@ func (t *Topo) RouteTo(p PortIdx) (route mad.Route, ok bool) {
 func (t *Topo) Along(out []uint8) PortIdx {
 	at := t.Self
 	for _, num := range out {
-		n := t.Ports[at].Node
-		if num > t.Nodes[n].NumPorts {
-			return None
-		}
-		if at = t.Ports[t.Port(n, num)].Peer; at == None {
-			return None
+		if at = t.Behind(at, num); at == None {
+			break
 		}
 	}
 	return at
+}
+
+// Behind is the port at the other end of the cable at port num of a port's node, None if there is none.
+func (t *Topo) Behind(at PortIdx, num uint8) PortIdx {
+	n := t.Ports[at].Node
+	if num > t.Nodes[n].NumPorts {
+		return None
+	}
+	return t.Ports[t.Port(n, num)].Peer
 }
 
 // Answers reports whether the agent of a port has answered in this sweep. That of

@@ -91,6 +91,10 @@ func (a *asker) securityPorts(r *ctl.SecurityRule) string {
 func (a *asker) offenders(ctx context.Context, _ []string, stdout io.Writer) error {
 	t := &table{columns: []column{{head: "PORT"}, {head: "NODE", yields: true}, {head: "LID", right: true}, {head: "REASON"}, {head: "TIMES", right: true}, {head: "LAST"}, {head: "PACKET", yields: true}}}
 	return rows(ctx, a, "/v1/offenders", nil, stdout, t, func(o *ctl.Offender) {
-		t.add(o.Port, printable(a.names.of(o.Node, o.Desc)), lid(o.LID), o.Reason, strconv.FormatUint(o.Count, 10), o.Last.Local().Format(time.DateTime), printable(o.What))
+		last := ""
+		if !o.Last.IsZero() {
+			last = o.Last.Local().Format(time.DateTime)
+		}
+		t.add(o.Port, printable(a.names.of(o.Node, o.Desc)), lid(o.LID), o.Reason, strconv.FormatUint(o.Count, 10), last, printable(o.What))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/topo"
 )
@@ -152,6 +153,12 @@ func (s *subnet) offenderRows(*ctl.Filter) (iter.Seq[any], error) {
 	}, nil
 }
 
+// wrongKeys are what traps report that devices dropped.
+var wrongKeys = map[smp.TrapNumber]string{
+	smp.TrapBadMKey: "SMP with a wrong M_Key", smp.TrapBadPKey: "packet with a wrong P_Key", smp.TrapBadQKey: "packet with a wrong Q_Key",
+	smp.TrapSwitchBadPKey: "packet with a wrong P_Key, dropped by a switch",
+}
+
 // offendersOf are the ports that sent what they may not send, as a manager has counted them.
 func offendersOf(shell *manager.Shell) []ctl.Offender {
 	found, _ := shell.SAStats().Offenders.All()
@@ -164,6 +171,13 @@ func offendersOf(shell *manager.Shell) []ctl.Offender {
 		rows = append(rows, row)
 	}
 	stats := shell.Stats()
+	for o := range stats.Offenders() {
+		row := ctl.Offender{Reason: fmt.Sprintf("trap %d", o.Trap), Count: o.Count, What: wrongKeys[o.Trap]}
+		if o.Port != 0 {
+			row.Port = o.Port.String()
+		}
+		rows = append(rows, row)
+	}
 	for _, a := range stats.Alarms() {
 		row := ctl.Offender{LID: a.LID, Reason: a.Kind.String(), Last: time.Unix(a.Last, 0), Count: a.Count, What: a.Where}
 		if a.Port != 0 {

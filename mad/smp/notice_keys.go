@@ -8,11 +8,15 @@ type BadMKeyDetails [DetailsSize]byte
 // BadMKey views the details of trap 256.
 func (n *Notice) BadMKey() *BadMKeyDetails { return (*BadMKeyDetails)(n.details()) }
 
-// LID is the sender's.
+// LID is that of who sent the SMP (IBA 14.2.5.1); with drivers of Linux (qib_mad.c, hfi1/mad.c) that of the agent
+// that reports it.
 func (d *BadMKeyDetails) LID() mad.LID { return mad.LID(get16(d[2:])) }
 
 // SetLID sets LID.
 func (d *BadMKeyDetails) SetLID(v mad.LID) { put16(d[2:], uint16(v)) }
+
+// DRSLID is the DrSLID of a directed-route SMP.
+func (d *BadMKeyDetails) DRSLID() mad.LID { return mad.LID(get16(d[4:])) }
 
 // SetDRSLID sets DRSLID.
 func (d *BadMKeyDetails) SetDRSLID(v mad.LID) { put16(d[4:], uint16(v)) }
@@ -47,6 +51,9 @@ func (d *BadMKeyDetails) DRNotice() bool { return d[23]&0x80 != 0 }
 
 // SetDRNotice sets DRNotice.
 func (d *BadMKeyDetails) SetDRNotice(v bool) { putBool(&d[23], 0x80, v) }
+
+// DRPathTruncated says that the path is longer than the field.
+func (d *BadMKeyDetails) DRPathTruncated() bool { return d[23]&0x40 != 0 }
 
 // SetDRPathTruncated sets DRPathTruncated.
 func (d *BadMKeyDetails) SetDRPathTruncated(v bool) { putBool(&d[23], 0x40, v) }

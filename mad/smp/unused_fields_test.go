@@ -148,12 +148,6 @@ func (d *SystemImageDetails) SetLID(v mad.LID) { put16(d[2:], uint16(v)) }
 // SetSystemImageGUID sets SystemImageGUID.
 func (d *SystemImageDetails) SetSystemImageGUID(v mad.GUID) { put64(d[6:], uint64(v)) }
 
-// DRSLID is the DrSLID of a directed-route SMP.
-func (d *BadMKeyDetails) DRSLID() mad.LID { return mad.LID(get16(d[4:])) }
-
-// DRPathTruncated says that the path did not fit.
-func (d *BadMKeyDetails) DRPathTruncated() bool { return d[23]&0x40 != 0 }
-
 // SetDRReturnPath sets the path with its length and whether it was truncated.
 func (d *BadMKeyDetails) SetDRReturnPath(ports []uint8) {
 	room := d[24:]
