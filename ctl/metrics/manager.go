@@ -52,6 +52,14 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.registrations(shell.SARegistrations())
 		s.held(shell.Held)
 	}
+	if sub := c.control.Subnet(); sub != nil {
+		rules := s.gauge("ibsm_security_rule_holds", "1 for each rule of ibsmctl security that holds, 0 for those that fail.", "rule")
+		for _, r := range sub.Security().Rules {
+			if r.State != ctl.RuleLeft {
+				rules(truth(r.State == ctl.RuleHolds), r.Rule)
+			}
+		}
+	}
 	states := s.gauge("ibsm_state", "1 for the state of the subnet manager, 0 for the others; NOT-ACTIVE also while it has no port.", "state")
 	for of := smp.NotActive; of <= smp.Master; of++ {
 		states(truth(of == state), of.String())
@@ -146,7 +154,7 @@ func (s sink) manager(st *manager.Stats) {
 	for kind, n := range st.AlarmCounts() {
 		alarms(n, kind.String())
 	}
-	keys := s.counter("ibsm_bad_keys_total", "Traps 257 to 259 about wrong P_Keys and Q_Keys, by the port that sent the packet; 32 ports have their own label, the rest is other.", "trap", "port_guid")
+	keys := s.counter("ibsm_bad_keys_total", "Traps 256 to 259 about wrong M_Keys, P_Keys and Q_Keys, by the port that sent the packet; 32 ports have their own label, the rest is other.", "trap", "port_guid")
 	for o := range st.Offenders() {
 		port := "other"
 		if o.Port != 0 {
