@@ -12,6 +12,7 @@ import (
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/netwalk"
+	"ibsm/view"
 )
 
 // On the fabric of the capture, our answer is OpenSM's byte for byte.
@@ -234,8 +235,14 @@ func BenchmarkPathRecord(b *testing.B) {
 				b.Fatal(err)
 			}
 			lids := topo.SequentialLIDs(tp, 0)
-			a := New(withTables(b, tp, lids), nil)
-			benchmarkPathRecord(b, a, randomPaths(tp, lids))
+			v := withTables(b, tp, lids)
+			for name, trust := range map[string]view.Trust{"open": {}, "trust": {Enhanced: true, CheckSGID: true}} {
+				b.Run(name, func(b *testing.B) {
+					w := *v
+					w.Subnet.Trust = trust
+					benchmarkPathRecord(b, New(&w, nil), randomPaths(tp, lids))
+				})
+			}
 		})
 	}
 }

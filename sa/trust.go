@@ -58,7 +58,7 @@ var Needs = [...]Need{
 // believes decides by view.Trust whether a request of a port is answered. It does not allocate.
 func (a *Responder) believes(in *mad.Datagram, from topo.PortIdx) Drop {
 	trust := &a.view.Subnet.Trust
-	if trust.CheckSGID && in.GRH.Present && a.portOf(in.GRH.GID) != from {
+	if trust.CheckSGID && in.GRH.Present && !a.isOf(in.GRH.GID, from) {
 		return DropSpoofed
 	}
 	if !trust.Enhanced || in.Packet.SMKey() != 0 { // gate has compared it
@@ -81,7 +81,7 @@ func (a *Responder) fulfils(c Condition, trust *view.Trust, p *mad.Packet, from 
 	switch c {
 	case FromItself, ToOne:
 		rec := (*sarec.PathRecord)(data[:])
-		return comps&(sarec.PathSGID|sarec.PathSLID) != 0 && (!comps.Has(sarec.PathSGID) || a.portOf(rec.SGID()) == from) &&
+		return comps&(sarec.PathSGID|sarec.PathSLID) != 0 && (!comps.Has(sarec.PathSGID) || a.isOf(rec.SGID(), from)) &&
 			(!comps.Has(sarec.PathSLID) || a.view.LIDs.PortOf(rec.SLID()) == from) &&
 			(c == FromItself || comps&(sarec.PathDGID|sarec.PathDLID) != 0)
 	case ForItself:
@@ -89,9 +89,9 @@ func (a *Responder) fulfils(c Condition, trust *view.Trust, p *mad.Packet, from 
 			return true
 		}
 		if p.AttrID() == sarec.AttrServiceRecord {
-			return a.portOf((*sarec.ServiceRecord)(data[:]).ServiceGID()) == from
+			return a.isOf((*sarec.ServiceRecord)(data[:]).ServiceGID(), from)
 		}
-		return a.portOf((*sarec.MCMemberRecord)(data[:]).PortGID()) == from
+		return a.isOf((*sarec.MCMemberRecord)(data[:]).PortGID(), from)
 	case OfItsNode:
 		at := a.view.LIDs.PortOf((*sarec.GUIDInfoRecord)(data[:]).LID())
 		return trust.GUIDs && at != topo.None && a.view.Topo.Ports[at].Node == a.view.Topo.Ports[from].Node
@@ -99,19 +99,15 @@ func (a *Responder) fulfils(c Condition, trust *view.Trust, p *mad.Packet, from 
 	return true
 }
 
-// portOf is the port with a GID by its own GUID or an alias, topo.None if there is none. Before a
-// port has the subnet's prefix it has the default one.
-func (a *Responder) portOf(gid mad.GID) topo.PortIdx {
+// isOf reports whether a GID is of a port, by its own GUID or an alias. Before a port has the subnet's prefix it
+// has the default one.
+func (a *Responder) isOf(gid mad.GID, p topo.PortIdx) bool {
 	if prefix := gid.Prefix(); prefix != a.view.Subnet.Prefix && prefix != mad.DefaultPrefix {
-		return topo.None
+		return false
 	}
-	if p := a.view.Topo.FindPort(gid.GUID()); p != topo.None {
-		return p
-	}
-	if at, found := a.reg.Alias(gid.GUID()); found {
-		return a.view.Topo.FindPort(at.Port)
-	}
-	return topo.None
+	own := a.view.Topo.Ports[p].GUID
+	at, found := a.reg.Alias(gid.GUID())
+	return gid.GUID() == own || found && at.Port == own
 }
 
 // hidesService reports whether a service of no partition is kept from a requester: with
@@ -120,7 +116,10 @@ func (a *Responder) hidesService(r *request, gid mad.GID) bool {
 	if !a.view.Subnet.Trust.Enhanced || r.trusted {
 		return false
 	}
-	at := a.portOf(gid)
+	at := a.view.Topo.FindPort(gid.GUID())
+	if alias, found := a.reg.Alias(gid.GUID()); at == topo.None && found {
+		at = a.view.Topo.FindPort(alias.Port)
+	}
 	return at == topo.None || !a.maySee(r, at)
 }
 
