@@ -33,6 +33,7 @@ var (
 	SMKey                            = number[uint64]("sm_key")
 	SAKey                            = number[uint64]("sa_key")
 	KeysFile                         = text("keys_file")
+	Security                         = text("security")
 	SAEnhancedTrustModel             = boolean("sa_enhanced_trust_model")
 	SAETMAllowUntrustedProxyRequests = boolean("sa_etm_allow_untrusted_proxy_requests")
 	SAETMAllowUntrustedGUIDInfoRec   = boolean("sa_etm_allow_untrusted_guidinfo_rec")

@@ -24,6 +24,7 @@ const (
 	FromOpenSMConf  Source = 2
 	FromTOML        Source = 3
 	FromOption      Source = 4
+	FromSecurity    Source = 7 // by security, where nobody has chosen a value
 	FromKeysFile    Source = 6 // derived from the secret of keys_file, where nobody has chosen a value
 	FromMaster      Source = 5 // mirrored from the master while this manager was standby
 )
@@ -35,6 +36,7 @@ var sourceNames = map[Source]string{
 	FromOption:      "option",
 	FromMaster:      "master",
 	FromKeysFile:    "keys_file",
+	FromSecurity:    "security",
 }
 
 func (s Source) String() string { return cmp.Or(sourceNames[s], "default") }

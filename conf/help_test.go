@@ -125,7 +125,7 @@ func TestTable(t *testing.T) {
 		// What docs/options.md says of errors at start. A service level, a way to name GUIDs
 		// and congestion control do not decide who reaches whom.
 		serious := k.Name == "guid" || k.Name == "cc_key" || k.Name == "reassign_lids" ||
-			k.Name != "sm_sl" && k.Name != "sm_assigned_guid" && slices.Contains([]string{"subnet", "keys", "trust", "partitions", "routing"}, k.Group())
+			k.Name != "sm_sl" && k.Name != "sm_assigned_guid" && slices.Contains([]string{"subnet", "keys", "security", "partitions", "routing"}, k.Group())
 		if k.Serious != serious {
 			t.Errorf("%s: an invalid value ends the program: %t, want %t", k.Name, k.Serious, serious)
 		}

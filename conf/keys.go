@@ -48,14 +48,12 @@ func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) 
 	return changed
 }
 
-// withoutDerived is the configuration without the keys that are derived: no file has them but that of the secret.
+// withoutDerived is the configuration without what follows from other settings: no file has the keys but that of
+// the secret.
 func (c *Config) withoutDerived() *Config {
-	if KeysFile.In(c) == "" {
-		return c
-	}
 	c = c.clone()
 	for i := range c.settings {
-		if c.settings[i].Source == FromKeysFile {
+		if s := c.settings[i].Source; s == FromKeysFile || s == FromSecurity {
 			c.settings[i] = Setting{Value: table[i].standard()}
 		}
 	}

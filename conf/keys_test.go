@@ -74,3 +74,47 @@ func TestKeysFile(t *testing.T) {
 		}
 	}
 }
+
+// TestSecurity: tenants changes what nobody has chosen, at start and at a reload, and back; and is refused without secrets.
+func TestSecurity(t *testing.T) {
+	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	file, readable := secret.Text(), error(nil)
+	text := "security tenants\nkeys_file /k\nsa_rate_threshold 50\n"
+	env := secretEnvironment(t, &text, &file, &readable)
+	is := func(c *Config, level uint8, lease uint16, trust, sgid bool, rate uint32) bool {
+		return MKeyProtectionLevel.In(c) == level && MKeyProtectionLevel.Chosen(c) == (level > 0) && MKeyLeasePeriod.In(c) == lease &&
+			SAEnhancedTrustModel.In(c) == trust && SACheckSGIDSpoofing.In(c) == sgid && SARateThreshold.In(c) == rate
+	}
+	l := Load([]string{"-F", "o.conf"}, env)
+	if err := l.Report.Err(Start); err != nil || !is(l.Config, 2, 60, true, true, 50) {
+		t.Errorf("tenants: %v, %v", err, l.Config)
+	}
+	if b, err := l.WriteTOML(); err != nil || strings.Contains(string(b), "\nm_key_protection = 2") {
+		t.Errorf("%v, or what follows is written as chosen:\n%s", err, b)
+	}
+	text = "keys_file /k\nsecurity open\nsa_rate_threshold 50\n"
+	open, changed, _, err := l.Reread(env)
+	if err != nil || !is(open.Config, 0, 0, false, false, 50) || !slices.Contains(changed, "m_key_protection_level") {
+		t.Errorf("open again: %v, %v, changed %v", err, open.Config, changed)
+	}
+	text = "keys_file /k\nsecurity tenants\nm_key_lease_period 30\nsweep_interval 40\n"
+	again, _, _, err := open.Reread(env)
+	if err == nil || again != open { // the lease would end before the next sweep
+		t.Errorf("a lease that ends too early is taken: %v", err)
+	}
+	text = "keys_file /k\nsecurity tenants\nm_key_protection_level 1\nsa_enhanced_trust_model FALSE\n"
+	if again, _, _, err = open.Reread(env); err != nil || MKeyProtectionLevel.In(again.Config) != 1 {
+		t.Errorf("a chosen level: %v, %d", err, MKeyProtectionLevel.In(again.Config))
+	}
+	text = "security open\n"
+	keyless := Load([]string{"-F", "o.conf"}, env)
+	for _, bad := range []string{"security tenants\n", "security tenants\nm_key 5\nsm_key 6\n", "security tenants\nkeys_file /k\nsm_key 1\nimpose sm_key\n", "security tenant\nkeys_file /k\n"} {
+		text = bad
+		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil {
+			t.Errorf("%q starts", bad)
+		}
+		if _, _, _, err := keyless.Reread(env); err == nil {
+			t.Errorf("%q is reloaded", bad)
+		}
+	}
+}

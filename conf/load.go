@@ -73,6 +73,7 @@ func Load(args []string, env Environment) *Loaded {
 	}
 	l.usualFiles(env)
 	l.deriveKeys(env, &l.Report)
+	l.secure(&l.Report)
 	l.reconcile(&l.Report)
 	l.comment(&l.Report)
 	return l

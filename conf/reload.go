@@ -52,6 +52,8 @@ func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report
 	config, changed, report, err := l.Reload(f)
 	if err == nil {
 		changed = append(changed, config.deriveKeys(env, &report)...)
+		changed = append(changed, config.secure(&report)...)
+		config.reconcile(&report)
 		err = report.Err(Reload)
 	}
 	if err == nil && l.Strict {

@@ -8,7 +8,7 @@ import (
 
 // sharedGroups are the groups whose settings determine what is written to the fabric, and whom the SA
 // answers.
-var sharedGroups = []string{"subnet", "links", "routing", "partitions", "qos", "trust"}
+var sharedGroups = []string{"subnet", "links", "routing", "partitions", "qos", "security"}
 
 // Shared reports whether a setting determines what is written to the fabric, or whom the SA answers, so that it
 // should be equal on all managers of a subnet: a standby takes over with its master's

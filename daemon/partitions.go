@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"ibsm/conf"
@@ -117,6 +119,8 @@ func (c *configuration) logPartitions(next *inForce) {
 	switch {
 	case len(p.Errors) == 0 && p.Source == partitions.FromNothing:
 		c.logger.Info("no partition file: leaving all P_Key tables unchanged", "file", file)
+	case len(p.Errors) == 0 && string(p.Text) == tenantsPartitions:
+		c.logger.Info("no partition file: by security tenants all ports are limited members of the default partition, which reach the manager", "file", file)
 	case len(p.Errors) == 0:
 		c.logger.Info("partition file in force", "file", file, "partitions", len(p.Policy.Partitions))
 	case p.Source == partitions.FromCaution:
@@ -189,9 +193,17 @@ func (c *configuration) applyPartitions(force bool) (now *inForce) {
 
 var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has not read its partition file yet", ctl.ErrNotNow)
 
+// tenantsPartitions is in force without a partition file where security is for tenants: hosts reach the manager, and
+// each other only in partitions that a file gives them.
+const tenantsPartitions = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n"
+
 // readPartitions reads the file that the configuration names, for the manager at a port.
 func readPartitions(l *conf.Loaded, port mad.GUID) partitions.Input {
 	name := conf.PartitionConfigFile.In(l.Config)
 	text, err := readFile(name, partitions.MaxFile+1)
-	return partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err, Self: port}
+	named := conf.PartitionConfigFile.Chosen(l.Config)
+	if !named && errors.Is(err, fs.ErrNotExist) && conf.Security.In(l.Config) == conf.Tenants {
+		text, err = []byte(tenantsPartitions), nil
+	}
+	return partitions.Input{Name: name, Named: named, Text: text, Err: err, Self: port}
 }

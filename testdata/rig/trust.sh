@@ -1,15 +1,12 @@
-# Tenants who are root on their hosts: with one secret for the manager, the SA's enhanced trust model and
-# hosts that are limited members of the default partition, the kernel's IPoIB and its SA client work without any
+# Tenants who are root on their hosts: with security tenants and one secret, the kernel's IPoIB and its SA client work without any
 # setting on the hosts, and a host learns and changes nothing of the others.
 . /etc/rig-lib.sh
 start_fabric 4
 ibsmctl security new /tmp/keys || fail "no secret"
 eval $(ibsmctl security show /tmp/keys | tr ' ' =)
 cat >/tmp/ibsm.conf <<CONF
+security tenants
 keys_file /tmp/keys
-m_key_protection_level 1
-sa_enhanced_trust_model TRUE
-sa_check_sgid_spoofing TRUE
 sa_rate_threshold 20
 partition_config_file /tmp/partitions.conf
 CONF

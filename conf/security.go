@@ -1,0 +1,45 @@
+package conf
+
+// Tenants is the value of security for subnets whose hosts have users with root.
+const Tenants = "tenants"
+
+// secured are the settings that Tenants changes where nobody has chosen a value.
+var secured = []struct {
+	key   *Key
+	value Value
+}{
+	{MKeyProtectionLevel.Key(), Value{Num: 2}},
+	{MKeyLeasePeriod.Key(), Value{Num: 60}},
+	{SAEnhancedTrustModel.Key(), Value{Num: 1}},
+	{SACheckSGIDSpoofing.Key(), Value{Num: 1}},
+	{SARateThreshold.Key(), Value{Num: 1000}},
+}
+
+// secure sets what security says of other settings, and returns the names of those that changed by it. Tenants without
+// secret keys is an error: it would protect nothing.
+func (c *Config) secure(report *Report) (changed []string) {
+	tenants := Security.In(c) == Tenants
+	for _, s := range secured {
+		at := &c.settings[s.key.row()]
+		was := at.Value
+		if at.Source == FromSecurity {
+			*at = Setting{Value: s.key.standard()}
+		}
+		if tenants && !at.chosen(s.key) {
+			*at = Setting{Value: s.value, Source: FromSecurity, Position: c.Setting(Security.Key()).Position}
+		}
+		if at.Value != was {
+			changed = append(changed, s.key.Name)
+		}
+	}
+	if !tenants {
+		return changed
+	}
+	for _, k := range []Accessor[uint64]{MKey, SMKey, SAKey} {
+		if k.In(c) <= 1 { // OpenSM's defaults, which everybody knows
+			report.add(Refusal, c.Setting(Security.Key()).Position, Security.Key().Name,
+				"security tenants: %s is not secret; make a secret with ibsmctl security new FILE, and name FILE as keys_file", k.Key().Name)
+		}
+	}
+	return changed
+}
