@@ -20,8 +20,10 @@ func Parse(name string, src []byte) (groups []*Group, errors, warnings diag.List
 		return nil, r.Errors, nil
 	}
 	one := func(start diag.Position) {
+		before := len(r.Errors)
 		g := Read(r, start, false)
 		switch {
+		case len(r.Errors) > before:
 		case len(groups) == maxGroups:
 			r.Fail(start, "more than %d port groups", maxGroups)
 			return

@@ -210,8 +210,7 @@ func (v *Resolver) describe() {
 func (v *Resolver) ofHost(h *HostPort) (ports []topo.PortIdx) {
 	v.describe()
 	for _, n := range v.hosts[h.Host] {
-		words := strings.Fields(v.t.Nodes[n].Desc.String())
-		if h.Adapter == 0 || len(words) > 1 && words[1] == fmt.Sprintf("HCA-%d", h.Adapter) {
+		if h.matches(v.t.Nodes[n].Desc.String()) {
 			ports = append(ports, v.ofNode(n, h.Port)...)
 		}
 	}

@@ -64,11 +64,14 @@ var typeNames = []struct {
 	name string
 }{{mad.CA, "CA"}, {mad.Switch, "SWITCH"}, {mad.Router, "ROUTER"}}
 
-// String is host=HOST with what else is asked for.
+// adapter is the second word of the descriptions of an adapter.
+func (h HostPort) adapter() string { return fmt.Sprintf("HCA-%d", h.Adapter) }
+
+// String is the host with what else is asked for.
 func (h HostPort) String() string {
 	text := "host " + h.Host
 	if h.Adapter != 0 {
-		text += fmt.Sprintf(" HCA-%d", h.Adapter)
+		text += " " + h.adapter()
 	}
 	if h.Port != 0 {
 		text += fmt.Sprintf(" port %d", h.Port)
