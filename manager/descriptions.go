@@ -145,8 +145,8 @@ func (c *Core) publishDescriptions() {
 		return
 	}
 	c.descriptions.published()
-	if v := c.published.view; v != nil && c.cfg.Sweep.Engines.Regroups(v.Topo, descs) {
-		c.sweeps.want(wishQuick, "other members of port groups")
+	if v := c.published.view; v != nil && !c.cfg.IgnoreTraps && c.cfg.Sweep.Engines.Regroups(v.Topo, descs) {
+		c.traps.sweep(c.fx.now, false, "other members of port groups") // held off: hosts describe themselves
 	}
 	if t := c.sweeps.sweeper.Rename(descs); t != nil {
 		c.published.replaceTopo(&c.fx, t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/manager"
@@ -118,6 +119,22 @@ func TestRenamedMember(t *testing.T) {
 		if c.name == "root-3" && len(m.ups) > before {
 			t.Error("a sweep for a description that changes no membership")
 		}
+	}
+}
+
+// TestFlippingMember: a host that comes into a group and leaves it again and again has no more sweeps than one that sends traps.
+func TestFlippingMember(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	m := b.comeUp(chainConfig(t, withGroup(t, compute, "port-regexp: ^io"), "sssp", "no_fallback"))
+	before, began := len(m.ups), b.Fabric.Now()
+	for i := range 200 {
+		b.Fabric.SetNodeDescription(host(n, 5).Node, []string{"io-5", "idle"}[i%2])
+		b.pass(100*time.Millisecond + time.Duration(i)*time.Millisecond)
+	}
+	seconds := int((b.Fabric.Now() - began) / time.Second)
+	if got := len(m.ups) - before; got < 3 || got > seconds+10 {
+		t.Errorf("%d sweeps in %d s", got, seconds)
 	}
 }
 

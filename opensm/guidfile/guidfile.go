@@ -44,7 +44,7 @@ func List(file string, text []byte, groups *portgroups.Set) (list *portgroups.Li
 		list.Items = append(list.Items, portgroups.Item{GUID: guid})
 		if after > 0 && !warned {
 			warned = true
-			r.warn(at, "OpenSM ignores the GUIDs after the port group on line %d: write them before it", after)
+			r.warn(at, "OpenSM does not read the GUIDs after the port group on line %d", after)
 		}
 	})
 	return list, r.warnings, r.errors

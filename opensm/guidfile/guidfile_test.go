@@ -52,7 +52,7 @@ func TestGroups(t *testing.T) {
 		{"without blanks and case", "# roots\n  RootSwitches # ours\r\n", "root switches", "", ""},
 		{"predefined", "ALL_SWITCHES\nall_cas", "ALL_SWITCHES ALL_CAS", "", ""},
 		{"after GUIDs", "0x1\n0x2 spine\nroot switches\n", "0x0000000000000001 0x0000000000000002 root switches", "", ""},
-		{"before GUIDs", "root switches\n0x1\n0x2\n", "root switches 0x0000000000000001 0x0000000000000002", "f:2:1: OpenSM ignores the GUIDs after the port group on line 1: write them before it", ""},
+		{"before GUIDs", "root switches\n0x1\n0x2\n", "root switches 0x0000000000000001 0x0000000000000002", "f:2:1: OpenSM does not read the GUIDs after the port group on line 1", ""},
 		{"begins with a digit", "1st floor\n", "1st floor", "", ""},
 		{"reads as a GUID", "0x10\n", "0x0000000000000010", "", ""},
 		{"no group", "0x1\n rootswitch\n", "0x0000000000000001", "", `f:2:2: expected a GUID, with 0x before its digits, or the name of a port group, which "rootswitch" is not: OpenSM ignores the rest of the file; did you mean root switches?`},

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// TestPortGroups: groups of both files are shown with their place and their members, and what no port matches.
+func TestPortGroups(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	groups := file("groups", "port-group\nname: spines\nport-regexp: ^spine-0[1-3]$\nport-guid: 0x77\nend-port-group\n")
+	policy := file("qos", "port-groups\nport-group\nname: first host\nport-name: \"host-01 mlx5_0/P1\"\nend-port-group\nend-port-groups\nqos-ulps\ndefault: 0\nend-qos-ulps\n")
+	conf := file("opensm.conf", "routing_engine updn\nroot_guid_file "+file("roots", "spines\n")+"\npgrp_policy_file "+groups+"\nqos TRUE\nqos_policy_file "+policy+"\n")
+	socket, _ := startManager(t, "fattree:k=4", "-F", conf, "--state_dir", "none")
+	ask := func(status int, says string, args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		if got := run(append([]string{"--socket", socket, "port-groups"}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
+		}
+	}
+	ask(0, `^GROUP +PORTS +DEFINED AT +LISTS *\nspines `)
+	ask(0, `(?m)^spines +3 +\S*groups:1:1 +description`)
+	ask(0, `(?m)^first host +1 +\S*qos:2:1 +host-01 mlx5_0/P1`)
+	ask(0, `(?m)^port GUID 0x0000000000000077 +spines +\S*groups:4:1`)
+	ask(0, `(?s)^PORT GUID +NODE +PORT\n0x[0-9a-f]{16} +spine-01 +0\n0x[0-9a-f]{16} +spine-02 +0\n0x[0-9a-f]{16} +spine-03 +0\n\nNO PORT MATCHES`, "SPINES")
+	ask(0, `^PORT GUID +NODE +PORT\n0x[0-9a-f]{16} +host-01 mlx5_0 +1\n$`, "first host")
+	ask(0, `"name":"ALL_CAS",.*"ports":16,`, "--json", "all_cas")
+	ask(1, `no port group has the name "spine"; did you mean spines\?`, "spine")
+}
