@@ -16,15 +16,16 @@ import (
 type Resolver struct {
 	t     *topo.Topo
 	parts *partitions.Tables
-	nodes map[string][]topo.NodeIdx // by NodeDescription; nil until it is needed
+	nodes map[string][]topo.NodeIdx // by NodeDescription; nil until it is needed, as are the next two
 	hosts map[string][]topo.NodeIdx // CAs, by the first word of theirs
 	keys  map[mad.PKey][]topo.PortIdx
 	found map[*Group][]topo.PortIdx
+	match map[*Pattern][]topo.PortIdx
 }
 
 // NewResolver returns a Resolver for a subnet, whose partitions may be nil.
 func NewResolver(t *topo.Topo, parts *partitions.Tables) *Resolver {
-	return &Resolver{t: t, parts: parts, found: map[*Group][]topo.PortIdx{}}
+	return &Resolver{t: t, parts: parts, found: map[*Group][]topo.PortIdx{}, match: map[*Pattern][]topo.PortIdx{}}
 }
 
 // find finds the ports of a part of a rule, in any order, some perhaps twice.
@@ -190,25 +191,29 @@ func (v *Resolver) named(name *PortName) (ports []topo.PortIdx) {
 	return ports
 }
 
-// describe makes the maps of nodes by description.
+// describe makes the map of nodes by description.
 func (v *Resolver) describe() {
 	if v.nodes != nil {
 		return
 	}
-	v.nodes, v.hosts = make(map[string][]topo.NodeIdx, len(v.t.Nodes)), map[string][]topo.NodeIdx{}
+	v.nodes = make(map[string][]topo.NodeIdx, len(v.t.Nodes))
 	for i := range v.t.Nodes {
-		node := &v.t.Nodes[i]
-		desc := node.Desc.String()
+		desc := v.t.Nodes[i].Desc.String()
 		v.nodes[desc] = append(v.nodes[desc], topo.NodeIdx(i))
-		if words := strings.Fields(desc); node.Type == mad.CA && len(words) > 0 {
-			v.hosts[words[0]] = append(v.hosts[words[0]], topo.NodeIdx(i))
-		}
 	}
 }
 
 // ofHost are the ports of channel adapters in a host.
 func (v *Resolver) ofHost(h *HostPort) (ports []topo.PortIdx) {
-	v.describe()
+	if v.hosts == nil {
+		v.hosts = map[string][]topo.NodeIdx{}
+		for i := range v.t.Nodes {
+			node := &v.t.Nodes[i]
+			if words := strings.Fields(node.Desc.String()); node.Type == mad.CA && len(words) > 0 {
+				v.hosts[words[0]] = append(v.hosts[words[0]], topo.NodeIdx(i))
+			}
+		}
+	}
 	for _, n := range v.hosts[h.Host] {
 		if h.matches(v.t.Nodes[n].Desc.String()) {
 			ports = append(ports, v.ofNode(n, h.Port)...)
@@ -219,6 +224,9 @@ func (v *Resolver) ofHost(h *HostPort) (ports []topo.PortIdx) {
 
 // matching are the ports of nodes whose description has a pattern. Equal descriptions are looked at once.
 func (v *Resolver) matching(p *Pattern) (ports []topo.PortIdx) {
+	if ports, known := v.match[p]; known {
+		return ports
+	}
 	v.describe()
 	for desc, nodes := range v.nodes {
 		if !p.expr.MatchString(desc) {
@@ -229,6 +237,7 @@ func (v *Resolver) matching(p *Pattern) (ports []topo.PortIdx) {
 		}
 	}
 	slices.Sort(ports) // the order of a map is random
+	v.match[p] = ports
 	return ports
 }
 
