@@ -36,5 +36,10 @@ func TestPortGroups(t *testing.T) {
 	ask(0, `(?s)^PORT GUID +NODE +PORT\n0x[0-9a-f]{16} +spine-01 +0\n0x[0-9a-f]{16} +spine-02 +0\n0x[0-9a-f]{16} +spine-03 +0\n\nNO PORT MATCHES`, "SPINES")
 	ask(0, `^PORT GUID +NODE +PORT\n0x[0-9a-f]{16} +host-01 mlx5_0 +1\n$`, "first host")
 	ask(0, `"name":"ALL_CAS",.*"ports":16,`, "--json", "all_cas")
+	named := file("named", "qos-levels\nqos-level\nname: DEFAULT\nsl: 0\nend-qos-level\nend-qos-levels\nqos-match-rules\nqos-match-rule\nsource: spines\nqos-level-name: DEFAULT\nend-qos-match-rule\nend-qos-match-rules\n")
+	var out bytes.Buffer
+	if got := run([]string{"--socket", socket, "qos", "check", named}, &out, &out); got != 0 || !regexp.MustCompile(`named:9:9: warning: port-group "spines" is not in this file: OpenSM refuses the file`).MatchString(out.String()) {
+		t.Errorf("exit status %d\n%s", got, out.String())
+	}
 	ask(1, `no port group has the name "spine"; did you mean spines\?`, "spine")
 }
