@@ -62,13 +62,7 @@ func ofQoS(lines string) string {
 }
 
 // lists is what a root file lists, in words.
-func (o *fixture) lists() string {
-	var all []string
-	for _, item := range o.rootList() {
-		all = append(all, item)
-	}
-	return strings.Join(all, "; ")
-}
+func (o *fixture) lists() string { return strings.Join(o.rootList(), "; ") }
 
 func (o *fixture) rootList() (items []string) {
 	settings := o.current.Load().engineFiles().settings(o.own().Config)

@@ -23,11 +23,6 @@ func TestConfig(t *testing.T) {
 		"broken":       "A=1 ALL=full;\n",
 		"qos.conf":     "qos TRUE\nqos_policy_file D/badqos\n",
 		"noqos.conf":   "qos_policy_file D/badqos\n",
-		"groups.conf":  "pgrp_policy_file D/badgroups\n",
-		"badgroups":    "port-group\nname: a\nunion-rule: b\nend-port-group\nport-group\nname: b\nunion-rule: a\nend-port-group\n",
-		"named.conf":   "qos TRUE\nqos_policy_file D/named\npgrp_policy_file D/groups\n",
-		"groups":       "port-group\nname: spines\nport-regexp: ^spine\nend-port-group\n",
-		"named":        "qos-levels\nqos-level\nname: DEFAULT\nsl: 0\nend-qos-level\nend-qos-levels\nqos-match-rules\nqos-match-rule\nsource: spines\nqos-level-name: DEFAULT\nend-qos-match-rule\nend-qos-match-rules\n",
 		"badqos":       "qos-ulps\ndefault: 16\nend-qos-ulps\n",
 	}
 	for name, src := range files {
@@ -48,8 +43,6 @@ func TestConfig(t *testing.T) {
 		{"check D/parts.conf", 1, "broken:1:1: error: \"A=1 ALL=full;\": no ':'"},
 		{"check D/qos.conf", 1, "badqos:2:10: error: 16 is out of range"},
 		{"check D/noqos.conf", 0, ""},
-		{"check D/groups.conf", 1, `badgroups:7:1: error: port-group "a" contains itself through "b"`},
-		{"check D/named.conf", 0, `named:9:9: warning: port-group "spines" is not in this file`},
 		{"check D/noparts.conf", 1, "noparts.conf:1:23: error: open "},
 		{"check D/missing.conf", 1, "no such file"},
 		{"show D/good.conf", 0, "lmc          2  "},

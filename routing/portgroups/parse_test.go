@@ -48,6 +48,7 @@ var good = []struct{ file, lists, warns string }{
 	{"# nothing\n\n", "", ""},
 	{manual, `grp3: group grp1 without group grp2; grp1: port GUID 0x0000000000000281-0x0000000000000283; ` +
 		`grp2: port GUID 0x0000000000000282-0x0000000000000286; grp4: host kika HCA-1 port 1; grp5: group grp3 or grp4`, ""},
+	{strings.ReplaceAll(group("A", "port-regexp: ^a$\nport-guid: 1"), "\n", "\r\n"), "A: description ^a$, port GUID 0x0000000000000001", ""},
 	// As a site has it, with the name at the end.
 	{"port-group\nport-regexp: dsm.*ib4\nname: root_switches\nend-port-group\n", "root_switches: description dsm.*ib4", ""},
 	{group("A", "port-guid: 0x283@5-8/12/14, 0x286, 0x289@7"), "A: port GUID 0x0000000000000286, GUID 0x0000000000000283 ports 5-8,12,14, GUID 0x0000000000000289 ports 7", ""},

@@ -122,6 +122,47 @@ func TestMembersChanged(t *testing.T) {
 	}
 }
 
+// TestAutoMembers: the engines that auto stands for get the members of groups, as each engine of a list does.
+func TestAutoMembers(t *testing.T) {
+	sub := walked(t, func(*net.Net) {})
+	var switches, ports []mad.GUID
+	for _, n := range sub.Switches {
+		switches = append(switches, sub.Nodes[n].GUID)
+	}
+	for _, p := range sub.EndPorts {
+		if sub.Nodes[sub.Ports[p].Node].Type == mad.CA {
+			ports = append(ports, sub.Ports[p].GUID)
+		}
+	}
+	listed, grouped := &Settings{}, &Settings{Lists: Lists{
+		Roots: listOf(t, "node-type: SWITCH"), Compute: listOf(t, "union-rule: all_cas"), IO: listOf(t, "port-regexp: nothing"), Order: listOf(t, "node-type: CA", ports[2]),
+	}}
+	listed.SetRoots(switches)
+	listed.SetCompute(ports)
+	listed.SetIO(nil)
+	order := []mad.GUID{ports[2]}
+	for _, p := range sub.EndPorts { // in the order of the nodes, which is that of their ports here
+		if guid := sub.Ports[p].GUID; sub.Nodes[sub.Ports[p].Node].Type == mad.CA && guid != ports[2] {
+			order = append(order, guid)
+		}
+	}
+	listed.SetOrder(order)
+	list := []string{"auto", "updn", "ftree", "sssp", "dfsssp", "minhop"}
+	want, _ := New(list, listed)
+	chain, _ := New(list, grouped)
+	if chain.Equal(want) {
+		t.Fatal("groups are their members before there is a subnet")
+	}
+	got, m := chain.WithMembers(sub, nil)
+	if !got.Equal(want) || len(m.Unmatched) != 1 || m.Unmatched[0].Text != "description nothing" {
+		t.Errorf("the chain has other members, or %+v", m)
+	}
+	got, _ = got.For(sub)
+	if want, _ := want.For(sub); !got.Equal(want) || len(got) <= len(list) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestRegroups: descriptions count that a rule of a group that is used distinguishes, also through other groups.
 func TestRegroups(t *testing.T) {
 	sub := walked(t, func(*net.Net) {})
