@@ -271,7 +271,7 @@ func TestGroupsRoute(t *testing.T) {
 				chain := chain(l.Config, files)
 				if chain.Grouped() {
 					var m *engines.Members
-					if chain, m = chain.WithMembers(in.Topo, nil); len(m.Unmatched)+len(m.Idle) > 0 {
+					if chain, m = chain.WithMembers(in.Topo, nil, nil); len(m.Unmatched)+len(m.Idle) > 0 {
 						t.Errorf("%+v", m)
 					}
 				}

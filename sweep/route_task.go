@@ -233,7 +233,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		return
 	}
 	if j.chain.Grouped() {
-		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions)
+		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions, s.members)
 		j.regroup = out.Members.Changed(s.members)
 	}
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Workers: j.Workers}

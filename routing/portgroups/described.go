@@ -1,6 +1,7 @@
 package portgroups
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -10,25 +11,46 @@ type Described []*Rule
 
 // ByDescription are those of groups, and of the groups that they name.
 func ByDescription(groups []*Group) (rules Described) {
-	seen := map[*Group]bool{}
-	for queue := slices.Clone(groups); len(queue) > 0; {
-		g := queue[len(queue)-1]
-		if queue = queue[:len(queue)-1]; seen[g] {
-			continue
-		}
-		seen[g] = true
-		for i := range g.Rules {
-			r := &g.Rules[i]
-			if r.Pattern != nil || len(r.Names)+len(r.Hosts) > 0 {
-				rules = append(rules, r)
-			}
-			queue = append(queue, r.Union...)
-			if r.Subtract != nil {
-				queue = append(queue, r.Subtract)
-			}
+	for r := range rulesOf(groups) {
+		if r.Pattern != nil || len(r.Names)+len(r.Hosts) > 0 {
+			rules = append(rules, r)
 		}
 	}
 	return rules
+}
+
+// ByPartition reports whether groups, or groups that they name, go by partitions.
+func ByPartition(groups []*Group) bool {
+	for r := range rulesOf(groups) {
+		if len(r.PKeys)+len(r.Partitions) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesOf are the rules of groups, and of the groups that they name, each once.
+func rulesOf(groups []*Group) iter.Seq[*Rule] {
+	return func(yield func(*Rule) bool) {
+		seen := map[*Group]bool{}
+		for queue := slices.Clone(groups); len(queue) > 0; {
+			g := queue[len(queue)-1]
+			if queue = queue[:len(queue)-1]; seen[g] {
+				continue
+			}
+			seen[g] = true
+			for i := range g.Rules {
+				r := &g.Rules[i]
+				if !yield(r) {
+					return
+				}
+				queue = append(queue, r.Union...)
+				if r.Subtract != nil {
+					queue = append(queue, r.Subtract)
+				}
+			}
+		}
+	}
 }
 
 // Distinguish reports whether any of the rules matches one of two descriptions and not the other.

@@ -1,6 +1,8 @@
 package engines
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"reflect"
 	"slices"
 
@@ -26,6 +28,11 @@ func (l *Lists) grouped() bool { return *l != Lists{} }
 // Equal reports whether two have the same GUIDs in every subnet.
 func (l *Lists) Equal(o *Lists) bool {
 	return l.Roots.Equal(o.Roots) && l.Compute.Equal(o.Compute) && l.IO.Equal(o.IO) && l.Order.Equal(o.Order)
+}
+
+// all are the groups in the files.
+func (l *Lists) all() []*portgroups.Group {
+	return slices.Concat(l.Roots.Groups(), l.Compute.Groups(), l.IO.Groups(), l.Order.Groups())
 }
 
 // Equal reports whether two settings mean the same in every subnet.
@@ -57,8 +64,7 @@ func (c Chain) Regroups(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) bo
 	var rules portgroups.Described
 	for i := range c {
 		if s := c[i].grouped; s != nil && rules == nil {
-			l := &s.Lists
-			rules = portgroups.ByDescription(slices.Concat(l.Roots.Groups(), l.Compute.Groups(), l.IO.Groups(), l.Order.Groups()))
+			rules = portgroups.ByDescription(s.Lists.all())
 		}
 	}
 	if len(rules) == 0 || len(descs) > maxRenamed {
@@ -79,16 +85,19 @@ type Members struct {
 
 	roots, compute, io, order []mad.GUID
 	topo                      *topo.Topo
+	nodes                     [sha256.Size]byte // of what they depend on in it
+	of                        *Settings
 }
 
-// WithMembers is a chain whose port groups are replaced by their members in a subnet, whose partitions may be nil.
-func (c Chain) WithMembers(t *topo.Topo, parts *partitions.Tables) (Chain, *Members) {
+// WithMembers is a chain whose port groups are replaced by their members in a subnet, whose partitions may be nil. before are those that it had in
+// the last one, nil for none: where no node has come or gone or has another description, they are the same.
+func (c Chain) WithMembers(t *topo.Topo, parts *partitions.Tables, before *Members) (Chain, *Members) {
 	var m *Members
 	c = slices.Clone(c)
 	for i := range c {
 		if s := c[i].grouped; s != nil { // the same of all engines of a chain
 			if m == nil {
-				m = newMembers(t, portgroups.NewResolver(t, parts), &s.Lists)
+				m = s.members(t, parts, before)
 			}
 			c[i], _ = Find(c[i].Name, s.with(m))
 		}
@@ -96,8 +105,37 @@ func (c Chain) WithMembers(t *topo.Topo, parts *partitions.Tables) (Chain, *Memb
 	return c, m
 }
 
-func newMembers(t *topo.Topo, v *portgroups.Resolver, l *Lists) *Members {
-	m := &Members{topo: t}
+// members are those of settings in a subnet.
+func (s *Settings) members(t *topo.Topo, parts *partitions.Tables, before *Members) *Members {
+	nodes := digest(t)
+	if before != nil && before.of == s && before.nodes == nodes && !portgroups.ByPartition(s.Lists.all()) {
+		m := *before
+		m.topo = t
+		return &m
+	}
+	m := newMembers(portgroups.NewResolver(t, parts), &s.Lists)
+	m.topo, m.nodes, m.of = t, nodes, s
+	return m
+}
+
+// digest is a checksum of the nodes and end ports of a subnet, with their descriptions.
+func digest(t *topo.Topo) [sha256.Size]byte {
+	const perNode, perPort = 8 + 2 + len(smp.NodeDescription{}), 4 + 8
+	text := make([]byte, 0, 4+perNode*len(t.Nodes)+perPort*len(t.EndPorts))
+	text = binary.BigEndian.AppendUint32(text, uint32(t.Self))
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		text = binary.BigEndian.AppendUint64(text, uint64(n.GUID))
+		text = append(append(text, uint8(n.Type), n.NumPorts), n.Desc[:]...)
+	}
+	for _, p := range t.EndPorts {
+		text = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(text, uint32(p)), uint64(t.Ports[p].GUID))
+	}
+	return sha256.Sum256(text)
+}
+
+func newMembers(v *portgroups.Resolver, l *Lists) *Members {
+	m := &Members{}
 	if l.Roots != nil {
 		m.roots = l.Roots.Switches(v)
 	}
@@ -110,12 +148,10 @@ func newMembers(t *topo.Topo, v *portgroups.Resolver, l *Lists) *Members {
 		}
 	}
 	seen := map[*portgroups.Group]bool{}
-	for _, list := range []*portgroups.List{l.Roots, l.Compute, l.IO, l.Order} {
-		for _, g := range list.Groups() {
-			if !seen[g] {
-				seen[g] = true
-				m.Unmatched = append(m.Unmatched, v.Unmatched(g)...)
-			}
+	for _, g := range l.all() {
+		if !seen[g] {
+			seen[g] = true
+			m.Unmatched = append(m.Unmatched, v.Unmatched(g)...)
 		}
 	}
 	for _, g := range l.Roots.Groups() {
@@ -186,14 +222,14 @@ func (m *Members) Changed(before *Members) bool {
 	if before == nil {
 		return false
 	}
-	return !slices.Equal(m.nodes(m.roots, before), before.nodes(before.roots, m)) ||
+	return !slices.Equal(m.switches(m.roots, before), before.switches(before.roots, m)) ||
 		!slices.Equal(m.ports(m.compute, before), before.ports(before.compute, m)) ||
 		!slices.Equal(m.ports(m.io, before), before.ports(before.io, m)) ||
 		!slices.Equal(m.ports(m.order, before), before.ports(before.order, m))
 }
 
-// nodes are the GUIDs of nodes that both subnets have, and ports those of end ports.
-func (m *Members) nodes(guids []mad.GUID, other *Members) []mad.GUID {
+// switches are the GUIDs of nodes that both subnets have, and ports those of end ports.
+func (m *Members) switches(guids []mad.GUID, other *Members) []mad.GUID {
 	return among(guids, func(guid mad.GUID) bool {
 		return m.topo.FindNode(guid) != topo.None && other.topo.FindNode(guid) != topo.None
 	})

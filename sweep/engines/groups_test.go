@@ -1,10 +1,12 @@
 package engines
 
 import (
+	"slices"
 	"testing"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/partitions"
 	"ibsm/routing/portgroups"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -108,8 +110,8 @@ func TestMembersChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, before := chain.WithMembers(first, nil)
-			resolved, after := chain.WithMembers(walked(t, c.change), nil)
+			_, before := chain.WithMembers(first, nil, nil)
+			resolved, after := chain.WithMembers(walked(t, c.change), nil, before)
 			for _, m := range [][2]*Members{{before, after}, {after, before}} {
 				if got := m[1].Changed(m[0]); got != c.changed {
 					t.Errorf("%s, %s: changed %t", what, name, got)
@@ -119,6 +121,64 @@ func TestMembersChanged(t *testing.T) {
 				t.Errorf("%s: groups are left, or a first time is a change", what)
 			}
 		}
+	}
+}
+
+// TestMembersAgain: the members of groups are found again where anything that they depend on is another thing, and only there.
+func TestMembersAgain(t *testing.T) {
+	sub := walked(t, func(*net.Net) {})
+	tables := func(file string) *partitions.Tables {
+		policy, errors, _ := partitions.Parse("partitions.conf", []byte(file)).Policy()
+		if policy == nil {
+			t.Fatal(errors)
+		}
+		return partitions.Compile(policy, partitions.Settings{}, sub, nil)
+	}
+	port := sub.Ports[sub.EndPorts[0]].GUID.String()
+	few, many := tables("Default=0x7fff:ALL=full;\nblue=5:"+port+"=full;\n"), tables("Default=0x7fff:ALL=full;\nblue=5:ALL=full;\n")
+	for _, c := range []struct {
+		lines string
+		first *topo.Topo
+		parts [2]*partitions.Tables
+		again bool
+	}{
+		{"port-regexp: .", sub, [2]*partitions.Tables{few, few}, false},
+		{"port-regexp: .", sub, [2]*partitions.Tables{few, many}, false},
+		{"port-regexp: .", walked(t, func(n *net.Net) { unplug(n, "host-05 mlx5_0") }), [2]*partitions.Tables{}, true},
+		{"port-regexp: .", walked(t, func(n *net.Net) { rename(n, n.Nodes[0].Desc, "x") }), [2]*partitions.Tables{}, true},
+		{"partition: blue", sub, [2]*partitions.Tables{few, many}, true},
+		{"subtract-rule: ALL, h\nend-port-group\nport-group\nname: h\npkey: 5", sub, [2]*partitions.Tables{few, many}, true},
+	} {
+		s := &Settings{Lists: Lists{Compute: listOf(t, c.lines)}}
+		chain, _ := New([]string{"sssp"}, s)
+		_, before := chain.WithMembers(c.first, c.parts[0], nil)
+		_, fresh := chain.WithMembers(sub, c.parts[1], nil)
+		_, after := chain.WithMembers(sub, c.parts[1], before)
+		if again := len(after.compute) == 0 || len(before.compute) == 0 || &after.compute[0] != &before.compute[0]; again != c.again || !slices.Equal(after.compute, fresh.compute) || after.topo != sub {
+			t.Errorf("%s: found again %t, %d members, %d by a first search", c.lines, again, len(after.compute), len(fresh.compute))
+		}
+		other, _ := New([]string{"sssp"}, &Settings{Lists: Lists{Compute: listOf(t, "port-guid: "+port)}})
+		if _, m := other.WithMembers(sub, nil, before); len(m.compute) != 1 {
+			t.Error("the members of other groups")
+		}
+	}
+}
+
+// BenchmarkMembersAgain is what port groups cost a sweep that finds the nodes as they were, of 11,664 hosts and 1,620 switches.
+func BenchmarkMembersAgain(b *testing.B) {
+	n, err := net.Generate("fattree:k=36")
+	if err != nil {
+		b.Fatal(err)
+	}
+	sub, err := netwalk.Topo(n, net.NoEnd)
+	if err != nil {
+		b.Fatal(err)
+	}
+	groups, _, _ := portgroups.Parse("p", []byte("port-group\nname: roots\nport-regexp: ^spine\nend-port-group\n"))
+	chain, _ := New([]string{"updn"}, &Settings{Lists: Lists{Roots: &portgroups.List{Items: []portgroups.Item{{Group: groups[0]}}}}})
+	_, before := chain.WithMembers(sub, nil, nil)
+	for b.Loop() {
+		_, before = chain.WithMembers(sub, nil, before)
 	}
 }
 
@@ -153,7 +213,7 @@ func TestAutoMembers(t *testing.T) {
 	if chain.Equal(want) {
 		t.Fatal("groups are their members before there is a subnet")
 	}
-	got, m := chain.WithMembers(sub, nil)
+	got, m := chain.WithMembers(sub, nil, nil)
 	if !got.Equal(want) || len(m.Unmatched) != 1 || m.Unmatched[0].Text != "description nothing" {
 		t.Errorf("the chain has other members, or %+v", m)
 	}
