@@ -25,12 +25,12 @@ type floor struct {
 // error, and so is a row that names no package. Test files may import anything.
 var floors = []floor{
 	{packages: "mad conf/diag conf/manual priority"},
-	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/txn"},
+	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/txn conf/policyfile"},
 	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/netwalk topo/net/nettest routing partitions"},
-	{packages: "routing/heap routing/mcast routing/shape routing/spread"},
+	{packages: "routing/heap routing/mcast routing/shape routing/spread routing/portgroups"},
 	{packages: "routing/creditloop routing/detour"},
 	{packages: "routing/*"},
 	{packages: "sweep/device"},
@@ -68,7 +68,9 @@ var narrow = map[string]string{
 	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
 	"routing": "mad mad/smp topo priority",
 	// What a policy means depends on the ports and their partitions alone.
-	"routing/qos": "mad conf/diag partitions registry topo",
+	"routing/qos": "mad conf/diag conf/policyfile partitions registry routing/portgroups topo",
+	// Likewise of groups.
+	"routing/portgroups": "mad conf/diag conf/policyfile partitions topo",
 }
 
 // unsafePackage is the one package that may know the kernel's memory layout.

@@ -88,6 +88,7 @@ var (
 	AvoidThrottledLinks              = boolean("avoid_throttled_links")
 	TorusConfig                      = text("torus_config")
 	DrainFile                        = text("drain_file")
+	PortGroupsFile                   = text("pgrp_policy_file")
 	ConnectRoots                     = boolean("connect_roots")
 	QuasiFtreeIndexing               = boolean("quasi_ftree_indexing")
 	MaxReverseHops                   = number[uint16]("max_reverse_hops")

@@ -193,6 +193,8 @@ var subnetKeys = []Key{
 		Help: "description of the torus (torus-2QoS)"},
 	{Name: "drain_file", TOML: "routing.drain_file", Kind: String, Default: "/etc/opensm/ibsm-drain.conf", Own: true, Reload: true, Serious: true, Effect: Acts,
 		Help: "switches and ports that routes avoid, as ibsmctl drain writes them"},
+	{Name: "pgrp_policy_file", TOML: "routing.port_groups_file", Kind: String, Default: null, Own: true, Reload: true, Serious: true, Effect: Acts, Long: "pgrp_policy_file", Arg: "FILE",
+		Help: "file of port groups, as NVIDIA's manager has it, whose names may stand in files of GUIDs and of QoS"},
 	{Name: "ar_mode", TOML: "routing.adaptive", Kind: Word, Words: []string{"keep", "hold", "disable"}, Default: "keep", Own: true, Serious: true, Effect: Acts, Long: "ar_mode", Arg: "MODE",
 		Help: "what to do if switches have adaptive routing enabled: keep writes all routes, and a switch loses it only when its own routes change; hold writes no routes while it is on anywhere; disable turns it off first"},
 

@@ -58,9 +58,8 @@ func NewQoS(p *qos.Policy) *QoS {
 	for i := range p.Levels {
 		out.Levels = append(out.Levels, level(&p.Levels[i]))
 	}
-	for i := range p.Groups {
-		g := &p.Groups[i]
-		out.Groups = append(out.Groups, QoSGroup{Position: g.Position.String(), Name: g.Name, Lists: g.Ports()})
+	for _, g := range p.Groups {
+		out.Groups = append(out.Groups, QoSGroup{Position: g.Position.String(), Name: g.Name, Lists: g.Lists()})
 	}
 	return out
 }

@@ -67,7 +67,7 @@ type Filter struct {
 	Type  string // node type
 	Node  string // node GUID or NodeDescription
 	State string // port state
-	Group string // MGID, of Members
+	Group string // MGID, of Members; name, of PortGroups
 	// Routes requests Link.Routes, which takes a second in a large subnet.
 	Routes bool
 	// Absent also selects the nodes and links that have gone since the manager started.

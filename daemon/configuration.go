@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -113,13 +114,10 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 			if chosen, err = selectPartitions(was.own, port, lastPartitions); err != nil {
 				return cfg, refusal{err}
 			}
-			if policy, err = selectQoS(was.own); err != nil {
-				return cfg, refusal{err}
-			}
 		}
 		files, warnings := was.files, diag.List(nil)
-		if files == nil {
-			if files, warnings, err = selectEngineFiles(was.own); err != nil {
+		if files == nil || policy == nil {
+			if files, policy, warnings, err = selectFiles(was.own); err != nil {
 				return cfg, refusal{err}
 			}
 		}
@@ -177,7 +175,9 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.partitions = readPartitions(r.config, was.port)
 	r.qos = readQoS(r.config)
 	r.routes = c.readRoutes(r.config)
-	r.engines = readEngineFiles(r.config.Config)
+	r.engines = readPortGroups(r.config.Config)
+	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
+	r.engines.read(r.config.Config, conf.RoutingEngine.In(r.config.Config), policy.groups())
 	r.modules = readModuleLog(r.config)
 	return r
 }
@@ -217,7 +217,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)
-		policy := next.qos.reload(read.qos)
+		policy := next.qos.reload(read.qos, next.files.portGroups()) // of the files that are in force now
 		c.setQoS(next, policy)
 		found = append(append(found, partitionFindings(&chosen)...), qosFindings(policy)...)
 	}
@@ -250,6 +250,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Drained = next.engineFiles().settings(l.Config).Drained
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy
+	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
 	cfg.Registrar.Groups = pathGroups(chosen, l, cfg.QoS)
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
-	"ibsm/mad"
 	"ibsm/opensm/guidfile"
 	osmlog "ibsm/opensm/log"
 	"ibsm/routing/file"
+	"ibsm/routing/portgroups"
 	"ibsm/routing/torus"
 	"ibsm/sweep/engines"
 )
@@ -27,8 +25,9 @@ type engineFiles map[string]engineFile
 
 // engineFile is the content of a file.
 type engineFile struct {
-	text  []byte
-	apply func(to *engines.Settings) // what it says
+	text   []byte
+	apply  func(to *engines.Settings) // what it says
+	groups []*portgroups.Group        // of pgrp_policy_file
 }
 
 // maxDump bounds OpenSM's dump files in bytes.
@@ -39,29 +38,31 @@ var engineFileKinds = []struct {
 	path  conf.Accessor[string]
 	users []string // engines
 	most  int64    // bytes
-	parse func(name string, text []byte) (apply func(*engines.Settings), warnings diag.List, err error)
+	parse func(name string, text []byte, groups *portgroups.Set) (apply func(*engines.Settings), warnings diag.List, err error)
 }{
 	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, parseRoots},
-	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseIDs},
+	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, plain(parseIDs)},
 	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute},
 	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO},
 	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, parseOrder},
-	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, parseIgnored},
-	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, parseSearch},
-	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, parseWeights},
-	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, parseTorus},
-	{conf.DrainFile, engines.Names(), guidfile.MaxFile + 1, parseDrained},
-	{conf.LFTsFile, []string{"file"}, maxDump, parseLFTs},
-	{conf.LIDMatrixFile, []string{"file"}, maxDump, parseMatrix},
+	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, plain(parseIgnored)},
+	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, plain(parseSearch)},
+	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, plain(parseWeights)},
+	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, plain(parseTorus)},
+	{conf.DrainFile, engines.Names(), guidfile.MaxFile + 1, plain(parseDrained)},
+	{conf.LFTsFile, []string{"file"}, maxDump, plain(parseLFTs)},
+	{conf.LIDMatrixFile, []string{"file"}, maxDump, plain(parseMatrix)},
+}
+
+// plain makes a parser of one for files that name no groups.
+func plain(parse func(string, []byte) (func(*engines.Settings), diag.List, error)) func(string, []byte, *portgroups.Set) (func(*engines.Settings), diag.List, error) {
+	return func(name string, text []byte, _ *portgroups.Set) (func(*engines.Settings), diag.List, error) {
+		return parse(name, text)
+	}
 }
 
 // balancing are the engines that spread destinations over ports.
 var balancing = []string{"minhop", "updn", "dnup", "dor", "file"}
-
-func parseOrder(name string, text []byte) (func(*engines.Settings), diag.List, error) {
-	ports, warnings, errors := guidfile.GUIDs(name, text)
-	return func(to *engines.Settings) { to.Balancing.First = ports }, warnings, errors.Err()
-}
 
 func parseIgnored(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	ports, warnings, errors := guidfile.Ports(name, text)
@@ -78,41 +79,14 @@ func parseWeights(name string, text []byte) (func(*engines.Settings), diag.List,
 	return func(to *engines.Settings) { to.Balancing.Weights = weights }, warnings, errors.Err()
 }
 
-func parseRoots(name string, text []byte) (func(*engines.Settings), diag.List, error) {
-	roots, warnings, errors := guidfile.GUIDs(name, text)
-	slices.Sort(roots)
-	roots = append([]mad.GUID{}, roots...) // not nil, which would be no file
-	return func(to *engines.Settings) { to.Updn.Roots, to.Ftree.Roots = roots, roots }, warnings, errors.Err()
-}
-
 func parseIDs(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	ids, warnings, errors := guidfile.IDs(name, text)
 	return func(to *engines.Settings) { to.Updn.IDs = ids }, warnings, errors.Err()
 }
 
-func parseCompute(name string, text []byte) (func(*engines.Settings), diag.List, error) {
-	ports, warnings, errors := guidfile.GUIDs(name, text)
-	set := setOf(ports)
-	return func(to *engines.Settings) { to.SSSP.Compute, to.Ftree.Compute = set, set }, warnings, errors.Err()
-}
-
-func parseIO(name string, text []byte) (func(*engines.Settings), diag.List, error) {
-	ports, warnings, errors := guidfile.GUIDs(name, text)
-	set := setOf(ports)
-	return func(to *engines.Settings) { to.SSSP.IO, to.Ftree.IO = set, set }, warnings, errors.Err()
-}
-
 func parseDrained(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	drained, warnings, errors := guidfile.Drained(name, text)
 	return func(to *engines.Settings) { to.Drained = drained }, warnings, errors.Err()
-}
-
-func setOf(guids []mad.GUID) map[mad.GUID]bool {
-	set := map[mad.GUID]bool{}
-	for _, guid := range guids {
-		set[guid] = true
-	}
-	return set
 }
 
 func parseTorus(name string, text []byte) (func(*engines.Settings), diag.List, error) {
@@ -138,15 +112,15 @@ type engineRead struct {
 	found            []ctl.Finding
 }
 
-// readEngineFiles reads the files that the configuration names for the engines in it.
-func readEngineFiles(c *conf.Config) engineRead { return readFilesOf(c, conf.RoutingEngine.In(c)) }
-
-// readFilesOf reads the files that the configuration names for a list of engines.
-func readFilesOf(c *conf.Config, list []string) (r engineRead) {
+// read reads the files that the configuration names for a list of engines. Without those of pgrp_policy_file, of which some may be needed, nothing is read.
+func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Group) {
+	if len(r.errors) > 0 {
+		return
+	}
 	if slices.Contains(list, engines.Auto) {
 		list = append(slices.Clone(list), "dfsssp") // the one of those it stands for that reads files
 	}
-	r.files = engineFiles{}
+	groups := r.files.known(ofQoS)
 	for _, kind := range engineFileKinds {
 		name, key := kind.path.In(c), kind.path.Key().Name
 		users := slices.DeleteFunc(slices.Clone(engines.Tried(list)), func(engine string) bool { return !slices.Contains(kind.users, engine) })
@@ -166,29 +140,33 @@ func readFilesOf(c *conf.Config, list []string) (r engineRead) {
 		var apply func(*engines.Settings)
 		var warnings diag.List
 		if err == nil {
-			apply, warnings, err = kind.parse(name, text)
+			apply, warnings, err = kind.parse(name, text, groups)
 		}
-		var found diag.List
-		if err != nil && !errors.As(err, &found) {
-			found = diag.List{{Position: diag.Position{File: name}, Text: fmt.Sprintf("%s: %v", key, err)}}
-		}
-		if len(found) > 0 {
-			for _, engine := range users {
-				if words := osmlog.FileUnreadable(engine, key, found[0]); !slices.Contains(r.unreadable, words) {
-					r.unreadable = append(r.unreadable, words)
-				}
+		found := r.add(kind.path.Key(), name, engineFile{text: text, apply: apply}, warnings, err)
+		for _, engine := range users {
+			if len(found) == 0 {
+				break
+			}
+			if words := osmlog.FileUnreadable(engine, key, found[0]); !slices.Contains(r.unreadable, words) {
+				r.unreadable = append(r.unreadable, words)
 			}
 		}
-		r.files[key] = engineFile{text, apply}
-		r.warnings, r.errors = append(r.warnings, warnings...), append(r.errors, found...)
-		r.found = append(r.found, fileFindings(kind.path.Key(), found, warnings)...)
 	}
-	return r
 }
 
-// selectEngineFiles reads the files of a start. The error says why the manager must not start.
-func selectEngineFiles(l *conf.Loaded) (engineFiles, diag.List, error) {
-	r := readEngineFiles(l.Config)
+// add adds a file that was read, and returns its errors.
+func (r *engineRead) add(key *conf.Key, name string, file engineFile, warnings diag.List, err error) (found diag.List) {
+	if err != nil && !errors.As(err, &found) {
+		found = diag.List{{Position: diag.Position{File: name}, Text: fmt.Sprintf("%s: %v", key.Name, err)}}
+	}
+	r.files[key.Name] = file
+	r.warnings, r.errors = append(r.warnings, warnings...), append(r.errors, found...)
+	r.found = append(r.found, fileFindings(key, found, warnings)...)
+	return found
+}
+
+// selectEngineFiles takes the files of a start. The error says why the manager must not start.
+func selectEngineFiles(l *conf.Loaded, r *engineRead) (engineFiles, diag.List, error) {
 	switch {
 	case len(r.errors) > 0:
 		return nil, nil, fmt.Errorf("a file of the routing engine cannot be used: %w", r.errors)
@@ -223,62 +201,4 @@ func (c *configuration) takeEngineFiles(next *inForce, r *engineRead) {
 	} else {
 		next.files = r.files
 	}
-}
-
-// differ are the keys of the files that do not say the same in both.
-func (f engineFiles) differ(o engineFiles) (keys []string) {
-	for _, kind := range engineFileKinds {
-		var settings [2]engines.Settings
-		key := kind.path.Key().Name
-		for i, files := range []engineFiles{f, o} {
-			if file, ok := files[key]; ok {
-				file.apply(&settings[i])
-			}
-		}
-		if !reflect.DeepEqual(settings[0], settings[1]) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// encode is the files as lines "KEY LENGTH", each followed by the file.
-func (f engineFiles) encode() (text []byte) {
-	for _, key := range slices.Sorted(maps.Keys(f)) {
-		text = append(fmt.Appendf(text, "%s %d\n", key, len(f[key].text)), f[key].text...)
-	}
-	return text
-}
-
-// decodeEngineFiles is the reverse of encode.
-func decodeEngineFiles(text []byte) (engineFiles, error) {
-	f := engineFiles{}
-	for len(text) > 0 {
-		head, rest, _ := bytes.Cut(text, []byte("\n"))
-		var key string
-		var length int
-		if n, err := fmt.Sscanf(string(head[:min(len(head), maxPolicyHead)]), "%s %d", &key, &length); n != 2 || err != nil || length < 0 || length > len(rest) {
-			return nil, errPolicyText
-		}
-		if _, twice := f[key]; twice {
-			return nil, errPolicyText
-		}
-		file, err := parseEngineFile(key, rest[:length:length])
-		if err != nil {
-			return nil, err
-		}
-		f[key], text = file, rest[length:]
-	}
-	return f, nil
-}
-
-// parseEngineFile is a file of the master.
-func parseEngineFile(key string, text []byte) (engineFile, error) {
-	for _, kind := range engineFileKinds {
-		if kind.path.Key().Name == key {
-			apply, _, err := kind.parse(key+" of the master", text)
-			return engineFile{text, apply}, err
-		}
-	}
-	return engineFile{}, fmt.Errorf("it has a file %q of a routing engine, which this version does not know", key)
 }

@@ -88,22 +88,22 @@ func TestEngineFilesAtStart(t *testing.T) {
 		}
 		return conf.Load([]string{"-F", name}, Environment)
 	}
-	if _, _, err := selectEngineFiles(load(settings)); err == nil || !strings.Contains(err.Error(), "roots:2:1: expected a GUID") {
+	if _, _, err := selectedFiles(load(settings)); err == nil || !strings.Contains(err.Error(), "roots:2:1: expected a GUID") {
 		t.Error(err)
 	}
 	write("0x10\n0x10\n")
 	l := load(settings)
-	if _, warnings, err := selectEngineFiles(l); err != nil || len(warnings) != 1 {
+	if _, warnings, err := selectedFiles(l); err != nil || len(warnings) != 1 {
 		t.Error(warnings, err)
 	}
 	l.Strict = true
-	if _, _, err := selectEngineFiles(l); err == nil || !strings.Contains(err.Error(), "--strict") {
+	if _, _, err := selectedFiles(l); err == nil || !strings.Contains(err.Error(), "--strict") {
 		t.Error(err)
 	}
 	// The file that nobody has named may be missing (OpenSM: ERR 4E11 of parse_config in osm_torus.c, and the next engine).
 	for _, list := range []string{"torus-2QoS", "torus-2QoS updn"} {
 		l := load("routing_engine " + list + "\n")
-		files, warnings, err := selectEngineFiles(l)
+		files, warnings, err := selectedFiles(l)
 		if err != nil || len(files) > 0 || len(warnings) != 1 || !strings.Contains(warnings.Error(), "torus-2QoS will refuse the subnet") {
 			t.Errorf("%s: %v, %v, %v", list, files, warnings, err)
 		}
@@ -112,19 +112,19 @@ func TestEngineFilesAtStart(t *testing.T) {
 			t.Errorf("%s routes without a file: %v", list, err)
 		}
 	}
-	if _, _, err := selectEngineFiles(load("routing_engine torus-2QoS\ntorus_config /no/such\n")); err == nil {
+	if _, _, err := selectedFiles(load("routing_engine torus-2QoS\ntorus_config /no/such\n")); err == nil {
 		t.Error("a file that is named may be missing")
 	}
-	if _, _, err := selectEngineFiles(load("routing_engine updn\nids_guid_file /no/such\n")); err == nil || !strings.Contains(err.Error(), "/no/such: ids_guid_file: ") {
+	if _, _, err := selectedFiles(load("routing_engine updn\nids_guid_file /no/such\n")); err == nil || !strings.Contains(err.Error(), "/no/such: ids_guid_file: ") {
 		t.Error(err)
 	}
 	write("0x10\n")
 	compute := strings.NewReplacer("updn", "dfsssp", "root_guid_file", "cn_guid_file").Replace(settings)
-	files, _, err := selectEngineFiles(load(compute))
+	files, _, err := selectedFiles(load(compute))
 	if s := files.settings(load(compute).Config); err != nil || !s.SSSP.Compute[0x10] || s.SSSP.IO != nil || s.Updn.Roots != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if files, _, err := selectEngineFiles(load("routing_engine lash\nroot_guid_file /no/such\n")); err != nil || len(files) > 0 {
+	if files, _, err := selectedFiles(load("routing_engine lash\nroot_guid_file /no/such\n")); err != nil || len(files) > 0 {
 		t.Error(files, err)
 	}
 }
@@ -178,7 +178,11 @@ func TestEngineFilesRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{"root_guid_file 5\n0x1\n", "root_guid_file -1\n0x1\n", "root_guid_file 2\nx\n", "torus_config 2\nx\n", "root_guid_file\n", "root_guid_file 4\n0x1\nroot_guid_file 4\n0x1\n", "\n"} {
-		if _, err := decodeEngineFiles([]byte(bad)); err == nil {
+		texts, err := splitEngineFiles([]byte(bad))
+		if err == nil {
+			err = engineFiles{}.parse(texts, nil)
+		}
+		if err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -165,7 +165,7 @@ func TestDumpsCutOff(t *testing.T) {
 		}
 		refused, noted := 0, 0
 		for end := range text.Len() + 1 {
-			file, err := parseEngineFile(key, text.Bytes()[:end])
+			file, err := parseEngineFile(key, text.Bytes()[:end], nil)
 			var found diag.List
 			if errors.As(err, &found) {
 				refused++

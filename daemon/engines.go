@@ -20,9 +20,10 @@ func chain(c *conf.Config, files engineFiles) engines.Chain {
 
 // enginesOf are those of a list with the settings in force, for a plan. The error is about the list or a file.
 func (c *configuration) enginesOf(list []string) (engines.Chain, error) {
-	l, _ := c.current.Load().effective()
-	r := readFilesOf(l.Config, list)
-	if len(r.errors) > 0 {
+	now := c.current.Load()
+	l, _ := now.effective()
+	r := readPortGroups(l.Config)
+	if r.read(l.Config, list, now.qosPolicy(l).groups()); len(r.errors) > 0 {
 		return nil, r.errors
 	}
 	return engines.New(list, r.files.settings(l.Config))

@@ -74,7 +74,7 @@ func compareCluster(t *testing.T, file, engine string, roots []mad.GUID) {
 	}
 	run := routingtest.OpenSM(t, file, engine, "-F", config)
 	loaded := conf.Load([]string{"-F", config}, Environment)
-	files, _, err := selectEngineFiles(loaded)
+	files, _, err := selectedFiles(loaded)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func TestEnginesOddFabrics(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					file, lines := oddSettings(t, name, f.roots)
 					loaded := conf.Load([]string{"-F", file}, Environment)
-					files, _, err := selectEngineFiles(loaded)
+					files, _, err := selectedFiles(loaded)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -90,7 +90,7 @@ func (c *tally) compare(t *testing.T, s *routingtest.Seed) {
 		t.Skip(err)
 	}
 	loaded := conf.Load([]string{"-F", s.Conf}, Environment)
-	files, _, err := selectEngineFiles(loaded)
+	files, _, err := selectedFiles(loaded)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func digest(t *testing.T, name string) string {
 	for number := range uint64(fabrics) {
 		f := routingtest.NewDamaged(t, name, number)
 		loaded := conf.Load([]string{"-F", f.Conf}, Environment)
-		files, _, err := selectEngineFiles(loaded)
+		files, _, err := selectedFiles(loaded)
 		if err != nil {
 			t.Fatal(err)
 		}

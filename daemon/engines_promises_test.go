@@ -64,7 +64,7 @@ type promised struct {
 
 func (p *promised) try(t *testing.T, f *routingtest.Damaged) {
 	loaded := conf.Load([]string{"-F", f.Conf}, Environment)
-	files, _, err := selectEngineFiles(loaded)
+	files, _, err := selectedFiles(loaded)
 	if err != nil {
 		t.Fatal(err)
 	}

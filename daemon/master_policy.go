@@ -33,6 +33,8 @@ type policyText struct {
 	engines engineFiles
 	source  partitions.Source
 	file    []byte // where the source is a file
+
+	engineTexts map[string][]byte // of a policy that is decoded: those of engines, by key
 }
 
 // policyHead is the line of each version, up to the lengths.
@@ -89,7 +91,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 	if len(parts[1]) > 0 {
 		t.qos = parts[1]
 	}
-	if t.engines, err = decodeEngineFiles(parts[2]); err != nil {
+	if t.engineTexts, err = splitEngineFiles(parts[2]); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -131,11 +133,17 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	default:
 		return nil, errPolicyText
 	}
-	paths := &qosSelected{name: fmt.Sprintf("qos-policy.conf of %v", p.of), text: p.qos}
+	if p.engines, err = parsePortGroupsOf(p.engineTexts); err != nil {
+		return nil, err
+	}
+	paths := &qosSelected{name: fmt.Sprintf("qos-policy.conf of %v", p.of), text: p.qos, others: p.engines.portGroups()}
 	if p.qos != nil {
-		if paths.policy, paths.errors, _ = qos.Parse(paths.name, p.qos); paths.policy == nil {
+		if paths.policy, paths.errors, _ = qos.ParseWith(paths.others, paths.name, p.qos); paths.policy == nil {
 			return nil, paths.errors.Err()
 		}
+	}
+	if err := p.engines.parse(p.engineTexts, paths.groups()); err != nil {
+		return nil, err
 	}
 	return &masterPolicy{policyText: *p, text: text, chosen: &chosen, qos: paths}, nil
 }

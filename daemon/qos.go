@@ -11,6 +11,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/partitions"
 	"ibsm/registry"
+	"ibsm/routing/portgroups"
 	"ibsm/routing/qos"
 )
 
@@ -38,37 +39,38 @@ func readQoS(l *conf.Loaded) (r qosRead) {
 type qosSelected struct {
 	policy *qos.Policy // nil for none
 	name   string
-	text   []byte // of the policy
+	text   []byte          // of the policy
+	others *portgroups.Set // of pgrp_policy_file, which the policy may name
 	// errors are why the policy is not that of the present file.
 	errors   diag.List
 	warnings diag.List
 }
 
 // reload selects the policy: that of the file, or the one before if the file has errors. The same
-// text is the same policy.
-func (s *qosSelected) reload(r qosRead) *qosSelected {
-	next := &qosSelected{name: r.name}
+// text is the same policy. others are the groups of pgrp_policy_file.
+func (s *qosSelected) reload(r qosRead, others *portgroups.Set) *qosSelected {
+	next := &qosSelected{name: r.name, others: others}
 	switch {
 	case r.off || r.name == "" || errors.Is(r.err, fs.ErrNotExist) && !r.named:
 		return next
 	case r.err != nil:
 		next.errors.Add(diag.Position{File: r.name}, "%v", r.err)
-	case s.policy != nil && s.name == r.name && string(s.text) == string(r.text):
-		return &qosSelected{policy: s.policy, name: s.name, text: s.text, warnings: s.warnings}
+	case s.policy != nil && s.name == r.name && string(s.text) == string(r.text) && s.others.Equal(others):
+		return &qosSelected{policy: s.policy, name: s.name, text: s.text, others: s.others, warnings: s.warnings}
 	default:
-		next.policy, next.errors, next.warnings = qos.Parse(r.name, r.text)
+		next.policy, next.errors, next.warnings = qos.ParseWith(others, r.name, r.text)
 		next.text = r.text
 	}
 	if next.policy == nil {
-		next.policy, next.name, next.text = s.policy, s.name, s.text
+		next.policy, next.name, next.text, next.others = s.policy, s.name, s.text, s.others
 	}
 	return next
 }
 
 // selectQoS selects the policy at a start. The error says why the manager must not start: the file
 // cannot be used, or with --strict it has warnings.
-func selectQoS(l *conf.Loaded) (*qosSelected, error) {
-	s := (&qosSelected{}).reload(readQoS(l))
+func selectQoS(l *conf.Loaded, others *portgroups.Set) (*qosSelected, error) {
+	s := (&qosSelected{}).reload(readQoS(l), others)
 	switch {
 	case len(s.errors) > 0:
 		return nil, fmt.Errorf("the QoS policy file cannot be used: fix it, or start without -Q: %w", s.errors)

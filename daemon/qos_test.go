@@ -93,7 +93,7 @@ func TestQoSAtStart(t *testing.T) {
 				args[i] = filepath.Join(dir, a)
 			}
 		}
-		_, err := selectQoS(load("", args...))
+		_, err := selectQoS(load("", args...), nil)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", options, err, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
+	"ibsm/routing/portgroups"
 	"ibsm/routing/qos"
 	"ibsm/sa"
 	"ibsm/store"
@@ -43,6 +44,8 @@ type Config struct {
 	PathSLs map[mad.PKey]uint8
 	// QoS is what paths may be: view.View.QoS.
 	QoS *qos.Policy
+	// PortGroups are those of files: view.View.PortGroups.
+	PortGroups *portgroups.Set
 	// Names are those that the log calls nodes by; the others by their descriptions.
 	Names names.Map
 	// Once ends the run with the first sweep that is complete.
@@ -83,7 +86,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
-	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS
+	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS, cfg.PortGroups
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
 	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions

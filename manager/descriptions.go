@@ -137,3 +137,18 @@ func (m *descriptions) gathered(now time.Duration) map[mad.GUID]smp.NodeDescript
 
 // published notes that the collected descriptions are in the known subnet.
 func (m *descriptions) published() { m.read, m.due = map[mad.GUID]smp.NodeDescription{}, 0 }
+
+// publishDescriptions publishes the NodeDescriptions that were gathered. A sweep follows where port groups of the routing engine go by them.
+func (c *Core) publishDescriptions() {
+	descs := c.descriptions.gathered(c.fx.now)
+	if descs == nil {
+		return
+	}
+	c.descriptions.published()
+	if v := c.published.view; v != nil && !c.cfg.IgnoreTraps && c.cfg.Sweep.Engines.Regroups(v.Topo, descs) {
+		c.traps.sweep(c.fx.now, false, "other members of port groups") // held off: hosts describe themselves
+	}
+	if t := c.sweeps.sweeper.Rename(descs); t != nil {
+		c.published.replaceTopo(&c.fx, t)
+	}
+}

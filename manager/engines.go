@@ -7,6 +7,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/routing"
 	"ibsm/sweep"
+	"ibsm/sweep/engines"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -49,6 +50,7 @@ func (l *sweepLog) logEngines(fx *effects, r *sweep.SweepPlan) {
 	}
 	l.foreign = r.Foreign
 	l.logUnknown(fx, r)
+	l.logGroups(fx, r)
 	if r.Tables != nil && !slices.Equal(r.Tables.Notes, l.notes) {
 		l.notes = r.Tables.Notes
 		for _, note := range l.notes {
@@ -78,4 +80,21 @@ func (l *sweepLog) logUnknown(fx *effects, r *sweep.SweepPlan) {
 		fx.log(warn, "a file of the routing engine names GUIDs that are no end ports", "engine", r.Engine, "count", len(guids), "first", guids[0], "which is", of)
 	}
 	l.unknown = text
+}
+
+// logGroups logs what port groups in files of the engines ask for in vain.
+func (l *sweepLog) logGroups(fx *effects, r *sweep.SweepPlan) {
+	var m engines.Members
+	if r.Members != nil {
+		m = *r.Members
+	}
+	text := fmt.Sprint(m.Unmatched, m.Idle)
+	if text != l.unmatched && len(m.Unmatched) > 0 {
+		first := m.Unmatched[0]
+		fx.log(warn, "a port group in a file of the routing engine has rules that no port matches", "count", len(m.Unmatched), "first", first.Text, "group", first.Group, "at", first.Position)
+	}
+	if text != l.unmatched && len(m.Idle) > 0 {
+		fx.log(warn, "a port group in root_guid_file has no switch among its members", "count", len(m.Idle), "first", m.Idle[0])
+	}
+	l.unmatched = text
 }

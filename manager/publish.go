@@ -87,7 +87,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 			MaxRate: c.cfg.MaxRate, NoMulticast: c.cfg.NoMulticast},
 		SMs:          []view.SM{c.elect.self(out.LIDs.Base[out.Topo.Self], c.sent)},
 		Routing:      RoutingOf(out.SweepPlan),
-		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.cfg.PathSLs, QoS: c.cfg.QoS,
+		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.cfg.PathSLs, QoS: c.cfg.QoS, PortGroups: c.cfg.PortGroups,
 	}
 	v.Faults, v.FaultsMore = faults(out)
 	v.Drained = out.Drained

@@ -37,6 +37,7 @@ type sweepLog struct {
 	drained    []view.Drained  // as sweep.SweepPlan.Drained
 	foreign    string          // as sweep.SweepPlan.Foreign
 	unknown    string          // GUIDs of files of engines
+	unmatched  string          // rules of port groups in files of engines
 	notes      []string        // of the engine
 }
 

@@ -435,15 +435,3 @@ func (c *Core) settleMulticast() (more bool) {
 	}
 	return more
 }
-
-// publishDescriptions publishes the NodeDescriptions that were gathered.
-func (c *Core) publishDescriptions() {
-	descs := c.descriptions.gathered(c.fx.now)
-	if descs == nil {
-		return
-	}
-	c.descriptions.published()
-	if t := c.sweeps.sweeper.Rename(descs); t != nil {
-		c.published.replaceTopo(&c.fx, t)
-	}
-}

@@ -30,6 +30,7 @@ type RouteTask struct {
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
 	reroute  bool // compute all routes afresh
+	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
@@ -70,6 +71,7 @@ type SweepPlan struct {
 	Seen        string               // what kind of fabric it is, where the chain has auto
 	Refused     []engines.Refusal    // by engines that were tried before it
 	Unknown     engines.Named        // what Engine's files name that is not there
+	Members     *engines.Members     // of port groups in files of engines; nil where they name none
 	Keep        routing.Keep
 	Foreign     string         // the chosen engine, where it would compute other tables than those found, which are kept
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
@@ -104,6 +106,7 @@ type delta struct {
 	closing     []repair.Route
 	adopted     bool
 	base        *base
+	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
 	groups      map[mad.GUID]*groups
 	ports       *device.Ports
@@ -117,7 +120,7 @@ func (s *state) apply(d *delta) {
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
-	s.closing, s.base = d.closing, d.base
+	s.closing, s.base, s.members = d.closing, d.base, d.members
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -166,7 +169,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
-	d.report, d.sls, d.proof, d.base = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base
+	d.report, d.sls, d.proof, d.base, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.members
 	d.groups = j.adaptive(out)
 	j.route(ctx, out, reserved)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
@@ -229,6 +232,10 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if out.RoutesHeld() {
 		return
 	}
+	if j.chain.Grouped() {
+		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions, s.members)
+		j.regroup = out.Members.Changed(s.members)
+	}
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Workers: j.Workers}
 	if in.Prev == nil {
 		in.Keep = routing.KeepNone
@@ -252,6 +259,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		d.base = s.base // its engine may route the next subnet again
 	}
 	out.Unknown = r.engine.Unknown(t)
+	d.members = out.Members
 	d.foreign = out.Foreign
 	out.Engine, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.keep, r.report, r.beforeCut, tables
 	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
@@ -282,7 +290,7 @@ func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 		return routing.KeepNone
 	case adopted:
 		return routing.KeepWorking
-	case linksAdded(prev, out.Topo):
+	case j.regroup || linksAdded(prev, out.Topo):
 		return routing.KeepNone
 	}
 	return routing.KeepMinimal

@@ -13,6 +13,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/engines"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -49,6 +50,7 @@ type state struct {
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
 	base         *base              // of the routes in force; nil where their engine needs none
+	members      *engines.Members   // of port groups in files of engines, in the last sweep; nil without any
 	swept        bool               // a sweep has been completed in this mastership
 	settings     Settings           // that values were resolved from
 	values       plan.Values
@@ -78,7 +80,7 @@ func newState(restored Restored) *state {
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
 	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, false, false, nil, nil
-	s.sls, s.fitting, s.readLanes, s.base = nil, Fitting{}, false, nil
+	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
 	s.pkeys.removalsHeld = 0
 }
 

@@ -7,6 +7,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/mcast"
+	"ibsm/routing/portgroups"
 	"ibsm/routing/qos"
 	"ibsm/sweep/device"
 	"ibsm/topo"
@@ -34,6 +35,8 @@ type View struct {
 	SLs map[mad.PKey]uint8
 	// QoS is what paths may be, by request; nil for anything.
 	QoS *qos.Policy
+	// PortGroups are those of pgrp_policy_file and of QoS's file; nil for none.
+	PortGroups *portgroups.Set
 	SMs []SM // this manager first, then others by port GUID
 
 	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most

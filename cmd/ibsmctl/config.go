@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,7 +16,9 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/conf"
 	"ibsm/conf/diag"
+	"ibsm/conf/policyfile"
 	"ibsm/ctl"
+	"ibsm/routing/portgroups"
 )
 
 // configCommand is the options of ibsmctl config.
@@ -83,7 +86,8 @@ func (c *configCommand) check(name string) error {
 	if err != nil {
 		return err
 	}
-	report = append(append(report, checkPartitions(config)...), checkQoS(config)...)
+	inGroups, groups := checkPortGroups(config)
+	report = slices.Concat(report, checkPartitions(config), inGroups, checkQoS(config, groups))
 	findings := []ctl.Finding{}
 	var text bytes.Buffer
 	for _, f := range report {
@@ -129,8 +133,30 @@ func checkPartitions(config *conf.Config) (report conf.Report) {
 	return report
 }
 
-// checkQoS checks the QoS policy file of a configuration, with errors in which a manager does not start.
-func checkQoS(config *conf.Config) (report conf.Report) {
+// checkPortGroups checks the file of port groups of a configuration, with errors in which a manager does not start, and returns its groups.
+func checkPortGroups(config *conf.Config) (report conf.Report, groups *portgroups.Set) {
+	key := conf.PortGroupsFile.Key()
+	name := conf.PortGroupsFile.In(config)
+	if name == "" {
+		return nil, nil
+	}
+	text, err := readUpTo(name, policyfile.MaxFile+1)
+	if err != nil {
+		wrong := diag.Error{Position: config.Setting(key).Position, Text: err.Error()}
+		return conf.Report{{Error: wrong, Severity: conf.Refusal, Key: key.Name, Status: 1}}, nil
+	}
+	list, errs, warnings := portgroups.Parse(name, text)
+	for _, e := range errs {
+		report = append(report, conf.Finding{Error: e, Severity: conf.Refusal, Key: key.Name, Status: 1})
+	}
+	for _, w := range warnings {
+		report = append(report, conf.Finding{Error: w, Severity: conf.Warning, Key: key.Name, Status: 1})
+	}
+	return report, portgroups.NewSet(list)
+}
+
+// checkQoS checks the QoS policy file of a configuration, with errors in which a manager does not start. It may name groups.
+func checkQoS(config *conf.Config, groups *portgroups.Set) (report conf.Report) {
 	key := conf.QoSPolicyFile.Key()
 	name, chosen := conf.QoSPolicyFile.In(config), conf.QoSPolicyFile.Chosen(config)
 	if !conf.QoS.In(config) || name == "" {
@@ -141,7 +167,7 @@ func checkQoS(config *conf.Config) (report conf.Report) {
 			report = append(report, conf.Finding{Error: e, Severity: severity, Key: key.Name, Status: 1})
 		}
 	}
-	_, _, errs, warnings, err := readQoS(name)
+	_, _, errs, warnings, err := readQoS(name, groups)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !chosen:
 	case err != nil:

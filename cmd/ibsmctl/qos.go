@@ -12,7 +12,9 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/conf"
 	"ibsm/conf/diag"
+	"ibsm/conf/policyfile"
 	"ibsm/ctl"
+	"ibsm/routing/portgroups"
 	"ibsm/routing/qos"
 )
 
@@ -28,7 +30,8 @@ func newQoS(a *asker) *cobra.Command {
 		Long: `
 Checks a QoS policy file, or shows its rules in the order in which they are tried. Without
 FILE, check reads the file of the running manager, or /etc/opensm/qos-policy.conf, and show
-shows the policy in force, with the number of ports of each group.
+shows the policy in force, with the number of ports of each group. A FILE may name groups of
+the running manager's pgrp_policy_file.
 
 ibsmctl why SOURCE DESTINATION shows the rule that decides about a path.
 
@@ -57,13 +60,28 @@ func runningFile(ctx context.Context, a *asker, key *conf.Key) string {
 	return key.Default
 }
 
-// readQoS reads a file.
-func readQoS(name string) (policy *qos.Policy, src []byte, errors, warnings diag.List, err error) {
+// readQoS reads a file, which may name groups of another one.
+func readQoS(name string, others *portgroups.Set) (policy *qos.Policy, src []byte, errors, warnings diag.List, err error) {
 	if src, err = readUpTo(name, qos.MaxFile+1); err != nil {
 		return nil, nil, nil, nil, err
 	}
-	policy, errors, warnings = qos.Parse(name, src)
+	policy, errors, warnings = qos.ParseWith(others, name, src)
 	return policy, src, errors, warnings, nil
+}
+
+// read reads a file. Where it has errors, it is read once more with the groups of the running manager's pgrp_policy_file, which it may name.
+func (c *qosCommand) read(ctx context.Context, name string) (policy *qos.Policy, src []byte, errors, warnings diag.List, err error) {
+	policy, src, errors, warnings, err = readQoS(name, nil)
+	if len(errors) == 0 || err != nil {
+		return policy, src, errors, warnings, err
+	}
+	file := runningFile(ctx, c.asker, conf.PortGroupsFile.Key())
+	text, unread := readUpTo(file, policyfile.MaxFile+1)
+	groups, _, _ := portgroups.Parse(file, text)
+	if unread != nil || len(groups) == 0 {
+		return policy, src, errors, warnings, nil
+	}
+	return readQoS(name, portgroups.NewSet(groups))
 }
 
 // check prints what is wrong, each with its line.
@@ -73,7 +91,7 @@ func (c *qosCommand) check(ctx context.Context, args []string) error {
 		name = args[0]
 	}
 	name = cmp.Or(name, runningFile(ctx, c.asker, conf.QoSPolicyFile.Key()))
-	_, src, errors, warnings, err := readQoS(name)
+	_, src, errors, warnings, err := c.read(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -109,7 +127,7 @@ func (c *qosCommand) check(ctx context.Context, args []string) error {
 func (c *qosCommand) show(ctx context.Context, args []string) error {
 	shown := &ctl.QoS{}
 	if len(args) > 0 {
-		policy, _, errors, _, err := readQoS(args[0])
+		policy, _, errors, _, err := c.read(ctx, args[0])
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/routing/portgroups"
 	"ibsm/sa/path"
 	"ibsm/topo"
 )
@@ -20,8 +21,9 @@ func (s *subnet) QoS() (*ctl.QoS, error) {
 		return nil, fmt.Errorf("%w: no QoS policy is in force: qos is off, or there is no qos_policy_file", ctl.ErrNotFound)
 	}
 	out := ctl.NewQoS(p)
-	for i := range p.Groups[:min(len(p.Groups), maxCounted)] {
-		n := len(p.Groups[i].Members(s.view.Topo, s.view.Partitions))
+	members := portgroups.NewResolver(s.view.Topo, s.view.Partitions)
+	for i, g := range p.Groups[:min(len(p.Groups), maxCounted)] {
+		n := len(members.Members(g))
 		out.Groups[i].Ports = &n
 	}
 	return out, nil

@@ -132,8 +132,11 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 	if rows := s.registeredRows(l); rows != nil {
 		return rows(&f)
 	}
-	if l == ctl.DrainedPorts {
+	switch l {
+	case ctl.DrainedPorts:
 		return s.drained, nil
+	case ctl.PortGroups:
+		return s.portGroups(&f)
 	}
 	only := topo.NodeIdx(topo.None)
 	if f.Node != "" {

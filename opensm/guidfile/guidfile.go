@@ -1,5 +1,6 @@
 // Package guidfile reads files of GUIDs that steer OpenSM's routing engines, such as
-// root_guid_file: on each line a GUID, and for some files numbers.
+// root_guid_file: on each line a GUID, and for some files
+// numbers, or in its place the name of a port group.
 package guidfile
 
 import (
@@ -7,7 +8,9 @@ import (
 	"strings"
 
 	"ibsm/conf/diag"
+	"ibsm/conf/policyfile"
 	"ibsm/mad"
+	"ibsm/routing/portgroups"
 )
 
 // Bounds of a file.
@@ -18,16 +21,33 @@ const (
 	maxLine     = 255 // bytes, with its end: what OpenSM reads at a time
 )
 
-// GUIDs reads root_guid_file, cn_guid_file, io_guid_file or guid_routing_order_file: a GUID on each line,
-// after which the rest of the line is ignored.
-func GUIDs(file string, text []byte) (guids []mad.GUID, warnings, errors diag.List) {
-	r := reader{}
-	seen := map[mad.GUID]int{}
+// List reads root_guid_file, cn_guid_file, io_guid_file or guid_routing_order_file: a GUID on each line, after which the rest of the line is
+// ignored, or, as with NVIDIA's manager, the name of a port group. OpenSM ignores the rest of a file from such a name on.
+func List(file string, text []byte, groups *portgroups.Set) (list *portgroups.List, warnings, errors diag.List) {
+	r, list := reader{}, &portgroups.List{}
+	seen, after, warned := map[mad.GUID]int{}, 0, false
+	r.other = func(line string, at diag.Position) {
+		line, _, _ = strings.Cut(line, "#")
+		name := strings.TrimSpace(line)
+		g := groups.Find(name)
+		if g == nil {
+			r.errors.Add(at, "expected a GUID, with 0x before its digits, or the name of a port group, which %s is not: OpenSM ignores the rest of the file%s", policyfile.Shown(name), groups.Meant(name))
+			return
+		}
+		list.Items = append(list.Items, portgroups.Item{Group: g})
+		if after == 0 {
+			after = at.Line
+		}
+	}
 	r.lines(file, text, func(guid mad.GUID, _ string, at diag.Position) {
 		r.once(seen, guid, at)
-		guids = append(guids, guid)
+		list.Items = append(list.Items, portgroups.Item{GUID: guid})
+		if after > 0 && !warned {
+			warned = true
+			r.warn(at, "OpenSM does not read the GUIDs after the port group on line %d", after)
+		}
 	})
-	return guids, r.warnings, r.errors
+	return list, r.warnings, r.errors
 }
 
 // IDs reads ids_guid_file: a node GUID and the ID of its switch on each line. Of two IDs of a switch
@@ -52,6 +72,8 @@ func IDs(file string, text []byte) (ids map[mad.GUID]uint64, warnings, errors di
 // reader collects what there is to say of a file.
 type reader struct {
 	warnings, errors diag.List
+	// other reads a line that has no GUID; nil where such a line is an error.
+	other func(line string, at diag.Position)
 }
 
 // lines calls do for each GUID, with the line from it on and its position. GUIDs are read as OpenSM does:
@@ -80,6 +102,10 @@ func (r *reader) lines(file string, text []byte, do func(guid mad.GUID, line str
 		}
 		guid, rest, ok := number(line)
 		if !ok || rest != "" && !isBlank(rest[0]) && rest[0] != '#' {
+			if r.other != nil {
+				r.other(line, at)
+				continue
+			}
 			r.errors.Add(at, "expected a GUID, with 0x before its digits: OpenSM ignores the rest of the file")
 			continue
 		}

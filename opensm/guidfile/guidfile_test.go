@@ -10,6 +10,7 @@ import (
 	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/portgroups"
 )
 
 // TestGUIDs: GUIDs are read as OpenSM's parse_node_map reads them, by strtoull with base 0.
@@ -28,14 +29,46 @@ func TestGUIDs(t *testing.T) {
 		{"too large", "0x10000000000000000\n", nil, "", "f:1:1: expected a GUID"},
 		{"no GUID", "0x1\n  spine1\n0x2\n", []mad.GUID{1, 2}, "", "f:2:3: expected a GUID"},
 		{"no prefix", "b83fd20300404000\n", nil, "", "f:1:1: expected a GUID"},
-		{"joined", "0x1,0x2\n0x3:4\n089\n-1\n", nil, "", "f:1:1: expected a GUID, with 0x before its digits: OpenSM ignores the rest of the file\nf:2:1: e"},
+		{"joined", "0x1,0x2\n0x3:4\n089\n-1\n", nil, "", "f:1:1: expected a GUID, with 0x before its digits, or the name of a port group, which \"0x1,0x2\" is not: OpenSM ignores the rest of the file\nf:2:1: e"},
 		{"binary", "\x00\x01\xff\n", nil, "", "f:1:1: expected a GUID"},
 		{"many errors", strings.Repeat("x\n", 1000), nil, "", "f:101: too many errors"},
 		{"too long", strings.Repeat("#\n", MaxFile/2+1), nil, "", "f: the file is longer than"},
 	} {
-		got, warnings, errors := GUIDs("f", []byte(c.text))
-		if !slices.Equal(got, c.want) || warnings.Error() != c.warnings || !strings.Contains(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
-			t.Errorf("%s: %v, warnings %v, errors %v", c.name, got, warnings, errors)
+		list, warnings, errors := List("f", []byte(c.text), nil)
+		if got := list.GUIDs(); !slices.Equal(got, c.want) || warnings.Error() != c.warnings || !strings.Contains(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
+			t.Errorf("%s: %v, warnings %v, errors %v", c.name, list.GUIDs(), warnings, errors)
+		}
+	}
+}
+
+// TestGroups: a line that begins with no GUID may name a port group. What OpenSM would not read has a warning.
+func TestGroups(t *testing.T) {
+	groups, errors, _ := portgroups.Parse("groups", []byte("port-group\nname: root switches\nport-regexp: ib4\nend-port-group\nport-group\nname: 1st floor\npkey: 1\nend-port-group\nport-group\nname: 0x10\npkey: 1\nend-port-group\n"))
+	if errors != nil {
+		t.Fatal(errors)
+	}
+	for _, c := range []struct{ name, text, want, warnings, errors string }{
+		{"a name", "root switches\n", "root switches", "", ""},
+		{"without blanks and case", "# roots\n  RootSwitches # ours\r\n", "root switches", "", ""},
+		{"predefined", "ALL_SWITCHES\nall_cas", "ALL_SWITCHES ALL_CAS", "", ""},
+		{"after GUIDs", "0x1\n0x2 spine\nroot switches\n", "0x0000000000000001 0x0000000000000002 root switches", "", ""},
+		{"before GUIDs", "root switches\n0x1\n0x2\n", "root switches 0x0000000000000001 0x0000000000000002", "f:2:1: OpenSM does not read the GUIDs after the port group on line 1", ""},
+		{"begins with a digit", "1st floor\n", "1st floor", "", ""},
+		{"reads as a GUID", "0x10\n", "0x0000000000000010", "", ""},
+		{"no group", "0x1\n rootswitch\n", "0x0000000000000001", "", `f:2:2: expected a GUID, with 0x before its digits, or the name of a port group, which "rootswitch" is not: OpenSM ignores the rest of the file; did you mean root switches?`},
+		{"two", "root switches, ALL\n", "", "", `f:1:1: expected a GUID`},
+	} {
+		list, warnings, errors := List("f", []byte(c.text), portgroups.NewSet(groups))
+		var got []string
+		for _, i := range list.Items {
+			if i.Group != nil {
+				got = append(got, i.Group.Name)
+			} else {
+				got = append(got, i.GUID.String())
+			}
+		}
+		if s := strings.Join(got, " "); s != c.want || warnings.Error() != c.warnings || !strings.HasPrefix(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
+			t.Errorf("%s: %s, warnings %v, errors %v", c.name, s, warnings, errors)
 		}
 	}
 }
@@ -174,8 +207,8 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%d entries, %d warnings and %d errors of %d lines", entries, len(warnings), len(errors), lines)
 			}
 		}
-		guids, w, e := GUIDs("f", text)
-		check(len(guids), w, e)
+		list, w, e := List("f", text, nil)
+		check(len(list.Items), w, e)
 		ids, w, e := IDs("f", text)
 		check(len(ids), w, e)
 		ports, w, e := Ports("f", text)

@@ -154,6 +154,7 @@ var broken = []struct{ file, want string }{
 	{levels + "port-groups\nport-group\nname: A\nport-name: host1/P0\nend-port-group\nend-port-groups\n", `p:14:12: "host1/P0" is not the name of a port`},
 	{levels + "qos-setup\nsl2vl-tables\nsl2vl-scope\ngroup: A\nsl2vl-table: 0,1\nend-sl2vl-scope\nend-sl2vl-tables\nend-qos-setup\n", "p:15:1: 2 VLs; expected 16, one for each SL"},
 	{levels + "qos-setup\nvlarb-tables\nvlarb-scope\nvlarb-high: 0:1\nend-vlarb-scope\nend-vlarb-tables\nend-qos-setup\n", "p:13:1: vlarb-scope without group and across"},
+	{levels + "port-groups\nport-group\nname: A\nunion-rule: B\nend-port-group\nport-group\nname: B\nunion-rule: A\nend-port-group\nend-port-groups\n", `p:18:1: port-group "A" contains itself through "B"`},
 	{levels + "\x00", "p:11:1: a byte 0: this is not a text file"},
 }
 
@@ -167,4 +168,9 @@ var dubious = []struct{ file, want string }{
 	{levels + levels, `p:12:1: qos-level "DEFAULT" is never used: that of line 2 has the same name`},
 	{levels + "qos-match-rules\nqos-match-rule\nqos-level-name: L1\nend-qos-match-rule\nend-qos-match-rules\nqos-ulps\nsdp:1\nend-qos-ulps\n", "p:12:1: the rule matches every request: the 1 after it and the default level are never used"},
 	{levels + "port-groups\nport-group\nname: A\nport-name: vs1 HCA-1/P1\nend-port-group\nend-port-groups\n", "p:14:12: \"vs1 HCA-1/P1\": OpenSM drops the blanks"},
+	{levels + "port-groups\nport-group\nname: A\nport-regexp: ^leaf\nend-port-group\nend-port-groups\n", "p:14:1: port-regexp: OpenSM refuses the file; write the group into pgrp_policy_file"},
+	{levels + "port-groups\nport-group\nname: A\nport-guid: 0x1, 0x2@3-4\nend-port-group\nend-port-groups\n", "p:14:20: '@' and ports: OpenSM refuses the file"},
+	{levels + "port-groups\nport-group\nname: A\nport-name: hostname=a; port=1\nend-port-group\nend-port-groups\n", "p:14:12: hostname=: OpenSM refuses the file"},
+	{levels + "port-groups\nport-group\nname: A\nunion-rule: ALL_CAS, ALL_SWITCHES\nend-port-group\nend-port-groups\n", "p:14:1: union-rule: OpenSM refuses the file"},
+	{levels + "qos-match-rules\nqos-match-rule\nsource: ALL_CAS\nqos-level-name: L1\nend-qos-match-rule\nend-qos-match-rules\n", `p:13:9: port-group "ALL_CAS" is not in this file: OpenSM refuses the file`},
 }

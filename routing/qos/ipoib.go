@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ibsm/conf/diag"
+	"ibsm/conf/policyfile"
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/registry"
@@ -56,7 +57,7 @@ func (p *Policy) Conflicts(parts *partitions.Policy) (warnings diag.List) {
 		r := &p.Rules[i]
 		key, missing := r.missing(keys)
 		switch {
-		case len(warnings) == maxFindings:
+		case len(warnings) == policyfile.MaxFindings:
 			return warnings
 		case missing && r.IPoIB:
 			warnings.Add(r.Position, "no partition has the P_Key 0x%04x: OpenSM refuses the whole file because of this line", key)

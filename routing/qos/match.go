@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/routing/portgroups"
 	"ibsm/topo"
 )
 
@@ -83,16 +84,15 @@ func newPortSet(ports []topo.PortIdx, n int) *portSet {
 
 // compiler makes the port sets of a subnet.
 type compiler struct {
-	t     *topo.Topo
-	parts *partitions.Tables
-	nodes map[string][]topo.NodeIdx // by NodeDescription; nil until a name is looked up
-	sets  map[*Group]*portSet
+	ports *portgroups.Resolver
+	count int // of ports
+	sets  map[*portgroups.Group]*portSet
 }
 
 // Compile makes a Matcher for the ports of a subnet, whose partitions may be nil, in time linear in
 // the ports for each group that a rule names.
 func (p *Policy) Compile(t *topo.Topo, parts *partitions.Tables) *Matcher {
-	c := compiler{t: t, parts: parts, sets: map[*Group]*portSet{}}
+	c := compiler{ports: portgroups.NewResolver(t, parts), count: len(t.Ports), sets: map[*portgroups.Group]*portSet{}}
 	m := &Matcher{p, make([]rulePorts, len(p.Rules))}
 	for i := range p.Rules {
 		m.rules[i] = rulePorts{c.setsOf(p.Rules[i].Sources), c.setsOf(p.Rules[i].Destinations)}
@@ -100,82 +100,12 @@ func (p *Policy) Compile(t *topo.Topo, parts *partitions.Tables) *Matcher {
 	return m
 }
 
-func (c *compiler) setsOf(groups []*Group) (sets []*portSet) {
+func (c *compiler) setsOf(groups []*portgroups.Group) (sets []*portSet) {
 	for _, g := range groups {
 		if c.sets[g] == nil {
-			c.sets[g] = newPortSet(c.members(g), len(c.t.Ports))
+			c.sets[g] = newPortSet(c.ports.Members(g), c.count)
 		}
 		sets = append(sets, c.sets[g])
 	}
 	return sets
-}
-
-// Members are the end ports of a group in a subnet, in ascending order. Its partitions may be nil.
-func (g *Group) Members(t *topo.Topo, parts *partitions.Tables) []topo.PortIdx {
-	c := compiler{t: t, parts: parts}
-	return c.members(g)
-}
-
-// members are the end ports of a group in ascending order.
-func (c *compiler) members(g *Group) (ports []topo.PortIdx) {
-	keys := slices.Concat(g.PKeys, c.keysOf(g.Partitions))
-	if keys = join(keys); len(g.GUIDs)+len(keys) > 0 || g.Types != 0 {
-		for _, p := range c.t.EndPorts {
-			port := &c.t.Ports[p]
-			if g.Types.Has(c.t.Nodes[port.Node].Type) || g.GUIDs.Has(uint64(port.GUID)) || len(keys) > 0 && c.inPartition(p, keys) {
-				ports = append(ports, p)
-			}
-		}
-	}
-	for i := range g.Names {
-		ports = append(ports, c.portsNamed(&g.Names[i])...)
-	}
-	if g.Self && c.t.Self != topo.None {
-		ports = append(ports, c.t.EndPort(c.t.Self))
-	}
-	slices.Sort(ports)
-	return slices.Compact(ports)
-}
-
-// inPartition reports whether a port is a member of one of some partitions: by the target
-// tables, or where those leave its table alone, by what it holds.
-func (c *compiler) inPartition(p topo.PortIdx, keys Ranges) bool {
-	table := c.t.Ports[p].PKeys
-	if c.parts != nil && c.parts.Want[p] != nil {
-		table = c.parts.Want[p]
-	}
-	return slices.ContainsFunc(table.Keys(), func(k mad.PKey) bool { return k.Valid() && keys.Has(uint64(k.Base())) })
-}
-
-// keysOf are the P_Keys of partitions by name. Without a partition file there is the default one.
-func (c *compiler) keysOf(names []Word) (keys Ranges) {
-	policy := partitions.Default()
-	if c.parts != nil && c.parts.Policy != nil {
-		policy = c.parts.Policy
-	}
-	for _, w := range names {
-		for i := range policy.Partitions {
-			if part := &policy.Partitions[i]; part.Name == w.Text {
-				keys = append(keys, Range{uint64(part.Key), uint64(part.Key)})
-			}
-		}
-	}
-	return keys
-}
-
-// portsNamed are the ports with a name: one of each node with the NodeDescription.
-func (c *compiler) portsNamed(name *PortName) (ports []topo.PortIdx) {
-	if c.nodes == nil {
-		c.nodes = make(map[string][]topo.NodeIdx, len(c.t.Nodes))
-		for n := range c.t.Nodes {
-			desc := c.t.Nodes[n].Desc.String()
-			c.nodes[desc] = append(c.nodes[desc], topo.NodeIdx(n))
-		}
-	}
-	for _, n := range c.nodes[name.Node] {
-		if name.Port <= c.t.Nodes[n].NumPorts {
-			ports = append(ports, c.t.EndPort(c.t.Port(n, name.Port)))
-		}
-	}
-	return ports
 }

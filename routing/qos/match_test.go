@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"ibsm/conf/policyfile"
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/routing/portgroups"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/netwalk"
@@ -102,7 +104,7 @@ func TestMembers(t *testing.T) {
 		if p == nil {
 			t.Fatal(lines, errors)
 		}
-		if got := portsIn(sub, p.Groups[0].Members(sub, parts)); got != want {
+		if got := portsIn(sub, portgroups.NewResolver(sub, parts).Members(p.Groups[0])); got != want {
 			t.Errorf("%s: %s\nwant %s", lines, got, want)
 		}
 		m := p.Compile(sub, parts)
@@ -118,7 +120,8 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: the rule matches %s\nwant %s", lines, got, want)
 		}
 	}
-	if without := (&Group{PKeys: Ranges{{0x7fff, 0x7fff}}}).Members(sub, nil); len(without) != len(sub.EndPorts) {
+	everyone := &portgroups.Group{Rules: []portgroups.Rule{{PKeys: policyfile.Ranges{{From: 0x7fff, To: 0x7fff}}}}}
+	if without := portgroups.NewResolver(sub, nil).Members(everyone); len(without) != len(sub.EndPorts) {
 		t.Errorf("without partitions the default one has %s", portsIn(sub, without))
 	}
 }
@@ -158,6 +161,31 @@ func TestMatch(t *testing.T) {
 		if n := testing.AllocsPerRun(10, func() { m.Match(&c.r) }); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
+	}
+}
+
+// TestOthers: rules may name groups of another file, of which those of this file have precedence.
+func TestOthers(t *testing.T) {
+	sub := subnet(t)
+	all, errors, _ := portgroups.Parse("groups", []byte("port-group\nname: hosts\nport-regexp: ^H\nend-port-group\nport-group\nname: own\nport-regexp: ^H\nend-port-group\n"))
+	if errors != nil {
+		t.Fatal(errors)
+	}
+	file := levels + "port-groups\nport-group\nname: Own\nnode-type: router\nend-port-group\nend-port-groups\n" +
+		"qos-match-rules\nqos-match-rule\nsource: Hosts, own\nqos-level-name: L1\nend-qos-match-rule\nend-qos-match-rules\n"
+	p, errors, _ := ParseWith(portgroups.NewSet(all), "p", []byte(file))
+	if p == nil {
+		t.Fatal(errors)
+	}
+	var sources []topo.PortIdx
+	for _, g := range p.Rules[0].Sources {
+		sources = append(sources, portgroups.NewResolver(sub, nil).Members(g)...)
+	}
+	if got, want := portsIn(sub, sources), "H1 one/1 H2/1 H2/2 H3/1 R1/1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if p, errors, _ := Parse("p", []byte(file)); p != nil || !strings.Contains(errors.Error(), `no port-group has the name "Hosts"`) {
+		t.Errorf("without the other file: %v", errors)
 	}
 }
 

@@ -2,12 +2,12 @@ package qos
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"ibsm/conf/policyfile"
 	"ibsm/mad"
 )
 
@@ -17,22 +17,25 @@ func TestFull(t *testing.T) {
 	if p == nil || len(warnings) != 2 { // qos-setup, and default of qos-ulps
 		t.Fatalf("errors %v\nwarnings %v", errors, warnings)
 	}
-	storage := p.Groups[0]
-	if want := (Ranges{{0x10000000000001, 0x10000000000001}, {0x10000000000005, 0x1000000000fffa}, {0x1000000000ffff, 0x1000000000ffff}}); !slices.Equal(storage.GUIDs, want) {
-		t.Errorf("GUIDs %x, want %x", storage.GUIDs, want)
+	var guids policyfile.Ranges
+	for _, r := range p.Groups[0].Rules {
+		guids = append(guids, r.GUIDs...)
 	}
-	if n := p.Groups[1].Names; len(n) != 2 || n[0].Node != "vs1 HCA-1" || n[0].Port != 1 || n[1].Node != "vs2 HCA-1" || n[1].Port != 2 {
+	if want := (policyfile.Ranges{{From: 0x10000000000001, To: 0x10000000000001}, {From: 0x10000000000005, To: 0x1000000000fffa}, {From: 0x1000000000ffff, To: 0x1000000000ffff}}); !slices.Equal(guids, want) {
+		t.Errorf("GUIDs %x, want %x", guids, want)
+	}
+	if n := p.Groups[1].Rules[0].Names; len(n) != 2 || n[0].Node != "vs1 HCA-1" || n[0].Port != 1 || n[1].Node != "vs2 HCA-1" || n[1].Port != 2 {
 		t.Errorf("port names %+v", n)
 	}
-	if g := p.Groups[2]; !slices.Equal(g.PKeys, Ranges{{1, 9}, {0x1234, 0x1234}}) || g.Partitions[0].Text != "Part1" {
+	if g := p.Groups[2]; !slices.Equal(g.Rules[1].PKeys, policyfile.Ranges{{From: 1, To: 9}, {From: 0x1234, To: 0x1234}}) || g.Rules[0].Partitions[0].Text != "Part1" {
 		t.Errorf("partitions %+v", g)
 	}
-	if g := p.Groups[3]; !g.Self || !g.Types.Has(mad.CA) || g.Types.Has(mad.Switch) || g.Types.Has(mad.Router) {
+	if g := p.Groups[3].Rules[0]; !g.Self || !g.Types.Has(mad.CA) || g.Types.Has(mad.Switch) || g.Types.Has(mad.Router) {
 		t.Errorf("node types %+v", g)
 	}
 	l := p.Levels[1]
-	if l.SL != 1 || l.MTU != mad.MTU2048 || l.Rate != 5 || l.PacketLife.Or(18) != 8 || !slices.Equal(l.PKeys, Ranges{{0x1234, 0x1234}}) ||
-		!slices.Equal(l.PathBits, Ranges{{2, 2}, {4, 4}, {8, 32}}) {
+	if l.SL != 1 || l.MTU != mad.MTU2048 || l.Rate != 5 || l.PacketLife.Or(18) != 8 || !slices.Equal(l.PKeys, policyfile.Ranges{{From: 0x1234, To: 0x1234}}) ||
+		!slices.Equal(l.PathBits, policyfile.Ranges{{From: 2, To: 2}, {From: 4, To: 4}, {From: 8, To: 32}}) {
 		t.Errorf("level %+v", l)
 	}
 	if p.Default != &p.Levels[0] || p.Default.PacketLife.Or(18) != 18 || p.Default.Use != "default QoS Level" {
@@ -65,7 +68,7 @@ func TestFull(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("rules\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if r := p.Rules[2]; r.Sources[0] != &p.Groups[1] || r.Sources[1] != &p.Groups[3] {
+	if r := p.Rules[2]; r.Sources[0] != p.Groups[1] || r.Sources[1] != p.Groups[3] {
 		t.Error("a rule has other groups than it names")
 	}
 }
@@ -117,7 +120,7 @@ func TestLarge(t *testing.T) {
 		"quotes":   levels + "port-groups\nport-group\nname:" + strings.Repeat(`"`, 5<<20),
 	} {
 		p, errors, warnings := Parse("p", []byte(file))
-		if p != nil || len(errors) == 0 || len(errors) > maxFindings+1 || len(warnings) > maxFindings || len(errors[0].Text) > 500 {
+		if p != nil || len(errors) == 0 || len(errors) > policyfile.MaxFindings+1 || len(warnings) > policyfile.MaxFindings || len(errors[0].Text) > 500 {
 			t.Errorf("%s: policy %t, %d errors, %d warnings", name, p != nil, len(errors), len(warnings))
 		}
 	}
@@ -129,31 +132,8 @@ func TestLarge(t *testing.T) {
 		}
 	}
 	p, errors, _ := Parse("p", []byte("qos-ulps\ndefault:0\nany, service-id 1"+strings.Repeat(",7,3-5", 1<<20)+": 2\nend-qos-ulps\n"))
-	if p == nil || !slices.Equal(p.Rules[0].ServiceIDs, Ranges{{1, 1}, {3, 5}, {7, 7}}) || len(p.Rules[0].Use) > 200 {
+	if p == nil || !slices.Equal(p.Rules[0].ServiceIDs, policyfile.Ranges{{From: 1, To: 1}, {From: 3, To: 5}, {From: 7, To: 7}}) || len(p.Rules[0].Use) > 200 {
 		t.Errorf("a long list: %v", errors)
-	}
-}
-
-// TestRanges: ranges hold what any of those joined does.
-func TestRanges(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		var parts Ranges
-		for range 1 + rng.IntN(6) {
-			from := rng.Uint64N(40)
-			if rng.IntN(10) == 0 {
-				from = ^uint64(0) - from
-			}
-			parts = append(parts, Range{from, from + min(rng.Uint64N(6), ^from)})
-		}
-		joined := join(slices.Clone(parts))
-		for n := range uint64(100) {
-			n -= 50
-			want := slices.ContainsFunc(parts, func(r Range) bool { return r.From <= n && n <= r.To })
-			if joined.Has(n) != want {
-				t.Fatalf("%v of %v has %d: %t", joined, parts, n, !want)
-			}
-		}
 	}
 }
 
@@ -186,7 +166,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		p, errors, warnings := Parse("p", src)
-		if (p == nil) != (len(errors) > 0) || len(errors) > maxFindings+1 || len(warnings) > maxFindings {
+		if (p == nil) != (len(errors) > 0) || len(errors) > policyfile.MaxFindings+1 || len(warnings) > policyfile.MaxFindings {
 			t.Errorf("policy %v, %d errors, %d warnings", p, len(errors), len(warnings))
 		}
 		lines := strings.Split(string(src), "\n")

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"ibsm/conf/diag"
+	"ibsm/conf/policyfile"
+	"ibsm/routing/portgroups"
 )
 
 // Service IDs of upper-layer protocols: the prefix, to which the port is added.
@@ -34,10 +36,10 @@ var protocols = map[string]struct {
 
 // qosULPs reads the section qos-ulps, of lines PROTOCOL: SL and PROTOCOL, FIELD LIST: SL.
 func (p *parser) qosULPs(start diag.Position) {
-	p.until("qos-ulps", start, func(w string, at diag.Position) {
+	p.Until("qos-ulps", start, func(w string, at diag.Position) {
 		name := strings.ToLower(w)
 		if _, known := protocols[name]; !known {
-			p.unexpected(w, at, "default", "sdp", "rds", "iser", "srp", "ipoib", "any", "end-qos-ulps")
+			p.Unexpected(w, at, "default", "sdp", "rds", "iser", "srp", "ipoib", "any", "end-qos-ulps")
 			return
 		}
 		p.ulp(name, at)
@@ -48,33 +50,33 @@ func (p *parser) qosULPs(start diag.Position) {
 func (p *parser) ulp(name string, at diag.Position) {
 	kind := protocols[name]
 	r := Rule{Use: name, IPoIB: name == "ipoib", Position: at}
-	p.blanks()
+	p.Blanks()
 	switch {
-	case kind.plain && p.peek() == ':':
-		p.pos++
+	case kind.plain && p.Peek() == ':':
+		p.Skip()
 		r.plain(name)
-	case kind.fields != nil && p.peek() == ',':
-		p.pos++
+	case kind.fields != nil && p.Peek() == ',':
+		p.Skip()
 		if !p.field(name, kind.fields, &r) {
-			p.restOfLine()
+			p.RestOfLine()
 			return
 		}
 	case kind.fields == nil:
-		p.fail(p.here(), "expected ':' after %s", name)
-		p.restOfLine()
+		p.Fail(p.Here(), "expected ':' after %s", name)
+		p.RestOfLine()
 		return
 	default:
-		p.fail(p.here(), "expected ', ' and %s after %s", list(kind.fields), name)
-		p.restOfLine()
+		p.Fail(p.Here(), "expected ', ' and %s after %s", policyfile.List(kind.fields), name)
+		p.RestOfLine()
 		return
 	}
-	sl, _, ok := p.value(0, 15)
+	sl, _, ok := p.Value(0, 15)
 	switch {
 	case !ok:
 	case name == "default":
 		p.fallback = &Level{SL: uint8(sl), Position: at}
 	case len(p.ulps) == maxRules:
-		p.fail(at, "more than %d lines in qos-ulps", maxRules)
+		p.Fail(at, "more than %d lines in qos-ulps", maxRules)
 	default:
 		r.Level = &Level{SL: uint8(sl), Position: at}
 		p.ulps = append(p.ulps, r)
@@ -85,37 +87,37 @@ func (p *parser) ulp(name string, at diag.Position) {
 func (r *Rule) plain(name string) {
 	switch name {
 	case "sdp":
-		r.ServiceIDs = Ranges{{sdpServiceID, sdpServiceID + 0xffff}}
+		r.ServiceIDs = policyfile.Ranges{{From: sdpServiceID, To: sdpServiceID + 0xffff}}
 	case "rds":
-		r.ServiceIDs = Ranges{{tcpServiceID + rdsPort, tcpServiceID + rdsPort}}
+		r.ServiceIDs = policyfile.Ranges{{From: tcpServiceID + rdsPort, To: tcpServiceID + rdsPort}}
 	case "iser":
-		r.ServiceIDs = Ranges{{tcpServiceID + iserPort, tcpServiceID + iserPort}}
+		r.ServiceIDs = policyfile.Ranges{{From: tcpServiceID + iserPort, To: tcpServiceID + iserPort}}
 	case "ipoib":
-		r.PKeys = Ranges{{ipoibKey, ipoibKey}}
+		r.PKeys = policyfile.Ranges{{From: ipoibKey, To: ipoibKey}}
 	}
 }
 
 // field reads FIELD LIST: after the comma.
 func (p *parser) field(name string, fields []string, r *Rule) bool {
-	p.blanks()
-	field, at := p.word()
-	start := p.pos
+	p.Blanks()
+	field, at := p.Keyword()
+	start := p.Pos()
 	most := ^uint64(0)
 	switch field {
 	case "port-num", "pkey":
 		most = 0xffff
 	}
 	if !slices.Contains(fields, field) {
-		p.fail(at, "unexpected %s; expected %s%s", shown(field), list(fields), diag.Meant(field, fields))
+		p.Fail(at, "unexpected %s; expected %s%s", policyfile.Shown(field), policyfile.List(fields), diag.Meant(field, fields))
 		return false
 	}
-	ranges, ok := p.ranges(most)
-	r.Use = name + ", " + field + " " + oneLine(p.src[start:p.pos])
+	ranges, ok := p.Ranges(most)
+	r.Use = name + ", " + field + " " + oneLine(p.Since(start))
 	if !ok {
 		return false
 	}
-	if !p.sign(':') {
-		p.fail(p.here(), "expected ':' and the SL")
+	if !p.Sign(':') {
+		p.Fail(p.Here(), "expected ':' and the SL")
 		return false
 	}
 	prefix := uint64(tcpServiceID)
@@ -128,18 +130,18 @@ func (p *parser) field(name string, fields []string, r *Rule) bool {
 			ranges[i].From += prefix
 			ranges[i].To += prefix
 		}
-		r.ServiceIDs = join(ranges)
+		r.ServiceIDs = policyfile.Join(ranges)
 	case "service-id":
-		r.ServiceIDs = join(ranges)
+		r.ServiceIDs = policyfile.Join(ranges)
 	case "pkey":
-		r.PKeys = join(bases(ranges))
+		r.PKeys = policyfile.Join(policyfile.Bases(ranges))
 	default:
-		g := &Group{Name: r.Use, GUIDs: join(ranges), Position: at}
+		g := &portgroups.Group{Name: r.Use, Rules: []portgroups.Rule{{GUIDs: policyfile.Join(ranges), Position: at}}, Position: at}
 		if field != "source-port-guid" {
-			r.Destinations = []*Group{g}
+			r.Destinations = []*portgroups.Group{g}
 		}
 		if field != "target-port-guid" {
-			r.Sources = []*Group{g}
+			r.Sources = []*portgroups.Group{g}
 		}
 	}
 	return true
@@ -147,8 +149,8 @@ func (p *parser) field(name string, fields []string, r *Rule) bool {
 
 // oneLine is a text of one line, cut where it is long.
 func oneLine(text string) string {
-	if len(text) > maxShown {
-		text = text[:maxShown] + "..."
+	if len(text) > policyfile.MaxShown {
+		text = text[:policyfile.MaxShown] + "..."
 	}
 	return strings.Join(strings.Fields(text), " ")
 }

@@ -4,55 +4,32 @@ import (
 	"fmt"
 	"strings"
 
-	"ibsm/mad"
+	"ibsm/conf/policyfile"
+	"ibsm/routing/portgroups"
 )
-
-// maxListed is how many entries of a list a text has.
-const maxListed = 8
-
-// some joins entries, and counts those that there is no room for.
-func some(entries []string, between string) string {
-	if rest := len(entries) - maxListed; rest > 0 {
-		entries = append(entries[:maxListed:maxListed], fmt.Sprintf("%d more", rest))
-	}
-	return strings.Join(entries, between)
-}
-
-// text is the ranges in a format for numbers.
-func (r Ranges) text(format string) string {
-	var entries []string
-	for _, n := range r {
-		entry := fmt.Sprintf(format, n.From)
-		if n.To != n.From {
-			entry += "-" + fmt.Sprintf(format, n.To)
-		}
-		entries = append(entries, entry)
-	}
-	return some(entries, ",")
-}
 
 // Conditions is what a rule asks for, in words.
 func (r *Rule) Conditions() string {
 	var all []string
-	groups := func(word string, groups []*Group) {
+	groups := func(word string, groups []*portgroups.Group) {
 		var names []string
 		for _, g := range groups {
 			names = append(names, g.Name)
 		}
 		if names != nil {
-			all = append(all, word+some(names, " or "))
+			all = append(all, word+policyfile.Some(names, len(names), " or "))
 		}
 	}
 	groups("from ", r.Sources)
 	groups("to ", r.Destinations)
 	if r.ServiceIDs != nil {
-		all = append(all, "service ID "+r.ServiceIDs.text("0x%x"))
+		all = append(all, "service ID "+r.ServiceIDs.Text("0x%x"))
 	}
 	if r.Classes != nil {
-		all = append(all, "QoS class "+r.Classes.text("%d"))
+		all = append(all, "QoS class "+r.Classes.Text("%d"))
 	}
 	if r.PKeys != nil {
-		all = append(all, "P_Key "+r.PKeys.text("0x%04x"))
+		all = append(all, "P_Key "+r.PKeys.Text("0x%04x"))
 	}
 	if all == nil {
 		return "everything"
@@ -73,39 +50,10 @@ func (l *Level) Limits() string {
 		text += fmt.Sprintf(", lifetime %d", l.PacketLife.Or(0))
 	}
 	if l.PKeys != nil {
-		text += ", P_Key " + l.PKeys.text("0x%04x")
+		text += ", P_Key " + l.PKeys.Text("0x%04x")
 	}
 	if l.PathBits != nil {
-		text += ", path bits " + l.PathBits.text("%d")
+		text += ", path bits " + l.PathBits.Text("%d")
 	}
 	return text
-}
-
-// Ports is what a group lists, in words.
-func (g *Group) Ports() string {
-	var all []string
-	if g.GUIDs != nil {
-		all = append(all, "port GUID "+g.GUIDs.text("0x%016x"))
-	}
-	for _, n := range g.Names {
-		all = append(all, fmt.Sprintf("%s/P%d", n.Node, n.Port))
-	}
-	if g.PKeys != nil {
-		all = append(all, "P_Key "+g.PKeys.text("0x%04x"))
-	}
-	for _, p := range g.Partitions {
-		all = append(all, "partition "+p.Text)
-	}
-	for _, t := range []struct {
-		typ  mad.NodeType
-		name string
-	}{{mad.CA, "CA"}, {mad.Switch, "SWITCH"}, {mad.Router, "ROUTER"}} {
-		if g.Types.Has(t.typ) {
-			all = append(all, t.name)
-		}
-	}
-	if g.Self {
-		all = append(all, "SELF")
-	}
-	return some(all, ", ")
 }

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"ibsm/conf/policyfile"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/routing/qos"
@@ -90,7 +91,7 @@ func (q *query) matched(src, dst topo.PortIdx) *qos.Request {
 // firstShared is the lowest key of a list in whose partition two ports may talk, as a policy writes
 // it: without the membership bit, as in OpenSM. To itself a port may talk in any of its own, best in
 // one of which it is a full member.
-func (f *Finder) firstShared(src, dst topo.PortIdx, list qos.Ranges) (lowest mad.PKey, found bool) {
+func (f *Finder) firstShared(src, dst topo.PortIdx, list policyfile.Ranges) (lowest mad.PKey, found bool) {
 	best := false // src may talk to others of its kind
 	for _, k := range f.keys(src).Keys() {
 		if !k.Valid() || !list.Has(uint64(k.Base())) || !f.share(src, dst, k|mad.FullMember) {

@@ -21,6 +21,7 @@ import (
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/nue"
+	"ibsm/routing/portgroups"
 	"ibsm/routing/shape"
 	"ibsm/routing/sssp"
 	"ibsm/routing/torus"
@@ -41,6 +42,8 @@ type Settings struct {
 	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
 	Drained   []routing.SwitchPort // drain_file, of no engine: what all of them avoid; port 0 is a whole switch
+	Groups    *portgroups.Set      // pgrp_policy_file, of no engine; nil without one
+	Lists     Lists
 }
 
 // FileSettings are what the engine file reads: forwarding tables, or without them the lengths of
@@ -79,6 +82,7 @@ type Engine struct {
 
 	settings any // those of Route
 	named    Named
+	grouped  *Settings // those of Find, if its files name port groups; else nil
 }
 
 // Named are GUIDs in files of an engine.
@@ -221,17 +225,18 @@ func OpenSM() []string {
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	if name == Auto {
 		own := *s
-		own.Drained = nil // it is of no engine
-		return Engine{Name: Auto, Route: auto(s), NoCreditLoop: true, settings: own, named: s.balanced()}, true
+		own.Drained, own.Groups, own.Lists = nil, nil, Lists{} // the first two are of no engine, the last is in grouped
+		e, ok = Engine{Route: auto(&own), NoCreditLoop: true, settings: own, named: s.balanced()}, true
 	}
 	for i := range table {
 		if table[i].name == name {
-			e = table[i].make(s)
-			e.Name = name
-			return e, true
+			e, ok = table[i].make(s), true
 		}
 	}
-	return e, false
+	if e.Name = name; s.Lists.grouped() {
+		e.grouped = s
+	}
+	return e, ok
 }
 
 // Chain is the engines of an operator's list in the order in which they are tried. It is not empty.
@@ -281,7 +286,7 @@ func (c Chain) Repairs() *Engine {
 // Equal reports whether two chains route every subnet alike.
 func (c Chain) Equal(o Chain) bool {
 	return slices.EqualFunc(c, o, func(a, b Engine) bool {
-		return a.Name == b.Name && reflect.DeepEqual(a.settings, b.settings)
+		return a.Name == b.Name && reflect.DeepEqual(a.settings, b.settings) && a.lists().Equal(b.lists())
 	})
 }
 

@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ibsm/conf"
+	"ibsm/routing/portgroups"
+	"ibsm/sweep/engines"
+)
+
+// differ are the keys of the files that do not say the same in both.
+func (f engineFiles) differ(o engineFiles) (keys []string) {
+	all := []string{conf.PortGroupsFile.Key().Name}
+	for _, kind := range engineFileKinds {
+		all = append(all, kind.path.Key().Name)
+	}
+	for _, key := range all {
+		var settings [2]engines.Settings
+		for i, files := range []engineFiles{f, o} {
+			if file, ok := files[key]; ok {
+				file.apply(&settings[i])
+			}
+		}
+		if !settings[0].Equal(&settings[1]) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// encode is the files as lines "KEY LENGTH", each followed by the file.
+func (f engineFiles) encode() (text []byte) {
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		text = append(fmt.Appendf(text, "%s %d\n", key, len(f[key].text)), f[key].text...)
+	}
+	return text
+}
+
+// splitEngineFiles is the reverse of encode, up to the meaning of the files.
+func splitEngineFiles(text []byte) (map[string][]byte, error) {
+	texts := map[string][]byte{}
+	for len(text) > 0 {
+		head, rest, _ := bytes.Cut(text, []byte("\n"))
+		var key string
+		var length int
+		if n, err := fmt.Sscanf(string(head[:min(len(head), maxPolicyHead)]), "%s %d", &key, &length); n != 2 || err != nil || length < 0 || length > len(rest) {
+			return nil, errPolicyText
+		}
+		if _, twice := texts[key]; twice {
+			return nil, errPolicyText
+		}
+		texts[key], text = rest[:length:length], rest[length:]
+	}
+	return texts, nil
+}
+
+// parsePortGroupsOf is pgrp_policy_file among the files of the master.
+func parsePortGroupsOf(texts map[string][]byte) (engineFiles, error) {
+	f := engineFiles{}
+	key := conf.PortGroupsFile.Key().Name
+	text, is := texts[key]
+	if !is {
+		return f, nil
+	}
+	file, _, err := parsePortGroups(key+" of the master", text)
+	f[key] = file
+	return f, err
+}
+
+// parse adds the other files of the master to its pgrp_policy_file. ofQoS are the groups of its QoS policy.
+func (f engineFiles) parse(texts map[string][]byte, ofQoS []*portgroups.Group) error {
+	groups := f.known(ofQoS)
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		if _, is := f[key]; is {
+			continue
+		}
+		file, err := parseEngineFile(key, texts[key], groups)
+		if err != nil {
+			return err
+		}
+		f[key] = file
+	}
+	return nil
+}
+
+// parseEngineFile is a file of the master.
+func parseEngineFile(key string, text []byte, groups *portgroups.Set) (engineFile, error) {
+	for _, kind := range engineFileKinds {
+		if kind.path.Key().Name == key {
+			apply, _, err := kind.parse(key+" of the master", text, groups)
+			return engineFile{text: text, apply: apply}, err
+		}
+	}
+	return engineFile{}, fmt.Errorf("it has a file %q of a routing engine, which this version does not know", key)
+}

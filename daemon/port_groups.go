@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"ibsm/conf"
+	"ibsm/conf/diag"
+	"ibsm/conf/policyfile"
+	"ibsm/mad"
+	"ibsm/opensm/guidfile"
+	"ibsm/routing/portgroups"
+	"ibsm/sweep/engines"
+)
+
+// Port groups are defined in pgrp_policy_file, which is among the files of routing engines whatever these are, and in the QoS policy.
+// Files of GUIDs name them, and the QoS policy names those of pgrp_policy_file.
+
+// readPortGroups reads the pgrp_policy_file that the configuration names.
+func readPortGroups(c *conf.Config) (r engineRead) {
+	r.files = engineFiles{}
+	name := conf.PortGroupsFile.In(c)
+	if name == "" {
+		return r
+	}
+	var file engineFile
+	var warnings diag.List
+	text, err := readFile(name, policyfile.MaxFile+1)
+	if err == nil {
+		file, warnings, err = parsePortGroups(name, text)
+	}
+	r.add(conf.PortGroupsFile.Key(), name, file, warnings, err)
+	return r
+}
+
+// selectFiles reads the files of port groups, of the QoS policy and of routing engines at a start, which go by each other. The error says why the
+// manager must not start.
+func selectFiles(l *conf.Loaded) (files engineFiles, policy *qosSelected, warnings diag.List, err error) {
+	r := readPortGroups(l.Config)
+	if len(r.errors) == 0 {
+		if policy, err = selectQoS(l, r.files.portGroups()); err != nil {
+			return nil, nil, nil, err
+		}
+		r.read(l.Config, conf.RoutingEngine.In(l.Config), policy.groups())
+	}
+	files, warnings, err = selectEngineFiles(l, &r)
+	return files, policy, warnings, err
+}
+
+func parsePortGroups(name string, text []byte) (engineFile, diag.List, error) {
+	groups, errors, warnings := portgroups.Parse(name, text)
+	set := portgroups.NewSet(groups)
+	return engineFile{text, func(to *engines.Settings) { to.Groups = set }, groups}, warnings, errors.Err()
+}
+
+// portGroups are those of pgrp_policy_file; nil without one.
+func (f engineFiles) portGroups() *portgroups.Set { return f.known(nil) }
+
+// known are all groups: those of pgrp_policy_file, and then those of the QoS policy. Nil is none.
+func (f engineFiles) known(ofQoS []*portgroups.Group) *portgroups.Set {
+	own := f[conf.PortGroupsFile.Key().Name].groups
+	if len(own)+len(ofQoS) == 0 {
+		return nil
+	}
+	return portgroups.NewSet(own, ofQoS)
+}
+
+// groups are those of the policy.
+func (s *qosSelected) groups() []*portgroups.Group {
+	if s == nil || s.policy == nil {
+		return nil
+	}
+	return s.policy.Groups
+}
+
+// named is the list of a file, nil if it names no groups.
+func named(l *portgroups.List) *portgroups.List {
+	if len(l.Groups()) == 0 {
+		return nil
+	}
+	return l
+}
+
+func parseRoots(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
+	return parseList(name, text, groups, (*engines.Settings).SetRoots, func(to *engines.Settings, l *portgroups.List) { to.Lists.Roots = l })
+}
+
+func parseCompute(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
+	return parseList(name, text, groups, (*engines.Settings).SetCompute, func(to *engines.Settings, l *portgroups.List) { to.Lists.Compute = l })
+}
+
+func parseIO(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
+	return parseList(name, text, groups, (*engines.Settings).SetIO, func(to *engines.Settings, l *portgroups.List) { to.Lists.IO = l })
+}
+
+func parseOrder(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
+	return parseList(name, text, groups, (*engines.Settings).SetOrder, func(to *engines.Settings, l *portgroups.List) { to.Lists.Order = l })
+}
+
+// parseList parses a file of GUIDs and names of groups.
+func parseList(name string, text []byte, groups *portgroups.Set, guids func(*engines.Settings, []mad.GUID), list func(*engines.Settings, *portgroups.List)) (func(*engines.Settings), diag.List, error) {
+	l, warnings, errors := guidfile.List(name, text, groups)
+	return func(to *engines.Settings) {
+		guids(to, l.GUIDs())
+		list(to, named(l))
+	}, warnings, errors.Err()
+}
