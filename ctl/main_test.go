@@ -99,6 +99,8 @@ func (s *source) Quality(context.Context) (*ctl.Quality, error) {
 	return &ctl.Quality{Links: 4, Fullest: 9}, nil
 }
 
+func (s *source) Rails() *ctl.Rails { return &ctl.Rails{Seen: "no rails: none"} }
+
 func (s *source) QoS() (*ctl.QoS, error) {
 	return &ctl.QoS{Default: ctl.QoSLevel{SL: 3}}, nil
 }

@@ -31,6 +31,7 @@ type Subnet interface {
 	QoS() (*QoS, error)
 	PathRecord(from, to string, ask *PathRequest) (*PathAnswer, error)
 	Quality(ctx context.Context) (*Quality, error)
+	Rails() *Rails
 	// Dumps are the kinds of dump.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error
