@@ -54,3 +54,24 @@ func TestRails(t *testing.T) {
 		}
 	}
 }
+
+// TestRailQuality: shifts within rails are among the figures of the routes in force, and of a plan.
+func TestRailQuality(t *testing.T) {
+	n := routingtest.RailFabric(2)
+	routingtest.LoseCables(n, 3, 1)
+	v := viewtest.Of(t, n, 0)
+	q, err := newSubnet(v, nil).Quality(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := q.Rails; r == nil || r.Rails != 8 || r.Hosts != 512 || r.Shifts != 63 || r.Shift <= 1 || r.Worst < 2 {
+		t.Errorf("%+v", r)
+	}
+	var e ctl.EngineRoutes
+	if err := judge(t.Context(), &e, v.Topo, v.LIDs, v.Tables); err != nil || e.RailShift != q.Rails.Shift {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if q, err := newSubnet(newView(t, "fattree:k=4"), nil).Quality(t.Context()); err != nil || q.Rails != nil {
+		t.Errorf("without rails: %+v, %v", q, err)
+	}
+}

@@ -358,11 +358,13 @@ func TestLarge(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(2, 2))
 	for what, name := range map[string]func(host, adapter int) string{
-		"rails":                func(host, adapter int) string { return fmt.Sprintf("host-%d mlx5_%d", host, adapter) },
-		"one name":             func(int, int) string { return "host mlx5_0" },
-		"one host":             func(host, adapter int) string { return fmt.Sprintf("host mlx5_%d", host*8+adapter) },
-		"no host has two":      func(host, adapter int) string { return fmt.Sprintf("host-%d-%d mlx5_0", host, adapter) },
-		"names of zeros":       func(host, adapter int) string { return strings.Repeat("0", 40) + fmt.Sprintf(" a%022d", host*8+adapter) },
+		"rails":           func(host, adapter int) string { return fmt.Sprintf("host-%d mlx5_%d", host, adapter) },
+		"one name":        func(int, int) string { return "host mlx5_0" },
+		"one host":        func(host, adapter int) string { return fmt.Sprintf("host mlx5_%d", host*8+adapter) },
+		"no host has two": func(host, adapter int) string { return fmt.Sprintf("host-%d-%d mlx5_0", host, adapter) },
+		"names of zeros": func(host, adapter int) string {
+			return strings.Repeat("0", 40) + fmt.Sprintf(" a%022d", host*8+adapter)
+		},
 		"one system image":     func(int, int) string { return "" },
 		"hosts of 64 adapters": func(host, adapter int) string { return fmt.Sprintf("host-%d a%d", host/8, host%8*8+adapter) },
 		"random":               func(int, int) string { return fmt.Sprintf("host-%d a%d", rng.IntN(hosts), rng.IntN(1<<30)) },

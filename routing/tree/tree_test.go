@@ -209,7 +209,7 @@ func TestShuffled(t *testing.T) {
 			}
 			flows := quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
 			for by := 1; by < len(hosts); by++ {
-				if n := flows.Shift(hosts, by); n > 1 {
+				if n := flows.Shift(by, hosts); n > 1 {
 					t.Fatalf("%s, seed %d: %d flows of shift %d meet", spec, seed, n, by)
 				}
 			}
