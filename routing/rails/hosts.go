@@ -145,18 +145,31 @@ func Split(desc string) (host, adapter string) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// natural compares texts so that numbers at their ends are in the order of their size.
+// natural compares texts so that numbers in them are in the order of their size.
 func natural(a, b string) int {
-	headA, numberA := cutNumber(a)
-	headB, numberB := cutNumber(b)
-	return cmp.Or(strings.Compare(headA, headB), cmp.Compare(len(numberA), len(numberB)), strings.Compare(numberA, numberB), strings.Compare(a, b))
+	i, k := 0, 0
+	for i < len(a) && k < len(b) {
+		if isDigit(a[i]) && isDigit(b[k]) {
+			endA, endB := numberEnd(a, i), numberEnd(b, k)
+			numberA, numberB := strings.TrimLeft(a[i:endA], "0"), strings.TrimLeft(b[k:endB], "0")
+			if c := cmp.Or(cmp.Compare(len(numberA), len(numberB)), strings.Compare(numberA, numberB)); c != 0 {
+				return c
+			}
+			i, k = endA, endB
+			continue
+		}
+		if c := cmp.Compare(a[i], b[k]); c != 0 {
+			return c
+		}
+		i, k = i+1, k+1
+	}
+	return cmp.Or(cmp.Compare(len(a)-i, len(b)-k), strings.Compare(a, b))
 }
 
-// cutNumber cuts the number from the end of a text, without zeros before it.
-func cutNumber(text string) (head, number string) {
-	i := len(text)
-	for i > 0 && isDigit(text[i-1]) {
-		i--
+// numberEnd is where the number that begins at a byte of a text ends.
+func numberEnd(text string, i int) int {
+	for i < len(text) && isDigit(text[i]) {
+		i++
 	}
-	return text[:i], strings.TrimLeft(text[i:], "0")
+	return i
 }

@@ -14,7 +14,7 @@ import (
 type Rails struct {
 	Seen  string               // in words: what was found, or why there are no rails
 	Rails []Rail               // by the order of places in hosts; none if the adapters are not cabled in rails
-	Units [][]topo.SwitchIdx   // leaves that the same hosts are on, ascending; the units in the order of their first leaves
+	Units [][]topo.SwitchIdx   // leaves that the same hosts are on, ascending; the units in the order of the names of their hosts
 	Wrong []Wrong              // ports that are on another leaf than their rail in their unit, in the order of their hosts
 	Of    map[topo.PortIdx]int // rail of a port, as index into Rails; ports of no rail have none
 }
@@ -53,6 +53,7 @@ func Find(t *topo.Topo) *Rails {
 	f := &finder{topo: t}
 	f.findHosts()
 	f.findUnits()
+	f.orderUnits()
 	f.findHomes()
 	if why := f.refusal(); why != "" {
 		return &Rails{Seen: "no rails: " + why}

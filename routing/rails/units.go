@@ -80,8 +80,36 @@ func (f *finder) numberUnits(joined forest) {
 	}
 }
 
-// findHomes finds the unit of each host, which is that of most of its leaves, and the leaf of each place in a unit, which is that
-// of more than half of the ports.
+// orderUnits puts the units in the order of the names of their first hosts.
+func (f *finder) orderUnits() {
+	first, order := make([]string, f.units), make([]int32, f.units)
+	for u := range order {
+		order[u] = int32(u)
+	}
+	for i := range f.hosts {
+		h := &f.hosts[i]
+		if h.unit = f.unitOf(h); h.unit != topo.None && (first[h.unit] == "" || natural(h.name, first[h.unit]) < 0) {
+			first[h.unit] = h.name
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return natural(first[a], first[b]) })
+	place := make([]int32, f.units)
+	for at, u := range order {
+		place[u] = int32(at)
+	}
+	for l, u := range f.unit {
+		if u != topo.None {
+			f.unit[l] = place[u]
+		}
+	}
+	for i := range f.hosts {
+		if u := f.hosts[i].unit; u != topo.None {
+			f.hosts[i].unit = place[u]
+		}
+	}
+}
+
+// findHomes finds the leaf of each place in a unit: that of more than half of the ports.
 func (f *finder) findHomes() {
 	type vote struct {
 		spot
@@ -90,7 +118,7 @@ func (f *finder) findHomes() {
 	votes, total := map[vote]int{}, map[spot]int{}
 	for i := range f.hosts {
 		h := &f.hosts[i]
-		if h.unit = f.unitOf(h); h.unit == topo.None {
+		if h.unit == topo.None {
 			continue
 		}
 		for _, p := range h.ports {

@@ -10,9 +10,18 @@ import (
 	"ibsm/topo/net"
 )
 
+// RailSpec is the size of a fabric with rails.
+type RailSpec struct {
+	Units, Hosts, Rails int // hosts of a unit; adapters of a host, each on a leaf of its own
+	Spines, Cables      int // of each leaf to each spine
+}
+
 // RailFabric is units of 32 hosts with 8 adapters each, with a leaf for each rail, that is the adapters of one number in a
 // unit. 16 spines have two cables to each leaf.
-func RailFabric(units int) *net.Net {
+func RailFabric(units int) *net.Net { return RailSpec{units, 32, 8, 16, 2}.Fabric() }
+
+// Fabric is such a fabric: hosts are called "host-1-01 mlx5_0", leaves "leaf-1-1", by unit and rail.
+func (r RailSpec) Fabric() *net.Net {
 	n := &net.Net{}
 	add := func(kind mad.NodeType, desc string, ports int) int32 {
 		guid := mad.GUID(0xb83fd20300000000 + uint64(len(n.Nodes)*0x100))
@@ -25,20 +34,20 @@ func RailFabric(units int) *net.Net {
 		n.Nodes = append(n.Nodes, node)
 		return int32(len(n.Nodes) - 1)
 	}
-	var spines [16]int32
+	spines := make([]int32, r.Spines)
 	for s := range spines {
-		spines[s] = add(mad.Switch, fmt.Sprintf("spine-%02d", s+1), 16*units)
+		spines[s] = add(mad.Switch, fmt.Sprintf("spine-%02d", s+1), r.Units*r.Rails*r.Cables)
 	}
-	for unit := range units {
-		for rail := range 8 {
-			number := unit*8 + rail
-			leaf := add(mad.Switch, fmt.Sprintf("leaf-%d-%d", unit+1, rail+1), 64)
+	for unit := range r.Units {
+		for rail := range r.Rails {
+			number := unit*r.Rails + rail
+			leaf := add(mad.Switch, fmt.Sprintf("leaf-%d-%d", unit+1, rail+1), r.Hosts+r.Spines*r.Cables)
 			for s, spine := range spines {
-				for cable := range 2 {
-					connect(n, net.End{Node: leaf, Port: uint8(33 + 2*s + cable)}, net.End{Node: spine, Port: uint8(1 + 2*number + cable)})
+				for cable := range r.Cables {
+					connect(n, net.End{Node: leaf, Port: uint8(1 + r.Hosts + r.Cables*s + cable)}, net.End{Node: spine, Port: uint8(1 + r.Cables*number + cable)})
 				}
 			}
-			for host := range 32 {
+			for host := range r.Hosts {
 				connect(n, net.End{Node: leaf, Port: uint8(1 + host)}, net.End{Node: add(mad.CA, fmt.Sprintf("host-%d-%02d mlx5_%d", unit+1, host+1, rail), 1), Port: 1})
 			}
 		}

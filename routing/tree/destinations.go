@@ -18,15 +18,18 @@ type destinations struct {
 
 // destination is one LID.
 type destination struct {
-	lid    mad.LID
-	egress uint8 // of the switch
-	number int   // in the tree, of its kind
-	host   bool  // that sends and receives
-	others bool  // some switches have no port of its digit
+	lid      mad.LID
+	egress   uint8 // of the switch
+	number   int   // in the tree, of its kind
+	host     bool  // that sends and receives
+	others   bool  // some switches have no port of its digit
+	rail     *rail // nil for none
+	place    int   // in the rail
+	numbered bool  // by the rail
 }
 
 // destinations are those of all switches. Hosts on leaves are numbered leaf by leaf in the order of the tree, as if each leaf had
-// as many as the fullest; others by themselves.
+// as many as the fullest; others by themselves. The ports of rails are numbered before, rail by rail.
 func (n *network) destinations() (all []destinations) {
 	byPort := make([][]topo.PortIdx, len(n.level))
 	for _, p := range n.Topo.EndPorts {
@@ -34,34 +37,64 @@ func (n *network) destinations() (all []destinations) {
 			byPort[s] = append(byPort[s], p)
 		}
 	}
+	inRails, first := n.numberRails()
 	most := 0
 	for _, s := range n.inTreeOrder() {
 		d := destinations{at: s}
 		slices.SortFunc(byPort[s], func(a, b topo.PortIdx) int { return cmp.Compare(n.egress(a), n.egress(b)) })
 		hosts, others := 0, 0
 		for _, p := range byPort[s] {
-			count := &others
+			in, count := inRails[n.LIDs.Base[p]], &others
 			if n.leaf[s] && n.Topo.IsHost(p) {
 				count = &hosts
 			}
 			for i := range n.LIDs.Count(p) {
-				d.ports = append(d.ports, destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), number: *count, host: n.Topo.IsHost(p)})
-				*count++
+				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p)}
+				if to.rail, to.place = in.rail, in.at; i > 0 {
+					to.rail = nil
+				}
+				if in.rail != nil {
+					to.number, to.numbered = in.number+i, true
+				} else {
+					to.number = *count
+					*count++
+				}
+				d.ports = append(d.ports, to)
 			}
 		}
 		most = max(most, hosts)
 		all = append(all, d)
 	}
-	first := 0
 	for i := range all {
 		for k := range all[i].ports {
-			all[i].ports[k].number += first
+			if d := &all[i].ports[k]; !d.numbered {
+				d.number += first
+			}
 		}
 		if n.leaf[all[i].at] {
 			first += most
 		}
 	}
 	return all
+}
+
+// inRail is where a port is in its rail, and the number of its first LID.
+type inRail struct {
+	rail       *rail
+	at, number int
+}
+
+// numberRails numbers the first destinations of the ports in rails, by base LID. Those after it at a port have the numbers of the ports after
+// it: so shifts among the first ones meet as little as without them. It returns the next number, too.
+func (n *network) numberRails() (places map[mad.LID]inRail, next int) {
+	places = map[mad.LID]inRail{}
+	for _, r := range n.rails {
+		for at, lid := range r.lids {
+			places[lid] = inRail{r, at, next}
+			next++
+		}
+	}
+	return places, next
 }
 
 func (n *network) egress(p topo.PortIdx) uint8 {

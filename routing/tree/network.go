@@ -28,6 +28,7 @@ type network struct {
 	digit    []int32            // by switch: which of the switches of its level that stand for each other it is
 	tiers    []tier             // by level
 	ups      [][]step           // by switch, then by digit + parents * cable: where its groups up lead
+	rails    []*rail
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -73,6 +74,7 @@ func newNetwork(ctx context.Context, in routing.In) *network {
 	n.group()
 	n.number()
 	n.measure()
+	n.findRails()
 	return n
 }
 

@@ -97,7 +97,7 @@ func (p *placer) relieveOf(d *destination, limit uint32) {
 		if p.falls[s] || p.next[s] == topo.None {
 			continue
 		}
-		if flow := p.flow[s]; flow > 0 && p.fullest(s) > limit {
+		if flow := p.flow[s]; flow > 0 && p.fullest(s) > limit && !d.within(s) {
 			p.carry(s, -flow)
 			p.improve(s, nil)
 			p.carry(s, flow)

@@ -5,6 +5,10 @@
 // fewest of those next to them go elsewhere, and of several by the way whose fullest link has the fewest routes. Then routes are
 // moved away from the fullest links.
 //
+// In a tree of two levels with rails (package rails) shifts within rails go first: the ports of a rail are numbered one after the other, and
+// where a link is missing, destinations of the same rail go by the link on which the fewest flows of such shifts meet. Only other
+// routes are moved away from the fullest links.
+//
 // No packet goes up after it has come down, so there is no credit loop, on one lane.
 package tree
 
