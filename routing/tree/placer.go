@@ -141,7 +141,7 @@ func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 			continue
 		}
 		p.measureWays(at.at)
-		f := p.newFitting(&at)
+		f := p.newFitting(&at, func(d *destination) { p.choose(at.at, d) })
 		for i := range at.ports {
 			if d := &at.ports[i]; d.others {
 				p.choose(at.at, d)

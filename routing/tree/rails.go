@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/routing"
 	"ibsm/routing/rails"
 	"ibsm/topo"
 )
@@ -121,19 +122,18 @@ type fitting struct {
 	ports []uint8         // those of meet that are in use
 }
 
-// newFitting finds where packets to the destinations at a leaf come down by digits.
-func (p *placer) newFitting(at *destinations) *fitting {
+// newFitting finds where packets to the destinations at a leaf come down, by the way of each that is known.
+func (p *placer) newFitting(at *destinations, known func(d *destination)) *fitting {
 	f := &fitting{falls: map[int32][]int{}}
 	for i := range at.ports {
 		d := &at.ports[i]
 		if d.rail == nil {
 			continue
 		}
-		p.choose(at.at, d)
+		known(d)
 		for _, from := range d.rail.leaves {
-			if last := p.lastOnDigits(from, at.at); last != topo.None {
+			if last := p.lastKnown(from, at.at); last != topo.None {
 				f.add(last, p.by[last], d.place)
-				break
 			}
 		}
 	}
@@ -146,8 +146,8 @@ func (f *fitting) add(s topo.SwitchIdx, port uint8, place int) {
 	}
 }
 
-// lastOnDigits is the last switch but one on the way from a leaf to the switch in hand, None if some switch has no port of the digit.
-func (p *placer) lastOnDigits(from, at topo.SwitchIdx) topo.SwitchIdx {
+// lastKnown is the last switch but one on the way from a leaf to the switch in hand, None if the port of some switch is not known.
+func (p *placer) lastKnown(from, at topo.SwitchIdx) topo.SwitchIdx {
 	for s := from; s != at && s != topo.None && !p.free[s]; s = p.next[s] {
 		if p.next[s] == at {
 			return s
@@ -157,7 +157,7 @@ func (p *placer) lastOnDigits(from, at topo.SwitchIdx) topo.SwitchIdx {
 }
 
 // fit gives the leaves of a rail whose way to a destination by digits is not whole another way, by which the fewest flows of shifts
-// within the rail meet beyond what must.
+// within the rail meet beyond what must. Switches where packets come by digits keep their ports.
 func (p *placer) fit(at topo.SwitchIdx, d *destination, f *fitting) {
 	copy(p.flow, p.hosts)
 	p.inOrder(func(s topo.SwitchIdx) {
@@ -166,7 +166,22 @@ func (p *placer) fit(at topo.SwitchIdx, d *destination, f *fitting) {
 		}
 	})
 	for _, from := range d.rail.leaves {
-		if from != at && p.cost[from] != unreachable && p.lastOnDigits(from, at) == topo.None && !p.falls[from] {
+		if from != at && p.cost[from] != unreachable && p.lastKnown(from, at) == topo.None && !p.falls[from] {
+			p.fitFrom(from, at, d, f)
+		}
+	}
+}
+
+// fitLost is fit for leaves that have no port to a destination. All ports that there are stay.
+func (p *placer) fitLost(at topo.SwitchIdx, d *destination, f *fitting) {
+	for s, row := range p.rows {
+		if p.flow[s] = 1; row[d.lid] == routing.NoPath {
+			p.flow[s] = 0
+		}
+	}
+	for _, from := range d.rail.leaves {
+		if p.flow[from] == 0 && p.cost[from] != unreachable && !p.falls[from] {
+			p.free[from] = true
 			p.fitFrom(from, at, d, f)
 		}
 	}
@@ -210,7 +225,6 @@ func (p *placer) fitFrom(from, at topo.SwitchIdx, d *destination, f *fitting) {
 		}
 		p.by[from], p.next[from], p.free[from], p.fixed[from] = best.by, best.next, true, true
 	}
-	p.rows[from][d.lid] = best.by
 }
 
 // lasts are the ports of a switch by which packets can come down to the leaf next to it; none if it is not next to it.

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -222,6 +223,33 @@ func mustBeBest(t *testing.T, found map[string][]figures) {
 		if name != "tree" && (f.all.Fullest < ours.all.Fullest || f.rails.Shift < ours.rails.Shift || f.all.Bisection > ours.all.Bisection*1.02) {
 			t.Errorf("%s is better", name)
 		}
+	}
+}
+
+// TestDriftRails: cables are lost one after the other. What lost its way goes where shifts within rails meet little, so that the tables stay
+// nearer to those that are computed afresh than to those of engines that do not know rails.
+func TestDriftRails(t *testing.T) {
+	f := &steady{Living: routingtest.NewLiving(t, routingtest.RailFabric(4), 0)}
+	var err error
+	if f.base, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs}); err != nil {
+		t.Fatal(err)
+	}
+	f.whole, f.tables = f.Topo, f.base
+	rng := rand.New(rand.NewPCG(7, 1))
+	for range 31 {
+		was, cables := f.Topo, f.Cables(false)
+		f.Cut(cables[rng.IntN(len(cables))])
+		f.Walk(t)
+		if f.tables, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base), Prev: f.Found(was, f.tables)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, r := routing.In{Topo: f.Topo, LIDs: f.LIDs}, rails.Find(f.Topo)
+	kept := measureRails(t, in, func(context.Context, routing.In) (*routing.Tables, error) { return f.tables, nil }, r)
+	fresh, theirs := measureRails(t, in, Route, r), measureRails(t, in, sssp.New(sssp.Settings{}), r)
+	t.Logf("kept %.3f, afresh %.3f, sssp %.3f", kept.rails.Shift, fresh.rails.Shift, theirs.rails.Shift)
+	if kept.rails.Shift-fresh.rails.Shift > 0.7 || kept.rails.Shift > theirs.rails.Shift-0.3 || kept.all.Fullest > 2*fresh.all.Fullest {
+		t.Errorf("kept %+v, afresh %+v, sssp %+v", kept, fresh, theirs)
 	}
 }
 
