@@ -43,8 +43,8 @@ var engineFileKinds = []struct {
 }{
 	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, parseRoots},
 	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, parseIDs},
-	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute},
-	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO},
+	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, parseCompute},
+	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, parseIO},
 	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, parseOrder},
 	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, parseIgnored},
 	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, parseSearch},
@@ -93,13 +93,13 @@ func parseIDs(name string, text []byte) (func(*engines.Settings), diag.List, err
 func parseCompute(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	ports, warnings, errors := guidfile.GUIDs(name, text)
 	set := setOf(ports)
-	return func(to *engines.Settings) { to.SSSP.Compute, to.Ftree.Compute = set, set }, warnings, errors.Err()
+	return func(to *engines.Settings) { to.SSSP.Compute, to.Ftree.Compute, to.Tree.Compute = set, set, set }, warnings, errors.Err()
 }
 
 func parseIO(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	ports, warnings, errors := guidfile.GUIDs(name, text)
 	set := setOf(ports)
-	return func(to *engines.Settings) { to.SSSP.IO, to.Ftree.IO = set, set }, warnings, errors.Err()
+	return func(to *engines.Settings) { to.SSSP.IO, to.Ftree.IO, to.Tree.IO = set, set, set }, warnings, errors.Err()
 }
 
 func parseDrained(name string, text []byte) (func(*engines.Settings), diag.List, error) {
@@ -144,7 +144,7 @@ func readEngineFiles(c *conf.Config) engineRead { return readFilesOf(c, conf.Rou
 // readFilesOf reads the files that the configuration names for a list of engines.
 func readFilesOf(c *conf.Config, list []string) (r engineRead) {
 	if slices.Contains(list, engines.Auto) {
-		list = append(slices.Clone(list), "dfsssp") // the one of those it stands for that reads files
+		list = append(slices.Clone(list), "dfsssp") // of those it stands for, this one reads the same files as tree
 	}
 	r.files = engineFiles{}
 	for _, kind := range engineFileKinds {
@@ -174,7 +174,7 @@ func readFilesOf(c *conf.Config, list []string) (r engineRead) {
 		}
 		if len(found) > 0 {
 			for _, engine := range users {
-				if words := osmlog.FileUnreadable(engine, key, found[0]); !slices.Contains(r.unreadable, words) {
+				if words := osmlog.FileUnreadable(engine, key, found[0]); words != "" && !slices.Contains(r.unreadable, words) {
 					r.unreadable = append(r.unreadable, words)
 				}
 			}

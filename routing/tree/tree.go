@@ -20,13 +20,17 @@ import (
 	"ibsm/topo"
 )
 
-// Route is the engine. It refuses a subnet in which more than one cable in a hundred connects switches of one level, and one in
+// Route is the engine without settings. It refuses a subnet in which more than one cable in a hundred connects switches of one level, and one in
 // which the only ways between some hosts turn up again. It computes everything afresh: In.Keep does not matter.
 func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	return (&Settings{}).route(ctx, in)
+}
+
+func (s *Settings) route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	if len(in.Topo.Switches) == 0 {
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()
 	}
-	n := newNetwork(ctx, in)
+	n := newNetwork(ctx, in, s)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
