@@ -54,6 +54,7 @@ func Find(t *topo.Topo) *Rails {
 	f.findHosts()
 	f.findUnits()
 	f.orderUnits()
+	f.dropSmall()
 	f.findHomes()
 	if why := f.refusal(); why != "" {
 		return &Rails{Seen: "no rails: " + why}

@@ -249,6 +249,28 @@ func TestTwoOnALeaf(t *testing.T) {
 	}
 }
 
+// TestSmallHosts: hosts with few adapters among those with many are no standard for these, and are not on wrong leaves.
+func TestSmallHosts(t *testing.T) {
+	n := routingtest.RailFabric(2)
+	for _, a := range adapters(n) {
+		for i := range 3 {
+			n.Nodes[a].Desc = strings.NewReplacer(fmt.Sprintf("host-1-%d mlx5_4", 30+i), fmt.Sprintf("oss-%d mlx5_0", i), fmt.Sprintf("host-1-%d mlx5_5", 30+i), fmt.Sprintf("oss-%d mlx5_1", i)).Replace(n.Nodes[a].Desc)
+		}
+	}
+	found := walk(t, n)
+	r := Find(found)
+	if r.Seen != "8 rails of 64 ports in 2 units" {
+		t.Errorf("%s %+v", r.Seen, r.Wrong)
+	}
+	for i, rail := range r.Rails {
+		for _, p := range rail.Ports {
+			if !strings.HasSuffix(leafName(found, found.SwitchOf(p)), fmt.Sprintf("-%d", i+1)) {
+				t.Errorf("%q is in rail %d", desc(found, p), i+1)
+			}
+		}
+	}
+}
+
 // TestNone: where there are no rails none are found, and the reason is said.
 func TestNone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))

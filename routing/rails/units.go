@@ -109,6 +109,26 @@ func (f *finder) orderUnits() {
 	}
 }
 
+// dropSmall takes hosts from their units that have at most half as many ports as most of the unit: they are of another kind, and their
+// places mean nothing to the others.
+func (f *finder) dropSmall() {
+	hosts, usual := make([][mostPorts + 1]int, f.units), make([]int, f.units)
+	for i := range f.hosts {
+		if h := &f.hosts[i]; h.unit != topo.None {
+			of, n := &hosts[h.unit], len(h.ports)
+			if of[n]++; cmp.Or(cmp.Compare(of[n], of[usual[h.unit]]), cmp.Compare(n, usual[h.unit])) >= 0 {
+				usual[h.unit] = n
+			}
+		}
+	}
+	for i := range f.hosts {
+		if h := &f.hosts[i]; h.unit != topo.None && 2*len(h.ports) <= usual[h.unit] {
+			h.unit = topo.None
+			f.spread -= len(h.ports)
+		}
+	}
+}
+
 // findHomes finds the leaf of each place in a unit: that of more than half of the ports.
 func (f *finder) findHomes() {
 	type vote struct {
