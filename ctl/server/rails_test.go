@@ -46,7 +46,7 @@ func TestRails(t *testing.T) {
 				t.Errorf("%+v", w)
 			}
 		case "host-2-20 mlx5_7":
-			if w.Rail != 8 || !is(&w.On, "leaf-2-3", 32) || !is(&w.Want, "leaf-2-8", 20) || w.Exchange != nil || w.Both {
+			if w.Rail != 8 || !is(&w.On, "leaf-2-3", 32) || !is(&w.Want, "leaf-2-8", 32) || w.Exchange != nil || w.Both {
 				t.Errorf("%+v", w)
 			}
 		default:

@@ -121,7 +121,7 @@ func (f *finder) correct(r *Rails) {
 			on[w.On] = append(on[w.On], i)
 		}
 	}
-	free := map[topo.SwitchIdx]uint8{}
+	taken := map[topo.PortIdx]bool{}
 	for i := range r.Wrong {
 		w := &r.Wrong[i]
 		switch others := on[w.Want]; {
@@ -130,7 +130,7 @@ func (f *finder) correct(r *Rails) {
 			w.Exchange = r.Wrong[others[0]].Port
 			on[w.Want] = others[1:]
 		default:
-			w.Free = f.freePort(w.Want, free)
+			w.Free = f.freePort(w, taken)
 		}
 	}
 }
@@ -144,15 +144,27 @@ func (f *finder) sameHost(a, b topo.PortIdx) bool {
 	return name(a) == name(b)
 }
 
-// freePort is the next port of a leaf that no cable is known of, 0 if there is none.
-func (f *finder) freePort(leaf topo.SwitchIdx, last map[topo.SwitchIdx]uint8) uint8 {
-	n := f.topo.Switches[leaf]
-	for num := int(last[leaf]) + 1; num <= int(f.topo.Nodes[n].NumPorts); num++ {
-		if p := &f.topo.Ports[f.topo.Port(n, uint8(num))]; p.Peer == topo.None && !p.Shunned && p.Info.PortPhysicalState() != smp.PhysLinkUp {
-			last[leaf] = uint8(num)
-			return uint8(num)
+// freePort is a port of a leaf that no cable is known of and that is not taken yet, 0 if there is none: the one with the number that the
+// cable has where it is, else the lowest.
+func (f *finder) freePort(w *Wrong, taken map[topo.PortIdx]bool) uint8 {
+	n := f.topo.Switches[w.Want]
+	best := uint8(0)
+	for num := range int(f.topo.Nodes[n].NumPorts) {
+		at := f.topo.Port(n, uint8(num+1))
+		p := &f.topo.Ports[at]
+		if p.Peer != topo.None || p.Shunned || p.Info.PortPhysicalState() == smp.PhysLinkUp || taken[at] {
+			continue
+		}
+		if p.Num == f.topo.Ports[f.topo.Ports[w.Port].Peer].Num {
+			best = p.Num
+			break
+		}
+		if best == 0 {
+			best = p.Num
 		}
 	}
-	last[leaf] = f.topo.Nodes[n].NumPorts
-	return 0
+	if best != 0 {
+		taken[f.topo.Port(n, best)] = true
+	}
+	return best
 }

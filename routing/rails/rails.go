@@ -92,10 +92,10 @@ func (f *finder) refusal() string {
 
 // seen says what was found.
 func seen(r *Rails) string {
-	ports, least, most := 0, len(r.Of), 0
+	least, most := len(r.Of), 0
 	for i := range r.Rails {
 		n := len(r.Rails[i].Ports)
-		ports, least, most = ports+n, min(least, n), max(most, n)
+		least, most = min(least, n), max(most, n)
 	}
 	text := fmt.Sprintf("%d rails of %d ports in %s", len(r.Rails), most, several(len(r.Units), "unit"))
 	if least < most {

@@ -154,11 +154,9 @@ func (f *finder) findHomes() {
 		}
 	}
 	for i := range f.hosts {
-		if h := &f.hosts[i]; len(h.leaves()) > 1 {
-			for _, p := range h.ports {
-				if home, is := f.home(h, p); is && home == p.leaf {
-					f.right++
-				}
+		for _, p := range f.hosts[i].ports {
+			if home, is := f.home(&f.hosts[i], p); is && home == p.leaf {
+				f.right++
 			}
 		}
 	}
