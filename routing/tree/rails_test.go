@@ -317,3 +317,42 @@ func TestOddRails(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadsWithRails: the loads by which the engine chooses are those of its tables, before and after it has moved routes.
+func TestLoadsWithRails(t *testing.T) {
+	for seed := range uint64(6) {
+		n := routingtest.RailSpec{Units: 3, Hosts: 8, Rails: 4, Spines: 4, Cables: 2}.Fabric()
+		if seed == 5 {
+			n = routingtest.Cluster582(t)
+		}
+		routingtest.LoseCables(n, 2+3*int(seed), seed)
+		in := problem(t, n, uint8(seed%2))
+		rows, err := routing.EmptyRows(t.Context(), len(in.Topo.Switches), in.LIDs.Top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		network := newNetwork(t.Context(), in, &Settings{})
+		all, p := network.destinations(), newPlacer(network, rows)
+		for i, step := range []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve} {
+			if err := step(t.Context(), all); err != nil {
+				if strings.HasPrefix(err.Error(), "no fat tree: ") {
+					break
+				}
+				t.Fatal(err)
+			}
+			if i == 0 { // where there is no port of the digit, there is none yet
+				continue
+			}
+			loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at, n := range loads {
+				port := &in.Topo.Ports[at]
+				if at := topo.PortIdx(at); in.Topo.BetweenSwitches(at) && n != p.load[int(in.Topo.Nodes[port.Node].Switch)<<8|int(port.Num)] {
+					t.Fatalf("seed %d, step %d: switch %d port %d: %d routes, counted as %d", seed, i, in.Topo.Nodes[port.Node].Switch, port.Num, n, p.load[int(in.Topo.Nodes[port.Node].Switch)<<8|int(port.Num)])
+				}
+			}
+		}
+	}
+}
