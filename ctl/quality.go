@@ -4,12 +4,13 @@ import "net/http"
 
 // Quality is how good the routes in force are, between the hosts of the subnet in the order of their LIDs.
 type Quality struct {
-	Links      int                `json:"links"`      // directions of links between switches
-	Unused     int                `json:"unused"`     // of them, those without routes between hosts
-	Mean       float64            `json:"mean"`       // routes between hosts on a direction
-	Fullest    uint32             `json:"fullest"`    // and on the one that has most
-	All        Pattern            `json:"all"`        // flows between all hosts
-	Partitions []PartitionQuality `json:"partitions"` // flows within each partition of two hosts or more, by P_Key
+	Links      int                `json:"links"`           // directions of links between switches
+	Unused     int                `json:"unused"`          // of them, those without routes between hosts
+	Mean       float64            `json:"mean"`            // routes between hosts on a direction
+	Fullest    uint32             `json:"fullest"`         // and on the one that has most
+	All        Pattern            `json:"all"`             // flows between all hosts
+	Rails      *RailShifts        `json:"rails,omitempty"` // flows within rails; nil if the subnet has none
+	Partitions []PartitionQuality `json:"partitions"`      // flows within each partition of two hosts or more, by P_Key
 }
 
 // Pattern is what flows meet on links while each host sends to one other.
@@ -19,6 +20,15 @@ type Pattern struct {
 	Shift     float64 `json:"shift"`     // flows on the fullest link, on average over shifts
 	Worst     uint32  `json:"worst"`     // and of the worst shift
 	Bisection float64 `json:"bisection"` // share of a link's bandwidth that a flow has while halves drawn by chance send to each other
+}
+
+// RailShifts is what flows meet while each port sends to one other of its rail, in all rails at once.
+type RailShifts struct {
+	Rails  int     `json:"rails"`
+	Hosts  int     `json:"hosts"`  // ports of all rails
+	Shifts int     `json:"shifts"` // that were tried: each port sends to the one that is so many places after it in its rail
+	Shift  float64 `json:"shift"`  // flows on the fullest link, on average over shifts
+	Worst  uint32  `json:"worst"`  // and of the worst shift
 }
 
 // PartitionQuality is that of flows within a partition.

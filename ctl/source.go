@@ -68,6 +68,7 @@ type EngineRoutes struct {
 	Fullest   uint32          `json:"fullest"`
 	Shift     float64         `json:"shift"`
 	Worst     uint32          `json:"worst"`
+	RailShift float64         `json:"rail_shift,omitempty"` // Shift within rails; 0 if the subnet has none
 	Bisection float64         `json:"bisection"`
 }
 

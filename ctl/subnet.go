@@ -33,6 +33,7 @@ type Subnet interface {
 	Quality(ctx context.Context) (*Quality, error)
 	// Security is how well the subnet is protected from its own hosts.
 	Security() *Security
+	Rails() *Rails
 	// Dumps are the kinds of dump.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error

@@ -42,8 +42,8 @@ var engineFileKinds = []struct {
 }{
 	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, parseRoots},
 	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, plain(parseIDs)},
-	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseCompute},
-	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp"}, guidfile.MaxFile + 1, parseIO},
+	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, parseCompute},
+	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, parseIO},
 	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, parseOrder},
 	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, plain(parseIgnored)},
 	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, plain(parseSearch)},
@@ -118,7 +118,7 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 		return
 	}
 	if slices.Contains(list, engines.Auto) {
-		list = append(slices.Clone(list), "dfsssp") // the one of those it stands for that reads files
+		list = append(slices.Clone(list), "dfsssp") // of those it stands for, this one reads the same files as tree
 	}
 	groups := r.files.known(ofQoS)
 	for _, kind := range engineFileKinds {
@@ -147,7 +147,7 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 			if len(found) == 0 {
 				break
 			}
-			if words := osmlog.FileUnreadable(engine, key, found[0]); !slices.Contains(r.unreadable, words) {
+			if words := osmlog.FileUnreadable(engine, key, found[0]); words != "" && !slices.Contains(r.unreadable, words) {
 				r.unreadable = append(r.unreadable, words)
 			}
 		}

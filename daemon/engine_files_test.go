@@ -124,6 +124,16 @@ func TestEngineFilesAtStart(t *testing.T) {
 	if s := files.settings(load(compute).Config); err != nil || !s.SSSP.Compute[0x10] || s.SSSP.IO != nil || s.Updn.Roots != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
+	for _, engine := range []string{"tree", "auto"} {
+		storage := strings.NewReplacer("updn", engine, "root_guid_file", "io_guid_file").Replace(settings)
+		if files, _, err := selectedFiles(load(storage)); err != nil || !files.settings(load(storage).Config).Tree.IO[0x10] {
+			t.Errorf("%s: %v, %v", engine, files, err)
+		}
+		missing := readEngineFiles(load("routing_engine tree\nio_guid_file /no/such\n").Config)
+		if len(missing.errors) != 1 || slices.Contains(missing.unreadable, "") {
+			t.Errorf("%v, %q", missing.errors, missing.unreadable)
+		}
+	}
 	if files, _, err := selectedFiles(load("routing_engine lash\nroot_guid_file /no/such\n")); err != nil || len(files) > 0 {
 		t.Error(files, err)
 	}

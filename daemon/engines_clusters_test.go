@@ -3,7 +3,6 @@ package daemon
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +27,7 @@ func TestClustersAsOpenSM(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(*testing.T) *net.Net
-	}{{"ndr-582", cluster582}, {"rails", func(*testing.T) *net.Net { return railCluster() }}} {
+	}{{"ndr-582", cluster582}, {"rails", func(*testing.T) *net.Net { return routingtest.RailFabric(4) }}} {
 		for _, damaged := range []bool{false, true} {
 			if os.Getenv("IBSM_PROOF") == "" && (damaged || c.name != "ndr-582") {
 				continue
@@ -36,7 +35,7 @@ func TestClustersAsOpenSM(t *testing.T) {
 			n, name := c.make(t), c.name
 			if damaged {
 				name += " damaged"
-				loseCables(n, 3)
+				routingtest.LoseCables(n, 3, 3)
 			}
 			var text bytes.Buffer
 			if err := net.Write(&text, n); err != nil {
@@ -132,61 +131,6 @@ func cluster582(t *testing.T) *net.Net {
 		}
 	}
 	return n
-}
-
-// railCluster is four units of 32 hosts with 8 adapters each, with a leaf for each rail, that is the adapters of one number in
-// a unit. 16 spines have two cables to each leaf.
-func railCluster() *net.Net {
-	n := &net.Net{}
-	add := func(kind mad.NodeType, desc string, ports int) int32 {
-		guid := mad.GUID(0xb83fd20300000000 + uint64(len(n.Nodes)*0x100))
-		node := net.Node{ID: fmt.Sprintf("%c-%016x", " HSR"[kind], uint64(guid)), Desc: desc, Type: kind, GUID: guid, SystemImageGUID: guid, Ports: make([]net.Port, ports+1)}
-		for i := range node.Ports {
-			if node.Ports[i].Peer = net.NoEnd; kind != mad.Switch && i > 0 || kind == mad.Switch && i == 0 {
-				node.Ports[i].GUID = guid + mad.GUID(i)
-			}
-		}
-		n.Nodes = append(n.Nodes, node)
-		return int32(len(n.Nodes) - 1)
-	}
-	connect := func(a int32, portA int, b int32, portB int) {
-		n.Nodes[a].Ports[portA].Peer, n.Nodes[b].Ports[portB].Peer = net.End{Node: b, Port: uint8(portB)}, net.End{Node: a, Port: uint8(portA)}
-	}
-	var spines [16]int32
-	for s := range spines {
-		spines[s] = add(mad.Switch, fmt.Sprintf("spine-%02d", s+1), 64)
-	}
-	for unit := range 4 {
-		for rail := range 8 {
-			number := unit*8 + rail
-			leaf := add(mad.Switch, fmt.Sprintf("leaf-%d-%d", unit+1, rail+1), 64)
-			for s, spine := range spines {
-				for cable := range 2 {
-					connect(leaf, 33+2*s+cable, spine, 1+2*number+cable)
-				}
-			}
-			for host := range 32 {
-				connect(leaf, 1+host, add(mad.CA, fmt.Sprintf("host-%d-%02d mlx5_%d", unit+1, host+1, rail), 1), 1)
-			}
-		}
-	}
-	return n
-}
-
-// loseCables takes away a share, in percent, of the cables between switches.
-func loseCables(n *net.Net, percent int) {
-	var cables []net.End
-	for i := range n.Nodes {
-		for num, p := range n.Nodes[i].Ports {
-			if n.Nodes[i].Type == mad.Switch && p.Peer.Node > int32(i) && n.Nodes[p.Peer.Node].Type == mad.Switch {
-				cables = append(cables, net.End{Node: int32(i), Port: uint8(num)})
-			}
-		}
-	}
-	for _, i := range rand.New(rand.NewPCG(3, 18)).Perm(len(cables))[:len(cables)*percent/100] {
-		end := &n.Nodes[cables[i].Node].Ports[cables[i].Port]
-		n.Nodes[end.Peer.Node].Ports[end.Peer.Port].Peer, end.Peer = net.NoEnd, net.NoEnd
-	}
 }
 
 // spines are the switches that are called so.

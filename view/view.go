@@ -37,7 +37,7 @@ type View struct {
 	QoS *qos.Policy
 	// PortGroups are those of pgrp_policy_file and of QoS's file; nil for none.
 	PortGroups *portgroups.Set
-	SMs []SM // this manager first, then others by port GUID
+	SMs        []SM // this manager first, then others by port GUID
 
 	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most
 	FaultsMore int     // that found no room

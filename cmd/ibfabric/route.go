@@ -20,6 +20,7 @@ import (
 	"ibsm/routing/creditloop"
 	"ibsm/routing/file"
 	"ibsm/routing/quality"
+	"ibsm/routing/rails"
 	"ibsm/routing/shape"
 	"ibsm/routing/torus"
 	"ibsm/routing/verify"
@@ -45,6 +46,7 @@ type route struct {
 	lmc      uint8
 	dir      string
 	missing  []int // shares of cables, in percent; none compares nothing
+	rails    *rails.Rails
 	out      io.Writer
 }
 
@@ -53,8 +55,8 @@ func newRoute() *cobra.Command {
 	c := &cobra.Command{Use: "route FILE|SPEC [OPTION]...", Short: "compute and prove routes without a manager", Args: cli.Args(1, 1), Example: routeExamples, Long: `
 Computes the routes of a topology, proves them, and prints what was found: pairs of switch and LID
 that packets do not come through, credit loops, lanes, the load of links, and how many flows meet on
-a link while each host sends to the one so many places after it, or half of the hosts send to the
-other half. The status is 1 if no
+a link while each host sends to the one so many places after it, also within rails if there are
+any, or half of the hosts send to the other half. The status is 1 if no
 engine routes the topology, if packets do not arrive although there are cables, or if routes between
 hosts have a credit loop.
 
@@ -166,6 +168,9 @@ func (r *route) run(ctx context.Context, fabric *net.Net) error {
 	} else {
 		r.line("kind", "%s", kind.Seen)
 	}
+	if r.rails = rails.Find(t); len(r.rails.Rails) > 0 {
+		r.line("rails", "%s", r.rails.Seen)
+	}
 	if r.missing != nil {
 		return r.compare(ctx, in)
 	}
@@ -255,9 +260,24 @@ func (r *route) measure(ctx context.Context, in routing.In, tables *routing.Tabl
 	}
 	if f.Shifts > 0 {
 		r.line("shifts", "of the hosts in the order of their LIDs, %d: %.2f flows on the fullest link on average, %d at most", f.Shifts, f.Shift, f.Worst)
+		if err := r.measureRails(ctx, in, tables); err != nil {
+			return err
+		}
 		r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, f.Bisection)
 	}
 	return nil
+}
+
+// measureRails prints what flows meet in shifts within rails, if there are any.
+func (r *route) measureRails(ctx context.Context, in routing.In, tables *routing.Tables) error {
+	if len(r.rails.Rails) == 0 {
+		return nil
+	}
+	f, err := quality.WithinRails(ctx, in, tables.LFT, r.rails)
+	if err == nil {
+		r.line("", "within all rails at once, %d: %.2f flows on the fullest link on average, %d at most", f.Shifts, f.Shift, f.Worst)
+	}
+	return err
 }
 
 func (r *route) line(name, format string, args ...any) {

@@ -26,14 +26,15 @@ const (
 // attempt is what an engine made of one draw.
 type attempt struct {
 	quality.Figures
-	took float64 // seconds
-	lost int     // pairs of switch and LID without a route, although there are cables
-	loop bool    // between hosts
+	rails float64 // mean shift within rails
+	took  float64 // seconds
+	lost  int     // pairs of switch and LID without a route, although there are cables
+	loop  bool    // between hosts
 }
 
 // compare prints a table of the engines, with more and more cables missing.
 func (r *route) compare(ctx context.Context, in routing.In) error {
-	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %10s\n", "missing", "engine", "seconds", "lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "bisection")
+	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %7s %10s\n", "missing", "engine", "seconds", "lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "rails", "bisection")
 	for _, percent := range r.missing {
 		for _, name := range r.engines {
 			of, refused, err := r.tries(ctx, in, name, percent)
@@ -45,11 +46,15 @@ func (r *route) compare(ctx context.Context, in routing.In) error {
 				fmt.Fprintf(r.out, "%-8s %-10s refuses: %v\n", share, name, refused)
 				continue
 			}
-			fmt.Fprintf(r.out, "%-8s %-10s %8.3f %8d %13s %7d %9.1f %9d %7.2f %6d %10.3f\n", share, name,
+			within := "-"
+			if len(r.rails.Rails) > 0 {
+				within = fmt.Sprintf("%.2f", quality.Median(of, func(a attempt) float64 { return a.rails }))
+			}
+			fmt.Fprintf(r.out, "%-8s %-10s %8.3f %8d %13s %7d %9.1f %9d %7.2f %6d %7s %10.3f\n", share, name,
 				quality.Median(of, func(a attempt) float64 { return a.took }), quality.Median(of, func(a attempt) int { return a.lost }), fmt.Sprintf("%d of %d", loops(of), len(of)),
 				quality.Median(of, func(a attempt) int { return a.Unused }), quality.Median(of, func(a attempt) float64 { return a.Mean }),
 				quality.Median(of, func(a attempt) uint32 { return a.Fullest }), quality.Median(of, func(a attempt) float64 { return a.Shift }),
-				quality.Median(of, func(a attempt) uint32 { return a.Worst }), quality.Median(of, func(a attempt) float64 { return a.Bisection }))
+				quality.Median(of, func(a attempt) uint32 { return a.Worst }), within, quality.Median(of, func(a attempt) float64 { return a.Bisection }))
 		}
 	}
 	fmt.Fprint(r.out, compared)
@@ -65,6 +70,7 @@ unused        directions of links between switches without routes between hosts
 mean, fullest routes between hosts on such links: the mean, and the most
 shift, worst  flows on the fullest link while each host sends to the one so many LIDs after it: the mean
               over shifts, and the most
+rails         the mean of shifts within rails, all rails at once, each to the port so many places after it
 bisection     share of the bandwidth of a link that flows have while half of the hosts send to the other half
 `
 
@@ -91,6 +97,11 @@ func (r *route) tries(ctx context.Context, in routing.In, name string, percent i
 		if a.Figures, err = quality.Measure(ctx, damaged, tables.LFT, quality.Hosts(damaged.Topo, damaged.LIDs), bisections); err != nil {
 			return nil, nil, err
 		}
+		within, err := quality.WithinRails(ctx, damaged, tables.LFT, r.rails)
+		if err != nil {
+			return nil, nil, err
+		}
+		a.rails = within.Shift
 		report, err := verify.Check(ctx, 0, damaged.Topo, damaged.LIDs, tables, nil)
 		if err != nil {
 			return nil, nil, err

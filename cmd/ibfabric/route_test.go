@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"ibsm/mad/madtest"
+	"ibsm/routing/routingtest"
+	"ibsm/topo/net"
 )
 
 func TestRouteUsage(t *testing.T) {
@@ -60,6 +62,36 @@ func TestRouteCompare(t *testing.T) {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("no %s in\n%s", want, out.String())
 		}
+	}
+}
+
+// TestRouteRails: a fabric with rails has a line that says so, and the shifts within them; one without has neither.
+func TestRouteRails(t *testing.T) {
+	var text, out bytes.Buffer
+	if err := net.Write(&text, routingtest.RailFabric(2)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rails.topo")
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := run([]string{"route", file}, &out, &out); code != 0 {
+		t.Fatal(out.String())
+	}
+	if code := run([]string{"route", file, "--missing", "0%"}, &out, &out); code != 0 {
+		t.Fatal(out.String())
+	}
+	for _, want := range []string{ // whole units, which any engine routes without a conflict
+		`(?m)^rails +8 rails of 64 ports in 2 units$`, `(?m)^ +within all rails at once, 63: 1\.00 flows on the fullest link on average, 1 at most$`,
+		`(?m)^0% +minhop .* 1\.00 +1 +1\.00 +0\.\d+$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	if code := run([]string{"route", "fattree:k=4", "--missing", "0%"}, &out, &out); code != 0 || !regexp.MustCompile(`(?m)^0% +minhop .* - +0\.\d+$`).MatchString(out.String()) {
+		t.Errorf("exit %d\n%s", code, out.String())
 	}
 }
 

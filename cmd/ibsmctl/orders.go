@@ -125,6 +125,9 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 	line("routes on the fullest link", "%d", b.Fullest, a.Fullest)
 	line("flows that meet in shifts, mean", "%.2f", b.Shift, a.Shift)
 	line("  in the worst shift", "%d", b.Worst, a.Worst)
+	if b.RailShift > 0 || a.RailShift > 0 {
+		line("  in shifts within rails, mean", "%.2f", b.RailShift, a.RailShift)
+	}
 	line("bandwidth in bisections", "%.3f", b.Bisection, a.Bisection)
 	for _, r := range a.Refused {
 		fmt.Fprintf(w, "%s refuses: %s\n", printable(r.Engine), printable(r.Reason))

@@ -19,7 +19,8 @@ Judges the routes in force. See ibsmctl dump routes for the routes themselves.`}
 Shows how evenly the routes between hosts use the links between switches, and how many flows
 meet on the fullest link in two patterns: in shifts each host sends to the one that is so many
 places after it in the order of LIDs, as in a step of MPI_Alltoall; in bisections halves drawn by
-chance send to each other. Then it shows the same of flows within each partition. 1 flow is the best
+chance send to each other. Then it shows the shifts within rails, all rails at once, if the subnet has
+rails, and the same as of all hosts of flows within each partition. 1 flow is the best
 that a shift can be, 1.000 the best of a bisection. docs/tuning.md says what to do about it.`}
 	cmd.AddCommand(q)
 	return cmd
@@ -36,6 +37,9 @@ func (a *asker) quality(ctx context.Context, _ []string, stdout io.Writer) error
 		t.add(printable(name), strconv.Itoa(p.Hosts), strconv.Itoa(p.Shifts), strconv.FormatFloat(p.Shift, 'f', 2, 64), strconv.FormatUint(uint64(p.Worst), 10), strconv.FormatFloat(p.Bisection, 'f', 3, 64))
 	}
 	add("all hosts", &q.All)
+	if r := q.Rails; r != nil {
+		t.add(fmt.Sprintf("hosts of each of %d rails", r.Rails), strconv.Itoa(r.Hosts), strconv.Itoa(r.Shifts), strconv.FormatFloat(r.Shift, 'f', 2, 64), strconv.FormatUint(uint64(r.Worst), 10), "-")
+	}
 	for i := range q.Partitions {
 		p := &q.Partitions[i]
 		name := p.PKey

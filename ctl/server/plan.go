@@ -11,6 +11,7 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/quality"
+	"ibsm/routing/rails"
 	"ibsm/sweep"
 	"ibsm/topo"
 	"ibsm/view"
@@ -159,6 +160,13 @@ func judge(ctx context.Context, to *ctl.EngineRoutes, t *topo.Topo, l *topo.LIDs
 		return err
 	}
 	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection = f.Unused, f.Fullest, f.Shift, f.Worst, f.Bisection
+	if r := rails.Find(t); len(r.Rails) > 0 {
+		within, err := quality.WithinRails(ctx, routing.In{Topo: t, LIDs: l}, tables.LFT, r)
+		if err != nil {
+			return err
+		}
+		to.RailShift = within.Shift
+	}
 	if to.SLs = 1; tables.SLs != nil {
 		to.SLs = tables.SLs.Count
 	}

@@ -28,6 +28,13 @@ func (s *subnet) Quality(ctx context.Context) (*ctl.Quality, error) {
 		return nil, err
 	}
 	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
+	if r := s.railsOf(); len(r.Rails) > 0 {
+		f, err := quality.WithinRails(ctx, in, v.Tables.LFT, r)
+		if err != nil {
+			return nil, err
+		}
+		out.Rails = &ctl.RailShifts{Rails: len(r.Rails), Hosts: len(r.Of), Shifts: f.Shifts, Shift: f.Shift, Worst: f.Worst}
+	}
 	members := map[mad.PKey][]topo.PortIdx{} // by base
 	for _, p := range hosts {
 		for _, key := range v.Topo.Ports[p].PKeys.Keys() {

@@ -17,6 +17,7 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/registry"
 	"ibsm/routing/quality"
+	"ibsm/routing/rails"
 	"ibsm/sa"
 	"ibsm/sa/path"
 	"ibsm/topo"
@@ -30,6 +31,7 @@ type subnet struct {
 	status     *ctl.SubnetStatus
 	loads      func() []uint32       // quality.Loads, computed on first use
 	finder     func() *path.Finder   // made on first use
+	railsOf    func() *rails.Rails   // found on first use
 	past       *history.Keeper       // nil without history
 	refusals   func() []sa.Refusal   // nil without a manager
 	offenders  func() []ctl.Offender // the same
@@ -46,6 +48,7 @@ func newSubnet(v *view.View, reg *registry.State) *subnet {
 		return loads
 	})
 	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })
+	s.railsOf = sync.OnceValue(func() *rails.Rails { return rails.Find(v.Topo) })
 	s.status = s.count()
 	return s
 }

@@ -15,6 +15,7 @@ const (
 	IsExtendedSpeedsSupported             CapMask = 1 << 14
 	IsCapabilityMask2Supported            CapMask = 1 << 15
 	IsCommunicationManagementSupported    CapMask = 1 << 16
+	IsDeviceManagementSupported           CapMask = 1 << 19
 	IsCapabilityMaskNoticeSupported       CapMask = 1 << 22
 	IsClientReregistrationSupported       CapMask = 1 << 25
 	IsOtherLocalChangesNoticeSupported    CapMask = 1 << 26

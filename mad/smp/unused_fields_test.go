@@ -374,7 +374,6 @@ const (
 	IsCableInfoSupported                CapMask     = 1 << 13
 	IsSNMPTunnelingSupported            CapMask     = 1 << 17
 	IsReinitSupported                   CapMask     = 1 << 18
-	IsDeviceManagementSupported         CapMask     = 1 << 19
 	IsVendorClassSupported              CapMask     = 1 << 20
 	IsDRNoticeSupported                 CapMask     = 1 << 21
 	IsBootManagementSupported           CapMask     = 1 << 23

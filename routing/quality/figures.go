@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ibsm/routing"
+	"ibsm/routing/rails"
 	"ibsm/topo"
 )
 
@@ -52,12 +53,8 @@ func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.Po
 
 // Patterns are the figures of shifts and bisections alone.
 func Patterns(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures, err error) {
-	flows, step := NewFlows(in.Topo, in.LIDs, rows), 1+max(0, len(hosts)-2)/mostShifts
-	for by := 1; by < len(hosts) && ctx.Err() == nil; by += step {
-		n := flows.Shift(hosts, by)
-		f.Shifts, f.Worst, f.Shift = f.Shifts+1, max(f.Worst, n), f.Shift+float64(n)
-	}
-	f.Shift /= float64(max(1, f.Shifts))
+	flows := NewFlows(in.Topo, in.LIDs, rows)
+	f.shifts(ctx, flows, hosts)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range bisections {
 		if ctx.Err() != nil {
@@ -66,6 +63,39 @@ func Patterns(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.P
 		f.Bisection += flows.Bisection(hosts, rng)
 	}
 	f.Bisection /= float64(max(1, bisections))
+	return f, ctx.Err()
+}
+
+// shifts are the figures of shifts within each of some lists of hosts, all at once.
+func (f *Figures) shifts(ctx context.Context, flows *Flows, lists ...[]topo.PortIdx) {
+	longest := 0
+	for _, hosts := range lists {
+		longest = max(longest, len(hosts))
+	}
+	step := 1 + max(0, longest-2)/mostShifts
+	for by := 1; by < longest && ctx.Err() == nil; by += step {
+		n := flows.Shift(by, lists...)
+		f.Shifts, f.Worst, f.Shift = f.Shifts+1, max(f.Worst, n), f.Shift+float64(n)
+	}
+	f.Shift /= float64(max(1, f.Shifts))
+}
+
+// WithinRails are the figures of shifts within the rails of a subnet, all rails at once: each port sends to the one that is so many
+// places after it in its own rail.
+func WithinRails(ctx context.Context, in routing.In, rows [][]uint8, r *rails.Rails) (f Figures, err error) {
+	var lists [][]topo.PortIdx
+	for i := range r.Rails {
+		var ports []topo.PortIdx
+		for _, p := range r.Rails[i].Ports {
+			if in.LIDs.Base[p] != 0 {
+				ports = append(ports, p)
+			}
+		}
+		if len(ports) > 0 {
+			lists = append(lists, ports)
+		}
+	}
+	f.shifts(ctx, NewFlows(in.Topo, in.LIDs, rows), lists...)
 	return f, ctx.Err()
 }
 

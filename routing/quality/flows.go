@@ -28,10 +28,13 @@ func NewFlows(t *topo.Topo, l *topo.LIDs, rows [][]uint8) *Flows {
 }
 
 // Shift has each of some end ports send to the one that is so many places after it, and those at the end to
-// those at the beginning. It returns how many flows the fullest link has, 0 if none is between switches.
-func (f *Flows) Shift(ports []topo.PortIdx, by int) (most uint32) {
-	for i, from := range ports {
-		f.send(from, ports[(i+by)%len(ports)])
+// those at the beginning; of several lists each within its own, all at once. It returns how many flows the fullest link has, 0 if
+// none is between switches.
+func (f *Flows) Shift(by int, lists ...[]topo.PortIdx) (most uint32) {
+	for _, ports := range lists {
+		for i, from := range ports {
+			f.send(from, ports[(i+by)%len(ports)])
+		}
 	}
 	for _, c := range f.touched {
 		most = max(most, f.load[c])

@@ -132,26 +132,40 @@ func (p *placer) placeLost(ctx context.Context, all []destinations) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		measured := false
+		var f *fitting
 		for i := range at.ports {
 			if d := &at.ports[i]; d.others {
-				if !measured {
+				if f == nil {
 					p.measureWays(at.at)
-					measured = true
+					f = p.newFitting(&at, func(d *destination) { p.take(at.at, d) })
 				}
-				p.placeLostOf(at.at, d)
+				p.placeLostOf(at.at, d, f)
 			}
 		}
 	}
 	return nil
 }
 
-func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination) {
+// take takes the ports to a destination from the tables. Those of switches without one are free.
+func (p *placer) take(at topo.SwitchIdx, d *destination) {
+	for s, row := range p.rows {
+		port := row[d.lid]
+		if p.by[s], p.next[s], p.free[s] = port, topo.None, port == routing.NoPath; topo.SwitchIdx(s) != at && port != routing.NoPath {
+			p.next[s] = p.beyond.next(topo.SwitchIdx(s), port)
+		}
+	}
+}
+
+func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination, f *fitting) {
 	p.choose(at, d)
 	for s, row := range p.rows {
 		if port := row[d.lid]; port != routing.NoPath && topo.SwitchIdx(s) != at {
 			p.by[s], p.next[s], p.free[s] = port, p.beyond.next(topo.SwitchIdx(s), port), false
 		}
+	}
+	if d.rail != nil {
+		p.fitLost(at, d, f)
+		defer clear(p.fixed)
 	}
 	p.inOrder(func(s topo.SwitchIdx) {
 		if p.next[s] == topo.None || p.rows[s][d.lid] != routing.NoPath {
@@ -159,7 +173,9 @@ func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination) {
 		}
 		if p.free[s] {
 			moved := p.movedNear(s, at)
-			p.improve(s, moved)
+			if !p.fixed[s] {
+				p.improve(s, moved)
+			}
 			moved[p.by[s]]++
 		}
 		p.rows[s][d.lid] = p.by[s]

@@ -165,14 +165,20 @@ func TestSteady(t *testing.T) {
 		engine routing.Engine
 	}{
 		{"fattree:k=8", 0, Route}, {"fattree:k=8,levels=2", 2, Route}, {"fattree:k=4,levels=4", 1, Route}, {"fattree:k=6,missing-links=5%,seed=2", 0, Route},
-		{"fattree:k=8", 0, minhop.Route}, {"fattree:k=6,missing-links=5%,seed=3", 0, minhop.Route}, {"two trees", 0, Route},
+		{"fattree:k=8", 0, minhop.Route}, {"fattree:k=6,missing-links=5%,seed=3", 0, minhop.Route}, {"two trees", 0, Route}, {"rails", 0, Route},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", i, c.spec), func(t *testing.T) {
 			var fabric *net.Net
 			var err error
-			if c.spec == "two trees" {
+			switch c.spec {
+			case "two trees":
 				fabric = twoTrees(t)
-			} else if fabric, err = net.Generate(c.spec); err != nil {
+			case "rails":
+				fabric = routingtest.RailSpec{Units: 3, Hosts: 4, Rails: 3, Spines: 3, Cables: 2}.Fabric()
+			default:
+				fabric, err = net.Generate(c.spec)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			f := &steady{Living: routingtest.NewLiving(t, fabric, c.lmc)}

@@ -13,6 +13,7 @@ import (
 // network is the switches of the subnet as a tree.
 type network struct {
 	routing.In
+	*Settings
 	graph    *routing.Graph
 	hosts    []uint32 // by switch: hosts on it
 	leaf     []bool   // by switch: has a quarter of the hosts that the fullest has, or more
@@ -28,6 +29,7 @@ type network struct {
 	digit    []int32            // by switch: which of the switches of its level that stand for each other it is
 	tiers    []tier             // by level
 	ups      [][]step           // by switch, then by digit + parents * cable: where its groups up lead
+	rails    []*rail
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -56,9 +58,9 @@ type tier struct {
 }
 
 // newNetwork finds the tree in a subnet. When ctx is done what it returns means nothing.
-func newNetwork(ctx context.Context, in routing.In) *network {
+func newNetwork(ctx context.Context, in routing.In, settings *Settings) *network {
 	count := len(in.Topo.Switches)
-	n := &network{In: in, graph: routing.NewGraph(in.Topo), hosts: make([]uint32, count), leaf: make([]bool, count)}
+	n := &network{In: in, Settings: settings, graph: routing.NewGraph(in.Topo), hosts: make([]uint32, count), leaf: make([]bool, count)}
 	most := uint32(0)
 	for _, p := range in.Topo.EndPorts {
 		if s := in.Topo.SwitchOf(p); s != topo.None && in.Topo.IsHost(p) {
@@ -73,6 +75,7 @@ func newNetwork(ctx context.Context, in routing.In) *network {
 	n.group()
 	n.number()
 	n.measure()
+	n.findRails()
 	return n
 }
 

@@ -28,6 +28,7 @@ type placer struct {
 	chosen []uint8          // by of all destinations at the switch in hand
 	next   []topo.SwitchIdx // the switch behind it
 	free   []bool           // the port is not that of the digit
+	fixed  []bool           // and has been chosen for the rail
 	flow   []uint32         // hosts whose packets come there
 
 	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by switch
@@ -44,7 +45,7 @@ const unreachable = math.MaxInt32 / 2
 func newPlacer(n *network, rows [][]uint8) *placer {
 	count := len(rows)
 	return &placer{network: n, rows: rows, load: make([]uint32, count<<8), cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count),
-		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), flow: make([]uint32, count)}
+		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), fixed: make([]bool, count), flow: make([]uint32, count)}
 }
 
 // place chooses all ports.
@@ -108,6 +109,11 @@ func (p *placer) placeAt(at *destinations) error {
 			p.count()
 		}
 		p.chosen = append(p.chosen, p.by...)
+		for s, free := range p.free {
+			if free {
+				p.chosen[i*len(p.rows)+s] = routing.NoPath
+			}
+		}
 	}
 	for s, row := range p.rows { // entries beside each other
 		for i := range at.ports {
@@ -135,10 +141,15 @@ func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 			continue
 		}
 		p.measureWays(at.at)
+		f := p.newFitting(&at, func(d *destination) { p.choose(at.at, d) })
 		for i := range at.ports {
 			if d := &at.ports[i]; d.others {
 				p.choose(at.at, d)
+				if d.rail != nil {
+					p.fit(at.at, d, f)
+				}
 				p.settle(at.at, d)
+				clear(p.fixed)
 			}
 		}
 	}
@@ -282,7 +293,10 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 			return
 		}
 		moved := p.movedNear(s, at)
-		if p.improve(s, moved); flow > 0 {
+		if !p.fixed[s] {
+			p.improve(s, moved)
+		}
+		if flow > 0 {
 			moved[p.by[s]]++
 		}
 		p.rows[s][d.lid] = p.by[s]

@@ -8,9 +8,26 @@ import (
 	"ibsm/topo"
 )
 
-// relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest emptier.
+// relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest emptier. Where there are
+// hosts of several types, it moves those to compute nodes, among which shifts count, only from links that have a quarter more than they must.
 func (p *placer) relieve(ctx context.Context, all []destinations) error {
-	bound := p.bound() * 17 / 16
+	bound := p.bound()
+	if !slices.ContainsFunc(all, func(at destinations) bool { return at.mixed() }) {
+		return p.relieveTo(ctx, all, bound*17/16, true)
+	}
+	if err := p.relieveTo(ctx, all, bound*17/16, false); err != nil {
+		return err
+	}
+	return p.relieveTo(ctx, all, bound*5/4, true)
+}
+
+// mixed reports whether a leaf has hosts of other types than compute nodes.
+func (d *destinations) mixed() bool {
+	return d.count[storage]+d.count[service]+d.count[router] > 0
+}
+
+// relieveTo moves routes until no link has more than a bound, or that makes the fullest emptier no more.
+func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32, computeNodes bool) error {
 	most := slices.Max(p.load)
 	if most <= bound {
 		return nil
@@ -25,7 +42,7 @@ func (p *placer) relieve(ctx context.Context, all []destinations) error {
 			}
 			measured := false
 			for i := range at.ports {
-				if d := &at.ports[i]; d.host && over[d.lid] {
+				if d := &at.ports[i]; d.host && over[d.lid] && (computeNodes || d.kind != compute) {
 					if !measured {
 						p.measureWays(at.at)
 						measured = true
@@ -97,7 +114,7 @@ func (p *placer) relieveOf(d *destination, limit uint32) {
 		if p.falls[s] || p.next[s] == topo.None {
 			continue
 		}
-		if flow := p.flow[s]; flow > 0 && p.fullest(s) > limit {
+		if flow := p.flow[s]; flow > 0 && p.fullest(s) > limit && !d.within(s) {
 			p.carry(s, -flow)
 			p.improve(s, nil)
 			p.carry(s, flow)

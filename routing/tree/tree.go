@@ -5,6 +5,10 @@
 // fewest of those next to them go elsewhere, and of several by the way whose fullest link has the fewest routes. Then routes are
 // moved away from the fullest links.
 //
+// In a tree of two levels with rails (package rails) shifts within rails go first: the ports of a rail are numbered one after the other, and
+// where a link is missing, destinations of the same rail go by the link on which the fewest flows of such shifts meet. Only other
+// routes are moved away from the fullest links.
+//
 // No packet goes up after it has come down, so there is no credit loop, on one lane.
 package tree
 
@@ -16,13 +20,17 @@ import (
 	"ibsm/topo"
 )
 
-// Route is the engine. It refuses a subnet in which more than one cable in a hundred connects switches of one level, and one in
+// Route is the engine without settings. It refuses a subnet in which more than one cable in a hundred connects switches of one level, and one in
 // which the only ways between some hosts turn up again. It computes everything afresh: In.Keep does not matter.
 func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
+	return (&Settings{}).route(ctx, in)
+}
+
+func (s *Settings) route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	if len(in.Topo.Switches) == 0 {
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()
 	}
-	n := newNetwork(ctx, in)
+	n := newNetwork(ctx, in, s)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

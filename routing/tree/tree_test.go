@@ -154,7 +154,7 @@ func TestDamaged(t *testing.T) {
 
 // rivals are the engines to compare, and this one.
 func rivals(in routing.In) map[string]routing.Engine {
-	n := newNetwork(context.Background(), in)
+	n := newNetwork(context.Background(), in, &Settings{})
 	up, fat := updn.Settings{}, ftree.Settings{}
 	for _, s := range n.tiers[len(n.tiers)-1].switches {
 		up.Roots = append(up.Roots, in.Topo.Nodes[in.Topo.Switches[s]].GUID)
@@ -200,7 +200,7 @@ func TestShuffled(t *testing.T) {
 				t.Fatal(err)
 			}
 			var hosts []topo.PortIdx
-			for _, at := range newNetwork(t.Context(), in).destinations() {
+			for _, at := range newNetwork(t.Context(), in, &Settings{}).destinations() {
 				for _, d := range at.ports {
 					if d.host {
 						hosts = append(hosts, in.LIDs.PortOf(d.lid))
@@ -209,7 +209,7 @@ func TestShuffled(t *testing.T) {
 			}
 			flows := quality.NewFlows(in.Topo, in.LIDs, tables.LFT)
 			for by := 1; by < len(hosts); by++ {
-				if n := flows.Shift(hosts, by); n > 1 {
+				if n := flows.Shift(by, hosts); n > 1 {
 					t.Fatalf("%s, seed %d: %d flows of shift %d meet", spec, seed, n, by)
 				}
 			}

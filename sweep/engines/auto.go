@@ -6,6 +6,7 @@ import (
 
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
+	"ibsm/routing/rails"
 	"ibsm/routing/shape"
 	"ibsm/routing/torus"
 	"ibsm/topo"
@@ -40,7 +41,11 @@ func (c Chain) For(t *topo.Topo) (fitted Chain, seen string) {
 			continue
 		}
 		found := shape.Find(t)
-		seen = found.Seen
+		if seen = found.Seen; found.Kind == shape.KindFatTree {
+			if r := rails.Find(t); len(r.Rails) > 0 {
+				seen += "; " + r.Seen
+			}
+		}
 		s := e.settings.(Settings)
 		if found.Grid != nil {
 			s.Torus, _ = torus.FromGrid(found.Grid) // without settings the engine refuses the subnet

@@ -10,6 +10,8 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
 	"ibsm/routing/verify"
+	"ibsm/topo/net"
+	"ibsm/topo/netwalk"
 )
 
 // TestAuto: auto routes every kind of fabric, whole and damaged, by the engine that suits it, and without a credit loop.
@@ -70,6 +72,13 @@ func TestAutoInChain(t *testing.T) {
 	}
 	if plain, seen := (Chain{MinHop}).For(in.Topo); len(plain) != 1 || seen != "" {
 		t.Errorf("%v, %q", plain, seen)
+	}
+	withRails, err := netwalk.Topo(routingtest.RailFabric(2), net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fitted, seen := c.For(withRails); fitted.String() != "updn,tree,dfsssp,nue" || seen != "fat tree of 2 levels: 16 leaves, 16 roots; 8 rails of 64 ports in 2 units" {
+		t.Errorf("%v, %q", fitted, seen)
 	}
 	drained, err := New([]string{"updn", Auto, noFallback}, &Settings{Drained: []routing.SwitchPort{{Switch: 5}}})
 	if err != nil || !drained.Equal(c) {

@@ -39,6 +39,7 @@ type Settings struct {
 	Lash      lash.Settings
 	SSSP      sssp.Settings // of dfsssp, too
 	Nue       nue.Settings
+	Tree      tree.Settings
 	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
 	Drained   []routing.SwitchPort // drain_file, of no engine: what all of them avoid; port 0 is a whole switch
@@ -174,7 +175,9 @@ var table = []struct {
 	{"nue", func(s *Settings) Engine {
 		return Engine{Route: nue.New(s.Nue), NoCreditLoop: true, settings: s.Nue}
 	}},
-	{"tree", func(*Settings) Engine { return Engine{Route: tree.Route, NoCreditLoop: true, Steady: true} }},
+	{"tree", func(s *Settings) Engine {
+		return Engine{Route: tree.New(s.Tree), NoCreditLoop: true, Steady: true, settings: s.Tree, named: nodes(nil, s.Tree.Compute, s.Tree.IO)}
+	}},
 	{"dragonfly", func(*Settings) Engine { return Engine{Route: routeDragonfly, NoCreditLoop: true} }},
 	{"hyperx", func(*Settings) Engine { return Engine{Route: routeHyperX, NoCreditLoop: true} }},
 	{"file", func(s *Settings) Engine {

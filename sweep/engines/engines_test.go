@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing/lash"
+	"ibsm/routing/tree"
 	"ibsm/routing/updn"
 )
 
@@ -52,6 +53,9 @@ func TestEqual(t *testing.T) {
 		if was.Equal(other) {
 			t.Errorf("%s: equal", name)
 		}
+	}
+	if with(Settings{}, "tree").Equal(with(Settings{Tree: tree.Settings{IO: map[mad.GUID]bool{1: true}}}, "tree")) {
+		t.Error("a file of I/O nodes is none for tree")
 	}
 	if with(Settings{}, list...).Equal(with(Settings{Updn: updn.Settings{Roots: []mad.GUID{}}}, list...)) {
 		t.Error("a file without roots is no file")

@@ -192,13 +192,13 @@ func (s *Settings) SetRoots(roots []mad.GUID) {
 // SetCompute sets the ports of compute nodes.
 func (s *Settings) SetCompute(ports []mad.GUID) {
 	set := setOf(ports)
-	s.SSSP.Compute, s.Ftree.Compute = set, set
+	s.SSSP.Compute, s.Ftree.Compute, s.Tree.Compute = set, set, set
 }
 
 // SetIO sets the ports of I/O nodes.
 func (s *Settings) SetIO(ports []mad.GUID) {
 	set := setOf(ports)
-	s.SSSP.IO, s.Ftree.IO = set, set
+	s.SSSP.IO, s.Ftree.IO, s.Tree.IO = set, set, set
 }
 
 // SetOrder sets the ports to which routes are made first.
