@@ -27,6 +27,7 @@ var floors = []floor{
 	{packages: "mad conf/diag conf/manual priority"},
 	{packages: "mad/smp mad/rmpp mad/umad mad/madtest mad/txn"},
 	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
+	{packages: "mad/pma"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/netwalk topo/net/nettest routing partitions"},
