@@ -39,7 +39,7 @@ var floors = []floor{
 	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile", modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
-	{packages: "sa/path sa/client"},
+	{packages: "sa/path sa/client perf"},
 	{packages: "sa/mirror"},
 	{packages: "sa"},
 	{packages: "manager"},
@@ -68,6 +68,7 @@ var narrow = map[string]string{
 	// Only tests and programs import simulations.
 	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
 	"routing": "mad mad/smp topo priority",
+	"perf":    "mad mad/pma",
 	// What a policy means depends on the ports and their partitions alone.
 	"routing/qos": "mad conf/diag partitions registry topo",
 }
