@@ -24,6 +24,7 @@ type Machine struct {
 	begun    time.Duration // of the sweep under way or the last one
 	due      time.Duration // of the next sweep
 	again    bool          // a sweep was asked for during one
+	pending  []Port        // that replace the ports when the sweep is done; nil for none
 	deltas   []byte        // of the sweep under way, in the order of responses
 	where    []int32       // where each port is in deltas, -1 for nowhere
 	image    *Image        // of the sweep under way
@@ -146,23 +147,43 @@ func (m *Machine) change(now time.Duration, s Settings) {
 	}
 }
 
-// setPorts replaces the ports. A sweep under way is given up: its image would mix two lists.
+// setPorts replaces the ports: when the sweep under way is done, or now, if an agent has
+// another LID. Then that sweep is given up: another device may have the old one.
 func (m *Machine) setPorts(now time.Duration, list []Port) {
-	list = slices.Clone(list)
+	list = append(make([]Port, 0, len(list)), list...) // never nil
 	slices.SortFunc(list, func(a, b Port) int {
 		return cmp.Or(cmp.Compare(a.To.LID, b.To.LID), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
 	})
 	list = slices.CompactFunc(list, func(a, b Port) bool { return a.Key == b.Key })
-	if m.same(list) {
+	m.pending = nil
+	switch {
+	case m.same(list):
 		for i := range list {
 			m.ports[i].words = list[i].Words
 		}
 		return
-	}
-	if m.state == sweeping {
+	case m.state == sweeping && !m.moved(list):
+		m.pending = list
+		return
+	case m.state == sweeping:
 		m.giveUp()
 		m.due = now
 	}
+	m.replace(list)
+}
+
+// moved reports whether the agent of a port has another address now.
+func (m *Machine) moved(list []Port) bool {
+	for i := range list {
+		if j, known := m.table.index[list[i].Key]; known && m.agents[m.ports[j].agent].to != list[i].To {
+			return true
+		}
+	}
+	return false
+}
+
+// replace makes a sorted list the ports. What is known of those that stay is kept.
+func (m *Machine) replace(list []Port) {
 	old, oldPorts, oldAgents := m.table, m.ports, m.agents
 	m.table = &table{keys: make([]Key, len(list)), index: make(map[Key]int32, len(list))}
 	m.ports, m.agents = make([]port, len(list)), nil
@@ -287,6 +308,10 @@ func (m *Machine) finish(now time.Duration) {
 	m.Stats.Sweeps++
 	m.history.add(im)
 	m.out.Image = im
+	if m.pending != nil {
+		m.replace(m.pending)
+		m.pending = nil
+	}
 	if m.again {
 		m.due, m.again = now, false
 		m.begin(now)

@@ -194,7 +194,8 @@ func TestPorts(t *testing.T) {
 	if _, ok := b.images[0].Port(Key{1, 1}); !ok {
 		t.Error("an image changed")
 	}
-	// The same ports again do not disturb a sweep, others begin it anew.
+	// The same ports again do not disturb a sweep, others wait for its end, and those with
+	// other LIDs begin it anew.
 	b.now += time.Minute
 	b.step(&Tick{})
 	b.answerOne()
@@ -203,9 +204,24 @@ func TestPorts(t *testing.T) {
 	if len(b.waiting) != len(before) {
 		t.Error("the same ports began another sweep")
 	}
+	b.step(&Ports{list[:2]})
+	if im := b.sweep(); im.Len() != 6 {
+		t.Errorf("a sweep of %d ports", im.Len())
+	}
+	if im := b.sweep(); im.Len() != 2 || im.Answered != 2 {
+		t.Errorf("the next sweep of %d ports", im.Len())
+	}
+	b.step(&Ports{list})
+	b.now += time.Minute
+	b.step(&Tick{})
+	b.answerOne()
+	before = slices.Clone(b.waiting)
+	moved := slices.Clone(list[:2])
+	b.devices[77] = b.devices[moved[0].To.LID]
+	moved[0].To.LID, moved[1].To.LID = 77, 77
 	stale := len(before)
 	b.given = stale
-	b.step(&Ports{list[:2]})
+	b.step(&Ports{moved})
 	if b.given, b.waiting = 0, b.waiting[stale:]; len(b.waiting) != 1 {
 		t.Errorf("%d requests of the new sweep", len(b.waiting))
 	}
@@ -224,7 +240,9 @@ func TestPorts(t *testing.T) {
 	s.Window = 2
 	w := newBench(t, s, testPorts(5, 1)...)
 	w.given = 2
-	w.step(&Ports{testPorts(4, 1)})
+	fewer := testPorts(4, 1)
+	fewer[3].To.LID = 44
+	w.step(&Ports{fewer})
 	if len(w.waiting) != 2 {
 		t.Errorf("%d requests on the way, the window is 2", len(w.waiting))
 	}
