@@ -299,6 +299,8 @@ func (m *Machine) judge(now time.Duration, a *agent, note Note) {
 	}
 	m.image.Answered++
 	m.scratch.Note |= note
+	p.total.add(&m.scratch)
+	p.total.AtLeast |= p.track.inDoubt() // what is not counted now may never be
 	m.record(now, a.cursor, &m.scratch)
 }
 
@@ -323,14 +325,6 @@ func (m *Machine) record(now time.Duration, i int32, d *Delta) {
 	}
 	m.Stats.Findings++
 	if m.found++; m.found <= maxFindings {
-		m.out.Findings = append(m.out.Findings, Finding{m.table.keys[i], now, d.Note, m.doubted(i)})
+		m.out.Findings = append(m.out.Findings, Finding{m.table.keys[i], now, d.Note, m.ports[i].track.inDoubt()})
 	}
-}
-
-// doubted are the counters of a port whose values are in doubt.
-func (m *Machine) doubted(i int32) pma.Counters {
-	if x := m.ports[i].track.doubt; x != nil {
-		return x.which
-	}
-	return 0
 }

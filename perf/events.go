@@ -56,6 +56,9 @@ type Tick struct{}
 // SweepNow begins a sweep before its time.
 type SweepNow struct{}
 
+// Clear begins the totals of all ports anew. No device is asked for anything.
+type Clear struct{}
+
 // Changed are other settings.
 type Changed struct{ Settings Settings }
 
@@ -65,6 +68,7 @@ func (*Answered) event()   {}
 func (*Unanswered) event() {}
 func (*Tick) event()       {}
 func (*SweepNow) event()   {}
+func (*Clear) event()      {}
 func (*Changed) event()    {}
 
 // Ask is a request to send. Each has one end, Answered or Unanswered; until then it has its

@@ -100,6 +100,14 @@ func (t *track) judge(r *reading, words uint64, d *Delta) {
 	}
 }
 
+// inDoubt are the counters whose values contradict what was known.
+func (t *track) inDoubt() pma.Counters {
+	if t.doubt == nil {
+		return 0
+	}
+	return t.doubt.which
+}
+
 // saturation is the note on a counter of PortCounters that has its largest value.
 func (t *track) saturation(c pma.Counter, r *reading) Note {
 	if r.short.Has(c) && r.raw[c] == pma.MaxShort(c) {

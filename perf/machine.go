@@ -59,7 +59,32 @@ type port struct {
 	agent int32
 	words uint64
 	last  [pma.NumCounters]uint64 // as it was read
+	total Total
 	track track
+}
+
+// Total is what a port has counted from one reading to the last, as far as that is known.
+type Total struct {
+	Readings int
+	Since    time.Duration // of the first one
+	Until    time.Duration // of the last one
+	Has      pma.Counters  // counters that have a total
+	AtLeast  pma.Counters  // of those, counters of which more may have been counted
+	N        [pma.NumCounters]uint64
+}
+
+// add adds a reading.
+func (t *Total) add(d *Delta) {
+	if t.Readings == 0 {
+		t.Since = d.At
+	}
+	t.Readings++
+	t.Until = d.At
+	t.Has |= d.Has
+	t.AtLeast |= d.AtLeast
+	for c := range d.Has.All {
+		t.N[c] += min(d.N[c], ^t.N[c])
+	}
 }
 
 // slot is a request on the way.
@@ -100,6 +125,10 @@ func (m *Machine) Step(now time.Duration, e Event) *Output {
 		} else {
 			m.begin(now)
 		}
+	case *Clear:
+		for i := range m.ports {
+			m.ports[i].total = Total{}
+		}
 	case *Changed:
 		m.change(now, e.Settings)
 	}
@@ -127,6 +156,17 @@ func (m *Machine) Values(k Key) (n [pma.NumCounters]uint64, has pma.Counters, at
 	}
 	p := &m.ports[i]
 	return p.last, p.track.has, p.track.at, true
+}
+
+// Total is what a port has counted since its first reading or the last Clear; ok is false for a
+// port that was not read since. A counter that went unknown for an interval has a total that is
+// too low by that: its AtLeast is set.
+func (m *Machine) Total(k Key) (t Total, ok bool) {
+	i, known := m.table.index[k]
+	if !known || m.ports[i].total.Readings == 0 {
+		return Total{}, false
+	}
+	return m.ports[i].total, true
 }
 
 func (m *Machine) change(now time.Duration, s Settings) {

@@ -289,3 +289,47 @@ func TestFindingsAreBounded(t *testing.T) {
 		t.Errorf("%d findings of %d, %d unanswered", len(b.findings), b.m.Stats.Findings, b.m.Stats.Unanswered)
 	}
 }
+
+// TestTotals: what images say, added up, from the first reading or a Clear on.
+func TestTotals(t *testing.T) {
+	b := newBench(t, minutely, testPorts(1, 2)...)
+	k := Key{1, 1}
+	if _, ok := b.m.Total(k); ok {
+		t.Error("a total before the first reading")
+	}
+	n := b.devices[1].counts[1]
+	n[pma.PortXmitData], n[pma.SymbolErrorCounter] = 1<<40, 7
+	first := b.sweep()
+	total, ok := b.m.Total(k)
+	if !ok || total.Has != 0 || total.Since < first.Begin || total.Until != total.Since {
+		t.Errorf("after the first reading: %+v", total)
+	}
+	n[pma.PortXmitData] += 500
+	b.sweep()
+	n[pma.PortXmitData] += 30
+	n[pma.SymbolErrorCounter]++
+	b.sweep()
+	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 530 || total.N[pma.SymbolErrorCounter] != 1 || total.Has != pma.AllCounters ||
+		total.AtLeast != 0 || total.Until-total.Since < 2*time.Minute-time.Second {
+		t.Errorf("after three: %+v", total)
+	}
+	n[pma.PortXmitData]-- // backwards: nothing counts, and perhaps never will
+	b.sweep()
+	n[pma.PortXmitData] += 10
+	b.sweep()
+	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 539 || total.AtLeast != pma.Of(pma.PortXmitData) {
+		t.Errorf("after it went backwards: %d, at least %#x", total.N[pma.PortXmitData], total.AtLeast)
+	}
+	b.step(&Clear{})
+	if _, ok := b.m.Total(k); ok {
+		t.Error("a total after a Clear")
+	}
+	n[pma.PortXmitData] += 4
+	b.sweep()
+	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 4 || total.AtLeast != 0 {
+		t.Errorf("after a Clear: %+v", total)
+	}
+	if _, ok := b.m.Total(Key{5, 5}); ok {
+		t.Error("a total of no port")
+	}
+}
