@@ -132,16 +132,17 @@ func (m *Machine) Step(now time.Duration, e Event) *Output {
 	case *Changed:
 		m.change(now, e.Settings)
 	}
-	if m.state == resting && m.settings.Interval > 0 && now >= m.due {
+	if at, ok := m.Next(); ok && now >= at {
 		m.begin(now)
 	}
 	m.fill(now)
 	return &m.out
 }
 
-// Next is when the machine wants a Tick; ok is false for never.
+// Next is when the machine wants a Tick; ok is false for never. Without ports there is nothing
+// to do: the first sweep begins when there are some.
 func (m *Machine) Next() (at time.Duration, ok bool) {
-	return m.due, m.state == resting && m.settings.Interval > 0
+	return m.due, m.state == resting && m.settings.Interval > 0 && len(m.ports) > 0
 }
 
 // History is what was read in the last time.

@@ -251,7 +251,10 @@ func TestPorts(t *testing.T) {
 		t.Errorf("%d requests were sent, want a third", len(w.waiting))
 	}
 	b.step(&Ports{})
-	if im := b.m.Step(b.now+time.Minute, &Tick{}).Image; im == nil || im.Len() != 0 {
+	if _, ok := b.m.Next(); ok {
+		t.Error("a sweep over nothing is due")
+	}
+	if im := b.m.Step(b.now+time.Minute, &SweepNow{}).Image; im == nil || im.Len() != 0 {
 		t.Error("a sweep over nothing has no image")
 	}
 }
