@@ -198,11 +198,6 @@ func (m *Machine) setPorts(now time.Duration, list []Port) {
 	list = slices.CompactFunc(list, func(a, b Port) bool { return a.Key == b.Key })
 	m.pending = nil
 	switch {
-	case m.same(list):
-		for i := range list {
-			m.ports[i].words = list[i].Words
-		}
-		return
 	case m.state == sweeping && !m.moved(list):
 		m.pending = list
 		return
@@ -251,19 +246,6 @@ func (m *Machine) replace(list []Port) {
 	if slices.Equal(old.keys, m.table.keys) {
 		m.table = old // shared by images
 	}
-}
-
-// same reports whether these are the ports that there are, with the same agents.
-func (m *Machine) same(list []Port) bool {
-	if len(list) != len(m.ports) {
-		return false
-	}
-	for i := range list {
-		if list[i].Key != m.table.keys[i] || list[i].To != m.agents[m.ports[i].agent].to {
-			return false
-		}
-	}
-	return true
 }
 
 // rebooted has the agents of a node asked anew what they can do; its counters began again.

@@ -74,6 +74,10 @@ func TestWindow(t *testing.T) {
 		s.Window = window
 		b := newBench(t, s, testPorts(20, 5)...)
 		im := b.sweep()
+		b.sweep()
+		if len(b.m.slots) > min(max(window, 1), 20) {
+			t.Errorf("window %d: %d slots", window, len(b.m.slots))
+		}
 		if want := min(max(window, 1), 20); b.most != want {
 			t.Errorf("window %d: %d on the way, want %d", window, b.most, want)
 		}
@@ -103,6 +107,9 @@ func TestInterval(t *testing.T) {
 	}
 	if late := b.sweep(); late.Begin < im.End || late.Begin > im.End+time.Second || b.m.Stats.Late != 1 {
 		t.Errorf("the next sweep began %v after the end, %d late", late.Begin-im.End, b.m.Stats.Late)
+	}
+	if images := b.m.History().Images(); len(images) != len(b.images) || images[2] != b.images[2] {
+		t.Errorf("%d images are kept of %d", len(images), len(b.images))
 	}
 	b.step(&Changed{Settings{Window: 1}})
 	if _, ok := b.m.Next(); ok {
