@@ -101,6 +101,16 @@ func TestNotCarried(t *testing.T) {
 	if got := c.detail(lids[sw1], pma.AttrPortXmitDiscardDetails, 7, pma.PortInactiveDiscards); got != 3 {
 		t.Errorf("%d inactive discards", got)
 	}
+	// A lane that is not there.
+	f.LinkUp(end(sw1, 7))
+	f.ports[f.must(end(sw1, 2))].setSLtoVL(1, 9, &[64]byte{0xff})
+	if got := rise(f, end(sw1, 1), pma.PortRcvSwitchRelayErrors, func() { f.Probe(end(h1, 1), lids[h2], mad.DefaultPKey, 0, nil) }); got != 1 {
+		t.Errorf("no lane: %d relay errors", got)
+	}
+	if got := c.detail(lids[sw1], pma.AttrPortRcvErrorDetails, 1, pma.PortVLMappingErrors); got != 1 {
+		t.Errorf("no lane: %d mapping errors", got)
+	}
+	f.ports[f.must(end(sw1, 2))].setSLtoVL(1, 9, &[64]byte{0x01})
 	// Partitions.
 	f.ports[f.must(end(sw1, 1))].info.SetPartitionEnforcementInbound(true)
 	f.ports[f.must(end(sw1, 1))].setPKeys(0, []mad.PKey{0x8001})
@@ -319,6 +329,22 @@ func TestDroppedForBuffers(t *testing.T) {
 	}
 	if got, want := f.Counter(end(sw1, 1), pma.VL15Dropped), f.Stats().Drops[DropVL15]; got == 0 || got != want {
 		t.Errorf("VL15Dropped %d, want %d", got, want)
+	}
+	f = New(twoSwitches(), Config{})
+	c := bringUp(t, f)
+	for range maxInbox + 5 {
+		d[0] = mad.Datagram{Addr: mad.Addr{LID: lids[h4], QPN: 1}}
+		pma.SetGet(&d[0].Packet, pma.AttrPortCounters, 1)
+		c.s.Send(d[:1])
+	}
+	if got := f.Counter(end(h1, 1), pma.QP1Dropped); got != 5 {
+		t.Errorf("QP1Dropped %d, want 5", got)
+	}
+	d[0] = mad.Datagram{}
+	d[0].Packet.SetDirected(&r, mad.MethodGet, smp.AttrNodeInfo, 0)
+	c.s.Send(d[:1])
+	if got := f.Counter(end(h1, 1), pma.VL15Dropped); got != 1 {
+		t.Errorf("VL15Dropped %d, want 1", got)
 	}
 }
 
