@@ -119,6 +119,12 @@ func TestRedirect(t *testing.T) {
 	if im := b.sweep(); im.Answered != 2 {
 		t.Errorf("%d ports when the agent answers itself again", im.Answered)
 	}
+	// An agent that redirects later.
+	proxy.silent, proxy.asked = 0, nil
+	b.devices[1].answer = redirects(9)
+	if im := b.sweep(); im.Answered != 2 || !slices.Equal(proxy.takeAsked(), []mad.AttrID{info, extended, extended}) {
+		t.Errorf("redirected later: %d ports", im.Answered)
+	}
 	// A redirection by the one redirected to, and to itself, is a refusal.
 	proxy.silent = 0
 	for _, to := range []mad.LID{9, 1} {

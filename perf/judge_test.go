@@ -106,6 +106,15 @@ func TestJudge(t *testing.T) {
 			{values: values{xmit: 1000000, symbol: 100}, anything: true},
 			{seconds: 60, values: values{xmit: 990000, symbol: 0}, want: values{xmit: 990000, symbol: 0}, atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
 		}},
+		{"backwards for good, and nothing more is counted", fast, []step{
+			{values: values{xmit: 1000000}, anything: true},
+			{seconds: 60, values: values{xmit: 900000}, note: Backwards},
+			{seconds: 60, values: values{xmit: 900000}, want: values{xmit: 0}, atLeast: []pma.Counter{xmit}, note: Rebased},
+		}},
+		{"a fall by a bit beside a value that is no reset", slow, []step{
+			{values: values{xmit: 1 << 50, symbol: 100}, anything: true},
+			{seconds: 60, values: values{xmit: 1 << 40, symbol: 95}, note: Backwards},
+		}},
 		{"up and down again", slow, []step{
 			{values: values{xmit: 1000}, anything: true},
 			{seconds: 60, values: values{xmit: 1 << 62}, note: Implausible},
@@ -130,7 +139,7 @@ func TestJudge(t *testing.T) {
 		}},
 		{"more packets than fit on the link", slow, []step{
 			{values: values{pkts: 0, symbol: 0}, anything: true},
-			{seconds: 9, values: values{pkts: 10 * slow, symbol: 10 * slow}, want: values{symbol: 10 * slow}, note: Implausible},
+			{seconds: 9, values: values{pkts: 10 * slow, symbol: 40 * slow}, want: values{symbol: 40 * slow}, note: Implausible},
 		}},
 		{"more errors than octets", slow, []step{
 			{values: values{symbol: 0}, anything: true},
@@ -289,6 +298,7 @@ func TestFell(t *testing.T) {
 		{"all that had counted", values{xmit: 5, symbol: 3, pkts: 0}, values{xmit: 0, symbol: 0, pkts: 9}, 0, true},
 		{"not all", values{xmit: 5, symbol: 3}, values{xmit: 0, symbol: 3}, 0, false},
 		{"nothing had counted", values{xmit: 0}, values{xmit: 0}, 0, false},
+		{"another counter than before", values{xmit: 5}, values{symbol: 0}, 0, false},
 		{"we reset it", values{symbol: 3}, values{symbol: 0}, 1 << symbol, false},
 	} {
 		var tr track

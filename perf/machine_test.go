@@ -57,6 +57,11 @@ func TestAttributes(t *testing.T) {
 			if d := b.port(im, 1, 2); d.Has != tt.has {
 				t.Errorf("known %#x, want %#x", d.Has, tt.has)
 			}
+			b.step(&Rebooted{7}) // another node
+			b.sweep()
+			if got := b.devices[1].takeAsked(); !slices.Equal(got, tt.then) {
+				t.Errorf("asked for %v after another node rebooted", got)
+			}
 			b.step(&Rebooted{1})
 			b.sweep()
 			if got := b.devices[1].takeAsked(); !slices.Equal(got, tt.first) {
@@ -242,6 +247,25 @@ func TestPorts(t *testing.T) {
 	if im := b.sweep(); im.Len() != 2 || im.Answered != 2 {
 		t.Errorf("%d of %d ports", im.Answered, im.Len())
 	}
+	b.step(&Unanswered{before[0].Tag}) // it has ended already
+	if b.m.given != 0 {
+		t.Errorf("%d requests are on the way that were given up", b.m.given)
+	}
+	// The first agent stays, and is not asked again what it can do. One port of a node is read by
+	// each of two agents.
+	k := newBench(t, minutely, testPorts(3, 2)...)
+	k.sweep()
+	k.devices[1].takeAsked()
+	two := testPorts(2, 2)
+	two[3].To.LID = 22
+	k.devices[22] = k.devices[2]
+	k.step(&Ports{two})
+	if im := k.sweep(); im.Answered != 4 || len(k.m.agents) != 3 {
+		t.Errorf("%d ports, %d agents", im.Answered, len(k.m.agents))
+	}
+	if got := k.devices[1].takeAsked(); !slices.Equal(got, []mad.AttrID{extended, extended}) {
+		t.Errorf("the first agent: asked for %v", got)
+	}
 	// What was given up is still in the window.
 	s := minutely
 	s.Window = 2
@@ -306,6 +330,9 @@ func TestTotals(t *testing.T) {
 	k := Key{1, 1}
 	if _, ok := b.m.Total(k); ok {
 		t.Error("a total before the first reading")
+	}
+	if _, _, _, ok := b.m.Values(k); ok {
+		t.Error("values before the first reading")
 	}
 	n := b.devices[1].counts[1]
 	n[pma.PortXmitData], n[pma.SymbolErrorCounter] = 1<<40, 7
