@@ -68,7 +68,7 @@ var narrow = map[string]string{
 	// Only tests and programs import simulations.
 	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
 	"routing": "mad mad/smp topo priority",
-	"perf":    "mad mad/pma mad/txn",
+	"perf":    "mad mad/pma mad/txn topo view",
 	// What a policy means depends on the ports and their partitions alone.
 	"routing/qos": "mad conf/diag partitions registry topo",
 }
