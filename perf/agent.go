@@ -294,9 +294,6 @@ func (m *Machine) judge(now time.Duration, a *agent, note Note) {
 		a.stale = true
 	}
 	p.track.judge(&a.got, p.words, &m.scratch)
-	for c := range a.got.has.All {
-		p.last[c] = a.got.raw[c]
-	}
 	m.image.Answered++
 	m.scratch.Note |= note
 	p.total.add(&m.scratch)

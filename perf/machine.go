@@ -58,7 +58,6 @@ const (
 type port struct {
 	agent int32
 	words uint64
-	last  [pma.NumCounters]uint64 // as it was read
 	total Total
 	track track
 }
@@ -148,15 +147,19 @@ func (m *Machine) Next() (at time.Duration, ok bool) {
 // History is what was read in the last time.
 func (m *Machine) History() *History { return &m.history }
 
-// Values are a port's counters as they were last read, those that were; ok is false for a port
-// that was not read yet.
+// Values are a port's counters as they were last read, or after they were reset since, those
+// that were read; ok is false for a port that was not read yet.
 func (m *Machine) Values(k Key) (n [pma.NumCounters]uint64, has pma.Counters, at time.Duration, ok bool) {
 	i, known := m.table.index[k]
 	if !known || m.ports[i].track.has == 0 {
 		return n, 0, 0, false
 	}
-	p := &m.ports[i]
-	return p.last, p.track.has, p.track.at, true
+	t := &m.ports[i].track
+	n = t.base
+	for c := range t.inDoubt().All {
+		n[c] = t.doubt.seen[c]
+	}
+	return n, t.has, t.at, true
 }
 
 // Total is what a port has counted since its first reading or the last Clear; ok is false for a

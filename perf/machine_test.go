@@ -352,6 +352,9 @@ func TestTotals(t *testing.T) {
 	}
 	n[pma.PortXmitData]-- // backwards: nothing counts, and perhaps never will
 	b.sweep()
+	if values, _, _, _ := b.m.Values(k); values[pma.PortXmitData] != n[pma.PortXmitData] {
+		t.Errorf("the value that was read is %d, want %d", values[pma.PortXmitData], n[pma.PortXmitData])
+	}
 	n[pma.PortXmitData] += 10
 	b.sweep()
 	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 539 || total.AtLeast != pma.Of(pma.PortXmitData) {
