@@ -45,7 +45,8 @@ func resetAt(c pma.Counter) uint64 { top := pma.MaxShort(c); return top - top/4 
 
 // track is what is known of a port's counters: the values from which counts go on.
 type track struct {
-	at     time.Duration // of the last reading
+	atWide time.Duration // of the last one that had PortCountersExtended
+	atSlim time.Duration // of the last one that had PortCounters
 	has    pma.Counters  // counters that base is known of
 	short  pma.Counters  // of those, counters that PortCounters has shown
 	resets pma.Counters  // counters that we have reset, or tried to, since the last reading
@@ -75,7 +76,7 @@ type Delta struct {
 // judge says what was counted since the reading before, and goes on from this one. words is
 // what the link carries in a second, 0 if it is not known.
 func (t *track) judge(r *reading, words uint64, d *Delta) {
-	*d = Delta{At: r.at, Span: r.at - t.at}
+	*d = Delta{At: r.at, Span: r.at - t.at()}
 	if t.has == 0 {
 		d.Note, d.Span = First, 0
 	}
@@ -93,7 +94,13 @@ func (t *track) judge(r *reading, words uint64, d *Delta) {
 	}
 	t.has |= r.has
 	t.short = t.short&^r.has | r.short
-	t.at, t.reboot = r.at, false
+	t.reboot = false
+	if r.short != 0 {
+		t.atSlim = r.at
+	}
+	if r.has != r.short {
+		t.atWide = r.at
+	}
 	t.resets &^= r.has
 	if t.doubt != nil && t.doubt.which == 0 {
 		t.doubt = nil
@@ -116,12 +123,24 @@ func (t *track) saturation(c pma.Counter, r *reading) Note {
 	return 0
 }
 
+// at is when the port was read last.
+func (t *track) at() time.Duration { return max(t.atWide, t.atSlim) }
+
+// readAt is when the attribute that shows a counter was read last: an agent may have answered for
+// one of two.
+func (t *track) readAt(c pma.Counter, r *reading) time.Duration {
+	if r.short.Has(c) {
+		return t.atSlim
+	}
+	return t.atWide
+}
+
 // someRestarted reports whether a counter began again at zero for certain: others that fell a
 // bit at the same time did so, too.
 func (t *track) someRestarted(r *reading, words uint64) bool {
 	for c := range (r.has & t.has &^ t.resets).All {
 		base := t.base[c]
-		if r.raw[c] < base && t.short.Has(c) == r.short.Has(c) && isRestart(r.raw[c], base, words, limit(c, words, r.at-t.at), false) {
+		if r.raw[c] < base && t.short.Has(c) == r.short.Has(c) && isRestart(r.raw[c], base, words, limit(c, words, r.at-t.readAt(c, r)), false) {
 			return true
 		}
 	}
@@ -132,7 +151,7 @@ func (t *track) someRestarted(r *reading, words uint64) bool {
 // began again.
 func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d *Delta) {
 	value, base := r.raw[c], t.base[c]
-	since := t.at
+	since := t.readAt(c, r)
 	doubted := t.doubt != nil && t.doubt.which.Has(c)
 	if doubted {
 		since = t.doubt.since[c]
@@ -161,10 +180,12 @@ func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d
 		return
 	}
 	t.base[c] = value
-	if !doubted {
+	if doubted {
+		t.doubt.which &^= 1 << c
+	}
+	if since == r.at-d.Span {
 		return
 	}
-	t.doubt.which &^= 1 << c
 	if usual := limit(c, words, d.Span); d.N[c] > usual { // it was counted for longer than Span
 		d.N[c] = usual
 		d.AtLeast |= 1 << c

@@ -26,6 +26,7 @@ type values map[pma.Counter]uint64
 type step struct {
 	seconds  int // since the one before
 	short    bool
+	slim     pma.Counters // of values, those of PortCounters
 	values   values
 	reset    pma.Counters // we reset these before
 	after    values       // and the response showed this
@@ -145,6 +146,14 @@ func TestJudge(t *testing.T) {
 			{values: values{symbol: 0}, anything: true},
 			{seconds: 9, values: values{symbol: 50 * slow}, note: Implausible},
 		}},
+		{"what was missing once counts for two intervals, and is no spike in one", slow, []step{
+			{values: values{xmit: 0, symbol: 0}, slim: 1 << symbol, anything: true},
+			{seconds: 60, values: values{xmit: 60 * slow}, want: values{xmit: 60 * slow}},
+			{seconds: 60, values: values{xmit: 120 * slow, symbol: 70000}, slim: 1 << symbol, want: values{xmit: 60 * slow, symbol: 70000}},
+			{seconds: 60, values: values{symbol: 70001}, slim: 1 << symbol, want: values{symbol: 1}},
+			{seconds: 60, values: values{xmit: 235 * slow, symbol: 70001}, slim: 1 << symbol, want: values{xmit: slow*61*11/10 + 16, symbol: 0}, atLeast: []pma.Counter{xmit}},
+			{seconds: 60, values: values{xmit: 236 * slow, symbol: 70001}, slim: 1 << symbol, want: values{xmit: slow, symbol: 0}},
+		}},
 		{"a link of unknown speed: every rise is plausible, less than half is a reset", 0, []step{
 			{values: values{xmit: 1000}, anything: true},
 			{seconds: 1, values: values{xmit: 1 << 62}, want: values{xmit: 1<<62 - 1000}},
@@ -226,7 +235,7 @@ func TestJudge(t *testing.T) {
 					r.has |= 1 << c
 					r.raw[c] = v
 				}
-				if s.short {
+				if r.short = s.slim; s.short {
 					r.short = r.has
 				}
 				var d Delta

@@ -159,7 +159,7 @@ func (m *Machine) Values(k Key) (n [pma.NumCounters]uint64, has pma.Counters, at
 	for c := range t.inDoubt().All {
 		n[c] = t.doubt.seen[c]
 	}
-	return n, t.has, t.at, true
+	return n, t.has, t.at(), true
 }
 
 // Total is what a port has counted since its first reading or the last Clear; ok is false for a
