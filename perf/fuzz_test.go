@@ -16,13 +16,14 @@ func FuzzMachine(f *testing.F) {
 	f.Add(uint64(1), []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x00\x00\x00\x00"))
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		ops := make([]byte, 400)
+		ops := make([]byte, 200)
 		for i := range ops {
 			ops[i] = byte(rng.Uint32())
 		}
 		f.Add(seed, ops)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, ops []byte) {
+		ops = ops[:min(len(ops), 200)]
 		rng := rand.New(rand.NewPCG(seed, 6))
 		s := Settings{Interval: time.Minute, Window: 3, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: 4096}
 		m := New(s)
