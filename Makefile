@@ -31,7 +31,7 @@ test: deps fabcheck
 simulated = ./sim/... ./sweep/... ./manager ./partitions ./cmd/ibsm ./cmd/ibfabric
 
 # Packages that read packets of others.
-wire = ./mad/... ./manager ./sa/... ./sim ./sweep/discover
+wire = ./mad/... ./manager ./perf ./sa/... ./sim ./sweep/discover
 
 # The same tests in the sizes that the project's claims are about, and those on the simulated
 # fabric with ideal devices, too; and an hour of each fuzz target of what comes from the wire.

@@ -27,6 +27,7 @@ var floors = []floor{
 	{packages: "mad conf/diag conf/manual priority"},
 	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/txn conf/policyfile"},
 	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
+	{packages: "mad/pma"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/netwalk topo/net/nettest routing partitions"},
@@ -38,7 +39,7 @@ var floors = []floor{
 	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile", modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
-	{packages: "sa/path sa/client"},
+	{packages: "sa/path sa/client perf"},
 	{packages: "sa/mirror"},
 	{packages: "sa"},
 	{packages: "manager"},
@@ -67,6 +68,7 @@ var narrow = map[string]string{
 	// Only tests and programs import simulations.
 	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
 	"routing": "mad mad/smp topo priority",
+	"perf":    "mad mad/pma mad/txn topo view",
 	// What a policy means depends on the ports and their partitions alone.
 	"routing/qos": "mad conf/diag conf/policyfile partitions registry routing/portgroups topo",
 	// Likewise of groups.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/pma"
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
@@ -108,6 +109,47 @@ func setLoss(f *fabric.Fabric, args []string) (string, error) {
 		f.SetFaults(faults)
 	}
 	return "", err
+}
+
+func setBitErrors(f *fabric.Fabric, args []string) (string, error) {
+	at, err := findPort(f, args[0], args[1])
+	if err != nil {
+		return "", err
+	}
+	rate, err := readRate(args[2])
+	if err == nil {
+		f.SetBitErrorRate(at, rate)
+	}
+	return "", err
+}
+
+// addCount adds to a counter that PortCounters or PortCountersExtended has, or one of those with
+// details.
+func addCount(f *fabric.Fabric, args []string) (string, error) {
+	at, err := findPort(f, args[0], args[1])
+	if err != nil {
+		return "", err
+	}
+	n, err := strconv.ParseUint(args[3], 0, 63)
+	if err != nil {
+		return "", fmt.Errorf("%q: expected a number below 2^63", args[3])
+	}
+	for c := range pma.AllCounters.All {
+		if c.String() == args[2] {
+			f.Count(at, c, n)
+			return "", nil
+		}
+	}
+	arrays := pma.Arrays()
+	for i := range arrays {
+		for x := range arrays[i].Len {
+			if arrays[i].Name(x) == args[2] {
+				f.CountDetail(at, arrays[i].Attr, x, n)
+				return "", nil
+			}
+		}
+	}
+	return "", fmt.Errorf("no counter %q; perfquery prints their names", args[2])
 }
 
 func setLatency(f *fabric.Fabric, args []string) (string, error) {

@@ -89,7 +89,7 @@ type benchPlace struct {
 // newBenchPlace powers up a fresh fabric.
 func newBenchPlace(n *net.Net) (*benchPlace, error) {
 	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), ended: make(chan error, 1)}
-	f := fabric.New(n, fabric.Config{Seed: 1, Caps: deviceCaps(n), OnSet: p.saw})
+	f := fabric.New(n, fabric.Config{Seed: 1, Caps: deviceCaps(n, false), OnSet: p.saw})
 	var err error
 	if p.server, err = ibsim.Listen(ibsim.ServerConfig{Fabric: f, SockName: p.sock}); err != nil {
 		return nil, err

@@ -37,6 +37,8 @@ var commands = []command{
 	{"mute NODE", "the agent stops answering; the node still forwards", onNode(mute(true)).run},
 	{"unmute NODE", "the agent answers again", onNode(mute(false)).run},
 	{"loss RATE", "packet loss rate: 0.01 or 1%", act(setLoss).run},
+	{"bit errors NODE PORT RATE", "bad bits for each bit the port receives: 1e-12; 0 is a good cable", act(setBitErrors).run},
+	{"count NODE PORT COUNTER N", "add N to a performance counter, by its name in perfquery", act(addCount).run},
 	{"latency TIME", "one-way latency of the fabric: 5us", act(setLatency).run},
 	{"counters", "SMPs by method and attribute, packets lost by reason", act(showCounters).run},
 	{"reset counters", "set the counters to zero", act(resetCounters).run},

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"ibsm/cmd/cli"
+	"ibsm/mad/pma"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 )
@@ -14,14 +15,19 @@ const nvidia = 0x2c9
 
 // deviceCaps makes ideal nodes as OpenSM and the diags expect them: they show extended
 // speeds to those who do not ask for them, and NVIDIA's answer its own attributes, which
-// OpenSM asks for by vendor and device ID. Real ones stay as they are.
-func deviceCaps(n *net.Net) func(int32, *net.Node, *fabric.Caps) {
-	if n.Profile != net.Ideal {
-		return nil
-	}
+// OpenSM asks for by vendor and device ID. Real ones stay as they are, but for the additional
+// counters of PortCountersExtended: libumad2sim, by which Debian's tools attach, delivers the
+// first 224 of the 256 bytes, and the tools would print what its memory holds.
+func deviceCaps(n *net.Net, additionalCounters bool) func(int32, *net.Node, *fabric.Caps) {
+	ideal := n.Profile == net.Ideal
 	return func(_ int32, n *net.Node, c *fabric.Caps) {
-		c.Extended = fabric.ExtendedAlways
-		c.NVIDIA = n.VendorID == nvidia
+		if ideal {
+			c.Extended = fabric.ExtendedAlways
+			c.NVIDIA = n.VendorID == nvidia
+		}
+		if !additionalCounters {
+			c.Perf.CapabilityMask2 &^= pma.IsAdditionalPortCountersExtendedSupported
+		}
 	}
 }
 

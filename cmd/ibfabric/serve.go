@@ -48,6 +48,7 @@ server; quit, SIGINT and SIGTERM do.
 	seed := f.Uint64("seed", 1, "seed `N` of all random numbers")
 	control := f.String("control", "", "also accept commands on a unix socket at `PATH`; its mode is 0600")
 	devices := f.String("devices", "", "what the devices of FILE report at power-up, a `PROFILE`: real or ideal (default: real; of a SPEC its key devices says so)")
+	additional := f.Bool("additional-counters", false, "switches have the additional counters of PortCountersExtended; Debian's tools print garbage for some")
 	clients := f.Int("clients", 256, "maximum number `N` of clients, at most 1024")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -72,7 +73,7 @@ server; quit, SIGINT and SIGTERM do.
 			}
 		}
 		cfg := ibsim.ServerConfig{SockName: *sock, Listen: listenAddress(*udp), MaxClients: *clients}
-		cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps(n)})
+		cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps(n, *additional)})
 		server, err := ibsim.Listen(cfg)
 		if err != nil {
 			return err

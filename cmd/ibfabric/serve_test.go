@@ -14,6 +14,7 @@ import (
 	"ibsm/mad/madtest"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
+	topology "ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
 
@@ -25,8 +26,14 @@ func startServer(t *testing.T, spec string) (s *ibsim.Server, sock string) {
 		t.Fatal(err)
 	}
 	n.Profile = nettest.Profile(t)
+	return serveNet(t, n, false)
+}
+
+// serveNet serves the devices of a Net as they are.
+func serveNet(t *testing.T, n *topology.Net, additionalCounters bool) (s *ibsim.Server, sock string) {
+	t.Helper()
 	sock = madtest.NewSocket()
-	s, err = ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps(n)})})
+	s, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps(n, additionalCounters)})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +83,9 @@ func TestCommands(t *testing.T) {
 		{line: "state", want: "not active 46 of 46..."},
 		{line: "probe 5 7", want: "arrived 0 of 5\nlost ..."},
 		{line: "loss 1%"},
+		{line: "bit errors leaf-01 2 1e-12"},
+		{line: "count leaf-01 2 SymbolErrorCounter 0x10"},
+		{line: "count leaf-01 2 PortVLXmitWait3 5"},
 		{line: "latency 10us"},
 		{line: "counters", want: "smps 0\n"},
 		{line: "reset counters"},
@@ -84,6 +94,11 @@ func TestCommands(t *testing.T) {
 		{line: "quit"},
 		{line: "loss 2", err: `"2": expected a share such as 0.01 or 1%`},
 		{line: "loss NaN", err: `"NaN": expected a share such as 0.01 or 1%`},
+		{line: "bit errors leaf-01 2 -1", err: `"-1": expected a share such as 0.01 or 1%`},
+		{line: "bit errors leaf-01 9 0", err: `port "9" of node "leaf-01": expected 1 to 4`},
+		{line: "count leaf-01 2 Symbols 1", err: `no counter "Symbols"; perfquery prints their names`},
+		{line: "count leaf-01 9 PortXmitData 1", err: `port "9" of node "leaf-01": expected 1 to 4`},
+		{line: "count leaf-01 2 PortXmitData -1", err: `"-1": expected a number below 2^63`},
 		{line: "latency -1s", err: `"-1s": expected a time such as 5us`},
 		{line: "probe 0", err: `"0": expected a number from 1 to 1000000`},
 		{line: "probe 1 x", err: `seed "x": expected a number of 64 bits`},

@@ -63,8 +63,10 @@ func TestClassify(t *testing.T) {
 		{vendor, mad.MethodReport, false, Unwanted},
 		{vendor, mad.MethodTrapRepress, false, Unwanted},
 		{vendor, vendorVerb, false, Unwanted},
-		{mad.ClassPerf, mad.MethodGetResp, false, Unwanted},
-		{mad.ClassPerf, mad.MethodGet, true, Unwanted},
+		{mad.ClassPerf, mad.MethodGetResp, false, Perf},
+		{mad.ClassPerf, mad.MethodGet, true, Perf},
+		{mad.ClassPerf, mad.MethodTrap, false, Unwanted},
+		{mad.ClassCongestion, mad.MethodGetResp, false, Unwanted},
 	} {
 		d := packet(c.class, c.method, 1)
 		d.TimedOut = c.timedOut
@@ -169,7 +171,7 @@ func TestRecv(t *testing.T) {
 	if runs != 4 {
 		t.Errorf("users were called %d times", runs)
 	}
-	want := [NumKinds]Count{Subnet: {3, 0}, SARequest: {2, 1}, Mirror: {1, 0}, SAClient: {1, 0}, SAReport: {1, 0}, Unwanted: {1, 1}}
+	want := [NumKinds]Count{Subnet: {3, 0}, SARequest: {2, 1}, Mirror: {1, 0}, SAClient: {1, 0}, SAReport: {1, 0}, Perf: {1, 1}} // nobody asks for counters
 	if counts := p.Counts(); counts != want {
 		t.Errorf("counts %v, want %v", counts, want)
 	}
@@ -231,6 +233,7 @@ func TestSend(t *testing.T) {
 		{"SA responses", many(70, mad.ClassSA, mad.MethodGetResp, false), []int{64, 6}},
 		{"segments", many(17, mad.ClassSA, mad.MethodGetTableResp, true), []int{8, 8, 1}},
 		{"as a client", many(5, mad.ClassSA, mad.MethodGet, false), []int{4, 1}},
+		{"counters", many(3, mad.ClassPerf, mad.MethodGet, false), []int{1, 1, 1}},
 		{"mirror", many(3, mad.ClassMirror, mad.MethodGetTable, false), []int{2, 1}},
 		{"mixed", append(many(3, mad.ClassSA, mad.MethodReport, false), many(3, mad.ClassMirror, mad.MethodGetTableResp, true)...), []int{3, 2, 1}},
 	} {

@@ -13,12 +13,13 @@ const (
 	SAReport              // response to a Report of this SA, or a Report that the port gave up
 	SAClient              // response of another SA, a request to it that the port gave up, or a Report of it
 	Mirror                // of another subnet manager of our kind, in either direction
+	Perf                  // of performance management: a response, or a request of ours that the port gave up
 	Unserved              // request of a class that has no server here; it is refused
 	Unwanted              // any other: nobody is waiting for it
 	NumKinds
 )
 
-var kindNames = [NumKinds]string{"subnet management", "SA request", "SA report", "SA client", "mirror", "unserved class", "unwanted"}
+var kindNames = [NumKinds]string{"subnet management", "SA request", "SA report", "SA client", "mirror", "performance management", "unserved class", "unwanted"}
 
 // String is the kind in a few words.
 func (k Kind) String() string { return kindNames[k] }
@@ -32,6 +33,8 @@ func Classify(d *mad.Datagram) Kind {
 		return Subnet
 	case class == mad.ClassMirror:
 		return Mirror
+	case class == mad.ClassPerf && ended:
+		return Perf
 	case class == mad.ClassSA && ended && (m == mad.MethodReportResp || m == mad.MethodReport):
 		return SAReport
 	case class == mad.ClassSA && (ended || m == mad.MethodReport):
@@ -63,6 +66,8 @@ func share(p *mad.Packet) int {
 		return 8
 	case class == mad.ClassSA: // as a client
 		return 4
+	case class == mad.ClassPerf && !p.IsResponse():
+		return 1
 	}
 	return 2
 }

@@ -25,6 +25,8 @@ import (
 // copy what they keep, do not wait, and return how many packets they had no room for.
 type Users struct {
 	SARequest, SAReport, SAClient, Mirror func(ds []mad.Datagram) (dropped int)
+	// Perf may be nil: nobody asks for counters.
+	Perf func(ds []mad.Datagram) (dropped int)
 }
 
 // Port owns QP1. Send, TrySend and Counts may be called by any number of goroutines.
@@ -41,9 +43,13 @@ const maxUnserved = 64
 // New returns the owner of a port of QP1, or of both queue pairs.
 func New(port txn.Port, users Users) *Port {
 	p := &Port{port: port, unserved: make(chan mad.Datagram, maxUnserved)}
+	nobody := func(ds []mad.Datagram) int { return len(ds) }
 	p.users = [NumKinds]func([]mad.Datagram) int{
 		SARequest: users.SARequest, SAReport: users.SAReport, SAClient: users.SAClient, Mirror: users.Mirror,
-		Unserved: p.queueUnserved, Unwanted: func(ds []mad.Datagram) int { return len(ds) },
+		Perf: users.Perf, Unserved: p.queueUnserved, Unwanted: nobody,
+	}
+	if users.Perf == nil {
+		p.users[Perf] = nobody
 	}
 	return p
 }

@@ -2,6 +2,8 @@ package sarec
 
 import (
 	"encoding/binary"
+
+	"ibsm/mad"
 )
 
 // ClassPortInfo is attribute 0x0001: what the server of a class can do and where
@@ -54,16 +56,53 @@ func (c *ClassPortInfo) CapabilityMask() uint16 { return binary.BigEndian.Uint16
 // SetCapabilityMask replaces CapabilityMask.
 func (c *ClassPortInfo) SetCapabilityMask(m uint16) { binary.BigEndian.PutUint16(c[2:], m) }
 
+// CapabilityMask2 is the sum of the Is...Supported bits of 32 bits, of which 27
+// exist.
+func (c *ClassPortInfo) CapabilityMask2() uint32 { return binary.BigEndian.Uint32(c[4:]) >> 5 }
+
 // SetCapabilityMask2 replaces CapabilityMask2; bits above the lower 27 are dropped.
 func (c *ClassPortInfo) SetCapabilityMask2(m uint32) {
 	binary.BigEndian.PutUint32(c[4:], m<<5|uint32(c[7]&0x1f))
 }
 
+// RespTimeValue is the longest time to an answer, 4.096 us x 2^n.
+func (c *ClassPortInfo) RespTimeValue() uint8 { return c[7] & 0x1f }
+
 // SetRespTimeValue replaces RespTimeValue; bits above the lower five are dropped.
 func (c *ClassPortInfo) SetRespTimeValue(v uint8) { c[7] = c[7]&0xe0 | v&0x1f }
 
+// RedirectGID is where requests should go instead.
+func (c *ClassPortInfo) RedirectGID() mad.GID { return mad.GID(c[8:24]) }
+
+// SetRedirectGID replaces RedirectGID.
+func (c *ClassPortInfo) SetRedirectGID(g mad.GID) { copy(c[8:24], g[:]) }
+
+// RedirectSL goes with RedirectLID.
+func (c *ClassPortInfo) RedirectSL() uint8 { return c[25] >> 4 }
+
+// SetRedirectSL replaces RedirectSL; bits above the lower four are dropped.
+func (c *ClassPortInfo) SetRedirectSL(sl uint8) { c[25] = c[25]&0xf | sl<<4 }
+
+// RedirectLID is where requests should go instead; 0 for no redirection.
+func (c *ClassPortInfo) RedirectLID() mad.LID { return mad.LID(binary.BigEndian.Uint16(c[28:])) }
+
+// SetRedirectLID replaces RedirectLID.
+func (c *ClassPortInfo) SetRedirectLID(l mad.LID) { binary.BigEndian.PutUint16(c[28:], uint16(l)) }
+
+// RedirectPKey goes with RedirectLID.
+func (c *ClassPortInfo) RedirectPKey() mad.PKey { return mad.PKey(binary.BigEndian.Uint16(c[30:])) }
+
+// SetRedirectPKey replaces RedirectPKey.
+func (c *ClassPortInfo) SetRedirectPKey(k mad.PKey) { binary.BigEndian.PutUint16(c[30:], uint16(k)) }
+
+// RedirectQP is the queue pair that requests go to.
+func (c *ClassPortInfo) RedirectQP() uint32 { return binary.BigEndian.Uint32(c[32:]) & 0xffffff }
+
 // SetRedirectQP replaces RedirectQP; bits above the lower 24 are dropped.
 func (c *ClassPortInfo) SetRedirectQP(qp uint32) { putQP(c[32:], qp) }
+
+// RedirectQKey goes with RedirectQP.
+func (c *ClassPortInfo) RedirectQKey() uint32 { return binary.BigEndian.Uint32(c[36:]) }
 
 // SetRedirectQKey replaces RedirectQKey.
 func (c *ClassPortInfo) SetRedirectQKey(k uint32) { binary.BigEndian.PutUint32(c[36:], k) }

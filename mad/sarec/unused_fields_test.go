@@ -15,28 +15,6 @@ func (c *ClassPortInfo) BaseVersion() uint8 { return c[0] }
 // ClassVersion is 2 for subnet administration.
 func (c *ClassPortInfo) ClassVersion() uint8 { return c[1] }
 
-// CapabilityMask2 is the sum of the Is...Supported bits of 32 bits, of which 27
-// exist.
-func (c *ClassPortInfo) CapabilityMask2() uint32 { return binary.BigEndian.Uint32(c[4:]) >> 5 }
-
-// RespTimeValue is the longest time to an answer, 4.096 us x 2^n.
-func (c *ClassPortInfo) RespTimeValue() uint8 { return c[7] & 0x1f }
-
-// RedirectGID is where requests should go instead.
-func (c *ClassPortInfo) RedirectGID() mad.GID { return mad.GID(c[8:24]) }
-
-// RedirectLID is where requests should go instead; 0 for no redirection.
-func (c *ClassPortInfo) RedirectLID() mad.LID { return mad.LID(binary.BigEndian.Uint16(c[28:])) }
-
-// RedirectPKey goes with RedirectLID.
-func (c *ClassPortInfo) RedirectPKey() mad.PKey { return mad.PKey(binary.BigEndian.Uint16(c[30:])) }
-
-// RedirectQP is the queue pair that requests go to.
-func (c *ClassPortInfo) RedirectQP() uint32 { return binary.BigEndian.Uint32(c[32:]) & 0xffffff }
-
-// RedirectQKey goes with RedirectQP.
-func (c *ClassPortInfo) RedirectQKey() uint32 { return binary.BigEndian.Uint32(c[36:]) }
-
 // TrapGID is where traps of the class go; 0 for nowhere.
 func (c *ClassPortInfo) TrapGID() mad.GID { return mad.GID(c[40:56]) }
 

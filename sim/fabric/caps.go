@@ -24,6 +24,7 @@ type Caps struct {
 	BaseSpeedActive uint8   // LinkSpeedActive beside an extended speed
 	SubnetTimeOut   uint8   // at power-up: 4.096 us * 2^v between two traps
 	RespTimeValue   uint8
+	Perf            Perf
 	Extended        Extended
 	Defect          Defect        // nil for a sound agent
 	SMATime         time.Duration // that its agent takes for one SMP; Config.SMA.Time
@@ -119,6 +120,7 @@ func idealCaps(n *net.Node) Caps {
 		PartitionCap:  64,
 		SubnetTimeOut: 18,
 		RespTimeValue: 16,
+		Perf:          idealPerf(n.Type),
 	}
 	speed, width := supported(n)
 	if speed >= mad.FDR {

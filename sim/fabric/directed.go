@@ -15,6 +15,9 @@ func (f *Fabric) walkOut(from int32, p *mad.Packet) (at int32, why Drop) {
 		if at, why = f.hop(from, at, p.InitialPath()[h]); why != Delivered {
 			return 0, why
 		}
+		if !f.receivedSMP(at) {
+			return 0, DropErrors
+		}
 		p.ReturnPath()[h] = f.ports[at].num
 	}
 	p.SetHopPointer(uint8(hops) + 1)
@@ -32,6 +35,9 @@ func (f *Fabric) walkBack(from int32, p *mad.Packet) (at int32, why Drop) {
 	for h := hops; h >= 1; h-- {
 		if at, why = f.hop(from, at, p.ReturnPath()[h]); why != Delivered {
 			return 0, why
+		}
+		if !f.receivedSMP(at) {
+			return 0, DropErrors
 		}
 	}
 	p.SetHopPointer(0)

@@ -15,13 +15,14 @@ const (
 	evTrap                     // an unrepressed trap of port is due (again)
 	evTrain                    // the link at port has finished training
 	evPass                     // an agent is done with a packet of port
+	evSick                     // the link at port fails to recover
 )
 
 // event is one thing that is to happen.
 type event struct {
 	kind   eventKind
 	port   int32
-	serial uint64 // evTrap, evTrain: which one; an overtaken event is ignored. evPass: a pass
+	serial uint64 // evTrap, evTrain, evSick: which one; an overtaken event is ignored. evPass: a pass
 	d      mad.Datagram
 }
 

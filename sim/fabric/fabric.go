@@ -48,7 +48,10 @@ type Fabric struct {
 	random         *rand.Rand
 	queue          queue
 	nodes          []node
-	ports          []port // of all nodes, port 0 of each first
+	ports          []port          // of all nodes, port 0 of each first
+	mads           []madCount      // by port
+	counts         []*counts       // by port
+	sick           map[int32]*sick // by port
 	byGUID         map[mad.GUID]int32
 	stats          Stats
 	serial         uint64 // of traps and trainings
@@ -88,7 +91,8 @@ type port struct {
 	// runsFDR10 says that the link has trained to FDR10, which PortInfo calls QDR.
 	runsFDR10 bool
 	needsGRH  bool // it drops packets of general services that have none
-	_         [3]byte
+	sick      bool // it receives bad bits
+	_         [2]byte
 	info      smp.PortInfo // of which the last 40 bytes are in the second line
 	tables    *portTables  // nil as long as none was written
 	node      int32
@@ -115,6 +119,7 @@ func New(n *net.Net, cfg Config) *Fabric {
 		total += len(n.Nodes[i].Ports)
 	}
 	f.ports = make([]port, total)
+	f.mads, f.counts = make([]madCount, total), make([]*counts, total)
 	for i := range n.Nodes {
 		f.addNode(int32(i), &n.Nodes[i], n.Profile)
 	}
@@ -241,6 +246,8 @@ func (f *Fabric) happen(kind eventKind, port int32, serial uint64, d *mad.Datagr
 		f.trained(port, serial)
 	case evPass:
 		f.toAgent(port, decodePass(serial), d)
+	case evSick:
+		f.recoveryFailed(port, serial)
 	}
 }
 

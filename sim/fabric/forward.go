@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/mad/pma"
 	"ibsm/mad/smp"
 	"ibsm/topo/net"
 )
@@ -30,6 +31,10 @@ type flight struct {
 	choice int // of ports of groups, 0 before the first
 	trace  bool
 	hops   []Hop // appended to with trace
+
+	load      Load   // of data; none: a MAD
+	multicast bool   // as counters have it
+	bad       uint64 // packets that have bad bits
 }
 
 // route carries a packet from the end port from by the forwarding tables to the
@@ -56,6 +61,7 @@ func (f *Fabric) route(from int32, t *flight) (at int32, why Drop) {
 				o = f.exit(n, t, o)
 			}
 			if o > n.numPorts {
+				f.notRelayed(at, pma.PortDLIDMappingErrors, t)
 				return at, DropNoRoute
 			}
 			if o == 0 {
@@ -72,18 +78,24 @@ func (f *Fabric) route(from int32, t *flight) (at int32, why Drop) {
 		t.log(f, at, out, vl)
 		next := f.across(out)
 		if next < 0 {
+			f.discard(out, pma.PortInactiveDiscards, t)
 			return at, DropLinkDown
 		}
+		f.received(next, t)
 		if !t.vl15 && !f.takesData(next) {
 			return next, DropNotActive
 		}
 		at = next
 	}
+	f.discard(at, pma.PortSwLifetimeLimitDiscards, t)
 	return at, DropLoop
 }
 
 // land delivers at the end port to, which the packet reached by port at.
 func (f *Fabric) land(at, to int32, t *flight) (int32, Drop) {
+	if t.bad > 0 && t.bad >= t.packets() {
+		return at, DropErrors
+	}
 	if !f.owns(to, t.dlid) {
 		return at, DropWrongLID
 	}
@@ -138,6 +150,7 @@ func (f *Fabric) mayEnter(at int32, t *flight) Drop {
 		return Delivered
 	}
 	if _, ok := p.pkey(t.pkey); !ok {
+		f.count(at, pma.PortRcvConstraintErrors, t.packets())
 		f.badSwitchPKey(at, t)
 		return DropPKey
 	}
@@ -152,13 +165,16 @@ func (f *Fabric) mayLeave(at, out int32, t *flight) (vl uint8, why Drop) {
 	}
 	p := &f.ports[out]
 	if p.info.PortPhysicalState() != smp.PhysLinkUp {
+		f.discard(out, pma.PortInactiveDiscards, t)
 		return 0, DropLinkDown
 	}
 	if p.info.PortState() != smp.PortActive {
+		f.discard(out, pma.PortInactiveDiscards, t)
 		return 0, DropNotActive
 	}
 	if f.nodes[p.node].sw != nil && p.info.PartitionEnforcementOutbound() {
 		if _, ok := p.pkey(t.pkey); !ok {
+			f.count(out, pma.PortXmitConstraintErrors, t.packets())
 			f.badSwitchPKey(out, t)
 			return 0, DropPKey
 		}
@@ -168,6 +184,7 @@ func (f *Fabric) mayLeave(at, out int32, t *flight) (vl uint8, why Drop) {
 		in = f.ports[at].num
 	}
 	if vl = p.vl(in, t.sl); int(vl) >= smp.DataVLs(p.info.OperationalVLs()) {
+		f.notRelayed(at, pma.PortVLMappingErrors, t)
 		return vl, DropVL
 	}
 	return vl, Delivered

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ibsm/mad"
+	"ibsm/mad/pma"
 	"ibsm/mad/smp"
 	"ibsm/topo/net"
 )
@@ -85,6 +86,10 @@ func (f *Fabric) fallEnd(i int32) {
 	if !f.linkUp(i) {
 		return
 	}
+	f.accrue(i)
+	if !f.nodes[p.node].gone {
+		f.count(i, pma.LinkDownedCounter, 1)
+	}
 	p.info.SetPortState(smp.PortDown)
 	p.info.SetPortPhysicalState(p.info.LinkDownDefaultState())
 	f.linkStateChanged(i)
@@ -124,11 +129,13 @@ func (f *Fabric) rise(i int32) {
 func (f *Fabric) riseEnd(i int32, w mad.LinkWidth, s mad.LinkSpeed) {
 	p := &f.ports[i]
 	p.training = 0
+	f.accrue(i)
 	p.info.SetLinkWidthActive(w)
 	setActive(&p.info, s, f.nodeOf(i).caps.BaseSpeedActive)
 	p.runsFDR10 = s == mad.FDR10
 	p.info.SetPortState(smp.PortInit)
 	p.info.SetPortPhysicalState(smp.PhysLinkUp)
+	f.planDown(i)
 	f.linkStateChanged(i)
 }
 

@@ -1,19 +1,25 @@
 package fabric
 
-import "ibsm/mad"
+import (
+	"math"
+	"slices"
 
-// Attributes of performance management (IBA 16.1.3) that every node answers.
-const (
-	attrClassPortInfo        mad.AttrID = 0x0001
-	attrPortCounters         mad.AttrID = 0x0012
-	attrPortCountersExtended mad.AttrID = 0x001d
+	"ibsm/mad"
+	"ibsm/mad/pma"
 )
 
-// The PortSelect of PortCounters that means all ports of a switch.
-const allPorts = 255
+// Perf is what a node's agent of performance management can do.
+type Perf struct {
+	CapabilityMask  uint16
+	CapabilityMask2 uint32
+	Optional        []mad.AttrID // of pma.Arrays and PortExtendedSpeedsCounters, those that it answers
+	// Defect is nil for a sound agent. It may also answer in the agent's place, for example
+	// with a redirection.
+	Defect Defect
+}
 
 // atPerf has the node's performance agent answer a request that came in by port at,
-// sent to dlid, and sends the answer. Nothing is counted: all counters read zero.
+// sent to dlid, and sends the answer.
 func (f *Fabric) atPerf(at int32, dlid mad.LID, d *mad.Datagram) {
 	n := f.nodeOf(at)
 	if n.mute {
@@ -21,9 +27,10 @@ func (f *Fabric) atPerf(at int32, dlid mad.LID, d *mad.Datagram) {
 		return
 	}
 	p := &d.Packet
-	status := n.perf(p.Method() == mad.MethodSet, p.AttrID(), p.Data())
-	if p.Method() != mad.MethodGet && p.Method() != mad.MethodSet {
-		status = mad.StatusBadMethod
+	status, answers := f.obeyPerf(n, p)
+	if !answers {
+		f.drop(DropMute, d)
+		return
 	}
 	p.SetMethod(mad.MethodGetResp)
 	p.SetStatus(status)
@@ -38,28 +45,169 @@ func (f *Fabric) atPerf(at int32, dlid mad.LID, d *mad.Datagram) {
 	f.onWire(evDeliver, to, d)
 }
 
-// perf fills d with the attribute; a Set resets counters that are zero anyway.
-func (n *node) perf(set bool, attr mad.AttrID, d *[mad.DataSize]byte) mad.Status {
-	switch attr {
-	case attrClassPortInfo:
-		if set {
-			return mad.StatusBadMethodAttr
-		}
-		clear(d[:])
-		d[0], d[1] = 1, 1 // BaseVersion, ClassVersion
-		d[2] = 0x02       // CapabilityMask: PortCountersExtended
-		if n.sw != nil {
-			d[2] |= 0x01 // AllPortSelect
-		}
-		d[7] = n.caps.RespTimeValue
-		return mad.StatusOK
-	case attrPortCounters, attrPortCountersExtended:
-		port := d[1]
-		if port > n.numPorts && (n.sw == nil || port != allPorts) || port == 0 && n.sw == nil {
+// obeyPerf does what a request asks for, as far as the agent is sound.
+func (f *Fabric) obeyPerf(n *node, p *mad.Packet) (status mad.Status, answers bool) {
+	defect := n.caps.Perf.Defect
+	if defect == nil {
+		return f.perf(n, p), true
+	}
+	q := *p // lest every packet be allocated for the defect's sake
+	status, answers = defect(&q, func() mad.Status { return f.perf(n, &q) })
+	*p = q
+	return status, answers
+}
+
+// perf is the agent proper: it resets what a Set asks for, and fills in the attribute.
+func (f *Fabric) perf(n *node, p *mad.Packet) mad.Status {
+	set := p.Method() == mad.MethodSet
+	attr, d := p.AttrID(), p.PerfData()
+	array, isArray := pma.ArrayOf(attr)
+	optional := isArray || attr == pma.AttrPortExtendedSpeedsCounters
+	switch {
+	case p.ClassVersion() != 1:
+		return mad.StatusBadVersion
+	case !set && p.Method() != mad.MethodGet:
+		return mad.StatusBadMethod
+	case optional && !slices.Contains(n.caps.Perf.Optional, attr),
+		attr == pma.AttrPortCountersExtended && n.has64() == 0:
+		return mad.StatusBadMethodAttr
+	case p.AttrMod() != 0:
+		return mad.StatusBadField
+	case attr == pma.AttrClassPortInfo:
+		return n.classPortInfo(set, d)
+	}
+	first, last, ok := n.selected(pma.SelectOf(d).PortSelect())
+	switch {
+	case attr == pma.AttrPortSamplesControl && !set:
+		if !ok || first != last {
 			return mad.StatusBadField
 		}
-		clear(d[4:]) // PortSelect and CounterSelect stay
+		samplesControl((*pma.PortSamplesControl)(d[:]))
 		return mad.StatusOK
+	case attr != pma.AttrPortCounters && attr != pma.AttrPortCountersExtended && !optional:
+		return mad.StatusBadMethodAttr
+	case !ok:
+		return mad.StatusBadField
 	}
-	return mad.StatusBadMethodAttr
+	for i := first; i <= last; i++ {
+		f.accrue(i)
+	}
+	switch {
+	case attr == pma.AttrPortCounters:
+		f.portCounters(n, first, last, set, (*pma.PortCounters)(d[:]))
+	case attr == pma.AttrPortCountersExtended:
+		f.portCountersExtended(n, first, last, set, (*pma.PortCountersExtended)(d[:]))
+	case isArray:
+		f.arrayCounters(first, last, set, array, d)
+	default:
+		clear(d[16:]) // lanes have no errors of their own
+	}
+	return mad.StatusOK
+}
+
+// selected are the ports that a PortSelect means: port 0 of a switch has no cable, and is not
+// among all ports.
+func (n *node) selected(port uint8) (first, last int32, ok bool) {
+	switch {
+	case port == pma.AllPorts && n.caps.Perf.CapabilityMask&pma.AllPortSelect != 0:
+		return n.first + 1, n.first + int32(n.numPorts), true
+	case port > n.numPorts || port == 0 && n.sw == nil:
+		return 0, 0, false
+	}
+	return n.first + int32(port), n.first + int32(port), true
+}
+
+func (n *node) classPortInfo(set bool, d *[mad.PerfDataSize]byte) mad.Status {
+	if set {
+		return mad.StatusBadMethodAttr
+	}
+	clear(d[:])
+	c := (*pma.ClassPortInfo)(d[:])
+	c.SetBaseVersion(1)
+	c.SetClassVersion(1)
+	c.SetCapabilityMask(n.caps.Perf.CapabilityMask)
+	c.SetCapabilityMask2(n.caps.Perf.CapabilityMask2)
+	c.SetRespTimeValue(n.caps.RespTimeValue)
+	return mad.StatusOK
+}
+
+// has64 is the set of counters in the node's PortCountersExtended.
+func (n *node) has64() pma.Counters {
+	return pma.Has64(n.caps.Perf.CapabilityMask, n.caps.Perf.CapabilityMask2)
+}
+
+// samplesControl is that of a port where nothing is sampled, and cannot be.
+func samplesControl(c *pma.PortSamplesControl) {
+	port := c.PortSelect()
+	*c = pma.PortSamplesControl{}
+	c.SetPortSelect(port)
+	c.SetSampleStatus(pma.SampleDone)
+}
+
+// portCounters resets and reads the counters of 32 bits and fewer. A sum of ports stays at the
+// largest value, too.
+func (f *Fabric) portCounters(n *node, first, last int32, set bool, p *pma.PortCounters) {
+	var sum [pma.NumCounters]uint64
+	chosen, has := p.CounterSelect(), pma.HasShort(n.caps.Perf.CapabilityMask)
+	for i := first; i <= last; i++ {
+		for c := range has.All {
+			value := f.counted(i, c)
+			if set && chosen.Has(c) {
+				f.resetsOf(i).short[c] = value
+			}
+			if r := f.counts[i]; r != nil && r.resets != nil {
+				value -= r.resets.short[c]
+			}
+			sum[c] += min(value, pma.MaxShort(c))
+		}
+	}
+	clear(p[4:]) // PortSelect and CounterSelect stay
+	p.Select(chosen)
+	for c := range has.All {
+		p.SetCounter(c, sum[c])
+	}
+}
+
+// portCountersExtended does so for counters of 64 bits.
+func (f *Fabric) portCountersExtended(n *node, first, last int32, set bool, p *pma.PortCountersExtended) {
+	var sum [pma.NumCounters]uint64
+	chosen, has := p.CounterSelect(), n.has64()
+	for i := first; i <= last; i++ {
+		for c := range has.All {
+			value := f.counted(i, c)
+			if set && chosen.Has(c) {
+				f.resetsOf(i).extended[c] = value
+			}
+			if r := f.counts[i]; r != nil && r.resets != nil {
+				value -= r.resets.extended[c]
+			}
+			sum[c] += min(value, math.MaxUint64-sum[c])
+		}
+	}
+	clear(p[8:])
+	for c := range has.All {
+		p.SetCounter(c, sum[c])
+	}
+}
+
+// arrayCounters does so for counters of one width.
+func (f *Fabric) arrayCounters(first, last int32, set bool, a *pma.Array, d *[mad.PerfDataSize]byte) {
+	index, chosen := arrayIndex(a.Attr), pma.SelectOf(d).CounterSelect()
+	var sum [16]uint64
+	for i := first; i <= last; i++ {
+		for x := range a.Len {
+			value := f.countedDetail(i, index, x)
+			if set && chosen>>x&1 != 0 {
+				f.resetsOf(i).arrays[index][x] = value
+			}
+			if r := f.counts[i]; r != nil && r.resets != nil {
+				value -= r.resets.arrays[index][x]
+			}
+			sum[x] += min(value, a.Max())
+		}
+	}
+	clear(d[4:])
+	for x := range a.Len {
+		a.SetCounter(d, x, sum[x])
+	}
 }

@@ -16,6 +16,7 @@ func (f *Fabric) powerUp(i int32) {
 	for num := int32(0); num <= int32(n.numPorts); num++ {
 		p := &f.ports[n.first+num]
 		p.tables, p.leaseEnd, p.training = nil, 0, 0
+		f.clearCounts(n.first + num)
 		f.powerUpPort(n, p)
 		if p.station != nil {
 			p.station.reregister = false

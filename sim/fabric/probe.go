@@ -17,19 +17,42 @@ import (
 //
 // Like any data packet it makes Armed ports Active and raises traps.
 func (f *Fabric) Probe(from net.End, dlid mad.LID, pkey mad.PKey, sl uint8, hops []Hop) ([]Hop, Drop) {
+	t := flight{dlid: dlid, sl: sl & 15, trace: true, hops: hops, load: Load{1, madWords}}
+	why := f.probe(from, pkey, &t)
+	return t.hops, why
+}
+
+// Load is an amount of data packets: Words of 4 octets in so many Packets.
+type Load struct{ Packets, Words uint64 }
+
+// Send sends a Load from an end port to a LID, now and at once, as Probe sends one packet, and
+// says how many of the packets arrived.
+func (f *Fabric) Send(from net.End, dlid mad.LID, pkey mad.PKey, sl uint8, load Load) (arrived uint64, why Drop) {
+	if load.Packets == 0 {
+		return 0, Delivered
+	}
+	t := flight{dlid: dlid, sl: sl & 15, load: load}
+	if why = f.probe(from, pkey, &t); why != Delivered {
+		return 0, why
+	}
+	return load.Packets - t.bad, Delivered
+}
+
+// probe sends a flight from an end port.
+func (f *Fabric) probe(from net.End, pkey mad.PKey, t *flight) Drop {
 	src := f.mgmt(f.must(from))
 	key, ok := f.ports[src].held(pkey)
 	switch {
 	case f.nodeOf(src).gone:
-		return hops, DropNodeGone
-	case !dlid.IsUnicast():
-		return hops, DropNoRoute
+		return DropNodeGone
+	case !t.dlid.IsUnicast():
+		return DropNoRoute
 	case !ok:
-		return hops, DropPKey
+		return DropPKey
 	}
-	t := flight{dlid: dlid, slid: f.ports[src].info.LID(), pkey: key, sl: sl & 15, trace: true, hops: hops}
-	_, why := f.route(src, &t)
-	return t.hops, why
+	t.slid, t.pkey = f.ports[src].info.LID(), key
+	_, why := f.route(src, t)
+	return why
 }
 
 // held is the entry k of the port's partition table, or else the first with k's base.
@@ -75,7 +98,7 @@ func (f *Fabric) ProbeMulticast(from net.End, mlid mad.LID, pkey mad.PKey, sl ui
 		return s
 	}
 	m := multicast{
-		flight:  flight{dlid: mlid, slid: f.ports[src].info.LID(), pkey: key, sl: sl & 15},
+		flight:  flight{dlid: mlid, slid: f.ports[src].info.LID(), pkey: key, sl: sl & 15, load: Load{1, madWords}, multicast: true},
 		entered: make(map[int32]bool),
 	}
 	if f.nodeOf(src).sw == nil {
@@ -128,6 +151,10 @@ func (f *Fabric) leave(at, out int32, m *multicast) {
 	_, why := f.mayLeave(at, out, &m.flight)
 	if why == Delivered {
 		next := f.across(out)
+		if copied := m.flight; !f.received(next, &copied) {
+			m.Drops[DropErrors]++
+			return
+		}
 		if f.takesData(next) {
 			m.copies = append(m.copies, next)
 			return

@@ -35,6 +35,7 @@ func makeReal(c *Caps, n *net.Node) {
 	speed, _ := supported(n)
 	c.NVIDIA = n.VendorID == nvidia
 	c.Extended = ExtendedAlways
+	c.Perf = realPerf(n.Type, speed)
 	switch n.Type {
 	case mad.Switch:
 		realSwitch(c, speed)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/pma"
 )
 
 // SMA is how fast agents handle SMPs, unless Caps make one faster or slower. The zero value is
@@ -66,6 +67,7 @@ func (f *Fabric) toAgent(port int32, w pass, d *mad.Datagram) {
 	}
 	done, ok := f.serve(f.ports[at].node)
 	if !ok {
+		f.count(at, pma.VL15Dropped, 1)
 		f.drop(DropVL15, d)
 		return
 	}

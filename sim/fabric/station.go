@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ibsm/mad"
+	"ibsm/mad/pma"
 	"ibsm/mad/smp"
 	"ibsm/topo/net"
 )
@@ -89,6 +90,11 @@ func (s *Station) put(d *mad.Datagram) {
 		return
 	}
 	if s.Pending() >= maxInbox {
+		dropped := pma.QP1Dropped
+		if d.QP() == 0 {
+			dropped = pma.VL15Dropped
+		}
+		s.f.count(s.port, dropped, 1)
 		s.f.drop(DropInboxFull, d)
 		return
 	}

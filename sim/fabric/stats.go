@@ -31,12 +31,13 @@ const (
 	DropUnsupported Drop = 17 // a class or method nobody answers
 	DropGRH         Drop = 18 // no GRH at a port that demands one, or one for another port
 	DropVL15        Drop = 19 // an agent had no buffer for another SMP
-	numDrops             = 20
+	DropErrors      Drop = 20 // bad bits on a cable
+	numDrops             = 21
 )
 
 var dropNames = [numDrops]string{"delivered", "malformed", "not a switch", "no such port", "link down", "port not active",
 	"no route", "wrong LID", "loop", "P_Key", "VL", "M_Key", "mute", "no station", "inbox full", "loss", "node gone",
-	"unsupported", "GRH", "VL15 dropped"}
+	"unsupported", "GRH", "VL15 dropped", "bad bits"}
 
 func (d Drop) String() string {
 	if int(d) < len(dropNames) {

@@ -1,0 +1,346 @@
+package perf
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/pma"
+)
+
+// Machine is the performance manager: it sweeps over the ports.
+type Machine struct {
+	settings Settings
+	state    sweepState
+	table    *table
+	ports    []port
+	agents   []agent
+	ready    []int32 // agents with something to ask, the next first
+	slots    []slot
+	free     []int32
+	waiting  int           // requests of the sweep on the way
+	given    int           // requests on the way that were given up
+	begun    time.Duration // of the sweep under way or the last one
+	due      time.Duration // of the next sweep
+	again    bool          // a sweep was asked for during one
+	pending  []Port        // that replace the ports when the sweep is done; nil for none
+	deltas   []byte        // of the sweep under way, in the order of responses
+	where    []int32       // where each port is in deltas, -1 for nowhere
+	image    *Image        // of the sweep under way
+	found    int           // findings of the sweep
+	history  History
+	out      Output
+	scratch  Delta
+	Stats    Stats
+}
+
+// Stats counts since the machine was made.
+type Stats struct {
+	Sweeps     uint64
+	Asked      uint64 // requests
+	Unanswered uint64 // of them
+	Resets     uint64 // of them
+	Unwanted   uint64 // responses to nothing
+	Late       uint64 // sweeps that began late, because the one before had not ended
+	Findings   uint64 // also those beyond maxFindings
+}
+
+// sweepState is whether a sweep is under way.
+type sweepState uint8
+
+const (
+	resting sweepState = iota
+	sweeping
+)
+
+// port is what is known of a port.
+type port struct {
+	agent int32
+	words uint64
+	total Total
+	track track
+}
+
+// Total is what a port has counted from one reading to the last, as far as that is known.
+type Total struct {
+	Readings int
+	Since    time.Duration // of the first one
+	Until    time.Duration // of the last one
+	Has      pma.Counters  // counters that have a total
+	AtLeast  pma.Counters  // of those, counters of which more may have been counted
+	N        [pma.NumCounters]uint64
+}
+
+// add adds a reading.
+func (t *Total) add(d *Delta) {
+	if t.Readings == 0 {
+		t.Since = d.At
+	}
+	t.Readings++
+	t.Until = d.At
+	t.Has |= d.Has
+	t.AtLeast |= d.AtLeast
+	for c := range d.Has.All {
+		t.N[c] += min(d.N[c], ^t.N[c])
+	}
+}
+
+// slot is a request on the way.
+type slot struct {
+	serial uint32
+	agent  int32 // or free, or givenUp
+	what   what
+}
+
+// States of a slot without an agent.
+const (
+	free    int32 = -1
+	givenUp int32 = -2
+)
+
+// New makes a machine without ports.
+func New(s Settings) *Machine {
+	m := &Machine{table: &table{}}
+	m.change(0, s)
+	return m
+}
+
+// Step takes an event at a time, which never goes back.
+func (m *Machine) Step(now time.Duration, e Event) *Output {
+	m.out.Asks, m.out.Findings, m.out.Image = m.out.Asks[:0], m.out.Findings[:0], nil
+	switch e := e.(type) {
+	case *Ports:
+		m.setPorts(now, e.List)
+	case *Rebooted:
+		m.rebooted(e.Node)
+	case *Answered:
+		m.outcome(now, e.Tag, e.Packet)
+	case *Unanswered:
+		m.outcome(now, e.Tag, nil)
+	case *SweepNow:
+		if m.state == sweeping {
+			m.again = true
+		} else {
+			m.begin(now)
+		}
+	case *Clear:
+		for i := range m.ports {
+			m.ports[i].total = Total{}
+		}
+	case *Changed:
+		m.change(now, e.Settings)
+	}
+	if at, ok := m.Next(); ok && now >= at {
+		m.begin(now)
+	}
+	m.fill(now)
+	return &m.out
+}
+
+// Next is when the machine wants a Tick; ok is false for never. Without ports there is nothing
+// to do: the first sweep begins when there are some.
+func (m *Machine) Next() (at time.Duration, ok bool) {
+	return m.due, m.state == resting && m.settings.Interval > 0 && len(m.ports) > 0
+}
+
+// History is what was read in the last time.
+func (m *Machine) History() *History { return &m.history }
+
+// Values are a port's counters as they were last read, or after they were reset since, those
+// that were read; ok is false for a port that was not read yet.
+func (m *Machine) Values(k Key) (n [pma.NumCounters]uint64, has pma.Counters, at time.Duration, ok bool) {
+	i, known := m.table.index[k]
+	if !known || m.ports[i].track.has == 0 {
+		return n, 0, 0, false
+	}
+	t := &m.ports[i].track
+	n = t.base
+	for c := range t.inDoubt().All {
+		n[c] = t.doubt.seen[c]
+	}
+	return n, t.has, t.at(), true
+}
+
+// Total is what a port has counted since its first reading or the last Clear; ok is false for a
+// port that was not read since. A counter that went unknown for an interval has a total that is
+// too low by that: its AtLeast is set.
+func (m *Machine) Total(k Key) (t Total, ok bool) {
+	i, known := m.table.index[k]
+	if !known || m.ports[i].total.Readings == 0 {
+		return Total{}, false
+	}
+	return m.ports[i].total, true
+}
+
+func (m *Machine) change(now time.Duration, s Settings) {
+	s.Window = max(1, s.Window)
+	was := m.settings
+	m.settings = s
+	m.history.keep, m.history.memory = s.Keep, s.Memory
+	if s.Interval != was.Interval {
+		m.due = now
+		if was.Interval > 0 {
+			m.due = max(now, m.begun+s.Interval)
+		}
+	}
+	if s.QueryInfo != was.QueryInfo {
+		for i := range m.agents {
+			m.agents[i].stale = true
+		}
+	}
+}
+
+// setPorts replaces the ports: when the sweep under way is done, or now, if an agent has
+// another LID. Then that sweep is given up: another device may have the old one.
+func (m *Machine) setPorts(now time.Duration, list []Port) {
+	list = append(make([]Port, 0, len(list)), list...) // never nil
+	slices.SortFunc(list, func(a, b Port) int {
+		return cmp.Or(cmp.Compare(a.To.LID, b.To.LID), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
+	})
+	list = slices.CompactFunc(list, func(a, b Port) bool { return a.Key == b.Key })
+	m.pending = nil
+	switch {
+	case m.state == sweeping && !m.moved(list):
+		m.pending = list
+		return
+	case m.state == sweeping:
+		m.giveUp()
+		m.due = now
+	}
+	m.replace(list)
+}
+
+// moved reports whether the agent of a port has another address now.
+func (m *Machine) moved(list []Port) bool {
+	for i := range list {
+		if j, known := m.table.index[list[i].Key]; known && m.agents[m.ports[j].agent].to != list[i].To {
+			return true
+		}
+	}
+	return false
+}
+
+// replace makes a sorted list the ports. What is known of those that stay is kept.
+func (m *Machine) replace(list []Port) {
+	old, oldPorts, oldAgents := m.table, m.ports, m.agents
+	m.table = &table{keys: make([]Key, len(list)), index: make(map[Key]int32, len(list))}
+	m.ports, m.agents = make([]port, len(list)), nil
+	for i := range list {
+		x := &list[i]
+		m.table.keys[i], m.table.index[x.Key] = x.Key, int32(i)
+		p := &m.ports[i]
+		from := int32(-1)
+		if j, known := old.index[x.Key]; known {
+			*p, from = oldPorts[j], oldPorts[j].agent
+		}
+		if n := len(m.agents); n == 0 || m.agents[n-1].to.LID != x.To.LID || m.agents[n-1].node != x.Node {
+			a := agent{node: x.Node, first: int32(i)}
+			if from >= 0 && oldAgents[from].to.LID == x.To.LID {
+				a.info, a.mask, a.mask2 = oldAgents[from].info, oldAgents[from].mask, oldAgents[from].mask2
+				a.redirect, a.stale = oldAgents[from].redirect, oldAgents[from].stale
+			}
+			a.to = x.To
+			m.agents = append(m.agents, a)
+		}
+		p.agent, p.words = int32(len(m.agents)-1), x.Words
+		m.agents[p.agent].last = int32(i)
+	}
+	if slices.Equal(old.keys, m.table.keys) {
+		m.table = old // shared by images
+	}
+}
+
+// rebooted has the agents of a node asked anew what they can do; its counters began again.
+func (m *Machine) rebooted(node mad.GUID) {
+	for i := range m.agents {
+		if a := &m.agents[i]; a.node == node {
+			a.stale = true
+			for p := a.first; p <= a.last; p++ {
+				m.ports[p].track.reboot = true
+			}
+		}
+	}
+}
+
+// begin begins a sweep.
+func (m *Machine) begin(now time.Duration) {
+	m.state, m.begun, m.again, m.found = sweeping, now, false, 0
+	if late := now - m.due; m.settings.Interval > 0 && late > 0 && m.due > 0 && late > m.settings.Interval/10 {
+		m.Stats.Late++
+	}
+	m.due = now + m.settings.Interval
+	m.image = &Image{Begin: now, table: m.table, interval: m.settings.Interval}
+	m.deltas = m.deltas[:0]
+	m.where = slices.Grow(m.where[:0], len(m.ports))[:len(m.ports)]
+	for i := range m.where {
+		m.where[i] = -1
+	}
+	m.ready = m.ready[:0]
+	for i := range m.agents {
+		m.agents[i].start()
+		m.ready = append(m.ready, int32(i))
+	}
+}
+
+// giveUp ends a sweep without an image. Responses to what is on the way are not wanted; until
+// they come, or the requests end without, these are still in the window.
+func (m *Machine) giveUp() {
+	m.state, m.image, m.ready = resting, nil, m.ready[:0]
+	m.given, m.waiting = m.given+m.waiting, 0
+	for i := range m.slots {
+		if m.slots[i].agent >= 0 {
+			m.slots[i].agent = givenUp
+		}
+	}
+}
+
+// fill asks as much as the window allows, and ends the sweep when nothing is left.
+func (m *Machine) fill(now time.Duration) {
+	if m.state != sweeping {
+		return
+	}
+	next := 0
+	for next < len(m.ready) && m.waiting+m.given < m.settings.Window {
+		m.ask(now, m.ready[next])
+		next++
+	}
+	if next > 0 {
+		m.ready = m.ready[:copy(m.ready, m.ready[next:])]
+	}
+	if m.waiting == 0 && len(m.ready) == 0 {
+		m.finish(now)
+	}
+}
+
+// finish makes the image: ports in the order of the table.
+func (m *Machine) finish(now time.Duration) {
+	im := m.image
+	im.End = now
+	im.data = make([]byte, 0, len(m.deltas))
+	im.blocks = make([]uint32, 0, len(m.ports)/blockPorts+1)
+	for i, at := range m.where {
+		if i%blockPorts == 0 {
+			im.blocks = append(im.blocks, uint32(len(im.data)))
+		}
+		if at < 0 { // cannot be: each port ends in a delta
+			im.data = im.appendDelta(im.data, &Delta{Note: NoAnswer})
+			continue
+		}
+		size := int32(m.deltas[at])
+		im.data = append(im.data, m.deltas[at+1:at+1+size]...)
+	}
+	m.state, m.image = resting, nil
+	m.Stats.Sweeps++
+	m.history.add(im)
+	m.out.Image = im
+	if m.pending != nil {
+		m.replace(m.pending)
+		m.pending = nil
+	}
+	if m.again {
+		m.due, m.again = now, false
+		m.begin(now)
+		m.fill(now)
+	}
+}

@@ -1,0 +1,134 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/gsi"
+	"ibsm/mad/pma"
+	"ibsm/mad/txn"
+)
+
+// wire answers what a Reader sends, a millisecond later, with the devices of the tests.
+type wire struct {
+	mu      sync.Mutex
+	reader  *Reader
+	devices map[mad.LID]*device
+	sent    int
+	most    int // packets in one call of send
+	broken  error
+}
+
+func (w *wire) send(ds []mad.Datagram) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return 0, w.broken
+	}
+	w.sent += len(ds)
+	w.most = max(w.most, len(ds))
+	for i := range ds {
+		answer := ds[i]
+		p := w.devices[ds[i].LID].serve(&ds[i].Packet)
+		if p == nil {
+			continue
+		}
+		answer.Packet = *p
+		time.AfterFunc(time.Millisecond, func() { w.reader.Take([]mad.Datagram{answer}) })
+	}
+	return len(ds), nil
+}
+
+// TestReader: sweeps at their times over a port, with requests again where a response is lost.
+func TestReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{devices: map[mad.LID]*device{}}
+		ports := testPorts(30, 4)
+		for _, p := range ports {
+			if w.devices[p.To.LID] == nil {
+				w.devices[p.To.LID] = &device{mask: 0x5300, mask2: 2, counts: map[uint8]*[pma.NumCounters]uint64{}}
+			}
+			w.devices[p.To.LID].counts[p.Port] = &[pma.NumCounters]uint64{pma.PortXmitData: uint64(p.To.LID)}
+		}
+		var images []*Image
+		var found []Finding
+		w.reader = NewReader(ReaderConfig{Settings: minutely, Transactions: txn.Config{Timeout: 100 * time.Millisecond, Retries: 2},
+			Image: func(im *Image) { images = append(images, im) }, Found: func(f Finding) { found = append(found, f) }})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.reader.Run(ctx, w.send) }()
+		w.reader.Event(ctx, &Ports{ports})
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		if len(images) != 2 || images[1].Answered != 120 || len(found) != 0 {
+			t.Fatalf("%d images, %d findings", len(images), len(found))
+		}
+		if want := 30 + 120 + 120; w.sent != want || w.most > minutely.Window {
+			t.Errorf("%d requests, want %d; %d at a time", w.sent, want, w.most)
+		}
+		w.mu.Lock()
+		w.devices[5].silent = 2 // of three attempts
+		w.devices[6].silent = -1
+		w.sent = 0
+		w.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		last := images[len(images)-1]
+		if five, _ := last.Port(Key{5, 1}); five.Note != 0 {
+			t.Errorf("an answer to the third attempt: %v", five.Note)
+		}
+		if six, _ := last.Port(Key{6, 4}); six.Note != NoAnswer || last.Answered != 116 || len(found) != 4 {
+			t.Errorf("no answer: %v, %d ports, %d findings", six.Note, last.Answered, len(found))
+		}
+		if want := 116 + 2 + 3; w.sent != want {
+			t.Errorf("%d requests, want %d", w.sent, want)
+		}
+		if !w.reader.Do(ctx, func(m *Machine) {
+			if n, _, _, ok := m.Values(Key{9, 2}); !ok || n[pma.PortXmitData] != 9 {
+				t.Errorf("values %v", n[pma.PortXmitData])
+			}
+		}) {
+			t.Error("Do")
+		}
+		slower := minutely
+		slower.Interval, slower.Window = time.Hour, 1
+		w.reader.Event(ctx, &Changed{slower})
+		had := len(images)
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		if len(images) != had {
+			t.Errorf("%d sweeps in half an interval", len(images)-had)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if w.reader.Do(ctx, func(*Machine) { t.Error("called after the end") }) {
+			t.Error("Do after the end")
+		}
+		for range 100 {
+			w.reader.Event(ctx, &Tick{}) // does not wait for ever
+		}
+	})
+}
+
+// TestReaderQueue: what has no room is dropped, and counted by the owner of QP1; a broken port
+// ends the Reader.
+func TestReaderQueue(t *testing.T) {
+	r := NewReader(ReaderConfig{Settings: minutely})
+	users := gsi.Users{Perf: r.Take}
+	if dropped := users.Perf(make([]mad.Datagram, maxReceived+7)); dropped != 7 {
+		t.Errorf("%d dropped", dropped)
+	}
+	w := &wire{reader: r, devices: map[mad.LID]*device{}, broken: errors.New("broken")}
+	r.Event(t.Context(), &Ports{testPorts(1, 1)})
+	r.Event(t.Context(), &SweepNow{})
+	if err := r.Run(t.Context(), w.send); err != w.broken {
+		t.Error(err)
+	}
+}
