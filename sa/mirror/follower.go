@@ -16,7 +16,7 @@ const (
 	AskInterval = time.Second
 	askSoonest  = 100 * time.Millisecond // the first retry without an answer; doubled each time
 	askLatest   = 2 * time.Second
-	// patience is how long a session lasts without a packet of the master.
+	// patience is how long a session lasts without a new packet of the master.
 	patience = 3 * time.Second
 	// silence is how long a master does not answer until it is taken to mirror nothing.
 	silence = 10 * time.Second
@@ -58,11 +58,10 @@ type Follower struct {
 	packets *coder        // of packets outside sessions
 	session *session      // with the master; nil before its challenge
 	since   uint64        // number of the last question before the session
-	alive   time.Duration // when the last packet of the session came
+	alive   time.Duration // when the last segment of the session came that was new
 	old     bool          // the master speaks only plainVersion
 	plain   [64]uint64    // numbers of the last questions outside sessions
 	coming  answerNumber  // of the sealed answer that is being received, or was last
-	via     mad.TID       // its transaction ID
 }
 
 // FollowerStats counts what a Follower has done.
@@ -139,11 +138,15 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	case d.Packet.AttrID() == attrOpening:
 		f.challenged(now, &d.Packet)
 		return Update{}, false
-	case d.Packet.AttrID() == attrSealed && !f.comes(now, &d.Packet):
+	case d.Packet.AttrID() == attrSealed && !f.comes(&d.Packet):
 		f.stats.Untrusted++
 		return Update{}, false
 	}
+	had := f.transfers.Segments()
 	e, ended := f.transfers.Receive(now, d)
+	if f.transfers.Segments() != had {
+		f.alive = now
+	}
 	if !ended || e.Sent || e.Status != rmpp.StatusNormal {
 		return Update{}, false
 	}

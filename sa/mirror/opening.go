@@ -85,23 +85,21 @@ func (f *Follower) challenged(now time.Duration, p *mad.Packet) {
 	f.stats.Opened++
 }
 
-// comes takes notice of a packet of a session, and reports whether it is part of an answer that may
-// come. The master sends one after the other: the first segment of a newer one ends the others.
-func (f *Follower) comes(now time.Duration, p *mad.Packet) bool {
+// comes reports whether a packet of a session is part of an answer that may come. The master sends one after
+// the other: the first segment of a newer one ends the others, so that segments which are replayed, also with
+// other transaction IDs, take no room from it.
+func (f *Follower) comes(p *mad.Packet) bool {
 	if rmpp.TypeOf(p) != rmpp.TypeData || rmpp.SegmentOf(p) != 1 {
-		if p.TID() == f.via {
-			f.alive = now
-		}
 		return true
 	}
 	switch number := answerNumberOf(p.SAData()[:answerHead]); {
 	case number == f.coming:
-		return p.TID() == f.via
+		return true
 	case !number.after(f.coming) || number.question > f.number:
 		return false
 	default:
 		f.reset()
-		f.coming, f.via, f.alive = number, p.TID(), now
+		f.coming = number
 		return true
 	}
 }

@@ -50,14 +50,10 @@ func (s *Source) Receive(now time.Duration, d *mad.Datagram, from mad.GUID) {
 // acknowledged takes a packet about the answer to a standby.
 func (s *Source) acknowledged(now time.Duration, d *mad.Datagram, from mad.GUID) {
 	var sent *session
-	p, attr := s.standbys[d.LID], attrPlain
-	if p != nil {
+	if p := s.standbys[d.LID]; p != nil {
 		sent = p.sent
 	}
-	if sent != nil {
-		attr = attrSealed
-	}
-	if d.Packet.AttrID() != attr || !s.coderOf(sent).verify(&d.Packet, from, s.term.Manager) {
+	if !s.coderOf(sent).verify(&d.Packet, from, s.term.Manager) {
 		s.stats.Untrusted++
 		return
 	}
@@ -94,7 +90,7 @@ func (s *Source) asked(now time.Duration, d *mad.Datagram, from mad.GUID) {
 		return
 	}
 	if s.answersPlain(now, h, &q) {
-		s.accept(now, d, &q, nil)
+		s.accept(now, d, from, &q, nil)
 	}
 }
 
@@ -182,14 +178,14 @@ func (s *Source) askedSealed(now time.Duration, d *mad.Datagram, from mad.GUID) 
 		session = s.cfg.newSession(from, s.term.Manager, salt, ch)
 	}
 	q, err := session.openQuestion(&d.Packet, number)
-	if err != nil || q.from != from {
+	if err != nil {
 		s.stats.Untrusted++
 		return
 	}
 	if h := s.peer(now, from); h != nil {
 		h.seals(now, number)
 	}
-	s.accept(now, d, &q, session)
+	s.accept(now, d, from, &q, session)
 }
 
 // standbyAt is the standby with a LID and GUID, nil if there is none.
@@ -203,12 +199,11 @@ func (s *Source) standbyAt(lid mad.LID, guid mad.GUID) *standby {
 }
 
 // accept takes a question that is new and from a standby with the keys.
-func (s *Source) accept(now time.Duration, d *mad.Datagram, q *question, session *session) {
-	p := s.standbyAt(d.LID, q.from)
+func (s *Source) accept(now time.Duration, d *mad.Datagram, from mad.GUID, q *question, session *session) {
+	p := s.standbyAt(d.LID, from)
 	if p == nil {
 		if len(s.standbys) >= maxStandbys {
 			s.stats.Full++
-			s.floor = s.issued // the question is not remembered
 			return
 		}
 		p = &standby{}
@@ -221,7 +216,7 @@ func (s *Source) accept(now time.Duration, d *mad.Datagram, q *question, session
 		s.floor = s.issued
 	}
 	s.stats.Questions++
-	p.guid, p.asked, p.session, p.version, p.heard, p.owed = q.from, q.number, session, q.understood, now, true
+	p.guid, p.asked, p.session, p.version, p.heard, p.owed = from, q.number, session, q.understood, now, true
 	if !p.sending {
 		p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
 	}

@@ -120,9 +120,11 @@ func TestReplayedLater(t *testing.T) {
 func TestReplayedSegments(t *testing.T) {
 	p := newPair(t, 1)
 	c := p.listen()
-	for i := range 100 {
-		p.put(2 + i)
-		p.pass(5 * time.Millisecond)
+	for i := range 100 { // answers of some segments each
+		for j := range 10 {
+			p.put(1000 + 10*i + j)
+		}
+		p.pass(15 * time.Millisecond)
 	}
 	p.pass(100 * time.Millisecond)
 	p.deafen()
@@ -134,7 +136,14 @@ func TestReplayedSegments(t *testing.T) {
 				p.follower.Receive(p.now, &d)
 			}
 		}
-		p.put(500 + i)
+		for j := range 10 {
+			p.put(5000 + 10*i + j)
+		}
+		p.tamperDown = func(*mad.Datagram) { // beside the segments that come
+			d := c.down[p.rng.IntN(len(c.down))]
+			d.Addr = mad.Addr{LID: masterLID, QPN: 1}
+			p.follower.Receive(p.now, &d)
+		}
 		p.pass(50 * time.Millisecond)
 		p.mustAgree()
 	}
@@ -256,5 +265,138 @@ func TestDowngrade(t *testing.T) {
 	p.pass(20 * time.Second)
 	if st := p.source.Stats(); st.Answers > 0 || st.Untrusted == 0 {
 		t.Errorf("an opening that was changed: %+v", st)
+	}
+}
+
+// TestSealedRefusesPlain: a standby that must not do without encryption does not, also where it did.
+func TestSealedRefusesPlain(t *testing.T) {
+	p := newPair(t, 1)
+	p.tamperUp = older
+	p.pass(4 * time.Second)
+	p.mustAgree()
+	cfg, updates := keys, len(p.updates)
+	cfg.Sealed = true
+	p.follower.Configure(cfg)
+	p.put(2)
+	p.pass(500 * time.Millisecond)
+	if len(p.updates) != updates || p.follower.Stats().Untrusted == 0 {
+		t.Errorf("it took %+v", p.updates[updates:])
+	}
+}
+
+// TestReplayedToOlder: a standby that was replaced by an older version is mirrored, whatever is replayed of
+// its sessions and openings; and when it has gone, its questions do nothing either.
+func TestReplayedToOlder(t *testing.T) {
+	p := newPair(t, 1)
+	c := p.listen()
+	p.pass(3 * time.Second)
+	plain := &capture{}
+	p.tamperDown = nil
+	p.tamperUp = func(d *mad.Datagram) {
+		older(d)
+		plain.up = append(plain.up, *d)
+	}
+	p.follower = mirror.NewFollower(keys, 1, mirror.Salt{4})
+	p.follower.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	p.copy = registry.New()
+	opened := p.source.Stats().Opened
+	for i := range 60 {
+		p.put(2 + i)
+		p.pass(100 * time.Millisecond)
+		p.replay(c)
+	}
+	p.pass(20 * time.Millisecond)
+	p.mustAgree()
+	if st := p.source.Stats(); st.Opened != opened+1 { // to none
+		t.Errorf("%d sessions, before %d", st.Opened, opened)
+	}
+	for end := p.now + time.Minute; p.now < end; p.now += 10 * time.Millisecond {
+		p.source.Output(p.now, nil)
+	}
+	before := p.source.Stats()
+	for range 100 {
+		if sent := p.replay(plain); len(sent) > 0 {
+			t.Fatalf("it is sent %d packets", len(sent))
+		}
+		p.now += 100 * time.Millisecond
+	}
+	if st := p.source.Stats(); st.Questions != before.Questions || st.Standbys != 0 {
+		t.Errorf("%+v, before %+v", st, before)
+	}
+}
+
+// TestClockSetBack: a standby whose clock was set back to when its older version ran takes no answer of
+// that time, and the master none of its questions, which have greater numbers than those of now.
+func TestClockSetBack(t *testing.T) {
+	p := newPair(t, 1)
+	c := p.listen()
+	keep := p.tamperUp
+	p.tamperUp = func(d *mad.Datagram) { older(d); keep(d) }
+	p.pass(10 * time.Second)
+	p.deafen()
+
+	again := mirror.NewFollower(keys, 0, mirror.Salt{3})
+	again.Follow(500*time.Microsecond, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	for now := 500 * time.Microsecond; now < 10*time.Second; now += 10 * time.Millisecond {
+		again.Output(now, nil)
+		for _, d := range c.down {
+			d.Addr = mad.Addr{LID: masterLID, QPN: 1}
+			d.Packet.SetTID(d.Packet.TID() ^ mad.TID(now)<<32)
+			if u, ok := again.Receive(now, &d); ok {
+				t.Fatalf("it took %+v", u)
+			}
+		}
+	}
+
+	began := p.now
+	p.source = mirror.NewSource(keys, mirror.Salt{5})
+	p.rule(3)
+	p.follower = mirror.NewFollower(keys, -1<<20, mirror.Salt{6}) // its clock was ahead
+	p.follower.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	future := p.listen()
+	keep = p.tamperUp
+	p.tamperUp = func(d *mad.Datagram) { older(d); keep(d) }
+	for p.now < began+10*time.Second {
+		p.pass(time.Second)
+	}
+	p.deafen()
+	p.source = mirror.NewSource(keys, mirror.Salt{7})
+	p.rule(4)
+	p.follower = mirror.NewFollower(keys, 5, mirror.Salt{8})
+	p.follower.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	p.copy = registry.New()
+	p.pass(time.Second)
+	for i := range future.up {
+		for _, d := range p.replay(&capture{up: future.up[i : i+1]}) {
+			if d.Packet.AttrID() == mirror.AttrPlain {
+				t.Fatal("the master answers in the clear")
+			}
+		}
+		p.pass(300 * time.Millisecond)
+	}
+	p.mustAgree()
+}
+
+// TestChallengeOfAnother: a challenge counts for the process that asked for it, although another one asked
+// with the same number.
+func TestChallengeOfAnother(t *testing.T) {
+	source := newPair(t, 1).source
+	followers := [2]*mirror.Follower{mirror.NewFollower(keys, 0, mirror.Salt{2}), mirror.NewFollower(keys, 0, mirror.Salt{3})}
+	for i, f := range followers {
+		f.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+		asked := f.Output(0, nil)[0]
+		if asked.Addr = (mad.Addr{LID: standbyLID, QPN: 1}); i > 0 {
+			continue
+		}
+		source.Receive(0, &asked, standbyGUID)
+	}
+	challenge := source.Output(0, nil)[0]
+	challenge.Addr = mad.Addr{LID: masterLID, QPN: 1}
+	for i, want := range []uint64{1, 0} {
+		d := challenge
+		followers[i].Receive(0, &d)
+		if st := followers[i].Stats(); st.Opened != want {
+			t.Errorf("standby %d: %+v", i, st)
+		}
 	}
 }

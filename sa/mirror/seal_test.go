@@ -66,7 +66,16 @@ func TestNothingInTheClear(t *testing.T) {
 	p.source.Configure(other)
 	p.pass(2 * time.Second)
 	p.mustAgree()
+	p.follower.Follow(p.now, mirror.Master{})
+	p.follower.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	p.pass(time.Second)
 	all := slices.Concat(c.up, c.down)
+	for i := range c.up {
+		b := c.up[i].Packet.SAData()
+		if c.up[i].Packet.AttrID() == mirror.AttrPlain && !bytes.Equal(b[16:48], make([]byte, 32)) {
+			t.Errorf("an opening shows what the standby has: %x", b[16:48])
+		}
+	}
 	for i := range all {
 		for _, text := range texts() {
 			if bytes.Contains(all[i].Packet[24:], text) {

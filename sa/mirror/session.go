@@ -145,11 +145,7 @@ func (s *session) openQuestion(p *mad.Packet, number uint64) (q question, err er
 	if err != nil {
 		return q, errSeal
 	}
-	q, err = readQuestion(text, sealedVersion)
-	if err == nil && q.number != number {
-		err = errForeign
-	}
-	return q, err
+	return readQuestion(text, sealedVersion)
 }
 
 // sealAnswer is the message of an answer.
@@ -167,17 +163,12 @@ func (s *session) openAnswer(b []byte) (a answer, err error) {
 	if len(b) < answerHead+tagSize || !isSealed(b, kindSealed) {
 		return a, errForeign
 	}
-	number := answerNumberOf(b)
-	nonce, data := s.prepare(number.answer, s.master, s.standby, b[:answerHead])
+	nonce, data := s.prepare(answerNumberOf(b).answer, s.master, s.standby, b[:answerHead])
 	text, err := s.answers.Open(b[answerHead:answerHead], nonce, b[answerHead:], data)
 	if err != nil {
 		return a, errSeal
 	}
-	a, err = readAnswer(text, sealedVersion)
-	if err == nil && a.number != number {
-		err = errForeign
-	}
-	return a, err
+	return readAnswer(text, sealedVersion)
 }
 
 func appendHead(b []byte, k kind) []byte { return append(b, sealedVersion, byte(k), 0, 0, 0, 0, 0, 0) }
