@@ -41,9 +41,9 @@ type challenge struct {
 //
 // No nonce is used twice with a key. Each end numbers what it seals, from its start to its end, also
 // over sessions; and its Salt, of 128 random bits, is in all of its keys: after 2^32 starts the
-// probability that two had the same Salt is below 2^-64. The limit of GCM, by which a key can be told
-// from a random one with a probability of 2^-33, is at 2^48 blocks, a year of one whole registry of the
-// largest size each second. Only a process that is copied while it runs, as a virtual machine from
+// probability that two had the same Salt is below 2^-64. In a year of one whole registry of the largest
+// size each second, 2^48 blocks with one key, what GCM seals can be distinguished from random bytes
+// with a probability of 2^-32. Only a process that is copied while it runs, as a virtual machine from
 // a snapshot of its memory, can use a nonce twice.
 type session struct {
 	standby, master mad.GUID
