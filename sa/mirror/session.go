@@ -114,10 +114,10 @@ func (s *session) prepare(number uint64, from, to mad.GUID, head []byte) (nonce,
 //
 // and a sealed answer is a message with
 //
-//	 0 version  kind  6 reserved bytes
+//	 0 as every answer: version, kind, registry.Version of the Changes
 //	 8 number of the question
 //	16 number of the answer, of which the nonce is made
-//	24 sealed: the answer
+//	24 sealed: what else is in an answer, in the same order
 //	   tag, 16 bytes
 const (
 	questionHead = 56
@@ -150,17 +150,14 @@ func (s *session) openQuestion(p *mad.Packet, number uint64) (q question, err er
 
 // sealAnswer is the message of an answer.
 func (s *session) sealAnswer(a *answer) []byte {
-	b := make([]byte, 0, answerHead+a.size()+tagSize)
-	b = appendHead(b, kindSealed)
-	b = binary.BigEndian.AppendUint64(b, a.number.question)
-	b = binary.BigEndian.AppendUint64(b, a.number.answer)
-	nonce, data := s.prepare(a.number.answer, s.master, s.standby, b)
-	return s.answers.Seal(b, nonce, a.append(b, sealedVersion)[answerHead:], data)
+	b := a.append(make([]byte, 0, a.size()+tagSize), sealedVersion)
+	nonce, data := s.prepare(a.number.answer, s.master, s.standby, b[:answerHead])
+	return s.answers.Seal(b[:answerHead], nonce, b[answerHead:], data)
 }
 
 // openAnswer reads the message of an answer, and overwrites it.
 func (s *session) openAnswer(b []byte) (a answer, err error) {
-	if len(b) < answerHead+tagSize || !isSealed(b, kindSealed) {
+	if len(b) < answerHead+tagSize {
 		return a, errForeign
 	}
 	nonce, data := s.prepare(answerNumberOf(b).answer, s.master, s.standby, b[:answerHead])
@@ -168,7 +165,7 @@ func (s *session) openAnswer(b []byte) (a answer, err error) {
 	if err != nil {
 		return a, errSeal
 	}
-	return readAnswer(text, sealedVersion)
+	return readAnswer(b[:answerHead+len(text)], sealedVersion)
 }
 
 func appendHead(b []byte, k kind) []byte { return append(b, sealedVersion, byte(k), 0, 0, 0, 0, 0, 0) }
@@ -177,9 +174,7 @@ func appendHead(b []byte, k kind) []byte { return append(b, sealedVersion, byte(
 func isSealed(b []byte, k kind) bool { return b[0] == sealedVersion && kind(b[1]) == k }
 
 // answerNumberOf is the number of a sealed answer, by what precedes its sealed part.
-func answerNumberOf(b []byte) answerNumber {
-	return answerNumber{binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}
-}
+func answerNumberOf(b []byte) answerNumber { return readAnswerNumber(b[8:]) }
 
 func (c *challenge) append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(append(b, c.salt[:]...), c.number)

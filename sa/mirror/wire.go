@@ -86,9 +86,8 @@ const (
 	kindQuestion kind = 1
 	kindChanges  kind = 2 // Changes after a number
 	kindWhole    kind = 3 // Changes that make up the whole registry
-
+	// kindChallenge is the answer to an opening.
 	kindChallenge kind = 4
-	kindSealed    kind = 5 // an answer that is sealed, whose own kind is one of the others
 )
 
 // Term is a mastership term: the time of one manager as master. Numbers of Changes of two terms
@@ -179,6 +178,14 @@ func (n answerNumber) after(o answerNumber) bool {
 	return n.question > o.question || n.question == o.question && n.answer > o.answer
 }
 
+func (n answerNumber) append(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, n.question), n.answer)
+}
+
+func readAnswerNumber(b []byte) answerNumber {
+	return answerNumber{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
 // question is the message of a standby.
 type question struct {
 	from       mad.GUID
@@ -220,10 +227,18 @@ type answer struct {
 func (a *answer) size() int { return answerSize + len(a.policy) + len(a.changes) }
 
 func (a *answer) append(b []byte, version uint8) []byte {
-	b = a.now.term.append(appendKind(b, version, a.kind, a.version, 0))
-	for _, n := range []uint64{a.before, a.now.seq, a.now.policy, a.number.question, a.number.answer, uint64(len(a.policy))} {
+	b = appendKind(b, version, a.kind, a.version, 0)
+	if version == sealedVersion {
+		b = a.number.append(b)
+	}
+	b = a.now.term.append(b)
+	for _, n := range []uint64{a.before, a.now.seq, a.now.policy} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
+	if version != sealedVersion {
+		b = a.number.append(b)
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(len(a.policy)))
 	return append(append(b, a.policy...), a.changes...)
 }
 
@@ -235,9 +250,12 @@ func readAnswer(b []byte, version uint8) (a answer, err error) {
 	case len(b) < answerSize || k != kindChanges && k != kindWhole:
 		return a, errForeign
 	}
-	a = answer{kind: k, before: binary.BigEndian.Uint64(b[24:])}
-	a.now = position{readTerm(b[8:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
-	a.number = answerNumber{binary.BigEndian.Uint64(b[48:]), binary.BigEndian.Uint64(b[56:])}
+	number, rest := b[48:], b[8:]
+	if version == sealedVersion {
+		number, rest = b[8:], b[answerHead:]
+	}
+	a = answer{kind: k, before: binary.BigEndian.Uint64(rest[16:]), number: readAnswerNumber(number)}
+	a.now = position{readTerm(rest), binary.BigEndian.Uint64(rest[24:]), binary.BigEndian.Uint64(rest[32:])}
 	n := binary.BigEndian.Uint64(b[64:])
 	b = b[answerSize:]
 	switch {
