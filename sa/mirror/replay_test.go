@@ -376,27 +376,3 @@ func TestClockSetBack(t *testing.T) {
 	}
 	p.mustAgree()
 }
-
-// TestChallengeOfAnother: a challenge counts for the process that asked for it, although another one asked
-// with the same number.
-func TestChallengeOfAnother(t *testing.T) {
-	source := newPair(t, 1).source
-	followers := [2]*mirror.Follower{mirror.NewFollower(keys, 0, mirror.Salt{2}), mirror.NewFollower(keys, 0, mirror.Salt{3})}
-	for i, f := range followers {
-		f.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
-		asked := f.Output(0, nil)[0]
-		if asked.Addr = (mad.Addr{LID: standbyLID, QPN: 1}); i > 0 {
-			continue
-		}
-		source.Receive(0, &asked, standbyGUID)
-	}
-	challenge := source.Output(0, nil)[0]
-	challenge.Addr = mad.Addr{LID: masterLID, QPN: 1}
-	for i, want := range []uint64{1, 0} {
-		d := challenge
-		followers[i].Receive(0, &d)
-		if st := followers[i].Stats(); st.Opened != want {
-			t.Errorf("standby %d: %+v", i, st)
-		}
-	}
-}
