@@ -71,6 +71,9 @@ type WriteGUIDs struct{ Block sa.GUIDBlock }
 // MirrorHeard is what a standby's Registrar heard from the master that is followed.
 type MirrorHeard struct{ Heard sa.Heard }
 
+// Unencrypted is another manager that has begun to be mirrored to, or from, without encryption.
+type Unencrypted struct{ Peer mad.GUID }
+
 // Reregister are ports whose clients are asked to register again.
 type Reregister struct{ Ports []mad.GUID }
 
@@ -96,6 +99,7 @@ func (PartitionsChanged) event() {}
 func (ConfigChanged) event()     {}
 func (WriteGUIDs) event()        {}
 func (MirrorHeard) event()       {}
+func (Unencrypted) event()       {}
 func (Reregister) event()        {}
 func (MLIDShareReached) event()  {}
 func (Resumed) event()           {}

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,7 @@ func newRegistrar(s *Shell, inbox *inbox, send func([]mad.Datagram) (int, error)
 	}
 	cfg := s.Config.Registrar
 	cfg.Began = start.Unix()
+	_, _ = rand.Read(cfg.Salt[:]) // it never fails
 	r := &registrar{
 		inbox: inbox, sa: &s.sa, send: send, store: s.Store, mirrored: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
 		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
@@ -130,6 +132,12 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		select {
 		case <-ctx.Done():
 		case r.heard <- fromOthers(do):
+		}
+	}
+	if do.Unencrypted != 0 {
+		select {
+		case <-ctx.Done():
+		case r.heard <- Unencrypted{do.Unencrypted}:
 		}
 	}
 	if do.Reregister != nil {

@@ -49,7 +49,7 @@ type GUIDsWritten struct {
 	OK    bool
 }
 
-// ConfigChanged is the configuration that applies from now on, except for Began and Reports.
+// ConfigChanged is the configuration that applies from now on, except for Began, Reports and Salt.
 type ConfigChanged struct{ Config RegistrarConfig }
 
 // Follow says that another manager is master and its registrations have to be mirrored; with

@@ -27,7 +27,7 @@ func newSuccession(t *testing.T) *succession {
 	h.view = &v
 	h.Registrar = NewRegistrar(RegistrarConfig{Groups: h.cfg.Groups, Began: 1_000_000, Mirror: mirror.Config{DefaultKeys: true}}, registry.New(), new(Stats))
 	h.step(ViewPublished{h.view})
-	s := &succession{harness: h, follower: mirror.NewFollower(mirror.Config{DefaultKeys: true}, 0)}
+	s := &succession{harness: h, follower: mirror.NewFollower(mirror.Config{DefaultKeys: true}, 0, mirror.Salt{1})}
 	s.follower.Follow(0, mirror.Master{GUID: s.view.SMs[0].GUID, LID: s.view.SMs[0].LID, Self: h2})
 	return s
 }
@@ -168,9 +168,16 @@ func TestMirrorAnswersManagers(t *testing.T) {
 	}{{h2, h2, true}, {h3, h3, false}, {h3, h2, false}, {h2, h3, false}} {
 		s := newSuccession(t)
 		s.follower.Follow(0, mirror.Master{GUID: s.view.SMs[0].GUID, LID: s.view.SMs[0].LID, Self: c.claims})
-		for _, d := range s.follower.Output(s.at, nil) {
-			d.LID = lidsOfOpenSM[c.from]
-			s.do(Received{Datagrams: []mad.Datagram{d}})
+		for range 2 { // an opening, and a question where that was answered
+			for i := range s.sent {
+				s.sent[i].LID = s.view.SMs[0].LID
+				s.follower.Receive(s.at, &s.sent[i])
+			}
+			s.sent = nil
+			for _, d := range s.follower.Output(s.at, nil) {
+				d.LID = lidsOfOpenSM[c.from]
+				s.do(Received{Datagrams: []mad.Datagram{d}})
+			}
 		}
 		if st := s.MirrorStats().Source; (st.Answers == 1) != c.answered || (st.Untrusted == 1) == c.answered || len(s.sent) > 0 != c.answered {
 			t.Errorf("%v from %v: %+v", c.claims, c.from, st)

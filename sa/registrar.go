@@ -59,6 +59,8 @@ type RegistrarConfig struct {
 	Reports txn.Config
 	// Mirror is the configuration of mirroring.
 	Mirror mirror.Config
+	// Salt is random: another one for each Registrar.
+	Salt mirror.Salt
 }
 
 func (c RegistrarConfig) withDefaults(began int64) RegistrarConfig {
@@ -120,6 +122,9 @@ type Effects struct {
 	// Complete is the handover target when it has everything. From then on requests of
 	// clients are dropped, until the next PrepareHandover.
 	Complete mad.GUID
+	// Unencrypted is another manager that has begun to be mirrored to, or from, without encryption,
+	// as it speaks only an older version of the protocol; 0 for none.
+	Unencrypted mad.GUID
 }
 
 // GUIDBlock is the wanted value of a block of a port's GUIDs.
@@ -133,7 +138,7 @@ type GUIDBlock struct {
 // Requests are counted in stats, together with those of Responders.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
-		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror), follower: mirror.NewFollower(cfg.Mirror, cfg.Began), reader: mirror.NewReader(cfg.Mirror)},
+		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror, cfg.Salt), follower: mirror.NewFollower(cfg.Mirror, cfg.Began, cfg.Salt), reader: mirror.NewReader(cfg.Mirror)},
 		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
 		reports: newReports(txn.New(cfg.Reports), 0), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,

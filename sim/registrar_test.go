@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"ibsm/manager"
 	"ibsm/registry"
 	"ibsm/sa"
+	"ibsm/sa/mirror"
 	"ibsm/store"
+	"ibsm/topo/net"
 )
 
 // saServer is a manager's SA: its Registrar, and a Responder to the requests that change
@@ -44,6 +47,13 @@ func newSAServer(cfg sa.RegistrarConfig, reg *registry.Registry) *saServer {
 	s.Registrar = sa.NewRegistrar(cfg, reg, &s.stats)
 	s.changed(s.State())
 	return s
+}
+
+// salt differs for each manager, at each start.
+func (w *World) salt(at net.End) (salt mirror.Salt) {
+	binary.BigEndian.PutUint64(salt[:], uint64(w.Fabric.PortGUID(at)))
+	binary.BigEndian.PutUint64(salt[8:], uint64(w.Fabric.Now())<<8|uint64(len(w.Managers)&0xff))
+	return salt
 }
 
 // changed has requests answered from a state, and the core notified of it.
@@ -195,6 +205,9 @@ func (w *World) register(m *Manager, ev sa.Event) {
 	}
 	if do.Heard.Master != 0 {
 		d.forCore = append(d.forCore, manager.MirrorHeard{Heard: do.Heard})
+	}
+	if do.Unencrypted != 0 {
+		d.forCore = append(d.forCore, manager.Unencrypted{Peer: do.Unencrypted})
 	}
 	if do.Reregister != nil {
 		d.forCore = append(d.forCore, manager.Reregister{Ports: do.Reregister})

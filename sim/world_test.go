@@ -94,6 +94,7 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 	st.SetIsSM(!cfg.DryRun)
 	m := &Manager{Core: manager.NewCore(cfg), Station: st, Disk: disk, buf: make([]mad.Datagram, 64)}
 	if cfg.Registrar.Groups != nil {
+		cfg.Registrar.Salt = w.salt(at)
 		m.sa = newSAServer(cfg.Registrar, kept)
 	}
 	w.Managers = append(w.Managers, m)

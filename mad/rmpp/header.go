@@ -81,10 +81,12 @@ func IsActive(p *mad.Packet) bool { return p.IsRMPP() }
 // TypeOf is what an active packet is for.
 func TypeOf(p *mad.Packet) Type { return Type(p[25]) }
 
-func flagsOf(p *mad.Packet) Flags    { return Flags(p[26] & 7) }
-func statusOf(p *mad.Packet) Status  { return Status(p[27]) }
-func segmentOf(p *mad.Packet) uint32 { return binary.BigEndian.Uint32(p[28:]) }
-func lengthOf(p *mad.Packet) uint32  { return binary.BigEndian.Uint32(p[32:]) } // or NewWindowLast
+// SegmentOf is the number of the segment that an active packet is, or is about.
+func SegmentOf(p *mad.Packet) uint32 { return binary.BigEndian.Uint32(p[28:]) }
+
+func flagsOf(p *mad.Packet) Flags   { return Flags(p[26] & 7) }
+func statusOf(p *mad.Packet) Status { return Status(p[27]) }
+func lengthOf(p *mad.Packet) uint32 { return binary.BigEndian.Uint32(p[32:]) } // or NewWindowLast
 
 // setHeader writes the RMPP header. RRespTime becomes 0, as Linux's clients have it.
 func setHeader(p *mad.Packet, t Type, f Flags, s Status, segment, length uint32) {

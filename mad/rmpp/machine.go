@@ -39,6 +39,9 @@ func (m *Machine) Stats() Stats {
 	return s
 }
 
+// Segments is how many segments it has received that were of use.
+func (m *Machine) Segments() uint64 { return m.stats.Segments }
+
 // Receive takes a packet whose RMPP is active. It returns true and the transfer that
 // the packet has ended, if any. A request whose response begins to come without the
 // last ACK ends without a word: the response will have its own.

@@ -68,8 +68,8 @@ func wantSegments(t *testing.T, got []mad.Datagram, first, last uint32) {
 		t.Fatalf("%d packets, want segments %d to %d", len(got), first, last)
 	}
 	for i := range got {
-		if p := &got[i].Packet; TypeOf(p) != TypeData || segmentOf(p) != first+uint32(i) || got[i].Addr != remote {
-			t.Fatalf("packet %d to %+v: type %d, segment %d, want segment %d", i, got[i].Addr, TypeOf(p), segmentOf(p), first+uint32(i))
+		if p := &got[i].Packet; TypeOf(p) != TypeData || SegmentOf(p) != first+uint32(i) || got[i].Addr != remote {
+			t.Fatalf("packet %d to %+v: type %d, segment %d, want segment %d", i, got[i].Addr, TypeOf(p), SegmentOf(p), first+uint32(i))
 		}
 	}
 }
@@ -81,9 +81,9 @@ func wantControl(t *testing.T, got []mad.Datagram, method mad.Method, typ Type, 
 		t.Fatalf("%d packets, want type %d", len(got), typ)
 	}
 	p := &got[0].Packet
-	if got[0].Addr != remote || p.Method() != method || TypeOf(p) != typ || statusOf(p) != s || segmentOf(p) != segment || lengthOf(p) != window {
+	if got[0].Addr != remote || p.Method() != method || TypeOf(p) != typ || statusOf(p) != s || SegmentOf(p) != segment || lengthOf(p) != window {
 		t.Fatalf("to %+v: %v type %d %q %d %d, want %v type %d %q %d %d", got[0].Addr,
-			p.Method(), TypeOf(p), statusOf(p), segmentOf(p), lengthOf(p), method, typ, s, segment, window)
+			p.Method(), TypeOf(p), statusOf(p), SegmentOf(p), lengthOf(p), method, typ, s, segment, window)
 	}
 	if p[24] != Version || flagsOf(p) != FlagActive {
 		t.Errorf("version %d, flags %d", p[24], flagsOf(p))

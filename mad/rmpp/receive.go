@@ -11,7 +11,7 @@ import (
 // segment takes a segment of a message.
 func (m *Machine) segment(now time.Duration, d *mad.Datagram) (Ended, bool) {
 	p := &d.Packet
-	number := segmentOf(p)
+	number := SegmentOf(p)
 	if number == 0 || flagsOf(p).Has(FlagFirst) != (number == 1) {
 		return m.refuse(now, d, StatusBadFirst)
 	}
@@ -86,7 +86,7 @@ func (m *Machine) endRequest(now time.Duration, k key) {
 // fits says what is wrong with the lengths of a segment. The segment has not arrived
 // before.
 func (t *transfer) fits(p *mad.Packet) Status {
-	number, length := segmentOf(p), lengthOf(p)
+	number, length := SegmentOf(p), lengthOf(p)
 	isLast := flagsOf(p).Has(FlagLast)
 	known := uint32(0) // segments, by the first one's PayloadLength
 	if t.claimed != 0 {

@@ -118,7 +118,7 @@ func (t *transfer) write(d *mad.Datagram) {
 // acknowledged takes an ACK.
 func (m *Machine) acknowledged(now time.Duration, d *mad.Datagram) (Ended, bool) {
 	m.stats.ACKs++
-	segment, window := segmentOf(&d.Packet), lengthOf(&d.Packet)
+	segment, window := SegmentOf(&d.Packet), lengthOf(&d.Packet)
 	if window < segment {
 		return m.refuse(now, d, StatusWindowTooSmall)
 	}

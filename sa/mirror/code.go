@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 
 	"ibsm/mad"
 )
@@ -13,42 +14,54 @@ const defaultSMKey = 1
 
 // On reports whether registrations are mirrored: managers with a secret SM_Key or M_Key
 // authenticate each other by it; others have to be asked to do without.
-func (c *Config) On() bool {
-	return c.DefaultKeys || c.MKey != 0 || c.SMKey != 0 && c.SMKey != defaultSMKey
+func (c *Config) On() bool { return c.DefaultKeys || c.secret() }
+
+// secret reports whether one of the keys is not known to everybody.
+func (c *Config) secret() bool { return c.MKey != 0 || c.SMKey != 0 && c.SMKey != defaultSMKey }
+
+// keys are the SM_Key and the M_Key, the secret that all keys of this package are derived from.
+func (c *Config) keys() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, c.SMKey), uint64(c.MKey))
 }
 
 // codeSize is the length of the authentication code in bytes.
 const codeSize = 16
 
+// coder makes the authentication codes of packets: HMAC-SHA256 with one key. It belongs to one
+// goroutine, and allocates nothing after the first packet.
+type coder struct {
+	mac  hash.Hash
+	ends [16]byte
+	sum  [sha256.Size]byte
+}
+
+func newCoder(key []byte) *coder { return &coder{mac: hmac.New(sha256.New, key)} }
+
+// newCoder is the coder of packets that do not belong to a session: its key is derived from the
+// SM_Key and the M_Key, neither of which is sent.
+func (c *Config) newCoder() *coder {
+	key := sha256.Sum256(append([]byte("ibsm mirror"), c.keys()...))
+	return newCoder(key[:])
+}
+
 // code is the authentication code of a packet that a manager sends to another one, by the GUIDs of
-// their ports: HMAC-SHA256 with a key derived from the SM_Key and the M_Key, neither of which is
-// sent. It covers all but itself and the upper half of the transaction ID, which the kernel
+// their ports. It covers all but itself and the upper half of the transaction ID, which the kernel
 // overwrites.
-func (c *Config) code(p *mad.Packet, from, to mad.GUID) [codeSize]byte {
-	secret := []byte("ibsm mirror")
-	for _, n := range []uint64{c.SMKey, uint64(c.MKey)} {
-		secret = binary.BigEndian.AppendUint64(secret, n)
-	}
-	key := sha256.Sum256(secret)
-	h := hmac.New(sha256.New, key[:])
-	var ends [16]byte
-	binary.BigEndian.PutUint64(ends[:], uint64(from))
-	binary.BigEndian.PutUint64(ends[8:], uint64(to))
-	h.Write(ends[:])
-	h.Write(p[:8])
-	h.Write(p[12:codeAt])
-	h.Write(p[dataAt:])
-	return [codeSize]byte(h.Sum(nil))
+func (c *coder) code(p *mad.Packet, from, to mad.GUID) []byte {
+	c.mac.Reset()
+	binary.BigEndian.PutUint64(c.ends[:], uint64(from))
+	binary.BigEndian.PutUint64(c.ends[8:], uint64(to))
+	c.mac.Write(c.ends[:])
+	c.mac.Write(p[:8])
+	c.mac.Write(p[12:codeAt])
+	c.mac.Write(p[dataAt:])
+	return c.mac.Sum(c.sum[:0])[:codeSize]
 }
 
 // sign writes the code of a packet.
-func (c *Config) sign(p *mad.Packet, from, to mad.GUID) {
-	code := c.code(p, from, to)
-	copy(p[codeAt:], code[:])
-}
+func (c *coder) sign(p *mad.Packet, from, to mad.GUID) { copy(p[codeAt:dataAt], c.code(p, from, to)) }
 
 // verify reports whether it is right.
-func (c *Config) verify(p *mad.Packet, from, to mad.GUID) bool {
-	code := c.code(p, from, to)
-	return hmac.Equal(p[codeAt:dataAt], code[:])
+func (c *coder) verify(p *mad.Packet, from, to mad.GUID) bool {
+	return hmac.Equal(p[codeAt:dataAt], c.code(p, from, to))
 }

@@ -16,6 +16,8 @@ const (
 	AskInterval = time.Second
 	askSoonest  = 100 * time.Millisecond // the first retry without an answer; doubled each time
 	askLatest   = 2 * time.Second
+	// patience is how long a session lasts without a new packet of the master.
+	patience = 3 * time.Second
 	// silence is how long a master does not answer until it is taken to mirror nothing.
 	silence = 10 * time.Second
 )
@@ -51,6 +53,15 @@ type Follower struct {
 	answered  time.Duration // when the last answer came, or else when the first question was due
 	tid       uint32
 	stats     FollowerStats
+
+	salt    Salt
+	packets *coder        // of packets outside sessions
+	session *session      // with the master; nil before its challenge
+	since   uint64        // number of the last question before the session
+	alive   time.Duration // when the last segment of the session came that was new
+	old     bool          // the master speaks only plainVersion
+	plain   [64]uint64    // numbers of the last questions outside sessions
+	coming  answerNumber  // of the sealed answer that is being received, or was last
 }
 
 // FollowerStats counts what a Follower has done.
@@ -62,6 +73,8 @@ type FollowerStats struct {
 	Changes   uint64        // applied
 	Untrusted uint64        // packets with other keys, or from another sender
 	Garbage   uint64        // invalid answers
+	Opened    uint64        // sessions
+	Old       bool          // the last answer was not encrypted: the master speaks only an older version
 	Heard     time.Duration // when the last valid answer came; 0 never
 }
 
@@ -74,12 +87,16 @@ type Update struct {
 	// Policy is the master's policy if it has changed, else nil. It is empty if the master
 	// sends none.
 	Policy []byte
+	// Old is set if the answer was not encrypted, since the master speaks only an older version of
+	// the protocol, although there is a secret to encrypt it with.
+	Old bool
 }
 
 // NewFollower returns a Follower without a master. began is the wall time at time 0, in seconds
-// since 1970.
-func NewFollower(cfg Config, began int64) *Follower {
-	f := &Follower{cfg: cfg, began: began}
+// since 1970, and salt is random.
+func NewFollower(cfg Config, began int64, salt Salt) *Follower {
+	f := &Follower{began: began, salt: salt}
+	f.Configure(cfg)
 	f.reset()
 	return f
 }
@@ -89,7 +106,9 @@ func (f *Follower) reset() {
 }
 
 // Configure sets another configuration.
-func (f *Follower) Configure(cfg Config) { f.cfg = cfg }
+func (f *Follower) Configure(cfg Config) {
+	f.cfg, f.packets, f.session = cfg, cfg.newCoder(), f.session.with(&cfg)
+}
 
 // Follow sets the master to follow from now on.
 func (f *Follower) Follow(now time.Duration, m Master) {
@@ -97,7 +116,7 @@ func (f *Follower) Follow(now time.Duration, m Master) {
 		return
 	}
 	f.reset()
-	f.master = m
+	f.master, f.session, f.old = m, nil, false
 	f.last = answerNumber{question: f.next(now)}
 	f.stats.Heard = 0
 	f.due, f.wait, f.answered = now, askSoonest, now
@@ -111,17 +130,27 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	switch {
 	case f.master.GUID == 0 || d.TimedOut:
 		return Update{}, false
-	case d.LID != f.master.LID || !f.cfg.trusts(&d.Packet, f.master.GUID, f.master.Self):
+	case d.LID != f.master.LID || !f.cfg.isOurs(&d.Packet) || !f.trusts(&d.Packet):
 		f.stats.Untrusted++
 		return Update{}, false
 	case !rmpp.IsActive(&d.Packet) || !d.Packet.IsResponse():
 		return Update{}, false
+	case d.Packet.AttrID() == attrOpening:
+		f.challenged(now, &d.Packet)
+		return Update{}, false
+	case d.Packet.AttrID() == attrSealed && !f.comes(&d.Packet):
+		f.stats.Untrusted++
+		return Update{}, false
 	}
+	had := f.transfers.Segments()
 	e, ended := f.transfers.Receive(now, d)
+	if f.transfers.Segments() != had {
+		f.alive = now
+	}
 	if !ended || e.Sent || e.Status != rmpp.StatusNormal {
 		return Update{}, false
 	}
-	u, err := f.take(e.Data)
+	u, err := f.open(e.Data)
 	if errors.Is(err, errReplay) {
 		f.stats.Untrusted++
 		return Update{}, false
@@ -133,6 +162,8 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 		return Update{}, false
 	}
 	f.stats.Answers++
+	f.old = f.session == nil
+	f.stats.Old, u.Old = f.old, f.old && f.cfg.secret()
 	f.stats.Heard, f.answered = now, now
 	f.due, f.wait = f.asked+AskInterval, askSoonest
 	return u, true
@@ -148,13 +179,11 @@ func (f *Follower) next(now time.Duration) uint64 {
 // would make all answers to come old ones.
 var errReplay = errors.New("mirror: an old answer, or to no question")
 
-// take reads an answer.
-func (f *Follower) take(b []byte) (Update, error) {
-	a, err := readAnswer(b)
+// take takes an answer.
+func (f *Follower) take(a *answer) (Update, error) {
 	u := Update{Master: f.master.GUID}
+	var err error
 	switch {
-	case err != nil:
-		return u, err
 	case a.now.term.Manager != f.master.GUID:
 		return u, fmt.Errorf("mirror: the answer is from %v", a.now.term.Manager)
 	case !a.number.after(f.last), a.number.question > f.number:
@@ -212,7 +241,7 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 	first := len(out)
 	out = f.transfers.Drain(now, out)
 	for i := first; i < len(out); i++ {
-		f.cfg.sign(&out[i].Packet, f.master.Self, f.master.GUID)
+		f.coder().sign(&out[i].Packet, f.master.Self, f.master.GUID)
 	}
 	if f.due > now {
 		return out
@@ -223,10 +252,8 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 	f.number = f.next(now)
 	f.stats.Questions++
 	d := mad.Datagram{Addr: mad.Addr{LID: f.master.LID, QPN: 1}}
-	f.cfg.header(&d.Packet, mad.MethodGetTable, mad.TID(f.tid))
-	q := question{from: f.master.Self, has: f.has, number: f.number}
-	q.write(&d.Packet)
-	f.cfg.sign(&d.Packet, f.master.Self, f.master.GUID)
+	f.ask(now, &d.Packet)
+	f.packets.sign(&d.Packet, f.master.Self, f.master.GUID)
 	return append(out, d)
 }
 

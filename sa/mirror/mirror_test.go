@@ -42,7 +42,7 @@ type pair struct {
 
 func newPair(t testing.TB, seed uint64) *pair {
 	p := &pair{
-		TB: t, step: time.Millisecond, rng: rand.New(rand.NewPCG(seed, 1)), source: mirror.NewSource(keys), follower: mirror.NewFollower(keys, 0),
+		TB: t, step: time.Millisecond, rng: rand.New(rand.NewPCG(seed, 1)), source: mirror.NewSource(keys, mirror.Salt{1}), follower: mirror.NewFollower(keys, 0, mirror.Salt{2}),
 		master: registry.New(), copy: registry.New(),
 	}
 	p.put(1)
@@ -164,10 +164,7 @@ func TestFollow(t *testing.T) {
 // master takes the questions of a standby; both have everything but the P_Keys of
 // subscriptions, which that version has not.
 func TestOlderManagers(t *testing.T) {
-	const (
-		versionAt, latestAt = 56 + 2, 56 + 3 // of a packet: of the Changes, and known to the sender
-		kindOldSubscription = 7
-	)
+	const versionAt, latestAt = 56 + 2, 56 + 3 // of a packet: of the Changes, and known to the sender
 	sub := registry.Subscription{
 		SubscriptionKey: registry.SubscriptionKey{Subscriber: mad.MakeGID(mad.DefaultPrefix, 7), QPN: 1, Filter: registry.Filter{LIDBegin: registry.AnyLID, Trap: 64}},
 		Destination:     registry.Destination{Addr: mad.Addr{LID: 7, QPN: 1, GRH: mad.GRH{Present: true, FlowLabel: 9}}, PKey: 0x8001},
@@ -201,7 +198,7 @@ func TestOlderManagers(t *testing.T) {
 			t.Errorf("question of version %d, which older managers drop", d.Packet[versionAt])
 		}
 		d.Packet[latestAt] = 0
-		keys.Sign(&d.Packet, standbyGUID, masterGUID)
+		older(d)
 	}
 	p.tamperDown = func(d *mad.Datagram) {
 		if first := binary.BigEndian.Uint32(d.Packet[28:]) == 1; d.Packet[25] == 1 && first && d.Packet[versionAt] != 1 {
@@ -211,7 +208,7 @@ func TestOlderManagers(t *testing.T) {
 			t.Error("a Change of a kind that older managers do not know")
 		}
 	}
-	p.pass(time.Second)
+	p.pass(4 * time.Second)
 	old := registry.Destination{Addr: mad.Addr{LID: 7, QPN: 1}}
 	mustHave(old, 64)
 	subscribe(65) // of those that are remembered
@@ -423,7 +420,7 @@ func TestReplays(t *testing.T) {
 	untrusted := before.Untrusted
 	for i := range questions {
 		d := questions[i]
-		if !rmpp.IsActive(&d.Packet) { // an acknowledgement of an answer
+		if !rmpp.IsActive(&d.Packet) && d.Packet.AttrID() == mirror.AttrSealed { // no opening and no acknowledgement of an answer
 			untrusted++
 		}
 		d.Addr = mad.Addr{LID: standbyLID, QPN: 1}
@@ -472,12 +469,9 @@ func TestDefaultKeys(t *testing.T) {
 func TestStandbys(t *testing.T) {
 	p := newPair(t, 1)
 	for lid := range mad.LID(20) {
-		standby := standbyGUID + mad.GUID(lid)
-		other := mirror.NewFollower(keys, 0)
-		other.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standby})
-		d := other.Output(p.now, nil)[0]
-		d.LID = 100 + lid
-		p.source.Receive(p.now, &d, standby)
+		other := mirror.NewFollower(keys, 0, mirror.Salt{3})
+		other.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID + mad.GUID(lid)})
+		p.meet(p.source, other, 100+lid, standbyGUID+mad.GUID(lid))
 	}
 	if st := p.source.Stats(); st.Standbys != 8 || st.Full != 12 {
 		t.Errorf("%+v", st)
@@ -502,12 +496,13 @@ func TestStandbyForgotten(t *testing.T) {
 }
 
 // FuzzExchange feeds both ends with packets that show the right keys and are wrong in
-// other ways; whatever they are, nothing breaks, and the truth gets through after them.
+// other ways, also sealed with the keys of the session; whatever they are, nothing breaks, and the
+// truth gets through after them.
 func FuzzExchange(f *testing.F) {
 	p := newPair(f, 1)
-	for _, d := range append(p.follower.Output(0, nil), questionAnswered(p)...) {
-		f.Add(d.Packet[:])
-	}
+	p.tamperUp = func(d *mad.Datagram) { f.Add(d.Packet[:]) }
+	p.tamperDown = p.tamperUp
+	p.pass(10 * time.Millisecond)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := newPair(t, 1)
 		p.pass(10 * time.Millisecond)
@@ -517,9 +512,12 @@ func FuzzExchange(f *testing.F) {
 			d.Packet[1] = byte(mad.ClassMirror)
 			binary.BigEndian.PutUint32(d.Packet[36:], mad.MirrorOUI)
 			d.Addr = mad.Addr{LID: standbyLID, QPN: 1}
-			keys.Sign(&d.Packet, standbyGUID, masterGUID)
+			if d.Packet[0]&1 != 0 {
+				p.follower.Reseal(&d.Packet, b[min(len(b), 56+24):])
+			}
+			p.follower.Sign(&d.Packet, standbyGUID, masterGUID)
 			p.source.Receive(p.now, &d, standbyGUID)
-			keys.Sign(&d.Packet, masterGUID, standbyGUID)
+			p.follower.Sign(&d.Packet, masterGUID, standbyGUID)
 			d.Addr = mad.Addr{LID: masterLID, QPN: 1}
 			if u, ok := p.follower.Receive(p.now, &d); ok {
 				if u.Whole != nil {
@@ -538,14 +536,6 @@ func FuzzExchange(f *testing.F) {
 		p.pass(time.Minute) // beyond the time that a message may take
 		p.mustAgree()
 	})
-}
-
-// questionAnswered are the packets of the master's first answer.
-func questionAnswered(p *pair) []mad.Datagram {
-	asked := p.follower.Output(p.now+time.Second, nil)
-	asked[0].Addr = mad.Addr{LID: standbyLID, QPN: 1}
-	p.source.Receive(p.now, &asked[0], standbyGUID)
-	return p.source.Output(p.now, nil)
 }
 
 // BenchmarkCatchUp is a standby that knows nothing, and 100,000 members.

@@ -36,6 +36,15 @@ type Source struct {
 	standbys  map[mad.LID]*standby
 	tid       uint32 // of the last answer
 	stats     SourceStats
+
+	salt    Salt
+	packets *coder         // of packets outside sessions
+	issued  uint64         // number of the last challenge
+	floor   uint64         // of sessions: the challenge of a new one has a greater number
+	sealed  uint64         // number of the last answer
+	replies []mad.Datagram // challenges to send
+	peers   map[mad.GUID]*peer
+	old     []mad.GUID // managers that have begun to ask in plainVersion, for Old
 }
 
 // SourceStats counts what a Source has done.
@@ -47,6 +56,8 @@ type SourceStats struct {
 	Failed    uint64 // answers that were not acknowledged
 	Untrusted uint64 // packets with other keys, from ports that no walk found a manager at, and replays
 	Foreign   uint64 // questions of another version
+	Plain     uint64 // questions of plainVersion that were not answered: too soon, or Config.Sealed is set
+	Opened    uint64 // sessions
 	Full      uint64 // questions beyond maxStandbys, and answers without room in a buffer
 	TooLong   uint64 // policies beyond MaxPolicy
 }
@@ -54,8 +65,8 @@ type SourceStats struct {
 // standby is a manager that gets changes.
 type standby struct {
 	guid    mad.GUID
-	asked   uint64 // number of its last question
-	answers uint64 // begun
+	asked   uint64   // number of its last question
+	session *session // nil for a manager of plainVersion
 	addr    mad.Addr
 	high    uint32   // upper half of its transaction IDs, by which its kernel finds the process
 	has     position // as far as is known here
@@ -64,7 +75,8 @@ type standby struct {
 	owed    bool          // it has asked and has no answer yet
 	next    time.Duration // when it may get the next unasked answer
 	sending bool
-	tid     mad.TID  // of the answer that is being sent
+	sent    *session // of the answer that is being sent, or was sent last
+	tid     mad.TID  // of that answer
 	will    position // of the standby when it has arrived
 	lacks   bool     // the standby is behind
 	since   time.Duration
@@ -77,9 +89,9 @@ type Standby struct {
 	Since time.Duration // when it began to
 }
 
-// NewSource returns the Source of a manager that is not master.
-func NewSource(cfg Config) *Source {
-	s := &Source{}
+// NewSource returns the Source of a manager that is not master. salt is random.
+func NewSource(cfg Config, salt Salt) *Source {
+	s := &Source{salt: salt, peers: map[mad.GUID]*peer{}}
 	s.Configure(cfg)
 	s.Stop()
 	return s
@@ -91,7 +103,10 @@ func (s *Source) Configure(cfg Config) {
 		cfg.Policy = nil
 		s.stats.TooLong++
 	}
-	s.cfg, s.policy = cfg, sumOf(cfg.Policy)
+	s.cfg, s.policy, s.packets = cfg, sumOf(cfg.Policy), cfg.newCoder()
+	for _, p := range s.standbys {
+		p.session, p.sent = p.session.with(&cfg), p.sent.with(&cfg)
+	}
 }
 
 // Begin begins a mastership term with a registry.
@@ -104,7 +119,7 @@ func (s *Source) Begin(term Term, state *registry.State) {
 
 // Stop ends the mastership term.
 func (s *Source) Stop() {
-	s.term, s.state, s.log = Term{}, nil, changeLog{}
+	s.term, s.state, s.log, s.replies, s.floor = Term{}, nil, changeLog{}, nil, s.issued
 	s.standbys = map[mad.LID]*standby{}
 	s.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxTransfers: maxStandbys, MaxPerPeer: 1, MaxBytes: maxBytes, MaxMessage: 1})
 }
@@ -123,67 +138,6 @@ func (s *Source) Changed(changes []registry.Change, state *registry.State) {
 	}
 }
 
-// Receive takes a packet from the port with a GUID, which the last walk found a manager at; 0 for
-// any other port.
-func (s *Source) Receive(now time.Duration, d *mad.Datagram, from mad.GUID) {
-	switch {
-	case s.term == (Term{}) || d.TimedOut || d.Packet.IsResponse():
-	case from == 0 || len(s.cfg.Allowed) > 0 && !slices.Contains(s.cfg.Allowed, from) || !s.cfg.trusts(&d.Packet, from, s.term.Manager):
-		s.stats.Untrusted++
-	case rmpp.IsActive(&d.Packet):
-		if rmpp.TypeOf(&d.Packet) == rmpp.TypeData {
-			break // standbys send no messages
-		}
-		if e, ended := s.transfers.Receive(now, d); ended {
-			s.ended(now, &e)
-		}
-	default:
-		s.asked(now, d, from)
-	}
-}
-
-// asked takes a question.
-func (s *Source) asked(now time.Duration, d *mad.Datagram, from mad.GUID) {
-	q, err := readQuestion(&d.Packet)
-	if err != nil {
-		s.stats.Foreign++
-		return
-	}
-	p := s.standbys[d.LID]
-	if q.from != from || p != nil && p.guid == from && q.number <= p.asked {
-		s.stats.Untrusted++
-		return
-	}
-	if p == nil {
-		if len(s.standbys) >= maxStandbys {
-			s.stats.Full++
-			return
-		}
-		p = &standby{}
-		s.standbys[d.LID] = p
-	}
-	s.stats.Questions++
-	p.guid, p.asked, p.version, p.heard, p.owed = q.from, q.number, q.understood, now, true
-	if !p.sending {
-		p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
-	}
-}
-
-// ended takes the end of an answer.
-func (s *Source) ended(now time.Duration, e *rmpp.Ended) {
-	p := s.standbys[e.LID]
-	if p == nil || !p.sending || p.tid != e.Head.TID() {
-		return
-	}
-	p.sending = false
-	if e.Status != rmpp.StatusNormal {
-		s.stats.Failed++
-		p.next = now + setback
-		return
-	}
-	p.has, p.next = p.will, now+pace
-}
-
 // Output does what is due and appends the packets to send.
 func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	if s.term == (Term{}) {
@@ -195,7 +149,7 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	for _, lid := range slices.Sorted(maps.Keys(s.standbys)) {
 		p := s.standbys[lid]
 		if !p.sending && p.heard+lease <= now {
-			delete(s.standbys, lid)
+			s.forget(lid)
 			continue
 		}
 		if lacks := s.lacks(p); lacks != p.lacks {
@@ -205,14 +159,30 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 			s.answer(now, p)
 		}
 	}
+	out = append(out, s.replies...)
+	s.replies = s.replies[:0]
 	from := len(out)
 	out = s.transfers.Drain(now, out)
 	for i := from; i < len(out); i++ {
 		if p := s.standbys[out[i].LID]; p != nil {
-			s.cfg.sign(&out[i].Packet, s.term.Manager, p.guid)
+			s.coderOf(p.sent).sign(&out[i].Packet, s.term.Manager, p.guid)
 		}
 	}
 	return out
+}
+
+// coderOf is that of the packets of a session, nil for none.
+func (s *Source) coderOf(x *session) *coder {
+	if x == nil {
+		return s.packets
+	}
+	return x.packets
+}
+
+// forget ends the answers to a standby. What it has asked until now counts as old from then on.
+func (s *Source) forget(lid mad.LID) {
+	delete(s.standbys, lid)
+	s.floor = s.issued
 }
 
 // lacks reports whether a standby is behind, as far as is known.
@@ -248,6 +218,9 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 	if s.term == (Term{}) {
 		return 0, false
 	}
+	if len(s.replies) > 0 {
+		return 0, true
+	}
 	at, ok = s.transfers.Deadline()
 	for _, p := range s.standbys {
 		due := p.heard + lease
@@ -263,7 +236,7 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 
 // answer begins to send a standby what it lacks.
 func (s *Source) answer(now time.Duration, p *standby) {
-	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), version: p.version, number: answerNumber{p.asked, p.answers + 1}}
+	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), version: p.version, number: answerNumber{p.asked, s.sealed + 1}}
 	if p.has.policy != s.policy {
 		a.policy = s.cfg.Policy
 	}
@@ -281,10 +254,18 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	s.tid++
 	p.tid = mad.TID(p.high)<<32 | mad.TID(s.tid)
 	p.will, p.owed = a.now, false
-	p.answers++
+	p.sent = p.session
+	s.sealed++
 	d := mad.Datagram{Addr: p.addr}
-	s.cfg.header(&d.Packet, mad.MethodGetTableResp, p.tid)
-	if err := s.transfers.Send(now, &d, a.append(nil)); err != nil {
+	var message []byte
+	if p.session == nil {
+		header(&d.Packet, mad.MethodGetTableResp, attrPlain, p.tid)
+		message = a.append(make([]byte, 0, a.size()), plainVersion)
+	} else {
+		header(&d.Packet, mad.MethodGetTableResp, attrSealed, p.tid)
+		message = p.session.sealAnswer(&a)
+	}
+	if err := s.transfers.Send(now, &d, message); err != nil {
 		s.stats.Full++
 		p.next = now + setback
 		return
@@ -307,43 +288,4 @@ func (s *Source) Standbys() (all []Standby) {
 		all = append(all, Standby{p.guid, p.lacks, p.since})
 	}
 	return all
-}
-
-// changeLog are the last Changes, encoded in registry.Version.
-type changeLog struct {
-	last  uint64 // number of the last
-	items [][]byte
-	bytes int
-}
-
-func (l *changeLog) add(c registry.Change) {
-	b := c.AppendTo(nil)
-	l.items = append(l.items, b)
-	l.bytes += len(b)
-	l.last++
-	for l.bytes > maxLog {
-		l.bytes -= len(l.items[0])
-		l.items[0] = nil
-		l.items = l.items[1:]
-	}
-}
-
-// has reports whether all Changes after a number are remembered.
-func (l *changeLog) has(seq uint64) bool { return seq <= l.last && l.last-seq <= uint64(len(l.items)) }
-
-// since are the Changes after a number, encoded in a registry.Version; false if not all
-// are remembered.
-func (l *changeLog) since(seq uint64, version uint8) ([]byte, bool) {
-	if !l.has(seq) {
-		return nil, false
-	}
-	b := slices.Concat(l.items[len(l.items)-int(l.last-seq):]...)
-	if version == registry.Version {
-		return b, true
-	}
-	var old []byte
-	for c := range decoded(b) { // our own: there is no error
-		old = registry.AppendVersion(old, c, version)
-	}
-	return old, true
 }

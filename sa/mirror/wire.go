@@ -19,21 +19,32 @@ import (
 //	40 authentication code
 //	56 data
 const (
-	ouiAt    = 36
-	codeAt   = 40
-	dataAt   = 56
-	attrOurs = mad.AttrID(0x10) // of questions and answers
+	ouiAt  = 36
+	codeAt = 40
+	dataAt = 56
 )
 
-// version of the data, incremented with each change of its layout.
-const version = 3
+// Attributes: what the data of a packet is.
+const (
+	attrPlain   = mad.AttrID(0x10) // question and answer that are not encrypted, or an opening
+	attrSealed  = mad.AttrID(0x11) // question and answer of a session
+	attrOpening = mad.AttrID(0x12) // opening and challenge
+)
+
+// Versions of the data, incremented with each change of its layout. Managers that speak only
+// plainVersion drop what has another attribute than attrPlain or another version.
+const (
+	plainVersion  = 3 // nothing is encrypted
+	sealedVersion = 4
+)
 
 // oldestRegistry is the registry.Version of managers that send no latest version.
 const oldestRegistry = 1
 
 // Question and answer begin with a byte each for version, kind, the registry.Version of the
 // Changes, and the latest registry.Version that the sender understands, where 0 means the
-// former; then come 4 reserved bytes. A question has no Changes and carries oldestRegistry, so
+// former; then come the latest version that the sender speaks, which is 0 in those of plainVersion
+// alone, and 3 reserved bytes. A question has no Changes and carries oldestRegistry, so
 // that older managers accept it; the answer has Changes of the latest version that both
 // understand.
 //
@@ -47,9 +58,21 @@ const oldestRegistry = 1
 //	                            56 number of the answer
 //	                            64 length of the policy, 0 if it is known
 //	                            72 policy, then Changes
+//
+// An opening is a question without a position, which is followed by the Salt of the standby, and a
+// challenge answers it:
+//
+//	challenge
+//	 0 version  kind  6 reserved bytes
+//	 8 number of the opening, or of the sealed question of an earlier session
+//	16 Salt of the standby
+//	32 Salt of the master
+//	48 number of the challenge
 const (
-	questionSize = 56
-	answerSize   = 72
+	questionSize  = 56
+	openingSize   = questionSize + len(Salt{})
+	challengeSize = 56
+	answerSize    = 72
 )
 
 // MaxPolicy is the longest policy that is sent, in bytes. A longer one is counted and not
@@ -63,6 +86,8 @@ const (
 	kindQuestion kind = 1
 	kindChanges  kind = 2 // Changes after a number
 	kindWhole    kind = 3 // Changes that make up the whole registry
+	// kindChallenge is the answer to an opening.
+	kindChallenge kind = 4
 )
 
 // Term is a mastership term: the time of one manager as master. Numbers of Changes of two terms
@@ -78,6 +103,9 @@ type Config struct {
 	MKey  mad.MKey
 	// DefaultKeys has managers mirror each other although everybody knows their keys.
 	DefaultKeys bool
+	// Sealed refuses what is not encrypted: there is no mirror with a manager that speaks only
+	// an older version of the protocol.
+	Sealed bool
 	// Allowed are the ports whose managers are answered; all in the view when it is empty.
 	Allowed []mad.GUID
 	// Policy is the master's policy, in the caller's encoding; nil for none. It is not
@@ -99,17 +127,16 @@ func sumOf(policy []byte) uint64 {
 }
 
 // header writes the header of a packet, but not the code.
-func (c *Config) header(p *mad.Packet, m mad.Method, tid mad.TID) {
-	p.SetHeader(mad.ClassMirror, m, attrOurs, 0)
+func header(p *mad.Packet, m mad.Method, attr mad.AttrID, tid mad.TID) {
+	p.SetHeader(mad.ClassMirror, m, attr, 0)
 	p.SetTID(tid)
 	binary.BigEndian.PutUint32(p[ouiAt:], mad.MirrorOUI)
 }
 
-// trusts reports whether a packet is one of mirroring that a manager sent to another one, and
-// both have the same keys.
-func (c *Config) trusts(p *mad.Packet, from, to mad.GUID) bool {
-	return p.MgmtClass() == mad.ClassMirror && p.ClassVersion() == mad.ClassMirror.Version() && p.AttrID() == attrOurs &&
-		binary.BigEndian.Uint32(p[ouiAt:]) == mad.MirrorOUI && c.On() && c.verify(p, from, to)
+// isOurs reports whether a packet is one of mirroring, which is on. Its code is not verified.
+func (c *Config) isOurs(p *mad.Packet) bool {
+	return p.MgmtClass() == mad.ClassMirror && p.ClassVersion() == mad.ClassMirror.Version() &&
+		p.AttrID() >= attrPlain && p.AttrID() <= attrOpening && binary.BigEndian.Uint32(p[ouiAt:]) == mad.MirrorOUI && c.On()
 }
 
 // position says which Changes and which policy a manager has.
@@ -127,15 +154,16 @@ func readTerm(b []byte) Term {
 	return Term{mad.GUID(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:])}
 }
 
-func appendKind(b []byte, k kind, changes uint8) []byte {
-	return append(b, version, byte(k), changes, registry.Version, 0, 0, 0, 0)
+func appendKind(b []byte, version uint8, k kind, changes, latest uint8) []byte {
+	return append(b, version, byte(k), changes, registry.Version, latest, 0, 0, 0)
 }
 
 // errForeign is for messages of another version and for garbage.
 var errForeign = errors.New("mirror: not a message of this version")
 
-// readKind reads the type of a message, and the latest registry.Version that both understand.
-func readKind(b []byte) (k kind, understood uint8, err error) {
+// readKind reads the type of a message of a version, and the latest registry.Version that both
+// understand.
+func readKind(b []byte, version uint8) (k kind, understood uint8, err error) {
 	if len(b) < 8 || b[0] != version || b[2] < oldestRegistry || b[2] > registry.Version {
 		return 0, 0, errForeign
 	}
@@ -150,30 +178,38 @@ func (n answerNumber) after(o answerNumber) bool {
 	return n.question > o.question || n.question == o.question && n.answer > o.answer
 }
 
+func (n answerNumber) append(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, n.question), n.answer)
+}
+
+func readAnswerNumber(b []byte) answerNumber {
+	return answerNumber{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
 // question is the message of a standby.
 type question struct {
 	from       mad.GUID
 	has        position
 	number     uint64 // greater than that of every earlier question of the standby
 	understood uint8  // the latest registry.Version that both understand
+	latest     uint8  // the latest version that the standby speaks; 0 for plainVersion
 }
 
-func (q *question) write(p *mad.Packet) {
-	b := binary.BigEndian.AppendUint64(appendKind(p.SAData()[:0], kindQuestion, oldestRegistry), uint64(q.from))
+func (q *question) append(b []byte, version uint8) []byte {
+	b = binary.BigEndian.AppendUint64(appendKind(b, version, kindQuestion, oldestRegistry, q.latest), uint64(q.from))
 	b = q.has.term.append(b)
 	b = binary.BigEndian.AppendUint64(b, q.has.seq)
 	b = binary.BigEndian.AppendUint64(b, q.has.policy)
-	binary.BigEndian.AppendUint64(b, q.number)
+	return binary.BigEndian.AppendUint64(b, q.number)
 }
 
-func readQuestion(p *mad.Packet) (q question, err error) {
-	b := p.SAData()[:questionSize]
-	k, understood, err := readKind(b)
-	if err != nil || k != kindQuestion {
+func readQuestion(b []byte, version uint8) (q question, err error) {
+	k, understood, err := readKind(b, version)
+	if err != nil || k != kindQuestion || len(b) < questionSize {
 		return q, errForeign
 	}
 	has := position{readTerm(b[16:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
-	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), has, binary.BigEndian.Uint64(b[48:]), understood}, nil
+	return question{mad.GUID(binary.BigEndian.Uint64(b[8:])), has, binary.BigEndian.Uint64(b[48:]), understood, b[4]}, nil
 }
 
 // answer is the message of the master.
@@ -187,25 +223,39 @@ type answer struct {
 	version uint8 // registry.Version of changes
 }
 
-func (a *answer) append(b []byte) []byte {
-	b = a.now.term.append(appendKind(b, a.kind, a.version))
-	for _, n := range []uint64{a.before, a.now.seq, a.now.policy, a.number.question, a.number.answer, uint64(len(a.policy))} {
+// size is the length of the message in bytes.
+func (a *answer) size() int { return answerSize + len(a.policy) + len(a.changes) }
+
+func (a *answer) append(b []byte, version uint8) []byte {
+	b = appendKind(b, version, a.kind, a.version, 0)
+	if version == sealedVersion {
+		b = a.number.append(b)
+	}
+	b = a.now.term.append(b)
+	for _, n := range []uint64{a.before, a.now.seq, a.now.policy} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
+	if version != sealedVersion {
+		b = a.number.append(b)
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(len(a.policy)))
 	return append(append(b, a.policy...), a.changes...)
 }
 
-func readAnswer(b []byte) (a answer, err error) {
-	k, _, err := readKind(b)
+func readAnswer(b []byte, version uint8) (a answer, err error) {
+	k, _, err := readKind(b, version)
 	switch {
 	case err != nil:
 		return a, err
 	case len(b) < answerSize || k != kindChanges && k != kindWhole:
 		return a, errForeign
 	}
-	a = answer{kind: k, before: binary.BigEndian.Uint64(b[24:])}
-	a.now = position{readTerm(b[8:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])}
-	a.number = answerNumber{binary.BigEndian.Uint64(b[48:]), binary.BigEndian.Uint64(b[56:])}
+	number, rest := b[48:], b[8:]
+	if version == sealedVersion {
+		number, rest = b[8:], b[answerHead:]
+	}
+	a = answer{kind: k, before: binary.BigEndian.Uint64(rest[16:]), number: readAnswerNumber(number)}
+	a.now = position{readTerm(rest), binary.BigEndian.Uint64(rest[24:]), binary.BigEndian.Uint64(rest[32:])}
 	n := binary.BigEndian.Uint64(b[64:])
 	b = b[answerSize:]
 	switch {

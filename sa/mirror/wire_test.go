@@ -28,14 +28,18 @@ func TestSince(t *testing.T) {
 }
 
 // TestKind: a message begins with the version of the exchange, its kind, the registry.Version
-// of its Changes and the latest that the sender understands; four reserved bytes are 0.
+// of its Changes, the latest that the sender understands, and the latest version of the exchange that it
+// speaks; three reserved bytes are 0. A message of another version is not read.
 func TestKind(t *testing.T) {
-	b := appendKind(nil, kindQuestion, oldestRegistry)
-	if want := []byte{version, byte(kindQuestion), oldestRegistry, registry.Version, 0, 0, 0, 0}; !bytes.Equal(b, want) {
+	b := appendKind(nil, plainVersion, kindQuestion, oldestRegistry, sealedVersion)
+	if want := []byte{plainVersion, byte(kindQuestion), oldestRegistry, registry.Version, sealedVersion, 0, 0, 0}; !bytes.Equal(b, want) {
 		t.Errorf("% x, want % x", b, want)
 	}
-	if k, understood, err := readKind(b); k != kindQuestion || understood != registry.Version || err != nil {
+	if k, understood, err := readKind(b, plainVersion); k != kindQuestion || understood != registry.Version || err != nil {
 		t.Errorf("read as kind %d, understood %d, %v", k, understood, err)
+	}
+	if _, _, err := readKind(b, sealedVersion); err == nil {
+		t.Error("read as one of another version")
 	}
 }
 
