@@ -25,7 +25,7 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 	m := mirror.Config{
 		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
 		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config), Allowed: cfg.Elect.Allowed,
-		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
+		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy), Sealed: conf.Security.In(l.Config) == conf.Tenants,
 	}
 	switch {
 	case chosen == nil:

@@ -60,7 +60,7 @@ func (s *subnet) Security() *ctl.Security {
 		s.atPorts("m_key_lease_period", "agents drop the M_Key when no manager is left", "keep their M_Key for ever: who loses it cannot manage them", "set m_key_lease_period 60", s.lacksLease),
 		setting("sm_key", keys.SMKey, "other managers have to know the sm_key", "any host that runs a manager with a higher priority takes the subnet over", "set a secret sm_key, the same for all managers"),
 		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", "list the port GUIDs of all managers in allowed_sm_guids"),
-		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers have no secret to authenticate each other: registrations are not mirrored, or any host reads them", "set a secret sm_key and m_key"),
+		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers have no secret to authenticate each other: registrations are not mirrored, or by keys that any host knows", "set a secret sm_key and m_key"),
 		setting("sa_key", keys.SAKey, "trusted clients have to know the sa_key", "any host is a trusted client of the SA with the key 1", "set a secret sa_key"),
 		setting("sa_enhanced_trust_model", trust.Enhanced, "the SA answers others only what a host needs", "any host lists the nodes, ports and groups of its partitions", "set sa_enhanced_trust_model TRUE"),
 		setting("sa_check_sgid_spoofing", trust.CheckSGID, "requests with the GID of another port are dropped", "requests may show the GID of another port", "set sa_check_sgid_spoofing TRUE"),
