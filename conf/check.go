@@ -10,7 +10,7 @@ func (c *Config) amend(report *Report, s Severity, k *Key, v Value, why string) 
 	if c.settings[i].Value == v {
 		return
 	}
-	if c.settings[i].Source == FromDefault {
+	if from := c.settings[i].Source; from == FromDefault || from == FromSecurity || from == FromKeysFile {
 		s = Note // the default was corrected, not a chosen value
 	}
 	report.add(s, c.settings[i].Position, name, "%s = %s: %s; using %s", name, k.Format(c.settings[i].Value), why, k.Format(v))
@@ -57,6 +57,7 @@ func (c *Config) comment(report *Report) {
 	c.checkEffects(report)
 	c.checkMost(report)
 	c.checkAllowed(report)
+	c.checkTrust(report)
 	c.checkLanes(report)
 }
 

@@ -47,7 +47,7 @@ func (s Setting) chosen(k *Key) bool {
 	case FromDefault:
 		return false
 	case FromOpenSMConf:
-		return s.Imposed || s.Value != k.standard()
+		return s.Imposed || s.Value != k.standard() || k.Own && k.Unset == "" // OpenSM writes no line of ours
 	}
 	return true
 }

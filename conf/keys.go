@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"ibsm/conf/diag"
 	"ibsm/keys"
@@ -14,6 +15,9 @@ import (
 // this manager.
 func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) {
 	name := KeysFile.In(c)
+	if name == "" && slices.ContainsFunc(c.settings, func(s Setting) bool { return s.Source == FromKeysFile }) {
+		report.add(Warning, c.Setting(KeysFile.Key()).Position, KeysFile.Key().Name, "keys_file is not set any more; the keys that were derived from it stay until the next start")
+	}
 	if name == "" || env.ReadSecret == nil { // who has none only looks at options
 		return nil
 	}
@@ -45,7 +49,25 @@ func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) 
 		}
 		*s = Setting{Value: value, Source: FromKeysFile, Position: at.Position}
 	}
+	// At level 0 agents show the M_Key to everybody.
+	if k := MKeyProtectionLevel.Key(); !c.Chosen(k) {
+		c.settings[k.row()] = Setting{Value: Value{Num: 1}, Source: FromKeysFile, Position: at.Position}
+		changed = append(changed, k.Name)
+	}
 	return changed
+}
+
+// isDerived reports whether a setting is one that keys_file gives a value.
+func (k *Key) isDerived() bool {
+	return k == MKey.Key() || k == SMKey.Key() || k == SAKey.Key() || k == MKeyProtectionLevel.Key()
+}
+
+// hasKeysFile reports whether keys_file is set when a file has been read again; c is the configuration before.
+func (f *File) hasKeysFile(c *Config) bool {
+	if s, has := f.settings[KeysFile.row]; has {
+		return s.Value.Text != ""
+	}
+	return KeysFile.In(c) != ""
 }
 
 // withoutDerived is the configuration without what follows from other settings: no file has the keys but that of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,7 +95,7 @@ func TestSecurity(t *testing.T) {
 	}
 	text = "keys_file /k\nsecurity open\nsa_rate_threshold 50\n"
 	open, changed, _, err := l.Reread(env)
-	if err != nil || !is(open.Config, 0, 0, false, false, 50) || !slices.Contains(changed, "m_key_protection_level") {
+	if err != nil || !is(open.Config, 1, 0, false, false, 50) || !slices.Contains(changed, "m_key_protection_level") {
 		t.Errorf("open again: %v, %v, changed %v", err, open.Config, changed)
 	}
 	text = "keys_file /k\nsecurity tenants\nm_key_lease_period 30\nsweep_interval 40\n"
@@ -115,6 +116,52 @@ func TestSecurity(t *testing.T) {
 		}
 		if _, _, _, err := keyless.Reread(env); err == nil {
 			t.Errorf("%q is reloaded", bad)
+		}
+	}
+}
+
+// TestKeysStayHidden: no finding of a start or a reload shows a key, and a key whose line goes is derived at once.
+func TestKeysStayHidden(t *testing.T) {
+	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	file, readable := secret.Text(), error(nil)
+	var text string
+	env := secretEnvironment(t, &text, &file, &readable)
+	shown := func(report Report) {
+		for _, f := range report {
+			for _, key := range []uint64{0xabcdef1, 0xabcdef2, 0xabcdef3, secret.MKey(), secret.SMKey(), secret.SAKey()} {
+				if strings.Contains(f.String(), strconv.FormatUint(key, 16)) || strings.Contains(f.String(), strconv.FormatUint(key, 10)) {
+					t.Errorf("a key is shown: %s", f)
+				}
+			}
+		}
+	}
+	const own = "m_key 0xabcdef1\nsm_key 0xabcdef2\nsa_key 0xabcdef3\n"
+	for _, c := range []struct {
+		before, after string
+		derived       bool
+	}{
+		{own, "keys_file /k\n", true},
+		{"m_key 0x0\nkeys_file /k\n", "keys_file /k\n", true},
+		{own, "", false},
+		{own + "keys_file /k\n", "keys_file /k\nm_key x\n", false},
+		{"keys_file /k\n", "keys_file (null)\n", true},
+		{"keys_file /k\nsecurity tenants\n", "keys_file /k\nsecurity open\n", true},
+	} {
+		text = c.before
+		l := Load([]string{"-F", "o.conf"}, env)
+		shown(l.Report)
+		text = c.after
+		next, _, report, err := l.Reread(env)
+		shown(report)
+		if err == nil && (MKey.In(next.Config) == secret.MKey()) != c.derived {
+			t.Errorf("%q, then %q: m_key %#x, derived %v", c.before, c.after, MKey.In(next.Config), c.derived)
+		}
+		_, report = FromFile("o.conf", []byte(c.after))
+		shown(report)
+	}
+	for text, bad := range map[string]bool{"security tenants\n": true, "security tenants\nkeys_file /k\n": false} {
+		if _, report := FromFile("o.conf", []byte(text)); (report.Err(Start) != nil) != bad {
+			t.Errorf("config check of %q: %v", text, report)
 		}
 	}
 }

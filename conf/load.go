@@ -181,6 +181,7 @@ func FromFile(name string, src []byte) (*Config, Report) {
 	f := ReadFile(name, src)
 	report := append(Report{}, f.Report...)
 	c.apply(f)
+	c.secure(&report)
 	c.reconcile(&report)
 	c.comment(&report)
 	return c, report

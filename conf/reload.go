@@ -85,8 +85,10 @@ func (c *Config) reloadKey(i int, before, now *File, report *Report) {
 		report.add(Note, s.Position, k.Name, "%s: the new value takes effect at the next start", k.Name)
 	case has:
 		c.settings[i] = s
-	case k.qosFamily():
+	case k.qosFamily(), s.Source == FromDefault && now.hasKeysFile(c) && k.isDerived(), c.settings[i].Source == FromSecurity:
 		c.settings[i] = Setting{Value: k.standard()}
+	case k.Kind == X64 && k.Group() == "keys":
+		report.add(Note, s.Position, k.Name, "%s is no longer in the file; its value stays until the next start", k.Name)
 	default:
 		report.add(Note, s.Position, k.Name, "%s is no longer in the file; value %s stays until the next start", k.Name, k.Format(c.settings[i].Value))
 	}

@@ -24,8 +24,11 @@ func (c *Config) secure(report *Report) (changed []string) {
 		was := at.Value
 		if at.Source == FromSecurity {
 			*at = Setting{Value: s.key.standard()}
+			if s.key.isDerived() && KeysFile.In(c) != "" {
+				*at = Setting{Value: Value{Num: 1}, Source: FromKeysFile}
+			}
 		}
-		if tenants && !at.chosen(s.key) {
+		if tenants && (!at.chosen(s.key) || at.Source == FromKeysFile) {
 			*at = Setting{Value: s.value, Source: FromSecurity, Position: c.Setting(Security.Key()).Position}
 		}
 		if at.Value != was {
@@ -36,10 +39,18 @@ func (c *Config) secure(report *Report) (changed []string) {
 		return changed
 	}
 	for _, k := range []Accessor[uint64]{MKey, SMKey, SAKey} {
-		if k.In(c) <= 1 { // OpenSM's defaults, which everybody knows
+		if k.In(c) <= 1 && (KeysFile.In(c) == "" || k.Chosen(c)) { // OpenSM's defaults, which everybody knows
 			report.add(Refusal, c.Setting(Security.Key()).Position, Security.Key().Name,
 				"security tenants: %s is not secret; make a secret with ibsmctl security new FILE, and name FILE as keys_file", k.Key().Name)
 		}
 	}
 	return changed
+}
+
+// checkTrust warns of a trust model that trusts nobody.
+func (c *Config) checkTrust(report *Report) {
+	if SAEnhancedTrustModel.In(c) && SAKey.In(c) <= 1 && KeysFile.In(c) == "" {
+		report.add(Warning, c.Setting(SAEnhancedTrustModel.Key()).Position, SAEnhancedTrustModel.Key().Name,
+			"sa_enhanced_trust_model TRUE with an sa_key that everybody knows: no request is trusted; set a secret sa_key or keys_file")
+	}
 }

@@ -70,6 +70,9 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)), DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
 		logger.Info("no mirroring with default keys: after a takeover clients are asked to register again; see docs/failover.md")
 	}
+	if conf.MKey.In(l.Config) != 0 && conf.MKeyProtectionLevel.Chosen(l.Config) && conf.MKeyProtectionLevel.In(l.Config) == 0 {
+		logger.Warn("m_key_protection_level 0: any host of the subnet can read the m_key. Set it to 1 or 2; see docs/security.md")
+	}
 	if conf.MKey.In(l.Config) == 0 {
 		logger.Warn("no m_key: any host of the subnet can write to switches and ports. " +
 			"Set the same secret m_key (keys.m_key in ibsm.toml) on all managers, and m_key_protection_level 1; see docs/security.md")

@@ -1,9 +1,7 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"ibsm/conf"
@@ -119,7 +117,7 @@ func (c *configuration) logPartitions(next *inForce) {
 	switch {
 	case len(p.Errors) == 0 && p.Source == partitions.FromNothing:
 		c.logger.Info("no partition file: leaving all P_Key tables unchanged", "file", file)
-	case len(p.Errors) == 0 && string(p.Text) == tenantsPartitions:
+	case len(p.Errors) == 0 && p.Source == partitions.FromSetting:
 		c.logger.Info("no partition file: by security tenants all ports are limited members of the default partition, which reach the manager", "file", file)
 	case len(p.Errors) == 0:
 		c.logger.Info("partition file in force", "file", file, "partitions", len(p.Policy.Partitions))
@@ -201,9 +199,9 @@ const tenantsPartitions = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n"
 func readPartitions(l *conf.Loaded, port mad.GUID) partitions.Input {
 	name := conf.PartitionConfigFile.In(l.Config)
 	text, err := readFile(name, partitions.MaxFile+1)
-	named := conf.PartitionConfigFile.Chosen(l.Config)
-	if !named && errors.Is(err, fs.ErrNotExist) && conf.Security.In(l.Config) == conf.Tenants {
-		text, err = []byte(tenantsPartitions), nil
+	in := partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err, Self: port}
+	if conf.Security.In(l.Config) == conf.Tenants {
+		in.Absent = []byte(tenantsPartitions)
 	}
-	return partitions.Input{Name: name, Named: named, Text: text, Err: err, Self: port}
+	return in
 }

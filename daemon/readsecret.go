@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"ibsm/keys"
@@ -9,7 +10,12 @@ import (
 
 // readSecret reads a file that only its owner may read.
 func readSecret(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, err
@@ -18,5 +24,5 @@ func readSecret(name string) ([]byte, error) {
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("%s can be read by others (mode %04o): chmod 600 %s, and make a new one if others had the time to read it", name, info.Mode().Perm(), name)
 	}
-	return readFile(name, keys.MaxFile+1)
+	return io.ReadAll(io.LimitReader(f, keys.MaxFile+1))
 }

@@ -35,7 +35,7 @@ func TestTenantsPartitions(t *testing.T) {
 	if open.Source != partitions.FromNothing {
 		t.Errorf("open: %v", open.Source)
 	}
-	if tenants.Source != partitions.FromFile || string(tenants.Text) != tenantsPartitions || len(tenants.Errors)+len(tenants.Warnings) > 0 {
+	if tenants.Source != partitions.FromSetting || tenants.Text != nil || len(tenants.Errors)+len(tenants.Warnings) > 0 {
 		t.Errorf("tenants: %v, %v %v", tenants.Source, tenants.Errors, tenants.Warnings)
 	}
 	n := nettest.Generate(t, "fattree:k=4")

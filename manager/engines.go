@@ -85,8 +85,11 @@ func (l *sweepLog) logUnknown(fx *effects, r *sweep.SweepPlan) {
 // logGroups logs what port groups in files of the engines ask for in vain.
 func (l *sweepLog) logGroups(fx *effects, r *sweep.SweepPlan) {
 	var m engines.Members
-	if r.Members != nil {
+	switch {
+	case r.Members != nil:
 		m = *r.Members
+	case r.Tables == nil:
+		return // nothing was asked for
 	}
 	text := fmt.Sprint(m.Unmatched, m.Idle)
 	if text != l.unmatched && len(m.Unmatched) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/sa"
+	"ibsm/topo"
 )
 
 // clientRates limit how many requests are taken from each LID: a token bucket each, kept as the time at
@@ -44,9 +45,12 @@ func (s *saServer) admit(ds []mad.Datagram, now time.Duration, responder *sa.Res
 	own := v.Topo.EndPort(v.Topo.Self)
 	n := 0
 	for i := range ds {
-		key := ds[i].Packet.SMKey()
-		if key == 0 || key != v.Subnet.SAKey {
-			if v.LIDs.PortOf(ds[i].LID) != own && !s.rates.take(ds[i].LID, now, perSecond) {
+		if !v.Subnet.Trusts(ds[i].Packet.SMKey()) {
+			lid, from := ds[i].LID, v.LIDs.PortOf(ds[i].LID)
+			if from != topo.None {
+				lid = v.LIDs.Base[from] // a port with several LIDs has one bucket
+			}
+			if from != own && !s.rates.take(lid, now, perSecond) {
 				responder.TooMany(&ds[i], &s.stats)
 				continue
 			}

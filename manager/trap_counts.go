@@ -104,11 +104,14 @@ func (c *trapCounts) badKey(n *smp.Notice, v *view.View) string {
 		return ""
 	}
 	p := portOf(v, from)
-	guid := sender.GUID()
-	if p != topo.None {
-		guid = v.Topo.Ports[p].GUID
+	if p == topo.None && v != nil {
+		p = v.Topo.FindPort(sender.GUID())
 	}
-	c.offenders.add(guid, n.TrapNumber())
+	guid, known := sender.GUID(), mad.GUID(0) // a port of the subnet has a row, and no GUID that a trap invents
+	if p != topo.None {
+		guid, known = v.Topo.Ports[p].GUID, v.Topo.Ports[p].GUID
+	}
+	c.offenders.add(known, n.TrapNumber())
 	return fmt.Sprintf("from %s to %s", nameOf(v, p, guid), nameOf(v, portOf(v, to), 0))
 }
 

@@ -19,6 +19,7 @@ const (
 	FromLastGood Source = 3 // the file as it was when it last had no errors
 	FromCaution  Source = 4 // the file cannot be used, no earlier one is known, and the fallback is StartClosed: Closed
 	FromFallback Source = 5 // the same with StartOpen, as OpenSM: Default
+	FromSetting  Source = 6 // there is no file and never was: Input.Absent
 )
 
 var sourceNames = map[Source]string{
@@ -27,6 +28,7 @@ var sourceNames = map[Source]string{
 	FromLastGood: "last good file",
 	FromCaution:  "closed",
 	FromFallback: "open",
+	FromSetting:  "setting",
 }
 
 func (s Source) String() string { return mad.NameOf(sourceNames, s, "source %d") }
@@ -60,10 +62,23 @@ type Input struct {
 	Text  []byte
 	Err   error    // nil, or why there is no Text; fs.ErrNotExist where there is no file
 	Self  mad.GUID // of the manager's port, 0 if not known
+	// Absent is the text of the policy where there is no file and never was; nil for Default, which leaves tables unchanged.
+	Absent []byte
 }
 
 // missing reports whether there is no file where none is required.
 func (r Input) missing() bool { return errors.Is(r.Err, fs.ErrNotExist) && !r.Named }
+
+// absent is the policy where there is no file and never was. It has no Text: it is no file that was once good.
+func (r Input) absent() Selected {
+	if r.Absent == nil {
+		return Selected{Policy: Default(), Source: FromNothing}
+	}
+	r.Text, r.Err = r.Absent, nil
+	c := r.parse()
+	c.Source, c.Text = FromSetting, nil
+	return c
+}
 
 // parse is the policy of the file, or its errors.
 func (r Input) parse() Selected {
@@ -110,7 +125,7 @@ func Select(r Input, lastGood []byte, fallback Fallback) Selected {
 	case c.Policy != nil:
 		return c
 	case r.missing():
-		return Selected{Policy: Default(), Source: FromNothing}
+		return r.absent()
 	case fallback == StartOpen:
 		c.Policy, c.Source = Default(), FromFallback
 	case fallback == StartClosed:
@@ -155,8 +170,8 @@ func (c Selected) refused(before *Policy) (errors diag.List) {
 func (c Selected) Reload(r Input, force bool) Selected {
 	next := r.parse()
 	switch {
-	case next.Policy == nil && c.Source == FromNothing && r.missing():
-		return c
+	case next.Policy == nil && (c.Source == FromNothing || c.Source == FromSetting) && r.missing():
+		return r.absent()
 	case next.Policy != nil && !force:
 		next.Errors = next.refused(c.Policy)
 	}

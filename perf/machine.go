@@ -198,7 +198,8 @@ func (m *Machine) setPorts(now time.Duration, list []Port) {
 	slices.SortFunc(list, func(a, b Port) int {
 		return cmp.Or(cmp.Compare(a.To.LID, b.To.LID), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
 	})
-	list = slices.CompactFunc(list, func(a, b Port) bool { return a.Key == b.Key })
+	seen := make(map[Key]bool, len(list))
+	list = slices.DeleteFunc(list, func(p Port) bool { known := seen[p.Key]; seen[p.Key] = true; return known })
 	m.pending = nil
 	switch {
 	case m.state == sweeping && !m.moved(list):
@@ -206,7 +207,9 @@ func (m *Machine) setPorts(now time.Duration, list []Port) {
 		return
 	case m.state == sweeping:
 		m.giveUp()
-		m.due = now
+		m.replace(list)
+		m.begin(now)
+		return
 	}
 	m.replace(list)
 }

@@ -166,7 +166,7 @@ func (a *Responder) gate(in *mad.Datagram) Drop {
 		return DropNoRequest
 	case a == nil:
 		return DropNotMaster
-	case p.SMKey() != 0 && p.SMKey() != a.view.Subnet.SAKey:
+	case p.SMKey() != 0 && !a.view.Subnet.Trusts(p.SMKey()):
 		return DropBadKey
 	}
 	from := a.view.LIDs.PortOf(in.LID)

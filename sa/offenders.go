@@ -9,8 +9,11 @@ import (
 	"ibsm/mad"
 )
 
-// maxOffenders bounds Offenders: a port and a reason each, some 100 KiB.
-const maxOffenders = 1 << 10
+// Limits of Offenders.
+const (
+	maxOffenders    = 1 << 10 // rows, a port and a reason each, some 100 KiB
+	offencesAMinute = 60      // that are logged
+)
 
 // Offenders are the ports whose requests were dropped because they showed a wrong key, asked for what only
 // trusted clients get, had the GID of another port, or were too many. Any number of goroutines may
@@ -18,7 +21,8 @@ const maxOffenders = 1 << 10
 type Offenders struct {
 	mu   sync.Mutex // guards the following
 	rows map[offence]*Offender
-	more uint64 // requests of ports for which there was no row
+	more uint64 // requests of rows that others have taken the place of
+	log  minute
 }
 
 type offence struct {
@@ -58,8 +62,9 @@ func (d Drop) because() string {
 	return d.String()
 }
 
-// add notes a dropped request of a port. It reports whether it is the first of this kind.
-func (o *Offenders) add(in *mad.Datagram, why Drop, port mad.GUID) (first bool) {
+// add notes a dropped request of a port, in place of the row that is oldest if there is no room. It reports whether that is
+// to be logged: the first of its kind, unless too many were.
+func (o *Offenders) add(in *mad.Datagram, why Drop, port mad.GUID) (logged bool) {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,8 +72,7 @@ func (o *Offenders) add(in *mad.Datagram, why Drop, port mad.GUID) (first bool) 
 	row := o.rows[key]
 	if row == nil || row.Port != port {
 		if row == nil && len(o.rows) >= maxOffenders {
-			o.more++
-			return false
+			o.forgetOldest()
 		}
 		if o.rows == nil {
 			o.rows = map[offence]*Offender{}
@@ -77,11 +81,26 @@ func (o *Offenders) add(in *mad.Datagram, why Drop, port mad.GUID) (first bool) 
 		o.rows[key] = row
 	}
 	row.Attr, row.Method, row.Last = in.Packet.AttrID(), in.Packet.Method(), now
-	row.Count++
-	return row.Count == 1
+	if row.Count++; row.Count > 1 {
+		return false
+	}
+	_, logged = o.log.admit(now, offencesAMinute)
+	return logged
 }
 
-// All are the rows, the latest first, and how many requests of further ports were dropped.
+// forgetOldest makes room for a row.
+func (o *Offenders) forgetOldest() {
+	var oldest offence
+	for key, row := range o.rows {
+		if was := o.rows[oldest]; was == nil || row.Last.Before(was.Last) {
+			oldest = key
+		}
+	}
+	o.more += o.rows[oldest].Count
+	delete(o.rows, oldest)
+}
+
+// All are the rows, the latest first, and how many requests of earlier rows were dropped.
 func (o *Offenders) All() (rows []Offender, more uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

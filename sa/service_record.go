@@ -28,7 +28,7 @@ func (a *Responder) serviceRecords(r *request, res *result) {
 // serviceRecord adds a service if it matches; false when further ones cannot change the
 // answer.
 func (a *Responder) serviceRecord(r *request, want, mask *sarec.ServiceRecord, v *registry.Service, res *result) bool {
-	if v.PKey != 0 && !a.isIn(r, v.PKey) || v.PKey == 0 && a.hidesService(r, v.GID) {
+	if v.PKey != 0 && !a.isIn(r, v.PKey) || a.hidesService(r, v.GID) {
 		return true
 	}
 	var rec sarec.ServiceRecord

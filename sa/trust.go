@@ -110,7 +110,7 @@ func (a *Responder) isOf(gid mad.GID, p topo.PortIdx) bool {
 	return gid.GUID() == own || found && at.Port == own
 }
 
-// hidesService reports whether a service of no partition is kept from a requester: with
+// hidesService reports whether a service is kept from a requester although that is in its partition: with
 // view.Trust.Enhanced one at a port that it shares no P_Key with.
 func (a *Responder) hidesService(r *request, gid mad.GID) bool {
 	if !a.view.Subnet.Trust.Enhanced || r.trusted {

@@ -279,8 +279,8 @@ func TestOffenders(t *testing.T) {
 		guess.LID = 100 + lid
 		a.Answer(guess, &out, stats)
 	}
-	if rows, more = stats.Offenders.All(); len(rows) != maxOffenders || more != maxOffenders+2 {
-		t.Errorf("%d rows, %d more", len(rows), more)
+	if rows, more = stats.Offenders.All(); len(rows) != maxOffenders || more != maxOffenders+4 || rows[0].LID != 99+2*maxOffenders {
+		t.Errorf("%d rows, the latest of LID %v, %d more", len(rows), rows[0].LID, more)
 	}
 }
 

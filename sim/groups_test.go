@@ -122,6 +122,30 @@ func TestRenamedMember(t *testing.T) {
 	}
 }
 
+// TestRegrouped: when hosts come into a group, the routes are those that a reroute makes, also by an engine that keeps to its
+// own tables.
+func TestRegrouped(t *testing.T) {
+	for _, engine := range []string{"tree", "auto", "sssp"} {
+		n := nettest.Generate(t, "fattree:k=4")
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		m := b.comeUp(chainConfig(t, withGroup(t, compute, "port-regexp: ^io"), engine, "no_fallback"))
+		before := b.lfts()
+		for _, i := range []int{1, 6, 11} {
+			b.Fabric.SetNodeDescription(host(n, i).Node, fmt.Sprint("io-", i))
+		}
+		b.pass(settling)
+		regrouped := b.lfts()
+		if len(changed(before, regrouped)) == 0 {
+			t.Errorf("%s: the routes are as before", engine)
+		}
+		b.Ask(m.Manager, manager.Reroute)
+		b.pass(settling)
+		if c := changed(regrouped, b.lfts()); len(c) > 0 {
+			t.Errorf("%s: a reroute changes %v", engine, c)
+		}
+	}
+}
+
 // TestFlippingMember: a host that comes into a group and leaves it again and again has no more sweeps than one that sends traps.
 func TestFlippingMember(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")

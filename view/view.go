@@ -61,6 +61,15 @@ type Subnet struct {
 	NoMulticast bool
 }
 
+// Trusts reports whether a request that shows a key is trusted. With the enhanced trust model a key that everybody
+// knows makes nobody trusted.
+func (s *Subnet) Trusts(key uint64) bool {
+	return key != 0 && key == s.SAKey && (key != publicSAKey || !s.Trust.Enhanced)
+}
+
+// publicSAKey is OpenSM's sa_key, which everybody knows.
+const publicSAKey = 1
+
 // PrefixRoute says by which router packets for other subnets leave; the first of a list
 // that holds does.
 type PrefixRoute struct {

@@ -16,11 +16,12 @@ import (
 
 func newRails(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "rails [OPTION]...", Short: "rails, and ports on the wrong leaf", Args: cli.Args(0, 0), RunE: a.asking(a.rails), Long: `
-Shows the rails of the subnet, and each port that is on the wrong leaf with the cable that corrects
-it. A rail is the ports of channel adapters that hold the same place in their hosts. Hosts and places
-are found from NodeDescriptions, such as host-12 mlx5_3, or from SystemImageGUIDs that adapters share;
-a unit is the leaves that the same hosts are on. The leaf of a rail in a unit is the one that most of
-its ports are on. Where names or cables follow no such order, the verb says so.
+Shows the rails of the subnet, and each port that is on the wrong leaf with the cable that
+corrects it. A rail is the ports of channel adapters that hold the same place in their hosts.
+Hosts and places are found from NodeDescriptions, such as host-12 mlx5_3, or from
+SystemImageGUIDs that adapters share; a unit is the leaves that the same hosts are on. The leaf
+of a rail in a unit is the one that most of its ports are on. Where names or cables follow no
+such order, the verb says so.
 
 Two cables that are exchanged change places at the leaves. Look again after each change:
 an exchange that puts one port right can move another one.`}

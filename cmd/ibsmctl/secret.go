@@ -104,11 +104,11 @@ func writeSecret(file string, s *keys.Secret, stdout io.Writer) (err error) {
 		return err
 	}
 	if err := os.Link(temporary.Name(), file); errors.Is(err, fs.ErrExist) { // which does not replace a file
-		return cli.WithHint(fmt.Errorf("%s exists already", file), "a subnet whose managers lose their secret has to be opened switch by switch: keep the old one until all managers have the new one")
+		return cli.WithHint(fmt.Errorf("%s exists already", file), "a subnet whose managers have lost their secret cannot be managed until its M_Key leases end, and without leases not at all: keep the old one until all managers have the new one")
 	} else if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "wrote %s; name it as keys_file (keys.file in ibsm.toml) on this manager, standbys first\n", file)
+	_, err = fmt.Fprintf(stdout, "wrote %s; name it as keys_file (keys.file in ibsm.toml) on all managers, on standbys first\n", file)
 	return err
 }
 

@@ -23,7 +23,7 @@ managers, the SA and partitions. For each rule that fails it shows at how many p
 and what to set. docs/security.md says what each of them prevents. new, export and import make the
 file of keys_file and take it from manager to manager.
 
-Exit status: 0 all rules hold, 1 a rule fails.`,
+Exit status: 0 all rules hold, 1 a rule fails or there is no answer.`,
 		Example: `  ibsmctl security
   ibsmctl security --json
   ibsmctl security offenders`}

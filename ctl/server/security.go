@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"ibsm/ctl"
@@ -98,8 +99,8 @@ func (s *subnet) atPorts(name, text, not, do string, fails func(topo.PortIdx) (f
 }
 
 func (s *subnet) lacksMKey(p topo.PortIdx) (bool, bool) {
-	info := &s.view.Topo.Ports[p].Info
-	return s.view.Topo.MKey(p) == 0 && info.MKeyProtectBits() == 0, true
+	hides := s.keys != nil && s.keys().MKey && s.view.Topo.Ports[p].Info.MKeyProtectBits() > 0
+	return s.view.Topo.MKey(p) == 0 && !hides, true // with a key that is 0 an agent checks nothing
 }
 
 func (s *subnet) lacksProtection(p topo.PortIdx) (bool, bool) {
@@ -161,8 +162,11 @@ var wrongKeys = map[smp.TrapNumber]string{
 
 // offendersOf are the ports that sent what they may not send, as a manager has counted them.
 func offendersOf(shell *manager.Shell) []ctl.Offender {
-	found, _ := shell.SAStats().Offenders.All()
+	found, more := shell.SAStats().Offenders.All()
 	rows := make([]ctl.Offender, 0, len(found))
+	if more > 0 {
+		rows = append(rows, ctl.Offender{Reason: "earlier ones", Count: more, What: "requests that were dropped, of ports whose rows were given up"})
+	}
 	for _, o := range found {
 		row := ctl.Offender{LID: o.LID, Reason: o.Why.String(), Last: o.Last, Count: o.Count, What: fmt.Sprintf("%v of %s", o.Method, sarec.AttrName(o.Attr))}
 		if o.Port != 0 {
@@ -185,5 +189,6 @@ func offendersOf(shell *manager.Shell) []ctl.Offender {
 		}
 		rows = append(rows, row)
 	}
+	slices.SortStableFunc(rows, func(a, b ctl.Offender) int { return b.Last.Compare(a.Last) })
 	return rows
 }

@@ -53,6 +53,15 @@ func rulesOf(groups []*Group) iter.Seq[*Rule] {
 	}
 }
 
+// Size is the number of names and patterns, at least 1.
+func (d Described) Size() int {
+	n := 1
+	for _, r := range d {
+		n += 1 + len(r.Names) + len(r.Hosts)
+	}
+	return n
+}
+
 // Distinguish reports whether any of the rules matches one of two descriptions and not the other.
 func (d Described) Distinguish(a, b string) bool {
 	return a != b && slices.ContainsFunc(d, func(r *Rule) bool {

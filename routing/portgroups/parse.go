@@ -1,6 +1,7 @@
 package portgroups
 
 import (
+	"strconv"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -12,6 +13,14 @@ func shadowed(g *Group) bool { return predefined[policyfile.Fold(g.Name)] != nil
 
 // maxGroups bounds the groups of a file.
 const maxGroups = 1 << 13
+
+// isNumber reports whether the first word of a name is a number.
+func isNumber(name string) bool {
+	word, _, _ := strings.Cut(strings.ReplaceAll(name, "\t", " "), " ")
+	word, _, _ = strings.Cut(word, "#")
+	_, err := strconv.ParseUint(word, 0, 64)
+	return err == nil && !strings.Contains(word, "_")
+}
 
 // Parse reads a pgrp_policy_file. The name is for messages. Groups are nil if there are errors.
 func Parse(name string, src []byte) (groups []*Group, errors, warnings diag.List) {
@@ -31,6 +40,8 @@ func Parse(name string, src []byte) (groups []*Group, errors, warnings diag.List
 			r.Fail(start, "%s is the name of a group that needs no definition; choose another name", policyfile.Shown(g.Name))
 		case strings.ContainsRune(g.Name, ':'):
 			r.Fail(start, "%s: a name must not have a colon", policyfile.Shown(g.Name))
+		case isNumber(g.Name):
+			r.Fail(start, "%s: a name must not begin with a number: a file of GUIDs takes it for a GUID", policyfile.Shown(g.Name))
 		case len(g.Rules) == 0:
 			r.Fail(start, "port-group %s without a rule", policyfile.Shown(g.Name))
 		}

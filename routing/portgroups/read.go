@@ -1,6 +1,7 @@
 package portgroups
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -116,7 +117,7 @@ func (g *reader) names(at diag.Position) {
 	rule := g.rule(at)
 	from := g.Pos()
 	for _, w := range g.Names("port-name") {
-		if strings.HasPrefix(strings.ToLower(w.Text), "hostname") {
+		if isHost(w.Text) {
 			g.host(rule, w)
 			continue
 		}
@@ -135,11 +136,20 @@ func (g *reader) names(at diag.Position) {
 	}
 }
 
+// isHost reports whether a name is of the form hostname=HOST; a NodeDescription may begin with the word.
+func isHost(text string) bool {
+	key, _, found := strings.Cut(text, "=")
+	return found && strings.EqualFold(strings.TrimSpace(key), "hostname")
+}
+
+// equals removes blanks around equal signs.
+var equals = regexp.MustCompile(`[ \t]*=[ \t]*`)
+
 // host reads hostname=HOST; port=N; hca_idx=N, of which the last two may be missing.
 func (g *reader) host(rule *Rule, w policyfile.Word) {
 	g.notForBoth(w.Position, "hostname=")
 	var h HostPort
-	for _, field := range strings.FieldsFunc(w.Text, func(r rune) bool { return r == ';' || r == ' ' || r == '\t' }) {
+	for _, field := range strings.FieldsFunc(equals.ReplaceAllString(w.Text, "="), func(r rune) bool { return r == ';' || r == ' ' || r == '\t' }) {
 		key, value, _ := strings.Cut(field, "=")
 		n, err := strconv.ParseUint(value, 0, 8)
 		switch key = strings.ToLower(key); {

@@ -80,19 +80,24 @@ func (f *finder) numberUnits(joined forest) {
 	}
 }
 
-// orderUnits puts the units in the order of the names of their first hosts.
+// orderUnits puts the units in the order of the names of their middle hosts, which a few hosts with odd names do not decide.
 func (f *finder) orderUnits() {
-	first, order := make([]string, f.units), make([]int32, f.units)
+	names, middle, order := make([][]string, f.units), make([]string, f.units), make([]int32, f.units)
 	for u := range order {
 		order[u] = int32(u)
 	}
 	for i := range f.hosts {
 		h := &f.hosts[i]
-		if h.unit = f.unitOf(h); h.unit != topo.None && (first[h.unit] == "" || natural(h.name, first[h.unit]) < 0) {
-			first[h.unit] = h.name
+		if h.unit = f.unitOf(h); h.unit != topo.None {
+			names[h.unit] = append(names[h.unit], h.name)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return natural(first[a], first[b]) })
+	for u := range names {
+		if slices.SortFunc(names[u], natural); len(names[u]) > 0 {
+			middle[u] = names[u][len(names[u])/2]
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return natural(middle[a], middle[b]) })
 	place := make([]int32, f.units)
 	for at, u := range order {
 		place[u] = int32(at)

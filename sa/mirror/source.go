@@ -104,7 +104,11 @@ func (s *Source) Configure(cfg Config) {
 		s.stats.TooLong++
 	}
 	s.cfg, s.policy, s.packets = cfg, sumOf(cfg.Policy), cfg.newCoder()
-	for _, p := range s.standbys {
+	for lid, p := range s.standbys {
+		if cfg.Sealed && p.session == nil { // it gets nothing more in clear
+			s.forget(lid)
+			continue
+		}
 		p.session, p.sent = p.session.with(&cfg), p.sent.with(&cfg)
 	}
 }

@@ -134,7 +134,7 @@ func (s *Settings) balanced(switches ...mad.GUID) Named {
 func nodes(switches []mad.GUID, sets ...map[mad.GUID]bool) Named {
 	n := Named{Switches: switches}
 	for _, set := range sets {
-		n.Ports = slices.AppendSeq(n.Ports, maps.Keys(set))
+		n.Ports = append(n.Ports, slices.Sorted(maps.Keys(set))...)
 	}
 	return n
 }

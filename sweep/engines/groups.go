@@ -55,11 +55,11 @@ func (c Chain) Grouped() bool {
 	return slices.ContainsFunc(c, func(e Engine) bool { return e.grouped != nil })
 }
 
-// maxRenamed is how many changed descriptions are looked at.
-const maxRenamed = 1000
+// maxCompared is how many changed descriptions are compared with how many names and patterns at most.
+const maxCompared = 100_000
 
-// Regroups reports whether a port group may have other members because nodes of a subnet have got other descriptions. Of very many it says so
-// unseen.
+// Regroups reports whether a port group may have other members because nodes of a subnet have got other descriptions. Where there
+// are very many it does not compare them and reports true.
 func (c Chain) Regroups(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) bool {
 	var rules portgroups.Described
 	for i := range c {
@@ -67,7 +67,7 @@ func (c Chain) Regroups(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) bo
 			rules = portgroups.ByDescription(s.Lists.all())
 		}
 	}
-	if len(rules) == 0 || len(descs) > maxRenamed {
+	if len(rules) == 0 || len(descs) > maxCompared/rules.Size() {
 		return len(rules) > 0
 	}
 	for guid, desc := range descs {
