@@ -234,7 +234,7 @@ func TestRegroups(t *testing.T) {
 	}
 	now := sub.Nodes[0].Desc.String()
 	many := map[mad.GUID]smp.NodeDescription{}
-	for i := range mad.GUID(maxRenamed + 1) {
+	for i := range mad.GUID(maxCompared + 1) {
 		many[1<<40+i] = smp.NodeDescription{}
 	}
 	for _, c := range []struct {
