@@ -43,7 +43,7 @@ func TestGUIDs(t *testing.T) {
 
 // TestGroups: a line that begins with no GUID may name a port group. What OpenSM would not read has a warning.
 func TestGroups(t *testing.T) {
-	groups, errors, _ := portgroups.Parse("groups", []byte("port-group\nname: root switches\nport-regexp: ib4\nend-port-group\nport-group\nname: 1st floor\npkey: 1\nend-port-group\nport-group\nname: 0x10\npkey: 1\nend-port-group\n"))
+	groups, errors, _ := portgroups.Parse("groups", []byte("port-group\nname: root switches\nport-regexp: ib4\nend-port-group\nport-group\nname: 1st floor\npkey: 1\nend-port-group\n"))
 	if errors != nil {
 		t.Fatal(errors)
 	}
