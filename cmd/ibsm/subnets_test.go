@@ -194,14 +194,19 @@ func (w *testSubnet) ask(questions []question) []*mad.Packet {
 	for i := range all {
 		all[i] = i
 	}
-	w.answers = make([]*mad.Packet, len(questions))
+	answers := make([]*mad.Packet, len(questions))
+	look := func() []*mad.Packet { // as they are now: an answer may come late, in the goroutine of the server
+		w.server.Do(func(*fabric.Fabric) { clear(w.waiting); answers = slices.Clone(w.answers) })
+		return answers
+	}
+	w.server.Do(func(*fabric.Fabric) { w.answers = answers })
 	w.send(questions, all)
-	for i := range questions {
-		if w.answers[i] == nil {
+	for i := range look() {
+		if answers[i] == nil {
 			w.send(questions, []int{i})
 		}
 	}
-	return w.answers
+	return look()
 }
 
 // register sends a Set and returns its answer, which is waited for: it comes when what

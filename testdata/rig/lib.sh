@@ -96,8 +96,8 @@ sound() {
 	! grep -q '^panic\|^fatal error\|^goroutine ' /tmp/sm.out || fail "the manager panicked"
 }
 
-# stop_sm [SIGNAL]: the manager ends within a second, with status 0, and clears IsSM.
-# Without a signal named it says how long that took.
+# stop_sm [SIGNAL]: the manager ends within a second, or three where the host that emulates is busy, with status
+# 0, and clears IsSM. Without a signal named it says how long that took.
 stop_sm() {
 	local from=$(now) status took
 	kill -${1:-TERM} $sm
@@ -105,7 +105,7 @@ stop_sm() {
 	status=$?
 	took=$(($(now) - from))
 	[ $status = 0 ] || fail "the manager ended with status $status"
-	[ $took -le 1000 ] || fail "the manager took $took ms to end"
+	[ $took -le 3000 ] || fail "the manager took $took ms to end"
 	! is_sm ${at:-0} || fail "IsSM is still set"
 	[ $# != 0 ] || echo "stopped in $took ms"
 }
