@@ -2,13 +2,11 @@ package sa
 
 import (
 	"iter"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
-	osmlog "ibsm/opensm/log"
 )
 
 // Stats counts replies, dropped requests, and reply times. Any number of goroutines may count
@@ -112,11 +110,9 @@ func (s *Stats) reply(a mad.AttrID, st mad.Status) {
 // Drop counts a datagram that gets no answer.
 func (s *Stats) Drop(d Drop) { s.drops[d].Add(1) }
 
-// Offended counts a request that gets no answer for a reason that its sender has to answer for, and notes
-// the sender, a port with a GUID, 0 if there is none. The first of each sender and reason is logged.
-func (s *Stats) Offended(in *mad.Datagram, d Drop, port mad.GUID, desc string) {
+// offended counts a request that gets no answer for a reason that its sender has to answer for, and notes the sender, a port
+// with a GUID, 0 if there is none. It reports whether that is to be logged.
+func (s *Stats) offended(in *mad.Datagram, d Drop, port mad.GUID) (logged bool) {
 	s.Drop(d)
-	if s.Offenders.add(in, d, port) {
-		s.Refusals.log(slog.LevelError, osmlog.Dropped(in.Packet.Method(), sarec.AttrName(in.Packet.AttrID()), uint64(port), desc, d.because()))
-	}
+	return s.Offenders.add(in, d, port)
 }

@@ -1,8 +1,11 @@
 package sa
 
 import (
+	"log/slog"
+
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	osmlog "ibsm/opensm/log"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -138,11 +141,18 @@ func (a *Responder) dropped(in *mad.Datagram, why Drop, stats *Stats) {
 		stats.Drop(why)
 		return
 	}
-	guid, desc := mad.GUID(0), ""
-	if p := a.view.LIDs.PortOf(in.LID); p != topo.None {
-		guid, desc = a.view.Topo.Ports[p].GUID, a.view.Topo.Nodes[a.view.Topo.Ports[p].Node].Desc.String()
+	p, guid := a.view.LIDs.PortOf(in.LID), mad.GUID(0)
+	if p != topo.None {
+		guid = a.view.Topo.Ports[p].GUID
 	}
-	stats.Offended(in, why, guid, desc)
+	if !stats.offended(in, why, guid) {
+		return // without an allocation: it may be one of a flood
+	}
+	desc := ""
+	if p != topo.None {
+		_, desc = named(a.view.Topo, p)
+	}
+	stats.Refusals.log(slog.LevelError, osmlog.Dropped(in.Packet.Method(), sarec.AttrName(in.Packet.AttrID()), uint64(guid), desc, why.because()))
 }
 
 // TooMany counts a request of a sender that asks too often. The nil Responder counts it, too.
