@@ -111,7 +111,7 @@ func (s *Stats) reply(a mad.AttrID, st mad.Status) {
 func (s *Stats) Drop(d Drop) { s.drops[d].Add(1) }
 
 // offended counts a request that gets no answer for a reason that its sender has to answer for, and notes the sender, a port
-// with a GUID, 0 if there is none. It reports whether that is to be logged.
+// with a GUID, 0 if there is none. It reports whether the log has room for it.
 func (s *Stats) offended(in *mad.Datagram, d Drop, port mad.GUID) (logged bool) {
 	s.Drop(d)
 	return s.Offenders.add(in, d, port)
