@@ -273,13 +273,7 @@ func (r *Registrar) onSubnet(g mad.GID) bool {
 
 // portOf is the port with a GUID or alias GUID, topo.None if there is none.
 func (r *Registrar) portOf(guid mad.GUID) topo.PortIdx {
-	if p := r.view.Topo.FindPort(guid); p != topo.None {
-		return p
-	}
-	if at, found := r.reg.Alias(guid); found {
-		return r.view.Topo.FindPort(at.Port)
-	}
-	return topo.None
+	return r.responder.portOf(guid)
 }
 
 // holds reports whether a port is in the partition of a key. A port whose table is not known

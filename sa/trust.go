@@ -109,8 +109,22 @@ func (a *Responder) isOf(gid mad.GID, p topo.PortIdx) bool {
 		return false
 	}
 	own := a.view.Topo.Ports[p].GUID
+	if gid.GUID() == own {
+		return true
+	}
 	at, found := a.reg.Alias(gid.GUID())
-	return gid.GUID() == own || found && at.Port == own
+	return found && at.Port == own
+}
+
+// portOf is the port with a GUID or alias GUID, topo.None if there is none.
+func (a *Responder) portOf(guid mad.GUID) topo.PortIdx {
+	if p := a.view.Topo.FindPort(guid); p != topo.None {
+		return p
+	}
+	if at, found := a.reg.Alias(guid); found {
+		return a.view.Topo.FindPort(at.Port)
+	}
+	return topo.None
 }
 
 // hidesService reports whether a service is kept from a requester although that is in its partition: with
@@ -119,10 +133,7 @@ func (a *Responder) hidesService(r *request, gid mad.GID) bool {
 	if !a.view.Subnet.Trust.Enhanced || r.trusted {
 		return false
 	}
-	at := a.view.Topo.FindPort(gid.GUID())
-	if alias, found := a.reg.Alias(gid.GUID()); at == topo.None && found {
-		at = a.view.Topo.FindPort(alias.Port)
-	}
+	at := a.portOf(gid.GUID())
 	return at == topo.None || !a.maySee(r, at)
 }
 

@@ -10,7 +10,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
-	"ibsm/manager"
 	"ibsm/topo"
 )
 
@@ -23,24 +22,6 @@ type Keys struct {
 
 // maxSecurityPorts is how many ports a rule names.
 const maxSecurityPorts = 64
-
-// rule is a ctl.SecurityRule that is made.
-type rule struct {
-	*subnet
-	ctl.SecurityRule
-	failing int
-}
-
-// fails notes a port at which the rule fails.
-func (r *rule) fails(p topo.PortIdx) {
-	t := r.view.Topo
-	if r.failing++; r.failing > maxSecurityPorts {
-		r.More++
-		return
-	}
-	n := &t.Nodes[t.Ports[p].Node]
-	r.Ports = append(r.Ports, ctl.SecurityPort{Node: n.GUID.String(), Desc: n.Desc.String(), Port: t.Ports[p].Num})
-}
 
 // Security is how well the subnet is protected, rule by rule.
 func (s *subnet) Security() *ctl.Security {
@@ -81,21 +62,25 @@ func (s *subnet) Security() *ctl.Security {
 
 // atPorts makes a rule that holds where no end port fails.
 func (s *subnet) atPorts(name, text, not, do string, fails func(topo.PortIdx) (failing, counts bool)) ctl.SecurityRule {
-	r, all := rule{subnet: s, SecurityRule: ctl.SecurityRule{Rule: name, State: ctl.RuleHolds}}, 0
-	for _, p := range s.view.Topo.EndPorts {
+	r, t, failed, all := ctl.SecurityRule{Rule: name, State: ctl.RuleHolds}, s.view.Topo, 0, 0
+	for _, p := range t.EndPorts {
 		failing, counts := fails(p)
 		if !counts {
 			continue
 		}
-		if all++; failing {
-			r.fails(p)
+		if all++; !failing {
+			continue
+		}
+		if failed++; failed <= maxSecurityPorts {
+			n := &t.Nodes[t.Ports[p].Node]
+			r.Ports = append(r.Ports, ctl.SecurityPort{Node: n.GUID.String(), Desc: n.Desc.String(), Port: t.Ports[p].Num})
 		}
 	}
 	r.Text = fmt.Sprintf("%s, all %d of them", text, all)
-	if r.failing > 0 {
-		r.State, r.Do, r.Text = ctl.RuleFails, do, fmt.Sprintf("%d of %d ports %s", r.failing, all, not)
+	if failed > 0 {
+		r.State, r.Do, r.Text, r.More = ctl.RuleFails, do, fmt.Sprintf("%d of %d ports %s", failed, all, not), failed-len(r.Ports)
 	}
-	return r.SecurityRule
+	return r
 }
 
 func (s *subnet) lacksMKey(p topo.PortIdx) (bool, bool) {
@@ -135,18 +120,13 @@ func (s *subnet) lacksEnforcement(p topo.PortIdx) (bool, bool) {
 	return !t.Ports[peer].Info.PartitionEnforcementInbound(), true
 }
 
-// offenderRows are what ports sent that they may not send: requests that the SA dropped, and packets of
-// managers, the latest first.
+// offenderRows are what ports sent that they may not send, the latest first.
 func (s *subnet) offenderRows(*ctl.Filter) (iter.Seq[any], error) {
-	if s.offenders == nil {
+	if s.shell == nil {
 		return none, nil
 	}
 	return func(yield func(any) bool) {
 		for _, row := range s.offenders() {
-			if row.Port != "" {
-				guid, _ := mad.ParseGUID(row.Port)
-				row.Node, row.Desc = s.nodeOf(mad.MakeGID(s.view.Subnet.Prefix, guid))
-			}
 			if !yield(&row) {
 				return
 			}
@@ -160,34 +140,29 @@ var wrongKeys = map[smp.TrapNumber]string{
 	smp.TrapSwitchBadPKey: "packet with a wrong P_Key, dropped by a switch",
 }
 
-// offendersOf are the ports that sent what they may not send, as a manager has counted them.
-func offendersOf(shell *manager.Shell) []ctl.Offender {
-	found, more := shell.SAStats().Offenders.All()
-	rows := make([]ctl.Offender, 0, len(found))
+// offenders are requests that the SA dropped, packets that devices reported, and packets of managers that only another
+// port may send.
+func (s *subnet) offenders() (rows []ctl.Offender) {
+	add := func(port mad.GUID, row ctl.Offender) {
+		if port != 0 {
+			row.Port = port.String()
+			row.Node, row.Desc = s.whose(port)
+		}
+		rows = append(rows, row)
+	}
+	found, more := s.shell.SAStats().Offenders.All()
 	if more > 0 {
-		rows = append(rows, ctl.Offender{Reason: "earlier ones", Count: more, What: "requests that were dropped, of ports whose rows were given up"})
+		add(0, ctl.Offender{Reason: "earlier ones", Count: more, What: "requests that were dropped, of ports whose rows were given up"})
 	}
 	for _, o := range found {
-		row := ctl.Offender{LID: o.LID, Reason: o.Why.String(), Last: o.Last, Count: o.Count, What: fmt.Sprintf("%v of %s", o.Method, sarec.AttrName(o.Attr))}
-		if o.Port != 0 {
-			row.Port = o.Port.String()
-		}
-		rows = append(rows, row)
+		add(o.Port, ctl.Offender{LID: o.LID, Reason: o.Why.String(), Last: o.Last, Count: o.Count, What: fmt.Sprintf("%v of %s", o.Method, sarec.AttrName(o.Attr))})
 	}
-	stats := shell.Stats()
+	stats := s.shell.Stats()
 	for o := range stats.Offenders() {
-		row := ctl.Offender{Reason: fmt.Sprintf("trap %d", o.Trap), Count: o.Count, What: wrongKeys[o.Trap]}
-		if o.Port != 0 {
-			row.Port = o.Port.String()
-		}
-		rows = append(rows, row)
+		add(o.Port, ctl.Offender{Reason: fmt.Sprintf("trap %d", o.Trap), Count: o.Count, What: wrongKeys[o.Trap]})
 	}
 	for _, a := range stats.Alarms() {
-		row := ctl.Offender{LID: a.LID, Reason: a.Kind.String(), Last: time.Unix(a.Last, 0), Count: a.Count, What: a.Where}
-		if a.Port != 0 {
-			row.Port = a.Port.String()
-		}
-		rows = append(rows, row)
+		add(a.Port, ctl.Offender{LID: a.LID, Reason: a.Kind.String(), Last: time.Unix(a.Last, 0), Count: a.Count, What: a.Where})
 	}
 	slices.SortStableFunc(rows, func(a, b ctl.Offender) int { return b.Last.Compare(a.Last) })
 	return rows

@@ -153,7 +153,7 @@ func (d *Server) subnet() *subnet {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
 		s.past, s.refusals = d.past, shell.SAStats().Refusals.All
-		s.offenders, s.keys = func() []ctl.Offender { return offendersOf(shell) }, d.keys
+		s.shell, s.keys = shell, d.keys
 	case s.registered != reg:
 		s = s.with(reg)
 	default:

@@ -13,6 +13,7 @@ import (
 	"ibsm/ctl/history"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/opensm/dump"
 	"ibsm/opensm/names"
 	"ibsm/registry"
@@ -29,13 +30,13 @@ type subnet struct {
 	view       *view.View
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
-	loads      func() []uint32       // quality.Loads, computed on first use
-	finder     func() *path.Finder   // made on first use
-	railsOf    func() *rails.Rails   // found on first use
-	past       *history.Keeper       // nil without history
-	refusals   func() []sa.Refusal   // nil without a manager
-	offenders  func() []ctl.Offender // the same
-	keys       func() Keys           // the same
+	loads      func() []uint32     // quality.Loads, computed on first use
+	finder     func() *path.Finder // made on first use
+	railsOf    func() *rails.Rails // found on first use
+	past       *history.Keeper     // nil without history
+	refusals   func() []sa.Refusal // nil without a manager
+	shell      *manager.Shell      // the same
+	keys       func() Keys         // the same
 }
 
 // Show returns a ctl.Subnet of a view that no manager has published.
