@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"ibsm/disjoint"
 	"ibsm/topo"
 )
 
@@ -123,16 +124,16 @@ func (f *finder) families(ports map[int32]int) (of map[int32][]int32, order []in
 			pairs[pair{places[k-1], places[k]}]++
 		}
 	}
-	joined := newForest(len(f.places))
+	joined := disjoint.New(len(f.places))
 	for p, n := range pairs {
 		if 4*n >= min(ports[p.a], ports[p.b]) { // not where few hosts mix names
-			joined.join(p.a, p.b)
+			joined.Join(p.a, p.b)
 		}
 	}
 	of = map[int32][]int32{}
 	for place := range int32(len(f.places)) {
 		if ports[place] > 0 {
-			root := joined.root(place)
+			root := joined.Of(place)
 			of[root] = append(of[root], place)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"ibsm/disjoint"
 	"ibsm/topo"
 )
 
@@ -53,25 +54,25 @@ func (f *finder) findUnits() {
 			}
 		}
 	}
-	joined := newForest(len(f.topo.Switches))
+	joined := disjoint.New(len(f.topo.Switches))
 	for l, b := range best {
 		if b != topo.None && sets[b].hosts > 1 && 2*sets[b].hosts >= hosts[l] {
 			for _, o := range sets[b].leaves {
-				joined.join(int32(l), int32(o))
+				joined.Join(int32(l), int32(o))
 			}
 		}
 	}
 	f.numberUnits(joined)
 }
 
-func (f *finder) numberUnits(joined forest) {
+func (f *finder) numberUnits(joined disjoint.Sets) {
 	size, number := make([]int, len(joined)), slices.Repeat([]int32{topo.None}, len(joined))
 	for l := range joined {
-		size[joined.root(int32(l))]++
+		size[joined.Of(int32(l))]++
 	}
 	f.unit = make([]int32, len(joined))
 	for l := range joined {
-		root := joined.root(int32(l))
+		root := joined.Of(int32(l))
 		if size[root] > 1 && number[root] == topo.None {
 			number[root] = int32(f.units)
 			f.units++
@@ -206,29 +207,4 @@ func (f *finder) home(h *host, p port) (leaf topo.SwitchIdx, is bool) {
 	}
 	leaf, is = f.homes[spot{h.unit, p.place}]
 	return leaf, is
-}
-
-// forest is disjoint sets of numbers from 0 on.
-type forest []int32
-
-func newForest(count int) forest {
-	f := make(forest, count)
-	for i := range f {
-		f[i] = int32(i)
-	}
-	return f
-}
-
-// root is the number that stands for the set of another, the lowest of it.
-func (f forest) root(i int32) int32 {
-	for f[i] != i {
-		f[i] = f[f[i]]
-		i = f[i]
-	}
-	return i
-}
-
-func (f forest) join(a, b int32) {
-	a, b = f.root(a), f.root(b)
-	f[max(a, b)] = min(a, b)
 }

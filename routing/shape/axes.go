@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"ibsm/disjoint"
 	"ibsm/topo"
 )
 
@@ -20,32 +21,32 @@ func (a *axes) equal(o *axes) bool { return slices.Equal(a.dim, o.dim) && slices
 // measure finds the coordinates of a dimension. A layer is switches that links of other dimensions connect, so they have one
 // coordinate. The layers of a row are numbered in its order, and then those next to them.
 func (a *axes) measure(d int32) (dim dimension) {
-	rows, layers := newSets(a.len()), newSets(a.len())
+	rows, layers := disjoint.New(a.len()), disjoint.New(a.len())
 	along := make([][]topo.SwitchIdx, a.len()) // by switch: those to which links of the dimension lead
 	full := false
 	for link, ends := range a.ends {
 		switch class := a.of[link]; {
 		case a.dim[class] == d:
-			rows.join(int32(ends[0]), int32(ends[1]))
+			rows.Join(int32(ends[0]), int32(ends[1]))
 			along[ends[0]], along[ends[1]] = append(along[ends[0]], ends[1]), append(along[ends[1]], ends[0])
 			full = full || a.row[class]
 		case a.dim[class] != topo.None && a.firm[class]:
-			layers.join(int32(ends[0]), int32(ends[1]))
+			layers.Join(int32(ends[0]), int32(ends[1]))
 		}
 	}
 	sizes := make([]int, a.len()) // of layers, by the switch that stands for them
 	for s := range sizes {
-		sizes[layers.of(int32(s))]++
+		sizes[layers.Of(int32(s))]++
 	}
 	var best []int32 // row with the greatest layers
 	most := 0
-	for _, row := range rows.lists() {
+	for _, row := range rows.Lists() {
 		if !full {
 			row = line(along, row)
 		}
 		weight := 0
 		for _, s := range row {
-			weight += sizes[layers.of(s)]
+			weight += sizes[layers.Of(s)]
 		}
 		if len(row) > 1 && weight > most && distinct(row, layers) {
 			best, most = row, weight
@@ -53,7 +54,7 @@ func (a *axes) measure(d int32) (dim dimension) {
 	}
 	values := map[int32]int32{} // by the switch that stands for a layer
 	for i, s := range best {
-		values[layers.of(s)] = int32(i)
+		values[layers.Of(s)] = int32(i)
 	}
 	if !full {
 		spread(along, layers, values, len(best))
@@ -63,11 +64,11 @@ func (a *axes) measure(d int32) (dim dimension) {
 
 // newDimension is a dimension in which layers have values. Layers at an end with hardly any switches, which do not belong there,
 // lose theirs.
-func newDimension(layers sets, values map[int32]int32) (dim dimension) {
+func newDimension(layers disjoint.Sets, values map[int32]int32) (dim dimension) {
 	count := map[int32]int{} // switches with a value
 	dim.value = slices.Repeat([]int32{topo.None}, len(layers))
 	for s := range dim.value {
-		if value, ok := values[layers.of(int32(s))]; ok {
+		if value, ok := values[layers.Of(int32(s))]; ok {
 			count[value]++
 		}
 	}
@@ -85,7 +86,7 @@ func newDimension(layers sets, values map[int32]int32) (dim dimension) {
 	low, high := lowest(count), highest(count)
 	dim.size = int(high-low) + 1
 	for s := range dim.value {
-		if value, ok := values[layers.of(int32(s))]; ok && value >= low && value <= high {
+		if value, ok := values[layers.Of(int32(s))]; ok && value >= low && value <= high {
 			dim.value[s] = value - low
 		}
 	}
@@ -101,7 +102,7 @@ type choice struct{ layer, value int32 }
 
 // spread gives values to layers next to those that have one, until there are none: those of which the most links agree first. A row has
 // at least so many values.
-func spread(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least int) {
+func spread(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int32, least int) {
 	for {
 		count := closed(along, layers, values, least)
 		wrap := func(value int32) int32 {
@@ -131,21 +132,21 @@ func spread(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least
 
 // proposed counts the links that lead to a layer without a value and say what it may be: a link leads from a value to the next or the one
 // before, but not where another link of the same switch leads. wrap is what a value beyond the end of a ring is.
-func proposed(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, wrap func(int32) int32) map[choice]int {
+func proposed(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int32, wrap func(int32) int32) map[choice]int {
 	votes := map[choice]int{}
 	for s, peers := range along {
-		here, ok := values[layers.of(int32(s))]
+		here, ok := values[layers.Of(int32(s))]
 		if !ok {
 			continue
 		}
 		next, taken := [2]int32{wrap(here - 1), wrap(here + 1)}, [2]bool{}
 		for _, r := range peers {
-			if there, ok := values[layers.of(int32(r))]; ok {
+			if there, ok := values[layers.Of(int32(r))]; ok {
 				taken[0], taken[1] = taken[0] || there == next[0], taken[1] || there == next[1]
 			}
 		}
 		for _, r := range peers {
-			layer := layers.of(int32(r))
+			layer := layers.Of(int32(r))
 			if _, ok := values[layer]; ok {
 				continue
 			}
@@ -177,12 +178,12 @@ func agreed(votes map[choice]int) (best map[int32]choice, margin map[int32]int) 
 
 // closed is the number of values of a ring, at least so many: most links between values that are not next to each other lead from
 // its last to its first. It is 0 if there are no such links.
-func closed(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least int) (count int32) {
+func closed(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int32, least int) (count int32) {
 	found := map[int32]int{}
 	for s, peers := range along {
 		for _, r := range peers {
-			from, ok := values[layers.of(int32(s))]
-			to, also := values[layers.of(int32(r))]
+			from, ok := values[layers.Of(int32(s))]
+			to, also := values[layers.Of(int32(r))]
 			if apart := to - from; ok && also && apart > 1 && int(apart)+1 >= least {
 				found[apart+1]++
 			}
@@ -197,10 +198,10 @@ func closed(along [][]topo.SwitchIdx, layers sets, values map[int32]int32, least
 }
 
 // distinct reports whether no two of some switches are in one layer.
-func distinct(switches []int32, layers sets) bool {
+func distinct(switches []int32, layers disjoint.Sets) bool {
 	seen := map[int32]bool{}
 	for _, s := range switches {
-		if of := layers.of(s); seen[of] {
+		if of := layers.Of(s); seen[of] {
 			return false
 		} else {
 			seen[of] = true

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"ibsm/disjoint"
 	"ibsm/topo"
 )
 
@@ -183,16 +184,16 @@ func (g *groups) attach() {
 // collect makes groups of switches without one: those that triangles connect, and then those that links connect.
 func (g *groups) collect() {
 	free := func(s topo.SwitchIdx) bool { return g.of[s] == topo.None }
-	joined := newSets(g.len())
+	joined := disjoint.New(g.len())
 	g.triangles(func(a, b, c int32) {
 		ends := [...]topo.SwitchIdx{g.ends[a][0], g.ends[a][1], g.ends[b][0], g.ends[b][1]} // two of a triangle have all three
 		if free(ends[0]) && free(ends[1]) && free(ends[2]) && free(ends[3]) {
 			for _, s := range ends[1:] {
-				joined.join(int32(ends[0]), int32(s))
+				joined.Join(int32(ends[0]), int32(s))
 			}
 		}
 	})
-	for _, list := range joined.lists() {
+	for _, list := range joined.Lists() {
 		if len(list) > 1 && len(list) <= g.size {
 			g.add(list)
 		}
@@ -212,15 +213,15 @@ func numbers(count int) []int32 {
 
 // connected are the parts of some switches that links between them connect, without one of the links.
 func (g *groups) connected(switches []int32, without int32) (parts [][]int32) {
-	joined := newSets(g.len())
+	joined := disjoint.New(g.len())
 	for _, s := range switches {
 		for i, r := range g.next[s] {
 			if _, in := slices.BinarySearch(switches, int32(r)); in && g.links[s][i] != without {
-				joined.join(s, int32(r))
+				joined.Join(s, int32(r))
 			}
 		}
 	}
-	for _, list := range joined.lists() {
+	for _, list := range joined.Lists() {
 		if _, in := slices.BinarySearch(switches, list[0]); in {
 			parts = append(parts, list)
 		}

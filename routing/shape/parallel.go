@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"ibsm/disjoint"
 	"ibsm/topo"
 )
 
@@ -26,22 +27,22 @@ type classes struct {
 // newClasses finds the classes. Squares are looked for between switches that have exactly two neighbours in common.
 func newClasses(f *fabric) *classes {
 	c := &classes{fabric: f, of: make([]int32, len(f.ends))}
-	joined := newSets(len(f.ends))
+	joined := disjoint.New(len(f.ends))
 	found := make([]bool, len(f.ends))
 	squares := f.squares()
 	for _, q := range squares {
-		joined.join(q[0], q[2])
-		joined.join(q[1], q[3])
+		joined.Join(q[0], q[2])
+		joined.Join(q[1], q[3])
 		for _, link := range q {
 			found[link] = true
 		}
 	}
 	f.triangles(func(a, b, c int32) {
-		joined.join(a, b)
-		joined.join(b, c)
+		joined.Join(a, b)
+		joined.Join(b, c)
 		found[a], found[b], found[c] = true, true, true
 	})
-	c.links = joined.lists()
+	c.links = joined.Lists()
 	c.row = make([]bool, len(c.links))
 	for i, links := range c.links {
 		for _, link := range links {
@@ -144,21 +145,21 @@ const maxDims = 15
 // many switches, at a share of their links or more, are joined first. Then each group of them has the dimension with whose links
 // its own are in no square, and of several the one with which they go on the most often.
 func (c *classes) dimensions(share int) (dim []int32, dims int) {
-	groups := newSets(len(c.links))
+	groups := disjoint.New(len(c.links))
 	members := make([][]int32, len(c.links))
 	for i := range c.links {
 		members[i] = []int32{int32(i)}
 	}
 	for _, p := range c.straight(share) {
-		a, b := groups.of(p[0]), groups.of(p[1])
+		a, b := groups.Of(p[0]), groups.Of(p[1])
 		few, many := members[a], members[b]
 		if len(few) > len(many) {
 			few, many = many, few
 		}
 		if a != b && !c.turn(groups, few, many[0]) && !c.crowded(groups, few, many[0]) {
-			groups.join(a, b)
+			groups.Join(a, b)
 			members[a], members[b] = nil, nil
-			members[groups.of(a)] = append(many, few...)
+			members[groups.Of(a)] = append(many, few...)
 		}
 	}
 	size := func(group []int32) (links int) {
@@ -292,10 +293,10 @@ func (c *classes) straight(share int) (pairs [][2]int32) {
 }
 
 // turn reports whether links of classes meet those of a group, of which one is given, in a square.
-func (c *classes) turn(groups sets, classes []int32, one int32) bool {
+func (c *classes) turn(groups disjoint.Sets, classes []int32, one int32) bool {
 	for _, i := range classes {
 		for _, j := range c.turns[i] {
-			if groups.of(j) == groups.of(one) {
+			if groups.Of(j) == groups.Of(one) {
 				return true
 			}
 		}
@@ -304,13 +305,13 @@ func (c *classes) turn(groups sets, classes []int32, one int32) bool {
 }
 
 // crowded reports whether some switch has more than two links of a group of classes and of another, of which one is given.
-func (c *classes) crowded(groups sets, few []int32, one int32) bool {
+func (c *classes) crowded(groups disjoint.Sets, few []int32, one int32) bool {
 	for _, i := range few {
 		for _, link := range c.links[i] {
 			for _, s := range c.ends[link] {
 				count := 0
 				for _, other := range c.fabric.links[s] {
-					if g := groups.of(c.of[other]); g == groups.of(i) || g == groups.of(one) {
+					if g := groups.Of(c.of[other]); g == groups.Of(i) || g == groups.Of(one) {
 						count++
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ibsm/disjoint"
 	"ibsm/topo"
 )
 
@@ -27,21 +28,21 @@ func (r *ranks) groups() (*groups, error) {
 	if r.leaves == 0 {
 		return nil, errors.New("no switch has hosts")
 	}
-	joined := newSets(r.len())
+	joined := disjoint.New(r.len())
 	flat := 0 // links between leaves
 	for _, ends := range r.ends {
 		switch a, z := r.level[ends[0]], r.level[ends[1]]; {
 		case a == z && a == 0:
 			flat++
 		case a+z == 1:
-			joined.join(int32(ends[0]), int32(ends[1]))
+			joined.Join(int32(ends[0]), int32(ends[1]))
 		}
 	}
 	if flat*100 > len(r.ends) {
 		return nil, fmt.Errorf("of %s %s connect two leaves", count(len(r.ends), "link"), number(flat))
 	}
 	var sizes []int32
-	for _, list := range joined.lists() {
+	for _, list := range joined.Lists() {
 		if len(list) > 1 {
 			g.add(list)
 			sizes = append(sizes, int32(len(list)))

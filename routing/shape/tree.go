@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ibsm/disjoint"
 	"ibsm/topo"
 )
 
@@ -131,10 +132,10 @@ func (r *ranks) measure() {
 // lower makes leaves of the switches that have few hosts or none and are cabled, as leaves are, to many switches of one subtree
 // alone.
 func (r *ranks) lower() {
-	part := newSets(r.len()) // without the switches above level 1
+	part := disjoint.New(r.len()) // without the switches above level 1
 	for _, ends := range r.ends {
 		if max(r.level[ends[0]], r.level[ends[1]]) < 2 {
-			part.join(int32(ends[0]), int32(ends[1]))
+			part.Join(int32(ends[0]), int32(ends[1]))
 		}
 	}
 	var up []int32 // links of leaves
@@ -149,8 +150,8 @@ func (r *ranks) lower() {
 		if r.level[s] != 2 {
 			continue
 		}
-		of := part.of(int32(next[0]))
-		if len(next)*2 >= links && !slices.ContainsFunc(next, func(n topo.SwitchIdx) bool { return r.level[n] != 1 || part.of(int32(n)) != of }) {
+		of := part.Of(int32(next[0]))
+		if len(next)*2 >= links && !slices.ContainsFunc(next, func(n topo.SwitchIdx) bool { return r.level[n] != 1 || part.Of(int32(n)) != of }) {
 			bare = append(bare, s)
 		}
 	}
@@ -168,16 +169,16 @@ func (r *ranks) lower() {
 
 // count counts the trees, and what a tree must not have.
 func (r *ranks) count() {
-	tree := newSets(r.len())
+	tree := disjoint.New(r.len())
 	for link, ends := range r.ends {
 		if r.level[ends[0]] == r.level[ends[1]] {
 			r.flat += int(r.wires[link])
 		} else {
-			tree.join(int32(ends[0]), int32(ends[1]))
+			tree.Join(int32(ends[0]), int32(ends[1]))
 		}
 	}
 	pairs := 0
-	for _, of := range tree.lists() {
+	for _, of := range tree.Lists() {
 		leaves := 0
 		for _, s := range of {
 			if r.leaf[s] {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"ibsm/disjoint"
 	"ibsm/mad"
 )
 
@@ -73,10 +74,10 @@ func prune(n *Net, candidates []int32, want, most int) (gone []bool, dropped int
 
 	degree := make([]int, len(n.Nodes))
 	others := make([]int32, len(n.Nodes)) // neighbours in the tree, exclusive or: at a tip, the only one
-	parts := newParts(len(n.Nodes))
+	parts := disjoint.New(len(n.Nodes))
 	for _, at := range cables {
 		a, z := at.Node, n.Nodes[at.Node].Ports[at.Port].Peer.Node
-		if parts.join(a, z) {
+		if parts.Join(a, z) {
 			degree[a]++
 			degree[z]++
 			others[a] ^= z
@@ -154,11 +155,11 @@ func (s *Spec) dropCables(n *Net, amount value, rng *rand.Rand) error {
 	cables := switchCables(n)
 	rng.Shuffle(len(cables), func(i, j int) { cables[i], cables[j] = cables[j], cables[i] })
 	want := amount.of(len(cables))
-	parts := newParts(len(n.Nodes))
+	parts := disjoint.New(len(n.Nodes))
 	dropped := 0
 	for _, at := range cables {
 		port := &n.Nodes[at.Node].Ports[at.Port]
-		if parts.join(at.Node, port.Peer.Node) || dropped == want {
+		if parts.Join(at.Node, port.Peer.Node) || dropped == want {
 			continue
 		}
 		n.Nodes[port.Peer.Node].Ports[port.Peer.Port].unplug()
@@ -169,30 +170,4 @@ func (s *Spec) dropCables(n *Net, amount value, rng *rand.Rand) error {
 		return s.errorf("missing-links: %d of %d wanted can be left out before the fabric falls apart", dropped, want)
 	}
 	return nil
-}
-
-// parts is a union-find over nodes.
-type parts []int32
-
-func newParts(n int) parts {
-	p := make(parts, n)
-	for i := range p {
-		p[i] = int32(i)
-	}
-	return p
-}
-
-func (p parts) find(i int32) int32 {
-	for p[i] != i {
-		p[i] = p[p[i]]
-		i = p[i]
-	}
-	return i
-}
-
-// join unites two parts and reports whether they were two.
-func (p parts) join(a, b int32) bool {
-	a, b = p.find(a), p.find(b)
-	p[a] = b
-	return a != b
 }

@@ -1,5 +1,7 @@
 package net
 
+import "ibsm/disjoint"
+
 // random is a random regular graph: every switch has the same number of cables,
 // no two of them to one neighbour.
 var random = kind{
@@ -76,9 +78,9 @@ func regularGraph(b *builder, n, degree int) [][2]int {
 		for range 10 * len(edges) {
 			exchange()
 		}
-		joined, left := newParts(n), n
+		joined, left := disjoint.New(n), n
 		for _, e := range edges {
-			if joined.join(int32(e[0]), int32(e[1])) {
+			if joined.Join(int32(e[0]), int32(e[1])) {
 				left--
 			}
 		}
