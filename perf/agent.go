@@ -293,10 +293,12 @@ func (m *Machine) judge(now time.Duration, a *agent, note Note) {
 	if p.track.fell(&a.got) {
 		a.stale = true
 	}
+	new := a.got.has &^ p.track.has
 	p.track.judge(&a.got, p.words, &m.scratch)
 	m.image.Answered++
 	m.scratch.Note |= note
 	p.total.add(&m.scratch)
+	p.total.begin(new, &a.got)
 	p.total.AtLeast |= p.track.inDoubt() // what is not counted now may never be
 	m.record(now, a.cursor, &m.scratch)
 }
@@ -322,6 +324,6 @@ func (m *Machine) record(now time.Duration, i int32, d *Delta) {
 	}
 	m.Stats.Findings++
 	if m.found++; m.found <= maxFindings {
-		m.out.Findings = append(m.out.Findings, Finding{m.table.keys[i], now, d.Note, m.ports[i].track.inDoubt()})
+		m.out.Findings = append(m.out.Findings, Finding{m.table.keys[i], now, d.Note, m.ports[i].track.inDoubt() | d.Restarted})
 	}
 }

@@ -15,6 +15,9 @@ type Settings struct {
 	Redirect  bool          // go where an agent redirects to
 	Keep      time.Duration // how far back images are kept
 	Memory    int           // bytes that images may take; 0 for any number
+
+	SwitchesOnly bool // channel adapters are left out by a Reader
+	KeepAbsent   bool // a node that has gone keeps its totals, for when it comes back
 }
 
 // Key names a port for as long as its device exists.
@@ -56,20 +59,28 @@ type Tick struct{}
 // SweepNow begins a sweep before its time.
 type SweepNow struct{}
 
-// Clear begins the totals of all ports anew. No device is asked for anything.
-type Clear struct{}
+// Clear begins the totals of a port anew, or of all where Of is nil. No device is asked for anything.
+type Clear struct{ Of func(Key) bool }
+
+// ForgetAbsent drops the totals of nodes that have gone.
+type ForgetAbsent struct{}
+
+// ForgetRedirects has agents asked anew that redirected elsewhere: those of a node, or all for 0.
+type ForgetRedirects struct{ Node mad.GUID }
 
 // Changed are other settings.
 type Changed struct{ Settings Settings }
 
-func (*Ports) event()      {}
-func (*Rebooted) event()   {}
-func (*Answered) event()   {}
-func (*Unanswered) event() {}
-func (*Tick) event()       {}
-func (*SweepNow) event()   {}
-func (*Clear) event()      {}
-func (*Changed) event()    {}
+func (*Ports) event()           {}
+func (*Rebooted) event()        {}
+func (*Answered) event()        {}
+func (*Unanswered) event()      {}
+func (*Tick) event()            {}
+func (*SweepNow) event()        {}
+func (*Clear) event()           {}
+func (*ForgetAbsent) event()    {}
+func (*ForgetRedirects) event() {}
+func (*Changed) event()         {}
 
 // Ask is a request to send. Each has one end, Answered or Unanswered; until then it has its
 // place in the window.
@@ -84,14 +95,15 @@ type Finding struct {
 	Key      Key
 	At       time.Duration
 	Note     Note
-	Counters pma.Counters // those that it is about, 0 for the whole port
+	Counters pma.Counters // those that are in doubt or began again, 0 for the whole port
 }
 
 // Output is what a step asks for. Its slices are valid until the next step.
 type Output struct {
 	Asks     []Ask
-	Findings []Finding // at most maxFindings a sweep
-	Image    *Image    // of the sweep that is done now, nil if none is
+	Findings []Finding  // at most maxFindings a sweep
+	Image    *Image     // of the sweep that is done now, nil if none is
+	Gone     []mad.GUID // nodes of which no port is to be read any more
 }
 
 // maxFindings bounds the findings of a sweep: ten thousand ports can fall silent at once.

@@ -66,11 +66,13 @@ type doubt struct {
 // Delta is what a port has counted between two readings.
 type Delta struct {
 	Note    Note
-	Has     pma.Counters  // counters whose count is known
-	AtLeast pma.Counters  // of those, counters of which more may have been counted
-	At      time.Duration // of the reading
-	Span    time.Duration // since the reading before
-	N       [pma.NumCounters]uint64
+	Has     pma.Counters // counters whose count is known
+	AtLeast pma.Counters // of those, counters of which more may have been counted
+	// Restarted are those that others have reset. An Image does not keep it.
+	Restarted pma.Counters
+	At        time.Duration // of the reading
+	Span      time.Duration // since the reading before
+	N         [pma.NumCounters]uint64
 }
 
 // judge says what was counted since the reading before, and goes on from this one. words is
@@ -220,6 +222,7 @@ func (t *track) restarted(c pma.Counter, value uint64, d *Delta) {
 		d.Note |= ResetByUs
 	default:
 		d.Note |= ResetByOther
+		d.Restarted |= 1 << c
 	}
 }
 

@@ -29,6 +29,7 @@ type Machine struct {
 	where    []int32       // where each port is in deltas, -1 for nowhere
 	image    *Image        // of the sweep under way
 	found    int           // findings of the sweep
+	absent   map[Key]port  // those of nodes that have gone, with Settings.KeepAbsent
 	history  History
 	out      Output
 	scratch  Delta
@@ -44,6 +45,7 @@ type Stats struct {
 	Unwanted   uint64 // responses to nothing
 	Late       uint64 // sweeps that began late, because the one before had not ended
 	Findings   uint64 // also those beyond maxFindings
+	Forgotten  uint64 // ports that have gone, and for whose totals there was no room
 }
 
 // sweepState is whether a sweep is under way.
@@ -62,10 +64,11 @@ type port struct {
 	track track
 }
 
-// Total is what a port has counted from one reading to the last, as far as that is known.
+// Total is what a port showed when it was read first, and what it has counted since, as far as that
+// is known; after Clear, what it has counted since then.
 type Total struct {
 	Readings int
-	Since    time.Duration // of the first one
+	Since    time.Duration // of the first one, or of Clear
 	Until    time.Duration // of the last one
 	Has      pma.Counters  // counters that have a total
 	AtLeast  pma.Counters  // of those, counters of which more may have been counted
@@ -84,6 +87,19 @@ func (t *Total) add(d *Delta) {
 	for c := range d.Has.All {
 		t.N[c] += min(d.N[c], ^t.N[c])
 	}
+}
+
+// begin adds what counters showed that were read for the first time.
+func (t *Total) begin(which pma.Counters, r *reading) {
+	t.Has |= which
+	for c := range which.All {
+		t.N[c] = r.raw[c]
+	}
+}
+
+// clear begins anew.
+func (t *Total) clear(now time.Duration) {
+	*t = Total{Readings: t.Readings, Since: now, Until: now, Has: t.Has}
 }
 
 // slot is a request on the way.
@@ -108,7 +124,7 @@ func New(s Settings) *Machine {
 
 // Step takes an event at a time, which never goes back.
 func (m *Machine) Step(now time.Duration, e Event) *Output {
-	m.out.Asks, m.out.Findings, m.out.Image = m.out.Asks[:0], m.out.Findings[:0], nil
+	m.out = Output{Asks: m.out.Asks[:0], Findings: m.out.Findings[:0], Gone: m.out.Gone[:0]}
 	switch e := e.(type) {
 	case *Ports:
 		m.setPorts(now, e.List)
@@ -125,8 +141,14 @@ func (m *Machine) Step(now time.Duration, e Event) *Output {
 			m.begin(now)
 		}
 	case *Clear:
-		for i := range m.ports {
-			m.ports[i].total = Total{}
+		m.clear(now, e.Of)
+	case *ForgetAbsent:
+		m.absent = nil
+	case *ForgetRedirects:
+		for i := range m.agents {
+			if a := &m.agents[i]; a.redirect.LID != 0 && (e.Node == 0 || e.Node == a.node) {
+				a.stale = true
+			}
 		}
 	case *Changed:
 		m.change(now, e.Settings)
@@ -162,15 +184,29 @@ func (m *Machine) Values(k Key) (n [pma.NumCounters]uint64, has pma.Counters, at
 	return n, t.has, t.at(), true
 }
 
-// Total is what a port has counted since its first reading or the last Clear; ok is false for a
-// port that was not read since. A counter that went unknown for an interval has a total that is
-// too low by that: its AtLeast is set.
+// Total is that of a port; ok is false for a port that was not read yet. A counter that went unknown
+// for an interval has a total that is too low by that: its AtLeast is set.
 func (m *Machine) Total(k Key) (t Total, ok bool) {
 	i, known := m.table.index[k]
 	if !known || m.ports[i].total.Readings == 0 {
 		return Total{}, false
 	}
 	return m.ports[i].total, true
+}
+
+// clear begins totals anew.
+func (m *Machine) clear(now time.Duration, of func(Key) bool) {
+	for i := range m.ports {
+		if of == nil || of(m.table.keys[i]) {
+			m.ports[i].total.clear(now)
+		}
+	}
+	for k, p := range m.absent {
+		if of == nil || of(k) {
+			p.total.clear(now)
+			m.absent[k] = p
+		}
+	}
 }
 
 func (m *Machine) change(now time.Duration, s Settings) {
@@ -236,6 +272,9 @@ func (m *Machine) replace(list []Port) {
 		from := int32(-1)
 		if j, known := old.index[x.Key]; known {
 			*p, from = oldPorts[j], oldPorts[j].agent
+		} else if gone, known := m.absent[x.Key]; known {
+			*p = gone
+			delete(m.absent, x.Key)
 		}
 		if n := len(m.agents); n == 0 || m.agents[n-1].to.LID != x.To.LID || m.agents[n-1].node != x.Node {
 			a := agent{node: x.Node, first: int32(i)}
@@ -251,6 +290,37 @@ func (m *Machine) replace(list []Port) {
 	}
 	if slices.Equal(old.keys, m.table.keys) {
 		m.table = old // shared by images
+		return
+	}
+	m.leave(old, oldPorts)
+}
+
+// maxAbsent bounds the ports that have gone and keep their totals.
+const maxAbsent = 1 << 16
+
+// leave notes nodes that have gone, and keeps the totals of their ports if that is wanted.
+func (m *Machine) leave(old *table, oldPorts []port) {
+	present := make(map[mad.GUID]bool, len(m.agents))
+	for i := range m.agents {
+		present[m.agents[i].node] = true
+	}
+	for i, k := range old.keys {
+		if present[k.Node] {
+			continue
+		}
+		if n := len(m.out.Gone); n == 0 || m.out.Gone[n-1] != k.Node {
+			m.out.Gone = append(m.out.Gone, k.Node)
+		}
+		switch {
+		case !m.settings.KeepAbsent:
+		case len(m.absent) >= maxAbsent:
+			m.Stats.Forgotten++
+		default:
+			if m.absent == nil {
+				m.absent = map[Key]port{}
+			}
+			m.absent[k] = oldPorts[i]
+		}
 	}
 }
 

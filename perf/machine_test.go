@@ -324,7 +324,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTotals: what images say, added up, from the first reading or a Clear on.
+// TestTotals: what the first reading shows and images say, added up; from a Clear on, what images say.
 func TestTotals(t *testing.T) {
 	b := newBench(t, minutely, testPorts(1, 2)...)
 	k := Key{1, 1}
@@ -338,7 +338,7 @@ func TestTotals(t *testing.T) {
 	n[pma.PortXmitData], n[pma.SymbolErrorCounter] = 1<<40, 7
 	first := b.sweep()
 	total, ok := b.m.Total(k)
-	if !ok || total.Has != 0 || total.Since < first.Begin || total.Until != total.Since {
+	if !ok || total.N != *n || total.Has != pma.AllCounters || total.Since < first.Begin || total.Until != total.Since {
 		t.Errorf("after the first reading: %+v", total)
 	}
 	n[pma.PortXmitData] += 500
@@ -346,7 +346,7 @@ func TestTotals(t *testing.T) {
 	n[pma.PortXmitData] += 30
 	n[pma.SymbolErrorCounter]++
 	b.sweep()
-	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 530 || total.N[pma.SymbolErrorCounter] != 1 || total.Has != pma.AllCounters ||
+	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 1<<40+530 || total.N[pma.SymbolErrorCounter] != 8 || total.Has != pma.AllCounters ||
 		total.AtLeast != 0 || total.Until-total.Since < 2*time.Minute-time.Second {
 		t.Errorf("after three: %+v", total)
 	}
@@ -357,19 +357,89 @@ func TestTotals(t *testing.T) {
 	}
 	n[pma.PortXmitData] += 10
 	b.sweep()
-	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 539 || total.AtLeast != pma.Of(pma.PortXmitData) {
+	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 1<<40+539 || total.AtLeast != pma.Of(pma.PortXmitData) {
 		t.Errorf("after it went backwards: %d, at least %#x", total.N[pma.PortXmitData], total.AtLeast)
 	}
 	b.step(&Clear{})
-	if _, ok := b.m.Total(k); ok {
-		t.Error("a total after a Clear")
+	if total, ok := b.m.Total(k); !ok || total.N != [pma.NumCounters]uint64{} || total.Since != b.now {
+		t.Errorf("after a Clear: %+v", total)
+	}
+	if total, _ := b.m.Total(Key{1, 2}); total.Since != b.now {
+		t.Error("the other port was not cleared")
 	}
 	n[pma.PortXmitData] += 4
 	b.sweep()
 	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 4 || total.AtLeast != 0 {
-		t.Errorf("after a Clear: %+v", total)
+		t.Errorf("after a Clear, counted on: %+v", total)
+	}
+	n[pma.PortXmitData] += 5
+	b.sweep()
+	b.step(&Clear{Of: func(k Key) bool { return k.Port == 2 }})
+	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 9 {
+		t.Errorf("after a Clear of the other port: %+v", total)
 	}
 	if _, ok := b.m.Total(Key{5, 5}); ok {
 		t.Error("a total of no port")
+	}
+}
+
+// TestAbsent: a node that has gone is named, and keeps its totals only if that is wanted; it goes
+// on from them when it comes back.
+func TestAbsent(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		s := minutely
+		s.KeepAbsent = keep
+		ports := testPorts(2, 2)
+		b := newBench(t, s, ports...)
+		b.devices[2].counts[1][pma.PortXmitData] = 100
+		b.sweep()
+		b.step(&Ports{List: ports[:2]})
+		if gone := b.m.out.Gone; len(gone) != 1 || gone[0] != 2 {
+			t.Errorf("keep %t: %v is gone", keep, gone)
+		}
+		if n := b.m.State().Absent; n != map[bool]int{true: 2}[keep] {
+			t.Errorf("keep %t: %d ports are absent", keep, n)
+		}
+		b.devices[2].counts[1][pma.PortXmitData] += 50
+		b.sweep()
+		for _, p := range b.m.AbsentTotals() {
+			if p.Node != 2 || p.Port == 1 && p.N[pma.PortXmitData] != 100 {
+				t.Errorf("absent %+v", p)
+			}
+		}
+		b.step(&Clear{Of: func(Key) bool { return true }})
+		b.step(&Ports{List: ports})
+		b.sweep()
+		want := uint64(50)
+		if !keep {
+			want = 150 // it is new
+		}
+		if total, _ := b.m.Total(Key{2, 1}); total.N[pma.PortXmitData] != want {
+			t.Errorf("keep %t: %d after it came back, want %d", keep, total.N[pma.PortXmitData], want)
+		}
+		b.step(&Ports{List: ports[:2]})
+		b.step(&ForgetAbsent{})
+		if n := b.m.State().Absent; n != 0 {
+			t.Errorf("keep %t: %d ports after ForgetAbsent", keep, n)
+		}
+	}
+}
+
+// TestTotalsOfAll: of the ports of the last image, those of nodes that are wanted.
+func TestTotalsOfAll(t *testing.T) {
+	b := newBench(t, minutely, testPorts(3, 2)...)
+	if got := b.m.Totals(nil); len(got.Ports) != 0 || got.End != 0 {
+		t.Errorf("before the first sweep: %+v", got)
+	}
+	b.devices[2].counts[1][pma.PortXmitWait] = 9
+	b.devices[3].silent = -1
+	b.sweep()
+	all := b.m.Totals(nil)
+	if len(all.Ports) != 6 || all.End == 0 || all.Ports[5].Note != NoAnswer || all.Ports[5].Has != 0 || all.Ports[2].Note != First {
+		t.Fatalf("%+v", all)
+	}
+	two := b.m.Totals(func(node mad.GUID) bool { return node == 2 })
+	if len(two.Ports) != 2 || two.Ports[0].Key != (Key{2, 1}) || two.Ports[0].N[pma.PortXmitWait] != 9 || two.Ports[0].Has != pma.AllCounters {
+		t.Errorf("%+v", two)
 	}
 }

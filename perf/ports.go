@@ -6,31 +6,37 @@ import (
 	"ibsm/view"
 )
 
-// PortsOf are the ports of a subnet that have counters of interest: those with a link whose
-// agent has a LID. With switchesOnly adapters and routers are left out.
+// PortsOf are the ports of a subnet that have counters of interest, whose agent has a LID: all of a
+// switch, since LinkDownedCounter of a port is of interest when it has no link any more, with port 0
+// if it is an enhanced one; those of other nodes that have a link. With switchesOnly channel
+// adapters are left out.
 func PortsOf(v *view.View, switchesOnly bool) (list []Port) {
 	t := v.Topo
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
-		if switchesOnly && n.Type != mad.Switch {
+		if switchesOnly && n.Type == mad.CA {
 			continue
 		}
-		for num := uint8(1); num > 0 && num <= n.NumPorts; num++ {
-			p := t.Port(topo.NodeIdx(i), num)
-			if t.Ports[p].Peer == topo.None {
+		first := 1
+		if n.Type == mad.Switch && n.SwitchInfo.EnhancedPort0() {
+			first = 0
+		}
+		for num := first; num <= int(n.NumPorts); num++ {
+			p := t.Port(topo.NodeIdx(i), uint8(num))
+			if n.Type != mad.Switch && t.Ports[p].Peer == topo.None {
 				continue
 			}
 			lid := v.LIDs.Base[t.EndPort(p)]
 			if !lid.IsUnicast() {
 				continue
 			}
-			list = append(list, Port{Key{n.GUID, num}, mad.Addr{LID: lid, QPN: 1}, words(t, p)})
+			list = append(list, Port{Key{n.GUID, uint8(num)}, mad.Addr{LID: lid, QPN: 1}, words(t, p)})
 		}
 	}
 	return list
 }
 
-// words is how many words a second a link can carry at most: its nominal rate.
+// words is how many words a second a link can carry at most, its nominal rate; 0 without a link.
 func words(t *topo.Topo, p topo.PortIdx) uint64 {
 	rate := mad.LinkRate(t.Ports[p].Info.LinkWidthActive(), t.LinkSpeed(p))
 	return uint64(rate.Gbps() * 1e9 / 32)

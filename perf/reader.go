@@ -2,10 +2,12 @@ package perf
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/txn"
+	"ibsm/view"
 )
 
 // Reader runs a Machine at a port of QP1: requests leave with the lowest priority of its users,
@@ -13,9 +15,15 @@ import (
 // may be called by any.
 type Reader struct {
 	cfg      ReaderConfig
+	start    time.Time // of the Machine's time
 	received chan mad.Datagram
 	events   chan Event
 	calls    chan func(*Machine)
+	wake     chan struct{} // has room for one
+
+	mu       sync.Mutex
+	view     *view.View // to be followed; nil for none yet
+	settings *Settings  // that Run has not taken yet
 }
 
 // ReaderConfig is what a Reader needs beside the Machine's Settings.
@@ -23,10 +31,11 @@ type ReaderConfig struct {
 	Settings Settings
 	// Transactions says how often a request is sent, and for how long a response is awaited.
 	Transactions txn.Config
-	// Image is given each image, and Found each finding, by Run. They may be nil, and must not
-	// block.
+	// Image is given each image, Found each finding, and Gone each node of which no port is read
+	// any more, by Run. They may be nil, and must not block.
 	Image func(*Image)
 	Found func(Finding)
+	Gone  func(mad.GUID)
 }
 
 // maxReceived is how many responses wait. More are dropped, and asked for again.
@@ -34,7 +43,37 @@ const maxReceived = 1024
 
 // NewReader returns a Reader that has no ports yet.
 func NewReader(cfg ReaderConfig) *Reader {
-	return &Reader{cfg: cfg, received: make(chan mad.Datagram, maxReceived), events: make(chan Event, 16), calls: make(chan func(*Machine))}
+	return &Reader{cfg: cfg, start: time.Now(), received: make(chan mad.Datagram, maxReceived), events: make(chan Event, 16),
+		calls: make(chan func(*Machine)), wake: make(chan struct{}, 1)}
+}
+
+// Time is when the Machine's time was at.
+func (r *Reader) Time(at time.Duration) time.Time { return r.start.Add(at) }
+
+// Follow has the ports of a view read from now on. It does not wait. Without one, which is nil, those
+// of the view before are read on: another manager rules them now.
+func (r *Reader) Follow(v *view.View) {
+	if v != nil {
+		r.mu.Lock()
+		r.view = v
+		r.mu.Unlock()
+		r.wakeUp()
+	}
+}
+
+// Configure puts other settings into force. It does not wait.
+func (r *Reader) Configure(s Settings) {
+	r.mu.Lock()
+	r.settings = &s
+	r.mu.Unlock()
+	r.wakeUp()
+}
+
+func (r *Reader) wakeUp() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Take takes packets of performance management, for gsi.Users. It does not wait.
@@ -75,8 +114,8 @@ type running struct {
 	*Reader
 	machine *Machine
 	table   *txn.Table
-	start   time.Time
-	refused []uint64 // tags of requests for which the table had no room
+	follows *view.View // whose ports are read
+	refused []uint64   // tags of requests for which the table had no room
 	ended   []txn.Outcome
 }
 
@@ -84,7 +123,7 @@ type running struct {
 func (r *Reader) Run(ctx context.Context, send func([]mad.Datagram) (int, error)) error {
 	cfg := r.cfg.Transactions
 	cfg.MaxWindow = r.cfg.Settings.Window
-	run := &running{Reader: r, machine: New(r.cfg.Settings), table: txn.New(cfg), start: time.Now()}
+	run := &running{Reader: r, machine: New(r.cfg.Settings), table: txn.New(cfg)}
 	run.table.SetYields(true)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -104,10 +143,9 @@ func (r *Reader) Run(ctx context.Context, send func([]mad.Datagram) (int, error)
 		case d := <-r.received:
 			run.take(&d)
 		case e := <-r.events:
-			if c, is := e.(*Changed); is {
-				run.table.SetMaxWindow(c.Settings.Window)
-			}
 			run.step(e)
+		case <-run.wake:
+			run.catchUp()
 		case f := <-r.calls:
 			f(run.machine)
 		case <-timer.C:
@@ -115,7 +153,26 @@ func (r *Reader) Run(ctx context.Context, send func([]mad.Datagram) (int, error)
 	}
 }
 
-// now is the time since Run began, and never 0.
+// catchUp puts settings into force that are new, and reads the ports of a view that is. While there
+// are no sweeps it leaves the ports as they are.
+func (r *running) catchUp() {
+	r.mu.Lock()
+	v, s := r.view, r.settings
+	r.settings = nil
+	r.mu.Unlock()
+	was := r.machine.settings
+	if s != nil {
+		r.step(&Changed{*s})
+	}
+	now := r.machine.settings
+	same := r.follows != nil && v != nil && v.Topo == r.follows.Topo && v.LIDs == r.follows.LIDs && now.SwitchesOnly == was.SwitchesOnly
+	if v != nil && now.Interval > 0 && !same {
+		r.follows = v
+		r.step(&Ports{PortsOf(v, now.SwitchesOnly)})
+	}
+}
+
+// now is the time since the Reader was made, and never 0.
 func (r *running) now() time.Duration { return time.Since(r.start) + 1 }
 
 // wait is how long nothing is due.
@@ -161,6 +218,9 @@ func (r *running) take(d *mad.Datagram) {
 
 // step has the machine take a step, and submits what it asks for.
 func (r *running) step(e Event) {
+	if c, is := e.(*Changed); is {
+		r.table.SetMaxWindow(c.Settings.Window)
+	}
 	out := r.machine.Step(r.now(), e)
 	for i := range out.Asks {
 		a := &out.Asks[i]
@@ -171,6 +231,11 @@ func (r *running) step(e Event) {
 	if r.cfg.Found != nil {
 		for _, f := range out.Findings {
 			r.cfg.Found(f)
+		}
+	}
+	if r.cfg.Gone != nil {
+		for _, node := range out.Gone {
+			r.cfg.Gone(node)
 		}
 	}
 	if out.Image != nil && r.cfg.Image != nil {

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/gsi"
 	"ibsm/mad/pma"
 	"ibsm/mad/txn"
+	"ibsm/view/viewtest"
 )
 
 // wire answers what a Reader sends, a millisecond later, with the devices of the tests.
@@ -131,4 +132,54 @@ func TestReaderQueue(t *testing.T) {
 	if err := r.Run(t.Context(), w.send); err != w.broken {
 		t.Error(err)
 	}
+}
+
+// TestReaderFollows: the ports of a view are read while there are sweeps, and settings apply at once.
+func TestReaderFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := viewtest.New(t, "fattree:k=4", 0)
+		w := &wire{devices: map[mad.LID]*device{}}
+		for _, p := range PortsOf(v, false) {
+			if w.devices[p.To.LID] == nil {
+				w.devices[p.To.LID] = &device{mask: 0x5300, mask2: 2, counts: map[uint8]*[pma.NumCounters]uint64{}}
+			}
+			w.devices[p.To.LID].counts[p.Port] = &[pma.NumCounters]uint64{}
+		}
+		var images []*Image
+		var gone []mad.GUID
+		off := minutely
+		off.Interval = 0
+		w.reader = NewReader(ReaderConfig{Settings: off, Image: func(im *Image) { images = append(images, im) }, Gone: func(g mad.GUID) { gone = append(gone, g) }})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.reader.Run(ctx, w.send) }()
+		w.reader.Follow(v)
+		time.Sleep(time.Hour)
+		if synctest.Wait(); w.sent != 0 {
+			t.Errorf("%d requests while it is off", w.sent)
+		}
+		w.reader.Configure(minutely)
+		time.Sleep(time.Second)
+		if synctest.Wait(); len(images) != 1 || images[0].Answered != 104 {
+			t.Fatalf("%d images", len(images))
+		}
+		same := *v
+		w.reader.Follow(&same)
+		w.reader.Follow(nil)
+		switches := minutely
+		switches.SwitchesOnly = true
+		w.reader.Configure(switches)
+		time.Sleep(2 * time.Minute)
+		if synctest.Wait(); images[len(images)-1].Len() != 88 || len(gone) != 16 {
+			t.Errorf("%d ports, %d nodes gone", images[len(images)-1].Len(), len(gone))
+		}
+		had := len(images)
+		w.reader.Configure(off)
+		time.Sleep(time.Hour)
+		if synctest.Wait(); len(images) != had {
+			t.Errorf("%d sweeps while it is off", len(images)-had)
+		}
+		cancel()
+		<-ended
+	})
 }
