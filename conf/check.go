@@ -61,10 +61,11 @@ func (c *Config) comment(report *Report) {
 	c.checkLanes(report)
 }
 
-// MostRetries and MostSMPs are the largest values that this manager uses.
+// MostRetries, MostSMPs and MostQueries are the largest values that this manager uses.
 const (
 	MostRetries = 14
 	MostSMPs    = 128
+	MostQueries = 2048
 )
 
 // checkMost reports larger values.
@@ -72,7 +73,7 @@ func (c *Config) checkMost(report *Report) {
 	for _, bound := range []struct {
 		key  *Key
 		most uint64
-	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs}} {
+	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs}, {PerfMgrMaxOutstandingQueries.Key(), MostQueries}} {
 		if n := c.raw(bound.key); n > bound.most && n != NoBound {
 			report.add(Warning, c.Setting(bound.key).Position, bound.key.Name, "%s = %d is above the maximum; using %d", bound.key.Name, n, bound.most)
 		}

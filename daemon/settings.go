@@ -14,6 +14,7 @@ import (
 	"ibsm/manager"
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
+	"ibsm/perf"
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/sweep"
@@ -48,7 +49,32 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		Once:          l.Once,
 		DryRun:        l.DryRun,
 		HonorGUID2LID: conf.HonorGUID2LIDFile.In(l.Config),
+		Counters:      counterSettings(l),
+		Queries:       txn.Config{Timeout: conf.TransactionTimeout.In(l.Config), Retries: times(conf.TransactionRetries.In(l.Config))},
 	}
+}
+
+// Images of counters are kept for an hour, in a bounded memory: enough for 11,664 hosts that are read
+// every minute.
+const (
+	keepImages   = time.Hour
+	imagesMemory = 128 << 20
+)
+
+// counterSettings is how counters are read. A run that ends by itself reads none.
+func counterSettings(l *conf.Loaded) perf.Settings {
+	s := perf.Settings{
+		Window:       int(min(conf.PerfMgrMaxOutstandingQueries.In(l.Config), conf.MostQueries)),
+		QueryInfo:    conf.PerfMgrQueryCPI.In(l.Config),
+		Redirect:     conf.PerfMgrRedir.In(l.Config),
+		SwitchesOnly: conf.PerfMgrIgnoreCAs.In(l.Config),
+		KeepAbsent:   !conf.PerfMgrRemoveNodes.In(l.Config),
+		Keep:         keepImages, Memory: imagesMemory,
+	}
+	if conf.PerfMgr.In(l.Config) && !l.Once && !l.DryRun {
+		s.Interval = conf.PerfMgrSweepTime.In(l.Config)
+	}
+	return s
 }
 
 // trust is how far the SA believes its clients.

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
+	"ibsm/perf"
 	"ibsm/routing/portgroups"
 	"ibsm/routing/qos"
 	"ibsm/sa"
@@ -58,6 +59,10 @@ type Config struct {
 	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
 	// of OpenSM's file, which then take precedence over those that ports report.
 	HonorGUID2LID bool
+	// Counters is how the counters of all ports are read; off without an Interval. Queries is how
+	// often a request for them is sent, and for how long an answer is awaited.
+	Counters perf.Settings
+	Queries  txn.Config
 	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
 	Registrar sa.RegistrarConfig
 	// DryRun asks and computes, shows the plan, and ends without having written

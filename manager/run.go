@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
+	"ibsm/perf"
 	"ibsm/priority"
 	"ibsm/routing"
 	"ibsm/sa"
@@ -24,6 +25,7 @@ type loop struct {
 	core      *Core
 	engine    *txn.Engine
 	registrar *registrar
+	counters  *perf.Reader
 	gsiEnded  <-chan error // why the port of QP1 has ended; nil without one
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed
@@ -89,6 +91,7 @@ func (l *loop) run(ctx context.Context) error {
 // configure takes a configuration that was read again.
 func (l *loop) configure(cfg *Config) Event {
 	l.registrar.notify(sa.ConfigChanged{Config: cfg.Registrar})
+	l.counters.Configure(cfg.Counters)
 	return ConfigChanged{cfg}
 }
 
@@ -196,6 +199,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.shell.view.Store(a.View)
 		l.shell.sa.setView(a.View)
 		l.registrar.notify(publishedTo(a))
+		l.counters.Follow(a.View)
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)
 		}

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/txn"
+	"ibsm/perf"
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/store"
@@ -23,7 +24,8 @@ import (
 //
 // Run starts, and waits for, these goroutines:
 //   - the receive loop of each port, which ends when the port is closed;
-//   - those of saPort, tableServer and registrar, which end with the context of Run;
+//   - those of saPort, tableServer, registrar and the reader of counters, which end with the
+//     context of Run;
 //   - a worker for each route task, of which there is one for each Purpose at a time, and one
 //     for a certificate task; their contexts end with Run.
 //
@@ -56,6 +58,12 @@ type Shell struct {
 	Published func(*view.View)
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
+	// Counted is given each image of counters, Found what is special about a reading, and Gone each
+	// node whose counters are not read any more. They may be nil, must not block, and are called
+	// by one goroutine.
+	Counted func(*perf.Image)
+	Found   func(perf.Finding)
+	Gone    func(mad.GUID)
 	// Store is the state store; nil for none.
 	// Who opened it runs and closes it.
 	Store *store.Store
@@ -74,6 +82,7 @@ type Shell struct {
 	sa        saServer
 	gsi       atomic.Pointer[gsi.Port]
 	registrar atomic.Pointer[registrar]
+	counters  atomic.Pointer[perf.Reader]
 	view      atomic.Pointer[view.View]
 	mu        sync.Mutex // guards stats
 	stats     Stats
@@ -123,6 +132,9 @@ func (s *Shell) SARegistrations() sa.RegistrarStats {
 // at any time.
 func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
 
+// Counters is the reader of counters; nil before Run.
+func (s *Shell) Counters() *perf.Reader { return s.counters.Load() }
+
 // Run is the manager, until its context is done, the port breaks, or the work of a run of
 // one sweep is finished. When the context is done and this manager is master, it first hands
 // the mastership over, if it can, and returns after elect.LeavePatience at the latest.
@@ -136,7 +148,8 @@ func (s *Shell) Run(until context.Context) error {
 	start := time.Now()
 	s.logSA(ctx)
 	inbox := newInbox(&s.sa.stats, start)
-	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, s.PlainPeers)
+	counters := perf.NewReader(perf.ReaderConfig{Settings: s.Config.Counters, Transactions: s.Config.Queries, Image: s.Counted, Found: s.Found, Gone: s.Gone})
+	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, counters, s.PlainPeers)
 	if s.GSI == nil {
 		port = gsi
 	}
@@ -145,11 +158,13 @@ func (s *Shell) Run(until context.Context) error {
 	registrar := newRegistrar(s, inbox, gsi.Send, start)
 	s.registrar.Store(registrar)
 	tasks.Go(func() { registrar.run(ctx) })
+	tasks.Go(func() { _ = counters.Run(ctx, gsi.Send) }) // the receive loop reports a broken port
+	s.counters.Store(counters)
 	engine := txn.NewEngine(port)
 	tasks.Go(func() { engine.Run(ctx) })
 
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), grown: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, counters: counters, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), grown: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended

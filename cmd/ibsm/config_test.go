@@ -39,7 +39,7 @@ func TestCreateConfig(t *testing.T) {
 	}{
 		{"defaults", nil, true},
 		{"chosen", strings.Fields("-p 3 -l 2 -s 7 -D 0x43 -n 9 -t 300 -k abc --log_prefix x"), true},
-		{"without effect", strings.Fields("-Q -R updn,ftree -a /roots -z -Z in --perfmgr"), false},
+		{"without effect", strings.Fields("-Q -R updn,ftree -a /roots -z -Z in --congestion_control"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			theirs := made("theirs.conf", false, append([]string{"opensm", "-F", file("none")}, c.options...)...)
@@ -79,8 +79,8 @@ func TestStartFile(t *testing.T) {
 		status    int
 		says      []string // on standard error, whole lines
 	}{
-		{"f.conf", "sm_priority 3\nperfmgr TRUE\nqos TRUE\nlog_file stdout\n", 0, []string{"ibsm: warning: f.conf:2:9: no effect in this version: perfmgr"}},
-		{"f.toml", "[log]\nfile = \"stdout\"\n[perfmgr]\nenabled = true\n", 0, []string{"ibsm: warning: f.toml:4:11: no effect in this version: perfmgr"}},
+		{"f.conf", "sm_priority 3\ncongestion_control TRUE\nqos TRUE\nlog_file stdout\n", 0, []string{"ibsm: warning: f.conf:2:20: no effect in this version: congestion_control"}},
+		{"f.toml", "[log]\nfile = \"stdout\"\n[congestion]\nenabled = true\n", 0, []string{"ibsm: warning: f.toml:4:11: no effect in this version: congestion_control"}},
 		{"f.conf", "log_file stdout\nnosuchkey 1\nsm_priority 16\n", 0, []string{
 			"ibsm: warning: f.conf:2:1: Unrecognized token: \"nosuchkey\": not a key of OpenSM",
 			"ibsm: error: f.conf:3:13: sm_priority \"16\": value out of range; expected a number, 0 to 15; value ignored"}},

@@ -56,7 +56,7 @@ var treatments = []treatment{
 	{input: "console socket, confirmed in the file alone", args: "-q socket", conf: "console_open TRUE\n", setting: "console_open TRUE", silent: true},
 	{input: "console local", args: "-q local", setting: "console local", silent: true},
 	{input: "console of a run of one sweep", args: "-q loopback -C 1", silent: true},
-	{input: "perfmgr", conf: "perfmgr TRUE\n", says: `0x01 -> .*no effect in this version: perfmgr`},
+	{input: "perfmgr", conf: "perfmgr TRUE\n", silent: true},
 	{input: "congestion control", conf: "congestion_control TRUE\n", says: `0x01 -> .*no effect in this version: congestion_control`},
 	{input: "log flags of single modules, without the file", conf: "per_module_logging_file x\n", silent: true},
 	{input: "keys of an engine that does not run", conf: "torus_config x\nlash_start_vl 1\n", says: `SUBNET UP`},
