@@ -36,7 +36,7 @@ var floors = []floor{
 	{packages: "routing/*"},
 	{packages: "sweep/device"},
 	{packages: "view"},
-	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile", modules: "go.etcd.io/bbolt"},
+	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile opensm/perfdb", modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
 	{packages: "sa/path sa/client perf"},

@@ -33,12 +33,13 @@ func (c *Config) Reload(f *File) (next *Config, changed []string, report Report,
 	return next, changed, report, nil
 }
 
-// WithPriority returns the configuration with a new sm_priority, 0 to 15, chosen by an
-// operator of the running manager. The value stays until its line in the file changes.
-func (l *Loaded) WithPriority(n uint8) *Loaded {
+// With returns the configuration with another number, or 0 and 1 of a boolean, which is in the range
+// of the setting, chosen by an operator of the running manager. The value stays until its line in
+// the file changes.
+func (l *Loaded) With(k *Key, n uint64) *Loaded {
 	next := *l
 	next.Config = l.clone()
-	next.option(SMPriority.Key(), Value{Num: uint64(n)})
+	next.option(k, Value{Num: n})
 	return &next
 }
 

@@ -19,6 +19,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
 	"ibsm/partitions"
+	"ibsm/perf"
 	"ibsm/view"
 )
 
@@ -310,8 +311,19 @@ func (c *configuration) describe(st *console.Status) {
 // setPriority puts another sm_priority into force. It stays until the one in the file changes.
 func (c *configuration) setPriority(priority uint8) {
 	c.change(func(next *inForce) {
-		next.own = next.own.WithPriority(priority)
+		next.own = next.own.With(conf.SMPriority.Key(), uint64(priority))
 		c.send(next)
+	})
+}
+
+// setCounters puts another setting of the counters into force. It stays until the one in the file
+// changes. reader is the one that runs; nil for none.
+func (c *configuration) setCounters(k *conf.Key, n uint64, reader *perf.Reader) {
+	c.change(func(next *inForce) {
+		next.own = next.own.With(k, n)
+		if reader != nil {
+			reader.Configure(counterSettings(next.own))
+		}
 	})
 }
 

@@ -61,7 +61,8 @@ func (d *daemon) console() *console.Daemon {
 			d.current.describe(&st)
 			return st
 		},
-		Config: func() ([]byte, error) { return d.current.own().WriteOpenSM() },
+		PerfMgr: d.counters.console(),
+		Config:  func() ([]byte, error) { return d.current.own().WriteOpenSM() },
 		ModuleLog: func() (string, []byte, error) {
 			m := readModuleLog(d.current.own())
 			return m.path, m.text, m.err

@@ -23,9 +23,10 @@ func newConsole() *consoleServer {
 	return &consoleServer{
 		daemon: &console.Daemon{
 			Version: "hello", Now: time.Now,
-			Config: func() ([]byte, error) { return []byte(strings.Repeat("x", 1<<20)), nil },
-			Status: func() console.Status { return console.Status{} },
-			Do:     func(console.Order) error { return nil },
+			Config:  func() ([]byte, error) { return []byte(strings.Repeat("x", 1<<20)), nil },
+			PerfMgr: console.PerfMgr{Status: func() (st console.PerfStatus) { return st }},
+			Status:  func() console.Status { return console.Status{} },
+			Do:      func(console.Order) error { return nil },
 		},
 		counters: &console.Counters{}, logger: slog.New(slog.DiscardHandler),
 		readPatience: consoleReadPatience, writePatience: consoleWritePatience,

@@ -15,6 +15,7 @@ import (
 	"ibsm/conf"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
+	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
@@ -36,22 +37,23 @@ type Config struct {
 // The goroutine of Run starts tasks, then runs managers, whose callbacks are the methods of
 // receiver, and in the end ends the tasks.
 type daemon struct {
-	cfg     Config
-	conf    *conf.Loaded // as it was at the start
-	signals <-chan os.Signal
-	tasks   tasks
-	logger  *slog.Logger
-	lines   *osmlog.Handler
-	log     *osmlog.File // nil where the log is a stream
-	events  *ctl.Ring
-	display *display
-	notify  *notifier
-	state   *state
-	current *configuration
-	control *server.Server
-	clients console.Counters // of the console
-	dumps   *dump.Keeper     // nil where there are none
-	shell   *manager.Shell   // of the manager that runs, or ran last
+	cfg      Config
+	conf     *conf.Loaded // as it was at the start
+	signals  <-chan os.Signal
+	tasks    tasks
+	logger   *slog.Logger
+	lines    *osmlog.Handler
+	log      *osmlog.File // nil where the log is a stream
+	events   *ctl.Ring
+	display  *display
+	notify   *notifier
+	state    *state
+	current  *configuration
+	control  *server.Server
+	clients  console.Counters // of the console
+	counters *counters
+	dumps    *dump.Keeper   // nil where there are none
+	shell    *manager.Shell // of the manager that runs, or ran last
 	// requests are requested sweeps, and manager.NoSweep.
 	requests chan manager.SweepRequested
 	running  atomic.Bool // a manager is at the port
@@ -103,6 +105,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.tasks.atEnd(d.state.close)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
 		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) }})
+	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
 	// Both run until the manager has ended.
 	d.tasks.run(context.Background(), d.current.run)

@@ -29,6 +29,7 @@ func (r receiver) shell() (*manager.Shell, error) {
 		Port:   r.port.SMI, GSI: r.port.GSI, PlainPeers: r.port.PlainPeers, Held: r.port.Held, Logger: r.logger,
 		Asks: r.requests, Configs: r.current.configs,
 		Notify: r.notification, Mirrored: r.mirrored, Published: r.published, Moved: r.progress,
+		Counted: r.counters.counted, Found: r.counters.found, Gone: r.counters.left,
 	}, nil
 }
 
@@ -61,6 +62,7 @@ func (r receiver) mirrored(master mad.GUID, policy []byte) { r.current.mirrored(
 func (r receiver) published(v *view.View) {
 	r.state.publish(v)
 	r.control.Published(v)
+	r.counters.published(v)
 	if r.dumps != nil {
 		r.dumps.Put(v)
 	}

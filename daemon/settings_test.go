@@ -15,6 +15,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/txn"
 	"ibsm/manager"
+	"ibsm/perf"
 	"ibsm/registry"
 	"ibsm/routing/lanes"
 	"ibsm/sa"
@@ -84,6 +85,13 @@ mcgroup_join_validation FALSE
 ipoib_mcgroup_creation_validation FALSE
 consolidate_ipv6_snm_req TRUE
 max_rate_enum 20
+perfmgr TRUE
+perfmgr_redir FALSE
+perfmgr_sweep_time_s 60
+perfmgr_max_outstanding_queries 30
+perfmgr_ignore_cas TRUE
+perfmgr_rm_nodes FALSE
+perfmgr_query_cpi FALSE
 `
 
 func TestManagerConfig(t *testing.T) {
@@ -104,6 +112,8 @@ func TestManagerConfig(t *testing.T) {
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004, MaxRate: 20,
+			Counters: perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory, SwitchesOnly: true, KeepAbsent: true},
+			Queries:  txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
 			Registrar: sa.RegistrarConfig{
 				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
 				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14, Reports: txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
@@ -135,8 +145,13 @@ func TestManagerConfig(t *testing.T) {
 		})},
 		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n", "-o", defaults(func(c *manager.Config) {
 			c.Elect.PollRetries, c.Txn.Retries, c.Registrar.Reports.Retries, c.SweepInterval, c.Once = -1, -1, -1, 0, true
+			c.Queries.Retries = -1
 			c.Txn.MaxWindow = 128 // as many as Linux keeps with the adapter
 		})},
+		{"counters", "perfmgr_max_outstanding_queries 5000\n", "--perfmgr --perfmgr_sweep_time_s 7", defaults(func(c *manager.Config) {
+			c.Counters.Interval, c.Counters.Window = 7*time.Second, conf.MostQueries
+		})},
+		{"counters in a run of one sweep", "", "--perfmgr -o", defaults(func(c *manager.Config) { c.Once = true })},
 		{"a dry run", "", "--dry-run", defaults(func(c *manager.Config) { c.DryRun = true })},
 	} {
 		l := load(c.src, strings.Fields(c.args)...)
@@ -160,6 +175,8 @@ func defaults(change func(*manager.Config)) manager.Config {
 		Elect: elect.Config{SMKey: 1},
 		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		SAKey: 1, SweepInterval: 10 * time.Second,
+		Counters:  perf.Settings{Window: 500, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: imagesMemory},
+		Queries:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups(), Reports: txn.Config{Timeout: 200 * time.Millisecond, Retries: 3}},
 	}
 	change(&c)

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"time"
 
 	"ibsm/mad"
@@ -24,6 +25,11 @@ type Settings struct {
 type Key struct {
 	Node mad.GUID
 	Port uint8
+}
+
+// Compare is the order by GUID and port.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.Port, o.Port))
 }
 
 // Port is a port to be read.

@@ -1,7 +1,6 @@
 package perf
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -35,7 +34,7 @@ func (m *Machine) AbsentTotals() []PortTotal {
 	for k, p := range m.absent {
 		list = append(list, PortTotal{k, p.total})
 	}
-	slices.SortFunc(list, func(a, b PortTotal) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(list, func(a, b PortTotal) int { return a.Compare(b.Key) })
 	return list
 }
 
@@ -43,10 +42,6 @@ func (m *Machine) AbsentTotals() []PortTotal {
 type PortTotal struct {
 	Key
 	Total
-}
-
-func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
 }
 
 // Totals are those of many ports at a time, in the order of Keys. They do not change.
@@ -96,7 +91,7 @@ func (m *Machine) Redirects() (list []Redirect) {
 			list = append(list, Redirect{m.table.keys[p], a.to.LID, a.redirect})
 		}
 	}
-	slices.SortFunc(list, func(a, b Redirect) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(list, func(a, b Redirect) int { return a.Compare(b.Key) })
 	return list
 }
 

@@ -51,12 +51,12 @@ var commands = []command{
 	{"dump_conf", "dump_conf", []string{"   shows the configuration in force, as a file"}, never, (*Session).dumpConf},
 	{"update_desc", "update_desc", []string{"   asks every node for its description again"}, always, (*Session).updateDesc},
 	{"version", "version -- print the OSM version", nil, never, (*Session).version},
+	{"perfmgr", perfSyntax, perfDetail, perfActs, (*Session).perfMgr},
+	{"pm", "", nil, perfActs, (*Session).perfMgr},
 	{"dump_portguid", "dump_portguid [file filename] regexp1 [regexp2 [regexp3 ...]] -- Dump port GUID matching a regexp ", []string{
 		"   lists the GUIDs of ports whose node's description matches one of the expressions",
 		"   file filename: writes them there",
 	}, toFile, (*Session).dumpPortGUID},
-	{"perfmgr", "", nil, never, (*Session).perfMgr},
-	{"pm", "", nil, never, (*Session).perfMgr},
 }
 
 // help lists the commands, or describes one.
@@ -75,7 +75,7 @@ func (s *Session) help(args []string) {
 	case c == nil || c.name == "help": // which OpenSM does not know here either
 		s.unknown(args[0])
 	case c.syntax == "":
-		c.run(s, nil)
+		s.describe(s.find("perfmgr"))
 	default:
 		s.describe(c)
 	}
@@ -200,5 +200,3 @@ func (s *Session) dumpConf([]string) {
 }
 
 func (s *Session) version([]string) { s.printf("%s\n", s.daemon.Version) }
-
-func (s *Session) perfMgr([]string) { s.printf("There is no performance manager in this version\n") }

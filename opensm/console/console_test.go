@@ -14,6 +14,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/opensm/perfdb"
 	"ibsm/registry"
 	"ibsm/view"
 	"ibsm/view/viewtest"
@@ -34,7 +35,38 @@ func newRecorder(v *view.View) *recorder {
 	r.Daemon = Daemon{
 		Version: "OpenSM 3.3.23 (ibsm 0.1.0)", Now: func() time.Time { return time.Unix(0, 0) },
 		View: func() *view.View { return v }, Registry: func() *registry.State { return nil },
-		Status:      func() Status { return Status{State: smp.Standby, SMs: []view.SM{{GUID: 1}}} },
+		Status: func() Status { return Status{State: smp.Standby, SMs: []view.SM{{GUID: 1}}} },
+		PerfMgr: PerfMgr{
+			Status: func() PerfStatus {
+				return PerfStatus{Enabled: true, Redirect: true, RemoveNodes: true, SweepTime: 180, Outstanding: 3, Max: 500}
+			},
+			Nodes: func() []perfdb.Node {
+				return []perfdb.Node{{GUID: 1, Name: "a", First: 1, Ports: 1}, {GUID: 2, Name: "b 2", Ports: 3}}
+			},
+			Redirects: func() []Redirect {
+				r := Redirect{Node: 2, Name: "b 2", Port0: true, From: 5, To: 9, QPN: 1, PKey: mad.DefaultPKey}
+				next := r
+				next.Port = 1
+				return []Redirect{r, next}
+			},
+			Do: func(o PerfOrder) error {
+				note("perf %d", o)
+				if o == PerfClear {
+					return errors.New("not now")
+				}
+				return nil
+			},
+			SetSweepTime: func(seconds uint16) { note("sweep time %d", seconds) },
+			Dump: func(table bool) error {
+				note("dump %t", table)
+				if table {
+					return fs.ErrPermission
+				}
+				return nil
+			},
+			ForgetAbsent:    func() int { return 2 },
+			ForgetRedirects: func(node mad.GUID) { note("forget %v", node) },
+		},
 		Config:      func() ([]byte, error) { return []byte("guid 0\n"), nil },
 		ModuleLog:   func() (string, []byte, error) { return "/m", nil, fs.ErrNotExist },
 		LogFlags:    func() uint8 { return 0x83 },
@@ -80,9 +112,33 @@ func TestActs(t *testing.T) {
 		{"dump_conf", "", "guid 0\n"},
 		{"permodlog", "", ""},
 		{"logflush on", "", ""},
-		{"perfmgr", "", "There is no performance manager in this version\n"},
-		{"pm print_counters x", "", "There is no performance manager in this version\n"},
-		{"help perfmgr", "", "There is no performance manager in this version\n"},
+		{"perfmgr", "", "Performance Manager status:\nstate                        : Enabled\nsweep state                  : Sleeping\n" +
+			"sweep time                   : 180s\noutstanding queries/max      : 3/500\nremove missing nodes from DB : TRUE\nquery ClassPortInfo          : FALSE\n"},
+		{"pm enable", "acted pm enable, perf 0", ""},
+		{"perfmgr disable", "acted perfmgr disable, perf 1", ""},
+		{"perfmgr sweep", "acted perfmgr sweep, perf 2", "sweep initiated...\n"},
+		{"perfmgr clear_counters", "acted perfmgr clear_counters, perf 3", "not now\n"},
+		{"perfmgr clear_rm_nodes", "acted perfmgr clear_rm_nodes, perf 4", ""},
+		{"perfmgr set_rm_nodes", "acted perfmgr set_rm_nodes, perf 5", ""},
+		{"perfmgr set_query_cpi", "acted perfmgr set_query_cpi, perf 6", ""},
+		{"perfmgr clear_query_cpi", "acted perfmgr clear_query_cpi, perf 7", ""},
+		{"perfmgr sweep_time 70000", "acted perfmgr sweep_time 70000, sweep time 4464", ""}, // as C's uint16_t
+		{"perfmgr sweep_time x", "acted perfmgr sweep_time x", "sweep_time requires a positive time period (in seconds) to be specified\n"},
+		{"perfmgr sweep_time", "acted perfmgr sweep_time", "sweep_time requires a time period (in seconds) to be specified\n"},
+		{"perfmgr dump_counters", "acted perfmgr dump_counters, dump false", ""},
+		{"pm dump_counters mach", "acted pm dump_counters mach, dump true", "permission denied\n"},
+		{"pm clear_inactive", "acted pm clear_inactive", "Removed 2 nodes from Database\n"},
+		{"pm pc nobody", "", "Node nobody not found...\n"},
+		{"pm print_counters 0x99:1", "", "Node 0x99 not found...\n"},
+		{"pm pc b 2:9", "", "Warning: \"9\" is not a valid port\n"},
+		{"pm pe", "", ""},
+		{"pm clear_redir", "acted pm clear_redir, forget 0x0000000000000000", ""},
+		{"pm clear_redir b 2", "acted pm clear_redir b 2, forget 0x0000000000000002", ""},
+		{"pm clear_redir x", "acted pm clear_redir x", "Node x not found...\n"},
+		{"pm dump_redir 0x1", "", "\nRedirection Table\n-----------------\n"},
+		{"pm dump_redir", "", "\nRedirection Table\n-----------------\n   Node GUID       ESP0   Name\n   ---------       ----   ----\n   0x2 1      b 2\n" +
+			"\n   Port Valid  LIDs     PKey  QP    PKey Index\n   ---- -----  ----     ----  --    ----------\n   0    1      5->9  0xffff 0x1   0\n   1    1      5->9  0xffff 0x1   0\n\n"},
+		{"pm nonsense", "", "\"nonsense\" option not found\n"},
 		{"version\x00 junk", "", "OpenSM 3.3.23 (ibsm 0.1.0)\n"},
 	} {
 		r := newRecorder(v)

@@ -19,6 +19,7 @@ type Daemon struct {
 	Registry func() *registry.State // what clients have registered; nil for nothing
 	Names    names.Map
 	Status   func() Status
+	PerfMgr  PerfMgr
 	Config   func() ([]byte, error) // the configuration in force, as opensm.conf
 	// ModuleLog is the file of log flags for single modules; with an error that is
 	// fs.ErrNotExist there is none.

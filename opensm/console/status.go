@@ -31,7 +31,8 @@ func (s *Session) printStatus() {
 	s.printf("   SA State             : %s\n", pick(st.Ready, "Ready", "Init"))
 	s.printf("   Routing Engine       : %s\n", cmp.Or(st.Engine, "none"))
 	s.printf("   Loaded event plugins : <none>\n")
-	s.printf("\n   PerfMgr state/sweep state : Disabled/Sleeping\n")
+	perf := s.daemon.PerfMgr.Status()
+	s.printf("\n   PerfMgr state/sweep state : %s/%s\n", pick(perf.Enabled, "Enabled", "Disabled"), pick(perf.Sweeping, "Active", "Sleeping"))
 	s.printf("\n   MAD stats\n   ---------\n")
 	for _, row := range []struct {
 		label string

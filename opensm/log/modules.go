@@ -28,6 +28,7 @@ var parts = map[string]string{
 	"osm_multicast.c":          "manager/multicast.go",
 	"osm_node_info_rcv.c":      "manager/findings.go",
 	"osm_opensm.c":             "daemon/daemon.go daemon/environment.go",
+	"osm_perfmgr.c":            "daemon/counters.go",
 	"osm_pkey_mgr.c":           "manager/report.go",
 	"osm_port_info_rcv.c":      "manager/findings.go",
 	"osm_prtn.c":               "daemon/partitions.go",

@@ -1,0 +1,351 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/mad"
+	"ibsm/mad/pma"
+	"ibsm/opensm/console"
+	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/perfdb"
+	"ibsm/perf"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// counters is what the daemon does with the counters of ports: lines of the log, OpenSM's counter file,
+// and the console's commands. Those of ctl/server and ctl/metrics read them by themselves.
+type counters struct {
+	*daemon
+	mu   sync.Mutex
+	view *view.View          // the last one that was published, also of another term
+	gone map[mad.GUID]string // names of nodes that are not in it any more
+}
+
+// maxGone bounds the names of nodes that have gone.
+const maxGone = 1 << 14
+
+// published takes a view, nil for none any more.
+func (c *counters) published(v *view.View) {
+	if v == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.view
+	c.view = v
+	if last == nil || last.Topo == v.Topo {
+		return
+	}
+	for i := range last.Topo.Nodes {
+		n := &last.Topo.Nodes[i]
+		if v.Topo.FindNode(n.GUID) == topo.None && len(c.gone) < maxGone {
+			c.gone[n.GUID] = c.current.names.Of(n.GUID, n.Desc.String())
+		}
+	}
+	for guid := range c.gone {
+		if v.Topo.FindNode(guid) != topo.None {
+			delete(c.gone, guid)
+		}
+	}
+}
+
+// latest is the last view that was published; nil for none.
+func (c *counters) latest() *view.View {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.view
+}
+
+// name is that of a node, whether or not it has gone.
+func (c *counters) name(v *view.View, guid mad.GUID) string {
+	if v != nil {
+		if n := v.Topo.FindNode(guid); n != topo.None {
+			return c.current.names.Of(guid, v.Topo.Nodes[n].Desc.String())
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone[guid]
+}
+
+// ends are a port and the other end of its link, nil if there is none.
+func (c *counters) ends(v *view.View, k perf.Key) (at osmlog.PerfPort, far *osmlog.PerfPort) {
+	at = osmlog.PerfPort{Name: c.name(v, k.Node), Node: k.Node, Num: k.Port}
+	if v == nil {
+		return at, nil
+	}
+	n := v.Topo.FindNode(k.Node)
+	if n == topo.None || k.Port > v.Topo.Nodes[n].NumPorts {
+		return at, nil
+	}
+	if peer := v.Topo.Ports[v.Topo.Port(n, k.Port)].Peer; peer != topo.None {
+		p := &v.Topo.Ports[peer]
+		guid := v.Topo.Nodes[p.Node].GUID
+		far = &osmlog.PerfPort{Name: c.name(v, guid), Node: guid, Num: p.Num}
+	}
+	return at, far
+}
+
+// maxCounterLines bounds the lines about counters of one sweep: ten thousand ports can have errors at
+// once.
+const maxCounterLines = 256
+
+// counted logs what error counters have counted, as manager.Shell's Counted.
+func (c *counters) counted(im *perf.Image) {
+	l := c.current.own().Config
+	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l), uint64(conf.PerfMgrXmitWaitThreshold.In(l))
+	if !errs {
+		return
+	}
+	v, lines := c.latest(), 0
+	say := func(text func() string) {
+		if lines++; lines <= maxCounterLines {
+			c.logger.Error(text())
+		}
+	}
+	for k, d := range im.All {
+		for counter := range (d.Has & pma.ErrorCounters).All {
+			if n := d.N[counter]; n > 0 {
+				say(func() string {
+					at, far := c.ends(v, k)
+					return osmlog.ErrorsCounted(counter, n, at, far)
+				})
+			}
+		}
+		if n := d.N[pma.PortXmitWait]; wait && n > 0 && n >= least {
+			say(func() string {
+				at, _ := c.ends(v, k)
+				return osmlog.Waited(n, at)
+			})
+		}
+	}
+	if lines > maxCounterLines {
+		c.logger.Error("more counters have risen than are logged", "counters", lines, "logged", maxCounterLines)
+	}
+}
+
+// found logs what is special about a reading, as manager.Shell's Found.
+func (c *counters) found(f perf.Finding) {
+	at, _ := c.ends(c.latest(), f.Key)
+	switch {
+	case f.Note&perf.NoAnswer != 0:
+		c.logger.Error(osmlog.NoCounters(at))
+	case f.Note&perf.ResetByOther != 0:
+		c.logger.Error(osmlog.ClearedByOther(f.Counters, at))
+	case f.Note&(perf.Backwards|perf.Implausible) != 0:
+		c.logger.Warn("counters contradict what they showed before", "node", at.Name, "guid", at.Node, "port", at.Num, "reading", f.Note.String())
+	}
+}
+
+// left logs a node whose counters are not read any more, as manager.Shell's Gone.
+func (c *counters) left(node mad.GUID) {
+	if conf.PerfMgr.In(c.current.own().Config) {
+		c.logger.Error(osmlog.NotMonitored(c.name(c.latest(), node), node))
+	}
+}
+
+// countersPatience bounds the wait for the reader of counters.
+const countersPatience = 5 * time.Second
+
+var errNoReader = errors.New("no manager is running")
+
+// do has the reader of counters call f between two steps.
+func (c *counters) do(f func(*perf.Machine)) error {
+	shell := c.control.Manager()
+	if shell == nil || shell.Counters() == nil {
+		return errNoReader
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), countersPatience)
+	defer cancel()
+	if !shell.Counters().Do(ctx, f) {
+		return errNoReader
+	}
+	return nil
+}
+
+// event gives the machine an event.
+func (c *counters) event(e perf.Event) error {
+	shell := c.control.Manager()
+	if shell == nil || shell.Counters() == nil {
+		return errNoReader
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), countersPatience)
+	defer cancel()
+	shell.Counters().Event(ctx, e)
+	if ctx.Err() != nil {
+		return errNoReader
+	}
+	return nil
+}
+
+// nodes are the nodes whose ports were read, by GUID.
+func (c *counters) nodes() []perfdb.Node {
+	var ports, absent []perf.PortTotal
+	reader := c.reader()
+	_ = c.do(func(m *perf.Machine) {
+		ports, absent = make([]perf.PortTotal, 0, len(m.Keys())), m.AbsentTotals()
+		for _, k := range m.Keys() {
+			if t, ok := m.Total(k); ok {
+				ports = append(ports, perf.PortTotal{Key: k, Total: t})
+			}
+		}
+	})
+	slices.SortFunc(ports, func(a, b perf.PortTotal) int { return a.Key.Compare(b.Key) })
+	v := c.latest()
+	list := c.appendNodes(nil, v, reader, ports, false)
+	list = c.appendNodes(list, v, reader, absent, true)
+	slices.SortStableFunc(list, func(a, b perfdb.Node) int { return perf.Key{Node: a.GUID}.Compare(perf.Key{Node: b.GUID}) })
+	return list
+}
+
+// reader is the reader of counters; nil for none.
+func (c *counters) reader() *perf.Reader {
+	if shell := c.control.Manager(); shell != nil {
+		return shell.Counters()
+	}
+	return nil
+}
+
+// appendNodes appends nodes with their ports, which are in the order of GUIDs and ports.
+func (c *counters) appendNodes(list []perfdb.Node, v *view.View, reader *perf.Reader, ports []perf.PortTotal, gone bool) []perfdb.Node {
+	for i := range ports {
+		p := &ports[i]
+		if len(list) == 0 || list[len(list)-1].GUID != p.Node {
+			n := perfdb.Node{GUID: p.Node, Name: c.name(v, p.Node), Gone: gone, First: 1}
+			if at := v.Topo.FindNode(p.Node); at != topo.None {
+				n.Ports = int(v.Topo.Nodes[at].NumPorts)
+			}
+			list = append(list, n)
+		}
+		n := &list[len(list)-1]
+		if p.Port == 0 {
+			n.First = 0
+		}
+		n.Ports = max(n.Ports, int(p.Port))
+		n.Read = append(n.Read, perfdb.Port{Num: p.Port, Reset: reader.Time(p.Since), Last: reader.Time(p.Until), N: p.N})
+	}
+	return list
+}
+
+// defaultCounterFile is the name in dump_files_dir.
+const defaultCounterFile = "opensm_port_counters.log"
+
+// counterFile is where the counters are dumped to, "" for nowhere.
+func counterFile(l *conf.Loaded) string {
+	if name := conf.EventDBDumpFile.In(l.Config); name != "" {
+		return name
+	}
+	if dir := dumpDir(l); dir != "" {
+		return filepath.Join(dir, defaultCounterFile)
+	}
+	return ""
+}
+
+// dump writes the counter file.
+func (c *counters) dump(table bool) error {
+	name := counterFile(c.current.own())
+	if name == "" {
+		return errors.New("there is no file for counters: neither event_db_dump_file nor dump_files_dir is set")
+	}
+	var text bytes.Buffer
+	nodes := c.nodes()
+	for i := range nodes {
+		if table {
+			nodes[i].Table(&text)
+		} else {
+			nodes[i].Blocks(&text, "", false)
+		}
+	}
+	err := os.WriteFile(name, text.Bytes(), 0o666)
+	if err != nil {
+		c.logger.Error("osm_perfmgr_dump_counters: Failed to dump file", "reason", err)
+	}
+	return err
+}
+
+// console is the performance manager for OpenSM's console.
+func (c *counters) console() console.PerfMgr {
+	return console.PerfMgr{
+		Status: c.status, Nodes: c.nodes, Redirects: c.redirects, Do: c.order, Dump: c.dump,
+		SetSweepTime: func(seconds uint16) { c.current.setCounters(conf.PerfMgrSweepTime.Key(), uint64(seconds), c.reader()) },
+		ForgetAbsent: func() (nodes int) {
+			_ = c.do(func(m *perf.Machine) {
+				last := mad.GUID(0)
+				for _, p := range m.AbsentTotals() {
+					if p.Node != last {
+						nodes, last = nodes+1, p.Node
+					}
+				}
+			})
+			_ = c.event(&perf.ForgetAbsent{})
+			return nodes
+		},
+		ForgetRedirects: func(node mad.GUID) { _ = c.event(&perf.ForgetRedirects{Node: node}) },
+	}
+}
+
+func (c *counters) status() console.PerfStatus {
+	s := counterSettings(c.current.own())
+	st := console.PerfStatus{
+		Enabled: s.Interval > 0, Redirect: s.Redirect, RemoveNodes: !s.KeepAbsent, QueryInfo: s.QueryInfo, Max: s.Window,
+		SweepTime: int(conf.PerfMgrSweepTime.In(c.current.own().Config) / time.Second),
+	}
+	_ = c.do(func(m *perf.Machine) {
+		now := m.State()
+		st.Sweeping, st.Outstanding = now.Sweeping, now.Waiting
+	})
+	return st
+}
+
+func (c *counters) redirects() (list []console.Redirect) {
+	var all []perf.Redirect
+	_ = c.do(func(m *perf.Machine) { all = m.Redirects() })
+	v := c.latest()
+	for _, r := range all {
+		row := console.Redirect{Node: r.Node, Name: c.name(v, r.Node), Port: r.Port, From: r.From, To: r.To.LID, QPN: r.To.QPN, PKey: mad.DefaultPKey}
+		if n := v.Topo.FindNode(r.Node); n != topo.None {
+			row.Port0 = v.Topo.Nodes[n].Type == mad.Switch && v.Topo.Nodes[n].SwitchInfo.EnhancedPort0()
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// order does what the console wants. Settings apply until their lines in the file change.
+func (c *counters) order(o console.PerfOrder) error {
+	switch o {
+	case console.PerfSweep:
+		if counterSettings(c.current.own()).Interval == 0 {
+			return errors.New("the performance manager is disabled")
+		}
+		return c.event(&perf.SweepNow{})
+	case console.PerfClear:
+		if err := c.event(&perf.Clear{}); err != nil {
+			return err
+		}
+		c.logger.Info(osmlog.CountersCleared)
+		return nil
+	}
+	s := settingOf[o]
+	c.current.setCounters(s.key, s.value, c.reader())
+	return nil
+}
+
+// settingOf is what an order of the console is in the configuration.
+var settingOf = map[console.PerfOrder]struct {
+	key   *conf.Key
+	value uint64
+}{
+	console.PerfEnable: {conf.PerfMgr.Key(), 1}, console.PerfDisable: {conf.PerfMgr.Key(), 0},
+	console.PerfRemoveNodes: {conf.PerfMgrRemoveNodes.Key(), 1}, console.PerfKeepNodes: {conf.PerfMgrRemoveNodes.Key(), 0},
+	console.PerfQueryInfo: {conf.PerfMgrQueryCPI.Key(), 1}, console.PerfNoInfo: {conf.PerfMgrQueryCPI.Key(), 0},
+}
