@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -103,6 +104,28 @@ func (s *source) Security() *ctl.Security {
 	return &ctl.Security{Rules: []ctl.SecurityRule{{Rule: "m_key", State: ctl.RuleFails, Text: "3 of 4 ports take Sets from any host", Do: "set a secret m_key"}}}
 }
 
+func (s *source) CounterStatus(context.Context) (*ctl.CounterStatus, error) {
+	return &ctl.CounterStatus{Enabled: true, Age: -1, Ports: 2}, nil
+}
+
+func (s *source) Counters(_ context.Context, port string) (iter.Seq[*ctl.PortCounters], error) {
+	if port == "none" {
+		return nil, ctl.ErrNotNow
+	}
+	return slices.Values([]*ctl.PortCounters{{Node: port, Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}}}), nil
+}
+
+func (s *source) TopCounters(_ context.Context, by ctl.Top, most int) (*ctl.TopPorts, error) {
+	return &ctl.TopPorts{By: by, More: most}, nil
+}
+
+func (s *source) ClearCounters(_ context.Context, port string) (*ctl.ClearedCounters, error) {
+	if port == "none" {
+		return nil, ctl.ErrNotNow
+	}
+	return &ctl.ClearedCounters{Ports: 1}, nil
+}
+
 func (s *source) Rails() *ctl.Rails { return &ctl.Rails{Seen: "no rails: none"} }
 
 func (s *source) QoS() (*ctl.QoS, error) {
@@ -190,6 +213,7 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 		t.Fatal(err)
 	}
 	cfg.Source, cfg.Planner, cfg.Reloader, cfg.Log, cfg.History, cfg.Events = s, s, s, s, s, b.events
+	cfg.Counters = s
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

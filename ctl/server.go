@@ -14,13 +14,14 @@ import (
 // Config of a Server.
 type Config struct {
 	Source     Source
-	Planner    Planner     // nil: no plans
-	Log        LogLevel    // nil: no log
-	Reloader   Reloader    // nil: no configuration
-	Partitions Partitioner // nil: no partitions
-	History    Historian   // nil: no history
-	Events     *Ring       // nil: an empty one
-	Stats      *Stats      // nil: nobody else reads them
+	Planner    Planner       // nil: no plans
+	Log        LogLevel      // nil: no log
+	Reloader   Reloader      // nil: no configuration
+	Partitions Partitioner   // nil: no partitions
+	History    Historian     // nil: no history
+	Counters   CounterSource // nil: no performance manager
+	Events     *Ring         // nil: an empty one
+	Stats      *Stats        // nil: nobody else reads them
 	// Metrics answers a scrape, or returns an error and has written nothing; nil: there
 	// are none.
 	Metrics func(w http.ResponseWriter, r *http.Request) error

@@ -70,6 +70,10 @@ func TestReplies(t *testing.T) {
 		{get, "/v1/config", `{"settings":[{"key":"lmc","value":"1","chosen":true,"source":"master","position":"settings of 0x1.toml"},{"key":"sm_key","value":"-","chosen":false,"source":"default","note":"not shown"}]}` + "\n"},
 		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
+		{get, "/v1/counters/status", `{"enabled":true,"interval":0,"sweeping":false,"age":-1,"took":0,"ports":2,"answered":0,"outstanding":0,"images":0,"bytes":0,"absent":0,"sweeps":0,"late":0,"asked":0,"unanswered":0,"resets":0,"findings":0}` + "\n"},
+		{get, "/v1/counters?port=x", `{"ports":[` + "\n" + `{"node":"x","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
+		{get, "/v1/counters/top?by=errors&most=20000", `{"by":"errors","seconds":0,"age":0,"ports":null,"more":10000}` + "\n"},
+		{post, "/v1/counters/clear?port=x", `{"ports":1}` + "\n"},
 	} {
 		if got := b.text(c.method, c.path); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.method, c.path, got, c.want)
@@ -126,6 +130,11 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/diff?from=x", status: 400, says: "expected a number"},
 		{method: get, path: "/v1/generations?from=1", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/dump/x", status: 404, says: "dumps are lfts"},
+		{method: get, path: "/v1/counters?ports=1", status: 400, says: "unknown parameter"},
+		{method: get, path: "/v1/counters/top?by=x", status: 400, says: "expected errors, traffic or congestion"},
+		{method: get, path: "/v1/counters/top?by=errors&most=x", status: 400, says: "expected a number"},
+		{method: get, path: "/v1/counters?port=none", status: 503, says: "not now"},
+		{method: post, path: "/v1/counters/clear?port=none", status: 503, says: "not now"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
 		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "expected 0 or 1"},
 		{method: post, path: "/v1/plan", status: 503, says: "not master"},

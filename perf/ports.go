@@ -30,14 +30,14 @@ func PortsOf(v *view.View, switchesOnly bool) (list []Port) {
 			if !lid.IsUnicast() {
 				continue
 			}
-			list = append(list, Port{Key{n.GUID, uint8(num)}, mad.Addr{LID: lid, QPN: 1}, words(t, p)})
+			list = append(list, Port{Key{n.GUID, uint8(num)}, mad.Addr{LID: lid, QPN: 1}, Words(t, p)})
 		}
 	}
 	return list
 }
 
-// words is how many words a second a link can carry at most, its nominal rate; 0 without a link.
-func words(t *topo.Topo, p topo.PortIdx) uint64 {
+// Words is how many words a second a link can carry at most, its nominal rate; 0 without a link.
+func Words(t *topo.Topo, p topo.PortIdx) uint64 {
 	rate := mad.LinkRate(t.Ports[p].Info.LinkWidthActive(), t.LinkSpeed(p))
 	return uint64(rate.Gbps() * 1e9 / 32)
 }

@@ -61,6 +61,13 @@ func (r *Reader) Follow(v *view.View) {
 	}
 }
 
+// View is the one whose ports are read, or will be; nil before the first.
+func (r *Reader) View() *view.View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view
+}
+
 // Configure puts other settings into force. It does not wait.
 func (r *Reader) Configure(s Settings) {
 	r.mu.Lock()

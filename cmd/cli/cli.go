@@ -68,9 +68,10 @@ func Prepare(root *cobra.Command, version string) {
 	root.AddCommand(&cobra.Command{Use: "version", Hidden: true, RunE: printVersion})
 	for _, cmd := range append(root.Commands(), root) {
 		if cmd.HasSubCommands() {
-			alone := cmd.RunE // nil where it does nothing without a verb
+			alone := cmd.RunE        // nil where it does nothing without a verb
+			takes := cmd.Args != nil // arguments that are no verb
 			cmd.RunE = func(cmd *cobra.Command, args []string) error {
-				if alone != nil && len(args) == 0 {
+				if alone != nil && (len(args) == 0 || takes) {
 					return alone(cmd, args)
 				}
 				return noVerb(cmd, args)

@@ -1,0 +1,168 @@
+package ctl
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// CounterSource is the performance manager. All methods are safe for concurrent use.
+type CounterSource interface {
+	// CounterStatus is where the performance manager stands.
+	CounterStatus(ctx context.Context) (*CounterStatus, error)
+	// Counters are those of a port or of all ports of a node, given as for Diagnose; "" for all.
+	Counters(ctx context.Context, port string) (iter.Seq[*PortCounters], error)
+	// TopCounters are the ports that have most of something, at most so many.
+	TopCounters(ctx context.Context, by Top, most int) (*TopPorts, error)
+	// ClearCounters counts from zero, for a port or all of them.
+	ClearCounters(ctx context.Context, port string) (*ClearedCounters, error)
+}
+
+// Top is what ports are ranked by.
+type Top string
+
+// Ranks.
+const (
+	TopErrors     Top = "errors"     // of the last hour
+	TopTraffic    Top = "traffic"    // share of what the link can carry, since the reading before
+	TopCongestion Top = "congestion" // share of the time in which data waited for credits
+)
+
+// Tops are all ranks.
+func Tops() []Top { return []Top{TopErrors, TopTraffic, TopCongestion} }
+
+// CounterStatus is where the performance manager stands.
+type CounterStatus struct {
+	Enabled     bool    `json:"enabled"`
+	Interval    float64 `json:"interval"` // seconds between sweeps
+	Sweeping    bool    `json:"sweeping"`
+	Age         float64 `json:"age"`  // seconds since the last sweep has ended; -1 if none has
+	Took        float64 `json:"took"` // seconds
+	Ports       int     `json:"ports"`
+	Answered    int     `json:"answered"` // in the last sweep
+	Outstanding int     `json:"outstanding"`
+	Images      int     `json:"images"` // that are kept
+	Bytes       int     `json:"bytes"`  // that they take
+	Absent      int     `json:"absent"` // ports of nodes that have gone, whose totals are kept
+	Sweeps      uint64  `json:"sweeps"`
+	Late        uint64  `json:"late"`       // sweeps that began late
+	Asked       uint64  `json:"asked"`      // requests
+	Unanswered  uint64  `json:"unanswered"` // of them
+	Resets      uint64  `json:"resets"`     // of them
+	Findings    uint64  `json:"findings"`   // readings that were not as they should be
+}
+
+// PortCounters are the counters of a port.
+type PortCounters struct {
+	Node     string    `json:"node"` // GUID
+	Desc     string    `json:"desc"`
+	Port     uint8     `json:"port"`
+	Peer     *End      `json:"peer,omitempty"`
+	Read     time.Time `json:"read"`    // zero if the port was not read yet
+	Age      float64   `json:"age"`     // seconds since then
+	Span     float64   `json:"span"`    // seconds from the reading before to that one, 0 if there was none
+	Since    time.Time `json:"since"`   // when totals began
+	Reading  string    `json:"reading"` // what is special about the last reading, or "sound"
+	Answered bool      `json:"answered"`
+	// Complete says that the last reading was whole, and that nothing is Incomplete.
+	Complete bool `json:"complete"`
+	// Incomplete are counters of which more may have been counted than Total says, or that the device
+	// lacks or did not show in the last reading.
+	Incomplete []string `json:"incomplete,omitempty"`
+	// Utilization and Waiting are shares of what the link can carry, and of the time, in the last
+	// Span: the greater one of both directions, and PortXmitWait in units of four octets. -1 if
+	// that is not known.
+	Utilization float64   `json:"utilization"`
+	Waiting     float64   `json:"waiting"`
+	Counters    []Counter `json:"counters"`
+}
+
+// Counter is one counter of a port.
+type Counter struct {
+	Name    string `json:"name"`               // in the architecture
+	Value   uint64 `json:"value"`              // that the device has shown
+	Total   uint64 `json:"total"`              // what it showed first, and has counted since
+	AtLeast bool   `json:"at_least,omitempty"` // more may have been counted than Total says
+	Rose    uint64 `json:"rose"`               // by how much in Span
+	Error   bool   `json:"error,omitempty"`    // it counts errors
+}
+
+// TopPorts are ports with the most of something.
+type TopPorts struct {
+	By      Top       `json:"by"`
+	Seconds float64   `json:"seconds"` // that are ranked
+	Age     float64   `json:"age"`     // seconds since their end
+	Ports   []TopPort `json:"ports"`
+	More    int       `json:"more"` // ports that have some, and are not shown
+}
+
+// TopPort is one of them.
+type TopPort struct {
+	Node    string   `json:"node"`
+	Desc    string   `json:"desc"`
+	Port    uint8    `json:"port"`
+	Peer    *End     `json:"peer,omitempty"`
+	Share   float64  `json:"share"`   // of traffic and congestion, 0 to 1
+	Errors  uint64   `json:"errors"`  // all of them together
+	Reasons []string `json:"reasons"` // what was counted, what that means, and what to do
+}
+
+// ClearedCounters says whose totals begin anew.
+type ClearedCounters struct {
+	Ports int `json:"ports"`
+}
+
+// mostTop bounds the ports of a rank.
+const mostTop = 10000
+
+func (s *Server) counterSource() error { return has(s.cfg.Counters != nil, "performance manager") }
+
+func (s *Server) counterStatus(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r), s.counterSource()); err != nil {
+		return nil, err
+	}
+	return s.cfg.Counters.CounterStatus(r.Context())
+}
+
+func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {
+	if err := cmp.Or(known(r, "port"), s.counterSource()); err != nil {
+		return err
+	}
+	rows, err := s.cfg.Counters.Counters(r.Context(), r.URL.Query().Get("port"))
+	if err != nil {
+		return err
+	}
+	sendList(w, "ports", "", rows)
+	return nil
+}
+
+func (s *Server) topCounters(r *http.Request) (any, error) {
+	most, wrong := number(r, "most", 32)
+	by := Top(r.URL.Query().Get("by"))
+	if err := cmp.Or(known(r, "by", "most"), wrong, s.counterSource()); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Tops(), by) {
+		return nil, fmt.Errorf("%w: parameter by=%q: expected errors, traffic or congestion", ErrBadRequest, by)
+	}
+	if most == 0 {
+		most = 20
+	}
+	return s.cfg.Counters.TopCounters(r.Context(), by, int(min(most, mostTop)))
+}
+
+func (s *Server) clearCounters(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r, "port"), s.counterSource()); err != nil {
+		return nil, err
+	}
+	port := r.URL.Query().Get("port")
+	done, err := s.cfg.Counters.ClearCounters(r.Context(), port)
+	if err == nil {
+		s.cfg.Logger.Info("counters cleared over the control socket", "port", cmp.Or(port, "all"), "ports", done.Ports)
+	}
+	return done, err
+}
