@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/perf"
 	"ibsm/view/viewtest"
 )
 
@@ -39,7 +41,18 @@ func cpu() time.Duration {
 // midst of it, as a collection finds them.
 func BenchmarkScrape(b *testing.B) {
 	v := viewtest.New(b, "fattree:k=36", 1)
-	server := ctl.New(ctl.Config{Metrics: newExporter(v).Serve})
+	e := newExporter(v)
+	all := totalsOf(v, nil)
+	e.totals = func(_ context.Context, wanted func(mad.GUID) bool) *perf.Totals { // as a Machine copies them
+		t := &perf.Totals{Ports: make([]perf.Counted, 0, len(all.Ports))}
+		for i := range all.Ports {
+			if wanted == nil || wanted(all.Ports[i].Node) {
+				t.Ports = append(t.Ports, all.Ports[i])
+			}
+		}
+		return t
+	}
+	server := ctl.New(ctl.Config{Metrics: e.Serve})
 	l := make(pipes)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
@@ -51,6 +64,10 @@ func BenchmarkScrape(b *testing.B) {
 		{"openmetrics+gzip", "", "Accept: " + accepted[2].accept + "\r\nAccept-Encoding: gzip\r\n"},
 		{"protobuf", "", "Accept: " + accepted[4].accept + "\r\n"},
 		{"manager", "?collect[]=manager", ""},
+		{"ports", "?collect[]=ports", ""},
+		{"counters", "?collect[]=counters", ""},
+		{"counters+protobuf", "?collect[]=counters", "Accept: " + accepted[4].accept + "\r\n"},
+		{"counters of 1/10", "?collect[]=counters&share=1/10", ""},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			near, far := net.Pipe()

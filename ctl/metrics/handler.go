@@ -5,6 +5,7 @@ package metrics
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,20 +20,23 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/ctl/server"
+	"ibsm/mad"
+	"ibsm/perf"
 	"ibsm/view"
 )
 
 // Exporter answers scrapes. Any number of goroutines may use it.
 type Exporter struct {
-	registry *prometheus.Registry // of everything but ports
-	view     func() *view.View    // nil while there is no subnet
+	registry *prometheus.Registry                                               // of everything but ports
+	view     func() *view.View                                                  // nil while there is no subnet
+	totals   func(ctx context.Context, wanted func(mad.GUID) bool) *perf.Totals // nil for none
 	logger   *slog.Logger
 }
 
 // New returns an Exporter of the manager behind the control server, whose counters are in
 // stats.
 func New(control *server.Server, stats *ctl.Stats, logger *slog.Logger) *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry(), view: control.View, logger: logger}
+	e := &Exporter{registry: prometheus.NewRegistry(), view: control.View, totals: control.CounterTotals, logger: logger}
 	e.registry.MustRegister(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(), &collector{control, stats},
 	)
@@ -47,15 +51,16 @@ var formats = []expfmt.Format{
 
 // Parts of an exposition, which a client chooses by the parameter collect[].
 const (
-	managerPart = "manager"
-	portsPart   = "ports"
+	managerPart  = "manager"
+	portsPart    = "ports"
+	countersPart = "counters"
 )
 
 // Serve answers a scrape. An error wraps ctl.ErrBadRequest, and nothing has been written
 // then. A scrape that fails later breaks the connection, so that no client takes a part
 // of it for the whole.
 func (e *Exporter) Serve(w http.ResponseWriter, r *http.Request) error {
-	parts, err := collect(r)
+	ask, err := collect(r)
 	if err != nil {
 		return err
 	}
@@ -67,11 +72,11 @@ func (e *Exporter) Serve(w http.ResponseWriter, r *http.Request) error {
 	if acceptsGzip(r.Header) {
 		head.Set("Content-Encoding", "gzip")
 		zip, _ := gzip.NewWriterLevel(out, gzip.BestSpeed) // the only error is that of the level
-		if err = e.write(zip, format, parts); err == nil {
+		if err = e.write(r.Context(), zip, format, ask); err == nil {
 			err = zip.Close()
 		}
 	} else {
-		err = e.write(out, format, parts)
+		err = e.write(r.Context(), out, format, ask)
 	}
 	if err == nil {
 		err = out.Flush()
@@ -83,23 +88,59 @@ func (e *Exporter) Serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// collect is what a client asks for: the values of collect[], or all parts without any.
-func collect(r *http.Request) (parts []string, err error) {
+// asked is what a client asks for.
+type asked struct {
+	parts  []string
+	wanted func(mad.GUID) bool // nodes; nil for all
+}
+
+var allParts = []string{managerPart, portsPart, countersPart}
+
+// collect is what a client asks for: the values of collect[], or all parts without any, of all nodes or
+// of a share of them.
+func collect(r *http.Request) (ask asked, err error) {
 	for name, values := range r.URL.Query() {
-		if name != "collect[]" {
-			return nil, fmt.Errorf("%w: unknown parameter %q", ctl.ErrBadRequest, name)
+		switch name {
+		case "collect[]":
+			ask.parts = values
+		case "share":
+			if ask.wanted, err = share(values); err != nil {
+				return asked{}, err
+			}
+		default:
+			return asked{}, fmt.Errorf("%w: unknown parameter %q", ctl.ErrBadRequest, name)
 		}
-		parts = values
 	}
-	for _, p := range parts {
-		if p != managerPart && p != portsPart {
-			return nil, fmt.Errorf("%w: parameter collect[]=%q: want %s or %s", ctl.ErrBadRequest, p, managerPart, portsPart)
+	for _, p := range ask.parts {
+		if !slices.Contains(allParts, p) {
+			return asked{}, fmt.Errorf("%w: parameter collect[]=%q: want %s", ctl.ErrBadRequest, p, strings.Join(allParts, ", "))
 		}
 	}
-	if parts == nil {
-		parts = []string{managerPart, portsPart}
+	if ask.parts == nil {
+		ask.parts = allParts
 	}
-	return parts, nil
+	return ask, nil
+}
+
+// mostShares bounds the shares of nodes.
+const mostShares = 1000
+
+// share is whether a node is in a share of all, such as 2/8: the second of eight. A node stays in its
+// share, whichever others there are.
+func share(values []string) (func(mad.GUID) bool, error) {
+	var nth, of uint64
+	one, all, ok := strings.Cut(values[0], "/")
+	if ok && len(values) == 1 {
+		nth, _ = strconv.ParseUint(one, 10, 16)
+		of, _ = strconv.ParseUint(all, 10, 16)
+	}
+	if nth < 1 || nth > of || of > mostShares {
+		return nil, fmt.Errorf("%w: parameter share=%q: want a share such as 2/8, of at most %d", ctl.ErrBadRequest, values[0], mostShares)
+	}
+	return func(guid mad.GUID) bool {
+		const golden = 0x9e3779b97f4a7c15 // GUIDs of one vendor differ in few bits
+		return uint64(guid)*golden>>32%of == nth-1
+	}, nil
 }
 
 // acceptsGzip reports whether a client asks for compression (RFC 9110, 12.5.3).
@@ -116,9 +157,9 @@ func acceptsGzip(h http.Header) bool {
 }
 
 // write writes the parts of an exposition.
-func (e *Exporter) write(w io.Writer, format expfmt.Format, parts []string) error {
+func (e *Exporter) write(ctx context.Context, w io.Writer, format expfmt.Format, ask asked) error {
 	s := newSeries(w, format)
-	if slices.Contains(parts, managerPart) {
+	if slices.Contains(ask.parts, managerPart) {
 		families, err := e.registry.Gather()
 		if err != nil {
 			e.logger.Error("some metrics cannot be collected", "reason", err) // the others are in families
@@ -127,8 +168,18 @@ func (e *Exporter) write(w io.Writer, format expfmt.Format, parts []string) erro
 			s.encodeAfter(f, 0)
 		}
 	}
-	if v := e.view(); v != nil && slices.Contains(parts, portsPart) {
-		writePorts(s, v)
+	v := e.view()
+	if v == nil {
+		return s.close()
+	}
+	sub := newSubnet(v, ask.wanted)
+	if slices.Contains(ask.parts, portsPart) {
+		writePorts(s, sub)
+	}
+	if slices.Contains(ask.parts, countersPart) {
+		if t := e.totals(ctx, ask.wanted); t != nil {
+			writeCounters(s, sub, t)
+		}
 	}
 	return s.close()
 }

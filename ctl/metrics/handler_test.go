@@ -24,8 +24,10 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/gsi"
 	"ibsm/mad/madtest"
+	"ibsm/mad/pma"
 	"ibsm/manager"
 	"ibsm/opensm/console"
+	"ibsm/perf"
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/sweep"
@@ -44,6 +46,8 @@ func (figures) Describe(chan<- *prometheus.Desc) {}
 func (f figures) Collect(to chan<- prometheus.Metric) {
 	sink(to).subnet(f.subnet)
 	sink(to).registered(f.registered)
+	sink(to).counters(&ctl.CounterStatus{Enabled: true, Sweeps: 1, Ports: 3, Answered: 2})
+	sink(to).held(func() (int, int) { return 1, 2 })
 }
 
 // newExporter is an Exporter of a manager that shows a view, with metrics of every kind.
@@ -54,11 +58,34 @@ func newExporter(v *view.View) *Exporter {
 	control.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
 	e := New(control, new(ctl.Stats), slog.New(slog.DiscardHandler))
 	e.view = func() *view.View { return v }
+	e.totals = func(_ context.Context, wanted func(mad.GUID) bool) *perf.Totals { return totalsOf(v, wanted) }
 	e.registry.MustRegister(figures{
 		&ctl.SubnetStatus{Switches: 4, CAs: 8, Links: 16, LIDs: 12, Generation: 3, Ports: map[string]int{"Active": 32}},
 		registry.Counts{Groups: 1, Members: 2, Services: 3, Subscriptions: 4, Aliases: 5},
 	})
 	return e
+}
+
+// totalsOf are totals of all ports of a view: counter c of port n has counted 1000*n+c.
+func totalsOf(v *view.View, wanted func(mad.GUID) bool) *perf.Totals {
+	t := &perf.Totals{}
+	for _, p := range perf.PortsOf(v, false) {
+		if wanted != nil && !wanted(p.Node) {
+			continue
+		}
+		c := perf.Counted{Key: p.Key, Has: pma.AllCounters}
+		for counter := range pma.AllCounters.All {
+			c.N[counter] = 1000*uint64(p.Port) + uint64(counter)
+		}
+		if p.Port == 2 {
+			c.Has, c.AtLeast, c.Note = pma.AllCounters&^pma.Of(pma.QP1Dropped), pma.Of(pma.PortXmitWait), perf.NoAnswer
+		}
+		if v.Topo.Nodes[v.Topo.FindNode(p.Node)].Type == mad.CA {
+			c.AtLeast = pma.Of(pma.PortXmitWait)
+		}
+		t.Ports = append(t.Ports, c)
+	}
+	return t
 }
 
 // scrape asks an exporter, and returns the content type and the body, uncompressed.
@@ -147,7 +174,9 @@ func TestFormats(t *testing.T) {
 
 // ports are the families about ports, which are the same in each scrape.
 func ports(all []*dto.MetricFamily) []*dto.MetricFamily {
-	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool { return !strings.HasPrefix(f.GetName(), "infiniband_") })
+	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool {
+		return !strings.HasPrefix(f.GetName(), "infiniband_") || strings.HasPrefix(f.GetName(), "infiniband_exporter_")
+	})
 }
 
 // checkOpenMetrics compares the lines about ports, which have the same form in both text
@@ -156,9 +185,11 @@ func checkOpenMetrics(t *testing.T, text, open []byte) {
 	t.Helper()
 	lines := func(b []byte) (names []string) {
 		for line := range strings.Lines(string(b)) {
-			if strings.Contains(line, "infiniband_") {
+			if strings.Contains(line, "infiniband_") && !strings.Contains(line, "infiniband_exporter_") {
 				if i := strings.LastIndexByte(line, ' '); line[0] != '#' {
 					line = line[:i]
+				} else { // of a counter the name of the family has no _total there
+					line = strings.Replace(line, "_total ", " ", 1)
 				}
 				names = append(names, line)
 			}
@@ -197,15 +228,16 @@ func TestNames(t *testing.T) {
 // A client chooses the parts that it wants.
 func TestCollect(t *testing.T) {
 	e := newExporter(viewtest.New(t, "fattree:k=4", 1))
-	for query, want := range map[string][2]bool{
-		"": {true, true}, "?collect[]=manager": {true, false}, "?collect[]=ports": {false, true}, "?collect[]=ports&collect[]=manager": {true, true},
+	for query, want := range map[string][3]bool{
+		"": {true, true, true}, "?collect[]=manager": {true, false, false}, "?collect[]=ports": {false, true, false}, "?collect[]=ports&collect[]=manager": {true, true, false},
+		"?collect[]=counters": {false, false, true},
 	} {
 		_, body := scrape(t, e, query)
-		if got := [2]bool{bytes.Contains(body, []byte("ibsm_info{")), bytes.Contains(body, []byte("infiniband_hca_info{"))}; got != want {
-			t.Errorf("%q: of manager and ports %v, want %v", query, got, want)
+		if got := [3]bool{bytes.Contains(body, []byte("ibsm_info{")), bytes.Contains(body, []byte("infiniband_hca_info{")), bytes.Contains(body, []byte("infiniband_hca_port_symbol_error_total{"))}; got != want {
+			t.Errorf("%q: of manager, ports and counters %v, want %v", query, got, want)
 		}
 	}
-	for _, query := range []string{"?collect[]=x", "?collect[]=", "?ports=0"} {
+	for _, query := range []string{"?collect[]=x", "?collect[]=", "?ports=0", "?share=", "?share=0/2", "?share=3/2", "?share=1/2&share=2/2", "?share=x/2", "?share=1/5000"} {
 		w := httptest.NewRecorder()
 		if err := e.Serve(w, httptest.NewRequest(http.MethodGet, "/metrics"+query, nil)); !errors.Is(err, ctl.ErrBadRequest) || w.Body.Len() > 0 {
 			t.Errorf("%q: %v, %q", query, err, w.Body)
@@ -425,3 +457,76 @@ type received [gsi.NumKinds]gsi.Count
 
 func (received) Describe(chan<- *prometheus.Desc)      {}
 func (r received) Collect(to chan<- prometheus.Metric) { sink(to).packets(r) }
+
+// TestCounters: each counter of each external port of a switch and of each port of an adapter, with the
+// names and labels of infiniband_exporter, and bytes of data; what a device lacks is left out.
+func TestCounters(t *testing.T) {
+	v := viewtest.New(t, "fattree:k=4", 1)
+	e := newExporter(v)
+	contentType, body := scrape(t, e, "?collect[]=counters")
+	all := families(t, contentType, body)
+	if want := 2 * (len(counterFamilies) + 2); len(all) != want {
+		t.Errorf("%d families, want %d", len(all), want)
+	}
+	for _, f := range all {
+		isHCA := strings.HasPrefix(f.GetName(), "infiniband_hca_")
+		ports, second, node := 80, 20, "switch" // those with number 2
+		if isHCA {
+			ports, second, node = 16, 0, "hca"
+		}
+		switch want := ports; {
+		case strings.Contains(f.GetName(), "qp1_dropped"):
+			want -= second
+			fallthrough
+		case strings.HasSuffix(f.GetName(), "_total") || strings.HasSuffix(f.GetName(), "_read"):
+			if len(f.Metric) != want {
+				t.Errorf("%s: %d samples, want %d", f.GetName(), len(f.Metric), want)
+			}
+		case isHCA && len(f.Metric) != ports || !isHCA && len(f.Metric) != second: // incomplete
+			t.Errorf("%s: %d samples", f.GetName(), len(f.Metric))
+		}
+		for _, m := range f.Metric {
+			if len(m.Label) != 3 || m.Label[0].GetName() != "guid" || m.Label[1].GetName() != "port" && m.Label[1].GetName() != node {
+				t.Fatalf("%s: labels %v", f.GetName(), m.Label)
+			}
+		}
+	}
+	for _, line := range []string{
+		`infiniband_switch_port_transmit_data_bytes_total{guid="0xb83fd20300400000",port="3",switch="leaf-01"} 12048`,
+		`infiniband_switch_port_link_downed_total{guid="0xb83fd20300400000",port="4",switch="leaf-01"} 4002`,
+		`infiniband_switch_port_counters_read{guid="0xb83fd20300400000",port="2",switch="leaf-01"} 0`,
+		`infiniband_switch_port_counters_incomplete{guid="0xb83fd20300400000",port="2",switch="leaf-01"} 1`,
+	} {
+		if !bytes.Contains(body, []byte("\n"+line+"\n")) {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
+
+// TestShare: the shares of nodes together are all of them, each once.
+func TestShare(t *testing.T) {
+	e := newExporter(viewtest.New(t, "fattree:k=8", 1))
+	series := func(query string) (lines []string) {
+		_, body := scrape(t, e, query)
+		for line := range strings.Lines(string(body)) {
+			if line[0] != '#' {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	want := series("?collect[]=counters&collect[]=ports")
+	var got []string
+	for _, share := range []string{"1/3", "2/3", "3/3"} {
+		some := series("?collect[]=counters&collect[]=ports&share=" + share)
+		if n := len(some); n < len(want)/5 || n > len(want)/2 {
+			t.Errorf("share %s: %d of %d series", share, n, len(want))
+		}
+		got = append(got, some...)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d series in three shares, %d in all", len(got), len(want))
+	}
+}

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"time"
 
@@ -51,6 +52,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.transfers(shell.SATransfers())
 		s.registrations(shell.SARegistrations())
 		s.held(shell.Held)
+		if counters, err := c.control.CounterStatus(context.Background()); err == nil {
+			s.counters(counters)
+		}
 	}
 	if sub := c.control.Subnet(); sub != nil {
 		rules := s.gauge("ibsm_security_rule_holds", "1 for each rule of ibsmctl security that holds, 0 for those that fail.", "rule")
@@ -197,6 +201,31 @@ func (s sink) held(counts func() (qp0, qp1 int)) {
 	qp0, qp1 := counts()
 	held(float64(qp0), "0")
 	held(float64(qp1), "1")
+}
+
+// counters sends where the performance manager stands, and what infiniband_exporter says of its collectors.
+func (s sink) counters(st *ctl.CounterStatus) {
+	s.gauge("ibsm_counters_enabled", "1 if the performance manager reads counters.")(truth(st.Enabled))
+	if st.Sweeps == 0 {
+		return
+	}
+	s.gauge("ibsm_counters_age_seconds", "Age of the counters that are shown: seconds since the last sweep over all ports has ended.")(st.Age)
+	s.gauge("ibsm_counters_sweep_seconds", "Duration of that sweep.")(st.Took)
+	ports := s.gauge("ibsm_counters_ports", "Ports whose counters are read, by whether they were in that sweep.", "result")
+	ports(float64(st.Answered), "read")
+	ports(float64(max(0, st.Ports-st.Answered)), "not_read")
+	s.gauge("ibsm_counters_history_bytes", "Memory that the readings of the last hour take.")(float64(st.Bytes))
+	s.counter("ibsm_counters_sweeps_total", "Sweeps over the counters of all ports.")(st.Sweeps)
+	s.counter("ibsm_counters_late_sweeps_total", "Of these, sweeps that began late because the one before had not ended.")(st.Late)
+	s.counter("ibsm_counters_requests_total", "Requests for counters.")(st.Asked)
+	s.counter("ibsm_counters_unanswered_total", "Of these, requests without an answer.")(st.Unanswered)
+	s.counter("ibsm_counters_resets_total", "Of these, resets of counters of 32 bits that were nearly full.")(st.Resets)
+	s.counter("ibsm_counters_findings_total", "Readings that were not as they should be: no answer, a reset by others, a reboot, a value that contradicts the one before.")(st.Findings)
+	const collector = "counters"
+	s.gauge("infiniband_exporter_collector_duration_seconds", "Duration of the last sweep over the counters, under infiniband_exporter's name.", "collector")(st.Took, collector)
+	s.counter("infiniband_exporter_collect_errors_total", "Readings that were not as they should be, under infiniband_exporter's name.", "collector")(st.Findings, collector)
+	s.counter("infiniband_exporter_collect_timeouts_total", "Requests for counters without an answer, under infiniband_exporter's name.", "collector")(st.Unanswered, collector)
+	s.gauge("infiniband_exporter_last_execution", "End of the last sweep over the counters, in seconds since the epoch, under infiniband_exporter's name.", "collector")(float64(time.Now().UnixMilli())/1000-st.Age, collector)
 }
 
 // lastSweep sends how the last heavy sweep as master ended.

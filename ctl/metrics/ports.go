@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -13,25 +14,35 @@ import (
 // subnet is a published view with the texts of its nodes.
 type subnet struct {
 	*view.View
-	names []string // of nodes, by index
-	guids []string // of nodes, by index
+	wanted func(mad.GUID) bool // nodes; nil for all
+	names  []string            // of nodes, by index
+	guids  []string            // of nodes, by index
 }
 
 // writePorts writes information about ports under the names, labels and values of
 // treydock's infiniband_exporter, so that dashboards made for it work here: what it asks
 // the whole subnet for at each scrape is at hand.
-func writePorts(w *series, v *view.View) {
-	s := &subnet{View: v, names: make([]string, len(v.Topo.Nodes)), guids: make([]string, len(v.Topo.Nodes))}
-	for n := range v.Topo.Nodes {
-		s.names[n], s.guids[n] = name(v.Topo.Nodes[n].Desc.String()), v.Topo.Nodes[n].GUID.String()
-	}
+func writePorts(w *series, s *subnet) {
 	s.info(w)
+	s.up(w)
 	w.gauges("infiniband_switch_uplink_info", "Infiniband switch uplink information", uplinkLabels("switch")...)
 	s.uplinks(w, mad.Switch)
 	w.gauges("infiniband_hca_uplink_info", "Infiniband HCA uplink information", uplinkLabels("hca")...)
 	s.uplinks(w, mad.CA)
 	s.rates(w)
 }
+
+// newSubnet is a view with the texts of its nodes; wanted are those that are wanted, nil for all.
+func newSubnet(v *view.View, wanted func(mad.GUID) bool) *subnet {
+	s := &subnet{View: v, wanted: wanted, names: make([]string, len(v.Topo.Nodes)), guids: make([]string, len(v.Topo.Nodes))}
+	for n := range v.Topo.Nodes {
+		s.names[n], s.guids[n] = name(v.Topo.Nodes[n].Desc.String()), v.Topo.Nodes[n].GUID.String()
+	}
+	return s
+}
+
+// has reports whether a node is wanted.
+func (s *subnet) has(n topo.NodeIdx) bool { return s.wanted == nil || s.wanted(s.Topo.Nodes[n].GUID) }
 
 // name is a NodeDescription as dashboards show it: of "node1 HCA-1" only the host.
 func name(desc string) string {
@@ -46,7 +57,7 @@ func (s *subnet) cabled(typ mad.NodeType) iter.Seq2[topo.PortIdx, *topo.Port] {
 	return func(yield func(topo.PortIdx, *topo.Port) bool) {
 		t := s.Topo
 		for i := range t.Ports {
-			if p := &t.Ports[i]; p.Peer != topo.None && t.Nodes[p.Node].Type == typ && !yield(topo.PortIdx(i), p) {
+			if p := &t.Ports[i]; p.Peer != topo.None && t.Nodes[p.Node].Type == typ && s.has(p.Node) && !yield(topo.PortIdx(i), p) {
 				return
 			}
 		}
@@ -68,7 +79,7 @@ func (s *subnet) info(w *series) {
 	w.gauges("infiniband_switch_info", "Infiniband switch information", "guid", "lid", "switch")
 	for _, n := range s.Topo.Switches {
 		p := s.Topo.Port(n, 0)
-		if !w.add(1, s.guid(&s.Topo.Ports[p]), s.lid(p), s.names[n]) {
+		if s.has(n) && !w.add(1, s.guid(&s.Topo.Ports[p]), s.lid(p), s.names[n]) {
 			return
 		}
 	}
@@ -76,6 +87,31 @@ func (s *subnet) info(w *series) {
 	for i, p := range s.cabled(mad.CA) {
 		if !w.add(1, s.guid(p), s.names[p.Node], s.lid(i)) {
 			return
+		}
+	}
+}
+
+// up writes which nodes answer, and which ports of switches are up.
+func (s *subnet) up(w *series) {
+	w.gauges("infiniband_switch_up", "1 if the switch answered the last sweep of the manager, 0 if it did not.", "guid", "switch")
+	for _, n := range s.Topo.Switches {
+		if s.has(n) && !w.add(truth(s.Topo.Nodes[n].Missed == 0), s.guids[n], s.names[n]) {
+			return
+		}
+	}
+	w.gauges("infiniband_hca_up", "1 if the adapter answered the last sweep of the manager at this port, 0 if it did not.", "guid", "hca")
+	for _, p := range s.cabled(mad.CA) {
+		if !w.add(truth(s.Topo.Nodes[p.Node].Missed == 0), s.guid(p), s.names[p.Node]) {
+			return
+		}
+	}
+	w.gauges("infiniband_switch_port_state", "1 if the port is Active, 0 if it is not.", "guid", "port", "switch")
+	for _, n := range s.Topo.Switches {
+		for num := 1; s.has(n) && num <= int(s.Topo.Nodes[n].NumPorts); num++ {
+			p := s.Topo.Port(n, uint8(num))
+			if !s.add(w, p, truth(s.Topo.Ports[p].Info.PortState() >= smp.PortActive)) {
+				return
+			}
 		}
 	}
 }
@@ -113,6 +149,12 @@ func (s *subnet) rates(w *series) {
 	w.gauges("infiniband_switch_port_rate_bytes_per_second", "Infiniband switch port rate", "guid", "port")
 	for i, p := range s.cabled(mad.Switch) {
 		if rate := s.rate(i); rate > 0 && !w.add(rate, s.guid(p), number(p)) {
+			return
+		}
+	}
+	w.gauges("infiniband_hca_port_rate_bytes_per_second", "Infiniband HCA port rate", "guid", "port", "hca")
+	for i := range s.cabled(mad.CA) {
+		if rate := s.rate(i); rate > 0 && !s.add(w, i, rate) {
 			return
 		}
 	}

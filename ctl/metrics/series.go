@@ -13,7 +13,7 @@ const (
 	maxLabels = 8   // of a sample
 )
 
-// series writes metric families in a format. Families of gauges can have any number of
+// series writes metric families in a format. Families of gauges and counters can have any number of
 // samples: they are encoded in batches, in messages that are used again. In protobuf a
 // batch is a message of its own, with the name of the family.
 type series struct {
@@ -32,6 +32,7 @@ type series struct {
 type sample struct {
 	metric dto.Metric
 	gauge  dto.Gauge
+	count  dto.Counter
 	value  float64
 	pairs  [maxLabels]dto.LabelPair
 	label  [maxLabels]*dto.LabelPair
@@ -43,12 +44,10 @@ func newSeries(out io.Writer, format expfmt.Format) *series {
 	s.enc = expfmt.NewEncoder(&s.buf, format)
 	t := format.FormatType()
 	s.text = t == expfmt.TypeTextPlain || t == expfmt.TypeOpenMetrics
-	s.family.Type = dto.MetricType_GAUGE.Enum()
 	s.family.Metric = make([]*dto.Metric, 0, batch)
 	for i := range s.samples {
 		x := &s.samples[i]
-		x.gauge.Value = &x.value
-		x.metric.Gauge = &x.gauge
+		x.gauge.Value, x.count.Value = &x.value, &x.value
 		for l := range x.pairs {
 			x.pairs[l].Name, x.pairs[l].Value = &s.labels[l], &x.values[l]
 			x.label[l] = &x.pairs[l]
@@ -60,7 +59,25 @@ func newSeries(out io.Writer, format expfmt.Format) *series {
 // gauges begins a family of gauges with labels of these names. A family without samples
 // is left out.
 func (s *series) gauges(name, help string, labels ...string) {
+	s.begin(dto.MetricType_GAUGE, name, help, labels)
+	for i := range s.samples {
+		x := &s.samples[i]
+		x.metric.Gauge, x.metric.Counter = &x.gauge, nil
+	}
+}
+
+// counters is the same for counters, whose names end in _total.
+func (s *series) counters(name, help string, labels ...string) {
+	s.begin(dto.MetricType_COUNTER, name, help, labels)
+	for i := range s.samples {
+		x := &s.samples[i]
+		x.metric.Gauge, x.metric.Counter = nil, &x.count
+	}
+}
+
+func (s *series) begin(typ dto.MetricType, name, help string, labels []string) {
 	s.flush()
+	s.family.Type = typ.Enum()
 	s.family.Name, s.family.Help = &name, &help
 	s.begun = false
 	copy(s.labels[:], labels)

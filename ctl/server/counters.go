@@ -80,6 +80,16 @@ func (d *Server) CounterStatus(ctx context.Context) (*ctl.CounterStatus, error) 
 	return st, err
 }
 
+// CounterTotals are the totals of the ports of nodes that wanted accepts, nil for all; nil if nothing was
+// read.
+func (d *Server) CounterTotals(ctx context.Context, wanted func(mad.GUID) bool) (t *perf.Totals) {
+	c := counted{Reader: d.Reader()}
+	if c.Reader == nil || c.do(ctx, func(m *perf.Machine) { t = m.Totals(wanted) }) != nil || len(t.Ports) == 0 {
+		return nil
+	}
+	return t
+}
+
 // chosen are the ports of a text, nil for all.
 func (c *counted) chosen(port string) (map[perf.Key]bool, error) {
 	if port == "" {

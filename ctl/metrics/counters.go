@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/pma"
+	"ibsm/perf"
+	"ibsm/topo"
+)
+
+// counterFamily is a counter under the name that infiniband_exporter has for it, behind
+// infiniband_switch_port_ or infiniband_hca_port_.
+type counterFamily struct {
+	name    string
+	counter pma.Counter
+	help    string
+}
+
+var counterFamilies = [...]counterFamily{
+	{"transmit_data_bytes_total", pma.PortXmitData, "Bytes of data sent."},
+	{"receive_data_bytes_total", pma.PortRcvData, "Bytes of data received."},
+	{"transmit_packets_total", pma.PortXmitPkts, "Packets sent."},
+	{"receive_packets_total", pma.PortRcvPkts, "Packets received."},
+	{"unicast_transmit_packets_total", pma.PortUnicastXmitPkts, "Unicast packets sent."},
+	{"unicast_receive_packets_total", pma.PortUnicastRcvPkts, "Unicast packets received."},
+	{"multicast_transmit_packets_total", pma.PortMulticastXmitPkts, "Multicast packets sent."},
+	{"multicast_receive_packets_total", pma.PortMulticastRcvPkts, "Multicast packets received."},
+	{"symbol_error_total", pma.SymbolErrorCounter, "SymbolErrorCounter: bits arrived wrong."},
+	{"link_error_recovery_total", pma.LinkErrorRecoveryCounter, "LinkErrorRecoveryCounter: the link was retrained."},
+	{"link_downed_total", pma.LinkDownedCounter, "LinkDownedCounter: the link failed."},
+	{"receive_errors_total", pma.PortRcvErrors, "PortRcvErrors: packets arrived damaged."},
+	{"receive_remote_physical_errors_total", pma.PortRcvRemotePhysicalErrors, "PortRcvRemotePhysicalErrors: packets arrived that a port before had marked as damaged."},
+	{"receive_switch_relay_errors_total", pma.PortRcvSwitchRelayErrors, "PortRcvSwitchRelayErrors: packets that the switch could not pass on."},
+	{"transmit_discards_total", pma.PortXmitDiscards, "PortXmitDiscards: packets dropped instead of sent."},
+	{"transmit_constraint_errors_total", pma.PortXmitConstraintErrors, "PortXmitConstraintErrors: packets not sent because of partitions."},
+	{"receive_constraint_errors_total", pma.PortRcvConstraintErrors, "PortRcvConstraintErrors: packets dropped because of partitions."},
+	{"local_link_integrity_errors_total", pma.LocalLinkIntegrityErrors, "LocalLinkIntegrityErrors: times that physical errors exceeded the threshold."},
+	{"excessive_buffer_overrun_errors_total", pma.ExcessiveBufferOverrunErrors, "ExcessiveBufferOverrunErrors: times that buffers overran."},
+	{"vl15_dropped_total", pma.VL15Dropped, "VL15Dropped: SMPs dropped for want of buffers."},
+	{"qp1_dropped_total", pma.QP1Dropped, "QP1Dropped: packets of queue pair 1 dropped for want of buffers."},
+	{"transmit_wait_total", pma.PortXmitWait, "PortXmitWait: ticks in which there were data and no credits."},
+}
+
+// kinds are what infiniband_exporter names ports by.
+var kinds = [...]struct {
+	typ  mad.NodeType
+	name string // in names of families, and the label that has the name of the node
+}{{mad.Switch, "switch"}, {mad.CA, "hca"}}
+
+// place is a port of the totals in the subnet.
+type place struct {
+	port topo.PortIdx
+	at   int // in Totals.Ports
+}
+
+// writeCounters writes what ports have counted, under the names and labels of infiniband_exporter.
+func writeCounters(w *series, s *subnet, t *perf.Totals) {
+	for _, kind := range kinds {
+		places := s.places(t, kind.typ)
+		for i := range counterFamilies {
+			f := &counterFamilies[i]
+			w.counters("infiniband_"+kind.name+"_port_"+f.name, f.help, "guid", "port", kind.name)
+			scale := float64(1)
+			if f.counter == pma.PortXmitData || f.counter == pma.PortRcvData {
+				scale = 4
+			}
+			for _, p := range places {
+				c := &t.Ports[p.at]
+				if c.Has.Has(f.counter) && !s.add(w, p.port, scale*float64(c.N[f.counter])) {
+					return
+				}
+			}
+		}
+		w.gauges("infiniband_"+kind.name+"_port_counters_read", "1 if the last sweep has read the counters of the port, 0 if its agent did not answer or refused.", "guid", "port", kind.name)
+		for _, p := range places {
+			if !s.add(w, p.port, truth(t.Ports[p.at].Note&(perf.NoAnswer|perf.Refused) == 0)) {
+				return
+			}
+		}
+		w.gauges("infiniband_"+kind.name+"_port_counters_incomplete", "Counters of the port of which more may have been counted than is shown; ports without such ones are left out.", "guid", "port", kind.name)
+		for _, p := range places {
+			if n := t.Ports[p.at].AtLeast.Len(); n > 0 && !s.add(w, p.port, float64(n)) {
+				return
+			}
+		}
+	}
+}
+
+// add adds a sample of a port, with its three labels.
+func (s *subnet) add(w *series, p topo.PortIdx, value float64) bool {
+	port := &s.Topo.Ports[p]
+	return w.add(value, s.guid(port), number(port), s.names[port.Node])
+}
+
+// places are the ports of totals that belong to nodes of a type, without port 0.
+func (s *subnet) places(t *perf.Totals, typ mad.NodeType) (places []place) {
+	node, n := mad.GUID(0), topo.NodeIdx(topo.None)
+	for i := range t.Ports {
+		k := t.Ports[i].Key
+		if k.Node != node {
+			node, n = k.Node, s.Topo.FindNode(k.Node)
+		}
+		if n != topo.None && s.Topo.Nodes[n].Type == typ && k.Port > 0 && k.Port <= s.Topo.Nodes[n].NumPorts {
+			places = append(places, place{s.Topo.Port(n, k.Port), i})
+		}
+	}
+	return places
+}

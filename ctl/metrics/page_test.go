@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"ibsm/view/viewtest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the tables of docs/metrics.md")
+
+// madeFrom is the line behind which the page is made from the families.
+const madeFrom = "<!-- What follows is made by go test ./ctl/metrics -run TestPage -rewrite. -->\n"
+
+// TestPage: docs/metrics.md lists each family with its type, labels and help.
+func TestPage(t *testing.T) {
+	const file = "../../docs/metrics.md"
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, found := bytes.Cut(page, []byte(madeFrom))
+	if !found {
+		t.Fatalf("%s has no line %s", file, madeFrom)
+	}
+	e := newExporter(viewtest.New(t, "fattree:k=4", 1))
+	var b strings.Builder
+	b.Write(head)
+	b.WriteString(madeFrom)
+	for _, part := range []struct{ name, title string }{{countersPart, "Counters"}, {portsPart, "Ports"}, {managerPart, "Manager"}} {
+		contentType, body := scrape(t, e, "?collect[]="+part.name)
+		fmt.Fprintf(&b, "\n## %s: `collect[]=%s`\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n", part.title, part.name)
+		for _, f := range families(t, contentType, body) {
+			if name := f.GetName(); !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, strings.ToLower(f.GetType().String()), labelsOf(f), strings.ReplaceAll(f.GetHelp(), "|", "\\|"))
+			}
+		}
+	}
+	if text := b.String(); text != string(page) {
+		if *rewrite {
+			err = os.WriteFile(file, []byte(text), 0o644)
+		}
+		t.Errorf("%s is not made from the families (%v); go test ./ctl/metrics -run TestPage -rewrite does it", file, err)
+	}
+}
+
+// labelsOf are the names of a family's labels.
+func labelsOf(f *dto.MetricFamily) string {
+	names := map[string]bool{}
+	for _, m := range f.Metric {
+		for _, l := range m.Label {
+			names["`"+l.GetName()+"`"] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(names)), " ")
+}
