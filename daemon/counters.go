@@ -58,11 +58,12 @@ func (c *counters) published(v *view.View) {
 	}
 }
 
-// latest is the last view that was published; nil for none.
+// latest is the view whose ports are read; nil for none.
 func (c *counters) latest() *view.View {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.view
+	if r := c.reader(); r != nil {
+		return r.View()
+	}
+	return nil
 }
 
 // name is that of a node, whether or not it has gone.
@@ -201,6 +202,9 @@ func (c *counters) nodes() []perfdb.Node {
 	})
 	slices.SortFunc(ports, func(a, b perf.PortTotal) int { return a.Key.Compare(b.Key) })
 	v := c.latest()
+	if v == nil {
+		return nil
+	}
 	list := c.appendNodes(nil, v, reader, ports, false)
 	list = c.appendNodes(list, v, reader, absent, true)
 	slices.SortStableFunc(list, func(a, b perfdb.Node) int { return perf.Key{Node: a.GUID}.Compare(perf.Key{Node: b.GUID}) })
@@ -310,6 +314,9 @@ func (c *counters) redirects() (list []console.Redirect) {
 	var all []perf.Redirect
 	_ = c.do(func(m *perf.Machine) { all = m.Redirects() })
 	v := c.latest()
+	if v == nil {
+		return nil
+	}
 	for _, r := range all {
 		row := console.Redirect{Node: r.Node, Name: c.name(v, r.Node), Port: r.Port, From: r.From, To: r.To.LID, QPN: r.To.QPN, PKey: mad.DefaultPKey}
 		if n := v.Topo.FindNode(r.Node); n != topo.None {

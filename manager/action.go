@@ -42,6 +42,9 @@ type Cancel struct{ For Purpose }
 // Publish makes a view the one that questions are answered from; nil for none.
 type Publish struct{ View *view.View }
 
+// StoodBy is the subnet as a standby has found it, of which only Topo and LIDs are known: for counters.
+type StoodBy struct{ View *view.View }
+
 // Show is the plan of a dry run.
 type Show struct{ Computed *sweep.SweepPlan }
 
@@ -55,6 +58,7 @@ func (Send) action()         {}
 func (Compute) action()      {}
 func (Cancel) action()       {}
 func (Publish) action()      {}
+func (StoodBy) action()      {}
 func (Show) action()         {}
 func (ForRegistrar) action() {}
 func (Exit) action()         {}

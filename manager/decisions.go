@@ -12,6 +12,8 @@ import (
 	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
+	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Errors that end a run that was to sweep once, or a plan.
@@ -107,7 +109,28 @@ func (c *Core) standBy() {
 		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
 		return
 	}
+	c.readAsStandby()
 	c.abandon()
+}
+
+// readAsStandby has the counters of the ports read that the walk has found, which nothing else is made
+// of: its plan is abandoned.
+func (c *Core) readAsStandby() {
+	walk, done := c.sweeps.phase.(*sweep.Found)
+	if !done || c.cfg.Counters.Interval == 0 || c.published.view != nil {
+		return
+	}
+	t := walk.Result.Builder.Freeze()
+	if t.Self == topo.None {
+		return
+	}
+	base := make([]mad.LID, len(t.Ports))
+	for _, p := range t.EndPorts {
+		if lid := t.Ports[p].Info.LID(); lid.IsUnicast() {
+			base[p] = lid
+		}
+	}
+	c.fx.do(StoodBy{&view.View{Topo: t, LIDs: topo.NewLIDs(base, make([]uint8, len(t.Ports)))}})
 }
 
 // handOver hands the mastership over, to stand by or to end. HANDOVER leaves before what is

@@ -203,6 +203,8 @@ func (l *loop) act(ctx context.Context, a Action) {
 		if l.shell.Published != nil {
 			l.shell.Published(a.View)
 		}
+	case StoodBy:
+		l.counters.Follow(a.View)
 	case ForRegistrar:
 		l.registrar.notify(a.Event)
 	case Forwarded:

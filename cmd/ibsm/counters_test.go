@@ -243,15 +243,12 @@ type portNow struct {
 	values map[string]uint64
 }
 
-// countersNow are those of all ports, by port GUID and port, as the manager read them after now.
-func countersNow(t *testing.T, s *simulator, socket string) map[string]portNow {
+// countersOf are what a manager shows of the counters of all ports, which it has read after now.
+func countersOf(t *testing.T, s *simulator, socket string) []ctl.PortCounters {
 	t.Helper()
-	ask := func(path ...string) string {
-		return run(t, s.dir, nil, append([]string{program(t, "ibsmctl"), "--socket", socket, "--json"}, path...)...).stdout
-	}
-	sweeps := func() (n uint64) {
-		client := ctl.NewClient(socket)
-		defer client.Close()
+	client := ctl.NewClient(socket)
+	defer client.Close()
+	sweeps := func() uint64 {
 		st := &ctl.CounterStatus{}
 		if err := client.Get(t.Context(), "/v1/counters/status", nil, st); err != nil {
 			t.Fatal(err)
@@ -264,11 +261,19 @@ func countersNow(t *testing.T, s *simulator, socket string) map[string]portNow {
 		}
 	}
 	var reply struct{ Ports []ctl.PortCounters }
-	if err := json.Unmarshal([]byte(ask("counters")), &reply); err != nil {
-		t.Fatal(err)
+	text := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "--json", "counters").stdout
+	if err := json.Unmarshal([]byte(text), &reply); err != nil {
+		t.Fatalf("%v in %s", err, text)
 	}
+	return reply.Ports
+}
+
+// countersNow are those of all ports, by port GUID and port, as the manager read them after now.
+func countersNow(t *testing.T, s *simulator, socket string) map[string]portNow {
+	t.Helper()
+	ports := countersOf(t, s, socket)
 	var list struct{ Ports []ctl.Port }
-	if err := json.Unmarshal([]byte(ask("ports")), &list); err != nil {
+	if err := json.Unmarshal([]byte(run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "--json", "ports").stdout), &list); err != nil {
 		t.Fatal(err)
 	}
 	type place struct {
@@ -280,7 +285,7 @@ func countersNow(t *testing.T, s *simulator, socket string) map[string]portNow {
 		at[place{p.Node, p.Num}] = p
 	}
 	all := map[string]portNow{}
-	for _, p := range reply.Ports {
+	for _, p := range ports {
 		port := at[place{p.Node, p.Port}]
 		lid := max(port.LID, at[place{p.Node, 0}].LID) // that of port 0 is a switch's
 		now := portNow{fmt.Sprint(lid), int(p.Port), map[string]uint64{}}
@@ -396,5 +401,28 @@ func compareErrors(t *testing.T, text string, ports map[string]portNow) {
 	}
 	if rows != 2 {
 		t.Errorf("ibqueryerrors lists %d ports:\n%s", rows, text)
+	}
+}
+
+// TestCountersStandby: a standby reads the counters as the master does, and goes on as master.
+func TestCountersStandby(t *testing.T) {
+	t.Parallel()
+	s := startIbsim(t, abs(t, "../../testdata/fabrics/captured.net"))
+	master := ibsm.start(s, "H1", "-p", "10")
+	master.await("SUBNET UP")
+	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\n"
+	socket := s.path("s")
+	standby := ibsm.start(s, "H2", "--ctl_socket", socket)
+	defer standby.stop()
+	standby.await("Entering STANDBY state")
+	if ports := countersOf(t, s, socket); len(ports) != 20 {
+		t.Errorf("a standby reads %d ports, want 20", len(ports))
+	}
+	s.console(`PerformanceSet "H3"[1] PortCounters.SymbolErrorCounter=20`)
+	awaitLine(t, standby, `ERR 5431: SymbolErrorCounter : 20 : node "H3" .* connected to "SW\d"`)
+	master.stop()
+	standby.await("SUBNET UP")
+	if ports := countersOf(t, s, socket); len(ports) != 20 {
+		t.Errorf("as master it reads %d ports, want 20", len(ports))
 	}
 }
