@@ -109,7 +109,7 @@ type Output struct {
 	Asks     []Ask
 	Findings []Finding  // at most maxFindings a sweep
 	Image    *Image     // of the sweep that is done now, nil if none is
-	Gone     []mad.GUID // nodes of which no port is to be read any more
+	Gone     []mad.GUID // nodes of which no port is read any more
 }
 
 // maxFindings bounds the findings of a sweep: ten thousand ports can fall silent at once.
