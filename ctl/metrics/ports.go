@@ -146,9 +146,9 @@ func short(t mad.NodeType) string {
 }
 
 func (s *subnet) rates(w *series) {
-	w.gauges("infiniband_switch_port_rate_bytes_per_second", "Infiniband switch port rate", "guid", "port")
-	for i, p := range s.cabled(mad.Switch) {
-		if rate := s.rate(i); rate > 0 && !w.add(rate, s.guid(p), number(p)) {
+	w.gauges("infiniband_switch_port_rate_bytes_per_second", "Infiniband switch port rate", "guid", "port", "switch")
+	for i := range s.cabled(mad.Switch) {
+		if rate := s.rate(i); rate > 0 && !s.add(w, i, rate) {
 			return
 		}
 	}
