@@ -278,6 +278,9 @@ func (c *Core) trap(d *mad.Datagram) {
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, d), "text", describe(n))
 		return
 	}
+	if node := switchWithChange((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
+		c.sweeps.sweeper.LinkChanged(node)
+	}
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {
 		c.descriptions.wantLID(c.published.view, described)

@@ -38,6 +38,7 @@ type state struct {
 	renewed      time.Duration         // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
+	answered     []bool             // Program.heard of the last sweep, for the walk that follows at once
 	before       *topo.Topo         // where prev is nil because of Pause: the subnet as it was until then
 	findings     []discover.Finding // of the walk that prev is from
 	report       *verify.Report     // of the tables computed last; nil without any

@@ -52,6 +52,7 @@ type Fabric struct {
 	mads           []madCount      // by port
 	counts         []*counts       // by port
 	sick           map[int32]*sick // by port
+	traffic        map[int32]*flowing
 	byGUID         map[mad.GUID]int32
 	stats          Stats
 	serial         uint64 // of traps and trainings
