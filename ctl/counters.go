@@ -18,6 +18,8 @@ type CounterSource interface {
 	Counters(ctx context.Context, port string) (iter.Seq[*PortCounters], error)
 	// TopCounters are the ports that have most of something, at most so many.
 	TopCounters(ctx context.Context, by Top, most int) (*TopPorts, error)
+	// Congestions are what ports wait for.
+	Congestions(ctx context.Context) (*Congestions, error)
 	// ClearCounters counts from zero, for a port or all of them.
 	ClearCounters(ctx context.Context, port string) (*ClearedCounters, error)
 }

@@ -119,6 +119,10 @@ func (s *source) TopCounters(_ context.Context, by ctl.Top, most int) (*ctl.TopP
 	return &ctl.TopPorts{By: by, More: most}, nil
 }
 
+func (s *source) Congestions(context.Context) (*ctl.Congestions, error) {
+	return &ctl.Congestions{Age: 3, Open: []ctl.Congestion{{Cause: "a", Ports: 2}}}, nil
+}
+
 func (s *source) ClearCounters(_ context.Context, port string) (*ctl.ClearedCounters, error) {
 	if port == "none" {
 		return nil, ctl.ErrNotNow

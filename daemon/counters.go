@@ -17,6 +17,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/perfdb"
 	"ibsm/perf"
+	"ibsm/perf/congestion"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -102,6 +103,7 @@ const maxCounterLines = 256
 
 // counted logs what error counters have counted, as manager.Shell's Counted.
 func (c *counters) counted(im *perf.Image) {
+	c.follow(im)
 	l := c.current.own().Config
 	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l), uint64(conf.PerfMgrXmitWaitThreshold.In(l))
 	if !errs {
@@ -132,6 +134,27 @@ func (c *counters) counted(im *perf.Image) {
 	if lines > maxCounterLines {
 		c.logger.Error("more counters have risen than are logged", "counters", lines, "logged", maxCounterLines)
 	}
+}
+
+// follow logs what ports begin to wait for, and that they do no more.
+func (c *counters) follow(im *perf.Image) {
+	began, ended := c.control.Congested(im)
+	for i := range began {
+		c.logger.Warn("ports wait for a slow port", c.congestion(&began[i])...)
+	}
+	for i := range ended {
+		e := &ended[i]
+		c.logger.Info("ports do not wait any more for a slow port", append(c.congestion(e), "for", e.Until.Sub(e.Since).Round(time.Second))...)
+	}
+}
+
+func (c *counters) congestion(e *congestion.Event) []any {
+	at, far := c.ends(c.latest(), e.Root)
+	fields := []any{"node", at.Name, "guid", at.Node, "port", at.Num, "cause", e.Cause.String(), "waiting", e.Ports}
+	if far != nil {
+		fields = append(fields, "to", far.Name, "to_port", far.Num)
+	}
+	return fields
 }
 
 // found logs what is special about a reading, as manager.Shell's Found.

@@ -213,10 +213,15 @@ var countingServers = []struct {
 			s.console(`PerformanceSet "%s"[%d] PortCounters.%s=%d`, node, port, counter, n)
 		}},
 	{"serve", startCounting, func(s *simulator, node string, port int, counter string, n int) {
-		s.proc.skip()
-		fmt.Fprintf(s.stdin, "count %s %d %s %d\n", node, port, counter, n)
-		s.proc.await("ok")
+		s.command("count %s %d %s %d", node, port, counter, n)
 	}},
+}
+
+// command is one for ibfabric serve, which obeys.
+func (s *simulator) command(format string, args ...any) {
+	s.proc.skip()
+	fmt.Fprintf(s.stdin, format+"\n", args...)
+	s.proc.await("ok")
 }
 
 // startCounting serves the same fabric by ibfabric serve, with devices like real ones.

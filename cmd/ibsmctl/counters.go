@@ -44,7 +44,12 @@ data waited for credits; its cause is further on, at a port that does not wait i
 		ValidArgsFunction: a.completeNodes(1), Long: `
 Begins the totals of a port, of all ports of a node, or of all ports from zero. No device is reset:
 perfquery and other programs see what they saw.`}
-	cmd.AddCommand(top, clear)
+	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "what ports wait for", Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
+Shows what ports wait for that have data and cannot send them, by the last reading, and what they
+waited for before: a host that does not take its data, a link below its rate, more data for a host
+than its link carries, or a link with too many routes. One such port makes others wait back to all
+sources of its data; these are listed below it, those that wait for the longest time first.`}
+	cmd.AddCommand(top, congestion, clear)
 	return cmd
 }
 

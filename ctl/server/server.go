@@ -45,6 +45,8 @@ type Server struct {
 	past    *history.Keeper
 	clients clientRates
 
+	congestion congestionWatch
+
 	mu          sync.Mutex // guards the following
 	where       string     // the port
 	rules       Rules
@@ -153,7 +155,7 @@ func (d *Server) subnet() *subnet {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
 		s.past, s.refusals = d.past, shell.SAStats().Refusals.All
-		s.shell, s.keys = shell, d.keys
+		s.shell, s.keys, s.waits = shell, d.keys, d.waitingOn
 	case s.registered != reg:
 		s = s.with(reg)
 	default:

@@ -16,6 +16,8 @@ import (
 	"ibsm/manager"
 	"ibsm/opensm/dump"
 	"ibsm/opensm/names"
+	"ibsm/perf"
+	"ibsm/perf/congestion"
 	"ibsm/registry"
 	"ibsm/routing/quality"
 	"ibsm/routing/rails"
@@ -37,6 +39,8 @@ type subnet struct {
 	refusals   func() []sa.Refusal // nil without a manager
 	shell      *manager.Shell      // the same
 	keys       func() Keys         // the same
+	// waits is the congestion that a port waits for; nil without a manager.
+	waits func(perf.Key) (congestion.Event, bool)
 }
 
 // Show returns a ctl.Subnet of a view that no manager has published.
