@@ -45,6 +45,7 @@ type Server struct {
 	past    *history.Keeper
 	clients clientRates
 
+	links       linkJudge
 	mu          sync.Mutex // guards the following
 	where       string     // the port
 	rules       Rules
