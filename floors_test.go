@@ -40,7 +40,7 @@ var floors = []floor{
 	{packages: "sweep/*"},
 	{packages: "sweep"},
 	{packages: "sa/path sa/client perf"},
-	{packages: "perf/congestion"},
+	{packages: "perf/congestion perf/sick"},
 	{packages: "sa/mirror"},
 	{packages: "sa"},
 	{packages: "manager"},

@@ -143,6 +143,7 @@ var (
 	PerfMgrXmitWaitLog               = boolean("perfmgr_xmit_wait_log")
 	PerfMgrXmitWaitThreshold         = number[uint32]("perfmgr_xmit_wait_threshold")
 	EventDBDumpFile                  = text("event_db_dump_file")
+	SickRulesFile                    = text("sick_rules_file")
 	Console                          = text("console")
 	ConsolePort                      = number[uint16]("console_port")
 	ConsoleOpen                      = boolean("console_open")

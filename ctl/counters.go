@@ -20,6 +20,8 @@ type CounterSource interface {
 	TopCounters(ctx context.Context, by Top, most int) (*TopPorts, error)
 	// Congestions are what ports wait for.
 	Congestions(ctx context.Context) (*Congestions, error)
+	// SickLinks are the links that the rules find sick.
+	SickLinks(ctx context.Context) (*SickLinks, error)
 	// ClearCounters counts from zero, for a port or all of them.
 	ClearCounters(ctx context.Context, port string) (*ClearedCounters, error)
 }
@@ -113,6 +115,37 @@ type TopPort struct {
 	Reasons []string `json:"reasons"` // what was counted, what that means, and what to do
 }
 
+// SickLinks are links that are beyond the limits of rules. Nothing is changed for them.
+type SickLinks struct {
+	Rules []SickRule `json:"rules"`
+	Since time.Time  `json:"since"` // of the first reading that is judged; zero before it
+	Age   float64    `json:"age"`   // seconds since the last one; -1 before the first
+	Links []SickLink `json:"links"`
+}
+
+// SickRule is a rule.
+type SickRule struct {
+	Name     string   `json:"name"`
+	Counters []string `json:"counters"`
+	Limit    string   `json:"limit"`  // a number, or a share of the bits such as 1e-12/bit
+	Window   float64  `json:"window"` // seconds
+}
+
+// SickLink is a port that receives badly from the other end of its link.
+type SickLink struct {
+	Node     string    `json:"node"`
+	Desc     string    `json:"desc"`
+	Port     uint8     `json:"port"`
+	Peer     *End      `json:"peer,omitempty"`
+	Rule     string    `json:"rule"`
+	Counted  uint64    `json:"counted"` // in the rule's window
+	Most     uint64    `json:"most"`    // that it may count
+	Since    time.Time `json:"since"`   // when it was found
+	Last     time.Time `json:"last"`    // when it was beyond the limit last
+	Relapses int       `json:"relapses"`
+	Only     bool      `json:"only"` // without it somebody cannot be reached
+}
+
 // ClearedCounters says whose totals begin anew.
 type ClearedCounters struct {
 	Ports int `json:"ports"`
@@ -128,6 +161,13 @@ func (s *Server) counterStatus(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return s.cfg.Counters.CounterStatus(r.Context())
+}
+
+func (s *Server) sickLinks(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r), s.counterSource()); err != nil {
+		return nil, err
+	}
+	return s.cfg.Counters.SickLinks(r.Context())
 }
 
 func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {

@@ -115,6 +115,10 @@ func (s *source) Counters(_ context.Context, port string) (iter.Seq[*ctl.PortCou
 	return slices.Values([]*ctl.PortCounters{{Node: port, Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}}}), nil
 }
 
+func (s *source) SickLinks(context.Context) (*ctl.SickLinks, error) {
+	return &ctl.SickLinks{Age: -1}, nil
+}
+
 func (s *source) TopCounters(_ context.Context, by ctl.Top, most int) (*ctl.TopPorts, error) {
 	return &ctl.TopPorts{By: by, More: most}, nil
 }

@@ -36,11 +36,12 @@ type configuration struct {
 	file   *osmlog.File // nil where the log is a stream
 	names  names.Map    // of nodes
 	// configs has the newest configuration for the manager that runs, or the next one.
-	configs chan manager.Config
-	kept    *state
-	show    func(server.Rules) // shows what the manager is master by
-	changes chan func()
-	current atomic.Pointer[inForce]
+	configs  chan manager.Config
+	kept     *state
+	show     func(server.Rules) // shows what the manager is master by
+	useRules func(sickRules)
+	changes  chan func()
+	current  atomic.Pointer[inForce]
 }
 
 // inForce is a configuration in force. It is immutable.
@@ -59,10 +60,10 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
-		kept: kept, show: show, changes: make(chan func()),
+		kept: kept, show: show, useRules: useRules, changes: make(chan func()),
 	}
 	c.current.Store(&inForce{own: l})
 	c.setModules(readModuleLog(l))
@@ -169,6 +170,7 @@ type reread struct {
 	routes     []view.PrefixRoute
 	engines    engineRead
 	modules    moduleLog
+	rules      sickRules
 }
 
 func (c *configuration) readAgain(was *inForce) (r reread) {
@@ -180,6 +182,7 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
 	r.engines.read(r.config.Config, conf.RoutingEngine.In(r.config.Config), policy.groups())
 	r.modules = readModuleLog(r.config)
+	r.rules = readSickRules(r.config)
 	return r
 }
 
@@ -213,6 +216,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	}
 	next.routes = read.routes
 	c.setModules(read.modules)
+	c.useRules(read.rules)
 	c.takeEngineFiles(next, &read.engines)
 	found := append(findings(read.report), read.engines.found...)
 	if next.partitions != nil {

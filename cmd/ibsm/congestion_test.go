@@ -11,7 +11,7 @@ import (
 // who waits for it, and why the route between two others is slow, until it takes its data again.
 func TestCongestion(t *testing.T) {
 	t.Parallel()
-	s := startCounting(t)
+	s := startCounting(t, abs(t, "../../testdata/fabrics/captured.net"))
 	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\nperfmgr_log_errors FALSE\n"
 	socket := s.path("s")
 	p := ibsm.bringUp(s, "--ctl_socket", socket)

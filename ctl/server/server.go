@@ -46,6 +46,7 @@ type Server struct {
 	clients clientRates
 
 	congestion congestionWatch
+	links      linkJudge
 
 	mu          sync.Mutex // guards the following
 	where       string     // the port
