@@ -1,0 +1,224 @@
+package cabling
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"ibsm/topo/net"
+)
+
+func read(t testing.TB, lines ...string) *Cabling {
+	t.Helper()
+	c, err := Read("plan", []byte(header+"\n"+strings.Join(lines, "\n")+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestWords shows what findings say.
+func TestWords(t *testing.T) {
+	devices := []string{"switch leaf-01 0x1", "switch leaf-02 0x2", "switch spine-01 0x3", "adapter h1 0x11", "adapter h2 0x12", "adapter h3 0x13", "adapter h4 0x14"}
+	cables := []string{"cable leaf-01:1 - h1:1 4xHDR", "cable leaf-01:2 - h2:1 4xHDR", "cable leaf-01:3 - h3:1 4xHDR", "cable leaf-02:1 - h4:1 4xHDR", "cable leaf-01:9 - spine-01:1 4xHDR", "cable leaf-02:9 - spine-01:2 4xHDR"}
+	plan := read(t, append(slices.Clone(devices), cables...)...)
+	for _, c := range []struct {
+		edits []string // old and new text in turn
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"leaf-01:1 - h1", "leaf-01:2 - h1", "leaf-01:2 - h2", "leaf-01:1 - h2"}, "cables 1 and 2 of leaf-01 are exchanged"},
+		{[]string{"leaf-01:1 - h1", "leaf-02:1 - h1", "leaf-02:1 - h4", "leaf-01:1 - h4"}, "the cables at leaf-01 port 1 and leaf-02 port 1 are exchanged"},
+		{[]string{"leaf-01:3 -", "leaf-01:4 -", "leaf-01:2 -", "leaf-01:3 -", "leaf-01:1 -", "leaf-01:2 -"}, "cables 1 to 3 of leaf-01 are shifted by one port, to ports 2 to 4"},
+		{[]string{"leaf-01:2 - h2", "leaf-01:5 - h2"}, "the cable of h2 port 1 is in leaf-01 port 5 instead of port 2"},
+		{[]string{"leaf-01:2 - h2", "leaf-02:2 - h2"}, "the cable of h2 port 1 is in leaf-02 port 2 instead of leaf-01 port 2"},
+		{[]string{"\ncable leaf-02:9 - spine-01:2 4xHDR", ""}, "cable leaf-02 port 9 - spine-01 port 2 is missing"},
+		{[]string{"\ncable leaf-01:2 - h2:1 4xHDR", "", "\nadapter h2 0x12", ""}, "h2 is missing, with 1 cable"},
+		{[]string{"cable leaf-01:1 ", "cable leaf-01:12 - spine-01:12\ncable leaf-01:1 "}, "cable leaf-01 port 12 - spine-01 port 12 is not in the plan"},
+		{[]string{"adapter h1 0x11", "adapter h1 0x11\nadapter h9 0x19", "cable leaf-01:1 ", "cable leaf-02:5 - h9:1\ncable leaf-02:6 - h9:2\ncable leaf-01:1 "}, "h9 is not in the plan, with 2 cables"},
+		{[]string{"h1:1 4xHDR", "h1:1 4xEDR"}, "link leaf-01 port 1 - h1 port 1 is 4xEDR instead of 4xHDR"},
+		{[]string{"h1:1 4xHDR", "h1:1 2xHDR"}, "link leaf-01 port 1 - h1 port 1 is 2xHDR instead of 4xHDR"},
+		{[]string{"h1:1 4xHDR", "h1:1 4xNDR"}, ""},
+		{[]string{"leaf-01 0x1", "leaf-01 0x99"}, "leaf-01 is another device: its GUID is 0x0000000000000099 instead of 0x0000000000000001"},
+		{[]string{"switch leaf-01 0x1", "switch spare 0x99", "leaf-01", "spare"}, "spare is in the place of leaf-01"},
+		{[]string{"adapter h1 0x11", "adapter new 0x99", "h1:1", "new:1"}, "new is in the place of h1"},
+		{[]string{"\ncable leaf-02:9 - spine-01:2 4xHDR", "", "leaf-01:9 - spine-01:1", "leaf-01:9 - spine-01:2"}, "the cable of leaf-01 port 9 is in spine-01 port 2 instead of port 1\ncable leaf-02 port 9 - spine-01 port 2 is missing"},
+	} {
+		text := strings.Join(append(slices.Clone(devices), cables...), "\n")
+		for i := 0; i+1 < len(c.edits); i += 2 {
+			if !strings.Contains(text, c.edits[i]) {
+				t.Fatalf("%q is not in it", c.edits[i])
+			}
+			text = strings.ReplaceAll(text, c.edits[i], c.edits[i+1])
+		}
+		var got []string
+		r := Compare(plan, read(t, text))
+		for i := range r.Findings {
+			got = append(got, r.Findings[i].String())
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%q:\n%s\nwant\n%s", c.edits, strings.Join(got, "\n"), c.want)
+		}
+	}
+}
+
+// TestReplaced replaces a rack: the leaf and its hosts, which only their places tell.
+func TestReplaced(t *testing.T) {
+	n, err := net.Generate("fattree:k=8,levels=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	present, leaf := clone(n), int32(slices.IndexFunc(n.Nodes, func(n net.Node) bool { return n.Desc == "leaf-03" }))
+	if leaf < 0 {
+		t.Fatal("no leaf")
+	}
+	rename := func(n *net.Node) {
+		regive(n)
+		n.Desc = "new " + n.Desc
+	}
+	rename(&present.Nodes[leaf])
+	replaced := 1
+	for _, p := range present.Nodes[leaf].Ports {
+		if p.Peer.Node >= 0 && len(present.Nodes[p.Peer.Node].Ports) == 2 {
+			rename(&present.Nodes[p.Peer.Node])
+			replaced++
+		}
+	}
+	c := Compare(Of(n), Of(present))
+	for i := range c.Findings {
+		if c.Findings[i].Kind != Replaced {
+			t.Error(&c.Findings[i])
+		}
+	}
+	if len(c.Findings) != replaced || len(c.Unplanned) != len(present.Nodes[leaf].Ports)-1-free(present, leaf) {
+		t.Errorf("%d findings of %d, %d cables not in the plan", len(c.Findings), replaced, len(c.Unplanned))
+	}
+}
+
+func free(n *net.Net, node int32) (free int) {
+	for _, p := range n.Nodes[node].Ports[1:] {
+		if p.Peer.Node < 0 {
+			free++
+		}
+	}
+	return free
+}
+
+// TestOtherSubnet compares with the plan of another subnet: there are no findings, and it does not apply. A plan of the same devices that are
+// cabled otherwise has findings, and does not apply either.
+func TestOtherSubnet(t *testing.T) {
+	n, err := net.Generate("fattree:k=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := clone(n)
+	for i := range other.Nodes {
+		regive(&other.Nodes[i])
+	}
+	if c := Compare(Of(n), Of(other)); !c.OtherSubnet() || c.Applies() || len(c.Findings) > 0 || c.Known != 0 || c.Same != 0 {
+		t.Errorf("%d of %d known, %d findings", c.Known, c.Devices, len(c.Findings))
+	}
+	mixed := clone(n) // every host has the place of the next one
+	var hosts []net.End
+	for i := range n.Nodes {
+		if len(n.Nodes[i].Ports) == 2 {
+			hosts = append(hosts, net.End{Node: int32(i), Port: 1})
+		}
+	}
+	for i := range mixed.Nodes {
+		for num, p := range mixed.Nodes[i].Ports {
+			if p.Peer.Node >= 0 && len(mixed.Nodes[p.Peer.Node].Ports) > 2 && len(mixed.Nodes[i].Ports) > 2 {
+				unplug(mixed, net.End{Node: int32(i), Port: uint8(num)})
+			}
+		}
+	}
+	for i, h := range hosts {
+		plug(mixed, h, peer(n, hosts[(i+1)%len(hosts)]))
+	}
+	if c := Compare(Of(n), Of(mixed)); c.OtherSubnet() || c.Applies() || len(c.Findings) == 0 {
+		t.Errorf("%d of %d known, %d findings", c.Known, c.Devices, len(c.Findings))
+	}
+	// What is there is a small part of the plan.
+	part := &Cabling{}
+	leaf := peer(n, hosts[0])
+	part.Devices = append(part.Devices, Device{GUID: n.Nodes[hosts[0].Node].GUID, Type: 1}, Device{GUID: n.Nodes[leaf.Node].GUID, Type: 2})
+	part.Cables = []Cable{{Ends: [2]End{{0, 1}, {1, leaf.Port}}}}
+	if c := Compare(Of(n), part); !c.Applies() || len(c.Unplanned) > 0 {
+		t.Errorf("a part of it: %+v", c)
+	}
+}
+
+// TestPortGUIDs has a plan that names adapters by the GUIDs of their ports.
+func TestPortGUIDs(t *testing.T) {
+	n, err := net.Generate("fattree:k=4,levels=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Of(n)
+	for i := range n.Nodes {
+		if len(n.Nodes[i].Ports) == 2 {
+			n.Nodes[i].Ports[1].GUID = n.Nodes[i].GUID + 77<<32
+			plan.Devices[i].GUID = n.Nodes[i].Ports[1].GUID
+		}
+	}
+	if c := Compare(plan, Of(n)); len(c.Findings) > 0 || len(c.Unplanned) > 0 {
+		t.Errorf("%d findings, %d cables not in the plan: %v", len(c.Findings), len(c.Unplanned), &c.Findings[0])
+	}
+}
+
+// TestDeterministic compares twice.
+func TestDeterministic(t *testing.T) {
+	n, err := net.Generate("torus:dims=4x4x3,hosts=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Generate("torus:dims=4x4x3,hosts=2,missing-links=20,seed=9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := Compare(Of(n), Of(other)), Compare(Of(n), Of(other)); !reflect.DeepEqual(a, b) {
+		t.Error("two results")
+	}
+}
+
+// BenchmarkCompare compares 11,664 hosts with their plan; with miswirings, each leaf has two cables exchanged and one missing.
+func BenchmarkCompare(b *testing.B) {
+	n, err := net.Generate("fattree:k=36")
+	if err != nil {
+		b.Fatal(err)
+	}
+	plan := Of(n)
+	wrong := clone(n)
+	for i := range n.Nodes {
+		if ports := n.Nodes[i].Ports; len(ports) > 4 && ports[1].Peer.Node >= 0 && len(n.Nodes[ports[1].Peer.Node].Ports) == 2 {
+			p, q := unplug(wrong, net.End{Node: int32(i), Port: 1}), unplug(wrong, net.End{Node: int32(i), Port: 2})
+			plug(wrong, net.End{Node: int32(i), Port: 1}, q)
+			plug(wrong, net.End{Node: int32(i), Port: 2}, p)
+			unplug(wrong, net.End{Node: int32(i), Port: 3})
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		present *Cabling
+	}{{"same", Of(n)}, {"miswired", Of(wrong)}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				r := Compare(plan, c.present)
+				b.ReportMetric(float64(len(r.Findings)), "findings")
+			}
+		})
+	}
+	b.Run("read", func(b *testing.B) {
+		var text strings.Builder
+		if err := Write(&text, plan); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(text.Len()), "bytes")
+		for b.Loop() {
+			if _, err := Read("plan", []byte(text.String())); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
