@@ -500,17 +500,37 @@ func (c *comparison) planPlace(device int32, port uint8) Place {
 
 func (c *comparison) named(d *Device, port uint8) Place {
 	if c.names == nil {
-		c.names = map[string]int{}
-		for _, devices := range [][]Device{c.plan.Devices, c.present.Devices} {
-			count := make(map[string]int, len(devices))
-			for i := range devices {
-				name := devices[i].Name
-				count[name]++
-				c.names[name] = max(c.names[name], count[name])
-			}
-		}
+		c.names = namesOf(c.plan.Devices, c.present.Devices)
 	}
 	return Place{GUID: d.GUID, Name: d.Name, Alone: c.names[d.Name] <= 1, Port: port}
+}
+
+// namesOf is how many devices have each name, in the list where it is most frequent.
+func namesOf(lists ...[]Device) map[string]int {
+	most := map[string]int{}
+	for _, devices := range lists {
+		count := make(map[string]int, len(devices))
+		for i := range devices {
+			name := devices[i].Name
+			count[name]++
+			most[name] = max(most[name], count[name])
+		}
+	}
+	return most
+}
+
+// Links are cables, by index, as findings have them.
+func (c *Cabling) Links(cables []int32) (links []Link) {
+	names := namesOf(c.Devices)
+	for _, i := range cables {
+		l := Link{Width: c.Cables[i].Width, Speed: c.Cables[i].Speed}
+		for j, e := range c.Cables[i].Ends {
+			d := &c.Devices[e.Device]
+			l.Ends[j] = Place{GUID: d.GUID, Name: d.Name, Alone: names[d.Name] <= 1, Port: e.Port}
+		}
+		links = append(links, l)
+	}
+	return links
 }
 
 // sorted are the findings: of devices first, then by kind and place.
