@@ -103,6 +103,8 @@ func (s *source) Security() *ctl.Security {
 	return &ctl.Security{Rules: []ctl.SecurityRule{{Rule: "m_key", State: ctl.RuleFails, Text: "3 of 4 ports take Sets from any host", Do: "set a secret m_key"}}}
 }
 
+func (s *source) Cabling() *ctl.Cabling { return &ctl.Cabling{Seen: "no plan"} }
+
 func (s *source) Rails() *ctl.Rails { return &ctl.Rails{Seen: "no rails: none"} }
 
 func (s *source) QoS() (*ctl.QoS, error) {

@@ -44,10 +44,8 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, held []heldBack) {
 	unplanned := make([]bool, len(found.Cables))
 	if c.Plan != nil {
 		r := cabling.Compare(c.Plan, found)
-		if v.Comparison = r; len(r.Findings) > view.MaxFindings {
-			v.More = len(r.Findings) - view.MaxFindings
-			r.Findings = r.Findings[:view.MaxFindings]
-		}
+		r.Limit(view.MaxFindings)
+		v.Comparison = r
 		for _, i := range r.Unplanned {
 			unplanned[i] = c.Enforced && r.Applies()
 		}

@@ -5,7 +5,6 @@ import "ibsm/topo/cabling"
 // Cabling is how the cables that the last heavy sweep found differ from the plan, and which of them are held back.
 type Cabling struct {
 	*cabling.Comparison      // nil without a plan; it has MaxFindings at most
-	More                int  // findings left out
 	Enforced            bool // cables that are not in the plan are held back, if it applies
 	Held                []HeldCable
 }

@@ -328,6 +328,7 @@ var remedies = map[view.FaultKind]string{
 	view.Looped:       "remove the loopback plug or cable",
 	view.OneSided:     "replug the cable, or reset one end with ibportstate LID PORT reset",
 	view.NoLID:        "use a smaller lmc, or split the subnet: all LIDs are used",
+	view.HeldBack:     "correct the cable; or release it: add it to topo_config_file, or take its switch out of held_back_sw_file",
 	view.NoRoutes:     "fix the problem described: until then links stay unchanged",
 
 	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; what its forwarding table shows meanwhile is not proved on hardware",
@@ -339,7 +340,7 @@ var remedies = map[view.FaultKind]string{
 // reasonOf converts a fault to a reason. Findings include their position.
 func reasonOf(f *view.Fault, where string) ctl.Reason {
 	switch f.Kind {
-	case view.Unresponsive, view.LeftOut, view.Duplicate, view.Looped, view.OneSided:
+	case view.Unresponsive, view.LeftOut, view.Duplicate, view.Looped, view.OneSided, view.HeldBack:
 		where = ""
 	}
 	return ctl.Reason{Kind: f.Kind.String(), Text: where + f.Text, Do: remedies[f.Kind]}

@@ -2,6 +2,7 @@ package cabling
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"ibsm/mad"
@@ -14,6 +15,7 @@ type Comparison struct {
 	Devices          int // of the plan
 	Known            int // of them, those that are there, by GUID or, where the plan has only that, by name
 	Findings         []Finding
+	More             int // findings left out
 	// Unplanned are the cables, as indexes, that are there and not in the plan, ascending. A device that replaces one of the plan is not
 	// in the plan, and so its cables are not.
 	Unplanned []int32
@@ -29,6 +31,25 @@ func (c *Comparison) OtherSubnet() bool { return 2*c.Known < c.of }
 // or of what is there, whichever is less.
 func (c *Comparison) Applies() bool {
 	return c.Known > 0 && !c.OtherSubnet() && 2*c.Same >= min(c.Planned, c.Present)
+}
+
+// String is how far, as a sentence.
+func (c *Comparison) String() string {
+	if c.OtherSubnet() {
+		return fmt.Sprintf("the plan is that of another subnet: %d of its %d devices are known", c.Known, c.Devices)
+	}
+	text := fmt.Sprintf("%d of %s of the plan are there", c.Same, count(c.Planned, "cable"))
+	if n := c.More + len(c.Findings); n > 0 {
+		text += ", " + count(n, "difference")
+	}
+	return text
+}
+
+// Limit keeps so many findings at most.
+func (c *Comparison) Limit(most int) {
+	if more := len(c.Findings) - most; more > 0 {
+		c.Findings, c.More = c.Findings[:most], c.More+more
+	}
 }
 
 // Compare compares what is there with a plan, in time proportional to their sizes. The result depends on the two alone. Devices are the
@@ -493,7 +514,7 @@ func (c *comparison) presentPlace(device int32, port uint8) Place {
 func (c *comparison) planPlace(device int32, port uint8) Place {
 	d := c.plan.Devices[device]
 	if at := c.strict[device]; at != none && d.Name == "" {
-		d.Name = c.present.Devices[at].Name
+		d.Name, d.Type = c.present.Devices[at].Name, c.present.Devices[at].Type
 	}
 	return c.named(&d, port)
 }
@@ -502,7 +523,7 @@ func (c *comparison) named(d *Device, port uint8) Place {
 	if c.names == nil {
 		c.names = namesOf(c.plan.Devices, c.present.Devices)
 	}
-	return Place{GUID: d.GUID, Name: d.Name, Alone: c.names[d.Name] <= 1, Port: port}
+	return Place{GUID: d.GUID, Name: d.Name, Type: d.Type, Alone: c.names[d.Name] <= 1, Port: port}
 }
 
 // namesOf is how many devices have each name, in the list where it is most frequent.
@@ -526,7 +547,7 @@ func (c *Cabling) Links(cables []int32) (links []Link) {
 		l := Link{Width: c.Cables[i].Width, Speed: c.Cables[i].Speed}
 		for j, e := range c.Cables[i].Ends {
 			d := &c.Devices[e.Device]
-			l.Ends[j] = Place{GUID: d.GUID, Name: d.Name, Alone: names[d.Name] <= 1, Port: e.Port}
+			l.Ends[j] = Place{GUID: d.GUID, Name: d.Name, Type: d.Type, Alone: names[d.Name] <= 1, Port: e.Port}
 		}
 		links = append(links, l)
 	}

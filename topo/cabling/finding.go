@@ -2,6 +2,7 @@ package cabling
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"ibsm/mad"
@@ -31,6 +32,14 @@ var kindNames = [kinds]string{
 	"missing", "missing device", "added", "added device", "moved", "exchanged", "shifted", "crossed", "slower", "narrower", "replaced", "exchanged devices",
 }
 
+// Kinds are all kinds.
+func Kinds() iter.Seq[Kind] {
+	return func(yield func(Kind) bool) {
+		for k := Missing; k < kinds && yield(k); k++ {
+		}
+	}
+}
+
 // String is in the words of ibsmctl.
 func (k Kind) String() string { return kindNames[k] }
 
@@ -53,10 +62,11 @@ const MaxCables = 8
 
 // Place is a device, or a port of one.
 type Place struct {
-	GUID  mad.GUID // 0 if the plan does not say
-	Name  string   // NodeDescription; "" if the plan does not say
-	Alone bool     // no other device has this name
-	Port  uint8    // 0 for the device
+	GUID  mad.GUID     // 0 if the plan does not say
+	Name  string       // NodeDescription; "" if the plan does not say
+	Type  mad.NodeType // 0 if the plan does not say
+	Alone bool         // no other device has this name
+	Port  uint8        // 0 for the device
 }
 
 // String is the name, or the GUID where there is none, or where several devices have it.

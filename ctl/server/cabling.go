@@ -1,0 +1,86 @@
+package server
+
+import (
+	"slices"
+
+	"ibsm/ctl"
+	"ibsm/view"
+)
+
+// Cabling is how the cables that the last heavy sweep found differ from the plan.
+func (s *subnet) Cabling() *ctl.Cabling {
+	v := s.view.Cabling
+	out := &ctl.Cabling{Seen: "no plan: topo_config_file names no file", Findings: []ctl.CablingFinding{}, HeldBack: []ctl.HeldCable{}}
+	if v == nil {
+		return out
+	}
+	if v.Comparison != nil {
+		out = ctl.CablingOf(v.Comparison)
+		out.Seen, out.Enforced = cablingSeen(v), v.Enforced
+	}
+	for i := range v.Held {
+		out.HeldBack = append(out.HeldBack, ctl.HeldCable{Cable: ctl.CableOf(v.Held[i].Link), Switch: v.Held[i].Switch})
+	}
+	return out
+}
+
+// cablingSeen is a sentence.
+func cablingSeen(v *view.Cabling) string {
+	if v.Comparison == nil {
+		return "no plan"
+	}
+	text := v.Comparison.String()
+	if v.Enforced && !v.Applies() {
+		text += "; too few match for the plan to be enforced"
+	}
+	return text
+}
+
+// cablingStatus is a summary; nil if there is nothing to say.
+func cablingStatus(v *view.Cabling) *ctl.CablingStatus {
+	if v == nil || v.Comparison == nil && len(v.Held) == 0 {
+		return nil
+	}
+	out := &ctl.CablingStatus{Seen: cablingSeen(v), HeldBack: len(v.Held)}
+	if v.Comparison != nil {
+		out.Findings = len(v.Findings) + v.More
+	}
+	return out
+}
+
+// cablingReasons are the differences from the plan that concern a port.
+func (d *doctor) cablingReasons(at end) (why []ctl.Reason) {
+	v := d.view.Cabling
+	if v == nil || v.Comparison == nil {
+		return nil
+	}
+	for _, i := range d.cabling[at] {
+		why = append(why, because("not as planned", v.Findings[i].String(), "correct the cable, or the plan (topo_config_file); ibsmctl topology check shows all differences"))
+	}
+	return why
+}
+
+// cablingByPort are the findings about each port, by index.
+func cablingByPort(v *view.Cabling) map[end][]int {
+	by := map[end][]int{}
+	if v == nil || v.Comparison == nil {
+		return by
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		places := slices.Clone(f.Ports)
+		for _, l := range f.Planned {
+			places = append(places, l.Ends[:]...)
+		}
+		for _, l := range f.Present {
+			places = append(places, l.Ends[:]...)
+		}
+		for _, p := range places {
+			at := end{p.GUID, p.Port}
+			if all := by[at]; len(all) == 0 || all[len(all)-1] != i {
+				by[at] = append(all, i)
+			}
+		}
+	}
+	return by
+}
