@@ -76,7 +76,7 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, held []heldBack) {
 	return v, held
 }
 
-// stillUp are ports of cables that are held back which are ARMED or ACTIVE, one of each cable. They are to be taken down: what is behind them
+// stillUp are ports of cables that are held back which are ARMED or ACTIVE, one of each cable. They are taken down: what is behind them
 // could send packets.
 func stillUp(t *topo.Topo, held []heldBack) (ports []topo.PortIdx) {
 	for _, h := range held {

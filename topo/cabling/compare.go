@@ -94,7 +94,7 @@ type comparison struct {
 	at           []End     // of each port
 	planCables   [][]int32 // of each device of the plan: its cables
 
-	told     []bool // ports whose differences are in findings
+	done     []bool // ports whose differences are in findings
 	findings []Finding
 	wholes   map[int32]int     // devices that are missing or added, and their findings
 	places   map[[2]int32]bool // devices in the places of others, in findings

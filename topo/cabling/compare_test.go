@@ -63,7 +63,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestReplaced replaces a rack: the leaf and its hosts, which only their places tell.
+// TestReplaced replaces a rack: the leaf and its hosts, known by their places alone.
 func TestReplaced(t *testing.T) {
 	n, err := net.Generate("fattree:k=8,levels=2")
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 
 // differences finds the lines, and what each means.
 func (c *comparison) differences() {
-	c.told, c.wholes, c.places = make([]bool, len(c.at)), map[int32]int{}, map[[2]int32]bool{}
+	c.done, c.wholes, c.places = make([]bool, len(c.at)), map[int32]int{}, map[[2]int32]bool{}
 	for p := range c.at {
-		if c.told[p] || c.planTo[p] == c.presentTo[p] {
+		if c.done[p] || c.planTo[p] == c.presentTo[p] {
 			continue
 		}
 		l := c.line(int32(p))
 		for _, p := range l.ports {
-			c.told[p] = true
+			c.done[p] = true
 		}
 		c.explain(l)
 	}

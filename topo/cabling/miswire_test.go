@@ -21,7 +21,7 @@ type miswiring struct {
 	*rand.Rand
 	plan, present *net.Net
 	touched       map[int32]bool
-	want          []string // the findings, each as by told; of equal ones with | between them
+	want          []string // the findings, each as by shown; of equal ones with | between them
 }
 
 func clone(n *net.Net) *net.Net {
@@ -77,7 +77,7 @@ func (m *miswiring) name(e net.End) string {
 	return fmt.Sprintf("%v:%d", m.plan.Nodes[e.Node].GUID, e.Port)
 }
 
-// ends are in the order of told.
+// ends are in the order of shown.
 func (m *miswiring) ends(ends ...net.End) string {
 	var all []string
 	for _, e := range ends {
@@ -284,8 +284,8 @@ func (m *miswiring) places() bool {
 	return true
 }
 
-// told is a finding as the test compares it.
-func told(f *Finding) string {
+// shown is a finding as the test compares it.
+func shown(f *Finding) string {
 	places := f.Ports
 	switch f.Kind {
 	case Missing:
@@ -387,12 +387,12 @@ func check(t *testing.T, seed uint64, m *miswiring, plan *Cabling) {
 	left := slices.Clone(m.want)
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		at := slices.IndexFunc(left, func(w string) bool { return slices.Contains(strings.Split(w, "|"), told(f)) })
+		at := slices.IndexFunc(left, func(w string) bool { return slices.Contains(strings.Split(w, "|"), shown(f)) })
 		if f.String() == "" {
 			t.Errorf("seed %d: a finding without words: %+v", seed, f)
 		}
 		if at < 0 {
-			t.Errorf("seed %d: not planted: %v (%s)\nplanted: %v", seed, f, told(f), m.want)
+			t.Errorf("seed %d: not planted: %v (%s)\nplanted: %v", seed, f, shown(f), m.want)
 			continue
 		}
 		left = slices.Delete(left, at, at+1)
