@@ -212,7 +212,17 @@ func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabl
 		all.Cables = append(all.Cables, cable)
 		return nil
 	}
-	err := ctl.All(ctx, c.Client, http.MethodGet, "/v1/links", nil, func(l *ctl.Link) error {
+	err := ctl.All(ctx, c.Client, http.MethodGet, "/v1/nodes", nil, func(n *ctl.Node) error {
+		i, err := device(n.GUID, n.Desc, n.Type)
+		if last := uint8(n.Ports); err == nil && all.Devices[i].Type == mad.Switch && cabling.WithoutConnector(n.VendorID, last, last) {
+			all.Inner = append(all.Inner, cabling.End{Device: i, Port: last})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	err = ctl.All(ctx, c.Client, http.MethodGet, "/v1/links", nil, func(l *ctl.Link) error {
 		end := func(e *ctl.End) ctl.CableEnd {
 			return ctl.CableEnd{Node: e.Node, Desc: e.Desc, Type: e.Type, Port: e.Port}
 		}

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/registry"
 	"ibsm/topo"
+	"ibsm/topo/cabling"
 	"ibsm/view"
 )
 
@@ -83,23 +84,10 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	return append([]ctl.Reason{why}, d.faultReasons(p, d.at(p))...)
 }
 
-// nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches.
-const nvidia = 0x2c9
-
-// forAggregation reports whether a port is the one, without a connector, that NVIDIA's
-// switches have for their aggregation node: the last one of 37 (Switch-IB 2), of 41 and
-// split 81 (Quantum), of 65 and split 129 (Quantum-2).
+// forAggregation reports whether a port is for the aggregation node in its switch.
 func (d *doctor) forAggregation(p topo.PortIdx) bool {
-	t := d.view.Topo
-	node := &t.Nodes[t.Ports[p].Node]
-	if node.Type != mad.Switch || node.Info.VendorID() != nvidia || t.Ports[p].Num != node.NumPorts {
-		return false
-	}
-	switch node.NumPorts {
-	case 37, 41, 65, 81, 129:
-		return true
-	}
-	return false
+	node := &d.view.Topo.Nodes[d.view.Topo.Ports[p].Node]
+	return node.Type == mad.Switch && cabling.WithoutConnector(node.Info.VendorID(), node.NumPorts, d.view.Topo.Ports[p].Num)
 }
 
 // before is the last peer of a port, "" if unknown.

@@ -3,6 +3,8 @@
 package cabling
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -15,6 +17,8 @@ type Cabling struct {
 
 	// Adapters has the GUIDs of adapters' ports, which a plan may name in the place of the node's.
 	Adapters []AdapterPort
+	// Inner are ports of switches without a connector: what they lead to is no cable, and not compared.
+	Inner []End
 }
 
 // Device is a switch, channel adapter or router.
@@ -28,6 +32,15 @@ type Device struct {
 type AdapterPort struct {
 	GUID   mad.GUID
 	Device int32
+}
+
+// nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches.
+const nvidia = 0x2c9
+
+// WithoutConnector reports whether a port of a switch is the one, without a connector, that NVIDIA's switches have for their aggregation node
+// (SHARP): the last one of 37 (Switch-IB 2), of 41 and split 81 (Quantum), of 65 and split 129 (Quantum-2).
+func WithoutConnector(vendor uint32, ports, num uint8) bool {
+	return vendor == nvidia && num == ports && slices.Contains([]uint8{37, 41, 65, 81, 129}, ports)
 }
 
 // End is one end of a cable.
@@ -53,6 +66,9 @@ func Of(n *net.Net) *Cabling {
 			p, at := &node.Ports[num], End{int32(i), uint8(num)}
 			if node.Type != mad.Switch && p.GUID != 0 {
 				c.Adapters = append(c.Adapters, AdapterPort{p.GUID, int32(i)})
+			}
+			if node.Type == mad.Switch && WithoutConnector(node.VendorID, uint8(node.NumPorts()), at.Port) {
+				c.Inner = append(c.Inner, at)
 			}
 			if to := (End{p.Peer.Node, p.Peer.Port}); to.Device >= 0 && !to.before(at) {
 				c.Cables = append(c.Cables, Cable{Ends: [2]End{at, to}, Width: p.Width, Speed: p.Speed})
@@ -81,6 +97,9 @@ func Found(b *topo.Builder) (c *Cabling, nodes []int32) {
 			e := topo.End{Node: n, Port: uint8(num)}
 			if guid := b.PortGUID(e); node.Type != mad.Switch && guid != 0 {
 				c.Adapters = append(c.Adapters, AdapterPort{guid, int32(i)})
+			}
+			if node.Type == mad.Switch && WithoutConnector(node.Info.VendorID(), node.NumPorts, e.Port) {
+				c.Inner = append(c.Inner, End{int32(i), e.Port})
 			}
 			peer := b.Peer(e)
 			if peer == topo.NoEnd {

@@ -58,7 +58,7 @@ func Compare(plan, present *Cabling) *Comparison {
 	c := &comparison{plan: plan, present: present}
 	c.identify()
 	out := &Comparison{
-		Planned: len(plan.Cables), Present: len(present.Cables), Devices: len(plan.Devices), Known: c.known, of: min(len(plan.Devices), len(present.Devices)),
+		Devices: len(plan.Devices), Known: c.known, of: min(len(plan.Devices), len(present.Devices)),
 	}
 	c.index()
 	if !out.OtherSubnet() {
@@ -66,6 +66,7 @@ func Compare(plan, present *Cabling) *Comparison {
 		c.exchange()
 	}
 	c.join()
+	out.Planned, out.Present = c.count(c.plan.Cables, c.deviceOf), c.count(c.present.Cables, nil)
 	out.Same = c.same()
 	out.Unplanned = c.unplanned()
 	if !out.OtherSubnet() {
@@ -93,6 +94,7 @@ type comparison struct {
 	presentCable []int32   // likewise
 	at           []End     // of each port
 	planCables   [][]int32 // of each device of the plan: its cables
+	inner        []bool    // of each port: it has no connector
 
 	done     []bool // ports whose differences are in findings
 	findings []Finding
@@ -228,6 +230,17 @@ func (c *comparison) layOut() {
 		c.first[d+1] = c.first[d] + int32(n) + 1
 	}
 	c.at = make([]End, c.first[devices])
+	c.inner = make([]bool, len(c.at))
+	for _, e := range c.present.Inner {
+		if p := c.port(e, nil); p != none {
+			c.inner[p] = true
+		}
+	}
+	for _, e := range c.plan.Inner {
+		if p := c.port(e, c.deviceOf); p != none {
+			c.inner[p] = true
+		}
+	}
 	for d := range devices {
 		for p := c.first[d]; p < c.first[d+1]; p++ {
 			c.at[p] = End{int32(d), uint8(p - c.first[d])}
@@ -244,7 +257,7 @@ func (c *comparison) peers(cables []Cable, of func(int32) int32) (to, cable []in
 	to, cable = filled(len(c.at)), filled(len(c.at))
 	for i := range cables {
 		a, b := c.port(cables[i].Ends[0], of), c.port(cables[i].Ends[1], of)
-		if a == none || b == none || a == b || to[a] != none || to[b] != none {
+		if a == none || b == none || a == b || c.inner[a] || c.inner[b] || to[a] != none || to[b] != none {
 			continue
 		}
 		to[a], to[b], cable[a], cable[b] = b, a, int32(i), int32(i)
@@ -425,6 +438,17 @@ func (c *comparison) join() {
 	c.planTo, c.planCable = c.peers(c.plan.Cables, c.deviceOf)
 }
 
+// count counts cables that are compared.
+func (c *comparison) count(cables []Cable, of func(int32) int32) (n int) {
+	for i := range cables {
+		a, b := c.port(cables[i].Ends[0], of), c.port(cables[i].Ends[1], of)
+		if a == none || b == none || !c.inner[a] && !c.inner[b] {
+			n++
+		}
+	}
+	return n
+}
+
 // same counts cables of the plan that are there, with one end at least at a device that is known for certain.
 func (c *comparison) same() (n int) {
 	for p, to := range c.planTo {
@@ -453,7 +477,7 @@ func (c *comparison) unplanned() (cables []int32) {
 	}
 	for i := range c.present.Cables {
 		a, b := c.port(c.present.Cables[i].Ends[0], nil), c.port(c.present.Cables[i].Ends[1], nil)
-		planned := a != b && to[a] == b
+		planned := a != b && to[a] == b || c.inner[a] || c.inner[b]
 		if a == b {
 			_, planned = slices.BinarySearch(loops, a)
 		}

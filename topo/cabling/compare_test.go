@@ -167,6 +167,28 @@ func TestPortGUIDs(t *testing.T) {
 	}
 }
 
+// TestAggregation: aggregation nodes of switches come and go, whether they are in the plan or not; they are no cables.
+func TestAggregation(t *testing.T) {
+	var with, without *net.Net
+	for spec, n := range map[string]**net.Net{"fattree:k=40,levels=2,pods=3,sharp=on": &with, "fattree:k=40,levels=2,pods=3,sharp=off": &without} {
+		var err error
+		if *n, err = net.Generate(spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(with.Nodes) == len(without.Nodes) {
+		t.Fatal("no aggregation node")
+	}
+	for format := range 3 {
+		for _, c := range []struct{ plan, present *net.Net }{{with, without}, {without, with}, {with, with}} {
+			r := Compare(written(t, c.plan, format), Of(c.present))
+			if len(r.Findings) > 0 || len(r.Unplanned) > 0 || r.Same != r.Planned || r.Same != r.Present {
+				t.Errorf("format %d, plan of %d devices, %d present: %+v", format, len(c.plan.Nodes), len(c.present.Nodes), r.String())
+			}
+		}
+	}
+}
+
 // TestDeterministic compares twice.
 func TestDeterministic(t *testing.T) {
 	n, err := net.Generate("torus:dims=4x4x3,hosts=2")
