@@ -2,8 +2,12 @@ package server
 
 import (
 	"slices"
+	"strings"
 
 	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/topo"
+	"ibsm/topo/cabling"
 	"ibsm/view"
 )
 
@@ -55,7 +59,7 @@ func (d *doctor) cablingReasons(at end) (why []ctl.Reason) {
 		return nil
 	}
 	for _, i := range d.cabling[at] {
-		why = append(why, because("not as planned", v.Findings[i].String(), "correct the cable, or the plan (topo_config_file); ibsmctl topology check shows all differences"))
+		why = append(why, notAsPlanned(&v.Findings[i]))
 	}
 	return why
 }
@@ -83,4 +87,58 @@ func cablingByPort(v *view.Cabling) map[end][]int {
 		}
 	}
 	return by
+}
+
+// heldDevice is the diagnosis of a device that is not in the subnet because its cables are held back; nil if there is none of the name or GUID.
+func (d *doctor) heldDevice(name string, guid mad.GUID) *ctl.Diagnosis {
+	v := d.view.Cabling
+	if v == nil {
+		return nil
+	}
+	var found *ctl.Diagnosis
+	for i := range v.Held {
+		for _, p := range v.Held[i].Ends {
+			if !isPlace(p, name, guid) || d.view.Topo.FindNode(p.GUID) != topo.None {
+				continue
+			}
+			if found == nil {
+				found = &ctl.Diagnosis{Port: endOfPlace(p), State: "held back"}
+			}
+			found.Reasons = append(found.Reasons, because(view.HeldBack.String(), v.Held[i].String(), remedies[view.HeldBack]))
+		}
+	}
+	return found
+}
+
+// missingDevice is the diagnosis of a device of the plan that is not there; nil if there is none of the name or GUID.
+func (d *doctor) missingDevice(name string, guid mad.GUID) *ctl.Diagnosis {
+	v := d.view.Cabling
+	if v == nil || v.Comparison == nil {
+		return nil
+	}
+	for i := range v.Findings {
+		if f := &v.Findings[i]; (f.Kind == cabling.MissingDevice || f.Kind == cabling.Replaced) && isPlace(f.Devices[0], name, guid) {
+			return &ctl.Diagnosis{Port: endOfPlace(f.Devices[0]), State: ctl.Absent, Reasons: []ctl.Reason{notAsPlanned(f)}}
+		}
+	}
+	return nil
+}
+
+// isPlace reports whether a device has a name, which may be that of its host, or a GUID.
+func isPlace(p cabling.Place, name string, guid mad.GUID) bool {
+	name = strings.TrimSpace(name)
+	return guid != 0 && p.GUID == guid || name != "" && (strings.TrimSpace(p.Name) == name || ctl.HostName(p.Name) == name)
+}
+
+func endOfPlace(p cabling.Place) ctl.End {
+	e := ctl.End{Node: p.GUID.String(), Desc: p.Name}
+	if p.Type != 0 {
+		e.Type = p.Type.String()
+	}
+	return e
+}
+
+// notAsPlanned is a finding as a reason.
+func notAsPlanned(f *cabling.Finding) ctl.Reason {
+	return because("not as planned", f.String(), "correct the cable, or the plan (topo_config_file); ibsmctl topology check shows all differences")
 }
