@@ -7,71 +7,67 @@ import (
 	"ibsm/view"
 )
 
-// cablingLog logs how cables differ from the plan, each difference once as long as it lasts.
+// cablingLog logs how cables differ from the plan and which are held back, each once as long as it lasts.
 type cablingLog struct {
-	findings map[string]bool // by their words
-	held     map[string]bool
-	verdict  string
+	findings, held map[string]bool // by their words
+	verdict        cablingVerdict
 }
 
-// maxCablingLines is how many differences of a sweep are logged. More are only counted.
+// cablingVerdict is what is wrong with the plan as a whole.
+type cablingVerdict uint8
+
+const (
+	planUsed cablingVerdict = iota
+	planOfOther
+	planIgnored // it matches too little to be enforced
+)
+
+// maxCablingLines is how many changes of each kind are logged after a sweep. More are only counted.
 const maxCablingLines = 64
 
 func (l *cablingLog) log(fx *effects, c *view.Cabling) {
-	findings, held := map[string]bool{}, map[string]bool{}
-	var order, heldOrder []string
-	verdict := ""
-	if c != nil {
-		for i := range c.Held {
-			text := c.Held[i].String()
-			held[text], heldOrder = true, append(heldOrder, text)
-		}
+	was := *l
+	*l = cablingLog{findings: map[string]bool{}, held: map[string]bool{}}
+	if c == nil {
+		c = &view.Cabling{}
 	}
-	if c != nil && c.Comparison != nil {
+	for i := range c.Held {
+		l.held[c.Held[i].String()] = true
+	}
+	if c.Comparison != nil {
 		for i := range c.Findings {
-			text := c.Findings[i].String()
-			findings[text], order = true, append(order, text)
+			l.findings[c.Findings[i].String()] = true
 		}
+		size := []any{"devices", c.Devices, "known", c.Known, "cables", c.Planned, "present", c.Present, "same", c.Same}
 		switch {
 		case c.OtherSubnet():
-			verdict = "topo_config_file is the plan of another subnet: cables are not compared with it"
+			if l.verdict = planOfOther; was.verdict != planOfOther {
+				fx.log(erro, "topo_config_file is the plan of another subnet: cables are not compared with it", size...)
+			}
 		case c.Enforced && !c.Applies():
-			verdict = "topo_config_file matches too little to be enforced: no cable is held back because of it"
-		}
-		if verdict != "" && verdict != l.verdict {
-			fx.log(erro, verdict, "devices", c.Devices, "known", c.Known, "cables", c.Planned, "present", c.Present, "same", c.Same)
+			if l.verdict = planIgnored; was.verdict != planIgnored {
+				fx.log(erro, "topo_config_file matches too little to be enforced: no cable is held back because of it", size...)
+			}
 		}
 	}
-	l.verdict = verdict
-	logChanges(fx, l.findings, findings, order, "cabling differs from the plan", "cabling difference is gone")
-	logChanges(fx, l.held, held, heldOrder, "held back: no route uses it", "held back no more")
-	l.findings, l.held = findings, held
+	each(l.findings, was.findings, func(args ...any) { fx.log(warn, "cabling differs from the plan", args...) })
+	each(was.findings, l.findings, func(args ...any) { fx.log(info, "cabling difference is gone", args...) })
+	each(l.held, was.held, func(args ...any) { fx.log(warn, "held back: no route uses it", args...) })
+	each(was.held, l.held, func(args ...any) { fx.log(info, "held back no more", args...) })
 }
 
-// logChanges logs what is new and what is gone.
-func logChanges(fx *effects, was, is map[string]bool, order []string, comes, goes string) {
-	more := 0
-	for _, text := range order {
-		if was[text] {
+// each calls do with what is in a set and not in the other one, in order, and with how many are left out.
+func each(set, other map[string]bool, do func(args ...any)) {
+	n := 0
+	for _, text := range slices.Sorted(maps.Keys(set)) {
+		if other[text] {
 			continue
 		}
-		if more++; more <= maxCablingLines {
-			fx.log(warn, comes, "what", text)
+		if n++; n <= maxCablingLines {
+			do("what", text)
 		}
 	}
-	if more > maxCablingLines {
-		fx.log(warn, comes, "more", more-maxCablingLines)
-	}
-	gone := 0
-	for _, text := range slices.Sorted(maps.Keys(was)) {
-		if is[text] {
-			continue
-		}
-		if gone++; gone <= maxCablingLines {
-			fx.log(info, goes, "what", text)
-		}
-	}
-	if gone > maxCablingLines {
-		fx.log(info, goes, "more", gone-maxCablingLines)
+	if n > maxCablingLines {
+		do("more", n-maxCablingLines)
 	}
 }

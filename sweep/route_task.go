@@ -144,6 +144,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.Cabling, cables = j.cabling.check(b)
 	t := b.Freeze()
 	out.Topo = t
+	if len(cables) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
+		j.found.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
+	}
 	d := &out.delta
 	d.switches, d.ports = s.walked(t, tables), j.found.Ports
 	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
