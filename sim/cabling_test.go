@@ -84,12 +84,14 @@ func (b *harness) crosses(hosts []net.End, cables []net.End) (n int) {
 // TestHoldBack brings up miswired fabrics whose plan is enforced: from the first sweep on, through a takeover, a failure and until the plan is
 // no longer enforced, no packet passes a cable that is not in the plan, and such a cable does not become ACTIVE.
 func TestHoldBack(t *testing.T) {
-	seeds := uint64(2)
+	seeds := []uint64{1, 6, 38} // the last two cut off a switch of the fat tree, which has links of its own
 	if os.Getenv("IBSM_PROOF") != "" {
-		seeds = 40
+		for seeds = nil; len(seeds) < 40; {
+			seeds = append(seeds, uint64(len(seeds)))
+		}
 	}
 	for i, spec := range []string{"fattree:k=4", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2", "random:switches=12,degree=4,hosts=2"} {
-		for seed := range seeds {
+		for _, seed := range seeds {
 			t.Run(fmt.Sprintf("%s/%d", spec, seed), func(t *testing.T) {
 				n := nettest.Generate(t, spec)
 				plan := cabling.Of(n)

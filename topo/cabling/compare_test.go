@@ -63,6 +63,35 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestNames compares with plans that have names alone, or names that several devices have.
+func TestNames(t *testing.T) {
+	named := []string{"cable leaf:1 - h1:1", "cable leaf:2 - h2:1", "cable leaf:3 - spine:1"}
+	present := []string{"switch leaf 0x1", "switch spine 0x2", "adapter h1 0x11", "adapter h2 0x12", "cable leaf:1 - h1:1", "cable leaf:2 - h2:1", "cable leaf:3 - spine:1"}
+	for _, c := range []struct {
+		plan, present []string
+		unplanned     int
+		want          string
+	}{
+		{named, present, 0, ""},
+		{named, append(slices.Clone(present[:2]), "adapter h1 0x21", "adapter h2 0x22", present[4], present[5], present[6]), 0, ""}, // other adapters of these names
+		{named, append(slices.Clone(present[:2]), "adapter h2 0x11", "adapter h1 0x12", "cable leaf:1 - 0x11:1", "cable leaf:2 - 0x12:1", present[6]), 2, "cables 1 and 2 of leaf are exchanged"},
+		// Of two devices of a name neither is known by it; cables say which is which.
+		{named, append(slices.Clone(present[:2]), "adapter h1 0x11", "adapter h1 0x12", "cable leaf:1 - 0x11:1", "cable leaf:2 - 0x12:1", present[6]), 2, "h1 (0x0000000000000011) is in the place of h1, of which the plan has no GUID\nh1 (0x0000000000000012) is in the place of h2, of which the plan has no GUID"},
+		{append(slices.Clone(present[:2]), "adapter h1 0x31", "adapter h1 0x32", "cable leaf:1 - 0x31:1", "cable leaf:2 - 0x32:1", present[6]), append(slices.Clone(present[:2]), "adapter h1 0x11", "adapter h1 0x12", "cable leaf:1 - 0x12:1", "cable leaf:2 - 0x11:1", present[6]), 2,
+			"h1 is another device: its GUID is 0x0000000000000012 instead of 0x0000000000000031\nh1 is another device: its GUID is 0x0000000000000011 instead of 0x0000000000000032"},
+		{append(slices.Clone(present[:4]), present[4], present[5], present[6]), append(slices.Clone(present[:2]), "router h1 0x21", present[3], present[4], present[5], present[6]), 1, "h1 is another device: its GUID is 0x0000000000000021 instead of 0x0000000000000011"},
+	} {
+		r := Compare(read(t, c.plan...), read(t, c.present...))
+		var got []string
+		for i := range r.Findings {
+			got = append(got, r.Findings[i].String())
+		}
+		if strings.Join(got, "\n") != c.want || len(r.Unplanned) != c.unplanned {
+			t.Errorf("%q, present %q:\n%s\n%d cables not in the plan; want\n%s\n%d", c.plan, c.present, strings.Join(got, "\n"), len(r.Unplanned), c.want, c.unplanned)
+		}
+	}
+}
+
 // TestReplaced replaces a rack: the leaf and its hosts, known by their places alone.
 func TestReplaced(t *testing.T) {
 	n, err := net.Generate("fattree:k=8,levels=2")

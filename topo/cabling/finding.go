@@ -137,6 +137,9 @@ func (f *Finding) String() string {
 		return fmt.Sprintf("link %v is %s instead of %s", f.Present[0], f.Present[0].rate(), f.Planned[0].rate())
 	case Replaced:
 		was, is := f.Devices[0], f.Devices[1]
+		if was.GUID == 0 {
+			return fmt.Sprintf("%v is in the place of %s, of which the plan has no GUID", is, was.Name)
+		}
 		if was.Name != "" && was.Name == is.Name {
 			return fmt.Sprintf("%s is another device: its GUID is %v instead of %v", was.Name, is.GUID, was.GUID)
 		}
