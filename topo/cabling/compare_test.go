@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ibsm/mad"
 	"ibsm/topo/net"
 )
 
@@ -61,6 +62,51 @@ func TestWords(t *testing.T) {
 			t.Errorf("%q:\n%s\nwant\n%s", c.edits, strings.Join(got, "\n"), c.want)
 		}
 	}
+}
+
+// TestMixed has cables that are mixed up in ways that have no better name, and ends where an exchange can be named at either side.
+func TestMixed(t *testing.T) {
+	devices := []string{"adapter h1 0x11", "adapter h2 0x12", "adapter h3 0x13", "adapter h4 0x14", "switch a 0x1", "switch b 0x2", "switch c 0x3"}
+	plan := []string{"a:1 - h1:1", "a:2 - h2:1", "b:1 - h3:1", "c:1 - h4:1", "a:9 - b:9", "b:8 - c:9"}
+	for _, c := range []struct{ present, want string }{
+		{"a:2 - h1:1, a:1 - h2:1, b:1 - h3:1, c:1 - h4:1", "cables 1 and 2 of a are exchanged"},
+		{"a:1 - h1:1, a:2 - h3:1, b:1 - h2:1, c:1 - h4:1", "the cables at a port 2 and b port 1 are exchanged"},
+		{"a:1 - h2:1, a:2 - h3:1, b:1 - h1:1, c:1 - h4:1", "6 cables are mixed up: a port 1 - h2 port 1, a port 2 - h3 port 1, h1 port 1 - b port 1 instead of h1 port 1 - a port 1, h2 port 1 - a port 2, h3 port 1 - b port 1"},
+		{"a:3 - h2:1, a:2 - h3:1, a:1 - h1:1, c:1 - h4:1", "4 cables are mixed up: h3 port 1 - a port 2, h2 port 1 - a port 3 instead of b port 1 - h3 port 1, a port 2 - h2 port 1"},
+		{"a:1 - h2:1, a:2 - h3:1, b:1 - h4:1", "7 cables are mixed up"},
+		{"a:1 - h1:1, a:2 - h3:1, b:1 - h4:1", "5 cables are mixed up"},
+		{"a:2 - h1:1, a:3 - h2:1, b:1 - h3:1, c:1 - h4:1", "cables 1 to 2 of a are shifted by one port, to ports 2 to 3"},
+		{"a:2 - h1:1, b:1 - h3:1, c:1 - h4:1", "h2 is missing, with 1 cable\nthe cable of h1 port 1 is in a port 2 instead of port 1"},
+		{"a:1 - h1:1, a:2 - h2:1, b:1 - h3:1, c:1 - h4:1, c:7 - c:8", "cable c port 7 - c port 8 is not in the plan"},
+	} {
+		text := strings.Join(devices, "\n")
+		used := strings.Split(c.present, ", ")
+		present := read(t, text+"\ncable "+strings.Join(append(used, plan[4:]...), "\ncable "))
+		if !strings.Contains(c.present, "h2") { // it is switched off
+			present = withoutUnknown(renumbered(present, 0x12, 0))
+		}
+		if !strings.Contains(c.present, "h4") {
+			present = withoutUnknown(renumbered(present, 0x14, 0))
+		}
+		var got []string
+		r := Compare(read(t, text+"\ncable "+strings.Join(plan, "\ncable ")), present)
+		for i := range r.Findings {
+			got = append(got, r.Findings[i].String())
+		}
+		if all := strings.Join(got, "\n"); all != c.want && !(strings.HasSuffix(c.want, "mixed up") && strings.HasPrefix(all, c.want)) {
+			t.Errorf("%s:\n%s\nwant\n%s", c.present, all, c.want)
+		}
+	}
+}
+
+// renumbered gives a device another GUID.
+func renumbered(c *Cabling, from, to mad.GUID) *Cabling {
+	for i := range c.Devices {
+		if c.Devices[i].GUID == from {
+			c.Devices[i].GUID = to
+		}
+	}
+	return c
 }
 
 // TestNames compares with plans that have names alone, or names that several devices have.
