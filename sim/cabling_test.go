@@ -225,6 +225,28 @@ func TestHeldBackSwitch(t *testing.T) {
 	quiet("held back again")
 }
 
+// TestOwnCable has the manager's own cable exchanged with another one: the other one is held back.
+func TestOwnCable(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	plan := cabling.Of(n)
+	a, z := host(n, 0), host(n, 5)
+	to, other := n.Nodes[a.Node].Ports[1].Peer, n.Nodes[z.Node].Ports[1].Peer
+	for _, e := range [][2]net.End{{a, other}, {z, to}} {
+		n.Nodes[e[0].Node].Ports[1].Peer, n.Nodes[e[1].Node].Ports[e[1].Port].Peer = e[1], e[0]
+	}
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+	m := b.add(a, cfg)
+	b.pass(settling)
+	if v := m.View; v == nil || len(v.Cabling.Held) != 1 || len(v.Cabling.Findings) != 1 || v.Topo.FindNode(n.Nodes[z.Node].GUID) != topo.None || len(v.Topo.Nodes) != len(n.Nodes)-1 {
+		t.Fatalf("%+v", v)
+	}
+	if info := b.Fabric.PortInfo(z); info.PortState() != smp.PortInit {
+		t.Errorf("the other one is %v", info.PortState())
+	}
+}
+
 // TestPlanOfOtherSubnet enforces plans that match too little: nothing is held back.
 func TestPlanOfOtherSubnet(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
