@@ -64,6 +64,31 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestOrder has findings of each kind in one plan: of devices first, then of cables that were moved, missing and slow ones. Each cable of a finding
+// has its rate.
+func TestOrder(t *testing.T) {
+	devices := "switch a 0x1\nswitch b 0x2\nadapter h1 0x11\nadapter h2 0x12\nadapter h3 0x13\nadapter h4 0x14\nadapter h5 0x15\n"
+	plan := read(t, devices+"cable a:1 - h1:1 4xHDR\ncable a:2 - h2:1 4xHDR\ncable a:3 - h3:1 4xHDR\ncable a:4 - h4:1 4xHDR\ncable a:5 - h5:1 2xNDR\ncable a:9 - b:9")
+	present := read(t, strings.Replace(devices, "0x15", "0x99", 1)+"cable a:1 - h1:1 4xEDR\ncable a:3 - h2:1 4xHDR\ncable a:2 - h3:1 4xHDR\ncable a:5 - h5:1 2xNDR\ncable a:9 - b:9\ncable a:8 - b:8 1xSDR")
+	var kinds []Kind
+	r := Compare(plan, present)
+	for _, f := range r.Findings {
+		kinds = append(kinds, f.Kind)
+	}
+	if want := []Kind{Replaced, Exchanged, Missing, Added, Slower}; !slices.Equal(kinds, want) {
+		t.Fatalf("%v, want %v", kinds, want)
+	}
+	if l := r.Findings[2].Planned[0]; l.Width != mad.Width4x || l.Speed != mad.HDR {
+		t.Errorf("missing: %+v", l)
+	}
+	if l := r.Findings[3].Present[0]; l.Width != mad.Width1x || l.Speed != mad.SDR {
+		t.Errorf("added: %+v", l)
+	}
+	if r.Limit(3); len(r.Findings) != 3 || r.More != 2 || r.String() != "3 of 6 cables of the plan are there, 5 differences" {
+		t.Errorf("%d, %d more: %v", len(r.Findings), r.More, r)
+	}
+}
+
 // TestMixed has cables that are mixed up in ways that have no better name, and ends where an exchange can be named at either side.
 func TestMixed(t *testing.T) {
 	devices := []string{"adapter h1 0x11", "adapter h2 0x12", "adapter h3 0x13", "adapter h4 0x14", "switch a 0x1", "switch b 0x2", "switch c 0x3"}
