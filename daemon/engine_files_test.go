@@ -296,6 +296,9 @@ func TestCablingFiles(t *testing.T) {
 	must(standby, "as standby", 1, true, 0x10)
 	standby.entered(smp.Master)
 	must(standby, "as master", 1, true, 0x10)
+	if strings.Contains(standby.log.String(), "topo_config_enabled has no effect") {
+		t.Error("a standby warns of a file that it has from the master")
+	}
 	if err := os.Remove(plan); err != nil {
 		t.Fatal(err)
 	}
