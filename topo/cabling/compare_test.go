@@ -100,7 +100,7 @@ func TestMixed(t *testing.T) {
 		{"a:3 - h2:1, a:2 - h3:1, a:1 - h1:1, c:1 - h4:1", "4 cables are mixed up: h3 port 1 - a port 2, h2 port 1 - a port 3 instead of b port 1 - h3 port 1, a port 2 - h2 port 1"},
 		{"a:1 - h2:1, a:2 - h3:1, b:1 - h4:1", "7 cables are mixed up"},
 		{"a:1 - h1:1, a:2 - h3:1, b:1 - h4:1", "5 cables are mixed up"},
-		{"a:2 - h1:1, a:3 - h2:1, b:1 - h3:1, c:1 - h4:1", "cables 1 to 2 of a are shifted by one port, to ports 2 to 3"},
+		{"a:2 - h1:1, a:3 - h2:1, b:1 - h3:1, c:1 - h4:1", "cables 1 and 2 of a are shifted by one port, to ports 2 and 3"},
 		{"a:2 - h1:1, b:1 - h3:1, c:1 - h4:1", "h2 is missing, with 1 cable\nthe cable of h1 port 1 is in a port 2 instead of port 1"},
 		{"a:1 - h1:1, a:2 - h2:1, b:1 - h3:1, c:1 - h4:1, c:7 - c:8", "cable c port 7 - c port 8 is not in the plan"},
 	} {

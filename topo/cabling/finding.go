@@ -130,9 +130,8 @@ func (f *Finding) String() string {
 		}
 		return fmt.Sprintf("the cables at %s are exchanged", places(f.Ports))
 	case Shifted:
-		from, to := f.Ports[0], f.Ports[len(f.Ports)-2]
-		return fmt.Sprintf("cables %d to %d of %s are shifted by one port, to ports %d to %d",
-			min(from.Port, to.Port), max(from.Port, to.Port), from.device(), min(f.Ports[1].Port, f.Ports[len(f.Ports)-1].Port), max(f.Ports[1].Port, f.Ports[len(f.Ports)-1].Port))
+		last := len(f.Ports) - 1
+		return fmt.Sprintf("cables %s of %s are shifted by one port, to ports %s", span(f.Ports[:last]), f.Ports[0].device(), span(f.Ports[1:]))
 	case Slower, Narrower:
 		return fmt.Sprintf("link %v is %s instead of %s", f.Present[0], f.Present[0].rate(), f.Planned[0].rate())
 	case Replaced:
@@ -197,6 +196,16 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// span is consecutive ports, in either direction.
+func span(ports []Place) string {
+	from, to := ports[0].Port, ports[len(ports)-1].Port
+	from, to = min(from, to), max(from, to)
+	if to == from+1 {
+		return fmt.Sprintf("%d and %d", from, to)
+	}
+	return fmt.Sprintf("%d to %d", from, to)
 }
 
 func numbers(ports []Place) string {
