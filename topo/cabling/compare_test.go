@@ -1,6 +1,7 @@
 package cabling
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -86,6 +87,39 @@ func TestOrder(t *testing.T) {
 	}
 	if r.Limit(3); len(r.Findings) != 3 || r.More != 2 || r.String() != "3 of 6 cables of the plan are there, 5 differences" {
 		t.Errorf("%d, %d more: %v", len(r.Findings), r.More, r)
+	}
+}
+
+// TestBounds has a switch with more cables missing than a finding lists, plans of which half and less than half is there, and a loopback plug.
+func TestBounds(t *testing.T) {
+	cables := func(from, to, shift int) string {
+		text := "switch a 0x1\nswitch b 0x2\nswitch c 0x3\ncable a:40 - c:40\n"
+		for p := from; p <= to; p++ {
+			text += fmt.Sprintf("cable a:%d - b:%d\n", p, p+shift)
+		}
+		return text
+	}
+	plan := read(t, cables(1, 12, 0))
+	r := Compare(plan, read(t, "switch a 0x1\nswitch c 0x3\ncable a:40 - c:40"))
+	if f := &r.Findings[0]; len(r.Findings) != 1 || len(f.Planned) != MaxCables || f.More != 4 || f.String() != "b is missing, with 12 cables" {
+		t.Errorf("%d findings, %v", len(r.Findings), f)
+	}
+	for same, applies := range map[int]bool{5: false, 6: true, 7: true} { // and a:40 of 13
+		text := cables(1, same, 0) + strings.TrimPrefix(cables(same+1, 12, 20), cables(1, 0, 0))
+		if r := Compare(plan, read(t, text)); r.Applies() != applies || r.Same != same+1 || r.OtherSubnet() {
+			t.Errorf("%d of 13: applies %v, the same %d", same+1, r.Applies(), r.Same)
+		}
+	}
+	loop := read(t, cables(1, 1, 0))
+	loop.Cables = append(loop.Cables, Cable{Ends: [2]End{{0, 7}, {0, 7}}})
+	for _, c := range []struct {
+		plan, present *Cabling
+		want          Kind
+		unplanned     int
+	}{{loop, read(t, cables(1, 1, 0)), Missing, 0}, {read(t, cables(1, 1, 0)), loop, Added, 1}} {
+		if r := Compare(c.plan, c.present); len(r.Findings) != 1 || r.Findings[0].Kind != c.want || len(r.Unplanned) != c.unplanned {
+			t.Errorf("loopback plug: %+v", r)
+		}
 	}
 }
 
