@@ -59,6 +59,9 @@ func (c *Config) comment(report *Report) {
 	c.checkAllowed(report)
 	c.checkTrust(report)
 	c.checkLanes(report)
+	if k := TopoConfigEnabled.Key(); TopoConfigEnabled.In(c) && TopoConfigFile.In(c) == "" {
+		report.add(Warning, c.Setting(k).Position, k.Name, "%s has no effect without topo_config_file: no cable is held back", k.Name)
+	}
 }
 
 // MostRetries, MostSMPs and MostQueries are the largest values that this manager uses.

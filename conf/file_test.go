@@ -226,6 +226,7 @@ func TestReconcile(t *testing.T) {
 		{"qos TRUE\nqos_ca_vlarb_low 0:4,15:1", "qos", "TRUE", "expected vl:weight"},
 		{"qos TRUE\nqos_ca_vlarb_low 0", "qos", "TRUE", "expected vl:weight"},
 		{"allowed_sm_guids 0x10,spine", "allowed_sm_guids", "0x10,spine", "f.conf:1:18: error: allowed_sm_guids: \"spine\" is not a port GUID"},
+		{"topo_config_enabled TRUE", "topo_config_enabled", "TRUE", "f.conf:1:21: warning: topo_config_enabled has no effect without topo_config_file"},
 		{"allowed_sm_guids 0", "allowed_sm_guids", "0", "error: allowed_sm_guids: \"0\" is not a port GUID"},
 		{"allowed_sm_guids 0x10,0x0002c90300000001\nmaster_sm_priority 14", "master_sm_priority", "14", ""},
 		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", "f.conf:2:18: error: qos_ca_vlarb_low: \"0\": expected vl:weight"},

@@ -126,6 +126,7 @@ func (plainSource) Why(string, string) (*Why, error)              { return &Why{
 func (plainSource) Path(from, to string) (*Path, error)           { return &Path{}, nil }
 func (plainSource) Quality(context.Context) (*Quality, error)     { return &Quality{}, nil }
 func (plainSource) Security() *Security                           { return &Security{} }
+func (plainSource) Cabling() *Cabling                             { return &Cabling{} }
 func (plainSource) Rails() *Rails                                 { return &Rails{} }
 func (plainSource) QoS() (*QoS, error)                            { return &QoS{}, nil }
 func (plainSource) Dumps() []string                               { return []string{"lfts"} }

@@ -134,6 +134,8 @@ func (s *source) ClearCounters(_ context.Context, port string) (*ctl.ClearedCoun
 	return &ctl.ClearedCounters{Ports: 1}, nil
 }
 
+func (s *source) Cabling() *ctl.Cabling { return &ctl.Cabling{Seen: "no plan"} }
+
 func (s *source) Rails() *ctl.Rails { return &ctl.Rails{Seen: "no rails: none"} }
 
 func (s *source) QoS() (*ctl.QoS, error) {

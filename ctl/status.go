@@ -23,6 +23,7 @@ type Status struct {
 	Drained          int                `json:"drained,omitempty"`           // switches and ports that routes avoid because the operator wants so, and those that are not there
 	DrainedPorts     int                `json:"drained_ports,omitempty"`     // of them, single ports
 	StillNeeded      int                `json:"still_needed,omitempty"`      // of them, those that routes still pass
+	Cabling          *CablingStatus     `json:"cabling,omitempty"`           // nil without topo_config_file, and with nothing held back
 	Fabric           string             `json:"fabric,omitempty"`            // what kind of fabric was found, where routing_engine is auto
 	RoutesKept       bool               `json:"routes_kept,omitempty"`       // the routes are another manager's, and Engine repairs them
 	NotOf            string             `json:"not_of,omitempty"`            // if RoutesKept: the chosen engine, where it has other tables

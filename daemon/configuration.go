@@ -20,6 +20,7 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/partitions"
 	"ibsm/perf"
+	"ibsm/sweep"
 	"ibsm/view"
 )
 
@@ -252,7 +253,9 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Resting = next.paused
 	cfg.Names = c.names
 	cfg.Sweep.Engines = chain(l.Config, next.engineFiles())
-	cfg.Sweep.Drained = next.engineFiles().settings(l.Config).Drained
+	files := next.engineFiles().settings(l.Config)
+	cfg.Sweep.Drained = files.Drained
+	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())

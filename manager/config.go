@@ -87,7 +87,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	if !cfg.Sweep.Engines.Equal(c.cfg.Sweep.Engines) && c.elect.State() == smp.Master {
 		c.sweeps.sweeper.Reroute()
 	}
-	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained = cfg.Sweep.Engines, cfg.Sweep.Drained
+	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID

@@ -124,7 +124,7 @@ func (j *RouteTask) Without(what []routing.SwitchPort) *RouteTask {
 
 func (f *Found) task() *RouteTask {
 	s := f.s
-	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained,
+	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained, cabling: s.cfg.Cabling,
 		multicastTop: s.multicastTop}
 }
 

@@ -32,6 +32,7 @@ type RouteTask struct {
 	reroute  bool // compute all routes afresh
 	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
+	cabling  Cabling
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
 
@@ -78,6 +79,7 @@ type SweepPlan struct {
 	Unused      bool           // links were added that adopted routes do not use
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
 	Drained     []view.Drained // in the order of Config.Drained
+	Cabling     *view.Cabling  // nil where there is nothing to compare, and nothing held back
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
@@ -138,8 +140,13 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if j.without != nil {
 		out.CutOff = cutOff(b, j.without)
 	}
+	var cables []heldBack
+	out.Cabling, cables = j.cabling.check(b)
 	t := b.Freeze()
 	out.Topo = t
+	if len(cables) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
+		j.found.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
+	}
 	d := &out.delta
 	d.switches, d.ports = s.walked(t, tables), j.found.Ports
 	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
@@ -187,7 +194,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: dead, Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: append(dead, stillUp(t, cables)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister,
 	})
 	for i, target := range out.Plan.Targets() {

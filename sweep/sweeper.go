@@ -32,6 +32,7 @@ type Config struct {
 	Partitions    Partitions
 	Engines       engines.Chain
 	Drained       []routing.SwitchPort // that routes avoid; port 0 is a whole switch
+	Cabling       Cabling
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored

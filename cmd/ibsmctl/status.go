@@ -103,6 +103,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if st.Drained > 0 {
 		line("drained", "%s", drainedText(st))
 	}
+	if st.Cabling != nil {
+		line("cabling", "%s", st.Cabling)
+	}
 	if text := settingsText(st); text != "" {
 		line("settings", "%s", text)
 	}

@@ -14,6 +14,7 @@ import (
 	"ibsm/manager"
 	"ibsm/opensm/console"
 	"ibsm/registry"
+	"ibsm/topo/cabling"
 )
 
 // collector collects the metrics of a manager. It describes none, since those that there
@@ -57,6 +58,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	if sub := c.control.Subnet(); sub != nil {
+		s.cabling(sub.Cabling())
 		rules := s.gauge("ibsm_security_rule_holds", "1 for each rule of ibsmctl security that holds, 0 for those that fail.", "rule")
 		for _, r := range sub.Security().Rules {
 			if r.State != ctl.RuleLeft {
@@ -85,6 +87,26 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	s.control(c.stats)
 	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
+}
+
+// cabling sends how cables differ from their plan, and how many are held back.
+func (s sink) cabling(c *ctl.Cabling) {
+	s.gauge("ibsm_cabling_held_back", "Cables that are not used, because they are not in the plan or their switch is held back.")(float64(len(c.HeldBack)))
+	if !c.Plan {
+		return
+	}
+	cables := s.gauge("ibsm_cabling_cables", "Cables of the plan (planned), those that there are (present), and those of the plan that are there (same).", "which")
+	cables(float64(c.Planned), "planned")
+	cables(float64(c.Present), "present")
+	cables(float64(c.Same), "same")
+	kinds := map[string]int{}
+	for i := range c.Findings {
+		kinds[c.Findings[i].Kind]++
+	}
+	findings := s.gauge("ibsm_cabling_differences", "Differences of the cables from their plan, by kind; an exchange of two cables is one.", "kind")
+	for kind := range cabling.Kinds() {
+		findings(float64(kinds[kind.String()]), kind.String())
+	}
 }
 
 // sink takes the metrics of one scrape.

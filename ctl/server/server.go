@@ -206,6 +206,7 @@ func (d *Server) Status() *ctl.Status {
 				st.StillNeeded++
 			}
 		}
+		st.Cabling = cablingStatus(s.view.Cabling)
 	}
 	st.SMs = managers(&stats)
 	for _, a := range stats.Alarms() {

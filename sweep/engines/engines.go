@@ -28,6 +28,7 @@ import (
 	"ibsm/routing/tree"
 	"ibsm/routing/updn"
 	"ibsm/topo"
+	"ibsm/topo/cabling"
 )
 
 // Settings are the operator's settings of all engines. Files have been read.
@@ -43,6 +44,8 @@ type Settings struct {
 	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
 	Drained   []routing.SwitchPort // drain_file, of no engine: what all of them avoid; port 0 is a whole switch
+	Cabling   *cabling.Cabling     // topo_config_file, of no engine; nil without one
+	HeldBack  []mad.GUID           // held_back_sw_file, of no engine
 	Groups    *portgroups.Set      // pgrp_policy_file, of no engine; nil without one
 	Lists     Lists
 }
@@ -228,7 +231,7 @@ func OpenSM() []string {
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	if name == Auto {
 		own := *s
-		own.Drained, own.Groups, own.Lists = nil, nil, Lists{} // the first two are of no engine, the last is in grouped
+		own.Drained, own.Cabling, own.HeldBack, own.Groups, own.Lists = nil, nil, nil, nil, Lists{} // all but the last are of no engine, and that is in grouped
 		e, ok = Engine{Route: auto(&own), NoCreditLoop: true, settings: own, named: s.balanced()}, true
 	}
 	for i := range table {
