@@ -57,7 +57,7 @@ type doubtful struct {
 // Watch judges readings one after the other. It belongs to one goroutine.
 type Watch struct {
 	rules    []Rule
-	all      pma.Counters // of the rules
+	all      pma.Counters  // of the rules
 	began    time.Duration // of the first reading; negative before
 	events   map[spot][]event
 	doubtful []doubtful
