@@ -14,8 +14,9 @@ import (
 type CounterSource interface {
 	// CounterStatus is where the performance manager stands.
 	CounterStatus(ctx context.Context) (*CounterStatus, error)
-	// Counters are those of a port or of all ports of a node, given as for Diagnose; "" for all.
-	Counters(ctx context.Context, port string) (iter.Seq[*PortCounters], error)
+	// Counters are those of a port or of all ports of a node, given as for Diagnose; "" for all. Brief rows
+	// have no PortCounters.Counters.
+	Counters(ctx context.Context, port string, brief bool) (iter.Seq[*PortCounters], error)
 	// TopCounters are the ports that have most of something, at most so many.
 	TopCounters(ctx context.Context, by Top, most int) (*TopPorts, error)
 	// Congestions are what ports wait for.
@@ -82,7 +83,10 @@ type PortCounters struct {
 	// that is not known.
 	Utilization float64   `json:"utilization"`
 	Waiting     float64   `json:"waiting"`
-	Counters    []Counter `json:"counters"`
+	Sent        float64   `json:"sent"` // bytes a second in Span; -1 if that is not known, as Received
+	Received    float64   `json:"received"`
+	Errors      uint64    `json:"errors"` // of all error counters together, since Since
+	Counters    []Counter `json:"counters,omitempty"`
 }
 
 // Counter is one counter of a port.
@@ -171,10 +175,11 @@ func (s *Server) sickLinks(r *http.Request) (any, error) {
 }
 
 func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {
-	if err := cmp.Or(known(r, "port"), s.counterSource()); err != nil {
+	brief, wrong := flag(r, "brief")
+	if err := cmp.Or(known(r, "port", "brief"), wrong, s.counterSource()); err != nil {
 		return err
 	}
-	rows, err := s.cfg.Counters.Counters(r.Context(), r.URL.Query().Get("port"))
+	rows, err := s.cfg.Counters.Counters(r.Context(), r.URL.Query().Get("port"), brief)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (s *source) CounterStatus(context.Context) (*ctl.CounterStatus, error) {
 	return &ctl.CounterStatus{Enabled: true, Age: -1, Ports: 2}, nil
 }
 
-func (s *source) Counters(_ context.Context, port string) (iter.Seq[*ctl.PortCounters], error) {
+func (s *source) Counters(_ context.Context, port string, _ bool) (iter.Seq[*ctl.PortCounters], error) {
 	if port == "none" {
 		return nil, ctl.ErrNotNow
 	}

@@ -71,7 +71,7 @@ func TestReplies(t *testing.T) {
 		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
 		{get, "/v1/counters/status", `{"enabled":true,"interval":0,"sweeping":false,"age":-1,"took":0,"ports":2,"answered":0,"outstanding":0,"images":0,"bytes":0,"absent":0,"sweeps":0,"late":0,"asked":0,"unanswered":0,"resets":0,"findings":0}` + "\n"},
-		{get, "/v1/counters", `{"ports":[` + "\n" + `{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
+		{get, "/v1/counters", `{"ports":[` + "\n" + `{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"sent":0,"received":0,"errors":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
 		{get, "/v1/links/sick", `{"rules":null,"since":"0001-01-01T00:00:00Z","age":-1,"links":null}` + "\n"},
 		{post, "/v1/counters/clear", `{"ports":1}` + "\n"},
 	} {
@@ -131,6 +131,7 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/generations?from=1", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/dump/x", status: 404, says: "dumps are lfts"},
 		{method: get, path: "/v1/counters?ports=1", status: 400, says: "unknown parameter"},
+		{method: get, path: "/v1/counters?brief=x", status: 400, says: "expected 0 or 1"},
 		{method: get, path: "/v1/counters/top?by=x", status: 400, says: "expected errors, traffic or congestion"},
 		{method: get, path: "/v1/counters/top?by=errors&most=x", status: 400, says: "expected a number"},
 		{method: get, path: "/v1/counters?port=none", status: 503, says: "not now"},
@@ -151,7 +152,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 34 {
+	if n := b.server.Stats().Errors.Load(); n != 35 {
 		t.Errorf("%d errors counted", n)
 	}
 }

@@ -77,6 +77,9 @@ func (a *asker) counters(ctx context.Context, args []string, stdout io.Writer) e
 	if st.Age < 0 {
 		return noCounters(st)
 	}
+	if port == "" {
+		q.Set("brief", "1")
+	}
 	var list []*ctl.PortCounters
 	if err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/counters", q, func(p *ctl.PortCounters) error { list = append(list, p); return nil }); err != nil {
 		return a.explain(err)
@@ -123,21 +126,7 @@ func (a *asker) counterLines(list []*ctl.PortCounters, w io.Writer, width int) e
 	t := &table{columns: []column{{head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "SENT/S", right: true}, {head: "RECEIVED/S", right: true},
 		{head: "USED", right: true}, {head: "WAIT", right: true}, {head: "ERRORS", right: true}, {head: "READING", yields: true}}}
 	for _, p := range list {
-		sent, received, errors := "-", "-", uint64(0)
-		for i := range p.Counters {
-			c := &p.Counters[i]
-			switch c.Name {
-			case "PortXmitData":
-				sent = perSecond(4*c.Rose, p.Span)
-			case "PortRcvData":
-				received = perSecond(4*c.Rose, p.Span)
-			default:
-				if c.Error {
-					errors += c.Total
-				}
-			}
-		}
-		t.add(printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Port)), sent, received, share(p.Utilization), share(p.Waiting), strconv.FormatUint(errors, 10), reading(p))
+		t.add(printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Port)), perSecond(p.Sent), perSecond(p.Received), share(p.Utilization), share(p.Waiting), strconv.FormatUint(p.Errors, 10), reading(p))
 	}
 	return t.print(w, width)
 }
@@ -154,12 +143,12 @@ func reading(p *ctl.PortCounters) string {
 	return text
 }
 
-// perSecond is a number of bytes in some seconds as a rate, "-" if that is not known.
-func perSecond(n uint64, seconds float64) string {
-	if seconds <= 0 {
+// perSecond is a rate in bytes a second, "-" if it is not known.
+func perSecond(v float64) string {
+	if v < 0 {
 		return "-"
 	}
-	v, unit := float64(n)/seconds, 0
+	unit := 0
 	for ; v >= 1000 && unit < 5; unit++ {
 		v /= 1000
 	}

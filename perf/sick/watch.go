@@ -57,6 +57,7 @@ type doubtful struct {
 // Watch judges readings one after the other. It belongs to one goroutine.
 type Watch struct {
 	rules    []Rule
+	all      pma.Counters  // of the rules
 	began    time.Duration // of the first reading; negative before
 	events   map[spot][]event
 	doubtful []doubtful
@@ -66,7 +67,11 @@ type Watch struct {
 
 // New returns a Watch by rules, which must not be changed.
 func New(rules []Rule) *Watch {
-	return &Watch{rules: rules, began: -1, events: map[spot][]event{}, found: map[spot]*Finding{}, relapses: map[spot]int{}}
+	all := pma.Counters(0)
+	for i := range rules {
+		all |= rules[i].Counters
+	}
+	return &Watch{rules: rules, all: all, began: -1, events: map[spot][]event{}, found: map[spot]*Finding{}, relapses: map[spot]int{}}
 }
 
 // Rules are those that it judges by.
@@ -95,7 +100,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 		if asked[k] {
 			answers[k] = d.Note&restarted == 0
 		}
-		if d.Note&(restarted|doubted) != 0 {
+		if d.Note&(restarted|doubted) != 0 || w.nothing(d) {
 			continue
 		}
 		for i := range w.rules {
@@ -115,6 +120,15 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 	w.confirm(answers)
 	w.doubt(downs, reading)
 	return w.judge(end, link)
+}
+
+// nothing reports whether a port counted nothing that a rule is about, as most do.
+func (w *Watch) nothing(d *perf.Delta) bool {
+	n := uint64(0)
+	for c := range (w.all & d.Has).All {
+		n |= d.N[c]
+	}
+	return n == 0
 }
 
 // doubt keeps link-downs whose other end answers in this reading, too; what the next one says of it
