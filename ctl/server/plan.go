@@ -159,7 +159,7 @@ func judge(ctx context.Context, to *ctl.EngineRoutes, t *topo.Topo, l *topo.LIDs
 	if err != nil {
 		return err
 	}
-	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection = f.Unused, f.Fullest, f.Shift, f.Worst, f.Bisection
+	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection, to.Several, to.Cut = f.Unused, f.Fullest, f.Shift, f.Worst, f.Bisection, f.Several, f.Cut
 	if r := rails.Find(t); len(r.Rails) > 0 {
 		within, err := quality.WithinRails(ctx, routing.In{Topo: t, LIDs: l}, tables.LFT, r)
 		if err != nil {

@@ -27,7 +27,7 @@ func (s *subnet) Quality(ctx context.Context) (*ctl.Quality, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
+	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, Several: f.Several, Cut: f.Cut, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
 	if r := s.railsOf(); len(r.Rails) > 0 {
 		f, err := quality.WithinRails(ctx, in, v.Tables.LFT, r)
 		if err != nil {

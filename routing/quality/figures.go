@@ -20,6 +20,8 @@ type Figures struct {
 	Shift         float64 // flows on the fullest link, on average over shifts
 	Worst         uint32  // and of the worst shift
 	Bisection     float64 // share of the bandwidth of a link that a flow has, on average over bisections
+	Several       int     // hosts with several LIDs, of one port or several
+	Cut           float64 // share of them that the loss of one switch above leaves cuts from a leaf, on average over leaves
 }
 
 // mostShifts is about how many shifts are tried.
@@ -48,7 +50,8 @@ func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.Po
 		}
 	}
 	f.Mean = float64(sum) / float64(max(1, f.Links))
-	return f, nil
+	f.Several, f.Cut, err = cut(ctx, in, rows)
+	return f, err
 }
 
 // Patterns are the figures of shifts and bisections alone.

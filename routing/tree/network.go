@@ -30,6 +30,8 @@ type network struct {
 	tiers    []tier             // by level
 	ups      [][]step           // by switch, then by digit + parents * cable: where its groups up lead
 	rails    []*rail
+	owners   owners
+	tracer   *routing.Tracer // nil before it is needed: while routes are moved, and from the beginning where hosts have several LIDs
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -76,6 +78,7 @@ func newNetwork(ctx context.Context, in routing.In, settings *Settings) *network
 	n.number()
 	n.measure()
 	n.findRails()
+	n.findOwners()
 	return n
 }
 
@@ -161,12 +164,11 @@ func (n *network) group() {
 			if n.height[r] > n.height[s] {
 				groups = &n.up[s]
 			}
-			at := slices.IndexFunc(*groups, func(g group) bool { return g.to == r })
-			if at < 0 {
-				at = len(*groups)
-				*groups = append(*groups, group{to: r})
+			if at := slices.IndexFunc(*groups, func(g group) bool { return g.to == r }); at >= 0 {
+				(*groups)[at].ports = append((*groups)[at].ports, ports[i])
+			} else {
+				*groups = append(*groups, group{r, ports[i : i+1 : i+1]}) // most have one cable: it stays in the memory of the graph
 			}
-			(*groups)[at].ports = append((*groups)[at].ports, ports[i])
 		}
 	}
 	count := 0

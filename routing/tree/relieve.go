@@ -32,7 +32,9 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 	if most <= bound {
 		return nil
 	}
-	p.tracer = routing.NewTracer(p.Topo, p.LIDs)
+	if p.tracer == nil {
+		p.tracer = routing.NewTracer(p.Topo, p.LIDs)
+	}
 	for most > bound {
 		limit := max(bound, most-most/16)
 		over := p.over(ctx, limit)
@@ -101,7 +103,7 @@ func (p *placer) over(ctx context.Context, limit uint32) []bool {
 	return lids
 }
 
-// relieveOf moves routes to a destination away from links with more routes than a limit.
+// relieveOf moves routes to a destination away from links with more routes than a limit, and from the way that all others to its host take.
 func (p *placer) relieveOf(d *destination, limit uint32) {
 	for s, row := range p.rows {
 		p.by[s], p.next[s] = row[d.lid], topo.None
@@ -114,9 +116,9 @@ func (p *placer) relieveOf(d *destination, limit uint32) {
 		if p.falls[s] || p.next[s] == topo.None {
 			continue
 		}
-		if flow := p.flow[s]; flow > 0 && p.fullest(s) > limit && !d.within(s) {
+		if flow := p.flow[s]; flow > 0 && (p.fullest(s) > limit && !d.within(s) || p.shares(s, d)) {
 			p.carry(s, -flow)
-			p.improve(s, nil)
+			p.improve(s, d, nil)
 			p.carry(s, flow)
 			p.rows[s][d.lid] = p.by[s]
 		}
