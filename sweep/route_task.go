@@ -236,7 +236,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions, s.members)
 		j.regroup = out.Members.Changed(s.members)
 	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Workers: j.Workers}
+	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Tenants: tenants(t, out.Partitions), Workers: j.Workers}
 	if in.Prev == nil {
 		in.Keep = routing.KeepNone
 	}
@@ -278,6 +278,11 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		}
 		sw.Row = tables.LFT[i]
 	}
+}
+
+// tenants are the hosts that exchange packets by the partitions that they are about to get.
+func tenants(t *topo.Topo, parts *partitions.Tables) *routing.Tenants {
+	return routing.NewTenants(t, func(p topo.PortIdx) *topo.PKeyTable { return parts.Table(t, p) })
 }
 
 // keep decides how much of the previous tables stays. Routes of another manager stay as long

@@ -30,7 +30,7 @@ const mostShifts = 200
 // Measure finds the figures of forwarding tables, with shifts among hosts in the order given, and so many bisections of them,
 // which are always the same ones. The error is that of ctx.
 func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures, err error) {
-	loads, err := Loads(ctx, 0, in.Topo, in.LIDs, rows)
+	loads, err := Loads(ctx, in, rows)
 	if err != nil {
 		return f, err
 	}
@@ -100,6 +100,31 @@ func WithinRails(ctx context.Context, in routing.In, rows [][]uint8, r *rails.Ra
 	}
 	f.shifts(ctx, NewFlows(in.Topo, in.LIDs, rows), lists...)
 	return f, ctx.Err()
+}
+
+// mostPartitions is how many partitions Tenants measures: the first ones.
+const mostPartitions = 64
+
+// Tenants are the figures of a subnet with tenants: the routes on the fullest link among those that carry something, and the mean of shifts within each
+// partition by itself, of hosts in the order given, on average over partitions.
+func Tenants(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx) (fullest uint32, shift float64, err error) {
+	loads, err := Loads(ctx, in, rows)
+	if err != nil {
+		return 0, 0, err
+	}
+	for p, n := range loads {
+		if in.Topo.BetweenSwitches(topo.PortIdx(p)) {
+			fullest = max(fullest, n)
+		}
+	}
+	flows, partitions := NewFlows(in.Topo, in.LIDs, rows), in.Tenants.Members(hosts)
+	partitions = partitions[:min(len(partitions), mostPartitions)]
+	for _, members := range partitions {
+		var f Figures
+		f.shifts(ctx, flows, members)
+		shift += f.Shift / float64(len(partitions))
+	}
+	return fullest, shift, ctx.Err()
 }
 
 // Median is the middle one of a figure of something, the greater one of two. There must be one.

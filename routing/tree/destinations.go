@@ -26,6 +26,7 @@ type destination struct {
 	others   bool  // some switches have no port of its digit
 	numbered bool  // by the rail
 	nth      uint8 // of the LIDs of its port
+	class    int32 // of In.Tenants
 	owner    int32 // the host among those with several LIDs, None for others
 	number   int   // in the tree, of its kind
 	rail     *rail // nil for none
@@ -50,7 +51,7 @@ func (n *network) destinations() (all []destinations) {
 			}
 			in := inRails[n.LIDs.Base[p]]
 			for i := range n.LIDs.Count(p) {
-				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p), kind: kind, owner: n.ownerOf(n.LIDs.Base[p])}
+				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p), kind: kind, owner: n.ownerOf(n.LIDs.Base[p]), class: int32(n.Tenants.Class(p))}
 				to.number, to.nth = d.count[kind], uint8(i)
 				if in.rail != nil {
 					to.number, to.numbered = in.number+i, true
@@ -78,6 +79,9 @@ func (n *network) destinations() (all []destinations) {
 	}
 	for i := range all {
 		n.add(&all[i], &first, &most)
+	}
+	if n.Tenants != nil {
+		n.spread(all)
 	}
 	return all
 }

@@ -15,10 +15,11 @@ type network struct {
 	routing.In
 	*Settings
 	graph    *routing.Graph
-	hosts    []uint32 // by switch: hosts on it
-	leaf     []bool   // by switch: has a quarter of the hosts that the fullest has, or more
-	level    []int32  // by switch: links to the nearest leaf
-	height   []int32  // by switch: its place in an order without equals; up is to a higher one
+	hosts    []uint32   // by switch: hosts on it
+	sources  [][]uint32 // by class of the destination, then by switch: hosts that send there
+	leaf     []bool     // by switch: has a quarter of the hosts that the fullest has, or more
+	level    []int32    // by switch: links to the nearest leaf
+	height   []int32    // by switch: its place in an order without equals; up is to a higher one
 	byHeight []topo.SwitchIdx
 	parts    []int32            // by switch: of the subnet, as far as cables lead
 	below    [][]int32          // by level, then by switch: parts up to the level
@@ -79,6 +80,10 @@ func newNetwork(ctx context.Context, in routing.In, settings *Settings) *network
 	n.measure()
 	n.findRails()
 	n.findOwners()
+	n.sources = [][]uint32{n.hosts}
+	if n.Tenants != nil {
+		n.sources = n.Tenants.Sources(n.Topo)
+	}
 	return n
 }
 

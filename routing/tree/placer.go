@@ -105,7 +105,7 @@ func (p *placer) placeAt(at *destinations) error {
 		d := &at.ports[i]
 		d.others = p.choose(at.at, d)
 		if d.host {
-			p.count()
+			p.count(d)
 		}
 		p.chosen = append(p.chosen, p.by...)
 		for s, free := range p.free {
@@ -251,9 +251,9 @@ func (p *placer) isWay(s topo.SwitchIdx, g *group) bool {
 	return p.cost[g.to] == p.cost[s]-1 && (p.falls[g.to] || !p.falls[s])
 }
 
-// count adds the routes of all hosts to the load of links, up to switches that need another port than that of the digit.
-func (p *placer) count() {
-	copy(p.flow, p.hosts)
+// count adds the routes of hosts to the load of links, up to switches that need another port than that of the digit.
+func (p *placer) count(d *destination) {
+	copy(p.flow, p.sources[d.class])
 	p.inOrder(func(s topo.SwitchIdx) {
 		if next := p.next[s]; next != topo.None && !p.free[s] {
 			p.load[int(s)<<8|int(p.by[s])] += p.flow[s]
@@ -281,7 +281,7 @@ func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
 func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 	clear(p.flow)
 	if d.host {
-		copy(p.flow, p.hosts)
+		copy(p.flow, p.sources[d.class])
 	}
 	p.inOrder(func(s topo.SwitchIdx) {
 		flow, next := p.flow[s], p.next[s]

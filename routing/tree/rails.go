@@ -229,7 +229,7 @@ func (p *placer) fitFrom(from, at topo.SwitchIdx, d *destination, f *fitting) {
 	}
 	if p.by[from] != best.by || p.free[from] {
 		for s := from; !p.free[s] && p.next[s] != topo.None; s = p.next[s] { // they have been counted there
-			p.load[int(s)<<8|int(p.by[s])] -= p.hosts[from]
+			p.load[int(s)<<8|int(p.by[s])] -= p.sources[d.class][from]
 		}
 		p.by[from], p.next[from], p.free[from], p.fixed[from] = best.by, best.next, true, true
 	}
