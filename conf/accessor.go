@@ -88,6 +88,8 @@ var (
 	AvoidThrottledLinks              = boolean("avoid_throttled_links")
 	TorusConfig                      = text("torus_config")
 	DrainFile                        = text("drain_file")
+	RerouteThreshold                 = number[uint16]("reroute_threshold")
+	RerouteWindow                    = text("reroute_window")
 	PortGroupsFile                   = text("pgrp_policy_file")
 	ConnectRoots                     = boolean("connect_roots")
 	QuasiFtreeIndexing               = boolean("quasi_ftree_indexing")

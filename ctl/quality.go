@@ -10,6 +10,7 @@ type Quality struct {
 	Fullest    uint32             `json:"fullest"`         // and on the one that has most
 	Several    int                `json:"several"`         // hosts with several LIDs, of one port or several
 	Cut        float64            `json:"cut"`             // share of them that the loss of one switch above leaves cuts off from a leaf, on average
+	Drift      *Drift             `json:"drift,omitempty"` // as in the status; nil where it is not known
 	All        Pattern            `json:"all"`             // flows between all hosts
 	Rails      *RailShifts        `json:"rails,omitempty"` // flows within rails; nil if the subnet has none
 	Partitions []PartitionQuality `json:"partitions"`      // flows within each partition of two hosts or more, by P_Key
@@ -53,5 +54,9 @@ func (s *Server) quality(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer s.end()
-	return sub.Quality(r.Context())
+	q, err := sub.Quality(r.Context())
+	if err == nil {
+		q.Drift = s.cfg.Source.Status().Drift
+	}
+	return q, err
 }

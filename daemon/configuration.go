@@ -261,7 +261,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Rules{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: keysOf(l.Config),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: keysOf(l.Config),
 	})
 	return cfg
 }

@@ -84,6 +84,7 @@ type SweepPlan struct {
 	Err         error // no engine routes the subnet
 
 	found     *Found
+	problem   problem
 	same      bool // Topo is equal to that of the last sweep
 	delta     delta
 	multicast *MulticastResult // of a preview; may be nil
@@ -242,6 +243,8 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
 	j.chain, out.Seen = j.chain.For(t)
+	out.problem = problem{j.chain, in}
+	out.problem.in.Prev, out.problem.in.Keep = nil, routing.KeepNone
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
 	r := a.choose(ctx)
 	if r == nil {

@@ -100,6 +100,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if c := st.Certificate; c != nil {
 		line("", "%s", c)
 	}
+	if d := st.Drift; d != nil {
+		line("", "%s", d)
+	}
 	if st.Drained > 0 {
 		line("drained", "%s", drainedText(st))
 	}
