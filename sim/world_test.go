@@ -70,8 +70,8 @@ type Manager struct {
 	measuring bool
 	measureAt time.Duration
 
-	buf     []mad.Datagram
-	sa      *saServer // nil without a Registrar
+	buf []mad.Datagram
+	sa  *saServer // nil without a Registrar
 }
 
 // task is a route task that is out.
