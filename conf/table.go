@@ -144,7 +144,7 @@ var subnetKeys = []Key{
 	{Name: "port_search_ordering_file", TOML: "routing.port_order_file", Kind: String, Default: null, Serious: true, Effect: Acts, Long: "port_search_ordering_file", Short: 'O', Arg: "FILE",
 		Help: "file with the order in which ports of switches are compared, which for dor is that of dimensions (minhop, updn, dnup, dor, file)"},
 	{Name: "routing_engine", TOML: "routing.engines", Kind: List, Words: engines, Default: null, Serious: true, Effect: Acts, Long: "routing_engine", Short: 'R', Arg: "LIST",
-		Help: "routing engines to try, in order; minhop is tried last unless no_fallback is listed"},
+		Help: "routing engines to try, in order; minhop is tried last unless no_fallback is listed; without a list auto, if nothing uses the subnet yet"},
 	{Name: "avoid_throttled_links", TOML: "routing.avoid_throttled_links", Kind: Bool, Default: "FALSE", Serious: true, Effect: Acts,
 		Help: "do not route over links between switches that are slower or narrower than both ends allow (sssp, dfsssp, nue)"},
 	{Name: "connect_roots", TOML: "routing.connect_roots", Kind: Bool, Default: "FALSE", Reload: true, Serious: true, Effect: Acts, Long: "connect_roots", Short: 'z',

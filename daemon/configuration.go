@@ -177,7 +177,7 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.routes = c.readRoutes(r.config)
 	r.engines = readPortGroups(r.config.Config)
 	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
-	r.engines.read(r.config.Config, conf.RoutingEngine.In(r.config.Config), policy.groups())
+	r.engines.read(r.config.Config, enginesToRead(r.config.Config), policy.groups())
 	r.modules = readModuleLog(r.config)
 	return r
 }

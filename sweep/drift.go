@@ -63,15 +63,16 @@ func (j *DriftTask) Same(o *DriftTask) bool {
 func (j *DriftTask) Run(ctx context.Context) *Drift {
 	in := j.in
 	in.Workers = 1 // so that a sweep beside it is as fast as alone
-	for i := range j.chain {
-		fresh, err := j.chain[i].Route(ctx, in)
+	chain, _ := j.chain.For(in.Topo)
+	for i := range chain {
+		fresh, err := chain[i].Route(ctx, in)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			continue
 		}
-		d := &Drift{Engine: j.chain[i].Name, task: j}
+		d := &Drift{Engine: chain[i].Name, task: j}
 		if d.BestFullest, d.BestShift, err = quality.Brief(ctx, in, fresh.LFT); err == nil {
 			d.Fullest, d.Shift, err = quality.Brief(ctx, in, j.tables.LFT)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
@@ -106,6 +107,7 @@ type delta struct {
 	foreign     string
 	closing     []repair.Route
 	adopted     bool
+	auto        bool
 	base        *base
 	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
@@ -120,6 +122,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
+	s.auto = d.auto
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.members = d.closing, d.base, d.members
 	if d.indexes != nil {
@@ -148,6 +151,10 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
+	if d.auto = s.auto || j.reroute; !d.auto && !s.swept && isCold(t) {
+		d.auto = true
+		d.adopted = d.adopted && !j.chain[0].Unchosen // what stands in the tables is of no use to anybody
+	}
 	var dead, babblers []topo.PortIdx
 	var grace bool
 	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive)
@@ -201,6 +208,13 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	return out
 }
 
+// isCold reports whether nothing uses a subnet: no port with a link is ARMED or ACTIVE.
+func isCold(t *topo.Topo) bool {
+	return !slices.ContainsFunc(t.Ports, func(p topo.Port) bool {
+		return p.Num != 0 && p.Peer != topo.None && p.Info.PortState() >= smp.PortArmed
+	})
+}
+
 // unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
 // that does not answer.
 func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
@@ -242,9 +256,12 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		in.Keep = routing.KeepNone
 	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
-	j.chain, out.Seen = j.chain.For(t)
-	out.problem = problem{j.chain, in}
+	out.problem = problem{j.chain, in} // with engines that nobody chose: their routes are offered
 	out.problem.in.Prev, out.problem.in.Keep = nil, routing.KeepNone
+	if !d.auto {
+		j.chain = j.chain.Chosen()
+	}
+	j.chain, out.Seen = j.chain.For(t)
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
 	r := a.choose(ctx)
 	if r == nil {

@@ -211,7 +211,10 @@ func drainedText(st *ctl.Status) string {
 func routingText(st *ctl.Status) string {
 	chosen := strings.Join(st.Engines, ",")
 	if st.Subnet == nil {
-		return "chosen: " + cmp.Or(chosen, "minhop")
+		if chosen == "" {
+			return "no engine is chosen: auto routes a subnet that nothing uses yet; routes in use are kept"
+		}
+		return "chosen: " + chosen
 	}
 	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Lanes: st.Lanes, Fabric: st.Fabric}
 	for _, f := range st.Refused {
