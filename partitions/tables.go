@@ -72,12 +72,12 @@ type Tables struct {
 	Unknown   []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
 }
 
-// Table is what a port will have: its target, or what it has in t where its table is left alone, nil if that is not known. c may be nil.
-func (c *Tables) Table(t *topo.Topo, p topo.PortIdx) *topo.PKeyTable {
-	if c != nil && c.Want[p] != nil {
-		return c.Want[p]
+// Table is what a port will have: its target, or what it has where its table is left alone, nil if that is not known. t may be nil.
+func (t *Tables) Table(of *topo.Topo, p topo.PortIdx) *topo.PKeyTable {
+	if t != nil && t.Want[p] != nil {
+		return t.Want[p]
 	}
-	return t.Ports[p].PKeys
+	return of.Ports[p].PKeys
 }
 
 // Overflow is a port that cannot hold all the keys it is to have.

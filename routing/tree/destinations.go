@@ -42,7 +42,7 @@ func (n *network) destinations() (all []destinations) {
 	inRails, inRail := n.numberRails()
 	var most, leaves [nodeTypes]int // of a type on a leaf; that have some
 	for _, s := range n.inTreeOrder() {
-		d := destinations{at: s, ports: flat[len(flat):len(flat)]}
+		d := destinations{at: s, ports: flat[len(flat):]}
 		n.sort(byPort[s])
 		for _, p := range byPort[s] {
 			kind := noHost
