@@ -97,24 +97,36 @@ func (n *Tenants) dropManagement(members []int) {
 	}
 }
 
-// findTalk finds the classes that exchange packets. Of the tables only those count that are not known.
+// findTalk finds the classes that exchange packets, partition by partition. Of the tables only those count that are not known.
 func (n *Tenants) findTalk(tables []*topo.PKeyTable, members []int) {
-	left := make([]*topo.PKeyTable, len(tables))
-	for class, table := range tables {
-		if table != nil {
-			left[class] = topo.NewPKeyTable(n.keys[class])
+	count := len(tables)
+	n.talk = make([]bool, count*count)
+	talk := func(a, b int) { n.talk[a*count+b], n.talk[b*count+a] = true, true }
+	full, all := map[mad.PKey][]int{}, map[mad.PKey][]int{} // classes by partition
+	for class, keys := range n.keys {
+		for _, k := range keys {
+			if all[k.Base()] = append(all[k.Base()], class); k&mad.FullMember != 0 {
+				full[k.Base()] = append(full[k.Base()], class)
+			}
+		}
+		for other := range count {
+			if tables[class] == nil {
+				talk(class, other)
+			}
 		}
 	}
-	n.talk = make([]bool, len(left)*len(left))
-	var idle []int
-	for a, x := range left {
-		others := 0
-		for b, y := range left {
-			talk := x == nil || y == nil
-			if !talk {
-				_, talk = x.Common(y)
+	for key, classes := range full {
+		for _, a := range classes {
+			for _, b := range all[key] {
+				talk(a, b)
 			}
-			if n.talk[a*len(left)+b] = talk; talk {
+		}
+	}
+	var idle []int
+	for a := range count {
+		others := 0
+		for b := range count {
+			if n.talk[a*count+b] {
 				others += members[b]
 			}
 		}
@@ -124,7 +136,7 @@ func (n *Tenants) findTalk(tables []*topo.PKeyTable, members []int) {
 	}
 	for _, a := range idle {
 		for _, b := range idle {
-			n.talk[a*len(left)+b] = true
+			talk(a, b)
 		}
 	}
 }
@@ -153,22 +165,26 @@ func (n *Tenants) Keys(class int) []mad.PKey { return n.keys[class] }
 
 // Sources are, by class and then by switch, the ports of hosts there that send to a port of the class, with itself if it has a full membership.
 func (n *Tenants) Sources(t *topo.Topo) [][]uint32 {
-	type group struct {
-		s     topo.SwitchIdx
-		class int
+	here := make([][]uint32, n.Classes()) // by class, then by switch: ports
+	for class := range here {
+		here[class] = make([]uint32, len(t.Switches))
 	}
-	hosts := map[group]uint32{}
 	for _, p := range t.EndPorts {
 		if s := t.SwitchOf(p); s != topo.None && t.IsHost(p) {
-			hosts[group{s, n.Class(p)}]++
+			here[n.Class(p)][s]++
 		}
 	}
-	sources := make([][]uint32, n.Classes())
+	if n == nil {
+		return here
+	}
+	sources := make([][]uint32, len(here))
 	for class := range sources {
 		sources[class] = make([]uint32, len(t.Switches))
-		for g, count := range hosts {
-			if n.Talk(g.class, class) {
-				sources[class][g.s] += count
+		for other, hosts := range here {
+			if n.Talk(other, class) {
+				for s, count := range hosts {
+					sources[class][s] += count
+				}
 			}
 		}
 	}
