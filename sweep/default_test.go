@@ -2,6 +2,8 @@ package sweep
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -48,6 +50,19 @@ func TestNobodyChose(t *testing.T) {
 	if again := b.heavy(); again.Engine != "minhop" || again.Keep != routing.KeepWorking {
 		t.Errorf("later: %s, %v", again.Engine, again.Keep)
 	}
+	asked := 0
+	b.Configure(Config{Engines: engines.Chain{{Name: "suits", Unchosen: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		asked++
+		return nil, errors.New("refused")
+	}}, engines.MinHop}})
+	if b.heavy(); asked > 0 {
+		t.Error("an engine that nobody chose is asked, although the subnet is in use")
+	}
+	b.Reroute()
+	if out := b.heavy(); asked != 1 || out.Engine != "minhop" || out.Keep != routing.KeepNone {
+		t.Errorf("an order asks it %d times; %s, %v", asked, out.Engine, out.Keep)
+	}
+	b.Configure(Config{Engines: chain})
 	b.Reroute()
 	if after := b.heavy(); after.Engine != "tree" || after.Seen == "" || after.Sets[smp.AttrLinearForwardingTable] == 0 {
 		t.Errorf("a reroute: %s, %v", after.Engine, after.Sets)
