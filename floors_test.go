@@ -32,7 +32,7 @@ var floors = []floor{
 	{packages: "topo topo/net registry"},
 	{packages: "topo/cabling topo/netwalk topo/net/nettest routing partitions"},
 	{packages: "routing/heap routing/mcast routing/rails routing/shape routing/spread routing/portgroups"},
-	{packages: "routing/creditloop routing/detour"},
+	{packages: "routing/creditloop routing/detour routing/quality"},
 	{packages: "routing/*"},
 	{packages: "sweep/device"},
 	{packages: "view"},

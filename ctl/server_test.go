@@ -62,7 +62,7 @@ func TestReplies(t *testing.T) {
 		{post, "/v1/plan", "{\"outdated\":false,\"routes\":\"\",\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{get, "/v1/dump/lfts", "text\n"},
 		{get, "/v1/rails", `{"seen":"no rails: none","units":0,"rails":null,"wrong":null}` + "\n"},
-		{get, "/v1/quality", `{"links":4,"unused":0,"mean":0,"fullest":9,"all":{"hosts":0,"shifts":0,"shift":0,"worst":0,"bisection":0},"partitions":null}` + "\n"},
+		{get, "/v1/quality", `{"links":4,"unused":0,"mean":0,"fullest":9,"several":0,"cut":0,"all":{"hosts":0,"shifts":0,"shift":0,"worst":0,"bisection":0},"partitions":null}` + "\n"},
 		{get, "/v1/qos", `{"default":{"position":"","limits":"","sl":3},"rules":null,"levels":null,"groups":null}` + "\n"},
 		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"packets":[{"kind":"SA request","received":5,"dropped":2}],"times":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"mlid_share":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
 		{get, "/v1/log-level", `{"flags":3}` + "\n"},

@@ -181,7 +181,7 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.routes = c.readRoutes(r.config)
 	r.engines = readPortGroups(r.config.Config)
 	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
-	r.engines.read(r.config.Config, conf.RoutingEngine.In(r.config.Config), policy.groups())
+	r.engines.read(r.config.Config, enginesToRead(r.config.Config), policy.groups())
 	r.modules = readModuleLog(r.config)
 	r.rules = readSickRules(r.config)
 	return r
@@ -269,7 +269,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Rules{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: keysOf(l.Config),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: keysOf(l.Config),
 	})
 	return cfg
 }

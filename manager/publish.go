@@ -125,5 +125,6 @@ func (c *Core) unpublish() {
 	c.fx.table.SetYields(false)
 	c.descriptions.reset()
 	c.certifying.end(&c.fx)
+	c.drifting.forget(&c.fx)
 	c.published.withdraw(&c.fx)
 }

@@ -130,7 +130,7 @@ func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.devices.ForeignMaster()
 	s.state.forgetMastership()
-	s.sms = nil
+	s.state.auto, s.sms = false, nil
 }
 
 // Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go

@@ -54,6 +54,7 @@ type Server struct {
 	waiting     string // why there is no port
 	sweep       *ctl.SweepStatus
 	certificate *ctl.Certificate     // of the routes in force; nil before there was one
+	drift       *ctl.Drift           // of the routes in force; nil where it is not known
 	planned     chan manager.Planned // receives the plan that a client waits for; nil for none
 }
 
@@ -76,6 +77,7 @@ type Rules struct {
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
 	QoSPolicy  *ctl.QoSTrouble        // nil if the QoS policy file is in force, or there is none
+	Window     string                 // reroute_window; "" for none
 	Keys       Keys
 }
 
@@ -121,6 +123,12 @@ func (d *Server) Notify(a manager.Notification) {
 		c := &ctl.Certificate{Time: time.Now(), Seconds: a.Took.Seconds(), Result: a.State.String(), Channels: a.Channels, CreditLoop: a.Loop, Text: a.Text}
 		d.mu.Lock()
 		d.certificate = c
+		d.mu.Unlock()
+	case manager.Drifted:
+		d.mu.Lock()
+		if d.drift = nil; a.Drift != nil {
+			d.drift = &ctl.Drift{Time: time.Now(), Engine: a.Engine, Percent: a.Percent(), Fullest: a.Fullest, FullestAfresh: a.BestFullest, Shift: a.Shift, ShiftAfresh: a.BestShift, Offered: a.Offered}
+		}
 		d.mu.Unlock()
 	case manager.Planned:
 		d.mu.Lock()
@@ -184,6 +192,11 @@ func (d *Server) Status() *ctl.Status {
 	st.Where, st.Waiting, st.Sweep, st.Certificate = d.where, d.waiting, d.sweep, d.certificate
 	if d.rules.Engines != nil {
 		st.Engines = d.rules.Engines
+	}
+	if d.drift != nil {
+		drift := *d.drift
+		drift.Window = d.rules.Window
+		st.Drift = &drift
 	}
 	st.MirroredSettings, st.Partitions, st.QoSPolicy = d.rules.Mirrored, d.rules.Partitions, d.rules.QoSPolicy
 	d.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 	"ibsm/perf"
 	"ibsm/perf/congestion"
 	"ibsm/registry"
+	"ibsm/routing"
 	"ibsm/routing/quality"
 	"ibsm/routing/rails"
 	"ibsm/sa"
@@ -49,7 +50,7 @@ func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
 func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s := &subnet{view: v, registered: reg}
 	s.loads = sync.OnceValue(func() []uint32 {
-		loads, _ := quality.Loads(context.Background(), 0, v.Topo, v.LIDs, v.Tables.LFT) // the only error is the context's
+		loads, _ := quality.Loads(context.Background(), routing.In{Topo: v.Topo, LIDs: v.LIDs}, v.Tables.LFT) // the only error is the context's
 		return loads
 	})
 	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })

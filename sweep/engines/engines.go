@@ -84,6 +84,9 @@ type Engine struct {
 	// other for ever; "" if there is none, or it is set.
 	Force string
 
+	// Unchosen says that nobody chose it: it routes only a subnet that was not in use before, and one all routes of which are computed afresh by an order.
+	Unchosen bool
+
 	settings any // those of Route
 	named    Named
 	grouped  *Settings // those of Find, if its files name port groups; else nil
@@ -278,6 +281,24 @@ func New(list []string, s *Settings) (c Chain, err error) {
 	return c, nil
 }
 
+// Default is the chain where nobody chose an engine: auto, and min-hop, which also keeps and repairs the routes of a subnet in use.
+func Default(s *Settings) Chain {
+	suits, _ := Find(Auto, s)
+	suits.Unchosen = true
+	last, _ := Find(MinHop.Name, s)
+	return Chain{suits, last}
+}
+
+// Chosen is the chain without the engines that nobody chose.
+func (c Chain) Chosen() (chosen Chain) {
+	for i := range c {
+		if !c[i].Unchosen {
+			chosen = append(chosen, c[i])
+		}
+	}
+	return chosen
+}
+
 // Repairs is the engine that repaired routes of other managers count as, for they promise no more: the chain's
 // min-hop, if it has one.
 func (c Chain) Repairs() *Engine {
@@ -292,7 +313,7 @@ func (c Chain) Repairs() *Engine {
 // Equal reports whether two chains route every subnet alike.
 func (c Chain) Equal(o Chain) bool {
 	return slices.EqualFunc(c, o, func(a, b Engine) bool {
-		return a.Name == b.Name && reflect.DeepEqual(a.settings, b.settings) && a.lists().Equal(b.lists())
+		return a.Name == b.Name && a.Unchosen == b.Unchosen && reflect.DeepEqual(a.settings, b.settings) && a.lists().Equal(b.lists())
 	})
 }
 
