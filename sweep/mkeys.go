@@ -10,13 +10,16 @@ import (
 	"ibsm/view"
 )
 
+// mkeys are the M_Keys by the settings.
+func (s *Settings) mkeys() plan.MKeys {
+	return plan.MKeys{One: s.MKey.Value, Ports: s.PortMKeys, PerPort: s.MKeyPerPort, NoLookup: s.NoMKeyLookup}
+}
+
 // MKeyFor is the M_Key of a request to the agent of a port: the one it was read with, else
 // the configured one.
 func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
-	if s.NoMKeyLookup {
-		return s.MKey.Value
-	}
-	return cmp.Or(t.MKey(p), s.MKey.Value)
+	k := s.mkeys()
+	return k.For(t, p)
 }
 
 // MKeyAt is the M_Key that a packet to the agent at a LID shows. v is the view in force, nil for
@@ -40,31 +43,64 @@ func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
 // keys are the M_Keys for a walk's requests; none if all known ones equal the configured one,
 // as is usual.
 func (s *Sweeper) keys() (k discover.Keys) {
-	if s.cfg.Settings.NoMKeyLookup || !s.otherKeys() {
+	wanted := s.cfg.Settings.mkeys()
+	if !wanted.Ports.On() && (wanted.NoLookup || !s.otherKeys()) {
 		return k
 	}
-	prev, shown, restored := s.state.prev, s.state.mkeys, &s.cfg.Restored
-	k.Of = func(port mad.GUID) (key mad.MKey, known bool) {
-		if prev != nil {
-			if p := prev.FindPort(port); p != topo.None && !hidden(prev, p) {
-				return prev.MKey(p), true
-			}
-		}
-		if key, known = shown[port]; !known {
-			key, known = restored.MKeys[port]
-		}
-		return key, known
+	last, restored := s.lastKnown(), &s.cfg.Restored
+	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) {
+		recorded, known := s.recordedKey(last, port)
+		return wanted.Try(port, recorded, known, n)
 	}
-	k.Self = s.selfKey(k.Of)
+	k.Self = s.selfKeys(k.Of)
 	k.Behind = func(guid mad.GUID, num uint8) mad.GUID {
-		if prev != nil {
-			if agent := behind(prev, guid, num); agent != 0 {
+		if last != nil {
+			if agent := behind(last, guid, num); agent != 0 {
 				return agent
 			}
 		}
 		return restored.Behind[plan.Key{Node: guid, Port: num}]
 	}
+	k.Prove = wanted.Ports.On()
 	return k
+}
+
+// lastKnown is the subnet in which ports and M_Keys are looked up; nil for none.
+func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.state.known) }
+
+// recordedKey is the M_Key that the agent of a port had last.
+func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, known bool) {
+	if last != nil {
+		if p := last.FindPort(port); p != topo.None && !hidden(last, p) {
+			return last.MKey(p), true
+		}
+	}
+	if key, known = s.state.mkeys[port]; !known {
+		key, known = s.cfg.Restored.MKeys[port]
+	}
+	return key, known
+}
+
+// Key is the nth M_Key, from 0 on, to show to the agent of a port; the last one where there are fewer.
+func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
+	wanted := s.cfg.Settings.mkeys()
+	if !wanted.Ports.On() {
+		return wanted.One
+	}
+	recorded, known := s.recordedKey(s.lastKnown(), port)
+	for ; ; n-- {
+		if key, ok := wanted.Try(port, recorded, known, n); ok {
+			return key
+		}
+	}
+}
+
+// Remember keeps what a walk has found for the M_Keys of later ones: a manager that is not master may become it. The walk's result
+// is not used after this.
+func (f *Found) Remember() {
+	if f.s.cfg.Settings.PortMKeys.On() {
+		f.s.state.known = f.Builder.Freeze()
+	}
 }
 
 // otherKeys reports whether some agent has a known M_Key that differs from the configured one.
@@ -99,25 +135,31 @@ func (s *state) rememberKeys(t *topo.Topo) {
 	}
 }
 
-// selfKey is the M_Key of our own port. Under a simulator the port's GUID is not known
-// beforehand; if all restored M_Keys are equal, it is that one.
-func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
-	self := s.cfg.Restored.Port
-	if prev := s.state.prev; prev != nil {
-		self = prev.Ports[prev.Self].GUID
+// selfKeys are the M_Keys to try at our own port. Under a simulator the port's GUID is not known
+// beforehand; if all restored M_Keys are equal, it is that one, then the configured one.
+func (s *Sweeper) selfKeys(of func(mad.GUID, int) (mad.MKey, bool)) func(int) (mad.MKey, bool) {
+	self, last := s.cfg.Restored.Port, s.lastKnown()
+	if last != nil && last.Self != topo.None {
+		self = last.Ports[last.Self].GUID
 	}
-	if key, known := of(self); known {
-		return key
+	if _, known := s.recordedKey(last, self); known || self != 0 && s.cfg.Settings.PortMKeys.On() {
+		return func(n int) (mad.MKey, bool) { return of(self, n) }
 	}
 	own, first := s.cfg.Settings.MKey.Value, true
 	key := own
 	for _, k := range s.cfg.Restored.MKeys {
 		if !first && k != key {
-			return own
+			key = own
+			break
 		}
 		key, first = k, false
 	}
-	return key
+	return func(n int) (mad.MKey, bool) {
+		if n == 1 && key != own {
+			return own, true
+		}
+		return key, n == 0
+	}
 }
 
 // hidden reports whether the agent of a port has an M_Key that it does not return.

@@ -156,6 +156,9 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.swept = p.c.Topo, nil, true
 	s.state.rememberKeys(p.c.Topo)
+	if s.state.known = nil; s.cfg.Settings.PortMKeys.On() {
+		s.state.known = p.c.Topo
+	}
 	s.state.findings = found.Findings
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)

@@ -35,6 +35,7 @@ type state struct {
 	pkeys        pkeyState
 	groups       map[mad.GUID]*groups  // of switches whose adaptive routing is on, by GUID; nil where it went off
 	mkeys        map[mad.GUID]mad.MKey // by port GUID, where there is one
+	known        *topo.Topo            // the last subnet that was found; nil unless ports have M_Keys of their own
 	renewed      time.Duration         // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it

@@ -71,8 +71,9 @@ type Machine struct {
 	open      int  // requests handed out and not answered
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
-	plainKey  map[int32]bool // nodes that answered to Config.MKey and not to the key that was known
-	limit     limit          // what is left of it
+	tries     map[topo.End]int          // of agents that answered to another key than the first to try: its number
+	unproved  map[topo.End]smp.PortInfo // of agents that have hidden their M_Key and are asked with another
+	limit     limit                     // what is left of it
 	res       Result
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were silent before
 	believed  map[int32]bool    // nodes whose ports a quick walk has taken over
@@ -135,7 +136,7 @@ func New(cfg Config) *Machine {
 	}
 	b := topo.NewBuilder()
 	m := &Machine{
-		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, plainKey: map[int32]bool{},
+		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 		unasked: map[topo.End]bool{}, believed: map[int32]bool{},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}

@@ -5,7 +5,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -274,7 +273,7 @@ type Set struct {
 // the step is no longer needed, or the port cannot be reached.
 func (p *Plan) Set(st Step) (set Set, ok bool) {
 	t := p.in.Topo
-	set.MKey = p.mkey(st.Port)
+	set.MKey = p.in.Values.MKeys.For(t, st.Port)
 	if set.Route, ok = t.RouteTo(st.Port); !ok {
 		return set, false
 	}
@@ -285,15 +284,6 @@ func (p *Plan) Set(st Step) (set Set, ok bool) {
 	}
 	set.Data, ok = op.data(p, st)
 	return set, ok
-}
-
-// mkey is the M_Key that the agent of a port requires: the one it was read with, else the
-// configured one.
-func (p *Plan) mkey(i topo.PortIdx) mad.MKey {
-	if p.in.Values.NoMKeyLookup {
-		return p.in.Values.MKey
-	}
-	return cmp.Or(p.in.Topo.MKey(i), p.in.Values.MKey)
 }
 
 // Describe is a line of text for a step of a preview: the port, and how its values change.

@@ -70,7 +70,7 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetGidPrefix(v.Prefix)
 	w.SetSubnetTimeOut(v.SubnetTimeOut)
 	if !v.KeepMKey {
-		w.SetMKey(v.MKey)
+		w.SetMKey(v.MKeys.Wanted(p.in.Topo.Ports[i].GUID))
 	}
 	if !v.KeepMKeyLease {
 		w.SetMKeyLeasePeriod(v.MKeyLease)

@@ -1,0 +1,60 @@
+package keys
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Ports are the M_Keys of ports: a hash of each port's GUID, keyed by a seed that is derived from a Secret, and by a number.
+// Another number is another key for each port, without another secret. The zero value has none.
+type Ports struct {
+	seed   [size]byte
+	number uint32
+}
+
+// Format hides the seed from logs, whatever the verb.
+func (Ports) Format(f fmt.State, _ rune) { io.WriteString(f, "hidden") }
+
+// Ports are the M_Keys with a number, which begins with 1.
+func (s *Secret) Ports(number uint32) Ports {
+	seed, err := hkdf.Key(sha256.New, s.value[:], nil, "ibsm m_key of ports", size)
+	if err != nil {
+		panic(err) // only for lengths that SHA-256 cannot have
+	}
+	return Ports{[size]byte(seed), max(number, 1)}
+}
+
+// On reports whether there are keys.
+func (p *Ports) On() bool { return p.number != 0 }
+
+// Number is 0 where there are none.
+func (p *Ports) Number() uint32 { return p.number }
+
+// Of is the M_Key of a port with the number of p: the first 8 bytes of HMAC-SHA256(seed, number | GUID) in network byte order (RFC
+// 2104). Where they are 0 or 1, which everybody knows, the next 8 are taken.
+func (p *Ports) Of(port uint64) uint64 { return p.With(p.number, port) }
+
+// With is the M_Key of a port with another number.
+func (p *Ports) With(number uint32, port uint64) uint64 {
+	var message [12]byte
+	binary.BigEndian.PutUint32(message[:], number)
+	binary.BigEndian.PutUint64(message[4:], port)
+	h := hmac.New(sha256.New, p.seed[:])
+	h.Write(message[:])
+	var sum [sha256.Size]byte
+	return first(h.Sum(sum[:0]))
+}
+
+// first is the first 64 bits of a hash that are no key which everybody knows.
+func first(hash []byte) (key uint64) {
+	for ; len(hash) >= 8; hash = hash[8:] {
+		if key = binary.BigEndian.Uint64(hash); key > 1 {
+			break
+		}
+	}
+	return max(key, 2)
+}
