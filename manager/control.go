@@ -69,7 +69,7 @@ func (c *Core) control(d *mad.Datagram) {
 		c.obey(d)
 	case proof.state == controlIdle:
 		proof.request, proof.route, proof.anyone = *d, route, order == elect.FromUnknown
-		proof.ask(&c.fx, asksNode, c.elect.key)
+		proof.ask(&c.fx, asksNode, c.sweeps.sweeper.KeyAlong(proof.route.Ports()))
 	case proof.same(d):
 		proof.request = *d // its sender waits for the answer to the latest attempt
 	}
@@ -84,12 +84,12 @@ func (c *Core) proved(o *txn.Outcome) {
 	case !isOK(o):
 	case state == asksNode && node.PortGUID() == from.GUID():
 		if ok = !proof.anyone; !ok {
-			proof.ask(&c.fx, asksPort, c.elect.key)
+			proof.ask(&c.fx, asksPort, c.sweeps.sweeper.KeyAlong(proof.route.Ports()))
 			return
 		}
 	case state == asksPort && port.LID() != 0:
 		proof.lid = port.LID()
-		proof.ask(&c.fx, asksOwn, c.elect.key)
+		proof.ask(&c.fx, asksOwn, c.ownKey())
 		return
 	case state == asksOwn:
 		ok = port.MasterSMLID() == proof.lid
@@ -117,7 +117,7 @@ func (c *Core) obey(d *mad.Datagram) {
 	c.act(do)
 	switch {
 	case do == elect.TakeOver && wasPolled:
-		c.elect.order(&c.fx, smp.ControlAcknowledge, smp.Standby, c.sent)
+		c.elect.order(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), smp.ControlAcknowledge, smp.Standby, c.sent)
 	case do == elect.StandBy && !c.elect.locate(c.sweeps.found):
 		c.act(c.elect.LosePath())
 	}

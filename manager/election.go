@@ -21,7 +21,7 @@ type election struct {
 	reported  smp.SMState // the state that Entered reported last; notReported before the first
 	route     mad.Route   // to the polled manager
 	lid       mad.LID     // its port's; 0 while it has none
-	key       mad.MKey    // for requests
+	silences  int         // polls in a row without an answer: the port may have got another M_Key
 	others    []discover.SM
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
@@ -57,13 +57,13 @@ const (
 
 func newElection(cfg *Config) election {
 	e := election{Machine: elect.New(cfg.Elect), reported: notReported}
-	e.key, e.interval = cfg.Sweep.Settings.MKey.Value, cfg.Elect.PollInterval
+	e.interval = cfg.Elect.PollInterval
 	return e
 }
 
 // use sets another configuration.
 func (e *election) use(now time.Duration, cfg *Config) {
-	e.key, e.interval = cfg.Sweep.Settings.MKey.Value, cfg.Elect.PollInterval
+	e.interval = cfg.Elect.PollInterval
 	e.Configure(now, cfg.Elect)
 }
 
@@ -139,28 +139,28 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 }
 
 // poll sends Get(SMInfo) to the polled manager.
-func (e *election) poll(fx *effects) {
-	req := directed(ownerElection, tagPoll, e.route, mad.MethodGet, smp.AttrSMInfo, 0, e.key)
+func (e *election) poll(fx *effects, key mad.MKey) {
+	req := directed(ownerElection, tagPoll, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)
 	req.Data = e.Question()
 	fx.request(&req)
 }
 
 // look reads whether the port of the polled manager still has IsSM, and whether the port at the
-// other end of its cable has a link.
-func (e *election) look(fx *effects) {
-	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
+// other end of its cable has a link. peer is the M_Key there.
+func (e *election) look(fx *effects, key, peer mad.MKey) {
+	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, key)
 	fx.request(&req)
 	ports := e.route.Ports()
 	if n := len(ports); n > 0 {
-		req = directed(ownerElection, tagPeer, mad.MakeRoute(ports[:n-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[n-1]), e.key)
+		req = directed(ownerElection, tagPeer, mad.MakeRoute(ports[:n-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[n-1]), peer)
 		fx.request(&req)
 	}
 }
 
 // askOwnPort reads the LIDs of our own port. A priority-change trap follows, by which the polled
 // master learns that this manager ranks higher.
-func (e *election) askOwnPort(fx *effects) {
-	req := directed(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
+func (e *election) askOwnPort(fx *effects, key mad.MKey) {
+	req := directed(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key)
 	fx.request(&req)
 }
 
@@ -189,12 +189,12 @@ func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
 
 // order sends Set(SMInfo) to the manager that is or was polled. state is the state of the sender
 // that allows it.
-func (e *election) order(fx *effects, mod uint32, state smp.SMState, actCount uint32) {
+func (e *election) order(fx *effects, key mad.MKey, mod uint32, state smp.SMState, actCount uint32) {
 	tag := tagHandover
 	if mod == smp.ControlAcknowledge {
 		tag = tagAcknowledge
 	}
-	req := directed(ownerElection, tag, e.route, mad.MethodSet, smp.AttrSMInfo, mod, e.key)
+	req := directed(ownerElection, tag, e.route, mad.MethodSet, smp.AttrSMInfo, mod, key)
 	own := e.Info()
 	own.SetSMState(state)
 	own.SetActCount(actCount)

@@ -51,7 +51,7 @@ func (c *Core) question(d *mad.Datagram) {
 
 // inquire asks a manager at its port.
 func (c *Core) inquire(sm discover.SM) {
-	key := c.elect.key
+	key := c.sweeps.sweeper.Key(sm.Port, 0)
 	if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, sm.Port) {
 		key = 0
 	}

@@ -95,6 +95,17 @@ func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
 	}
 }
 
+// KeyAlong is the M_Key for the agent at the end of a directed route, as the subnet was known last.
+func (s *Sweeper) KeyAlong(ports []uint8) mad.MKey {
+	port := mad.GUID(0)
+	if last := s.lastKnown(); last != nil && last.Self != topo.None {
+		if p := last.Along(ports); p != topo.None {
+			port = last.Agent(p)
+		}
+	}
+	return s.Key(port, 0)
+}
+
 // Remember keeps what a walk has found for the M_Keys of later ones: a manager that is not master may become it. The walk's result
 // is not used after this.
 func (f *Found) Remember() {
