@@ -14,6 +14,7 @@ import (
 type Ports struct {
 	seed   [size]byte
 	number uint32
+	one    uint64 // Secret.MKey
 }
 
 // Format hides the seed from logs, whatever the verb.
@@ -25,7 +26,7 @@ func (s *Secret) Ports(number uint32) Ports {
 	if err != nil {
 		panic(err) // only for lengths that SHA-256 cannot have
 	}
-	return Ports{[size]byte(seed), max(number, 1)}
+	return Ports{[size]byte(seed), max(number, 1), s.MKey()}
 }
 
 // On reports whether there are keys.
@@ -47,6 +48,26 @@ func (p *Ports) With(number uint32, port uint64) uint64 {
 	h.Write(message[:])
 	var sum [sha256.Size]byte
 	return first(h.Sum(sum[:0]))
+}
+
+// remembered is how many numbers back from the present one a key is recognized.
+const remembered = 64
+
+// Made is the number with which a key is a port's, or with 0 that of all ports; ok is false for keys that are not of the secret, or of
+// a number that is long gone.
+func (p *Ports) Made(port, key uint64) (number uint32, ok bool) {
+	if !p.On() {
+		return 0, false
+	}
+	if key == p.one {
+		return 0, true
+	}
+	for number = p.number + 1; number > 0 && number+remembered > p.number; number-- {
+		if p.With(number, port) == key {
+			return number, true
+		}
+	}
+	return 0, false
 }
 
 // first is the first 64 bits of a hash that are no key which everybody knows.

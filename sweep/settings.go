@@ -133,7 +133,7 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		PhyErrors:     choose(s.PhyErrors, phy, defaultErrors),
 		Overruns:      choose(s.Overruns, over, defaultErrors),
 		MKeys:         s.mkeys(),
-		KeepMKey:      !s.MKey.Given, KeepMKeyLease: !s.MKey.Given && !s.MKeyLease.Given, KeepMKeyProtect: !s.MKey.Given && !s.MKeyProtect.Given,
+		KeepMKey:      !s.MKey.Given && !s.MKeyPerPort, KeepMKeyLease: !s.MKey.Given && !s.MKeyLease.Given, KeepMKeyProtect: !s.MKey.Given && !s.MKeyProtect.Given,
 		MKeyLease:   s.MKeyLease.Value,
 		MKeyProtect: s.MKeyProtect.Value,
 		LinkWidth:   s.LinkWidth, LinkSpeed: s.LinkSpeed, LinkSpeedExt: s.LinkSpeedExt, FDR10: s.FDR10,

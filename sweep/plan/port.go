@@ -69,14 +69,8 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetMasterSMSL(p.smSL(i))
 	w.SetGidPrefix(v.Prefix)
 	w.SetSubnetTimeOut(v.SubnetTimeOut)
-	if !v.KeepMKey {
-		w.SetMKey(v.MKeys.Wanted(p.in.Topo.Ports[i].GUID))
-	}
-	if !v.KeepMKeyLease {
-		w.SetMKeyLeasePeriod(v.MKeyLease)
-	}
-	if !v.KeepMKeyProtect {
-		w.SetMKeyProtectBits(v.MKeyProtect)
+	if !v.apart() {
+		p.setMKey(i, w)
 	}
 }
 
