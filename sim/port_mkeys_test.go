@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"os"
 	"testing"
 	"time"
 
@@ -144,4 +145,117 @@ func TestPortMKeysTakeover(t *testing.T) {
 			t.Errorf("%s was %s, is %s", at, before[at], is)
 		}
 	}
+}
+
+// quiet is what of the ports of a fabric must not change while M_Keys do.
+type quiet struct {
+	*harness
+	before map[net.End]smp.PortInfo
+	sets   int
+	wrong  int
+}
+
+// withoutMKey is a PortInfo without what is about its M_Key.
+func withoutMKey(pi smp.PortInfo) smp.PortInfo {
+	pi.SetMKey(0)
+	pi.SetMKeyProtectBits(0)
+	pi.SetMKeyLeasePeriod(0)
+	pi.SetMKeyViolations(0)
+	return pi
+}
+
+// begin takes the fabric as it is.
+func (q *quiet) begin() {
+	q.before, q.sets = map[net.End]smp.PortInfo{}, 0
+	for at := range q.Fabric.Ports() {
+		q.before[at] = withoutMKey(q.Fabric.PortInfo(at))
+	}
+}
+
+// took fails the test where a Set changes anything but an M_Key, its lease and its protection.
+func (q *quiet) took(s fabric.Set) {
+	if q.before == nil {
+		return
+	}
+	q.sets++
+	at := net.End{Node: s.Node, Port: s.In}
+	if q.net.Nodes[s.Node].Type == mad.Switch {
+		at.Port = uint8(s.Mod)
+	}
+	if s.Attr != smp.AttrPortInfo || s.Status != mad.StatusOK || withoutMKey(q.Fabric.PortInfo(at)) != q.before[at] {
+		if q.wrong++; q.wrong < 5 {
+			q.Errorf("Set of attribute %#x at port %v, status %v: not only its M_Key changes", uint16(s.Attr), at, s.Status)
+		}
+	}
+}
+
+// mustHoldMKey fails the test where a port has another M_Key, protection or lease.
+func (b *harness) mustHoldMKey(key mad.MKey, protect uint8, lease uint16) {
+	b.Helper()
+	for _, at := range b.endPorts() {
+		if pi := b.Fabric.PortInfo(at); pi.MKey() != key || pi.MKeyProtectBits() != protect || pi.MKeyLeasePeriod() != lease {
+			b.Errorf("port %v has M_Key %v, protection %d, lease %d s", at, pi.MKey(), pi.MKeyProtectBits(), pi.MKeyLeasePeriod())
+			return
+		}
+	}
+}
+
+// From open to an M_Key for each port, to those of the next number, to one for all, and to none: with traffic on, no port but changes
+// its M_Key, in one Set and one Get each, and no wrong M_Key is shown.
+func TestPortMKeysUnderTraffic(t *testing.T) {
+	spec := "fattree:k=4"
+	if os.Getenv("IBSM_PROOF") != "" {
+		spec = "fattree:k=36"
+	}
+	n := nettest.Generate(t, spec)
+	q := &quiet{}
+	q.harness = newHarness(t, n, fabric.Config{Seed: 1, OnSet: q.took})
+	m := q.comeUp(minhopConfig())
+	t.Cleanup(m.dump)
+	before := q.snapshot()
+	one, none := portMKeys(2), portMKeys(2)
+	one.Sweep.Settings.MKeyPerPort, one.Sweep.Settings.MKeyProtect = false, sweep.Given(uint8(1))
+	none.Sweep.Settings.MKeyPerPort = false
+	none.Sweep.Settings.MKey, none.Sweep.Settings.MKeyProtect, none.Sweep.Settings.MKeyLease = sweep.Given(mad.MKey(0)), sweep.Given(uint8(0)), sweep.Given(uint16(0))
+	for _, c := range []struct {
+		name string
+		cfg  manager.Config
+		must func()
+	}{
+		{"a key for each port", portMKeys(1), func() { q.mustHoldPortMKeys(1) }},
+		{"the next number", portMKeys(2), func() { q.mustHoldPortMKeys(2) }},
+		{"one for all", one, func() { q.mustHoldMKey(mad.MKey(subnetSecret.MKey()), 1, 60) }},
+		{"none", none, func() { q.mustHoldMKey(0, 0, 0) }},
+	} {
+		q.begin()
+		ups, sets, gets := len(m.ups), q.sets, q.smps(mad.MethodGet)
+		began := q.Fabric.Now()
+		q.Configure(m.Manager, c.cfg)
+		q.Run(began+settling, func() bool { return len(m.ups) > ups })
+		took := q.Fabric.Now() - began
+		c.must()
+		sets, gets = q.sets-sets, q.smps(mad.MethodGet)-gets
+		if ends := len(q.endPorts()); sets != ends {
+			t.Errorf("%s: %d Sets for %d ports", c.name, sets, ends)
+		}
+		t.Logf("%s: %d ports, %d Sets and %d Gets in %v", c.name, len(q.endPorts()), sets, gets, took)
+		q.pass(settling)
+		c.must()
+		q.mustBeWhole(m)
+	}
+	q.before = nil
+	q.mustBeAsBefore(before)
+	if refused := q.refusals(); refused > 0 {
+		t.Errorf("%d SMPs refused", refused)
+	}
+}
+
+// smps are the SMPs of a method.
+func (b *harness) smps(m mad.Method) (count uint64) {
+	for kind, n := range b.Fabric.Stats().SMPs {
+		if kind.Method == m {
+			count += n
+		}
+	}
+	return count
 }
