@@ -50,6 +50,10 @@ func (p *Ports) With(number uint32, port uint64) uint64 {
 	return first(h.Sum(sum[:0]))
 }
 
+// Knock is what a manager of the subnet shows to an agent whose port it does not know. No port has it: an agent at protection level 2
+// reports it to its master, which knows by it that the sender has the secret.
+func (p *Ports) Knock() uint64 { return p.With(0, 0) }
+
 // remembered is how many numbers back from the present one a key is recognized.
 const remembered = 64
 

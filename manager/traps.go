@@ -278,6 +278,7 @@ func (c *Core) trap(d *mad.Datagram) {
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, d), "text", describe(n))
 		return
 	}
+	d = c.refusedMKey(d)
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {
 		c.descriptions.wantLID(c.published.view, described)
@@ -321,4 +322,27 @@ func (c *Core) trapSweep(want trapSweep) {
 	}
 	c.sweeps.want(wishQuick, want.why)
 	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
+}
+
+// refusedMKey takes trap 256, by which an agent says that it has refused an M_Key, without the key where it is one of the subnet's. One
+// that a manager shows which does not know the subnet, as after the loss of its store, opens the agent to it.
+func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
+	n := (*smp.Notice)(d.Packet.Data())
+	if !n.IsGeneric() || n.TrapNumber() != smp.TrapBadMKey {
+		return d
+	}
+	agent := mad.GUID(0)
+	if p := portOf(c.published.view, n.IssuerLID()); p != topo.None {
+		agent = c.published.view.Topo.Agent(p)
+	}
+	secret, knocks := c.sweeps.sweeper.Secret(agent, n.BadMKey().MKey())
+	if !secret {
+		return d
+	}
+	if knocks && c.sweeps.sweeper.Knock(c.fx.now, agent) {
+		c.traps.sweep(c.fx.now, false, "a manager with the secret of the subnet does not know the subnet")
+	}
+	hidden := *d
+	(*smp.Notice)(hidden.Packet.Data()).BadMKey().SetMKey(0)
+	return &hidden
 }

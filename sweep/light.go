@@ -91,6 +91,7 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: sm.port})
 	}
 	l.renewLeases(now)
+	l.endKnocks(now)
 	return l
 }
 
@@ -149,7 +150,9 @@ func (l *Look) key(a ask) mad.MKey {
 	}
 	if a.out {
 		if p = l.t.Ports[p].Peer; p == topo.None {
-			return l.settings.MKey.Value
+			keys := l.settings.mkeys()
+			key, _ := keys.Try(0, 0, false, 0)
+			return key
 		}
 	}
 	return l.settings.MKeyFor(l.t, p)

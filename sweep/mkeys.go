@@ -2,6 +2,8 @@ package sweep
 
 import (
 	"cmp"
+	"maps"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/sweep/discover"
@@ -200,4 +202,56 @@ func behind(t *topo.Topo, guid mad.GUID, num uint8) mad.GUID {
 		peer = far.First
 	}
 	return t.Ports[peer].GUID
+}
+
+// maxHidden is after how many sweeps without an answer behind an ACTIVE port its link is taken down, where ports have M_Keys of their
+// own: a node whose port is not known may answer only when its lease has ended.
+const maxHidden = 100
+
+// Ports at protection level 1 for another manager: how many, and for how long.
+const (
+	maxKnocked  = 64
+	knockedTime = time.Minute
+)
+
+// Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It reports whether a
+// sweep has to open the agent to it. Only agents of switches and our own are: by way of them it finds us.
+func (s *Sweeper) Knock(now time.Duration, port mad.GUID) bool {
+	t := s.state.prev
+	if t == nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {
+		return false
+	}
+	p := t.FindPort(port)
+	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch && p != t.EndPort(t.Self) {
+		return false
+	}
+	knocked := maps.Clone(s.state.knocked)
+	if knocked == nil {
+		knocked = map[mad.GUID]time.Duration{}
+	}
+	knocked[port] = now + knockedTime
+	s.state.knocked = knocked
+	return true
+}
+
+// endKnocks has a heavy sweep protect agents again that were open to another manager for long enough.
+func (l *Look) endKnocks(now time.Duration) {
+	left := maps.Clone(l.state.knocked)
+	maps.DeleteFunc(left, func(_ mad.GUID, until time.Duration) bool { return until <= now })
+	if len(left) < len(l.state.knocked) {
+		l.state.knocked = left
+		l.need(false, "ports that were open to another manager are protected again")
+	}
+}
+
+// Secret reports whether a M_Key that an agent has refused is one of the subnet's, and whether it is the one of a manager that does not
+// know the subnet.
+func (s *Sweeper) Secret(port mad.GUID, key mad.MKey) (secret, knocks bool) {
+	p := &s.cfg.Settings.PortMKeys
+	if !p.On() {
+		return false, false
+	}
+	knocks = uint64(key) == p.Knock()
+	_, ours := p.Made(uint64(port), uint64(key))
+	return ours || knocks || key == s.cfg.Settings.MKey.Value, knocks
 }

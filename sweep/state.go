@@ -33,10 +33,11 @@ type state struct {
 	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	babblers     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
-	groups       map[mad.GUID]*groups  // of switches whose adaptive routing is on, by GUID; nil where it went off
-	mkeys        map[mad.GUID]mad.MKey // by port GUID, where there is one
-	known        *topo.Topo            // the last subnet that was found; nil unless ports have M_Keys of their own
-	renewed      time.Duration         // when M_Key leases were renewed last
+	groups       map[mad.GUID]*groups       // of switches whose adaptive routing is on, by GUID; nil where it went off
+	mkeys        map[mad.GUID]mad.MKey      // by port GUID, where there is one
+	known        *topo.Topo                 // the last subnet that was found; nil unless ports have M_Keys of their own
+	knocked      map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
+	renewed      time.Duration              // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
 	before       *topo.Topo         // where prev is nil because of Pause: the subnet as it was until then

@@ -71,6 +71,10 @@ func (k *MKeys) Try(port mad.GUID, recorded mad.MKey, known bool, n int) (key ma
 	if !k.PerPort {
 		add(k.One)
 	}
+	if k.Ports.On() && port == 0 {
+		add(mad.MKey(k.Ports.Knock()))
+		add(k.One)
+	}
 	if number := k.Ports.Number(); number > 0 && port != 0 {
 		add(mad.MKey(k.Ports.Of(uint64(port))))
 		if number > 1 {
@@ -188,6 +192,9 @@ func (p *Plan) setMKey(i topo.PortIdx, w *smp.PortInfo) {
 	}
 	if !v.KeepMKeyProtect {
 		w.SetMKeyProtectBits(v.MKeyProtect)
+	}
+	if p.in.Knocked[port.GUID] != 0 {
+		w.SetMKeyProtectBits(min(w.MKeyProtectBits(), 1))
 	}
 }
 

@@ -7,6 +7,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -43,6 +44,9 @@ type In struct {
 	MulticastTop mad.LID
 	// Reregister are ports whose clients have to register again.
 	Reregister map[mad.GUID]bool
+	// Knocked are the ports whose agents are to answer a manager that does not know their M_Keys: protection level 1, at which
+	// they still take no Set from it.
+	Knocked map[mad.GUID]time.Duration
 	// Order is in which order switches get tables of lanes and forwarding tables: those of one list all of
 	// them, before those of the next list do. Ports and switches that are in no list count as in the first.
 	Order [][]topo.SwitchIdx
