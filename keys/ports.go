@@ -29,6 +29,12 @@ func (s *Secret) Ports(number uint32) Ports {
 	return Ports{[size]byte(seed), max(number, 1), s.MKey()}
 }
 
+// FromMKey is the secret of a subnet whose managers share nothing but an m_key.
+func FromMKey(key uint64) (s Secret) {
+	s.value = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("ibsm m_key "), key))
+	return s
+}
+
 // On reports whether there are keys.
 func (p *Ports) On() bool { return p.number != 0 }
 

@@ -43,6 +43,9 @@ func (c *Core) question(d *mad.Datagram) {
 	case p != topo.None && v.Topo.Ports[p].GUID != info.GUID() || !directed:
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmQuestion, v, d), "claims", info.GUID())
 	case p == topo.None:
+		if key := d.Packet.MKey(); key != 0 && key == c.port.mkey {
+			c.sweeps.sweeper.Expect(route, info.GUID())
+		}
 		c.traps.sweep(c.fx.now, true, "a subnet manager at an unknown port")
 	case c.inquiry.asked.Port == 0 && c.inquiry.after <= c.fx.now:
 		c.inquire(discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route})

@@ -134,6 +134,9 @@ func (c *Core) begin() {
 		c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 		return
 	}
+	if c.sweeps.sweeper.EndKnocks(c.fx.now) {
+		c.sweeps.want(wishQuick, "ports that were open to another manager are protected again")
+	}
 	if c.sweeps.readAll && c.sweeps.beginsHeavy(c.cfg.Resting) {
 		c.sweeps.readAll = false
 		c.pause()

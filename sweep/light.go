@@ -91,7 +91,6 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: sm.port})
 	}
 	l.renewLeases(now)
-	l.endKnocks(now)
 	return l
 }
 

@@ -61,6 +61,9 @@ func (s *Sweeper) keys() (k discover.Keys) {
 				return agent
 			}
 		}
+		if agent := s.state.expected[plan.Key{Node: guid, Port: num}]; agent != 0 {
+			return agent
+		}
 		return restored.Behind[plan.Key{Node: guid, Port: num}]
 	}
 	k.Prove = wanted.Ports.On()
@@ -234,14 +237,34 @@ func (s *Sweeper) Knock(now time.Duration, port mad.GUID) bool {
 	return true
 }
 
-// endKnocks has a heavy sweep protect agents again that were open to another manager for long enough.
-func (l *Look) endKnocks(now time.Duration) {
-	left := maps.Clone(l.state.knocked)
+// EndKnocks ends the time of ports that were open to another manager for long enough, and reports whether there are any: the next
+// heavy sweep protects them again.
+func (s *Sweeper) EndKnocks(now time.Duration) bool {
+	left := maps.Clone(s.state.knocked)
 	maps.DeleteFunc(left, func(_ mad.GUID, until time.Duration) bool { return until <= now })
-	if len(left) < len(l.state.knocked) {
-		l.state.knocked = left
-		l.need(false, "ports that were open to another manager are protected again")
+	if len(left) == len(s.state.knocked) {
+		return false
 	}
+	s.state.knocked = left
+	return true
+}
+
+// Expect takes what a manager that shows the M_Key of our own port says of itself: its port is at the end of a directed route, where
+// nothing has answered, and may have its own M_Key.
+func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
+	t, ports := s.state.prev, route.Ports()
+	if t == nil || len(ports) == 0 || len(s.state.expected) >= maxKnocked || !s.cfg.Settings.PortMKeys.On() {
+		return
+	}
+	last := len(ports) - 1
+	p := t.Along(ports[:last])
+	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch {
+		return
+	}
+	if s.state.expected == nil {
+		s.state.expected = map[plan.Key]mad.GUID{}
+	}
+	s.state.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
 }
 
 // Secret reports whether a M_Key that an agent has refused is one of the subnet's, and whether it is the one of a manager that does not

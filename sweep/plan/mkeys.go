@@ -164,12 +164,11 @@ func (p *Plan) hasHosts(n topo.NodeIdx) bool {
 	return false
 }
 
-// wantsMKey reports whether a port is to get another M_Key, lease period or protection. One that hides an M_Key which is not known
-// would refuse them, and take the Set for an attack.
+// wantsMKey reports whether a port is to get another M_Key, lease period or protection.
 func (p *Plan) wantsMKey(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]
-	if !port.Seen || !t.Answers(i) || p.withoutLID(i) || port.Info.MKey() == 0 && port.Info.MKeyProtectBits() != 0 {
+	if !port.Seen || !t.Answers(i) || p.withoutLID(i) {
 		return false
 	}
 	w := port.Info
