@@ -26,6 +26,7 @@ type election struct {
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
 	postponed int        // walks in a row after which taking over was postponed
+	reached   int        // nodes that the largest of them found
 	duplicate bool       // another manager has our GUID; this was logged
 	interval  time.Duration
 }
@@ -52,6 +53,7 @@ const (
 	tagHandover                  // Set(SMInfo)
 	tagAcknowledge               // Set(SMInfo)
 	tagInquiry                   // Get(SMInfo) from a manager that has named itself
+	tagOpen                      // Set(PortInfo) that opens an agent to another manager
 	tagControl                   // Get from the sender of a control packet, or from our own port
 )
 

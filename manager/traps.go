@@ -339,8 +339,13 @@ func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	if !secret {
 		return d
 	}
-	if knocks && c.sweeps.sweeper.Knock(c.fx.now, agent) {
-		c.traps.sweep(c.fx.now, false, "a manager with the secret of the subnet does not know the subnet")
+	if knocks {
+		if set, ok := c.sweeps.sweeper.Knock(c.fx.now, agent); ok {
+			req := directed(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
+			req.Data = set.Data
+			c.fx.request(&req)
+			c.fx.log(warn, "a manager that has the secret of the subnet, but does not know the subnet, is let in: for a minute the port answers questions", "port", agent)
+		}
 	}
 	hidden := *d
 	(*smp.Notice)(hidden.Packet.Data()).BadMKey().SetMKey(0)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
@@ -86,18 +88,22 @@ func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, kno
 	return key, known
 }
 
-// Key is the nth M_Key, from 0 on, to show to the agent of a port; the last one where there are fewer.
+// Key is the nth M_Key, from 0 on, to show to the agent of a port; after the last one they begin again.
 func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
 	wanted := s.cfg.Settings.mkeys()
 	if !wanted.Ports.On() {
 		return wanted.One
 	}
 	recorded, known := s.recordedKey(s.lastKnown(), port)
-	for ; ; n-- {
-		if key, ok := wanted.Try(port, recorded, known, n); ok {
-			return key
-		}
+	if key, ok := wanted.Try(port, recorded, known, n); ok {
+		return key
 	}
+	count := 1
+	for ok := true; ok; count++ {
+		_, ok = wanted.Try(port, recorded, known, count)
+	}
+	key, _ := wanted.Try(port, recorded, known, n%(count-1))
+	return key
 }
 
 // KeyAlong is the M_Key for the agent at the end of a directed route, as the subnet was known last.
@@ -217,16 +223,21 @@ const (
 	knockedTime = time.Minute
 )
 
-// Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It reports whether a
-// sweep has to open the agent to it. Only agents of switches and our own are: by way of them it finds us.
-func (s *Sweeper) Knock(now time.Duration, port mad.GUID) bool {
-	t := s.state.prev
+// Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It returns the Set
+// that opens the agent to it; ok is false where none is to be sent. Only agents of switches and our own are opened: by way of them it
+// finds us. It must not wait for a sweep, because the two may be masters of a part of the subnet each, and this one may be waiting
+// for the other's.
+func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool) {
+	t := s.lastKnown()
 	if t == nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {
-		return false
+		return set, false
 	}
 	p := t.FindPort(port)
-	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch && p != t.EndPort(t.Self) {
-		return false
+	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch && (t.Self == topo.None || p != t.EndPort(t.Self)) {
+		return set, false
+	}
+	if set.Route, ok = t.RouteTo(p); !ok {
+		return set, false
 	}
 	knocked := maps.Clone(s.state.knocked)
 	if knocked == nil {
@@ -234,7 +245,17 @@ func (s *Sweeper) Knock(now time.Duration, port mad.GUID) bool {
 	}
 	knocked[port] = now + knockedTime
 	s.state.knocked = knocked
-	return true
+	node := &t.Nodes[t.Ports[p].Node]
+	set.MKey, set.Attr, set.Mod = s.cfg.Settings.MKeyFor(t, p), smp.AttrPortInfo, smp.PortInfoMod(t.Ports[p].Num, !node.PlainSpeeds)
+	info := t.Ports[p].Info
+	info.SetPortState(smp.PortNoChange)
+	info.SetPortPhysicalState(smp.PhysNoChange)
+	info.SetLinkSpeedExtEnabled2(0)
+	info.SetClientReregister(false)
+	info.SetMKey(set.MKey)
+	info.SetMKeyProtectBits(min(info.MKeyProtectBits(), 1))
+	set.Data = info
+	return set, true
 }
 
 // EndKnocks ends the time of ports that were open to another manager for long enough, and reports whether there are any: the next
@@ -244,6 +265,13 @@ func (s *Sweeper) EndKnocks(now time.Duration) bool {
 	maps.DeleteFunc(left, func(_ mad.GUID, until time.Duration) bool { return until <= now })
 	if len(left) == len(s.state.knocked) {
 		return false
+	}
+	for port := range s.state.knocked {
+		if t := s.lastKnown(); left[port] == 0 && t != nil {
+			if p := t.FindPort(port); p != topo.None {
+				s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: t.Nodes[t.Ports[p].Node].GUID})
+			}
+		}
 	}
 	s.state.knocked = left
 	return true

@@ -72,6 +72,7 @@ type Machine struct {
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
 	tries     map[topo.End]int          // of agents that answered to another key than the first to try: its number
+	keyed     bool                      // some agent has an M_Key
 	unproved  map[topo.End]smp.PortInfo // of agents that have hidden their M_Key and are asked with another
 	limit     limit                     // what is left of it
 	res       Result
@@ -108,6 +109,9 @@ type Result struct {
 	Moved            bool       // links changed while the walk went on
 	TimedOut         int        // requests that got no answer
 	Heard            Heard      // how much of what was asked was heard
+	// Strangers are the links behind which nobody is known and nobody has answered, in a subnet whose ports have M_Keys of their
+	// own: whoever is there may have refused to.
+	Strangers int
 }
 
 // SM is another subnet manager.

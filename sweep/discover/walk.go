@@ -39,6 +39,9 @@ func (m *Machine) Done(o *txn.Outcome) {
 		}
 	case kindNode:
 		m.nodeInfo(it.end(), (*smp.NodeInfo)(&o.Data), ok)
+		if !replied && m.cfg.Keys.Prove && m.behind(it) == 0 {
+			m.res.Strangers++
+		}
 		if peer := m.b.Peer(it.end()); ok && peer != topo.NoEnd {
 			m.met(it, peer)
 		}
@@ -324,6 +327,7 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	node := m.b.Node(e.Node)
 	isSelf := m.b.Self() == e
 	external := node.Type == mad.Switch && e.Port != 0
+	m.keyed = m.keyed || !external && info.MKey() != 0
 	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
 		sw.up.Add(e.Port)
 	}
@@ -356,6 +360,9 @@ func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
 
 // finish judges what was not answered.
 func (m *Machine) finish() {
+	if !m.keyed {
+		m.res.Strangers = 0
+	}
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
 		node.PlainSpeeds = m.cfg.Plain[m.device(n)]
