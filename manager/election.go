@@ -210,6 +210,9 @@ func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
 	info.SetActCount(actCount)
+	if e.reached > 0 { // who waits for M_Keys must not keep others, who may know them, from the mastership
+		info.SetSMState(smp.NotActive)
+	}
 	if own.mkey != 0 && d.Packet.MKey() != own.mkey {
 		info.SetSMKey(0)
 	}

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"ibsm/mad"
@@ -213,7 +214,9 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
 				"links", found.Strangers, "nodes", found.Builder.Len())
 		}
-		limit = maxStrange
+		if limit = maxStrange; found.Builder.Len() == 1 {
+			limit = math.MaxInt // who sees nothing but its own node has nothing to manage
+		}
 	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):
 	case doubt == discover.DoubtsNodes:
 		return true
