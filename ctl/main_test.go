@@ -52,11 +52,12 @@ func TestMain(m *testing.M) {
 
 // source is a Source that a test fills.
 type source struct {
-	status ctl.Status
-	none   bool // there is no subnet
-	rows   func(ctl.List, ctl.Filter) (iter.Seq[any], error)
-	plan   func(reroute bool) (*ctl.Plan, error)
-	dump   func(io.Writer) error
+	rotateErr error
+	status    ctl.Status
+	none      bool // there is no subnet
+	rows      func(ctl.List, ctl.Filter) (iter.Seq[any], error)
+	plan      func(reroute bool) (*ctl.Plan, error)
+	dump      func(io.Writer) error
 
 	mu     sync.Mutex
 	orders []ctl.Order
@@ -163,6 +164,8 @@ func (s *source) Reload() *ctl.Reloaded {
 	finding := ctl.Finding{File: "f", Line: 2, Column: 5, Severity: "note", Text: "text"}
 	return &ctl.Reloaded{File: "f", Changed: []string{"lmc"}, Findings: []ctl.Finding{finding}}
 }
+
+func (s *source) RotateMKeys() (uint32, error) { return 3, s.rotateErr }
 
 func (s *source) Settings() []ctl.Setting {
 	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Position: "settings of 0x1.toml"}, {Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}

@@ -82,6 +82,8 @@ type LogLevel interface {
 type Reloader interface {
 	Reload() *Reloaded
 	Settings() []Setting
+	// RotateMKeys has all ports get their next M_Keys, and returns their number.
+	RotateMKeys() (number uint32, err error)
 }
 
 // Setting is a setting of the configuration in force. Values are as in opensm.conf; those

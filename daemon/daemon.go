@@ -117,6 +117,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.writeDumps(ctx)
 	d.serveConsole(ctx)
 	d.tasks.run(ctx, d.watchdog)
+	d.tasks.run(ctx, d.current.rotatePeriodically)
 	d.tasks.atEnd(func() { d.notify.say("STOPPING=1") })
 	return nil
 }

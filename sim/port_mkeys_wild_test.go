@@ -131,13 +131,18 @@ func (w *wild) look() {
 // taken then.
 func TestPortMKeysWild(t *testing.T) {
 	seeds := uint64(30)
-	if n := os.Getenv("WILD"); n != "" { fmt.Sscan(n, &seeds) }
+	if n := os.Getenv("WILD"); n != "" {
+		fmt.Sscan(n, &seeds)
+	}
 	if os.Getenv("IBSM_PROOF") != "" {
 		seeds = 1000
 	}
 	n := nettest.Generate(t, "fattree:k=4")
 	first := uint64(1)
-	if n := os.Getenv("WILDSEED"); n != "" { fmt.Sscan(n, &first); seeds = first }
+	if n := os.Getenv("WILDSEED"); n != "" {
+		fmt.Sscan(n, &first)
+		seeds = first
+	}
 	for seed := first; seed <= seeds; seed++ {
 		w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true}
 		w.disks = [2]*sim.Disk{sim.NewDisk(10 * time.Millisecond), sim.NewDisk(10 * time.Millisecond)}
@@ -180,8 +185,15 @@ func TestPortMKeysWild(t *testing.T) {
 		}
 		if t.Failed() {
 			if os.Getenv("WILDSEED") != "" {
-				for at := range w.Fabric.EndPorts() { pi := w.Fabric.PortInfo(at); fmt.Println(at, pi.PortState(), pi.MKey(), pi.MKeyProtectBits(), pi.MKeyViolations(), pi.MasterSMLID(), pi.LID()) }
-				for i, m := range w.managers { if m != nil { os.WriteFile(fmt.Sprintf("/tmp/wild%d.log", i), []byte(strings.Join(m.log, "\n")), 0o600) } }
+				for at := range w.Fabric.EndPorts() {
+					pi := w.Fabric.PortInfo(at)
+					fmt.Println(at, pi.PortState(), pi.MKey(), pi.MKeyProtectBits(), pi.MKeyViolations(), pi.MasterSMLID(), pi.LID())
+				}
+				for i, m := range w.managers {
+					if m != nil {
+						os.WriteFile(fmt.Sprintf("/tmp/wild%d.log", i), []byte(strings.Join(m.log, "\n")), 0o600)
+					}
+				}
 			}
 			for i, m := range w.managers {
 				if m != nil {
