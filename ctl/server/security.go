@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Keys is what the configuration in force says of keys, without showing any. It is immutable.
@@ -113,6 +114,22 @@ func (s *subnet) portMKeys(k *Keys) ctl.SecurityRule {
 			}
 			return true, true
 		})
+	silent := 0
+	for i := range s.view.Faults {
+		if f := &s.view.Faults[i]; f.Kind == view.Unresponsive {
+			if silent++; len(r.Ports) < maxSecurityPorts {
+				at := ctl.SecurityPort{Node: f.Node.String(), Port: f.Port}
+				if n := s.view.Topo.FindNode(f.Node); n != topo.None {
+					at.Desc = s.view.Topo.Nodes[n].Desc.String()
+				}
+				r.Ports = append(r.Ports, at)
+			}
+		}
+	}
+	if silent > 0 {
+		r.State, r.Do = ctl.RuleFails, "see ibsmctl why for the port in front of the node: without its M_Key it answers when its lease has ended"
+		r.Text += fmt.Sprintf("; behind %d links nobody answers, perhaps for want of an M_Key", silent)
+	}
 	if former > 0 {
 		r.Text += fmt.Sprintf("; %d of them one of another number, until the present sweep has come to them", former)
 	}
