@@ -197,24 +197,24 @@ const fewAnswers = 16
 // attempts lost, one walk in seven finds a master that is there.
 const maxPostponed = 60
 
-// maxStrange is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of which it may
+// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of which it may
 // see only a part: for a little longer than the lease of M_Keys that security tenants sets.
-const maxStrange = 45
+const maxUnproved = 45
 
 // postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
 // the master, but hears the others no better. Who hears nobody takes nothing over.
 func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	h, limit := &found.Heard, 0
 	switch doubt := found.Doubt(); {
-	case c.elect.State() == smp.Discovering && found.Strangers > 0 && !slices.ContainsFunc(others, isMaster):
+	case c.elect.State() == smp.Discovering && found.Unproved > 0 && !slices.ContainsFunc(others, isMaster):
 		if nodes := found.Builder.Len(); nodes > c.elect.reached {
 			c.elect.reached, c.elect.postponed = nodes, 0
 		}
 		if c.elect.postponed == 0 {
 			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
-				"links", found.Strangers, "nodes", found.Builder.Len())
+				"links", found.Unproved, "nodes", found.Builder.Len())
 		}
-		if limit = maxStrange; found.Builder.Len() == 1 {
+		if limit = maxUnproved; found.Builder.Len() == 1 {
 			limit = math.MaxInt // who sees nothing but its own node has nothing to manage
 		}
 	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):

@@ -2,7 +2,9 @@ package sim_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -258,4 +260,50 @@ func (b *harness) smps(m mad.Method) (count uint64) {
 		}
 	}
 	return count
+}
+
+// A standby without the secret stays out as long as there is a master, and says why. Without a master the leases let it in, hop by hop.
+func TestPortMKeysWithoutSecret(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	first := b.comeUp(portMKeys(1))
+	stranger := b.add(host(n, 5), minhopConfig())
+	t.Cleanup(stranger.dump)
+	b.pass(5 * time.Minute)
+	if stranger.last() != smp.Discovering || stranger.says("It may have an M_Key that this manager does not know") == 0 {
+		t.Errorf("it is %v, and says so %d times", stranger.last(), stranger.says("It may have an M_Key"))
+	}
+	b.mustHoldPortMKeys(1)
+	b.mustBeWhole(first)
+	first.retire()
+	b.pass(20 * time.Minute)
+	if len(stranger.ups) == 0 {
+		t.Fatal("it is not master after the leases")
+	}
+	for _, at := range b.endPorts() {
+		if pi := b.Fabric.PortInfo(at); pi.MKeyProtectBits() != 0 {
+			t.Errorf("port %v has protection %d", at, pi.MKeyProtectBits())
+		}
+	}
+}
+
+// A standby with the secret that knows nothing of the subnet is let in by the master, which then protects its switches again.
+func TestPortMKeysKnock(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	first := b.comeUp(portMKeys(1))
+	cfg := portMKeys(1)
+	cfg.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
+	standby := b.add(host(n, 5), cfg)
+	t.Cleanup(first.dump)
+	b.pass(time.Minute)
+	if standby.last() != smp.Standby || slices.Contains(standby.states, smp.Master) {
+		t.Fatalf("it was %v", standby.states)
+	}
+	b.pass(3 * time.Minute)
+	b.mustHoldPortMKeys(1)
+	b.mustBeWhole(first)
+	if key := fmt.Sprintf("%#x", uint64(subnetSecret.MKey())); first.says(key) > 0 || standby.says(key) > 0 {
+		t.Error("a log shows a key")
+	}
 }

@@ -224,9 +224,9 @@ const (
 )
 
 // Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It returns the Set
-// that opens the agent to it; ok is false where none is to be sent. Only agents of switches and our own are opened: by way of them it
-// finds us. It must not wait for a sweep, because the two may be masters of a part of the subnet each, and this one may be waiting
-// for the other's.
+// that opens the agent to it; ok is false where there is none. Only agents of switches and our own are opened: by way of them it
+// finds us. It does not wait for a sweep: the two may be masters of a part of the subnet each, and this one may be waiting
+// for the other.
 func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool) {
 	t := s.lastKnown()
 	if t == nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {

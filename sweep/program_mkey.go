@@ -45,14 +45,15 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 		return
 	}
 	p.holds(r, info)
+	if info.MKey() == sent.MKey() { // its protection may be another one for a moment: see Sweeper.Knock
+		p.mkeys.proved++
+		return
+	}
 	at, unsupported := p.c.Plan.Place(device.MKeys.ID, r.Port), p.state.devices.Unsupported
 	if bits, found := unsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), (*device.Data)(info)); found {
 		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
 	}
 	unsupported.Tried(at)
-	if info.MKey() == sent.MKey() {
-		p.mkeys.proved++
-	}
 }
 
 // mkeyUnread has a port asked with the M_Key that it had, which it has kept where the Set was lost.

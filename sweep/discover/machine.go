@@ -109,9 +109,9 @@ type Result struct {
 	Moved            bool       // links changed while the walk went on
 	TimedOut         int        // requests that got no answer
 	Heard            Heard      // how much of what was asked was heard
-	// Strangers are the links behind which nobody is known and nobody has answered, in a subnet whose ports have M_Keys of their
+	// Unproved are the links behind which nobody is known and nobody has answered, in a subnet whose ports have M_Keys of their
 	// own: whoever is there may have refused to.
-	Strangers int
+	Unproved int
 }
 
 // SM is another subnet manager.
