@@ -188,7 +188,6 @@ func (c *Core) ownTerm() {
 func (c *Core) asked(o *txn.Outcome) {
 	switch {
 	case o.Tag == tagPoll && isOK(o):
-		c.elect.silences = 0
 		c.polled((*smp.SMInfo)(&o.Data))
 	case o.Tag == tagPoll && o.Result == txn.TimedOut:
 		c.elect.silences++
@@ -211,11 +210,12 @@ func (c *Core) asked(o *txn.Outcome) {
 
 // look reads the port of the polled manager, and the port at the other end of its cable.
 func (c *Core) look() {
-	peer := mad.MKey(0)
+	c.elect.look(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences))
 	if ports := c.elect.route.Ports(); len(ports) > 0 {
-		peer = c.sweeps.sweeper.KeyAlong(ports[:len(ports)-1])
+		if key, known := c.sweeps.sweeper.KeyAlong(ports[:len(ports)-1]); known {
+			c.elect.lookAcross(&c.fx, key)
+		}
 	}
-	c.elect.look(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), peer)
 }
 
 // ownKey is the M_Key of requests to our own port.

@@ -21,7 +21,7 @@ type election struct {
 	reported  smp.SMState // the state that Entered reported last; notReported before the first
 	route     mad.Route   // to the polled manager
 	lid       mad.LID     // its port's; 0 while it has none
-	silences  int         // polls in a row without an answer: the port may have got another M_Key
+	silences  int         // polls without an answer: the port may have got another M_Key
 	others    []discover.SM
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
@@ -147,14 +147,16 @@ func (e *election) poll(fx *effects, key mad.MKey) {
 	fx.request(&req)
 }
 
-// look reads whether the port of the polled manager still has IsSM, and whether the port at the
-// other end of its cable has a link. peer is the M_Key there.
-func (e *election) look(fx *effects, key, peer mad.MKey) {
+// look reads whether the port of the polled manager still has IsSM.
+func (e *election) look(fx *effects, key mad.MKey) {
 	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, key)
 	fx.request(&req)
-	ports := e.route.Ports()
-	if n := len(ports); n > 0 {
-		req = directed(ownerElection, tagPeer, mad.MakeRoute(ports[:n-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[n-1]), peer)
+}
+
+// lookAcross reads whether the port at the other end of its cable has a link.
+func (e *election) lookAcross(fx *effects, key mad.MKey) {
+	if ports := e.route.Ports(); len(ports) > 0 {
+		req := directed(ownerElection, tagPeer, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[len(ports)-1]), key)
 		fx.request(&req)
 	}
 }

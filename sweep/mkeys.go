@@ -106,15 +106,19 @@ func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
 	return key
 }
 
-// KeyAlong is the M_Key for the agent at the end of a directed route, as the subnet was known last.
-func (s *Sweeper) KeyAlong(ports []uint8) mad.MKey {
+// KeyAlong is the M_Key for the agent at the end of a directed route, as the subnet was known last; ok is false where ports have M_Keys of
+// their own and the agent is not known.
+func (s *Sweeper) KeyAlong(ports []uint8) (key mad.MKey, ok bool) {
 	port := mad.GUID(0)
 	if last := s.lastKnown(); last != nil && last.Self != topo.None {
 		if p := last.Along(ports); p != topo.None {
 			port = last.Agent(p)
 		}
 	}
-	return s.Key(port, 0)
+	if port == 0 && s.cfg.Settings.PortMKeys.On() {
+		return 0, false
+	}
+	return s.Key(port, 0), true
 }
 
 // Remember keeps what a walk has found for the M_Keys of later ones: a manager that is not master may become it. The walk's result
