@@ -51,6 +51,30 @@ func (c *Config) secure(report *Report) (changed []string) {
 	return changed
 }
 
+// Change is a setting that security changes, with its values before and after.
+type Change struct{ Key, Before, After string }
+
+// AsTenants is the configuration as with security tenants, and what changes by it. The error says why that is refused.
+func (l *Loaded) AsTenants() (next *Loaded, changes []Change, err error) {
+	config := l.clone()
+	config.settings[Security.row] = Setting{Value: Value{Text: Tenants}}
+	var report Report
+	config.secure(&report)
+	config.reconcile(&report)
+	if err := report.Err(Reload); err != nil {
+		return nil, nil, err
+	}
+	for i := range table {
+		k := &table[i]
+		if before, after := l.settings[i].Value, config.settings[i].Value; before != after {
+			changes = append(changes, Change{k.Name, k.Format(before), k.Format(after)})
+		}
+	}
+	copied := *l
+	copied.Config = config
+	return &copied, changes, nil
+}
+
 // Secret is what M_Keys of ports are derived from; ok is false where there is none.
 func (c *Config) Secret() (s keys.Secret, ok bool) {
 	if c.secret != (keys.Secret{}) {

@@ -19,6 +19,7 @@ import (
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sweep"
 	"ibsm/sweep/engines"
 )
 
@@ -102,7 +103,8 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.state = newState(d.conf, d.logger)
 	d.tasks.atEnd(d.state.close)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
-		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) }})
+		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
+		Tenants: func() (*sweep.Rules, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
 	// Both run until the manager has ended.
 	d.tasks.run(context.Background(), d.current.run)

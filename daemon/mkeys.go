@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"ibsm/conf"
+	"ibsm/ctl"
 	"ibsm/keys"
+	"ibsm/partitions"
+	"ibsm/sweep"
 )
 
 // Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to standbys with the
@@ -116,4 +119,28 @@ func (c *configuration) rotatePeriodically(ctx context.Context) {
 			c.RotateMKeys()
 		}
 	}
+}
+
+// tenants is what security tenants would change: the settings and partitions that it gives a manager, and the settings by name.
+func (c *configuration) tenants() (*sweep.Rules, []ctl.SettingChange, error) {
+	now := c.current.Load()
+	l, _ := now.effective()
+	l, changes, err := l.AsTenants()
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen := partitions.Select(readPartitions(l, now.port), nil, partitions.NoStart)
+	if len(chosen.Errors) > 0 {
+		return nil, nil, chosen.Errors.Err()
+	}
+	r := &sweep.Rules{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
+	if secret, ok := l.Secret(); ok {
+		r.Settings.PortMKeys = secret.Ports(now.mkeys.number)
+	}
+	r.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && r.Settings.PortMKeys.On()
+	shown := []ctl.SettingChange{}
+	for _, ch := range changes {
+		shown = append(shown, ctl.SettingChange{Key: ch.Key, Before: ch.Before, After: ch.After})
+	}
+	return r, shown, nil
 }

@@ -105,6 +105,20 @@ func (j *RouteTask) Without(what []routing.SwitchPort) *RouteTask {
 	return j
 }
 
+// Rules are settings and partitions of a preview.
+type Rules struct {
+	Settings   Settings
+	Partitions Partitions
+}
+
+// By has a preview compute by other settings and partitions; nil changes nothing.
+func (j *RouteTask) By(r *Rules) *RouteTask {
+	if r != nil {
+		j.settings, j.parts = r.Settings, r.Partitions
+	}
+	return j
+}
+
 func (f *Found) task() *RouteTask {
 	s := f.s
 	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained,
