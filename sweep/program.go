@@ -144,7 +144,7 @@ func (p *Program) Next() (txn.Request, bool) {
 			return txn.Request{}, false
 		}
 		reads := st.Op == plan.ReadMKey || st.Op == plan.ReadHeldMKey
-		if reads && !p.mkeys.sent[st.Port] {
+		if _, sent := p.mkeys.sent[st.Port]; reads && !sent {
 			continue
 		}
 		if p.silence >= maxSilence || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts && !reads {

@@ -11,8 +11,8 @@ import (
 
 // mkeyRack is the rack whose M_Keys are set.
 type mkeyRack struct {
-	sent   map[topo.PortIdx]bool
-	proved int // ports that have answered to their new one
+	sent   map[topo.PortIdx]bool // ports that have got a Set, and whether they have acknowledged it
+	proved int                   // ports that have answered to their new one
 }
 
 // endRack leaves the other racks as they are where no port of one has taken its M_Key: the first shows whether it works.
@@ -30,11 +30,11 @@ func (p *Program) sendingMKey(st plan.Step) {
 	if p.mkeys.sent == nil {
 		p.mkeys.sent = map[topo.PortIdx]bool{}
 	}
-	p.mkeys.sent[st.Port] = true
+	p.mkeys.sent[st.Port] = false
 }
 
 // mkeySet takes the response to a Set of an M_Key. It proves nothing: what the port holds is read with the new one.
-func (p *Program) mkeySet(request, *txn.Outcome) {}
+func (p *Program) mkeySet(r request, _ *txn.Outcome) { p.mkeys.sent[r.Port] = true }
 
 // mkeyRead takes the PortInfo of a port that has answered to its new M_Key.
 func (p *Program) mkeyRead(r request, o *txn.Outcome) {
@@ -45,8 +45,12 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 		return
 	}
 	p.holds(r, info)
-	if info.MKey() == sent.MKey() { // its protection may be another one for a moment: see Sweeper.Knock
+	switch {
+	case info.MKey() == sent.MKey(): // its protection may be another one for a moment: see Sweeper.Knock
 		p.mkeys.proved++
+		return
+	case !p.mkeys.sent[r.Port]: // it was shown a wrong one, and is open
+		p.fail(r.Step, view.Refused, "it has another M_Key than it was shown")
 		return
 	}
 	at, unsupported := p.c.Plan.Place(device.MKeys.ID, r.Port), p.state.devices.Unsupported
