@@ -201,6 +201,10 @@ const maxPostponed = 60
 // see only a part: for a little longer than the lease of M_Keys that security tenants sets.
 const maxUnproved = 45
 
+// maxRefusing is how many walks in a row it makes before it takes nodes for dead that it knows and that do not answer: another manager may
+// have changed their M_Keys during the walk.
+const maxRefusing = 2
+
 // postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
 // the master, but hears the others no better. Who hears nobody takes nothing over.
 func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
@@ -217,6 +221,8 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 		if limit = maxUnproved; found.Builder.Len() == 1 {
 			limit = math.MaxInt // who sees nothing but its own node has nothing to manage
 		}
+	case c.elect.State() == smp.Discovering && found.Refusing > 0 && !slices.ContainsFunc(others, isMaster):
+		limit = maxRefusing
 	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):
 	case doubt == discover.DoubtsNodes:
 		return true

@@ -112,6 +112,7 @@ type Result struct {
 	// Unproved are the links behind which nobody is known and nobody has answered, in a subnet whose ports have M_Keys of their
 	// own: whoever is there may have refused to.
 	Unproved int
+	Refusing int // likewise links behind which somebody is known
 }
 
 // SM is another subnet manager.

@@ -39,8 +39,12 @@ func (m *Machine) Done(o *txn.Outcome) {
 		}
 	case kindNode:
 		m.nodeInfo(it.end(), (*smp.NodeInfo)(&o.Data), ok)
-		if !replied && m.cfg.Keys.Prove && m.behind(it) == 0 {
+		switch {
+		case replied || !m.cfg.Keys.Prove:
+		case m.behind(it) == 0:
 			m.res.Unproved++
+		default:
+			m.res.Refusing++
 		}
 		if peer := m.b.Peer(it.end()); ok && peer != topo.NoEnd {
 			m.met(it, peer)
@@ -361,7 +365,7 @@ func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
 // finish judges what was not answered.
 func (m *Machine) finish() {
 	if !m.keyed {
-		m.res.Unproved = 0
+		m.res.Unproved, m.res.Refusing = 0, 0
 	}
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
