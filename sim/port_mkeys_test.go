@@ -410,3 +410,96 @@ func TestPortMKeysRefused(t *testing.T) {
 	b.pass(settling)
 	b.mustBeWhole(m)
 }
+
+// At protection level 1 a manager whose store is old finds the M_Keys without one wrong Set.
+func TestPortMKeysLevel1(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	level1 := func(number uint32) manager.Config {
+		cfg := portMKeys(number)
+		cfg.Sweep.Settings.MKeyProtect = sweep.Given(uint8(1))
+		return cfg
+	}
+	first := b.comeUp(level1(3))
+	first.retire()
+	cfg := level1(2)
+	cfg.Sweep.Restored.Port = b.Fabric.PortGUID(firstHost(n))
+	m := b.add(firstHost(n), cfg)
+	t.Cleanup(m.dump)
+	b.pass(settling)
+	own := subnetSecret.Ports(2)
+	for _, at := range b.endPorts() {
+		if pi := b.Fabric.PortInfo(at); pi.MKey() != mad.MKey(own.Of(uint64(b.Fabric.PortGUID(at)))) {
+			t.Errorf("port %v has M_Key %v", at, pi.MKey())
+		}
+	}
+	if refused := b.refusals(); refused > 0 {
+		t.Errorf("%d SMPs refused", refused)
+	}
+	b.mustBeWhole(m)
+}
+
+// A manager that knows nothing of a subnet that nobody manages any more writes nothing until leases have ended.
+func TestPortMKeysWaits(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.comeUp(portMKeys(1)).retire()
+	cfg := portMKeys(1)
+	cfg.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
+	m := b.add(host(n, 5), cfg)
+	t.Cleanup(m.dump)
+	sets := b.sets()
+	b.pass(55 * time.Second)
+	if slices.Contains(m.states, smp.Master) || b.sets() != sets || m.says("nodes do not answer to any M_Key that is known") != 1 {
+		t.Errorf("it was %v, sent %d Sets, and said why %d times", m.states, b.sets()-sets, m.says("nodes do not answer"))
+	}
+	b.pass(15 * time.Minute)
+	b.mustHoldPortMKeys(1)
+	b.mustBeWhole(m)
+}
+
+// Links behind which a host does not answer, because its M_Key is not known and has no lease, stay ACTIVE, and their routes stay.
+func TestPortMKeysSilentHosts(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	forever := func(at net.End) manager.Config {
+		cfg := portMKeys(1)
+		cfg.Sweep.Settings.MKeyLease = sweep.Given(uint16(0))
+		cfg.Sweep.Restored.Port = b.Fabric.PortGUID(at)
+		return cfg
+	}
+	first := b.comeUp(forever(firstHost(n)))
+	standby := b.add(host(n, 5), forever(host(n, 5)))
+	t.Cleanup(standby.dump)
+	b.pass(3 * time.Minute)
+	before := b.snapshot()
+	first.retire()
+	b.pass(10 * time.Minute)
+	if standby.last() != smp.Master || len(standby.ups) == 0 {
+		t.Fatalf("the standby is %v", standby.last())
+	}
+	for at, is := range b.snapshot() {
+		if before[at] != is {
+			t.Errorf("%s was %s, is %s", at, before[at], is)
+		}
+	}
+}
+
+// A standby that does not learn of a rotation tries the next M_Key of the master's port, and stays a standby.
+func TestPortMKeysPolls(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	first := b.comeUp(portMKeys(1))
+	cfg := portMKeys(1)
+	cfg.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
+	standby := b.add(host(n, 5), cfg)
+	t.Cleanup(standby.dump)
+	b.pass(settling)
+	b.Configure(first.Manager, portMKeys(2))
+	states, before := len(standby.states), b.refusals()
+	b.pass(10 * time.Minute)
+	if refused := b.refusals() - before; standby.last() != smp.Standby || len(standby.states)-states > 2 || refused > 1000 {
+		t.Errorf("it has been %v, %d SMPs were refused", standby.states[states:], refused)
+	}
+	b.mustHoldPortMKeys(2)
+}
