@@ -52,12 +52,11 @@ func TestMain(m *testing.M) {
 
 // source is a Source that a test fills.
 type source struct {
-	rotateErr error
-	status    ctl.Status
-	none      bool // there is no subnet
-	rows      func(ctl.List, ctl.Filter) (iter.Seq[any], error)
-	plan      func(reroute bool) (*ctl.Plan, error)
-	dump      func(io.Writer) error
+	status ctl.Status
+	none   bool // there is no subnet
+	rows   func(ctl.List, ctl.Filter) (iter.Seq[any], error)
+	plan   func(reroute bool) (*ctl.Plan, error)
+	dump   func(io.Writer) error
 
 	mu     sync.Mutex
 	orders []ctl.Order
@@ -165,7 +164,7 @@ func (s *source) Reload() *ctl.Reloaded {
 	return &ctl.Reloaded{File: "f", Changed: []string{"lmc"}, Findings: []ctl.Finding{finding}}
 }
 
-func (s *source) RotateMKeys() (uint32, error) { return 3, s.rotateErr }
+func (s *source) RotateMKeys() (uint32, error) { return 3, nil }
 
 func (s *source) Settings() []ctl.Setting {
 	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Position: "settings of 0x1.toml"}, {Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}

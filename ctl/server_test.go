@@ -69,6 +69,8 @@ func TestReplies(t *testing.T) {
 		{get, "/v1/events", `{"seq":1,"time":"0001-01-01T00:00:00Z","level":"","text":"first"}` + "\n"},
 		{get, "/v1/config", `{"settings":[{"key":"lmc","value":"1","chosen":true,"source":"master","position":"settings of 0x1.toml"},{"key":"sm_key","value":"-","chosen":false,"source":"default","note":"not shown"}]}` + "\n"},
 		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
+		{post, "/v1/security/rotate", `{"number":3,"events":1}` + "\n"},
+		{post, "/v1/plan?security=tenants", "{\"outdated\":false,\"routes\":\"\",\"settings\":null,\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
 	} {
 		if got := b.text(c.method, c.path); got != c.want {
@@ -128,6 +130,8 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/dump/x", status: 404, says: "dumps are lfts"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
 		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "expected 0 or 1"},
+		{method: post, path: "/v1/plan?security=open", status: 400, says: "expected tenants"},
+		{method: post, path: "/v1/security/rotate?x=1", status: 400, says: "unknown parameter"},
 		{method: post, path: "/v1/plan", status: 503, says: "not master"},
 		{method: post, path: "/v1/log-level", status: 400, says: "parameter flags is required"},
 		{method: post, path: "/v1/log-level?flags=256", status: 400, says: "8 bits"},
@@ -142,7 +146,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 29 {
+	if n := b.server.Stats().Errors.Load(); n != 31 {
 		t.Errorf("%d errors counted", n)
 	}
 }

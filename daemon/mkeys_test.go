@@ -119,3 +119,26 @@ func TestRotateMKeys(t *testing.T) {
 		<-done
 	})
 }
+
+// TestTenantsPlan: what security tenants would change; without a secret it is refused.
+func TestTenantsPlan(t *testing.T) {
+	c := newFixture(t, "m_key 0x1234567\nsm_key 0x12\nsa_key 0x13\n", "Default=0x7fff: ALL=full;\n")
+	rules, changes, err := c.tenants()
+	if err != nil || !rules.Settings.MKeyPerPort || rules.Settings.PortMKeys.Number() != 1 || rules.Settings.MKeyProtect.Value != 2 || rules.Settings.MKeyLease.Value != 60 || rules.Partitions.Policy == nil {
+		t.Fatalf("%+v, %v", rules, err)
+	}
+	found := map[string]string{}
+	for _, ch := range changes {
+		found[ch.Key] = ch.Before + " " + ch.After
+	}
+	if len(found) != 7 || found["m_key_protection_level"] != "0 2" || found["security"] != "open tenants" || found["m_key_per_port"] != "FALSE TRUE" {
+		t.Errorf("%v change", found)
+	}
+	if cfg := c.managerConfig(c.current.Load()); cfg.Sweep.Settings.MKeyPerPort || cfg.Sweep.Settings.PortMKeys.On() {
+		t.Error("it is in force")
+	}
+	open := newFixture(t, "", "Default=0x7fff: ALL=full;\n")
+	if _, _, err := open.tenants(); err == nil {
+		t.Error("without a secret it is not refused")
+	}
+}

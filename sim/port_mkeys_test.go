@@ -268,17 +268,17 @@ func TestPortMKeysWithoutSecret(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	first := b.comeUp(portMKeys(1))
-	stranger := b.add(host(n, 5), minhopConfig())
-	t.Cleanup(stranger.dump)
+	outsider := b.add(host(n, 5), minhopConfig())
+	t.Cleanup(outsider.dump)
 	b.pass(5 * time.Minute)
-	if stranger.last() != smp.Discovering || stranger.says("It may have an M_Key that this manager does not know") == 0 {
-		t.Errorf("it is %v, and says so %d times", stranger.last(), stranger.says("It may have an M_Key"))
+	if outsider.last() != smp.Discovering || outsider.says("It may have an M_Key that this manager does not know") == 0 {
+		t.Errorf("it is %v, and says so %d times", outsider.last(), outsider.says("It may have an M_Key"))
 	}
 	b.mustHoldPortMKeys(1)
 	b.mustBeWhole(first)
 	first.retire()
 	b.pass(20 * time.Minute)
-	if len(stranger.ups) == 0 {
+	if len(outsider.ups) == 0 {
 		t.Fatal("it is not master after the leases")
 	}
 	for _, at := range b.endPorts() {
