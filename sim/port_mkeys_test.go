@@ -503,3 +503,21 @@ func TestPortMKeysPolls(t *testing.T) {
 	}
 	b.mustHoldPortMKeys(2)
 }
+
+// A steady subnet costs no more SMPs with an M_Key for each port than without, but for the renewals of leases: one Get for each host,
+// except the manager's, in a third of the lease.
+func TestPortMKeysSteady(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	smps := func(cfg manager.Config) (count uint64) {
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		b.comeUp(cfg)
+		b.pass(time.Minute)
+		before := b.smps(mad.MethodGet) + b.smps(mad.MethodSet)
+		b.pass(10 * time.Minute)
+		return b.smps(mad.MethodGet) + b.smps(mad.MethodSet) - before
+	}
+	const renewals = 15 * 10 * 60 / 20
+	if with, without := smps(portMKeys(1)), smps(minhopConfig()); with != without+renewals {
+		t.Errorf("%d SMPs in ten minutes, %d without M_Keys and %d renewals", with, without, renewals)
+	}
+}

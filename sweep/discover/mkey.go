@@ -50,7 +50,7 @@ func (m *Machine) isTried(it item) bool {
 
 // mkey is the M_Key of a request.
 func (m *Machine) mkey(it item) mad.MKey {
-	if it.kind == kindDuplicate && len(m.cfg.AllowedSMs) > 0 || it.kind == kindSM && !m.showsMKey(m.b.PortGUID(it.end())) {
+	if it.kind == kindDuplicate && (len(m.cfg.AllowedSMs) > 0 || m.cfg.Keys.Prove) || it.kind == kindSM && !m.showsMKey(m.b.PortGUID(it.end())) {
 		return 0
 	}
 	if m.cfg.Keys.Of == nil {
