@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -273,7 +274,7 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 	}
 	m.res.Changed = m.res.Changed || info.PortStateChange()
 	if !m.unchanged(n, info) {
-		m.believed[n] = m.cfg.Answered != nil
+		m.believed[n] = m.cfg.Answered != nil && !m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: m.b.Node(n).GUID})
 		m.askPorts(n)
 	}
 }
