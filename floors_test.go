@@ -27,7 +27,7 @@ var floors = []floor{
 	{packages: "mad conf/diag conf/manual disjoint priority"},
 	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/txn conf/policyfile"},
 	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
-	{packages: "mad/pma"},
+	{packages: "mad/cc mad/pma"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/netwalk topo/net/nettest routing partitions"},
