@@ -39,7 +39,7 @@ var floors = []floor{
 	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile opensm/perfdb", modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
-	{packages: "sa/path sa/client perf"},
+	{packages: "sa/path sa/client perf congestion"},
 	{packages: "sa/mirror"},
 	{packages: "sa"},
 	{packages: "manager"},

@@ -126,4 +126,7 @@ func (c *Core) unpublish() {
 	c.descriptions.reset()
 	c.certifying.end(&c.fx)
 	c.published.withdraw(&c.fx)
+	if c.cfg.Congestion.Enabled {
+		c.fx.do(Congestion{})
+	}
 }

@@ -70,10 +70,6 @@ func (e Entry) Multiplier() uint16 { return uint16(e & 0x3fff) }
 // EntriesPerBlock is how many entries a CongestionControlTable has.
 const EntriesPerBlock = 64
 
-// MaxTableBlocks is the largest ControlTableCap, and how many blocks a table of OpenSM has at
-// most.
-const MaxTableBlocks = 128
-
 // CongestionControlTable is attribute 0x0017: a block of the table of delays. AttributeModifier
 // is the block.
 type CongestionControlTable [4 + 2*EntriesPerBlock]byte
