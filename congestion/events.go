@@ -41,7 +41,7 @@ type Ask struct {
 	Packet mad.Packet // without transaction ID
 }
 
-// Trouble is why a device does not hold what it is to hold.
+// Trouble is why a device does not hold the wanted settings.
 type Trouble uint8
 
 // Troubles.

@@ -127,8 +127,8 @@ func (d *device) tryAgain() {
 	}
 }
 
-// configure takes settings. With another key, devices may answer that did not. When nothing is to be
-// sent any more, the devices are forgotten: nobody would say which of them restart.
+// configure takes settings. With another key, devices may answer that did not. When congestion control is
+// off, the devices are forgotten: nobody would say which of them restart.
 func (m *Machine) configure(s Settings) {
 	otherKey := s.Key != m.settings.Key
 	m.settings = s
@@ -165,7 +165,7 @@ func (m *Machine) find(guid mad.GUID) *device {
 	return &m.devices[i]
 }
 
-// wantedOf is what a device is to hold.
+// wantedOf are the attributes that are wanted on a device.
 func (m *Machine) wantedOf(d *device) []attribute {
 	if d.port.Type == mad.Switch {
 		return m.wanted[0]

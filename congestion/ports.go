@@ -5,7 +5,7 @@ import (
 	"ibsm/view"
 )
 
-// Port is a port whose agent is told how to control congestion: port 0 of a switch, or a port of an
+// Port is a port whose agent gets the settings: port 0 of a switch, or a port of an
 // adapter.
 type Port struct {
 	GUID mad.GUID

@@ -7,7 +7,7 @@ import (
 	"ibsm/mad/cc"
 )
 
-// Settings are what devices are to hold.
+// Settings are the wanted settings of devices.
 type Settings struct {
 	Enabled bool   // otherwise nothing is sent
 	Key     cc.Key // that each request shows
@@ -33,7 +33,7 @@ type attribute struct {
 	data []byte
 }
 
-// wanted are the attributes that a kind of device is to hold, in the order in which they are sent.
+// wanted are the attributes of a kind of device, in the order in which they are sent.
 func (s *Settings) wanted(t mad.NodeType) (list []attribute) {
 	if t == mad.Switch {
 		return []attribute{{cc.AttrSwitchCongestionSetting, 0, s.Switch[:]}}

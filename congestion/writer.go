@@ -59,11 +59,11 @@ func (w *Writer) Run(ctx context.Context, send func([]mad.Datagram) (int, error)
 }
 
 // Follow has the devices of a view get what they lack, after a heavy sweep.
-func (w *Writer) Follow(v *view.View) { w.tell(func(n *news) { n.view = v }) }
+func (w *Writer) Follow(v *view.View) { w.change(func(n *news) { n.view = v }) }
 
 // Restarted says that ports have lost what they held, or may have.
 func (w *Writer) Restarted(ports []mad.GUID) {
-	w.tell(func(n *news) {
+	w.change(func(n *news) {
 		if n.restarted == nil {
 			n.restarted = map[mad.GUID]bool{}
 		}
@@ -75,15 +75,15 @@ func (w *Writer) Restarted(ports []mad.GUID) {
 
 // Forget says that another manager may be master from now on: nothing is written until Follow.
 func (w *Writer) Forget() {
-	w.tell(func(n *news) { *n = news{settings: n.settings, forget: true} })
+	w.change(func(n *news) { *n = news{settings: n.settings, forget: true} })
 }
 
 // Configure puts other settings into force.
-func (w *Writer) Configure(s Settings) { w.tell(func(n *news) { n.settings = &s }) }
+func (w *Writer) Configure(s Settings) { w.change(func(n *news) { n.settings = &s }) }
 
-func (w *Writer) tell(change func(n *news)) {
+func (w *Writer) change(do func(n *news)) {
 	w.mu.Lock()
-	change(&w.news)
+	do(&w.news)
 	w.mu.Unlock()
 	w.asker.Wake()
 }
@@ -150,7 +150,7 @@ func (w *Writer) step(e Event) {
 	w.release()
 }
 
-// release tells those who wait that nothing is left to do.
+// release ends the wait of Finish when nothing is left to do.
 func (w *Writer) release() {
 	if w.machine.Idle() {
 		for _, idle := range w.waiting {

@@ -80,7 +80,7 @@ func counterSettings(l *conf.Loaded) perf.Settings {
 	return s
 }
 
-// congestionSettings is what devices are to hold of congestion control. A dry run writes nothing.
+// congestionSettings are the wanted settings of congestion control. A dry run writes nothing.
 func congestionSettings(l *conf.Loaded) congestion.Settings {
 	c := l.Config
 	s := congestion.Settings{

@@ -64,7 +64,7 @@ type Config struct {
 	// often a request for them is sent, and for how long an answer is awaited.
 	Counters perf.Settings
 	Queries  txn.Config
-	// Congestion is what devices are to hold of congestion control. Its requests are sent as often, too.
+	// Congestion are the wanted settings of congestion control. Its requests are sent as often, too.
 	Congestion congestion.Settings
 	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
 	Registrar sa.RegistrarConfig

@@ -15,7 +15,7 @@ import (
 var ccRow = regexp.MustCompile(`(?m)^([A-Za-z_0-9]+):\.+(.*)$`)
 
 // TestIbccquery: Debian's ibccconfig configures congestion control of our fabric, and Debian's
-// ibccquery reads what it was told.
+// ibccquery reads what that has written.
 func TestIbccquery(t *testing.T) {
 	c := newCounted(t, net.Ideal)
 	sw, ca := c.lid(c.sw), c.lid(c.ca)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestGolden: what OpenSM and ibccconfig sent is what we make, but for the transaction ID, and reads
-// as what they were told.
+// as their settings.
 func TestGolden(t *testing.T) {
 	const key Key = 0x1122334455667788
 	for _, tt := range []struct {

@@ -22,7 +22,7 @@ const (
 // SwitchCongestionSetting is attribute 0x0014: how a switch detects congestion.
 type SwitchCongestionSetting [76]byte
 
-// ControlMap says which of the fields are to be changed, a sum of the Map constants.
+// ControlMap says which of the fields a Set changes, a sum of the Map constants.
 func (s *SwitchCongestionSetting) ControlMap() uint32 { return get32(s[0:]) }
 
 // SetControlMap replaces ControlMap.

@@ -186,7 +186,7 @@ func (f *Fabric) congestionAttribute(n *node, c *congestion, set, shown bool, p 
 	return mad.StatusOK
 }
 
-// exchange stores the beginning of an attribute in what is held, if it is to be set, and gives
+// exchange stores the beginning of an attribute in what is held, if set, and gives
 // back what is held then.
 func exchange(set bool, held []byte, d *[mad.PerfDataSize]byte) {
 	if set {

@@ -21,7 +21,7 @@
 //
 // Not modelled: credits and congestion, partial directed routes (DrSLID or DrDLID
 // other than permissive), random forwarding tables and sampling of counters. Agents of
-// congestion control hold what they are told (Congestion).
+// congestion control hold what is written (Congestion).
 //
 // Ports count what probes and MADs carry and what is lost, and agents of performance
 // management show it (Perf). SetBitErrorRate makes a cable bad.
