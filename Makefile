@@ -55,7 +55,7 @@ fuzz-short:
 # Small changes at random places that a test must find: MUTANTS of them, by SEED, in CORE.
 MUTANTS = 100
 SEED = $(shell date +%s)
-CORE = ./mad/... ./sweep/... ./sa/... ./partitions ./routing/... ./registry ./topo ./manager ./conf ./store ./view
+CORE = ./mad/... ./sweep/... ./sa/... ./partitions ./routing/... ./registry ./topo ./topo/cabling ./manager ./conf ./store ./view
 mutants:
 	go run ./testdata/mutate -n $(MUTANTS) -seed $(SEED) $(CORE)
 

@@ -14,10 +14,15 @@ import (
 type CounterSource interface {
 	// CounterStatus is where the performance manager stands.
 	CounterStatus(ctx context.Context) (*CounterStatus, error)
-	// Counters are those of a port or of all ports of a node, given as for Diagnose; "" for all.
-	Counters(ctx context.Context, port string) (iter.Seq[*PortCounters], error)
+	// Counters are those of a port or of all ports of a node, given as for Diagnose; "" for all. Brief rows
+	// have no PortCounters.Counters.
+	Counters(ctx context.Context, port string, brief bool) (iter.Seq[*PortCounters], error)
 	// TopCounters are the ports that have most of something, at most so many.
 	TopCounters(ctx context.Context, by Top, most int) (*TopPorts, error)
+	// Congestions are what ports wait for.
+	Congestions(ctx context.Context) (*Congestions, error)
+	// SickLinks are the links that the rules find sick.
+	SickLinks(ctx context.Context) (*SickLinks, error)
 	// ClearCounters counts from zero, for a port or all of them.
 	ClearCounters(ctx context.Context, port string) (*ClearedCounters, error)
 }
@@ -78,7 +83,10 @@ type PortCounters struct {
 	// that is not known.
 	Utilization float64   `json:"utilization"`
 	Waiting     float64   `json:"waiting"`
-	Counters    []Counter `json:"counters"`
+	Sent        float64   `json:"sent"` // bytes a second in Span; -1 if that is not known, as Received
+	Received    float64   `json:"received"`
+	Errors      uint64    `json:"errors"` // of all error counters together, since Since
+	Counters    []Counter `json:"counters,omitempty"`
 }
 
 // Counter is one counter of a port.
@@ -111,6 +119,37 @@ type TopPort struct {
 	Reasons []string `json:"reasons"` // what was counted, what that means, and what to do
 }
 
+// SickLinks are links that are beyond the limits of rules. Nothing is changed for them.
+type SickLinks struct {
+	Rules []SickRule `json:"rules"`
+	Since time.Time  `json:"since"` // of the first reading that is judged; zero before it
+	Age   float64    `json:"age"`   // seconds since the last one; -1 before the first
+	Links []SickLink `json:"links"`
+}
+
+// SickRule is a rule.
+type SickRule struct {
+	Name     string   `json:"name"`
+	Counters []string `json:"counters"`
+	Limit    string   `json:"limit"`  // a number, or a share of the bits such as 1e-12/bit
+	Window   float64  `json:"window"` // seconds
+}
+
+// SickLink is a port that receives badly from the other end of its link.
+type SickLink struct {
+	Node     string    `json:"node"`
+	Desc     string    `json:"desc"`
+	Port     uint8     `json:"port"`
+	Peer     *End      `json:"peer,omitempty"`
+	Rule     string    `json:"rule"`
+	Counted  uint64    `json:"counted"` // in the rule's window
+	Most     uint64    `json:"most"`    // that it may count
+	Since    time.Time `json:"since"`   // when it was found
+	Last     time.Time `json:"last"`    // when it was beyond the limit last
+	Relapses int       `json:"relapses"`
+	Only     bool      `json:"only"` // without it somebody cannot be reached
+}
+
 // ClearedCounters says whose totals begin anew.
 type ClearedCounters struct {
 	Ports int `json:"ports"`
@@ -128,11 +167,19 @@ func (s *Server) counterStatus(r *http.Request) (any, error) {
 	return s.cfg.Counters.CounterStatus(r.Context())
 }
 
+func (s *Server) sickLinks(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r), s.counterSource()); err != nil {
+		return nil, err
+	}
+	return s.cfg.Counters.SickLinks(r.Context())
+}
+
 func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {
-	if err := cmp.Or(known(r, "port"), s.counterSource()); err != nil {
+	brief, wrong := flag(r, "brief")
+	if err := cmp.Or(known(r, "port", "brief"), wrong, s.counterSource()); err != nil {
 		return err
 	}
-	rows, err := s.cfg.Counters.Counters(r.Context(), r.URL.Query().Get("port"))
+	rows, err := s.cfg.Counters.Counters(r.Context(), r.URL.Query().Get("port"), brief)
 	if err != nil {
 		return err
 	}

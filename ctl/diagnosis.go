@@ -12,7 +12,7 @@ const Diagnoses List = "diagnoses"
 type Diagnosis struct {
 	Port     End      `json:"port"`
 	To       *End     `json:"to,omitempty"` // of a pair
-	State    string   `json:"state"`        // of Port; "absent" for an absent port
+	State    string   `json:"state"`        // of Port; "absent" for an absent port, "held back" for a device that is not used
 	Physical string   `json:"physical,omitempty"`
 	Works    bool     `json:"works"`            // Port is Active, or reaches To; reasons are then remarks
 	Reasons  []Reason `json:"reasons"`          // most important first

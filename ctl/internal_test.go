@@ -126,6 +126,7 @@ func (plainSource) Why(string, string) (*Why, error)              { return &Why{
 func (plainSource) Path(from, to string) (*Path, error)           { return &Path{}, nil }
 func (plainSource) Quality(context.Context) (*Quality, error)     { return &Quality{}, nil }
 func (plainSource) Security() *Security                           { return &Security{} }
+func (plainSource) Cabling() *Cabling                             { return &Cabling{} }
 func (plainSource) Rails() *Rails                                 { return &Rails{} }
 func (plainSource) QoS() (*QoS, error)                            { return &QoS{}, nil }
 func (plainSource) Dumps() []string                               { return []string{"lfts"} }
@@ -144,7 +145,7 @@ func (plainSource) Plan(context.Context, PlanQuery) (*Plan, error) {
 // FuzzRequest: whatever is asked for, there is one answer, and it is JSON where it is
 // said to be.
 func FuzzRequest(f *testing.F) {
-	for _, path := range []string{"/v1/status", "/v1/nodes?type=CA", "/v1/path?from=1&to=2", "/v1/why?port=1&other=2", "/v1/qos", "/v1/quality", "/v1/rails", "/v1/port-groups?group=x", "/v1/path-record?from=1&to=2&service_id=0x1&pkey=2&qos_class=3", "/v1/diff?from=1&to=2", "/v1/dump/lfts", "/v1/events?since=0x10", "/v1/counters/status", "/v1/counters?port=x", "/v1/counters/top?by=errors&most=3",
+	for _, path := range []string{"/v1/status", "/v1/nodes?type=CA", "/v1/path?from=1&to=2", "/v1/why?port=1&other=2", "/v1/qos", "/v1/quality", "/v1/rails", "/v1/port-groups?group=x", "/v1/path-record?from=1&to=2&service_id=0x1&pkey=2&qos_class=3", "/v1/diff?from=1&to=2", "/v1/dump/lfts", "/v1/events?since=0x10", "/v1/counters/status", "/v1/counters?port=x", "/v1/counters/top?by=errors&most=3", "/v1/counters/congestion",
 		"/v1/sweep?kind=light", "/v1/plan?reroute=1", "/v1/log-level?flags=3", "/metrics", "/v1/../x?%zz"} {
 		f.Add(true, path)
 		f.Add(false, path)

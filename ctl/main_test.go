@@ -108,15 +108,23 @@ func (s *source) CounterStatus(context.Context) (*ctl.CounterStatus, error) {
 	return &ctl.CounterStatus{Enabled: true, Age: -1, Ports: 2}, nil
 }
 
-func (s *source) Counters(_ context.Context, port string) (iter.Seq[*ctl.PortCounters], error) {
+func (s *source) Counters(_ context.Context, port string, _ bool) (iter.Seq[*ctl.PortCounters], error) {
 	if port == "none" {
 		return nil, ctl.ErrNotNow
 	}
 	return slices.Values([]*ctl.PortCounters{{Node: port, Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}}}), nil
 }
 
+func (s *source) SickLinks(context.Context) (*ctl.SickLinks, error) {
+	return &ctl.SickLinks{Age: -1}, nil
+}
+
 func (s *source) TopCounters(_ context.Context, by ctl.Top, most int) (*ctl.TopPorts, error) {
 	return &ctl.TopPorts{By: by, More: most}, nil
+}
+
+func (s *source) Congestions(context.Context) (*ctl.Congestions, error) {
+	return &ctl.Congestions{Age: 3, Open: []ctl.Congestion{{Cause: "a", Ports: 2}}}, nil
 }
 
 func (s *source) ClearCounters(_ context.Context, port string) (*ctl.ClearedCounters, error) {
@@ -125,6 +133,8 @@ func (s *source) ClearCounters(_ context.Context, port string) (*ctl.ClearedCoun
 	}
 	return &ctl.ClearedCounters{Ports: 1}, nil
 }
+
+func (s *source) Cabling() *ctl.Cabling { return &ctl.Cabling{Seen: "no plan"} }
 
 func (s *source) Rails() *ctl.Rails { return &ctl.Rails{Seen: "no rails: none"} }
 

@@ -2,12 +2,15 @@ package ctl
 
 import "net/http"
 
-// Quality is how good the routes in force are, between the hosts of the subnet in the order of their LIDs.
+// Quality is how good the routes in force are, between the hosts of the subnet in the order of their LIDs, the ports of one host side by side.
 type Quality struct {
 	Links      int                `json:"links"`           // directions of links between switches
 	Unused     int                `json:"unused"`          // of them, those without routes between hosts
 	Mean       float64            `json:"mean"`            // routes between hosts on a direction
 	Fullest    uint32             `json:"fullest"`         // and on the one that has most
+	Several    int                `json:"several"`         // hosts with several LIDs, of one port or several
+	Cut        float64            `json:"cut"`             // share of them that the loss of one switch above leaves cuts off from a leaf, on average
+	Drift      *Drift             `json:"drift,omitempty"` // as in the status; nil where it is not known
 	All        Pattern            `json:"all"`             // flows between all hosts
 	Rails      *RailShifts        `json:"rails,omitempty"` // flows within rails; nil if the subnet has none
 	Partitions []PartitionQuality `json:"partitions"`      // flows within each partition of two hosts or more, by P_Key
@@ -51,5 +54,9 @@ func (s *Server) quality(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer s.end()
-	return sub.Quality(r.Context())
+	q, err := sub.Quality(r.Context())
+	if err == nil {
+		q.Drift = s.cfg.Source.Status().Drift
+	}
+	return q, err
 }

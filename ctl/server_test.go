@@ -62,7 +62,7 @@ func TestReplies(t *testing.T) {
 		{post, "/v1/plan", "{\"outdated\":false,\"routes\":\"\",\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{get, "/v1/dump/lfts", "text\n"},
 		{get, "/v1/rails", `{"seen":"no rails: none","units":0,"rails":null,"wrong":null}` + "\n"},
-		{get, "/v1/quality", `{"links":4,"unused":0,"mean":0,"fullest":9,"all":{"hosts":0,"shifts":0,"shift":0,"worst":0,"bisection":0},"partitions":null}` + "\n"},
+		{get, "/v1/quality", `{"links":4,"unused":0,"mean":0,"fullest":9,"several":0,"cut":0,"all":{"hosts":0,"shifts":0,"shift":0,"worst":0,"bisection":0},"partitions":null}` + "\n"},
 		{get, "/v1/qos", `{"default":{"position":"","limits":"","sl":3},"rules":null,"levels":null,"groups":null}` + "\n"},
 		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"packets":[{"kind":"SA request","received":5,"dropped":2}],"times":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"mlid_share":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
 		{get, "/v1/log-level", `{"flags":3}` + "\n"},
@@ -71,7 +71,8 @@ func TestReplies(t *testing.T) {
 		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
 		{get, "/v1/counters/status", `{"enabled":true,"interval":0,"sweeping":false,"age":-1,"took":0,"ports":2,"answered":0,"outstanding":0,"images":0,"bytes":0,"absent":0,"sweeps":0,"late":0,"asked":0,"unanswered":0,"resets":0,"findings":0}` + "\n"},
-		{get, "/v1/counters", `{"ports":[` + "\n" + `{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
+		{get, "/v1/counters", `{"ports":[` + "\n" + `{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"sent":0,"received":0,"errors":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
+		{get, "/v1/links/sick", `{"rules":null,"since":"0001-01-01T00:00:00Z","age":-1,"links":null}` + "\n"},
 		{post, "/v1/counters/clear", `{"ports":1}` + "\n"},
 	} {
 		if got := b.text(c.method, c.path); got != c.want {
@@ -130,6 +131,7 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/generations?from=1", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/dump/x", status: 404, says: "dumps are lfts"},
 		{method: get, path: "/v1/counters?ports=1", status: 400, says: "unknown parameter"},
+		{method: get, path: "/v1/counters?brief=x", status: 400, says: "expected 0 or 1"},
 		{method: get, path: "/v1/counters/top?by=x", status: 400, says: "expected errors, traffic or congestion"},
 		{method: get, path: "/v1/counters/top?by=errors&most=x", status: 400, says: "expected a number"},
 		{method: get, path: "/v1/counters?port=none", status: 503, says: "not now"},
@@ -150,7 +152,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 34 {
+	if n := b.server.Stats().Errors.Load(); n != 35 {
 		t.Errorf("%d errors counted", n)
 	}
 }

@@ -70,6 +70,8 @@ type EngineRoutes struct {
 	Worst     uint32          `json:"worst"`
 	RailShift float64         `json:"rail_shift,omitempty"` // Shift within rails; 0 if the subnet has none
 	Bisection float64         `json:"bisection"`
+	Several   int             `json:"several,omitempty"` // hosts with several LIDs
+	Cut       float64         `json:"cut,omitempty"`     // share of them that the loss of one switch above leaves cuts off
 }
 
 // LogLevel is the log level, as OpenSM's log flags (-D).

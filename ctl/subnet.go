@@ -34,6 +34,8 @@ type Subnet interface {
 	// Security is how well the subnet is protected from its own hosts.
 	Security() *Security
 	Rails() *Rails
+	// Cabling is how the cables that the last heavy sweep found differ from topo_config_file.
+	Cabling() *Cabling
 	// Dumps are the kinds of dump.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error

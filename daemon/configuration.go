@@ -20,6 +20,7 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/partitions"
 	"ibsm/perf"
+	"ibsm/sweep"
 	"ibsm/view"
 )
 
@@ -36,11 +37,12 @@ type configuration struct {
 	file   *osmlog.File // nil where the log is a stream
 	names  names.Map    // of nodes
 	// configs has the newest configuration for the manager that runs, or the next one.
-	configs chan manager.Config
-	kept    *state
-	show    func(server.Rules) // shows what the manager is master by
-	changes chan func()
-	current atomic.Pointer[inForce]
+	configs  chan manager.Config
+	kept     *state
+	show     func(server.Rules) // shows what the manager is master by
+	useRules func(sickRules)
+	changes  chan func()
+	current  atomic.Pointer[inForce]
 }
 
 // inForce is a configuration in force. It is immutable.
@@ -59,10 +61,10 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
-		kept: kept, show: show, changes: make(chan func()),
+		kept: kept, show: show, useRules: useRules, changes: make(chan func()),
 	}
 	c.current.Store(&inForce{own: l})
 	c.setModules(readModuleLog(l))
@@ -169,6 +171,7 @@ type reread struct {
 	routes     []view.PrefixRoute
 	engines    engineRead
 	modules    moduleLog
+	rules      sickRules
 }
 
 func (c *configuration) readAgain(was *inForce) (r reread) {
@@ -178,8 +181,9 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.routes = c.readRoutes(r.config)
 	r.engines = readPortGroups(r.config.Config)
 	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
-	r.engines.read(r.config.Config, conf.RoutingEngine.In(r.config.Config), policy.groups())
+	r.engines.read(r.config.Config, enginesToRead(r.config.Config), policy.groups())
 	r.modules = readModuleLog(r.config)
+	r.rules = readSickRules(r.config)
 	return r
 }
 
@@ -213,6 +217,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	}
 	next.routes = read.routes
 	c.setModules(read.modules)
+	c.useRules(read.rules)
 	c.takeEngineFiles(next, &read.engines)
 	found := append(findings(read.report), read.engines.found...)
 	if next.partitions != nil {
@@ -248,7 +253,9 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Resting = next.paused
 	cfg.Names = c.names
 	cfg.Sweep.Engines = chain(l.Config, next.engineFiles())
-	cfg.Sweep.Drained = next.engineFiles().settings(l.Config).Drained
+	files := next.engineFiles().settings(l.Config)
+	cfg.Sweep.Drained = files.Drained
+	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
@@ -262,7 +269,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Rules{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: keysOf(l.Config),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: keysOf(l.Config),
 	})
 	return cfg
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/perfdb"
 	"ibsm/perf"
+	"ibsm/perf/congestion"
+	"ibsm/perf/sick"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -102,6 +105,11 @@ const maxCounterLines = 256
 
 // counted logs what error counters have counted, as manager.Shell's Counted.
 func (c *counters) counted(im *perf.Image) {
+	c.follow(im)
+	for _, f := range c.control.Judge(im) {
+		at, far := c.ends(c.latest(), f.Port)
+		c.logger.Warn("a link is sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name, "counted", f.Counted, "most", f.Most)
+	}
 	l := c.current.own().Config
 	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l), uint64(conf.PerfMgrXmitWaitThreshold.In(l))
 	if !errs {
@@ -132,6 +140,75 @@ func (c *counters) counted(im *perf.Image) {
 	if lines > maxCounterLines {
 		c.logger.Error("more counters have risen than are logged", "counters", lines, "logged", maxCounterLines)
 	}
+}
+
+// follow logs what ports begin to wait for, and that they do no more.
+func (c *counters) follow(im *perf.Image) {
+	began, ended := c.control.Congested(im)
+	for i := range began {
+		c.logger.Warn("ports wait for a slow port", c.congestion(&began[i])...)
+	}
+	for i := range ended {
+		e := &ended[i]
+		c.logger.Info("ports do not wait any more for a slow port", append(c.congestion(e), "for", e.Until.Sub(e.Since).Round(time.Second))...)
+	}
+}
+
+func (c *counters) congestion(e *congestion.Event) []any {
+	at, far := c.ends(c.latest(), e.Root)
+	fields := []any{"node", at.Name, "guid", at.Node, "port", at.Num, "cause", e.Cause.String(), "waiting", e.Ports}
+	if far != nil {
+		fields = append(fields, "to", far.Name, "to_port", far.Num)
+	}
+	return fields
+}
+
+// farName is the other end of a link in words.
+func farName(far *osmlog.PerfPort) string {
+	if far == nil {
+		return "nowhere"
+	}
+	return fmt.Sprintf("%s port %d", far.Name, far.Num)
+}
+
+// maxRules bounds the table of rules, in bytes.
+const maxRules = 64 << 10
+
+// sickRules is a table of rules as it was read.
+type sickRules struct {
+	file, text string
+	err        error
+}
+
+// readSickRules reads the table that the configuration names.
+func readSickRules(l *conf.Loaded) (r sickRules) {
+	switch r.file = conf.SickRulesFile.In(l.Config); r.file {
+	case "":
+		r.text = sick.Defaults
+	case "ufm":
+		r.text = sick.UFM
+	default:
+		text, err := readFile(r.file, maxRules)
+		r.text, r.err = string(text), err
+	}
+	return r
+}
+
+// useRules puts the rules into force by which links are judged, unless they have errors.
+func (c *counters) useRules(r sickRules) {
+	rules, errs := sick.Parse(r.file, r.text)
+	if r.err != nil {
+		c.logger.Error("the rules for sick links cannot be read: those before stay in force", "reason", r.err)
+		return
+	}
+	for _, e := range errs {
+		c.logger.Error(e.Error())
+	}
+	if errs != nil {
+		c.logger.Error("the rules for sick links have errors: those before stay in force", "file", r.file)
+		return
+	}
+	c.control.SetSickRules(rules)
 }
 
 // found logs what is special about a reading, as manager.Shell's Found.

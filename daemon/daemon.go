@@ -106,7 +106,8 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
 		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
-	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules)
+	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules, d.counters.useRules)
+	d.counters.useRules(readSickRules(d.conf))
 	// Both run until the manager has ended.
 	d.tasks.run(context.Background(), d.current.run)
 	d.tasks.run(context.Background(), func(ended context.Context) { d.listen(ctx, ended) })

@@ -17,6 +17,7 @@ import (
 	"ibsm/routing/portgroups"
 	"ibsm/routing/torus"
 	"ibsm/sweep/engines"
+	"ibsm/topo/cabling"
 )
 
 // engineFiles are the files that the chosen routing engines read, without errors, by the key that
@@ -50,6 +51,8 @@ var engineFileKinds = []struct {
 	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, plain(parseWeights)},
 	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, plain(parseTorus)},
 	{conf.DrainFile, engines.Names(), guidfile.MaxFile + 1, plain(parseDrained)},
+	{conf.TopoConfigFile, engines.Names(), cabling.MaxFile + 1, plain(parseCabling)},
+	{conf.HeldBackSwFile, engines.Names(), guidfile.MaxFile + 1, plain(parseHeldBack)},
 	{conf.LFTsFile, []string{"file"}, maxDump, plain(parseLFTs)},
 	{conf.LIDMatrixFile, []string{"file"}, maxDump, plain(parseMatrix)},
 }
@@ -87,6 +90,16 @@ func parseIDs(name string, text []byte) (func(*engines.Settings), diag.List, err
 func parseDrained(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	drained, warnings, errors := guidfile.Drained(name, text)
 	return func(to *engines.Settings) { to.Drained = drained }, warnings, errors.Err()
+}
+
+func parseCabling(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	plan, err := cabling.Read(name, text)
+	return func(to *engines.Settings) { to.Cabling = plan }, nil, err
+}
+
+func parseHeldBack(name string, text []byte) (func(*engines.Settings), diag.List, error) {
+	switches, warnings, errors := guidfile.Switches(name, text)
+	return func(to *engines.Settings) { to.HeldBack = switches }, warnings, errors.Err()
 }
 
 func parseTorus(name string, text []byte) (func(*engines.Settings), diag.List, error) {
@@ -130,6 +143,12 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 		text, err := readFile(name, kind.most)
 		if errors.Is(err, fs.ErrNotExist) && key == conf.DrainFile.Key().Name {
 			continue // nothing is drained; the first ibsmctl drain makes the file
+		}
+		if errors.Is(err, fs.ErrNotExist) && key == conf.TopoConfigFile.Key().Name && !conf.TopoConfigEnabled.In(c) { // NVIDIA's manager does not read it then
+			missing := diag.List{{Position: diag.Position{File: name}, Text: key + ": the file is missing, so cables are not compared with it"}}
+			r.warnings = append(r.warnings, missing...)
+			r.found = append(r.found, fileFindings(kind.path.Key(), nil, missing)...)
+			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) && name == kind.path.Key().Default {
 			missing := diag.List{{Position: diag.Position{File: name}, Text: key + " names no other file, and this one is missing: " + strings.Join(kind.users, ", ") + " will refuse the subnet"}}

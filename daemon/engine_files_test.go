@@ -242,6 +242,73 @@ func TestDrainFile(t *testing.T) {
 	mustDrain(master, "the file is gone")
 }
 
+// TestCablingFiles: the plan of the cabling, whether it is enforced, and the switches that are held back are reloaded and mirrored; an error
+// changes nothing.
+func TestCablingFiles(t *testing.T) {
+	dir := t.TempDir()
+	plan, switches := filepath.Join(dir, "topoconfig.conf"), filepath.Join(dir, "held.conf")
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must := func(o *fixture, when string, cables int, enforced bool, held ...mad.GUID) {
+		t.Helper()
+		got := o.sent.Sweep.Cabling
+		if n := 0; got.Plan != nil {
+			if n = len(got.Plan.Cables); n != cables {
+				t.Errorf("%s: a plan of %d cables, want %d", when, n, cables)
+			}
+		} else if cables > 0 {
+			t.Errorf("%s: no plan", when)
+		}
+		if got.Enforced != enforced || !slices.Equal(got.HeldBack, held) {
+			t.Errorf("%s: enforced %v, held back %v", when, got.Enforced, got.HeldBack)
+		}
+	}
+	write(switches, "")
+	settings := "topo_config_file " + plan + "\nheld_back_sw_file " + switches + "\n"
+	missing := newFixture(t, settings, ownParts)
+	must(missing, "no plan, which is not enforced", 0, false)
+	write(plan, "0x1,1,0x2,1,Any,Active\n")
+	master := newFixture(t, settings+"topo_config_enabled TRUE\n", ownParts)
+	must(master, "at the start", 1, true)
+	for _, c := range []struct {
+		plan, held, says string
+		cables           int
+		want             []mad.GUID
+	}{
+		{"0x1,1,0x2,1,Any,Active\n0x1,2,0x2,2,Any,Active\n", "0x10 # a spare one\n0x11\n", "", 2, []mad.GUID{0x10, 0x11}},
+		{"0x1,1,0x2,1,Any,Active\n0x1,x,0x2,2,Any,Active\n", "0x10\n", "topoconfig.conf:2:5: port", 2, []mad.GUID{0x10, 0x11}},
+		{"ibsm-topology 1\ncable a:1 - b:1\n", "spine-1\n", "held.conf:1:1: expected a GUID", 2, []mad.GUID{0x10, 0x11}},
+		{"ibsm-topology 1\ncable a:1 - b:1\n", "0x10\n", "", 1, []mad.GUID{0x10}},
+	} {
+		write(plan, c.plan)
+		write(switches, c.held)
+		master.log.Reset()
+		master.reload(true)
+		master.take()
+		must(master, c.plan, c.cables, true, c.want...)
+		master.mustSay(c.says)
+	}
+	standby := newFixture(t, "", ownParts)
+	standby.hears(master.sent.Registrar.Mirror.Policy)
+	must(standby, "as standby", 1, true, 0x10)
+	standby.entered(smp.Master)
+	must(standby, "as master", 1, true, 0x10)
+	if strings.Contains(standby.log.String(), "topo_config_enabled has no effect") {
+		t.Error("a standby warns of a file that it has from the master")
+	}
+	if err := os.Remove(plan); err != nil {
+		t.Fatal(err)
+	}
+	master.log.Reset()
+	master.reload(true)
+	master.take()
+	must(master, "the file is gone", 1, true, 0x10)
+	master.mustSay("no such file")
+}
+
 // TestTorusFile: torus_config is reloaded and mirrored as the files of other engines are.
 func TestTorusFile(t *testing.T) {
 	const five = "torus 5 5 1\nxp_link 0x201 0x203\nyp_link 0x201 0x204\n"

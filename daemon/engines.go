@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"reflect"
+
 	"ibsm/conf"
 	"ibsm/routing"
 	"ibsm/routing/dnup"
@@ -12,10 +14,22 @@ import (
 	"ibsm/sweep/engines"
 )
 
-// chain is the chain of routing engines; conf or Run has refused a list that leaves none.
+// chain is the chain of routing engines. Where the list is empty, and no setting says how min-hop balances, nobody chose one; conf or Run has refused a list that leaves none.
 func chain(c *conf.Config, files engineFiles) engines.Chain {
-	chain, _ := engines.New(conf.RoutingEngine.In(c), files.settings(c))
+	list, s := conf.RoutingEngine.In(c), files.settings(c)
+	if len(list) == 0 && reflect.DeepEqual(s.Balancing, routing.Balancing{}) {
+		return engines.Default(s)
+	}
+	chain, _ := engines.New(list, s)
 	return chain
+}
+
+// enginesToRead are those whose files are read.
+func enginesToRead(c *conf.Config) []string {
+	if list := conf.RoutingEngine.In(c); len(list) > 0 {
+		return list
+	}
+	return []string{engines.Auto}
 }
 
 // enginesOf are those of a list with the settings in force, for a plan. The error is about the list or a file.

@@ -38,7 +38,7 @@ func selectFiles(l *conf.Loaded) (files engineFiles, policy *qosSelected, warnin
 		if policy, err = selectQoS(l, r.files.portGroups()); err != nil {
 			return nil, nil, nil, err
 		}
-		r.read(l.Config, conf.RoutingEngine.In(l.Config), policy.groups())
+		r.read(l.Config, enginesToRead(l.Config), policy.groups())
 	}
 	files, warnings, err = selectEngineFiles(l, &r)
 	return files, policy, warnings, err

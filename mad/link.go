@@ -50,6 +50,16 @@ func (w LinkWidth) Lanes() int {
 	return 0
 }
 
+// Widest is the width with the most lanes of a mask, 0 of an empty one.
+func (w LinkWidth) Widest() LinkWidth {
+	for _, one := range [...]LinkWidth{Width12x, Width8x, Width4x, Width2x, Width1x} {
+		if w&one != 0 {
+			return one
+		}
+	}
+	return 0
+}
+
 // String prints "4x", as ibnetdiscover does.
 func (w LinkWidth) String() string {
 	if n := w.Lanes(); n > 0 {

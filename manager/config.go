@@ -34,6 +34,8 @@ type Config struct {
 	Resting bool
 	// ForceHeavy makes every sweep a heavy one.
 	ForceHeavy bool
+	// Maintenance is when routes may be computed afresh without an order.
+	Maintenance Maintenance
 	// IgnoreTraps leaves changes that traps 128 and 144 report to the next sweep.
 	IgnoreTraps bool
 	SAKey       uint64
@@ -90,9 +92,9 @@ func (c *Core) reconfigure(cfg *Config) {
 	if !cfg.Sweep.Engines.Equal(c.cfg.Sweep.Engines) && c.elect.State() == smp.Master {
 		c.sweeps.sweeper.Reroute()
 	}
-	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained = cfg.Sweep.Engines, cfg.Sweep.Drained
+	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
-	c.cfg.Resting = cfg.Resting
+	c.cfg.Resting, c.cfg.Maintenance = cfg.Resting, cfg.Maintenance
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
 	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS, cfg.PortGroups
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast

@@ -29,6 +29,7 @@ type Core struct {
 	sweeps       scheduler    // which sweep is made when, and plans
 	multicast    multicast    // the multicast tables, beside the sweeps
 	certifying   certifying   // what is proved of the routes in force
+	drifting     drifting     // how far the routes in force are from fresh ones
 	traps        traps        // notices, and the sweeps that they cause
 	descriptions descriptions // NodeDescriptions, between sweeps
 	guids        guidWrites   // GUIDs that the SA assigns
@@ -101,6 +102,8 @@ func (c *Core) take(ev Event) {
 		c.multicast.TaskDone(ev.Result)
 	case CertificateMade:
 		c.certifying.done(&c.fx, ev.Result, c.cfg.Names)
+	case DriftMeasured:
+		c.drifting.done(&c.fx, ev.Result, &c.cfg.Maintenance)
 	case SweepRequested:
 		c.requested(&ev)
 	case RegistryChanged:
@@ -201,6 +204,10 @@ func (c *Core) tick() {
 		c.periodic()
 	}
 	c.certifying.tick(&c.fx, c.multicast.Multicast)
+	if c.drifting.tick(&c.fx, c.cfg.Epoch, &c.cfg.Maintenance) {
+		c.sweeps.sweeper.Reroute()
+		c.sweeps.want(wishFull, "the maintenance window")
+	}
 }
 
 // Deadline is when Step is wanted even if nothing happens; false for never.
@@ -222,6 +229,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.deadline())
 	earlier(c.certifying.deadline())
+	earlier(c.drifting.deadline(c.fx.now, c.cfg.Epoch, &c.cfg.Maintenance))
 	return at, ok
 }
 

@@ -45,6 +45,16 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 			add(view.Fault{Kind: view.NoLID, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: "no LID is left"})
 		}
 	}
+	if out.Cabling != nil {
+		for i := range out.Cabling.Held {
+			h := &out.Cabling.Held[i]
+			for _, e := range h.Ends {
+				if out.Topo.FindNode(e.GUID) != topo.None {
+					add(view.Fault{Kind: view.HeldBack, Node: e.GUID, Port: e.Port, Text: h.String()})
+				}
+			}
+		}
+	}
 	for _, f := range out.Failures {
 		add(view.Fault{Kind: f.Kind, Node: f.Node, Port: f.Port, Text: f.Reason})
 	}

@@ -90,7 +90,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.cfg.PathSLs, QoS: c.cfg.QoS, PortGroups: c.cfg.PortGroups,
 	}
 	v.Faults, v.FaultsMore = faults(out)
-	v.Drained = out.Drained
+	v.Drained, v.Cabling = out.Drained, out.Cabling
 	v.Absent = make([]view.Absent, 0, len(out.Absent))
 	for _, k := range out.Absent {
 		v.Absent = append(v.Absent, view.Absent{Port: k.Port, Base: k.Base, LMC: k.LMC, Since: k.Absent})
@@ -125,6 +125,7 @@ func (c *Core) unpublish() {
 	c.fx.table.SetYields(false)
 	c.descriptions.reset()
 	c.certifying.end(&c.fx)
+	c.drifting.forget(&c.fx)
 	c.published.withdraw(&c.fx)
 	if c.cfg.Congestion.Enabled {
 		c.fx.do(Congestion{})

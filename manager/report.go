@@ -35,10 +35,11 @@ type sweepLog struct {
 	fitting    sweep.Fitting
 	refused    map[string]bool // engines, with their reasons
 	drained    []view.Drained  // as sweep.SweepPlan.Drained
-	foreign    string          // as sweep.SweepPlan.Foreign
-	unknown    string          // GUIDs of files of engines
-	unmatched  string          // rules of port groups in files of engines
-	notes      []string        // of the engine
+	cabling    cablingLog
+	foreign    string   // as sweep.SweepPlan.Foreign
+	unknown    string   // GUIDs of files of engines
+	unmatched  string   // rules of port groups in files of engines
+	notes      []string // of the engine
 }
 
 // logOverflows logs ports that cannot hold all their P_Keys.
@@ -93,6 +94,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 		fx.log(warn, "links were added, but the routes of another manager do not use them and are kept: ibsmctl reroute uses them")
 	}
 	l.logDrained(fx, r)
+	l.cabling.log(fx, r.Cabling)
 	if r.Unavoidable > 0 {
 		fx.log(warn, "unhealthy links are still used: without them the subnet would be split", "links", r.Unavoidable)
 	}

@@ -33,7 +33,9 @@ type loop struct {
 	results   chan RoutesComputed
 	grown     chan MulticastComputed
 	certified chan CertificateMade // room for the one that is out
+	measured  chan DriftMeasured   // likewise
 	endProof  context.CancelFunc
+	endDrift  context.CancelFunc
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
@@ -77,6 +79,7 @@ func (l *loop) run(ctx context.Context) error {
 		case ev = <-l.shell.Asks:
 		case ev = <-l.grown:
 		case ev = <-l.certified:
+		case ev = <-l.measured:
 		case cfg := <-l.shell.Configs:
 			ev = l.configure(&cfg)
 		case <-l.registrar.changed:
@@ -198,6 +201,16 @@ func (l *loop) act(ctx context.Context, a Action) {
 		})
 	case EndCertify:
 		l.endProof()
+	case Measure:
+		ctx, cancel := context.WithCancel(ctx)
+		l.endDrift = cancel
+		l.tasks.Go(func() {
+			defer cancel()
+			priority.GiveWay()
+			l.measured <- DriftMeasured{a.Task.Run(ctx)}
+		})
+	case EndMeasure:
+		l.endDrift()
 	case Publish:
 		l.shell.view.Store(a.View)
 		l.shell.sa.setView(a.View)

@@ -48,6 +48,7 @@ const (
 	noSweep      scheduleState = iota
 	lightSweep                 // asks whether a heavy one is needed
 	quickSweep                 // a heavy one that believes switches which report no change
+	secondSweep                // a heavy one that believes what has been answered to the Sets of the one before
 	fullSweep                  // a heavy one that asks about everything
 	previewSweep               // the walk of a full one, for a plan
 	pausing                    // it was given up; the result of its job is awaited
@@ -55,23 +56,35 @@ const (
 )
 
 func (s scheduleState) String() string {
-	return [...]string{"no sweep", "light sweep", "quick sweep", "full sweep", "preview", "pausing", "abandoned"}[s]
+	return [...]string{"no sweep", "light sweep", "quick sweep", "second sweep", "full sweep", "preview", "pausing", "abandoned"}[s]
+}
+
+// extent is what the walk of a heavy sweep asks about.
+func (s scheduleState) extent() sweep.Extent {
+	switch s {
+	case quickSweep:
+		return sweep.Quick
+	case secondSweep:
+		return sweep.Second
+	}
+	return sweep.Full
 }
 
 // wishes are the sweeps that are wanted, each at most once.
 type wishes uint8
 
 const (
-	wishLight wishes = 1 << iota
-	wishQuick        // heavy, quick where that is possible
-	wishLink         // heavy, and quick before anything that takes longer: a link has changed
-	wishFull         // heavy, and full
-	wishHeavy = wishQuick | wishLink | wishFull
+	wishLight  wishes = 1 << iota
+	wishQuick         // heavy, quick where that is possible
+	wishLink          // heavy, and quick before anything that takes longer: a link has changed
+	wishSecond        // heavy, right after the last one
+	wishFull          // heavy, and full
+	wishHeavy  = wishQuick | wishLink | wishSecond | wishFull
 )
 
 func (w wishes) String() string {
 	var all []string
-	for i, name := range [...]string{"light", "quick", "link", "full"} {
+	for i, name := range [...]string{"light", "quick", "link", "second", "full"} {
 		if w&(1<<i) != 0 {
 			all = append(all, name)
 		}
@@ -106,7 +119,7 @@ func (s *scheduler) becomeWalking(state scheduleState, now time.Duration, mayWri
 	if s.state = state; state != quickSweep && s.slow == 0 {
 		s.slow = now
 	}
-	s.phase = s.sweeper.Walk(mayWrite, state == quickSweep)
+	s.phase = s.sweeper.Walk(mayWrite, state.extent())
 }
 
 // nextRequest is the next one of the sweep under way. unknown says that it may go to a device that
@@ -185,6 +198,8 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 	state, kind := fullSweep, HeavySweep
 	if s.mayQuick(mayWrite) && (!s.wanted.has(wishFull) || s.wanted.has(wishLink) && !s.overdue(fx.now)) {
 		state, kind = quickSweep, QuickSweep
+	} else if s.wanted&wishHeavy == wishSecond {
+		state = secondSweep
 	}
 	fx.log(debug, osmlog.HeavySweep, "reason", s.reason, "quick", state == quickSweep)
 	if state == quickSweep {
@@ -192,7 +207,7 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 	} else {
 		s.wanted = 0
 	}
-	if state == fullSweep || s.trouble == "" {
+	if state != quickSweep || s.trouble == "" {
 		s.next = 0
 	}
 	s.started = fx.now
@@ -330,7 +345,7 @@ func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (go
 	case trouble != "" && !quick:
 		s.backOff()
 	case s.needFull:
-		s.want(wishFull, "possible missed changes during the last sweep")
+		s.want(wishSecond, "possible missed changes during the last sweep")
 	case out.Healed:
 		s.want(wishFull, "a switch accepts its forwarding table again, or a link has become ACTIVE")
 	}

@@ -122,7 +122,10 @@ func TestSchedule(t *testing.T) {
 		{name: "quick and light", swept: true, wanted: wishQuick | wishLight, state: quickSweep, left: wishLight},
 		{name: "full and light", swept: true, wanted: wishFull | wishLight, state: fullSweep},
 		{name: "a link, then full", swept: true, wanted: wishLink | wishFull, state: quickSweep, left: wishFull},
-		{name: "a link and all others", swept: true, wanted: reset, state: quickSweep, left: wishFull | wishLight},
+		{name: "a link and all others", swept: true, wanted: reset, state: quickSweep, left: wishSecond | wishFull | wishLight},
+		{name: "the second one", swept: true, wanted: wishSecond | wishLight, prepare: func(s *schedule) { s.needFull = true }, state: secondSweep, left: 0},
+		{name: "the second one, and a full one", swept: true, wanted: wishSecond | wishFull, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
+		{name: "the second one, and a link", swept: true, wanted: wishSecond | wishLink, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
 		{name: "a link, and full is overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred + 1 }, state: fullSweep},
 		{name: "a link, and full is nearly overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred }, state: quickSweep, left: wishFull},
 		{name: "resting", swept: true, wanted: reset, resting: true, state: noSweep, left: reset},
@@ -272,7 +275,7 @@ func TestTrouble(t *testing.T) {
 		{"b", false, fullSweep, 0, 4 * time.Second},
 		{"b", false, fullSweep, 0, 8 * time.Second},
 		{"b", false, fullSweep, 0, maxBackoff},
-		{"", true, fullSweep, wishFull, maxBackoff},
+		{"", true, fullSweep, wishSecond, maxBackoff},
 	} {
 		s.state, s.wanted = c.state, 0
 		s.finished(out, c.trouble, c.grave)

@@ -40,6 +40,18 @@ func isForged(n *smp.Notice, from mad.LID, v *view.View) bool {
 	return false
 }
 
+// switchWithChange is the node of a switch that reports a change of a link, 0 for none or an unknown one.
+func switchWithChange(n *smp.Notice, v *view.View) mad.GUID {
+	if !n.IsGeneric() || n.TrapNumber() != smp.TrapLinkState {
+		return 0
+	}
+	p := portOf(v, n.LinkState().LID())
+	if p == topo.None {
+		return 0
+	}
+	return v.Topo.Nodes[v.Topo.Ports[p].Node].GUID
+}
+
 // isOfNode reports whether a LID can belong to the node of the port with the LID from.
 func isOfNode(v *view.View, from, lid mad.LID) bool {
 	if lid == from || lid == 0 {

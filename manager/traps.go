@@ -106,6 +106,7 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 		return 0, nil
 	}
 	switch number := n.TrapNumber(); {
+	case series.count > 1 && cutOff(n.IssuerLID(), v): // TrapRepress does not reach it
 	case number == smp.TrapLinkState && !ignoreChanges:
 		if series.count <= noisyCount {
 			fx.log(debug, osmlog.TrapSweep(smp.TrapLinkState))
@@ -118,6 +119,11 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 		return 0, &portErrors{e.LID(), e.PortNum(), series.count, describe(n)}
 	}
 	return 0, nil
+}
+
+// cutOff reports whether a LID may be that of a node which is not in the subnet because cables are held back.
+func cutOff(lid mad.LID, v *view.View) bool {
+	return v != nil && v.Cabling != nil && len(v.Cabling.Held) > 0 && v.LIDs.PortOf(lid) == topo.None
 }
 
 // localChange handles trap 144. A changed description is read separately, because a walk does not
@@ -277,6 +283,9 @@ func (c *Core) trap(d *mad.Datagram) {
 	if n := (*smp.Notice)(d.Packet.Data()); isForged(n, d.LID, c.published.view) {
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmTrap, c.published.view, d), "text", describe(n))
 		return
+	}
+	if node := switchWithChange((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
+		c.sweeps.sweeper.LinkChanged(node)
 	}
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {

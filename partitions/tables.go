@@ -72,6 +72,14 @@ type Tables struct {
 	Unknown   []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
 }
 
+// Table is what a port will have: its target, or what it has where its table is left alone, nil if that is not known. t may be nil.
+func (t *Tables) Table(of *topo.Topo, p topo.PortIdx) *topo.PKeyTable {
+	if t != nil && t.Want[p] != nil {
+		return t.Want[p]
+	}
+	return of.Ports[p].PKeys
+}
+
 // Overflow is a port that cannot hold all the keys it is to have.
 type Overflow struct {
 	Port topo.PortIdx

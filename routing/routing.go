@@ -35,6 +35,8 @@ type In struct {
 	// Lanes is, by PortIdx, the number of data VLs that the links of switches have, 1 to 15; 0 for
 	// ports without a link. Nil is 15 everywhere.
 	Lanes []uint8
+	// Tenants are which hosts exchange packets; nil where all do. Routes between others must lead there all the same, and count for nothing.
+	Tenants *Tenants
 	// Workers compute, whose number changes nothing in the result.
 	Workers Workers
 }

@@ -28,7 +28,7 @@ func TestQuickWalk(t *testing.T) {
 		begin func()
 		asks  int // Gets allowed beyond one a switch and sweep
 	}{
-		{"a link between switches down", func() { b.Fabric.LinkDown(uplink(n, sw)) }, 30},
+		{"a link between switches down", func() { b.Fabric.LinkDown(uplink(n, sw)) }, 40}, // the trap of one end comes when its change has been read
 		{"and up", func() { b.Fabric.LinkUp(uplink(n, sw)) }, 30},
 		{"a host's link down", func() { b.Fabric.LinkDown(host(n, 7)) }, 15},
 		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 17}, // two for its P_Keys

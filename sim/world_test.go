@@ -65,8 +65,13 @@ type Manager struct {
 	proved  manager.CertificateMade // likewise, of a certificate task
 	proving bool
 	proveAt time.Duration
-	buf     []mad.Datagram
-	sa      *saServer // nil without a Registrar
+
+	measured  manager.DriftMeasured // likewise, of a drift task
+	measuring bool
+	measureAt time.Duration
+
+	buf []mad.Datagram
+	sa  *saServer // nil without a Registrar
 }
 
 // task is a route task that is out.
@@ -191,6 +196,7 @@ func (w *World) next() (at time.Duration, ok bool) {
 		}
 		earlier(max(m.grownAt, m.Asleep), m.grown != nil)
 		earlier(max(m.proveAt, m.Asleep), m.proving)
+		earlier(max(m.measureAt, m.Asleep), m.measuring)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
 	}
 	return max(at, w.Fabric.Now()), ok
@@ -226,6 +232,9 @@ func (w *World) attend(m *Manager) {
 	case m.proving && m.proveAt <= w.Fabric.Now():
 		m.proving = false
 		w.step(m, m.proved)
+	case m.measuring && m.measureAt <= w.Fabric.Now():
+		m.measuring = false
+		w.step(m, m.measured)
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.TimePassed{})
 	case m.sa != nil:
@@ -279,6 +288,10 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			}
 		case manager.EndCertify:
 			m.proved = manager.CertificateMade{} // which comes no sooner
+		case manager.Measure:
+			m.measuring, m.measureAt, m.measured = true, w.Fabric.Now()+10*w.ComputeTime, manager.DriftMeasured{Result: a.Task.Run(context.Background())}
+		case manager.EndMeasure:
+			m.measured = manager.DriftMeasured{} // which comes no sooner
 		case manager.Publish:
 			m.View = a.View
 		case manager.Persist:

@@ -92,7 +92,7 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables) (bool, error) {
 	var most [2]uint32
 	for i, t := range []*routing.Tables{tables, others} {
-		loads, err := quality.Loads(ctx, a.Workers, a.out.Topo, a.out.LIDs, t.LFT)
+		loads, err := quality.Loads(ctx, a.in, t.LFT)
 		if err != nil {
 			return false, err
 		}

@@ -65,7 +65,7 @@ func (b *harness) heavy() *Outcome {
 func (b *harness) walk() (found *Found) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
-	w := b.Walk(true, false)
+	w := b.Walk(true, Full)
 	b.until(w, func() bool { found = w.Found(); return found != nil })
 	return found
 }

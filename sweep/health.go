@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -32,6 +33,12 @@ func (s *Sweeper) port(lid mad.LID, num uint8) topo.PortIdx {
 func (s *Sweeper) keyOf(p topo.PortIdx) plan.Key {
 	port := &s.state.prev.Ports[p]
 	return plan.Key{Node: s.state.prev.Nodes[port.Node].GUID, Port: port.Num}
+}
+
+// LinkChanged has the next walk read the ports of a switch, also when it reports no change: a late duplicate of a Set can have
+// cleared its PortStateChange after a link changed.
+func (s *Sweeper) LinkChanged(node mad.GUID) {
+	s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 }
 
 // Avoid has routes avoid the link at a port from the next heavy sweep on, until Heal. lid is

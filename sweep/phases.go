@@ -38,13 +38,30 @@ type Walk struct {
 	*discover.Machine
 }
 
+// Extent is what a walk asks about.
+type Extent uint8
+
+const (
+	// Full asks about everything.
+	Full Extent = iota
+	// Second follows a sweep at once, to see what changed until that one cleared PortStateChange.
+	// It asks about everything but ports that have answered a Set since.
+	Second
+	// Quick takes over the previous walk's ports of switches that report no change.
+	Quick
+)
+
 // Walk begins a heavy sweep. master allows it to clear PortStateChange, as only the master of
-// a subnet may. quick takes over the previous walk's ports of switches that report no change.
-func (s *Sweeper) Walk(master, quick bool) *Walk {
-	s.renamed = nil
+// a subnet may.
+func (s *Sweeper) Walk(master bool, of Extent) *Walk {
+	var answered []bool
+	if of == Second && s.state.prev != nil {
+		answered = s.state.answered
+	}
+	s.renamed, s.state.answered = nil, nil
 	s.state.devices.WalkBegins()
 	return &Walk{s, discover.New(discover.Config{
-		Prev: s.state.prev, Before: s.state.before, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: quick,
+		Prev: s.state.prev, Before: s.state.before, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
 		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
@@ -107,7 +124,7 @@ func (j *RouteTask) Without(what []routing.SwitchPort) *RouteTask {
 
 func (f *Found) task() *RouteTask {
 	s := f.s
-	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained,
+	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained, cabling: s.cfg.Cabling,
 		multicastTop: s.multicastTop}
 }
 
@@ -155,6 +172,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.pkeys.tally(p.held)
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.swept = p.c.Topo, nil, true
+	s.state.answered = p.heard
 	s.state.rememberKeys(p.c.Topo)
 	s.state.findings = found.Findings
 	s.state.devices.WalkEnds()

@@ -52,6 +52,7 @@ type Program struct {
 	sets       map[mad.AttrID]int
 	failures   []Failure
 	notHeld    []NotHeld
+	heard      []bool                    // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
 	names      map[smp.PortInfo][]string // of fieldNames
 	held       bool                      // no P_Key is removed in this sweep
 	reregister map[mad.GUID]bool         // ports whose clients have not been asked to register again yet
@@ -106,6 +107,9 @@ type NotHeld struct {
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
 	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
+	if c.found.Changed {
+		p.heard = make([]bool, len(c.Topo.Ports))
+	}
 	if held := c.Plan.LanePorts(); held != nil {
 		p.state.devices.Ports = held
 	}

@@ -51,6 +51,9 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	sent := p.c.Plan.Wanted(st.Port)
 	judged := p.c.Plan.Judged(st.Port, &sent, *info)
 	port.Info = *info
+	if p.heard != nil {
+		p.heard[st.Port] = true
+	}
 	if (st.Op == plan.SetPort || st.Op == plan.Arm) && !looked {
 		delete(p.reregister, port.GUID)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
@@ -32,6 +33,7 @@ type RouteTask struct {
 	reroute  bool // compute all routes afresh
 	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
+	cabling  Cabling
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
 
@@ -78,12 +80,14 @@ type SweepPlan struct {
 	Unused      bool           // links were added that adopted routes do not use
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
 	Drained     []view.Drained // in the order of Config.Drained
+	Cabling     *view.Cabling  // nil where there is nothing to compare, and nothing held back
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
 	Err         error // no engine routes the subnet
 
 	found     *Found
+	problem   problem
 	same      bool // Topo is equal to that of the last sweep
 	delta     delta
 	multicast *MulticastResult // of a preview; may be nil
@@ -116,6 +120,7 @@ type delta struct {
 	foreign     string
 	closing     []repair.Route
 	adopted     bool
+	auto        bool
 	base        *base
 	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
@@ -130,6 +135,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
+	s.auto = d.auto
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.members = d.closing, d.base, d.members
 	if d.indexes != nil {
@@ -149,8 +155,13 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if j.without != nil {
 		out.CutOff = cutOff(b, j.without)
 	}
+	var cables []heldBack
+	out.Cabling, cables = j.cabling.check(b)
 	t := b.Freeze()
 	out.Topo = t
+	if len(cables) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
+		j.found.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
+	}
 	d := &out.delta
 	d.switches, d.ports = s.walked(t, tables), j.found.Ports
 	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
@@ -158,6 +169,10 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
+	if d.auto = s.auto || j.reroute; !d.auto && !s.swept && isCold(t) {
+		d.auto = true
+		d.adopted = d.adopted && !j.chain[0].Unchosen // what stands in the tables is of no use to anybody
+	}
 	var dead, babblers []topo.PortIdx
 	var grace bool
 	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive)
@@ -198,7 +213,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: dead, Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: append(dead, stillUp(t, cables)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister,
 	})
 	for i, target := range out.Plan.Targets() {
@@ -209,6 +224,13 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
 	}
 	return out
+}
+
+// isCold reports whether nothing uses a subnet: no port with a link is ARMED or ACTIVE.
+func isCold(t *topo.Topo) bool {
+	return !slices.ContainsFunc(t.Ports, func(p topo.Port) bool {
+		return p.Num != 0 && p.Peer != topo.None && p.Info.PortState() >= smp.PortArmed
+	})
 }
 
 // unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
@@ -247,11 +269,16 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions, s.members)
 		j.regroup = out.Members.Changed(s.members)
 	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Workers: j.Workers}
+	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Tenants: tenants(t, out.Partitions), Workers: j.Workers}
 	if in.Prev == nil {
 		in.Keep = routing.KeepNone
 	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
+	out.problem = problem{j.chain, in} // with engines that nobody chose: their routes are offered
+	out.problem.in.Prev, out.problem.in.Keep = nil, routing.KeepNone
+	if !d.auto {
+		j.chain = j.chain.Chosen()
+	}
 	j.chain, out.Seen = j.chain.For(t)
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
 	r := a.choose(ctx)
@@ -289,6 +316,11 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		}
 		sw.Row = tables.LFT[i]
 	}
+}
+
+// tenants are the hosts that exchange packets by the partitions that they are about to get.
+func tenants(t *topo.Topo, parts *partitions.Tables) *routing.Tenants {
+	return routing.NewTenants(t, func(p topo.PortIdx) *topo.PKeyTable { return parts.Table(t, p) })
 }
 
 // keep decides how much of the previous tables stays. Routes of another manager stay as long

@@ -85,7 +85,7 @@ func TestPreviewLeavesNoTrace(t *testing.T) {
 	down(b)
 	preview := func(reroute bool) *RouteTask {
 		var found *Found
-		w := b.Walk(false, false)
+		w := b.Walk(false, Full)
 		b.until(w, func() bool { found = w.Found(); return found != nil })
 		defer found.Drop()
 		return found.Preview(reroute)

@@ -38,6 +38,7 @@ type state struct {
 	renewed      time.Duration         // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
+	answered     []bool             // Program.heard of the last sweep, for the walk that follows at once
 	before       *topo.Topo         // where prev is nil because of Pause: the subnet as it was until then
 	findings     []discover.Finding // of the walk that prev is from
 	report       *verify.Report     // of the tables computed last; nil without any
@@ -48,6 +49,7 @@ type state struct {
 	readLanes    bool               // walks read the tables of lanes: sls may have to be fitted to them
 	foreign      string             // SweepPlan.Foreign of the last plan
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
+	auto         bool               // engines that nobody chose route the subnet: it was not in use, or its routes were computed afresh by an order
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
 	base         *base              // of the routes in force; nil where their engine needs none
 	members      *engines.Members   // of port groups in files of engines, in the last sweep; nil without any

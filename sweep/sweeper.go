@@ -32,6 +32,7 @@ type Config struct {
 	Partitions    Partitions
 	Engines       engines.Chain
 	Drained       []routing.SwitchPort // that routes avoid; port 0 is a whole switch
+	Cabling       Cabling
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored
@@ -129,7 +130,7 @@ func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.devices.ForeignMaster()
 	s.state.forgetMastership()
-	s.sms = nil
+	s.state.auto, s.sms = false, nil
 }
 
 // Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go

@@ -193,6 +193,22 @@ func (t *Topo) LinkSpeed(p PortIdx) mad.LinkSpeed {
 	return t.Ports[p].Info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2())
 }
 
+// LinkRate is the rate of a port's link as it runs, and the one that both its ends support, whatever is enabled; 0 for what is not
+// known, as without a cable.
+func (t *Topo) LinkRate(p PortIdx) (is, could mad.Rate) {
+	peer := t.Ports[p].Peer
+	if peer == None {
+		return 0, 0
+	}
+	a, b := &t.Ports[p].Info, &t.Ports[peer].Info
+	of := func(p PortIdx, info *smp.PortInfo) smp.SpeedMask {
+		caps := &t.Ports[t.EndPort(p)].Info
+		return info.SpeedsSupported(caps.CapabilityMask(), caps.CapabilityMask2())
+	}
+	width, speeds := a.LinkWidthSupported()&b.LinkWidthSupported(), of(p, a)&of(peer, b)
+	return mad.LinkRate(a.LinkWidthActive(), t.LinkSpeed(p)), mad.LinkRate(width.Widest(), speeds.Fastest())
+}
+
 // SwitchOf is the switch that the port belongs to, or for an end port of a CA or
 // router the one it hangs on; None when there is no switch.
 func (t *Topo) SwitchOf(p PortIdx) SwitchIdx {

@@ -39,13 +39,14 @@ const (
 	NotAdaptive   FaultKind = 15 // adaptive routing was on at a switch, and is off
 	CreditLoop    FaultKind = 16 // packets that leave by the port can wait for each other for ever
 	StoppedLane   FaultKind = 17 // packets do not leave by the port, because of its lanes
+	HeldBack      FaultKind = 18 // the cable of the port is not used, because the operator wants so
 )
 
 var faultNames = [...]string{
 	NoAnswer: "no answer", Refused: "refused", NotKept: "not kept", Unrouted: "table incomplete", Excluded: "P_Keys not written",
 	WentDown: "went down", Unresponsive: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
 	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes", PrivateTables: "private tables", NotAdaptive: "no longer adaptive",
-	CreditLoop: "credit loop", StoppedLane: "lane missing",
+	CreditLoop: "credit loop", StoppedLane: "lane missing", HeldBack: "held back",
 }
 
 // String names the kind in a few words.

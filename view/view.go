@@ -43,6 +43,7 @@ type View struct {
 	FaultsMore int     // that found no room
 	Absent     []Absent
 	Drained    []Drained
+	Cabling    *Cabling // nil without a plan, and with nothing held back
 }
 
 // MaxFaults is how many Faults a View holds.

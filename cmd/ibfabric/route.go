@@ -265,6 +265,9 @@ func (r *route) measure(ctx context.Context, in routing.In, tables *routing.Tabl
 		}
 		r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, f.Bisection)
 	}
+	if f.Several > 0 {
+		r.line("hosts", "%d have several LIDs, of one port or several; the loss of one switch above leaves cuts %.1f %% of them off from a leaf, on average", f.Several, f.Cut*100)
+	}
 	return nil
 }
 

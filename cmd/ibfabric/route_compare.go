@@ -34,7 +34,7 @@ type attempt struct {
 
 // compare prints a table of the engines, with more and more cables missing.
 func (r *route) compare(ctx context.Context, in routing.In) error {
-	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %7s %10s\n", "missing", "engine", "seconds", "lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "rails", "bisection")
+	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %7s %10s %6s\n", "missing", "engine", "seconds", "lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "rails", "bisection", "cut")
 	for _, percent := range r.missing {
 		for _, name := range r.engines {
 			of, refused, err := r.tries(ctx, in, name, percent)
@@ -50,11 +50,15 @@ func (r *route) compare(ctx context.Context, in routing.In) error {
 			if len(r.rails.Rails) > 0 {
 				within = fmt.Sprintf("%.2f", quality.Median(of, func(a attempt) float64 { return a.rails }))
 			}
-			fmt.Fprintf(r.out, "%-8s %-10s %8.3f %8d %13s %7d %9.1f %9d %7.2f %6d %7s %10.3f\n", share, name,
+			cut := "-"
+			if of[0].Several > 0 {
+				cut = fmt.Sprintf("%.1f%%", 100*quality.Median(of, func(a attempt) float64 { return a.Cut }))
+			}
+			fmt.Fprintf(r.out, "%-8s %-10s %8.3f %8d %13s %7d %9.1f %9d %7.2f %6d %7s %10.3f %6s\n", share, name,
 				quality.Median(of, func(a attempt) float64 { return a.took }), quality.Median(of, func(a attempt) int { return a.lost }), fmt.Sprintf("%d of %d", loops(of), len(of)),
 				quality.Median(of, func(a attempt) int { return a.Unused }), quality.Median(of, func(a attempt) float64 { return a.Mean }),
 				quality.Median(of, func(a attempt) uint32 { return a.Fullest }), quality.Median(of, func(a attempt) float64 { return a.Shift }),
-				quality.Median(of, func(a attempt) uint32 { return a.Worst }), within, quality.Median(of, func(a attempt) float64 { return a.Bisection }))
+				quality.Median(of, func(a attempt) uint32 { return a.Worst }), within, quality.Median(of, func(a attempt) float64 { return a.Bisection }), cut)
 		}
 	}
 	fmt.Fprint(r.out, compared)
@@ -72,6 +76,8 @@ shift, worst  flows on the fullest link while each host sends to the one so many
               over shifts, and the most
 rails         the mean of shifts within rails, all rails at once, each to the port so many places after it
 bisection     share of the bandwidth of a link that flows have while half of the hosts send to the other half
+cut           share of the hosts with several ports or LIDs that the loss of one switch above leaves cuts off
+              from a leaf, on average over leaves
 `
 
 // tries are the figures of an engine for each draw of what is missing, without those that it refuses.

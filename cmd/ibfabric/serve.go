@@ -106,9 +106,10 @@ func describe(name string, cfg ibsim.ServerConfig) string {
 
 // console serves a fabric and takes commands.
 type console struct {
-	server *ibsim.Server
-	quit   func()
-	mu     sync.Mutex // one command at a time
+	server  *ibsim.Server
+	traffic traffic
+	quit    func()
+	mu      sync.Mutex // one command at a time
 }
 
 // run serves until the context ends. Readers of commands end with their input, the

@@ -78,11 +78,9 @@ func probe(f *fabric.Fabric, args []string) (string, error) {
 	if err != nil || n < 1 || n > maxProbes {
 		return "", fmt.Errorf("%q: expected a number from 1 to %d", args[0], maxProbes)
 	}
-	seed := uint64(1)
-	if len(args) > 1 {
-		if seed, err = strconv.ParseUint(args[1], 0, 64); err != nil {
-			return "", fmt.Errorf("seed %q: expected a number of 64 bits", args[1])
-		}
+	seed, err := readSeed(args[1:])
+	if err != nil {
+		return "", err
 	}
 	arrived, lost := probePairs(f, n, seed)
 	var b strings.Builder
@@ -93,15 +91,21 @@ func probe(f *fabric.Fabric, args []string) (string, error) {
 	return b.String(), nil
 }
 
+// readSeed reads a seed that may be left out.
+func readSeed(args []string) (seed uint64, err error) {
+	if len(args) == 0 {
+		return 1, nil
+	}
+	if seed, err = strconv.ParseUint(args[0], 0, 64); err != nil {
+		return 0, fmt.Errorf("seed %q: expected a number of 64 bits", args[0])
+	}
+	return seed, nil
+}
+
 // probePairs sends a data packet between random pairs of different end ports. lost
 // names the first one of each reason.
 func probePairs(f *fabric.Fabric, n int, seed uint64) (arrived int, lost []string) {
-	var ends []net.End
-	for at := range f.EndPorts() {
-		if f.NodeType(at.Node) != mad.Switch && f.Powered(at.Node) && f.Peer(at).Node >= 0 {
-			ends = append(ends, at)
-		}
-	}
+	ends := hostPorts(f)
 	if len(ends) < 2 {
 		return 0, []string{"lost: there are fewer than two end ports"}
 	}

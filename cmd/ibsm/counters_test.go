@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -212,17 +213,26 @@ var countingServers = []struct {
 		func(s *simulator, node string, port int, counter string, n int) {
 			s.console(`PerformanceSet "%s"[%d] PortCounters.%s=%d`, node, port, counter, n)
 		}},
-	{"serve", startCounting, func(s *simulator, node string, port int, counter string, n int) {
-		s.proc.skip()
-		fmt.Fprintf(s.stdin, "count %s %d %s %d\n", node, port, counter, n)
-		s.proc.await("ok")
-	}},
+	{"serve", func(t *testing.T) *simulator { return startCounting(t, abs(t, "../../testdata/fabrics/captured.net")) }, addCount},
 }
 
-// startCounting serves the same fabric by ibfabric serve, with devices like real ones.
-func startCounting(t *testing.T) *simulator {
+// command is one for ibfabric serve, which obeys.
+func (s *simulator) command(format string, args ...any) {
+	s.t.Helper()
+	s.proc.skip()
+	fmt.Fprintf(s.stdin, format+"\n", args...)
+	s.proc.await("ok")
+}
+
+// addCount has a port of ibfabric serve count.
+func addCount(s *simulator, node string, port int, counter string, n int) {
+	s.t.Helper()
+	s.command("count %s %d %s %d", node, port, counter, n)
+}
+
+// startCounting serves the fabric of a net file by ibfabric serve, with devices like real ones.
+func startCounting(t *testing.T, file string) *simulator {
 	t.Helper()
-	file := abs(t, "../../testdata/fabrics/captured.net")
 	s := &simulator{t: t, dir: t.TempDir(), socket: newSocket(), net: readNet(t, file)}
 	stdin, w, err := os.Pipe()
 	if err != nil {
@@ -424,5 +434,59 @@ func TestCountersStandby(t *testing.T) {
 	standby.await("SUBNET UP")
 	if ports := countersOf(t, s, socket); len(ports) != 20 {
 		t.Errorf("as master it reads %d ports, want 20", len(ports))
+	}
+}
+
+// TestSickLinks: an operator finds the bad cables: in the log, and by ibsmctl links sick, with the end that
+// receives badly; a reload changes the rules, and a file with an error does not.
+func TestSickLinks(t *testing.T) {
+	t.Parallel()
+	s := startCounting(t, generated("fattree:k=4").file(t))
+	rules := s.path("rules")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(rules, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("# none of these is reached\nrecoveries LinkErrorRecoveryCounter 100 1h\n")
+	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\nsick_rules_file " + rules + "\n"
+	socket := s.path("s")
+	p := ibsm.bringUp(s, "--ctl_socket", socket)
+	defer p.stop()
+	sick := func() string {
+		return run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "sick").stdout
+	}
+	countersOf(t, s, socket) // the first readings
+	addCount(s, "leaf-02", 3, "LinkErrorRecoveryCounter", 9)
+	countersOf(t, s, socket)
+	if got := sick(); !strings.HasPrefix(got, "0 sick links by 1 rule, ") {
+		t.Errorf("below the limit: %s", got)
+	}
+	write("recoveries LinkErrorRecoveryCounter 3\n")
+	p.signal(syscall.SIGHUP)
+	p.await(rules + ":1:37: expected a name, counters, a limit and a time, not 3 words")
+	p.await("the rules for sick links have errors: those before stay in force")
+	write("recoveries LinkErrorRecoveryCounter 3 1h\nbit-errors SymbolErrorCounter 1e-12/bit 12m\n")
+	p.signal(syscall.SIGHUP)
+	p.await("configuration reloaded")
+	countersOf(t, s, socket)
+	addCount(s, "leaf-02", 3, "LinkErrorRecoveryCounter", 4)
+	addCount(s, "leaf-01", 1, "SymbolErrorCounter", 5000)
+	addCount(s, "leaf-01", 2, "PortRcvRemotePhysicalErrors", 60000)
+	awaitLine(t, p, `0x01 -> a link is sick node=leaf-02 guid=0x[0-9a-f]+ port=3 from="agg-01 port 2" rule=recoveries counted=4 most=3`)
+	awaitLine(t, p, `0x01 -> a link is sick node=leaf-01 guid=0x[0-9a-f]+ port=1 from="host-01 mlx5_0 port 1" rule=bit-errors counted=5000 most=\d+`)
+	want := `^2 sick links by 2 rules, of counters read \d+s ago
+
+leaf-02 port 3 receives badly from agg-01 port 2: recoveries
+  LinkErrorRecoveryCounter 4 in 1h0m0s, more than 3 \(3\)
+  since .*; there is another way: ibsmctl drain takes it out of use
+
+leaf-01 port 1 receives badly from host-01 mlx5_0 port 1: bit-errors
+  SymbolErrorCounter 5000 in 12m0s, more than \d+ \(1e-12/bit\)
+  since .*; there is no other way
+$`
+	if got := sick(); !regexp.MustCompile(want).MatchString(got) {
+		t.Errorf("ibsmctl links sick:\n%s", got)
 	}
 }

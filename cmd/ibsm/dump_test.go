@@ -115,7 +115,7 @@ Hca 1 "h3"
 
 func compareDumps(t *testing.T, f source, lmc string) {
 	theirs := startIbsim(t, f.file(t))
-	theirs.conf = f.conf(t) + "qos TRUE\n"
+	theirs.conf = f.conf(t) + "qos TRUE\nrouting_engine minhop\n"
 	host := theirs.net.managerHost()
 	want := dumpsOf(t, theirs, host, &opensm, lmc)
 	withLIDs, err := theirs.topology()

@@ -40,6 +40,7 @@ var rigScripts = []struct {
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "service.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},
+	{file: "perfmgr.sh", shows: "symbol errors 700, perfquery 700; link downs 3, perfquery 3; lines in the log 1; .* 20 of 20 ports answered"},
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
 	{file: "trust.sh", shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},

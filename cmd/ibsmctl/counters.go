@@ -44,7 +44,12 @@ data waited for credits; its cause is further on, at a port that does not wait i
 		ValidArgsFunction: a.completeNodes(1), Long: `
 Begins the totals of a port, of all ports of a node, or of all ports from zero. No device is reset:
 perfquery and other programs see what they saw.`}
-	cmd.AddCommand(top, clear)
+	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "what ports wait for", Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
+Shows what ports wait for that have data and cannot send them, by the last reading, and what they
+waited for before: a host that does not take its data, a link below its rate, more data for a host
+than its link carries, or a link with too many routes. One such port makes others wait back to all
+sources of its data; these are listed below it, those that wait for the longest time first.`}
+	cmd.AddCommand(top, congestion, clear)
 	return cmd
 }
 
@@ -71,6 +76,9 @@ func (a *asker) counters(ctx context.Context, args []string, stdout io.Writer) e
 	}
 	if st.Age < 0 {
 		return noCounters(st)
+	}
+	if port == "" {
+		q.Set("brief", "1")
 	}
 	var list []*ctl.PortCounters
 	if err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/counters", q, func(p *ctl.PortCounters) error { list = append(list, p); return nil }); err != nil {
@@ -118,21 +126,7 @@ func (a *asker) counterLines(list []*ctl.PortCounters, w io.Writer, width int) e
 	t := &table{columns: []column{{head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "SENT/S", right: true}, {head: "RECEIVED/S", right: true},
 		{head: "USED", right: true}, {head: "WAIT", right: true}, {head: "ERRORS", right: true}, {head: "READING", yields: true}}}
 	for _, p := range list {
-		sent, received, errors := "-", "-", uint64(0)
-		for i := range p.Counters {
-			c := &p.Counters[i]
-			switch c.Name {
-			case "PortXmitData":
-				sent = perSecond(4*c.Rose, p.Span)
-			case "PortRcvData":
-				received = perSecond(4*c.Rose, p.Span)
-			default:
-				if c.Error {
-					errors += c.Total
-				}
-			}
-		}
-		t.add(printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Port)), sent, received, share(p.Utilization), share(p.Waiting), strconv.FormatUint(errors, 10), reading(p))
+		t.add(printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Port)), perSecond(p.Sent), perSecond(p.Received), share(p.Utilization), share(p.Waiting), strconv.FormatUint(p.Errors, 10), reading(p))
 	}
 	return t.print(w, width)
 }
@@ -149,12 +143,12 @@ func reading(p *ctl.PortCounters) string {
 	return text
 }
 
-// perSecond is a number of bytes in some seconds as a rate, "-" if that is not known.
-func perSecond(n uint64, seconds float64) string {
-	if seconds <= 0 {
+// perSecond is a rate in bytes a second, "-" if it is not known.
+func perSecond(v float64) string {
+	if v < 0 {
 		return "-"
 	}
-	v, unit := float64(n)/seconds, 0
+	unit := 0
 	for ; v >= 1000 && unit < 5; unit++ {
 		v /= 1000
 	}

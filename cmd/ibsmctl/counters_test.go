@@ -39,6 +39,8 @@ func TestCounters(t *testing.T) {
 		{"counters top nonsense", `^$`, 2, "expected errors, traffic or congestion"},
 		{"counters top", `^$`, 2, "an argument is missing"},
 		{"counters top errors --most 0", `^$`, 2, "expected 1 or more"},
+		{"counters congestion", `^read \d+s ago\nno port waits for another\n$`, 0, ""},
+		{"counters congestion --json", `^{"age":\d.*,"open":\[\],"ended":\[\]}\n$`, 0, ""},
 		{"counters clear leaf-01:2", `^counting from zero: 1 port\n$`, 0, ""},
 		{"counters clear --json", `^{"ports":104}\n$`, 0, ""},
 		{"counters clear nobody", `^$`, 1, `no node is named "nobody"`},

@@ -22,7 +22,7 @@ func TestDrain(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("drain_file "+file+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	socket, cmd := startManager(t, "fattree:k=4", "-F", conf, "--state_dir", "none")
+	socket, cmd := startManager(t, "fattree:k=4", "-R", "minhop", "-F", conf, "--state_dir", "none")
 	ask := func(status int, says string, args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
@@ -68,7 +68,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	socket, _ = startManager(t, "fattree:k=4", "-F", conf, "--state_dir", "none")
+	socket, _ = startManager(t, "fattree:k=4", "-R", "minhop", "-F", conf, "--state_dir", "none")
 	ask(0, `spine-01 +all +drained`, "drain")
 	ask(0, "leaf-02 +3", "undrain", found[1])
 	ask(0, "nothing is drained", "undrain", "leaf-02:3")

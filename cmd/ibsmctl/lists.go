@@ -104,13 +104,16 @@ state), and peer port.`, columns, func(t *table, p *ctl.Port) {
 func newLinks(a *asker) *cobra.Command {
 	columns := []column{{head: "FROM", yields: true}, {head: "PORT", right: true}, {head: "TO", yields: true}, {head: "PORT", right: true},
 		{head: "STATE"}, {head: "LINK"}}
-	return newList(a, ctl.Links, "links between ports", `
+	links := newList(a, ctl.Links, "links between ports", `
 Lists the links of the subnet, each once: both ends, the lower state of the two ends, width
 and speed. A link that routes avoid is marked. Former links of ports that are now Down are
 not listed: see ibsmctl why.`, columns, func(t *table, l *ctl.Link) {
 		t.add(printable(a.names.of(l.From.Node, l.From.Desc)), strconv.Itoa(int(l.From.Port)),
 			printable(a.names.of(l.To.Node, l.To.Desc)), strconv.Itoa(int(l.To.Port)), marked(l.State, l.Unhealthy), l.Width+" "+l.Speed)
 	})
+	links.Use = "links [VERB] [OPTION]..."
+	links.AddCommand(newSick(a))
+	return links
 }
 
 // marked is a state, with a mark where routes avoid the link.

@@ -59,7 +59,7 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
 	f.StringVar(&a.mapped, "node-name-map", "", "node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP)")
 	root.AddCommand(newStatus(a), newTop(a), newSMs(a), newNodes(a), newPorts(a), newLinks(a), newWhy(a), newPath(a),
 		newDiff(a), newGenerations(a), newGroups(a), newServices(a), newSubscriptions(a), newSAStats(a), newCounters(a),
-		newSweep(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a), newQoS(a), newSecurity(a), newState(a), newEvents(a),
+		newSweep(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a), newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a), newQoS(a), newSecurity(a), newState(a), newEvents(a),
 		cli.Takes(newCompletion()), cli.Takes(newManual()))
 	cli.Prepare(root, conf.Version)
 	return root
@@ -76,7 +76,7 @@ func elsewhere(cmd *cobra.Command, args []string) error {
 		"hosts": "nodes --type CA", "switches": "nodes --type switch", "routers": "nodes --type router", "hcas": "nodes --type CA",
 		"ibtracert": "path", "tracert": "path", "route": "path", "trace": "path", "cables": "links", "routes": "dump routes",
 		"pkeys": "partitions show", "log": "events", "logs": "events", "sminfo": "sms", "metrics": "top", "stats": "top",
-		"multicast": "groups", "mcast": "groups", "pgrp": "port-groups", "topology": "links",
+		"multicast": "groups", "mcast": "groups", "pgrp": "port-groups",
 	}[args[0]]; is {
 		return cli.UsageError(fmt.Sprintf("unknown verb %q; did you mean %s?", args[0], verb), cli.See(cmd))
 	}

@@ -120,7 +120,7 @@ func invoke(t *testing.T, args ...string) (stdout, stderr string, status int) {
 }
 
 func TestVerbs(t *testing.T) {
-	socket, cmd := startManager(t, "fattree:k=4")
+	socket, cmd := startManager(t, "fattree:k=4", "-R", "minhop")
 	t.Setenv(ctl.SocketEnv, socket)
 	file := filepath.Join(t.TempDir(), "names")
 	first := fmt.Sprint(storedGenerations(t, socket)[0].Generation)

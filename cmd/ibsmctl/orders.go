@@ -129,6 +129,9 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 		line("  in shifts within rails, mean", "%.2f", b.RailShift, a.RailShift)
 	}
 	line("bandwidth in bisections", "%.3f", b.Bisection, a.Bisection)
+	if b.Several > 0 || a.Several > 0 {
+		line("hosts cut off by one switch", "%.1f %%", b.Cut*100, a.Cut*100)
+	}
 	for _, r := range a.Refused {
 		fmt.Fprintf(w, "%s refuses: %s\n", printable(r.Engine), printable(r.Reason))
 	}

@@ -18,8 +18,9 @@ Judges the routes in force. See ibsmctl dump routes for the routes themselves.`}
 	q := &cobra.Command{Use: "quality [OPTION]...", Short: "load of links, and what flows meet on them", Args: cli.Args(0, 0), RunE: a.asking(a.quality), Long: `
 Shows how evenly the routes between hosts use the links between switches, and how many flows
 meet on the fullest link in two patterns: in shifts each host sends to the one that is so many
-places after it in the order of LIDs, as in a step of MPI_Alltoall; in bisections halves drawn by
-chance send to each other. Then it shows the shifts within rails, all rails at once, if the subnet has
+places after it in the order of LIDs, the ports of one host side by side, as in a step of
+MPI_Alltoall; in bisections halves drawn by chance send to each other. Of hosts with several ports or
+LIDs it shows how many a leaf loses with one switch above the leaves. Then it shows the shifts within rails, all rails at once, if the subnet has
 rails, and the same as of all hosts of flows within each partition. 1 flow is the best
 that a shift can be, 1.000 the best of a bisection. docs/tuning.md says what to do about it.`}
 	cmd.AddCommand(q)
@@ -32,6 +33,12 @@ func (a *asker) quality(ctx context.Context, _ []string, stdout io.Writer) error
 		return err
 	}
 	fmt.Fprintf(stdout, "load        of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most\n", q.Links, q.Unused, q.Mean, q.Fullest)
+	if d := q.Drift; d != nil {
+		fmt.Fprintf(stdout, "drift       %s\n", printable(d.String()))
+	}
+	if q.Several > 0 {
+		fmt.Fprintf(stdout, "hosts       %d have several LIDs, of one port or several; the loss of one switch above leaves cuts %.1f %% of them off from a leaf, on average\n", q.Several, q.Cut*100)
+	}
 	t := &table{columns: []column{{head: "FLOWS BETWEEN", yields: true}, {head: "HOSTS", right: true}, {head: "SHIFTS", right: true}, {head: "MEAN", right: true}, {head: "WORST", right: true}, {head: "BISECTION", right: true}}}
 	add := func(name string, p *ctl.Pattern) {
 		t.add(printable(name), strconv.Itoa(p.Hosts), strconv.Itoa(p.Shifts), strconv.FormatFloat(p.Shift, 'f', 2, 64), strconv.FormatUint(uint64(p.Worst), 10), strconv.FormatFloat(p.Bisection, 'f', 3, 64))

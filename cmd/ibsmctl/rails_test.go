@@ -35,7 +35,7 @@ func TestRails(t *testing.T) {
 	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	socket, _ := startManager(t, file)
+	socket, _ := startManager(t, file, "-R", "minhop")
 	ask := func(says string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer

@@ -100,8 +100,14 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if c := st.Certificate; c != nil {
 		line("", "%s", c)
 	}
+	if d := st.Drift; d != nil {
+		line("", "%s", d)
+	}
 	if st.Drained > 0 {
 		line("drained", "%s", drainedText(st))
+	}
+	if st.Cabling != nil {
+		line("cabling", "%s", st.Cabling)
 	}
 	if text := settingsText(st); text != "" {
 		line("settings", "%s", text)
@@ -208,7 +214,10 @@ func drainedText(st *ctl.Status) string {
 func routingText(st *ctl.Status) string {
 	chosen := strings.Join(st.Engines, ",")
 	if st.Subnet == nil {
-		return "chosen: " + cmp.Or(chosen, "minhop")
+		if chosen == "" {
+			return "no engine is chosen: auto routes a subnet that nothing uses yet; routes in use are kept"
+		}
+		return "chosen: " + chosen
 	}
 	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Lanes: st.Lanes, Fabric: st.Fabric}
 	for _, f := range st.Refused {

@@ -17,7 +17,7 @@ func TestRoutingText(t *testing.T) {
 		st   ctl.Status
 		want string
 	}{
-		{ctl.Status{}, "chosen: minhop"},
+		{ctl.Status{}, "no engine is chosen: auto routes a subnet that nothing uses yet; routes in use are kept"},
 		{ctl.Status{Engines: []string{"lash", "updn"}}, "chosen: lash,updn"},
 		{routed(ctl.Status{Engine: "minhop"}), "minhop"},
 		{routed(ctl.Status{Engine: "lash", Engines: []string{"lash"}}), "lash"},

@@ -14,6 +14,7 @@ import (
 	"ibsm/manager"
 	"ibsm/opensm/console"
 	"ibsm/registry"
+	"ibsm/topo/cabling"
 )
 
 // collector collects the metrics of a manager. It describes none, since those that there
@@ -57,6 +58,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	if sub := c.control.Subnet(); sub != nil {
+		s.cabling(sub.Cabling())
 		rules := s.gauge("ibsm_security_rule_holds", "1 for each rule of ibsmctl security that holds, 0 for those that fail.", "rule")
 		for _, r := range sub.Security().Rules {
 			if r.State != ctl.RuleLeft {
@@ -74,6 +76,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if st.Certificate != nil {
 		s.certificate(st.Certificate)
 	}
+	if st.Drift != nil {
+		s.drift(st.Drift)
+	}
 	if st.Subnet != nil {
 		s.subnet(st.Subnet)
 		if reg := c.control.Registry(); reg != nil {
@@ -85,6 +90,26 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	s.control(c.stats)
 	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
+}
+
+// cabling sends how cables differ from their plan, and how many are held back.
+func (s sink) cabling(c *ctl.Cabling) {
+	s.gauge("ibsm_cabling_held_back", "Cables that are not used, because they are not in the plan or their switch is held back.")(float64(len(c.HeldBack)))
+	if !c.Plan {
+		return
+	}
+	cables := s.gauge("ibsm_cabling_cables", "Cables of the plan (planned), those that there are (present), and those of the plan that are there (same).", "which")
+	cables(float64(c.Planned), "planned")
+	cables(float64(c.Present), "present")
+	cables(float64(c.Same), "same")
+	kinds := map[string]int{}
+	for i := range c.Findings {
+		kinds[c.Findings[i].Kind]++
+	}
+	findings := s.gauge("ibsm_cabling_differences", "Differences of the cables from their plan, by kind; an exchange of two cables is one.", "kind")
+	for kind := range cabling.Kinds() {
+		findings(float64(kinds[kind.String()]), kind.String())
+	}
 }
 
 // sink takes the metrics of one scrape.
@@ -249,6 +274,17 @@ func (s sink) certificate(c *ctl.Certificate) {
 	for _, r := range []string{"all", "hosts", "none", "violated"} {
 		result(truth(r == c.Result), r)
 	}
+}
+
+// drift sends how good the routes in force are beside fresh ones.
+func (s sink) drift(d *ctl.Drift) {
+	fullest := s.gauge("ibsm_routes_fullest_link", "Routes between hosts on the fullest link: of the routes in force, and of those that the routing engine would compute afresh.", "routes")
+	fullest(float64(d.Fullest), "in force")
+	fullest(float64(d.FullestAfresh), "afresh")
+	shift := s.gauge("ibsm_routes_shift_flows", "Flows that meet on the fullest link in shifts, on average: of the routes in force, and of those that the routing engine would compute afresh.", "routes")
+	shift(d.Shift, "in force")
+	shift(d.ShiftAfresh, "afresh")
+	s.gauge("ibsm_routes_drift_percent", "By how much the routes in force are worse than fresh ones; the greater of both figures.")(float64(d.Percent))
 }
 
 // subnet sends the subnet in figures.

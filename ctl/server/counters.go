@@ -118,8 +118,8 @@ func (c *counted) chosen(port string) (map[perf.Key]bool, error) {
 // portBatch is how many ports are looked at between two steps of the machine.
 const portBatch = 128
 
-// Counters are those of a port, of the ports of a node, or of all.
-func (d *Server) Counters(ctx context.Context, port string) (iter.Seq[*ctl.PortCounters], error) {
+// Counters are those of a port, of the ports of a node, or of all; brief without the single counters.
+func (d *Server) Counters(ctx context.Context, port string, brief bool) (iter.Seq[*ctl.PortCounters], error) {
 	c, err := d.counted()
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (d *Server) Counters(ctx context.Context, port string) (iter.Seq[*ctl.PortC
 			rows := make([]*ctl.PortCounters, 0, len(some))
 			if c.do(ctx, func(m *perf.Machine) {
 				for _, k := range some {
-					rows = append(rows, c.row(m, last, k))
+					rows = append(rows, c.row(m, last, k, brief))
 				}
 			}) != nil {
 				return
@@ -165,8 +165,8 @@ func (d *Server) Counters(ctx context.Context, port string) (iter.Seq[*ctl.PortC
 }
 
 // row is a port.
-func (c *counted) row(m *perf.Machine, last *perf.Image, k perf.Key) *ctl.PortCounters {
-	row := &ctl.PortCounters{Node: k.Node.String(), Port: k.Port, Utilization: -1, Waiting: -1, Counters: []ctl.Counter{}}
+func (c *counted) row(m *perf.Machine, last *perf.Image, k perf.Key, brief bool) *ctl.PortCounters {
+	row := &ctl.PortCounters{Node: k.Node.String(), Port: k.Port, Utilization: -1, Waiting: -1, Sent: -1, Received: -1}
 	row.Desc, row.Peer = c.names(k)
 	d, _ := last.Port(k)
 	row.Reading, row.Answered = d.Note.String(), d.Note&(perf.NoAnswer|perf.Refused) == 0
@@ -181,11 +181,26 @@ func (c *counted) row(m *perf.Machine, last *perf.Image, k perf.Key) *ctl.PortCo
 	}
 	row.Complete = row.Answered && d.Note&perf.Partial == 0 && row.Incomplete == nil
 	row.Utilization, row.Waiting = c.shares(k, &d)
+	row.Sent, row.Received = rate(&d, pma.PortXmitData), rate(&d, pma.PortRcvData)
+	for counter := range (has & pma.ErrorCounters).All {
+		row.Errors += total.N[counter]
+	}
+	if brief {
+		return row
+	}
 	for counter := range has.All {
 		row.Counters = append(row.Counters, ctl.Counter{Name: counter.String(), Value: values[counter], Total: total.N[counter],
 			AtLeast: (total.AtLeast | d.AtLeast).Has(counter), Rose: d.N[counter], Error: pma.ErrorCounters.Has(counter)})
 	}
 	return row
+}
+
+// rate is what a counter of data counted in a reading in bytes a second, -1 if that is not known.
+func rate(d *perf.Delta, c pma.Counter) float64 {
+	if d.Span <= 0 || !d.Has.Has(c) {
+		return -1
+	}
+	return 4 * float64(d.N[c]) / d.Span.Seconds()
 }
 
 // names are the description of a port's node, and the other end of its link; "" and nil if it has gone.

@@ -16,7 +16,8 @@ import (
 // doctor diagnoses the ports of one subnet.
 type doctor struct {
 	*subnet
-	faults map[end][]*view.Fault
+	faults  map[end][]*view.Fault
+	cabling map[end][]int // findings
 }
 
 // end identifies a port of a node.
@@ -26,7 +27,7 @@ type end struct {
 }
 
 func (s *subnet) doctor() *doctor {
-	d := &doctor{s, map[end][]*view.Fault{}}
+	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling)}
 	for i := range s.view.Faults {
 		f := &s.view.Faults[i]
 		at := end{f.Node, f.Port}
@@ -124,7 +125,8 @@ func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
 	state, physical := statesOf(d.view.Topo, p)
 	return &ctl.Diagnosis{
 		Port: d.end(p), State: state, Physical: physical,
-		Works: d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0, Reasons: append([]ctl.Reason{}, d.reasons(p)...),
+		Works:   d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0,
+		Reasons: append(append([]ctl.Reason{}, d.reasons(p)...), d.cablingReasons(end{d.view.Topo.Nodes[port.Node].GUID, port.Num})...),
 	}
 }
 

@@ -23,6 +23,9 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 		lid = mad.LID(n)
 	}
 	guid, _, _ := d.guidOf(name)
+	if held := d.heldDevice(name, guid); held != nil {
+		return held
+	}
 	if d.past != nil {
 		if g, ok := d.past.Gone(func(g *history.GoneNode) bool { return named(g, name, guid, lid) }); ok {
 			return d.gone(&g)
@@ -35,7 +38,7 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 				fmt.Sprintf("port %v has been absent since %s; %s; its last link is no longer known", a.Port, time.Unix(a.Since, 0).Format(time.DateTime), kept(a)))
 		}
 	}
-	return nil
+	return d.missingDevice(name, guid)
 }
 
 // named reports whether a node that disappeared has the requested name or GUID.

@@ -37,6 +37,10 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 	out.Reasons = unique(out.Reasons)
 	if out.Works = len(out.Reasons) == 0; out.Works {
 		out.Reasons = append([]ctl.Reason{}, d.slow(from, to)...)
+		if d.waits != nil {
+			out.Reasons = append(out.Reasons, d.congested(from, to)...)
+			out.Reasons = append(out.Reasons, d.congested(to, from)...)
+		}
 	}
 	out.Routes = d.routes(from, to)
 	return out

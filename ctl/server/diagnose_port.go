@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/registry"
 	"ibsm/topo"
+	"ibsm/topo/cabling"
 	"ibsm/view"
 )
 
@@ -83,23 +84,10 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	return append([]ctl.Reason{why}, d.faultReasons(p, d.at(p))...)
 }
 
-// nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches.
-const nvidia = 0x2c9
-
-// forAggregation reports whether a port is the one, without a connector, that NVIDIA's
-// switches have for their aggregation node: the last one of 37 (Switch-IB 2), of 41 and
-// split 81 (Quantum), of 65 and split 129 (Quantum-2).
+// forAggregation reports whether a port is for the aggregation node in its switch.
 func (d *doctor) forAggregation(p topo.PortIdx) bool {
-	t := d.view.Topo
-	node := &t.Nodes[t.Ports[p].Node]
-	if node.Type != mad.Switch || node.Info.VendorID() != nvidia || t.Ports[p].Num != node.NumPorts {
-		return false
-	}
-	switch node.NumPorts {
-	case 37, 41, 65, 81, 129:
-		return true
-	}
-	return false
+	node := &d.view.Topo.Nodes[d.view.Topo.Ports[p].Node]
+	return node.Type == mad.Switch && cabling.WithoutConnector(node.Info.VendorID(), node.NumPorts, d.view.Topo.Ports[p].Num)
 }
 
 // before is the last peer of a port, "" if unknown.
@@ -328,6 +316,7 @@ var remedies = map[view.FaultKind]string{
 	view.Looped:       "remove the loopback plug or cable",
 	view.OneSided:     "replug the cable, or reset one end with ibportstate LID PORT reset",
 	view.NoLID:        "use a smaller lmc, or split the subnet: all LIDs are used",
+	view.HeldBack:     "correct the cable; or release it: add it to topo_config_file, or take its switch out of held_back_sw_file",
 	view.NoRoutes:     "fix the problem described: until then links stay unchanged",
 
 	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; what its forwarding table shows meanwhile is not proved on hardware",
@@ -339,7 +328,7 @@ var remedies = map[view.FaultKind]string{
 // reasonOf converts a fault to a reason. Findings include their position.
 func reasonOf(f *view.Fault, where string) ctl.Reason {
 	switch f.Kind {
-	case view.Unresponsive, view.LeftOut, view.Duplicate, view.Looped, view.OneSided:
+	case view.Unresponsive, view.LeftOut, view.Duplicate, view.Looped, view.OneSided, view.HeldBack:
 		where = ""
 	}
 	return ctl.Reason{Kind: f.Kind.String(), Text: where + f.Text, Do: remedies[f.Kind]}

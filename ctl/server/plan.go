@@ -112,10 +112,10 @@ func changeOf(ctx context.Context, v *view.View, r *sweep.SweepPlan) (*ctl.PlanC
 			c.Switches++
 		}
 	}
-	if err := judge(ctx, &c.Before, v.Topo, v.LIDs, v.Tables); err != nil {
+	if err := judge(ctx, &c.Before, problem(v.Topo, v.LIDs, v.Partitions), v.Tables); err != nil {
 		return nil, err
 	}
-	if err := judge(ctx, &c.After, r.Topo, r.LIDs, r.Tables); err != nil {
+	if err := judge(ctx, &c.After, problem(r.Topo, r.LIDs, r.Partitions), r.Tables); err != nil {
 		return nil, err
 	}
 	c.Proof = "no credit loop between hosts"
@@ -154,14 +154,14 @@ func differ(was, is []uint8) (blocks, entries int) {
 }
 
 // judge fills in how good tables are.
-func judge(ctx context.Context, to *ctl.EngineRoutes, t *topo.Topo, l *topo.LIDs, tables *routing.Tables) error {
-	f, err := quality.Measure(ctx, routing.In{Topo: t, LIDs: l}, tables.LFT, quality.Hosts(t, l), bisections)
+func judge(ctx context.Context, to *ctl.EngineRoutes, in routing.In, tables *routing.Tables) error {
+	f, err := quality.Measure(ctx, in, tables.LFT, quality.Hosts(in.Topo, in.LIDs), bisections)
 	if err != nil {
 		return err
 	}
-	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection = f.Unused, f.Fullest, f.Shift, f.Worst, f.Bisection
-	if r := rails.Find(t); len(r.Rails) > 0 {
-		within, err := quality.WithinRails(ctx, routing.In{Topo: t, LIDs: l}, tables.LFT, r)
+	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection, to.Several, to.Cut = f.Unused, f.Fullest, f.Shift, f.Worst, f.Bisection, f.Several, f.Cut
+	if r := rails.Find(in.Topo); len(r.Rails) > 0 {
+		within, err := quality.WithinRails(ctx, in, tables.LFT, r)
 		if err != nil {
 			return err
 		}

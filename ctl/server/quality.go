@@ -7,6 +7,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/quality"
 	"ibsm/topo"
@@ -21,13 +22,13 @@ const (
 // Quality is how good the routes in force are.
 func (s *subnet) Quality(ctx context.Context) (*ctl.Quality, error) {
 	v := s.view
-	in := routing.In{Topo: v.Topo, LIDs: v.LIDs}
+	in := problem(v.Topo, v.LIDs, v.Partitions)
 	hosts := quality.Hosts(v.Topo, v.LIDs)
 	f, err := quality.Measure(ctx, in, v.Tables.LFT, hosts, bisections)
 	if err != nil {
 		return nil, err
 	}
-	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
+	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, Several: f.Several, Cut: f.Cut, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
 	if r := s.railsOf(); len(r.Rails) > 0 {
 		f, err := quality.WithinRails(ctx, in, v.Tables.LFT, r)
 		if err != nil {
@@ -62,6 +63,11 @@ func (s *subnet) Quality(ctx context.Context) (*ctl.Quality, error) {
 		out.Partitions = append(out.Partitions, row)
 	}
 	return out, nil
+}
+
+// problem is that of routing a subnet, as far as it matters to what routes carry.
+func problem(t *topo.Topo, l *topo.LIDs, parts *partitions.Tables) routing.In {
+	return routing.In{Topo: t, LIDs: l, Tenants: routing.NewTenants(t, func(p topo.PortIdx) *topo.PKeyTable { return parts.Table(t, p) })}
 }
 
 func pattern(hosts []topo.PortIdx, f *quality.Figures) ctl.Pattern {

@@ -68,7 +68,7 @@ func TestRailQuality(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	var e ctl.EngineRoutes
-	if err := judge(t.Context(), &e, v.Topo, v.LIDs, v.Tables); err != nil || e.RailShift != q.Rails.Shift {
+	if err := judge(t.Context(), &e, problem(v.Topo, v.LIDs, nil), v.Tables); err != nil || e.RailShift != q.Rails.Shift {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if q, err := newSubnet(newView(t, "fattree:k=4"), nil).Quality(t.Context()); err != nil || q.Rails != nil {

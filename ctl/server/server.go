@@ -45,12 +45,16 @@ type Server struct {
 	past    *history.Keeper
 	clients clientRates
 
+	congestion congestionWatch
+	links      linkJudge
+
 	mu          sync.Mutex // guards the following
 	where       string     // the port
 	rules       Rules
 	waiting     string // why there is no port
 	sweep       *ctl.SweepStatus
 	certificate *ctl.Certificate     // of the routes in force; nil before there was one
+	drift       *ctl.Drift           // of the routes in force; nil where it is not known
 	planned     chan manager.Planned // receives the plan that a client waits for; nil for none
 }
 
@@ -73,6 +77,7 @@ type Rules struct {
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
 	QoSPolicy  *ctl.QoSTrouble        // nil if the QoS policy file is in force, or there is none
+	Window     string                 // reroute_window; "" for none
 	Keys       Keys
 }
 
@@ -119,6 +124,12 @@ func (d *Server) Notify(a manager.Notification) {
 		d.mu.Lock()
 		d.certificate = c
 		d.mu.Unlock()
+	case manager.Drifted:
+		d.mu.Lock()
+		if d.drift = nil; a.Drift != nil {
+			d.drift = &ctl.Drift{Time: time.Now(), Engine: a.Engine, Percent: a.Percent(), Fullest: a.Fullest, FullestAfresh: a.BestFullest, Shift: a.Shift, ShiftAfresh: a.BestShift, Offered: a.Offered}
+		}
+		d.mu.Unlock()
 	case manager.Planned:
 		d.mu.Lock()
 		waiting := d.planned
@@ -153,7 +164,7 @@ func (d *Server) subnet() *subnet {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
 		s.past, s.refusals = d.past, shell.SAStats().Refusals.All
-		s.shell, s.keys = shell, d.keys
+		s.shell, s.keys, s.waits = shell, d.keys, d.waitingOn
 	case s.registered != reg:
 		s = s.with(reg)
 	default:
@@ -182,6 +193,11 @@ func (d *Server) Status() *ctl.Status {
 	if d.rules.Engines != nil {
 		st.Engines = d.rules.Engines
 	}
+	if d.drift != nil {
+		drift := *d.drift
+		drift.Window = d.rules.Window
+		st.Drift = &drift
+	}
 	st.MirroredSettings, st.Partitions, st.QoSPolicy = d.rules.Mirrored, d.rules.Partitions, d.rules.QoSPolicy
 	d.mu.Unlock()
 	shell := d.shell.Load()
@@ -203,6 +219,7 @@ func (d *Server) Status() *ctl.Status {
 				st.StillNeeded++
 			}
 		}
+		st.Cabling = cablingStatus(s.view.Cabling)
 	}
 	st.SMs = managers(&stats)
 	for _, a := range stats.Alarms() {

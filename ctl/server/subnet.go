@@ -16,7 +16,10 @@ import (
 	"ibsm/manager"
 	"ibsm/opensm/dump"
 	"ibsm/opensm/names"
+	"ibsm/perf"
+	"ibsm/perf/congestion"
 	"ibsm/registry"
+	"ibsm/routing"
 	"ibsm/routing/quality"
 	"ibsm/routing/rails"
 	"ibsm/sa"
@@ -37,6 +40,8 @@ type subnet struct {
 	refusals   func() []sa.Refusal // nil without a manager
 	shell      *manager.Shell      // the same
 	keys       func() Keys         // the same
+	// waits is the congestion that a port waits for; nil without a manager.
+	waits func(perf.Key) (congestion.Event, bool)
 }
 
 // Show returns a ctl.Subnet of a view that no manager has published.
@@ -45,7 +50,7 @@ func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
 func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s := &subnet{view: v, registered: reg}
 	s.loads = sync.OnceValue(func() []uint32 {
-		loads, _ := quality.Loads(context.Background(), 0, v.Topo, v.LIDs, v.Tables.LFT) // the only error is the context's
+		loads, _ := quality.Loads(context.Background(), routing.In{Topo: v.Topo, LIDs: v.LIDs}, v.Tables.LFT) // the only error is the context's
 		return loads
 	})
 	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })

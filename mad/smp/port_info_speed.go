@@ -27,6 +27,11 @@ func (p *PortInfo) LinkSpeed(mask CapMask, mask2 CapMask2) mad.LinkSpeed {
 	return speeds(p.LinkSpeedActive(), p.LinkSpeedExtActive(), p.LinkSpeedExtActive2(), mask, mask2).Fastest()
 }
 
+// SpeedsSupported is the speeds that the port can use.
+func (p *PortInfo) SpeedsSupported(mask CapMask, mask2 CapMask2) SpeedMask {
+	return speeds(p.LinkSpeedSupported(), p.LinkSpeedExtSupported(), p.LinkSpeedExtSupported2(), mask, mask2)
+}
+
 // SpeedsEnabled is the speeds that the port may use. The values that stand for all
 // supported speeds and for no extended ones are resolved.
 func (p *PortInfo) SpeedsEnabled(mask CapMask, mask2 CapMask2) SpeedMask {

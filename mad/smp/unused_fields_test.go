@@ -313,11 +313,6 @@ func (p *PortInfoExtended) FDRFECModeSupported() uint16 { return get16(p[6:]) }
 // EDRFECModeSupported is the mask of FEC modes that the port has at EDR.
 func (p *PortInfoExtended) EDRFECModeSupported() uint16 { return get16(p[10:]) }
 
-// SpeedsSupported is the speeds that the port has.
-func (p *PortInfo) SpeedsSupported(mask CapMask, mask2 CapMask2) SpeedMask {
-	return speeds(p.LinkSpeedSupported(), p.LinkSpeedExtSupported(), p.LinkSpeedExtSupported2(), mask, mask2)
-}
-
 // RandomFDBCap is the number of entries of the random forwarding table.
 func (s *SwitchInfo) RandomFDBCap() uint16 { return get16(s[2:]) }
 

@@ -77,7 +77,8 @@ func (t *Table) hears(now, rtt time.Duration, i int32, p *mad.Packet) {
 	case i < 0 || rtt < t.cfg.Timeout/slowPart || p.MgmtClass() != mad.ClassDirected:
 		return
 	default:
-		i = t.deviceAt(mad.MakeRoute(p.InitialPath()[1 : 1+min(int(p.HopCount()), mad.MaxHops)]...))
+		r := mad.MakeRoute(p.InitialPath()[1 : 1+min(int(p.HopCount()), mad.MaxHops)]...)
+		i = t.deviceAt(&r)
 	}
 	t.devices[i].answered(now, rtt, t.cfg.Timeout)
 }
@@ -88,26 +89,65 @@ func (t *Table) deviceOf(r *Request) int32 {
 	case !r.limited():
 		return -1
 	case r.Unknown:
-		if i, known := t.byRoute[r.Route]; known && t.devices[i].slow {
+		if i, known := t.byRoute.find(&r.Route); known && t.devices[i].slow {
 			return i
 		}
 		return 0
 	}
 	if len(t.devices) > maxDevices && t.Outstanding() == 0 {
-		t.devices, t.byRoute = t.devices[:1], map[mad.Route]int32{}
+		t.devices, t.byRoute = t.devices[:1], newRoutes()
 	}
-	return t.deviceAt(r.Route)
+	return t.deviceAt(&r.Route)
 }
 
 // deviceAt is the index of the device at the end of a route.
-func (t *Table) deviceAt(r mad.Route) int32 {
-	i, known := t.byRoute[r]
+func (t *Table) deviceAt(r *mad.Route) int32 {
+	i, known := t.byRoute.find(r)
 	if !known {
 		i = int32(len(t.devices))
 		t.devices = append(t.devices, device{heard: -1})
-		t.byRoute[r] = i
+		t.byRoute.add(r, i)
 	}
 	return i
+}
+
+// routes are the indices of devices by the routes to them. Most routes are short, and a short one is
+// found by a number: hashing and comparing 64 bytes for each request costs more than all else here.
+type routes struct {
+	short map[uint64]int32
+	long  map[mad.Route]int32
+}
+
+func newRoutes() routes { return routes{map[uint64]int32{}, map[mad.Route]int32{}} }
+
+// shortRoute is the number of a route of at most seven hops.
+func shortRoute(r *mad.Route) (key uint64, ok bool) {
+	ports := r.Ports()
+	if len(ports) > 7 {
+		return 0, false
+	}
+	key = uint64(len(ports))
+	for _, p := range ports {
+		key = key<<8 | uint64(p)
+	}
+	return key, true
+}
+
+func (m *routes) find(r *mad.Route) (i int32, known bool) {
+	if key, ok := shortRoute(r); ok {
+		i, known = m.short[key]
+		return i, known
+	}
+	i, known = m.long[*r]
+	return i, known
+}
+
+func (m *routes) add(r *mad.Route, i int32) {
+	if key, ok := shortRoute(r); ok {
+		m.short[key] = i
+		return
+	}
+	m.long[*r] = i
 }
 
 // mayTake reports whether a device can be sent one more request.

@@ -200,8 +200,8 @@ func TestDevicesAreBounded(t *testing.T) {
 		r.Route = mad.MakeRoute(uint8(i), uint8(i>>8), uint8(i>>16))
 		answer(tab, 0, submit(t, tab, 0, r))
 	}
-	if len(tab.devices) > maxDevices+1 || len(tab.byRoute) >= len(tab.devices) {
-		t.Errorf("%d devices, %d routes", len(tab.devices), len(tab.byRoute))
+	if len(tab.devices) > maxDevices+1 || len(tab.byRoute.short)+len(tab.byRoute.long) >= len(tab.devices) {
+		t.Errorf("%d devices, %d routes", len(tab.devices), len(tab.byRoute.short)+len(tab.byRoute.long))
 	}
 }
 

@@ -24,7 +24,7 @@ type Table struct {
 	cfg      Config
 	slots    []slot
 	devices  []device
-	byRoute  map[mad.Route]int32 // indices of devices
+	byRoute  routes
 	free     list
 	ready    list
 	again    list
@@ -43,7 +43,7 @@ type Table struct {
 // New returns an empty table.
 func New(cfg Config) *Table {
 	cfg = cfg.withDefaults()
-	return &Table{cfg: cfg, slots: make([]slot, 1, 64), devices: make([]device, 1), byRoute: map[mad.Route]int32{},
+	return &Table{cfg: cfg, slots: make([]slot, 1, 64), devices: make([]device, 1), byRoute: newRoutes(),
 		window: newWindow(cfg.MinWindow, cfg.MaxWindow)}
 }
 

@@ -57,6 +57,20 @@ func Drained(file string, text []byte) (drained []routing.SwitchPort, warnings, 
 	return drained, r.warnings, r.errors
 }
 
+// Switches reads held_back_sw_file, which only NVIDIA's manager has: a node GUID of a switch on each line, after which the rest of the line is
+// ignored.
+func Switches(file string, text []byte) (switches []mad.GUID, warnings, errors diag.List) {
+	r := reader{}
+	seen := map[mad.GUID]int{}
+	r.lines(file, text, func(guid mad.GUID, _ string, at diag.Position) {
+		if _, twice := seen[guid]; !twice {
+			switches = append(switches, guid)
+		}
+		r.once(seen, guid, at)
+	})
+	return switches, r.warnings, r.errors
+}
+
 // Weights reads hop_weights_file: a node GUID of a switch, a port of it and what the link there costs, 1
 // to 255, on each line, after which the rest of the line is ignored. Of two weights of a port the last
 // applies. Lines that OpenSM passes over are passed over, with a warning.

@@ -16,9 +16,9 @@ import (
 type Node struct {
 	GUID  mad.GUID
 	Name  string // of which 64 bytes are written, as by OpenSM
-	Gone  bool // it is not in the subnet any more
-	First int  // 0 if its port 0 has counters, else 1
-	Ports int  // the number of its last port
+	Gone  bool   // it is not in the subnet any more
+	First int    // 0 if its port 0 has counters, else 1
+	Ports int    // the number of its last port
 	Read  []Port
 }
 

@@ -33,7 +33,7 @@ type choice struct {
 
 // try finds ways, and takes them back again.
 func (g *graph) try(ctx context.Context, by rule) *attempt {
-	g.rule, g.odd, g.chosen, g.kept, g.never = by, slices.Clone(g.Odd), nil, nil, make([][]int32, len(g.order.place))
+	g.rule, g.odd, g.chosen, g.kept, g.never = by, slices.Clone(g.Odd), nil, nil, make([][]int32, g.order.Len())
 	g.last = make([]uint8, len(g.Rows))
 	if g.load = slices.Clone(g.Load); g.load == nil {
 		g.load = make([]uint32, len(g.channel))
@@ -109,7 +109,7 @@ func (g *graph) noRoom(i, j topo.SwitchIdx) error {
 // addEven adds the dependencies of all paths that are not odd, of those between hosts or of others. It reports false, and adds none
 // of others, if there is a circle.
 func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
-	passed := make([]bool, len(g.order.place)) // by node: packets to the LID in hand have come by
+	passed := make([]bool, g.order.Len()) // by node: packets to the LID in hand have come by
 	var nodes []int32
 	for home, lids := range g.unlike {
 		for i, lid := range lids {
@@ -125,8 +125,8 @@ func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 					continue
 				}
 				g.follow(topo.SwitchIdx(s), lid, 0, func(from, to int32) bool {
-					if from >= 0 && !g.order.has(from, to) {
-						g.order.link(from, to)
+					if from >= 0 && !g.order.Has(from, to) {
+						g.order.Link(from, to)
 						g.added = append(g.added, [2]int32{from, to})
 					}
 					if passed[to] {
@@ -143,9 +143,9 @@ func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 			nodes = nodes[:0]
 		}
 	}
-	if fits = g.order.number(); !fits && !hosts {
+	if fits = g.order.Number(); !fits && !hosts {
 		g.undo()
-		g.order.number()
+		g.order.Number()
 	}
 	if hosts {
 		g.added = g.added[:0] // for all attempts

@@ -193,7 +193,7 @@ func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 // close a circle.
 func (g *graph) count(s topo.SwitchIdx, lid mad.LID) (adds int, never bool) {
 	g.follow(s, lid, 0, func(a, b int32) bool {
-		if a >= 0 && !g.order.has(a, b) {
+		if a >= 0 && !g.order.Has(a, b) {
 			adds++
 			never = never || slices.Contains(g.never[a], b)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/acyclic"
 	"ibsm/topo"
 )
 
@@ -63,7 +64,7 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 	if err := g.distinguish(ctx); err != nil {
 		return nil, err
 	}
-	g.order = newOrder(g.lanes() * len(g.next))
+	g.order = acyclic.New(make([]int32, g.lanes()*len(g.next)))
 	if !g.addEven(ctx, true) {
 		return nil, fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
 	}
@@ -95,7 +96,7 @@ type graph struct {
 	unlike  [][]mad.LID        // likewise, without those that have the ways of another
 	hosts   []uint32           // by SwitchIdx: hosts on it
 	zero    []uint8            // the SLs from a switch whose paths have SL 0
-	order   *order
+	order   *acyclic.Graph
 	trunk   *routing.Trunk // that is known to close no loop where no path is missing or odd; nil for none
 
 	// Of the attempt in hand:
@@ -229,7 +230,7 @@ func (g *graph) keep() { g.kept, g.added = append(g.kept, g.added...), g.added[:
 // undo removes the edges of the paths in hand.
 func (g *graph) undo() {
 	for _, e := range g.added {
-		g.order.unlink(e[0], e[1])
+		g.order.Unlink(e[0], e[1])
 	}
 	g.added = g.added[:0]
 }
@@ -252,11 +253,11 @@ func (g *graph) add(from, to topo.SwitchIdx, sl uint8) (fits bool) {
 // depend adds a dependency, unless it closes a circle.
 func (g *graph) depend(from, to int32) (fits bool) {
 	switch {
-	case g.order.has(from, to):
+	case g.order.Has(from, to):
 		return true
 	case slices.Contains(g.never[from], to):
 		return false
-	case g.order.add(from, to):
+	case g.order.Add(from, to):
 		g.added = append(g.added, [2]int32{from, to})
 		return true
 	}

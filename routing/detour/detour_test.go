@@ -17,55 +17,6 @@ import (
 	"ibsm/topo"
 )
 
-// TestOrder: an edge is refused exactly when it closes a circle, while others come and go.
-func TestOrder(t *testing.T) {
-	const nodes, seed = 30, 3
-	rng := rand.New(rand.NewPCG(seed, 1))
-	o := newOrder(nodes)
-	o.number()
-	refused := 0
-	for range 5000 {
-		a, b := int32(rng.IntN(nodes)), int32(rng.IntN(nodes))
-		if o.has(a, b) {
-			o.unlink(a, b)
-			continue
-		}
-		closes := leads(o, b, a)
-		if o.add(a, b) == closes {
-			t.Fatalf("%d to %d: closes a circle is %t", a, b, closes)
-		}
-		if closes {
-			refused++
-		}
-		for from, list := range o.after {
-			for _, to := range list {
-				if o.place[from] >= o.place[to] {
-					t.Fatalf("%d does not come before %d", from, to)
-				}
-			}
-		}
-	}
-	if refused < 100 {
-		t.Errorf("%d circles", refused)
-	}
-}
-
-func leads(o *order, from, to int32) bool {
-	seen, queue := make([]bool, len(o.place)), []int32{from}
-	for i := 0; i < len(queue); i++ {
-		if queue[i] == to {
-			return true
-		}
-		for _, next := range o.after[queue[i]] {
-			if !seen[next] {
-				seen[next] = true
-				queue = append(queue, next)
-			}
-		}
-	}
-	return false
-}
-
 // TestNothingLost: whatever entries a random fabric lacks, with lanes enough all switches get their ways, without a credit
 // loop, and no path in order gets another SL.
 func TestNothingLost(t *testing.T) {

@@ -191,7 +191,7 @@ func TestWhole(t *testing.T) {
 // fullest is the number of routes of the fullest link between switches.
 func fullest(t testing.TB, in routing.In, tables *routing.Tables) (most uint32) {
 	t.Helper()
-	loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, tables.LFT)
+	loads, err := quality.Loads(t.Context(), in, tables.LFT)
 	if err != nil {
 		t.Fatal(err)
 	}

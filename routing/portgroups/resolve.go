@@ -263,11 +263,7 @@ func (v *Resolver) inPartitions(r policyfile.Range) (ports []topo.PortIdx) {
 	if v.keys == nil {
 		v.keys = map[mad.PKey][]topo.PortIdx{}
 		for _, p := range v.t.EndPorts {
-			table := v.t.Ports[p].PKeys
-			if v.parts != nil && v.parts.Want[p] != nil {
-				table = v.parts.Want[p]
-			}
-			for _, key := range table.Keys() {
+			for _, key := range v.parts.Table(v.t, p).Keys() {
 				if of := v.keys[key.Base()]; key.Valid() && (len(of) == 0 || of[len(of)-1] != p) {
 					v.keys[key.Base()] = append(of, p)
 				}

@@ -20,6 +20,8 @@ type Figures struct {
 	Shift         float64 // flows on the fullest link, on average over shifts
 	Worst         uint32  // and of the worst shift
 	Bisection     float64 // share of the bandwidth of a link that a flow has, on average over bisections
+	Several       int     // hosts with several LIDs, of one port or several
+	Cut           float64 // share of them that the loss of one switch above leaves cuts from a leaf, on average over leaves
 }
 
 // mostShifts is about how many shifts are tried.
@@ -28,7 +30,7 @@ const mostShifts = 200
 // Measure finds the figures of forwarding tables, with shifts among hosts in the order given, and so many bisections of them,
 // which are always the same ones. The error is that of ctx.
 func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures, err error) {
-	loads, err := Loads(ctx, 0, in.Topo, in.LIDs, rows)
+	loads, err := Loads(ctx, in, rows)
 	if err != nil {
 		return f, err
 	}
@@ -48,7 +50,8 @@ func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.Po
 		}
 	}
 	f.Mean = float64(sum) / float64(max(1, f.Links))
-	return f, nil
+	f.Several, f.Cut, err = cut(ctx, in, rows)
+	return f, err
 }
 
 // Patterns are the figures of shifts and bisections alone.
@@ -97,6 +100,48 @@ func WithinRails(ctx context.Context, in routing.In, rows [][]uint8, r *rails.Ra
 	}
 	f.shifts(ctx, NewFlows(in.Topo, in.LIDs, rows), lists...)
 	return f, ctx.Err()
+}
+
+// mostPartitions is how many partitions Tenants measures: the first ones.
+const mostPartitions = 64
+
+// Tenants are the figures of a subnet with tenants: the routes on the fullest link among those that carry something, and the mean of shifts within each
+// partition by itself, of hosts in the order given, on average over partitions.
+func Tenants(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx) (fullest uint32, shift float64, err error) {
+	loads, err := Loads(ctx, in, rows)
+	if err != nil {
+		return 0, 0, err
+	}
+	for p, n := range loads {
+		if in.Topo.BetweenSwitches(topo.PortIdx(p)) {
+			fullest = max(fullest, n)
+		}
+	}
+	flows, partitions := NewFlows(in.Topo, in.LIDs, rows), in.Tenants.Members(hosts)
+	partitions = partitions[:min(len(partitions), mostPartitions)]
+	for _, members := range partitions {
+		var f Figures
+		f.shifts(ctx, flows, members)
+		shift += f.Shift / float64(len(partitions))
+	}
+	return fullest, shift, ctx.Err()
+}
+
+// Brief are two figures of tables that take little time: the routes on the fullest link among those that carry something, and the mean of shifts: within partitions
+// where there are tenants, else within rails if there are any, else among all hosts.
+func Brief(ctx context.Context, in routing.In, rows [][]uint8) (fullest uint32, shift float64, err error) {
+	hosts := Hosts(in.Topo, in.LIDs)
+	if fullest, shift, err = Tenants(ctx, in, rows, hosts); err != nil || in.Tenants != nil {
+		return fullest, shift, err
+	}
+	var f Figures
+	if r := rails.Find(in.Topo); len(r.Rails) > 0 {
+		f, err = WithinRails(ctx, in, rows, r)
+	} else {
+		f.shifts(ctx, NewFlows(in.Topo, in.LIDs, rows), hosts)
+		err = ctx.Err()
+	}
+	return fullest, f.Shift, err
 }
 
 // Median is the middle one of a figure of something, the greater one of two. There must be one.

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/rails"
 	"ibsm/topo"
 )
 
@@ -96,11 +97,31 @@ func (f *Flows) reset() {
 	f.touched, f.ways = f.touched[:0], f.ways[:0]
 }
 
-// Hosts are the end ports that send and receive, in the order of their LIDs. Aggregation nodes are none.
+// Hosts are the end ports that send and receive, in the order of their LIDs; but the ports of one host are side by side, as the ranks on
+// a host are, after the one that has the lowest LID. Aggregation nodes are none.
 func Hosts(t *topo.Topo, l *topo.LIDs) (hosts []topo.PortIdx) {
+	others := map[topo.PortIdx][]topo.PortIdx{} // by port: all of its host; nil once they are in the list
+	for _, ports := range rails.Hosts(t) {
+		for _, p := range ports {
+			others[p] = ports
+		}
+	}
+	isHost := func(lid mad.LID, p topo.PortIdx) bool {
+		return p != topo.None && lid != 0 && l.Base[p] == lid && t.SwitchOf(p) != topo.None && t.IsHost(p)
+	}
 	for lid, p := range l.Owner {
-		if p != topo.None && l.Base[p] == mad.LID(lid) && t.SwitchOf(p) != topo.None && t.IsHost(p) {
+		if !isHost(mad.LID(lid), p) {
+			continue
+		}
+		ports, several := others[p]
+		if !several {
 			hosts = append(hosts, p)
+			continue
+		}
+		for _, other := range ports {
+			if others[other] = nil; isHost(l.Base[other], other) {
+				hosts = append(hosts, other)
+			}
 		}
 	}
 	return hosts

@@ -12,15 +12,11 @@ import (
 
 // Loads counts the routes that leave by each port, by PortIdx: one from each port of a
 // host to each LID of each other port of a host, as far as they arrive. Hosts are channel
-// adapters and routers; switches and aggregation nodes count for nothing. The error is
-// that of ctx.
-func Loads(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, rows [][]uint8) ([]uint32, error) {
-	p := &pass{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l), hosts: make([]uint32, len(t.Switches))}
-	for _, e := range t.EndPorts {
-		if s := t.SwitchOf(e); s != topo.None && p.topo.IsHost(e) {
-			p.hosts[s]++
-		}
-	}
+// adapters and routers; switches and aggregation nodes count for nothing, and so do hosts that
+// in.Tenants keep apart. The error is that of ctx.
+func Loads(ctx context.Context, in routing.In, rows [][]uint8) ([]uint32, error) {
+	t, l, workers := in.Topo, in.LIDs, in.Workers
+	p := &pass{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l), tenants: in.Tenants, sources: in.Tenants.Sources(t)}
 	blocks := int(l.Top)/routing.BlockSize + 1
 	counts := make(chan *count, blocks) // there are no more workers than blocks
 	err := routing.Parallel(ctx, workers, blocks, func() func(int) {
@@ -37,17 +33,18 @@ func Loads(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.L
 
 // pass is what all workers read.
 type pass struct {
-	topo   *topo.Topo
-	lids   *topo.LIDs
-	rows   [][]uint8
-	tracer *routing.Tracer
-	hosts  []uint32 // by switch: the ports of hosts on it
+	topo    *topo.Topo
+	lids    *topo.LIDs
+	rows    [][]uint8
+	tracer  *routing.Tracer
+	tenants *routing.Tenants
+	sources [][]uint32 // by class of the destination, then by switch: the ports of hosts that send there
 }
 
 // count is what one worker has counted, and its scratch space.
 type count struct {
 	load    []uint32 // by PortIdx
-	reached []uint32 // by switch: the LIDs of hosts to which routes from there arrive
+	reached []uint32 // by class, then by switch: the LIDs of hosts to which routes from there arrive
 	trace   *routing.Trace
 	flow    []uint32 // by switch: routes to the LID at hand that come through
 	byFate  [1 << 8][]topo.SwitchIdx
@@ -55,7 +52,7 @@ type count struct {
 
 func (p *pass) newCount() *count {
 	n := len(p.topo.Switches)
-	return &count{load: make([]uint32, len(p.topo.Ports)), reached: make([]uint32, n), trace: routing.NewTrace(n), flow: make([]uint32, n)}
+	return &count{load: make([]uint32, len(p.topo.Ports)), reached: make([]uint32, n*p.tenants.Classes()), trace: routing.NewTrace(n), flow: make([]uint32, n)}
 }
 
 // block counts the routes to a block of LIDs.
@@ -72,8 +69,10 @@ func (p *pass) block(block int, c *count) {
 // routesTo counts the routes to a LID, from the switches farthest off to the one that it
 // hangs on, so that all that come through a switch are known when they leave it.
 func (p *pass) routesTo(lid mad.LID, owner topo.PortIdx, c *count) {
-	copy(c.flow, p.hosts)
-	if s := p.topo.SwitchOf(owner); s != topo.None {
+	class := p.tenants.Class(owner)
+	reached := c.reached[class*len(c.flow):][:len(c.flow)]
+	copy(c.flow, p.sources[class])
+	if s := p.topo.SwitchOf(owner); s != topo.None && p.tenants.Talk(class, class) {
 		c.flow[s]-- // nobody sends to itself
 		if c.trace.Fates(lid)[s] >= routing.Arrived {
 			c.load[owner]-- // of those that its switch reaches; the sum is not below 0
@@ -82,7 +81,7 @@ func (p *pass) routesTo(lid mad.LID, owner topo.PortIdx, c *count) {
 	for s, fate := range c.trace.Fates(lid) {
 		if fate >= routing.Arrived {
 			c.byFate[fate] = append(c.byFate[fate], topo.SwitchIdx(s))
-			c.reached[s]++
+			reached[s]++
 		}
 	}
 	for fate := len(c.byFate) - 1; fate >= int(routing.Arrived); fate-- {
@@ -99,7 +98,7 @@ func (p *pass) routesTo(lid mad.LID, owner topo.PortIdx, c *count) {
 
 // sum adds up what the workers have counted, and what leaves the hosts themselves.
 func (p *pass) sum(counts <-chan *count) []uint32 {
-	load, reached := make([]uint32, len(p.topo.Ports)), make([]uint32, len(p.topo.Switches))
+	load, reached := make([]uint32, len(p.topo.Ports)), make([]uint32, len(p.topo.Switches)*p.tenants.Classes())
 	for c := range counts {
 		for i, n := range c.load {
 			load[i] += n
@@ -109,8 +108,14 @@ func (p *pass) sum(counts <-chan *count) []uint32 {
 		}
 	}
 	for _, e := range p.topo.EndPorts {
-		if s := p.topo.SwitchOf(e); s != topo.None && p.topo.IsHost(e) {
-			load[e] += reached[s]
+		s := p.topo.SwitchOf(e)
+		if s == topo.None || !p.topo.IsHost(e) {
+			continue
+		}
+		for class := range p.tenants.Classes() {
+			if p.tenants.Talk(p.tenants.Class(e), class) {
+				load[e] += reached[class*len(p.topo.Switches)+int(s)]
+			}
 		}
 	}
 	return load

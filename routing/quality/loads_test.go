@@ -19,13 +19,14 @@ func routed(tb testing.TB, spec string, lmc uint8) (*topo.Topo, *topo.LIDs, *rou
 }
 
 // walked counts as Loads does, by walking each route by itself.
-func walked(t *topo.Topo, l *topo.LIDs, rows [][]uint8) []uint32 {
+func walked(in routing.In, rows [][]uint8) []uint32 {
+	t, l := in.Topo, in.LIDs
 	load := make([]uint32, len(t.Ports))
 	isHost := func(p topo.PortIdx) bool { return t.Nodes[t.Ports[p].Node].Type != mad.Switch }
 	for _, from := range t.EndPorts {
 		for lid := mad.LID(1); lid <= l.Top; lid++ {
 			to := l.PortOf(lid)
-			if to == topo.None || to == from || !isHost(from) || !isHost(to) {
+			if to == topo.None || to == from || !isHost(from) || !isHost(to) || !in.Tenants.Talk(in.Tenants.Class(from), in.Tenants.Class(to)) {
 				continue
 			}
 			way := []topo.PortIdx{from}
@@ -70,13 +71,21 @@ func TestLoads(t *testing.T) {
 				}
 			}
 		}
-		got, err := Loads(t.Context(), 0, subnet, lids, tables.LFT)
-		if err != nil {
-			t.Fatal(err)
+		tenants := routing.NewTenants(subnet, func(p topo.PortIdx) *topo.PKeyTable {
+			return topo.NewPKeyTable([][]mad.PKey{{0x8001}, {0x8001, 0x8002}, {0x8002}, {0x0002}}[int(p/2)%4])
+		})
+		if tenants == nil {
+			t.Fatal("no tenants")
 		}
-		for p, want := range walked(subnet, lids, tables.LFT) {
-			if got[p] != want {
-				t.Fatalf("%+v: port %d of node %d: %d, walked %d", c, subnet.Ports[p].Num, subnet.Ports[p].Node, got[p], want)
+		for _, in := range []routing.In{{Topo: subnet, LIDs: lids}, {Topo: subnet, LIDs: lids, Tenants: tenants}} {
+			got, err := Loads(t.Context(), in, tables.LFT)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p, want := range walked(in, tables.LFT) {
+				if got[p] != want {
+					t.Fatalf("%+v, tenants %t: port %d of node %d: %d, walked %d", c, in.Tenants != nil, subnet.Ports[p].Num, subnet.Ports[p].Node, got[p], want)
+				}
 			}
 		}
 	}
@@ -85,7 +94,7 @@ func TestLoads(t *testing.T) {
 func BenchmarkLoads(b *testing.B) {
 	t, l, tables := routed(b, "fattree:k=36", 0)
 	for b.Loop() {
-		if _, err := Loads(b.Context(), 0, t, l, tables.LFT); err != nil {
+		if _, err := Loads(b.Context(), routing.In{Topo: t, LIDs: l}, tables.LFT); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -102,7 +111,7 @@ func TestLoadsWithoutSwitch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load, err := Loads(t.Context(), 0, subnet, topo.SequentialLIDs(subnet, 0), nil)
+	load, err := Loads(t.Context(), routing.In{Topo: subnet, LIDs: topo.SequentialLIDs(subnet, 0)}, nil)
 	if err != nil || len(load) != len(subnet.Ports) || len(subnet.EndPorts) != 2 {
 		t.Fatalf("%v, %v", load, err)
 	}

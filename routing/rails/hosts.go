@@ -1,6 +1,7 @@
 package rails
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -45,52 +46,150 @@ type port struct {
 	place int32
 }
 
-// named is a port with what its description says.
+// named is a port with what says which host it is of, and which place it holds there.
 type named struct {
-	at          topo.PortIdx
-	host, place string
+	at    topo.PortIdx
+	host  string   // by description; else ""
+	image mad.GUID // where there is no host
+	place string
 }
 
-// findHosts groups the ports of channel adapters by hosts: by description, else by SystemImageGUID.
-func (f *finder) findHosts() {
-	var all []named
-	images := map[mad.GUID][]topo.PortIdx{}
+func (n *named) compareHost(o *named) int {
+	if (n.host == "") != (o.host == "") {
+		return strings.Compare(o.host, n.host) // images come last
+	}
+	return cmp.Or(strings.Compare(n.host, o.host), cmp.Compare(n.image, o.image))
+}
+
+// hostName is what the host is called in a finder.
+func (n *named) hostName() string {
+	if n.host == "" {
+		return fmt.Sprintf("system image %016x", uint64(n.image))
+	}
+	return "description " + n.host
+}
+
+// named are the ports of channel adapters by host, and in natural order of places: by description, else by SystemImageGUID. Those of which no host is
+// known are loose.
+func (f *finder) named() []named {
+	all := make([]named, 0, len(f.topo.EndPorts))
 	for _, p := range f.topo.EndPorts {
 		n := &f.topo.Nodes[f.topo.Ports[p].Node]
 		if n.Type != mad.CA || n.Aggregation || f.topo.SwitchOf(p) == topo.None {
 			continue
 		}
-		host, adapter := Split(n.Desc.String())
+		host, adapter := "", ""
+		if bytes.ContainsAny(n.Desc[:], " \t") {
+			host, adapter = Split(n.Desc.String())
+		}
 		switch image := n.Info.SystemImageGUID(); {
 		case host != "":
 			if n.NumPorts > 1 {
 				adapter += fmt.Sprintf(" port %d", f.topo.Ports[p].Num)
 			}
-			all = append(all, named{p, "description " + host, adapter})
+			all = append(all, named{p, host, 0, adapter})
 		case image != 0:
-			images[image] = append(images[image], p)
+			all = append(all, named{p, "", image, ""})
 		default:
 			f.loose = append(f.loose, p)
 		}
 	}
-	for image, ports := range images { // the order does not matter: they are sorted below
-		slices.SortFunc(ports, func(a, b topo.PortIdx) int { return cmp.Compare(a, b) }) // by NodeGUID
-		for i, p := range ports {
-			all = append(all, named{p, fmt.Sprintf("system image %016x", uint64(image)), fmt.Sprintf("adapter %d", i+1)})
-		}
-	}
 	slices.SortFunc(all, func(a, b named) int {
-		return cmp.Or(strings.Compare(a.host, b.host), natural(a.place, b.place), cmp.Compare(a.at, b.at))
+		return cmp.Or(a.compareHost(&b), natural(a.place, b.place), cmp.Compare(a.at, b.at)) // those of an image by NodeGUID
 	})
-	number := f.numberPlaces(all)
+	var adapters []string
+	for i, nth := 0, 0; i < len(all); i++ {
+		if nth++; i == 0 || all[i].compareHost(&all[i-1]) != 0 {
+			nth = 0
+		}
+		if all[i].host != "" {
+			continue
+		}
+		if nth == len(adapters) {
+			adapters = append(adapters, fmt.Sprintf("adapter %d", nth+1))
+		}
+		all[i].place = adapters[nth]
+	}
+	return all
+}
+
+// byHost yields the ports of each host.
+func byHost(all []named, yield func(ports []named)) {
 	for len(all) > 0 {
 		end := 1
-		for end < len(all) && all[end].host == all[0].host {
+		for end < len(all) && all[end].compareHost(&all[0]) == 0 {
 			end++
 		}
-		f.addHost(all[:end], number)
+		yield(all[:end])
 		all = all[end:]
 	}
+}
+
+// findHosts groups the ports of channel adapters by hosts.
+func (f *finder) findHosts() {
+	all := f.named()
+	number := f.numberPlaces(all)
+	byHost(all, func(ports []named) { f.addHost(ports, number) })
+}
+
+// Hosts are the ports of each host that has several, in the order of places: by description, by SystemImageGUID, or of one node. Aggregation
+// nodes and routers are no hosts.
+func Hosts(t *topo.Topo) (hosts [][]topo.PortIdx) {
+	f := &finder{topo: t}
+	byHost(f.named(), func(ports []named) {
+		switch {
+		case areShared(ports):
+			f.addLoose(ports)
+		case len(ports) > 1:
+			var of []topo.PortIdx
+			for _, p := range ports {
+				of = append(of, p.at)
+			}
+			hosts = append(hosts, of)
+		}
+	})
+	slices.SortFunc(f.loose, func(a, b topo.PortIdx) int {
+		return cmp.Or(cmp.Compare(t.Ports[a].Node, t.Ports[b].Node), cmp.Compare(a, b))
+	})
+	for rest := f.loose; len(rest) > 0; {
+		end := 1
+		for end < len(rest) && t.Ports[rest[end]].Node == t.Ports[rest[0]].Node {
+			end++
+		}
+		if end > 1 {
+			hosts = append(hosts, rest[:end:end])
+		}
+		rest = rest[end:]
+	}
+	return hosts
+}
+
+// HostLIDs are the LIDs of each host that has several, of one port or several.
+func HostLIDs(t *topo.Topo, l *topo.LIDs) (all [][]mad.LID) {
+	inHost := map[topo.PortIdx]bool{}
+	hosts := Hosts(t)
+	for _, ports := range hosts {
+		for _, p := range ports {
+			inHost[p] = true
+		}
+	}
+	for _, p := range t.EndPorts {
+		if l.Count(p) > 1 && t.IsHost(p) && t.SwitchOf(p) != topo.None && !inHost[p] {
+			hosts = append(hosts, []topo.PortIdx{p})
+		}
+	}
+	for _, ports := range hosts {
+		var lids []mad.LID
+		for _, p := range ports {
+			for i := range l.Count(p) {
+				lids = append(lids, l.Base[p]+mad.LID(i))
+			}
+		}
+		if len(lids) > 1 {
+			all = append(all, lids)
+		}
+	}
+	return all
 }
 
 // numberPlaces gives places numbers in natural order.
@@ -111,20 +210,29 @@ func (f *finder) numberPlaces(all []named) map[string]int32 {
 
 // addHost adds a host of ports that are sorted by place. Ports that share a name which no host has to itself have none.
 func (f *finder) addHost(ports []named, number map[string]int32) {
+	if areShared(ports) {
+		f.addLoose(ports)
+		return
+	}
+	h := host{name: ports[0].hostName(), unit: topo.None}
+	for _, p := range ports {
+		h.ports = append(h.ports, port{p.at, f.topo.SwitchOf(p.at), number[p.place]})
+	}
+	f.hosts = append(f.hosts, h)
+}
+
+// areShared reports whether ports share a name which no host has to itself.
+func areShared(ports []named) bool {
 	shared := len(ports) > mostPorts
 	for i := 1; i < len(ports) && !shared; i++ {
 		shared = ports[i].place == ports[i-1].place
 	}
-	h := host{name: ports[0].host, unit: topo.None}
+	return shared
+}
+
+func (f *finder) addLoose(ports []named) {
 	for _, p := range ports {
-		if shared {
-			f.loose = append(f.loose, p.at)
-			continue
-		}
-		h.ports = append(h.ports, port{p.at, f.topo.SwitchOf(p.at), number[p.place]})
-	}
-	if !shared {
-		f.hosts = append(f.hosts, h)
+		f.loose = append(f.loose, p.at)
 	}
 }
 

@@ -382,3 +382,50 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+// TestHosts: the ports of hosts are found by description, by SystemImageGUID, and on one node; names that several hosts have join nothing.
+func TestHosts(t *testing.T) {
+	n := routingtest.RailSpec{Units: 1, Hosts: 3, Rails: 2, Spines: 2, Cables: 1}.Fabric()
+	names := map[string]string{"host-1-02 mlx5_0": "x", "host-1-02 mlx5_1": "y"}
+	for i := range n.Nodes {
+		node := &n.Nodes[i]
+		if name, is := names[node.Desc]; is {
+			node.Desc, node.SystemImageGUID = name, 0x77
+		}
+		if strings.HasPrefix(node.Desc, "host-1-03") {
+			node.Desc = "same mlx5_0"
+		}
+	}
+	for name, want := range map[string]int{"as they are": 2, "with a second port": 3} {
+		if want == 3 { // the second adapter of host 3 takes its cable to the first
+			var nodes []int32
+			for i := range n.Nodes {
+				if n.Nodes[i].Desc == "same mlx5_0" {
+					nodes = append(nodes, int32(i))
+				}
+			}
+			a, b := &n.Nodes[nodes[0]], &n.Nodes[nodes[1]]
+			far := b.Ports[1].Peer
+			a.Ports = append(a.Ports, net.Port{GUID: a.GUID + 2, Peer: far})
+			n.Nodes[far.Node].Ports[far.Port].Peer = net.End{Node: nodes[0], Port: 2}
+			b.Ports[1].Peer = net.NoEnd
+			a.Desc, a.SystemImageGUID = "same", 0
+		}
+		found, err := netwalk.Topo(n, net.NoEnd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts := Hosts(found)
+		for _, ports := range hosts {
+			if len(ports) != 2 {
+				t.Errorf("%s: %v", name, ports)
+			}
+		}
+		if l := topo.SequentialLIDs(found, 0); len(hosts) != want || len(HostLIDs(found, l)) != want {
+			t.Errorf("%s: %d hosts", name, len(hosts))
+		}
+		if l := topo.SequentialLIDs(found, 1); len(HostLIDs(found, l)) != 4-(want-2) {
+			t.Errorf("%s: %d hosts with several LIDs", name, len(HostLIDs(found, l)))
+		}
+	}
+}

@@ -45,7 +45,7 @@ func TestEven(t *testing.T) {
 			}
 		}
 	}
-	loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, p.Rows)
+	loads, err := quality.Loads(t.Context(), in, p.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,29 +21,29 @@ type destinations struct {
 type destination struct {
 	lid      mad.LID
 	egress   uint8 // of the switch
-	number   int   // in the tree, of its kind
-	host     bool  // that sends and receives
 	kind     nodeType
+	host     bool  // that sends and receives
 	others   bool  // some switches have no port of its digit
+	numbered bool  // by the rail
+	nth      uint8 // of the LIDs of its port
+	class    int32 // of In.Tenants
+	owner    int32 // the host among those with several LIDs, None for others
+	number   int   // in the tree, of its kind
 	rail     *rail // nil for none
 	place    int   // in the rail
-	numbered bool  // by the rail
 }
 
 // destinations are those of all switches. The ports of rails are numbered rail by rail. Other hosts on leaves are numbered by type, and
-// leaf by leaf in the order of the tree, as if each leaf that has some had as many as the fullest; others by themselves.
+// leaf by leaf in the order of the tree, as if each leaf that has some had as many as the fullest; others by themselves. The second LID of a
+// port and those after it have the numbers of the ports after it: so shifts among the first ones meet as little as without them.
 func (n *network) destinations() (all []destinations) {
-	byPort := make([][]topo.PortIdx, len(n.level))
-	for _, p := range n.Topo.EndPorts {
-		if s := n.Topo.SwitchOf(p); s != topo.None && n.LIDs.Base[p] != 0 {
-			byPort[s] = append(byPort[s], p)
-		}
-	}
+	byPort, lids := n.portsBySwitch()
+	flat := make([]destination, 0, lids) // of all switches
 	inRails, inRail := n.numberRails()
 	var most, leaves [nodeTypes]int // of a type on a leaf; that have some
 	for _, s := range n.inTreeOrder() {
-		d := destinations{at: s}
-		slices.SortFunc(byPort[s], func(a, b topo.PortIdx) int { return cmp.Compare(n.egress(a), n.egress(b)) })
+		d := destinations{at: s, ports: flat[len(flat):]}
+		n.sort(byPort[s])
 		for _, p := range byPort[s] {
 			kind := noHost
 			if n.leaf[s] && n.Topo.IsHost(p) {
@@ -51,19 +51,21 @@ func (n *network) destinations() (all []destinations) {
 			}
 			in := inRails[n.LIDs.Base[p]]
 			for i := range n.LIDs.Count(p) {
-				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p), kind: kind}
+				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p), kind: kind, owner: n.ownerOf(n.LIDs.Base[p]), class: int32(n.Tenants.Class(p))}
+				to.number, to.nth = d.count[kind], uint8(i)
 				if in.rail != nil {
 					to.number, to.numbered = in.number+i, true
-				} else {
-					to.number = d.count[kind]
-					d.count[kind]++
 				}
 				if i == 0 {
 					to.rail, to.place = in.rail, in.at
 				}
 				d.ports = append(d.ports, to)
 			}
+			if in.rail == nil {
+				d.count[kind]++
+			}
 		}
+		flat = flat[:len(flat)+len(d.ports)]
 		for kind, count := range d.count {
 			if most[kind] = max(most[kind], count); count > 0 {
 				leaves[kind]++
@@ -76,18 +78,85 @@ func (n *network) destinations() (all []destinations) {
 		first[kind] = first[kind-1] + leaves[kind-1]*most[kind-1]
 	}
 	for i := range all {
-		all[i].add(&first, &most)
+		n.add(&all[i], &first, &most)
+	}
+	if n.Tenants != nil {
+		n.spread(all)
 	}
 	return all
 }
 
-// add adds the first number of each type on a leaf, and goes on to the next leaf.
-func (d *destinations) add(first, most *[nodeTypes]int) {
+// portsBySwitch are the end ports that have LIDs on each switch, and the number of these LIDs.
+func (n *network) portsBySwitch() (byPort [][]topo.PortIdx, lids int) {
+	counts := make([]int, len(n.level))
+	for _, p := range n.Topo.EndPorts {
+		if s := n.Topo.SwitchOf(p); s != topo.None {
+			counts[s]++
+		}
+	}
+	byPort = make([][]topo.PortIdx, len(n.level))
+	flat := make([]topo.PortIdx, len(n.Topo.EndPorts))
+	for s, count := range counts {
+		byPort[s], flat = flat[:0:count], flat[count:]
+	}
+	for _, p := range n.Topo.EndPorts {
+		if s := n.Topo.SwitchOf(p); s != topo.None && n.LIDs.Base[p] != 0 {
+			byPort[s] = append(byPort[s], p)
+			lids += n.LIDs.Count(p)
+		}
+	}
+	return byPort, lids
+}
+
+// sort puts ports on one switch into the order of its ports, those of one host side by side.
+func (n *network) sort(ports []topo.PortIdx) {
+	slices.SortFunc(ports, func(a, b topo.PortIdx) int { return cmp.Compare(n.egress(a), n.egress(b)) })
+	if len(n.owners.lids) == 0 {
+		return
+	}
+	firsts := map[int32]int{} // by host: where it begins
+	at := func(i int, p topo.PortIdx) int {
+		owner := n.ownerOf(n.LIDs.Base[p])
+		if owner == topo.None {
+			return i
+		}
+		if _, is := firsts[owner]; !is {
+			firsts[owner] = i
+		}
+		return firsts[owner]
+	}
+	places := map[topo.PortIdx]int{}
+	for i, p := range ports {
+		places[p] = at(i, p)
+	}
+	slices.SortStableFunc(ports, func(a, b topo.PortIdx) int { return cmp.Compare(places[a], places[b]) })
+}
+
+// add adds the first number of each type on a leaf, and goes on to the next leaf. The numbers of a type on a leaf are rotated, so that the
+// ports of hosts that have others elsewhere are reached by other switches than these.
+func (n *network) add(d *destinations, first, most *[nodeTypes]int) {
+	var rotations [nodeTypes]int
+	number := func(p *destination, by int) int { return first[p.kind] + (p.number+by)%most[p.kind] + int(p.nth) }
+	for kind := compute; kind < noHost && len(n.owners.lids) > 0; kind++ {
+		if d.count[kind] == 0 {
+			continue
+		}
+		rotations[kind] = leastClashes(min(most[kind], n.tiers[0].parents*n.tiers[0].cables), func(by int) (count int) {
+			for i := range d.ports {
+				if p := &d.ports[i]; p.kind == kind && !p.numbered && p.nth == 0 {
+					count += n.clashes(p.owner, number(p, by))
+				}
+			}
+			return count
+		})
+	}
 	for i := range d.ports {
 		if p := &d.ports[i]; p.kind == noHost {
-			p.number += first[compute]
+			p.number += first[compute] + int(p.nth)
 		} else if !p.numbered {
-			p.number += first[p.kind]
+			if p.number = number(p, rotations[p.kind]); p.nth == 0 {
+				n.numbered(p.owner, p.number)
+			}
 		}
 	}
 	for kind := compute; kind < noHost; kind++ {
@@ -103,13 +172,20 @@ type inRail struct {
 	at, number int
 }
 
-// numberRails numbers the first destinations of the ports in rails, by base LID. Those after it at a port have the numbers of the ports after
-// it: so shifts among the first ones meet as little as without them. It returns the next number, too.
+// numberRails numbers the first destinations of the ports in rails, by base LID. Between rails some numbers are left out, so that the ports of a host
+// are reached by different switches. It returns the next number, too.
 func (n *network) numberRails() (places map[mad.LID]inRail, next int) {
 	places = map[mad.LID]inRail{}
 	for _, r := range n.rails {
+		next += leastClashes(n.tiers[0].parents*n.tiers[0].cables, func(by int) (count int) {
+			for at, lid := range r.lids {
+				count += n.clashes(n.ownerOf(lid), next+by+at)
+			}
+			return count
+		})
 		for at, lid := range r.lids {
 			places[lid] = inRail{r, at, next}
+			n.numbered(n.ownerOf(lid), next)
 			next++
 		}
 	}

@@ -174,7 +174,7 @@ func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination, f *fitting) {
 		if p.free[s] {
 			moved := p.movedNear(s, at)
 			if !p.fixed[s] {
-				p.improve(s, moved)
+				p.improve(s, d, moved)
 			}
 			moved[p.by[s]]++
 		}

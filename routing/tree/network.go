@@ -15,10 +15,11 @@ type network struct {
 	routing.In
 	*Settings
 	graph    *routing.Graph
-	hosts    []uint32 // by switch: hosts on it
-	leaf     []bool   // by switch: has a quarter of the hosts that the fullest has, or more
-	level    []int32  // by switch: links to the nearest leaf
-	height   []int32  // by switch: its place in an order without equals; up is to a higher one
+	hosts    []uint32   // by switch: hosts on it
+	sources  [][]uint32 // by class of the destination, then by switch: hosts that send there
+	leaf     []bool     // by switch: has a quarter of the hosts that the fullest has, or more
+	level    []int32    // by switch: links to the nearest leaf
+	height   []int32    // by switch: its place in an order without equals; up is to a higher one
 	byHeight []topo.SwitchIdx
 	parts    []int32            // by switch: of the subnet, as far as cables lead
 	below    [][]int32          // by level, then by switch: parts up to the level
@@ -30,6 +31,8 @@ type network struct {
 	tiers    []tier             // by level
 	ups      [][]step           // by switch, then by digit + parents * cable: where its groups up lead
 	rails    []*rail
+	owners   owners
+	tracer   *routing.Tracer // nil before it is needed: while routes are moved, and from the beginning where hosts have several LIDs
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -76,6 +79,11 @@ func newNetwork(ctx context.Context, in routing.In, settings *Settings) *network
 	n.number()
 	n.measure()
 	n.findRails()
+	n.findOwners()
+	n.sources = [][]uint32{n.hosts}
+	if n.Tenants != nil {
+		n.sources = n.Tenants.Sources(n.Topo)
+	}
 	return n
 }
 
@@ -161,12 +169,11 @@ func (n *network) group() {
 			if n.height[r] > n.height[s] {
 				groups = &n.up[s]
 			}
-			at := slices.IndexFunc(*groups, func(g group) bool { return g.to == r })
-			if at < 0 {
-				at = len(*groups)
-				*groups = append(*groups, group{to: r})
+			if at := slices.IndexFunc(*groups, func(g group) bool { return g.to == r }); at >= 0 {
+				(*groups)[at].ports = append((*groups)[at].ports, ports[i])
+			} else {
+				*groups = append(*groups, group{r, ports[i : i+1 : i+1]}) // most have one cable: it stays in the memory of the graph
 			}
-			(*groups)[at].ports = append((*groups)[at].ports, ports[i])
 		}
 	}
 	count := 0

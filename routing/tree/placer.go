@@ -36,8 +36,7 @@ type placer struct {
 	near  []int32
 	moved []uint8
 
-	tracer *routing.Tracer // while relieve moves routes
-	beyond *beyond         // nil where all is placed afresh
+	beyond *beyond // nil where all is placed afresh
 }
 
 const unreachable = math.MaxInt32 / 2
@@ -51,7 +50,7 @@ func newPlacer(n *network, rows [][]uint8) *placer {
 // place chooses all ports.
 func place(ctx context.Context, n *network, rows [][]uint8) error {
 	all, p := n.destinations(), newPlacer(n, rows)
-	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.connect}
+	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.separate, p.connect}
 	if n.Base != nil {
 		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.connect, p.share}
 	}
@@ -106,7 +105,7 @@ func (p *placer) placeAt(at *destinations) error {
 		d := &at.ports[i]
 		d.others = p.choose(at.at, d)
 		if d.host {
-			p.count()
+			p.count(d)
 		}
 		p.chosen = append(p.chosen, p.by...)
 		for s, free := range p.free {
@@ -252,9 +251,9 @@ func (p *placer) isWay(s topo.SwitchIdx, g *group) bool {
 	return p.cost[g.to] == p.cost[s]-1 && (p.falls[g.to] || !p.falls[s])
 }
 
-// count adds the routes of all hosts to the load of links, up to switches that need another port than that of the digit.
-func (p *placer) count() {
-	copy(p.flow, p.hosts)
+// count adds the routes of hosts to the load of links, up to switches that need another port than that of the digit.
+func (p *placer) count(d *destination) {
+	copy(p.flow, p.sources[d.class])
 	p.inOrder(func(s topo.SwitchIdx) {
 		if next := p.next[s]; next != topo.None && !p.free[s] {
 			p.load[int(s)<<8|int(p.by[s])] += p.flow[s]
@@ -282,7 +281,7 @@ func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
 func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 	clear(p.flow)
 	if d.host {
-		copy(p.flow, p.hosts)
+		copy(p.flow, p.sources[d.class])
 	}
 	p.inOrder(func(s topo.SwitchIdx) {
 		flow, next := p.flow[s], p.next[s]
@@ -294,7 +293,7 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 		}
 		moved := p.movedNear(s, at)
 		if !p.fixed[s] {
-			p.improve(s, moved)
+			p.improve(s, d, moved)
 		}
 		if flow > 0 {
 			moved[p.by[s]]++
@@ -321,14 +320,16 @@ func (p *placer) movedNear(s, at topo.SwitchIdx) []uint8 {
 }
 
 // improve takes, of the cables with a shortest way, the one by which the fewest of the destinations that are near have been moved, and
-// of these the one with the emptiest fullest link on its way. moved is by port, nil for none.
-func (p *placer) improve(s topo.SwitchIdx, moved []uint8) {
+// of these the one with the emptiest fullest link on its way. moved is by port, nil for none. A way that all others to the same host
+// take comes last.
+func (p *placer) improve(s topo.SwitchIdx, d *destination, moved []uint8) {
 	groups := p.up[s]
 	if p.falls[s] {
 		groups = p.down[s]
 	}
 	least := uint64(math.MaxUint64)
-	fewest := uint8(math.MaxUint8)
+	fewest := uint32(math.MaxUint32)
+	shared, by := p.common(s, d)
 	for i := range groups {
 		g := &groups[i]
 		if !p.isWay(s, g) {
@@ -336,9 +337,15 @@ func (p *placer) improve(s topo.SwitchIdx, moved []uint8) {
 		}
 		beyond := p.fullest(g.to)
 		for _, port := range g.ports {
-			count := uint8(0)
+			count := uint32(0)
 			if moved != nil {
-				count = moved[port]
+				count = uint32(moved[port])
+			}
+			if g.to == shared {
+				count += 1 << 16
+			}
+			if port == by {
+				count += 1 << 16
 			}
 			own := p.load[int(s)<<8|int(port)]
 			if full := uint64(max(own, beyond))<<32 | uint64(own); count < fewest || count == fewest && full < least {

@@ -187,6 +187,9 @@ func (p *placer) fitLost(at topo.SwitchIdx, d *destination, f *fitting) {
 	}
 }
 
+// sharedCost is what a way costs that all others to the same host take: more than any flows that meet.
+const sharedCost = 1 << 40
+
 func (p *placer) fitFrom(from, at topo.SwitchIdx, d *destination, f *fitting) {
 	p.meetAt(from, d, f)
 	type choice struct {
@@ -194,8 +197,13 @@ func (p *placer) fitFrom(from, at topo.SwitchIdx, d *destination, f *fitting) {
 		next     topo.SwitchIdx
 	}
 	best, least, full := choice{}, math.MaxInt, uint32(math.MaxUint32)
+	shared, _ := p.common(from, d)
 	try := func(c choice, load uint32) {
-		if cost := p.costOf(from, at, c.by, c.last, c.next, d, f, least); cost < least || cost == least && load < full {
+		cost := p.costOf(from, at, c.by, c.last, c.next, d, f, least)
+		if c.next == shared {
+			cost += sharedCost
+		}
+		if cost < least || cost == least && load < full {
 			best, least, full = c, cost, load
 		}
 	}
@@ -221,7 +229,7 @@ func (p *placer) fitFrom(from, at topo.SwitchIdx, d *destination, f *fitting) {
 	}
 	if p.by[from] != best.by || p.free[from] {
 		for s := from; !p.free[s] && p.next[s] != topo.None; s = p.next[s] { // they have been counted there
-			p.load[int(s)<<8|int(p.by[s])] -= p.hosts[from]
+			p.load[int(s)<<8|int(p.by[s])] -= p.sources[d.class][from]
 		}
 		p.by[from], p.next[from], p.free[from], p.fixed[from] = best.by, best.next, true, true
 	}

@@ -343,7 +343,7 @@ func TestLoadsWithRails(t *testing.T) {
 			if i == 0 { // where there is no port of the digit, there is none yet
 				continue
 			}
-			loads, err := quality.Loads(t.Context(), 0, in.Topo, in.LIDs, rows)
+			loads, err := quality.Loads(t.Context(), in, rows)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 // relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest emptier. Where there are
 // hosts of several types, it moves those to compute nodes, among which shifts count, only from links that have a quarter more than they must.
 func (p *placer) relieve(ctx context.Context, all []destinations) error {
-	bound := p.bound()
+	bound := p.bound(all)
 	if !slices.ContainsFunc(all, func(at destinations) bool { return at.mixed() }) {
 		return p.relieveTo(ctx, all, bound*17/16, true)
 	}
@@ -32,7 +32,9 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 	if most <= bound {
 		return nil
 	}
-	p.tracer = routing.NewTracer(p.Topo, p.LIDs)
+	if p.tracer == nil {
+		p.tracer = routing.NewTracer(p.Topo, p.LIDs)
+	}
 	for most > bound {
 		limit := max(bound, most-most/16)
 		over := p.over(ctx, limit)
@@ -62,18 +64,36 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 
 // bound is what the links of some leaf must carry, whatever the routes are, or, where it has more links than hosts, all routes to one
 // of these.
-func (p *placer) bound() (most uint32) {
-	all := uint32(0)
-	for _, hosts := range p.hosts {
-		all += hosts
+func (p *placer) bound(all []destinations) (most uint32) {
+	here, sum := make([][]uint32, len(p.sources)), make([]uint32, len(p.sources)) // by class: ports, by switch, and all that send to one
+	for class := range here {
+		here[class] = make([]uint32, len(p.hosts))
+		for _, hosts := range p.sources[class] {
+			sum[class] += hosts
+		}
 	}
-	for s, hosts := range p.hosts {
+	for _, at := range all {
+		for i := range at.ports {
+			if d := &at.ports[i]; d.host && d.nth == 0 {
+				here[d.class][at.at]++
+			}
+		}
+	}
+	for s := range p.hosts {
 		cables := uint32(0)
 		for _, g := range p.up[s] {
 			cables += uint32(len(g.ports))
 		}
 		if cables > 0 && p.leaf[s] {
-			most = max(most, max(hosts, cables)*(all-hosts)/cables)
+			routes := uint32(0)
+			for class := range here {
+				if count := here[class][s]; count > 0 {
+					others := sum[class] - p.sources[class][s]
+					most = max(most, others)
+					routes += count * others
+				}
+			}
+			most = max(most, routes/cables)
 		}
 	}
 	return most
@@ -101,7 +121,7 @@ func (p *placer) over(ctx context.Context, limit uint32) []bool {
 	return lids
 }
 
-// relieveOf moves routes to a destination away from links with more routes than a limit.
+// relieveOf moves routes to a destination away from links with more routes than a limit, and from the way that all others to its host take.
 func (p *placer) relieveOf(d *destination, limit uint32) {
 	for s, row := range p.rows {
 		p.by[s], p.next[s] = row[d.lid], topo.None
@@ -109,14 +129,14 @@ func (p *placer) relieveOf(d *destination, limit uint32) {
 			p.next[s] = p.tracer.Next(topo.SwitchIdx(s), p.by[s])
 		}
 	}
-	copy(p.flow, p.hosts)
+	copy(p.flow, p.sources[d.class])
 	for _, s := range p.byHeight {
 		if p.falls[s] || p.next[s] == topo.None {
 			continue
 		}
-		if flow := p.flow[s]; flow > 0 && p.fullest(s) > limit && !d.within(s) {
+		if flow := p.flow[s]; flow > 0 && (p.fullest(s) > limit && !d.within(s) || p.shares(s, d)) {
 			p.carry(s, -flow)
-			p.improve(s, nil)
+			p.improve(s, d, nil)
 			p.carry(s, flow)
 			p.rows[s][d.lid] = p.by[s]
 		}

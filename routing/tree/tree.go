@@ -30,6 +30,13 @@ func (s *Settings) route(ctx context.Context, in routing.In) (*routing.Tables, e
 	if len(in.Topo.Switches) == 0 {
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()
 	}
+	if in.Tenants != nil {
+		return s.routeFor(ctx, in)
+	}
+	return s.routeOnce(ctx, in)
+}
+
+func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	n := newNetwork(ctx, in, s)
 	if err := ctx.Err(); err != nil {
 		return nil, err

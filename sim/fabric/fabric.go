@@ -48,10 +48,11 @@ type Fabric struct {
 	random         *rand.Rand
 	queue          queue
 	nodes          []node
-	ports          []port                // of all nodes, port 0 of each first
-	mads           []madCount            // by port
-	counts         []*counts             // by port
-	sick           map[int32]*sick       // by port
+	ports          []port          // of all nodes, port 0 of each first
+	mads           []madCount      // by port
+	counts         []*counts       // by port
+	sick           map[int32]*sick // by port
+	traffic        map[int32]*flowing
 	congested      map[int32]*congestion // by port
 	byGUID         map[mad.GUID]int32
 	stats          Stats

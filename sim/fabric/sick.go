@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ibsm/mad/pma"
-	"ibsm/mad/smp"
 	"ibsm/topo/net"
 )
 
@@ -49,16 +48,13 @@ func (f *Fabric) SetBitErrorRate(at net.End, rate float64) {
 }
 
 // symbolRate is how many symbol errors a second a port has.
-func (f *Fabric) symbolRate(i int32, s *sick) float64 {
-	pi := &f.ports[i].info
-	if !f.linkUp(i) {
-		return 0
-	}
-	return s.rate * 1e9 * pi.Rate(smp.IsExtendedSpeedsSupported|smp.IsCapabilityMask2Supported, smp.IsExtendedSpeeds2Supported).Gbps()
-}
+func (f *Fabric) symbolRate(i int32, s *sick) float64 { return s.rate * f.bitRate(i) }
 
-// accrue counts the symbol errors and recoveries of a port up to now.
+// accrue counts the traffic, symbol errors and recoveries of a port up to now.
 func (f *Fabric) accrue(i int32) {
+	if w := f.traffic[i]; w != nil {
+		f.accrueTraffic(i, w)
+	}
 	s := f.sick[i]
 	if s == nil {
 		return

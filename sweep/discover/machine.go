@@ -36,6 +36,9 @@ type Config struct {
 	Devices *device.Record
 	// Quick believes Prev about every switch that reports no change.
 	Quick bool
+	// Answered are the ports of Prev, by index, that have answered a Set since PortStateChange
+	// was cleared: they are not read where it is still clear. Nil for none.
+	Answered []bool
 	// Findings are those of the walk that Prev is from. A quick walk repeats those about nodes
 	// that it does not ask.
 	Findings []Finding
@@ -75,7 +78,7 @@ type Machine struct {
 	limit     limit          // what is left of it
 	res       Result
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were silent before
-	believed  map[int32]bool    // nodes whose ports a quick walk has taken over
+	believed  map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	readings []reading
 	asked    map[readKey]bool

@@ -29,13 +29,9 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	}
 	m.switches[n], m.believed[n] = &pendingSwitch{}, true
 	for num := range int(node.NumPorts) + 1 {
-		was := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))]
-		if !was.Seen {
-			continue
+		if m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))].Seen {
+			m.takeOver(topo.End{Node: n, Port: uint8(num)}, old)
 		}
-		e := topo.End{Node: n, Port: uint8(num)}
-		m.b.SetPort(e, &was.Info)
-		m.port(e, &was.Info)
 	}
 	m.readSwitch(n)
 	return true

@@ -98,7 +98,31 @@ func (m *Machine) ask(n int32, port uint8) {
 		m.queue.push(item{kind: kindSwitch, node: n})
 		return
 	}
-	m.queue.push(item{kind: kindPort, num: uint16(port), node: n})
+	m.askPort(topo.End{Node: n, Port: port})
+}
+
+// askPort queues the PortInfo of a port of a CA or router, or takes it over where the link to it has
+// not changed either.
+func (m *Machine) askPort(e topo.End) {
+	if from := m.b.Peer(e); from != topo.NoEnd && m.believed[from.Node] && m.hasAnswered(m.previousNode(from.Node), from.Port) {
+		if old := m.previousNode(e.Node); m.hasAnswered(old, e.Port) {
+			m.takeOver(e, old)
+			return
+		}
+	}
+	m.queue.push(item{kind: kindPort, num: uint16(e.Port), node: e.Node})
+}
+
+// hasAnswered reports whether a port of a node of the previous walk has said what it holds since.
+func (m *Machine) hasAnswered(old topo.NodeIdx, port uint8) bool {
+	return old != topo.None && m.cfg.Answered != nil && m.cfg.Answered[m.cfg.Prev.Port(old, port)]
+}
+
+// takeOver believes the previous walk about a port of a node that it has read.
+func (m *Machine) takeOver(e topo.End, old topo.NodeIdx) {
+	info := &m.cfg.Prev.Ports[m.cfg.Prev.Port(old, e.Port)].Info
+	m.b.SetPort(e, info)
+	m.port(e, info)
 }
 
 // recall takes over from the previous walk what a node is not asked again.
@@ -170,7 +194,7 @@ func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
 	}
 	m.join(from, to)
 	if node.Type != mad.Switch && m.b.Port(to) == nil && m.b.Peer(to) == from {
-		m.queue.push(item{kind: kindPort, num: uint16(to.Port), node: n})
+		m.askPort(to)
 	}
 }
 
@@ -237,6 +261,7 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 	}
 	m.res.Changed = m.res.Changed || info.PortStateChange()
 	if !m.unchanged(n, info) {
+		m.believed[n] = m.cfg.Answered != nil
 		m.askPorts(n)
 	}
 }
@@ -261,13 +286,29 @@ func (m *Machine) cleared(n int32, info *smp.SwitchInfo, ok bool) {
 	m.askPorts(n)
 }
 
+// askPorts queues the PortInfos of a switch, but for those that are taken over.
 func (m *Machine) askPorts(n int32) {
 	node := m.b.Node(n)
-	m.switches[n] = &pendingSwitch{ports: int(node.NumPorts) + 1}
-	for num := range int(node.NumPorts) + 1 {
-		m.queue.push(item{kind: kindPort, num: uint16(num), node: n})
+	sw := &pendingSwitch{}
+	m.switches[n] = sw
+	old := topo.NodeIdx(topo.None)
+	if m.believed[n] {
+		old = m.previousNode(n)
 	}
-	m.askAdaptive(n)
+	for num := range int(node.NumPorts) + 1 {
+		if m.hasAnswered(old, uint8(num)) {
+			m.takeOver(topo.End{Node: n, Port: uint8(num)}, old)
+			continue
+		}
+		m.queue.push(item{kind: kindPort, num: uint16(num), node: n})
+		sw.ports++
+	}
+	if sw.ports == 0 {
+		m.readSwitch(n)
+	}
+	if !m.believed[n] {
+		m.askAdaptive(n)
+	}
 }
 
 // portInfo stores what a port says and walks on through it.
@@ -400,19 +441,30 @@ func (m *Machine) remembered() *topo.Topo { return cmp.Or(m.cfg.Prev, m.cfg.Befo
 // previous is a port as the previous walk read it; nil where it did not, or where the node
 // has become another.
 func (m *Machine) previous(e topo.End) *topo.Port {
-	prev, node := m.remembered(), m.b.Node(e.Node)
-	if prev == nil {
+	old := m.previousNode(e.Node)
+	if old == topo.None {
 		return nil
 	}
-	old := prev.FindNode(node.GUID)
-	if old == topo.None || node.NumPorts != prev.Nodes[old].NumPorts {
-		return nil
-	}
+	prev := m.remembered()
 	was := &prev.Ports[prev.Port(old, e.Port)]
 	if !was.Seen {
 		return nil
 	}
 	return was
+}
+
+// previousNode is a node as the previous walk found it, by the index there; None where it did not,
+// or where the node has become another.
+func (m *Machine) previousNode(n int32) topo.NodeIdx {
+	prev, node := m.remembered(), m.b.Node(n)
+	if prev == nil {
+		return topo.None
+	}
+	old := prev.FindNode(node.GUID)
+	if old == topo.None || node.NumPorts != prev.Nodes[old].NumPorts {
+		return topo.None
+	}
+	return old
 }
 
 // dropOneSided takes away cables of which an end says that it is down, or was

@@ -88,3 +88,19 @@ func TestAutoInChain(t *testing.T) {
 		t.Error("auto has no name")
 	}
 }
+
+// TestDefault: the chain for which nobody chose an engine. With groups that have members it stays one; it is not the same as one that somebody chose.
+func TestDefault(t *testing.T) {
+	c := Default(&Settings{})
+	if c.String() != "auto,minhop" || !c[0].Unchosen || c[1].Unchosen || c.Chosen().String() != "minhop" {
+		t.Errorf("%v", c)
+	}
+	grouped := Default(&Settings{Lists: Lists{Compute: listOf(t, "port-regexp: .")}})
+	if with, members := grouped.WithMembers(walked(t, func(*net.Net) {}), nil, nil); !grouped.Grouped() || members == nil || !with[0].Unchosen || with.Chosen().String() != "minhop" {
+		t.Errorf("%v, %+v", with, members)
+	}
+	chosen, err := New([]string{Auto}, &Settings{})
+	if err != nil || chosen.Equal(c) || !Default(&Settings{}).Equal(c) || chosen.Chosen().String() != "auto,minhop" {
+		t.Errorf("%v, %v", chosen, err)
+	}
+}

@@ -28,6 +28,7 @@ import (
 	"ibsm/routing/tree"
 	"ibsm/routing/updn"
 	"ibsm/topo"
+	"ibsm/topo/cabling"
 )
 
 // Settings are the operator's settings of all engines. Files have been read.
@@ -43,6 +44,8 @@ type Settings struct {
 	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
 	Drained   []routing.SwitchPort // drain_file, of no engine: what all of them avoid; port 0 is a whole switch
+	Cabling   *cabling.Cabling     // topo_config_file, of no engine; nil without one
+	HeldBack  []mad.GUID           // held_back_sw_file, of no engine
 	Groups    *portgroups.Set      // pgrp_policy_file, of no engine; nil without one
 	Lists     Lists
 }
@@ -80,6 +83,9 @@ type Engine struct {
 	// Force is the setting that has tables used although packets go round in circles, or wait for each
 	// other for ever; "" if there is none, or it is set.
 	Force string
+
+	// Unchosen says that nobody chose it: it routes only a subnet that was not in use before, and one all routes of which are computed afresh by an order.
+	Unchosen bool
 
 	settings any // those of Route
 	named    Named
@@ -228,7 +234,7 @@ func OpenSM() []string {
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	if name == Auto {
 		own := *s
-		own.Drained, own.Groups, own.Lists = nil, nil, Lists{} // the first two are of no engine, the last is in grouped
+		own.Drained, own.Cabling, own.HeldBack, own.Groups, own.Lists = nil, nil, nil, nil, Lists{} // all but the last are of no engine, and that is in grouped
 		e, ok = Engine{Route: auto(&own), NoCreditLoop: true, settings: own, named: s.balanced()}, true
 	}
 	for i := range table {
@@ -275,6 +281,24 @@ func New(list []string, s *Settings) (c Chain, err error) {
 	return c, nil
 }
 
+// Default is the chain where nobody chose an engine: auto, and min-hop, which also keeps and repairs the routes of a subnet in use.
+func Default(s *Settings) Chain {
+	suits, _ := Find(Auto, s)
+	suits.Unchosen = true
+	last, _ := Find(MinHop.Name, s)
+	return Chain{suits, last}
+}
+
+// Chosen is the chain without the engines that nobody chose.
+func (c Chain) Chosen() (chosen Chain) {
+	for i := range c {
+		if !c[i].Unchosen {
+			chosen = append(chosen, c[i])
+		}
+	}
+	return chosen
+}
+
 // Repairs is the engine that repaired routes of other managers count as, for they promise no more: the chain's
 // min-hop, if it has one.
 func (c Chain) Repairs() *Engine {
@@ -289,7 +313,7 @@ func (c Chain) Repairs() *Engine {
 // Equal reports whether two chains route every subnet alike.
 func (c Chain) Equal(o Chain) bool {
 	return slices.EqualFunc(c, o, func(a, b Engine) bool {
-		return a.Name == b.Name && reflect.DeepEqual(a.settings, b.settings) && a.lists().Equal(b.lists())
+		return a.Name == b.Name && a.Unchosen == b.Unchosen && reflect.DeepEqual(a.settings, b.settings) && a.lists().Equal(b.lists())
 	})
 }
 

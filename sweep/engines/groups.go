@@ -99,7 +99,9 @@ func (c Chain) WithMembers(t *topo.Topo, parts *partitions.Tables, before *Membe
 			if m == nil {
 				m = s.members(t, parts, before)
 			}
+			unchosen := c[i].Unchosen
 			c[i], _ = Find(c[i].Name, s.with(m))
+			c[i].Unchosen = unchosen
 		}
 	}
 	return c, m

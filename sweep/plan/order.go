@@ -94,7 +94,7 @@ func init() { // they refer to Plan's methods, which refer to them
 		SetSLtoVL:    mapping,
 		SetTurns:     {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeTurns},
 	}
-	operations[TakeDown].describe = fixed("take the link down, nothing answers behind it")
+	operations[TakeDown].describe = fixed("take the link down: nothing answers behind it, or it is held back")
 	operations[ShutOff].describe = fixed("disable the port, it babbles")
 }
 

@@ -32,7 +32,7 @@ type In struct {
 	Ports *device.Ports // what ports hold; not written
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
-	// Dead are ports to take down, because no node has answered behind them for several sweeps.
+	// Dead are ports to take down, because no node has answered behind them for several sweeps, or their cables are held back.
 	Dead    []topo.PortIdx
 	Disable []topo.PortIdx // ports to disable
 	// DisableAR are switches on which adaptive routing goes off before tables are written.

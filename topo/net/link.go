@@ -134,6 +134,17 @@ func parseSpeed(s string) (mad.LinkSpeed, bool) {
 	return mad.ParseLinkSpeed(s)
 }
 
+// ParseRate reads the width and speed of a link, such as 4xHDR.
+func ParseRate(s string) (mad.LinkWidth, mad.LinkSpeed, bool) {
+	width, speed, ok := cutWidth(s)
+	if !ok {
+		return 0, 0, false
+	}
+	w, okWidth := parseWidth(width)
+	v, okSpeed := parseSpeed(speed)
+	return w, v, okWidth && okSpeed
+}
+
 // cutWidth splits "4xHDR" into its width and the name of its speed.
 func cutWidth(s string) (width, speed string, ok bool) {
 	if speed, ok := strings.CutPrefix(s, unknownWidth); ok {

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ibsm/cmd/cli"
+	"ibsm/ctl"
+)
+
+func newSick(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "sick [OPTION]...", Short: "links whose ports count too many errors", Args: cli.Args(0, 0), RunE: a.asking(a.sick), Long: `
+Shows the links that are beyond a limit for errors, by the rules of sick_rules_file, with the port
+that receives badly, and whether there is another way around it. It is a report: no link is
+changed. A link is shown until it has been within all limits for 126 minutes, and longer each time
+it relapses. perfmgr must be on; docs/health.md says what to do with the cable.`}
+}
+
+func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
+	s := &ctl.SickLinks{}
+	if shown, err := a.value(ctx, "/v1/links/sick", nil, s, stdout); err != nil || shown {
+		return err
+	}
+	if s.Age < 0 {
+		return cli.WithHint(fmt.Errorf("no reading of counters has been judged yet"), "see ibsmctl counters")
+	}
+	rules := map[string]*ctl.SickRule{}
+	for i := range s.Rules {
+		rules[s.Rules[i].Name] = &s.Rules[i]
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s by %s, of counters read %s ago\n", several(len(s.Links), "sick link"), several(len(s.Rules), "rule"), ago(s.Age))
+	for i := range s.Links {
+		l := &s.Links[i]
+		r := cmp.Or(rules[l.Rule], &ctl.SickRule{})
+		fmt.Fprintf(&text, "\n%s port %d", printable(a.names.of(l.Node, l.Desc)), l.Port)
+		if l.Peer != nil {
+			fmt.Fprintf(&text, " receives badly from %s port %d", printable(a.names.of(l.Peer.Node, l.Peer.Desc)), l.Peer.Port)
+		}
+		fmt.Fprintf(&text, ": %s\n  %s %d in %s, more than %d (%s)\n", printable(l.Rule), strings.Join(r.Counters, ", "), l.Counted, ago(r.Window), l.Most, r.Limit)
+		fmt.Fprintf(&text, "  since %s", l.Since.Local().Format("2006-01-02 15:04:05"))
+		if l.Relapses > 0 {
+			fmt.Fprintf(&text, ", %s", several(l.Relapses, "relapse"))
+		}
+		way := "there is another way: ibsmctl drain takes it out of use"
+		if l.Only {
+			way = "there is no other way"
+		}
+		fmt.Fprintf(&text, "; %s\n", way)
+	}
+	_, err := stdout.Write(text.Bytes())
+	return err
+}

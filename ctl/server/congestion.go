@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/mad"
+	"ibsm/perf"
+	"ibsm/perf/congestion"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// congestionWatch is what ports wait for, image by image. The goroutine of the reader of counters follows; others look.
+type congestionWatch struct {
+	mu      sync.Mutex
+	tracker congestion.Tracker
+	last    time.Time           // of the last image; zero before the first
+	tables  *routing.Tables     // that forwarding is made of
+	routes  *routing.Forwarding // of the view that is read
+}
+
+// Congested follows what ports wait for by an image, and says what begins and ends with it.
+func (d *Server) Congested(im *perf.Image) (began, ended []congestion.Event) {
+	reader := d.Reader()
+	if reader == nil {
+		return nil, nil
+	}
+	v := reader.View()
+	if v == nil || v.Tables == nil {
+		return nil, nil
+	}
+	w := &d.congestion
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tables != v.Tables {
+		w.tables, w.routes = v.Tables, routing.NewForwarding(v.Topo, v.LIDs, v.Tables)
+	}
+	w.last = reader.Time(im.End)
+	trees := congestion.Find(congestion.In{Topo: v.Topo, Forwarding: w.routes, Ports: congestion.Uses(v.Topo, im)}, congestion.Defaults)
+	return w.tracker.Take(w.last, v.Topo, trees)
+}
+
+// Congestions are those under way, and those that have ended.
+func (d *Server) Congestions(context.Context) (*ctl.Congestions, error) {
+	c, err := d.counted()
+	if err != nil {
+		return nil, err
+	}
+	w := &d.congestion
+	w.mu.Lock()
+	open, ended := w.tracker.Events()
+	last := w.last
+	w.mu.Unlock()
+	list := &ctl.Congestions{Age: -1, Open: []ctl.Congestion{}, Ended: []ctl.Congestion{}}
+	if !last.IsZero() {
+		list.Age = time.Since(last).Seconds()
+	}
+	for i := range open {
+		list.Open = append(list.Open, c.congestion(&open[i]))
+	}
+	for i := range ended {
+		list.Ended = append(list.Ended, c.congestion(&ended[i]))
+	}
+	return list, nil
+}
+
+func (c *counted) congestion(e *congestion.Event) ctl.Congestion {
+	row := ctl.Congestion{Cause: e.Cause.String(), Root: c.portOf(e.Root), Since: e.Since, Until: e.Until, Weight: e.Weight, Ports: e.Ports, Waiting: []ctl.PortOf{}}
+	for _, k := range e.Waiting {
+		row.Waiting = append(row.Waiting, c.portOf(k))
+	}
+	return row
+}
+
+func (c *counted) portOf(k perf.Key) ctl.PortOf {
+	row := ctl.PortOf{Node: k.Node.String(), Port: k.Port}
+	row.Desc, row.Peer = c.names(k)
+	return row
+}
+
+// waitingOn is the congestion under way that a port waits for; ok is false for none.
+func (d *Server) waitingOn(k perf.Key) (e congestion.Event, ok bool) {
+	w := &d.congestion
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	open, _ := w.tracker.Events()
+	i := slices.IndexFunc(open, func(e congestion.Event) bool { return e.Root == k || slices.Contains(e.Waiting, k) })
+	if i < 0 {
+		return e, false
+	}
+	return open[i], true
+}
+
+// congested is the remark that a port on the route between two others waits.
+func (d *doctor) congested(from, to topo.PortIdx) []ctl.Reason {
+	t := d.view.Topo
+	for _, h := range d.walk(from, to, d.view.LIDs.Base[to]).path.Hops {
+		guid, err := mad.ParseGUID(h.Node)
+		n := t.FindNode(guid)
+		if err != nil || n == topo.None || h.Out == 0 {
+			continue
+		}
+		e, waits := d.waits(perf.Key{Node: guid, Port: h.Out})
+		if !waits {
+			continue
+		}
+		text := fmt.Sprintf("%s waits since %s", d.called(t.Port(n, h.Out)), e.Since.Local().Format(time.DateTime))
+		if root := t.FindNode(e.Root.Node); root != topo.None && e.Root != (perf.Key{Node: guid, Port: h.Out}) && e.Root.Port <= t.Nodes[root].NumPorts {
+			text += " for " + d.called(t.Port(root, e.Root.Port))
+		}
+		return []ctl.Reason{because("congested", text+": "+e.Cause.String(), "ibsmctl counters congestion")}
+	}
+	return nil
+}

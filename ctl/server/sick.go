@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"ibsm/ctl"
+	"ibsm/disjoint"
+	"ibsm/perf"
+	"ibsm/perf/sick"
+	"ibsm/topo"
+)
+
+// linkJudge is the watch over links. The goroutine of the reader of counters judges; others look.
+type linkJudge struct {
+	mu     sync.Mutex
+	rules  []sick.Rule
+	watch  *sick.Watch
+	reader *perf.Reader  // whose images are judged
+	began  time.Duration // of the first one
+	ended  time.Duration // of the last one
+}
+
+// SetSickRules sets the rules by which links are judged. What was counted before is judged no more, unless
+// they are the same.
+func (d *Server) SetSickRules(rules []sick.Rule) {
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Equal(j.rules, rules) {
+		j.rules, j.watch = rules, nil
+	}
+}
+
+// Judge judges links by an image, and returns the findings that are new.
+func (d *Server) Judge(im *perf.Image) []sick.Finding {
+	reader := d.Reader()
+	if reader == nil || reader.View() == nil {
+		return nil
+	}
+	t := reader.View().Topo
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.watch == nil || j.reader != reader {
+		j.watch, j.reader, j.began = sick.New(j.rules), reader, im.End
+	}
+	j.ended = im.End
+	return j.watch.Take(im.End, im.All, func(k perf.Key) sick.Link { return linkOf(t, k) })
+}
+
+// linkOf is the link of a port.
+func linkOf(t *topo.Topo, k perf.Key) (l sick.Link) {
+	n := t.FindNode(k.Node)
+	if n == topo.None || k.Port > t.Nodes[n].NumPorts {
+		return l
+	}
+	p := t.Port(n, k.Port)
+	if peer := t.Ports[p].Peer; peer != topo.None {
+		l.Peer = perf.Key{Node: t.Nodes[t.Ports[peer].Node].GUID, Port: t.Ports[peer].Num}
+	}
+	l.Bits = perf.Words(t, p) * 32
+	return l
+}
+
+// SickLinks are the links that are beyond a limit.
+func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
+	c, err := d.counted()
+	if err != nil {
+		return nil, err
+	}
+	out := &ctl.SickLinks{Rules: []ctl.SickRule{}, Age: -1, Links: []ctl.SickLink{}}
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range j.rules {
+		r := &j.rules[i]
+		row := ctl.SickRule{Name: r.Name, Limit: r.Limit(), Window: r.Window.Seconds()}
+		for counter := range r.Counters.All {
+			row.Counters = append(row.Counters, counter.String())
+		}
+		out.Rules = append(out.Rules, row)
+	}
+	if j.watch == nil || j.reader != c.Reader {
+		return out, nil
+	}
+	out.Since, out.Age = c.Time(j.began), c.age(j.ended)
+	found := j.watch.Findings()
+	only := c.onlyWays(found)
+	for i := range found {
+		f := &found[i]
+		row := ctl.SickLink{Node: f.Port.Node.String(), Port: f.Port.Port, Rule: f.Rule.Name, Counted: f.Counted, Most: f.Most,
+			Since: c.Time(f.Since), Last: c.Time(f.Last), Relapses: f.Relapses, Only: only[i]}
+		row.Desc, row.Peer = c.names(f.Port)
+		out.Links = append(out.Links, row)
+	}
+	return out, nil
+}
+
+// onlyWays says of each finding whether somebody could not be reached without its link and those of the
+// findings before it: an adapter by that port, or a switch.
+func (c *counted) onlyWays(found []sick.Finding) []bool {
+	t, only := c.subnet.view.Topo, make([]bool, len(found))
+	out := map[topo.PortIdx]bool{} // ports of links that could be left out
+	for i := range found {
+		n := t.FindNode(found[i].Port.Node)
+		if n == topo.None || found[i].Port.Port > t.Nodes[n].NumPorts {
+			continue
+		}
+		p := t.Port(n, found[i].Port.Port)
+		peer := t.Ports[p].Peer
+		if peer == topo.None {
+			continue
+		}
+		if !t.BetweenSwitches(p) {
+			only[i] = true
+			continue
+		}
+		out[p], out[peer] = true, true
+		if only[i] = pieces(t, out) > pieces(t, nil); only[i] {
+			delete(out, p)
+			delete(out, peer)
+		}
+	}
+	return only
+}
+
+// pieces is how many parts the switches fall into without some ports.
+func pieces(t *topo.Topo, without map[topo.PortIdx]bool) int {
+	sets, n := disjoint.New(len(t.Switches)), len(t.Switches)
+	for p := range t.Ports {
+		at := topo.PortIdx(p)
+		if t.BetweenSwitches(at) && !without[at] && sets.Join(int32(t.SwitchOf(at)), int32(t.SwitchOf(t.Ports[at].Peer))) {
+			n--
+		}
+	}
+	return n
+}

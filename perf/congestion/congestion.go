@@ -1,0 +1,270 @@
+// Package congestion says what ports wait for. On a lossless network a port that cannot send stops those before it, link by link back
+// to the sources, so one slow host or link makes ports wait all over the fabric. Find follows the waiting ports along the routes in
+// force to where it begins: its root.
+package congestion
+
+import (
+	"cmp"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// Use is how the time of a port's transmitter was spent, in parts of it, 0 to 1.
+type Use struct {
+	Known  bool    // the port was read
+	Busy   float64 // sending at the rate of the link as it is
+	Waited float64 // it had data and could not send them: PortXmitWait
+}
+
+// Cause is what makes ports wait.
+type Cause uint8
+
+const (
+	// Unknown is none of the others: the ports beyond the root were not read, or say nothing.
+	Unknown Cause = iota
+	// SlowHost is an adapter that takes less than its link brings.
+	SlowHost
+	// Incast is more traffic for one adapter than its link carries.
+	Incast
+	// SlowLink is a full link that is narrower or slower than both its ends can.
+	SlowLink
+	// FullLink is any other link that carries all it can: too many routes in use lead over it.
+	FullLink
+)
+
+func (c Cause) String() string {
+	return [...]string{"unknown", "a host that does not take its data", "more data for a host than its link carries", "a link below its rate", "a link with too many routes"}[c]
+}
+
+// Settings are the bounds of Find.
+type Settings struct {
+	// Waits is the part of the time from which on a port counts as waiting.
+	Waits float64
+	// Full is the part of the time from which on a port counts as busy all the time.
+	Full float64
+}
+
+// Defaults allow for traffic that comes and goes within the time between two readings.
+var Defaults = Settings{Waits: 0.05, Full: 0.8}
+
+// In is a fabric and what its ports did in one time.
+type In struct {
+	Topo       *topo.Topo
+	Forwarding *routing.Forwarding
+	Ports      []Use // by topo.PortIdx
+}
+
+// Tree is ports that wait for the same.
+type Tree struct {
+	Cause Cause
+	// Root is the port that all others wait for: it sends over the slow or full link, or to the host.
+	Root topo.PortIdx
+	// Waiting are the ports that wait, those that do for the longest time first. Root is one of them where it waits itself.
+	Waiting []topo.PortIdx
+	// Weight is the sum of the time that they wait, in parts of the time of one port.
+	Weight float64
+}
+
+// Find finds the roots of all waiting, the one with the most weight first.
+func Find(in In, by Settings) []Tree {
+	f := &finder{In: in, by: by, shares: map[topo.PortIdx][]share{}}
+	trees := map[topo.PortIdx]*Tree{}
+	for i := range in.Ports {
+		p := topo.PortIdx(i)
+		if !f.waits(p) {
+			continue
+		}
+		shares := f.roots(p, 0)
+		best := slices.MaxFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(b.root, a.root)) })
+		t := trees[best.root]
+		if t == nil {
+			t = &Tree{Root: best.root, Cause: f.cause(best.root)}
+			trees[best.root] = t
+		}
+		t.Waiting = append(t.Waiting, p)
+		t.Weight += in.Ports[p].Waited
+	}
+	found := make([]Tree, 0, len(trees))
+	for _, t := range trees {
+		slices.SortFunc(t.Waiting, func(a, b topo.PortIdx) int {
+			return cmp.Or(cmp.Compare(in.Ports[b].Waited, in.Ports[a].Waited), cmp.Compare(a, b))
+		})
+		found = append(found, *t)
+	}
+	slices.SortFunc(found, func(a, b Tree) int { return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Root, b.Root)) })
+	return found
+}
+
+// share is the part of a port's waiting that has a root.
+type share struct {
+	root topo.PortIdx
+	part float64
+}
+
+type finder struct {
+	In
+	by     Settings
+	shares map[topo.PortIdx][]share // of ports that wait
+}
+
+func (f *finder) waits(p topo.PortIdx) bool {
+	return f.Ports[p].Known && f.Ports[p].Waited >= f.by.Waits && f.Topo.Ports[p].Peer != topo.None
+}
+
+// maxDepth ends what would go round in a circle: routes are free of loops, and tables may be changing.
+const maxDepth = 64
+
+// roots says what a port that waits, waits for in the end.
+func (f *finder) roots(p topo.PortIdx, depth int) []share {
+	if known, is := f.shares[p]; is {
+		return known
+	}
+	f.shares[p] = []share{{p, 1}} // whoever comes here again in a circle
+	parts := map[topo.PortIdx]float64{}
+	for _, next := range f.next(p) {
+		if next.root == p || !f.waits(next.root) || depth == maxDepth {
+			parts[next.root] += next.part
+			continue
+		}
+		for _, s := range f.roots(next.root, depth+1) {
+			parts[s.root] += next.part * s.part
+		}
+	}
+	shares := make([]share, 0, len(parts))
+	for root, part := range parts {
+		shares = append(shares, share{root, part})
+	}
+	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.root, b.root) })
+	f.shares[p] = shares
+	return shares
+}
+
+// next are the ports that packets sent by a port that waits go on by, as far as they can be what it waits for: itself, where they
+// arrive at a host, or where nothing is seen.
+func (f *finder) next(p topo.PortIdx) []share {
+	far := f.Topo.Ports[p].Peer
+	s := f.Topo.Nodes[f.Topo.Ports[far].Node].Switch
+	if s == topo.None {
+		return []share{{p, 1}}
+	}
+	all := f.outputs(p, s)
+	var blocks []share
+	sum := 0.0
+	for _, out := range all {
+		u := f.Ports[out]
+		weight := 0.0
+		switch {
+		case f.waits(out):
+			weight = u.Waited
+		case u.Known && u.Busy >= f.by.Full:
+			weight = 1 - f.by.Full
+		}
+		if weight > 0 {
+			blocks = append(blocks, share{out, weight})
+			sum += weight
+		}
+	}
+	if len(blocks) == 0 {
+		blocks, sum = []share{{f.busiest(p, all), 1}}, 1
+	}
+	for i := range blocks {
+		if blocks[i].part /= sum; !f.waits(blocks[i].root) {
+			blocks[i].root = f.narrowest(blocks[i].root)
+		}
+	}
+	return blocks
+}
+
+// narrowest follows a full link as long as nearly all that it carries goes on by one port, which is full too: with routes by
+// destination, what many send to one host comes together before its last link.
+func (f *finder) narrowest(p topo.PortIdx) topo.PortIdx {
+	for range maxDepth {
+		s := f.Topo.Nodes[f.Topo.Ports[f.Topo.Ports[p].Peer].Node].Switch
+		if s == topo.None {
+			break
+		}
+		outs := f.outputs(p, s)
+		on := slices.IndexFunc(outs, func(out topo.PortIdx) bool {
+			u := f.Ports[out]
+			return u.Known && u.Busy >= f.by.Full && !f.waits(out) && f.rate(out)*u.Busy >= f.rate(p)*f.Ports[p].Busy*nearlyAll
+		})
+		if on < 0 {
+			break
+		}
+		p = outs[on]
+	}
+	return p
+}
+
+// nearlyAll is the part of a link's data that goes on by one port.
+const nearlyAll = 0.9
+
+func (f *finder) rate(p topo.PortIdx) float64 {
+	is, _ := f.Topo.LinkRate(p)
+	return is.Gbps()
+}
+
+// busiest is the output with the most traffic, if it has much, else the port itself.
+func (f *finder) busiest(p topo.PortIdx, outputs []topo.PortIdx) topo.PortIdx {
+	best := p
+	most := f.by.Full / 2
+	for _, out := range outputs {
+		if u := f.Ports[out]; u.Known && u.Busy >= most {
+			best, most = out, u.Busy
+		}
+	}
+	return best
+}
+
+// outputs are the ports of the switch behind a port by which its packets go on. It is not known to whom a host sends: to all.
+func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx) {
+	node := f.Topo.Switches[at]
+	var taken [256]bool
+	from := f.Topo.Nodes[f.Topo.Ports[p].Node].Switch
+	for lid, out := range f.Forwarding.Rows[at] {
+		if out == 0 || taken[out] || out > f.Topo.Nodes[node].NumPorts {
+			continue
+		}
+		if from != topo.None && !f.sends(from, lid, f.Topo.Ports[p].Num) {
+			continue
+		}
+		if o := f.Topo.Port(node, out); o != f.Topo.Ports[p].Peer {
+			taken[out] = true
+			list = append(list, o)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// sends reports whether a switch sends what is for a LID out of a port.
+func (f *finder) sends(s topo.SwitchIdx, lid int, port uint8) bool {
+	row := f.Forwarding.Rows[s]
+	return lid < len(row) && row[lid] == port
+}
+
+// cause says what is wrong at a root.
+func (f *finder) cause(root topo.PortIdx) Cause {
+	far := f.Topo.Ports[root].Peer
+	toHost := f.Topo.Nodes[f.Topo.Ports[far].Node].Switch == topo.None
+	full := f.Ports[root].Known && f.Ports[root].Busy >= f.by.Full/2
+	switch {
+	case toHost && f.waits(root):
+		return SlowHost
+	case !full:
+		return Unknown
+	case f.slow(root):
+		return SlowLink
+	case toHost:
+		return Incast
+	}
+	return FullLink
+}
+
+// slow reports whether a link could be wider or faster.
+func (f *finder) slow(p topo.PortIdx) bool {
+	is, could := f.Topo.LinkRate(p)
+	return is != 0 && is.Gbps() < could.Gbps()
+}

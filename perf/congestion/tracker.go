@@ -1,0 +1,122 @@
+package congestion
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ibsm/mad/pma"
+	"ibsm/perf"
+	"ibsm/topo"
+)
+
+// Uses is what the ports of a fabric did between an image and the one before, by topo.PortIdx. PortXmitWait counts in ticks whose length
+// the architecture leaves open; a tick is taken as the time that the link needs for a word, as with devices of NVIDIA.
+func Uses(t *topo.Topo, im *perf.Image) []Use {
+	ports := make([]Use, len(t.Ports))
+	for k, d := range im.All {
+		n := t.FindNode(k.Node)
+		if n == topo.None || k.Port > t.Nodes[n].NumPorts || d.Span <= 0 || !d.Has.Has(pma.PortXmitWait) || !d.Has.Has(pma.PortXmitData) {
+			continue
+		}
+		p := t.Port(n, k.Port)
+		if words := float64(perf.Words(t, p)) * d.Span.Seconds(); words > 0 {
+			ports[p] = Use{Known: true, Busy: min(1, float64(d.N[pma.PortXmitData])/words), Waited: min(1, float64(d.N[pma.PortXmitWait])/words)}
+		}
+	}
+	return ports
+}
+
+// Event is a congestion, from the first image that shows it to the last.
+type Event struct {
+	Root  perf.Key
+	Cause Cause
+	Since time.Time // of the image
+	Until time.Time // of the last image that shows it
+	// Waiting are the ports that wait for it by the last image, those that do for the longest time first, MaxWaiting of them; Ports is
+	// how many there were in the image with the most.
+	Waiting []perf.Key
+	Ports   int
+	Weight  float64 // the most of Tree.Weight
+}
+
+// MaxWaiting is how many ports an Event names.
+const MaxWaiting = 256
+
+const (
+	// leastWeight is the least weight of a Tree that begins an event: less comes and goes with any traffic.
+	leastWeight = 0.2
+	// clean is how many images in a row do not show a congestion when it ends.
+	clean = 2
+	// maxEvents bounds the events at a time, and maxEnded those that are kept after their end.
+	maxEvents, maxEnded = 256, 64
+)
+
+// Tracker makes events of images. It is used by one goroutine.
+type Tracker struct {
+	open  []tracked // by weight in the last image that shows them
+	ended []Event   // the last one first
+	// Dropped counts trees that found no room.
+	Dropped uint64
+}
+
+type tracked struct {
+	Event
+	missing int // images in a row that did not show it
+}
+
+// Take takes what an image shows, and says which events begin and end with it.
+func (t *Tracker) Take(at time.Time, top *topo.Topo, trees []Tree) (began, ended []Event) {
+	for i := range t.open {
+		t.open[i].missing++
+	}
+	for i := range trees {
+		tree := &trees[i]
+		root := keyOf(top, tree.Root)
+		known := slices.IndexFunc(t.open, func(e tracked) bool { return e.Root == root })
+		switch {
+		case known >= 0:
+			t.open[known].see(at, top, tree)
+		case tree.Weight < leastWeight:
+		case len(t.open) == maxEvents:
+			t.Dropped++
+		default:
+			e := tracked{Event: Event{Root: root, Since: at}}
+			e.see(at, top, tree)
+			t.open = append(t.open, e)
+			began = append(began, e.Event)
+		}
+	}
+	t.open = slices.DeleteFunc(t.open, func(e tracked) bool {
+		if e.missing < clean {
+			return false
+		}
+		ended = append(ended, e.Event)
+		return true
+	})
+	t.ended = append(slices.Clone(ended), t.ended...)
+	t.ended = t.ended[:min(len(t.ended), maxEnded)]
+	slices.SortStableFunc(t.open, func(a, b tracked) int { return cmp.Compare(b.Weight, a.Weight) })
+	return began, ended
+}
+
+func (e *tracked) see(at time.Time, top *topo.Topo, tree *Tree) {
+	e.missing, e.Until, e.Cause = 0, at, tree.Cause
+	e.Ports, e.Weight = max(e.Ports, len(tree.Waiting)), max(e.Weight, tree.Weight)
+	e.Waiting = make([]perf.Key, 0, min(len(tree.Waiting), MaxWaiting)) // others hold the last one
+	for _, p := range tree.Waiting[:cap(e.Waiting)] {
+		e.Waiting = append(e.Waiting, keyOf(top, p))
+	}
+}
+
+// Events are those under way, with the most weight first, and those that have ended, the last one first. They do not change.
+func (t *Tracker) Events() (open, ended []Event) {
+	for i := range t.open {
+		open = append(open, t.open[i].Event)
+	}
+	return open, slices.Clone(t.ended)
+}
+
+func keyOf(t *topo.Topo, p topo.PortIdx) perf.Key {
+	return perf.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: t.Ports[p].Num}
+}

@@ -1,0 +1,216 @@
+package sick
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"ibsm/mad/pma"
+	"ibsm/perf"
+)
+
+// Link is the link of a port.
+type Link struct {
+	Peer perf.Key // the other end; Node 0 if there is none
+	Bits uint64   // that it carries in a second in one direction, 0 if that is not known
+}
+
+// Finding is a port that is beyond the limit of a rule.
+type Finding struct {
+	Port, Peer perf.Key
+	Rule       *Rule
+	Since      time.Duration // when it was found
+	Last       time.Duration // when it was beyond the limit last
+	Counted    uint64        // in Rule.Window then
+	Most       uint64        // that it may count
+	Relapses   int           // times that it was clean before
+	place      int           // of the rule
+}
+
+// clean is how long a port must be within all limits before it is no finding any more; each relapse
+// doubles that, up to maxRelapses times.
+const (
+	clean       = 126 * time.Minute
+	maxRelapses = 4
+)
+
+// event is what a port has counted in a reading.
+type event struct {
+	at time.Duration
+	n  uint64
+}
+
+// spot is a port and a rule.
+type spot struct {
+	port perf.Key
+	rule int
+}
+
+// doubtful is a link-down that the next reading confirms: the other end has not rebooted.
+type doubtful struct {
+	spot
+	event
+	peer perf.Key
+}
+
+// Watch judges readings one after the other. It belongs to one goroutine.
+type Watch struct {
+	rules    []Rule
+	all      pma.Counters  // of the rules
+	began    time.Duration // of the first reading; negative before
+	events   map[spot][]event
+	doubtful []doubtful
+	found    map[spot]*Finding
+	relapses map[spot]int
+}
+
+// New returns a Watch by rules, which must not be changed.
+func New(rules []Rule) *Watch {
+	all := pma.Counters(0)
+	for i := range rules {
+		all |= rules[i].Counters
+	}
+	return &Watch{rules: rules, all: all, began: -1, events: map[spot][]event{}, found: map[spot]*Finding{}, relapses: map[spot]int{}}
+}
+
+// Rules are those that it judges by.
+func (w *Watch) Rules() []Rule { return w.rules }
+
+// restarted are notes of a port that has lost what it had counted, or cannot be asked: its node may have
+// rebooted, and then its links went down.
+const restarted = perf.First | perf.NoAnswer | perf.Refused | perf.ResetByOther | perf.AfterReboot
+
+// doubted are notes of readings that count nothing here.
+const doubted = perf.Implausible | perf.Backwards
+
+// Take judges a reading of all ports that ended at a time, and returns the findings that are new.
+func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (found []Finding) {
+	if w.began < 0 {
+		w.began = end
+		return nil // nothing was counted before
+	}
+	answers := map[perf.Key]bool{} // only ports that may be asked for
+	asked := map[perf.Key]bool{}
+	for _, d := range w.doubtful {
+		asked[d.peer] = true
+	}
+	var downs []doubtful
+	for k, d := range reading {
+		if asked[k] {
+			answers[k] = d.Note&restarted == 0
+		}
+		if d.Note&(restarted|doubted) != 0 || w.nothing(d) {
+			continue
+		}
+		for i := range w.rules {
+			n := uint64(0)
+			for c := range (w.rules[i].Counters & d.Has).All {
+				n += d.N[c]
+			}
+			switch at := (spot{k, i}); {
+			case n == 0:
+			case w.rules[i].Counters.Has(pma.LinkDownedCounter):
+				downs = append(downs, doubtful{at, event{end, n}, link(k).Peer})
+			default:
+				w.events[at] = append(w.events[at], event{end, n})
+			}
+		}
+	}
+	w.confirm(answers)
+	w.doubt(downs, reading)
+	return w.judge(end, link)
+}
+
+// nothing reports whether a port counted nothing that a rule is about, as most do.
+func (w *Watch) nothing(d *perf.Delta) bool {
+	n := uint64(0)
+	for c := range (w.all & d.Has).All {
+		n |= d.N[c]
+	}
+	return n == 0
+}
+
+// doubt keeps link-downs whose other end answers in this reading, too; what the next one says of it
+// decides.
+func (w *Watch) doubt(downs []doubtful, reading iter.Seq2[perf.Key, *perf.Delta]) {
+	if len(downs) == 0 {
+		return
+	}
+	answers, asked := map[perf.Key]bool{}, map[perf.Key]bool{}
+	for _, d := range downs {
+		asked[d.peer] = true
+	}
+	for k, d := range reading {
+		if asked[k] {
+			answers[k] = d.Note&restarted == 0
+		}
+	}
+	for _, d := range downs {
+		if answers[d.peer] {
+			w.doubtful = append(w.doubtful, d)
+		}
+	}
+}
+
+// confirm counts the link-downs of the last reading whose other end still answers and was not reset.
+func (w *Watch) confirm(answers map[perf.Key]bool) {
+	for _, d := range w.doubtful {
+		if answers[d.peer] {
+			w.events[d.spot] = append(w.events[d.spot], d.event)
+		}
+	}
+	w.doubtful = w.doubtful[:0]
+}
+
+// judge compares what ports counted with the limits, and ends findings that have been clean.
+func (w *Watch) judge(end time.Duration, link func(perf.Key) Link) (found []Finding) {
+	for at, events := range w.events {
+		r := &w.rules[at.rule]
+		events = slices.DeleteFunc(events, func(e event) bool { return e.at <= end-r.Window })
+		if len(events) == 0 {
+			delete(w.events, at)
+			continue
+		}
+		w.events[at] = events
+		n, l := uint64(0), link(at.port)
+		for _, e := range events {
+			n += e.n
+		}
+		most, known := r.most(l.Bits, min(r.Window, end-w.began))
+		if !known || n <= most {
+			continue
+		}
+		f := w.found[at]
+		if f == nil {
+			f = &Finding{Port: at.port, Rule: r, Since: end, Relapses: w.relapses[at], place: at.rule}
+			w.found[at] = f
+		}
+		f.Peer, f.Last, f.Counted, f.Most = l.Peer, end, n, most
+		if f.Since == end {
+			found = append(found, *f)
+		}
+	}
+	for at, f := range w.found {
+		if end-f.Last > clean<<min(f.Relapses, maxRelapses) {
+			delete(w.found, at)
+			w.relapses[at] = f.Relapses + 1
+		}
+	}
+	slices.SortFunc(found, order)
+	return found
+}
+
+// Findings are all, those of the earlier rules first. The slice is the caller's.
+func (w *Watch) Findings() []Finding {
+	list := make([]Finding, 0, len(w.found))
+	for _, f := range w.found {
+		list = append(list, *f)
+	}
+	slices.SortFunc(list, order)
+	return list
+}
+
+func order(a, b Finding) int {
+	return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(b.Counted, a.Counted), a.Port.Compare(b.Port))
+}

@@ -1,0 +1,92 @@
+package routing_test
+
+import (
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/routing/quality"
+	"ibsm/routing/routingtest"
+	"ibsm/topo"
+)
+
+// TestTenants: who exchanges packets with whom, beside what tables say about each pair.
+func TestTenants(t *testing.T) {
+	const limited = mad.DefaultPKey &^ mad.FullMember
+	for name, c := range map[string]struct {
+		keys    func(host int) []mad.PKey // of 16 hosts
+		all     bool                      // exchange packets
+		members int                       // partitions of two full members or more
+	}{
+		"one partition": {func(int) []mad.PKey { return []mad.PKey{mad.DefaultPKey} }, true, 0},
+		"other orders": {func(i int) []mad.PKey {
+			return [][]mad.PKey{{mad.DefaultPKey, 0x8001}, {0x8001, 0, mad.DefaultPKey}}[i%2]
+		}, true, 0},
+		"halves":           {func(i int) []mad.PKey { return []mad.PKey{limited, 0x8001 + mad.PKey(i%2)} }, false, 2},
+		"servers":          {func(i int) []mad.PKey { return []mad.PKey{0x8001 + mad.PKey(i%2), []mad.PKey{0x0005, 0x8005}[i/14]} }, false, 3},
+		"one is in both":   {func(i int) []mad.PKey { return [][]mad.PKey{{0x8001}, {0x8002}, {0x8001, 0x8002}}[min(i, 15-i, 2)] }, false, 2},
+		"one is not known": {func(i int) []mad.PKey { return [][]mad.PKey{{0x8001}, {0x8002}, nil}[min(i%2+2*(i/15), 2)] }, false, 2},
+		"a manager": {func(i int) []mad.PKey {
+			return [][]mad.PKey{{mad.DefaultPKey, 0x8001}, {limited, 0x8001}, {limited, 0x8002}}[min(i, 1+i%2)]
+		}, false, 2},
+		"few servers":       {func(i int) []mad.PKey { return [][]mad.PKey{{0x8005}, {0x8001}, {0x0005, 0x8002}}[min(i/2, 1+i%2)] }, false, 3},
+		"nobody has tenant": {func(i int) []mad.PKey { return []mad.PKey{[]mad.PKey{mad.DefaultPKey, limited}[min(i, 1)]} }, true, 0},
+	} {
+		in := routingtest.Problem(t, "fattree:k=4")
+		hosts, tables := quality.Hosts(in.Topo, in.LIDs), map[topo.PortIdx]*topo.PKeyTable{}
+		for i, p := range hosts {
+			if keys := c.keys(i); keys != nil {
+				tables[p] = topo.NewPKeyTable(keys)
+			}
+		}
+		got := routing.NewTenants(in.Topo, func(p topo.PortIdx) *topo.PKeyTable { return tables[p] })
+		if (got == nil) != c.all || len(got.Members(hosts)) != c.members {
+			t.Errorf("%s: %+v, %d partitions", name, got, len(got.Members(hosts)))
+			continue
+		}
+		sources := got.Sources(in.Topo)
+		want := make([]map[topo.SwitchIdx]uint32, len(hosts))
+		for i, a := range hosts {
+			want[i] = map[topo.SwitchIdx]uint32{}
+			for _, b := range hosts {
+				talk := c.all || tables[a] == nil || tables[b] == nil
+				if !talk {
+					_, talk = tables[a].Common(tables[b])
+				}
+				if name == "a manager" && (a == hosts[0] || b == hosts[0]) { // it sends to others for management alone
+					talk = a == hosts[0] && tables[b].Has(0x8001) || b == hosts[0] && tables[a].Has(0x8001)
+				}
+				if got.Talk(got.Class(a), got.Class(b)) != talk || got.Talk(got.Class(b), got.Class(a)) != talk {
+					t.Errorf("%s: ports %d and %d: not %v", name, a, b, talk)
+				}
+				if talk {
+					want[i][in.Topo.SwitchOf(b)]++
+				}
+			}
+			for s, count := range sources[got.Class(a)] {
+				if want[i][topo.SwitchIdx(s)] != count {
+					t.Errorf("%s: %d ports of switch %d send to port %d, want %d", name, count, s, a, want[i][topo.SwitchIdx(s)])
+				}
+			}
+		}
+		for _, members := range got.Members(hosts) {
+			if !slices.IsSorted(members) && !slices.ContainsFunc(members, func(p topo.PortIdx) bool { return !slices.Contains(hosts, p) }) {
+				t.Errorf("%s: members %v", name, members)
+			}
+		}
+	}
+}
+
+// TestManyTenants: with a partition of its own for each host, beside that of a half, there are too many classes in a large subnet, and nobody is kept apart.
+func TestManyTenants(t *testing.T) {
+	alone := func(p topo.PortIdx) *topo.PKeyTable {
+		return topo.NewPKeyTable([]mad.PKey{mad.PKey(0x8001 + p/2%2), mad.PKey(0x8010 + p)})
+	}
+	if got := routing.NewTenants(routingtest.Problem(t, "fattree:k=36,levels=2").Topo, alone); got == nil || got.Classes() != 648 {
+		t.Errorf("%d classes", got.Classes())
+	}
+	if got := routing.NewTenants(routingtest.Problem(t, "fattree:k=18").Topo, alone); got != nil {
+		t.Errorf("%d classes", got.Classes())
+	}
+}

@@ -1,0 +1,100 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/sweep/engines"
+	"ibsm/topo"
+)
+
+// TestNobodyChose: where nobody chose an engine, a subnet that nothing uses is routed by those that suit it, and stays so. One in use is kept and repaired without a
+// computation of other routes; the better ones are known to the drift task, and a reroute takes them.
+func TestNobodyChose(t *testing.T) {
+	chain := engines.Default(&engines.Settings{})
+	for _, c := range []struct{ spec, engine string }{{"fattree:k=8,levels=2", "tree"}, {"random:switches=12,degree=4", "dfsssp"}} {
+		b := newHarness(t, c.spec, Config{Engines: chain})
+		first := b.heavy()
+		if first.Engine != c.engine || first.Seen == "" || first.Keep != routing.KeepNone {
+			t.Errorf("%s: %s, %q, %v", c.spec, first.Engine, first.Seen, first.Keep)
+		}
+		if second := b.heavy(); second.Engine != c.engine || second.Sets[smp.AttrLinearForwardingTable] > 0 {
+			t.Errorf("%s, later: %s, %v", c.spec, second.Engine, second.Sets)
+		}
+		b.Pause() // its own routes are found, and known
+		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Sets[smp.AttrLinearForwardingTable] > 0 {
+			t.Errorf("%s, after a pause: %s, %v, %v", c.spec, again.Engine, again.Keep, again.Sets)
+		}
+		b.Abdicate()
+		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking || other.Sets[smp.AttrLinearForwardingTable] > 0 {
+			t.Errorf("%s, as found: %s, %q, %v, %v", c.spec, other.Engine, other.Seen, other.Keep, other.Sets)
+		}
+	}
+
+	b := newHarness(t, "fattree:k=8", Config{Engines: engines.Chain{engines.MinHop}})
+	minhop := b.heavy()
+	b.Abdicate()
+	b.Configure(Config{Engines: chain})
+	kept := b.heavy()
+	if kept.Engine != "minhop" || kept.Keep != routing.KeepWorking || !slices.EqualFunc(kept.Tables.LFT, minhop.Tables.LFT, bytes.Equal) || kept.Foreign != "" {
+		t.Errorf("in use: %s, %v", kept.Engine, kept.Keep)
+	}
+	if d := kept.Drift().Run(t.Context()); d == nil || d.Engine != "tree" || d.Percent() < 50 {
+		t.Errorf("%+v", d)
+	}
+	if again := b.heavy(); again.Engine != "minhop" || again.Keep != routing.KeepWorking {
+		t.Errorf("later: %s, %v", again.Engine, again.Keep)
+	}
+	asked := 0
+	b.Configure(Config{Engines: engines.Chain{{Name: "suits", Unchosen: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		asked++
+		return nil, errors.New("refused")
+	}}, engines.MinHop}})
+	if b.heavy(); asked > 0 {
+		t.Error("an engine that nobody chose is asked, although the subnet is in use")
+	}
+	b.Reroute()
+	if out := b.heavy(); asked != 1 || out.Engine != "minhop" || out.Keep != routing.KeepNone {
+		t.Errorf("an order asks it %d times; %s, %v", asked, out.Engine, out.Keep)
+	}
+	b.Configure(Config{Engines: chain})
+	b.Reroute()
+	if after := b.heavy(); after.Engine != "tree" || after.Seen == "" || after.Sets[smp.AttrLinearForwardingTable] == 0 {
+		t.Errorf("a reroute: %s, %v", after.Engine, after.Sets)
+	}
+	if again := b.heavy(); again.Engine != "tree" || again.Drift().Run(t.Context()).Percent() != 0 {
+		t.Errorf("after it: %s", again.Engine)
+	}
+}
+
+// TestCold: a subnet in which a single link is ARMED is in use.
+func TestCold(t *testing.T) {
+	b := newHarness(t, "fattree:k=4", Config{})
+	found := b.walk()
+	if subnet := found.Builder.Freeze(); !isCold(subnet) {
+		t.Error("nothing uses it")
+	}
+	found.Drop()
+	out := b.heavy()
+	b.Abdicate()
+	if isCold(out.Topo) {
+		t.Error("all ports are ACTIVE")
+	}
+	ports := slices.Clone(out.Topo.Ports)
+	for p := range ports {
+		ports[p].Info.SetPortState(smp.PortInit)
+	}
+	subnet := *out.Topo
+	if subnet.Ports = ports; !isCold(&subnet) {
+		t.Error("base ports 0 have no state")
+	}
+	p := slices.IndexFunc(ports, func(p topo.Port) bool { return p.Num > 0 && p.Peer != topo.None })
+	if ports[p].Info.SetPortState(smp.PortArmed); isCold(&subnet) {
+		t.Error("a port is ARMED")
+	}
+}

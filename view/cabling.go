@@ -1,0 +1,27 @@
+package view
+
+import "ibsm/topo/cabling"
+
+// Cabling is how the cables that the last heavy sweep found differ from the plan, and which of them are held back.
+type Cabling struct {
+	*cabling.Comparison      // nil without a plan; it has MaxFindings at most
+	Enforced            bool // cables that are not in the plan are held back, if it applies
+	Held                []HeldCable
+}
+
+// MaxFindings is how many findings a Cabling has.
+const MaxFindings = 4096
+
+// HeldCable is a cable that is not used: no route has it, its ports do not become ACTIVE, and what only it leads to is not in the subnet.
+type HeldCable struct {
+	cabling.Link
+	Switch bool // because a switch is held back, and else because the cable is not in the plan
+}
+
+// String is why, as a sentence.
+func (h *HeldCable) String() string {
+	if h.Switch {
+		return "cable " + h.Link.String() + " is held back, with its switch"
+	}
+	return "cable " + h.Link.String() + " is held back: it is not in the plan"
+}
