@@ -50,6 +50,7 @@ func TestAsker(t *testing.T) {
 		})
 		a.Take([]mad.Datagram{packet(mad.ClassCongestion, mad.MethodGetResp, 0x7777)}) // to nothing
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		slices.Sort(said)
 		if got := strings.Join(said, ", "); got != "1 true, 2 true, 3 false, 4 true, 5 true" || attempts[3] != 2 || attempts[2] != 2 {
 			t.Errorf("%s; attempts %v", got, attempts)
@@ -61,6 +62,7 @@ func TestAsker(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if got := strings.Join(said, ", "); got != "woken, tick 1m0s" {
 			t.Error(got)
 		}
