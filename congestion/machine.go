@@ -148,7 +148,7 @@ func (m *Machine) configure(s Settings) {
 func (m *Machine) replace(list []Port) {
 	devices := make([]device, len(list))
 	for i := range list {
-		if was := m.find(list[i].GUID); was != nil && was.port.Type == list[i].Type {
+		if was := m.find(list[i].GUID); was != nil {
 			devices[i] = *was
 		}
 		devices[i].port = list[i]

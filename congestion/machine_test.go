@@ -245,6 +245,11 @@ func TestMeanwhile(t *testing.T) {
 	b.step(&Ports{b.ports})
 	b.settle(&Ports{b.ports[1:]}) // the first has gone
 	b.says("1:sw/0 2:sw/0 3:sw/0 4:ca/0 4:cct/0 4:cct/1", "")
+	b.settings.Switch.SetThreshold(7)
+	b.step(&Changed{b.settings})
+	b.step(&Forget{})
+	b.settle(&Ports{b.ports}) // of another mastership than the answers that come first
+	b.says("2:sw/0 3:sw/0 1:sw/0 2:sw/0 3:sw/0 4:ca/0 4:cct/0 4:cct/1", "")
 	b.settle(&Answered{Tag: 1 << 40})
 	b.settle(&Unanswered{})
 	b.says("", "")

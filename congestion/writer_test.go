@@ -1,7 +1,9 @@
 package congestion
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -98,6 +100,24 @@ func TestWriter(t *testing.T) {
 		}
 		w.writer.Finish(ctx) // does not wait for ever
 	})
+}
+
+// TestPortsOf: routers, and nodes that did not answer the last sweep, get nothing.
+func TestPortsOf(t *testing.T) {
+	v := viewtest.New(t, "fattree:k=4", 0)
+	all := PortsOf(v)
+	router, missed := v.Topo.FindNode(lastAdapter(all).Node), v.Topo.FindNode(all[0].Node)
+	v.Topo.Nodes[router].Type = mad.Router
+	v.Topo.Nodes[missed].Missed = 1
+	left := PortsOf(v)
+	if len(left) != len(all)-2 || !slices.IsSortedFunc(left, func(a, b Port) int { return cmp.Compare(a.GUID, b.GUID) }) {
+		t.Errorf("%d of %d ports", len(left), len(all))
+	}
+	for _, p := range left {
+		if p.Node == all[0].Node || p.GUID == lastAdapter(all).GUID || !p.To.LID.IsUnicast() || p.To.QPN != 1 || (p.Type == mad.Switch) != (p.Num == 0) {
+			t.Errorf("%+v", p)
+		}
+	}
 }
 
 func lastAdapter(ports []Port) (last Port) {

@@ -157,9 +157,10 @@ func newCCSubnet(t *testing.T, n *net.Net, seed uint64) *ccSubnet {
 	return s
 }
 
-func (s *ccSubnet) configure(settings string) {
+// write writes the manager's configuration.
+func (s *ccSubnet) write(settings string) {
 	s.t.Helper()
-	if err := os.WriteFile(s.conf, []byte("force_log_flush TRUE\ncongestion_control TRUE\n"+settings), 0o666); err != nil {
+	if err := os.WriteFile(s.conf, []byte("force_log_flush TRUE\n"+settings), 0o666); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -211,7 +212,7 @@ func compareCongestion(t *testing.T, seed uint64) {
 	sls := r.IntN(1 << 16)
 	settings := ccSettings(r, whole, sls)
 	for _, s := range both {
-		s.configure(settings)
+		s.write("congestion_control TRUE\n" + settings)
 	}
 	before := map[int32][]string{}
 	compare := func(what string, first bool, known map[int32][]string) {
@@ -245,7 +246,7 @@ func compareCongestion(t *testing.T, seed uint64) {
 	_, rest, _ := strings.Cut(other, "\n")
 	settings = key + "\n" + rest
 	for _, s := range both {
-		s.configure(settings)
+		s.write("congestion_control TRUE\n" + settings)
 		s.manager.skip()
 		s.manager.signal(syscall.SIGHUP)
 		s.manager.await("SUBNET UP")
@@ -270,5 +271,88 @@ func compareCongestion(t *testing.T, seed uint64) {
 		if len(s.record.wrong) > 0 {
 			t.Errorf("seed %d: %q", seed, s.record.wrong)
 		}
+	}
+}
+
+// ccOn are settings that lacking looks for.
+const ccOn = "congestion_control TRUE\ncc_sw_cong_setting_control_map 0x10\ncc_sw_cong_setting_marking_rate 77\ncc_ca_cong_setting_control_map 1\ncc_ca_cong_setting_ccti_timer 0 78\n"
+
+// lacking are the nodes with a sound agent that do not hold ccOn.
+func (s *ccSubnet) lacking(n *net.Net) (list []string) {
+	s.server.Do(func(f *fabric.Fabric) {
+		for node := range int32(len(n.Nodes)) {
+			if ccAgentOf(0, node, &n.Nodes[node]) != ccSound {
+				continue
+			}
+			sw := f.SwitchCongestion(node)
+			ca, _ := f.CACongestion(net.End{Node: node, Port: 1})
+			if n.Nodes[node].Type == mad.Switch && sw.MarkingRate() != 77 || n.Nodes[node].Type == mad.CA && ca.SL(0).CCTITimer() != 78 {
+				list = append(list, n.Nodes[node].ID)
+			}
+		}
+	})
+	return list
+}
+
+// TestCongestionOnce: a run of one sweep ends when devices have their settings.
+func TestCongestionOnce(t *testing.T) {
+	t.Parallel()
+	n := nettest.Generate(t, "fattree:k=4")
+	s := newCCSubnet(t, n, 0)
+	s.write(ccOn)
+	s.bringUp(program(t, "ibsm"), "--ibsim", "-F", s.conf, "-f", "stdout", "-o", "-R", "minhop")
+	<-s.manager.done
+	if list := s.lacking(n); s.manager.err != nil || len(list) > 0 {
+		t.Errorf("%v; %v lack settings", s.manager.err, list)
+	}
+}
+
+// TestCongestionRestored: congestion control is off by default, a reload turns it on and off, and a switch and a
+// host that have rebooted get their settings again.
+func TestCongestionRestored(t *testing.T) {
+	t.Parallel()
+	n := nettest.Generate(t, "fattree:k=4")
+	s := newCCSubnet(t, n, 0)
+	s.write("")
+	s.bringUp(program(t, "ibsm"), "--ibsim", "-F", s.conf, "-f", "stdout", "-s", "1", "-R", "minhop")
+	reload := func(settings string) {
+		t.Helper()
+		s.write(settings)
+		s.manager.skip()
+		s.manager.signal(syscall.SIGHUP)
+		s.manager.await("SUBNET UP")
+	}
+	reload("cc_sw_cong_setting_marking_rate 5\n")
+	if sets, n := s.record.look(); n != 0 {
+		t.Errorf("off: %v", sets)
+	}
+	reload(ccOn)
+	lacking := func() []string { return s.lacking(n) }
+	complete := func(what string) {
+		t.Helper()
+		for late := time.Now().Add(patience()); len(lacking()) > 0; time.Sleep(lookAgain) {
+			if time.Now().After(late) {
+				t.Fatalf("%s: %v lack settings", what, lacking())
+			}
+		}
+	}
+	complete("after a reload")
+	if said := s.manager.await("settings are written"); strings.Count(said, "a device does not answer:") == 0 || strings.Count(said, "a device does not support it") == 0 {
+		t.Errorf("the log does not name devices without an agent:\n%s", said)
+	}
+	for _, node := range []int32{1, int32(len(n.Nodes) - 1)} {
+		if ccAgentOf(0, node, &n.Nodes[node]) != ccSound {
+			t.Fatalf("%s is not sound", n.Nodes[node].ID)
+		}
+		s.server.Do(func(f *fabric.Fabric) { f.Reboot(node) })
+		if list := lacking(); len(list) != 1 {
+			t.Errorf("%s has rebooted, and %v lack settings", n.Nodes[node].ID, list)
+		}
+		complete("after " + n.Nodes[node].ID + " has rebooted")
+	}
+	s.record.taken()
+	reload(strings.ReplaceAll(strings.ReplaceAll(ccOn, "TRUE", "FALSE"), "77", "79"))
+	if sets, n := s.record.look(); n != 0 {
+		t.Errorf("off again: %v", sets)
 	}
 }
