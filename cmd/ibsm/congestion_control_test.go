@@ -299,7 +299,8 @@ func TestCongestionOnce(t *testing.T) {
 	t.Parallel()
 	n := nettest.Generate(t, "fattree:k=4")
 	s := newCCSubnet(t, n, 0)
-	s.write(ccOn)
+	s.server.Do(func(f *fabric.Fabric) { f.SetLatency(3 * time.Millisecond) })
+	s.write(ccOn + "cc_max_outstanding_mads 1\n") // slowly, one request after the other
 	s.bringUp(program(t, "ibsm"), "--ibsim", "-F", s.conf, "-f", "stdout", "-o", "-R", "minhop")
 	<-s.manager.done
 	if list := s.lacking(n); s.manager.err != nil || len(list) > 0 {
