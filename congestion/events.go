@@ -67,6 +67,7 @@ type Report struct {
 	Sent    int // requests of this round
 	Without int // devices that are left alone, or did not answer in this round
 	Refused int // attributes whose value a device refuses
+	More    int // findings of this round beyond maxFindings, which are not reported one by one
 }
 
 // Output is what a step asks for. Its slices are valid until the next step.

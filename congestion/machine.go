@@ -18,6 +18,7 @@ type Machine struct {
 	slots    map[uint64]slot
 	tag      uint64 // of the last request
 	sent     int    // requests of this round
+	found    int    // findings of this round
 	out      Output
 }
 
@@ -33,6 +34,9 @@ const (
 
 // maxSilent is after how many rounds without an answer a device is left alone.
 const maxSilent = 3
+
+// maxFindings bounds the findings of a round: ten thousand hosts can be without an agent.
+const maxFindings = 256
 
 // device is what is known of one.
 type device struct {
@@ -96,7 +100,7 @@ func (m *Machine) Step(e Event) *Output {
 // forget forgets all devices. Answers to what is on the way are not wanted; until they come, or the
 // requests end without, these are still in the window.
 func (m *Machine) forget() {
-	m.devices, m.ready, m.sent = nil, nil, 0
+	m.devices, m.ready, m.sent, m.found = nil, nil, 0, 0
 	for tag, x := range m.slots {
 		x.device = 0
 		m.slots[tag] = x
@@ -215,7 +219,7 @@ func (m *Machine) fill() {
 	m.ready = m.ready[:copy(m.ready, m.ready[next:])]
 	if m.sent > 0 && m.Idle() {
 		m.out.Done = m.report()
-		m.sent = 0
+		m.sent, m.found = 0, 0
 	}
 }
 
@@ -276,14 +280,16 @@ func (m *Machine) outcome(tag uint64, status mad.Status, answered bool) {
 		}
 	}
 	if f.Trouble == Refused || f.Trouble != 0 && !d.found {
-		m.out.Findings = append(m.out.Findings, f)
+		if m.found++; m.found <= maxFindings {
+			m.out.Findings = append(m.out.Findings, f)
+		}
 		d.found = d.found || f.Trouble != Refused
 	}
 }
 
 // report counts what devices hold.
 func (m *Machine) report() *Report {
-	r := &Report{Devices: len(m.devices), Sent: m.sent}
+	r := &Report{Devices: len(m.devices), Sent: m.sent, More: max(0, m.found-maxFindings)}
 	for i := range m.devices {
 		d := &m.devices[i]
 		if d.standing == silent || d.standing == left {

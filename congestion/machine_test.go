@@ -222,6 +222,24 @@ func TestTroubles(t *testing.T) {
 	b.complete()
 }
 
+// TestManyTroubles: findings are bounded, and the rest is counted.
+func TestManyTroubles(t *testing.T) {
+	b := newBed(t, 300)
+	for _, p := range b.ports {
+		b.answer[p.GUID] = func(Ask) (mad.Status, bool) { return 0, false }
+	}
+	for _, more := range []int{300 - maxFindings, 0} {
+		b.found = nil
+		b.settle(&Ports{b.ports})
+		if r := b.reports[len(b.reports)-1]; r.More != more || r.Without != 300 || r.Sent != 300 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(b.found) != 0 {
+		t.Errorf("again %d findings", len(b.found))
+	}
+}
+
 // TestMeanwhile: what happens while requests are on the way.
 func TestMeanwhile(t *testing.T) {
 	b := newBed(t, 4)

@@ -22,6 +22,9 @@ func (r receiver) troubled(f congestion.Finding) {
 // written logs the end of a round, as manager.Shell's Written.
 func (r receiver) written(s congestion.Report) {
 	r.logger.Info("congestion control: settings are written", "devices", s.Devices, "requests", s.Sent, "without", s.Without, "refused", s.Refused)
+	if s.More > 0 {
+		r.logger.Error("congestion control: more devices do not take settings than are logged", "more", s.More)
+	}
 }
 
 // nodeName is that of a device.
